@@ -140,3 +140,39 @@ def test_a_board_is_said_to_be_a_board_and_not_to_be_a_guest_too() -> None:
     assert kept.facts_before["guest"].value is True
     assert "virtual_board" in raised
     assert "guest" not in raised
+
+
+@pytest.mark.parametrize(
+    ("append", "told"),
+    [
+        (("rcu_nocbs=all",), ["rcu_nocbs=all: unknown to this kernel"]),
+        (("skew_tick=1",), []),
+        ((), []),  # the board's own are no doubt
+    ],
+)
+def test_a_boot_parameter_that_the_kernel_ignores_limits_the_result(
+    append: tuple[str, ...], told: list[str]
+) -> None:
+    run = replace(record([thread([9_000])]).run, target="virtual:pc")
+    log = b'Unknown kernel command line parameters "pti=off rcu_nocbs=all", will be'
+    booted = Booted(
+        files={
+            "measure.jsonl": MEASURED,
+            "facts-before.jsonl": sent(GUEST),
+            "facts-after.jsonl": sent(GUEST),
+            "kernel.log": log,
+        },
+        counts={},
+        initrd_digest="",
+        plugin_digest="",
+        host_seconds=1.0,
+    )
+    campaign = Campaign(target="virtual:pc", append=append)
+    request = request_for(run, campaign, BOARD, ("rtscope",))
+
+    kept = assemble(
+        measured_on_board(request, PREPARED, booted, trace={}, attachments={})
+    )
+
+    raised = [one.detail for one in kept.caveats if one.id == "parameters_ignored"]
+    assert raised == told

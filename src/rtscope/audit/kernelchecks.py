@@ -14,6 +14,7 @@ from rtscope.audit.context import AuditContext, absent, online
 from rtscope.audit.lockdown import LOG
 from rtscope.audit.model import CheckKind, CheckOutcome, Sighting
 from rtscope.kernel.image import build_id_in
+from rtscope.machine import bootparameters
 from rtscope.machine.kernelidentity import (
     BANNER,
     CMDLINE,
@@ -249,7 +250,6 @@ def _short(text: str | None) -> str:
     return (text or "")[:60]
 
 
-_UNKNOWN = re.compile(r'Unknown kernel command line parameters "([^"\n]*)"')
 FROM_BOOT = re.compile(r"^(?:\[ *0\.\d+\] )?Linux version ", re.MULTILINE)
 
 # From boot loaders and distributions, for others than the kernel; nokaslr is for what
@@ -335,15 +335,16 @@ def unknown_parameters(_kind: CheckKind, context: AuditContext) -> Answer:
     log = context.observed.kernel_log
     if log is None:
         return unknown(context.observed.why_no_log)
-    found = _UNKNOWN.search(log)
+    found = bootparameters.unknown_parameters(log)
     if found is None:
         if FROM_BOOT.search(log):
             return passed("the kernel knows all of them", Sighting(LOG, "from boot on"))
         return unknown("the kernel log no longer reaches back to the boot")
-    words = [w for w in found[1].split() if not w.startswith(_HARMLESS)]
-    if words:
-        return failed(", ".join(words), Sighting(LOG, found[0][:400]))
-    return passed("the kernel knows all of them", Sighting(LOG, found[0][:400]))
+    words = bootparameters.words_in(found)
+    bad = [word for word in words if not word.startswith(_HARMLESS)]
+    if bad:
+        return failed(", ".join(bad), Sighting(LOG, found[:400]))
+    return passed("the kernel knows all of them", Sighting(LOG, found[:400]))
 
 
 def log_without(kind: CheckKind, context: AuditContext) -> Answer:

@@ -6,7 +6,7 @@ has everything that decides a result, and nothing else: no paths, no times, not 
 number of the run, not whether the board recorded paths.
 """
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
@@ -19,6 +19,7 @@ from rtscope.caveats.catalogue import Caveat, make
 from rtscope.contract import LoadEnd, LoadTick, sha256_of_json
 from rtscope.errors import BoardError, TargetError
 from rtscope.loads import get_load
+from rtscope.machine.bootparameters import ignored_parameters
 from rtscope.machine.gather import gather
 from rtscope.measure.assemble import LoadSeen, Measured
 from rtscope.measure.commands import measure_args
@@ -82,7 +83,11 @@ def measured_on_board(
         load=_load_seen(request, prepared, booted),
         cpus=(),
         attachments=attachments,
-        caveats=(*audited, *_caveats(request, virtual, reused)),
+        caveats=(
+            *audited,
+            *_caveats(request, virtual, reused),
+            *_ignored(request.campaign.append, booted.text("kernel.log")),
+        ),
         tuned=tuning.changed if tuning else (),
         tuning={**tuning.document(), OPTIONS: list(request.settings)}
         if tuning
@@ -188,6 +193,14 @@ def _caveats(request: RunRequest, virtual: VirtualRun, reused: str) -> Iterator[
     )
     if request.run.load == "storage" and virtual.disk_filesystem != "ext4":
         yield make("load_reduced", "files in tmpfs: this kernel has no disk in memory")
+
+
+def _ignored(append: Sequence[str], kernel_log: str) -> Iterator[Caveat]:
+    """Yield what became of boot parameters that the kernel did not take."""
+    found = ignored_parameters(kernel_log, append)
+    if found:
+        told = ", ".join(f"{word}: {why}" for word, why in found.items())
+        yield make("parameters_ignored", told)
 
 
 def inputs_of(request: RunRequest, prepared: Prepared, booted: Booted) -> InputDigests:

@@ -1,0 +1,45 @@
+"""
+Boot parameters that a kernel did not take, by its own messages. Pure.
+
+A kernel starts with parameters that it does not know, or was built without, and says so
+once in its log. Parameters of modules are not among those: the kernel keeps them for a
+module that may come.
+"""
+
+import re
+from collections.abc import Mapping, Sequence
+
+# init/main.c, print_unknown_bootoptions()
+_UNKNOWN = re.compile(r'Unknown kernel command line parameters "([^"\n]*)"')
+# fs/proc/proc_sysctl.c, process_sysctl_arg()
+_SYSCTL = re.compile(r"to set sysctl parameter '([^'\n]*)'(?:: ([^\n]*))?")
+# kernel/params.c, parse_args()
+_INVALID = re.compile(r": `([^'\n]*)' invalid for parameter `([^'\n]*)'")
+# kernel/cpu.c
+_WITHOUT = re.compile(r"Kernel compiled without (\w+), ignoring '(\w+)'")
+
+
+def unknown_parameters(log: str) -> str | None:
+    """Return the kernel's message on those that it does not know; None if none is."""
+    found = _UNKNOWN.search(log)
+    return found[0] if found else None
+
+
+def words_in(message: str) -> tuple[str, ...]:
+    """Return the words that such a message lists."""
+    found = _UNKNOWN.search(message)
+    return tuple(found[1].split()) if found else ()
+
+
+def ignored_parameters(log: str, asked: Sequence[str]) -> Mapping[str, str]:
+    """Return which of these words the kernel did not take, each with the reason."""
+    said = {word: "unknown to this kernel" for word in words_in(log)}
+    for setting, why in _SYSCTL.findall(log):
+        said[f"sysctl.{setting}"] = why or "cannot be set"
+    for value, name in _INVALID.findall(log):
+        word = f"{name}={value}" if value else name
+        said[word] = "not a value that this kernel takes"
+    for feature, name in _WITHOUT.findall(log):
+        same = [word for word in asked if word.partition("=")[0] == name]
+        said |= dict.fromkeys(same, f"this kernel was built without {feature}")
+    return {word: said[word] for word in asked if word in said}
