@@ -21,7 +21,8 @@ from pydantic import TypeAdapter
 from prose import row
 from rtscope.report.formats.sweep import columns_of_costs, interval_of, value_of
 from rtscope.report.words import NOTHING, count
-from rtscope.sweep.effects import FIGURES, MORE_IS_BETTER, Effect, discoveries
+from rtscope.stats.signflip import discoveries
+from rtscope.sweep.effects import FIGURES, MORE_IS_BETTER, Effect
 from rtscope.sweep.result import SweepResult
 
 Columns = Mapping[str, Sequence[str]]

@@ -96,6 +96,30 @@ def test_a_dry_run_prints_the_cells_and_makes_nothing(
     assert not list(Path().glob("**/campaign.json"))
 
 
+def test_a_full_design_tells_what_a_level_does_over_all_cells(
+    rtscope: Rtscope, board: FakeBoard
+) -> None:
+    Path("full.toml").write_text(FILE.replace("[sweep]", '[sweep]\ndesign = "full"'))
+    first, *base = board.results[:9]
+    twice = [2 * ns for ns in base]
+    board.results = [first, *base, *base, *twice, *twice]
+
+    said = rtscope("sweep", "full.toml", "--out", "out", "--json")
+    shown = rtscope("sweep", "--resume", "out", "-v")
+
+    assert said.status == 0, said.err
+    assert "over all cells has 16 pairs of runs" in one_line(said.err)
+    effects = json.loads(said.out)["main_effects"]
+    assert {(one["cell"], one["pairs_of_cells"]) for one in effects} == {
+        ("tick: off", 2),
+        ("CPUs: one", 2),
+    }
+    worst = next(one for one in effects if one["found"] and one["figure"] == "worst")
+    assert (worst["cell"], round(worst["ratio"], 2)) == ("tick: off", 2)
+    assert "tick: off raises it under idle to 2.00 times" in one_line(shown.out)
+    assert "Of single cells" in shown.out
+
+
 def test_a_part_of_a_sweep_is_measured_and_the_rest_is_added_later(
     rtscope: Rtscope, board: FakeBoard
 ) -> None:

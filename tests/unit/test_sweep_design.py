@@ -7,8 +7,9 @@ import pytest
 
 from rtscope.campaign.model import Campaign
 from rtscope.errors import UsageError
+from rtscope.stats.signflip import needed_pairs
 from rtscope.sweep.design import Cell, cells_of, chosen_cells
-from rtscope.sweep.effects import FIGURES, needed_pairs
+from rtscope.sweep.effects import FIGURES
 from rtscope.sweep.file import (
     Survey,
     document_of,

@@ -36,10 +36,12 @@ from rtscope.measure.preflight import refuse_full_disk
 from rtscope.record.resultdir import is_occupied
 from rtscope.report.escape import printable
 from rtscope.report.words import plural
-from rtscope.sweep.effects import FIGURES, needed_pairs
+from rtscope.stats.signflip import needed_pairs
+from rtscope.sweep.effects import FIGURES
 from rtscope.sweep.file import (
     shipped_sweeps,
 )
+from rtscope.sweep.maineffects import pairs_of_cells
 from rtscope.tuning.campaign import checks_for
 from rtscope.units import format_duration
 from rtscope.virtual.looks import Looks
@@ -251,6 +253,10 @@ def _announce(work: SweepWork) -> None:
             f"  {seeds} seeds: of up to {tests} effects, a single one is found only "
             f"with {needed} or more seeds"
         )
+    if counts := [len(of_level) for of_level in pairs_of_cells(cells).values()]:
+        few, many = seeds * min(counts), seeds * max(counts)
+        each = f"{few}" if few == many else f"{few} to {many}"
+        note(f"  the effect of a level over all cells has {each} pairs of runs")
     for shown, (cell, plan) in enumerate(zip(cells, plans, strict=True)):
         work.plans[cell.number] = plan
         if shown < CELLS_SHOWN:

@@ -23,6 +23,8 @@ MAX_SEEDS = 20
 """The exact test goes through two to the power of the number of seeds."""
 
 Chosen = tuple[tuple[Axis, Level], ...]
+LevelName = tuple[str, str]
+"""Of the axis, and of the level."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -32,8 +34,8 @@ class Cell:
     number: int
     name: str
     """`base`, or axis and level of each change."""
-    levels: tuple[tuple[str, str], ...]
-    """(axis, level), without axes that are as in the base."""
+    levels: tuple[LevelName, ...]
+    """Without axes that are as in the base."""
     campaign: Campaign
 
     @property
@@ -93,7 +95,7 @@ def chosen_cells(
     )
 
 
-def _names(pattern: str, level: tuple[str, str]) -> bool:
+def _names(pattern: str, level: LevelName) -> bool:
     axis, name = level
     return any(fnmatchcase(one, pattern) for one in (axis, name, f"{axis}: {name}"))
 

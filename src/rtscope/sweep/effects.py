@@ -1,31 +1,30 @@
 """
 What each level did: the ratio to the base, over seeds, with an exact paired test.
 
-Runs of equal seeds are pairs. If a level does nothing, each pair's difference of
-logarithms is as likely positive as negative (Fisher's sign-flip test, 1935), so its
-mean is compared with those of all ways to flip signs: exact with any distribution that
-is symmetric under the null hypothesis. The interval is the same test inverted, by the
-means of all subsets (Hartigan 1969, typical values). Among all effects of a sweep the
-share of false discoveries is held at 5 % (Benjamini and Hochberg 1995).
+Runs of equal seeds are pairs, and the differences of their logarithms are tested by
+`stats.signflip`. Among all effects the share of false discoveries is held at 5 %.
 
 Seeds whose worst wake-ups coincide in the base are one trajectory, and one pair.
 """
 
 import math
-from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
+from collections.abc import (
+    Callable,
+    Collection,
+    Iterable,
+    Iterator,
+    Mapping,
+    Sequence,
+)
 from dataclasses import dataclass, replace
 from statistics import fmean, median, stdev
-
-import numpy as np
-from numpy.typing import NDArray
 
 from rtscope.record.model import RunRecord
 from rtscope.stats.power import detectable_ratio_of_pairs
 from rtscope.stats.seeds import trajectories
+from rtscope.stats.signflip import discoveries, interval_of_mean, p_of_signs
 from rtscope.stats.summary import DEFAULT_PERCENTILES, Summary, summarize
 
-FALSE_DISCOVERIES = 0.05
-CONFIDENCE = 0.95
 P999 = DEFAULT_PERCENTILES.index(99.9)
 
 
@@ -84,6 +83,8 @@ class Effect:
     """Whether it is among the discoveries, 5 % of which are false on average."""
     could_have_seen: float | None
     """Ratio that these pairs find with 80 %; None without a finite answer."""
+    pairs_of_cells: int = 1
+    """Cells with the change that were each compared with the same cell without it."""
 
     @property
     def is_worse(self) -> bool:
@@ -95,30 +96,35 @@ def effects_of(
     base: Sequence[RunRecord], cells: Mapping[str, Sequence[RunRecord]]
 ) -> tuple[Effect, ...]:
     """Return the effects of all cells, the largest discoveries first."""
-    tested = [
+    return judged(
         effect
         for name, records in cells.items()
         for effect in _of_cell(name, base, records)
-    ]
+    )
+
+
+def judged(effects: Iterable[Effect]) -> tuple[Effect, ...]:
+    """Return effects with those that are found marked, the largest of these first."""
+    tested = list(effects)
     found = discoveries([effect.p for effect in tested])
-    judged = [
+    marked = [
         replace(effect, found=is_found)
         for effect, is_found in zip(tested, found, strict=True)
     ]
     return tuple(
-        sorted(judged, key=lambda e: (not e.found, -abs(math.log(e.ratio)), e.p))
+        sorted(marked, key=lambda e: (not e.found, -abs(math.log(e.ratio)), e.p))
     )
 
 
 def _of_cell(
     name: str, base: Sequence[RunRecord], records: Sequence[RunRecord]
 ) -> Iterator[Effect]:
-    ours, theirs = _by_key(base), _by_key(records)
+    ours, theirs = by_key(base), by_key(records)
     for theirs_key, key in counterparts(ours, theirs).items():
         groups = _groups(ours[key])
-        for figure, value_of in FIGURES.items():
-            before = _values(ours[key], value_of)
-            after = _values(theirs[theirs_key], value_of)
+        for figure in FIGURES:
+            before = values_of(ours[key], figure)
+            after = values_of(theirs[theirs_key], figure)
             differences = [
                 fmean(math.log(after[seed] / before[seed]) for seed in both)
                 for group in groups
@@ -126,23 +132,43 @@ def _of_cell(
             ]
             if differences:
                 seeds = before.keys() & after.keys()
-                yield _tested(
-                    Effect(
-                        cell=name,
-                        key=key,
-                        figure=figure,
-                        base=median(before[s] for s in seeds),
-                        changed=median(after[s] for s in seeds),
-                        pairs=len(differences),
-                        ratio=math.exp(fmean(differences)),
-                        low=None,
-                        high=None,
-                        p=1.0,
-                        found=False,
-                        could_have_seen=None,
-                    ),
-                    differences,
+                yield effect_of(
+                    *(name, key, figure),
+                    before=[before[seed] for seed in seeds],
+                    after=[after[seed] for seed in seeds],
+                    differences=differences,
                 )
+
+
+def effect_of(
+    cell: str,
+    key: Key,
+    figure: str,
+    *,
+    before: Sequence[float],
+    after: Sequence[float],
+    differences: Sequence[float],
+    pairs_of_cells: int = 1,
+) -> Effect:
+    """Test the differences of logarithms of independent pairs of runs."""
+    interval = interval_of_mean(differences)
+    low, high = map(math.exp, interval) if interval else (None, None)
+    spread = stdev(differences) if len(differences) > 1 else math.nan
+    return Effect(
+        cell=cell,
+        key=key,
+        figure=figure,
+        base=median(before),
+        changed=median(after),
+        pairs=len(differences),
+        ratio=math.exp(fmean(differences)),
+        low=low,
+        high=high,
+        p=p_of_signs(differences),
+        found=False,
+        could_have_seen=detectable_ratio_of_pairs(spread, pairs=len(differences)),
+        pairs_of_cells=pairs_of_cells,
+    )
 
 
 def counterparts(base: Collection[Key], changed: Collection[Key]) -> dict[Key, Key]:
@@ -172,40 +198,19 @@ def counterparts(base: Collection[Key], changed: Collection[Key]) -> dict[Key, K
     return found
 
 
-def _tested(effect: Effect, differences: Sequence[float]) -> Effect:
-    interval = interval_of_mean(differences)
-    low, high = interval or (None, None)
-    spread = stdev(differences) if len(differences) > 1 else math.nan
-    return replace(
-        effect,
-        low=None if low is None else math.exp(low),
-        high=None if high is None else math.exp(high),
-        p=p_of_signs(differences),
-        could_have_seen=detectable_ratio_of_pairs(spread, pairs=len(differences)),
-    )
-
-
-def _by_key(records: Sequence[RunRecord]) -> dict[Key, dict[int, RunRecord]]:
-    by_key: dict[Key, dict[int, RunRecord]] = {}
+def by_key(records: Sequence[RunRecord]) -> dict[Key, dict[int, RunRecord]]:
+    """Return runs by what they have in common, and by seed."""
+    found: dict[Key, dict[int, RunRecord]] = {}
     for record in records:
         run = record.run
         key = (run.load, run.kernel or "", run.policy, str(run.interval_ns))
-        by_key.setdefault(key, {})[run.seed or 0] = record
-    return by_key
+        found.setdefault(key, {})[run.seed or 0] = record
+    return found
 
 
-def _groups(records: Mapping[int, RunRecord]) -> list[list[int]]:
-    """Return the seeds by trajectory: alike ones together."""
-    return [
-        [record.run.seed or 0 for record in alike]
-        for alike in trajectories(list(records.values()))
-    ]
-
-
-def _values(
-    records: Mapping[int, RunRecord],
-    value_of: Callable[[RunRecord, Summary], float | None],
-) -> dict[int, float]:
+def values_of(records: Mapping[int, RunRecord], figure: str) -> dict[int, float]:
+    """Return a figure by seed, of runs that have it."""
+    value_of = FIGURES[figure]
     values = {
         seed: value_of(record, summarize(record.result.threads))
         for seed, record in records.items()
@@ -214,54 +219,9 @@ def _values(
     return {seed: value for seed, value in values.items() if value}
 
 
-def p_of_signs(differences: Sequence[float]) -> float:
-    """
-    Return the two-sided p-value of the sign-flip test for a mean of zero.
-
-    It is at least 2 to the power of 1 - n. 1 if no difference is other than zero.
-    """
-    sums = np.abs(_sums(np.array(differences), signs=(-1.0, 1.0)))
-    observed = abs(math.fsum(differences))
-    # Sums of the same numbers in another order differ in their last bits.
-    return float(np.mean(sums >= observed - 1e-9 * max(observed, 1e-12)))
-
-
-def needed_pairs(tests: int) -> int:
-    """Return with how many pairs one effect alone can be found among so many tests."""
-    return 1 + math.ceil(math.log2(max(tests, 1) / FALSE_DISCOVERIES))
-
-
-def interval_of_mean(differences: Sequence[float]) -> tuple[float, float] | None:
-    """Return the 95 % interval of the mean; None with fewer than six differences."""
-    values = np.array(differences)
-    sums = _sums(values, signs=(0.0, 1.0))[1:]
-    counts = _sums(np.ones(len(values)), signs=(0.0, 1.0))[1:]
-    means = np.sort(sums / counts)
-    out = int((1 - CONFIDENCE) / 2 * (len(means) + 1))
-    if out < 1:
-        return None
-    return float(means[out - 1]), float(means[-out])
-
-
-def _sums(
-    values: NDArray[np.float64], signs: tuple[float, float]
-) -> NDArray[np.float64]:
-    """Return the sums with each value taken by either factor; all first ones first."""
-    sums = np.zeros(1)
-    for value in values:
-        sums = np.concatenate([sums + factor * value for factor in signs])
-    return sums
-
-
-def discoveries(p_values: Sequence[float]) -> list[bool]:
-    """Return which are discoveries at 5 %, by the procedure in steps upwards."""
-    count = len(p_values)
-    order = sorted(range(count), key=lambda n: p_values[n])
-    last = 0
-    for rank, n in enumerate(order, 1):
-        if p_values[n] <= FALSE_DISCOVERIES * rank / count:
-            last = rank
-    found = [False] * count
-    for n in order[:last]:
-        found[n] = True
-    return found
+def _groups(records: Mapping[int, RunRecord]) -> list[list[int]]:
+    """Return the seeds by trajectory: alike ones together."""
+    return [
+        [record.run.seed or 0 for record in alike]
+        for alike in trajectories(list(records.values()))
+    ]

@@ -10,6 +10,7 @@ from rtscope.sweep.costs import NO_COSTS, Costs, costs_of
 from rtscope.sweep.design import BASE, Cell
 from rtscope.sweep.doubts import Doubt, doubts_of, why_invalid
 from rtscope.sweep.effects import Effect, Key, effects_of
+from rtscope.sweep.maineffects import main_effects_of
 from rtscope.units import format_duration
 
 
@@ -33,13 +34,16 @@ class CellResult:
 
 @dataclass(frozen=True, slots=True)
 class SweepResult:
-    """All cells with their effects, the largest discoveries first."""
+    """All cells, and effects, of which the largest discoveries come first."""
 
     name: str
     board: str
     seeds: int
     cells: tuple[CellResult, ...]
     effects: tuple[Effect, ...]
+    """Of each cell, against the base."""
+    main_effects: tuple[Effect, ...] = ()
+    """Of each level over all cells, if a design combines them."""
     checks: Checks = NO_CHECKS
     doubts: tuple[Doubt, ...] = ()
     """The gravest first; without the one that every virtual board has."""
@@ -48,8 +52,13 @@ class SweepResult:
 
     @property
     def found(self) -> tuple[Effect, ...]:
-        """The discoveries."""
+        """The discoveries among single cells."""
         return tuple(effect for effect in self.effects if effect.found)
+
+    @property
+    def main_found(self) -> tuple[Effect, ...]:
+        """The discoveries among main effects."""
+        return tuple(effect for effect in self.main_effects if effect.found)
 
     @property
     def keys(self) -> tuple[Key, ...]:
@@ -159,6 +168,7 @@ def result_of(
             for cell in cells
         ),
         effects=effects_of(valid.get(base.number, ()), measured),
+        main_effects=main_effects_of(cells, valid),
         checks=checks,
         doubts=doubts_of(
             (cell.name, run) for cell in cells for run in records.get(cell.number, ())

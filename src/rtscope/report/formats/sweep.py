@@ -35,6 +35,8 @@ BETWEEN, LEAST_NAME = 2, 12
 def sweep_answer(result: SweepResult) -> str:
     """Return the answer in a sentence."""
     tested = len(result.effects)
+    if result.main_effects:
+        return _main_answer(result)
     if not tested and any(one.weight == "invalid" for one in result.doubts):
         return "no effect could be tested: runs of the base or of all cells are invalid"
     if not tested:
@@ -51,6 +53,20 @@ def sweep_answer(result: SweepResult) -> str:
     )
 
 
+def _main_answer(result: SweepResult) -> str:
+    tested = plural(len(result.main_effects), "main effect")
+    head = f"{len(result.main_found)} of {tested} found"
+    top = next((one for one in result.main_found if one.figure == "worst"), None)
+    if top is None:
+        return f"{head}; none of them on the worst latency"
+    word = "raises" if top.ratio > 1 else "lowers"
+    return (
+        f"{head}; most on the worst latency: {printable(top.cell)} {word} it under "
+        f"{printable(result.label(top.key))} to {top.ratio:.2f} times that without it, "
+        f"over {top.pairs_of_cells} pairs of cells"
+    )
+
+
 def compose_sweep(result: SweepResult, *, more: str) -> Any:
     """Return what composes the short form for `print_fitted`."""
 
@@ -63,21 +79,34 @@ def compose_sweep(result: SweepResult, *, more: str) -> Any:
         if result.left_out:
             yield Text(f"{plural(result.left_out, 'cell')} not asked for yet (--only)")
         yield ""
-        shown = result.found[: room.rows]
-        if shown:
-            yield _table(result, shown)
-        if left := len(result.found) - len(shown):
-            yield Text(f"… and {left} more")
+        rows = room.rows
+        if result.main_effects:
+            yield from _some(result, result.main_found, rows)
+            rows = max(rows - len(result.main_found), 0)
+            tested = plural(len(result.effects), "effect")
+            yield Text(f"Of single cells {len(result.found)} of {tested} found")
+        yield from _some(result, result.found, rows)
         yield ""
         if room.sentences > 1:
+            without = "the same cells without" if result.main_effects else "the base"
             yield Text(
-                "Ratios to the base, geometric means over seeds; 5 % of what is found "
-                "is false on average."
+                f"Ratios to {without}, geometric means over pairs of runs; 5 % of what "
+                "is found is false on average."
             )
         yield from lines_of_checks(result.checks)
         yield Text(more, no_wrap=True)
 
     return compose
+
+
+def _some(
+    result: SweepResult, effects: Sequence[Effect], rows: int
+) -> Iterator[RenderableType]:
+    """Yield a table with room for so many effects, and how many are left."""
+    if shown := effects[:rows]:
+        yield _table(result, shown)
+    if left := len(effects) - len(shown):
+        yield Text(f"… and {left} more")
 
 
 def lines_of_limits(result: SweepResult) -> Iterator[Text]:
@@ -109,7 +138,7 @@ def _first_failure(result: SweepResult) -> str:
     return printable(next(failures, "interrupted; rtscope sweep --resume goes on"))
 
 
-def _table(result: SweepResult, effects: tuple[Effect, ...]) -> Table:
+def _table(result: SweepResult, effects: Sequence[Effect]) -> Table:
     rows = [
         (
             printable(one.cell),

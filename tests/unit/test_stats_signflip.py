@@ -1,0 +1,121 @@
+"""The sign-flip test, its interval, and what is found among many tests."""
+
+import math
+from itertools import product
+
+import numpy as np
+import pytest
+
+from rtscope.stats.power import detectable_ratio_of_pairs
+from rtscope.stats.signflip import (
+    GROUPS,
+    MOST_ALONE,
+    discoveries,
+    interval_of_mean,
+    needed_pairs,
+    p_of_signs,
+)
+
+
+def test_the_p_value_is_that_of_all_flips_of_signs() -> None:
+    differences = [0.3, -0.1, 0.25, 0.4, -0.05]
+    flips = [
+        abs(sum(sign * d for sign, d in zip(signs, differences, strict=True)))
+        for signs in product((-1, 1), repeat=5)
+    ]
+    as_far = sum(flip >= abs(sum(differences)) - 1e-12 for flip in flips)
+
+    assert p_of_signs(differences) == as_far / 32
+    assert p_of_signs([0.0] * 4) == 1
+    assert p_of_signs([0.5]) == 1
+
+
+def test_the_interval_holds_what_the_test_does_not_reject() -> None:
+    differences = [0.31, -0.12, 0.25, 0.4, -0.05, 0.17, 0.22, 0.09]
+
+    found = interval_of_mean(differences)
+
+    assert found is not None
+    low, high = found
+    assert low < np.mean(differences) < high
+    for shift, rejected in (
+        (low - 0.001, True),
+        (low + 0.001, False),
+        (high - 0.001, False),
+        (high + 0.001, True),
+    ):
+        p = p_of_signs([d - shift for d in differences])
+        assert (p <= 0.05) is rejected, shift
+    assert interval_of_mean(differences[:5]) is None
+
+
+def test_of_effects_that_are_none_five_in_a_hundred_sweeps_have_a_discovery() -> None:
+    draw = np.random.default_rng(1)
+    found = sum(
+        any(discoveries([p_of_signs(row) for row in draw.normal(size=(20, 8))]))
+        for _ in range(300)
+    )
+
+    # At most 5 %; 300 draws of 5 % give 26 or more with a probability of 0.4 %.
+    assert found < 26
+
+
+def test_discoveries_go_up_in_steps() -> None:
+    assert discoveries([0.04, 0.01, 0.9, 0.02]) == [False, True, False, True]
+    assert discoveries([0.04, 0.04, 0.04]) == [True, True, True]
+    assert discoveries([]) == []
+
+
+@pytest.mark.parametrize("tests", [1, 8, 10, 300])
+def test_one_effect_among_many_needs_so_many_pairs(tests: int) -> None:
+    pairs = needed_pairs(tests)
+    others = [1.0] * (tests - 1)
+
+    assert discoveries([p_of_signs([1.0] * pairs), *others])[0]
+    assert not discoveries([p_of_signs([1.0] * (pairs - 1)), *others])[0]
+
+
+def test_a_detectable_ratio_is_found_four_times_in_five() -> None:
+    draw = np.random.default_rng(2)
+    ratio = detectable_ratio_of_pairs(0.2, pairs=8)
+    assert ratio is not None
+
+    tests = [
+        p_of_signs(row + math.log(ratio)) <= 0.05
+        for row in draw.normal(scale=0.2, size=(2000, 8))
+    ]
+
+    assert np.mean(tests) == pytest.approx(0.8, abs=0.04)
+    assert detectable_ratio_of_pairs(math.nan, pairs=8) is None
+    assert detectable_ratio_of_pairs(0.2, pairs=1) is None
+
+
+def test_many_differences_are_tested_in_groups_at_the_level_that_is_said() -> None:
+    draw = np.random.default_rng(3)
+    rejected = [
+        p_of_signs(row) <= 0.05
+        for row in draw.standard_t(2, size=(400, MOST_ALONE + 13))
+    ]
+
+    # 5 % of 400 are 20; 33 and more have a probability of 0.3 %.
+    assert sum(rejected) < 33
+    assert p_of_signs([1.0] * 200) == 2 / 2**GROUPS
+    assert p_of_signs([1.0] * MOST_ALONE) == 2 / 2**MOST_ALONE
+
+
+def test_the_interval_of_many_differences_is_about_their_mean() -> None:
+    differences = [*([0.0] * 50), *([0.1] * 50), 4.0]  # groups of six and seven
+
+    found = interval_of_mean(differences)
+
+    assert found is not None
+    low, high = found
+    assert low < np.mean(differences) < high
+    for shift, rejected in (
+        (low - 0.001, True),
+        (low + 0.001, False),
+        (high - 0.001, False),
+        (high + 0.001, True),
+    ):
+        p = p_of_signs([d - shift for d in differences])
+        assert (p <= 0.05) is rejected, shift
