@@ -42,17 +42,22 @@ def joined(rankings: Sequence[Ranking]) -> Ranking:
             {**had.failures, **load.failures},
             {**had.in_part, **load.in_part},
         )
-    return Ranking(kernels, tuple(loads.values()))
+    releases = {k: r for one in rankings for k, r in one.releases.items()}
+    return Ranking(kernels, tuple(loads.values()), releases=releases)
 
 
 def totals(ranking: Ranking) -> Iterator[Sequence[str]]:
     """Yield how many loads ran on each kernel, and how far they go."""
-    yield ("kernel", "ranked", "in part", "did not run", "usual worst, us", "above it")
+    yield (
+        *("kernel", "Linux", "ranked", "in part", "did not run"),
+        *("usual worst, us", "above it"),
+    )
     for kernel in ranking.kernels:
         ran = ranking.ranked(kernel)
         usual = [x.standings[kernel].worst_ns for x in ran if not x.is_stressor]
         yield (
             kernel,
+            ranking.releases.get(kernel) or NOTHING,
             count(len(ran)),
             count(len(ranking.ran_in_part(kernel))),
             count(sum(kernel in load.unknown for load in ranking.loads)),

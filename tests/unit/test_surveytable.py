@@ -46,6 +46,7 @@ def ranking(kernel: str, usual_ns: int, fork_ns: int) -> Ranking:
             ),
             RankedLoad("stress-ng:efivar", {}, {kernel: "skipped | no EFI"}),
         ),
+        releases={kernel: "6.12.1"},
     )
 
 
@@ -53,8 +54,8 @@ def test_each_kernel_has_its_columns_and_the_first_one_the_order() -> None:
     both = joined([ranking(RT, 9_000, 50_000), ranking(ORDINARY, 90_000, 30_000)])
 
     assert list(totals(both))[1:] == [
-        (RT, "2", "1", "1", "9.00", "1"),
-        (ORDINARY, "2", "1", "1", "90.0", "0"),
+        (RT, "6.12.1", "2", "1", "1", "9.00", "1"),
+        (ORDINARY, "6.12.1", "2", "1", "1", "90.0", "0"),
     ]
     assert list(all_loads(both))[1:] == [
         ("fork", "50.0", "locks in fork", "25.0", "30.0", "locks in fork", "15.0"),

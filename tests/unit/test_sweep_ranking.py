@@ -8,9 +8,10 @@ import pytest
 from fakes.measurements import on_board, record, thread
 from rtscope.caveats.catalogue import make
 from rtscope.contract import LoadWindow, ProcessInWindow
+from rtscope.machine.facts import FactValue
 from rtscope.record.explanation import SCHEMA, Explained, Segment, Wakeup
 from rtscope.record.model import RunRecord
-from rtscope.report.formats.survey import survey_answer
+from rtscope.report.formats.survey import survey_answer, survey_page
 from rtscope.sweep.ranking import Cause, Ranking, ranking_of
 from rtscope.units import NS_PER_S
 
@@ -96,6 +97,18 @@ def test_loads_are_ranked_by_the_worst_of_all_their_seeds() -> None:
     fork = found.ranked(RT)[0].standings[RT]
     assert (fork.worst_ns, fork.run) == (90_000, f"stress-ng:fork-{RT}-2")
     assert [load.label for load in found.worse_than_usual(RT)] == ["fork", "set"]
+
+
+def test_the_release_of_each_kernel_is_told() -> None:
+    newer = FactValue("6.12.117+deb13-rt-amd64", "", "")
+    one, other = run("idle", 9_000), run("os", 9_000)
+    later = replace(other, facts_before={**other.facts_before, "kernel_release": newer})
+
+    assert ranking([one]).releases == {RT: one.release}
+    found = ranking([one, later])
+    assert found.releases == {RT: f"{one.release}, {newer.value}"}
+    page = survey_page(found, name="x", target="pc", missing=0)
+    assert f"Linux {one.release}, {newer.value}." in page
 
 
 def test_the_fewest_stressors_show_each_cause_that_the_usual_loads_miss() -> None:

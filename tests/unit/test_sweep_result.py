@@ -80,6 +80,13 @@ def test_the_time_of_a_cell_is_that_of_all_its_boots() -> None:
     assert [cell.host_s for cell in found.cells] == [7.5, 0.0]
 
 
+def test_the_page_tells_which_linux_was_measured() -> None:
+    found = result(ISOLATED, measured=[0, 1])
+
+    assert found.releases == (runs(0)[0].release,)
+    assert f"Linux {found.releases[0]}." in sweep_page(found)
+
+
 def test_the_page_shows_what_cells_cost_besides_latency() -> None:
     sized = [on_board(one, kernel_bytes=5 << 20) for one in runs(0, 1)]
     found = result(ISOLATED, measured=[0, 1], base=sized)

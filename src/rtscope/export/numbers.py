@@ -184,6 +184,4 @@ def _kcidb_test(case: Case, origin: str, *, judged: bool) -> dict[str, object]:
 
 
 def _kernel(record: RunRecord) -> str:
-    release = record.facts_before.get("kernel_release")
-    known = release.value if release else None
-    return record.run.kernel or str(known or "unknown")
+    return record.run.kernel or record.release or "unknown"

@@ -221,9 +221,13 @@ class RunRecord:
     @property
     def kernel_name(self) -> str:
         """The kernel that was asked for, else the release that ran."""
-        release = self.facts_before.get("kernel_release")
-        running = release.value if release else None
-        return self.run.kernel or str(running or "unknown kernel")
+        return self.run.kernel or self.release or "unknown kernel"
+
+    @property
+    def release(self) -> str:
+        """The release of Linux that ran, as `uname -r` prints it; empty: not known."""
+        fact = self.facts_before.get("kernel_release")
+        return str(fact.value or "") if fact else ""
 
     def require_virtual(self) -> VirtualRun:
         """Return what booted; UsageError for a run of a machine."""

@@ -19,6 +19,7 @@ from rtscope.record.model import RunRecord
 from rtscope.stats.summary import summarize
 from rtscope.sweep.doubts import Doubt, doubts_of, why_invalid
 from rtscope.sweep.effects import P999
+from rtscope.sweep.releases import releases_of
 
 _PREFIX = re.compile(r"^stress-ng: *(?:\w+: *\[\d+\] *)?")
 _TELLING = re.compile(
@@ -102,6 +103,8 @@ class Ranking:
     """Whether latencies are virtual time; False: of a machine."""
     doubts: tuple[Doubt, ...] = ()
     """What limits the runs that are ranked."""
+    releases: Mapping[str, str] = field(default_factory=dict)
+    """By kernel: the release of Linux that ran, or those that ran."""
 
     def ranked(self, kernel: str) -> tuple[RankedLoad, ...]:
         """Return the loads that ran on a kernel, the worst first."""
@@ -219,6 +222,12 @@ def ranking_of(
         doubts=doubts_of(
             (record.run.load, record) for record in records if not _why_unproved(record)
         ),
+        releases={
+            kernel: ", ".join(
+                releases_of(one for one in records if one.kernel_name == kernel)
+            )
+            for kernel in kernels
+        },
     )
 
 

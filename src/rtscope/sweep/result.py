@@ -11,6 +11,7 @@ from rtscope.sweep.design import BASE, Cell
 from rtscope.sweep.doubts import Doubt, doubts_of, why_invalid
 from rtscope.sweep.effects import Effect, Key, effects_of
 from rtscope.sweep.maineffects import main_effects_of
+from rtscope.sweep.releases import releases_of
 from rtscope.units import format_duration
 
 
@@ -49,6 +50,8 @@ class SweepResult:
     """The gravest first; without the one that every virtual board has."""
     left_out: int = 0
     """Cells that nobody has asked to measure yet."""
+    releases: tuple[str, ...] = ()
+    """Of Linux, as they ran."""
 
     @property
     def found(self) -> tuple[Effect, ...]:
@@ -174,4 +177,7 @@ def result_of(
             (cell.name, run) for cell in cells for run in records.get(cell.number, ())
         ),
         left_out=left_out,
+        releases=releases_of(
+            run for cell in cells for run in records.get(cell.number, ())
+        ),
     )

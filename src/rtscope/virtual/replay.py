@@ -157,11 +157,8 @@ def _sections(
     symbols: SymbolTable,
     layout: Mapping[str, str],
 ) -> dict[str, int]:
-    release = record.facts_before.get("kernel_release")
     sections = section_options(
-        prepared.board.arch,
-        release=str(release.value) if release else "",
-        symbols=symbols,
+        prepared.board.arch, release=record.release, symbols=symbols
     )
     if sections and any(name not in layout for name in FIELDS):
         raise UsageError(

@@ -157,12 +157,11 @@ def explained_run(
     explanations, bounds = all_printable((tuple(explanations), tuple(bounds)))
     virtual, record = record.virtual, all_printable(record)
     threads = record.result.threads
-    release = record.facts_before.get("kernel_release")
-    kernel = virtual.kernel if virtual else release.value if release else None
+    kernel = virtual.kernel if virtual else record.release
     return ExplainedRun(
         run_id=record.run.id,
         load=record.run.load,
-        kernel=str(record.run.kernel or kernel or "an unknown kernel"),
+        kernel=record.run.kernel or kernel or "an unknown kernel",
         board=virtual.board if virtual else record.run.target,
         result_digest=record.result_digest,
         explanations=explanations,
