@@ -99,6 +99,38 @@ def test_loads_are_ranked_by_the_worst_of_all_their_seeds() -> None:
     assert [load.label for load in found.worse_than_usual(RT)] == ["fork", "set"]
 
 
+def test_without_a_usual_load_nothing_is_above_it() -> None:
+    fork = run("stress-ng:fork", 90_000)
+    found = ranking([fork], explained(fork, "interrupts off", "copy", 70_000))
+
+    assert found.worse_than_usual(RT) == ()
+    assert found.fewest(RT) == ()
+    assert "none of the usual loads has a rank" in survey_answer(found)
+
+
+def test_what_a_usual_load_of_unknown_cause_misses_is_not_told() -> None:
+    idle, fork = run("idle", 9_000), run("stress-ng:fork", 90_000)
+    found = ranking([idle, fork], explained(fork, "interrupts off", "copy", 70_000))
+
+    assert [load.label for load in found.worse_than_usual(RT)] == ["fork"]
+    assert found.fewest(RT) == ()
+    page = survey_page(found, name="x", target="pc", missing=0)
+    assert "What the usual loads miss is not told: no cause is known of idle." in page
+    assert "is not told" not in survey_page(
+        ranking([idle, fork]), name="x", target="pc", missing=0
+    )
+
+
+def test_a_load_with_a_rank_is_not_among_those_that_did_not_run() -> None:
+    found = ranking(
+        [run("idle", 9_000), run("stress-ng:fork", 20_000, seed=1)],
+        failures={("stress-ng:fork", RT): "the board ended"},
+    )
+
+    assert found.failed == ()
+    assert [load.label for load in found.ranked(RT)] == ["fork", "idle"]
+
+
 def test_the_release_of_each_kernel_is_told() -> None:
     newer = FactValue("6.12.117+deb13-rt-amd64", "", "")
     one, other = run("idle", 9_000), run("os", 9_000)

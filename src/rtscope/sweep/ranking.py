@@ -80,7 +80,8 @@ class RankedLoad:
     @property
     def unknown(self) -> Mapping[str, str]:
         """By kernel: why nothing at all is known of it there."""
-        return {k: why for k, why in self.failures.items() if k not in self.in_part}
+        known = {*self.in_part, *self.standings}
+        return {k: why for k, why in self.failures.items() if k not in known}
 
     @property
     def is_stressor(self) -> bool:
@@ -123,24 +124,38 @@ class Ranking:
         """The loads of which nothing is known on some kernel."""
         return tuple(load for load in self.loads if load.unknown)
 
+    def usual(self, kernel: str) -> tuple[RankedLoad, ...]:
+        """Return the loads of the base that have a rank, the worst first."""
+        return tuple(load for load in self.ranked(kernel) if not load.is_stressor)
+
     def worse_than_usual(self, kernel: str) -> tuple[RankedLoad, ...]:
-        """Return the stressors whose worst is above that of all loads of the base."""
-        ranked = self.ranked(kernel)
-        usual = max(
-            (x.standings[kernel].worst_ns for x in ranked if not x.is_stressor),
-            default=0,
-        )
+        """Return the stressors above all loads of the base, if these have ranks."""
+        usual = self.usual(kernel)
+        if not usual:
+            return ()
+        most_ns = usual[0].standings[kernel].worst_ns
         return tuple(
-            x for x in ranked if x.is_stressor and x.standings[kernel].worst_ns > usual
+            load
+            for load in self.ranked(kernel)
+            if load.is_stressor and load.standings[kernel].worst_ns > most_ns
         )
+
+    def without_cause(self, kernel: str) -> tuple[RankedLoad, ...]:
+        """Return the loads of the base whose cause is not known, if any load's is."""
+        if not any(_title(load, kernel) for load in self.ranked(kernel)):
+            return ()
+        return tuple(load for load in self.usual(kernel) if not _title(load, kernel))
 
     def new_causes(self, kernel: str) -> Mapping[str, tuple[RankedLoad, ...]]:
         """
         Return the causes that no load of the base has as its dominant one.
 
         With each, the stressors that show it; the cause of the worst wake-up first.
+        None if the base has a load whose cause is not known: it may be one of these.
         """
-        usual = {_title(x, kernel) for x in self.ranked(kernel) if not x.is_stressor}
+        usual = {_title(x, kernel) for x in self.usual(kernel)}
+        if not usual or self.without_cause(kernel):
+            return {}
         found: dict[str, list[RankedLoad]] = {}
         for load in self.ranked(kernel):
             title = _title(load, kernel)

@@ -1,7 +1,7 @@
 """The result of a survey: a short answer, a page, and data."""
 
 import math
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import asdict
 from typing import Any
 
@@ -39,10 +39,14 @@ def _of_kernel(ranking: Ranking, kernel: str) -> str:
     worst_ns = worst.standings[kernel].worst_ns
     above = len(ranking.worse_than_usual(kernel))
     stressors = sum(load.is_stressor for load in ranked)
+    compared = (
+        f"{above} of {plural(stressors, 'stressor')} above the usual loads"
+        if ranking.usual(kernel)
+        else "none of the usual loads has a rank"
+    )
     return (
         f"{printable(kernel)}: {printable(worst.label)} is worst with "
-        f"{format_us(worst_ns)} {unit_of(ranking)}; {above} of "
-        f"{plural(stressors, 'stressor')} above the usual loads"
+        f"{format_us(worst_ns)} {unit_of(ranking)}; {compared}"
         f"{_worse_in_part(ranking, kernel, worst_ns)}"
     )
 
@@ -56,6 +60,11 @@ def _worse_in_part(ranking: Ranking, kernel: str, worst_ns: int) -> str:
                 f"{format_us(part_ns)}"
             )
     return ""
+
+
+def _not_known(usual: Sequence[RankedLoad]) -> str:
+    names = ", ".join(load.label for load in usual)
+    return f"what the usual loads miss is not told: no cause is known of {names}."
 
 
 def unit_of(ranking: Ranking) -> str:
@@ -98,6 +107,8 @@ def compose_survey(ranking: Ranking, *, missing: int, checks: Checks, more: str)
                 yield Text(
                     f"{kernel}: {', '.join(names)} show what the usual loads miss."
                 )
+            if unknown := shown.without_cause(kernel):
+                yield Text(f"{kernel}: {_not_known(unknown)}")
         yield from lines_of_checks(checks)
         yield Text(more, no_wrap=True)
 
@@ -153,6 +164,7 @@ def survey_page(ranking: Ranking, *, name: str, target: str, missing: int) -> st
         length=_lengths(shown),
         worst=worst_of,
         cause=cause_of,
+        not_known=_not_known,
         us=format_us,
         unit=unit_of(ranking),
         rate=count,
