@@ -10,6 +10,9 @@ LOG = """\
 passed to user space.
 <2>Kernel compiled without mitigations, ignoring 'mitigations'; system may still be \
 vulnerable
+<4>Malformed early option 'pti'
+<3>Booting kernel: `9' too large for parameter `kgdboc'
+<2>Unsupported mitigations=of, system may still be vulnerable
 <3>Booting kernel: `soon' invalid for parameter `threadirqs'
 <3>Failed to set sysctl parameter 'kernel.watchdog=1': parameter not found
 <3>Failed to set sysctl parameter 'vm.stat_interval=x': invalid value
@@ -25,6 +28,9 @@ vulnerable
         ("rcu_nocbs=all", "unknown to this kernel"),
         ("mitigations=off", "this kernel was built without mitigations"),
         ("threadirqs=soon", "not a value that this kernel takes"),
+        ("pti=maybe", "not a value that this kernel takes"),
+        ("kgdboc=9", "not a value that this kernel takes"),
+        ("mitigations=of", "not a value that this kernel takes"),
         ("sysctl.kernel.watchdog=1", "parameter not found"),
         ("sysctl.vm.stat_interval=x", "invalid value"),
         ("sysctl.kernel.odd=1", "cannot be set"),
