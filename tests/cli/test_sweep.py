@@ -148,6 +148,24 @@ def test_a_part_of_a_sweep_is_measured_and_the_rest_is_added_later(
     assert {effect["cell"] for effect in whole["effects"]} == {"tick: off", "CPUs: one"}
 
 
+def test_what_an_earlier_part_lacks_is_still_missing_after_another_part(
+    rtscope: Rtscope, board: FakeBoard
+) -> None:
+    rtscope("sweep", "ticks.toml", "--only", "tick", "--out", "out")
+    for run in Path().glob("out/cells/001-tick-off/runs/*"):
+        (run / "record.json").unlink()
+    board.results = [10_000, *(10_000 + n for n in range(8))]  # the first one twice
+
+    said = rtscope("sweep", "--resume", "out", "--only", "CPUs", "--json")
+
+    result = json.loads(said.out)
+    assert said.status == 1
+    assert {c["name"]: (c["runs"], c["planned"]) for c in result["cells"]}[
+        "tick: off"
+    ] == (0, 8)
+    assert result["left_out"] == 0
+
+
 def test_resuming_a_part_keeps_what_others_measured(
     rtscope: Rtscope, board: FakeBoard
 ) -> None:

@@ -15,7 +15,7 @@ def part(*p_values: float) -> SweepResult:
     """Return a result with an effect for each p-value."""
     one = Effect(
         cell="",
-        key=("os", "pc-6.12-rt", "fifo", "500000"),
+        key=("os", "rt", "fifo", "99", "500000", "1000000000", "", ""),
         figure="worst",
         base=10_000.0,
         changed=20_000.0,

@@ -6,7 +6,7 @@ from itertools import product
 import numpy as np
 import pytest
 
-from rtscope.stats.power import detectable_ratio_of_pairs
+from rtscope.stats.power import LEAST_PAIRS, detectable_ratio_of_pairs
 from rtscope.stats.signflip import (
     GROUPS,
     MOST_ALONE,
@@ -75,19 +75,24 @@ def test_one_effect_among_many_needs_so_many_pairs(tests: int) -> None:
     assert not discoveries([p_of_signs([1.0] * (pairs - 1)), *others])[0]
 
 
-def test_a_detectable_ratio_is_found_four_times_in_five() -> None:
+@pytest.mark.parametrize("pairs", [6, 7, 8, 12])
+def test_a_detectable_ratio_is_found_four_times_in_five(pairs: int) -> None:
     draw = np.random.default_rng(2)
-    ratio = detectable_ratio_of_pairs(0.2, pairs=8)
+    ratio = detectable_ratio_of_pairs(0.2, pairs=pairs)
     assert ratio is not None
 
     tests = [
         p_of_signs(row + math.log(ratio)) <= 0.05
-        for row in draw.normal(scale=0.2, size=(2000, 8))
+        for row in draw.normal(scale=0.2, size=(2000, pairs))
     ]
 
     assert np.mean(tests) == pytest.approx(0.8, abs=0.04)
+
+
+def test_what_no_test_can_find_is_not_promised() -> None:
+    assert p_of_signs([1.0] * (LEAST_PAIRS - 1)) > 0.05
+    assert detectable_ratio_of_pairs(0.2, pairs=LEAST_PAIRS - 1) is None
     assert detectable_ratio_of_pairs(math.nan, pairs=8) is None
-    assert detectable_ratio_of_pairs(0.2, pairs=1) is None
 
 
 def test_many_differences_are_tested_in_groups_at_the_level_that_is_said() -> None:

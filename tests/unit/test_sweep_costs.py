@@ -92,3 +92,13 @@ def test_memory_is_that_before_the_load_and_images_are_of_one_kernel() -> None:
     assert costs_of(runs).kernel_bytes == 5 << 20
     assert costs_of([*runs, other]).kernel_bytes is None
     assert costs_of([]) == NO_COSTS
+
+
+def test_runs_that_differ_in_more_than_the_seed_have_no_median() -> None:
+    one = run("idle", interrupts=2_020)
+    other = run("idle", interrupts=3_000)
+    other = replace(other, run=replace(other.run, kernel="another"))
+
+    assert costs_of([one]).wakeups_per_s == 20
+    assert costs_of([one, other]).wakeups_per_s is None
+    assert costs_of([one, other]).memory_available_kb is None

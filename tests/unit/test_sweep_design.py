@@ -290,8 +290,38 @@ def test_a_cell_that_nothing_can_be_compared_with_is_refused(
     [
         {"kernel": {"names": ["debian-6.12"]}},
         {"run": {"policy": "rr", "interval": "500us"}},
-        {"run": {"load": "idle"}},
+        {"run": {"load": "idle"}, "kernel": {"append": "nohz=off"}},
     ],
 )
 def test_a_cell_may_change_a_part_or_leave_one_out(level: dict[str, Any]) -> None:
     assert len(cells({"name": "a", "level": [{"name": "b", **level}]})) == 2
+
+
+@pytest.mark.parametrize(
+    ("level", "base"),
+    [
+        ({"run": {"load": "idle"}}, {"run": [{"load": ["idle", "os"]}]}),
+        ({"run": {"policy": "rr"}}, {"run": [{"policy": ["fifo", "rr"]}]}),
+    ],
+)
+def test_a_cell_whose_runs_are_runs_of_the_base_is_refused(
+    level: dict[str, Any], base: dict[str, Any]
+) -> None:
+    with pytest.raises(UsageError, match="changes nothing: all its runs are runs of"):
+        cells({"name": "a", "level": [{"name": "b", **level}]}, **base)
+
+
+@pytest.mark.parametrize(
+    ("level", "message"),
+    [
+        ({"kernel": {"append": {"nohz": "off"}}}, "append"),
+        ({"kernel": {"append": 5}}, "append"),
+        ({"target": {"tuned": 5}}, "tuned"),
+    ],
+)
+def test_what_is_no_list_of_words_is_refused_and_not_left_out(
+    level: dict[str, Any], message: str
+) -> None:
+    mixed = {"name": "b", "run": {"policy": "rr"}, **level}
+    with pytest.raises(UsageError, match=message):
+        cells({"name": "a", "level": [mixed]})

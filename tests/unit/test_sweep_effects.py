@@ -1,6 +1,6 @@
 """Effects of a sweep: exact, paired by seed, with false discoveries held."""
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from typing import Any
 
@@ -8,16 +8,66 @@ import pytest
 
 from fakes.measurements import on_board, record, thread
 from rtscope.record.model import RunRecord
-from rtscope.sweep.effects import counterparts, effects_of
+from rtscope.sweep.celleffects import effects_of
+from rtscope.sweep.design import Cell, cells_of
+from rtscope.sweep.effects import Effect
+from rtscope.sweep.file import sweep_of
+
+BASE: Mapping[str, Any] = {
+    "target": {"address": "virtual:pc"},
+    "kernel": {"names": ["rt"]},
+    "run": [{"load": "cpu", "duration": "1s", "interval": "1ms"}],
+}
+NOTHING = {"kernel": {"append": "nothing"}}
 
 
-def runs(worst_ns: Sequence[int], *, load: str = "cpu") -> list[RunRecord]:
-    """Return one run for each seed, with these maxima."""
-    made = [on_board(record([thread([5_000, 7_000, top])])) for top in worst_ns]
-    return [
-        replace(one, run=replace(one.run, seed=seed, load=load))
-        for seed, one in enumerate(made, 1)
+def runs(
+    worst_ns: Sequence[int], *, places: Sequence[int] = (), **run: Any
+) -> list[RunRecord]:
+    """
+    Return one run for each seed, with these maxima.
+
+    `places` are those of its four latest activations, by seed; else all differ.
+    """
+    found = []
+    for seed, top in enumerate(worst_ns, 1):
+        latencies = [5_000] * 1_000
+        place = places[seed - 1] if places else 53 * seed + top % 50
+        for late, at in enumerate((0, 101, 203, 307)):
+            latencies[(place + at) % 997] = top - late
+        cpus = run.get("cpus") or (0,)
+        made = on_board(
+            record([thread(latencies, cpu=cpu, worst_kept=4) for cpu in cpus])
+        )
+        asked = {"kernel": "rt", "load": "cpu", "interval_ns": 1_000_000, **run}
+        found.append(replace(made, run=replace(made.run, seed=seed, **asked)))
+    return found
+
+
+def effects(
+    before: Sequence[RunRecord],
+    changed: Mapping[str, Sequence[RunRecord]],
+    *levels: Mapping[str, Any],
+    **base: Any,
+) -> tuple[Effect, ...]:
+    """Return the effects of cells with these levels, by the name of the level."""
+    some = cells(changed, *levels, **base)
+    measured = (before, *changed.values())
+    found = effects_of(some, dict(enumerate(measured)))
+    return tuple(replace(one, cell=one.cell.removeprefix("axis: ")) for one in found)
+
+
+def cells(
+    changed: Mapping[str, Any], *levels: Mapping[str, Any], **base: Any
+) -> tuple[Cell, ...]:
+    made = [
+        {"name": name, **level}
+        for name, level in zip(
+            changed, levels or [{"kernel": {"append": n}} for n in changed], strict=True
+        )
     ]
+    document = {"base": {**BASE, **base}, "axis": [{"name": "axis", "level": made}]}
+    return cells_of(sweep_of(document, source="my.toml"))
 
 
 BEFORE = (11_000, 12_000, 13_000, 14_000, 15_000, 16_000, 17_000, 18_000)
@@ -29,7 +79,7 @@ def test_a_doubled_maximum_is_found_and_nothing_else() -> None:
         "nothing": runs(BEFORE),
     }
 
-    worst, *rest = effects_of(runs(BEFORE), changed)
+    worst, *rest = effects(runs(BEFORE), changed)
 
     assert (worst.cell, worst.figure, worst.pairs) == ("twice", "worst", 8)
     assert worst.found
@@ -44,8 +94,8 @@ def test_a_doubled_maximum_is_found_and_nothing_else() -> None:
 
 
 def test_runs_are_paired_by_load_and_seed_and_others_are_left_out() -> None:
-    other = effects_of(runs(BEFORE), {"x": runs(BEFORE, load="idle")})
-    some = effects_of(runs(BEFORE), {"x": runs([2 * ns for ns in BEFORE[:3]])})
+    other = effects(runs(BEFORE), {"x": runs(BEFORE, load="idle")})
+    some = effects(runs(BEFORE), {"x": runs([2 * ns for ns in BEFORE[:3]])})
 
     assert other == ()
     assert {effect.pairs for effect in some} == {3}
@@ -53,38 +103,74 @@ def test_runs_are_paired_by_load_and_seed_and_others_are_left_out() -> None:
 
 
 @pytest.mark.parametrize(
-    "change",
-    [{"policy": "rr"}, {"kernel": "debian-6.12"}, {"interval_ns": 500_000}],
+    ("change", "level"),
+    [
+        ({"policy": "rr"}, {"run": {"policy": "rr"}}),
+        ({"kernel": "std"}, {"kernel": {"names": ["std"]}}),
+        ({"interval_ns": 500_000}, {"run": {"interval": "500us"}}),
+        ({"priority": 50}, {"run": {"priority": 50}}),
+        ({"cpus": (1,)}, {"run": {"cpus": "1"}}),
+    ],
 )
 def test_what_a_cell_changes_of_its_runs_is_compared_with_the_base(
-    change: dict[str, Any],
+    change: dict[str, Any], level: dict[str, Any]
 ) -> None:
-    twice = runs([2 * ns for ns in BEFORE])
-    changed = [replace(one, run=replace(one.run, **change)) for one in twice]
+    twice = runs([2 * ns for ns in BEFORE], **change)
 
-    worst, *_ = effects_of(runs(BEFORE), {"x": changed})
+    worst, *_ = effects(runs(BEFORE), {"x": twice}, level)
 
     assert (worst.figure, worst.pairs, worst.found) == ("worst", 8, True)
     assert worst.key[0] == "cpu"
 
 
-def test_of_several_kernels_each_is_compared_with_itself() -> None:
+TWICE = [2 * ns for ns in BEFORE]
+
+
+@pytest.mark.parametrize(
+    ("part", "one", "other", "base"),
+    [
+        ("kernel", "rt", "std", {"kernel": {"names": ["rt", "std"]}}),
+        ("cpus", (0,), (1,), {"run": [{"cpus": "0"}, {"cpus": "1"}]}),
+        ("priority", 99, 50, {"run": [{"priority": [99, 50]}]}),
+        ("duration_ns", 1, 2, {"run": [{"duration": ["1s", "2s"]}]}),
+        ("variant", "a", "b", {"run": [{"variant": "a"}, {"variant": "b"}]}),
+    ],
+)
+def test_runs_that_differ_in_a_part_are_each_compared_with_their_like(
+    part: str, one: Any, other: Any, base: dict[str, Any]
+) -> None:
+    named = {"load": "cpu", "interval": "1ms"}
+    if "run" in base:
+        base = {"run": [{**named, **run} for run in base["run"]]}
+
     def both(*tops: Sequence[int]) -> list[RunRecord]:
         return [
-            replace(one, run=replace(one.run, kernel=kernel))
-            for kernel, some in zip(("rt", "std"), tops, strict=True)
-            for one in runs(some)
+            run
+            for value, some in zip((one, other), tops, strict=True)
+            for run in runs(some, **{part: value})
         ]
 
-    twice = [2 * ns for ns in BEFORE]
-    found = effects_of(both(BEFORE, BEFORE), {"x": both(twice, BEFORE)})
+    found = effects(both(BEFORE, BEFORE), {"x": both(TWICE, BEFORE)}, **base)
 
-    worst = {
-        effect.key[1]: effect.ratio for effect in found if effect.figure == "worst"
-    }
-    assert worst == {"rt": pytest.approx(2), "std": 1}
-    one_more = counterparts(
-        [("cpu", "rt", "fifo", "1"), ("cpu", "std", "fifo", "1")],
-        [("cpu", "other", "fifo", "1")],
-    )
-    assert one_more == {}
+    ratios = sorted(effect.ratio for effect in found if effect.figure == "worst")
+    assert ratios == [1, pytest.approx(2)]
+
+
+def test_what_is_compared_does_not_depend_on_which_runs_have_a_result() -> None:
+    """The base lost one kernel and the cell the other: nothing is alike."""
+    of_rt, of_std = runs(BEFORE), runs(TWICE, kernel="std")
+
+    found = effects(of_rt, {"x": of_std}, kernel={"names": ["rt", "std"]})
+
+    assert found == ()
+
+
+@pytest.mark.parametrize("alike", ["base", "cell"])
+def test_alike_seeds_count_once_in_the_base_and_in_the_cell(alike: str) -> None:
+    same = [7] * len(BEFORE)
+    before = runs(BEFORE, places=same if alike == "base" else ())
+    after = runs(TWICE, places=same if alike == "cell" else ())
+
+    worst, *_ = effects(before, {"x": after})
+
+    assert (worst.pairs, worst.p, worst.found) == (1, 1, False)

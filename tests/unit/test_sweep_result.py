@@ -111,7 +111,12 @@ def test_a_label_has_what_tells_runs_of_one_load_apart() -> None:
         effect_of("os", 500_000),
     ]
     axis = {"name": "boot", "level": [{"name": "isolcpus=1", **ISOLATED}]}
-    cells = cells_of(sweep_of({"base": BASE, "axis": [axis]}, source="my.toml"))
+    runs_of_base = [
+        {"load": "idle", "interval": "10ms"},
+        {"load": "os", "interval": ["250us", "500us"]},
+    ]
+    base = {**BASE, "run": runs_of_base}
+    cells = cells_of(sweep_of({"base": base, "axis": [axis]}, source="my.toml"))
     found = result_of(
         "x",
         cells,

@@ -25,6 +25,7 @@ from rtscope.cli.sweepwork import (
     SweepWork,
     create_directories,
     new_work,
+    note_asked,
     resumed_work,
     work_on_remedies,
 )
@@ -159,6 +160,7 @@ def sweep(request: SweepRequest) -> int:
     _prepare(work, request.jobs)
     if request.resume is None:
         create_directories(work)
+    note_asked(work)
     with shown_if_cut_short(work, request.shown.detail, json=request.json):
         _measure(work, scheduler, request)
     return show_sweep(work, request.shown.detail, json=request.json)

@@ -10,6 +10,7 @@ from rtscope.cli.survey import ranked
 from rtscope.cli.sweepwork import SweepWork
 from rtscope.errors import RecordError
 from rtscope.files import write_atomically
+from rtscope.measure.plan import make_plan
 from rtscope.record.model import RunRecord
 from rtscope.record.resultdir import hold
 from rtscope.report.formats.brief import Detail
@@ -129,14 +130,19 @@ def _print(shown: Detail, answer: str, compose: Compose, *, rows: int) -> None:
 
 
 def _result(work: SweepWork, records: Mapping[int, Sequence[RunRecord]]) -> SweepResult:
-    """Return what there is of the chosen cells, and of others that were measured."""
+    """Return what there is of the base, and of cells that were ever asked for."""
+    base, asked = work.cells[0], work.asked()
     cells = [
         cell
         for cell in work.cells
-        if cell.number in work.chosen or records[cell.number]
+        if cell is base or cell.number in asked or records[cell.number]
     ]
-    planned = {cell.number: len(records[cell.number]) for cell in cells}
-    planned |= {number: len(plan.runs) for number, plan in work.plans.items()}
+    planned = {
+        cell.number: len(make_plan(cell.campaign).runs)
+        if cell.number in asked
+        else len(records[cell.number])
+        for cell in cells
+    }
     return result_of(
         work.sweep.name,
         cells,

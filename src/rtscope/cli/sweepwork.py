@@ -29,7 +29,7 @@ from rtscope.sweep.file import (
 from rtscope.target.address import parse_address
 from rtscope.virtual.prepare import PreparedCampaign
 
-DOCUMENT, CELLS = "sweep.json", "cells"
+DOCUMENT, CELLS, ASKED = "sweep.json", "cells", "asked.json"
 SCHEMA = 1
 MAX_DOCUMENT_BYTES = 16 << 20
 
@@ -55,6 +55,18 @@ class SweepWork:
     def chosen_cells(self) -> tuple[Cell, ...]:
         """The cells to measure now."""
         return tuple(cell for cell in self.cells if cell.number in self.chosen)
+
+    def asked(self) -> frozenset[int]:
+        """Return the cells that this or an earlier start was to measure."""
+        file = self.path / ASKED
+        if not file.exists():
+            return frozenset(self.plans)
+        text = read_bounded(file, limit=MAX_DOCUMENT_BYTES, kind="list of cells")
+        try:
+            earlier = [int(number) for number in json.loads(text)]
+        except (ValueError, TypeError) as error:
+            raise RecordError(f"{file}: no list of cells") from error
+        return frozenset(self.plans) | frozenset(earlier)
 
     def store(self, cell: Cell) -> ResultDir:
         """Return the results of a cell."""
@@ -168,3 +180,9 @@ def create_directories(work: SweepWork) -> None:
     }
     text = json.dumps(document, indent=1).encode() + b"\n"
     write_atomically(work.path / DOCUMENT, text)
+
+
+def note_asked(work: SweepWork) -> None:
+    """Write down which cells are to be measured: what of them is missing is told."""
+    text = json.dumps(sorted(work.asked())).encode() + b"\n"
+    write_atomically(work.path / ASKED, text)

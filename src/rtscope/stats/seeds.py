@@ -13,11 +13,12 @@ be the very same activations. Seeds that share more of them than chance gives ar
 trajectory told several times, and count with the time of their longest run.
 """
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from itertools import combinations
 from statistics import median
 
+from rtscope.contract import ThreadResult
 from rtscope.record.model import RunRecord
 from rtscope.stats.dispersion import SIGNIFICANCE
 from rtscope.stats.summary import observed_ns
@@ -115,9 +116,20 @@ def coincide(one: RunRecord, other: RunRecord, *, comparisons: int = 1) -> bool:
     from scipy.special import gammainc
 
     shared, expected = 0, 0.0
-    for mine, theirs in zip(one.result.threads, other.result.threads, strict=False):
+    for mine, theirs in _of_equal_cpus(one, other):
         a, b = ({w.seq for w in t.worst} for t in (mine, theirs))
-        shared += len(a & b) if mine.cpu == theirs.cpu else 0
+        shared += len(a & b)
         activations = max((mine.end_ns - mine.start_ns) // mine.interval_ns, 1)
         expected += len(a) * len(b) / activations
     return bool(shared and gammainc(shared, expected) * comparisons <= SIGNIFICANCE)
+
+
+def _of_equal_cpus(
+    one: RunRecord, other: RunRecord
+) -> Iterator[tuple[ThreadResult, ThreadResult]]:
+    theirs = list(other.result.threads)
+    for mine in one.result.threads:
+        same = next((thread for thread in theirs if thread.cpu == mine.cpu), None)
+        if same is not None:
+            theirs.remove(same)
+            yield mine, same

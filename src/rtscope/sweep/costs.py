@@ -13,6 +13,7 @@ from statistics import median
 
 from rtscope.machine.facts import memory_available_bytes
 from rtscope.record.model import RunRecord
+from rtscope.sweep.keys import key_of
 from rtscope.units import NS_PER_S
 
 
@@ -38,10 +39,17 @@ IDLE = "idle"
 
 
 def costs_of(records: Sequence[RunRecord]) -> Costs:
-    """Return what the runs of one cell cost besides latency."""
+    """
+    Return what the runs of one cell cost besides latency.
+
+    Nothing of a load with runs that differ in more than the seed, such as the kernel: a
+    median over them would be of no run.
+    """
     by_load: dict[str, list[RunRecord]] = defaultdict(list)
     for record in records:
         by_load[record.run.load].append(record)
+    keys = {load: {key_of(one.run) for one in of} for load, of in by_load.items()}
+    by_load = {load: of for load, of in by_load.items() if len(keys[load]) == 1}
     idle = by_load.get(IDLE, [])
     sizes = {one.virtual.kernel_bytes for one in records if one.virtual} - {None}
     bytes_available = _median(memory_available_bytes(r.facts_before) for r in idle)

@@ -7,7 +7,7 @@ The design `one` changes one thing at a time, so that each effect is against the
 
 import re
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from fnmatch import fnmatchcase
 from itertools import combinations, product
 from typing import Any
@@ -16,6 +16,7 @@ from rtscope.campaign.file import from_dict, to_dict
 from rtscope.campaign.model import Campaign
 from rtscope.errors import UsageError
 from rtscope.sweep.file import Axis, Level, Sweep
+from rtscope.sweep.keys import LOAD, PARTS, values_of_parts
 
 BASE = "base"
 MAX_CELLS = 10_000
@@ -140,8 +141,9 @@ def changed(document: Mapping[str, Any], level: Level) -> dict[str, Any]:
             tables[table] = {**_mapping(tables.get(table)), **changes}
     for key in _ADDED & level.kernel.keys():
         before = _words(_mapping(document.get("kernel")).get(key))
-        tables["kernel"][key] = [*before, *_words(level.kernel[key])]
-    if "tuned" in level.target:
+        if _is_many(level.kernel[key]):
+            tables["kernel"][key] = [*before, *_words(level.kernel[key])]
+    if _is_many(level.target.get("tuned")):
         before = _items(_mapping(document.get("target")).get("tuned"))
         added = [one for one in _items(level.target["tuned"]) if one not in before]
         tables["target"]["tuned"] = [*before, *added]
@@ -160,6 +162,11 @@ _ADDED = frozenset({"append", "config"})
 """Keys of [kernel] to which a level adds; every other key is replaced."""
 
 
+def _is_many(found: object) -> bool:
+    """Whether it is a text or a list; the campaign's own reader refuses the rest."""
+    return isinstance(found, str | list | tuple)
+
+
 def _items(found: object) -> list[Any]:
     """Return the items of a list, or of a text with commas."""
     if isinstance(found, str):
@@ -168,6 +175,7 @@ def _items(found: object) -> list[Any]:
 
 
 def _words(found: object) -> list[Any]:
+    """Return the words of a text, or the items of a list."""
     if isinstance(found, str):
         return found.split()
     return list(found) if isinstance(found, list | tuple) else []
@@ -199,29 +207,25 @@ def _check(sweep: Sweep, cells: list[Cell]) -> None:
 
 def _refuse_without_counterpart(sweep: Sweep, cell: Cell, base: Campaign) -> None:
     """Raise UsageError if a run of the cell could be compared with none of the base."""
-    before, after = _parts(base), _parts(cell.campaign)
-    for what, values in after.items():
-        known = before[what]
-        one_each = len(values) == len(known) == 1 and what != "loads"
+    before, after = values_of_parts(base), values_of_parts(cell.campaign)
+    for part, (known, values) in enumerate(zip(before, after, strict=True)):
+        one_each = len(values) == len(known) == 1 and part != LOAD
         if not values <= known and not one_each:
-            more = ", ".join(sorted(map(str, values - known)))
+            more = ", ".join(sorted(values - known))
             raise UsageError(
-                f"{sweep.source}: {cell.name}: changes the {what} to {more}, which "
-                "nothing in the base compares with; " + _REMEDY[what == "loads"]
+                f"{sweep.source}: {cell.name}: changes the {PARTS[part]} to {more}, "
+                "which nothing in the base compares with; " + _REMEDY[part == LOAD]
             )
+    same = replace(cell.campaign, runs=base.runs, kernels=base.kernels) == base
+    fewer = all(values <= known for known, values in zip(before, after, strict=True))
+    if cell.number and same and fewer:
+        raise UsageError(
+            f"{sweep.source}: {cell.name}: changes nothing: all its runs are runs of "
+            "the base; write one value in [base], and another one in the level"
+        )
 
 
 _REMEDY = {
     True: "list all loads in [base]: every cell is measured under each of them",
     False: "write one value in [base], and one in each level",
 }
-
-
-def _parts(campaign: Campaign) -> dict[str, set[Any]]:
-    """Return what tells runs of a campaign apart, besides the seed."""
-    return {
-        "loads": set(campaign.loads),
-        "kernels": set(campaign.kernels),
-        "policies": {name for run in campaign.runs for name in run.policy_names},
-        "intervals": {ns for run in campaign.runs for ns in run.intervals_ns},
-    }

@@ -1,18 +1,15 @@
 """
-What each level did: the ratio to the base, over seeds, with an exact paired test.
+What a change did to one figure: the ratio of paired runs, with an exact test.
 
-Runs of equal seeds are pairs, and the differences of their logarithms are tested by
-`stats.signflip`. Among all effects the share of false discoveries is held at 5 %.
-
-Seeds whose worst wake-ups coincide in the base are one trajectory, and one pair.
+The differences of the logarithms of independent pairs are tested by `stats.signflip`.
+Among all effects that are judged together, the share of false discoveries is held at
+5 %.
 """
 
 import math
 from collections.abc import (
     Callable,
-    Collection,
     Iterable,
-    Iterator,
     Mapping,
     Sequence,
 )
@@ -21,9 +18,9 @@ from statistics import fmean, median, stdev
 
 from rtscope.record.model import RunRecord
 from rtscope.stats.power import detectable_ratio_of_pairs
-from rtscope.stats.seeds import trajectories
 from rtscope.stats.signflip import discoveries, interval_of_mean, p_of_signs
 from rtscope.stats.summary import DEFAULT_PERCENTILES, Summary, summarize
+from rtscope.sweep.keys import Key
 
 P999 = DEFAULT_PERCENTILES.index(99.9)
 
@@ -55,9 +52,6 @@ FIGURES: Mapping[str, Callable[[RunRecord, Summary], float | None]] = {
 """Latencies in ns; operations as stress-ng counts them, of all stressors."""
 
 MORE_IS_BETTER = frozenset({"operations/s"})
-
-Key = tuple[str, ...]
-"""What pairs have in common besides the seed: load, kernel, policy, interval."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -92,17 +86,6 @@ class Effect:
         return (self.ratio < 1) == (self.figure in MORE_IS_BETTER)
 
 
-def effects_of(
-    base: Sequence[RunRecord], cells: Mapping[str, Sequence[RunRecord]]
-) -> tuple[Effect, ...]:
-    """Return the effects of all cells, the largest discoveries first."""
-    return judged(
-        effect
-        for name, records in cells.items()
-        for effect in _of_cell(name, base, records)
-    )
-
-
 def judged(effects: Iterable[Effect]) -> tuple[Effect, ...]:
     """Return effects with those that are found marked, the largest of these first."""
     tested = list(effects)
@@ -114,30 +97,6 @@ def judged(effects: Iterable[Effect]) -> tuple[Effect, ...]:
     return tuple(
         sorted(marked, key=lambda e: (not e.found, -abs(math.log(e.ratio)), e.p))
     )
-
-
-def _of_cell(
-    name: str, base: Sequence[RunRecord], records: Sequence[RunRecord]
-) -> Iterator[Effect]:
-    ours, theirs = by_key(base), by_key(records)
-    for theirs_key, key in counterparts(ours, theirs).items():
-        groups = _groups(ours[key])
-        for figure in FIGURES:
-            before = values_of(ours[key], figure)
-            after = values_of(theirs[theirs_key], figure)
-            differences = [
-                fmean(math.log(after[seed] / before[seed]) for seed in both)
-                for group in groups
-                if (both := [s for s in group if s in before and s in after])
-            ]
-            if differences:
-                seeds = before.keys() & after.keys()
-                yield effect_of(
-                    *(name, key, figure),
-                    before=[before[seed] for seed in seeds],
-                    after=[after[seed] for seed in seeds],
-                    differences=differences,
-                )
 
 
 def effect_of(
@@ -171,43 +130,6 @@ def effect_of(
     )
 
 
-def counterparts(base: Collection[Key], changed: Collection[Key]) -> dict[Key, Key]:
-    """
-    Return the key in the base for each key of a cell that has one.
-
-    A part that has one value in the base and one in the cell, such as the policy, is
-    what the cell changes; a load is never compared with another one.
-    """
-
-    def single(keys: Collection[Key], part: int) -> bool:
-        return len({key[part] for key in keys}) == 1
-
-    first = next(iter(base), ())
-    moved = {
-        part
-        for part in range(1, len(first))
-        if single(base, part) and single(changed, part)
-    }
-    found: dict[Key, Key] = {}
-    for key in changed:
-        like = tuple(
-            first[part] if part in moved else value for part, value in enumerate(key)
-        )
-        if like in base:
-            found[key] = like
-    return found
-
-
-def by_key(records: Sequence[RunRecord]) -> dict[Key, dict[int, RunRecord]]:
-    """Return runs by what they have in common, and by seed."""
-    found: dict[Key, dict[int, RunRecord]] = {}
-    for record in records:
-        run = record.run
-        key = (run.load, run.kernel or "", run.policy, str(run.interval_ns))
-        found.setdefault(key, {})[run.seed or 0] = record
-    return found
-
-
 def values_of(records: Mapping[int, RunRecord], figure: str) -> dict[int, float]:
     """Return a figure by seed, of runs that have it."""
     value_of = FIGURES[figure]
@@ -217,11 +139,3 @@ def values_of(records: Mapping[int, RunRecord], figure: str) -> dict[int, float]
         if record.max_ns is not None
     }
     return {seed: value for seed, value in values.items() if value}
-
-
-def _groups(records: Mapping[int, RunRecord]) -> list[list[int]]:
-    """Return the seeds by trajectory: alike ones together."""
-    return [
-        [record.run.seed or 0 for record in alike]
-        for alike in trajectories(list(records.values()))
-    ]

@@ -5,14 +5,15 @@ from dataclasses import dataclass
 
 from rtscope.cpulist import format_cpulist
 from rtscope.record.model import RunRecord
+from rtscope.sweep.celleffects import effects_of
 from rtscope.sweep.checks import NO_CHECKS, Checks
 from rtscope.sweep.costs import NO_COSTS, Costs, costs_of
-from rtscope.sweep.design import BASE, Cell
+from rtscope.sweep.design import Cell
 from rtscope.sweep.doubts import Doubt, doubts_of, why_invalid
-from rtscope.sweep.effects import Effect, Key, effects_of
+from rtscope.sweep.effects import Effect
+from rtscope.sweep.keys import Key, label_of
 from rtscope.sweep.maineffects import main_effects_of
 from rtscope.sweep.releases import releases_of
-from rtscope.units import format_duration
 
 
 @dataclass(frozen=True, slots=True)
@@ -65,8 +66,9 @@ class SweepResult:
 
     @property
     def keys(self) -> tuple[Key, ...]:
-        """Loads, kernels, policies and intervals with effects, sorted."""
-        return tuple(sorted({effect.key for effect in self.effects}))
+        """Loads, kernels, policies and the like with effects, sorted."""
+        both = (*self.effects, *self.main_effects)
+        return tuple(sorted({effect.key for effect in both}))
 
     @property
     def on_other_cpus(self) -> tuple[CellResult, ...]:
@@ -80,13 +82,7 @@ class SweepResult:
 
     def label(self, key: Key) -> str:
         """Return its load, with what else tells it from keys of the same load."""
-        alike = [other for other in self.keys if other[0] == key[0]]
-        varies = [len({*values}) > 1 for values in zip(*alike, strict=True)]
-        load, kernel, policy, interval_ns = key
-        shown = (load, kernel, policy, format_duration(int(interval_ns)))
-        return " ".join(
-            [load] + [part for part, does in zip(shown, varies, strict=True) if does]
-        )
+        return label_of(key, self.keys)
 
     def effect(self, cell: str, key: Key, figure: str) -> Effect | None:
         """Return one effect; None if it could not be tested."""
@@ -143,9 +139,6 @@ def result_of(
         number: [run for run in runs if not why_invalid(run)]
         for number, runs in records.items()
     }
-    measured = {
-        cell.name: valid.get(cell.number, ()) for cell in cells if cell.name != BASE
-    }
     base = cells[0]
     return SweepResult(
         name=name,
@@ -170,7 +163,7 @@ def result_of(
             )
             for cell in cells
         ),
-        effects=effects_of(valid.get(base.number, ()), measured),
+        effects=effects_of(cells, valid),
         main_effects=main_effects_of(cells, valid),
         checks=checks,
         doubts=doubts_of(

@@ -16,6 +16,7 @@ from rtscope.report.formats.checks import lines_of_checks
 from rtscope.report.formats.fitted import COLUMNS, Room
 from rtscope.report.formats.html import render_page
 from rtscope.report.words import NOTHING, count, plural
+from rtscope.stats.power import LEAST_PAIRS
 from rtscope.sweep.doubts import Doubt
 from rtscope.sweep.effects import FIGURES, MORE_IS_BETTER, Effect
 from rtscope.sweep.file import Diagnosis
@@ -213,16 +214,21 @@ def sweep_page(
         interval=interval_of,
         shade=shade_of,
         resolution=list(_resolution(result)),
+        too_few=sum(one.pairs < LEAST_PAIRS for one in _tested(result)),
         costs=columns_of_costs(shown),
         made_by=f"rtscope {__version__}",
     )
+
+
+def _tested(result: SweepResult) -> Sequence[Effect]:
+    return (*result.main_effects, *result.effects)
 
 
 def _resolution(result: SweepResult) -> Iterator[tuple[str, str, str]]:
     for figure in FIGURES:
         seen = [
             one.could_have_seen
-            for one in result.effects
+            for one in _tested(result)
             if one.figure == figure and one.could_have_seen is not None
         ]
         if seen:

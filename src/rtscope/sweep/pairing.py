@@ -1,0 +1,114 @@
+"""
+Pairs of runs: of two cells, with equal seeds, under one load. Pure.
+
+A pair whose run has the worst wake-ups of another pair's run is the same trajectory
+told again: such pairs are one, and count with their mean. Whether it is the run with
+the change or the one without it makes no difference.
+"""
+
+import math
+from collections.abc import Iterator, Mapping, Sequence
+from itertools import combinations
+from statistics import fmean
+
+from rtscope.record.model import RunRecord
+from rtscope.stats.seeds import coincide
+from rtscope.sweep.design import Cell
+from rtscope.sweep.effects import FIGURES, Effect, effect_of, values_of
+from rtscope.sweep.keys import Key, by_key
+
+CellPairs = Sequence[tuple[int, int]]
+"""Numbers of cells without a change, and of the same cells with it."""
+
+RunsOfCells = Mapping[int, Mapping[int, RunRecord]]
+"""By the number of the cell, and by seed."""
+
+Point = tuple[int, int]
+"""Number of a cell, and seed: a run, if its key is known."""
+
+
+def runs_by_key(
+    cells: Sequence[Cell], records: Mapping[int, Sequence[RunRecord]]
+) -> Mapping[Key, RunsOfCells]:
+    """Return runs by the key that the base, which is the first cell, has for them."""
+    base = cells[0].campaign
+    found: dict[Key, dict[int, Mapping[int, RunRecord]]] = {}
+    for cell in cells:
+        of_cell = by_key(records.get(cell.number, ()), base=base, cell=cell.campaign)
+        for key, by_seed in of_cell.items():
+            found.setdefault(key, {})[cell.number] = by_seed
+    return found
+
+
+def effects_of_pairs(
+    key: Key, runs: RunsOfCells, pairs: Mapping[str, CellPairs]
+) -> Iterator[Effect]:
+    """Yield the effects of changes, each by its name with its pairs of cells."""
+    alike = _alike(runs)
+    for figure in FIGURES:
+        values = {n: values_of(by_seed, figure) for n, by_seed in runs.items()}
+        for name, of_change in pairs.items():
+            there = [pair for pair in of_change if {*pair} <= values.keys()]
+            both = [
+                ((one, seed), (other, seed))
+                for one, other in there
+                for seed in sorted(values[one].keys() & values[other].keys())
+            ]
+            if not both:
+                continue
+            before = [values[number][seed] for (number, seed), _ in both]
+            after = [values[number][seed] for _, (number, seed) in both]
+            changes = [math.log(b / a) for a, b in zip(before, after, strict=True)]
+            yield effect_of(
+                *(name, key, figure),
+                before=before,
+                after=after,
+                differences=_of_independent(both, changes, alike),
+                pairs_of_cells=len({(one, other) for (one, _), (other, _) in both}),
+            )
+
+
+def _of_independent(
+    pairs: Sequence[tuple[Point, Point]],
+    changes: Sequence[float],
+    alike: Mapping[Point, Point],
+) -> list[float]:
+    """Return the mean change of each set of pairs that have a trajectory in common."""
+    joined = _Joined()
+    for one, other in pairs:
+        joined.join(alike[one], alike[other])
+    found: dict[Point, list[float]] = {}
+    for (one, _), change in zip(pairs, changes, strict=True):
+        found.setdefault(joined.first(alike[one]), []).append(change)
+    return [fmean(some) for some in found.values()]
+
+
+def _alike(runs: RunsOfCells) -> Mapping[Point, Point]:
+    """Return for each run the first one of its trajectory."""
+    points = {
+        (number, seed): record
+        for number, by_seed in runs.items()
+        for seed, record in by_seed.items()
+    }
+    joined = _Joined()
+    comparisons = math.comb(len(points), 2)
+    for one, other in combinations(points, 2):
+        if coincide(points[one], points[other], comparisons=comparisons):
+            joined.join(one, other)
+    return {point: joined.first(point) for point in points}
+
+
+class _Joined:
+    """Disjoint sets of points, each called by its first member."""
+
+    def __init__(self) -> None:
+        self._parents: dict[Point, Point] = {}
+
+    def first(self, point: Point) -> Point:
+        while (parent := self._parents.get(point, point)) != point:
+            point = parent
+        return point
+
+    def join(self, one: Point, other: Point) -> None:
+        first, second = sorted((self.first(one), self.first(other)))
+        self._parents[second] = first
