@@ -181,10 +181,36 @@ def test_the_plan_says_what_it_takes_and_builds_nothing(
 
     assert said.status == 0
     words = " ".join(said.err.split())
-    assert "8 commits of linux, start to HEAD: at most 5 kernels to build" in words
+    assert "8 commits of linux, start to HEAD: about 5 kernels to build" in words
     assert "and 15 boots" in words
     assert measured.boots == 0
     assert sorted(path.name for path in here.glob("rtscope-*")) == []
+
+
+def test_a_search_goes_on_with_the_commits_that_it_was_started_with(
+    rtscope: Rtscope, history: list[str], measured: Measured, here: Path
+) -> None:
+    rtscope(*BISECT, "--bad", "HEAD", "--out", "out")
+    (here / "linux/init/main.c").write_text(MAIN.replace("return 0", "return 99"))
+    git("commit", "--quiet", "-am", "init: Return 99")
+    (here / "HEAD").mkdir()  # a name of a commit, and of a folder
+
+    said = rtscope("bisect", "--resume", "out", "--json")
+
+    assert said.status == 0, said.err
+    found = json.loads(said.out)
+    assert (found["candidates"], found["bad"]["name"]) == (8, history[8][:12])
+
+
+def test_one_seed_needs_a_margin_and_idle_does_nothing(
+    rtscope: Rtscope, history: list[str], measured: Measured
+) -> None:
+    alone = rtscope(*BISECT, "--bad", "HEAD", "--seeds", "1")
+    idle = rtscope(*BISECT, "--bad", "HEAD", "--figure", "operations/s")
+
+    assert (alone.status, idle.status) == (2, 2)
+    assert "one seed says nothing of" in alone.err
+    assert "the load idle does nothing" in idle.err
 
 
 # --- a series of patches ----------------------------------------------------------

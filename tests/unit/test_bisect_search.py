@@ -127,6 +127,7 @@ class Repository:
             kernels=kernels,
             locate=locate,
             title=lambda name: name,
+            identity="",
         )
 
     def bad_from(self, number: int) -> Callable[[str], bool]:

@@ -2,14 +2,16 @@
 
 import math
 from collections.abc import Collection, Mapping, Sequence
+from dataclasses import replace
 
 import pytest
 
 from rtscope.bisect.criterion import Margin, Values, parse_margin, threshold_of
 from rtscope.bisect.ddmin import minimize
+from rtscope.bisect.kernels import refuse_other
 from rtscope.bisect.settingsearch import Blamed, blame
 from rtscope.bisect.symbols import Differences, Setting, differences_of, name_of
-from rtscope.errors import UsageError
+from rtscope.errors import KernelError, UsageError
 from rtscope.kernel.kconfig import Symbol
 
 
@@ -106,6 +108,61 @@ def test_a_mixed_configuration_has_the_bad_values_of_what_was_chosen() -> None:
         "CONFIG_SAME=y",
         "CONFIG_SIZE=2",
     ]
+
+
+def test_a_mixed_configuration_leaves_kbuild_nothing_to_choose() -> None:
+    symbols = {
+        "A": symbol("A"),
+        "DEFAULT_ON": replace(symbol("DEFAULT_ON"), kind="bool"),
+        "FOLLOWS": Symbol("FOLLOWS", kind="bool", definitions=[("A",)]),
+        "CMDLINE": replace(symbol("CMDLINE"), kind="string"),
+        "SIZE": replace(symbol("SIZE"), kind="int"),
+    }
+    good = {"CMDLINE": 'isolcpus=1 name=\\"x\\"'}
+
+    differences = differences_of(good, {**good, "A": "y"}, symbols)
+
+    assert differences.mixed(()).splitlines() == [
+        "# CONFIG_A is not set",
+        'CONFIG_CMDLINE="isolcpus=1 name=\\"x\\""',
+        "# CONFIG_DEFAULT_ON is not set",
+    ]
+
+
+def test_an_end_that_becomes_another_kernel_is_refused() -> None:
+    refuse_other("good", {"A": "y"}, {"A": "y"})
+    with pytest.raises(KernelError, match=r"good: .* B is y in place of n"):
+        refuse_other("good", {"A": "y"}, {"A": "y", "B": "y"})
+
+
+def test_settings_that_need_each_other_are_blamed_together() -> None:
+    symbols = {"USB": symbol("USB"), "STORAGE": symbol("STORAGE", "USB")}
+    built_in, modules = dict.fromkeys(symbols, "y"), dict.fromkeys(symbols, "m")
+
+    blamed, _ = blamed_by(differences_of(modules, built_in, symbols), {"USB"})
+
+    assert {one.title for one in blamed.settings} == {"USB", "STORAGE"}
+
+
+@pytest.mark.parametrize("cause", ["PROVE_LOCKING", "DEBUG_LOCK_ALLOC"])
+def test_what_a_setting_selects_is_tried_without_it(cause: str) -> None:
+    symbols = {n: symbol(n) for n in ("PROVE_LOCKING", "DEBUG_LOCK_ALLOC", "OTHER")}
+    symbols["DEBUG_LOCK_ALLOC"].selected_by["PROVE_LOCKING"] = ""
+    differences = differences_of({}, dict.fromkeys(symbols, "y"), symbols)
+
+    blamed, _ = blamed_by(differences, {cause})
+
+    assert [one.title for one in blamed.settings] == [cause]
+
+
+def test_of_two_causes_one_behind_a_dependency_both_are_found() -> None:
+    symbols = {"A": symbol("A"), "B": symbol("B", "A"), "C": symbol("C")}
+    differences = differences_of({}, dict.fromkeys(symbols, "y"), symbols)
+
+    blamed, _ = blamed_by(differences, {"A", "C"})
+
+    assert {one.title for one in blamed.settings} == {"A", "C"}
+    assert blamed.along == ()
 
 
 def test_what_cannot_be_tested_is_not_blamed_alone() -> None:

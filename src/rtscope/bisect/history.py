@@ -62,8 +62,8 @@ def find_range(tree: Path, good: str, bad: str) -> Range:
             raise UsageError(f"--tree {tree}: {name} is no kernel (it has no Kconfig)")
     if read_users(tree, "merge-base", "--is-ancestor", two, one).status == 0:
         raise UsageError(
-            f"--bad {bad} is older than --good {good}: to find what made it better, "
-            "name the old one --good; the direction of the figure does not matter"
+            f"--bad {bad} is older than --good {good}: a search goes from an older "
+            "good kernel to a newer bad one"
         )
     _refuse_uncommitted(tree, {good: one, bad: two})
     said = read_users(tree, "rev-list", "--count", f"{one}..{two}")

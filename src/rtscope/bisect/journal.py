@@ -89,7 +89,12 @@ def read_journal(path: Path) -> Journal:
     journal = Journal(path)
     if not path.exists():
         return journal
-    text = read_bounded(path, limit=MAX_BYTES, kind="journal").decode("utf-8")
+    try:
+        text = read_bounded(path, limit=MAX_BYTES, kind="journal").decode("utf-8")
+    except UnicodeDecodeError as error:
+        raise RecordError(
+            f"{path}: no journal of a search; search again with a new --out"
+        ) from error
     *lines, last = text.split("\n")
     if last:
         _cut(path, last)

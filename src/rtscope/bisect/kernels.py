@@ -76,7 +76,7 @@ class Bench:
         self.check()
         (self.root / "build/.config").unlink(missing_ok=True)
         self.log_file.unlink(missing_ok=True)
-        text = self._guarded(lambda: build.configure(recipe, self.place))
+        text = self.guarded(lambda: build.configure(recipe, self.place))
         values = values_of(text, source=CONFIG)
         asked = asked_of(fragments_of(recipe))
         if differences(asked, values, {}):  # what follows reads all Kconfig files
@@ -89,7 +89,7 @@ class Bench:
 
     def compile(self, label: str) -> Built:
         """Build what is configured, and keep it in the cache."""
-        self._guarded(lambda: build.compile_kernel(self.recipe, self.place))
+        self.guarded(lambda: build.compile_kernel(self.recipe, self.place))
         place, arch = self.place, get_arch(self.recipe.arch)
         image = place.build / arch.image
         with image.open("rb") as file:
@@ -110,7 +110,7 @@ class Bench:
             )
         return Built(digest, label)
 
-    def _guarded(self, work: Callable[[], "str | None"]) -> str:
+    def guarded(self, work: Callable[[], "str | None"]) -> str:
         """Do a step of a build; a full disk is no fault of the source."""
         try:
             return work() or ""
@@ -135,7 +135,7 @@ class CommitKernels:
 
     def configure(self, name: str) -> str:
         """Check out a commit and configure it."""
-        self.take(name)
+        self.bench.guarded(lambda: self.take(name))
         self.bench.resolve(self.bench.recipe)
         return name
 
@@ -151,11 +151,15 @@ class ConfiguredKernels:
     bench: Bench
     texts: dict[str, str] = field(default_factory=dict)
     """Configurations to try, by their names."""
-    resolved: dict[str, Mapping[str, str]] = field(default_factory=dict)
-    """What kbuild made of them."""
+    wanted: dict[str, Mapping[str, str]] = field(default_factory=dict)
+    """What kbuild has to make of those of the two ends, by their names."""
 
     def configure(self, name: str) -> str:
-        """Have kbuild resolve a configuration; return the digest of the result."""
+        """
+        Have kbuild resolve a configuration; return the digest of the result.
+
+        Raises KernelError if an end of the search becomes another kernel than named.
+        """
         file = self.bench.root / "wanted.config"
         file.write_text(self.texts[name])
         recipe = replace(
@@ -165,10 +169,34 @@ class ConfiguredKernels:
             fragments=(),
         )
         values = self.bench.resolve(recipe)
-        self.resolved[name] = values
+        refuse_other(name, self.wanted.get(name, values), values)
         text = "\n".join(f"{key}={value}" for key, value in sorted(values.items()))
         return hashlib.sha256(text.encode()).hexdigest()
 
     def compile(self, name: str) -> Built:
         """Build what was resolved last."""
         return self.bench.compile(name)
+
+
+MOST_NAMED = 5
+
+
+def refuse_other(
+    name: str, wanted: Mapping[str, str], values: Mapping[str, str]
+) -> None:
+    """Raise KernelError if a configuration is not the one that was wanted."""
+    other = sorted(
+        one
+        for one in {*wanted, *values}
+        if wanted.get(one, "n") != values.get(one, "n")
+    )
+    if other:
+        shown = ", ".join(
+            f"{one} is {values.get(one, 'n')} in place of {wanted.get(one, 'n')}"
+            for one in other[:MOST_NAMED]
+        )
+        more = f" and {len(other) - MOST_NAMED} more" if len(other) > MOST_NAMED else ""
+        raise KernelError(
+            f"{name}: kbuild makes another kernel of its settings: {shown}{more}; "
+            "report it with both configurations"
+        )

@@ -44,7 +44,7 @@ class Located:
     along: tuple[Change, ...] = ()
     """What had to be changed with them, and has no effect alone."""
     narrowed: bool = True
-    """Whether nothing that was skipped can be the cause as well."""
+    """Whether nothing that was skipped can be the cause as well, or a part of it."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -5,6 +5,7 @@ from dataclasses import replace
 
 from rtscope.bisect.criterion import Margin, format_value, is_reversed
 from rtscope.bisect.outcome import (
+    Kind,
     Located,
     Outcome,
     Side,
@@ -65,7 +66,12 @@ def search(
         after=after and replace(after, name=subject.title(after.name)),
         builds=sum(step.built for step in steps),
         boots=sum(len(step.values) for step in steps if not step.like),
-        skipped=skipped_of(steps),
+        skipped=tuple(
+            replace(one, name=subject.title(one.name))
+            if subject.kind is Kind.SETTING
+            else one
+            for one in skipped_of(steps)
+        ),
     )
 
 

@@ -2,7 +2,7 @@
 Find the settings of a configuration that make a kernel bad, by delta debugging.
 
 What is found is smallest: each setting is needed for the effect. What it must be
-changed with is tried alone at the end, because it may be the cause itself.
+changed with is tried without it at the end, because that may be the cause itself.
 """
 
 from collections.abc import Callable, Sequence
@@ -38,10 +38,39 @@ def blame(
         progress(len(chosen))
         return is_bad(found.closed(chosen))
 
-    candidates = found.settings
+    candidates: Sequence[Setting] = found.settings
     while True:
         chosen = minimize(candidates, closed_is_bad)
-        along = tuple(one for one in found.closed(chosen) if one not in chosen)
-        if not along or not closed_is_bad(along):
-            return Blamed(tuple(chosen), along)
-        candidates = along
+        rests = _without_one(found, chosen)
+        smaller = next((rest for rest in rests if closed_is_bad(rest)), None)
+        if smaller is None:
+            return _blamed(found, chosen)
+        candidates = smaller
+
+
+def _without_one(
+    found: Differences, chosen: Sequence[Setting]
+) -> list[Sequence[Setting]]:
+    """
+    Return sets with what a setting needs and without itself, for each that needs any.
+
+    The search has tried to leave it out, but what it needs went with it.
+    """
+    whole = found.closed(chosen)
+    rests: list[Sequence[Setting]] = []
+    for one in chosen:
+        rest = [x for x in whole if x != one and one not in found.needs[x]]
+        others = [other for other in chosen if other != one]
+        if rest and set(rest) != set(found.closed(others)):
+            rests.append(rest)
+    return rests
+
+
+def _blamed(found: Differences, chosen: Sequence[Setting]) -> Blamed:
+    """Tell what has an effect from what only goes along; inseparable ones have both."""
+    whole = found.closed(chosen)
+    blamed = {one for one in whole if one in chosen or found.needs[one] & set(chosen)}
+    return Blamed(
+        tuple(one for one in whole if one in blamed),
+        tuple(one for one in whole if one not in blamed),
+    )

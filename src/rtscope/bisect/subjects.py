@@ -4,14 +4,20 @@ What can be searched: commits of a tree, patches of a series, settings of two ke
 Each is two ends, kernels to build, and a way to go from the ends to the change.
 """
 
+import hashlib
 import math
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
 
 from rtscope.bisect import history, patches
 from rtscope.bisect.gitrun import OwnRepository
-from rtscope.bisect.kernels import Bench, CommitKernels, ConfiguredKernels
+from rtscope.bisect.kernels import (
+    MOST_NAMED,
+    Bench,
+    CommitKernels,
+    ConfiguredKernels,
+)
 from rtscope.bisect.outcome import Change, Kind, Located
 from rtscope.bisect.settingsearch import blame
 from rtscope.bisect.symbols import Differences, Setting, differences_of, name_of
@@ -19,7 +25,7 @@ from rtscope.bisect.trials import Kernels, Verdict
 from rtscope.board.cache import locked
 from rtscope.board.kernelsource import find_origin, series_of, wanted_version
 from rtscope.errors import KernelError, UsageError
-from rtscope.kernel.recipe import Recipe, find_recipe
+from rtscope.kernel.recipe import Recipe, base_file, find_recipe, fragments_of
 from rtscope.kernel.series import Series, apply_series, read_series
 
 REPOSITORY = "history.git"
@@ -44,6 +50,8 @@ class Subject:
     locate: Callable[[Judge, Left], Located]
     title: Callable[[str], str]
     """Returns what the journal's name of a kernel stands for."""
+    identity: str
+    """Of all that decides what is found; a search goes on only with the same."""
 
 
 def commits(bench: Bench, tree: Path, *, good: str, bad: str) -> Subject:
@@ -140,6 +148,8 @@ def settings(bench: Bench, *, good: str, bad: str) -> Subject:
     kernels = ConfiguredKernels(bench)
     kernels.texts["good"] = found.mixed(())
     kernels.texts["bad"] = found.mixed(found.settings)
+    kernels.wanted["good"], kernels.wanted["bad"] = found.good, found.bad
+    titles = {"good": "good", "bad": "bad"}
     count = len(found.settings)
     return Subject(
         kind=Kind.SETTING,
@@ -149,9 +159,22 @@ def settings(bench: Bench, *, good: str, bad: str) -> Subject:
         candidates=count,
         most_builds=2 * _halvings(count) + 4,
         kernels=kernels,
-        locate=lambda judge, left: _blamed(found, kernels, judge, left),
-        title=lambda name: name,
+        locate=lambda judge, left: _blamed(found, kernels, titles, judge, left),
+        title=lambda name: titles.get(name, name),
+        identity=_identity(bench.recipe, *kernels.texts.values()),
     )
+
+
+def _identity(recipe: Recipe, *ends: str) -> str:
+    """Return the digest of the ends of a search and of what else is built."""
+    base = base_file(recipe)
+    whole = (
+        repr((recipe.source, recipe.arch, recipe.board, recipe.size, recipe.base)),
+        base.read_text(errors="replace") if base else "",
+        *(f"{name}\n{text}" for name, text in fragments_of(recipe).items()),
+        *ends,
+    )
+    return hashlib.sha256("\0".join(whole).encode()).hexdigest()
 
 
 def _configured(bench: Bench, text: str, option: str) -> Recipe:
@@ -175,30 +198,43 @@ def _configured(bench: Bench, text: str, option: str) -> Recipe:
 
 
 def _blamed(
-    found: Differences, kernels: ConfiguredKernels, judge: Judge, left: Left
+    found: Differences,
+    kernels: ConfiguredKernels,
+    titles: dict[str, str],
+    judge: Judge,
+    left: Left,
 ) -> Located:
-    def is_bad(chosen: "tuple[Setting, ...] | list[Setting]") -> bool:
-        name = _named(found, kernels, tuple(chosen))
-        return judge(name) is Verdict.BAD
+    skipped: list[frozenset[Setting]] = []
 
-    blamed = blame(found, lambda chosen: is_bad(list(chosen)), progress=left)
+    def named(chosen: Sequence[Setting]) -> str:
+        if len(chosen) == len(found.settings):
+            return "bad"
+        name = name_of(chosen)
+        kernels.texts[name] = found.mixed(chosen)
+        titles[name] = _in_words(chosen)
+        return name
+
+    def is_bad(chosen: Sequence[Setting]) -> bool:
+        verdict = judge(named(chosen))
+        if verdict is Verdict.SKIPPED:
+            skipped.append(frozenset(chosen))
+        return verdict is Verdict.BAD
+
+    blamed = blame(found, is_bad, progress=left)
     closed = found.closed(blamed.settings)
     return Located(
         changes=_symbols(found, blamed.settings),
         along=_symbols(found, blamed.along),
         before="good",
-        after=_named(found, kernels, closed),
+        after=named(closed),
+        narrowed=not any(some < frozenset(closed) for some in skipped),
     )
 
 
-def _named(
-    found: Differences, kernels: ConfiguredKernels, chosen: tuple[Setting, ...]
-) -> str:
-    if len(chosen) == len(found.settings):
-        return "bad"
-    name = name_of(chosen)
-    kernels.texts[name] = found.mixed(chosen)
-    return name
+def _in_words(chosen: Sequence[Setting]) -> str:
+    names = [one.title for one in chosen]
+    more = f" and {len(names) - MOST_NAMED} more" if len(names) > MOST_NAMED else ""
+    return ", ".join(names[:MOST_NAMED]) + more
 
 
 def _symbols(found: Differences, chosen: tuple[Setting, ...]) -> tuple[Change, ...]:
@@ -241,6 +277,7 @@ def _of_history(
         kernels=CommitKernels(bench, own.take, title),
         locate=locate,
         title=title,
+        identity=_identity(bench.recipe, good, bad),
     )
 
 

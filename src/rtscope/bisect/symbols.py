@@ -3,8 +3,8 @@ Two configurations, the settings that they differ in, and sets of them to try. P
 
 A setting is one that somebody can choose: what follows by the rules of Kconfig is left
 to kbuild. Settings of one choice change together. A setting that is switched on takes
-along what it depends on, one that is switched off whatever depends on it, as far as the
-two configurations differ there.
+along what it depends on and what it selects, one that is switched off whatever depends
+on it or selects it, as far as the two configurations differ there.
 """
 
 import hashlib
@@ -39,6 +39,10 @@ class Differences:
     """In the order of the Kconfig files: what belongs together is near."""
     needs: Mapping[Setting, frozenset[Setting]]
     """What each of them must be changed with, at any distance."""
+    off: frozenset[str] = frozenset()
+    """What can be chosen and is off in both: kbuild would choose its default."""
+    texts: frozenset[str] = frozenset()
+    """Whose values are texts, in quotes."""
 
     def closed(self, chosen: Iterable[Setting]) -> tuple[Setting, ...]:
         """Return settings with all that they must be changed with, in order."""
@@ -48,22 +52,30 @@ class Differences:
         return tuple(one for one in self.settings if one in wanted)
 
     def mixed(self, chosen: Iterable[Setting]) -> str:
-        """Return the good configuration with some settings of the bad one."""
+        """
+        Return the good configuration with some settings of the bad one.
+
+        It leaves kbuild nothing to choose that somebody could: what is off in both is
+        off in it, too.
+        """
         changed = {name for one in self.closed(chosen) for name in one.names}
         known = {name for one in self.settings for name in one.names}
         lines = []
-        for name in sorted({*self.good, *self.bad}):
+        for name in sorted({*self.good, *self.bad, *self.off}):
             old, new = self.good.get(name, "n"), self.bad.get(name, "n")
             # What nobody chooses follows; its new value must not be lost before.
             value = (
                 new if name in changed or (name not in known and old == "n") else old
             )
-            lines.append(
-                f"# CONFIG_{name} is not set"
-                if value == "n"
-                else f"CONFIG_{name}={value}"
-            )
+            lines.append(self._line(name, value))
         return "\n".join(lines) + "\n"
+
+    def _line(self, name: str, value: str) -> str:
+        if name in self.texts:
+            return f'CONFIG_{name}="{"" if value == "n" else value}"'
+        return (
+            f"# CONFIG_{name} is not set" if value == "n" else f"CONFIG_{name}={value}"
+        )
 
 
 def differences_of(
@@ -79,7 +91,19 @@ def differences_of(
     for name in changed:
         by_choice.setdefault(symbols[name].choice or name, []).append(name)
     settings = tuple(Setting(tuple(names)) for names in by_choice.values())
-    return Differences(good, bad, settings, _needs(settings, good, bad, symbols))
+    chosen = {name for name, symbol in symbols.items() if symbol.prompts}
+    return Differences(
+        good,
+        bad,
+        settings,
+        _needs(settings, good, bad, symbols),
+        off=frozenset(
+            name
+            for name in chosen - {*good, *bad}
+            if symbols[name].kind in ("bool", "tristate")
+        ),
+        texts=frozenset(n for n, symbol in symbols.items() if symbol.kind == "string"),
+    )
 
 
 def name_of(chosen: Sequence[Setting]) -> str:
@@ -96,16 +120,24 @@ def _needs(
 ) -> Mapping[Setting, frozenset[Setting]]:
     owner = {name: one for one in settings for name in one.names}
     direct: dict[Setting, set[Setting]] = {one: set() for one in settings}
-    for one in settings:
-        for name in one.names:
-            for other in _conditions(symbols[name], symbols):
-                if other not in owner or owner[other] is one:
-                    continue
-                # On needs its conditions; off is forced on those that depend on it.
-                if bad.get(name, "n") != "n":
-                    direct[one].add(owner[other])
-                if good.get(name, "n") != "n":
-                    direct[owner[other]].add(one)
+
+    def add(upper: str, lower: str) -> None:
+        """Note that the upper one is on only together with the lower one."""
+        one, other = owner[upper], owner[lower]
+        if one is not other and bad.get(upper, "n") != "n":
+            direct[one].add(other)
+        if one is not other and good.get(upper, "n") != "n":
+            direct[other].add(one)
+
+    for name in owner:
+        for other in _conditions(symbols[name], symbols) & owner.keys():
+            add(name, other)
+        for other in symbols[name].selected_by.keys() & owner.keys():
+            # What selects it switches it on, and keeps it from being switched off.
+            if "n" not in (bad.get(other, "n"), bad.get(name, "n")):
+                direct[owner[other]].add(owner[name])
+            if "n" not in (good.get(other, "n"), good.get(name, "n")):
+                direct[owner[name]].add(owner[other])
     return {one: _reached(one, direct) for one in settings}
 
 

@@ -13,7 +13,7 @@ from typing import Protocol
 
 from rtscope.bisect.criterion import Threshold, Values
 from rtscope.bisect.journal import Journal, Tried
-from rtscope.errors import KernelError, MeasurementError, UsageError
+from rtscope.errors import KernelError, MeasurementError, RecordError, UsageError
 
 
 class Verdict(StrEnum):
@@ -115,6 +115,8 @@ class Trials:
             return same.named(name, source, built=True)
         try:
             values = self.boards.measure(built, name)
+        except RecordError:  # of this machine's disk, not of the kernel
+            raise
         except MeasurementError as error:
             self.log(f"{name}: skipped: {error}")
             return Tried(

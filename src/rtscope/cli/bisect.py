@@ -15,10 +15,10 @@ from rtscope import __version__
 from rtscope.analysis import explained_runs
 from rtscope.bisect import subjects
 from rtscope.bisect.boards import Measurement, VirtualBoards, directory_of, worst_seed
-from rtscope.bisect.criterion import FIGURES, check_figure, parse_margin
+from rtscope.bisect.criterion import FIGURES, OPERATIONS, check_figure, parse_margin
 from rtscope.bisect.journal import STEPS, read_journal
 from rtscope.bisect.kernels import LOG, Bench
-from rtscope.bisect.outcome import Outcome, Side, outcome_data
+from rtscope.bisect.outcome import Kind, Outcome, Side, outcome_data
 from rtscope.bisect.search import search
 from rtscope.bisect.subjects import Subject
 from rtscope.bisect.trials import Trials
@@ -142,6 +142,8 @@ class _Work:
     measurement: Measurement
     path: Path
     typed: tuple[str, ...]
+    identity: str = ""
+    """Of the search to continue; empty: it is new, or older than this was noted."""
 
 
 def bisect(request: BisectRequest) -> int:
@@ -167,7 +169,12 @@ def bisect(request: BisectRequest) -> int:
             if request.dry_run:
                 return 0
             if request.resume is None:
-                _create(work)
+                _create(work, subject)
+            elif work.identity not in ("", subject.identity):
+                raise UsageError(
+                    f"{work.path}: the configurations, commits or patches are not "
+                    "those that it was started with: search again with a new --out"
+                )
             bench.log_file = work.path / LOG
             with hold(work.path):
                 found = _search(work, subject, bench, request)
@@ -203,7 +210,8 @@ def _resumed(request: BisectRequest) -> _Work:
         asked = document["asked"]
         tree = Path(asked.pop("tree")) if asked["tree"] else asked.pop("tree")
         typed = tuple(map(str, document["command"]))
-        return _work(Asked(**asked, tree=tree), request.resume, typed)
+        work = _work(Asked(**asked, tree=tree), request.resume, typed)
+        return replace(work, identity=str(document.get("identity", "")))
     except (ValueError, KeyError, TypeError) as error:
         raise RecordError(f"{file}: no search of rtscope") from error
 
@@ -229,7 +237,17 @@ def _work(asked: Asked, path: Path, typed: tuple[str, ...]) -> _Work:
         seeds=asked.seeds,
         figure=asked.figure,
     )
-    measurement.campaign("kernel")
+    campaign = measurement.campaign("kernel")
+    if asked.margin is None and len(campaign.run_seeds) < 2:
+        raise UsageError(
+            "--seeds: one seed says nothing of how much chance does: name --margin, "
+            "e.g. --margin 20us, or more seeds"
+        )
+    if asked.figure == OPERATIONS and asked.load == "idle":
+        raise UsageError(
+            f"--figure {OPERATIONS}: the load idle does nothing: name a load of "
+            "stress-ng, e.g. --load switch"
+        )
     return _Work(asked, recipe, measurement, path, typed)
 
 
@@ -264,9 +282,9 @@ def _announce(work: _Work, subject: Subject) -> None:
     seeds, builds = len(plan.runs), subject.most_builds
     virtual = format_duration(plan.total_ns * builds)
     note(
-        f"{subject.candidates:,} {subject.what}: at most {plural(builds, 'kernel')} to "
-        f"build and {builds * seeds} boots, {virtual} of virtual time on "
-        f"{work.measurement.board}; more if steps are skipped"
+        f"{subject.candidates:,} {subject.what}: about {plural(builds, 'kernel')} to "
+        f"build at most, and {builds * seeds} boots, {virtual} of virtual time on "
+        f"{work.measurement.board}; more if steps are skipped, or the history branches"
     )
     note(
         f"  {work.asked.figure} under {work.asked.load}, median of "
@@ -277,12 +295,18 @@ def _announce(work: _Work, subject: Subject) -> None:
         note(f"  without the patches of {work.recipe.name}: the tree is as it is")
 
 
-def _create(work: _Work) -> None:
+def _create(work: _Work, subject: Subject) -> None:
     work.path.mkdir(parents=True, exist_ok=True)
     asked = asdict(work.asked)
-    for name in ("tree", "patches", "recipe", "good", "bad"):
+    paths = ["tree", "patches", "recipe"]
+    if subject.kind is Kind.SETTING:
+        paths += ["good", "bad"]
+    for name in paths:
         asked[name] = _absolute(asked[name])
+    if subject.kind is Kind.COMMIT:  # a branch may move
+        asked |= {"good": subject.good, "bad": subject.bad}
     document = {
+        "identity": subject.identity,
         "schema": SCHEMA,
         "rtscope": __version__,
         "command": list(work.typed),

@@ -141,7 +141,9 @@ def configure(recipe: Recipe, place: Workplace) -> str:
     folder = place.root / "fragments"
     folder.mkdir(exist_ok=True)
     options: list[str] = []
-    for number, (name, text) in enumerate(fragments_of(recipe).items()):
+    # Without a fragment, tuxmake copies a configuration; kbuild then resolves nothing.
+    fragments = fragments_of(recipe) or {"none": ""}
+    for number, (name, text) in enumerate(fragments.items()):
         file = folder / f"{number:02}-{Path(name).stem}.config"
         file.write_text(text)
         options += ["-K", str(file)]

@@ -25,6 +25,7 @@ _CONSTANTS = {"y", "n", "m"}
 _TYPES = "bool|tristate|string|hex|int"
 _PROMPT = re.compile(rf'^(?:{_TYPES}|prompt)\s+["\'](?:.*?)["\'](?:\s+if\s+(.*))?$')
 _DEFAULT = re.compile(r"^(?:default|def_bool|def_tristate)\s+(.*?)(?:\s+if\s+(.*))?$")
+_TYPE = re.compile(rf"^(?:def_)?({_TYPES})\b")
 _SELECT = re.compile(r"^(?:select|imply)\s+(\w+)(?:\s+if\s+(.*))?$")
 _DEPENDS = re.compile(r"^(?:depends\s+on|visible\s+if)\s+(.*)$")
 _SOURCE = re.compile(r'^(o?r?source)\s+"?([^"]+?)"?$')
@@ -36,6 +37,8 @@ class Symbol:
     """All definitions of a symbol together; expressions as written."""
 
     name: str
+    kind: str = ""
+    """bool, tristate, string, hex or int; empty: no definition says."""
     definitions: list[tuple[str, ...]] = field(default_factory=list)
     """Each definition's conditions, those of the blocks around it included."""
     prompts: list[str] = field(default_factory=list)
@@ -151,6 +154,8 @@ class _Reader:
         self.read(text, tuple(chain(*blocks)))
 
     def _property(self, symbol: Symbol, line: str) -> None:
+        if kind := _TYPE.match(line):
+            symbol.kind = kind[1]
         if depends := _DEPENDS.match(line):
             symbol.definitions[-1:] = [(*_last(symbol), depends[1])]
         elif select := _SELECT.match(line):

@@ -28,6 +28,11 @@ def answer(found: Outcome) -> str:
             f"{format_value(found.margin, found.figure)}: nothing to search for"
         )
     changes = found.located.changes
+    if found.kind is Kind.SETTING and not found.located.narrowed:
+        return (
+            f"{_names(found, changes)} make the difference, and a part of them may do "
+            "so alone: kernels with a part were skipped"
+        )
     if not found.located.narrowed:
         return (
             f"the change is one of {plural(len(changes), found.kind.value)}, which "
@@ -58,7 +63,8 @@ def lines(found: Outcome, *, all_of_it: bool = False) -> Iterator[RenderableType
     )
     shown = found.skipped if all_of_it else found.skipped[:2]
     for tried in shown:
-        yield Text(f"skipped {tried.name[:SHORT]}: {tried.why}", style="yellow")
+        name = tried.name if found.kind is Kind.SETTING else tried.name[:SHORT]
+        yield Text(f"skipped {name}: {tried.why}", style="yellow")
 
 
 def _notes(found: Outcome) -> Iterator[Text]:
