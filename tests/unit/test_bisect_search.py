@@ -337,7 +337,7 @@ def test_ends_that_are_the_wrong_way_round_are_refused(
     is_bad = repository.bad_from(30)
     boards = FakeBoards(lambda commit: not is_bad(commit))
 
-    with pytest.raises(UsageError, match=r"--good is bad already: .* swap them"):
+    with pytest.raises(UsageError, match=r"--good is bad already: .* name other ends"):
         run(repository.subject(tmp_path, kernels), Trials(kernels, boards, Journal()))
 
 

@@ -40,11 +40,12 @@ def search(
     bad = trials.required(subject.bad, option="--bad")
     one, two, threshold = ends_of(good, bad, margin)
     if is_reversed(threshold, figure):
+        other = "swap them" if subject.kind is Kind.SETTING else "name other ends"
         raise UsageError(
             f"--good is bad already: its {figure} is "
             f"{format_value(threshold.good, figure)}, that of --bad "
-            f"{format_value(threshold.bad, figure)} (medians over seeds): swap them, "
-            "or name another --figure"
+            f"{format_value(threshold.bad, figure)} (medians over seeds): {other}, or "
+            "another --figure"
         )
     located = before = after = None
     if threshold.differs:
