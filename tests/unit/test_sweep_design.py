@@ -283,6 +283,11 @@ def test_a_survey_of_what_is_no_campaign_is_refused(run: object) -> None:
             {},
             "changes the policies to other, rr",
         ),
+        (
+            {"run": {"interval": ["250us", "500us"]}},
+            {},
+            "changes the intervals to 250 us, 500 us",
+        ),
     ],
 )
 def test_a_cell_that_nothing_can_be_compared_with_is_refused(

@@ -16,7 +16,7 @@ from rtscope.campaign.file import from_dict, to_dict
 from rtscope.campaign.model import Campaign
 from rtscope.errors import UsageError
 from rtscope.sweep.file import Axis, Level, Sweep
-from rtscope.sweep.keys import LOAD, PARTS, values_of_parts
+from rtscope.sweep.keys import LOAD, PARTS, value_in_words, values_of_parts
 
 BASE = "base"
 MAX_CELLS = 10_000
@@ -211,7 +211,9 @@ def _refuse_without_counterpart(sweep: Sweep, cell: Cell, base: Campaign) -> Non
     for part, (known, values) in enumerate(zip(before, after, strict=True)):
         one_each = len(values) == len(known) == 1 and part != LOAD
         if not values <= known and not one_each:
-            more = ", ".join(sorted(values - known))
+            more = ", ".join(
+                value_in_words(part, value) for value in sorted(values - known)
+            )
             raise UsageError(
                 f"{sweep.source}: {cell.name}: changes the {PARTS[part]} to {more}, "
                 "which nothing in the base compares with; " + _REMEDY[part == LOAD]

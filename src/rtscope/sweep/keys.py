@@ -89,6 +89,13 @@ def moved_parts(base: Campaign, cell: Campaign) -> Mapping[int, str]:
     }
 
 
+def value_in_words(part: int, value: str) -> str:
+    """Return a value as a user writes it."""
+    if PARTS[part] in ("intervals", "durations"):
+        return format_duration(int(value))
+    return value or ("all" if PARTS[part] == "CPUs" else "none named")
+
+
 def label_of(key: Key, others: Sequence[Key]) -> str:
     """Return the load of a key, with what else tells it from keys of the same load."""
     alike = [other for other in others if other[LOAD] == key[LOAD]] or [key]
