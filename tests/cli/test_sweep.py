@@ -642,7 +642,7 @@ def test_what_cannot_begin_is_refused(
 
 
 @pytest.mark.parametrize(
-    "text", ["{}", "[", '{"schema": 1, "sweep": 3, "command": []}']
+    "text", ["{}", "[", "[" * 100_000, '{"schema": 1, "sweep": 3, "command": []}']
 )
 def test_a_damaged_document_is_refused(
     rtscope: Rtscope, board: FakeBoard, text: str

@@ -212,7 +212,7 @@ def _resumed(request: BisectRequest) -> _Work:
         typed = tuple(map(str, document["command"]))
         work = _work(Asked(**asked, tree=tree), request.resume, typed)
         return replace(work, identity=str(document.get("identity", "")))
-    except (ValueError, KeyError, TypeError) as error:
+    except (ValueError, KeyError, TypeError, RecursionError) as error:
         raise RecordError(f"{file}: no search of rtscope") from error
 
 

@@ -158,7 +158,7 @@ def resumed_work(path: Path, *, only: str | None) -> SweepWork:
             )
         found = sweep_of(document["sweep"], source=str(path / DOCUMENT))
         typed = tuple(map(str, document["command"]))
-    except (ValueError, KeyError, TypeError) as error:
+    except (ValueError, KeyError, TypeError, RecursionError) as error:
         raise RecordError(f"{path / DOCUMENT}: no sweep of rtscope") from error
     return _work(found, path, typed, only)
 
