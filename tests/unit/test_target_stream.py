@@ -144,6 +144,24 @@ def test_to_kill_closes_the_tether_which_ends_what_holds_it() -> None:
     assert running.take_lines() == []
 
 
+def test_a_thread_that_reads_may_see_the_end_before_the_one_that_kills(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    running = says("cat")
+    wait = running._process.wait
+
+    def wait_and_read(timeout_s: float) -> int:
+        status = wait(timeout_s)
+        running.take_lines()
+        return status
+
+    monkeypatch.setattr(running._process, "wait", wait_and_read)
+    running.kill()
+
+    assert running.ended
+    assert running.status == 0
+
+
 def test_what_does_not_end_by_itself_is_killed(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:

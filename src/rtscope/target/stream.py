@@ -92,6 +92,7 @@ class PipeStream:
         self._why_ended = why_ended
         # A descriptor that is closed while it is written to may be another file's.
         self._writing = threading.Lock()
+        self._finishing = threading.RLock()
         self._ended = False
         self._stderr_tail = ""
         self._quiet = threading.Event()
@@ -156,6 +157,8 @@ class PipeStream:
             try:
                 chunk = os.read(self._stdout.fileno(), READ_BYTES)
             except BlockingIOError:
+                break
+            except ValueError:  # closed by the thread that kills
                 break
             if chunk:
                 lines += self._lines_with(chunk)
@@ -223,18 +226,22 @@ class PipeStream:
         self._finish()
 
     def _finish(self) -> None:
+        """Close what is open; a thread that reads and one that kills may both do so."""
         self._ended = True
         self._let_go()
-        self._stdout.close()
-        try:
-            self._process.wait(KILL_TIMEOUT_S)
-        except process.TimeoutExpired:
-            self._process.kill()
-            self._process.wait(KILL_TIMEOUT_S)
-        size = self._stderr.seek(0, os.SEEK_END)
-        self._stderr.seek(max(0, size - LAST_WORDS_BYTES))
-        self._stderr_tail = self._stderr.read().decode("utf-8", "replace").strip()
-        self._stderr.close()
+        with self._finishing:
+            if self._stderr.closed:
+                return
+            self._stdout.close()
+            try:
+                self._process.wait(KILL_TIMEOUT_S)
+            except process.TimeoutExpired:
+                self._process.kill()
+                self._process.wait(KILL_TIMEOUT_S)
+            size = self._stderr.seek(0, os.SEEK_END)
+            self._stderr.seek(max(0, size - LAST_WORDS_BYTES))
+            self._stderr_tail = self._stderr.read().decode("utf-8", "replace").strip()
+            self._stderr.close()
 
     @property
     def status(self) -> int | None:
