@@ -18,7 +18,6 @@ BASE: Mapping[str, Any] = {
     "kernel": {"names": ["rt"]},
     "run": [{"load": "cpu", "duration": "1s", "interval": "1ms"}],
 }
-NOTHING = {"kernel": {"append": "nothing"}}
 
 
 def runs(

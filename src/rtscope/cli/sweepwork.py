@@ -183,6 +183,6 @@ def create_directories(work: SweepWork) -> None:
 
 
 def note_asked(work: SweepWork) -> None:
-    """Write down which cells are to be measured: what of them is missing is told."""
+    """Note which cells are to be measured, for a later start to tell what it lacks."""
     text = json.dumps(sorted(work.asked())).encode() + b"\n"
     write_atomically(work.path / ASKED, text)

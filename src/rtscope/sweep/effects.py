@@ -130,12 +130,10 @@ def effect_of(
     )
 
 
-def values_of(records: Mapping[int, RunRecord], figure: str) -> dict[int, float]:
-    """Return a figure by seed, of runs that have it."""
-    value_of = FIGURES[figure]
-    values = {
-        seed: value_of(record, summarize(record.result.threads))
-        for seed, record in records.items()
-        if record.max_ns is not None
-    }
-    return {seed: value for seed, value in values.items() if value}
+def figures_of(record: RunRecord) -> dict[str, float]:
+    """Return the figures that a run has, by name."""
+    if record.max_ns is None:
+        return {}
+    summary = summarize(record.result.threads)
+    values = {name: of(record, summary) for name, of in FIGURES.items()}
+    return {name: value for name, value in values.items() if value}

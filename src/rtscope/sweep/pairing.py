@@ -14,7 +14,7 @@ from statistics import fmean
 from rtscope.record.model import RunRecord
 from rtscope.stats.seeds import coincide
 from rtscope.sweep.design import Cell
-from rtscope.sweep.effects import FIGURES, Effect, effect_of, values_of
+from rtscope.sweep.effects import FIGURES, Effect, effect_of, figures_of
 from rtscope.sweep.keys import Key, by_key
 
 CellPairs = Sequence[tuple[int, int]]
@@ -45,8 +45,15 @@ def effects_of_pairs(
 ) -> Iterator[Effect]:
     """Yield the effects of changes, each by its name with its pairs of cells."""
     alike = _alike(runs)
+    figures = {
+        number: {seed: figures_of(run) for seed, run in by_seed.items()}
+        for number, by_seed in runs.items()
+    }
     for figure in FIGURES:
-        values = {n: values_of(by_seed, figure) for n, by_seed in runs.items()}
+        values = {
+            number: {seed: of[figure] for seed, of in by_seed.items() if figure in of}
+            for number, by_seed in figures.items()
+        }
         for name, of_change in pairs.items():
             there = [pair for pair in of_change if {*pair} <= values.keys()]
             both = [
@@ -74,41 +81,30 @@ def _of_independent(
     alike: Mapping[Point, Point],
 ) -> list[float]:
     """Return the mean change of each set of pairs that have a trajectory in common."""
-    joined = _Joined()
+    from scipy.cluster.hierarchy import DisjointSet
+
+    joined = DisjointSet(alike.values())
     for one, other in pairs:
-        joined.join(alike[one], alike[other])
+        joined.merge(alike[one], alike[other])
     found: dict[Point, list[float]] = {}
     for (one, _), change in zip(pairs, changes, strict=True):
-        found.setdefault(joined.first(alike[one]), []).append(change)
+        found.setdefault(joined[alike[one]], []).append(change)
     return [fmean(some) for some in found.values()]
 
 
 def _alike(runs: RunsOfCells) -> Mapping[Point, Point]:
-    """Return for each run the first one of its trajectory."""
+    """Return for each run one that stands for its trajectory."""
+    # Loading it takes a while, which every command would pay.
+    from scipy.cluster.hierarchy import DisjointSet
+
     points = {
         (number, seed): record
         for number, by_seed in runs.items()
         for seed, record in by_seed.items()
     }
-    joined = _Joined()
+    joined = DisjointSet(points)
     comparisons = math.comb(len(points), 2)
     for one, other in combinations(points, 2):
         if coincide(points[one], points[other], comparisons=comparisons):
-            joined.join(one, other)
-    return {point: joined.first(point) for point in points}
-
-
-class _Joined:
-    """Disjoint sets of points, each called by its first member."""
-
-    def __init__(self) -> None:
-        self._parents: dict[Point, Point] = {}
-
-    def first(self, point: Point) -> Point:
-        while (parent := self._parents.get(point, point)) != point:
-            point = parent
-        return point
-
-    def join(self, one: Point, other: Point) -> None:
-        first, second = sorted((self.first(one), self.first(other)))
-        self._parents[second] = first
+            joined.merge(one, other)
+    return {point: joined[point] for point in points}

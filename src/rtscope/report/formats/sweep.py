@@ -35,36 +35,31 @@ BETWEEN, LEAST_NAME = 2, 12
 
 def sweep_answer(result: SweepResult) -> str:
     """Return the answer in a sentence."""
-    tested = len(result.effects)
     if result.main_effects:
-        return _main_answer(result)
-    if not tested and any(one.weight == "invalid" for one in result.doubts):
+        return _answer(result, result.main_effects, "main effect")
+    invalid = any(one.weight == "invalid" for one in result.doubts)
+    if not result.effects and invalid:
         return "no effect could be tested: runs of the base or of all cells are invalid"
-    if not tested:
+    if not result.effects:
         return "no effect could be tested: no cell has runs of the base's seeds"
-    worst = [one for one in result.found if one.figure == "worst"]
-    head = f"{len(result.found)} of {plural(tested, 'effect')} found"
-    if not worst:
-        return f"{head}; none of them on the worst latency"
-    top = worst[0]
-    word = "raises" if top.ratio > 1 else "lowers"
-    return (
-        f"{head}; most on the worst latency: {printable(top.cell)} {word} it under "
-        f"{printable(result.label(top.key))} to {top.ratio:.2f} times the base's"
-    )
+    return _answer(result, result.effects, "effect")
 
 
-def _main_answer(result: SweepResult) -> str:
-    tested = plural(len(result.main_effects), "main effect")
-    head = f"{len(result.main_found)} of {tested} found"
-    top = next((one for one in result.main_found if one.figure == "worst"), None)
+def _answer(result: SweepResult, effects: Sequence[Effect], what: str) -> str:
+    found = [one for one in effects if one.found]
+    head = f"{len(found)} of {plural(len(effects), what)} found"
+    top = next((one for one in found if one.figure == "worst"), None)
     if top is None:
         return f"{head}; none of them on the worst latency"
     word = "raises" if top.ratio > 1 else "lowers"
+    than = (
+        f"that without it, over {top.pairs_of_cells} pairs of cells"
+        if top.pairs_of_cells > 1
+        else "the base's"
+    )
     return (
         f"{head}; most on the worst latency: {printable(top.cell)} {word} it under "
-        f"{printable(result.label(top.key))} to {top.ratio:.2f} times that without it, "
-        f"over {top.pairs_of_cells} pairs of cells"
+        f"{printable(result.label(top.key))} to {top.ratio:.2f} times {than}"
     )
 
 
