@@ -16,6 +16,7 @@ from rtscope.bisect import boards
 from rtscope.bisect.workplace import workplace
 from rtscope.board.cache import Part
 from rtscope.cli import bisect
+from rtscope.errors import BoardError
 from rtscope.virtual.prepare import PreparedCampaign
 
 RT = "CONFIG_EXPERT=y\nCONFIG_PREEMPT_RT=y\n"
@@ -282,9 +283,15 @@ def test_a_patch_that_does_not_apply_is_named(
 # --- settings ---------------------------------------------------------------------
 
 
-def test_one_setting_of_two_configurations_is_found(
-    rtscope: Rtscope, here: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+SETTINGS = (
+    *("bisect", "--good", "good.config", "--bad", "bad.config"),
+    *("--recipe", "./my.toml", "--out", "out", "--json"),
+)
+
+
+@pytest.fixture
+def configurations(here: Path) -> Path:
+    """Two configurations that differ in eight settings."""
     make_recipe(here, RT)
     names = [f"DEBUG_{number:03}" for number in range(8)]
     kconfig = here / "linux/Kconfig"
@@ -294,13 +301,16 @@ def test_one_setting_of_two_configurations_is_found(
     (here / "good.config").write_text(common)
     on = "".join(f"CONFIG_{name}=y\n" for name in names)
     (here / "bad.config").write_text(common + on)
+    return here
+
+
+def test_one_setting_of_two_configurations_is_found(
+    rtscope: Rtscope, configurations: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     boards = Measured(lambda image: "CONFIG_DEBUG_005=y" in image)
     boards.install(monkeypatch)
 
-    said = rtscope(
-        *("bisect", "--good", "good.config", "--bad", "bad.config"),
-        *("--recipe", "./my.toml", "--out", "out", "--json"),
-    )
+    said = rtscope(*SETTINGS)
 
     assert said.status == 0
     found = json.loads(said.out)
@@ -308,6 +318,55 @@ def test_one_setting_of_two_configurations_is_found(
     assert found["located"]["changes"] == [{"name": "DEBUG_005=y", "title": "n"}]
     assert found["builds"] <= 12
     assert found["boots"] == 3 * found["builds"]
+
+
+def test_settings_of_which_a_part_was_skipped_are_no_certain_answer(
+    rtscope: Rtscope, configurations: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def late(image: str) -> bool:
+        if "CONFIG_DEBUG_005=y" in image and "CONFIG_DEBUG_004=y" not in image:
+            raise BoardError("it panics")
+        return "CONFIG_DEBUG_005=y" in image
+
+    Measured(late).install(monkeypatch)
+
+    said = rtscope(*SETTINGS)
+
+    found = json.loads(said.out)
+    assert (said.status, found["found"]) == (4, False)
+    assert [one["name"] for one in found["located"]["changes"]] == [
+        "DEBUG_004=y",
+        "DEBUG_005=y",
+    ]
+    assert "DEBUG_005" in [one["name"] for one in found["skipped"]]
+
+
+def test_a_search_does_not_go_on_with_another_configuration(
+    rtscope: Rtscope, configurations: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    boards = Measured(lambda image: "CONFIG_DEBUG_005=y" in image)
+    boards.install(monkeypatch)
+    rtscope(*SETTINGS)
+    bad = configurations / "bad.config"
+    bad.write_text(bad.read_text().replace("CONFIG_DEBUG_005=y\n", ""))
+
+    said = rtscope("bisect", "--resume", "out")
+
+    assert said.status == 2
+    assert "are not those that it was started with" in " ".join(said.err.split())
+
+
+def test_a_journal_that_is_no_text_is_refused(
+    rtscope: Rtscope, configurations: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    Measured(lambda image: "CONFIG_DEBUG_005=y" in image).install(monkeypatch)
+    rtscope(*SETTINGS)
+    (configurations / "out/steps.jsonl").write_bytes(b"\xff\xfe\n")
+
+    said = rtscope("bisect", "--resume", "out")
+
+    assert said.status == 3
+    assert "no journal of a search" in said.err
 
 
 def test_configurations_that_resolve_to_the_same_are_refused(

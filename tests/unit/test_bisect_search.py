@@ -330,6 +330,23 @@ def test_a_difference_within_the_margin_is_no_difference(
     assert not found.differs
 
 
+def test_a_disk_that_cannot_take_a_record_is_no_fault_of_a_kernel(
+    repository: Repository, tmp_path: Path
+) -> None:
+    class FullDisk(FakeBoards):
+        def measure(self, built: Built, name: str) -> Values:
+            if len(self.measured) == 3:
+                raise RecordError("cannot write record.json: No space left on device")
+            return super().measure(built, name)
+
+    kernels = FakeKernels()
+    trials = Trials(kernels, FullDisk(repository.bad_from(30)), Journal())
+
+    with pytest.raises(RecordError, match="No space left"):
+        run(repository.subject(tmp_path, kernels), trials)
+    assert len(trials.journal.steps) == 3
+
+
 def test_ends_that_are_the_wrong_way_round_are_refused(
     repository: Repository, tmp_path: Path
 ) -> None:

@@ -9,7 +9,7 @@ wake-ups are explained, as those of any other kernel.
 
 import hashlib
 import shutil
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 
@@ -191,12 +191,19 @@ def refuse_other(
         if wanted.get(one, "n") != values.get(one, "n")
     )
     if other:
-        shown = ", ".join(
-            f"{one} is {values.get(one, 'n')} in place of {wanted.get(one, 'n')}"
-            for one in other[:MOST_NAMED]
+        shown = first_of(
+            [
+                f"{one} is {values.get(one, 'n')} in place of {wanted.get(one, 'n')}"
+                for one in other
+            ]
         )
-        more = f" and {len(other) - MOST_NAMED} more" if len(other) > MOST_NAMED else ""
         raise KernelError(
-            f"{name}: kbuild makes another kernel of its settings: {shown}{more}; "
-            "report it with both configurations"
+            f"{name}: kbuild makes another kernel of its settings: {shown}; report it "
+            "with both configurations"
         )
+
+
+def first_of(words: Sequence[str]) -> str:
+    """Return the first few, and how many more there are."""
+    more = f" and {len(words) - MOST_NAMED} more" if len(words) > MOST_NAMED else ""
+    return ", ".join(words[:MOST_NAMED]) + more

@@ -13,10 +13,10 @@ from pathlib import Path
 from rtscope.bisect import history, patches
 from rtscope.bisect.gitrun import OwnRepository
 from rtscope.bisect.kernels import (
-    MOST_NAMED,
     Bench,
     CommitKernels,
     ConfiguredKernels,
+    first_of,
 )
 from rtscope.bisect.outcome import Change, Kind, Located
 from rtscope.bisect.settingsearch import blame
@@ -211,7 +211,7 @@ def _blamed(
             return "bad"
         name = name_of(chosen)
         kernels.texts[name] = found.mixed(chosen)
-        titles[name] = _in_words(chosen)
+        titles[name] = first_of([one.title for one in chosen])
         return name
 
     def is_bad(chosen: Sequence[Setting]) -> bool:
@@ -229,12 +229,6 @@ def _blamed(
         after=named(closed),
         narrowed=not any(some < frozenset(closed) for some in skipped),
     )
-
-
-def _in_words(chosen: Sequence[Setting]) -> str:
-    names = [one.title for one in chosen]
-    more = f" and {len(names) - MOST_NAMED} more" if len(names) > MOST_NAMED else ""
-    return ", ".join(names[:MOST_NAMED]) + more
 
 
 def _symbols(found: Differences, chosen: tuple[Setting, ...]) -> tuple[Change, ...]:
