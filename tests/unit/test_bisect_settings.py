@@ -155,6 +155,34 @@ def test_what_a_setting_selects_is_tried_without_it(cause: str) -> None:
     assert [one.title for one in blamed.settings] == [cause]
 
 
+@pytest.mark.parametrize("cause", ["EFI", "EFI_RUNTIME_MAP"])
+def test_what_a_setting_implies_is_blamed_alone(cause: str) -> None:
+    symbols = {n: symbol(n) for n in ("EFI", "EFI_RUNTIME_MAP", "OTHER")}
+    symbols["EFI_RUNTIME_MAP"].implied_by["EFI"] = ""
+    differences = differences_of(dict.fromkeys(symbols, "y"), {}, symbols)
+
+    blamed, _ = blamed_by(differences, {cause})
+
+    assert [one.title for one in blamed.settings] == [cause]
+    assert blamed.along == ()
+
+
+def test_what_nobody_chooses_links_a_setting_to_what_implies_it() -> None:
+    hidden = Symbol("KEXEC_CORE", definitions=[()], implied_by={"KEXEC": ""})
+    symbols = {
+        "KEXEC": symbol("KEXEC"),
+        "KEXEC_CORE": hidden,
+        "CRASH_DUMP": symbol("CRASH_DUMP", "KEXEC_CORE"),
+    }
+    differences = differences_of({}, dict.fromkeys(symbols, "y"), symbols)
+    needed = {
+        one.title: {other.title for other in differences.needs[one]}
+        for one in differences.settings
+    }
+
+    assert needed["CRASH_DUMP"] == {"KEXEC"}
+
+
 def test_of_two_causes_one_behind_a_dependency_both_are_found() -> None:
     symbols = {"A": symbol("A"), "B": symbol("B", "A"), "C": symbol("C")}
     differences = differences_of({}, dict.fromkeys(symbols, "y"), symbols)

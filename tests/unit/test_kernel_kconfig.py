@@ -47,6 +47,25 @@ def test_who_selects_and_what_a_default_follows_from_is_known(
     assert symbols["ARCH_SUPPORTS_RT"].names() == {"X86"}
 
 
+def test_what_is_implied_can_be_switched_off(tmp_path: Path) -> None:
+    (tmp_path / "Kconfig").write_text(
+        'config EFI\n\tbool "EFI"\n\timply MAP if X86\n\tselect UCS2\n'
+        'config MAP\n\tbool "Map"\nconfig UCS2\n\tbool "UCS-2"\n'
+    )
+    symbols = read_kconfig(tmp_path, srcarch="x86")
+
+    assert symbols["MAP"].implied_by == {"EFI": "X86"}
+    assert symbols["MAP"].selected_by == {}
+    assert symbols["MAP"].names() == {"EFI", "X86"}
+    reasons = _reasons(
+        "# CONFIG_MAP is not set\n# CONFIG_UCS2 is not set\n",
+        "CONFIG_X86=y\nCONFIG_EFI=y\nCONFIG_MAP=y\nCONFIG_UCS2=y\n",
+        symbols,
+    )
+    assert reasons["UCS2"] == "it is selected by EFI"
+    assert "EFI" not in reasons["MAP"]
+
+
 @pytest.mark.parametrize(
     ("expression", "missing"),
     [

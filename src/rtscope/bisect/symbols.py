@@ -161,8 +161,10 @@ def _depends_on(symbol: Symbol) -> set[str]:
     if not symbol.prompts:
         texts += symbol.defaults
     names = {name for text in texts for name in symbols_of(text)}
-    # What selects it keeps it on, and must be changed with it.
-    return names | (set(symbol.selected_by) if not symbol.prompts else set())
+    if not symbol.prompts:
+        # What selects or implies it sets it, and must be changed with it.
+        names |= symbol.selected_by.keys() | symbol.implied_by.keys()
+    return names
 
 
 def _reached(

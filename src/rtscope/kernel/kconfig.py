@@ -26,7 +26,7 @@ _TYPES = "bool|tristate|string|hex|int"
 _PROMPT = re.compile(rf'^(?:{_TYPES}|prompt)\s+["\'](?:.*?)["\'](?:\s+if\s+(.*))?$')
 _DEFAULT = re.compile(r"^(?:default|def_bool|def_tristate)\s+(.*?)(?:\s+if\s+(.*))?$")
 _TYPE = re.compile(rf"^(?:def_)?({_TYPES})\b")
-_SELECT = re.compile(r"^(?:select|imply)\s+(\w+)(?:\s+if\s+(.*))?$")
+_SELECT = re.compile(r"^(select|imply)\s+(\w+)(?:\s+if\s+(.*))?$")
 _DEPENDS = re.compile(r"^(?:depends\s+on|visible\s+if)\s+(.*)$")
 _SOURCE = re.compile(r'^(o?r?source)\s+"?([^"]+?)"?$')
 _BLOCKS = ("if", "menu", "choice")
@@ -45,25 +45,29 @@ class Symbol:
     """Conditions under which it can be chosen; an empty one is always true."""
     defaults: list[str] = field(default_factory=list)
     selected_by: dict[str, str] = field(default_factory=dict)
-    """Who selects or implies it, and under which condition."""
+    """Who keeps it on, and under which condition."""
+    implied_by: dict[str, str] = field(default_factory=dict)
+    """Who switches it on where nobody switches it off, and under which condition."""
     choice: str = ""
     """Tells apart the choices that symbols are offered in; empty: it is in none."""
 
     def names(self) -> set[str]:
         """Return all symbols that its value can follow from."""
-        texts = [*self.prompts, *self.defaults, *self.selected_by.values()]
+        set_by = {**self.selected_by, **self.implied_by}
+        texts = [*self.prompts, *self.defaults, *set_by.values()]
         texts += [text for parts in self.definitions for text in parts]
         found = {name for text in texts for name in symbols_of(text)}
-        return (found | set(self.selected_by)) - {self.name}
+        return (found | set_by.keys()) - {self.name}
 
 
 def read_kconfig(tree: Path, *, srcarch: str) -> Mapping[str, Symbol]:
     """Read all symbols that an architecture has in a source tree."""
     reader = _Reader(tree, srcarch)
     reader.read("Kconfig", ())
-    for name, selects in reader.selects:
-        for target, condition in selects:
-            reader.symbol(target).selected_by[name] = condition
+    for word, name, target, condition in reader.selects:
+        symbol = reader.symbol(target)
+        by = symbol.selected_by if word == "select" else symbol.implied_by
+        by[name] = condition
     return {n: s for n, s in reader.symbols.items() if s.definitions}
 
 
@@ -103,7 +107,8 @@ class _Reader:
         self._srcarch = srcarch
         self._choices = 0
         self.symbols: dict[str, Symbol] = {}
-        self.selects: list[tuple[str, list[tuple[str, str]]]] = []
+        self.selects: list[tuple[str, str, str, str]] = []
+        """`select` or `imply`, whose line it is, what it names, and the condition."""
 
     def symbol(self, name: str) -> Symbol:
         return self.symbols.setdefault(name, Symbol(name))
@@ -159,8 +164,7 @@ class _Reader:
         if depends := _DEPENDS.match(line):
             symbol.definitions[-1:] = [(*_last(symbol), depends[1])]
         elif select := _SELECT.match(line):
-            condition = " && ".join(filter(None, [select[2]]))
-            self.selects.append((symbol.name, [(select[1], condition)]))
+            self.selects.append((select[1], symbol.name, select[2], select[3] or ""))
         elif default := _DEFAULT.match(line):
             symbol.defaults.append(" ".join(filter(None, default.groups())))
         elif prompt := _PROMPT.match(line):
