@@ -30,7 +30,8 @@ from rtscope.board.buildcontext import BuildContext
 from rtscope.board.cache import cache_dir
 from rtscope.board.catalogue import Arch, get_arch, get_board
 from rtscope.board.initrd import Job
-from rtscope.board.prepare import Prepared, prepare
+from rtscope.board.prepare import prepare
+from rtscope.board.prepared import Prepared
 from rtscope.contract import AgentResult, parse_line
 from rtscope.target import agent_file
 from rtscope.virtual.boot import Booted, BootTimeout, boot

@@ -19,7 +19,7 @@ from pathlib import Path
 
 from fakes.sshd import SSHD, Board, free_port, write_files
 from rtscope.board.initrd import Entry, File, Folder, Link, pack
-from rtscope.board.prepare import Prepared
+from rtscope.board.prepared import Prepared
 
 BUSYBOX = shutil.which("busybox")
 

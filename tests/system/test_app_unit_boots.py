@@ -23,7 +23,8 @@ from rtscope.board.buildcontext import BuildContext, part_of_packages
 from rtscope.board.cache import cache_dir, locked
 from rtscope.board.catalogue import get_board
 from rtscope.board.initrd import Entry, File, Folder, Job, Link, pack
-from rtscope.board.prepare import Prepared, prepare
+from rtscope.board.prepare import prepare
+from rtscope.board.prepared import Prepared
 from rtscope.report.formats.appunit import render_unit
 from rtscope.target import agent_file
 from rtscope.tasks.listing import PATHS, make_listing, read_surroundings

@@ -16,7 +16,8 @@ from rtscope.board.buildcontext import BuildContext
 from rtscope.board.cache import cache_dir
 from rtscope.board.catalogue import get_board
 from rtscope.board.initrd import Job
-from rtscope.board.prepare import Prepared, prepare, write_initrd
+from rtscope.board.prepare import prepare
+from rtscope.board.prepared import Prepared, write_initrd
 from rtscope.board.qemu import Boot, command_line
 from rtscope.contract import (
     AgentResult,

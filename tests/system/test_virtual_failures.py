@@ -28,7 +28,8 @@ from rtscope.board.buildcontext import BuildContext
 from rtscope.board.cache import cache_dir
 from rtscope.board.catalogue import get_board
 from rtscope.board.initrd import Job
-from rtscope.board.prepare import Prepared, prepare
+from rtscope.board.prepare import prepare
+from rtscope.board.prepared import Prepared
 from rtscope.board.qemu import own_qemu
 from rtscope.errors import BoardError, UsageError
 from rtscope.target import agent_file

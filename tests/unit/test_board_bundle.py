@@ -25,7 +25,7 @@ from rtscope.board.cache import (
 )
 from rtscope.board.catalogue import get_board
 from rtscope.board.kernels import kernel_of_part
-from rtscope.board.prepare import Prepared
+from rtscope.board.prepared import Prepared
 from rtscope.board.qemu import Qemu
 from rtscope.errors import BoardError, UsageError
 

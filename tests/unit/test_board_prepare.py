@@ -7,7 +7,7 @@ import pytest
 from rtscope.board import initrd
 from rtscope.board.buildcontext import BuildContext
 from rtscope.board.cache import locked
-from rtscope.board.prepare import FILES_ARCHIVE, files_part, read_files
+from rtscope.board.files import FILES_ARCHIVE, files_part, read_files
 from rtscope.errors import UsageError
 
 

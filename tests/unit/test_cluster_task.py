@@ -15,7 +15,7 @@ from rtscope.board.bundle import export_part, find_pinned, import_part
 from rtscope.board.cache import Part, install, part_key
 from rtscope.board.catalogue import get_board, with_append
 from rtscope.board.initrd import AGENT
-from rtscope.board.prepare import Prepared, assemble
+from rtscope.board.prepared import Prepared, assemble
 from rtscope.board.qemu import Recording
 from rtscope.campaign.model import Campaign
 from rtscope.cluster import task as tasks

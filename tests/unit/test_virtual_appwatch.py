@@ -10,7 +10,7 @@ from rich.console import Console
 from rtscope.app.rules import examine
 from rtscope.board.catalogue import get_board
 from rtscope.board.kernels import Kernel
-from rtscope.board.prepare import Prepared
+from rtscope.board.prepared import Prepared
 from rtscope.board.program import Program
 from rtscope.board.qemu import Qemu
 from rtscope.errors import BoardError, TargetError

@@ -10,7 +10,7 @@ from fakes.measurements import record, thread
 from fakes.trees import GUEST, Files
 from rtscope.board.catalogue import get_board
 from rtscope.board.kernels import Kernel
-from rtscope.board.prepare import Prepared
+from rtscope.board.prepared import Prepared
 from rtscope.board.qemu import Qemu
 from rtscope.campaign.model import Campaign
 from rtscope.contract import Applied, FileLine, Line, Refused, Tuned, dump_line

@@ -6,7 +6,7 @@ from typing import Any, cast
 import pytest
 
 from rtscope.board.catalogue import get_board
-from rtscope.board.prepare import Prepared
+from rtscope.board.prepared import Prepared
 from rtscope.errors import BoardError
 from rtscope.measure.execute import BoardProgress
 from rtscope.process import Step

@@ -10,7 +10,7 @@ import pytest
 
 from rtscope.board.catalogue import get_board, with_append
 from rtscope.board.kernels import Kernel
-from rtscope.board.prepare import Prepared
+from rtscope.board.prepared import Prepared
 from rtscope.board.qemu import Qemu
 from rtscope.errors import TargetError
 from rtscope.tuning.remedies import chosen

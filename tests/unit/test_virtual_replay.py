@@ -10,7 +10,7 @@ import pytest
 from fakes.measurements import on_board, record, thread
 from rtscope.board.catalogue import get_board
 from rtscope.board.kernels import Kernel
-from rtscope.board.prepare import Prepared
+from rtscope.board.prepared import Prepared
 from rtscope.board.qemu import Qemu
 from rtscope.campaign.file import to_dict
 from rtscope.campaign.model import Campaign

@@ -13,7 +13,7 @@ from rtscope.analysis import Recorded, stream_of
 from rtscope.board.cache import Part
 from rtscope.board.catalogue import get_board
 from rtscope.board.kernels import Kernel
-from rtscope.board.prepare import Prepared
+from rtscope.board.prepared import Prepared
 from rtscope.board.qemu import Qemu
 from rtscope.campaign.model import Campaign
 from rtscope.errors import (

@@ -11,7 +11,7 @@ import pytest
 
 from rtscope.board.cache import IMPORTED, Part, build_part, locked
 from rtscope.board.kernels import IMAGE, SYMBOLS
-from rtscope.board.prepare import Prepared
+from rtscope.board.prepared import Prepared
 from rtscope.errors import BoardError
 from rtscope.process import Progress, Step
 from rtscope.virtual import symbols

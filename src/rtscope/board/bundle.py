@@ -37,7 +37,7 @@ from rtscope.board.cache import (
 )
 from rtscope.board.catalogue import Board
 from rtscope.board.packages import Package
-from rtscope.board.prepare import Prepared, assemble
+from rtscope.board.prepared import Prepared, assemble
 from rtscope.errors import BoardError, UsageError
 from rtscope.files import new_file
 from rtscope.files.archive import Bounds, add_content, archive_to, read_archive

@@ -6,88 +6,30 @@ the files that a campaign brings.
 """
 
 import contextlib
-import hashlib
 import shutil
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, replace
-from functools import lru_cache, partial
-from importlib import resources
+from dataclasses import replace
+from functools import partial
 from pathlib import Path
-from typing import Any
 
-from rtscope.board import (
-    aptroot,
-    elf,
-    initrd,
-    kernels,
-    qemu,
-    sourcekernel,
-)
-from rtscope.board.buildcontext import (
-    DOWNLOADS,
-    BuildContext,
-    content_part,
-    part_of_packages,
-)
+from rtscope.board import kernels, qemu, sourcekernel
+from rtscope.board.buildcontext import DOWNLOADS, BuildContext
 from rtscope.board.cache import NotBuiltError, Part, locked
 from rtscope.board.catalogue import Arch, Board, get_arch
-from rtscope.board.kernels import Kernel, KernelRow
-from rtscope.board.packages import Package
-from rtscope.board.qemu import Qemu
-from rtscope.errors import BoardError, UsageError
+from rtscope.board.files import files_part, read_files
+from rtscope.board.kernels import KernelRow
+from rtscope.board.parts import (
+    agent_part,
+    kernel_part,
+    own_image_part,
+    plugin_of_ours,
+    plugin_part,
+    qemu_part,
+)
+from rtscope.board.prepared import Prepared, assemble
+from rtscope.board.userland import userland_part
+from rtscope.errors import UsageError
 from rtscope.kernel.recipe import find_recipe, recipe_names
-
-AGENT_ARCHIVE = "agent.cpio"
-PLUGIN = "rtscope-plugin.so"
-
-USERLAND_RECIPE = 1
-"""Counts up when what is kept of the packages, or where, changes."""
-
-USERLAND_ARCHIVE = "userland.cpio"
-
-USERLAND_PACKAGES = ("busybox-static", "e2fsprogs", "stress-ng")
-
-NOT_NEEDED = ("libllvm", "libz3-", "mesa-libgallium", "openssl-provider-")
-"""What libraries of stress-ng would load for graphics: 45 MB that no load uses."""
-
-# Where the packages have them: where the board has them.
-_PROGRAMS = {
-    "usr/bin/busybox": "bin/busybox",
-    "usr/bin/stress-ng": "bin/stress-ng",
-    "usr/sbin/mke2fs": "sbin/mke2fs",
-}
-
-# For what is started by others than the shell, which knows its applets by itself.
-_APPLETS = ("sh", "cat", "mount", "sleep", "true", "kill")
-
-_FOLDERS = ("dev", "disk", "job", "out", "proc", "sys", "tmp", "run", "var/tmp")
-
-FILES_KIND = "files"
-"""How the name of the part begins."""
-
-FILES_ARCHIVE = "files.cpio"
-MAX_FILES_BYTES = 64 << 20
-"""Of all together: they lie in the board's memory."""
-
-
-@dataclass(frozen=True, slots=True)
-class Prepared:
-    """A board that can boot."""
-
-    board: Board
-    qemu: Qemu
-    plugin: Path
-    """It bounds the CPUs' quantum and records the worst paths."""
-    kernel: Kernel
-    archives: tuple[Path, ...]
-    """What the initrd begins with; the job follows."""
-    parts: tuple[Part, ...]
-    """What it was made from; without those that are the user's own files."""
-
-    @property
-    def plugin_digest(self) -> str:
-        """The SHA-256 of the plugin."""
-        return hashlib.sha256(self.plugin.read_bytes()).hexdigest()
 
 
 def prepare(
@@ -195,14 +137,16 @@ def _parts(
     """Return the parts that all kernels share, and the kernels."""
 
     def take(context: BuildContext) -> tuple[tuple[Part, ...], list[Part]]:
-        machine = (_qemu_part(context, arch),) if needs_qemu else ()
+        machine = (qemu_part(context, arch),) if needs_qemu else ()
         user = (
-            _plugin_part(context),
-            _userland_part(context, arch),
-            _agent_part(context, arch),
+            plugin_part(context),
+            userland_part(context, arch),
+            agent_part(context, arch),
         )
         made = [
-            _kernel_part(context, row) if row else _file_part(context, Path(name), arch)
+            kernel_part(context, row)
+            if row
+            else own_image_part(context, Path(name), arch)
             for name, row in wanted
         ]
         brought = (files_part(context, files),) if files else ()
@@ -223,9 +167,9 @@ def lacking(board: Board, context: BuildContext) -> tuple[str, ...]:
     looking, arch = replace(context, may_build=False), get_arch(board.arch)
     rows = [kernels.get_kernel_row(name, board.arch) for name in board.kernels]
     parts: dict[str, Callable[[], Part]] = {
-        f"QEMU for {arch.name}": lambda: _qemu_part(looking, arch),
-        "user space": lambda: _userland_part(looking, arch),
-        **{row.name: partial(_kernel_part, looking, row) for row in rows},
+        f"QEMU for {arch.name}": lambda: qemu_part(looking, arch),
+        "user space": lambda: userland_part(looking, arch),
+        **{row.name: partial(kernel_part, looking, row) for row in rows},
     }
     return tuple(name for name, part in parts.items() if not _is_built(part))
 
@@ -236,81 +180,6 @@ def _is_built(part: Callable[[], Part]) -> bool:
     except NotBuiltError:
         return False
     return True
-
-
-def assemble(
-    board: Board,
-    kernel: str,
-    *,
-    parts: Sequence[Part],
-    own: Qemu | None = None,
-    plugin: Path | None = None,
-) -> Prepared:
-    """
-    Return what boots a kernel from just these parts: one of each kind.
-
-    An own QEMU and another plugin take the places of those parts. Raises BoardError if
-    a kind is missing.
-    """
-    kinds = {part.name.split("-")[0]: part for part in parts}
-    needed = {"qemu", "plugin", "userland", "agent", "kernel"}
-    instead = {kind for kind, it in (("qemu", own), ("plugin", plugin)) if it}
-    if missing := needed - instead - kinds.keys():
-        raise BoardError(f"{board.name} lacks parts: {', '.join(sorted(missing))}")
-    found = kernels.kernel_of_part(kinds["kernel"], kernel)
-    return Prepared(
-        board=board,
-        qemu=own or qemu.packed_qemu(kinds["qemu"]),
-        plugin=plugin or kinds["plugin"].file(PLUGIN),
-        kernel=found,
-        archives=(
-            kinds["userland"].file(USERLAND_ARCHIVE),
-            kinds["agent"].file(AGENT_ARCHIVE),
-            *((found.modules,) if found.modules else ()),
-            *((kinds[FILES_KIND].file(FILES_ARCHIVE),) if FILES_KIND in kinds else ()),
-        ),
-        parts=tuple(parts),
-    )
-
-
-def has_files(prepared: Prepared) -> bool:
-    """Return whether a board gets guest files of its campaign."""
-    return any(part.name.split("-")[0] == FILES_KIND for part in prepared.parts)
-
-
-def initrd_digest(prepared: Prepared, job: initrd.Job) -> str:
-    """Return the SHA-256 of the initrd of one run, without writing it."""
-    known = tuple((path, path.stat().st_mtime_ns) for path in prepared.archives)
-    digest = _digest_of_archives(known).copy()
-    digest.update(initrd.job_archive(job, results=prepared.board.results))
-    return digest.hexdigest()
-
-
-@lru_cache(maxsize=32)
-def _digest_of_archives(archives: tuple[tuple[Path, int], ...]) -> "hashlib._Hash":
-    """Return the hash so far, to go on from: 50 MB are the same in each run."""
-    digest = hashlib.sha256()
-    for path, _ in archives:
-        digest.update(path.read_bytes())
-    return digest
-
-
-def write_initrd(path: Path, prepared: Prepared, job: initrd.Job) -> str:
-    """Write the initrd of one run; return its SHA-256."""
-    last = initrd.job_archive(job, results=prepared.board.results)
-    blobs = [archive.read_bytes() for archive in prepared.archives]
-    return initrd.write_initrd(path, [*blobs, last])
-
-
-def _file_part(context: BuildContext, path: Path, arch: Arch) -> Part:
-    """Keep the user's own kernel image, so that a bundle has it too."""
-    image = kernels.bootable_image(path, arch.name)
-
-    digest = _digest(image)
-    # A bundle knows a part by its name: one for each image.
-    name = f"kernel-file-{digest[:16]}-{arch.name}"
-    inputs, notes = {"image": digest}, {"release": None}
-    return content_part(context, name, kernels.IMAGE, image, inputs=inputs, notes=notes)
 
 
 def _row_of(kernel: str, arch: str) -> KernelRow | None:
@@ -336,154 +205,3 @@ def _with_lines(
             f"are; name a kernel with a recipe: {', '.join(ours)}, or ./FILE.toml"
         )
     return replace(row, recipe=replace(row.recipe, lines=tuple(config)))
-
-
-def _qemu_part(context: BuildContext, arch: Arch) -> Part:
-    return part_of_packages(
-        context,
-        f"qemu-{arch.name}",
-        # QEMU runs here, not on the board; its host is an x86-64 machine.
-        lambda root: aptroot.resolve(
-            arch.qemu_packages, arch="amd64", root=root, dependencies=True
-        ),
-        recipe=qemu.RECIPE,
-        build=lambda work, root: qemu.build_qemu(work, root, arch),
-    )
-
-
-def _userland_part(context: BuildContext, arch: Arch) -> Part:
-    def resolve(root: Path) -> tuple[Package, ...]:
-        found = aptroot.resolve(
-            USERLAND_PACKAGES, arch=arch.debian, root=root, dependencies=True
-        )
-        return tuple(filter(_is_needed, found))
-
-    return part_of_packages(
-        context,
-        f"userland-{arch.name}",
-        resolve,
-        recipe=USERLAND_RECIPE,
-        build=lambda work, root: _build_userland(work, root, arch),
-    )
-
-
-def _agent_part(context: BuildContext, arch: Arch) -> Part:
-    name = f"agent-{arch.name}"
-    agent = context.agent(arch.name).read_bytes()
-    init = resources.files("rtscope.board").joinpath("init").read_bytes()
-    archive = initrd.agent_archive(agent)
-    digests = {"agent": _digest(agent), "init": _digest(init)}
-    return content_part(context, name, AGENT_ARCHIVE, archive, inputs=digests)
-
-
-def plugin_of_ours() -> Path:
-    """Return the plugin of this rtscope; BoardError if it is not built."""
-    file = Path(str(resources.files("rtscope").joinpath("plugins", PLUGIN)))
-    if not file.is_file():
-        raise BoardError(
-            "the plugin for QEMU is not built: run make plugin in the source tree (an "
-            "rtscope that was installed on another machine than x86-64 has none)"
-        )
-    return file
-
-
-def _plugin_part(context: BuildContext) -> Part:
-    name = "plugin-x86_64"  # like QEMU, for the host
-    content = plugin_of_ours().read_bytes()
-    inputs = {"plugin": _digest(content)}
-    return content_part(context, name, PLUGIN, content, inputs=inputs)
-
-
-def _kernel_part(context: BuildContext, row: KernelRow) -> Part:
-    if row.recipe is not None:
-        return sourcekernel.kernel_part(context, row.recipe)
-    return part_of_packages(
-        context,
-        f"kernel-{row.name}-{row.arch}",
-        lambda root: aptroot.resolve(
-            [row.package],
-            arch=get_arch(row.arch).debian,
-            root=root,
-            dependencies=False,
-            suite=row.suite,
-        ),
-        # What stands for base and fragments keeps the keys of parts that are built.
-        recipe=[kernels.RECIPE, list(row.modules), "", _digest(b"")],
-        build=lambda work, root: kernels.keep_packaged(work, root, row),
-    )
-
-
-def _digest(content: bytes) -> str:
-    return hashlib.sha256(content).hexdigest()
-
-
-def _is_needed(package: Package) -> bool:
-    """Whether a package may hold something that the programs need."""
-    return not package.name.startswith(NOT_NEEDED)
-
-
-def _build_userland(work: Path, root: Path, arch: Arch) -> Mapping[str, Any]:
-    """Write the archive, and return what is in it."""
-    libs = root / arch.libs
-    programs = [root / path for path in _PROGRAMS]
-    entries: dict[str, initrd.Entry] = {path: initrd.Folder() for path in _FOLDERS}
-    # Before devtmpfs is mounted the first process talks through this.
-    entries["dev/console"] = initrd.Device(5, 1)
-    for source, target in _PROGRAMS.items():
-        entries[target] = initrd.File((root / source).read_bytes(), runs=True)
-    for applet in _APPLETS:
-        entries[f"bin/{applet}"] = initrd.Link("busybox")
-    libraries = elf.libraries_of(programs, libs=libs)
-    for name, path in libraries.items():
-        entries[f"{arch.libs}/{name}"] = initrd.File(path.read_bytes(), runs=True)
-    for loader in filter(None, map(elf.interpreter, programs)):
-        place = loader.lstrip("/")
-        entries[place] = initrd.Link(f"/{arch.libs}/{Path(loader).name}")
-    archive = initrd.pack(entries)
-    (work / USERLAND_ARCHIVE).write_bytes(archive)
-    return {"libraries": sorted(libraries), "unpacked_bytes": len(archive)}
-
-
-def read_files(paths: Sequence[Path]) -> dict[str, bytes]:
-    """
-    Return the files' contents by their names.
-
-    Raises UsageError for what cannot be read, is too large or has another's name.
-    """
-    found: dict[str, bytes] = {}
-    left = MAX_FILES_BYTES
-    for path in paths:
-        if path.name in found:
-            raise UsageError(
-                f"{path}: two guest files are called {path.name}: rename one of them"
-            )
-        try:
-            with path.open("rb") as file:
-                found[path.name] = file.read(left + 1)
-        except OSError as error:
-            raise UsageError(
-                f"cannot read the guest file {path}: {error.strerror}"
-            ) from error
-        left -= len(found[path.name])
-        if left < 0:
-            raise UsageError(
-                f"{path}: the guest files together exceed {MAX_FILES_BYTES >> 20} MiB; "
-                "they take the board's memory, so leave some out"
-            )
-    return found
-
-
-def files_part(context: BuildContext, files: Mapping[str, bytes]) -> Part:
-    """Return the part with the archive of these files, of which each can be run."""
-    entries: dict[str, initrd.Entry] = {
-        f"files/{name}": initrd.File(content, runs=True)
-        for name, content in files.items()
-    }
-    return content_part(
-        context,
-        f"{FILES_KIND}-board",
-        FILES_ARCHIVE,
-        initrd.pack(entries),
-        inputs={name: _digest(content) for name, content in files.items()},
-        notes={"files": sorted(files)},
-    )

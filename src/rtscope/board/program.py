@@ -18,7 +18,7 @@ from elftools.elf.elffile import ELFFile
 from elftools.elf.segments import InterpSegment
 
 from rtscope.board.catalogue import Arch
-from rtscope.board.prepare import MAX_FILES_BYTES
+from rtscope.board.files import MAX_FILES_BYTES
 from rtscope.errors import UsageError
 
 ROOT = "program"

@@ -14,7 +14,8 @@ from rtscope.board.cache import all_parts, cache_dir, imported_parts
 from rtscope.board.catalogue import Board, board_names, get_board
 from rtscope.board.kernels import kernel_names
 from rtscope.board.packages import lock_text, read_lock
-from rtscope.board.prepare import Prepared, prepare_all
+from rtscope.board.prepare import prepare_all
+from rtscope.board.prepared import Prepared
 from rtscope.campaign.file import from_dict, load_campaign, to_dict, with_places
 from rtscope.campaign.model import Campaign
 from rtscope.campaign.options import Options, with_options

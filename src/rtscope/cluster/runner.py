@@ -14,7 +14,7 @@ from functools import partial
 from typing import Protocol
 
 from rtscope.board.cache import Part
-from rtscope.board.prepare import Prepared
+from rtscope.board.prepared import Prepared
 from rtscope.board.qemu import Recording
 from rtscope.cluster.task import Answer, Task, task_of
 from rtscope.errors import BoardError, MeasurementError, TargetError

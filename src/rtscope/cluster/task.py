@@ -17,7 +17,7 @@ from rtscope import __version__
 from rtscope.board.bundle import find_pinned
 from rtscope.board.cache import part_key, read_part, verify
 from rtscope.board.catalogue import Board
-from rtscope.board.prepare import Prepared, assemble
+from rtscope.board.prepared import Prepared, assemble
 from rtscope.board.qemu import Recording
 from rtscope.campaign.file import from_dict, to_dict
 from rtscope.errors import BoardError, RtscopeError

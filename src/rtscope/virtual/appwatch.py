@@ -15,7 +15,7 @@ from rtscope.app.memorymap import Mapping as Piece
 from rtscope.app.model import Observation
 from rtscope.board.catalogue import appended
 from rtscope.board.initrd import Job
-from rtscope.board.prepare import Prepared
+from rtscope.board.prepared import Prepared
 from rtscope.board.program import Program
 from rtscope.contract import AgentError, Line, LoadEnd, LoadHello
 from rtscope.errors import BoardError, TargetError

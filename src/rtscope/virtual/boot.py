@@ -22,7 +22,7 @@ from typing import Any
 
 from rtscope import process
 from rtscope.board.initrd import Job
-from rtscope.board.prepare import Prepared, write_initrd
+from rtscope.board.prepared import Prepared, write_initrd
 from rtscope.board.qemu import (
     PROGRESS,
     STREAM,

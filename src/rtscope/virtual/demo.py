@@ -3,7 +3,7 @@
 from collections.abc import Iterator, Mapping, Sequence
 
 from rtscope.board.initrd import Job
-from rtscope.board.prepare import Prepared
+from rtscope.board.prepared import Prepared
 from rtscope.campaign.model import BOARD_SETTLE_NS
 from rtscope.contract import Refused
 from rtscope.demo.caseresult import (

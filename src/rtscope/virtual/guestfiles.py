@@ -3,7 +3,7 @@
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
-from rtscope.board.prepare import Prepared
+from rtscope.board.prepared import Prepared
 from rtscope.contract import FileLine
 from rtscope.machine.reader import Content, answer_from
 from rtscope.target.agentreader import content_of

@@ -12,7 +12,7 @@ from dataclasses import dataclass
 from rtscope.audit.context import WATCHED, Observed
 from rtscope.audit.observe import TRIAL_ARGS, TRIAL_NS, latency_of, tried
 from rtscope.board.initrd import Job
-from rtscope.board.prepare import Prepared
+from rtscope.board.prepared import Prepared
 from rtscope.errors import BoardError
 from rtscope.machine.reader import text_of
 from rtscope.process import Progress

@@ -11,7 +11,7 @@ from dataclasses import dataclass, field
 from rtscope.audit.catalogue import catalogue
 from rtscope.audit.examine import paths
 from rtscope.audit.model import CheckKind
-from rtscope.board.prepare import Prepared
+from rtscope.board.prepared import Prepared
 from rtscope.contract import sha256_of_json
 from rtscope.process import Progress
 from rtscope.tuning.campaign import planned_for, refuse_missing

@@ -17,12 +17,8 @@ from rtscope.board.cache import cache_dir
 from rtscope.board.catalogue import Board, get_board, with_append
 from rtscope.board.initrd import Job
 from rtscope.board.packages import read_lock
-from rtscope.board.prepare import (
-    Prepared,
-    check_configurations,
-    has_files,
-    prepare_all,
-)
+from rtscope.board.prepare import check_configurations, prepare_all
+from rtscope.board.prepared import Prepared, has_files
 from rtscope.campaign.model import Campaign
 from rtscope.errors import UsageError
 from rtscope.loads import FreeStorage, LoadCommand, LoadPlace

@@ -10,7 +10,8 @@ from rtscope.board import aptroot
 from rtscope.board.buildcontext import BuildContext
 from rtscope.board.cache import all_parts, cache_dir
 from rtscope.board.catalogue import board_names, get_board
-from rtscope.board.prepare import lacking, plugin_of_ours
+from rtscope.board.parts import plugin_of_ours
+from rtscope.board.prepare import lacking
 from rtscope.board.qemu import packed_qemu
 from rtscope.errors import RtscopeError, TargetError, UsageError
 from rtscope.kernel import build

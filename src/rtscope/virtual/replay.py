@@ -13,7 +13,8 @@ from pathlib import Path
 
 from rtscope.board.cache import all_parts, imported_parts
 from rtscope.board.catalogue import get_board, with_append
-from rtscope.board.prepare import PLUGIN, Prepared, assemble, plugin_of_ours
+from rtscope.board.parts import PLUGIN, plugin_of_ours
+from rtscope.board.prepared import Prepared, assemble
 from rtscope.board.qemu import Recording, refusal, with_plugin
 from rtscope.campaign.file import from_dict
 from rtscope.contract import AgentResult, result_digest

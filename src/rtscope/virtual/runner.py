@@ -11,7 +11,7 @@ from typing import Any
 
 from rtscope.audit.examine import context_of_config
 from rtscope.board.cache import cache_dir
-from rtscope.board.prepare import Prepared
+from rtscope.board.prepared import Prepared
 from rtscope.board.qemu import Recording
 from rtscope.errors import BoardError, ContractError, MeasurementError, TargetError
 from rtscope.exectrace.file import FILE, pack

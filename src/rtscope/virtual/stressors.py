@@ -3,7 +3,7 @@
 from collections.abc import Callable
 
 from rtscope.board.initrd import Job
-from rtscope.board.prepare import Prepared
+from rtscope.board.prepared import Prepared
 from rtscope.errors import BoardError
 from rtscope.process import Progress
 from rtscope.units import NS_PER_S

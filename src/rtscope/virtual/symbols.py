@@ -23,7 +23,7 @@ from rtscope.board.cache import (
 )
 from rtscope.board.initrd import Job
 from rtscope.board.kernels import IMAGE, SYMBOLS
-from rtscope.board.prepare import Prepared
+from rtscope.board.prepared import Prepared
 from rtscope.errors import BoardError
 from rtscope.exectrace.symbols import MAX_SYMBOLS_BYTES, SymbolTable, parse_symbols
 from rtscope.process import Progress
