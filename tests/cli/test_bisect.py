@@ -320,6 +320,27 @@ def test_one_setting_of_two_configurations_is_found(
     assert found["boots"] == 3 * found["builds"]
 
 
+def test_what_kconfig_changes_with_a_setting_is_shown_without_it(
+    rtscope: Rtscope, configurations: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    kconfig = configurations / "linux/Kconfig"
+    more = '\nconfig DEBUG_005\n\tbool "DEBUG_005"\n\tselect DEBUG_001\n'
+    kconfig.write_text(kconfig.read_text() + more)
+    Measured(lambda image: "CONFIG_DEBUG_005=y" in image).install(monkeypatch)
+
+    found = json.loads(rtscope(*SETTINGS).out)
+    text = rtscope(*SETTINGS[:-3], "--out", "again").out
+
+    assert found["located"]["changes"] == [{"name": "DEBUG_005=y", "title": "n"}]
+    assert found["located"]["along"] == [{"name": "DEBUG_001=y", "title": "n"}]
+    assert found["alone"]["name"] == "DEBUG_001"
+    assert (found["share"], found["share_alone"]) == (1, 0)
+    assert (
+        "Changed with it, as Kconfig requires: DEBUG_001=y (was n). Without it these "
+        "make 0% of the difference."
+    ) in " ".join(text.split())
+
+
 def test_settings_of_which_a_part_was_skipped_are_no_certain_answer(
     rtscope: Rtscope, configurations: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:

@@ -42,7 +42,9 @@ class Located:
     """The kernel without them, as the journal names it."""
     after: str
     along: tuple[Change, ...] = ()
-    """What had to be changed with them, and has no effect alone."""
+    """What Kconfig made change with them; it is not bad without them."""
+    alone: str = ""
+    """The kernel in which only that was changed; empty: none was tried."""
     narrowed: bool = True
     """Whether nothing that was skipped can be the cause as well, or a part of it."""
 
@@ -79,6 +81,8 @@ class Outcome:
     before: Side | None = None
     """The two kernels beside the change."""
     after: Side | None = None
+    alone: Side | None = None
+    """The kernel in which only what Kconfig made change with it was changed."""
     builds: int = 0
     boots: int = 0
     skipped: tuple[Tried, ...] = field(default=())
@@ -91,10 +95,18 @@ class Outcome:
     @property
     def share(self) -> float:
         """Part of the difference of the ends that the change makes."""
-        if self.before is None or self.after is None:
+        return self._share_of(self.after)
+
+    @property
+    def share_alone(self) -> float:
+        """The part of what Kconfig made change with it, without the change itself."""
+        return self._share_of(self.alone)
+
+    def _share_of(self, side: Side | None) -> float:
+        if self.before is None or side is None:
             return 0
         ends = Threshold(self.good.typical, self.bad.typical, self.margin)
-        return ends.share_of(self.before.values, self.after.values)
+        return ends.share_of(self.before.values, side.values)
 
     @property
     def is_found(self) -> bool:
@@ -110,6 +122,7 @@ def outcome_data(found: Outcome) -> dict[str, Any]:
         "differs": found.differs,
         "found": found.is_found,
         "share": round(found.share, 4) if found.differs else None,
+        "share_alone": round(found.share_alone, 4) if found.alone else None,
     }
 
 

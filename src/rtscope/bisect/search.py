@@ -6,7 +6,6 @@ from dataclasses import replace
 from rtscope.bisect.criterion import Margin, format_value, is_reversed
 from rtscope.bisect.outcome import (
     Kind,
-    Located,
     Outcome,
     Side,
     ends_of,
@@ -47,12 +46,13 @@ def search(
             f"{format_value(threshold.bad, figure)} (medians over seeds): {other}, or "
             "another --figure"
         )
-    located = before = after = None
+    located = before = after = alone = None
     if threshold.differs:
         trials.threshold = threshold
         located = subject.locate(trials.verdict, progress)
-        before, after = _sides(located, trials)
+        before, after = _side(located.before, trials), _side(located.after, trials)
         before, after = explain(before, after)
+        alone = _side(located.alone, trials) if located.alone else None
     steps = list(trials.journal.steps.values())
     return Outcome(
         kind=subject.kind,
@@ -65,6 +65,7 @@ def search(
         located=located,
         before=before and replace(before, name=subject.title(before.name)),
         after=after and replace(after, name=subject.title(after.name)),
+        alone=alone and replace(alone, name=subject.title(alone.name)),
         builds=sum(step.built for step in steps),
         boots=sum(len(step.values) for step in steps if not step.like),
         skipped=tuple(
@@ -76,6 +77,6 @@ def search(
     )
 
 
-def _sides(located: Located, trials: Trials) -> tuple[Side, Side]:
-    before, after = trials.measured(located.before), trials.measured(located.after)
-    return Side(before.name, before.values), Side(after.name, after.values)
+def _side(name: str, trials: Trials) -> Side:
+    found = trials.measured(name)
+    return Side(found.name, found.values)

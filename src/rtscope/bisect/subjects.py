@@ -205,6 +205,7 @@ def _blamed(
     left: Left,
 ) -> Located:
     skipped: list[frozenset[Setting]] = []
+    tested: set[frozenset[Setting]] = set()
 
     def named(chosen: Sequence[Setting]) -> str:
         if len(chosen) == len(found.settings):
@@ -218,15 +219,18 @@ def _blamed(
         verdict = judge(named(chosen))
         if verdict is Verdict.SKIPPED:
             skipped.append(frozenset(chosen))
+        else:
+            tested.add(frozenset(chosen))
         return verdict is Verdict.BAD
 
     blamed = blame(found, is_bad, progress=left)
-    closed = found.closed(blamed.settings)
+    closed, rest = found.closed(blamed.settings), found.closed(blamed.along)
     return Located(
         changes=_symbols(found, blamed.settings),
         along=_symbols(found, blamed.along),
         before="good",
         after=named(closed),
+        alone=named(rest) if frozenset(rest) in tested else "",
         narrowed=not any(some < frozenset(closed) for some in skipped),
     )
 

@@ -71,7 +71,12 @@ def _notes(found: Outcome) -> Iterator[Text]:
     assert found.located is not None
     if found.located.along:
         names = _names(found, found.located.along)
-        yield Text(f"Changed with it, because it depends on it: {names}.")
+        alone = (
+            f" Without it these make {found.share_alone:.0%} of the difference."
+            if found.alone
+            else ""
+        )
+        yield Text(f"Changed with it, as Kconfig requires: {names}.{alone}")
     if found.located.narrowed and found.share < WHOLE:
         yield Text(
             f"It makes {found.share:.0%} of the difference between good and bad; other "
@@ -90,6 +95,7 @@ def _table(found: Outcome) -> Table:
     rows: list[tuple[str, Side | None]] = [("good", found.good), ("bad", found.bad)]
     if found.located is not None:
         rows += [("before the change", found.before), ("after it", found.after)]
+        rows += [("without it", found.alone)]
     for word, side in rows:
         if side is not None:
             values = [*(side.values[seed] for seed in seeds), side.typical]
