@@ -19,32 +19,50 @@ from pathlib import Path
 from pydantic import TypeAdapter
 
 from prose import row
-from rtscope.report.formats.sweep import columns_of_costs, interval_of, value_of
+from rtscope.report.formats.sweep import (
+    columns_of_costs,
+    interval_of,
+    resolution_of,
+    value_of,
+)
 from rtscope.report.words import NOTHING, count
 from rtscope.stats.signflip import discoveries
 from rtscope.sweep.effects import FIGURES, MORE_IS_BETTER, Effect
+from rtscope.sweep.keys import Key
 from rtscope.sweep.result import SweepResult
 
 Columns = Mapping[str, Sequence[str]]
 """By headings; a row for each cell."""
 
 
-def latencies(result: SweepResult) -> Columns:
-    """Return what was tested: ratios to the base, and the worst in virtual us."""
-    cells = [cell.name for cell in result.cells[1:]]
-    columns = {"option": [_option(name) for name in cells]}
-    for key in result.keys:
-        load = result.label(key)
-        for figure in FIGURES:
-            effects = [result.effect(name, key, figure) for name in cells]
-            if not any(effects):
-                continue
-            if figure not in MORE_IS_BETTER:
-                columns[f"{load} {figure}, us"] = [_changed(one) for one in effects]
-            columns[f"ratio of {load} {figure} (95 %)"] = [
-                _ratio(one) for one in effects
-            ]
+def effects_under(result: SweepResult, key: Key) -> Columns:
+    """Return what was tested under a load, the base first; latencies in virtual us."""
+    base, *cells = [cell.name for cell in result.cells]
+    columns = {"option": [_option(name) for name in (base, *cells)]}
+    for figure in FIGURES:
+        effects = [result.effect(name, key, figure) for name in cells]
+        tested = next(filter(None, effects), None)
+        if tested is None:
+            continue
+        unit = "" if figure in MORE_IS_BETTER else ", us"
+        columns[f"{figure}{unit}"] = [
+            value_of(tested.base, figure),
+            *(value_of(one.changed, figure) if one else NOTHING for one in effects),
+        ]
+        columns[f"ratio of {figure} (95 %)"] = [NOTHING, *map(_ratio, effects)]
     return columns
+
+
+def sentence_of_resolution(result: SweepResult, key: Key) -> str:
+    """Say from which ratio on an effect under a load would have been found."""
+    effects = [one for one in result.effects if one.key == key]
+    ratios = [
+        f"{figure} {mid} ({most})" for figure, mid, most in resolution_of(effects)
+    ]
+    return (
+        "The ratio from which on an effect is found with 80 %, in half of the rows "
+        f"(in all): {', '.join(ratios)}."
+    )
 
 
 def costs(result: SweepResult, *, cpu_s: float) -> Columns:
@@ -60,10 +78,6 @@ def costs(result: SweepResult, *, cpu_s: float) -> Columns:
 def _option(cell: str) -> str:
     axis, _, level = cell.partition(": ")
     return f"`{level}` ({axis})" if level else cell
-
-
-def _changed(effect: Effect | None) -> str:
-    return value_of(effect.changed, effect.figure) if effect else NOTHING
 
 
 def _ratio(effect: Effect | None) -> str:
@@ -101,7 +115,7 @@ def read_result(path: Path) -> SweepResult:
 
 
 def main() -> None:
-    """Print both tables of each result."""
+    """Print the tables of each result: one for each load, and that of costs."""
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("result", nargs="+", help="FILE:CPU-SECONDS")
     given = [word.rpartition(":") for word in parser.parse_args().result]
@@ -110,8 +124,10 @@ def main() -> None:
     found = sum(len(result.found) for result in results)
     print(f"{found} of {tested} effects found\n")
     for result, (_, _, cpu_s) in zip(results, given, strict=True):
-        print("\n".join(lines_of(latencies(result))))
-        print()
+        for key in result.keys:
+            print(f"### {result.label(key)}\n")
+            print("\n".join(lines_of(effects_under(result, key))))
+            print(f"\n{sentence_of_resolution(result, key)}\n")
         print("\n".join(lines_of(costs(result, cpu_s=float(cpu_s)))))
         print()
 

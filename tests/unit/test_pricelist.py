@@ -6,7 +6,14 @@ from pathlib import Path
 
 import pytest
 
-from pricelist import judged_together, latencies, lines_of, read_result
+from pricelist import (
+    effects_under,
+    judged_together,
+    lines_of,
+    read_result,
+    sentence_of_resolution,
+)
+from rtscope.report.words import NOTHING
 from rtscope.sweep.effects import Effect
 from rtscope.sweep.result import CellResult, SweepResult
 
@@ -59,10 +66,26 @@ def test_what_is_found_is_bold(found: bool, ratio: str) -> None:
     )
     effects = tuple(replace(one, found=found) for one in whole.effects)
 
-    columns = latencies(replace(whole, cells=(base, changed), effects=effects))
+    result = replace(whole, cells=(base, changed), effects=effects)
+    (key,) = result.keys
+    columns = effects_under(result, key)
 
     assert list(lines_of(columns)) == [
-        "| option | os worst, us | ratio of os worst (95 %) |",
+        "| option | worst, us | ratio of worst (95 %) |",
         "|---|---:|---:|",
+        f"| base | 10.0 | {NOTHING} |",
         f"| `0` (boot) | 20.0 | {ratio} |",
     ]
+
+
+def test_what_could_have_been_seen_is_told_for_each_load() -> None:
+    whole = part(0.01, 0.02, 0.03)
+    ratios = (1.1, 1.2, None)
+    effects = tuple(
+        replace(one, could_have_seen=ratio)
+        for one, ratio in zip(whole.effects, ratios, strict=True)
+    )
+    result = replace(whole, effects=effects)
+    (key,) = result.keys
+
+    assert sentence_of_resolution(result, key).endswith("(in all): worst 1.15 (1.2).")

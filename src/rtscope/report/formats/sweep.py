@@ -208,7 +208,7 @@ def sweep_page(
         value=value_of,
         interval=interval_of,
         shade=shade_of,
-        resolution=list(_resolution(result)),
+        resolution=list(resolution_of(_tested(result))),
         too_few=sum(one.pairs < LEAST_PAIRS for one in _tested(result)),
         costs=columns_of_costs(shown),
         made_by=f"rtscope {__version__}",
@@ -219,11 +219,12 @@ def _tested(result: SweepResult) -> Sequence[Effect]:
     return (*result.main_effects, *result.effects)
 
 
-def _resolution(result: SweepResult) -> Iterator[tuple[str, str, str]]:
+def resolution_of(effects: Sequence[Effect]) -> Iterator[tuple[str, str, str]]:
+    """Yield each figure with the ratio that is found with 80 %: median and largest."""
     for figure in FIGURES:
         seen = [
             one.could_have_seen
-            for one in _tested(result)
+            for one in effects
             if one.figure == figure and one.could_have_seen is not None
         ]
         if seen:
