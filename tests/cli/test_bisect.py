@@ -333,12 +333,51 @@ def test_what_kconfig_changes_with_a_setting_is_shown_without_it(
 
     assert found["located"]["changes"] == [{"name": "DEBUG_005=y", "title": "n"}]
     assert found["located"]["along"] == [{"name": "DEBUG_001=y", "title": "n"}]
-    assert found["alone"]["name"] == "DEBUG_001"
-    assert (found["share"], found["share_alone"]) == (1, 0)
+    assert found["without"]["name"] == "DEBUG_001"
+    assert (found["share"], found["share_without"]) == (1, 0)
     assert (
-        "Changed with it, as Kconfig requires: DEBUG_001=y (was n). Without it these "
-        "make 0% of the difference."
+        "DEBUG_005=y (was n) makes the difference, with what Kconfig changes with it "
+        "Kconfig changes with it: DEBUG_001=y (was n). By itself it makes nothing of "
+        "the difference between good and bad, all together 100%."
     ) in " ".join(text.split())
+
+
+def test_what_kbuild_does_not_make_by_itself_has_no_part_of_its_own(
+    rtscope: Rtscope, configurations: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    linux = configurations / "linux"
+    more = '\nconfig DEBUG_005\n\tbool "DEBUG_005"\n\tselect DEBUG_001\n'
+    (linux / "Kconfig").write_text((linux / "Kconfig").read_text() + more)
+    # Nobody can choose DEBUG_001 without what selects it.
+    resolve = linux / "scripts/resolve.sh"
+    resolve.write_text(
+        resolve.read_text()
+        + "\ngrep -q '^CONFIG_DEBUG_005=y' $1 || sed -i '/^CONFIG_DEBUG_001=/d' $1\n"
+    )
+    bad = configurations / "bad.config"
+    Measured(lambda image: "CONFIG_DEBUG_005=y" in image).install(monkeypatch)
+
+    found = json.loads(rtscope(*SETTINGS).out)
+
+    assert "CONFIG_DEBUG_001=y" in bad.read_text()
+    assert found["located"]["along"] == [{"name": "DEBUG_001=y", "title": "n"}]
+    assert (found["without"], found["share_without"]) == (None, None)
+
+
+def test_two_settings_that_work_only_together_are_shown_with_their_part(
+    rtscope: Rtscope, configurations: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    kconfig = configurations / "linux/Kconfig"
+    more = '\nconfig DEBUG_005\n\tbool "DEBUG_005"\n\tselect DEBUG_001\n'
+    kconfig.write_text(kconfig.read_text() + more)
+    both = ("CONFIG_DEBUG_005=y", "CONFIG_DEBUG_007=y")
+    Measured(lambda image: all(one in image for one in both)).install(monkeypatch)
+
+    found = json.loads(rtscope(*SETTINGS).out)
+
+    names = [one["name"] for one in found["located"]["changes"]]
+    assert names == ["DEBUG_005=y", "DEBUG_007=y"]
+    assert (found["without"]["name"], found["share_without"]) == ("DEBUG_001", 0)
 
 
 def test_settings_of_which_a_part_was_skipped_are_no_certain_answer(

@@ -167,6 +167,20 @@ def test_what_a_setting_implies_is_blamed_alone(cause: str) -> None:
     assert blamed.along == ()
 
 
+def test_a_prompt_that_is_not_shown_lets_nobody_choose() -> None:
+    symbols = {n: symbol(n) for n in ("KEXEC", "EFI", "MAP", "OTHER")}
+    symbols["MAP"].prompts = ["EXPERT"]
+    symbols["MAP"].implied_by["EFI"] = ""
+    off: dict[str, str] = {}
+    on = dict.fromkeys(symbols, "y")
+
+    hidden = differences_of(off, on, symbols)
+    shown = differences_of(off, {**on, "EXPERT": "y"}, symbols)
+
+    assert [one.title for one in hidden.settings] == ["KEXEC", "EFI", "OTHER"]
+    assert [one.title for one in shown.settings] == ["KEXEC", "EFI", "MAP", "OTHER"]
+
+
 def test_what_nobody_chooses_links_a_setting_to_what_implies_it() -> None:
     hidden = Symbol("KEXEC_CORE", definitions=[()], implied_by={"KEXEC": ""})
     symbols = {

@@ -47,6 +47,24 @@ def test_who_selects_and_what_a_default_follows_from_is_known(
     assert symbols["ARCH_SUPPORTS_RT"].names() == {"X86"}
 
 
+def test_a_symbol_that_is_selected_in_two_cases_is_in_both(tmp_path: Path) -> None:
+    (tmp_path / "Kconfig").write_text(
+        'config D\n\tbool "D"\n\tselect T if P\n\tselect T if Q\n\timply T if R\n'
+        '\tselect U if P\n\tselect U\nconfig T\n\tbool "T"\nconfig U\n\tbool "U"\n'
+    )
+    symbols = read_kconfig(tmp_path, srcarch="x86")
+
+    assert symbols["T"].selected_by == {"D": "(P) || (Q)"}
+    assert symbols["T"].names() == {"D", "P", "Q", "R"}
+    assert symbols["U"].selected_by == {"D": ""}
+    (reason,) = _reasons(
+        "# CONFIG_T is not set\n",
+        "CONFIG_D=y\nCONFIG_P=y\nCONFIG_T=y\n",
+        symbols,
+    ).values()
+    assert reason == "it is selected by D"
+
+
 def test_what_is_implied_can_be_switched_off(tmp_path: Path) -> None:
     (tmp_path / "Kconfig").write_text(
         'config EFI\n\tbool "EFI"\n\timply MAP if X86\n\tselect UCS2\n'

@@ -160,6 +160,13 @@ class ConfiguredKernels:
 
         Raises KernelError if an end of the search becomes another kernel than named.
         """
+        values = self.resolve(name)
+        refuse_other(name, self.wanted.get(name, values), values)
+        text = "\n".join(f"{key}={value}" for key, value in sorted(values.items()))
+        return hashlib.sha256(text.encode()).hexdigest()
+
+    def resolve(self, name: str) -> Mapping[str, str]:
+        """Return what kbuild makes of a configuration; KernelError if it refuses."""
         file = self.bench.root / "wanted.config"
         file.write_text(self.texts[name])
         recipe = replace(
@@ -168,10 +175,7 @@ class ConfiguredKernels:
             folder=self.bench.root,
             fragments=(),
         )
-        values = self.bench.resolve(recipe)
-        refuse_other(name, self.wanted.get(name, values), values)
-        text = "\n".join(f"{key}={value}" for key, value in sorted(values.items()))
-        return hashlib.sha256(text.encode()).hexdigest()
+        return self.bench.resolve(recipe)
 
     def compile(self, name: str) -> Built:
         """Build what was resolved last."""

@@ -43,8 +43,8 @@ class Located:
     after: str
     along: tuple[Change, ...] = ()
     """What Kconfig made change with them; it is not bad without them."""
-    alone: str = ""
-    """The kernel in which only that was changed; empty: none was tried."""
+    without: str = ""
+    """The kernel in which only that was changed; empty: there is none."""
     narrowed: bool = True
     """Whether nothing that was skipped can be the cause as well, or a part of it."""
 
@@ -81,7 +81,7 @@ class Outcome:
     before: Side | None = None
     """The two kernels beside the change."""
     after: Side | None = None
-    alone: Side | None = None
+    without: Side | None = None
     """The kernel in which only what Kconfig made change with it was changed."""
     builds: int = 0
     boots: int = 0
@@ -98,9 +98,9 @@ class Outcome:
         return self._share_of(self.after)
 
     @property
-    def share_alone(self) -> float:
+    def share_without(self) -> float:
         """The part of what Kconfig made change with it, without the change itself."""
-        return self._share_of(self.alone)
+        return self._share_of(self.without)
 
     def _share_of(self, side: Side | None) -> float:
         if self.before is None or side is None:
@@ -122,7 +122,7 @@ def outcome_data(found: Outcome) -> dict[str, Any]:
         "differs": found.differs,
         "found": found.is_found,
         "share": round(found.share, 4) if found.differs else None,
-        "share_alone": round(found.share_alone, 4) if found.alone else None,
+        "share_without": round(found.share_without, 4) if found.without else None,
     }
 
 

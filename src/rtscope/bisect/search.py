@@ -46,13 +46,13 @@ def search(
             f"{format_value(threshold.bad, figure)} (medians over seeds): {other}, or "
             "another --figure"
         )
-    located = before = after = alone = None
+    located = before = after = without = None
     if threshold.differs:
         trials.threshold = threshold
         located = subject.locate(trials.verdict, progress)
         before, after = _side(located.before, trials), _side(located.after, trials)
         before, after = explain(before, after)
-        alone = _side(located.alone, trials) if located.alone else None
+        without = _side(located.without, trials) if located.without else None
     steps = list(trials.journal.steps.values())
     return Outcome(
         kind=subject.kind,
@@ -65,7 +65,7 @@ def search(
         located=located,
         before=before and replace(before, name=subject.title(before.name)),
         after=after and replace(after, name=subject.title(after.name)),
-        alone=alone and replace(alone, name=subject.title(alone.name)),
+        without=without and replace(without, name=subject.title(without.name)),
         builds=sum(step.built for step in steps),
         boots=sum(len(step.values) for step in steps if not step.like),
         skipped=tuple(

@@ -19,7 +19,7 @@ from rtscope.bisect.kernels import (
     first_of,
 )
 from rtscope.bisect.outcome import Change, Kind, Located
-from rtscope.bisect.settingsearch import blame
+from rtscope.bisect.settingsearch import Blamed, blame
 from rtscope.bisect.symbols import Differences, Setting, differences_of, name_of
 from rtscope.bisect.trials import Kernels, Verdict
 from rtscope.board.cache import locked
@@ -205,7 +205,6 @@ def _blamed(
     left: Left,
 ) -> Located:
     skipped: list[frozenset[Setting]] = []
-    tested: set[frozenset[Setting]] = set()
 
     def named(chosen: Sequence[Setting]) -> str:
         if len(chosen) == len(found.settings):
@@ -219,20 +218,44 @@ def _blamed(
         verdict = judge(named(chosen))
         if verdict is Verdict.SKIPPED:
             skipped.append(frozenset(chosen))
-        else:
-            tested.add(frozenset(chosen))
         return verdict is Verdict.BAD
 
     blamed = blame(found, is_bad, progress=left)
-    closed, rest = found.closed(blamed.settings), found.closed(blamed.along)
+    closed = found.closed(blamed.settings)
     return Located(
         changes=_symbols(found, blamed.settings),
         along=_symbols(found, blamed.along),
         before="good",
         after=named(closed),
-        alone=named(rest) if frozenset(rest) in tested else "",
+        without=_without(found, kernels, blamed, judge, named),
         narrowed=not any(some < frozenset(closed) for some in skipped),
     )
+
+
+def _without(
+    found: Differences,
+    kernels: ConfiguredKernels,
+    blamed: Blamed,
+    judge: Judge,
+    named: Callable[[Sequence[Setting]], str],
+) -> str:
+    """Return the kernel with what goes along alone; empty: kbuild makes none of it."""
+    if not blamed.along:
+        return ""
+    name = named(found.closed(blamed.along))
+    if judge(name) is Verdict.SKIPPED:
+        return ""
+    values = kernels.resolve(name)
+    is_made = all(
+        values.get(symbol, "n") == config.get(symbol, "n")
+        for settings, config in (
+            (blamed.along, found.bad),
+            (blamed.settings, found.good),
+        )
+        for one in settings
+        for symbol in one.names
+    )
+    return name if is_made else ""
 
 
 def _symbols(found: Differences, chosen: tuple[Setting, ...]) -> tuple[Change, ...]:

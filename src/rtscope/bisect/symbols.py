@@ -1,17 +1,17 @@
 """
 Two configurations, the settings that they differ in, and sets of them to try. Pure.
 
-A setting is one that somebody can choose: what follows by the rules of Kconfig is left
-to kbuild. Settings of one choice change together. A setting that is switched on takes
-along what it depends on and what it selects, one that is switched off whatever depends
-on it or selects it, as far as the two configurations differ there.
+A setting is one that somebody can choose in one of the two: what follows by the rules
+of Kconfig is left to kbuild. Settings of one choice change together. A setting that is
+switched on takes along what it depends on and what it selects, one that is switched off
+whatever depends on it or selects it, as far as the two configurations differ there.
 """
 
 import hashlib
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 
-from rtscope.kernel.kconfig import Symbol, symbols_of
+from rtscope.kernel.kconfig import Symbol, symbols_of, unmet
 
 Config = Mapping[str, str]
 """Values by names without CONFIG_; what is not there is n."""
@@ -82,10 +82,15 @@ def differences_of(
     good: Config, bad: Config, symbols: Mapping[str, Symbol]
 ) -> Differences:
     """Return the settings in which two resolved configurations differ."""
-    changed = [
+    can_be_chosen = frozenset(
         name
         for name, symbol in symbols.items()
-        if symbol.prompts and good.get(name, "n") != bad.get(name, "n")
+        if any(_can_be_chosen(symbol, config) for config in (good, bad))
+    )
+    changed = [
+        name
+        for name in symbols
+        if name in can_be_chosen and good.get(name, "n") != bad.get(name, "n")
     ]
     by_choice: dict[str, list[str]] = {}
     for name in changed:
@@ -96,7 +101,7 @@ def differences_of(
         good,
         bad,
         settings,
-        _needs(settings, good, bad, symbols),
+        _needs(settings, good, bad, symbols, can_be_chosen),
         off=frozenset(
             name
             for name in chosen - {*good, *bad}
@@ -117,6 +122,7 @@ def _needs(
     good: Config,
     bad: Config,
     symbols: Mapping[str, Symbol],
+    can_be_chosen: frozenset[str],
 ) -> Mapping[Setting, frozenset[Setting]]:
     owner = {name: one for one in settings for name in one.names}
     direct: dict[Setting, set[Setting]] = {one: set() for one in settings}
@@ -130,7 +136,7 @@ def _needs(
             direct[other].add(one)
 
     for name in owner:
-        for other in _conditions(symbols[name], symbols) & owner.keys():
+        for other in _conditions(symbols[name], symbols, can_be_chosen) & owner.keys():
             add(name, other)
         for other in symbols[name].selected_by.keys() & owner.keys():
             # What selects it switches it on, and keeps it from being switched off.
@@ -141,27 +147,35 @@ def _needs(
     return {one: _reached(one, direct) for one in settings}
 
 
-def _conditions(symbol: Symbol, symbols: Mapping[str, Symbol]) -> set[str]:
-    """Return what a symbol depends on, through symbols that nobody chooses."""
+def _can_be_chosen(symbol: Symbol, config: Config) -> bool:
+    """Tell whether a symbol's prompt, if it has one, is shown with a configuration."""
+    return any(not text or not unmet(text, config) for text in symbol.prompts)
+
+
+def _conditions(
+    symbol: Symbol, symbols: Mapping[str, Symbol], can_be_chosen: frozenset[str]
+) -> set[str]:
+    """Return what a symbol depends on, through symbols that nobody can choose."""
     found: set[str] = set()
-    left = _depends_on(symbol)
+    left = _depends_on(symbol, can_be_chosen)
     while left:
         name = left.pop()
         if name in found or name not in symbols:
             continue
         found.add(name)
-        if not symbols[name].prompts:
-            left |= _depends_on(symbols[name]) - found
+        if name not in can_be_chosen:
+            left |= _depends_on(symbols[name], can_be_chosen) - found
     return found - {symbol.name}
 
 
-def _depends_on(symbol: Symbol) -> set[str]:
+def _depends_on(symbol: Symbol, can_be_chosen: frozenset[str]) -> set[str]:
+    follows = symbol.name not in can_be_chosen
     texts = [text for parts in symbol.definitions for text in parts]
     texts += symbol.prompts
-    if not symbol.prompts:
+    if follows:
         texts += symbol.defaults
     names = {name for text in texts for name in symbols_of(text)}
-    if not symbol.prompts:
+    if follows:
         # What selects or implies it sets it, and must be changed with it.
         names |= symbol.selected_by.keys() | symbol.implied_by.keys()
     return names

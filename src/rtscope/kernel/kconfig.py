@@ -53,11 +53,12 @@ class Symbol:
 
     def names(self) -> set[str]:
         """Return all symbols that its value can follow from."""
-        set_by = {**self.selected_by, **self.implied_by}
-        texts = [*self.prompts, *self.defaults, *set_by.values()]
+        set_by = (self.selected_by, self.implied_by)
+        texts = [*self.prompts, *self.defaults]
+        texts += [text for by in set_by for text in by.values()]
         texts += [text for parts in self.definitions for text in parts]
         found = {name for text in texts for name in symbols_of(text)}
-        return (found | set_by.keys()) - {self.name}
+        return found.union(*set_by) - {self.name}
 
 
 def read_kconfig(tree: Path, *, srcarch: str) -> Mapping[str, Symbol]:
@@ -67,8 +68,15 @@ def read_kconfig(tree: Path, *, srcarch: str) -> Mapping[str, Symbol]:
     for word, name, target, condition in reader.selects:
         symbol = reader.symbol(target)
         by = symbol.selected_by if word == "select" else symbol.implied_by
-        by[name] = condition
+        by[name] = _either(by.get(name), condition)
     return {n: s for n, s in reader.symbols.items() if s.definitions}
+
+
+def _either(one: str | None, other: str) -> str:
+    """Join the conditions of two lines; None: there is one line so far."""
+    if one is None:
+        return other
+    return f"({one}) || ({other})" if one and other else ""
 
 
 def symbols_of(expression: str) -> Iterator[str]:

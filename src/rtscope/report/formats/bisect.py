@@ -1,6 +1,6 @@
 """A search for a change, on the terminal: the change, figures, two explanations."""
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Sequence
 
 from rich.console import RenderableType
 from rich.table import Table
@@ -16,6 +16,7 @@ from rtscope.report.words import plural
 
 SHORT = 12
 MOST_NAMED = 8
+_LEAST = 0.005
 
 
 def answer(found: Outcome) -> str:
@@ -40,7 +41,11 @@ def answer(found: Outcome) -> str:
         )
     if found.kind is Kind.SETTING:
         verb = "makes" if len(changes) == 1 else "together make"
-        return f"{_names(found, changes)} {verb} the difference"
+        along = ", with what Kconfig changes with " if found.located.along else ""
+        return (
+            f"{_names(found, changes)} {verb} the difference"
+            f"{along}{_it(changes) if along else ''}"
+        )
     (change,) = changes
     return f"{_short(found, change)} is the first bad {found.kind}: {change.title}"
 
@@ -69,18 +74,22 @@ def lines(found: Outcome, *, all_of_it: bool = False) -> Iterator[RenderableType
 
 def _notes(found: Outcome) -> Iterator[Text]:
     assert found.located is not None
-    if found.located.along:
-        names = _names(found, found.located.along)
-        alone = (
-            f" Without it these make {found.share_alone:.0%} of the difference."
-            if found.alone
-            else ""
+    changes, along = found.located.changes, found.located.along
+    if along:
+        yield Text(f"Kconfig changes with {_it(changes)}: {_names(found, along)}.")
+    whole = "of the difference between good and bad"
+    if found.without is not None:
+        own = "itself it makes" if len(along) == 1 else "themselves these make"
+        yield Text(
+            f"By {own} {_part(found.share_without)} {whole}, all together "
+            f"{_part(found.share)}."
         )
-        yield Text(f"Changed with it, as Kconfig requires: {names}.{alone}")
+    elif found.located.narrowed and found.share < WHOLE:
+        it = "It makes" if len((*changes, *along)) == 1 else "All together make"
+        yield Text(f"{it} {_part(found.share)} {whole}.")
     if found.located.narrowed and found.share < WHOLE:
         yield Text(
-            f"It makes {found.share:.0%} of the difference between good and bad; other "
-            "changes make the rest: search again from it, as --good.",
+            "Other changes make the rest: search again from this kernel, as --good.",
             style="yellow",
         )
 
@@ -95,7 +104,7 @@ def _table(found: Outcome) -> Table:
     rows: list[tuple[str, Side | None]] = [("good", found.good), ("bad", found.bad)]
     if found.located is not None:
         rows += [("before the change", found.before), ("after it", found.after)]
-        rows += [("without it", found.alone)]
+        rows += [("without it", found.without)]
     for word, side in rows:
         if side is not None:
             values = [*(side.values[seed] for seed in seeds), side.typical]
@@ -118,6 +127,14 @@ def _explained(found: Outcome) -> Iterator[RenderableType]:
     )
     yield ""
     yield table
+
+
+def _it(changes: Sequence[Change]) -> str:
+    return "it" if len(changes) == 1 else "them"
+
+
+def _part(share: float) -> str:
+    return "nothing" if share < _LEAST else f"{share:.0%}"
 
 
 def _value(found: Outcome, side: Side) -> str:
