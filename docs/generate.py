@@ -161,7 +161,8 @@ EXIT_WORDS: Mapping[int, str] = {
     1: "Measured, and the deadline was missed: the verdict is NO. Of `rtscope audit`: "
     "a check failed, or a setting could not be changed or put back. Of `rtscope "
     "doctor`: `rtscope run` cannot measure the machine. Of `rtscope app check`: a "
-    "finding. Of `rtscope app unit`: the audit of the unit finds something.",
+    "finding. Of `rtscope app unit`: the audit of the unit finds something. Of "
+    "`rtscope sweep`: runs are missing.",
     2: "The command line or the campaign file is wrong; the message says what to "
     "write instead. Nothing was measured.",
     3: "There is no valid measurement: target, agent or record failed, or the verdict "
