@@ -25,7 +25,7 @@ from rtscope.report.formats.sweep import (
     resolution_of,
     value_of,
 )
-from rtscope.report.words import NOTHING, count
+from rtscope.report.words import NOTHING, count, plural
 from rtscope.stats.signflip import discoveries
 from rtscope.sweep.effects import FIGURES, MORE_IS_BETTER, Effect
 from rtscope.sweep.keys import Key
@@ -41,12 +41,14 @@ def effects_under(result: SweepResult, key: Key) -> Columns:
     columns = {"option": [_option(name) for name in (base, *cells)]}
     for figure in FIGURES:
         effects = [result.effect(name, key, figure) for name in cells]
-        tested = next(filter(None, effects), None)
-        if tested is None:
+        tested = [one for one in effects if one]
+        if not tested:
             continue
+        # The base of a cell is that of the seeds that both have.
+        whole = max(tested, key=lambda one: one.pairs)
         unit = "" if figure in MORE_IS_BETTER else ", us"
         columns[f"{figure}{unit}"] = [
-            value_of(tested.base, figure),
+            value_of(whole.base, figure),
             *(value_of(one.changed, figure) if one else NOTHING for one in effects),
         ]
         columns[f"ratio of {figure} (95 %)"] = [NOTHING, *map(_ratio, effects)]
@@ -59,10 +61,18 @@ def sentence_of_resolution(result: SweepResult, key: Key) -> str:
     ratios = [
         f"{figure} {mid} ({most})" for figure, mid, most in resolution_of(effects)
     ]
-    return (
-        "The ratio from which on an effect is found with 80 %, in half of the rows "
-        f"(in all): {', '.join(ratios)}."
-    )
+    never = sum(one.could_have_seen is None for one in effects)
+    return " ".join(
+        (
+            f"An effect that is tested alone is found with 80 % from this ratio on, in "
+            f"half of the rows (in all): {', '.join(ratios)}."
+            if ratios
+            else "",
+            f"{plural(never, 'effect')} of fewer than six pairs cannot be found."
+            if never
+            else "",
+        )
+    ).strip()
 
 
 def costs(result: SweepResult, *, cpu_s: float) -> Columns:
@@ -124,7 +134,7 @@ def main() -> None:
     found = sum(len(result.found) for result in results)
     print(f"{found} of {tested} effects found\n")
     for result, (_, _, cpu_s) in zip(results, given, strict=True):
-        for key in result.keys:
+        for key in sorted({one.key for one in result.effects}):
             print(f"### {result.label(key)}\n")
             print("\n".join(lines_of(effects_under(result, key))))
             print(f"\n{sentence_of_resolution(result, key)}\n")

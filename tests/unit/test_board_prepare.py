@@ -7,7 +7,8 @@ import pytest
 from rtscope.board import initrd
 from rtscope.board.buildcontext import BuildContext
 from rtscope.board.cache import locked
-from rtscope.board.files import FILES_ARCHIVE, files_part, read_files
+from rtscope.board.files import files_part, read_files
+from rtscope.board.partnames import FILES_ARCHIVE
 from rtscope.errors import UsageError
 
 

@@ -88,4 +88,8 @@ def test_what_could_have_been_seen_is_told_for_each_load() -> None:
     result = replace(whole, effects=effects)
     (key,) = result.keys
 
-    assert sentence_of_resolution(result, key).endswith("(in all): worst 1.15 (1.2).")
+    said = sentence_of_resolution(result, key)
+    assert "(in all): worst 1.15 (1.2). 1 effect of fewer than six pairs" in said
+    assert sentence_of_resolution(whole, key) == (
+        "3 effects of fewer than six pairs cannot be found."
+    )

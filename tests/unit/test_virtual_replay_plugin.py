@@ -12,10 +12,9 @@ from fakes.measurements import on_board, record, thread
 from rtscope.board.cache import Part, build_part, locked
 from rtscope.board.catalogue import get_board
 from rtscope.board.kernels import IMAGE, Kernel
-from rtscope.board.parts import AGENT_ARCHIVE, PLUGIN
+from rtscope.board.partnames import AGENT_ARCHIVE, PLUGIN, USERLAND_ARCHIVE
 from rtscope.board.prepared import Prepared
 from rtscope.board.qemu import Qemu, Recording
-from rtscope.board.userland import USERLAND_ARCHIVE
 from rtscope.errors import BoardError
 from rtscope.record.model import RunRecord
 from rtscope.virtual import replay

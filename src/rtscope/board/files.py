@@ -7,12 +7,8 @@ from pathlib import Path
 from rtscope.board import initrd
 from rtscope.board.buildcontext import BuildContext, content_part
 from rtscope.board.cache import Part
+from rtscope.board.partnames import FILES_ARCHIVE, FILES_KIND
 from rtscope.errors import UsageError
-
-FILES_KIND = "files"
-"""How the name of the part begins."""
-
-FILES_ARCHIVE = "files.cpio"
 
 MAX_FILES_BYTES = 64 << 20
 """Of all together: they lie in the board's memory."""

@@ -14,11 +14,8 @@ from rtscope.board.buildcontext import BuildContext, content_part, part_of_packa
 from rtscope.board.cache import Part
 from rtscope.board.catalogue import Arch, get_arch
 from rtscope.board.kernels import KernelRow
+from rtscope.board.partnames import AGENT_ARCHIVE, PLUGIN
 from rtscope.errors import BoardError
-
-AGENT_ARCHIVE = "agent.cpio"
-
-PLUGIN = "rtscope-plugin.so"
 
 
 def qemu_part(context: BuildContext, arch: Arch) -> Part:

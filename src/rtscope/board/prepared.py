@@ -9,11 +9,15 @@ from pathlib import Path
 from rtscope.board import initrd, kernels, qemu
 from rtscope.board.cache import Part
 from rtscope.board.catalogue import Board
-from rtscope.board.files import FILES_ARCHIVE, FILES_KIND
 from rtscope.board.kernels import Kernel
-from rtscope.board.parts import AGENT_ARCHIVE, PLUGIN
+from rtscope.board.partnames import (
+    AGENT_ARCHIVE,
+    FILES_ARCHIVE,
+    FILES_KIND,
+    PLUGIN,
+    USERLAND_ARCHIVE,
+)
 from rtscope.board.qemu import Qemu
-from rtscope.board.userland import USERLAND_ARCHIVE
 from rtscope.errors import BoardError
 
 

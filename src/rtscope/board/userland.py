@@ -9,11 +9,10 @@ from rtscope.board.buildcontext import BuildContext, part_of_packages
 from rtscope.board.cache import Part
 from rtscope.board.catalogue import Arch
 from rtscope.board.packages import Package
+from rtscope.board.partnames import USERLAND_ARCHIVE
 
 USERLAND_RECIPE = 1
 """Counts up when what is kept of the packages, or where, changes."""
-
-USERLAND_ARCHIVE = "userland.cpio"
 
 USERLAND_PACKAGES = ("busybox-static", "e2fsprogs", "stress-ng")
 

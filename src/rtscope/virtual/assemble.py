@@ -12,7 +12,7 @@ from pathlib import Path
 from typing import Any
 
 from rtscope.board.catalogue import Board
-from rtscope.board.files import FILES_KIND
+from rtscope.board.partnames import FILES_KIND
 from rtscope.board.prepared import Prepared, initrd_digest
 from rtscope.board.qemu import Boot, Qemu, command_line, quantum_by_plugin
 from rtscope.campaign.model import Campaign

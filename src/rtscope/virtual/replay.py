@@ -13,7 +13,8 @@ from pathlib import Path
 
 from rtscope.board.cache import all_parts, imported_parts
 from rtscope.board.catalogue import get_board, with_append
-from rtscope.board.parts import PLUGIN, plugin_of_ours
+from rtscope.board.partnames import PLUGIN
+from rtscope.board.parts import plugin_of_ours
 from rtscope.board.prepared import Prepared, assemble
 from rtscope.board.qemu import Recording, refusal, with_plugin
 from rtscope.campaign.file import from_dict
