@@ -14,6 +14,7 @@ import argparse
 import json
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import replace
+from itertools import chain
 from pathlib import Path
 
 from pydantic import TypeAdapter
@@ -22,6 +23,7 @@ from prose import row
 from rtscope.report.formats.sweep import (
     columns_of_costs,
     interval_of,
+    ratio_of,
     resolution_of,
     value_of,
 )
@@ -93,7 +95,7 @@ def _option(cell: str) -> str:
 def _ratio(effect: Effect | None) -> str:
     if effect is None:
         return NOTHING
-    text = f"{effect.ratio:.3g}"
+    text = ratio_of(effect.ratio)
     if effect.low is not None:
         text += f" ({interval_of(effect)})"
     return f"**{text}**" if effect.found else text
@@ -119,6 +121,21 @@ def judged_together(results: Sequence[SweepResult]) -> Sequence[SweepResult]:
     ]
 
 
+def measured_whole(result: SweepResult) -> SweepResult:
+    """Return the result without cells of which runs are missing."""
+    cells = tuple(one for one in result.cells if one.runs == one.planned)
+    names = {one.name for one in cells}
+    effects = tuple(one for one in result.effects if one.cell in names)
+    return replace(result, cells=cells, effects=effects)
+
+
+def missing(result: SweepResult) -> Iterator[str]:
+    """Yield the cells of which some runs are missing, with how many there are."""
+    for one in result.cells:
+        if 0 < one.runs < one.planned:
+            yield f"{_option(one.name)}: {one.runs} of {one.planned} runs"
+
+
 def read_result(path: Path) -> SweepResult:
     """Return the result in a file that `rtscope sweep --json` has written."""
     return TypeAdapter(SweepResult).validate_python(json.loads(path.read_text()))
@@ -129,10 +146,13 @@ def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("result", nargs="+", help="FILE:CPU-SECONDS")
     given = [word.rpartition(":") for word in parser.parse_args().result]
-    results = judged_together([read_result(Path(file)) for file, _, _ in given])
+    read = [read_result(Path(file)) for file, _, _ in given]
+    results = judged_together(list(map(measured_whole, read)))
     tested = sum(len(result.effects) for result in results)
     found = sum(len(result.found) for result in results)
     print(f"{found} of {tested} effects found\n")
+    for line in chain.from_iterable(map(missing, read)):
+        print(f"not measured whole, and in no table: {line}\n")
     for result, (_, _, cpu_s) in zip(results, given, strict=True):
         for key in sorted({one.key for one in result.effects}):
             print(f"### {result.label(key)}\n")

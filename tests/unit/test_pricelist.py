@@ -10,6 +10,8 @@ from pricelist import (
     effects_under,
     judged_together,
     lines_of,
+    measured_whole,
+    missing,
     read_result,
     sentence_of_resolution,
 )
@@ -56,6 +58,19 @@ def test_a_result_is_read_as_the_sweep_has_written_it(tmp_path: Path) -> None:
     file.write_text(json.dumps({**asdict(part(0.5)), "answer": "none"}))
 
     assert read_result(file) == part(0.5)
+
+
+def test_a_row_with_missing_runs_is_in_no_table_and_named() -> None:
+    whole, some, none = (
+        CellResult(name, name, runs=runs, planned=45)
+        for name, runs in (("base", 45), ("boot: 0", 11), ("boot: 1", 0))
+    )
+    result = replace(part(0.01, 0.02), cells=(whole, some, none))
+
+    kept = measured_whole(result)
+
+    assert (kept.cells, kept.effects) == ((whole,), ())
+    assert list(missing(result)) == ["`0` (boot): 11 of 45 runs"]
 
 
 @pytest.mark.parametrize(("found", "ratio"), [(True, "**2**"), (False, "2")])

@@ -142,7 +142,7 @@ def _table(result: SweepResult, effects: Sequence[Effect]) -> Table:
             one.figure,
             value_of(one.base, one.figure),
             value_of(one.changed, one.figure),
-            f"{one.ratio:.3g}",
+            ratio_of(one.ratio),
             interval_of(one),
         )
         for one in effects
@@ -172,11 +172,16 @@ def value_of(value: float, figure: str) -> str:
     return count(value) if figure in MORE_IS_BETTER else format_us(value)
 
 
+def ratio_of(value: float) -> str:
+    """Write a ratio: near 1 with thousandths, which an exact test can find."""
+    return f"{value:.3f}" if 0.9 < value < 1.1 else f"{value:.3g}"
+
+
 def interval_of(effect: Effect) -> str:
     """Write the interval of a ratio."""
     if effect.low is None or effect.high is None:
         return NOTHING
-    return f"{effect.low:.3g} to {effect.high:.3g}"
+    return f"{ratio_of(effect.low)} to {ratio_of(effect.high)}"
 
 
 def shade_of(effect: Effect) -> str:
@@ -206,6 +211,7 @@ def sweep_page(
         more_is_better=MORE_IS_BETTER,
         directories={cell.name: cell.directory for cell in shown.cells},
         value=value_of,
+        ratio=ratio_of,
         interval=interval_of,
         shade=shade_of,
         resolution=list(resolution_of(_tested(result))),
@@ -228,7 +234,7 @@ def resolution_of(effects: Sequence[Effect]) -> Iterator[tuple[str, str, str]]:
             if one.figure == figure and one.could_have_seen is not None
         ]
         if seen:
-            yield figure, f"{median(seen):.3g}", f"{max(seen):.3g}"
+            yield figure, ratio_of(median(seen)), ratio_of(max(seen))
 
 
 def columns_of_costs(result: SweepResult) -> Mapping[str, Sequence[str]]:
