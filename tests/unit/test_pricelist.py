@@ -73,7 +73,7 @@ def test_a_row_with_missing_runs_is_in_no_table_and_named() -> None:
     assert list(missing(result)) == ["`0` (boot): 11 of 45 runs"]
 
 
-@pytest.mark.parametrize(("found", "ratio"), [(True, "**2**"), (False, "2")])
+@pytest.mark.parametrize(("found", "ratio"), [(True, "**2.00**"), (False, "2.00")])
 def test_what_is_found_is_bold(found: bool, ratio: str) -> None:
     whole = part(0.01)
     base, changed = (
@@ -104,7 +104,7 @@ def test_what_could_have_been_seen_is_told_for_each_load() -> None:
     (key,) = result.keys
 
     said = sentence_of_resolution(result, key)
-    assert "(in all): worst 1.15 (1.2). 1 effect of fewer than six pairs" in said
+    assert "(in all): worst 1.15 (1.20). 1 effect of fewer than six pairs" in said
     assert sentence_of_resolution(whole, key) == (
         "3 effects of fewer than six pairs cannot be found."
     )

@@ -74,7 +74,7 @@ class Effect:
     p: float
     """Two-sided, exact; 1 where no pair differs."""
     found: bool
-    """Whether it is among the discoveries, 5 % of which are false on average."""
+    """Whether it is a discovery; of these at most 5 % are false on average."""
     could_have_seen: float | None
     """Ratio that these pairs find with 80 %; None without a finite answer."""
     pairs_of_cells: int = 1

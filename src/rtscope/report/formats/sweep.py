@@ -59,7 +59,7 @@ def _answer(result: SweepResult, effects: Sequence[Effect], what: str) -> str:
     )
     return (
         f"{head}; most on the worst latency: {printable(top.cell)} {word} it under "
-        f"{printable(result.label(top.key))} to {top.ratio:.2f} times {than}"
+        f"{printable(result.label(top.key))} to {ratio_of(top.ratio)} times {than}"
     )
 
 
@@ -86,8 +86,8 @@ def compose_sweep(result: SweepResult, *, more: str) -> Any:
         if room.sentences > 1:
             without = "the same cells without" if result.main_effects else "the base"
             yield Text(
-                f"Ratios to {without}, geometric means over pairs of runs; 5 % of what "
-                "is found is false on average."
+                f"Ratios to {without}, geometric means over pairs of runs; at most 5 % "
+                "of what is found is false on average."
             )
         yield from lines_of_checks(result.checks)
         yield Text(more, no_wrap=True)
@@ -173,8 +173,10 @@ def value_of(value: float, figure: str) -> str:
 
 
 def ratio_of(value: float) -> str:
-    """Write a ratio: near 1 with thousandths, which an exact test can find."""
-    return f"{value:.3f}" if 0.9 < value < 1.1 else f"{value:.3g}"
+    """Write a ratio with three digits; near 1 with thousandths, which can be found."""
+    if 0.9 < value < 1.1:
+        return f"{value:.3f}"
+    return f"{value:#.3g}" if value < 99.95 else f"{value:,.0f}"
 
 
 def interval_of(effect: Effect) -> str:
