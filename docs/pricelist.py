@@ -28,6 +28,7 @@ from rtscope.report.formats.sweep import (
     value_of,
 )
 from rtscope.report.words import NOTHING, count, plural
+from rtscope.stats.power import LEAST_PAIRS
 from rtscope.stats.signflip import discoveries
 from rtscope.sweep.effects import FIGURES, MORE_IS_BETTER, Effect
 from rtscope.sweep.keys import Key
@@ -63,7 +64,7 @@ def sentence_of_resolution(result: SweepResult, key: Key) -> str:
     ratios = [
         f"{figure} {mid} ({most})" for figure, mid, most in resolution_of(effects)
     ]
-    never = sum(one.could_have_seen is None for one in effects)
+    never = sum(one.pairs < LEAST_PAIRS for one in effects)
     return " ".join(
         (
             f"An effect that is tested alone is found with 80 % from this ratio on, in "

@@ -304,6 +304,15 @@ def configurations(here: Path) -> Path:
     return here
 
 
+@pytest.fixture
+def selecting(configurations: Path) -> Path:
+    """Configurations of which DEBUG_005 selects DEBUG_001."""
+    kconfig = configurations / "linux/Kconfig"
+    more = '\nconfig DEBUG_005\n\tbool "DEBUG_005"\n\tselect DEBUG_001\n'
+    kconfig.write_text(kconfig.read_text() + more)
+    return configurations
+
+
 def test_one_setting_of_two_configurations_is_found(
     rtscope: Rtscope, configurations: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -321,11 +330,8 @@ def test_one_setting_of_two_configurations_is_found(
 
 
 def test_what_kconfig_changes_with_a_setting_is_shown_without_it(
-    rtscope: Rtscope, configurations: Path, monkeypatch: pytest.MonkeyPatch
+    rtscope: Rtscope, selecting: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    kconfig = configurations / "linux/Kconfig"
-    more = '\nconfig DEBUG_005\n\tbool "DEBUG_005"\n\tselect DEBUG_001\n'
-    kconfig.write_text(kconfig.read_text() + more)
     Measured(lambda image: "CONFIG_DEBUG_005=y" in image).install(monkeypatch)
 
     found = json.loads(rtscope(*SETTINGS).out)
@@ -343,18 +349,15 @@ def test_what_kconfig_changes_with_a_setting_is_shown_without_it(
 
 
 def test_what_kbuild_does_not_make_by_itself_has_no_part_of_its_own(
-    rtscope: Rtscope, configurations: Path, monkeypatch: pytest.MonkeyPatch
+    rtscope: Rtscope, selecting: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    linux = configurations / "linux"
-    more = '\nconfig DEBUG_005\n\tbool "DEBUG_005"\n\tselect DEBUG_001\n'
-    (linux / "Kconfig").write_text((linux / "Kconfig").read_text() + more)
     # Nobody can choose DEBUG_001 without what selects it.
-    resolve = linux / "scripts/resolve.sh"
+    resolve = selecting / "linux/scripts/resolve.sh"
     resolve.write_text(
         resolve.read_text()
         + "\ngrep -q '^CONFIG_DEBUG_005=y' $1 || sed -i '/^CONFIG_DEBUG_001=/d' $1\n"
     )
-    bad = configurations / "bad.config"
+    bad = selecting / "bad.config"
     Measured(lambda image: "CONFIG_DEBUG_005=y" in image).install(monkeypatch)
 
     found = json.loads(rtscope(*SETTINGS).out)
@@ -365,11 +368,8 @@ def test_what_kbuild_does_not_make_by_itself_has_no_part_of_its_own(
 
 
 def test_two_settings_that_work_only_together_are_shown_with_their_part(
-    rtscope: Rtscope, configurations: Path, monkeypatch: pytest.MonkeyPatch
+    rtscope: Rtscope, selecting: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    kconfig = configurations / "linux/Kconfig"
-    more = '\nconfig DEBUG_005\n\tbool "DEBUG_005"\n\tselect DEBUG_001\n'
-    kconfig.write_text(kconfig.read_text() + more)
     both = ("CONFIG_DEBUG_005=y", "CONFIG_DEBUG_007=y")
     Measured(lambda image: all(one in image for one in both)).install(monkeypatch)
 

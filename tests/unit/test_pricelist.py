@@ -94,13 +94,13 @@ def test_what_is_found_is_bold(found: bool, ratio: str) -> None:
 
 
 def test_what_could_have_been_seen_is_told_for_each_load() -> None:
-    whole = part(0.01, 0.02, 0.03)
-    ratios = (1.1, 1.2, None)
-    effects = tuple(
-        replace(one, could_have_seen=ratio)
-        for one, ratio in zip(whole.effects, ratios, strict=True)
+    effects = tuple(replace(one, pairs=5) for one in part(0.01, 0.02, 0.03).effects)
+    whole = replace(part(), effects=effects)
+    seen = tuple(
+        replace(one, could_have_seen=ratio, pairs=8)
+        for one, ratio in zip(effects, (1.1, 1.2), strict=False)
     )
-    result = replace(whole, effects=effects)
+    result = replace(whole, effects=(*seen, effects[-1]))
     (key,) = result.keys
 
     said = sentence_of_resolution(result, key)

@@ -239,7 +239,7 @@ def _without(
     judge: Judge,
     named: Callable[[Sequence[Setting]], str],
 ) -> str:
-    """Return the kernel with what goes along alone; empty: kbuild makes none of it."""
+    """Return the kernel with what goes along alone; empty: it cannot be had."""
     if not blamed.along:
         return ""
     name = named(found.closed(blamed.along))

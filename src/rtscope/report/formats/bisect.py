@@ -12,6 +12,7 @@ from rtscope.bisect.criterion import (
     format_without_unit,
 )
 from rtscope.bisect.outcome import WHOLE, Change, Kind, Outcome, Side
+from rtscope.report.formats.text import first_of
 from rtscope.report.words import plural
 
 SHORT = 12
@@ -143,8 +144,7 @@ def _value(found: Outcome, side: Side) -> str:
 
 def _names(found: Outcome, changes: Iterable[Change]) -> str:
     names = [_short(found, change) for change in changes]
-    more = f" and {len(names) - MOST_NAMED} more" if len(names) > MOST_NAMED else ""
-    return ", ".join(names[:MOST_NAMED]) + more
+    return first_of(MOST_NAMED, names, ", ", " and ")
 
 
 def _short(found: Outcome, change: Change) -> str:
