@@ -200,3 +200,14 @@ def test_a_timer_that_expires_in_a_softirq_is_no_real_time_timer() -> None:
     )
 
     assert found.segments[0].cause is Cause.LATE_TIMER
+
+
+@pytest.mark.parametrize(("cpu", "is_told"), [(0, False), (1, True)])
+def test_a_timer_that_expires_on_another_cpu_is_told(cpu: int, is_told: bool) -> None:
+    timer = [replace(one, cpu=cpu) for one in woken(1_000)]
+
+    found = explained([*asleep(), *timer, ran(9_000)], late_ns=10_000)
+
+    note = "the timer expired on CPU 1: until the thread was woken, that CPU delayed it"
+    assert any(note in one for one in found.notes) is is_told
+    assert any("kernel.timer_migration=0" in one for one in found.notes) is is_told

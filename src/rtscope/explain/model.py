@@ -94,6 +94,8 @@ class Cause(StrEnum):
     """High-resolution timers are off: the kernel looks at timers at each tick."""
     LATE_TIMER = "a timer that expires in a softirq"
     """The thread was not real-time when it armed its timer."""
+    TIMER_ELSEWHERE = "a timer on another CPU"
+    """It expired there: the thread's CPU had given it away, as by nohz_full=."""
     HARDWARE = "hardware or hypervisor"
     UNKNOWN = "unknown"
 
@@ -103,6 +105,12 @@ TICK_REMEDY = (
     "clock source and a timer that let it use them"
 )
 """What to do about `Cause.TICK`."""
+
+TIMER_ELSEWHERE_REMEDY = (
+    "remedy: sysctl kernel.timer_migration=0, or no nohz_full= for the CPUs of "
+    "real-time threads"
+)
+"""What to do about `Cause.TIMER_ELSEWHERE`."""
 
 
 class Confidence(StrEnum):
@@ -269,6 +277,7 @@ HELD_BACK = frozenset(
     {
         *(Cause.STOPPED, Cause.FROZEN, Cause.TRACED, Cause.MIGRATION),
         *(Cause.DESCRIPTOR, Cause.CPU_QUOTA, Cause.GRACE_PERIOD, Cause.BLOCKED),
+        Cause.TIMER_ELSEWHERE,
     }
 )
 """Causes that keep the thread itself from being runnable: nothing else delays it."""
@@ -288,7 +297,7 @@ _WAITS = frozenset(
         *(Cause.IDLE_EXIT, Cause.TIMER_SLACK, Cause.TICK, Cause.STOPPED, Cause.FROZEN),
         *(Cause.TRACED, Cause.MIGRATION, Cause.DESCRIPTOR, Cause.CPU_QUOTA),
         *(Cause.OTHER_CPU, Cause.GRACE_PERIOD, Cause.BLOCKED),
-        Cause.IN_PLACE_OF_HOLDER,
+        *(Cause.IN_PLACE_OF_HOLDER, Cause.TIMER_ELSEWHERE),
     }
 )
 """Causes in which a CPU may do nothing, and the thread is late by that."""

@@ -6,31 +6,28 @@ the activity of its CPU. Where events were lost, or are not recorded on this mac
 the cause of the interval is unknown.
 """
 
-from bisect import bisect_left
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 
+from rtscope.explain.events.context import ExplainContext
 from rtscope.explain.events.freezer import freezing_told, unfrozen_by
 from rtscope.explain.events.irqdelay import (
     IrqDelay,
     event_gaps_apart,
     irq_delay_segments,
 )
+from rtscope.explain.events.limits import notes
 from rtscope.explain.events.proofs import broken_invariants
 from rtscope.explain.events.scheduling import (
-    MAX_RT_PRIO,
     Waiting,
-    priority_words,
     segment_of,
     waiting_segments,
 )
 from rtscope.explain.events.spans import (
-    UNNAMED,
     Doing,
     Frame,
     Span,
     callbacks_together,
-    spans_of,
     stack_under,
 )
 from rtscope.explain.events.threadstates import (
@@ -50,114 +47,10 @@ from rtscope.explain.model import (
     Segment,
     joined,
 )
-from rtscope.ftrace.events import Event, Flag, Window
+from rtscope.ftrace.events import Event, Window
 
 _SLACK_NS = 1000
 """A real-time thread has none, and 1 ns can be asked."""
-_NEEDED = ("sched_switch", "sched_waking")
-
-
-@dataclass(frozen=True, slots=True)
-class ExplainContext:
-    """All that the cause of a segment is found from; `spans` is filled on demand."""
-
-    window: Window
-    wakeup: TracedWakeup
-    machine: MachineTraits
-    spans: dict[int, tuple[Span, ...]]
-    intervals: tuple[StateInterval, ...]
-    woken: Event | None
-    """The event that ended the sleep that the timer was armed for."""
-    priority: int | None
-    """Of the thread, by its events."""
-
-    def spans_between(self, cpu: int, begin_ns: int, end_ns: int) -> list[Span]:
-        """Return what a CPU did in a time."""
-        return [
-            span.clipped(begin_ns, end_ns)
-            for span in self._spans_of(cpu)
-            if span.end_ns > begin_ns and span.begin_ns < end_ns
-        ]
-
-    def events_of(self, cpu: int) -> list[Event]:
-        """Return the events of a CPU."""
-        return [event for event in self.window.events if event.cpu == cpu]
-
-    def frames_at(self, event: Event) -> tuple[Frame, ...]:
-        """Return what the event's CPU was in when it was written."""
-        spans = self._spans_of(event.cpu)
-        begins = [span.begin_ns for span in spans]
-        at = max(0, bisect_left(begins, event.at_ns) - 1)
-        here = [s for s in spans[at : at + 2] if s.begin_ns <= event.at_ns]
-        inside = [s for s in here if s.frames]
-        found = inside[-1].frames if inside else ()
-        in_interrupt = any(frame.doing is Doing.INTERRUPT for frame in found)
-        if event.flags is not None and event.flags & Flag.HARDIRQ and not in_interrupt:
-            return (*found, Frame(Doing.INTERRUPT, UNNAMED, event.at_ns))
-        return found
-
-    def depth_at(self, cpu: int, entered_ns: int | None) -> int | None:
-        """Return how often preemption was off where an interrupt came."""
-        return next(
-            (e.preempt_depth for e in self.events_of(cpu) if e.at_ns == entered_ns),
-            None,
-        )
-
-    @property
-    def has_interrupts(self) -> bool:
-        """Whether entries of interrupts were recorded at all."""
-        return any(name.endswith("_entry") for name in self.window.known)
-
-    @property
-    def cpu(self) -> int:
-        """The CPU it was measured on, or else the last one the thread was on."""
-        known = [
-            self.wakeup.cpu,
-            *(interval.cpu for interval in reversed(self.intervals)),
-        ]
-        return next((cpu for cpu in known if cpu is not None), 0)
-
-    def _spans_of(self, cpu: int) -> tuple[Span, ...]:
-        if cpu not in self.spans:
-            self.spans[cpu] = spans_of(self.window, cpu)
-        return self.spans[cpu]
-
-
-def notes(context: ExplainContext) -> Iterator[str]:
-    """Return the limits of an explanation from these events."""
-    priority = context.priority
-    if priority is not None and priority >= MAX_RT_PRIO:
-        yield (
-            f"the thread is {priority_words(priority)}: any other thread may delay it"
-        )
-    missing = [name for name in _NEEDED if name not in context.window.known]
-    if missing:
-        yield f"the trace has no {' and no '.join(missing)} events"
-    if not context.has_interrupts:
-        yield (
-            "the trace has no entries of interrupts: they are seen only from the first "
-            "event inside"
-        )
-    if not context.wakeup.programmed:
-        yield (
-            "the expiry of the timer is unknown: the path begins where the thread was "
-            "woken"
-        )
-    if context.wakeup.to_the_switch:
-        yield "the path ends at the switch to the thread: its own code has no event"
-    if context.window.resolution_ns > 1:
-        yield (
-            f"the resolution of the trace is {context.window.resolution_ns} ns: "
-            "shorter segments cannot be distinguished"
-        )
-    moved = {
-        interval.cpu
-        for interval in context.intervals
-        if interval.state is State.RUNNABLE
-    }
-    cpus = sorted(cpu for cpu in moved if cpu is not None)
-    if len(cpus) > 1:
-        yield f"the thread migrated: it waited on CPUs {', '.join(map(str, cpus))}"
 
 
 def explain_events(

@@ -72,6 +72,8 @@ class Wait(Enum):
     """It was preempted: it is runnable."""
     TIMER = auto()
     """It sleeps until its timer expires."""
+    TIMER_ELSEWHERE = auto()
+    """The same, and its timer expires on another CPU."""
     STOPPED = auto()
     FROZEN = auto()
     TRACED = auto()
@@ -102,6 +104,7 @@ CAUSES: Mapping[Wait, Cause] = {
     Wait.QUOTA: Cause.CPU_QUOTA,
     Wait.GRACE_PERIOD: Cause.GRACE_PERIOD,
     Wait.THREAD: Cause.BLOCKED,
+    Wait.TIMER_ELSEWHERE: Cause.TIMER_ELSEWHERE,
 }
 """What keeps the thread itself from being runnable; a page is the fault's time."""
 

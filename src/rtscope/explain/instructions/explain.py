@@ -18,6 +18,7 @@ from rtscope.explain.instructions.calls import (
     Run,
     plain,
 )
+from rtscope.explain.instructions.flags import IrqsOff
 from rtscope.explain.instructions.holders import InPlace
 from rtscope.explain.instructions.naming import (
     is_primitive,
@@ -72,7 +73,10 @@ OF_A_CALL = frozenset(
 """Causes that a call is to be blamed for: it is named."""
 
 FOR_ANOTHER_CPU = frozenset(
-    {Cause.LOCK, Cause.OTHER_CPU, Cause.GRACE_PERIOD, Cause.BLOCKED}
+    {
+        *(Cause.LOCK, Cause.OTHER_CPU, Cause.GRACE_PERIOD, Cause.BLOCKED),
+        Cause.TIMER_ELSEWHERE,
+    }
 )
 """Causes that another CPU may end: the evidence says what it did."""
 
@@ -251,10 +255,15 @@ def _segment(path: WakeupPath, kind: Kind, at: Sequence[int]) -> Segment:
         name, chain = name_of(kind, named, inside, title)
     else:
         name, chain = _held_name(held)
-    if cause is Cause.INTERRUPTS_OFF and path.irqs_off is not None:
-        name, chain = until_on(path.irqs_off, inside) or (name, chain)
+    irqs_off = None
+    if cause is Cause.INTERRUPTS_OFF:
+        irqs_off = path.irqs_off_at(runs[0].begin_ns)
+    if irqs_off is not None:
+        name, chain = until_on(irqs_off, inside) or (name, chain)
     elif cause is Cause.PREEMPTION_OFF:
         name, chain = until_preempted(path, at[-1], inside) or (name, chain)
+    # Until a timer expires elsewhere, what this CPU executes delays nobody.
+    by_function = [] if cause is Cause.TIMER_ELSEWHERE else by_function
     spent = [(plain(name), ns) for name, ns in by_function if ns]
     longest = at[max(range(len(runs)), key=lambda i: runs[i].executed_ns)]
     of_a_task = cause in OF_A_TASK and path.tasks.names and held is None
@@ -273,7 +282,8 @@ def _segment(path: WakeupPath, kind: Kind, at: Sequence[int]) -> Segment:
         name,
         own,
         (
-            *_evidence(path, part, cause, chain, runs),
+            *_evidence(part, cause, chain, runs),
+            *(_irqs_off_evidence(path, irqs_off) if irqs_off else ()),
             *(_held_evidence(held) if held else ()),
             *(_in_place_evidence(kind.rival) if kind.rival else ()),
             *(_jump_evidence(jump) if jump else ()),
@@ -297,6 +307,8 @@ def _jump_evidence(function: str) -> Iterator[str]:
 
 def _held_name(held: Absence) -> tuple[str, Sequence[str]]:
     """Return the function that the thread itself waited in, and its callers."""
+    if held.wait is Wait.TIMER_ELSEWHERE:
+        return held.ended_by, ()
     calls = held.calls
     at = calls.index(held.waited_in) if held.waited_in else 0
     if held.wait in (Wait.LOCK, Wait.GRACE_PERIOD, Wait.THREAD):
@@ -338,12 +350,10 @@ def _told(one: TaskSwitch) -> str:
 
 
 def _evidence(
-    path: WakeupPath, part: Part, cause: Cause, chain: Sequence[str], runs: list[Run]
+    part: Part, cause: Cause, chain: Sequence[str], runs: list[Run]
 ) -> Iterator[str]:
     if len(chain) > 1:
         yield called(chain)
-    if cause is Cause.INTERRUPTS_OFF:
-        yield from _irqs_off_evidence(path)
     if cause is Cause.TICK:
         yield from tick_evidence()
     is_rival = cause in COMPETING_TASKS - {Cause.IN_PLACE_OF_HOLDER}
@@ -353,16 +363,13 @@ def _evidence(
         yield "the firmware ran (a call of SBI)"
 
 
-def _irqs_off_evidence(path: WakeupPath) -> Iterator[str]:
-    irqs_off = path.irqs_off
-    if irqs_off is None:
-        return
-    ago = -_ns(path, irqs_off.since_ns)
+def _irqs_off_evidence(path: WakeupPath, irqs_off: IrqsOff) -> Iterator[str]:
+    since_ns = _ns(path, irqs_off.since_ns)
+    when = f"{abs(since_ns)} ns {'after' if since_ns > 0 else 'before'} the expiry"
     if irqs_off.off is None:
-        yield f"interrupts off since more than {ago} ns before the expiry"
+        yield f"interrupts off since more than {when}"
     else:
-        where = called_in(irqs_off.off.frame)
-        yield f"interrupts off since {ago} ns before the expiry ({where})"
+        yield f"interrupts off since {when} ({called_in(irqs_off.off.frame)})"
     if irqs_off.on is not None and irqs_off.until_ns is not None:
         where = called_in(irqs_off.on.frame)
         yield f"on again {_ns(path, irqs_off.until_ns)} ns after it ({where})"

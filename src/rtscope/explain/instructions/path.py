@@ -38,6 +38,7 @@ from rtscope.explain.instructions.calls import (
     role_of,
     runs_of,
 )
+from rtscope.explain.instructions.elsewhere import expired_elsewhere
 from rtscope.explain.instructions.flags import (
     IrqFlags,
     IrqsOff,
@@ -107,8 +108,6 @@ class WakeupPath:
     in_place: Sequence[InPlace]
     """Who ran in the place of the holders of the locks that the thread waited for."""
     expiry_ns: int
-    irqs_off: IrqsOff | None
-    """Interrupts that were off at the expiry."""
     flags: IrqFlags
     counts: PreemptCounts
     section: TraceSection
@@ -123,6 +122,10 @@ class WakeupPath:
     """Until this run a timer waited for the tick, as high-resolution timers are off."""
     unread_ns: int
     """From the reading of the clock, where the path ends, to the mark behind it."""
+
+    def irqs_off_at(self, at_ns: int) -> IrqsOff | None:
+        """Return the interrupts that were off at a virtual time; None if on."""
+        return irqs_off_at(self.flags, self.runs, at_ns)
 
     @property
     def readers(self) -> str:
@@ -142,7 +145,13 @@ def wakeup_path(
     expiry_ns = section.last_ns - section.latency_ns
     contexts, delays = contexts_of(runs), delay_helpers(runs)
     tasks = tasks_of(section.cpu, switches, runs)
-    absences = _after(expiry_ns, absences_of(section, symbols, runs, tasks, switches))
+    elsewhere = tuple(cpu for cpu in executing if cpu != section.cpu)
+    others = OtherCpus(elsewhere, section, symbols, arch, switches)
+    absences = [
+        expired_elsewhere(one, runs, expiry_ns, others)
+        for one in absences_of(section, symbols, runs, tasks, switches)
+        if one.end_ns > expiry_ns
+    ]
     here = [one for one in switches if one.cpu == section.cpu]
     over = over_quota(absences, runs, tasks, here)
     quotas = [one for one in over if one.runnable_ns > expiry_ns]
@@ -155,8 +164,6 @@ def wakeup_path(
         arrivals_ns=tasks.arrivals_ns,
         held=(held.runnable_ns, held.end_ns) if held else None,
     )
-    elsewhere = tuple(cpu for cpu in executing if cpu != section.cpu)
-    others = OtherCpus(elsewhere, section, symbols, arch, switches)
     competing = competing_tasks(
         runs,
         milestones,
@@ -180,7 +187,6 @@ def wakeup_path(
         held=held,
         in_place=_in_place(section, symbols, switches, absences, runs_on),
         expiry_ns=expiry_ns,
-        irqs_off=irqs_off_at(flags, runs, expiry_ns),
         flags=flags,
         counts=preempt_counts_of(section),
         section=section,
@@ -191,10 +197,6 @@ def wakeup_path(
         ticked=ticked_at(runs, contexts, milestones, flags),
         unread_ns=marked_ns - section.last_ns,
     )
-
-
-def _after(expiry_ns: int, absences: Sequence[Absence]) -> list[Absence]:
-    return [one for one in absences if one.end_ns > expiry_ns]
 
 
 def _held_at(
@@ -290,10 +292,19 @@ def _part_and_cause(
         return part, Cause.SCHEDULER
     if part is Part.D or path.competing.goes_on:
         return part, _competing_cause(path, i)
+    return part, _unpreempted_cause(path, run)
+
+
+def _unpreempted_cause(path: WakeupPath, run: Run) -> Cause:
+    """Return why a run went on when the thread was woken and its CPU asked."""
     if _is_call_while_idle(run):
-        return part, Cause.OTHER_INTERRUPT
-    is_idle = Role.IDLE in run.frame.within
-    return part, Cause.IDLE_EXIT if is_idle else Cause.PREEMPTION_OFF
+        return Cause.OTHER_INTERRUPT
+    if Role.IDLE in run.frame.within:
+        return Cause.IDLE_EXIT
+    # Who woke it on another CPU asked this one by an interrupt, which may have to wait.
+    if path.held is not None and _has_irqs_off(path, run):
+        return Cause.INTERRUPTS_OFF
+    return Cause.PREEMPTION_OFF
 
 
 def _competing_cause(path: WakeupPath, i: int, left: Run | None = None) -> Cause:
@@ -342,6 +353,7 @@ def _interrupt_cause(path: WakeupPath, i: int) -> Cause:
     roles = [frame.role for frame in chain]
     if Role.TIMER not in roles:
         ours = path.contexts[i].frame is path.contexts[milestones.entered].frame
+        ours = ours and path.held is None  # else no timer of this CPU woke it
         if milestones.woken is not None:
             ours = ours and is_one_delivery(path.runs[i], path.runs[milestones.woken])
         return Cause.TIMER_INTERRUPT if ours else Cause.OTHER_INTERRUPT
@@ -369,10 +381,13 @@ def _waiting_cause(path: WakeupPath, run: Run) -> Cause:
         return Cause.EARLIER_INTERRUPT
     if Role.IDLE in run.frame.within:
         return Cause.IDLE_EXIT
+    return Cause.INTERRUPTS_OFF if _has_irqs_off(path, run) else Cause.DELIVERY
+
+
+def _has_irqs_off(path: WakeupPath, run: Run) -> bool:
+    """Tell whether interrupts were off in half of a run or more, since the expiry."""
     begin = max(run.begin_ns, path.expiry_ns)
-    if 2 * path.flags.off_in(begin, run.end_ns) >= max(1, run.end_ns - begin):
-        return Cause.INTERRUPTS_OFF
-    return Cause.DELIVERY
+    return 2 * path.flags.off_in(begin, run.end_ns) >= max(1, run.end_ns - begin)
 
 
 def _late_cause(path: WakeupPath, i: int) -> Cause:

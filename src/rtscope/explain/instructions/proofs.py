@@ -26,6 +26,7 @@ _NEVER_PAUSE = COMPETING_TASKS - {Cause.THROTTLED, Cause.IN_PLACE_OF_HOLDER} | {
     Cause.NOT_PREEMPTED,
 }
 """In these a CPU executes: a pause is the idle task's."""
+_SLEEPS = frozenset({Wait.TIMER, Wait.TIMER_ELSEWHERE})
 SLIGHT_NS = 200
 """Segments end with the function in which something changed, not at the change."""
 
@@ -88,7 +89,7 @@ def _paused_ns(segment: Segment) -> int:
 
 
 def _arrivals(path: WakeupPath) -> Iterator[Broken]:
-    sleeps = sum(one.wait is Wait.TIMER for one in path.absences)
+    sleeps = sum(one.wait in _SLEEPS for one in path.absences)
     if sleeps > 1:
         yield _whole(path, Invariant.ARRIVAL, sleeps=sleeps)
 
