@@ -9,7 +9,13 @@ from fakes.measurements import on_board, record, thread
 from rtscope.caveats.catalogue import make
 from rtscope.contract import LoadWindow, ProcessInWindow
 from rtscope.machine.facts import FactValue
-from rtscope.record.explanation import SCHEMA, Explained, Segment, Wakeup
+from rtscope.record.explanation import (
+    SCHEMA,
+    BrokenInvariant,
+    Explained,
+    Segment,
+    Wakeup,
+)
 from rtscope.record.model import RunRecord
 from rtscope.report.formats.survey import survey_answer, survey_page
 from rtscope.sweep.ranking import Cause, Ranking, ranking_of
@@ -286,3 +292,17 @@ def test_a_seed_without_a_sample_leaves_the_others_their_rank() -> None:
     found = ranking([run("idle", 8_000), nothing])
 
     assert found.ranked(RT)[0].standings[RT].worst_ns == 8_000
+
+
+def test_a_cause_that_a_broken_invariant_does_not_touch_is_ranked() -> None:
+    one = run("stress-ng:schedmix", 90_000)
+    known = explained(one, "another task", "hog", 80_000)
+    broken = BrokenInvariant(invariant="runnable", begin_ns=10, end_ns=300)
+    wakeups = [replace(w, broken_invariants=(broken,)) for w in known.wakeups]
+
+    found = ranking([one], replace(known, wakeups=tuple(wakeups)))
+
+    (load,) = found.loads
+    cause = load.standings[RT].cause
+    assert cause is not None
+    assert cause.length_ns == 80_000

@@ -53,7 +53,12 @@ def run(load: str, worst_ns: int, *, kernel: str, seed: int = 1) -> RunRecord:
     return replace(made, run=one, result_digest=name)
 
 
-def explained(one: RunRecord, *segments: Segment, broken: bool = False) -> Explained:
+BROKEN = (BrokenInvariant(invariant="x", begin_ns=0, end_ns=1),)
+
+
+def explained(
+    one: RunRecord, *segments: Segment, broken: tuple[BrokenInvariant, ...] = ()
+) -> Explained:
     wakeup = Wakeup(
         cpu=0,
         latency_ns=one.max_ns or 0,
@@ -62,9 +67,7 @@ def explained(one: RunRecord, *segments: Segment, broken: bool = False) -> Expla
         dominant_segment=0 if segments else None,
         segments=segments,
         notes=(),
-        broken_invariants=(BrokenInvariant(invariant="x", begin_ns=0, end_ns=1),)
-        if broken
-        else (),
+        broken_invariants=broken,
     )
     return Explained(schema=SCHEMA, result_digest=one.result_digest, wakeups=(wakeup,))
 
@@ -191,12 +194,20 @@ def test_without_a_remedy_the_reason_is_named(
 
 def test_nothing_is_tried_against_a_withdrawn_cause() -> None:
     one = run("os", 90_000, kernel=ORDINARY)
-    cause = segment(Cause.PREEMPTION_OFF, "rcu_do_batch")
 
-    found = sweep([one], explained(one, cause, broken=True))
+    found = sweep([one], explained(one, broken=BROKEN))
 
     assert tried(found) == []
     assert found.diagnoses[0].why == WITHDRAWN
+
+
+def test_a_cause_that_a_broken_invariant_does_not_touch_is_a_cause() -> None:
+    one = run("os", 90_000, kernel=ORDINARY)
+    cause = segment(Cause.PREEMPTION_OFF, "rcu_do_batch")
+
+    found = sweep([one], explained(one, cause, broken=BROKEN))
+
+    assert found.diagnoses[0].why == ""
 
 
 def test_of_two_kernels_a_remedy_is_tried_on_the_one_that_is_late() -> None:

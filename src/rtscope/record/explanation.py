@@ -103,6 +103,11 @@ class Wakeup:
         return self.segments[at]
 
     @property
+    def is_withdrawn(self) -> bool:
+        """Whether broken invariants leave no dominant cause."""
+        return self.dominant is None and bool(self.broken_invariants)
+
+    @property
     def blamed_ns(self) -> int:
         """How long the dominant cause took; 0 if no cause is known."""
         one = self.dominant

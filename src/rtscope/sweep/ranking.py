@@ -276,7 +276,7 @@ def _standing(
 def _cause_of(explained: Explained | None) -> Cause | None:
     worst = explained.worst if explained else None
     dominant = worst.dominant if worst else None
-    if worst is None or dominant is None or worst.broken_invariants:
+    if worst is None or dominant is None:
         return None
     return Cause(dominant.title, worst.blamed_ns)
 

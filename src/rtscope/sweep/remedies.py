@@ -97,7 +97,7 @@ def _patient(record: RunRecord, explained: Explained | None) -> Patient:
     why, cause = "", None
     if latest is None:
         why = NOT_RECORDED
-    elif latest.broken_invariants:
+    elif latest.is_withdrawn:
         why = WITHDRAWN
     elif latest.dominant is None:
         why = NO_CAUSE

@@ -55,7 +55,7 @@ def _explained_record(record: RunRecord, one: Explained) -> ExplainedRecord:
             w.blamed_ns,
         )
         for w in one.wakeups
-        if w.dominant is not None or w.broken_invariants
+        if w.dominant is not None or w.is_withdrawn
     ]
     lacks = tuple(dict.fromkeys(missing(one, record)))
     return ExplainedRecord(
@@ -88,7 +88,7 @@ def _sentences(
             f"({us(worst.latency_ns, virtual)}): {_dominant_cause(worst)}, "
             f"{us(dominant.end_ns - dominant.begin_ns, virtual)}."
         )
-    elif worst is not None and worst.broken_invariants:
+    elif worst is not None and worst.is_withdrawn:
         yield (
             f"{name}: the explanation of the worst wake-up "
             f"({us(worst.latency_ns, virtual)}) is withdrawn: an invariant is broken."
