@@ -359,6 +359,45 @@ def test_a_check_without_a_first_result_is_named(
     }
 
 
+def test_checks_of_earlier_starts_count(rtscope: Rtscope, board: FakeBoard) -> None:
+    rtscope("sweep", "ticks.toml", "--out", "out")
+    next(Path("out/cells/001-tick-off/runs").glob("*/record.json")).unlink()
+    board.fails = lambda run: run.id.endswith("again")
+    board.results = [20_000]
+
+    said = rtscope("sweep", "--resume", "out", "--json")
+    whole = rtscope("sweep", "--resume", "out", "--json")
+
+    assert said.status == whole.status == 0, said.err
+    checks = json.loads(said.out)["checks"]
+    assert (checks["planned"], checks["equal"]) == (2, 1)
+    assert len(checks["failures"]) == 1
+    assert json.loads(whole.out)["checks"] == checks
+
+
+def test_a_run_that_fails_both_times_is_no_failed_check(
+    rtscope: Rtscope, board: FakeBoard
+) -> None:
+    board.fails = lambda run: run.id.startswith("000-base/001-idle-s1")
+
+    said = rtscope("sweep", "ticks.toml", "--out", "out", "--json")
+
+    assert said.status == 1
+    assert json.loads(said.out)["checks"]["planned"] == 0
+
+
+def test_a_damaged_list_of_checks_is_named(rtscope: Rtscope, board: FakeBoard) -> None:
+    rtscope("sweep", "ticks.toml", "--out", "out")
+    Path("out/checked.json").write_text("[]")
+    next(Path("out/cells/001-tick-off/runs").glob("*/record.json")).unlink()
+
+    said = rtscope("sweep", "--resume", "out")
+
+    assert said.status == 3
+    assert len(open_records(Path("out/cells/001-tick-off"))) == 7
+    assert "out/checked.json: no list of checks" in one_line(said.err)
+
+
 def test_a_survey_names_a_check_that_fails(rtscope: Rtscope, board: FakeBoard) -> None:
     Path("survey.toml").write_text(SURVEY_FILE)
     board.fails = lambda run: run.id.endswith("again")

@@ -26,6 +26,7 @@ from rtscope.cli.sweepwork import (
     create_directories,
     new_work,
     note_asked,
+    note_check,
     resumed_work,
     work_on_remedies,
 )
@@ -347,11 +348,12 @@ def _measure(
         LiveDisplay(stderr_console(), runs.plan) as display,
         boots_on(scheduler, results, reuse=request.reuse) as start,
     ):
-        work.checks = measure_cells(
+        measure_cells(
             runs,
             start,
             on_event=display,
             failed=failed,
+            checked=lambda run, why: note_check(work, run, why),
             aside=work.path / ASIDE,
             drop=lambda inputs: None if results is None else results.drop(inputs),
         )

@@ -1,6 +1,7 @@
 """A sweep and its directory: chosen by a name or a file, or one to continue."""
 
 import json
+from collections.abc import Mapping
 from dataclasses import dataclass, field
 from datetime import datetime
 from pathlib import Path
@@ -14,7 +15,7 @@ from rtscope.errors import RecordError, UsageError
 from rtscope.files import read_bounded, write_atomically
 from rtscope.measure.plan import Plan
 from rtscope.record.resultdir import ResultDir, create
-from rtscope.sweep.checks import NO_CHECKS, Checks
+from rtscope.sweep.checks import Checks, checks_of
 from rtscope.sweep.design import Cell, cells_of, chosen_cells
 from rtscope.sweep.file import (
     Sweep,
@@ -29,7 +30,8 @@ from rtscope.sweep.file import (
 from rtscope.target.address import parse_address
 from rtscope.virtual.prepare import PreparedCampaign
 
-DOCUMENT, CELLS, ASKED = "sweep.json", "cells", "asked.json"
+DOCUMENT, CELLS = "sweep.json", "cells"
+ASKED, CHECKED = "asked.json", "checked.json"
 SCHEMA = 1
 MAX_DOCUMENT_BYTES = 16 << 20
 
@@ -49,7 +51,11 @@ class SweepWork:
     prepared: dict[int, PreparedCampaign] = field(default_factory=dict)
     failures: dict[int, dict[str, str]] = field(default_factory=dict)
     """Why runs have no result, by the number of the cell and the run."""
-    checks: Checks = NO_CHECKS
+
+    @property
+    def checks(self) -> Checks:
+        """The checks of this start and of earlier ones."""
+        return checks_of(self.checked())
 
     @property
     def chosen_cells(self) -> tuple[Cell, ...]:
@@ -67,6 +73,17 @@ class SweepWork:
         except (ValueError, TypeError) as error:
             raise RecordError(f"{file}: no list of cells") from error
         return frozenset(self.plans) | frozenset(earlier)
+
+    def checked(self) -> Mapping[str, str]:
+        """Return what came of the checks, by run: see `checks_of`."""
+        file = self.path / CHECKED
+        if not file.exists():
+            return {}
+        text = read_bounded(file, limit=MAX_DOCUMENT_BYTES, kind="list of checks")
+        try:
+            return {str(run): str(why) for run, why in json.loads(text).items()}
+        except (ValueError, AttributeError) as error:
+            raise RecordError(f"{file}: no list of checks") from error
 
     def store(self, cell: Cell) -> ResultDir:
         """Return the results of a cell."""
@@ -160,7 +177,9 @@ def resumed_work(path: Path, *, only: str | None) -> SweepWork:
         typed = tuple(map(str, document["command"]))
     except (ValueError, KeyError, TypeError, RecursionError) as error:
         raise RecordError(f"{path / DOCUMENT}: no sweep of rtscope") from error
-    return _work(found, path, typed, only)
+    work = _work(found, path, typed, only)
+    work.checked()  # before hours of work
+    return work
 
 
 def create_directories(work: SweepWork) -> None:
@@ -186,3 +205,9 @@ def note_asked(work: SweepWork) -> None:
     """Note which cells are to be measured, for a later start to tell what it lacks."""
     text = json.dumps(sorted(work.asked())).encode() + b"\n"
     write_atomically(work.path / ASKED, text)
+
+
+def note_check(work: SweepWork, run: str, why: str) -> None:
+    """Note what came of the check of a run, beside those of earlier starts."""
+    text = json.dumps({**work.checked(), run: why}, indent=1).encode() + b"\n"
+    write_atomically(work.path / CHECKED, text)

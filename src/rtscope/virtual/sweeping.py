@@ -24,7 +24,6 @@ from rtscope.measure.plan import Plan
 from rtscope.record.model import Run, RunRecord, record_to_json
 from rtscope.record.resultdir import RECORD, ResultDir
 from rtscope.record.virtual import InputDigests
-from rtscope.sweep.checks import Checks
 from rtscope.virtual.prepare import DIGITS, PreparedCampaign, RunRequest
 
 CHECK_EVERY = 50
@@ -33,6 +32,8 @@ AGAIN = "again"
 
 Failed = Callable[[str, str, str], None]
 """Gets the directory of a cell, the id of a run, and why it has no result."""
+Checked = Callable[[str, str], None]
+"""Gets a run that was checked, and why there are no two results; empty if equal."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -57,7 +58,7 @@ class SweepRuns:
     plan: Plan
     prepared: PreparedCampaign
     again: Mapping[str, str]
-    """Runs that check another run, by its id."""
+    """The run that each check computes again, by the id of the check."""
     origin: Mapping[str, tuple[CellRuns, Run]]
 
 
@@ -104,23 +105,24 @@ def measure_cells(
     *,
     on_event: OnEvent,
     failed: Failed,
+    checked: Checked,
     aside: Path,
     drop: Callable[[InputDigests], None],
-) -> Checks:
+) -> None:
     """
-    Measure all runs and save their records; return what came of the checks.
+    Measure all runs and save their records.
 
     Raises MeasurementError if the two results of a run differ: both records are then
     in the directory `aside`, and `drop` gets the inputs of all results so far by those
     who computed them. What else ends the sweep is
     raised as by `execute`.
     """
-    checked = _Checked(runs, aside, drop)
+    results = _Results(runs, aside, drop, checked)
 
     def fail(name: str, error: MeasurementError) -> None:
         said = str(error)
         why = said if said.startswith(name) else f"{name}: {said}"
-        checked.fail(name, why)
+        results.fail(name, why)
         if name not in runs.again:
             cell, run = runs.origin[name]
             failed(cell.directory, run.id, why)
@@ -134,9 +136,7 @@ def measure_cells(
             except MeasurementError as error:
                 fail(run.id, error)
                 continue
-            on_event(RunFinished(checked.take(run.id, measured)))
-    whys = tuple(checked.failures.values())
-    return Checks(len(runs.again), checked.equal, whys)
+            on_event(RunFinished(results.take(run.id, measured)))
 
 
 @dataclass(frozen=True, slots=True)
@@ -149,25 +149,20 @@ class _Saved:
 
 
 @dataclass(slots=True)
-class _Checked:
+class _Results:
     """Results on their way to their cells."""
 
     runs: SweepRuns
     aside: Path
     drop: Callable[[InputDigests], None]
-    equal: int = 0
-    failures: dict[str, str] = field(default_factory=dict)
-    """Why a check has no two results, by the id of the run that it checks."""
-    first: dict[str, RunRecord] = field(default_factory=dict)
-    """Results that are checked by another one, by the id of the run."""
-    second: dict[str, RunRecord] = field(default_factory=dict)
+    checked: Checked
+    ends: dict[str, dict[str, RunRecord | str]] = field(default_factory=dict)
+    """Of the runs that are computed twice: their results, or why they have none."""
     saved: list[_Saved] = field(default_factory=list)
 
     def fail(self, name: str, why: str) -> None:
         """Note a run without a result, if it is part of a check."""
-        of = self.runs.again.get(name, name)
-        if _check_of(of) in self.runs.again:
-            self.failures.setdefault(of, why)
+        self._end(name, why)
 
     def take(self, name: str, measured: Measured) -> RunRecord:
         """Save a result, or compare it with the one that it checks."""
@@ -176,25 +171,35 @@ class _Checked:
         measured = replace(measured, run=run)
         if of is not None:
             record = assemble(measured)
-            self.second[of] = record
-            self._compare(of)
+            self._end(name, record)
             return record
         with put_off():
             record = attached(measured, cell.store)
             cell.store.save(record)
         virtual = record.require_virtual()
         self.saved.append(_Saved(name, virtual.worker, virtual.input_digests))
-        if _check_of(name) in self.runs.again:
-            self.first[name] = record
-            self._compare(name)
+        self._end(name, record)
         return record
 
-    def _compare(self, name: str) -> None:
-        if name not in self.first or name not in self.second:
+    def _end(self, name: str, found: RunRecord | str) -> None:
+        """Compare two results as soon as there are both, or one has failed."""
+        of = self.runs.again.get(name, name)
+        check = _check_of(of)
+        if check not in self.runs.again:
             return
-        pair = (self.first.pop(name), self.second.pop(name))
+        ends = self.ends.setdefault(of, {})
+        ends[name] = found
+        if len(ends) < 2:
+            return
+        first, second = self.ends.pop(of)[of], ends[check]
+        if isinstance(first, RunRecord) and isinstance(second, RunRecord):
+            self._compare(of, first, second)
+        elif isinstance(first, RunRecord) or isinstance(second, RunRecord):
+            self.checked(of, next(x for x in (first, second) if isinstance(x, str)))
+
+    def _compare(self, name: str, *pair: RunRecord) -> None:
         if pair[0].result_digest == pair[1].result_digest:
-            self.equal += 1
+            self.checked(name, "")
             return
         cell, run = self.runs.origin[name]
         place = self.aside / cell.directory
