@@ -190,6 +190,12 @@ def test_neighbours_of_one_cause_become_one_with_all_that_shows_it() -> None:
     assert joined([first, replace(second, executed_ns=None)])[0].executed_ns is None
     assert joined([replace(first, executed_ns=None), second])[0].executed_ns is None
     assert joined([replace(first, callers=()), second])[0].callers == ("h",)
+    for pair in ([Confidence.SEEN, Confidence.INFERRED], [*Confidence][1::-1]):
+        pieces = [
+            replace(one, confidence=sure)
+            for one, sure in zip((first, second), pair, strict=True)
+        ]
+        assert joined(pieces)[0].confidence is Confidence.INFERRED
 
 
 @pytest.mark.parametrize(

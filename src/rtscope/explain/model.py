@@ -360,6 +360,7 @@ def _sum(a: Segment, b: Segment) -> Segment:
         if a.executed_ns is None or b.executed_ns is None
         else a.executed_ns + b.executed_ns,
         evidence=tuple(dict.fromkeys((*a.evidence, *b.evidence))),
+        confidence=max(a.confidence, b.confidence, key=list(Confidence).index),
         functions=tuple(spent.most_common()),
         callers=a.callers or b.callers,
         other_cpus=(*a.other_cpus, *b.other_cpus),

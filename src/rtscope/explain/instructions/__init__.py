@@ -3,6 +3,8 @@ From the instructions that a virtual board executed to an explanation.
 
     calls.py       from executed blocks to calls, with the callers and role of each
     roles.toml     the functions that have a role
+    absences.py    when the thread was off its CPU, and what it waited for
+    elsewhere.py   its timer, where that expired on another CPU
     milestones.py  tasks, interrupt, callback, scheduler, switch
     scheduling.py  what kept the CPU: competing tasks, other CPUs
     path.py        part and cause of all that the CPU of a wake-up executed

@@ -1,7 +1,7 @@
 """
 A timer that expired on another CPU than its thread's, and when that was asked to wake.
 
-With nohz_full= the kernel gives the timers of a CPU to one that is not in its list,
+With nohz_full= the kernel may give the timers of a CPU to one that is not in its list,
 unless kernel.timer_migration is 0 (`get_nohz_timer_target` in `kernel/sched/core.c`).
 Then the thread is as late as that other CPU, and its own has yet to be interrupted.
 Pure.
@@ -10,15 +10,20 @@ Pure.
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
 
+from rtscope.exectrace.section import TaskSwitch
 from rtscope.explain.instructions.absences import Absence, Wait
-from rtscope.explain.instructions.calls import Frame, Role, Run, plain
+from rtscope.explain.instructions.calls import Context, Frame, Role, Run, plain
+from rtscope.explain.instructions.flags import IrqFlags, irqs_off_at
+from rtscope.explain.instructions.milestones import first_of
 from rtscope.explain.instructions.othercpus import OtherCpus
+from rtscope.explain.instructions.quotas import NOT_REALTIME
 from rtscope.explain.model import TIMER_ELSEWHERE_REMEDY
 
 _ASKS = frozenset(
     {
         *("native_smp_send_reschedule", "smp_send_reschedule"),
-        *("arch_smp_send_reschedule", "__smp_call_single_queue"),
+        *("arch_smp_send_reschedule", "native_send_call_func_single_ipi"),
+        "arch_send_call_function_single_ipi",
     }
 )
 """What interrupts another CPU, on x86-64, arm64 and riscv64, to make it schedule."""
@@ -35,23 +40,31 @@ class _Call:
     asks: bool
 
 
+@dataclass(frozen=True, slots=True)
+class ThreadsCpu:
+    """What the CPU of the thread did."""
+
+    cpu: int
+    runs: Sequence[Run]
+    contexts: Sequence[Context]
+    flags: IrqFlags
+    switches: Sequence[TaskSwitch]
+    """Of all CPUs."""
+
+
 def expired_elsewhere(
-    absence: Absence, runs: Sequence[Run], expiry_ns: int, others: OtherCpus
+    absence: Absence, here: ThreadsCpu, expiry_ns: int, others: OtherCpus
 ) -> Absence:
     """
     Return a sleep with the end that another CPU put to it; itself if that is not so.
 
-    `runs` are those of the thread's CPU: a timer that expired there needs no other.
-    A path that begins behind the expiry does not show whether it did.
+    A timer that expired on the thread's CPU needs no other. A path that begins behind
+    the expiry does not show whether it did.
     """
     since_ns = max(expiry_ns, absence.begin_ns)
     if absence.wait is not Wait.TIMER or others.section.first_ns > expiry_ns:
         return absence
-    if any(
-        run.frame.role is Role.WAKE
-        and absence.begin_ns <= run.begin_ns < absence.end_ns
-        for run in runs
-    ):
+    if _expired_here(absence, here) or _was_elsewhere(absence, here):
         return absence
     calls = [
         call
@@ -59,18 +72,85 @@ def expired_elsewhere(
         for call in _calls(cpu, others.runs_on(cpu))
         if since_ns <= call.begin_ns < absence.end_ns
     ]
-    asked = [call for call in calls if call.asks]
-    found = max(asked or calls, key=lambda call: call.begin_ns, default=None)
-    if found is None:
+    if not calls:
         return absence
+    asked = [call for call in calls if call.asks]
+    found = _likely(sorted(asked or calls, key=lambda c: c.done_ns), absence, here)
+    realtime = not _policy_of(absence, here).startswith(NOT_REALTIME)
     return replace(
         absence,
         runnable_ns=min(found.done_ns, absence.end_ns),
         wait=Wait.TIMER_ELSEWHERE,
         ended_by=f"CPU {found.cpu}",
-        told=tuple(_told(found, expiry_ns)),
-        is_sure=len(asked) == 1,
+        told=tuple(_told(found, expiry_ns, realtime=realtime)),
+        is_sure=realtime and found.asks and len(calls) == 1,
     )
+
+
+def split_at_ends(runs: list[Run], absences: Sequence[Absence]) -> list[Run]:
+    """
+    Return the runs with one that was under way at the end of such a sleep as two.
+
+    A CPU that pauses does so at the end of a run. A switch of tasks stays whole.
+    """
+    for one in absences:
+        if one.wait is Wait.TIMER_ELSEWHERE:
+            runs = [part for run in runs for part in _parts(run, one.runnable_ns)]
+    return runs
+
+
+def _parts(run: Run, at_ns: int) -> Iterator[Run]:
+    if not run.begin_ns < at_ns < run.end_ns or run.frame.role is Role.SWITCH:
+        yield run
+        return
+    before_ns = min(run.executed_ns, at_ns - run.begin_ns)
+    yield replace(run, end_ns=at_ns, executed_ns=before_ns)
+    yield replace(run, begin_ns=at_ns, executed_ns=run.executed_ns - before_ns)
+
+
+def _expired_here(absence: Absence, here: ThreadsCpu) -> bool:
+    return any(
+        run.frame.role is Role.WAKE
+        and absence.begin_ns <= run.begin_ns < absence.end_ns
+        for run in here.runs
+    )
+
+
+def _was_elsewhere(absence: Absence, here: ThreadsCpu) -> bool:
+    """Tell whether the thread went to sleep on another CPU: its timer is there."""
+    ours = [one for one in here.switches if one.cpu == here.cpu][-1:]
+    return any(
+        one.cpu != here.cpu and one.at_ns <= absence.end_ns
+        for one in here.switches
+        if ours and one.task == ours[0].task
+    )
+
+
+def _policy_of(absence: Absence, here: ThreadsCpu) -> str:
+    mine = (one for one in here.switches if one.cpu == here.cpu)
+    return next((one.policy for one in mine if one.at_ns >= absence.end_ns), "")
+
+
+def _likely(calls: Sequence[_Call], absence: Absence, here: ThreadsCpu) -> _Call:
+    """
+    Return the call that most likely woke the thread, of some in order.
+
+    That is the last one before the interrupt that led to the switch; while interrupts
+    were off here until then, it may be the first one since.
+    """
+    inside = (
+        at
+        for at in range(len(here.runs) - 1, -1, -1)
+        if here.contexts[at].role is Role.INTERRUPT
+        and here.runs[at].begin_ns < absence.end_ns
+    )
+    last, taken_ns = next(inside, None), absence.end_ns
+    if last is not None:
+        taken_ns = here.runs[first_of(here.runs, here.contexts, last)].begin_ns
+    off = irqs_off_at(here.flags, here.runs, taken_ns - 1)
+    while_off = [c for c in calls if off and off.since_ns <= c.done_ns <= taken_ns]
+    before = [call for call in calls if call.done_ns <= taken_ns]
+    return (*while_off[:1], *before[-1:], *calls[:1])[0]
 
 
 def _calls(cpu: int, runs: Sequence[Run]) -> Iterator[_Call]:
@@ -86,14 +166,16 @@ def _calls(cpu: int, runs: Sequence[Run]) -> Iterator[_Call]:
         yield _Call(cpu, of_call[0].begin_ns, done_ns, asks is not None)
 
 
-def _told(call: _Call, expiry_ns: int) -> Iterator[str]:
+def _told(call: _Call, expiry_ns: int, *, realtime: bool) -> Iterator[str]:
     yield (
-        f"CPU {call.cpu} executed the callback that wakes the thread, "
+        f"CPU {call.cpu} executed the callback that wakes a sleeping thread, "
         f"{call.begin_ns - expiry_ns} ns after the expiry"
     )
     if call.asks:
         yield (
-            f"it interrupted this CPU {call.done_ns - expiry_ns} ns after the expiry, "
-            "for the thread to run"
+            f"{call.done_ns - expiry_ns} ns after the expiry it asked for an interrupt "
+            "of another CPU"
         )
+    if not realtime:
+        yield "the thread is not real-time: part of this may be timer slack"
     yield TIMER_ELSEWHERE_REMEDY

@@ -174,6 +174,7 @@ def _unrecorded(path: WakeupPath) -> Iterator[Segment]:
             name,
             executed_ns=0,
             evidence=tuple(_held_evidence(path.held)),
+            confidence=Confidence.SEEN if path.held.is_sure else Confidence.INFERRED,
             callers=tuple(chain),
         )
         return
@@ -366,7 +367,9 @@ def _evidence(
 def _irqs_off_evidence(path: WakeupPath, irqs_off: IrqsOff) -> Iterator[str]:
     since_ns = _ns(path, irqs_off.since_ns)
     when = f"{abs(since_ns)} ns {'after' if since_ns > 0 else 'before'} the expiry"
-    if irqs_off.off is None:
+    if irqs_off.off is None and since_ns > 0:
+        yield f"interrupts off where the recorded path begins, {when}"
+    elif irqs_off.off is None:
         yield f"interrupts off since more than {when}"
     else:
         yield f"interrupts off since {when} ({called_in(irqs_off.off.frame)})"

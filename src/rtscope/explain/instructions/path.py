@@ -6,7 +6,7 @@ and the tasks that competed.
 """
 
 from bisect import bisect_left
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
 
 from rtscope.exectrace.section import (
@@ -38,7 +38,11 @@ from rtscope.explain.instructions.calls import (
     role_of,
     runs_of,
 )
-from rtscope.explain.instructions.elsewhere import expired_elsewhere
+from rtscope.explain.instructions.elsewhere import (
+    ThreadsCpu,
+    expired_elsewhere,
+    split_at_ends,
+)
 from rtscope.explain.instructions.flags import (
     IrqFlags,
     IrqsOff,
@@ -51,6 +55,7 @@ from rtscope.explain.instructions.holders import InPlace, Locks, rival_in
 from rtscope.explain.instructions.milestones import (
     Milestones,
     find_milestones,
+    first_of,
     is_one_delivery,
 )
 from rtscope.explain.instructions.naming import callback_of, delay_helpers
@@ -147,11 +152,16 @@ def wakeup_path(
     tasks = tasks_of(section.cpu, switches, runs)
     elsewhere = tuple(cpu for cpu in executing if cpu != section.cpu)
     others = OtherCpus(elsewhere, section, symbols, arch, switches)
+    flags = irq_flags_of(section)
+    own = ThreadsCpu(section.cpu, runs, contexts, flags, switches)
     absences = [
-        expired_elsewhere(one, runs, expiry_ns, others)
+        expired_elsewhere(one, own, expiry_ns, others)
         for one in absences_of(section, symbols, runs, tasks, switches)
         if one.end_ns > expiry_ns
     ]
+    if any(one.wait is Wait.TIMER_ELSEWHERE for one in absences):
+        runs = split_at_ends(runs, absences)
+        contexts, tasks = contexts_of(runs), tasks_of(section.cpu, switches, runs)
     here = [one for one in switches if one.cpu == section.cpu]
     over = over_quota(absences, runs, tasks, here)
     quotas = [one for one in over if one.runnable_ns > expiry_ns]
@@ -162,7 +172,7 @@ def wakeup_path(
         contexts,
         expiry_ns,
         arrivals_ns=tasks.arrivals_ns,
-        held=(held.runnable_ns, held.end_ns) if held else None,
+        held=(_reached_ns(held, runs, contexts), held.end_ns) if held else None,
     )
     competing = competing_tasks(
         runs,
@@ -171,11 +181,6 @@ def wakeup_path(
         elsewhere=others.calling(PERIOD),
         has_quota=bool(quotas),
     )
-    flags = irq_flags_of(section)
-
-    def runs_on(cpu: int) -> Sequence[Run]:
-        return runs if cpu == section.cpu else others.runs_on(cpu)
-
     return WakeupPath(
         runs=runs,
         contexts=contexts,
@@ -185,7 +190,7 @@ def wakeup_path(
         delays=delays,
         absences=absences,
         held=held,
-        in_place=_in_place(section, symbols, switches, absences, runs_on),
+        in_place=_in_place(symbols, absences, runs, others),
         expiry_ns=expiry_ns,
         flags=flags,
         counts=preempt_counts_of(section),
@@ -208,17 +213,35 @@ def _held_at(
     return next((one for one in at_expiry if one.cause is not None), None)
 
 
+def _reached_ns(held: Absence, runs: Sequence[Run], contexts: Sequence[Context]) -> int:
+    """Return when a thread's CPU knew of its end: another one has to interrupt it."""
+    if held.wait is not Wait.TIMER_ELSEWHERE:
+        return held.runnable_ns
+    begin = bisect_left(runs, held.runnable_ns, key=lambda run: run.begin_ns)
+    came = (
+        runs[i].begin_ns
+        for i in range(begin, len(runs))
+        if contexts[i].role is Role.INTERRUPT and first_of(runs, contexts, i) >= begin
+    )
+    came_ns = next(came, held.end_ns)
+    return came_ns if came_ns < held.end_ns else held.runnable_ns
+
+
 def _in_place(
-    section: TraceSection,
     symbols: SymbolTable,
-    switches: Sequence[TaskSwitch],
     absences: Sequence[Absence],
-    runs_on: Callable[[int], Sequence[Run]],
+    runs: Sequence[Run],
+    others: OtherCpus,
 ) -> Sequence[InPlace]:
     """Return who ran in the place of the holder of each lock that was waited for."""
     waited = [one for one in absences if one.holder is not None]
     if not waited:
         return ()
+    section, switches = others.section, others.switches
+
+    def runs_on(cpu: int) -> Sequence[Run]:
+        return runs if cpu == section.cpu else others.runs_on(cpu)
+
     releases = ends_of_waits(Wait.LOCK, section, symbols, switches)
     locks = Locks(releases, switches, runs_on)
     return [found for one in waited for found in locks.in_place_of_holder(one)]
@@ -292,19 +315,10 @@ def _part_and_cause(
         return part, Cause.SCHEDULER
     if part is Part.D or path.competing.goes_on:
         return part, _competing_cause(path, i)
-    return part, _unpreempted_cause(path, run)
-
-
-def _unpreempted_cause(path: WakeupPath, run: Run) -> Cause:
-    """Return why a run went on when the thread was woken and its CPU asked."""
     if _is_call_while_idle(run):
-        return Cause.OTHER_INTERRUPT
-    if Role.IDLE in run.frame.within:
-        return Cause.IDLE_EXIT
-    # Who woke it on another CPU asked this one by an interrupt, which may have to wait.
-    if path.held is not None and _has_irqs_off(path, run):
-        return Cause.INTERRUPTS_OFF
-    return Cause.PREEMPTION_OFF
+        return part, Cause.OTHER_INTERRUPT
+    is_idle = Role.IDLE in run.frame.within
+    return part, Cause.IDLE_EXIT if is_idle else Cause.PREEMPTION_OFF
 
 
 def _competing_cause(path: WakeupPath, i: int, left: Run | None = None) -> Cause:
@@ -368,6 +382,8 @@ def _delay_cause(path: WakeupPath, i: int) -> Cause:
     if _is_late(path, i):
         return Cause.LATE_TIMER
     cause = _waiting_cause(path, run)
+    if path.held is not None:
+        return cause
     if cause in (Cause.IDLE_EXIT, Cause.DELIVERY) and path.competing.is_ordinary:
         return Cause.TIMER_SLACK
     if cause is Cause.DELIVERY and path.milestones.woken is None:
@@ -381,13 +397,10 @@ def _waiting_cause(path: WakeupPath, run: Run) -> Cause:
         return Cause.EARLIER_INTERRUPT
     if Role.IDLE in run.frame.within:
         return Cause.IDLE_EXIT
-    return Cause.INTERRUPTS_OFF if _has_irqs_off(path, run) else Cause.DELIVERY
-
-
-def _has_irqs_off(path: WakeupPath, run: Run) -> bool:
-    """Tell whether interrupts were off in half of a run or more, since the expiry."""
     begin = max(run.begin_ns, path.expiry_ns)
-    return 2 * path.flags.off_in(begin, run.end_ns) >= max(1, run.end_ns - begin)
+    if 2 * path.flags.off_in(begin, run.end_ns) >= max(1, run.end_ns - begin):
+        return Cause.INTERRUPTS_OFF
+    return Cause.DELIVERY
 
 
 def _late_cause(path: WakeupPath, i: int) -> Cause:

@@ -22,8 +22,8 @@ PROMPT_NS = 10_000
 """A board delivers an interrupt that is on, and leaves its idle loop, at once: up to
 4,700 ns were seen on `pc`, whose timer ticks coarsely."""
 _CALLERS = 6
-_NOT_REALTIME = "not real-time"
-_MAY_RUN = frozenset({Wait.CPU, Wait.TIMER})
+NOT_REALTIME = "not real-time"
+_MAY_RUN = frozenset({Wait.CPU, Wait.TIMER, Wait.TIMER_ELSEWHERE})
 """Behind these waits the thread is runnable, and its CPU may be kept from it."""
 
 
@@ -48,7 +48,7 @@ def over_quota(
     changes = list(_changes(runs, tasks))
     for absence in absences if changes and switches else ():
         arrived = next((s for s in switches if s.at_ns >= absence.end_ns), switches[-1])
-        if absence.wait not in _MAY_RUN or not arrived.policy.startswith(_NOT_REALTIME):
+        if absence.wait not in _MAY_RUN or not arrived.policy.startswith(NOT_REALTIME):
             continue
         for since_ns, throttled, unthrottled in _times(absence, changes):
             until_ns = unthrottled.run.begin_ns
@@ -110,7 +110,7 @@ def _shown(
 
 def _first_after(at_ns: int, switches: Sequence[TaskSwitch]) -> int | None:
     """Return the first ordinary task that a CPU switched to; no other is looked for."""
-    ordinary = (one for one in switches if one.policy.startswith(_NOT_REALTIME))
+    ordinary = (one for one in switches if one.policy.startswith(NOT_REALTIME))
     return next((one.task for one in ordinary if one.at_ns > at_ns), None)
 
 
