@@ -375,6 +375,19 @@ def test_checks_of_earlier_starts_count(rtscope: Rtscope, board: FakeBoard) -> N
     assert json.loads(whole.out)["checks"] == checks
 
 
+def test_a_check_of_a_result_that_is_gone_does_not_count(
+    rtscope: Rtscope, board: FakeBoard
+) -> None:
+    rtscope("sweep", "ticks.toml", "--out", "out")
+    Path("out/cells/000-base/runs/001-idle-s1/record.json").unlink()
+    board.fails = lambda run: run.id.startswith("000-base/001-idle-s1")
+
+    said = rtscope("sweep", "--resume", "out", "--json")
+
+    assert said.status == 1
+    assert json.loads(said.out)["checks"]["planned"] == 0
+
+
 def test_a_run_that_fails_both_times_is_no_failed_check(
     rtscope: Rtscope, board: FakeBoard
 ) -> None:
@@ -386,9 +399,12 @@ def test_a_run_that_fails_both_times_is_no_failed_check(
     assert json.loads(said.out)["checks"]["planned"] == 0
 
 
-def test_a_damaged_list_of_checks_is_named(rtscope: Rtscope, board: FakeBoard) -> None:
+@pytest.mark.parametrize("text", ["[]", "null", '{"a": null}', "[" * 200_000, "\xff"])
+def test_a_damaged_list_of_checks_is_named(
+    rtscope: Rtscope, board: FakeBoard, text: str
+) -> None:
     rtscope("sweep", "ticks.toml", "--out", "out")
-    Path("out/checked.json").write_text("[]")
+    Path("out/checked.json").write_text(text, encoding="latin-1")
     next(Path("out/cells/001-tick-off/runs").glob("*/record.json")).unlink()
 
     said = rtscope("sweep", "--resume", "out")

@@ -6,6 +6,8 @@ from dataclasses import dataclass, field
 from datetime import datetime
 from pathlib import Path
 
+from pydantic import TypeAdapter, ValidationError
+
 from rtscope import __version__
 from rtscope.campaign.file import to_dict
 from rtscope.cli.console import typed_words
@@ -75,15 +77,21 @@ class SweepWork:
         return frozenset(self.plans) | frozenset(earlier)
 
     def checked(self) -> Mapping[str, str]:
-        """Return what came of the checks, by run: see `checks_of`."""
+        """Return what came of the checks that count, by run: see `checks_of`."""
         file = self.path / CHECKED
         if not file.exists():
             return {}
         text = read_bounded(file, limit=MAX_DOCUMENT_BYTES, kind="list of checks")
         try:
-            return {str(run): str(why) for run, why in json.loads(text).items()}
-        except (ValueError, AttributeError) as error:
+            found = TypeAdapter(dict[str, str]).validate_json(text, strict=True)
+        except ValidationError as error:
             raise RecordError(f"{file}: no list of checks") from error
+        done = {
+            f"{cell.directory}/{run}"
+            for cell in self.cells
+            for run in self.store(cell).done_ids()
+        }
+        return {run: why for run, why in found.items() if why or run in done}
 
     def store(self, cell: Cell) -> ResultDir:
         """Return the results of a cell."""

@@ -171,14 +171,15 @@ class _Results:
         measured = replace(measured, run=run)
         if of is not None:
             record = assemble(measured)
-            self._end(name, record)
+            with put_off():
+                self._end(name, record)
             return record
         with put_off():
             record = attached(measured, cell.store)
             cell.store.save(record)
-        virtual = record.require_virtual()
-        self.saved.append(_Saved(name, virtual.worker, virtual.input_digests))
-        self._end(name, record)
+            virtual = record.require_virtual()
+            self.saved.append(_Saved(name, virtual.worker, virtual.input_digests))
+            self._end(name, record)
         return record
 
     def _end(self, name: str, found: RunRecord | str) -> None:
