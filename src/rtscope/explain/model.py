@@ -107,8 +107,8 @@ TICK_REMEDY = (
 """What to do about `Cause.TICK`."""
 
 TIMER_ELSEWHERE_REMEDY = (
-    "remedy: sysctl kernel.timer_migration=0, or no nohz_full= for the CPUs of "
-    "real-time threads"
+    "remedy, which may cost as much: sysctl kernel.timer_migration=0, or no nohz_full= "
+    "for the CPUs of real-time threads"
 )
 """What to do about `Cause.TIMER_ELSEWHERE`."""
 
