@@ -52,14 +52,14 @@ def switch(*chosen: Step) -> list[Step]:
 
 
 def explained(
-    after: list[Step], *, tasks: tuple[tuple[int, str], ...] = ()
+    after: list[Step], *, tasks: tuple[tuple[int, str], ...] = (), before: str = "user"
 ) -> Explanation:
     """Explain a wake-up that was due when these steps began; tasks since then.
 
     Without tasks none were recorded.
     """
     found = section(
-        [(50, "user"), *after],
+        [(50, before), *after],
         TABLE,
         late=length(after),
         tasks=[(0, "hog"), *((50 + at, name) for at, name in tasks)] if tasks else (),
@@ -126,6 +126,24 @@ def test_the_switch_to_another_task_and_back_is_the_schedulers_time() -> None:
         (Cause.SCHEDULER, 10 + 10 + 10 + 10 + 20, ""),
         (Cause.RETURN, 10 + 15 + 5, ""),
     ]
+
+
+def test_a_task_that_the_scheduler_chooses_again_needs_no_switch_to_delay() -> None:
+    again: list[Step] = [
+        *((10, "preempt_schedule_irq"), (10, "__schedule"), *SERVED),
+        *((10, "__schedule+"), (5, "preempt_schedule_irq+"), (5, "handle_exception+")),
+    ]
+    work: list[Step] = [(400, "my_work+")]
+    steps = [*WOKEN, *again, *work, *switch(*REALTIME), *THREAD]
+
+    at = length(steps) - 30
+    found = explained(steps, tasks=((at, "rtscope"),), before="my_work")
+
+    (late,) = (s for s in found.segments if s.name == "my_work")
+    assert (late.part, late.cause) == (Part.D, Cause.FAIR_SERVER)
+    assert late.duration_ns == 400
+    assert found.parts_ns[Part.C] < 60
+    assert found.broken == ()
 
 
 def test_a_real_time_task_after_the_fair_servers_turn_is_no_part_of_it() -> None:

@@ -356,7 +356,7 @@ def _part(path: WakeupPath, i: int) -> Part:
         or milestones.switched is None
         or i < milestones.scheduled
     ):
-        return Part.C
+        return Part.D if path.competing.was_chosen(i) else Part.C
     return Part.D if i < milestones.switched else Part.E
 
 

@@ -69,6 +69,18 @@ class CompetingTasks:
         was_awake = self.queued is not None and self.queued < decision.at
         return Cause.NOT_REALTIME if was_awake else Cause.OTHER_TASK
 
+    def was_chosen(self, i: int) -> bool:
+        """
+        Tell whether the scheduler chose the task of a run while the thread was awake.
+
+        It may choose the one that runs, and then switches to none.
+        """
+        decision = self.decision_before(i)
+        if decision is None or decision.chooser is Role.OTHER:
+            return False
+        awake = self.is_ordinary or self.queued is not None
+        return awake and (self.queued or 0) < decision.at
+
     def decision_before(self, i: int) -> Decision | None:
         """Return the last choice of the scheduler before a run."""
         before = bisect_right(self.decisions, i, key=lambda one: one.at)
