@@ -122,7 +122,7 @@ def measure_cells(
     def fail(name: str, error: MeasurementError) -> None:
         said = str(error)
         why = said if said.startswith(name) else f"{name}: {said}"
-        results.fail(name, why)
+        results.end(name, why)
         if name not in runs.again:
             cell, run = runs.origin[name]
             failed(cell.directory, run.id, why)
@@ -160,10 +160,6 @@ class _Results:
     """Of the runs that are computed twice: their results, or why they have none."""
     saved: list[_Saved] = field(default_factory=list)
 
-    def fail(self, name: str, why: str) -> None:
-        """Note a run without a result, if it is part of a check."""
-        self._end(name, why)
-
     def take(self, name: str, measured: Measured) -> RunRecord:
         """Save a result, or compare it with the one that it checks."""
         of = self.runs.again.get(name)
@@ -172,18 +168,18 @@ class _Results:
         if of is not None:
             record = assemble(measured)
             with put_off():
-                self._end(name, record)
+                self.end(name, record)
             return record
         with put_off():
             record = attached(measured, cell.store)
             cell.store.save(record)
             virtual = record.require_virtual()
             self.saved.append(_Saved(name, virtual.worker, virtual.input_digests))
-            self._end(name, record)
+            self.end(name, record)
         return record
 
-    def _end(self, name: str, found: RunRecord | str) -> None:
-        """Compare two results as soon as there are both, or one has failed."""
+    def end(self, name: str, found: RunRecord | str) -> None:
+        """Note a result, or why there is none; compare it if it is part of a check."""
         of = self.runs.again.get(name, name)
         check = _check_of(of)
         if check not in self.runs.again:
@@ -192,11 +188,12 @@ class _Results:
         ends[name] = found
         if len(ends) < 2:
             return
-        first, second = self.ends.pop(of)[of], ends[check]
-        if isinstance(first, RunRecord) and isinstance(second, RunRecord):
-            self._compare(of, first, second)
-        elif isinstance(first, RunRecord) or isinstance(second, RunRecord):
-            self.checked(of, next(x for x in (first, second) if isinstance(x, str)))
+        pair = self.ends.pop(of)[of], ends[check]
+        records = [one for one in pair if isinstance(one, RunRecord)]
+        if len(records) == len(pair):
+            self._compare(of, *records)
+        elif records:
+            self.checked(of, next(one for one in pair if isinstance(one, str)))
 
     def _compare(self, name: str, *pair: RunRecord) -> None:
         if pair[0].result_digest == pair[1].result_digest:

@@ -75,11 +75,11 @@ def irqs_off_at(flags: IrqFlags, runs: Sequence[Run], expiry_ns: int) -> IrqsOff
     before = bisect_right(flags.at_ns, expiry_ns) - 1
     if before < 0 or flags.on[before] or not runs:
         return None
-    begins = [run.begin_ns for run in runs]
 
     def run_before(at_ns: int) -> Run:
         # A change is recorded at the block behind the one that made it.
-        return runs[max(0, bisect_left(begins, at_ns) - 1)]
+        before = bisect_left(runs, at_ns, key=lambda run: run.begin_ns) - 1
+        return runs[max(0, before)]
 
     until_ns = flags.at_ns[before + 1] if before + 1 < len(flags.at_ns) else None
     return IrqsOff(

@@ -66,7 +66,7 @@ class CompetingTasks:
             return Cause.OTHER_TASK
         # Real-time ones are asked first: it became an ordinary one while it was awake.
         assert decision is not None
-        was_awake = self.queued is not None and self.queued < decision.at
+        was_awake = self._queued_before(decision)
         return Cause.NOT_REALTIME if was_awake else Cause.OTHER_TASK
 
     def was_chosen(self, i: int) -> bool:
@@ -78,8 +78,10 @@ class CompetingTasks:
         decision = self.decision_before(i)
         if decision is None or decision.chooser is Role.OTHER:
             return False
-        awake = self.is_ordinary or self.queued is not None
-        return awake and (self.queued or 0) < decision.at
+        return self.is_ordinary or self._queued_before(decision)
+
+    def _queued_before(self, decision: Decision) -> bool:
+        return self.queued is not None and self.queued < decision.at
 
     def decision_before(self, i: int) -> Decision | None:
         """Return the last choice of the scheduler before a run."""
