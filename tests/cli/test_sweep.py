@@ -399,6 +399,19 @@ def test_a_run_that_fails_both_times_is_no_failed_check(
     assert json.loads(said.out)["checks"]["planned"] == 0
 
 
+@pytest.mark.parametrize("text", ["{}", "null", '["x"]', "[" * 200_000])
+def test_a_damaged_list_of_cells_is_named(
+    rtscope: Rtscope, board: FakeBoard, text: str
+) -> None:
+    rtscope("sweep", "ticks.toml", "--out", "out")
+    Path("out/asked.json").write_text(text)
+
+    said = rtscope("sweep", "--resume", "out")
+
+    assert said.status == 3
+    assert "out/asked.json: no list of cells" in one_line(said.err)
+
+
 @pytest.mark.parametrize("text", ["[]", "null", '{"a": null}', "[" * 200_000, "\xff"])
 def test_a_damaged_list_of_checks_is_named(
     rtscope: Rtscope, board: FakeBoard, text: str

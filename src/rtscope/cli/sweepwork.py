@@ -5,6 +5,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from datetime import datetime
 from pathlib import Path
+from typing import TypeVar
 
 from pydantic import TypeAdapter, ValidationError
 
@@ -37,6 +38,8 @@ ASKED, CHECKED = "asked.json", "checked.json"
 SCHEMA = 1
 MAX_DOCUMENT_BYTES = 16 << 20
 
+T = TypeVar("T")
+
 
 @dataclass(slots=True)
 class SweepWork:
@@ -66,32 +69,19 @@ class SweepWork:
 
     def asked(self) -> frozenset[int]:
         """Return the cells that this or an earlier start was to measure."""
-        file = self.path / ASKED
-        if not file.exists():
-            return frozenset(self.plans)
-        text = read_bounded(file, limit=MAX_DOCUMENT_BYTES, kind="list of cells")
-        try:
-            earlier = [int(number) for number in json.loads(text)]
-        except (ValueError, TypeError) as error:
-            raise RecordError(f"{file}: no list of cells") from error
-        return frozenset(self.plans) | frozenset(earlier)
+        earlier = _read(self.path / ASKED, TypeAdapter(list[int]), kind="cells")
+        return frozenset(self.plans) | frozenset(earlier or ())
 
     def checked(self) -> Mapping[str, str]:
         """Return what came of the checks that count, by run: see `checks_of`."""
-        file = self.path / CHECKED
-        if not file.exists():
-            return {}
-        text = read_bounded(file, limit=MAX_DOCUMENT_BYTES, kind="list of checks")
-        try:
-            found = TypeAdapter(dict[str, str]).validate_json(text, strict=True)
-        except ValidationError as error:
-            raise RecordError(f"{file}: no list of checks") from error
+        found = _read(self.path / CHECKED, TypeAdapter(dict[str, str]), kind="checks")
         done = {
             f"{cell.directory}/{run}"
             for cell in self.cells
             for run in self.store(cell).done_ids()
         }
-        return {run: why for run, why in found.items() if why or run in done}
+        noted = (found or {}).items()
+        return {run: why for run, why in noted if why or run in done}
 
     def store(self, cell: Cell) -> ResultDir:
         """Return the results of a cell."""
@@ -188,6 +178,17 @@ def resumed_work(path: Path, *, only: str | None) -> SweepWork:
     work = _work(found, path, typed, only)
     work.checked()  # before hours of work
     return work
+
+
+def _read(file: Path, shape: TypeAdapter[T], *, kind: str) -> T | None:
+    """Return a list in the directory of a sweep, if there is one; RecordError."""
+    if not file.exists():
+        return None
+    text = read_bounded(file, limit=MAX_DOCUMENT_BYTES, kind=f"list of {kind}")
+    try:
+        return shape.validate_json(text)
+    except ValidationError as error:
+        raise RecordError(f"{file}: no list of {kind}") from error
 
 
 def create_directories(work: SweepWork) -> None:
