@@ -2,12 +2,17 @@
 The tables of docs/measured/price-list.md, from results of `rtscope sweep price`.
 
     rtscope sweep --resume price --json > price.json
-    python docs/pricelist.py price.json:7.1
+    python docs/pricelist.py price.json --cpu-times cpu.json
 
-The number is the CPU time of a run in seconds, which no record has: that of the sweep
-with its boards, by its runs. Parts of the list that were measured beside bases of their
-own are results of their own. Bold are the effects that the exact test has found, among
-all of all results: a list in parts is one family of tests.
+Bold are the effects that the exact test has found, among all of all results: a list in
+parts is one family of tests. Parts that were measured in different directories, each
+beside the same base, become one result:
+
+    python docs/pricelist.py --join earlier.json price.json > joined.json
+
+No record has the CPU time of a row. In cpu.json it stands by the name of the cell, as
+measured while nothing else ran, or for a run under "each run": rows that it does not
+name are reckoned from that, and marked as such.
 """
 
 import argparse
@@ -25,17 +30,23 @@ from rtscope.report.formats.sweep import (
     interval_of,
     ratio_of,
     resolution_of,
+    sweep_data,
     value_of,
 )
 from rtscope.report.words import NOTHING, count, plural
 from rtscope.stats.power import LEAST_PAIRS
 from rtscope.stats.signflip import discoveries
-from rtscope.sweep.effects import FIGURES, MORE_IS_BETTER, Effect
+from rtscope.sweep.checks import Checks
+from rtscope.sweep.doubts import Doubt
+from rtscope.sweep.effects import FIGURES, MORE_IS_BETTER, Effect, judged
 from rtscope.sweep.keys import Key
-from rtscope.sweep.result import SweepResult
+from rtscope.sweep.result import CellResult, SweepResult
 
 Columns = Mapping[str, Sequence[str]]
 """By headings; a row for each cell."""
+CpuTimes = Mapping[str, float]
+"""Seconds by the name of the cell, and for a run of any other one."""
+EACH_RUN = "each run"
 
 
 def effects_under(result: SweepResult, key: Key) -> Columns:
@@ -78,14 +89,22 @@ def sentence_of_resolution(result: SweepResult, key: Key) -> str:
     ).strip()
 
 
-def costs(result: SweepResult, *, cpu_s: float) -> Columns:
+def costs(result: SweepResult, cpu_s: CpuTimes) -> Columns:
     """Return what cells cost besides latency, the base first."""
     return {
         "option": [_option(cell.name) for cell in result.cells],
         **columns_of_costs(result),
-        "CPU s": [count(round(cell.runs * cpu_s)) for cell in result.cells],
+        "CPU s": [_cpu_time(cell, cpu_s) for cell in result.cells],
         "wall s": [count(round(cell.host_s)) for cell in result.cells],
     }
+
+
+def _cpu_time(cell: CellResult, cpu_s: CpuTimes) -> str:
+    if cell.name in cpu_s:
+        return count(round(cpu_s[cell.name]))
+    if EACH_RUN in cpu_s:
+        return f"about {count(round(cell.runs * cpu_s[EACH_RUN]))}"
+    return NOTHING
 
 
 def _option(cell: str) -> str:
@@ -122,6 +141,67 @@ def judged_together(results: Sequence[SweepResult]) -> Sequence[SweepResult]:
     ]
 
 
+def joined(results: Sequence[SweepResult]) -> SweepResult:
+    """
+    Return parts of one sweep as one result; ValueError if their bases differ.
+
+    A cell that several parts have is that of the first one.
+    """
+    first, *others = results
+    for other in others:
+        if _identity(other) != _identity(first):
+            raise ValueError(f"{other.name}: of another board, base or release")
+    cells: dict[str, CellResult] = {}
+    effects: list[Effect] = []
+    for result in results:
+        new = {cell.name: cell for cell in result.cells if cell.name not in cells}
+        cells |= new
+        effects += [one for one in result.effects if one.cell in new]
+    known = max(len(result.cells) + result.left_out for result in results)
+    checks = [result.checks for result in results]
+    together = replace(
+        first,
+        cells=tuple(sorted(cells.values(), key=lambda cell: cell.directory)),
+        effects=judged(effects),
+        checks=Checks(
+            sum(one.planned for one in checks),
+            sum(one.equal for one in checks),
+            tuple(chain.from_iterable(one.failures for one in checks)),
+        ),
+        doubts=_doubts_together(results),
+        left_out=max(known - len(cells), 0),
+    )
+    _refuse_other_bases(together)
+    return together
+
+
+def _identity(result: SweepResult) -> tuple[object, ...]:
+    base = result.cells[0]
+    return (
+        *(result.name, result.board, result.seeds, result.releases),
+        *(base.runs, base.costs),
+    )
+
+
+def _refuse_other_bases(result: SweepResult) -> None:
+    """Raise ValueError if rows with all runs do not have the same base."""
+    bases: dict[tuple[Key, str], float] = {}
+    for one in measured_whole(result).effects:
+        if bases.setdefault((one.key, one.figure), one.base) != one.base:
+            raise ValueError(f"{one.cell}: {one.figure} is beside another base")
+
+
+def _doubts_together(results: Sequence[SweepResult]) -> tuple[Doubt, ...]:
+    found: dict[str, Doubt] = {}
+    for doubt in chain.from_iterable(result.doubts for result in results):
+        before = found.get(doubt.caveat)
+        if before is not None and not {*doubt.where} <= {*before.where}:
+            where = tuple(dict.fromkeys((*before.where, *doubt.where)))
+            doubt = replace(before, runs=before.runs + doubt.runs, where=where)
+        found[doubt.caveat] = doubt
+    return tuple(found.values())
+
+
 def measured_whole(result: SweepResult) -> SweepResult:
     """Return the result without cells of which runs are missing."""
     cells = tuple(one for one in result.cells if one.runs == one.planned)
@@ -143,23 +223,29 @@ def read_result(path: Path) -> SweepResult:
 
 
 def main() -> None:
-    """Print the tables of each result: one for each load, and that of costs."""
+    """Print the tables of each result, or all results as one."""
     parser = argparse.ArgumentParser(description=__doc__)
-    parser.add_argument("result", nargs="+", help="FILE:CPU-SECONDS")
-    given = [word.rpartition(":") for word in parser.parse_args().result]
-    read = [read_result(Path(file)) for file, _, _ in given]
+    parser.add_argument("result", nargs="+", type=Path)
+    parser.add_argument("--cpu-times", type=Path, help="see above", metavar="FILE")
+    parser.add_argument("--join", action="store_true", help="print one JSON")
+    given = parser.parse_args()
+    read = [read_result(file) for file in given.result]
+    if given.join:
+        print(json.dumps(sweep_data(joined(read)), indent=2))
+        return
+    cpu_s: CpuTimes = json.loads(given.cpu_times.read_text()) if given.cpu_times else {}
     results = judged_together(list(map(measured_whole, read)))
     tested = sum(len(result.effects) for result in results)
     found = sum(len(result.found) for result in results)
     print(f"{found} of {tested} effects found\n")
     for line in chain.from_iterable(map(missing, read)):
         print(f"not measured whole, and in no table: {line}\n")
-    for result, (_, _, cpu_s) in zip(results, given, strict=True):
+    for result in results:
         for key in sorted({one.key for one in result.effects}):
             print(f"### {result.label(key)}\n")
             print("\n".join(lines_of(effects_under(result, key))))
             print(f"\n{sentence_of_resolution(result, key)}\n")
-        print("\n".join(lines_of(costs(result, cpu_s=float(cpu_s)))))
+        print("\n".join(lines_of(costs(result, cpu_s))))
         print()
 
 

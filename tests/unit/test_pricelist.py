@@ -7,7 +7,9 @@ from pathlib import Path
 import pytest
 
 from pricelist import (
+    costs,
     effects_under,
+    joined,
     judged_together,
     lines_of,
     measured_whole,
@@ -16,6 +18,8 @@ from pricelist import (
     sentence_of_resolution,
 )
 from rtscope.report.words import NOTHING
+from rtscope.sweep.checks import Checks
+from rtscope.sweep.doubts import Doubt
 from rtscope.sweep.effects import Effect
 from rtscope.sweep.result import CellResult, SweepResult
 
@@ -108,3 +112,78 @@ def test_what_could_have_been_seen_is_told_for_each_load() -> None:
     assert sentence_of_resolution(whole, key) == (
         "3 effects of fewer than six pairs cannot be found."
     )
+
+
+def row_of(number: int, name: str) -> CellResult:
+    return CellResult(name, f"{number:03}-{name}", runs=8, planned=8)
+
+
+def part_with(result: SweepResult, *cells: CellResult) -> SweepResult:
+    """Return a part of a sweep of four cells: the base, and these."""
+    base = row_of(0, "base")
+    return replace(
+        result,
+        cells=(base, *cells),
+        effects=tuple(
+            replace(one, cell=cell.name)
+            for one, cell in zip(result.effects, cells, strict=True)
+        ),
+        left_out=3 - len(cells),
+        checks=Checks(planned=1, equal=1),
+    )
+
+
+def test_parts_beside_the_same_base_become_one_result() -> None:
+    first = part_with(part(0.02, 0.04), row_of(1, "boot: a"), row_of(3, "boot: c"))
+    second = part_with(part(1.0), row_of(2, "boot: b"))
+
+    whole = joined([first, second])
+
+    assert [cell.name for cell in whole.cells] == [
+        "base",
+        "boot: a",
+        "boot: b",
+        "boot: c",
+    ]
+    assert {one.cell: one.found for one in whole.effects} == {
+        "boot: a": False,
+        "boot: b": False,
+        "boot: c": False,
+    }
+    assert (whole.left_out, whole.checks) == (0, Checks(planned=2, equal=2))
+
+
+def test_a_row_of_two_parts_counts_once() -> None:
+    one = part_with(part(0.02), row_of(1, "boot: a"))
+
+    assert joined([one, one]).effects == joined([one]).effects
+
+
+def test_parts_beside_different_bases_are_not_joined() -> None:
+    first = part_with(part(0.02), row_of(1, "boot: a"))
+    second = part_with(part(0.02), row_of(2, "boot: b"))
+    slower = tuple(replace(one, base=10_001.0) for one in second.effects)
+
+    with pytest.raises(ValueError, match="boot: b: worst is beside another base"):
+        joined([first, replace(second, effects=slower)])
+    with pytest.raises(ValueError, match="another board, base or release"):
+        joined([first, replace(second, releases=("6.12.118",))])
+
+
+def test_doubts_of_both_parts_stay() -> None:
+    doubt = Doubt("load_died", "limit", "the load died", runs=8, where=("boot: a",))
+    first = replace(part_with(part(0.1), row_of(1, "boot: a")), doubts=(doubt,))
+    other = replace(doubt, where=("boot: b",))
+    second = replace(part_with(part(0.1), row_of(2, "boot: b")), doubts=(other,))
+
+    (both,) = joined([first, second]).doubts
+
+    assert (both.runs, both.where) == (16, ("boot: a", "boot: b"))
+    assert joined([first, first]).doubts == (doubt,)
+
+
+def test_the_cpu_time_of_a_row_is_measured_or_marked_as_reckoned() -> None:
+    whole = part_with(part(0.02), row_of(1, "boot: a"))
+
+    assert costs(whole, {"base": 90.4, "each run": 11.2})["CPU s"] == ["90", "about 90"]
+    assert costs(whole, {})["CPU s"] == [NOTHING, NOTHING]
