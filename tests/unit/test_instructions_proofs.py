@@ -10,8 +10,9 @@ from fakes.paths import ASLEEP, Step, section, symbols
 from fakes.wakeuppaths import NAMES, PREEMPT, SWITCH, TABLE, THREAD, TIMER
 from rtscope.exectrace.section import RecordKind, TraceSection
 from rtscope.exectrace.symbols import SymbolTable
+from rtscope.explain.instructions.causes import kinds_of
 from rtscope.explain.instructions.explain import explain_path
-from rtscope.explain.instructions.path import kinds_of, wakeup_path
+from rtscope.explain.instructions.path import wakeup_path
 from rtscope.explain.instructions.proofs import broken_invariants
 from rtscope.explain.instructions.quotas import PROMPT_NS
 from rtscope.explain.invariants import Broken, Invariant, covered_ns, text_of

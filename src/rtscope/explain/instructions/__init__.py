@@ -7,7 +7,8 @@ From the instructions that a virtual board executed to an explanation.
     elsewhere.py   its timer, where that expired on another CPU
     milestones.py  tasks, interrupt, callback, scheduler, switch
     scheduling.py  what kept the CPU: competing tasks, other CPUs
-    path.py        part and cause of all that the CPU of a wake-up executed
+    path.py        all that a wake-up is explained from
+    causes.py      part and cause of all that its CPU executed
     explain.py     the explanation: its segments, their names and evidence
     sections.py    the longest sections of a board, by name
 """

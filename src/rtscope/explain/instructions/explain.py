@@ -18,6 +18,7 @@ from rtscope.explain.instructions.calls import (
     Run,
     plain,
 )
+from rtscope.explain.instructions.causes import Kind, kinds_of
 from rtscope.explain.instructions.flags import IrqsOff
 from rtscope.explain.instructions.holders import InPlace
 from rtscope.explain.instructions.naming import (
@@ -27,12 +28,7 @@ from rtscope.explain.instructions.naming import (
     spent_in,
     title_frame,
 )
-from rtscope.explain.instructions.path import (
-    Kind,
-    WakeupPath,
-    kinds_of,
-    wakeup_path,
-)
+from rtscope.explain.instructions.path import WakeupPath, wakeup_path
 from rtscope.explain.instructions.proofs import broken_invariants
 from rtscope.explain.instructions.ticks import TICK, tick_evidence
 from rtscope.explain.instructions.titles import (

@@ -1,13 +1,13 @@
 """
-The path to one wake-up: the part and the cause of everything its CPU executed. Pure.
+The path to one wake-up: all that its explanation is made from. Pure.
 
-Parts follow from the milestones, causes from the calls of a run, the interrupt flag
-and the tasks that competed.
+The runs of its CPU, their contexts and tasks, the absences of the thread, the
+milestones, and what is known of the other CPUs. `causes.py` has the cause of each run.
 """
 
 from bisect import bisect_left
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass
 
 from rtscope.exectrace.section import (
     CpuBlocks,
@@ -28,14 +28,11 @@ from rtscope.explain.instructions.absences import (
     tasks_of,
 )
 from rtscope.explain.instructions.calls import (
-    THREAD,
     Context,
     Frame,
     Role,
     Run,
     contexts_of,
-    plain,
-    role_of,
     runs_of,
 )
 from rtscope.explain.instructions.elsewhere import (
@@ -51,48 +48,22 @@ from rtscope.explain.instructions.flags import (
     irqs_off_at,
     preempt_counts_of,
 )
-from rtscope.explain.instructions.holders import InPlace, Locks, rival_in
+from rtscope.explain.instructions.holders import InPlace, Locks
 from rtscope.explain.instructions.milestones import (
     Milestones,
     find_milestones,
     first_of,
-    is_one_delivery,
 )
-from rtscope.explain.instructions.naming import callback_of, delay_helpers
-from rtscope.explain.instructions.othercpus import OtherCpus, polls
+from rtscope.explain.instructions.naming import delay_helpers
+from rtscope.explain.instructions.othercpus import OtherCpus
 from rtscope.explain.instructions.quotas import over_quota
 from rtscope.explain.instructions.reading import until_read
 from rtscope.explain.instructions.scheduling import (
     PERIOD,
     CompetingTasks,
     competing_tasks,
-    sleeps_in_fault,
 )
 from rtscope.explain.instructions.ticks import ticked_at
-from rtscope.explain.instructions.waitloops import gaps_in_loops
-from rtscope.explain.model import HELD_BACK, Cause, Part
-
-CONTENDED_NS = 200
-"""More than any of the lock functions takes if the lock is free."""
-_ONE = HELD_BACK | {Cause.RETURN, Cause.PAGE_FAULT}
-CALLED_FROM_IDLE = frozenset(
-    {"flush_smp_call_function_queue", "__flush_smp_call_function_queue"}
-)
-"""What looks for the calls of other CPUs without an interrupt."""
-
-
-@dataclass(frozen=True, slots=True)
-class Kind:
-    """What neighbouring runs of one segment have in common."""
-
-    part: Part
-    cause: Cause
-    context: Context
-    """The interrupt that they belong to."""
-    held: Absence | None = field(default=None, compare=False)
-    """The absence that the first was in while the thread was not runnable."""
-    rival: InPlace | None = None
-    """Who ran meanwhile in the place of the holder of the lock that it waited for."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -245,213 +216,3 @@ def _in_place(
     releases = ends_of_waits(Wait.LOCK, section, symbols, switches)
     locks = Locks(releases, switches, runs_on)
     return [found for one in waited for found in locks.in_place_of_holder(one)]
-
-
-def kinds_of(path: WakeupPath) -> Sequence[Kind]:
-    """Return part, cause and context of each run, from the expiry on."""
-    first = path.milestones.first
-    known: dict[tuple[Part, Cause, Context], Kind] = {}
-    kinds = [_kind(path, i, known) for i in range(first, len(path.runs))]
-    gaps = gaps_in_loops(
-        path.runs,
-        path.contexts,
-        [kind.cause for kind in kinds],
-        first=first,
-        spins=path.spins,
-    )
-    for gap in list(gaps):
-        for at in range(gap.first - first, gap.last - first):
-            kinds[at] = replace(kinds[at], cause=gap.cause)
-    return kinds
-
-
-def _kind(
-    path: WakeupPath, i: int, known: dict[tuple[Part, Cause, Context], Kind]
-) -> Kind:
-    run = path.runs[i]
-    held = _held_in(path, run) if path.absences else None
-    part, cause = _part_and_cause(path, i, held)
-    rival = None
-    if held is not None and held.holder is not None:
-        begin_ns = max(run.begin_ns, path.expiry_ns)
-        rival = rival_in(path.in_place, begin_ns, run.end_ns)
-    if rival is not None:
-        return Kind(part, Cause.IN_PLACE_OF_HOLDER, THREAD, held, rival)
-    context = path.contexts[i]
-    # On the return the scheduler's last steps and the thread's own are one, and so
-    # are a fault and the sleep in it.
-    one = THREAD if cause in _ONE else context
-    if held is not None:
-        return Kind(part, cause, one, held)
-    # One object for all alike, of which there are hundreds of thousands.
-    key = part, cause, one
-    kind = known.get(key)
-    if kind is None:
-        kind = known[key] = Kind(part, cause, one)
-    return kind
-
-
-def _part_and_cause(
-    path: WakeupPath, i: int, held: Absence | None
-) -> tuple[Part, Cause]:
-    run, context = path.runs[i], path.contexts[i]
-    if held is not None:
-        is_first = held.begin_ns <= path.expiry_ns
-        later = Part.D if held.wait is Wait.QUOTA else Part.E
-        return Part.A if is_first else later, held.cause or Cause.RETURN
-    part = _part(path, i)
-    waited = _waited(path, i)
-    if waited is not None:
-        return part, waited
-    if context.role is Role.INTERRUPT:
-        return part, _interrupt_cause(path, i)
-    if context.role is Role.SOFTIRQ and not _is_late(path, i):
-        return part, Cause.SOFTIRQ
-    if part is Part.A:
-        return part, _delay_cause(path, i)
-    if part is Part.E:
-        return part, _late_cause(path, i)
-    if context.role is Role.SCHEDULE:
-        return part, Cause.SCHEDULER
-    if part is Part.D or path.competing.goes_on:
-        return part, _competing_cause(path, i)
-    if _is_call_while_idle(run):
-        return part, Cause.OTHER_INTERRUPT
-    is_idle = Role.IDLE in run.frame.within
-    return part, Cause.IDLE_EXIT if is_idle else Cause.PREEMPTION_OFF
-
-
-def _competing_cause(path: WakeupPath, i: int, left: Run | None = None) -> Cause:
-    """Return the cause of a run of another task: the idle one competes with none."""
-    cause = path.competing.cause(i, left=left)
-    is_idle = Role.IDLE in path.runs[i].frame.within
-    return Cause.IDLE_EXIT if is_idle and cause is not Cause.THROTTLED else cause
-
-
-def _held_in(path: WakeupPath, run: Run) -> Absence | None:
-    """
-    Return the absence that a run was in while the thread itself was not runnable.
-
-    Not the sleep that the wake-up ends, and none in a page fault: they have causes by
-    what the CPU did meanwhile.
-    """
-    begin_ns = max(run.begin_ns, path.expiry_ns)
-    for one in path.absences:
-        if one.begin_ns <= begin_ns < one.runnable_ns:
-            again = one.wait is Wait.TIMER and one is not path.absences[0]
-            return one if one.cause or again else None
-    return None
-
-
-def _part(path: WakeupPath, i: int) -> Part:
-    milestones, role = path.milestones, path.contexts[i].role
-    # If nothing woke the thread here, all is before the interrupt but its own end.
-    entered = milestones.switched if milestones.entered is None else milestones.entered
-    if entered is None or i < entered:
-        return Part.A
-    if role is Role.INTERRUPT:
-        return Part.B
-    if (
-        milestones.scheduled is None
-        or milestones.switched is None
-        or i < milestones.scheduled
-    ):
-        return Part.D if path.competing.was_chosen(i) else Part.C
-    return Part.D if i < milestones.switched else Part.E
-
-
-def _interrupt_cause(path: WakeupPath, i: int) -> Cause:
-    milestones, chain = path.milestones, list(path.runs[i].frame.chain())
-    if milestones.entered is None or i < milestones.entered:
-        return Cause.EARLIER_INTERRUPT
-    roles = [frame.role for frame in chain]
-    if Role.TIMER not in roles:
-        ours = path.contexts[i].frame is path.contexts[milestones.entered].frame
-        ours = ours and path.held is None  # else no timer of this CPU woke it
-        if milestones.woken is not None:
-            ours = ours and is_one_delivery(path.runs[i], path.runs[milestones.woken])
-        return Cause.TIMER_INTERRUPT if ours else Cause.OTHER_INTERRUPT
-    callback = callback_of(path.runs[i])
-    if callback is None or role_of(callback) is Role.WAKE:
-        return Cause.TIMER_INTERRUPT
-    return Cause.TIMER_CALLBACK
-
-
-def _delay_cause(path: WakeupPath, i: int) -> Cause:
-    run = path.runs[i]
-    if _is_late(path, i):
-        return Cause.LATE_TIMER
-    cause = _waiting_cause(path, run)
-    if path.held is not None:
-        return cause
-    if cause in (Cause.IDLE_EXIT, Cause.DELIVERY) and path.competing.is_ordinary:
-        return Cause.TIMER_SLACK
-    if cause is Cause.DELIVERY and path.milestones.woken is None:
-        # Whether and when the interrupt came is not known: something else ran.
-        return Cause.OTHER_TASK if path.milestones.switched is not None else cause
-    return cause
-
-
-def _waiting_cause(path: WakeupPath, run: Run) -> Cause:
-    if _is_call_while_idle(run):
-        return Cause.EARLIER_INTERRUPT
-    if Role.IDLE in run.frame.within:
-        return Cause.IDLE_EXIT
-    begin = max(run.begin_ns, path.expiry_ns)
-    if 2 * path.flags.off_in(begin, run.end_ns) >= max(1, run.end_ns - begin):
-        return Cause.INTERRUPTS_OFF
-    return Cause.DELIVERY
-
-
-def _late_cause(path: WakeupPath, i: int) -> Cause:
-    """Return the cause of what came after the first switch to the thread."""
-    run = path.runs[i]
-    if not path.tasks.names or path.tasks.measured[i]:
-        return Cause.PAGE_FAULT if Role.FAULT in run.frame.within else Cause.RETURN
-    before = bisect_left(path.tasks.departures, i) - 1
-    left = path.runs[path.tasks.departures[before]] if before >= 0 else None
-    if left is not None and sleeps_in_fault(left):
-        return Cause.PAGE_FAULT
-    if path.contexts[i].role is Role.SCHEDULE:
-        return Cause.SCHEDULER
-    return _competing_cause(path, i, left)
-
-
-def _is_late(path: WakeupPath, i: int) -> bool:
-    """Tell whether the thread's timer had been left to a softirq by then."""
-    expired = path.milestones.expired
-    return expired is not None and i > expired and _part(path, i) is Part.A
-
-
-def _waited(path: WakeupPath, i: int) -> Cause | None:
-    """Return what a CPU waited for, or its timer, whatever it did meanwhile."""
-    if path.ticked is not None and i < path.ticked:
-        return Cause.TICK
-    return _waits_for_another(path, i)
-
-
-def _waits_for_another(path: WakeupPath, i: int) -> Cause | None:
-    """Return what a CPU waits for that executes a loop until another is done."""
-    run = path.runs[i]
-    if run.frame.role is Role.LOCK and run.executed_ns > CONTENDED_NS:
-        return Cause.LOCK
-    spin = path.spins.get(plain(run.frame.name))
-    # CPUs that share a clock pause wherever another executes.
-    polling = path.section.block_ns > 0 and polls(path.runs, i)
-    if spin is None and not polling:
-        return None
-    wants_lock = any(
-        path.spins.get(plain(frame.name)) is Wait.LOCK for frame in run.frame.chain()
-    )
-    return Cause.LOCK if wants_lock else Cause.OTHER_CPU
-
-
-def _is_call_while_idle(run: Run) -> bool:
-    """
-    Tell whether an idle CPU did what another one asked it to by an interrupt.
-
-    An idle CPU that watches for work is not interrupted: it finds the calls itself.
-    """
-    return Role.IDLE in run.frame.within and any(
-        plain(frame.name) in CALLED_FROM_IDLE for frame in run.frame.chain()
-    )

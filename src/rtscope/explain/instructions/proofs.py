@@ -12,8 +12,9 @@ import numpy as np
 from rtscope.exectrace.section import RecordKind
 from rtscope.explain.instructions.absences import Wait
 from rtscope.explain.instructions.calls import Role
+from rtscope.explain.instructions.causes import Kind
 from rtscope.explain.instructions.holders import IDLE
-from rtscope.explain.instructions.path import Kind, WakeupPath
+from rtscope.explain.instructions.path import WakeupPath
 from rtscope.explain.instructions.quotas import PROMPT_NS
 from rtscope.explain.invariants import Broken, Invariant
 from rtscope.explain.model import COMPETING_TASKS, Cause, Part, Segment

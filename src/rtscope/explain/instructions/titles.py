@@ -9,6 +9,7 @@ from collections import Counter
 from collections.abc import Sequence
 
 from rtscope.explain.instructions.calls import Frame, Role, Run, plain, role_of
+from rtscope.explain.instructions.causes import Kind
 from rtscope.explain.instructions.flags import IrqsOff
 from rtscope.explain.instructions.naming import (
     callback_of,
@@ -16,7 +17,7 @@ from rtscope.explain.instructions.naming import (
     spent_in,
     title_index,
 )
-from rtscope.explain.instructions.path import Kind, WakeupPath
+from rtscope.explain.instructions.path import WakeupPath
 from rtscope.explain.instructions.scheduling import ENTRIES
 from rtscope.explain.instructions.ticks import TICK
 from rtscope.explain.model import Cause
