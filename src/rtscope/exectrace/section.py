@@ -145,6 +145,9 @@ def blocks_of(section: TraceSection, cpu: int) -> CpuBlocks:
     )
 
 
+_ORDINARY = "not real-time"
+
+
 @dataclass(frozen=True, slots=True)
 class TaskSwitch:
     """From when on a CPU ran a task."""
@@ -158,6 +161,11 @@ class TaskSwitch:
     policy: str = ""
     """With its priority, as in `real-time, priority 80`; empty if not recorded."""
 
+    @property
+    def is_ordinary(self) -> bool:
+        """Tell whether the task was not real-time; False if that is unknown."""
+        return self.policy.startswith(_ORDINARY)
+
 
 def policy_of(prio: int) -> str:
     """
@@ -169,7 +177,7 @@ def policy_of(prio: int) -> str:
         return "SCHED_DEADLINE"
     if prio < 100:
         return f"real-time, priority {99 - prio}"
-    return f"not real-time, nice {prio - 120}"
+    return f"{_ORDINARY}, nice {prio - 120}"
 
 
 def task_switches(section: TraceSection) -> list[TaskSwitch]:

@@ -7,7 +7,7 @@ again called one of a few functions, on whichever CPU.
 """
 
 import tomllib
-from bisect import bisect_left, bisect_right
+from bisect import bisect_right
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from enum import Enum, auto
@@ -18,7 +18,7 @@ import numpy as np
 
 from rtscope.exectrace.section import RecordKind, TaskSwitch, TraceSection
 from rtscope.exectrace.symbols import USER, SymbolTable
-from rtscope.explain.instructions.calls import Role, Run, plain, role_of
+from rtscope.explain.instructions.calls import Role, Run, begun, plain, role_of
 from rtscope.explain.instructions.scheduling import ENTRIES, leads_to_program
 from rtscope.explain.model import Cause
 
@@ -63,6 +63,15 @@ def _switched(recorded: int, ends: Sequence[int]) -> int:
     """A task is recorded a few instructions behind the switch to it."""
     before = bisect_right(ends, recorded) - 1
     return ends[before] if before >= 0 else recorded
+
+
+def switch_to(arrived_ns: int, switches: Sequence[TaskSwitch]) -> TaskSwitch | None:
+    """
+    Return the record of a switch that ended at a time; None if there is none.
+
+    `switches` are of that CPU, in order.
+    """
+    return next((one for one in switches if one.at_ns >= arrived_ns), None)
 
 
 class Wait(Enum):
@@ -251,8 +260,7 @@ def left_in(left: Run) -> Iterator[str]:
 def returned_to(runs: Sequence[Run], arrival_ns: int) -> Iterator[str]:
     """Yield the calls that a thread returns to: of none of them the caller is known."""
     last = ""
-    begin = bisect_left(runs, arrival_ns, key=lambda run: run.begin_ns)
-    for run in runs[begin:]:
+    for run in runs[begun(runs, arrival_ns) :]:
         name = plain(run.frame.name)
         if run.frame.role is Role.SWITCH or name == USER:
             return

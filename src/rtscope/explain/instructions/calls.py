@@ -15,6 +15,7 @@ scheduler's time.
 
 import re
 import tomllib
+from bisect import bisect_left
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from enum import Enum, auto
@@ -181,6 +182,11 @@ class Run:
     """Where the next run of this CPU begins: it may have slept before that."""
     executed_ns: int
     """What it executed of this time."""
+
+
+def begun(runs: Sequence[Run], before_ns: int) -> int:
+    """Return how many runs of a CPU began before a time."""
+    return bisect_left(runs, before_ns, key=lambda run: run.begin_ns)
 
 
 def runs_of(blocks: CpuBlocks, symbols: SymbolTable, *, arch: str) -> list[Run]:

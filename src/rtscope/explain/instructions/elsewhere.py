@@ -11,12 +11,11 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
 
 from rtscope.exectrace.section import TaskSwitch
-from rtscope.explain.instructions.absences import Absence, Wait
-from rtscope.explain.instructions.calls import Context, Frame, Role, Run, plain
+from rtscope.explain.instructions.absences import Absence, Wait, switch_to
+from rtscope.explain.instructions.calls import Context, Frame, Role, Run, begun, plain
 from rtscope.explain.instructions.flags import IrqFlags, irqs_off_at
 from rtscope.explain.instructions.milestones import first_of
 from rtscope.explain.instructions.othercpus import OtherCpus
-from rtscope.explain.instructions.quotas import NOT_REALTIME
 from rtscope.explain.model import TIMER_ELSEWHERE_REMEDY
 
 _ASKS = frozenset(
@@ -44,12 +43,11 @@ class _Call:
 class ThreadsCpu:
     """What the CPU of the thread did."""
 
-    cpu: int
     runs: Sequence[Run]
     contexts: Sequence[Context]
     flags: IrqFlags
     switches: Sequence[TaskSwitch]
-    """Of all CPUs."""
+    """To its tasks, in order."""
 
 
 def expired_elsewhere(
@@ -64,7 +62,7 @@ def expired_elsewhere(
     since_ns = max(expiry_ns, absence.begin_ns)
     if absence.wait is not Wait.TIMER or others.section.first_ns > expiry_ns:
         return absence
-    if _expired_here(absence, here) or _was_elsewhere(absence, here):
+    if _expired_here(absence, here) or _was_elsewhere(absence, here, others):
         return absence
     calls = [
         call
@@ -76,7 +74,8 @@ def expired_elsewhere(
         return absence
     asked = [call for call in calls if call.asks]
     found = _likely(sorted(asked or calls, key=lambda c: c.done_ns), absence, here)
-    realtime = not _policy_of(absence, here).startswith(NOT_REALTIME)
+    arrived = switch_to(absence.end_ns, here.switches)
+    realtime = arrived is None or not arrived.is_ordinary
     return replace(
         absence,
         runnable_ns=min(found.done_ns, absence.end_ns),
@@ -108,6 +107,20 @@ def _parts(run: Run, at_ns: int) -> Iterator[Run]:
     yield replace(run, begin_ns=at_ns, executed_ns=run.executed_ns - before_ns)
 
 
+def reached_ns(held: Absence, runs: Sequence[Run], contexts: Sequence[Context]) -> int:
+    """Return when a thread's CPU knew of its end: another one has to interrupt it."""
+    if held.wait is not Wait.TIMER_ELSEWHERE:
+        return held.runnable_ns
+    begin = begun(runs, held.runnable_ns)
+    came = (
+        runs[i].begin_ns
+        for i in range(begin, len(runs))
+        if contexts[i].role is Role.INTERRUPT and first_of(runs, contexts, i) >= begin
+    )
+    came_ns = next(came, held.end_ns)
+    return came_ns if came_ns < held.end_ns else held.runnable_ns
+
+
 def _expired_here(absence: Absence, here: ThreadsCpu) -> bool:
     return any(
         run.frame.role is Role.WAKE
@@ -116,19 +129,14 @@ def _expired_here(absence: Absence, here: ThreadsCpu) -> bool:
     )
 
 
-def _was_elsewhere(absence: Absence, here: ThreadsCpu) -> bool:
+def _was_elsewhere(absence: Absence, here: ThreadsCpu, others: OtherCpus) -> bool:
     """Tell whether the thread went to sleep on another CPU: its timer is there."""
-    ours = [one for one in here.switches if one.cpu == here.cpu][-1:]
+    ours = [one.task for one in here.switches[-1:]]
     return any(
-        one.cpu != here.cpu and one.at_ns <= absence.end_ns
-        for one in here.switches
-        if ours and one.task == ours[0].task
+        one.cpu != others.section.cpu and one.at_ns <= absence.end_ns
+        for one in others.switches
+        if one.task in ours
     )
-
-
-def _policy_of(absence: Absence, here: ThreadsCpu) -> str:
-    mine = (one for one in here.switches if one.cpu == here.cpu)
-    return next((one.policy for one in mine if one.at_ns >= absence.end_ns), "")
 
 
 def _likely(calls: Sequence[_Call], absence: Absence, here: ThreadsCpu) -> _Call:

@@ -10,7 +10,7 @@ from dataclasses import dataclass
 from itertools import pairwise
 
 from rtscope.exectrace.section import RecordKind, TraceSection
-from rtscope.explain.instructions.calls import Run
+from rtscope.explain.instructions.calls import Run, begun
 
 
 @dataclass(frozen=True, slots=True)
@@ -78,8 +78,7 @@ def irqs_off_at(flags: IrqFlags, runs: Sequence[Run], expiry_ns: int) -> IrqsOff
 
     def run_before(at_ns: int) -> Run:
         # A change is recorded at the block behind the one that made it.
-        before = bisect_left(runs, at_ns, key=lambda run: run.begin_ns) - 1
-        return runs[max(0, before)]
+        return runs[max(0, begun(runs, at_ns) - 1)]
 
     until_ns = flags.at_ns[before + 1] if before + 1 < len(flags.at_ns) else None
     return IrqsOff(

@@ -1,10 +1,10 @@
 """The milestones of a wake-up: expiry, interrupt, callback, scheduler, switch. Pure."""
 
-from bisect import bisect_left, bisect_right
+from bisect import bisect_right
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 
-from rtscope.explain.instructions.calls import Context, Frame, Role, Run
+from rtscope.explain.instructions.calls import Context, Frame, Role, Run, begun
 
 _DELIVERS = "generic_handle_domain_irq"
 _OF_TIMERS = frozenset({Role.TIMER, Role.TICK})
@@ -63,7 +63,7 @@ def find_milestones(
     woken = _first(runs, range(first, len(runs) if last is None else last), Role.WAKE)
     since_ns = expiry_ns if woken is None else runs[woken].begin_ns
     arrival = next((at_ns for at_ns in arrivals_ns if at_ns > since_ns), None)
-    before = _begun(runs, arrival)
+    before = len(runs) if arrival is None else begun(runs, arrival)
     switch = _first(runs, range(before - 1, first - 1, -1), Role.SWITCH)
     late = woken is not None and _runs_timers(runs[woken]) is Role.SOFT_TIMER
     entered = None
@@ -94,8 +94,8 @@ def _behind(
 ) -> Milestones:
     """Return the milestones of a thread that no timer woke, in the same order."""
     first = bisect_right(runs, expiry_ns, key=lambda run: run.end_ns)
-    entered = max(first, _begun(runs, runnable_ns))
-    switched = _begun(runs, arrival_ns)
+    entered = max(first, begun(runs, runnable_ns))
+    switched = begun(runs, arrival_ns)
     switching = _first(runs, range(entered, switched), Role.SWITCH)
     return Milestones(
         first=first,
@@ -149,13 +149,6 @@ def _left_to_softirq(runs: Sequence[Run], first: int, before: int) -> int | None
     begin = inside[0]
     frame = next(f for f in runs[begin].frame.chain() if f.role in _OF_TIMERS)
     return max(i for i in inside if frame in runs[i].frame.chain())
-
-
-def _begun(runs: Sequence[Run], before: int | None) -> int:
-    """Return how many runs began before a time; all for None."""
-    if before is None:
-        return len(runs)
-    return bisect_left(runs, before, key=lambda run: run.begin_ns)
 
 
 def is_ordinary(runs: Sequence[Run]) -> bool:

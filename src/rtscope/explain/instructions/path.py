@@ -5,7 +5,6 @@ The runs of its CPU, their contexts and tasks, the absences of the thread, the
 milestones, and what is known of the other CPUs. `causes.py` has the cause of each run.
 """
 
-from bisect import bisect_left
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
@@ -30,7 +29,6 @@ from rtscope.explain.instructions.absences import (
 from rtscope.explain.instructions.calls import (
     Context,
     Frame,
-    Role,
     Run,
     contexts_of,
     runs_of,
@@ -38,6 +36,7 @@ from rtscope.explain.instructions.calls import (
 from rtscope.explain.instructions.elsewhere import (
     ThreadsCpu,
     expired_elsewhere,
+    reached_ns,
     split_at_ends,
 )
 from rtscope.explain.instructions.flags import (
@@ -52,7 +51,6 @@ from rtscope.explain.instructions.holders import InPlace, Locks
 from rtscope.explain.instructions.milestones import (
     Milestones,
     find_milestones,
-    first_of,
 )
 from rtscope.explain.instructions.naming import delay_helpers
 from rtscope.explain.instructions.othercpus import OtherCpus
@@ -124,7 +122,8 @@ def wakeup_path(
     elsewhere = tuple(cpu for cpu in executing if cpu != section.cpu)
     others = OtherCpus(elsewhere, section, symbols, arch, switches)
     flags = irq_flags_of(section)
-    own = ThreadsCpu(section.cpu, runs, contexts, flags, switches)
+    here = [one for one in switches if one.cpu == section.cpu]
+    own = ThreadsCpu(runs, contexts, flags, here)
     absences = [
         expired_elsewhere(one, own, expiry_ns, others)
         for one in absences_of(section, symbols, runs, tasks, switches)
@@ -133,7 +132,6 @@ def wakeup_path(
     if any(one.wait is Wait.TIMER_ELSEWHERE for one in absences):
         runs = split_at_ends(runs, absences)
         contexts, tasks = contexts_of(runs), tasks_of(section.cpu, switches, runs)
-    here = [one for one in switches if one.cpu == section.cpu]
     over = over_quota(absences, runs, tasks, here)
     quotas = [one for one in over if one.runnable_ns > expiry_ns]
     held = _held_at(expiry_ns, absences, quotas)
@@ -143,7 +141,7 @@ def wakeup_path(
         contexts,
         expiry_ns,
         arrivals_ns=tasks.arrivals_ns,
-        held=(_reached_ns(held, runs, contexts), held.end_ns) if held else None,
+        held=(reached_ns(held, runs, contexts), held.end_ns) if held else None,
     )
     competing = competing_tasks(
         runs,
@@ -182,20 +180,6 @@ def _held_at(
     first = (*absences[:1], *quotas[:1])
     at_expiry = (one for one in first if one.begin_ns <= expiry_ns)
     return next((one for one in at_expiry if one.cause is not None), None)
-
-
-def _reached_ns(held: Absence, runs: Sequence[Run], contexts: Sequence[Context]) -> int:
-    """Return when a thread's CPU knew of its end: another one has to interrupt it."""
-    if held.wait is not Wait.TIMER_ELSEWHERE:
-        return held.runnable_ns
-    begin = bisect_left(runs, held.runnable_ns, key=lambda run: run.begin_ns)
-    came = (
-        runs[i].begin_ns
-        for i in range(begin, len(runs))
-        if contexts[i].role is Role.INTERRUPT and first_of(runs, contexts, i) >= begin
-    )
-    came_ns = next(came, held.end_ns)
-    return came_ns if came_ns < held.end_ns else held.runnable_ns
 
 
 def _in_place(

@@ -14,7 +14,13 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 
 from rtscope.exectrace.section import TaskSwitch
-from rtscope.explain.instructions.absences import Absence, Tasks, Wait, left_in
+from rtscope.explain.instructions.absences import (
+    Absence,
+    Tasks,
+    Wait,
+    left_in,
+    switch_to,
+)
 from rtscope.explain.instructions.calls import Frame, Role, Run, plain
 
 THROTTLE, UNTHROTTLE = "throttle_cfs_rq", "unthrottle_cfs_rq"
@@ -22,7 +28,6 @@ PROMPT_NS = 10_000
 """A board delivers an interrupt that is on, and leaves its idle loop, at once: up to
 4,700 ns were seen on `pc`, whose timer ticks coarsely."""
 _CALLERS = 6
-NOT_REALTIME = "not real-time"
 _MAY_RUN = frozenset({Wait.CPU, Wait.TIMER, Wait.TIMER_ELSEWHERE})
 """Behind these waits the thread is runnable, and its CPU may be kept from it."""
 
@@ -46,9 +51,9 @@ def over_quota(
 ) -> Iterator[Absence]:
     """Yield when the thread's own group might not run; `switches` are of its CPU."""
     changes = list(_changes(runs, tasks))
-    for absence in absences if changes and switches else ():
-        arrived = next((s for s in switches if s.at_ns >= absence.end_ns), switches[-1])
-        if absence.wait not in _MAY_RUN or not arrived.policy.startswith(NOT_REALTIME):
+    for absence in absences if changes else ():
+        arrived = switch_to(absence.end_ns, switches)
+        if absence.wait not in _MAY_RUN or arrived is None or not arrived.is_ordinary:
             continue
         for since_ns, throttled, unthrottled in _times(absence, changes):
             until_ns = unthrottled.run.begin_ns
@@ -110,8 +115,8 @@ def _shown(
 
 def _first_after(at_ns: int, switches: Sequence[TaskSwitch]) -> int | None:
     """Return the first ordinary task that a CPU switched to; no other is looked for."""
-    ordinary = (one for one in switches if one.policy.startswith(NOT_REALTIME))
-    return next((one.task for one in ordinary if one.at_ns > at_ns), None)
+    later = (one for one in switches if one.at_ns > at_ns)
+    return next((one.task for one in later if one.is_ordinary), None)
 
 
 def _told(throttled: _Change | None, unthrottled: _Change, shown: str) -> Iterator[str]:
