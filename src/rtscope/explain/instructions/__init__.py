@@ -5,6 +5,7 @@ From the instructions that a virtual board executed to an explanation.
     roles.toml     the functions that have a role
     absences.py    when the thread was off its CPU, and what it waited for
     elsewhere.py   its timer, where that expired on another CPU
+    wakers.py      when such a thread came into the queue of its CPU
     milestones.py  tasks, interrupt, callback, scheduler, switch
     scheduling.py  what kept the CPU: competing tasks, other CPUs
     path.py        all that a wake-up is explained from

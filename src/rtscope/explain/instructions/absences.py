@@ -9,7 +9,7 @@ again called one of a few functions, on whichever CPU.
 import tomllib
 from bisect import bisect_right
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from enum import Enum, auto
 from functools import cache, lru_cache
 from importlib import resources
@@ -119,6 +119,15 @@ CAUSES: Mapping[Wait, Cause] = {
 
 
 @dataclass(frozen=True, slots=True)
+class Queued:
+    """A thread was put among those that want to run."""
+
+    at_ns: int
+    asked: bool
+    """The running task was to give way, by what the kernel called then."""
+
+
+@dataclass(frozen=True, slots=True)
 class Absence:
     """The measured thread was off its CPU; virtual times in ns."""
 
@@ -141,6 +150,9 @@ class Absence:
     """What shows it, where that is neither the calls nor who ended it."""
     is_sure: bool = True
     """False if it only follows from what came next."""
+    woken: tuple[int, int] | None = None
+    """When the call began that made it runnable again, and its CPU, if that shows."""
+    queued: Queued | None = None
 
     @property
     def cause(self) -> Cause | None:
@@ -279,6 +291,7 @@ def _with_end(
     """Find out when the thread was runnable again, and by whom."""
     begin, end, wait = absence.begin_ns, absence.end_ns, absence.wait
     holder: TaskSwitch | None = None
+    woken: tuple[int, int] | None = None
     if wait is Wait.HALTED:
         ends = (
             kind
@@ -312,13 +325,22 @@ def _with_end(
             holder = inside[-1][1] if inside else None
         earlier = [call for call in calls if call[0] <= begin]
         runnable_ns = inside[-1][0] if inside else end
+        woken = (runnable_ns, inside[-1][1].cpu) if inside else None
         by, before = (
             f"{found[-1][1].name or 'an unknown task'} on CPU {found[-1][1].cpu}"
             if found
             else ""
             for found in (inside, earlier)
         )
-    return Absence(begin, end, runnable_ns, wait, absence.calls, by, before, holder)
+    return replace(
+        absence,
+        runnable_ns=runnable_ns,
+        wait=wait,
+        ended_by=by,
+        begun_by=before,
+        holder=holder,
+        woken=woken,
+    )
 
 
 EndOfWait = tuple[int, TaskSwitch]

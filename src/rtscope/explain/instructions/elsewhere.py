@@ -83,6 +83,7 @@ def expired_elsewhere(
         ended_by=f"CPU {found.cpu}",
         told=tuple(_told(found, expiry_ns, realtime=realtime)),
         is_sure=realtime and found.asks and len(calls) == 1,
+        woken=(found.begin_ns, found.cpu),
     )
 
 

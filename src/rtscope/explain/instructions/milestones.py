@@ -151,7 +151,7 @@ def _left_to_softirq(runs: Sequence[Run], first: int, before: int) -> int | None
     return max(i for i in inside if frame in runs[i].frame.chain())
 
 
-def is_ordinary(runs: Sequence[Run]) -> bool:
+def queued_fair(runs: Sequence[Run]) -> bool:
     """Tell from what was executed since a wake-up whether it was not real-time."""
     queued = {
         role

@@ -5,7 +5,7 @@ The runs of its CPU, their contexts and tasks, the absences of the thread, the
 milestones, and what is known of the other CPUs. `causes.py` has the cause of each run.
 """
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 
 from rtscope.exectrace.section import (
@@ -24,6 +24,7 @@ from rtscope.explain.instructions.absences import (
     absences_of,
     ends_of_waits,
     spins,
+    switch_to,
     tasks_of,
 )
 from rtscope.explain.instructions.calls import (
@@ -62,6 +63,7 @@ from rtscope.explain.instructions.scheduling import (
     competing_tasks,
 )
 from rtscope.explain.instructions.ticks import ticked_at
+from rtscope.explain.instructions.wakers import with_queue
 
 
 @dataclass(frozen=True, slots=True)
@@ -134,6 +136,8 @@ def wakeup_path(
         contexts, tasks = contexts_of(runs), tasks_of(section.cpu, switches, runs)
     over = over_quota(absences, runs, tasks, here)
     quotas = [one for one in over if one.runnable_ns > expiry_ns]
+    runs_on = _runs_of_all(runs, others)
+    absences = [with_queue(one, section.cpu, runs_on) for one in absences]
     held = _held_at(expiry_ns, absences, quotas)
     absences += quotas
     milestones = find_milestones(
@@ -148,7 +152,8 @@ def wakeup_path(
         milestones,
         symbols.names,
         elsewhere=others.calling(PERIOD),
-        has_quota=bool(quotas),
+        is_ordinary=bool(quotas) or (held is not None and _is_ordinary(held, here)),
+        queued_ns=held.queued.at_ns if held and held.queued else None,
     )
     return WakeupPath(
         runs=runs,
@@ -159,7 +164,7 @@ def wakeup_path(
         delays=delays,
         absences=absences,
         held=held,
-        in_place=_in_place(symbols, absences, runs, others),
+        in_place=_in_place(symbols, absences, runs_on, others),
         expiry_ns=expiry_ns,
         flags=flags,
         counts=preempt_counts_of(section),
@@ -182,21 +187,28 @@ def _held_at(
     return next((one for one in at_expiry if one.cause is not None), None)
 
 
+def _is_ordinary(held: Absence, switches: Sequence[TaskSwitch]) -> bool:
+    arrived = switch_to(held.end_ns, switches)
+    return arrived is not None and arrived.is_ordinary
+
+
+def _runs_of_all(
+    runs: Sequence[Run], others: OtherCpus
+) -> Callable[[int], Sequence[Run]]:
+    """Return what finds the runs of any CPU; `runs` are of the wake-up's."""
+    return lambda cpu: runs if cpu == others.section.cpu else others.runs_on(cpu)
+
+
 def _in_place(
     symbols: SymbolTable,
     absences: Sequence[Absence],
-    runs: Sequence[Run],
+    runs_on: Callable[[int], Sequence[Run]],
     others: OtherCpus,
 ) -> Sequence[InPlace]:
     """Return who ran in the place of the holder of each lock that was waited for."""
     waited = [one for one in absences if one.holder is not None]
     if not waited:
         return ()
-    section, switches = others.section, others.switches
-
-    def runs_on(cpu: int) -> Sequence[Run]:
-        return runs if cpu == section.cpu else others.runs_on(cpu)
-
-    releases = ends_of_waits(Wait.LOCK, section, symbols, switches)
-    locks = Locks(releases, switches, runs_on)
+    releases = ends_of_waits(Wait.LOCK, others.section, symbols, others.switches)
+    locks = Locks(releases, others.switches, runs_on)
     return [found for one in waited for found in locks.in_place_of_holder(one)]

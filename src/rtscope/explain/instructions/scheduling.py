@@ -11,8 +11,8 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 from rtscope.exectrace.symbols import USER
-from rtscope.explain.instructions.calls import Frame, Role, Run
-from rtscope.explain.instructions.milestones import Milestones, is_ordinary
+from rtscope.explain.instructions.calls import Frame, Role, Run, begun
+from rtscope.explain.instructions.milestones import Milestones, queued_fair
 from rtscope.explain.model import Cause
 
 PERIOD = "sched_rt_period_timer"
@@ -46,7 +46,7 @@ class CompetingTasks:
     unthrottled: Sequence[int]
     """The runs in which real-time threads got time again."""
     queued: int | None
-    """The last in which one was queued when its timer woke it; None if that was not."""
+    """The run in which the thread was queued when it was woken; None if none shows."""
 
     def cause(self, i: int, *, left: Run | None = None) -> Cause:
         """
@@ -78,7 +78,9 @@ class CompetingTasks:
         decision = self.decision_before(i)
         if decision is None or decision.chooser is Role.OTHER:
             return False
-        return self.is_ordinary or self._queued_before(decision)
+        if self.queued is None:
+            return self.is_ordinary
+        return self._queued_before(decision)
 
     def _queued_before(self, decision: Decision) -> bool:
         return self.queued is not None and self.queued < decision.at
@@ -110,13 +112,16 @@ def competing_tasks(
     names: Sequence[str | None],
     *,
     elsewhere: Sequence[Run] = (),
-    has_quota: bool = False,
+    is_ordinary: bool = False,
+    queued_ns: int | None = None,
 ) -> CompetingTasks:
     """
     Find the milestones; `names` are those of all functions that the kernel has.
 
     One timer gives the real-time threads of all CPUs their time: `elsewhere` is what
-    others did when it expired there. A thread with a quota is an ordinary one.
+    others did when it expired there. `is_ordinary`: that is known of the thread, of
+    which it shows otherwise if a timer of this CPU woke it; if not, `queued_ns` has
+    the time at which it was queued.
     """
     if milestones.switched is None:
         return CompetingTasks(False, False, (), (), None)
@@ -126,13 +131,15 @@ def competing_tasks(
         milestones.switched if milestones.scheduled is None else milestones.scheduled
     )
     return CompetingTasks(
-        is_ordinary=has_quota or is_ordinary(runs[begin : milestones.switched]),
+        is_ordinary=is_ordinary or queued_fair(runs[begin : milestones.switched]),
         goes_on=_goes_on(
             runs[begin:scheduled], names if milestones.woken is not None else ()
         ),
         decisions=_decisions(runs, begin),
         unthrottled=_unthrottled(runs, begin, elsewhere),
-        queued=_queued(runs, begin, milestones.switched),
+        queued=_queued(runs, begin, milestones.switched)
+        if queued_ns is None
+        else max(0, begun(runs, queued_ns) - 1),
     )
 
 

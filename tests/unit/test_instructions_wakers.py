@@ -1,0 +1,141 @@
+"""Another CPU made the thread runnable: what ran here before it, and why."""
+
+import pytest
+
+from fakes.paths import Step, section, symbols
+from fakes.wakeuppaths import NAMES, THREAD
+from rtscope.explain.instructions.explain import explain_path
+from rtscope.explain.model import Cause, Explanation, Part, Segment
+
+TABLE = symbols(
+    *(*NAMES, "my_work", "enqueue_task_rt", "enqueue_task_fair", "resched_curr"),
+    *("native_smp_send_reschedule", "native_send_call_func_single_ipi"),
+    *("sched_ttwu_pending", "fair_server_pick_task", "pick_task_fair", "pick_task_rt"),
+    *("prepare_signal", "do_signal_stop", "get_signal", "my_sender"),
+)
+WORK: list[Step] = [(1000, "my_work")]
+"""Until the timer is due."""
+ENTRY: list[Step] = [(10, "handle_exception"), (10, "do_irq"), (8, "ipi_handler")]
+EXIT: list[Step] = [(5, "ipi_handler+"), (5, "do_irq+")]
+SERVED: list[Step] = [(10, "fair_server_pick_task"), (10, "pick_task_fair")]
+ORDINARY: list[Step] = [(10, "pick_task_fair")]
+REALTIME: list[Step] = [(10, "pick_task_rt")]
+QUEUED: list[Step] = [(9, "enqueue_task_rt", 1)]
+QUEUED_FAIR: list[Step] = [(9, "enqueue_task_fair", 1)]
+ASKS: list[Step] = [(9, "resched_curr", 1), (9, "native_smp_send_reschedule", 1)]
+"""The steps of the other CPU by which it puts the thread into a queue of this one."""
+CALLS: list[Step] = [(9, "native_send_call_func_single_ipi", 1)]
+"""It has this CPU put the thread into its queue."""
+PENDING: list[Step] = [
+    *((8, "sched_ttwu_pending"), (9, "enqueue_task_rt"), (9, "resched_curr")),
+    (5, "sched_ttwu_pending+"),
+]
+
+
+def wakes(*steps: Step) -> list[Step]:
+    """Return the timer's interrupt on the other CPU."""
+    return [
+        *((10, "handle_exception", 1), (10, "do_irq", 1), (20, "hrtimer_interrupt", 1)),
+        *((10, "__hrtimer_run_queues", 1), (30, "hrtimer_wakeup", 1), *steps),
+        *((5, "hrtimer_wakeup+", 1), (5, "hrtimer_interrupt+", 1), (5, "do_irq+", 1)),
+    ]
+
+
+def again(*chosen: Step) -> list[Step]:
+    """Return a call of the scheduler that chooses the task that runs."""
+    return [
+        *((10, "preempt_schedule_irq"), (10, "__schedule"), *chosen),
+        *((10, "__schedule+"), (5, "preempt_schedule_irq+"), (5, "handle_exception+")),
+    ]
+
+
+def length(steps: list[Step]) -> int:
+    return sum(step[0] for step in steps)
+
+
+def switch() -> list[Step]:
+    return [
+        *((10, "preempt_schedule_irq"), (10, "__schedule"), *REALTIME),
+        *((10, "__schedule+"), (20, "__switch_to"), (10, "__schedule+")),
+    ]
+
+
+def explained(
+    steps: list[Step], *, prio: int = 19, back: list[Step] = THREAD
+) -> Explanation:
+    """Explain a wake-up that was due when the first step, of 1000 ns, had ended."""
+    steps = [*steps, *switch(), *back]
+    ended = length(steps)
+    late = ended - 1000
+    tasks = (
+        *((0, "worker/0", 0, 120), (0, "sender", 1, 120)),
+        (ended - length(back) - 10, "rtscope", 0, prio),
+    )
+    path = section(steps, TABLE, late=late, tasks=tasks, block_ns=10_000)
+    found = explain_path(path, TABLE, arch="x86_64")
+    assert found.residual_ns == 0
+    return found
+
+
+def work_of(found: Explanation, *, ns: int) -> Segment:
+    """Return what the other task here executed at last, of this length."""
+    (late,) = (s for s in found.segments if s.duration_ns == ns)
+    assert late.name == "my_work"
+    assert found.broken == ()
+    return late
+
+
+@pytest.mark.parametrize(
+    ("there", "here"), [([*QUEUED, *ASKS], []), (CALLS, PENDING)], ids=["there", "here"]
+)
+def test_a_task_chosen_again_delays_a_thread_that_another_cpu_woke(
+    there: list[Step], here: list[Step]
+) -> None:
+    asked = [*wakes(*there), (20, "my_work+"), *ENTRY, *here, *EXIT]
+    steps = [*WORK, *asked, *again(*SERVED), (400, "my_work+")]
+
+    late = work_of(explained(steps), ns=400)
+
+    assert (late.part, late.cause) == (Part.D, Cause.FAIR_SERVER)
+    assert late.task == "worker/0"
+
+
+def test_a_choice_before_another_cpu_woke_the_thread_says_nothing_of_it() -> None:
+    before = [*ENTRY, *EXIT, *again(*SERVED)]
+    asked = [*wakes(*CALLS), (20, "my_work+"), *ENTRY, *EXIT, *again(*SERVED)]
+    late_call: list[Step] = [(5, "my_work+"), *ENTRY, *PENDING, *EXIT]
+    steps = [*WORK, *before, *asked, *late_call, (400, "my_work+")]
+
+    late = work_of(explained(steps), ns=400)
+
+    assert (late.part, late.cause) == (Part.C, Cause.PREEMPTION_OFF)
+
+
+def test_an_ordinary_thread_that_another_cpu_woke_is_delayed_by_being_so() -> None:
+    asked = [*wakes(*QUEUED_FAIR, *ASKS), (20, "my_work+"), *ENTRY, *EXIT]
+    steps = [*WORK, *asked, *again(*ORDINARY), (400, "my_work+")]
+
+    late = work_of(explained(steps, prio=120), ns=400)
+
+    assert (late.part, late.cause) == (Part.D, Cause.NOT_REALTIME)
+
+
+@pytest.mark.parametrize(
+    ("chosen", "cause"),
+    [(SERVED, Cause.FAIR_SERVER), ([], Cause.PREEMPTION_OFF)],
+    ids=["again", "not asked"],
+)
+def test_a_task_chosen_again_delays_a_thread_that_was_stopped(
+    chosen: list[Step], cause: Cause
+) -> None:
+    sent = [*QUEUED, *ASKS, (5, "prepare_signal+", 1), (20, "my_sender+", 1)]
+    asked = [(20, "my_sender", 1), (30, "prepare_signal", 1), *sent, (20, "my_work+")]
+    scheduler = again(*chosen) if chosen else []
+    steps = [*WORK, *asked, *ENTRY, *EXIT, *scheduler, (400, "my_work+")]
+
+    back: list[Step] = [(5, "do_signal_stop+"), (5, "get_signal+"), (9, "user")]
+    found = explained(steps, back=back)
+
+    assert found.segments[0].cause is Cause.STOPPED
+    late = work_of(found, ns=400)
+    assert late.cause is cause
