@@ -1,5 +1,7 @@
 """Another CPU made the thread runnable: what ran here before it, and why."""
 
+from itertools import product
+
 import pytest
 
 from fakes.paths import Step, section, symbols
@@ -30,6 +32,8 @@ PENDING: list[Step] = [
     *((8, "sched_ttwu_pending"), (9, "enqueue_task_rt"), (9, "resched_curr")),
     (5, "sched_ttwu_pending+"),
 ]
+STOPPED: list[Step] = [(5, "do_signal_stop+"), (5, "get_signal+"), (9, "user")]
+"""Where a thread that was stopped goes on."""
 
 
 def wakes(*steps: Step) -> list[Step]:
@@ -39,6 +43,12 @@ def wakes(*steps: Step) -> list[Step]:
         *((10, "__hrtimer_run_queues", 1), (30, "hrtimer_wakeup", 1), *steps),
         *((5, "hrtimer_wakeup+", 1), (5, "hrtimer_interrupt+", 1), (5, "do_irq+", 1)),
     ]
+
+
+def continues(*steps: Step) -> list[Step]:
+    """Return a signal that another CPU sends to the stopped thread."""
+    sent: list[Step] = [(20, "my_sender", 1), (30, "prepare_signal", 1)]
+    return [*sent, *steps, (5, "prepare_signal+", 1), (20, "my_sender+", 1)]
 
 
 def again(*chosen: Step) -> list[Step]:
@@ -61,17 +71,22 @@ def switch() -> list[Step]:
 
 
 def explained(
-    steps: list[Step], *, prio: int = 19, back: list[Step] = THREAD
+    steps: list[Step],
+    *,
+    prio: int = 19,
+    back: list[Step] = THREAD,
+    task: tuple[str, int] = ("worker/0", 120),
+    flags: tuple[tuple[int, int], ...] = ((0, 1),),
 ) -> Explanation:
     """Explain a wake-up that was due when the first step, of 1000 ns, had ended."""
     steps = [*steps, *switch(), *back]
     ended = length(steps)
     late = ended - 1000
     tasks = (
-        *((0, "worker/0", 0, 120), (0, "sender", 1, 120)),
+        *((0, task[0], 0, task[1]), (0, "sender", 1, 120)),
         (ended - length(back) - 10, "rtscope", 0, prio),
     )
-    path = section(steps, TABLE, late=late, tasks=tasks, block_ns=10_000)
+    path = section(steps, TABLE, late=late, tasks=tasks, flags=flags, block_ns=40_000)
     found = explain_path(path, TABLE, arch="x86_64")
     assert found.residual_ns == 0
     return found
@@ -128,14 +143,55 @@ def test_an_ordinary_thread_that_another_cpu_woke_is_delayed_by_being_so() -> No
 def test_a_task_chosen_again_delays_a_thread_that_was_stopped(
     chosen: list[Step], cause: Cause
 ) -> None:
-    sent = [*QUEUED, *ASKS, (5, "prepare_signal+", 1), (20, "my_sender+", 1)]
-    asked = [(20, "my_sender", 1), (30, "prepare_signal", 1), *sent, (20, "my_work+")]
+    asked = [*continues(*QUEUED, *ASKS), (20, "my_work+"), *ENTRY, *EXIT]
     scheduler = again(*chosen) if chosen else []
-    steps = [*WORK, *asked, *ENTRY, *EXIT, *scheduler, (400, "my_work+")]
+    steps = [*WORK, *asked, *scheduler, (400, "my_work+")]
 
-    back: list[Step] = [(5, "do_signal_stop+"), (5, "get_signal+"), (9, "user")]
-    found = explained(steps, back=back)
+    found = explained(steps, back=STOPPED)
 
     assert found.segments[0].cause is Cause.STOPPED
     late = work_of(found, ns=400)
     assert late.cause is cause
+
+
+@pytest.mark.parametrize(
+    ("way", "code"), list(product(("timer", "signal"), ("user", "my_work")))
+)
+def test_a_task_that_need_not_give_way_to_a_thread_is_what_it_waits_for(
+    way: str, code: str
+) -> None:
+    by_timer = way == "timer"
+    woken = wakes(*QUEUED) if by_timer else continues(*QUEUED)
+    on: Step = (12_000, "user" if code == "user" else f"{code}+")
+    steps = [(1000, code), *woken, on, *ENTRY, *EXIT, on]
+
+    found = explained(steps, back=THREAD if by_timer else STOPPED, task=("fifo_hog", 9))
+
+    assert found.segments[0].cause is (
+        Cause.TIMER_ELSEWHERE if by_timer else Cause.STOPPED
+    )
+    late = [one for one in found.segments if one.duration_ns >= 12_000]
+    assert [(one.cause, one.task) for one in late] == [
+        (Cause.OTHER_TASK, "fifo_hog")
+    ] * 2
+    assert found.broken == ()
+
+
+@pytest.mark.parametrize(
+    ("there", "here"), [([*QUEUED, *ASKS], []), (CALLS, PENDING)], ids=["there", "here"]
+)
+def test_interrupts_that_are_off_when_another_cpu_wakes_a_stopped_thread_delay_it(
+    there: list[Step], here: list[Step]
+) -> None:
+    sent, off = continues(*there), (700, "free_pages+")
+    before: list[Step] = [(1000, "free_pages"), *sent, off]
+    on_ns = length(before)
+    steps = [*before, *ENTRY, *here, *EXIT]
+
+    found = explained(steps, back=STOPPED, flags=((0, 0), (on_ns, 1)))
+
+    assert [(one.cause, one.end_ns) for one in found.segments[:2]] == [
+        (Cause.STOPPED, 20 + 30),
+        (Cause.INTERRUPTS_OFF, on_ns - 1000),
+    ]
+    assert found.broken == ()

@@ -19,7 +19,7 @@ import numpy as np
 from rtscope.exectrace.section import RecordKind, TaskSwitch, TraceSection
 from rtscope.exectrace.symbols import USER, SymbolTable
 from rtscope.explain.instructions.calls import Role, Run, begun, plain, role_of
-from rtscope.explain.instructions.scheduling import ENTRIES, leads_to_program
+from rtscope.explain.instructions.scheduling import ENTRIES, Queued, leads_to_program
 from rtscope.explain.model import Cause
 
 
@@ -116,15 +116,6 @@ CAUSES: Mapping[Wait, Cause] = {
     Wait.TIMER_ELSEWHERE: Cause.TIMER_ELSEWHERE,
 }
 """What keeps the thread itself from being runnable; a page is the fault's time."""
-
-
-@dataclass(frozen=True, slots=True)
-class Queued:
-    """A thread was put among those that want to run."""
-
-    at_ns: int
-    asked: bool
-    """The running task was to give way, by what the kernel called then."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -12,20 +12,12 @@ from dataclasses import dataclass, replace
 
 from rtscope.exectrace.section import TaskSwitch
 from rtscope.explain.instructions.absences import Absence, Wait, switch_to
-from rtscope.explain.instructions.calls import Context, Frame, Role, Run, begun, plain
+from rtscope.explain.instructions.calls import Context, Frame, Role, Run, plain
 from rtscope.explain.instructions.flags import IrqFlags, irqs_off_at
 from rtscope.explain.instructions.milestones import first_of
 from rtscope.explain.instructions.othercpus import OtherCpus
+from rtscope.explain.instructions.wakers import ASKS
 from rtscope.explain.model import TIMER_ELSEWHERE_REMEDY
-
-_ASKS = frozenset(
-    {
-        *("native_smp_send_reschedule", "smp_send_reschedule"),
-        *("arch_smp_send_reschedule", "native_send_call_func_single_ipi"),
-        "arch_send_call_function_single_ipi",
-    }
-)
-"""What interrupts another CPU, on x86-64, arm64 and riscv64, to make it schedule."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -43,6 +35,7 @@ class _Call:
 class ThreadsCpu:
     """What the CPU of the thread did."""
 
+    cpu: int
     runs: Sequence[Run]
     contexts: Sequence[Context]
     flags: IrqFlags
@@ -87,41 +80,6 @@ def expired_elsewhere(
     )
 
 
-def split_at_ends(runs: list[Run], absences: Sequence[Absence]) -> list[Run]:
-    """
-    Return the runs with one that was under way at the end of such a sleep as two.
-
-    A CPU that pauses does so at the end of a run. A switch of tasks stays whole.
-    """
-    for one in absences:
-        if one.wait is Wait.TIMER_ELSEWHERE:
-            runs = [part for run in runs for part in _parts(run, one.runnable_ns)]
-    return runs
-
-
-def _parts(run: Run, at_ns: int) -> Iterator[Run]:
-    if not run.begin_ns < at_ns < run.end_ns or run.frame.role is Role.SWITCH:
-        yield run
-        return
-    before_ns = min(run.executed_ns, at_ns - run.begin_ns)
-    yield replace(run, end_ns=at_ns, executed_ns=before_ns)
-    yield replace(run, begin_ns=at_ns, executed_ns=run.executed_ns - before_ns)
-
-
-def reached_ns(held: Absence, runs: Sequence[Run], contexts: Sequence[Context]) -> int:
-    """Return when a thread's CPU knew of its end: another one has to interrupt it."""
-    if held.wait is not Wait.TIMER_ELSEWHERE:
-        return held.runnable_ns
-    begin = begun(runs, held.runnable_ns)
-    came = (
-        runs[i].begin_ns
-        for i in range(begin, len(runs))
-        if contexts[i].role is Role.INTERRUPT and first_of(runs, contexts, i) >= begin
-    )
-    came_ns = next(came, held.end_ns)
-    return came_ns if came_ns < held.end_ns else held.runnable_ns
-
-
 def _expired_here(absence: Absence, here: ThreadsCpu) -> bool:
     return any(
         run.frame.role is Role.WAKE
@@ -134,7 +92,7 @@ def _was_elsewhere(absence: Absence, here: ThreadsCpu, others: OtherCpus) -> boo
     """Tell whether the thread went to sleep on another CPU: its timer is there."""
     ours = [one.task for one in here.switches[-1:]]
     return any(
-        one.cpu != others.section.cpu and one.at_ns <= absence.end_ns
+        one.cpu != here.cpu and one.at_ns <= absence.end_ns
         for one in others.switches
         if one.task in ours
     )
@@ -170,7 +128,7 @@ def _calls(cpu: int, runs: Sequence[Run]) -> Iterator[_Call]:
         call = next(one for one in run.frame.chain() if one.role is Role.WAKE)
         inside.setdefault(call, []).append(run)
     for of_call in inside.values():
-        asks = next((r for r in of_call if plain(r.frame.name) in _ASKS), None)
+        asks = next((r for r in of_call if plain(r.frame.name) in ASKS), None)
         done_ns = of_call[-1].end_ns if asks is None else asks.begin_ns
         yield _Call(cpu, of_call[0].begin_ns, done_ns, asks is not None)
 

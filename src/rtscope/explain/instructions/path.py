@@ -37,8 +37,6 @@ from rtscope.explain.instructions.calls import (
 from rtscope.explain.instructions.elsewhere import (
     ThreadsCpu,
     expired_elsewhere,
-    reached_ns,
-    split_at_ends,
 )
 from rtscope.explain.instructions.flags import (
     IrqFlags,
@@ -59,11 +57,12 @@ from rtscope.explain.instructions.quotas import over_quota
 from rtscope.explain.instructions.reading import until_read
 from rtscope.explain.instructions.scheduling import (
     PERIOD,
+    SAYS_SO,
     CompetingTasks,
     competing_tasks,
 )
 from rtscope.explain.instructions.ticks import ticked_at
-from rtscope.explain.instructions.wakers import with_queue
+from rtscope.explain.instructions.wakers import reached_ns, split_at_ends, with_queue
 
 
 @dataclass(frozen=True, slots=True)
@@ -113,31 +112,28 @@ def wakeup_path(
     section: TraceSection, symbols: SymbolTable, *, arch: str
 ) -> WakeupPath:
     """Return all that one wake-up is explained from."""
-    blocks = blocks_of(section, section.cpu)
-    switches, executing = task_switches(section), executing_cpus(section)
+    blocks, switches = blocks_of(section, section.cpu), task_switches(section)
     runs = runs_of(blocks, symbols, arch=arch)
     marked_ns = section.last_ns
     section, runs = until_read(section, runs)
     expiry_ns = section.last_ns - section.latency_ns
     contexts, delays = contexts_of(runs), delay_helpers(runs)
     tasks = tasks_of(section.cpu, switches, runs)
-    elsewhere = tuple(cpu for cpu in executing if cpu != section.cpu)
+    elsewhere = tuple(cpu for cpu in executing_cpus(section) if cpu != section.cpu)
     others = OtherCpus(elsewhere, section, symbols, arch, switches)
     flags = irq_flags_of(section)
     here = [one for one in switches if one.cpu == section.cpu]
-    own = ThreadsCpu(runs, contexts, flags, here)
+    own = ThreadsCpu(section.cpu, runs, contexts, flags, here)
     absences = [
-        expired_elsewhere(one, own, expiry_ns, others)
+        _with_its_end(one, own, expiry_ns, others)
         for one in absences_of(section, symbols, runs, tasks, switches)
         if one.end_ns > expiry_ns
     ]
-    if any(one.wait is Wait.TIMER_ELSEWHERE for one in absences):
-        runs = split_at_ends(runs, absences)
+    runs = split_at_ends(runs, absences)
+    if runs is not own.runs:
         contexts, tasks = contexts_of(runs), tasks_of(section.cpu, switches, runs)
     over = over_quota(absences, runs, tasks, here)
     quotas = [one for one in over if one.runnable_ns > expiry_ns]
-    runs_on = _runs_of_all(runs, others)
-    absences = [with_queue(one, section.cpu, runs_on) for one in absences]
     held = _held_at(expiry_ns, absences, quotas)
     absences += quotas
     milestones = find_milestones(
@@ -145,15 +141,15 @@ def wakeup_path(
         contexts,
         expiry_ns,
         arrivals_ns=tasks.arrivals_ns,
-        held=(reached_ns(held, runs, contexts), held.end_ns) if held else None,
+        held=(reached_ns(held, own.cpu, runs, contexts), held.end_ns) if held else None,
     )
     competing = competing_tasks(
         runs,
         milestones,
         symbols.names,
         elsewhere=others.calling(PERIOD),
-        is_ordinary=bool(quotas) or (held is not None and _is_ordinary(held, here)),
-        queued_ns=held.queued.at_ns if held and held.queued else None,
+        is_ordinary=bool(quotas) or _is_ordinary(held, here),
+        queued=held.queued if held else None,
     )
     return WakeupPath(
         runs=runs,
@@ -164,7 +160,7 @@ def wakeup_path(
         delays=delays,
         absences=absences,
         held=held,
-        in_place=_in_place(symbols, absences, runs_on, others),
+        in_place=_in_place(symbols, absences, _runs_of_all(runs, others), others),
         expiry_ns=expiry_ns,
         flags=flags,
         counts=preempt_counts_of(section),
@@ -187,8 +183,21 @@ def _held_at(
     return next((one for one in at_expiry if one.cause is not None), None)
 
 
-def _is_ordinary(held: Absence, switches: Sequence[TaskSwitch]) -> bool:
-    arrived = switch_to(held.end_ns, switches)
+def _with_its_end(
+    absence: Absence, own: ThreadsCpu, expiry_ns: int, others: OtherCpus
+) -> Absence:
+    """Return an absence with what other CPUs had to do with its end."""
+    return with_queue(
+        expired_elsewhere(absence, own, expiry_ns, others),
+        own.cpu,
+        _runs_of_all(own.runs, others),
+        says_so=SAYS_SO in others.symbols.names,
+    )
+
+
+def _is_ordinary(held: Absence | None, switches: Sequence[TaskSwitch]) -> bool:
+    """Tell whether a thread that was held back is known not to be real-time."""
+    arrived = None if held is None else switch_to(held.end_ns, switches)
     return arrived is not None and arrived.is_ordinary
 
 

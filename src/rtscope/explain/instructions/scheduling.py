@@ -17,11 +17,22 @@ from rtscope.explain.model import Cause
 
 PERIOD = "sched_rt_period_timer"
 """The timer that gives real-time threads their time, until Linux 6.11."""
-_SAYS_SO = "resched_curr"
+SAYS_SO = "resched_curr"
 ENTRIES = frozenset({Role.INTERRUPT, Role.TRAP, Role.SYSCALL, Role.DISPATCH})
 """A thread that left its CPU there would have gone on."""
 _TO_PROGRAMS = ("exit_to_user_mode", "do_notify_resume", "work_resched")
 _CHOOSERS = frozenset({Role.FAIR_SERVER, Role.PICK_REALTIME, Role.PICK_FAIR})
+
+
+@dataclass(frozen=True, slots=True)
+class Queued:
+    """A thread was put among those that want to run."""
+
+    at_ns: int
+    asked: bool
+    """The running task was to give way, by what the kernel called then."""
+    by_interrupt: bool
+    """Another CPU had the thread's own CPU do it, by an interrupt."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -113,15 +124,15 @@ def competing_tasks(
     *,
     elsewhere: Sequence[Run] = (),
     is_ordinary: bool = False,
-    queued_ns: int | None = None,
+    queued: Queued | None = None,
 ) -> CompetingTasks:
     """
     Find the milestones; `names` are those of all functions that the kernel has.
 
     One timer gives the real-time threads of all CPUs their time: `elsewhere` is what
     others did when it expired there. `is_ordinary`: that is known of the thread, of
-    which it shows otherwise if a timer of this CPU woke it; if not, `queued_ns` has
-    the time at which it was queued.
+    which it shows otherwise if a timer of this CPU woke it; if not, `queued` has how
+    it came into the queue.
     """
     if milestones.switched is None:
         return CompetingTasks(False, False, (), (), None)
@@ -132,14 +143,16 @@ def competing_tasks(
     )
     return CompetingTasks(
         is_ordinary=is_ordinary or queued_fair(runs[begin : milestones.switched]),
-        goes_on=_goes_on(
+        goes_on=not queued.asked
+        if queued is not None and SAYS_SO in names
+        else _goes_on(
             runs[begin:scheduled], names if milestones.woken is not None else ()
         ),
         decisions=_decisions(runs, begin),
         unthrottled=_unthrottled(runs, begin, elsewhere),
         queued=_queued(runs, begin, milestones.switched)
-        if queued_ns is None
-        else max(0, begun(runs, queued_ns) - 1),
+        if queued is None
+        else max(0, begun(runs, queued.at_ns) - 1),
     )
 
 
@@ -213,7 +226,7 @@ def _goes_on(runs: Sequence[Run], names: Sequence[str | None]) -> bool:
         run.frame.role is Role.RESCHEDULE and Role.WAKE in run.frame.within
         for run in runs
     )
-    return not was_asked and _SAYS_SO in names
+    return not was_asked and SAYS_SO in names
 
 
 def _queued(runs: Sequence[Run], begin: int, end: int) -> int | None:

@@ -2,14 +2,27 @@
 How a thread that something held back came into the queue of its CPU again. Pure.
 
 Whoever makes it runnable puts it there, or asks the thread's CPU to do so by an
-interrupt (`sched_ttwu_pending`), and says whether the running task has to give way.
+interrupt (`sched_ttwu_pending`), and says whether the running task has to give way. If
+it has to, the interrupt of another CPU has yet to arrive; if not, it goes on.
 """
 
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import replace
 
-from rtscope.explain.instructions.absences import Absence, Queued
-from rtscope.explain.instructions.calls import Role, Run, begun, plain
+from rtscope.explain.instructions.absences import Absence, Wait
+from rtscope.explain.instructions.calls import Context, Role, Run, begun, plain
+from rtscope.explain.instructions.milestones import first_of
+from rtscope.explain.instructions.scheduling import Queued
+
+ASKS = frozenset(
+    {
+        *("native_smp_send_reschedule", "smp_send_reschedule"),
+        *("arch_smp_send_reschedule", "native_send_call_func_single_ipi"),
+        "arch_send_call_function_single_ipi",
+    }
+)
+"""What interrupts another CPU, on x86-64, arm64 and riscv64, to make it schedule."""
+
 
 _ENQUEUES = frozenset({Role.ENQUEUE, Role.ENQUEUE_FAIR})
 _PENDING = "sched_ttwu_pending"
@@ -17,21 +30,43 @@ _PENDING = "sched_ttwu_pending"
 
 
 def with_queue(
-    absence: Absence, cpu: int, runs_on: Callable[[int], Sequence[Run]]
+    absence: Absence,
+    cpu: int,
+    runs_on: Callable[[int], Sequence[Run]],
+    *,
+    says_so: bool,
 ) -> Absence:
-    """Return an absence with its thread's way into the queue of a CPU, if it shows."""
+    """
+    Return an absence with its thread's way into the queue of a CPU, if it shows.
+
+    `says_so`: the kernel has a function that asks a task to give way.
+    """
     if absence.woken is None:
         return absence
     woken_ns, woken_on = absence.woken
-    there = list(_called(runs_on(woken_on), woken_ns, absence.end_ns))
-    at = next((run for run in there if run.frame.role in _ENQUEUES), None)
-    if at is None:
-        there = list(_pending(runs_on(cpu), woken_ns, absence.end_ns))
-        at = next((run for run in there if run.frame.role in _ENQUEUES), None)
+    called = list(_called(runs_on(woken_on), woken_ns, absence.end_ns))
+    by, ended = called, _queueing(called)
+    if ended is None:
+        by = list(_pending(runs_on(cpu), woken_ns, absence.end_ns))
+        ended = next((run for run in called if plain(run.frame.name) in ASKS), None)
+    at = _queueing(by)
     if at is None:
         return absence
-    asked = any(run.frame.role is Role.RESCHEDULE for run in there)
-    return replace(absence, queued=Queued(at.begin_ns, asked))
+    asked = any(run.frame.role is Role.RESCHEDULE for run in by)
+    # A timer elsewhere ends where its CPU asks for the interrupt.
+    if absence.wait is Wait.TIMER_ELSEWHERE or ended is None:
+        runnable_ns = absence.runnable_ns
+    else:
+        runnable_ns = ended.begin_ns
+    return replace(
+        absence,
+        runnable_ns=runnable_ns,
+        queued=Queued(at.begin_ns, asked or not says_so, by_interrupt=by is not called),
+    )
+
+
+def _queueing(runs: Sequence[Run]) -> Run | None:
+    return next((run for run in runs if run.frame.role in _ENQUEUES), None)
 
 
 def _called(runs: Sequence[Run], at_ns: int, end_ns: int) -> Iterator[Run]:
@@ -49,3 +84,49 @@ def _pending(runs: Sequence[Run], begin_ns: int, end_ns: int) -> Iterator[Run]:
     for run in runs[begun(runs, begin_ns) : begun(runs, end_ns)]:
         if any(plain(one.name) == _PENDING for one in run.frame.chain()):
             yield run
+
+
+def split_at_ends(runs: list[Run], absences: Sequence[Absence]) -> list[Run]:
+    """
+    Return the runs with one that was under way when the thread was runnable as two.
+
+    A CPU that pauses does so at the end of a run. A switch of tasks stays whole.
+    """
+    for one in absences:
+        at = begun(runs, one.runnable_ns) - 1
+        if at >= 0 and (one.queued or one.wait is Wait.TIMER_ELSEWHERE):
+            runs = [*runs[:at], *_parts(runs[at], one.runnable_ns), *runs[at + 1 :]]
+    return runs
+
+
+def _parts(run: Run, at_ns: int) -> Iterator[Run]:
+    if not run.begin_ns < at_ns < run.end_ns or run.frame.role is Role.SWITCH:
+        yield run
+        return
+    before_ns = min(run.executed_ns, at_ns - run.begin_ns)
+    yield replace(run, end_ns=at_ns, executed_ns=before_ns)
+    yield replace(run, begin_ns=at_ns, executed_ns=run.executed_ns - before_ns)
+
+
+def reached_ns(
+    held: Absence, cpu: int, runs: Sequence[Run], contexts: Sequence[Context]
+) -> int:
+    """
+    Return when a thread's CPU knew of its end: another one has to interrupt it.
+
+    That is so at once if the task that runs there need not give way.
+    """
+    is_remote = held.woken is not None and held.woken[1] != cpu
+    comes = held.wait is Wait.TIMER_ELSEWHERE
+    if held.queued is not None:
+        comes = held.queued.asked or held.queued.by_interrupt
+    if not is_remote or not comes:
+        return held.runnable_ns
+    begin = begun(runs, held.runnable_ns)
+    came = (
+        runs[i].begin_ns
+        for i in range(begin, len(runs))
+        if contexts[i].role is Role.INTERRUPT and first_of(runs, contexts, i) >= begin
+    )
+    came_ns = next(came, held.end_ns)
+    return came_ns if came_ns < held.end_ns else held.runnable_ns
