@@ -153,3 +153,26 @@ def test_a_real_time_thread_has_no_quota_and_none_ends_without_a_sign(
     found = explained(taken(), IDLE, prio=prio, given=given, last="hog")
 
     assert quotas(found) == []
+
+
+def test_a_quota_behind_a_sleep_whose_end_is_inferred_is_inferred_too() -> None:
+    on_cpu_1: list[Step] = [
+        *((10, "do_irq", 1), (20, "hrtimer_interrupt", 1), (30, "hrtimer_wakeup", 1)),
+        *((5, "hrtimer_interrupt+", 1), (5, "do_irq+", 1)),
+    ]
+    after = [(50, "do_idle"), (500, ASLEEP), *on_cpu_1, *IDLE, *GIVEN, *SWITCH, *THREAD]
+    steps = [*taken(), *after]
+    tasks: list[Task] = [
+        *((0, "hog", 0, NICE_0), (length(taken()) - 10, "swapper/0", 0, NICE_0)),
+        (length(steps) - 30, "rtscope", 0, NICE_0),
+    ]
+    path = section(steps, TABLE, late=length(after), tasks=tasks, block_ns=40_000)
+
+    found = explain_path(path, TABLE, arch="riscv64")
+
+    assert found.segments[0].cause is Cause.TIMER_ELSEWHERE
+    assert found.segments[0].confidence is Confidence.INFERRED
+    ((_, part, ns, sure),) = quotas(found)
+    assert (part, sure) == (Part.D, Confidence.INFERRED)
+    assert ns > 30_000
+    assert found.broken == ()

@@ -57,7 +57,11 @@ def over_quota(
             continue
         for since_ns, throttled, unthrottled in _times(absence, changes):
             until_ns = unthrottled.run.begin_ns
-            shown, is_sure = _shown(since_ns, until_ns, throttled, runs), True
+            # That the thread wanted to run is as sure as the end of its sleep.
+            shown, is_sure = (
+                _shown(since_ns, until_ns, throttled, runs),
+                absence.is_sure,
+            )
             if not shown and _first_after(until_ns, switches) == arrived.task:
                 shown, is_sure = "the thread was the next to run", False
             if shown:
