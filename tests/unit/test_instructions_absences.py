@@ -70,6 +70,8 @@ def test_without_a_sign_of_its_end_a_stop_goes_on_until_the_thread_runs() -> Non
     assert dominant is not None
     assert dominant.cause is Cause.STOPPED
     assert not any("made runnable" in line for line in evidence(dominant))
+    behind = [(one.part, one.cause) for one in found.segments[1:]]
+    assert behind == [(Part.E, Cause.RETURN)]
 
 
 @pytest.mark.parametrize(

@@ -154,13 +154,11 @@ def _part(path: WakeupPath, i: int) -> Part:
         return Part.A
     if role is Role.INTERRUPT:
         return Part.B
-    if (
-        milestones.scheduled is None
-        or milestones.switched is None
-        or i < milestones.scheduled
-    ):
+    if milestones.switched is not None and i >= milestones.switched:
+        return Part.E
+    if milestones.scheduled is None or i < milestones.scheduled:
         return Part.D if path.competing.was_chosen(i) else Part.C
-    return Part.D if i < milestones.switched else Part.E
+    return Part.D
 
 
 def _interrupt_cause(path: WakeupPath, i: int) -> Cause:
