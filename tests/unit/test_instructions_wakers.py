@@ -195,3 +195,14 @@ def test_interrupts_that_are_off_when_another_cpu_wakes_a_stopped_thread_delay_i
         (Cause.INTERRUPTS_OFF, on_ns - 1000),
     ]
     assert found.broken == ()
+
+
+def test_a_program_that_continues_behind_the_interrupt_has_preemption_on() -> None:
+    woken = continues(*QUEUED, *ASKS)
+    steps: list[Step] = [(1000, "user"), *woken, (20, "user"), *ENTRY, *EXIT]
+
+    found = explained([*steps, (12_000, "user")], back=STOPPED, task=("fifo_hog", 9))
+
+    (late,) = (one for one in found.segments if one.duration_ns >= 12_000)
+    assert (late.cause, late.task) == (Cause.OTHER_TASK, "fifo_hog")
+    assert found.broken == ()

@@ -9,6 +9,7 @@ from bisect import bisect_left
 from collections.abc import Sequence
 from dataclasses import dataclass, field, replace
 
+from rtscope.exectrace.symbols import USER
 from rtscope.explain.instructions.absences import Absence, Wait
 from rtscope.explain.instructions.calls import (
     THREAD,
@@ -116,7 +117,7 @@ def _part_and_cause(
         return part, _late_cause(path, i)
     if context.role is Role.SCHEDULE:
         return part, Cause.SCHEDULER
-    if part is Part.D or path.competing.goes_on:
+    if part is Part.D or path.competing.goes_on or run.frame.name == USER:
         return part, _competing_cause(path, i)
     if _is_call_while_idle(run):
         return part, Cause.OTHER_INTERRUPT
