@@ -7,6 +7,7 @@ import pytest
 from fakes.paths import Step, section, symbols
 from fakes.wakeuppaths import NAMES, THREAD
 from rtscope.explain.instructions.explain import explain_path
+from rtscope.explain.invariants import Invariant
 from rtscope.explain.model import Cause, Explanation, Part, Segment
 
 TABLE = symbols(
@@ -206,3 +207,13 @@ def test_a_program_that_continues_behind_the_interrupt_has_preemption_on() -> No
     (late,) = (one for one in found.segments if one.duration_ns >= 12_000)
     assert (late.cause, late.task) == (Cause.OTHER_TASK, "fifo_hog")
     assert found.broken == ()
+
+
+def test_a_thread_known_as_real_time_is_not_delayed_by_being_ordinary() -> None:
+    asked = [*wakes(*QUEUED, *ASKS), (20, "my_work+"), *ENTRY, *EXIT]
+    steps = [*WORK, *asked, *again(*ORDINARY), (400, "my_work+")]
+
+    found = explained(steps)
+
+    assert not any(one.cause is Cause.NOT_REALTIME for one in found.segments)
+    assert Invariant.CHOICE in {one.invariant for one in found.broken}

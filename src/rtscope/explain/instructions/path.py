@@ -143,14 +143,7 @@ def wakeup_path(
         arrivals_ns=tasks.arrivals_ns,
         held=(reached_ns(held, own.cpu, runs, contexts), held.end_ns) if held else None,
     )
-    competing = competing_tasks(
-        runs,
-        milestones,
-        symbols.names,
-        elsewhere=others.calling(PERIOD),
-        is_ordinary=bool(quotas) or _is_ordinary(held, here),
-        queued=held.queued if held else None,
-    )
+    competing = _competing(runs, milestones, others, held, has_quota=bool(quotas))
     return WakeupPath(
         runs=runs,
         contexts=contexts,
@@ -195,10 +188,30 @@ def _with_its_end(
     )
 
 
-def _is_ordinary(held: Absence | None, switches: Sequence[TaskSwitch]) -> bool:
-    """Tell whether a thread that was held back is known not to be real-time."""
-    arrived = None if held is None else switch_to(held.end_ns, switches)
-    return arrived is not None and arrived.is_ordinary
+def _competing(
+    runs: Sequence[Run],
+    milestones: Milestones,
+    others: OtherCpus,
+    held: Absence | None,
+    *,
+    has_quota: bool,
+) -> CompetingTasks:
+    """Return what ran before the thread, by its policy where that was recorded."""
+    here = [one for one in others.switches if one.cpu == others.section.cpu]
+    arrived: TaskSwitch | None = None
+    if milestones.switched:
+        arrived = switch_to(runs[milestones.switched - 1].end_ns, here)
+    is_known = arrived is not None and arrived.policy != ""
+    is_ordinary = arrived is not None and arrived.is_ordinary
+    return competing_tasks(
+        runs,
+        milestones,
+        others.symbols.names,
+        elsewhere=others.calling(PERIOD),
+        is_ordinary=has_quota or (held is not None and is_ordinary),
+        is_realtime=is_known and not is_ordinary,
+        queued=held.queued if held else None,
+    )
 
 
 def _runs_of_all(

@@ -58,6 +58,8 @@ class CompetingTasks:
     """The runs in which real-time threads got time again."""
     queued: int | None
     """The run in which the thread was queued when it was woken; None if none shows."""
+    is_realtime: bool = False
+    """Its policy was recorded when it arrived, and is a real-time one."""
 
     def cause(self, i: int, *, left: Run | None = None) -> Cause:
         """
@@ -78,7 +80,8 @@ class CompetingTasks:
         # Real-time ones are asked first: it became an ordinary one while it was awake.
         assert decision is not None
         was_awake = self._queued_before(decision)
-        return Cause.NOT_REALTIME if was_awake else Cause.OTHER_TASK
+        became_ordinary = was_awake and not self.is_realtime
+        return Cause.NOT_REALTIME if became_ordinary else Cause.OTHER_TASK
 
     def was_chosen(self, i: int) -> bool:
         """
@@ -124,15 +127,16 @@ def competing_tasks(
     *,
     elsewhere: Sequence[Run] = (),
     is_ordinary: bool = False,
+    is_realtime: bool = False,
     queued: Queued | None = None,
 ) -> CompetingTasks:
     """
     Find the milestones; `names` are those of all functions that the kernel has.
 
     One timer gives the real-time threads of all CPUs their time: `elsewhere` is what
-    others did when it expired there. `is_ordinary`: that is known of the thread, of
-    which it shows otherwise if a timer of this CPU woke it; if not, `queued` has how
-    it came into the queue.
+    others did when it expired there. Its policy, or a quota, may show that the thread
+    `is_ordinary` or `is_realtime`. If no timer of this CPU woke it, `queued` has how it
+    came into the queue.
     """
     if milestones.switched is None:
         return CompetingTasks(False, False, (), (), None)
@@ -153,6 +157,7 @@ def competing_tasks(
         queued=_queued(runs, begin, milestones.switched)
         if queued is None
         else max(0, begun(runs, queued.at_ns) - 1),
+        is_realtime=is_realtime,
     )
 
 
