@@ -217,3 +217,19 @@ def test_a_thread_known_as_real_time_is_not_delayed_by_being_ordinary() -> None:
 
     assert not any(one.cause is Cause.NOT_REALTIME for one in found.segments)
     assert Invariant.CHOICE in {one.invariant for one in found.broken}
+
+
+@pytest.mark.parametrize("others", ["enqueue_task_fair", "enqueue_task_rt"])
+def test_a_call_that_wakes_many_threads_does_not_show_when_it_woke_ours(
+    others: str,
+) -> None:
+    many: list[Step] = [(500, others, 1), (500, "prepare_signal+", 1)] * 20
+    woken = [*continues(*many, *QUEUED, *ASKS), (20, "my_work+")]
+    steps: list[Step] = [*WORK, *woken, *ENTRY, *EXIT, (400, "my_work+")]
+
+    found = explained(steps, back=STOPPED)
+
+    assert found.broken == ()
+    first = found.segments[0]
+    assert first.cause is Cause.STOPPED
+    assert first.duration_ns >= 20_000

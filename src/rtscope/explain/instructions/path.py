@@ -182,6 +182,7 @@ def _with_its_end(
     """Return an absence with what other CPUs had to do with its end."""
     return with_queue(
         expired_elsewhere(absence, own, expiry_ns, others),
+        switch_to(absence.end_ns, own.switches),
         own.cpu,
         _runs_of_all(own.runs, others),
         says_so=SAYS_SO in others.symbols.names,

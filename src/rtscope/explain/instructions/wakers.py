@@ -9,8 +9,9 @@ it has to, the interrupt of another CPU has yet to arrive; if not, it goes on.
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import replace
 
+from rtscope.exectrace.section import TaskSwitch
 from rtscope.explain.instructions.absences import Absence, Wait
-from rtscope.explain.instructions.calls import Context, Role, Run, begun, plain
+from rtscope.explain.instructions.calls import Context, Frame, Role, Run, begun, plain
 from rtscope.explain.instructions.milestones import first_of
 from rtscope.explain.instructions.scheduling import Queued
 
@@ -24,13 +25,13 @@ ASKS = frozenset(
 """What interrupts another CPU, on x86-64, arm64 and riscv64, to make it schedule."""
 
 
-_ENQUEUES = frozenset({Role.ENQUEUE, Role.ENQUEUE_FAIR})
 _PENDING = "sched_ttwu_pending"
 """Puts the threads that other CPUs have woken into the queue of this one."""
 
 
 def with_queue(
     absence: Absence,
+    arrived: TaskSwitch | None,
     cpu: int,
     runs_on: Callable[[int], Sequence[Run]],
     *,
@@ -39,19 +40,22 @@ def with_queue(
     """
     Return an absence with its thread's way into the queue of a CPU, if it shows.
 
+    It does not if the call woke several threads of its kind: `arrived` has the policy.
     `says_so`: the kernel has a function that asks a task to give way.
     """
     if absence.woken is None:
         return absence
     woken_ns, woken_on = absence.woken
     called = list(_called(runs_on(woken_on), woken_ns, absence.end_ns))
-    by, ended = called, _queueing(called)
-    if ended is None:
+    by, queueing = called, _queueing(called, arrived)
+    ended = queueing[0] if queueing else None
+    if not queueing:
         by = list(_pending(runs_on(cpu), woken_ns, absence.end_ns))
+        queueing = _queueing(by, arrived)
         ended = next((run for run in called if plain(run.frame.name) in ASKS), None)
-    at = _queueing(by)
-    if at is None:
+    if len(queueing) != 1:
         return absence
+    (at,) = queueing
     asked = any(run.frame.role is Role.RESCHEDULE for run in by)
     # A timer elsewhere ends where its CPU asks for the interrupt.
     if absence.wait is Wait.TIMER_ELSEWHERE or ended is None:
@@ -65,8 +69,16 @@ def with_queue(
     )
 
 
-def _queueing(runs: Sequence[Run]) -> Run | None:
-    return next((run for run in runs if run.frame.role in _ENQUEUES), None)
+def _queueing(runs: Sequence[Run], arrived: TaskSwitch | None) -> Sequence[Run]:
+    """Return the begins of the calls that put a thread of this kind into a queue."""
+    roles = {Role.ENQUEUE, Role.ENQUEUE_FAIR}
+    if arrived is not None and arrived.policy:
+        roles = {Role.ENQUEUE_FAIR if arrived.is_ordinary else Role.ENQUEUE}
+    begins: dict[Frame, Run] = {}
+    for run in runs:
+        if run.frame.role in roles:
+            begins.setdefault(run.frame, run)
+    return [*begins.values()]
 
 
 def _called(runs: Sequence[Run], at_ns: int, end_ns: int) -> Iterator[Run]:
