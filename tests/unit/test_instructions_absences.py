@@ -6,7 +6,7 @@ from fakes.paths import ASLEEP, Step, section, symbols
 from fakes.wakeuppaths import NAMES, PREEMPT, SWITCH, THREAD, TIMER
 from rtscope.explain.instructions.absences import Wait, wait_of
 from rtscope.explain.instructions.explain import explain_path
-from rtscope.explain.model import COMPETING_TASKS, Cause, Explanation, Part
+from rtscope.explain.model import COMPETING_TASKS, Cause, Confidence, Explanation, Part
 from rtscope.explain.words import evidence, sentence
 
 HELD = {
@@ -48,6 +48,7 @@ def test_a_thread_that_is_held_back_is_delayed_by_that_and_by_no_task(how: str) 
     assert dominant.duration_ns > 4500
     assert dominant.name == ("get_signal" if how == "locked" else inside)
     assert "made runnable again by killer on CPU 1" in evidence(dominant)
+    assert dominant.confidence is Confidence.SEEN
     assert "swapper" not in sentence(found)
     assert found.residual_ns == 0
     assert found.broken == ()
@@ -69,6 +70,7 @@ def test_without_a_sign_of_its_end_a_stop_goes_on_until_the_thread_runs() -> Non
     dominant = found.dominant
     assert dominant is not None
     assert dominant.cause is Cause.STOPPED
+    assert dominant.confidence is Confidence.INFERRED
     assert not any("made runnable" in line for line in evidence(dominant))
     behind = [(one.part, one.cause) for one in found.segments[1:]]
     assert behind == [(Part.E, Cause.RETURN)]

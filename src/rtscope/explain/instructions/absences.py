@@ -330,9 +330,13 @@ def _with_end(
         ended_by=by,
         begun_by=before,
         holder=holder,
+        is_sure=wait in _OF_ITS_CPU or woken is not None,
         woken=woken,
     )
 
+
+_OF_ITS_CPU = frozenset({Wait.CPU, Wait.TIMER})
+"""Of these the thread's own CPU shows the end."""
 
 EndOfWait = tuple[int, TaskSwitch]
 """When a task made others runnable, and which."""
