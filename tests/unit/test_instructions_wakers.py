@@ -233,3 +233,25 @@ def test_a_call_that_wakes_many_threads_does_not_show_when_it_woke_ours(
     first = found.segments[0]
     assert first.cause is Cause.STOPPED
     assert first.duration_ns >= 20_000
+
+
+@pytest.mark.parametrize(
+    ("queues", "is_elsewhere"),
+    [("enqueue_task_fair", True), ("enqueue_task_rt", False)],
+)
+def test_a_timer_here_that_wakes_an_ordinary_thread_is_not_a_real_time_ones(
+    queues: str, is_elsewhere: bool
+) -> None:
+    here: list[Step] = [
+        *((10, "handle_exception"), (10, "do_irq"), (20, "hrtimer_interrupt")),
+        *((10, "__hrtimer_run_queues"), (30, "hrtimer_wakeup"), (9, queues)),
+        *((5, "hrtimer_wakeup+"), (5, "hrtimer_interrupt+"), (5, "do_irq+")),
+    ]
+    first: list[Step] = [*here, (1000 - length(here), "my_work+")]
+    asked = [*wakes(*QUEUED, *ASKS), (20, "my_work+"), *ENTRY, *EXIT]
+
+    found = explained([*first, *asked])
+
+    causes = {one.cause for one in found.segments}
+    assert (Cause.TIMER_ELSEWHERE in causes) is is_elsewhere
+    assert (found.broken == ()) is is_elsewhere

@@ -166,6 +166,11 @@ class TaskSwitch:
         """Tell whether the task was not real-time; False if that is unknown."""
         return self.policy.startswith(_ORDINARY)
 
+    @property
+    def is_realtime(self) -> bool:
+        """Tell whether the task was real-time; False if that is unknown."""
+        return self.policy != "" and not self.is_ordinary
+
 
 def policy_of(prio: int) -> str:
     """

@@ -19,6 +19,7 @@ import numpy as np
 from rtscope.exectrace.section import RecordKind, TaskSwitch, TraceSection
 from rtscope.exectrace.symbols import USER, SymbolTable
 from rtscope.explain.instructions.calls import Role, Run, begun, plain, role_of
+from rtscope.explain.instructions.milestones import wakes_of
 from rtscope.explain.instructions.scheduling import ENTRIES, Queued, leads_to_program
 from rtscope.explain.model import Cause
 
@@ -294,11 +295,13 @@ def _with_end(
         runnable_ns, by, before = begin, "", ""
     elif wait is Wait.TIMER:
         expiry_ns = section.last_ns - section.latency_ns
-        wakes = [
+        here = [one for one in switches if one.cpu == section.cpu]
+        wakes = sorted(
             run.begin_ns
-            for run in runs
+            for call in wakes_of(runs, switch_to(end, here))
+            for run in call
             if run.frame.role is Role.WAKE and begin <= run.begin_ns < end
-        ]
+        )
         due = [at_ns for at_ns in wakes if at_ns >= expiry_ns]
         # A path that begins behind the expiry does not show how the sleep ended.
         ended = begin if begin == section.first_ns > expiry_ns else end

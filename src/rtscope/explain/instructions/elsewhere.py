@@ -12,9 +12,9 @@ from dataclasses import dataclass, replace
 
 from rtscope.exectrace.section import TaskSwitch
 from rtscope.explain.instructions.absences import Absence, Wait, switch_to
-from rtscope.explain.instructions.calls import Context, Frame, Role, Run, plain
+from rtscope.explain.instructions.calls import Context, Role, Run, plain
 from rtscope.explain.instructions.flags import IrqFlags, irqs_off_at
-from rtscope.explain.instructions.milestones import first_of
+from rtscope.explain.instructions.milestones import first_of, wakes_of
 from rtscope.explain.instructions.othercpus import OtherCpus
 from rtscope.explain.instructions.wakers import ASKS
 from rtscope.explain.model import TIMER_ELSEWHERE_REMEDY
@@ -55,19 +55,19 @@ def expired_elsewhere(
     since_ns = max(expiry_ns, absence.begin_ns)
     if absence.wait is not Wait.TIMER or others.section.first_ns > expiry_ns:
         return absence
-    if _expired_here(absence, here) or _was_elsewhere(absence, here, others):
+    arrived = switch_to(absence.end_ns, here.switches)
+    if _expired_here(absence, here, arrived) or _was_elsewhere(absence, here, others):
         return absence
     calls = [
         call
         for cpu in others.cpus
-        for call in _calls(cpu, others.runs_on(cpu))
+        for call in _calls(cpu, others.runs_on(cpu), arrived)
         if since_ns <= call.begin_ns < absence.end_ns
     ]
     if not calls:
         return absence
     asked = [call for call in calls if call.asks]
     found = _likely(sorted(asked or calls, key=lambda c: c.done_ns), absence, here)
-    arrived = switch_to(absence.end_ns, here.switches)
     realtime = arrived is None or not arrived.is_ordinary
     return replace(
         absence,
@@ -80,11 +80,14 @@ def expired_elsewhere(
     )
 
 
-def _expired_here(absence: Absence, here: ThreadsCpu) -> bool:
+def _expired_here(
+    absence: Absence, here: ThreadsCpu, arrived: TaskSwitch | None
+) -> bool:
     return any(
         run.frame.role is Role.WAKE
         and absence.begin_ns <= run.begin_ns < absence.end_ns
-        for run in here.runs
+        for call in wakes_of(here.runs, arrived)
+        for run in call
     )
 
 
@@ -120,14 +123,10 @@ def _likely(calls: Sequence[_Call], absence: Absence, here: ThreadsCpu) -> _Call
     return (*while_off[:1], *before[-1:], *calls[:1])[0]
 
 
-def _calls(cpu: int, runs: Sequence[Run]) -> Iterator[_Call]:
-    inside: dict[Frame, list[Run]] = {}
-    for run in runs:
-        if Role.WAKE not in run.frame.within:
-            continue
-        call = next(one for one in run.frame.chain() if one.role is Role.WAKE)
-        inside.setdefault(call, []).append(run)
-    for of_call in inside.values():
+def _calls(
+    cpu: int, runs: Sequence[Run], arrived: TaskSwitch | None
+) -> Iterator[_Call]:
+    for of_call in wakes_of(runs, arrived):
         asks = next((r for r in of_call if plain(r.frame.name) in ASKS), None)
         done_ns = of_call[-1].end_ns if asks is None else asks.begin_ns
         yield _Call(cpu, of_call[0].begin_ns, done_ns, asks is not None)

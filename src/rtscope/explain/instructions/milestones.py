@@ -1,9 +1,10 @@
 """The milestones of a wake-up: expiry, interrupt, callback, scheduler, switch. Pure."""
 
 from bisect import bisect_right
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 
+from rtscope.exectrace.section import TaskSwitch
 from rtscope.explain.instructions.calls import Context, Frame, Role, Run, begun
 
 _DELIVERS = "generic_handle_domain_irq"
@@ -149,6 +150,26 @@ def _left_to_softirq(runs: Sequence[Run], first: int, before: int) -> int | None
     begin = inside[0]
     frame = next(f for f in runs[begin].frame.chain() if f.role in _OF_TIMERS)
     return max(i for i in inside if frame in runs[i].frame.chain())
+
+
+def wakes_of(
+    runs: Sequence[Run], arrived: TaskSwitch | None
+) -> Iterator[Sequence[Run]]:
+    """
+    Yield the runs of each callback that may have woken a thread when its timer expired.
+
+    One that queued an ordinary thread woke no real-time one: `arrived` has its policy.
+    """
+    inside: dict[Frame, list[Run]] = {}
+    for run in runs:
+        if Role.WAKE not in run.frame.within:
+            continue
+        call = next(one for one in run.frame.chain() if one.role is Role.WAKE)
+        inside.setdefault(call, []).append(run)
+    is_realtime = arrived is not None and arrived.is_realtime
+    for of_call in inside.values():
+        if not (is_realtime and queued_fair(of_call)):
+            yield of_call
 
 
 def queued_fair(runs: Sequence[Run]) -> bool:

@@ -202,15 +202,13 @@ def _competing(
     arrived: TaskSwitch | None = None
     if milestones.switched:
         arrived = switch_to(runs[milestones.switched - 1].end_ns, here)
-    is_known = arrived is not None and arrived.policy != ""
-    is_ordinary = arrived is not None and arrived.is_ordinary
     return competing_tasks(
         runs,
         milestones,
         others.symbols.names,
         elsewhere=others.calling(PERIOD),
-        is_ordinary=has_quota or (held is not None and is_ordinary),
-        is_realtime=is_known and not is_ordinary,
+        is_ordinary=has_quota or bool(held and arrived and arrived.is_ordinary),
+        is_realtime=bool(arrived and arrived.is_realtime),
         queued=held.queued if held else None,
     )
 
