@@ -4,7 +4,7 @@ from itertools import product
 
 import pytest
 
-from fakes.paths import Step, section, symbols
+from fakes.paths import ASLEEP, Step, section, symbols
 from fakes.wakeuppaths import NAMES, THREAD
 from rtscope.explain.instructions.explain import explain_path
 from rtscope.explain.invariants import Invariant
@@ -255,3 +255,16 @@ def test_a_timer_here_that_wakes_an_ordinary_thread_is_not_a_real_time_ones(
     causes = {one.cause for one in found.segments}
     assert (Cause.TIMER_ELSEWHERE in causes) is is_elsewhere
     assert (found.broken == ()) is is_elsewhere
+
+
+def test_a_cpu_that_sleeps_on_after_it_was_asked_leaves_its_idle_state_then() -> None:
+    asleep: list[Step] = [(1000, ASLEEP), *wakes(*QUEUED, *ASKS), (3000, ASLEEP)]
+
+    found = explained([*asleep, *ENTRY, *EXIT], task=("swapper/0", 120))
+
+    asked_ns = 50 + 30 + 9 + 9
+    assert [(one.cause, one.end_ns) for one in found.segments[:2]] == [
+        (Cause.TIMER_ELSEWHERE, asked_ns),
+        (Cause.IDLE_EXIT, length(asleep) - 1000),
+    ]
+    assert found.broken == ()

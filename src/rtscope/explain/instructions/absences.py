@@ -152,6 +152,11 @@ class Absence:
         return CAUSES.get(self.wait)
 
     @property
+    def is_end_exact(self) -> bool:
+        """Tell whether it shows at which instruction the thread was runnable again."""
+        return self.queued is not None or self.wait is Wait.TIMER_ELSEWHERE
+
+    @property
     def readers(self) -> str:
         """What ends readers' sections, where a grace period awaits them; or empty."""
         if self.wait is not Wait.GRACE_PERIOD:

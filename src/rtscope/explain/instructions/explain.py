@@ -160,19 +160,8 @@ def _unrecorded(path: WakeupPath) -> Iterator[Segment]:
     if path.section.cut or path.section.first_ns > path.expiry_ns:
         yield Segment(Part.A, 0, end_ns, Cause.UNKNOWN, "not recorded")
         return
-    if path.held is not None and path.held.cause is not None:
-        name, chain = _held_name(path.held)
-        yield Segment(
-            Part.A,
-            0,
-            end_ns,
-            path.held.cause,
-            name,
-            executed_ns=0,
-            evidence=tuple(_held_evidence(path.held)),
-            confidence=Confidence.SEEN if path.held.is_sure else Confidence.INFERRED,
-            callers=tuple(chain),
-        )
+    if path.held is not None:
+        yield from _asleep_while_held(path, path.held, end_ns)
         return
     if path.ticked is not None:
         told = ("this CPU slept", *tick_evidence())
@@ -180,11 +169,40 @@ def _unrecorded(path: WakeupPath) -> Iterator[Segment]:
         return
     # The path begins before the expiry: a CPU that executed nothing slept. The timer of
     # a thread that is not real-time may expire later: until another one wakes the CPU.
-    yield Segment(
+    is_ordinary = path.competing.is_ordinary
+    cause = Cause.TIMER_SLACK if is_ordinary else Cause.IDLE_EXIT
+    yield _asleep(0, end_ns, cause)
+
+
+def _asleep_while_held(
+    path: WakeupPath, held: Absence, end_ns: int
+) -> Iterator[Segment]:
+    """Return what held the thread back, and the sleep that went on behind that."""
+    until_ns = _ns(path, held.runnable_ns) if held.is_end_exact else end_ns
+    until_ns = max(0, min(until_ns, end_ns))
+    if until_ns and held.cause is not None:
+        name, chain = _held_name(held)
+        yield Segment(
+            Part.A,
+            0,
+            until_ns,
+            held.cause,
+            name,
+            executed_ns=0,
+            evidence=tuple(_held_evidence(held)),
+            confidence=Confidence.SEEN if held.is_sure else Confidence.INFERRED,
+            callers=tuple(chain),
+        )
+    if until_ns < end_ns:
+        yield _asleep(until_ns, end_ns, Cause.IDLE_EXIT)
+
+
+def _asleep(begin_ns: int, end_ns: int, cause: Cause) -> Segment:
+    return Segment(
         Part.A,
-        0,
+        begin_ns,
         end_ns,
-        Cause.TIMER_SLACK if path.competing.is_ordinary else Cause.IDLE_EXIT,
+        cause,
         ASLEEP,
         executed_ns=0,
         evidence=("this CPU slept",),

@@ -106,7 +106,7 @@ def split_at_ends(runs: list[Run], absences: Sequence[Absence]) -> list[Run]:
     """
     for one in absences:
         at = begun(runs, one.runnable_ns) - 1
-        if at >= 0 and (one.queued or one.wait is Wait.TIMER_ELSEWHERE):
+        if at >= 0 and one.is_end_exact:
             runs = [*runs[:at], *_parts(runs[at], one.runnable_ns), *runs[at + 1 :]]
     return runs
 
