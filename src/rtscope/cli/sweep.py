@@ -1,6 +1,5 @@
 """Measure a campaign and its variations on a virtual board, and rank their effects."""
 
-from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Annotated
@@ -18,6 +17,7 @@ from rtscope.cli.console import (
 from rtscope.cli.detail import Shown
 from rtscope.cli.machinesurvey import measure_survey
 from rtscope.cli.progress import LiveDisplay, Waiting
+from rtscope.cli.sweepplan import note_plan, plans_of, sweep_plan
 from rtscope.cli.sweepremedies import NAME, announce
 from rtscope.cli.sweeprunner import boots_on
 from rtscope.cli.sweepshow import show_sweep, shown_if_cut_short
@@ -32,20 +32,14 @@ from rtscope.cli.sweepwork import (
 )
 from rtscope.cluster.address import LOCAL, SchedulerAddress, scheduler_address
 from rtscope.errors import UsageError
-from rtscope.kernel.recipe import recipe_names
-from rtscope.measure.plan import Plan, make_plan, remaining
+from rtscope.measure.plan import remaining
 from rtscope.measure.preflight import refuse_full_disk
 from rtscope.record.resultdir import is_occupied
 from rtscope.report.escape import printable
-from rtscope.report.words import plural
-from rtscope.stats.signflip import needed_pairs
-from rtscope.sweep.effects import FIGURES
 from rtscope.sweep.file import (
     shipped_sweeps,
 )
-from rtscope.sweep.maineffects import pairs_of_cells
 from rtscope.tuning.campaign import checks_for
-from rtscope.units import format_duration
 from rtscope.virtual.looks import Looks
 from rtscope.virtual.prepare import (
     capacity_for,
@@ -58,8 +52,6 @@ from rtscope.virtual.sweeping import CellRuns, measure_cells, runs_of
 
 ASIDE = "differing"
 """Directory of results that should have been equal."""
-CELLS_SHOWN = 40
-"""Of a plan, before the first run."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -147,7 +139,9 @@ def sweep(request: SweepRequest) -> int:
         )
     if work.cells[0].campaign.board is None:
         _refuse_on_machine(request, work)
-    _announce(work)
+    work.plans.update(plans_of(work))
+    plan = sweep_plan(work)
+    note_plan(plan)
     if request.dry_run:
         return 0
     if request.resume is None:
@@ -221,65 +215,6 @@ def _refuse_on_machine(request: SweepRequest, work: SweepWork) -> None:
             "take the custom load out, and measure it with rtscope run"
         )
     checks_for(campaign)
-
-
-def _announce(work: SweepWork) -> None:
-    cells = work.chosen_cells
-    plans = [make_plan(cell.campaign) for cell in cells]
-    runs = sum(len(plan.runs) for plan in plans)
-    long = format_duration(sum(plan.total_ns for plan in plans))
-    campaign = cells[0].campaign
-    note(
-        f"{printable(work.sweep.name)}: {plural(len(cells), 'cell')}, "
-        f"{plural(runs, 'run')}, {long}{' of virtual time' if campaign.board else ''} "
-        f"on {printable(campaign.board or campaign.target)}"
-    )
-    if left := len(work.cells) - len(cells):
-        note(f"  {plural(left, 'other cell')} left to rtscope sweep --resume")
-    announce(work.sweep)
-    if built := _kernels_to_build(work, plans):
-        note(
-            f"  {plural(built, 'kernel')} from source: what is not in the cache is "
-            "built first, in minutes to an hour each (in less with ccache)"
-        )
-    if work.sweep.survey is not None:
-        work.plans[0] = plans[0]
-        loads = len({run.load for run in plans[0].runs})
-        kernels = len({run.kernel for run in plans[0].runs})
-        each = f"each on {plural(kernels, 'kernel')}" if campaign.board else "in turn"
-        note(f"  {loads} loads, {each}")
-        return
-    seeds = len(cells[0].campaign.run_seeds)
-    tests = len(FIGURES) * (runs - len(plans[0].runs)) // seeds
-    if seeds < (needed := needed_pairs(tests)):
-        note(
-            f"  {seeds} seeds: of up to {tests} effects, a single one is found only "
-            f"with {needed} or more seeds"
-        )
-    if counts := [len(of_level) for of_level in pairs_of_cells(cells).values()]:
-        few, many = seeds * min(counts), seeds * max(counts)
-        each = f"{few}" if few == many else f"{few} to {many}"
-        note(f"  the effect of a level over all cells has {each} pairs of runs")
-    for shown, (cell, plan) in enumerate(zip(cells, plans, strict=True)):
-        work.plans[cell.number] = plan
-        if shown < CELLS_SHOWN:
-            runs_of_cell = plural(len(plan.runs), "run")
-            note(f"  {cell.number:3} {printable(cell.name)} ({runs_of_cell})")
-    if (more := len(plans) - CELLS_SHOWN) > 0:
-        note(f"  and {plural(more, 'more cell')}, each in a directory of its name")
-
-
-def _kernels_to_build(work: SweepWork, plans: Sequence[Plan]) -> int:
-    """Return how many kernels of recipes the cells need."""
-    recipes = recipe_names()
-    return len(
-        {
-            (run.kernel, cell.campaign.config)
-            for cell, plan in zip(work.chosen_cells, plans, strict=True)
-            for run in plan.runs
-            if run.kernel in recipes
-        }
-    )
 
 
 def _prepare(work: SweepWork, jobs: int | None) -> None:

@@ -1,0 +1,132 @@
+"""The plan of a sweep, before anything is measured: its cells, and what they take."""
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+
+from rtscope.cli.console import note
+from rtscope.cli.sweepremedies import announce
+from rtscope.cli.sweepwork import SweepWork
+from rtscope.kernel.recipe import recipe_names
+from rtscope.measure.plan import Plan, make_plan
+from rtscope.report.escape import printable
+from rtscope.report.words import plural
+from rtscope.stats.signflip import needed_pairs
+from rtscope.sweep.design import Cell
+from rtscope.sweep.effects import FIGURES
+from rtscope.sweep.file import Sweep
+from rtscope.sweep.maineffects import pairs_of_cells
+from rtscope.units import format_duration
+
+CELLS_SHOWN = 40
+"""Of a plan, before the first run."""
+
+
+@dataclass(frozen=True, slots=True)
+class SweepPlan:
+    """The cells to measure now, with their runs."""
+
+    sweep: Sweep
+    cells: tuple[tuple[Cell, Plan], ...]
+    left: int
+    """Cells that are not to be measured now."""
+
+    @property
+    def runs(self) -> int:
+        """How many runs all cells have."""
+        return sum(len(plan.runs) for _, plan in self.cells)
+
+    @property
+    def total_ns(self) -> int:
+        """The time of all runs: on a virtual board, virtual time."""
+        return sum(plan.total_ns for _, plan in self.cells)
+
+    @property
+    def board(self) -> str | None:
+        """The virtual board of all cells; None for a machine."""
+        return self.cells[0][0].campaign.board
+
+    @property
+    def target(self) -> str:
+        """The board or the machine."""
+        return self.board or self.cells[0][0].campaign.target
+
+    @property
+    def seeds(self) -> Sequence[int | None]:
+        """The seeds of each cell."""
+        return self.cells[0][0].campaign.run_seeds
+
+    @property
+    def tests(self) -> int:
+        """How many effects there can be; none in a survey."""
+        if self.sweep.survey is not None:
+            return 0
+        of_base = len(self.cells[0][1].runs)
+        return len(FIGURES) * (self.runs - of_base) // len(self.seeds)
+
+    @property
+    def built(self) -> int:
+        """How many kernels of recipes the cells need."""
+        recipes = recipe_names()
+        return len(
+            {
+                (run.kernel, cell.campaign.config)
+                for cell, plan in self.cells
+                for run in plan.runs
+                if run.kernel in recipes
+            }
+        )
+
+
+def plans_of(work: SweepWork) -> Mapping[int, Plan]:
+    """Return the plans of the cells to measure now, by their numbers."""
+    return {cell.number: make_plan(cell.campaign) for cell in work.chosen_cells}
+
+
+def sweep_plan(work: SweepWork) -> SweepPlan:
+    """Return the plan of a sweep whose cells have their plans."""
+    cells = tuple((cell, work.plans[cell.number]) for cell in work.chosen_cells)
+    return SweepPlan(work.sweep, cells, len(work.cells) - len(cells))
+
+
+def note_plan(plan: SweepPlan) -> None:
+    """Print a plan on standard error."""
+    note(
+        f"{printable(plan.sweep.name)}: {plural(len(plan.cells), 'cell')}, "
+        f"{plural(plan.runs, 'run')}, {format_duration(plan.total_ns)}"
+        f"{' of virtual time' if plan.board else ''} on {printable(plan.target)}"
+    )
+    if plan.left:
+        note(f"  {plural(plan.left, 'other cell')} left to rtscope sweep --resume")
+    announce(plan.sweep)
+    if plan.built:
+        note(
+            f"  {plural(plan.built, 'kernel')} from source: what is not in the cache "
+            "is built first, in minutes to an hour each (in less with ccache)"
+        )
+    if plan.sweep.survey is not None:
+        runs = plan.cells[0][1].runs
+        loads, kernels = ({run.load for run in runs}, {run.kernel for run in runs})
+        each = f"each on {plural(len(kernels), 'kernel')}" if plan.board else "in turn"
+        note(f"  {len(loads)} loads, {each}")
+        return
+    _note_seeds(plan)
+    for cell, of_cell in plan.cells[:CELLS_SHOWN]:
+        runs_of_cell = plural(len(of_cell.runs), "run")
+        note(f"  {cell.number:3} {printable(cell.name)} ({runs_of_cell})")
+    if (more := len(plan.cells) - CELLS_SHOWN) > 0:
+        note(f"  and {plural(more, 'more cell')}, each in a directory of its name")
+
+
+def _note_seeds(plan: SweepPlan) -> None:
+    """Print what the seeds can find."""
+    seeds = len(plan.seeds)
+    if seeds < (needed := needed_pairs(plan.tests)):
+        note(
+            f"  {seeds} seeds: of up to {plan.tests} effects, a single one is found "
+            f"only with {needed} or more seeds"
+        )
+    of_levels = pairs_of_cells([cell for cell, _ in plan.cells]).values()
+    if counts := [len(of_level) for of_level in of_levels]:
+        few, many = seeds * min(counts), seeds * max(counts)
+        each = f"{few}" if few == many else f"{few} to {many}"
+        note(f"  the effect of a level over all cells has {each} pairs of runs")
