@@ -96,6 +96,55 @@ def test_a_dry_run_prints_the_cells_and_makes_nothing(
     assert not list(Path().glob("**/campaign.json"))
 
 
+def test_the_plan_of_a_dry_run_is_there_as_json(
+    rtscope: Rtscope, board: FakeBoard
+) -> None:
+    said = rtscope("sweep", "ticks.toml", "--only", "tick", "--dry-run", "--json")
+
+    assert said.status == 0, said.err
+    plan = json.loads(said.out)
+    assert plan["cells"] == [
+        {
+            "number": 0,
+            "name": "base",
+            "levels": {},
+            "directory": "000-base",
+            "runs": 8,
+            "loads": ["idle"],
+            "kernels": ["debian-6.12-rt"],
+            "virtual_ns": 8 * 12_000_000_000,
+        },
+        {
+            "number": 1,
+            "name": "tick: off",
+            "levels": {"tick": "off"},
+            "directory": "001-tick-off",
+            "runs": 8,
+            "loads": ["idle"],
+            "kernels": ["debian-6.12-rt"],
+            "virtual_ns": 8 * 12_000_000_000,
+        },
+    ]
+    assert (plan["name"], plan["target"], plan["runs"]) == ("ticks", "pc", 16)
+    assert (plan["seeds"], plan["needed_seeds"]) == ([1, 2, 3, 4, 5, 6, 7, 8], 8)
+    assert (plan["effects"], plan["cells_left"]) == (4, 1)
+    assert plan["virtual_ns"] == 16 * 12_000_000_000
+    assert plan["kernels_to_build"] == []
+    assert not list(Path().glob("**/campaign.json"))
+
+
+def test_the_plan_of_a_machine_has_its_own_time_and_no_seeds(
+    rtscope: Rtscope,
+) -> None:
+    said = rtscope("sweep", "survey-machine", "--dry-run", "--json")
+
+    plan = json.loads(said.out)
+    assert plan["target"] == "local"
+    assert plan["duration_ns"] > 0
+    assert "virtual_ns" not in plan
+    assert (plan["seeds"], plan["needed_seeds"]) == ([], None)
+
+
 def test_a_full_design_tells_what_a_level_does_over_all_cells(
     rtscope: Rtscope, board: FakeBoard
 ) -> None:
@@ -201,8 +250,14 @@ def test_the_plan_counts_the_kernels_that_must_be_built(
 
     said = rtscope("sweep", "hz.toml", "--dry-run")
     packaged = rtscope("sweep", "ticks.toml", "--dry-run")
+    told = rtscope("sweep", "hz.toml", "--dry-run", "--json")
 
     assert "3 kernels from source" in one_line(said.err)
+    assert [one["config"] for one in json.loads(told.out)["kernels_to_build"]] == [
+        [],
+        ["CONFIG_HZ_100=y"],
+        ["CONFIG_HZ_300=y"],
+    ]
     assert "from source" not in packaged.err
 
 

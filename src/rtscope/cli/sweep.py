@@ -12,12 +12,13 @@ from rtscope.cli.console import (
     Json,
     log,
     note,
+    put_json,
     stderr_console,
 )
 from rtscope.cli.detail import Shown
 from rtscope.cli.machinesurvey import measure_survey
 from rtscope.cli.progress import LiveDisplay, Waiting
-from rtscope.cli.sweepplan import note_plan, plans_of, sweep_plan
+from rtscope.cli.sweepplan import note_plan, plan_data, plans_of, sweep_plan
 from rtscope.cli.sweepremedies import NAME, announce
 from rtscope.cli.sweeprunner import boots_on
 from rtscope.cli.sweepshow import show_sweep, shown_if_cut_short
@@ -98,7 +99,7 @@ class SweepRequest:
     results (default: all), e.g. boot,HZ_*.
     """
     dry_run: bool = False
-    """Print the cells and what they take; measure nothing."""
+    """Print the cells and what they take, with --json as JSON; measure nothing."""
     reuse: Annotated[
         bool, typer.Option("--reuse/--no-reuse", rich_help_panel=BOARDS)
     ] = True
@@ -143,6 +144,8 @@ def sweep(request: SweepRequest) -> int:
     plan = sweep_plan(work)
     note_plan(plan)
     if request.dry_run:
+        if request.json:
+            put_json(plan_data(plan))
         return 0
     if request.resume is None:
         if is_occupied(work.path):

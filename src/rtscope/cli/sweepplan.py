@@ -1,8 +1,10 @@
 """The plan of a sweep, before anything is measured: its cells, and what they take."""
 
-from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from collections.abc import Mapping
+from dataclasses import asdict, dataclass
+from typing import Any
 
+from rtscope.board.catalogue import get_board
 from rtscope.cli.console import note
 from rtscope.cli.sweepremedies import announce
 from rtscope.cli.sweepwork import SweepWork
@@ -19,6 +21,14 @@ from rtscope.units import format_duration
 
 CELLS_SHOWN = 40
 """Of a plan, before the first run."""
+
+
+@dataclass(frozen=True, slots=True)
+class KernelToBuild:
+    """A kernel of a recipe, with the symbols that a cell changes."""
+
+    name: str
+    config: tuple[str, ...]
 
 
 @dataclass(frozen=True, slots=True)
@@ -51,29 +61,31 @@ class SweepPlan:
         return self.board or self.cells[0][0].campaign.target
 
     @property
-    def seeds(self) -> Sequence[int | None]:
-        """The seeds of each cell."""
-        return self.cells[0][0].campaign.run_seeds
+    def seeds(self) -> tuple[int, ...]:
+        """The seeds of each cell; none of a machine."""
+        found = self.cells[0][0].campaign.run_seeds
+        return tuple(seed for seed in found if seed is not None)
 
     @property
     def tests(self) -> int:
         """How many effects there can be; none in a survey."""
-        if self.sweep.survey is not None:
+        if self.sweep.survey is not None or not self.seeds:
             return 0
         of_base = len(self.cells[0][1].runs)
         return len(FIGURES) * (self.runs - of_base) // len(self.seeds)
 
     @property
-    def built(self) -> int:
-        """How many kernels of recipes the cells need."""
+    def kernels(self) -> tuple[KernelToBuild, ...]:
+        """The kernels of recipes that the cells need, each once."""
         recipes = recipe_names()
-        return len(
-            {
-                (run.kernel, cell.campaign.config)
+        return tuple(
+            dict.fromkeys(
+                KernelToBuild(run.kernel, cell.campaign.config)
                 for cell, plan in self.cells
                 for run in plan.runs
-                if run.kernel in recipes
-            }
+                if run.kernel is not None
+                and (run.kernel in recipes or run.kernel.endswith(".toml"))
+            )
         )
 
 
@@ -98,9 +110,9 @@ def note_plan(plan: SweepPlan) -> None:
     if plan.left:
         note(f"  {plural(plan.left, 'other cell')} left to rtscope sweep --resume")
     announce(plan.sweep)
-    if plan.built:
+    if kernels := plan.kernels:
         note(
-            f"  {plural(plan.built, 'kernel')} from source: what is not in the cache "
+            f"  {plural(len(kernels), 'kernel')} from source: what is not in the cache "
             "is built first, in minutes to an hour each (in less with ccache)"
         )
     if plan.sweep.survey is not None:
@@ -115,6 +127,51 @@ def note_plan(plan: SweepPlan) -> None:
         note(f"  {cell.number:3} {printable(cell.name)} ({runs_of_cell})")
     if (more := len(plan.cells) - CELLS_SHOWN) > 0:
         note(f"  and {plural(more, 'more cell')}, each in a directory of its name")
+
+
+def plan_data(plan: SweepPlan) -> Mapping[str, Any]:
+    """Return a plan as plain values, as `--dry-run --json` prints it."""
+    return {
+        "name": plan.sweep.name,
+        "target": plan.target,
+        "runs": plan.runs,
+        **_times(plan, plan.total_ns),
+        "seeds": plan.seeds,
+        "effects": plan.tests,
+        "needed_seeds": needed_pairs(plan.tests) if plan.tests else None,
+        "kernels_to_build": [asdict(one) for one in plan.kernels],
+        "cells": [
+            {
+                "number": cell.number,
+                "name": cell.name,
+                "levels": dict(cell.levels),
+                "directory": cell.directory,
+                "runs": len(of_cell.runs),
+                "loads": list(dict.fromkeys(run.load for run in of_cell.runs)),
+                "kernels": _kernels(plan, of_cell),
+                **_times(plan, of_cell.total_ns),
+            }
+            for cell, of_cell in plan.cells
+        ],
+        "cells_left": plan.left,
+    }
+
+
+def _times(plan: SweepPlan, total_ns: int) -> Mapping[str, int]:
+    """Return the time of runs: virtual, or that of a machine."""
+    if plan.board is None:
+        return {"duration_ns": total_ns}
+    return {"virtual_ns": total_ns}
+
+
+def _kernels(plan: SweepPlan, of_cell: Plan) -> list[str]:
+    """Return the kernels of a cell; none is named for a machine."""
+    names = (run.kernel or _first_kernel(plan.board) for run in of_cell.runs)
+    return [name for name in dict.fromkeys(names) if name]
+
+
+def _first_kernel(board: str | None) -> str:
+    return get_board(board).kernels[0] if board else ""
 
 
 def _note_seeds(plan: SweepPlan) -> None:

@@ -127,7 +127,7 @@ complete -c rtscope -n '__rtscope_at sweep' -l tls-ca -d 'Certificate of the aut
 complete -c rtscope -n '__rtscope_at sweep' -l tls-cert -d 'Own certificate for a tls:// scheduler' -rF
 complete -c rtscope -n '__rtscope_at sweep' -l tls-key -d 'Key of the own certificate' -rF
 complete -c rtscope -n '__rtscope_at sweep' -l only -d 'Axes or levels to measure now, beside the base' -x
-complete -c rtscope -n '__rtscope_at sweep' -l dry-run -d 'Print the cells and what they take'
+complete -c rtscope -n '__rtscope_at sweep' -l dry-run -d 'Print the cells and what they take, with --json as JSON'
 complete -c rtscope -n '__rtscope_at sweep' -l reuse -l no-reuse -d 'Stored results of equal inputs in place of new measurements'
 complete -c rtscope -n '__rtscope_at sweep' -l out -s o -d 'Directory of the results' -rF
 complete -c rtscope -n '__rtscope_at sweep' -l resume -d 'Directory of an interrupted sweep to continue' -xa '(__fish_complete_directories)'
