@@ -701,6 +701,21 @@ def test_ones_own_qemu_is_refused_on_a_cluster_before_anything_is_made(
     assert rtscope("sweep", "ticks.toml", "--out", "out").status == 0
 
 
+def test_workers_of_a_cluster_decide_how_many_boards_they_boot(
+    rtscope: Rtscope, board: FakeBoard
+) -> None:
+    on = ("--on", "tcp://127.0.0.1:9")
+
+    said = rtscope("sweep", "ticks.toml", "--out", "out", "--jobs", "2", *on)
+
+    assert said.status == 2
+    assert "--jobs 2: each worker of a cluster boots as many boards as" in one_line(
+        said.err
+    )
+    assert "--nthreads" in said.err
+    assert not Path("out").exists()
+
+
 @pytest.mark.parametrize(
     ("on", "warned"),
     [

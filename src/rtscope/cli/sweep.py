@@ -133,11 +133,8 @@ def sweep(request: SweepRequest) -> int:
     if work.sweep.diagnoses and not work.sweep.axes:
         announce(work.sweep)
         return show_sweep(work, request.shown.detail, json=request.json)
-    if scheduler is not None and any(cell.campaign.qemu for cell in work.cells):
-        raise UsageError(
-            f"--on {request.on}: target.qemu names a QEMU of this machine, which is "
-            "no part of a bundle for workers: leave it out, or type --on local"
-        )
+    if scheduler is not None:
+        _refuse_on_cluster(request, work)
     if work.cells[0].campaign.board is None:
         _refuse_on_machine(request, work)
     work.plans.update(plans_of(work))
@@ -197,6 +194,20 @@ def _work_of(request: SweepRequest) -> SweepWork:
             "--kernel out"
         )
     return work_on_remedies(request.record, request.out, only=request.only)
+
+
+def _refuse_on_cluster(request: SweepRequest, work: SweepWork) -> None:
+    """Raise UsageError for what is of this machine alone."""
+    if request.jobs is not None:
+        raise UsageError(
+            f"--jobs {request.jobs}: each worker of a cluster boots as many boards as "
+            "it has threads: leave --jobs out, and start dask worker with --nthreads"
+        )
+    if any(cell.campaign.qemu for cell in work.cells):
+        raise UsageError(
+            f"--on {request.on}: target.qemu names a QEMU of this machine, and workers "
+            "boot the QEMU of the board: leave target.qemu out, or type --on local"
+        )
 
 
 def _refuse_on_machine(request: SweepRequest, work: SweepWork) -> None:
