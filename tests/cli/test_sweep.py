@@ -717,6 +717,75 @@ def test_workers_of_a_cluster_decide_how_many_boards_they_boot(
 
 
 @pytest.mark.parametrize(
+    ("words", "seeds"),
+    [
+        (("--seeds", "3"), [1, 2, 3]),
+        (("--seeds", "5,9"), [5, 9]),
+        (("--seed", "7"), [7]),
+    ],
+)
+def test_seeds_replace_those_of_the_file_and_stay_after_an_interruption(
+    rtscope: Rtscope, board: FakeBoard, words: Sequence[str], seeds: list[int]
+) -> None:
+    board.results = []
+
+    said = rtscope("sweep", "ticks.toml", "--out", "out", *words)
+    for record in Path().glob("out/cells/*/runs/*/record.json"):
+        record.unlink()
+    again = rtscope("sweep", "--resume", "out", "--json")
+
+    assert said.status == again.status == 0, said.err
+    for cell in json.loads(again.out)["cells"]:
+        found = open_records(Path("out/cells") / cell["directory"])
+        assert [record.run.seed for record in found] == seeds
+
+
+def test_a_shipped_sweep_takes_other_seeds_too(rtscope: Rtscope) -> None:
+    words = ("--target", "virtual:jh7110", "--kernel", "jh7110-6.12-rt")
+
+    said = rtscope(
+        "sweep",
+        "price",
+        *words,
+        "--seeds",
+        "8",
+        "--only",
+        "boot",
+        "--dry-run",
+        "--json",
+    )
+
+    assert said.status == 0, said.err
+    plan = json.loads(said.out)
+    assert plan["seeds"] == list(range(1, 9))
+    assert plan["cells"][0]["runs"] == 3 * 8
+
+
+@pytest.mark.parametrize(
+    ("words", "message"),
+    [
+        (("ticks.toml", "--seeds", "21"), "--seeds '21': write at most 20"),
+        (("ticks.toml", "--seeds", "0"), "--seeds: 0: write 1 to"),
+        (("ticks.toml", "--seeds", "1,1"), "--seeds: '1' occurs twice"),
+        (("ticks.toml", "--seeds", "few"), "--seeds: 'few': write a whole number"),
+        (("ticks.toml", "--seed", "-1"), "--seed: -1: write 0 to"),
+        (("ticks.toml", "--seed", "1", "--seeds", "2"), "--seeds: excludes seed"),
+        (("survey-machine", "--seeds", "2"), "--seeds: local has no random seed"),
+        (("remedies", "out", "--seeds", "2"), "leave out --seeds"),
+        (("--resume", "out", "--seeds", "2"), "leave out --seeds"),
+        (("--resume", "out", "--seed", "0"), "leave out --seed"),
+    ],
+)
+def test_seeds_that_cannot_be_taken_are_refused(
+    rtscope: Rtscope, board: FakeBoard, words: Sequence[str], message: str
+) -> None:
+    said = rtscope("sweep", *words, "--dry-run")
+
+    assert said.status == 2
+    assert message in one_line(said.err)
+
+
+@pytest.mark.parametrize(
     ("on", "warned"),
     [
         (["tcp://127.0.0.1:9"], True),
@@ -763,7 +832,7 @@ def test_a_shipped_sweep_is_found_beside_a_directory_of_its_name(
     [
         ([], "name a sweep file"),
         (["none.toml"], "cannot read sweep none.toml: no such file; with rtscope come"),
-        (["ticks.toml", "--resume", "out"], "--resume continues the sweep"),
+        (["ticks.toml", "--resume", "out"], "as it was started: leave out FILE"),
         (["--resume", "."], "no sweep there"),
         (["ticks.toml", "--out", "."], "not empty"),
         (["ticks.toml", "--out", "ticks.toml"], "--out ticks.toml: not empty"),

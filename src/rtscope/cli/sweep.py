@@ -23,6 +23,7 @@ from rtscope.cli.sweepremedies import NAME, announce
 from rtscope.cli.sweeprunner import boots_on
 from rtscope.cli.sweepshow import show_sweep, shown_if_cut_short
 from rtscope.cli.sweepwork import (
+    Base,
     SweepWork,
     create_directories,
     new_work,
@@ -51,6 +52,8 @@ from rtscope.virtual.sameparts import refuse_other_common_parts, refuse_other_in
 from rtscope.virtual.stored import open_stored
 from rtscope.virtual.sweeping import CellRuns, measure_cells, runs_of
 
+OF_BASE = ("target", "kernel", "seed", "seeds")
+"""Options that change the base."""
 ASIDE = "differing"
 """Directory of results that should have been equal."""
 
@@ -77,6 +80,13 @@ class SweepRequest:
         str | None, typer.Option("--kernel", "-k", rich_help_panel=BOARDS)
     ] = None
     """Kernels of the base instead of those of the file, e.g. debian-6.12-rt."""
+    seed: Annotated[int | None, typer.Option(rich_help_panel=BOARDS)] = None
+    """Random seed of the base instead of the seeds of the file, e.g. 7."""
+    seeds: Annotated[str | None, typer.Option(rich_help_panel=BOARDS)] = None
+    """
+    Random seeds of the base instead of those of the file: N for 1 to N, or a list, e.g.
+    8 or 1,5,9.
+    """
     jobs: Annotated[int | None, typer.Option(min=1, rich_help_panel=BOARDS)] = None
     """
     Number of virtual boards to run at once (default: one per CPU, as far as memory
@@ -164,10 +174,10 @@ def sweep(request: SweepRequest) -> int:
 def _work_of(request: SweepRequest) -> SweepWork:
     """Return the sweep that is asked for, or one to continue."""
     if request.resume is not None:
-        if any((request.file, request.out, request.target, request.kernel)):
+        if typed := _typed(request, "file", "record", "out", *OF_BASE):
             raise UsageError(
-                "--resume continues the sweep as it was started: leave out file, "
-                "--out, --target and --kernel"
+                f"--resume {request.resume} continues the sweep as it was started: "
+                f"leave out {typed}"
             )
         return resumed_work(request.resume, only=request.only)
     if request.file is None:
@@ -180,20 +190,23 @@ def _work_of(request: SweepRequest) -> SweepWork:
             f"{request.record}: one argument too many: only sweep {NAME} takes a RECORD"
         )
     if str(request.file) != NAME or request.file.is_file():
-        kernels = request.kernel.split(",") if request.kernel else None
-        return new_work(
-            request.file,
-            request.out,
-            target=request.target,
-            kernels=kernels,
-            only=request.only,
-        )
-    if request.target is not None or request.kernel is not None:
+        base = Base(request.target, request.kernel, request.seed, request.seeds)
+        return new_work(request.file, request.out, base, only=request.only)
+    if typed := _typed(request, *OF_BASE):
         raise UsageError(
-            f"sweep {NAME}: the record has its board and kernels: leave --target and "
-            "--kernel out"
+            f"sweep {NAME}: board, kernels and seeds are those of the record: leave "
+            f"out {typed}"
         )
     return work_on_remedies(request.record, request.out, only=request.only)
+
+
+def _typed(request: SweepRequest, *names: str) -> str:
+    """Return which of these arguments and options were typed, as typed."""
+    return ", ".join(
+        name.upper() if name in ("file", "record") else f"--{name}"
+        for name in names
+        if getattr(request, name) is not None
+    )
 
 
 def _refuse_on_cluster(request: SweepRequest, work: SweepWork) -> None:

@@ -11,15 +11,17 @@ from pydantic import TypeAdapter, ValidationError
 
 from rtscope import __version__
 from rtscope.campaign.file import to_dict
+from rtscope.campaign.model import Campaign
+from rtscope.campaign.options import Options, with_options
 from rtscope.cli.console import typed_words
 from rtscope.cli.survey import with_listed
 from rtscope.cli.sweepremedies import NAME, remedies_for
-from rtscope.errors import RecordError, UsageError
+from rtscope.errors import RecordError, UsageError, shown
 from rtscope.files import read_bounded, write_atomically
 from rtscope.measure.plan import Plan
 from rtscope.record.resultdir import ResultDir, create
 from rtscope.sweep.checks import Checks, checks_of
-from rtscope.sweep.design import Cell, cells_of, chosen_cells
+from rtscope.sweep.design import MAX_SEEDS, WHY_SEEDS, Cell, cells_of, chosen_cells
 from rtscope.sweep.file import (
     Sweep,
     document_of,
@@ -29,6 +31,7 @@ from rtscope.sweep.file import (
     placed,
     shipped_sweeps,
     sweep_of,
+    with_seeds,
 )
 from rtscope.target.address import parse_address
 from rtscope.virtual.prepare import PreparedCampaign
@@ -88,19 +91,46 @@ class SweepWork:
         return ResultDir(self.path / CELLS / cell.directory)
 
 
+@dataclass(frozen=True, slots=True)
+class Base:
+    """The options that change the base of a sweep, as typed; None: not given."""
+
+    target: str | None = None
+    kernel: str | None = None
+    seed: int | None = None
+    seeds: str | None = None
+
+    @property
+    def kernels(self) -> list[str] | None:
+        """The kernels of --kernel."""
+        return self.kernel.split(",") if self.kernel else None
+
+    @property
+    def run_seeds(self) -> tuple[int, ...] | None:
+        """The seeds of --seed or --seeds; UsageError as `rtscope run` says it."""
+        if self.seed is None and self.seeds is None:
+            return None
+        asked = Options(seed=self.seed, seeds=self.seeds)
+        read = with_options(Campaign(target="virtual:any"), asked)
+        found = tuple(seed for seed in read.run_seeds if seed is not None)
+        if len(found) > MAX_SEEDS:
+            raise UsageError(
+                f"--seeds {shown(self.seeds)}: write at most {MAX_SEEDS}: {WHY_SEEDS}"
+            )
+        return found
+
+
 def new_work(
-    file: Path,
-    out: Path | None,
-    *,
-    target: str | None,
-    kernels: list[str] | None,
-    only: str | None,
+    file: Path, out: Path | None, base: Base, *, only: str | None
 ) -> SweepWork:
     """Return a sweep of a file, or of one that comes with rtscope; UsageError."""
     named = _named(file)
-    if target is not None:
-        _refuse_machine_for_board(named, target)
-    found = on_board(named, target=target, kernels=kernels)
+    if base.target is not None:
+        _refuse_machine_for_board(named, base.target)
+    found = on_board(named, target=base.target, kernels=base.kernels)
+    if (seeds := base.run_seeds) is not None:
+        _refuse_machine_for_seeds(found, base)
+        found = with_seeds(found, seeds)
     if found.survey is not None:
         found = with_listed(found, command=typed_words())
     return _work(found, _place(out), typed_words(), only)
@@ -108,14 +138,30 @@ def new_work(
 
 def _refuse_machine_for_board(named: Sweep, target: str) -> None:
     """Raise UsageError: a base of a board has what no machine takes, such as seeds."""
-    written = named.base.get("target")
-    address = written.get("address") if isinstance(written, dict) else None
     machine = parse_address(target).board is None
-    if machine and address is not None and parse_address(str(address)).board:
+    if machine and parse_address(_address(named)).board:
         raise UsageError(
             f"--target {target}: {named.source} is of a virtual board; to rank the "
             f"loads of a machine, type rtscope sweep survey-machine --target {target}"
         )
+
+
+def _refuse_machine_for_seeds(found: Sweep, base: Base) -> None:
+    """Raise UsageError: only boards have seeds."""
+    address = _address(found)
+    if parse_address(address).board is None:
+        option = "--seed" if base.seeds is None else "--seeds"
+        raise UsageError(
+            f"{option}: {address} has no random seed, only virtual boards have: leave "
+            f"{option} out"
+        )
+
+
+def _address(sweep: Sweep) -> str:
+    """Return where the base is measured; what is no address is refused later."""
+    written = sweep.base.get("target")
+    found = written.get("address") if isinstance(written, dict) else None
+    return found if isinstance(found, str) else Campaign().target
 
 
 def work_on_remedies(

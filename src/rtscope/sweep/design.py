@@ -21,7 +21,7 @@ from rtscope.sweep.keys import LOAD, PARTS, value_in_words, values_of_parts
 BASE = "base"
 MAX_CELLS = 10_000
 MAX_SEEDS = 20
-"""The exact test goes through two to the power of the number of seeds."""
+WHY_SEEDS = "the exact test tries every way to swap base and cell, 2^seeds in all"
 
 Chosen = tuple[tuple[Axis, Level], ...]
 LevelName = tuple[str, str]
@@ -201,7 +201,8 @@ def _check(sweep: Sweep, cells: list[Cell]) -> None:
             )
     if len(base.run_seeds) > MAX_SEEDS:
         raise UsageError(
-            f"{sweep.source}: [base.campaign] seeds: write at most {MAX_SEEDS}"
+            f"{sweep.source}: [base.campaign] seeds: write at most {MAX_SEEDS}: "
+            f"{WHY_SEEDS}"
         )
 
 

@@ -219,6 +219,15 @@ def on_board(
     return replace(sweep, base=base)
 
 
+def with_seeds(sweep: Sweep, seeds: Sequence[int]) -> Sweep:
+    """Return the sweep with other seeds of its base."""
+    table = {
+        key: v for key, v in _table(sweep.base, "campaign").items() if key != "seed"
+    }
+    campaign = {**table, "seeds": list(seeds)}
+    return replace(sweep, base={**sweep.base, "campaign": campaign})
+
+
 def _table(base: Mapping[str, Any], name: str) -> Mapping[str, Any]:
     found = base.get(name)
     return found if isinstance(found, Mapping) else {}

@@ -121,6 +121,8 @@ complete -c rtscope -n '__rtscope_at compare' -l notes -d 'Every caveat with its
 complete -c rtscope -n '__rtscope_at compare' -F
 complete -c rtscope -n '__rtscope_at sweep' -l target -s t -d 'Virtual board instead of that of the file' -xa 'local ssh: virtual:jh7110 virtual:pc virtual:rpi3'
 complete -c rtscope -n '__rtscope_at sweep' -l kernel -s k -d 'Kernels of the base instead of those of the file' -xa '(__fish_append , debian-6.12 debian-6.12-rt debian-6.1 debian-6.1-rt jh7110-6.1 jh7110-6.1-rt jh7110-6.1-rt-debug jh7110-6.1-rt-nolazy jh7110-6.12 jh7110-6.12-board jh7110-6.12-rt jh7110-6.12-rt-board jh7110-7.3 jh7110-7.3-board jh7110-7.3-rt jh7110-7.3-rt-board pc-6.12 pc-6.12-board pc-6.12-rt pc-6.12-rt-board pc-6.12-rtgroup rpi-6.12 rpi-6.12-board rpi-6.12-rt rpi-6.12-rt-board)'
+complete -c rtscope -n '__rtscope_at sweep' -l seed -d 'Random seed of the base instead of the seeds of the file' -x
+complete -c rtscope -n '__rtscope_at sweep' -l seeds -d 'Random seeds of the base instead of those of the file' -x
 complete -c rtscope -n '__rtscope_at sweep' -l jobs -d 'Number of virtual boards to run at once' -x
 complete -c rtscope -n '__rtscope_at sweep' -l on -d 'Where boards run' -x
 complete -c rtscope -n '__rtscope_at sweep' -l tls-ca -d 'Certificate of the authority of a tls:// scheduler' -rF
