@@ -382,6 +382,41 @@ def test_other_results_from_where_they_differ_are_counted_and_no_longer_stored(
     assert "rtscope sweep --no-reuse and a new --out" in one_line(said.err)
 
 
+def test_results_of_earlier_starts_from_where_they_differ_count_too(
+    rtscope: Rtscope, board: FakeBoard, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    dropped: list[tuple[int, str]] = []
+    monkeypatch.setattr(
+        StoredResults,
+        "drop",
+        lambda _, inputs: dropped.append((inputs.seed, inputs.kernel)),
+    )
+    board.worker_of = lambda run: "tcp://other" if run.seed == 2 else "tcp://same"
+    rtscope("sweep", "ticks.toml", "--only", "tick", "--out", "out")
+    board.results = [9_000]
+
+    said = rtscope("sweep", "--resume", "out", "--only", "CPUs")
+
+    # The base and one level were complete: seven runs each are of that worker.
+    assert "other results, 14 from there may be wrong too" in one_line(said.err)
+    assert sorted({seed for seed, _ in dropped}) == [1, 3, 4, 5, 6, 7, 8]
+    assert len(dropped) == 15
+
+
+def test_a_damaged_record_does_not_hide_that_results_differ(
+    rtscope: Rtscope, board: FakeBoard
+) -> None:
+    rtscope("sweep", "ticks.toml", "--only", "tick", "--out", "out")
+    record = next(Path("out/cells/001-tick-off/runs").glob("*/record.json"))
+    board.results = [9_000]
+    board.fails = lambda run: bool(record.write_text("{")) and False
+
+    said = rtscope("sweep", "--resume", "out", "--only", "CPUs")
+
+    assert said.status == 3
+    assert "measured twice with equal inputs, results differ" in one_line(said.err)
+
+
 def test_a_check_that_fails_costs_no_result_and_is_named(
     rtscope: Rtscope, board: FakeBoard
 ) -> None:

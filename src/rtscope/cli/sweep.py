@@ -317,5 +317,6 @@ def _measure(
             failed=failed,
             checked=lambda run, why: note_check(work, run, why),
             aside=work.path / ASIDE,
+            stores=[work.store(cell) for cell in work.cells],
             drop=lambda inputs: None if results is None else results.drop(inputs),
         )

@@ -5,11 +5,12 @@ Some runs are computed twice: equal inputs must give equal results. A difference
 the sweep, and neither result stays, because nobody knows which one is right.
 """
 
-from collections.abc import Callable, Collection, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import suppress
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 
-from rtscope.errors import MeasurementError
+from rtscope.errors import MeasurementError, RecordError
 from rtscope.files import write_atomically
 from rtscope.measure.assemble import Measured, assemble
 from rtscope.measure.execute import (
@@ -22,7 +23,7 @@ from rtscope.measure.execute import (
 from rtscope.measure.interrupts import put_off
 from rtscope.measure.plan import Plan
 from rtscope.record.model import Run, RunRecord, record_to_json
-from rtscope.record.resultdir import RECORD, ResultDir
+from rtscope.record.resultdir import RECORD, ResultDir, read_record
 from rtscope.record.virtual import InputDigests
 from rtscope.virtual.prepare import DIGITS, PreparedCampaign, RunRequest
 
@@ -107,17 +108,18 @@ def measure_cells(
     failed: Failed,
     checked: Checked,
     aside: Path,
+    stores: Sequence[ResultDir],
     drop: Callable[[InputDigests], None],
 ) -> None:
     """
     Measure all runs and save their records.
 
     Raises MeasurementError if the two results of a run differ: both records are then
-    in the directory `aside`, and `drop` gets the inputs of all results so far by those
-    who computed them. What else ends the sweep is
-    raised as by `execute`.
+    in the directory `aside`, and `drop` gets the inputs of every result in `stores`
+    that those computed who computed the two. What else ends the sweep is raised as by
+    `execute`.
     """
-    results = _Results(runs, aside, drop, checked)
+    results = _Results(runs, aside, stores, drop, checked)
 
     def fail(name: str, error: MeasurementError) -> None:
         said = str(error)
@@ -139,26 +141,18 @@ def measure_cells(
             on_event(RunFinished(results.take(run.id, measured)))
 
 
-@dataclass(frozen=True, slots=True)
-class _Saved:
-    """A result that was saved."""
-
-    name: str
-    worker: str
-    inputs: InputDigests | None
-
-
 @dataclass(slots=True)
 class _Results:
     """Results on their way to their cells."""
 
     runs: SweepRuns
     aside: Path
+    stores: Sequence[ResultDir]
+    """Of all cells of the sweep, also of those that are complete."""
     drop: Callable[[InputDigests], None]
     checked: Checked
     ends: dict[str, dict[str, RunRecord | str]] = field(default_factory=dict)
     """Of the runs that are computed twice: their results, or why they have none."""
-    saved: list[_Saved] = field(default_factory=list)
 
     def take(self, name: str, measured: Measured) -> RunRecord:
         """Save a result, or compare it with the one that it checks."""
@@ -173,8 +167,6 @@ class _Results:
         with put_off():
             record = attached(measured, cell.store)
             cell.store.save(record)
-            virtual = record.require_virtual()
-            self.saved.append(_Saved(name, virtual.worker, virtual.input_digests))
             self.end(name, record)
         return record
 
@@ -206,7 +198,7 @@ class _Results:
             path = place / f"{run.id}-{which}.json"
             write_atomically(path, record_to_json(record))
         cell.store.detach(run.id, RECORD)
-        others = self._drop_all_of({one.require_virtual().worker for one in pair}, name)
+        others = self._drop_all_of(pair)
         who = " and ".join(map(_who, pair))
         raise MeasurementError(
             f"{name}: measured twice with equal inputs, results differ: {who}; one of "
@@ -214,19 +206,32 @@ class _Results:
             f"records, which are in {place}{others}"
         )
 
-    def _drop_all_of(self, workers: Collection[str], name: str) -> str:
-        """Drop the stored results of these workers; name those beside one, in words."""
-        doubtful = [one for one in self.saved if one.worker in workers]
-        for one in doubtful:
-            if one.inputs is not None:
-                self.drop(one.inputs)
-        others = sum(one.name != name for one in doubtful)
+    def _drop_all_of(self, pair: Sequence[RunRecord]) -> str:
+        """Drop what is stored of those who computed two; name the rest, in words."""
+        workers = {one.require_virtual().worker for one in pair}
+        self._drop(pair[0])
+        others = 0
+        for record in self._records():
+            if record.virtual is not None and record.virtual.worker in workers:
+                self._drop(record)
+                others += 1
         if not others:
             return ""
         return (
             f"; of this sweep's other results, {others:,} from there may be wrong too: "
             "measure again with rtscope sweep --no-reuse and a new --out"
         )
+
+    def _drop(self, record: RunRecord) -> None:
+        if (inputs := record.require_virtual().input_digests) is not None:
+            self.drop(inputs)
+
+    def _records(self) -> Iterator[RunRecord]:
+        """Yield the records of this start and of earlier ones."""
+        for store in self.stores:
+            for run_id in sorted(store.done_ids()):
+                with suppress(RecordError):  # that results differ counts more
+                    yield read_record(store.run_dir(run_id) / RECORD)
 
 
 def _who(record: RunRecord) -> str:
