@@ -16,6 +16,7 @@ from rtscope.cluster import dask
 from rtscope.cluster import runner as cluster
 from rtscope.errors import BoardError, ContractError, MeasurementError
 from rtscope.loads import safe_stressors
+from rtscope.record.model import Run
 from rtscope.record.resultdir import open_records
 from rtscope.record.virtual import InputDigests
 from rtscope.sweep.file import with_stressors
@@ -487,6 +488,50 @@ def test_a_run_that_fails_both_times_is_no_failed_check(
 
     assert said.status == 1
     assert json.loads(said.out)["checks"]["planned"] == 0
+
+
+def test_a_run_that_failed_before_is_not_the_one_that_is_computed_twice(
+    rtscope: Rtscope, board: FakeBoard, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(sweeping, "CHECK_EVERY", 5)
+    board.results = []
+    tried: list[str] = []
+
+    def fails(run: Run) -> bool:
+        tried.append(run.id)
+        return run.id.startswith("000-base/001-idle-s1")
+
+    board.fails = fails
+    rtscope("sweep", "ticks.toml", "--only", "tick", "--out", "out")
+    first = [name for name in tried if name.endswith("again")]
+    tried.clear()
+
+    rtscope("sweep", "--resume", "out", "--only", "CPUs")
+    second = [name for name in tried if name.endswith("again")]
+    tried.clear()
+    rtscope("sweep", "--resume", "out")
+
+    assert first[0] == "000-base/001-idle-s1/again"
+    assert len(first) == 4
+    assert second == [
+        "002-CPUs-one/001-idle-s1/again",
+        "002-CPUs-one/005-idle-s5/again",
+    ]
+    # It alone is left, and takes its time once.
+    assert tried == ["000-base/001-idle-s1"]
+
+
+@pytest.mark.parametrize("text", ["[]", "null", '{"a": null}', "[" * 200_000])
+def test_a_damaged_list_of_failures_is_named(
+    rtscope: Rtscope, board: FakeBoard, text: str
+) -> None:
+    rtscope("sweep", "ticks.toml", "--out", "out")
+    Path("out/failed.json").write_text(text)
+
+    said = rtscope("sweep", "--resume", "out")
+
+    assert said.status == 3
+    assert "out/failed.json: no list of failures" in one_line(said.err)
 
 
 @pytest.mark.parametrize("text", ["{}", "null", '["x"]', "[" * 200_000])

@@ -29,6 +29,7 @@ from rtscope.cli.sweepwork import (
     new_work,
     note_asked,
     note_check,
+    note_failed,
     resumed_work,
     work_on_remedies,
 )
@@ -300,12 +301,13 @@ def _measure(
     def failed(cell: str, run_id: str, why: str) -> None:
         work.failures.setdefault(numbers[cell], {})[run_id] = why
         log(why)
+        note_failed(work, f"{cell}/{run_id}", why)
 
     results = open_stored(log=log)
     count = sum(len(cell.prepared.runs) for cell in cells)
     board = get_board(work.cells[0].campaign.board or "")
     fit = capacity_for(board, jobs=request.jobs, runs=count + 1)
-    runs = runs_of(cells, at_once=fit.boards)
+    runs = runs_of(cells, at_once=fit.boards, failed=work.failed())
     with (
         LiveDisplay(stderr_console(), runs.plan) as display,
         boots_on(scheduler, results, reuse=request.reuse) as start,

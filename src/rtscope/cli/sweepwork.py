@@ -37,7 +37,7 @@ from rtscope.target.address import parse_address
 from rtscope.virtual.prepare import PreparedCampaign
 
 DOCUMENT, CELLS = "sweep.json", "cells"
-ASKED, CHECKED = "asked.json", "checked.json"
+ASKED, CHECKED, FAILED = "asked.json", "checked.json", "failed.json"
 SCHEMA = 1
 MAX_DOCUMENT_BYTES = 16 << 20
 
@@ -77,14 +77,25 @@ class SweepWork:
 
     def checked(self) -> Mapping[str, str]:
         """Return what came of the checks that count, by run: see `checks_of`."""
-        found = _read(self.path / CHECKED, TypeAdapter(dict[str, str]), kind="checks")
-        done = {
+        noted, done = self._whys(CHECKED, kind="checks").items(), self._done()
+        return {run: why for run, why in noted if why or run in done}
+
+    def failed(self) -> Mapping[str, str]:
+        """Return why runs that earlier starts tried have no result, by run."""
+        noted, done = self._whys(FAILED, kind="failures").items(), self._done()
+        return {run: why for run, why in noted if run not in done}
+
+    def _whys(self, name: str, *, kind: str) -> Mapping[str, str]:
+        shape = TypeAdapter(dict[str, str])
+        return _read(self.path / name, shape, kind=kind) or {}
+
+    def _done(self) -> frozenset[str]:
+        """Return the runs that have a result."""
+        return frozenset(
             f"{cell.directory}/{run}"
             for cell in self.cells
             for run in self.store(cell).done_ids()
-        }
-        noted = (found or {}).items()
-        return {run: why for run, why in noted if why or run in done}
+        )
 
     def store(self, cell: Cell) -> ResultDir:
         """Return the results of a cell."""
@@ -222,7 +233,8 @@ def resumed_work(path: Path, *, only: str | None) -> SweepWork:
     except (ValueError, KeyError, TypeError, RecursionError) as error:
         raise RecordError(f"{path / DOCUMENT}: no sweep of rtscope") from error
     work = _work(found, path, typed, only)
-    work.checked()  # before hours of work
+    for read in (work.checked, work.failed):
+        read()  # a damaged list is refused before hours of work
     return work
 
 
@@ -266,3 +278,9 @@ def note_check(work: SweepWork, run: str, why: str) -> None:
     """Note what came of the check of a run, beside those of earlier starts."""
     text = json.dumps({**work.checked(), run: why}, indent=1).encode() + b"\n"
     write_atomically(work.path / CHECKED, text)
+
+
+def note_failed(work: SweepWork, run: str, why: str) -> None:
+    """Note why a run has no result, beside those of earlier starts."""
+    text = json.dumps({**work.failed(), run: why}, indent=1).encode() + b"\n"
+    write_atomically(work.path / FAILED, text)

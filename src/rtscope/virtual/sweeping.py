@@ -5,7 +5,7 @@ Some runs are computed twice: equal inputs must give equal results. A difference
 the sweep, and neither result stays, because nobody knows which one is right.
 """
 
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, field, replace
 from pathlib import Path
@@ -67,28 +67,44 @@ StartRunner = Callable[[SweepRuns, Callable[[str, MeasurementError], None]], Run
 """Returns what measures them; the function gets a failed run by its id."""
 
 
-def runs_of(cells: Sequence[CellRuns], *, at_once: int) -> SweepRuns:
-    """Return the runs of all cells; one in CHECK_EVERY, the first included, twice."""
-    origin: dict[str, tuple[CellRuns, Run]] = {}
-    again: dict[str, str] = {}
-    requests = []
-    everything = (
-        (cell, request, board)
+def runs_of(
+    cells: Sequence[CellRuns], *, at_once: int, failed: Collection[str] = ()
+) -> SweepRuns:
+    """
+    Return the runs of all cells; one in CHECK_EVERY twice, by `_checked`.
+
+    `failed` are the runs that an earlier start could not measure.
+    """
+    everything = {
+        f"{cell.directory}/{request.run.id}": (cell, request, board)
         for cell in cells
         for request, board in cell.prepared.runs
-    )
-    for number, (cell, request, board) in enumerate(everything):
-        run = request.run
-        name = f"{cell.directory}/{run.id}"
-        origin[name] = cell, run
+    }
+    twice = _checked(list(everything), failed)
+    again: dict[str, str] = {}
+    requests = []
+    for name, (cell, request, board) in everything.items():
         requests.append((_named(request, name, cell.name), board))
-        if number % CHECK_EVERY == 0:
+        if name in twice:
             check = _check_of(name)
             again[check] = name
             requests.append((_named(request, check, f"{cell.name}, {AGAIN}"), board))
     plan = replace(cells[0].plan, runs=tuple(request.run for request, _ in requests))
-    prepared = PreparedCampaign(tuple(requests), at_once)
-    return SweepRuns(plan, prepared, again, origin)
+    origin = {name: (cell, one.run) for name, (cell, one, _) in everything.items()}
+    return SweepRuns(plan, PreparedCampaign(tuple(requests), at_once), again, origin)
+
+
+def _checked(names: Sequence[str], failed: Collection[str]) -> frozenset[str]:
+    """
+    Return the first run of each CHECK_EVERY that did not fail before.
+
+    One that failed would probably fail twice, and show nothing; where all have failed,
+    none is checked.
+    """
+    firsts = range(0, len(names), CHECK_EVERY)
+    groups = [names[first : first + CHECK_EVERY] for first in firsts]
+    good = ([one for one in group if one not in failed] for group in groups)
+    return frozenset(of_group[0] for of_group in good if of_group)
 
 
 def _check_of(name: str) -> str:
