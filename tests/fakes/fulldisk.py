@@ -5,6 +5,8 @@ import os
 from collections.abc import Callable
 from pathlib import Path
 
+import pytest
+
 from rtscope.errors import RecordError
 
 
@@ -18,3 +20,27 @@ def full_but_for(*names: str) -> Callable[..., None]:
         path.write_bytes(content)
 
     return write
+
+
+def full_for(
+    patched: pytest.MonkeyPatch, *names: str, after: int = 0
+) -> Callable[[], None]:
+    """
+    Let the disk be full for files of these names, once so many are written.
+
+    Returns what frees it again. The files are written by `rtscope.files`, of which
+    nothing is replaced.
+    """
+    sync, written = os.fsync, list[str]()
+
+    def full(number: int) -> None:
+        name = Path(f"/proc/self/fd/{number}").readlink().name
+        # The file is called .NAME.RANDOM until it is complete.
+        if any(name.startswith(f".{one}.") for one in names):
+            written.append(name)
+            if len(written) > after:
+                raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC))
+        sync(number)
+
+    patched.setattr(os, "fsync", full)
+    return lambda: patched.setattr(os, "fsync", sync)

@@ -142,9 +142,13 @@ def test_a_full_disk_is_told_and_is_no_error(
 ) -> None:
     monkeypatch.setattr(stored, "write_atomically", full_but_for())
 
-    opened().keep(INPUTS, None, BOOTED, ORIGIN)
+    results = opened()
+    for seed in range(3):
+        results.keep(replace(INPUTS, seed=seed), None, BOOTED, ORIGIN)
 
-    assert "No space left on device" in said[0]
+    # Hundreds of results need no line each.
+    assert len(said) == 1
+    assert "No space left on device: results are not stored there" in said[0]
     assert opened().find(INPUTS, None) is None
 
 

@@ -37,7 +37,7 @@ def failed_loads(
         plan = remaining(plan, {run.id for run in started})
 
 
-def measure_survey(work: SweepWork, shown: Shown, *, is_new: bool, json: bool) -> int:
+def measure_survey(work: SweepWork, shown: Shown, *, json: bool) -> int:
     """
     Measure what is left of a survey on its machine; show it; return the exit status.
 
@@ -45,15 +45,12 @@ def measure_survey(work: SweepWork, shown: Shown, *, is_new: bool, json: bool) -
     """
     (cell,) = work.cells
     campaign, store = cell.campaign, work.store(cell)
-    plan = work.plans[cell.number]
-    if not is_new:
-        plan = remaining(plan, store.done_ids())
+    plan = remaining(work.plans[cell.number], store.done_ids())
     address = parse_address(campaign.target)
     with open_target(address, storage_dir=work.path.resolve(), alone=log) as target:
         if plan.runs:
             refuse_impossible(target, campaign, plan)
-        if is_new:
-            create_directories(work)
+        create_directories(work)
         runner = MachineRunner(target, campaign, work.typed)
         failures = work.failures.setdefault(cell.number, {})
         with (

@@ -160,12 +160,9 @@ def sweep(request: SweepRequest) -> int:
             raise UsageError(f"--out {work.path}: not empty; name a new directory")
         refuse_full_disk(work.path)
     if work.cells[0].campaign.board is None:
-        return measure_survey(
-            work, request.shown, is_new=request.resume is None, json=request.json
-        )
+        return measure_survey(work, request.shown, json=request.json)
     _prepare(work, request.jobs)
-    if request.resume is None:
-        create_directories(work)
+    create_directories(work)
     note_asked(work)
     with shown_if_cut_short(work, request.shown.detail, json=request.json):
         _measure(work, scheduler, request)

@@ -1,8 +1,8 @@
 """Show a sweep, a survey or what was tried against causes: terminal, page, JSON."""
 
 import contextlib
-import shlex
 from collections.abc import Iterator, Mapping, Sequence
+from pathlib import Path
 
 from rtscope.cli.console import put, put_json, say, stdout_console
 from rtscope.cli.reusing import tell_reused
@@ -46,10 +46,7 @@ def shown_if_cut_short(work: SweepWork, shown: Detail, *, json: bool) -> Iterato
         except BaseException:
             with contextlib.suppress(RecordError):  # the first cause counts
                 show_sweep(work, shown, json=json)
-            say(
-                "results so far; to continue: rtscope sweep --resume "
-                f"{shlex.quote(str(work.path))}"
-            )
+            say(f"results so far; to continue: {work.to_go_on}")
             raise
 
 
@@ -62,30 +59,30 @@ def show_sweep(work: SweepWork, shown: Detail, *, json: bool) -> int:
     result = _result(work, records)
     if work.sweep.diagnoses:
         return _show_remedies(work, result, shown, json=json)
-    page = work.path / PAGE
-    write_atomically(page, sweep_page(result).encode())
-    if json:
-        put_json(sweep_data(result))
-    else:
-        compose = compose_sweep(result, more=f"All cells and effects: {page}")
-        _print(shown, sweep_answer(result), compose, rows=len(result.effects))
+    with _page(work, PAGE, sweep_page(result)) as page:
+        if json:
+            put_json(sweep_data(result))
+        else:
+            more = f"All cells and effects: {page}" if page else ""
+            compose = compose_sweep(result, more=more)
+            _print(shown, sweep_answer(result), compose, rows=len(result.effects))
     return int(result.missing > 0)
 
 
 def _show_remedies(
     work: SweepWork, result: SweepResult, shown: Detail, *, json: bool
 ) -> int:
-    diagnoses, more = work.sweep.diagnoses, ""
+    diagnoses = work.sweep.diagnoses
     answer = remedies_answer(result, diagnoses)
-    if work.sweep.axes:
-        page = work.path / PAGE
-        write_atomically(page, sweep_page(result, diagnoses, answer=answer).encode())
-        more = f"All effects: {page}"
-    if json:
-        put_json(remedies_data(result, diagnoses))
-    else:
-        compose = compose_remedies(result, diagnoses, more=more)
-        _print(shown, answer, compose, rows=len(result.effects) + len(diagnoses))
+    text = sweep_page(result, diagnoses, answer=answer) if work.sweep.axes else None
+    with _page(work, PAGE, text) as page:
+        if json:
+            put_json(remedies_data(result, diagnoses))
+        else:
+            more = f"All effects: {page}" if page else ""
+            compose = compose_remedies(result, diagnoses, more=more)
+            rows = len(result.effects) + len(diagnoses)
+            _print(shown, answer, compose, rows=rows)
     return int(result.missing > 0)
 
 
@@ -96,25 +93,41 @@ def _show_survey(work: SweepWork, shown: Detail, *, json: bool) -> int:
     tell_reused(records)
     ranking = ranked(records, store, plan, failures=work.failures.get(cell.number, {}))
     missing = len(plan.runs) - len(records)
-    page = work.path / SURVEY_PAGE
-    write_atomically(
-        page,
-        survey_page(
-            ranking,
-            name=work.sweep.name,
-            target=cell.campaign.board or cell.campaign.target,
-            missing=missing,
-        ).encode(),
+    text = survey_page(
+        ranking,
+        name=work.sweep.name,
+        target=cell.campaign.board or cell.campaign.target,
+        missing=missing,
     )
-    if json:
-        put_json(survey_data(ranking, work.checks))
-    else:
-        more = f"All loads and causes: {page}"
-        compose = compose_survey(
-            ranking, missing=missing, checks=work.checks, more=more
-        )
-        _print(shown, survey_answer(ranking), compose, rows=len(ranking.loads))
+    with _page(work, SURVEY_PAGE, text) as page:
+        if json:
+            put_json(survey_data(ranking, work.checks))
+        else:
+            more = f"All loads and causes: {page}" if page else ""
+            compose = compose_survey(
+                ranking, missing=missing, checks=work.checks, more=more
+            )
+            _print(shown, survey_answer(ranking), compose, rows=len(ranking.loads))
     return int(missing > 0)
+
+
+@contextlib.contextmanager
+def _page(work: SweepWork, name: str, text: str | None) -> Iterator[Path | None]:
+    """
+    Write a page, if there is one, and give its path for the terminal.
+
+    If it cannot be written the path is None, and RecordError comes after the block,
+    which prints the result.
+    """
+    failed, path = None, None if text is None else work.path / name
+    if path is not None and text is not None:
+        try:
+            write_atomically(path, text.encode())
+        except RecordError as error:
+            failed, path = error, None
+    yield path
+    if failed is not None:
+        raise RecordError(f"{failed}; then type {work.to_go_on}") from failed
 
 
 def _print(shown: Detail, answer: str, compose: Compose, *, rows: int) -> None:

@@ -1,7 +1,9 @@
 """A sweep and its directory: chosen by a name or a file, or one to continue."""
 
+import contextlib
 import json
-from collections.abc import Mapping
+import shlex
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
 from datetime import datetime
 from pathlib import Path
@@ -19,7 +21,7 @@ from rtscope.cli.sweepremedies import NAME, remedies_for
 from rtscope.errors import RecordError, UsageError, shown
 from rtscope.files import read_bounded, write_atomically
 from rtscope.measure.plan import Plan
-from rtscope.record.resultdir import ResultDir, create
+from rtscope.record.resultdir import CAMPAIGN, ResultDir, create, make_directory
 from rtscope.sweep.checks import Checks, checks_of
 from rtscope.sweep.design import MAX_SEEDS, WHY_SEEDS, Cell, cells_of, chosen_cells
 from rtscope.sweep.file import (
@@ -66,6 +68,11 @@ class SweepWork:
         return checks_of(self.checked())
 
     @property
+    def to_go_on(self) -> str:
+        """The command that goes on with it."""
+        return f"rtscope sweep --resume {shlex.quote(str(self.path))}"
+
+    @property
     def chosen_cells(self) -> tuple[Cell, ...]:
         """The cells to measure now."""
         return tuple(cell for cell in self.cells if cell.number in self.chosen)
@@ -99,7 +106,8 @@ class SweepWork:
 
     def store(self, cell: Cell) -> ResultDir:
         """Return the results of a cell."""
-        return ResultDir(self.path / CELLS / cell.directory)
+        # How to go on is the sweep's to say.
+        return ResultDir(self.path / CELLS / cell.directory, advice="")
 
 
 @dataclass(frozen=True, slots=True)
@@ -250,14 +258,28 @@ def _read(file: Path, shape: TypeAdapter[T], *, kind: str) -> T | None:
 
 
 def create_directories(work: SweepWork) -> None:
-    """Make the directory of a sweep, and one for each cell."""
-    for cell in work.cells:
-        create(
-            work.path / CELLS / cell.directory,
-            to_dict(cell.campaign),
-            command=work.typed,
-            rtscope=__version__,
-        )
+    """
+    Make the directory of a sweep, and one for each cell, as far as they are missing.
+
+    The document comes first, so that --resume goes on where a full disk ended it.
+    """
+    make_directory(work.path)
+    if not (work.path / DOCUMENT).exists():
+        _write_document(work)
+    with resumable(work):
+        for cell in work.cells:
+            store = work.store(cell)
+            if not (store.path / CAMPAIGN).exists():
+                create(
+                    store.path,
+                    to_dict(cell.campaign),
+                    command=work.typed,
+                    rtscope=__version__,
+                    advice=store.advice,
+                )
+
+
+def _write_document(work: SweepWork) -> None:
     document = {
         "schema": SCHEMA,
         "rtscope": __version__,
@@ -268,10 +290,20 @@ def create_directories(work: SweepWork) -> None:
     write_atomically(work.path / DOCUMENT, text)
 
 
+@contextlib.contextmanager
+def resumable(work: SweepWork) -> Iterator[None]:
+    """Add to an error about a file of the sweep how to go on."""
+    try:
+        yield
+    except RecordError as error:
+        raise RecordError(f"{error}; then type {work.to_go_on}") from error
+
+
 def note_asked(work: SweepWork) -> None:
     """Note which cells are to be measured, for a later start to tell what it lacks."""
     text = json.dumps(sorted(work.asked())).encode() + b"\n"
-    write_atomically(work.path / ASKED, text)
+    with resumable(work):
+        write_atomically(work.path / ASKED, text)
 
 
 def note_check(work: SweepWork, run: str, why: str) -> None:

@@ -57,6 +57,8 @@ class ResultDir:
     """A directory that holds one campaign."""
 
     path: Path
+    advice: str = _CONTINUE
+    """Ends a message about a file that cannot be written; empty: by the reason."""
 
     def run_dir(self, run_id: str) -> Path:
         """Return the directory of a run."""
@@ -70,9 +72,9 @@ class ResultDir:
         """Write a run's record; raise RecordError if it cannot be written."""
         directory = self.run_dir(record.run.id)
         _refuse_links(directory.parent, directory)
-        _make(directory)
+        make_directory(directory)
         path = directory / (INTERRUPTED if interrupted else RECORD)
-        write_atomically(path, record_to_json(record), hint=_CONTINUE)
+        write_atomically(path, record_to_json(record), hint=self.advice)
         if not interrupted:
             (directory / INTERRUPTED).unlink(missing_ok=True)
             (self.path / UNFINISHED / f"{record.run.id}.jsonl").unlink(missing_ok=True)
@@ -82,18 +84,18 @@ class ResultDir:
         """Write what the agent said of a run without a result; RecordError if not."""
         directory = self.path / UNFINISHED
         _refuse_links(directory)
-        _make(directory)
+        make_directory(directory)
         path = directory / f"{run_id}.jsonl"
-        write_atomically(path, lines, hint=_CONTINUE)
+        write_atomically(path, lines, hint=self.advice)
         return path
 
     def attach(self, run_id: str, name: str, content: bytes) -> Path:
         """Write a file beside a run's record; what it names is written before it."""
         directory = self.run_dir(run_id)
         _refuse_links(directory.parent, directory)
-        _make(directory)
+        make_directory(directory)
         path = directory / name
-        write_atomically(path, content, hint=_CONTINUE)
+        write_atomically(path, content, hint=self.advice)
         return path
 
     def detach(self, run_id: str, name: str) -> None:
@@ -112,7 +114,7 @@ class ResultDir:
         except OSError as error:
             raise RecordError(
                 f"cannot remove {path}, which an earlier try has left: "
-                f"{error.strerror}; remove it, then go on with rtscope run --resume"
+                f"{error.strerror}; remove it, then go on with --resume"
             ) from error
 
     def attach_files(
@@ -160,11 +162,20 @@ def with_lost(record: RunRecord, lost: Mapping[str, str]) -> RunRecord:
 
 
 def create(
-    path: Path, campaign: Mapping[str, Any], *, command: tuple[str, ...], rtscope: str
+    path: Path,
+    campaign: Mapping[str, Any],
+    *,
+    command: tuple[str, ...],
+    rtscope: str,
+    advice: str = _CONTINUE,
 ) -> ResultDir:
-    """Make the directory of a new campaign; UsageError if there is one already."""
+    """
+    Make the directory of a new campaign; UsageError if there is one already.
+
+    `advice` is that of the directory.
+    """
     refuse_used(path)
-    _make(path / "runs")
+    make_directory(path / "runs")
     document = {
         "schema": SCHEMA,
         "rtscope": rtscope,
@@ -172,8 +183,8 @@ def create(
         "campaign": dict(campaign),
     }
     text = json.dumps(document, indent=1).encode() + b"\n"
-    write_atomically(path / CAMPAIGN, text, hint=_CONTINUE)
-    return ResultDir(path)
+    write_atomically(path / CAMPAIGN, text, hint=advice)
+    return ResultDir(path, advice)
 
 
 @contextmanager
@@ -279,7 +290,8 @@ def _refuse_links(*directories: Path) -> None:
             raise RecordError(f"{directory}: a link, which rtscope does not make")
 
 
-def _make(directory: Path) -> None:
+def make_directory(directory: Path) -> None:
+    """Make a directory and those above it; RecordError if that cannot be."""
     try:
         directory.mkdir(parents=True, exist_ok=True)
     except OSError as error:

@@ -16,7 +16,7 @@ import secrets
 import stat
 import tempfile
 from collections.abc import Callable, Mapping
-from dataclasses import asdict, dataclass
+from dataclasses import asdict, dataclass, field
 from pathlib import Path
 
 from rtscope import __version__
@@ -69,6 +69,8 @@ class StoredResults:
     folder: Path
     key: bytes
     log: Log
+    logged: set[str] = field(default_factory=set)
+    """What need not be logged again."""
 
     def find(self, inputs: InputDigests, recording: Recording | None) -> Stored | None:
         """Return a result with these inputs and recordings; None without one."""
@@ -101,7 +103,16 @@ class StoredResults:
             path.parent.mkdir(parents=True, exist_ok=True)
             write_atomically(path, self._seal(signed) + b"\n" + signed)
         except (RecordError, OSError) as error:
-            self.log(f"the result is not stored for the next time: {error}")
+            why = getattr(error.__cause__ or error, "strerror", None) or error
+            self._log_once(
+                f"{self.folder}: {why}: results are not stored there for the next time"
+            )
+
+    def _log_once(self, text: str) -> None:
+        """Log what would be so for each of hundreds of results."""
+        if text not in self.logged:
+            self.logged.add(text)
+            self.log(text)
 
     def drop(self, inputs: InputDigests) -> None:
         """Remove the results of inputs that gave another one too."""
@@ -159,7 +170,7 @@ def open_stored(*, log: Log) -> StoredResults | None:
     try:
         key = _installation_key(state)
     except OSError as error:
-        log(f"results are not stored: {error.filename}: {error.strerror}")
+        log(f"results are not stored: {error.filename or state}: {error.strerror}")
         return None
     except ValueError as error:
         log(f"results are not stored: {error}")

@@ -23,7 +23,12 @@ from rtscope.measure.execute import (
 from rtscope.measure.interrupts import put_off
 from rtscope.measure.plan import Plan
 from rtscope.record.model import Run, RunRecord, record_to_json
-from rtscope.record.resultdir import RECORD, ResultDir, read_record
+from rtscope.record.resultdir import (
+    RECORD,
+    ResultDir,
+    make_directory,
+    read_record,
+)
 from rtscope.record.virtual import InputDigests
 from rtscope.virtual.prepare import DIGITS, PreparedCampaign, RunRequest
 
@@ -208,19 +213,26 @@ class _Results:
             self.checked(name, "")
             return
         cell, run = self.runs.origin[name]
-        place = self.aside / cell.directory
-        place.mkdir(parents=True, exist_ok=True)
-        for which, record in zip(("first", "second"), pair, strict=True):
-            path = place / f"{run.id}-{which}.json"
-            write_atomically(path, record_to_json(record))
+        kept = self._keep_both(cell, run, pair)
         cell.store.detach(run.id, RECORD)
         others = self._drop_all_of(pair)
         who = " and ".join(map(_who, pair))
         raise MeasurementError(
             f"{name}: measured twice with equal inputs, results differ: {who}; one of "
-            "them computes wrongly, or rtscope has a defect: report it with both "
-            f"records, which are in {place}{others}"
+            f"them computes wrongly, or rtscope has a defect: {kept}{others}"
         )
+
+    def _keep_both(self, cell: CellRuns, run: Run, pair: Sequence[RunRecord]) -> str:
+        """Write both records aside; return what to do with them, in words."""
+        place = self.aside / cell.directory
+        try:
+            make_directory(place)
+            for which, record in zip(("first", "second"), pair, strict=True):
+                path = place / f"{run.id}-{which}.json"
+                write_atomically(path, record_to_json(record))
+        except RecordError as error:
+            return f"report it; their records are lost: {error}"
+        return f"report it with both records, which are in {place}"
 
     def _drop_all_of(self, pair: Sequence[RunRecord]) -> str:
         """Drop what is stored of those who computed two; name the rest, in words."""
