@@ -771,6 +771,7 @@ def test_ones_own_qemu_is_refused_on_a_cluster_before_anything_is_made(
 ) -> None:
     text = FILE.replace("[base]", '[base]\ntarget.qemu = "./qemu"')
     Path("ticks.toml").write_text(text)
+    Path("qemu").touch()
     on = ("--on", "tcp://127.0.0.1:9")
 
     said = rtscope("sweep", "ticks.toml", "--out", "out", *on)
@@ -794,6 +795,61 @@ def test_workers_of_a_cluster_decide_how_many_boards_they_boot(
     )
     assert "--nthreads" in said.err
     assert not Path("out").exists()
+
+
+LEVELS = """
+[[axis]]
+name = "kernel"
+level = [{ name = "none", kernel.names = ["debian-6.21"] }]
+[[axis]]
+name = "symbols"
+level = [{ name = "HZ", kernel.config = "CONFIG_HZ_100=y" }]
+[[axis]]
+name = "setting"
+level = [{ name = "ticks", target.tuned = "skewed_ticks" }]
+"""
+
+
+@pytest.mark.parametrize("more", [("--dry-run",), ()])
+def test_what_the_board_cannot_do_is_refused_before_the_plan_all_at_once(
+    rtscope: Rtscope, board: FakeBoard, more: Sequence[str]
+) -> None:
+    Path("ticks.toml").write_text(FILE.replace('cpus = "1"', 'cpus = "5"') + LEVELS)
+
+    said = rtscope("sweep", "ticks.toml", "--out", "out", *more)
+
+    assert said.status == 2
+    lines = [line.strip() for line in said.err.splitlines()]
+    assert [line.split(":")[0] for line in lines if line[:6] != "ticks."] == [
+        "rtscope",
+        "CPUs",
+        "kernel",
+        "symbols",
+        "setting",
+    ]
+    assert "virtual time" not in said.err
+    assert not Path("out").exists()
+
+
+def test_a_board_that_there_is_not_is_refused_before_its_stressors_are_listed(
+    rtscope: Rtscope,
+) -> None:
+    said = rtscope("sweep", "survey", "--target", "virtual:pcc", "--dry-run")
+
+    assert said.status == 2
+    assert "survey: base: no such board: 'pcc'; did you mean 'pc'?" in one_line(
+        said.err
+    )
+
+
+def test_a_sweep_that_is_complete_is_shown_though_its_kernel_is_gone(
+    rtscope: Rtscope, board: FakeBoard
+) -> None:
+    rtscope("sweep", "ticks.toml", "--out", "out")
+    document = Path("out/sweep.json")
+    document.write_text(document.read_text().replace("debian-6.12-rt", "gone-6.12"))
+
+    assert rtscope("sweep", "--resume", "out").status == 0
 
 
 @pytest.mark.parametrize(

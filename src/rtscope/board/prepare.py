@@ -29,7 +29,7 @@ from rtscope.board.parts import (
 from rtscope.board.prepared import Prepared, assemble
 from rtscope.board.userland import userland_part
 from rtscope.errors import UsageError
-from rtscope.kernel.recipe import find_recipe, recipe_names
+from rtscope.kernel.recipe import find_recipe, fragments_of, recipe_names
 
 
 def prepare(
@@ -81,6 +81,21 @@ def prepare_all(
         assemble(board, Path(name).name, parts=(*common, part), own=own)
         for name, part in zip(kernel_list, made, strict=True)
     ]
+
+
+def check_kernel(board: Board, name: str, config: Sequence[str]) -> None:
+    """
+    Raise UsageError for a kernel that a board cannot boot; nothing is fetched or built.
+
+    Likewise for the path of an image, for a recipe that names what there is not, and
+    for `config` of a kernel that is not built here.
+    """
+    row = _with_lines(name, _row_of(name, board.arch), config)
+    if row is None:
+        kernels.bootable_image(Path(name), board.arch)
+    elif row.recipe is not None:
+        sourcekernel.check_board(row.recipe)
+        fragments_of(row.recipe)
 
 
 def check_configurations(

@@ -12,9 +12,10 @@ from rtscope.measure.plan import Plan, make_plan
 from rtscope.record.explanation import EXPLAINED, find_explained
 from rtscope.record.model import RunRecord
 from rtscope.record.resultdir import ResultDir
-from rtscope.sweep.design import cells_of
+from rtscope.sweep.design import BASE, cells_of
 from rtscope.sweep.file import Survey, Sweep, with_stressors
 from rtscope.sweep.ranking import Ranking, ranking_of
+from rtscope.virtual.preflight import refuse_impossible
 from rtscope.virtual.prepare import prepare_campaign
 
 RUNNING = "the running kernel"
@@ -33,6 +34,7 @@ def with_listed(sweep: Sweep, *, command: tuple[str, ...]) -> Sweep:
     campaign = cells_of(sweep)[0].campaign
     if campaign.board is None:
         return with_stressors(sweep, sorted(safe_stressors()))
+    refuse_impossible({BASE: campaign}, source=sweep.source)
     plan = make_plan(campaign)
     with Waiting(stderr_console()) as waiting:
         prepared = prepare_campaign(

@@ -44,6 +44,7 @@ from rtscope.sweep.file import (
 )
 from rtscope.tuning.campaign import checks_for
 from rtscope.virtual.looks import Looks
+from rtscope.virtual.preflight import refuse_impossible
 from rtscope.virtual.prepare import (
     capacity_for,
     check_kernels,
@@ -149,6 +150,7 @@ def sweep(request: SweepRequest) -> int:
     if work.cells[0].campaign.board is None:
         _refuse_on_machine(request, work)
     work.plans.update(plans_of(work))
+    _refuse_impossible(work)
     plan = sweep_plan(work)
     note_plan(plan)
     if request.dry_run:
@@ -205,6 +207,18 @@ def _typed(request: SweepRequest, *names: str) -> str:
         for name in names
         if getattr(request, name) is not None
     )
+
+
+def _refuse_impossible(work: SweepWork) -> None:
+    """Raise UsageError for what the board of runs that are left cannot do."""
+    if work.cells[0].campaign.board is None:
+        return
+    left = {
+        printable(cell.name): cell.campaign
+        for cell in work.chosen_cells
+        if remaining(work.plans[cell.number], work.store(cell).done_ids()).runs
+    }
+    refuse_impossible(left, source=work.sweep.source)
 
 
 def _refuse_on_cluster(request: SweepRequest, work: SweepWork) -> None:
