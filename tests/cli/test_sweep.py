@@ -11,7 +11,7 @@ from fakes import targets
 from fakes.bootedboard import FakeBoard
 from fakes.commandline import Rtscope
 from fakes.scheduler import FakeScheduler
-from rtscope.cli import machinesurvey, sweep, sweepwork
+from rtscope.cli import machinesurvey, sweep, sweepplan, sweepwork
 from rtscope.cluster import dask
 from rtscope.cluster import runner as cluster
 from rtscope.errors import BoardError, ContractError, MeasurementError
@@ -22,6 +22,7 @@ from rtscope.record.virtual import InputDigests
 from rtscope.sweep.file import with_stressors
 from rtscope.target.fake import FakeTarget
 from rtscope.virtual import runner, sweeping
+from rtscope.virtual.hosttime import Kind, Took
 from rtscope.virtual.stored import StoredResults
 
 FILE = """
@@ -134,6 +135,42 @@ def test_the_plan_of_a_dry_run_is_there_as_json(
     assert not list(Path().glob("**/campaign.json"))
 
 
+def test_the_plan_estimates_host_time_from_boots_of_the_same_loads(
+    rtscope: Rtscope, board: FakeBoard, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    took = [Took(Kind("pc", "idle", 12_000_000_000), host_s) for host_s in (50, 70)]
+    monkeypatch.setattr(sweepplan, "earlier_boots", lambda _: took)
+    jobs = ("--jobs", "2", "--dry-run")
+
+    said = rtscope("sweep", "ticks.toml", *jobs)
+    told = rtscope("sweep", "ticks.toml", *jobs, "--json")
+    board.results = []
+    rtscope("sweep", "ticks.toml", "--out", "out", "--only", "tick")
+    rest = rtscope("sweep", "--resume", "out", "--jobs", "1", "--dry-run")
+    whole = rtscope("sweep", "--resume", "out", "--only", "tick", "--dry-run")
+
+    assert (
+        "about 12 min on this machine with 2 boards at once, from 2 earlier boots "
+        "under the same loads; less for stored results"
+    ) in one_line(said.err)
+    host = json.loads(told.out)["host"]
+    assert host == {"seconds": 720.0, "runs": 2, "boards_at_once": 2}
+    assert "16 runs measured already about 8 min" in one_line(rest.err)
+    assert "about" not in whole.err
+
+
+def test_without_such_boots_the_plan_estimates_no_host_time(
+    rtscope: Rtscope, board: FakeBoard, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    took = [Took(Kind("jh7110", "idle", 12_000_000_000), 50.0)]
+    monkeypatch.setattr(sweepplan, "earlier_boots", lambda _: took)
+
+    said = rtscope("sweep", "ticks.toml", "--dry-run", "--json")
+
+    assert "this machine" not in said.err
+    assert json.loads(said.out)["host"] is None
+
+
 def test_the_plan_of_a_machine_has_its_own_time_and_no_seeds(
     rtscope: Rtscope,
 ) -> None:
@@ -240,8 +277,9 @@ def test_a_level_that_does_not_exist_is_refused_with_those_that_do(
 
 
 def test_the_plan_counts_the_kernels_that_must_be_built(
-    rtscope: Rtscope, board: FakeBoard
+    rtscope: Rtscope, board: FakeBoard, monkeypatch: pytest.MonkeyPatch
 ) -> None:
+    monkeypatch.setenv("XDG_CACHE_HOME", str(Path("cache").absolute()))
     base, _ = FILE.split("[[axis]]", 1)
     levels = ",".join(
         f'{{ name = "{hz}", kernel.config = "CONFIG_HZ_{hz}=y" }}' for hz in (100, 300)
@@ -252,8 +290,18 @@ def test_the_plan_counts_the_kernels_that_must_be_built(
     said = rtscope("sweep", "hz.toml", "--dry-run")
     packaged = rtscope("sweep", "ticks.toml", "--dry-run")
     told = rtscope("sweep", "hz.toml", "--dry-run", "--json")
+    cached = {(): True, ("CONFIG_HZ_100=y",): None}
+    monkeypatch.setattr(
+        sweepplan, "is_built_for", lambda one, _: cached.get(one.config, False)
+    )
+    mixed = rtscope("sweep", "hz.toml", "--dry-run")
 
-    assert "3 kernels from source" in one_line(said.err)
+    assert "3 kernels from source: 3 to build first" in one_line(said.err)
+    assert (
+        "3 kernels from source: 1 in the cache, 1 to build first, in minutes to an "
+        "hour each (in less with ccache), 1 of a tree or repository of yours, built "
+        "first if changed"
+    ) in one_line(mixed.err)
     assert [one["config"] for one in json.loads(told.out)["kernels_to_build"]] == [
         [],
         ["CONFIG_HZ_100=y"],

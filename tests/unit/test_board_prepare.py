@@ -4,12 +4,16 @@ from pathlib import Path
 
 import pytest
 
-from rtscope.board import initrd
+from rtscope.board import initrd, sourcekernel
 from rtscope.board.buildcontext import BuildContext
 from rtscope.board.cache import locked
+from rtscope.board.catalogue import get_board
 from rtscope.board.files import files_part, read_files
+from rtscope.board.kernelsource import find_origin, part_name
 from rtscope.board.partnames import FILES_ARCHIVE
+from rtscope.board.prepare import is_built
 from rtscope.errors import UsageError
+from rtscope.kernel.recipe import find_recipe
 
 
 def test_files_are_known_by_their_names_and_make_one_archive(tmp_path: Path) -> None:
@@ -51,3 +55,44 @@ def test_files_that_would_fill_the_boards_memory_are_refused(tmp_path: Path) -> 
 
     with pytest.raises(UsageError, match="exceed 64 MiB"):
         read_files([path])
+
+
+RECIPE = """
+title = "mine"
+arch = "x86_64"
+board = "pc"
+source = { SOURCE }
+[size.virtual]
+base = "allnoconfig"
+"""
+
+
+def test_a_kernel_is_built_already_or_must_be_or_only_its_source_could_tell(
+    tmp_path: Path,
+) -> None:
+    tarball = f'tarball = "linux.tar.xz", sha256 = "{"a" * 64}"'
+    for name, source in {
+        "mine": tarball,
+        "git": 'git = "https://host/linux.git"',
+        "tree": 'directory = "linux"',
+    }.items():
+        (tmp_path / f"{name}.toml").write_text(RECIPE.replace("SOURCE", source))
+    context = BuildContext(cache=tmp_path / "cache", agent=Path)
+    recipe = find_recipe(str(tmp_path / "mine.toml"))
+
+    def built(name: str, *config: str) -> bool | None:
+        return is_built(get_board("pc"), name, config, context=context)
+
+    before = built(f"{tmp_path}/mine.toml")
+    with locked(context.cache, log=lambda _text: None):
+        inputs = sourcekernel._inputs(recipe, find_origin(context, recipe))
+        context.build(part_name(recipe), inputs, lambda _work: {"release": "6.12"})
+
+    assert before is False
+    assert built(f"{tmp_path}/mine.toml") is True
+    assert built(f"{tmp_path}/mine.toml", "CONFIG_HZ_100=y") is False
+    assert built(f"{tmp_path}/git.toml") is None
+    assert built(f"{tmp_path}/tree.toml") is None
+    assert built("debian-6.12") is None
+    # What a package is made of is not asked for.
+    assert built("pc-6.12-rt") is False

@@ -14,12 +14,14 @@ from rtscope.board.qemu import Recording
 from rtscope.record.virtual import InputDigests
 from rtscope.virtual import stored
 from rtscope.virtual.boot import Booted
+from rtscope.virtual.hosttime import Kind, Took
 from rtscope.virtual.stored import (
     KEY,
     KEY_BYTES,
     Origin,
     Stored,
     StoredResults,
+    earlier_boots,
     open_stored,
     state_dir,
 )
@@ -150,6 +152,20 @@ def test_a_full_disk_is_told_and_is_no_error(
     assert len(said) == 1
     assert "No space left on device: results are not stored there" in said[0]
     assert opened().find(INPUTS, None) is None
+
+
+def test_what_boots_took_here_is_known_afterwards(opened: Open) -> None:
+    results, took = opened(), Took(Kind("pc", "idle", 12), 3.5)
+    results.keep(INPUTS, None, BOOTED, ORIGIN, took=took)
+    elsewhere = replace(ORIGIN, worker="tcp://w1")
+    results.keep(replace(INPUTS, seed=2), None, BOOTED, elsewhere, took=took)
+    results.keep(replace(INPUTS, seed=3), None, BOOTED, ORIGIN)
+    for number, text in enumerate(["", "x\n[]\n", 'x\n{"took": 3}\n', "\n\xff\n"]):
+        (only := results.folder / "aa").mkdir(exist_ok=True)
+        (only / str(number)).write_text(text, encoding="latin-1")
+
+    assert list(earlier_boots(state_dir())) == [took]
+    assert results.find(INPUTS, None) == Stored(BOOTED, ORIGIN)
 
 
 def test_a_result_that_is_not_to_be_trusted_goes_with_all_its_recordings(

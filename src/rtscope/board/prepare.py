@@ -98,6 +98,26 @@ def check_kernel(board: Board, name: str, config: Sequence[str]) -> None:
         fragments_of(row.recipe)
 
 
+def is_built(
+    board: Board, name: str, config: Sequence[str], *, context: BuildContext
+) -> bool | None:
+    """
+    Tell whether a kernel is in the cache; None if only its source could tell.
+
+    Nothing is fetched or built. UsageError as `check_kernel`.
+    """
+    row = _with_lines(name, _row_of(name, board.arch), config)
+    if row is None or row.recipe is None:
+        return None
+    if row.recipe.source.kind in ("git", "directory"):
+        return None  # another machine to ask, or a whole tree to read
+    try:
+        found = sourcekernel.built_kernel(replace(context, may_build=False), row.recipe)
+    except NotBuiltError:
+        return False
+    return found is not None
+
+
 def check_configurations(
     board: Board,
     kernels_and_config: Mapping[str, tuple[Sequence[str], Sequence[str]]],

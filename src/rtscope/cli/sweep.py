@@ -151,7 +151,7 @@ def sweep(request: SweepRequest) -> int:
         _refuse_on_machine(request, work)
     work.plans.update(plans_of(work))
     _refuse_impossible(work)
-    plan = sweep_plan(work)
+    plan = sweep_plan(work, jobs=request.jobs, local=scheduler is None)
     note_plan(plan)
     if request.dry_run:
         if request.json:

@@ -1,15 +1,17 @@
 """The plan of a sweep, before anything is measured: its cells, and what they take."""
 
-from collections.abc import Mapping
-from dataclasses import asdict, dataclass
+from collections.abc import Mapping, Sequence
+from dataclasses import asdict, dataclass, replace
 from typing import Any
 
 from rtscope.board.catalogue import get_board
 from rtscope.cli.console import note
 from rtscope.cli.sweepremedies import announce
 from rtscope.cli.sweepwork import SweepWork
+from rtscope.errors import BoardError
 from rtscope.kernel.recipe import recipe_names
-from rtscope.measure.plan import Plan, make_plan
+from rtscope.measure.plan import Plan, make_plan, remaining
+from rtscope.record.model import Run
 from rtscope.report.escape import printable
 from rtscope.report.words import plural
 from rtscope.stats.signflip import needed_pairs
@@ -17,7 +19,10 @@ from rtscope.sweep.design import Cell
 from rtscope.sweep.effects import FIGURES
 from rtscope.sweep.file import Sweep
 from rtscope.sweep.maineffects import pairs_of_cells
-from rtscope.units import format_duration
+from rtscope.units import NS_PER_S, format_duration
+from rtscope.virtual.hosttime import HostTime, host_time, kind_of
+from rtscope.virtual.prepare import capacity_for, is_built_for
+from rtscope.virtual.stored import earlier_boots, state_dir
 
 CELLS_SHOWN = 40
 """Of a plan, before the first run."""
@@ -29,6 +34,8 @@ class KernelToBuild:
 
     name: str
     config: tuple[str, ...]
+    built: bool | None
+    """Whether the cache has it; None if that is not known so fast."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -39,6 +46,14 @@ class SweepPlan:
     cells: tuple[tuple[Cell, Plan], ...]
     left: int
     """Cells that are not to be measured now."""
+    done: int
+    """Runs that are measured already."""
+    kernels: tuple[KernelToBuild, ...]
+    """Of recipes, each once."""
+    at_once: int = 1
+    """Boards at the same time, on this machine."""
+    host: HostTime | None = None
+    """How long all that is left takes; None: nothing was measured that could tell."""
 
     @property
     def runs(self) -> int:
@@ -74,30 +89,54 @@ class SweepPlan:
         of_base = len(self.cells[0][1].runs)
         return len(FIGURES) * (self.runs - of_base) // len(self.seeds)
 
-    @property
-    def kernels(self) -> tuple[KernelToBuild, ...]:
-        """The kernels of recipes that the cells need, each once."""
-        recipes = recipe_names()
-        return tuple(
-            dict.fromkeys(
-                KernelToBuild(run.kernel, cell.campaign.config)
-                for cell, plan in self.cells
-                for run in plan.runs
-                if run.kernel is not None
-                and (run.kernel in recipes or run.kernel.endswith(".toml"))
-            )
-        )
-
 
 def plans_of(work: SweepWork) -> Mapping[int, Plan]:
     """Return the plans of the cells to measure now, by their numbers."""
     return {cell.number: make_plan(cell.campaign) for cell in work.chosen_cells}
 
 
-def sweep_plan(work: SweepWork) -> SweepPlan:
-    """Return the plan of a sweep whose cells have their plans."""
+def sweep_plan(work: SweepWork, *, jobs: int | None, local: bool) -> SweepPlan:
+    """
+    Return the plan of a sweep whose cells have their plans.
+
+    `local`: on this machine, not on a cluster, of which rtscope knows no speed.
+    """
     cells = tuple((cell, work.plans[cell.number]) for cell in work.chosen_cells)
-    return SweepPlan(work.sweep, cells, len(work.cells) - len(cells))
+    left = [
+        (cell, run)
+        for cell, plan in cells
+        for run in remaining(plan, work.store(cell).done_ids()).runs
+    ]
+    plan = SweepPlan(
+        work.sweep,
+        cells,
+        left=len(work.cells) - len(cells),
+        done=sum(len(plan.runs) for _, plan in cells) - len(left),
+        kernels=_kernels_of_recipes(left),
+    )
+    if plan.board is None or not local:
+        return plan
+    try:
+        fit = capacity_for(get_board(plan.board), jobs=jobs, runs=len(left))
+    except BoardError:  # raised before the first run, if it is still so then
+        return plan
+    kinds = [kind_of(run, cell.campaign) for cell, run in left]
+    found = host_time(kinds, earlier_boots(state_dir()), at_once=fit.boards)
+    return replace(plan, at_once=fit.boards, host=found)
+
+
+def _kernels_of_recipes(runs: Sequence[tuple[Cell, Run]]) -> tuple[KernelToBuild, ...]:
+    """Return the kernels that these runs need built."""
+    recipes = recipe_names()
+    campaigns = {
+        (run.kernel, cell.campaign.config): cell.campaign
+        for cell, run in runs
+        if run.kernel and (run.kernel in recipes or run.kernel.endswith(".toml"))
+    }
+    return tuple(
+        KernelToBuild(name, config, is_built_for(campaign, name))
+        for (name, config), campaign in campaigns.items()
+    )
 
 
 def note_plan(plan: SweepPlan) -> None:
@@ -110,15 +149,11 @@ def note_plan(plan: SweepPlan) -> None:
     if plan.left:
         note(f"  {plural(plan.left, 'other cell')} left to rtscope sweep --resume")
     announce(plan.sweep)
-    if kernels := plan.kernels:
-        note(
-            f"  {plural(len(kernels), 'kernel')} from source: what is not in the cache "
-            "is built first, in minutes to an hour each (in less with ccache)"
-        )
+    _note_cost(plan)
     if plan.sweep.survey is not None:
         runs = plan.cells[0][1].runs
-        loads, kernels = ({run.load for run in runs}, {run.kernel for run in runs})
-        each = f"each on {plural(len(kernels), 'kernel')}" if plan.board else "in turn"
+        loads, on = ({run.load for run in runs}, {run.kernel for run in runs})
+        each = f"each on {plural(len(on), 'kernel')}" if plan.board else "in turn"
         note(f"  {len(loads)} loads, {each}")
         return
     _note_seeds(plan)
@@ -136,6 +171,10 @@ def plan_data(plan: SweepPlan) -> Mapping[str, Any]:
         "target": plan.target,
         "runs": plan.runs,
         **_times(plan, plan.total_ns),
+        "runs_done": plan.done,
+        "host": None
+        if plan.host is None
+        else {**asdict(plan.host), "boards_at_once": plan.at_once},
         "seeds": plan.seeds,
         "effects": plan.tests,
         "needed_seeds": needed_pairs(plan.tests) if plan.tests else None,
@@ -172,6 +211,35 @@ def _kernels(plan: SweepPlan, of_cell: Plan) -> list[str]:
 
 def _first_kernel(board: str | None) -> str:
     return get_board(board).kernels[0] if board else ""
+
+
+def _note_cost(plan: SweepPlan) -> None:
+    """Print what is there already, and what the rest takes of this machine."""
+    if plan.done:
+        note(f"  {plural(plan.done, 'run')} measured already")
+    if (host := plan.host) is not None:
+        boards = f"{plural(plan.at_once, 'board')} at once"
+        note(
+            f"  about {format_duration(host.seconds * NS_PER_S)} on this machine with "
+            f"{boards}, from {plural(host.runs, 'earlier boot')} under the same loads; "
+            "less for stored results"
+        )
+    if not plan.kernels:
+        return
+    built = sum(one.built is True for one in plan.kernels)
+    missing = sum(one.built is False for one in plan.kernels)
+    unknown = len(plan.kernels) - built - missing
+    parts = [
+        f"{built} in the cache" if built else "",
+        f"{missing} to build first, in minutes to an hour each (in less with ccache)"
+        if missing
+        else "",
+        f"{unknown} of a tree or repository of yours, built first if changed"
+        if unknown
+        else "",
+    ]
+    kernels = plural(len(plan.kernels), "kernel")
+    note(f"  {kernels} from source: {', '.join(filter(None, parts))}")
 
 
 def _note_seeds(plan: SweepPlan) -> None:

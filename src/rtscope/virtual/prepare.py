@@ -17,7 +17,7 @@ from rtscope.board.cache import cache_dir
 from rtscope.board.catalogue import Board, get_board, with_append
 from rtscope.board.initrd import Job
 from rtscope.board.packages import read_lock
-from rtscope.board.prepare import check_configurations, prepare_all
+from rtscope.board.prepare import check_configurations, is_built, prepare_all
 from rtscope.board.prepared import Prepared, has_files
 from rtscope.campaign.model import Campaign
 from rtscope.errors import UsageError
@@ -159,6 +159,18 @@ def check_kernels(
         },
         context=_context(campaign, log=log, progress=progress),
     )
+
+
+def is_built_for(campaign: Campaign, label: str) -> bool | None:
+    """Tell whether a kernel of a campaign is in the cache; None: not known so fast."""
+    board = get_board(campaign.board or "")
+    (name,) = _kernels(campaign, [label])
+    context = _context(campaign, log=_nothing, progress=_nothing)
+    return is_built(board, name, campaign.config, context=context)
+
+
+def _nothing(_told: object) -> None:
+    """Say nothing: nothing is done."""
 
 
 def _tuned(

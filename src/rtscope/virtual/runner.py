@@ -23,6 +23,7 @@ from rtscope.measure.plan import Plan
 from rtscope.record.model import Run
 from rtscope.virtual.assemble import inputs_before, inputs_of, measured_on_board
 from rtscope.virtual.boot import Booted, boot
+from rtscope.virtual.hosttime import took
 from rtscope.virtual.prepare import PreparedCampaign, RunRequest, job_for
 from rtscope.virtual.secondpass import is_cut, with_whole_paths
 from rtscope.virtual.smoketest import KERNEL_LOG
@@ -89,7 +90,9 @@ class BoardRunner:
         # With more memory, its second pass may have whole paths the next time.
         if inputs == inputs_of(request, board, booted) and not is_cut(booted):
             origin = Origin(request.started)
-            self.results.keep(inputs, recording, booted, origin)
+            self.results.keep(
+                inputs, recording, booted, origin, took=took(request, booted)
+            )
         return measured
 
 

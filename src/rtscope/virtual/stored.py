@@ -7,7 +7,6 @@ that no other user can read, and whatever else lies there is left alone and meas
 The folder can be deleted at any time, and loses its oldest results when it grows.
 """
 
-import contextlib
 import hashlib
 import hmac
 import json
@@ -15,9 +14,12 @@ import os
 import secrets
 import stat
 import tempfile
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterator, Mapping
+from contextlib import suppress
 from dataclasses import asdict, dataclass, field
 from pathlib import Path
+
+from pydantic import TypeAdapter
 
 from rtscope import __version__
 from rtscope.board.qemu import Recording
@@ -27,6 +29,7 @@ from rtscope.files import read_bounded, write_atomically
 from rtscope.files.userdirs import user_dir
 from rtscope.record.virtual import InputDigests
 from rtscope.virtual.boot import Booted
+from rtscope.virtual.hosttime import Took
 from rtscope.virtual.outcome import pack_booted, read_booted
 
 FOLDER = "results"
@@ -42,6 +45,8 @@ PLAIN = "plain"
 """Instead of the digest of a recording: nothing was recorded."""
 
 Log = Callable[[str], None]
+
+_TOOK = TypeAdapter(Took)
 
 
 @dataclass(frozen=True, slots=True)
@@ -84,7 +89,7 @@ class StoredResults:
         except (BoardError, ValueError) as error:
             self.log(f"{path}: {error}: left aside, and measured again")
             return None
-        with contextlib.suppress(OSError):
+        with suppress(OSError):
             os.utime(path)  # the oldest go first
         return found
 
@@ -94,10 +99,13 @@ class StoredResults:
         recording: Recording | None,
         booted: Booted,
         origin: Origin,
+        *,
+        took: Took | None = None,
     ) -> None:
         """Store a result; one that cannot be written is logged, and no error."""
         path = self._path(inputs, recording)
-        head = json.dumps({"name": path.name, "rtscope": __version__, **asdict(origin)})
+        about = {"name": path.name, "rtscope": __version__, **asdict(origin)}
+        head = json.dumps({**about, "took": None if took is None else asdict(took)})
         signed = head.encode() + b"\n" + pack_booted(booted)
         try:
             path.parent.mkdir(parents=True, exist_ok=True)
@@ -130,14 +138,14 @@ class StoredResults:
         """
         found: list[tuple[float, int, Path]] = []
         for path in self.folder.parent.glob("*/*/*"):
-            with contextlib.suppress(OSError):
+            with suppress(OSError):
                 about = path.stat()
                 found.append((about.st_mtime, about.st_size, path))
         total = sum(size for _, size, _ in found)
         for _, size, path in sorted(found):
             if total <= max_bytes:
                 return
-            with contextlib.suppress(OSError):
+            with suppress(OSError):
                 path.unlink(missing_ok=True)
                 total -= size
 
@@ -158,6 +166,22 @@ class StoredResults:
             raise ValueError("the result of other inputs")
         booted = read_booted(packed, source="result")
         return Stored(booted, Origin(about["started"], about["worker"]))
+
+
+def earlier_boots(state: Path) -> Iterator[Took]:
+    """
+    Yield what the boots of stored results took here, for an estimate.
+
+    Not those of other machines; the seals are not looked at.
+    """
+    for path in (state / FOLDER).glob("*/*/*"):
+        with suppress(OSError, ValueError, KeyError, TypeError):
+            with path.open("rb") as file:
+                file.readline(MAX_HEAD_BYTES)
+                about = json.loads(file.readline(MAX_HEAD_BYTES))
+            found = _TOOK.validate_python(about["took"])
+            if not about["worker"]:
+                yield found
 
 
 def open_stored(*, log: Log) -> StoredResults | None:
@@ -201,7 +225,7 @@ def _installation_key(folder: Path) -> bytes:
         try:
             with os.fdopen(number, "wb") as file:
                 file.write(secrets.token_bytes(KEY_BYTES))
-            with contextlib.suppress(FileExistsError):  # another rtscope was faster
+            with suppress(FileExistsError):  # another rtscope was faster
                 os.link(new, path)
         finally:
             Path(new).unlink()
