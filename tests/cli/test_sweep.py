@@ -131,7 +131,7 @@ def test_the_plan_of_a_dry_run_is_there_as_json(
     assert (plan["seeds"], plan["needed_seeds"]) == ([1, 2, 3, 4, 5, 6, 7, 8], 8)
     assert (plan["effects"], plan["cells_left"]) == (4, 1)
     assert plan["virtual_ns"] == 16 * 12_000_000_000
-    assert plan["kernels_to_build"] == []
+    assert plan["kernels_from_source"] == []
     assert not list(Path().glob("**/campaign.json"))
 
 
@@ -302,7 +302,7 @@ def test_the_plan_counts_the_kernels_that_must_be_built(
         "hour each (in less with ccache), 1 of a tree or repository of yours, built "
         "first if changed"
     ) in one_line(mixed.err)
-    assert [one["config"] for one in json.loads(told.out)["kernels_to_build"]] == [
+    assert [one["config"] for one in json.loads(told.out)["kernels_from_source"]] == [
         [],
         ["CONFIG_HZ_100=y"],
         ["CONFIG_HZ_300=y"],

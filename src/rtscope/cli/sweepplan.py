@@ -178,7 +178,7 @@ def plan_data(plan: SweepPlan) -> Mapping[str, Any]:
         "seeds": plan.seeds,
         "effects": plan.tests,
         "needed_seeds": needed_pairs(plan.tests) if plan.tests else None,
-        "kernels_to_build": [asdict(one) for one in plan.kernels],
+        "kernels_from_source": [asdict(one) for one in plan.kernels],
         "cells": [
             {
                 "number": cell.number,
