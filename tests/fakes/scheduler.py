@@ -1,7 +1,7 @@
 """A scheduler without a network: its workers answer as they are told."""
 
 from collections import Counter
-from collections.abc import Callable, Collection, Mapping
+from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import dataclass, field
 
 from rtscope.board.cache import Part
@@ -32,6 +32,8 @@ class FakeScheduler:
     asked: Counter[str] = field(default_factory=Counter)
     """Tasks by worker."""
     given_up: list[int] = field(default_factory=list)
+    works_on: dict[str, tuple[int, ...]] = field(default_factory=dict)
+    """Tickets by worker, as the scheduler tells them."""
     waits: int = 0
     _tickets: int = 0
     _tasks: dict[int, tuple[Task, frozenset[str] | None]] = field(default_factory=dict)
@@ -74,6 +76,11 @@ class FakeScheduler:
                 self.lost_after -= 1
             return {ticket: answer}
         return {}
+
+    def computing(self) -> Mapping[str, Sequence[int]]:
+        """Return what it was made to tell."""
+        self.workers()
+        return self.works_on
 
     def send(self, part: Part, pin: str, *, worker: str) -> str:
         """Note what was sent to whom."""

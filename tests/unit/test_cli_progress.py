@@ -14,9 +14,12 @@ from rtscope.measure.execute import (
     BoardProgress,
     BoardsProgress,
     LineReceived,
+    RunFailed,
     RunFinished,
     RunStarted,
     Settling,
+    WorkerProgress,
+    WorkersProgress,
 )
 from rtscope.measure.plan import Plan
 from rtscope.process import Step
@@ -118,6 +121,93 @@ def test_boards_show_their_own_time_and_what_is_left_of_the_runs() -> None:
     # Four at once: 26 s of the one that runs, and 31 s of each that waits.
     assert drawn(shown)[0] == "1 of 4 runs done about 26 s left"
     assert log.getvalue() == "2 of 4: idle, k: maximum 9.00 us\n"
+
+
+@pytest.mark.usefixtures("clock")
+def test_workers_show_what_each_computes_and_which_are_lost() -> None:
+    runs = [run(f"00{n}-idle", target="virtual:pc", kernel="k") for n in range(1, 7)]
+    log = io.StringIO()
+    shown = display(*runs, log=log, boots_each=True)
+    took = replace(on_board(MADE), run=runs[0], host_duration_s=30.0)
+    shown(RunStarted(1, 6, runs[0]))
+    shown(RunFinished(took))
+    shown(RunFailed(runs[1]))
+    shown(
+        WorkersProgress(
+            {
+                "tcp://h:1": WorkerProgress(2, ("003-idle", "004-idle"), 1, done=1),
+                "tcp://h:2": WorkerProgress(1, failed=1, refused="it has no space"),
+                "tcp://h:3": WorkerProgress(1, is_gone=True),
+            }
+        )
+    )
+
+    # Four are left, two at once, of which two have begun.
+    assert drawn(shown) == [
+        "1 of 6 runs done, 1 failed about 1 min left",
+        "worker boards done failed computes",
+        "h:1 2 1 0 idle, k (+ 1 more, 1 waiting)",
+        "h:2 0 0 1 no more runs: it has no space",
+        "h:3 0 0 0 gone: others compute its runs",
+    ]
+
+
+@pytest.mark.usefixtures("clock")
+def test_the_counts_of_a_worker_stay_whole_on_a_narrow_terminal() -> None:
+    one = replace(run("001-idle", target="virtual:pc", kernel="k"), variant="v" * 60)
+    shown = display(one, log=io.StringIO(), boots_each=True)
+    shown(
+        WorkersProgress(
+            {
+                "tls://node-17.cluster:40123": WorkerProgress(8, ("001-idle",)),
+                "tls://node-18.cluster:40123": WorkerProgress(8, refused="why " * 40),
+            }
+        )
+    )
+
+    _, head, *rows = drawn(shown)
+    assert head == "worker boards done failed computes"
+    assert rows[0].startswith("node-17.cluster:40123 8 0 0 idle")
+    assert rows[1].startswith("node-18.cluster:40123 0 0 0 no more")
+    assert all(row.endswith("…") for row in rows)
+
+
+def test_a_message_beside_the_display_stands_above_it(clock: list[float]) -> None:
+    out = io.StringIO()
+    console = Console(
+        file=out, width=72, force_terminal=True, _environ={"TERM": "xterm"}
+    )
+    plan = Plan((run("001-idle"),), 0, 0, boots_each=True)
+    with LiveDisplay(console, plan) as shown:
+        shown.log("worker w1 is [gone]")
+
+    assert "rtscope: worker w1 is [gone]" in out.getvalue()
+    # The bar is drawn again below the line.
+    assert "preparing" in out.getvalue().split("[gone]")[1]
+
+
+@pytest.mark.usefixtures("clock")
+def test_many_workers_are_counted_those_that_are_lost_last() -> None:
+    runs = [run("001-idle", target="virtual:pc", kernel="k")]
+    shown = display(*runs, log=io.StringIO(), boots_each=True)
+    workers = {f"tcp://h:{n}": WorkerProgress(1) for n in range(10, 40)}
+    shown(WorkersProgress({"tcp://h:1": WorkerProgress(1, is_gone=True), **workers}))
+
+    _, _, first, *rest = drawn(shown)
+    assert first == "h:10 1 0 0"
+    assert rest[-1] == "and 15 more workers: 14 compute, 1 is gone"
+    assert len(rest) == 16
+
+
+def test_a_run_that_fails_is_no_run_that_is_left(clock: list[float]) -> None:
+    runs = [run(f"00{n}-idle", target="virtual:pc", kernel="k") for n in (1, 2)]
+    shown = display(*runs, log=io.StringIO(), boots_each=True)
+
+    shown(RunFailed(runs[0]))
+    shown(RunStarted(2, 2, runs[1]))
+    shown(RunFinished(replace(on_board(MADE), run=runs[1], host_duration_s=9.0)))
+
+    assert drawn(shown) == ["1 of 2 runs done, 1 failed about 1 s left"]
 
 
 HALF = Step("downloading", 90_000_000, 180_000_000, unit="bytes")

@@ -19,6 +19,7 @@ from rtscope.cluster.runner import MAX_PART_REQUESTS, TRIES, ClusterRunner
 from rtscope.cluster.task import Answer, Task
 from rtscope.errors import BoardError, TargetError
 from rtscope.measure.assemble import Measured
+from rtscope.measure.execute import Event, WorkerProgress, WorkersProgress
 from rtscope.measure.plan import Plan
 from rtscope.record.virtual import InputDigests
 from rtscope.virtual.boot import Booted
@@ -59,6 +60,7 @@ class Cluster:
     folder: Path
     failures: dict[str, str] = field(default_factory=dict)
     told: list[str] = field(default_factory=list)
+    events: list[WorkersProgress] = field(default_factory=list)
     by: dict[str, str] = field(default_factory=dict)
     """Who computed a run, by its id; `stored` if nobody did."""
 
@@ -89,7 +91,12 @@ class Cluster:
             again or {},
         )
         plan = Plan(tuple(one.run for one in requests), 0, 0, boots_each=True)
-        with cluster.start(plan, lambda _: None) as pending:
+
+        def heard(event: Event) -> None:
+            assert isinstance(event, WorkersProgress)
+            self.events.append(event)
+
+        with cluster.start(plan, heard) as pending:
             for run, measure in pending:
                 self.by[run.id] = "?"
                 measure()
@@ -133,6 +140,70 @@ def test_what_a_dead_worker_had_is_computed_by_another(cluster: Cluster) -> None
 
     assert set(cluster.by.values()) == {"w2"}
     assert len(cluster.by) == 4
+
+
+def test_each_look_tells_what_every_worker_has_and_has_done(cluster: Cluster) -> None:
+    scheduler = FakeScheduler(boots, {"w1": 1, "w2": 1})
+    scheduler.works_on = {"w1": (2, 4), "w2": (3,)}
+
+    cluster(scheduler)
+
+    first, *_, last = cluster.events
+    assert first.workers == {
+        "w1": WorkerProgress(1, runs=("b",), waiting=1, done=1),
+        "w2": WorkerProgress(1, runs=("c",)),
+    }
+    assert last.workers == {
+        "w1": WorkerProgress(1, done=2),
+        "w2": WorkerProgress(1, done=2),
+    }
+    assert cluster.told == []
+
+
+def test_a_worker_that_dies_is_told_with_what_others_compute_again(
+    cluster: Cluster,
+) -> None:
+    def answer(worker: str, task: Task) -> Answer | None:
+        if worker == "w1" and scheduler.asked["w1"] == 2:
+            return None
+        return boots(worker, task)
+
+    scheduler = FakeScheduler(answer, {"w1": 2, "w2": 1})
+    scheduler.works_on = {"w1": (3, 4), "w2": (2,)}
+
+    cluster(scheduler)
+
+    assert cluster.told == ["worker w1 is gone: others compute its 2 runs"]
+    assert cluster.events[-1].workers["w1"] == WorkerProgress(2, done=1, is_gone=True)
+    assert set(cluster.by.values()) == {"w1", "w2"}
+
+
+def test_a_worker_that_is_back_is_told_too(cluster: Cluster) -> None:
+    def answer(worker: str, task: Task) -> Answer | None:
+        return None if scheduler.asked["w1"] == 1 else boots(worker, task)
+
+    scheduler = FakeScheduler(answer, {"w1": 1}, joins={2: "w1"})
+
+    cluster(scheduler)
+
+    assert [line for line in cluster.told if line.startswith("worker")] == [
+        "worker w1 is gone",
+        "worker w1 is back",
+    ]
+    assert not cluster.events[-1].workers["w1"].is_gone
+
+
+def test_the_failures_of_each_worker_are_counted(cluster: Cluster) -> None:
+    scheduler = FakeScheduler(
+        lambda worker, _: Answer("failed", worker, why="it panics"), {"w1": 1, "w2": 1}
+    )
+
+    cluster(scheduler, ["a"])
+
+    assert {w: one.failed for w, one in cluster.events[-1].workers.items()} == {
+        "w1": 1,
+        "w2": 1,
+    }
 
 
 def test_a_worker_that_lacks_parts_gets_each_of_them_once(cluster: Cluster) -> None:

@@ -59,5 +59,5 @@ def measure_survey(work: SweepWork, shown: Shown, *, json: bool) -> int:
         ):
             for run, why in failed_loads(plan, runner, store, display):
                 failures[run.id] = why
-                log(why)
+                display.log(why)
     return show_sweep(work, shown.detail, json=json)

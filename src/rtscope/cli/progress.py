@@ -2,8 +2,8 @@
 The progress of a campaign, and of what it waits for before, on standard error.
 
 On a terminal: the current run, the time left, and below it the maximum of each CPU of
-a machine, or the virtual time of each running board. Elsewhere: a line for each run.
-Standard output carries only the result.
+a machine, the virtual time of each running board, or the workers of a cluster.
+Elsewhere: a line for each run. Standard output carries only the result.
 """
 
 import time
@@ -18,16 +18,20 @@ from rich.text import Text
 
 from rtscope.cli.console import plain_table
 from rtscope.cli.messages import never_wait_for_readers
+from rtscope.cli.workertable import boards_of, table_of_workers
 from rtscope.contract import KernelMessage, Line, Tick
 from rtscope.measure.execute import (
     BoardProgress,
     BoardsProgress,
     Event,
     LineReceived,
+    RunFailed,
     RunFinished,
     RunStarted,
     SettingsChanged,
     Settling,
+    WorkerProgress,
+    WorkersProgress,
 )
 from rtscope.measure.plan import Plan
 from rtscope.process import Step
@@ -153,7 +157,10 @@ class LiveDisplay:
         self._tick: Tick | None = None
         self._note = ""
         self._boards: Mapping[str, BoardProgress] = {}
+        self._workers: Mapping[str, WorkerProgress] = {}
+        self._names = {run.id: _name(run) for run in plan.runs}
         self._at_once = 1
+        self._failed = 0
         self._done: list[Run] = []
         self._took_s: list[float] = []
         """Host time of each boot that took some: not of a stored result."""
@@ -192,8 +199,17 @@ class LiveDisplay:
             case BoardsProgress():
                 self._boards = event.boards
                 self._at_once = max(self._at_once, len(event.boards))
+            case WorkersProgress():
+                self._workers = event.workers
+                self._at_once = max(1, sum(map(boards_of, event.workers.values())))
+            case RunFailed():
+                self._failed += 1
             case RunFinished():
                 self._finish(event)
+
+    def log(self, text: str) -> None:
+        """Print a message of rtscope, on a terminal above what is drawn."""
+        self._console.print(f"rtscope: {text}", markup=False, highlight=False)
 
     def _log(self, text: str) -> None:
         """Print a line if the output is no terminal."""
@@ -244,6 +260,8 @@ class LiveDisplay:
             self._update_bar_of_boards()
             if self._boards:
                 parts.append(self._table_of_boards())
+            if self._workers:
+                parts.append(table_of_workers(self._workers, self._names))
         else:
             self._update_bar_of_machine()
             if self._tick is not None:
@@ -276,12 +294,13 @@ class LiveDisplay:
         runs = {run.id: run for run in self._plan.runs}
         done, of = len(self._done), len(runs)
         parts = (_part_done(one, runs[name]) for name, one in self._boards.items())
-        started = self._boards or done
+        started = self._boards or self._workers or done
+        failed = f", {self._failed} failed" if self._failed else ""
         self._bar.update(
             self._task,
             total=of,
-            completed=done + sum(parts),
-            description=f"{done} of {of} runs done" if started else "preparing",
+            completed=done + self._failed + sum(parts),
+            description=f"{done} of {of} runs done{failed}" if started else "preparing",
             left=self._left_of_boards(),
         )
 
@@ -289,7 +308,8 @@ class LiveDisplay:
         if not self._took_s:
             return ""
         mean_s = sum(self._took_s) / len(self._took_s)
-        waiting = len(self._plan.runs) - len(self._done) - len(self._boards)
+        over = len(self._done) + self._failed
+        waiting = len(self._plan.runs) - over - len(self._boards)
         rest_s = [max(0.0, mean_s - one.host_s) for one in self._boards.values()]
         left_s = (sum(rest_s) + mean_s * waiting) / self._at_once
         return f"about {_span(max(left_s, *rest_s, 1.0) * NS_PER_S)} left"

@@ -10,7 +10,6 @@ from rtscope.board.catalogue import get_board
 from rtscope.campaign.options import BOARDS, CLUSTER, OUTPUT
 from rtscope.cli.console import (
     Json,
-    log,
     note,
     put_json,
     stderr_console,
@@ -308,20 +307,21 @@ def _measure(
     if not cells:
         return
     numbers = {work.store(cell).path.name: cell.number for cell in work.cells}
-
-    def failed(cell: str, run_id: str, why: str) -> None:
-        work.failures.setdefault(numbers[cell], {})[run_id] = why
-        log(why)
-        note_failed(work, f"{cell}/{run_id}", why)
-
-    results = open_stored(log=log)
     count = sum(len(cell.prepared.runs) for cell in cells)
     board = get_board(work.cells[0].campaign.board or "")
     fit = capacity_for(board, jobs=request.jobs, runs=count + 1)
     runs = runs_of(cells, at_once=fit.boards, failed=work.failed())
+    display = LiveDisplay(stderr_console(), runs.plan)
+    results = open_stored(log=display.log)
+
+    def failed(cell: str, run_id: str, why: str) -> None:
+        work.failures.setdefault(numbers[cell], {})[run_id] = why
+        display.log(why)
+        note_failed(work, f"{cell}/{run_id}", why)
+
     with (
-        LiveDisplay(stderr_console(), runs.plan) as display,
-        boots_on(scheduler, results, reuse=request.reuse) as start,
+        boots_on(scheduler, results, reuse=request.reuse, log=display.log) as start,
+        display,
     ):
         measure_cells(
             runs,

@@ -3,7 +3,7 @@
 import contextlib
 from collections.abc import Callable, Iterator
 
-from rtscope.cli.console import log, note
+from rtscope.cli.console import note
 from rtscope.cluster.address import SchedulerAddress
 from rtscope.errors import MeasurementError
 from rtscope.measure.execute import Runner
@@ -16,7 +16,11 @@ Failed = Callable[[str, MeasurementError], None]
 
 @contextlib.contextmanager
 def boots_on(
-    address: SchedulerAddress | None, results: StoredResults | None, *, reuse: bool
+    address: SchedulerAddress | None,
+    results: StoredResults | None,
+    *,
+    reuse: bool,
+    log: Callable[[str], None],
 ) -> Iterator[StartRunner]:
     """Give what starts the boots; leave the cluster afterwards."""
     if address is None:

@@ -10,7 +10,7 @@ import logging
 import ssl
 import tempfile
 import time
-from collections.abc import Callable, Collection, Iterator, Mapping
+from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from dataclasses import asdict
 from pathlib import Path
 from typing import Any
@@ -152,6 +152,15 @@ class DaskScheduler:
                 if self._futures.pop(ticket, None) is not None:
                     found[ticket] = self._answer(future)
         return found
+
+    def computing(self) -> Mapping[str, Sequence[int]]:
+        """Return the tickets that each worker computes or has waiting."""
+        self._refuse_lost()
+        keys = self._asked(self._client.processing)
+        return {
+            str(worker): [self._tickets[key] for key in of if key in self._tickets]
+            for worker, of in keys.items()
+        }
 
     def send(self, part: Part, pin: str, *, worker: str) -> str:
         """Give a part to a worker; return why it could not take it, else nothing."""

@@ -8,7 +8,7 @@ fails where others do not.
 
 import contextlib
 from collections import Counter, deque
-from collections.abc import Callable, Collection, Iterator, Mapping
+from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import partial
 from typing import Protocol
@@ -17,9 +17,10 @@ from rtscope.board.cache import Part
 from rtscope.board.prepared import Prepared
 from rtscope.board.qemu import Recording
 from rtscope.cluster.task import Answer, Task, task_of
+from rtscope.cluster.workers import Workers
 from rtscope.errors import BoardError, MeasurementError, TargetError
 from rtscope.measure.assemble import Measured
-from rtscope.measure.execute import BoardsProgress, OnEvent, PendingRuns
+from rtscope.measure.execute import OnEvent, PendingRuns, WorkersProgress
 from rtscope.measure.plan import Plan
 from rtscope.record.virtual import InputDigests
 from rtscope.virtual.assemble import inputs_before, inputs_of
@@ -67,6 +68,10 @@ class Scheduler(Protocol):
 
     def answers(self, timeout_s: float) -> Mapping[int, Answer]:
         """Wait for the next answers, and return them by ticket; empty if too late."""
+        ...
+
+    def computing(self) -> Mapping[str, Sequence[int]]:
+        """Return the tickets that each worker computes or has waiting."""
         ...
 
     def send(self, part: Part, pin: str, *, worker: str) -> str:
@@ -143,8 +148,10 @@ class _Work:
     """Workers that were examined."""
     sent: set[tuple[str, str]] = field(default_factory=set)
     """(worker, pin of a part)."""
+    workers: Workers = field(init=False)
 
     def __post_init__(self) -> None:
+        self.workers = Workers(self.runner.log)
         again = self.runner.again
         for request, prepared in self.runner.prepared.runs:
             if (first := again.get(request.run.id)) is not None:
@@ -159,16 +166,27 @@ class _Work:
 
     def finished(self, on_event: OnEvent) -> PendingRuns:
         """Yield each run when its result is there."""
+        self._look()
         while self.waiting or self.next is not None or self.underway:
             yield from self._fill()
             answers = self.scheduler.answers(POLL_S) if self.underway else {}
             for ticket, answer in answers.items():
                 if (job := self.underway.pop(ticket, None)) is not None:
                     yield from self._take(job, answer)
+            on_event(self._look())
             if not answers and self.underway:
                 self._wait_for_workers()
                 self._rescue()
-            on_event(BoardsProgress({}))
+
+    def _look(self) -> WorkersProgress:
+        """Return what each worker does."""
+        ids = {ticket: job.request.run.id for ticket, job in self.underway.items()}
+        runs = {
+            worker: [ids[ticket] for ticket in sorted(tickets) if ticket in ids]
+            for worker, tickets in self.scheduler.computing().items()
+        }
+        self.workers.see(self.scheduler.workers(), runs)
+        return self.workers.progress(self.refused)
 
     def give_up(self) -> None:
         """Take back what is under way."""
@@ -305,6 +323,7 @@ class _Work:
     def _failed(self, job: _Job, answer: Answer) -> None:
         """Try another worker, as the first may have no space; then it is a failure."""
         job.failed_on[answer.worker] = answer.why
+        self.workers.failed[answer.worker] += 1
         job.failures += 1
         others = self._usable().keys() - job.failed_on.keys()
         if job.failures < TRIES and others:
@@ -328,6 +347,7 @@ class _Work:
             why = job.failed_on[worker]
             self._refuse(worker, f"it failed where {answer.worker} did not: {why}")
         self.by_worker[request.run.id] = answer.worker
+        self.workers.done[answer.worker] += 1
         yield request.run, partial(self._measured, job, booted, answer.worker)
         self._second(request.run.id)
 

@@ -79,6 +79,37 @@ class BoardsProgress:
 
 
 @dataclass(frozen=True, slots=True)
+class WorkerProgress:
+    """What one worker of a cluster does, and has done for this campaign."""
+
+    boards: int
+    """At the same time."""
+    runs: tuple[str, ...] = ()
+    """Ids of those that it computes."""
+    waiting: int = 0
+    """Runs that wait for one of its boards."""
+    done: int = 0
+    failed: int = 0
+    refused: str = ""
+    """Why it gets no more runs; empty: it does."""
+    is_gone: bool = False
+
+
+@dataclass(frozen=True, slots=True)
+class WorkersProgress:
+    """What each worker of a cluster does, by its name; also of those that are gone."""
+
+    workers: Mapping[str, WorkerProgress]
+
+
+@dataclass(frozen=True, slots=True)
+class RunFailed:
+    """A run has no result, and the others go on."""
+
+    run: Run
+
+
+@dataclass(frozen=True, slots=True)
 class RunFinished:
     """A run is over, and its record is saved."""
 
@@ -91,6 +122,8 @@ Event = (
     | RunStarted
     | LineReceived
     | BoardsProgress
+    | WorkersProgress
+    | RunFailed
     | RunFinished
 )
 OnEvent = Callable[[Event], None]

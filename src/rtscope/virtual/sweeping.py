@@ -15,6 +15,7 @@ from rtscope.files import write_atomically
 from rtscope.measure.assemble import Measured, assemble
 from rtscope.measure.execute import (
     OnEvent,
+    RunFailed,
     RunFinished,
     Runner,
     RunStarted,
@@ -149,8 +150,10 @@ def measure_cells(
         if name not in runs.again:
             cell, run = runs.origin[name]
             failed(cell.directory, run.id, why)
+        on_event(RunFailed(planned[name]))
 
-    numbers = {run.id: number for number, run in enumerate(runs.plan.runs, 1)}
+    planned = {run.id: run for run in runs.plan.runs}
+    numbers = {name: number for number, name in enumerate(planned, 1)}
     with start(runs, fail).start(runs.plan, on_event) as pending:
         for run, measure in pending:
             on_event(RunStarted(numbers[run.id], len(numbers), run))
