@@ -94,7 +94,7 @@ def test_a_dry_run_prints_the_cells_and_makes_nothing(
 
     assert said.status == 0
     assert "ticks: 3 cells, 24 runs" in said.err
-    assert "found only with 9 or more seeds" in said.err
+    assert "to find it takes 9 (--seeds 9)" in one_line(said.err)
     assert not list(Path().glob("**/campaign.json"))
 
 
@@ -217,7 +217,9 @@ def test_a_part_of_a_sweep_is_measured_and_the_rest_is_added_later(
     rest = rtscope("sweep", "--resume", "out", "--only", "o*", "--json")
 
     assert "ticks: 2 cells, 16 runs" in plan.err
-    assert "1 other cell left to rtscope sweep --resume" in plan.err
+    assert "1 more cell can be added later, with rtscope sweep --resume" in one_line(
+        plan.err
+    )
     assert part.status == 0, part.err
     first = json.loads(part.out)
     assert [cell["name"] for cell in first["cells"]] == ["base", "tick: off"]
@@ -427,8 +429,11 @@ def test_other_results_from_where_they_differ_are_counted_and_no_longer_stored(
     said = rtscope("sweep", "ticks.toml", "--out", "out")
 
     assert sorted(inputs.seed for inputs in dropped) == [1, 3, 4, 5, 6]
-    assert "other results, 4 from there may be wrong too" in one_line(said.err)
-    assert "rtscope sweep --no-reuse and a new --out" in one_line(said.err)
+    assert (
+        "4 other results of this sweep are from there, and may be wrong too"
+        in one_line(said.err)
+    )
+    assert "rtscope sweep --no-reuse and another --out" in one_line(said.err)
 
 
 def test_results_of_earlier_starts_from_where_they_differ_count_too(
@@ -447,7 +452,10 @@ def test_results_of_earlier_starts_from_where_they_differ_count_too(
     said = rtscope("sweep", "--resume", "out", "--only", "CPUs")
 
     # The base and one level were complete: seven runs each are of that worker.
-    assert "other results, 14 from there may be wrong too" in one_line(said.err)
+    assert (
+        "14 other results of this sweep are from there, and may be wrong too"
+        in one_line(said.err)
+    )
     assert sorted({seed for seed, _ in dropped}) == [1, 3, 4, 5, 6, 7, 8]
     assert len(dropped) == 15
 
@@ -579,7 +587,7 @@ def test_a_damaged_list_of_failures_is_named(
     said = rtscope("sweep", "--resume", "out")
 
     assert said.status == 3
-    assert "out/failed.json: no list of failures" in one_line(said.err)
+    assert "out/failed.json: damaged: no list of failures" in one_line(said.err)
 
 
 @pytest.mark.parametrize("text", ["{}", "null", '["x"]', "[" * 200_000])
@@ -592,7 +600,7 @@ def test_a_damaged_list_of_cells_is_named(
     said = rtscope("sweep", "--resume", "out")
 
     assert said.status == 3
-    assert "out/asked.json: no list of cells" in one_line(said.err)
+    assert "out/asked.json: damaged: no list of cells" in one_line(said.err)
 
 
 @pytest.mark.parametrize("text", ["[]", "null", '{"a": null}', "[" * 200_000, "\xff"])
@@ -607,7 +615,7 @@ def test_a_damaged_list_of_checks_is_named(
 
     assert said.status == 3
     assert len(open_records(Path("out/cells/001-tick-off"))) == 7
-    assert "out/checked.json: no list of checks" in one_line(said.err)
+    assert "out/checked.json: damaged: no list of checks" in one_line(said.err)
 
 
 def test_a_survey_names_a_check_that_fails(rtscope: Rtscope, board: FakeBoard) -> None:
@@ -793,7 +801,10 @@ def test_a_survey_of_a_machine_that_cannot_measure_makes_no_directory(
             ["survey", "-t", "ssh:board"],
             "type rtscope sweep survey-machine --target ssh:board",
         ),
-        (["survey-machine", "-k", "debian-6.12"], "local runs its own"),
+        (
+            ["survey-machine", "-k", "debian-6.12"],
+            "local is measured with the kernel that it runs",
+        ),
         (["survey-machine", "--jobs", "2"], "on a machine, runs follow one another"),
         (["survey-machine", "--only", "sem"], "a survey has no levels"),
     ],
@@ -1017,7 +1028,7 @@ def test_a_shipped_sweep_is_found_beside_a_directory_of_its_name(
         ([], "name a sweep file"),
         (["none.toml"], "cannot read sweep none.toml: no such file; with rtscope come"),
         (["ticks.toml", "--resume", "out"], "as it was started: leave out FILE"),
-        (["--resume", "."], "no sweep there"),
+        (["--resume", "."], "no sweep there: it has no sweep.json; name the --out of"),
         (["ticks.toml", "--out", "."], "not empty"),
         (["ticks.toml", "--out", "ticks.toml"], "--out ticks.toml: not empty"),
     ],
@@ -1046,3 +1057,16 @@ def test_a_damaged_document_is_refused(
     assert said.status in (2, 3)
     assert "out/sweep.json" in said.err
     assert "Traceback" not in said.err
+
+
+def test_a_directory_with_a_sweep_is_refused_with_how_to_go_on(
+    rtscope: Rtscope, board: FakeBoard
+) -> None:
+    rtscope("sweep", "ticks.toml", "--out", "out")
+
+    said = rtscope("sweep", "ticks.toml", "--out", "out")
+
+    assert said.status == 2
+    assert "go on with the sweep in it: rtscope sweep --resume out" in one_line(
+        said.err
+    )

@@ -51,7 +51,7 @@ def test_plain_tcp_is_for_this_machine(text: str) -> None:
     ],
 )
 def test_plain_tcp_elsewhere_is_refused_in_words(text: str) -> None:
-    with pytest.raises(UsageError, match="anybody in the network could run programs"):
+    with pytest.raises(UsageError, match="anybody in a network could run programs"):
         address(text)
 
 

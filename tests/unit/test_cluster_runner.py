@@ -230,7 +230,7 @@ def test_a_worker_that_loses_its_parts_gets_them_once_and_then_nothing(
         lambda worker, _: Answer("lacks", worker, lacking=(PARTS[0].name,)), {"w1": 1}
     )
 
-    with pytest.raises(TargetError, match="w1 loses the parts that it was sent"):
+    with pytest.raises(TargetError, match="w1: it loses the parts that it gets"):
         cluster(scheduler, ["a"])
 
     assert scheduler.sent == [("w1", PARTS[0].name)]
@@ -249,7 +249,7 @@ def test_a_worker_with_a_full_disk_is_told_and_left(cluster: Cluster) -> None:
 
     assert set(cluster.by.values()) == {"w2"}
     assert cluster.told == [
-        "worker w1 gets nothing more: cannot take qemu-x86_64: no space left"
+        "worker w1 gets no more runs: it cannot take qemu-x86_64: no space left"
     ]
 
 
@@ -267,7 +267,7 @@ def test_a_boot_that_fails_on_one_worker_is_tried_on_another(
     assert set(cluster.by.values()) == {"w2"}
     assert cluster.failures == {}
     assert cluster.told == [
-        "worker w1 gets nothing more: it failed where w2 did not: cannot write initrd: "
+        "worker w1 gets no more runs: it failed where w2 did not: cannot write initrd: "
         "no space"
     ]
 
@@ -371,7 +371,7 @@ def test_if_no_worker_is_fit_the_end_says_why(
     scheduler = FakeScheduler(boots, {"w1": 1})
     change(scheduler)
 
-    with pytest.raises(TargetError, match="no worker is left; w1 it has rtscope 9"):
+    with pytest.raises(TargetError, match="no worker is left; w1: it has rtscope 9"):
         cluster(scheduler)
 
 
@@ -391,7 +391,7 @@ def test_a_refused_worker_that_is_gone_does_not_end_the_wait_for_others(
         if worker == "late":
             return boots(worker, task)
         del scheduler.threads[worker]
-        return Answer("unfit", worker, why="has rtscope 9")
+        return Answer("unfit", worker, why="it has rtscope 9")
 
     scheduler = FakeScheduler(answer, {"w1": 1}, joins={5: "late"})
     cluster(scheduler)

@@ -153,7 +153,7 @@ def test_a_cell_has_a_directory_that_any_file_system_takes() -> None:
         (
             {"name": "t", "level": [{"name": "x", "target": {"address": "local"}}]},
             {"kernel": {}, "campaign": {}},
-            "t: x: is of another board",
+            "t: x: is of another board than the base",
         ),
         (POLICY, {"target": {}, "kernel": {}, "campaign": {}}, "write a virtual board"),
         (POLICY, {"campaign": {"seeds": 21}}, "write at most 20"),
@@ -219,7 +219,7 @@ def test_a_survey_takes_what_is_named_and_leaves_out_what_is_not_wanted() -> Non
 
     assert found.survey == Survey(("fork",))
     assert sweep_of(document_of(found), source="my.toml") == found
-    with pytest.raises(UsageError, match="names no stressor"):
+    with pytest.raises(UsageError, match="leaves no stressor"):
         with_stressors(sweep_of(SURVEY, source="my.toml"), [])
 
 
@@ -276,7 +276,7 @@ def test_a_survey_of_what_is_no_campaign_is_refused(run: object) -> None:
         (
             {"kernel": {"names": ["debian-6.1"]}},
             {"kernel": {"names": ["debian-6.12-rt", "debian-6.12"]}},
-            "changes the kernels to debian-6.1, which nothing in the base",
+            "changes the kernels to debian-6.1, and the base has no run to compare",
         ),
         (
             {"run": {"policy": ["rr", "other"]}},

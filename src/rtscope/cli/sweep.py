@@ -22,6 +22,7 @@ from rtscope.cli.sweepremedies import NAME, announce
 from rtscope.cli.sweeprunner import boots_on
 from rtscope.cli.sweepshow import show_sweep, shown_if_cut_short
 from rtscope.cli.sweepwork import (
+    DOCUMENT,
     Base,
     SweepWork,
     create_directories,
@@ -158,7 +159,7 @@ def sweep(request: SweepRequest) -> int:
         return 0
     if request.resume is None:
         if is_occupied(work.path):
-            raise UsageError(f"--out {work.path}: not empty; name a new directory")
+            raise UsageError(f"--out {work.path}: not empty; {_instead(work)}")
         refuse_full_disk(work.path)
     if work.cells[0].campaign.board is None:
         return measure_survey(work, request.shown, json=request.json)
@@ -168,6 +169,13 @@ def sweep(request: SweepRequest) -> int:
     with shown_if_cut_short(work, request.shown.detail, json=request.json):
         _measure(work, scheduler, request)
     return show_sweep(work, request.shown.detail, json=request.json)
+
+
+def _instead(work: SweepWork) -> str:
+    """Return what to do about a directory that is not empty."""
+    if (work.path / DOCUMENT).is_file():
+        return f"name another one, or go on with the sweep in it: {work.to_go_on}"
+    return "name another directory"
 
 
 def _work_of(request: SweepRequest) -> SweepWork:
@@ -244,13 +252,14 @@ def _refuse_on_machine(request: SweepRequest, work: SweepWork) -> None:
         )
     if campaign.kernels:
         raise UsageError(
-            f"{work.sweep.source}: kernels are of virtual boards, and "
-            f"{campaign.target} runs its own: leave --kernel out"
+            f"{work.sweep.source}: {campaign.target} is measured with the kernel that "
+            "it runs: leave --kernel and kernel.names out"
         )
     if campaign.command:  # a survey to resume may have come by mail
         raise UsageError(
-            f"{work.sweep.source}: a survey of a machine runs no command of its file: "
-            "take the custom load out, and measure it with rtscope run"
+            f"{work.sweep.source}: a survey of a machine runs no command of its file, "
+            "which may come from elsewhere: leave the custom load out, and measure it "
+            "with rtscope run"
         )
     checks_for(campaign)
 

@@ -15,7 +15,7 @@ from rtscope.record.model import Run
 from rtscope.report.escape import printable
 from rtscope.report.words import plural
 from rtscope.stats.signflip import needed_pairs
-from rtscope.sweep.design import Cell
+from rtscope.sweep.design import MAX_SEEDS, Cell
 from rtscope.sweep.effects import FIGURES
 from rtscope.sweep.file import Sweep
 from rtscope.sweep.maineffects import pairs_of_cells
@@ -147,7 +147,8 @@ def note_plan(plan: SweepPlan) -> None:
         f"{' of virtual time' if plan.board else ''} on {printable(plan.target)}"
     )
     if plan.left:
-        note(f"  {plural(plan.left, 'other cell')} left to rtscope sweep --resume")
+        others = plural(plan.left, "more cell")
+        note(f"  {others} can be added later, with rtscope sweep --resume")
     announce(plan.sweep)
     _note_cost(plan)
     if plan.sweep.survey is not None:
@@ -242,13 +243,20 @@ def _note_cost(plan: SweepPlan) -> None:
     note(f"  {kernels} from source: {', '.join(filter(None, parts))}")
 
 
+def _typed_seeds(needed: int) -> str:
+    """Return what to type for so many seeds, in words."""
+    if needed > MAX_SEEDS:
+        return f", and a sweep takes {MAX_SEEDS} at most: write fewer cells"
+    return f" (--seeds {needed})"
+
+
 def _note_seeds(plan: SweepPlan) -> None:
     """Print what the seeds can find."""
     seeds = len(plan.seeds)
     if seeds < (needed := needed_pairs(plan.tests)):
         note(
-            f"  {seeds} seeds: of up to {plan.tests} effects, a single one is found "
-            f"only with {needed} or more seeds"
+            f"  {plural(seeds, 'seed')} cannot find an effect that is the only one of "
+            f"{plan.tests}: to find it takes {needed}{_typed_seeds(needed)}"
         )
     of_levels = pairs_of_cells([cell for cell, _ in plan.cells]).values()
     if counts := [len(of_level) for of_level in of_levels]:

@@ -160,8 +160,9 @@ def _refuse_machine_for_board(named: Sweep, target: str) -> None:
     machine = parse_address(target).board is None
     if machine and parse_address(_address(named)).board:
         raise UsageError(
-            f"--target {target}: {named.source} is of a virtual board; to rank the "
-            f"loads of a machine, type rtscope sweep survey-machine --target {target}"
+            f"--target {target}: {named.source} is a sweep of a virtual board; to rank "
+            "the loads of a machine, type rtscope sweep survey-machine --target "
+            f"{target}"
         )
 
 
@@ -227,7 +228,9 @@ def _named(file: Path) -> Sweep:
 def resumed_work(path: Path, *, only: str | None) -> SweepWork:
     """Return a sweep to continue; UsageError, or RecordError if it is damaged."""
     if not (path / DOCUMENT).exists():
-        raise UsageError(f"{path}: no sweep there: it has no {DOCUMENT}")
+        raise UsageError(
+            f"{path}: no sweep there: it has no {DOCUMENT}; name the --out of a sweep"
+        )
     text = read_bounded(path / DOCUMENT, limit=MAX_DOCUMENT_BYTES, kind="sweep")
     try:
         document = json.loads(text)
@@ -239,7 +242,10 @@ def resumed_work(path: Path, *, only: str | None) -> SweepWork:
         found = sweep_of(document["sweep"], source=str(path / DOCUMENT))
         typed = tuple(map(str, document["command"]))
     except (ValueError, KeyError, TypeError, RecursionError) as error:
-        raise RecordError(f"{path / DOCUMENT}: no sweep of rtscope") from error
+        raise RecordError(
+            f"{path / DOCUMENT}: damaged, or not of rtscope sweep; start again with "
+            "another --out"
+        ) from error
     work = _work(found, path, typed, only)
     for read in (work.checked, work.failed):
         read()  # a damaged list is refused before hours of work
@@ -254,7 +260,9 @@ def _read(file: Path, shape: TypeAdapter[T], *, kind: str) -> T | None:
     try:
         return shape.validate_json(text)
     except ValidationError as error:
-        raise RecordError(f"{file}: no list of {kind}") from error
+        raise RecordError(
+            f"{file}: damaged: no list of {kind}; delete it to go on without the list"
+        ) from error
 
 
 def create_directories(work: SweepWork) -> None:

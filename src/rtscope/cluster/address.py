@@ -55,10 +55,9 @@ def scheduler_address(
         _refuse(given, f"--on {text}: plain tcp takes no certificates")
         if not _is_loopback(found[2]):
             raise UsageError(
-                f"--on {text}: on plain tcp anybody in the network could run programs "
-                "as you; on a network write tls://HOST:PORT, with --tls-ca, --tls-cert "
-                "and --tls-key; plain tcp is for 127.0.0.1 alone, where only users of "
-                "this machine could"
+                f"--on {text}: plain tcp is for 127.0.0.1 only: anybody in a network "
+                "could run programs as you; write tls://HOST:PORT, with --tls-ca, "
+                "--tls-cert and --tls-key"
             )
         return SchedulerAddress(text, None)
     if ca is None or certificate is None or key is None:

@@ -210,7 +210,7 @@ class _Work:
             there = self.scheduler.workers().keys()
             all_refused = bool(there) and there <= self.refused.keys()
             if all_refused or waited_s >= WAIT_S:
-                whys = "".join(f"; {name} {why}" for name, why in self.refused.items())
+                whys = "".join(f"; {name}: {why}" for name, why in self.refused.items())
                 raise TargetError(
                     f"{self.scheduler.address}: no worker is left{whys}; start one: "
                     f"{worker_command(self.scheduler.address)}"
@@ -301,7 +301,7 @@ class _Work:
         """Send a worker the parts that it lacks, each once."""
         job.lacked[answer.worker] += 1
         if job.lacked[answer.worker] > MAX_PART_REQUESTS:
-            self._refuse(answer.worker, "loses the parts that it was sent")
+            self._refuse(answer.worker, "it loses the parts that it gets")
             return
         parts = {part.name: part for part in job.prepared.parts}
         for name in answer.lacking:
@@ -311,14 +311,14 @@ class _Work:
             self.sent.add(key)
             why = self.scheduler.send(parts[name], key[1], worker=answer.worker)
             if why:
-                self._refuse(answer.worker, f"cannot take {name}: {why}")
+                self._refuse(answer.worker, f"it cannot take {name}: {why}")
                 return
 
     def _refuse(self, worker: str, why: str) -> None:
         """Give a worker nothing more."""
         if worker not in self.refused:
             self.refused[worker] = why
-            self.runner.log(f"worker {worker} gets nothing more: {why}")
+            self.runner.log(f"worker {worker} gets no more runs: {why}")
 
     def _failed(self, job: _Job, answer: Answer) -> None:
         """Try another worker, as the first may have no space; then it is a failure."""
@@ -338,7 +338,7 @@ class _Work:
         try:
             booted = read_booted(answer.content, source="its answer")
             if inputs_of(request, prepared, booted) != job.inputs:
-                raise BoardError("it booted other inputs")
+                raise BoardError("it booted other inputs than those of the task")
         except BoardError as error:
             self._refuse(answer.worker, str(error))
             self._submit(job)

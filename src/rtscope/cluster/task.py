@@ -103,7 +103,7 @@ def answer_to(
     """Boot what a task asks for; never raises for what a worker or a boot lacks."""
     if task.rtscope != __version__:
         return Answer(
-            "unfit", worker, why=f"has rtscope {__version__}, not {task.rtscope}"
+            "unfit", worker, why=f"it has rtscope {__version__}, not {task.rtscope}"
         )
     try:
         parts = find_pinned(cache, task.pins)
@@ -118,7 +118,7 @@ def answer_to(
         run = _RUN.validate_python(task.run)
         request = request_for(run, campaign, board, (), settings=tuple(task.settings))
         if inputs_before(request, prepared).digest != task.inputs:
-            why = "would boot other inputs; install the same rtscope there"
+            why = "it would boot other inputs; install the same rtscope there"
             return Answer("unfit", worker, why=why)
         recording = _RECORDING.validate_python(task.recording)
     except (RtscopeError, OSError, ValidationError) as error:

@@ -192,7 +192,10 @@ def _check(sweep: Sweep, cells: list[Cell]) -> None:
         )
     for cell in cells:
         if cell.campaign.board != base.board:
-            raise UsageError(f"{sweep.source}: {cell.name}: is of another board")
+            raise UsageError(
+                f"{sweep.source}: {cell.name}: is of another board than the base; "
+                "measure it in a sweep of its own, with --target"
+            )
         _refuse_without_counterpart(sweep, cell, base)
         if cell.campaign.run_seeds != base.run_seeds:
             raise UsageError(
@@ -217,7 +220,7 @@ def _refuse_without_counterpart(sweep: Sweep, cell: Cell, base: Campaign) -> Non
             )
             raise UsageError(
                 f"{sweep.source}: {cell.name}: changes the {PARTS[part]} to {more}, "
-                "which nothing in the base compares with; " + _REMEDY[part == LOAD]
+                "and the base has no run to compare that with; " + _REMEDY[part == LOAD]
             )
     same = replace(cell.campaign, runs=base.runs, kernels=base.kernels) == base
     fewer = all(values <= known for known, values in zip(before, after, strict=True))

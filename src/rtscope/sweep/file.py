@@ -262,7 +262,10 @@ def with_stressors(sweep: Sweep, listed: Sequence[str]) -> Sweep:
         if name not in survey.leave_out
     ]
     if not chosen:
-        raise UsageError(f"{sweep.source}: [survey] names no stressor")
+        raise UsageError(
+            f"{sweep.source}: [survey] leaves no stressor; name one in stressors, or "
+            "fewer in leave_out"
+        )
     tables = sweep.base.get("run", [{}])
     stressed = {**tables[0], "load": [f"{STRESSOR}{name}" for name in chosen]}
     return replace(

@@ -248,9 +248,10 @@ class _Results:
                 others += 1
         if not others:
             return ""
+        results, are = ("result", "is") if others == 1 else ("results", "are")
         return (
-            f"; of this sweep's other results, {others:,} from there may be wrong too: "
-            "measure again with rtscope sweep --no-reuse and a new --out"
+            f"; {others:,} other {results} of this sweep {are} from there, and may be "
+            "wrong too: start again with rtscope sweep --no-reuse and another --out"
         )
 
     def _drop(self, record: RunRecord) -> None:
