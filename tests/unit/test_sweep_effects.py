@@ -12,6 +12,7 @@ from rtscope.sweep.celleffects import effects_of
 from rtscope.sweep.design import Cell, cells_of
 from rtscope.sweep.effects import Effect
 from rtscope.sweep.file import sweep_of
+from rtscope.sweep.pairing import runs_by_key
 
 BASE: Mapping[str, Any] = {
     "target": {"address": "virtual:pc"},
@@ -52,7 +53,7 @@ def effects(
     """Return the effects of cells with these levels, by the name of the level."""
     some = cells(changed, *levels, **base)
     measured = (before, *changed.values())
-    found = effects_of(some, dict(enumerate(measured)))
+    found = effects_of(some, runs_by_key(some, dict(enumerate(measured))))
     return tuple(replace(one, cell=one.cell.removeprefix("axis: ")) for one in found)
 
 

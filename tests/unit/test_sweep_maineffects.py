@@ -13,6 +13,7 @@ from rtscope.sweep.design import Cell, cells_of
 from rtscope.sweep.effects import Effect
 from rtscope.sweep.file import sweep_of
 from rtscope.sweep.maineffects import main_effects_of, pairs_of_cells
+from rtscope.sweep.pairing import runs_by_key
 from rtscope.sweep.result import result_of
 
 BASE = {
@@ -69,6 +70,12 @@ def records_of(
     }
 
 
+def main_effects(
+    some: Sequence[Cell], records: Mapping[int, Sequence[RunRecord]]
+) -> tuple[Effect, ...]:
+    return main_effects_of(some, runs_by_key(some, records))
+
+
 def worst_of(found: Sequence[Effect]) -> dict[str, Effect]:
     return {one.cell: one for one in found if one.figure == "worst"}
 
@@ -95,7 +102,7 @@ def test_a_design_of_one_change_at_a_time_has_no_main_effects() -> None:
     one = cells(axis("a", "1", "2"), axis("b", "1"), design="one")
 
     assert pairs_of_cells(one) == {}
-    assert main_effects_of(one, records_of(one, {})) == ()
+    assert main_effects(one, records_of(one, {})) == ()
 
 
 def test_what_no_cell_shows_with_one_seed_all_cells_together_do() -> None:
@@ -124,7 +131,7 @@ def test_runs_that_coincide_are_one_pair() -> None:
     for number in without:  # one trajectory, told twelve times
         records[number] = records[0]
 
-    assert worst_of(main_effects_of(FOUR, records))["b: 1"].pairs == 1
+    assert worst_of(main_effects(FOUR, records))["b: 1"].pairs == 1
 
 
 def test_cells_without_a_result_are_in_no_pair() -> None:
@@ -132,7 +139,7 @@ def test_cells_without_a_result_are_in_no_pair() -> None:
     gone = next(c.number for c in FOUR if c.levels == (("b", "1"), ("c", "1")))
     del records[gone]
 
-    worst = worst_of(main_effects_of(FOUR, records))
+    worst = worst_of(main_effects(FOUR, records))
 
     assert worst["b: 1"].pairs_of_cells == 11
     assert worst["a: 1"].pairs_of_cells == 7
@@ -154,7 +161,7 @@ def test_what_an_axis_changes_of_the_runs_is_compared_over_all_cells_too() -> No
         for cell in some
     }
 
-    worst = worst_of(main_effects_of(some, records))
+    worst = worst_of(main_effects(some, records))
 
     assert {one.pairs_of_cells for one in worst.values()} == {2}
     assert [*worst] == ["interval: 2ms", "b: 1"] or {*worst} == {

@@ -2,26 +2,29 @@
 
 from collections.abc import Mapping, Sequence
 
-from rtscope.record.model import RunRecord
 from rtscope.sweep.design import Cell
 from rtscope.sweep.effects import Effect, judged
-from rtscope.sweep.pairing import effects_of_pairs, runs_by_key
+from rtscope.sweep.keys import Key
+from rtscope.sweep.pairing import RunsOfCells, effects_of_pairs
 
 
 def effects_of(
-    cells: Sequence[Cell], records: Mapping[int, Sequence[RunRecord]]
+    cells: Sequence[Cell], runs: Mapping[Key, RunsOfCells]
 ) -> tuple[Effect, ...]:
     """
     Return the effects of all cells, the largest discoveries first.
 
-    The first cell is the base; `records` are by the number of the cell.
+    The first cell is the base; `runs` are those of `runs_by_key`.
     """
     base, *others = cells
     return judged(
         effect
         for cell in others
-        for key, runs in runs_by_key((base, cell), records).items()
+        for key, of_cells in runs.items()
+        if {base.number, cell.number} <= of_cells.keys()
         for effect in effects_of_pairs(
-            key, runs, {cell.name: [(base.number, cell.number)]}
+            key,
+            {number: of_cells[number] for number in (base.number, cell.number)},
+            {cell.name: [(base.number, cell.number)]},
         )
     )

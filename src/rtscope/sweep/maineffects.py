@@ -9,28 +9,29 @@ effect that only some combinations have is weaker in the mean; the cells show it
 
 from collections.abc import Mapping, Sequence
 
-from rtscope.record.model import RunRecord
 from rtscope.sweep.design import Cell, LevelName
 from rtscope.sweep.effects import Effect, judged
-from rtscope.sweep.pairing import CellPairs, effects_of_pairs, runs_by_key
+from rtscope.sweep.keys import Key
+from rtscope.sweep.pairing import CellPairs, RunsOfCells, effects_of_pairs
 
 
 def main_effects_of(
-    cells: Sequence[Cell], records: Mapping[int, Sequence[RunRecord]]
+    cells: Sequence[Cell], runs: Mapping[Key, RunsOfCells]
 ) -> tuple[Effect, ...]:
     """
     Return the effect of each level that several cells have beside others.
 
-    `records` are those of the cells by number; effects that are found come first, and
-    are judged apart from those of single cells.
+    `runs` are those of `runs_by_key`; effects that are found come first, and are judged
+    apart from those of single cells.
     """
-    pairs = pairs_of_cells([cell for cell in cells if records.get(cell.number)])
+    measured = {number for of_cells in runs.values() for number in of_cells}
+    pairs = pairs_of_cells([cell for cell in cells if cell.number in measured])
     if not pairs:
         return ()
     return judged(
         effect
-        for key, runs in runs_by_key(cells, records).items()
-        for effect in effects_of_pairs(key, runs, pairs)
+        for key, of_cells in runs.items()
+        for effect in effects_of_pairs(key, of_cells, pairs)
     )
 
 

@@ -8,11 +8,11 @@ the change or the one without it makes no difference.
 
 import math
 from collections.abc import Iterator, Mapping, Sequence
-from itertools import combinations
+from dataclasses import dataclass
 from statistics import fmean
 
 from rtscope.record.model import RunRecord
-from rtscope.stats.seeds import coincide
+from rtscope.stats.coinciding import WorstLists, trajectories_of, worst_lists
 from rtscope.sweep.design import Cell
 from rtscope.sweep.effects import FIGURES, Effect, effect_of, figures_of
 from rtscope.sweep.keys import Key, by_key
@@ -20,7 +20,17 @@ from rtscope.sweep.keys import Key, by_key
 CellPairs = Sequence[tuple[int, int]]
 """Numbers of cells without a change, and of the same cells with it."""
 
-RunsOfCells = Mapping[int, Mapping[int, RunRecord]]
+
+@dataclass(frozen=True, slots=True)
+class MeasuredRun:
+    """A run with all that is compared of it, read once."""
+
+    record: RunRecord
+    figures: Mapping[str, float]
+    worst: WorstLists
+
+
+RunsOfCells = Mapping[int, Mapping[int, MeasuredRun]]
 """By the number of the cell, and by seed."""
 
 Point = tuple[int, int]
@@ -32,11 +42,14 @@ def runs_by_key(
 ) -> Mapping[Key, RunsOfCells]:
     """Return runs by the key that the base, which is the first cell, has for them."""
     base = cells[0].campaign
-    found: dict[Key, dict[int, Mapping[int, RunRecord]]] = {}
+    found: dict[Key, dict[int, Mapping[int, MeasuredRun]]] = {}
     for cell in cells:
         of_cell = by_key(records.get(cell.number, ()), base=base, cell=cell.campaign)
         for key, by_seed in of_cell.items():
-            found.setdefault(key, {})[cell.number] = by_seed
+            found.setdefault(key, {})[cell.number] = {
+                seed: MeasuredRun(run, figures_of(run), worst_lists(run))
+                for seed, run in by_seed.items()
+            }
     return found
 
 
@@ -45,14 +58,14 @@ def effects_of_pairs(
 ) -> Iterator[Effect]:
     """Yield the effects of changes, each by its name with its pairs of cells."""
     alike = _alike(runs)
-    figures = {
-        number: {seed: figures_of(run) for seed, run in by_seed.items()}
-        for number, by_seed in runs.items()
-    }
     for figure in FIGURES:
         values = {
-            number: {seed: of[figure] for seed, of in by_seed.items() if figure in of}
-            for number, by_seed in figures.items()
+            number: {
+                seed: run.figures[figure]
+                for seed, run in by_seed.items()
+                if figure in run.figures
+            }
+            for number, by_seed in runs.items()
         }
         for name, of_change in pairs.items():
             there = [pair for pair in of_change if {*pair} <= values.keys()]
@@ -94,17 +107,11 @@ def _of_independent(
 
 def _alike(runs: RunsOfCells) -> Mapping[Point, Point]:
     """Return for each run one that stands for its trajectory."""
-    # Loading it takes a while, which every command would pay.
-    from scipy.cluster.hierarchy import DisjointSet
-
-    points = {
-        (number, seed): record
+    lists = {
+        (number, seed): run.worst
         for number, by_seed in runs.items()
-        for seed, record in by_seed.items()
+        for seed, run in by_seed.items()
     }
-    joined = DisjointSet(points)
-    comparisons = math.comb(len(points), 2)
-    for one, other in combinations(points, 2):
-        if coincide(points[one], points[other], comparisons=comparisons):
-            joined.merge(one, other)
-    return {point: joined[point] for point in points}
+    points = list(lists)
+    firsts = trajectories_of(list(lists.values()))
+    return {point: points[first] for point, first in zip(points, firsts, strict=True)}

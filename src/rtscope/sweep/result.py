@@ -13,6 +13,7 @@ from rtscope.sweep.doubts import Doubt, doubts_of, why_invalid
 from rtscope.sweep.effects import Effect
 from rtscope.sweep.keys import Key, label_of
 from rtscope.sweep.maineffects import main_effects_of
+from rtscope.sweep.pairing import runs_by_key
 from rtscope.sweep.releases import releases_of
 
 
@@ -140,6 +141,7 @@ def result_of(
         for number, runs in records.items()
     }
     base = cells[0]
+    runs = runs_by_key(cells, valid)
     return SweepResult(
         name=name,
         board=base.campaign.board or "",
@@ -163,8 +165,8 @@ def result_of(
             )
             for cell in cells
         ),
-        effects=effects_of(cells, valid),
-        main_effects=main_effects_of(cells, valid),
+        effects=effects_of(cells, runs),
+        main_effects=main_effects_of(cells, runs),
         checks=checks,
         doubts=doubts_of(
             (cell.name, run) for cell in cells for run in records.get(cell.number, ())
