@@ -3,8 +3,6 @@
 from collections.abc import Sequence
 from dataclasses import replace
 
-import pytest
-
 from fakes.measurements import on_board, record, thread
 from rtscope.caveats.catalogue import make
 from rtscope.record.model import RunRecord
@@ -43,29 +41,6 @@ def result(
 
 
 ISOLATED: dict[str, object] = {"kernel": {"append": "isolcpus=1"}}
-
-
-def test_a_cell_that_measured_other_cpus_unasked_is_named() -> None:
-    found = result(ISOLATED, measured=[0])
-
-    assert found.cells[1].other_cpus == "CPU 0, the base CPU 0-1"
-    (line,) = lines_of_limits(found)
-    assert "boot: isolcpus=1 measured CPU 0, the base CPU 0-1" in line.plain
-    assert "write run.cpus into the level" in line.plain
-    assert "measured CPU 0, the base CPU 0-1" in sweep_page(found)
-
-
-@pytest.mark.parametrize(
-    ("level", "measured"),
-    [(ISOLATED, [0, 1]), ({"run": {"cpus": "0"}}, [0])],
-)
-def test_equal_cpus_and_those_that_a_level_asks_for_are_in_order(
-    level: dict[str, object], measured: Sequence[int]
-) -> None:
-    found = result(level, measured=measured)
-
-    assert found.on_other_cpus == ()
-    assert not list(lines_of_limits(found))
 
 
 def test_the_time_of_a_cell_is_that_of_all_its_boots() -> None:
@@ -136,6 +111,6 @@ def test_invalid_runs_are_named_and_in_no_effect() -> None:
 
     assert found.effects == ()
     (line,) = lines_of_limits(found)
-    assert "INVALID: 1 run of 1 cell, left out of all effects" in line.plain
+    assert "INVALID: 1 run of base, left out of all effects" in line.plain
     assert "runs of the base or of all cells are invalid" in sweep_answer(found)
     assert "the kernel changed its clocksource" in sweep_page(found)

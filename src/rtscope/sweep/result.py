@@ -3,7 +3,6 @@
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
-from rtscope.cpulist import format_cpulist
 from rtscope.record.model import RunRecord
 from rtscope.sweep.celleffects import effects_of
 from rtscope.sweep.checks import NO_CHECKS, Checks
@@ -13,6 +12,7 @@ from rtscope.sweep.doubts import Doubt, doubts_of, why_invalid
 from rtscope.sweep.effects import Effect
 from rtscope.sweep.keys import Key, label_of
 from rtscope.sweep.maineffects import main_effects_of
+from rtscope.sweep.othercpus import doubts_on_cpus, other_cpus_of
 from rtscope.sweep.pairing import runs_by_key
 from rtscope.sweep.releases import releases_of
 
@@ -30,7 +30,11 @@ class CellResult:
     host_s: float = 0.0
     """Time that its boots took on their hosts, added up."""
     other_cpus: str = ""
-    """Which CPUs its runs measured, if the base has others and no level says so."""
+    """
+    Which CPUs its runs measured, if the base has others: a limit of its effects.
+
+    Empty too where it differs from the base in nothing but run.cpus.
+    """
     costs: Costs = NO_COSTS
     """Besides latency."""
 
@@ -49,7 +53,11 @@ class SweepResult:
     """Of each level over all cells, if a design combines them."""
     checks: Checks = NO_CHECKS
     doubts: tuple[Doubt, ...] = ()
-    """The gravest first; without the one that every virtual board has."""
+    """
+    The gravest first; without the one that every virtual board has.
+
+    After those of the runs, those of cells that measured other CPUs than the base.
+    """
     left_out: int = 0
     """Cells that nobody has asked to measure yet."""
     releases: tuple[str, ...] = ()
@@ -72,11 +80,6 @@ class SweepResult:
         return tuple(sorted({effect.key for effect in both}))
 
     @property
-    def on_other_cpus(self) -> tuple[CellResult, ...]:
-        """The cells whose runs measured other CPUs than the base, unasked."""
-        return tuple(cell for cell in self.cells if cell.other_cpus)
-
-    @property
     def missing(self) -> int:
         """Number of planned runs without a result."""
         return sum(cell.planned - cell.runs for cell in self.cells)
@@ -91,34 +94,6 @@ class SweepResult:
             if (one.cell, one.key, one.figure) == (cell, key, figure):
                 return one
         return None
-
-
-def _other_cpus(
-    cell: Cell, base: Cell, records: Mapping[int, Sequence[RunRecord]]
-) -> str:
-    """
-    Return the CPUs that a cell measured in place of those of the base.
-
-    An isolated CPU, for example, is not measured unless the level names it: what looks
-    like an effect is then one of another CPU.
-    """
-    ours, theirs = (
-        frozenset(
-            thread.cpu
-            for record in records.get(one.number, ())
-            for thread in record.result.threads
-            if thread.cpu is not None
-        )
-        for one in (base, cell)
-    )
-    asked = [run.cpus for run in cell.campaign.runs]
-    if (
-        not theirs
-        or ours == theirs
-        or asked != [run.cpus for run in base.campaign.runs]
-    ):
-        return ""
-    return f"CPU {format_cpulist(theirs)}, the base CPU {format_cpulist(ours)}"
 
 
 def result_of(
@@ -142,6 +117,10 @@ def result_of(
     }
     base = cells[0]
     runs = runs_by_key(cells, valid)
+    on_other_cpus = other_cpus_of(cells, runs)
+    of_runs = doubts_of(
+        (cell.name, run) for cell in cells for run in records.get(cell.number, ())
+    )
     return SweepResult(
         name=name,
         board=base.campaign.board or "",
@@ -160,7 +139,7 @@ def result_of(
                     ),
                     1,
                 ),
-                other_cpus=_other_cpus(cell, base, records),
+                other_cpus=on_other_cpus.get(cell.number, ""),
                 costs=costs_of(records.get(cell.number, ())),
             )
             for cell in cells
@@ -168,9 +147,7 @@ def result_of(
         effects=effects_of(cells, runs),
         main_effects=main_effects_of(cells, runs),
         checks=checks,
-        doubts=doubts_of(
-            (cell.name, run) for cell in cells for run in records.get(cell.number, ())
-        ),
+        doubts=(*of_runs, *doubts_on_cpus(cells, runs)),
         left_out=left_out,
         releases=releases_of(
             run for cell in cells for run in records.get(cell.number, ())

@@ -106,25 +106,19 @@ def _some(
 
 
 def lines_of_limits(result: SweepResult) -> Iterator[Text]:
-    """Yield lines on invalid and limited runs, and those that had other CPUs."""
+    """Yield lines on invalid and limited runs."""
     for doubt in result.doubts:
         yield line_of_doubt(doubt, of="cell", out_of="all effects")
-    for cell in result.on_other_cpus[:1]:
-        left = len(result.on_other_cpus) - 1
-        others = f" (and {plural(left, 'other cell')})" if left else ""
-        yield Text(
-            f"LIMIT: {printable(cell.name)} measured {cell.other_cpus}{others}: write "
-            "run.cpus into the level",
-            style="yellow",
-        )
 
 
 def line_of_doubt(doubt: Doubt, *, of: str, out_of: str) -> Text:
     """Return a line on a caveat of some runs of cells, or loads."""
     out = f", left out of {out_of}" if doubt.weight == "invalid" else ""
+    first, *others = doubt.where
+    where = plural(len(doubt.where), of) if others else printable(first)
     return Text(
-        f"{doubt.weight.upper()}: {plural(doubt.runs, 'run')} of "
-        f"{plural(len(doubt.where), of)}{out}: {doubt.message}",
+        f"{doubt.weight.upper()}: {plural(doubt.runs, 'run')} of {where}{out}: "
+        f"{doubt.message}",
         style="bold red" if doubt.weight == "invalid" else "yellow",
     )
 
