@@ -11,11 +11,14 @@ from typing import Any
 import pytest
 
 from fakes import targets
+from fakes.bootedboard import FakeBoard
 from fakes.commandline import Rtscope, Said
 from fakes.forked import Forked, loaded
-from rtscope.cli import main, run
+from fakes.sweepfile import FILE
+from rtscope.cli import main, run, sweep
 from rtscope.report.charts import drawings
 from rtscope.target.fake import FakeTarget
+from rtscope.virtual import runner
 
 FIRST = """
 from fakes import measurements, targets
@@ -95,3 +98,20 @@ def fake(monkeypatch: pytest.MonkeyPatch) -> FakeTarget:
         run, "open_target", lambda address, **_: contextlib.nullcontext(target)
     )
     return target
+
+
+@pytest.fixture
+def sweep_board(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> FakeBoard:
+    """A board in place of those that boot, in a directory with the sweep ticks.toml."""
+    made = FakeBoard()
+    made.smaller = (5_000, 7_000)
+    # The first one is measured twice, then the base, a level of twice, and one of none.
+    base, twice = [10_000 + n for n in range(8)], [20_000 + n for n in range(8)]
+    made.results = [base[0], *base, *twice, *base]
+    monkeypatch.setattr(sweep, "prepare_campaign", made.prepare)
+    monkeypatch.setattr(
+        runner, "BoardRunner", lambda prepared, *_: made.runner(prepared)
+    )
+    monkeypatch.chdir(tmp_path)
+    (tmp_path / "ticks.toml").write_text(FILE)
+    return made

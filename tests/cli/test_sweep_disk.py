@@ -9,6 +9,7 @@ import pytest
 from fakes.bootedboard import FakeBoard
 from fakes.commandline import Rtscope
 from fakes.fulldisk import full_for
+from fakes.sweepfile import one_line
 from rtscope.cli import sweep
 from rtscope.record.resultdir import open_records
 from rtscope.virtual import runner
@@ -27,10 +28,6 @@ level = [{ name = "off", kernel.append = "nohz=off" }]
 """
 NO_SPACE = "No space left on device; free some space"
 TO_GO_ON = "rtscope sweep --resume out"
-
-
-def one_line(text: str) -> str:
-    return " ".join(text.split())
 
 
 @pytest.fixture
