@@ -10,7 +10,9 @@ import pytest
 from fakes import targets
 from fakes.bootedboard import FakeBoard
 from fakes.commandline import Rtscope
+from fakes.explaining import FakeExplaining
 from fakes.sweepfile import one_line
+from rtscope import analysis
 from rtscope.cli import machinesurvey, sweepwork
 from rtscope.loads import safe_stressors
 from rtscope.sweep.file import with_stressors
@@ -91,6 +93,38 @@ def test_a_survey_ranks_its_loads_and_goes_on_after_an_interruption(
     assert again.status == 0, again.err
     assert "2 of 2 stressors above the usual loads" in again.out
     assert Path("out/survey.html").read_text() == page
+
+
+def test_ctrl_c_while_a_survey_explains_shows_the_ranking(
+    rtscope: Rtscope, sweep_board: FakeBoard, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    Path("survey.toml").write_text(SURVEY_FILE)
+    sweep_board.results = [8_000, 8_000, 9_000, 90_000]
+    explaining = FakeExplaining()
+    monkeypatch.setattr(analysis, "explained_runs", explaining)
+
+    def interrupt(_: str) -> None:
+        if len(explaining.asked) == 2:
+            raise KeyboardInterrupt
+
+    explaining.before = interrupt
+
+    said = rtscope("sweep", "survey.toml", "--out", "out", "--json")
+
+    assert said.status == 130
+    assert "explaining the worst wake-ups of 3 runs" in said.err
+    assert "not all worst wake-ups are explained; to continue" in said.err
+    assert "set is worst with 90" in json.loads(said.out)["answer"]
+    assert Path("out/survey.html").is_file()
+
+    explaining.before = lambda _: None
+    again = rtscope("sweep", "--resume", "out", "--json")
+
+    assert again.status == 0
+    assert len({*explaining.asked}) == 3
+    assert len(explaining.asked) == 4  # the one that was cut short, twice
+    standings = (load["standings"] for load in json.loads(again.out)["loads"])
+    assert all(one["debian-6.12-rt"]["cause"] for one in standings)
 
 
 def test_a_load_that_a_machine_does_not_run_is_named_and_the_others_go_on(

@@ -3,10 +3,9 @@
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
 
-from rtscope.board.cache import cache_dir
 from rtscope.cli.console import log, note, stderr_console
+from rtscope.cli.explaining import explain_each
 from rtscope.cli.progress import Waiting
-from rtscope.errors import UsageError
 from rtscope.loads import safe_stressors
 from rtscope.measure.plan import Plan, make_plan
 from rtscope.record.explanation import EXPLAINED, find_explained
@@ -59,8 +58,7 @@ def ranked(
     *,
     failures: Mapping[str, str],
 ) -> Ranking:
-    """Explain what was recorded and is not yet explained, and rank all loads."""
-    explain_missing([one for one in records if _may_explain(one)], store)
+    """Rank all loads, with what explanations say of their worst wake-ups."""
     runs = {run.id: run for run in plan.runs}
     return ranking_of(
         records,
@@ -72,6 +70,11 @@ def ranked(
     )
 
 
+def explain_recorded(records: Sequence[RunRecord], store: ResultDir) -> None:
+    """Explain the runs of a survey that can be, and are not yet explained."""
+    explain_missing([one for one in records if _may_explain(one)], store)
+
+
 def _may_explain(record: RunRecord) -> bool:
     """Whether its worst wake-ups were recorded, or traced."""
     return record.virtual is not None or record.result.tracing is not None
@@ -79,25 +82,8 @@ def _may_explain(record: RunRecord) -> bool:
 
 def explain_missing(records: Sequence[RunRecord], store: ResultDir) -> None:
     """Explain the worst wake-up of each run that has no explanation yet."""
-    # Symbols and paths take memory and time to load.
-    from rtscope.analysis import explained_runs
-
-    left = [
-        record
+    explain_each(
+        (store.path, record.run.id)
         for record in records
         if not (store.run_dir(record.run.id) / EXPLAINED).is_file()
-    ]
-    for done, record in enumerate(left):
-        if done % 50 == 0:
-            note(f"explaining the worst wake-ups: {done} of {len(left)} runs")
-        try:
-            explained_runs(
-                store.path,
-                record.run.id,
-                worst=1,
-                bound=False,
-                cache=cache_dir(),
-                log=log,
-            )
-        except UsageError as error:
-            log(str(error))
+    )

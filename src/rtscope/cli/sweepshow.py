@@ -1,12 +1,13 @@
 """Show a sweep, a survey or what was tried against causes: terminal, page, JSON."""
 
 import contextlib
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from functools import partial
 from pathlib import Path
 
 from rtscope.cli.console import put, put_json, say, stdout_console
 from rtscope.cli.reusing import tell_reused
-from rtscope.cli.survey import ranked
+from rtscope.cli.survey import explain_recorded, ranked
 from rtscope.cli.sweepwork import SweepWork
 from rtscope.errors import RecordError
 from rtscope.files import write_atomically
@@ -45,15 +46,22 @@ def shown_if_cut_short(work: SweepWork, shown: Detail, *, json: bool) -> Iterato
             yield
         except BaseException:
             with contextlib.suppress(RecordError):  # the first cause counts
-                show_sweep(work, shown, json=json)
+                show_sweep(work, shown, json=json, explain=False)
             say(f"results so far; to continue: {work.to_go_on}")
             raise
 
 
-def show_sweep(work: SweepWork, shown: Detail, *, json: bool) -> int:
-    """Show what there is of a sweep; return 1 if runs are missing, else 0."""
+def show_sweep(
+    work: SweepWork, shown: Detail, *, json: bool, explain: bool = True
+) -> int:
+    """
+    Show what there is of a sweep; return 1 if runs are missing, else 0.
+
+    With `explain`, the causes that a survey lacks are explained first; after Ctrl-C it
+    is shown without, and KeyboardInterrupt raised again.
+    """
     if work.sweep.survey is not None:
-        return _show_survey(work, shown, json=json)
+        return _show_survey(work, shown, json=json, explain=explain)
     records = {cell.number: work.store(cell).records() for cell in work.cells}
     tell_reused([one for of_cell in records.values() for one in of_cell])
     result = _result(work, records)
@@ -86,11 +94,23 @@ def _show_remedies(
     return int(result.missing > 0)
 
 
-def _show_survey(work: SweepWork, shown: Detail, *, json: bool) -> int:
+def _is_cut_short(work: SweepWork, explain: Callable[[], None]) -> bool:
+    """Explain; tell whether Ctrl-C cut it short, which costs no result."""
+    try:
+        explain()
+    except KeyboardInterrupt:
+        say(f"not all worst wake-ups are explained; to continue: {work.to_go_on}")
+        return True
+    return False
+
+
+def _show_survey(work: SweepWork, shown: Detail, *, json: bool, explain: bool) -> int:
     (cell,) = work.cells
     store, plan = work.store(cell), work.plans[cell.number]
     records = store.records()
     tell_reused(records)
+    causes = partial(explain_recorded, records, store)
+    cut_short = explain and _is_cut_short(work, causes)
     ranking = ranked(records, store, plan, failures=work.failures.get(cell.number, {}))
     missing = len(plan.runs) - len(records)
     text = survey_page(
@@ -108,6 +128,8 @@ def _show_survey(work: SweepWork, shown: Detail, *, json: bool) -> int:
                 ranking, missing=missing, checks=work.checks, more=more
             )
             _print(shown, survey_answer(ranking), compose, rows=len(ranking.loads))
+    if cut_short:
+        raise KeyboardInterrupt
     return int(missing > 0)
 
 
