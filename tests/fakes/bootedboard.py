@@ -1,7 +1,7 @@
 """A virtual board that is not booted: its results are listed."""
 
 import contextlib
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass, replace
 from functools import partial
 from types import SimpleNamespace
@@ -45,6 +45,8 @@ class FakeBoard:
         """What such a run raises."""
         self.worker_of: Callable[[Run], str] = lambda _: ""
         """Who computes a run."""
+        self.paths: tuple[Mapping[str, Any], Mapping[str, bytes]] | None = None
+        """What its records note on recorded paths, and the files beside them."""
         self.reused = False
         """Whether its results are stored ones."""
 
@@ -78,7 +80,12 @@ class FakeBoard:
         if self.fails(run):
             raise self.error(f"{run.id}: it panics")
         latency_ns = self.results.pop(0) if self.results else 5_000
-        return measured(self._record(run, latency_ns))
+        made = self._record(run, latency_ns)
+        if self.paths is None or made.virtual is None:
+            return measured(made)
+        note, files = self.paths
+        virtual = replace(made.virtual, trace=note)
+        return measured(replace(made, virtual=virtual), files)
 
     def _inputs(self, run: Run) -> dict[str, Any]:
         names = ("kernel", "initrd", "qemu", "plugin", "board", "campaign")

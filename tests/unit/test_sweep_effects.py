@@ -7,7 +7,9 @@ from typing import Any
 import pytest
 
 from fakes.measurements import on_board, record, thread
+from rtscope.contract import ThreadResult
 from rtscope.record.model import RunRecord
+from rtscope.stats.summary import Summary, summarize
 from rtscope.sweep.celleffects import effects_of
 from rtscope.sweep.design import Cell, cells_of
 from rtscope.sweep.effects import Effect
@@ -174,3 +176,20 @@ def test_alike_seeds_count_once_in_the_base_and_in_the_cell(alike: str) -> None:
     worst, *_ = effects(before, {"x": after})
 
     assert (worst.pairs, worst.p, worst.found) == (1, 1, False)
+
+
+def test_each_run_is_summarized_once_however_many_cells_there_are(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    summarized: list[object] = []
+
+    def counted(threads: Sequence[ThreadResult]) -> Summary:
+        summarized.append(threads)
+        return summarize(threads)
+
+    monkeypatch.setattr("rtscope.sweep.effects.summarize", counted)
+    changed = {f"x={n}": runs(BEFORE) for n in range(5)}
+
+    effects(runs(BEFORE), changed)
+
+    assert len(summarized) == 6 * len(BEFORE)

@@ -8,6 +8,7 @@ from pathlib import Path
 from rtscope.cli.console import put, put_json, say, stdout_console
 from rtscope.cli.reusing import tell_reused
 from rtscope.cli.survey import explain_recorded, ranked
+from rtscope.cli.sweepcauses import make_pages, with_causes
 from rtscope.cli.sweepwork import SweepWork
 from rtscope.errors import RecordError
 from rtscope.files import write_atomically
@@ -57,41 +58,67 @@ def show_sweep(
     """
     Show what there is of a sweep; return 1 if runs are missing, else 0.
 
-    With `explain`, the causes that a survey lacks are explained first; after Ctrl-C it
-    is shown without, and KeyboardInterrupt raised again.
+    With `explain`, what lacks of the causes that it shows is explained first; after
+    Ctrl-C it is shown without, and KeyboardInterrupt raised again.
     """
     if work.sweep.survey is not None:
         return _show_survey(work, shown, json=json, explain=explain)
     records = {cell.number: work.store(cell).records() for cell in work.cells}
     tell_reused([one for of_cell in records.values() for one in of_cell])
-    result = _result(work, records)
-    if work.sweep.diagnoses:
-        return _show_remedies(work, result, shown, json=json)
-    with _page(work, PAGE, sweep_page(result)) as page:
-        if json:
-            put_json(sweep_data(result))
-        else:
-            more = f"All cells and effects: {page}" if page else ""
-            compose = compose_sweep(result, more=more)
-            _print(shown, sweep_answer(result), compose, rows=len(result.effects))
+    result = with_causes(_result(work, records), work.path)
+    cut_short = explain and _is_cut_short(work, partial(_explain, work, result))
+    if explain:
+        result = with_causes(result, work.path)
+    with _page(work, PAGE, _text_of_page(work, result)) as page:
+        _show(work, result, shown, page, json=json)
+    if cut_short:
+        raise KeyboardInterrupt
     return int(result.missing > 0)
 
 
-def _show_remedies(
-    work: SweepWork, result: SweepResult, shown: Detail, *, json: bool
-) -> int:
+def _explain(work: SweepWork, result: SweepResult) -> None:
+    """Make the pages of the worst runs; that of the sweep first, which needs none."""
+    with (
+        contextlib.suppress(RecordError),
+        _page(work, PAGE, _text_of_page(work, result)),
+    ):
+        pass
+    make_pages(result, work.path)
+
+
+def _text_of_page(work: SweepWork, result: SweepResult) -> str | None:
+    """Return the page; of remedies only if there was one to try."""
     diagnoses = work.sweep.diagnoses
-    answer = remedies_answer(result, diagnoses)
-    text = sweep_page(result, diagnoses, answer=answer) if work.sweep.axes else None
-    with _page(work, PAGE, text) as page:
+    if diagnoses and not work.sweep.axes:
+        return None
+    answer = remedies_answer(result, diagnoses) if diagnoses else ""
+    return sweep_page(result, diagnoses, answer=answer)
+
+
+def _show(
+    work: SweepWork,
+    result: SweepResult,
+    shown: Detail,
+    page: Path | None,
+    *,
+    json: bool,
+) -> None:
+    diagnoses = work.sweep.diagnoses
+    if diagnoses:
+        more = f"All effects: {page}" if page else ""
         if json:
             put_json(remedies_data(result, diagnoses))
-        else:
-            more = f"All effects: {page}" if page else ""
-            compose = compose_remedies(result, diagnoses, more=more)
-            rows = len(result.effects) + len(diagnoses)
-            _print(shown, answer, compose, rows=rows)
-    return int(result.missing > 0)
+            return
+        answer = remedies_answer(result, diagnoses)
+        compose = compose_remedies(result, diagnoses, more=more)
+        _print(shown, answer, compose, rows=len(result.effects) + len(diagnoses))
+        return
+    if json:
+        put_json(sweep_data(result))
+        return
+    more = f"All cells and effects: {page}" if page else ""
+    compose = compose_sweep(result, more=more)
+    _print(shown, sweep_answer(result), compose, rows=len(result.effects))
 
 
 def _is_cut_short(work: SweepWork, explain: Callable[[], None]) -> bool:

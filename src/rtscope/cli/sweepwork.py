@@ -38,7 +38,7 @@ from rtscope.sweep.file import (
 from rtscope.target.address import parse_address
 from rtscope.virtual.prepare import PreparedCampaign
 
-DOCUMENT, CELLS = "sweep.json", "cells"
+DOCUMENT = "sweep.json"
 ASKED, CHECKED, FAILED = "asked.json", "checked.json", "failed.json"
 SCHEMA = 1
 MAX_DOCUMENT_BYTES = 16 << 20
@@ -107,7 +107,7 @@ class SweepWork:
     def store(self, cell: Cell) -> ResultDir:
         """Return the results of a cell."""
         # How to go on is the sweep's to say.
-        return ResultDir(self.path / CELLS / cell.directory, advice="")
+        return ResultDir(self.path / cell.path, advice="")
 
 
 @dataclass(frozen=True, slots=True)

@@ -12,6 +12,8 @@ The directory of a campaign: where its records lie, and which runs are done.
     OUT/runs/ID/replay.trace.gz    a replay's windows and tasks
     OUT/runs/ID/bound.trace.gz     a replay's longest critical sections and interrupts
     OUT/runs/ID/explain.json       what rtscope explain made of them
+    OUT/runs/ID/explain.html       the same as a page, of some runs of a sweep
+    OUT/runs/ID/report.html        the page of the record, of some runs of a sweep
 
 Every file is written as a whole or not at all. A directory may come by mail: nothing
 in it is followed out of it, and sizes are bounded before anything is read.

@@ -19,6 +19,8 @@ from rtscope.sweep.file import Axis, Level, Sweep
 from rtscope.sweep.keys import LOAD, PARTS, value_in_words, values_of_parts
 
 BASE = "base"
+CELLS = "cells"
+"""Of the directory of a sweep: where those of its cells are."""
 MAX_CELLS = 10_000
 MAX_SEEDS = 20
 WHY_SEEDS = "the exact test tries every way to swap base and cell, 2^seeds in all"
@@ -44,6 +46,11 @@ class Cell:
         """Name of its result directory."""
         slug = re.sub(r"[^A-Za-z0-9.+]+", "-", self.name).strip("-")
         return f"{self.number:03}-{slug[:60]}"
+
+    @property
+    def path(self) -> str:
+        """Where that lies in the directory of the sweep."""
+        return f"{CELLS}/{self.directory}"
 
 
 def cells_of(sweep: Sweep) -> tuple[Cell, ...]:

@@ -15,6 +15,7 @@ from rtscope.sweep.maineffects import main_effects_of
 from rtscope.sweep.othercpus import doubts_on_cpus, other_cpus_of
 from rtscope.sweep.pairing import runs_by_key
 from rtscope.sweep.releases import releases_of
+from rtscope.sweep.worstruns import WorstRun, to_explain, worst_runs_of
 
 
 @dataclass(frozen=True, slots=True)
@@ -37,6 +38,8 @@ class CellResult:
     """
     costs: Costs = NO_COSTS
     """Besides latency."""
+    worst_runs: tuple[WorstRun, ...] = ()
+    """Of its valid runs, the worst under each load, in the order of the keys."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -83,6 +86,26 @@ class SweepResult:
     def missing(self) -> int:
         """Number of planned runs without a result."""
         return sum(cell.planned - cell.runs for cell in self.cells)
+
+    @property
+    def worst_runs(self) -> Mapping[tuple[str, Key], WorstRun]:
+        """The worst runs by the name of their cell and the key."""
+        return {
+            (cell.name, run.key): run for cell in self.cells for run in cell.worst_runs
+        }
+
+    @property
+    def to_explain(self) -> tuple[WorstRun, ...]:
+        """The worst runs of the base and of the cells with the largest effects."""
+        top = () if self.top is None else (self.top,)
+        effects = (*top, *self.effects)
+        return tuple(to_explain(effects, self.worst_runs, self.cells[0].name))
+
+    @property
+    def top(self) -> Effect | None:
+        """The largest effect on the worst latency that is found, or None."""
+        effects = self.main_effects or self.effects
+        return next((e for e in effects if e.found and e.figure == "worst"), None)
 
     def label(self, key: Key) -> str:
         """Return its load, with what else tells it from keys of the same load."""
@@ -141,6 +164,7 @@ def result_of(
                 ),
                 other_cpus=on_other_cpus.get(cell.number, ""),
                 costs=costs_of(records.get(cell.number, ())),
+                worst_runs=worst_runs_of(cell, runs),
             )
             for cell in cells
         ),

@@ -1,8 +1,9 @@
 """
 Reports, comparisons and explanations as one self-contained HTML page each.
 
-No script, no network, no link to a file: it opens from disk, on a phone, in print,
-in the dark. Autoescape is on; the only markup let through is our own SVG and CSS.
+No script, no network: it opens from disk, on a phone, in print, in the dark. Only the
+page of a sweep links to files, those of its runs beside it. Autoescape is on; the only
+markup let through is our own SVG and CSS.
 """
 
 from collections.abc import Callable, Mapping, Sequence

@@ -13,14 +13,25 @@ from rich.text import Text
 from rtscope import __version__
 from rtscope.report.escape import all_printable, printable
 from rtscope.report.formats.checks import lines_of_checks
-from rtscope.report.formats.fitted import COLUMNS, Room
+from rtscope.report.formats.fitted import COLUMNS, FEWEST_ROWS, Room
 from rtscope.report.formats.html import render_page
+from rtscope.report.formats.worstruns import (
+    anchors_of,
+    cause_of,
+    command_for,
+    link_to,
+    recording_command_for,
+    sentences_on_causes,
+    unrecorded,
+)
 from rtscope.report.words import NOTHING, count, plural
 from rtscope.stats.power import LEAST_PAIRS
 from rtscope.sweep.doubts import Doubt
 from rtscope.sweep.effects import FIGURES, MORE_IS_BETTER, Effect
 from rtscope.sweep.file import Diagnosis
+from rtscope.sweep.keys import Key, label_of
 from rtscope.sweep.result import SweepResult
+from rtscope.sweep.worstruns import Known
 from rtscope.units import format_us
 
 STRONGEST = math.log(4)
@@ -48,7 +59,7 @@ def sweep_answer(result: SweepResult) -> str:
 def _answer(result: SweepResult, effects: Sequence[Effect], what: str) -> str:
     found = [one for one in effects if one.found]
     head = f"{len(found)} of {plural(len(effects), what)} found"
-    top = next((one for one in found if one.figure == "worst"), None)
+    top = result.top
     if top is None:
         return f"{head}; none of them on the worst latency"
     word = "raises" if top.ratio > 1 else "lowers"
@@ -89,6 +100,8 @@ def compose_sweep(result: SweepResult, *, more: str) -> Any:
                 f"Ratios to {without}, geometric means over pairs of runs; at most 5 % "
                 "of what is found is false on average."
             )
+        if room.rows > FEWEST_ROWS:
+            yield from map(Text, sentences_on_causes(result))
         yield from lines_of_checks(result.checks)
         yield Text(more, no_wrap=True)
 
@@ -206,6 +219,15 @@ def sweep_page(
         figures=[f for f in FIGURES if any(e.figure == f for e in result.effects)],
         more_is_better=MORE_IS_BETTER,
         directories={cell.name: cell.directory for cell in shown.cells},
+        labels=_labels(shown),
+        effects={(e.cell, e.key, e.figure): e for e in shown.effects},
+        anchors=anchors_of(shown),
+        known=Known,
+        cause=cause_of,
+        link=link_to,
+        command=command_for,
+        recording_command=recording_command_for,
+        unrecorded=unrecorded(shown),
         value=value_of,
         ratio=ratio_of,
         interval=interval_of,
@@ -215,6 +237,12 @@ def sweep_page(
         costs=columns_of_costs(shown),
         made_by=f"rtscope {__version__}",
     )
+
+
+def _labels(result: SweepResult) -> Mapping[Key, str]:
+    """Return the labels of the keys of all effects and runs."""
+    keys = sorted({*result.keys, *(key for _, key in result.worst_runs)})
+    return {key: label_of(key, keys) for key in keys}
 
 
 def _tested(result: SweepResult) -> Sequence[Effect]:
