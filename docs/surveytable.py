@@ -16,8 +16,8 @@ from pathlib import Path
 from pydantic import TypeAdapter
 
 from prose import row
+from rtscope.errors import first_of
 from rtscope.report.formats.survey import cause_of, worst_of
-from rtscope.report.formats.text import first_of
 from rtscope.report.words import NOTHING, count
 from rtscope.sweep.ranking import RankedLoad, Ranking, Standing
 from rtscope.units import format_us
@@ -78,7 +78,7 @@ def missed_by_the_usual(ranking: Ranking, kernel: str) -> Iterator[Sequence[str]
             format_us(standing.worst_ns),
             cause_of(standing),
             _length(standing),
-            first_of(4, also, ", ", " and ") or NOTHING,
+            first_of(4, also) or NOTHING,
         )
 
 

@@ -16,7 +16,7 @@ a bug of rtscope and keeps its traceback.
 """
 
 import difflib
-from collections.abc import Collection, Mapping
+from collections.abc import Collection, Mapping, Sequence
 
 
 class RtscopeError(Exception):
@@ -72,6 +72,14 @@ def shown(value: object) -> str:
     if isinstance(value, Mapping):
         return "a table"
     return "nothing" if value is None else repr(value)[:40]
+
+
+def first_of(
+    most: int, words: Sequence[str], *, between: str = ", ", last: str = " and "
+) -> str:
+    """Join the first words of a list, and count the others."""
+    left = len(words) - most
+    return between.join(words[:most]) + (f"{last}{left} more" if left > 0 else "")
 
 
 def no_such(kind: str, found: object, known: Collection[str]) -> str:

@@ -9,7 +9,7 @@ wake-ups are explained, as those of any other kernel.
 
 import hashlib
 import shutil
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 
@@ -18,7 +18,7 @@ from rtscope.board.buildcontext import BuildContext
 from rtscope.board.cache import Part, build_part, locked
 from rtscope.board.kernels import CONFIG, IMAGE, SYMBOLS
 from rtscope.board.sourcekernel import RECIPE
-from rtscope.errors import KernelError
+from rtscope.errors import KernelError, first_of
 from rtscope.files import write_atomically
 from rtscope.kernel import build
 from rtscope.kernel.kconfig import Symbol, read_kconfig
@@ -196,18 +196,13 @@ def refuse_other(
     )
     if other:
         shown = first_of(
+            MOST_NAMED,
             [
                 f"{one} is {values.get(one, 'n')} in place of {wanted.get(one, 'n')}"
                 for one in other
-            ]
+            ],
         )
         raise KernelError(
             f"{name}: kbuild makes another kernel of its settings: {shown}; report it "
             "with both configurations"
         )
-
-
-def first_of(words: Sequence[str]) -> str:
-    """Return the first few, and how many more there are."""
-    more = f" and {len(words) - MOST_NAMED} more" if len(words) > MOST_NAMED else ""
-    return ", ".join(words[:MOST_NAMED]) + more

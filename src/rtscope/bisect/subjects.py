@@ -13,10 +13,10 @@ from pathlib import Path
 from rtscope.bisect import history, patches
 from rtscope.bisect.gitrun import OwnRepository
 from rtscope.bisect.kernels import (
+    MOST_NAMED,
     Bench,
     CommitKernels,
     ConfiguredKernels,
-    first_of,
 )
 from rtscope.bisect.outcome import Change, Kind, Located
 from rtscope.bisect.settingsearch import Blamed, blame
@@ -24,7 +24,7 @@ from rtscope.bisect.symbols import Differences, Setting, differences_of, name_of
 from rtscope.bisect.trials import Kernels, Verdict
 from rtscope.board.cache import locked
 from rtscope.board.kernelsource import find_origin, series_of, wanted_version
-from rtscope.errors import KernelError, UsageError
+from rtscope.errors import KernelError, UsageError, first_of
 from rtscope.kernel.recipe import Recipe, base_file, find_recipe, fragments_of
 from rtscope.kernel.series import Series, apply_series, read_series
 
@@ -211,7 +211,7 @@ def _blamed(
             return "bad"
         name = name_of(chosen)
         kernels.texts[name] = found.mixed(chosen)
-        titles[name] = first_of([one.title for one in chosen])
+        titles[name] = first_of(MOST_NAMED, [one.title for one in chosen])
         return name
 
     def is_bad(chosen: Sequence[Setting]) -> bool:

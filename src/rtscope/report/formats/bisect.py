@@ -12,7 +12,7 @@ from rtscope.bisect.criterion import (
     format_without_unit,
 )
 from rtscope.bisect.outcome import WHOLE, Change, Kind, Outcome, Side
-from rtscope.report.formats.text import first_of
+from rtscope.errors import first_of
 from rtscope.report.words import plural
 
 SHORT = 12
@@ -144,7 +144,7 @@ def _value(found: Outcome, side: Side) -> str:
 
 def _names(found: Outcome, changes: Iterable[Change]) -> str:
     names = [_short(found, change) for change in changes]
-    return first_of(MOST_NAMED, names, ", ", " and ")
+    return first_of(MOST_NAMED, names)
 
 
 def _short(found: Outcome, change: Change) -> str:

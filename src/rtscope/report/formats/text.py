@@ -16,6 +16,7 @@ from rich.table import Table
 from rich.text import Text
 
 from rtscope.caveats.catalogue import Effect
+from rtscope.errors import first_of
 from rtscope.report.model.build import Model
 from rtscope.report.model.comparison import ComparisonReport, LoadComparison
 from rtscope.report.model.published_comparison import (
@@ -261,18 +262,13 @@ def caveat_list(caveats: Sequence[MergedCaveat]) -> Iterator[RenderableType]:
     for caveat in caveats:
         text = Text.assemble((caveat.label, EFFECTS[caveat.effect]), f" {caveat.says}")
         if caveat.details:
-            text.append(f" ({first_of(2, caveat.details, '; ', '; ')})")
+            some = first_of(2, caveat.details, between="; ", last="; ")
+            text.append(f" ({some})")
         if not caveat.everywhere:
-            text.append(f" [{first_of(4, caveat.runs, ', ', ' and ')}]")
+            text.append(f" [{first_of(4, caveat.runs)}]")
         yield _bullet(text)
         yield Padding(Text(f"→ {caveat.remedy}", style="dim"), (0, 0, 0, 4))
     yield ""
-
-
-def first_of(most: int, items: Sequence[str], between: str, last: str) -> str:
-    """Join the first of the items, and count the others."""
-    left = len(items) - most
-    return between.join(items[:most]) + (f"{last}{left} more" if left > 0 else "")
 
 
 def _bullet(text: Text) -> RenderableType:
