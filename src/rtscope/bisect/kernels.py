@@ -23,7 +23,13 @@ from rtscope.files import write_atomically
 from rtscope.kernel import build
 from rtscope.kernel.kconfig import Symbol, read_kconfig
 from rtscope.kernel.recipe import Recipe, fragments_of, get_arch
-from rtscope.kernel.resolved import asked_of, differences, refuse, values_of
+from rtscope.kernel.resolved import (
+    asked_of,
+    differences,
+    differing_names,
+    refuse,
+    values_of,
+)
 
 LOG = "build.log"
 
@@ -189,12 +195,7 @@ def refuse_other(
     name: str, wanted: Mapping[str, str], values: Mapping[str, str]
 ) -> None:
     """Raise KernelError if a configuration is not the one that was wanted."""
-    other = sorted(
-        one
-        for one in {*wanted, *values}
-        if wanted.get(one, "n") != values.get(one, "n")
-    )
-    if other:
+    if other := differing_names(wanted, values):
         shown = first_of(
             MOST_NAMED,
             [

@@ -26,6 +26,7 @@ from rtscope.board.cache import locked
 from rtscope.board.kernelsource import find_origin, series_of, wanted_version
 from rtscope.errors import KernelError, UsageError, first_of
 from rtscope.kernel.recipe import Recipe, base_file, find_recipe, fragments_of
+from rtscope.kernel.resolved import differing_names
 from rtscope.kernel.series import Series, apply_series, read_series
 
 REPOSITORY = "history.git"
@@ -246,15 +247,16 @@ def _without(
     if judge(name) is Verdict.SKIPPED:
         return ""
     values = kernels.resolve(name)
-    is_made = all(
-        values.get(symbol, "n") == config.get(symbol, "n")
+    wanted = {
+        symbol: config.get(symbol, "n")
         for settings, config in (
             (blamed.along, found.bad),
             (blamed.settings, found.good),
         )
         for one in settings
         for symbol in one.names
-    )
+    }
+    is_made = wanted.keys().isdisjoint(differing_names(wanted, values))
     return name if is_made else ""
 
 

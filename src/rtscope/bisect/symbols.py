@@ -12,6 +12,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 
 from rtscope.kernel.kconfig import Symbol, symbols_of, unmet
+from rtscope.kernel.resolved import differing_names
 
 Config = Mapping[str, str]
 """Values by names without CONFIG_; what is not there is n."""
@@ -87,11 +88,8 @@ def differences_of(
         for name, symbol in symbols.items()
         if any(_can_be_chosen(symbol, config) for config in (good, bad))
     )
-    changed = [
-        name
-        for name in symbols
-        if name in can_be_chosen and good.get(name, "n") != bad.get(name, "n")
-    ]
+    differing = can_be_chosen.intersection(differing_names(good, bad))
+    changed = [name for name in symbols if name in differing]
     by_choice: dict[str, list[str]] = {}
     for name in changed:
         by_choice.setdefault(symbols[name].choice or name, []).append(name)

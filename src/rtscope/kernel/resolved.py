@@ -163,6 +163,11 @@ def refuse(found: list[Difference], *, recipe: str) -> None:
     )
 
 
+def differing_names(one: Mapping[str, str], two: Mapping[str, str]) -> list[str]:
+    """Return the symbols in which two configurations differ; a missing one is n."""
+    return sorted(n for n in {*one, *two} if one.get(n, "n") != two.get(n, "n"))
+
+
 def compare_configs(
     one: Mapping[str, str], two: Mapping[str, str], names: Mapping[str, Iterable[str]]
 ) -> ConfigDiff:
@@ -174,8 +179,8 @@ def compare_configs(
     """
     changed = {
         name: (one.get(name, "n"), two.get(name, "n"))
-        for name in sorted({*one, *two} - set(_ENVIRONMENT))
-        if one.get(name, "n") != two.get(name, "n")
+        for name in differing_names(one, two)
+        if name not in _ENVIRONMENT
     }
     found = {name for name in PREEMPTION if name in changed}
     preemption = {name: changed[name] for name in sorted(found)}
