@@ -165,6 +165,9 @@ _OF_THE_KERNEL = frozenset(
     }
 )
 
+KERNEL_CONDITIONS = _KERNEL | _OF_THE_KERNEL
+"""What differs between runs of two kernels, if nothing else does."""
+
 
 def _in_words(label: str, value: object, all_values: Sequence[object]) -> str:
     """Name a value; of lists of words only those that not all have."""
