@@ -157,4 +157,13 @@ def test_runs_of_several_boots_belong_together() -> None:
         for number, run in enumerate(runs_of([81, 82, 83, 84, 85], kernel="6.12.5"))
     ]
 
-    assert len(found(new).new.values) == 5
+    samples = found(new)
+
+    assert len(samples.new.values) == 5
+    assert samples.one_boot  # of the ends
+    other = "00000000-0000-4000-8000-00000000000a"
+    boots = [
+        [with_fact(runs[0], "boot_id", other), *runs[1:]]
+        for runs in (near(40, kernel="6.12.1"), near(80, kernel="6.12.9"))
+    ]
+    assert not found(new, good=boots[0], bad=boots[1]).one_boot

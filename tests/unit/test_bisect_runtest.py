@@ -87,5 +87,17 @@ def test_a_test_says_what_it_could_have_found_and_what_it_needs() -> None:
     assert difference(GOOD, GOOD, "max").needed_runs is None
 
 
+def test_ends_that_differ_by_luck_alone_do_not_decide_steps() -> None:
+    far = difference(GOOD, BAD, "max")
+    near_by = difference(
+        [30 * US, 40 * US, 55 * US, 70 * US, 80 * US],
+        [82 * US, 84 * US, 86 * US, 100 * US, 120 * US],
+        "max",
+    )
+
+    assert (far.worse, far.decides_steps) == (True, True)
+    assert (near_by.worse, near_by.decides_steps) == (True, False)
+
+
 def test_a_latency_of_0_of_a_coarse_clock_is_no_error() -> None:
     assert difference([0.0] * 5, [1_000.0] * 5, "min").worse

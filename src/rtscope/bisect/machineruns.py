@@ -67,6 +67,8 @@ class Samples:
     new: Sample
     notes: tuple[str, ...]
     """Doubts that a reader of the verdict has to know."""
+    one_boot: bool
+    """Whether all runs of some kernel are of one boot, as far as the records say."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -115,7 +117,8 @@ def samples_of(
     _refuse_other_settings(measured)
     one, two, three = (_sample(group, figure) for group in groups)
     notes = tuple(_notes(measured, groups[2]))
-    return Samples(load, good=one, bad=two, new=three, notes=notes)
+    one_boot = any(map(_is_one_boot, measured))
+    return Samples(load, one, two, three, notes=notes, one_boot=one_boot)
 
 
 def _refuse_virtual(given: Sequence[tuple[str, Sequence[RunRecord]]]) -> None:
@@ -287,6 +290,11 @@ def _notes(measured: Sequence[_Group], new: _Group) -> list[str]:
         if group.left_out
     ]
     return notes
+
+
+def _is_one_boot(group: _Group) -> bool:
+    boots = [record.facts_before.get("boot_id") for record in group.records]
+    return len(boots) > 1 and len({boot and boot.value for boot in boots}) == 1
 
 
 def _is_same_kernel(one: Conditions, other: Conditions) -> bool:

@@ -75,6 +75,18 @@ class Difference:
             self.spread, ratio=self.ratio, alpha=ALPHA, least=least_runs()
         )
 
+    @property
+    def decides_steps(self) -> bool:
+        """
+        Whether ends that are so far apart decide four steps of five.
+
+        Ends that are shown to differ by luck alone are further apart in these runs than
+        they are: then most kernels are skipped, and of each further step the chance
+        adds up that it is wrong.
+        """
+        needed = self.needed_runs
+        return self.worse and needed is not None and needed <= min(self.runs)
+
 
 @dataclass(frozen=True, slots=True)
 class Judged:
