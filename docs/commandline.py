@@ -164,7 +164,7 @@ def _of_campaign() -> Mapping[str, tuple[str, ...]]:
     return {option_of(key): tuple(words) for key, words in found.items() if words}
 
 
-_FILES = ("record", "qemu", "lockfile", "guest_files", "against")
+_FILES = ("record", "qemu", "lockfile", "guest_files", "against", "measured")
 """Names of files whose type is text: some admit more than a path."""
 
 _CHANGES = ("safe", *(kind.id for kind in tunable()))

@@ -162,7 +162,8 @@ EXIT_WORDS: Mapping[int, str] = {
     "a check failed, or a setting could not be changed or put back. Of `rtscope "
     "doctor`: `rtscope run` cannot measure the machine. Of `rtscope app check`: a "
     "finding. Of `rtscope app unit`: the audit of the unit finds something. Of "
-    "`rtscope sweep`: runs are missing.",
+    "`rtscope sweep`: runs are missing. Of `rtscope bisect --measured`: the kernel is "
+    "bad.",
     2: "The command line or the campaign file is wrong; the message says what to "
     "write instead. Nothing was measured.",
     3: "There is no valid measurement: target, agent or record failed, or the verdict "
@@ -173,6 +174,10 @@ EXIT_WORDS: Mapping[int, str] = {
     "and bad do not differ by more than the margin, or no single change was found.",
     70: "rtscope itself failed: a bug. The message names the file with the traceback; "
     "report it with that file. Says nothing about the machine.",
+    125: "Of `rtscope bisect --measured` alone: the kernel is like neither end, or has "
+    "too few valid runs; `git bisect run` skips it.",
+    128: "Of `rtscope bisect --measured` alone: there is no verdict, for a reason that "
+    "is 2, 3 or 70 elsewhere; `git bisect run` stops, and takes it for no bad kernel.",
     130: "Interrupted by Ctrl-C or a signal; what was measured is saved, and `rtscope "
     "run --resume` goes on.",
 }

@@ -27,6 +27,7 @@ from rtscope.board.buildcontext import BuildContext
 from rtscope.board.cache import cache_dir
 from rtscope.board.sourcekernel import check_board
 from rtscope.campaign.options import BOARDS, OUTPUT
+from rtscope.cli.bisectmeasured import judge_measured
 from rtscope.cli.console import (
     log,
     note,
@@ -60,6 +61,10 @@ NOT_SHOWN = 4
 
 SEARCHED, CRITERION = "What to search", "What is worse"
 
+MACHINE = "Kernels that you boot yourself"
+
+IDLE = "idle"
+
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Asked:
@@ -67,8 +72,8 @@ class Asked:
 
     good: Annotated[str | None, typer.Option(rich_help_panel=SEARCHED)] = None
     """
-    Good end: a commit of --tree, a number of patches of --patches, or a recipe or
-    configuration, e.g. v6.12.
+    Good end: a commit of --tree, a number of patches of --patches, a recipe or
+    configuration, or results with --measured, e.g. v6.12.
     """
     bad: Annotated[str | None, typer.Option(rich_help_panel=SEARCHED)] = None
     """Bad end, e.g. HEAD."""
@@ -96,10 +101,13 @@ class Asked:
     Least difference of the medians over seeds, as a time or a share (default: what
     the good kernel's seeds differ by), e.g. 20us.
     """
-    load: Annotated[str, typer.Option("--load", "-l", rich_help_panel=CRITERION)] = (
-        "idle"
-    )
-    """Load to measure under (default: idle), e.g. memory."""
+    load: Annotated[
+        str | None, typer.Option("--load", "-l", rich_help_panel=CRITERION)
+    ] = None
+    """
+    Load to measure under (default: idle; with --measured the only one of the results),
+    e.g. memory.
+    """
     duration: Annotated[
         str, typer.Option("--duration", "-d", rich_help_panel=CRITERION)
     ] = "5s"
@@ -115,6 +123,12 @@ class BisectRequest:
     """The arguments and options of `rtscope bisect`."""
 
     asked: Asked
+    measured: Annotated[str | None, typer.Option(rich_help_panel=MACHINE)] = None
+    """
+    Results of one kernel on a machine or board, to judge by those of --good and --bad
+    for git bisect run: good 0, bad 1, skip 125, any error 128 or more; several with
+    commas, e.g. steps/5.
+    """
     jobs: Annotated[int | None, typer.Option(min=1, rich_help_panel=BOARDS)] = None
     """
     Number of virtual boards to run at once (default: one per CPU, as far as memory
@@ -152,7 +166,13 @@ def bisect(request: BisectRequest) -> int:
     Kernels between a good and a bad one are built and measured on their virtual board.
     The exit status is 4 if good and bad do not differ by more than the margin, or if
     no single change was found.
+
+    With --measured nothing is built: the runs of one kernel that you have booted and
+    measured yourself are compared with those of both ends, as a criterion for git
+    bisect run.
     """
+    if request.measured is not None:
+        return _judged(request, request.measured)
     work = _resumed(request) if request.resume is not None else _new(request)
     with Waiting(stderr_console()) as waiting:
         context = BuildContext(
@@ -179,6 +199,27 @@ def bisect(request: BisectRequest) -> int:
             with hold(work.path):
                 found = _search(work, subject, bench, request)
     return _show(found, work, request)
+
+
+def _judged(request: BisectRequest, measured: str) -> int:
+    """Judge the runs of one kernel; UsageError for an option of a search."""
+    asked = request.asked
+    left = replace(asked, good=None, bad=None, figure=Asked().figure, load=None)
+    whole = replace(request, measured=None, json=False, shown=Shown(), asked=left)
+    if whole != BisectRequest(asked=Asked(), shown=Shown()):
+        raise UsageError(
+            "--measured judges runs that are there, by --good, --bad, --figure and "
+            "--load: leave out the options of a search on virtual boards"
+        )
+    return judge_measured(
+        measured,
+        good=asked.good,
+        bad=asked.bad,
+        load=asked.load,
+        figure=asked.figure,
+        as_json=request.json,
+        detail=request.shown.detail,
+    )
 
 
 def _new(request: BisectRequest) -> _Work:
@@ -218,6 +259,8 @@ def _resumed(request: BisectRequest) -> _Work:
 
 def _work(asked: Asked, path: Path, typed: tuple[str, ...]) -> _Work:
     """Check everything that can be checked before the first build."""
+    load = asked.load or IDLE
+    asked = replace(asked, load=load)
     if asked.tree is not None and asked.patches is not None:
         raise UsageError("--tree and --patches: search one of them; leave one out")
     if asked.patches is None and (asked.good is None or asked.bad is None):
@@ -231,7 +274,7 @@ def _work(asked: Asked, path: Path, typed: tuple[str, ...]) -> _Work:
     parse_margin(asked.margin, asked.figure)
     measurement = Measurement(
         board=recipe.board,
-        load=asked.load,
+        load=load,
         duration=asked.duration,
         interval=asked.interval,
         seeds=asked.seeds,
@@ -243,7 +286,7 @@ def _work(asked: Asked, path: Path, typed: tuple[str, ...]) -> _Work:
             "--seeds: one seed says nothing of how much chance does: name --margin, "
             "e.g. --margin 20us, or more seeds"
         )
-    if asked.figure == OPERATIONS and asked.load == "idle":
+    if asked.figure == OPERATIONS and load == IDLE:
         raise UsageError(
             f"--figure {OPERATIONS}: the load idle does nothing: name a load of "
             "stress-ng, e.g. --load switch"
@@ -287,7 +330,7 @@ def _announce(work: _Work, subject: Subject) -> None:
         f"{work.measurement.board}; more if steps are skipped, or the history branches"
     )
     note(
-        f"  {work.asked.figure} under {work.asked.load}, median of "
+        f"  {work.asked.figure} under {work.measurement.load}, median of "
         f"{plural(seeds, 'seed')}; the first kernel takes minutes to an hour, later "
         "ones what their change takes"
     )
@@ -343,7 +386,7 @@ def _search(
             subject,
             trials,
             figure=work.asked.figure,
-            load=work.asked.load,
+            load=work.measurement.load,
             margin=parse_margin(work.asked.margin, work.asked.figure),
             explain=lambda one, two: _explained(work, bench, one, two),
             progress=lambda left: bench.context.log(

@@ -2,7 +2,8 @@
 The `rtscope` command: choose the verb, run it, turn errors into an exit status.
 
 0 passed or done, 1 deadline missed or check failed, 2 wrong usage, 3 no valid
-measurement, 4 claim not shown, 70 rtscope itself failed, 130 interrupted.
+measurement, 4 claim not shown, 70 rtscope itself failed, 125 kernel to skip, 128 no
+verdict for `git bisect run`, 130 interrupted.
 """
 
 import os
@@ -25,6 +26,10 @@ from rtscope.process import NO_THREAD
 CRASHED = os.EX_SOFTWARE
 """70 of sysexits.h: Python's own 1 would say that a deadline was missed."""
 
+VERDICTS = (0, 1, 125)
+NO_VERDICT = 128
+"""git takes 1 to 127 for a bad kernel, but for 125, and stops at 128 and above."""
+
 ENDING = (signal.SIGTERM, signal.SIGHUP)
 
 
@@ -40,6 +45,24 @@ def _keep_numpy_to_one_thread() -> None:
 
 def main() -> NoReturn:
     """Run the command line and exit."""
+    try:
+        _run()
+    except SystemExit as ended:
+        if _judges_a_kernel(sys.argv[1:]) and ended.code not in VERDICTS:
+            interrupted = ended.code == INTERRUPTED
+            status = INTERRUPTED if interrupted else NO_VERDICT
+            raise SystemExit(status) from ended
+        raise
+
+
+def _judges_a_kernel(words: Sequence[str]) -> bool:
+    """Whether `git bisect run` may read the exit status: an error is no bad kernel."""
+    return words[:1] == ["bisect"] and any(
+        word.partition("=")[0] == "--measured" for word in words
+    )
+
+
+def _run() -> NoReturn:
     # These signals must restore the machine as Ctrl-C does.
     for signo in ENDING:
         if signal.getsignal(signo) is not signal.SIG_IGN:  # nohup wants that kept

@@ -91,7 +91,7 @@ _rtscope_known() {
                 '') kind=files ;;
             esac
             ;;
-        'bisect') options='--good --bad --tree --patches --recipe --figure --margin --load -l --duration -d --interval --seeds --jobs --dry-run --out -o --resume --json --quiet -q --verbose -v --help -h'
+        'bisect') options='--good --bad --tree --patches --recipe --figure --margin --load -l --duration -d --interval --seeds --measured --jobs --dry-run --out -o --resume --json --quiet -q --verbose -v --help -h'
             case "$2" in
                 --good) kind=none ;;
                 --bad) kind=none ;;
@@ -104,6 +104,7 @@ _rtscope_known() {
                 --duration|-d) kind=none ;;
                 --interval) kind=none ;;
                 --seeds) kind=none ;;
+                --measured) kind=files ;;
                 --jobs) kind=none ;;
                 --out|-o) kind=files ;;
                 --resume) kind=directories ;;

@@ -148,6 +148,7 @@ complete -c rtscope -n '__rtscope_at bisect' -l load -s l -d 'Load to measure un
 complete -c rtscope -n '__rtscope_at bisect' -l duration -s d -d 'Virtual time to measure with each seed' -x
 complete -c rtscope -n '__rtscope_at bisect' -l interval -d 'Interval between two wake-ups' -x
 complete -c rtscope -n '__rtscope_at bisect' -l seeds -d 'Seeds of the board, N for 1 to N, or a list' -x
+complete -c rtscope -n '__rtscope_at bisect' -l measured -d 'Results of one kernel on a machine or board, to judge by those of --good and --bad for git bisect run' -rF
 complete -c rtscope -n '__rtscope_at bisect' -l jobs -d 'Number of virtual boards to run at once' -x
 complete -c rtscope -n '__rtscope_at bisect' -l dry-run -d 'Print what the search takes'
 complete -c rtscope -n '__rtscope_at bisect' -l out -s o -d 'Directory of the results' -rF
