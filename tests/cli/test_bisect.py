@@ -130,7 +130,10 @@ def test_a_change_without_effect_is_called_so_and_ends_with_a_status_of_its_own(
 
     assert said.status == 4
     assert "good and bad do not differ by more than the margin" in said.out
+    assert "3 commits searched: 2 kernels built, 6 boots, 0 skipped" in said.out
     assert measured.boots == 6
+    again = rtscope("bisect", "--resume", "out")
+    assert (again.status, again.out, measured.boots) == (4, said.out, 6)
 
 
 def test_an_interrupted_search_goes_on_without_building_again(

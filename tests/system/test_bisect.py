@@ -1,5 +1,5 @@
 """
-`rtscope bisect` with real builds and boots: a delay planted in a patch of a series.
+`rtscope bisect` with real builds and boots: a planted delay, commits without effect.
 
 The kernel is small: what an idle board needs, and no more. Its first build takes ten
 minutes of a CPU, the others seconds.
@@ -14,8 +14,12 @@ from pathlib import Path
 import pytest
 from rig import NEEDS_APT
 
+from rtscope.board.buildcontext import BuildContext
+from rtscope.board.cache import cache_dir, locked
+from rtscope.board.kernelsource import find_origin
 from rtscope.kernel.build import missing_programs
-from rtscope.kernel.recipe import get_arch
+from rtscope.kernel.recipe import find_recipe, get_arch
+from rtscope.target import agent_file
 from rtscope.units import NS_PER_US
 
 DELAY_US = 200
@@ -94,10 +98,14 @@ def _write_series(folder: Path, *, culprit: int, count: int) -> None:
         (folder / name).write_text(text)
 
 
-def test_a_delay_in_one_patch_of_eight_is_found_and_explained(tmp_path: Path) -> None:
-    (tmp_path / "small.toml").write_text(RECIPE)
+def _write_recipe(folder: Path) -> None:
+    (folder / "small.toml").write_text(RECIPE)
     off = "".join(f"# CONFIG_{name} is not set\n" for name in LEFT_OUT)
-    (tmp_path / "small.config").write_text(off)
+    (folder / "small.config").write_text(off)
+
+
+def test_a_delay_in_one_patch_of_eight_is_found_and_explained(tmp_path: Path) -> None:
+    _write_recipe(tmp_path)
     _write_series(tmp_path / "patches", culprit=6, count=8)
     bisect = (
         *(sys.executable, "-m", "rtscope", "bisect", "--patches", "./patches"),
@@ -119,3 +127,75 @@ def test_a_delay_in_one_patch_of_eight_is_found_and_explained(tmp_path: Path) ->
     assert found["bad"]["values"]["1"] > DELAY_US * NS_PER_US
     assert found["before"]["explanation"]
     assert found["after"]["explanation"]
+
+
+WITHOUT_EFFECT = (
+    ("kernel/time/hrtimer.c", "/* A note that changes nothing. */"),
+    ("kernel/sched/core.c", "const unsigned long rtscope_note_1 = 1;"),
+    ("kernel/fork.c", "/* Another note that changes nothing. */"),
+    ("kernel/exit.c", "const unsigned long rtscope_note_2 = 2;"),
+    ("lib/vsprintf.c", "/* The last note that changes nothing. */"),
+    ("init/main.c", "const unsigned long rtscope_note_3 = 3;"),
+)
+"""What a commit each adds to the end of a file: no line before it moves."""
+
+
+def _git(tree: Path, *words: str) -> str:
+    settings = ("user.name=a", "user.email=a@b", "core.compression=1", "gc.auto=0")
+    argv = ["git", *(word for one in settings for word in ("-c", one)), *words]
+    done = subprocess.run(argv, cwd=tree, capture_output=True, text=True, check=True)
+    return done.stdout.strip()
+
+
+def _commit_source(folder: Path) -> Path:
+    """Return a git tree of the recipe's source with the commits without effect."""
+    context = BuildContext(cache=cache_dir(), agent=agent_file)
+    with locked(context.cache, log=context.log):
+        origin = find_origin(context, find_recipe(str(folder / "small.toml")))
+        origin.unpack(folder)
+    tree = folder / "source"
+    _git(tree, "init", "--quiet")
+    _git(tree, "add", "--all", "--force")
+    _git(tree, "commit", "--quiet", "-m", "the source")
+    _git(tree, "tag", "start")
+    for name, line in WITHOUT_EFFECT:
+        with (tree / name).open("a") as file:
+            file.write(f"\n{line}\n")
+        _git(tree, "commit", "--quiet", "--all", "-m", f"{name}: Add a line")
+    return tree
+
+
+def test_commits_without_effect_are_called_so_after_two_kernels(tmp_path: Path) -> None:
+    _write_recipe(tmp_path)
+    tree = _commit_source(tmp_path)
+    bisect = (
+        *("bisect", "--tree", str(tree), "--good", "start", "--bad", "HEAD"),
+        *("--recipe", "./small.toml", "--seeds", "3", "--duration", "1s"),
+        *("--margin", "20us", "--out", "out", "--json"),
+    )
+
+    said, again = (
+        subprocess.run(
+            (sys.executable, "-m", "rtscope", *words),
+            cwd=tmp_path,
+            capture_output=True,
+            text=True,
+            check=False,
+        )
+        for words in (bisect, ("bisect", "--resume", "out"))
+    )
+
+    assert said.returncode == 4, said.stderr
+    found = json.loads(said.stdout)
+    assert (found["candidates"], found["builds"], found["skipped"]) == (6, 2, [])
+    assert (found["differs"], found["located"]) == (False, None)
+    # The constants make another image, so both ends are booted with each seed.
+    assert found["boots"] == 6
+    good, bad = (sorted(found[end]["values"].values())[1] for end in ("good", "bad"))
+    assert abs(good - bad) <= found["margin"] == 20 * NS_PER_US
+    # In words, without building again.
+    assert again.returncode == 4, again.stderr
+    words = " ".join(again.stdout.split())
+    assert "good and bad do not differ by more than the margin: max under idle" in words
+    assert "6 commits searched: 2 kernels built, 6 boots, 0 skipped" in words
+    assert _git(tree, "status", "--porcelain") == ""
