@@ -201,6 +201,20 @@ def test_ends_that_do_not_differ_stop_it_with_what_could_have_been_seen(
     assert "measure both with --repetitions" in words
 
 
+def test_a_bad_end_that_looks_better_is_no_reason_for_more_runs(
+    rtscope: Rtscope, ends: Path
+) -> None:
+    keep(ends / "new", new_runs(41))
+    keep(ends / "close", near(39.5, kernel="6.12.8"))
+
+    said = rtscope(*JUDGE[:-1], "close")
+
+    assert said.status == STOP
+    words = " ".join(said.err.split())
+    assert "no evidence at 1 % that --bad close is worse" in words
+    assert "--repetitions" not in words
+
+
 def test_ends_that_are_the_wrong_way_round_or_too_few_stop_it(
     rtscope: Rtscope, ends: Path
 ) -> None:

@@ -95,7 +95,7 @@ def _not_apart(samples: Samples, figure: str, ends: Difference) -> str:
     else:
         ratio = format_number(ends.detectable_ratio, 3)
         said += f"so many runs find one of {ratio} times with 80 % probability"
-    if ends.needed_runs is not None:
+    if ends.statistic > 0 and ends.needed_runs is not None:
         said += (
             f", and {format_number(ends.ratio, 3)} times takes {ends.needed_runs} runs "
             f"of each: measure both with --repetitions {ends.needed_runs}"
