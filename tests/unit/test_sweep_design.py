@@ -91,6 +91,37 @@ def test_a_level_changes_its_keys_and_adds_to_the_kernels_parameters() -> None:
     assert rr.runs[1].cpus == (1,)
 
 
+def test_a_level_that_names_loads_keeps_of_each_table_those_that_it_has() -> None:
+    level = {"name": "few", "kernel": {"append": "nohz=off"}}
+    tables = [
+        {"load": ["idle", "os"], "duration": "2s", "interval": "10ms"},
+        {"load": ["os", "cpu"], "duration": "1s", "interval": "1ms"},
+        {"load": ["memory"], "duration": "3s", "interval": "1ms"},
+    ]
+    axis = {"name": "a", "level": [{**level, "run": {"load": ["cpu", "os"]}}]}
+
+    _, few = (cell.campaign for cell in cells(axis, run=tables))
+
+    assert [(run.loads, run.intervals_ns) for run in few.runs] == [
+        (("os",), (10_000_000,)),
+        (("cpu", "os"), (1_000_000,)),
+    ]
+
+
+def test_what_a_cell_changes_is_told_for_each_load_by_itself() -> None:
+    tables = [
+        {"load": ["idle"], "interval": "10ms"},
+        {"load": ["os"], "interval": "1ms", "policy": ["rr", "other"]},
+    ]
+    slow = {"name": "slow", "run": {"interval": "20ms"}}
+    fifo = {"name": "fifo", "run": {"policy": "fifo"}}
+    idle = {"name": "idle", "run": {"policy": "rr", "load": "idle"}}
+
+    assert len(cells({"name": "a", "level": [slow, idle]}, run=tables)) == 3
+    with pytest.raises(UsageError, match="under os: changes the policies to fifo"):
+        cells({"name": "a", "level": [fifo]}, run=tables)
+
+
 def test_settings_and_symbols_are_added_to_those_of_the_base() -> None:
     moved = {
         "name": "moved",

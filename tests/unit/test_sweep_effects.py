@@ -158,6 +158,25 @@ def test_runs_that_differ_in_a_part_are_each_compared_with_their_like(
     assert ratios == [1, pytest.approx(2)]
 
 
+def test_each_load_is_compared_with_its_own_runs_of_the_base() -> None:
+    tables = [
+        {"load": "cpu", "interval": "1ms"},
+        {"load": "idle", "interval": "10ms", "policy": "other"},
+    ]
+    slow: dict[str, Any] = {"interval_ns": 20_000_000}
+    idle: dict[str, Any] = {"load": "idle", "policy": "other", "priority": 0}
+    before = [*runs(BEFORE), *runs(BEFORE, **idle, interval_ns=10_000_000)]
+    after = [*runs(BEFORE, **slow), *runs(TWICE, **idle, **slow)]
+
+    found = effects(before, {"x": after}, {"run": {"interval": "20ms"}}, run=tables)
+
+    ratios = {one.key: one.ratio for one in found if one.figure == "worst"}
+    assert {(key[0], key[4]): ratio for key, ratio in ratios.items()} == {
+        ("cpu", "1000000"): 1,
+        ("idle", "10000000"): pytest.approx(2),
+    }
+
+
 def test_what_is_compared_does_not_depend_on_which_runs_have_a_result() -> None:
     """The base lost one kernel and the cell the other: nothing is alike."""
     of_rt, of_std = runs(BEFORE), runs(TWICE, kernel="std")

@@ -40,6 +40,7 @@ def result(
     )
 
 
+LOADS = ("idle", "cpu")
 ISOLATED: dict[str, object] = {"kernel": {"append": "isolcpus=1"}}
 
 

@@ -13,15 +13,17 @@ from itertools import combinations, product
 from typing import Any
 
 from rtscope.campaign.file import from_dict, to_dict
-from rtscope.campaign.model import Campaign
+from rtscope.campaign.model import Campaign, RunTable
 from rtscope.errors import UsageError
 from rtscope.sweep.file import Axis, Level, Sweep
-from rtscope.sweep.keys import LOAD, PARTS, value_in_words, values_of_parts
+from rtscope.sweep.keys import PARTS, value_in_words, values_of_parts
 
 BASE = "base"
 CELLS = "cells"
 """Of the directory of a sweep: where those of its cells are."""
 MAX_CELLS = 10_000
+LOADS = RunTable().loads
+"""Of a [[run]] that names none."""
 MAX_SEEDS = 20
 WHY_SEEDS = "the exact test tries every way to swap base and cell, 2^seeds in all"
 
@@ -155,9 +157,32 @@ def changed(document: Mapping[str, Any], level: Level) -> dict[str, Any]:
         added = [one for one in _items(level.target["tuned"]) if one not in before]
         tables["target"]["tuned"] = [*before, *added]
     if level.run:
-        runs = tables.get("run") or [{}]
-        tables["run"] = [{**_mapping(run), **level.run} for run in runs]
+        tables["run"] = _changed_runs(tables.get("run") or [{}], level.run)
     return tables
+
+
+def _changed_runs(runs: Any, changes: Mapping[str, Any]) -> list[dict[str, Any]]:
+    """
+    Return each [[run]] with the changes; loads that they name are those that stay.
+
+    A table without any of them is left out. If the base lacks a load, each table gets
+    all that are named: `_check` then names what nothing compares with.
+    """
+    changed = [{**_mapping(run), **changes} for run in runs]
+    wanted = _names_of(changes.get("load"))
+    left = [
+        [load for load in wanted if load in _names_of(_mapping(run).get("load", LOADS))]
+        for run in runs
+    ]
+    if not wanted or {load for some in left for load in some} != set(wanted):
+        return changed
+    return [
+        {**run, "load": some} for run, some in zip(changed, left, strict=True) if some
+    ]
+
+
+def _names_of(found: object) -> list[str]:
+    return [str(item) for item in _items(found)]
 
 
 def _mapping(found: object) -> Mapping[str, Any]:
@@ -218,27 +243,33 @@ def _check(sweep: Sweep, cells: list[Cell]) -> None:
 
 def _refuse_without_counterpart(sweep: Sweep, cell: Cell, base: Campaign) -> None:
     """Raise UsageError if a run of the cell could be compared with none of the base."""
-    before, after = values_of_parts(base), values_of_parts(cell.campaign)
-    for part, (known, values) in enumerate(zip(before, after, strict=True)):
-        one_each = len(values) == len(known) == 1 and part != LOAD
-        if not values <= known and not one_each:
-            more = ", ".join(
-                value_in_words(part, value) for value in sorted(values - known)
-            )
-            raise UsageError(
-                f"{sweep.source}: {cell.name}: changes the {PARTS[part]} to {more}, "
-                "and the base has no run to compare that with; " + _REMEDY[part == LOAD]
-            )
+    if more := set(cell.campaign.loads) - set(base.loads):
+        raise UsageError(
+            f"{sweep.source}: {cell.name}: changes the loads to "
+            f"{', '.join(sorted(more))}, and the base has no run to compare that with; "
+            "list all loads in [base]: a level changes all of them, or those that it "
+            "names"
+        )
+    fewer = True
+    for load in cell.campaign.loads:
+        before, after = (
+            values_of_parts(base, load),
+            values_of_parts(cell.campaign, load),
+        )
+        for part, (known, values) in enumerate(zip(before, after, strict=True)):
+            fewer = fewer and values <= known
+            if not values <= known and not len(values) == len(known) == 1:
+                new = ", ".join(
+                    value_in_words(part, value) for value in sorted(values - known)
+                )
+                raise UsageError(
+                    f"{sweep.source}: {cell.name}: under {load}: changes the "
+                    f"{PARTS[part]} to {new}, and the base has no run to compare that "
+                    "with; write one value in [base], and one in each level"
+                )
     same = replace(cell.campaign, runs=base.runs, kernels=base.kernels) == base
-    fewer = all(values <= known for known, values in zip(before, after, strict=True))
     if cell.number and same and fewer:
         raise UsageError(
             f"{sweep.source}: {cell.name}: changes nothing: all its runs are runs of "
             "the base; write one value in [base], and another one in the level"
         )
-
-
-_REMEDY = {
-    True: "list all loads in [base]: every cell is measured under each of them",
-    False: "write one value in [base], and one in each level",
-}

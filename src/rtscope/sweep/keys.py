@@ -1,10 +1,10 @@
 """
 What pairs of runs have in common besides the seed: load, kernel, policy and the like.
 
-A part that has one value in the base and one in the cell, such as the policy, is what
-the cell changes: its runs are called as those of the base. That is read from the
-campaigns, so it does not depend on which runs have a result. A load is never compared
-with another one. Pure.
+A part that has, under a load, one value in the base and one in the cell, such as the
+policy, is what the cell changes: its runs are called as those of the base. That is read
+from the campaigns, so it does not depend on which runs have a result. A load is never
+compared with another one. Pure.
 """
 
 from collections.abc import Mapping, Sequence
@@ -45,16 +45,17 @@ def key_of(run: Run) -> Key:
     )
 
 
-def values_of_parts(campaign: Campaign) -> tuple[frozenset[str], ...]:
-    """Return the values that the runs of a campaign have of each part."""
-    runs = campaign.runs
+def values_of_parts(campaign: Campaign, load: str) -> tuple[frozenset[str], ...]:
+    """Return the values that the runs under a load have of each part."""
+    runs = [run for run in campaign.runs if load in run.loads]
+    # As runs call them; two images of one name have other labels.
+    kernels = [PurePath(name).name for name in campaign.kernels] or [""]
     return tuple(
         map(
             frozenset,
             (
-                campaign.loads,
-                # As runs call them; two images of one name have other labels.
-                [PurePath(name).name for name in campaign.kernels] or [""],
+                [load for _ in runs],
+                [name for name in kernels if runs],
                 [name for run in runs for name, _ in run.policies],
                 [str(number) for run in runs for _, number in run.policies],
                 [str(ns) for run in runs for ns in run.intervals_ns],
@@ -70,21 +71,24 @@ def by_key(
     records: Sequence[RunRecord], *, base: Campaign, cell: Campaign
 ) -> dict[Key, dict[int, RunRecord]]:
     """Return runs of a cell by the key that the base has for them, and by seed."""
-    moved = moved_parts(base, cell)
     found: dict[Key, dict[int, RunRecord]] = {}
+    moved: dict[str, Mapping[int, str]] = {}
     for record in records:
         own = key_of(record.run)
-        key = tuple(moved.get(part, value) for part, value in enumerate(own))
+        if own[LOAD] not in moved:
+            moved[own[LOAD]] = moved_parts(base, cell, load=own[LOAD])
+        to = moved[own[LOAD]]
+        key = tuple(to.get(part, value) for part, value in enumerate(own))
         found.setdefault(key, {})[record.run.seed or 0] = record
     return found
 
 
-def moved_parts(base: Campaign, cell: Campaign) -> Mapping[int, str]:
-    """Return the base's value of each part of which both have one, by its place."""
-    parts = zip(values_of_parts(base), values_of_parts(cell), strict=True)
+def moved_parts(base: Campaign, cell: Campaign, *, load: str) -> Mapping[int, str]:
+    """Return the base's value of each part that a load has once in both, by place."""
+    both = (values_of_parts(base, load), values_of_parts(cell, load))
     return {
         part: next(iter(ours))
-        for part, (ours, theirs) in enumerate(parts)
+        for part, (ours, theirs) in enumerate(zip(*both, strict=True))
         if part != LOAD and len(ours) == len(theirs) == 1
     }
 
