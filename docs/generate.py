@@ -31,6 +31,7 @@ from rtscope.loads.catalogue import (
     get_load,
     load_names,
     safe_stressors,
+    unsafe_stressors,
 )
 from rtscope.machine.facts import catalogue as fact_catalogue
 from rtscope.published import get_published, published_names
@@ -241,6 +242,10 @@ def _loads() -> Iterator[str]:
         "A virtual board takes every one.",
         "A machine takes these, which leave its settings, devices and disks alone: "
         f"{', '.join(f'`{name}`' for name in sorted(safe_stressors()))}.",
+        "",
+        "It takes none of these, which look harmless:",
+        "",
+        *(f"* `{name}` {why}." for name, why in unsafe_stressors().items()),
     )
 
 

@@ -116,6 +116,19 @@ def test_a_missing_stress_ng_is_told(
     assert fake.log == []
 
 
+def test_a_stressor_that_no_machine_takes_is_refused_with_what_it_does(
+    rtscope: Rtscope, fake: FakeTarget, here: Path
+) -> None:
+    said = rtscope("run", "--load", "stress-ng:loop,stress-ng:fork", "--out", "out")
+
+    assert said.status == 2
+    assert (
+        "stress-ng:loop (makes loopback block devices), stress-ng:fork: may"
+        in " ".join(said.err.split())
+    )
+    assert fake.log == []
+
+
 def test_after_a_failure_what_was_measured_is_shown(
     rtscope: Rtscope, fake: FakeTarget
 ) -> None:

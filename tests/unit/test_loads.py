@@ -15,7 +15,9 @@ from rtscope.loads import (
     get_load,
     load_names,
     make_command,
+    safe_stressors,
     throughput_of,
+    unsafe_stressors,
 )
 
 MIB = 1 << 20
@@ -390,8 +392,39 @@ def test_a_stressor_is_a_load_by_its_own_name() -> None:
 
     assert made.argv[:4] == ("stress-ng", "--fork", "2", "--oomable")
     assert not get_load("stress-ng:fork").is_safe
-    assert get_load("stress-ng:mutex").is_safe
+    assert get_load("stress-ng:futex").is_safe
     assert get_load("idle").is_safe
+
+
+DANGEROUS = """
+affinity apparmor bad-ioctl bigheap bind-mount binderfs brk cap chroot clock clone
+cpu-online cyclic daemon dccp dev dev-shm dup efivar env exec fork forkheavy gpu
+hrtimers icmp-flood idle-page ioport ipsec-mb key kill klog kvm loop memhotplug
+memthrash mlock mlockmany mmap mmapmany module mutex netdev netlink-proc netlink-task
+nice numa oom-pipe opcode pagemove pageswap pci physpage ping-sock plugin priv-instr
+procfs pthread ptrace pty quota race-sched ramfs rawdev rawpkt rawsock rawudp reboot
+resched resources rlimit rtc schedmix schedpolicy sctp seccomp set shm shm-sysv
+sigsegv sleep smi sock sockabuse sockdiag sockmany sockpair softlockup spawn swap
+sysbadaddr syscall sysfs sysinfo sysinval tmpfs tun udp udp-flood umount unshare
+uprobe urandom usersyscall vfork vforkmany vm vm-addr watchdog x86syscall zombie
+"""
+"""
+Devices, modules, clocks, settings, mounts, network interfaces, processes and memory
+without end, real-time threads of their own, system calls at random.
+"""
+
+
+def test_no_stressor_of_a_dangerous_kind_counts_as_safe() -> None:
+    assert safe_stressors().isdisjoint(DANGEROUS.split())
+
+
+def test_a_stressor_that_only_looks_safe_is_left_out_with_its_reason() -> None:
+    reasons = unsafe_stressors()
+
+    assert safe_stressors().isdisjoint(reasons)
+    assert all(reasons.values())
+    assert get_load("stress-ng:loop").why_unsafe == "makes loopback block devices"
+    assert get_load("stress-ng:futex").why_unsafe == ""
 
 
 @pytest.mark.parametrize("name", ["stress-ng:", "stress-ng:a b", "stress-ng:--fork"])

@@ -15,6 +15,7 @@ from rtscope.loads.catalogue import SignsOfLife as SignsOfLife
 from rtscope.loads.catalogue import get_load as get_load
 from rtscope.loads.catalogue import load_names as load_names
 from rtscope.loads.catalogue import safe_stressors as safe_stressors
+from rtscope.loads.catalogue import unsafe_stressors as unsafe_stressors
 from rtscope.loads.command import FreeStorage as FreeStorage
 from rtscope.loads.command import LoadCommand as LoadCommand
 from rtscope.loads.command import LoadPlace as LoadPlace

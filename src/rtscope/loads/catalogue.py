@@ -59,6 +59,8 @@ class Load:
     default_entries: int = 0
     is_safe: bool = True
     """Whether a machine survives it; False: for virtual boards only."""
+    why_unsafe: str = ""
+    """What it does to a machine, if that is known."""
 
     @property
     def uses_stress_ng(self) -> bool:
@@ -118,6 +120,7 @@ def _stressor(name: str) -> Load:
         expects_progress=False,
         alive=_ANY_SIGN,
         is_safe=stressor in safe_stressors(),
+        why_unsafe=unsafe_stressors().get(stressor, ""),
     )
 
 
@@ -125,6 +128,13 @@ def _stressor(name: str) -> Load:
 def safe_stressors() -> frozenset[str]:
     """Return the stressors that `stressors.toml` allows on a machine."""
     return frozenset(_rows("stressors.toml")["safe"])
+
+
+@cache
+def unsafe_stressors() -> Mapping[str, str]:
+    """Return stressors that only look safe, with what they do to a machine."""
+    reasons: Mapping[str, str] = _rows("stressors.toml")["left_out"]
+    return reasons
 
 
 @cache

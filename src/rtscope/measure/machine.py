@@ -138,9 +138,13 @@ def load_programs(plan: Plan, target: Target) -> Mapping[str, str]:
     have.
     """
     loads = [get_load(name) for name in dict.fromkeys(run.load for run in plan.runs)]
-    if unsafe := [load.name for load in loads if not load.is_safe]:
+    if unsafe := [load for load in loads if not load.is_safe]:
+        names = ", ".join(
+            f"{one.name} ({one.why_unsafe})" if one.why_unsafe else one.name
+            for one in unsafe
+        )
         raise UsageError(
-            f"{', '.join(unsafe)}: may change or exhaust {target.name}; measure it on "
+            f"{names}: may change or exhaust {target.name}; measure it on "
             "a virtual board (--target virtual:pc), or start it yourself with --load "
             "custom --command"
         )
