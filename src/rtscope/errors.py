@@ -7,6 +7,7 @@ Every error this program raises on purpose, and the exit status of each.
         ├── RecordError         a record cannot be read or written
         ├── ContractError       the agent's output breaks its contract
         ├── TargetError         a command on the machine failed, or no answer came
+        │   └── ImpossibleRemedy    a check that --tuned names has no remedy there
         ├── LoadError           the load ended before the measurement began
         ├── BoardError          a part of a virtual board is missing or damaged
         └── KernelError         a kernel cannot be patched, configured, built or packed
@@ -45,6 +46,15 @@ class ContractError(MeasurementError):
 
 class TargetError(MeasurementError):
     """A command on the target failed, or the target stopped answering."""
+
+
+class ImpossibleRemedy(TargetError):
+    """Checks that `--tuned` names have no remedy on the target."""
+
+    def __init__(self, message: str, *, whys: Mapping[str, str]) -> None:
+        """Keep why each of them has none, by its id."""
+        super().__init__(message)
+        self.whys = whys
 
 
 class LoadError(MeasurementError):

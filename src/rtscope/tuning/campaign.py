@@ -15,7 +15,7 @@ from rtscope.audit.context import AuditContext
 from rtscope.audit.examine import examine, read_context
 from rtscope.audit.model import CheckKind, Profile
 from rtscope.campaign.model import Campaign
-from rtscope.errors import TargetError, UsageError
+from rtscope.errors import ImpossibleRemedy, UsageError
 from rtscope.machine.reader import Reader
 from rtscope.target import Target
 from rtscope.tuning.remedies import (
@@ -147,10 +147,12 @@ def planned_for(
 
 
 def refuse_missing(name: str, named: Sequence[str], why: Mapping[str, str]) -> None:
-    """Raise TargetError, with the name of the target, if a named check is in `why`."""
-    missing = [f"{check}: {why[check]}" for check in named if check in why]
+    """Raise ImpossibleRemedy, with the target's name, if a named check is in `why`."""
+    missing = {check: why[check] for check in named if check in why}
     if missing:
-        raise TargetError(
-            f"{name}: --tuned: {'; '.join(missing)}; nothing was measured, and "
-            f"all settings are restored; remove the check, or type --tuned {SAFE}"
+        told = "; ".join(f"{check}: {reason}" for check, reason in missing.items())
+        raise ImpossibleRemedy(
+            f"{name}: --tuned: {told}; nothing was measured, and all settings are "
+            f"restored; remove the check, or type --tuned {SAFE}",
+            whys=missing,
         )
