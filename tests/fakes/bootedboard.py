@@ -15,6 +15,8 @@ from rtscope.measure.execute import OnEvent, PendingRuns
 from rtscope.measure.plan import Plan
 from rtscope.record.model import Run, RunRecord
 from rtscope.record.virtual import InputDigests
+from rtscope.tuning.campaign import refuse_missing
+from rtscope.tuning.remedies import TuningPlan
 
 
 @dataclass(frozen=True)
@@ -22,6 +24,7 @@ class FakeRequest:
     """A run, without what its boot would need."""
 
     run: Run
+    tuning: TuningPlan | None = None
 
 
 AGENT = "agent-x86_64"
@@ -47,15 +50,20 @@ class FakeBoard:
         """Who computes a run."""
         self.paths: tuple[Mapping[str, Any], Mapping[str, bytes]] | None = None
         """What its records note on recorded paths, and the files beside them."""
+        self.refuses: Mapping[str, str] = {}
+        """Checks that it has no remedy for, with why."""
+        self.good: Mapping[str, str] = {}
+        """Checks that need none."""
         self.reused = False
         """Whether its results are stored ones."""
 
     def prepare(self, plan: Plan, campaign: Any, **_: Any) -> Any:
-        """Prepare nothing."""
+        """Prepare nothing; raise what a board without these remedies does."""
         self.plan = plan
+        refuse_missing("pc", campaign.tuned, self.refuses)
         runs = [
             (
-                FakeRequest(one),
+                FakeRequest(one, TuningPlan(good=self.good)),
                 SimpleNamespace(
                     kernel=SimpleNamespace(digest=self._inputs(one)["kernel"]),
                     qemu=SimpleNamespace(digest=self._inputs(one)["qemu"]),
@@ -101,7 +109,8 @@ class FakeBoard:
                         if self.smaller
                         else [latency_ns] * 9
                     )
-                ]
+                ],
+                facts={"preempt_rt": (run.kernel or "-rt").endswith("-rt")},
             ),
             seed=inputs.seed,
             worker=self.worker_of(run),

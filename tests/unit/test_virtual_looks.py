@@ -61,6 +61,49 @@ def test_a_kernel_is_looked_at_once_for_all_its_runs(
     assert [[c.value for c in plan.changes] for plan in plans] == [["0"]] * 4
 
 
+@pytest.mark.parametrize(
+    ("check", "files", "written"),
+    [
+        (
+            "fair_server",
+            {
+                f"/sys/kernel/debug/sched/fair_server/cpu{cpu}/runtime": b"50000000\n"
+                for cpu in (0, 1)
+            },
+            ["0", "0"],
+        ),
+        (
+            "preemption_model",
+            {"/sys/kernel/debug/sched/preempt": b"none (voluntary) full\n"},
+            ["full"],
+        ),
+    ],
+)
+def test_settings_of_the_scheduler_are_made_on_a_board(
+    monkeypatch: pytest.MonkeyPatch,
+    check: str,
+    files: dict[str, bytes],
+    written: list[str],
+) -> None:
+    machine = {
+        "/proc/sys/kernel/osrelease": b"6.12.43+deb13-amd64\n",
+        "/proc/sys/kernel/version": b"#1 SMP PREEMPT_DYNAMIC Debian 6.12.43-1\n",
+        "/sys/devices/system/cpu/online": b"0-1\n",
+        **files,
+    }
+
+    def inspect(*_: Any, **__: Any) -> SimpleNamespace:
+        return SimpleNamespace(reader=GuestFiles(machine))
+
+    monkeypatch.setattr(looks, "inspect_guest", inspect)
+
+    plan = settings_for(
+        PREPARED, chosen([check]), Looks(lambda _: None), named=[check], cpus=(0, 1)
+    )
+
+    assert [change.value for change in plan.changes] == written
+
+
 def test_a_named_check_without_a_remedy_there_is_refused(
     asked: list[Sequence[str]],
 ) -> None:

@@ -18,7 +18,7 @@ from rtscope.cli.detail import Shown
 from rtscope.cli.machinesurvey import measure_survey
 from rtscope.cli.progress import LiveDisplay, Waiting
 from rtscope.cli.sweepplan import note_plan, plan_data, plans_of, sweep_plan
-from rtscope.cli.sweepremedies import NAME, announce
+from rtscope.cli.sweepremedies import NAME
 from rtscope.cli.sweeprunner import boots_on
 from rtscope.cli.sweepshow import show_sweep, shown_if_cut_short
 from rtscope.cli.sweepwork import (
@@ -26,15 +26,18 @@ from rtscope.cli.sweepwork import (
     Base,
     SweepWork,
     create_directories,
+    leave_out,
+    leave_out_needless,
     new_work,
     note_asked,
     note_check,
     note_failed,
+    note_impossible,
     resumed_work,
     work_on_remedies,
 )
 from rtscope.cluster.address import LOCAL, SchedulerAddress, scheduler_address
-from rtscope.errors import UsageError
+from rtscope.errors import ImpossibleRemedy, UsageError
 from rtscope.measure.plan import remaining
 from rtscope.measure.preflight import refuse_full_disk
 from rtscope.record.resultdir import is_occupied
@@ -143,7 +146,6 @@ def sweep(request: SweepRequest) -> int:
     )
     work = _work_of(request)
     if work.sweep.diagnoses and not work.sweep.axes:
-        announce(work.sweep)
         return show_sweep(work, request.shown.detail, json=request.json)
     if scheduler is not None:
         _refuse_on_cluster(request, work)
@@ -164,8 +166,12 @@ def sweep(request: SweepRequest) -> int:
     if work.cells[0].campaign.board is None:
         return measure_survey(work, request.shown, json=request.json)
     _prepare(work, request.jobs)
+    if work.has_no_remedy:
+        work.plans.clear()  # nothing is compared with the original
+        return show_sweep(work, request.shown.detail, json=request.json)
     create_directories(work)
     note_asked(work)
+    note_impossible(work)
     with shown_if_cut_short(work, request.shown.detail, json=request.json):
         _measure(work, scheduler, request)
     return show_sweep(work, request.shown.detail, json=request.json)
@@ -291,15 +297,21 @@ def _prepare(work: SweepWork, jobs: int | None) -> None:
             progress=waiting,
         )
         for cell, left in zip(cells, lefts, strict=True):
-            prepared = prepare_campaign(
-                left,
-                cell.campaign,
-                command=work.typed,
-                jobs=jobs,
-                log=waiting.over(once),
-                progress=waiting,
-                looks=looks,
-            )
+            try:
+                prepared = prepare_campaign(
+                    left,
+                    cell.campaign,
+                    command=work.typed,
+                    jobs=jobs,
+                    log=waiting.over(once),
+                    progress=waiting,
+                    looks=looks,
+                )
+            except ImpossibleRemedy as error:
+                leave_out(work, cell, error, log=waiting.over(once))
+                continue
+            if leave_out_needless(work, cell, prepared, log=waiting.over(once)):
+                continue
             refuse_other_inputs(prepared, measured[cell.number])
             refuse_other_common_parts(prepared, of_each_cell)
             work.prepared[cell.number] = prepared

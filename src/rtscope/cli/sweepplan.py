@@ -17,7 +17,7 @@ from rtscope.report.words import plural
 from rtscope.stats.signflip import needed_pairs
 from rtscope.sweep.design import MAX_SEEDS, Cell
 from rtscope.sweep.effects import FIGURES
-from rtscope.sweep.file import Sweep
+from rtscope.sweep.file import Diagnosis, Sweep
 from rtscope.sweep.maineffects import pairs_of_cells
 from rtscope.units import NS_PER_S, format_duration
 from rtscope.virtual.hosttime import HostTime, host_time, kind_of
@@ -52,6 +52,8 @@ class SweepPlan:
     """Of recipes, each once."""
     at_once: int = 1
     """Boards at the same time, on this machine."""
+    diagnoses: tuple[Diagnosis, ...] = ()
+    """Of a sweep of remedies: what they are tried against."""
     host: HostTime | None = None
     """How long all that is left takes; None: nothing was measured that could tell."""
 
@@ -110,7 +112,8 @@ def sweep_plan(work: SweepWork, *, jobs: int | None, local: bool) -> SweepPlan:
     plan = SweepPlan(
         work.sweep,
         cells,
-        left=len(work.cells) - len(cells),
+        left=len(work.possible) - len(cells),
+        diagnoses=work.diagnoses,
         done=sum(len(plan.runs) for _, plan in cells) - len(left),
         kernels=_kernels_of_recipes(left),
     )
@@ -149,7 +152,7 @@ def note_plan(plan: SweepPlan) -> None:
     if plan.left:
         others = plural(plan.left, "more cell")
         note(f"  {others} can be added later, with rtscope sweep --resume")
-    announce(plan.sweep)
+    announce(plan.diagnoses)
     _note_cost(plan)
     if plan.sweep.survey is not None:
         runs = plan.cells[0][1].runs

@@ -88,8 +88,8 @@ def _explain(work: SweepWork, result: SweepResult) -> None:
 
 def _text_of_page(work: SweepWork, result: SweepResult) -> str | None:
     """Return the page; of remedies only if there was one to try."""
-    diagnoses = work.sweep.diagnoses
-    if diagnoses and not work.sweep.axes:
+    diagnoses = work.diagnoses
+    if work.has_no_remedy:
         return None
     answer = remedies_answer(result, diagnoses) if diagnoses else ""
     return sweep_page(result, diagnoses, answer=answer)
@@ -103,7 +103,7 @@ def _show(
     *,
     json: bool,
 ) -> None:
-    diagnoses = work.sweep.diagnoses
+    diagnoses = work.diagnoses
     if diagnoses:
         more = f"All effects: {page}" if page else ""
         if json:
@@ -196,7 +196,7 @@ def _result(work: SweepWork, records: Mapping[int, Sequence[RunRecord]]) -> Swee
     base, asked = work.cells[0], work.asked()
     cells = [
         cell
-        for cell in work.cells
+        for cell in work.possible
         if cell is base or cell.number in asked or records[cell.number]
     ]
     planned = {
@@ -210,7 +210,7 @@ def _result(work: SweepWork, records: Mapping[int, Sequence[RunRecord]]) -> Swee
         cells,
         records=records,
         planned=planned,
-        left_out=len(work.cells) - len(cells),
+        left_out=len(work.possible) - len(cells),
         failures={n: tuple(whys.values()) for n, whys in work.failures.items()},
         checks=work.checks,
     )

@@ -3,7 +3,7 @@
 import contextlib
 import json
 import shlex
-from collections.abc import Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass, field
 from datetime import datetime
 from pathlib import Path
@@ -18,13 +18,15 @@ from rtscope.campaign.options import Options, with_options
 from rtscope.cli.console import typed_words
 from rtscope.cli.survey import with_listed
 from rtscope.cli.sweepremedies import NAME, remedies_for
-from rtscope.errors import RecordError, UsageError, shown
+from rtscope.errors import ImpossibleRemedy, RecordError, UsageError, shown
 from rtscope.files import read_bounded, write_atomically
 from rtscope.measure.plan import Plan
 from rtscope.record.resultdir import CAMPAIGN, ResultDir, create, make_directory
+from rtscope.report.escape import printable
 from rtscope.sweep.checks import Checks, checks_of
 from rtscope.sweep.design import MAX_SEEDS, WHY_SEEDS, Cell, cells_of, chosen_cells
 from rtscope.sweep.file import (
+    Diagnosis,
     Sweep,
     document_of,
     load_shipped,
@@ -35,11 +37,13 @@ from rtscope.sweep.file import (
     sweep_of,
     with_seeds,
 )
+from rtscope.sweep.treatments import HAS_IT, NOT_HERE, without
 from rtscope.target.address import parse_address
 from rtscope.virtual.prepare import PreparedCampaign
 
 DOCUMENT = "sweep.json"
 ASKED, CHECKED, FAILED = "asked.json", "checked.json", "failed.json"
+IMPOSSIBLE = "impossible.json"
 SCHEMA = 1
 MAX_DOCUMENT_BYTES = 16 << 20
 
@@ -61,6 +65,8 @@ class SweepWork:
     prepared: dict[int, PreparedCampaign] = field(default_factory=dict)
     failures: dict[int, dict[str, str]] = field(default_factory=dict)
     """Why runs have no result, by the number of the cell and the run."""
+    impossible: dict[str, str] = field(default_factory=dict)
+    """Remedies that the board turned out not to have, with why, by level."""
 
     @property
     def checks(self) -> Checks:
@@ -75,12 +81,33 @@ class SweepWork:
     @property
     def chosen_cells(self) -> tuple[Cell, ...]:
         """The cells to measure now."""
-        return tuple(cell for cell in self.cells if cell.number in self.chosen)
+        return tuple(cell for cell in self.possible if cell.number in self.chosen)
+
+    @property
+    def possible(self) -> tuple[Cell, ...]:
+        """All cells but those of impossible remedies."""
+        return tuple(
+            cell
+            for cell in self.cells
+            if not any(name in self.impossible for _, name in cell.levels)
+        )
+
+    @property
+    def diagnoses(self) -> tuple[Diagnosis, ...]:
+        """What remedies are tried against, as far as they are possible."""
+        return tuple(without(one, self.impossible) for one in self.sweep.diagnoses)
+
+    @property
+    def has_no_remedy(self) -> bool:
+        """Whether it is one of remedies, and none of them can be tried."""
+        causes = self.diagnoses
+        return bool(causes) and not any(one.remedies for one in causes)
 
     def asked(self) -> frozenset[int]:
         """Return the cells that this or an earlier start was to measure."""
         earlier = _read(self.path / ASKED, TypeAdapter(list[int]), kind="cells")
-        return frozenset(self.plans) | frozenset(earlier or ())
+        there = frozenset(cell.number for cell in self.possible)
+        return (frozenset(self.plans) | frozenset(earlier or ())) & there
 
     def checked(self) -> Mapping[str, str]:
         """Return what came of the checks that count, by run: see `checks_of`."""
@@ -249,6 +276,8 @@ def resumed_work(path: Path, *, only: str | None) -> SweepWork:
     work = _work(found, path, typed, only)
     for read in (work.checked, work.failed):
         read()  # a damaged list is refused before hours of work
+    kept = _read(path / IMPOSSIBLE, TypeAdapter(dict[str, str]), kind="remedies")
+    work.impossible.update(kept or {})
     return work
 
 
@@ -307,11 +336,55 @@ def resumable(work: SweepWork) -> Iterator[None]:
         raise RecordError(f"{error}; then type {work.to_go_on}") from error
 
 
+def leave_out(
+    work: SweepWork, cell: Cell, error: ImpossibleRemedy, *, log: Callable[[str], None]
+) -> None:
+    """Leave out a remedy that the board does not have; else raise the error."""
+    if not work.sweep.diagnoses or not cell.levels:
+        raise error
+    _leave_out(work, cell, f"{NOT_HERE}{'; '.join(error.whys.values())}", log)
+
+
+def leave_out_needless(
+    work: SweepWork,
+    cell: Cell,
+    prepared: PreparedCampaign,
+    *,
+    log: Callable[[str], None],
+) -> bool:
+    """Leave out a remedy that changes nothing on the board; tell whether it was one."""
+    if not work.sweep.diagnoses or not cell.levels or not prepared.runs:
+        return False
+    names = set(cell.campaign.tuned) - set(work.cells[0].campaign.tuned)
+    plans = [request.tuning for request, _ in prepared.runs]
+    if not names or not all(plan and names <= plan.good.keys() for plan in plans):
+        return False
+    _leave_out(work, cell, HAS_IT, log)
+    return True
+
+
+def _leave_out(
+    work: SweepWork, cell: Cell, why: str, log: Callable[[str], None]
+) -> None:
+    ((_, name),) = cell.levels
+    work.impossible[name] = why
+    del work.plans[cell.number]
+    log(f"  {printable(name)}: {printable(why)}")
+
+
 def note_asked(work: SweepWork) -> None:
     """Note which cells are to be measured, for a later start to tell what it lacks."""
     text = json.dumps(sorted(work.asked())).encode() + b"\n"
     with resumable(work):
         write_atomically(work.path / ASKED, text)
+
+
+def note_impossible(work: SweepWork) -> None:
+    """Note the remedies that the board does not have, for a later start."""
+    if work.impossible:
+        text = json.dumps(work.impossible, indent=1).encode() + b"\n"
+        with resumable(work):
+            write_atomically(work.path / IMPOSSIBLE, text)
 
 
 def note_check(work: SweepWork, run: str, why: str) -> None:

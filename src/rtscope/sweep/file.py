@@ -96,6 +96,10 @@ class Diagnosis:
     """Names of levels."""
     why: str = ""
     """Why there are none."""
+    not_tried: dict[str, str] = Field(default_factory=dict)
+    """Other remedies for this cause, each with why it is not tried."""
+    key: tuple[str, ...] = ()
+    """Of the run with the worst wake-up, as `sweep.keys` has it."""
 
 
 @checked_dataclass(frozen=True, slots=True, config=_STRICT)

@@ -1,49 +1,61 @@
 """
-From the dominant causes of a record to a sweep of the remedies that are known. Pure.
+From the dominant causes of a record to the remedies that are known for them. Pure.
 
-Each remedy is a level of its own beside the original campaign, for the loads and
-kernels whose worst wake-up has a cause that it may help against. `remedies.toml` names
-them; each is a check of the audit or a row of the price list.
+`remedies.toml` names them; each is a check of the audit, a row of the price list, or a
+parameter that the kernel's documentation has for this. `sweep.treatments` makes the
+sweep that tries them.
 """
 
 import re
 import tomllib
-from collections.abc import Collection, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from functools import cache
 from importlib import resources
-from typing import Annotated, Any, Literal
+from typing import Annotated, Any
 
 from pydantic import ConfigDict, Field, TypeAdapter
 from pydantic.dataclasses import dataclass as checked_dataclass
 
-from rtscope.campaign.model import Campaign
-from rtscope.cpulist import format_cpulist
 from rtscope.record.explanation import Explained, Segment
-from rtscope.record.model import RunRecord
-from rtscope.sweep.file import Axis, Diagnosis, Level, Sweep, Table
+from rtscope.record.model import Run, RunRecord
+from rtscope.sweep.file import Table
 
-AXIS = "remedy"
 REAL_TIME = "-rt"
 """How the name of a kernel with PREEMPT_RT ends."""
 
 NOT_RECORDED = "no path to it was recorded; measure without --no-record"
 WITHDRAWN = "its explanation contradicts the recording"
 NO_CAUSE = "its explanation names no dominant cause"
-NO_REMEDY = "no remedy is known for this cause"
+NO_REMEDY = "no remedy is known for this cause in this function"
+
+_STRICT = ConfigDict(extra="forbid")
 
 
-@checked_dataclass(frozen=True, slots=True, config=ConfigDict(extra="forbid"))
+@checked_dataclass(frozen=True, slots=True, config=_STRICT)
+class Against:
+    """Causes that a remedy may help against, in functions that match."""
+
+    causes: tuple[str, ...]
+    functions: str = ""
+
+
+@checked_dataclass(frozen=True, slots=True, config=_STRICT)
 class Remedy:
     """A row of `remedies.toml`, which explains the keys."""
 
     name: str
-    source: Annotated[str, Field(pattern=r"^(price list|audit: [a-z0-9_]+)$")]
-    causes: tuple[str, ...]
-    functions: str = ""
-    only: Literal["", "ordinary", "spare CPU"] = ""
+    source: Annotated[
+        str, Field(pattern=r"^(price list|audit: [a-z0-9_]+|Documentation/[a-z/.-]+)$")
+    ]
+    against: tuple[Against, ...]
+    ordinary: bool = False
     twin: bool = False
+    arch: tuple[str, ...] = ()
+    spare_cpu: bool = False
     all_cpus: bool = False
+    undoes: str = ""
+    once: bool = False
     target: Table = Field(default_factory=dict)
     kernel: Table = Field(default_factory=dict)
     run: Table = Field(default_factory=dict)
@@ -51,22 +63,45 @@ class Remedy:
 
 @dataclass(frozen=True, slots=True)
 class Patient:
-    """The worst wake-up of a load on a kernel, over all seeds."""
+    """The worst wake-up of a load on a kernel, over all its runs."""
 
-    load: str
-    kernel: str
+    run: Run
+    """The run with this wake-up."""
     worst_ns: int
     cause: Segment | None
     why: str = ""
     """Why no cause is known."""
+    preempt_rt: bool = False
+    """Whether the kernel has PREEMPT_RT."""
+
+    @property
+    def load(self) -> str:
+        """The load of its run."""
+        return self.run.load
+
+    @property
+    def kernel(self) -> str:
+        """The kernel that was asked for; empty: the first of the board."""
+        return self.run.kernel or ""
 
 
 @cache
 def known_remedies() -> tuple[Remedy, ...]:
     """Return all remedies that are known."""
-    text = resources.files("rtscope.sweep").joinpath("remedies.toml").read_text("utf-8")
     adapter = TypeAdapter(tuple[Remedy, ...])
-    return adapter.validate_python(tuple(tomllib.loads(text)["remedy"]))
+    return adapter.validate_python(tuple(_document()["remedy"]))
+
+
+@cache
+def causes_without() -> Mapping[str, str]:
+    """Return the causes that no remedy is known for, each with the reason."""
+    return TypeAdapter(dict[str, str]).validate_python(_document()["without"])
+
+
+@cache
+def _document() -> Mapping[str, Any]:
+    file = resources.files("rtscope.sweep").joinpath("remedies.toml")
+    return tomllib.loads(file.read_text("utf-8"))
 
 
 def worst_records(records: Sequence[RunRecord]) -> tuple[RunRecord, ...]:
@@ -93,7 +128,7 @@ def patients_of(
 
 
 def _patient(record: RunRecord, explained: Explained | None) -> Patient:
-    run, latest = record.run, explained.worst if explained else None
+    latest = explained.worst if explained else None
     why, cause = "", None
     if latest is None:
         why = NOT_RECORDED
@@ -103,101 +138,33 @@ def _patient(record: RunRecord, explained: Explained | None) -> Patient:
         why = NO_CAUSE
     else:
         cause = latest.dominant
-    return Patient(run.load, run.kernel or "", record.max_ns or 0, cause, why)
+    return Patient(record.run, record.max_ns or 0, cause, why, _is_rt(record))
 
 
-def sweep_of_remedies(
-    campaign: Campaign,
-    base: Mapping[str, Any],
-    patients: Sequence[Patient],
-    *,
-    source: str,
-    kernels: Collection[str],
-    cpus: int,
-) -> Sweep:
-    """
-    Return the sweep that tries each remedy alone beside the original campaign.
+def _is_rt(record: RunRecord) -> bool:
+    """Whether the kernel that ran has PREEMPT_RT; by its name if it did not say."""
+    fact = record.facts_before.get("preempt_rt")
+    if fact is not None and isinstance(fact.value, bool):
+        return fact.value
+    return (record.run.kernel or "").endswith(REAL_TIME)
 
-    `base` are the tables of `campaign`, `kernels` those of the board, which has `cpus`
-    CPUs. A sweep without axes: no remedy is known.
-    """
-    spare = all(run.cpus and len(run.cpus) < cpus for run in campaign.runs)
-    tried: dict[str, tuple[Remedy, list[Patient]]] = {}
-    diagnoses = []
-    for patient in patients:
-        fitting = [
-            one
-            for one in known_remedies()
-            if _helps(one, patient)
-            and (one.only != "spare CPU" or spare)
-            and (not one.twin or _twin(campaign, patient, kernels))
-        ]
-        for one in fitting:
-            tried.setdefault(one.name, (one, []))[1].append(patient)
-        no_remedy = "" if fitting or patient.why else NO_REMEDY
-        diagnoses.append(
-            Diagnosis(
-                load=patient.load,
-                kernel=patient.kernel,
-                worst_ns=patient.worst_ns,
-                cause=patient.cause.title if patient.cause else "",
-                remedies=tuple(one.name for one in fitting),
-                why=patient.why or no_remedy,
-            )
-        )
-    levels = tuple(
-        _level(one, campaign, sick, cpus=cpus) for one, sick in tried.values()
-    )
-    return Sweep(
-        name="remedies",
-        design="one",
-        base={name: _without_checks(table) for name, table in base.items()},
-        axes=(Axis(AXIS, levels),) if levels else (),
-        source=source,
-        diagnoses=tuple(diagnoses),
+
+def remedies_for_cause(patient: Patient, *, arch: str) -> tuple[Remedy, ...]:
+    """Return the remedies that may help against a cause, and that the kernel knows."""
+    return tuple(
+        one
+        for one in known_remedies()
+        if not (one.ordinary and patient.preempt_rt)
+        and (not one.arch or arch in one.arch)
+        and any(_matches(row, patient.cause) for row in one.against)
     )
 
 
-def _without_checks(table: Any) -> Any:
-    """Leave out what asks for more than a measurement."""
-    if not isinstance(table, Mapping):
-        return table
-    return {key: value for key, value in table.items() if key != "require_identical"}
-
-
-def _helps(remedy: Remedy, patient: Patient) -> bool:
-    cause = patient.cause
-    if cause is None or cause.cause not in remedy.causes:
-        return False
-    if remedy.only == "ordinary" and patient.kernel.endswith(REAL_TIME):
+def _matches(row: Against, cause: Segment | None) -> bool:
+    if cause is None or cause.cause not in row.causes:
         return False
     words = (
         *(cause.name, cause.task, *cause.callers),
         *(name for name, _ in cause.functions),
     )
-    return any(re.search(remedy.functions, word) for word in words)
-
-
-def _twin(campaign: Campaign, patient: Patient, kernels: Collection[str]) -> str:
-    """Return the kernel with PREEMPT_RT beside an ordinary one; empty without one."""
-    twin = f"{patient.kernel}{REAL_TIME}"
-    return twin if twin in kernels and len(campaign.kernels) < 2 else ""
-
-
-def _level(
-    remedy: Remedy, campaign: Campaign, patients: Sequence[Patient], *, cpus: int
-) -> Level:
-    """Return what a remedy changes, for the loads and kernels that it may help."""
-    run, kernel = dict(remedy.run), dict(remedy.kernel)
-    if len(campaign.runs) == 1:
-        run["load"] = list(dict.fromkeys(one.load for one in patients))
-    if remedy.all_cpus and not any(table.cpus for table in campaign.runs):
-        run["cpus"] = format_cpulist(range(cpus))
-    if remedy.twin:
-        kernel["names"] = [f"{patients[0].kernel}{REAL_TIME}"]
-    elif len(campaign.kernels) > 1:
-        sick = {one.kernel for one in patients}
-        kernel["names"] = [name for name in campaign.kernels if name in sick]
-        if not kernel["names"]:
-            del kernel["names"]  # images, which runs name by their labels
-    return Level(remedy.name, target=dict(remedy.target), kernel=kernel, run=run)
+    return any(re.search(row.functions, word) for word in words)

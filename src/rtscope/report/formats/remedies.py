@@ -20,8 +20,8 @@ from rtscope.report.formats.sweep import (
 from rtscope.report.words import plural
 from rtscope.sweep.effects import Effect
 from rtscope.sweep.file import Diagnosis
-from rtscope.sweep.remedies import AXIS
 from rtscope.sweep.result import SweepResult
+from rtscope.sweep.treatments import AXIS
 from rtscope.units import format_us
 
 WORST, AVERAGE = "worst", "average"
@@ -31,8 +31,7 @@ def remedies_answer(result: SweepResult, diagnoses: Sequence[Diagnosis]) -> str:
     """Return the answer in a sentence: the best remedy of the load that is latest."""
     treated = [one for one in diagnoses if one.remedies]
     if not treated:
-        causes = dict.fromkeys(one.cause or one.why for one in diagnoses)
-        return f"no remedy is known: {'; '.join(map(printable, causes))}"
+        return f"nothing to try: {'; '.join(dict.fromkeys(map(_why, diagnoses)))}"
     first = treated[0]
     tested = effects_on(result, first, WORST)
     head = f"{printable(first.load)}, late by {printable(first.cause)}"
@@ -46,6 +45,12 @@ def remedies_answer(result: SweepResult, diagnoses: Sequence[Diagnosis]) -> str:
     return f"{head}: {name} lowers the worst to {best.ratio:.3g} times{doubt}"
 
 
+def _why(one: Diagnosis) -> str:
+    """Return the cause, and why no remedy is tried for it."""
+    whys = [f"{name}: {why}" for name, why in one.not_tried.items()] or [one.why]
+    return printable(": ".join(filter(None, (one.cause, ", ".join(whys)))))
+
+
 def effects_on(
     result: SweepResult, diagnosis: Diagnosis, figure: str
 ) -> tuple[Effect, ...]:
@@ -54,7 +59,6 @@ def effects_on(
         one
         for one in result.effects
         if one.figure == figure
-        and one.key[0] == diagnosis.load
         and remedy_of(one) in diagnosis.remedies
         and _is_of(one, diagnosis)
     ]
@@ -62,8 +66,10 @@ def effects_on(
 
 
 def _is_of(effect: Effect, diagnosis: Diagnosis) -> bool:
-    """Whether the base of an effect is the kernel of a diagnosis."""
-    return effect.key[1] == diagnosis.kernel
+    """Whether the base of an effect is the run of a diagnosis, all else equal."""
+    if diagnosis.key:
+        return effect.key == diagnosis.key
+    return effect.key[:2] == (diagnosis.load, diagnosis.kernel)
 
 
 def remedy_of(effect: Effect) -> str:
@@ -88,13 +94,15 @@ def compose_remedies(
             if left <= 0:
                 yield Text("…")
                 break
-            yield Text(cause_line(one))
-            rows = effects_on(result, one, WORST)[: max(left - 1, 0)]
+            lines = lines_of_cause(one)
+            yield from map(Text, lines)
+            left -= len(lines)
+            rows = effects_on(result, one, WORST)[: max(left, 0)]
             if rows:
                 yield _table(result, one, rows)
-            left -= 2 + len(rows)
+                left -= 1 + len(rows)
         yield ""
-        if room.sentences > 1:
+        if room.sentences > 1 and result.effects:
             yield Text(
                 "Ratios to the original of the same seeds; * is found by an exact "
                 "test, all others may be chance."
@@ -105,12 +113,14 @@ def compose_remedies(
     return compose
 
 
-def cause_line(one: Diagnosis) -> str:
-    """Return a line on the cause of a load, and why nothing is tried against it."""
-    head = f"{printable(one.load)} on {printable(one.kernel)}"
-    worst = f"{format_us(one.worst_ns)} µs"
-    cause = f": {printable(one.cause)}" if one.cause else ""
-    return f"{head}, {worst}{cause}{f'; {one.why}' if one.why else ''}"
+def lines_of_cause(one: Diagnosis) -> list[str]:
+    """Return a line on the cause of a load, and one for each remedy not tried."""
+    where = f" on {one.kernel}" if one.kernel else ""
+    cause = f": {one.cause}" if one.cause else ""
+    why = f"; {one.why}" if one.why else ""
+    head = f"{one.load}{where}, {format_us(one.worst_ns)} µs{cause}{why}"
+    others = (f"  {name}: {reason}" for name, reason in one.not_tried.items())
+    return [printable(line) for line in (head, *others)]
 
 
 def _table(
