@@ -15,7 +15,12 @@ from typing import Any
 import pytest
 
 from rtscope.board.buildcontext import cached_lock
-from rtscope.board.bundle import export_bundle, import_bundle, prepare_bundle
+from rtscope.board.bundle import (
+    MAX_READ_BYTES,
+    export_bundle,
+    import_bundle,
+    prepare_bundle,
+)
 from rtscope.board.cache import (
     IMPORTED,
     all_parts,
@@ -200,9 +205,11 @@ def test_a_changed_part_in_the_cache_is_not_exported(tmp_path: Path) -> None:
     assert not (tmp_path / "b.tar").exists()
 
 
-def _special(name: str, kind: bytes, target: str = "") -> tarfile.TarInfo:
+def _special(
+    name: str, kind: bytes, target: str = "", *, size: int = 0
+) -> tarfile.TarInfo:
     info = tarfile.TarInfo(name)
-    info.type = kind
+    info.type, info.size = kind, size
     info.linkname = target
     return info
 
@@ -395,6 +402,35 @@ BOMBS = {
     "long name": _bomb(tarfile.GNUTYPE_LONGNAME),
     "long link": _bomb(tarfile.GNUTYPE_LONGLINK),
 }
+
+
+@pytest.mark.parametrize("name", ["bundle.json", "/manifest.json", "files/c.toml"])
+def test_what_is_read_whole_is_refused_before_it_fills_the_memory(
+    tmp_path: Path, bundle: Path, name: str
+) -> None:
+    too_long = MAX_READ_BYTES + 1
+    _rewrite(bundle, lambda n, kept: kept.ljust(too_long) if n.endswith(name) else kept)
+
+    tracemalloc.start()
+    told = _refused(bundle, tmp_path / "to")
+    _, most_bytes = tracemalloc.get_traced_memory()
+    tracemalloc.stop()
+
+    assert f"more than {MAX_READ_BYTES:,} bytes" in told
+    assert most_bytes < MAX_READ_BYTES
+
+
+def test_many_files_that_are_read_whole_count_together(
+    tmp_path: Path, bundle: Path
+) -> None:
+    half = MAX_READ_BYTES // 2 + 1
+    _rewrite(
+        bundle,
+        lambda _name, content: content,
+        *(_special(f"files/{name}", tarfile.REGTYPE, size=half) for name in "ab"),
+    )
+
+    assert f"more than {MAX_READ_BYTES:,} bytes" in _refused(bundle, tmp_path / "to")
 
 
 @pytest.mark.parametrize("ending", [".tar", ".tar.gz"])

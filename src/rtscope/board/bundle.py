@@ -49,7 +49,8 @@ CAMPAIGN = "campaign.json"
 
 MAX_BYTES = 4 << 30
 MAX_FILES = 5_000
-MAX_CONTENTS_BYTES = 8 << 20
+MAX_READ_BYTES = 8 << 20
+"""Of all that is read into memory: contents, manifests, files beside the parts."""
 MAX_DEPTH = 16
 """Of directories in a part."""
 
@@ -289,8 +290,16 @@ def _add_file(archive: tarfile.TarFile, name: str, path: Path) -> None:
 
 def _extract(path: Path, work: Path) -> None:
     """Write the files of a bundle below a directory: regular ones, whole, bounded."""
+    to_read = 0
 
     def write(name: str, content: IO[bytes], size: int) -> None:
+        nonlocal to_read
+        to_read += size if _is_read_whole(name) else 0
+        if to_read > MAX_READ_BYTES:
+            raise BoardError(
+                f"{path}: {name!r}: with it, contents, manifests and files have more "
+                f"than {MAX_READ_BYTES:,} bytes"
+            )
         try:
             _write(work / _safe(name), content, size=size)
         except OSError as error:
@@ -300,6 +309,11 @@ def _extract(path: Path, work: Path) -> None:
 
     bounds = Bounds("bundle", BoardError, max_bytes=MAX_BYTES, max_files=MAX_FILES)
     read_archive(path, write, bounds)
+
+
+def _is_read_whole(name: str) -> bool:
+    parts = name.split("/")
+    return name == CONTENTS or parts[0] == "files" or parts[2:] == [MANIFEST]
 
 
 def _safe(name: str) -> PurePosixPath:
@@ -334,8 +348,6 @@ def _write(path: Path, source: IO[bytes], *, size: int) -> None:
 def _read_contents(path: Path) -> dict[str, Any]:
     if not path.is_file():
         raise UsageError("not a bundle: it has no bundle.json")
-    if path.stat().st_size > MAX_CONTENTS_BYTES:
-        raise BoardError("the bundle's table of contents is too large")
     try:
         contents = json.loads(path.read_bytes())
     except (ValueError, RecursionError) as error:
