@@ -132,6 +132,18 @@ def test_a_worker_on_this_machine_has_the_parts_already(
     assert ask(task).kind == "booted"
 
 
+def test_other_parts_of_a_worker_are_not_looked_at(
+    ask: Asked, task: Task, here: Path, there: Path
+) -> None:
+    shutil.copytree(here, there)
+    for other in ("parts/kernel-other-x86_64", "imported/userland-aarch64"):
+        damaged = there / f"{other}-0123456789abcdef"
+        damaged.mkdir(parents=True)
+        (damaged / "manifest.json").write_text("{")
+
+    assert ask(task).kind == "booted"
+
+
 def test_another_version_of_rtscope_is_unfit(ask: Asked, task: Task) -> None:
     answer = ask(replace(task, rtscope="0.0.0"))
 

@@ -28,9 +28,8 @@ from rtscope.board.cache import (
     NAME,
     NoSpaceError,
     Part,
-    all_parts,
-    imported_parts,
     locked,
+    named_parts,
     part_key,
     read_part,
     verify,
@@ -226,7 +225,7 @@ def _remove_unfinished(folder: Path) -> None:
 def find_pinned(cache: Path, pins: Mapping[str, str]) -> dict[str, Part]:
     """Return the parts of the cache with these digests of their manifests, by name."""
     found: dict[str, Part] = {}
-    for part in (*all_parts(cache), *imported_parts(cache)):
+    for part in named_parts(cache, pins.keys()):
         if pins.get(part.name) == part_key(part.manifest):
             found[part.name] = part
     return found

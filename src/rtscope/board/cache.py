@@ -17,7 +17,7 @@ import re
 import shutil
 import stat
 import tempfile
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Collection, Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
@@ -150,9 +150,23 @@ def imported_parts(cache: Path) -> list[Part]:
     return _parts_in(cache / IMPORTED)
 
 
+def named_parts(cache: Path, names: Collection[str]) -> list[Part]:
+    """Return the parts with these names, built or imported; no other one is read."""
+    return [
+        read_part(path)
+        for folder in (cache / "parts", cache / IMPORTED)
+        for path in _places(folder)
+        if path.name.rpartition("-")[0] in names
+    ]
+
+
 def _parts_in(folder: Path) -> list[Part]:
+    return [read_part(path) for path in _places(folder)]
+
+
+def _places(folder: Path) -> list[Path]:
     paths = sorted(folder.iterdir()) if folder.is_dir() else []
-    return [read_part(path) for path in paths if NAME.fullmatch(path.name)]
+    return [path for path in paths if NAME.fullmatch(path.name)]
 
 
 class NotBuiltError(BoardError):
