@@ -29,7 +29,7 @@ def campaign_of(bundle: Bundle) -> Campaign:
     """Return the campaign of a bundle; UsageError if it has none, or a damaged one."""
     try:
         document = json.loads(bundle.files[CAMPAIGN])
-    except (KeyError, ValueError) as error:
+    except (KeyError, ValueError, RecursionError) as error:
         raise UsageError(
             "the bundle has no valid campaign: name a campaign file"
         ) from error

@@ -1,0 +1,27 @@
+"""The campaign of a bundle: somebody else wrote it."""
+
+import pytest
+
+from rtscope.board.bundle import CAMPAIGN, Bundle
+from rtscope.board.catalogue import get_board
+from rtscope.cli.bundled import campaign_of
+from rtscope.errors import UsageError
+
+
+@pytest.mark.parametrize(
+    "content",
+    [b"", b"{", b"\xff", b"9" * 5000, b"[" * 200_000, b"[]", b'{"run": 1}'],
+    ids=lambda content: repr(content[:12]),
+)
+def test_a_campaign_that_is_none_is_refused(content: bytes) -> None:
+    bundle = Bundle(get_board("pc"), {}, {}, {CAMPAIGN: content}, "1", "")
+
+    with pytest.raises(UsageError):
+        campaign_of(bundle)
+
+
+def test_a_bundle_without_a_campaign_needs_a_file() -> None:
+    bundle = Bundle(get_board("pc"), {}, {}, {}, "1", "")
+
+    with pytest.raises(UsageError, match="name a campaign file"):
+        campaign_of(bundle)
