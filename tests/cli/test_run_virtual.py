@@ -226,6 +226,25 @@ def test_a_campaign_that_must_be_identical_is_not_resumed_with_stored_results(
     assert "--require-identical measures again" in said.err
 
 
+@pytest.mark.parametrize("is_complete", [True, False])
+def test_a_gate_is_not_passed_by_the_stored_results_of_an_earlier_start(
+    rtscope: Rtscope, board: FakeBoard, is_complete: bool
+) -> None:
+    rtscope(*RUN, "--seeds", "2", "--out", "then")
+    board.reused = True
+    rtscope(*RUN, "--seeds", "2", "--reuse", "--out", "out")
+    if not is_complete:
+        Path("out/runs/002-idle-s2/record.json").unlink()
+    board.reused, board.plan = False, None
+
+    said = rtscope("run", "--resume", "out", "--identical-to", "then")
+
+    assert said.status == 2
+    assert "IDENTICAL" not in said.out
+    assert "out has stored results, such as 001-idle-s1" in said.err
+    assert board.plan is None
+
+
 def test_stored_results_are_told_by_terminal_and_page(
     rtscope: Rtscope, board: FakeBoard
 ) -> None:

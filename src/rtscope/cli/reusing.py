@@ -23,6 +23,16 @@ def refuse_reuse(campaign: Campaign) -> None:
         )
 
 
+def refuse_reused(records: Sequence[RunRecord], *, source: str) -> None:
+    """Raise UsageError if a record that must be a measurement is a stored result."""
+    reused = [one.run.id for one in records if one.virtual and one.virtual.reused]
+    if reused:
+        raise UsageError(
+            f"{source} has stored results, such as {reused[0]}, and only measurements "
+            "are compared: measure without --reuse into a new --out"
+        )
+
+
 def reused_of(records: Sequence[RunRecord]) -> int:
     """Return how many of them are stored results."""
     return sum(one.virtual is not None and one.virtual.reused for one in records)

@@ -31,7 +31,7 @@ from rtscope.cli.report import (
     print_report,
     write_page,
 )
-from rtscope.cli.reusing import refuse_reuse, tell_reused
+from rtscope.cli.reusing import refuse_reuse, refuse_reused, tell_reused
 from rtscope.errors import RecordError, RtscopeError, UsageError
 from rtscope.measure.execute import Runner, execute
 from rtscope.measure.machine import MachineRunner
@@ -252,6 +252,8 @@ def _open(
     typed = tuple(map(str, command)) if isinstance(command, list) else ()
     store = ResultDir(path)
     _check_target(campaign, request)
+    if request.identical_to is not None or campaign.require_identical:
+        refuse_reused(store.records(), source=str(path))
     plan = remaining(make_plan(campaign), store.done_ids())
     prepared = _prepare(plan, campaign, typed, bundle, jobs=request.jobs)
     if prepared is not None:
