@@ -292,6 +292,14 @@ def test_paths_of_base_and_levels_are_taken_from_the_files_directory() -> None:
     assert found.axes[0].level[0].kernel["names"] == ["/there/out/Image", "debian-6.12"]
 
 
+def test_a_sweep_that_requires_identical_results_is_refused() -> None:
+    gate = {"seeds": 3, "require_identical": True}
+    run = [{"load": ["idle"], "duration": "2s", "repetitions": 2}]
+
+    with pytest.raises(UsageError, match="require_identical: leave it out"):
+        cells(TICK, campaign=gate, run=run)
+
+
 @pytest.mark.parametrize("run", [3, ["idle"], {"load": "idle"}])
 def test_a_survey_of_what_is_no_campaign_is_refused(run: object) -> None:
     document = {"base": BASE | {"run": run}, "survey": {"stressors": ["fork"]}}

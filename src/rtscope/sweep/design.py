@@ -222,6 +222,12 @@ def _check(sweep: Sweep, cells: list[Cell]) -> None:
             "variants, whose runs get a random order; to rank its loads, type "
             "rtscope sweep survey-machine"
         )
+    if any(cell.campaign.require_identical for cell in cells):
+        raise UsageError(
+            f"{sweep.source}: [base.campaign] require_identical: leave it out: a sweep "
+            "may take stored results, and measures one run in 50 again; to measure "
+            "all of them again, write a campaign for rtscope run"
+        )
     for cell in cells:
         if cell.campaign.board != base.board:
             raise UsageError(
