@@ -327,10 +327,47 @@ def test_a_second_computation_is_on_another_worker(cluster: Cluster) -> None:
     )
 
 
-def test_where_there_is_one_worker_it_computes_twice(cluster: Cluster) -> None:
-    cluster(FakeScheduler(boots, {"w1": 1}), ["a"], {"a/again": "a"})
+def test_where_there_is_one_worker_it_computes_twice_and_that_is_told_once(
+    cluster: Cluster,
+) -> None:
+    again = {"a/again": "a", "b/again": "b"}
+    cluster(FakeScheduler(boots, {"w1": 1}), ["a", "b"], again)
 
-    assert cluster.by == {"a": "w1", "a/again": "w1"}
+    assert cluster.by == dict.fromkeys(["a", "a/again", "b", "b/again"], "w1")
+    assert cluster.told == [
+        "no other worker than w1 is there: it computes again what another one should "
+        "check"
+    ]
+
+
+def test_a_stored_result_is_checked_on_another_worker_than_computed_it(
+    cluster: Cluster,
+) -> None:
+    cluster(FakeScheduler(boots, {"w1": 1}), ["a"])
+    scheduler = FakeScheduler(boots, {"w1": 1, "w2": 1})
+
+    cluster(scheduler, ["a"], {"a/again": "a"}, reuse=True)
+
+    assert cluster.by == {"a": "stored", "a/again": "w2"}
+
+
+def test_a_worker_that_comes_back_is_looked_at_anew(cluster: Cluster) -> None:
+    """Its user has freed the disk, emptied its cache, and started it again."""
+    lacks = Answer("lacks", "w1", lacking=("qemu-x86_64",))
+    answers = iter([lacks, Answer("unfit", "w1", why="its disk is full"), lacks])
+
+    def answer(worker: str, task: Task) -> Answer:
+        found = next(answers, None) or boots(worker, task)
+        if found.kind == "unfit":
+            del scheduler.threads["w1"]
+            scheduler.joins[scheduler.waits + 1] = "w1"
+        return found
+
+    scheduler = FakeScheduler(answer, {"w1": 1})
+    cluster(scheduler, ["a"])
+
+    assert cluster.by == {"a": "w1"}
+    assert scheduler.sent == [("w1", "qemu-x86_64")] * 2
 
 
 def test_a_second_computation_survives_the_death_of_the_other_worker(

@@ -145,9 +145,11 @@ class _Work:
     refused: dict[str, str] = field(default_factory=dict)
     """Workers that get nothing more, and why."""
     known: set[str] = field(default_factory=set)
-    """Workers that were examined."""
+    """Workers that are there and were examined."""
     sent: set[tuple[str, str]] = field(default_factory=set)
     """(worker, pin of a part)."""
+    is_alone_told: bool = False
+    """Whether it was said that a worker checks itself."""
     workers: Workers = field(init=False)
 
     def __post_init__(self) -> None:
@@ -197,8 +199,12 @@ class _Work:
     def _usable(self) -> dict[str, int]:
         """Return the threads of the workers that can compute."""
         workers = self.scheduler.workers()
+        self.known &= workers.keys()
         for name in workers.keys() - self.known:
             self.known.add(name)
+            # One that comes back was mended, or has lost what it was sent.
+            self.refused.pop(name, None)
+            self.sent = {(worker, pin) for worker, pin in self.sent if worker != name}
             if why := self.scheduler.examine(name):
                 self._refuse(name, why)
         return {name: n for name, n in workers.items() if name not in self.refused}
@@ -233,6 +239,7 @@ class _Work:
                 inputs = inputs_before(request, prepared)
                 recording = recording_of(request, prepared)
                 if (stored := self._stored(request, inputs, recording)) is not None:
+                    self.by_worker[request.run.id] = stored.origin.worker
                     yield request.run, partial(_of_stored, request, prepared, stored)
                     self._second(request.run.id)
                     continue
@@ -267,14 +274,24 @@ class _Work:
         """Give a job to the scheduler, for workers that have not failed with it."""
         avoid = {*job.failed_on, *self.refused}
         first = self.runner.again.get(job.request.run.id, "")
-        if first in self.by_worker:
-            avoid.add(self.by_worker[first])
+        if worker := self.by_worker.get(first):
+            avoid.add(worker)
         job.among = None
         if avoid:
             others = frozenset(self.scheduler.workers()) - avoid
-            # Where there is no other worker, the same one computes it twice.
             job.among = others or frozenset(self._wait_for_workers())
+        if worker and job.among == {worker}:
+            self._tell_alone(worker)
         self.underway[self.scheduler.submit(job.task, among=job.among)] = job
+
+    def _tell_alone(self, worker: str) -> None:
+        """Say once that one worker computes a run twice."""
+        if not self.is_alone_told:
+            self.is_alone_told = True
+            self.runner.log(
+                f"no other worker than {worker} is there: it computes again what "
+                "another one should check"
+            )
 
     def _rescue(self) -> None:
         """Submit again what waits for workers that are all gone."""
