@@ -2,6 +2,7 @@
 
 import errno
 import os
+import platform
 import shutil
 from collections.abc import Callable
 from dataclasses import replace
@@ -149,6 +150,17 @@ def test_another_version_of_rtscope_is_unfit(ask: Asked, task: Task) -> None:
 
     assert answer.kind == "unfit"
     assert "not 0.0.0" in answer.why
+
+
+def test_a_worker_of_another_architecture_is_unfit_before_it_gets_parts(
+    ask: Asked, task: Task, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(platform, "machine", lambda: "aarch64")
+
+    answer = ask(task)
+
+    assert answer.kind == "unfit"
+    assert answer.why == "it is a machine of aarch64; boards run on x86_64"
 
 
 @pytest.mark.parametrize(

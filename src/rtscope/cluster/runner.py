@@ -280,7 +280,7 @@ class _Work:
         if avoid:
             others = frozenset(self.scheduler.workers()) - avoid
             job.among = others or frozenset(self._wait_for_workers())
-        if worker and job.among == {worker}:
+        if worker and job.among == frozenset({worker}):
             self._tell_alone(worker)
         self.underway[self.scheduler.submit(job.task, among=job.among)] = job
 

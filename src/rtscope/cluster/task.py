@@ -5,6 +5,7 @@ Both are plain values, so that a worker with another rtscope can say so. A task 
 the digest of all inputs: a worker that would boot others refuses.
 """
 
+import platform
 from collections.abc import Callable, Mapping
 from dataclasses import asdict, dataclass
 from functools import lru_cache
@@ -26,6 +27,7 @@ from rtscope.record.virtual import InputDigests
 from rtscope.virtual.assemble import inputs_before
 from rtscope.virtual.outcome import pack_booted
 from rtscope.virtual.prepare import RunRequest, request_for
+from rtscope.virtual.readiness import HOSTS
 from rtscope.virtual.runner import boot_run
 
 _BOARD = TypeAdapter(Board)
@@ -105,6 +107,9 @@ def answer_to(
         return Answer(
             "unfit", worker, why=f"it has rtscope {__version__}, not {task.rtscope}"
         )
+    if (machine := platform.machine()) not in HOSTS:
+        why = f"it is a machine of {machine}; boards run on {', '.join(HOSTS)}"
+        return Answer("unfit", worker, why=why)
     try:
         parts = find_pinned(cache, task.pins)
         if missing := sorted(task.pins.keys() - parts.keys()):
