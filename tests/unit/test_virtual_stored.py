@@ -196,6 +196,37 @@ def test_the_results_that_were_not_used_for_longest_go_first(opened: Open) -> No
     assert len(list(results.folder.glob("*/*"))) == 2
 
 
+def test_what_is_no_result_is_never_removed(opened: Open, tmp_path: Path) -> None:
+    """Somebody has put a link among the results, or keeps a file of theirs there."""
+    results = opened()
+    results.keep(INPUTS, None, BOOTED, ORIGIN)
+    path = only_file(results)
+    elsewhere = tmp_path / "elsewhere" / "ab"
+    elsewhere.mkdir(parents=True)
+    theirs = [elsewhere / path.name, path.parent / "notes.txt"]
+    for file in theirs:
+        file.write_text("theirs")
+    (results.folder / "ab").symlink_to(elsewhere)
+    (results.folder.parent / "0123456789ab").symlink_to(elsewhere.parent)
+    (path.parent / f"{'0' * 64}-plain").symlink_to(elsewhere / path.name)
+
+    results.prune(0)
+
+    assert not path.exists()
+    assert all(file.read_text() == "theirs" for file in theirs)
+
+
+def test_what_a_killed_process_was_writing_goes_too(opened: Open) -> None:
+    results = opened()
+    results.keep(INPUTS, None, BOOTED, ORIGIN)
+    path = only_file(results)
+    path.rename(path.with_name(f".{path.name}.a8s_k2x0"))
+
+    results.prune(0)
+
+    assert not list(results.folder.glob("*/*"))
+
+
 @pytest.fixture
 def stuck(monkeypatch: pytest.MonkeyPatch) -> None:
     """No file can be removed, as on a file system that is read-only."""

@@ -11,6 +11,7 @@ import hashlib
 import hmac
 import json
 import os
+import re
 import secrets
 import stat
 import tempfile
@@ -43,6 +44,9 @@ MAX_FILE_BYTES = 256 << 20
 MAX_HEAD_BYTES = 4096
 PLAIN = "plain"
 """Instead of the digest of a recording: nothing was recorded."""
+
+# As `_path` makes them; in front of that a dot while `write_atomically` writes it.
+_NAME = re.compile(rf"\.?[0-9a-f]{{64}}-({PLAIN}|[0-9a-f]{{16}})(\..*)?")
 
 Log = Callable[[str], None]
 
@@ -136,13 +140,9 @@ class StoredResults:
 
         Of all keys: they share the disk.
         """
-        found: list[tuple[float, int, Path]] = []
-        for path in self.folder.parent.glob("*/*/*"):
-            with suppress(OSError):
-                about = path.stat()
-                found.append((about.st_mtime, about.st_size, path))
+        found = sorted(_results_in(self.folder.parent))
         total = sum(size for _, size, _ in found)
-        for _, size, path in sorted(found):
+        for _, size, path in found:
             if total <= max_bytes:
                 return
             with suppress(OSError):
@@ -174,7 +174,7 @@ def earlier_boots(state: Path) -> Iterator[Took]:
 
     Not those of other machines; the seals are not looked at.
     """
-    for path in (state / FOLDER).glob("*/*/*"):
+    for _, _, path in _results_in(state / FOLDER):
         with suppress(OSError, ValueError, KeyError, TypeError):
             with path.open("rb") as file:
                 file.readline(MAX_HEAD_BYTES)
@@ -204,6 +204,26 @@ def open_stored(*, log: Log) -> StoredResults | None:
     results = StoredResults(state / FOLDER / owner, key, log)
     results.prune()
     return results
+
+
+def _results_in(folder: Path) -> Iterator[tuple[float, int, Path]]:
+    """
+    Yield when each result was used, its size and its path.
+
+    Also one that was not written to its end. What is behind a link, or has another
+    name, is not ours to remove.
+    """
+    for path in folder.glob("*/*/*"):
+        with suppress(OSError):
+            about = path.lstat()
+            owner = path.parent.parent
+            if (
+                _NAME.fullmatch(path.name)
+                and stat.S_ISREG(about.st_mode)
+                and not path.parent.is_symlink()
+                and not owner.is_symlink()
+            ):
+                yield about.st_mtime, about.st_size, path
 
 
 def state_dir(environ: Mapping[str, str] = os.environ) -> Path:
