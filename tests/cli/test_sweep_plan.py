@@ -74,6 +74,21 @@ def test_the_plan_of_a_dry_run_is_there_as_json(
     assert not list(Path().glob("**/campaign.json"))
 
 
+def test_effects_of_earlier_parts_count_in_the_plan_of_another_part(
+    rtscope: Rtscope, sweep_board: FakeBoard
+) -> None:
+    """All parts are tested together, so that each needs the seeds of all."""
+    rtscope("sweep", "ticks.toml", "--only", "tick", "--out", "out")
+
+    said = rtscope("sweep", "--resume", "out", "--only", "CPUs", "--dry-run", "--json")
+
+    assert said.status == 0, said.err
+    plan = json.loads(said.out)
+    assert [cell["name"] for cell in plan["cells"]] == ["base", "CPUs: one"]
+    assert (plan["effects"], plan["needed_seeds"]) == (8, 9)
+    assert "the only one of 8: to find it takes 9" in one_line(said.err)
+
+
 def test_the_plan_estimates_host_time_from_boots_of_the_same_loads(
     rtscope: Rtscope, sweep_board: FakeBoard, monkeypatch: pytest.MonkeyPatch
 ) -> None:

@@ -56,6 +56,8 @@ class SweepPlan:
     """Of a sweep of remedies: what they are tried against."""
     host: HostTime | None = None
     """How long all that is left takes; None: nothing was measured that could tell."""
+    earlier: tuple[tuple[Cell, Plan], ...] = ()
+    """Other cells, of earlier starts: their effects are tested with these."""
 
     @property
     def runs(self) -> int:
@@ -88,8 +90,8 @@ class SweepPlan:
         """How many effects there can be; none in a survey."""
         if self.sweep.survey is not None or not self.seeds:
             return 0
-        of_base = len(self.cells[0][1].runs)
-        return len(FIGURES) * (self.runs - of_base) // len(self.seeds)
+        of_others = [len(plan.runs) for _, plan in (*self.cells, *self.earlier)[1:]]
+        return len(FIGURES) * sum(of_others) // len(self.seeds)
 
 
 def plans_of(work: SweepWork) -> Mapping[int, Plan]:
@@ -116,6 +118,7 @@ def sweep_plan(work: SweepWork, *, jobs: int | None, local: bool) -> SweepPlan:
         diagnoses=work.diagnoses,
         done=sum(len(plan.runs) for _, plan in cells) - len(left),
         kernels=_kernels_of_recipes(left),
+        earlier=_earlier(work),
     )
     if plan.board is None or not local:
         return plan
@@ -126,6 +129,14 @@ def sweep_plan(work: SweepWork, *, jobs: int | None, local: bool) -> SweepPlan:
     kinds = [kind_of(run, cell.campaign) for cell, run in left]
     found = host_time(kinds, earlier_boots(state_dir()), at_once=fit.boards)
     return replace(plan, at_once=fit.boards, host=found)
+
+
+def _earlier(work: SweepWork) -> tuple[tuple[Cell, Plan], ...]:
+    """Return the cells of earlier starts that are not to be measured now."""
+    asked = work.asked() - work.chosen
+    return tuple(
+        (cell, make_plan(cell.campaign)) for cell in work.cells if cell.number in asked
+    )
 
 
 def _kernels_of_recipes(runs: Sequence[tuple[Cell, Run]]) -> tuple[KernelToBuild, ...]:
@@ -261,7 +272,8 @@ def _note_seeds(plan: SweepPlan) -> None:
             f"  {plural(seeds, 'seed')} cannot find an effect that is the only one of "
             f"{plan.tests}: to find it takes {needed}{_typed_seeds(needed)}"
         )
-    of_levels = pairs_of_cells([cell for cell, _ in plan.cells]).values()
+    tested = [cell for cell, _ in (*plan.cells, *plan.earlier)]
+    of_levels = pairs_of_cells(tested).values()
     if counts := [len(of_level) for of_level in of_levels]:
         few, many = seeds * min(counts), seeds * max(counts)
         each = f"{few}" if few == many else f"{few} to {many}"
