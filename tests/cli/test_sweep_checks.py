@@ -289,3 +289,21 @@ def test_a_run_that_measured_nothing_is_named_and_the_others_go_on(
     assert cell["directory"] == "001-tick-off"
     assert cell["failures"] == ["001-tick-off/002-idle-s2: it panics"]
     assert cell["runs"] == 7
+
+
+def test_runs_that_failed_in_an_earlier_start_keep_their_reason(
+    rtscope: Rtscope, sweep_board: FakeBoard
+) -> None:
+    """They were not interrupted, and going on with other cells does not retry them."""
+    sweep_board.fails = lambda run: run.id == "001-tick-off/002-idle-s2"
+    sweep_board.results = []
+    rtscope("sweep", "ticks.toml", "--only", "tick", "--out", "out")
+
+    said = rtscope("sweep", "--resume", "out", "--only", "CPUs")
+    told = rtscope("sweep", "--resume", "out", "--only", "CPUs", "--json")
+
+    why = "001-tick-off/002-idle-s2: it panics"
+    assert f"1 planned run without a result: {why}" in one_line(said.out)
+    cells = {cell["name"]: cell["failures"] for cell in json.loads(told.out)["cells"]}
+    assert cells == {"base": [], "tick: off": [why], "CPUs: one": []}
+    assert why in Path("out/sweep.html").read_text()

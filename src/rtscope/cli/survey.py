@@ -66,6 +66,7 @@ def ranked(
         failures={
             (runs[run].load, runs[run].kernel or RUNNING): why
             for run, why in failures.items()
+            if run in runs
         },
     )
 

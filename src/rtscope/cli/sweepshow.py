@@ -138,7 +138,8 @@ def _show_survey(work: SweepWork, shown: Detail, *, json: bool, explain: bool) -
     tell_reused(records)
     causes = partial(explain_recorded, records, store)
     cut_short = explain and _is_cut_short(work, causes)
-    ranking = ranked(records, store, plan, failures=work.failures.get(cell.number, {}))
+    failures = work.known_failures()[cell.number]
+    ranking = ranked(records, store, plan, failures=failures)
     missing = len(plan.runs) - len(records)
     text = survey_page(
         ranking,
@@ -211,6 +212,6 @@ def _result(work: SweepWork, records: Mapping[int, Sequence[RunRecord]]) -> Swee
         records=records,
         planned=planned,
         left_out=len(work.possible) - len(cells),
-        failures={n: tuple(whys.values()) for n, whys in work.failures.items()},
+        failures={n: tuple(w.values()) for n, w in work.known_failures().items()},
         checks=work.checks,
     )

@@ -64,7 +64,7 @@ class SweepWork:
     """By the number of the cell."""
     prepared: dict[int, PreparedCampaign] = field(default_factory=dict)
     failures: dict[int, dict[str, str]] = field(default_factory=dict)
-    """Why runs have no result, by the number of the cell and the run."""
+    """Why runs of this start have no result, by the number of the cell and the run."""
     impossible: dict[str, str] = field(default_factory=dict)
     """Remedies that the board turned out not to have, with why, by level."""
 
@@ -118,6 +118,18 @@ class SweepWork:
         """Return why runs that earlier starts tried have no result, by run."""
         noted, done = self._whys(FAILED, kind="failures").items(), self._done()
         return {run: why for run, why in noted if run not in done}
+
+    def known_failures(self) -> Mapping[int, Mapping[str, str]]:
+        """Return why runs have no result, as `failures`, also of earlier starts."""
+        found = {cell.number: dict[str, str]() for cell in self.cells}
+        numbers = {cell.directory: cell.number for cell in self.cells}
+        for place, why in self.failed().items():
+            directory, _, run = place.partition("/")
+            if directory in numbers:
+                found[numbers[directory]][run] = why
+        for number, whys in self.failures.items():
+            found[number] |= whys
+        return found
 
     def _whys(self, name: str, *, kind: str) -> Mapping[str, str]:
         shape = TypeAdapter(dict[str, str])
