@@ -8,9 +8,10 @@ import pytest
 from fakes.bootedboard import FakeBoard
 from fakes.commandline import Rtscope
 from fakes.sweepfile import one_line
+from rtscope.cli import sweepwork
 from rtscope.errors import BoardError, ContractError, MeasurementError
 from rtscope.record.model import Run
-from rtscope.record.resultdir import open_records
+from rtscope.record.resultdir import ResultDir, open_records
 from rtscope.record.virtual import InputDigests
 from rtscope.virtual import runner, sweeping
 from rtscope.virtual.stored import StoredResults
@@ -232,6 +233,23 @@ def test_a_run_that_failed_before_is_not_the_one_that_is_computed_twice(
     ]
     # It alone is left, and takes its time once.
     assert tried == ["000-base/001-idle-s1"]
+
+
+def test_a_note_looks_at_the_runs_of_the_list_alone(
+    rtscope: Rtscope, sweep_board: FakeBoard, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """A sweep of 2,000 cells takes hundreds of notes, and has 16,000 runs."""
+    sweep_board.fails = lambda run: run.id == "001-tick-off/002-idle-s2"
+    rtscope("sweep", "ticks.toml", "--out", "out")
+    work = sweepwork.resumed_work(Path("out"), only=None)
+    monkeypatch.setattr(ResultDir, "done_ids", lambda _: pytest.fail("all are listed"))
+
+    sweepwork.note_failed(work, "001-tick-off/003-idle-s3", "it has a result")
+    sweepwork.note_check(work, "0" * 300, "")
+    sweepwork.note_check(work, "000-base/001-idle-s1", "")
+
+    assert [*work.failed()] == ["001-tick-off/002-idle-s2"]
+    assert work.checks.equal == 1
 
 
 @pytest.mark.parametrize("text", ["[]", "null", '{"a": null}', "[" * 200_000])
