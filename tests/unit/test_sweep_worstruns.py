@@ -278,3 +278,25 @@ def test_the_data_have_the_worst_run_of_each_cell() -> None:
     assert told["known"] == "explained"
     assert told["cause"] == "interrupts off in zap"
     assert told["explanation"].endswith("008-idle-s8/explain.html")
+
+
+def test_a_page_looks_for_the_keys_of_all_effects_once_not_for_each_cell(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    """Of 1,000 cells under three loads a page took six seconds."""
+    asked: list[int] = []
+    keys = SweepResult.keys.fget
+    assert keys is not None
+
+    def counted(self: SweepResult) -> object:
+        asked.append(1)
+        return keys(self)
+
+    monkeypatch.setattr(SweepResult, "keys", property(counted))
+
+    def times(cells: int) -> int:
+        asked.clear()
+        sweep_page(result(*(runs([10_000 + n] * SEEDS) for n in range(cells))))
+        return len(asked)
+
+    assert times(6) == times(2)
