@@ -228,3 +228,20 @@ def test_a_damaged_document_is_refused(
     assert said.status in (2, 3)
     assert "out/sweep.json" in said.err
     assert "Traceback" not in said.err
+
+
+@pytest.mark.parametrize("link", ["cells", "cells/001-tick-off"])
+def test_a_sweep_that_leads_out_of_its_directory_is_refused(
+    rtscope: Rtscope, sweep_board: FakeBoard, link: str
+) -> None:
+    """It may have come by mail, and results and pages are written there."""
+    rtscope("sweep", "ticks.toml", "--out", "out")
+    Path("out", link).rename("elsewhere")
+    Path("out", link).symlink_to(Path("elsewhere").absolute())
+    before = sorted(Path("elsewhere").rglob("*"))
+
+    said = rtscope("sweep", "--resume", "out")
+
+    assert said.status == 3
+    assert f"out/{link}: a link, which rtscope does not make" in one_line(said.err)
+    assert sorted(Path("elsewhere").rglob("*")) == before

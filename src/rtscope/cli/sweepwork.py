@@ -27,6 +27,7 @@ from rtscope.record.resultdir import (
     ResultDir,
     create,
     make_directory,
+    refuse_links,
 )
 from rtscope.report.escape import printable
 from rtscope.sweep.checks import Checks, checks_of
@@ -299,6 +300,7 @@ def resumed_work(path: Path, *, only: str | None) -> SweepWork:
             "another --out"
         ) from error
     work = _work(found, path, typed, only)
+    refuse_links(path / CELLS, *(work.store(cell).path for cell in work.cells))
     for read in (work.checked, work.failed):
         read()  # a damaged list is refused before hours of work
     kept = _read(path / IMPOSSIBLE, TypeAdapter(dict[str, str]), kind="remedies")

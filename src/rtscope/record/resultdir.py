@@ -73,7 +73,7 @@ class ResultDir:
     def save(self, record: RunRecord, *, interrupted: bool = False) -> Path:
         """Write a run's record; raise RecordError if it cannot be written."""
         directory = self.run_dir(record.run.id)
-        _refuse_links(directory.parent, directory)
+        refuse_links(directory.parent, directory)
         make_directory(directory)
         path = directory / (INTERRUPTED if interrupted else RECORD)
         write_atomically(path, record_to_json(record), hint=self.advice)
@@ -85,7 +85,7 @@ class ResultDir:
     def keep_unfinished(self, run_id: str, lines: bytes) -> Path:
         """Write what the agent said of a run without a result; RecordError if not."""
         directory = self.path / UNFINISHED
-        _refuse_links(directory)
+        refuse_links(directory)
         make_directory(directory)
         path = directory / f"{run_id}.jsonl"
         write_atomically(path, lines, hint=self.advice)
@@ -94,7 +94,7 @@ class ResultDir:
     def attach(self, run_id: str, name: str, content: bytes) -> Path:
         """Write a file beside a run's record; what it names is written before it."""
         directory = self.run_dir(run_id)
-        _refuse_links(directory.parent, directory)
+        refuse_links(directory.parent, directory)
         make_directory(directory)
         path = directory / name
         write_atomically(path, content, hint=self.advice)
@@ -107,7 +107,7 @@ class ResultDir:
         Raises RecordError if it cannot be removed.
         """
         directory = self.run_dir(run_id)
-        _refuse_links(directory.parent, directory)
+        refuse_links(directory.parent, directory)
         path = directory / name
         if not path.exists():
             return
@@ -151,7 +151,7 @@ class ResultDir:
         found = sorted((self.path / "runs").glob(f"*/{name}"))
         if len(found) > MAX_RUNS:
             raise RecordError(f"{self.path}: more than {MAX_RUNS} runs")
-        _refuse_links(self.path / "runs", *(path.parent for path in found))
+        refuse_links(self.path / "runs", *(path.parent for path in found))
         return found
 
 
@@ -286,7 +286,8 @@ def _parse(text: bytes, path: Path) -> dict[str, Any]:
     return document
 
 
-def _refuse_links(*directories: Path) -> None:
+def refuse_links(*directories: Path) -> None:
+    """Raise RecordError for a directory that leads elsewhere: it may come by mail."""
     for directory in directories:
         if directory.is_symlink():
             raise RecordError(f"{directory}: a link, which rtscope does not make")
