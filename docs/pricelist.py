@@ -145,7 +145,8 @@ def joined(results: Sequence[SweepResult]) -> SweepResult:
     """
     Return parts of one sweep as one result; ValueError if their bases differ.
 
-    A cell that several parts have is that of the first one.
+    A cell that several parts have is that of the part with most of its runs; of these,
+    of the first one.
     """
     first, *others = results
     for other in others:
@@ -154,8 +155,9 @@ def joined(results: Sequence[SweepResult]) -> SweepResult:
     cells: dict[str, CellResult] = {}
     effects: list[Effect] = []
     for result in results:
-        new = {cell.name: cell for cell in result.cells if cell.name not in cells}
+        new = {cell.name: cell for cell in result.cells if _has_more(cell, cells)}
         cells |= new
+        effects = [one for one in effects if one.cell not in new]
         effects += [one for one in result.effects if one.cell in new]
     known = max(len(result.cells) + result.left_out for result in results)
     checks = [result.checks for result in results]
@@ -175,6 +177,10 @@ def joined(results: Sequence[SweepResult]) -> SweepResult:
     return together
 
 
+def _has_more(cell: CellResult, known: Mapping[str, CellResult]) -> bool:
+    return cell.name not in known or cell.runs > known[cell.name].runs
+
+
 def _identity(result: SweepResult) -> tuple[object, ...]:
     base = result.cells[0]
     return (
@@ -192,13 +198,14 @@ def _refuse_other_bases(result: SweepResult) -> None:
 
 
 def _doubts_together(results: Sequence[SweepResult]) -> tuple[Doubt, ...]:
-    found: dict[str, Doubt] = {}
+    """Return the doubts of all; runs that two parts have are counted twice."""
+    found: dict[tuple[str, str], Doubt] = {}
     for doubt in chain.from_iterable(result.doubts for result in results):
-        before = found.get(doubt.caveat)
-        if before is not None and not {*doubt.where} <= {*before.where}:
+        kind = doubt.caveat, doubt.message
+        before = found.setdefault(kind, doubt)
+        if not {*doubt.where} <= {*before.where}:
             where = tuple(dict.fromkeys((*before.where, *doubt.where)))
-            doubt = replace(before, runs=before.runs + doubt.runs, where=where)
-        found[doubt.caveat] = doubt
+            found[kind] = replace(before, runs=before.runs + doubt.runs, where=where)
     return tuple(found.values())
 
 

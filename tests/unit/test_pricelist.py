@@ -182,6 +182,29 @@ def test_doubts_of_both_parts_stay() -> None:
     assert joined([first, first]).doubts == (doubt,)
 
 
+def test_doubts_with_other_messages_stay_apart_and_none_is_replaced_by_a_smaller() -> (
+    None
+):
+    """Cells that measured other CPUs than the base have one caveat, and many words."""
+    wide = Doubt("other_cpus", "limit", "CPU 0", runs=16, where=("base", "boot: a"))
+    other = replace(wide, message="CPU 1", where=("boot: a",), runs=8)
+    small = replace(wide, runs=8, where=("base",))
+    first = replace(part_with(part(0.1), row_of(1, "boot: a")), doubts=(wide, other))
+    second = replace(part_with(part(0.1), row_of(2, "boot: b")), doubts=(small,))
+
+    assert joined([first, second]).doubts == (wide, other)
+
+
+def test_a_row_that_one_part_has_whole_is_taken_from_there() -> None:
+    whole = part_with(part(0.02), row_of(1, "boot: a"))
+    none = replace(row_of(1, "boot: a"), runs=0, failures=("it panics",))
+    lacking = replace(whole, cells=(row_of(0, "base"), none), effects=())
+
+    for parts in ([lacking, whole], [whole, lacking]):
+        assert joined(parts).cells == whole.cells
+        assert [one.cell for one in joined(parts).effects] == ["boot: a"]
+
+
 def test_the_cpu_time_of_a_row_is_measured_or_marked_as_reckoned() -> None:
     whole = part_with(part(0.02), row_of(1, "boot: a"))
 
