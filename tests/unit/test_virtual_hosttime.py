@@ -32,6 +32,17 @@ def test_boots_of_other_kinds_tell_nothing_and_are_not_counted() -> None:
     assert host_time([IDLE, longer], [Took(IDLE, 4.0)], at_once=1) is None
 
 
+def test_a_boot_that_records_no_paths_is_of_another_kind() -> None:
+    """It takes less time."""
+    run = on_board(record([thread([9_000])])).run
+    recorded, not_recorded = (
+        kind_of(run, Campaign(target="virtual:pc", record=record))
+        for record in (True, False)
+    )
+
+    assert host_time([recorded], [Took(not_recorded, 4.0)], at_once=1) is None
+
+
 @pytest.mark.parametrize("kinds", [[IDLE], []])
 def test_without_a_boot_there_is_no_estimate(kinds: list[Kind]) -> None:
     assert host_time(kinds, [], at_once=1) is None

@@ -35,8 +35,8 @@ def with_whole_paths(
     Return a boot with the paths of a second one, if its own were cut.
 
     Only the paths: they are of the same run, or the first ones stay. So they do if the
-    second boot fails, as with too little memory; a caveat then tells it. Raises
-    BoardError if the second boot was `stopped`.
+    second boot fails, as with too little memory; a caveat then tells it. The host time
+    is that of both boots. Raises BoardError if the second boot was `stopped`.
     """
     if recording is None or not is_cut(booted):
         return booted
@@ -46,8 +46,10 @@ def with_whole_paths(
         if stopped():
             raise
         return booted
+    both_s = round(booted.host_seconds + again.host_seconds, 3)
     same = _digests(booted) and _digests(booted) == _digests(again)
-    return replace(booted, stream=again.stream) if same and again.stream else booted
+    stream = again.stream if same and again.stream else booted.stream
+    return replace(booted, stream=stream, host_seconds=both_s)
 
 
 def is_cut(booted: Booted) -> bool:
