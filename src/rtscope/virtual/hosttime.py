@@ -18,6 +18,8 @@ class Kind:
     load: str
     virtual_ns: int
     """With settling and warm-up."""
+    records: bool = True
+    """Whether paths are recorded, which takes time."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -39,7 +41,8 @@ class HostTime:
 def kind_of(run: Run, campaign: Campaign) -> Kind:
     """Return the kind of a run's boot."""
     waits_ns = campaign.settling_ns + campaign.warmup_ns
-    return Kind(campaign.board or "", run.load, run.duration_ns + waits_ns)
+    virtual_ns = run.duration_ns + waits_ns
+    return Kind(campaign.board or "", run.load, virtual_ns, campaign.record)
 
 
 def took(request: RunRequest, booted: Booted) -> Took:
