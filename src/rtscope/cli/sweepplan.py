@@ -7,7 +7,7 @@ from typing import Any
 from rtscope.board.catalogue import get_board
 from rtscope.cli.console import note
 from rtscope.cli.sweepremedies import announce
-from rtscope.cli.sweepwork import SweepWork
+from rtscope.cli.sweepwork import DOCUMENT, SweepWork
 from rtscope.errors import BoardError
 from rtscope.kernel.recipe import recipe_names
 from rtscope.measure.plan import Plan, make_plan, remaining
@@ -58,6 +58,8 @@ class SweepPlan:
     """How long all that is left takes; None: nothing was measured that could tell."""
     earlier: tuple[tuple[Cell, Plan], ...] = ()
     """Other cells, of earlier starts: their effects are tested with these."""
+    is_resumed: bool = False
+    """Whether it keeps the seeds that it has."""
 
     @property
     def runs(self) -> int:
@@ -119,6 +121,7 @@ def sweep_plan(work: SweepWork, *, jobs: int | None, local: bool) -> SweepPlan:
         done=sum(len(plan.runs) for _, plan in cells) - len(left),
         kernels=_kernels_of_recipes(left),
         earlier=_earlier(work),
+        is_resumed=(work.path / DOCUMENT).is_file(),
     )
     if plan.board is None or not local:
         return plan
@@ -257,20 +260,21 @@ def _note_cost(plan: SweepPlan) -> None:
     note(f"  {kernels} from source: {', '.join(filter(None, parts))}")
 
 
-def _typed_seeds(needed: int) -> str:
+def _typed_seeds(needed: int, *, is_resumed: bool) -> str:
     """Return what to type for so many seeds, in words."""
     if needed > MAX_SEEDS:
         return f", and a sweep takes {MAX_SEEDS} at most: write fewer cells"
-    return f" (--seeds {needed})"
+    return f" ({'a new sweep with ' if is_resumed else ''}--seeds {needed})"
 
 
 def _note_seeds(plan: SweepPlan) -> None:
     """Print what the seeds can find."""
     seeds = len(plan.seeds)
     if seeds < (needed := needed_pairs(plan.tests)):
+        typed = _typed_seeds(needed, is_resumed=plan.is_resumed)
         note(
             f"  {plural(seeds, 'seed')} cannot find an effect that is the only one of "
-            f"{plan.tests}: to find it takes {needed}{_typed_seeds(needed)}"
+            f"{plan.tests}: to find it takes {needed}{typed}"
         )
     tested = [cell for cell, _ in (*plan.cells, *plan.earlier)]
     of_levels = pairs_of_cells(tested).values()
