@@ -126,11 +126,13 @@ def test_a_page_older_than_its_explanation_is_made_again(
     rtscope(*SWEEP)
     now = (run_dir(OFF) / "explain.html").stat().st_mtime_ns + 1
     os.utime(run_dir(OFF) / EXPLAINED, ns=(now, now))
+    made = (run_dir(OFF) / "report.html").stat().st_mtime_ns
     explaining.asked.clear()
 
     rtscope(*RESUME)
 
     assert explaining.asked == [OFF]
+    assert (run_dir(OFF) / "report.html").stat().st_mtime_ns > made
 
 
 def test_ctrl_c_while_explaining_loses_nothing(

@@ -20,6 +20,7 @@ from rtscope.record.model import RunRecord
 from rtscope.report.formats.fitted import LINES, print_fitted
 from rtscope.report.formats.sweep import compose_sweep, sweep_data, sweep_page
 from rtscope.report.formats.worstruns import sentences_on_causes
+from rtscope.sweep import worstruns
 from rtscope.sweep.design import cells_of
 from rtscope.sweep.file import sweep_of
 from rtscope.sweep.result import SweepResult, result_of
@@ -300,3 +301,23 @@ def test_a_page_looks_for_the_keys_of_all_effects_once_not_for_each_cell(
         return len(asked)
 
     assert times(6) == times(2)
+
+
+def test_the_cell_of_the_top_main_effect_is_explained_before_any_other(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    """The terminal names its cause, also if single cells changed more."""
+    monkeypatch.setattr(worstruns, "MOST_EXPLAINED", 1)
+    found = result(*(runs([top] * SEEDS) for top in (10_000, 40_000, 20_000)))
+    (less,) = (
+        one for one in found.effects if (one.cell, one.figure) == ("boot: x=2", "worst")
+    )
+    combined = replace(found, main_effects=(replace(less, found=True),))
+
+    directories = [run.directory.split("/")[1] for run in combined.to_explain]
+
+    assert directories == ["000-base", "002-boot-x-2"]
+    assert [run.directory.split("/")[1] for run in found.to_explain] == [
+        "000-base",
+        "001-boot-x-1",
+    ]
