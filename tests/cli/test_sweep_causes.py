@@ -12,6 +12,7 @@ import pytest
 from fakes.bootedboard import FakeBoard
 from fakes.commandline import Rtscope
 from fakes.explaining import FakeExplaining
+from fakes.fulldisk import full_for
 from fakes.sweepfile import FILE, one_line
 from rtscope import analysis
 from rtscope.errors import RecordError, UsageError
@@ -202,6 +203,24 @@ def test_a_run_that_cannot_be_explained_is_named_and_the_others_go_on(
     found = worst_runs(said.out)
     assert found["tick: off"]["known"] == "not explained"
     assert found["CPUs: one"]["known"] == "explained"
+
+
+def test_a_disk_that_is_full_while_it_explains_ends_that_with_one_message(
+    rtscope: Rtscope, explaining: FakeExplaining, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    free = full_for(monkeypatch, "explain.html", "report.html")
+
+    said = rtscope(*SWEEP, "--json")
+    free()
+    explaining.asked.clear()
+    again = rtscope(*RESUME, "--json")
+
+    assert said.status == 3
+    assert said.err.count("No space left") == 1
+    assert one_line(said.err).endswith("then type rtscope sweep --resume out")
+    assert worst_runs(said.out)["base"]["explanation"].endswith("explain.json")
+    assert again.status == 0
+    assert {*explaining.asked} == {BASE, OFF, ONE}
 
 
 def test_at_most_20_cells_are_explained_unasked(

@@ -13,7 +13,8 @@ from typing import TYPE_CHECKING
 from rtscope.board.cache import cache_dir
 from rtscope.cli.console import log, note, stderr_console
 from rtscope.cli.progress import Waiting
-from rtscope.errors import RtscopeError
+from rtscope.errors import RecordError, RtscopeError
+from rtscope.files import is_disk_full
 from rtscope.process import Progress, Step
 from rtscope.report.words import plural
 
@@ -27,6 +28,8 @@ Keep = Callable[[Path, str, "Explained"], None]
 def explain_each(runs: Iterable[tuple[Path, str]], *, keep: Keep | None = None) -> None:
     """
     Explain runs, each by the directory of its campaign; log those that fail.
+
+    Raises RecordError if `keep` finds the disk full: no other run would fare better.
 
     On a terminal a bar counts them, elsewhere a line every half minute.
     """
@@ -59,6 +62,9 @@ def explain_each(runs: Iterable[tuple[Path, str]], *, keep: Keep | None = None) 
                 if keep is not None:
                     keep(path, run, found)
             except RtscopeError as error:
+                is_record = keep is not None and isinstance(error, RecordError)
+                if is_record and is_disk_full(error):
+                    raise
                 waiting.over(once)(f"{path.name}: {error}")
 
 

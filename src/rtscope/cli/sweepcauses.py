@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING
 from rtscope.cli.console import log
 from rtscope.cli.explaining import explain_each
 from rtscope.errors import RecordError
-from rtscope.files import write_atomically
+from rtscope.files import is_disk_full, write_atomically
 from rtscope.record.explanation import EXPLAINED, Explained, read_explained
 from rtscope.record.resultdir import INTERRUPTED, RECORD, read_record
 from rtscope.sweep.result import SweepResult
@@ -41,7 +41,11 @@ def with_causes(result: SweepResult, path: Path) -> SweepResult:
 
 
 def make_pages(result: SweepResult, path: Path) -> None:
-    """Explain the base and the most changed cells, and make pages of their runs."""
+    """
+    Explain the base and the most changed cells, and make pages of their runs.
+
+    Raises RecordError if the disk is full.
+    """
     chosen = result.to_explain
     explain_each(
         (
@@ -111,6 +115,8 @@ def _make_record_page(directory: Path) -> None:
         model = model_of([read_record(file)], Question(), beside=[directory])
         write_page(model, page)
     except RecordError as error:
+        if is_disk_full(error):
+            raise
         log(f"{RECORD_PAGE} was not written: {error}")
 
 

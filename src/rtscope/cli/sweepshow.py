@@ -66,11 +66,17 @@ def show_sweep(
     records = {cell.number: work.store(cell).records() for cell in work.cells}
     tell_reused([one for of_cell in records.values() for one in of_cell])
     result = with_causes(_result(work, records), work.path)
-    cut_short = explain and _is_cut_short(work, partial(_explain, work, result))
+    cut_short, full = False, None
+    try:
+        cut_short = explain and _is_cut_short(work, partial(_explain, work, result))
+    except RecordError as error:  # the disk is full; the result comes first
+        full = error
     if explain:
         result = with_causes(result, work.path)
     with _page(work, PAGE, _text_of_page(work, result)) as page:
         _show(work, result, shown, page, json=json)
+    if full is not None:
+        raise RecordError(f"{full}; then type {work.to_go_on}") from full
     if cut_short:
         raise KeyboardInterrupt
     return int(result.missing > 0)

@@ -55,6 +55,12 @@ _ADVICE = {
 }
 
 
+def is_disk_full(error: RtscopeError) -> bool:
+    """Tell whether a file could not be written because a disk, or a quota, is full."""
+    why = error.__cause__
+    return isinstance(why, OSError) and why.errno in (errno.ENOSPC, errno.EDQUOT)
+
+
 def refuse_unwritable(path: Path) -> None:
     """Raise RecordError, before any work, if a file could not be written there."""
     number = 0
