@@ -95,6 +95,24 @@ def test_each_remedy_is_measured_beside_the_original(
     )
 
 
+def test_the_qemu_of_a_record_that_came_by_mail_is_not_run_unasked(
+    rtscope: Rtscope, board: FakeBoard, record: Explain
+) -> None:
+    record(Cause.PREEMPTION_OFF, "rcu_do_batch")
+    path = Path("out/campaign.json")
+    document = json.loads(path.read_text())
+    document["campaign"]["target"]["qemu"] = "out/qemu"
+    path.write_text(json.dumps(document))
+    board.plan = None
+
+    said = rtscope("sweep", "remedies", "out", "--out", "tried")
+
+    assert said.status == 2
+    assert "this campaign runs the program out/qemu as QEMU" in said.err
+    assert board.plan is None
+    assert not Path("tried").exists()
+
+
 def test_remedies_that_do_not_help_are_called_so(
     rtscope: Rtscope, board: FakeBoard, record: Explain
 ) -> None:

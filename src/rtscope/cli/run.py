@@ -2,7 +2,6 @@
 
 import contextlib
 import shlex
-import sys
 from collections.abc import Iterator
 from dataclasses import dataclass, replace
 from datetime import datetime
@@ -19,6 +18,7 @@ from rtscope.campaign.file import from_dict, load_campaign, to_dict, with_places
 from rtscope.campaign.model import Campaign
 from rtscope.campaign.options import BOARDS, OUTPUT, VERDICT, Options, with_options
 from rtscope.cli.bundled import campaign_of, imported, refuse_unfit
+from rtscope.cli.consent import ask_command, ask_programs
 from rtscope.cli.console import log, note, say, stderr_console, typed_words
 from rtscope.cli.detail import Shown
 from rtscope.cli.identical import compare_results, stored_records
@@ -38,7 +38,6 @@ from rtscope.measure.machine import MachineRunner
 from rtscope.measure.plan import Plan, make_plan, remaining, with_order_drawn
 from rtscope.measure.preflight import refuse_full_disk, refuse_impossible
 from rtscope.record.resultdir import ResultDir, create, hold, read_campaign, refuse_used
-from rtscope.report.escape import printable
 from rtscope.report.formats.brief import Detail, More
 from rtscope.target import Target
 from rtscope.target.address import open_target, parse_address
@@ -80,7 +79,10 @@ class RunRequest:
     resume: Path | None = None
     """Directory of an interrupted campaign to continue, e.g. out."""
     yes: bool = False
-    """Consent to run the custom command of a resumed campaign or a bundle."""
+    """
+    Consent to run what a resumed campaign or a bundle names: a custom command, a QEMU,
+    the build of a kernel.
+    """
     json: Annotated[bool, typer.Option("--json", rich_help_panel=OUTPUT)] = False
     """Result as JSON."""
     shown: Shown
@@ -175,8 +177,8 @@ def _written(request: RunRequest, bundle: Bundle | None) -> Campaign:
     if bundle is None:
         return Campaign()
     campaign = campaign_of(bundle)
-    if campaign.command and not request.yes:
-        _ask(campaign)
+    if not request.yes:
+        ask_command(campaign)
     return campaign
 
 
@@ -246,8 +248,8 @@ def _open(
 ) -> _Work:
     document = read_campaign(path)
     campaign = from_dict(document.get("campaign"), source=str(path / "campaign.json"))
-    if campaign.command and not request.yes:
-        _ask(campaign)
+    if not request.yes:
+        ask_command(campaign)
     command = document.get("command")
     typed = tuple(map(str, command)) if isinstance(command, list) else ()
     store = ResultDir(path)
@@ -255,6 +257,8 @@ def _open(
     if request.identical_to is not None or campaign.require_identical:
         refuse_reused(store.records(), source=str(path))
     plan = remaining(make_plan(campaign), store.done_ids())
+    if plan.runs and not request.yes:
+        ask_programs([campaign])
     prepared = _prepare(plan, campaign, typed, bundle, jobs=request.jobs)
     if prepared is not None:
         refuse_other_inputs(prepared, store.records())
@@ -279,18 +283,6 @@ def _check_target(campaign: Campaign, request: RunRequest) -> None:
             "--kernel is for virtual boards only: a machine is measured with its "
             "running kernel; leave it out"
         )
-
-
-def _ask(campaign: Campaign) -> None:
-    """Run a command from elsewhere only with the user's consent."""
-    words = printable(shlex.join(campaign.command))
-    if not sys.stdin.isatty():
-        raise UsageError(
-            f"this campaign runs the custom command {words}; if you trust it, add --yes"
-        )
-    print(f"This campaign runs a custom command:\n  {words}", file=sys.stderr)
-    if not typer.confirm("Run it?", err=True):
-        raise UsageError("not resumed")
 
 
 def _measure(work: _Work, result: _Result, *, reuse: bool) -> int:

@@ -8,6 +8,7 @@ import typer
 
 from rtscope.board.catalogue import get_board
 from rtscope.campaign.options import BOARDS, CLUSTER, OUTPUT
+from rtscope.cli.consent import ask_programs
 from rtscope.cli.console import (
     Json,
     note,
@@ -127,6 +128,11 @@ class SweepRequest:
     """Directory of the results (default: rtscope-sweep-DATE-TIME), e.g. out."""
     resume: Path | None = None
     """Directory of an interrupted sweep to continue, e.g. out."""
+    yes: bool = False
+    """
+    Consent to run what a resumed sweep or a RECORD names: a QEMU, the build of a
+    kernel.
+    """
     json: Json = False
     shown: Shown
 
@@ -192,7 +198,7 @@ def _work_of(request: SweepRequest) -> SweepWork:
                 f"--resume {request.resume} continues the sweep as it was started: "
                 f"leave out {typed}"
             )
-        return resumed_work(request.resume, only=request.only)
+        return _trusted(resumed_work(request.resume, only=request.only), request)
     if request.file is None:
         raise UsageError(
             "name a sweep file, such as examples/sweeps/ticks.toml, or a sweep that "
@@ -210,7 +216,15 @@ def _work_of(request: SweepRequest) -> SweepWork:
             f"sweep {NAME}: board, kernels and seeds are those of the record: leave "
             f"out {typed}"
         )
-    return work_on_remedies(request.record, request.out, only=request.only)
+    work = work_on_remedies(request.record, request.out, only=request.only)
+    return _trusted(work, request)
+
+
+def _trusted(work: SweepWork, request: SweepRequest) -> SweepWork:
+    """Return a sweep that may have come by mail, if the user wants its programs run."""
+    if not request.yes:
+        ask_programs(cell.campaign for cell in work.chosen_cells)
+    return work
 
 
 def _typed(request: SweepRequest, *names: str) -> str:

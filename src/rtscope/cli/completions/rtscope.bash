@@ -74,7 +74,7 @@ _rtscope_known() {
                 '') kind=files ;;
             esac
             ;;
-        'sweep') options='--target -t --kernel -k --seed --seeds --jobs --on --tls-ca --tls-cert --tls-key --only --dry-run --reuse --no-reuse --out -o --resume --json --quiet -q --verbose -v --help -h'
+        'sweep') options='--target -t --kernel -k --seed --seeds --jobs --on --tls-ca --tls-cert --tls-key --only --dry-run --reuse --no-reuse --out -o --resume --yes --json --quiet -q --verbose -v --help -h'
             case "$2" in
                 --target|-t) kind=values values='local ssh: virtual:jh7110 virtual:pc virtual:rpi3' ;;
                 --kernel|-k) kind=values values='debian-6.12 debian-6.12-rt debian-6.1 debian-6.1-rt jh7110-6.1 jh7110-6.1-rt jh7110-6.1-rt-debug jh7110-6.1-rt-nolazy jh7110-6.12 jh7110-6.12-board jh7110-6.12-rt jh7110-6.12-rt-board jh7110-7.3 jh7110-7.3-board jh7110-7.3-rt jh7110-7.3-rt-board pc-6.12 pc-6.12-board pc-6.12-rt pc-6.12-rt-board pc-6.12-rtgroup rpi-6.12 rpi-6.12-board rpi-6.12-rt rpi-6.12-rt-board' many=yes ;;

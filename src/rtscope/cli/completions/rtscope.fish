@@ -93,7 +93,7 @@ complete -c rtscope -n '__rtscope_at run' -l bundle -d 'Bundle of rtscope board 
 complete -c rtscope -n '__rtscope_at run' -l reuse -d 'Stored results of equal inputs in place of new measurements of virtual boards'
 complete -c rtscope -n '__rtscope_at run' -l out -s o -d 'Directory of the results' -rF
 complete -c rtscope -n '__rtscope_at run' -l resume -d 'Directory of an interrupted campaign to continue' -xa '(__fish_complete_directories)'
-complete -c rtscope -n '__rtscope_at run' -l yes -d 'Consent to run the custom command of a resumed campaign or a bundle'
+complete -c rtscope -n '__rtscope_at run' -l yes -d 'Consent to run what a resumed campaign or a bundle names'
 complete -c rtscope -n '__rtscope_at run' -l json -d 'Result as JSON'
 complete -c rtscope -n '__rtscope_at run' -l quiet -s q -d 'The answer alone, in one line'
 complete -c rtscope -n '__rtscope_at run' -l verbose -s v -d 'Everything on the terminal'
@@ -133,6 +133,7 @@ complete -c rtscope -n '__rtscope_at sweep' -l dry-run -d 'Print the cells and w
 complete -c rtscope -n '__rtscope_at sweep' -l reuse -l no-reuse -d 'Stored results of equal inputs in place of new measurements'
 complete -c rtscope -n '__rtscope_at sweep' -l out -s o -d 'Directory of the results' -rF
 complete -c rtscope -n '__rtscope_at sweep' -l resume -d 'Directory of an interrupted sweep to continue' -xa '(__fish_complete_directories)'
+complete -c rtscope -n '__rtscope_at sweep' -l yes -d 'Consent to run what a resumed sweep or a RECORD names'
 complete -c rtscope -n '__rtscope_at sweep' -l json -d 'Result as JSON'
 complete -c rtscope -n '__rtscope_at sweep' -l quiet -s q -d 'The answer alone, in one line'
 complete -c rtscope -n '__rtscope_at sweep' -l verbose -s v -d 'Everything on the terminal'
