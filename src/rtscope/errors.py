@@ -10,6 +10,7 @@ Every error this program raises on purpose, and the exit status of each.
         │   └── ImpossibleRemedy    a check that --tuned names has no remedy there
         ├── LoadError           the load ended before the measurement began
         ├── BoardError          a part of a virtual board is missing or damaged
+        │   └── HostError       this machine lacks space or memory for a board
         └── KernelError         a kernel cannot be patched, configured, built or packed
 
 Status 1 is no error: a deadline was missed or a check failed. Any other exception is
@@ -63,6 +64,10 @@ class LoadError(MeasurementError):
 
 class BoardError(MeasurementError):
     """A part of a virtual board cannot be fetched or built, or is damaged."""
+
+
+class HostError(BoardError):
+    """This machine lacks what a virtual board needs, whatever was to boot on it."""
 
 
 class KernelError(MeasurementError):

@@ -17,7 +17,15 @@ from rtscope.bisect.outcome import Change, Kind, Located, Outcome, Side
 from rtscope.bisect.search import search
 from rtscope.bisect.subjects import Subject
 from rtscope.bisect.trials import Built, CannotGoOnError, Trials, Verdict
-from rtscope.errors import BoardError, KernelError, RecordError, UsageError
+from rtscope.errors import (
+    BoardError,
+    HostError,
+    KernelError,
+    MeasurementError,
+    RecordError,
+    TargetError,
+    UsageError,
+)
 
 SEEDS = (1, 2, 3)
 GOOD_NS, BAD_NS = 40_000, 340_000
@@ -330,19 +338,27 @@ def test_a_difference_within_the_margin_is_no_difference(
     assert not found.differs
 
 
-def test_a_disk_that_cannot_take_a_record_is_no_fault_of_a_kernel(
-    repository: Repository, tmp_path: Path
+@pytest.mark.parametrize(
+    "error",
+    [
+        RecordError("cannot write record.json: No space left on device"),
+        HostError("pc: No space left in /tmp"),
+        TargetError("cannot run qemu: No space left"),
+    ],
+)
+def test_what_this_machine_lacks_is_no_fault_of_a_kernel(
+    repository: Repository, tmp_path: Path, error: MeasurementError
 ) -> None:
     class FullDisk(FakeBoards):
         def measure(self, built: Built, name: str) -> Values:
             if len(self.measured) == 3:
-                raise RecordError("cannot write record.json: No space left on device")
+                raise error
             return super().measure(built, name)
 
     kernels = FakeKernels()
     trials = Trials(kernels, FullDisk(repository.bad_from(30)), Journal())
 
-    with pytest.raises(RecordError, match="No space left"):
+    with pytest.raises(type(error), match="No space left"):
         run(repository.subject(tmp_path, kernels), trials)
     assert len(trials.journal.steps) == 3
 

@@ -13,7 +13,14 @@ from typing import Protocol
 
 from rtscope.bisect.criterion import Threshold, Values
 from rtscope.bisect.journal import Journal, Tried
-from rtscope.errors import KernelError, MeasurementError, RecordError, UsageError
+from rtscope.errors import (
+    HostError,
+    KernelError,
+    MeasurementError,
+    RecordError,
+    TargetError,
+    UsageError,
+)
 
 
 class Verdict(StrEnum):
@@ -115,7 +122,7 @@ class Trials:
             return same.named(name, source, built=True)
         try:
             values = self.boards.measure(built, name)
-        except RecordError:  # of this machine's disk, not of the kernel
+        except (RecordError, HostError, TargetError):  # no fault of the kernel
             raise
         except MeasurementError as error:
             self.log(f"{name}: skipped: {error}")

@@ -33,14 +33,14 @@ from rtscope.board.qemu import (
     with_plugin,
 )
 from rtscope.contract import Line, parse_line
-from rtscope.errors import BoardError
+from rtscope.errors import BoardError, HostError
 from rtscope.files.heldfolder import held_folder
 from rtscope.machine.filetree import FileReader
 from rtscope.measure.execute import BoardProgress
 from rtscope.process import Progress, Step
 from rtscope.units import NS_PER_S
 from rtscope.virtual.capacity import free_memory_bytes
-from rtscope.virtual.diagnosis import HOST_LIMIT, Evidence, diagnose
+from rtscope.virtual.diagnosis import HOST_LIMIT, Evidence, diagnose, is_of_host
 
 POLL_S = 0.1
 
@@ -129,7 +129,7 @@ def boot(
 
     The boot ends as soon as `stopped` returns True.
     Raises BoardError with the reason and the end of the console if it hangs, panics or
-    sends nothing.
+    sends nothing; HostError if this machine is the reason.
     """
     with board_folder() as folder:
         digest = _write(folder / "initrd", prepared, job)
@@ -143,13 +143,14 @@ def boot(
         )
         try:
             files = read_results(folder / "results")
-        except (BoardError, OSError) as missing:
-            raise BoardError(
-                diagnose(_evidence(prepared, folder, ended, missing))
-            ) from missing
+            counts = json.loads(summary.read_text()) if summary.exists() else {}
+        except (BoardError, OSError, ValueError) as missing:
+            left = _evidence(prepared, folder, ended, missing)
+            kind = HostError if is_of_host(left) else BoardError
+            raise kind(diagnose(left)) from missing
         return Booted(
             files=files,
-            counts=json.loads(summary.read_text()) if summary.exists() else {},
+            counts=counts,
             initrd_digest=digest,
             plugin_digest=prepared.plugin_digest,
             host_seconds=round(time.monotonic() - began, 3),
@@ -168,14 +169,14 @@ def in_steps(what: str, progress: Progress) -> Callable[[BoardProgress], None]:
 
 @contextmanager
 def board_folder() -> Iterator[Path]:
-    """Give a temporary directory for a boot; BoardError if there can be none."""
+    """Give a temporary directory for a boot; HostError if there can be none."""
     with ExitStack() as stack:
         try:
             place = stack.enter_context(
                 held_folder(Path(tempfile.gettempdir()), prefix="rtscope-board-")
             )
         except OSError as error:
-            raise BoardError(
+            raise HostError(
                 f"no place for a board's files: {error.strerror}; name a directory in "
                 "TMPDIR"
             ) from error
@@ -186,7 +187,7 @@ def _write(path: Path, prepared: Prepared, job: Job) -> str:
     try:
         return write_initrd(path, prepared, job)
     except OSError as error:
-        raise BoardError(
+        raise HostError(
             f"cannot write {path}: {error.strerror}; free some space there, or name "
             "another directory in TMPDIR"
         ) from error

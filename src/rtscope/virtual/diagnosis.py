@@ -59,6 +59,11 @@ def diagnose(left: Evidence) -> str:
     return f"{left.board.name}: {_cause(left)}{_console_tail(left.console)}"
 
 
+def is_of_host(left: Evidence) -> bool:
+    """Tell whether any board would have failed: no space left, or no memory."""
+    return _is_full(left) or left.status == -signal.SIGKILL
+
+
 def oom_kills(kernel_log: str, board: Board) -> str:
     """Return a sentence on the process that the OOM killer ended; may be empty."""
     killed = re.findall(r"Out of memory: (Killed process .{1,100})", kernel_log)
@@ -76,12 +81,16 @@ def host_memory(left: Evidence) -> str:
 
 def _cause(left: Evidence) -> str:
     # A full disk first: it explains all that follows from it.
-    if left.folder_free_bytes < FULL_BYTES:
+    if _is_full(left):
         return (
             f"no space left in {left.folder}, where the board's results are written: "
             "free some, or name another directory in TMPDIR"
         )
     return _of_qemu(left) or _of_console(left) or _of_silence(left)
+
+
+def _is_full(left: Evidence) -> bool:
+    return left.folder_free_bytes < FULL_BYTES
 
 
 def _of_qemu(left: Evidence) -> str:

@@ -124,7 +124,7 @@ def _booted(request: RunRequest, prepared: Prepared, boots: _Boots) -> Booted:
             on_progress=partial(operator.setitem, boots.progress, name),
         )
     except BoardError as error:
-        raise BoardError(f"{name}: {error}") from error
+        raise type(error)(f"{name}: {error}") from error
     finally:
         boots.progress.pop(name, None)
 
