@@ -426,9 +426,23 @@ def test_a_line_that_was_cut_off_is_tried_again(tmp_path: Path) -> None:
     assert list(read_journal(file).steps) == ["1", "3"]
 
 
-def test_a_damaged_journal_is_named(tmp_path: Path) -> None:
+@pytest.mark.parametrize(
+    "line",
+    [
+        '{"name": 1, "what": 2}',
+        '{"name": [], "values": {}}',
+        '{"name": "a", "values": {"1": NaN}}',
+        '{"name": "a", "values": {"1": 1}, "why": []}',
+        '{"name": "../../a", "values": {"1": 1}}',
+        '{"name": "a", "values": {"1": 1}, "like": "/home"}',
+        "[" * 200_000,
+    ],
+    ids=lambda line: line[:50],
+)
+def test_a_damaged_journal_is_named(tmp_path: Path, line: str) -> None:
+    """Or one that came by mail: its names are those of directories."""
     file = tmp_path / STEPS
-    file.write_text('{"name": 1, "what": 2}\n')
+    file.write_text(f"{line}\n")
 
     with pytest.raises(RecordError, match="line 1: no step of a search"):
         read_journal(file)

@@ -6,17 +6,24 @@ off by a crash is left out; its kernel is built again.
 """
 
 import json
+import math
 import os
+import re
 from collections.abc import Mapping
 from dataclasses import asdict, dataclass, field, replace
 from pathlib import Path
 from typing import Any
+
+from pydantic import TypeAdapter
 
 from rtscope.errors import RecordError
 from rtscope.files import read_bounded
 
 STEPS = "steps.jsonl"
 MAX_BYTES = 64 << 20
+
+# Of a kernel, and so of the directory of its records.
+_NAME = re.compile(r"[0-9A-Za-z][0-9A-Za-z_.-]{0,127}")
 
 
 @dataclass(frozen=True, slots=True)
@@ -46,6 +53,9 @@ class Tried:
     def directory(self) -> str:
         """The name of its directory of records."""
         return self.like or self.name
+
+
+_STEP = TypeAdapter(Tried)
 
 
 @dataclass(slots=True)
@@ -104,15 +114,24 @@ def read_journal(path: Path) -> Journal:
             if "forget" in row:
                 journal.steps.pop(row["forget"], None)
                 continue
-            row["values"] = {int(s): float(v) for s, v in row["values"].items()}
-            tried = Tried(**row)
-        except (ValueError, KeyError, TypeError, AttributeError) as error:
+            tried = _tried(row)
+        except (ValueError, TypeError, RecursionError) as error:
             raise RecordError(
                 f"{path}, line {number}: no step of a search; search again with a new "
                 "--out"
             ) from error
         journal.steps[tried.name] = tried
     return journal
+
+
+def _tried(row: object) -> Tried:
+    """Read a step; ValueError for one that is none: it may have come by mail."""
+    tried = _STEP.validate_python(row)
+    if not all(map(math.isfinite, tried.values.values())):
+        raise ValueError("no figures")
+    if not _NAME.fullmatch(tried.name) or not _NAME.fullmatch(tried.directory):
+        raise ValueError("names no kernel")
+    return tried
 
 
 def _cut(path: Path, last: str) -> None:
