@@ -322,7 +322,7 @@ def test_a_record_of_a_machine_is_refused_with_what_to_type(
     ("words", "why"),
     [
         (("remedies",), "rtscope sweep remedies RECORD"),
-        (("survey", "out"), "only sweep remedies takes a RECORD"),
+        (("survey", "out"), "only rtscope sweep remedies takes a RECORD"),
         (("remedies", "out", "--kernel", "debian-6.12"), "leave out --kernel"),
     ],
 )

@@ -53,7 +53,7 @@ def test_a_full_design_tells_what_a_level_does_over_all_cells(
     shown = rtscope("sweep", "--resume", "out", "-v")
 
     assert said.status == 0, said.err
-    assert "over all cells has 16 pairs of runs" in one_line(said.err)
+    assert "the main effect of a level has 16 pairs of runs" in one_line(said.err)
     effects = json.loads(said.out)["main_effects"]
     assert {(one["cell"], one["pairs_of_cells"]) for one in effects} == {
         ("tick: off", 2),

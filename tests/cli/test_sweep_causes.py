@@ -150,7 +150,8 @@ def test_ctrl_c_while_explaining_loses_nothing(
 
     assert said.status == 130
     assert (
-        "not all worst wake-ups are explained; to continue: rtscope sweep" in said.err
+        "not all worst wake-ups are explained; to explain them: rtscope sweep"
+        in said.err
     )
     assert len(explaining.asked) == 2
     found = worst_runs(said.out)

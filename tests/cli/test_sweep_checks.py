@@ -86,7 +86,7 @@ def test_other_results_from_where_they_differ_are_counted_and_no_longer_stored(
 
     assert sorted(inputs.seed for inputs in dropped) == [1, 3, 4, 5, 6]
     assert (
-        "4 other results of this sweep are from there, and may be wrong too"
+        "4 other results of this sweep were computed there, and may be wrong too"
         in one_line(said.err)
     )
     assert "rtscope sweep --no-reuse and another --out" in one_line(said.err)
@@ -109,7 +109,7 @@ def test_results_of_earlier_starts_from_where_they_differ_count_too(
 
     # The base and one level were complete: seven runs each are of that worker.
     assert (
-        "14 other results of this sweep are from there, and may be wrong too"
+        "14 other results of this sweep were computed there, and may be wrong too"
         in one_line(said.err)
     )
     assert sorted({seed for seed, _ in dropped}) == [1, 3, 4, 5, 6, 7, 8]

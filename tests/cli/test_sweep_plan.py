@@ -33,7 +33,7 @@ def test_a_dry_run_prints_the_cells_and_makes_nothing(
 
     assert said.status == 0
     assert "ticks: 3 cells, 24 runs" in said.err
-    assert "to find it takes 9 (--seeds 9)" in one_line(said.err)
+    assert "that takes 9 seeds (--seeds 9)" in one_line(said.err)
     assert not list(Path().glob("**/campaign.json"))
 
 
@@ -105,8 +105,8 @@ def test_the_plan_estimates_host_time_from_boots_of_the_same_loads(
     whole = rtscope("sweep", "--resume", "out", "--only", "tick", "--dry-run")
 
     assert (
-        "about 12 min on this machine with 2 boards at once, from 2 earlier boots "
-        "under the same loads; less for stored results"
+        "about 12 min on this machine with 2 boards at once, estimated from 2 earlier "
+        "boots under the same loads; less if results are stored"
     ) in one_line(said.err)
     host = json.loads(told.out)["host"]
     assert host == {"seconds": 720.0, "runs": 2, "boards_at_once": 2}
@@ -160,9 +160,9 @@ def test_the_plan_counts_the_kernels_that_must_be_built(
 
     assert "3 kernels from source: 3 to build first" in one_line(said.err)
     assert (
-        "3 kernels from source: 1 in the cache, 1 to build first, in minutes to an "
-        "hour each (in less with ccache), 1 of a tree or repository of yours, built "
-        "first if changed"
+        "3 kernels from source: 1 in the cache, 1 to build first (minutes to an hour "
+        "each, less with ccache), 1 from your own tree or repository (built first if "
+        "it has changed)"
     ) in one_line(mixed.err)
     assert [one["config"] for one in json.loads(told.out)["kernels_from_source"]] == [
         [],
@@ -307,7 +307,7 @@ def test_a_shipped_sweep_takes_other_seeds_too(rtscope: Rtscope) -> None:
         (("ticks.toml", "--seeds", "few"), "--seeds: 'few': write a whole number"),
         (("ticks.toml", "--seed", "-1"), "--seed: -1: write 0 to"),
         (("ticks.toml", "--seed", "1", "--seeds", "2"), "--seeds: excludes seed"),
-        (("survey-machine", "--seeds", "2"), "--seeds: local has no random seed"),
+        (("survey-machine", "--seeds", "2"), "--seeds: local has no random seeds"),
         (("remedies", "out", "--seeds", "2"), "leave out --seeds"),
         (("--resume", "out", "--seeds", "2"), "leave out --seeds"),
         (("--resume", "out", "--seed", "0"), "leave out --seed"),
@@ -326,7 +326,10 @@ def test_seeds_that_cannot_be_taken_are_refused(
     ("words", "message"),
     [
         ([], "name a sweep file"),
-        (["none.toml"], "cannot read sweep none.toml: no such file; with rtscope come"),
+        (
+            ["none.toml"],
+            "cannot read sweep none.toml: no such file; rtscope itself has",
+        ),
         (["ticks.toml", "--resume", "out"], "as it was started: leave out FILE"),
         (["--resume", "."], "no sweep there: it has no sweep.json; name the --out of"),
         (["ticks.toml", "--out", "."], "not empty"),

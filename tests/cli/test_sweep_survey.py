@@ -113,7 +113,7 @@ def test_ctrl_c_while_a_survey_explains_shows_the_ranking(
 
     assert said.status == 130
     assert "explaining the worst wake-ups of 3 runs" in said.err
-    assert "not all worst wake-ups are explained; to continue" in said.err
+    assert "not all worst wake-ups are explained; to explain them" in said.err
     assert "set is worst with 90" in json.loads(said.out)["answer"]
     assert Path("out/survey.html").is_file()
 
@@ -239,7 +239,7 @@ def test_a_machine_takes_the_stressors_that_it_survives(rtscope: Rtscope) -> Non
     said = rtscope("sweep", "survey-machine", "--dry-run")
 
     assert said.status == 0, said.err
-    assert f"{5 + len(safe_stressors())} loads, in turn" in said.err
+    assert f"{5 + len(safe_stressors())} loads, one after the other" in said.err
 
 
 def test_a_shipped_sweep_is_found_beside_a_directory_of_its_name(

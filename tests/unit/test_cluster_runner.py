@@ -230,7 +230,7 @@ def test_a_worker_that_loses_its_parts_gets_them_once_and_then_nothing(
         lambda worker, _: Answer("lacks", worker, lacking=(PARTS[0].name,)), {"w1": 1}
     )
 
-    with pytest.raises(TargetError, match="w1: it loses the parts that it gets"):
+    with pytest.raises(TargetError, match="w1: it loses the parts that rtscope sends"):
         cluster(scheduler, ["a"])
 
     assert scheduler.sent == [("w1", PARTS[0].name)]

@@ -71,22 +71,22 @@ def test_what_a_board_can_do_is_not_refused() -> None:
         ),
         (
             {"run": {"policy": "deadline", "interval": "50us"}},
-            "run.interval: under policy deadline the kernel takes 100us to",
+            "run.interval: under policy deadline the kernel accepts 100us to",
         ),
         (
             {"run": {"policy": "deadline", "interval": "5s", "duration": "20s"}},
-            "run.interval: under policy deadline the kernel takes 100us to",
+            "run.interval: under policy deadline the kernel accepts 100us to",
         ),
         (
             {
                 "run": {"policy": "deadline"},
                 "campaign": {"deadline_runtime": "960us"},
             },
-            "campaign.deadline_runtime: the kernel grants 95 % of an interval",
+            "campaign.deadline_runtime: the kernel grants at most 95 % of an interval",
         ),
         (
             {"run": {"policy": "deadline"}, "campaign": {"deadline_runtime": "1us"}},
-            "campaign.deadline_runtime: the kernel takes 1024 ns or more",
+            "campaign.deadline_runtime: the kernel accepts 1024 ns or more",
         ),
     ],
 )
@@ -118,9 +118,9 @@ def test_all_that_is_wrong_is_in_one_message_with_the_cells() -> None:
     said = refused(base=good, **{"CPUs: a": cpus, "CPUs: b": cpus}, **kernels)
 
     first, *rest, last = said.splitlines()
-    assert first == "a.toml: the board cannot measure what these cells ask for:"
+    assert first == "a.toml: the board cannot measure these cells:"
     assert rest[0] == (
-        "  CPUs: a, CPUs: b: run.cpus: pc has CPUs 0-1, not 7; write some of these"
+        "  CPUs: a, CPUs: b: run.cpus: pc has CPUs 0-1, not 7; choose from 0-1"
     )
     assert rest[1].startswith("  k0: no kernel 'none0'")
     assert len(rest) == 5

@@ -206,7 +206,7 @@ def _work_of(request: SweepRequest) -> SweepWork:
         )
     if request.record is not None and str(request.file) != NAME:
         raise UsageError(
-            f"{request.record}: one argument too many: only sweep {NAME} takes a RECORD"
+            f"{request.record}: only rtscope sweep {NAME} takes a RECORD: leave it out"
         )
     if str(request.file) != NAME or request.file.is_file():
         base = Base(request.target, request.kernel, request.seed, request.seeds)
@@ -253,7 +253,7 @@ def _refuse_on_cluster(request: SweepRequest, work: SweepWork) -> None:
     if request.jobs is not None:
         raise UsageError(
             f"--jobs {request.jobs}: each worker of a cluster boots as many boards as "
-            "it has threads: leave --jobs out, and start dask worker with --nthreads"
+            "it has threads: leave --jobs out, and start dask worker with --nthreads N"
         )
     if any(cell.campaign.qemu for cell in work.cells):
         raise UsageError(

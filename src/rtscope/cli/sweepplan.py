@@ -171,7 +171,11 @@ def note_plan(plan: SweepPlan) -> None:
     if plan.sweep.survey is not None:
         runs = plan.cells[0][1].runs
         loads, on = ({run.load for run in runs}, {run.kernel for run in runs})
-        each = f"each on {plural(len(on), 'kernel')}" if plan.board else "in turn"
+        each = (
+            f"each on {plural(len(on), 'kernel')}"
+            if plan.board
+            else "one after the other"
+        )
         note(f"  {len(loads)} loads, {each}")
         return
     _note_seeds(plan)
@@ -239,8 +243,8 @@ def _note_cost(plan: SweepPlan) -> None:
         boards = f"{plural(plan.at_once, 'board')} at once"
         note(
             f"  about {format_duration(host.seconds * NS_PER_S)} on this machine with "
-            f"{boards}, from {plural(host.runs, 'earlier boot')} under the same loads; "
-            "less for stored results"
+            f"{boards}, estimated from {plural(host.runs, 'earlier boot')} under the "
+            "same loads; less if results are stored"
         )
     if not plan.kernels:
         return
@@ -249,10 +253,10 @@ def _note_cost(plan: SweepPlan) -> None:
     unknown = len(plan.kernels) - built - missing
     parts = [
         f"{built} in the cache" if built else "",
-        f"{missing} to build first, in minutes to an hour each (in less with ccache)"
+        f"{missing} to build first (minutes to an hour each, less with ccache)"
         if missing
         else "",
-        f"{unknown} of a tree or repository of yours, built first if changed"
+        f"{unknown} from your own tree or repository (built first if it has changed)"
         if unknown
         else "",
     ]
@@ -273,12 +277,12 @@ def _note_seeds(plan: SweepPlan) -> None:
     if seeds < (needed := needed_pairs(plan.tests)):
         typed = _typed_seeds(needed, is_resumed=plan.is_resumed)
         note(
-            f"  {plural(seeds, 'seed')} cannot find an effect that is the only one of "
-            f"{plan.tests}: to find it takes {needed}{typed}"
+            f"  {plural(seeds, 'seed')} cannot find a single real effect among "
+            f"{plan.tests:,}: that takes {needed} seeds{typed}"
         )
     tested = [cell for cell, _ in (*plan.cells, *plan.earlier)]
     of_levels = pairs_of_cells(tested).values()
     if counts := [len(of_level) for of_level in of_levels]:
         few, many = seeds * min(counts), seeds * max(counts)
         each = f"{few}" if few == many else f"{few} to {many}"
-        note(f"  the effect of a level over all cells has {each} pairs of runs")
+        note(f"  the main effect of a level has {each} pairs of runs")

@@ -43,8 +43,8 @@ def boots_on(
         note(f"{plural(len(workers), 'worker')} at {address.url}, {threads} at once")
         if address.certificates is None:
             note(
-                "  on plain tcp any user of this machine can run programs as you; if "
-                "you share it, use tls://"
+                "  on plain tcp, any user of this machine can run programs as you; if "
+                "you share the machine, use tls://"
             )
 
         def remote(runs: SweepRuns, failed: Failed) -> Runner:

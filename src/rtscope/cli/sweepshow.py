@@ -132,7 +132,7 @@ def _is_cut_short(work: SweepWork, explain: Callable[[], None]) -> bool:
     try:
         explain()
     except KeyboardInterrupt:
-        say(f"not all worst wake-ups are explained; to continue: {work.to_go_on}")
+        say(f"not all worst wake-ups are explained; to explain them: {work.to_go_on}")
         return True
     return False
 

@@ -225,8 +225,8 @@ def _refuse_machine_for_seeds(found: Sweep, base: Base) -> None:
     if parse_address(address).board is None:
         option = "--seed" if base.seeds is None else "--seeds"
         raise UsageError(
-            f"{option}: {address} has no random seed, only virtual boards have: leave "
-            f"{option} out"
+            f"{option}: {address} has no random seeds, only virtual boards have them: "
+            f"leave {option} out"
         )
 
 
@@ -272,7 +272,7 @@ def _named(file: Path) -> Sweep:
         return load_shipped(str(file))
     if not file.exists():
         raise UsageError(
-            f"cannot read sweep {file}: no such file; with rtscope come "
+            f"cannot read sweep {file}: no such file; rtscope itself has "
             f"{', '.join(shipped_sweeps())}, and {NAME} RECORD"
         )
     return placed(load_sweep(file), file.parent)
@@ -296,8 +296,8 @@ def resumed_work(path: Path, *, only: str | None) -> SweepWork:
         typed = tuple(map(str, document["command"]))
     except (ValueError, KeyError, TypeError, RecursionError) as error:
         raise RecordError(
-            f"{path / DOCUMENT}: damaged, or not of rtscope sweep; start again with "
-            "another --out"
+            f"{path / DOCUMENT}: damaged, or not written by rtscope sweep; start again "
+            "with another --out"
         ) from error
     work = _work(found, path, typed, only)
     refuse_links(path / CELLS, *(work.store(cell).path for cell in work.cells))

@@ -318,7 +318,7 @@ class _Work:
         """Send a worker the parts that it lacks, each once."""
         job.lacked[answer.worker] += 1
         if job.lacked[answer.worker] > MAX_PART_REQUESTS:
-            self._refuse(answer.worker, "it loses the parts that it gets")
+            self._refuse(answer.worker, "it loses the parts that rtscope sends")
             return
         parts = {part.name: part for part in job.prepared.parts}
         for name in answer.lacking:

@@ -58,9 +58,7 @@ def refuse_impossible(cells: Mapping[str, Campaign], *, source: str) -> None:
         raise UsageError(f"{source}: {lines[0]}")
     more = [f"and {len(lines) - LINES} more"] if len(lines) > LINES else []
     listed = "".join(f"\n  {line}" for line in [*lines[:LINES], *more])
-    raise UsageError(
-        f"{source}: the board cannot measure what these cells ask for:{listed}"
-    )
+    raise UsageError(f"{source}: the board cannot measure these cells:{listed}")
 
 
 def _names(cells: list[str]) -> str:
@@ -147,7 +145,7 @@ def _check_cpus(run: Run, board: Board) -> None:
         there = format_cpulist(tuple(range(board.cpus)))
         raise UsageError(
             f"run.cpus: {board.name} has CPUs {there}, not {format_cpulist(beyond)}; "
-            "write some of these"
+            f"choose from {there}"
         )
 
 
@@ -156,20 +154,20 @@ def _check_deadline(run: Run, throttled: bool) -> None:
     low_ns, high_ns = DEADLINE_INTERVAL_NS
     if not low_ns <= run.interval_ns <= high_ns:
         raise UsageError(
-            f"run.interval: under policy deadline the kernel takes "
+            f"run.interval: under policy deadline the kernel accepts "
             f"{exact_duration(low_ns)} to {exact_duration(high_ns)}, not "
             f"{exact_duration(run.interval_ns)}"
         )
     runtime_ns = run.deadline_runtime_ns or 0
     if runtime_ns < DEADLINE_RUNTIME_NS:
         raise UsageError(
-            f"campaign.deadline_runtime: the kernel takes {DEADLINE_RUNTIME_NS} ns or "
-            f"more, not {runtime_ns} ns"
+            f"campaign.deadline_runtime: the kernel accepts {DEADLINE_RUNTIME_NS} ns "
+            f"or more, not {runtime_ns} ns"
         )
     if throttled and runtime_ns * 100 > GRANTED_PCT * run.interval_ns:
         raise UsageError(
-            f"campaign.deadline_runtime: the kernel grants {GRANTED_PCT} % of an "
-            f"interval, and {exact_duration(runtime_ns)} is more of "
-            f"{exact_duration(run.interval_ns)}; write less, or target.rt_throttling "
-            '= "off"'
+            f"campaign.deadline_runtime: the kernel grants at most {GRANTED_PCT} % of "
+            f"an interval of {exact_duration(run.interval_ns)}, not "
+            f"{exact_duration(runtime_ns)}; write less, or target.rt_throttling = "
+            '"off"'
         )

@@ -234,7 +234,7 @@ class _Results:
                 path = place / f"{run.id}-{which}.json"
                 write_atomically(path, record_to_json(record))
         except RecordError as error:
-            return f"report it; their records are lost: {error}"
+            return f"report it; rtscope could not keep their records: {error}"
         return f"report it with both records, which are in {place}"
 
     def _drop_all_of(self, pair: Sequence[RunRecord]) -> str:
@@ -248,10 +248,11 @@ class _Results:
                 others += 1
         if not others:
             return ""
-        results, are = ("result", "is") if others == 1 else ("results", "are")
+        results, were = ("result", "was") if others == 1 else ("results", "were")
         return (
-            f"; {others:,} other {results} of this sweep {are} from there, and may be "
-            "wrong too: start again with rtscope sweep --no-reuse and another --out"
+            f"; {others:,} other {results} of this sweep {were} computed there, and "
+            "may be wrong too: start again with rtscope sweep --no-reuse and another "
+            "--out"
         )
 
     def _drop(self, record: RunRecord) -> None:
