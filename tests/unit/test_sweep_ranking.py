@@ -121,8 +121,11 @@ def test_what_a_usual_load_of_unknown_cause_misses_is_not_told() -> None:
     assert [load.label for load in found.worse_than_usual(RT)] == ["fork"]
     assert found.fewest(RT) == ()
     page = survey_page(found, name="x", target="pc", missing=0)
-    assert "What the usual loads miss is not told: no cause is known of idle." in page
-    assert "is not told" not in survey_page(
+    assert (
+        "Causes that the usual loads miss are not listed: no cause is known of idle."
+        in page
+    )
+    assert "are not listed" not in survey_page(
         ranking([idle, fork]), name="x", target="pc", missing=0
     )
 
@@ -204,7 +207,8 @@ def test_a_load_that_worked_for_a_time_has_no_rank_but_its_worst_is_told() -> No
     assert (load.label, load.failures[RT]) == ("daemon", "pid 7 died")
     assert load.in_part[RT].worst_ns == 99_000
     assert load.in_part[RT].cause == Cause("x in y", 70_000)
-    assert "daemon, not shown to have run throughout, had 99.0" in survey_answer(found)
+    answer = survey_answer(found)
+    assert "daemon, not shown to have run throughout, reached 99.0 virtual µs" in answer
 
 
 @pytest.mark.parametrize(("operations", "watched"), [(0, True), (5, False)])

@@ -56,15 +56,18 @@ def _worse_in_part(ranking: Ranking, kernel: str, worst_ns: int) -> str:
     for load in ranking.ran_in_part(kernel)[:1]:
         if (part_ns := load.in_part[kernel].worst_ns) > worst_ns:
             return (
-                f"; {printable(load.label)}, not shown to have run throughout, had "
-                f"{format_us(part_ns)}"
+                f"; {printable(load.label)}, not shown to have run throughout, reached "
+                f"{format_us(part_ns)} {unit_of(ranking)}"
             )
     return ""
 
 
 def _not_known(usual: Sequence[RankedLoad]) -> str:
     names = ", ".join(load.label for load in usual)
-    return f"what the usual loads miss is not told: no cause is known of {names}."
+    return (
+        "causes that the usual loads miss are not listed: no cause is known of "
+        f"{names}."
+    )
 
 
 def unit_of(ranking: Ranking) -> str:
@@ -105,7 +108,7 @@ def compose_survey(ranking: Ranking, *, missing: int, checks: Checks, more: str)
         for kernel in shown.kernels[: room.sentences]:
             if names := [load.label for load in shown.fewest(kernel)]:
                 yield Text(
-                    f"{kernel}: {', '.join(names)} show what the usual loads miss."
+                    f"{kernel}: causes that the usual loads miss: {', '.join(names)}."
                 )
             if unknown := shown.without_cause(kernel):
                 yield Text(f"{kernel}: {_not_known(unknown)}")
