@@ -62,7 +62,7 @@ def test_a_full_design_tells_what_a_level_does_over_all_cells(
     worst = next(one for one in effects if one["found"] and one["figure"] == "worst")
     assert (worst["cell"], round(worst["ratio"], 2)) == ("tick: off", 2)
     assert "tick: off raises it under idle to 2.00 times" in one_line(shown.out)
-    assert "Of single cells" in shown.out
+    assert "Single cells:" in shown.out
 
 
 def test_a_part_of_a_sweep_is_measured_and_the_rest_is_added_later(
@@ -85,7 +85,7 @@ def test_a_part_of_a_sweep_is_measured_and_the_rest_is_added_later(
     first = json.loads(part.out)
     assert [cell["name"] for cell in first["cells"]] == ["base", "tick: off"]
     assert first["left_out"] == 1
-    assert "1 cell of this sweep was not asked for yet" in page
+    assert "1 cell of this sweep was left out by <code>--only</code>" in page
     assert rest.status == 0, rest.err
     whole = json.loads(rest.out)
     assert [(cell["name"], cell["runs"]) for cell in whole["cells"]] == [

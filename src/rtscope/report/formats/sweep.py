@@ -84,21 +84,22 @@ def compose_sweep(result: SweepResult, *, more: str) -> Any:
             yield Text(f"LIMIT: {text}: {_first_failure(result)}", style="yellow")
         yield from lines_of_limits(result)
         if result.left_out:
-            yield Text(f"{plural(result.left_out, 'cell')} not asked for yet (--only)")
+            cells = plural(result.left_out, "cell")
+            yield Text(f"{cells} left out by --only; add with rtscope sweep --resume")
         yield ""
         rows = room.rows
         if result.main_effects:
             yield from _some(result, result.main_found, rows)
             rows = max(rows - len(result.main_found), 0)
             tested = plural(len(result.effects), "effect")
-            yield Text(f"Of single cells {len(result.found)} of {tested} found")
+            yield Text(f"Single cells: {len(result.found)} of {tested} found")
         yield from _some(result, result.found, rows)
         yield ""
         if room.sentences > 1:
             without = "the same cells without" if result.main_effects else "the base"
             yield Text(
-                f"Ratios to {without}, geometric means over pairs of runs; at most 5 % "
-                "of what is found is false on average."
+                f"Ratios to {without}, geometric means over pairs of runs; on average "
+                "at most 5 % of the effects found are false."
             )
         if room.rows > FEWEST_ROWS:
             yield from map(Text, sentences_on_causes(result))

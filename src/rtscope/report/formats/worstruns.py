@@ -67,7 +67,7 @@ def sentences_on_causes(result: SweepResult) -> Iterator[str]:
             load = printable(result.label(top.key))
             yield f"Worst wake-up under {load} (virtual µs): {'; '.join(told)}."
     if unrecorded(result) is not None:
-        yield "No cause is known: no path was recorded; the page has a command for it."
+        yield "No cause is known: no path was recorded; the page has commands for it."
 
 
 def _in_words(run: WorstRun) -> str:
