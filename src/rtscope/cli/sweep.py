@@ -74,7 +74,7 @@ class SweepRequest:
     survey-machine, or remedies with a RECORD.
     """
     record: Annotated[Path | None, typer.Argument()] = None
-    """Result of a virtual board whose causes remedies are tried against, e.g. out."""
+    """Result of a virtual board whose delays remedies should reduce, e.g. out."""
     target: Annotated[
         str | None, typer.Option("--target", "-t", rich_help_panel=BOARDS)
     ] = None
@@ -115,7 +115,7 @@ class SweepRequest:
     results (default: all), e.g. boot,HZ_*.
     """
     dry_run: bool = False
-    """Print the cells and what they take, with --json as JSON; measure nothing."""
+    """Plan alone, without any measurement; with --json as JSON."""
     reuse: Annotated[
         bool, typer.Option("--reuse/--no-reuse", rich_help_panel=BOARDS)
     ] = True
@@ -138,11 +138,11 @@ class SweepRequest:
 
 
 def sweep(request: SweepRequest) -> int:
-    """Vary settings or loads of a virtual board, and rank what each of them does.
+    """Vary settings or loads of a virtual board, and rank their effects.
 
-    Each cell is measured with the same seeds, so that effects are found between equal
-    runs. A survey ranks loads by their worst wake-up. The exit status is 1 if a run
-    could not be measured.
+    All cells have the same seeds, so that each effect compares runs of equal seeds. A
+    survey ranks loads by their worst wake-up. The exit status is 1 if a run could not
+    be measured.
     """
     scheduler = scheduler_address(
         request.on,

@@ -26,7 +26,7 @@ complete -c rtscope -n __rtscope_just -l version -d 'Version of rtscope'
 complete -c rtscope -n '__rtscope_just' -a run -d 'Measure the wake-up latency of a machine'
 complete -c rtscope -n '__rtscope_just' -a report -d 'Report records: on the terminal, as a page, as data'
 complete -c rtscope -n '__rtscope_just' -a compare -d 'Compare records: machines, kernels or settings, run by run'
-complete -c rtscope -n '__rtscope_just' -a sweep -d 'Vary settings or loads of a virtual board, and rank what each of them does'
+complete -c rtscope -n '__rtscope_just' -a sweep -d 'Vary settings or loads of a virtual board, and rank their effects'
 complete -c rtscope -n '__rtscope_just' -a bisect -d 'Find the commit, patch or setting that makes a kernel worse'
 complete -c rtscope -n '__rtscope_just' -a tasks -d 'Show every thread of a machine: policy, priority, CPUs and remarks'
 complete -c rtscope -n '__rtscope_just' -a audit -d 'Check the real-time setup of a machine, by default this one'
@@ -129,7 +129,7 @@ complete -c rtscope -n '__rtscope_at sweep' -l tls-ca -d 'Certificate of the aut
 complete -c rtscope -n '__rtscope_at sweep' -l tls-cert -d 'Own certificate for a tls:// scheduler' -rF
 complete -c rtscope -n '__rtscope_at sweep' -l tls-key -d 'Key of the own certificate' -rF
 complete -c rtscope -n '__rtscope_at sweep' -l only -d 'Axes or levels to measure now, beside the base' -x
-complete -c rtscope -n '__rtscope_at sweep' -l dry-run -d 'Print the cells and what they take, with --json as JSON'
+complete -c rtscope -n '__rtscope_at sweep' -l dry-run -d 'Plan alone, without any measurement'
 complete -c rtscope -n '__rtscope_at sweep' -l reuse -l no-reuse -d 'Stored results of equal inputs in place of new measurements'
 complete -c rtscope -n '__rtscope_at sweep' -l out -s o -d 'Directory of the results' -rF
 complete -c rtscope -n '__rtscope_at sweep' -l resume -d 'Directory of an interrupted sweep to continue' -xa '(__fish_complete_directories)'
