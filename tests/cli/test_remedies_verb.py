@@ -95,7 +95,7 @@ def test_each_remedy_is_measured_beside_the_original(
     )
 
 
-def test_the_qemu_of_a_record_that_came_by_mail_is_not_run_unasked(
+def test_the_qemu_of_a_record_that_came_by_mail_is_not_run(
     rtscope: Rtscope, board: FakeBoard, record: Explain
 ) -> None:
     record(Cause.PREEMPTION_OFF, "rcu_do_batch")
@@ -108,7 +108,7 @@ def test_the_qemu_of_a_record_that_came_by_mail_is_not_run_unasked(
     said = rtscope("sweep", "remedies", "out", "--out", "tried")
 
     assert said.status == 2
-    assert "this campaign runs the program out/qemu as QEMU" in said.err
+    assert "measured with a QEMU of its own (out/qemu)" in said.err
     assert board.plan is None
     assert not Path("tried").exists()
 

@@ -86,7 +86,7 @@ def test_effects_of_earlier_parts_count_in_the_plan_of_another_part(
     plan = json.loads(said.out)
     assert [cell["name"] for cell in plan["cells"]] == ["base", "CPUs: one"]
     assert (plan["effects"], plan["needed_seeds"]) == (8, 9)
-    takes = "the only one of 8: to find it takes 9"
+    takes = "a single real effect among 8: that takes 9 seeds"
     assert f"{takes} (a new sweep with --seeds 9)" in one_line(said.err)
 
 
