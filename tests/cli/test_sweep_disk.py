@@ -96,7 +96,7 @@ def test_what_was_measured_is_shown_though_no_page_can_be_written(
 
     assert said.status == shown.status == 3
     assert [cell["runs"] for cell in json.loads(said.out)["cells"]] == [2, 2]
-    assert "0 of 2 effects found" in shown.out
+    assert "none of 2 effects can be found" in shown.out
 
 
 def test_a_failed_run_is_named_though_the_list_of_failures_cannot_be_written(

@@ -115,3 +115,13 @@ def test_invalid_runs_are_named_and_in_no_effect() -> None:
     assert "INVALID: 1 run of base, left out of all effects" in line.plain
     assert "runs of the base or of all cells are invalid" in sweep_answer(found)
     assert "the kernel changed its clocksource" in sweep_page(found)
+
+
+def test_with_too_few_seeds_the_answer_says_that_nothing_can_be_found() -> None:
+    found = result(ISOLATED, measured=[0, 1])
+
+    assert {one.pairs for one in found.effects} == {1}
+    assert sweep_answer(found) == (
+        "none of 2 effects can be found: the test needs 6 independent pairs of runs; "
+        "measure with more seeds"
+    )

@@ -58,6 +58,11 @@ def sweep_answer(result: SweepResult) -> str:
 
 def _answer(result: SweepResult, effects: Sequence[Effect], what: str) -> str:
     found = [one for one in effects if one.found]
+    if all(one.pairs < LEAST_PAIRS for one in effects):
+        return (
+            f"none of {plural(len(effects), what)} can be found: the test needs "
+            f"{LEAST_PAIRS} independent pairs of runs; measure with more seeds"
+        )
     head = f"{len(found)} of {plural(len(effects), what)} found"
     top = result.top
     if top is None:
