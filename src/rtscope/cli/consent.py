@@ -21,9 +21,9 @@ def ask_programs(campaigns: Iterable[Campaign]) -> None:
     """
     Ask whether to run the programs of this machine that campaigns name.
 
-    QEMU from a path or from the addresses of a lock file, and the build of a source
-    from a recipe of one's own. Raises UsageError if the user does not want it, or
-    cannot be asked.
+    Such a program is a QEMU from a path or from the addresses of a lock file, or the
+    build of a source that a recipe in a file names. Raises UsageError if the user
+    refuses, or cannot be asked.
     """
     found: dict[str, None] = {}
     for one in campaigns:

@@ -23,7 +23,6 @@ from rtscope.cli.sweepremedies import NAME
 from rtscope.cli.sweeprunner import boots_on
 from rtscope.cli.sweepshow import show_sweep, shown_if_cut_short
 from rtscope.cli.sweepwork import (
-    DOCUMENT,
     Base,
     SweepWork,
     create_directories,
@@ -43,6 +42,7 @@ from rtscope.measure.plan import remaining
 from rtscope.measure.preflight import refuse_full_disk
 from rtscope.record.resultdir import is_occupied
 from rtscope.report.escape import printable
+from rtscope.sweep.design import DOCUMENT
 from rtscope.sweep.file import (
     shipped_sweeps,
 )

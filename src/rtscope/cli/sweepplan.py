@@ -7,7 +7,7 @@ from typing import Any
 from rtscope.board.catalogue import get_board
 from rtscope.cli.console import note
 from rtscope.cli.sweepremedies import announce
-from rtscope.cli.sweepwork import DOCUMENT, SweepWork
+from rtscope.cli.sweepwork import SweepWork
 from rtscope.errors import BoardError
 from rtscope.kernel.recipe import recipe_names
 from rtscope.measure.plan import Plan, make_plan, remaining
@@ -15,7 +15,7 @@ from rtscope.record.model import Run
 from rtscope.report.escape import printable
 from rtscope.report.words import plural
 from rtscope.stats.signflip import needed_pairs
-from rtscope.sweep.design import MAX_SEEDS, Cell
+from rtscope.sweep.design import DOCUMENT, MAX_SEEDS, Cell
 from rtscope.sweep.effects import FIGURES
 from rtscope.sweep.file import Diagnosis, Sweep
 from rtscope.sweep.maineffects import pairs_of_cells

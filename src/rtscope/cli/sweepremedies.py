@@ -16,13 +16,11 @@ from rtscope.record.pack import is_packed
 from rtscope.record.resultdir import CAMPAIGN, RECORD, ResultDir, read_campaign
 from rtscope.report.escape import printable
 from rtscope.report.formats.remedies import lines_of_cause
+from rtscope.sweep.design import CELLS, DOCUMENT
 from rtscope.sweep.file import Diagnosis, Sweep
 from rtscope.sweep.remedies import patients_of, worst_records
 from rtscope.sweep.treatments import Original, sweep_of_remedies
 from rtscope.tuning.remedies import chosen
-
-SWEEP, CELLS = "sweep.json", "cells"
-"""What the directory of a sweep has."""
 
 NAME = "remedies"
 """Instead of a file: `rtscope sweep remedies RECORD`."""
@@ -115,7 +113,7 @@ def _refuse_other_results(path: Path) -> None:
     if (path / RECORD).is_file() and (path.parent.parent / CAMPAIGN).is_file():
         whole = path.parent.parent
         raise UsageError(f"{path}: one run of a result; type {again} {whole}")
-    if (path / SWEEP).is_file():
+    if (path / DOCUMENT).is_file():
         raise UsageError(
             f"{path}: a sweep; name one of its cells, for example {again} "
             f"{path / CELLS / '000-base'}"

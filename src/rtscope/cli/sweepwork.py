@@ -33,6 +33,7 @@ from rtscope.report.escape import printable
 from rtscope.sweep.checks import Checks, checks_of
 from rtscope.sweep.design import (
     CELLS,
+    DOCUMENT,
     MAX_SEEDS,
     WHY_SEEDS,
     Cell,
@@ -55,7 +56,6 @@ from rtscope.sweep.treatments import HAS_IT, NOT_HERE, without
 from rtscope.target.address import parse_address
 from rtscope.virtual.prepare import PreparedCampaign
 
-DOCUMENT = "sweep.json"
 ASKED, CHECKED, FAILED = "asked.json", "checked.json", "failed.json"
 IMPOSSIBLE = "impossible.json"
 SCHEMA = 1

@@ -149,7 +149,7 @@ class _Work:
     sent: set[tuple[str, str]] = field(default_factory=set)
     """(worker, pin of a part)."""
     is_alone_told: bool = False
-    """Whether it was said that a worker checks itself."""
+    """Whether a message has named the worker that checks itself."""
     workers: Workers = field(init=False)
 
     def __post_init__(self) -> None:

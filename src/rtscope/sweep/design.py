@@ -19,8 +19,8 @@ from rtscope.sweep.file import Axis, Level, Sweep
 from rtscope.sweep.keys import PARTS, value_in_words, values_of_parts
 
 BASE = "base"
-CELLS = "cells"
-"""Of the directory of a sweep: where those of its cells are."""
+DOCUMENT, CELLS = "sweep.json", "cells"
+"""In the directory of a sweep: itself, and where the directories of its cells are."""
 MAX_CELLS = 10_000
 LOADS = RunTable().loads
 """Of a [[run]] that names none."""
