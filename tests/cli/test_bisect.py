@@ -104,6 +104,7 @@ def test_the_first_bad_commit_is_found_with_real_checkouts_and_builds(
     ]
     assert found["builds"] <= 6
     assert found["boots"] == 3 * found["builds"] == measured.boots
+    assert (found["figure"], found["unit"]) == ("max", "ns")
     assert found["after"]["explanation"] == "because of 3"
     assert git("status", "--porcelain") == ""
     assert not list((tmp_path / "rtscope/bisect").iterdir())

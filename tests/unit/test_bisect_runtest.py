@@ -4,7 +4,7 @@ import math
 
 import pytest
 
-from rtscope.bisect.criterion import OPERATIONS
+from rtscope.bisect.figures import OPERATIONS
 from rtscope.bisect.runtest import (
     ALPHA,
     Why,

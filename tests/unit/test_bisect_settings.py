@@ -241,9 +241,3 @@ def test_a_kernel_between_good_and_bad_counts_as_the_nearer_one() -> None:
 def test_a_margin_that_is_none_is_refused(text: str) -> None:
     with pytest.raises(UsageError, match="--margin"):
         parse_margin(text, "max")
-
-
-def test_a_rate_takes_a_share_only() -> None:
-    with pytest.raises(UsageError, match="needs a share"):
-        parse_margin("20us", "operations/s")
-    assert parse_margin("20%", "operations/s").share == 0.2

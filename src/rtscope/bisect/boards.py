@@ -6,7 +6,8 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 
 from rtscope import __version__
-from rtscope.bisect.criterion import Values, value_of
+from rtscope.bisect.criterion import Values
+from rtscope.bisect.figures import value_of
 from rtscope.bisect.trials import Built
 from rtscope.board.buildcontext import BuildContext
 from rtscope.board.cache import Part

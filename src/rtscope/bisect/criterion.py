@@ -11,17 +11,9 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from statistics import median
 
-from rtscope.errors import UsageError, no_such
-from rtscope.record.model import RunRecord
-from rtscope.stats.summary import DEFAULT_PERCENTILES, Summary, summarize
-from rtscope.units import format_number, format_us, parse_duration
-
-PERCENTILES = {f"p{pct:g}": pct for pct in DEFAULT_PERCENTILES}
-OPERATIONS = "operations/s"
-FIGURES = ("max", "average", "min", *PERCENTILES, OPERATIONS)
-"""Latencies of the wake-ups, or the operations that the load got done."""
-
-LESS_IS_WORSE = frozenset({OPERATIONS})
+from rtscope.bisect.figures import FIGURES
+from rtscope.errors import UsageError
+from rtscope.units import parse_duration
 
 _SHARE = re.compile(r"([0-9]{1,4}(?:\.[0-9]+)?) ?%")
 
@@ -71,12 +63,12 @@ class Threshold:
 
 
 def parse_margin(text: str | None, figure: str) -> Margin:
-    """Read `20us` or `10%`; UsageError for anything else, or a time for a rate."""
+    """Read `20us` or `10%`; UsageError for anything else, or a time for no latency."""
     if text is None:
         return Margin()
     if share := _SHARE.fullmatch(text.strip()):
         return Margin(share=float(share[1]) / 100)
-    if figure in LESS_IS_WORSE:
+    if not FIGURES[figure].is_time:
         raise UsageError(f"--margin {text!a}: {figure} needs a share, e.g. 10%")
     try:
         return Margin(absolute=parse_duration(text))
@@ -84,31 +76,6 @@ def parse_margin(text: str | None, figure: str) -> Margin:
         raise UsageError(
             f"--margin {text!a}: write a duration or a share, e.g. 20us or 10%"
         ) from error
-
-
-def check_figure(name: str) -> str:
-    """Return the name of a figure; UsageError lists them all."""
-    if name not in FIGURES:
-        raise UsageError(f"--figure: {no_such('figure', name, FIGURES)}")
-    return name
-
-
-def value_of(record: RunRecord, figure: str) -> float | None:
-    """Return a figure of one run; None if the run does not have it."""
-    if figure == OPERATIONS:
-        return sum(record.load.throughput.values()) or None
-    return _latency(summarize(record.result.threads), figure)
-
-
-def _latency(summary: Summary, figure: str) -> float | None:
-    if figure in PERCENTILES:
-        found = next(p for p in summary.percentiles if p.pct == PERCENTILES[figure])
-        return None if found.high_ns is None else float(found.high_ns)
-    return {
-        "max": float(summary.max_ns),
-        "average": summary.mean_ns,
-        "min": float(summary.min_ns),
-    }[figure]
 
 
 def typical(values: Values) -> float:
@@ -124,17 +91,6 @@ def threshold_of(good: Values, bad: Values, margin: Margin) -> Threshold:
 def is_reversed(found: Threshold, figure: str) -> bool:
     """Whether the good kernel is the worse one, by more than the margin."""
     worse = found.bad < found.good
-    if figure in LESS_IS_WORSE:
+    if FIGURES[figure].more_is_better:
         worse = found.bad > found.good
     return found.differs and worse
-
-
-def format_value(value: float, figure: str) -> str:
-    """Write a figure with its unit."""
-    unit = OPERATIONS if figure == OPERATIONS else "µs"
-    return f"{format_without_unit(value, figure)} {unit}"
-
-
-def format_without_unit(value: float, figure: str) -> str:
-    """Write a figure for a table whose heading has the unit."""
-    return format_number(value) if figure == OPERATIONS else format_us(value)

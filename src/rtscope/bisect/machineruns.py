@@ -10,7 +10,7 @@ them, and the ends' difference is named.
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-from rtscope.bisect.criterion import value_of
+from rtscope.bisect.figures import check_load, value_of
 from rtscope.caveats.catalogue import Caveat, Effect, kind_of
 from rtscope.errors import MeasurementError, UsageError, first_of
 from rtscope.record.model import RunRecord
@@ -103,6 +103,7 @@ def samples_of(
     given = (good, bad, new)
     _refuse_virtual(given)
     load = load or _common_load(given)
+    check_load(figure, load)
     groups = [_group(label, records, load) for label, records in given]
     for end in groups[:2]:
         if not end.records:

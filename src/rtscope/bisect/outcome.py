@@ -6,6 +6,7 @@ from enum import StrEnum
 from typing import Any
 
 from rtscope.bisect.criterion import Margin, Threshold, Values, threshold_of, typical
+from rtscope.bisect.figures import unit_of_values
 from rtscope.bisect.journal import Tried
 
 SCHEMA = 1
@@ -115,10 +116,11 @@ class Outcome:
 
 
 def outcome_data(found: Outcome) -> dict[str, Any]:
-    """Return an outcome for JSON; latencies in ns."""
+    """Return an outcome for JSON."""
     return {
         "schema": SCHEMA,
         **asdict(found),
+        "unit": unit_of_values(found.figure),
         "differs": found.differs,
         "found": found.is_found,
         "share": round(found.share, 4) if found.differs else None,

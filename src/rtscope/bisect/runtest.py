@@ -15,7 +15,7 @@ from dataclasses import dataclass
 from enum import StrEnum
 from statistics import fmean
 
-from rtscope.bisect.criterion import LESS_IS_WORSE, OPERATIONS
+from rtscope.bisect.figures import FIGURES
 from rtscope.bisect.trials import Verdict
 from rtscope.stats.compare import MIN_RUNS
 from rtscope.stats.permutation import Design, Figure, Slot, joint_test
@@ -158,9 +158,9 @@ def _decide(*, worse: bool, better: bool) -> tuple[Verdict, Why]:
 
 def _level(value: float, figure: str) -> float:
     """Return the logarithm of a figure, such that more is worse."""
-    # At least 1 ns: a clock in coarse steps can give a latency of 0.
-    level = math.log(value if figure == OPERATIONS else max(value, 1))
-    return -level if figure in LESS_IS_WORSE else level
+    kind = FIGURES[figure]
+    level = math.log(max(value, kind.floor))
+    return -level if kind.more_is_better else level
 
 
 def _spread(groups: Sequence[Sequence[float]]) -> float:

@@ -3,7 +3,8 @@
 from collections.abc import Callable
 from dataclasses import replace
 
-from rtscope.bisect.criterion import Margin, format_value, is_reversed
+from rtscope.bisect.criterion import Margin, is_reversed
+from rtscope.bisect.figures import format_value
 from rtscope.bisect.outcome import (
     Kind,
     Outcome,

@@ -4,7 +4,7 @@ from dataclasses import asdict, dataclass
 from statistics import median
 from typing import Any
 
-from rtscope.bisect.criterion import format_value
+from rtscope.bisect.figures import format_value, unit_of_values
 from rtscope.bisect.machineruns import Sample, Samples
 from rtscope.bisect.runtest import (
     ALPHA,
@@ -118,12 +118,13 @@ def _too_near(samples: Samples, figure: str, ends: Difference) -> str:
 
 
 def step_data(step: Step) -> dict[str, Any]:
-    """Return a step for JSON; latencies in ns."""
+    """Return a step for JSON."""
     return {
         "schema": SCHEMA,
         "verdict": WORDS[step.judged.verdict],
         "why": step.judged.why.value,
         "figure": step.figure,
+        "unit": unit_of_values(step.figure),
         "alpha": ALPHA,
         "needed_runs": step.needed_runs,
         "load": step.samples.load,

@@ -15,7 +15,8 @@ from rtscope import __version__
 from rtscope.analysis import explained_runs
 from rtscope.bisect import subjects
 from rtscope.bisect.boards import Measurement, VirtualBoards, directory_of, worst_seed
-from rtscope.bisect.criterion import FIGURES, OPERATIONS, check_figure, parse_margin
+from rtscope.bisect.criterion import parse_margin
+from rtscope.bisect.figures import FIGURES, check_figure, check_load
 from rtscope.bisect.journal import STEPS, read_journal
 from rtscope.bisect.kernels import LOG, Bench
 from rtscope.bisect.outcome import Kind, Outcome, Side, outcome_data
@@ -270,7 +271,7 @@ def _work(asked: Asked, path: Path, typed: tuple[str, ...]) -> _Work:
         )
     recipe = _recipe(asked)
     check_board(recipe)
-    check_figure(asked.figure)
+    check_load(check_figure(asked.figure), load)
     parse_margin(asked.margin, asked.figure)
     measurement = Measurement(
         board=recipe.board,
@@ -285,11 +286,6 @@ def _work(asked: Asked, path: Path, typed: tuple[str, ...]) -> _Work:
         raise UsageError(
             "--seeds: one seed says nothing of how much chance does: name --margin, "
             "e.g. --margin 20us, or more seeds"
-        )
-    if asked.figure == OPERATIONS and load == IDLE:
-        raise UsageError(
-            f"--figure {OPERATIONS}: the load idle does nothing: name a load of "
-            "stress-ng, e.g. --load switch"
         )
     return _Work(asked, recipe, measurement, path, typed)
 

@@ -3,7 +3,7 @@
 from collections.abc import Callable, Sequence
 from pathlib import Path
 
-from rtscope.bisect.criterion import check_figure
+from rtscope.bisect.figures import check_figure_of_machines
 from rtscope.bisect.machineruns import samples_of
 from rtscope.bisect.step import STATUS, judge_step, step_data
 from rtscope.cli.console import put, put_json, stdout_console
@@ -28,7 +28,7 @@ def judge_measured(
     detail: Detail,
 ) -> int:
     """Print which end the kernel is like; return its status for `git bisect run`."""
-    check_figure(figure)
+    check_figure_of_machines(figure)
     if good is None or bad is None:
         raise UsageError(
             "--measured compares with both ends: name their records with --good and "

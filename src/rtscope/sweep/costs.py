@@ -51,15 +51,57 @@ def costs_of(records: Sequence[RunRecord]) -> Costs:
     keys = {load: {key_of(one.run) for one in of} for load, of in by_load.items()}
     by_load = {load: of for load, of in by_load.items() if len(keys[load]) == 1}
     idle = by_load.get(IDLE, [])
-    sizes = {one.virtual.kernel_bytes for one in records if one.virtual} - {None}
-    bytes_available = _median(memory_available_bytes(r.facts_before) for r in idle)
-    per_load = {load: _median(map(_instructions, of)) for load, of in by_load.items()}
+    sizes = {kernel_bytes(one) for one in records} - {None}
+    per_load = {
+        load: _median(map(instructions_per_operation, of))
+        for load, of in by_load.items()
+    }
     return Costs(
         kernel_bytes=sizes.pop() if len(sizes) == 1 else None,
-        memory_available_kb=None if bytes_available is None else bytes_available / 1024,
-        wakeups_per_s=_median(map(_wakeups_per_s, idle)),
+        memory_available_kb=_median(map(memory_available_kb, idle)),
+        wakeups_per_s=_median(map(wakeups_per_s, idle)),
         instructions={k: v for k, v in per_load.items() if v is not None},
     )
+
+
+def kernel_bytes(record: RunRecord) -> int | None:
+    """Return the size of the kernel's image; None for a run of a machine."""
+    return record.virtual.kernel_bytes if record.virtual else None
+
+
+def memory_available_kb(record: RunRecord) -> float | None:
+    """Return MemAvailable of /proc/meminfo when measuring began."""
+    found = memory_available_bytes(record.facts_before)
+    return None if found is None else found / 1024
+
+
+def wakeups_per_s(record: RunRecord) -> float | None:
+    """
+    Return the interrupts per second of all CPUs that woke no measuring thread.
+
+    None without counters, and if one interrupt woke more than one of those threads.
+    """
+    machine = record.result.machine
+    if machine is None:
+        return None
+    interrupts = sum(sum(delta.per_cpu.values()) for delta in machine.interrupts)
+    own = sum(thread.samples for thread in record.result.threads)
+    return (interrupts - own) / _measured_s(record) if interrupts >= own else None
+
+
+def instructions_per_operation(record: RunRecord) -> float | None:
+    """
+    Return the instructions of an operation of the load on a virtual board.
+
+    They are those of every CPU that was not idle.
+    """
+    board, machine = record.virtual, record.result.machine
+    rate = sum(record.load.throughput.values())
+    if board is None or machine is None or not rate:
+        return None
+    idle_s = sum(one.idle_ns for one in machine.cpu_times) / NS_PER_S
+    busy = max(0.0, board.cpus - idle_s / _measured_s(record))
+    return busy * board.mips * 1e6 / rate
 
 
 def _median(values: Iterable[float | None]) -> float | None:
@@ -69,23 +111,3 @@ def _median(values: Iterable[float | None]) -> float | None:
 
 def _measured_s(record: RunRecord) -> float:
     return (record.result.end_ns - record.result.start_ns) / NS_PER_S
-
-
-def _wakeups_per_s(record: RunRecord) -> float | None:
-    """Return None if one interrupt woke more than one of the measuring threads."""
-    machine = record.result.machine
-    if machine is None:
-        return None
-    interrupts = sum(sum(delta.per_cpu.values()) for delta in machine.interrupts)
-    own = sum(thread.samples for thread in record.result.threads)
-    return (interrupts - own) / _measured_s(record) if interrupts >= own else None
-
-
-def _instructions(record: RunRecord) -> float | None:
-    board, machine = record.virtual, record.result.machine
-    rate = sum(record.load.throughput.values())
-    if board is None or machine is None or not rate:
-        return None
-    idle_s = sum(one.idle_ns for one in machine.cpu_times) / NS_PER_S
-    busy = max(0.0, board.cpus - idle_s / _measured_s(record))
-    return busy * board.mips * 1e6 / rate

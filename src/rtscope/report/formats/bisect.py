@@ -6,11 +6,7 @@ from rich.console import RenderableType
 from rich.table import Table
 from rich.text import Text
 
-from rtscope.bisect.criterion import (
-    OPERATIONS,
-    format_value,
-    format_without_unit,
-)
+from rtscope.bisect.figures import format_value, format_without_unit, heading
 from rtscope.bisect.outcome import WHOLE, Change, Kind, Outcome, Side
 from rtscope.errors import first_of
 from rtscope.report.words import plural
@@ -57,8 +53,7 @@ def lines(found: Outcome, *, all_of_it: bool = False) -> Iterator[RenderableType
     if found.located is not None:
         yield from _notes(found)
     yield ""
-    unit = "" if found.figure == OPERATIONS else ", µs"
-    yield Text(f"{found.figure} under {found.load}, virtual time{unit}", style="bold")
+    yield Text(heading(found.figure, found.load, virtual=True), style="bold")
     yield _table(found)
     yield from _explained(found)
     yield ""

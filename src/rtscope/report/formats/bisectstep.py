@@ -7,7 +7,7 @@ from rich.console import RenderableType
 from rich.table import Table
 from rich.text import Text
 
-from rtscope.bisect.criterion import OPERATIONS, format_without_unit
+from rtscope.bisect.figures import format_without_unit, heading
 from rtscope.bisect.machineruns import Samples
 from rtscope.bisect.runtest import Difference, Why, least_runs
 from rtscope.bisect.step import WORDS, Step
@@ -35,8 +35,7 @@ def step_lines(step: Step) -> Iterator[RenderableType]:
     """Return what the terminal shows of a step."""
     yield Text(step_answer(step), style="bold")
     yield ""
-    unit = "" if step.figure == OPERATIONS else ", µs"
-    yield Text(f"{step.figure} under {step.samples.load}{unit}", style="bold")
+    yield Text(heading(step.figure, step.samples.load), style="bold")
     yield _table(step.samples, step.figure)
     for label, found in (
         (step.samples.good.label, step.judged.from_good),
@@ -123,8 +122,8 @@ def _test(found: Difference) -> str:
 def _table(samples: Samples, figure: str) -> Table:
     table = Table(box=None, pad_edge=False)
     table.add_column("kernel")
-    for heading in ("runs", "least", "median", "largest"):
-        table.add_column(heading, justify="right")
+    for column in ("runs", "least", "median", "largest"):
+        table.add_column(column, justify="right")
     for one in (samples.good, samples.bad, samples.new):
         values = one.values
         shown = [min(values), median(values), max(values)] if values else []
