@@ -53,7 +53,7 @@ def instances(root: None, tmp_path: Path) -> Iterator[Path]:
     """
     place = tmp_path / "tracefs"
     place.mkdir()
-    mount = ["mount", "-t", "tracefs", "nodev", place]
+    mount = ["mount", "-t", "tracefs", "nodev", str(place)]
     done = subprocess.run(mount, check=False, capture_output=True, text=True)
     if done.returncode != 0:
         pytest.skip(f"tracefs cannot be mounted here: {done.stderr.strip()}")
