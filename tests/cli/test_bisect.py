@@ -137,6 +137,7 @@ def test_a_change_without_effect_is_called_so_and_ends_with_a_status_of_its_own(
     assert (again.status, again.out, measured.boots) == (4, said.out, 6)
 
 
+@pytest.mark.slow
 def test_an_interrupted_search_goes_on_without_building_again(
     rtscope: Rtscope,
     history: list[str],
@@ -165,6 +166,7 @@ def test_an_interrupted_search_goes_on_without_building_again(
     assert measured.boots - boots == 9
 
 
+@pytest.mark.slow
 def test_a_commit_that_does_not_build_is_skipped_and_named(
     rtscope: Rtscope, history: list[str], measured: Measured, here: Path
 ) -> None:
@@ -192,6 +194,7 @@ def test_the_plan_says_what_it_takes_and_builds_nothing(
     assert sorted(path.name for path in here.glob("rtscope-*")) == []
 
 
+@pytest.mark.slow
 def test_a_search_goes_on_with_the_commits_that_it_was_started_with(
     rtscope: Rtscope, history: list[str], measured: Measured, here: Path
 ) -> None:
@@ -333,6 +336,7 @@ def test_one_setting_of_two_configurations_is_found(
     assert found["boots"] == 3 * found["builds"]
 
 
+@pytest.mark.slow
 def test_what_kconfig_changes_with_a_setting_is_shown_without_it(
     rtscope: Rtscope, selecting: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -352,6 +356,7 @@ def test_what_kconfig_changes_with_a_setting_is_shown_without_it(
     ) in " ".join(text.split())
 
 
+@pytest.mark.slow
 def test_what_kbuild_does_not_make_by_itself_has_no_part_of_its_own(
     rtscope: Rtscope, selecting: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -371,6 +376,7 @@ def test_what_kbuild_does_not_make_by_itself_has_no_part_of_its_own(
     assert (found["without"], found["share_without"]) == (None, None)
 
 
+@pytest.mark.slow
 def test_two_settings_that_work_only_together_are_shown_with_their_part(
     rtscope: Rtscope, selecting: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -384,6 +390,7 @@ def test_two_settings_that_work_only_together_are_shown_with_their_part(
     assert (found["without"]["name"], found["share_without"]) == ("DEBUG_001", 0)
 
 
+@pytest.mark.slow
 def test_settings_of_which_a_part_was_skipped_are_no_certain_answer(
     rtscope: Rtscope, configurations: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:

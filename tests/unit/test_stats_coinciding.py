@@ -73,7 +73,7 @@ def some_runs(draw: st.DrawFn) -> list[RunRecord]:
     )
 
 
-@settings(max_examples=400)
+@settings(max_examples=4 * settings().max_examples)
 @given(some_runs())
 def test_all_at_once_is_as_each_pair_of_runs(runs: list[RunRecord]) -> None:
     assert at_once(runs) == one_by_one(runs)
