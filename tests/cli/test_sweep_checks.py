@@ -39,6 +39,26 @@ def test_equal_inputs_with_different_results_end_the_sweep(
     assert len(open_records(Path("out/cells/000-base"))) == 8
 
 
+def test_costs_that_differ_end_the_sweep_though_the_wake_ups_are_equal(
+    rtscope: Rtscope, sweep_board: FakeBoard
+) -> None:
+    """Memory, operations and instructions are ranked too."""
+    sweep_board.available_kb = [945_008, 945_004]
+    computed = iter(["tcp://one", "tcp://two"])
+    sweep_board.worker_of = lambda _: next(computed, "tcp://one")
+
+    said = rtscope("sweep", "ticks.toml", "--out", "out")
+
+    assert said.status == 3
+    assert (
+        "results differ: facts_before.memory_available_kb.value is 945008 on worker "
+        "tcp://one and 945004 on worker tcp://two; "
+        "facts_after.memory_available_kb.value differs too; one of them computes "
+        "wrongly" in one_line(said.err)
+    )
+    assert not list(Path("out/cells/000-base/runs").glob("*/record.json"))
+
+
 @pytest.mark.parametrize(("words", "reuse"), [([], True), (["--no-reuse"], False)])
 def test_stored_results_are_taken_unless_told_otherwise(
     rtscope: Rtscope,

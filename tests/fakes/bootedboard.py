@@ -38,6 +38,8 @@ class FakeBoard:
         self.results: list[int] = []
         self.smaller: tuple[int, ...] = ()
         """Latencies of each run besides its result; none: the result, nine times."""
+        self.available_kb: list[int] = []
+        """The memory available in the first runs; the others have no such fact."""
         self.inputs: dict[str, Any] = {}
         self.agent = "a"
         """The digest of its agent."""
@@ -101,6 +103,11 @@ class FakeBoard:
 
     def _record(self, run: Run, latency_ns: int) -> RunRecord:
         inputs = InputDigests(**self._inputs(run))
+        facts: dict[str, str | int | bool | None] = {
+            "preempt_rt": (run.kernel or "-rt").endswith("-rt")
+        }
+        if self.available_kb:
+            facts["memory_available_kb"] = self.available_kb.pop(0)
         made = on_board(
             record(
                 [
@@ -110,7 +117,7 @@ class FakeBoard:
                         else [latency_ns] * 9
                     )
                 ],
-                facts={"preempt_rt": (run.kernel or "-rt").endswith("-rt")},
+                facts=facts,
             ),
             seed=inputs.seed,
             worker=self.worker_of(run),

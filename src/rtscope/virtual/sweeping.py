@@ -1,8 +1,9 @@
 """
 Measure the cells of a sweep as one plan, whatever boots them.
 
-Some runs are computed twice: equal inputs must give equal results. A difference ends
-the sweep, and neither result stays, because nobody knows which one is right.
+Some runs are computed twice: equal inputs must give equal records, in all that is not
+of the host (`rtscope.record.differences`). A difference ends the sweep, and neither
+result stays, because nobody knows which one is right.
 """
 
 from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
@@ -23,6 +24,7 @@ from rtscope.measure.execute import (
 )
 from rtscope.measure.interrupts import put_off
 from rtscope.measure.plan import Plan
+from rtscope.record.differences import Difference, differences
 from rtscope.record.model import Run, RunRecord, record_to_json
 from rtscope.record.resultdir import (
     RECORD,
@@ -31,11 +33,13 @@ from rtscope.record.resultdir import (
     read_record,
 )
 from rtscope.record.virtual import InputDigests
-from rtscope.virtual.prepare import DIGITS, PreparedCampaign, RunRequest
+from rtscope.virtual.prepare import PreparedCampaign, RunRequest
 
 CHECK_EVERY = 50
 """One run of so many is computed twice."""
 AGAIN = "again"
+MOST_NAMED = 2
+"""Fields besides the first that a message names of two results that differ."""
 
 Failed = Callable[[str, str, str], None]
 """Gets the directory of a cell, the id of a run, and why it has no result."""
@@ -212,16 +216,18 @@ class _Results:
             self.checked(of, next(one for one in pair if isinstance(one, str)))
 
     def _compare(self, name: str, *pair: RunRecord) -> None:
-        if pair[0].result_digest == pair[1].result_digest:
+        first, second = pair
+        found = list(differences(first, second))
+        if not found:
             self.checked(name, "")
             return
         cell, run = self.runs.origin[name]
         kept = self._keep_both(cell, run, pair)
         cell.store.detach(run.id, RECORD)
         others = self._drop_all_of(pair)
-        who = " and ".join(map(_who, pair))
+        how = _how_they_differ(found, first, second)
         raise MeasurementError(
-            f"{name}: measured twice with equal inputs, results differ: {who}; one of "
+            f"{name}: measured twice with equal inputs, results differ: {how}; one of "
             f"them computes wrongly, or rtscope has a defect: {kept}{others}"
         )
 
@@ -267,9 +273,26 @@ class _Results:
                     yield read_record(store.run_dir(run_id) / RECORD)
 
 
+def _how_they_differ(
+    found: Sequence[Difference], first: RunRecord, second: RunRecord
+) -> str:
+    """Return the first difference with both values and who has which; name others."""
+    one = found[0]
+    text = f"{one.place} is {one.first} on {_who(first)} and {one.second} on "
+    text += _who(second)
+    others = [other.place for other in found[1 : 1 + MOST_NAMED]]
+    if left := len(found) - 1 - len(others):
+        others.append(f"{left:,} other{'s' * (left > 1)}")
+    if not others:
+        return text
+    *most, last = others
+    names = f"{', '.join(most)} and {last}" if most else last
+    return f"{text}; {names} {'differ' if most else 'differs'} too"
+
+
 def _who(record: RunRecord) -> str:
-    """Return who computed a result, when, and its digest."""
+    """Return who computed a result, and when it is a stored one."""
     virtual = record.require_virtual()
     place = f"worker {virtual.worker}" if virtual.worker else "this machine"
     stored = f", stored since {record.started_at}" if virtual.reused else ""
-    return f"{record.result_digest[:DIGITS]} on {place}{stored}"
+    return f"{place}{stored}"
