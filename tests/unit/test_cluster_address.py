@@ -61,6 +61,22 @@ def test_what_is_no_address_is_refused(text: str) -> None:
         address(text)
 
 
+@pytest.mark.parametrize(
+    "port", ["0", "65536", "70000", pytest.param("9" * 5000, id="huge")]
+)
+@pytest.mark.parametrize("text", ["tcp://127.0.0.1", "tls://cluster"])
+def test_a_port_that_no_scheduler_can_have_is_refused(
+    text: str, port: str, files: list[Path]
+) -> None:
+    given = files if text.startswith("tls") else []
+    with pytest.raises(UsageError, match="a port is a number from 1 to 65535"):
+        address(f"{text}:{port}", *given)
+
+
+def test_the_highest_port_is_one() -> None:
+    assert address("tcp://127.0.0.1:65535") is not None
+
+
 def test_tls_takes_all_three_files(files: list[Path]) -> None:
     found = address("tls://cluster.example.com:8786", *files)
 

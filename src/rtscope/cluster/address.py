@@ -9,8 +9,9 @@ from rtscope.errors import UsageError, shown
 
 LOCAL = "local"
 _ADDRESS = re.compile(
-    r"(tcp|tls)://(\[[0-9a-fA-F:.]+\]|[A-Za-z0-9][A-Za-z0-9.-]*):(\d+)"
+    r"(tcp|tls)://(\[[0-9a-fA-F:.]+\]|[A-Za-z0-9][A-Za-z0-9.-]*):([0-9]+)"
 )
+MAX_PORT = 65535
 
 
 @dataclass(frozen=True, slots=True)
@@ -50,6 +51,11 @@ def scheduler_address(
     if found is None:
         raise UsageError(
             f"--on {shown(text)}: write local, tcp://127.0.0.1:PORT or tls://HOST:PORT"
+        )
+    if not 1 <= int(found[3][:6]) <= MAX_PORT:  # longer ones are too large anyway
+        raise UsageError(
+            f"--on {shown(text)}: a port is a number from 1 to {MAX_PORT}; write the "
+            "one that dask scheduler prints"
         )
     if found[1] == "tcp":
         _refuse(given, f"--on {text}: plain tcp takes no certificates")
