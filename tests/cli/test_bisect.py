@@ -133,7 +133,7 @@ def test_a_change_without_effect_is_called_so_and_ends_with_a_status_of_its_own(
     assert "good and bad do not differ by more than the margin" in said.out
     assert "3 commits searched: 2 kernels built, 6 boots, 0 skipped" in said.out
     assert measured.boots == 6
-    again = rtscope("bisect", "--resume", "out")
+    again = rtscope("bisect", "--resume", "out", "--yes")
     assert (again.status, again.out, measured.boots) == (4, said.out, 6)
 
 
@@ -156,7 +156,7 @@ def test_an_interrupted_search_goes_on_without_building_again(
     first = rtscope(*BISECT, "--bad", "HEAD", "--out", "out")
     measured.late = late
     boots = measured.boots
-    second = rtscope("bisect", "--resume", "out", "--json")
+    second = rtscope("bisect", "--resume", "out", "--yes", "--json")
 
     assert first.status == 130
     assert "to continue: rtscope bisect --resume out" in first.err
@@ -203,7 +203,7 @@ def test_a_search_goes_on_with_the_commits_that_it_was_started_with(
     git("commit", "--quiet", "-am", "init: Return 99")
     (here / "HEAD").mkdir()  # a name of a commit, and of a folder
 
-    said = rtscope("bisect", "--resume", "out", "--json")
+    said = rtscope("bisect", "--resume", "out", "--yes", "--json")
 
     assert said.status == 0, said.err
     found = json.loads(said.out)
@@ -421,7 +421,7 @@ def test_a_search_does_not_go_on_with_another_configuration(
     bad = configurations / "bad.config"
     bad.write_text(bad.read_text().replace("CONFIG_DEBUG_005=y\n", ""))
 
-    said = rtscope("bisect", "--resume", "out")
+    said = rtscope("bisect", "--resume", "out", "--yes")
 
     assert said.status == 2
     assert "are not those that it was started with" in " ".join(said.err.split())
@@ -434,7 +434,7 @@ def test_a_journal_that_is_no_text_is_refused(
     rtscope(*SETTINGS)
     (configurations / "out/steps.jsonl").write_bytes(b"\xff\xfe\n")
 
-    said = rtscope("bisect", "--resume", "out")
+    said = rtscope("bisect", "--resume", "out", "--yes")
 
     assert said.status == 3
     assert "no journal of a search" in said.err

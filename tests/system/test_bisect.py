@@ -182,7 +182,7 @@ def test_commits_without_effect_are_called_so_after_two_kernels(tmp_path: Path) 
             text=True,
             check=False,
         )
-        for words in (bisect, ("bisect", "--resume", "out"))
+        for words in (bisect, ("bisect", "--resume", "out", "--yes"))
     )
 
     assert said.returncode == 4, said.stderr

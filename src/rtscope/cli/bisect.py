@@ -29,6 +29,7 @@ from rtscope.board.cache import cache_dir
 from rtscope.board.sourcekernel import check_board
 from rtscope.campaign.options import BOARDS, OUTPUT
 from rtscope.cli.bisectmeasured import judge_measured
+from rtscope.cli.consent import ask_builds
 from rtscope.cli.console import (
     log,
     note,
@@ -143,6 +144,10 @@ class BisectRequest:
     """Directory of the results (default: rtscope-bisect-DATE-TIME), e.g. out."""
     resume: Path | None = None
     """Directory of an interrupted search to continue, e.g. out."""
+    yes: bool = False
+    """
+    Consent to run what a resumed search names: git in a tree, the build of a kernel.
+    """
     json: Annotated[bool, typer.Option("--json", rich_help_panel=OUTPUT)] = False
     """Result as JSON."""
     shown: Shown
@@ -253,9 +258,25 @@ def _resumed(request: BisectRequest) -> _Work:
         tree = Path(asked.pop("tree")) if asked["tree"] else asked.pop("tree")
         typed = tuple(map(str, document["command"]))
         work = _work(Asked(**asked, tree=tree), request.resume, typed)
+        if not request.yes:
+            _ask(work)
         return replace(work, identity=str(document.get("identity", "")))
     except (ValueError, KeyError, TypeError, RecursionError) as error:
         raise RecordError(f"{file}: no search of rtscope") from error
+
+
+def _ask(work: _Work) -> None:
+    """Ask whether to build what a search names, which may have come by mail."""
+    asked = work.asked
+    own = asked.patches in work.recipe.patches
+    kernels = [asked.recipe]
+    if asked.tree is None and asked.patches is None:
+        kernels += [asked.good, asked.bad]
+    ask_builds(
+        tree=asked.tree,
+        patches=None if own else asked.patches,
+        kernels=[name for name in kernels if name is not None],
+    )
 
 
 def _work(asked: Asked, path: Path, typed: tuple[str, ...]) -> _Work:

@@ -1,8 +1,9 @@
-"""Consent to what a campaign has run on this machine, if it may have come by mail."""
+"""Consent to what a campaign or a search runs here, if it may have come by mail."""
 
 import shlex
 import sys
 from collections.abc import Iterable
+from pathlib import Path
 
 import typer
 
@@ -28,7 +29,7 @@ def ask_programs(campaigns: Iterable[Campaign]) -> None:
     found: dict[str, None] = {}
     for one in campaigns:
         recipes = [name for name in one.kernels if name.endswith(".toml")]
-        found |= dict.fromkeys(f"the build of the kernel {name}" for name in recipes)
+        found |= dict.fromkeys(map(_build, recipes))
         if one.qemu:
             found[f"the program {one.qemu} as QEMU"] = None
         if one.lockfile:
@@ -37,11 +38,38 @@ def ask_programs(campaigns: Iterable[Campaign]) -> None:
         _ask(list(found))
 
 
-def _ask(programs: list[str]) -> None:
+def ask_builds(
+    *, tree: Path | None, patches: str | None, kernels: Iterable[str]
+) -> None:
+    """
+    Ask whether to build what a search names and does not come with rtscope.
+
+    A tree's own settings name programs that git runs; what a build runs, Makefiles,
+    patches and configurations name. Raises UsageError as `ask_programs` does.
+    """
+    found = []
+    if tree is not None:
+        found.append(f"git in the tree {tree}, and the build of its commits")
+    if patches is not None:
+        found.append(f"the build of a kernel with the patches {patches}")
+    for name in dict.fromkeys(kernels):
+        if name.endswith(".toml"):
+            found.append(_build(name))
+        elif Path(name).is_file():
+            found.append(f"the build of a kernel with the configuration {name}")
+    if found:
+        _ask(found, of="search")
+
+
+def _build(recipe: str) -> str:
+    return f"the build of the kernel {recipe}"
+
+
+def _ask(programs: list[str], *, of: str = "campaign") -> None:
     words = "; ".join(map(printable, programs))
     if not sys.stdin.isatty():
-        raise UsageError(f"this campaign runs {words}; if you trust it, add --yes")
+        raise UsageError(f"this {of} runs {words}; if you trust it, add --yes")
     said = "\n  ".join(map(printable, programs))
-    print(f"This campaign runs here:\n  {said}", file=sys.stderr)
+    print(f"This {of} runs here:\n  {said}", file=sys.stderr)
     if not typer.confirm("Run it?", err=True):
         raise UsageError("not resumed")

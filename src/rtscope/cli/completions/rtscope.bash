@@ -91,7 +91,7 @@ _rtscope_known() {
                 '') kind=files ;;
             esac
             ;;
-        'bisect') options='--good --bad --tree --patches --recipe --figure --margin --load -l --duration -d --interval --seeds --measured --jobs --dry-run --out -o --resume --json --quiet -q --verbose -v --help -h'
+        'bisect') options='--good --bad --tree --patches --recipe --figure --margin --load -l --duration -d --interval --seeds --measured --jobs --dry-run --out -o --resume --yes --json --quiet -q --verbose -v --help -h'
             case "$2" in
                 --good) kind=none ;;
                 --bad) kind=none ;;

@@ -154,6 +154,7 @@ complete -c rtscope -n '__rtscope_at bisect' -l jobs -d 'Number of virtual board
 complete -c rtscope -n '__rtscope_at bisect' -l dry-run -d 'Print what the search takes'
 complete -c rtscope -n '__rtscope_at bisect' -l out -s o -d 'Directory of the results' -rF
 complete -c rtscope -n '__rtscope_at bisect' -l resume -d 'Directory of an interrupted search to continue' -xa '(__fish_complete_directories)'
+complete -c rtscope -n '__rtscope_at bisect' -l yes -d 'Consent to run what a resumed search names'
 complete -c rtscope -n '__rtscope_at bisect' -l json -d 'Result as JSON'
 complete -c rtscope -n '__rtscope_at bisect' -l quiet -s q -d 'The answer alone, in one line'
 complete -c rtscope -n '__rtscope_at bisect' -l verbose -s v -d 'Everything on the terminal'
