@@ -11,9 +11,10 @@ from fakes.bootedboard import FakeBoard
 from fakes.commandline import Rtscope
 from fakes.scheduler import FakeScheduler
 from fakes.sweepfile import FILE, one_line
+from rtscope.cli import sweep
 from rtscope.cluster import dask
 from rtscope.cluster import runner as cluster
-from rtscope.record.resultdir import open_records
+from rtscope.record.resultdir import hold, open_records
 
 
 def test_a_sweep_measures_each_cell_and_ranks_what_it_found(
@@ -245,3 +246,33 @@ def test_a_sweep_that_leads_out_of_its_directory_is_refused(
     assert said.status == 3
     assert f"out/{link}: a link, which rtscope does not make" in one_line(said.err)
     assert sorted(Path("elsewhere").rglob("*")) == before
+
+
+def test_a_second_start_changes_nothing_in_the_directory(
+    rtscope: Rtscope, sweep_board: FakeBoard
+) -> None:
+    rtscope("sweep", "ticks.toml", "--only", "tick", "--out", "out")
+    before = Path("out/asked.json").read_bytes()
+
+    with hold(Path("out")):
+        said = rtscope("sweep", "--resume", "out", "--only", "CPUs")
+
+    assert said.status == 2
+    assert "another rtscope measures into it" in one_line(said.err)
+    assert Path("out/asked.json").read_bytes() == before
+
+
+def test_a_start_does_not_mix_with_one_that_came_while_it_prepared(
+    rtscope: Rtscope, sweep_board: FakeBoard, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def first(work: Path) -> None:
+        Path("out").mkdir()
+        Path("out/sweep.json").write_text("{}")
+
+    monkeypatch.setattr(sweep, "refuse_full_disk", first)
+
+    said = rtscope("sweep", "ticks.toml", "--out", "out")
+
+    assert said.status == 2
+    assert "out: not empty" in one_line(said.err)
+    assert [path.name for path in Path("out").iterdir()] == ["sweep.json"]

@@ -1,6 +1,7 @@
 """A survey of a machine: its loads one after the other, as a campaign."""
 
 from collections.abc import Iterator
+from contextlib import ExitStack
 
 from rtscope.cli.console import log, stderr_console
 from rtscope.cli.detail import Shown
@@ -37,11 +38,14 @@ def failed_loads(
         plan = remaining(plan, {run.id for run in started})
 
 
-def measure_survey(work: SweepWork, shown: Shown, *, json: bool) -> int:
+def measure_survey(
+    work: SweepWork, held: ExitStack, shown: Shown, *, json: bool
+) -> int:
     """
     Measure what is left of a survey on its machine; show it; return the exit status.
 
-    What the machine cannot do is raised before a directory is made.
+    What the machine cannot do is raised before a directory is made, which is held
+    until `held` ends.
     """
     (cell,) = work.cells
     campaign, store = cell.campaign, work.store(cell)
@@ -50,7 +54,7 @@ def measure_survey(work: SweepWork, shown: Shown, *, json: bool) -> int:
     with open_target(address, storage_dir=work.path.resolve(), alone=log) as target:
         if plan.runs:
             refuse_impossible(target, campaign, plan)
-        create_directories(work)
+        create_directories(work, held)
         runner = MachineRunner(target, campaign, work.typed)
         failures = work.failures.setdefault(cell.number, {})
         with (

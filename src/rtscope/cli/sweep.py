@@ -1,5 +1,6 @@
 """Measure a campaign and its variations on a virtual board, and rank their effects."""
 
+from contextlib import ExitStack
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Annotated
@@ -33,6 +34,7 @@ from rtscope.cli.sweepwork import (
     note_check,
     note_failed,
     note_impossible,
+    refuse_occupied,
     resumed_work,
     work_on_remedies,
 )
@@ -40,9 +42,8 @@ from rtscope.cluster.address import LOCAL, SchedulerAddress, scheduler_address
 from rtscope.errors import ImpossibleRemedy, UsageError
 from rtscope.measure.plan import remaining
 from rtscope.measure.preflight import refuse_full_disk
-from rtscope.record.resultdir import is_occupied
+from rtscope.record.resultdir import hold
 from rtscope.report.escape import printable
-from rtscope.sweep.design import DOCUMENT
 from rtscope.sweep.file import (
     shipped_sweeps,
 )
@@ -144,6 +145,14 @@ def sweep(request: SweepRequest) -> int:
     survey ranks loads by their worst wake-up. The exit status is 1 if a run could not
     be measured.
     """
+    with ExitStack() as held:
+        if request.resume is not None and not request.dry_run:
+            held.enter_context(hold(request.resume))
+        return _sweep(request, held)
+
+
+def _sweep(request: SweepRequest, held: ExitStack) -> int:
+    """Measure and show; `held` keeps other starts from the directory."""
     scheduler = scheduler_address(
         request.on,
         ca=request.tls_ca,
@@ -166,28 +175,20 @@ def sweep(request: SweepRequest) -> int:
             put_json(plan_data(plan))
         return 0
     if request.resume is None:
-        if is_occupied(work.path):
-            raise UsageError(f"--out {work.path}: not empty; {_instead(work)}")
+        refuse_occupied(work)
         refuse_full_disk(work.path)
     if work.cells[0].campaign.board is None:
-        return measure_survey(work, request.shown, json=request.json)
+        return measure_survey(work, held, request.shown, json=request.json)
     _prepare(work, request.jobs)
     if work.has_no_remedy:
         work.plans.clear()  # nothing is compared with the original
         return show_sweep(work, request.shown.detail, json=request.json)
-    create_directories(work)
+    create_directories(work, held)
     note_asked(work)
     note_impossible(work)
     with shown_if_cut_short(work, request.shown.detail, json=request.json):
         _measure(work, scheduler, request)
     return show_sweep(work, request.shown.detail, json=request.json)
-
-
-def _instead(work: SweepWork) -> str:
-    """Return what to do about a directory that is not empty."""
-    if (work.path / DOCUMENT).is_file():
-        return f"name another one, or go on with the sweep in it: {work.to_go_on}"
-    return "name another directory"
 
 
 def _work_of(request: SweepRequest) -> SweepWork:

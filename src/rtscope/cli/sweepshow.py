@@ -14,7 +14,6 @@ from rtscope.errors import RecordError
 from rtscope.files import write_atomically
 from rtscope.measure.plan import make_plan
 from rtscope.record.model import RunRecord
-from rtscope.record.resultdir import hold
 from rtscope.report.formats.brief import Detail
 from rtscope.report.formats.fitted import Compose, print_fitted
 from rtscope.report.formats.remedies import (
@@ -41,15 +40,14 @@ PAGE, SURVEY_PAGE = "sweep.html", "survey.html"
 
 @contextlib.contextmanager
 def shown_if_cut_short(work: SweepWork, shown: Detail, *, json: bool) -> Iterator[None]:
-    """Hold the directory of a sweep; after a failure, show the results so far."""
-    with hold(work.path):
-        try:
-            yield
-        except BaseException:
-            with contextlib.suppress(RecordError):  # the first cause counts
-                show_sweep(work, shown, json=json, explain=False)
-            say(f"results so far; to continue: {work.to_go_on}")
-            raise
+    """Show the results so far after a failure."""
+    try:
+        yield
+    except BaseException:
+        with contextlib.suppress(RecordError):  # the first cause counts
+            show_sweep(work, shown, json=json, explain=False)
+        say(f"results so far; to continue: {work.to_go_on}")
+        raise
 
 
 def show_sweep(

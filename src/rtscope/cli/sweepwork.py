@@ -26,6 +26,8 @@ from rtscope.record.resultdir import (
     RECORD,
     ResultDir,
     create,
+    hold,
+    is_occupied,
     make_directory,
     refuse_links,
 )
@@ -81,6 +83,7 @@ class SweepWork:
     """Why runs of this start have no result, by the number of the cell and the run."""
     impossible: dict[str, str] = field(default_factory=dict)
     """Remedies that the board turned out not to have, with why, by level."""
+    is_resumed: bool = False
 
     @property
     def checks(self) -> Checks:
@@ -300,6 +303,7 @@ def resumed_work(path: Path, *, only: str | None) -> SweepWork:
             "with another --out"
         ) from error
     work = _work(found, path, typed, only)
+    work.is_resumed = True
     refuse_links(path / CELLS, *(work.store(cell).path for cell in work.cells))
     for read in (work.checked, work.failed):
         read()  # a damaged list is refused before hours of work
@@ -321,13 +325,28 @@ def _read(file: Path, shape: TypeAdapter[T], *, kind: str) -> T | None:
         ) from error
 
 
-def create_directories(work: SweepWork) -> None:
+def refuse_occupied(work: SweepWork) -> None:
+    """Raise UsageError if a new sweep would not have a directory of its own."""
+    if not is_occupied(work.path):
+        return
+    instead = "name another directory"
+    if (work.path / DOCUMENT).is_file():
+        instead = f"name another one, or go on with the sweep in it: {work.to_go_on}"
+    raise UsageError(f"--out {work.path}: not empty; {instead}")
+
+
+def create_directories(work: SweepWork, held: contextlib.ExitStack) -> None:
     """
     Make the directory of a sweep, and one for each cell, as far as they are missing.
 
-    The document comes first, so that --resume goes on where a full disk ended it.
+    The document comes first, so that --resume goes on where a full disk ended it. A new
+    directory is held until `held` ends, before anything is written; UsageError if
+    another start was faster. One to continue is held already.
     """
     make_directory(work.path)
+    if not work.is_resumed:
+        held.enter_context(hold(work.path))
+        refuse_occupied(work)
     if not (work.path / DOCUMENT).exists():
         _write_document(work)
     with resumable(work):
