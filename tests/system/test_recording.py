@@ -23,7 +23,8 @@ SHORT = (
     *("--warmup", "0s", "--settle", "0s"),
 )
 
-PATIENCE_S = 400.0
+PATIENCE_S = 900.0
+"""It may wait for the parts of a board that another test fetches."""
 NOBODY = 65_534
 
 
