@@ -72,6 +72,34 @@ def test_what_belongs_to_every_wake_up_is_dominant_from_four_times_the_rest_on(
     assert found.cause is cause
 
 
+def test_of_two_cpus_that_may_hold_the_lock_none_is_named() -> None:
+    """Both are among the evidence; which of them it was, nothing tells."""
+    one = OtherCpuActivity(0, "rcu_do_batch", 1.0, 400_000)
+    other = OtherCpuActivity(2, "handle_irq", 0.6, 350_000)
+    idle = OtherCpuActivity(2, "handle_irq", 0.6, 300_000)
+    said = [
+        sentence(replace(LATE, segments=(replace(LOCK, other_cpus=both), MASKED)))
+        for both in ((one, other), (one, idle))
+    ]
+
+    assert "CPU 0" not in said[0]
+    assert "CPU 2" not in said[0]
+    assert "CPU 0 spent 100 % of its time in rcu_do_batch" in said[1]
+    told = evidence(replace(LOCK, other_cpus=(one, other)))
+    assert [line[:5] for line in told if "in this time" in line] == ["CPU 0", "CPU 2"]
+
+
+def test_of_a_timer_on_another_cpu_only_that_one_is_told() -> None:
+    """As measured on a board of four CPUs: CPU 0 did something else meanwhile."""
+    busy = OtherCpuActivity(0, "rcu_do_batch", 1.0, 3367)
+    asked = OtherCpuActivity(2, "riscv_timer_interrupt", 0.53, 3367)
+    waited = segment(Part.A, 0, 3367, Cause.TIMER_ELSEWHERE, "CPU 2")
+    found = Explanation(1, 1, 3367, (replace(waited, other_cpus=(busy, asked)),))
+
+    assert "CPU 2 spent 53 % of its time in riscv_timer_interrupt" in sentence(found)
+    assert "CPU 0" not in sentence(found)
+
+
 def test_a_cpu_that_did_many_things_is_not_named_as_the_locks_holder() -> None:
     busy = replace(LOCK, other_cpus=(OtherCpuActivity(0, "memset", 0.3, 450_000),))
     found = sentence(replace(LATE, segments=(busy, MASKED, TIMER, SCHEDULER)))

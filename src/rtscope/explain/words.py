@@ -198,13 +198,36 @@ def _executed(segment: Segment, *, explain_rest: bool) -> Iterator[str]:
 
 
 def _busiest(segment: Segment) -> Iterator[str]:
-    """Tell what was awaited, if one CPU did one thing for much of the time."""
-    others = [one for one in segment.other_cpus if not one.waits]
-    other = max(others, key=lambda one: one.share * one.executed_ns, default=None)
-    if other is None or other.share < SHARE_OF_ANOTHER:
+    """Tell what was awaited, if one CPU alone did one thing for much of the time."""
+    others = [
+        one
+        for one in segment.other_cpus
+        if not one.waits and one.share >= SHARE_OF_ANOTHER
+    ]
+    if segment.cause is Cause.TIMER_ELSEWHERE:
+        others = [one for one in others if f"CPU {one.cpu}" == segment.name]
+    others.sort(key=_did_one_thing_ns, reverse=True)
+    if not others or _may_be_another(segment, others):
         return
+    other = others[0]
     percent = f"{100 * other.share:.0f} %"
     yield f"CPU {other.cpu} spent {percent} of its time in {_of_other(other)}"
+
+
+def _did_one_thing_ns(other: OtherCpuActivity) -> float:
+    return other.share * other.executed_ns
+
+
+def _may_be_another(segment: Segment, others: Sequence[OtherCpuActivity]) -> bool:
+    """
+    Tell whether the second of them may be what was awaited as well as the first.
+
+    A grace period waits for all; what else is awaited is on one CPU.
+    """
+    if len(others) == 1 or segment.cause is Cause.GRACE_PERIOD:
+        return False
+    first, second = map(_did_one_thing_ns, others[:2])
+    return 2 * second >= first
 
 
 def _of_other(other: OtherCpuActivity) -> str:
