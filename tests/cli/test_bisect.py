@@ -17,6 +17,7 @@ from rtscope.bisect.workplace import workplace
 from rtscope.board.cache import Part
 from rtscope.cli import bisect
 from rtscope.errors import BoardError
+from rtscope.record.resultdir import hold
 from rtscope.virtual.prepare import PreparedCampaign
 
 RT = "CONFIG_EXPERT=y\nCONFIG_PREEMPT_RT=y\n"
@@ -438,6 +439,35 @@ def test_a_journal_that_is_no_text_is_refused(
 
     assert said.status == 3
     assert "no journal of a search" in said.err
+
+
+@pytest.mark.parametrize("name", ["bisect.json", "steps.jsonl", "steps"])
+def test_a_search_with_links_is_not_continued(
+    rtscope: Rtscope, here: Path, name: str
+) -> None:
+    (here / "out").mkdir()
+    (here / "out/bisect.json").write_text("{}")
+    (here / "elsewhere").write_text("mine\n")
+    (here / "out" / name).unlink(missing_ok=True)
+    (here / "out" / name).symlink_to(here / "elsewhere")
+
+    said = rtscope("bisect", "--resume", "out")
+
+    assert said.status == 3
+    assert f"out/{name}: a link, which rtscope does not make" in said.err
+    assert (here / "elsewhere").read_text() == "mine\n"
+
+
+def test_a_directory_that_another_start_holds_gets_no_document(
+    rtscope: Rtscope, history: list[str], measured: Measured, here: Path
+) -> None:
+    (here / "out").mkdir()
+    with hold(here / "out"):
+        said = rtscope(*BISECT, "--bad", "HEAD", "--out", "out")
+
+    assert said.status == 2
+    assert "another rtscope measures into it" in " ".join(said.err.split())
+    assert not list((here / "out").iterdir())
 
 
 def test_configurations_that_resolve_to_the_same_are_refused(

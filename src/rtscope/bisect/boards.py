@@ -24,7 +24,7 @@ from rtscope.virtual.prepare import PreparedCampaign, capacity_for, request_for
 from rtscope.virtual.runner import BoardRunner
 from rtscope.virtual.stored import StoredResults
 
-STEPS = "steps"
+RECORDS = "steps"
 
 Display = Callable[[Plan], AbstractContextManager[OnEvent]]
 """Shows the progress of boots."""
@@ -127,7 +127,7 @@ class VirtualBoards:
 
 def directory_of(path: Path, name: str) -> Path:
     """Return where the records of a kernel are."""
-    return path / STEPS / name[:40]
+    return path / RECORDS / name[:40]
 
 
 def worst_seed(path: Path) -> int:

@@ -14,7 +14,13 @@ import typer
 from rtscope import __version__
 from rtscope.analysis import explained_runs
 from rtscope.bisect import subjects
-from rtscope.bisect.boards import Measurement, VirtualBoards, directory_of, worst_seed
+from rtscope.bisect.boards import (
+    RECORDS,
+    Measurement,
+    VirtualBoards,
+    directory_of,
+    worst_seed,
+)
 from rtscope.bisect.criterion import parse_margin
 from rtscope.bisect.figures import FIGURES, check_figure, check_load
 from rtscope.bisect.journal import STEPS, read_journal
@@ -47,7 +53,13 @@ from rtscope.files import read_bounded, write_atomically
 from rtscope.kernel.recipe import Recipe, find_recipe
 from rtscope.measure.plan import make_plan
 from rtscope.measure.preflight import refuse_full_disk
-from rtscope.record.resultdir import ResultDir, hold, is_occupied
+from rtscope.record.resultdir import (
+    ResultDir,
+    hold,
+    is_occupied,
+    make_directory,
+    refuse_links,
+)
 from rtscope.report.formats.bisect import answer, lines
 from rtscope.report.formats.brief import Detail
 from rtscope.report.words import plural
@@ -195,7 +207,7 @@ def bisect(request: BisectRequest) -> int:
             if request.dry_run:
                 return 0
             if request.resume is None:
-                _create(work, subject)
+                make_directory(work.path)
             elif work.identity not in ("", subject.identity):
                 raise UsageError(
                     f"{work.path}: the configurations, commits or patches are not "
@@ -203,6 +215,8 @@ def bisect(request: BisectRequest) -> int:
                 )
             bench.log_file = work.path / LOG
             with hold(work.path):
+                if request.resume is None:
+                    _create(work, subject)
                 found = _search(work, subject, bench, request)
     return _show(found, work, request)
 
@@ -230,10 +244,14 @@ def _judged(request: BisectRequest, measured: str) -> int:
 
 def _new(request: BisectRequest) -> _Work:
     where = request.out or Path(datetime.now().strftime("rtscope-bisect-%Y%m%d-%H%M%S"))
-    if is_occupied(where):
-        raise UsageError(f"--out {where}: not empty; name a new directory")
+    _refuse_occupied(where)
     refuse_full_disk(where)
     return _work(request.asked, where, typed_words())
+
+
+def _refuse_occupied(path: Path) -> None:
+    if is_occupied(path):
+        raise UsageError(f"--out {path}: not empty; name a new directory")
 
 
 def _resumed(request: BisectRequest) -> _Work:
@@ -246,6 +264,11 @@ def _resumed(request: BisectRequest) -> _Work:
     file = request.resume / DOCUMENT
     if not file.exists():
         raise UsageError(f"{request.resume}: no search there: it has no {DOCUMENT}")
+    records = request.resume / RECORDS
+    refuse_links(
+        *(request.resume / name for name in (DOCUMENT, STEPS, LOG)),
+        *(records, *(records.iterdir() if records.is_dir() else ())),
+    )
     text = read_bounded(file, limit=MAX_DOCUMENT_BYTES, kind="search")
     try:
         document: dict[str, Any] = json_text.loads(text)
@@ -356,7 +379,8 @@ def _announce(work: _Work, subject: Subject) -> None:
 
 
 def _create(work: _Work, subject: Subject) -> None:
-    work.path.mkdir(parents=True, exist_ok=True)
+    """Write down what is searched; UsageError if another start was faster."""
+    _refuse_occupied(work.path)
     asked = asdict(work.asked)
     paths = ["tree", "patches", "recipe"]
     if subject.kind is Kind.SETTING:
@@ -470,6 +494,6 @@ def _show(found: Outcome, work: _Work, request: BisectRequest) -> int:
             everything = request.shown.detail is Detail.ALL
             for line in lines(found, all_of_it=everything):
                 console.print(line)
-            where = shlex.quote(str(work.path / "steps"))
+            where = shlex.quote(str(work.path / RECORDS))
             console.print(f"Records of every kernel: {where}", markup=False)
     return 0 if found.is_found else NOT_SHOWN
