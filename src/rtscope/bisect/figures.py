@@ -16,6 +16,7 @@ from rtscope.sweep.costs import (
     instructions_per_operation,
     kernel_bytes,
     memory_available_kb,
+    operations_per_s,
     wakeups_per_s,
 )
 from rtscope.units import format_number, format_us
@@ -67,10 +68,6 @@ def _whole(value: float) -> str:
     return f"{value:,.0f}"
 
 
-def _operations(record: RunRecord) -> float | None:
-    return sum(record.load.throughput.values()) or None
-
-
 FIGURES: Mapping[str, Figure] = {
     "max": _latency(lambda summary: float(summary.max_ns)),
     "average": _latency(lambda summary: summary.mean_ns),
@@ -80,7 +77,7 @@ FIGURES: Mapping[str, Figure] = {
         for pct in DEFAULT_PERCENTILES
     },
     OPERATIONS: Figure(
-        _operations, OPERATIONS, format_number, more_is_better=True, idle=False
+        operations_per_s, OPERATIONS, format_number, more_is_better=True, idle=False
     ),
     INSTRUCTIONS: Figure(
         instructions_per_operation,

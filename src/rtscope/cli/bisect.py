@@ -63,6 +63,7 @@ from rtscope.record.resultdir import (
 from rtscope.report.formats.bisect import answer, lines
 from rtscope.report.formats.brief import Detail
 from rtscope.report.words import plural
+from rtscope.sweep.costs import IDLE
 from rtscope.target import agent_file
 from rtscope.units import format_duration
 from rtscope.virtual.stored import open_stored
@@ -76,8 +77,6 @@ NOT_SHOWN = 4
 SEARCHED, CRITERION = "What to search", "What is worse"
 
 MACHINE = "Kernels that you boot yourself"
-
-IDLE = "idle"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -89,6 +89,11 @@ def wakeups_per_s(record: RunRecord) -> float | None:
     return (interrupts - own) / _measured_s(record) if interrupts >= own else None
 
 
+def operations_per_s(record: RunRecord) -> float | None:
+    """Return what stress-ng counted, of all stressors; None if it counted nothing."""
+    return sum(record.load.throughput.values()) or None
+
+
 def instructions_per_operation(record: RunRecord) -> float | None:
     """
     Return the instructions of an operation of the load on a virtual board.
@@ -96,7 +101,7 @@ def instructions_per_operation(record: RunRecord) -> float | None:
     They are those of every CPU that was not idle.
     """
     board, machine = record.virtual, record.result.machine
-    rate = sum(record.load.throughput.values())
+    rate = operations_per_s(record)
     if board is None or machine is None or not rate:
         return None
     idle_s = sum(one.idle_ns for one in machine.cpu_times) / NS_PER_S

@@ -20,6 +20,7 @@ from rtscope.record.model import RunRecord
 from rtscope.stats.power import detectable_ratio_of_pairs
 from rtscope.stats.signflip import discoveries, interval_of_mean, p_of_signs
 from rtscope.stats.summary import DEFAULT_PERCENTILES, Summary, summarize
+from rtscope.sweep.costs import operations_per_s
 from rtscope.sweep.keys import Key
 
 P999 = DEFAULT_PERCENTILES.index(99.9)
@@ -39,8 +40,7 @@ def _average(_record: RunRecord, summary: Summary) -> float | None:
 
 
 def _operations(record: RunRecord, _summary: Summary) -> float | None:
-    rates = record.load.throughput.values()
-    return sum(rates) or None
+    return operations_per_s(record)
 
 
 FIGURES: Mapping[str, Callable[[RunRecord, Summary], float | None]] = {
