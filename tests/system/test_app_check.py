@@ -60,6 +60,9 @@ def _own(findings: list[dict[str, Any]]) -> Iterator[dict[str, Any]]:
             continue
         if one["id"] in OTHERS and one["worst"]["where"] not in THREADS:
             continue
+        # the machine's interrupt threads have 50, on whichever CPU it puts them
+        if one["id"] == "RA02" and " below " in one["detail"]:
+            continue
         named = one["detail"].partition(" more of priority ")[2]
         if named and not any(f" {name}" in named for name in THREADS):
             continue
