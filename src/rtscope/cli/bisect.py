@@ -4,38 +4,28 @@ import contextlib
 import json as json_text
 import shlex
 from collections.abc import Iterator
-from dataclasses import asdict, dataclass, replace
-from datetime import datetime
+from dataclasses import dataclass, replace
 from pathlib import Path
-from typing import Annotated, Any
+from typing import Annotated
 
 import typer
 
-from rtscope import __version__
 from rtscope.analysis import explained_runs
 from rtscope.bisect import subjects
-from rtscope.bisect.boards import (
-    RECORDS,
-    Measurement,
-    VirtualBoards,
-    directory_of,
-    worst_seed,
-)
+from rtscope.bisect.boards import RECORDS, VirtualBoards, directory_of, worst_seed
 from rtscope.bisect.criterion import parse_margin
-from rtscope.bisect.figures import FIGURES, check_figure, check_load
 from rtscope.bisect.journal import STEPS, read_journal
 from rtscope.bisect.kernels import LOG, Bench
-from rtscope.bisect.outcome import Kind, Outcome, Side, outcome_data
+from rtscope.bisect.outcome import Outcome, Side, outcome_data
 from rtscope.bisect.search import search
 from rtscope.bisect.subjects import Subject
 from rtscope.bisect.trials import Trials
 from rtscope.bisect.workplace import workplace
 from rtscope.board.buildcontext import BuildContext
 from rtscope.board.cache import cache_dir
-from rtscope.board.sourcekernel import check_board
 from rtscope.campaign.options import BOARDS, OUTPUT
 from rtscope.cli.bisectmeasured import judge_measured
-from rtscope.cli.consent import ask_builds
+from rtscope.cli.bisectwork import Asked, BisectWork, create, new_work, resumed_work
 from rtscope.cli.console import (
     log,
     note,
@@ -44,91 +34,25 @@ from rtscope.cli.console import (
     say,
     stderr_console,
     stdout_console,
-    typed_words,
 )
 from rtscope.cli.detail import Shown
 from rtscope.cli.progress import LiveDisplay, Waiting
-from rtscope.errors import RecordError, RtscopeError, UsageError
-from rtscope.files import read_bounded, write_atomically
-from rtscope.kernel.recipe import Recipe, find_recipe
+from rtscope.errors import RtscopeError, UsageError
+from rtscope.files import write_atomically
 from rtscope.measure.plan import make_plan
-from rtscope.measure.preflight import refuse_full_disk
-from rtscope.record.resultdir import (
-    ResultDir,
-    hold,
-    is_occupied,
-    make_directory,
-    refuse_links,
-)
+from rtscope.record.resultdir import ResultDir, hold, make_directory
 from rtscope.report.formats.bisect import answer, lines
 from rtscope.report.formats.brief import Detail
 from rtscope.report.words import plural
-from rtscope.sweep.costs import IDLE
 from rtscope.target import agent_file
 from rtscope.units import format_duration
 from rtscope.virtual.stored import open_stored
 
-DOCUMENT, RESULT = "bisect.json", "result.json"
-SCHEMA = 1
-MAX_DOCUMENT_BYTES = 1 << 20
+RESULT = "result.json"
 NOT_SHOWN = 4
 """Exit status: no change was found, because there is none or others hide it."""
 
-SEARCHED, CRITERION = "What to search", "What is worse"
-
 MACHINE = "Kernels that you boot yourself"
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Asked:
-    """What a search was started with; the rest is in its results."""
-
-    good: Annotated[str | None, typer.Option(rich_help_panel=SEARCHED)] = None
-    """
-    Good end: a commit of --tree, a number of patches of --patches, a recipe or
-    configuration, or results with --measured, e.g. v6.12.
-    """
-    bad: Annotated[str | None, typer.Option(rich_help_panel=SEARCHED)] = None
-    """Bad end, e.g. HEAD."""
-    tree: Annotated[Path | None, typer.Option(rich_help_panel=SEARCHED)] = None
-    """Git repository of a kernel whose commits to search, e.g. linux."""
-    patches: Annotated[str | None, typer.Option(rich_help_panel=SEARCHED)] = None
-    """
-    Series of patches to search: of the recipe, or a folder with a file series, e.g.
-    riscv-6.1-rt.
-    """
-    recipe: Annotated[str | None, typer.Option(rich_help_panel=SEARCHED)] = None
-    """
-    Kernel recipe with configuration, board and, without --tree, source (default: the
-    recipe that --good names), e.g. pc-6.12-rt.
-    """
-    figure: Annotated[
-        str,
-        typer.Option(
-            rich_help_panel=CRITERION,
-            help=f"Figure that is worse: {', '.join(FIGURES)} (default: max).",
-        ),
-    ] = "max"
-    margin: Annotated[str | None, typer.Option(rich_help_panel=CRITERION)] = None
-    """
-    Least difference of the medians over seeds, as a time or a share (default: what
-    the good kernel's seeds differ by), e.g. 20us.
-    """
-    load: Annotated[
-        str | None, typer.Option("--load", "-l", rich_help_panel=CRITERION)
-    ] = None
-    """
-    Load to measure under (default: idle; with --measured the only one of the results),
-    e.g. memory.
-    """
-    duration: Annotated[
-        str, typer.Option("--duration", "-d", rich_help_panel=CRITERION)
-    ] = "5s"
-    """Virtual time to measure with each seed (default: 5s), e.g. 20s."""
-    interval: Annotated[str, typer.Option(rich_help_panel=CRITERION)] = "1ms"
-    """Interval between two wake-ups (default: 1ms), e.g. 200us."""
-    seeds: Annotated[str, typer.Option(rich_help_panel=CRITERION)] = "3"
-    """Seeds of the board, N for 1 to N, or a list (default: 3), e.g. 5."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -164,19 +88,6 @@ class BisectRequest:
     shown: Shown
 
 
-@dataclass(frozen=True, slots=True)
-class _Work:
-    """A search that is ready to start."""
-
-    asked: Asked
-    recipe: Recipe
-    measurement: Measurement
-    path: Path
-    typed: tuple[str, ...]
-    identity: str = ""
-    """Of the search to continue; empty: it is new, or older than this was noted."""
-
-
 def bisect(request: BisectRequest) -> int:
     """Find the commit, patch or setting that makes a kernel worse.
 
@@ -190,7 +101,7 @@ def bisect(request: BisectRequest) -> int:
     """
     if request.measured is not None:
         return _judged(request, request.measured)
-    work = _resumed(request) if request.resume is not None else _new(request)
+    work = _work(request)
     with Waiting(stderr_console()) as waiting:
         context = BuildContext(
             cache=cache_dir(),
@@ -215,9 +126,20 @@ def bisect(request: BisectRequest) -> int:
             bench.log_file = work.path / LOG
             with hold(work.path):
                 if request.resume is None:
-                    _create(work, subject)
+                    create(work, subject)
                 found = _search(work, subject, bench, request)
     return _show(found, work, request)
+
+
+def _work(request: BisectRequest) -> BisectWork:
+    if request.resume is None:
+        return new_work(request.asked, request.out)
+    if request.out is not None or request.asked != Asked():
+        raise UsageError(
+            "--resume continues the search as it was started: leave out the other "
+            "options"
+        )
+    return resumed_work(request.resume, yes=request.yes)
 
 
 def _judged(request: BisectRequest, measured: str) -> int:
@@ -241,114 +163,6 @@ def _judged(request: BisectRequest, measured: str) -> int:
     )
 
 
-def _new(request: BisectRequest) -> _Work:
-    where = request.out or Path(datetime.now().strftime("rtscope-bisect-%Y%m%d-%H%M%S"))
-    _refuse_occupied(where)
-    refuse_full_disk(where)
-    return _work(request.asked, where, typed_words())
-
-
-def _refuse_occupied(path: Path) -> None:
-    if is_occupied(path):
-        raise UsageError(f"--out {path}: not empty; name a new directory")
-
-
-def _resumed(request: BisectRequest) -> _Work:
-    assert request.resume is not None
-    if request.out is not None or request.asked != Asked():
-        raise UsageError(
-            "--resume continues the search as it was started: leave out the other "
-            "options"
-        )
-    file = request.resume / DOCUMENT
-    if not file.exists():
-        raise UsageError(f"{request.resume}: no search there: it has no {DOCUMENT}")
-    records = request.resume / RECORDS
-    refuse_links(
-        *(request.resume / name for name in (DOCUMENT, STEPS, LOG)),
-        *(records, *(records.iterdir() if records.is_dir() else ())),
-    )
-    text = read_bounded(file, limit=MAX_DOCUMENT_BYTES, kind="search")
-    try:
-        document: dict[str, Any] = json_text.loads(text)
-        if document["schema"] != SCHEMA:
-            raise RecordError(
-                f"{file}: schema {document['schema']!a} is not one that this rtscope "
-                "reads; use the version that wrote it"
-            )
-        asked = document["asked"]
-        tree = Path(asked.pop("tree")) if asked["tree"] else asked.pop("tree")
-        typed = tuple(map(str, document["command"]))
-        work = _work(Asked(**asked, tree=tree), request.resume, typed)
-        if not request.yes:
-            _ask(work)
-        return replace(work, identity=str(document.get("identity", "")))
-    except (ValueError, KeyError, TypeError, RecursionError) as error:
-        raise RecordError(f"{file}: no search of rtscope") from error
-
-
-def _ask(work: _Work) -> None:
-    """Ask whether to build what a search names, which may have come by mail."""
-    asked = work.asked
-    own = asked.patches in work.recipe.patches
-    kernels = [asked.recipe]
-    if asked.tree is None and asked.patches is None:
-        kernels += [asked.good, asked.bad]
-    ask_builds(
-        tree=asked.tree,
-        patches=None if own else asked.patches,
-        kernels=[name for name in kernels if name is not None],
-    )
-
-
-def _work(asked: Asked, path: Path, typed: tuple[str, ...]) -> _Work:
-    """Check everything that can be checked before the first build."""
-    load = asked.load or IDLE
-    asked = replace(asked, load=load)
-    if asked.tree is not None and asked.patches is not None:
-        raise UsageError("--tree and --patches: search one of them; leave one out")
-    if asked.patches is None and (asked.good is None or asked.bad is None):
-        raise UsageError(
-            "name both ends, --good and --bad: commits with --tree, or two recipes or "
-            "configurations"
-        )
-    recipe = _recipe(asked)
-    check_board(recipe)
-    check_load(check_figure(asked.figure), load)
-    parse_margin(asked.margin, asked.figure)
-    measurement = Measurement(
-        board=recipe.board,
-        load=load,
-        duration=asked.duration,
-        interval=asked.interval,
-        seeds=asked.seeds,
-        figure=asked.figure,
-    )
-    campaign = measurement.campaign("kernel")
-    if asked.margin is None and len(campaign.run_seeds) < 2:
-        raise UsageError(
-            "--seeds: one seed says nothing of how much chance does: name --margin, "
-            "e.g. --margin 20us, or more seeds"
-        )
-    return _Work(asked, recipe, measurement, path, typed)
-
-
-def _recipe(asked: Asked) -> Recipe:
-    if asked.recipe is not None:
-        return find_recipe(asked.recipe)
-    if asked.tree is not None or asked.patches is not None or asked.good is None:
-        raise UsageError(
-            "name the recipe that the kernels are built by, e.g. --recipe pc-6.12-rt "
-            "(rtscope kernel list)"
-        )
-    if Path(asked.good).is_file() and not asked.good.endswith(".toml"):
-        raise UsageError(
-            f"--good {asked.good}: a configuration; name the recipe whose source it is "
-            "for, e.g. --recipe pc-6.12-rt"
-        )
-    return find_recipe(asked.good)
-
-
 def _subject(asked: Asked, bench: Bench) -> Subject:
     if asked.patches is not None:
         return subjects.series(bench, asked.patches, good=asked.good, bad=asked.bad)
@@ -359,7 +173,7 @@ def _subject(asked: Asked, bench: Bench) -> Subject:
     return subjects.settings(bench, good=asked.good, bad=asked.bad)
 
 
-def _announce(work: _Work, subject: Subject) -> None:
+def _announce(work: BisectWork, subject: Subject) -> None:
     plan = make_plan(work.measurement.campaign("kernel"))
     seeds, builds = len(plan.runs), subject.most_builds
     virtual = format_duration(plan.total_ns * builds)
@@ -377,37 +191,8 @@ def _announce(work: _Work, subject: Subject) -> None:
         note(f"  without the patches of {work.recipe.name}: the tree is as it is")
 
 
-def _create(work: _Work, subject: Subject) -> None:
-    """Write down what is searched; UsageError if another start was faster."""
-    _refuse_occupied(work.path)
-    asked = asdict(work.asked)
-    paths = ["tree", "patches", "recipe"]
-    if subject.kind is Kind.SETTING:
-        paths += ["good", "bad"]
-    for name in paths:
-        asked[name] = _absolute(asked[name])
-    if subject.kind is Kind.COMMIT:  # a branch may move
-        asked |= {"good": subject.good, "bad": subject.bad}
-    document = {
-        "identity": subject.identity,
-        "schema": SCHEMA,
-        "rtscope": __version__,
-        "command": list(work.typed),
-        "asked": asked,
-    }
-    text = json_text.dumps(document, indent=1).encode() + b"\n"
-    write_atomically(work.path / DOCUMENT, text)
-
-
-def _absolute(value: Any) -> str | None:
-    """Return a path as seen from everywhere; what is none stays as it is."""
-    if value is None or not Path(value).exists():
-        return None if value is None else str(value)
-    return str(Path(value).resolve())
-
-
 def _search(
-    work: _Work, subject: Subject, bench: Bench, request: BisectRequest
+    work: BisectWork, subject: Subject, bench: Bench, request: BisectRequest
 ) -> Outcome:
     boards = VirtualBoards(
         work.measurement,
@@ -445,7 +230,9 @@ def _told(path: Path) -> Iterator[None]:
         raise
 
 
-def _explained(work: _Work, bench: Bench, one: Side, two: Side) -> tuple[Side, Side]:
+def _explained(
+    work: BisectWork, bench: Bench, one: Side, two: Side
+) -> tuple[Side, Side]:
     """Explain the worst wake-ups of the same seed before and after the change."""
     journal = read_journal(work.path / STEPS)
     places = {
@@ -480,7 +267,7 @@ def _sentence(path: Path, seed: int, bench: Bench) -> str:
     return wakeups[0].sentence if wakeups else ""
 
 
-def _show(found: Outcome, work: _Work, request: BisectRequest) -> int:
+def _show(found: Outcome, work: BisectWork, request: BisectRequest) -> int:
     data = outcome_data(found)
     text = json_text.dumps(data, indent=1).encode() + b"\n"
     write_atomically(work.path / RESULT, text)
