@@ -15,10 +15,12 @@ from typing import Any
 
 from pydantic import TypeAdapter
 
+from classpages import HEAD, field_rows
 from completions import scripts
+from jsonpage import json_page
 from kernelpages import kernels_page
 from manpages import man_pages
-from prose import cell, ended, plain_type, sentences, whole
+from prose import cell, ended, sentences, whole
 from rtscope import __version__
 from rtscope.audit.catalogue import catalogue as check_catalogue
 from rtscope.audit.model import CheckKind
@@ -198,6 +200,7 @@ def pages() -> Mapping[str, str]:
         "published.md": (_published(), "src/rtscope/published/tables/"),
         "kernels.md": (kernels_page(), "src/rtscope/kernel/"),
         "record.md": (_record(), "src/rtscope/record/model.py"),
+        "sweeps.md": (json_page(), "docs/jsonpage.py and the classes it names"),
         "exit-status.md": (_exit_status(), "src/rtscope/cli/main.py"),
     }
     return {
@@ -402,18 +405,8 @@ def _record() -> Iterator[str]:
 
 
 def _class(node: ast.ClassDef, schemas: Mapping[str, Any]) -> Iterator[str]:
-    yield from ("", f"## {node.name}", "", ast.get_docstring(node) or "", "")
-    yield "| field | type | meaning |"
-    yield "|---|---|---|"
-    for i, item in enumerate(node.body):
-        if not isinstance(item, ast.AnnAssign) or not isinstance(item.target, ast.Name):
-            continue
-        name, kind = item.target.id, plain_type(schemas[item.target.id])
-        after = node.body[i + 1] if i + 1 < len(node.body) else None
-        said = RECORD_WORDS.get(f"{node.name}.{name}", "")
-        if isinstance(after, ast.Expr) and isinstance(after.value, ast.Constant):
-            said = f"{said} {after.value.value}".strip()
-        yield f"| `{name}` | {cell(kind)} | {cell(said) or _linked(name, kind)} |"
+    yield from ("", f"## {node.name}", "", ast.get_docstring(node) or "", "", *HEAD)
+    yield from field_rows(node, schemas, RECORD_WORDS, _linked)
 
 
 def _linked(name: str, kind: str) -> str:

@@ -12,6 +12,7 @@ import pytest
 from fakes.bootedboard import FakeBoard
 from fakes.commandline import Rtscope
 from fakes.fakelinux import MAIN, make_programs, make_recipe
+from pages.jsonkeys import keys_without_words
 from rtscope.bisect import boards
 from rtscope.bisect.workplace import workplace
 from rtscope.board.cache import Part
@@ -100,6 +101,7 @@ def test_the_first_bad_commit_is_found_with_real_checkouts_and_builds(
 
     assert said.status == 0
     found = json.loads(said.out)
+    assert keys_without_words(found, "rtscope bisect --json") == []
     assert found["located"]["changes"] == [
         {"name": history[5], "title": "init: Return 41"}
     ]

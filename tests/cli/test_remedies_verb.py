@@ -8,6 +8,7 @@ import pytest
 
 from fakes.bootedboard import FakeBoard
 from fakes.commandline import Rtscope
+from pages.jsonkeys import keys_without_words
 from rtscope.cli import run, sweep
 from rtscope.explain.model import Cause
 from rtscope.record.explanation import (
@@ -88,6 +89,8 @@ def test_each_remedy_is_measured_beside_the_original(
     told = rtscope("sweep", "--resume", "tried", "--json")
 
     result = json.loads(told.out)
+    headings = ("rtscope sweep --json", "rtscope sweep remedies --json")
+    assert keys_without_words(result, *headings) == []
     assert result["diagnoses"][0]["remedies"][0] == "PREEMPT_RT"
     assert "lowers the worst to 0.5 times" in result["answer"]
     assert (

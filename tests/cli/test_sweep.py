@@ -11,6 +11,7 @@ from fakes.bootedboard import FakeBoard
 from fakes.commandline import Rtscope
 from fakes.scheduler import FakeScheduler
 from fakes.sweepfile import FILE, one_line
+from pages.jsonkeys import keys_without_words
 from rtscope.cli import sweep
 from rtscope.cluster import dask
 from rtscope.cluster import runner as cluster
@@ -24,6 +25,7 @@ def test_a_sweep_measures_each_cell_and_ranks_what_it_found(
 
     assert said.status == 0, said.err
     result = json.loads(said.out)
+    assert keys_without_words(result, "rtscope sweep --json") == []
     assert [cell["directory"] for cell in result["cells"]] == [
         "000-base",
         "001-tick-off",

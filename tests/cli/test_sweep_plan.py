@@ -9,6 +9,7 @@ import pytest
 from fakes.bootedboard import FakeBoard
 from fakes.commandline import Rtscope
 from fakes.sweepfile import FILE, one_line
+from pages.jsonkeys import keys_without_words
 from rtscope.cli import sweepplan
 from rtscope.record.resultdir import open_records
 from rtscope.virtual.hosttime import Kind, Took
@@ -44,6 +45,7 @@ def test_the_plan_of_a_dry_run_is_there_as_json(
 
     assert said.status == 0, said.err
     plan = json.loads(said.out)
+    assert keys_without_words(plan, "rtscope sweep --dry-run --json") == []
     assert plan["cells"] == [
         {
             "number": 0,

@@ -12,6 +12,7 @@ from fakes.bootedboard import FakeBoard
 from fakes.commandline import Rtscope
 from fakes.explaining import FakeExplaining
 from fakes.sweepfile import one_line
+from pages.jsonkeys import keys_without_words
 from rtscope import analysis
 from rtscope.cli import machinesurvey, sweepwork
 from rtscope.loads import safe_stressors
@@ -75,6 +76,7 @@ def test_a_survey_ranks_its_loads_and_goes_on_after_an_interruption(
 
     assert said.status == 0, said.err
     result = json.loads(said.out)
+    assert keys_without_words(result, "rtscope sweep survey --json") == []
     assert [load["name"] for load in result["loads"]] == [
         "stress-ng:set",
         "stress-ng:fork",

@@ -97,6 +97,7 @@ def anchors(path: Path) -> frozenset[str]:
         "published.md",
         "kernels.md",
         "record.md",
+        "sweeps.md",
         "exit-status.md",
     ],
 )
