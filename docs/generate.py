@@ -64,6 +64,7 @@ EXPLAINED_IN: Mapping[str, str] = {
     "missed_periods": "missed-periods.md",
     "guest": "virtual-machines.md",
     "steal": "virtual-machines.md",
+    "agent_competes": "what-is-measured.md#who-else-runs",
     "no_housekeeping_cpu": "what-is-measured.md#who-else-runs",
     "rt_throttling": "changing-the-machine.md#rt-throttling",
     "rt_throttled": "changing-the-machine.md#rt-throttling",

@@ -326,6 +326,23 @@ def test_what_the_agent_says_of_itself_is_doubted(
     assert found[caveat].replace("1 min", "60 s") == detail
 
 
+@pytest.mark.parametrize("housekeeping", [None, 1])
+def test_ordinary_threads_are_delayed_by_the_agent_itself(
+    housekeeping: int | None,
+) -> None:
+    ordinary = changed(policy="other", priority=0)
+    result = replace(ordinary.result, housekeeping_cpu=housekeeping)
+
+    found = raised(replace(ordinary, result=result))
+
+    assert "agent_competes" in found
+    assert "no_housekeeping_cpu" not in found
+
+
+def test_ordinary_threads_beside_a_free_cpu_are_not_doubted() -> None:
+    assert "agent_competes" not in raised(changed(policy="other", priority=0))
+
+
 def test_a_run_of_less_than_a_minute_is_short() -> None:
     assert raised(record([thread([1] * 59, interval_ns=SECOND_NS)])) == {
         "short_run": "59 s"

@@ -19,6 +19,8 @@ from rtscope.stats.summary import observed_ns, total_of
 from rtscope.stats.tracing import check_tracing
 from rtscope.units import format_duration, format_us
 
+REAL_TIME = {"fifo", "rr", "deadline"}
+"""Policies whose threads do not wait for the agent's own, which is ordinary."""
 SLOW_READ_P999_NS = 1_000
 SLOW_READ_MAX_NS = 10_000
 REALTIME_STEP_NS = 1_000_000
@@ -198,7 +200,8 @@ def _agent(result: AgentResult) -> Iterator[Caveat]:
     if result.dma_latency_held:
         yield make("cpu_held_awake")
     if result.housekeeping_cpu is None or result.housekeeping_cpu in measured:
-        yield make("no_housekeeping_cpu")
+        ordinary = {t.policy for t in result.threads} - REAL_TIME
+        yield make("agent_competes" if ordinary else "no_housekeeping_cpu")
     if result.kernel_log != "watched":
         yield make("kernel_log_unwatched", result.kernel_log)
     if result.kernel_log_lost:
