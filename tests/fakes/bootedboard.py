@@ -8,7 +8,7 @@ from types import SimpleNamespace
 from typing import Any
 
 from fakes.measurements import measured, on_board, record, thread
-from rtscope.caveats.catalogue import make
+from rtscope.caveats.catalogue import Caveat, make
 from rtscope.errors import BoardError, MeasurementError
 from rtscope.measure.assemble import Measured
 from rtscope.measure.execute import OnEvent, PendingRuns
@@ -56,6 +56,8 @@ class FakeBoard:
         """Checks that it has no remedy for, with why."""
         self.good: Mapping[str, str] = {}
         """Checks that need none."""
+        self.caveats: tuple[Caveat, ...] = ()
+        """Of each run."""
         self.reused = False
         """Whether its results are stored ones."""
 
@@ -114,10 +116,16 @@ class FakeBoard:
                     thread(
                         [*self.smaller, latency_ns]
                         if self.smaller
-                        else [latency_ns] * 9
+                        else [latency_ns] * 9,
+                        cpu=cpu,
+                        policy=run.policy,
+                        priority=run.priority,
+                        interval_ns=run.interval_ns,
                     )
+                    for cpu in run.cpus or (0,)
                 ],
                 facts=facts,
+                caveats=self.caveats,
             ),
             seed=inputs.seed,
             worker=self.worker_of(run),

@@ -291,7 +291,7 @@ def test_without_a_run_nothing_is_ranked() -> None:
 
 def test_a_seed_without_a_sample_leaves_the_others_their_rank() -> None:
     silent = run("idle", 9_000, seed=2)
-    nothing = replace(silent, result=replace(silent.result, threads=()))
+    nothing = replace(silent, result=replace(silent.result, threads=(thread([]),)))
 
     found = ranking([run("idle", 8_000), nothing])
 

@@ -55,9 +55,10 @@ def run(
     load: str, worst_ns: int, *, kernel: str, seed: int = 1, **asked: Any
 ) -> RunRecord:
     facts = {"preempt_rt": kernel.endswith("-rt")}
-    made = on_board(record([thread([5_000, worst_ns])], facts=facts))
     times = {"duration_ns": SECOND_NS, "interval_ns": 1_000_000}
-    values = {"priority": 99, "cpus": None, **times, **asked}
+    values = {"policy": "fifo", "priority": 99, "cpus": None, **times, **asked}
+    of_thread = {name: values[name] for name in ("policy", "priority", "interval_ns")}
+    made = on_board(record([thread([5_000, worst_ns], **of_thread)], facts=facts))
     name = f"{load}-{kernel}-{seed}-{worst_ns}"
     one = replace(made.run, id=name, load=load, kernel=kernel, seed=seed, **values)
     return replace(made, run=one, result_digest=name)

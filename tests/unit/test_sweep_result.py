@@ -1,7 +1,9 @@
 """What a sweep says of a cell beside its effects."""
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import replace
+
+import pytest
 
 from fakes.measurements import on_board, record, thread
 from rtscope.caveats.catalogue import make
@@ -76,15 +78,13 @@ def test_the_page_shows_what_cells_cost_besides_latency() -> None:
 
 
 def test_a_label_has_what_tells_runs_of_one_load_apart() -> None:
-    (one,) = runs(0)
-
-    def effect_of(load: str, interval_ns: int) -> RunRecord:
-        return replace(one, run=replace(one.run, load=load, interval_ns=interval_ns))
-
     measured = [
-        effect_of("idle", 10_000_000),
-        effect_of("os", 250_000),
-        effect_of("os", 500_000),
+        on_board(record([thread([9_000, 8_000], interval_ns=interval_ns)], load))
+        for load, interval_ns in [
+            ("idle", 10_000_000),
+            ("os", 250_000),
+            ("os", 500_000),
+        ]
     ]
     axis = {"name": "boot", "level": [{"name": "isolcpus=1", **ISOLATED}]}
     runs_of_base = [
@@ -105,8 +105,28 @@ def test_a_label_has_what_tells_runs_of_one_load_apart() -> None:
     assert labels == {"idle", "os 250 us", "os 500 us"}
 
 
-def test_invalid_runs_are_named_and_in_no_effect() -> None:
-    invalid = [replace(one, caveats=(make("clocksource_changed"),)) for one in runs(0)]
+def with_caveat(one: RunRecord) -> RunRecord:
+    return replace(one, caveats=(make("clocksource_changed"),))
+
+
+def whose_sums_contradict(one: RunRecord) -> RunRecord:
+    """Return a run that no caveat of its own, but its samples invalidate."""
+    (measured,) = one.result.threads
+    wrong = replace(measured, sum_ns=2 * (measured.sum_ns or 0))
+    return replace(one, result=replace(one.result, threads=(wrong,)))
+
+
+@pytest.mark.parametrize(
+    ("spoilt", "message"),
+    [
+        (with_caveat, "the kernel changed its clocksource"),
+        (whose_sums_contradict, "the sums of a CPU contradict its histogram"),
+    ],
+)
+def test_invalid_runs_are_named_and_in_no_effect(
+    spoilt: Callable[[RunRecord], RunRecord], message: str
+) -> None:
+    invalid = [spoilt(one) for one in runs(0)]
 
     found = result(ISOLATED, measured=[0], base=invalid)
 
@@ -114,7 +134,7 @@ def test_invalid_runs_are_named_and_in_no_effect() -> None:
     (line,) = lines_of_limits(found)
     assert "INVALID: 1 run of base, left out of all effects" in line.plain
     assert "runs of the base or of all cells are invalid" in sweep_answer(found)
-    assert "the kernel changed its clocksource" in sweep_page(found)
+    assert message in sweep_page(found)
 
 
 def test_with_too_few_seeds_the_answer_says_that_nothing_can_be_found() -> None:

@@ -5,6 +5,7 @@ from dataclasses import dataclass
 
 from rtscope.caveats.catalogue import Caveat, Effect, gravest_first, kind_of
 from rtscope.record.model import RunRecord
+from rtscope.stats.lint import all_caveats
 
 ON_ALL_BOARDS = "virtual_board"
 """The caveat of every run on a virtual board."""
@@ -25,7 +26,7 @@ class Doubt:
 
 def why_invalid(record: RunRecord) -> str:
     """Return the message of what invalidates a run; empty if nothing does."""
-    graves = (kind_of(one) for one in record.caveats)
+    graves = (kind_of(one) for one in all_caveats(record))
     return next((one.message for one in graves if one.effect is Effect.INVALID), "")
 
 
@@ -38,7 +39,7 @@ def doubts_of(runs: Iterable[tuple[str, RunRecord]]) -> tuple[Doubt, ...]:
     where: dict[str, list[str]] = {}
     found: dict[str, Caveat] = {}
     for name, record in runs:
-        for one in {caveat.id: caveat for caveat in record.caveats}.values():
+        for one in {caveat.id: caveat for caveat in all_caveats(record)}.values():
             if kind_of(one).effect is Effect.NOTE or one.id == ON_ALL_BOARDS:
                 continue
             found.setdefault(one.id, one)
