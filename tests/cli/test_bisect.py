@@ -16,6 +16,7 @@ from pages.jsonkeys import keys_without_words
 from rtscope.bisect import boards
 from rtscope.bisect.workplace import workplace
 from rtscope.board.cache import Part
+from rtscope.caveats.catalogue import make
 from rtscope.cli import bisect
 from rtscope.errors import BoardError
 from rtscope.record.resultdir import hold
@@ -40,6 +41,8 @@ class Measured:
     def __init__(self, late: Callable[[str], bool]) -> None:
         self.late = late
         self.boots = 0
+        self.died: Callable[[str], bool] = lambda _: False
+        """Whether the load dies on a kernel."""
 
     def install(self, monkeypatch: pytest.MonkeyPatch) -> None:
         """Take the place of boards that boot."""
@@ -57,6 +60,8 @@ class Measured:
             self.boots += 1
             base = BAD_NS if self.late(str(image)) else GOOD_NS
             board.results.append(base + 100 * request.seed)
+            if self.died(str(image)):
+                board.caveats = (make("load_died", "of a test"),)
         return board
 
 
@@ -111,6 +116,23 @@ def test_the_first_bad_commit_is_found_with_real_checkouts_and_builds(
     assert found["after"]["explanation"] == "because of 3"
     assert git("status", "--porcelain") == ""
     assert not list((tmp_path / "rtscope/bisect").iterdir())
+
+
+def test_a_kernel_on_which_the_load_dies_says_nothing_and_is_skipped(
+    rtscope: Rtscope, history: list[str], measured: Measured
+) -> None:
+    measured.died = lambda image: "return 41" in image
+
+    said = rtscope(*BISECT, "--bad", "HEAD", "--out", "out", "--json")
+
+    assert said.status == 4
+    found = json.loads(said.out)
+    (skipped,) = found["skipped"]
+    assert skipped["name"] == history[5]
+    assert skipped["why"].endswith("the load ended before the measurement did")
+    assert not found["found"]
+    names = [one["name"] for one in found["located"]["changes"]]
+    assert names == history[5:7]
 
 
 def test_the_terminal_has_the_change_the_figures_and_both_explanations(

@@ -9,6 +9,7 @@ from rtscope import __version__
 from rtscope.bisect.criterion import Values
 from rtscope.bisect.figures import value_of
 from rtscope.bisect.trials import Built
+from rtscope.bisect.validity import why_invalid
 from rtscope.board.buildcontext import BuildContext
 from rtscope.board.cache import Part
 from rtscope.board.catalogue import get_board, with_append
@@ -20,6 +21,7 @@ from rtscope.errors import MeasurementError, UsageError
 from rtscope.measure.execute import OnEvent, execute
 from rtscope.measure.plan import Plan, make_plan, remaining
 from rtscope.record.resultdir import ResultDir, create
+from rtscope.stats.lint import all_caveats
 from rtscope.virtual.prepare import PreparedCampaign, capacity_for, request_for
 from rtscope.virtual.runner import BoardRunner
 from rtscope.virtual.stored import StoredResults
@@ -73,7 +75,7 @@ class VirtualBoards:
     jobs: int | None = None
 
     def measure(self, built: Built, name: str) -> Values:
-        """Return the figure of each seed; MeasurementError if one is missing."""
+        """Return the figure of each seed; MeasurementError without a valid one."""
         campaign = self.measurement.campaign(built.label)
         plan = make_plan(campaign)
         store = self._store(name, campaign)
@@ -113,6 +115,12 @@ class VirtualBoards:
 
     def _values(self, store: ResultDir, campaign: Campaign) -> Values:
         figure = self.measurement.figure
+        for record in store.records():
+            if why := why_invalid(record, all_caveats(record)):
+                raise MeasurementError(
+                    f"{store.path}: the run with seed {record.run.seed} says nothing: "
+                    f"{why}"
+                )
         found: Mapping[int, float | None] = {
             record.run.seed or 0: value_of(record, figure) for record in store.records()
         }

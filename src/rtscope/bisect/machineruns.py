@@ -11,20 +11,12 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 from rtscope.bisect.figures import check_load, value_of
-from rtscope.caveats.catalogue import Caveat, Effect, kind_of
+from rtscope.bisect.validity import why_invalid
 from rtscope.errors import MeasurementError, UsageError, first_of
 from rtscope.record.model import RunRecord
 from rtscope.stats.conditions import KERNEL_CONDITIONS, Conditions, conditions_of
 from rtscope.stats.determinism import caveats_among
 from rtscope.stats.runsets import run_sets
-
-WITHOUT_LOAD = frozenset(
-    {
-        *("load_died", "load_stalled", "worker_died", "worker_stopped", "worker_idle"),
-        "stopped_early",
-    }
-)
-"""Caveats of a run that was not measured under the whole load: it looks too good."""
 
 ASKED_FOR = frozenset(
     {
@@ -158,21 +150,11 @@ def _group(label: str, records: Sequence[RunRecord], load: str) -> _Group:
         raise UsageError(f"{label}: no run under {load}; it has runs under {have}")
     kept, left_out = [], []
     for record, raised in zip(under, caveats_among(under), strict=True):
-        if why := _why_invalid(record, raised):
+        if why := why_invalid(record, raised):
             left_out.append(f"run {record.run.id}: {why}")
         else:
             kept.append(record)
     return _Group(label, tuple(kept), tuple(left_out))
-
-
-def _why_invalid(record: RunRecord, raised: Sequence[Caveat]) -> str:
-    if record.max_ns is None:
-        return "no wake-up was measured"
-    for caveat in raised:
-        kind = kind_of(caveat)
-        if kind.effect is Effect.INVALID or kind.id in WITHOUT_LOAD:
-            return kind.message
-    return ""
 
 
 def _reasons(left_out: Sequence[str]) -> str:
