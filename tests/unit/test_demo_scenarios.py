@@ -70,6 +70,22 @@ def test_turns_that_are_missing_or_of_another_length_fail() -> None:
     ]
 
 
+def test_what_others_take_between_two_ticks_counts_as_the_turn() -> None:
+    """The tick charges the thread that it finds, whoever ran since the last one."""
+    a = [*((at, at + 8) for at in range(0, 100, 10)), (200, 300)]
+    shared = runs(a=a, b=[(100, 200), (300, 400)])
+
+    assert failed(Scenario.RR, shared, ONE_BY_ONE, slice_ns=100 * MS) == []
+
+
+def test_a_turn_that_is_too_long_fails() -> None:
+    late = runs(a=[(0, 120), (220, 300)], b=[(120, 220), (300, 400)])
+
+    assert failed(Scenario.RR, late, ONE_BY_ONE, slice_ns=100 * MS) == [
+        "a turn of rr is a slice of 100.0 ms, within a tick"
+    ]
+
+
 # --- inversion ----------------------------------------------------------------------
 
 

@@ -1,6 +1,8 @@
 """What must happen between threads that are urgent to different degrees."""
 
 from collections.abc import Iterator, Sequence
+from dataclasses import dataclass, replace
+from itertools import pairwise
 
 from rtscope.demo.model import CaseResult, Check, DemoResult, Lane
 from rtscope.demo.words import ms
@@ -60,31 +62,62 @@ def take_turns(result: DemoResult) -> Iterator[Check | str]:
     yield Check(
         "rr threads take turns",
         len(rr) > 2,
-        f"turns: {' '.join(name for name, _ in rr)}",
+        f"turns: {' '.join(turn.name for turn in rr)}",
     )
     # The last one of each thread is what it had left.
-    last = {name: at for at, (name, _) in enumerate(rr)}
-    whole = [ran for at, (name, ran) in enumerate(rr) if at != last[name]]
+    last = {turn.name: at for at, turn in enumerate(rr)}
+    whole = [turn for at, turn in enumerate(rr) if at != last[turn.name]]
     yield Check(
         f"a turn of rr is a slice of {ms(slice_ns)}, within a tick",
-        bool(whole) and all(abs(ran - slice_ns) <= TICK_NS for ran in whole),
-        f"turns that ended early: {', '.join(map(ms, whole)) or 'none'}",
+        bool(whole) and all(turn.is_slice(slice_ns) for turn in whole),
+        f"turns that ended early: {', '.join(map(str, whole)) or 'none'}",
     )
     yield Check(
         "a fifo thread runs to its end before one of the same priority begins",
         len(fifo) == 2,
-        f"turns: {' '.join(name for name, _ in fifo)}",
+        f"turns: {' '.join(turn.name for turn in fifo)}",
     )
 
 
-def turns(lanes: Sequence[Lane]) -> list[tuple[str, int]]:
-    """Return who ran one after the other, and for how many ns."""
-    found: list[tuple[str, int]] = []
+@dataclass(frozen=True, slots=True)
+class Turn:
+    """The time of one thread until the other one runs."""
+
+    name: str
+    ran_ns: int
+    from_ns: int
+    to_ns: int
+    """When the next turn begins."""
+
+    def is_slice(self, slice_ns: int) -> bool:
+        """
+        Whether the thread had a slice, within a tick.
+
+        The kernel counts the ticks that find the thread running. What others took of
+        its turn between two ticks it counts as the thread's.
+        """
+        lasted_ns = self.to_ns - self.from_ns
+        return self.ran_ns - TICK_NS <= slice_ns <= lasted_ns + TICK_NS
+
+    def __str__(self) -> str:
+        lasted_ns = self.to_ns - self.from_ns
+        others = f" of {ms(lasted_ns)}" if lasted_ns - self.ran_ns > TICK_NS else ""
+        return f"{ms(self.ran_ns)}{others}"
+
+
+def turns(lanes: Sequence[Lane]) -> list[Turn]:
+    """Return who ran one after the other, and for how long."""
+    found: list[Turn] = []
     runs = [(run, lane.name) for lane in lanes for run in lane.runs]
     for run, name in sorted(runs, key=lambda pair: pair[0].from_ns):
-        before = found.pop()[1] if found and found[-1][0] == name else 0
-        found.append((name, before + run.length_ns))
-    return found
+        turn = Turn(name, run.length_ns, run.from_ns, run.to_ns)
+        if found and found[-1].name == name:
+            begun = found.pop()
+            ran_ns = begun.ran_ns + run.length_ns
+            turn = replace(turn, ran_ns=ran_ns, from_ns=begun.from_ns)
+        found.append(turn)
+    ended = [replace(one, to_ns=after.from_ns) for one, after in pairwise(found)]
+    return [*ended, *found[-1:]]
 
 
 def inherit(result: DemoResult) -> Iterator[Check | str]:
