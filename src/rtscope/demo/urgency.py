@@ -89,6 +89,11 @@ class Turn:
     to_ns: int
     """When the next turn begins."""
 
+    @property
+    def lasted_ns(self) -> int:
+        """With what others took of it."""
+        return self.to_ns - self.from_ns
+
     def is_slice(self, slice_ns: int) -> bool:
         """
         Whether the thread had a slice, within a tick.
@@ -96,13 +101,11 @@ class Turn:
         The kernel counts the ticks that find the thread running. What others took of
         its turn between two ticks it counts as the thread's.
         """
-        lasted_ns = self.to_ns - self.from_ns
-        return self.ran_ns - TICK_NS <= slice_ns <= lasted_ns + TICK_NS
+        return self.ran_ns - TICK_NS <= slice_ns <= self.lasted_ns + TICK_NS
 
     def __str__(self) -> str:
-        lasted_ns = self.to_ns - self.from_ns
-        others = f" of {ms(lasted_ns)}" if lasted_ns - self.ran_ns > TICK_NS else ""
-        return f"{ms(self.ran_ns)}{others}"
+        is_shared = self.lasted_ns - self.ran_ns > TICK_NS
+        return ms(self.ran_ns) + f" of {ms(self.lasted_ns)}" * is_shared
 
 
 def turns(lanes: Sequence[Lane]) -> list[Turn]:
