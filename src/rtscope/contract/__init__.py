@@ -51,6 +51,7 @@ from rtscope.contract.targetfiles import FileLine as FileLine
 from rtscope.contract.tasks import DeadlineParameters as DeadlineParameters
 from rtscope.contract.tasks import TaskLine as TaskLine
 from rtscope.contract.tasks import TasksEnd as TasksEnd
+from rtscope.contract.threads import REAL_TIME as REAL_TIME
 from rtscope.contract.threads import ClockCost as ClockCost
 from rtscope.contract.threads import ForeignBuckets as ForeignBuckets
 from rtscope.contract.threads import OwnNumbers as OwnNumbers

@@ -22,6 +22,9 @@ from rtscope.contract.values import (
 
 Known = TypeVar("Known")
 
+REAL_TIME = frozenset({"fifo", "rr", "deadline"})
+"""Policies whose threads preempt those of every other policy."""
+
 
 @dataclass(frozen=True, slots=True)
 class Wakeup:

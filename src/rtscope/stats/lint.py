@@ -9,7 +9,7 @@ from collections.abc import Iterable, Iterator, Sequence
 
 from rtscope.caveats.catalogue import Caveat, gravest_first, make
 from rtscope.caveats.fromfacts import caveats_from
-from rtscope.contract import AgentResult, ClockCost, ThreadResult, Tick
+from rtscope.contract import REAL_TIME, AgentResult, ClockCost, ThreadResult, Tick
 from rtscope.cpulist import format_cpulist, parse_cpulist
 from rtscope.errors import UsageError
 from rtscope.record.model import Run, RunRecord
@@ -19,8 +19,6 @@ from rtscope.stats.summary import observed_ns, total_of
 from rtscope.stats.tracing import check_tracing
 from rtscope.units import format_duration, format_us
 
-REAL_TIME = {"fifo", "rr", "deadline"}
-"""Policies whose threads do not wait for the agent's own, which is ordinary."""
 SLOW_READ_P999_NS = 1_000
 SLOW_READ_MAX_NS = 10_000
 REALTIME_STEP_NS = 1_000_000

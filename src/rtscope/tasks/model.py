@@ -5,9 +5,8 @@ from dataclasses import dataclass
 from enum import StrEnum
 from typing import Any
 
+from rtscope.contract import REAL_TIME
 from rtscope.contract.tasks import TaskLine, TasksEnd
-
-REAL_TIME = frozenset({"fifo", "rr", "deadline"})
 
 _OF_DEADLINE = -101
 """task_prio(): prio less MAX_RT_PRIO (100), and a deadline thread's prio is -1."""
