@@ -11,7 +11,7 @@ import typer
 from rtscope.cli.console import Json, typed_words
 from rtscope.cli.detail import ShownWithNotes
 from rtscope.cli.foreign import open_ours
-from rtscope.cli.report import Format, print_report, write_page
+from rtscope.cli.results import Format, print_report, write_page
 from rtscope.errors import UsageError
 from rtscope.files import refuse_unwritable
 from rtscope.published import get_published

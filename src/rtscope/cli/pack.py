@@ -11,8 +11,7 @@ import typer
 
 from rtscope import __version__
 from rtscope.cli.console import log, put
-from rtscope.cli.detail import Shown, ShownWithNotes
-from rtscope.cli.report import ReportRequest, asked_with, model_of
+from rtscope.cli.results import model_of, question_of
 from rtscope.errors import UsageError
 from rtscope.record.pack import PAGE, RECORDINGS, SUFFIX, collect, folder_name
 from rtscope.record.pack import pack as write_pack
@@ -83,9 +82,7 @@ def with_page(files: Mapping[str, bytes]) -> dict[str, bytes]:
             if not path.endswith(RECORDINGS):
                 (place / path).write_bytes(content)
         records = open_records(place)
-        asked = ReportRequest(record=[place], shown=ShownWithNotes(shown=Shown()))
-        question = asked_with(records, asked)
-        model = model_of(records, question, beside=[place])
+        model = model_of(records, question_of(records), beside=[place])
         page = render_html(model).encode()
     first = {path: c for path, c in files.items() if not path.endswith(RECORDINGS)}
     return {**first, PAGE: page, **files}

@@ -23,12 +23,12 @@ from rtscope.cli.console import log, note, say, stderr_console, typed_words
 from rtscope.cli.detail import Shown
 from rtscope.cli.identical import compare_results, stored_records
 from rtscope.cli.progress import LiveDisplay, Waiting
-from rtscope.cli.report import (
+from rtscope.cli.results import (
     PAGE,
     Format,
-    asked_by,
     model_of,
     print_report,
+    question_in,
     write_page,
 )
 from rtscope.cli.reusing import refuse_reuse, refuse_reused, tell_reused
@@ -320,7 +320,7 @@ def _show(
     records = store.records()
     if not records:
         return 0
-    model = model_of(records, asked_by(campaign), beside=[store.path])
+    model = model_of(records, question_in(campaign), beside=[store.path])
     page, where = store.path / PAGE, shlex.quote(str(store.path))
     again = f"rtscope report {where}"
     form, detail = result.form, result.detail

@@ -109,7 +109,7 @@ def _make_record_page(directory: Path) -> None:
     if not file.is_file() or _is_as_new(page, [file, directory / EXPLAINED]):
         return
     # Charts take a while to load.
-    from rtscope.cli.report import Question, model_of, write_page
+    from rtscope.cli.results import Question, model_of, write_page
 
     try:
         model = model_of([read_record(file)], Question(), beside=[directory])

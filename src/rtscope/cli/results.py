@@ -1,0 +1,117 @@
+"""Results on the command line: the question put to records, their report, its page."""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from enum import StrEnum
+from pathlib import Path
+from typing import Annotated
+
+from pydantic import Field, TypeAdapter, ValidationError
+
+from rtscope.campaign import values
+from rtscope.campaign.model import Campaign
+from rtscope.cli.console import log, put, stdout_console
+from rtscope.errors import UsageError
+from rtscope.files import first_mistake, write_atomically
+from rtscope.record.explanation import find_explained
+from rtscope.record.model import RunRecord
+from rtscope.report.formats.brief import Detail, More, print_result
+from rtscope.report.formats.data import render_csv, render_json
+from rtscope.report.formats.html import render_html
+from rtscope.report.formats.markdown import render_markdown
+from rtscope.report.formats.text import Told
+from rtscope.report.model.build import Model, build_model
+from rtscope.stats.verdict import Claim
+from rtscope.units import parse_claim, parse_duration
+
+PAGE = "report.html"
+"""The page that a run writes beside its records."""
+
+
+class Format(StrEnum):
+    """How a report is printed."""
+
+    TABLE = "table"
+    MARKDOWN = "markdown"
+    CSV = "csv"
+    JSON = "json"
+
+
+@dataclass(frozen=True, slots=True)
+class Question:
+    """
+    The deadline and claim to test; without a deadline there is no verdict.
+
+    Read from a record as from a campaign file, whose other keys it does not need.
+    """
+
+    deadline_ns: Annotated[values.Deadline | None, Field(alias="deadline")] = None
+    claim: values.Claim | None = None
+    """As (misses, ns)."""
+    min_boots: values.Times = 1
+
+
+_QUESTION = TypeAdapter(Question)
+
+
+def question_in(campaign: Campaign) -> Question:
+    """Return the question that the campaign asks."""
+    return Question(campaign.deadline_ns, campaign.claim, campaign.min_boots)
+
+
+def question_of(
+    records: Sequence[RunRecord],
+    *,
+    deadline: str | None = None,
+    claim: str | None = None,
+    min_boots: int | None = None,
+) -> Question:
+    """Return the question of these options, else of the records."""
+    asked = records[0].campaign.get("campaign", {}) if records else {}
+    try:
+        before = _QUESTION.validate_python(asked)
+    except ValidationError as error:
+        mistake = first_mistake(error)
+        raise UsageError(f"the record: [campaign] {mistake}") from error
+    deadline_ns = parse_duration(deadline) if deadline else before.deadline_ns
+    if claim and deadline_ns is None:
+        raise UsageError("--claim needs a deadline: add --deadline 200us")
+    return Question(
+        deadline_ns,
+        parse_claim(claim) if claim else before.claim,
+        min_boots or before.min_boots,
+    )
+
+
+def model_of(
+    records: Sequence[RunRecord], question: Question, *, beside: Sequence[Path] = ()
+) -> Model:
+    """Build the report that answers the question; explanations lie `beside`."""
+    explained = find_explained(beside, records, log=log)
+    return build_model(
+        records,
+        deadline_ns=question.deadline_ns,
+        claim=Claim(*question.claim) if question.claim else None,
+        min_boots=question.min_boots,
+        explained=explained,
+    )
+
+
+def print_report(told: Told, form: Format, *, detail: Detail, more: More) -> None:
+    """Print a report or comparison on standard output; `detail` is for a terminal."""
+    match form:
+        case Format.TABLE:
+            with stdout_console() as console:
+                print_result(told, console, detail=detail, more=more)
+        case Format.MARKDOWN:
+            put(render_markdown(told))
+        case Format.CSV:
+            assert isinstance(told, Model)
+            put(render_csv(told))
+        case Format.JSON:
+            put(render_json(told))
+
+
+def write_page(told: Told, path: Path) -> None:
+    """Write the page of a report; RecordError if it cannot be written."""
+    write_atomically(path, render_html(told).encode())
