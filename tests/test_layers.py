@@ -33,7 +33,7 @@ MAY_IMPORT = {
     "board": {"errors", "files", "process", "units", "kernel"},
     "campaign": {"errors", "units", "cpulist", "loads", "target"},
     "target": {"errors", "process", "contract", "machine"},
-    "tasks": {"errors", "contract", "cpulist", "machine"},
+    "tasks": {"errors", "units", "contract", "cpulist", "machine", "target"},
     "app": {"errors", "units", "contract", "cpulist", "machine", "tasks", "stats"},
     "demo": {"errors", "units", "contract"},
     "audit": {"errors", "units", "contract", "cpulist", "machine", "kernel"},

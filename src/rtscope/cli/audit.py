@@ -21,6 +21,14 @@ from rtscope.audit.model import Check, CheckKind, CheckOutcome, Profile
 from rtscope.audit.observe import TRIAL_ARGS, tried, watch, watch_here
 from rtscope.audit.unit import Unit, UnitThread, load_unit, processes_of
 from rtscope.cli.boardoptions import refuse_board_options
+from rtscope.cli.checks import (
+    Checked,
+    FailOn,
+    fails,
+    read_config,
+    refuse_two,
+    show_checks,
+)
 from rtscope.cli.console import (
     Json,
     note,
@@ -30,15 +38,6 @@ from rtscope.cli.console import (
     stdout_console,
 )
 from rtscope.cli.detail import Shown
-from rtscope.cli.kernelverify import (
-    Checked,
-    FailOn,
-    fails,
-    read_config,
-    refuse_two,
-    show_checks,
-)
-from rtscope.cli.tasks import look
 from rtscope.cpulist import parse_cpulist
 from rtscope.errors import TargetError, UsageError
 from rtscope.files import refuse_unwritable, write_atomically
@@ -55,6 +54,7 @@ from rtscope.report.formats.audit import (
 from rtscope.target import Target
 from rtscope.target.address import address_of, open_target
 from rtscope.target.stream import collect
+from rtscope.tasks.agentlist import list_threads
 from rtscope.tuning import settings
 from rtscope.tuning.remedies import TuningPlan, chosen, plan, undone_by, with_settings
 from rtscope.units import NS_PER_S
@@ -312,7 +312,7 @@ def _with_threads(unit: Unit, reader: Reader, machine: Target | None) -> Unit:
     if why or machine is None:
         return replace(unit, why_no_threads=why)
     processes = processes_of(unit, reader)
-    threads = look(machine).threads if processes else ()
+    threads = list_threads(machine).threads if processes else ()
     return replace(
         unit,
         threads=tuple(

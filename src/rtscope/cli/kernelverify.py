@@ -1,8 +1,6 @@
 """Verify that a kernel is the intended one."""
 
-import shlex
 from dataclasses import dataclass, replace
-from enum import StrEnum
 from pathlib import Path
 from typing import Annotated
 
@@ -14,22 +12,25 @@ from rtscope.audit.model import (
     Check,
     CheckKind,
     CheckOutcome,
-    Severity,
-    checks_document,
 )
 from rtscope.board.cache import Part, all_parts, cache_dir
 from rtscope.board.kernels import CONFIG, IMAGE
 from rtscope.board.sourcekernel import newest_of
-from rtscope.cli.console import Json, put_json, say, stdout_console, typed_words
+from rtscope.cli.checks import (
+    Checked,
+    FailOn,
+    fails,
+    read_config,
+    refuse_two,
+    show_checks,
+)
+from rtscope.cli.console import Json, say
 from rtscope.cli.detail import Shown
 from rtscope.errors import TargetError, UsageError
 from rtscope.kernel.image import KernelImage, read_image
 from rtscope.kernel.recipe import find_recipe, recipe_names
 from rtscope.machine.filetree import FileReader
-from rtscope.machine.kernelidentity import KernelConfig, parse_config
-from rtscope.machine.reader import MAX_FILE_BYTES
-from rtscope.report.formats.audit import print_brief_checks, print_checks, summary
-from rtscope.report.formats.brief import Detail
+from rtscope.machine.kernelidentity import KernelConfig
 from rtscope.target.address import address_of, open_target
 
 SOURCES = ("target", "root", "config", "image")
@@ -37,15 +38,6 @@ SOURCES = ("target", "root", "config", "image")
 
 ASKED_FOR = ("preempt_rt", "running_kernel")
 """The checks of the identity; the others are about quality."""
-
-
-class FailOn(StrEnum):
-    """The lowest severity that makes the exit status 1."""
-
-    LOW = "low"
-    MEDIUM = "medium"
-    HIGH = "high"
-    FATAL = "fatal"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -107,39 +99,6 @@ def verify(request: VerifyRequest) -> int:
     return fails(checks, request.fail_on) or _unproven(checks)
 
 
-@dataclass(frozen=True, slots=True)
-class Checked:
-    """The object of checks, and how they are printed."""
-
-    what: str
-    json: bool
-    detail: Detail
-
-
-def show_checks(checks: list[Check], context: AuditContext, form: Checked) -> None:
-    """Print checks, as text or as JSON."""
-    what, kernel = form.what, context.kernel
-    if form.json:
-        put_json(checks_document(checks, target=what, kernel=kernel))
-        return
-    with stdout_console() as console:
-        if form.detail is Detail.QUIET:
-            console.print(summary(checks), soft_wrap=True)
-        elif form.detail is Detail.ALL:
-            print_checks(checks, console, target=what, kernel=kernel)
-        else:
-            command = shlex.join(typed_words())
-            print_brief_checks(
-                checks, console, target=what, kernel=kernel, command=command
-            )
-
-
-def fails(checks: list[Check], least: FailOn) -> int:
-    """Return the exit status: 1 if a check of this severity or a higher one failed."""
-    lowest = Severity[least.name]
-    return int(any(check.failed and check.severity >= lowest for check in checks))
-
-
 def _unproven(checks: list[Check]) -> int:
     """Print the checks of the identity with unknown result; return the exit status."""
     asked = [check for check in checks if check.kind.id in ASKED_FOR]
@@ -184,29 +143,6 @@ def expected_of(text: str) -> Expected:
         build_id=image.build_id,
         config_digest=image.config.digest if image.config else None,
     )
-
-
-def read_config(path: Path, *, called: str | None = None) -> KernelConfig:
-    """
-    Read a configuration, plain or in gzip; UsageError if it is none.
-
-    `called` replaces the path in the evidence.
-    """
-    try:
-        with path.open("rb") as file:
-            content = file.read(MAX_FILE_BYTES)
-        return parse_config(content, source=called or str(path))
-    except OSError as error:
-        raise UsageError(f"{path}: {error.strerror or error}") from error
-    except TargetError as error:
-        raise UsageError(str(error)) from error
-
-
-def refuse_two(**options: object) -> None:
-    """Raise UsageError if more than one of these options is given."""
-    given = [f"--{name}" for name, value in options.items() if value is not None]
-    if len(given) > 1:
-        raise UsageError(f"{' and '.join(given)} cannot be combined: keep one of them")
 
 
 def _context(

@@ -7,19 +7,14 @@ from typing import Annotated
 import typer
 
 from rtscope.cli.console import Json, put, stdout_console
-from rtscope.errors import TargetError, UsageError
+from rtscope.errors import UsageError
 from rtscope.report.formats.tasks import print_tasks, render_tasks_json
 from rtscope.report.formats.taskstatistics import print_statistics, statistics_rows
-from rtscope.target import Target
 from rtscope.target.address import address_of, open_target
-from rtscope.target.stream import collect
-from rtscope.tasks.listing import make_listing, read_surroundings
+from rtscope.tasks.agentlist import list_threads
 from rtscope.tasks.model import Choice, Listing, Order, chosen
 from rtscope.tasks.statistics import Statistics, read_statistics
-from rtscope.units import NS_PER_H, NS_PER_MS, NS_PER_S, parse_duration
-
-TIMEOUT_S = 60.0
-"""For the list itself; a measuring window adds to it."""
+from rtscope.units import NS_PER_H, NS_PER_MS, parse_duration
 
 CLEAR = "\x1b[H\x1b[2J\x1b[3J"
 
@@ -53,28 +48,11 @@ def tasks(request: TasksRequest) -> int:
     window_ns = _window(request)
     with open_target(address_of(request.target), may_ask=False) as machine:
         while True:
-            listing = look(machine, window_ns=window_ns)
+            listing = list_threads(machine, window_ns=window_ns)
             pids = {thread.line.pid for thread in listing.threads}
             _print(listing, read_statistics(machine.reader, pids), request)
             if request.watch is None:
                 return 0
-
-
-def look(machine: Target, *, window_ns: int = 0) -> Listing:
-    """Return the threads of a machine, with shares over a window of more than 0 ns."""
-    around = read_surroundings(machine.reader)
-    args = ["tasks", *(["--window-ns", str(window_ns)] if window_ns else [])]
-    # With root's rights if possible: timer slack of others needs CAP_SYS_NICE.
-    agent = machine.start_agent(args, privileged=True)
-    try:
-        lines = collect(agent, timeout_s=TIMEOUT_S + window_ns / NS_PER_S)
-    finally:
-        agent.kill()
-    if not lines:
-        raise TargetError(
-            f"{machine.name}: the agent listed no threads: {agent.stderr_tail()}"
-        )
-    return make_listing(lines, around)
 
 
 def _window(request: TasksRequest) -> int:

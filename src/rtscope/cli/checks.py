@@ -1,0 +1,80 @@
+"""Answered checks on the command line: what they are of, how shown, when they fail."""
+
+import shlex
+from dataclasses import dataclass
+from enum import StrEnum
+from pathlib import Path
+
+from rtscope.audit.context import AuditContext
+from rtscope.audit.model import Check, Severity, checks_document
+from rtscope.cli.console import put_json, stdout_console, typed_words
+from rtscope.errors import TargetError, UsageError
+from rtscope.machine.kernelidentity import KernelConfig, parse_config
+from rtscope.machine.reader import MAX_FILE_BYTES
+from rtscope.report.formats.audit import print_brief_checks, print_checks, summary
+from rtscope.report.formats.brief import Detail
+
+
+class FailOn(StrEnum):
+    """The lowest severity that makes the exit status 1."""
+
+    LOW = "low"
+    MEDIUM = "medium"
+    HIGH = "high"
+    FATAL = "fatal"
+
+
+@dataclass(frozen=True, slots=True)
+class Checked:
+    """The object of checks, and how they are printed."""
+
+    what: str
+    json: bool
+    detail: Detail
+
+
+def show_checks(checks: list[Check], context: AuditContext, form: Checked) -> None:
+    """Print checks, as text or as JSON."""
+    what, kernel = form.what, context.kernel
+    if form.json:
+        put_json(checks_document(checks, target=what, kernel=kernel))
+        return
+    with stdout_console() as console:
+        if form.detail is Detail.QUIET:
+            console.print(summary(checks), soft_wrap=True)
+        elif form.detail is Detail.ALL:
+            print_checks(checks, console, target=what, kernel=kernel)
+        else:
+            command = shlex.join(typed_words())
+            print_brief_checks(
+                checks, console, target=what, kernel=kernel, command=command
+            )
+
+
+def fails(checks: list[Check], least: FailOn) -> int:
+    """Return the exit status: 1 if a check of this severity or a higher one failed."""
+    lowest = Severity[least.name]
+    return int(any(check.failed and check.severity >= lowest for check in checks))
+
+
+def read_config(path: Path, *, called: str | None = None) -> KernelConfig:
+    """
+    Read a configuration, plain or in gzip; UsageError if it is none.
+
+    `called` replaces the path in the evidence.
+    """
+    try:
+        with path.open("rb") as file:
+            content = file.read(MAX_FILE_BYTES)
+        return parse_config(content, source=called or str(path))
+    except OSError as error:
+        raise UsageError(f"{path}: {error.strerror or error}") from error
+    except TargetError as error:
+        raise UsageError(str(error)) from error
+
+
+def refuse_two(**options: object) -> None:
+    """Raise UsageError if more than one of these options is given."""
+    given = [f"--{name}" for name, value in options.items() if value is not None]
+    if len(given) > 1:
+        raise UsageError(f"{' and '.join(given)} cannot be combined: keep one of them")
