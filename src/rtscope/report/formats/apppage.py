@@ -7,6 +7,7 @@ from rtscope import __version__
 from rtscope.app.model import Examined, finding_kinds
 from rtscope.explain.activity import ExplainedWindow
 from rtscope.explain.timeline import timeline_of
+from rtscope.report.charts.spreads import spread_chart
 from rtscope.report.escape import all_printable, printable
 from rtscope.report.formats.appboard import BoardLabel
 from rtscope.report.formats.appcheck import (
@@ -38,7 +39,8 @@ def render_examined(
     kinds = finding_kinds()
     ids = dict.fromkeys(one.id for one in examined.findings)
     return render_page(
-        "appcheck.html",
+        "report/appcheck.html",
+        charts={"spread_chart": spread_chart},
         name=printable(seen.name),
         headline=printable(headline(examined), limit=400),
         board="" if board is None else printable(board.words, limit=400),

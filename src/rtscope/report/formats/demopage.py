@@ -2,16 +2,19 @@
 
 from rtscope import __version__
 from rtscope.demo.model import Judged
+from rtscope.report.charts.lanes import lanes_chart
 from rtscope.report.escape import printable
 from rtscope.report.formats.demo import chars_of
-from rtscope.report.formats.html import render_page
+from rtscope.report.formats.html import render_page, style_sheet
 
 
 def render_demo(found: Judged) -> str:
     """Return the page."""
     begin = found.results[0].begin
     return render_page(
-        "demo.html",
+        "report/demo.html",
+        charts={"lanes_chart": lanes_chart},
+        demo_css=style_sheet("report/demo.css"),
         name=found.demo.scenario.value,
         title=found.demo.title,
         about=found.demo.about,

@@ -24,8 +24,6 @@ from rtscope.report import tables
 from rtscope.report.charts.bars import colour_of, path_bar, tail_bars
 from rtscope.report.charts.drawings import svg_of
 from rtscope.report.charts.flame import flame_chart, note_of_timeline
-from rtscope.report.charts.lanes import lanes_chart
-from rtscope.report.charts.spreads import spread_chart
 from rtscope.report.escape import all_printable
 from rtscope.report.model.build import Model
 from rtscope.report.model.charts import BINS_PER_DECADE
@@ -59,12 +57,12 @@ def render_html(told: Model | ComparisonReport | PublishedComparison) -> str:
     """Return the page; the same model gives the same bytes."""
     match told:
         case Model():
-            return render_page("page.html", model=told, span=_span(told))
+            return render_page("report/page.html", model=told, span=_span(told))
         case ComparisonReport():
-            return render_page("compare.html", comparison=told)
+            return render_page("report/compare.html", comparison=told)
         case PublishedComparison():
             return render_page(
-                "published.html", comparison=told, kinds=tuple(KernelKind)
+                "report/published.html", comparison=told, kinds=tuple(KernelKind)
             )
 
 
@@ -84,7 +82,7 @@ def render_explanations(
     places = enumeration(list(dict.fromkeys(run.place for run in runs)))
     unit = unit_of(runs)
     return render_page(
-        "explain.html",
+        "report/explain.html",
         about=f"Virtual board {boards}; all times are virtual time."
         if unit
         else f"Measured on {places}.",
@@ -99,31 +97,41 @@ def render_explanations(
     )
 
 
-def render_page(template: str, **told: Any) -> str:
-    """Return a page from its template in this folder."""
-    return _environment().get_template(template).render(**told)
+def render_page(
+    template: str,
+    *,
+    charts: Mapping[str, Callable[..., str]] | None = None,
+    **told: Any,
+) -> str:
+    """
+    Return a page from its template, by its path in the package.
+
+    `charts` are drawings that this page alone has. Text in their markup is ours, or
+    escaped there.
+    """
+    drawn = {name: _ours(draw) for name, draw in (charts or {}).items()}
+    return _environment().get_template(template).render(**drawn, **told)
 
 
 @cache
 def _environment() -> Environment:
     """Return the template engine with the words of the report as its filters."""
     made = Environment(
-        loader=PackageLoader("rtscope.report", "."),
+        loader=PackageLoader("rtscope", "."),
         autoescape=True,
         undefined=StrictUndefined,
         keep_trailing_newline=True,
     )
     made.filters.update(_FILTERS)
     made.globals.update(_GLOBALS)
-    made.globals["css"] = _style_sheet("page.css")
-    made.globals["explain_css"] = _style_sheet("explain.css")
-    made.globals["demo_css"] = _style_sheet("demo.css")
+    made.globals["css"] = style_sheet("report/page.css")
+    made.globals["explain_css"] = style_sheet("report/explain.css")
     return made
 
 
-def _style_sheet(name: str) -> Markup:
-    # It is ours, and so is no foreign text.
-    sheet = resources.files("rtscope.report").joinpath(name)
+def style_sheet(path: str) -> Markup:
+    """Return a style sheet by its path in the package; no foreign text is in it."""
+    sheet = resources.files("rtscope").joinpath(path)
     return Markup(sheet.read_text("utf-8"))
 
 
@@ -174,8 +182,6 @@ _GLOBALS: Mapping[str, Any] = {
     "tail_sentence": sentence_of_tail,
     "path_bar": _ours(path_bar),
     "flame_chart": _ours(flame_chart),
-    "lanes_chart": _ours(lanes_chart),
-    "spread_chart": _ours(spread_chart),
     "timeline_note": note_of_timeline,
     "colour": colour_of,
     "where": where,

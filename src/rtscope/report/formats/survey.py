@@ -148,7 +148,7 @@ def survey_page(ranking: Ranking, *, name: str, target: str, missing: int) -> st
     """Return the page; the same result gives the same bytes."""
     shown = all_printable(ranking)
     return render_page(
-        "survey.html",
+        "report/survey.html",
         name=printable(name),
         target=printable(target),
         answer=survey_answer(ranking),

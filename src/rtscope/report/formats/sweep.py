@@ -217,7 +217,7 @@ def sweep_page(
     """
     shown = all_printable(result)
     return render_page(
-        "sweep.html",
+        "report/sweep.html",
         result=shown,
         answer=answer or sweep_answer(result),
         diagnoses=[all_printable(one) for one in diagnoses],
