@@ -10,8 +10,7 @@ from functools import partial
 
 from rtscope.errors import UsageError, no_such
 from rtscope.record.model import RunRecord
-from rtscope.stats.summary import DEFAULT_PERCENTILES, Summary, summarize
-from rtscope.sweep.costs import (
+from rtscope.stats.costs import (
     IDLE,
     instructions_per_operation,
     kernel_bytes,
@@ -19,6 +18,7 @@ from rtscope.sweep.costs import (
     operations_per_s,
     wakeups_per_s,
 )
+from rtscope.stats.summary import DEFAULT_PERCENTILES, Summary, summarize
 from rtscope.units import format_number, format_us
 
 OPERATIONS = "operations/s"

@@ -24,7 +24,7 @@ from rtscope.files import read_bounded, write_atomically
 from rtscope.kernel.recipe import Recipe, find_recipe
 from rtscope.measure.preflight import refuse_full_disk
 from rtscope.record.resultdir import is_occupied, refuse_links
-from rtscope.sweep.costs import IDLE
+from rtscope.stats.costs import IDLE
 
 DOCUMENT = "bisect.json"
 SCHEMA = 1

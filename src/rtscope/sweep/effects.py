@@ -17,10 +17,10 @@ from dataclasses import dataclass, replace
 from statistics import fmean, median, stdev
 
 from rtscope.record.model import RunRecord
+from rtscope.stats.costs import operations_per_s
 from rtscope.stats.power import detectable_ratio_of_pairs
 from rtscope.stats.signflip import discoveries, interval_of_mean, p_of_signs
 from rtscope.stats.summary import DEFAULT_PERCENTILES, Summary, summarize
-from rtscope.sweep.costs import operations_per_s
 from rtscope.sweep.keys import Key
 
 P999 = DEFAULT_PERCENTILES.index(99.9)
