@@ -25,7 +25,6 @@ from rtscope.measure.plan import Plan
 from rtscope.record.virtual import InputDigests
 from rtscope.virtual.assemble import inputs_before, inputs_of
 from rtscope.virtual.boot import Booted
-from rtscope.virtual.outcome import read_booted
 from rtscope.virtual.prepare import PreparedCampaign, RunRequest
 from rtscope.virtual.runner import measured_of, recording_of
 from rtscope.virtual.secondpass import is_cut
@@ -353,7 +352,7 @@ class _Work:
     def _booted(self, job: _Job, answer: Answer) -> PendingRuns:
         request, prepared = job.request, job.prepared
         try:
-            booted = read_booted(answer.content, source="its answer")
+            booted = answer.booted()
             if inputs_of(request, prepared, booted) != job.inputs:
                 raise BoardError("it booted other inputs than those of the task")
         except BoardError as error:

@@ -25,7 +25,8 @@ from rtscope.errors import BoardError, RtscopeError
 from rtscope.record.model import Run
 from rtscope.record.virtual import InputDigests
 from rtscope.virtual.assemble import inputs_before
-from rtscope.virtual.outcome import pack_booted
+from rtscope.virtual.boot import Booted
+from rtscope.virtual.outcome import pack_booted, read_booted
 from rtscope.virtual.prepare import RunRequest, request_for
 from rtscope.virtual.readiness import HOSTS
 from rtscope.virtual.runner import boot_run
@@ -73,6 +74,10 @@ class Answer:
     """The packed results of a boot."""
     lacking: tuple[str, ...] = ()
     why: str = ""
+
+    def booted(self) -> Booted:
+        """Return the results of the boot; BoardError if they are damaged."""
+        return read_booted(self.content, source="its answer")
 
 
 def task_of(
