@@ -3,7 +3,6 @@ import re
 import xml.etree.ElementTree as ET
 from dataclasses import replace
 from html.parser import HTMLParser
-from pathlib import Path
 
 import pytest
 from matplotlib.image import imread
@@ -12,7 +11,7 @@ from fakes.boards import campaign
 from fakes.measurements import record, thread, ticks_of
 from rtscope.contract import KernelThread
 from rtscope.record.model import RunRecord
-from rtscope.report.charts.drawings import png_of, svg_of, write_charts
+from rtscope.report.charts.drawings import files_of, png_of, svg_of
 from rtscope.report.formats.html import render_html
 from rtscope.report.formats.text import render_text
 from rtscope.report.model.build import build_model
@@ -192,12 +191,12 @@ def test_the_maximum_is_written_in_the_comparison() -> None:
     assert ">95.0<" in svg_of(a_chart())
 
 
-def test_charts_are_written_as_files_of_both_forms(tmp_path: Path) -> None:
-    paths = write_charts([a_chart()], tmp_path)
+def test_a_chart_has_a_file_of_each_form() -> None:
+    files = dict(files_of([a_chart()]))
 
-    assert [path.name for path in paths] == ["c.svg", "c.png"]
-    assert paths[1].read_bytes().startswith(b"\x89PNG")
-    assert paths[1].read_bytes() == png_of(a_chart())
+    assert list(files) == ["c.svg", "c.png"]
+    assert files["c.png"].startswith(b"\x89PNG")
+    assert files["c.png"] == png_of(a_chart())
 
 
 def test_a_single_latency_can_be_drawn() -> None:

@@ -78,10 +78,11 @@ def report(request: ReportRequest) -> int:
     if request.summary is not None:
         write_atomically(request.summary, render_summary(model).encode())
     if request.charts is not None:
-        from rtscope.report.charts.drawings import write_charts
+        from rtscope.report.charts.drawings import files_of
 
         request.charts.mkdir(parents=True, exist_ok=True)
-        write_charts(model.charts, request.charts)
+        for name, content in files_of(model.charts):
+            write_atomically(request.charts / name, content)
     form = Format.JSON if request.json else request.format
     more = More(shlex.join(typed_words()), _page_of(request))
     print_report(model, form, detail=detail, more=more)

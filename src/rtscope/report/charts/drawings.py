@@ -8,11 +8,9 @@ drawn in microseconds.
 
 import io
 import math
-from collections.abc import Iterable, Sequence
-from pathlib import Path
+from collections.abc import Iterable, Iterator, Sequence
 from typing import TYPE_CHECKING, Any
 
-from rtscope.files import write_atomically
 from rtscope.report.charts.axes import (
     FILL,
     INK,
@@ -90,21 +88,11 @@ def png_of(chart: Chart) -> bytes:
     return _rendered(chart, "png")
 
 
-def write_charts(
-    charts: Iterable[Chart],
-    directory: Path,
-    *,
-    formats: Sequence[str] = ("svg", "png"),
-) -> tuple[Path, ...]:
-    """Write each chart as `NAME.svg` and `NAME.png`; RecordError if it cannot."""
-    written = []
+def files_of(charts: Iterable[Chart]) -> Iterator[tuple[str, bytes]]:
+    """Yield name and content of each chart as `NAME.svg` and `NAME.png`."""
     for chart in charts:
-        for form in formats:
-            drawn = png_of(chart) if form == "png" else svg_of(chart).encode()
-            path = directory / f"{chart.name}.{form}"
-            write_atomically(path, drawn)
-            written.append(path)
-    return tuple(written)
+        yield f"{chart.name}.svg", svg_of(chart).encode()
+        yield f"{chart.name}.png", png_of(chart)
 
 
 def _rendered(chart: Chart, form: str) -> bytes:
