@@ -13,9 +13,8 @@ from rich.text import Text
 from rtscope.app.cyclerules import with_cycles
 from rtscope.app.model import RANK, Examined, Weight
 from rtscope.app.rules import examine
-from rtscope.campaign.values import MAX_SEED
 from rtscope.cli.appsource import Asked, Watched, watch_program
-from rtscope.cli.boardoptions import BoardKernel
+from rtscope.cli.boardoptions import BoardKernel, BoardSeed
 from rtscope.cli.console import Json, put_json, stdout_console
 from rtscope.errors import MeasurementError, UsageError
 from rtscope.explain.activity import ExplainedWindow
@@ -71,14 +70,7 @@ def check(
             "e.g. nowatchdog."
         ),
     ] = None,
-    seed: Annotated[
-        int | None,
-        typer.Option(
-            help="Seed of a virtual board's random numbers (default: 1), e.g. 7.",
-            min=0,
-            max=MAX_SEED,
-        ),
-    ] = None,
+    seed: BoardSeed = None,
     duration: Annotated[
         str, typer.Option(help="Time to watch (default: 10s), e.g. 1m.")
     ] = "10s",

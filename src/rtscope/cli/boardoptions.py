@@ -4,6 +4,7 @@ from typing import Annotated
 
 import typer
 
+from rtscope.campaign.values import MAX_SEED
 from rtscope.errors import UsageError
 from rtscope.report.words import enumeration
 
@@ -12,6 +13,16 @@ BoardKernel = Annotated[
     typer.Option(
         help="Kernel of a virtual board, by name or path of an image (default: the "
         "first kernel of the board), e.g. debian-6.12-rt."
+    ),
+]
+
+
+BoardSeed = Annotated[
+    int | None,
+    typer.Option(
+        help="Seed of a virtual board's random numbers (default: 1), e.g. 7.",
+        min=0,
+        max=MAX_SEED,
     ),
 ]
 
