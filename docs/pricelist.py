@@ -33,7 +33,7 @@ from rtscope.report.formats.sweep import (
     sweep_data,
     value_of,
 )
-from rtscope.report.words import NOTHING, count, plural
+from rtscope.report.words import NOTHING, count
 from rtscope.stats.power import LEAST_PAIRS
 from rtscope.stats.signflip import discoveries
 from rtscope.sweep.checks import Checks
@@ -41,6 +41,7 @@ from rtscope.sweep.doubts import Doubt
 from rtscope.sweep.effects import FIGURES, MORE_IS_BETTER, Effect, judged
 from rtscope.sweep.keys import Key
 from rtscope.sweep.result import CellResult, SweepResult
+from rtscope.units import plural
 
 Columns = Mapping[str, Sequence[str]]
 """By headings; a row for each cell."""

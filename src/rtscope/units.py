@@ -180,3 +180,14 @@ def format_size(size_bytes: int) -> str:
 def _two_parts(large: int, small: int, *, units: tuple[str, str]) -> str:
     parts = [f"{n} {unit}" for n, unit in zip((large, small), units, strict=True) if n]
     return " ".join(parts)
+
+
+_HISSING = ("ch", "sh", "s", "x")
+"""Ends of nouns whose plural has another syllable."""
+
+
+def plural(number: int, noun: str) -> str:
+    """Write `1 run`, `2 runs`, `2 patches`."""
+    if number == 1:
+        return f"1 {noun}"
+    return f"{number:,} {noun}{'es' if noun.endswith(_HISSING) else 's'}"

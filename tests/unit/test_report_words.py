@@ -2,7 +2,7 @@
 
 import pytest
 
-from rtscope.report.words import plural
+from rtscope.units import plural
 
 
 @pytest.mark.parametrize(

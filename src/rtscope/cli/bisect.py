@@ -43,9 +43,8 @@ from rtscope.measure.plan import make_plan
 from rtscope.record.resultdir import ResultDir, hold, make_directory
 from rtscope.report.formats.bisect import answer, lines
 from rtscope.report.formats.brief import Detail
-from rtscope.report.words import plural
 from rtscope.target import agent_file
-from rtscope.units import format_duration
+from rtscope.units import format_duration, plural
 from rtscope.virtual.stored import open_stored
 
 RESULT = "result.json"

@@ -16,7 +16,7 @@ from rtscope.cli.progress import Waiting
 from rtscope.errors import RecordError, RtscopeError
 from rtscope.files import is_disk_full
 from rtscope.process import Progress, Step
-from rtscope.report.words import plural
+from rtscope.units import plural
 
 if TYPE_CHECKING:
     from rtscope.analysis import Explained

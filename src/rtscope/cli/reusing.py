@@ -6,7 +6,7 @@ from rtscope.campaign.model import Campaign
 from rtscope.cli.console import say
 from rtscope.errors import UsageError
 from rtscope.record.model import RunRecord
-from rtscope.report.words import plural
+from rtscope.units import plural
 
 
 def refuse_reuse(campaign: Campaign) -> None:

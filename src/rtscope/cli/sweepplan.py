@@ -13,13 +13,12 @@ from rtscope.kernel.recipe import recipe_names
 from rtscope.measure.plan import Plan, make_plan, remaining
 from rtscope.record.model import Run
 from rtscope.report.escape import printable
-from rtscope.report.words import plural
 from rtscope.stats.signflip import needed_pairs
 from rtscope.sweep.design import DOCUMENT, MAX_SEEDS, Cell
 from rtscope.sweep.effects import FIGURES
 from rtscope.sweep.file import Diagnosis, Sweep
 from rtscope.sweep.maineffects import pairs_of_cells
-from rtscope.units import NS_PER_S, format_duration
+from rtscope.units import NS_PER_S, format_duration, plural
 from rtscope.virtual.hosttime import HostTime, host_time, kind_of
 from rtscope.virtual.prepare import capacity_for, is_built_for
 from rtscope.virtual.stored import earlier_boots, state_dir

@@ -7,7 +7,7 @@ from rtscope.cli.console import note
 from rtscope.cluster.address import SchedulerAddress
 from rtscope.errors import MeasurementError
 from rtscope.measure.execute import Runner
-from rtscope.report.words import plural
+from rtscope.units import plural
 from rtscope.virtual.stored import StoredResults
 from rtscope.virtual.sweeping import StartRunner, SweepRuns
 

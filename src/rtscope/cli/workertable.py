@@ -9,7 +9,7 @@ from rich.text import Text
 from rtscope.cli.console import plain_table
 from rtscope.measure.execute import WorkerProgress
 from rtscope.report.escape import printable
-from rtscope.report.words import plural
+from rtscope.units import plural
 
 MAX_WORKERS_SHOWN = 16
 LAST = "computes"

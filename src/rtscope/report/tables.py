@@ -15,9 +15,9 @@ from typing import Any, Literal, Protocol
 from rtscope.published import KernelKind
 from rtscope.report.model.published_comparison import MeasuredSide, PublishedSide
 from rtscope.report.model.rows import Row
-from rtscope.report.words import NOTHING, as_published, count, plural
+from rtscope.report.words import NOTHING, as_published, count
 from rtscope.stats.summary import Summary
-from rtscope.units import format_us
+from rtscope.units import format_us, plural
 
 Table = Literal["main", "brief", "cpu", "pair", "sets", "sets_page", "published"]
 WIDE = 100

@@ -69,17 +69,6 @@ def count(number: float) -> str:
     return f"{number:.3g}"
 
 
-_HISSING = ("ch", "sh", "s", "x")
-"""Ends of nouns whose plural has another syllable."""
-
-
-def plural(number: int, noun: str) -> str:
-    """Write `1 run`, `2 runs`, `2 patches`."""
-    if number == 1:
-        return f"1 {noun}"
-    return f"{number:,} {noun}{'es' if noun.endswith(_HISSING) else 's'}"
-
-
 def enumeration(words: Sequence[str]) -> str:
     """Join names as a sentence does: `a, b and c`."""
     if len(words) < 2:

@@ -21,8 +21,8 @@ from rtscope.app.naming import NamedFrame, NamedStack
 from rtscope.contract import BY_CPU
 from rtscope.report.escape import printable
 from rtscope.report.formats.appboard import BoardLabel
-from rtscope.report.words import count, enumeration, plural
-from rtscope.units import format_duration
+from rtscope.report.words import count, enumeration
+from rtscope.units import format_duration, plural
 
 SCHEMA = 1
 MAX_LINES = 40

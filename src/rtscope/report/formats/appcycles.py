@@ -12,8 +12,8 @@ from rtscope.contract import CyclesEnd
 from rtscope.explain.model import Explanation
 from rtscope.explain.words import sentence
 from rtscope.report.escape import printable
-from rtscope.report.words import count, plural
-from rtscope.units import NS_PER_S, format_duration, format_us
+from rtscope.report.words import count
+from rtscope.units import NS_PER_S, format_duration, format_us, plural
 
 MAX_THREADS = 2
 PERCENTILES = (50, 99, 99.9)

@@ -9,7 +9,7 @@ from rich.text import Text
 from rtscope.bisect.figures import format_value, format_without_unit, heading
 from rtscope.bisect.outcome import WHOLE, Change, Kind, Outcome, Side
 from rtscope.errors import first_of
-from rtscope.report.words import plural
+from rtscope.units import plural
 
 SHORT = 12
 MOST_NAMED = 8

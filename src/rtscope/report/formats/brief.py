@@ -40,15 +40,8 @@ from rtscope.report.model.published_comparison import PublishedComparison
 from rtscope.report.model.rows import MergedCaveat, Row
 from rtscope.report.model.verdicts import LoadVerdict, VerdictInWords
 from rtscope.report.tables import columns, compared
-from rtscope.report.words import (
-    NOTHING,
-    capital,
-    cut,
-    duration,
-    enumeration,
-    plural,
-)
-from rtscope.units import format_us
+from rtscope.report.words import NOTHING, capital, cut, duration, enumeration
+from rtscope.units import format_us, plural
 
 LONGEST_LABEL = 20
 """Of a set in the table of a comparison; a longer one gets a letter."""

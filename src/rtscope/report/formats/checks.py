@@ -5,8 +5,8 @@ from collections.abc import Iterator
 from rich.text import Text
 
 from rtscope.report.escape import printable
-from rtscope.report.words import plural
 from rtscope.sweep.checks import Checks
+from rtscope.units import plural
 
 
 def lines_of_checks(checks: Checks) -> Iterator[Text]:

@@ -30,8 +30,8 @@ from rtscope.report.model.explanations import (
     merged_causes,
     sentence_of_tail,
 )
-from rtscope.report.words import NOTHING, cut, plural
-from rtscope.units import format_share, format_us
+from rtscope.report.words import NOTHING, cut
+from rtscope.units import format_share, format_us, plural
 
 WIDTH = 100
 SHORT_SHARE = 0.01

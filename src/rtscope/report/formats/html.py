@@ -47,10 +47,9 @@ from rtscope.report.words import (
     cut,
     duration,
     enumeration,
-    plural,
     ratio,
 )
-from rtscope.units import format_share, format_us
+from rtscope.units import format_share, format_us, plural
 
 
 def render_html(told: Model | ComparisonReport | PublishedComparison) -> str:

@@ -17,12 +17,11 @@ from rtscope.report.formats.sweep import (
     sweep_data,
     value_of,
 )
-from rtscope.report.words import plural
 from rtscope.sweep.effects import Effect
 from rtscope.sweep.file import Diagnosis
 from rtscope.sweep.result import SweepResult
 from rtscope.sweep.treatments import AXIS
-from rtscope.units import format_us
+from rtscope.units import format_us, plural
 
 WORST, AVERAGE = "worst", "average"
 

@@ -15,10 +15,10 @@ from rtscope.report.formats.checks import lines_of_checks
 from rtscope.report.formats.fitted import Room, rows_left_out
 from rtscope.report.formats.html import render_page
 from rtscope.report.formats.sweep import line_of_doubt
-from rtscope.report.words import NOTHING, count, plural
+from rtscope.report.words import NOTHING, count
 from rtscope.sweep.checks import Checks
 from rtscope.sweep.ranking import RankedLoad, Ranking, Standing
-from rtscope.units import format_us
+from rtscope.units import format_us, plural
 
 _CAUSE_CHARACTERS = 38
 _LEAST_REM, _BAR_REM = 0.2, 5.0

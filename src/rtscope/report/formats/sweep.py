@@ -24,7 +24,7 @@ from rtscope.report.formats.worstruns import (
     sentences_on_causes,
     unrecorded,
 )
-from rtscope.report.words import NOTHING, count, plural
+from rtscope.report.words import NOTHING, count
 from rtscope.stats.power import LEAST_PAIRS
 from rtscope.sweep.doubts import Doubt
 from rtscope.sweep.effects import FIGURES, MORE_IS_BETTER, Effect
@@ -32,7 +32,7 @@ from rtscope.sweep.file import Diagnosis
 from rtscope.sweep.keys import Key, label_of
 from rtscope.sweep.result import SweepResult
 from rtscope.sweep.worstruns import Known
-from rtscope.units import format_us
+from rtscope.units import format_us, plural
 
 STRONGEST = math.log(4)
 """Ratios from here on, up or down, have the full shade."""

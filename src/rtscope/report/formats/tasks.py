@@ -17,11 +17,11 @@ from rich.style import Style
 from rich.text import Text
 
 from rtscope.report.escape import printable
-from rtscope.report.words import NOTHING, capital, duration, enumeration, plural
+from rtscope.report.words import NOTHING, capital, duration, enumeration
 from rtscope.tasks.listing import notes_of
 from rtscope.tasks.marks import mark_kinds
 from rtscope.tasks.model import Listing, Order, Thread, ThreadKind
-from rtscope.units import format_duration
+from rtscope.units import format_duration, plural
 
 SCHEMA = 1
 MAX_SHOWN_MARKED = 8

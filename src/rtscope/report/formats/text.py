@@ -37,15 +37,8 @@ from rtscope.report.tables import (
     seeds_cells,
     seeds_title,
 )
-from rtscope.report.words import (
-    NOTHING,
-    capital,
-    duration,
-    enumeration,
-    plural,
-    ratio,
-)
-from rtscope.units import format_us
+from rtscope.report.words import NOTHING, capital, duration, enumeration, ratio
+from rtscope.units import format_us, plural
 
 TONES: Mapping[Tone, str] = {"bad": "bold red", "open": "bold yellow", "good": "green"}
 EFFECTS: Mapping[Effect, str] = {

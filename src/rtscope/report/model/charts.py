@@ -16,14 +16,14 @@ import numpy.typing as npt
 from rtscope.contract import ThreadResult, Tick
 from rtscope.report.model.rows import Row, anchor_of
 from rtscope.report.tables import percentile_ns
-from rtscope.report.words import cut, plural, us
+from rtscope.report.words import cut, us
 from rtscope.stats.distribution import (
     Distribution,
     ccdf,
     distribution_of,
     with_skipped,
 )
-from rtscope.units import NS_PER_S
+from rtscope.units import NS_PER_S, plural
 
 BINS_PER_DECADE = 50
 """One bin spans 4.7 %: finer than a line's width in a chart of two decades and more."""

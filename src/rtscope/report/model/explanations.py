@@ -33,10 +33,9 @@ from rtscope.record import explanation as written
 from rtscope.record.explanation import CpuBound, Interrupt, LongestSection, TailCause
 from rtscope.record.model import RunRecord
 from rtscope.report.escape import all_printable
-from rtscope.report.words import plural
 from rtscope.stats.distribution import Distribution, distribution_of
 from rtscope.stats.summary import BEYOND_LOW_NS
-from rtscope.units import format_us
+from rtscope.units import format_us, plural
 
 VIRTUAL = "virtual "
 CALLERS_SHOWN = 3

@@ -12,10 +12,10 @@ from rtscope.caveats.catalogue import Effect
 from rtscope.contract import KernelThread
 from rtscope.record.model import RunRecord
 from rtscope.report.model.rows import Row
-from rtscope.report.words import count, duration, enumeration, plural, times
+from rtscope.report.words import count, duration, enumeration, times
 from rtscope.stats.exposure import supported_interval_ns
 from rtscope.stats.lint import HOG_SHARE
-from rtscope.units import NS_PER_S
+from rtscope.units import NS_PER_S, plural
 
 
 @dataclass(frozen=True, slots=True)

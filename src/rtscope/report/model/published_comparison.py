@@ -30,12 +30,12 @@ from rtscope.report.words import (
     duration,
     enumeration,
     micro,
-    plural,
     times,
     us,
     virtual_word,
 )
 from rtscope.stats.exposure import supported_interval_ns
+from rtscope.units import plural
 
 T = TypeVar("T")
 

@@ -14,10 +14,11 @@ from rtscope.contract import ThreadResult
 from rtscope.errors import MeasurementError
 from rtscope.machine.facts import FactValue
 from rtscope.record.model import Run, RunRecord
-from rtscope.report.words import duration, micro, plural, us, virtual_word
+from rtscope.report.words import duration, micro, us, virtual_word
 from rtscope.stats.determinism import caveats_among, contradictions, distinct
 from rtscope.stats.seeds import OverSeeds, independent, over_seeds
 from rtscope.stats.summary import Summary, observed_ns, summarize
+from rtscope.units import plural
 
 STANDARD_LOADS = ("idle", "cpu", "os", "memory", "storage")
 """StarFive's five, in the order of their Table 5-1; others follow."""

@@ -10,9 +10,9 @@ from rtscope.report.model.charts import Chart, charts_of, cpu_label
 from rtscope.report.model.findings import kernel_thread_share
 from rtscope.report.model.rows import Row, summary_of
 from rtscope.report.model.workers import LoadRow, load_row
-from rtscope.report.words import command_line, cut, duration, enumeration, plural
+from rtscope.report.words import command_line, cut, duration, enumeration
 from rtscope.stats.summary import Summary
-from rtscope.units import NS_PER_S
+from rtscope.units import NS_PER_S, plural
 
 WORST_SHOWN = 6
 COUNTERS_SHOWN = 8

@@ -11,17 +11,10 @@ from dataclasses import dataclass
 from rtscope.report.model.charts import Chart, overlay_charts
 from rtscope.report.model.rows import Row
 from rtscope.report.tables import compared
-from rtscope.report.words import (
-    about_equal,
-    capital,
-    duration,
-    enumeration,
-    plural,
-    times,
-    us,
-)
+from rtscope.report.words import about_equal, capital, duration, enumeration, times, us
 from rtscope.stats.episodes import excess
 from rtscope.stats.seeds import independent
+from rtscope.units import plural
 
 
 @dataclass(frozen=True, slots=True)

@@ -5,8 +5,9 @@ from dataclasses import dataclass, replace
 from typing import Literal
 
 from rtscope.record.model import RunRecord
-from rtscope.report.words import capital, duration, micro, plural, us, virtual_word
+from rtscope.report.words import capital, duration, micro, us, virtual_word
 from rtscope.stats.verdict import Claim, Finding, Judgement, Verdict, judge
+from rtscope.units import plural
 
 Tone = Literal["bad", "open", "good"]
 

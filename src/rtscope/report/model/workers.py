@@ -9,7 +9,8 @@ from dataclasses import dataclass
 
 from rtscope.record.model import WorkerRecord
 from rtscope.report.model.rows import Row
-from rtscope.report.words import NOTHING, count, plural
+from rtscope.report.words import NOTHING, count
+from rtscope.units import plural
 
 MAX_SHOWN = 64
 """Processes of a load on a page; the record has all."""
