@@ -40,7 +40,7 @@ MAY_IMPORT = {
     "tuning": {
         *("errors", "contract", "cpulist", "machine", "audit", "campaign", "target"),
     },
-    "explain": {"contract", "exectrace", "ftrace", "record", "units"},
+    "explain": {"contract", "exectrace", "ftrace", "machine", "record", "units"},
     "sweep": {
         *("errors", "files", "units", "cpulist", "campaign", "loads", "machine"),
         *("record", "caveats", "stats"),

@@ -7,8 +7,7 @@ a replay (tasks, windows, the longest critical sections) lie there too. Each exp
 is written beside its record.
 """
 
-import re
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -32,6 +31,7 @@ from rtscope.explain.events.explain import explain_events
 from rtscope.explain.events.run import counted_wakeups, explained_windows, why_untraced
 from rtscope.explain.events.sections import bounds_of_events, why_no_sections
 from rtscope.explain.events.threadstates import MachineTraits, TracedWakeup
+from rtscope.explain.events.traits import machine_of
 from rtscope.explain.events.window import (
     NoWakeup,
     WakeupSelector,
@@ -47,8 +47,6 @@ from rtscope.files import write_atomically
 from rtscope.ftrace.dat import open_trace
 from rtscope.ftrace.events import Event, Trace
 from rtscope.ftrace.writer import TRACE
-from rtscope.machine.facts import FactValue
-from rtscope.machine.kernelidentity import turned_off
 from rtscope.process import Progress, Step
 from rtscope.record.explanation import EXPLAINED, CpuBound, write_explained
 from rtscope.record.model import RunRecord
@@ -63,14 +61,6 @@ from rtscope.virtual.symbols import find_symbols, read_symbols
 
 AT_ONCE = 100_000
 """Events that are decoded together: a whole trace may not fit into memory."""
-
-_PREEMPTIBLE = {
-    "PREEMPT_RT": True,
-    "full": True,
-    "lazy": True,  # a real-time thread preempts at once
-    "voluntary": False,
-    "none": False,
-}
 
 Log = Callable[[str], None]
 
@@ -180,24 +170,6 @@ def _wakeups_of(
         trace = open_trace(one.directory / TRACE)
         return explained_windows(one.record, trace, machine)
     return None
-
-
-def machine_of(record: RunRecord) -> MachineTraits:
-    """Return the traits of a run's machine that events do not show."""
-    return traits_of(record.facts_before)
-
-
-def traits_of(facts: Mapping[str, FactValue]) -> MachineTraits:
-    """Return the traits of a machine that events do not show, from its facts."""
-    known = {name: fact.value for name, fact in facts.items()}
-    guest, words = known.get("guest"), str(known.get("kernel_cmdline"))
-    numbers = re.match(r"([0-9]{1,4})\.([0-9]{1,4})", str(known.get("kernel_release")))
-    return MachineTraits(
-        guest=guest if isinstance(guest, bool) else None,
-        preemptible=_PREEMPTIBLE.get(str(known.get("preemption_model"))),
-        release=(int(numbers[1]), int(numbers[2])) if numbers else None,
-        high_resolution=False if turned_off(words, "highres") else None,
-    )
 
 
 def explained_file(

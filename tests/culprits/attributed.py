@@ -15,8 +15,9 @@ from collections.abc import Iterator, Sequence
 from itertools import product
 from pathlib import Path
 
-from rtscope.analysis import Recorded, every_run, machine_of
+from rtscope.analysis import Recorded, every_run
 from rtscope.explain.events.run import explained_windows
+from rtscope.explain.events.traits import machine_of
 from rtscope.explain.model import Cause, Confidence, Explanation
 from rtscope.explain.words import caveats_of
 from rtscope.ftrace.dat import open_trace

@@ -7,7 +7,6 @@ import pytest
 
 from fakes.measurements import record, thread
 from fakes.traces import AROUND, tracing
-from rtscope.analysis import machine_of
 from rtscope.contract import Around, CounterDelta, CpuRuns
 from rtscope.explain.events.run import (
     around_words,
@@ -16,6 +15,7 @@ from rtscope.explain.events.run import (
     worst_wakeups,
 )
 from rtscope.explain.events.threadstates import MachineTraits, TracedWakeup
+from rtscope.explain.events.traits import machine_of
 from rtscope.explain.model import Explanation
 from rtscope.ftrace.text import TextTrace, text_trace
 from rtscope.machine.facts import FactValue

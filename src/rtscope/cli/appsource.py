@@ -3,12 +3,12 @@
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-from rtscope.analysis import traits_of
 from rtscope.app.model import Observation
 from rtscope.cli.boardoptions import refuse_board_options
 from rtscope.cli.console import note, stderr_console
 from rtscope.errors import UsageError
 from rtscope.explain.events.threadstates import MachineTraits
+from rtscope.explain.events.traits import traits_of
 from rtscope.machine.gather import gather
 from rtscope.machine.reader import Reader
 from rtscope.measure.appcycles import CycleRecording, recording_cycles
