@@ -83,7 +83,7 @@ golden: .venv/.stamp-dev ## rewrite the golden files; read their diff before you
 	$(PYTEST) tests/golden --rewrite-golden
 
 docs: .venv/.stamp-dev ## generate docs/reference from the program
-	$(PY) docs/generate.py
+	$(PY) tools/docs/generate.py
 
 agent: .venv/.stamp-run ## build the agent for all four architectures
 	@$(MAKE) --no-print-directory -C agent all

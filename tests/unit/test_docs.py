@@ -49,7 +49,9 @@ def name_of(path: Path) -> str:
 
 @cache
 def generate() -> Any:
-    spec = importlib.util.spec_from_file_location("generate", DOCS / "generate.py")
+    spec = importlib.util.spec_from_file_location(
+        "generate", ROOT / "tools" / "docs" / "generate.py"
+    )
     assert spec is not None
     assert spec.loader is not None
     module = importlib.util.module_from_spec(spec)

@@ -1,4 +1,4 @@
-# bash completion of rtscope. Made by docs/generate.py from src/rtscope/cli: edit that, then type `make docs`.
+# bash completion of rtscope. Made by tools/docs/generate.py from src/rtscope/cli: edit that, then type `make docs`.
 
 # Sets kind, values, many and options of a verb, after the word in front.
 _rtscope_known() {

@@ -1,4 +1,4 @@
-# fish completion of rtscope. Made by docs/generate.py from src/rtscope/cli: edit that, then type `make docs`.
+# fish completion of rtscope. Made by tools/docs/generate.py from src/rtscope/cli: edit that, then type `make docs`.
 
 # Whether these words, and only options besides them, stand before the cursor.
 function __rtscope_at

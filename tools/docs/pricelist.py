@@ -2,13 +2,13 @@
 The tables of docs/measured/price-list.md, from results of `rtscope sweep price`.
 
     rtscope sweep --resume price --json > price.json
-    python docs/pricelist.py price.json --cpu-times cpu.json
+    python tools/docs/pricelist.py price.json --cpu-times cpu.json
 
 Bold are the effects that the exact test has found, among all of all results: a list in
 parts is one family of tests. Parts that were measured in different directories, each
 beside the same base, become one result:
 
-    python docs/pricelist.py --join earlier.json price.json > joined.json
+    python tools/docs/pricelist.py --join earlier.json price.json > joined.json
 
 No record has the CPU time of a row. In cpu.json it stands by the name of the cell, as
 measured while nothing else ran, or for a run under "each run": rows that it does not

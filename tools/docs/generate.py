@@ -39,7 +39,7 @@ from rtscope.report.words import NOTHING, as_published
 from rtscope.tuning.remedies import FUNCTIONS
 from typedpages import campaign_page, commands_page
 
-ROOT = Path(__file__).parent.parent
+ROOT = Path(__file__).parents[2]
 SRC = ROOT / "src" / "rtscope"
 REFERENCE = ROOT / "docs" / "reference"
 MANUAL = ROOT / "docs" / "man"
@@ -144,12 +144,12 @@ def pages() -> Mapping[str, str]:
         "published.md": (_published(), "src/rtscope/published/tables/"),
         "kernels.md": (kernels_page(), "src/rtscope/kernel/"),
         "record.md": (record_page(), "src/rtscope/record/model.py"),
-        "sweeps.md": (json_page(), "docs/jsonpage.py and the classes it names"),
+        "sweeps.md": (json_page(), "tools/docs/jsonpage.py and the classes it names"),
         "exit-status.md": (_exit_status(), "src/rtscope/cli/main.py"),
     }
     return {
-        name: f"<!-- Made by docs/generate.py from {source}: edit that, then type "
-        f"`make docs`. -->\n\n{chr(10).join(lines).rstrip()}\n"
+        name: f"<!-- Made by tools/docs/generate.py from {source}: edit that, then "
+        f"type `make docs`. -->\n\n{chr(10).join(lines).rstrip()}\n"
         for name, (lines, source) in made.items()
     }
 
@@ -337,7 +337,9 @@ def _report() -> Iterator[str]:
 def _exit_status() -> Iterator[str]:
     said = {int(n) for n in re.findall(r"\b(\d+) [a-z]", cli.__doc__ or "")}
     if said != set(EXIT_WORDS):
-        raise SystemExit(f"docs/generate.py: EXIT_WORDS has other numbers than {said}")
+        raise SystemExit(
+            f"tools/docs/generate.py: EXIT_WORDS has other numbers than {said}"
+        )
     yield "# Exit status"
     yield ""
     yield "| status | meaning |"

@@ -5,7 +5,7 @@ from collections.abc import Iterator, Mapping
 
 from commandline import Param, Verb, about, verbs
 
-HEAD = '.\\" Made by docs/generate.py from src/rtscope/cli: type make docs.'
+HEAD = '.\\" Made by tools/docs/generate.py from src/rtscope/cli: type make docs.'
 
 
 def man_pages(statuses: Mapping[int, str], version: str) -> dict[str, str]:

@@ -1,7 +1,7 @@
 """
 Table 5-1 of StarFive from records of a virtual board, beside StarFive's own.
 
-    python docs/starfivetable.py 6.12 6.12-15s
+    python lab/starfivetable.py 6.12 6.12-15s
 
 Prints the tables of docs/measured/jh7110-table-5-1.md for one pair of kernels: each
 figure over all seeds, and averages as ratios to the idle row of the same kernel, since

@@ -11,7 +11,7 @@ from pydantic import TypeAdapter
 from classpages import HEAD, field_rows
 from rtscope.record.model import RunRecord
 
-SRC = Path(__file__).parent.parent / "src" / "rtscope"
+SRC = Path(__file__).parents[2] / "src" / "rtscope"
 
 # What the doc strings of the record leave to the name of the field.
 WORDS: Mapping[str, str] = {
@@ -93,4 +93,4 @@ def _linked(name: str, kind: str) -> str:
         return f"See [{inner}](#{inner.lower()})."
     if inner in ("Hello", "Tick", "AgentResult", "KernelMessage"):
         return "See [the contract](../../format/README.md)."
-    raise SystemExit(f"docs/recordpage.py: WORDS says nothing about {name}")
+    raise SystemExit(f"tools/docs/recordpage.py: WORDS says nothing about {name}")

@@ -7,7 +7,7 @@ from pathlib import Path
 from prose import cell, sentences, whole
 from rtscope.kernel import recipe
 
-SOURCE = Path(__file__).parent.parent / "src/rtscope/kernel/recipe.py"
+SOURCE = Path(__file__).parents[2] / "src/rtscope/kernel/recipe.py"
 
 RECIPE_TABLES: Mapping[str, str] = {
     "RecipeFile": "At the top",

@@ -9,7 +9,8 @@ from collections.abc import Iterator
 from commandline import DIRECTORIES, FILES, Param, Verb, groups, short, verbs
 
 HEAD = (
-    "Made by docs/generate.py from src/rtscope/cli: edit that, then type `make docs`."
+    "Made by tools/docs/generate.py from src/rtscope/cli: edit that, then type "
+    "`make docs`."
 )
 
 

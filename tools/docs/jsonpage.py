@@ -216,4 +216,4 @@ def _fields(of: type) -> Iterator[str]:
 
 
 def _unsaid(name: str, kind: str) -> str:
-    raise SystemExit(f"docs/jsonpage.py: {name} ({kind}) has no words after it")
+    raise SystemExit(f"tools/docs/jsonpage.py: {name} ({kind}) has no words after it")

@@ -2,7 +2,7 @@
 The tables of docs/measured/survey.md, from results of `rtscope sweep survey`.
 
     rtscope sweep --resume survey --json > survey.json
-    python docs/surveytable.py survey.json
+    PYTHONPATH=tools/docs python lab/surveytable.py survey.json
 
 Kernels that were surveyed one after the other are results of their own, and columns of
 the same tables.
