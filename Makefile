@@ -13,7 +13,7 @@ unexport PYTHONDONTWRITEBYTECODE
 
 FAST_TESTS := tests/unit tests/cli tests/golden tests/plugin tests/test_layers.py
 SCRIPTS    := setup/packages setup/environment setup/run setup/test-board setup/fresh setup/try-install .ci/run
-C_FILES    := $(wildcard agent/*.[ch] agent/tests/*.[ch] plugin/*.[ch] plugin/tests/*.c lib/*.[ch] lib/tests/*.[ch] bench/guest/*.c bench/plugin/*.c)
+C_FILES    := $(wildcard agent/*.[ch] agent/tests/*.[ch] plugin/*.[ch] plugin/tests/*.c lib/*.[ch] lib/tests/*.[ch] bench/guest/*.c lab/plugin/*.c)
 
 help:                 ## list the targets
 	@sed -n 's/^\([a-z-]*\):.*## /\1 \t/p' Makefile | expand -t 12
@@ -53,15 +53,15 @@ clocks: agent plugin ## hand ten million clock readings from CPU to CPU on each 
 	RTSCOPE_TEST_HANDED=10000000 $(PYTEST) -n0 tests/system/test_clocks.py
 
 culprits: agent plugin ## plant what makes wake-ups late on virtual boards, and judge each title: five minutes
-	PYTHONPATH=src:tests $(PY) -m culprits.matrix --table docs/measured/culprits.md
+	PYTHONPATH=src:tests $(PY) -m culprits.matrix --table lab/culprits.md
 
 fmt: .venv/.stamp-dev ## rewrite the code in the house style
 	$(PY) -m ruff check --fix-only .
 	$(PY) -m ruff format .
 	.venv/bin/clang-format -i $(C_FILES)
 
-# The tables of a whole page take up to an hour: their scripts are run by themselves.
-PAGES   := $(addprefix bench/,calibration.py quantum_length.py virtual_speed.py)
+# The tables of this page take an hour.
+PAGES   := bench/calibration.py
 BENCHES ?= $(filter-out $(PAGES),$(sort $(wildcard bench/*.py)))
 
 bench: packages-bench .venv/.stamp-dev agent plugin ## compare the agent with cyclictest, and count its cost: minutes

@@ -3,7 +3,7 @@ Table 5-1 of StarFive from records of a virtual board, beside StarFive's own.
 
     python lab/starfivetable.py 6.12 6.12-15s
 
-Prints the tables of docs/measured/jh7110-table-5-1.md for one pair of kernels: each
+Prints the tables of lab/jh7110-table-5-1.md for one pair of kernels: each
 figure over all seeds, and averages as ratios to the idle row of the same kernel, since
 a virtual board has no microseconds of hardware. The directories hold the runs of both
 kernels; runs with equal inputs are the same run and count once.

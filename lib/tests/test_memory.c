@@ -2,7 +2,7 @@
 /*
  * What the first use of memory costs after each usual set-up, and after rtsc_open():
  * page faults and system calls of one thread. `test_memory --table` prints the table of
- * docs/measured/library.md.
+ * lab/library.md.
  *
  * Each case runs in a process of its own, which is traced (ptrace) to count the system
  * calls between two calls of getppid().

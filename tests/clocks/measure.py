@@ -3,7 +3,7 @@ Hand clock readings from CPU to CPU on a board, and count those that were too ea
 
     PYTHONPATH=src:tests python -m clocks.measure 10000000 jh7110:jh7110-6.12-rt ...
 
-prints a table in Markdown, that of docs/measured/virtual-clocks.md.
+prints a table in Markdown, that of lab/virtual-clocks.md.
 """
 
 import json

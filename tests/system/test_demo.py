@@ -2,7 +2,7 @@
 The demonstrations on the real kernel: what must happen does, and refusals have a cause.
 
 D1 to D10 are what the programs of a talk on the scheduler do wrong
-(docs/measured/demonstrations.md); the tests with these letters are of what this one
+(lab/demonstrations.md); the tests with these letters are of what this one
 does there.
 """
 

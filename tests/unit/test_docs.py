@@ -36,8 +36,15 @@ TUTORIAL = DOCS / "tutorial" / "first-measurement.md"
 
 BY_HAND = {"glossary.md"}
 
+LAB = ROOT / "lab"
+
 PAGES = sorted(
-    [*ROOT.glob("*.md"), *DOCS.rglob("*.md"), *(ROOT / "format").rglob("*.md")]
+    [
+        *ROOT.glob("*.md"),
+        *DOCS.rglob("*.md"),
+        *LAB.rglob("*.md"),
+        *(ROOT / "format").rglob("*.md"),
+    ]
 )
 
 BY_HAND_PAGES = [p for p in PAGES if p.parent != REFERENCE or p.name in BY_HAND]
@@ -286,11 +293,12 @@ def test_links_inside_the_tree_lead_somewhere(page: Path) -> None:
         assert not anchor or anchor in anchors(target), link
 
 
-def test_the_index_of_the_documentation_leads_to_every_page() -> None:
-    index = DOCS / "README.md"
-    listed = {(DOCS / link.partition("#")[0]).resolve() for link in links(index)}
+@pytest.mark.parametrize("folder", [DOCS, LAB], ids=name_of)
+def test_the_index_of_a_folder_leads_to_every_page(folder: Path) -> None:
+    index = folder / "README.md"
+    listed = {(folder / link.partition("#")[0]).resolve() for link in links(index)}
 
-    assert set(DOCS.rglob("*.md")) - listed - {index} == set()
+    assert set(folder.rglob("*.md")) - listed - {index} == set()
 
 
 def commands_in(path: Path) -> list[list[str]]:
@@ -363,7 +371,7 @@ def test_tables_on_the_page_about_additions_have_the_keys_of_real_ones() -> None
 # --- style, and what must not be in the tree -------------------------------------
 
 
-WRITTEN = [page for page in PAGES if page.parent.name != "measured"]
+WRITTEN = [page for page in PAGES if page.parent.name not in ("measured", "lab")]
 """By hand or from the program's own words; the rest is what its commands printed."""
 
 

@@ -7,7 +7,7 @@ Simulates whole searches among 64 commits with a fixed seed: both ends are measu
 then one kernel after the other, each judged as `rtscope bisect --measured` does. A
 kernel that is skipped is replaced by the nearest one that was not tried, as git does.
 
-Prints a table in Markdown, for docs/measured/bisect.md.
+Prints a table in Markdown, for lab/bisect.md.
 """
 
 import argparse

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /*
  * bounded - what rtscope's plugin is compared with: bounds the CPUs' quantum and does
- * nothing else, or does not even that. For bench/virtual_speed.py.
+ * nothing else, or does not even that. For lab/virtual_speed.py.
  *
  *   quantum=N     each turn of a CPU ends after N instructions, by one call at each
  *                 block; 0: QEMU translates as without a plugin

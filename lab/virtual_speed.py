@@ -8,7 +8,7 @@ by the instructions of that boot. Ratios are of medians, for the same work:
 
   recording  as `rtscope run` boots it
   counting   the same with --no-record
-  bounded    a plugin that only bounds the quantum (bench/plugin/bounded.c)
+  bounded    a plugin that only bounds the quantum (lab/plugin/bounded.c)
   bare       QEMU with -icount alone: no call of any plugin in what it translates
 
 rtscope counts the instructions of blocks that were begun, the other two take QEMU's
@@ -78,7 +78,7 @@ def compile_bounded() -> Path:
             *(sys.executable, "-m", "ziglang", "cc"),
             *("-target", "x86_64-linux-gnu.2.31", "-std=gnu11", "-O2", "-s"),
             *("-shared", "-fPIC", "-fvisibility=hidden"),
-            *(str(ROOT / "bench" / "plugin" / "bounded.c"), "-o", str(out)),
+            *(str(ROOT / "lab" / "plugin" / "bounded.c"), "-o", str(out)),
         ],
         env={
             **os.environ,
