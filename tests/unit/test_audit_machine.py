@@ -136,7 +136,7 @@ def test_a_machine_of_the_emulator_is_no_hardware() -> None:
 
 
 def test_each_check_answers_a_question_of_the_explanation() -> None:
-    page = ROOT / "docs" / "explanation" / "what-an-audit-looks-at.md"
+    page = ROOT / "docs" / "explanation" / "scope-of-an-audit.md"
     asked = [line for line in page.read_text().splitlines() if line.startswith("| ")]
     named = [word for line in asked[1:] for word in re.findall(r"`(\w+)`", line)]
 

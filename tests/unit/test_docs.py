@@ -268,7 +268,7 @@ def test_the_contract_names_each_cause_that_the_agent_gives() -> None:
 
 
 def test_each_mark_of_a_thread_is_explained_on_the_page_about_threads() -> None:
-    text = (DOCS / "how-to" / "see-every-thread.md").read_text("utf-8")
+    text = (DOCS / "how-to" / "list-every-thread.md").read_text("utf-8")
 
     for kind in mark_kinds().values():
         assert f"| `{kind.word}` |" in text

@@ -66,27 +66,27 @@ EXPLAINED_IN: Mapping[str, str] = {
     "steal": "virtual-machines.md",
     "agent_competes": "what-is-measured.md#who-else-runs",
     "no_housekeeping_cpu": "what-is-measured.md#who-else-runs",
-    "rt_throttling": "changing-the-machine.md#rt-throttling",
-    "rt_throttled": "changing-the-machine.md#rt-throttling",
-    "cpu_held_awake": "changing-the-machine.md#idle-states",
-    "knobs_changed": "changing-the-machine.md",
-    "governor": "changing-the-machine.md#frequency",
+    "rt_throttling": "changes-of-a-machine.md#rt-throttling",
+    "rt_throttled": "changes-of-a-machine.md#rt-throttling",
+    "cpu_held_awake": "changes-of-a-machine.md#idle-states",
+    "knobs_changed": "changes-of-a-machine.md",
+    "governor": "changes-of-a-machine.md#frequency",
     "audit_failed": "../how-to/audit-a-machine.md#with-every-measurement",
-    "file_not_kept": "../how-to/go-on-after-an-interruption.md",
+    "file_not_kept": "../how-to/resume-an-interrupted-campaign.md",
     "audit_missing": "../how-to/audit-a-machine.md#with-every-measurement",
-    "frequency_varied": "changing-the-machine.md#frequency",
-    "load_died": "load-proof.md",
-    "load_stalled": "load-proof.md",
-    "load_unproved": "load-proof.md",
-    "worker_died": "load-proof.md#each-worker",
-    "worker_stopped": "load-proof.md#each-worker",
-    "worker_idle": "load-proof.md#each-worker",
-    "load_reduced": "load-proof.md#smaller-than-usual",
-    "no_oom_kill": "load-proof.md",
-    "short_run": "a-maximum-is-no-bound.md",
-    "stopped_early": "a-maximum-is-no-bound.md",
-    "max": "a-maximum-is-no-bound.md",
-    "samples": "a-maximum-is-no-bound.md#samples-are-not-independent",
+    "frequency_varied": "changes-of-a-machine.md#frequency",
+    "load_died": "proof-that-a-load-ran.md",
+    "load_stalled": "proof-that-a-load-ran.md",
+    "load_unproved": "proof-that-a-load-ran.md",
+    "worker_died": "proof-that-a-load-ran.md#each-worker",
+    "worker_stopped": "proof-that-a-load-ran.md#each-worker",
+    "worker_idle": "proof-that-a-load-ran.md#each-worker",
+    "load_reduced": "proof-that-a-load-ran.md#smaller-than-usual",
+    "no_oom_kill": "proof-that-a-load-ran.md",
+    "short_run": "a-maximum-is-not-a-bound.md",
+    "stopped_early": "a-maximum-is-not-a-bound.md",
+    "max": "a-maximum-is-not-a-bound.md",
+    "samples": "a-maximum-is-not-a-bound.md#samples-are-not-independent",
     "p99_9": "percentiles.md",
     "p99_999": "percentiles.md",
     "other_board_model": "virtual-boards.md#cpus-that-execute-at-the-same-time",
@@ -94,8 +94,8 @@ EXPLAINED_IN: Mapping[str, str] = {
     "not_deterministic": "virtual-boards.md#what-comparing-means-there",
     "avg": "published-tables.md",
     "stdev": "published-tables.md",
-    "throughput": "load-proof.md#throughput",
-    "exposure": "a-maximum-is-no-bound.md#exposure",
+    "throughput": "proof-that-a-load-ran.md#throughput",
+    "exposure": "a-maximum-is-not-a-bound.md#exposure",
     "tail": "percentiles.md#the-shaded-part",
     "caveats": "verdicts.md#caveats",
     "min": "what-is-measured.md",
@@ -165,7 +165,8 @@ def _loads() -> Iterator[str]:
     yield ""
     yield "What keeps the machine busy while its wake-ups are measured."
     yield "They are run by stress-ng, with one worker for each measured CPU."
-    yield "How it is shown that one ran: [load-proof.md](../explanation/load-proof.md)."
+    page = "proof-that-a-load-ran.md"
+    yield f"How it is shown that one ran: [{page}](../explanation/{page})."
     for name in load_names():
         load = get_load(name)
         yield from ("", f"## {name}", "", sentences(load.why), "")
@@ -288,7 +289,7 @@ def _published() -> Iterator[str]:
     yield ""
     yield "What `rtscope compare RESULT --published NAME` sets beside a measurement."
     yield f"Latencies are in microseconds, as published; {NOTHING} was not published."
-    yield "How: [the guide](../how-to/set-your-board-beside-a-published-one.md)."
+    yield "How: [the guide](../how-to/compare-with-a-published-table.md)."
     for name in published_names():
         table = get_published(name)
         yield from ("", f"## {name}", "", "| | |", "|---|---|")
@@ -347,7 +348,8 @@ def _exit_status() -> Iterator[str]:
     for status, words in EXIT_WORDS.items():
         yield f"| {status} | {words} |"
     yield ""
-    yield "How they make a gate: [gate-in-ci.md](../how-to/gate-in-ci.md)."
+    page = "use-exit-codes-in-ci.md"
+    yield f"How they make a gate: [{page}](../how-to/{page})."
 
 
 def installed() -> Mapping[Path, str]:
