@@ -37,6 +37,7 @@ TUTORIAL = DOCS / "tutorial" / "first-measurement.md"
 BY_HAND = {"glossary.md"}
 
 LAB = ROOT / "lab"
+KINDS = ("tutorial", "how-to", "explanation", "measured")
 
 PAGES = sorted(
     [
@@ -299,6 +300,25 @@ def test_the_index_of_a_folder_leads_to_every_page(folder: Path) -> None:
     listed = {(folder / link.partition("#")[0]).resolve() for link in links(index)}
 
     assert set(folder.rglob("*.md")) - listed - {index} == set()
+
+
+TITLED = [
+    page
+    for page in PAGES
+    if page.parent in (*(DOCS / kind for kind in KINDS), LAB)
+    and page.name != "README.md"
+]
+
+
+def words_of(text: str) -> list[str]:
+    return re.findall(r"[a-z0-9]+", text.lower())
+
+
+@pytest.mark.parametrize("page", TITLED, ids=name_of)
+def test_the_name_of_a_page_is_made_of_words_of_its_title(page: Path) -> None:
+    title = next(line for line in prose(page) if line.startswith("# "))
+
+    assert set(words_of(page.stem)) <= set(words_of(title))
 
 
 def commands_in(path: Path) -> list[list[str]]:
