@@ -146,18 +146,33 @@ def _rtscope(*words: str) -> str:
 
 
 def table_of(rows: Sequence[Row]) -> str:
-    """Write the rows as a table in Markdown, the wrong ones too."""
-    lines = [
-        "| culprit | planted as | kernel | board | late, µs | title found | right? |",
-        "|---|---|---|---|---:|---|---|",
-    ]
-    for row in rows:
-        latency = f"{row.latency_ns / 1000:,.0f}" if row.latency_ns else "-"
-        lines.append(
-            f"| `{row.culprit.name}` | {row.culprit.what} | {row.kernel} | {row.board} "
-            f"| {latency} | {row.found} | {'yes' if row.right else '**no**'} |"
-        )
+    """Write a row for each culprit as Markdown; a wrong title stands in its cell."""
+    places = dict.fromkeys((row.board, row.kernel) for row in rows)
+    head = ["culprit", "planted as", "title", *(" ".join(place) for place in places)]
+    lines = [f"| {' | '.join(head)} |", "|---|---|---|" + "---:|" * len(places)]
+    for culprit in dict.fromkeys(row.culprit for row in rows):
+        by_place = {(r.board, r.kernel): r for r in rows if r.culprit == culprit}
+        right = [r.found for r in by_place.values() if r.right and r.latency_ns]
+        title = _without_callers(right[0]) if right else ""
+        cells = (_cell_of(by_place.get(place)) for place in places)
+        words = [f"`{culprit.name}`", culprit.what, title, *cells]
+        lines.append(f"| {' | '.join(words)} |")
     return "\n".join(lines) + "\n"
+
+
+def _without_callers(title: str) -> str:
+    """Cut a chain of callers after the function that comes first."""
+    function, cut, _callers = title.partition(" < ")
+    return f"{function}`" if cut else title
+
+
+def _cell_of(row: Row | None) -> str:
+    """Return how late a culprit made the thread, or the title if that is wrong."""
+    if row is None:
+        return "not planted"
+    if not row.right:
+        return f"**no**: {row.found}"
+    return f"{row.latency_ns / 1000:,.0f}" if row.latency_ns else "quiet"
 
 
 def head_of(rows: Sequence[Row]) -> str:

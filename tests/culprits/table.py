@@ -3,7 +3,7 @@ Measure every scene, and print what was blamed as a table in Markdown.
 
     PYTHONPATH=src:tests python -m culprits.table
 
-It is the table of docs/explanation/planted-culprits.md.
+lab/planted-culprits.md sums it up.
 """
 
 import subprocess

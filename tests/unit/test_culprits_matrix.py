@@ -37,7 +37,7 @@ def test_each_turn_is_judged_by_its_own_culprit() -> None:
         "2 of 3 titles are right; 1 of 1 turns without a culprit on that kernel were "
         "quiet.\n"
     )
-    assert "interrupts off: `helper` | **no** |" in table_of(rows)
+    assert "| **no**: interrupts off: `helper` |" in table_of(rows)
 
 
 @pytest.mark.parametrize(("board", "culprits"), [("pc", 50), ("rpi3", 49)])
