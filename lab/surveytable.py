@@ -1,5 +1,5 @@
 """
-The tables of docs/measured/survey.md, from results of `rtscope sweep survey`.
+The tables of lab/survey.md, from results of `rtscope sweep survey`.
 
     rtscope sweep --resume survey --json > survey.json
     PYTHONPATH=tools/docs python lab/surveytable.py survey.json

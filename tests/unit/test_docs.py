@@ -391,11 +391,7 @@ def test_tables_on_the_page_about_additions_have_the_keys_of_real_ones() -> None
 # --- style, and what must not be in the tree -------------------------------------
 
 
-WRITTEN = [page for page in PAGES if page.parent.name not in ("measured", "lab")]
-"""By hand or from the program's own words; the rest is what its commands printed."""
-
-
-@pytest.mark.parametrize("page", WRITTEN, ids=name_of)
+@pytest.mark.parametrize("page", PAGES, ids=name_of)
 def test_a_line_of_prose_has_one_sentence(page: Path) -> None:
     for line in prose(page):
         text = re.sub(r"`[^`]*`", "x", line)
