@@ -82,6 +82,9 @@ fuzz: .venv/.stamp-dev ## read a million mutated inputs, or ARGS="--cases N"
 golden: .venv/.stamp-dev ## rewrite the golden files; read their diff before you commit
 	$(PYTEST) tests/golden --rewrite-golden
 
+net: .venv/.stamp-dev  ## compare every verb's output with what is held; ARGS=--rewrite holds today's
+	@PYTHONPATH=tests $(PY) -m net.run $(ARGS)
+
 docs: .venv/.stamp-dev ## generate docs/reference from the program
 	$(PY) tools/docs/generate.py
 
@@ -181,6 +184,6 @@ endif
 .venv/.stamp-dev: $(NEEDED) | packages-check
 	@PYTHON='$(PYTHON)' setup/environment dev
 
-.PHONY: help run run-local check test test-long docs-run clocks culprits fmt bench fresh mutants fuzz golden docs agent plugin wheel deb clean \
+.PHONY: help run run-local check test test-long docs-run clocks culprits fmt bench fresh mutants fuzz golden net docs agent plugin wheel deb clean \
 	$(STYLE) style types agent-native plugin-native fast-tests agent-tests agent-tests-address \
 	agent-tests-thread lib-tests lib-tests-address lib-tests-thread agent-twice FORCE

@@ -1,0 +1,228 @@
+"""
+Run a case in this process, and keep what it says and writes.
+
+The program is entered by the console script that is installed, and by nothing else.
+"""
+
+import contextlib
+import gzip
+import hashlib
+import importlib.metadata
+import io
+import json
+import os
+import re
+import shlex
+import shutil
+import signal
+import sys
+import tarfile
+import tempfile
+import time
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+from net.cases import ROOT, Case
+from net.fakes import FAKES
+
+ENVIRONMENT = {
+    "LANG": "C.UTF-8",
+    "TZ": "UTC",
+    "TERM": "dumb",
+    "NO_COLOR": "1",
+    "PATH": "/usr/bin:/bin",
+}
+
+NORMALISED = (
+    (r"{place}", "PLACE"),
+    (r"\b{today}([T ])\d\d:\d\d(:\d\d)?", r"TODAY\1NOW"),
+    (r"\b{today}\b", "TODAY"),
+    (r"\b{compact}-\d{{6}}\b", "TODAY-NOW"),
+    (r"\brtscope-crash-\w+", "rtscope-crash-NAME"),
+    (r'("host_duration_s": ?)[0-9.e-]+', r"\1DURATION"),
+)
+"""All that may vary from run to run: the directory, today's date, host time."""
+
+
+FOREIGN_CACHE = "cache/matplotlib/"
+"""Written by a library in the first case that draws; not compared."""
+
+
+@dataclass(slots=True)
+class Outcome:
+    """What a case gave, normalised."""
+
+    statuses: list[int] = field(default_factory=list)
+    out: str = ""
+    err: str = ""
+    files: dict[str, str] = field(default_factory=dict)
+    """What was written, by its path."""
+    keys: dict[str, list[str]] = field(default_factory=dict)
+    """Paths of keys of each JSON: of `out`, of files by their path."""
+
+    def digests(self) -> dict[str, Any]:
+        """Return the case as `digests.toml` has it; what is empty is left out."""
+        status = self.statuses[0] if len(self.statuses) == 1 else self.statuses
+        texts = {"out": self.out, "err": self.err}
+        files = {name: _sha256(text) for name, text in sorted(self.files.items())}
+        return {
+            "status": status,
+            **{name: _sha256(text) for name, text in texts.items() if text},
+            **({"files": files} if files else {}),
+        }
+
+
+def run_case(case: Case) -> Outcome:
+    """Type the commands of a case in a new directory."""
+    outcome = Outcome()
+    with tempfile.TemporaryDirectory(prefix="net-") as made:
+        place = Path(made).resolve() / "here"
+        place.mkdir()
+        for one in case.inputs:
+            _put_input(ROOT / one, place)
+        before = _contents(place)
+        with _in_place(place, case.columns), FAKES[case.fake]():
+            for command in case.commands:
+                _run_command(command, outcome, alone=len(case.commands) == 1)
+        written = {
+            name: content
+            for name, content in _contents(place).items()
+            if before.get(name) != content
+        }
+        normalise = _normaliser(place)
+    documents = {"out": outcome.out} if len(case.commands) == 1 else {}
+    outcome.out, outcome.err = normalise(outcome.out), normalise(outcome.err)
+    for name, content in written.items():
+        text = _text_of(name, content)
+        name = normalise(name)
+        outcome.files[name] = normalise(text)
+        if name.endswith(".json"):
+            documents[name] = text
+    for name, text in documents.items():
+        with contextlib.suppress(ValueError):
+            outcome.keys[name] = key_paths(json.loads(text))
+    outcome.keys = {name: keys for name, keys in outcome.keys.items() if keys}
+    return outcome
+
+
+def _run_command(command: str, outcome: Outcome, *, alone: bool) -> None:
+    (entry,) = importlib.metadata.entry_points(group="console_scripts", name="rtscope")
+    main = entry.load()
+    out, err = io.StringIO(), io.StringIO()
+    status: object = None
+    sys.argv = ["rtscope", *shlex.split(command)]
+    with contextlib.redirect_stdout(out), contextlib.redirect_stderr(err):
+        try:
+            main()
+        except SystemExit as end:
+            status = end.code
+    assert isinstance(status, int), f"{command}: it ended with {status!r}"
+    head = "" if alone else f"$ rtscope {command}\n"
+    outcome.statuses.append(status)
+    outcome.out += head + out.getvalue()
+    outcome.err += (head if err.getvalue() else "") + err.getvalue()
+
+
+def key_paths(value: object, path: str = "") -> list[str]:
+    """Return the paths of all keys, sorted; [] is every item of a list."""
+    return sorted(set(_key_paths(value, path)))
+
+
+def _key_paths(value: object, path: str) -> Iterator[str]:
+    if isinstance(value, Mapping):
+        for name, inner in value.items():
+            here = f"{path}.{name}" if path else str(name)
+            yield here
+            yield from _key_paths(inner, here)
+    elif isinstance(value, list):
+        for inner in value:
+            yield from _key_paths(inner, f"{path}[]")
+
+
+@contextlib.contextmanager
+def _in_place(place: Path, columns: int) -> Iterator[None]:
+    """Work in a directory, and put all that a command changes of the process back."""
+    names = ("argv", "stdin")
+    kept = {name: getattr(sys, name) for name in names}
+    environment, directory = dict(os.environ), Path.cwd()
+    ending = (signal.SIGTERM, signal.SIGHUP, signal.SIGINT)
+    handlers = {number: signal.getsignal(number) for number in ending}
+    os.environ.clear()
+    os.environ.update(ENVIRONMENT | {"COLUMNS": str(columns), "HOME": str(place)})
+    os.environ["XDG_CACHE_HOME"] = str(place / "cache")
+    os.environ["XDG_STATE_HOME"] = str(place / "state")
+    os.chdir(place)
+    sys.stdin = io.StringIO()
+    try:
+        yield
+    finally:
+        os.chdir(directory)
+        os.environ.clear()
+        os.environ.update(environment)
+        for number, handler in handlers.items():
+            signal.signal(number, handler)
+        for name, value in kept.items():
+            setattr(sys, name, value)
+
+
+def _put_input(source: Path, place: Path) -> None:
+    if source.name.endswith(".tar.gz"):
+        with tarfile.open(source) as archive:
+            # Python 3.11.2, of Debian 12, has no filters yet.
+            archive.extraction_filter = getattr(
+                tarfile, "data_filter", lambda member, path: member
+            )
+            archive.extractall(place)
+    elif source.is_dir():
+        shutil.copytree(source, place / source.name)
+    else:
+        shutil.copy(source, place)
+
+
+def _contents(place: Path) -> dict[str, bytes]:
+    files = sorted(path for path in place.rglob("*") if path.is_file())
+    named = {str(path.relative_to(place)): path.read_bytes() for path in files}
+    return {n: text for n, text in named.items() if not n.startswith(FOREIGN_CACHE)}
+
+
+def _text_of(name: str, content: bytes) -> str:
+    """Return a file as text; an archive as its members, each with its digest."""
+    if name.endswith((".tar.gz", ".tgz")):
+        return "".join(_members(content))
+    if name.endswith(".gz"):
+        content = gzip.decompress(content)
+    try:
+        return content.decode()
+    except UnicodeDecodeError:
+        return f"{len(content)} bytes, SHA-256 {hashlib.sha256(content).hexdigest()}\n"
+
+
+def _members(content: bytes) -> Iterator[str]:
+    with tarfile.open(fileobj=io.BytesIO(content)) as archive:
+        for member in archive:
+            file = archive.extractfile(member)
+            text = _text_of(member.name, file.read()) if file is not None else ""
+            yield f"{member.mode:o} {member.name} {_sha256(text)}\n"
+
+
+def _normaliser(place: Path) -> Any:
+    now = time.gmtime()
+    today = {
+        "place": re.escape(str(place)),
+        "today": time.strftime("%Y-%m-%d", now),
+        "compact": time.strftime("%Y%m%d", now),
+    }
+    rules = [(re.compile(old.format(**today)), new) for old, new in NORMALISED]
+
+    def normalise(text: str) -> str:
+        for old, new in rules:
+            text = old.sub(new, text)
+        return text
+
+    return normalise
+
+
+def _sha256(text: str) -> str:
+    return hashlib.sha256(text.encode()).hexdigest()
