@@ -3,27 +3,20 @@
 import contextlib
 import json
 import re
-import subprocess
-from collections.abc import Callable
 from pathlib import Path
 
 import pytest
 
-from fakes.bootedboard import FakeBoard
 from fakes.commandline import Rtscope
 from fakes.fakelinux import MAIN, make_programs, make_recipe
+from fakes.searched import Measured, git
 from pages.jsonkeys import keys_without_words
-from rtscope.bisect import boards
 from rtscope.bisect.workplace import workplace
-from rtscope.board.cache import Part
-from rtscope.caveats.catalogue import make
 from rtscope.cli import bisect
 from rtscope.errors import BoardError
 from rtscope.record.resultdir import hold
-from rtscope.virtual.prepare import PreparedCampaign
 
 RT = "CONFIG_EXPERT=y\nCONFIG_PREEMPT_RT=y\n"
-GOOD_NS, BAD_NS = 5_000, 300_000
 BISECT = ("bisect", "--tree", "linux", "--good", "start", "--recipe", "./my.toml")
 
 
@@ -33,36 +26,6 @@ def _places(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("XDG_STATE_HOME", str(tmp_path / "state"))
     monkeypatch.setenv("PATH", make_programs(tmp_path / "bin"))
     monkeypatch.setattr(bisect, "_sentence", lambda path, seed, _: f"because of {seed}")
-
-
-class Measured:
-    """Boards whose latency follows from what the image has in it."""
-
-    def __init__(self, late: Callable[[str], bool]) -> None:
-        self.late = late
-        self.boots = 0
-        self.died: Callable[[str], bool] = lambda _: False
-        """Whether the load dies on a kernel."""
-
-    def install(self, monkeypatch: pytest.MonkeyPatch) -> None:
-        """Take the place of boards that boot."""
-        monkeypatch.setattr(boards, "prepare_with", self._prepare)
-        monkeypatch.setattr(boards, "with_append", lambda board, _: board)
-        monkeypatch.setattr(boards, "replace", lambda one, **_: one)
-        monkeypatch.setattr(boards, "BoardRunner", self._runner)
-
-    def _prepare(self, _board: object, part: Part, **_: object) -> str:
-        return part.file("kernel").read_text("utf-8", "replace")
-
-    def _runner(self, prepared: PreparedCampaign, **_: object) -> FakeBoard:
-        board = FakeBoard()
-        for request, image in prepared.runs:
-            self.boots += 1
-            base = BAD_NS if self.late(str(image)) else GOOD_NS
-            board.results.append(base + 100 * request.seed)
-            if self.died(str(image)):
-                board.caveats = (make("load_died", "of a test"),)
-        return board
 
 
 @pytest.fixture
@@ -76,12 +39,6 @@ def measured(monkeypatch: pytest.MonkeyPatch) -> Measured:
     made = Measured(late)
     made.install(monkeypatch)
     return made
-
-
-def git(*words: str) -> str:
-    argv = ["git", "-C", "linux", "-c", "user.name=a", "-c", "user.email=a@b"]
-    done = subprocess.run([*argv, *words], capture_output=True, text=True, check=True)
-    return done.stdout.strip()
 
 
 @pytest.fixture
