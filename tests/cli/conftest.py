@@ -13,11 +13,11 @@ import pytest
 from fakes import targets
 from fakes.bootedboard import FakeBoard
 from fakes.commandline import Rtscope, Said
+from fakes.faketarget import FakeTarget
 from fakes.forked import Forked, loaded
 from fakes.sweepfile import FILE
 from rtscope.cli import main, run, sweep
 from rtscope.report.charts import drawings
-from rtscope.target.fake import FakeTarget
 from rtscope.virtual import runner
 
 FIRST = """

@@ -9,8 +9,8 @@ import pytest
 
 from fakes import targets
 from fakes.commandline import Rtscope
+from fakes.faketarget import FakeTarget
 from rtscope.contract import AgentError, Applied, Line, Refused, Restored, Tuned
-from rtscope.target.fake import FakeTarget
 
 LOCKED = "/proc/sys/vm/compact_unevictable_allowed"
 HUGE = "/sys/kernel/mm/transparent_hugepage/enabled"

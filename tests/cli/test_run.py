@@ -7,9 +7,9 @@ import pytest
 
 from fakes import targets
 from fakes.commandline import Rtscope
+from fakes.faketarget import FakeTarget
 from rtscope.contract import AgentError, Tick
 from rtscope.record.resultdir import create, open_records, read_campaign
-from rtscope.target.fake import FakeTarget
 
 CUSTOM = {
     "campaign": {"command": ["touch", "/tmp/\x1b[31mevil"]},

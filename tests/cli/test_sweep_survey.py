@@ -11,13 +11,13 @@ from fakes import targets
 from fakes.bootedboard import FakeBoard
 from fakes.commandline import Rtscope
 from fakes.explaining import FakeExplaining
+from fakes.faketarget import FakeTarget
 from fakes.sweepfile import one_line
 from pages.jsonkeys import keys_without_words
 from rtscope import analysis
 from rtscope.cli import machinesurvey, sweepwork
 from rtscope.loads import safe_stressors
 from rtscope.sweep.file import with_stressors
-from rtscope.target.fake import FakeTarget
 
 SURVEY_FILE = """
 [sweep]

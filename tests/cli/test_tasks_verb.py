@@ -7,11 +7,11 @@ import pytest
 
 from fakes import targets
 from fakes.commandline import Rtscope
+from fakes.faketarget import FakeTarget, Script
 from fakes.threads import kernel, lines, listing, task
 from rtscope.cli import tasks
 from rtscope.contract import AgentError
 from rtscope.target.address import Address
-from rtscope.target.fake import FakeTarget, Script
 
 TASKS = (
     kernel(18, "migration/0", 99),

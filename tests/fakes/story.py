@@ -4,6 +4,7 @@ from collections.abc import Callable, Iterator
 from dataclasses import dataclass, replace
 from pathlib import Path
 
+from fakes.faketarget import FakeTarget
 from fakes.targets import target
 from rtscope.campaign.model import Campaign, RunTable
 from rtscope.contract import Line
@@ -21,7 +22,6 @@ from rtscope.measure.plan import make_plan
 from rtscope.record.model import RunRecord
 from rtscope.record.resultdir import ResultDir, create
 from rtscope.stats.lint import all_caveats
-from rtscope.target.fake import FakeTarget
 
 TWO_CPUS = "Name:\tagent\nCpus_allowed_list:\t0-1\n"
 """/proc/self/status of a program that may use two CPUs."""

@@ -3,6 +3,7 @@
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
 
+from fakes.faketarget import FakeTarget, Script
 from fakes.measurements import SECOND_NS, record, thread
 from fakes.trees import GUEST, reader_of
 from rtscope.contract import (
@@ -18,7 +19,6 @@ from rtscope.contract import (
     Tracing,
 )
 from rtscope.machine.reader import Content, Reader
-from rtscope.target.fake import FakeTarget, Script
 
 STRESS_NG = "stress-ng, version 0.15.06 (gcc 12.2.0)"
 

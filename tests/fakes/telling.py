@@ -2,6 +2,7 @@
 
 from collections.abc import Sequence
 
+from fakes.faketarget import Script
 from fakes.measurements import SECOND_NS, record, thread
 from fakes.targets import HELLO
 from rtscope.contract import (
@@ -16,7 +17,6 @@ from rtscope.contract import (
     WorstSoFar,
     told,
 )
-from rtscope.target.fake import Script
 
 
 def started(threads: Sequence[ThreadResult]) -> Started:

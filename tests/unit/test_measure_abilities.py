@@ -6,10 +6,10 @@ from dataclasses import replace
 import pytest
 
 from fakes import targets
+from fakes.faketarget import FakeStream, FakeTarget
 from rtscope.contract import AgentError, Applied, Line, Tracing, Tuned
 from rtscope.machine.gather import gather
 from rtscope.measure.abilities import Ability, State, machine_abilities
-from rtscope.target.fake import FakeStream, FakeTarget
 
 TRACED = Tracing(
     enabled=True,

@@ -5,12 +5,12 @@ import signal
 import pytest
 
 from fakes import targets
+from fakes.faketarget import FakeStream, Script
 from fakes.story import StoryOf, brief, ids, interrupt_after
 from fakes.targets import target
 from rtscope.contract import AgentError
 from rtscope.errors import MeasurementError, RecordError, TargetError
 from rtscope.measure import assemble, execute, interrupts, machine
-from rtscope.target.fake import FakeStream, Script
 
 
 def test_an_agent_that_cannot_measure_is_told_with_its_remedy(story: StoryOf) -> None:

@@ -6,6 +6,7 @@ from dataclasses import dataclass, replace
 import pytest
 
 from fakes import targets
+from fakes.faketarget import Script
 from fakes.story import StoryOf, brief, ids
 from fakes.targets import measuring, target
 from rtscope.campaign.model import RunTable
@@ -14,7 +15,6 @@ from rtscope.errors import MeasurementError, TargetError
 from rtscope.machine.kernelidentity import RELEASE
 from rtscope.machine.reader import Content, Reader
 from rtscope.measure.plan import make_plan, remaining
-from rtscope.target.fake import Script
 
 
 def test_effects_follow_in_this_order(story: StoryOf) -> None:

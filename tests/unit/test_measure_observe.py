@@ -7,11 +7,11 @@ from dataclasses import replace
 import pytest
 
 from fakes import targets, traces
+from fakes.faketarget import FakeStream, FakeTarget, Script
 from fakes.targets import loading, measuring, target
 from rtscope.contract import AgentError, Line, LoadEnd, Tick
 from rtscope.errors import MeasurementError, TargetError
 from rtscope.measure.observe import PATIENCE_S, AgentCommands, Observation, observe
-from rtscope.target.fake import FakeStream, FakeTarget, Script
 
 UNDER_LOAD = AgentCommands(
     measure_args=("measure",),

@@ -7,13 +7,13 @@ from shutil import _ntuple_diskusage
 import pytest
 
 from fakes import targets
+from fakes.faketarget import FakeTarget
 from rtscope.campaign.model import Campaign
 from rtscope.campaign.options import Options, with_options
 from rtscope.contract import AgentError
 from rtscope.errors import TargetError, UsageError
 from rtscope.measure import preflight
 from rtscope.measure.plan import Plan, make_plan
-from rtscope.target.fake import FakeTarget
 
 REFUSED = AgentError("no right", cause="capability", remedy="run it as root")
 

@@ -5,13 +5,13 @@ from pathlib import Path
 import pytest
 
 from fakes import targets, traces
+from fakes.faketarget import FakeTarget
 from fakes.fulldisk import full_but_for
 from fakes.story import StoryOf, ids
 from fakes.targets import target
 from rtscope.explain.events.run import why_untraced
 from rtscope.record import resultdir
 from rtscope.record.model import record_from_json, record_to_json
-from rtscope.target.fake import FakeTarget
 
 
 def traced_target(*, pages: bool) -> FakeTarget:

@@ -5,12 +5,12 @@ from dataclasses import replace
 
 import pytest
 
+from fakes.faketarget import FakeTarget
 from fakes.story import TWO_CPUS, StoryOf, brief, detail, interrupt_after
 from fakes.targets import target
 from rtscope.campaign.model import Campaign, RunTable
 from rtscope.contract import Applied, Line, Refused, Restored, Tuned
 from rtscope.errors import TargetError, UsageError
-from rtscope.target.fake import FakeTarget
 from rtscope.tuning.campaign import checks_for
 
 LOCKED = "/proc/sys/vm/compact_unevictable_allowed"

@@ -4,9 +4,9 @@ from collections.abc import Callable, Sequence
 
 import pytest
 
+from fakes.faketarget import FakeTarget
 from rtscope.contract import AgentError, Applied, Line, Refused, Restored, Tuned
 from rtscope.errors import TargetError
-from rtscope.target.fake import FakeTarget
 from rtscope.tuning import settings
 from rtscope.tuning.remedies import SettingChange
 
