@@ -18,6 +18,7 @@ import numpy as np
 from fakes.auditcases import CASES
 from fakes.audited import BOOTED
 from fakes.foreign import DESCRIBED
+from fakes.printed import render_text
 from fakes.trees import reader_of
 from rtscope.audit.capture import NOTES_NAME, open_tree
 from rtscope.audit.catalogue import catalogue
@@ -38,7 +39,6 @@ from rtscope.record.explanation import read_explained
 from rtscope.record.model import record_from_json
 from rtscope.report.formats.data import render_json
 from rtscope.report.formats.markdown import render_markdown
-from rtscope.report.formats.text import render_text
 from rtscope.report.model.build import build_model
 from rtscope.stats.lint import all_caveats
 

@@ -5,11 +5,11 @@ from pathlib import Path
 
 import pytest
 
+from fakes.printed import render_brief, render_text
 from rtscope.record.model import record_from_json
-from rtscope.report.formats.brief import More, render_brief
+from rtscope.report.formats.brief import More
 from rtscope.report.formats.data import render_csv, render_json
 from rtscope.report.formats.markdown import render_markdown
-from rtscope.report.formats.text import render_text
 from rtscope.report.model.build import Model, build_model
 from rtscope.stats.verdict import Claim
 

@@ -8,6 +8,7 @@ from typing import Any
 import pytest
 
 from fakes.measurements import on_board, record, thread
+from fakes.printed import render_text
 from rtscope.errors import RecordError
 from rtscope.explain.bound import Section, arrivals_of, compose
 from rtscope.explain.model import Cause, Explanation, Part, Segment
@@ -28,7 +29,6 @@ from rtscope.record.upgrade import renamed_tables
 from rtscope.report.formats.data import render_json
 from rtscope.report.formats.html import render_html
 from rtscope.report.formats.markdown import render_markdown
-from rtscope.report.formats.text import render_text
 from rtscope.report.model.build import Model, build_model
 from rtscope.report.model.explanations import explained_run
 

@@ -5,9 +5,9 @@ import json
 import pytest
 
 from fakes.measurements import record, thread
+from fakes.printed import render_text
 from rtscope.errors import RecordError
 from rtscope.record.model import record_from_json, record_to_json
-from rtscope.report.formats.text import render_text
 from rtscope.report.model.build import build_model
 
 THREAD = record_to_json(record([thread([5_000, 7_000, 6_000] * 20)]))

@@ -10,10 +10,11 @@ from rich.console import Console
 
 from fakes.boards import campaign
 from fakes.measurements import on_board, record, thread
+from fakes.printed import render_brief
 from rtscope.caveats.catalogue import Effect, catalogue, make
 from rtscope.published import get_published
 from rtscope.record.model import RunRecord, record_from_json
-from rtscope.report.formats.brief import Detail, More, print_result, render_brief
+from rtscope.report.formats.brief import Detail, More, print_result
 from rtscope.report.formats.fitted import COLUMNS, LINES
 from rtscope.report.formats.text import Told
 from rtscope.report.model.build import build_model

@@ -5,6 +5,7 @@ import json
 import pytest
 
 from fakes.measurements import machine, on_board, record, thread, ticks_of
+from fakes.printed import render_text
 from rtscope.caveats.catalogue import Caveat, Effect
 from rtscope.contract import KernelThread, LoadEnd, LoadTick
 from rtscope.errors import UsageError
@@ -12,7 +13,6 @@ from rtscope.record.model import LoadRecord, RunRecord
 from rtscope.report.formats.data import render_csv, render_json
 from rtscope.report.formats.html import render_html
 from rtscope.report.formats.markdown import render_markdown
-from rtscope.report.formats.text import render_text
 from rtscope.report.model.build import build_model
 from rtscope.report.model.sections import alive_sentence
 from rtscope.stats.verdict import Claim

@@ -9,11 +9,11 @@ from matplotlib.image import imread
 
 from fakes.boards import campaign
 from fakes.measurements import record, thread, ticks_of
+from fakes.printed import render_text
 from rtscope.contract import KernelThread
 from rtscope.record.model import RunRecord
 from rtscope.report.charts.drawings import files_of, png_of, svg_of
 from rtscope.report.formats.html import render_html
-from rtscope.report.formats.text import render_text
 from rtscope.report.model.build import build_model
 from rtscope.report.model.charts import (
     Chart,

@@ -8,6 +8,7 @@ from html.parser import HTMLParser
 import pytest
 
 from fakes.measurements import on_board, record, thread
+from fakes.printed import render_text
 from rtscope.errors import UsageError
 from rtscope.published import KernelKind, get_published
 from rtscope.record.model import RunRecord
@@ -15,7 +16,6 @@ from rtscope.report.charts.drawings import svg_of
 from rtscope.report.formats.data import render_json
 from rtscope.report.formats.html import render_html
 from rtscope.report.formats.markdown import render_markdown
-from rtscope.report.formats.text import render_text
 from rtscope.report.model.build import build_model
 from rtscope.report.model.charts import Chart, Overlay
 from rtscope.report.model.comparison import build_comparison, split_by_variant

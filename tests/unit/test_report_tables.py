@@ -8,13 +8,13 @@ from importlib import resources
 import pytest
 
 from fakes.measurements import record, thread
+from fakes.printed import render_text
 from rtscope.published import get_published
 from rtscope.record.model import RunRecord
 from rtscope.report import tables
 from rtscope.report.formats.data import render_csv, render_json
 from rtscope.report.formats.html import render_html
 from rtscope.report.formats.markdown import render_markdown
-from rtscope.report.formats.text import render_text
 from rtscope.report.model.build import build_model
 from rtscope.report.model.comparison import build_comparison
 from rtscope.report.model.published_comparison import compare_with_published

@@ -5,10 +5,10 @@ import dataclasses
 import pytest
 
 from fakes.measurements import record, thread
+from fakes.printed import render_text
 from rtscope.record.model import RunRecord, WorkerLapse, WorkerRecord
 from rtscope.report.formats.html import render_html
 from rtscope.report.formats.markdown import render_markdown
-from rtscope.report.formats.text import render_text
 from rtscope.report.model.build import build_model
 
 S = 1_000_000_000

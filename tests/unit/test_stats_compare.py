@@ -8,6 +8,7 @@ from itertools import combinations
 
 import pytest
 
+from fakes.comparing import compare
 from fakes.measurements import SECOND_NS, on_board, record, thread
 from fakes.traces import tracing
 from rtscope.caveats.catalogue import make
@@ -18,7 +19,6 @@ from rtscope.stats.compare import (
     Comparison,
     Pair,
     Word,
-    compare,
     compare_loads,
 )
 from rtscope.stats.permutation import DRAWN_LABELLINGS

@@ -3,10 +3,10 @@
 from dataclasses import replace
 
 from fakes.measurements import record, thread
+from fakes.printed import render_text
 from rtscope.record.model import RunRecord
 from rtscope.report.formats.data import render_json
 from rtscope.report.formats.markdown import render_markdown
-from rtscope.report.formats.text import render_text
 from rtscope.report.model.build import build_model
 from rtscope.stats.seeds import (
     OverSeeds,

@@ -5,6 +5,7 @@ from pathlib import Path
 
 from rtscope.record.resultdir import read_record
 from structure import sizes
+from structure.unused import unused_names
 from structure.walks import Call, Walk, unpack_records, walk_of
 
 ROOT = Path(__file__).parents[2]
@@ -29,6 +30,41 @@ def test_no_function_is_longer_than_60_lines() -> None:
     found = {one.name: one.lines for one in sizes.long_functions(ROOT)}
 
     allowed_now(found, EXCEPTIONS["functions"])
+
+
+def test_the_product_uses_each_of_its_public_names() -> None:
+    names = unused_names(ROOT / "src/rtscope")
+
+    assert not names, "delete them; where tests need one, move it to tests/fakes"
+
+
+def test_a_name_that_nothing_but_its_definition_has_is_unused(tmp_path: Path) -> None:
+    package = tmp_path / "rtscope"
+    (package / "cli").mkdir(parents=True)
+    (package / "a.py").write_text(
+        "LIMIT = 3\nSPARE = 4\n\ndef read() -> int:\n    return LIMIT\n\n"
+        "def again() -> int:\n    return again()\n\nclass Kept:\n"
+        "    def size(self) -> int:\n        return 1\n\n"
+        "    def depth(self) -> int:\n        return 2\n"
+    )
+    (package / "b.py").write_text(
+        "from rtscope import a, formats\nfrom rtscope.c import taken\n"
+        'def run(one: "a.Kept") -> int:\n'
+        "    return one.size() + a.read() + taken() + len([formats])\n"
+    )
+    (package / "c.py").write_text("def taken() -> int:\n    return 5\n")
+    (package / "formats.py").write_text("def row(): ...\ndef column(): ...\n")
+    (package / "cli" / "verbs.py").write_text("def row(): ...\ndef other(): ...\n")
+    (package / "verbs.toml").write_text('place = "verbs:row"\n')
+
+    assert unused_names(package) == [
+        "rtscope.a.SPARE",
+        "rtscope.a.again",
+        "rtscope.a.Kept.depth",
+        "rtscope.b.run",
+        "rtscope.cli.verbs.other",
+        "rtscope.formats.column",
+    ]
 
 
 def test_comments_docstrings_and_blank_lines_are_no_code() -> None:

@@ -11,9 +11,6 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 from types import MappingProxyType
 from typing import Protocol
 
-MAX_STEPS = 1000
-"""An expression may jump back; none of a frame does."""
-
 
 class Operation(Protocol):
     """An operation as pyelftools parses it."""

@@ -5,7 +5,7 @@ The repository has only the files that the series touches; the rest of the sourc
 beside them and is not looked at.
 """
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from dataclasses import dataclass
 
 from rtscope.bisect.gitrun import OwnRepository
@@ -75,8 +75,3 @@ def place_in(series: Series, text: str | None, *, option: str, default: int) -> 
         f"{option} {text}: {series.name} has {len(names)} patches; write how many are "
         f"applied, 0 to {len(names)}, or the name of the last one, e.g. {names[0]}"
     )
-
-
-def listed(series: Sequence[Patch], good: int, bad: int) -> Sequence[Patch]:
-    """Return the patches to search among."""
-    return series[good:bad]

@@ -44,9 +44,6 @@ MAX_THREADS = 4096
 OSLAT_BUCKETS = 32
 """Buckets of oslat if its command names no other number."""
 
-Unit = int
-"""ns of the numbers in the file."""
-
 
 def recognises(head: str) -> bool:
     """Whether this is JSON of rt-tests."""

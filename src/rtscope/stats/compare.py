@@ -22,7 +22,6 @@ from statistics import median
 
 import numpy as np
 
-from rtscope.record.model import RunRecord
 from rtscope.stats.permutation import (
     Design,
     Figure,
@@ -32,7 +31,7 @@ from rtscope.stats.permutation import (
     joint_test,
 )
 from rtscope.stats.power import detectable_ratio, needed_runs
-from rtscope.stats.runsets import Group, RunFigures, RunSets, run_sets
+from rtscope.stats.runsets import Group, RunFigures, RunSets
 from rtscope.units import format_number
 
 ALPHA = 0.05
@@ -150,23 +149,6 @@ class Comparison:
     load: str
     groups: tuple[Group, ...]
     pairs: tuple[Pair, ...]
-
-
-def compare(
-    groups: Mapping[str, Sequence[RunRecord]],
-    *,
-    deadline_ns: int | None = None,
-    alpha: float = ALPHA,
-    seed: int = 0,
-) -> Comparison:
-    """
-    Compare the second and further groups with the first, under one load.
-
-    Raises UsageError as `run_sets` does.
-    """
-    sets = run_sets(groups, deadline_ns=deadline_ns)
-    [comparison] = compare_loads([sets], alpha=alpha, seed=seed)
-    return comparison
 
 
 def compare_loads(

@@ -106,14 +106,6 @@ def _body(told: Told, room: Room) -> Iterator[RenderableType]:
             yield from _published(told, room)
 
 
-def render_brief(told: Told, *, more: More) -> str:
-    """Return as plain text what is printed on 80 columns."""
-    console = Console(width=COLUMNS, no_color=True, color_system=None)
-    with console.capture() as capture:
-        print_brief(told, console, more=more)
-    return "\n".join(line.rstrip() for line in capture.get().splitlines()) + "\n"
-
-
 def _answer(told: Told) -> Text:
     if not isinstance(told, Model):
         return Text(told.summary)

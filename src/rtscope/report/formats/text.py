@@ -72,16 +72,6 @@ def print_text(told: Told, console: Console, *, page: str | None = None) -> None
         console.print(part, highlight=False, markup=False, emoji=False)
 
 
-def render_text(told: Told, *, width: int = 80) -> str:
-    """Return as plain text what is printed, as a pipe gets it."""
-    console = Console(
-        width=width, no_color=True, force_terminal=False, color_system=None
-    )
-    with console.capture() as capture:
-        print_text(told, console)
-    return "\n".join(line.rstrip() for line in capture.get().splitlines()) + "\n"
-
-
 def _report(model: Model, width: int) -> Iterator[RenderableType]:
     yield Text(model.title, style="bold")
     yield Text(model.subtitle)

@@ -1,0 +1,31 @@
+"""A report or a comparison as the terminal shows it, as text to compare."""
+
+from rich.console import Console
+
+from rtscope.report.formats.brief import More, print_brief
+from rtscope.report.formats.fitted import COLUMNS
+from rtscope.report.formats.text import Told, print_text
+
+
+def render_text(told: Told, *, width: int = COLUMNS) -> str:
+    """Return the long form as plain text, as a pipe gets it."""
+    console = _console(width)
+    with console.capture() as capture:
+        print_text(told, console)
+    return _lines(capture.get())
+
+
+def render_brief(told: Told, *, more: More) -> str:
+    """Return the short form as plain text."""
+    console = _console(COLUMNS)
+    with console.capture() as capture:
+        print_brief(told, console, more=more)
+    return _lines(capture.get())
+
+
+def _console(width: int) -> Console:
+    return Console(width=width, no_color=True, force_terminal=False, color_system=None)
+
+
+def _lines(printed: str) -> str:
+    return "\n".join(line.rstrip() for line in printed.splitlines()) + "\n"
