@@ -29,6 +29,9 @@ SINGLE_SHARE = 0.5
 FEWEST = 4
 """Intervals without which nothing is called a period."""
 
+SHOWN_PERCENTILES = (50, 99, 99.9)
+"""Of a `Spread`, in tables on the terminal and on a page; JSON has all of them."""
+
 
 @dataclass(frozen=True, slots=True)
 class Run:

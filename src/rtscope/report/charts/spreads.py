@@ -5,7 +5,7 @@ from collections import Counter
 from collections.abc import Iterator
 from html import escape
 
-from rtscope.app.cycles import Spread
+from rtscope.app.cycles import SHOWN_PERCENTILES, Spread
 from rtscope.report.charts.axes import INK, MUTED, PALETTE
 from rtscope.units import format_us
 
@@ -13,7 +13,8 @@ BINS_PER_DECADE = 10
 _WIDTH, _LEFT, _RIGHT, _TOP, _PLOT = 460, 34, 10, 14, 96
 _BOTTOM = _TOP + _PLOT
 _LEAST_DECADES = 2
-_MARKED = (50, 99)
+_MARKED = SHOWN_PERCENTILES[:-1]
+"""The highest one lies too near to the maximum for a mark of its own."""
 
 
 def spread_chart(spread: Spread, *, name: str, title: str, colour: int = 0) -> str:

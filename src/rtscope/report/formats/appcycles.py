@@ -7,7 +7,13 @@ from typing import Any
 
 from rich.text import Text
 
-from rtscope.app.cycles import Cycle, Period, Spread, ThreadCycles
+from rtscope.app.cycles import (
+    SHOWN_PERCENTILES,
+    Cycle,
+    Period,
+    Spread,
+    ThreadCycles,
+)
 from rtscope.contract import CyclesEnd
 from rtscope.explain.model import Explanation
 from rtscope.explain.words import sentence
@@ -16,7 +22,6 @@ from rtscope.report.words import count
 from rtscope.units import NS_PER_S, format_duration, format_us, plural
 
 MAX_THREADS = 2
-PERCENTILES = (50, 99, 99.9)
 NAMES = ("wake-up latency", "execution time", "response time")
 
 
@@ -45,7 +50,8 @@ def cycle_lines(shown: ShownCycles, *, width: int = 100) -> Iterator[Text]:
             yield Text(printable(f"{who}: no wake-up was seen"), style="bold")
             continue
         yield from _wrapped(f"{who}: {cycle_words(found)}", width, 2, style="bold")
-        yield Text(_row("µs", "min", *(f"p{pct:g}" for pct in PERCENTILES), "max"))
+        shares = (f"p{pct:g}" for pct in SHOWN_PERCENTILES)
+        yield Text(_row("µs", "min", *shares, "max"))
         spreads = found.latency, found.execution, found.response
         for name, spread in zip(NAMES, spreads, strict=True):
             yield Text(_row(name, *_figures(spread)))
@@ -122,7 +128,7 @@ def drift_words(period: Period) -> str:
 
 def _figures(spread: Spread) -> Iterator[str]:
     yield format_us(spread.min_ns)
-    for pct in PERCENTILES:
+    for pct in SHOWN_PERCENTILES:
         value = spread.percentiles.get(pct)
         yield "-" if value is None else format_us(value)
     yield format_us(spread.max_ns)

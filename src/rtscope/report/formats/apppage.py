@@ -4,6 +4,7 @@ from collections.abc import Mapping
 from typing import Any
 
 from rtscope import __version__
+from rtscope.app.cycles import SHOWN_PERCENTILES
 from rtscope.app.model import Examined, finding_kinds
 from rtscope.explain.activity import ExplainedWindow
 from rtscope.explain.timeline import timeline_of
@@ -63,6 +64,7 @@ def render_examined(
             for tid in shown.names
             if tid in shown.threads
         ],
+        percentiles=SHOWN_PERCENTILES,
         caveats=list(caveats(shown.end)),
         kernel_waits=[" ".join(lines) for lines in kernel_waits(examined)],
         disturbance=[" ".join(lines) for lines in disturbance(examined)],

@@ -1,0 +1,225 @@
+"""Each row of a table of a page has a cell for each heading."""
+
+import re
+from collections.abc import Callable, Mapping
+from dataclasses import replace
+from pathlib import Path
+
+import pytest
+
+import rtscope.report
+from fakes import cycling, events
+from fakes.boards import campaign
+from fakes.htmltables import tables_of, uneven_rows
+from fakes.measurements import on_board, record, thread
+from golden import test_explain_text
+from rtscope.app.cycles import SHOWN_PERCENTILES
+from rtscope.contract import CycleRuns, KernelThread
+from rtscope.explain.activity import ExplainedWindow
+from rtscope.explain.bound import compose
+from rtscope.explain.events.threadstates import TracedWakeup
+from rtscope.record.model import RunRecord
+from rtscope.report.formats.appcycles import cycle_lines
+from rtscope.report.formats.apppage import render_examined
+from rtscope.report.formats.demopage import render_demo
+from rtscope.report.formats.html import render_explanations, render_html
+from rtscope.report.formats.survey import survey_page
+from rtscope.report.formats.sweep import sweep_page
+from rtscope.report.model.build import build_model
+from rtscope.report.model.comparison import build_comparison
+from rtscope.sweep.file import Diagnosis
+from rtscope.sweep.result import result_of
+from unit import (
+    test_app_output,
+    test_demo_preempt,
+    test_explain_bound,
+    test_report_sidebyside,
+    test_report_workers,
+    test_stats_seeds,
+    test_sweep_maineffects,
+    test_sweep_ranking,
+    test_sweep_result,
+    test_sweep_worstruns,
+)
+
+ROWS = ("  µs", "  wake-up", "  execution", "  response")
+TEMPLATES = Path(rtscope.report.__file__).parent
+LABEL = re.compile(r'<div class="scroll"[^>]*aria-label="([^"]*)"')
+
+
+def report_page() -> str:
+    (run,) = campaign(loads=("memory",), cpus=2, seconds=20)
+    assert run.result.machine is not None
+    kernel = (KernelThread(40, "kworker/0", "kernel", 0, 2_000_000_000),)
+    machine = replace(run.result.machine, kernel_threads=kernel)
+    busy = replace(run, result=replace(run.result, machine=machine))
+    worked = test_report_workers.measured(
+        test_report_workers.worker(7),
+        test_report_workers.worker(8, test_report_workers.STOPPED),
+    )
+    return render_html(build_model([busy, worked], deadline_ns=200_000))
+
+
+def seeds_page() -> str:
+    runs = [test_stats_seeds.run(seed, 5_000, 8_000 + seed) for seed in range(3)]
+    return render_html(build_model(runs))
+
+
+def pair_page() -> str:
+    return render_html(build_model(test_report_sidebyside.matrix()))
+
+
+def comparison_page() -> str:
+    a, b = (campaign(loads=("idle",), cpus=1, seconds=2, seed=seed) for seed in (0, 1))
+    nothing: list[RunRecord] = [record([thread([])], "idle")]
+    return render_html(build_comparison({"a": a, "b": b, "none": nothing}))
+
+
+def published_page() -> str:
+    return render_html(test_report_sidebyside.beside(test_report_sidebyside.matrix()))
+
+
+def explanations_page() -> str:
+    bound = compose(0, test_explain_bound.all_kinds(PSD=100), arrivals={})
+    one, other = test_explain_text.runs()
+    return render_explanations([replace(one, bounds=(bound,)), other], worst=1)
+
+
+def trace_page() -> str:
+    """Runs of a machine have a column less in the list of segments."""
+    one, _ = test_explain_text.runs()
+    return render_explanations([replace(one, virtual=False)], worst=1)
+
+
+def examined_page() -> str:
+    on_time = cycling.periodic(400)
+    some_missed = replace(on_time, runs=on_time.runs[:99] + on_time.runs[120:])
+    examined, shown = test_app_output.recorded(some_missed)
+    wakeups = [*events.asleep(), *events.woken(1_000), events.ran(7_000)]
+    wakeup = TracedWakeup(
+        pid=events.THREAD,
+        comm="rtscope/0",
+        cpu=0,
+        expiry_ns=events.DUE,
+        wake_ns=events.DUE + 8_000,
+        sequence=1,
+    )
+    longest = ExplainedWindow(
+        "longest",
+        events.window(wakeups),
+        wakeup,
+        events.explained(wakeups, late_ns=8_000),
+    )
+    return render_examined(examined, shown, {test_app_output.TID: longest})
+
+
+def demo_page() -> str:
+    return render_demo(test_demo_preempt.judge(test_demo_preempt.lines_of()))
+
+
+def survey_of_loads() -> str:
+    part = test_sweep_ranking.died("stress-ng:daemon", 9, operations=5, watched=True)
+    found = test_sweep_ranking.ranking(
+        [test_sweep_ranking.run("idle", 9_000), part],
+        failures={("stress-ng:fork", test_sweep_ranking.RT): "the board ended"},
+    )
+    return survey_page(found, name="x", target="pc", missing=0)
+
+
+def effects_page() -> str:
+    base, twice = test_sweep_worstruns.BASE, test_sweep_worstruns.TWICE
+    found = test_sweep_worstruns.result(
+        test_sweep_worstruns.runs(base), test_sweep_worstruns.runs(twice)
+    )
+    shown = test_sweep_worstruns.with_all_explained(found)
+    return sweep_page(shown, [Diagnosis("idle", "k", 9_000, "a lock", ("x",))])
+
+
+def costs_page() -> str:
+    sized = [
+        on_board(one, kernel_bytes=5 << 20) for one in test_sweep_result.runs(0, 1)
+    ]
+    return sweep_page(
+        test_sweep_result.result(
+            test_sweep_result.ISOLATED, measured=[0, 1], base=sized
+        )
+    )
+
+
+def main_effects_page() -> str:
+    cells = test_sweep_maineffects.FOUR
+    changes = {"b=1": test_sweep_maineffects.ORDINARY}
+    return sweep_page(
+        result_of(
+            "x",
+            cells,
+            records=test_sweep_maineffects.records_of(cells, changes),
+            planned={cell.number: 1 for cell in cells},
+            failures={},
+        )
+    )
+
+
+PAGES: Mapping[str, Callable[[], str]] = {
+    made.__name__: made
+    for made in (
+        *(report_page, seeds_page, pair_page, comparison_page, published_page),
+        *(explanations_page, trace_page, examined_page, demo_page, survey_of_loads),
+        *(effects_page, main_effects_page, costs_page),
+    )
+}
+
+
+@pytest.mark.parametrize("name", PAGES)
+def test_each_row_of_a_table_has_a_cell_for_each_heading(name: str) -> None:
+    page = PAGES[name]()
+
+    assert tables_of(page)
+    assert list(uneven_rows(page)) == []
+
+
+def test_every_table_of_every_page_is_among_them() -> None:
+    labels = [label for made in PAGES.values() for label in re.findall(LABEL, made())]
+    known = {
+        label.partition("{{")[0]
+        for template in TEMPLATES.glob("*.html")
+        for label in re.findall(LABEL, template.read_text())
+    }
+
+    assert len(known) > 20
+    missing = [one for one in known if not any(x.startswith(one) for x in labels)]
+    assert missing == []
+
+
+def test_a_cell_over_two_columns_or_two_rows_counts_there() -> None:
+    head = '<tr><td rowspan="2">a</td><th colspan="2">b</th></tr><tr><th>c</th><th>d'
+    page = (
+        f"<table><thead>{head}</th></tr></thead>"
+        "<tr><td>1</td><td>2</td><td>3</td></tr>"
+        '<tr><td>1</td><td colspan="2">2</td></tr><tr><td>1</td><td>2</td></tr></table>'
+    )
+
+    assert list(uneven_rows(page)) == ["table 1, row 5: 2 cells below 3 headings"]
+
+
+def test_the_times_of_a_program_fit_into_80_columns() -> None:
+    slow_ns = 900 * 10**9
+    dues = range(slow_ns, 2_000 * slow_ns, slow_ns)
+    rows_of_runs = tuple(
+        (
+            *(test_app_output.TID, 0, due, due, due),
+            *(due + slow_ns // 2, due + slow_ns, slow_ns, 0, 0),
+        )
+        for due in dues
+    )
+    _, shown = test_app_output.recorded(CycleRuns(rows_of_runs))
+
+    lines = [line.plain for line in cycle_lines(shown, width=80)]
+    head, *rows = [line for line in lines if line.startswith(ROWS)]
+    assert len(head.split()) == 3 + len(SHOWN_PERCENTILES)
+    assert [row.split()[-1] for row in rows] == [
+        "450,000,000",
+        "900,000,000",
+        "900,000,000",
+    ]
+    assert max(map(len, (head, *rows))) <= 80
