@@ -9,16 +9,22 @@ import pytest
 
 import commandline
 from fakes.commandline import Rtscope
+from rtscope.board.catalogue import board_names
 from rtscope.cli.app import tables
 
 ROOT = Path(__file__).parents[2]
 COMPLETIONS = ROOT / "src" / "rtscope" / "cli" / "completions"
 MANUAL = ROOT / "docs" / "man"
 
+
+def boards(start: str) -> str:
+    return " ".join(name for name in board_names() if name.startswith(start))
+
+
 TYPED = {
     "rtscope ta": "tasks",
     "rtscope board b": "build",
-    "rtscope board build pc r": "rpi3",
+    "rtscope board build pc r": boards("r"),
     "rtscope --v": "--version",
     "rtscope run --lo": "--load --lockfile",
     "rtscope run --load idle,m": "idle,memory",
@@ -28,7 +34,7 @@ TYPED = {
     "rtscope run --json --kernel debian-6.12-": "debian-6.12-rt",
     "rtscope run --policy d": "deadline",
     # bash cuts words at a colon and replaces what follows it.
-    "rtscope run -t virtual:p": "pc",
+    "rtscope run -t virtual:p": boards("p"),
     "rtscope tasks --target v": "",
     "rtscope run --duration ": "",
     "rtscope report --format m": "markdown",

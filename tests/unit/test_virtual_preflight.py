@@ -6,6 +6,7 @@ from typing import Any
 
 import pytest
 
+from rtscope.board.catalogue import board_names
 from rtscope.campaign.file import from_dict
 from rtscope.campaign.model import Campaign
 from rtscope.errors import UsageError
@@ -38,7 +39,8 @@ def test_what_a_board_can_do_is_not_refused() -> None:
     [
         (
             {"target": {"address": "virtual:pcc"}},
-            "no such board: 'pcc'; did you mean 'pc'? (boards: jh7110, pc, rpi3)",
+            "no such board: 'pcc'; did you mean 'pc'? (boards: "
+            f"{', '.join(board_names())})",
         ),
         ({"run": {"cpus": "1-3"}}, "run.cpus: pc has CPUs 0-1, not 2-3"),
         ({"kernel": {"names": ["pc-6.21"]}}, "no kernel 'pc-6.21' for x86_64; did"),
