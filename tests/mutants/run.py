@@ -15,7 +15,6 @@ unchanged code takes the place of a mutant, to see how often tests fail for no r
 
 import argparse
 import contextlib
-import difflib
 import os
 import random
 import resource
@@ -31,9 +30,10 @@ from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
 
-from mutants import baseline, drawing
+from mutants import baseline, drawing, jobs
 from mutants.baseline import Baseline
 from mutants.drawing import Mutant
+from mutants.jobs import Job
 from mutants.results import KILLED, LOOPED, SURVIVED, UNSURE, Journal, Result
 
 ROOT = Path(__file__).parents[2]
@@ -44,38 +44,11 @@ MOST_BYTES = 4 << 30
 """Of memory: more is an error in the mutant, which it then is killed by."""
 LONGEST_S, WAIT_FACTOR = 300, 20
 """After so long, and so many times the CPU time, what waits is ended."""
-FIRST = 25
-"""Tests that run before the others are collected, of the files with most of them."""
 NOT_FOUND = 4
 """pytest's status where a test has another name than before."""
 
 CONTROL_EVERY = 25
 """Mutants, for one time unchanged code."""
-
-
-@dataclass(frozen=True, slots=True)
-class Job:
-    """A mutant, and the tests to run, in groups one after the other."""
-
-    mutant: Mutant
-    original: str
-    mutated: str
-    groups: tuple[tuple[str, ...], ...]
-    limit_s: int
-    """Of CPU time."""
-
-    @property
-    def key(self) -> tuple[str, int, bool]:
-        """That of its result."""
-        return self.mutant.file, self.mutant.number, self.mutated == self.original
-
-    @property
-    def diff(self) -> str:
-        """What is changed."""
-        name = f"src/rtscope/{self.mutant.file}"
-        before, after = self.original.splitlines(), self.mutated.splitlines()
-        lines = difflib.unified_diff(before, after, name, name, lineterm="", n=1)
-        return "\n".join(lines)
 
 
 @dataclass(slots=True)
@@ -179,15 +152,17 @@ def _run(asked: argparse.Namespace, slots: list[Slot]) -> int:
         },
     )
     done = {result.key for result in journal.results}
-    users = importers(texts)
-    jobs = (
+    users = jobs.importers(texts)
+    left = (
         job
         for i, mutant in enumerate(_mixed(taken, seed=asked.seed))
-        for job in _with_control(i, job_of(mutant, texts[mutant.file], known, users))
+        for job in _with_control(
+            i, jobs.job_of(mutant, texts[mutant.file], known, users)
+        )
         if job.key not in done
     )
     with contextlib.suppress(KeyboardInterrupt):  # what is known is told
-        work(slots, jobs, done=lambda result: _note(journal, result))
+        work(slots, left, done=lambda result: _note(journal, result))
     print(*journal.told(), sep="\n")
     return 0 if journal.share >= WANTED else 1
 
@@ -297,53 +272,13 @@ def _modules(folder: Path) -> list[Path]:
     return sorted(folder.rglob("test_*.py"))
 
 
-def importers(texts: dict[str, str]) -> dict[str, list[str]]:
-    """Return each file with those that import it: they may use its constants."""
-    dotted = {
-        file: "rtscope."
-        + file.removesuffix(".py").removesuffix("/__init__").replace("/", ".")
-        for file in texts
-    }
-    return {
-        file: [
-            file,
-            *(other for other, text in texts.items() if f"from {name} import" in text),
-        ]
-        for file, name in dotted.items()
-    }
-
-
-def job_of(
-    mutant: Mutant, text: str, known: Baseline, users: dict[str, list[str]]
-) -> Job:
-    """Decide which tests a mutant has to pass."""
-    lines = drawing.lines_to_run(text, mutant)
-    narrow = known.covering(mutant.file, lines)
-    wide = known.of_files([mutant.file] if lines else users[mutant.file])
-    modules = Counter(test.partition("::")[0] for test in narrow or wide)
-    near = {name for name, _ in modules.most_common(3)}
-    ordered = known.fastest(narrow or wide)
-    first = [test for test in ordered if test.partition("::")[0] in near][:FIRST]
-    second = [test for test in ordered if test not in set(first)]
-    third = known.fastest(wide - narrow) if narrow else []
-    groups = tuple(tuple(group) for group in (first, second, third) if group)
-    expected_s = sum(known.cpu_s[test] for group in groups for test in group)
-    return Job(
-        mutant=mutant,
-        original=text,
-        mutated=drawing.mutated(text, mutant.number),
-        groups=groups,
-        limit_s=int(20 + 5 * expected_s),
-    )
-
-
 def work(
-    slots: list[Slot], jobs: Iterator[Job], *, done: Callable[[Result], None]
+    slots: list[Slot], left: Iterator[Job], *, done: Callable[[Result], None]
 ) -> None:
     """Keep a process in each copy until there are no more jobs."""
     busy: list[Slot] = []
     try:
-        for job in jobs:
+        for job in left:
             while len(busy) == len(slots):
                 _reap(busy, done)
             free = next(slot for slot in slots if slot not in busy)
