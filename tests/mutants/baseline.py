@@ -26,7 +26,7 @@ class Baseline:
     broken: list[str] = field(default_factory=list)
     """Tests that fail without any mutant: they notice none."""
     tests: dict[str, dict[int, set[str]]] = field(default_factory=dict)
-    """By file below src/rtscope and line."""
+    """By file below src/rtscope and line; under 0 those of any line of the file."""
 
     def covering(self, file: str, lines: set[int]) -> set[str]:
         """Return the tests that execute one of these lines."""
@@ -35,12 +35,7 @@ class Baseline:
 
     def of_files(self, files: Sequence[str]) -> set[str]:
         """Return the tests that execute any line of these files."""
-        return {
-            test
-            for file in files
-            for tests in self.tests.get(file, {}).values()
-            for test in tests
-        }
+        return {test for file in files for test in self.tests.get(file, {}).get(0, ())}
 
     def fastest(self, tests: set[str]) -> list[str]:
         """Return tests those of least CPU time first."""
@@ -90,12 +85,14 @@ def _caches() -> Iterator["functools._lru_cache_wrapper[object]"]:
                     yield value
 
 
-def measure(tree: Path, *, tests: Sequence[str], files: Sequence[str], to: Path) -> int:
-    """Run tests in this process and write what they execute; return pytest's status."""
+def measure(
+    tree: Path, *, tests: Sequence[str], lines: dict[str, set[int]], to: Path
+) -> int:
+    """Run tests in this process, write which execute these lines; return the status."""
     source = tree / "src" / "rtscope"
     measuring = coverage.Coverage(
         data_file=None,
-        include=[str(source / file) for file in files],
+        include=[str(source / file) for file in lines],
         config_file=False,
     )
     watcher = _Watcher(measuring)
@@ -105,20 +102,40 @@ def measure(tree: Path, *, tests: Sequence[str], files: Sequence[str], to: Path)
     if status not in (pytest.ExitCode.OK, pytest.ExitCode.TESTS_FAILED):
         return int(status)
     data = measuring.get_data()
-    executed = {
-        Path(path).relative_to(source).as_posix(): {
-            line: sorted(set(contexts) - {""})
-            for line, contexts in data.contexts_by_lineno(path).items()
-        }
-        for path in data.measured_files()
-    }
-    answer = {
-        "cpu_s": watcher.cpu_s,
-        "broken": watcher.broken,
-        "tests": executed,
-    }
-    to.write_text(json.dumps(answer))
+    found = Baseline(watcher.cpu_s, watcher.broken)
+    for path in data.measured_files():
+        file = Path(path).relative_to(source).as_posix()
+        known = found.tests[file] = {0: set()}
+        for line, contexts in data.contexts_by_lineno(path).items():
+            known[0].update(contexts)
+            if line in lines[file]:
+                known[line] = set(contexts) - {""}
+        known[0].discard("")
+    write(found, to)
     return int(status)
+
+
+def write(known: Baseline, to: Path) -> None:
+    """Write one; each test by its number."""
+    names = sorted({*known.cpu_s, *known.broken})
+    numbers = {name: i for i, name in enumerate(names)}
+    tests = {
+        file: {
+            line: [numbers[t] for t in tests if t in numbers]
+            for line, tests in lines.items()
+        }
+        for file, lines in known.tests.items()
+    }
+    to.write_text(
+        json.dumps(
+            {
+                "names": names,
+                "cpu_s": known.cpu_s,
+                "broken": known.broken,
+                "tests": tests,
+            }
+        )
+    )
 
 
 FAST = "not system and not slow"
@@ -134,12 +151,13 @@ def merged(answers: Sequence[Path]) -> Baseline:
     found = Baseline()
     for path in answers:
         answer = json.loads(path.read_text())
+        names = answer["names"]
         found.broken += answer["broken"]
         found.cpu_s |= answer["cpu_s"]
         for file, lines in answer["tests"].items():
             known = found.tests.setdefault(file, {})
             for line, tests in lines.items():
-                known.setdefault(int(line), set()).update(tests)
+                known.setdefault(int(line), set()).update(names[i] for i in tests)
     for test in found.broken:
         found.cpu_s.pop(test, None)
     return found

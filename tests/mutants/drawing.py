@@ -8,47 +8,57 @@ a file of its own, and both are in.
 """
 
 import ast
-import functools
-import random
+import hashlib
+import itertools
+import textwrap
+from collections import Counter
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from fnmatch import fnmatchcase
-from pathlib import Path
+from pathlib import PurePosixPath
 
 import libcst as cst
-from libcst.metadata import MetadataWrapper, PositionProvider
-from mutmut.mutation.file_mutation import MutationVisitor, deep_replace
+from libcst.metadata import (
+    MetadataWrapper,
+    PositionProvider,
+    WhitespaceInclusivePositionProvider,
+)
+from mutmut.mutation.file_mutation import MutationVisitor
 from mutmut.mutation.mutators import mutation_operators
 from mutmut.mutation.pragma_handling import IgnoredCode
 
-# area: (globs below src/rtscope that are in it, globs that are not); the first one
-# that a file is in counts
-AREAS: dict[str, tuple[tuple[str, ...], tuple[str, ...]]] = {
-    "verdicts": (("stats/verdict*.py", "stats/evidence*.py", "caveats/*.py"), ()),
-    "statistics": (("stats/**/*.py",), ()),
-    "contract": (("contract/**/*.py",), ()),
-    "causes": (("explain/**/*.py",), ("**/*perfetto*", "**/*bound*", "**/*sections*")),
-    "audit": (("audit/**/*.py",), ()),
-}
+from mutants import areas
+
 _DEFINED_BY_NAME = ("__all__",)
+_NAMED = (ast.FunctionDef, ast.AsyncFunctionDef, ast.ClassDef)
+_SHOWN_WORDS = 8
+"""Of a line on each side of a change, in a mutant's name."""
 
 
 @dataclass(frozen=True, slots=True)
 class Mutant:
     """One change of one file."""
 
+    name: str
+    """
+    Its module, function, change, and number among those with the same three.
+
+    No folder and no line is in it: it is the same after a move.
+    """
     area: str
     file: str
     """Below src/rtscope."""
-    number: int
-    """Of those of the file, in order."""
     lines: tuple[int, int]
-    """First and last line of what is changed."""
+    """First and last line of the changed part."""
+    span: tuple[int, int]
+    """Where the changed part begins and ends, in characters."""
+    new: str
+    """The code in its place."""
 
     @property
-    def name(self) -> str:
-        """What it is called in a list."""
-        return f"{self.file}:{self.lines[0]} #{self.number}"
+    def name_in_module(self) -> str:
+        """Its name without the module: a file may have a new name."""
+        return self.name.partition(": ")[2]
 
 
 class _Visitor(MutationVisitor):  # type: ignore[misc]
@@ -67,16 +77,6 @@ class _Visitor(MutationVisitor):  # type: ignore[misc]
         return bool(super()._skip_node_and_children(node))
 
 
-def files_of(source: Path) -> dict[str, str]:
-    """Return the files of all areas, and the area of each."""
-    found: dict[str, str] = {}
-    for area, (taken, left) in AREAS.items():
-        out = {path for glob in left for path in source.glob(glob)}
-        for path in sorted({p for glob in taken for p in source.glob(glob)} - out):
-            found.setdefault(path.relative_to(source).as_posix(), area)
-    return found
-
-
 def fitting(files: Iterable[str], patterns: Sequence[str]) -> list[str]:
     """Return the files that one of these patterns of the shell stands for."""
     return [f for f in files if any(fnmatchcase(f, pattern) for pattern in patterns)]
@@ -84,41 +84,114 @@ def fitting(files: Iterable[str], patterns: Sequence[str]) -> list[str]:
 
 def mutants_of(text: str, *, file: str, area: str) -> Iterator[Mutant]:
     """Yield all mutants of a file."""
-    wrapper, found = _mutations(text)
-    places = wrapper.resolve(PositionProvider)
-    for number, (original, _) in enumerate(found):
-        place = places[original]
-        yield Mutant(area, file, number, (place.start.line, place.end.line))
-
-
-def mutated(text: str, number: int) -> str:
-    """Return the file with one of its mutations."""
-    wrapper, found = _mutations(text)
-    return str(deep_replace(wrapper.module, *found[number]).code)
-
-
-@functools.lru_cache(maxsize=1)
-def _mutations(
-    text: str,
-) -> tuple[MetadataWrapper, Sequence[tuple[cst.CSTNode, cst.CSTNode]]]:
     wrapper = MetadataWrapper(cst.parse_module(text))
     visitor = _Visitor(mutation_operators, IgnoredCode(set(), set(), set()))
     wrapper.visit(visitor)
     places = wrapper.resolve(PositionProvider)
-    found = [
-        (one.original_node, one.mutated_node)
-        for one in visitor.mutations
-        if one.original_node in places
-    ]
-    return wrapper, found
+    wholes = wrapper.resolve(WhitespaceInclusivePositionProvider)
+    starts = [0, *itertools.accumulate(len(line) + 1 for line in text.split("\n"))]
+    functions = _functions(text)
+    module = _module(file)
+    alike: Counter[str] = Counter()
+    for mutation in visitor.mutations:
+        node = mutation.original_node
+        if node not in places:
+            continue
+        place, whole = places[node], wholes[node]
+        first = starts[whole.start.line - 1] + whole.start.column
+        end = starts[whole.end.line - 1] + whole.end.column
+        new = wrapper.module.code_for_node(mutation.mutated_node)
+        if isinstance(node, cst.Match):  # the one statement with lines of its own
+            new = textwrap.indent(new, " " * place.start.column)
+        change = _change(text, first, end, new)
+        name = f"{module}: {functions[place.start.line]}: {change}"
+        alike[name] += 1
+        yield Mutant(
+            name=f"{name} #{alike[name]}",
+            area=area,
+            file=file,
+            lines=(place.start.line, place.end.line),
+            span=(first, end),
+            new=new,
+        )
+
+
+def mutated(text: str, mutant: Mutant) -> str:
+    """Return the file with one of its mutations."""
+    first, end = mutant.span
+    return text[:first] + mutant.new + text[end:]
+
+
+def _module(file: str) -> str:
+    """Return the last name of a module; of a package that of its folder."""
+    path = PurePosixPath("rtscope", file)
+    return path.parent.name if path.stem == "__init__" else path.stem
+
+
+def _functions(text: str) -> list[str]:
+    """Return for each line the function or class that it is in, by qualified name."""
+    names = ["<module>"] * (text.count("\n") + 2)
+
+    def enter(node: ast.AST, outer: str) -> None:
+        for child in ast.iter_child_nodes(node):
+            inner = outer
+            if isinstance(child, _NAMED):
+                inner = f"{outer}.{child.name}".lstrip(".")
+                end = child.end_lineno or child.lineno
+                names[child.lineno : end + 1] = [inner] * (end + 1 - child.lineno)
+            enter(child, inner)
+
+    enter(ast.parse(text), "")
+    return names
+
+
+def _change(text: str, first: int, end: int, new: str) -> str:
+    """Return the words of the lines, those that change as {old -> new}."""
+    before = text[text.rfind("\n", 0, first) + 1 : first]
+    after = text[end : (text + "\n").index("\n", end)]
+    old_words = (before + text[first:end] + after).split()
+    new_words = (before + new + after).split()
+    head = _alike(old_words, new_words)
+    tail = _alike(old_words[head:][::-1], new_words[head:][::-1])
+    shown = old_words[max(0, head - _SHOWN_WORDS) : head]
+    old = " ".join(old_words[head : len(old_words) - tail])
+    new = " ".join(new_words[head : len(new_words) - tail])
+    rest = old_words[len(old_words) - tail :][:_SHOWN_WORDS]
+    return " ".join([*shown, "{" + f"{old} -> {new}" + "}", *rest])
+
+
+def _alike(a: Sequence[str], b: Sequence[str]) -> int:
+    """Return how many words at the beginning are the same."""
+    pairs = zip(a, b, strict=False)
+    return sum(1 for _ in itertools.takewhile(lambda pair: pair[0] == pair[1], pairs))
+
+
+def unambiguous(mutants: Sequence[Mutant]) -> list[Mutant]:
+    """Return those whose name no other has: modules of one name may have the same."""
+    counts = Counter(mutant.name for mutant in mutants)
+    return [mutant for mutant in mutants if counts[mutant.name] == 1]
 
 
 def drawn(mutants: Sequence[Mutant], count: int, *, seed: int) -> list[Mutant]:
-    """Return so many of them, the same ones for the same seed, in their order."""
+    """
+    Return so many of them, of each area its share, in the order of a hash.
+
+    Names and the seed decide, so that the draw outlives a move, and a part of it is a
+    sample of all areas.
+    """
     if count >= len(mutants):
-        return list(mutants)
-    chosen = random.Random(seed).sample(range(len(mutants)), count)
-    return [mutants[i] for i in sorted(chosen)]
+        return sorted(mutants, key=lambda mutant: _hash(mutant.name, seed))
+    left = areas.quotas(Counter(mutant.area for mutant in mutants), count)
+    taken = []
+    for mutant in sorted(mutants, key=lambda mutant: _hash(mutant.name, seed)):
+        if left[mutant.area]:
+            left[mutant.area] -= 1
+            taken.append(mutant)
+    return taken
+
+
+def _hash(name: str, seed: int) -> bytes:
+    return hashlib.sha256(f"{seed} {name}".encode()).digest()
 
 
 def lines_to_run(text: str, mutant: Mutant) -> set[int]:

@@ -23,8 +23,8 @@ DEAD = (KILLED, LOOPED)
 class Result:
     """What became of one mutant, or of unchanged code in its place."""
 
+    name: str
     file: str
-    number: int
     line: int
     area: str
     outcome: str
@@ -32,7 +32,11 @@ class Result:
     by: str = ""
     """The test that failed."""
     diff: str = ""
-    """What was changed; empty for unchanged code."""
+    """The change; empty for unchanged code."""
+    capped: bool = False
+    """Whether it survived, and more tests execute it than ran."""
+    was: str = ""
+    """Its name in the journal that this one is compared with."""
 
     @property
     def control(self) -> bool:
@@ -40,14 +44,14 @@ class Result:
         return not self.diff
 
     @property
-    def key(self) -> tuple[str, int, bool]:
+    def key(self) -> tuple[str, bool]:
         """What no other result has."""
-        return self.file, self.number, self.control
+        return self.name, self.control
 
     @property
-    def name(self) -> str:
-        """What it is called in a list."""
-        return f"{self.file}:{self.line} #{self.number}"
+    def dead(self) -> bool:
+        """Whether a test noticed it."""
+        return self.outcome in DEAD
 
 
 @dataclass(slots=True)
@@ -97,16 +101,23 @@ class Journal:
 
     def told(self) -> Iterator[str]:
         """Yield the lines of a report."""
-        for one in sorted(self.mutants, key=lambda one: one.name):
-            if one.outcome not in DEAD:
-                yield f"{one.outcome}: {one.name} ({one.area})\n{one.diff}\n"
-        yield ", ".join(f"{name} {value}" for name, value in self.asked.items())
+        for one in sorted(self.mutants, key=lambda one: (one.file, one.line)):
+            if not one.dead:
+                some = ", not by all its tests" if one.capped else ""
+                yield f"{one.outcome}{some}: {one.name} ({one.area})\n{one.diff}\n"
+        yield ", ".join(
+            f"{name} {value}"
+            for name, value in self.asked.items()
+            if not isinstance(value, list)
+        )
         yield from self._table()
         controls = [one for one in self.results if one.control]
         failed = [one for one in controls if one.outcome != SURVIVED]
         yield f"unchanged code failed {len(failed)} of {len(controls)} times" + "".join(
             f"\n  {one.name}: {one.outcome} {one.by}" for one in failed
         )
+        capped = sum(one.capped for one in self.mutants)
+        yield f"{capped} survivors did not run all their tests (cap of CPU time)"
         yield f"{sum(one.cpu_s for one in self.results):.0f} s of CPU time"
 
     def _table(self) -> Iterator[str]:
@@ -125,4 +136,4 @@ class Journal:
 
 
 def _died(results: Sequence[Result]) -> int:
-    return sum(one.outcome in DEAD for one in results)
+    return sum(one.dead for one in results)

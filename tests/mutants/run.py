@@ -4,8 +4,11 @@ Take mutants and see which of them the fast tests notice: `make mutants`.
 The tree is copied, once for each process that works, and nothing is written into it.
 The fast tests run once on unchanged code, to learn which test executes which line. Then
 each mutant is written into a copy, and the tests that execute its lines run there, the
-fastest first, until one fails. Of one that they let live, all tests run that execute
-anything of its file, for a fixture or a cache may stand between a test and a line.
+fastest first, until one fails or they have taken so much CPU time that the journal
+calls the mutant capped. See `jobs`.
+
+Each mutant has a name that outlives a move of its file. With --same-as, the mutants of
+an earlier journal are tried again in this tree. See `comparison`.
 
 Killed is what a test fails for. Looped is what takes many times the CPU time that its
 tests take on unchanged code. What does not end, and takes no CPU time either, is
@@ -16,7 +19,6 @@ unchanged code takes the place of a mutant, to see how often tests fail for no r
 import argparse
 import contextlib
 import os
-import random
 import resource
 import shutil
 import signal
@@ -30,7 +32,7 @@ from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
 
-from mutants import baseline, drawing, jobs
+from mutants import areas, baseline, comparison, drawing, jobs
 from mutants.baseline import Baseline
 from mutants.drawing import Mutant
 from mutants.jobs import Job
@@ -38,11 +40,11 @@ from mutants.results import KILLED, LOOPED, SURVIVED, UNSURE, Journal, Result
 
 ROOT = Path(__file__).parents[2]
 SEED = 20261122
-COUNT = 600
+COUNT = 1200
 WANTED = 0.9
 MOST_BYTES = 4 << 30
 """Of memory: more is an error in the mutant, which it then is killed by."""
-LONGEST_S, WAIT_FACTOR = 300, 20
+LONGEST_S, WAIT_FACTOR = 120, 8
 """After so long, and so many times the CPU time, what waits is ended."""
 NOT_FOUND = 4
 """pytest's status where a test has another name than before."""
@@ -81,7 +83,7 @@ def main() -> int:
     """Run; return 1 if too many survived."""
     asked = _asked()
     if asked.show:
-        print(*Journal.read(asked.journal).told(), sep="\n")
+        _told(asked, Journal.read(asked.journal))
         return 0
     # Children do not need a thread for each CPU.
     os.environ |= {"OPENBLAS_NUM_THREADS": "1", "OMP_NUM_THREADS": "1"}
@@ -114,6 +116,13 @@ def _asked() -> argparse.Namespace:
         help="write each result there, and leave out mutants whose result it has",
     )
     parser.add_argument(
+        "--same-as",
+        type=Path,
+        metavar="JOURNAL",
+        help="take the mutants that this journal has as killed, first with the test "
+        "that killed each, and list those that live now",
+    )
+    parser.add_argument(
         "--show", action="store_true", help="tell what the journal has, and end"
     )
     parser.add_argument("--jobs", type=int, default=os.cpu_count() or 1)
@@ -124,52 +133,115 @@ def _asked() -> argparse.Namespace:
     return asked
 
 
+@dataclass(frozen=True, slots=True)
+class Draw:
+    """The mutants to try, with what became of each before, in the order of trial."""
+
+    mutants: list[tuple[Mutant, Result | None]]
+    request: dict[str, object]
+    """The first line of the journal."""
+    names: list[str]
+    """Of all mutants of the tree."""
+
+
 def _run(asked: argparse.Namespace, slots: list[Slot]) -> int:
     source = slots[0].tree / "src" / "rtscope"
-    files = drawing.files_of(source)
-    texts = {file: (source / file).read_text() for file in files}
-    known = first_run(slots, tests=asked.tests, files=list(files))
-    print(
-        f"{len(known.cpu_s)} fast tests in {sum(known.cpu_s.values()):.0f} s of "
-        "CPU time",
-        file=sys.stderr,
-    )
-    if known.broken:
-        print("left out, for they fail without a mutant:", *known.broken, sep="\n  ")
-    every = [
-        mutant
-        for file in drawing.fitting(files, asked.files)
-        for mutant in drawing.mutants_of(texts[file], file=file, area=files[file])
-    ]
-    taken = every if asked.all else drawing.drawn(every, asked.count, seed=asked.seed)
-    journal = Journal.opened(
-        asked.journal,
-        {
-            "commit": _git("describe", "--always", "--dirty").decode().strip(),
-            "seed": asked.seed,
-            "drawn": len(taken),
-            "of": len(every),
-        },
-    )
+    in_areas = areas.files_of(source)
+    texts = {file: (source / file).read_text() for file in in_areas}
+    draw = _drawn(asked, in_areas, texts)
+    kept = _beside(asked.journal, "baseline") if asked.journal else None
+    if kept and not asked.journal.is_file():
+        kept.unlink(missing_ok=True)  # of another journal of this name
+    journal = Journal.opened(asked.journal, draw.request)
+    if asked.journal:
+        _beside(asked.journal, "names").write_text("\n".join(draw.names) + "\n")
+    known = _baseline(asked.tests, slots, draw, texts, kept=kept)
     done = {result.key for result in journal.results}
     users = jobs.importers(texts)
     left = (
         job
-        for i, mutant in enumerate(_mixed(taken, seed=asked.seed))
+        for i, (mutant, before) in enumerate(draw.mutants)
         for job in _with_control(
-            i, jobs.job_of(mutant, texts[mutant.file], known, users)
+            i, jobs.job_of(mutant, texts[mutant.file], known, users, before=before)
         )
         if job.key not in done
     )
     with contextlib.suppress(KeyboardInterrupt):  # what is known is told
         work(slots, left, done=lambda result: _note(journal, result))
+    return _told(asked, journal)
+
+
+def _drawn(
+    asked: argparse.Namespace, in_areas: dict[str, str], texts: dict[str, str]
+) -> Draw:
+    """Find all mutants, and draw some or take those of an earlier journal."""
+    every = [
+        mutant
+        for file in drawing.fitting(in_areas, asked.files)
+        for mutant in drawing.mutants_of(texts[file], file=file, area=in_areas[file])
+    ]
+    names = [mutant.name for mutant in every]
+    request: dict[str, object] = {
+        "commit": _git("describe", "--always", "--dirty").decode().strip(),
+        "tests": " ".join(asked.tests),
+        "of": len(every),
+    }
+    if not asked.same_as:
+        every = drawing.unambiguous(every)
+        count = len(every) if asked.all else asked.count
+        drawn = drawing.drawn(every, count, seed=asked.seed)
+        request |= {"seed": asked.seed, "drawn": len(drawn)}
+        return Draw([(mutant, None) for mutant in drawn], request, names)
+    before = Journal.read(asked.same_as)
+    pairs, gone = comparison.matched(before.mutants, every)
+    killed = [(mutant, result) for result, mutant in pairs if result.dead]
+    request |= {"drawn": len(killed), "gone": [result.name for result in gone]}
+    listed = _beside(asked.same_as, "names")
+    if listed.is_file():
+        request |= comparison.differences(listed.read_text().splitlines(), names)
+    return Draw([(mutant, result) for mutant, result in killed], request, names)
+
+
+def _beside(journal: Path, what: str) -> Path:
+    """Return the name of another file of a journal."""
+    return journal.with_name(f"{journal.name}.{what}")
+
+
+def _baseline(
+    tests: Sequence[str],
+    slots: list[Slot],
+    draw: Draw,
+    texts: dict[str, str],
+    *,
+    kept: Path | None,
+) -> Baseline:
+    """Run the tests on unchanged code, or read the file that an ended run has kept."""
+    if kept and kept.is_file():
+        known = baseline.merged([kept])
+    else:
+        lines: dict[str, set[int]] = {file: set() for file in texts}
+        for mutant, _ in draw.mutants:
+            text = texts[mutant.file]
+            lines[mutant.file] |= drawing.lines_to_run(text, mutant)
+        known = first_run(slots, tests=tests, lines=lines)
+        if kept:
+            baseline.write(known, kept)
+    seconds = sum(known.cpu_s.values())
+    print(f"{len(known.cpu_s)} fast tests in {seconds:.0f} s of CPU time")
+    if known.broken:
+        print("left out, for they fail without a mutant:", *known.broken, sep="\n  ")
+    sys.stdout.flush()
+    return known
+
+
+def _told(asked: argparse.Namespace, journal: Journal) -> int:
+    """Print the report; return 1 if too many survived."""
     print(*journal.told(), sep="\n")
-    return 0 if journal.share >= WANTED else 1
-
-
-def _mixed(mutants: Sequence[Mutant], *, seed: int) -> list[Mutant]:
-    """Return them in another order: a part of them is a sample of all areas then."""
-    return random.Random(seed).sample(mutants, len(mutants))
+    if not asked.same_as:
+        return 0 if journal.share >= WANTED else 1
+    before = Journal.read(asked.same_as)
+    print(*comparison.told(before, journal), sep="\n")
+    return 1 if comparison.revived(before, journal) else 0
 
 
 def _with_control(i: int, job: Job) -> Iterator[Job]:
@@ -229,7 +301,7 @@ def _preload() -> None:
 
 
 def first_run(
-    slots: Sequence[Slot], *, tests: Sequence[str], files: Sequence[str]
+    slots: Sequence[Slot], *, tests: Sequence[str], lines: dict[str, set[int]]
 ) -> Baseline:
     """Run the tests on unchanged code, a part of their files in each copy."""
     tree = slots[0].tree
@@ -251,7 +323,7 @@ def first_run(
         def begin(
             slot: Slot = slot, mine: list[str] = mine, to: Path = answers[-1]
         ) -> int:
-            return baseline.measure(slot.tree, tests=mine, files=files, to=to)
+            return baseline.measure(slot.tree, tests=mine, lines=lines, to=to)
 
         pids.append(_forked(slot.tree, begin, log=slot.tree / "baseline.log"))
     try:
@@ -334,14 +406,16 @@ def _reap(busy: list[Slot], done: Callable[[Result], None]) -> None:
         mutant = slot.job.mutant
         done(
             Result(
+                name=mutant.name,
                 file=mutant.file,
-                number=mutant.number,
                 line=mutant.lines[0],
                 area=mutant.area,
                 outcome=outcome,
                 cpu_s=round(used.ru_utime + used.ru_stime, 2),
                 by=_failed(slot.tree / "mutant.log") if outcome == KILLED else "",
                 diff=slot.job.diff,
+                capped=outcome == SURVIVED and slot.job.capped,
+                was=slot.job.was,
             )
         )
 
@@ -358,7 +432,7 @@ def _failed(log: Path) -> str:
     """Return the test that pytest says has failed; empty where it did not begin."""
     for line in log.read_text(errors="replace").splitlines():
         if line.startswith(("FAILED ", "ERROR ")):
-            return line.split()[1]
+            return line.partition(" ")[2].partition(" - ")[0].strip()
     return ""
 
 
