@@ -295,6 +295,13 @@ def test_the_test_that_killed_a_mutant_runs_first_wherever_it_is_now() -> None:
     assert comparison.killers("tests/unit/test_old.py", seconds) == []
 
 
+def test_of_tests_of_one_name_that_with_the_same_parameters_runs_first() -> None:
+    tests = ["a.py::test_late[1]", "b.py::test_late[2]", "c.py::test_later[2]"]
+
+    assert comparison.killers("old.py::test_late[2]", tests) == [tests[1], tests[0]]
+    assert comparison.killers("old.py::test_late[3]", tests) == tests[:2]
+
+
 def test_a_mutant_that_was_killed_and_lives_now_is_listed() -> None:
     before, now = Journal({}), Journal({"gone": ["a: f: 3"], "new": ["2 of g"]})
     outcomes = (KILLED, LOOPED, SURVIVED, KILLED, KILLED, KILLED)
