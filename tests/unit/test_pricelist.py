@@ -97,6 +97,19 @@ def test_what_is_found_is_bold(found: bool, ratio: str) -> None:
     ]
 
 
+def test_brief_tables_have_the_figures_of_the_base_and_ratios_alone() -> None:
+    whole = part_with(part(0.0001), row_of(1, "boot: a"))
+    (key,) = whole.keys
+
+    assert list(lines_of(effects_under(whole, key, brief=True))) == [
+        "| option | worst |",
+        "|---|---:|",
+        "| base | 10.0 us |",
+        "| `a` (boot) | 2.00 |",
+    ]
+    assert not {"CPU s", "wall s"} & set(costs(whole, None))
+
+
 def test_what_could_have_been_seen_is_told_for_each_load() -> None:
     effects = tuple(replace(one, pairs=5) for one in part(0.01, 0.02, 0.03).effects)
     whole = replace(part(), effects=effects)

@@ -2,8 +2,10 @@
 The tables of docs/measured/price-list.md, from results of `rtscope sweep price`.
 
     rtscope sweep --resume price --json > price.json
+    python tools/docs/pricelist.py --brief price.json
     python tools/docs/pricelist.py price.json --cpu-times cpu.json
 
+The page has the brief tables, of ratios; the others have values and intervals, too.
 Bold are the effects that the exact test has found, among all of all results: a list in
 parts is one family of tests. Parts that were measured in different directories, each
 beside the same base, become one result:
@@ -50,8 +52,8 @@ CpuTimes = Mapping[str, float]
 EACH_RUN = "each run"
 
 
-def effects_under(result: SweepResult, key: Key) -> Columns:
-    """Return what was tested under a load, the base first; latencies in virtual us."""
+def effects_under(result: SweepResult, key: Key, *, brief: bool = False) -> Columns:
+    """Return the effects under a load, the base first; brief: its ratios alone."""
     base, *cells = [cell.name for cell in result.cells]
     columns = {"option": [_option(name) for name in (base, *cells)]}
     for figure in FIGURES:
@@ -61,9 +63,14 @@ def effects_under(result: SweepResult, key: Key) -> Columns:
             continue
         # The base of a cell is that of the seeds that both have.
         whole = max(tested, key=lambda one: one.pairs)
-        unit = "" if figure in MORE_IS_BETTER else ", us"
-        columns[f"{figure}{unit}"] = [
-            value_of(whole.base, figure),
+        unit = "" if figure in MORE_IS_BETTER else "us"
+        base_value = value_of(whole.base, figure)
+        if brief:
+            ratios = map(_ratio_alone, effects)
+            columns[figure] = [f"{base_value} {unit}".strip(), *ratios]
+            continue
+        columns[f"{figure}, {unit}" if unit else figure] = [
+            base_value,
             *(value_of(one.changed, figure) if one else NOTHING for one in effects),
         ]
         columns[f"ratio of {figure} (95 %)"] = [NOTHING, *map(_ratio, effects)]
@@ -90,11 +97,16 @@ def sentence_of_resolution(result: SweepResult, key: Key) -> str:
     ).strip()
 
 
-def costs(result: SweepResult, cpu_s: CpuTimes) -> Columns:
-    """Return what cells cost besides latency, the base first."""
-    return {
+def costs(result: SweepResult, cpu_s: CpuTimes | None) -> Columns:
+    """Return the costs besides latency, the base first; None: not of measuring them."""
+    columns = {
         "option": [_option(cell.name) for cell in result.cells],
         **columns_of_costs(result),
+    }
+    if cpu_s is None:
+        return columns
+    return {
+        **columns,
         "CPU s": [_cpu_time(cell, cpu_s) for cell in result.cells],
         "wall s": [count(round(cell.host_s)) for cell in result.cells],
     }
@@ -114,11 +126,16 @@ def _option(cell: str) -> str:
 
 
 def _ratio(effect: Effect | None) -> str:
+    if effect is None or effect.low is None:
+        return _ratio_alone(effect)
+    text = f"{ratio_of(effect.ratio)} ({interval_of(effect)})"
+    return f"**{text}**" if effect.found else text
+
+
+def _ratio_alone(effect: Effect | None) -> str:
     if effect is None:
         return NOTHING
     text = ratio_of(effect.ratio)
-    if effect.low is not None:
-        text += f" ({interval_of(effect)})"
     return f"**{text}**" if effect.found else text
 
 
@@ -235,6 +252,7 @@ def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("result", nargs="+", type=Path)
     parser.add_argument("--cpu-times", type=Path, help="see above", metavar="FILE")
+    parser.add_argument("--brief", action="store_true", help="print ratios alone")
     parser.add_argument("--join", action="store_true", help="print one JSON")
     given = parser.parse_args()
     read = [read_result(file) for file in given.result]
@@ -251,9 +269,9 @@ def main() -> None:
     for result in results:
         for key in sorted({one.key for one in result.effects}):
             print(f"### {result.label(key)}\n")
-            print("\n".join(lines_of(effects_under(result, key))))
+            print("\n".join(lines_of(effects_under(result, key, brief=given.brief))))
             print(f"\n{sentence_of_resolution(result, key)}\n")
-        print("\n".join(lines_of(costs(result, cpu_s))))
+        print("\n".join(lines_of(costs(result, None if given.brief else cpu_s))))
         print()
 
 
