@@ -20,7 +20,10 @@ def parse_cpulist(text: str) -> tuple[int, ...]:
     Raises UsageError if it is empty, malformed, or names a CPU of 4096 or more.
     """
     if len(text) > MAX_LIST_CHARACTERS:
-        raise UsageError(f"a CPU list of {len(text)} characters; write 0-3,5")
+        raise UsageError(
+            f"a CPU list of {len(text)} characters, which may have "
+            f"{MAX_LIST_CHARACTERS}: write ranges, e.g. 0-3,5"
+        )
     cpus: set[int] = set()
     for part in text.strip().split(","):
         cpus.update(_parse_range(part.strip(), text=text))

@@ -186,7 +186,7 @@ def test_a_group_that_systemd_gives_besides_is_listed_as_not_taken_away() -> Non
     ("seen", "key", "remark"),
     [
         (program(status=status(Uid="0 0")), "User", "it ran as root"),
-        (program(status=b""), "User", "unknown who runs it"),
+        (program(status=b""), "User", "its user is unknown"),
         (program(task(100, "fifo", priority=9)), "CPUAffinity", "on every CPU, 0-3"),
         (program(task(100, "deadline")), "CPUSchedulingPolicy", "cannot set"),
         (

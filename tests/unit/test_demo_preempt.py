@@ -127,7 +127,7 @@ def test_missing_events_are_no_result() -> None:
     lines = lines_of()
     with pytest.raises(ContractError, match="thread 3 are missing"):
         judge([x for x in lines if not isinstance(x, DemoEvents) or x.thread != "3"])
-    with pytest.raises(ContractError, match="not complete"):
+    with pytest.raises(ContractError, match="incomplete"):
         judge(lines[:-1])
     for word in ("woke", "done"):
         events = {

@@ -297,7 +297,7 @@ def test_a_missed_period_a_short_yield_and_a_wrong_share_fail() -> None:
     share = "asking for all, it had 10.0 ms in each period, and no more"
 
     assert failed(Scenario.DEADLINE, honest(5, 5, 51, 5), even)[0] == (
-        "it had what it asked for within each period, beside fifo 90"
+        "it had its requested time within each period, beside fifo 90"
     )
     assert failed(Scenario.DEADLINE, honest(*[5] * 10, step=6), even) == [
         "a yield lasts until the next period"

@@ -203,7 +203,7 @@ def test_a_limiter_that_does_not_fit_the_kernel_is_not_claimed(
 ) -> None:
     notes = " ".join(judge("6.1.0", *cases).notes)
 
-    assert notes.startswith("It is not clear who limits real-time threads here: ")
+    assert notes.startswith("The limiter of real-time threads is not clear: ")
     assert "limits real-time threads on this kernel" not in notes
     assert "does not give a fifo thread the whole CPU" not in notes
 

@@ -124,7 +124,7 @@ def test_the_way_to_an_interrupt_is_no_line_of_cyclictest() -> None:
 
 
 def test_nothing_measured_is_no_row_of_zeros() -> None:
-    with pytest.raises(UsageError, match="without a sample"):
+    with pytest.raises(UsageError, match="has no sample"):
         WRITERS["cyclictest-text"]([record([thread([])])], Asked())
 
 

@@ -141,7 +141,7 @@ def _escaped(character: str) -> str:
 def _user(program: RunningProgram) -> Iterator[Setting]:
     uid = program.uid
     if uid is None:
-        yield Setting("No User=: unknown who runs it. Without, it runs as root.")
+        yield Setting("No User=: its user is unknown. Without one, it runs as root.")
     elif uid == 0:
         limits = " The limits below are enough for another user too."
         real_time = any(t.real_time for t in program.threads)
@@ -191,7 +191,7 @@ def _policy(program: RunningProgram) -> Iterator[Setting]:
         )
         if first.reset_on_fork:
             yield Setting(
-                "Its first thread has the flag: what it makes starts as ordinary.",
+                "Its first thread has the flag: its children start as ordinary ones.",
                 "CPUSchedulingResetOnFork",
                 "yes",
             )
@@ -315,7 +315,7 @@ def _rights(program: RunningProgram) -> Iterator[Setting]:
         if needed:
             yield Setting(why, "AmbientCapabilities", " ".join(needed))
     if program.status.get("NoNewPrivs") == "1":
-        why = "It cannot get more rights by what it executes."
+        why = "It cannot get more rights by executing a program."
         yield Setting(why, "NoNewPrivileges", "yes")
 
 
@@ -326,7 +326,7 @@ def _surroundings(program: RunningProgram) -> Iterator[Setting]:
         why = "The timer slack of its first thread; threads that it makes inherit it."
         yield Setting(why, "TimerSlackNSec", f"{slack}ns")
     if program.oom_score_adj:
-        why = "As it had it: what the kernel ends first when memory is short."
+        why = "As it had it: the kernel ends such programs first when memory is short."
         yield Setting(why, "OOMScoreAdjust", str(program.oom_score_adj))
     for name in ENVIRONMENT:
         if (value := program.environ.get(name)) is not None:

@@ -65,7 +65,7 @@ def tick_mode(kind: CheckKind, context: AuditContext) -> Answer:
     off = turned_off(context.words(CMDLINE), "nohz")
     if full and off:
         return failed(
-            f"{off} takes away what nohz_full= asks for",
+            f"{off} disables nohz_full=",
             Sighting(CMDLINE, f"{off} nohz_full={full[-1]}"),
         )
     if full:

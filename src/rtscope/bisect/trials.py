@@ -99,7 +99,7 @@ class Trials:
         """Return which end of the search a kernel belongs to."""
         tried = self.measured(name)
         if self.threshold is None:
-            raise UsageError("good and bad are measured before what lies between them")
+            raise UsageError("measure good and bad before the kernels between them")
         if not tried.values:
             return Verdict.SKIPPED
         bad = self.threshold.is_bad(tried.values)

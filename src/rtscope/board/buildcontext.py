@@ -29,7 +29,7 @@ def _nothing(_told: object) -> None:
 
 @dataclass(frozen=True, slots=True)
 class BuildContext:
-    """Where parts are built, and what they must be made of."""
+    """Directories, kernel and package versions for building a board's parts."""
 
     cache: Path
     agent: Callable[[str], Path]

@@ -378,7 +378,7 @@ def _checked(contents: Mapping[str, Any], work: Path) -> Bundle:
             raise BoardError(f"{folder} is not the part that the bundle lists")
     files = {p.name: p.read_bytes() for p in sorted((work / "files").glob("*"))}
     if {name: part_key(content.hex()) for name, content in files.items()} != digests:
-        raise BoardError("the bundle's files are not what it lists")
+        raise BoardError("the bundle's files differ from its list")
     pins = {part.name: part_key(part.manifest) for part in found.values()}
     if not kernels or not set(kernels.values()) <= pins.keys():
         raise BoardError("the bundle lacks the part of a kernel that it names")

@@ -115,7 +115,7 @@ def check(
     ] = False,
     json: Json = False,
 ) -> int:
-    """Check a running program for what costs its threads their real time.
+    """Find the causes of delays in a running program.
 
     It is watched from outside: not restarted, and nothing is loaded into it.
     """

@@ -1,4 +1,4 @@
-"""Demonstrate one thing of the scheduler, and check that it happens."""
+"""Run a scheduling scenario, and check that the kernel behaves as documented."""
 
 from pathlib import Path
 from typing import Annotated
@@ -26,7 +26,7 @@ NOT_HELD = 1
 
 
 def demo(
-    scenario: Annotated[Scenario, typer.Argument(help="What to demonstrate.")],
+    scenario: Annotated[Scenario, typer.Argument(help="Scenario to run.")],
     *,
     target: Annotated[
         str,
@@ -51,11 +51,10 @@ def demo(
     ] = None,
     json: Json = False,
 ) -> int:
-    """Demonstrate one thing of the scheduler, and check that it happens.
+    """Run a scheduling scenario, and check that the kernel behaves as documented.
 
-    Threads of the agent follow a script on one CPU, for a few seconds. Settings that
-    a demonstration changes are put back. The exit status is 1 if something that must
-    happen did not.
+    Threads of the agent follow a script on one CPU, for a few seconds; changed settings
+    are restored. The exit status is 1 if a check fails.
     """
     if html is not None:
         refuse_unwritable(html)

@@ -1,4 +1,4 @@
-"""Write a unit of systemd with what a running program was seen to need."""
+"""Write a systemd unit with the rights and limits that a running program uses."""
 
 import shlex
 from dataclasses import replace
@@ -41,7 +41,7 @@ def unit(
         ),
     ] = None,
 ) -> int:
-    """Write a systemd unit with what a running program was seen to need.
+    """Write a systemd unit with the rights and limits that a running program uses.
 
     The program is looked at once, and not changed. The exit status is 1 if `rtscope
     audit --unit` would find something in the unit: then the program has it too. It is

@@ -234,7 +234,7 @@ def create(work: BisectWork, subject: Subject) -> None:
 
 
 def _absolute(value: Any) -> str | None:
-    """Return a path as seen from everywhere; what is none stays as it is."""
+    """Make a path absolute; leave other text unchanged."""
     if value is None or not Path(value).exists():
         return None if value is None else str(value)
     return str(Path(value).resolve())

@@ -1,4 +1,4 @@
-"""Say what this machine can do with rtscope, and what to type for the rest."""
+"""Show the abilities of a machine with rtscope, and the commands for the rest."""
 
 import sys
 import textwrap
@@ -76,7 +76,7 @@ class _Found:
 
 
 def doctor(request: DoctorRequest) -> int:
-    """Show what this machine can do with rtscope, and what to type for the rest.
+    """Show the abilities of this machine with rtscope, and the commands for the rest.
 
     The agent tries for milliseconds what a measurement would ask of the machine; no
     setting is changed, nothing is fetched. The exit status is 1 if rtscope run cannot
@@ -174,7 +174,7 @@ def _shortened(text: str, limit: int) -> str:
 def _next(found: _Found, again: str) -> str:
     wanting = [one for one in found.abilities if one.state is not State.WORKS]
     if not found.measures:
-        return f"Next: what the arrows say, then rtscope doctor; all reasons: {again}"
+        return f"Next: the arrows' commands, then rtscope doctor; all reasons: {again}"
     return "Next: rtscope run -l idle -d 10s" + (
         f"; all reasons: {again}" if wanting else ""
     )

@@ -1,4 +1,4 @@
-"""Import what other tools measured: rt-tests, rtla, jitterdebugger, Xenomai."""
+"""Import results of other tools: rt-tests, rtla, jitterdebugger, Xenomai."""
 
 import re
 from collections import Counter
@@ -88,7 +88,7 @@ class ImportRequest:
 
 def import_(request: ImportRequest) -> int:
     """
-    Import what other tools measured: rt-tests, rtla, jitterdebugger, Xenomai.
+    Import results of other tools: rt-tests, rtla, jitterdebugger, Xenomai.
 
     The records work with report and compare. What the tool does not tell stays unknown,
     and caveats say what follows from that. Formats are recognised by their content.

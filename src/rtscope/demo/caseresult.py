@@ -57,7 +57,7 @@ def case_result_of(case: Case, lines: Sequence[Line]) -> CaseResult:
     begin = next((one for one in lines if isinstance(one, DemoBegin)), None)
     end = next((one for one in lines if isinstance(one, DemoEnd)), None)
     if begin is None or end is None:
-        raise ContractError("what the agent's threads did is not complete")
+        raise ContractError("the agent's list of events is incomplete")
     if end.stopped:
         raise TargetError(f"the demonstration was ended before its time: {end.stopped}")
     ends = {one.name: one for one in end.threads}

@@ -91,7 +91,7 @@ def _conclusion(one: CaseResult, seen: Limiter, expected: Limiter) -> Iterator[s
     if seen is not expected:
         like = "nothing known" if seen is Limiter.UNCLEAR else str(seen)
         yield (
-            f"It is not clear who limits real-time threads here: this looks like "
+            f"The limiter of real-time threads is not clear: this looks like "
             f"{like}, and by its release and settings this kernel has {expected}; {had}"
         )
         return

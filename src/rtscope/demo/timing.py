@@ -52,7 +52,7 @@ def deadline(result: DemoResult) -> Iterator[Check | str]:
     ends = _ends(honest, begins)
     longest_ns = max((b - a for a, b in zip(begins, ends, strict=False)), default=0)
     yield Check(
-        "it had what it asked for within each period, beside fifo 90",
+        "it had its requested time within each period, beside fifo 90",
         len(ends) == len(begins) - 1 and longest_ns <= period_ns,
         f"longest {ms(longest_ns)} of {ms(period_ns)}, in {len(ends)} periods",
     )

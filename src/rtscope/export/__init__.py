@@ -42,7 +42,7 @@ WRITERS: Mapping[str, Writer] = {
 LACKS: Mapping[str, str] = {
     "cyclictest-text": f"{_CUT}, CPUs, interval and load are left out",
     "cyclictest-json": f"{_CUT}, interval and load are left out",
-    "jitterdebugger-json": f"{_CUT}, CPUs and what is beyond 1 ms are left out",
+    "jitterdebugger-json": f"{_CUT}, CPUs and latencies above 1 ms are left out",
     "rtla-text": f"{_CUT} and load are left out",
     "junit": "histograms and notes are left out",
     "ktap": "histograms and caveats that do not invalidate are left out",

@@ -139,9 +139,15 @@ def _threads(
         raise UsageError(f"this format is of wake-ups, and here is {other[0]}")
     for t in threads:
         if t.min_ns is None or t.max_ns is None:
-            raise UsageError("a thread without a sample: this format cannot say so")
+            raise UsageError(
+                "a thread has no sample, which this format cannot express: choose "
+                "another --to, e.g. csv"
+            )
         if t.foreign is not None and t.foreign.step_ns > NS_PER_US:
-            raise UsageError("buckets of more than 1 us: this format has none")
+            raise UsageError(
+                "buckets of more than 1 us do not fit this format: choose another "
+                "--to, e.g. csv"
+            )
     return threads
 
 

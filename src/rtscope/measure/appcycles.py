@@ -101,7 +101,7 @@ def recording_of(lines: Sequence[Line], stderr: str = "") -> CycleRecording:
     begin = next((one for one in lines if isinstance(one, CyclesBegin)), None)
     end = next((one for one in lines if isinstance(one, CyclesEnd)), None)
     if begin is None or end is None:
-        raise ContractError(f"what the agent recorded is not complete: {stderr}")
+        raise ContractError(f"the agent's recording is incomplete: {stderr}")
     runs = runs_in(line for line in lines if isinstance(line, CycleRuns))
     if sum(len(some) for some in runs.values()) != end.runs:
         raise ContractError("the agent's runs of threads are not complete")

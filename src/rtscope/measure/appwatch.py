@@ -257,7 +257,7 @@ def _watch_of(
     end = next((one for one in lines if isinstance(one, WatchEnd)), None)
     threads = tuple(one for one in lines if isinstance(one, WatchedThread))
     if begin is None or end is None or end.threads != len(threads):
-        raise ContractError("what the agent watched is not complete")
+        raise ContractError("the agent's list of events is incomplete")
     samples = [one for one in lines if isinstance(one, WatchSample)]
     own = [one for one in samples if _is_own(one, maps, probed)]
     others = [one for one in samples if one not in own]

@@ -1,8 +1,8 @@
 """
 Who ran in the place of a lock's holder while the measured thread waited for it. Pure.
 
-The task that ended the wait had the lock. Where it was off its CPU meanwhile, it waited
-itself, perhaps for the next lock of a chain, or was runnable: then another task ran.
+The task that ended the wait had the lock. If this holder was not running, it was
+blocked (perhaps on another lock) or preempted by another task.
 """
 
 from bisect import bisect_left, bisect_right

@@ -80,7 +80,7 @@ def headline(examined: Examined) -> str:
         kinds = len({one.id for one in examined.findings})
         said = f"{plural(kinds, 'finding')}"
     elif examined.unseen:
-        said = "nothing found in what could be seen, which is not all"
+        said = "nothing found, but not everything could be checked"
     else:
         said = "nothing found"
     return f"{who}: {said}; {judged} judged, watched for {lasted}"

@@ -87,11 +87,11 @@ def caveats(end: CyclesEnd) -> Iterator[str]:
     """Give what limits the cycles that were recorded."""
     if end.losses:
         yield (
-            f"events were lost {plural(end.losses, 'time')}: the cycles that were cut "
-            "are in no number, and whether one was missed there is unknown"
+            f"the kernel lost events {plural(end.losses, 'time')}: incomplete cycles "
+            "are not counted, and missed periods there are unknown"
         )
     if end.left_out:
-        yield f"{end.left_out:,} later runs of threads are in no number"
+        yield f"{end.left_out:,} later runs of threads are not counted"
     if end.not_watched:
         yield f"{plural(end.not_watched, 'thread')} beyond 128 were not recorded"
 

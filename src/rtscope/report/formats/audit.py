@@ -201,7 +201,7 @@ def print_tuning(
 ) -> None:
     """Show what was changed and what was refused, and how its checks come out now."""
     for line in tuning.left_by_others:
-        says = f"put back what a killed run had left: {line.knob} to {line.value}"
+        says = f"restored after a killed run: {line.knob} to {line.value}"
         console.print(Text(printable(says)), soft_wrap=True)
     changed = [change for change in tuning.applied if change.changed]
     console.print(Text(f"changed and read back: {_files(len(changed))}"))

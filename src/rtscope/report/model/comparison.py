@@ -140,7 +140,9 @@ def build_comparison(
     labelled = all_printable({label: tuple(runs) for label, runs in sets.items()})
     by_load = _by_load(labelled)
     if not by_load:
-        raise UsageError("the records have no load in common: nothing to compare")
+        raise UsageError(
+            "the records have no load in common: measure one load in all of them"
+        )
     loads = _load_comparisons(by_load, deadline_ns)
     records = [record for runs in labelled.values() for record in runs]
     rows = [side.row for load in loads for side in load.sides]
