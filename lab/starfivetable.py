@@ -59,7 +59,7 @@ def print_figures(cells: Cells) -> None:
                 f"| {load} | {records[0].require_virtual().kernel} "
                 f"| {found.samples:,} | {found.missed_periods:,} "
                 f"| {us(found.min_ns)} | {us(found.mean_ns)} | {us(found.stdev_ns)} "
-                f"| {'-' if high_ns is None else us(high_ns)} "
+                f"| {us(high_ns)} "
                 f"| **{us(found.max_ns)}** | {', '.join(map(us, maxima))} |"
             )
 
@@ -82,6 +82,8 @@ def print_ratios(cells: Cells) -> None:
                 for t in tables
             ]
             maximum = [t[load, kind].max_ns / t["idle", kind].max_ns for t in tables]
+            if found.mean_ns is None or idle.mean_ns is None:
+                raise SystemExit(f"{load}: a record without an average")
             ratios = [found.mean_ns / idle.mean_ns, *average]
             ratios += [found.max_ns / idle.max_ns, *maximum]
             print(f"| {load} | " + " | ".join(f"{r:.3g}" for r in ratios) + " |")
@@ -98,8 +100,10 @@ def print_throughput(cells: Cells) -> None:
         print(f"| {load} | {rt:,.0f} | {mainline:,.0f} | {mainline / rt - 1:+.0%} |")
 
 
-def us(ns: float) -> str:
+def us(ns: float | None) -> str:
     """Write ns as us with three digits."""
+    if ns is None:
+        return "-"
     value = ns / 1e3
     return f"{value:,.0f}" if value >= 100 else f"{value:.3g}"
 

@@ -36,5 +36,5 @@ def field_rows(
         after = node.body[i + 1] if i + 1 < len(node.body) else None
         said = words.get(f"{node.name}.{name}", "")
         if isinstance(after, ast.Expr) and isinstance(after.value, ast.Constant):
-            said = f"{said} {after.value.value}".strip()
+            said = f"{said} {after.value.value!s}".strip()
         yield f"| `{name}` | {cell(kind)} | {cell(said) or otherwise(name, kind)} |"
