@@ -399,6 +399,15 @@ def test_a_line_of_prose_has_one_sentence(page: Path) -> None:
             assert not re.search(r"[a-z)][.!?] [A-Z]", text), line
 
 
+@pytest.mark.parametrize(("folder", "most"), [(DOCS, 85_000), (LAB, 15_000)])
+def test_the_pages_of_a_folder_have_no_more_words_than_it_may(
+    folder: Path, most: int
+) -> None:
+    words = sum(len(page.read_text("utf-8").split()) for page in folder.rglob("*.md"))
+
+    assert most / 2 < words <= most
+
+
 def test_the_readme_is_one_screen_and_names_both_commands() -> None:
     text = (ROOT / "README.md").read_text("utf-8")
 
