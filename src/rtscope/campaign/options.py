@@ -49,15 +49,11 @@ def _option(key: str, panel: str, *names: str) -> Any:
 class Options:
     """The options that set a campaign's keys, as typed; None: not given."""
 
-    load: Annotated[str | None, _option("run.load", MEASURE, "--load", "-l")] = None
-    duration: Annotated[
-        str | None, _option("run.duration", MEASURE, "--duration", "-d")
-    ] = None
+    load: Annotated[str | None, _option("run.load", MEASURE)] = None
+    duration: Annotated[str | None, _option("run.duration", MEASURE)] = None
     interval: Annotated[str | None, _option("run.interval", MEASURE)] = None
     policy: Annotated[str | None, _option("run.policy", MEASURE)] = None
-    priority: Annotated[
-        str | None, _option("run.priority", MEASURE, "--priority", "-p")
-    ] = None
+    priority: Annotated[str | None, _option("run.priority", MEASURE)] = None
     cpus: Annotated[str | None, _option("run.cpus", MEASURE)] = None
     repetitions: Annotated[int | None, _option("run.repetitions", MEASURE)] = None
     warmup: Annotated[str | None, _option("campaign.warmup", MEASURE)] = None
@@ -68,9 +64,7 @@ class Options:
     explain: Annotated[
         bool | None, _option("campaign.explain", MEASURE, "--explain")
     ] = None
-    target: Annotated[
-        str | None, _option("target.address", WHERE, "--target", "-t")
-    ] = None
+    target: Annotated[str | None, _option("target.address", WHERE)] = None
     kernel: Annotated[str | None, _option("kernel.names", WHERE)] = None
     deadline: Annotated[str | None, _option("campaign.deadline", VERDICT)] = None
     claim: Annotated[str | None, _option("campaign.claim", VERDICT)] = None

@@ -22,6 +22,7 @@ from typing import Annotated, Any, get_type_hints
 
 import typer
 from typer.core import TyperCommand
+from typer.models import OptionInfo
 
 from rtscope import __version__
 from rtscope.errors import MeasurementError, RtscopeError
@@ -169,6 +170,7 @@ def _options(function: Callable[..., object]) -> Iterator[inspect.Parameter]:
         else:
             if name in texts:
                 kind = _described(name, kind, texts[name])
+            kind = _shortened(f"--{name.replace('_', '-')}", kind)
             yield parameter.replace(annotation=kind, kind=parameter.KEYWORD_ONLY)
 
 
@@ -199,6 +201,20 @@ def _described(name: str, kind: Any, text: str) -> Any:
         return kind
     names = [f"--{name.replace('_', '-')}"] if kind is bool else []
     return Annotated[kind, typer.Option(*names, help=text)]
+
+
+def _shortened(option: str, kind: Any) -> Any:
+    """Return the annotation with the short form that this option has in all verbs."""
+    short = tables()["short"].get(option)
+    if short is None:
+        return kind
+    for info in getattr(kind, "__metadata__", ())[:1]:
+        if isinstance(info, OptionInfo) and short not in (info.param_decls or ()):
+            # Within Annotated, typer keeps the first name as the default.
+            first = () if isinstance(info.default, str) else (option,)
+            info.param_decls = (*(info.param_decls or first), short)
+        return kind
+    return Annotated[kind, typer.Option(option, short)]
 
 
 def _filled(function: Callable[..., Any], typed: Mapping[str, object]) -> Any:

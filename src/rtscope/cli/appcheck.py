@@ -111,7 +111,7 @@ def check(
     ] = None,
     verbose: Annotated[
         bool,
-        typer.Option("--verbose", "-v", help="Everything, in lines of any length."),
+        typer.Option("--verbose", help="Everything, in lines of any length."),
     ] = False,
     json: Json = False,
 ) -> int:

@@ -72,9 +72,7 @@ class BisectRequest:
     """
     dry_run: bool = False
     """Print what the search takes; build nothing."""
-    out: Annotated[Path | None, typer.Option("--out", "-o", rich_help_panel=OUTPUT)] = (
-        None
-    )
+    out: Annotated[Path | None, typer.Option(rich_help_panel=OUTPUT)] = None
     """Directory of the results (default: rtscope-bisect-DATE-TIME), e.g. out."""
     resume: Path | None = None
     """Directory of an interrupted search to continue, e.g. out."""

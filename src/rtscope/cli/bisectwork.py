@@ -68,16 +68,12 @@ class Asked:
     Least difference of the medians over seeds, as a time or a share (default: what
     the good kernel's seeds differ by), e.g. 20us.
     """
-    load: Annotated[
-        str | None, typer.Option("--load", "-l", rich_help_panel=CRITERION)
-    ] = None
+    load: Annotated[str | None, typer.Option(rich_help_panel=CRITERION)] = None
     """
     Load to measure under (default: idle; with --measured the only one of the results),
     e.g. memory.
     """
-    duration: Annotated[
-        str, typer.Option("--duration", "-d", rich_help_panel=CRITERION)
-    ] = "5s"
+    duration: Annotated[str, typer.Option(rich_help_panel=CRITERION)] = "5s"
     """Virtual time to measure with each seed (default: 5s), e.g. 20s."""
     interval: Annotated[str, typer.Option(rich_help_panel=CRITERION)] = "1ms"
     """Interval between two wake-ups (default: 1ms), e.g. 200us."""

@@ -14,13 +14,9 @@ from rtscope.report.formats.brief import Detail
 class Shown:
     """The options of every verb with a result on a terminal."""
 
-    quiet: Annotated[bool, typer.Option("--quiet", "-q", rich_help_panel=OUTPUT)] = (
-        False
-    )
+    quiet: Annotated[bool, typer.Option("--quiet", rich_help_panel=OUTPUT)] = False
     """The answer alone, in one line."""
-    verbose: Annotated[
-        bool, typer.Option("--verbose", "-v", rich_help_panel=OUTPUT)
-    ] = False
+    verbose: Annotated[bool, typer.Option("--verbose", rich_help_panel=OUTPUT)] = False
     """Everything on the terminal (default: what fits into one look)."""
 
     detail: Detail = field(init=False)

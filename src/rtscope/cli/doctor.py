@@ -44,9 +44,7 @@ LINE = 52
 class DoctorRequest:
     """The options of `rtscope doctor`."""
 
-    target: Annotated[
-        str | None, typer.Option("--target", "-t", rich_help_panel=WHERE)
-    ] = None
+    target: Annotated[str | None, typer.Option(rich_help_panel=WHERE)] = None
     """Machine to ask: local or ssh:HOST (default: local), e.g. ssh:board."""
     json: Json = False
     shown: Shown

@@ -43,7 +43,7 @@ class ExportRequest:
     """
     to: Annotated[ExportFormat, typer.Option()]
     """Format to write."""
-    out: Annotated[Path | None, typer.Option("--out", "-o")] = None
+    out: Path | None = None
     """File to write (default: standard output), e.g. result.xml."""
     deadline: str | None = None
     """Deadline for junit, ktap, lava and kcidb: a case fails that missed it."""

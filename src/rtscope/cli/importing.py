@@ -62,7 +62,7 @@ class ImportRequest:
     jitterdebugger, summary.xml of rteval; unverified, as no output of the program was
     tried: rtla hwnoise, latency of Xenomai.
     """
-    out: Annotated[Path | None, typer.Option("--out", "-o")] = None
+    out: Path | None = None
     """Directory of the records (default: the first file's name and -imported)."""
     load: Annotated[str | None, typer.Option(rich_help_panel=STATED)] = None
     """Load that ran meanwhile, e.g. idle or memory; unless named it is unknown."""

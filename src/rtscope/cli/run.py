@@ -72,9 +72,7 @@ class RunRequest:
     """Bundle of rtscope board export to run from, without network, e.g. pc.tar."""
     reuse: Annotated[bool, typer.Option("--reuse", rich_help_panel=BOARDS)] = False
     """Stored results of equal inputs in place of new measurements of virtual boards."""
-    out: Annotated[Path | None, typer.Option("--out", "-o", rich_help_panel=OUTPUT)] = (
-        None
-    )
+    out: Annotated[Path | None, typer.Option(rich_help_panel=OUTPUT)] = None
     """Directory of the results (default: rtscope-DATE-TIME), e.g. out."""
     resume: Path | None = None
     """Directory of an interrupted campaign to continue, e.g. out."""

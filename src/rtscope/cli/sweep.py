@@ -76,16 +76,12 @@ class SweepRequest:
     """
     record: Annotated[Path | None, typer.Argument()] = None
     """Result of a virtual board whose delays remedies should reduce, e.g. out."""
-    target: Annotated[
-        str | None, typer.Option("--target", "-t", rich_help_panel=BOARDS)
-    ] = None
+    target: Annotated[str | None, typer.Option(rich_help_panel=BOARDS)] = None
     """
     Virtual board instead of that of the file, e.g. virtual:jh7110; for a survey of a
     machine, e.g. ssh:board.
     """
-    kernel: Annotated[
-        str | None, typer.Option("--kernel", "-k", rich_help_panel=BOARDS)
-    ] = None
+    kernel: Annotated[str | None, typer.Option(rich_help_panel=BOARDS)] = None
     """Kernels of the base instead of those of the file, e.g. debian-6.12-rt."""
     seed: Annotated[int | None, typer.Option(rich_help_panel=BOARDS)] = None
     """Random seed of the base instead of the seeds of the file, e.g. 7."""
@@ -123,9 +119,7 @@ class SweepRequest:
     """
     Stored results of equal inputs in place of new measurements (default: --reuse).
     """
-    out: Annotated[Path | None, typer.Option("--out", "-o", rich_help_panel=OUTPUT)] = (
-        None
-    )
+    out: Annotated[Path | None, typer.Option(rich_help_panel=OUTPUT)] = None
     """Directory of the results (default: rtscope-sweep-DATE-TIME), e.g. out."""
     resume: Path | None = None
     """Directory of an interrupted sweep to continue, e.g. out."""

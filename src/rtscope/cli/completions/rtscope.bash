@@ -16,7 +16,7 @@ _rtscope_known() {
         'kernel') options='--help -h'
             [[ $2 == '' ]] && kind=values values='list show patches config build check package verify'
             ;;
-        'run') options='--load -l --duration -d --interval --policy --priority -p --cpus --repetitions --warmup --settle --command --storage-dir --worst --explain --target -t --kernel --deadline --claim --min-boots --require-identical --seed --seeds --guest-files --record --no-record --host-limit --qemu --append --lockfile --governor --hold-cpu-awake --rt-throttling --tuned --identical-to --jobs --bundle --reuse --out -o --resume --yes --json --quiet -q --verbose -v --help -h'
+        'run') options='--load -l --duration -d --interval --policy --priority -p --cpus --repetitions --warmup --settle --command --storage-dir --worst --explain --target -t --kernel -k --deadline --claim --min-boots --require-identical --seed --seeds --guest-files --record --no-record --host-limit --qemu --append --lockfile --governor --hold-cpu-awake --rt-throttling --tuned --identical-to --jobs --bundle --reuse --out -o --resume --yes --json --quiet -q --verbose -v --help -h'
             case "$2" in
                 --load|-l) kind=values values='idle cpu os memory storage network timers switch pipe oom custom' many=yes ;;
                 --duration|-d) kind=none ;;
@@ -31,7 +31,7 @@ _rtscope_known() {
                 --storage-dir) kind=directories ;;
                 --worst) kind=none ;;
                 --target|-t) kind=values values='local ssh: virtual:jh7110 virtual:pc virtual:rpi3' ;;
-                --kernel) kind=values values='debian-6.12 debian-6.12-rt debian-6.1 debian-6.1-rt jh7110-6.1 jh7110-6.1-rt jh7110-6.1-rt-debug jh7110-6.1-rt-nolazy jh7110-6.12 jh7110-6.12-board jh7110-6.12-rt jh7110-6.12-rt-board jh7110-7.3 jh7110-7.3-board jh7110-7.3-rt jh7110-7.3-rt-board pc-6.12 pc-6.12-board pc-6.12-rt pc-6.12-rt-board pc-6.12-rtgroup rpi-6.12 rpi-6.12-board rpi-6.12-rt rpi-6.12-rt-board' many=yes ;;
+                --kernel|-k) kind=values values='debian-6.12 debian-6.12-rt debian-6.1 debian-6.1-rt jh7110-6.1 jh7110-6.1-rt jh7110-6.1-rt-debug jh7110-6.1-rt-nolazy jh7110-6.12 jh7110-6.12-board jh7110-6.12-rt jh7110-6.12-rt-board jh7110-7.3 jh7110-7.3-board jh7110-7.3-rt jh7110-7.3-rt-board pc-6.12 pc-6.12-board pc-6.12-rt pc-6.12-rt-board pc-6.12-rtgroup rpi-6.12 rpi-6.12-board rpi-6.12-rt rpi-6.12-rt-board' many=yes ;;
                 --deadline) kind=none ;;
                 --claim) kind=none ;;
                 --min-boots) kind=none ;;
@@ -110,9 +110,9 @@ _rtscope_known() {
                 --resume) kind=directories ;;
             esac
             ;;
-        'tasks') options='--target --rt --cpu --pid --sort --share --watch --json --help -h'
+        'tasks') options='--target -t --rt --cpu --pid --sort --share --watch --json --help -h'
             case "$2" in
-                --target) kind=values values='local ssh:' ;;
+                --target|-t) kind=values values='local ssh:' ;;
                 --cpu) kind=none ;;
                 --pid) kind=none ;;
                 --sort) kind=values values='process priority share time switches faults cpu name' ;;
@@ -120,12 +120,12 @@ _rtscope_known() {
                 --watch) kind=none ;;
             esac
             ;;
-        'audit') options='--profile --cpus --target --kernel --append --config --root --observe --capture --unit --apply --dry-run --restore --fail-on --json --quiet -q --verbose -v --help -h'
+        'audit') options='--profile --cpus --target -t --kernel -k --append --config --root --observe --capture --unit --apply --dry-run --restore --fail-on --json --quiet -q --verbose -v --help -h'
             case "$2" in
                 --profile) kind=values values='control polling audio host guest' ;;
                 --cpus) kind=none ;;
-                --target) kind=values values='local ssh: virtual:jh7110 virtual:pc virtual:rpi3' ;;
-                --kernel) kind=values values='debian-6.12 debian-6.12-rt debian-6.1 debian-6.1-rt jh7110-6.1 jh7110-6.1-rt jh7110-6.1-rt-debug jh7110-6.1-rt-nolazy jh7110-6.12 jh7110-6.12-board jh7110-6.12-rt jh7110-6.12-rt-board jh7110-7.3 jh7110-7.3-board jh7110-7.3-rt jh7110-7.3-rt-board pc-6.12 pc-6.12-board pc-6.12-rt pc-6.12-rt-board pc-6.12-rtgroup rpi-6.12 rpi-6.12-board rpi-6.12-rt rpi-6.12-rt-board' many=yes ;;
+                --target|-t) kind=values values='local ssh: virtual:jh7110 virtual:pc virtual:rpi3' ;;
+                --kernel|-k) kind=values values='debian-6.12 debian-6.12-rt debian-6.1 debian-6.1-rt jh7110-6.1 jh7110-6.1-rt jh7110-6.1-rt-debug jh7110-6.1-rt-nolazy jh7110-6.12 jh7110-6.12-board jh7110-6.12-rt jh7110-6.12-rt-board jh7110-7.3 jh7110-7.3-board jh7110-7.3-rt jh7110-7.3-rt-board pc-6.12 pc-6.12-board pc-6.12-rt pc-6.12-rt-board pc-6.12-rtgroup rpi-6.12 rpi-6.12-board rpi-6.12-rt rpi-6.12-rt-board' many=yes ;;
                 --append) kind=none ;;
                 --config) kind=files ;;
                 --root) kind=files ;;
@@ -148,16 +148,16 @@ _rtscope_known() {
                 '') kind=files ;;
             esac
             ;;
-        'import') options='--out -o --load --interval --duration --policy --priority --machine --kernel --preempt-rt --unit --help -h'
+        'import') options='--out -o --load -l --interval --duration -d --policy --priority -p --machine --kernel -k --preempt-rt --unit --help -h'
             case "$2" in
                 --out|-o) kind=files ;;
-                --load) kind=values values='idle cpu os memory storage network timers switch pipe oom custom' many=yes ;;
+                --load|-l) kind=values values='idle cpu os memory storage network timers switch pipe oom custom' many=yes ;;
                 --interval) kind=none ;;
-                --duration) kind=none ;;
+                --duration|-d) kind=none ;;
                 --policy) kind=values values='fifo rr other batch idle deadline' many=yes ;;
-                --priority) kind=none ;;
+                --priority|-p) kind=none ;;
                 --machine) kind=none ;;
-                --kernel) kind=values values='debian-6.12 debian-6.12-rt debian-6.1 debian-6.1-rt jh7110-6.1 jh7110-6.1-rt jh7110-6.1-rt-debug jh7110-6.1-rt-nolazy jh7110-6.12 jh7110-6.12-board jh7110-6.12-rt jh7110-6.12-rt-board jh7110-7.3 jh7110-7.3-board jh7110-7.3-rt jh7110-7.3-rt-board pc-6.12 pc-6.12-board pc-6.12-rt pc-6.12-rt-board pc-6.12-rtgroup rpi-6.12 rpi-6.12-board rpi-6.12-rt rpi-6.12-rt-board' many=yes ;;
+                --kernel|-k) kind=values values='debian-6.12 debian-6.12-rt debian-6.1 debian-6.1-rt jh7110-6.1 jh7110-6.1-rt jh7110-6.1-rt-debug jh7110-6.1-rt-nolazy jh7110-6.12 jh7110-6.12-board jh7110-6.12-rt jh7110-6.12-rt-board jh7110-7.3 jh7110-7.3-board jh7110-7.3-rt jh7110-7.3-rt-board pc-6.12 pc-6.12-board pc-6.12-rt pc-6.12-rt-board pc-6.12-rtgroup rpi-6.12 rpi-6.12-board rpi-6.12-rt rpi-6.12-rt-board' many=yes ;;
                 --preempt-rt) kind=values values='yes no' ;;
                 --unit) kind=values values='us ns' ;;
                 '') kind=none ;;
@@ -172,9 +172,9 @@ _rtscope_known() {
                 '') kind=files ;;
             esac
             ;;
-        'pack') options='--out --max-size --redact --help -h'
+        'pack') options='--out -o --max-size --redact --help -h'
             case "$2" in
-                --out) kind=files ;;
+                --out|-o) kind=files ;;
                 --max-size) kind=none ;;
                 '') kind=directories ;;
             esac
@@ -189,13 +189,13 @@ _rtscope_known() {
                 '') kind=values values='bash zsh fish' ;;
             esac
             ;;
-        'app check') options='--target --kernel --append --seed --duration --settle --thread --fail-on --html --perfetto --junit --verbose -v --json --help -h'
+        'app check') options='--target -t --kernel -k --append --seed --duration -d --settle --thread --fail-on --html --perfetto --junit --verbose -v --json --help -h'
             case "$2" in
-                --target) kind=values values='local ssh: virtual:jh7110 virtual:pc virtual:rpi3' ;;
-                --kernel) kind=values values='debian-6.12 debian-6.12-rt debian-6.1 debian-6.1-rt jh7110-6.1 jh7110-6.1-rt jh7110-6.1-rt-debug jh7110-6.1-rt-nolazy jh7110-6.12 jh7110-6.12-board jh7110-6.12-rt jh7110-6.12-rt-board jh7110-7.3 jh7110-7.3-board jh7110-7.3-rt jh7110-7.3-rt-board pc-6.12 pc-6.12-board pc-6.12-rt pc-6.12-rt-board pc-6.12-rtgroup rpi-6.12 rpi-6.12-board rpi-6.12-rt rpi-6.12-rt-board' many=yes ;;
+                --target|-t) kind=values values='local ssh: virtual:jh7110 virtual:pc virtual:rpi3' ;;
+                --kernel|-k) kind=values values='debian-6.12 debian-6.12-rt debian-6.1 debian-6.1-rt jh7110-6.1 jh7110-6.1-rt jh7110-6.1-rt-debug jh7110-6.1-rt-nolazy jh7110-6.12 jh7110-6.12-board jh7110-6.12-rt jh7110-6.12-rt-board jh7110-7.3 jh7110-7.3-board jh7110-7.3-rt jh7110-7.3-rt-board pc-6.12 pc-6.12-board pc-6.12-rt pc-6.12-rt-board pc-6.12-rtgroup rpi-6.12 rpi-6.12-board rpi-6.12-rt rpi-6.12-rt-board' many=yes ;;
                 --append) kind=none ;;
                 --seed) kind=none ;;
-                --duration) kind=none ;;
+                --duration|-d) kind=none ;;
                 --settle) kind=none ;;
                 --thread) kind=none ;;
                 --fail-on) kind=values values='high medium low never' ;;
@@ -205,17 +205,17 @@ _rtscope_known() {
                 '') kind=none ;;
             esac
             ;;
-        'app unit') options='--target --out --help -h'
+        'app unit') options='--target -t --out -o --help -h'
             case "$2" in
-                --target) kind=values values='local ssh: virtual:jh7110 virtual:pc virtual:rpi3' ;;
-                --out) kind=files ;;
+                --target|-t) kind=values values='local ssh: virtual:jh7110 virtual:pc virtual:rpi3' ;;
+                --out|-o) kind=files ;;
                 '') kind=none ;;
             esac
             ;;
-        'app demo') options='--target --kernel --cpu --chars --html --json --help -h'
+        'app demo') options='--target -t --kernel -k --cpu --chars --html --json --help -h'
             case "$2" in
-                --target) kind=values values='local ssh: virtual:jh7110 virtual:pc virtual:rpi3' ;;
-                --kernel) kind=values values='debian-6.12 debian-6.12-rt debian-6.1 debian-6.1-rt jh7110-6.1 jh7110-6.1-rt jh7110-6.1-rt-debug jh7110-6.1-rt-nolazy jh7110-6.12 jh7110-6.12-board jh7110-6.12-rt jh7110-6.12-rt-board jh7110-7.3 jh7110-7.3-board jh7110-7.3-rt jh7110-7.3-rt-board pc-6.12 pc-6.12-board pc-6.12-rt pc-6.12-rt-board pc-6.12-rtgroup rpi-6.12 rpi-6.12-board rpi-6.12-rt rpi-6.12-rt-board' many=yes ;;
+                --target|-t) kind=values values='local ssh: virtual:jh7110 virtual:pc virtual:rpi3' ;;
+                --kernel|-k) kind=values values='debian-6.12 debian-6.12-rt debian-6.1 debian-6.1-rt jh7110-6.1 jh7110-6.1-rt jh7110-6.1-rt-debug jh7110-6.1-rt-nolazy jh7110-6.12 jh7110-6.12-board jh7110-6.12-rt jh7110-6.12-rt-board jh7110-7.3 jh7110-7.3-board jh7110-7.3-rt jh7110-7.3-rt-board pc-6.12 pc-6.12-board pc-6.12-rt pc-6.12-rt-board pc-6.12-rtgroup rpi-6.12 rpi-6.12-board rpi-6.12-rt rpi-6.12-rt-board' many=yes ;;
                 --cpu) kind=none ;;
                 --html) kind=files ;;
                 '') kind=values values='preempt rr deadline throttle inversion pagefault malloc periodic' ;;
@@ -230,18 +230,18 @@ _rtscope_known() {
                 '') kind=values values='jh7110 pc rpi3' ;;
             esac
             ;;
-        'board build') options='--kernel --lockfile --save-lock --upgrade --help -h'
+        'board build') options='--kernel -k --lockfile --save-lock --upgrade --help -h'
             case "$2" in
-                --kernel) kind=values values='debian-6.12 debian-6.12-rt debian-6.1 debian-6.1-rt jh7110-6.1 jh7110-6.1-rt jh7110-6.1-rt-debug jh7110-6.1-rt-nolazy jh7110-6.12 jh7110-6.12-board jh7110-6.12-rt jh7110-6.12-rt-board jh7110-7.3 jh7110-7.3-board jh7110-7.3-rt jh7110-7.3-rt-board pc-6.12 pc-6.12-board pc-6.12-rt pc-6.12-rt-board pc-6.12-rtgroup rpi-6.12 rpi-6.12-board rpi-6.12-rt rpi-6.12-rt-board' many=yes ;;
+                --kernel|-k) kind=values values='debian-6.12 debian-6.12-rt debian-6.1 debian-6.1-rt jh7110-6.1 jh7110-6.1-rt jh7110-6.1-rt-debug jh7110-6.1-rt-nolazy jh7110-6.12 jh7110-6.12-board jh7110-6.12-rt jh7110-6.12-rt-board jh7110-7.3 jh7110-7.3-board jh7110-7.3-rt jh7110-7.3-rt-board pc-6.12 pc-6.12-board pc-6.12-rt pc-6.12-rt-board pc-6.12-rtgroup rpi-6.12 rpi-6.12-board rpi-6.12-rt rpi-6.12-rt-board' many=yes ;;
                 --lockfile) kind=files ;;
                 --save-lock) kind=files ;;
                 '') kind=values values='jh7110 pc rpi3' ;;
             esac
             ;;
-        'board export') options='--to --kernel --campaign --help -h'
+        'board export') options='--to --kernel -k --campaign --help -h'
             case "$2" in
                 --to) kind=files ;;
-                --kernel) kind=values values='debian-6.12 debian-6.12-rt debian-6.1 debian-6.1-rt jh7110-6.1 jh7110-6.1-rt jh7110-6.1-rt-debug jh7110-6.1-rt-nolazy jh7110-6.12 jh7110-6.12-board jh7110-6.12-rt jh7110-6.12-rt-board jh7110-7.3 jh7110-7.3-board jh7110-7.3-rt jh7110-7.3-rt-board pc-6.12 pc-6.12-board pc-6.12-rt pc-6.12-rt-board pc-6.12-rtgroup rpi-6.12 rpi-6.12-board rpi-6.12-rt rpi-6.12-rt-board' many=yes ;;
+                --kernel|-k) kind=values values='debian-6.12 debian-6.12-rt debian-6.1 debian-6.1-rt jh7110-6.1 jh7110-6.1-rt jh7110-6.1-rt-debug jh7110-6.1-rt-nolazy jh7110-6.12 jh7110-6.12-board jh7110-6.12-rt jh7110-6.12-rt-board jh7110-7.3 jh7110-7.3-board jh7110-7.3-rt jh7110-7.3-rt-board pc-6.12 pc-6.12-board pc-6.12-rt pc-6.12-rt-board pc-6.12-rtgroup rpi-6.12 rpi-6.12-board rpi-6.12-rt rpi-6.12-rt-board' many=yes ;;
                 --campaign) kind=files ;;
                 '') kind=values values='jh7110 pc rpi3' ;;
             esac
@@ -286,13 +286,13 @@ _rtscope_known() {
                 '') kind=values values='jh7110-6.1 jh7110-6.1-rt jh7110-6.1-rt-debug jh7110-6.1-rt-nolazy jh7110-6.12 jh7110-6.12-board jh7110-6.12-rt jh7110-6.12-rt-board jh7110-7.3 jh7110-7.3-board jh7110-7.3-rt jh7110-7.3-rt-board pc-6.12 pc-6.12-board pc-6.12-rt pc-6.12-rt-board pc-6.12-rtgroup rpi-6.12 rpi-6.12-board rpi-6.12-rt rpi-6.12-rt-board' ;;
             esac
             ;;
-        'kernel check') options='--load --duration --interval --settle --out --json --help -h'
+        'kernel check') options='--load -l --duration -d --interval --settle --out -o --json --help -h'
             case "$2" in
-                --load) kind=values values='idle cpu os memory storage network timers switch pipe oom custom' many=yes ;;
-                --duration) kind=none ;;
+                --load|-l) kind=values values='idle cpu os memory storage network timers switch pipe oom custom' many=yes ;;
+                --duration|-d) kind=none ;;
                 --interval) kind=none ;;
                 --settle) kind=none ;;
-                --out) kind=files ;;
+                --out|-o) kind=files ;;
                 '') kind=values values='jh7110-6.1 jh7110-6.1-rt jh7110-6.1-rt-debug jh7110-6.1-rt-nolazy jh7110-6.12 jh7110-6.12-board jh7110-6.12-rt jh7110-6.12-rt-board jh7110-7.3 jh7110-7.3-board jh7110-7.3-rt jh7110-7.3-rt-board pc-6.12 pc-6.12-board pc-6.12-rt pc-6.12-rt-board pc-6.12-rtgroup rpi-6.12 rpi-6.12-board rpi-6.12-rt rpi-6.12-rt-board' ;;
             esac
             ;;
@@ -302,9 +302,9 @@ _rtscope_known() {
                 '') kind=values values='jh7110-6.1 jh7110-6.1-rt jh7110-6.1-rt-debug jh7110-6.1-rt-nolazy jh7110-6.12 jh7110-6.12-board jh7110-6.12-rt jh7110-6.12-rt-board jh7110-7.3 jh7110-7.3-board jh7110-7.3-rt jh7110-7.3-rt-board pc-6.12 pc-6.12-board pc-6.12-rt pc-6.12-rt-board pc-6.12-rtgroup rpi-6.12 rpi-6.12-board rpi-6.12-rt rpi-6.12-rt-board' ;;
             esac
             ;;
-        'kernel verify') options='--target --root --config --image --against --ordinary --fail-on --json --quiet -q --verbose -v --help -h'
+        'kernel verify') options='--target -t --root --config --image --against --ordinary --fail-on --json --quiet -q --verbose -v --help -h'
             case "$2" in
-                --target) kind=values values='local ssh:' ;;
+                --target|-t) kind=values values='local ssh:' ;;
                 --root) kind=files ;;
                 --config) kind=files ;;
                 --image) kind=files ;;

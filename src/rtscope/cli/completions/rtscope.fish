@@ -70,7 +70,7 @@ complete -c rtscope -n '__rtscope_at run' -l storage-dir -d 'Directory on a real
 complete -c rtscope -n '__rtscope_at run' -l worst -d 'Number of worst wake-ups to keep for each CPU, 1 to 64' -x
 complete -c rtscope -n '__rtscope_at run' -l explain -d 'Trace of the kernel around the worst wake-ups of a machine, with the cost of tracing'
 complete -c rtscope -n '__rtscope_at run' -l target -s t -d 'Machine to measure' -xa 'local ssh: virtual:jh7110 virtual:pc virtual:rpi3'
-complete -c rtscope -n '__rtscope_at run' -l kernel -d 'Kernels of a virtual board, by name or path of an image' -xa '(__fish_append , debian-6.12 debian-6.12-rt debian-6.1 debian-6.1-rt jh7110-6.1 jh7110-6.1-rt jh7110-6.1-rt-debug jh7110-6.1-rt-nolazy jh7110-6.12 jh7110-6.12-board jh7110-6.12-rt jh7110-6.12-rt-board jh7110-7.3 jh7110-7.3-board jh7110-7.3-rt jh7110-7.3-rt-board pc-6.12 pc-6.12-board pc-6.12-rt pc-6.12-rt-board pc-6.12-rtgroup rpi-6.12 rpi-6.12-board rpi-6.12-rt rpi-6.12-rt-board)'
+complete -c rtscope -n '__rtscope_at run' -l kernel -s k -d 'Kernels of a virtual board, by name or path of an image' -xa '(__fish_append , debian-6.12 debian-6.12-rt debian-6.1 debian-6.1-rt jh7110-6.1 jh7110-6.1-rt jh7110-6.1-rt-debug jh7110-6.1-rt-nolazy jh7110-6.12 jh7110-6.12-board jh7110-6.12-rt jh7110-6.12-rt-board jh7110-7.3 jh7110-7.3-board jh7110-7.3-rt jh7110-7.3-rt-board pc-6.12 pc-6.12-board pc-6.12-rt pc-6.12-rt-board pc-6.12-rtgroup rpi-6.12 rpi-6.12-board rpi-6.12-rt rpi-6.12-rt-board)'
 complete -c rtscope -n '__rtscope_at run' -l deadline -d 'Longest allowed latency, for a verdict of the report' -x
 complete -c rtscope -n '__rtscope_at run' -l claim -d 'Claim to test' -x
 complete -c rtscope -n '__rtscope_at run' -l min-boots -d 'Minimum number of boots behind a claim' -x
@@ -158,7 +158,7 @@ complete -c rtscope -n '__rtscope_at bisect' -l yes -d 'Consent to run what a re
 complete -c rtscope -n '__rtscope_at bisect' -l json -d 'Result as JSON'
 complete -c rtscope -n '__rtscope_at bisect' -l quiet -s q -d 'The answer alone, in one line'
 complete -c rtscope -n '__rtscope_at bisect' -l verbose -s v -d 'Everything on the terminal'
-complete -c rtscope -n '__rtscope_at tasks' -l target -d 'Running machine' -xa 'local ssh:'
+complete -c rtscope -n '__rtscope_at tasks' -l target -s t -d 'Running machine' -xa 'local ssh:'
 complete -c rtscope -n '__rtscope_at tasks' -l rt -d 'Only real-time threads'
 complete -c rtscope -n '__rtscope_at tasks' -l cpu -d 'Only threads allowed on this CPU' -x
 complete -c rtscope -n '__rtscope_at tasks' -l pid -d 'Only the process of this PID or TID' -x
@@ -168,8 +168,8 @@ complete -c rtscope -n '__rtscope_at tasks' -l watch -d 'Refresh interval of a l
 complete -c rtscope -n '__rtscope_at tasks' -l json -d 'Result as JSON'
 complete -c rtscope -n '__rtscope_at audit' -l profile -d 'Purpose of the machine' -xa 'control polling audio host guest'
 complete -c rtscope -n '__rtscope_at audit' -l cpus -d 'CPUs for real-time threads' -x
-complete -c rtscope -n '__rtscope_at audit' -l target -d 'Machine to check' -xa 'local ssh: virtual:jh7110 virtual:pc virtual:rpi3'
-complete -c rtscope -n '__rtscope_at audit' -l kernel -d 'Kernel of a virtual board, by name or path of an image' -xa '(__fish_append , debian-6.12 debian-6.12-rt debian-6.1 debian-6.1-rt jh7110-6.1 jh7110-6.1-rt jh7110-6.1-rt-debug jh7110-6.1-rt-nolazy jh7110-6.12 jh7110-6.12-board jh7110-6.12-rt jh7110-6.12-rt-board jh7110-7.3 jh7110-7.3-board jh7110-7.3-rt jh7110-7.3-rt-board pc-6.12 pc-6.12-board pc-6.12-rt pc-6.12-rt-board pc-6.12-rtgroup rpi-6.12 rpi-6.12-board rpi-6.12-rt rpi-6.12-rt-board)'
+complete -c rtscope -n '__rtscope_at audit' -l target -s t -d 'Machine to check' -xa 'local ssh: virtual:jh7110 virtual:pc virtual:rpi3'
+complete -c rtscope -n '__rtscope_at audit' -l kernel -s k -d 'Kernel of a virtual board, by name or path of an image' -xa '(__fish_append , debian-6.12 debian-6.12-rt debian-6.1 debian-6.1-rt jh7110-6.1 jh7110-6.1-rt jh7110-6.1-rt-debug jh7110-6.1-rt-nolazy jh7110-6.12 jh7110-6.12-board jh7110-6.12-rt jh7110-6.12-rt-board jh7110-7.3 jh7110-7.3-board jh7110-7.3-rt jh7110-7.3-rt-board pc-6.12 pc-6.12-board pc-6.12-rt pc-6.12-rt-board pc-6.12-rtgroup rpi-6.12 rpi-6.12-board rpi-6.12-rt rpi-6.12-rt-board)'
 complete -c rtscope -n '__rtscope_at audit' -l append -d 'Additional kernel command line of a virtual board' -x
 complete -c rtscope -n '__rtscope_at audit' -l config -d 'Kernel configuration to check instead of a machine' -rF
 complete -c rtscope -n '__rtscope_at audit' -l root -d 'Captured file tree, or archive of --capture, to check instead of a machine' -rF
@@ -196,13 +196,13 @@ complete -c rtscope -n '__rtscope_at explain' -l html -d 'HTML page to write, wi
 complete -c rtscope -n '__rtscope_at explain' -l perfetto -d 'Trace to write for ui.perfetto.dev' -rF
 complete -c rtscope -n '__rtscope_at explain' -F
 complete -c rtscope -n '__rtscope_at import' -l out -s o -d 'Directory of the records' -rF
-complete -c rtscope -n '__rtscope_at import' -l load -d 'Load that ran meanwhile' -xa '(__fish_append , idle cpu os memory storage network timers switch pipe oom custom)'
+complete -c rtscope -n '__rtscope_at import' -l load -s l -d 'Load that ran meanwhile' -xa '(__fish_append , idle cpu os memory storage network timers switch pipe oom custom)'
 complete -c rtscope -n '__rtscope_at import' -l interval -d 'Time between two wake-ups of a thread' -x
-complete -c rtscope -n '__rtscope_at import' -l duration -d 'Length of each run' -x
+complete -c rtscope -n '__rtscope_at import' -l duration -s d -d 'Length of each run' -x
 complete -c rtscope -n '__rtscope_at import' -l policy -d 'Scheduling policy of the threads' -xa '(__fish_append , fifo rr other batch idle deadline)'
-complete -c rtscope -n '__rtscope_at import' -l priority -d 'Priority of the threads' -x
+complete -c rtscope -n '__rtscope_at import' -l priority -s p -d 'Priority of the threads' -x
 complete -c rtscope -n '__rtscope_at import' -l machine -d 'Name of the machine' -x
-complete -c rtscope -n '__rtscope_at import' -l kernel -d 'Release of the kernel' -xa '(__fish_append , debian-6.12 debian-6.12-rt debian-6.1 debian-6.1-rt jh7110-6.1 jh7110-6.1-rt jh7110-6.1-rt-debug jh7110-6.1-rt-nolazy jh7110-6.12 jh7110-6.12-board jh7110-6.12-rt jh7110-6.12-rt-board jh7110-7.3 jh7110-7.3-board jh7110-7.3-rt jh7110-7.3-rt-board pc-6.12 pc-6.12-board pc-6.12-rt pc-6.12-rt-board pc-6.12-rtgroup rpi-6.12 rpi-6.12-board rpi-6.12-rt rpi-6.12-rt-board)'
+complete -c rtscope -n '__rtscope_at import' -l kernel -s k -d 'Release of the kernel' -xa '(__fish_append , debian-6.12 debian-6.12-rt debian-6.1 debian-6.1-rt jh7110-6.1 jh7110-6.1-rt jh7110-6.1-rt-debug jh7110-6.1-rt-nolazy jh7110-6.12 jh7110-6.12-board jh7110-6.12-rt jh7110-6.12-rt-board jh7110-7.3 jh7110-7.3-board jh7110-7.3-rt jh7110-7.3-rt-board pc-6.12 pc-6.12-board pc-6.12-rt pc-6.12-rt-board pc-6.12-rtgroup rpi-6.12 rpi-6.12-board rpi-6.12-rt rpi-6.12-rt-board)'
 complete -c rtscope -n '__rtscope_at import' -l preempt-rt -d 'Whether the kernel is PREEMPT_RT' -xa 'yes no'
 complete -c rtscope -n '__rtscope_at import' -l unit -d 'Unit of the latencies in a text' -xa 'us ns'
 complete -c rtscope -n '__rtscope_at import'
@@ -211,7 +211,7 @@ complete -c rtscope -n '__rtscope_at export' -l out -s o -d 'File to write' -rF
 complete -c rtscope -n '__rtscope_at export' -l deadline -d 'Deadline for junit, ktap, lava and kcidb' -x
 complete -c rtscope -n '__rtscope_at export' -l origin -d 'Name under which kcidb knows who reports' -x
 complete -c rtscope -n '__rtscope_at export' -F
-complete -c rtscope -n '__rtscope_at pack' -l out -d 'Archive to write' -rF
+complete -c rtscope -n '__rtscope_at pack' -l out -s o -d 'Archive to write' -rF
 complete -c rtscope -n '__rtscope_at pack' -l max-size -d 'Largest archive' -x
 complete -c rtscope -n '__rtscope_at pack' -l redact -d 'Replace names of hosts and users, addresses, serial numbers and secrets'
 complete -c rtscope -n '__rtscope_at pack' -xa '(__fish_complete_directories)'
@@ -220,11 +220,11 @@ complete -c rtscope -n '__rtscope_at doctor' -l json -d 'Result as JSON'
 complete -c rtscope -n '__rtscope_at doctor' -l quiet -s q -d 'The answer alone, in one line'
 complete -c rtscope -n '__rtscope_at doctor' -l verbose -s v -d 'Everything on the terminal'
 complete -c rtscope -n '__rtscope_at completion' -a 'bash zsh fish'
-complete -c rtscope -n '__rtscope_at app check' -l target -d 'Machine' -xa 'local ssh: virtual:jh7110 virtual:pc virtual:rpi3'
-complete -c rtscope -n '__rtscope_at app check' -l kernel -d 'Kernel of a virtual board, by name or path of an image' -xa '(__fish_append , debian-6.12 debian-6.12-rt debian-6.1 debian-6.1-rt jh7110-6.1 jh7110-6.1-rt jh7110-6.1-rt-debug jh7110-6.1-rt-nolazy jh7110-6.12 jh7110-6.12-board jh7110-6.12-rt jh7110-6.12-rt-board jh7110-7.3 jh7110-7.3-board jh7110-7.3-rt jh7110-7.3-rt-board pc-6.12 pc-6.12-board pc-6.12-rt pc-6.12-rt-board pc-6.12-rtgroup rpi-6.12 rpi-6.12-board rpi-6.12-rt rpi-6.12-rt-board)'
+complete -c rtscope -n '__rtscope_at app check' -l target -s t -d 'Machine' -xa 'local ssh: virtual:jh7110 virtual:pc virtual:rpi3'
+complete -c rtscope -n '__rtscope_at app check' -l kernel -s k -d 'Kernel of a virtual board, by name or path of an image' -xa '(__fish_append , debian-6.12 debian-6.12-rt debian-6.1 debian-6.1-rt jh7110-6.1 jh7110-6.1-rt jh7110-6.1-rt-debug jh7110-6.1-rt-nolazy jh7110-6.12 jh7110-6.12-board jh7110-6.12-rt jh7110-6.12-rt-board jh7110-7.3 jh7110-7.3-board jh7110-7.3-rt jh7110-7.3-rt-board pc-6.12 pc-6.12-board pc-6.12-rt pc-6.12-rt-board pc-6.12-rtgroup rpi-6.12 rpi-6.12-board rpi-6.12-rt rpi-6.12-rt-board)'
 complete -c rtscope -n '__rtscope_at app check' -l append -d 'Additional kernel parameters of a virtual board' -x
 complete -c rtscope -n '__rtscope_at app check' -l seed -d 'Seed of a virtual board'\''s random numbers' -x
-complete -c rtscope -n '__rtscope_at app check' -l duration -d 'Time to watch' -x
+complete -c rtscope -n '__rtscope_at app check' -l duration -s d -d 'Time to watch' -x
 complete -c rtscope -n '__rtscope_at app check' -l settle -d 'Time before a command is watched' -x
 complete -c rtscope -n '__rtscope_at app check' -l thread -d 'Threads to judge, by name or TID' -x
 complete -c rtscope -n '__rtscope_at app check' -l fail-on -d 'Least weight of a finding for exit status 1' -xa 'high medium low never'
@@ -234,11 +234,11 @@ complete -c rtscope -n '__rtscope_at app check' -l junit -d 'JUnit XML to write,
 complete -c rtscope -n '__rtscope_at app check' -l verbose -s v -d 'Everything, in lines of any length'
 complete -c rtscope -n '__rtscope_at app check' -l json -d 'Result as JSON'
 complete -c rtscope -n '__rtscope_at app check'
-complete -c rtscope -n '__rtscope_at app unit' -l target -d 'Running machine' -xa 'local ssh: virtual:jh7110 virtual:pc virtual:rpi3'
-complete -c rtscope -n '__rtscope_at app unit' -l out -d 'Unit to write' -rF
+complete -c rtscope -n '__rtscope_at app unit' -l target -s t -d 'Running machine' -xa 'local ssh: virtual:jh7110 virtual:pc virtual:rpi3'
+complete -c rtscope -n '__rtscope_at app unit' -l out -s o -d 'Unit to write' -rF
 complete -c rtscope -n '__rtscope_at app unit'
-complete -c rtscope -n '__rtscope_at app demo' -l target -d 'Machine' -xa 'local ssh: virtual:jh7110 virtual:pc virtual:rpi3'
-complete -c rtscope -n '__rtscope_at app demo' -l kernel -d 'Kernel of a virtual board, by name or path of an image' -xa '(__fish_append , debian-6.12 debian-6.12-rt debian-6.1 debian-6.1-rt jh7110-6.1 jh7110-6.1-rt jh7110-6.1-rt-debug jh7110-6.1-rt-nolazy jh7110-6.12 jh7110-6.12-board jh7110-6.12-rt jh7110-6.12-rt-board jh7110-7.3 jh7110-7.3-board jh7110-7.3-rt jh7110-7.3-rt-board pc-6.12 pc-6.12-board pc-6.12-rt pc-6.12-rt-board pc-6.12-rtgroup rpi-6.12 rpi-6.12-board rpi-6.12-rt rpi-6.12-rt-board)'
+complete -c rtscope -n '__rtscope_at app demo' -l target -s t -d 'Machine' -xa 'local ssh: virtual:jh7110 virtual:pc virtual:rpi3'
+complete -c rtscope -n '__rtscope_at app demo' -l kernel -s k -d 'Kernel of a virtual board, by name or path of an image' -xa '(__fish_append , debian-6.12 debian-6.12-rt debian-6.1 debian-6.1-rt jh7110-6.1 jh7110-6.1-rt jh7110-6.1-rt-debug jh7110-6.1-rt-nolazy jh7110-6.12 jh7110-6.12-board jh7110-6.12-rt jh7110-6.12-rt-board jh7110-7.3 jh7110-7.3-board jh7110-7.3-rt jh7110-7.3-rt-board pc-6.12 pc-6.12-board pc-6.12-rt pc-6.12-rt-board pc-6.12-rtgroup rpi-6.12 rpi-6.12-board rpi-6.12-rt rpi-6.12-rt-board)'
 complete -c rtscope -n '__rtscope_at app demo' -l cpu -d 'CPU of the threads' -x
 complete -c rtscope -n '__rtscope_at app demo' -l chars -d 'A character for each ms that a thread ran, in order'
 complete -c rtscope -n '__rtscope_at app demo' -l html -d 'HTML page to write' -rF
@@ -247,13 +247,13 @@ complete -c rtscope -n '__rtscope_at app demo' -a 'preempt rr deadline throttle 
 complete -c rtscope -n '__rtscope_at board list' -l json -d 'Result as JSON'
 complete -c rtscope -n '__rtscope_at board show' -l json -d 'Result as JSON'
 complete -c rtscope -n '__rtscope_at board show' -a 'jh7110 pc rpi3'
-complete -c rtscope -n '__rtscope_at board build' -l kernel -d 'Kernels, by name or path of an image' -xa '(__fish_append , debian-6.12 debian-6.12-rt debian-6.1 debian-6.1-rt jh7110-6.1 jh7110-6.1-rt jh7110-6.1-rt-debug jh7110-6.1-rt-nolazy jh7110-6.12 jh7110-6.12-board jh7110-6.12-rt jh7110-6.12-rt-board jh7110-7.3 jh7110-7.3-board jh7110-7.3-rt jh7110-7.3-rt-board pc-6.12 pc-6.12-board pc-6.12-rt pc-6.12-rt-board pc-6.12-rtgroup rpi-6.12 rpi-6.12-board rpi-6.12-rt rpi-6.12-rt-board)'
+complete -c rtscope -n '__rtscope_at board build' -l kernel -s k -d 'Kernels, by name or path of an image' -xa '(__fish_append , debian-6.12 debian-6.12-rt debian-6.1 debian-6.1-rt jh7110-6.1 jh7110-6.1-rt jh7110-6.1-rt-debug jh7110-6.1-rt-nolazy jh7110-6.12 jh7110-6.12-board jh7110-6.12-rt jh7110-6.12-rt-board jh7110-7.3 jh7110-7.3-board jh7110-7.3-rt jh7110-7.3-rt-board pc-6.12 pc-6.12-board pc-6.12-rt pc-6.12-rt-board pc-6.12-rtgroup rpi-6.12 rpi-6.12-board rpi-6.12-rt rpi-6.12-rt-board)'
 complete -c rtscope -n '__rtscope_at board build' -l lockfile -d 'Lock file with the exact packages to use' -rF
 complete -c rtscope -n '__rtscope_at board build' -l save-lock -d 'Lock file to write with the packages used' -rF
 complete -c rtscope -n '__rtscope_at board build' -l upgrade -d 'Newest packages of the archive, not the cached'
 complete -c rtscope -n '__rtscope_at board build' -a 'jh7110 pc rpi3'
 complete -c rtscope -n '__rtscope_at board export' -l to -d 'Bundle to write' -rF
-complete -c rtscope -n '__rtscope_at board export' -l kernel -d 'Kernels, by name or path of an image' -xa '(__fish_append , debian-6.12 debian-6.12-rt debian-6.1 debian-6.1-rt jh7110-6.1 jh7110-6.1-rt jh7110-6.1-rt-debug jh7110-6.1-rt-nolazy jh7110-6.12 jh7110-6.12-board jh7110-6.12-rt jh7110-6.12-rt-board jh7110-7.3 jh7110-7.3-board jh7110-7.3-rt jh7110-7.3-rt-board pc-6.12 pc-6.12-board pc-6.12-rt pc-6.12-rt-board pc-6.12-rtgroup rpi-6.12 rpi-6.12-board rpi-6.12-rt rpi-6.12-rt-board)'
+complete -c rtscope -n '__rtscope_at board export' -l kernel -s k -d 'Kernels, by name or path of an image' -xa '(__fish_append , debian-6.12 debian-6.12-rt debian-6.1 debian-6.1-rt jh7110-6.1 jh7110-6.1-rt jh7110-6.1-rt-debug jh7110-6.1-rt-nolazy jh7110-6.12 jh7110-6.12-board jh7110-6.12-rt jh7110-6.12-rt-board jh7110-7.3 jh7110-7.3-board jh7110-7.3-rt jh7110-7.3-rt-board pc-6.12 pc-6.12-board pc-6.12-rt pc-6.12-rt-board pc-6.12-rtgroup rpi-6.12 rpi-6.12-board rpi-6.12-rt rpi-6.12-rt-board)'
 complete -c rtscope -n '__rtscope_at board export' -l campaign -d 'Campaign to include' -rF
 complete -c rtscope -n '__rtscope_at board export' -a 'jh7110 pc rpi3'
 complete -c rtscope -n '__rtscope_at board import' -F
@@ -276,17 +276,17 @@ complete -c rtscope -n '__rtscope_at kernel config' -a 'jh7110-6.1 jh7110-6.1-rt
 complete -c rtscope -n '__rtscope_at kernel build' -l upgrade -d 'Newest source of the archive, not the cached one'
 complete -c rtscope -n '__rtscope_at kernel build' -l json -d 'Result as JSON'
 complete -c rtscope -n '__rtscope_at kernel build' -a 'jh7110-6.1 jh7110-6.1-rt jh7110-6.1-rt-debug jh7110-6.1-rt-nolazy jh7110-6.12 jh7110-6.12-board jh7110-6.12-rt jh7110-6.12-rt-board jh7110-7.3 jh7110-7.3-board jh7110-7.3-rt jh7110-7.3-rt-board pc-6.12 pc-6.12-board pc-6.12-rt pc-6.12-rt-board pc-6.12-rtgroup rpi-6.12 rpi-6.12-board rpi-6.12-rt rpi-6.12-rt-board'
-complete -c rtscope -n '__rtscope_at kernel check' -l load -d 'Loads, one run under each' -xa '(__fish_append , idle cpu os memory storage network timers switch pipe oom custom)'
-complete -c rtscope -n '__rtscope_at kernel check' -l duration -d 'Virtual time under each load' -x
+complete -c rtscope -n '__rtscope_at kernel check' -l load -s l -d 'Loads, one run under each' -xa '(__fish_append , idle cpu os memory storage network timers switch pipe oom custom)'
+complete -c rtscope -n '__rtscope_at kernel check' -l duration -s d -d 'Virtual time under each load' -x
 complete -c rtscope -n '__rtscope_at kernel check' -l interval -d 'Interval between two wake-ups' -x
 complete -c rtscope -n '__rtscope_at kernel check' -l settle -d 'Virtual time between boot and load' -x
-complete -c rtscope -n '__rtscope_at kernel check' -l out -d 'Directory to keep records and kernel logs in' -rF
+complete -c rtscope -n '__rtscope_at kernel check' -l out -s o -d 'Directory to keep records and kernel logs in' -rF
 complete -c rtscope -n '__rtscope_at kernel check' -l json -d 'Result as JSON'
 complete -c rtscope -n '__rtscope_at kernel check' -a 'jh7110-6.1 jh7110-6.1-rt jh7110-6.1-rt-debug jh7110-6.1-rt-nolazy jh7110-6.12 jh7110-6.12-board jh7110-6.12-rt jh7110-6.12-rt-board jh7110-7.3 jh7110-7.3-board jh7110-7.3-rt jh7110-7.3-rt-board pc-6.12 pc-6.12-board pc-6.12-rt pc-6.12-rt-board pc-6.12-rtgroup rpi-6.12 rpi-6.12-board rpi-6.12-rt rpi-6.12-rt-board'
 complete -c rtscope -n '__rtscope_at kernel package' -l to -d 'Directory for the archive and the package' -rF
 complete -c rtscope -n '__rtscope_at kernel package' -l json -d 'Result as JSON'
 complete -c rtscope -n '__rtscope_at kernel package' -a 'jh7110-6.1 jh7110-6.1-rt jh7110-6.1-rt-debug jh7110-6.1-rt-nolazy jh7110-6.12 jh7110-6.12-board jh7110-6.12-rt jh7110-6.12-rt-board jh7110-7.3 jh7110-7.3-board jh7110-7.3-rt jh7110-7.3-rt-board pc-6.12 pc-6.12-board pc-6.12-rt pc-6.12-rt-board pc-6.12-rtgroup rpi-6.12 rpi-6.12-board rpi-6.12-rt rpi-6.12-rt-board'
-complete -c rtscope -n '__rtscope_at kernel verify' -l target -d 'Running machine' -xa 'local ssh:'
+complete -c rtscope -n '__rtscope_at kernel verify' -l target -s t -d 'Running machine' -xa 'local ssh:'
 complete -c rtscope -n '__rtscope_at kernel verify' -l root -d 'File tree captured from a machine' -rF
 complete -c rtscope -n '__rtscope_at kernel verify' -l config -d 'Kernel configuration' -rF
 complete -c rtscope -n '__rtscope_at kernel verify' -l image -d 'Kernel image built with IKCONFIG' -rF
