@@ -303,7 +303,7 @@ def test_a_reject_stops_the_build(rtscope: Rtscope, here: Path) -> None:
     [
         ("show jh7110-6.12-tr", "did you mean 'jh7110-6.12-rt'?"),
         ("build ./gone.toml", "cannot read gone.toml"),
-        ("package pc-6.12 --to ./gone", "gone: no such directory"),
+        ("package pc-6.12 --out ./gone", "gone: no such directory"),
     ],
 )
 def test_a_mistake_is_told_and_nothing_is_done(

@@ -73,7 +73,7 @@ def test_a_bundle_alone_gives_the_same_result_with_an_empty_cache(
     with_it: Path, tmp_path: Path
 ) -> None:
     there, bundle = tmp_path / "there", tmp_path / "b.tar"
-    finished("board", "export", "jh7110", "--campaign", with_it, "--to", bundle)
+    finished("board", "export", "jh7110", "--campaign", with_it, "--out", bundle)
     # Neither apt nor a compiler: nothing can be fetched or built.
     bare = tmp_path / "bin"
     bare.mkdir()
@@ -94,7 +94,7 @@ def test_another_user_without_any_rights_measures_the_same(
     with_it: Path, scratch: Path
 ) -> None:
     bundle = scratch / "b.tar"
-    finished("board", "export", "jh7110", "--campaign", with_it, "--to", bundle)
+    finished("board", "export", "jh7110", "--campaign", with_it, "--out", bundle)
     bundle.chmod(0o644)
     scratch.chmod(0o777)
     user = (f"--reuid={NOBODY}", f"--regid={NOBODY}", "--clear-groups")

@@ -93,7 +93,7 @@ def test_a_bundle_in_an_empty_cache_gives_the_same_explanation(tmp_path: Path) -
         with rtscope(*words, env=env) as running:
             assert running.finish(PATIENCE_S).status == 0
 
-    done("board", "export", "pc", "--kernel", "debian-6.12-rt", "--to", bundle)
+    done("board", "export", "pc", "--kernel", "debian-6.12-rt", "--out", bundle)
     done("run", *pc, *SHORT, "--out", here)
     done("run", *pc, *SHORT, "--bundle", bundle, "--out", there, env=elsewhere)
     done("explain", here)

@@ -127,7 +127,7 @@ class ExportRequest:
 
     name: Annotated[str, typer.Argument()]
     """Board to export, e.g. pc."""
-    to: Path
+    out: Path
     """Bundle to write, e.g. pc.tar.gz."""
     kernel: str | None = None
     """
@@ -161,8 +161,8 @@ def export(request: ExportRequest) -> int:
     # kernels have the symbols already.
     document = to_dict(replace(asked, guest_files=(), config=()))
     files = {CAMPAIGN: json_text.dumps(document, sort_keys=True).encode()}
-    digest = export_bundle(request.to, prepared, files=files, rtscope=__version__)
-    put(f"{digest}  {request.to}\n")
+    digest = export_bundle(request.out, prepared, files=files, rtscope=__version__)
+    put(f"{digest}  {request.out}\n")
     return 0
 
 

@@ -217,15 +217,15 @@ class PackageRequest:
     """The arguments and options of `rtscope kernel package`."""
 
     name: Name
-    to: Path = Path()
+    out: Path = Path()
     """Directory for the archive and the package (default: this one), e.g. packages."""
     json: Json = False
 
 
 def package(request: PackageRequest) -> int:
     """Package a kernel for its board: an archive, and a Debian package."""
-    if not (to := request.to).is_dir():
-        raise UsageError(f"{to}: no such directory; make it: mkdir -p {to}")
+    if not (folder := request.out).is_dir():
+        raise UsageError(f"{folder}: no such directory; make it: mkdir -p {folder}")
     context, recipe = _build_context(), find_recipe(request.name)
     if recipe.size == "virtual":
         say(
@@ -236,8 +236,8 @@ def package(request: PackageRequest) -> int:
         part = sourcekernel.kernel_part(context, recipe)
         kernel = _built(part, recipe)
         files = [
-            to / f"{recipe.name}-{kernel.release}.tar.gz",
-            to / pack.deb_name(kernel),
+            folder / f"{recipe.name}-{kernel.release}.tar.gz",
+            folder / pack.deb_name(kernel),
         ]
         pack.write_tar(kernel, files[0])
         try:

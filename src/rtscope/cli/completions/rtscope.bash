@@ -238,9 +238,9 @@ _rtscope_known() {
                 '') kind=values values='jh7110 pc rpi3' ;;
             esac
             ;;
-        'board export') options='--to --kernel -k --campaign --help -h'
+        'board export') options='--out -o --kernel -k --campaign --help -h'
             case "$2" in
-                --to) kind=files ;;
+                --out|-o) kind=files ;;
                 --kernel|-k) kind=values values='debian-6.12 debian-6.12-rt debian-6.1 debian-6.1-rt jh7110-6.1 jh7110-6.1-rt jh7110-6.1-rt-debug jh7110-6.1-rt-nolazy jh7110-6.12 jh7110-6.12-board jh7110-6.12-rt jh7110-6.12-rt-board jh7110-7.3 jh7110-7.3-board jh7110-7.3-rt jh7110-7.3-rt-board pc-6.12 pc-6.12-board pc-6.12-rt pc-6.12-rt-board pc-6.12-rtgroup rpi-6.12 rpi-6.12-board rpi-6.12-rt rpi-6.12-rt-board' many=yes ;;
                 --campaign) kind=files ;;
                 '') kind=values values='jh7110 pc rpi3' ;;
@@ -296,9 +296,9 @@ _rtscope_known() {
                 '') kind=values values='jh7110-6.1 jh7110-6.1-rt jh7110-6.1-rt-debug jh7110-6.1-rt-nolazy jh7110-6.12 jh7110-6.12-board jh7110-6.12-rt jh7110-6.12-rt-board jh7110-7.3 jh7110-7.3-board jh7110-7.3-rt jh7110-7.3-rt-board pc-6.12 pc-6.12-board pc-6.12-rt pc-6.12-rt-board pc-6.12-rtgroup rpi-6.12 rpi-6.12-board rpi-6.12-rt rpi-6.12-rt-board' ;;
             esac
             ;;
-        'kernel package') options='--to --json --help -h'
+        'kernel package') options='--out -o --json --help -h'
             case "$2" in
-                --to) kind=files ;;
+                --out|-o) kind=files ;;
                 '') kind=values values='jh7110-6.1 jh7110-6.1-rt jh7110-6.1-rt-debug jh7110-6.1-rt-nolazy jh7110-6.12 jh7110-6.12-board jh7110-6.12-rt jh7110-6.12-rt-board jh7110-7.3 jh7110-7.3-board jh7110-7.3-rt jh7110-7.3-rt-board pc-6.12 pc-6.12-board pc-6.12-rt pc-6.12-rt-board pc-6.12-rtgroup rpi-6.12 rpi-6.12-board rpi-6.12-rt rpi-6.12-rt-board' ;;
             esac
             ;;

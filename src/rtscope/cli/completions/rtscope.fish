@@ -252,7 +252,7 @@ complete -c rtscope -n '__rtscope_at board build' -l lockfile -d 'Lock file with
 complete -c rtscope -n '__rtscope_at board build' -l save-lock -d 'Lock file to write with the packages used' -rF
 complete -c rtscope -n '__rtscope_at board build' -l upgrade -d 'Newest packages of the archive, not the cached'
 complete -c rtscope -n '__rtscope_at board build' -a 'jh7110 pc rpi3'
-complete -c rtscope -n '__rtscope_at board export' -l to -d 'Bundle to write' -rF
+complete -c rtscope -n '__rtscope_at board export' -l out -s o -d 'Bundle to write' -rF
 complete -c rtscope -n '__rtscope_at board export' -l kernel -s k -d 'Kernels, by name or path of an image' -xa '(__fish_append , debian-6.12 debian-6.12-rt debian-6.1 debian-6.1-rt jh7110-6.1 jh7110-6.1-rt jh7110-6.1-rt-debug jh7110-6.1-rt-nolazy jh7110-6.12 jh7110-6.12-board jh7110-6.12-rt jh7110-6.12-rt-board jh7110-7.3 jh7110-7.3-board jh7110-7.3-rt jh7110-7.3-rt-board pc-6.12 pc-6.12-board pc-6.12-rt pc-6.12-rt-board pc-6.12-rtgroup rpi-6.12 rpi-6.12-board rpi-6.12-rt rpi-6.12-rt-board)'
 complete -c rtscope -n '__rtscope_at board export' -l campaign -d 'Campaign to include' -rF
 complete -c rtscope -n '__rtscope_at board export' -a 'jh7110 pc rpi3'
@@ -283,7 +283,7 @@ complete -c rtscope -n '__rtscope_at kernel check' -l settle -d 'Virtual time be
 complete -c rtscope -n '__rtscope_at kernel check' -l out -s o -d 'Directory to keep records and kernel logs in' -rF
 complete -c rtscope -n '__rtscope_at kernel check' -l json -d 'Result as JSON'
 complete -c rtscope -n '__rtscope_at kernel check' -a 'jh7110-6.1 jh7110-6.1-rt jh7110-6.1-rt-debug jh7110-6.1-rt-nolazy jh7110-6.12 jh7110-6.12-board jh7110-6.12-rt jh7110-6.12-rt-board jh7110-7.3 jh7110-7.3-board jh7110-7.3-rt jh7110-7.3-rt-board pc-6.12 pc-6.12-board pc-6.12-rt pc-6.12-rt-board pc-6.12-rtgroup rpi-6.12 rpi-6.12-board rpi-6.12-rt rpi-6.12-rt-board'
-complete -c rtscope -n '__rtscope_at kernel package' -l to -d 'Directory for the archive and the package' -rF
+complete -c rtscope -n '__rtscope_at kernel package' -l out -s o -d 'Directory for the archive and the package' -rF
 complete -c rtscope -n '__rtscope_at kernel package' -l json -d 'Result as JSON'
 complete -c rtscope -n '__rtscope_at kernel package' -a 'jh7110-6.1 jh7110-6.1-rt jh7110-6.1-rt-debug jh7110-6.1-rt-nolazy jh7110-6.12 jh7110-6.12-board jh7110-6.12-rt jh7110-6.12-rt-board jh7110-7.3 jh7110-7.3-board jh7110-7.3-rt jh7110-7.3-rt-board pc-6.12 pc-6.12-board pc-6.12-rt pc-6.12-rt-board pc-6.12-rtgroup rpi-6.12 rpi-6.12-board rpi-6.12-rt rpi-6.12-rt-board'
 complete -c rtscope -n '__rtscope_at kernel verify' -l target -s t -d 'Running machine' -xa 'local ssh:'
