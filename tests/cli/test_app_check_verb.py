@@ -1,4 +1,4 @@
-"""`rtscope app check` refuses a time out of range, and names the range."""
+"""`rtscope app check` refuses a time out of range, and -q with -v."""
 
 import pytest
 
@@ -21,3 +21,10 @@ def test_a_time_out_of_range_is_refused_with_the_range(
 
     assert said.status == 2
     assert f"{option}: {time}: write {least} to 1h" in said.err
+
+
+def test_quiet_and_verbose_exclude_each_other(rtscope: Rtscope) -> None:
+    said = rtscope("app", "check", "-q", "-v", "100")
+
+    assert said.status == 2
+    assert "--quiet and --verbose exclude each other" in said.err

@@ -277,6 +277,16 @@ def test_a_process_that_is_not_there_is_a_wrong_command(root: None) -> None:
     assert "there is no such process" in done.stderr
 
 
+def test_the_quiet_answer_is_one_line(offender: Path, root: None) -> None:
+    words = ("app", "check", "-q", "-d", "1s", "--settle", "300ms")
+    with rtscope(*words, "--", str(offender), "clean") as program:
+        done = program.finish(3 * PATIENCE_S)
+
+    (line,) = done.stdout.decode().splitlines()
+    assert " (process " in line
+    assert " judged, watched for " in line
+
+
 @pytest.mark.parametrize("signo", [signal.SIGINT, signal.SIGKILL])
 def test_nothing_stays_when_the_check_is_ended(
     offender: Path, root: None, signo: signal.Signals

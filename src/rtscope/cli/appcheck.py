@@ -7,7 +7,6 @@ from pathlib import Path
 from typing import Annotated
 
 import typer
-from rich.console import Console
 from rich.text import Text
 
 from rtscope.app.cyclerules import with_cycles
@@ -15,14 +14,15 @@ from rtscope.app.model import RANK, Examined, Weight
 from rtscope.app.rules import examine
 from rtscope.cli.appsource import Asked, Watched, watch_program
 from rtscope.cli.boardoptions import BoardKernel, BoardSeed
-from rtscope.cli.console import Json, put_json, stdout_console
+from rtscope.cli.console import Json, put, put_json, stdout_console
+from rtscope.cli.detail import Shown
 from rtscope.errors import MeasurementError, UsageError
 from rtscope.explain.activity import ExplainedWindow
 from rtscope.explain.perfetto import perfetto_trace
 from rtscope.files import refuse_unwritable, write_atomically
 from rtscope.measure.appcycles import explained_cycles
 from rtscope.report.formats.appboard import board_row, digest_words
-from rtscope.report.formats.appcheck import examined_row, print_examined
+from rtscope.report.formats.appcheck import examined_row, headline, print_examined
 from rtscope.report.formats.appcycles import (
     ShownCycles,
     cycle_lines,
@@ -31,6 +31,7 @@ from rtscope.report.formats.appcycles import (
 )
 from rtscope.report.formats.appjunit import examined_junit
 from rtscope.report.formats.apppage import render_examined
+from rtscope.report.formats.brief import Detail
 from rtscope.report.formats.taskstatistics import print_statistics, statistics_rows
 from rtscope.target.address import address_of
 from rtscope.units import NS_PER_H, NS_PER_MS, exact_duration, parse_duration
@@ -109,10 +110,7 @@ def check(
             "check.xml."
         ),
     ] = None,
-    verbose: Annotated[
-        bool,
-        typer.Option("--verbose", help="Everything, in lines of any length."),
-    ] = False,
+    shown: Shown,
     json: Json = False,
 ) -> int:
     """Find the causes of delays in a running program.
@@ -135,27 +133,31 @@ def check(
     recording, kept, board = watched.recording, watched.statistics, watched.board
     examined = examine(watched.observation, threads=threads)
     examined = with_cycles(examined, recording.end, recording.threads)
-    shown, whole = _shown(examined, watched)
+    cycles, whole = _cycles(examined, watched)
     if html is not None:
-        page = render_examined(examined, shown, whole, board=board)
+        page = render_examined(examined, cycles, whole, board=board)
         write_atomically(html, page.encode())
     if perfetto is not None:
         write_atomically(perfetto, perfetto_trace(whole.values()))
     if junit is not None:
         write_atomically(junit, examined_junit(examined, board).encode())
-    row = {**examined_row(examined), "cycles": cycles_row(shown)}
+    row = {**examined_row(examined), "cycles": cycles_row(cycles)}
     row["statistics"] = statistics_rows(kept)
     if json:
         put_json({**row, **board_row(board, row)})
+    elif shown.detail is Detail.QUIET:
+        put(f"{headline(examined)}\n")
     else:
+        everything = shown.detail is Detail.ALL
         with stdout_console() as console:
-            lines = list(cycle_lines(shown, width=_width(console, verbose)))
+            width = 1000 if everything else min(console.width, 100)
+            lines = list(cycle_lines(cycles, width=width))
             if board is not None:
                 lines.append(Text(digest_words(row), style="dim"))
             print_examined(
                 examined,
                 console,
-                everything=verbose,
+                everything=everything,
                 board=board,
                 cycles=lines,
             )
@@ -163,11 +165,7 @@ def check(
     return status_of(examined, fail_on)
 
 
-def _width(console: Console, everything: bool) -> int:
-    return 1000 if everything else min(console.width, 100)
-
-
-def _shown(
+def _cycles(
     examined: Examined, watched: Watched
 ) -> tuple[ShownCycles, Mapping[int, ExplainedWindow]]:
     """Return the cycles of the judged threads, and their longest with its events."""

@@ -49,7 +49,7 @@ def print_examined(
 ) -> None:
     """Print what was found, what could not be seen, and what the watching cost."""
     width = 10_000 if everything else min(console.width, 100)
-    console.print(Text(printable(headline(examined), limit=400), style="bold"))
+    console.print(Text(headline(examined), style="bold"))
     label = [] if board is None else wrap(printable(board.words, limit=400), width)
     _print([Text(line, style="yellow") for line in label], console, cut=False)
     end = [*cycles, *_end(examined)]
@@ -83,7 +83,8 @@ def headline(examined: Examined) -> str:
         said = "nothing found, but not everything could be checked"
     else:
         said = "nothing found"
-    return f"{who}: {said}; {judged} judged, watched for {lasted}"
+    sentence = f"{who}: {said}; {judged} judged, watched for {lasted}"
+    return printable(sentence, limit=400)
 
 
 def _by_id(findings: Sequence[Finding]) -> list[tuple[str, list[Finding]]]:

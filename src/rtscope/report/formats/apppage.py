@@ -43,7 +43,7 @@ def render_examined(
         "report/appcheck.html",
         charts={"spread_chart": spread_chart},
         name=printable(seen.name),
-        headline=printable(headline(examined), limit=400),
+        headline=headline(examined),
         board="" if board is None else printable(board.words, limit=400),
         findings=[
             {
