@@ -75,6 +75,8 @@ def measured(here: Path) -> ResultDir:
         ("tasks --watch 2h", "--watch: 2h: write 10ms to 1h"),
         ("tasks --share 1s --watch 1s", "--watch measures shares too"),
         ("tasks --watch 1s --json", "rtscope tasks --share 1s --json"),
+        ("report x --json --format csv", "leave it or --format csv out"),
+        ("compare x y --json --format markdown", "--json is short for --format json"),
         ("tasks --sort share", "--share 1s"),
         ("compare none none", "none: no such file or directory"),
     ],

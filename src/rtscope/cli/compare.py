@@ -8,10 +8,16 @@ from typing import Annotated
 
 import typer
 
-from rtscope.cli.console import Json, typed_words
+from rtscope.cli.console import typed_words
 from rtscope.cli.detail import ShownWithNotes
 from rtscope.cli.foreign import open_ours
-from rtscope.cli.results import Format, print_report, write_page
+from rtscope.cli.results import (
+    Format,
+    JsonFormat,
+    format_of,
+    print_report,
+    write_page,
+)
 from rtscope.errors import UsageError
 from rtscope.files import refuse_unwritable
 from rtscope.published import get_published
@@ -55,12 +61,13 @@ class CompareRequest:
     """Deadline whose misses are compared too, e.g. 200us."""
     format: Shape = Shape.TABLE
     """Format of the comparison (default: table)."""
-    json: Json = False
+    json: JsonFormat = False
     shown: ShownWithNotes
 
 
 def compare(request: CompareRequest) -> int:
     """Compare records: machines, kernels or settings, run by run."""
+    form = format_of(Format(request.format), json=request.json)
     if request.html is not None:
         refuse_unwritable(request.html)
     named = request.published
@@ -73,14 +80,14 @@ def compare(request: CompareRequest) -> int:
                 "misses; leave one of them out"
             )
         records = [one for runs in sets.values() for one in runs]
-        _write(compare_with_published(records, table), request)
+        _write(compare_with_published(records, table), form, request)
         return 0
     deadline = request.deadline
     comparison = build_comparison(
         split_by_variant(sets),
         deadline_ns=parse_duration(deadline) if deadline else None,
     )
-    _write(comparison, request)
+    _write(comparison, form, request)
     return INVALID if comparison.not_deterministic else 0
 
 
@@ -97,10 +104,9 @@ def _sets(words: list[str]) -> dict[str, list[RunRecord]]:
     return sets
 
 
-def _write(told: Told, request: CompareRequest) -> None:
+def _write(told: Told, form: Format, request: CompareRequest) -> None:
     if request.html is not None:
         write_page(told, request.html)
-    form = Format.JSON if request.json else Format(request.format)
     more = More(shlex.join(typed_words()), str(request.html or ""))
     print_report(told, form, detail=request.shown.detail, more=more)
 

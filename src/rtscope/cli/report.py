@@ -7,12 +7,14 @@ from typing import Annotated
 
 import typer
 
-from rtscope.cli.console import Json, typed_words
+from rtscope.cli.console import typed_words
 from rtscope.cli.detail import ShownWithNotes
 from rtscope.cli.foreign import open_ours
 from rtscope.cli.results import (
     PAGE,
     Format,
+    JsonFormat,
+    format_of,
     model_of,
     print_report,
     question_of,
@@ -35,7 +37,7 @@ class ReportRequest:
     """HTML page to write, e.g. report.html."""
     format: Format = Format.TABLE
     """Format of the report (default: table)."""
-    json: Json = False
+    json: JsonFormat = False
     shown: ShownWithNotes
     summary: Path | None = None
     """Markdown file to write for a merge request, e.g. summary.md."""
@@ -57,6 +59,7 @@ class ReportRequest:
 def report(request: ReportRequest) -> int:
     """Report records: on the terminal, as a page, as data."""
     detail = request.shown.detail
+    form = format_of(request.format, json=request.json)
     for path in (request.html, request.summary):
         if path is not None:
             refuse_unwritable(path)
@@ -83,7 +86,6 @@ def report(request: ReportRequest) -> int:
         request.charts.mkdir(parents=True, exist_ok=True)
         for name, content in files_of(model.charts):
             write_atomically(request.charts / name, content)
-    form = Format.JSON if request.json else request.format
     more = More(shlex.join(typed_words()), _page_of(request))
     print_report(model, form, detail=detail, more=more)
     return model.exit_status

@@ -6,6 +6,7 @@ from enum import StrEnum
 from pathlib import Path
 from typing import Annotated
 
+import typer
 from pydantic import Field, TypeAdapter, ValidationError
 
 from rtscope.campaign import values
@@ -35,6 +36,20 @@ class Format(StrEnum):
     MARKDOWN = "markdown"
     CSV = "csv"
     JSON = "json"
+
+
+JsonFormat = Annotated[
+    bool, typer.Option("--json", help="Result as JSON, short for --format json.")
+]
+
+
+def format_of(named: Format, *, json: bool) -> Format:
+    """Return the format that --format or --json names; UsageError if they differ."""
+    if json and named not in (Format.TABLE, Format.JSON):
+        raise UsageError(
+            f"--json is short for --format json: leave it or --format {named} out"
+        )
+    return Format.JSON if json else named
 
 
 @dataclass(frozen=True, slots=True)

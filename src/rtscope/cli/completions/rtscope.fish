@@ -100,7 +100,7 @@ complete -c rtscope -n '__rtscope_at run' -l verbose -s v -d 'Everything on the 
 complete -c rtscope -n '__rtscope_at run' -F
 complete -c rtscope -n '__rtscope_at report' -l html -d 'HTML page to write' -rF
 complete -c rtscope -n '__rtscope_at report' -l format -d 'Format of the report' -xa 'table markdown csv json'
-complete -c rtscope -n '__rtscope_at report' -l json -d 'Result as JSON'
+complete -c rtscope -n '__rtscope_at report' -l json -d 'Result as JSON, short for --format json'
 complete -c rtscope -n '__rtscope_at report' -l quiet -s q -d 'The answer alone, in one line'
 complete -c rtscope -n '__rtscope_at report' -l verbose -s v -d 'Everything on the terminal'
 complete -c rtscope -n '__rtscope_at report' -l notes -d 'Every caveat with its numbers and its remedy'
@@ -114,7 +114,7 @@ complete -c rtscope -n '__rtscope_at compare' -l published -d 'Published table t
 complete -c rtscope -n '__rtscope_at compare' -l html -d 'HTML page to write' -rF
 complete -c rtscope -n '__rtscope_at compare' -l deadline -d 'Deadline whose misses are compared too' -x
 complete -c rtscope -n '__rtscope_at compare' -l format -d 'Format of the comparison' -xa 'table markdown json'
-complete -c rtscope -n '__rtscope_at compare' -l json -d 'Result as JSON'
+complete -c rtscope -n '__rtscope_at compare' -l json -d 'Result as JSON, short for --format json'
 complete -c rtscope -n '__rtscope_at compare' -l quiet -s q -d 'The answer alone, in one line'
 complete -c rtscope -n '__rtscope_at compare' -l verbose -s v -d 'Everything on the terminal'
 complete -c rtscope -n '__rtscope_at compare' -l notes -d 'Every caveat with its numbers and its remedy'
