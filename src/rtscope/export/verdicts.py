@@ -8,11 +8,10 @@ error if a caveat makes the run invalid. Without a deadline no case fails.
 import re
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
-from xml.etree import ElementTree
 
 from rtscope.caveats.catalogue import Effect, kind_of
 from rtscope.contract import ThreadResult
-from rtscope.files.xmltext import xml_file, xml_text
+from rtscope.files.junit import Outcome, TestCase, TestSuite, junit_file
 from rtscope.record.model import RunRecord
 from rtscope.stats.episodes import late_samples
 from rtscope.stats.integrity import name_of
@@ -99,44 +98,31 @@ def _cases(record: RunRecord, deadline_ns: int | None) -> Iterator[Case]:
 
 def junit(records: Sequence[RunRecord], deadline_ns: int | None) -> str:
     """Return JUnit XML: a suite for each run, a case for each CPU."""
-    root = ElementTree.Element("testsuites", name="rtscope")
-    for record in records:
-        own = cases([record], deadline_ns)
-        suite = ElementTree.SubElement(
-            root,
-            "testsuite",
-            name=xml_text(record.run.id),
-            tests=str(len(own)),
-            failures=str(sum(case.result == "fail" for case in own)),
-            errors=str(sum(case.result == "unknown" for case in own)),
-            skipped="0",
-            hostname=xml_text(record.run.target),
-        )
-        if record.started_at:
-            suite.set("timestamp", xml_text(record.started_at.rstrip("Z")[:26]))
-        for case in own:
-            _junit_case(suite, case)
-    return xml_file(root)
-
-
-def _junit_case(suite: ElementTree.Element, case: Case) -> None:
-    run, t = case.run.run, case.thread
-    made = ElementTree.SubElement(
-        suite,
-        "testcase",
-        classname=xml_text(f"{run.target}.{run.load}"),
-        name=xml_text(case.name),
-        time=f"{(t.end_ns - t.start_ns) / NS_PER_S:.3f}",
+    return junit_file(
+        [
+            TestSuite(
+                name=record.run.id,
+                cases=[_junit_case(case) for case in cases([record], deadline_ns)],
+                hostname=record.run.target,
+                timestamp=record.started_at.rstrip("Z")[:26],
+            )
+            for record in records
+        ]
     )
-    listed = ElementTree.SubElement(made, "properties")
-    for name, value in case.figures:
-        ElementTree.SubElement(listed, "property", name=name, value=value)
-    if case.limits:
-        ElementTree.SubElement(listed, "property", name="limits", value=case.limits)
-    if case.invalid:
-        ElementTree.SubElement(made, "error", message=xml_text(case.invalid))
-    elif case.late:
-        ElementTree.SubElement(made, "failure", message=xml_text(case.late))
+
+
+def _junit_case(case: Case) -> TestCase:
+    run, t = case.run.run, case.thread
+    limits = {"limits": case.limits} if case.limits else {}
+    failed = case.late and not case.invalid
+    return TestCase(
+        classname=f"{run.target}.{run.load}",
+        name=case.name,
+        time_s=(t.end_ns - t.start_ns) / NS_PER_S,
+        properties={**dict(case.figures), **limits},
+        failures=[Outcome(message=case.late)] if failed else (),
+        error=Outcome(message=case.invalid) if case.invalid else None,
+    )
 
 
 def ktap(records: Sequence[RunRecord], deadline_ns: int | None) -> str:
