@@ -1,5 +1,3 @@
-import csv
-import io
 import unicodedata
 
 import pytest
@@ -8,7 +6,7 @@ from hypothesis import strategies as st
 
 from fakes.measurements import record, thread
 from rtscope.caveats.catalogue import Caveat
-from rtscope.report.escape import all_printable, for_csv, for_markdown, printable
+from rtscope.report.escape import all_printable, for_markdown, printable
 
 
 @pytest.mark.parametrize(
@@ -56,25 +54,6 @@ def test_absurdly_long_text_is_cut_and_says_so() -> None:
 )
 def test_text_does_not_act_as_markdown(text: str, escaped: str) -> None:
     assert for_markdown(text) == escaped
-
-
-@pytest.mark.parametrize("start", ["=", "+", "-", "@", "\t", " =", "\uff1d"])
-def test_a_formula_gets_a_quote(start: str) -> None:
-    assert for_csv(f"{start}cmd|'/c calc'!A1").startswith("'")
-
-
-@pytest.mark.parametrize("number", ["-1", "+2.5", "-1e-3", "12"])
-def test_a_number_is_no_formula(number: str) -> None:
-    assert for_csv(number) == number
-
-
-@given(st.text())
-def test_a_csv_cell_never_begins_a_formula(text: str) -> None:
-    out = io.StringIO()
-    csv.writer(out).writerow([for_csv(printable(text))])
-    (cell,) = next(csv.reader(io.StringIO(out.getvalue())), [""])
-    number = cell.lstrip("+-").replace(".", "", 1).replace("e", "").isdigit()
-    assert number or not cell.startswith(("=", "+", "-", "@", "\t", "\r"))
 
 
 def test_every_text_in_a_record_is_made_printable_and_the_numbers_stay() -> None:

@@ -4,14 +4,13 @@ Write numbers for databases: tidy CSV, OpenMetrics text, KernelCI's kcidb v5.3.
 A number that is not known is left out; none is written as 0.
 """
 
-import csv
-import io
 import json
 from collections.abc import Iterator, Sequence
 from decimal import Decimal
 
 from rtscope.contract import ThreadResult
 from rtscope.export.verdicts import Case, cases
+from rtscope.files.csvtext import csv_text
 from rtscope.record.model import RunRecord
 from rtscope.stats.summary import summarize
 from rtscope.units import NS_PER_S
@@ -31,26 +30,18 @@ METRICS = {
 
 def tidy_csv(records: Sequence[RunRecord]) -> str:
     """Return one row for each bucket; an empty `high_ns` is one without an end."""
-    out = io.StringIO()
-    writer = csv.writer(out, lineterminator="\n")
     names = ("run", "target", "kernel", "load", "cpu", "low_ns", "high_ns", "count")
-    writer.writerow(names)
-    for record in records:
-        run = record.run
-        for number, t in enumerate(record.result.threads):
-            cpu = f"thread {number}" if t.cpu is None else t.cpu
-            about = (run.id, run.target, _kernel(record), run.load, cpu)
-            for low_ns, high_ns, count in t.buckets:
-                writer.writerow(map(_cell, (*about, low_ns, high_ns, count)))
-            if t.overflow:
-                writer.writerow(map(_cell, (*about, t.overflow_low_ns, "", t.overflow)))
-    return out.getvalue()
+    return csv_text([names, *(row for record in records for row in _buckets(record))])
 
 
-def _cell(value: object) -> str:
-    """No cell is taken for a formula."""
-    text = str(value)
-    return f"'{text}" if text[:1] in ("=", "+", "-", "@", "\t", "\r") else text
+def _buckets(record: RunRecord) -> Iterator[tuple[object, ...]]:
+    run = record.run
+    for number, t in enumerate(record.result.threads):
+        cpu = f"thread {number}" if t.cpu is None else t.cpu
+        about = (run.id, run.target, _kernel(record), run.load, cpu)
+        yield from ((*about, *bucket) for bucket in t.buckets)
+        if t.overflow:
+            yield (*about, t.overflow_low_ns, "", t.overflow)
 
 
 def openmetrics(records: Sequence[RunRecord]) -> str:

@@ -27,7 +27,6 @@ _HIDDEN = {"Cc", "Cf", "Cs", "Co", "Cn", "Zl", "Zp"}
 
 _MARKDOWN = re.compile(r"([\\`*_{\[\]<>#|~&$@]|:(?=//))")
 _MARKDOWN_START = re.compile(r"^(\s*)([-=+]|\d+(?=[.)](?:\s|$)))")
-_FORMULA = tuple("=+-@\t\r\uff1d\uff0b\uff0d\uff20")
 
 
 def printable(text: str, *, limit: int = MAX_SHOWN) -> str:
@@ -87,13 +86,6 @@ def for_markdown(text: str) -> str:
     return _MARKDOWN_START.sub(_escaped_start, escaped)
 
 
-def for_csv(cell: str) -> str:
-    """Keep a spreadsheet from taking a cell as a formula; numbers stay numbers."""
-    if cell.lstrip(" ").startswith(_FORMULA) and not _is_number(cell):
-        return "'" + cell
-    return cell
-
-
 def _visible(character: str) -> str:
     if unicodedata.category(character) not in _HIDDEN:
         return character
@@ -107,7 +99,3 @@ def _escaped_start(match: re.Match[str]) -> str:
     space, start = match.groups()
     # "1." would open a list, and "\1" is no escape: the entity is.
     return space + (f"&#{ord(start[0])};{start[1:]}")
-
-
-def _is_number(cell: str) -> bool:
-    return re.fullmatch(r"[+-]?\d+(\.\d+)?([eE][+-]?\d+)?", cell) is not None

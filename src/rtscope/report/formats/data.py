@@ -1,13 +1,11 @@
 """Reports and comparisons for programs: JSON, and the main table as CSV."""
 
-import csv
-import io
 import json
 from collections.abc import Mapping
 from dataclasses import asdict
 from typing import Any
 
-from rtscope.report.escape import for_csv
+from rtscope.files.csvtext import csv_text
 from rtscope.report.model.build import Model
 from rtscope.report.model.comparison import ComparisonReport
 from rtscope.report.model.explained_records import ExplainedRecord
@@ -40,17 +38,15 @@ def render_csv(model: Model) -> str:
     Numbers are plain (no thousands apart), a cell is empty where there is no number,
     and no cell is taken for a formula.
     """
-    out = io.StringIO()
-    writer = csv.writer(out, lineterminator="\n")
-    writer.writerow(csv_headings())
-    for row in model.rows:
-        cells = [
+    rows = (
+        [
             *(row.load, row.target, row.kernel, row.settings),
             *(figure.csv(row) for figure in columns("main")),
-            *(str(row.runs), str(row.cpus), f"{row.observed_ns / 1e9:.3f}"),
+            *(row.runs, row.cpus, f"{row.observed_ns / 1e9:.3f}"),
         ]
-        writer.writerow(map(for_csv, cells))
-    return out.getvalue()
+        for row in model.rows
+    )
+    return csv_text([csv_headings(), *rows])
 
 
 def render_json(told: Model | ComparisonReport | PublishedComparison) -> str:
