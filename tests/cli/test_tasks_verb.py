@@ -97,7 +97,7 @@ def test_watching_looks_again_until_it_is_interrupted(
         return listing(*TASKS)
 
     monkeypatch.setattr(tasks, "open_target", opened)
-    monkeypatch.setattr(tasks, "look", look)
+    monkeypatch.setattr(tasks, "list_threads", look)
     said = rtscope("tasks", "--watch", "2s")
 
     assert said.status == 130

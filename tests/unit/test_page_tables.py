@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-import rtscope.report
+import rtscope
 from fakes import cycling, events
 from fakes.boards import campaign
 from fakes.htmltables import tables_of, uneven_rows
@@ -43,7 +43,7 @@ from unit import (
 )
 
 ROWS = ("  µs", "  wake-up", "  execution", "  response")
-TEMPLATES = Path(rtscope.report.__file__).parent
+TEMPLATES = Path(rtscope.__file__).parent
 LABEL = re.compile(r'<div class="scroll"[^>]*aria-label="([^"]*)"')
 
 
@@ -182,7 +182,7 @@ def test_every_table_of_every_page_is_among_them() -> None:
     labels = [label for made in PAGES.values() for label in re.findall(LABEL, made())]
     known = {
         label.partition("{{")[0]
-        for template in TEMPLATES.glob("*.html")
+        for template in TEMPLATES.rglob("*.html")
         for label in re.findall(LABEL, template.read_text())
     }
 
