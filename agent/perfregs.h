@@ -3,7 +3,7 @@
  * perfregs - which user registers a sample carries, by the kernel's perf_regs.h.
  *
  * All that a frame may be unwound from: the numbers of the host's table
- * (src/rtscope/app/registers.py) are the bits set here, in ascending order.
+ * (src/rtscope/verbs/app/registers.py) are the bits set here, in ascending order.
  */
 #ifndef PERFREGS_H
 #define PERFREGS_H

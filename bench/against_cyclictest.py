@@ -18,7 +18,7 @@ from collections import Counter
 from pathlib import Path
 
 from rtscope.contract import AgentResult, parse_line
-from rtscope.target import agent_file
+from rtscope.machine.target import agent_file
 
 ALTERNATIONS = 10
 DURATION_S = 3

@@ -26,7 +26,7 @@ import numpy as np
 import numpy.typing as npt
 from scipy.stats import beta
 
-from rtscope.campaign.model import RECORDED_WORST, Campaign, RunTable
+from rtscope.measure.campaign.model import RECORDED_WORST, Campaign, RunTable
 from rtscope.measure.plan import make_plan
 from rtscope.stats.compare import Word, compare_loads
 from rtscope.stats.dispersion import dispersion_of

@@ -14,7 +14,7 @@ import time
 from collections.abc import Sequence
 from pathlib import Path
 
-from rtscope.target import agent_file
+from rtscope.machine.target import agent_file
 
 THREADS = 20_000
 SAMPLED = 300

@@ -30,9 +30,9 @@ FILLED = 1000
 IMPORT = """
 import sys
 from pathlib import Path
-from rtscope.formats import read
-from rtscope.formats.records import Stated, record_of
-from rtscope.formats.source import Source
+from rtscope.record.foreign import read
+from rtscope.verbs.exchange.records import Stated, record_of
+from rtscope.record.foreign.source import Source
 source = Source(Path(sys.argv[1]))
 (run,) = read(source)
 made = record_of(run, source, Stated(), run_id="001-x", repetition=1, command=())

@@ -18,8 +18,8 @@ from pathlib import Path
 from rtscope.explain.events.explain import explain_events
 from rtscope.explain.events.threadstates import MachineTraits
 from rtscope.explain.events.window import WakeupSelector, choose, window_around
-from rtscope.ftrace.dat import open_trace
-from rtscope.ftrace.events import Trace
+from rtscope.record.events.dat import open_trace
+from rtscope.record.events.events import Trace
 
 ROOT = Path(__file__).parent.parent
 EVENTS = 5_000_000

@@ -25,16 +25,16 @@ from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, replace
 from pathlib import Path
 
-from rtscope.board import aptroot, elf, initrd
-from rtscope.board.buildcontext import BuildContext
-from rtscope.board.cache import cache_dir
-from rtscope.board.catalogue import Arch, get_arch, get_board
-from rtscope.board.initrd import Job
-from rtscope.board.prepare import prepare
-from rtscope.board.prepared import Prepared
+from rtscope.boards.catalogue import Arch, get_arch, get_board
+from rtscope.boards.parts import aptroot, elf, initrd
+from rtscope.boards.parts.buildcontext import BuildContext
+from rtscope.boards.parts.cache import cache_dir
+from rtscope.boards.parts.initrd import Job
+from rtscope.boards.parts.prepare import prepare
+from rtscope.boards.parts.prepared import Prepared
+from rtscope.boards.runs.boot import Booted, BootTimeout, boot
 from rtscope.contract import AgentResult, parse_line
-from rtscope.target import agent_file
-from rtscope.virtual.boot import Booted, BootTimeout, boot
+from rtscope.machine.target import agent_file
 
 ROOT = Path(__file__).parent.parent
 BUILD = ROOT / "build" / "bench"

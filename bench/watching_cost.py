@@ -16,10 +16,10 @@ import time
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 
-from rtscope.app.image import Image
-from rtscope.app.memorymap import parse_maps
+from rtscope.machine.target import agent_file
 from rtscope.stats.permutation import Design, Figure, Slot, joint_test
-from rtscope.target import agent_file
+from rtscope.verbs.app.image import Image
+from rtscope.verbs.app.memorymap import parse_maps
 
 BUILD = Path(__file__).parent.parent / "build" / "bench"
 BLOCKS = 8

@@ -14,14 +14,14 @@ from collections.abc import Sequence
 from dataclasses import replace
 from pathlib import Path
 
-from rtscope.board import initrd
-from rtscope.board.buildcontext import BuildContext
-from rtscope.board.cache import cache_dir
-from rtscope.board.catalogue import get_board
-from rtscope.board.initrd import Job
-from rtscope.board.prepare import prepare
-from rtscope.target import agent_file
-from rtscope.virtual.boot import BootTimeout, boot
+from rtscope.boards.catalogue import get_board
+from rtscope.boards.parts import initrd
+from rtscope.boards.parts.buildcontext import BuildContext
+from rtscope.boards.parts.cache import cache_dir
+from rtscope.boards.parts.initrd import Job
+from rtscope.boards.parts.prepare import prepare
+from rtscope.boards.runs.boot import BootTimeout, boot
+from rtscope.machine.target import agent_file
 from watching_cost import BUILD, CYCLES, PACED, WATCH
 
 CYCLES_EACH = 400

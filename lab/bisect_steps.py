@@ -19,8 +19,8 @@ from dataclasses import dataclass, field
 import numpy as np
 from scipy.stats import beta
 
-from rtscope.bisect.runtest import can_differ, difference, judge
-from rtscope.bisect.trials import Verdict
+from rtscope.verbs.bisect.runtest import can_differ, difference, judge
+from rtscope.verbs.bisect.trials import Verdict
 
 COMMITS = 64
 LEVEL_NS = 80_000.0

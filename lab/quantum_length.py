@@ -13,19 +13,19 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
 from itertools import product
 
-from rtscope.board.buildcontext import BuildContext
-from rtscope.board.cache import cache_dir
-from rtscope.board.catalogue import Board, get_board
-from rtscope.board.initrd import Job
-from rtscope.board.prepare import prepare
+from rtscope.boards.catalogue import Board, get_board
+from rtscope.boards.parts.buildcontext import BuildContext
+from rtscope.boards.parts.cache import cache_dir
+from rtscope.boards.parts.initrd import Job
+from rtscope.boards.parts.prepare import prepare
+from rtscope.boards.runs.boot import BootTimeout, boot
 from rtscope.contract import (
     AgentResult,
     parse_line,
     told,
 )
-from rtscope.loads import get_load
-from rtscope.target import agent_file
-from rtscope.virtual.boot import BootTimeout, boot
+from rtscope.machine.target import agent_file
+from rtscope.measure.loads import get_load
 
 QUANTA = (250, 500, 1000, 2500, 5000, 10_000)
 LOADS = ("idle", "cpu", "os", "memory")

@@ -15,8 +15,8 @@ from collections import defaultdict
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 
-from rtscope.published import KernelKind, get_published
 from rtscope.record.model import RunRecord
+from rtscope.record.published import KernelKind, get_published
 from rtscope.record.resultdir import open_records
 from rtscope.stats.summary import Summary, summarize
 

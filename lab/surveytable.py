@@ -16,11 +16,11 @@ from pathlib import Path
 from pydantic import TypeAdapter
 
 from prose import row
-from rtscope.errors import first_of
-from rtscope.report.formats.survey import cause_of, worst_of
-from rtscope.report.words import NOTHING, count
-from rtscope.sweep.ranking import RankedLoad, Ranking, Standing
-from rtscope.units import format_us
+from rtscope.host.errors import first_of
+from rtscope.host.units import format_us
+from rtscope.present.words import NOTHING, count
+from rtscope.verbs.sweep.ranking import RankedLoad, Ranking, Standing
+from rtscope.verbs.sweep.surveytext import cause_of, worst_of
 
 
 def read_ranking(path: Path) -> Ranking:

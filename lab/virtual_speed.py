@@ -27,17 +27,17 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
 
-from rtscope.board.buildcontext import BuildContext
-from rtscope.board.cache import cache_dir
-from rtscope.board.catalogue import get_board
-from rtscope.board.initrd import Job
-from rtscope.board.prepare import prepare
-from rtscope.board.prepared import Prepared
-from rtscope.board.qemu import Recording
-from rtscope.loads import get_load
-from rtscope.target import agent_file
-from rtscope.virtual.boot import BootTimeout, boot
-from rtscope.virtual.symbols import find_kernel_layout
+from rtscope.boards.catalogue import get_board
+from rtscope.boards.parts.buildcontext import BuildContext
+from rtscope.boards.parts.cache import cache_dir
+from rtscope.boards.parts.initrd import Job
+from rtscope.boards.parts.prepare import prepare
+from rtscope.boards.parts.prepared import Prepared
+from rtscope.boards.parts.qemu import Recording
+from rtscope.boards.recording.symbols import find_kernel_layout
+from rtscope.boards.runs.boot import BootTimeout, boot
+from rtscope.machine.target import agent_file
+from rtscope.measure.loads import get_load
 
 ROOT = Path(__file__).parent.parent
 BUILD = ROOT / "build" / "bench"

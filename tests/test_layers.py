@@ -1,106 +1,105 @@
-"""The architecture, as a test: who may import whom inside the package."""
+"""The architecture, as a test: which room may import which, and how few arrows."""
 
-import ast
-from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
 
+from structure.rooms import arrows, files_of_one_verb, imports, is_verb, room_of
+
 SRC = Path(__file__).parent.parent / "src" / "rtscope"
 
-# part -> parts it may import; a part is a module or a folder directly in rtscope/
-MAY_IMPORT = {
+# room -> shared rooms that it may import. The rooms of verbs may import all of them.
+MAY_IMPORT: dict[str, set[str]] = {
     "__init__": set(),
-    "errors": set(),
-    "units": {"errors"},
-    "cpulist": {"errors"},
-    "process": {"errors"},
-    "files": {"errors"},
-    "contract": {"errors", "files"},
-    "loads": {"errors", "cpulist"},
-    "published": {"errors", "units"},
-    "exectrace": {"errors", "files"},
-    "ftrace": {"errors", "contract"},
-    "machine": {"errors", "contract", "cpulist"},
-    "caveats": {"contract", "cpulist", "machine"},
-    "record": {"errors", "files", "contract", "caveats", "machine"},
-    "formats": {
-        *("__init__", "errors", "files", "units", "contract", "caveats", "machine"),
-        "record",
+    "__main__": {"cli"},
+    "host": set(),
+    "contract": {"host"},
+    "machine": {"host", "contract"},
+    "record": {"host", "contract", "machine"},
+    "stats": {"host", "contract", "machine", "record"},
+    "measure": {"__init__", "host", "contract", "machine", "record", "stats"},
+    "boards": {"__init__", "host", "contract", "machine", "record", "measure"},
+    "explain": {
+        *("__init__", "host", "contract", "machine", "record", "stats", "boards"),
     },
-    "export": {"errors", "files", "units", "contract", "caveats", "record", "stats"},
-    "kernel": {"errors", "files", "process", "machine"},
-    "board": {"errors", "files", "process", "units", "kernel"},
-    "campaign": {"errors", "units", "cpulist", "loads", "target"},
-    "target": {"errors", "process", "contract", "machine"},
-    "tasks": {"errors", "units", "contract", "cpulist", "machine", "target"},
-    "app": {"errors", "units", "contract", "cpulist", "machine", "tasks", "stats"},
-    "demo": {"errors", "units", "contract"},
-    "audit": {"errors", "units", "contract", "cpulist", "machine", "kernel"},
-    "tuning": {
-        *("errors", "contract", "cpulist", "machine", "audit", "campaign", "target"),
+    "present": {
+        *("__init__", "host", "contract", "machine", "record", "stats", "explain"),
     },
-    "explain": {"contract", "exectrace", "ftrace", "machine", "record", "units"},
-    "sweep": {
-        *("errors", "files", "units", "cpulist", "campaign", "loads", "machine"),
-        *("record", "caveats", "stats"),
-    },
-    "stats": {
-        *("errors", "units", "contract", "record", "caveats", "cpulist", "machine"),
-    },
-    "report": {
-        *("__init__", "errors", "files", "units", "contract", "caveats", "record"),
-        *("machine", "stats", "explain", "published", "audit", "tuning", "tasks"),
-        "sweep",
-        "bisect",
-        "app",
-        "demo",
+    "cli": {
+        *("__init__", "host", "contract", "machine", "record", "stats", "measure"),
+        "present",
     },
 }
-EDGES = {"measure", "virtual", "cluster", "bisect", "analysis", "cli", "__main__"}
-EVERYTHING = {*MAY_IMPORT, *EDGES}
+
+EXCEPTIONS: frozenset[tuple[str, str]] = frozenset()
+"""Modules that import another verb, or a verb from the shared part: never one more."""
+
+MOST_SHARED_ARROWS = 50
+MOST_ARROWS_OF_A_VERB = 10
+MOST_FOLDERS, MOST_LOOSE_MODULES = 12, 5
+
+# What a module needs that starts, opens or writes something.
+EFFECTS = {"os", "shutil", "signal", "socket", "subprocess", "tempfile", "threading"}
+EFFECTFUL = ("rtscope.host.process", "rtscope.machine.target", "rtscope.boards")
 
 
-def part_of(path: Path) -> str:
-    return path.relative_to(SRC).with_suffix("").parts[0]
+def test_the_package_has_few_rooms() -> None:
+    folders = [path for path in SRC.iterdir() if (path / "__init__.py").is_file()]
+    loose = [path for path in SRC.glob("*.py") if not path.name.startswith("__")]
+
+    assert len(folders) <= MOST_FOLDERS
+    assert len(loose) <= MOST_LOOSE_MODULES
 
 
-def imports(path: Path) -> Iterator[str]:
-    for node in ast.walk(ast.parse(path.read_text())):
-        if isinstance(node, ast.ImportFrom):
-            assert node.level == 0, f"{path}: absolute imports only"
-            yield from (f"{node.module}.{alias.name}" for alias in node.names)
-        elif isinstance(node, ast.Import):
-            yield from (alias.name for alias in node.names)
+@pytest.mark.parametrize("module", sorted(imports(SRC)))
+def test_imports_follow_the_layers(module: str) -> None:
+    room = room_of(module)
+    used = {name: room_of(name) for name in imports(SRC)[module]}
+    others = {name: to for name, to in used.items() if to != room}
+    verbs = {(module, name) for name, to in others.items() if is_verb(to)}
+
+    assert verbs <= EXCEPTIONS
+    if not is_verb(room) and room != "verbs":
+        shared = {to for to in others.values() if not is_verb(to)}
+        assert shared <= MAY_IMPORT[room]
 
 
-@pytest.mark.parametrize(
-    "path", sorted(SRC.rglob("*.py")), ids=lambda p: str(p.relative_to(SRC))
-)
-def test_imports_follow_the_layers(path: Path) -> None:
-    part = part_of(path)
-    used = {name.split(".")[1] for name in imports(path) if name.startswith("rtscope.")}
-    used = {"__init__" if name == "__version__" else name for name in used}
+def test_no_exception_is_left_that_nothing_needs() -> None:
+    pairs = {(one, used) for one, others in imports(SRC).items() for used in others}
 
-    if part == "measure":
-        allowed = EVERYTHING - {
-            "cli",
-            "report",
-            "virtual",
-            "cluster",
-            "bisect",
-            "analysis",
-        }
-    elif part == "virtual":
-        allowed = EVERYTHING - {"cli", "report", "cluster", "bisect", "analysis"}
-    elif part == "cluster":
-        allowed = EVERYTHING - {"cli", "report", "analysis"}
-    elif part == "bisect":
-        allowed = EVERYTHING - {"cli", "report", "analysis", "cluster"}
-    elif part == "analysis":
-        allowed = EVERYTHING - {"cli", "measure"}
-    elif part in EDGES:
-        allowed = EVERYTHING
-    else:
-        allowed = MAY_IMPORT[part]
-    assert used - {part} <= allowed
+    assert pairs >= EXCEPTIONS
+
+
+def test_there_are_few_arrows() -> None:
+    shared = {one for one in arrows(SRC) if not is_verb(one[0])}
+    verbs = {room for room, _ in arrows(SRC) if is_verb(room)}
+    of_verb = {verb: sum(room == verb for room, _ in arrows(SRC)) for verb in verbs}
+
+    assert len(shared) <= MOST_SHARED_ARROWS
+    assert {verb: n for verb, n in of_verb.items() if n > MOST_ARROWS_OF_A_VERB} == {}
+
+
+def test_a_file_that_serves_one_verb_lies_in_its_room() -> None:
+    assert files_of_one_verb(SRC) == {}
+
+
+def test_presentation_has_no_effects() -> None:
+    for module in (name for name in imports(SRC) if room_of(name) == "present"):
+        path = SRC.joinpath(*module.split(".")[1:])
+        file = path / "__init__.py" if path.is_dir() else path.with_suffix(".py")
+        text = file.read_text("utf-8")
+
+        assert not any(f"import {name}\n" in text for name in EFFECTS), module
+        assert not any(name.startswith(EFFECTFUL) for name in imports(SRC)[module])
+        assert "write_atomically" not in text, module
+
+
+def test_only_the_module_that_opens_directories_explains_with_boards() -> None:
+    using = {
+        module
+        for module, others in imports(SRC).items()
+        if room_of(module) == "explain"
+        and any(room_of(name) == "boards" for name in others)
+    }
+
+    assert using == {"rtscope.explain.directory"}

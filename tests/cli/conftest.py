@@ -16,15 +16,20 @@ from fakes.commandline import Rtscope, Said
 from fakes.faketarget import FakeTarget
 from fakes.forked import Forked, loaded
 from fakes.sweepfile import FILE
-from rtscope.cli import main, run, sweep
-from rtscope.report.charts import drawings
-from rtscope.virtual import runner
+from rtscope.boards.runs import runner
+from rtscope.cli import main
+from rtscope.present.charts import drawings
+from rtscope.verbs.run import run
+from rtscope.verbs.sweep import sweep
 
 FIRST = """
 from fakes import measurements, targets
-from rtscope.cli import detail, explain, main, report, run
-from rtscope.report.formats.html import render_html
-from rtscope.report.model.build import build_model
+from rtscope.cli import detail, main
+from rtscope.verbs.explain import explain
+from rtscope.verbs.report import report
+from rtscope.verbs.run import run
+from rtscope.present.formats.html import render_html
+from rtscope.present.model.build import build_model
 render_html(build_model([measurements.record([measurements.thread([7_000] * 60)])]))
 """
 

@@ -9,8 +9,8 @@ import pytest
 from fakes import targets
 from fakes.commandline import Rtscope
 from fakes.threads import listing, task
-from rtscope.app.running import RunningProgram, running_program
-from rtscope.cli import appunit
+from rtscope.verbs.app import unit as appunit
+from rtscope.verbs.app.running import RunningProgram, running_program
 
 SEEN = replace(
     running_program(

@@ -30,7 +30,7 @@ def machine(monkeypatch: pytest.MonkeyPatch) -> Machine:
         scripts = {verb: [list(lines)] for verb in ("apply", "restore")}
         target = targets.target(scripts, files=files)
         monkeypatch.setattr(
-            "rtscope.cli.audit.open_target",
+            "rtscope.verbs.audit.audit.open_target",
             lambda address, **_: contextlib.nullcontext(target),
         )
         return target

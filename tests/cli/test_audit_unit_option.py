@@ -32,7 +32,7 @@ def machine(monkeypatch: pytest.MonkeyPatch) -> Machine:
     def made(files: dict[str, str], *lines: Line) -> None:
         target = targets.target({"tasks": [list(lines)]}, files=files)
         monkeypatch.setattr(
-            "rtscope.cli.audit.open_target",
+            "rtscope.verbs.audit.audit.open_target",
             lambda address, **_: contextlib.nullcontext(target),
         )
 

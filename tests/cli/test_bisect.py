@@ -11,10 +11,10 @@ from fakes.commandline import Rtscope
 from fakes.fakelinux import MAIN, make_programs, make_recipe
 from fakes.searched import Measured, git
 from pages.jsonkeys import keys_without_words
-from rtscope.bisect.workplace import workplace
-from rtscope.cli import bisect
-from rtscope.errors import BoardError
+from rtscope.host.errors import BoardError
 from rtscope.record.resultdir import hold
+from rtscope.verbs.bisect import bisect
+from rtscope.verbs.bisect.workplace import workplace
 
 RT = "CONFIG_EXPERT=y\nCONFIG_PREEMPT_RT=y\n"
 BISECT = ("bisect", "--tree", "linux", "--good", "start", "--recipe", "./my.toml")

@@ -10,9 +10,9 @@ import pytest
 from fakes.boardruns import keep, near, runs_of
 from fakes.commandline import Rtscope
 from fakes.measurements import on_board
-from rtscope.caveats.catalogue import make
-from rtscope.cli import bisect
+from rtscope.record.caveats.catalogue import make
 from rtscope.record.model import RunRecord
+from rtscope.verbs.bisect import bisect
 
 JUDGE = ("bisect", "--measured", "new", "--good", "good", "--bad", "bad")
 GOOD, BAD, SKIP, STOP = 0, 1, 125, 128

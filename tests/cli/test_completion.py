@@ -9,7 +9,7 @@ import pytest
 
 import commandline
 from fakes.commandline import Rtscope
-from rtscope.board.catalogue import board_names
+from rtscope.boards.catalogue import board_names
 from rtscope.cli.app import tables
 
 ROOT = Path(__file__).parents[2]

@@ -11,10 +11,10 @@ import pytest
 from fakes.bootedboard import FakeBoard
 from fakes.commandline import Rtscope
 from fakes.sweepfile import one_line
-from rtscope.bisect import history
-from rtscope.bisect.kernels import Bench
-from rtscope.errors import KernelError
+from rtscope.host.errors import KernelError
 from rtscope.record.resultdir import create
+from rtscope.verbs.bisect import history
+from rtscope.verbs.bisect.kernels import Bench
 
 EVIL = "mail/qemu"
 RAN = "ran"

@@ -9,9 +9,9 @@ import pytest
 from fakes import targets
 from fakes.commandline import Rtscope
 from fakes.democases import case_lines, ran
-from rtscope.cli import appdemo
 from rtscope.contract import AgentError, Line
-from rtscope.demo.model import Scenario, demos
+from rtscope.verbs.demo import demo as appdemo
+from rtscope.verbs.demo.model import Scenario, demos
 
 (CASE,) = demos()[Scenario.PREEMPT].cases
 

@@ -10,15 +10,22 @@ import pytest
 
 from fakes.commandline import Rtscope
 from fakes.measurements import on_board, record, thread
-from rtscope import analysis
-from rtscope.errors import UsageError
-from rtscope.exectrace.file import BOUND, FILE, FIRST_REPLAY, REPLAY, pack, parse_trace
-from rtscope.exectrace.symbols import parse_symbols
-from rtscope.process import Step
+from rtscope.boards.recording.replay import Replay
+from rtscope.explain import directory as analysis
+from rtscope.host.errors import UsageError
+from rtscope.host.process import Step
 from rtscope.record.explanation import EXPLAINED
+from rtscope.record.instructions.file import (
+    BOUND,
+    FILE,
+    FIRST_REPLAY,
+    REPLAY,
+    pack,
+    parse_trace,
+)
+from rtscope.record.instructions.symbols import parse_symbols
 from rtscope.record.model import RunRecord
 from rtscope.record.resultdir import RECORD, ResultDir, read_record
-from rtscope.virtual.replay import Replay
 
 RAW = (Path(__file__).parents[2] / "format/plugin-v1/riscv64.trace").read_bytes()
 HEADER_BYTES = 48

@@ -9,10 +9,10 @@ import pytest
 
 from fakes.commandline import Rtscope
 from fakes.fakelinux import make_programs, make_recipe
-from rtscope.board import sourcekernel
-from rtscope.board.buildcontext import BuildContext
-from rtscope.board.cache import Part
-from rtscope.errors import KernelError
+from rtscope.boards.kernels import sourcekernel
+from rtscope.boards.parts.buildcontext import BuildContext
+from rtscope.boards.parts.cache import Part
+from rtscope.host.errors import KernelError
 
 RT = "CONFIG_EXPERT=y\nCONFIG_PREEMPT_RT=y\n"
 PATCH = """\
@@ -103,7 +103,7 @@ def test_two_preemption_models_of_ours_are_told_and_what_boards_change_is_not(
         "rt": "CONFIG_SMP=y\nCONFIG_EXPERT=y\nCONFIG_PREEMPT_RT=y\n",
         "preempt": "# CONFIG_SMP is not set\n# CONFIG_PREEMPT_RT is not set\n",
     }
-    monkeypatch.setattr("rtscope.kernel.recipe.our_fragment", ours.__getitem__)
+    monkeypatch.setattr("rtscope.boards.kernels.recipe.our_fragment", ours.__getitem__)
     recipe.write_text(
         recipe.read_text().replace('"./wanted.config"', '"rt", "preempt"')
     )

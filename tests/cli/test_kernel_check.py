@@ -2,8 +2,8 @@
 
 import pytest
 
-from rtscope.cli import kernelcheck
-from rtscope.virtual.smoketest import BuiltKernel, SmokeTest
+from rtscope.boards.runs.smoketest import BuiltKernel, SmokeTest
+from rtscope.verbs.kernel import check as kernelcheck
 
 WORST_US = {
     "idle": "1,404",

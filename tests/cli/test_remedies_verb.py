@@ -9,7 +9,7 @@ import pytest
 from fakes.bootedboard import FakeBoard
 from fakes.commandline import Rtscope
 from pages.jsonkeys import keys_without_words
-from rtscope.cli import run, sweep
+from rtscope.boards.runs import runner
 from rtscope.explain.model import Cause
 from rtscope.record.explanation import (
     EXPLAINED,
@@ -20,7 +20,8 @@ from rtscope.record.explanation import (
     write_explained,
 )
 from rtscope.record.resultdir import open_records
-from rtscope.virtual import runner
+from rtscope.verbs.run import run
+from rtscope.verbs.sweep import sweep
 
 RUN = ("run", "--target", "virtual:pc", "--load", "idle", "--interval", "1ms")
 SEEDS = tuple(range(1, 9))

@@ -8,10 +8,10 @@ import pytest
 
 from fakes.bootedboard import AGENT, FakeBoard
 from fakes.commandline import Rtscope
-from rtscope.cli import run
+from rtscope.boards.runs import runner
 from rtscope.record.model import RunRecord
 from rtscope.record.resultdir import open_records
-from rtscope.virtual import runner
+from rtscope.verbs.run import run
 
 RUN = ("run", "--target", "virtual:pc", "--load", "idle", "--interval", "1ms")
 GATE = (*RUN, "--kernel", "debian-6.12", "--repetitions", "2", "--require-identical")

@@ -43,21 +43,21 @@ def test_a_list_of_verbs_loads_none_of_them(words: list[str]) -> None:
 
     assert not {*HEAVY} & {*loaded}
     for place, _ in places():
-        assert f"rtscope.cli.{place.partition(':')[0]}" not in loaded
+        assert f"rtscope.{place.partition(':')[0]}" not in loaded
 
 
 def test_help_of_a_verb_loads_no_other_verb() -> None:
     loaded = loaded_by("report", "--help")
 
-    assert "rtscope.cli.report" in loaded
+    assert "rtscope.verbs.report.report" in loaded
     assert not {"scipy", "matplotlib"} & {*loaded}
     for other in ("run", "compare", "audit", "board", "kernel", "tasks", "explain"):
-        assert f"rtscope.cli.{other}" not in loaded
+        assert f"rtscope.verbs.{other}.{other}" not in loaded
 
 
 @pytest.mark.parametrize(("place", "said"), places())
 def test_the_list_says_of_a_verb_what_its_own_help_says(place: str, said: str) -> None:
     module, _, name = place.partition(":")
-    verb = getattr(importlib.import_module(f"rtscope.cli.{module}"), name)
+    verb = getattr(importlib.import_module(f"rtscope.{module}"), name)
 
     assert (verb.__doc__ or "").split("\n\n")[0].split() == said.split()

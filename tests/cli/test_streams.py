@@ -21,7 +21,8 @@ TESTS = Path(__file__).parents[1]
 MEASURE = """
 import contextlib
 from fakes import targets
-from rtscope.cli import main, run
+from rtscope.cli import main
+from rtscope.verbs.run import run
 run.open_target = lambda address, **_: contextlib.nullcontext(targets.target())
 main.main()
 """

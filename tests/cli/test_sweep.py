@@ -12,10 +12,10 @@ from fakes.commandline import Rtscope
 from fakes.scheduler import FakeScheduler
 from fakes.sweepfile import FILE, one_line
 from pages.jsonkeys import keys_without_words
-from rtscope.cli import sweep
-from rtscope.cluster import dask
-from rtscope.cluster import runner as cluster
 from rtscope.record.resultdir import hold, open_records
+from rtscope.verbs.sweep import sweep
+from rtscope.verbs.sweep.cluster import dask
+from rtscope.verbs.sweep.cluster import runner as cluster
 
 
 def test_a_sweep_measures_each_cell_and_ranks_what_it_found(

@@ -14,12 +14,12 @@ from fakes.commandline import Rtscope
 from fakes.explaining import FakeExplaining
 from fakes.fulldisk import full_for
 from fakes.sweepfile import FILE, one_line
-from rtscope import analysis
-from rtscope.errors import RecordError, UsageError
-from rtscope.exectrace import file as exectrace
-from rtscope.exectrace.symbols import NO_SYMBOLS
+from rtscope.explain import directory as analysis
+from rtscope.host.errors import RecordError, UsageError
 from rtscope.record.explanation import EXPLAINED
-from rtscope.virtual import sweeping
+from rtscope.record.instructions import file as exectrace
+from rtscope.record.instructions.symbols import NO_SYMBOLS
+from rtscope.verbs.sweep import boots as sweeping
 
 RAW = (Path(__file__).parents[2] / "format/plugin-v1/riscv64.trace").read_bytes()
 SWEEP = ("sweep", "ticks.toml", "--out", "out")

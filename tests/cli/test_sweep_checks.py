@@ -8,13 +8,14 @@ import pytest
 from fakes.bootedboard import FakeBoard
 from fakes.commandline import Rtscope
 from fakes.sweepfile import one_line
-from rtscope.cli import sweepwork
-from rtscope.errors import BoardError, ContractError, MeasurementError
+from rtscope.boards.runs import runner
+from rtscope.boards.runs.store import StoredResults
+from rtscope.host.errors import BoardError, ContractError, MeasurementError
 from rtscope.record.model import Run
 from rtscope.record.resultdir import ResultDir, open_records
 from rtscope.record.virtual import InputDigests
-from rtscope.virtual import runner, sweeping
-from rtscope.virtual.stored import StoredResults
+from rtscope.verbs.sweep import boots as sweeping
+from rtscope.verbs.sweep import directory as sweepwork
 
 
 def test_equal_inputs_with_different_results_end_the_sweep(

@@ -10,9 +10,9 @@ from fakes.bootedboard import FakeBoard
 from fakes.commandline import Rtscope
 from fakes.fulldisk import full_for
 from fakes.sweepfile import one_line
-from rtscope.cli import sweep
+from rtscope.boards.runs import runner
 from rtscope.record.resultdir import open_records
-from rtscope.virtual import runner
+from rtscope.verbs.sweep import sweep
 
 FILE = """
 [sweep]

@@ -10,9 +10,9 @@ from fakes.bootedboard import FakeBoard
 from fakes.commandline import Rtscope
 from fakes.sweepfile import FILE, one_line
 from pages.jsonkeys import keys_without_words
-from rtscope.cli import sweepplan
+from rtscope.boards.runs.hosttime import Kind, Took
 from rtscope.record.resultdir import open_records
-from rtscope.virtual.hosttime import Kind, Took
+from rtscope.verbs.sweep import plan as sweepplan
 
 LEVELS = """
 [[axis]]

@@ -14,10 +14,11 @@ from fakes.explaining import FakeExplaining
 from fakes.faketarget import FakeTarget
 from fakes.sweepfile import one_line
 from pages.jsonkeys import keys_without_words
-from rtscope import analysis
-from rtscope.cli import machinesurvey, sweepwork
-from rtscope.loads import safe_stressors
-from rtscope.sweep.file import with_stressors
+from rtscope.explain import directory as analysis
+from rtscope.measure.loads import safe_stressors
+from rtscope.verbs.sweep import directory as sweepwork
+from rtscope.verbs.sweep import machinesurvey
+from rtscope.verbs.sweep.file import with_stressors
 
 SURVEY_FILE = """
 [sweep]

@@ -9,9 +9,9 @@ from fakes import targets
 from fakes.commandline import Rtscope
 from fakes.faketarget import FakeTarget, Script
 from fakes.threads import kernel, lines, listing, task
-from rtscope.cli import tasks
 from rtscope.contract import AgentError
-from rtscope.target.address import Address
+from rtscope.machine.target.address import Address
+from rtscope.verbs.tasks import tasks
 
 TASKS = (
     kernel(18, "migration/0", 99),

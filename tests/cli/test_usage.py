@@ -18,9 +18,9 @@ from fakes.commandline import Rtscope
 from fakes.forked import Forked
 from fakes.measurements import record, thread
 from rtscope import __version__
-from rtscope.campaign.file import to_dict
-from rtscope.campaign.model import Campaign
-from rtscope.caveats.catalogue import make
+from rtscope.measure.campaign.file import to_dict
+from rtscope.measure.campaign.model import Campaign
+from rtscope.record.caveats.catalogue import make
 from rtscope.record.resultdir import ResultDir, create
 
 
@@ -302,7 +302,7 @@ def test_a_full_disk_is_no_bug(
     rtscope: Rtscope, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     full = OSError(errno.ENOSPC, os.strerror(errno.ENOSPC), "/there")
-    monkeypatch.setattr("rtscope.cli.kernel.cache_dir", failing(full))
+    monkeypatch.setattr("rtscope.verbs.kernel.kernel.cache_dir", failing(full))
     said = rtscope("kernel", "list")
 
     assert said.status == 3
@@ -327,7 +327,7 @@ def test_a_bug_has_a_status_of_its_own_and_keeps_its_traceback(
     status: int,
 ) -> None:
     monkeypatch.setattr(tempfile, "tempdir", str(tmp_path))
-    monkeypatch.setattr("rtscope.cli.kernel.cache_dir", failing(error))
+    monkeypatch.setattr("rtscope.verbs.kernel.kernel.cache_dir", failing(error))
     said = rtscope("kernel", "list")
 
     kept = list(tmp_path.glob("rtscope-crash-*"))
@@ -345,7 +345,7 @@ def test_a_bug_is_told_where_no_file_can_be_written(
     rtscope: Rtscope, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(tempfile, "tempdir", "/nowhere")
-    monkeypatch.setattr("rtscope.cli.kernel.cache_dir", failing(KeyError("x")))
+    monkeypatch.setattr("rtscope.verbs.kernel.kernel.cache_dir", failing(KeyError("x")))
     said = rtscope("kernel", "list")
 
     assert said.status == 70

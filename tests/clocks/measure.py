@@ -14,14 +14,14 @@ import tempfile
 from dataclasses import dataclass
 from pathlib import Path
 
-from rtscope.board.buildcontext import BuildContext
-from rtscope.board.cache import cache_dir
-from rtscope.board.catalogue import get_board
-from rtscope.board.initrd import Job
-from rtscope.board.prepare import prepare
-from rtscope.target import agent_file
-from rtscope.units import NS_PER_S
-from rtscope.virtual.boot import BootTimeout, boot
+from rtscope.boards.catalogue import get_board
+from rtscope.boards.parts.buildcontext import BuildContext
+from rtscope.boards.parts.cache import cache_dir
+from rtscope.boards.parts.initrd import Job
+from rtscope.boards.parts.prepare import prepare
+from rtscope.boards.runs.boot import BootTimeout, boot
+from rtscope.host.units import NS_PER_S
+from rtscope.machine.target import agent_file
 
 HERE = Path(__file__).parent
 ROOT = HERE.parents[1]

@@ -15,13 +15,13 @@ from collections.abc import Iterator, Sequence
 from itertools import product
 from pathlib import Path
 
-from rtscope.analysis import Recorded, every_run
+from rtscope.explain.directory import Recorded, every_run
 from rtscope.explain.events.run import explained_windows
 from rtscope.explain.events.traits import machine_of
 from rtscope.explain.model import Cause, Confidence, Explanation
 from rtscope.explain.words import caveats_of
-from rtscope.ftrace.dat import open_trace
-from rtscope.ftrace.writer import TRACE
+from rtscope.record.events.dat import open_trace
+from rtscope.record.events.writer import TRACE
 from rtscope.record.explanation import ATTRIBUTED
 from rtscope.stats.tracing import trace_cost
 

@@ -14,16 +14,20 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from rtscope import process
-from rtscope.board import aptroot
-from rtscope.board.buildcontext import BuildContext, cached_lock, part_of_packages
-from rtscope.board.cache import cache_dir, locked
-from rtscope.board.catalogue import get_board
-from rtscope.board.kernels import get_kernel_row
-from rtscope.board.packages import Package
-from rtscope.board.prepare import prepare_all
-from rtscope.target import agent_file
-from rtscope.virtual.symbols import find_symbols, read_symbols
+from rtscope.boards.catalogue import get_board
+from rtscope.boards.kernels.catalogue import get_kernel_row
+from rtscope.boards.parts import aptroot
+from rtscope.boards.parts.buildcontext import (
+    BuildContext,
+    cached_lock,
+    part_of_packages,
+)
+from rtscope.boards.parts.cache import cache_dir, locked
+from rtscope.boards.parts.packages import Package
+from rtscope.boards.parts.prepare import prepare_all
+from rtscope.boards.recording.symbols import find_symbols, read_symbols
+from rtscope.host import process
+from rtscope.machine.target import agent_file
 
 HERE = Path(__file__).parent
 MODULES = ("culprits", "dally", "near", "far", "styles", "held")

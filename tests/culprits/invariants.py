@@ -16,13 +16,13 @@ from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 
-from rtscope.analysis import Recorded, every_run, stream_of, symbols_of
-from rtscope.board.cache import cache_dir
-from rtscope.errors import RtscopeError
-from rtscope.exectrace.file import with_windows
+from rtscope.boards.parts.cache import cache_dir
+from rtscope.explain.directory import Recorded, every_run, stream_of, symbols_of
 from rtscope.explain.instructions.explain import explain_path
 from rtscope.explain.invariants import text_of
 from rtscope.explain.model import Explanation
+from rtscope.host.errors import RtscopeError
+from rtscope.record.instructions.file import with_windows
 
 BOARDS = {
     "pc": "debian-6.12-rt,debian-6.12",

@@ -29,8 +29,8 @@ from fakes.audited import (
     zone,
 )
 from fakes.trees import CPU, Files
-from rtscope.audit.context import Observed, Trial
-from rtscope.audit.model import Profile
+from rtscope.machine.audit.context import Observed, Trial
+from rtscope.machine.audit.model import Profile
 from rtscope.machine.reader import Denied
 
 VERSION = "/proc/sys/kernel/version"

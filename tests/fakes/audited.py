@@ -4,10 +4,10 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 
 from fakes.trees import Files, reader_of
-from rtscope.audit.catalogue import catalogue
-from rtscope.audit.context import Observed
-from rtscope.audit.examine import examine, read_context
-from rtscope.audit.model import Check, CheckOutcome, Profile, Sighting
+from rtscope.machine.audit.catalogue import catalogue
+from rtscope.machine.audit.context import Observed
+from rtscope.machine.audit.examine import examine, read_context
+from rtscope.machine.audit.model import Check, CheckOutcome, Profile, Sighting
 from rtscope.machine.reader import Content, Denied
 
 RELEASE = "/proc/sys/kernel/osrelease"

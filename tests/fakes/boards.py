@@ -12,7 +12,6 @@ import numpy as np
 import numpy.typing as npt
 
 from fakes.measurements import SECOND_NS, machine, record, thread
-from rtscope.caveats.catalogue import Caveat
 from rtscope.contract import (
     HIST_SUB_BITS,
     CounterDelta,
@@ -25,6 +24,7 @@ from rtscope.contract import (
     TickCpu,
     Wakeup,
 )
+from rtscope.record.caveats.catalogue import Caveat
 from rtscope.record.model import LoadRecord, RunRecord
 
 LOADS = ("idle", "cpu", "os", "memory", "storage")

@@ -8,15 +8,15 @@ from types import SimpleNamespace
 from typing import Any
 
 from fakes.measurements import measured, on_board, record, thread
-from rtscope.caveats.catalogue import Caveat, make
-from rtscope.errors import BoardError, MeasurementError
+from rtscope.host.errors import BoardError, MeasurementError
+from rtscope.machine.settings.remedies import TuningPlan
 from rtscope.measure.assemble import Measured
 from rtscope.measure.execute import OnEvent, PendingRuns
 from rtscope.measure.plan import Plan
+from rtscope.measure.settings import refuse_missing
+from rtscope.record.caveats.catalogue import Caveat, make
 from rtscope.record.model import Run, RunRecord
 from rtscope.record.virtual import InputDigests
-from rtscope.tuning.campaign import refuse_missing
-from rtscope.tuning.remedies import TuningPlan
 
 
 @dataclass(frozen=True)

@@ -11,7 +11,7 @@ from rtscope.contract import (
     DemoThreadEnd,
     Line,
 )
-from rtscope.demo.model import Case, Scenario, demos
+from rtscope.verbs.demo.model import Case, Scenario, demos
 
 MS = 1_000_000
 

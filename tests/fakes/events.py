@@ -5,7 +5,7 @@ from collections.abc import Iterable, Sequence
 from rtscope.explain.events.explain import explain_events
 from rtscope.explain.events.threadstates import MachineTraits, State, TracedWakeup
 from rtscope.explain.model import Cause, Explanation, Part
-from rtscope.ftrace.events import Event, Flag, Loss, Window
+from rtscope.record.events.events import Event, Flag, Loss, Window
 
 DUE = 1_000_000
 """When the timer is to expire; the window begins at 0."""

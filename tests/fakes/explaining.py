@@ -6,19 +6,19 @@ from typing import Any
 
 from fakes.paths import Step, section
 from fakes.wakeuppaths import SWITCH, TABLE, THREAD, TIMER
-from rtscope.analysis import Explained, every_run
-from rtscope.errors import UsageError
 from rtscope.explain.activity import Recording
+from rtscope.explain.directory import Explained, every_run
 from rtscope.explain.instructions.explain import explain_path
+from rtscope.explain.runs import explained_run
+from rtscope.host.errors import UsageError
 from rtscope.record.explanation import EXPLAINED, write_explained
 from rtscope.record.model import RunRecord
-from rtscope.report.model.explanations import explained_run
 
 OTHERS_NS = sum(step[0] for step in (*TIMER, *SWITCH, *THREAD))
 
 
 class FakeExplaining:
-    """Put it in place of `rtscope.analysis.explained_runs`."""
+    """Put it in place of `rtscope.explain.directory.explained_runs`."""
 
     def __init__(self) -> None:
         self.asked: list[str] = []

@@ -1,7 +1,7 @@
 """
 Programs that start without loading anything: each is a fork of one that has it loaded.
 
-    with loaded("import rtscope.cli.run") as forked:
+    with loaded("import rtscope.verbs.run.run") as forked:
         subprocess.run([*forked("from rtscope.cli.main import main; main()"), "run"])
 
 Each is a process of its own, with the streams, the directory, the environment and the

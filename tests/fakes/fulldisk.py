@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from rtscope.errors import RecordError
+from rtscope.host.errors import RecordError
 
 
 def full_but_for(*names: str) -> Callable[..., None]:
@@ -28,7 +28,7 @@ def full_for(
     """
     Let the disk be full for files of these names, once so many are written.
 
-    Returns what frees it again. The files are written by `rtscope.files`, of which
+    Returns what frees it again. The files are written by `rtscope.host.files`, of which
     nothing is replaced.
     """
     sync, written = os.fsync, list[str]()

@@ -14,8 +14,6 @@ from itertools import accumulate
 from typing import Any
 
 from rtscope import __version__
-from rtscope.campaign.model import Campaign
-from rtscope.caveats.catalogue import Caveat
 from rtscope.contract import (
     HIST_MAX_BITS,
     AgentResult,
@@ -30,10 +28,12 @@ from rtscope.contract import (
     bucket_width_ns,
     result_digest,
 )
-from rtscope.loads import LoadCommand
 from rtscope.machine.facts import FactValue
 from rtscope.measure.assemble import LoadSeen, Measured
+from rtscope.measure.campaign.model import Campaign
+from rtscope.measure.loads import LoadCommand
 from rtscope.measure.observe import Observation
+from rtscope.record.caveats.catalogue import Caveat
 from rtscope.record.model import LoadRecord, Run, RunRecord
 from rtscope.record.virtual import VirtualRun
 

@@ -4,8 +4,8 @@ from collections.abc import Sequence
 
 import numpy as np
 
-from rtscope.exectrace.section import RecordKind, SectionKind, TraceSection
-from rtscope.exectrace.symbols import SymbolTable
+from rtscope.record.instructions.section import RecordKind, SectionKind, TraceSection
+from rtscope.record.instructions.symbols import SymbolTable
 
 TEXT = 0xFFFF_FFFF_8000_0000
 SIZE = 0x1000

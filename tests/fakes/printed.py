@@ -2,9 +2,9 @@
 
 from rich.console import Console
 
-from rtscope.report.formats.brief import More, print_brief
-from rtscope.report.formats.fitted import COLUMNS
-from rtscope.report.formats.text import Told, print_text
+from rtscope.present.formats.brief import More, print_brief
+from rtscope.present.formats.fitted import COLUMNS
+from rtscope.present.formats.text import Told, print_text
 
 
 def render_text(told: Told, *, width: int = COLUMNS) -> str:

@@ -4,10 +4,10 @@ from typing import Any
 
 import pytest
 
-from rtscope.campaign.file import from_dict
-from rtscope.campaign.model import Campaign
-from rtscope.campaign.options import Options, with_options
-from rtscope.errors import UsageError
+from rtscope.host.errors import UsageError
+from rtscope.measure.campaign.file import from_dict
+from rtscope.measure.campaign.model import Campaign
+from rtscope.measure.campaign.options import Options, with_options
 
 
 def refused(document: Any) -> str:

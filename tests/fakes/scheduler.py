@@ -4,9 +4,9 @@ from collections import Counter
 from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import dataclass, field
 
-from rtscope.board.cache import Part
-from rtscope.cluster.task import Answer, Task
-from rtscope.errors import TargetError
+from rtscope.boards.parts.cache import Part
+from rtscope.host.errors import TargetError
+from rtscope.verbs.sweep.cluster.task import Answer, Task
 
 Answers = Callable[[str, Task], Answer | None]
 """What a worker makes of a task; None: it has died of it."""

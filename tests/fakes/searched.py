@@ -6,10 +6,10 @@ from collections.abc import Callable
 import pytest
 
 from fakes.bootedboard import FakeBoard
-from rtscope.bisect import boards
-from rtscope.board.cache import Part
-from rtscope.caveats.catalogue import make
-from rtscope.virtual.prepare import PreparedCampaign
+from rtscope.boards.parts.cache import Part
+from rtscope.boards.runs.prepare import PreparedCampaign
+from rtscope.record.caveats.catalogue import make
+from rtscope.verbs.bisect import boards
 
 GOOD_NS, BAD_NS = 5_000, 300_000
 

@@ -18,8 +18,8 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from fakes.sshd import SSHD, Board, free_port, write_files
-from rtscope.board.initrd import Entry, File, Folder, Link, pack
-from rtscope.board.prepared import Prepared
+from rtscope.boards.parts.initrd import Entry, File, Folder, Link, pack
+from rtscope.boards.parts.prepared import Prepared
 
 BUSYBOX = shutil.which("busybox")
 

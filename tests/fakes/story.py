@@ -6,8 +6,8 @@ from pathlib import Path
 
 from fakes.faketarget import FakeTarget
 from fakes.targets import target
-from rtscope.campaign.model import Campaign, RunTable
 from rtscope.contract import Line
+from rtscope.measure.campaign.model import Campaign, RunTable
 from rtscope.measure.execute import (
     Event,
     LineReceived,
@@ -21,7 +21,7 @@ from rtscope.measure.machine import MachineRunner
 from rtscope.measure.plan import make_plan
 from rtscope.record.model import RunRecord
 from rtscope.record.resultdir import ResultDir, create
-from rtscope.stats.lint import all_caveats
+from rtscope.stats.runcaveats import all_caveats
 
 TWO_CPUS = "Name:\tagent\nCpus_allowed_list:\t0-1\n"
 """/proc/self/status of a program that may use two CPUs."""

@@ -5,8 +5,8 @@ from typing import Any
 
 from rtscope.contract import Line
 from rtscope.contract.tasks import DeadlineParameters, TaskLine, TasksEnd
-from rtscope.tasks.listing import make_listing
-from rtscope.tasks.model import Listing, Surroundings
+from rtscope.machine.tasks.listing import make_listing
+from rtscope.machine.tasks.model import Listing, Surroundings
 
 MS = 1_000_000
 

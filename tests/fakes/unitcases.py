@@ -5,10 +5,10 @@ from dataclasses import dataclass, replace
 
 from fakes.audited import in_words
 from fakes.trees import CPU, Files, reader_of
-from rtscope.audit.catalogue import catalogue
-from rtscope.audit.examine import examine, read_context
-from rtscope.audit.model import Check
-from rtscope.audit.unit import Unit, UnitThread, merge
+from rtscope.machine.audit.catalogue import catalogue
+from rtscope.machine.audit.examine import examine, read_context
+from rtscope.machine.audit.model import Check
+from rtscope.machine.audit.unit import Unit, UnitThread, merge
 
 NAME = "loop.service"
 HEAD = "# Automatically generated file; DO NOT EDIT.\n"

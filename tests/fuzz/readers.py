@@ -20,27 +20,27 @@ from fakes.audited import BOOTED
 from fakes.foreign import DESCRIBED
 from fakes.printed import render_text
 from fakes.trees import reader_of
-from rtscope.audit.capture import NOTES_NAME, open_tree
-from rtscope.audit.catalogue import catalogue
-from rtscope.audit.context import Observed
-from rtscope.audit.examine import auditing, examine, read_context
-from rtscope.audit.model import checks_document
-from rtscope.caveats.kernellog import caveats_from_log
 from rtscope.contract import KernelMessage, LoadWindow, parse_line
-from rtscope.errors import RtscopeError
-from rtscope.formats import read as read_foreign
-from rtscope.formats.records import Stated, record_of
-from rtscope.formats.source import Source
-from rtscope.ftrace.dat import open_trace
-from rtscope.loads import get_load
+from rtscope.host.errors import RtscopeError
+from rtscope.machine.audit.catalogue import catalogue
+from rtscope.machine.audit.context import Observed
+from rtscope.machine.audit.examine import auditing, examine, read_context
+from rtscope.machine.audit.model import checks_document
 from rtscope.machine.kernelidentity import parse_config
 from rtscope.measure.loadproof import LoadProof
+from rtscope.measure.loads import get_load
+from rtscope.present.formats.data import render_json
+from rtscope.present.formats.markdown import render_markdown
+from rtscope.present.model.build import build_model
+from rtscope.record.caveats.kernellog import caveats_from_log
+from rtscope.record.events.dat import open_trace
 from rtscope.record.explanation import read_explained
+from rtscope.record.foreign import read as read_foreign
+from rtscope.record.foreign.source import Source
 from rtscope.record.model import record_from_json
-from rtscope.report.formats.data import render_json
-from rtscope.report.formats.markdown import render_markdown
-from rtscope.report.model.build import build_model
-from rtscope.stats.lint import all_caveats
+from rtscope.stats.runcaveats import all_caveats
+from rtscope.verbs.audit.capture import NOTES_NAME, open_tree
+from rtscope.verbs.exchange.records import Stated, record_of
 
 FORMATS = Path(__file__).parents[2] / "format"
 OUTPUTS = Path(__file__).parents[1] / "foreign"

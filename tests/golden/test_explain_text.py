@@ -12,14 +12,14 @@ from fakes.measurements import on_board, record, thread
 from fakes.paths import Step, section, symbols
 from rtscope.explain.instructions.explain import explain_path
 from rtscope.explain.model import Explanation
-from rtscope.report.formats.explaintext import (
+from rtscope.explain.runs import ExplainedRun, explained_run
+from rtscope.host.units import format_us
+from rtscope.present.formats.fitted import COLUMNS, LINES
+from rtscope.present.formats.html import render_explanations
+from rtscope.verbs.explain.text import (
     print_brief_explanations,
     print_explanations,
 )
-from rtscope.report.formats.fitted import COLUMNS, LINES
-from rtscope.report.formats.html import render_explanations
-from rtscope.report.model.explanations import ExplainedRun, explained_run
-from rtscope.units import format_us
 
 KEPT = Path(__file__).parent / "explain"
 

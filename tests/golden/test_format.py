@@ -17,7 +17,7 @@ from rtscope.contract import (
     parse_line,
 )
 from rtscope.contract import result_digest as digest_of
-from rtscope.measure.grown import Grown
+from rtscope.measure.growth import Grown
 from rtscope.record.model import RunRecord, record_from_json, record_to_json
 from rtscope.stats.integrity import check_thread
 

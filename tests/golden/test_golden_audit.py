@@ -8,8 +8,8 @@ from pathlib import Path
 import pytest
 
 from fakes import auditcases, audited, unitcases
-from rtscope.audit.catalogue import catalogue
-from rtscope.audit.model import Check, Profile
+from rtscope.machine.audit.catalogue import catalogue
+from rtscope.machine.audit.model import Check, Profile
 
 KEPT = Path(__file__).parent / "audit"
 ODD = "x -1 y: 2, " * 20

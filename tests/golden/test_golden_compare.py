@@ -10,14 +10,14 @@ from fakes.boards import campaign
 from fakes.measurements import on_board
 from fakes.printed import render_brief, render_text
 from rtscope.machine.facts import FactValue
-from rtscope.published import get_published
+from rtscope.present.formats.brief import More
+from rtscope.present.formats.data import render_json
+from rtscope.present.formats.markdown import render_markdown
+from rtscope.present.model.build import build_model
+from rtscope.present.model.comparison import build_comparison
+from rtscope.present.model.published_comparison import compare_with_published
 from rtscope.record.model import RunRecord
-from rtscope.report.formats.brief import More
-from rtscope.report.formats.data import render_json
-from rtscope.report.formats.markdown import render_markdown
-from rtscope.report.model.build import build_model
-from rtscope.report.model.comparison import build_comparison
-from rtscope.report.model.published_comparison import compare_with_published
+from rtscope.record.published import get_published
 
 MORE = More("rtscope compare a b", "compare.html")
 EXPECTED = Path(__file__).parent / "compare"

@@ -12,8 +12,8 @@ from rtscope.contract import (
     dump_line,
     parse_line,
 )
-from rtscope.loads import get_load
 from rtscope.measure.loadproof import LoadProof
+from rtscope.measure.loads import get_load
 
 FORMAT = Path(__file__).parent.parent.parent / "format"
 STREAMS = sorted(FORMAT.glob("v*/loads/*.jsonl"))

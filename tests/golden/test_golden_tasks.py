@@ -9,9 +9,9 @@ from rich.console import Console
 
 from fakes.threads import AROUND, machine
 from rtscope.contract import dump_line, parse_line
-from rtscope.report.formats.tasks import print_tasks, render_tasks_json
-from rtscope.tasks.listing import make_listing
-from rtscope.tasks.model import Choice, Listing, Order, chosen
+from rtscope.machine.tasks.listing import make_listing
+from rtscope.machine.tasks.model import Choice, Listing, Order, chosen
+from rtscope.verbs.tasks.text import print_tasks, render_tasks_json
 
 HERE = Path(__file__).parent / "tasks"
 FORMAT = Path(__file__).parent.parent.parent / "format"

@@ -5,8 +5,8 @@ from pathlib import Path
 
 import pytest
 
-from rtscope.exectrace.file import VERSION, parse_trace
-from rtscope.exectrace.section import RecordKind
+from rtscope.record.instructions.file import VERSION, parse_trace
+from rtscope.record.instructions.section import RecordKind
 
 FORMAT = Path(__file__).parents[2] / "format"
 FIRST = [kind for kind in RecordKind if kind <= RecordKind.SEQUENCE]

@@ -6,11 +6,11 @@ from pathlib import Path
 import pytest
 
 from fakes.printed import render_brief, render_text
+from rtscope.present.formats.brief import More
+from rtscope.present.formats.data import render_csv, render_json
+from rtscope.present.formats.markdown import render_markdown
+from rtscope.present.model.build import Model, build_model
 from rtscope.record.model import record_from_json
-from rtscope.report.formats.brief import More
-from rtscope.report.formats.data import render_csv, render_json
-from rtscope.report.formats.markdown import render_markdown
-from rtscope.report.model.build import Model, build_model
 from rtscope.stats.verdict import Claim
 
 RECORD = Path(__file__).parent.parent.parent / "format" / "v1" / "record.json"

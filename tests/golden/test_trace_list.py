@@ -7,10 +7,10 @@ import pytest
 from rich.console import Console
 
 from fakes.measurements import on_board, record, thread
-from rtscope.cli.trace import print_head, print_path
-from rtscope.exectrace.file import parse_trace
-from rtscope.exectrace.listing import path_of
-from rtscope.exectrace.symbols import NO_SYMBOLS, SymbolTable, parse_symbols
+from rtscope.record.instructions.file import parse_trace
+from rtscope.record.instructions.symbols import NO_SYMBOLS, SymbolTable, parse_symbols
+from rtscope.verbs.board.listing import path_of
+from rtscope.verbs.board.trace import print_head, print_path
 
 ROOT = Path(__file__).parents[2]
 LISTS = Path(__file__).parent / "trace"

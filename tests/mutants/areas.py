@@ -9,24 +9,21 @@ from pathlib import Path
 
 # area: globs below src/rtscope
 AREAS: dict[str, tuple[str, ...]] = {
+    "host": ("*.py", "host/**/*.py"),
     "contract": ("contract/**/*.py",),
-    "machine": (
-        *("machine/**/*.py", "target/**/*.py", "tuning/**/*.py"),
-        *("tasks/**/*.py", "audit/**/*.py"),
-    ),
-    "record": ("record/**/*.py", "files/**/*.py"),
-    "statistics": ("stats/**/*.py", "caveats/**/*.py"),
-    "measure": ("measure/**/*.py", "campaign/**/*.py", "loads/**/*.py"),
-    "boards": ("board/**/*.py", "virtual/**/*.py", "kernel/**/*.py"),
-    "causes": ("explain/**/*.py", "exectrace/**/*.py", "ftrace/**/*.py"),
-    "present": ("report/**/*.py",),
-    "app": ("app/**/*.py", "demo/**/*.py"),
-    "sweep": ("sweep/**/*.py",),
-    "bisect": ("bisect/**/*.py",),
-    "cluster": ("cluster/**/*.py",),
-    "exchange": ("formats/**/*.py", "export/**/*.py", "published/**/*.py"),
+    "machine": ("machine/**/*.py",),
+    "statistics": ("stats/**/*.py", "record/caveats/**/*.py"),
+    "causes": ("explain/**/*.py", "record/instructions/*.py", "record/events/*.py"),
+    "record": ("record/**/*.py",),
+    "measure": ("measure/**/*.py",),
+    "boards": ("boards/**/*.py",),
+    "present": ("present/**/*.py",),
+    "app": ("verbs/app/**/*.py", "verbs/demo/**/*.py"),
+    "cluster": ("verbs/sweep/cluster/**/*.py",),
+    "sweep": ("verbs/sweep/**/*.py",),
+    "bisect": ("verbs/bisect/**/*.py",),
+    "verbs": ("verbs/**/*.py",),
     "cli": ("cli/**/*.py",),
-    "loose": ("*.py",),
 }
 FEWEST = 40
 """Mutants of an area, where it has so many, however small its share."""

@@ -12,10 +12,10 @@ from pathlib import Path
 
 from elftools.elf.elffile import ELFFile
 
-from rtscope.board.cache import all_parts, cache_dir
-from rtscope.board.kernels import IMAGE, SYMBOLS
-from rtscope.board.sourcekernel import newest_of
-from rtscope.kernel.recipe import get_recipe
+from rtscope.boards.kernels.catalogue import IMAGE, SYMBOLS
+from rtscope.boards.kernels.recipe import get_recipe
+from rtscope.boards.kernels.sourcekernel import newest_of
+from rtscope.boards.parts.cache import all_parts, cache_dir
 
 HERE = Path(__file__).parent
 ROOT = HERE.parents[1]

@@ -19,8 +19,8 @@ from typing import Any
 
 from elftools.elf.elffile import ELFFile
 
-from rtscope.exectrace.file import parse_trace
-from rtscope.exectrace.section import ExecTrace
+from rtscope.record.instructions.file import parse_trace
+from rtscope.record.instructions.section import ExecTrace
 
 ROOT = Path(__file__).parents[2]
 SOURCES = ROOT / "plugin/tests"

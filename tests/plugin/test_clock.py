@@ -4,7 +4,7 @@ import pytest
 from bare import Board, build
 from test_plugin import NS_PER_INSTRUCTION, board, qemu
 
-from rtscope.exectrace.section import SectionKind
+from rtscope.record.instructions.section import SectionKind
 
 __all__ = ["board", "qemu"]
 

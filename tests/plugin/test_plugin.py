@@ -11,8 +11,8 @@ import numpy as np
 import pytest
 from bare import NO_QEMU, ROOT, Board, address_of, build_guest, find_qemu
 
-from rtscope.exectrace.file import whole_from_ns
-from rtscope.exectrace.section import (
+from rtscope.record.instructions.file import whole_from_ns
+from rtscope.record.instructions.section import (
     RecordKind,
     SectionKind,
     TraceSection,

@@ -6,10 +6,15 @@ import pytest
 from bare import Board, build
 from test_plugin import NS_PER_INSTRUCTION, board, qemu
 
-from rtscope.exectrace.section import ExecTrace, RecordKind, SectionKind, held_by
-from rtscope.exectrace.symbols import NO_SYMBOLS
 from rtscope.explain.bound import Section
 from rtscope.explain.instructions.sections import bounds_of
+from rtscope.record.instructions.section import (
+    ExecTrace,
+    RecordKind,
+    SectionKind,
+    held_by,
+)
+from rtscope.record.instructions.symbols import NO_SYMBOLS
 
 __all__ = ["board", "qemu"]
 

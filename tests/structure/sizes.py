@@ -1,5 +1,5 @@
 """
-How much code a source tree has, and how large its pieces are: `sizes.py --tree DIR`.
+How much code a source tree has, and how large its pieces are: see `--help`.
 
 * A line of Python counts if a token of code is on it: no blank line, no comment, no
   docstring (nor a string that stands alone below a constant).
@@ -10,8 +10,7 @@ How much code a source tree has, and how large its pieces are: `sizes.py --tree 
   A function inside another counts by itself, and as lines of the outer one.
 * A file is as long as it has lines, whatever is on them.
 * A loose module lies directly in src/rtscope; `__init__` and `__main__` do not count.
-* Parts are those that tests/test_layers.py names; arrows are pairs of parts of which
-  one imports the other in fact.
+* Rooms, and the arrows between them, are those of rooms.py.
 """
 
 import argparse
@@ -23,6 +22,8 @@ from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import TypeGuard
+
+from structure.rooms import arrows, imports, room_of
 
 MOST_LINES_OF_A_FILE = 500
 MOST_LINES_OF_A_FUNCTION = 60
@@ -166,41 +167,13 @@ def loose_modules(root: Path) -> list[str]:
     return [name for name in found if not name.startswith("__")]
 
 
-def layer_parts(root: Path) -> int:
-    """Count the parts of the architecture, as its test names them."""
-    tree = ast.parse((root / "tests/test_layers.py").read_text())
-    parts: set[str] = set()
-    for node in tree.body:
-        match node:
-            case ast.Assign([ast.Name("MAY_IMPORT")], ast.Dict(names)):
-                parts |= {str(one.value) for one in names if _is_text(one)}
-            case ast.Assign([ast.Name("EDGES")], ast.Set(names)):
-                parts |= {str(one.value) for one in names if _is_text(one)}
-    return len(parts)
-
-
 def _is_text(node: ast.AST | None) -> TypeGuard[ast.Constant]:
     return isinstance(node, ast.Constant) and isinstance(node.value, str)
 
 
-def arrows(root: Path) -> set[tuple[str, str]]:
-    """Return which part imports which."""
-    source = root / "src/rtscope"
-    found = set()
-    for path in python_of(root, "src/rtscope"):
-        part = path.relative_to(source).with_suffix("").parts[0]
-        for node in ast.walk(ast.parse(path.read_text())):
-            names: list[str] = []
-            if isinstance(node, ast.ImportFrom):
-                names = [f"{node.module}.{alias.name}" for alias in node.names]
-            elif isinstance(node, ast.Import):
-                names = [alias.name for alias in node.names]
-            found |= {
-                (part, "__init__" if to == "__version__" else to)
-                for name in names
-                if name.startswith("rtscope.") and (to := name.split(".")[1]) != part
-            }
-    return found
+def rooms_of(root: Path) -> set[str]:
+    """Return the rooms of the architecture: see rooms.py."""
+    return {room_of(module) for module in imports(root / "src/rtscope")}
 
 
 def _python(*folders: str) -> Callable[[Path], int]:
@@ -225,8 +198,8 @@ FIGURES: dict[str, Callable[[Path], int]] = {
     "code lines of C in their tests": _c("agent", "plugin", tests=True),
     "Python files in src/rtscope": lambda root: len(python_of(root, "src/rtscope")),
     "loose modules in src/rtscope": lambda root: len(loose_modules(root)),
-    "parts of tests/test_layers.py": layer_parts,
-    "arrows between parts": lambda root: len(arrows(root)),
+    "rooms": lambda root: len(rooms_of(root)),
+    "arrows between rooms": lambda root: len(arrows(root / "src/rtscope")),
     f"files over {MOST_LINES_OF_A_FILE} lines": lambda root: len(long_files(root)),
     f"functions over {MOST_LINES_OF_A_FUNCTION} lines": lambda root: len(
         long_functions(root)

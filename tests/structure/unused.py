@@ -70,8 +70,8 @@ def _words_of_texts(package: Path) -> set[str]:
     files = [file for file in package.rglob("*") if file.suffix in _TEXTS]
     texts = [file.read_text("utf-8") for file in files]
     words = {word for text in texts for word in re.findall(r"\w+", text)}
-    places = (re.findall(r'^place = "(\w+:\w+)"$', text, re.M) for text in texts)
-    return words | {f"{package.name}.cli.{place}" for some in places for place in some}
+    places = (re.findall(r'^place = "([\w.]+:\w+)"$', text, re.M) for text in texts)
+    return words | {f"{package.name}.{place}" for some in places for place in some}
 
 
 def _read_uses(tree: ast.Module, modules: Mapping[str, object], uses: _Uses) -> None:

@@ -23,16 +23,16 @@ from typing import Self
 import pytest
 
 from fakes.measurements import record
-from rtscope.board.cache import all_parts, cache_dir
-from rtscope.board.sourcekernel import newest_of
-from rtscope.caveats.catalogue import Effect, kind_of
+from rtscope.boards.kernels.recipe import get_recipe
+from rtscope.boards.kernels.sourcekernel import newest_of
+from rtscope.boards.parts.cache import all_parts, cache_dir
 from rtscope.contract import AgentError, AgentResult, Line, ThreadResult, parse_line
-from rtscope.kernel.recipe import get_recipe
+from rtscope.machine.target import agent_file
 from rtscope.measure.preflight import TRIAL_NS
+from rtscope.record.caveats.catalogue import Effect, kind_of
 from rtscope.record.model import RunRecord
 from rtscope.record.resultdir import open_records
-from rtscope.stats.lint import all_caveats
-from rtscope.target import agent_file
+from rtscope.stats.runcaveats import all_caveats
 
 MS = 1_000_000
 SECOND_NS = 1_000 * MS

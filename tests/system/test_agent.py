@@ -29,9 +29,9 @@ from rtscope.contract import (
     Hello,
     told,
 )
-from rtscope.cpulist import parse_cpulist
-from rtscope.errors import TargetError
-from rtscope.target import agent_file
+from rtscope.host.errors import TargetError
+from rtscope.machine.cpulist import parse_cpulist
+from rtscope.machine.target import agent_file
 
 pytestmark = pytest.mark.system
 

@@ -22,9 +22,9 @@ from rig import (
 from test_rights import AS_NOBODY
 
 from fakes.sshd import SSHD, board
-from rtscope.app.cycles import Period, ThreadCycles, runs_in
 from rtscope.contract import CycleRuns
-from rtscope.measure.appcycles import CycleRecording, recording_of
+from rtscope.verbs.app.cycles import Period, ThreadCycles, runs_in
+from rtscope.verbs.app.watchedcycles import CycleRecording, recording_of
 
 pytestmark = pytest.mark.system
 

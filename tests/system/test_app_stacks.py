@@ -12,11 +12,11 @@ from typing import IO
 import pytest
 from rig import SECOND_NS, Program, native_agent
 
-from rtscope.app.image import Image
-from rtscope.app.memorymap import Mapping, MemoryMap, parse_maps
-from rtscope.app.registers import BY_MACHINE, registers_in
-from rtscope.app.unwind import Stack, Unwinder
 from rtscope.contract import WatchBegin, WatchedThread, WatchEnd, WatchSample
+from rtscope.verbs.app.image import Image
+from rtscope.verbs.app.memorymap import Mapping, MemoryMap, parse_maps
+from rtscope.verbs.app.registers import BY_MACHINE, registers_in
+from rtscope.verbs.app.unwind import Stack, Unwinder
 
 pytestmark = pytest.mark.system
 

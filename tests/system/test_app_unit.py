@@ -11,7 +11,7 @@ from pathlib import Path
 import pytest
 from rig import CPUS, Program, rtscope
 
-from rtscope.audit.unit import parse
+from rtscope.machine.audit.unit import parse
 
 pytestmark = pytest.mark.system
 

@@ -16,21 +16,27 @@ from typing import Any
 import pytest
 from rig import NEEDS_APT
 
-from rtscope.app.running import FILES, ONLINE, PASSWD, RunningProgram, running_program
-from rtscope.app.service import service_of
-from rtscope.board import aptroot
-from rtscope.board.buildcontext import BuildContext, part_of_packages
-from rtscope.board.cache import cache_dir, locked
-from rtscope.board.catalogue import get_board
-from rtscope.board.initrd import Entry, File, Folder, Job, Link, pack
-from rtscope.board.prepare import prepare
-from rtscope.board.prepared import Prepared
-from rtscope.report.formats.appunit import render_unit
-from rtscope.target import agent_file
-from rtscope.tasks.listing import PATHS, make_listing, read_surroundings
-from rtscope.virtual.boot import Booted, BootTimeout, boot
-from rtscope.virtual.guestfiles import files_of
-from rtscope.virtual.script import agent_line
+from rtscope.boards.catalogue import get_board
+from rtscope.boards.parts import aptroot
+from rtscope.boards.parts.buildcontext import BuildContext, part_of_packages
+from rtscope.boards.parts.cache import cache_dir, locked
+from rtscope.boards.parts.initrd import Entry, File, Folder, Job, Link, pack
+from rtscope.boards.parts.prepare import prepare
+from rtscope.boards.parts.prepared import Prepared
+from rtscope.boards.runs.boot import Booted, BootTimeout, boot
+from rtscope.boards.runs.guestfiles import files_of
+from rtscope.boards.runs.script import agent_line
+from rtscope.machine.target import agent_file
+from rtscope.machine.tasks.listing import PATHS, make_listing, read_surroundings
+from rtscope.verbs.app.running import (
+    FILES,
+    ONLINE,
+    PASSWD,
+    RunningProgram,
+    running_program,
+)
+from rtscope.verbs.app.service import service_of
+from rtscope.verbs.app.unittext import render_unit
 
 pytestmark = [
     pytest.mark.system,

@@ -14,14 +14,14 @@ from typing import Any
 import pytest
 from rig import NEEDS_APT, rtscope
 
-from rtscope.audit.examine import auditing, examine, paths, read_context
-from rtscope.audit.model import Check, CheckOutcome
-from rtscope.board.buildcontext import BuildContext
-from rtscope.board.cache import cache_dir
-from rtscope.board.catalogue import get_board, with_append
-from rtscope.board.prepare import prepare
-from rtscope.target import agent_file
-from rtscope.virtual.inspect import inspect_guest
+from rtscope.boards.catalogue import get_board, with_append
+from rtscope.boards.parts.buildcontext import BuildContext
+from rtscope.boards.parts.cache import cache_dir
+from rtscope.boards.parts.prepare import prepare
+from rtscope.boards.runs.inspect import inspect_guest
+from rtscope.machine.audit.examine import auditing, examine, paths, read_context
+from rtscope.machine.audit.model import Check, CheckOutcome
+from rtscope.machine.target import agent_file
 
 pytestmark = [
     pytest.mark.system,

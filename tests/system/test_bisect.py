@@ -14,13 +14,13 @@ from pathlib import Path
 import pytest
 from rig import NEEDS_APT
 
-from rtscope.board.buildcontext import BuildContext
-from rtscope.board.cache import cache_dir, locked
-from rtscope.board.kernelsource import find_origin
-from rtscope.kernel.build import missing_programs
-from rtscope.kernel.recipe import find_recipe, get_arch
-from rtscope.target import agent_file
-from rtscope.units import NS_PER_US
+from rtscope.boards.kernels.build import missing_programs
+from rtscope.boards.kernels.recipe import find_recipe, get_arch
+from rtscope.boards.kernels.source import find_origin
+from rtscope.boards.parts.buildcontext import BuildContext
+from rtscope.boards.parts.cache import cache_dir, locked
+from rtscope.host.units import NS_PER_US
+from rtscope.machine.target import agent_file
 
 DELAY_US = 200
 

@@ -11,22 +11,22 @@ from pathlib import Path
 import pytest
 from rig import NEEDS_APT
 
-from rtscope import process
-from rtscope.board.buildcontext import BuildContext
-from rtscope.board.cache import cache_dir
-from rtscope.board.catalogue import get_board
-from rtscope.board.initrd import Job
-from rtscope.board.prepare import prepare
-from rtscope.board.prepared import Prepared, write_initrd
-from rtscope.board.qemu import Boot, command_line
+from rtscope.boards.catalogue import get_board
+from rtscope.boards.parts.buildcontext import BuildContext
+from rtscope.boards.parts.cache import cache_dir
+from rtscope.boards.parts.initrd import Job
+from rtscope.boards.parts.prepare import prepare
+from rtscope.boards.parts.prepared import Prepared, write_initrd
+from rtscope.boards.parts.qemu import Boot, command_line
+from rtscope.boards.runs.boot import read_results
 from rtscope.contract import (
     AgentResult,
     parse_line,
     result_digest,
     told,
 )
-from rtscope.target import agent_file
-from rtscope.virtual.boot import read_results
+from rtscope.host import process
+from rtscope.machine.target import agent_file
 
 pytestmark = [
     pytest.mark.system,

@@ -31,7 +31,7 @@ from rig import (
 )
 
 from rtscope.contract import AgentError, DemoBegin, DemoEnd, Line, parse_line
-from rtscope.demo.model import Scenario
+from rtscope.verbs.demo.model import Scenario
 
 pytestmark = pytest.mark.system
 

@@ -7,17 +7,17 @@ from typing import Any
 import pytest
 from rig import NEEDS_APT, are_built, rtscope
 
-from rtscope.board.buildcontext import BuildContext
-from rtscope.board.cache import cache_dir
-from rtscope.board.catalogue import get_board
-from rtscope.board.initrd import Job
-from rtscope.board.prepare import prepare
-from rtscope.demo.caseresult import DURATION_NS
-from rtscope.demo.judge import judged
-from rtscope.demo.model import GROUP_PERIOD, GROUP_RUNTIME, Scenario, demos
-from rtscope.target import agent_file
-from rtscope.virtual.boot import BootTimeout, boot
-from rtscope.virtual.demo import result_of, script_of
+from rtscope.boards.catalogue import get_board
+from rtscope.boards.parts.buildcontext import BuildContext
+from rtscope.boards.parts.cache import cache_dir
+from rtscope.boards.parts.initrd import Job
+from rtscope.boards.parts.prepare import prepare
+from rtscope.boards.runs.boot import BootTimeout, boot
+from rtscope.machine.target import agent_file
+from rtscope.verbs.demo.board import result_of, script_of
+from rtscope.verbs.demo.caseresult import DURATION_NS
+from rtscope.verbs.demo.judge import judged
+from rtscope.verbs.demo.model import GROUP_PERIOD, GROUP_RUNTIME, Scenario, demos
 
 pytestmark = [pytest.mark.system, NEEDS_APT]
 

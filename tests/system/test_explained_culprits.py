@@ -29,10 +29,10 @@ from rig import (
     until,
 )
 
-from rtscope.ftrace.dat import open_trace
-from rtscope.ftrace.events import Trace
-from rtscope.ftrace.text import text_trace
-from rtscope.ftrace.writer import TRACE
+from rtscope.record.events.dat import open_trace
+from rtscope.record.events.events import Trace
+from rtscope.record.events.text import text_trace
+from rtscope.record.events.writer import TRACE
 
 ATTRIBUTED = 0.95
 CPU = min(os.sched_getaffinity(0))

@@ -30,7 +30,7 @@ from rig import (
 )
 
 from rtscope.contract import told
-from rtscope.cpulist import format_cpulist
+from rtscope.machine.cpulist import format_cpulist
 from rtscope.record.model import RunRecord
 
 pytestmark = [pytest.mark.system, pytest.mark.usefixtures("root")]

@@ -17,14 +17,14 @@ from rig import (
 
 from fakes.sshd import SSHD
 from fakes.sshguest import BUSYBOX, Guest, guest
-from rtscope.board.buildcontext import BuildContext
-from rtscope.board.cache import cache_dir
-from rtscope.board.catalogue import get_board
-from rtscope.board.prepare import prepare
+from rtscope.boards.catalogue import get_board
+from rtscope.boards.parts.buildcontext import BuildContext
+from rtscope.boards.parts.cache import cache_dir
+from rtscope.boards.parts.prepare import prepare
 from rtscope.contract import LOST
-from rtscope.stats.lint import all_caveats
-from rtscope.target import agent_file
-from rtscope.units import NS_PER_S
+from rtscope.host.units import NS_PER_S
+from rtscope.machine.target import agent_file
+from rtscope.stats.runcaveats import all_caveats
 
 pytestmark = [
     pytest.mark.system,

@@ -114,7 +114,7 @@ def test_a_disk_that_fills_up_during_the_build_is_told_and_nothing_is_left_on_it
     (tmp_path / "linux/fat").touch()
     # What is free is looked at first; here it is to run out in the middle.
     (tmp_path / "sitecustomize.py").write_text(
-        "from rtscope.kernel import build\nbuild.FREE_BYTES['virtual'] = 0\n"
+        "from rtscope.boards.kernels import build\nbuild.FREE_BYTES['virtual'] = 0\n"
     )
     with _build(tmp_path, small_disk) as build:
         _out, err = build.communicate(timeout=PATIENCE_S)

@@ -12,7 +12,7 @@ import pytest
 from rig import PATIENCE_S
 
 from rtscope.machine.filetree import FileReader
-from rtscope.tasks.statistics import (
+from rtscope.machine.tasks.statistics import (
     Program,
     Spread,
     State,

@@ -18,8 +18,8 @@ from rig import NEEDS_APT, are_built
 from culprits.build import know_kernel
 from culprits.measure import finished
 from planted.patch import PLACE, build_sweep, patched_kernel
-from rtscope.board.catalogue import get_board
-from rtscope.units import NS_PER_US
+from rtscope.boards.catalogue import get_board
+from rtscope.host.units import NS_PER_US
 
 KERNEL = "jh7110-6.12-rt"
 BOARD = get_board("jh7110")

@@ -4,8 +4,8 @@ import shutil
 
 import pytest
 
-from rtscope.loads import safe_stressors
-from rtscope.process import run
+from rtscope.host.process import run
+from rtscope.measure.loads import safe_stressors
 
 pytestmark = [
     pytest.mark.system,

@@ -12,10 +12,10 @@ from rig import CPUS, records_in, rtscope
 
 from fakes.sshd import SSHD, board, make_key
 from rtscope.contract import AgentError, AgentResult, Line
-from rtscope.errors import TargetError
+from rtscope.host.errors import TargetError
 from rtscope.machine.reader import read, text_of
-from rtscope.target.ssh import SshTarget
-from rtscope.target.stream import collect
+from rtscope.machine.target.ssh import SshTarget
+from rtscope.machine.target.stream import collect
 
 pytestmark = [
     pytest.mark.system,

@@ -30,7 +30,7 @@ from rig import (
 from fakes.sshd import SSHD, Board, board
 from rtscope.contract import LOST
 from rtscope.record.resultdir import open_records
-from rtscope.stats.lint import all_caveats
+from rtscope.stats.runcaveats import all_caveats
 
 pytestmark = [
     pytest.mark.system,

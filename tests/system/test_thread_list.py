@@ -15,7 +15,7 @@ import pytest
 from rig import PATIENCE_S, Done, Program, native_agent, rtscope, until
 
 from rtscope.contract.tasks import TaskLine, TasksEnd
-from rtscope.tasks.listing import name_of
+from rtscope.machine.tasks.listing import name_of
 
 pytestmark = pytest.mark.system
 

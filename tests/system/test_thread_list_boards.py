@@ -8,18 +8,18 @@ on another CPU is where it should not be.
 import pytest
 from rig import NEEDS_APT
 
-from rtscope.board.buildcontext import BuildContext
-from rtscope.board.cache import cache_dir
-from rtscope.board.catalogue import get_board, with_append
-from rtscope.board.initrd import Job
-from rtscope.board.prepare import prepare
+from rtscope.boards.catalogue import get_board, with_append
+from rtscope.boards.parts.buildcontext import BuildContext
+from rtscope.boards.parts.cache import cache_dir
+from rtscope.boards.parts.initrd import Job
+from rtscope.boards.parts.prepare import prepare
+from rtscope.boards.runs.boot import BootTimeout, boot
+from rtscope.boards.runs.guestfiles import files_of
+from rtscope.boards.runs.script import agent_line
 from rtscope.contract import parse_line
-from rtscope.target import agent_file
-from rtscope.tasks.listing import PATHS, make_listing, read_surroundings
-from rtscope.tasks.model import Listing, ThreadKind
-from rtscope.virtual.boot import BootTimeout, boot
-from rtscope.virtual.guestfiles import files_of
-from rtscope.virtual.script import agent_line
+from rtscope.machine.target import agent_file
+from rtscope.machine.tasks.listing import PATHS, make_listing, read_surroundings
+from rtscope.machine.tasks.model import Listing, ThreadKind
 
 pytestmark = [
     pytest.mark.system,

@@ -39,9 +39,9 @@ from rtscope.contract import (
     TracePages,
     Tracing,
 )
-from rtscope.ftrace.writer import TraceParts, trace_of
+from rtscope.record.events.writer import TraceParts, trace_of
 from rtscope.record.resultdir import open_records
-from rtscope.stats.lint import all_caveats
+from rtscope.stats.runcaveats import all_caveats
 from rtscope.stats.tracing import trace_cost
 
 MOUNT = ("mount", "-t", "tracefs", "nodev")

@@ -7,9 +7,9 @@ from pathlib import Path
 
 import pytest
 
-from rtscope.audit.examine import auditing_a_unit, examine, read_context
-from rtscope.audit.model import CheckOutcome
-from rtscope.audit.unit import load_unit
+from rtscope.machine.audit.examine import auditing_a_unit, examine, read_context
+from rtscope.machine.audit.model import CheckOutcome
+from rtscope.machine.audit.unit import load_unit
 from rtscope.machine.filetree import FileReader
 
 ANALYZE = shutil.which("systemd-analyze")

@@ -22,19 +22,19 @@ from rig import (
     until,
 )
 
-from rtscope import process
-from rtscope.board import initrd
-from rtscope.board.buildcontext import BuildContext
-from rtscope.board.cache import cache_dir
-from rtscope.board.catalogue import get_board
-from rtscope.board.initrd import Job
-from rtscope.board.prepare import prepare
-from rtscope.board.prepared import Prepared
-from rtscope.board.qemu import own_qemu
-from rtscope.errors import BoardError, UsageError
-from rtscope.target import agent_file
-from rtscope.units import NS_PER_S
-from rtscope.virtual.boot import BootTimeout, boot
+from rtscope.boards.catalogue import get_board
+from rtscope.boards.parts import initrd
+from rtscope.boards.parts.buildcontext import BuildContext
+from rtscope.boards.parts.cache import cache_dir
+from rtscope.boards.parts.initrd import Job
+from rtscope.boards.parts.prepare import prepare
+from rtscope.boards.parts.prepared import Prepared
+from rtscope.boards.parts.qemu import own_qemu
+from rtscope.boards.runs.boot import BootTimeout, boot
+from rtscope.host import process
+from rtscope.host.errors import BoardError, UsageError
+from rtscope.host.units import NS_PER_S
+from rtscope.machine.target import agent_file
 
 pytestmark = [
     pytest.mark.system,

@@ -15,17 +15,17 @@ from rig import (
     until,
 )
 
-from rtscope.board.buildcontext import BuildContext
-from rtscope.board.cache import cache_dir
-from rtscope.board.catalogue import get_board
-from rtscope.board.initrd import Job
-from rtscope.board.prepare import prepare
-from rtscope.exectrace.file import FILE
+from rtscope.boards.catalogue import get_board
+from rtscope.boards.parts.buildcontext import BuildContext
+from rtscope.boards.parts.cache import cache_dir
+from rtscope.boards.parts.initrd import Job
+from rtscope.boards.parts.prepare import prepare
+from rtscope.boards.runs.boot import BootTimeout, boot
+from rtscope.machine.target import agent_file
 from rtscope.record.explanation import EXPLAINED
+from rtscope.record.instructions.file import FILE
 from rtscope.record.resultdir import open_records
-from rtscope.stats.lint import all_caveats
-from rtscope.target import agent_file
-from rtscope.virtual.boot import BootTimeout, boot
+from rtscope.stats.runcaveats import all_caveats
 
 pytestmark = [
     pytest.mark.system,

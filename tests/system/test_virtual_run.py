@@ -5,13 +5,13 @@ from pathlib import Path
 import pytest
 from rig import NEEDS_APT, Done, rtscope
 
-from rtscope.board.catalogue import get_board, with_append
+from rtscope.boards.catalogue import get_board, with_append
+from rtscope.boards.runs.assemble import board_digest
 from rtscope.contract import told
+from rtscope.host.units import NS_PER_S
 from rtscope.record.model import RunRecord
 from rtscope.record.resultdir import open_records
-from rtscope.stats.lint import all_caveats
-from rtscope.units import NS_PER_S
-from rtscope.virtual.assemble import board_digest
+from rtscope.stats.runcaveats import all_caveats
 
 pytestmark = [
     pytest.mark.system,

@@ -4,7 +4,7 @@ from collections.abc import Sequence
 
 import pytest
 
-from rtscope.app.cycles import (
+from rtscope.verbs.app.cycles import (
     CUT,
     GAP,
     NO_SLEEP,

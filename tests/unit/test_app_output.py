@@ -8,25 +8,29 @@ import pytest
 from rich.console import Console
 
 from fakes import cycling, traces
-from rtscope.app.cyclerules import with_cycles
-from rtscope.app.cycles import Cycle
-from rtscope.app.model import Examined
-from rtscope.app.rules import examine
-from rtscope.cli.appcheck import FailOn, status_of
 from rtscope.contract import CycleRuns, CyclesEnd, Line
-from rtscope.errors import ContractError
 from rtscope.explain.events.threadstates import MachineTraits
 from rtscope.explain.model import Cause, Explanation, Part, Segment
-from rtscope.measure.appcycles import CycleRecording, explained_cycles, recording_of
-from rtscope.report.formats.appcheck import MAX_LINES, print_examined
-from rtscope.report.formats.appcycles import (
+from rtscope.host.errors import ContractError
+from rtscope.verbs.app.check import FailOn, status_of
+from rtscope.verbs.app.checktext import MAX_LINES, print_examined
+from rtscope.verbs.app.cyclerules import with_cycles
+from rtscope.verbs.app.cycles import Cycle
+from rtscope.verbs.app.cycletables import (
     ShownCycles,
     cycle_lines,
     cycles_row,
     longest_words,
 )
-from rtscope.report.formats.appjunit import examined_junit
-from rtscope.report.formats.apppage import render_examined
+from rtscope.verbs.app.junit import examined_junit
+from rtscope.verbs.app.model import Examined
+from rtscope.verbs.app.page import render_examined
+from rtscope.verbs.app.rules import examine
+from rtscope.verbs.app.watchedcycles import (
+    CycleRecording,
+    explained_cycles,
+    recording_of,
+)
 from unit.test_app_rules import seen, thread
 
 TID = cycling.TID

@@ -8,18 +8,6 @@ import pytest
 from rich.console import Console
 
 from fakes import threads, watching
-from rtscope.app.model import (
-    EventStack,
-    Examined,
-    Files,
-    Observation,
-    Watch,
-    finding_kinds,
-)
-from rtscope.app.naming import NamedFrame, NamedStack
-from rtscope.app.rules import examine
-from rtscope.app.smaps import pieces_in
-from rtscope.cli.appcheck import FailOn, status_of
 from rtscope.contract import (
     BY_CPU,
     EventTimes,
@@ -28,13 +16,25 @@ from rtscope.contract import (
     WatchedThread,
 )
 from rtscope.contract.tasks import TaskLine
-from rtscope.errors import UsageError
-from rtscope.report.formats.appcheck import (
+from rtscope.host.errors import UsageError
+from rtscope.verbs.app.check import FailOn, status_of
+from rtscope.verbs.app.checktext import (
     MAX_LINES,
     examined_row,
     kernel_waits,
     print_examined,
 )
+from rtscope.verbs.app.model import (
+    EventStack,
+    Examined,
+    Files,
+    Observation,
+    Watch,
+    finding_kinds,
+)
+from rtscope.verbs.app.naming import NamedFrame, NamedStack
+from rtscope.verbs.app.rules import examine
+from rtscope.verbs.app.smaps import pieces_in
 
 LOCKED = """\
 1000-3000 r-xp 00000000 08:01 5    /bin/prog

@@ -8,13 +8,13 @@ import pytest
 
 from fakes.threads import DEADLINE, listing, task
 from fakes.trees import CPU, Files, reader_of
-from rtscope.app.running import RunningProgram, running_program
-from rtscope.app.service import service_of
-from rtscope.audit.examine import auditing_a_unit, examine, read_context
-from rtscope.audit.unit import Unit, merge, parse
 from rtscope.contract.tasks import TaskLine
+from rtscope.machine.audit.examine import auditing_a_unit, examine, read_context
+from rtscope.machine.audit.unit import Unit, merge, parse
 from rtscope.machine.reader import Content, Denied
-from rtscope.report.formats.appunit import render_unit
+from rtscope.verbs.app.running import RunningProgram, running_program
+from rtscope.verbs.app.service import service_of
+from rtscope.verbs.app.unittext import render_unit
 
 EXE = "/opt/app/control"
 MAPS = f"""\

@@ -7,13 +7,13 @@ from typing import cast
 
 import pytest
 
-from rtscope.app.expression import Operation, Unreadable, evaluate
-from rtscope.app.frametable import FrameRow, Saved
-from rtscope.app.image import Image, Symbol
-from rtscope.app.memorymap import MemoryMap, parse_maps
-from rtscope.app.naming import demangled
-from rtscope.app.registers import BY_MACHINE, registers_in
-from rtscope.app.unwind import Stack, Unwinder
+from rtscope.verbs.app.expression import Operation, Unreadable, evaluate
+from rtscope.verbs.app.frametable import FrameRow, Saved
+from rtscope.verbs.app.image import Image, Symbol
+from rtscope.verbs.app.memorymap import MemoryMap, parse_maps
+from rtscope.verbs.app.naming import demangled
+from rtscope.verbs.app.registers import BY_MACHINE, registers_in
+from rtscope.verbs.app.unwind import Stack, Unwinder
 
 X86, ARM = BY_MACHINE["x86_64"], BY_MACHINE["aarch64"]
 MAPS = parse_maps(

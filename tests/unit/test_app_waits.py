@@ -6,9 +6,9 @@ from typing import Any
 import pytest
 
 from fakes import watching
-from rtscope.app.model import Watch
-from rtscope.app.waits import inversions, wakers, worst_of
 from rtscope.contract import EventTimes, Inversion, Party, Waker, WatchedThread
+from rtscope.verbs.app.model import Watch
+from rtscope.verbs.app.waits import inversions, wakers, worst_of
 
 POSTER = Party(tid=7, name="poster", priority=120)
 OWNER = Party(tid=8, name="owner", priority=89)

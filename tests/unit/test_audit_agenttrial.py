@@ -5,9 +5,9 @@ from dataclasses import replace
 import pytest
 
 from fakes.measurements import record, thread
-from rtscope.audit.context import Trial
-from rtscope.audit.observe import ASKED, TRIAL_ARGS, Tried, tried
 from rtscope.contract import AgentError, told
+from rtscope.machine.audit.context import Trial
+from rtscope.machine.audit.observe import ASKED, TRIAL_ARGS, Tried, tried
 
 
 @pytest.mark.parametrize(

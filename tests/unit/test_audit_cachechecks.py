@@ -7,7 +7,7 @@ import pytest
 from fakes.auditcases import CASES, L3, RESCTRL, partition
 from fakes.audited import FAIL, HEAD, NONE, PASS, UNKNOWN, Case, judged
 from fakes.trees import CPU, Files
-from rtscope.audit.model import CheckOutcome
+from rtscope.machine.audit.model import CheckOutcome
 from rtscope.machine.reader import Denied
 
 CAN = "flags\t\t: fpu cat_l3 tsc\n"

@@ -14,12 +14,12 @@ from hypothesis import strategies as st
 
 from fakes.audited import RELEASE, seen
 from fakes.trees import GUEST, reader_of
-from rtscope.audit import capture
-from rtscope.audit.context import AuditContext, Trial
-from rtscope.audit.examine import auditing, examine, read_context
-from rtscope.errors import UsageError
+from rtscope.host.errors import UsageError
+from rtscope.machine.audit.context import AuditContext, Trial
+from rtscope.machine.audit.examine import auditing, examine, read_context
 from rtscope.machine.reader import Denied, Missing
 from rtscope.machine.redaction import GONE, Redacted, redact_text
+from rtscope.verbs.audit import capture
 
 DEBUG = "/sys/kernel/debug/sched/fair_server/cpu*/runtime"
 

@@ -11,8 +11,9 @@ from hypothesis import strategies as st
 
 from fakes.audited import Case, judged
 from fakes.trees import CPU, reader_of
-from rtscope.audit.catalogue import parse_row
-from rtscope.audit.context import (
+from rtscope.host.errors import UsageError
+from rtscope.machine.audit.catalogue import parse_row
+from rtscope.machine.audit.context import (
     AuditContext,
     Cpus,
     cpu_of,
@@ -23,11 +24,20 @@ from rtscope.audit.context import (
     refuse_absent,
     set_apart,
 )
-from rtscope.audit.examine import context_of_config, examine, paths, read_context
-from rtscope.audit.model import CheckKind, CheckOutcome, Profile
-from rtscope.audit.observe import look_here, read_dma_latency, read_kernel_log, watch
-from rtscope.cpulist import format_cpulist
-from rtscope.errors import UsageError
+from rtscope.machine.audit.examine import (
+    context_of_config,
+    examine,
+    paths,
+    read_context,
+)
+from rtscope.machine.audit.model import CheckKind, CheckOutcome, Profile
+from rtscope.machine.audit.observe import (
+    look_here,
+    read_dma_latency,
+    read_kernel_log,
+    watch,
+)
+from rtscope.machine.cpulist import format_cpulist
 from rtscope.machine.kernelidentity import parse_config
 from rtscope.machine.reader import Denied
 

@@ -3,8 +3,8 @@
 import pytest
 
 from fakes.audited import FAIL, NONE, PASS, UNKNOWN, Case, judged
-from rtscope.audit.context import INTERRUPTS, STAT, Observed
-from rtscope.audit.model import Profile
+from rtscope.machine.audit.context import INTERRUPTS, STAT, Observed
+from rtscope.machine.audit.model import Profile
 from rtscope.machine.reader import Denied
 
 REFUSED = "Operation not permitted"

@@ -7,8 +7,8 @@ import pytest
 from fakes.audited import FAIL, NONE, NOT_APART, PASS, UNKNOWN, Case, Wanted
 from fakes.audited import answer_by_path as answer
 from fakes.trees import CPU, Files
-from rtscope.audit.context import Observed
-from rtscope.audit.model import CheckOutcome
+from rtscope.machine.audit.context import Observed
+from rtscope.machine.audit.model import CheckOutcome
 from rtscope.machine.reader import Denied
 
 DMA_LATENCY = "/dev/cpu_dma_latency"

@@ -7,8 +7,8 @@ import pytest
 from fakes.auditcases import CASES
 from fakes.audited import Case, judged
 from fakes.trees import CPU
-from rtscope.audit.context import Observed, listed, masked
-from rtscope.audit.model import CheckOutcome, Profile, Severity
+from rtscope.machine.audit.context import Observed, listed, masked
+from rtscope.machine.audit.model import CheckOutcome, Profile, Severity
 
 
 @pytest.mark.parametrize(

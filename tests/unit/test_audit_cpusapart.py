@@ -16,7 +16,7 @@ from fakes.audited import (
 )
 from fakes.audited import answer_by_path as answer
 from fakes.trees import CPU
-from rtscope.audit.model import Profile
+from rtscope.machine.audit.model import Profile
 
 ISOLATED, PARTITIONS = f"{CPU}/isolated", "/sys/fs/cgroup/cpuset.cpus.isolated"
 

@@ -5,8 +5,8 @@ from pathlib import Path
 
 import pytest
 
-from rtscope.audit.context import NOBODY_ASKS_US, is_asked
-from rtscope.audit.observe import (
+from rtscope.machine.audit.context import NOBODY_ASKS_US, is_asked
+from rtscope.machine.audit.observe import (
     latency_of,
     read_dma_latency,
     smi_counts,

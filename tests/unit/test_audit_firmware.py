@@ -6,11 +6,11 @@ import pytest
 
 from fakes.audited import BOOTED, FAIL, NONE, PASS, UNKNOWN, Case, judged
 from fakes.trees import Files
-from rtscope.audit.catalogue import catalogue
-from rtscope.audit.context import Observed
-from rtscope.audit.examine import context_of_config, examine
-from rtscope.audit.firmwarechecks import EFI_BITS, EFI_WORKERS
-from rtscope.audit.model import CheckOutcome
+from rtscope.machine.audit.catalogue import catalogue
+from rtscope.machine.audit.context import Observed
+from rtscope.machine.audit.examine import context_of_config, examine
+from rtscope.machine.audit.firmwarechecks import EFI_BITS, EFI_WORKERS
+from rtscope.machine.audit.model import CheckOutcome
 from rtscope.machine.kernelidentity import CMDLINE, parse_config
 from rtscope.machine.reader import Denied
 

@@ -20,10 +20,10 @@ from fakes.audited import (
     seen,
 )
 from fakes.trees import CPU
-from rtscope.audit.catalogue import catalogue
-from rtscope.audit.context import Observed
-from rtscope.audit.interruptchecks import counts_of, labels_of
-from rtscope.audit.model import CheckOutcome, Profile
+from rtscope.machine.audit.catalogue import catalogue
+from rtscope.machine.audit.context import Observed
+from rtscope.machine.audit.interruptchecks import counts_of, labels_of
+from rtscope.machine.audit.model import CheckOutcome, Profile
 from rtscope.machine.reader import Content
 
 INTERRUPTS = "/proc/interrupts"

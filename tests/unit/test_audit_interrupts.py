@@ -4,8 +4,8 @@ import pytest
 
 from fakes.audited import IRQ, KTHREADD, Case, judged, seen, thread, threads
 from fakes.trees import CPU
-from rtscope.audit.context import Observed
-from rtscope.audit.model import CheckOutcome, Profile
+from rtscope.machine.audit.context import Observed
+from rtscope.machine.audit.model import CheckOutcome, Profile
 
 
 @pytest.mark.parametrize(

@@ -16,14 +16,30 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from fakes.trees import reader_of
-from rtscope.audit.catalogue import FUNCTIONS, catalogue, parse_row
-from rtscope.audit.context import AuditContext, Expected
-from rtscope.audit.examine import context_of_config, examine, read_context, verifying
-from rtscope.audit.model import Check, CheckKind, CheckOutcome, Profile, Severity
-from rtscope.errors import UsageError
-from rtscope.kernel import image
-from rtscope.kernel.image import GNU_BUILD_ID, build_id_in, parse_image, read_image
+from rtscope.host.errors import UsageError
+from rtscope.machine import kernelimage as image
+from rtscope.machine.audit.catalogue import FUNCTIONS, catalogue, parse_row
+from rtscope.machine.audit.context import AuditContext, Expected
+from rtscope.machine.audit.examine import (
+    context_of_config,
+    examine,
+    read_context,
+    verifying,
+)
+from rtscope.machine.audit.model import (
+    Check,
+    CheckKind,
+    CheckOutcome,
+    Profile,
+    Severity,
+)
 from rtscope.machine.kernelidentity import parse_config
+from rtscope.machine.kernelimage import (
+    GNU_BUILD_ID,
+    build_id_in,
+    parse_image,
+    read_image,
+)
 
 HEAD = (
     "#\n# Automatically generated file; DO NOT EDIT.\n"
@@ -411,7 +427,7 @@ def test_an_image_that_rtscope_cannot_unpack_is_called_so() -> None:
 def test_an_image_without_an_end_is_not_read_to_it(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr("rtscope.kernel.image.MAX_IMAGE_BYTES", 1 << 16)
+    monkeypatch.setattr("rtscope.machine.kernelimage.MAX_IMAGE_BYTES", 1 << 16)
 
     with pytest.raises(UsageError, match="more than 65536 bytes"):
         read_image(Path("/dev/zero"))

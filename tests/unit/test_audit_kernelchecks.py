@@ -21,10 +21,10 @@ from fakes.audited import (
     shown_of,
 )
 from fakes.trees import reader_of
-from rtscope.audit.catalogue import catalogue
-from rtscope.audit.context import Expected, Observed
-from rtscope.audit.examine import context_of_config, examine, read_context
-from rtscope.audit.model import Check, CheckOutcome, Profile
+from rtscope.machine.audit.catalogue import catalogue
+from rtscope.machine.audit.context import Expected, Observed
+from rtscope.machine.audit.examine import context_of_config, examine, read_context
+from rtscope.machine.audit.model import Check, CheckOutcome, Profile
 from rtscope.machine.kernelidentity import parse_config
 from rtscope.machine.reader import Content
 

@@ -7,13 +7,13 @@ from rich.console import Console
 
 from fakes.audited import Case, judged
 from fakes.trees import reader_of
-from rtscope.audit.catalogue import catalogue
-from rtscope.audit.context import LOCKDOWN, Observed
-from rtscope.audit.examine import examine, read_context
-from rtscope.audit.model import Check, LockdownMode, RemedyPart, check_row
+from rtscope.machine.audit.catalogue import catalogue
+from rtscope.machine.audit.context import LOCKDOWN, Observed
+from rtscope.machine.audit.examine import examine, read_context
+from rtscope.machine.audit.model import Check, LockdownMode, RemedyPart, check_row
 from rtscope.machine.kernelidentity import CMDLINE
-from rtscope.report.formats.audit import print_checks
-from rtscope.tuning.remedies import plan, with_settings
+from rtscope.machine.settings.remedies import plan, with_settings
+from rtscope.present.formats.audit import print_checks
 
 PREEMPT = "/sys/kernel/debug/sched/preempt"
 DYNAMIC = {

@@ -18,8 +18,8 @@ from fakes.audited import (
     stat,
     zone,
 )
-from rtscope.audit.context import Observed
-from rtscope.audit.model import CheckOutcome
+from rtscope.machine.audit.context import Observed
+from rtscope.machine.audit.model import CheckOutcome
 from rtscope.machine.reader import Content
 
 NOT_WATCHED = "no observation window (--observe 0, or a capture without one)"

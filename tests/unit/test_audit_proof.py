@@ -20,10 +20,10 @@ from fakes.audited import (
     threads,
 )
 from fakes.trees import CPU, Files
-from rtscope.audit.catalogue import catalogue
-from rtscope.audit.model import CheckOutcome, Severity
-from rtscope.audit.observe import TRIAL_PRIORITY
-from rtscope.audit.threadchecks import MEASURED
+from rtscope.machine.audit.catalogue import catalogue
+from rtscope.machine.audit.model import CheckOutcome, Severity
+from rtscope.machine.audit.observe import TRIAL_PRIORITY
+from rtscope.machine.audit.threadchecks import MEASURED
 from rtscope.machine.kernelidentity import CMDLINE
 from rtscope.machine.reader import Denied
 

@@ -7,8 +7,8 @@ import pytest
 
 from fakes.auditcases import CASES
 from fakes.audited import Case, judged, limits
-from rtscope.audit.context import Observed, Trial
-from rtscope.audit.model import CheckOutcome
+from rtscope.machine.audit.context import Observed, Trial
+from rtscope.machine.audit.model import CheckOutcome
 from rtscope.machine.reader import Denied
 
 

@@ -9,10 +9,10 @@ from hypothesis import strategies as st
 
 from fakes.trees import Files, reader_of
 from fakes.unitcases import CASES, FIFO, NAME, RT_GROUPS, Case, judged, unit
-from rtscope.audit.examine import UNIT, auditing, auditing_a_unit
-from rtscope.audit.model import CheckOutcome
-from rtscope.audit.unit import load_unit, merge, parse, processes_of
-from rtscope.errors import UsageError
+from rtscope.host.errors import UsageError
+from rtscope.machine.audit.examine import UNIT, auditing, auditing_a_unit
+from rtscope.machine.audit.model import CheckOutcome
+from rtscope.machine.audit.unit import load_unit, merge, parse, processes_of
 
 # These say nothing of a unit that has nothing of the kind.
 NOT_ASKED = {"unit_nice", "unit_quota"}

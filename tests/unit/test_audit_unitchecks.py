@@ -3,8 +3,8 @@
 import pytest
 
 from fakes.unitcases import FIFO, NAME, ROBOT, RT_GROUPS, Case, judged
-from rtscope.audit.model import CheckOutcome
-from rtscope.audit.unit import UnitThread
+from rtscope.machine.audit.model import CheckOutcome
+from rtscope.machine.audit.unit import UnitThread
 
 FAIL, PASS, NONE = CheckOutcome.FAIL, CheckOutcome.PASS, CheckOutcome.NOT_APPLICABLE
 RR = "CPUSchedulingPolicy=rr\nCPUSchedulingPriority="

@@ -8,7 +8,8 @@ from hypothesis import strategies as st
 
 from fakes.trees import reader_of
 from fakes.unitcases import FIFO, NAME, unit
-from rtscope.audit.unit import (
+from rtscope.host.errors import UsageError
+from rtscope.machine.audit.unit import (
     IPC_LOCK,
     MAX_PRIORITY,
     SECTIONS,
@@ -30,8 +31,7 @@ from rtscope.audit.unit import (
     runs_as_root,
     soft_limit,
 )
-from rtscope.cpulist import format_cpulist
-from rtscope.errors import UsageError
+from rtscope.machine.cpulist import format_cpulist
 from rtscope.machine.reader import Denied
 
 KI, EI = 1 << 10, 1 << 60

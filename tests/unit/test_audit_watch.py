@@ -8,10 +8,10 @@ import pytest
 
 from fakes.audited import BOOTED, Case, judged
 from fakes.trees import reader_of
-from rtscope.audit import observe
-from rtscope.audit.context import WATCHED, Observed, Trial
-from rtscope.audit.model import CheckOutcome
-from rtscope.audit.observe import (
+from rtscope.machine.audit import observe
+from rtscope.machine.audit.context import WATCHED, Observed, Trial
+from rtscope.machine.audit.model import CheckOutcome
+from rtscope.machine.audit.observe import (
     look_here,
     read_kernel_log,
     try_realtime,

@@ -3,8 +3,9 @@
 import pytest
 
 from fakes.boardcosts import run
-from rtscope.bisect.criterion import parse_margin, threshold_of
-from rtscope.bisect.figures import (
+from rtscope.host.errors import UsageError
+from rtscope.verbs.bisect.criterion import parse_margin, threshold_of
+from rtscope.verbs.bisect.figures import (
     FIGURES,
     check_figure_of_machines,
     check_load,
@@ -13,9 +14,8 @@ from rtscope.bisect.figures import (
     unit_of_values,
     value_of,
 )
-from rtscope.bisect.runtest import difference
-from rtscope.errors import UsageError
-from rtscope.sweep.costs import costs_of
+from rtscope.verbs.bisect.runtest import difference
+from rtscope.verbs.sweep.costs import costs_of
 
 
 def test_what_a_kernel_costs_is_what_a_sweep_shows() -> None:

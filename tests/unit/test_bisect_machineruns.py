@@ -7,10 +7,10 @@ import pytest
 
 from fakes.boardruns import near, runs_of, with_fact
 from fakes.measurements import on_board
-from rtscope.bisect.machineruns import Samples, samples_of
-from rtscope.caveats.catalogue import make
-from rtscope.errors import MeasurementError, UsageError
+from rtscope.host.errors import MeasurementError, UsageError
+from rtscope.record.caveats.catalogue import make
 from rtscope.record.model import RunRecord
+from rtscope.verbs.bisect.machineruns import Samples, samples_of
 
 Runs = Sequence[RunRecord]
 

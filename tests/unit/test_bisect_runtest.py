@@ -4,8 +4,8 @@ import math
 
 import pytest
 
-from rtscope.bisect.figures import OPERATIONS
-from rtscope.bisect.runtest import (
+from rtscope.verbs.bisect.figures import OPERATIONS
+from rtscope.verbs.bisect.runtest import (
     ALPHA,
     Why,
     can_differ,
@@ -13,7 +13,7 @@ from rtscope.bisect.runtest import (
     judge,
     least_runs,
 )
-from rtscope.bisect.trials import Verdict
+from rtscope.verbs.bisect.trials import Verdict
 
 US = 1_000.0
 GOOD = [40 * US, 41 * US, 42 * US, 43 * US, 44 * US]

@@ -10,14 +10,7 @@ from pathlib import Path
 
 import pytest
 
-from rtscope.bisect import history
-from rtscope.bisect.criterion import Margin, Values, parse_margin
-from rtscope.bisect.journal import STEPS, Journal, read_journal
-from rtscope.bisect.outcome import Change, Kind, Located, Outcome, Side
-from rtscope.bisect.search import search
-from rtscope.bisect.subjects import Subject
-from rtscope.bisect.trials import Built, CannotGoOnError, Trials, Verdict
-from rtscope.errors import (
+from rtscope.host.errors import (
     BoardError,
     HostError,
     KernelError,
@@ -26,6 +19,13 @@ from rtscope.errors import (
     TargetError,
     UsageError,
 )
+from rtscope.verbs.bisect import history
+from rtscope.verbs.bisect.criterion import Margin, Values, parse_margin
+from rtscope.verbs.bisect.journal import STEPS, Journal, read_journal
+from rtscope.verbs.bisect.outcome import Change, Kind, Located, Outcome, Side
+from rtscope.verbs.bisect.search import search
+from rtscope.verbs.bisect.subjects import Subject
+from rtscope.verbs.bisect.trials import Built, CannotGoOnError, Trials, Verdict
 
 SEEDS = (1, 2, 3)
 GOOD_NS, BAD_NS = 40_000, 340_000

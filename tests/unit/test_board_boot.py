@@ -7,11 +7,11 @@ from pathlib import Path
 
 import pytest
 
-from rtscope.board.catalogue import get_board
-from rtscope.board.initrd import Job, job_archive, write_initrd
-from rtscope.board.qemu import Boot, Qemu, Recording, command_line, with_plugin
-from rtscope.errors import BoardError, UsageError
-from rtscope.virtual.boot import read_results
+from rtscope.boards.catalogue import get_board
+from rtscope.boards.parts.initrd import Job, job_archive, write_initrd
+from rtscope.boards.parts.qemu import Boot, Qemu, Recording, command_line, with_plugin
+from rtscope.boards.runs.boot import read_results
+from rtscope.host.errors import BoardError, UsageError
 
 QEMU = Qemu(("qemu",), version="10", digest="")
 

@@ -14,25 +14,25 @@ from typing import Any
 
 import pytest
 
-from rtscope.board.buildcontext import cached_lock
-from rtscope.board.bundle import (
+from rtscope.boards.catalogue import get_board
+from rtscope.boards.kernels.catalogue import kernel_of_part
+from rtscope.boards.parts.buildcontext import cached_lock
+from rtscope.boards.parts.bundle import (
     MAX_READ_BYTES,
     export_bundle,
     import_bundle,
     prepare_bundle,
 )
-from rtscope.board.cache import (
+from rtscope.boards.parts.cache import (
     IMPORTED,
     all_parts,
     build_part,
     imported_parts,
     locked,
 )
-from rtscope.board.catalogue import get_board
-from rtscope.board.kernels import kernel_of_part
-from rtscope.board.prepared import Prepared
-from rtscope.board.qemu import Qemu
-from rtscope.errors import BoardError, UsageError
+from rtscope.boards.parts.prepared import Prepared
+from rtscope.boards.parts.qemu import Qemu
+from rtscope.host.errors import BoardError, UsageError
 
 PACKAGE = {
     "name": "qemu",
@@ -118,7 +118,7 @@ def test_a_full_disk_of_the_cache_is_not_the_fault_of_the_bundle(
         raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC))
 
     cache = tmp_path / "to"
-    monkeypatch.setattr("rtscope.board.bundle.shutil.copyfileobj", full)
+    monkeypatch.setattr("rtscope.boards.parts.bundle.shutil.copyfileobj", full)
     with pytest.raises(BoardError, match=f"no space left in {cache}"):
         import_bundle(bundle, cache=cache, log=silent)
     assert [path for path in cache.rglob("*") if path.name != "lock"] == [

@@ -9,7 +9,7 @@ from typing import Any
 
 import pytest
 
-from rtscope.board.cache import (
+from rtscope.boards.parts.cache import (
     NotBuiltError,
     all_parts,
     build_part,
@@ -20,7 +20,7 @@ from rtscope.board.cache import (
     read_part,
     verify,
 )
-from rtscope.errors import BoardError
+from rtscope.host.errors import BoardError
 
 
 def silent(_text: str) -> None:

@@ -4,17 +4,17 @@ from importlib import resources
 
 import pytest
 
-from rtscope.board.catalogue import (
+from rtscope.boards.catalogue import (
     board_names,
     get_arch,
     get_board,
     parse_board,
     with_append,
 )
-from rtscope.board.kernels import get_kernel_row, kernel_names
-from rtscope.errors import UsageError
+from rtscope.boards.kernels.catalogue import get_kernel_row, kernel_names
+from rtscope.host.errors import UsageError
 
-BOARDS = resources.files("rtscope.board") / "boards"
+BOARDS = resources.files("rtscope.boards") / "boards"
 PC = (BOARDS / "pc.toml").read_text()
 
 

@@ -6,8 +6,8 @@ from pathlib import Path
 
 import pytest
 
-from rtscope.board.elf import interpreter, libraries_of, module_needs, needed
-from rtscope.errors import BoardError
+from rtscope.boards.parts.elf import interpreter, libraries_of, module_needs, needed
+from rtscope.host.errors import BoardError
 
 GCC = shutil.which("gcc")
 

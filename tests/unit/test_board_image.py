@@ -5,9 +5,9 @@ from pathlib import Path
 
 import pytest
 
-from rtscope.board.kernels import bootable_image, refuse_unbootable
-from rtscope.errors import UsageError
-from rtscope.kernel.image import arch_of_image, missing_bytes
+from rtscope.boards.kernels.catalogue import bootable_image, refuse_unbootable
+from rtscope.host.errors import UsageError
+from rtscope.machine.kernelimage import arch_of_image, missing_bytes
 
 
 def with_bytes(*parts: tuple[int, bytes]) -> bytes:
@@ -92,6 +92,6 @@ def test_what_is_no_image_is_refused_with_what_to_name(tmp_path: Path) -> None:
 
 
 def test_the_size_of_an_image_has_one_limit(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("rtscope.kernel.image.MAX_IMAGE_BYTES", 1 << 16)
+    monkeypatch.setattr("rtscope.machine.kernelimage.MAX_IMAGE_BYTES", 1 << 16)
 
     assert "more than 65536 bytes" in refused(Path("/dev/zero"))

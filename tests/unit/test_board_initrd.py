@@ -8,8 +8,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from rtscope.board.initrd import BLOCK, Device, Entry, File, Folder, Link, pack
-from rtscope.errors import BoardError
+from rtscope.boards.parts.initrd import BLOCK, Device, Entry, File, Folder, Link, pack
+from rtscope.host.errors import BoardError
 
 
 def test_one_file_gives_exactly_these_bytes() -> None:

@@ -4,9 +4,9 @@ from dataclasses import replace
 
 import pytest
 
-from rtscope.audit.examine import context_of_config, examine, verifying
-from rtscope.audit.model import Severity
-from rtscope.kernel.recipe import fragment_text, get_recipe, recipe_names
+from rtscope.boards.kernels.recipe import fragment_text, get_recipe, recipe_names
+from rtscope.machine.audit.examine import context_of_config, examine, verifying
+from rtscope.machine.audit.model import Severity
 from rtscope.machine.kernelidentity import KernelConfig, parse_config
 
 REALTIME = [name for name in recipe_names(size="board") if "-rt-" in name]

@@ -5,11 +5,16 @@ from pathlib import Path
 
 import pytest
 
-from rtscope.board.aptroot import parse_printed
-from rtscope.board.buildcontext import BuildContext, cached_lock, packages_of, remember
-from rtscope.board.cache import locked
-from rtscope.board.packages import NO_LOCK, Package, read_lock
-from rtscope.errors import BoardError
+from rtscope.boards.parts.aptroot import parse_printed
+from rtscope.boards.parts.buildcontext import (
+    BuildContext,
+    cached_lock,
+    packages_of,
+    remember,
+)
+from rtscope.boards.parts.cache import locked
+from rtscope.boards.parts.packages import NO_LOCK, Package, read_lock
+from rtscope.host.errors import BoardError
 
 PART = "userland-riscv64"
 SHIPPED = Path(__file__).parents[2] / "setup" / "jh7110.lock"

@@ -5,11 +5,11 @@ from pathlib import Path
 
 import pytest
 
-from rtscope import process
-from rtscope.board import aptroot
-from rtscope.board.aptroot import fetch, parse_printed, resolve, resolve_source
-from rtscope.board.packages import NO_LOCK, Package, lock_text, read_lock
-from rtscope.errors import BoardError, UsageError
+from rtscope.boards.parts import aptroot
+from rtscope.boards.parts.aptroot import fetch, parse_printed, resolve, resolve_source
+from rtscope.boards.parts.packages import NO_LOCK, Package, lock_text, read_lock
+from rtscope.host import process
+from rtscope.host.errors import BoardError, UsageError
 
 SHA = "a" * 64
 LINE = (

@@ -4,16 +4,17 @@ from pathlib import Path
 
 import pytest
 
-from rtscope.board import initrd, sourcekernel
-from rtscope.board.buildcontext import BuildContext
-from rtscope.board.cache import locked
-from rtscope.board.catalogue import get_board
-from rtscope.board.files import files_part, read_files
-from rtscope.board.kernelsource import find_origin, part_name
-from rtscope.board.partnames import FILES_ARCHIVE
-from rtscope.board.prepare import is_built
-from rtscope.errors import UsageError
-from rtscope.kernel.recipe import find_recipe
+from rtscope.boards.catalogue import get_board
+from rtscope.boards.kernels import sourcekernel
+from rtscope.boards.kernels.recipe import find_recipe
+from rtscope.boards.kernels.source import find_origin, part_name
+from rtscope.boards.parts import initrd
+from rtscope.boards.parts.buildcontext import BuildContext
+from rtscope.boards.parts.cache import locked
+from rtscope.boards.parts.files import files_part, read_files
+from rtscope.boards.parts.names import FILES_ARCHIVE
+from rtscope.boards.parts.prepare import is_built
+from rtscope.host.errors import UsageError
 
 
 def test_files_are_known_by_their_names_and_make_one_archive(tmp_path: Path) -> None:

@@ -8,9 +8,9 @@ from pathlib import Path
 
 import pytest
 
-from rtscope.board.catalogue import Arch, get_arch
-from rtscope.board.program import program_of
-from rtscope.errors import UsageError
+from rtscope.boards.catalogue import Arch, get_arch
+from rtscope.host.errors import UsageError
+from rtscope.verbs.app.boardprogram import program_of
 
 MACHINE = slice(18, 20)
 """Of an ELF header: the processor."""

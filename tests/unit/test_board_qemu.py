@@ -5,9 +5,9 @@ from pathlib import Path
 
 import pytest
 
-from rtscope.board.catalogue import get_board
-from rtscope.board.qemu import own_qemu
-from rtscope.errors import UsageError
+from rtscope.boards.catalogue import get_board
+from rtscope.boards.parts.qemu import own_qemu
+from rtscope.host.errors import UsageError
 
 PLUGIN = Path("/plugins/rtscope-plugin.so")
 HELP = "-plugin [file=]<file>[,<argname>=<argvalue>]"

@@ -7,16 +7,16 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from rtscope.campaign.file import (
+from rtscope.host.errors import UsageError
+from rtscope.measure.campaign.file import (
     MAX_FILE_BYTES,
     from_dict,
     key_schemas,
     load_campaign,
     to_dict,
 )
-from rtscope.campaign.model import Campaign, RunTable
-from rtscope.errors import UsageError
-from rtscope.loads import load_names
+from rtscope.measure.campaign.model import Campaign, RunTable
+from rtscope.measure.loads import load_names
 
 S = 1_000_000_000
 

@@ -7,9 +7,9 @@ import pytest
 
 from fakes.measurements import SECOND_NS
 from fakes.refusals import refused, refused_option
-from rtscope.campaign.file import from_dict, to_dict, with_places
-from rtscope.campaign.model import Campaign
-from rtscope.campaign.options import Options, with_options
+from rtscope.measure.campaign.file import from_dict, to_dict, with_places
+from rtscope.measure.campaign.model import Campaign
+from rtscope.measure.campaign.options import Options, with_options
 
 
 @pytest.mark.parametrize(

@@ -6,10 +6,10 @@ import pytest
 
 from fakes.measurements import SECOND_NS
 from fakes.refusals import refused_option
-from rtscope.campaign import file as campaign_file
-from rtscope.campaign.file import key_schemas
-from rtscope.campaign.model import Campaign, RunTable
-from rtscope.campaign.options import Options, option_of, with_options
+from rtscope.measure.campaign import file as campaign_file
+from rtscope.measure.campaign.file import key_schemas
+from rtscope.measure.campaign.model import Campaign, RunTable
+from rtscope.measure.campaign.options import Options, option_of, with_options
 
 
 def test_no_option_leaves_the_campaign_alone() -> None:

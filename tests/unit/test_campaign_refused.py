@@ -5,8 +5,8 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from fakes.refusals import refused
-from rtscope.campaign.file import from_dict, key_schemas, to_dict
-from rtscope.errors import UsageError
+from rtscope.host.errors import UsageError
+from rtscope.measure.campaign.file import from_dict, key_schemas, to_dict
 
 
 @pytest.mark.parametrize(

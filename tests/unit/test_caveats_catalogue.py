@@ -5,7 +5,8 @@ from pathlib import Path
 
 import pytest
 
-from rtscope.caveats.catalogue import (
+from rtscope.record import resultdir
+from rtscope.record.caveats.catalogue import (
     Caveat,
     Effect,
     catalogue,
@@ -13,7 +14,6 @@ from rtscope.caveats.catalogue import (
     kind_of,
     make,
 )
-from rtscope.record import resultdir
 
 SRC = Path(__file__).parents[2] / "src" / "rtscope"
 

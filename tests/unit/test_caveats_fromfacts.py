@@ -12,9 +12,9 @@ from fakes.trees import (
     Files,
     reader_of,
 )
-from rtscope.caveats.catalogue import Caveat
-from rtscope.caveats.fromfacts import caveats_from
 from rtscope.machine.gather import GROUPS_THROTTLE, gather
+from rtscope.record.caveats.catalogue import Caveat
+from rtscope.record.caveats.fromfacts import caveats_from
 
 
 def caveats(files: Files, *, cpus: tuple[int, ...] = (0, 1)) -> dict[str, str]:

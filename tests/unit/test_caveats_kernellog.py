@@ -2,9 +2,9 @@
 
 import pytest
 
-from rtscope.caveats.catalogue import Caveat, catalogue
-from rtscope.caveats.kernellog import caveats_from_log, kind_of, table
 from rtscope.contract import KernelMessage
+from rtscope.record.caveats.catalogue import Caveat, catalogue
+from rtscope.record.caveats.kernellog import caveats_from_log, kind_of, table
 
 WARNING = 4
 ERROR = 3

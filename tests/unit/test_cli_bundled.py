@@ -2,10 +2,10 @@
 
 import pytest
 
-from rtscope.board.bundle import CAMPAIGN, Bundle
-from rtscope.board.catalogue import get_board
-from rtscope.cli.bundled import campaign_of
-from rtscope.errors import UsageError
+from rtscope.boards.catalogue import get_board
+from rtscope.boards.parts.bundle import CAMPAIGN, Bundle
+from rtscope.host.errors import UsageError
+from rtscope.verbs.run.bundle import campaign_of
 
 
 @pytest.mark.parametrize(

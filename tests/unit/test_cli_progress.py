@@ -10,6 +10,7 @@ from rich.console import Console
 from fakes.measurements import SECOND_NS, on_board, record, thread
 from rtscope.cli.progress import LiveDisplay, Waiting
 from rtscope.contract import KernelMessage, Tick, TickCpu
+from rtscope.host.process import Step
 from rtscope.measure.execute import (
     BoardProgress,
     BoardsProgress,
@@ -22,7 +23,6 @@ from rtscope.measure.execute import (
     WorkersProgress,
 )
 from rtscope.measure.plan import Plan
-from rtscope.process import Step
 from rtscope.record.model import Run
 
 MADE = record([thread([9_000])])

@@ -5,13 +5,13 @@ from pathlib import Path
 
 import pytest
 
-from rtscope.cluster.address import (
+from rtscope.host.errors import UsageError
+from rtscope.verbs.sweep.cluster.address import (
     Certificates,
     SchedulerAddress,
     scheduler_address,
 )
-from rtscope.cluster.dask import connected
-from rtscope.errors import UsageError
+from rtscope.verbs.sweep.cluster.dask import connected
 
 
 def address(text: str, *files: Path) -> SchedulerAddress | None:

@@ -8,24 +8,24 @@ import pytest
 
 from fakes.measurements import measured, on_board, record, thread
 from fakes.scheduler import FakeScheduler
-from rtscope.board.cache import Part
-from rtscope.board.catalogue import get_board
-from rtscope.board.kernels import Kernel
-from rtscope.board.prepared import Prepared
-from rtscope.board.qemu import Qemu
-from rtscope.campaign.model import Campaign
-from rtscope.cluster import runner
-from rtscope.cluster.runner import MAX_PART_REQUESTS, TRIES, ClusterRunner
-from rtscope.cluster.task import Answer, Task
-from rtscope.errors import BoardError, TargetError
+from rtscope.boards.catalogue import get_board
+from rtscope.boards.kernels.catalogue import Kernel
+from rtscope.boards.parts.cache import Part
+from rtscope.boards.parts.prepared import Prepared
+from rtscope.boards.parts.qemu import Qemu
+from rtscope.boards.runs.boot import Booted
+from rtscope.boards.runs.outcome import pack_booted
+from rtscope.boards.runs.prepare import PreparedCampaign, RunRequest, request_for
+from rtscope.boards.runs.store import Origin, StoredResults
+from rtscope.host.errors import BoardError, TargetError
 from rtscope.measure.assemble import Measured
+from rtscope.measure.campaign.model import Campaign
 from rtscope.measure.execute import Event, WorkerProgress, WorkersProgress
 from rtscope.measure.plan import Plan
 from rtscope.record.virtual import InputDigests
-from rtscope.virtual.boot import Booted
-from rtscope.virtual.outcome import pack_booted
-from rtscope.virtual.prepare import PreparedCampaign, RunRequest, request_for
-from rtscope.virtual.stored import Origin, StoredResults
+from rtscope.verbs.sweep.cluster import runner
+from rtscope.verbs.sweep.cluster.runner import MAX_PART_REQUESTS, TRIES, ClusterRunner
+from rtscope.verbs.sweep.cluster.task import Answer, Task
 
 BOARD = get_board("pc")
 PARTS = tuple(

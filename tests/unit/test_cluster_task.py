@@ -12,20 +12,20 @@ from typing import Any
 import pytest
 
 from fakes.measurements import on_board, record, thread
-from rtscope.board.bundle import export_part, find_pinned, import_part
-from rtscope.board.cache import Part, install, part_key
-from rtscope.board.catalogue import get_board, with_append
-from rtscope.board.initrd import AGENT
-from rtscope.board.prepared import Prepared, assemble
-from rtscope.board.qemu import Recording
-from rtscope.campaign.model import Campaign
-from rtscope.cluster import task as tasks
-from rtscope.cluster.task import Answer, Task, answer_to, task_of
-from rtscope.errors import BoardError, ContractError
-from rtscope.virtual.assemble import inputs_before
-from rtscope.virtual.boot import Booted
-from rtscope.virtual.outcome import read_booted
-from rtscope.virtual.prepare import request_for
+from rtscope.boards.catalogue import get_board, with_append
+from rtscope.boards.parts.bundle import export_part, find_pinned, import_part
+from rtscope.boards.parts.cache import Part, install, part_key
+from rtscope.boards.parts.initrd import AGENT
+from rtscope.boards.parts.prepared import Prepared, assemble
+from rtscope.boards.parts.qemu import Recording
+from rtscope.boards.runs.assemble import inputs_before
+from rtscope.boards.runs.boot import Booted
+from rtscope.boards.runs.outcome import read_booted
+from rtscope.boards.runs.prepare import request_for
+from rtscope.host.errors import BoardError, ContractError
+from rtscope.measure.campaign.model import Campaign
+from rtscope.verbs.sweep.cluster import task as tasks
+from rtscope.verbs.sweep.cluster.task import Answer, Task, answer_to, task_of
 
 BOARD = with_append(get_board("pc"), ("nohz=off",))
 BOOTED = Booted({"measure.jsonl": b"{}"}, {}, "a" * 64, "b" * 64, 1.0, None)

@@ -16,7 +16,6 @@ from hypothesis import strategies as st
 from fakes import cycling, democases, targets, telling, threads, traces, watching
 from fakes.measurements import record, thread
 from rtscope import contract
-from rtscope.caveats.catalogue import Effect, kind_of
 from rtscope.contract import (
     AgentError,
     AgentResult,
@@ -47,8 +46,9 @@ from rtscope.contract import (
     result_digest,
     told,
 )
-from rtscope.errors import ContractError
-from rtscope.stats.lint import lint
+from rtscope.host.errors import ContractError
+from rtscope.record.caveats.catalogue import Effect, kind_of
+from rtscope.stats.runcaveats import lint
 
 SEED = 20_260_101
 

@@ -6,8 +6,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from rtscope.cpulist import MAX_CPUS, format_cpulist, parse_cpulist
-from rtscope.errors import UsageError
+from rtscope.host.errors import UsageError
+from rtscope.machine.cpulist import MAX_CPUS, format_cpulist, parse_cpulist
 
 
 @pytest.mark.parametrize(

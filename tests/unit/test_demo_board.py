@@ -1,7 +1,7 @@
 """The script with which a virtual board runs a demonstration."""
 
-from rtscope.demo.model import Scenario, demos
-from rtscope.virtual.demo import script_of
+from rtscope.verbs.demo.board import script_of
+from rtscope.verbs.demo.model import Scenario, demos
 
 
 def test_a_board_runs_each_case_between_two_looks_at_its_settings() -> None:

@@ -6,10 +6,10 @@ import pytest
 
 from fakes.democases import Runs, case_lines, ran
 from rtscope.contract import DemoBegin, Line
-from rtscope.demo.caseresult import case_result_of, settings_of
-from rtscope.demo.judge import judged
-from rtscope.demo.limits import Limiter, limiter_seen
-from rtscope.demo.model import (
+from rtscope.verbs.demo.caseresult import case_result_of, settings_of
+from rtscope.verbs.demo.judge import judged
+from rtscope.verbs.demo.limits import Limiter, limiter_seen
+from rtscope.verbs.demo.model import (
     GROUP_RUNTIME,
     RT_PERIOD,
     RT_RUNTIME,
@@ -18,7 +18,7 @@ from rtscope.demo.model import (
     Scenario,
     demos,
 )
-from rtscope.report.formats.demo import demo_document
+from rtscope.verbs.demo.text import demo_document
 
 STORY = demos()[Scenario.THROTTLE]
 

@@ -18,15 +18,15 @@ import typer
 
 from pages.blocks import all_pages
 from rtscope import contract
-from rtscope.campaign.file import key_schemas, load_campaign
-from rtscope.caveats import catalogue, kernellog
+from rtscope.boards.kernels.recipe import fragment_names, recipe_names
 from rtscope.cli.app import make_app
-from rtscope.kernel.recipe import fragment_names, recipe_names
-from rtscope.loads import load_names
 from rtscope.machine.facts import catalogue as fact_catalogue
-from rtscope.published import published_names
-from rtscope.report.tables import definitions
-from rtscope.tasks.marks import mark_kinds
+from rtscope.machine.tasks.marks import mark_kinds
+from rtscope.measure.campaign.file import key_schemas, load_campaign
+from rtscope.measure.loads import load_names
+from rtscope.present.tables import definitions
+from rtscope.record.caveats import catalogue, kernellog
+from rtscope.record.published import published_names
 
 ROOT = Path(__file__).parent.parent.parent
 SRC = ROOT / "src" / "rtscope"
@@ -192,7 +192,7 @@ def test_each_option_of_a_verb_is_in_the_reference() -> None:
 def calls_of_make() -> Iterator[tuple[str, str]]:
     for path in sorted(SRC.rglob("*.py")):
         text = path.read_text("utf-8")
-        if "rtscope.caveats.catalogue import" not in text:
+        if "rtscope.record.caveats.catalogue import" not in text:
             continue
         for node in ast.walk(ast.parse(text)):
             if (
@@ -381,7 +381,9 @@ def test_tables_on_the_page_about_additions_have_the_keys_of_real_ones() -> None
         for block in page.blocks
         if block.language == "toml"
     )
-    real_load = tomllib.loads((SRC / "loads/loads.toml").read_text("utf-8"))["cpu"]
+    real_load = tomllib.loads((SRC / "measure/loads/loads.toml").read_text("utf-8"))[
+        "cpu"
+    ]
     real_fact = tomllib.loads((SRC / "machine/facts.toml").read_text("utf-8"))["boost"]
 
     assert set(load) == set(real_load)

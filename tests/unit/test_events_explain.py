@@ -26,7 +26,7 @@ from fakes.events import (
 from rtscope.explain.events.threadstates import MachineTraits
 from rtscope.explain.model import Cause, Part
 from rtscope.explain.words import sentence
-from rtscope.ftrace.events import Event, Flag
+from rtscope.record.events.events import Event, Flag
 
 
 def test_a_prompt_wake_up_is_cut_into_its_five_parts() -> None:

@@ -6,7 +6,7 @@ import pytest
 
 from fakes.events import DUE, LOAD, OTHER, THREAD, asleep, event, explained, ran
 from rtscope.explain.model import Cause, Confidence, Part
-from rtscope.ftrace.events import Event, Flag
+from rtscope.record.events.events import Event, Flag
 
 
 def waking(at_ns: int) -> Event:

@@ -4,7 +4,7 @@ from dataclasses import replace
 
 from fakes.events import ASKED, IRQ, asleep, event, explained, of, ran, told, woken
 from rtscope.explain.model import Cause, Part
-from rtscope.ftrace.events import Flag
+from rtscope.record.events.events import Flag
 
 
 def test_a_softirq_is_named_by_its_number() -> None:

@@ -21,7 +21,7 @@ from fakes.events import (
 )
 from rtscope.explain.events.threadstates import MachineTraits
 from rtscope.explain.model import Cause, Confidence, Explanation, Part, Segment
-from rtscope.ftrace.events import Event, Flag, Loss
+from rtscope.record.events.events import Event, Flag, Loss
 
 BARE = MachineTraits(guest=False, preemptible=True, release=(6, 12))
 GUEST = MachineTraits(guest=True, preemptible=True, release=(6, 12))

@@ -8,7 +8,7 @@ from fakes.events import IRQ, KNOWN, asleep, event, explained, of, ran, woken
 from rtscope.explain.events.threadstates import MachineTraits
 from rtscope.explain.model import Cause, Confidence, Part
 from rtscope.explain.words import caveats_of, sentence
-from rtscope.ftrace.events import Flag
+from rtscope.record.events.events import Flag
 
 BARE = MachineTraits(guest=False, preemptible=True, release=(6, 12))
 GUEST = MachineTraits(guest=True, preemptible=True, release=(6, 12))

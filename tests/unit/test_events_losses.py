@@ -24,7 +24,7 @@ from fakes.events import (
 from rtscope.explain.events.threadstates import MachineTraits, State
 from rtscope.explain.model import Cause
 from rtscope.explain.words import sentence
-from rtscope.ftrace.events import Event, Flag, Loss
+from rtscope.record.events.events import Event, Flag, Loss
 
 LOST = Loss(0, DUE - 180_000, DUE + 306_000, 12, "the ring buffer was full")
 

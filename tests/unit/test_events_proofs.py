@@ -10,7 +10,7 @@ from rtscope.explain.events.proofs import broken_invariants
 from rtscope.explain.events.threadstates import State, StateInterval, TracedWakeup
 from rtscope.explain.invariants import Invariant
 from rtscope.explain.model import Cause, Part, Segment
-from rtscope.ftrace.events import Event, Window
+from rtscope.record.events.events import Event, Window
 
 WAKEUP = TracedWakeup(THREAD, "rtscope/0", 0, DUE, DUE + 90_000)
 OURS = (THREAD, "rtscope/0", FIFO_50)

@@ -19,7 +19,7 @@ from fakes.events import (
 )
 from rtscope.explain.events.scheduling import priority_words
 from rtscope.explain.model import Cause, Confidence, Part, Segment
-from rtscope.ftrace.events import Event
+from rtscope.record.events.events import Event
 
 DEADLINE = -1
 GROUPS = "cpu.max of its control group"

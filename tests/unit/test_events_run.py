@@ -17,8 +17,8 @@ from rtscope.explain.events.run import (
 from rtscope.explain.events.threadstates import MachineTraits, TracedWakeup
 from rtscope.explain.events.traits import machine_of
 from rtscope.explain.model import Explanation
-from rtscope.ftrace.text import TextTrace, text_trace
 from rtscope.machine.facts import FactValue
+from rtscope.record.events.text import TextTrace, text_trace
 from rtscope.record.model import RunRecord
 
 MS = 1_000_000

@@ -28,7 +28,7 @@ from fakes.events import (
 from rtscope.explain.events.scheduling import priority_words
 from rtscope.explain.events.threadstates import MachineTraits
 from rtscope.explain.model import Cause, Confidence, Explanation, Part, Segment
-from rtscope.ftrace.events import Event, Flag, Loss
+from rtscope.record.events.events import Event, Flag, Loss
 
 READY_NS = 6_000
 """When the interrupt that woke the thread has ended."""

@@ -12,7 +12,7 @@ from rtscope.explain.events.sections import (
     bounds_of_events,
     why_no_sections,
 )
-from rtscope.ftrace.events import Event, Flag
+from rtscope.record.events.events import Event, Flag
 from rtscope.record.explanation import CpuBound
 
 NONE = Flag(0)

@@ -17,7 +17,7 @@ from rtscope.explain.events.spans import (
     spans_of,
     tasks_of,
 )
-from rtscope.ftrace.events import Event, Flag, Loss, Window
+from rtscope.record.events.events import Event, Flag, Loss, Window
 
 SOFT = Flag.SOFTIRQ
 MAKE = (OTHER, "make", 110)

@@ -14,7 +14,7 @@ from rtscope.explain.events.spans import (
     callbacks_together,
     stack_under,
 )
-from rtscope.ftrace.events import Event
+from rtscope.record.events.events import Event
 
 Seen = tuple[int, int, str, str]
 """Begin and end, name, and of how many it was made."""

@@ -33,7 +33,7 @@ from rtscope.explain.events.threadstates import (
     priority_of,
 )
 from rtscope.explain.model import Cause, Confidence, Explanation, Part, Segment
-from rtscope.ftrace.events import Event, Flag, Loss
+from rtscope.record.events.events import Event, Flag, Loss
 
 BASH = (OTHER, "bash", NICE_0)
 SCHEDULER = frozenset({"sched_switch", "sched_waking"})

@@ -13,7 +13,7 @@ from rtscope.explain.events.window import (
     waits,
     window_around,
 )
-from rtscope.ftrace.text import TextTrace, text_trace
+from rtscope.record.events.text import TextTrace, text_trace
 
 US = 1_000
 SECOND_US = 1_000_000

@@ -7,8 +7,8 @@ from pathlib import Path
 
 import pytest
 
-from rtscope.errors import ContractError, RecordError, UsageError
-from rtscope.exectrace.file import note_of, pack, read_stream
+from rtscope.host.errors import ContractError, RecordError, UsageError
+from rtscope.record.instructions.file import note_of, pack, read_stream
 
 RAW = (Path(__file__).parents[2] / "format/plugin-v1/riscv64.trace").read_bytes()
 
@@ -67,8 +67,8 @@ def test_a_damaged_stream_is_refused_with_its_name(
 def test_a_bomb_is_refused_before_it_is_unpacked(
     head: bytes, words: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr("rtscope.exectrace.file.MAX_BYTES", 8 << 20)
-    monkeypatch.setattr("rtscope.exectrace.file.MAX_PACKED_BYTES", 1 << 20)
+    monkeypatch.setattr("rtscope.record.instructions.file.MAX_BYTES", 8 << 20)
+    monkeypatch.setattr("rtscope.record.instructions.file.MAX_PACKED_BYTES", 1 << 20)
     path = tmp_path / "w.trace.gz"
     path.write_bytes(gzip.compress(head + bytes(128 << 20), 1))
     tracemalloc.start()

@@ -4,9 +4,9 @@ import struct
 
 import pytest
 
-from rtscope.errors import ContractError
-from rtscope.exectrace.file import parse_trace
-from rtscope.exectrace.section import (
+from rtscope.host.errors import ContractError
+from rtscope.record.instructions.file import parse_trace
+from rtscope.record.instructions.section import (
     RecordKind,
     SectionKind,
     TaskSwitch,

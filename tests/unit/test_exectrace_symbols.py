@@ -5,8 +5,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from rtscope.errors import ContractError
-from rtscope.exectrace.symbols import SymbolTable, merged, parse_symbols
+from rtscope.host.errors import ContractError
+from rtscope.record.instructions.symbols import SymbolTable, merged, parse_symbols
 
 TEXT = """\
 0000000000032f40 A pcpu_hot

@@ -32,7 +32,7 @@ from rtscope.explain.words import (
     sentence,
     where,
 )
-from rtscope.units import format_share
+from rtscope.host.units import format_share
 
 
 def segment(

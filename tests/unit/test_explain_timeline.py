@@ -9,7 +9,7 @@ from rtscope.explain import timeline
 from rtscope.explain.activity import Recording
 from rtscope.explain.instructions.explain import explain_path
 from rtscope.explain.timeline import Slice, Timeline, Track, timeline_of
-from rtscope.report.charts.flame import flame_chart, note_of_timeline
+from rtscope.present.charts.flame import flame_chart, note_of_timeline
 
 TABLE = symbols("zap", "free_pages", "do_irq")
 STEPS: list[Step] = [

@@ -11,14 +11,14 @@ from xml.etree import ElementTree
 import pytest
 
 from fakes.measurements import record, thread
-from rtscope.errors import UsageError
-from rtscope.export import LACKS, WRITERS, Asked
-from rtscope.formats import read
-from rtscope.formats.records import Stated, record_of
-from rtscope.formats.source import Source
+from rtscope.host.errors import UsageError
+from rtscope.record.foreign import read
+from rtscope.record.foreign.source import Source
 from rtscope.record.model import RunRecord
-from rtscope.stats.lint import all_caveats
+from rtscope.stats.runcaveats import all_caveats
 from rtscope.stats.summary import summarize
+from rtscope.verbs.exchange.records import Stated, record_of
+from rtscope.verbs.exchange.writers import LACKS, WRITERS, Asked
 
 OUTPUTS = Path(__file__).parent.parent / "foreign"
 

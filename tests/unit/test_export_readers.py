@@ -9,8 +9,8 @@ from junitparser import Failure, JUnitXml, Properties
 from prometheus_client.openmetrics.parser import text_string_to_metric_families
 
 from fakes.measurements import record, thread
-from rtscope.export import WRITERS, Asked
 from rtscope.record.model import RunRecord
+from rtscope.verbs.exchange.writers import WRITERS, Asked
 
 LATENCIES_NS = [*range(5_000, 45_000, 37), 120_345, 1_999_999]
 

@@ -9,8 +9,8 @@ from typing import Annotated
 import pytest
 from pydantic import AfterValidator, TypeAdapter, ValidationError
 
-from rtscope.errors import BoardError, RecordError
-from rtscope.files import first_mistake, new_file, read_bounded, write_atomically
+from rtscope.host.errors import BoardError, RecordError
+from rtscope.host.files import first_mistake, new_file, read_bounded, write_atomically
 
 
 def test_a_file_is_replaced_when_the_new_one_is_whole(tmp_path: Path) -> None:

@@ -7,8 +7,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from rtscope.files.csvtext import csv_text, for_csv
-from rtscope.report.escape import printable
+from rtscope.host.escape import printable
+from rtscope.host.files.csvtext import csv_text, for_csv
 
 
 @pytest.mark.parametrize("start", ["=", "+", "-", "@", "\t", " =", "\uff1d"])

@@ -8,12 +8,12 @@ from pathlib import Path
 
 import pytest
 
-from rtscope.files.heldfolder import LOCK, held_folder, remove_abandoned
+from rtscope.host.files.heldfolders import LOCK, held_folder, remove_abandoned
 
 HOLD = """
 import sys
 from pathlib import Path
-from rtscope.files.heldfolder import held_folder
+from rtscope.host.files.heldfolders import held_folder
 with held_folder(Path(sys.argv[1]), prefix="x-") as place:
     (place / "part").write_text("some")
     print(place, flush=True)

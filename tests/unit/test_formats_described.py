@@ -15,12 +15,12 @@ from fakes.foreign import (
     UNVERIFIED,
     XENOMAI,
 )
-from rtscope.errors import RecordError
-from rtscope.formats import read
-from rtscope.formats.model import ForeignRun
-from rtscope.formats.records import Stated, record_of
-from rtscope.formats.source import Source
-from rtscope.stats.lint import all_caveats
+from rtscope.host.errors import RecordError
+from rtscope.record.foreign import read
+from rtscope.record.foreign.model import ForeignRun
+from rtscope.record.foreign.source import Source
+from rtscope.stats.runcaveats import all_caveats
+from rtscope.verbs.exchange.records import Stated, record_of
 
 Threads = list[tuple[int, int | None, int | None, int, dict[int, int]]]
 

@@ -11,13 +11,14 @@ from pathlib import Path
 import pytest
 
 from rtscope.contract import ThreadResult
-from rtscope.errors import RecordError
-from rtscope.formats import cyclictest, format_of, read, records
-from rtscope.formats.records import Stated, record_of
-from rtscope.formats.source import Source
+from rtscope.host.errors import RecordError
+from rtscope.record.foreign import cyclictest, format_of, read
+from rtscope.record.foreign.source import Source
 from rtscope.record.model import RunRecord, record_from_json, record_to_json
-from rtscope.stats.lint import all_caveats
+from rtscope.stats.runcaveats import all_caveats
 from rtscope.stats.summary import summarize
+from rtscope.verbs.exchange import records
+from rtscope.verbs.exchange.records import Stated, record_of
 
 OUTPUTS = Path(__file__).parent.parent / "foreign"
 

@@ -19,7 +19,6 @@ from fakes.tracefiles import (
     timerlat_payload,
     waking_payload,
 )
-from rtscope.errors import RecordError
 from rtscope.explain.events.explain import explain_events
 from rtscope.explain.events.threadstates import MachineTraits
 from rtscope.explain.events.window import (
@@ -28,8 +27,9 @@ from rtscope.explain.events.window import (
     choose,
     window_around,
 )
-from rtscope.ftrace.dat import DatTrace, dat_trace
-from rtscope.ftrace.events import Event, Flag, window_of
+from rtscope.host.errors import RecordError
+from rtscope.record.events.dat import DatTrace, dat_trace
+from rtscope.record.events.events import Event, Flag, window_of
 
 LOAD, THREAD = (b"load", 100, 120), (b"rtscope/0", 77, 0)
 TO_THREAD = switch_payload(LOAD, THREAD)

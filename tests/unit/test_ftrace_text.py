@@ -7,13 +7,13 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from rtscope.errors import RecordError
 from rtscope.explain.events.explain import explain_events
 from rtscope.explain.events.threadstates import MachineTraits
 from rtscope.explain.events.window import WakeupSelector, choose, window_around
 from rtscope.explain.model import Cause
-from rtscope.ftrace.events import Event, Flag
-from rtscope.ftrace.text import TextTrace, text_trace
+from rtscope.host.errors import RecordError
+from rtscope.record.events.events import Event, Flag
+from rtscope.record.events.text import TextTrace, text_trace
 
 
 def opened(text: str) -> TextTrace:

@@ -11,8 +11,8 @@ import pytest
 from fakes import traces
 from fakes.traces import PAGE_BYTES, page, trace_file, trace_pages, tracing
 from rtscope.contract import TracePages
-from rtscope.errors import ContractError
-from rtscope.ftrace.writer import TraceParts, trace_dat, trace_of
+from rtscope.host.errors import ContractError
+from rtscope.record.events.writer import TraceParts, trace_dat, trace_of
 
 
 def parts(*sent: TracePages) -> TraceParts:

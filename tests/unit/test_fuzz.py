@@ -5,7 +5,7 @@ import random
 from fuzz.mutate import mutated
 from fuzz.readers import READERS, FuzzedReader
 from fuzz.run import fuzz
-from rtscope.errors import UsageError
+from rtscope.host.errors import UsageError
 
 SEED = b'{"number": 12, "text": "abc"}'
 

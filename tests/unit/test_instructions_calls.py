@@ -2,8 +2,8 @@
 
 from fakes.paths import section, symbols
 from fakes.wakeuppaths import TABLE
-from rtscope.exectrace.section import blocks_of
 from rtscope.explain.instructions.calls import FIRMWARE, runs_of
+from rtscope.record.instructions.section import blocks_of
 
 
 def test_callers_from_before_the_path_are_known_from_their_ends() -> None:

@@ -6,10 +6,10 @@ import numpy as np
 
 from fakes.paths import SIZE, TEXT, Step, Task, section, symbols
 from fakes.wakeuppaths import NAMES, PREEMPT, SWITCH, TIMER
-from rtscope.exectrace.symbols import SymbolTable
 from rtscope.explain.instructions.explain import explain_path
 from rtscope.explain.model import Cause, Explanation, Part, Segment
 from rtscope.explain.words import evidence, sentence
+from rtscope.record.instructions.symbols import SymbolTable
 
 TABLE = symbols(
     *NAMES,

@@ -8,10 +8,10 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from fakes.paths import section, symbols
-from rtscope.exectrace.section import executing_cpus
 from rtscope.explain.instructions.calls import Frame, Run
 from rtscope.explain.instructions.othercpus import OtherCpus, overlapping
 from rtscope.explain.model import OtherCpuActivity
+from rtscope.record.instructions.section import executing_cpus
 
 TABLE = symbols("zap", "free_pages")
 FRAME = Frame("zap", None, 1)

@@ -8,8 +8,6 @@ import pytest
 
 from fakes.paths import ASLEEP, Step, section, symbols
 from fakes.wakeuppaths import NAMES, PREEMPT, SWITCH, TABLE, THREAD, TIMER
-from rtscope.exectrace.section import RecordKind, TraceSection
-from rtscope.exectrace.symbols import SymbolTable
 from rtscope.explain.instructions.causes import kinds_of
 from rtscope.explain.instructions.explain import explain_path
 from rtscope.explain.instructions.path import wakeup_path
@@ -17,6 +15,8 @@ from rtscope.explain.instructions.proofs import broken_invariants
 from rtscope.explain.instructions.quotas import PROMPT_NS
 from rtscope.explain.invariants import Broken, Invariant, covered_ns, text_of
 from rtscope.explain.model import Cause, Part, Segment
+from rtscope.record.instructions.section import RecordKind, TraceSection
+from rtscope.record.instructions.symbols import SymbolTable
 
 BEFORE: list[Step] = [(900, "user")] * 30
 AFTER: list[Step] = [*TIMER, *PREEMPT, *THREAD]

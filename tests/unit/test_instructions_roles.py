@@ -6,7 +6,6 @@ import pytest
 
 from fakes.paths import Step, section
 from fakes.wakeuppaths import TABLE
-from rtscope.exectrace.section import TraceSection, blocks_of
 from rtscope.explain.instructions.calls import (
     MAX_DEPTH,
     Frame,
@@ -21,6 +20,7 @@ from rtscope.explain.instructions.calls import (
 from rtscope.explain.instructions.naming import callback_of, main_frame, spent_in
 from rtscope.explain.instructions.scheduling import gives_way, sleeps_in_fault
 from rtscope.explain.instructions.titles import called
+from rtscope.record.instructions.section import TraceSection, blocks_of
 
 
 def chained(*names: str) -> Frame:

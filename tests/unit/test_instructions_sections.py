@@ -6,11 +6,16 @@ from dataclasses import replace
 import numpy as np
 
 from fakes.paths import Step, section, symbols
-from rtscope.exectrace.section import ExecTrace, RecordKind, SectionKind, TraceSection
-from rtscope.exectrace.symbols import SymbolTable
 from rtscope.explain.bound import Section
 from rtscope.explain.instructions.sections import bounds_of
 from rtscope.record.explanation import LongestSection
+from rtscope.record.instructions.section import (
+    ExecTrace,
+    RecordKind,
+    SectionKind,
+    TraceSection,
+)
+from rtscope.record.instructions.symbols import SymbolTable
 
 TABLE = symbols("caller", "do_it", "helper", "asm_sysvec_tick")
 WAY: list[Step] = [

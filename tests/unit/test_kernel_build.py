@@ -14,16 +14,19 @@ from typing import IO
 import pytest
 
 from fakes.fakelinux import make_programs, make_recipe
-from rtscope.board import sourcekernel
-from rtscope.board.buildcontext import BuildContext
-from rtscope.board.cache import all_parts, locked
-from rtscope.board.kernelsource import Origin, find_origin
-from rtscope.board.sourcekernel import check_configurations, configured, kernel_part
-from rtscope.errors import KernelError, UsageError
-from rtscope.kernel import build, package
-from rtscope.kernel.build import first_error
-from rtscope.kernel.package import BuiltKernel, deb_name, write_deb, write_tar
-from rtscope.kernel.recipe import LINES, Recipe, find_recipe, fragments_of
+from rtscope.boards.kernels import build, package, sourcekernel
+from rtscope.boards.kernels.build import first_error
+from rtscope.boards.kernels.package import BuiltKernel, deb_name, write_deb, write_tar
+from rtscope.boards.kernels.recipe import LINES, Recipe, find_recipe, fragments_of
+from rtscope.boards.kernels.source import Origin, find_origin
+from rtscope.boards.kernels.sourcekernel import (
+    check_configurations,
+    configured,
+    kernel_part,
+)
+from rtscope.boards.parts.buildcontext import BuildContext
+from rtscope.boards.parts.cache import all_parts, locked
+from rtscope.host.errors import KernelError, UsageError
 
 RT = "CONFIG_EXPERT=y\nCONFIG_PREEMPT_RT=y\n"
 

@@ -6,9 +6,8 @@ from pathlib import Path
 import pytest
 
 from fakes.fakelinux import make_tree
-from rtscope.errors import KernelError, UsageError
-from rtscope.kernel.kconfig import Symbol, near_names, read_kconfig, unmet
-from rtscope.kernel.resolved import (
+from rtscope.boards.kernels.kconfig import Symbol, near_names, read_kconfig, unmet
+from rtscope.boards.kernels.resolved import (
     asked_of,
     compare_configs,
     differences,
@@ -16,6 +15,7 @@ from rtscope.kernel.resolved import (
     unknown_and_off,
     values_of,
 )
+from rtscope.host.errors import KernelError, UsageError
 
 
 @pytest.fixture

@@ -5,9 +5,8 @@ from pathlib import Path
 import pytest
 
 from fakes.fakelinux import RECIPE, make_recipe
-from rtscope.board.catalogue import get_board
-from rtscope.errors import UsageError
-from rtscope.kernel.recipe import (
+from rtscope.boards.catalogue import get_board
+from rtscope.boards.kernels.recipe import (
     configuration_digest,
     find_recipe,
     fragment_text,
@@ -15,6 +14,7 @@ from rtscope.kernel.recipe import (
     parse_recipe,
     recipe_names,
 )
+from rtscope.host.errors import UsageError
 
 ASKED_FOR = {
     "jh7110-6.1-rt",

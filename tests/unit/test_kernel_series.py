@@ -6,8 +6,13 @@ from pathlib import Path
 import pytest
 
 from fakes.fakelinux import make_tree
-from rtscope.errors import KernelError, UsageError
-from rtscope.kernel.series import apply_series, other_version, read_series, try_series
+from rtscope.boards.kernels.series import (
+    apply_series,
+    other_version,
+    read_series,
+    try_series,
+)
+from rtscope.host.errors import KernelError, UsageError
 
 GOOD = """\
 From 1234 Mon Sep 17 00:00:00 2001

@@ -11,15 +11,15 @@ from pathlib import Path
 import pytest
 
 from fakes.fakelinux import make_programs, make_recipe, make_tree
-from rtscope.board import aptroot
-from rtscope.board.buildcontext import BuildContext
-from rtscope.board.cache import all_parts, locked
-from rtscope.board.kernelsource import find_origin
-from rtscope.board.packages import Package
-from rtscope.board.sourcekernel import kernel_part, newest_of
-from rtscope.errors import KernelError, RtscopeError, UsageError
-from rtscope.kernel.recipe import find_recipe
-from rtscope.kernel.tree import tree_digest
+from rtscope.boards.kernels.recipe import find_recipe
+from rtscope.boards.kernels.source import find_origin
+from rtscope.boards.kernels.sourcekernel import kernel_part, newest_of
+from rtscope.boards.kernels.tree import tree_digest
+from rtscope.boards.parts import aptroot
+from rtscope.boards.parts.buildcontext import BuildContext
+from rtscope.boards.parts.cache import all_parts, locked
+from rtscope.boards.parts.packages import Package
+from rtscope.host.errors import KernelError, RtscopeError, UsageError
 
 RT = "CONFIG_EXPERT=y\nCONFIG_PREEMPT_RT=y\n"
 

@@ -7,8 +7,8 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from rtscope.errors import ContractError, UsageError
-from rtscope.loads import (
+from rtscope.host.errors import ContractError, UsageError
+from rtscope.measure.loads import (
     FreeStorage,
     LoadCommand,
     LoadPlace,

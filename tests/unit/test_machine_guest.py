@@ -5,7 +5,7 @@ import pytest
 from fakes.audited import Case, judged
 from fakes.gathered import fact, values
 from fakes.trees import CONTAINER, DEBIAN_RT, GUEST, VISIONFIVE, Files, reader_of
-from rtscope.audit.model import CheckOutcome
+from rtscope.machine.audit.model import CheckOutcome
 from rtscope.machine.facts import FactValue
 from rtscope.machine.gather import gather
 

@@ -15,7 +15,7 @@ from fakes.trees import (
     reader_of,
     write_tree,
 )
-from rtscope.errors import TargetError
+from rtscope.host.errors import TargetError
 from rtscope.machine.filetree import FileReader
 from rtscope.machine.kernelidentity import (
     MAX_CONFIG_BYTES,

@@ -5,8 +5,8 @@ from collections.abc import Sequence
 import pytest
 
 from rtscope.contract import LoadEnd, LoadTick
-from rtscope.loads import get_load
 from rtscope.measure.assemble import caveats_from_load
+from rtscope.measure.loads import get_load
 
 S = 1_000_000_000
 ASKED = LoadEnd(

@@ -9,7 +9,7 @@ import pytest
 from fakes import targets
 from fakes.story import TWO_CPUS, Story, StoryOf, detail
 from fakes.targets import target
-from rtscope.errors import TargetError
+from rtscope.host.errors import TargetError
 from rtscope.record.model import RunRecord
 
 

@@ -9,7 +9,7 @@ from fakes.faketarget import FakeStream, Script
 from fakes.story import StoryOf, brief, ids, interrupt_after
 from fakes.targets import target
 from rtscope.contract import AgentError
-from rtscope.errors import MeasurementError, RecordError, TargetError
+from rtscope.host.errors import MeasurementError, RecordError, TargetError
 from rtscope.measure import assemble, execute, interrupts, machine
 
 

@@ -9,11 +9,11 @@ from fakes import targets
 from fakes.faketarget import Script
 from fakes.story import StoryOf, brief, ids
 from fakes.targets import measuring, target
-from rtscope.campaign.model import RunTable
 from rtscope.contract import AgentResult, Line, LoadEnd, Tick, parse_line
-from rtscope.errors import MeasurementError, TargetError
+from rtscope.host.errors import MeasurementError, TargetError
 from rtscope.machine.kernelidentity import RELEASE
 from rtscope.machine.reader import Content, Reader
+from rtscope.measure.campaign.model import RunTable
 from rtscope.measure.plan import make_plan, remaining
 
 

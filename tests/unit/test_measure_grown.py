@@ -20,8 +20,8 @@ from rtscope.contract import (
     WorstSoFar,
     bucket_low_ns,
 )
-from rtscope.errors import ContractError, RecordError, TargetError
-from rtscope.measure.grown import Grown
+from rtscope.host.errors import ContractError, RecordError, TargetError
+from rtscope.measure.growth import Grown
 from rtscope.record.resultdir import ResultDir
 from rtscope.stats.integrity import check_thread
 from rtscope.stats.summary import summarize

@@ -4,10 +4,10 @@ from collections.abc import Sequence
 
 import pytest
 
-from rtscope.caveats.catalogue import Effect, catalogue
 from rtscope.contract import LoadTick, LoadWindow, ProcessInWindow
-from rtscope.loads import get_load, load_names
 from rtscope.measure.loadproof import LoadProof
+from rtscope.measure.loads import get_load, load_names
+from rtscope.record.caveats.catalogue import Effect, catalogue
 from rtscope.record.model import WorkerRecord
 
 S = 1_000_000_000

@@ -10,7 +10,7 @@ from fakes import targets, traces
 from fakes.faketarget import FakeStream, FakeTarget, Script
 from fakes.targets import loading, measuring, target
 from rtscope.contract import AgentError, Line, LoadEnd, Tick
-from rtscope.errors import MeasurementError, TargetError
+from rtscope.host.errors import MeasurementError, TargetError
 from rtscope.measure.observe import PATIENCE_S, AgentCommands, Observation, observe
 
 UNDER_LOAD = AgentCommands(

@@ -8,8 +8,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 from pydantic import TypeAdapter
 
-from rtscope.campaign.model import Campaign, RunTable
-from rtscope.campaign.values import Order
+from rtscope.measure.campaign.model import Campaign, RunTable
+from rtscope.measure.campaign.values import Order
 from rtscope.measure.plan import (
     MAX_BLOCK,
     kernels_by_label,

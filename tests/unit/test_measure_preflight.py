@@ -8,11 +8,11 @@ import pytest
 
 from fakes import targets
 from fakes.faketarget import FakeTarget
-from rtscope.campaign.model import Campaign
-from rtscope.campaign.options import Options, with_options
 from rtscope.contract import AgentError
-from rtscope.errors import TargetError, UsageError
+from rtscope.host.errors import TargetError, UsageError
 from rtscope.measure import preflight
+from rtscope.measure.campaign.model import Campaign
+from rtscope.measure.campaign.options import Options, with_options
 from rtscope.measure.plan import Plan, make_plan
 
 REFUSED = AgentError("no right", cause="capability", remedy="run it as root")

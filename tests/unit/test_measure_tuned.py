@@ -8,10 +8,10 @@ import pytest
 from fakes.faketarget import FakeTarget
 from fakes.story import TWO_CPUS, StoryOf, brief, detail, interrupt_after
 from fakes.targets import target
-from rtscope.campaign.model import Campaign, RunTable
 from rtscope.contract import Applied, Line, Refused, Restored, Tuned
-from rtscope.errors import TargetError, UsageError
-from rtscope.tuning.campaign import checks_for
+from rtscope.host.errors import TargetError, UsageError
+from rtscope.measure.campaign.model import Campaign, RunTable
+from rtscope.measure.settings import checks_for
 
 LOCKED = "/proc/sys/vm/compact_unevictable_allowed"
 HUGE = "/sys/kernel/mm/transparent_hugepage/enabled"

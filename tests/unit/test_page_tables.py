@@ -13,22 +13,22 @@ from fakes.boards import campaign
 from fakes.htmltables import tables_of, uneven_rows
 from fakes.measurements import on_board, record, thread
 from golden import test_explain_text
-from rtscope.app.cycles import SHOWN_PERCENTILES
 from rtscope.contract import CycleRuns, KernelThread
 from rtscope.explain.activity import ExplainedWindow
 from rtscope.explain.bound import compose
 from rtscope.explain.events.threadstates import TracedWakeup
+from rtscope.present.formats.html import render_explanations, render_html
+from rtscope.present.model.build import build_model
+from rtscope.present.model.comparison import build_comparison
 from rtscope.record.model import RunRecord
-from rtscope.report.formats.appcycles import cycle_lines
-from rtscope.report.formats.apppage import render_examined
-from rtscope.report.formats.demopage import render_demo
-from rtscope.report.formats.html import render_explanations, render_html
-from rtscope.report.formats.survey import survey_page
-from rtscope.report.formats.sweep import sweep_page
-from rtscope.report.model.build import build_model
-from rtscope.report.model.comparison import build_comparison
-from rtscope.sweep.file import Diagnosis
-from rtscope.sweep.result import result_of
+from rtscope.verbs.app.cycles import SHOWN_PERCENTILES
+from rtscope.verbs.app.cycletables import cycle_lines
+from rtscope.verbs.app.page import render_examined
+from rtscope.verbs.demo.page import render_demo
+from rtscope.verbs.sweep.file import Diagnosis
+from rtscope.verbs.sweep.result import result_of
+from rtscope.verbs.sweep.surveytext import survey_page
+from rtscope.verbs.sweep.text import sweep_page
 from unit import (
     test_app_output,
     test_demo_preempt,

@@ -17,11 +17,11 @@ from pricelist import (
     read_result,
     sentence_of_resolution,
 )
-from rtscope.report.words import NOTHING
-from rtscope.sweep.checks import Checks
-from rtscope.sweep.doubts import Doubt
-from rtscope.sweep.effects import Effect
-from rtscope.sweep.result import CellResult, SweepResult
+from rtscope.present.words import NOTHING
+from rtscope.verbs.sweep.checks import Checks
+from rtscope.verbs.sweep.doubts import Doubt
+from rtscope.verbs.sweep.effects import Effect
+from rtscope.verbs.sweep.result import CellResult, SweepResult
 
 
 def part(*p_values: float) -> SweepResult:

@@ -5,10 +5,15 @@ from collections.abc import Mapping
 
 import pytest
 
-from rtscope.errors import UsageError
-from rtscope.published import KernelKind, Published, get_published, published_names
+from rtscope.host.errors import UsageError
+from rtscope.host.units import format_duration
+from rtscope.record.published import (
+    KernelKind,
+    Published,
+    get_published,
+    published_names,
+)
 from rtscope.stats.exposure import supported_interval_ns
-from rtscope.units import format_duration
 
 US = 1_000
 HALF = 500

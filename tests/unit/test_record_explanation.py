@@ -9,9 +9,14 @@ import pytest
 
 from fakes.measurements import on_board, record, thread
 from fakes.printed import render_text
-from rtscope.errors import RecordError
 from rtscope.explain.bound import Section, arrivals_of, compose
 from rtscope.explain.model import Cause, Explanation, Part, Segment
+from rtscope.explain.runs import explained_run
+from rtscope.host.errors import RecordError
+from rtscope.present.formats.data import render_json
+from rtscope.present.formats.html import render_html
+from rtscope.present.formats.markdown import render_markdown
+from rtscope.present.model.build import Model, build_model
 from rtscope.record.explanation import (
     EXPLAINED,
     CpuBound,
@@ -26,11 +31,6 @@ from rtscope.record.explanation import (
 )
 from rtscope.record.model import RunRecord
 from rtscope.record.upgrade import renamed_tables
-from rtscope.report.formats.data import render_json
-from rtscope.report.formats.html import render_html
-from rtscope.report.formats.markdown import render_markdown
-from rtscope.report.model.build import Model, build_model
-from rtscope.report.model.explanations import explained_run
 
 US = 1_000
 WORST_NS = 90 * US

@@ -9,7 +9,7 @@ from hypothesis import strategies as st
 
 from fakes.boards import campaign
 from fakes.measurements import on_board, record, thread
-from rtscope.errors import RecordError
+from rtscope.host.errors import RecordError
 from rtscope.record.model import RunRecord, record_from_json, record_to_json
 
 GOOD = record([thread([5_000, 7_000, 2**34 + 1], interval_ns=10**9)])

@@ -6,9 +6,9 @@ import pytest
 
 from fakes.measurements import record, thread
 from fakes.printed import render_text
-from rtscope.errors import RecordError
+from rtscope.host.errors import RecordError
+from rtscope.present.model.build import build_model
 from rtscope.record.model import record_from_json, record_to_json
-from rtscope.report.model.build import build_model
 
 THREAD = record_to_json(record([thread([5_000, 7_000, 6_000] * 20)]))
 

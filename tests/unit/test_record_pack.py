@@ -11,7 +11,7 @@ from pathlib import Path
 import pytest
 
 from fakes.measurements import record, thread
-from rtscope.errors import RecordError, UsageError
+from rtscope.host.errors import RecordError, UsageError
 from rtscope.machine.facts import FactValue
 from rtscope.record import pack as pack_module
 from rtscope.record.model import RunRecord
@@ -26,8 +26,8 @@ from rtscope.record.pack import (
     unpack,
     unpacking,
 )
-from rtscope.record.redact import redacted
 from rtscope.record.resultdir import ResultDir, create, open_records
+from rtscope.verbs.pack.redact import redacted
 
 SALT = b"salt of this test"
 NOISE = random.Random(1).randbytes(100_000)

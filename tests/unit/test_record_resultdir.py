@@ -10,7 +10,7 @@ from pathlib import Path
 import pytest
 
 from fakes.measurements import record, thread
-from rtscope.errors import RecordError, UsageError
+from rtscope.host.errors import RecordError, UsageError
 from rtscope.record import resultdir
 from rtscope.record.model import MAX_RECORD_BYTES, RunRecord
 from rtscope.record.resultdir import (

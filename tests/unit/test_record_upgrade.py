@@ -7,7 +7,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from rtscope.errors import RecordError
+from rtscope.host.errors import RecordError
 from rtscope.record.model import record_from_json
 from rtscope.record.upgrade import upgraded_record
 

@@ -11,15 +11,15 @@ from rich.console import Console
 from fakes.boards import campaign
 from fakes.measurements import on_board, record, thread
 from fakes.printed import render_brief
-from rtscope.caveats.catalogue import Effect, catalogue, make
-from rtscope.published import get_published
+from rtscope.present.formats.brief import Detail, More, print_result
+from rtscope.present.formats.fitted import COLUMNS, LINES
+from rtscope.present.formats.text import Told
+from rtscope.present.model.build import build_model
+from rtscope.present.model.comparison import build_comparison
+from rtscope.present.model.published_comparison import compare_with_published
+from rtscope.record.caveats.catalogue import Effect, catalogue, make
 from rtscope.record.model import RunRecord, record_from_json
-from rtscope.report.formats.brief import Detail, More, print_result
-from rtscope.report.formats.fitted import COLUMNS, LINES
-from rtscope.report.formats.text import Told
-from rtscope.report.model.build import build_model
-from rtscope.report.model.comparison import build_comparison
-from rtscope.report.model.published_comparison import compare_with_published
+from rtscope.record.published import get_published
 from rtscope.stats.verdict import Claim
 
 FORMAT = Path(__file__).parent.parent.parent / "format"

@@ -5,8 +5,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from fakes.measurements import record, thread
-from rtscope.caveats.catalogue import Caveat
-from rtscope.report.escape import all_printable, for_markdown, printable
+from rtscope.host.escape import all_printable, for_markdown, printable
+from rtscope.record.caveats.catalogue import Caveat
 
 
 @pytest.mark.parametrize(

@@ -6,15 +6,15 @@ import pytest
 
 from fakes.measurements import machine, on_board, record, thread, ticks_of
 from fakes.printed import render_text
-from rtscope.caveats.catalogue import Caveat, Effect
 from rtscope.contract import KernelThread, LoadEnd, LoadTick
-from rtscope.errors import UsageError
+from rtscope.host.errors import UsageError
+from rtscope.present.formats.data import render_csv, render_json
+from rtscope.present.formats.html import render_html
+from rtscope.present.formats.markdown import render_markdown
+from rtscope.present.model.build import build_model
+from rtscope.present.model.sections import alive_sentence
+from rtscope.record.caveats.catalogue import Caveat, Effect
 from rtscope.record.model import LoadRecord, RunRecord
-from rtscope.report.formats.data import render_csv, render_json
-from rtscope.report.formats.html import render_html
-from rtscope.report.formats.markdown import render_markdown
-from rtscope.report.model.build import build_model
-from rtscope.report.model.sections import alive_sentence
 from rtscope.stats.verdict import Claim
 
 

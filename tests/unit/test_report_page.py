@@ -11,11 +11,10 @@ from fakes.boards import campaign
 from fakes.measurements import record, thread, ticks_of
 from fakes.printed import render_text
 from rtscope.contract import KernelThread
-from rtscope.record.model import RunRecord
-from rtscope.report.charts.drawings import files_of, png_of, svg_of
-from rtscope.report.formats.html import render_html
-from rtscope.report.model.build import build_model
-from rtscope.report.model.charts import (
+from rtscope.present.charts.drawings import files_of, png_of, svg_of
+from rtscope.present.formats.html import render_html
+from rtscope.present.model.build import build_model
+from rtscope.present.model.charts import (
     Chart,
     Content,
     CpuCurve,
@@ -25,7 +24,8 @@ from rtscope.report.model.charts import (
     RangeMark,
     TailCurve,
 )
-from rtscope.report.model.comparison import build_comparison
+from rtscope.present.model.comparison import build_comparison
+from rtscope.record.model import RunRecord
 
 HOSTILE = "<img src=x onerror=alert(1)>\x1b[2J{{7*7}}\"'&]]>"
 

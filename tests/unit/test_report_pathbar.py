@@ -3,7 +3,7 @@
 import re
 
 from rtscope.explain.model import Cause, Explanation, Part, Segment
-from rtscope.report.charts.bars import path_bar
+from rtscope.present.charts.bars import path_bar
 
 
 def heights(*segments: Segment) -> list[float]:

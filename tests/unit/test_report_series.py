@@ -6,7 +6,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from fakes.measurements import thread, ticks_of
-from rtscope.report.model.charts import (
+from rtscope.present.model.charts import (
     MAX_DRAWN_CPUS,
     MAX_TIME_STEPS,
     cpu_colours,

@@ -9,22 +9,22 @@ import pytest
 
 from fakes.measurements import on_board, record, thread
 from fakes.printed import render_text
-from rtscope.errors import UsageError
-from rtscope.published import KernelKind, get_published
-from rtscope.record.model import RunRecord
-from rtscope.report.charts.drawings import svg_of
-from rtscope.report.formats.data import render_json
-from rtscope.report.formats.html import render_html
-from rtscope.report.formats.markdown import render_markdown
-from rtscope.report.model.build import build_model
-from rtscope.report.model.charts import Chart, Overlay
-from rtscope.report.model.comparison import build_comparison, split_by_variant
-from rtscope.report.model.published_comparison import (
+from rtscope.host.errors import UsageError
+from rtscope.present.charts.drawings import svg_of
+from rtscope.present.formats.data import render_json
+from rtscope.present.formats.html import render_html
+from rtscope.present.formats.markdown import render_markdown
+from rtscope.present.model.build import build_model
+from rtscope.present.model.charts import Chart, Overlay
+from rtscope.present.model.comparison import build_comparison, split_by_variant
+from rtscope.present.model.published_comparison import (
     PublishedComparison,
     compare_with_published,
 )
-from rtscope.report.model.rows import rows_of
-from rtscope.report.model.side_by_side import SideBySide, side_by_side
+from rtscope.present.model.rows import rows_of
+from rtscope.present.model.side_by_side import SideBySide, side_by_side
+from rtscope.record.model import RunRecord
+from rtscope.record.published import KernelKind, get_published
 
 US = 1_000
 HOSTILE = "<img src=x onerror=alert(1)>\x1b[2J|"

@@ -9,15 +9,15 @@ import pytest
 
 from fakes.measurements import record, thread
 from fakes.printed import render_text
-from rtscope.published import get_published
+from rtscope.present import tables
+from rtscope.present.formats.data import render_csv, render_json
+from rtscope.present.formats.html import render_html
+from rtscope.present.formats.markdown import render_markdown
+from rtscope.present.model.build import build_model
+from rtscope.present.model.comparison import build_comparison
+from rtscope.present.model.published_comparison import compare_with_published
 from rtscope.record.model import RunRecord
-from rtscope.report import tables
-from rtscope.report.formats.data import render_csv, render_json
-from rtscope.report.formats.html import render_html
-from rtscope.report.formats.markdown import render_markdown
-from rtscope.report.model.build import build_model
-from rtscope.report.model.comparison import build_comparison
-from rtscope.report.model.published_comparison import compare_with_published
+from rtscope.record.published import get_published
 from rtscope.stats.summary import Summary
 
 NEW = """
@@ -36,7 +36,7 @@ meaning = "A figure that nobody needs."
 @pytest.fixture
 def one_more(monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
     """Add a figure to the table, and nothing else."""
-    shipped = resources.files("rtscope.report").joinpath("figures.toml").read_text()
+    shipped = resources.files("rtscope.present").joinpath("figures.toml").read_text()
     monkeypatch.setattr(tables, "_table", lambda: shipped + NEW)
     for cached in (tables.figures, tables.definitions):
         cached.cache_clear()

@@ -4,15 +4,15 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from fakes.measurements import thread
-from rtscope.report.charts.bars import tail_bars
-from rtscope.report.model.explanations import (
+from rtscope.explain.runs import (
     OTHERS,
     KnownCause,
     WorstWakeups,
     sentence_of_tail,
     tail_of,
 )
-from rtscope.units import NS_PER_S
+from rtscope.host.units import NS_PER_S
+from rtscope.present.charts.bars import tail_bars
 
 US = 1_000
 

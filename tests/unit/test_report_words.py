@@ -2,7 +2,7 @@
 
 import pytest
 
-from rtscope.units import plural
+from rtscope.host.units import plural
 
 
 @pytest.mark.parametrize(

@@ -6,10 +6,10 @@ import pytest
 
 from fakes.measurements import record, thread
 from fakes.printed import render_text
+from rtscope.present.formats.html import render_html
+from rtscope.present.formats.markdown import render_markdown
+from rtscope.present.model.build import build_model
 from rtscope.record.model import RunRecord, WorkerLapse, WorkerRecord
-from rtscope.report.formats.html import render_html
-from rtscope.report.formats.markdown import render_markdown
-from rtscope.report.model.build import build_model
 
 S = 1_000_000_000
 STOPPED = WorkerLapse("stopped", after_ns=2 * S, by_ns=3 * S, until_ns=None)

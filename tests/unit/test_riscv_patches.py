@@ -7,7 +7,7 @@ from importlib import resources
 
 import pytest
 
-FOLDER = resources.files("rtscope.kernel").joinpath("patches", "riscv-6.1-rt")
+FOLDER = resources.files("rtscope.boards.kernels").joinpath("patches", "riscv-6.1-rt")
 SERIES = FOLDER.joinpath("series").read_text("utf-8")
 NAMES = [line for line in SERIES.splitlines() if not line.startswith("#")]
 

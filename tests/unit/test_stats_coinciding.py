@@ -12,8 +12,8 @@ from scipy.cluster.hierarchy import DisjointSet
 from fakes.measurements import record, thread
 from rtscope.contract import ThreadResult, Wakeup
 from rtscope.record.model import RunRecord
-from rtscope.stats.coinciding import trajectories_of, worst_lists
 from rtscope.stats.seeds import coincide
+from rtscope.verbs.sweep.trajectories import trajectories_of, worst_lists
 
 PERIOD_NS = 1_000_000
 ONE_RUN = record([thread([5_000])])

@@ -11,8 +11,8 @@ import pytest
 from fakes.comparing import compare
 from fakes.measurements import SECOND_NS, on_board, record, thread
 from fakes.traces import tracing
-from rtscope.caveats.catalogue import make
-from rtscope.errors import UsageError
+from rtscope.host.errors import UsageError
+from rtscope.record.caveats.catalogue import make
 from rtscope.record.model import RunRecord
 from rtscope.stats.compare import (
     ComparedFigure,

@@ -9,10 +9,10 @@ from hypothesis import strategies as st
 
 from fakes.comparing import compare
 from fakes.measurements import on_board, record, thread
-from rtscope.errors import UsageError
+from rtscope.host.errors import UsageError
+from rtscope.present.model.build import build_model
 from rtscope.record.model import RunRecord
 from rtscope.record.virtual import InputDigests
-from rtscope.report.model.build import build_model
 from rtscope.stats.compare import Word
 from rtscope.stats.determinism import (
     against,

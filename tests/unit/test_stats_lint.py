@@ -6,7 +6,6 @@ from dataclasses import replace
 import pytest
 
 from fakes.measurements import GOOD_CLOCK, SECOND_NS, record, thread, ticks_of
-from rtscope.caveats.catalogue import make
 from rtscope.contract import (
     CpuTime,
     KernelThread,
@@ -15,8 +14,9 @@ from rtscope.contract import (
     told,
 )
 from rtscope.machine.facts import FactValue
+from rtscope.record.caveats.catalogue import make
 from rtscope.record.model import RunRecord
-from rtscope.stats.lint import all_caveats, clock_coarse, lint
+from rtscope.stats.runcaveats import all_caveats, clock_coarse, lint
 
 US = 1_000
 

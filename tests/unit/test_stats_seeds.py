@@ -4,10 +4,10 @@ from dataclasses import replace
 
 from fakes.measurements import record, thread
 from fakes.printed import render_text
+from rtscope.present.formats.data import render_json
+from rtscope.present.formats.markdown import render_markdown
+from rtscope.present.model.build import build_model
 from rtscope.record.model import RunRecord
-from rtscope.report.formats.data import render_json
-from rtscope.report.formats.markdown import render_markdown
-from rtscope.report.model.build import build_model
 from rtscope.stats.seeds import (
     OverSeeds,
     coincide,

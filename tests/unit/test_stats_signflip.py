@@ -7,7 +7,7 @@ import numpy as np
 import pytest
 
 from rtscope.stats.power import LEAST_PAIRS, detectable_ratio_of_pairs
-from rtscope.stats.signflip import (
+from rtscope.verbs.sweep.signflip import (
     GROUPS,
     MOST_ALONE,
     discoveries,

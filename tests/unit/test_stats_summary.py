@@ -9,7 +9,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from fakes.measurements import thread
-from rtscope.errors import MeasurementError
+from rtscope.host.errors import MeasurementError
 from rtscope.stats.summary import (
     Percentile,
     observed_ns,

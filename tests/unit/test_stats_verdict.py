@@ -6,11 +6,11 @@ from typing import Any
 import pytest
 
 from fakes.measurements import GOOD_CLOCK, SECOND_NS, on_board, record, thread
-from rtscope.caveats.catalogue import Caveat, make
-from rtscope.errors import MeasurementError
+from rtscope.host.errors import MeasurementError
 from rtscope.machine.facts import FactValue, catalogue
+from rtscope.present.model.verdicts import verdict_of
+from rtscope.record.caveats.catalogue import Caveat, make
 from rtscope.record.model import RunRecord
-from rtscope.report.model.verdicts import verdict_of
 from rtscope.stats.conditions import conditions_of, volatile_facts
 from rtscope.stats.verdict import Claim, Finding, Judgement, Verdict, judge
 

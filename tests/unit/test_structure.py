@@ -55,7 +55,7 @@ def test_a_name_that_nothing_but_its_definition_has_is_unused(tmp_path: Path) ->
     (package / "c.py").write_text("def taken() -> int:\n    return 5\n")
     (package / "formats.py").write_text("def row(): ...\ndef column(): ...\n")
     (package / "cli" / "verbs.py").write_text("def row(): ...\ndef other(): ...\n")
-    (package / "verbs.toml").write_text('place = "verbs:row"\n')
+    (package / "verbs.toml").write_text('place = "cli.verbs:row"\n')
 
     assert unused_names(package) == [
         "rtscope.a.SPARE",

@@ -6,8 +6,8 @@ from pathlib import Path
 
 import pytest
 
-from rtscope.report.words import NOTHING
-from rtscope.sweep.ranking import Cause, RankedLoad, Ranking, Standing
+from rtscope.present.words import NOTHING
+from rtscope.verbs.sweep.ranking import Cause, RankedLoad, Ranking, Standing
 from surveytable import (
     all_loads,
     in_part,

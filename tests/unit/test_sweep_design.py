@@ -5,12 +5,11 @@ from typing import Any
 
 import pytest
 
-from rtscope.campaign.model import Campaign
-from rtscope.errors import UsageError
-from rtscope.stats.signflip import needed_pairs
-from rtscope.sweep.design import Cell, cells_of, chosen_cells
-from rtscope.sweep.effects import FIGURES
-from rtscope.sweep.file import (
+from rtscope.host.errors import UsageError
+from rtscope.measure.campaign.model import Campaign
+from rtscope.verbs.sweep.design import Cell, cells_of, chosen_cells
+from rtscope.verbs.sweep.effects import FIGURES
+from rtscope.verbs.sweep.file import (
     Survey,
     document_of,
     load_shipped,
@@ -21,6 +20,7 @@ from rtscope.sweep.file import (
     sweep_of,
     with_stressors,
 )
+from rtscope.verbs.sweep.signflip import needed_pairs
 
 EXAMPLES = Path(__file__).parents[2] / "examples" / "sweeps"
 

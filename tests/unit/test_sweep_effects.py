@@ -10,11 +10,11 @@ from fakes.measurements import on_board, record, thread
 from rtscope.contract import ThreadResult
 from rtscope.record.model import RunRecord
 from rtscope.stats.summary import Summary, summarize
-from rtscope.sweep.celleffects import effects_of
-from rtscope.sweep.design import Cell, cells_of
-from rtscope.sweep.effects import Effect
-from rtscope.sweep.file import sweep_of
-from rtscope.sweep.pairing import runs_by_key
+from rtscope.verbs.sweep.celleffects import effects_of
+from rtscope.verbs.sweep.design import Cell, cells_of
+from rtscope.verbs.sweep.effects import Effect
+from rtscope.verbs.sweep.file import sweep_of
+from rtscope.verbs.sweep.pairing import runs_by_key
 
 BASE: Mapping[str, Any] = {
     "target": {"address": "virtual:pc"},
@@ -206,7 +206,7 @@ def test_each_run_is_summarized_once_however_many_cells_there_are(
         summarized.append(threads)
         return summarize(threads)
 
-    monkeypatch.setattr("rtscope.sweep.effects.summarize", counted)
+    monkeypatch.setattr("rtscope.verbs.sweep.effects.summarize", counted)
     changed = {f"x={n}": runs(BEFORE) for n in range(5)}
 
     effects(runs(BEFORE), changed)

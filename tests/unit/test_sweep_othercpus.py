@@ -7,10 +7,10 @@ import pytest
 
 from fakes.measurements import on_board, record, thread
 from rtscope.record.model import RunRecord
-from rtscope.report.formats.sweep import lines_of_limits, sweep_data, sweep_page
-from rtscope.sweep.design import cells_of
-from rtscope.sweep.file import sweep_of
-from rtscope.sweep.result import SweepResult, result_of
+from rtscope.verbs.sweep.design import cells_of
+from rtscope.verbs.sweep.file import sweep_of
+from rtscope.verbs.sweep.result import SweepResult, result_of
+from rtscope.verbs.sweep.text import lines_of_limits, sweep_data, sweep_page
 
 
 def runs(*cpus: int, load: str = "idle") -> list[RunRecord]:

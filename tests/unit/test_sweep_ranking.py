@@ -6,9 +6,10 @@ from dataclasses import replace
 import pytest
 
 from fakes.measurements import on_board, record, thread
-from rtscope.caveats.catalogue import make
 from rtscope.contract import LoadWindow, ProcessInWindow
+from rtscope.host.units import NS_PER_S
 from rtscope.machine.facts import FactValue
+from rtscope.record.caveats.catalogue import make
 from rtscope.record.explanation import (
     SCHEMA,
     BrokenInvariant,
@@ -17,9 +18,8 @@ from rtscope.record.explanation import (
     Wakeup,
 )
 from rtscope.record.model import RunRecord
-from rtscope.report.formats.survey import survey_answer, survey_page
-from rtscope.sweep.ranking import Cause, Ranking, ranking_of
-from rtscope.units import NS_PER_S
+from rtscope.verbs.sweep.ranking import Cause, Ranking, ranking_of
+from rtscope.verbs.sweep.surveytext import survey_answer, survey_page
 
 RT, ORDINARY = "debian-6.12-rt", "debian-6.12"
 

@@ -8,10 +8,12 @@ from typing import Any
 import pytest
 
 from fakes.measurements import SECOND_NS, on_board, record, thread
-from rtscope.audit.catalogue import catalogue
-from rtscope.campaign.file import from_dict, to_dict
-from rtscope.campaign.model import Campaign
 from rtscope.explain.model import Cause
+from rtscope.machine.audit.catalogue import catalogue
+from rtscope.machine.settings.remedies import tunable
+from rtscope.measure.campaign.file import from_dict, to_dict
+from rtscope.measure.campaign.model import Campaign
+from rtscope.measure.settings import checks_for
 from rtscope.record.explanation import (
     SCHEMA,
     BrokenInvariant,
@@ -20,10 +22,9 @@ from rtscope.record.explanation import (
     Wakeup,
 )
 from rtscope.record.model import RunRecord
-from rtscope.report.formats.remedies import WORST, effects_on
-from rtscope.sweep.design import Cell, cells_of
-from rtscope.sweep.file import Sweep, document_of, load_shipped, sweep_of
-from rtscope.sweep.remedies import (
+from rtscope.verbs.sweep.design import Cell, cells_of
+from rtscope.verbs.sweep.file import Sweep, document_of, load_shipped, sweep_of
+from rtscope.verbs.sweep.remedies import (
     NO_CAUSE,
     NO_REMEDY,
     NOT_RECORDED,
@@ -32,10 +33,9 @@ from rtscope.sweep.remedies import (
     known_remedies,
     patients_of,
 )
-from rtscope.sweep.result import result_of
-from rtscope.sweep.treatments import HAS_IT, Original, sweep_of_remedies
-from rtscope.tuning.campaign import checks_for
-from rtscope.tuning.remedies import tunable
+from rtscope.verbs.sweep.remedytext import WORST, effects_on
+from rtscope.verbs.sweep.result import result_of
+from rtscope.verbs.sweep.treatments import HAS_IT, Original, sweep_of_remedies
 
 RT, ORDINARY = "debian-6.12-rt", "debian-6.12"
 KERNELS = (RT, ORDINARY)

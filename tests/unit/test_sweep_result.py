@@ -6,12 +6,12 @@ from dataclasses import replace
 import pytest
 
 from fakes.measurements import on_board, record, thread
-from rtscope.caveats.catalogue import make
+from rtscope.record.caveats.catalogue import make
 from rtscope.record.model import RunRecord
-from rtscope.report.formats.sweep import lines_of_limits, sweep_answer, sweep_page
-from rtscope.sweep.design import cells_of
-from rtscope.sweep.file import sweep_of
-from rtscope.sweep.result import SweepResult, result_of
+from rtscope.verbs.sweep.design import cells_of
+from rtscope.verbs.sweep.file import sweep_of
+from rtscope.verbs.sweep.result import SweepResult, result_of
+from rtscope.verbs.sweep.text import lines_of_limits, sweep_answer, sweep_page
 
 BASE = {
     "target": {"address": "virtual:pc"},

@@ -8,7 +8,8 @@ import pytest
 from rich.console import Console
 
 from fakes.measurements import on_board, record, thread
-from rtscope.caveats.catalogue import make
+from rtscope.present.formats.fitted import LINES, print_fitted
+from rtscope.record.caveats.catalogue import make
 from rtscope.record.explanation import (
     SCHEMA,
     BrokenInvariant,
@@ -17,14 +18,13 @@ from rtscope.record.explanation import (
     Wakeup,
 )
 from rtscope.record.model import RunRecord
-from rtscope.report.formats.fitted import LINES, print_fitted
-from rtscope.report.formats.sweep import compose_sweep, sweep_data, sweep_page
-from rtscope.report.formats.worstruns import sentences_on_causes
-from rtscope.sweep import worstruns
-from rtscope.sweep.design import cells_of
-from rtscope.sweep.file import sweep_of
-from rtscope.sweep.result import SweepResult, result_of
-from rtscope.sweep.worstruns import Known, WorstRun, explained_by
+from rtscope.verbs.sweep import worstruns
+from rtscope.verbs.sweep.design import cells_of
+from rtscope.verbs.sweep.file import sweep_of
+from rtscope.verbs.sweep.result import SweepResult, result_of
+from rtscope.verbs.sweep.text import compose_sweep, sweep_data, sweep_page
+from rtscope.verbs.sweep.worstruns import Known, WorstRun, explained_by
+from rtscope.verbs.sweep.worstruntext import sentences_on_causes
 
 SEEDS = 8
 

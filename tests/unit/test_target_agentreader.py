@@ -4,9 +4,9 @@ from collections.abc import Mapping, Sequence
 import pytest
 
 from rtscope.contract import AgentError, FileLine, Line
-from rtscope.errors import ContractError, TargetError
+from rtscope.host.errors import ContractError, TargetError
 from rtscope.machine.reader import Denied, Missing
-from rtscope.target.agentreader import MAX_PATHS_BYTES, AgentReader
+from rtscope.machine.target.agentreader import MAX_PATHS_BYTES, AgentReader
 
 
 class Agent:

@@ -4,11 +4,11 @@ import subprocess
 import sys
 import threading
 
-from rtscope.target.alone import alone
+from rtscope.machine.target.exclusive import alone
 
 HOLDER = """
 import sys
-from rtscope.target.alone import alone
+from rtscope.machine.target.exclusive import alone
 with alone(sys.argv[1], print):
     print("held", flush=True)
     sys.stdin.read()

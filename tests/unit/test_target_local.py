@@ -6,10 +6,10 @@ from pathlib import Path
 
 import pytest
 
-from rtscope import target
-from rtscope.errors import TargetError
-from rtscope.target import agent_file
-from rtscope.target.local import LocalTarget
+from rtscope.host.errors import TargetError
+from rtscope.machine import target
+from rtscope.machine.target import agent_file
+from rtscope.machine.target.local import LocalTarget
 
 
 @pytest.fixture

@@ -6,13 +6,13 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from rtscope.errors import ContractError, TargetError, UsageError
+from rtscope.host.errors import ContractError, TargetError, UsageError
 from rtscope.machine.reader import Content, Missing
+from rtscope.machine.target import ssh
+from rtscope.machine.target.address import Address, address_of
+from rtscope.machine.target.ssh import RemoteShell, SshTarget, exec_line, why_refused
+from rtscope.machine.target.stream import PipeStream, collect
 from rtscope.measure.machine import how_to_install
-from rtscope.target import ssh
-from rtscope.target.address import Address, address_of
-from rtscope.target.ssh import RemoteShell, SshTarget, exec_line, why_refused
-from rtscope.target.stream import PipeStream, collect
 
 # --- the host -------------------------------------------------------------------------
 

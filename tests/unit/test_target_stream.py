@@ -10,9 +10,9 @@ import pytest
 
 from fakes.targets import HELLO, LOAD_HELLO
 from rtscope.contract import Keeping, dump_line
-from rtscope.errors import ContractError, TargetError
-from rtscope.target import stream
-from rtscope.target.stream import PipeStream, collect, wait_any
+from rtscope.host.errors import ContractError, TargetError
+from rtscope.machine.target import stream
+from rtscope.machine.target.stream import PipeStream, collect, wait_any
 
 
 def says(script: str) -> PipeStream:

@@ -11,10 +11,14 @@ from fakes.threads import AROUND, kernel, lines, listing, task
 from fakes.trees import reader_of
 from rtscope.contract import AgentError, dump_line, parse_line
 from rtscope.contract.tasks import TaskLine
-from rtscope.errors import ContractError, TargetError
-from rtscope.report.formats.tasks import summary, task_row
-from rtscope.tasks.listing import irq_of, make_listing, notes_of, read_surroundings
-from rtscope.tasks.model import (
+from rtscope.host.errors import ContractError, TargetError
+from rtscope.machine.tasks.listing import (
+    irq_of,
+    make_listing,
+    notes_of,
+    read_surroundings,
+)
+from rtscope.machine.tasks.model import (
     Choice,
     Irq,
     Listing,
@@ -23,6 +27,7 @@ from rtscope.tasks.model import (
     chosen,
     effective_words,
 )
+from rtscope.verbs.tasks.text import summary, task_row
 
 ISOLATED = replace(AROUND, isolated=frozenset({2, 3}))
 

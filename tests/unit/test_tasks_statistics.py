@@ -7,8 +7,7 @@ from dataclasses import replace
 from rich.console import Console
 
 from rtscope.machine.reader import Content, Denied, Missing
-from rtscope.report.formats.taskstatistics import print_statistics, statistics_rows
-from rtscope.tasks.statistics import (
+from rtscope.machine.tasks.statistics import (
     LAYOUT,
     PATTERN,
     TRIES,
@@ -18,6 +17,7 @@ from rtscope.tasks.statistics import (
     bucket_low_ns,
     read_statistics,
 )
+from rtscope.present.formats.taskstatistics import print_statistics, statistics_rows
 
 PATH = "/dev/shm/rtscope-task.40"
 BEGUN = 3

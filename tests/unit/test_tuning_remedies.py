@@ -9,12 +9,12 @@ import pytest
 from fakes.auditcases import CASES
 from fakes.audited import ARCH, RELEASE, Case
 from fakes.trees import CPU, Files, reader_of
-from rtscope.audit.catalogue import catalogue
-from rtscope.audit.context import AuditContext
-from rtscope.audit.examine import examine, read_context
-from rtscope.audit.model import Profile
-from rtscope.errors import UsageError
-from rtscope.tuning.remedies import (
+from rtscope.host.errors import UsageError
+from rtscope.machine.audit.catalogue import catalogue
+from rtscope.machine.audit.context import AuditContext
+from rtscope.machine.audit.examine import examine, read_context
+from rtscope.machine.audit.model import Profile
+from rtscope.machine.settings.remedies import (
     KNOB_STRIDE,
     SAFE,
     TuningPlan,

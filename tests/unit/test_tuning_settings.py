@@ -6,9 +6,9 @@ import pytest
 
 from fakes.faketarget import FakeTarget
 from rtscope.contract import AgentError, Applied, Line, Refused, Restored, Tuned
-from rtscope.errors import TargetError
-from rtscope.tuning import settings
-from rtscope.tuning.remedies import SettingChange
+from rtscope.host.errors import TargetError
+from rtscope.machine.settings import change as settings
+from rtscope.machine.settings.remedies import SettingChange
 
 CHANGES = (
     SettingChange("irq_affinity", "irq_affinity", 24, "/proc/irq/24/a", "0-1", "0"),

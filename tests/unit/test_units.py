@@ -6,8 +6,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from rtscope.errors import UsageError
-from rtscope.units import (
+from rtscope.host.errors import UsageError
+from rtscope.host.units import (
     MAX_DURATION_NS,
     exact_duration,
     format_duration,

@@ -7,25 +7,25 @@ from pathlib import Path
 import pytest
 from rich.console import Console
 
-from rtscope.app.rules import examine
-from rtscope.board.catalogue import get_board
-from rtscope.board.kernels import Kernel
-from rtscope.board.prepared import Prepared
-from rtscope.board.program import Program
-from rtscope.board.qemu import Qemu
-from rtscope.errors import BoardError, TargetError
-from rtscope.measure.appimages import Probe
-from rtscope.report.formats.appboard import (
+from rtscope.boards.catalogue import get_board
+from rtscope.boards.kernels.catalogue import Kernel
+from rtscope.boards.parts.prepared import Prepared
+from rtscope.boards.parts.qemu import Qemu
+from rtscope.boards.runs.boot import Booted
+from rtscope.host.errors import BoardError, TargetError
+from rtscope.verbs.app import boardwatch as appwatch
+from rtscope.verbs.app.boardlabel import (
     BoardLabel,
     answer_digest,
     board_row,
     digest_words,
 )
-from rtscope.report.formats.appcheck import MAX_LINES, print_examined
-from rtscope.report.formats.appjunit import examined_junit
-from rtscope.virtual import appwatch
-from rtscope.virtual.appscript import watching_script
-from rtscope.virtual.boot import Booted
+from rtscope.verbs.app.boardprogram import Program
+from rtscope.verbs.app.boardscript import watching_script
+from rtscope.verbs.app.checktext import MAX_LINES, print_examined
+from rtscope.verbs.app.images import Probe
+from rtscope.verbs.app.junit import examined_junit
+from rtscope.verbs.app.rules import examine
 from unit.test_app_rules import seen, thread
 
 MS = 1_000_000

@@ -8,19 +8,19 @@ import pytest
 
 from fakes.measurements import record, thread
 from fakes.trees import GUEST, Files
-from rtscope.board.catalogue import get_board
-from rtscope.board.kernels import Kernel
-from rtscope.board.prepared import Prepared
-from rtscope.board.qemu import Qemu
-from rtscope.campaign.model import Campaign
+from rtscope.boards.catalogue import get_board
+from rtscope.boards.kernels.catalogue import Kernel
+from rtscope.boards.parts.prepared import Prepared
+from rtscope.boards.parts.qemu import Qemu
+from rtscope.boards.runs.assemble import measured_on_board
+from rtscope.boards.runs.boot import Booted
+from rtscope.boards.runs.prepare import request_for
 from rtscope.contract import Applied, FileLine, Line, Refused, Tuned, dump_line
-from rtscope.errors import BoardError
+from rtscope.host.errors import BoardError
+from rtscope.machine.settings.remedies import SettingChange, TuningPlan
 from rtscope.measure.assemble import assemble
+from rtscope.measure.campaign.model import Campaign
 from rtscope.record.model import RunRecord
-from rtscope.tuning.remedies import SettingChange, TuningPlan
-from rtscope.virtual.assemble import measured_on_board
-from rtscope.virtual.boot import Booted
-from rtscope.virtual.prepare import request_for
 
 MEASURED = (Path(__file__).parents[2] / "format/v1/x86_64.jsonl").read_bytes()
 BOARD = get_board("pc")

@@ -5,11 +5,11 @@ from typing import Any
 
 import pytest
 
-from rtscope.board.catalogue import Board, get_board
-from rtscope.campaign.model import Campaign
+from rtscope.boards.catalogue import Board, get_board
+from rtscope.boards.runs.assemble import board_digest, campaign_digest
+from rtscope.measure.campaign.model import Campaign
 from rtscope.record.model import Run
 from rtscope.record.virtual import InputDigests
-from rtscope.virtual.assemble import board_digest, campaign_digest
 
 BOARD = get_board("pc")
 

@@ -4,15 +4,15 @@ from dataclasses import replace
 
 import pytest
 
-from rtscope.measure.execute import BoardProgress
-from rtscope.units import NS_PER_S
-from rtscope.virtual.boot import (
+from rtscope.boards.runs.boot import (
     BOOT_NS,
     END_NS,
     BootTimeout,
     Watchdog,
     read_progress,
 )
+from rtscope.host.units import NS_PER_S
+from rtscope.measure.execute import BoardProgress
 
 TIMEOUT = BootTimeout(duration_ns=10 * NS_PER_S, warmup_ns=NS_PER_S)
 

@@ -8,14 +8,14 @@ from pathlib import Path
 import pytest
 
 from fakes.measurements import on_board, record, thread
-from rtscope.board.catalogue import get_board
-from rtscope.board.kernels import Kernel
-from rtscope.board.prepared import Prepared
-from rtscope.board.qemu import SUMMARY, Qemu
-from rtscope.campaign.model import Campaign
-from rtscope.errors import BoardError, HostError
-from rtscope.virtual.boot import BootTimeout, boot
-from rtscope.virtual.prepare import job_for, request_for
+from rtscope.boards.catalogue import get_board
+from rtscope.boards.kernels.catalogue import Kernel
+from rtscope.boards.parts.prepared import Prepared
+from rtscope.boards.parts.qemu import SUMMARY, Qemu
+from rtscope.boards.runs.boot import BootTimeout, boot
+from rtscope.boards.runs.prepare import job_for, request_for
+from rtscope.host.errors import BoardError, HostError
+from rtscope.measure.campaign.model import Campaign
 
 BOARD = get_board("pc")
 

@@ -4,11 +4,11 @@ from collections.abc import Mapping
 
 import pytest
 
-from rtscope.board.catalogue import get_board
-from rtscope.errors import BoardError
+from rtscope.boards.catalogue import get_board
+from rtscope.boards.runs.capacity import MIB, Capacity, free_memory_bytes, host_capacity
+from rtscope.boards.runs.guestfiles import GuestFiles
+from rtscope.host.errors import BoardError
 from rtscope.machine.reader import Content
-from rtscope.virtual.capacity import MIB, Capacity, free_memory_bytes, host_capacity
-from rtscope.virtual.guestfiles import GuestFiles
 
 BOARD = get_board("pc")
 EACH_BYTES = 1536 * MIB

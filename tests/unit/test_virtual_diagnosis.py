@@ -4,8 +4,8 @@ from dataclasses import replace
 
 import pytest
 
-from rtscope.board.catalogue import get_board
-from rtscope.virtual.diagnosis import MIB, Evidence, diagnose, oom_kills
+from rtscope.boards.catalogue import get_board
+from rtscope.boards.runs.diagnosis import MIB, Evidence, diagnose, oom_kills
 
 BOARD = get_board("jh7110")
 LEFT = Evidence(

@@ -5,11 +5,11 @@ from dataclasses import replace
 import pytest
 
 from fakes.measurements import on_board, record, thread
-from rtscope.board.catalogue import get_board
-from rtscope.campaign.model import Campaign
-from rtscope.virtual.boot import Booted
-from rtscope.virtual.hosttime import HostTime, Kind, Took, host_time, kind_of, took
-from rtscope.virtual.prepare import request_for
+from rtscope.boards.catalogue import get_board
+from rtscope.boards.runs.boot import Booted
+from rtscope.boards.runs.hosttime import HostTime, Kind, Took, host_time, kind_of, took
+from rtscope.boards.runs.prepare import request_for
+from rtscope.measure.campaign.model import Campaign
 
 IDLE, OS = Kind("pc", "idle", 12_000_000_000), Kind("pc", "os", 12_000_000_000)
 SECOND_NS = 1_000_000_000

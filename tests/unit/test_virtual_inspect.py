@@ -5,13 +5,13 @@ from typing import Any, cast
 
 import pytest
 
-from rtscope.board.catalogue import get_board
-from rtscope.board.prepared import Prepared
-from rtscope.errors import BoardError
+from rtscope.boards.catalogue import get_board
+from rtscope.boards.parts.prepared import Prepared
+from rtscope.boards.runs import inspect
+from rtscope.boards.runs.inspect import inspect_guest, script_of
+from rtscope.host.errors import BoardError
+from rtscope.host.process import Step
 from rtscope.measure.execute import BoardProgress
-from rtscope.process import Step
-from rtscope.virtual import inspect
-from rtscope.virtual.inspect import inspect_guest, script_of
 
 BOARD = get_board("pc")
 

@@ -2,9 +2,9 @@
 
 import pytest
 
-from rtscope.errors import UsageError
-from rtscope.exectrace.symbols import NO_SYMBOLS, parse_symbols
-from rtscope.virtual.kernellayout import kernel_layout, section_options
+from rtscope.boards.recording.kernellayout import kernel_layout, section_options
+from rtscope.host.errors import UsageError
+from rtscope.record.instructions.symbols import NO_SYMBOLS, parse_symbols
 
 
 def test_riscv_has_the_task_in_tp() -> None:

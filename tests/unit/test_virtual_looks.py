@@ -8,15 +8,15 @@ from typing import Any
 
 import pytest
 
-from rtscope.board.catalogue import get_board, with_append
-from rtscope.board.kernels import Kernel
-from rtscope.board.prepared import Prepared
-from rtscope.board.qemu import Qemu
-from rtscope.errors import TargetError
-from rtscope.tuning.remedies import chosen
-from rtscope.virtual import looks
-from rtscope.virtual.guestfiles import GuestFiles
-from rtscope.virtual.looks import Looks, settings_for
+from rtscope.boards.catalogue import get_board, with_append
+from rtscope.boards.kernels.catalogue import Kernel
+from rtscope.boards.parts.prepared import Prepared
+from rtscope.boards.parts.qemu import Qemu
+from rtscope.boards.runs import settings as looks
+from rtscope.boards.runs.guestfiles import GuestFiles
+from rtscope.boards.runs.settings import Looks, settings_for
+from rtscope.host.errors import TargetError
+from rtscope.machine.settings.remedies import chosen
 
 PREPARED = Prepared(
     get_board("pc"),

@@ -5,9 +5,9 @@ import json
 import pytest
 import zstandard
 
-from rtscope.errors import BoardError
-from rtscope.virtual.boot import Booted
-from rtscope.virtual.outcome import MAX_BYTES, pack_booted, read_booted
+from rtscope.boards.runs.boot import Booted
+from rtscope.boards.runs.outcome import MAX_BYTES, pack_booted, read_booted
+from rtscope.host.errors import BoardError
 
 BOOTED = Booted(
     files={"kernel.log": b"<6>booted\n", "empty": b"", "measure.jsonl": b"\0\xff" * 9},

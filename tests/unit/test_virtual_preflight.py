@@ -6,11 +6,11 @@ from typing import Any
 
 import pytest
 
-from rtscope.board.catalogue import board_names
-from rtscope.campaign.file import from_dict
-from rtscope.campaign.model import Campaign
-from rtscope.errors import UsageError
-from rtscope.virtual.preflight import refuse_impossible
+from rtscope.boards.catalogue import board_names
+from rtscope.host.errors import UsageError
+from rtscope.measure.campaign.file import from_dict
+from rtscope.measure.campaign.model import Campaign
+from rtscope.verbs.sweep.preflight import refuse_impossible
 
 
 def campaign(**tables: Mapping[str, Any]) -> Campaign:

@@ -6,15 +6,15 @@ from pathlib import Path
 
 import pytest
 
-from rtscope.board import aptroot
-from rtscope.board.buildcontext import BuildContext
-from rtscope.board.catalogue import board_names, get_board
-from rtscope.board.prepare import lacking
-from rtscope.errors import BoardError, KernelError, TargetError
-from rtscope.kernel import build
-from rtscope.kernel.recipe import Recipe
+from rtscope.boards.catalogue import board_names, get_board
+from rtscope.boards.kernels import build
+from rtscope.boards.kernels.recipe import Recipe
+from rtscope.boards.parts import aptroot
+from rtscope.boards.parts.buildcontext import BuildContext
+from rtscope.boards.parts.prepare import lacking
+from rtscope.boards.runs import readiness
+from rtscope.host.errors import BoardError, KernelError, TargetError
 from rtscope.measure.abilities import Ability, State
-from rtscope.virtual import readiness
 
 
 @pytest.fixture(autouse=True)

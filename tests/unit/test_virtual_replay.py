@@ -8,18 +8,18 @@ from pathlib import Path
 import pytest
 
 from fakes.measurements import on_board, record, thread
-from rtscope.board.catalogue import get_board
-from rtscope.board.kernels import Kernel
-from rtscope.board.prepared import Prepared
-from rtscope.board.qemu import Qemu
-from rtscope.campaign.file import to_dict
-from rtscope.campaign.model import Campaign
+from rtscope.boards.catalogue import get_board
+from rtscope.boards.kernels.catalogue import Kernel
+from rtscope.boards.parts.prepared import Prepared
+from rtscope.boards.parts.qemu import Qemu
+from rtscope.boards.recording import replay
+from rtscope.boards.recording.replay import Replay, replay_run
+from rtscope.boards.runs.boot import Booted
 from rtscope.contract import AgentResult, parse_line, result_digest
-from rtscope.errors import MeasurementError
+from rtscope.host.errors import MeasurementError
+from rtscope.measure.campaign.file import to_dict
+from rtscope.measure.campaign.model import Campaign
 from rtscope.record.model import RunRecord
-from rtscope.virtual import replay
-from rtscope.virtual.boot import Booted
-from rtscope.virtual.replay import Replay, replay_run
 
 FORMAT = Path(__file__).parents[2] / "format"
 STREAM = (FORMAT / "plugin-v1/riscv64.trace").read_bytes()

@@ -9,16 +9,16 @@ from typing import Any
 import pytest
 
 from fakes.measurements import on_board, record, thread
-from rtscope.board.cache import Part, build_part, locked
-from rtscope.board.catalogue import get_board
-from rtscope.board.kernels import IMAGE, Kernel
-from rtscope.board.partnames import AGENT_ARCHIVE, PLUGIN, USERLAND_ARCHIVE
-from rtscope.board.prepared import Prepared
-from rtscope.board.qemu import Qemu, Recording
-from rtscope.errors import BoardError
+from rtscope.boards.catalogue import get_board
+from rtscope.boards.kernels.catalogue import IMAGE, Kernel
+from rtscope.boards.parts.cache import Part, build_part, locked
+from rtscope.boards.parts.names import AGENT_ARCHIVE, PLUGIN, USERLAND_ARCHIVE
+from rtscope.boards.parts.prepared import Prepared
+from rtscope.boards.parts.qemu import Qemu, Recording
+from rtscope.boards.recording import replay
+from rtscope.boards.recording.replay import find_plugin, prepare_replay, select_plugin
+from rtscope.host.errors import BoardError
 from rtscope.record.model import RunRecord
-from rtscope.virtual import replay
-from rtscope.virtual.replay import find_plugin, prepare_replay, select_plugin
 
 THEN, TODAY = b"the plugin of then", b"the plugin of today"
 ASKED = Recording(worst=3, sections={"schedule": 1})

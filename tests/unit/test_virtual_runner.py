@@ -9,14 +9,19 @@ import pytest
 
 from fakes.fulldisk import full_but_for
 from fakes.measurements import measured, on_board, record, thread
-from rtscope.analysis import Recorded, stream_of
-from rtscope.board.cache import Part
-from rtscope.board.catalogue import get_board
-from rtscope.board.kernels import Kernel
-from rtscope.board.prepared import Prepared
-from rtscope.board.qemu import Qemu
-from rtscope.campaign.model import Campaign
-from rtscope.errors import (
+from rtscope.boards.catalogue import get_board
+from rtscope.boards.kernels.catalogue import Kernel
+from rtscope.boards.parts.cache import Part
+from rtscope.boards.parts.prepared import Prepared
+from rtscope.boards.parts.qemu import Qemu
+from rtscope.boards.runs import runner
+from rtscope.boards.runs.assemble import campaign_digest
+from rtscope.boards.runs.boot import Booted
+from rtscope.boards.runs.prepare import PreparedCampaign, RunRequest, request_for
+from rtscope.boards.runs.runner import BoardRunner
+from rtscope.boards.runs.store import StoredResults
+from rtscope.explain.directory import Recorded, stream_of
+from rtscope.host.errors import (
     BoardError,
     ContractError,
     MeasurementError,
@@ -25,18 +30,13 @@ from rtscope.errors import (
 )
 from rtscope.measure.assemble import Measured
 from rtscope.measure.audit import Audited
+from rtscope.measure.campaign.model import Campaign
 from rtscope.measure.execute import Event, RunFinished, execute
 from rtscope.measure.plan import Plan
 from rtscope.record import resultdir
 from rtscope.record.model import RunRecord
 from rtscope.record.resultdir import ResultDir, create
 from rtscope.record.virtual import InputDigests
-from rtscope.virtual import runner
-from rtscope.virtual.assemble import campaign_digest
-from rtscope.virtual.boot import Booted
-from rtscope.virtual.prepare import PreparedCampaign, RunRequest, request_for
-from rtscope.virtual.runner import BoardRunner
-from rtscope.virtual.stored import StoredResults
 
 STREAM = (Path(__file__).parents[2] / "format/plugin-v1/riscv64.trace").read_bytes()
 BOARD = get_board("pc")

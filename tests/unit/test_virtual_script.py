@@ -2,12 +2,12 @@
 
 from dataclasses import replace
 
-from rtscope.campaign.model import Campaign
-from rtscope.loads import LoadCommand
+from rtscope.boards.runs.guestfiles import GuestFiles
+from rtscope.boards.runs.script import job_of, phase_ns
 from rtscope.machine.reader import Missing
+from rtscope.measure.campaign.model import Campaign
+from rtscope.measure.loads import LoadCommand
 from rtscope.record.model import Run
-from rtscope.virtual.guestfiles import GuestFiles
-from rtscope.virtual.script import job_of, phase_ns
 
 RUN = Run(
     id="001-idle",

@@ -5,11 +5,11 @@ from pathlib import Path
 
 import pytest
 
-from rtscope.board.qemu import Recording
-from rtscope.errors import BoardError
-from rtscope.exectrace.file import parse_trace
-from rtscope.virtual.boot import Booted
-from rtscope.virtual.secondpass import RING, ROOM, with_whole_paths
+from rtscope.boards.parts.qemu import Recording
+from rtscope.boards.recording.secondpass import RING, ROOM, with_whole_paths
+from rtscope.boards.runs.boot import Booted
+from rtscope.host.errors import BoardError
+from rtscope.record.instructions.file import parse_trace
 
 FORMAT = Path(__file__).parents[2] / "format"
 CUT = (FORMAT / "plugin-v1/riscv64.trace").read_bytes()

@@ -7,17 +7,17 @@ import pytest
 
 from fakes.measurements import record as make_record
 from fakes.measurements import thread
-from rtscope.caveats.catalogue import make
-from rtscope.machine.facts import FactValue
-from rtscope.record.model import RunRecord
-from rtscope.record.resultdir import with_lost
-from rtscope.virtual.smoketest import (
+from rtscope.boards.runs.smoketest import (
     KERNEL_LOG,
     BuiltKernel,
     SmokeBoot,
     complaints,
     smoke_test,
 )
+from rtscope.machine.facts import FactValue
+from rtscope.record.caveats.catalogue import make
+from rtscope.record.model import RunRecord
+from rtscope.record.resultdir import with_lost
 
 CONFIG = "c" * 64
 BUILT = BuiltKernel("my", "6.12.1-rt", "d" * 64, CONFIG, preempt_rt=True)

@@ -10,12 +10,11 @@ from pathlib import Path
 import pytest
 
 from fakes.fulldisk import full_but_for
-from rtscope.board.qemu import Recording
-from rtscope.record.virtual import InputDigests
-from rtscope.virtual import stored
-from rtscope.virtual.boot import Booted
-from rtscope.virtual.hosttime import Kind, Took
-from rtscope.virtual.stored import (
+from rtscope.boards.parts.qemu import Recording
+from rtscope.boards.runs import store as stored
+from rtscope.boards.runs.boot import Booted
+from rtscope.boards.runs.hosttime import Kind, Took
+from rtscope.boards.runs.store import (
     KEY,
     KEY_BYTES,
     Origin,
@@ -25,6 +24,7 @@ from rtscope.virtual.stored import (
     open_stored,
     state_dir,
 )
+from rtscope.record.virtual import InputDigests
 
 INPUTS = InputDigests(
     kernel="k", initrd="i", qemu="q", plugin="p", board="b", campaign="c", seed=1

@@ -9,13 +9,13 @@ from typing import Any, cast
 
 import pytest
 
-from rtscope.board.cache import IMPORTED, Part, build_part, locked
-from rtscope.board.kernels import IMAGE, SYMBOLS
-from rtscope.board.prepared import Prepared
-from rtscope.errors import BoardError
-from rtscope.process import Progress, Step
-from rtscope.virtual import symbols
-from rtscope.virtual.symbols import KALLSYMS, MODULES, find_symbols
+from rtscope.boards.kernels.catalogue import IMAGE, SYMBOLS
+from rtscope.boards.parts.cache import IMPORTED, Part, build_part, locked
+from rtscope.boards.parts.prepared import Prepared
+from rtscope.boards.recording import symbols
+from rtscope.boards.recording.symbols import KALLSYMS, MODULES, find_symbols
+from rtscope.host.errors import BoardError
+from rtscope.host.process import Progress, Step
 
 Log = Callable[[str], object]
 KERNEL = b"the same image in each part"

@@ -5,9 +5,9 @@ from dataclasses import replace
 import pytest
 
 from fakes.paths import section, symbols
-from rtscope.exectrace.section import TraceSection
-from rtscope.units import NS_PER_MS
-from rtscope.virtual.replay import windows_around
+from rtscope.boards.recording.replay import windows_around
+from rtscope.host.units import NS_PER_MS
+from rtscope.record.instructions.section import TraceSection
 
 PATH = section([(10, "zap")], symbols("zap"), late=5)
 

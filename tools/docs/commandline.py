@@ -12,16 +12,16 @@ from typing import Any
 
 import typer
 
-from rtscope.board.catalogue import board_names
-from rtscope.board.kernels import kernel_names
-from rtscope.campaign.file import element, key_schemas
-from rtscope.campaign.options import option_of
+from rtscope.boards.catalogue import board_names
+from rtscope.boards.kernels.catalogue import kernel_names
+from rtscope.boards.kernels.recipe import recipe_names
 from rtscope.cli import app as cli
 from rtscope.cli.app import LISTS
-from rtscope.kernel.recipe import recipe_names
-from rtscope.loads import load_names
-from rtscope.published import published_names
-from rtscope.tuning.remedies import tunable
+from rtscope.machine.settings.remedies import tunable
+from rtscope.measure.campaign.file import element, key_schemas
+from rtscope.measure.campaign.options import option_of
+from rtscope.measure.loads import load_names
+from rtscope.record.published import published_names
 
 FILES, DIRECTORIES = "files", "directories"
 """What follows a name where there is no closed set; empty: nothing that is known."""

@@ -18,11 +18,12 @@ from manpages import man_pages
 from prose import cell, ended, sentences, whole
 from recordpage import record_page
 from rtscope import __version__
-from rtscope.audit.catalogue import catalogue as check_catalogue
-from rtscope.audit.model import CheckKind
-from rtscope.caveats import catalogue, kernellog
 from rtscope.cli import main as cli
-from rtscope.loads.catalogue import (
+from rtscope.machine.audit.catalogue import catalogue as check_catalogue
+from rtscope.machine.audit.model import CheckKind
+from rtscope.machine.facts import catalogue as fact_catalogue
+from rtscope.machine.settings.remedies import FUNCTIONS
+from rtscope.measure.loads.catalogue import (
     STRESSOR,
     Need,
     SignsOfLife,
@@ -31,12 +32,11 @@ from rtscope.loads.catalogue import (
     safe_stressors,
     unsafe_stressors,
 )
-from rtscope.machine.facts import catalogue as fact_catalogue
-from rtscope.published import get_published, published_names
-from rtscope.report.formats.data import csv_headings, render_csv, render_json
-from rtscope.report.tables import definitions
-from rtscope.report.words import NOTHING, as_published
-from rtscope.tuning.remedies import FUNCTIONS
+from rtscope.present.formats.data import csv_headings, render_csv, render_json
+from rtscope.present.tables import definitions
+from rtscope.present.words import NOTHING, as_published
+from rtscope.record.caveats import catalogue, kernellog
+from rtscope.record.published import get_published, published_names
 from typedpages import campaign_page, commands_page
 
 ROOT = Path(__file__).parents[2]
@@ -134,14 +134,14 @@ def pages() -> Mapping[str, str]:
     """Return the text of every generated page by its file name."""
     made = {
         "commands.md": (commands_page(), "src/rtscope/cli/"),
-        "campaign.md": (campaign_page(), "src/rtscope/campaign/model.py"),
-        "loads.md": (_loads(), "src/rtscope/loads/loads.toml"),
-        "checks.md": (_checks(), "src/rtscope/audit/checks/"),
+        "campaign.md": (campaign_page(), "src/rtscope/measure/campaign/model.py"),
+        "loads.md": (_loads(), "src/rtscope/measure/loads/loads.toml"),
+        "checks.md": (_checks(), "src/rtscope/machine/audit/checks/"),
         "facts.md": (_facts(), "src/rtscope/machine/facts.toml"),
-        "caveats.md": (_caveats(), "src/rtscope/caveats/caveats.toml"),
-        "kernel-log.md": (_kernel_log(), "src/rtscope/caveats/kernellog.toml"),
-        "report.md": (_report(), "src/rtscope/report/figures.toml"),
-        "published.md": (_published(), "src/rtscope/published/tables/"),
+        "caveats.md": (_caveats(), "src/rtscope/record/caveats/caveats.toml"),
+        "kernel-log.md": (_kernel_log(), "src/rtscope/record/caveats/kernellog.toml"),
+        "report.md": (_report(), "src/rtscope/present/figures.toml"),
+        "published.md": (_published(), "src/rtscope/record/published/tables/"),
         "kernels.md": (kernels_page(), "src/rtscope/kernel/"),
         "record.md": (record_page(), "src/rtscope/record/model.py"),
         "sweeps.md": (json_page(), "tools/docs/jsonpage.py and the classes it names"),

@@ -7,18 +7,18 @@ from pydantic import TypeAdapter
 
 from classpages import HEAD, class_node, field_rows
 from prose import row, sentences
-from rtscope.bisect.journal import Tried
-from rtscope.bisect.outcome import Change, Located, Outcome, Side
-from rtscope.cli.sweepplan import KernelToBuild
-from rtscope.sweep.checks import Checks
-from rtscope.sweep.costs import Costs
-from rtscope.sweep.doubts import Doubt
-from rtscope.sweep.effects import FIGURES, Effect
-from rtscope.sweep.file import Diagnosis
-from rtscope.sweep.ranking import Cause, RankedLoad, Ranking, Standing
-from rtscope.sweep.result import CellResult, SweepResult
-from rtscope.sweep.worstruns import WorstRun
-from rtscope.virtual.hosttime import HostTime
+from rtscope.boards.runs.hosttime import HostTime
+from rtscope.verbs.bisect.journal import Tried
+from rtscope.verbs.bisect.outcome import Change, Located, Outcome, Side
+from rtscope.verbs.sweep.checks import Checks
+from rtscope.verbs.sweep.costs import Costs
+from rtscope.verbs.sweep.doubts import Doubt
+from rtscope.verbs.sweep.effects import FIGURES, Effect
+from rtscope.verbs.sweep.file import Diagnosis
+from rtscope.verbs.sweep.plan import KernelToBuild
+from rtscope.verbs.sweep.ranking import Cause, RankedLoad, Ranking, Standing
+from rtscope.verbs.sweep.result import CellResult, SweepResult
+from rtscope.verbs.sweep.worstruns import WorstRun
 
 PAGE_HEAD = """\
 # JSON of sweeps and searches

@@ -5,9 +5,9 @@ from collections.abc import Iterator, Mapping
 from pathlib import Path
 
 from prose import cell, sentences, whole
-from rtscope.kernel import recipe
+from rtscope.boards.kernels import recipe
 
-SOURCE = Path(__file__).parents[2] / "src/rtscope/kernel/recipe.py"
+SOURCE = Path(__file__).parents[2] / "src/rtscope/boards/kernels/recipe.py"
 
 RECIPE_TABLES: Mapping[str, str] = {
     "RecipeFile": "At the top",
@@ -25,7 +25,10 @@ def kernels_page() -> Iterator[str]:
     for name in recipe.recipe_names(size="virtual"):
         yield from _recipe(name)
     yield from ("", "## The file of a recipe", "")
-    yield "Ours are in `src/rtscope/kernel/recipes/`; yours are named by their paths."
+    yield (
+        "Ours are in `src/rtscope/boards/kernels/recipes/`; yours are named by their "
+        "paths."
+    )
     yield "Unknown keys are errors."
     yield from _recipe_keys()
     yield from ("", "## Fragments of configuration")

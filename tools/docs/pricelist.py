@@ -27,7 +27,16 @@ from pathlib import Path
 from pydantic import TypeAdapter
 
 from prose import row
-from rtscope.report.formats.sweep import (
+from rtscope.host.units import plural
+from rtscope.present.words import NOTHING, count
+from rtscope.stats.power import LEAST_PAIRS
+from rtscope.verbs.sweep.checks import Checks
+from rtscope.verbs.sweep.doubts import Doubt
+from rtscope.verbs.sweep.effects import FIGURES, MORE_IS_BETTER, Effect, judged
+from rtscope.verbs.sweep.keys import Key
+from rtscope.verbs.sweep.result import CellResult, SweepResult
+from rtscope.verbs.sweep.signflip import discoveries
+from rtscope.verbs.sweep.text import (
     columns_of_costs,
     interval_of,
     ratio_of,
@@ -35,15 +44,6 @@ from rtscope.report.formats.sweep import (
     sweep_data,
     value_of,
 )
-from rtscope.report.words import NOTHING, count
-from rtscope.stats.power import LEAST_PAIRS
-from rtscope.stats.signflip import discoveries
-from rtscope.sweep.checks import Checks
-from rtscope.sweep.doubts import Doubt
-from rtscope.sweep.effects import FIGURES, MORE_IS_BETTER, Effect, judged
-from rtscope.sweep.keys import Key
-from rtscope.sweep.result import CellResult, SweepResult
-from rtscope.units import plural
 
 Columns = Mapping[str, Sequence[str]]
 """By headings; a row for each cell."""

@@ -74,7 +74,7 @@ def record_page() -> Iterator[str]:
     for file, classes in (
         ("record/model.py", ("RunRecord", "Run", "LoadRecord")),
         ("machine/facts.py", ("FactValue",)),
-        ("caveats/catalogue.py", ("Caveat",)),
+        ("record/caveats/catalogue.py", ("Caveat",)),
     ):
         for node in ast.parse((SRC / file).read_text("utf-8")).body:
             if isinstance(node, ast.ClassDef) and node.name in classes:

@@ -7,10 +7,10 @@ from typing import Any
 import typer
 
 from prose import cell, plain_type, sentences
-from rtscope.campaign import model
-from rtscope.campaign.file import description, element, key_schemas, to_dict
-from rtscope.campaign.options import option_of
 from rtscope.cli import app as cli
+from rtscope.measure.campaign import model
+from rtscope.measure.campaign.file import description, element, key_schemas, to_dict
+from rtscope.measure.campaign.options import option_of
 
 
 def commands_page() -> Iterator[str]:

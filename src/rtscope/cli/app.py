@@ -25,7 +25,7 @@ from typer.core import TyperCommand
 from typer.models import OptionInfo
 
 from rtscope import __version__
-from rtscope.errors import MeasurementError, RtscopeError
+from rtscope.host.errors import MeasurementError, RtscopeError
 
 INTERRUPTED = 130
 
@@ -137,9 +137,9 @@ def _exits(verb: Verb) -> Callable[..., None]:
 
 
 def _loaded(place: str) -> Verb:
-    """Import the verb at `module:function` of rtscope.cli."""
+    """Import the verb at `module:function` of rtscope."""
     module, _, function = place.partition(":")
-    return _filling(getattr(importlib.import_module(f"rtscope.cli.{module}"), function))
+    return _filling(getattr(importlib.import_module(f"rtscope.{module}"), function))
 
 
 def _filling(verb: Verb) -> Verb:

@@ -4,9 +4,9 @@ from typing import Annotated
 
 import typer
 
-from rtscope.campaign.values import MAX_SEED
-from rtscope.errors import UsageError
-from rtscope.report.words import enumeration
+from rtscope.host.errors import UsageError
+from rtscope.measure.campaign.values import MAX_SEED
+from rtscope.present.words import enumeration
 
 BoardKernel = Annotated[
     str | None,

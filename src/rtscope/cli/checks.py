@@ -5,14 +5,14 @@ from dataclasses import dataclass
 from enum import StrEnum
 from pathlib import Path
 
-from rtscope.audit.context import AuditContext
-from rtscope.audit.model import Check, Severity, checks_document
 from rtscope.cli.console import put_json, stdout_console, typed_words
-from rtscope.errors import TargetError, UsageError
+from rtscope.host.errors import TargetError, UsageError
+from rtscope.machine.audit.context import AuditContext
+from rtscope.machine.audit.model import Check, Severity, checks_document
 from rtscope.machine.kernelidentity import KernelConfig, parse_config
 from rtscope.machine.reader import MAX_FILE_BYTES
-from rtscope.report.formats.audit import print_brief_checks, print_checks, summary
-from rtscope.report.formats.brief import Detail
+from rtscope.present.formats.audit import print_brief_checks, print_checks, summary
+from rtscope.present.formats.brief import Detail
 
 
 class FailOn(StrEnum):

@@ -7,9 +7,9 @@ from pathlib import Path
 
 import typer
 
-from rtscope.campaign.model import Campaign
-from rtscope.errors import UsageError
-from rtscope.report.escape import printable
+from rtscope.host.errors import UsageError
+from rtscope.host.escape import printable
+from rtscope.measure.campaign.model import Campaign
 
 
 def ask_command(campaign: Campaign) -> None:

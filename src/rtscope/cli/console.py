@@ -21,8 +21,8 @@ from rich.segment import Segment
 from rich.table import Table
 
 from rtscope.cli.streams import Visible
-from rtscope.errors import RecordError
-from rtscope.report.escape import visible_lines
+from rtscope.host.errors import RecordError
+from rtscope.host.escape import visible_lines
 
 Json = Annotated[
     bool,

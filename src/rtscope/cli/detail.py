@@ -5,9 +5,9 @@ from typing import Annotated
 
 import typer
 
-from rtscope.campaign.options import OUTPUT
-from rtscope.errors import UsageError
-from rtscope.report.formats.brief import Detail
+from rtscope.host.errors import UsageError
+from rtscope.measure.campaign.options import OUTPUT
+from rtscope.present.formats.brief import Detail
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -10,8 +10,8 @@ from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from rtscope.errors import RecordError, UsageError
-from rtscope.units import NS_PER_US, format_duration
+from rtscope.host.errors import RecordError, UsageError
+from rtscope.host.units import NS_PER_US, format_duration
 
 if TYPE_CHECKING:
     from rtscope.record.model import RunRecord
@@ -40,8 +40,8 @@ def open_ours(path: Path) -> "list[RunRecord]":
 
 
 def _foreign_format(path: Path) -> str:
-    from rtscope.formats import format_of
-    from rtscope.formats.source import Source
+    from rtscope.record.foreign import format_of
+    from rtscope.record.foreign.source import Source
 
     return format_of(Source(path))
 

@@ -20,6 +20,9 @@ from rtscope.cli.console import plain_table
 from rtscope.cli.messages import never_wait_for_readers
 from rtscope.cli.workertable import boards_of, table_of_workers
 from rtscope.contract import KernelMessage, Line, Tick
+from rtscope.host.escape import printable
+from rtscope.host.process import Step
+from rtscope.host.units import NS_PER_S, format_duration, format_us
 from rtscope.measure.execute import (
     BoardProgress,
     BoardsProgress,
@@ -34,11 +37,8 @@ from rtscope.measure.execute import (
     WorkersProgress,
 )
 from rtscope.measure.plan import Plan
-from rtscope.process import Step
+from rtscope.measure.settings import CampaignTuning
 from rtscope.record.model import Run
-from rtscope.report.escape import printable
-from rtscope.tuning.campaign import CampaignTuning
-from rtscope.units import NS_PER_S, format_duration, format_us
 
 REFRESH_PER_S = 2
 

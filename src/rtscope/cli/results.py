@@ -9,21 +9,21 @@ from typing import Annotated
 import typer
 from pydantic import Field, TypeAdapter, ValidationError
 
-from rtscope.campaign import values
-from rtscope.campaign.model import Campaign
 from rtscope.cli.console import log, put, stdout_console
-from rtscope.errors import UsageError
-from rtscope.files import first_mistake, write_atomically
+from rtscope.host.errors import UsageError
+from rtscope.host.files import first_mistake, write_atomically
+from rtscope.host.units import parse_claim, parse_duration
+from rtscope.measure.campaign import values
+from rtscope.measure.campaign.model import Campaign
+from rtscope.present.formats.brief import Detail, More, print_result
+from rtscope.present.formats.data import render_csv, render_json
+from rtscope.present.formats.html import render_html
+from rtscope.present.formats.markdown import render_markdown
+from rtscope.present.formats.text import Told
+from rtscope.present.model.build import Model, build_model
 from rtscope.record.explanation import find_explained
 from rtscope.record.model import RunRecord
-from rtscope.report.formats.brief import Detail, More, print_result
-from rtscope.report.formats.data import render_csv, render_json
-from rtscope.report.formats.html import render_html
-from rtscope.report.formats.markdown import render_markdown
-from rtscope.report.formats.text import Told
-from rtscope.report.model.build import Model, build_model
 from rtscope.stats.verdict import Claim
-from rtscope.units import parse_claim, parse_duration
 
 PAGE = "report.html"
 """The page that a run writes beside its records."""

@@ -11,7 +11,7 @@ import sys
 from typing import TextIO
 
 from rtscope.cli.messages import Unfailing
-from rtscope.report.escape import visible_lines
+from rtscope.host.escape import visible_lines
 
 
 class Visible(io.TextIOWrapper):

@@ -7,9 +7,9 @@ from rich.console import Group
 from rich.text import Text
 
 from rtscope.cli.console import plain_table
+from rtscope.host.escape import printable
+from rtscope.host.units import plural
 from rtscope.measure.execute import WorkerProgress
-from rtscope.report.escape import printable
-from rtscope.units import plural
 
 MAX_WORKERS_SHOWN = 16
 LAST = "computes"

@@ -26,8 +26,8 @@ from rtscope.contract.tracing import TraceFile, TracePages
 from rtscope.contract.upgrade import upgraded_line
 from rtscope.contract.values import MAX_LINE_BYTES
 from rtscope.contract.watching import WatchBegin, WatchedThread, WatchEnd, WatchSample
-from rtscope.errors import ContractError
-from rtscope.files import first_mistake
+from rtscope.host.errors import ContractError
+from rtscope.host.files import first_mistake
 
 Line = Annotated[
     Hello

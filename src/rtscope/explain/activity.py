@@ -9,14 +9,19 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from itertools import takewhile
 
-from rtscope.exectrace.section import TraceSection, blocks_of, cpus_of, task_switches
-from rtscope.exectrace.symbols import SymbolTable
 from rtscope.explain.events.spans import Doing, Span, spans_of
 from rtscope.explain.events.threadstates import TracedWakeup
 from rtscope.explain.instructions.absences import tasks_of
 from rtscope.explain.instructions.calls import plain, runs_of
 from rtscope.explain.model import Explanation
-from rtscope.ftrace.events import Window
+from rtscope.record.events.events import Window
+from rtscope.record.instructions.section import (
+    TraceSection,
+    blocks_of,
+    cpus_of,
+    task_switches,
+)
+from rtscope.record.instructions.symbols import SymbolTable
 
 Open = tuple[object, str]
 """What makes something open the same as before, and its name."""

@@ -24,8 +24,8 @@ from enum import StrEnum
 import numpy as np
 from numpy.typing import NDArray
 
+from rtscope.host.units import NS_PER_S
 from rtscope.record.explanation import CpuBound, Interrupt, LongestSection
-from rtscope.units import NS_PER_S
 
 GIVE_UP_NS = NS_PER_S
 """Interrupts that keep a window this long busy leave no time for anything else."""

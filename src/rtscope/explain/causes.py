@@ -15,8 +15,8 @@ from rtscope.explain.model import (
     Explanation,
     Segment,
 )
+from rtscope.host.units import format_us
 from rtscope.record.explanation import CauseSum
-from rtscope.units import format_us
 
 _SHOWN = 3
 WITHDRAWN = "withdrawn: an invariant is broken"

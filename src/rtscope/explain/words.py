@@ -20,7 +20,7 @@ from rtscope.explain.model import (
     OtherCpuActivity,
     Segment,
 )
-from rtscope.units import format_share, format_us
+from rtscope.host.units import format_share, format_us
 
 MAIN_SHARE = 0.1
 """A segment of at least this share of the latency is named in the sentence."""

@@ -14,8 +14,8 @@ from importlib import resources
 from pydantic import TypeAdapter
 
 from rtscope.contract import Text
-from rtscope.cpulist import parse_cpulist
-from rtscope.errors import UsageError
+from rtscope.host.errors import UsageError
+from rtscope.machine.cpulist import parse_cpulist
 
 Value = str | int | float | bool | tuple[str, ...]
 

@@ -12,8 +12,8 @@ import re
 import shlex
 from collections.abc import Callable, Mapping
 
-from rtscope.cpulist import format_cpulist
 from rtscope.machine import guest, kernelidentity
+from rtscope.machine.cpulist import format_cpulist
 from rtscope.machine.facts import FactKind, FactValue, Value, catalogue
 from rtscope.machine.kernelidentity import (
     CMDLINE,

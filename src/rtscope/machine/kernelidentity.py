@@ -16,7 +16,7 @@ import zlib
 from collections.abc import Mapping
 from dataclasses import dataclass
 
-from rtscope.errors import TargetError
+from rtscope.host.errors import TargetError
 from rtscope.machine.reader import Content, Missing, Reader, text_of
 
 RUNNING_CONFIG = "/proc/config.gz"

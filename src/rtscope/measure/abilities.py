@@ -11,21 +11,21 @@ from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, replace
 from enum import StrEnum
 
-from rtscope.campaign.model import Campaign
-from rtscope.caveats.catalogue import catalogue
-from rtscope.caveats.fromfacts import caveats_from
 from rtscope.contract import AgentError, AgentResult, Line
-from rtscope.errors import RtscopeError
+from rtscope.host.errors import RtscopeError
+from rtscope.host.units import NS_PER_US
 from rtscope.machine.facts import FactValue
 from rtscope.machine.reader import read, text_of
+from rtscope.machine.settings import change as settings
+from rtscope.machine.settings.remedies import SettingChange
+from rtscope.machine.target import Target
+from rtscope.measure.campaign.model import Campaign
 from rtscope.measure.machine import load_programs
 from rtscope.measure.plan import make_plan
 from rtscope.measure.preflight import trial
+from rtscope.record.caveats.catalogue import catalogue
+from rtscope.record.caveats.fromfacts import caveats_from
 from rtscope.record.model import Run
-from rtscope.target import Target
-from rtscope.tuning import settings
-from rtscope.tuning.remedies import SettingChange
-from rtscope.units import NS_PER_US
 
 THREADS = "real-time threads"
 """The ability without which nothing is measured under the default policy."""

@@ -10,14 +10,15 @@ from itertools import pairwise
 from typing import Any, TypeVar
 
 from rtscope import __version__
-from rtscope.campaign.file import to_dict
-from rtscope.campaign.model import Campaign
-from rtscope.caveats import kernellog
-from rtscope.caveats.catalogue import Caveat, gravest_first, make
-from rtscope.caveats.fromfacts import caveats_from
 from rtscope.contract import AgentResult, LoadEnd, LoadTick, result_digest
-from rtscope.errors import ContractError, TargetError
-from rtscope.loads import (
+from rtscope.host.errors import ContractError, TargetError
+from rtscope.host.units import NS_PER_S
+from rtscope.machine.facts import FactValue
+from rtscope.measure.campaign.file import to_dict
+from rtscope.measure.campaign.model import Campaign
+from rtscope.measure.commands import knobs
+from rtscope.measure.loadproof import LoadProof
+from rtscope.measure.loads import (
     Load,
     LoadCommand,
     Need,
@@ -25,13 +26,12 @@ from rtscope.loads import (
     operations_of,
     throughput_of,
 )
-from rtscope.machine.facts import FactValue
-from rtscope.measure.commands import knobs
-from rtscope.measure.loadproof import LoadProof
 from rtscope.measure.observe import Observation
+from rtscope.record.caveats import kernellog
+from rtscope.record.caveats.catalogue import Caveat, gravest_first, make
+from rtscope.record.caveats.fromfacts import caveats_from
 from rtscope.record.model import LoadRecord, Run, RunRecord
 from rtscope.record.virtual import VirtualRun
-from rtscope.units import NS_PER_S
 
 LOG_TAIL = 4000
 LOST_WORDS = 400

@@ -9,12 +9,12 @@ from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 
 from rtscope import __version__
-from rtscope.audit.context import AuditContext, Observed
-from rtscope.audit.examine import auditing, examine, read_context
-from rtscope.audit.model import Check, CheckKind, Severity, checks_document
-from rtscope.audit.observe import look_here
-from rtscope.caveats.catalogue import Caveat, make
+from rtscope.machine.audit.context import AuditContext, Observed
+from rtscope.machine.audit.examine import auditing, examine, read_context
+from rtscope.machine.audit.model import Check, CheckKind, Severity, checks_document
+from rtscope.machine.audit.observe import look_here
 from rtscope.machine.reader import Reader
+from rtscope.record.caveats.catalogue import Caveat, make
 
 FILE = "audit.json"
 

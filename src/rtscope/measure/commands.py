@@ -2,11 +2,11 @@
 
 from dataclasses import replace
 
-from rtscope.campaign.model import Campaign, untraced_ns
-from rtscope.cpulist import format_cpulist
-from rtscope.loads import LoadCommand, LoadPlace, get_load, make_command
+from rtscope.host.units import NS_PER_S
+from rtscope.machine.cpulist import format_cpulist
+from rtscope.measure.campaign.model import Campaign, untraced_ns
+from rtscope.measure.loads import LoadCommand, LoadPlace, get_load, make_command
 from rtscope.record.model import Run
-from rtscope.units import NS_PER_S
 
 MAX_WINDOW_NS = 3_600 * NS_PER_S
 """The agent takes no longer ones."""

@@ -12,14 +12,14 @@ from dataclasses import dataclass, field
 from typing import Protocol
 
 from rtscope.contract import Line, Tick, dump_line
-from rtscope.errors import MeasurementError, RecordError
+from rtscope.host.errors import MeasurementError, RecordError
+from rtscope.host.units import format_duration, format_us
 from rtscope.measure.assemble import Measured, assemble
 from rtscope.measure.interrupts import put_off
 from rtscope.measure.plan import Plan
+from rtscope.measure.settings import CampaignTuning
 from rtscope.record.model import Run, RunRecord
 from rtscope.record.resultdir import ResultDir, with_lost
-from rtscope.tuning.campaign import CampaignTuning
-from rtscope.units import format_duration, format_us
 
 
 @dataclass(frozen=True, slots=True)

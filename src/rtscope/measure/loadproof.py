@@ -17,11 +17,11 @@ from functools import cached_property
 from itertools import pairwise
 from typing import Literal, TypedDict
 
-from rtscope.caveats.catalogue import Caveat, make
 from rtscope.contract import LoadTick, LoadWindow, ProcessInWindow
-from rtscope.loads import Load
+from rtscope.host.units import NS_PER_S
+from rtscope.measure.loads import Load
+from rtscope.record.caveats.catalogue import Caveat, make
 from rtscope.record.model import WorkerLapse, WorkerRecord
-from rtscope.units import NS_PER_S
 
 MIN_JUDGED_NS = NS_PER_S // 2
 """A shorter window has too few ticks of CPU time to tell a share of it."""

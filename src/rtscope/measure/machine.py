@@ -16,18 +16,18 @@ from fnmatch import fnmatchcase
 from functools import cache, partial
 from importlib import resources
 
-from rtscope.campaign.model import Campaign
 from rtscope.contract import AgentError, DiskLine
-from rtscope.cpulist import format_cpulist, parse_cpulist
-from rtscope.errors import MeasurementError, TargetError, UsageError
-from rtscope.ftrace.writer import TRACE, trace_of
-from rtscope.loads import FreeStorage, LoadCommand, LoadPlace, Need, get_load
+from rtscope.host.errors import MeasurementError, TargetError, UsageError
+from rtscope.machine.cpulist import format_cpulist, parse_cpulist
 from rtscope.machine.facts import memory_available_bytes
 from rtscope.machine.gather import gather, os_release
 from rtscope.machine.kernelidentity import RELEASE
 from rtscope.machine.reader import Reader, read, text_of
+from rtscope.machine.target import Target
+from rtscope.machine.target.stream import collect
 from rtscope.measure import audit
 from rtscope.measure.assemble import Facts, LoadSeen, Measured
+from rtscope.measure.campaign.model import Campaign
 from rtscope.measure.commands import (
     load_args,
     load_command,
@@ -42,12 +42,12 @@ from rtscope.measure.execute import (
     Settling,
 )
 from rtscope.measure.interrupts import put_off
+from rtscope.measure.loads import FreeStorage, LoadCommand, LoadPlace, Need, get_load
 from rtscope.measure.observe import AgentCommands, Observation, observe
 from rtscope.measure.plan import Plan
+from rtscope.measure.settings import CampaignTuning, tune
+from rtscope.record.events.writer import TRACE, trace_of
 from rtscope.record.model import Run
-from rtscope.target import Target
-from rtscope.target.stream import collect
-from rtscope.tuning.campaign import CampaignTuning, tune
 
 DISK_TIMEOUT_S = 30.0
 

@@ -29,12 +29,12 @@ from rtscope.contract import (
     TracePages,
     WorstSoFar,
 )
-from rtscope.errors import LoadError, MeasurementError, TargetError
-from rtscope.ftrace.writer import TraceParts
-from rtscope.measure.grown import Grown
-from rtscope.target import Stream, Target
-from rtscope.target.stream import wait_any
-from rtscope.units import NS_PER_S
+from rtscope.host.errors import LoadError, MeasurementError, TargetError
+from rtscope.host.units import NS_PER_S
+from rtscope.machine.target import Stream, Target
+from rtscope.machine.target.stream import wait_any
+from rtscope.measure.growth import Grown
+from rtscope.record.events.writer import TraceParts
 
 START_TIMEOUT_S = 30.0
 """For the agent's first line: sudo or a slow board."""

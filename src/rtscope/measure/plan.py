@@ -18,11 +18,11 @@ from dataclasses import dataclass, replace
 from itertools import product, zip_longest
 from pathlib import PurePath
 
-from rtscope.campaign.model import Campaign, RunTable, untraced_ns
-from rtscope.campaign.values import MAX_SEED
-from rtscope.cpulist import format_cpulist
+from rtscope.host.units import exact_duration
+from rtscope.machine.cpulist import format_cpulist
+from rtscope.measure.campaign.model import Campaign, RunTable, untraced_ns
+from rtscope.measure.campaign.values import MAX_SEED
 from rtscope.record.model import Run
-from rtscope.units import exact_duration
 
 MAX_CPUS_CHARACTERS = 30
 """A longer CPU list does not fit into a run's name."""

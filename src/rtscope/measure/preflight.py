@@ -10,16 +10,16 @@ from collections.abc import Iterator
 from dataclasses import replace
 from pathlib import Path
 
-from rtscope.campaign.model import Campaign
 from rtscope.contract import AgentError, Line
-from rtscope.errors import TargetError, UsageError
+from rtscope.host.errors import TargetError, UsageError
+from rtscope.host.units import NS_PER_MS, NS_PER_S
+from rtscope.machine.target import Target
+from rtscope.machine.target.stream import collect
+from rtscope.measure.campaign.model import Campaign
 from rtscope.measure.commands import measure_args
 from rtscope.measure.machine import load_programs
 from rtscope.measure.plan import Plan
 from rtscope.record.model import Run
-from rtscope.target import Target
-from rtscope.target.stream import collect
-from rtscope.units import NS_PER_MS, NS_PER_S
 
 TRIAL_NS = 10 * NS_PER_MS
 LONGEST_INTERVAL_NS = NS_PER_S // 2

@@ -16,8 +16,8 @@ from typing import Annotated, Any
 from pydantic import BeforeValidator, Field, TypeAdapter, ValidationError
 
 from rtscope.contract.upgrade import names_of, renamed
-from rtscope.errors import RecordError
-from rtscope.files import first_mistake, read_bounded, write_atomically
+from rtscope.host.errors import RecordError
+from rtscope.host.files import first_mistake, read_bounded, write_atomically
 from rtscope.record.model import RunRecord
 from rtscope.record.upgrade import renamed_tables
 

@@ -13,7 +13,6 @@ from typing import Annotated, Any, Literal
 from pydantic import Field, TypeAdapter, ValidationError
 from pydantic_core import to_json
 
-from rtscope.caveats.catalogue import Caveat
 from rtscope.contract import (
     AgentResult,
     Count,
@@ -27,9 +26,10 @@ from rtscope.contract import (
     ThreadResult,
     Tick,
 )
-from rtscope.errors import RecordError, UsageError
-from rtscope.files import first_mistake
+from rtscope.host.errors import RecordError, UsageError
+from rtscope.host.files import first_mistake
 from rtscope.machine.facts import FactValue
+from rtscope.record.caveats.catalogue import Caveat
 from rtscope.record.upgrade import document_of, upgraded_record
 from rtscope.record.virtual import VirtualRun
 

@@ -23,9 +23,15 @@ from pathlib import Path
 from tempfile import TemporaryDirectory
 from typing import IO
 
-from rtscope.errors import RecordError, UsageError
-from rtscope.files import new_file, read_bounded
-from rtscope.files.archive import GZIP, Bounds, add_content, archive_to, read_archive
+from rtscope.host.errors import RecordError, UsageError
+from rtscope.host.files import new_file, read_bounded
+from rtscope.host.files.archive import (
+    GZIP,
+    Bounds,
+    add_content,
+    archive_to,
+    read_archive,
+)
 from rtscope.record.explanation import EXPLAINED
 from rtscope.record.model import MAX_RECORD_BYTES, record_from_json
 from rtscope.record.resultdir import CAMPAIGN, INTERRUPTED, RECORD, UNFINISHED

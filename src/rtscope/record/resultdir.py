@@ -28,9 +28,9 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
-from rtscope.caveats.catalogue import gravest_first, make
-from rtscope.errors import RecordError, UsageError
-from rtscope.files import read_bounded, write_atomically
+from rtscope.host.errors import RecordError, UsageError
+from rtscope.host.files import read_bounded, write_atomically
+from rtscope.record.caveats.catalogue import gravest_first, make
 from rtscope.record.model import (
     FILE_LOST,
     MAX_RECORD_BYTES,
@@ -40,7 +40,7 @@ from rtscope.record.model import (
 )
 
 SCHEMA = 2
-"""Of `campaign.json`; `rtscope.campaign.file` upgrades the names of schema 1."""
+"""Of `campaign.json`; `measure.campaign.file` upgrades the names of schema 1."""
 CAMPAIGN = "campaign.json"
 RECORD = "record.json"
 INTERRUPTED = "interrupted.json"

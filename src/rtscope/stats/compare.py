@@ -22,6 +22,7 @@ from statistics import median
 
 import numpy as np
 
+from rtscope.host.units import format_number
 from rtscope.stats.permutation import (
     Design,
     Figure,
@@ -32,7 +33,6 @@ from rtscope.stats.permutation import (
 )
 from rtscope.stats.power import detectable_ratio, needed_runs
 from rtscope.stats.runsets import Group, RunFigures, RunSets
-from rtscope.units import format_number
 
 ALPHA = 0.05
 

@@ -5,9 +5,9 @@ The instructions of an operation are those of every CPU that was not idle, with 
 measuring threads executed, by the operations that stress-ng counted.
 """
 
+from rtscope.host.units import NS_PER_S
 from rtscope.machine.facts import memory_available_bytes
 from rtscope.record.model import RunRecord
-from rtscope.units import NS_PER_S
 
 IDLE = "idle"
 

@@ -14,10 +14,10 @@ The check compares runs with each other (`among`), or with those of a stored rec
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 
-from rtscope.caveats.catalogue import Caveat, gravest_first, make
+from rtscope.record.caveats.catalogue import Caveat, gravest_first, make
 from rtscope.record.model import RunRecord
 from rtscope.stats.imported import TELLING_BUCKETS
-from rtscope.stats.lint import all_caveats
+from rtscope.stats.runcaveats import all_caveats
 
 Inputs = Mapping[str, object]
 

@@ -10,7 +10,8 @@ about all such runs, so it must also survive a rate that varies from run to run.
 from dataclasses import dataclass
 from enum import StrEnum
 
-from rtscope.caveats.catalogue import Caveat
+from rtscope.host.units import NS_PER_MIN, format_duration
+from rtscope.record.caveats.catalogue import Caveat
 from rtscope.stats.dispersion import Dispersion
 from rtscope.stats.episodes import Misses
 from rtscope.stats.exposure import (
@@ -21,7 +22,6 @@ from rtscope.stats.exposure import (
     rate_limits_per_hour,
     supported_interval_ns,
 )
-from rtscope.units import NS_PER_MIN, format_duration
 
 
 class Verdict(StrEnum):

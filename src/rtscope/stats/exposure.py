@@ -14,8 +14,8 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 from rtscope.contract import ThreadResult
+from rtscope.host.units import NS_PER_H
 from rtscope.stats.summary import CONFIDENCE
-from rtscope.units import NS_PER_H
 
 MIN_WAKEUPS = 1_000
 """

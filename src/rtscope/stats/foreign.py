@@ -8,7 +8,7 @@ step before they were kept. Sums are not compared: they are made from the bucket
 from itertools import pairwise
 
 from rtscope.contract import ForeignBuckets, ThreadResult
-from rtscope.units import format_us
+from rtscope.host.units import format_us
 
 
 def check_foreign(t: ThreadResult, foreign: ForeignBuckets) -> str:

@@ -7,12 +7,12 @@ verdict that would need it.
 
 from collections.abc import Iterator, Sequence
 
-from rtscope.caveats.catalogue import Caveat, make
 from rtscope.contract import ThreadResult
-from rtscope.cpulist import format_cpulist
+from rtscope.host.units import format_duration, format_us
+from rtscope.machine.cpulist import format_cpulist
+from rtscope.record.caveats.catalogue import Caveat, make
 from rtscope.record.model import Imported, RunRecord
 from rtscope.stats.summary import observed_ns
-from rtscope.units import format_duration, format_us
 
 UNKNOWN = "unknown"
 """The load or policy of a run whose file does not name it."""

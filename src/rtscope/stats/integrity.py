@@ -9,11 +9,11 @@ arithmetic is in integers.
 from collections.abc import Callable, Iterator, Sequence
 from itertools import pairwise
 
-from rtscope.caveats.catalogue import Caveat, make
 from rtscope.contract import OwnNumbers, ThreadResult, is_bucket_low
+from rtscope.host.units import format_us
+from rtscope.record.caveats.catalogue import Caveat, make
 from rtscope.stats.foreign import check_foreign
 from rtscope.stats.summary import BEYOND_LOW_NS
-from rtscope.units import format_us
 
 Bucket = tuple[int, int, int]
 """Its smallest value, the one above its largest, and how many samples it has."""

@@ -12,15 +12,15 @@ import math
 from collections.abc import Hashable, Mapping, Sequence
 from dataclasses import dataclass
 
-from rtscope.caveats.catalogue import Caveat, Effect, kind_of
-from rtscope.errors import UsageError
+from rtscope.host.errors import UsageError
+from rtscope.host.units import format_duration
+from rtscope.record.caveats.catalogue import Caveat, Effect, kind_of
 from rtscope.record.model import RunRecord
 from rtscope.stats.determinism import caveats_among, contradictions, distinct
 from rtscope.stats.episodes import misses_of
-from rtscope.stats.lint import clock_coarse
+from rtscope.stats.runcaveats import clock_coarse
 from rtscope.stats.summary import Summary, observed_ns, summarize
 from rtscope.stats.tracing import was_traced
-from rtscope.units import format_duration
 
 MAX_LENGTH_RATIO = 1.1
 """The maximum and the misses grow with the length of a run."""

@@ -15,7 +15,7 @@ from fractions import Fraction
 from itertools import accumulate
 
 from rtscope.contract import HIST_MAX_BITS, ThreadResult
-from rtscope.errors import MeasurementError
+from rtscope.host.errors import MeasurementError
 
 DEFAULT_PERCENTILES = (50, 99, 99.9, 99.99, 99.999, 99.9999)
 

@@ -3,11 +3,11 @@
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 
-from rtscope.caveats.catalogue import Caveat, make
 from rtscope.contract import LOST, ThreadResult, Tracing
+from rtscope.host.units import format_duration, format_us
+from rtscope.record.caveats.catalogue import Caveat, make
 from rtscope.record.model import RunRecord
 from rtscope.stats.summary import Percentile, observed_ns, summarize
-from rtscope.units import format_duration, format_us
 
 PERCENTILES = (50, 99.9)
 

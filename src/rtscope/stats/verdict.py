@@ -10,8 +10,8 @@ itself: the one that was watched least decides.
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
-from rtscope.caveats.catalogue import Effect, gravest_first, kind_of
-from rtscope.errors import MeasurementError
+from rtscope.host.errors import MeasurementError
+from rtscope.record.caveats.catalogue import Effect, gravest_first, kind_of
 from rtscope.record.model import RunRecord
 from rtscope.stats.conditions import conditions_of, differences
 from rtscope.stats.determinism import caveats_among, distinct
@@ -19,7 +19,7 @@ from rtscope.stats.dispersion import dispersion_of
 from rtscope.stats.episodes import misses_of
 from rtscope.stats.evidence import Claim, Evidence, Verdict
 from rtscope.stats.exposure import watched
-from rtscope.stats.lint import clock_coarse
+from rtscope.stats.runcaveats import clock_coarse
 from rtscope.stats.seeds import trajectories
 from rtscope.stats.verdictwords import put_in_words
 

@@ -3,16 +3,16 @@
 import math
 from collections.abc import Callable, Iterator, Mapping
 
-from rtscope.caveats.catalogue import Caveat, kind_of
-from rtscope.stats.evidence import Evidence, Verdict
-from rtscope.stats.exposure import MIN_WAKEUPS
-from rtscope.units import (
+from rtscope.host.units import (
     NS_PER_MIN,
     NS_PER_S,
     format_duration,
     format_number,
     format_us,
 )
+from rtscope.record.caveats.catalogue import Caveat, kind_of
+from rtscope.stats.evidence import Evidence, Verdict
+from rtscope.stats.exposure import MIN_WAKEUPS
 
 
 def put_in_words(evidence: Evidence) -> tuple[str, str]:

@@ -9,7 +9,7 @@ from rtscope.explain.events.threadstates import (
     StateInterval,
     TracedWakeup,
 )
-from rtscope.ftrace.events import Event, Flag, Window
+from rtscope.record.events.events import Event, Flag, Window
 
 
 @dataclass(frozen=True, slots=True)

@@ -47,7 +47,7 @@ from rtscope.explain.model import (
     Segment,
     joined,
 )
-from rtscope.ftrace.events import Event, Window
+from rtscope.record.events.events import Event, Window
 
 _SLACK_NS = 1000
 """A real-time thread has none, and 1 ns can be asked."""

@@ -8,7 +8,7 @@ writes to `cgroup.freeze` has the event of that, and wakes the threads of the gr
 from collections.abc import Iterator, Sequence
 
 from rtscope.explain.events.threadstates import StateInterval
-from rtscope.ftrace.events import Event
+from rtscope.record.events.events import Event
 
 
 def unfrozen_by(events: Sequence[Event], interval: StateInterval) -> Event | None:

@@ -23,7 +23,7 @@ from rtscope.explain.events.scheduling import (
 from rtscope.explain.events.spans import Doing, Span, stack_under
 from rtscope.explain.events.threadstates import MachineTraits
 from rtscope.explain.model import Cause, Confidence, Part, Segment
-from rtscope.ftrace.events import Event, Flag
+from rtscope.record.events.events import Event, Flag
 
 _STRAIGHT = frozenset({Cause.TIMER_INTERRUPT, Cause.SCHEDULER, Cause.RETURN})
 _UNMASKING = "_raw_spin_unlock_irq", "local_irq_enable", "arch_local_irq"

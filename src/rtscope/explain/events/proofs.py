@@ -12,7 +12,7 @@ from rtscope.explain.events.spans import IDLE_PID
 from rtscope.explain.events.threadstates import State, StateInterval, TracedWakeup
 from rtscope.explain.invariants import Broken, Invariant
 from rtscope.explain.model import COMPETING_TASKS, Cause, Segment
-from rtscope.ftrace.events import Event, Window
+from rtscope.record.events.events import Event, Window
 
 _SAME_CLOCK_NS = 10_000_000
 """A callback's `now` is of the measuring clock: farther away, the trace has another."""

@@ -14,10 +14,10 @@ from rtscope.explain.events.explain import explain_events
 from rtscope.explain.events.threadstates import MachineTraits, TracedWakeup
 from rtscope.explain.events.window import window_around
 from rtscope.explain.model import Explanation
-from rtscope.ftrace.events import Trace, Window
-from rtscope.ftrace.writer import TRACE
+from rtscope.host.units import NS_PER_MS
+from rtscope.record.events.events import Trace, Window
+from rtscope.record.events.writer import TRACE
 from rtscope.record.model import RunRecord
-from rtscope.units import NS_PER_MS
 
 MOST = 16
 """As many wake-ups as the agent keeps the events of."""

@@ -15,7 +15,7 @@ from typing import Protocol
 from rtscope.explain.events.spans import AWAKE, Doing, Span, is_entry
 from rtscope.explain.events.threadstates import MachineTraits, StateInterval
 from rtscope.explain.model import Cause, Confidence, Part, Segment
-from rtscope.ftrace.events import Event, Flag
+from rtscope.record.events.events import Event, Flag
 
 MAX_RT_PRIO = 100
 STRAIGHT_NS = 50_000

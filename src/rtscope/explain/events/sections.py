@@ -16,7 +16,7 @@ from dataclasses import dataclass, field
 
 from rtscope.explain.bound import Section, arrivals_of, compose
 from rtscope.explain.instructions.calls import plain
-from rtscope.ftrace.events import Event, Flag
+from rtscope.record.events.events import Event, Flag
 from rtscope.record.explanation import CpuBound, LongestSection
 
 NEEDED = ("irq_disable", "irq_enable", "preempt_disable", "preempt_enable")

@@ -11,7 +11,7 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from enum import StrEnum
 
-from rtscope.ftrace.events import Event, Flag, Loss, Window
+from rtscope.record.events.events import Event, Flag, Loss, Window
 
 IDLE_PID = 0
 AWAKE = 0xFFFFFFFF

@@ -8,7 +8,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass, field
 from enum import StrEnum
 
-from rtscope.ftrace.events import Event, Window
+from rtscope.record.events.events import Event, Window
 
 _WAKING = frozenset({"sched_waking", "sched_wakeup", "sched_wakeup_new"})
 

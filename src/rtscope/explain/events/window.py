@@ -18,8 +18,15 @@ from numpy.typing import NDArray
 
 from rtscope.explain.events.scheduling import MAX_RT_PRIO
 from rtscope.explain.events.threadstates import State, TracedWakeup, sleep_state
-from rtscope.ftrace.events import Event, Rows, Trace, Window, rows_named, window_of
-from rtscope.units import NS_PER_S
+from rtscope.host.units import NS_PER_S
+from rtscope.record.events.events import (
+    Event,
+    Rows,
+    Trace,
+    Window,
+    rows_named,
+    window_of,
+)
 
 BEFORE_NS = 1_000_000
 """What ran before the expiry, and the begin of a long interrupt, lie in this time."""

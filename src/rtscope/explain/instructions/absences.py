@@ -16,12 +16,12 @@ from importlib import resources
 
 import numpy as np
 
-from rtscope.exectrace.section import RecordKind, TaskSwitch, TraceSection
-from rtscope.exectrace.symbols import USER, SymbolTable
 from rtscope.explain.instructions.calls import Role, Run, begun, plain, role_of
 from rtscope.explain.instructions.milestones import wakes_of
 from rtscope.explain.instructions.scheduling import ENTRIES, Queued, leads_to_program
 from rtscope.explain.model import Cause
+from rtscope.record.instructions.section import RecordKind, TaskSwitch, TraceSection
+from rtscope.record.instructions.symbols import USER, SymbolTable
 
 
 @dataclass(frozen=True, slots=True)

@@ -25,8 +25,8 @@ from importlib import resources
 import numpy as np
 from numpy.typing import NDArray
 
-from rtscope.exectrace.section import CpuBlocks
-from rtscope.exectrace.symbols import KERNEL_HALF, USER, SymbolTable
+from rtscope.record.instructions.section import CpuBlocks
+from rtscope.record.instructions.symbols import KERNEL_HALF, USER, SymbolTable
 
 # GCC's clones of a function: the name ends at the dot; its module follows.
 _CLONE = re.compile(r"\.(?:isra|constprop|part|cold|llvm)\b[^\s\[]*")

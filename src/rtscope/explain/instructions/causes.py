@@ -9,7 +9,6 @@ from bisect import bisect_left
 from collections.abc import Sequence
 from dataclasses import dataclass, field, replace
 
-from rtscope.exectrace.symbols import USER
 from rtscope.explain.instructions.absences import Absence, Wait
 from rtscope.explain.instructions.calls import (
     THREAD,
@@ -27,6 +26,7 @@ from rtscope.explain.instructions.path import WakeupPath
 from rtscope.explain.instructions.scheduling import sleeps_in_fault
 from rtscope.explain.instructions.waitloops import gaps_in_loops
 from rtscope.explain.model import HELD_BACK, Cause, Part
+from rtscope.record.instructions.symbols import USER
 
 CONTENDED_NS = 200
 """More than any of the lock functions takes if the lock is free."""

@@ -10,7 +10,6 @@ Pure.
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
 
-from rtscope.exectrace.section import TaskSwitch
 from rtscope.explain.instructions.absences import Absence, Wait, switch_to
 from rtscope.explain.instructions.calls import Context, Role, Run, plain
 from rtscope.explain.instructions.flags import IrqFlags, irqs_off_at
@@ -18,6 +17,7 @@ from rtscope.explain.instructions.milestones import first_of, wakes_of
 from rtscope.explain.instructions.othercpus import OtherCpus
 from rtscope.explain.instructions.wakers import ASKS
 from rtscope.explain.model import TIMER_ELSEWHERE_REMEDY
+from rtscope.record.instructions.section import TaskSwitch
 
 
 @dataclass(frozen=True, slots=True)

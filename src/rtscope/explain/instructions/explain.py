@@ -9,8 +9,6 @@ from collections.abc import Iterator, Sequence
 from dataclasses import replace
 from itertools import groupby
 
-from rtscope.exectrace.section import TaskSwitch, TraceSection
-from rtscope.exectrace.symbols import SymbolTable
 from rtscope.explain.instructions.absences import Absence, Wait, known_wait
 from rtscope.explain.instructions.calls import (
     FIRMWARE,
@@ -49,6 +47,8 @@ from rtscope.explain.model import (
     Segment,
     joined,
 )
+from rtscope.record.instructions.section import TaskSwitch, TraceSection
+from rtscope.record.instructions.symbols import SymbolTable
 
 NAMES_KEPT = 5
 NEARLY_ALL = 0.9

@@ -9,8 +9,8 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from itertools import pairwise
 
-from rtscope.exectrace.section import RecordKind, TraceSection
 from rtscope.explain.instructions.calls import Run, begun
+from rtscope.record.instructions.section import RecordKind, TraceSection
 
 
 @dataclass(frozen=True, slots=True)

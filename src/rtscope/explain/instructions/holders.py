@@ -9,7 +9,6 @@ from bisect import bisect_left, bisect_right
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 
-from rtscope.exectrace.section import TaskSwitch
 from rtscope.explain.instructions.absences import (
     Absence,
     EndOfWait,
@@ -20,6 +19,7 @@ from rtscope.explain.instructions.absences import (
     wait_of,
 )
 from rtscope.explain.instructions.calls import Role, Run
+from rtscope.record.instructions.section import TaskSwitch
 
 MAX_CHAIN = 8
 """Holders that wait for one another: more than that are a mistake in reading."""

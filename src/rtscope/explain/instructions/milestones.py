@@ -4,8 +4,8 @@ from bisect import bisect_right
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 
-from rtscope.exectrace.section import TaskSwitch
 from rtscope.explain.instructions.calls import Context, Frame, Role, Run, begun
+from rtscope.record.instructions.section import TaskSwitch
 
 _DELIVERS = "generic_handle_domain_irq"
 _OF_TIMERS = frozenset({Role.TIMER, Role.TICK})

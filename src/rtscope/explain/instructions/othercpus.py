@@ -11,14 +11,6 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field, replace
 from functools import lru_cache
 
-from rtscope.exectrace.section import (
-    RecordKind,
-    TaskSwitch,
-    TraceSection,
-    blocks_of,
-    cpus_of,
-)
-from rtscope.exectrace.symbols import SymbolTable
 from rtscope.explain.instructions.absences import spins
 from rtscope.explain.instructions.calls import Frame, Role, Run, plain, runs_of
 from rtscope.explain.instructions.naming import (
@@ -31,6 +23,14 @@ from rtscope.explain.instructions.naming import (
     title_frame,
 )
 from rtscope.explain.model import OtherCpuActivity
+from rtscope.record.instructions.section import (
+    RecordKind,
+    TaskSwitch,
+    TraceSection,
+    blocks_of,
+    cpus_of,
+)
+from rtscope.record.instructions.symbols import SymbolTable
 
 MOSTLY = 0.5
 """Of what a CPU executed: the innermost call with more than this is what it did."""

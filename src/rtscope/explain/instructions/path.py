@@ -8,15 +8,6 @@ milestones, and what is known of the other CPUs. `causes.py` has the cause of ea
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 
-from rtscope.exectrace.section import (
-    CpuBlocks,
-    TaskSwitch,
-    TraceSection,
-    blocks_of,
-    executing_cpus,
-    task_switches,
-)
-from rtscope.exectrace.symbols import SymbolTable
 from rtscope.explain.instructions.absences import (
     Absence,
     Tasks,
@@ -63,6 +54,15 @@ from rtscope.explain.instructions.scheduling import (
 )
 from rtscope.explain.instructions.ticks import ticked_at
 from rtscope.explain.instructions.wakers import reached_ns, split_at_ends, with_queue
+from rtscope.record.instructions.section import (
+    CpuBlocks,
+    TaskSwitch,
+    TraceSection,
+    blocks_of,
+    executing_cpus,
+    task_switches,
+)
+from rtscope.record.instructions.symbols import SymbolTable
 
 
 @dataclass(frozen=True, slots=True)

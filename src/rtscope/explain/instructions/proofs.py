@@ -9,7 +9,6 @@ from collections.abc import Iterator, Sequence
 
 import numpy as np
 
-from rtscope.exectrace.section import RecordKind
 from rtscope.explain.instructions.absences import Wait
 from rtscope.explain.instructions.calls import Role
 from rtscope.explain.instructions.causes import Kind
@@ -18,6 +17,7 @@ from rtscope.explain.instructions.path import WakeupPath
 from rtscope.explain.instructions.quotas import PROMPT_NS
 from rtscope.explain.invariants import Broken, Invariant
 from rtscope.explain.model import COMPETING_TASKS, Cause, Part, Segment
+from rtscope.record.instructions.section import RecordKind
 
 SWITCH_NS = 5_000
 """From the switch of the stacks to the record of the new task: some 1,000 ns."""

@@ -13,7 +13,6 @@ meanwhile.
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 
-from rtscope.exectrace.section import TaskSwitch
 from rtscope.explain.instructions.absences import (
     Absence,
     Tasks,
@@ -22,6 +21,7 @@ from rtscope.explain.instructions.absences import (
     switch_to,
 )
 from rtscope.explain.instructions.calls import Frame, Role, Run, plain
+from rtscope.record.instructions.section import TaskSwitch
 
 THROTTLE, UNTHROTTLE = "throttle_cfs_rq", "unthrottle_cfs_rq"
 PROMPT_NS = 10_000

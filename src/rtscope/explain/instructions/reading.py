@@ -10,9 +10,9 @@ its way back, such as new random numbers: that is no part of the latency.
 from collections.abc import Sequence
 from dataclasses import replace
 
-from rtscope.exectrace.section import TraceSection
 from rtscope.explain.instructions.calls import Role, Run, plain
 from rtscope.explain.instructions.naming import is_clock
+from rtscope.record.instructions.section import TraceSection
 
 _NOT_OF_THE_CALL = frozenset(
     {Role.INTERRUPT, Role.DISPATCH, Role.SOFTIRQ, Role.SCHEDULE, Role.PREEMPT}

@@ -10,10 +10,10 @@ from bisect import bisect_left, bisect_right
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-from rtscope.exectrace.symbols import USER
 from rtscope.explain.instructions.calls import Frame, Role, Run, begun
 from rtscope.explain.instructions.milestones import Milestones, queued_fair
 from rtscope.explain.model import Cause
+from rtscope.record.instructions.symbols import USER
 
 PERIOD = "sched_rt_period_timer"
 """The timer that gives real-time threads their time, until Linux 6.11."""

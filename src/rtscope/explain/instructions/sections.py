@@ -9,7 +9,11 @@ from collections.abc import Iterator, Sequence
 
 import numpy as np
 
-from rtscope.exectrace.section import (
+from rtscope.explain.bound import Arrivals, Section, compose
+from rtscope.explain.instructions.calls import plain, runs_of
+from rtscope.explain.instructions.naming import main_frame, spent_in
+from rtscope.record.explanation import CpuBound, LongestSection
+from rtscope.record.instructions.section import (
     ExecTrace,
     RecordKind,
     SectionKind,
@@ -17,11 +21,7 @@ from rtscope.exectrace.section import (
     blocks_of,
     held_by,
 )
-from rtscope.exectrace.symbols import SymbolTable
-from rtscope.explain.bound import Arrivals, Section, compose
-from rtscope.explain.instructions.calls import plain, runs_of
-from rtscope.explain.instructions.naming import main_frame, spent_in
-from rtscope.record.explanation import CpuBound, LongestSection
+from rtscope.record.instructions.symbols import SymbolTable
 
 _KINDS = (Section.POID, Section.PAIE, Section.PSD, Section.ST, Section.BACK)
 """In the order of `plugin/longest.h`, which counts from 1."""

@@ -9,11 +9,11 @@ it has to, the interrupt of another CPU has yet to arrive; if not, it goes on.
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import replace
 
-from rtscope.exectrace.section import TaskSwitch
 from rtscope.explain.instructions.absences import Absence, Wait
 from rtscope.explain.instructions.calls import Context, Frame, Role, Run, begun, plain
 from rtscope.explain.instructions.milestones import first_of
 from rtscope.explain.instructions.scheduling import Queued
+from rtscope.record.instructions.section import TaskSwitch
 
 ASKS = frozenset(
     {

@@ -1,0 +1,1 @@
+"""The parts of virtual boards: packages, user space, QEMU, initrd, in a cache."""

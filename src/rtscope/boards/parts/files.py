@@ -1,0 +1,61 @@
+"""The files that a campaign brings to a board, as a part of it."""
+
+import hashlib
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+
+from rtscope.boards.parts import initrd
+from rtscope.boards.parts.buildcontext import BuildContext, content_part
+from rtscope.boards.parts.cache import Part
+from rtscope.boards.parts.names import FILES_ARCHIVE, FILES_KIND
+from rtscope.host.errors import UsageError
+
+MAX_FILES_BYTES = 64 << 20
+"""Of all together: they lie in the board's memory."""
+
+
+def read_files(paths: Sequence[Path]) -> dict[str, bytes]:
+    """
+    Return the files' contents by their names.
+
+    Raises UsageError for what cannot be read, is too large or has another's name.
+    """
+    found: dict[str, bytes] = {}
+    left = MAX_FILES_BYTES
+    for path in paths:
+        if path.name in found:
+            raise UsageError(
+                f"{path}: two guest files are called {path.name}: rename one of them"
+            )
+        try:
+            with path.open("rb") as file:
+                found[path.name] = file.read(left + 1)
+        except OSError as error:
+            raise UsageError(
+                f"cannot read the guest file {path}: {error.strerror}"
+            ) from error
+        left -= len(found[path.name])
+        if left < 0:
+            raise UsageError(
+                f"{path}: the guest files together exceed {MAX_FILES_BYTES >> 20} MiB; "
+                "they take the board's memory, so leave some out"
+            )
+    return found
+
+
+def files_part(context: BuildContext, files: Mapping[str, bytes]) -> Part:
+    """Return the part with the archive of these files, of which each can be run."""
+    entries: dict[str, initrd.Entry] = {
+        f"files/{name}": initrd.File(content, runs=True)
+        for name, content in files.items()
+    }
+    return content_part(
+        context,
+        f"{FILES_KIND}-board",
+        FILES_ARCHIVE,
+        initrd.pack(entries),
+        inputs={
+            name: hashlib.sha256(content).hexdigest() for name, content in files.items()
+        },
+        notes={"files": sorted(files)},
+    )

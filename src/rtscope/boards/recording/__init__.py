@@ -1,0 +1,1 @@
+"""Recorded runs of virtual boards: replayed, with the symbols of their kernels."""

@@ -1,0 +1,196 @@
+"""
+Find the symbols of a board's kernel: its System.map, or its own /proc/kallsyms.
+
+The System.map of a packaged kernel is a stub. Its /proc/kallsyms is read in the guest
+by an extra boot and cached under the digests of the kernel's image and of its part,
+which holds the modules; `nokaslr` makes it valid for every boot. Modules get their
+addresses in the run.
+"""
+
+import gzip
+from collections.abc import Callable, Mapping, Sequence
+from pathlib import Path
+from typing import Any
+
+from rtscope.boards.kernels.catalogue import IMAGE, SYMBOLS
+from rtscope.boards.parts.cache import (
+    Part,
+    all_parts,
+    build_part,
+    find_part,
+    imported_parts,
+    locked,
+    part_key,
+)
+from rtscope.boards.parts.initrd import Job
+from rtscope.boards.parts.prepared import Prepared
+from rtscope.boards.recording.kernellayout import kernel_layout
+from rtscope.boards.runs.boot import BootTimeout, boot, in_steps
+from rtscope.host.errors import BoardError
+from rtscope.host.process import Progress
+from rtscope.host.units import NS_PER_S
+from rtscope.record.instructions.symbols import (
+    MAX_SYMBOLS_BYTES,
+    SymbolTable,
+    parse_symbols,
+)
+
+RECIPE = 1
+"""Increment it when the cached content changes."""
+
+KALLSYMS = "kallsyms.gz"
+MODULES = "modules"
+
+# The modules are those of the disk, which every run inserts.
+_SCRIPT = f"cat /proc/kallsyms >/out/kallsyms\ncat /proc/modules >/out/{MODULES}\n"
+_BOOT_NS = 120 * NS_PER_S
+"""Virtual time for a boot and for sending some 10 MB."""
+
+
+def find_symbols(
+    cache: Path,
+    kernel_digest: str,
+    *,
+    modules: Mapping[str, str],
+    parts: Mapping[str, str],
+) -> SymbolTable | None:
+    """
+    Return the symbols of a kernel by its image's digest; None if unknown.
+
+    `modules` are those of a run: name and address, as in /proc/modules. `parts` are
+    the digests of its parts by name: no other part of a bundle may give symbols. Of
+    several parts with this image and different symbols only the run's own counts.
+    Raises BoardError for symbols that were changed in the cache.
+    """
+    imported = [p for p in imported_parts(cache) if parts.get(p.name) == p.digest]
+    fitting = [
+        part
+        for part in (*all_parts(cache), *imported)
+        if part.sha256_of(IMAGE) == kernel_digest and part.sha256_of(SYMBOLS)
+    ]
+    own = [part for part in fitting if parts.get(part.name) == part.digest]
+    if own or len({part.sha256_of(SYMBOLS) for part in fitting}) == 1:
+        content = (own or fitting)[0].content(SYMBOLS)
+        return parse_symbols(content.decode("ascii", "replace"))
+    inputs = _inputs(kernel_digest, parts)
+    found = find_part(cache, _name(kernel_digest), part_key(inputs))
+    return _of_part(found, modules) if found else None
+
+
+def find_kernel_layout(prepared: Prepared, *, cache: Path) -> dict[str, str]:
+    """
+    Return the layout of a kernel, as options of the plugin.
+
+    Empty for a packaged kernel whose symbols have not been read yet.
+    """
+    parts = {part.name: part.digest for part in prepared.parts}
+    symbols = find_symbols(cache, prepared.kernel.digest, modules={}, parts=parts)
+    if symbols is None:
+        return {}
+    config = prepared.kernel.config
+    text = config.read_text("utf-8", "replace") if config else ""
+    return kernel_layout(prepared.board.arch, config=text, symbols=symbols)
+
+
+def require_symbols(
+    prepared: Prepared,
+    *,
+    cache: Path,
+    log: Callable[[str], None],
+    progress: Progress,
+) -> None:
+    """
+    Have the symbols of a kernel in the cache before its wake-ups are recorded.
+
+    They say where it keeps its current task: what a recording has must not depend on
+    what the cache happens to have. Logs why a kernel gives none; tasks are then left
+    out of each recording of it.
+    """
+    parts = {part.name: part.digest for part in prepared.parts}
+    if find_symbols(cache, prepared.kernel.digest, modules={}, parts=parts) is not None:
+        return
+    try:
+        read_symbols(prepared, cache=cache, log=log, progress=progress)
+    except BoardError as error:
+        log(f"tasks are not recorded: {error}")
+
+
+def read_symbols(
+    prepared: Prepared,
+    *,
+    cache: Path,
+    log: Callable[[str], None],
+    progress: Progress = lambda _step: None,
+) -> None:
+    """
+    Boot once and cache /proc/kallsyms and /proc/modules.
+
+    Raises BoardError if the board does not boot, or its kernel has no symbols.
+    """
+    digest = prepared.kernel.digest
+    parts = {part.name: part.digest for part in prepared.parts}
+
+    def build(work: Path) -> Mapping[str, Any]:
+        log(f"reading the symbols of {prepared.kernel.name}: one boot, once")
+        booted = boot(
+            prepared,
+            Job(_SCRIPT, disk=True),
+            seed=1,
+            timeout=BootTimeout(duration_ns=0, boot_ns=_BOOT_NS),
+            stopped=lambda: False,
+            on_progress=in_steps(f"{prepared.kernel.name} boots", progress),
+        )
+        text = booted.files.get("kallsyms", b"")
+        if not text:
+            raise BoardError(
+                f"{prepared.kernel.name}: has no /proc/kallsyms; build a kernel with "
+                "CONFIG_KALLSYMS, or keep its System.map"
+            )
+        parse_symbols(text.decode("ascii", "replace"))
+        (work / KALLSYMS).write_bytes(gzip.compress(text, mtime=0))
+        (work / MODULES).write_bytes(booted.files.get(MODULES, b""))
+        return {"kernel": prepared.kernel.name, "release": prepared.kernel.release}
+
+    with locked(cache, log=log):
+        inputs = _inputs(digest, parts)
+        build_part(cache, _name(digest), inputs=inputs, build=build)
+
+
+def module_addresses(listing: bytes) -> dict[str, str]:
+    """Return the address of each module, from /proc/modules."""
+    rows = [line.split() for line in listing.decode("ascii", "replace").splitlines()]
+    return {row[0]: row[5] for row in rows if len(row) >= 6}
+
+
+def parts_by_digest(cache: Path, digests: Mapping[str, str]) -> Sequence[Part]:
+    """Return the parts with these digests, by name; BoardError names missing ones."""
+    known = (*imported_parts(cache), *all_parts(cache))
+    there = {(part.name, part.digest): part for part in known}
+    wanted = digests.items()
+    if gone := sorted(name for name, digest in wanted if (name, digest) not in there):
+        raise BoardError(
+            f"{', '.join(gone)}: not in {cache} as it was then; a bundle of that time "
+            "has it: rtscope board import FILE"
+        )
+    return [there[item] for item in wanted]
+
+
+def _of_part(part: Part, modules: Mapping[str, str]) -> SymbolTable:
+    with gzip.open(part.file(KALLSYMS)) as file:
+        text = file.read(MAX_SYMBOLS_BYTES).decode("ascii", "replace")
+    then = module_addresses(part.file(MODULES).read_bytes())
+    moved = {
+        name: int(modules[name], 16) - int(address, 16)
+        for name, address in then.items()
+        if name in modules
+    }
+    return parse_symbols(text, moved=moved)
+
+
+def _name(kernel_digest: str) -> str:
+    return f"symbols-{kernel_digest[:12]}"
+
+
+def _inputs(kernel_digest: str, parts: Mapping[str, str]) -> dict[str, object]:
+    kernel = {name: d for name, d in parts.items() if name.startswith("kernel-")}
+    return {"kernel": kernel_digest, "part": kernel, "recipe": RECIPE}

@@ -1,0 +1,134 @@
+"""
+Inspect a virtual board from inside, for an audit: its files, its log, a trial.
+
+This takes one boot: the board's own agent reads files, watches counters and tries a
+policy. Its answers are sent as results, and checked on this machine.
+"""
+
+import re
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
+
+from rtscope.boards.parts.initrd import Job
+from rtscope.boards.parts.prepared import Prepared
+from rtscope.boards.runs.boot import Booted, BootTimeout, boot, in_steps
+from rtscope.boards.runs.guestfiles import GuestFiles, files_of
+from rtscope.boards.runs.script import MOUNT_DEBUGFS, agent_line, batches
+from rtscope.host.errors import BoardError
+from rtscope.host.process import Progress
+from rtscope.host.units import NS_PER_S
+from rtscope.machine.audit.context import WATCHED, Observed
+from rtscope.machine.audit.observe import TRIAL_ARGS, TRIAL_NS, latency_of, tried
+from rtscope.machine.reader import text_of
+
+SEED = 1
+
+# Where tracing, the scheduler's servers and lockdown can be seen; a kernel without one
+# of them refuses, and what lies below is then missing.
+_MOUNTS = (
+    MOUNT_DEBUGFS,
+    "mount -t securityfs securityfs /sys/kernel/security 2>/dev/null",
+)
+
+# Kernels whose device for results is a module: insert no more than that needs. A job
+# with a disk has inserted all modules before.
+INSERT_RESULTS = (
+    'results=/dev/$(cat /job/results); [ -c "$results" ] || [ ! -e /lib/modules/order ]'
+    " || while read -r module parameters; do"
+    ' insmod "/lib/modules/$module" $parameters; [ ! -c "$results" ] || break;'
+    " done </lib/modules/order"
+)
+
+_LEVEL = re.compile(r"^<\d+>", re.MULTILINE)
+"""As busybox's dmesg writes it before each message."""
+
+
+@dataclass(frozen=True, slots=True)
+class GuestSnapshot:
+    """Files and observations from inside a board, for `audit.examine`."""
+
+    reader: GuestFiles
+    observed: Observed
+    status: int
+    """Of the script."""
+
+
+def inspect_guest(
+    prepared: Prepared,
+    paths: Sequence[str],
+    *,
+    window_ns: int,
+    first: Sequence[str] = (),
+    stopped: Callable[[], bool] = lambda: False,
+    progress: Progress = lambda _step: None,
+) -> GuestSnapshot:
+    """
+    Boot once, read `paths` (patterns as well), watch for `window_ns`, try a policy.
+
+    The board's shell runs the lines `first` before that. Raises BoardError if the board
+    does not boot, or has read nothing.
+    """
+    booted = boot(
+        prepared,
+        Job("\n".join(script_of(paths, window_ns, first)) + "\n"),
+        seed=SEED,
+        timeout=BootTimeout(TRIAL_NS, window_ns),
+        stopped=stopped,
+        on_progress=in_steps(f"{prepared.kernel.name} boots", progress),
+    )
+    status = booted.text("status").strip()
+    reader = files_of(prepared, booted, "files.jsonl")
+    if not status.isdecimal() or not reader.files:
+        raise BoardError(
+            f"{prepared.board.name}: no file was read in the guest: "
+            f"{booted.text('script.log').strip()[-500:] or 'no message'}"
+        )
+    return GuestSnapshot(reader, _observed(prepared, booted, window_ns), int(status))
+
+
+def script_of(
+    paths: Sequence[str], window_ns: int, first: Sequence[str]
+) -> Sequence[str]:
+    """Return the lines for the board's shell: `first`, then read, watch and try."""
+    watched = agent_line("read", "--", *WATCHED)
+    window = (
+        f"{watched} >/out/before.jsonl",
+        f"sleep {window_ns / NS_PER_S:g}",
+        f"{watched} >/out/after.jsonl",
+    )
+    return (
+        INSERT_RESULTS,
+        *_MOUNTS,
+        *first,
+        *(
+            f"{agent_line('read', '--', *batch)} >>/out/files.jsonl"
+            for batch in batches(paths)
+        ),
+        *(window if window_ns else ()),
+        "head -c 4 /dev/cpu_dma_latency >/out/dma_latency 2>/dev/null",
+        f"{agent_line(*TRIAL_ARGS)} >/out/measure.jsonl",
+        "true",
+    )
+
+
+def _observed(prepared: Prepared, booted: Booted, window_ns: int) -> Observed:
+    log = booted.text("kernel.log") if "kernel.log" in booted.files else None
+    latency_us = latency_of(booted.files.get("dma_latency", b""))
+    return Observed(
+        window_ns=window_ns,
+        before=_texts(prepared, booted, "before.jsonl"),
+        after=_texts(prepared, booted, "after.jsonl"),
+        kernel_log=None if log is None else _LEVEL.sub("", log),
+        trial=tried(booted.lines("measure.jsonl")).trial,
+        dma_latency_us=latency_us,
+        why_no_dma_latency="the board's kernel has no /dev/cpu_dma_latency",
+    )
+
+
+def _texts(prepared: Prepared, booted: Booted, name: str) -> Mapping[str, str]:
+    files = files_of(prepared, booted, name).files
+    return {
+        path: text
+        for path in WATCHED
+        if (text := text_of(files.get(path, b""))) is not None and path in files
+    }

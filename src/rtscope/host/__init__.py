@@ -1,0 +1,1 @@
+"""What rtscope needs of the computer it runs on: errors, units, files, processes."""

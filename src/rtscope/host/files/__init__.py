@@ -1,0 +1,121 @@
+"""Read files within limits; write files as a whole or not at all."""
+
+import errno
+import os
+import stat
+import tempfile
+from collections.abc import Iterator
+from contextlib import contextmanager, suppress
+from pathlib import Path
+
+from pydantic import ValidationError
+
+from rtscope.host.errors import RecordError, RtscopeError
+
+
+@contextmanager
+def new_file(
+    path: Path, error: type[RtscopeError], *, hint: str = ""
+) -> Iterator[Path]:
+    """
+    Give the path of a file to write, which then replaces `path`.
+
+    Raises `error` with the reason (disk full, no permission) and `hint` if it cannot be
+    written, and leaves no partial file.
+    """
+    if path.exists() and not path.is_file():  # as root it would replace /dev/null
+        raise error(f"cannot write {path}: not a regular file")
+    new = None
+    try:
+        number, name = tempfile.mkstemp(dir=path.parent, prefix=f".{path.name}.")
+        new = Path(name)
+        with os.fdopen(number, "rb") as file:
+            yield new
+            os.fsync(file.fileno())
+        new.chmod(0o644)
+        new.replace(path)
+    except OSError as cause:
+        why = cause.strerror or cause
+        advice = hint or _ADVICE.get(cause.errno or 0, "")
+        raise error(f"cannot write {path}: {why}{advice}") from cause
+    finally:
+        if new is not None:
+            with suppress(OSError):
+                new.unlink(missing_ok=True)
+
+
+_ADVICE = {
+    errno.ENOSPC: "; free some space",
+    errno.EDQUOT: "; free some space",
+    errno.EACCES: "; name a place that you may write",
+    errno.EPERM: "; name a place that you may write",
+    errno.EROFS: "; name a place that you may write",
+    errno.ENOENT: "; make its directory first",
+    errno.ENOTDIR: "; name a place in a directory",
+}
+
+
+def is_disk_full(error: RtscopeError) -> bool:
+    """Tell whether a file could not be written because a disk, or a quota, is full."""
+    why = error.__cause__
+    return isinstance(why, OSError) and why.errno in (errno.ENOSPC, errno.EDQUOT)
+
+
+def refuse_unwritable(path: Path) -> None:
+    """Raise RecordError, before any work, if a file could not be written there."""
+    number = 0
+    if not path.parent.exists():
+        number = errno.ENOENT
+    elif not path.parent.is_dir():
+        number = errno.ENOTDIR
+    elif not os.access(path.parent, os.W_OK | os.X_OK):
+        number = errno.EACCES
+    if number:
+        why = f"{os.strerror(number)}{_ADVICE[number]}"
+        raise RecordError(f"cannot write {path}: {why}")
+    if path.exists() and not path.is_file():
+        raise RecordError(f"cannot write {path}: not a regular file")
+
+
+def write_atomically(path: Path, content: bytes, *, hint: str = "") -> None:
+    """
+    Replace a file as a whole, or leave it unchanged.
+
+    Raises RecordError with the reason (disk full, no permission), and with `hint` or
+    the advice that fits the reason.
+    """
+    with new_file(path, RecordError, hint=hint) as new:
+        new.write_bytes(content)
+
+
+def read_bounded(path: Path, *, limit: int, kind: str, hint: str = "") -> bytes:
+    """
+    Read a regular file, no link, of at most `limit` bytes, the maximum for its `kind`.
+
+    Raises RecordError, with `hint` if the file cannot be read.
+    """
+    try:
+        about = path.lstat()
+        if not stat.S_ISREG(about.st_mode):
+            raise RecordError(f"{path}: not a regular file")
+        with path.open("rb") as file:
+            content = file.read(limit + 1) if about.st_size <= limit else b""
+    except OSError as error:
+        raise RecordError(f"cannot read {path}: {error.strerror}{hint}") from error
+    size = max(about.st_size, len(content))
+    if size > limit:
+        raise RecordError(
+            f"{path}: {size:,} bytes, more than the {limit:,} bytes of any {kind}"
+        )
+    return content
+
+
+def first_mistake(error: ValidationError, *, whole: str = "") -> str:
+    """Return place and message of the first mistake; `whole` names the document."""
+    first = error.errors(include_url=False, include_input=False)[0]
+    where = ".".join(str(part) for part in first["loc"]) or whole
+    # Of a line's type pydantic lists all that there are, which would be half a page.
+    said = first["msg"].removeprefix("Value error, ")
+    says, unknown, _ = said.partition(" does not match any of the expected")
+    says += " is unknown" if unknown else ""
+    return f"{where}: {says}" if where else says

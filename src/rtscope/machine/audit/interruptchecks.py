@@ -1,0 +1,254 @@
+"""Checks of interrupts: their affinity, and the CPUs where they occurred."""
+
+import re
+from collections.abc import Callable, Collection, Mapping
+
+from rtscope.host.units import NS_PER_S
+from rtscope.machine.audit.answers import (
+    Answer,
+    failed,
+    not_applicable,
+    passed,
+    unknown,
+)
+from rtscope.machine.audit.context import (
+    INTERRUPTS,
+    ISOLATED,
+    NOT_SET_APART,
+    NOT_WATCHED,
+    STAT,
+    AuditContext,
+    Cpus,
+    Observed,
+    listed,
+    masked,
+    set_apart,
+)
+from rtscope.machine.audit.model import CheckKind, Sighting
+from rtscope.machine.cpulist import format_cpulist
+
+BALANCER = "irqbalance"
+BALANCER_CONFIG = ("/etc/default/irqbalance", "/etc/sysconfig/irqbalance")
+
+NOHZ_FULL = "/sys/devices/system/cpu/nohz_full"
+
+# Interrupts that no mask directs: on RISC-V those of a hart's own controller; with the
+# GIC of ARM, numbers 16 to 31 (PPI); on older Raspberry Pis another controller.
+_OF_EACH_CPU = re.compile(
+    r"RISC-V INTC\b|GIC(?:v[34])?(?:-\d+)? +(?:1[6-9]|2\d|3[01])\b|bcm2836-"
+)
+
+# Its list of CPUs counts more than the older mask (irqbalance(1)).
+_BANS: tuple[tuple[str, re.Pattern[str], Callable[[str], Cpus | None]], ...] = tuple(
+    (name, re.compile(rf"^\s*{name}=[\"']?([0-9a-fA-F,-]*)", re.MULTILINE), read)
+    for name, read in (
+        ("IRQBALANCE_BANNED_CPULIST", listed),
+        ("IRQBALANCE_BANNED_CPUS", masked),
+    )
+)
+
+Counts = Mapping[str, Mapping[int, int]]
+
+
+def counts_of(text: str) -> Counts:
+    """Return /proc/interrupts as counts by row (`24`, `LOC`) and CPU."""
+    lines = text.splitlines()
+    head = lines[0].split() if lines else []
+    cpus = [int(word[3:]) for word in head if re.fullmatch(r"CPU\d+", word)]
+    rows: dict[str, Mapping[int, int]] = {}
+    for line in lines[1:]:
+        name, colon, rest = line.partition(":")
+        words = rest.split()[: len(cpus)]
+        # ERR and MIS have one count for the whole machine.
+        if colon and len(words) == len(cpus) and all(w.isdecimal() for w in words):
+            rows[name.strip()] = dict(zip(cpus, map(int, words), strict=True))
+    return rows
+
+
+def irq_affinity(_kind: CheckKind, context: AuditContext) -> Answer:
+    """Check whether a device's interrupt is directed at a CPU that is set apart."""
+    apart = set_apart(context)
+    if apart is None:
+        return not_applicable(NOT_SET_APART)
+    table = context.text(INTERRUPTS)
+    if table is None:
+        return unknown(f"no {INTERRUPTS}", *context.refusals(INTERRUPTS))
+    # Without a handler an interrupt is in /proc/irq and never comes.
+    labels = labels_of(table)
+    used = [name for name in counts_of(table) if _is_device(name, labels[name])]
+    wrong, seen, odd = {}, {}, []
+    for name in used:
+        path, text = directed(context, name)
+        cpus = None if text is None else listed(text)
+        if text is None or cpus is None:
+            odd.append(Sighting(path, "cannot be read as a CPU list"))
+            continue
+        seen[path] = text
+        if cpus & apart:
+            wrong[path] = text
+    if wrong:
+        what = "1 interrupt is" if len(wrong) == 1 else f"{len(wrong)} interrupts are"
+        says = f"{what} directed at CPU {format_cpulist(apart)}"
+        return failed(says, *(Sighting(p, t) for p, t in wrong.items()))
+    if odd or not used:
+        return unknown("the CPUs of some interrupts are unknown", *odd[:16])
+    return passed(
+        f"none of {len(seen)} interrupts",
+        *(Sighting(p, t) for p, t in list(seen.items())[:16]),
+    )
+
+
+def directed(context: AuditContext, name: str) -> tuple[str, str | None]:
+    """
+    Return the file with the CPUs of an interrupt, and its CPU list.
+
+    Where one that was just redirected comes next is shown only after it has come once
+    more (kernel/irq/migration.c): until then the CPUs that it is allowed on count.
+    """
+    effective = f"/proc/irq/{name}/effective_affinity_list"
+    allowed = f"/proc/irq/{name}/smp_affinity_list"
+    now, wanted = context.text(effective), context.text(allowed)
+    if not now:
+        return allowed, wanted
+    cpus = listed(wanted) if wanted else None
+    moves = cpus and not cpus & (listed(now) or cpus)
+    return (allowed, wanted) if moves else (effective, now)
+
+
+def observed_interrupts(kind: CheckKind, context: AuditContext) -> Answer:
+    """
+    Check what came on the CPUs that are set apart while they were watched.
+
+    Keys: `rows`, the names of rows (`LOC`) or what stands at their end, or `devices`
+    for every device; `a_second`, how many are still good on one CPU.
+    """
+    apart = set_apart(context)
+    if apart is None:
+        return not_applicable(NOT_SET_APART)
+    seen = context.observed
+    if not seen.window_ns or INTERRUPTS not in seen.before:
+        return unknown(NOT_WATCHED)
+    after = counts_of(seen.after.get(INTERRUPTS, ""))
+    before = counts_of(seen.before[INTERRUPTS])
+    limit = int(kind.args["a_second"]) * max(seen.window_ns / NS_PER_S, 1)
+    labels = labels_of(seen.after.get(INTERRUPTS, ""))
+    rows = [name for name in after if _counts(kind, name, labels[name])]
+    if not rows or not any(cpu in after[rows[0]] for cpu in apart):
+        return unknown(f"{INTERRUPTS} does not count them on these CPUs")
+    many = _above(rows, before, after, apart=apart, limit=limit)
+    window = f"in {seen.window_ns / NS_PER_S:.1f} s"
+    if many:
+        named = {name: _called(name, labels[name]) for name, _ in many}
+        says = f"{sum(e for _, e in many)} {window}, most of them {named[many[0][0]]}"
+        told = [f"{named[name]}: {count}" for name, count in many[:16]]
+        return failed(says, *(Sighting(INTERRUPTS, line) for line in told))
+    idle = _idle(seen, apart) if kind.args.get("busy") else ()
+    if idle:
+        return unknown(
+            f"CPU {format_cpulist(idle)} was idle {window}, and an idle CPU has no "
+            "tick; run the audit while your threads run"
+        )
+    return passed(f"as few as expected {window}", Sighting(INTERRUPTS, ", ".join(rows)))
+
+
+_IDLE_SHARE = 0.95
+
+
+def _idle(seen: Observed, cpus: Collection[int]) -> tuple[int, ...]:
+    """Return the CPUs that executed next to nothing while they were watched."""
+    before, after = _cpu_ticks(seen.before), _cpu_ticks(seen.after)
+    idle = []
+    for cpu in sorted(cpus):
+        # user nice system idle iowait irq softirq steal (proc_stat(5))
+        if cpu not in before or cpu not in after:
+            continue
+        spent = [b - a for a, b in zip(before[cpu], after[cpu], strict=False)]
+        if sum(spent[3:5]) >= _IDLE_SHARE * sum(spent):
+            idle.append(cpu)
+    return tuple(idle)
+
+
+def _cpu_ticks(files: Mapping[str, str]) -> Mapping[int, tuple[int, ...]]:
+    rows = (line.split() for line in files.get(STAT, "").splitlines())
+    return {
+        int(row[0][3:]): tuple(map(int, row[1:9]))
+        for row in rows
+        if row and row[0].startswith("cpu") and row[0][3:].isdecimal()
+    }
+
+
+def labels_of(text: str) -> Mapping[str, str]:
+    """Return what stands behind the counts of each row: `GICv3 27 Level arch_timer`."""
+    lines = text.splitlines()
+    cpus = len(lines[0].split()) if lines else 0
+    rows = (line.partition(":") for line in lines[1:])
+    return {name.strip(): " ".join(rest.split()[cpus:]) for name, _, rest in rows}
+
+
+def _called(name: str, label: str) -> str:
+    if not name.isdecimal():
+        return f"{name} {label}" if name.startswith("IPI") else name
+    return f"{name} {label.split()[-1]}" if label else name
+
+
+def _is_device(name: str, label: str) -> bool:
+    """Whether a row is a device's: not a timer's or counter's that each CPU has."""
+    return name.isdecimal() and not _OF_EACH_CPU.match(label)
+
+
+def _counts(kind: CheckKind, name: str, label: str) -> bool:
+    rows = kind.args["rows"]
+    if rows == "devices":
+        return _is_device(name, label)
+    return name in rows or label in rows or label.rpartition(" ")[2] in rows
+
+
+def _above(
+    rows: list[str], before: Counts, after: Counts, *, apart: Cpus, limit: float
+) -> list[tuple[str, int]]:
+    """Return rows that came too often, with how often in all, the most first."""
+    many = []
+    for name in rows:
+        came = [
+            after[name][cpu] - before.get(name, {}).get(cpu, 0)
+            for cpu in apart
+            if cpu in after[name]
+        ]
+        if any(count > limit for count in came):
+            many.append((name, sum(came)))
+    return sorted(many, key=lambda row: -row[1])
+
+
+def irqbalance(kind: CheckKind, context: AuditContext) -> Answer:
+    """Check whether irqbalance may move interrupts to CPUs that are set apart."""
+    names = context.matching(kind.paths[0])
+    if not names:
+        return unknown(
+            "the processes are not visible", *context.refusals(kind.paths[0])
+        )
+    running = [path for path, name in names.items() if name == BALANCER]
+    if not running:
+        return passed("not running", Sighting(kind.paths[0], f"{len(names)} read"))
+    evidence = Sighting(running[0], BALANCER)
+    apart = set_apart(context)
+    if apart is None:
+        return failed("running: it moves interrupts every 10 s", evidence)
+    banned, told = _banned(context)
+    if apart <= banned:
+        return passed("running, but it spares these CPUs", evidence, told)
+    says = f"running, and may use CPU {format_cpulist(apart - banned)}"
+    return failed(says, evidence, told)
+
+
+def _banned(context: AuditContext) -> tuple[Cpus, Sighting]:
+    """Return the CPUs that irqbalance leaves alone, and by what."""
+    for path in BALANCER_CONFIG:
+        for name, pattern, read in _BANS:
+            found = pattern.findall(context.words(path))
+            cpus = read(found[-1]) if found else None
+            if cpus:
+                return cpus, Sighting(path, f"{name}={found[-1]}")
+    # What it takes if nothing is named; of cpuset partitions it does not know.
+    texts = {path: context.words(path) for path in (ISOLATED, NOHZ_FULL)}
+    cpus = frozenset().union(*(listed(text) or () for text in texts.values()))
+    return cpus, Sighting(", ".join(texts), format_cpulist(cpus) or "none")

@@ -1,0 +1,375 @@
+"""
+Checks of the kernel: its configuration, its command line, its log, any file's value.
+
+Most rows of `checks/*.toml` need no more than `config` and `value`.
+"""
+
+import re
+from collections.abc import Mapping, Sequence
+from fnmatch import fnmatchcase
+from typing import Any
+
+from rtscope.machine import bootparameters
+from rtscope.machine.audit.answers import (
+    Answer,
+    failed,
+    not_applicable,
+    passed,
+    unknown,
+)
+from rtscope.machine.audit.context import AuditContext, absent, online
+from rtscope.machine.audit.lockdown import LOG
+from rtscope.machine.audit.model import CheckKind, CheckOutcome, Sighting
+from rtscope.machine.kernelidentity import (
+    BANNER,
+    CMDLINE,
+    KernelConfig,
+    boot_values,
+    turned_off,
+)
+from rtscope.machine.kernelimage import build_id_in
+
+NAMES_SHOWN = 6
+
+
+def config(kind: CheckKind, context: AuditContext) -> Answer:
+    """
+    Check by the kernel's configuration.
+
+    Keys: `on` (must be y), `off` (must not be set), `is` (option = value), `needs`
+    (options without which the check means nothing).
+    """
+    found = context.config
+    if found is None:
+        return unknown(f"no configuration: {context.kernel.config_source}")
+    for name in kind.args.get("needs", ()):
+        if _value(found, name) == "n":
+            return not_applicable(f"{name} is not set")
+    wrong, right, unseen = _compare(found, _wanted(kind))
+    if wrong:
+        return failed(_listed(wrong), *_lines(found, wrong))
+    if unseen:
+        return unknown(
+            f"{found.source} is not a whole configuration and does not mention "
+            f"{_listed(unseen)}"
+        )
+    return passed(_listed(right), *_lines(found, right))
+
+
+def high_resolution(kind: CheckKind, context: AuditContext) -> Answer:
+    """Check by the configuration (`on`), and whether the command line turns it off."""
+    by_config = config(kind, context)
+    off = turned_off(context.words(CMDLINE), "highres")
+    if off and by_config.outcome is CheckOutcome.PASS:
+        return failed(f"turned off by {off}", Sighting(CMDLINE, off))
+    return by_config
+
+
+def tick_mode(kind: CheckKind, context: AuditContext) -> Answer:
+    """Check whether the tick of an idle CPU goes on, by configuration or `nohz=`."""
+    full = boot_values(context.words(CMDLINE), "nohz_full")
+    off = turned_off(context.words(CMDLINE), "nohz")
+    if full and off:
+        return failed(
+            f"{off} disables nohz_full=",
+            Sighting(CMDLINE, f"{off} nohz_full={full[-1]}"),
+        )
+    if full:
+        return not_applicable("nohz_full= needs a tick that stops")
+    if off:
+        return passed(off, Sighting(CMDLINE, off))
+    return config(kind, context)
+
+
+def value(kind: CheckKind, context: AuditContext) -> Answer:
+    """
+    Check by what files say: each that is there must have a good value.
+
+    Keys: `good` (values, or patterns of the shell), or instead of it `bad` and `known`
+    (what a file may say at all; anything else is unknown), `absent`
+    (why it does not apply if there is no such file; without it that is unknown),
+    `needs` (options without which no kernel has such a file: where a configuration
+    lacks one, it does not apply), `missing` (why that may be), `hidden_by` (the mode
+    of kernel lockdown that takes the file away).
+    """
+    pattern = kind.paths[0]
+    refused, found = context.refusals(pattern), context.matching(pattern)
+    if not found and not refused:
+        return absent(kind, context)
+    wrong = {path: text for path, text in found.items() if not _is_good(kind, text)}
+    if wrong:
+        return failed(_values(wrong), *_seen(wrong))
+    if refused:
+        return unknown("only partly readable", *refused)
+    odd = {path: text for path, text in found.items() if not _is_known(kind, text)}
+    if odd:
+        return unknown(f"not understood: {_values(odd)}", *_seen(odd))
+    return passed(_values(found), *_seen(found))
+
+
+def preempt_rt(_kind: CheckKind, context: AuditContext) -> Answer:
+    """Check whether this is PREEMPT_RT, by all witnesses."""
+    kernel = context.kernel
+    if kernel.preempt_rt is None:
+        return unknown(kernel.how)
+    evidence = _witnesses(context)
+    return (passed if kernel.preempt_rt else failed)(kernel.how, *evidence)
+
+
+def preemption_model(_kind: CheckKind, context: AuditContext) -> Answer:
+    """Check how a kernel that is not PREEMPT_RT preempts."""
+    kernel = context.kernel
+    if kernel.preempt_rt:
+        return not_applicable("the kernel is PREEMPT_RT")
+    if kernel.preemption_model is None:
+        return unknown(kernel.model_how)
+    says = f"{kernel.preemption_model}: {kernel.model_how}"
+    good = kernel.preemption_model in ("full", "lazy")
+    return (passed if good else failed)(says, *_witnesses(context))
+
+
+def same_kernel(_kind: CheckKind, context: AuditContext) -> Answer:
+    """Check whether the running kernel is the one that was built."""
+    wanted = context.expected
+    if wanted is None:
+        return not_applicable("no kernel was named to compare it with")
+    config_found = context.config.digest if context.config else None
+    seen = {
+        "build ID": (wanted.build_id, _build_id(context)),
+        "version": (wanted.banner, context.text(BANNER)),
+        "configuration": (wanted.config_digest, config_found),
+    }
+    known = {name: pair for name, pair in seen.items() if None not in pair}
+    if not known:
+        return unknown(
+            f"neither {wanted.name} nor the machine has a build ID, a version or a "
+            "configuration to compare"
+        )
+    evidence = [
+        Sighting(name, f"running {_short(got)}, built {_short(built)}")
+        for name, (built, got) in known.items()
+    ]
+    other = [name for name, (built, got) in known.items() if built != got]
+    if other:
+        return failed(f"not {wanted.name}: another {', '.join(other)}", *evidence)
+    return passed(f"the {', the '.join(known)} of {wanted.name}", *evidence)
+
+
+NOTES = "/sys/kernel/notes"
+
+
+def _build_id(context: AuditContext) -> str | None:
+    notes = context.machine.raw(NOTES)
+    return build_id_in(notes) if notes is not None else None
+
+
+def _wanted(kind: CheckKind) -> Mapping[str, str]:
+    on: Sequence[str] = kind.args.get("on", ())
+    off: Sequence[str] = kind.args.get("off", ())
+    values: Mapping[str, Any] = kind.args.get("is", {})
+    wanted = dict.fromkeys(on, "y") | dict.fromkeys(off, "n")
+    return wanted | {name: str(v) for name, v in values.items()}
+
+
+def _compare(
+    found: KernelConfig, wanted: Mapping[str, str]
+) -> tuple[dict[str, str], dict[str, str], dict[str, str]]:
+    wrong: dict[str, str] = {}
+    right: dict[str, str] = {}
+    unseen: dict[str, str] = {}
+    for name, want in wanted.items():
+        got = _value(found, name)
+        if got is None:
+            unseen[name] = want
+        else:
+            (right if got == want else wrong)[name] = got
+    return wrong, right, unseen
+
+
+def _value(found: KernelConfig, name: str) -> str | None:
+    """Return an option's value; what a whole configuration leaves out is not set."""
+    return found.options.get(f"CONFIG_{name}", "n" if found.whole else None)
+
+
+def _listed(options: Mapping[str, str]) -> str:
+    words = [f"{name}={value}" for name, value in options.items()]
+    more = len(words) - NAMES_SHOWN
+    return ", ".join(words[:NAMES_SHOWN]) + (f" and {more} more" if more > 0 else "")
+
+
+def _lines(found: KernelConfig, options: Mapping[str, str]) -> list[Sighting]:
+    return [
+        Sighting(
+            found.source,
+            f"CONFIG_{name}={value}" if value != "n" else f"CONFIG_{name} is not set",
+        )
+        for name, value in options.items()
+    ]
+
+
+def _is_good(kind: CheckKind, text: str) -> bool:
+    if "bad" in kind.args:
+        return not any(fnmatchcase(text, bad) for bad in kind.args["bad"])
+    return any(fnmatchcase(text, good) for good in kind.args["good"])
+
+
+def _is_known(kind: CheckKind, text: str) -> bool:
+    known = kind.args.get("known", ["*"])
+    return any(fnmatchcase(text, one) for one in known)
+
+
+def _values(found: Mapping[str, str]) -> str:
+    kinds = list(dict.fromkeys(found.values()))
+    texts = (" ".join(text[:80].split()) for text in kinds[:NAMES_SHOWN])
+    shown = ", ".join(text or "empty" for text in texts)
+    where = next(iter(found)) if len(found) == 1 else f"{len(found)} files"
+    return f"{shown} in {where}"
+
+
+def _seen(found: Mapping[str, str]) -> list[Sighting]:
+    return [Sighting(path, text[:200]) for path, text in found.items()]
+
+
+def _witnesses(context: AuditContext) -> tuple[Sighting, ...]:
+    kernel = context.kernel
+    told = [Sighting("uname -v", kernel.version)] if kernel.version else []
+    config_ = kernel.config
+    if config_ is not None:
+        told += [
+            Sighting(config_.source, f"{name}={value}")
+            for name, value in config_.options.items()
+            if name in MODELS and value == "y"
+        ]
+    return tuple(told)
+
+
+MODELS = tuple(
+    f"CONFIG_{name}"
+    for name in (
+        *("PREEMPT_RT", "PREEMPT", "PREEMPT_LAZY", "PREEMPT_VOLUNTARY"),
+        *("PREEMPT_NONE", "PREEMPT_DYNAMIC"),
+    )
+)
+
+
+def _short(text: str | None) -> str:
+    return (text or "")[:60]
+
+
+FROM_BOOT = re.compile(r"^(?:\[ *0\.\d+\] )?Linux version ", re.MULTILINE)
+
+# From boot loaders and distributions, for others than the kernel; nokaslr is for what
+# unpacks an x86 kernel (arch/x86/boot/compressed/kaslr.c), which calls it unknown.
+_HARMLESS = ("BOOT_IMAGE=", "splash", "nokaslr")
+
+
+def parameters_absent(kind: CheckKind, context: AuditContext) -> Answer:
+    """Check that no word of `parameters`, `name`, `name=` or `name=value`, is there."""
+    cmdline = context.text(CMDLINE)
+    if cmdline is None:
+        return unknown(f"no {CMDLINE}", *context.refusals(CMDLINE))
+    words = cmdline.partition(" -- ")[0].split()
+    there = [w for w in words if any(_is(w, p) for p in kind.args["parameters"])]
+    if there:
+        return failed(", ".join(there), *(Sighting(CMDLINE, word) for word in there))
+    return passed("none of them", Sighting(CMDLINE, f"{len(words)} parameters"))
+
+
+def boot_parameter(kind: CheckKind, context: AuditContext) -> Answer:
+    """
+    Check the last value of a boot parameter.
+
+    Keys: `parameter`, `good` (patterns of its value), `cpus` (with fewer CPUs online
+    it does not matter).
+    """
+    there = online(context)
+    if there is not None and len(there) < int(kind.args.get("cpus", 1)):
+        return not_applicable(f"{len(there)} CPU is online")
+    cmdline = context.text(CMDLINE)
+    if cmdline is None:
+        return unknown(f"no {CMDLINE}", *context.refusals(CMDLINE))
+    name = kind.args["parameter"]
+    *_, last = ("", *boot_values(cmdline, name))
+    says = f"{name}={last}" if last else f"no {name}="
+    good = any(fnmatchcase(last, pattern) for pattern in kind.args["good"])
+    return (passed if good else failed)(says, Sighting(CMDLINE, says))
+
+
+def forced_threads(_kind: CheckKind, context: AuditContext) -> Answer:
+    """Check whether the handlers of interrupts run in threads."""
+    found, cmdline = context.config, context.text(CMDLINE)
+    if context.kernel.preempt_rt:
+        return not_applicable("PREEMPT_RT always runs them in threads")
+    if context.kernel.preempt_rt is None:
+        return unknown(context.kernel.how)
+    if cmdline is None:
+        return unknown(f"no {CMDLINE}", *context.refusals(CMDLINE))
+    name = "CONFIG_IRQ_FORCED_THREADING"
+    if found is not None and found.lacks(name.removeprefix("CONFIG_")):
+        told = Sighting(found.source, f"{name} is not set")
+        return failed("this kernel cannot", told)
+    words = cmdline.partition(" -- ")[0].split()
+    asked = [w for w in words if w.partition("=")[0] == "threadirqs"]
+    if asked:
+        return passed(asked[0], Sighting(CMDLINE, asked[0]))
+    return failed("no threadirqs", Sighting(CMDLINE, "no threadirqs"))
+
+
+def mitigations(kind: CheckKind, context: AuditContext) -> Answer:
+    """Check which weaknesses of the processor the kernel makes up for, at a cost."""
+    pattern = kind.paths[0]
+    refused, found = context.refusals(pattern), context.matching(pattern)
+    if not found and not refused:
+        return absent(kind, context)
+    names = {path: path.rpartition("/")[2] for path in found}
+    paid = [path for path, text in found.items() if text.startswith("Mitigation")]
+    if paid:
+        says = f"{len(paid)} in force: {', '.join(names[path] for path in paid)}"
+        return failed(says, *_seen({path: found[path] for path in paid}))
+    if refused:
+        return unknown("only partly readable", *refused)
+    odd = {p: t for p, t in found.items() if not re.match(r"Not affected|Vuln", t)}
+    if odd:
+        return unknown("neither in force nor needless", *_seen(odd))
+    bare = [names[path] for path, text in found.items() if text.startswith("Vuln")]
+    says = f"none in force; vulnerable: {', '.join(bare)}" if bare else "none in force"
+    return passed(says, *_seen(found))
+
+
+def unknown_parameters(_kind: CheckKind, context: AuditContext) -> Answer:
+    """Check by the kernel's own message on parameters that it does not know."""
+    log = context.observed.kernel_log
+    if log is None:
+        return unknown(context.observed.why_no_log)
+    found = bootparameters.unknown_parameters(log)
+    if found is None:
+        if FROM_BOOT.search(log):
+            return passed("the kernel knows all of them", Sighting(LOG, "from boot on"))
+        return unknown("the kernel log no longer reaches back to the boot")
+    words = bootparameters.words_in(found)
+    bad = [word for word in words if not word.startswith(_HARMLESS)]
+    if bad:
+        return failed(", ".join(bad), Sighting(LOG, found[:400]))
+    return passed("the kernel knows all of them", Sighting(LOG, found[:400]))
+
+
+def log_without(kind: CheckKind, context: AuditContext) -> Answer:
+    """Check that no line of the kernel log has one of the `patterns`."""
+    log = context.observed.kernel_log
+    if log is None:
+        return unknown(context.observed.why_no_log)
+    pattern = re.compile("|".join(kind.args["patterns"]))
+    lines = [line for line in log.splitlines() if pattern.search(line)]
+    if lines:
+        count = "1 message" if len(lines) == 1 else f"{len(lines)} messages"
+        shown = [Sighting(LOG, line[:200]) for line in lines[:5]]
+        return failed(f"{count}: {lines[0][:160]}", *shown)
+    if FROM_BOOT.search(log):
+        return passed("no such message since the boot", Sighting(LOG, "read"))
+    return unknown("no such message, but the log does not reach back to the boot")
+
+
+def _is(word: str, parameter: str) -> bool:
+    # The kernel takes a dash for an underscore (kernel-parameters.rst).
+    word = word.replace("-", "_")
+    return word.startswith(parameter) if parameter.endswith("=") else word == parameter

@@ -1,0 +1,300 @@
+"""
+Read a kernel's image: architecture, banner, build ID, configuration.
+
+An image is a vmlinux, an Image, a bzImage, an EFI zboot image or one of these packed.
+A configuration is in it if it was built with CONFIG_IKCONFIG.
+"""
+
+import bz2
+import io
+import lzma
+import re
+import struct
+import zlib
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+from functools import partial
+from pathlib import Path
+from typing import Any
+
+import zstandard
+
+from rtscope.host.errors import TargetError, UsageError
+from rtscope.machine.kernelidentity import KernelConfig, parse_config
+
+MAX_IMAGE_BYTES = 256 << 20
+MAX_PLAIN_BYTES = 256 << 20
+"""Of an image once unpacked."""
+
+MAX_DICTIONARY_BYTES = 192 << 20
+"""Memory for xz; the kernel's own images are packed with 128 MiB."""
+
+# Zeros are packed 32,768 to 1 by zstd: what one piece gives stays small.
+_PIECE = 1 << 10
+_CUT_SHORT = "cut short"
+_HEAD_BYTES = 64 << 10
+
+_ELF = {62: "x86_64", 183: "aarch64", 243: "riscv64", 3: "i386", 40: "armv7l"}
+_PE = {
+    0x8664: "x86_64",
+    0xAA64: "aarch64",
+    0x5064: "riscv64",
+    0x14C: "i386",
+    0x1C2: "armv7l",
+}
+
+_BANNER = re.compile(rb"Linux version [0-9][ -~]{1,500}\n")
+_IKCONFIG = re.compile(rb"IKCFG_ST(\x1f\x8b.{1,4194304}?)IKCFG_ED", re.DOTALL)
+
+GNU_BUILD_ID = bytes.fromhex("04000000 14000000 03000000") + b"GNU\0"
+"""namesz, descsz of a SHA-1, NT_GNU_BUILD_ID, name (elf(5)); little-endian."""
+
+
+@dataclass(frozen=True, slots=True)
+class KernelImage:
+    """The identity that is in an image; None for missing parts."""
+
+    source: str
+    banner: str | None
+    """The text of /proc/version of this kernel."""
+    build_id: str | None
+    """Hexadecimal; also in /sys/kernel/notes of the running kernel."""
+    config: KernelConfig | None
+
+
+def image_bytes(path: Path) -> bytes:
+    """Return the file of an image; UsageError if it cannot be one."""
+    try:
+        with path.open("rb") as file:
+            # Of a pipe or a device no size is known before.
+            content = file.read(MAX_IMAGE_BYTES + 1)
+    except OSError as error:
+        raise UsageError(f"{path}: {error.strerror or error}") from error
+    if len(content) > MAX_IMAGE_BYTES:
+        raise UsageError(
+            f"{path}: more than {MAX_IMAGE_BYTES} bytes, too many for a kernel image; "
+            "instead of a vmlinux with debug information name the Image, or use "
+            "--config FILE"
+        )
+    return content
+
+
+def read_image(path: Path) -> KernelImage:
+    """Read an image; UsageError if it is none, or is packed in a way not known."""
+    return parse_image(image_bytes(path), source=str(path))
+
+
+def parse_image(content: bytes, *, source: str) -> KernelImage:
+    """Read an image from memory; see `read_image`."""
+    plain = _plain(content, source=source)
+    if len(plain) < (whole := _whole_bytes(plain)):
+        raise UsageError(
+            f"{source}: cut short: its header states {whole} bytes, and it has "
+            f"{len(plain)}; copy it again"
+        )
+    banner = _BANNER.search(plain)
+    if banner is None:
+        raise UsageError(
+            f"{source}: no kernel image: it does not contain 'Linux version'; name a "
+            "vmlinux, Image, bzImage or vmlinuz"
+        )
+    return KernelImage(
+        source=source,
+        banner=banner[0].decode("ascii").strip(),
+        build_id=build_id_in(plain),
+        config=_config(plain, source=source),
+    )
+
+
+def arch_of_image(image: bytes) -> str | None:
+    """
+    Return the architecture of a Linux kernel image, as `uname -m` prints it.
+
+    None if it is not certain. Magic numbers: the kernel's
+    Documentation/arch/{x86/boot,arm64/booting,riscv/boot-image-header}.rst; ELF and PE
+    by their machine field.
+    """
+    head = _head(image)
+    if head[:4] == b"\x7fELF":
+        return _ELF.get(_number(head, 18, 2))
+    if head[0x38:0x3C] == b"ARM\x64":
+        return "aarch64"
+    if head[0x38:0x3C] == b"RSC\x05":
+        return "riscv64"
+    if _is_bzimage(head):
+        # XLF_KERNEL_64; without it the kernel is a 32-bit one.
+        return "x86_64" if _number(head, 0x236, 2) & 1 else "i386"
+    if head[:2] == b"MZ":
+        at = _number(head, 0x3C, 4)
+        if head[at : at + 4] == b"PE\0\0":
+            return _PE.get(_number(head, at + 4, 2))
+    return None
+
+
+def missing_bytes(image: bytes) -> int:
+    """Return how much of a bzImage is cut off; 0 for other images."""
+    if not _is_bzimage(image):
+        return 0
+    # The boot sector, the setup, then syssize in 16 bytes.
+    whole = _setup_bytes(image) + _number(image, 0x1F4, 4) * 16
+    return max(0, whole - len(image))
+
+
+def build_id_in(content: bytes) -> str | None:
+    """Return the GNU build ID, hexadecimal, of an image or of ELF notes."""
+    at = content.find(GNU_BUILD_ID)
+    begin = at + len(GNU_BUILD_ID)
+    found = content[begin : begin + 20]
+    return found.hex() if at >= 0 and len(found) == 20 else None
+
+
+def _config(plain: bytes, *, source: str) -> KernelConfig | None:
+    found = _IKCONFIG.search(plain)
+    if found is None:
+        return None
+    try:
+        return parse_config(found[1], source=source)
+    except TargetError:
+        return None
+
+
+def _plain(content: bytes, *, source: str) -> bytes:
+    """Unpack an image, also one that is packed twice (zboot in gzip)."""
+    for _ in range(3):
+        try:
+            packed = _payload(content)
+            if packed is None:
+                return content
+            content = _unpacker(packed, source=source)(packed)
+        except (
+            zlib.error,
+            lzma.LZMAError,
+            zstandard.ZstdError,
+            OSError,
+            EOFError,
+        ) as e:
+            raise UsageError(f"{source}: damaged: {e}") from e
+    return content
+
+
+def _unpacker(packed: bytes, *, source: str) -> Callable[[bytes], bytes]:
+    for magic, unpack in _PACKERS.items():
+        if packed.startswith(magic):
+            return unpack
+    raise UsageError(
+        f"{source}: unknown compression ({packed[:4].hex()}); name the vmlinux, or "
+        "--config FILE"
+    )
+
+
+def _whole_bytes(plain: bytes) -> int:
+    """Return the least size that an image's header states; 0 if it states none."""
+    try:
+        if plain[:4] == b"\x7fELF":
+            # elf(5): e_shoff, e_shentsize, e_shnum; 64 bits, little-endian.
+            (at,) = struct.unpack_from("<Q", plain, 0x28)
+            size, count = struct.unpack_from("<HH", plain, 0x3A)
+            return int(at + size * count)
+        (pe,) = struct.unpack_from("<I", plain, 0x3C)
+        if plain[:2] != b"MZ" or plain[pe : pe + 4] != b"PE\0\0":
+            return 0
+        # The EFI stub's header (PE/COFF): SizeOfRawData, PointerToRawData of sections.
+        (count,) = struct.unpack_from("<H", plain, pe + 6)
+        (optional,) = struct.unpack_from("<H", plain, pe + 20)
+        table = pe + 24 + optional
+        rows = [
+            struct.unpack_from("<II", plain, table + 40 * number + 16)
+            for number in range(count)
+        ]
+        return max((int(size + begin) for size, begin in rows), default=0)
+    except struct.error:
+        return 0
+
+
+def _payload(content: bytes) -> bytes | None:
+    """Return the packed kernel in an image; None if it lies there plainly."""
+    if content.startswith((*_PACKERS, *_NOT_UNPACKED)):
+        return content
+    if content[0x202:0x206] == b"HdrS" and len(content) > 0x250:
+        # Documentation/arch/x86/boot.rst: payload_offset, payload_length
+        offset, length = struct.unpack_from("<II", content, 0x248)
+        return _within(content, _setup_bytes(content) + offset, length)
+    if content[:2] == b"MZ" and content[4:8] == b"zimg":
+        # drivers/firmware/efi/libstub/zboot-header.S
+        offset, length = struct.unpack_from("<II", content, 8)
+        return _within(content, offset, length)
+    return None
+
+
+def _is_bzimage(head: bytes) -> bool:
+    return head[0x1FE:0x200] == b"\x55\xaa" and head[0x202:0x206] == b"HdrS"
+
+
+def _setup_bytes(bzimage: bytes) -> int:
+    """Return where the kernel proper begins: setup_sects, of which 0 stands for 4."""
+    return ((bzimage[0x1F1] or 4) + 1) * 512
+
+
+def _number(content: bytes, at: int, size: int) -> int:
+    return int.from_bytes(content[at : at + size], "little")
+
+
+def _head(image: bytes) -> bytes:
+    """Return the first bytes of an image, unpacked if it is in gzip."""
+    if image[:2] != b"\x1f\x8b":
+        return image[:_HEAD_BYTES]
+    try:
+        return zlib.decompressobj(wbits=31).decompress(image, _HEAD_BYTES)
+    except zlib.error:
+        return b""
+
+
+def _within(content: bytes, begin: int, length: int) -> bytes:
+    if begin + length > len(content):
+        raise EOFError(_CUT_SHORT)
+    return content[begin : begin + length]
+
+
+class _Unzstd:
+    """Looks like the unpackers of the standard library."""
+
+    def __init__(self) -> None:
+        self._unpacking = zstandard.ZstdDecompressor().decompressobj()
+
+    @property
+    def eof(self) -> bool:
+        return bool(self._unpacking.eof)
+
+    def decompress(self, packed: bytes, _max_bytes: int) -> bytes:
+        # It knows no maximum: a piece of 1 KiB gives at most 32 MiB.
+        return bytes(self._unpacking.decompress(packed))
+
+
+def _bounded(unpacker: Callable[[], Any]) -> Callable[[bytes], bytes]:
+    def unpack(packed: bytes) -> bytes:
+        # Piece by piece: in one go the unpackers take twice what they give.
+        unpacking = unpacker()
+        plain = io.BytesIO()
+        for at in range(0, len(packed), _PIECE):
+            left = MAX_PLAIN_BYTES + 1 - plain.tell()
+            plain.write(unpacking.decompress(packed[at : at + _PIECE], left))
+            if plain.tell() > MAX_PLAIN_BYTES:
+                raise EOFError(f"more than {MAX_PLAIN_BYTES:,} bytes unpacked")
+            if unpacking.eof:
+                return plain.getvalue()
+        raise EOFError(_CUT_SHORT)
+
+    return unpack
+
+
+_unxz = _bounded(partial(lzma.LZMADecompressor, memlimit=MAX_DICTIONARY_BYTES))
+
+_PACKERS: Mapping[bytes, Callable[[bytes], bytes]] = {
+    b"\x1f\x8b": _bounded(partial(zlib.decompressobj, wbits=31)),
+    b"\xfd7zXZ\0": _unxz,
+    b"\x5d\0\0": _unxz,
+    b"\x28\xb5\x2f\xfd": _bounded(_Unzstd),
+    b"BZh": _bounded(bz2.BZ2Decompressor),
+}
+_NOT_UNPACKED = (b"\x02\x21\x4c\x18", b"\x04\x22\x4d\x18", b"\x89LZO")
+"""Image.lz4, in its old format and today's, and Image.lzo."""

@@ -1,0 +1,315 @@
+"""
+Settings that remedy failed checks: chosen here, written by the agent.
+
+Pure: from a context to a list of changes, one for each file. `rtscope audit --apply`,
+`--dry-run` and `rtscope run --tuned` show or send the same list.
+"""
+
+import errno
+import os
+import re
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from dataclasses import dataclass, field, replace
+
+from rtscope.host.errors import UsageError
+from rtscope.machine.audit.catalogue import catalogue
+from rtscope.machine.audit.context import (
+    INTERRUPTS,
+    NOT_SET_APART,
+    AuditContext,
+    Cpus,
+    cpu_of,
+    listed,
+    masked,
+    online,
+    set_apart,
+)
+from rtscope.machine.audit.interruptchecks import BALANCER, counts_of, directed
+from rtscope.machine.audit.model import (
+    Check,
+    CheckKind,
+    CheckOutcome,
+    RemedyPart,
+    Setting,
+    Sighting,
+)
+from rtscope.machine.cpulist import format_cpulist
+from rtscope.machine.reader import Reader
+
+SAFE = "safe"
+"""Instead of ids: every remedy that costs neither safety nor memory."""
+
+EPERM = os.strerror(errno.EPERM)
+
+KNOB_STRIDE = 4096
+"""As agent/knob.h: of two numbers in a path the index is first + second times this."""
+
+Values = Mapping[str, str]
+"""What to write, by path."""
+
+Wanted = Values | str
+"""What to write, or why it cannot be known."""
+
+
+@dataclass(frozen=True, slots=True)
+class SettingChange:
+    """One file, and what is to be written there."""
+
+    check: str
+    knob: str
+    index: int
+    path: str
+    old: str
+    """What it holds now; marks of a chosen word are not in it."""
+    value: str
+
+    @property
+    def changed(self) -> bool:
+        """Whether it was otherwise before."""
+        return self.old != self.value
+
+
+@dataclass(frozen=True, slots=True)
+class TuningPlan:
+    """What is to be written, and of which checks nothing is."""
+
+    changes: tuple[SettingChange, ...] = ()
+    good: Mapping[str, str] = field(default_factory=dict)
+    """Checks that need nothing, with what they say."""
+    impossible: Mapping[str, str] = field(default_factory=dict)
+    """Checks that cannot be remedied now, and why."""
+
+
+def tunable() -> list[CheckKind]:
+    """Return the checks that have a remedy which can be applied and put back."""
+    return [kind for kind in catalogue().values() if kind.apply]
+
+
+def chosen(words: Sequence[str]) -> list[CheckKind]:
+    """
+    Return the checks that a user means by ids or `safe`, in the catalogue's order.
+
+    UsageError for an id that is none, or one whose remedy is no setting.
+    """
+    known = {kind.id: kind for kind in tunable()}
+    for word in words:
+        if word == SAFE or word in known:
+            continue
+        kind = catalogue().get(word)
+        if kind is None:
+            raise UsageError(
+                f"{word!a} is no check; these can be applied: {', '.join(known)}, or "
+                f"{SAFE}"
+            )
+        raise UsageError(
+            f"{word}: its remedy is no setting that can be put back: {kind.remedy}"
+        )
+    if not words:
+        raise UsageError(f"name checks, or {SAFE}: {', '.join(known)}")
+    return [k for k in known.values() if k.id in words or (SAFE in words and k.safe)]
+
+
+def with_settings(
+    context: AuditContext, kinds: Iterable[CheckKind], reader: Reader
+) -> AuditContext:
+    """Add the files that remedies would write; raises TargetError."""
+    files = [setting.file for kind in kinds for setting in kind.apply]
+    machine = context.machine
+    found = {**machine.files, **reader.read_many(files)}
+    return replace(context, machine=replace(machine, files=found))
+
+
+def plan(context: AuditContext, checks: Iterable[Check]) -> TuningPlan:
+    """Return what to write for these checks; the context has their settings' files."""
+    changes: dict[tuple[str, int], SettingChange] = {}
+    good, impossible = {}, {}
+    for check in checks:
+        kind = check.kind
+        if check.outcome is CheckOutcome.UNKNOWN:
+            impossible[kind.id] = f"unknown: {check.message}"
+        elif not check.failed:
+            good[kind.id] = f"{check.outcome.value}: {check.message}"
+        elif check.is_refused(RemedyPart.REMEDY):
+            impossible[kind.id] = check.remedy
+        else:
+            found = _changes(kind, context)
+            if isinstance(found, str):
+                impossible[kind.id] = found
+            else:
+                changes |= {(change.knob, change.index): change for change in found}
+    return TuningPlan(tuple(changes.values()), good, impossible)
+
+
+def _changes(kind: CheckKind, context: AuditContext) -> list[SettingChange] | str:
+    """Return what the first setting that can be made takes; else why none can."""
+    reasons = []
+    for setting in kind.apply:
+        found = _values(setting, kind, context)
+        if isinstance(found, str):
+            reasons.append(found)
+            continue
+        return [
+            SettingChange(
+                check=kind.id,
+                knob=setting.knob,
+                index=index_of(setting.file, path),
+                path=path,
+                old=marked(context.text(path) or ""),
+                value=value,
+            )
+            for path, value in found.items()
+        ]
+    return "; ".join(dict.fromkeys(reasons))
+
+
+def _values(setting: Setting, kind: CheckKind, context: AuditContext) -> Wanted:
+    there = context.matching(setting.file)
+    if not there:
+        refused = context.refusals(setting.file)
+        if refused:
+            return f"{refused[0].path} {refused[0].value}{_lockdown(refused[0])}"
+        return f"this machine has no {setting.file}"
+    if setting.values:
+        return FUNCTIONS[setting.values](there, kind, context)
+    wanted = setting.value
+    return {path: wanted for path, text in there.items() if marked(text) != wanted}
+
+
+def _lockdown(refusal: Sighting) -> str:
+    """Explain EPERM of debugfs, which root gets under lockdown (fs/debugfs/file.c)."""
+    hidden = refusal.path.startswith("/sys/kernel/debug/")
+    return ": kernel lockdown" if hidden and EPERM in refusal.value else ""
+
+
+def marked(text: str) -> str:
+    """Return the marked word of `always [madvise] never`; without a mark, all."""
+    found = re.search(r"[\[(]([^])]*)[])]", text)
+    return found[1] if found else text
+
+
+def index_of(pattern: str, path: str) -> int:
+    """Return the number by which the agent finds a path of a setting."""
+    found = re.fullmatch(re.escape(pattern).replace(r"\*", r"(\d+)"), path)
+    numbers = [int(group) for group in found.groups()] if found else []
+    return sum(n * KNOB_STRIDE**place for place, n in enumerate(numbers))
+
+
+def highest_frequency(there: Values, _kind: CheckKind, context: AuditContext) -> Wanted:
+    """The highest frequency of the same policy."""
+    wanted = {
+        path: context.text(path.replace("scaling_min_freq", "scaling_max_freq"))
+        for path in there
+    }
+    return {p: text for p, text in wanted.items() if text and text != there[p]}
+
+
+def slow_idle_states(there: Values, kind: CheckKind, context: AuditContext) -> Wanted:
+    """1, for the states that take too long to wake from."""
+    apart = set_apart(context)
+    slow = {}
+    for path, disabled in there.items():
+        latency = context.text(path.replace("/disable", "/latency")) or ""
+        if (
+            disabled == "0"
+            and latency.isdecimal()
+            and int(latency) > kind.args["latency_us"]
+            and (apart is None or cpu_of(path) in apart)
+        ):
+            slow[path] = "1"
+    return slow
+
+
+def _others(context: AuditContext) -> tuple[Cpus, Cpus] | str:
+    """Return the CPUs that are set apart and the rest, or why there is no rest."""
+    apart, everywhere = set_apart(context), online(context)
+    if apart is None or everywhere is None:
+        return NOT_SET_APART
+    if not everywhere - apart:
+        return "every CPU is set apart: no housekeeping CPU is left"
+    return apart, everywhere - apart
+
+
+def mask_of_others(there: Values, _kind: CheckKind, context: AuditContext) -> Wanted:
+    """The mask that it has, without the CPUs that are set apart."""
+    return _without_apart(there, context, read=masked, write=_mask_like)
+
+
+def list_of_others(there: Values, _kind: CheckKind, context: AuditContext) -> Wanted:
+    """The list that it has, without the CPUs that are set apart."""
+
+    def write(cpus: Cpus, _like: str) -> str:
+        return format_cpulist(cpus)
+
+    return _without_apart(there, context, read=listed, write=write)
+
+
+def interrupts_elsewhere(
+    there: Values, kind: CheckKind, context: AuditContext
+) -> Wanted:
+    """The list that it has, without the CPUs that are set apart."""
+    found = _others(context)
+    if isinstance(found, str):
+        return found
+    used = [n for n in counts_of(context.text(INTERRUPTS) or "") if n.isdecimal()]
+    wrong = {}
+    for name in used:
+        _, now = directed(context, name)
+        path = f"/proc/irq/{name}/smp_affinity_list"
+        if now and path in there and (listed(now) or Cpus()) & found[0]:
+            wrong[path] = there[path]
+    return list_of_others(wrong, kind, context)
+
+
+def _without_apart(
+    there: Values,
+    context: AuditContext,
+    *,
+    read: Callable[[str], Cpus | None],
+    write: Callable[[Cpus, str], str],
+) -> Wanted:
+    """Leave what each file allows, but for the CPUs that are set apart."""
+    found = _others(context)
+    if isinstance(found, str):
+        return found
+    _, rest = found
+    wanted = {}
+    for path, text in there.items():
+        cpus = read(text)
+        if cpus is None:
+            return f"{path}: {text[:80]!a} is not a CPU list"
+        wanted[path] = write((cpus & rest) or rest, text)
+    return {path: text for path, text in wanted.items() if text != there[path]}
+
+
+def _mask_like(cpus: Cpus, like: str) -> str:
+    """Write a mask with as many digits as another, which is how the kernel shows it."""
+    digits = len(like.replace(",", ""))
+    text = f"{sum(1 << cpu for cpu in cpus):0{digits}x}"
+    groups = [text[max(end - 8, 0) : end] for end in range(len(text), 0, -8)]
+    return ",".join(reversed(groups))
+
+
+def zero_where_apart(there: Values, _kind: CheckKind, context: AuditContext) -> Wanted:
+    """0, for the CPUs that are set apart."""
+    apart = set_apart(context)
+    if apart is None:
+        return NOT_SET_APART
+    return {p: "0" for p, text in there.items() if cpu_of(p) in apart and text != "0"}
+
+
+FUNCTIONS: Mapping[str, Callable[[Values, CheckKind, AuditContext], Wanted]] = {
+    function.__name__: function
+    for function in (
+        *(highest_frequency, slow_idle_states, mask_of_others, list_of_others),
+        *(interrupts_elsewhere, zero_where_apart),
+    )
+}
+"""What a setting's `values` names; the reference quotes the doc strings."""
+
+
+def undone_by(context: AuditContext, changes: Iterable[SettingChange]) -> str:
+    """Name the running service that would undo what is written; empty if none would."""
+    if not any(change.knob == "irq_affinity" for change in changes):
+        return ""
+    running = context.matching("/proc/[0-9]*/comm").values()
+    return BALANCER if BALANCER in running else ""

@@ -1,0 +1,304 @@
+"""
+A running agent on the other end of two pipes, on this machine or through ssh.
+
+Open standard input, and over a network a heartbeat, show the agent that this program
+is alive. Without them the agent ends itself and its load.
+"""
+
+import contextlib
+import os
+import select
+import signal
+import tempfile
+import threading
+import time
+from collections.abc import Callable, Sequence
+from pathlib import Path
+
+from rtscope.contract import (
+    MAX_LINE_BYTES,
+    Line,
+    TraceFile,
+    TracePages,
+    parse_line,
+)
+from rtscope.host import process
+from rtscope.host.errors import ContractError, TargetError
+from rtscope.machine.target import Stream
+
+HEARTBEAT_S = 0.2
+"""A fifth of the time after which the agent takes the link for lost."""
+
+KILL_TIMEOUT_S = 20.0
+"""For an agent to put back what it has changed.
+
+On a busy machine the kernel takes seconds to remove a tracing instance.
+"""
+LAST_WORDS_BYTES = 2000
+
+READ_BYTES = 1 << 16
+READS_AT_ONCE = 64
+"""So that an agent that never pauses leaves time for the others, and for Ctrl-C."""
+
+MAX_ANSWER_BYTES = 128 << 20
+BYTES_PER_S = 1 << 20
+"""Of all lines but those of a trace, which have a limit of their own."""
+
+MAX_ANSWER_S = 600.0
+"""For an agent that only answers, however often it sends a line."""
+
+WHO_KILLS = (
+    "the kernel sends it where memory runs out, also that of a cgroup: dmesg says so"
+)
+
+LOST = (
+    "lost the connection to the machine; finished runs are saved; to continue: "
+    "rtscope run --resume"
+)
+
+
+class PipeStream:
+    """An agent at the other end of two pipes."""
+
+    def __init__(
+        self,
+        argv: Sequence[str],
+        *,
+        heartbeat: bool,
+        begins_after: bytes = b"",
+        why_ended: Callable[[int], str] = lambda status: "",
+    ) -> None:
+        """
+        Start it. Output before a line `begins_after` is not from the agent.
+
+        `why_ended` tells what an exit status of the program says of the agent.
+        """
+        self._stderr = tempfile.TemporaryFile()  # noqa: SIM115 -- closed in _finish
+        try:
+            self._process = process.start(argv, stderr=self._stderr)
+        except TargetError:
+            self._stderr.close()
+            raise
+        self._program = Path(argv[0]).name
+        assert self._process.stdin is not None
+        assert self._process.stdout is not None
+        self._stdin = self._process.stdin
+        self._stdout = self._process.stdout
+        os.set_blocking(self._stdout.fileno(), False)
+        self._buffer = bytearray()
+        self._started = time.monotonic()
+        self._taken_bytes = 0
+        self._begins_after = b"\n" + begins_after + b"\n" if begins_after else b""
+        self._why_ended = why_ended
+        # A descriptor that is closed while it is written to may be another file's.
+        self._writing = threading.Lock()
+        self._finishing = threading.RLock()
+        self._ended = False
+        self._stderr_tail = ""
+        self._quiet = threading.Event()
+        if heartbeat:
+            # A thread, because a heartbeat must go on while the main one computes.
+            try:
+                process.start_thread(self._beat)
+            except TargetError:
+                self.kill()
+                raise
+
+    @property
+    def ended(self) -> bool:
+        """Whether the agent is gone and all its lines have been read."""
+        return self._ended
+
+    def fileno(self) -> int | None:
+        """Return the descriptor on which lines arrive."""
+        return None if self._ended else self._stdout.fileno()
+
+    def _beat(self) -> None:
+        # On the same beat for all agents: the board is interrupted five times a second,
+        # whatever their number.
+        while not self._quiet.wait(HEARTBEAT_S - time.monotonic() % HEARTBEAT_S):
+            if not self._say(b"."):
+                return
+
+    def _say(self, what: bytes) -> bool:
+        try:
+            with self._writing:
+                self._stdin.write(what)
+        except (OSError, ValueError):  # the agent is gone, or the pipe is closed
+            return False
+        return True
+
+    def _let_go(self) -> None:
+        self._quiet.set()
+        with self._writing, contextlib.suppress(OSError):
+            self._stdin.close()
+
+    def _has_begun(self) -> bool:
+        """Drop what the login shell's start-up files have printed."""
+        if self._begins_after:
+            _, found, rest = bytes(self._buffer).partition(self._begins_after)
+            if found:
+                self._begins_after = b""
+                self._buffer = bytearray(rest)
+            elif self._ended:
+                self._buffer.clear()
+        return not self._begins_after
+
+    def take_lines(self) -> list[Line]:
+        """
+        Return lines that have arrived; raise ContractError for a damaged one.
+
+        Of an agent that writes faster than this program reads, some at a time.
+        """
+        lines: list[Line] = []
+        for _ in range(READS_AT_ONCE):
+            if self._ended:
+                break
+            try:
+                chunk = os.read(self._stdout.fileno(), READ_BYTES)
+            except BlockingIOError:
+                break
+            except ValueError:  # closed by the thread that kills
+                break
+            if chunk:
+                lines += self._lines_with(chunk)
+            else:
+                self._finish()
+                lines += self._last_lines()
+        return lines
+
+    def _lines_with(self, chunk: bytes) -> list[Line]:
+        """Return the lines that this chunk completes."""
+        self._buffer += chunk
+        complete = b"\n" in chunk and self._has_begun()
+        lines = self._whole_lines() if complete else []
+        if len(self._buffer) > MAX_LINE_BYTES:
+            self.kill()
+            raise ContractError(
+                f"the agent wrote a line of more than {MAX_LINE_BYTES:,} bytes"
+            )
+        return lines
+
+    def _last_lines(self) -> list[Line]:
+        if not self._has_begun():
+            return []
+        lines = self._whole_lines()
+        if rest := self._buffer.strip():
+            cut = rest[:60].decode("utf-8", "replace")
+            raise ContractError(
+                f"the output of the agent ends in the middle of a line: {cut!a}"
+                + "".join(f"; {why}" for why in [self._how_it_ended()] if why)
+            )
+        return lines
+
+    def _whole_lines(self) -> list[Line]:
+        *lines, rest = bytes(self._buffer).split(b"\n")
+        self._buffer = bytearray(rest)
+        return [self._parse(line) for line in lines if line.strip()]
+
+    def _parse(self, line: bytes) -> Line:
+        """Parse a line; raise ContractError if the agent has sent too much by now."""
+        parsed = parse_line(line)
+        if not isinstance(parsed, TraceFile | TracePages):
+            self._taken_bytes += len(line)
+        lasted_s = time.monotonic() - self._started
+        if self._taken_bytes > MAX_ANSWER_BYTES + BYTES_PER_S * lasted_s:
+            self.kill()
+            raise ContractError(
+                f"the agent sent {self._taken_bytes:,} bytes in {lasted_s:.0f} s, more "
+                f"than {MAX_ANSWER_BYTES:,} and {BYTES_PER_S:,} for each second"
+            )
+        return parsed
+
+    def ask_stop(self) -> None:
+        """Ask the agent to stop; it still reports its result."""
+        self._say(b"q")
+
+    def kill(self) -> None:
+        """End the agent: close its standard input, then send a signal if needed."""
+        if self._ended:
+            return
+        self._let_go()
+        try:
+            self._process.wait(KILL_TIMEOUT_S)
+        except process.TimeoutExpired:
+            self._process.kill()
+        self._finish()
+
+    def _finish(self) -> None:
+        """Close what is open; a thread that reads and one that kills may both do so."""
+        self._ended = True
+        self._let_go()
+        with self._finishing:
+            if self._stderr.closed:
+                return
+            self._stdout.close()
+            try:
+                self._process.wait(KILL_TIMEOUT_S)
+            except process.TimeoutExpired:
+                self._process.kill()
+                self._process.wait(KILL_TIMEOUT_S)
+            size = self._stderr.seek(0, os.SEEK_END)
+            self._stderr.seek(max(0, size - LAST_WORDS_BYTES))
+            self._stderr_tail = self._stderr.read().decode("utf-8", "replace").strip()
+            self._stderr.close()
+
+    @property
+    def status(self) -> int | None:
+        """Exit status of the local process; None while it runs."""
+        return self._process.poll()
+
+    @property
+    def pid(self) -> int:
+        """PID of the local process: the agent, sudo, or ssh."""
+        return self._process.pid
+
+    def stderr_tail(self) -> str:
+        """Return the end of what it wrote to standard error."""
+        return "\n".join(filter(None, [self._stderr_tail, self._how_it_ended()]))
+
+    def _how_it_ended(self) -> str:
+        status = self.status
+        if status == -signal.SIGKILL:
+            return f"{self._program} ended by signal 9; {WHO_KILLS}"
+        if status is not None and status < 0:
+            return f"{self._program} ended by signal {-status}"
+        return self._why_ended(status) if status else ""
+
+    def ends_within(self, timeout_s: float) -> bool:
+        """Wait for the local process; return whether it has ended."""
+        try:
+            self._process.wait(timeout_s)
+        except process.TimeoutExpired:
+            return False
+        return True
+
+
+def wait_any(streams: Sequence[Stream], *, timeout_s: float) -> None:
+    """Wait until one of the streams may have lines, or the time is over."""
+    descriptors = [stream.fileno() for stream in streams if not stream.ended]
+    waiting = [fd for fd in descriptors if fd is not None]
+    if waiting and len(waiting) == len(descriptors):
+        select.select(waiting, [], [], timeout_s)
+
+
+def collect(stream: Stream, *, timeout_s: float) -> list[Line]:
+    """Return all lines of an agent that ends by itself; TargetError if it hangs."""
+    lines: list[Line] = []
+    began = heard = time.monotonic()
+    while not stream.ended:
+        if time.monotonic() - began > max(MAX_ANSWER_S, timeout_s):
+            stream.kill()
+            raise TargetError(
+                f"the answer of the agent has no end after {MAX_ANSWER_S:.0f} s"
+            )
+        left_s = heard + timeout_s - time.monotonic()
+        if left_s <= 0:
+            stream.kill()
+            raise TargetError(f"no answer from the agent for {timeout_s:.0f} s")
+        wait_any([stream], timeout_s=left_s)
+        # Only a complete line is an answer.
+        if arrived := stream.take_lines():
+            lines += arrived
+            heard = time.monotonic()
+    return lines

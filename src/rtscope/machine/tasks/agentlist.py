@@ -1,0 +1,28 @@
+"""Ask the agent of a machine for its threads."""
+
+from rtscope.host.errors import TargetError
+from rtscope.host.units import NS_PER_S
+from rtscope.machine.target import Target
+from rtscope.machine.target.stream import collect
+from rtscope.machine.tasks.listing import make_listing, read_surroundings
+from rtscope.machine.tasks.model import Listing
+
+TIMEOUT_S = 60.0
+"""For the list itself; a measuring window adds to it."""
+
+
+def list_threads(machine: Target, *, window_ns: int = 0) -> Listing:
+    """Return the threads of a machine, with shares over a window of more than 0 ns."""
+    around = read_surroundings(machine.reader)
+    args = ["tasks", *(["--window-ns", str(window_ns)] if window_ns else [])]
+    # With root's rights if possible: timer slack of others needs CAP_SYS_NICE.
+    agent = machine.start_agent(args, privileged=True)
+    try:
+        lines = collect(agent, timeout_s=TIMEOUT_S + window_ns / NS_PER_S)
+    finally:
+        agent.kill()
+    if not lines:
+        raise TargetError(
+            f"{machine.name}: the agent listed no threads: {agent.stderr_tail()}"
+        )
+    return make_listing(lines, around)

@@ -1,0 +1,207 @@
+"""
+From a load to its command, bounded by the free memory and space of the machine.
+
+A load made smaller to fit carries the caveat `load_reduced`; one that cannot fit is a
+UsageError before anything starts. Only options that stress-ng has had since
+0.13 are used, so its version does not matter.
+"""
+
+import hashlib
+from dataclasses import dataclass
+
+from rtscope.host.errors import UsageError
+from rtscope.machine.cpulist import parse_cpulist
+from rtscope.measure.loads.catalogue import Load, Need
+
+MIB = 1 << 20
+
+MIN_WORKER_BYTES = 16 * MIB
+"""Less per worker fits into the caches of a large processor: no memory load."""
+
+MIN_WORKER_ENTRIES = 64
+"""The fewest directories that stress-ng --dir takes."""
+
+BYTES_PER_ENTRY = 8192
+"""A directory takes a block of 4 KiB, and its inode and journal entry about another."""
+
+MIN_OOM_BYTES = 64 * MIB
+"""With less, stress-ng itself hardly starts."""
+
+IN_MEMORY = frozenset({"tmpfs", "ramfs", "devtmpfs", "rootfs", "hugetlbfs"})
+"""File-system types that never reach a disk."""
+
+Reduction = tuple[str, str]
+"""A caveat as (id, detail)."""
+
+
+@dataclass(frozen=True, slots=True)
+class FreeStorage:
+    """The directory of the storage load, with its free space."""
+
+    directory: str
+    file_systems: tuple[str, ...]
+    """Its type, and for an overlay also the type of what its upper layer lies on."""
+    free_bytes: int
+    free_inodes: int | None
+    """None where inodes are made as needed (btrfs, xfs may say 0 of 0)."""
+    allow_in_memory: bool = False
+    """True only where there is no disk by design, as on a virtual board."""
+
+
+@dataclass(frozen=True, slots=True)
+class LoadCommand:
+    """The command of a load; empty for idle."""
+
+    argv: tuple[str, ...]
+    memory_limit_bytes: int | None
+    """The bound of the memory cgroup to run it in; None: no cgroup."""
+    caveats: tuple[Reduction, ...]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class LoadPlace:
+    """Where a load runs, and what is free there."""
+
+    workers: int
+    """One for each measured CPU."""
+    cpus: str | None
+    """A CPU list that confines the workers; None lets them run anywhere."""
+    scratch_dir: str
+    yaml_path: str
+    memory_bytes: int
+    """Free: MemAvailable of /proc/meminfo, or a cgroup's if less."""
+    storage: FreeStorage | None
+
+
+Fit = tuple[tuple[str, ...], int | None, tuple[Reduction, ...]]
+"""Options that make a load smaller, the limit of its memory, and the caveats."""
+
+
+def make_command(
+    load: Load,
+    place: LoadPlace,
+    *,
+    duration_s: int,
+    custom: tuple[str, ...],
+    seed: int | None = None,
+) -> LoadCommand:
+    """
+    Return the command for one run.
+
+    The command ends by itself some time after `duration_s`, even if rtscope
+    is gone. Another `seed` makes another sequence of work; None is the one
+    sequence for all. Raises UsageError if the load does not fit the machine.
+    """
+    if place.workers < 1:
+        raise UsageError(f"{load.name}: no CPU to load; write for example --cpus 0-3")
+    if Need.COMMAND in load.needs:
+        if not custom:
+            raise UsageError("the custom load needs a command; add --command 'ARGV'")
+        return LoadCommand(custom, None, ())
+    if not load.uses_stress_ng:
+        return LoadCommand((), None, ())
+
+    options, limit, caveats = _fit(load, place)
+    argv = (
+        "stress-ng",
+        *(part.format(workers=place.workers) for part in load.argv),
+        *options,
+        *_random_options(seed),
+        *_common_options(duration_s, place),
+        *(("--taskset", cpus) if (cpus := place.cpus) and parse_cpulist(cpus) else ()),
+    )
+    return LoadCommand(argv, limit, caveats)
+
+
+def _random_options(seed: int | None) -> tuple[str, ...]:
+    """
+    Return what fixes the sequence: two kernels that are compared get the same work.
+
+    stress-ng refuses --seed beside --no-rand-seed (`mutually exclusive`, seen with
+    0.15.06 and 0.19.02); either is exact. Its generator takes the seed as its state,
+    of which a small one has hardly any bit set, so a seed is spread over 63 bits first.
+    """
+    if seed is None:
+        return ("--no-rand-seed",)
+    spread = hashlib.sha256(f"stress-ng {seed}".encode()).digest()
+    return ("--seed", str(int.from_bytes(spread[:8], "big") >> 1))
+
+
+def _common_options(duration_s: int, place: LoadPlace) -> tuple[str, ...]:
+    safety_net_s = duration_s + max(60, duration_s // 10)
+    return (
+        *("--temp-path", place.scratch_dir),
+        *("--timeout", f"{safety_net_s}s"),
+        "--metrics",
+        *("--yaml", place.yaml_path),
+    )
+
+
+def _fit(load: Load, place: LoadPlace) -> Fit:
+    if Need.MEMORY in load.needs:
+        return _fit_memory(load, place)
+    if Need.STORAGE in load.needs:
+        return _fit_storage(load, place)
+    if Need.MEMORY_LIMIT in load.needs:
+        return _fit_memory_limit(load, place)
+    return (), None, ()
+
+
+def _fit_memory(load: Load, place: LoadPlace) -> Fit:
+    # stress-ng divides --vm-bytes among its workers (`vm_bytes /= num_instances` in
+    # stress-vm.c; seen with 0.15.06), though its manual says "per vm worker".
+    half, workers = place.memory_bytes // 2, place.workers
+    if half >= load.default_bytes:
+        return (), None, ()
+    least = min(load.default_bytes, workers * MIN_WORKER_BYTES)
+    if half < least:
+        raise UsageError(
+            f"{load.name}: half of the free memory is {half // MIB} MiB, but {workers} "
+            f"workers need {least // MIB} MiB; free some memory, measure fewer CPUs "
+            "with --cpus, or leave this load out with --load"
+        )
+    given = half // MIB
+    detail = f"{given} MiB instead of {load.default_bytes // MIB} MiB for all workers"
+    return ("--vm-bytes", f"{given}m"), None, (("load_reduced", detail),)
+
+
+def _fit_storage(load: Load, place: LoadPlace) -> Fit:
+    free, workers = place.storage, place.workers
+    if free is None:
+        raise UsageError(f"{load.name}: no directory to work in; add --storage-dir DIR")
+    in_memory = sorted(IN_MEMORY.intersection(free.file_systems))
+    if in_memory and not free.allow_in_memory:
+        raise UsageError(
+            f"{load.name}: {free.directory} is in memory ({in_memory[0]}), not on a "
+            "disk; name a directory on a disk with --storage-dir"
+        )
+    entries = free.free_bytes // BYTES_PER_ENTRY
+    if free.free_inodes is not None:
+        entries = min(entries, free.free_inodes)
+    per_worker = entries // 2 // workers
+    if per_worker >= load.default_entries:
+        return (), None, ()
+    if per_worker < MIN_WORKER_ENTRIES:
+        need = 2 * workers * MIN_WORKER_ENTRIES
+        raise UsageError(
+            f"{load.name}: {free.directory} has free space for {entries} directories, "
+            f"but {workers} workers need {need}; free some space or inodes there, or "
+            "name another directory with --storage-dir"
+        )
+    detail = f"{per_worker} directories per worker instead of {load.default_entries}"
+    return ("--dir-dirs", f"{per_worker}"), None, (("load_reduced", detail),)
+
+
+def _fit_memory_limit(load: Load, place: LoadPlace) -> Fit:
+    usual = (256 + 64 * place.workers) * MIB
+    quarter = place.memory_bytes // 4
+    if quarter >= usual:
+        return (), usual, ()
+    if quarter < MIN_OOM_BYTES:
+        raise UsageError(
+            f"{load.name}: a quarter of the free memory is {quarter // MIB} MiB, but "
+            f"this load needs {MIN_OOM_BYTES // MIB} MiB; free some memory, or leave "
+            "this load out with --load"
+        )
+    detail = f"memory limit {quarter // MIB} MiB instead of {usual // MIB} MiB"
+    return (), quarter, (("load_reduced", detail),)

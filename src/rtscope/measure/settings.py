@@ -1,0 +1,158 @@
+"""
+`rtscope run --tuned`: the settings that checks need, held for one campaign.
+
+A named check must be remedied, or nothing is measured. `safe` applies what it can, and
+the record lists the rest.
+"""
+
+import contextlib
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import Any
+
+from rtscope.host.errors import ImpossibleRemedy, UsageError
+from rtscope.machine.audit.catalogue import catalogue
+from rtscope.machine.audit.context import AuditContext
+from rtscope.machine.audit.examine import examine, read_context
+from rtscope.machine.audit.model import CheckKind, Profile
+from rtscope.machine.reader import Reader
+from rtscope.machine.settings.change import HeldSettings, TuningResult, hold
+from rtscope.machine.settings.remedies import (
+    SAFE,
+    TuningPlan,
+    chosen,
+    plan,
+    undone_by,
+    with_settings,
+)
+from rtscope.machine.target import Target
+from rtscope.measure.campaign.model import Campaign
+
+PROFILE = Profile.CONTROL
+"""A measurement is of threads that wake up periodically."""
+
+_SET_BY_OPTION = {"governor": "governor", "rt_runtime_us": "rt_throttling"}
+"""Knobs that measuring sets itself, and the campaign's key that asks for it."""
+
+
+@dataclass(frozen=True, slots=True)
+class CampaignTuning:
+    """What a campaign runs with."""
+
+    plan: TuningPlan = field(default_factory=TuningPlan)
+    result: TuningResult = field(default_factory=TuningResult)
+    holding: HeldSettings | None = None
+    undone_by: str = ""
+    """A running service that would change it back."""
+
+    def check(self) -> None:
+        """Raise TargetError if the settings are no longer held."""
+        if self.holding is not None:
+            self.holding.check()
+
+    @property
+    def changed(self) -> tuple[str, ...]:
+        """Each knob that was changed with its new value, once for all its places."""
+        changed = [c for c in self.result.applied if c.changed]
+        return tuple(dict.fromkeys(f"{c.knob}={c.value}" for c in changed))
+
+    def document(self) -> Mapping[str, Any]:
+        """Return what the record keeps of it."""
+        return {
+            "changed": [
+                {
+                    "check": change.check,
+                    "path": change.path,
+                    "before": change.old,
+                    "value": change.value,
+                }
+                for change in self.result.applied
+                if change.changed
+            ],
+            "refused": [
+                {"check": r.change.check, "path": r.change.path, "reason": r.reason}
+                for r in self.result.refused
+            ],
+            "impossible": dict(self.plan.impossible),
+            "nothing_to_do": dict(self.plan.good),
+            "undone_by": self.undone_by,
+        }
+
+
+def checks_for(campaign: Campaign) -> list[CheckKind]:
+    """Return the checks to remedy; UsageError for one that cannot be, by its name."""
+    if not campaign.tuned:
+        return []
+    left = []
+    for kind in chosen(campaign.tuned):
+        option = _option_of(kind, campaign)
+        named = kind.id in campaign.tuned
+        if named and PROFILE not in kind.profiles:
+            raise UsageError(
+                f"--tuned {kind.id}: not a check of the profile {PROFILE.value}; "
+                "apply it before the run: rtscope audit --profile "
+                f"{min(kind.profiles).value} --apply {kind.id}"
+            )
+        if option is None:
+            left.append(kind)
+        elif named:
+            raise UsageError(
+                f"--tuned {kind.id} and --{option.replace('_', '-')} change the "
+                "same setting: remove one of them"
+            )
+    return left
+
+
+def _option_of(kind: CheckKind, campaign: Campaign) -> str | None:
+    for setting in kind.apply:
+        key = _SET_BY_OPTION.get(setting.knob)
+        if key and getattr(campaign, key) not in (None, "keep"):
+            return key
+    return None
+
+
+@contextlib.contextmanager
+def tune(
+    target: Target, campaign: Campaign, *, cpus: tuple[int, ...] | None
+) -> Iterator[CampaignTuning]:
+    """
+    Hold what the campaign asks for, for as long as the block lasts.
+
+    Raises TargetError if what was named cannot be had, or was not put back.
+    """
+    kinds = checks_for(campaign)
+    if not kinds:
+        yield CampaignTuning()
+        return
+    context, planned = planned_for(target.reader, kinds, cpus=cpus)
+    refuse_missing(target.name, campaign.tuned, planned.impossible)
+    if not planned.changes:
+        yield CampaignTuning(planned)
+        return
+    with hold(target, planned.changes) as holding:
+        refused = {r.change.check: r.reason for r in holding.result.refused}
+        refuse_missing(target.name, campaign.tuned, refused)
+        service = undone_by(context, planned.changes)
+        yield CampaignTuning(planned, holding.result, holding, service)
+
+
+def planned_for(
+    reader: Reader, kinds: Sequence[CheckKind], *, cpus: tuple[int, ...] | None
+) -> tuple[AuditContext, TuningPlan]:
+    """Return what a machine shows, and the changes that these checks need there."""
+    wanted = [*kinds, catalogue()["irqbalance"]]
+    context = read_context(reader, wanted, profile=PROFILE, cpus=cpus)
+    checks = examine(context, kinds)
+    return context, plan(with_settings(context, kinds, reader), checks)
+
+
+def refuse_missing(name: str, named: Sequence[str], why: Mapping[str, str]) -> None:
+    """Raise ImpossibleRemedy, with the target's name, if a named check is in `why`."""
+    missing = {check: why[check] for check in named if check in why}
+    if missing:
+        told = "; ".join(f"{check}: {reason}" for check, reason in missing.items())
+        raise ImpossibleRemedy(
+            f"{name}: --tuned: {told}; nothing was measured, and all settings are "
+            f"restored; remove the check, or type --tuned {SAFE}",
+            whys=missing,
+        )

@@ -1,0 +1,193 @@
+"""
+Reports, comparisons and explanations as one self-contained HTML page each.
+
+No script, no network: it opens from disk, on a phone, in print, in the dark. Only the
+page of a sweep links to files, those of its runs beside it. Autoescape is on; the only
+markup let through is our own SVG and CSS.
+"""
+
+from collections.abc import Callable, Mapping, Sequence
+from functools import cache
+from importlib import resources
+from typing import Any
+
+from jinja2 import Environment, PackageLoader, StrictUndefined
+from markupsafe import Markup
+
+from rtscope import __version__
+from rtscope.explain.causes import title_of
+from rtscope.explain.model import TITLES
+from rtscope.explain.runs import (
+    NO_PROOF,
+    ExplainedRun,
+    bound_rows,
+    bound_sentence,
+    merged_causes,
+    opening_rows,
+    sentence_of_tail,
+    unit_of,
+)
+from rtscope.explain.timeline import Timeline
+from rtscope.explain.words import where
+from rtscope.host.escape import all_printable
+from rtscope.host.units import format_share, format_us, plural
+from rtscope.present import tables
+from rtscope.present.charts.bars import colour_of, path_bar, tail_bars
+from rtscope.present.charts.drawings import svg_of
+from rtscope.present.charts.flame import flame_chart, note_of_timeline
+from rtscope.present.model.build import Model
+from rtscope.present.model.charts import BINS_PER_DECADE
+from rtscope.present.model.comparison import ComparisonReport
+from rtscope.present.model.published_comparison import PublishedComparison
+from rtscope.present.words import (
+    NOTHING,
+    as_sentence,
+    capital,
+    count,
+    cut,
+    duration,
+    enumeration,
+    ratio,
+)
+from rtscope.record.published import KernelKind
+
+
+def render_html(told: Model | ComparisonReport | PublishedComparison) -> str:
+    """Return the page; the same model gives the same bytes."""
+    match told:
+        case Model():
+            return render_page("present/page.html", model=told, span=_span(told))
+        case ComparisonReport():
+            return render_page("present/compare.html", comparison=told)
+        case PublishedComparison():
+            return render_page(
+                "present/published.html", comparison=told, kinds=tuple(KernelKind)
+            )
+
+
+def render_explanations(
+    runs: Sequence[ExplainedRun],
+    *,
+    worst: int,
+    timelines: Sequence[Sequence[Timeline]] = (),
+) -> str:
+    """
+    Return the page with `worst` wake-ups of each run; same runs, same bytes.
+
+    `timelines` are of the worst wake-ups of each run, as far as they were recorded.
+    """
+    causes, _ = merged_causes(runs)
+    boards = enumeration(list(dict.fromkeys(run.board for run in runs)))
+    places = enumeration(list(dict.fromkeys(run.place for run in runs)))
+    unit = unit_of(runs)
+    return render_page(
+        "present/explain.html",
+        about=f"Virtual board {boards}; all times are virtual time."
+        if unit
+        else f"Measured on {places}.",
+        unit=unit,
+        runs=runs,
+        worst=worst,
+        timelines=all_printable(tuple(map(tuple, timelines))) or ((),) * len(runs),
+        causes=causes,
+        opening=opening_rows(runs),
+        source="recorded paths" if unit else "recorded events",
+        made_by=f"rtscope {__version__}",
+    )
+
+
+def render_page(
+    template: str,
+    *,
+    charts: Mapping[str, Callable[..., str]] | None = None,
+    **told: Any,
+) -> str:
+    """
+    Return a page from its template, by its path in the package.
+
+    `charts` are drawings that this page alone has. Text in their markup is ours, or
+    escaped there.
+    """
+    drawn = {name: _ours(draw) for name, draw in (charts or {}).items()}
+    return _environment().get_template(template).render(**drawn, **told)
+
+
+@cache
+def _environment() -> Environment:
+    """Return the template engine with the words of the report as its filters."""
+    made = Environment(
+        loader=PackageLoader("rtscope", "."),
+        autoescape=True,
+        undefined=StrictUndefined,
+        keep_trailing_newline=True,
+    )
+    made.filters.update(_FILTERS)
+    made.globals.update(_GLOBALS)
+    made.globals["css"] = style_sheet("present/page.css")
+    made.globals["explain_css"] = style_sheet("present/explain.css")
+    return made
+
+
+def style_sheet(path: str) -> Markup:
+    """Return a style sheet by its path in the package; no foreign text is in it."""
+    sheet = resources.files("rtscope").joinpath(path)
+    return Markup(sheet.read_text("utf-8"))
+
+
+def _ours(draw: Callable[..., str]) -> Callable[..., Markup]:
+    """Let a drawing through: all text in it is ours, or escaped there."""
+    return lambda *args, **named: Markup(draw(*args, **named))
+
+
+def _percent(share: float) -> str:
+    return f"{share:.0%}" if share >= 0.1 else f"{share:.1%}"
+
+
+def _seconds(ns: int) -> str:
+    return f"{ns / 1e9:,.3f}"
+
+
+def _span(model: Model) -> str:
+    spans = dict.fromkeys(
+        f"{duration(row.observed_ns)} on {plural(row.cpus, 'CPU')}, "
+        + ("one run" if row.runs == 1 else f"{row.runs} runs merged")
+        for row in model.rows
+    )
+    return f"Each row: {' or '.join(spans)}."
+
+
+_LOG_LEVELS = ("emerg", "alert", "crit", "err", "warning", "notice", "info", "debug")
+
+_FILTERS: Mapping[str, Callable[..., Any]] = {
+    "us": format_us,
+    "ratio": ratio,
+    "count": count,
+    "duration": duration,
+    "percent": _percent,
+    "seconds": _seconds,
+    "capital": capital,
+    "cut": cut,
+    "as_sentence": as_sentence,
+    "svg": _ours(svg_of),
+}
+
+_GLOBALS: Mapping[str, Any] = {
+    "nothing": NOTHING,
+    "log_levels": _LOG_LEVELS,
+    "bin_width": 10 ** (1 / BINS_PER_DECADE) - 1,
+    "plural": plural,
+    "tables": tables,
+    "tail_bars": _ours(tail_bars),
+    "tail_sentence": sentence_of_tail,
+    "path_bar": _ours(path_bar),
+    "flame_chart": _ours(flame_chart),
+    "timeline_note": note_of_timeline,
+    "colour": colour_of,
+    "where": where,
+    "part_titles": TITLES,
+    "share": format_share,
+    "bound_sentence": bound_sentence,
+    "bound_rows": bound_rows,
+    "title_of": title_of,
+    "no_proof": NO_PROOF,
+}

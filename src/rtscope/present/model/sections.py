@@ -1,0 +1,213 @@
+"""What a report says about one load: its charts, its CPUs, its worst, its proof."""
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from itertools import pairwise
+
+from rtscope.contract import CounterDelta, KernelMessage, ThreadResult
+from rtscope.host.units import NS_PER_S, plural
+from rtscope.present.model.charts import Chart, charts_of, cpu_label
+from rtscope.present.model.findings import kernel_thread_share
+from rtscope.present.model.rows import Row, summary_of
+from rtscope.present.model.workers import LoadRow, load_row
+from rtscope.present.words import command_line, cut, duration, enumeration
+from rtscope.record.model import LoadRecord, RunRecord
+from rtscope.stats.summary import Summary
+
+WORST_SHOWN = 6
+COUNTERS_SHOWN = 8
+LOG_SHOWN = 40
+
+
+@dataclass(frozen=True, slots=True)
+class CpuRow:
+    """One CPU under one load, its repetitions merged."""
+
+    cpu: str
+    summary: Summary | None
+
+
+@dataclass(frozen=True, slots=True)
+class WorstRow:
+    """One of the worst wake-ups."""
+
+    into_run_ns: int
+    cpu: str
+    latency_ns: int
+    run: str
+
+
+@dataclass(frozen=True, slots=True)
+class CounterRow:
+    """How often something happened during the run, the busiest CPU named."""
+
+    name: str
+    total: int
+    per_second: float
+    busiest: str
+    busiest_share: float
+
+
+@dataclass(frozen=True, slots=True)
+class ThreadRow:
+    """CPU time of a kernel or interrupt thread."""
+
+    name: str
+    kind: str
+    cpu: str
+    share: float
+
+
+@dataclass(frozen=True, slots=True)
+class LoadSection:
+    """Everything about one load on one machine, kernel and setting."""
+
+    row: Row
+    charts: tuple[Chart, ...]
+    shown_run: str
+    """The run whose time line and counters are shown: the one with the maximum."""
+    cpus: tuple[CpuRow, ...]
+    disturbed: str
+    """Disturbances of the measuring threads; empty without any."""
+    worst: tuple[WorstRow, ...]
+    command: str
+    version: str
+    alive: str
+    load: LoadRow | None
+    """Its workers; None if they were not watched."""
+    interrupts: tuple[CounterRow, ...]
+    softirqs: tuple[CounterRow, ...]
+    kernel_threads: tuple[ThreadRow, ...]
+    kernel_log: tuple[KernelMessage, ...]
+    """Logged during the runs, the first of them."""
+    kernel_log_left_out: int
+
+
+def section_of(
+    row: Row, colours: Mapping[int | None, int], *, deadline_ns: int | None
+) -> LoadSection:
+    """Gather everything about a row; counters are of its worst run."""
+    record = row.worst_run
+    machine = record.result.machine
+    log = [line for r in row.counted for line in r.kernel_log]
+    return LoadSection(
+        row=row,
+        charts=charts_of(row, colours, deadline_ns=deadline_ns),
+        shown_run=record.run.id if row.runs > 1 else "",
+        cpus=_cpu_rows(row.threads),
+        disturbed=_disturbed(row),
+        worst=_worst_rows(row),
+        command=command_line(record.load.argv),
+        version=record.load.version or "",
+        alive=alive_sentence(record.load),
+        load=load_row(row),
+        interrupts=_counters(machine.interrupts if machine else (), record),
+        softirqs=_counters(machine.softirqs if machine else (), record),
+        kernel_threads=_thread_rows(record),
+        kernel_log=tuple(log[:LOG_SHOWN]),
+        kernel_log_left_out=max(0, len(log) - LOG_SHOWN),
+    )
+
+
+def alive_sentence(load: LoadRecord) -> str:
+    """Return the evidence that the load ran, or its absence, in words."""
+    if not load.argv:
+        return "No load to check."
+    if not load.ticks:
+        return "No evidence that the load ran."
+    used = [0, *(tick.cpu_ns for tick in load.ticks)]
+    busy = sum(after > before for before, after in pairwise(used))
+    most = max(tick.processes for tick in load.ticks)
+    sentence = (
+        f"Its CPU time grew in {busy:,} of {len(load.ticks):,} checks, one per second, "
+        f"with up to {most:,} {'process' if most == 1 else 'processes'}"
+    )
+    if load.end is None:
+        return f"{sentence}. Its end was not recorded."
+    sentence += f", {duration(load.end.cpu_ns)} of CPU time in all"
+    return f"{sentence}. " + (
+        "It ran until rtscope stopped it."
+        if load.end.stop_requested
+        else "It ended by itself before rtscope stopped it."
+    )
+
+
+def _cpu_rows(threads: Sequence[ThreadResult]) -> tuple[CpuRow, ...]:
+    by_cpu: dict[int | None, list[ThreadResult]] = {}
+    for thread in threads:
+        by_cpu.setdefault(thread.cpu, []).append(thread)
+    return tuple(
+        CpuRow(cpu_label(cpu), summary_of(same))
+        for cpu, same in sorted(
+            by_cpu.items(), key=lambda item: -1 if item[0] is None else item[0]
+        )
+    )
+
+
+def _disturbed(row: Row) -> str:
+    switches = sum(t.involuntary_switches or 0 for t in row.threads)
+    faults = sum((t.minor_faults or 0) + (t.major_faults or 0) for t in row.threads)
+    machines = [r.result.machine for r in row.counted if r.result.machine]
+    steal_ns = sum(times.steal_ns for one in machines for times in one.cpu_times)
+    told = [
+        plural(switches, "preemption") if switches else "",
+        f"{plural(faults, 'page fault')}" if faults else "",
+        f"{duration(steal_ns)} of CPU time stolen by the hypervisor"
+        if steal_ns
+        else "",
+    ]
+    happened = enumeration([text for text in told if text])
+    return f"Disturbances of the measuring threads: {happened}." if happened else ""
+
+
+def _worst_rows(row: Row) -> tuple[WorstRow, ...]:
+    found = [
+        WorstRow(
+            into_run_ns=wakeup.expiry_ns - record.result.start_ns,
+            cpu=cpu_label(wakeup.cpu),
+            latency_ns=wakeup.latency_ns,
+            run=record.run.id,
+        )
+        for record in row.counted
+        for thread in record.result.threads
+        for wakeup in thread.worst[:WORST_SHOWN]
+    ]
+    return tuple(sorted(found, key=lambda w: -w.latency_ns)[:WORST_SHOWN])
+
+
+def _counters(
+    deltas: Sequence[CounterDelta], record: RunRecord
+) -> tuple[CounterRow, ...]:
+    seconds = max(record.result.end_ns - record.result.start_ns, 1) / NS_PER_S
+    rows = []
+    for delta in deltas:
+        total = sum(delta.per_cpu.values())
+        if total:
+            busiest = max(delta.per_cpu, key=lambda cpu: delta.per_cpu[cpu])
+            name = f"{delta.id} {delta.name}" if delta.name else delta.id
+            rows.append(
+                CounterRow(
+                    name=cut(name, 80),
+                    total=total,
+                    per_second=total / seconds,
+                    busiest=str(busiest),
+                    busiest_share=delta.per_cpu[busiest] / total,
+                )
+            )
+    return tuple(sorted(rows, key=lambda r: -r.total)[:COUNTERS_SHOWN])
+
+
+def _thread_rows(record: RunRecord) -> tuple[ThreadRow, ...]:
+    machine = record.result.machine
+    found = machine.kernel_threads if machine else ()
+    threads = sorted(found, key=lambda t: -t.cpu_time_ns)[:COUNTERS_SHOWN]
+    return tuple(
+        ThreadRow(
+            name=cut(t.name, 80),
+            kind="interrupt" if t.kind == "irq" else "kernel",
+            cpu=str(t.cpu),
+            share=kernel_thread_share(t, record),
+        )
+        for t in threads
+        if t.cpu_time_ns
+    )

@@ -1,0 +1,332 @@
+r"""
+Read what cyclictest prints: histograms (-h, -H, --histfile), every value (-v), summary.
+
+Source: print_stat and print_hist of rt-tests 2.10, and outputs of 2.4 and 2.10. Up to
+2.6 rows of zeros are printed, and `# Total`. A latency is cut to its unit, and whatever
+is not shorter than the number of rows is in no row. The unit, microseconds or with -N
+nanoseconds, is nowhere in the text, and neither is the length of the run.
+"""
+
+import re
+from collections import Counter
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass, field
+
+from rtscope.host.units import NS_PER_US
+from rtscope.record.caveats.catalogue import Caveat, make
+from rtscope.record.foreign.model import (
+    MAX_BUCKETS,
+    NO_END_NS,
+    UNKNOWN,
+    ForeignRun,
+    ForeignThread,
+)
+from rtscope.record.foreign.source import Source
+
+NAME = "cyclictest-text"
+
+MEASURES = "from the expiry of a timer to the thread in user space"
+
+SUSPICIOUS_UNIT = 1000
+"""A smallest latency of so many microseconds is rather one of nanoseconds (-N)."""
+
+MAX_THREADS = 4096
+MAX_ROWS = 20_000_000
+
+_ROW = re.compile(r"(\d{1,9})(?:[ \t,;]+\d{1,18})+[ \t,;]*$")
+_VALUE = re.compile(r"\s*(\d{1,4}):\s*(\d{1,18}):\s*(-?\d{1,19})(?:\s*\d+)?\s*$")
+_SUMMARY = re.compile(
+    r"T:\s*(?P<thread>\d{1,4})\s*\(\s*(?P<tid>\d{1,9})\)\s*P:\s*(?P<priority>\d{1,3})"
+    r"\s*I:\s*(?P<interval>\d{1,12})\s*C:\s*(?P<samples>\d{1,18})"
+    r"\s*Min:\s*(?P<min>\d{1,20})\s*Act:\s*-?\d{1,20}\s*Avg:\s*(?P<avg>-?\d{1,20})"
+    r"\s*Max:\s*(?P<max>\d{1,20})"
+)
+_FOOT = re.compile(
+    r"#\s*(Total|Min Latencies|Avg Latencies|Max Latencies|Histogram Overflows):"
+    r"\s*(.*)$"
+)
+_CYCLES = re.compile(r"#\s*Thread\s+\d+:[\s\d]*(?:#\s*\d+ others)?\s*$")
+_INTERVAL = re.compile(r"Thread (\d{1,4}) Interval: (\d{1,12})\s*$")
+_POLICY = re.compile(r"policy:\s*(\w{1,16}):")
+_TOLD = re.compile(r"#\s*([^:]{1,80}):\s*(.{0,400})")
+_PLAIN = re.compile(
+    r"#\s*Histogram\s*$|#\s*Histogram Overflow at cycle number:"
+    r"|#\s*/dev/cpu_dma_latency|(?:Max|Online) CPUs = \d+|\s*$|#-+$"
+    r"|# cyclictest current status:|WARN"
+)
+
+
+def recognises(head: str) -> bool:
+    """Whether this is what cyclictest prints."""
+    return bool(
+        re.search(r"^#\s*(?:Histogram|Min Latencies:)", head, re.M)
+        or re.search(r"^T:\s*\d+\s*\(\s*\d+\)\s*P:\s*\d+\s*I:\s*\d+\s*C:", head, re.M)
+        or re.match(r"(?:\s*\d{1,4}:\s*\d+:\s*-?\d+\s*\n){2}", _after_banner(head))
+    )
+
+
+def _after_banner(head: str) -> str:
+    kept = [line for line in head.splitlines(keepends=True) if not _PLAIN.match(line)]
+    return "".join(line for line in kept if not _INTERVAL.match(line))[:400]
+
+
+@dataclass(slots=True)
+class _Found:
+    """What was found so far; numbers are in the file's own unit."""
+
+    columns: list[Counter[int]] = field(default_factory=list)
+    values: dict[int, Counter[int]] = field(default_factory=dict)
+    width: int = 0
+    """Columns of a row."""
+    rows: int = 0
+    filled: int = 0
+    """Buckets that are not empty."""
+    zeros: str = "?"
+    """What follows the index in a row of zeros, of which there may be a million."""
+    next_row: int = 0
+    """One above the index of the last row."""
+    feet: dict[str, list[int]] = field(default_factory=dict)
+    summaries: dict[int, dict[str, int]] = field(default_factory=dict)
+    intervals: dict[int, int] = field(default_factory=dict)
+    policy: str = UNKNOWN
+    told: dict[str, str] = field(default_factory=dict)
+    wrong: list[str] = field(default_factory=list)
+    not_understood: int = 0
+    negative: int = 0
+    cycles: dict[int, int] = field(default_factory=dict)
+    """The number of the last value of each thread."""
+
+
+def read(source: Source, *, unit_ns: int | None = None) -> list[ForeignRun]:
+    """Return the run of the file; RecordError if nothing of it is understood."""
+    found = _Found()
+    number = 0
+    for number, line in enumerate(source.lines(), 1):
+        if not any(take(found, line) for take in _TAKERS):
+            found.not_understood += 1
+        if found.filled > MAX_BUCKETS:
+            raise source.damaged(
+                f"line {number}: over {MAX_BUCKETS:,} buckets that are not empty: "
+                "import fewer threads, or a shorter histogram"
+            )
+        if found.rows > MAX_ROWS or len(found.wrong) > MAX_THREADS:
+            raise source.damaged(f"line {number}: too much for a histogram")
+    step_ns = NS_PER_US if unit_ns is None else unit_ns
+    threads = tuple(_threads(found, step_ns))
+    if not threads:
+        raise source.damaged("no thread of cyclictest in it")
+    if found.not_understood:
+        found.told["lines not understood"] = str(found.not_understood)
+    found.told["unit"] = "us (assumed)" if unit_ns is None else f"{unit_ns} ns (named)"
+    doubts = _doubts(found, threads, assumed=unit_ns is None)
+    run = ForeignRun(
+        tool="cyclictest",
+        format=NAME,
+        verified=True,
+        measures=MEASURES,
+        threads=threads,
+        policy=found.policy,
+        told=found.told,
+        caveats=tuple(doubts),
+    )
+    return [run]
+
+
+def _row(found: _Found, line: str) -> bool:
+    index, rest = line[: -len(found.zeros)], line[-len(found.zeros) :]
+    if rest == found.zeros and re.fullmatch(r"\d{1,9}", index):
+        found.rows += 1
+        _next(found, int(index))
+        return True
+    if not line[:1].isdigit() or not _ROW.match(line):
+        return False
+    first, *words = re.split(r"[ \t,;]+", line.rstrip(" \t,;"))
+    counts = [int(word) for word in words]
+    found.rows += 1
+    if not found.width:
+        found.width = len(counts)
+        found.columns = [Counter() for _ in counts[:MAX_THREADS]]
+    if len(counts) != found.width:
+        found.wrong.append(f"row {first} has {len(counts)} columns, not {found.width}")
+    elif _next(found, int(first)):
+        if not any(counts):
+            found.zeros = line[len(first) :]
+        for column, count in zip(found.columns, counts, strict=False):
+            if count:
+                column[int(first)] += count
+                found.filled += 1
+    return True
+
+
+def _next(found: _Found, index: int) -> bool:
+    """Take note of a row's index; False if it is not above the last one."""
+    if index < found.next_row:
+        found.wrong.append(f"row {index} comes after row {found.next_row - 1}")
+        return False
+    found.next_row = index + 1
+    return True
+
+
+def _value(found: _Found, line: str) -> bool:
+    match = _VALUE.match(line)
+    if match is None:
+        return False
+    thread, cycle, value = map(int, match.groups())
+    if thread >= MAX_THREADS:
+        return False
+    if value < 0:
+        found.negative += 1
+        return True
+    before = found.cycles.get(thread)
+    if before is not None and cycle != before + 1:
+        found.wrong.append(f"thread {thread}: value {cycle} comes after {before}")
+    found.cycles[thread] = cycle
+    kept = found.values.setdefault(thread, Counter())
+    found.filled += value not in kept
+    kept[value] += 1
+    return True
+
+
+def _summary(found: _Found, line: str) -> bool:
+    match = _SUMMARY.search(line)
+    if match is None:
+        return False
+    numbers = {name: int(text) for name, text in match.groupdict().items()}
+    if numbers["thread"] < MAX_THREADS:
+        found.summaries[numbers["thread"]] = numbers
+    return True
+
+
+def _foot(found: _Found, line: str) -> bool:
+    match = _FOOT.match(line)
+    if match is None:
+        return False
+    words = re.findall(r"\d{1,19}", match[2])[: MAX_THREADS + 1]
+    found.feet[match[1]] = [int(word) for word in words]
+    return True
+
+
+def _said(found: _Found, line: str) -> bool:
+    if match := _INTERVAL.match(line):
+        found.intervals[int(match[1])] = int(match[2])
+        return True
+    if match := _POLICY.search(line):
+        found.policy = match[1].lower()
+        return True
+    if _PLAIN.match(line) or _CYCLES.match(line):
+        return True
+    match = _TOLD.match(line)
+    if match is None:
+        return False
+    if len(found.told) < 100:
+        found.told.setdefault(match[1].strip(), match[2].strip())
+    return True
+
+
+_TAKERS: Sequence[Callable[[_Found, str], bool]] = (
+    *(_row, _value, _summary, _foot, _said),
+)
+
+
+def _threads(found: _Found, step_ns: int) -> Iterator[ForeignThread]:
+    count = _thread_count(found)
+    feet, overflows = found.feet, found.feet.get("Histogram Overflows", [])
+    for place in range(count):
+        summary = found.summaries.get(place, {})
+        kept: Counter[int] = Counter()
+        end = 0
+        if found.columns:
+            kept, end = found.columns[place], _rows_of_all(found)
+        elif place in found.values:
+            kept, end = found.values[place], NO_END_NS // step_ns
+        overflow = _at(overflows, place) or 0 if end else 0
+        samples = sum(kept.values()) + overflow
+        if not end:
+            samples = overflow = summary.get("samples", 0)
+        lowest = _first(_at(feet.get("Min Latencies"), place), summary.get("min"))
+        highest = _first(_at(feet.get("Max Latencies"), place), summary.get("max"))
+        average = _first(_at(feet.get("Avg Latencies"), place), summary.get("avg"))
+        if lowest is None and kept:
+            lowest, highest = min(kept), max(kept)
+        interval = _first(summary.get("interval"), found.intervals.get(place)) or 0
+        yield ForeignThread(
+            samples=samples,
+            min_ns=None if lowest is None or not samples else lowest * step_ns,
+            max_ns=None if highest is None or not samples else highest * step_ns,
+            mean_ns=None if average is None or average < 0 else average * step_ns,
+            step_ns=step_ns,
+            end_ns=end * step_ns,
+            buckets={value * step_ns: n for value, n in sorted(kept.items())},
+            overflow=overflow,
+            tid=summary.get("tid", 0),
+            priority=summary.get("priority", 0),
+            interval_ns=interval * NS_PER_US,
+        )
+
+
+def _rows_of_all(found: _Found) -> int:
+    """
+    Return how many rows the histogram had, whether or not each was printed.
+
+    Rows of zeros are left out since 2.7: with overflows the histogram has ended at the
+    last row at least, without any its end is above all values.
+    """
+    return found.next_row
+
+
+def _thread_count(found: _Found) -> int:
+    """Return the number of threads: -H prints one column more, with their sum."""
+    for name in ("Min Latencies", "Avg Latencies"):
+        if found.feet.get(name):
+            return min(len(found.feet[name]), len(found.columns) or MAX_THREADS)
+    if found.columns:
+        return len(found.columns)
+    return max((*found.summaries, *found.values), default=-1) + 1
+
+
+def _at(numbers: Sequence[int] | None, place: int) -> int | None:
+    return numbers[place] if numbers and place < len(numbers) else None
+
+
+def _first(*numbers: int | None) -> int | None:
+    return next((number for number in numbers if number is not None), None)
+
+
+def _doubts(
+    found: _Found, threads: Sequence[ForeignThread], *, assumed: bool
+) -> Iterator[Caveat]:
+    wrong = [*found.wrong[:3], *_sums(found, len(threads))]
+    if found.negative:
+        wrong.append(f"{found.negative} negative latencies: the clock was set back")
+    for said in wrong:
+        yield make("import_contradicts", said)
+    if found.columns and "Max Latencies" not in found.feet:
+        yield make(
+            "import_cut_short", "the histogram has no lines of extremes below it"
+        )
+    smallest = min((t.min_ns for t in threads if t.min_ns is not None), default=0)
+    if assumed and smallest >= SUSPICIOUS_UNIT * NS_PER_US:
+        yield make("import_unit_assumed", f"the smallest is {smallest // NS_PER_US}")
+    if len({t.interval_ns for t in threads}) > 1:
+        yield make("import_threads_apart", "different intervals")
+
+
+def _sums(found: _Found, count: int) -> Iterator[str]:
+    """Yield what of the columns and the lines below them does not add up."""
+    own = [sum(column.values()) for column in found.columns]
+    if len(own) == count + 1:  # of -H: the last column is the sum of the others
+        together: Counter[int] = Counter()
+        for column in found.columns[:-1]:
+            together.update(column)
+        if together != found.columns[-1]:
+            yield "the column of the sums is not the sum of the others"
+    totals = found.feet.get("Total", own)
+    if totals != own:
+        yield f"totals of {totals[:8]}, but {own[:8]} in the columns"
+    if not found.columns:
+        return
+    for name, numbers in found.feet.items():
+        if not count <= len(numbers) <= count + 1:
+            yield f"{name} of {len(numbers)} threads, not {count}"
+    if any(place >= count for place in found.summaries):
+        yield f"{len(found.summaries)} threads, but {count} columns"

@@ -1,0 +1,86 @@
+"""
+Read what hwlatdetect prints: gaps in a kernel loop with interrupts off.
+
+Source: hwlatdetect.py of rt-tests 2.10, and outputs of 2.4, 2.6 and 2.10. Only gaps
+above a threshold are listed, of each window the longest, and the loop watches half of
+the time: what is not listed is unknown.
+"""
+
+import re
+from collections import Counter
+
+from rtscope.host.units import NS_PER_S, NS_PER_US
+from rtscope.record.caveats.catalogue import Caveat, make
+from rtscope.record.foreign.model import NO_END_NS, ForeignRun, ForeignThread
+from rtscope.record.foreign.source import Source
+
+NAME = "hwlatdetect"
+
+MEASURES = (
+    "the longest gap between two reads of a clock in a window of a kernel loop with "
+    "interrupts off"
+)
+
+_GAP = re.compile(
+    r"ts:\s*[\d.]{1,30}.{0,80}?inner:\s*(\d{1,12}),\s*outer:\s*(\d{1,12})"
+)
+_LENGTH = re.compile(r"test duration (\d{1,9}) seconds")
+_SAID = re.compile(r"\s*([A-Z][\w ]{1,40}):\s*(.{1,200})$")
+
+
+def recognises(head: str) -> bool:
+    """Whether hwlatdetect printed this."""
+    return bool(
+        re.search(r"^hwlatdetect:\s+test duration", head, re.M)
+        or (re.search(r"^Samples exceeding threshold:", head, re.M))
+        or re.search(r"^ts: [\d.]+,.*inner:\s*\d+,\s*outer:\s*\d+", head, re.M)
+    )
+
+
+def read(source: Source, *, unit_ns: int | None = None) -> list[ForeignRun]:
+    """Return the run of the file; RecordError if it has no gap and no summary."""
+    gaps: Counter[int] = Counter()
+    told: dict[str, str] = {}
+    seconds = 0
+    for line in source.lines():
+        if match := _GAP.search(line):
+            gaps[max(int(match[1]), int(match[2]))] += 1
+        elif match := _LENGTH.search(line):
+            seconds = int(match[1])
+        elif (match := _SAID.match(line)) and len(told) < 50:
+            told[match[1].strip()] = match[2].strip()
+    if not gaps and "Samples recorded" not in told:
+        raise source.damaged("no gap and no summary of hwlatdetect in it")
+    thread = ForeignThread(
+        samples=sum(gaps.values()),
+        min_ns=min(gaps, default=0) * NS_PER_US if gaps else None,
+        max_ns=max(gaps, default=0) * NS_PER_US if gaps else None,
+        step_ns=NS_PER_US,
+        end_ns=NO_END_NS,
+        buckets={us * NS_PER_US: n for us, n in sorted(gaps.items())},
+    )
+    return [
+        ForeignRun(
+            tool="hwlatdetect",
+            format=NAME,
+            verified=True,
+            measures=MEASURES,
+            threads=(thread,),
+            duration_ns=seconds * NS_PER_S,
+            told=told,
+            caveats=(make("import_other_quantity", MEASURES), *_doubts(gaps, told)),
+        )
+    ]
+
+
+def _doubts(gaps: Counter[int], told: dict[str, str]) -> list[Caveat]:
+    listed, said = sum(gaps.values()), re.match(r"\d{1,12}", told.get(_RECORDED, ""))
+    if said and listed and int(said[0]) != listed:
+        return [make("import_contradicts", f"{said[0]} recorded, {listed} listed")]
+    longest = re.match(r"(\d{1,12})\s*us", told.get("Max Latency", ""))
+    if longest and gaps and int(longest[1]) != max(gaps):
+        return [make("import_contradicts", f"{longest[1]} us said, {max(gaps)} listed")]
+    return []
+
+
+_RECORDED = "Samples recorded"

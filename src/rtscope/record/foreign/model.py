@@ -1,0 +1,85 @@
+"""
+What an importer returns: the numbers of another tool, and the doubts about them.
+
+An importer keeps what the file says, right or wrong; `stats.foreign` finds what does
+not add up. What the file does not say stays unknown: None, 0 or empty.
+"""
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+
+from rtscope.record.caveats.catalogue import Caveat
+
+UNKNOWN = "unknown"
+
+NO_END_NS = 1 << 34
+"""Where the buckets end of a tool that keeps every value, as those of our agent."""
+
+MAX_BUCKETS = 2_000_000
+"""Of all threads of a file that are not empty: a record of them takes 1 GB."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ForeignThread:
+    """One thread, or one CPU, of another tool."""
+
+    samples: int
+    min_ns: int | None
+    max_ns: int | None
+    mean_ns: int | None = None
+    """As printed, cut or rounded."""
+    step_ns: int
+    """Values are multiples of it, cut off."""
+    end_ns: int = 0
+    """Longer latencies are in no bucket; 0: no histogram."""
+    buckets: Mapping[int, int] = field(default_factory=dict)
+    """Count by the smallest latency of a bucket."""
+    overflow: int = 0
+    cpu: int | None = None
+    """The CPU it was pinned to; None: unknown, or not pinned."""
+    tid: int = 0
+    priority: int = 0
+    interval_ns: int = 0
+    missed_periods: int | None = None
+    """None: the tool does not count them."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ForeignRun:
+    """One run of another tool."""
+
+    tool: str
+    format: str
+    verified: bool
+    """Whether outputs of the program itself are among the tests of this importer."""
+    measures: str
+    """From where to where the latency is."""
+    threads: tuple[ForeignThread, ...]
+    version: str = ""
+    started_at: str = ""
+    """ISO 8601; empty: unknown."""
+    duration_ns: int = 0
+    policy: str = UNKNOWN
+    command: str = ""
+    arch: str = UNKNOWN
+    variant: str = ""
+    """What tells this run from others of the same file."""
+    facts: Mapping[str, str] = field(default_factory=dict)
+    """By the names of `rtscope.machine`."""
+    told: Mapping[str, str] = field(default_factory=dict)
+    caveats: tuple[Caveat, ...] = ()
+
+
+def with_last_bucket_open(
+    buckets: Mapping[int, int], *, step_ns: int, max_ns: int | None, end_ns: int
+) -> tuple[dict[int, int], int, int]:
+    """
+    Return buckets, overflow and end of a tool that adds all longer ones to the last.
+
+    `end_ns` is where that bucket ends; it has an end if the maximum is in it.
+    """
+    kept = dict(buckets)
+    last_ns = end_ns - step_ns
+    if max_ns is None or max_ns < end_ns or last_ns not in kept:
+        return kept, 0, end_ns
+    return kept, kept.pop(last_ns), last_ns

@@ -1,0 +1,218 @@
+"""
+Read what the siblings of cyclictest print: pairs, signaltest, cyclicdeadline, oslat.
+
+Source: rt-tests 2.10, and outputs of 2.4, 2.6 and 2.10. A pair's lines are the same of
+ptsematest, svsematest and sigwaittest; pmqtest adds its time-outs (TO).
+"""
+
+import re
+from collections.abc import Iterator
+from dataclasses import replace
+
+from rtscope.host.units import NS_PER_S, NS_PER_US
+from rtscope.record.caveats.catalogue import make
+from rtscope.record.foreign.model import (
+    UNKNOWN,
+    ForeignRun,
+    ForeignThread,
+    with_last_bucket_open,
+)
+from rtscope.record.foreign.rttests import MEASURES, OSLAT_BUCKETS
+from rtscope.record.foreign.source import Source
+
+NAME = "rt-tests-text"
+
+_SENDER = re.compile(
+    r"#(\d{1,4}): ID\d{1,9}, P(\d{1,3}), CPU(\d{1,5}), I(\d{1,12}); "
+    r"#(\d{1,4}): ID(\d{1,9}), P(\d{1,3}), CPU(\d{1,5}), (TO \d{1,18}, )?"
+    r"Cycles (\d{1,18})"
+)
+_PAIR = re.compile(
+    r"#(\d{1,4}) -> #(\d{1,4}), Min\s+(\d{1,18}), Cur\s+\d{1,18}, Avg\s+(\d{1,18}), "
+    r"Max\s+(\d{1,18})"
+)
+_SIGNAL = re.compile(
+    r"T:\s*(\d{1,4}) \(\s*(\d{1,9})\) P:\s*(\d{1,3}) C:\s*(\d{1,18}) "
+    r"Min:\s*(\d{1,18}) Act:\s*\d{1,18} Avg:\s*(\d{1,18}) Max:\s*(\d{1,18})"
+)
+_DEADLINE = re.compile(
+    r"T:\s*(\d{1,4}) \(\s*(\d{1,9})\) I:\s*(\d{1,12}) C:\s*(\d{1,18}) "
+    r"Min:\s*(\d{1,18}) Act:\s*-?\d{1,18} Avg:\s*(\d{1,18}) Max:\s*(\d{1,18})"
+)
+_OSLAT = re.compile(r"\s*([A-Za-z][\w \-]{0,20}|\d{1,9} \(us\)):\s+(.{0,60000})$")
+
+PAIRS = "ptsematest, svsematest or sigwaittest"
+
+
+def recognises(head: str) -> bool:
+    """Whether one of them printed this."""
+    return bool(
+        re.search(r"^\s*(?:Core|Counter Freq):\s", head, re.M)
+        or _PAIR.search(head)
+        or _SIGNAL.search(head)
+        or _DEADLINE.search(head)
+    )
+
+
+def read(source: Source, *, unit_ns: int | None = None) -> list[ForeignRun]:
+    """Return the run of the file; RecordError if nothing of it is understood."""
+    step_ns = unit_ns or NS_PER_US
+    senders: dict[int, re.Match[str]] = {}
+    pairs: dict[int, re.Match[str]] = {}
+    signals: dict[int, re.Match[str]] = {}
+    deadlines: dict[int, re.Match[str]] = {}
+    table: dict[str, list[str]] = {}
+    kinds = (
+        *((_SENDER, senders, 5), (_PAIR, pairs, 1)),
+        *((_SIGNAL, signals, 1), (_DEADLINE, deadlines, 1)),
+    )
+    for line in source.lines():
+        for pattern, kept, number in kinds:
+            if match := pattern.search(line):
+                kept[int(match[number])] = match
+                break
+        else:
+            if (match := _OSLAT.match(line)) and len(table) < 10_000:
+                table[match[1].strip()] = match[2].split()
+    if pairs:
+        tool = "pmqtest" if any(one[9] for one in senders.values()) else PAIRS
+        return [_run(tool, tuple(_pairs(source, senders, pairs, step_ns)))]
+    if signals:
+        return [_run("signaltest", tuple(_signals(signals, step_ns)))]
+    if deadlines:
+        return [_run("cyclicdeadline", tuple(_deadlines(deadlines, step_ns)))]
+    if "Core" in table:
+        return [_oslat(source, table)]
+    raise source.damaged("no thread of rt-tests in it")
+
+
+def _run(tool: str, threads: tuple[ForeignThread, ...]) -> ForeignRun:
+    measures = MEASURES.get(tool, "from a thread to the one that it wakes")
+    other = tool == "signaltest"
+    return ForeignRun(
+        tool=tool,
+        format=NAME,
+        verified=True,
+        measures=measures,
+        threads=threads,
+        policy="deadline" if tool == "cyclicdeadline" else UNKNOWN,
+        caveats=(make("import_other_quantity", measures),) if other else (),
+    )
+
+
+def _pairs(
+    source: Source,
+    senders: dict[int, re.Match[str]],
+    pairs: dict[int, re.Match[str]],
+    step_ns: int,
+) -> Iterator[ForeignThread]:
+    for number, pair in sorted(pairs.items()):
+        sender = senders.get(number)
+        if sender is None:
+            raise source.damaged(f"thread {number} has no line of its own")
+        samples = int(sender[10])
+        yield ForeignThread(
+            samples=samples,
+            min_ns=int(pair[3]) * step_ns if samples else None,
+            max_ns=int(pair[5]) * step_ns if samples else None,
+            mean_ns=int(pair[4]) * step_ns if samples else None,
+            step_ns=step_ns,
+            overflow=samples,
+            tid=int(sender[6]),
+            priority=int(sender[7]),
+            interval_ns=int(sender[4]) * NS_PER_US,
+        )
+
+
+def _signals(
+    signals: dict[int, re.Match[str]], step_ns: int
+) -> Iterator[ForeignThread]:
+    for _, one in sorted(signals.items()):
+        yield replace(_without_buckets(one, step_ns), priority=int(one[3]))
+
+
+def _deadlines(
+    deadlines: dict[int, re.Match[str]], step_ns: int
+) -> Iterator[ForeignThread]:
+    for _, one in sorted(deadlines.items()):
+        interval_ns = int(one[3]) * NS_PER_US
+        yield replace(_without_buckets(one, step_ns), interval_ns=interval_ns)
+
+
+def _without_buckets(one: re.Match[str], step_ns: int) -> ForeignThread:
+    """Return a thread of which a line tells number, extremes and average."""
+    samples = int(one[4])
+    return ForeignThread(
+        samples=samples,
+        min_ns=int(one[5]) * step_ns if samples else None,
+        max_ns=int(one[7]) * step_ns if samples else None,
+        mean_ns=int(one[6]) * step_ns if samples else None,
+        step_ns=step_ns,
+        overflow=samples,
+        tid=int(one[2]),
+    )
+
+
+def _oslat(source: Source, table: dict[str, list[str]]) -> ForeignRun:
+    rows = [(int(n.split()[0]), row) for n, row in table.items() if n.endswith("(us)")]
+    threads = tuple(
+        _oslat_thread(source, table, rows, place)
+        for place in range(min(len(table["Core"]), 4096))
+    )
+    lengths = [_float(word) for word in table.get("Duration", [])[: len(threads)]]
+    known = [seconds for seconds in lengths if seconds is not None]
+    return ForeignRun(
+        tool="oslat",
+        format=NAME,
+        verified=True,
+        measures=MEASURES["oslat"],
+        threads=threads,
+        duration_ns=int(min(known, default=0.0) * NS_PER_S),
+        caveats=(make("import_other_quantity", MEASURES["oslat"]),),
+    )
+
+
+def _oslat_thread(
+    source: Source,
+    table: dict[str, list[str]],
+    rows: list[tuple[int, list[str]]],
+    place: int,
+) -> ForeignThread:
+    """A row is named after the upper edge of its bucket; the last one has no edge."""
+    kept = {
+        (upper - 1) * NS_PER_US: number
+        for upper, row in rows
+        if upper and (number := _count(source, row, place))
+    }
+    max_ns = _count(source, table.get("Maximum", []), place) * NS_PER_US
+    last = max((upper for upper, _ in rows), default=OSLAT_BUCKETS)
+    buckets, overflow, end_ns = with_last_bucket_open(
+        dict(sorted(kept.items())),
+        step_ns=NS_PER_US,
+        max_ns=max_ns,
+        end_ns=last * NS_PER_US,
+    )
+    samples = sum(kept.values())
+    cpu = _count(source, table["Core"], place)
+    return ForeignThread(
+        samples=samples,
+        # What it prints as minimum is the lower edge in 2.10, in 2.4 the upper one.
+        min_ns=min(kept, default=None),
+        max_ns=max_ns if samples else None,
+        step_ns=NS_PER_US,
+        end_ns=end_ns,
+        buckets=buckets,
+        overflow=overflow,
+        cpu=cpu if cpu < 2**16 else None,
+    )
+
+
+def _count(source: Source, words: list[str], place: int) -> int:
+    word = words[place] if place < len(words) else ""
+    if not re.fullmatch(r"\d{1,15}", word):
+        raise source.damaged(f"{word[:40]!a} is no number of oslat")
+    return int(word)
+
+
+def _float(word: str) -> float | None:
+    return float(word) if re.fullmatch(r"\d{1,9}(?:\.\d{1,9})?", word) else None

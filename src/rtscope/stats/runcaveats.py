@@ -1,0 +1,275 @@
+"""
+Every caveat that a record's samples and counters raise, and all that it has.
+
+Every record gets the same checks, whatever version wrote it. The record's own caveats
+hold the rest, which only the running host could see: the load died, a setting changed.
+"""
+
+from collections.abc import Iterable, Iterator, Sequence
+
+from rtscope.contract import REAL_TIME, AgentResult, ClockCost, ThreadResult, Tick
+from rtscope.host.errors import UsageError
+from rtscope.host.units import format_duration, format_us
+from rtscope.machine.cpulist import format_cpulist, parse_cpulist
+from rtscope.record.caveats.catalogue import Caveat, gravest_first, make
+from rtscope.record.caveats.fromfacts import caveats_from
+from rtscope.record.model import Run, RunRecord
+from rtscope.stats.imported import check_import
+from rtscope.stats.integrity import check_thread, name_of
+from rtscope.stats.summary import observed_ns, total_of
+from rtscope.stats.tracing import check_tracing
+
+SLOW_READ_P999_NS = 1_000
+SLOW_READ_MAX_NS = 10_000
+REALTIME_STEP_NS = 1_000_000
+SHORT_RUN_NS = 60_000_000_000
+FREQUENCY_SPREAD = 0.02
+HOG_SHARE = 0.10
+
+
+def lint(record: RunRecord) -> tuple[Caveat, ...]:
+    """Return every caveat that samples and counters raise."""
+    result = record.result
+    return tuple(
+        caveat
+        for found in (
+            *(check_thread(t) for t in result.threads),
+            *(_thread(t, name_of(t)) for t in result.threads),
+            _skipped(result.threads),
+            # Nothing says what another tool was asked for.
+            () if record.imported else _asked_and_got(record.run, result.threads),
+            # On a virtual board a read's cost belongs to the model, and to no clock.
+            () if record.virtual else _clock_cost(result.threads),
+            _agent(result) if record.imported is None else check_import(record),
+            _machine(result),
+            _hogs(result),
+            _frequency(record.ticks, result.threads),
+            _link(record),
+            check_tracing(record),
+        )
+        for caveat in found
+    )
+
+
+def all_caveats(record: RunRecord) -> tuple[Caveat, ...]:
+    """
+    Return the record's own caveats, those of `lint` and those of its facts.
+
+    The gravest come first. Where several raise the same one, the host's stands: it
+    knew more.
+    """
+    raised = {caveat.id for caveat in record.caveats}
+    found = (*lint(record), *caveats_of_facts(record))
+    return gravest_first(
+        (*record.caveats, *(caveat for caveat in found if caveat.id not in raised))
+    )
+
+
+def caveats_of_facts(record: RunRecord) -> tuple[Caveat, ...]:
+    """Return the caveats that the machine's facts raise for the CPUs measured."""
+    pinned = tuple(t.cpu for t in record.result.threads if t.cpu is not None)
+    return caveats_from(
+        record.facts_before,
+        record.facts_after,
+        cpus=pinned or record.run.cpus or (),
+        virtual=record.virtual is not None,
+    )
+
+
+def clock_coarse(record: RunRecord, deadline_ns: int) -> tuple[Caveat, ...]:
+    """Return `clock_coarse` if the clock's step exceeds a twentieth of the deadline."""
+    steps = [
+        (cost.granularity_ns, name_of(t))
+        for t in record.result.threads
+        for _, cost in _clock_costs(t)
+    ]
+    steps += [
+        (t.foreign.step_ns, name_of(t)) for t in record.result.threads if t.foreign
+    ]
+    step_ns, name = max(steps, default=(0, ""))
+    if step_ns * 20 <= deadline_ns:
+        return ()
+    return (
+        make(
+            "clock_coarse",
+            f"{name}: the clock moves in steps of {format_duration(step_ns)}, "
+            f"the deadline is {format_duration(deadline_ns)}",
+        ),
+    )
+
+
+def _thread(t: ThreadResult, name: str) -> Iterator[Caveat]:
+    if t.early:
+        yield make("early", f"{name}: {t.early} early wake-ups")
+    if t.overflow and t.foreign is None:
+        yield make("overflow", f"{name}: {t.overflow}, worst {format_us(t.max_ns)} us")
+    if t.migrations and t.cpu is not None:
+        yield make("migrated", f"{name}: {t.migrations} migrations")
+    if t.minor_faults or t.major_faults:
+        yield make(
+            "page_faults",
+            f"{name}: {t.minor_faults} minor, {t.major_faults} major",
+        )
+
+
+def _skipped(threads: Sequence[ThreadResult]) -> Iterator[Caveat]:
+    skipped = total_of(t.missed_periods for t in threads)
+    counted = sum(t.samples - t.early for t in threads)
+    sum_ns = total_of(t.sum_ns for t in threads)
+    if not skipped or counted <= 0 or sum_ns is None:
+        return
+    missed_sum_ns = total_of(t.missed_periods_sum_ns for t in threads) or 0
+    with_skipped_ns = sum_ns + missed_sum_ns
+    yield make(
+        "missed_periods",
+        f"{skipped} missed by {total_of(t.overruns for t in threads) or 0} overruns; "
+        f"average {format_us(sum_ns / counted)} us, "
+        f"with missed periods {format_us(with_skipped_ns / (counted + skipped))} us",
+    )
+
+
+def _asked_and_got(run: Run, threads: Sequence[ThreadResult]) -> Iterator[Caveat]:
+    for t in threads:
+        for what, asked, got in _settings(run, t):
+            if asked != got:
+                yield make(
+                    "settings_differ",
+                    f"{name_of(t)}: {what} {asked} requested, {got} actual",
+                )
+    measured = {t.cpu for t in threads}
+    if run.cpus is not None and None not in measured and measured != set(run.cpus):
+        got = format_cpulist(cpu for cpu in measured if cpu is not None) or "none"
+        yield make(
+            "settings_differ",
+            f"CPUs {format_cpulist(run.cpus)} requested, {got} measured",
+        )
+
+
+def _settings(run: Run, t: ThreadResult) -> Iterator[tuple[str, object, object]]:
+    yield "policy", run.policy.lower(), t.policy.lower()
+    if run.policy.lower() in ("fifo", "rr"):
+        yield "priority", run.priority, t.priority
+    yield "interval", f"{run.interval_ns} ns", f"{t.interval_ns} ns"
+    if t.cpu is not None:
+        yield "affinity", str(t.cpu), _canonical(t.affinity)
+
+
+def _canonical(cpulist: str) -> str:
+    try:
+        return format_cpulist(parse_cpulist(cpulist))
+    except UsageError:
+        return cpulist
+
+
+def _clock_costs(t: ThreadResult) -> Iterator[tuple[str, ClockCost]]:
+    if t.clock_before is not None:
+        yield "before", t.clock_before
+    if t.clock_after is not None:
+        yield "after", t.clock_after
+
+
+def _clock_cost(threads: Iterable[ThreadResult]) -> Iterator[Caveat]:
+    slow = [
+        (cost.max_ns, cost.p999_ns, name_of(t), when)
+        for t in threads
+        for when, cost in _clock_costs(t)
+        if cost.p999_ns > SLOW_READ_P999_NS or cost.max_ns > SLOW_READ_MAX_NS
+    ]
+    if slow:
+        max_ns, p999_ns, name, when = max(slow)
+        yield make(
+            "clock_slow",
+            f"{name}, {when} the run: 99.9 % of the reads within "
+            f"{format_us(p999_ns)} us, the slowest {format_us(max_ns)} us",
+        )
+
+
+def _agent(result: AgentResult) -> Iterator[Caveat]:
+    watched_ns = observed_ns(result.threads)
+    measured = {t.cpu for t in result.threads}
+    if result.stopped is not None:
+        yield make(
+            "stopped_early", f"{result.stopped}, after {format_duration(watched_ns)}"
+        )
+    if watched_ns < SHORT_RUN_NS:
+        yield make("short_run", format_duration(watched_ns))
+    if result.locked_kb == 0:
+        yield make("memory_not_locked")
+    if result.dma_latency_held:
+        yield make("cpu_held_awake")
+    if result.housekeeping_cpu is None or result.housekeeping_cpu in measured:
+        ordinary = {t.policy for t in result.threads} - REAL_TIME
+        yield make("agent_competes" if ordinary else "no_housekeeping_cpu")
+    if result.kernel_log != "watched":
+        yield make("kernel_log_unwatched", result.kernel_log)
+    if result.kernel_log_lost:
+        yield make("kernel_log_lost", f"{result.kernel_log_lost} messages")
+    if result.ticks_lost:
+        yield make("ticks_lost", f"{result.ticks_lost} ticks")
+
+
+def _machine(result: AgentResult) -> Iterator[Caveat]:
+    machine = result.machine
+    if machine is None:
+        return
+    if machine.realtime_step_ns > REALTIME_STEP_NS:
+        yield make("clock_stepped", f"by {format_duration(machine.realtime_step_ns)}")
+    if machine.suspended_ns:
+        yield make("suspended", f"for {format_duration(machine.suspended_ns)}")
+    steal = {c.cpu: c.steal_ns for c in machine.cpu_times if c.steal_ns}
+    if steal:
+        worst = max(steal, key=lambda cpu: steal[cpu])
+        yield make(
+            "steal",
+            f"{format_duration(sum(steal.values()))} in all, most of it "
+            f"on CPU {worst}: {format_duration(steal[worst])}",
+        )
+    throttled = {c: n for c, n in (machine.throttle_counts or {}).items() if n}
+    if throttled:
+        yield make(
+            "cpu_throttled",
+            f"{sum(throttled.values())} times, CPUs {format_cpulist(throttled)}",
+        )
+    if machine.smi_count:
+        yield make("smi", f"{machine.smi_count} times")
+
+
+def _hogs(result: AgentResult) -> Iterator[Caveat]:
+    """Interrupt threads only: under load, kernel workers are the load at work."""
+    run_ns = max(result.end_ns - result.start_ns, 1)
+    for thread in result.machine.kernel_threads if result.machine else ():
+        share = thread.cpu_time_ns / run_ns
+        if thread.kind == "irq" and share > HOG_SHARE:
+            yield make(
+                "interrupt_thread_hog",
+                f"{thread.name} used {share:.0%} of a CPU, last on CPU {thread.cpu}",
+            )
+
+
+def _frequency(
+    ticks: Sequence[Tick], threads: Sequence[ThreadResult]
+) -> Iterator[Caveat]:
+    pinned = {t.cpu for t in threads}
+    ranges: dict[int, tuple[int, int]] = {}
+    for tick in ticks:
+        for cpu, khz in tick.freq_khz.items():
+            low, high = ranges.get(cpu, (khz, khz))
+            ranges[cpu] = min(low, khz), max(high, khz)
+    varied = {
+        cpu: (low, high)
+        for cpu, (low, high) in ranges.items()
+        if high - low > FREQUENCY_SPREAD * high and (cpu in pinned or None in pinned)
+    }
+    if varied:
+        low = min(low for low, _ in varied.values())
+        high = max(high for _, high in varied.values())
+        yield make(
+            "frequency_varied",
+            f"CPUs {format_cpulist(varied)}: {low / 1000:.0f} to {high / 1000:.0f} MHz",
+        )
+
+
+def _link(record: RunRecord) -> Iterator[Caveat]:
+    """A board that gets heartbeats is one at the end of a network."""
+    if record.hello.options.get("heartbeat") is True:
+        yield make("remote_link")

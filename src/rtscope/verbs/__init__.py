@@ -1,0 +1,1 @@
+"""One room for each verb, or family of verbs; none imports another."""

@@ -1,0 +1,228 @@
+"""
+Watch a program of the user's inside a virtual board: one boot.
+
+The board's agent watches it as on a machine. Nothing of this computer but the files of
+the program decides the result, so the same program gives the same result again.
+"""
+
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import asdict, dataclass
+from pathlib import Path, PurePosixPath
+from typing import Any
+
+from rtscope.boards.catalogue import appended
+from rtscope.boards.parts.initrd import Job
+from rtscope.boards.parts.prepared import Prepared
+from rtscope.boards.runs.assemble import board_digest
+from rtscope.boards.runs.boot import Booted, BootTimeout, boot, in_steps
+from rtscope.boards.runs.diagnosis import oom_kills
+from rtscope.boards.runs.guestfiles import GuestFiles, files_of
+from rtscope.contract import AgentError, Line, LoadEnd, LoadHello
+from rtscope.host.errors import BoardError, TargetError
+from rtscope.host.process import Progress
+from rtscope.host.units import NS_PER_S
+from rtscope.machine.gather import paths as fact_paths
+from rtscope.machine.reader import Content, Missing
+from rtscope.machine.tasks.listing import PATHS, make_listing, read_surroundings
+from rtscope.verbs.app.boardprogram import Program
+from rtscope.verbs.app.boardscript import (
+    AFTER,
+    BEFORE,
+    CYCLES,
+    FACTS,
+    FILES,
+    LOAD,
+    LOG,
+    THREADS,
+    WATCH,
+    watching_script,
+)
+from rtscope.verbs.app.image import Image
+from rtscope.verbs.app.images import Images, Probe, allocators_in, each_once
+from rtscope.verbs.app.memorymap import Mapping as Piece
+from rtscope.verbs.app.model import Observation
+from rtscope.verbs.app.watch import Look, look_at, observation_of
+from rtscope.verbs.app.watchedcycles import CycleRecording, recording_of
+
+ENDING_NS = 20 * NS_PER_S
+"""To close the probes of a thread takes half a second of the kernel."""
+
+NO_DEBUG_FILES = Path("/nonexistent")
+"""Those of this computer are no input of the board."""
+
+
+@dataclass(frozen=True, slots=True)
+class BoardIdentity:
+    """All that decides the result."""
+
+    board: str
+    cpus: int
+    mips: float
+    quantum_instructions: int | None
+    revision: int
+    seed: int
+    kernel: str
+    append: str
+    """Additional kernel parameters."""
+    kernel_digest: str
+    initrd_digest: str
+    qemu_digest: str
+    plugin_digest: str
+    board_digest: str
+
+    @property
+    def words(self) -> str:
+        """Say what its times are, and what is needed to get them again."""
+        return (
+            f"virtual board {self.board} with {self.kernel}"
+            f"{self.append and f' and {self.append}'}: {self.cpus} CPUs of "
+            f"{self.mips:g} million instructions per virtual second, quantum "
+            f"{self.quantum_instructions} instructions, revision {self.revision}, seed "
+            f"{self.seed}; its times are virtual, of no real board"
+        )
+
+    def row(self) -> Mapping[str, Any]:
+        """Return it for a JSON document."""
+        return asdict(self)
+
+
+@dataclass(frozen=True, slots=True)
+class BoardWatch:
+    """What the agent of a board saw of a program."""
+
+    observation: Observation
+    recording: CycleRecording
+    reader: GuestFiles
+    """Facts about the board, and the statistics that the program keeps."""
+    identity: BoardIdentity
+
+
+def watch_on_board(
+    prepared: Prepared,
+    program: Program,
+    *,
+    settle_ns: int,
+    duration_ns: int,
+    seed: int,
+    stopped: Callable[[], bool] = lambda: False,
+    progress: Progress = lambda _step: None,
+) -> BoardWatch:
+    """
+    Boot once, run the program and watch it.
+
+    Raises BoardError if the board does not boot or the program does not run there,
+    TargetError or ContractError if the agent could not watch it.
+    """
+    places = _probes(program)
+    script = watching_script(
+        program,
+        places,
+        facts=(*fact_paths(), *PATHS),
+        settle_ns=settle_ns,
+        duration_ns=duration_ns,
+        seed=seed,
+    )
+    booted = boot(
+        prepared,
+        Job(script, programs=program.files),
+        seed=seed,
+        timeout=BootTimeout(0, settle_ns + duration_ns + ENDING_NS),
+        stopped=stopped,
+        on_progress=in_steps(f"{prepared.kernel.name} runs the program", progress),
+    )
+    pid = _pid(prepared, booted, program)
+    facts = files_of(prepared, booted, FACTS)
+    before = _look(prepared, booted, BEFORE, facts, pid)
+    after = _look(prepared, booted, AFTER, facts, pid)
+    later = files_of(prepared, booted, FILES.format(AFTER))
+    observation = observation_of(
+        before,
+        list(booted.lines(WATCH)),
+        after,
+        images=Images(_reading(program), debug_files=NO_DEBUG_FILES),
+        probes=_with_inodes(places, before.maps),
+    )
+    return BoardWatch(
+        observation,
+        recording_of(list(booted.lines(CYCLES)), booted.text("script.log")),
+        GuestFiles({**facts.files, **later.files}),
+        _identity(prepared, booted, seed),
+    )
+
+
+def _probes(program: Program) -> list[Probe]:
+    """Return where allocators begin in the files that the board gets."""
+    return each_once(
+        (path, Probe(function, offset, f"/{path}", 0))
+        for path, content in sorted(program.files.items())
+        for function, offset in allocators_in(Image(content, PurePosixPath(path).name))
+    )
+
+
+def _with_inodes(places: Sequence[Probe], maps: Sequence[Piece]) -> list[Probe]:
+    """Return the probes in the files that are in memory, with their inodes."""
+    inodes = {piece.path: piece.inode for piece in maps}
+    return [
+        Probe(one.name, one.offset, one.path, inodes[one.path])
+        for one in places
+        if one.path in inodes
+    ]
+
+
+def _reading(program: Program) -> Callable[[Piece], Content]:
+    def read_piece(piece: Piece) -> Content:
+        content = program.image(piece.path)
+        return Missing() if content is None else content
+
+    return read_piece
+
+
+def _look(
+    prepared: Prepared, booted: Booted, when: str, facts: GuestFiles, pid: int
+) -> Look:
+    lines: list[Line] = list(booted.lines(THREADS.format(when)))
+    listing = make_listing(lines, read_surroundings(facts))
+    return look_at(files_of(prepared, booted, FILES.format(when)), listing, pid)
+
+
+def _pid(prepared: Prepared, booted: Booted, program: Program) -> int:
+    """Return the process that was watched; BoardError if the program did not run."""
+    pid, why = None, ""
+    for line in booted.lines(LOAD):
+        match line:
+            case AgentError():
+                raise TargetError(line.message)
+            case LoadHello():
+                pid = line.pid
+            case LoadEnd() if WATCH not in booted.files:
+                how = f"by signal {line.signal}" if line.signal else ""
+                why = how or f"with status {line.status}"
+    if pid is not None and WATCH in booted.files:
+        return pid
+    name = PurePosixPath(program.command[0]).name
+    ended = f"ended before it could be watched, {why}" if why else "did not begin"
+    log = booted.text(LOG).strip() or booted.text("script.log").strip()
+    printed = f"; it printed: {log[-300:]}" if log else "; it printed nothing"
+    killed = oom_kills(booted.text("kernel.log"), prepared.board)
+    raise BoardError(
+        f"{prepared.board.name}: {name} {ended}{printed}{killed and f'; {killed}'}"
+    )
+
+
+def _identity(prepared: Prepared, booted: Booted, seed: int) -> BoardIdentity:
+    board = prepared.board
+    return BoardIdentity(
+        board=board.name,
+        cpus=board.cpus,
+        mips=board.mips,
+        quantum_instructions=board.quantum_instructions,
+        revision=board.revision,
+        seed=seed,
+        kernel=prepared.kernel.name,
+        append=" ".join(appended(board)),
+        kernel_digest=prepared.kernel.digest,
+        initrd_digest=booted.initrd_digest,
+        qemu_digest=prepared.qemu.digest,
+        plugin_digest=booted.plugin_digest,
+        board_digest=board_digest(board),
+    )

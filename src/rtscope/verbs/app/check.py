@@ -1,0 +1,203 @@
+"""Check a running program: what its threads do that costs them their real time."""
+
+import sys
+from collections.abc import Mapping
+from enum import StrEnum
+from pathlib import Path
+from typing import Annotated
+
+import typer
+from rich.text import Text
+
+from rtscope.cli.boardoptions import BoardKernel, BoardSeed
+from rtscope.cli.console import Json, put, put_json, stdout_console
+from rtscope.cli.detail import Shown
+from rtscope.explain.activity import ExplainedWindow
+from rtscope.explain.perfetto import perfetto_trace
+from rtscope.host.errors import MeasurementError, UsageError
+from rtscope.host.files import refuse_unwritable, write_atomically
+from rtscope.host.units import NS_PER_H, NS_PER_MS, exact_duration, parse_duration
+from rtscope.machine.target.address import address_of
+from rtscope.present.formats.brief import Detail
+from rtscope.present.formats.taskstatistics import print_statistics, statistics_rows
+from rtscope.verbs.app.boardlabel import board_row, digest_words
+from rtscope.verbs.app.checktext import examined_row, headline, print_examined
+from rtscope.verbs.app.cyclerules import with_cycles
+from rtscope.verbs.app.cycletables import (
+    ShownCycles,
+    cycle_lines,
+    cycles_row,
+    longest_words,
+)
+from rtscope.verbs.app.junit import examined_junit
+from rtscope.verbs.app.model import RANK, Examined, Weight
+from rtscope.verbs.app.page import render_examined
+from rtscope.verbs.app.rules import examine
+from rtscope.verbs.app.source import Asked, Watched, watch_program
+from rtscope.verbs.app.watchedcycles import explained_cycles
+
+FOUND = 1
+
+
+class FailOn(StrEnum):
+    """The least weight of a finding that makes the exit status 1."""
+
+    HIGH = "high"
+    MEDIUM = "medium"
+    LOW = "low"
+    NEVER = "never"
+
+
+def check(
+    program: Annotated[
+        list[str],
+        typer.Argument(
+            help="PID, or name, of a running process; or -- and a command to run."
+        ),
+    ],
+    *,
+    target: Annotated[
+        str,
+        typer.Option(
+            help="Machine: local, ssh:HOST or virtual:BOARD, which runs a command "
+            "(default: local), e.g. ssh:board."
+        ),
+    ] = "local",
+    kernel: BoardKernel = None,
+    append: Annotated[
+        str | None,
+        typer.Option(
+            help="Additional kernel parameters of a virtual board (default: none), "
+            "e.g. nowatchdog."
+        ),
+    ] = None,
+    seed: BoardSeed = None,
+    duration: Annotated[
+        str, typer.Option(help="Time to watch (default: 10s), e.g. 1m.")
+    ] = "10s",
+    settle: Annotated[
+        str,
+        typer.Option(help="Time before a command is watched (default: 1s), e.g. 5s."),
+    ] = "1s",
+    thread: Annotated[
+        str | None,
+        typer.Option(
+            help="Threads to judge, by name or TID (default: real-time ones), e.g. "
+            "control,io."
+        ),
+    ] = None,
+    fail_on: Annotated[
+        FailOn,
+        typer.Option(
+            help="Least weight of a finding for exit status 1 (default: low)."
+        ),
+    ] = FailOn.LOW,
+    html: Annotated[
+        Path | None,
+        typer.Option(help="HTML page to write, with charts, e.g. page.html."),
+    ] = None,
+    perfetto: Annotated[
+        Path | None,
+        typer.Option(
+            help="Trace of the longest cycles to write for ui.perfetto.dev, e.g. "
+            "cycles.pftrace."
+        ),
+    ] = None,
+    junit: Annotated[
+        Path | None,
+        typer.Option(
+            help="JUnit XML to write, a case for each finding looked for, e.g. "
+            "check.xml."
+        ),
+    ] = None,
+    shown: Shown,
+    json: Json = False,
+) -> int:
+    """Find the causes of delays in a running program.
+
+    It is watched from outside: not restarted, and nothing is loaded into it.
+    """
+    duration_ns = _time("--duration", duration, 100 * NS_PER_MS)
+    settle_ns = _time("--settle", settle, NS_PER_MS)
+    threads = [] if thread is None else thread.split(",")
+    for file in filter(None, (html, perfetto, junit)):
+        refuse_unwritable(file)
+    command = "--" in sys.argv
+    if not command and len(program) > 1:
+        raise UsageError(
+            f"{program[1]}: name one process; before a command write --: rtscope app "
+            f"check -- {' '.join(program)}"
+        )
+    asked = Asked(program, command, settle_ns, duration_ns, kernel, seed, append)
+    watched = watch_program(address_of(target, boards=True), asked)
+    recording, kept, board = watched.recording, watched.statistics, watched.board
+    examined = examine(watched.observation, threads=threads)
+    examined = with_cycles(examined, recording.end, recording.threads)
+    cycles, whole = _cycles(examined, watched)
+    if html is not None:
+        page = render_examined(examined, cycles, whole, board=board)
+        write_atomically(html, page.encode())
+    if perfetto is not None:
+        write_atomically(perfetto, perfetto_trace(whole.values()))
+    if junit is not None:
+        write_atomically(junit, examined_junit(examined, board).encode())
+    row = {**examined_row(examined), "cycles": cycles_row(cycles)}
+    row["statistics"] = statistics_rows(kept)
+    if json:
+        put_json({**row, **board_row(board, row)})
+    elif shown.detail is Detail.QUIET:
+        put(f"{headline(examined)}\n")
+    else:
+        everything = shown.detail is Detail.ALL
+        with stdout_console() as console:
+            width = 1000 if everything else min(console.width, 100)
+            lines = list(cycle_lines(cycles, width=width))
+            if board is not None:
+                lines.append(Text(digest_words(row), style="dim"))
+            print_examined(
+                examined,
+                console,
+                everything=everything,
+                board=board,
+                cycles=lines,
+            )
+            print_statistics(kept, console)
+    return status_of(examined, fail_on)
+
+
+def _cycles(
+    examined: Examined, watched: Watched
+) -> tuple[ShownCycles, Mapping[int, ExplainedWindow]]:
+    """Return the cycles of the judged threads, and their longest with its events."""
+    names = {one.line.tid: one.name for one in examined.judged}
+    recording, board = watched.recording, watched.board
+    longest = explained_cycles(
+        recording, names, watched.traits, board="" if board is None else board.name
+    )
+    words = {
+        tid: longest_words(one.cycle, one.whole.explanation)
+        for tid, one in longest.items()
+    }
+    begin, end = recording.begin, recording.end
+    shown = ShownCycles(begin.from_ns, end, recording.threads, names, words)
+    return shown, {tid: one.whole for tid, one in longest.items()}
+
+
+def status_of(examined: Examined, fail_on: FailOn) -> int:
+    """Return 1 for a finding of this weight, 3 if none and not all was seen, else 0."""
+    if fail_on is not FailOn.NEVER:
+        least = RANK[Weight(fail_on.value)]
+        if any(RANK[one.weight] <= least for one in examined.findings):
+            return FOUND
+    return MeasurementError.exit_status if examined.unseen else 0
+
+
+def _time(option: str, text: str, least_ns: int) -> int:
+    try:
+        time_ns = parse_duration(text)
+    except UsageError as error:
+        raise UsageError(f"{option}: {error}") from error
+    if not least_ns <= time_ns <= NS_PER_H:
+        least = exact_duration(least_ns)
+        raise UsageError(f"{option}: {text}: write {least} to 1h")
+    return time_ns

@@ -1,0 +1,282 @@
+"""What was found in a running program: at most 40 lines, worst first; and as JSON."""
+
+from collections.abc import Iterator, Sequence
+from dataclasses import asdict
+from pathlib import PurePosixPath
+from textwrap import wrap
+from typing import Any
+
+from rich.console import Console, OverflowMethod
+from rich.text import Text
+
+from rtscope.contract import BY_CPU
+from rtscope.host.escape import printable
+from rtscope.host.units import format_duration, plural
+from rtscope.present.words import count, enumeration
+from rtscope.verbs.app.boardlabel import BoardLabel
+from rtscope.verbs.app.model import (
+    Examined,
+    Finding,
+    Unseen,
+    Weight,
+    Worst,
+    finding_kinds,
+)
+from rtscope.verbs.app.naming import NamedFrame, NamedStack
+
+SCHEMA = 1
+MAX_LINES = 40
+MAX_THREADS = 3
+MAX_STACKS = 2
+MAX_FRAMES = 8
+MAX_NAME = 40
+
+NOT_BUILT = {
+    "denormals": "denormal numbers, which nothing outside of it can see",
+}
+"""What this version does not look for: never said to be clean."""
+
+_STYLES = {Weight.HIGH: "bold red", Weight.MEDIUM: "yellow", Weight.LOW: "cyan"}
+
+
+def print_examined(
+    examined: Examined,
+    console: Console,
+    *,
+    everything: bool,
+    board: BoardLabel | None = None,
+    cycles: Sequence[Text] = (),
+) -> None:
+    """Print what was found, what could not be seen, and what the watching cost."""
+    width = 10_000 if everything else min(console.width, 100)
+    console.print(Text(headline(examined), style="bold"))
+    label = [] if board is None else wrap(printable(board.words, limit=400), width)
+    _print([Text(line, style="yellow") for line in label], console, cut=False)
+    end = [*cycles, *_end(examined)]
+    room = MAX_LINES - 2 - len(end) - len(label)
+    groups = _by_id(examined.findings)
+    blocks = [list(_block(id_, some, width)) for id_, some in groups]
+    for number, block in enumerate(blocks):
+        rest = len(blocks) - number - 1
+        shown = block if everything or len(block) + rest <= room else block[:1]
+        room -= len(shown)
+        _print(shown, console, cut=not everything)
+    _print(end, console, cut=not everything)
+
+
+def _print(lines: Sequence[Text], console: Console, *, cut: bool) -> None:
+    overflow: OverflowMethod = "ellipsis" if cut else "ignore"
+    for line in lines:
+        console.print(line, no_wrap=True, overflow=overflow, crop=cut)
+
+
+def headline(examined: Examined) -> str:
+    """Return the answer in a sentence."""
+    seen = examined.observation
+    lasted = format_duration(seen.watch.window_ns)
+    who = f"{seen.name} (process {seen.pid})"
+    judged = plural(len(examined.judged), "thread")
+    if examined.findings:
+        kinds = len({one.id for one in examined.findings})
+        said = f"{plural(kinds, 'finding')}"
+    elif examined.unseen:
+        said = "nothing found, but not everything could be checked"
+    else:
+        said = "nothing found"
+    sentence = f"{who}: {said}; {judged} judged, watched for {lasted}"
+    return printable(sentence, limit=400)
+
+
+def _by_id(findings: Sequence[Finding]) -> list[tuple[str, list[Finding]]]:
+    groups: dict[str, list[Finding]] = {}
+    for one in findings:
+        groups.setdefault(one.id, []).append(one)
+    return list(groups.items())
+
+
+def _block(id_: str, findings: Sequence[Finding], width: int) -> Iterator[Text]:
+    kind = finding_kinds()[id_]
+    head = Text(f"{id_} {kind.weight:6} ", style=_STYLES[kind.weight])
+    total = sum(one.count or 0 for one in findings)
+    said = f"{kind.title}: {total:,}. " if total else f"{kind.title}. "
+    yield head.append(said, style="default bold").append(kind.why, style="default")
+    for one in findings[:MAX_THREADS]:
+        yield Text(f"  {printable(_words(one), limit=200)}")
+    if len(findings) > MAX_THREADS:
+        yield Text(f"  and {len(findings) - MAX_THREADS:,} more", style="dim")
+    for stack in findings[0].stacks[:MAX_STACKS]:
+        text = f"{stack.times}x {stack_words(stack.stack)}"
+        for line in wrap(text, width - 6, subsequent_indent="   ")[:2]:
+            yield Text(f"  {line}", style="cyan")
+    yield Text(f"  do: {kind.remedy}", style="green")
+
+
+def _words(one: Finding) -> str:
+    who = f"thread {one.tid} {one.thread}: " if one.tid is not None else ""
+    times = "" if one.count is None else plural(one.count, "time")
+    rate = "" if one.rate_per_s is None else f"{count(one.rate_per_s)} a second"
+    worst = "" if one.worst is None else _worst_words(one.worst)
+    return who + ", ".join(filter(None, [times, rate, worst, one.detail]))
+
+
+def _worst_words(worst: Worst) -> str:
+    where = f" ({worst.where})" if worst.where else ""
+    after = format_duration(worst.after_ns)
+    return f"worst {format_duration(worst.lasted_ns)}{where} after {after}"
+
+
+def stack_words(stack: NamedStack) -> str:
+    """Return a stack in a line, innermost first."""
+    frames = [_frame_words(frame) for frame in stack.frames]
+    shown = frames[:MAX_FRAMES]
+    if left := len(frames) - len(shown):
+        shown.append(f"{left} more")
+    text = " < ".join(shown)
+    return text if stack.complete else f"{text} (ends early: {stack.ends_early})"
+
+
+def _frame_words(frame: NamedFrame) -> str:
+    name = printable(frame.function or f"{frame.address:#x}", limit=MAX_NAME)
+    if frame.line:
+        return f"{name} {printable(PurePosixPath(frame.file).name)}:{frame.line}"
+    return name if frame.function else f"{name} in {printable(frame.image)}"
+
+
+def _end(examined: Examined) -> Iterator[Text]:
+    seen = examined.observation
+    same: dict[tuple[str, str], list[Unseen]] = {}
+    for one in examined.unseen:
+        same.setdefault((one.cause, one.remedy), []).append(one)
+    for (cause, remedy), some in same.items():
+        ids = ", ".join(dict.fromkeys(id_ for one in some for id_ in one.ids))
+        yield Text(printable(f"not seen: {ids}: {cause}", limit=300), style="magenta")
+        if remedy:
+            yield Text(printable(f"  do: {remedy}", limit=300), style="green")
+    if seen.unread_images:
+        names = list(seen.unread_images)[:3]
+        why = seen.unread_images[names[0]]
+        yield Text(printable(f"not read: {enumeration(names)}: {why}"), style="magenta")
+    words = f"not looked for by this version: {', '.join(NOT_BUILT.values())}"
+    yield Text(words, style="dim")
+    for first, *more in (*kernel_waits(examined), *disturbance(examined)):
+        yield Text(first, style="dim")
+        for words in more:
+            yield Text(f"  {words}", style="dim")
+
+
+_COSTS = {"fault": "a fault", "call": "a system call", "probe": "an allocation"}
+
+
+def disturbance(examined: Examined) -> Iterator[tuple[str, ...]]:
+    """Say what the watching cost: each in a line or two."""
+    watch = examined.observation.watch
+    share = 100 * watch.end.agent_cpu_ns / max(1, watch.window_ns)
+    yield (
+        f"the watching used {share:.2f} % of a CPU, and copied "
+        f"{plural(watch.end.stacks, 'stack')}",
+    )
+    costs = [
+        f"{_COSTS[name]} {_us(one.counted_ns - one.plain_ns)} "
+        f"({_us(one.copied_ns - one.plain_ns)})"
+        for name, one in watch.end.costs.items()
+        if name in _COSTS and one.counted_ns
+    ]
+    if costs:
+        yield (f"it adds in µs (with stack): {', '.join(costs)}",)
+    if own := watch.end.own_events:
+        why = next(
+            (e.reason for e in watch.begin.events if e.name == BY_CPU and not e.seen),
+            "there is room for 8 of them",
+        )
+        threads = plural(own, "real-time thread")
+        yield (
+            f"{threads} wake some µs later: their events are their own, not of CPUs",
+            f"why: {printable(why)}",
+        )
+
+
+def kernel_waits(examined: Examined) -> Iterator[tuple[str, str]]:
+    """Say which judged threads waited inside the kernel: each in two lines."""
+    judged = {one.line.tid for one in examined.judged}
+    for one in examined.observation.watch.threads:
+        times = one.kernel_waits
+        if one.tid in judged and times.count:
+            yield (
+                f"thread {one.tid} {printable(one.name)} waited for a lock of the "
+                "kernel or a device:",
+                f"{plural(times.count, 'time')}, at most {_us(times.worst_ns)} µs, "
+                f"ended by {printable(times.worst_in)} or an interrupt on its CPU",
+            )
+
+
+def _us(ns: int) -> str:
+    return f"{max(0, ns) / 1000:.1f}"
+
+
+def examined_row(examined: Examined) -> dict[str, Any]:
+    """Return the result for a JSON document: stable keys, times in ns."""
+    seen = examined.observation
+    watch = seen.watch
+    return {
+        "schema": SCHEMA,
+        "pid": seen.pid,
+        "name": seen.name,
+        "window_ns": watch.window_ns,
+        "stopped": watch.end.stopped,
+        "threads": [
+            {
+                "tid": one.line.tid,
+                "name": one.name,
+                "policy": one.line.policy,
+                "priority": one.line.priority,
+                "cpus": sorted(one.cpus),
+            }
+            for one in examined.judged
+        ],
+        "findings": [_finding_row(one) for one in examined.findings],
+        "not_seen": [asdict(one) for one in examined.unseen],
+        "not_looked_for": list(NOT_BUILT),
+        "unread_files": dict(seen.unread_images),
+        "disturbance": {
+            "agent_cpu_ns": watch.end.agent_cpu_ns,
+            "stacks_copied": watch.end.stacks,
+            "costs": {name: asdict(one) for name, one in watch.end.costs.items()},
+            "stacks_lost": watch.end.samples_lost
+            + sum(one.samples_lost for one in watch.threads),
+            "threads_with_own_events": watch.end.own_events,
+        },
+        "kernel_waits": {
+            str(one.tid): asdict(one.kernel_waits)
+            for one in watch.threads
+            if one.kernel_waits.count
+        },
+    }
+
+
+def _finding_row(one: Finding) -> dict[str, Any]:
+    kind = finding_kinds()[one.id]
+    return {
+        "id": one.id,
+        "weight": one.weight.value,
+        "title": kind.title,
+        "tid": one.tid,
+        "thread": one.thread,
+        "count": one.count,
+        "rate_per_s": one.rate_per_s,
+        "detail": one.detail,
+        "worst": None if one.worst is None else asdict(one.worst),
+        "remedy": kind.remedy,
+        "stacks": [
+            {
+                "times": stack.times,
+                "complete": stack.stack.complete,
+                "ends_early": stack.stack.ends_early,
+                "address": f"{stack.address:#x}",
+                "frames": [
+                    asdict(frame) | {"address": f"{frame.address:#x}"}
+                    for frame in stack.stack.frames
+                ],
+            }
+            for stack in one.stacks
+        ],
+    }

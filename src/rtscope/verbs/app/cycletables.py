@@ -1,0 +1,229 @@
+"""The cycles of a program's threads: in the terminal, and as rows of JSON."""
+
+from collections.abc import Iterator, Mapping
+from dataclasses import asdict, dataclass
+from textwrap import wrap
+from typing import Any
+
+from rich.text import Text
+
+from rtscope.contract import CyclesEnd
+from rtscope.explain.model import Explanation
+from rtscope.explain.words import sentence
+from rtscope.host.escape import printable
+from rtscope.host.units import NS_PER_S, format_duration, format_us, plural
+from rtscope.present.words import count
+from rtscope.verbs.app.cycles import (
+    SHOWN_PERCENTILES,
+    Cycle,
+    Period,
+    Spread,
+    ThreadCycles,
+)
+
+MAX_THREADS = 2
+NAMES = ("wake-up latency", "execution time", "response time")
+
+
+@dataclass(frozen=True, slots=True)
+class ShownCycles:
+    """The cycles of the judged threads, and what is known of their recording."""
+
+    from_ns: int
+    end: CyclesEnd
+    threads: Mapping[int, ThreadCycles]
+    """By TID."""
+    names: Mapping[int, str]
+    """Of all judged threads, by TID."""
+    longest: Mapping[int, str]
+    """What made the longest cycle of a thread long, in a sentence."""
+
+
+def cycle_lines(shown: ShownCycles, *, width: int = 100) -> Iterator[Text]:
+    """Write the cycles of each thread: at most 9 lines for each of two threads."""
+    if not shown.end.tracing.enabled:
+        return
+    for tid in list(shown.names)[:MAX_THREADS]:
+        who = f"thread {tid} {shown.names[tid]}"
+        found = shown.threads.get(tid)
+        if found is None:
+            yield Text(printable(f"{who}: no wake-up was seen"), style="bold")
+            continue
+        yield from _wrapped(f"{who}: {cycle_words(found)}", width, 2, style="bold")
+        shares = (f"p{pct:g}" for pct in SHOWN_PERCENTILES)
+        yield Text(_row("µs", "min", *shares, "max"))
+        spreads = found.latency, found.execution, found.response
+        for name, spread in zip(NAMES, spreads, strict=True):
+            yield Text(_row(name, *_figures(spread)))
+        if words := shown.longest.get(tid):
+            yield from _wrapped(f"  longest cycle: {words}", width, 3)
+    left = len(shown.names) - MAX_THREADS
+    if left > 0:
+        yield Text(f"and {plural(left, 'more thread')}: see --json", style="dim")
+    for caveat in caveats(shown.end):
+        yield Text(f"caveat: {caveat}", style="yellow")
+    yield Text(cost_words(shown), style="dim")
+
+
+def cost_words(shown: ShownCycles) -> str:
+    """Say what the recording took, of the machine that it was made on."""
+    lasted_ns = shown.end.to_ns - shown.from_ns
+    share = 100 * shown.end.agent_cpu_ns / max(1, lasted_ns)
+    events = sum(cpu.events for cpu in shown.end.tracing.cpus)
+    return (
+        f"recording the cycles took {format_duration(lasted_ns)}, {share:.2f} % of a "
+        f"CPU and {events:,} events of the kernel"
+    )
+
+
+def _wrapped(text: str, width: int, lines: int, *, style: str = "") -> Iterator[Text]:
+    indent = "    "
+    shown = printable(text, limit=1000)
+    for line in wrap(shown, width, subsequent_indent=indent, max_lines=lines):
+        yield Text(line, style=style)
+
+
+def caveats(end: CyclesEnd) -> Iterator[str]:
+    """Give what limits the cycles that were recorded."""
+    if end.losses:
+        yield (
+            f"the kernel lost events {plural(end.losses, 'time')}: incomplete cycles "
+            "are not counted, and missed periods there are unknown"
+        )
+    if end.left_out:
+        yield f"{end.left_out:,} later runs of threads are not counted"
+    if end.not_watched:
+        yield f"{plural(end.not_watched, 'thread')} beyond 128 were not recorded"
+
+
+def cycle_words(found: ThreadCycles) -> str:
+    """Describe the period of a thread in a sentence."""
+    total = plural(len(found.cycles), "cycle")
+    if found.cut:
+        longest = f", the longest {format_us(found.cut_longest_ns)} µs"
+        known = longest if found.cut_longest_ns else ""
+        total += f" ({found.cut:,} more without all events{known})"
+    period = found.period
+    if period is None:
+        return f"{total}, each from a wake-up by something else than a steady timer"
+    how = "a time" if period.absolute else "an interval"
+    words = [
+        f"{total}, every {format_us(period.period_ns)} µs by a timer set to {how}",
+        f"{period.missed:,} missed" if period.missed else "none missed",
+    ]
+    if period.overruns:
+        words.append(f"{period.overruns:,} longer than the period")
+    if drift := drift_words(period):
+        words.append(drift)
+    return ", ".join(words)
+
+
+def drift_words(period: Period) -> str:
+    """Say by how much its time moves; empty if it does not."""
+    if period.absolute or not period.drift_ns_per_s:
+        return ""
+    share = 100 * period.drift_ns_per_s / NS_PER_S
+    return f"{count(share)} % longer than the interval it asks for"
+
+
+def _figures(spread: Spread) -> Iterator[str]:
+    yield format_us(spread.min_ns)
+    for pct in SHOWN_PERCENTILES:
+        value = spread.percentiles.get(pct)
+        yield "-" if value is None else format_us(value)
+    yield format_us(spread.max_ns)
+
+
+def _row(name: str, *cells: str) -> str:
+    return f"  {name:<17}" + "".join(f"{cell:>12}" for cell in cells)
+
+
+def cycles_row(shown: ShownCycles) -> dict[str, Any]:
+    """Return the cycles for a JSON document: stable keys, times in ns."""
+    end = shown.end
+    return {
+        "recorded": end.tracing.enabled,
+        "window_ns": end.to_ns - shown.from_ns,
+        "runs": end.runs,
+        "runs_cut": end.cut,
+        "runs_left_out": end.left_out,
+        "losses": end.losses,
+        "agent_cpu_ns": end.agent_cpu_ns,
+        "threads": [
+            _thread_row(shown, tid, shown.threads[tid])
+            for tid in shown.names
+            if tid in shown.threads
+        ],
+        "threads_without_wakeup": [
+            tid
+            for tid in shown.names
+            if end.tracing.enabled and tid not in shown.threads
+        ],
+    }
+
+
+def _thread_row(shown: ShownCycles, tid: int, found: ThreadCycles) -> dict[str, Any]:
+    period = found.period
+    row: dict[str, Any] = {
+        "tid": tid,
+        "thread": shown.names[tid],
+        "cycles": len(found.cycles),
+        "cycles_cut": found.cut,
+        "cut_longest_ns": found.cut_longest_ns,
+        "began_at_once": sum(not one.slept for one in found.cycles),
+        "preempted": sum(one.preempted for one in found.cycles),
+        "waits": sum(one.waits for one in found.cycles),
+        "period": None,
+        "latency_ns": spread_row(found.latency),
+        "execution_ns": spread_row(found.execution),
+        "response_ns": spread_row(found.response),
+        "longest": _longest_row(found.worst, shown.longest.get(tid, "")),
+    }
+    if period is not None:
+        jitter = period.start_jitter_ns
+        row["period"] = {
+            "period_ns": period.period_ns,
+            "absolute": period.absolute,
+            "exact_share": period.exact_share,
+            "missed": period.missed,
+            "late_starts": period.late_starts,
+            "overruns": period.overruns,
+            "drift_ns_per_s": period.drift_ns_per_s,
+            "start_jitter_ns": None if jitter is None else spread_row(jitter),
+        }
+    return row
+
+
+def _longest_row(cycle: Cycle, words: str) -> dict[str, Any]:
+    return {
+        **asdict(cycle),
+        "latency_ns": cycle.latency_ns,
+        "response_ns": cycle.response_ns,
+        "explained": words,
+    }
+
+
+def spread_row(spread: Spread) -> dict[str, Any]:
+    """Return the numbers about samples; a percentile that is not known is null."""
+    return {
+        "samples": spread.samples,
+        "min": spread.min_ns,
+        "mean": spread.mean_ns,
+        "max": spread.max_ns,
+        "percentiles": {f"{pct:g}": ns for pct, ns in spread.percentiles.items()},
+        "buckets": [list(bucket) for bucket in spread.buckets],
+    }
+
+
+def longest_words(cycle: Cycle, whole: Explanation) -> str:
+    """Say where the time of a cycle went, in the words of `rtscope explain`."""
+    begin = "its time" if cycle.timed else "its wake-up"
+    spent = f"{format_us(cycle.response_ns)} µs from {begin} to its end"
+    waited_ns = cycle.response_ns - cycle.latency_ns - cycle.ran_ns
+    words = [
+        f"{format_us(cycle.latency_ns)} µs until it got the CPU",
+        f"{format_us(cycle.ran_ns)} µs on it",
+    ]
+    if waited_ns > 0:
+        words.append(f"{format_us(waited_ns)} µs preempted or waiting")
+    return sentence(whole, of=f"{spent}: {', '.join(words)}")

@@ -1,0 +1,169 @@
+"""What was seen of a process, and what was found in it."""
+
+import tomllib
+from collections.abc import Mapping
+from dataclasses import dataclass
+from enum import StrEnum
+from functools import cache
+from importlib import resources
+
+from rtscope.contract import WatchBegin, WatchedThread, WatchEnd
+from rtscope.machine.tasks.model import Listing, Thread
+from rtscope.verbs.app.naming import NamedStack
+
+
+class Weight(StrEnum):
+    """How much a finding delays a thread."""
+
+    HIGH = "high"
+    MEDIUM = "medium"
+    LOW = "low"
+
+
+RANK = {Weight.HIGH: 0, Weight.MEDIUM: 1, Weight.LOW: 2}
+
+
+@dataclass(frozen=True, slots=True)
+class FindingKind:
+    """A row of `findings.toml`: a rule with its title, reason and remedy."""
+
+    title: str
+    weight: Weight
+    why: str
+    remedy: str
+
+
+@cache
+def finding_kinds() -> Mapping[str, FindingKind]:
+    """Return the rules by their ids."""
+    text = (
+        resources.files("rtscope.verbs.app")
+        .joinpath("findings.toml")
+        .read_text("utf-8")
+    )
+    return {
+        name: FindingKind(
+            row["title"], Weight(row["weight"]), row["why"], row["remedy"]
+        )
+        for name, row in tomllib.loads(text).items()
+    }
+
+
+@dataclass(frozen=True, slots=True)
+class EventStack:
+    """A stack, and how many of the copied ones are the same."""
+
+    stack: NamedStack
+    times: int
+    address: int
+    """Of a page fault: what was touched first with this stack."""
+
+
+@dataclass(frozen=True, slots=True)
+class Worst:
+    """The longest of those that were seen from begin to end."""
+
+    lasted_ns: int
+    after_ns: int
+    """When it began, from the begin of the watching."""
+    where: str
+    """The system call, or the thread that got the CPU; empty for others."""
+    timed: int
+    """How many were seen from begin to end."""
+    total_ns: int
+    """How long these lasted together."""
+
+
+@dataclass(frozen=True, slots=True)
+class Finding:
+    """One thing that costs one thread, or the whole process, its real time."""
+
+    id: str
+    detail: str
+    tid: int | None = None
+    """None: of the whole process."""
+    thread: str = ""
+    count: int | None = None
+    rate_per_s: float | None = None
+    stacks: tuple[EventStack, ...] = ()
+    """The most frequent first."""
+    worst: Worst | None = None
+    """None: how long it lasts cannot be seen, or was not."""
+
+    @property
+    def weight(self) -> Weight:
+        """How much it delays."""
+        return finding_kinds()[self.id].weight
+
+
+@dataclass(frozen=True, slots=True)
+class Unseen:
+    """What could not be looked at: the findings it would show, cause and remedy."""
+
+    ids: tuple[str, ...]
+    what: str
+    cause: str
+    remedy: str
+
+
+@dataclass(frozen=True, slots=True)
+class Watch:
+    """What the agent saw of the threads."""
+
+    begin: WatchBegin
+    threads: tuple[WatchedThread, ...]
+    end: WatchEnd
+    stacks: Mapping[tuple[int, str], tuple[EventStack, ...]]
+    """By thread and kind of event."""
+    own_faults: Mapping[int, int]
+    """By thread, those that the probes made: not in the stacks, but in the counts."""
+
+    @property
+    def window_ns(self) -> int:
+        """How long it was watched."""
+        return self.end.to_ns - self.begin.from_ns
+
+
+@dataclass(frozen=True, slots=True)
+class Files:
+    """Files of /proc of the process; None where one could not be read."""
+
+    status: str | None = None
+    limits: str | None = None
+    smaps: str | None = None
+    environ: str | None = None
+    denied: Mapping[str, str] | None = None
+    """Why a file could not be read, by its name."""
+
+
+@dataclass(frozen=True, slots=True)
+class Observation:
+    """All that was seen of one process."""
+
+    pid: int
+    name: str
+    listing: Listing
+    files: Files
+    watch: Watch
+    lazy_images: tuple[str, ...]
+    """Files in its memory whose functions are looked up at their first call."""
+    unread_images: Mapping[str, str]
+    """Files in its memory that could not be read, and why."""
+    no_probe: str
+    """Why no function could be probed; empty if one could."""
+
+    @property
+    def threads(self) -> tuple[Thread, ...]:
+        """Its threads, the first one first."""
+        return tuple(t for t in self.listing.threads if t.line.pid == self.pid)
+
+
+@dataclass(frozen=True, slots=True)
+class Examined:
+    """The result: what was found, what could not be seen, who was judged."""
+
+    observation: Observation
+    judged: tuple[Thread, ...]
+    findings: tuple[Finding, ...]
+    """The worst first."""
+    unseen: tuple[Unseen, ...]

@@ -1,0 +1,394 @@
+"""
+The findings: each is one rule about what was seen of a process.
+
+Threads are judged that have a real-time policy, or those that were named; if the
+process has no such thread, that is the first finding, and all are judged.
+"""
+
+import re
+from collections.abc import Iterator, Sequence
+from itertools import takewhile
+
+from rtscope.contract import WatchedThread
+from rtscope.host.errors import UsageError
+from rtscope.host.units import format_duration
+from rtscope.machine.cpulist import format_cpulist
+from rtscope.machine.tasks.model import Thread
+from rtscope.verbs.app.memorymap import MemoryMap
+from rtscope.verbs.app.model import (
+    RANK,
+    EventStack,
+    Examined,
+    Finding,
+    Observation,
+    Unseen,
+)
+from rtscope.verbs.app.smaps import Piece, pieces_in
+from rtscope.verbs.app.waits import inversions, rate_of, wakers, worst_of
+
+ALLOCATIONS = (
+    *("malloc", "calloc", "realloc", "free", "posix_memalign", "aligned_alloc"),
+    *("memalign", "reallocarray"),
+)
+"""Functions of the C library; those of C++ and Rust call them."""
+
+_EVENTS = {
+    "minor_fault": "RA05",
+    "major_fault": "RA06",
+    "memory_call": "RA08",
+    "blocking_call": "RA09",
+    "relative_sleep": "RA09",
+    "preempted": "RA13",
+    "set_aside": "RA14",
+    "migration": "RA15",
+    "signal": "RA21",
+    "alignment_fault": "RA22",
+    "emulation_fault": "RA22",
+}
+_OF_REAL_TIME = ("preempted", "set_aside")
+"""What a scheduler does to ordinary threads all the time."""
+
+_FAULTS = ("minor_fault", "major_fault")
+_TRAPS = {
+    "alignment_fault": "addresses that the kernel has to align",
+    "emulation_fault": "instructions that the kernel has to emulate",
+}
+_CALLS = ("memory_call", "blocking_call")
+_PASSED_ON = ("__syscall_cancel", "__internal_syscall_cancel")
+"""How functions begin through which others of glibc 2.41 make their system call."""
+_LOCK_WAIT = "lock_wait"
+_LOCKS = ("mutex_lock", "mutex_timedlock", "mutex_clocklock", "lll_lock_wait", "rwlock")
+_OF_MARKS = {
+    "priority_99": "RA02",
+    "irq_above": "RA02",
+    "fifo_peers": "RA02",
+    "housekeeping": "RA03",
+}
+MEMLOCK_NEAR = 0.8
+
+
+def examine(observation: Observation, *, threads: Sequence[str] = ()) -> Examined:
+    """
+    Return the findings, the worst first.
+
+    `threads`: names or TIDs of those to judge. Raises UsageError for one that the
+    process does not have.
+    """
+    judged = _judged(observation, threads)
+    found = [
+        *_policies(observation, judged),
+        *(one for thread in judged for one in _of_thread(observation, thread)),
+        *_events(observation, judged),
+        *_memory(observation),
+        *_limits(observation, judged),
+        *_surroundings(observation),
+    ]
+    found.sort(key=lambda one: (RANK[one.weight], one.id, -(one.count or 0)))
+    return Examined(observation, judged, tuple(found), tuple(_unseen(observation)))
+
+
+def _judged(seen: Observation, named: Sequence[str]) -> tuple[Thread, ...]:
+    if named:
+        chosen = [t for t in seen.threads if {t.name, str(t.line.tid)} & set(named)]
+        known = {word for t in chosen for word in (t.name, str(t.line.tid))}
+        if missing := [name for name in named if name not in known]:
+            names = ", ".join(f"{t.line.tid} {t.name}" for t in seen.threads[:20])
+            raise UsageError(
+                f"--thread {missing[0]}: process {seen.pid} has no such thread; it "
+                f"has {names}"
+            )
+        return tuple(chosen)
+    real_time = tuple(t for t in seen.threads if t.real_time)
+    return real_time or seen.threads
+
+
+def _policies(seen: Observation, judged: Sequence[Thread]) -> Iterator[Finding]:
+    ordinary = [t for t in judged if not t.real_time]
+    if not any(t.real_time for t in seen.threads):
+        total = len(seen.threads)
+        yield Finding("RA01", f"none of its {total} threads is: all are judged")
+    elif [t for t in seen.threads if t.real_time] == [seen.threads[0]] and (
+        len(seen.threads) > 1 and seen.threads[0].is_leader
+    ):
+        others = len(seen.threads) - 1
+        yield Finding(
+            "RA01",
+            f"only the first thread is, {others} others are not: chrt PID sets no more",
+        )
+    else:
+        for thread in ordinary:
+            yield _about(thread, "RA01", f"policy {thread.line.policy}")
+
+
+def _about(thread: Thread, id_: str, detail: str) -> Finding:
+    return Finding(id_, detail, tid=thread.line.tid, thread=thread.name)
+
+
+def _of_thread(seen: Observation, thread: Thread) -> Iterator[Finding]:
+    for mark in thread.marks:
+        if mark.id in _OF_MARKS:
+            yield _about(thread, _OF_MARKS[mark.id], mark.detail)
+    if thread.line.policy in ("fifo", "rr") and len(thread.cpus) > 1:
+        cpus = format_cpulist(thread.cpus)
+        yield _about(thread, "RA03", f"may run on CPU {cpus}")
+    slack = thread.line.timer_slack_ns
+    if not thread.real_time and slack is not None and slack > 1000:
+        yield _about(thread, "RA18", f"timer slack {format_duration(slack)}")
+
+
+def _events(seen: Observation, judged: Sequence[Thread]) -> Iterator[Finding]:
+    listed = {t.line.tid for t in seen.threads}
+    tids = {t.line.tid for t in judged}
+    judge_all = len(judged) == len(seen.threads)
+    maps = [p.mapping for p in pieces_in(seen.files.smaps or "")]
+    for watched in seen.watch.threads:
+        # one that came and went was in no list of threads
+        if watched.tid not in tids and not (judge_all and watched.tid not in listed):
+            continue
+        real_time = watched.tid in {t.line.tid for t in judged if t.real_time}
+        for kind, id_ in _EVENTS.items():
+            if kind in _OF_REAL_TIME and not real_time:
+                continue
+            if count := _count(seen, watched, kind):
+                yield _event(seen, watched, id_, kind, count, MemoryMap(maps))
+        yield from _allocations(seen, watched)
+        yield from _locks(seen, watched)
+        yield from inversions(seen.watch, watched)
+        yield from wakers(seen.watch, watched)
+
+
+def _count(seen: Observation, watched: WatchedThread, kind: str) -> int:
+    """Return how often it happened but for what the watching did."""
+    if kind not in watched.events:
+        return 0
+    own = seen.watch.own_faults.get(watched.tid, 0) if kind == "minor_fault" else 0
+    return max(0, watched.events[kind].count - own)
+
+
+def _event(
+    seen: Observation,
+    watched: WatchedThread,
+    id_: str,
+    kind: str,
+    count: int,
+    maps: MemoryMap,
+) -> Finding:
+    stacks = seen.watch.stacks.get((watched.tid, kind), ())
+    detail = ""
+    if stacks and kind in _FAULTS:
+        where = {_class_of(one, maps): None for one in stacks}
+        detail = f"in {', '.join(where)}"
+    elif kind in _CALLS:
+        detail = ", ".join({_call_of(one): None for one in stacks})
+    elif kind in _TRAPS:
+        detail = _TRAPS[kind]
+    elif kind == "relative_sleep":
+        detail = "sleeps that are not to a time of CLOCK_MONOTONIC"
+    return Finding(
+        id_,
+        detail,
+        tid=watched.tid,
+        thread=watched.name,
+        count=count,
+        rate_per_s=rate_of(count, watched),
+        stacks=stacks,
+        worst=worst_of(seen.watch, watched.events[kind].times),
+    )
+
+
+def _call_of(stack: EventStack) -> str:
+    """Return the function of the C library that made the system call."""
+    frames = [one for one in stack.stack.frames if not one.inlined]
+    of_it = takewhile(lambda one: one.image == frames[0].image, frames)
+    names = (one.function for one in of_it if not one.function.startswith(_PASSED_ON))
+    name = next(filter(None, names), "").removeprefix("__GI_").lstrip("_")
+    return name.removeprefix("libc_") or "unknown"
+
+
+def _locks(seen: Observation, watched: WatchedThread) -> Iterator[Finding]:
+    """Find waits for locks among those for conditions, which are no fault."""
+    stacks = seen.watch.stacks.get((watched.tid, _LOCK_WAIT), ())
+    of_locks = tuple(
+        one
+        for one in stacks
+        if any(word in f.function for f in one.stack.frames[:5] for word in _LOCKS)
+    )
+    if not of_locks:
+        return
+    event = watched.events[_LOCK_WAIT]
+    times = sum(one.times for one in of_locks)
+    all_known = sum(one.times for one in stacks) == event.count
+    yield Finding(
+        "RA10",
+        "" if all_known else f"{times} of {event.sampled} copied of {event.count:,}",
+        tid=watched.tid,
+        thread=watched.name,
+        count=times if all_known else None,
+        rate_per_s=rate_of(times, watched) if all_known else None,
+        stacks=of_locks,
+        worst=worst_of(seen.watch, event.times),
+    )
+
+
+def _class_of(stack: EventStack, maps: MemoryMap) -> str:
+    """Return what kind of memory was touched."""
+    mapping = maps.at(stack.address)
+    if mapping is None:
+        return "memory that is gone"
+    if mapping.path in ("[heap]", "[stack]"):
+        return mapping.path.strip("[]")
+    if not mapping.path or mapping.path.startswith("["):
+        return "anonymous memory"
+    if mapping.executable:
+        return "code"
+    return "a file" if "s" in mapping.permissions else "data of a file"
+
+
+def _allocations(seen: Observation, watched: WatchedThread) -> Iterator[Finding]:
+    # malloc.2 is the one of a second library
+    counts = {
+        name: one.count
+        for name, one in watched.events.items()
+        if name.partition(".")[0] in ALLOCATIONS and one.count
+    }
+    if not counts:
+        return
+    stacks = [
+        one for name in counts for one in seen.watch.stacks.get((watched.tid, name), ())
+    ]
+    stacks.sort(key=lambda one: -one.times)
+    total = sum(counts.values())
+    yield Finding(
+        "RA07",
+        ", ".join(f"{name} {count:,}" for name, count in counts.items()),
+        tid=watched.tid,
+        thread=watched.name,
+        count=total,
+        rate_per_s=rate_of(total, watched),
+        stacks=tuple(stacks),
+    )
+
+
+def _memory(seen: Observation) -> Iterator[Finding]:
+    pieces = list(pieces_in(seen.files.smaps or ""))
+    takeable = [piece for piece in pieces if piece.takeable]
+    if takeable:
+        whole = sum(piece.resident_kb for piece in pieces)
+        part = sum(piece.resident_kb for piece in takeable)
+        yield Finding(
+            "RA04", f"{part:,} of {whole:,} KiB in memory, most in {_most(takeable)}"
+        )
+    missing = [piece for piece in pieces if piece.missing_code_kb]
+    if missing:
+        worst = max(missing, key=lambda piece: piece.missing_code_kb)
+        total = sum(piece.missing_code_kb for piece in missing)
+        yield Finding("RA23", f"{total:,} KiB, most in {worst.mapping.path}")
+
+
+def _most(pieces: Sequence[Piece]) -> str:
+    worst = max(pieces, key=lambda piece: piece.resident_kb)
+    return worst.mapping.path or "anonymous memory"
+
+
+_CAP_IPC_LOCK = 14
+_LIMIT = re.compile(r"(Max [a-z ]+?) {2,}(\S+) +(\S+) *(\S*)")
+
+
+def _limits(seen: Observation, judged: Sequence[Thread]) -> Iterator[Finding]:
+    limits = {
+        found[1]: found[2]
+        for line in (seen.files.limits or "").splitlines()
+        if (found := _LIMIT.match(line))
+    }
+    time_us = limits.get("Max realtime timeout", "unlimited")
+    if time_us.isdigit() and any(t.real_time for t in judged):
+        yield Finding(
+            "RA19",
+            f"RLIMIT_RTTIME is {time_us} µs: a real-time thread that runs longer "
+            "without a sleep gets SIGXCPU",
+        )
+    lock = limits.get("Max locked memory", "unlimited")
+    locked_kb = _status_number(seen, "VmLck")
+    caps = re.search(r"^CapEff:\s+([0-9a-f]+)", seen.files.status or "", re.MULTILINE)
+    unlimited = caps is not None and int(caps[1], 16) >> _CAP_IPC_LOCK & 1
+    if lock.isdigit() and not unlimited and locked_kb * 1024 > MEMLOCK_NEAR * int(lock):
+        yield Finding(
+            "RA19",
+            f"RLIMIT_MEMLOCK is {int(lock) // 1024:,} KiB, of which "
+            f"{locked_kb:,} are used: the next thread may not start",
+        )
+
+
+def _status_number(seen: Observation, key: str) -> int:
+    found = re.search(rf"^{key}:\s+([0-9]+)", seen.files.status or "", re.MULTILINE)
+    return int(found[1]) if found else 0
+
+
+def _surroundings(seen: Observation) -> Iterator[Finding]:
+    if tracer := _status_number(seen, "TracerPid"):
+        yield Finding("RA20", f"process {tracer} traces it (ptrace)")
+    if _status_number(seen, "Seccomp") == 2:
+        yield Finding("RA20", "a seccomp filter runs at each of its system calls")
+    now = re.search("(^|\0)LD_BIND_NOW=[^\0]", seen.files.environ or "")
+    if seen.lazy_images and not now:
+        yield Finding(
+            "RA20",
+            f"{', '.join(seen.lazy_images[:3])}: functions are looked up when they "
+            "are first called",
+        )
+
+
+_BY_FILE = {
+    "smaps": ("RA04", "RA23"),
+    "limits": ("RA19",),
+    "status": ("RA19", "RA20"),
+}
+
+
+def _unseen(seen: Observation) -> Iterator[Unseen]:
+    for name, why in (seen.files.denied or {}).items():
+        if name in _BY_FILE:
+            yield Unseen(
+                _BY_FILE[name],
+                f"/proc/{seen.pid}/{name}",
+                why,
+                "run as root or with sudo",
+            )
+    by_kind: dict[str, tuple[str, ...]] = {k: (id_,) for k, id_ in _EVENTS.items()}
+    by_kind[_LOCK_WAIT] = ("RA10",)
+    by_kind["timeline"] = ("RA11", "RA12")
+    by_kind |= dict.fromkeys(ALLOCATIONS, ("RA07",))
+    refused: dict[tuple[str, ...], Unseen] = {}
+    for event in seen.watch.begin.events:
+        ids = by_kind.get(event.name.partition(".")[0])
+        if ids and not event.seen:
+            why = f"{event.reason} ({event.cause})" if event.cause else event.reason
+            refused.setdefault(ids, Unseen(ids, event.name, why, event.remedy))
+        elif ids and event.user_only:
+            refused.setdefault(
+                ids,
+                Unseen(
+                    ids,
+                    f"{event.name} within system calls",
+                    "perf_event_paranoid is 2",
+                    "run as root or with sudo",
+                ),
+            )
+    yield from refused.values()
+    if seen.no_probe:
+        yield Unseen(("RA07",), "calls of the allocator", seen.no_probe, "")
+    end = seen.watch.end
+    if lost := end.records_lost + sum(t.records_lost for t in seen.watch.threads):
+        yield Unseen(
+            ("RA11", "RA12"),
+            f"{lost:,} switches, wake-ups and calls",
+            "there was no room for them: the program does too much at once",
+            "",
+        )
+    if end.not_watched:
+        yield Unseen(
+            (*sorted({*_EVENTS.values(), "RA07", "RA10", "RA11", "RA12"}),),
+            f"{end.not_watched} threads",
+            "the agent watches 128 at once",
+            "",
+        )

@@ -1,0 +1,229 @@
+"""What /proc says of a running program: command, user, rights, limits, threads."""
+
+import re
+import struct
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+
+from rtscope.machine.facts import cpus_in
+from rtscope.machine.reader import Content, Denied, text_of
+from rtscope.machine.tasks.model import Thread
+from rtscope.verbs.app.memorymap import MemoryMap, parse_maps
+
+FILES = (
+    *("cmdline", "auxv", "maps", "status", "limits", "environ"),
+    *("cgroup", "oom_score_adj"),
+)
+"""Of /proc/PID."""
+
+PASSWD, GROUP = "/etc/passwd", "/etc/group"
+ONLINE = "/sys/devices/system/cpu/online"
+
+_AT_PHDR = 3
+"""auxv(5): where the headers of the program lie in its memory, linked in or not."""
+
+DELETED = " (deleted)"
+_LIMIT = re.compile(r"(Max [a-z ]+?) {2,}(\S+) +(\S+) *(\S*)")
+
+# Bits of CapEff, <linux/capability.h>.
+_CAPABILITIES = (
+    *("CHOWN", "DAC_OVERRIDE", "DAC_READ_SEARCH", "FOWNER", "FSETID", "KILL"),
+    *("SETGID", "SETUID", "SETPCAP", "LINUX_IMMUTABLE", "NET_BIND_SERVICE"),
+    *("NET_BROADCAST", "NET_ADMIN", "NET_RAW", "IPC_LOCK", "IPC_OWNER"),
+    *("SYS_MODULE", "SYS_RAWIO", "SYS_CHROOT", "SYS_PTRACE", "SYS_PACCT"),
+    *("SYS_ADMIN", "SYS_BOOT", "SYS_NICE", "SYS_RESOURCE", "SYS_TIME"),
+    *("SYS_TTY_CONFIG", "MKNOD", "LEASE", "AUDIT_WRITE", "AUDIT_CONTROL"),
+    *("SETFCAP", "MAC_OVERRIDE", "MAC_ADMIN", "SYSLOG", "WAKE_ALARM"),
+    *("BLOCK_SUSPEND", "AUDIT_READ", "PERFMON", "BPF", "CHECKPOINT_RESTORE"),
+)
+
+
+@dataclass(frozen=True, slots=True)
+class Groups:
+    """Groups of users, by number."""
+
+    names: Mapping[int, str]
+    given: frozenset[int]
+    """Those that a login as the user of the program has."""
+    own: int | None
+    """The group that /etc/passwd has for that user; None without such a user."""
+
+
+@dataclass(frozen=True, slots=True)
+class RunningProgram:
+    """A process as it was seen once; what could not be read is None or empty."""
+
+    pid: int
+    name: str
+    threads: tuple[Thread, ...]
+    """The first one first."""
+    argv: tuple[str, ...]
+    """Bytes that are no UTF-8 as surrogates."""
+    executable: str | None
+    directory: str | None
+    online: frozenset[int] | None
+    user: str | None
+    """The name of its real user; None if the machine has none for its number."""
+    groups: Groups
+    status: Mapping[str, str]
+    limits: Mapping[str, str]
+    """Soft limits by their names in /proc/PID/limits, in the units of the kernel."""
+    environ: Mapping[str, str]
+    service: str | None
+    """The unit of systemd that it runs in."""
+    oom_score_adj: int
+    denied: Mapping[str, str]
+    """Files of /proc/PID that could not be read, and why."""
+
+    @property
+    def first(self) -> Thread:
+        """Its first thread, whose settings a new thread inherits."""
+        return self.threads[0]
+
+    @property
+    def uid(self) -> int | None:
+        """Its real user."""
+        uids = self.status.get("Uid", "").split()
+        return int(uids[0]) if uids and uids[0].isdigit() else None
+
+    @property
+    def gid(self) -> int | None:
+        """Its real group."""
+        return next(iter(self._numbers("Gid")), None)
+
+    @property
+    def other_gids(self) -> frozenset[int]:
+        """The groups that it has besides."""
+        return frozenset(self._numbers("Groups")) - {self.gid}
+
+    def _numbers(self, key: str) -> list[int]:
+        words = self.status.get(key, "").split()
+        return [int(word) for word in words if word.isdigit()]
+
+    @property
+    def locked_kb(self) -> int:
+        """How much of its memory is locked."""
+        words = self.status.get("VmLck", "").split()
+        return int(words[0]) if words and words[0].isdigit() else 0
+
+    @property
+    def capabilities(self) -> tuple[str, ...]:
+        """Those in effect, `CAP_SYS_NICE`, in the order of their numbers."""
+        try:
+            bits = int(self.status.get("CapEff", ""), 16)
+        except ValueError:
+            return ()
+        return tuple(
+            f"CAP_{name}" for bit, name in enumerate(_CAPABILITIES) if bits >> bit & 1
+        )
+
+    @property
+    def contained(self) -> bool:
+        """Whether it has another number in a PID namespace of its own."""
+        return len(self.status.get("NSpid", "").split()) > 1
+
+
+def running_program(
+    pid: int,
+    threads: Sequence[Thread],
+    contents: Mapping[str, Content],
+    *,
+    directory: str | None,
+) -> RunningProgram:
+    """
+    Make it of files by their paths, and of the threads of the machine.
+
+    `directory`: its working directory, if that can be known.
+    """
+    texts: dict[str, str] = {}
+    raw: dict[str, bytes] = {}
+    denied: dict[str, str] = {}
+    for name in FILES:
+        content = contents.get(f"/proc/{pid}/{name}")
+        if isinstance(content, bytes):
+            raw[name] = content
+            texts[name] = content.decode("utf-8", "surrogateescape")
+        elif isinstance(content, Denied):
+            denied[name] = content.reason
+    status = _status(texts.get("status", ""))
+    own = sorted(
+        (t for t in threads if t.line.pid == pid), key=lambda t: not t.is_leader
+    )
+    passwd, group = (text_of(contents.get(p, b"")) or "" for p in (PASSWD, GROUP))
+    user = _user_row(status.get("Uid", ""), passwd)
+    score = texts.get("oom_score_adj", "0").strip()
+    return RunningProgram(
+        pid=pid,
+        name=own[0].name,
+        threads=tuple(own),
+        argv=tuple(_strings(texts.get("cmdline", ""))),
+        executable=_executable(raw.get("auxv", b""), texts.get("maps", "")),
+        directory=directory,
+        online=cpus_in(text_of(contents.get(ONLINE, b"")) or ""),
+        user=user[0] if user else None,
+        groups=_groups(user, group),
+        status=status,
+        limits=_limits(texts.get("limits", "")),
+        environ=_environ(texts.get("environ", "")),
+        service=_service(texts.get("cgroup", "")),
+        oom_score_adj=int(score) if score.lstrip("-").isdigit() else 0,
+        denied=denied,
+    )
+
+
+def _strings(text: str) -> list[str]:
+    """Return strings that end in NUL each; the last one may lack it."""
+    return text.removesuffix("\0").split("\0") if text else []
+
+
+def _status(text: str) -> Mapping[str, str]:
+    pairs = (line.partition(":") for line in text.splitlines())
+    return {key: value.strip() for key, _, value in pairs}
+
+
+def _limits(text: str) -> Mapping[str, str]:
+    found = (_LIMIT.match(line) for line in text.splitlines())
+    return {one[1]: one[2] for one in found if one}
+
+
+def _environ(text: str) -> Mapping[str, str]:
+    pairs = (one.partition("=") for one in _strings(text))
+    return {key: value for key, equals, value in pairs if equals}
+
+
+def _user_row(uids: str, passwd: str) -> list[str]:
+    """Return the fields of /etc/passwd for a user, or nothing."""
+    uid = (uids.split() or [""])[0]
+    rows = (line.split(":") for line in passwd.splitlines())
+    return next((row for row in rows if len(row) > 3 and row[2] == uid), [])
+
+
+def _groups(user: Sequence[str], group: str) -> Groups:
+    """Make them of the fields of /etc/passwd for a user, and of /etc/group."""
+    rows = [line.split(":") for line in group.splitlines()]
+    whole = [row for row in rows if len(row) > 3 and row[2].isdigit()]
+    own = int(user[3]) if user and user[3].isdigit() else None
+    member = {int(row[2]) for row in whole if user and user[0] in row[3].split(",")}
+    return Groups(
+        names={int(row[2]): row[0] for row in whole},
+        given=frozenset(member if own is None else {own, *member}),
+        own=own,
+    )
+
+
+def _service(cgroups: str) -> str | None:
+    last = (line.rpartition("/")[2] for line in cgroups.splitlines())
+    return next((name for name in last if name.endswith(".service")), None)
+
+
+def _executable(auxv: bytes, maps: str) -> str | None:
+    """Return the file of the program: the one that holds its headers in memory."""
+    pieces = MemoryMap(parse_maps(maps))
+    for word in ("Q", "I"):
+        pair = struct.Struct(f"={word}{word}")
+        whole = auxv[: len(auxv) - len(auxv) % pair.size]
+        for key, address in pair.iter_unpack(whole):
+            piece = pieces.at(address) if key == _AT_PHDR else None
+            if piece is not None and piece.is_file:
+                return piece.path
+    return None

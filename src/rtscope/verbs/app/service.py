@@ -1,0 +1,375 @@
+"""
+The unit of systemd that a running program needs: each line with its reason.
+
+It asks for what the program had when it was seen, once. Where systemd has no setting,
+or the value would hurt a real-time program, there is a remark in its place.
+"""
+
+import re
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from pathlib import PurePosixPath
+
+from rtscope.machine.cpulist import format_cpulist
+from rtscope.machine.tasks.model import Thread
+from rtscope.verbs.app.running import DELETED, RunningProgram
+
+SYS_NICE = "CAP_SYS_NICE"
+FIXED_PRIORITY = ("fifo", "rr")
+DEFAULT_UMASK = "0022"
+DEFAULT_SLACK_NS = 50_000
+"""Of the kernel: init/init_task.c."""
+
+ENVIRONMENT = (
+    *("LD_BIND_NOW", "LD_LIBRARY_PATH", "LD_PRELOAD", "GLIBC_TUNABLES"),
+    *("MALLOC_ARENA_MAX", "MALLOC_MMAP_MAX_", "MALLOC_TRIM_THRESHOLD_"),
+    *("MALLOC_TOP_PAD_", "MALLOC_MMAP_THRESHOLD_"),
+)
+"""Variables that change how a program is loaded or how it allocates memory."""
+
+_USER = re.compile(r"[A-Za-z_][A-Za-z0-9_-]{0,30}")
+"""Names that every systemd accepts (its "strict mode")."""
+
+_OCTAL = re.compile(r"0[0-7]{3}")
+_SAFE = frozenset(
+    "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789_@+=:,./-"
+)
+
+
+@dataclass(frozen=True, slots=True)
+class Setting:
+    """One line of the unit; without a key a remark: why a setting is not there."""
+
+    why: str
+    key: str = ""
+    value: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class Service:
+    """A unit to be written."""
+
+    program: RunningProgram
+    settings: tuple[Setting, ...]
+    unknown: tuple[str, ...]
+    """What could not be known from outside, a sentence each."""
+
+
+def service_of(program: RunningProgram) -> Service:
+    """Return the unit of a program that runs."""
+    settings = (
+        *_command(program),
+        *_user(program),
+        *_policy(program),
+        *_cpus(program),
+        *_limits(program),
+        *_rights(program),
+        *_surroundings(program),
+    )
+    return Service(program, settings, tuple(_unknown(program)))
+
+
+# --- what is started, and as whom -----------------------------------------------
+
+
+def _command(program: RunningProgram) -> Iterator[Setting]:
+    yield Setting(
+        "A policy, CPU or limit that cannot be had fails the start of the unit.",
+        "Type",
+        "exec",
+    )
+    path = (program.executable or "").removesuffix(DELETED)
+    if not path or not program.argv:
+        yield Setting("No ExecStart=: its command could not be read. Add it.")
+        return
+    first, *others = program.argv
+    why = "Its program and arguments, as /proc/PID/cmdline has them."
+    # In the path systemd expands % alone, in the name passed on $ as well.
+    words = [_quoted(path.replace("%", "%%"))]
+    if "$" in path or not _is_name_of(path, first):
+        why += " After @: the file, then the name that the program was started by."
+        words = [f"@{words[0]}", _argument(first)]
+    yield Setting(why, "ExecStart", " ".join([*words, *map(_argument, others)]))
+    yield from _directory(program.directory)
+
+
+def _directory(path: str | None) -> Iterator[Setting]:
+    if path is None or path == "/":
+        return
+    if path.endswith(DELETED):
+        yield Setting("No WorkingDirectory=: the one it has was deleted.")
+    elif not path.isprintable() or path != path.strip() or path.endswith("\\"):
+        # A backslash at the end would continue the line, and swallow User=.
+        yield Setting("No WorkingDirectory=: no unit can name the one it has.")
+    else:
+        yield Setting(
+            "Its working directory now: relative paths begin there.",
+            "WorkingDirectory",
+            path.replace("%", "%%"),
+        )
+
+
+def _is_name_of(path: str, first: str) -> bool:
+    """Whether a program cannot tell its own path from the name it was started by."""
+    relative = not first.startswith("/")
+    return first == path or (
+        relative and PurePosixPath(first).name == PurePosixPath(path).name
+    )
+
+
+def _argument(word: str) -> str:
+    """Write an argument: `%` and `$` stand for themselves."""
+    return _quoted(word.replace("%", "%%").replace("$", "$$"))
+
+
+def _quoted(word: str) -> str:
+    """Write a word by systemd.syntax(7), in quotes if it needs them."""
+    if word and set(word) <= _SAFE | {"%", "$"}:
+        return word
+    return f'"{"".join(map(_escaped, word))}"'
+
+
+def _escaped(character: str) -> str:
+    if character in '"\\':
+        return f"\\{character}"
+    if character.isprintable():
+        return character
+    raw = character.encode("utf-8", "surrogateescape")
+    return "".join(f"\\x{byte:02x}" for byte in raw)
+
+
+def _user(program: RunningProgram) -> Iterator[Setting]:
+    uid = program.uid
+    if uid is None:
+        yield Setting("No User=: its user is unknown. Without one, it runs as root.")
+    elif uid == 0:
+        limits = " The limits below are enough for another user too."
+        real_time = any(t.real_time for t in program.threads)
+        yield Setting("No User=: it ran as root." + (limits if real_time else ""))
+    else:
+        named = program.user and _USER.fullmatch(program.user)
+        yield Setting("It ran as this user.", "User", named[0] if named else f"{uid}")
+    yield from _groups(program)
+    umask = program.status.get("Umask", DEFAULT_UMASK)
+    if umask != DEFAULT_UMASK and _OCTAL.fullmatch(umask):
+        yield Setting("As it had it; systemd's default is 0022.", "UMask", umask)
+
+
+def _groups(program: RunningProgram) -> Iterator[Setting]:
+    if program.gid is not None and program.gid != (program.groups.own or 0):
+        why = "Its group; the one of its user in /etc/passwd is another."
+        yield Setting(why, "Group", _group(program, program.gid))
+    if more := program.other_gids - _given(program):
+        names = " ".join(_group(program, gid) for gid in sorted(more))
+        why = "Groups that it had besides those of its user."
+        yield Setting(why, "SupplementaryGroups", names)
+
+
+def _given(program: RunningProgram) -> frozenset[int]:
+    """Return the groups that systemd gives by itself: none without User=."""
+    return program.groups.given if program.uid else frozenset({0})
+
+
+def _group(program: RunningProgram, gid: int) -> str:
+    name = program.groups.names.get(gid, "")
+    return name if _USER.fullmatch(name) else f"{gid}"
+
+
+# --- how it is scheduled ----------------------------------------------------------
+
+
+def _policy(program: RunningProgram) -> Iterator[Setting]:
+    first = program.first.line
+    own = [t for t in program.threads[1:] if t.real_time and not _same(t, program)]
+    if first.policy in FIXED_PRIORITY:
+        why = "The policy of its first thread; threads that it makes inherit it."
+        yield Setting(why, "CPUSchedulingPolicy", first.policy)
+        yield Setting(
+            "The priority of the same thread.",
+            "CPUSchedulingPriority",
+            f"{first.priority}",
+        )
+        if first.reset_on_fork:
+            yield Setting(
+                "Its first thread has the flag: its children start as ordinary ones.",
+                "CPUSchedulingResetOnFork",
+                "yes",
+            )
+    elif first.policy in ("batch", "idle"):
+        why = "The policy of its first thread."
+        yield Setting(why, "CPUSchedulingPolicy", first.policy)
+    elif first.policy == "deadline":
+        yield Setting(
+            "No CPUSchedulingPolicy=: its first thread has SCHED_DEADLINE, which "
+            "systemd cannot set. The program has to, or chrt -d in ExecStart=."
+        )
+    elif own:
+        yield Setting(
+            "No CPUSchedulingPolicy=: its first thread is ordinary, and would pass a "
+            "policy on to all others."
+        )
+    if own:
+        yield Setting(
+            f"Set by the program, or by chrt from outside, which a unit cannot repeat: "
+            f"{_names(own)}."
+        )
+    if first.policy in ("other", "batch") and first.nice:
+        yield Setting("Of its first thread.", "Nice", str(first.nice))
+
+
+def _same(thread: Thread, program: RunningProgram) -> bool:
+    first = program.first.line
+    line = thread.line
+    return (line.policy, line.priority) == (first.policy, first.priority)
+
+
+def _names(threads: Sequence[Thread]) -> str:
+    named = [
+        f"{t.name} {t.line.policy}"
+        + (f" {t.line.priority}" if t.line.policy in FIXED_PRIORITY else "")
+        for t in threads[:8]
+    ]
+    rest = len(threads) - len(named)
+    return ", ".join(named) + (f" and {rest} more" if rest else "")
+
+
+def _cpus(program: RunningProgram) -> Iterator[Setting]:
+    if _deadlines(program):
+        yield Setting(
+            "No CPUAffinity=: a SCHED_DEADLINE thread needs all CPUs of its root "
+            "domain. To keep it to some, make a cpuset partition (AllowedCPUs=)."
+        )
+        return
+    cpus = program.first.cpus
+    allowed = cpus if program.online is None else cpus & program.online
+    if not allowed:
+        yield Setting("No CPUAffinity=: its CPUs could not be read.")
+    elif allowed == program.online:
+        yield Setting(
+            "No CPUAffinity=: its first thread may run on every CPU, "
+            f"{format_cpulist(allowed)}."
+        )
+    else:
+        yield Setting(
+            "The CPUs of its first thread; threads that it makes inherit them.",
+            "CPUAffinity",
+            format_cpulist(allowed),
+        )
+    if own := [t for t in program.threads[1:] if t.cpus != cpus]:
+        placed = [f"{t.name} on {format_cpulist(t.cpus) or '?'}" for t in own[:8]]
+        rest = f" and {len(own) - 8} more" if len(own) > len(placed) else ""
+        yield Setting(
+            f"Placed by the program, or from outside: {', '.join(placed)}{rest}."
+        )
+
+
+def _deadlines(program: RunningProgram) -> list[Thread]:
+    return [t for t in program.threads if t.line.policy == "deadline"]
+
+
+# --- what it may do -----------------------------------------------------------------
+
+
+def _limits(program: RunningProgram) -> Iterator[Setting]:
+    fixed = [t for t in program.threads if t.line.policy in FIXED_PRIORITY]
+    if fixed:
+        top = max(fixed, key=lambda t: t.line.priority)
+        yield Setting(
+            f"The highest priority that it may ask for: that of {_names([top])}.",
+            "LimitRTPRIO",
+            str(top.line.priority),
+        )
+    real_time = any(t.real_time for t in program.threads)
+    if program.locked_kb:
+        why = (
+            f"It had {program.locked_kb:,} KiB of memory locked; behind a limit "
+            "mlockall() or a later thread fails."
+        )
+        yield Setting(why, "LimitMEMLOCK", "infinity")
+    elif real_time:
+        why = (
+            "It had no memory locked, and should have: see RA04 of rtscope app check. "
+            "With this, mlockall() works."
+        )
+        yield Setting(why, "LimitMEMLOCK", "infinity")
+    timeout = program.limits.get("Max realtime timeout", "unlimited")
+    if real_time and timeout.isdigit():
+        yield Setting(
+            f"No LimitRTTIME=: it had {timeout} µs. A real-time thread that runs "
+            "longer without a sleep gets SIGXCPU, then SIGKILL."
+        )
+    nice = min(t.line.nice for t in program.threads)
+    if nice < 0 and nice < program.first.line.nice:
+        why = "The least nice value that its threads have."
+        yield Setting(why, "LimitNICE", str(nice))
+
+
+def _rights(program: RunningProgram) -> Iterator[Setting]:
+    if program.uid:
+        needed = dict.fromkeys(program.capabilities)
+        why = "The capabilities that it had in effect."
+        if _deadlines(program) and SYS_NICE not in needed:
+            needed[SYS_NICE] = None
+            why = f"It had {SYS_NICE}, or was given its policy: no limit allows "
+            why += "SCHED_DEADLINE."
+        if needed:
+            yield Setting(why, "AmbientCapabilities", " ".join(needed))
+    if program.status.get("NoNewPrivs") == "1":
+        why = "It cannot get more rights by executing a program."
+        yield Setting(why, "NoNewPrivileges", "yes")
+
+
+def _surroundings(program: RunningProgram) -> Iterator[Setting]:
+    first = program.first.line
+    slack = first.timer_slack_ns
+    if not program.first.real_time and slack not in (None, 0, DEFAULT_SLACK_NS):
+        why = "The timer slack of its first thread; threads that it makes inherit it."
+        yield Setting(why, "TimerSlackNSec", f"{slack}ns")
+    if program.oom_score_adj:
+        why = "As it had it: the kernel ends such programs first when memory is short."
+        yield Setting(why, "OOMScoreAdjust", str(program.oom_score_adj))
+    for name in ENVIRONMENT:
+        if (value := program.environ.get(name)) is not None:
+            pair = f"{name}={value}".replace("%", "%%")
+            quoted = "".join(map(_escaped, pair))
+            why = "It changes how the program is loaded, or how it allocates."
+            yield Setting(why, "Environment", f'"{quoted}"')
+
+
+# --- what is not known --------------------------------------------------------------
+
+
+def _unknown(program: RunningProgram) -> Iterator[str]:
+    for name, why in program.denied.items():
+        path = f"/proc/{program.pid}/{name}"
+        yield f"What is in {path}: {why}. Try again with sudo."
+    if program.executable is not None and program.executable.endswith(DELETED):
+        yield "Its file was deleted or replaced while it ran: check ExecStart=."
+    if program.directory is None and program.argv:
+        yield "Its working directory: add WorkingDirectory= if its paths are relative."
+    if program.gid is not None:
+        for gid in sorted(_given(program) - program.other_gids - {program.gid, 0}):
+            yield (
+                f"It did not have the group {_group(program, gid)}, which systemd "
+                f"gives to {program.user}: no unit can take a group away."
+            )
+    others = sorted(set(program.environ) - set(ENVIRONMENT))
+    if others:
+        yield (
+            f"Which of its {len(others)} other environment variables it needs: they "
+            "may hold secrets and are not here. Add Environment= lines."
+        )
+    if program.uid == 0:
+        yield "Which of root's capabilities it uses."
+    yield (
+        "What it will ask for later: threads, policies and memory of its future; open "
+        "files and other limits than these."
+    )
+    yield "What it needs to be started first: add After= and Requires=."
+    if program.contained:
+        yield "What its container gives it: paths and users here are those inside."
+    if program.service is not None:
+        yield (
+            f"What {program.service}, in which it runs now, says besides: systemctl "
+            f"cat {program.service}"
+        )

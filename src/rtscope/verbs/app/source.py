@@ -1,0 +1,128 @@
+"""Where a checked program runs: a machine, or a virtual board."""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+from rtscope.cli.boardoptions import refuse_board_options
+from rtscope.cli.console import note, stderr_console
+from rtscope.explain.events.threadstates import MachineTraits
+from rtscope.explain.events.traits import traits_of
+from rtscope.host.errors import UsageError
+from rtscope.host.units import NS_PER_S
+from rtscope.machine.gather import gather
+from rtscope.machine.reader import Reader
+from rtscope.machine.target import Target
+from rtscope.machine.target.address import Address, open_target
+from rtscope.machine.tasks.statistics import Statistics, read_statistics
+from rtscope.verbs.app.boardlabel import BoardLabel
+from rtscope.verbs.app.model import Observation
+from rtscope.verbs.app.watch import (
+    find_process,
+    observe,
+    running_command,
+)
+from rtscope.verbs.app.watchedcycles import CycleRecording, recording_cycles
+
+
+@dataclass(frozen=True, slots=True)
+class Asked:
+    """A program, and how to watch it."""
+
+    program: Sequence[str]
+    """A command; or the name or PID of a running process."""
+    is_command: bool
+    settle_ns: int
+    duration_ns: int
+    kernel: str | None = None
+    """Of a virtual board; None: its first one."""
+    seed: int | None = None
+    """Of a virtual board; None: 1."""
+    append: str | None = None
+    """Additional kernel parameters of a virtual board."""
+
+
+@dataclass(frozen=True, slots=True)
+class Watched:
+    """What was seen of a program, and where."""
+
+    observation: Observation
+    recording: CycleRecording
+    traits: MachineTraits
+    statistics: Statistics
+    """Those that the program keeps itself."""
+    board: BoardLabel | None = None
+    """None: a real machine."""
+
+
+def watch_program(address: Address, asked: Asked) -> Watched:
+    """Watch it on a machine or a board; UsageError for what neither can do."""
+    if address.board is not None:
+        return _on_board(address.board, asked)
+    refuse_board_options(
+        address.board, kernel=asked.kernel, append=asked.append, seed=asked.seed
+    )
+    with open_target(address) as machine:
+        traits = traits_of(gather(machine.reader))
+        if not asked.is_command:
+            pid = find_process(machine, asked.program[0])
+            return _on_machine(machine, pid, traits, asked.duration_ns)
+        settle_s = asked.settle_ns / NS_PER_S
+        with running_command(machine, asked.program, settle_s=settle_s) as pid:
+            return _on_machine(machine, pid, traits, asked.duration_ns)
+
+
+def _on_machine(
+    machine: Target, pid: int, traits: MachineTraits, duration_ns: int
+) -> Watched:
+    with recording_cycles(machine, pid, duration_ns=duration_ns) as recorder:
+        observation = observe(machine, pid, duration_ns=duration_ns)
+        recording = recorder.result()
+    return Watched(observation, recording, traits, _statistics(machine.reader, pid))
+
+
+def _statistics(reader: Reader, pid: int) -> Statistics:
+    return read_statistics(reader, {pid}).of({pid}, whole=False)
+
+
+def _on_board(name: str, asked: Asked) -> Watched:
+    # Emulator, packages and plugin: only virtual boards need them.
+    from rtscope.boards.catalogue import get_arch, get_board, with_append
+    from rtscope.boards.parts.buildcontext import BuildContext
+    from rtscope.boards.parts.cache import cache_dir
+    from rtscope.boards.parts.prepare import prepare
+    from rtscope.cli.progress import Waiting
+    from rtscope.machine.target import agent_file
+    from rtscope.verbs.app.boardprogram import program_of
+    from rtscope.verbs.app.boardwatch import watch_on_board
+
+    if not asked.is_command:
+        raise UsageError(
+            f"{asked.program[0]}: a virtual board has no running programs: give a "
+            f"command after --, e.g. rtscope app check --target virtual:{name} -- "
+            "./control"
+        )
+    board = with_append(get_board(name), (asked.append or "").split())
+    program = program_of(asked.program, get_arch(board.arch))
+    with Waiting(stderr_console()) as waiting:
+        context = BuildContext(
+            cache=cache_dir(),
+            agent=agent_file,
+            log=waiting.over(note),
+            progress=waiting,
+        )
+        prepared = prepare(board, asked.kernel or board.kernels[0], context=context)
+        seen = watch_on_board(
+            prepared,
+            program,
+            settle_ns=asked.settle_ns,
+            duration_ns=asked.duration_ns,
+            seed=1 if asked.seed is None else asked.seed,
+            progress=waiting,
+        )
+    return Watched(
+        seen.observation,
+        seen.recording,
+        traits_of(gather(seen.reader)),
+        _statistics(seen.reader, seen.observation.pid),
+        BoardLabel(board.name, seen.identity.words, seen.identity.row()),
+    )

@@ -1,0 +1,210 @@
+"""
+The callers of a place in a program, from its registers and a copy of its stack.
+
+Nothing is guessed: where the tables do not tell who the caller is, the stack ends, and
+says why.
+"""
+
+import struct
+from collections.abc import Callable
+from dataclasses import dataclass
+
+from rtscope.verbs.app.expression import Unreadable, evaluate
+from rtscope.verbs.app.frametable import FrameRow
+from rtscope.verbs.app.image import Image
+from rtscope.verbs.app.memorymap import Mapping, MemoryMap
+from rtscope.verbs.app.registers import Registers
+
+MAX_FRAMES = 512
+
+_OUTERMOST = ("_start", "_start_c", "__clone", "clone", "clone3", "__clone3")
+"""Where a process or a thread begins: assembler, whose table some libraries lack."""
+
+ImageOf = Callable[[Mapping], Image | None]
+"""Gives the file that a piece of memory shows; None if it cannot be read."""
+
+
+@dataclass(frozen=True, slots=True)
+class Frame:
+    """A place in a program: the innermost, or where a function was called."""
+
+    address: int
+    called: bool
+    """It is where a call returns to: the call is before it."""
+    image: Image | None
+    vaddr: int | None
+    """The address in the file's own terms."""
+    mapping: Mapping | None
+
+    @property
+    def place(self) -> int | None:
+        """The file's address of the instruction that was executed."""
+        if self.vaddr is None:
+            return None
+        return self.vaddr - 1 if self.called else self.vaddr
+
+
+@dataclass(frozen=True, slots=True)
+class Stack:
+    """The frames from the innermost on; why it ends early, None if it is complete."""
+
+    frames: tuple[Frame, ...]
+    ends_early: str | None
+
+    @property
+    def complete(self) -> bool:
+        """Whether it goes to where the thread began."""
+        return self.ends_early is None
+
+
+class _End(Exception):
+    """There are no more frames; the text says why, None that there is no caller."""
+
+    def __init__(self, why: str | None) -> None:
+        super().__init__(why)
+        self.why = why
+
+
+class Unwinder:
+    """Unwinds stacks of one process."""
+
+    def __init__(self, machine: Registers, maps: MemoryMap, image_of: ImageOf) -> None:
+        """Of a process with these maps, on an architecture with these registers."""
+        self._machine = machine
+        self._maps = maps
+        self._image_of = image_of
+
+    def unwind(
+        self, registers: dict[int, int], copied: bytes, *, at_entry: bool = False
+    ) -> Stack:
+        """
+        Return the callers; `copied` is the memory from the stack pointer on.
+
+        At entry: the place is the first instruction of a function.
+        """
+        if self._machine.pc not in registers:
+            return Stack((), "the sample has no registers")
+        memory = _Memory(registers[self._machine.sp], copied, self._machine.word_bytes)
+        frames: list[Frame] = []
+        called = False
+        try:
+            while len(frames) < MAX_FRAMES:
+                frame = self._frame(registers[self._machine.pc], called=called)
+                frames.append(frame)
+                first = at_entry and len(frames) == 1
+                registers, called = self._caller(frame, registers, memory, first)
+        except _End as end:
+            return Stack(tuple(frames), end.why)
+        except Unreadable as error:
+            return Stack(tuple(frames), str(error))
+        return Stack(tuple(frames), f"it has more than {MAX_FRAMES} frames")
+
+    def _frame(self, address: int, *, called: bool) -> Frame:
+        mapping = self._maps.at(address - 1 if called else address)
+        if mapping is None:
+            return Frame(address, called, None, None, None)
+        known = mapping.is_file or mapping.is_vdso
+        image = self._image_of(mapping) if known else None
+        offset = address - mapping.start + mapping.offset
+        vaddr = None if image is None else image.vaddr_of(offset)
+        return Frame(address, called, image, vaddr, mapping)
+
+    def _caller(
+        self,
+        frame: Frame,
+        registers: dict[int, int],
+        memory: "_Memory",
+        at_entry: bool,
+    ) -> tuple[dict[int, int], bool]:
+        row = None
+        if frame.image is not None and frame.place is not None:
+            row = frame.image.frames.row_at(frame.place)
+        if row is not None:
+            return self._by_row(row, registers, memory), not row.is_signal
+        if at_entry:
+            return self._at_entry(registers, memory), True
+        raise _End(self._why_unknown(frame))
+
+    def _why_unknown(self, frame: Frame) -> str | None:
+        if frame.mapping is None:
+            return f"nothing is at {frame.address:#x}, where a call should return to"
+        if frame.image is None:
+            name = frame.mapping.path or "memory without a file"
+            return f"{name} could not be read"
+        symbol = None if frame.place is None else frame.image.symbol_at(frame.place)
+        if symbol is not None and symbol.name in _OUTERMOST:
+            return None
+        what = symbol.name if symbol else f"{frame.address:#x}"
+        return f"{frame.image.name} has no unwind table for {what}"
+
+    def _at_entry(self, registers: dict[int, int], memory: "_Memory") -> dict[int, int]:
+        """Return the caller's registers by the calling convention."""
+        machine, found = self._machine, dict(registers)
+        if machine.link is None:
+            found[machine.pc] = memory.word(registers[machine.sp])
+            found[machine.sp] += machine.word_bytes
+        else:
+            found[machine.pc] = registers[machine.link]
+        return self._checked(registers, found)
+
+    def _by_row(
+        self, row: FrameRow, registers: dict[int, int], memory: "_Memory"
+    ) -> dict[int, int]:
+        machine = self._machine
+        if row.cfa_operations is not None:
+            cfa = evaluate(row.cfa_operations, registers=registers, read=memory.word)
+        elif row.cfa_register in registers:
+            cfa = (registers[row.cfa_register] + row.cfa_offset) & ((1 << 64) - 1)
+        else:
+            raise _End(f"the frame needs register {row.cfa_register}, which is unknown")
+        found = dict(registers)
+        found[machine.sp] = cfa
+        for number, saved in row.saved.items():
+            if saved.kind == "at":
+                found[number] = memory.word(cfa + saved.value)
+            elif saved.kind == "is":
+                found[number] = cfa + saved.value
+            elif saved.kind == "in":
+                found[number] = registers[saved.value]
+            elif saved.kind == "undefined":
+                found.pop(number, None)
+            elif saved.kind != "same":
+                value = evaluate(
+                    saved.operations, registers=registers, read=memory.word, first=cfa
+                )
+                at = saved.kind == "at_expression"
+                found[number] = memory.word(value) if at else value
+        if row.return_column not in found:
+            raise _End(None)
+        found[machine.pc] = found[row.return_column]
+        return self._checked(registers, found)
+
+    def _checked(self, before: dict[int, int], found: dict[int, int]) -> dict[int, int]:
+        """Return the caller's registers; end where there is none, or no progress."""
+        machine = self._machine
+        found[machine.pc] &= machine.address_mask
+        if found[machine.pc] == 0:
+            raise _End(None)
+        same = before[machine.sp] == found[machine.sp]
+        if same and before[machine.pc] == found[machine.pc]:
+            raise _End("the unwind table goes in a circle")
+        return found
+
+
+class _Memory:
+    """The copied part of a stack."""
+
+    def __init__(self, start: int, copied: bytes, word_bytes: int) -> None:
+        self._start, self._copied = start, copied
+        self._format = "<Q" if word_bytes == 8 else "<I"
+        self._word_bytes = word_bytes
+
+    def word(self, address: int) -> int:
+        """Return the word at an address; Unreadable if it was not copied."""
+        at = address - self._start
+        if 0 <= at <= len(self._copied) - self._word_bytes:
+            return int(struct.unpack_from(self._format, self._copied, at)[0])
+        if at >= 0:
+            kib = len(self._copied) // 1024
+            raise Unreadable(f"it is deeper than the {kib} KiB that were copied")
+        raise Unreadable("a frame is below the stack pointer")

@@ -1,0 +1,206 @@
+"""Record when the threads of a process wake, run and sleep, beside other watching."""
+
+import threading
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from dataclasses import dataclass
+
+from rtscope.contract import (
+    AgentError,
+    CycleRuns,
+    CyclesBegin,
+    CyclesEnd,
+    Line,
+    TraceFile,
+    TracePages,
+)
+from rtscope.explain.activity import ExplainedWindow
+from rtscope.explain.events.explain import explain_events
+from rtscope.explain.events.threadstates import MachineTraits, TracedWakeup
+from rtscope.explain.events.window import window_around
+from rtscope.host.errors import ContractError, TargetError
+from rtscope.host.process import start_thread
+from rtscope.host.units import NS_PER_S
+from rtscope.machine.target import Stream, Target
+from rtscope.machine.target.stream import collect
+from rtscope.record.events.dat import dat_trace
+from rtscope.record.events.events import Trace
+from rtscope.record.events.writer import TraceParts, trace_of
+from rtscope.verbs.app.cycles import Cycle, ThreadCycles, cycles_of, runs_in
+
+TIMEOUT_S = 60.0
+
+
+@dataclass(frozen=True, slots=True)
+class CycleRecording:
+    """What the agent recorded of one process."""
+
+    begin: CyclesBegin
+    end: CyclesEnd
+    threads: Mapping[int, ThreadCycles]
+    """By TID; a thread that did not wake up in this time is not in it."""
+    trace: bytes | None
+    """The trace around the longest cycles, as a file of trace-cmd; None: none kept."""
+
+
+class CycleRecorder:
+    """The agent while it records, and what came of it when it has ended."""
+
+    def __init__(self, stream: Stream, *, timeout_s: float) -> None:
+        self._stream, self._timeout_s = stream, timeout_s
+        self._lines: list[Line] = []
+        self._error: TargetError | ContractError | None = None
+        # A thread, because a pipe that nobody empties would hold the agent up.
+        self._done = threading.Event()
+        start_thread(self._read)
+
+    def _read(self) -> None:
+        try:
+            self._lines = collect(self._stream, timeout_s=self._timeout_s)
+        except (TargetError, ContractError) as error:
+            self._error = error
+        finally:
+            self._done.set()
+
+    def result(self) -> CycleRecording:
+        """Wait for its end; TargetError or ContractError if it gave no result."""
+        self._done.wait(self._timeout_s)
+        if self._error is not None:
+            raise self._error
+        return recording_of(self._lines, self._stream.stderr_tail())
+
+    def kill(self) -> None:
+        """End it, whatever it does."""
+        self._stream.kill()
+        self._done.wait(TIMEOUT_S)
+
+
+@contextmanager
+def recording_cycles(
+    machine: Target, pid: int, *, duration_ns: int
+) -> Iterator[CycleRecorder]:
+    """Record a process for some time, beside what the caller does."""
+    stream = machine.start_agent(cycles_args(str(pid), duration_ns), privileged=True)
+    recorder = CycleRecorder(stream, timeout_s=TIMEOUT_S + duration_ns / NS_PER_S)
+    try:
+        yield recorder
+    finally:
+        recorder.kill()
+
+
+def cycles_args(pid: str, duration_ns: int) -> list[str]:
+    """Return the agent's arguments for recording the cycles of a process."""
+    return ["cycles", "--pid", pid, "--duration-ns", str(duration_ns)]
+
+
+def recording_of(lines: Sequence[Line], stderr: str = "") -> CycleRecording:
+    """Return what the lines of the agent hold; TargetError or ContractError if not."""
+    for line in lines:
+        if isinstance(line, AgentError):
+            raise TargetError(line.message)
+    begin = next((one for one in lines if isinstance(one, CyclesBegin)), None)
+    end = next((one for one in lines if isinstance(one, CyclesEnd)), None)
+    if begin is None or end is None:
+        raise ContractError(f"the agent's recording is incomplete: {stderr}")
+    runs = runs_in(line for line in lines if isinstance(line, CycleRuns))
+    if sum(len(some) for some in runs.values()) != end.runs:
+        raise ContractError("the agent's runs of threads are not complete")
+    threads = {tid: cycles_of(some) for tid, some in runs.items()}
+    return CycleRecording(
+        begin,
+        end,
+        {tid: some for tid, some in threads.items() if some is not None},
+        _trace(lines, end),
+    )
+
+
+def _trace(lines: Sequence[Line], end: CyclesEnd) -> bytes | None:
+    parts = TraceParts()
+    for line in lines:
+        if isinstance(line, TraceFile):
+            parts.take_file(line)
+        elif isinstance(line, TracePages):
+            parts.take_pages(line)
+    return trace_of(parts, end.tracing)
+
+
+@dataclass(frozen=True, slots=True)
+class LongestCycle:
+    """The longest cycle of a thread whose trace was kept, explained."""
+
+    cycle: Cycle
+    whole: ExplainedWindow
+    """From its begin to its end."""
+    wakeup: ExplainedWindow
+    """Until it got the CPU."""
+
+
+def explained_cycles(
+    recording: CycleRecording,
+    names: Mapping[int, str],
+    machine: MachineTraits | None = None,
+    *,
+    board: str = "",
+) -> Mapping[int, LongestCycle]:
+    """
+    Explain the longest cycle of each thread in `names` whose trace was kept.
+
+    The titles have the name of the virtual board, if it was recorded on one.
+    """
+    if recording.trace is None:
+        return {}
+    trace = dat_trace(memoryview(recording.trace), name="the trace of the cycles")
+    found = {}
+    for tid, name in names.items():
+        cycle = _longest_kept(recording, tid)
+        if cycle is not None:
+            traits = machine or MachineTraits()
+            found[tid] = _explained(trace, cycle, (tid, name), traits, board)
+    return found
+
+
+def _longest_kept(recording: CycleRecording, tid: int) -> Cycle | None:
+    """Return the longest cycle of a thread around which the trace was kept."""
+    thread = recording.threads.get(tid)
+    kept = {
+        (one.expiry_ns, one.wake_ns)
+        for one in recording.end.tracing.kept
+        if one.seq == tid and one.pages
+    }
+    cycles = () if thread is None else thread.cycles
+    there = [one for one in cycles if (one.begin_ns, one.end_ns) in kept]
+    return max(there, key=lambda one: one.response_ns, default=None)
+
+
+def _explained(
+    trace: Trace,
+    cycle: Cycle,
+    thread: tuple[int, str],
+    machine: MachineTraits,
+    board: str,
+) -> LongestCycle:
+    tid, name = thread
+    where = f" on virtual:{board}" if board else ""
+
+    def until(end_ns: int, title: str, *, to_the_switch: bool) -> ExplainedWindow:
+        asked = TracedWakeup(
+            pid=tid,
+            comm=name,
+            cpu=None,
+            expiry_ns=cycle.begin_ns,
+            wake_ns=end_ns,
+            programmed=cycle.timed,
+            to_the_end=not to_the_switch,
+            to_the_switch=to_the_switch,
+        )
+        window, wakeup = window_around(trace, asked)
+        explanation = explain_events(window, wakeup, machine=machine)
+        return ExplainedWindow(
+            f"{title} of {name}-{tid}{where}", window, wakeup, explanation
+        )
+
+    return LongestCycle(
+        cycle,
+        until(cycle.end_ns, "longest cycle", to_the_switch=False),
+        until(cycle.in_ns, "wake-up", to_the_switch=True),
+    )

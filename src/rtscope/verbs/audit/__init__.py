@@ -1,0 +1,1 @@
+"""`rtscope audit`: check the real-time setup of a machine, and remedy it."""

@@ -1,0 +1,288 @@
+"""Find the commit, patch or setting that makes a kernel worse."""
+
+import contextlib
+import json as json_text
+import shlex
+from collections.abc import Iterator
+from dataclasses import dataclass, replace
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+from rtscope.boards.parts.buildcontext import BuildContext
+from rtscope.boards.parts.cache import cache_dir
+from rtscope.boards.runs.store import open_stored
+from rtscope.cli.console import (
+    log,
+    note,
+    put,
+    put_json,
+    say,
+    stderr_console,
+    stdout_console,
+)
+from rtscope.cli.detail import Shown
+from rtscope.cli.progress import LiveDisplay, Waiting
+from rtscope.explain.directory import explained_runs
+from rtscope.host.errors import RtscopeError, UsageError
+from rtscope.host.files import write_atomically
+from rtscope.host.units import format_duration, plural
+from rtscope.machine.target import agent_file
+from rtscope.measure.campaign.options import BOARDS, OUTPUT
+from rtscope.measure.plan import make_plan
+from rtscope.present.formats.brief import Detail
+from rtscope.record.resultdir import ResultDir, hold, make_directory
+from rtscope.verbs.bisect import subjects
+from rtscope.verbs.bisect.boards import RECORDS, VirtualBoards, directory_of, worst_seed
+from rtscope.verbs.bisect.criterion import parse_margin
+from rtscope.verbs.bisect.directory import (
+    Asked,
+    BisectWork,
+    create,
+    new_work,
+    resumed_work,
+)
+from rtscope.verbs.bisect.journal import STEPS, read_journal
+from rtscope.verbs.bisect.kernels import LOG, Bench
+from rtscope.verbs.bisect.measured import judge_measured
+from rtscope.verbs.bisect.outcome import Outcome, Side, outcome_data
+from rtscope.verbs.bisect.search import search
+from rtscope.verbs.bisect.subjects import Subject
+from rtscope.verbs.bisect.text import answer, lines
+from rtscope.verbs.bisect.trials import Trials
+from rtscope.verbs.bisect.workplace import workplace
+
+RESULT = "result.json"
+NOT_SHOWN = 4
+"""Exit status: no change was found, because there is none or others hide it."""
+
+MACHINE = "Kernels that you boot yourself"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class BisectRequest:
+    """The arguments and options of `rtscope bisect`."""
+
+    asked: Asked
+    measured: Annotated[str | None, typer.Option(rich_help_panel=MACHINE)] = None
+    """
+    Results of one kernel on a machine or board, to judge by those of --good and --bad
+    for git bisect run: good 0, bad 1, skip 125, any error 128 or more; several with
+    commas, e.g. steps/5.
+    """
+    jobs: Annotated[int | None, typer.Option(min=1, rich_help_panel=BOARDS)] = None
+    """
+    Number of virtual boards to run at once (default: one per CPU, as far as memory
+    allows), e.g. 2.
+    """
+    dry_run: bool = False
+    """Print what the search takes; build nothing."""
+    out: Annotated[Path | None, typer.Option(rich_help_panel=OUTPUT)] = None
+    """Directory of the results (default: rtscope-bisect-DATE-TIME), e.g. out."""
+    resume: Path | None = None
+    """Directory of an interrupted search to continue, e.g. out."""
+    yes: bool = False
+    """
+    Consent to run what a resumed search names: git in a tree, the build of a kernel.
+    """
+    json: Annotated[bool, typer.Option("--json", rich_help_panel=OUTPUT)] = False
+    """Result as JSON."""
+    shown: Shown
+
+
+def bisect(request: BisectRequest) -> int:
+    """Find the commit, patch or setting that makes a kernel worse.
+
+    Kernels between a good and a bad one are built and measured on their virtual board.
+    The exit status is 4 if good and bad do not differ by more than the margin, or if
+    no single change was found.
+
+    With --measured nothing is built: the runs of one kernel that you have booted and
+    measured yourself are compared with those of both ends, as a criterion for git
+    bisect run.
+    """
+    if request.measured is not None:
+        return _judged(request, request.measured)
+    work = _work(request)
+    with Waiting(stderr_console()) as waiting:
+        context = BuildContext(
+            cache=cache_dir(),
+            agent=agent_file,
+            log=waiting.over(note),
+            progress=waiting,
+        )
+        with workplace(context.cache) as root:
+            bench = Bench(work.recipe, root, context, root / LOG)
+            bench.check()
+            subject = _subject(work.asked, bench)
+            _announce(work, subject)
+            if request.dry_run:
+                return 0
+            if request.resume is None:
+                make_directory(work.path)
+            elif work.identity not in ("", subject.identity):
+                raise UsageError(
+                    f"{work.path}: the configurations, commits or patches are not "
+                    "those that it was started with: search again with a new --out"
+                )
+            bench.log_file = work.path / LOG
+            with hold(work.path):
+                if request.resume is None:
+                    create(work, subject)
+                found = _search(work, subject, bench, request)
+    return _show(found, work, request)
+
+
+def _work(request: BisectRequest) -> BisectWork:
+    if request.resume is None:
+        return new_work(request.asked, request.out)
+    if request.out is not None or request.asked != Asked():
+        raise UsageError(
+            "--resume continues the search as it was started: leave out the other "
+            "options"
+        )
+    return resumed_work(request.resume, yes=request.yes)
+
+
+def _judged(request: BisectRequest, measured: str) -> int:
+    """Judge the runs of one kernel; UsageError for an option of a search."""
+    asked = request.asked
+    left = replace(asked, good=None, bad=None, figure=Asked().figure, load=None)
+    whole = replace(request, measured=None, json=False, shown=Shown(), asked=left)
+    if whole != BisectRequest(asked=Asked(), shown=Shown()):
+        raise UsageError(
+            "--measured judges runs that are there, by --good, --bad, --figure and "
+            "--load: leave out the options of a search on virtual boards"
+        )
+    return judge_measured(
+        measured,
+        good=asked.good,
+        bad=asked.bad,
+        load=asked.load,
+        figure=asked.figure,
+        as_json=request.json,
+        detail=request.shown.detail,
+    )
+
+
+def _subject(asked: Asked, bench: Bench) -> Subject:
+    if asked.patches is not None:
+        return subjects.series(bench, asked.patches, good=asked.good, bad=asked.bad)
+    assert asked.good is not None
+    assert asked.bad is not None
+    if asked.tree is not None:
+        return subjects.commits(bench, asked.tree, good=asked.good, bad=asked.bad)
+    return subjects.settings(bench, good=asked.good, bad=asked.bad)
+
+
+def _announce(work: BisectWork, subject: Subject) -> None:
+    plan = make_plan(work.measurement.campaign("kernel"))
+    seeds, builds = len(plan.runs), subject.most_builds
+    virtual = format_duration(plan.total_ns * builds)
+    note(
+        f"{subject.candidates:,} {subject.what}: about {plural(builds, 'kernel')} to "
+        f"build at most, and {builds * seeds} boots, {virtual} of virtual time on "
+        f"{work.measurement.board}; more if steps are skipped, or the history branches"
+    )
+    note(
+        f"  {work.asked.figure} under {work.measurement.load}, median of "
+        f"{plural(seeds, 'seed')}; the first kernel takes minutes to an hour, later "
+        "ones what their change takes"
+    )
+    if work.asked.tree is not None and work.recipe.patches:
+        note(f"  without the patches of {work.recipe.name}: the tree is as it is")
+
+
+def _search(
+    work: BisectWork, subject: Subject, bench: Bench, request: BisectRequest
+) -> Outcome:
+    boards = VirtualBoards(
+        work.measurement,
+        work.path,
+        bench.context,
+        bench.part_of,
+        work.typed,
+        display=lambda plan: LiveDisplay(stderr_console(), plan),
+        results=open_stored(log=log),
+        jobs=request.jobs,
+    )
+    journal = read_journal(work.path / STEPS)
+    trials = Trials(subject.kernels, boards, journal, log=bench.context.log)
+    with _told(work.path):
+        return search(
+            subject,
+            trials,
+            figure=work.asked.figure,
+            load=work.measurement.load,
+            margin=parse_margin(work.asked.margin, work.asked.figure),
+            explain=lambda one, two: _explained(work, bench, one, two),
+            progress=lambda left: bench.context.log(
+                f"{plural(left, subject.kind)} left to search"
+            ),
+        )
+
+
+@contextlib.contextmanager
+def _told(path: Path) -> Iterator[None]:
+    """Say how a search that ended early goes on."""
+    try:
+        yield
+    except (RtscopeError, KeyboardInterrupt):
+        say(f"to continue: rtscope bisect --resume {shlex.quote(str(path))}")
+        raise
+
+
+def _explained(
+    work: BisectWork, bench: Bench, one: Side, two: Side
+) -> tuple[Side, Side]:
+    """Explain the worst wake-ups of the same seed before and after the change."""
+    journal = read_journal(work.path / STEPS)
+    places = {
+        side.name: directory_of(work.path, journal.steps[side.name].directory)
+        for side in (one, two)
+    }
+    seed = worst_seed(places[two.name])
+    before, after = (
+        replace(side, explanation=_sentence(places[side.name], seed, bench))
+        for side in (one, two)
+    )
+    return before, after
+
+
+def _sentence(path: Path, seed: int, bench: Bench) -> str:
+    records = ResultDir(path).records()
+    run_id = next(one.run.id for one in records if (one.run.seed or 0) == seed)
+    try:
+        explained = explained_runs(
+            path,
+            run_id,
+            worst=1,
+            bound=False,
+            cache=bench.context.cache,
+            log=bench.context.log,
+            progress=bench.context.progress,
+        )
+    except RtscopeError as error:
+        bench.context.log(f"{path}: not explained: {error}")
+        return ""
+    wakeups = [wakeup for run in explained.runs for wakeup in run.document.wakeups]
+    return wakeups[0].sentence if wakeups else ""
+
+
+def _show(found: Outcome, work: BisectWork, request: BisectRequest) -> int:
+    data = outcome_data(found)
+    text = json_text.dumps(data, indent=1).encode() + b"\n"
+    write_atomically(work.path / RESULT, text)
+    if request.json:
+        put_json(data)
+    elif request.shown.detail is Detail.QUIET:
+        put(f"{answer(found)}\n")
+    else:
+        with stdout_console() as console:
+            everything = request.shown.detail is Detail.ALL
+            for line in lines(found, all_of_it=everything):
+                console.print(line)
+            where = shlex.quote(str(work.path / RECORDS))
+            console.print(f"Records of every kernel: {where}", markup=False)
+    return 0 if found.is_found else NOT_SHOWN

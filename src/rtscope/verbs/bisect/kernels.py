@@ -1,0 +1,209 @@
+"""
+Build the kernels of a search, one after the other in the same place.
+
+Source and build directory stay between two steps, so that kbuild compiles only what a
+step has changed; with ccache installed, files that an earlier step has compiled are not
+compiled again either. A built kernel becomes a part of the cache: it is booted, and its
+wake-ups are explained, as those of any other kernel.
+"""
+
+import hashlib
+import shutil
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field, replace
+from pathlib import Path
+
+from rtscope.boards.kernels import build
+from rtscope.boards.kernels.catalogue import CONFIG, IMAGE, SYMBOLS
+from rtscope.boards.kernels.kconfig import Symbol, read_kconfig
+from rtscope.boards.kernels.recipe import Recipe, fragments_of, get_arch
+from rtscope.boards.kernels.resolved import (
+    asked_of,
+    differences,
+    differing_names,
+    refuse,
+    values_of,
+)
+from rtscope.boards.kernels.sourcekernel import RECIPE
+from rtscope.boards.parts.buildcontext import BuildContext
+from rtscope.boards.parts.cache import Part, build_part, locked
+from rtscope.host.errors import KernelError, first_of
+from rtscope.host.files import write_atomically
+from rtscope.verbs.bisect.trials import Built, CannotGoOnError
+
+LOG = "build.log"
+
+
+@dataclass(slots=True)
+class Bench:
+    """The place where kernels of one recipe are configured and compiled."""
+
+    recipe: Recipe
+    root: Path
+    """Has `source` and `build`."""
+    context: BuildContext
+    log_file: Path
+    """Of the last build."""
+    parts: dict[str, Part] = field(default_factory=dict)
+    """Of the kernels that were built, by the digest of their image."""
+
+    @property
+    def source(self) -> Path:
+        """The source tree."""
+        return self.root / "source"
+
+    @property
+    def place(self) -> build.Workplace:
+        """Where the next kernel is built."""
+        there = shutil.which("ccache")
+        ccache = self.context.cache / f"ccache-{RECIPE}" if there else None
+        return build.Workplace(
+            self.source,
+            self.root / "build",
+            self.log_file,
+            self.context.log,
+            self.context.progress,
+            ccache,
+        )
+
+    def part_of(self, digest: str) -> Part:
+        """Return the part of the kernel with this image."""
+        return self.parts[digest]
+
+    def check(self) -> None:
+        """Raise CannotGoOnError if this machine cannot build a kernel now."""
+        try:
+            build.check_machine(self.recipe, where=self.root)
+        except KernelError as error:
+            raise CannotGoOnError(str(error)) from error
+
+    def resolve(self, recipe: Recipe) -> Mapping[str, str]:
+        """Configure; return what is not n, without CONFIG_. KernelError if refused."""
+        self.check()
+        (self.root / "build/.config").unlink(missing_ok=True)
+        self.log_file.unlink(missing_ok=True)
+        text = self.guarded(lambda: build.configure(recipe, self.place))
+        values = values_of(text, source=CONFIG)
+        asked = asked_of(fragments_of(recipe))
+        if differences(asked, values, {}):  # what follows reads all Kconfig files
+            refuse(differences(asked, values, self.symbols()), recipe=recipe.name)
+        return values
+
+    def symbols(self) -> Mapping[str, Symbol]:
+        """Return the symbols of the source tree."""
+        return read_kconfig(self.source, srcarch=get_arch(self.recipe.arch).srcarch)
+
+    def compile(self, label: str) -> Built:
+        """Build what is configured, and keep it in the cache."""
+        self.guarded(lambda: build.compile_kernel(self.recipe, self.place))
+        place, arch = self.place, get_arch(self.recipe.arch)
+        image = place.build / arch.image
+        with image.open("rb") as file:
+            digest = hashlib.file_digest(file, "sha256").hexdigest()
+        # kbuild's own number counts up; the release is what `uname -r` prints.
+        notes = {"release": build.release_of(place), "compiler": "", "source": label}
+
+        def keep(work: Path) -> Mapping[str, object]:
+            shutil.copyfile(image, work / IMAGE)
+            shutil.copyfile(place.build / "System.map", work / SYMBOLS)
+            shutil.copyfile(place.build / ".config", work / CONFIG)
+            return notes
+
+        name = f"kernel-bisect-{digest[:16]}-{self.recipe.arch}"
+        with locked(self.context.cache, log=self.context.log):
+            self.parts[digest] = build_part(
+                self.context.cache, name, inputs={"image": digest}, build=keep
+            )
+        return Built(digest, label)
+
+    def guarded(self, work: Callable[[], "str | None"]) -> str:
+        """Do a step of a build; a full disk is no fault of the source."""
+        try:
+            return work() or ""
+        except KernelError as error:
+            kept = self.log_file.with_suffix(".failed.log")
+            if self.log_file.exists():
+                write_atomically(kept, self.log_file.read_bytes())
+            if shutil.disk_usage(self.root).free < build.FULL_BYTES:
+                raise CannotGoOnError(str(error)) from error
+            said = str(error).replace(str(self.log_file), str(kept))
+            raise KernelError(said.replace(f"{self.root}/", "")) from error
+
+
+@dataclass(slots=True)
+class CommitKernels:
+    """Kernels of commits, or of the patches of a series as commits."""
+
+    bench: Bench
+    take: Callable[[str], None]
+    """Makes the source that of a commit."""
+    label: Callable[[str], str]
+
+    def configure(self, name: str) -> str:
+        """Check out a commit and configure it."""
+        self.bench.guarded(lambda: self.take(name))
+        self.bench.resolve(self.bench.recipe)
+        return name
+
+    def compile(self, name: str) -> Built:
+        """Build it."""
+        return self.bench.compile(self.label(name).replace(" ", "-"))
+
+
+@dataclass(slots=True)
+class ConfiguredKernels:
+    """Kernels of one source with different settings."""
+
+    bench: Bench
+    texts: dict[str, str] = field(default_factory=dict)
+    """Configurations to try, by their names."""
+    wanted: dict[str, Mapping[str, str]] = field(default_factory=dict)
+    """What kbuild has to make of those of the two ends, by their names."""
+
+    def configure(self, name: str) -> str:
+        """
+        Have kbuild resolve a configuration; return the digest of the result.
+
+        Raises KernelError if an end of the search becomes another kernel than named.
+        """
+        values = self.resolve(name)
+        refuse_other(name, self.wanted.get(name, values), values)
+        text = "\n".join(f"{key}={value}" for key, value in sorted(values.items()))
+        return hashlib.sha256(text.encode()).hexdigest()
+
+    def resolve(self, name: str) -> Mapping[str, str]:
+        """Return what kbuild makes of a configuration; KernelError if it refuses."""
+        file = self.bench.root / "wanted.config"
+        file.write_text(self.texts[name])
+        recipe = replace(
+            self.bench.recipe,
+            base=f"./{file.name}",
+            folder=self.bench.root,
+            fragments=(),
+        )
+        return self.bench.resolve(recipe)
+
+    def compile(self, name: str) -> Built:
+        """Build what was resolved last."""
+        return self.bench.compile(name)
+
+
+MOST_NAMED = 5
+
+
+def refuse_other(
+    name: str, wanted: Mapping[str, str], values: Mapping[str, str]
+) -> None:
+    """Raise KernelError if a configuration is not the one that was wanted."""
+    if other := differing_names(wanted, values):
+        shown = first_of(
+            MOST_NAMED,
+            [
+                f"{one} is {values.get(one, 'n')} in place of {wanted.get(one, 'n')}"
+                for one in other
+            ],
+        )
+        raise KernelError(
+            f"{name}: kbuild makes another kernel of its settings: {shown}; report it "
+            "with both configurations"
+        )

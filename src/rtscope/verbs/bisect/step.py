@@ -1,0 +1,154 @@
+"""One step of a search on a machine: the ends first, then the verdict. Pure."""
+
+from dataclasses import asdict, dataclass
+from statistics import median
+from typing import Any
+
+from rtscope.host.errors import MeasurementError, UsageError
+from rtscope.host.units import format_number
+from rtscope.stats.power import needed_runs
+from rtscope.verbs.bisect.figures import format_value, unit_of_values
+from rtscope.verbs.bisect.machineruns import Sample, Samples
+from rtscope.verbs.bisect.runtest import (
+    ALPHA,
+    Difference,
+    Judged,
+    can_differ,
+    difference,
+    judge,
+    least_runs,
+)
+from rtscope.verbs.bisect.trials import Verdict
+
+SCHEMA = 1
+
+STATUS = {Verdict.GOOD: 0, Verdict.BAD: 1, Verdict.SKIPPED: 125}
+"""Exit status by verdict, as `git bisect run` reads it."""
+
+WORDS = {Verdict.GOOD: "good", Verdict.BAD: "bad", Verdict.SKIPPED: "skip"}
+"""The commands of `git bisect`."""
+
+
+@dataclass(frozen=True, slots=True)
+class Step:
+    """The verdict on one kernel, with all that it follows from."""
+
+    figure: str
+    samples: Samples
+    ends: Difference
+    judged: Judged
+
+    @property
+    def needed_runs(self) -> int | None:
+        """Runs of each kernel that decide with 80 %; None if nobody makes so many."""
+        seen = [self.ends, self.judged.from_good, self.judged.from_bad]
+        spread = max(one.spread for one in seen if one is not None)
+        return needed_runs(
+            spread, ratio=self.ends.ratio, alpha=ALPHA, least=least_runs()
+        )
+
+
+def judge_step(samples: Samples, figure: str) -> Step:
+    """
+    Return which end the new kernel is like.
+
+    Raises UsageError if the ends are the wrong way round, MeasurementError if their
+    runs do not show that they differ, and by enough to decide most steps.
+    """
+    good, bad, new = (one.values for one in (samples.good, samples.bad, samples.new))
+    if not can_differ(len(good), len(bad)):
+        least = least_runs()
+        raise MeasurementError(
+            f"too few valid runs of the ends: {len(good)} of {samples.good.label} and "
+            f"{len(bad)} of {samples.bad.label}, and a test at 1 % needs {least} of "
+            f"each: measure both again, e.g. with --repetitions {2 * least}"
+        )
+    ends = difference(good, bad, figure)
+    if ends.better:
+        raise UsageError(
+            f"{samples.good.label} is worse than {samples.bad.label}: "
+            f"{_ends_in_words(samples, figure)}: swap them, or choose another --figure"
+        )
+    if not ends.worse:
+        raise MeasurementError(_not_apart(samples, figure, ends))
+    if not ends.decides_steps:
+        raise MeasurementError(_too_near(samples, figure, ends))
+    return Step(figure, samples, ends, judge(good, bad, new, figure=figure))
+
+
+def _ends_in_words(samples: Samples, figure: str) -> str:
+    one, two = (
+        f"{format_value(median(end.values), figure)} of {len(end.values)} runs"
+        for end in (samples.good, samples.bad)
+    )
+    return f"{figure} under {samples.load}, medians {one} and {two}"
+
+
+def _not_apart(samples: Samples, figure: str, ends: Difference) -> str:
+    said = (
+        f"no evidence at 1 % that {samples.bad.label} is worse than "
+        f"{samples.good.label}: {_ends_in_words(samples, figure)}, "
+        f"p = {format_number(ends.p, 2)}; "
+    )
+    if ends.detectable_ratio is None:
+        said += "so many runs vary too much to find any difference"
+    else:
+        ratio = format_number(ends.detectable_ratio, 3)
+        said += f"so many runs find one of {ratio} times with 80 % probability"
+    if ends.statistic > 0 and ends.needed_runs is not None:
+        said += (
+            f", and {format_number(ends.ratio, 3)} times takes {ends.needed_runs} runs "
+            f"of each: measure both with --repetitions {ends.needed_runs}"
+        )
+    return f"{said}; or choose another --figure or --load"
+
+
+def _too_near(samples: Samples, figure: str, ends: Difference) -> str:
+    needed = ends.needed_runs
+    said = (
+        f"{samples.bad.label} is worse than {samples.good.label}, and so little that "
+        f"most kernels between them would be skipped: {_ends_in_words(samples, figure)}"
+    )
+    if needed is None:
+        return f"{said}: choose another --figure or --load"
+    return (
+        f"{said}; {needed} runs of each decide four kernels of five: measure the ends "
+        f"and each kernel with --repetitions {needed}"
+    )
+
+
+def step_data(step: Step) -> dict[str, Any]:
+    """Return a step for JSON."""
+    return {
+        "schema": SCHEMA,
+        "verdict": WORDS[step.judged.verdict],
+        "why": step.judged.why.value,
+        "figure": step.figure,
+        "unit": unit_of_values(step.figure),
+        "alpha": ALPHA,
+        "needed_runs": step.needed_runs,
+        "load": step.samples.load,
+        **{
+            name: _sample_data(sample)
+            for name, sample in (
+                ("good", step.samples.good),
+                ("bad", step.samples.bad),
+                ("new", step.samples.new),
+            )
+        },
+        "tests": {
+            "ends": asdict(step.ends),
+            "from_good": step.judged.from_good and asdict(step.judged.from_good),
+            "from_bad": step.judged.from_bad and asdict(step.judged.from_bad),
+        },
+        "notes": list(step.samples.notes),
+    }
+
+
+def _sample_data(sample: Sample) -> dict[str, Any]:
+    values = list(sample.values)
+    return {
+        "values": values,
+        "median": median(values) if values else None,
+        "left_out": list(sample.left_out),
+    }

@@ -1,0 +1,132 @@
+"""One step of a search on a machine, on the terminal: the verdict, runs and tests."""
+
+from collections.abc import Iterator
+from statistics import median
+
+from rich.console import RenderableType
+from rich.table import Table
+from rich.text import Text
+
+from rtscope.host.errors import first_of
+from rtscope.host.units import format_number
+from rtscope.verbs.bisect.figures import format_without_unit, heading
+from rtscope.verbs.bisect.machineruns import Samples
+from rtscope.verbs.bisect.runtest import Difference, Why, least_runs
+from rtscope.verbs.bisect.step import WORDS, Step
+
+ORDER = (
+    "The order of these runs was not drawn at random: if the machine has changed since "
+    "the ends were measured, that may be the reason. Measure the good kernel again "
+    "after the search: it must be called good."
+)
+
+ONE_BOOT = (
+    "All runs of a kernel are of one boot: if boots of one kernel differ, the verdict "
+    "may be about the boot. Then take each run from a boot of its own."
+)
+
+
+def step_answer(step: Step) -> str:
+    """Return the verdict with its reason, in one line; its first word is git's."""
+    return f"{WORDS[step.judged.verdict]}: {_reason(step)}"
+
+
+def step_lines(step: Step) -> Iterator[RenderableType]:
+    """Return what the terminal shows of a step."""
+    yield Text(step_answer(step), style="bold")
+    yield ""
+    yield Text(heading(step.figure, step.samples.load), style="bold")
+    yield _table(step.samples, step.figure)
+    for label, found in (
+        (step.samples.good.label, step.judged.from_good),
+        (step.samples.bad.label, step.judged.from_bad),
+    ):
+        if found is not None:
+            yield Text(f"against {label}: {_test(found)}")
+    yield ""
+    for note in _notes(step):
+        yield Text(note, style="yellow")
+
+
+def _notes(step: Step) -> Iterator[str]:
+    yield from step.samples.notes
+    if step.samples.one_boot:
+        yield ONE_BOOT
+    yield ORDER
+
+
+def _reason(step: Step) -> str:
+    good, bad, new = (
+        one.label for one in (step.samples.good, step.samples.bad, step.samples.new)
+    )
+    match step.judged.why:
+        case Why.LIKE_BAD:
+            return f"{new} is worse than {good}, and not better than {bad}"
+        case Why.LIKE_GOOD:
+            return f"{new} is better than {bad}, and not worse than {good}"
+        case Why.BETWEEN:
+            return (
+                f"{new} is worse than {good} and better than {bad}: more than one "
+                "change makes the difference; search on either side of it, with this "
+                "record as an end"
+            )
+        case Why.UNDECIDED:
+            return (
+                f"no evidence that {new} differs from {good}, nor from {bad}: "
+                f"{_needed(step)}"
+            )
+        case Why.TOO_FEW:
+            return _too_few(step.samples)
+
+
+def _needed(step: Step) -> str:
+    needed = step.needed_runs
+    if needed is None:
+        return "runs vary too much for 10,000 of each kernel to decide"
+    samples = step.samples
+    has = min(len(one.values) for one in (samples.good, samples.bad, samples.new))
+    if needed <= has:
+        return (
+            f"{needed} runs decide in four cases of five, and this is the fifth: "
+            f"measure it again, e.g. with --repetitions {2 * has}"
+        )
+    return (
+        f"{needed} runs of each kernel, of the ends as well, decide in four cases of "
+        f"five: --repetitions {needed}"
+    )
+
+
+def _too_few(samples: Samples) -> str:
+    ends = min(len(samples.good.values), len(samples.bad.values))
+    least = least_runs(others=ends)
+    said = (
+        f"too few valid runs of {samples.new.label}: {len(samples.new.values)}, and a "
+        f"test at 1 % needs {least}"
+    )
+    if samples.new.left_out:
+        said += f" ({first_of(1, samples.new.left_out)})"
+    return f"{said}: measure it with --repetitions {max(least, ends)}"
+
+
+def _test(found: Difference) -> str:
+    p = f"p = {format_number(found.p, 2)}"
+    ratio = f"{format_number(found.ratio, 3)} times"
+    if found.worse or found.better:
+        return f"{'worse' if found.worse else 'better'}, {ratio} ({p})"
+    if found.detectable_ratio is None:
+        return f"no difference shown ({p})"
+    could = f"{format_number(found.detectable_ratio, 3)} times"
+    return f"no difference shown ({p}); {could} would be found with 80 %"
+
+
+def _table(samples: Samples, figure: str) -> Table:
+    table = Table(box=None, pad_edge=False)
+    table.add_column("kernel")
+    for column in ("runs", "least", "median", "largest"):
+        table.add_column(column, justify="right")
+    for one in (samples.good, samples.bad, samples.new):
+        values = one.values
+        shown = [min(values), median(values), max(values)] if values else []
+        cells = [format_without_unit(value, figure) for value in shown]
+        table.add_row(one.label, str(len(values)), *cells)
+    return table

@@ -1,0 +1,1 @@
+"""`rtscope board`: virtual boards, their bundles, and the code that they executed."""

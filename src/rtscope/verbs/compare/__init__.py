@@ -1,0 +1,1 @@
+"""`rtscope compare`: compare records, run by run."""

@@ -1,0 +1,221 @@
+"""What a demonstration is, and what came of it."""
+
+import tomllib
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from enum import StrEnum
+from functools import cache
+from importlib import resources
+from typing import Any
+
+from rtscope.contract import DemoBegin, DemoEnd, DemoEvent, DemoThread, DemoThreadEnd
+
+
+class Scenario(StrEnum):
+    """The demonstrations: the tables of `scenarios.toml`."""
+
+    PREEMPT = "preempt"
+    RR = "rr"
+    DEADLINE = "deadline"
+    THROTTLE = "throttle"
+    INVERSION = "inversion"
+    PAGEFAULT = "pagefault"
+    MALLOC = "malloc"
+    PERIODIC = "periodic"
+
+
+@dataclass(frozen=True, slots=True)
+class Case:
+    """Threads that begin together, with what is set before."""
+
+    name: str
+    title: str
+    threads: tuple[str, ...]
+    """The scripts of the agent's threads."""
+    lock_memory: bool = True
+    inherit: bool = False
+    """Mutexes have priority inheritance."""
+    settings: tuple[str, ...] = ()
+    """Of the machine, held meanwhile: KNOB=VALUE, or KNOB:cpu=VALUE for its CPU."""
+    optional: bool = False
+    """It is left out where its settings are refused."""
+
+
+@dataclass(frozen=True, slots=True)
+class Demo:
+    """A demonstration: what it shows, by which cases."""
+
+    scenario: Scenario
+    title: str
+    about: str
+    cases: tuple[Case, ...]
+
+
+@cache
+def demos() -> Mapping[Scenario, Demo]:
+    """Return all demonstrations, in the order of `scenarios.toml`."""
+    file = resources.files("rtscope.verbs.demo").joinpath("scenarios.toml")
+    tables = tomllib.loads(file.read_text("utf-8"))
+    return {
+        Scenario(name): Demo(
+            scenario=Scenario(name),
+            title=table["title"],
+            about=table["about"],
+            cases=tuple(_case(row) for row in table["cases"]),
+        )
+        for name, table in tables.items()
+    }
+
+
+def _case(row: Mapping[str, Any]) -> Case:
+    lists = {key: tuple(row.get(key, ())) for key in ("threads", "settings")}
+    return Case(**{**row, **lists})
+
+
+class State(StrEnum):
+    """What a thread was doing."""
+
+    ASLEEP = "asleep"
+    READY = "ready"
+    """It could run, and had no CPU."""
+    RUNNING = "running"
+    BLOCKED = "blocked"
+    """It waited for a mutex, or for its CPU after that was free."""
+
+
+@dataclass(frozen=True, slots=True)
+class Span:
+    """A time in one state, in ns since the start."""
+
+    from_ns: int
+    to_ns: int
+    state: State
+
+    @property
+    def length_ns(self) -> int:
+        """How long it is."""
+        return self.to_ns - self.from_ns
+
+
+@dataclass(frozen=True, slots=True)
+class Lane:
+    """What one thread of a case did."""
+
+    script: str
+    got: DemoThread
+    """As read back from the kernel, before it began."""
+    events: tuple[DemoEvent, ...]
+    end: DemoThreadEnd
+    spans: tuple[Span, ...]
+
+    @property
+    def name(self) -> str:
+        """Its name in the script."""
+        return self.got.name
+
+    @property
+    def runs(self) -> tuple[Span, ...]:
+        """The times that it ran."""
+        return tuple(one for one in self.spans if one.state is State.RUNNING)
+
+    def times(self, word: str) -> tuple[tuple[int, int], ...]:
+        """Return time and number of each event of a kind."""
+        return tuple((at, value) for kind, _, at, value in self.events if kind == word)
+
+    @property
+    def woke_ns(self) -> int:
+        """When it began: its first wake-up."""
+        return self.times("woke")[0][0]
+
+    @property
+    def done_ns(self) -> int:
+        """When it had taken its last step."""
+        return self.times("done")[0][0]
+
+    def ran_within(self, from_ns: int, to_ns: int) -> int:
+        """Return for how many ns it ran between two times."""
+        overlaps = (min(r.to_ns, to_ns) - max(r.from_ns, from_ns) for r in self.runs)
+        return sum(one for one in overlaps if one > 0)
+
+
+@dataclass(frozen=True, slots=True)
+class CaseResult:
+    """What the threads of a case did."""
+
+    case: Case
+    begin: DemoBegin
+    lanes: tuple[Lane, ...]
+    end: DemoEnd
+
+    def lane(self, name: str) -> Lane:
+        """Return the thread of this name."""
+        return next(one for one in self.lanes if one.name == name)
+
+    @property
+    def end_ns(self) -> int:
+        """When the last thread was done."""
+        return max((one.done_ns for one in self.lanes), default=0)
+
+
+@dataclass(frozen=True, slots=True)
+class DemoResult:
+    """What the threads of all cases did, and what is known of the machine."""
+
+    results: tuple[CaseResult, ...]
+    facts: Mapping[str, str] = field(default_factory=dict)
+    """Texts of `FACTS` before the first case; what could not be read is not there."""
+    facts_after: Mapping[str, str] = field(default_factory=dict)
+    not_tried: Mapping[str, str] = field(default_factory=dict)
+    """Cases that were left out, by name: why."""
+
+    def case(self, name: str) -> CaseResult:
+        """Return what the threads of a case did."""
+        return self.cases[name]
+
+    @property
+    def cases(self) -> Mapping[str, CaseResult]:
+        """The same by the names of the cases."""
+        return {one.case.name: one for one in self.results}
+
+
+RT_RUNTIME = "/proc/sys/kernel/sched_rt_runtime_us"
+RT_PERIOD = "/proc/sys/kernel/sched_rt_period_us"
+FAIR_SERVER = "/sys/kernel/debug/sched/fair_server/cpu*/*"
+GROUP_RUNTIME, GROUP_PERIOD = "cpu.rt_runtime_us", "cpu.rt_period_us"
+"""Of the control group of the threads, where RT_GROUP_SCHED gives it a limit."""
+
+FACTS = (RT_RUNTIME, RT_PERIOD, FAIR_SERVER)
+"""What is read of a machine before and after a demonstration that changes settings."""
+
+
+@dataclass(frozen=True, slots=True)
+class Check:
+    """Something that must hold, and what was seen."""
+
+    says: str
+    held: bool
+    seen: str
+
+
+@dataclass(frozen=True, slots=True)
+class Judged:
+    """A demonstration after its end."""
+
+    demo: Demo
+    target: str
+    results: tuple[CaseResult, ...]
+    checks: tuple[Check, ...]
+    notes: tuple[str, ...]
+    """What else was seen: sentences."""
+    settings: Mapping[str, str]
+    """Of the machine as it was found, by path, where a demonstration changes some."""
+    settings_after: Mapping[str, str]
+    not_tried: Mapping[str, str]
+    """Cases that were left out, by name: why."""
+    digest: str
+    """Of all that its threads did: equal digests, equal timelines."""
+
+    @property
+    def held(self) -> bool:
+        """Whether all that must happen did."""
+        return all(check.held for check in self.checks)

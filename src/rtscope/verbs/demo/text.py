@@ -1,0 +1,198 @@
+"""A demonstration on a terminal: a lane for each thread, and what had to happen."""
+
+from collections.abc import Iterator
+from typing import Any
+
+from rich.console import Console
+from rich.table import Table
+from rich.text import Text
+
+from rtscope.host.escape import printable
+from rtscope.host.units import NS_PER_MS
+from rtscope.verbs.demo.model import CaseResult, Judged, Lane, State
+
+MAX_WIDTH = 100
+LEGEND = "█ runs  ▄ runs part of the time  · could run  ░ waits for a mutex"
+_STYLES = ("cyan", "yellow", "magenta", "green", "blue", "red")
+
+_FULL, _SOME = 0.5, 0.02
+"""Shares of a column from which on a thread runs in it."""
+
+
+def print_demo(found: Judged, console: Console) -> None:
+    """Print title, timelines and checks."""
+    width = min(console.width, MAX_WIDTH)
+    begin = found.results[0].begin
+    console.print(Text(found.demo.title, style="bold"))
+    console.print(
+        f"{printable(found.target)}, Linux {printable(begin.kernel)}, CPU {begin.cpu}",
+        markup=False,
+    )
+    console.print(found.demo.about, markup=False, width=width)
+    for one in found.results:
+        console.print()
+        if len(found.results) > 1:
+            console.print(Text(one.case.title, style="bold"))
+        for line in timeline_lines(one, width):
+            console.print(line, no_wrap=True, overflow="crop", width=width)
+    console.print(Text(LEGEND, style="dim"))
+    console.print()
+    table = Table.grid(padding=(0, 2))
+    for check in found.checks:
+        says = Text(check.says)
+        says.append(f" ({printable(check.seen, limit=200)})", style="dim")
+        table.add_row(
+            Text("yes", style="green") if check.held else Text("NO", style="bold red"),
+            says,
+        )
+    console.print(table, width=width)
+    for note in found.notes:
+        console.print(printable(note, limit=400), markup=False, width=width)
+    console.print()
+    failed = sum(not check.held for check in found.checks)
+    console.print(
+        Text(
+            f"All {len(found.checks)} checks hold."
+            if not failed
+            else f"{failed} of {len(found.checks)} checks do not hold.",
+            style="bold" if not failed else "bold red",
+        )
+    )
+
+
+def timeline_lines(one: CaseResult, width: int) -> Iterator[Text]:
+    """Yield a line for each thread, and one for the time."""
+    labels = [_label(lane) for lane in one.lanes]
+    head = max(map(len, labels)) + 1
+    columns = max(width - head, 10)
+    for number, (label, lane) in enumerate(zip(labels, one.lanes, strict=True)):
+        line = Text(f"{label:<{head}}")
+        line.append(lane_cells(lane, one.end_ns, columns), style=_STYLES[number])
+        yield line
+    yield Text(" " * head + axis(one.end_ns, columns), style="dim")
+
+
+def _label(lane: Lane) -> str:
+    priority = f" {lane.got.priority}" if lane.got.priority else ""
+    return f"{printable(lane.name)} {printable(lane.got.policy)}{priority}"
+
+
+def lane_cells(lane: Lane, end_ns: int, columns: int) -> str:
+    """Return a character for each of so many equal times."""
+    shares = [dict.fromkeys(State, 0.0) for _ in range(columns)]
+    width_ns = end_ns / columns
+    for span in lane.spans:
+        first = int(span.from_ns / width_ns)
+        for column in range(first, min(columns, int(span.to_ns / width_ns) + 1)):
+            from_ns = max(span.from_ns, column * width_ns)
+            to_ns = min(span.to_ns, (column + 1) * width_ns)
+            shares[column][span.state] += max(0.0, to_ns - from_ns) / width_ns
+    return "".join(map(_cell, shares))
+
+
+def _cell(share: dict[State, float]) -> str:
+    if share[State.RUNNING] >= _FULL:
+        return "█"
+    if share[State.RUNNING] >= _SOME:
+        return "▄"
+    if share[State.BLOCKED] >= _FULL:
+        return "░"
+    return "·" if share[State.READY] >= _FULL else " "
+
+
+def axis(end_ns: int, columns: int) -> str:
+    """Return a line of times in ms, each where it begins."""
+    cells = [" "] * columns
+    step = _step_ms(end_ns / NS_PER_MS)
+    at_ms = 0.0
+    while at_ms * NS_PER_MS <= end_ns:
+        word = f"|{at_ms:g}" + (" ms" if at_ms == 0 else "")
+        place = int(at_ms * NS_PER_MS / end_ns * columns)
+        if place + len(word) <= columns:
+            cells[place : place + len(word)] = word
+        at_ms += step
+    return "".join(cells)
+
+
+def _step_ms(span_ms: float) -> float:
+    step = 1.0
+    while span_ms / step > 6:
+        step *= 2.5 if str(step)[0] == "2" else 2
+    return step
+
+
+# --- a character for each millisecond ---------------------------------------------
+
+
+def print_chars(found: Judged, console: Console) -> None:
+    """Print a character for each ms of CPU time of each thread, in their order."""
+    for one in found.results:
+        if len(found.results) > 1:
+            console.print(Text(one.case.title, style="bold"))
+        console.print(chars_of(one), markup=False, width=min(console.width, MAX_WIDTH))
+        console.print()
+
+
+def chars_of(one: CaseResult) -> str:
+    """Return the first letters of the threads, for each ms that they ran."""
+    units = sorted(
+        (at_ns, lane.name[0]) for lane in one.lanes for at_ns, _ in lane.times("unit")
+    )
+    return "".join(letter for _, letter in units)
+
+
+# --- data -------------------------------------------------------------------------
+
+
+def demo_document(found: Judged) -> dict[str, Any]:
+    """Return all of it for JSON; times in ns since the start of each case."""
+    return {
+        "scenario": found.demo.scenario.value,
+        "target": found.target,
+        "held": found.held,
+        "digest": found.digest,
+        "checks": [
+            {"says": one.says, "held": one.held, "seen": one.seen}
+            for one in found.checks
+        ],
+        "notes": list(found.notes),
+        "settings": dict(found.settings),
+        "settings_after": dict(found.settings_after),
+        "not_tried": dict(found.not_tried),
+        "cases": [_case_document(one) for one in found.results],
+    }
+
+
+def _case_document(one: CaseResult) -> dict[str, Any]:
+    return {
+        "name": one.case.name,
+        "title": one.case.title,
+        "kernel": one.begin.kernel,
+        "arch": one.begin.arch,
+        "cpu": one.begin.cpu,
+        "memory_locked": one.begin.memory_locked,
+        "chars": chars_of(one),
+        "threads": [
+            {
+                "name": lane.name,
+                "script": lane.script,
+                "tid": lane.got.tid,
+                "policy": lane.got.policy,
+                "priority": lane.got.priority,
+                "runtime_ns": lane.got.runtime_ns,
+                "period_ns": lane.got.period_ns,
+                "slice_ns": lane.got.slice_ns,
+                "affinity": lane.got.affinity,
+                "cpu_time_ns": lane.end.cpu_time_ns,
+                "minor_faults": lane.end.minor_faults,
+                "major_faults": lane.end.major_faults,
+                "voluntary_switches": lane.end.voluntary_switches,
+                "involuntary_switches": lane.end.involuntary_switches,
+                "events_lost": lane.end.events_lost,
+                "spans": [
+                    [span.state.value, span.from_ns, span.to_ns] for span in lane.spans
+                ],
+            }
+            for lane in one.lanes
+        ],
+    }

@@ -1,0 +1,1 @@
+"""`rtscope doctor`: what this machine can do with rtscope."""

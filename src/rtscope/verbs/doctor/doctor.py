@@ -1,0 +1,178 @@
+"""Show the abilities of a machine with rtscope, and the commands for the rest."""
+
+import sys
+import textwrap
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import asdict, dataclass
+from pathlib import Path
+from typing import Annotated
+
+import typer
+from rich.console import RenderableType
+from rich.table import Table
+from rich.text import Text
+
+from rtscope.boards.runs.readiness import computer_abilities
+from rtscope.cli.console import Json, put, put_json, stdout_console
+from rtscope.cli.detail import Shown
+from rtscope.host.errors import RtscopeError, TargetError
+from rtscope.host.escape import printable
+from rtscope.machine.facts import FactValue
+from rtscope.machine.gather import gather
+from rtscope.machine.target.address import Address, address_of, open_target
+from rtscope.measure.abilities import (
+    THREADS,
+    Ability,
+    State,
+    machine_abilities,
+    refused,
+)
+from rtscope.measure.campaign.options import WHERE
+from rtscope.present.formats.brief import Detail
+from rtscope.present.formats.fitted import MOST_SENTENCES, Room, print_fitted
+
+TONES = {State.WORKS: "green", State.LIMITED: "yellow", State.MISSING: "bold red"}
+
+NEEDED = (THREADS, "results", "agent")
+"""Abilities without which `rtscope run` measures nothing; the others widen it."""
+
+LINE = 52
+"""Characters of a reason or remedy that one line of a terminal has room for."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class DoctorRequest:
+    """The options of `rtscope doctor`."""
+
+    target: Annotated[str | None, typer.Option(rich_help_panel=WHERE)] = None
+    """Machine to ask: local or ssh:HOST (default: local), e.g. ssh:board."""
+    json: Json = False
+    shown: Shown
+
+
+@dataclass(frozen=True, slots=True)
+class _Found:
+    """What a machine can do, with this computer."""
+
+    machine: str
+    abilities: Sequence[Ability]
+
+    @property
+    def measures(self) -> bool:
+        """Whether `rtscope run` works there."""
+        return not any(
+            one.state is State.MISSING and one.name in NEEDED for one in self.abilities
+        )
+
+    @property
+    def answer(self) -> str:
+        """The answer in a sentence."""
+        counts = {s: sum(a.state is s for a in self.abilities) for s in State}
+        tally = ", ".join(f"{n} {state}" for state, n in counts.items() if n)
+        can = "can" if self.measures else "cannot"
+        return f"{self.machine}: {can} be measured ({tally})"
+
+
+def doctor(request: DoctorRequest) -> int:
+    """Show the abilities of this machine with rtscope, and the commands for the rest.
+
+    The agent tries for milliseconds what a measurement would ask of the machine; no
+    setting is changed, nothing is fetched. The exit status is 1 if rtscope run cannot
+    measure the machine.
+    """
+    found = _examine(address_of(request.target))
+    if request.json:
+        rows = [asdict(one) for one in found.abilities]
+        put_json(
+            {"machine": found.machine, "can_measure": found.measures, "abilities": rows}
+        )
+    elif request.shown.detail is Detail.QUIET:
+        put(f"{printable(found.answer)}\n")
+    else:
+        _print(found, request)
+    return 0 if found.measures else 1
+
+
+def _examine(address: Address) -> _Found:
+    name = "local" if address.host is None else f"ssh:{address.host}"
+    machine = name
+    abilities: list[Ability] = []
+    try:
+        with open_target(address, alone=_refuse_to_wait) as target:
+            known = gather(target.reader)
+            machine = f"{name}, {_kernel(known)}"
+            abilities += machine_abilities(target, known)
+    except RtscopeError as error:
+        abilities.append(refused("agent", error, of=name))
+    return _Found(machine, (*abilities, *computer_abilities(Path.cwd())))
+
+
+def _refuse_to_wait(who: str) -> None:
+    """Trials would disturb the measurement of another."""
+    reason = who.removeprefix("waiting: ").partition(";")[0]
+    raise TargetError(f"{reason}; ask again when that has ended")
+
+
+def _kernel(known: Mapping[str, FactValue]) -> str:
+    release = known["kernel_release"].value or "an unknown kernel"
+    return f"Linux {release}{', PREEMPT_RT' * (known['preempt_rt'].value is True)}"
+
+
+def _print(found: _Found, request: DoctorRequest) -> None:
+    again = "rtscope doctor -v" + (f" -t {request.target}" if request.target else "")
+
+    def compose(room: Room) -> Iterator[RenderableType]:
+        yield Text(printable(found.answer), style="bold")
+        yield ""
+        rows = _fitting(found.abilities, room)
+        yield _table(rows, limit=LINE * max(1, room.sentences))
+        works = [a.name for a in found.abilities if a.state is State.WORKS]
+        if names := [name for name in works if name not in {a.name for a in rows}]:
+            yield Text(f"These work: {', '.join(names)}.")
+        yield ""
+        yield Text(_next(found, again), no_wrap=True)
+
+    with stdout_console() as console:
+        if request.shown.detail is not Detail.ALL:
+            print_fitted(compose, console)
+            return
+        console.print(Text(printable(found.answer), style="bold"))
+        console.print()
+        console.print(_table(found.abilities, limit=sys.maxsize))
+
+
+def _fitting(abilities: Sequence[Ability], room: Room) -> Sequence[Ability]:
+    """Return those with a row of their own: at first all, then what does not work."""
+    if room.sentences == MOST_SENTENCES:
+        return abilities
+    return [one for one in abilities if one.state is not State.WORKS][: room.rows]
+
+
+def _table(rows: Iterable[Ability], *, limit: int) -> Table:
+    table = Table.grid(padding=(0, 2, 0, 0))
+    table.add_column(no_wrap=True)
+    table.add_column(no_wrap=True)
+    table.add_column()
+    advised: set[str] = set()
+    for one in rows:
+        what = printable(f"{one.cause}: {one.what}" if one.cause else one.what)
+        state = Text(one.state, style=TONES[one.state])
+        table.add_row(one.name, state, Text(_shortened(what, limit)))
+        if one.remedy and one.remedy not in advised:
+            advised.add(one.remedy)
+            remedy = _shortened(printable(one.remedy), limit)
+            table.add_row("", "", Text(f"→ {remedy}"))
+    return table
+
+
+def _shortened(text: str, limit: int) -> str:
+    return textwrap.shorten(text, limit, placeholder=" …")
+
+
+def _next(found: _Found, again: str) -> str:
+    wanting = [one for one in found.abilities if one.state is not State.WORKS]
+    if not found.measures:
+        return f"Next: the arrows' commands, then rtscope doctor; all reasons: {again}"
+    return "Next: rtscope run -l idle -d 10s" + (
+        f"; all reasons: {again}" if wanting else ""
+    )

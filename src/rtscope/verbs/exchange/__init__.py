@@ -1,0 +1,1 @@
+"""`rtscope import` and `export`: results of other tools, and formats that they read."""

@@ -1,0 +1,166 @@
+"""Import results of other tools: rt-tests, rtla, jitterdebugger, Xenomai."""
+
+import re
+from collections import Counter
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from enum import StrEnum
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+from rtscope.cli.console import put, typed_words
+from rtscope.host.errors import UsageError
+from rtscope.host.units import parse_duration
+from rtscope.record.foreign import read
+from rtscope.record.foreign.model import ForeignRun
+from rtscope.record.foreign.source import Source
+from rtscope.record.model import RunRecord
+from rtscope.record.resultdir import ResultDir, is_occupied
+from rtscope.verbs.exchange.records import Stated, record_of
+
+
+class Unit(StrEnum):
+    """Of the latencies in a file that does not name it."""
+
+    US = "us"
+    NS = "ns"
+
+
+class Policy(StrEnum):
+    """A scheduling policy, by its name in rtscope."""
+
+    FIFO = "fifo"
+    RR = "rr"
+    OTHER = "other"
+    BATCH = "batch"
+    IDLE = "idle"
+    DEADLINE = "deadline"
+
+
+class YesNo(StrEnum):
+    """An answer."""
+
+    YES = "yes"
+    NO = "no"
+
+
+UNIT_NS = {Unit.US: 1000, Unit.NS: 1}
+
+STATED = "What the file may not say"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ImportRequest:
+    """The arguments and options of `rtscope import`."""
+
+    file: Annotated[list[Path], typer.Argument(metavar="FILE...")]
+    """
+    Outputs of other tools, each a run: text, histograms and JSON of cyclictest and the
+    other rt-tests, hwlatdetect, rtla timerlat and osnoise, results.json of
+    jitterdebugger, summary.xml of rteval; unverified, as no output of the program was
+    tried: rtla hwnoise, latency of Xenomai.
+    """
+    out: Path | None = None
+    """Directory of the records (default: the first file's name and -imported)."""
+    load: Annotated[str | None, typer.Option(rich_help_panel=STATED)] = None
+    """Load that ran meanwhile, e.g. idle or memory; unless named it is unknown."""
+    interval: Annotated[str | None, typer.Option(rich_help_panel=STATED)] = None
+    """Time between two wake-ups of a thread, e.g. 200us."""
+    duration: Annotated[str | None, typer.Option(rich_help_panel=STATED)] = None
+    """Length of each run, e.g. 10m."""
+    policy: Annotated[Policy | None, typer.Option(rich_help_panel=STATED)] = None
+    """Scheduling policy of the threads, e.g. fifo."""
+    priority: Annotated[
+        int | None, typer.Option(min=0, max=99, rich_help_panel=STATED)
+    ] = None
+    """Priority of the threads, e.g. 98."""
+    machine: Annotated[str | None, typer.Option(rich_help_panel=STATED)] = None
+    """Name of the machine, e.g. visionfive2 (default: the host's name, if known)."""
+    kernel: Annotated[str | None, typer.Option(rich_help_panel=STATED)] = None
+    """Release of the kernel, e.g. 6.1.59-rt16."""
+    preempt_rt: Annotated[YesNo | None, typer.Option(rich_help_panel=STATED)] = None
+    """Whether the kernel is PREEMPT_RT: yes or no; compare --published needs it."""
+    unit: Annotated[Unit | None, typer.Option(rich_help_panel=STATED)] = None
+    """Unit of the latencies in a text: us or ns (default: us; cyclictest -N: ns)."""
+
+
+def import_(request: ImportRequest) -> int:
+    """
+    Import results of other tools: rt-tests, rtla, jitterdebugger, Xenomai.
+
+    The records work with report and compare. What the tool does not tell stays unknown,
+    and caveats say what follows from that. Formats are recognised by their content.
+    """
+    stated = _stated(request)
+    unit_ns = UNIT_NS[request.unit] if request.unit else None
+    sources = [Source(path) for path in request.file]
+    out = request.out or Path(f"{sources[0].path.stem}-imported")
+    if is_occupied(out):
+        raise UsageError(f"{out} exists: name another directory with --out")
+    _refuse_copies(sources)
+    found = [(one, run) for one in sources for run in read(one, unit_ns=unit_ns)]
+    records = list(_records(found, stated))
+    for record in records:
+        ResultDir(out).save(record)
+    put("".join(f"{line}\n" for line in _said(records, out)))
+    return 0
+
+
+def _refuse_copies(sources: Sequence[Source]) -> None:
+    """Raise UsageError if two files are one: the run would count twice."""
+    seen: dict[str, Source] = {}
+    for source in sources:
+        other = seen.setdefault(source.sha256, source)
+        if other is not source:
+            raise UsageError(
+                f"{other.path} and {source.path} are the same, byte for byte: leave "
+                "one out"
+            )
+
+
+def _stated(request: ImportRequest) -> Stated:
+    return Stated(
+        load=request.load or "",
+        interval_ns=parse_duration(request.interval) if request.interval else 0,
+        duration_ns=parse_duration(request.duration) if request.duration else 0,
+        policy=str(request.policy or ""),
+        priority=request.priority or 0,
+        machine=request.machine or "",
+        kernel=request.kernel or "",
+        preempt_rt=str(request.preempt_rt or ""),
+    )
+
+
+def _records(
+    found: Sequence[tuple[Source, ForeignRun]], stated: Stated
+) -> Iterator[RunRecord]:
+    seen: Counter[str] = Counter()
+    for number, (source, run) in enumerate(found, 1):
+        seen[run.variant] += 1
+        parts = (run.tool, run.variant)
+        words = "-".join(part for part in parts if part).lower()
+        name = re.sub(r"[^a-z0-9.+-]+", "-", words).strip("-")[:100]
+        yield record_of(
+            run,
+            source,
+            stated,
+            run_id=f"{number:03}-{name}",
+            repetition=seen[run.variant],
+            command=typed_words(),
+        )
+
+
+def _said(records: Sequence[RunRecord], out: Path) -> Iterator[str]:
+    for record in records:
+        imported = record.imported
+        assert imported is not None
+        samples = sum(t.samples for t in record.result.threads)
+        version = f" {imported.version}" if imported.version else ""
+        threads = len(record.result.threads)
+        yield (
+            f"{imported.file}: {imported.tool}{version}, {threads} "
+            f"{'thread' if threads == 1 else 'threads'}, {samples:,} samples"
+        )
+    yield f"report: rtscope report {out}"

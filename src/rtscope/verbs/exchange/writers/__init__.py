@@ -1,0 +1,53 @@
+"""
+Records in the formats that others read, by name.
+
+Pure: records in, text out. `LACKS` says what of a record a format cannot hold.
+"""
+
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
+
+from rtscope.record.model import RunRecord
+from rtscope.verbs.exchange.writers import histograms, numbers, verdicts
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Asked:
+    """What else an export may depend on."""
+
+    deadline_ns: int | None = None
+    origin: str = "rtscope"
+    """Who reports, for kcidb."""
+
+
+Writer = Callable[[Sequence[RunRecord], Asked], str]
+
+_CUT = "latencies are cut to microseconds; missed periods, worst wake-ups and caveats"
+
+WRITERS: Mapping[str, Writer] = {
+    "cyclictest-text": lambda records, _: histograms.cyclictest_text(records),
+    "cyclictest-json": lambda records, _: histograms.cyclictest_json(records),
+    "jitterdebugger-json": lambda records, _: histograms.jitterdebugger_json(records),
+    "rtla-text": lambda records, _: histograms.rtla_text(records),
+    "junit": lambda records, asked: verdicts.junit(records, asked.deadline_ns),
+    "ktap": lambda records, asked: verdicts.ktap(records, asked.deadline_ns),
+    "lava": lambda records, asked: verdicts.lava(records, asked.deadline_ns),
+    "kcidb": lambda records, asked: numbers.kcidb(
+        records, asked.deadline_ns, origin=asked.origin
+    ),
+    "openmetrics": lambda records, _: numbers.openmetrics(records),
+    "csv": lambda records, _: numbers.tidy_csv(records),
+}
+
+LACKS: Mapping[str, str] = {
+    "cyclictest-text": f"{_CUT}, CPUs, interval and load are left out",
+    "cyclictest-json": f"{_CUT}, interval and load are left out",
+    "jitterdebugger-json": f"{_CUT}, CPUs and latencies above 1 ms are left out",
+    "rtla-text": f"{_CUT} and load are left out",
+    "junit": "histograms and notes are left out",
+    "ktap": "histograms and caveats that do not invalidate are left out",
+    "lava": "histograms and caveats are left out",
+    "kcidb": "histograms and caveats are left out",
+    "openmetrics": "worst wake-ups and caveats are left out",
+    "csv": "missed periods, worst wake-ups and caveats are left out",
+}

@@ -1,0 +1,1 @@
+"""`rtscope explain`: the causes of the worst wake-ups."""

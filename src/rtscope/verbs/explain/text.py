@@ -1,0 +1,307 @@
+"""Explained wake-ups on a terminal: 80 columns are enough, 100 are used."""
+
+import math
+from collections.abc import Iterator, Sequence
+from itertools import chain, islice
+from statistics import median_high
+
+from rich.console import Console, RenderableType
+from rich.padding import Padding
+from rich.table import Table
+from rich.text import Text
+
+from rtscope.explain.causes import Causes, title_of
+from rtscope.explain.model import TITLES, Explanation, Segment
+from rtscope.explain.runs import (
+    NO_PROOF,
+    ExplainedRun,
+    bound_rows,
+    bound_sentence,
+    merged_causes,
+    sentence_of_tail,
+)
+from rtscope.explain.words import where
+from rtscope.host.units import format_share, format_us, plural
+from rtscope.present.formats.fitted import (
+    COLUMNS,
+    Room,
+    command_to_type,
+    print_fitted,
+    rows_left_out,
+)
+from rtscope.present.formats.text import plain_table
+from rtscope.present.words import NOTHING, cut
+from rtscope.record.explanation import Wakeup
+
+WIDTH = 100
+SHORT_SHARE = 0.01
+"""Shorter segments are counted, not listed."""
+CAUSES_SHOWN = 8
+MOST_OF_A_KERNEL = 18
+"""Characters of its name in a table of several runs."""
+
+Cells = tuple[str | int | None, ...]
+"""A row of a table: numbers are ns, to be written as microseconds."""
+
+
+def print_explanations(
+    runs: Sequence[ExplainedRun], console: Console, *, worst: int
+) -> None:
+    """Print `worst` wake-ups of each run, then the causes of all of them."""
+    width = min(WIDTH, console.width)
+    causes, differences = merged_causes(runs)
+    for part in chain(
+        *(_run(run, worst=worst, width=width) for run in runs),
+        *(_causes(one, width=width) for one in causes),
+        *(("", Text(difference)) for difference in differences),
+    ):
+        console.print(part, width=width)
+
+
+def print_brief_explanations(
+    runs: Sequence[ExplainedRun], console: Console, *, command: str, page: str = ""
+) -> None:
+    """Print the worst wake-up of all, and the causes; `command` explains again."""
+
+    def compose(room: Room) -> Iterator[RenderableType]:
+        yield from _brief(runs, room)
+        said = (
+            f"Page: {page}; parts, times and evidence:"
+            if page
+            else ("Parts, times and evidence:")
+        )
+        yield from command_to_type(said, f"{command} -v", room)
+
+    print_fitted(compose, console)
+
+
+def worst_sentence(runs: Sequence[ExplainedRun]) -> str:
+    """Return the explanation of the worst wake-up of all, in one sentence."""
+    run = _worst_run(runs)
+    if run is None:
+        return "No worst wake-up has a recorded path: nothing to explain."
+    return run.document.wakeups[0].sentence
+
+
+def _worst_run(runs: Sequence[ExplainedRun]) -> ExplainedRun | None:
+    explained = [run for run in runs if run.document.wakeups]
+    return max(explained, key=lambda run: run.explanations[0].latency_ns, default=None)
+
+
+def _brief(runs: Sequence[ExplainedRun], room: Room) -> Iterator[RenderableType]:
+    width = COLUMNS
+    worst = _worst_run(runs)
+    if len(runs) == 1:
+        yield Text(_head_of(runs[0]), style="bold")
+    else:
+        yield Text(f"{plural(len(runs), 'run')} explained; the worst wake-up of all:")
+    yield Text(worst_sentence(runs))
+    if worst is not None:
+        for caveat in worst.document.wakeups[0].notes:
+            yield Text(f"caveat: {caveat}", style="yellow")
+    yield ""
+    if len(runs) > 1:
+        yield from _runs_table(runs, room, width=width)
+        yield ""
+    else:
+        most = min(CAUSES_SHOWN, room.rows)
+        yield from list(_causes(runs[0].causes, width=width, most=most))[1:]
+        yield ""
+        if runs[0].tail is not None and room.sentences:
+            yield Text(sentence_of_tail(runs[0].tail, virtual=runs[0].unit))
+    for run in runs:
+        if run.bounds:
+            yield Text(bound_sentence(run), style="bold")
+            yield Text(f"  ({NO_PROOF})", style="dim")
+    if len(runs) > 1:
+        _, differences = merged_causes(runs)
+        for difference in differences[: room.sentences]:
+            yield Text(difference)
+
+
+def _runs_table(
+    runs: Sequence[ExplainedRun], room: Room, *, width: int
+) -> Iterator[Text]:
+    unit = runs[0].unit
+    rows: list[Cells] = []
+    for run in runs:
+        first = run.explanations[0] if run.explanations else None
+        dominant = first.dominant if first else None
+        cause = f"{dominant.cause}: {dominant.name}" if dominant else "unknown"
+        share = _floored(run.causes.attributed_share) if first else NOTHING
+        shown = first.latency_ns if first else NOTHING
+        rows.append((run.load, cut(run.kernel, MOST_OF_A_KERNEL), shown, share, cause))
+    titles = ("load", "kernel", f"{unit}µs", "explained")
+    yield _figures(titles, rows[: room.rows], width=width, last="dominant cause")
+    yield from rows_left_out(len(rows) - room.rows)
+
+
+def _run(run: ExplainedRun, *, worst: int, width: int) -> Iterator[RenderableType]:
+    yield Text(_head_of(run), style="bold")
+    explained = zip(run.explanations, run.document.wakeups, strict=True)
+    for number, (one, words) in enumerate(islice(explained, worst), 1):
+        yield from _wakeup(one, words, number=number, unit=run.unit, width=width)
+    yield ""
+    if run.tail is not None:
+        yield Text(sentence_of_tail(run.tail, virtual=run.unit))
+        yield ""
+    if run.bounds:
+        yield from _bound(run, width=width)
+        yield ""
+
+
+def _head_of(run: ExplainedRun) -> str:
+    causes = run.causes
+    head = (
+        f"{run.run_id} on {run.place}: "
+        f"{plural(causes.wakeups, 'worst wake-up')} explained, at least "
+        f"{_floored(causes.attributed_share)} of each"
+    )
+    shares = [e.attributed_share for e in run.explanations if e.segments]
+    if shares and _floored(half := median_high(shares)) != _floored(min(shares)):
+        head += f", half of them {_floored(half)} or more"
+    if without := len(run.explanations) - causes.wakeups:
+        kept = "path" if run.virtual else "events"
+        head += f"; {without} more without recorded {kept}"
+    return head
+
+
+def _floored(share_of_latency: float) -> str:
+    """Write a share, rounded down: at least so much is explained."""
+    return f"{math.floor(1000 * share_of_latency) / 10:.1f} %"
+
+
+def _bound(run: ExplainedRun, *, width: int) -> Iterator[Text]:
+    text = bound_sentence(run)
+    yield Text(text, style="bold")
+    yield Text(f"  ({NO_PROOF})", style="dim")
+    worst = run.document.worst_bound
+    if worst is None:
+        return
+    rows = [(us, f"{what}: {where}") for what, us, where in bound_rows(worst)]
+    rows.append((format_us(worst.bound_ns), "=  max(ST, POID) + all others"))
+    yield _figures(("µs",), rows, width=width, last="longest observed")
+
+
+def _wakeup(
+    wakeup: Explanation, words: Wakeup, *, number: int, unit: str, width: int
+) -> Iterator[RenderableType]:
+    yield ""
+    # A trace without a record has no numbers of wake-ups.
+    of = f", sequence {wakeup.sequence:,}" if wakeup.sequence >= 0 else ""
+    yield Text(
+        f"Worst wake-up {number}: {format_us(wakeup.latency_ns)} {unit}µs "
+        f"late, CPU {wakeup.cpu}{of}",
+        style="bold",
+    )
+    yield _indented(Text(words.sentence))
+    for caveat in words.notes:
+        yield _indented(Text(f"caveat: {caveat}", style="yellow"))
+    if not wakeup.segments:
+        return
+    yield ""
+    yield _indented(_parts(wakeup, unit=unit))
+    yield ""
+    yield _segments(wakeup, width=width)
+    dominant = words.dominant
+    if dominant is not None and dominant.evidence:
+        yield ""
+        yield Text(f"  Evidence for {dominant.cause}:")
+        for line in dominant.evidence:
+            yield _indented(Text(f"- {line}", style="dim"), by=4)
+
+
+def _indented(part: RenderableType, *, by: int = 2) -> Padding:
+    return Padding(part, (0, 0, 0, by), expand=False)
+
+
+def _parts(wakeup: Explanation, *, unit: str) -> Table:
+    rows = [
+        *((f"{part}  {TITLES[part]}", ns) for part, ns in wakeup.parts_ns.items()),
+        ("   residual", wakeup.residual_ns),
+        ("=  latency", wakeup.latency_ns),
+    ]
+    table = plain_table("part", right=(f"{unit}µs", "share"))
+    for row in rows:
+        title, ns = row
+        style = "bold" if row is rows[-1] else ""
+        share = format_share(ns, wakeup.latency_ns)
+        table.add_row(title, format_us(ns), share, style=style)
+    return table
+
+
+def _segments(wakeup: Explanation, *, width: int) -> Text:
+    least = SHORT_SHARE * wakeup.latency_ns
+    shown = [s for s in wakeup.segments if s.duration_ns >= least]
+    short = [s for s in wakeup.segments if s.duration_ns < least]
+    rows = [_row(segment) for segment in shown]
+    dominant = wakeup.dominant
+    styles = ["bold" if segment is dominant else "" for segment in shown]
+    if short:
+        ns = sum(s.duration_ns for s in short)
+        number = plural(len(short), "segment")
+        rows.append(("", ns, "", "", f"{number} of less than 1 % each"))
+        styles.append("dim")
+    titles: tuple[str, ...] = ("from µs", "took µs", "executed µs", "")
+    if not wakeup.is_counted:
+        titles = ("from µs", "took µs", "")  # events count no instructions
+        rows = [(row[0], row[1], *row[3:]) for row in rows]
+    return _figures(titles, rows, styles, width=width)
+
+
+def _figures(
+    titles: Sequence[str],
+    rows: Sequence[Cells],
+    styles: Sequence[str] = (),
+    *,
+    width: int,
+    last: str = "cause",
+) -> Text:
+    """Return a table with whole numbers: only the last column is cut short."""
+    table = [(*titles, last)]
+    for cells in rows:
+        table.append(tuple(c if isinstance(c, str) else format_us(c) for c in cells))
+    widths = [max(len(row[at]) for row in table) for at in range(len(titles))]
+    text = Text(no_wrap=True)
+    for at, row in enumerate(table):
+        figures = (cell.rjust(w) for cell, w in zip(row, widths, strict=False))
+        line = Text("  " + "  ".join((*figures, row[-1])))
+        line.truncate(width, overflow="ellipsis")
+        line.stylize("dim" if at == 0 else styles[at - 1] if styles else "")
+        text.append_text(line)
+        text.append("" if at == len(table) - 1 else "\n")
+    return text
+
+
+def _row(segment: Segment) -> Cells:
+    at = f"+{segment.begin_ns / 1000:,.3f}"
+    cause = f"{segment.cause}: {where(segment)}"
+    return at, segment.duration_ns, segment.executed_ns, segment.part, cause
+
+
+def _causes(
+    causes: Causes, *, width: int, most: int = CAUSES_SHOWN
+) -> Iterator[RenderableType]:
+    yield ""
+    title = (
+        f"Causes of {plural(causes.wakeups, 'worst wake-up')} under {causes.load}, "
+        f"{causes.kernel}"
+    )
+    yield Text(title, style="bold")
+    rows = [
+        (
+            str(one.dominant_in),
+            str(one.wakeups),
+            one.sum_ns,
+            one.worst_ns,
+            title_of(one),
+        )
+        for one in causes.sums[:most]
+    ]
+    titles = ("dominant in", "occurs in", "sum µs", "worst µs")
+    yield _figures(titles, rows, width=width)
+    left = len(causes.sums) - most
+    if left > 0:
+        ns = sum(one.sum_ns for one in causes.sums[most:])
+        text = f"  and {left} more, {format_us(ns)} µs together: --json lists all"
+        yield Text(text, style="dim")

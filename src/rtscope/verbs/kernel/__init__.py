@@ -1,0 +1,1 @@
+"""`rtscope kernel`: recipes, builds, packages, checks and verification of kernels."""

@@ -1,0 +1,1 @@
+"""`rtscope pack`: a result as one file to mail."""

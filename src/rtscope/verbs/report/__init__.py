@@ -1,0 +1,1 @@
+"""`rtscope report`: records on the terminal, as a page, as data."""

@@ -1,0 +1,1 @@
+"""`rtscope run`: measure a machine or virtual boards."""

@@ -1,0 +1,53 @@
+"""A bundle to run from: its parts into the cache, its campaign, what goes with it."""
+
+import json
+from pathlib import Path
+
+from rtscope import __version__
+from rtscope.boards.parts.bundle import CAMPAIGN, Bundle, import_bundle
+from rtscope.boards.parts.cache import cache_dir
+from rtscope.cli.console import log
+from rtscope.host.errors import UsageError
+from rtscope.measure.campaign.file import from_dict
+from rtscope.measure.campaign.model import Campaign
+
+
+def imported(file: Path | None) -> Bundle | None:
+    """Put a bundle's parts into the cache; warn if another version wrote it."""
+    if file is None:
+        return None
+    bundle = import_bundle(file, cache=cache_dir(), log=log)
+    if bundle.rtscope != __version__:
+        log(
+            f"rtscope {bundle.rtscope} wrote this bundle, and this is rtscope "
+            f"{__version__}: results may differ"
+        )
+    return bundle
+
+
+def campaign_of(bundle: Bundle) -> Campaign:
+    """Return the campaign of a bundle; UsageError if it has none, or a damaged one."""
+    try:
+        document = json.loads(bundle.files[CAMPAIGN])
+    except (KeyError, ValueError, RecursionError) as error:
+        raise UsageError(
+            "the bundle has no valid campaign: name a campaign file"
+        ) from error
+    return from_dict(document, source="the bundle's campaign")
+
+
+def refuse_unfit(bundle: Bundle, campaign: Campaign) -> None:
+    """Raise UsageError if a campaign is not for the bundle's board and parts."""
+    if campaign.board != bundle.board.name:
+        raise UsageError(
+            f"the bundle is for the board {bundle.board.name}: leave --target out"
+        )
+    given = {
+        "--qemu": campaign.qemu,
+        "--lockfile": campaign.lockfile,
+        "--guest-files": campaign.guest_files,
+        "kernel.config": campaign.config,
+    }
+    for option, value in given.items():
+        if value:
+            raise UsageError(f"{option}: a bundle contains its own parts; leave it out")

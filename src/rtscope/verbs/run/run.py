@@ -1,0 +1,344 @@
+"""Measure the wake-up latency of a machine."""
+
+import contextlib
+import shlex
+from collections.abc import Iterator
+from dataclasses import dataclass, replace
+from datetime import datetime
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+from rtscope import __version__
+from rtscope.boards.catalogue import get_board, with_append
+from rtscope.boards.kernels.catalogue import kernel_names
+from rtscope.boards.parts.bundle import Bundle
+from rtscope.boards.runs.prepare import PreparedCampaign, prepare_campaign
+from rtscope.boards.runs.sameparts import refuse_other_inputs
+from rtscope.cli.consent import ask_command, ask_programs
+from rtscope.cli.console import log, note, say, stderr_console, typed_words
+from rtscope.cli.detail import Shown
+from rtscope.cli.progress import LiveDisplay, Waiting
+from rtscope.cli.results import (
+    PAGE,
+    Format,
+    model_of,
+    print_report,
+    question_in,
+    write_page,
+)
+from rtscope.cli.reuse import refuse_reuse, refuse_reused, tell_reused
+from rtscope.host.errors import RecordError, RtscopeError, UsageError
+from rtscope.machine.target import Target
+from rtscope.machine.target.address import open_target, parse_address
+from rtscope.measure.campaign.file import from_dict, load_campaign, to_dict, with_places
+from rtscope.measure.campaign.model import Campaign
+from rtscope.measure.campaign.options import (
+    BOARDS,
+    OUTPUT,
+    VERDICT,
+    Options,
+    with_options,
+)
+from rtscope.measure.execute import Runner, execute
+from rtscope.measure.machine import MachineRunner
+from rtscope.measure.plan import Plan, make_plan, remaining, with_order_drawn
+from rtscope.measure.preflight import refuse_full_disk, refuse_impossible
+from rtscope.measure.settings import checks_for
+from rtscope.present.formats.brief import Detail, More
+from rtscope.record.resultdir import ResultDir, create, hold, read_campaign, refuse_used
+from rtscope.verbs.run.bundle import campaign_of, imported, refuse_unfit
+from rtscope.verbs.run.determinism import compare_results, stored_records
+
+_ALWAYS_RECORDED = (
+    "rtscope: --explain has no effect on a virtual board, which always records its "
+    "worst wake-ups; to see them: rtscope explain"
+)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class RunRequest:
+    """The arguments and options of `rtscope run`."""
+
+    campaign_file: Annotated[Path | None, typer.Argument()] = None
+    """Campaign file, e.g. examples/quick.toml (default: none)."""
+    options: Options
+    identical_to: Annotated[Path | None, typer.Option(rich_help_panel=VERDICT)] = None
+    """
+    Stored record of a virtual board; exit status 1 unless all results are identical to
+    it, e.g. stored.
+    """
+    jobs: Annotated[int | None, typer.Option(min=1, rich_help_panel=BOARDS)] = None
+    """
+    Number of virtual boards to run at once (default: one per CPU, as far as memory
+    allows), e.g. 2.
+    """
+    bundle: Annotated[Path | None, typer.Option(rich_help_panel=BOARDS)] = None
+    """Bundle of rtscope board export to run from, without network, e.g. pc.tar."""
+    reuse: Annotated[bool, typer.Option("--reuse", rich_help_panel=BOARDS)] = False
+    """Stored results of equal inputs in place of new measurements of virtual boards."""
+    out: Annotated[Path | None, typer.Option(rich_help_panel=OUTPUT)] = None
+    """Directory of the results (default: rtscope-DATE-TIME), e.g. out."""
+    resume: Path | None = None
+    """Directory of an interrupted campaign to continue, e.g. out."""
+    yes: bool = False
+    """
+    Consent to run what a resumed campaign or a bundle names: a custom command, a QEMU,
+    the build of a kernel.
+    """
+    json: Annotated[bool, typer.Option("--json", rich_help_panel=OUTPUT)] = False
+    """Result as JSON."""
+    shown: Shown
+
+    @property
+    def result(self) -> "_Result":
+        """The form of the result; as typed."""
+        form = Format.JSON if self.json else Format.TABLE
+        return _Result(form, self.shown.detail)
+
+
+@dataclass(frozen=True, slots=True)
+class _Result:
+    """How the result of a run is printed."""
+
+    form: Format
+    detail: Detail
+
+
+def run(request: RunRequest) -> int:
+    """Measure the wake-up latency of a machine; by default this one, under five loads.
+
+    Values of options replace those of the campaign file.
+    """
+    result = request.result
+    if request.resume is not None:
+        _refuse_more(request)
+    options = replace(request.options, kernel=_kernels(request.options.kernel))
+    to = request.identical_to
+    if to is not None and request.reuse:
+        raise UsageError(
+            "--identical-to measures again, to compare; --reuse does not measure: "
+            "leave one out"
+        )
+    stored = None if to is None else stored_records(to)
+    bundle = imported(request.bundle)
+    with contextlib.ExitStack() as held:
+        if request.resume is not None:
+            held.enter_context(hold(request.resume))
+            work = _open(request.resume, bundle, request, held)
+        else:
+            written = _written(request, bundle)
+            campaign = with_places(with_options(written, options), Path.cwd())
+            work = _begin(campaign, bundle, request, held)
+            held.enter_context(hold(work.store.path))
+        status = _measure(work, result, reuse=request.reuse)
+    if stored is None and not work.campaign.require_identical:
+        return status
+    records = work.store.records()
+    return compare_results(records, stored=stored, on_stdout=not request.json) or status
+
+
+def _refuse_more(request: RunRequest) -> None:
+    typed = next(iter(request.options.given), None)
+    if request.campaign_file is None and request.out is None and typed is None:
+        return
+    which = "the other arguments" if typed is None else f"--{typed.replace('_', '-')}"
+    raise UsageError(
+        f"--resume continues the campaign as it was started: leave out {which}"
+    )
+
+
+def _kernels(text: str | None) -> str | None:
+    """Return the kernels of --kernel; one's file in this directory is a path."""
+    known = kernel_names()
+    return text and ",".join(
+        f"./{word}"
+        if "/" not in word and word not in known and Path(word).is_file()
+        else word
+        for word in map(str.strip, text.split(","))
+    )
+
+
+@dataclass(frozen=True, slots=True)
+class _Work:
+    """A campaign that is ready to start."""
+
+    campaign: Campaign
+    plan: Plan
+    prepared: PreparedCampaign | None
+    """For a virtual board."""
+    store: ResultDir
+    typed: tuple[str, ...]
+    target: Target | None
+    """For a machine; open."""
+
+
+def _written(request: RunRequest, bundle: Bundle | None) -> Campaign:
+    """Return the campaign before options: from a file, a bundle, or the default."""
+    if (file := request.campaign_file) is not None:
+        return with_places(load_campaign(file), file.parent)
+    if bundle is None:
+        return Campaign()
+    campaign = campaign_of(bundle)
+    if not request.yes:
+        ask_command(campaign)
+    return campaign
+
+
+def _begin(
+    campaign: Campaign,
+    bundle: Bundle | None,
+    request: RunRequest,
+    held: contextlib.ExitStack,
+) -> _Work:
+    typed = typed_words()
+    _check_target(campaign, request)
+    where = request.out or Path(datetime.now().strftime("rtscope-%Y%m%d-%H%M%S"))
+    refuse_used(where)
+    refuse_full_disk(where)
+    campaign = with_order_drawn(campaign)
+    plan = make_plan(campaign)
+    prepared = _prepare(plan, campaign, typed, bundle, jobs=request.jobs)
+    target = held.enter_context(_machine(campaign, plan, where))
+    store = create(where, to_dict(campaign), command=typed, rtscope=__version__)
+    return _Work(campaign, plan, prepared, store, typed, target)
+
+
+@contextlib.contextmanager
+def _machine(campaign: Campaign, plan: Plan, where: Path) -> Iterator[Target | None]:
+    """Give the machine that can measure the plan, alone; None for a virtual board."""
+    if campaign.board is not None:
+        yield None
+        return
+    address = parse_address(campaign.target)
+    with open_target(address, storage_dir=where.resolve(), alone=log) as one:
+        if plan.runs:
+            refuse_impossible(one, campaign, plan)
+        yield one
+
+
+def _prepare(
+    plan: Plan,
+    campaign: Campaign,
+    typed: tuple[str, ...],
+    bundle: Bundle | None,
+    *,
+    jobs: int | None,
+) -> PreparedCampaign | None:
+    if bundle is not None:
+        refuse_unfit(bundle, campaign)
+    if campaign.board is None:
+        return None
+    if campaign.explain:
+        stderr_console().print(_ALWAYS_RECORDED, markup=False, soft_wrap=True)
+    with Waiting(stderr_console()) as waiting:
+        return prepare_campaign(
+            plan,
+            campaign,
+            command=typed,
+            jobs=jobs,
+            log=waiting.over(note),
+            progress=waiting,
+            bundle=bundle,
+        )
+
+
+def _open(
+    path: Path,
+    bundle: Bundle | None,
+    request: RunRequest,
+    held: contextlib.ExitStack,
+) -> _Work:
+    document = read_campaign(path)
+    campaign = from_dict(document.get("campaign"), source=str(path / "campaign.json"))
+    if not request.yes:
+        ask_command(campaign)
+    command = document.get("command")
+    typed = tuple(map(str, command)) if isinstance(command, list) else ()
+    store = ResultDir(path)
+    _check_target(campaign, request)
+    if request.identical_to is not None or campaign.require_identical:
+        refuse_reused(store.records(), source=str(path))
+    plan = remaining(make_plan(campaign), store.done_ids())
+    if plan.runs and not request.yes:
+        ask_programs([campaign])
+    prepared = _prepare(plan, campaign, typed, bundle, jobs=request.jobs)
+    if prepared is not None:
+        refuse_other_inputs(prepared, store.records())
+    target = held.enter_context(_machine(campaign, plan, path))
+    return _Work(campaign, plan, prepared, store, typed, target)
+
+
+def _check_target(campaign: Campaign, request: RunRequest) -> None:
+    """Refuse what the target cannot do, before making a directory."""
+    checks_for(campaign)
+    if request.reuse:
+        refuse_reuse(campaign)
+    if campaign.board is not None:
+        with_append(get_board(campaign.board), campaign.append)
+    elif request.jobs is not None:
+        raise UsageError(
+            "--jobs is for virtual boards only: on a machine, runs follow one another; "
+            "leave it out"
+        )
+    elif campaign.kernels:
+        raise UsageError(
+            "--kernel is for virtual boards only: a machine is measured with its "
+            "running kernel; leave it out"
+        )
+
+
+def _measure(work: _Work, result: _Result, *, reuse: bool) -> int:
+    try:
+        with (
+            _runner(work, reuse=reuse) as runner,
+            LiveDisplay(stderr_console(), work.plan) as display,
+        ):
+            for _ in execute(work.plan, runner, work.store, on_event=display):
+                pass
+    except (RtscopeError, KeyboardInterrupt):
+        with contextlib.suppress(RecordError):  # the first cause counts
+            _show(work.campaign, work.store, result, so_far=True)
+        raise
+    return _show(work.campaign, work.store, result, so_far=False)
+
+
+@contextlib.contextmanager
+def _runner(work: _Work, *, reuse: bool) -> Iterator[Runner]:
+    if work.prepared is not None:
+        # Loaded for a board only.
+        from rtscope.boards.runs.runner import BoardRunner
+        from rtscope.boards.runs.store import open_stored
+
+        results = open_stored(log=log)
+        yield BoardRunner(work.prepared, results=results, reuse=reuse)
+        return
+    assert work.target is not None, "a machine is opened before its directory is made"
+    yield MachineRunner(work.target, work.campaign, work.typed)
+
+
+def _show(
+    campaign: Campaign, store: ResultDir, result: _Result, *, so_far: bool
+) -> int:
+    records = store.records()
+    if not records:
+        return 0
+    model = model_of(records, question_in(campaign), beside=[store.path])
+    page, where = store.path / PAGE, shlex.quote(str(store.path))
+    again = f"rtscope report {where}"
+    form, detail = result.form, result.detail
+    try:
+        write_page(model, page)
+    except RecordError:
+        print_report(model, form, detail=detail, more=More(again))
+        raise
+    print_report(model, form, detail=detail, more=More(again, str(page)))
+    if detail is Detail.QUIET:
+        return model.exit_status
+    tell_reused(records)
+    if campaign.traced:
+        say(f"for the causes of the worst wake-ups: rtscope explain {where}")
+    if so_far:
+        say(f"results so far; to continue: rtscope run --resume {where}")
+    return model.exit_status

@@ -1,0 +1,281 @@
+"""
+The scheduler of a Dask cluster, and what its workers run.
+
+`distributed` is an extra: it is loaded here alone, and only when asked for.
+"""
+
+import contextlib
+import itertools
+import logging
+import ssl
+import tempfile
+import time
+from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
+from dataclasses import asdict
+from pathlib import Path
+from typing import Any
+
+from rtscope import __version__
+from rtscope.boards.parts.bundle import export_part, import_part
+from rtscope.boards.parts.cache import Part, cache_dir
+from rtscope.host.errors import RtscopeError, TargetError, UsageError
+from rtscope.verbs.sweep.cluster.address import SchedulerAddress
+from rtscope.verbs.sweep.cluster.task import Answer, Task, answer_to
+
+CONNECT_S = 15
+LOOK_S = 0.05
+RESULT_S = 300
+"""For what a worker has ready; if it has died, another one computes it first."""
+UNKNOWN = "an unknown worker"
+INSTALL = "pip install 'rtscope[cluster]'"
+
+
+@contextlib.contextmanager
+def connected(address: SchedulerAddress) -> Iterator["DaskScheduler"]:
+    """
+    Give the scheduler at an address.
+
+    Raises UsageError without the extra or for certificates that cannot be used,
+    TargetError if nothing answers there.
+    """
+    try:
+        import distributed
+    except ImportError as error:
+        raise UsageError(
+            f"--on {address.url}: needs the Python package distributed; type {INSTALL}"
+        ) from error
+    _silence("distributed", "tornado")  # rtscope tells each failure itself
+    security = None
+    if (files := address.certificates) is not None:
+        security = distributed.Security(
+            tls_ca_file=str(files.ca),
+            tls_client_cert=str(files.certificate),
+            tls_client_key=str(files.key),
+            require_encryption=True,
+        )
+    try:
+        client = distributed.Client(
+            address.url,
+            security=security,
+            timeout=CONNECT_S,
+            set_as_default=False,
+            name="rtscope",
+        )
+    except ssl.SSLError as error:
+        raise UsageError(
+            f"--on {address.url}: cannot use --tls-ca, --tls-cert and --tls-key: "
+            f"{_first_line(error)}; name the files of one authority"
+        ) from error
+    except (OSError, ValueError) as error:
+        raise TargetError(
+            f"no scheduler answers at {address.url} within {CONNECT_S} s: "
+            f"{_first_line(error)}; start one with dask scheduler"
+        ) from error
+    scheduler = DaskScheduler(client, address.url)
+    try:
+        yield scheduler
+    finally:
+        scheduler.close()
+
+
+class DaskScheduler:
+    """A `rtscope.verbs.sweep.cluster.runner.Scheduler`."""
+
+    def __init__(self, client: Any, address: str) -> None:
+        from distributed import as_completed
+
+        self.address = address
+        self._client = client
+        self._queue = as_completed(loop=client.loop)
+        self._futures: dict[int, Any] = {}
+        self._tickets: dict[str, int] = {}
+        self._numbers = itertools.count(1)
+        self._session = f"rtscope-{client.id}"
+
+    def workers(self) -> Mapping[str, int]:
+        """Return the threads of each worker by its address."""
+        self._refuse_lost()
+        threads = self._asked(self._client.nthreads)
+        return {str(name): int(number) for name, number in threads.items()}
+
+    def examine(self, worker: str) -> str:
+        """Return why a worker cannot take tasks, else nothing."""
+        try:
+            answers = self._client.run(about, workers=[worker], on_error="return")
+        except Exception as error:  # whatever the way to the worker raised
+            self._refuse_lost()
+            return f"it does not answer: {_first_line(error)}"
+        said = answers.get(worker)
+        if isinstance(said, ImportError):
+            return f"it has no rtscope; install rtscope[cluster] {__version__} there"
+        if said is None or isinstance(said, BaseException):
+            return f"it does not answer: {_first_line(said)}"
+        if said != __version__:
+            return f"it has rtscope {said}; install {__version__} there, as here"
+        return ""
+
+    def submit(self, task: Task, *, among: Collection[str] | None) -> int:
+        """Give it a task, and return a ticket."""
+        ticket = next(self._numbers)
+        future = self._asked(
+            lambda: self._client.submit(
+                on_worker,
+                asdict(task),
+                self._session,
+                key=f"{self._session}-{task.bundle[:8]}-{ticket}",
+                pure=False,
+                workers=None if among is None else list(among),
+                allow_other_workers=False,
+            )
+        )
+        self._futures[ticket], self._tickets[future.key] = future, ticket
+        self._queue.add(future)
+        return ticket
+
+    def give_up(self, ticket: int) -> None:
+        """Take a task back; what a worker has begun it ends when this client goes."""
+        future = self._futures.pop(ticket, None)
+        if future is not None:
+            with contextlib.suppress(Exception):
+                future.cancel()
+
+    def answers(self, timeout_s: float) -> Mapping[int, Answer]:
+        """Wait for the next answers, and return them by ticket."""
+        found: dict[int, Answer] = {}
+        self._refuse_lost()
+        end = time.monotonic() + timeout_s
+        while not self._queue.has_ready() and time.monotonic() < end:
+            time.sleep(LOOK_S)
+        if self._queue.has_ready():
+            for future in self._queue.next_batch(block=False):
+                ticket = self._tickets.pop(future.key, 0)
+                if self._futures.pop(ticket, None) is not None:
+                    found[ticket] = self._answer(future)
+        return found
+
+    def computing(self) -> Mapping[str, Sequence[int]]:
+        """Return the tickets that each worker computes or has waiting."""
+        self._refuse_lost()
+        keys = self._asked(self._client.processing)
+        return {
+            str(worker): [self._tickets[key] for key in of if key in self._tickets]
+            for worker, of in keys.items()
+        }
+
+    def send(self, part: Part, pin: str, *, worker: str) -> str:
+        """Give a part to a worker; return why it could not take it, else nothing."""
+        with tempfile.TemporaryDirectory(prefix="rtscope-part-") as folder:
+            file = Path(folder) / "part.tar"
+            export_part(file, part)
+            content = file.read_bytes()
+        try:
+            data = self._client.scatter(content, workers=[worker], hash=False)
+            future = self._client.submit(
+                take_part, data, part.name, pin, pure=False, workers=[worker]
+            )
+            while not future.done():
+                if worker not in self.workers():
+                    return "it is gone"
+                time.sleep(LOOK_S)
+            return str(future.result(timeout=RESULT_S))
+        except TargetError:
+            raise
+        except Exception as error:  # whatever the worker or the way to it raised
+            self._refuse_lost()
+            return _first_line(error)
+
+    def wait(self, seconds: float) -> None:
+        """Wait before looking again."""
+        time.sleep(seconds)
+
+    def close(self) -> None:
+        """End what the workers still boot for this client, and leave."""
+        with contextlib.suppress(Exception):
+            if self._client.status == "running":
+                self._client.run(end_session, self._session, on_error="ignore")
+        with contextlib.suppress(Exception):
+            self._client.close(timeout=5)
+
+    def _answer(self, future: Any) -> Answer:
+        if future.status == "finished":
+            try:
+                return Answer(**future.result(timeout=RESULT_S))
+            except Exception as error:  # whatever the worker or the way to it raised
+                self._refuse_lost()
+                return Answer("failed", UNKNOWN, why=_first_line(error))
+        self._refuse_lost()
+        raised = self._asked(future.exception) if future.status == "error" else None
+        last = getattr(raised, "last_worker", None)
+        who = str(getattr(last, "address", "")) or UNKNOWN
+        return Answer("failed", who, why=_first_line(raised or "the task was lost"))
+
+    def _asked(self, call: Callable[[], Any]) -> Any:
+        """Call the scheduler; TargetError if it is gone."""
+        try:
+            return call()
+        except (OSError, TimeoutError) as error:
+            raise TargetError(self._gone(_first_line(error))) from error
+
+    def _refuse_lost(self) -> None:
+        if self._client.status != "running":
+            raise TargetError(self._gone("the connection is lost"))
+
+    def _gone(self, why: str) -> str:
+        return (
+            f"the scheduler at {self.address} does not answer: {why}; start it and its "
+            "workers again"
+        )
+
+
+def about() -> str:
+    """Return the version of rtscope; runs on a worker."""
+    return __version__
+
+
+def on_worker(task: Mapping[str, Any], session: str) -> dict[str, Any]:
+    """Answer a task; runs on a worker."""
+    from distributed import get_worker
+
+    worker = get_worker()
+    ended = _ended(worker)
+    answer = answer_to(
+        Task(**task),
+        worker=worker.address,
+        cache=cache_dir(),
+        stopped=lambda: session in ended,
+    )
+    return asdict(answer)
+
+
+def take_part(content: bytes, name: str, pin: str) -> str:
+    """Keep a part in the cache; runs on a worker. Return why not, else nothing."""
+    try:
+        with tempfile.TemporaryDirectory(prefix="rtscope-part-") as folder:
+            file = Path(folder) / f"{name}.tar"
+            file.write_bytes(content)
+            import_part(file, pin=pin, cache=cache_dir())
+    except (RtscopeError, OSError) as error:
+        return str(error)
+    return ""
+
+
+def end_session(session: str, dask_worker: Any = None) -> None:
+    """End the boots of a client that goes; runs on a worker."""
+    _ended(dask_worker).add(session)
+
+
+def _ended(worker: Any) -> set[str]:
+    """Return the sessions that have ended, which a worker remembers."""
+    found: set[str] = worker.__dict__.setdefault("rtscope_ended", set())
+    return found
+
+
+def _silence(*packages: str) -> None:
+    for name in list(logging.root.manager.loggerDict):
+        if name.split(".")[0] in packages:
+            logging.getLogger(name).setLevel(logging.CRITICAL + 1)
+
+
+def _first_line(error: object) -> str:
+    lines = str(error).strip().splitlines()
+    return lines[0][:300] if lines else type(error).__name__

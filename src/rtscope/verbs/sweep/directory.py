@@ -1,0 +1,445 @@
+"""A sweep and its directory: chosen by a name or a file, or one to continue."""
+
+import contextlib
+import json
+import shlex
+from collections.abc import Callable, Iterator, Mapping
+from dataclasses import dataclass, field
+from datetime import datetime
+from pathlib import Path
+from typing import TypeVar
+
+from pydantic import TypeAdapter, ValidationError
+
+from rtscope import __version__
+from rtscope.boards.runs.prepare import PreparedCampaign
+from rtscope.cli.console import typed_words
+from rtscope.host.errors import ImpossibleRemedy, RecordError, UsageError, shown
+from rtscope.host.escape import printable
+from rtscope.host.files import read_bounded, write_atomically
+from rtscope.machine.target.address import parse_address
+from rtscope.measure.campaign.file import to_dict
+from rtscope.measure.campaign.model import Campaign
+from rtscope.measure.campaign.options import Options, with_options
+from rtscope.measure.plan import Plan
+from rtscope.record.resultdir import (
+    CAMPAIGN,
+    RECORD,
+    ResultDir,
+    create,
+    hold,
+    is_occupied,
+    make_directory,
+    refuse_links,
+)
+from rtscope.verbs.sweep.checks import Checks, checks_of
+from rtscope.verbs.sweep.design import (
+    CELLS,
+    DOCUMENT,
+    MAX_SEEDS,
+    WHY_SEEDS,
+    Cell,
+    cells_of,
+    chosen_cells,
+)
+from rtscope.verbs.sweep.file import (
+    Diagnosis,
+    Sweep,
+    document_of,
+    load_shipped,
+    load_sweep,
+    on_board,
+    placed,
+    shipped_sweeps,
+    sweep_of,
+    with_seeds,
+)
+from rtscope.verbs.sweep.remedysweep import NAME, remedies_for
+from rtscope.verbs.sweep.survey import with_listed
+from rtscope.verbs.sweep.treatments import HAS_IT, NOT_HERE, without
+
+ASKED, CHECKED, FAILED = "asked.json", "checked.json", "failed.json"
+IMPOSSIBLE = "impossible.json"
+SCHEMA = 1
+MAX_DOCUMENT_BYTES = 16 << 20
+
+T = TypeVar("T")
+
+
+@dataclass(slots=True)
+class SweepWork:
+    """A sweep that is ready to start."""
+
+    sweep: Sweep
+    cells: tuple[Cell, ...]
+    path: Path
+    typed: tuple[str, ...]
+    chosen: frozenset[int]
+    """The cells to measure now, by their numbers; the base is one of them."""
+    plans: dict[int, Plan] = field(default_factory=dict)
+    """By the number of the cell."""
+    prepared: dict[int, PreparedCampaign] = field(default_factory=dict)
+    failures: dict[int, dict[str, str]] = field(default_factory=dict)
+    """Why runs of this start have no result, by the number of the cell and the run."""
+    impossible: dict[str, str] = field(default_factory=dict)
+    """Remedies that the board turned out not to have, with why, by level."""
+    is_resumed: bool = False
+
+    @property
+    def checks(self) -> Checks:
+        """The checks of this start and of earlier ones."""
+        return checks_of(self.checked())
+
+    @property
+    def to_go_on(self) -> str:
+        """The command that goes on with it."""
+        return f"rtscope sweep --resume {shlex.quote(str(self.path))}"
+
+    @property
+    def chosen_cells(self) -> tuple[Cell, ...]:
+        """The cells to measure now."""
+        return tuple(cell for cell in self.possible if cell.number in self.chosen)
+
+    @property
+    def possible(self) -> tuple[Cell, ...]:
+        """All cells but those of impossible remedies."""
+        return tuple(
+            cell
+            for cell in self.cells
+            if not any(name in self.impossible for _, name in cell.levels)
+        )
+
+    @property
+    def diagnoses(self) -> tuple[Diagnosis, ...]:
+        """What remedies are tried against, as far as they are possible."""
+        return tuple(without(one, self.impossible) for one in self.sweep.diagnoses)
+
+    @property
+    def has_no_remedy(self) -> bool:
+        """Whether it is one of remedies, and none of them can be tried."""
+        causes = self.diagnoses
+        return bool(causes) and not any(one.remedies for one in causes)
+
+    def asked(self) -> frozenset[int]:
+        """Return the cells that this or an earlier start was to measure."""
+        earlier = _read(self.path / ASKED, TypeAdapter(list[int]), kind="cells")
+        there = frozenset(cell.number for cell in self.possible)
+        return (frozenset(self.plans) | frozenset(earlier or ())) & there
+
+    def checked(self) -> Mapping[str, str]:
+        """Return what came of the checks that count, by run: see `checks_of`."""
+        noted = self._whys(CHECKED, kind="checks")
+        return {run: why for run, why in noted.items() if why or self._is_done(run)}
+
+    def failed(self) -> Mapping[str, str]:
+        """Return why runs that earlier starts tried have no result, by run."""
+        noted = self._whys(FAILED, kind="failures")
+        return {run: why for run, why in noted.items() if not self._is_done(run)}
+
+    def known_failures(self) -> Mapping[int, Mapping[str, str]]:
+        """Return why runs have no result, as `failures`, also of earlier starts."""
+        found = {cell.number: dict[str, str]() for cell in self.cells}
+        numbers = {cell.directory: cell.number for cell in self.cells}
+        for place, why in self.failed().items():
+            directory, _, run = place.partition("/")
+            if directory in numbers:
+                found[numbers[directory]][run] = why
+        for number, whys in self.failures.items():
+            found[number] |= whys
+        return found
+
+    def _whys(self, name: str, *, kind: str) -> Mapping[str, str]:
+        shape = TypeAdapter(dict[str, str])
+        return _read(self.path / name, shape, kind=kind) or {}
+
+    def _is_done(self, place: str) -> bool:
+        """Tell whether a run has a result; listing all takes a second of thousands."""
+        directory, _, run = place.partition("/")
+        cell = ResultDir(self.path / CELLS / directory)
+        with contextlib.suppress(OSError):  # a name that no file can have
+            return (cell.run_dir(run) / RECORD).is_file()
+        return False
+
+    def store(self, cell: Cell) -> ResultDir:
+        """Return the results of a cell."""
+        # How to go on is the sweep's to say.
+        return ResultDir(self.path / cell.path, advice="")
+
+
+@dataclass(frozen=True, slots=True)
+class Base:
+    """The options that change the base of a sweep, as typed; None: not given."""
+
+    target: str | None = None
+    kernel: str | None = None
+    seed: int | None = None
+    seeds: str | None = None
+
+    @property
+    def kernels(self) -> list[str] | None:
+        """The kernels of --kernel."""
+        return self.kernel.split(",") if self.kernel else None
+
+    @property
+    def run_seeds(self) -> tuple[int, ...] | None:
+        """The seeds of --seed or --seeds; UsageError as `rtscope run` says it."""
+        if self.seed is None and self.seeds is None:
+            return None
+        asked = Options(seed=self.seed, seeds=self.seeds)
+        read = with_options(Campaign(target="virtual:any"), asked)
+        found = tuple(seed for seed in read.run_seeds if seed is not None)
+        if len(found) > MAX_SEEDS:
+            raise UsageError(
+                f"--seeds {shown(self.seeds)}: write at most {MAX_SEEDS}: {WHY_SEEDS}"
+            )
+        return found
+
+
+def new_work(
+    file: Path, out: Path | None, base: Base, *, only: str | None
+) -> SweepWork:
+    """Return a sweep of a file, or of one that comes with rtscope; UsageError."""
+    named = _named(file)
+    if base.target is not None:
+        _refuse_machine_for_board(named, base.target)
+    found = on_board(named, target=base.target, kernels=base.kernels)
+    if (seeds := base.run_seeds) is not None:
+        _refuse_machine_for_seeds(found, base)
+        found = with_seeds(found, seeds)
+    if found.survey is not None:
+        found = with_listed(found, command=typed_words())
+    return _work(found, _place(out), typed_words(), only)
+
+
+def _refuse_machine_for_board(named: Sweep, target: str) -> None:
+    """Raise UsageError: a base of a board has what no machine takes, such as seeds."""
+    machine = parse_address(target).board is None
+    if machine and parse_address(_address(named)).board:
+        raise UsageError(
+            f"--target {target}: {named.source} is a sweep of a virtual board; to rank "
+            "the loads of a machine, type rtscope sweep survey-machine --target "
+            f"{target}"
+        )
+
+
+def _refuse_machine_for_seeds(found: Sweep, base: Base) -> None:
+    """Raise UsageError: only boards have seeds."""
+    address = _address(found)
+    if parse_address(address).board is None:
+        option = "--seed" if base.seeds is None else "--seeds"
+        raise UsageError(
+            f"{option}: {address} has no random seeds, only virtual boards have them: "
+            f"leave {option} out"
+        )
+
+
+def _address(sweep: Sweep) -> str:
+    """Return where the base is measured; what is no address is refused later."""
+    written = sweep.base.get("target")
+    found = written.get("address") if isinstance(written, dict) else None
+    return found if isinstance(found, str) else Campaign().target
+
+
+def work_on_remedies(
+    record: Path | None, out: Path | None, *, only: str | None
+) -> SweepWork:
+    """Return a sweep of what may help against the causes in a record; UsageError."""
+    return _work(remedies_for(record), _place(out), typed_words(), only)
+
+
+def _work(
+    sweep: Sweep, path: Path, typed: tuple[str, ...], only: str | None
+) -> SweepWork:
+    """Return a sweep of which a part is chosen, or all without `only`; UsageError."""
+    cells = chosen = cells_of(sweep)
+    if only is not None:
+        if sweep.survey is not None:
+            raise UsageError(
+                f"--only {only}: a survey has no levels: name its stressors in "
+                "[survey] of a file of your own"
+            )
+        patterns = [one.strip() for one in only.split(",")]
+        chosen = chosen_cells(cells, patterns, source="--only")
+    return SweepWork(
+        sweep, cells, path, typed, frozenset(cell.number for cell in chosen)
+    )
+
+
+def _place(out: Path | None) -> Path:
+    return out or Path(datetime.now().strftime("rtscope-sweep-%Y%m%d-%H%M%S"))
+
+
+def _named(file: Path) -> Sweep:
+    """Return the sweep of a file, or one that comes with rtscope."""
+    if str(file) in shipped_sweeps() and not file.is_file():
+        return load_shipped(str(file))
+    if not file.exists():
+        raise UsageError(
+            f"cannot read sweep {file}: no such file; rtscope itself has "
+            f"{', '.join(shipped_sweeps())}, and {NAME} RECORD"
+        )
+    return placed(load_sweep(file), file.parent)
+
+
+def resumed_work(path: Path, *, only: str | None) -> SweepWork:
+    """Return a sweep to continue; UsageError, or RecordError if it is damaged."""
+    if not (path / DOCUMENT).exists():
+        raise UsageError(
+            f"{path}: no sweep there: it has no {DOCUMENT}; name the --out of a sweep"
+        )
+    text = read_bounded(path / DOCUMENT, limit=MAX_DOCUMENT_BYTES, kind="sweep")
+    try:
+        document = json.loads(text)
+        if document["schema"] != SCHEMA:
+            raise RecordError(
+                f"{path / DOCUMENT}: schema {document['schema']!a} is not one that "
+                "this rtscope reads; use the version that wrote it"
+            )
+        found = sweep_of(document["sweep"], source=str(path / DOCUMENT))
+        typed = tuple(map(str, document["command"]))
+    except (ValueError, KeyError, TypeError, RecursionError) as error:
+        raise RecordError(
+            f"{path / DOCUMENT}: damaged, or not written by rtscope sweep; start again "
+            "with another --out"
+        ) from error
+    work = _work(found, path, typed, only)
+    work.is_resumed = True
+    refuse_links(path / CELLS, *(work.store(cell).path for cell in work.cells))
+    for read in (work.checked, work.failed):
+        read()  # a damaged list is refused before hours of work
+    kept = _read(path / IMPOSSIBLE, TypeAdapter(dict[str, str]), kind="remedies")
+    work.impossible.update(kept or {})
+    return work
+
+
+def _read(file: Path, shape: TypeAdapter[T], *, kind: str) -> T | None:
+    """Return a list in the directory of a sweep, if there is one; RecordError."""
+    if not file.exists():
+        return None
+    text = read_bounded(file, limit=MAX_DOCUMENT_BYTES, kind=f"list of {kind}")
+    try:
+        return shape.validate_json(text)
+    except ValidationError as error:
+        raise RecordError(
+            f"{file}: damaged: no list of {kind}; delete it to go on without the list"
+        ) from error
+
+
+def refuse_occupied(work: SweepWork) -> None:
+    """Raise UsageError if a new sweep would not have a directory of its own."""
+    if not is_occupied(work.path):
+        return
+    instead = "name another directory"
+    if (work.path / DOCUMENT).is_file():
+        instead = f"name another one, or go on with the sweep in it: {work.to_go_on}"
+    raise UsageError(f"--out {work.path}: not empty; {instead}")
+
+
+def create_directories(work: SweepWork, held: contextlib.ExitStack) -> None:
+    """
+    Make the directory of a sweep, and one for each cell, as far as they are missing.
+
+    The document comes first, so that --resume goes on where a full disk ended it. A new
+    directory is held until `held` ends, before anything is written; UsageError if
+    another start was faster. One to continue is held already.
+    """
+    make_directory(work.path)
+    if not work.is_resumed:
+        held.enter_context(hold(work.path))
+        refuse_occupied(work)
+    if not (work.path / DOCUMENT).exists():
+        _write_document(work)
+    with resumable(work):
+        for cell in work.cells:
+            store = work.store(cell)
+            if not (store.path / CAMPAIGN).exists():
+                create(
+                    store.path,
+                    to_dict(cell.campaign),
+                    command=work.typed,
+                    rtscope=__version__,
+                    advice=store.advice,
+                )
+
+
+def _write_document(work: SweepWork) -> None:
+    document = {
+        "schema": SCHEMA,
+        "rtscope": __version__,
+        "command": list(work.typed),
+        "sweep": document_of(work.sweep),
+    }
+    text = json.dumps(document, indent=1).encode() + b"\n"
+    write_atomically(work.path / DOCUMENT, text)
+
+
+@contextlib.contextmanager
+def resumable(work: SweepWork) -> Iterator[None]:
+    """Add to an error about a file of the sweep how to go on."""
+    try:
+        yield
+    except RecordError as error:
+        raise RecordError(f"{error}; then type {work.to_go_on}") from error
+
+
+def leave_out(
+    work: SweepWork, cell: Cell, error: ImpossibleRemedy, *, log: Callable[[str], None]
+) -> None:
+    """Leave out a remedy that the board does not have; else raise the error."""
+    if not work.sweep.diagnoses or not cell.levels:
+        raise error
+    _leave_out(work, cell, f"{NOT_HERE}{'; '.join(error.whys.values())}", log)
+
+
+def leave_out_needless(
+    work: SweepWork,
+    cell: Cell,
+    prepared: PreparedCampaign,
+    *,
+    log: Callable[[str], None],
+) -> bool:
+    """Leave out a remedy that changes nothing on the board; tell whether it was one."""
+    if not work.sweep.diagnoses or not cell.levels or not prepared.runs:
+        return False
+    names = set(cell.campaign.tuned) - set(work.cells[0].campaign.tuned)
+    plans = [request.tuning for request, _ in prepared.runs]
+    if not names or not all(plan and names <= plan.good.keys() for plan in plans):
+        return False
+    _leave_out(work, cell, HAS_IT, log)
+    return True
+
+
+def _leave_out(
+    work: SweepWork, cell: Cell, why: str, log: Callable[[str], None]
+) -> None:
+    ((_, name),) = cell.levels
+    work.impossible[name] = why
+    del work.plans[cell.number]
+    log(f"  {printable(name)}: {printable(why)}")
+
+
+def note_asked(work: SweepWork) -> None:
+    """Note which cells are to be measured, for a later start to tell what it lacks."""
+    text = json.dumps(sorted(work.asked())).encode() + b"\n"
+    with resumable(work):
+        write_atomically(work.path / ASKED, text)
+
+
+def note_impossible(work: SweepWork) -> None:
+    """Note the remedies that the board does not have, for a later start."""
+    if work.impossible:
+        text = json.dumps(work.impossible, indent=1).encode() + b"\n"
+        with resumable(work):
+            write_atomically(work.path / IMPOSSIBLE, text)
+
+
+def note_check(work: SweepWork, run: str, why: str) -> None:
+    """Note what came of the check of a run, beside those of earlier starts."""
+    text = json.dumps({**work.checked(), run: why}, indent=1).encode() + b"\n"
+    write_atomically(work.path / CHECKED, text)
+
+
+def note_failed(work: SweepWork, run: str, why: str) -> None:
+    """Note why a run has no result, beside those of earlier starts."""
+    text = json.dumps({**work.failed(), run: why}, indent=1).encode() + b"\n"
+    write_atomically(work.path / FAILED, text)

@@ -1,0 +1,139 @@
+"""
+What a change did to one figure: the ratio of paired runs, with an exact test.
+
+The differences of the logarithms of independent pairs are tested by `stats.signflip`.
+Among all effects that are judged together, the share of false discoveries is held at
+5 %.
+"""
+
+import math
+from collections.abc import (
+    Callable,
+    Iterable,
+    Mapping,
+    Sequence,
+)
+from dataclasses import dataclass, replace
+from statistics import fmean, median, stdev
+
+from rtscope.record.model import RunRecord
+from rtscope.stats.costs import operations_per_s
+from rtscope.stats.power import detectable_ratio_of_pairs
+from rtscope.stats.summary import DEFAULT_PERCENTILES, Summary, summarize
+from rtscope.verbs.sweep.keys import Key
+from rtscope.verbs.sweep.signflip import discoveries, interval_of_mean, p_of_signs
+
+P999 = DEFAULT_PERCENTILES.index(99.9)
+
+
+def _worst(_record: RunRecord, summary: Summary) -> float | None:
+    return float(summary.max_ns)
+
+
+def _p999(_record: RunRecord, summary: Summary) -> float | None:
+    high_ns = summary.percentiles[P999].high_ns
+    return None if high_ns is None else float(high_ns)
+
+
+def _average(_record: RunRecord, summary: Summary) -> float | None:
+    return summary.mean_ns
+
+
+def _operations(record: RunRecord, _summary: Summary) -> float | None:
+    return operations_per_s(record)
+
+
+FIGURES: Mapping[str, Callable[[RunRecord, Summary], float | None]] = {
+    "worst": _worst,
+    "p99.9": _p999,
+    "average": _average,
+    "operations/s": _operations,
+}
+"""Latencies in ns; operations as stress-ng counts them, of all stressors."""
+
+MORE_IS_BETTER = frozenset({"operations/s"})
+
+
+@dataclass(frozen=True, slots=True)
+class Effect:
+    """What a cell changed in one figure, under one load."""
+
+    cell: str
+    key: Key
+    figure: str
+    base: float
+    """Median over seeds, in the unit of the figure."""
+    changed: float
+    pairs: int
+    """Independent pairs of runs."""
+    ratio: float
+    """Of the changed to the base: the geometric mean over pairs."""
+    low: float | None
+    """Ends of its 95 % interval; None: too few pairs for one."""
+    high: float | None
+    p: float
+    """Two-sided, exact; 1 where no pair differs."""
+    found: bool
+    """Whether it is a discovery; of these at most 5 % are false on average."""
+    could_have_seen: float | None
+    """Ratio that these pairs find with 80 %; None without a finite answer."""
+    pairs_of_cells: int = 1
+    """Cells with the change that were each compared with the same cell without it."""
+
+    @property
+    def is_worse(self) -> bool:
+        """Whether the figure moved in the direction that nobody wants."""
+        return (self.ratio < 1) == (self.figure in MORE_IS_BETTER)
+
+
+def judged(effects: Iterable[Effect]) -> tuple[Effect, ...]:
+    """Return effects with those that are found marked, the largest of these first."""
+    tested = list(effects)
+    found = discoveries([effect.p for effect in tested])
+    marked = [
+        replace(effect, found=is_found)
+        for effect, is_found in zip(tested, found, strict=True)
+    ]
+    return tuple(
+        sorted(marked, key=lambda e: (not e.found, -abs(math.log(e.ratio)), e.p))
+    )
+
+
+def effect_of(
+    cell: str,
+    key: Key,
+    figure: str,
+    *,
+    before: Sequence[float],
+    after: Sequence[float],
+    differences: Sequence[float],
+    pairs_of_cells: int = 1,
+) -> Effect:
+    """Test the differences of logarithms of independent pairs of runs."""
+    interval = interval_of_mean(differences)
+    low, high = map(math.exp, interval) if interval else (None, None)
+    spread = stdev(differences) if len(differences) > 1 else math.nan
+    return Effect(
+        cell=cell,
+        key=key,
+        figure=figure,
+        base=median(before),
+        changed=median(after),
+        pairs=len(differences),
+        ratio=math.exp(fmean(differences)),
+        low=low,
+        high=high,
+        p=p_of_signs(differences),
+        found=False,
+        could_have_seen=detectable_ratio_of_pairs(spread, pairs=len(differences)),
+        pairs_of_cells=pairs_of_cells,
+    )
+
+
+def figures_of(record: RunRecord) -> dict[str, float]:
+    """Return the figures that a run has, by name."""
+    if record.max_ns is None:
+        return {}
+    summary = summarize(record.result.threads)
+    values = {name: of(record, summary) for name, of in FIGURES.items()}
+    return {name: value for name, value in values.items() if value}

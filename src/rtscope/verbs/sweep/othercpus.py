@@ -1,0 +1,92 @@
+"""
+Cells that measured other CPUs than the base: what they change is not all they show.
+
+An isolated CPU, for example, is not measured unless run.cpus names it. Where a level
+does name it, and the base does not, it is the only CPU measured. In both cases an
+effect is also one of other CPUs. A cell that differs in nothing but run.cpus is meant
+to show just that. Pure.
+"""
+
+from collections.abc import Mapping, Sequence
+from dataclasses import replace
+
+from rtscope.machine.cpulist import format_cpulist
+from rtscope.measure.campaign.model import Campaign
+from rtscope.verbs.sweep.design import Cell
+from rtscope.verbs.sweep.doubts import Doubt
+from rtscope.verbs.sweep.keys import Key
+from rtscope.verbs.sweep.pairing import MeasuredRun, RunsOfCells
+
+CAVEAT = "other_cpus"
+
+Cpus = frozenset[int]
+
+
+def other_cpus_of(
+    cells: Sequence[Cell], runs: Mapping[Key, RunsOfCells]
+) -> dict[int, str]:
+    """Return, by the number of the cell, its CPUs and those of the base, in words."""
+    return {
+        number: f"CPU {format_cpulist(theirs)}, the base CPU {format_cpulist(ours)}"
+        for number, (ours, theirs, _) in _different(cells, runs).items()
+    }
+
+
+def doubts_on_cpus(
+    cells: Sequence[Cell], runs: Mapping[Key, RunsOfCells]
+) -> tuple[Doubt, ...]:
+    """Return a limit for each two sets of CPUs, with the cells that have it."""
+    found: dict[tuple[Cpus, Cpus], list[tuple[str, int]]] = {}
+    names = {cell.number: cell.name for cell in cells}
+    for number, (ours, theirs, count) in _different(cells, runs).items():
+        found.setdefault((ours, theirs), []).append((names[number], count))
+    return tuple(
+        Doubt(
+            caveat=CAVEAT,
+            weight="limit",
+            message=(
+                f"measured CPU {format_cpulist(theirs)}, the base CPU "
+                f"{format_cpulist(ours)}, so the effects are also those of other CPUs; "
+                f'give the base the same run.cpus = "{format_cpulist(theirs)}"'
+            ),
+            runs=sum(count for _, count in of_cells),
+            where=tuple(name for name, _ in of_cells),
+        )
+        for (ours, theirs), of_cells in found.items()
+    )
+
+
+def _different(
+    cells: Sequence[Cell], runs: Mapping[Key, RunsOfCells]
+) -> dict[int, tuple[Cpus, Cpus, int]]:
+    """Return the CPUs of the base, those of a cell, and its runs on these."""
+    base, *others = cells
+    found: dict[int, tuple[Cpus, Cpus, int]] = {}
+    for cell in others:
+        if _without_cpus(cell.campaign) == _without_cpus(base.campaign):
+            continue
+        ours, theirs, count = Cpus(), Cpus(), 0
+        for of_cells in runs.values():
+            before, after = (of_cells.get(one.number, {}) for one in (base, cell))
+            of_base, of_cell = _cpus_of(before), _cpus_of(after)
+            if of_base and of_cell and of_base != of_cell:
+                ours, theirs = ours | of_base, theirs | of_cell
+                count += len(after)
+        if count:
+            found[cell.number] = (ours, theirs, count)
+    return found
+
+
+def _without_cpus(campaign: Campaign) -> Campaign:
+    return replace(
+        campaign, runs=tuple(replace(run, cpus=None) for run in campaign.runs)
+    )
+
+
+def _cpus_of(by_seed: Mapping[int, MeasuredRun]) -> Cpus:
+    return Cpus(
+        thread.cpu
+        for run in by_seed.values()
+        for thread in run.record.result.threads
+        if thread.cpu is not None
+    )

@@ -1,0 +1,157 @@
+"""The result of a sweep of remedies: what each does against the cause of each load."""
+
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import asdict
+from typing import Any
+
+from rich.console import RenderableType
+from rich.table import Table
+from rich.text import Text
+
+from rtscope.host.escape import printable
+from rtscope.host.units import format_us, plural
+from rtscope.present.formats.fitted import Room
+from rtscope.verbs.sweep.checktext import lines_of_checks
+from rtscope.verbs.sweep.effects import Effect
+from rtscope.verbs.sweep.file import Diagnosis
+from rtscope.verbs.sweep.result import SweepResult
+from rtscope.verbs.sweep.text import (
+    interval_of,
+    lines_of_limits,
+    sweep_data,
+    value_of,
+)
+from rtscope.verbs.sweep.treatments import AXIS
+
+WORST, AVERAGE = "worst", "average"
+
+
+def remedies_answer(result: SweepResult, diagnoses: Sequence[Diagnosis]) -> str:
+    """Return the answer in a sentence: the best remedy of the load that is latest."""
+    treated = [one for one in diagnoses if one.remedies]
+    if not treated:
+        return f"nothing to try: {'; '.join(dict.fromkeys(map(_why, diagnoses)))}"
+    first = treated[0]
+    tested = effects_on(result, first, WORST)
+    head = f"{printable(first.load)}, late by {printable(first.cause)}"
+    if not tested:
+        return f"{head}: no remedy was measured"
+    best = min(tested, key=lambda one: one.ratio)
+    name = printable(remedy_of(best))
+    if best.ratio >= 1:
+        return f"{head}: none of {plural(len(tested), 'remedy')} lowers the worst"
+    doubt = "" if best.found else f", not shown by {plural(best.pairs, 'seed')}"
+    return f"{head}: {name} lowers the worst to {best.ratio:.3g} times{doubt}"
+
+
+def _why(one: Diagnosis) -> str:
+    """Return the cause, and why no remedy is tried for it."""
+    whys = [f"{name}: {why}" for name, why in one.not_tried.items()] or [one.why]
+    return printable(": ".join(filter(None, (one.cause, ", ".join(whys)))))
+
+
+def effects_on(
+    result: SweepResult, diagnosis: Diagnosis, figure: str
+) -> tuple[Effect, ...]:
+    """Return what the remedies of a load do to a figure, the most helpful first."""
+    found = [
+        one
+        for one in result.effects
+        if one.figure == figure
+        and remedy_of(one) in diagnosis.remedies
+        and _is_of(one, diagnosis)
+    ]
+    return tuple(sorted(found, key=lambda one: one.ratio))
+
+
+def _is_of(effect: Effect, diagnosis: Diagnosis) -> bool:
+    """Whether the base of an effect is the run of a diagnosis, all else equal."""
+    if diagnosis.key:
+        return effect.key == diagnosis.key
+    return effect.key[:2] == (diagnosis.load, diagnosis.kernel)
+
+
+def remedy_of(effect: Effect) -> str:
+    """Return the name of the remedy that an effect is of."""
+    return effect.cell.removeprefix(f"{AXIS}: ")
+
+
+def compose_remedies(
+    result: SweepResult, diagnoses: Sequence[Diagnosis], *, more: str
+) -> Any:
+    """Return what composes the short form for `print_fitted`."""
+
+    def compose(room: Room) -> Iterator[RenderableType]:
+        yield Text(remedies_answer(result, diagnoses), style="bold")
+        if result.missing:
+            text = f"{plural(result.missing, 'planned run')} without a result"
+            yield Text(f"LIMIT: {text}", style="yellow")
+        yield from lines_of_limits(result)
+        yield ""
+        left = room.rows
+        for one in diagnoses:
+            if left <= 0:
+                yield Text("…")
+                break
+            lines = lines_of_cause(one)
+            yield from map(Text, lines)
+            left -= len(lines)
+            rows = effects_on(result, one, WORST)[: max(left, 0)]
+            if rows:
+                yield _table(result, one, rows)
+                left -= 1 + len(rows)
+        yield ""
+        if room.sentences > 1 and result.effects:
+            yield Text(
+                "Ratios to the original of the same seeds; * is found by an exact "
+                "test, all others may be chance."
+            )
+        yield from lines_of_checks(result.checks)
+        yield Text(more, no_wrap=True)
+
+    return compose
+
+
+def lines_of_cause(one: Diagnosis) -> list[str]:
+    """Return a line on the cause of a load, and one for each remedy not tried."""
+    where = f" on {one.kernel}" if one.kernel else ""
+    cause = f": {one.cause}" if one.cause else ""
+    why = f"; {one.why}" if one.why else ""
+    head = f"{one.load}{where}, {format_us(one.worst_ns)} µs{cause}{why}"
+    others = (f"  {name}: {reason}" for name, reason in one.not_tried.items())
+    return [printable(line) for line in (head, *others)]
+
+
+def _table(
+    result: SweepResult, diagnosis: Diagnosis, effects: Sequence[Effect]
+) -> Table:
+    averages = {remedy_of(one): one for one in effects_on(result, diagnosis, AVERAGE)}
+    table = Table(box=None, pad_edge=False)
+    for n, heading in enumerate(
+        ("  remedy", "worst", "with it", "ratio", "95 %", "average")
+    ):
+        table.add_column(heading, justify="right" if n else "left", no_wrap=True)
+    for one in effects:
+        name = remedy_of(one)
+        style = "red" if one.ratio > 1 else "green"
+        average = averages.get(name)
+        table.add_row(
+            f"  {printable(name)}",
+            value_of(one.base, WORST),
+            value_of(one.changed, WORST),
+            Text(f"{one.ratio:.3g}{'*' if one.found else ''}", style=style),
+            interval_of(one),
+            f"{average.ratio:.3g}{'*' if average.found else ''}" if average else "",
+        )
+    return table
+
+
+def remedies_data(
+    result: SweepResult, diagnoses: Sequence[Diagnosis]
+) -> Mapping[str, Any]:
+    """Return the result as plain values; latencies in ns."""
+    return {
+        **sweep_data(result),
+        "answer": remedies_answer(result, diagnoses),
+        "diagnoses": [asdict(one) for one in diagnoses],
+    }

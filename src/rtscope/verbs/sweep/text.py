@@ -1,0 +1,294 @@
+"""The result of a sweep: a short answer, a page, and data."""
+
+import math
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import asdict
+from statistics import median
+from typing import Any
+
+from rich.console import RenderableType
+from rich.table import Table
+from rich.text import Text
+
+from rtscope import __version__
+from rtscope.host.escape import all_printable, printable
+from rtscope.host.units import format_us, plural
+from rtscope.present.formats.fitted import COLUMNS, FEWEST_ROWS, Room
+from rtscope.present.formats.html import render_page
+from rtscope.present.words import NOTHING, count
+from rtscope.stats.power import LEAST_PAIRS
+from rtscope.verbs.sweep.checktext import lines_of_checks
+from rtscope.verbs.sweep.doubts import Doubt
+from rtscope.verbs.sweep.effects import FIGURES, MORE_IS_BETTER, Effect
+from rtscope.verbs.sweep.file import Diagnosis
+from rtscope.verbs.sweep.keys import Key, label_of
+from rtscope.verbs.sweep.result import SweepResult
+from rtscope.verbs.sweep.worstruns import Known
+from rtscope.verbs.sweep.worstruntext import (
+    anchors_of,
+    cause_of,
+    command_for,
+    link_to,
+    recording_command_for,
+    sentences_on_causes,
+    unrecorded,
+)
+
+STRONGEST = math.log(4)
+"""Ratios from here on, up or down, have the full shade."""
+
+HEADINGS = ("change", "load", "figure", "base", "changed", "ratio", "95 %")
+FIRST_NUMBER, RATIO = 3, 5
+MIB = 1 << 20
+BETWEEN, LEAST_NAME = 2, 12
+"""Characters between columns, and of a change's name at least."""
+
+
+def sweep_answer(result: SweepResult) -> str:
+    """Return the answer in a sentence."""
+    if result.main_effects:
+        return _answer(result, result.main_effects, "main effect")
+    invalid = any(one.weight == "invalid" for one in result.doubts)
+    if not result.effects and invalid:
+        return "no effect could be tested: runs of the base or of all cells are invalid"
+    if not result.effects:
+        return "no effect could be tested: no cell has runs of the base's seeds"
+    return _answer(result, result.effects, "effect")
+
+
+def _answer(result: SweepResult, effects: Sequence[Effect], what: str) -> str:
+    found = [one for one in effects if one.found]
+    if all(one.pairs < LEAST_PAIRS for one in effects):
+        return (
+            f"none of {plural(len(effects), what)} can be found: the test needs "
+            f"{LEAST_PAIRS} independent pairs of runs; measure with more seeds"
+        )
+    head = f"{len(found)} of {plural(len(effects), what)} found"
+    top = result.top
+    if top is None:
+        return f"{head}; none of them on the worst latency"
+    word = "raises" if top.ratio > 1 else "lowers"
+    than = (
+        f"that without it, over {top.pairs_of_cells} pairs of cells"
+        if top.pairs_of_cells > 1
+        else "the base's"
+    )
+    return (
+        f"{head}; most on the worst latency: {printable(top.cell)} {word} it under "
+        f"{printable(result.label(top.key))} to {ratio_of(top.ratio)} times {than}"
+    )
+
+
+def compose_sweep(result: SweepResult, *, more: str) -> Any:
+    """Return what composes the short form for `print_fitted`."""
+
+    def compose(room: Room) -> Iterator[RenderableType]:
+        yield Text(sweep_answer(result), style="bold")
+        if result.missing:
+            text = f"{plural(result.missing, 'planned run')} without a result"
+            yield Text(f"LIMIT: {text}: {_first_failure(result)}", style="yellow")
+        yield from lines_of_limits(result)
+        if result.left_out:
+            cells = plural(result.left_out, "cell")
+            yield Text(f"{cells} left out by --only; add with rtscope sweep --resume")
+        yield ""
+        rows = room.rows
+        if result.main_effects:
+            yield from _some(result, result.main_found, rows)
+            rows = max(rows - len(result.main_found), 0)
+            tested = plural(len(result.effects), "effect")
+            yield Text(f"Single cells: {len(result.found)} of {tested} found")
+        yield from _some(result, result.found, rows)
+        yield ""
+        if room.sentences > 1:
+            without = "the same cells without" if result.main_effects else "the base"
+            yield Text(
+                f"Ratios to {without}, geometric means over pairs of runs; on average "
+                "at most 5 % of the effects found are false."
+            )
+        if room.rows > FEWEST_ROWS:
+            yield from map(Text, sentences_on_causes(result))
+        yield from lines_of_checks(result.checks)
+        yield Text(more, no_wrap=True)
+
+    return compose
+
+
+def _some(
+    result: SweepResult, effects: Sequence[Effect], rows: int
+) -> Iterator[RenderableType]:
+    """Yield a table with room for so many effects, and how many are left."""
+    if shown := effects[:rows]:
+        yield _table(result, shown)
+    if left := len(effects) - len(shown):
+        yield Text(f"… and {left} more")
+
+
+def lines_of_limits(result: SweepResult) -> Iterator[Text]:
+    """Yield lines on invalid and limited runs."""
+    for doubt in result.doubts:
+        yield line_of_doubt(doubt, of="cell", out_of="all effects")
+
+
+def line_of_doubt(doubt: Doubt, *, of: str, out_of: str) -> Text:
+    """Return a line on a caveat of some runs of cells, or loads."""
+    out = f", left out of {out_of}" if doubt.weight == "invalid" else ""
+    first, *others = doubt.where
+    where = plural(len(doubt.where), of) if others else printable(first)
+    return Text(
+        f"{doubt.weight.upper()}: {plural(doubt.runs, 'run')} of {where}{out}: "
+        f"{doubt.message}",
+        style="bold red" if doubt.weight == "invalid" else "yellow",
+    )
+
+
+def _first_failure(result: SweepResult) -> str:
+    failures = (why for cell in result.cells for why in cell.failures)
+    return printable(next(failures, "interrupted; rtscope sweep --resume goes on"))
+
+
+def _table(result: SweepResult, effects: Sequence[Effect]) -> Table:
+    rows = [
+        (
+            printable(one.cell),
+            printable(result.label(one.key)),
+            one.figure,
+            value_of(one.base, one.figure),
+            value_of(one.changed, one.figure),
+            ratio_of(one.ratio),
+            interval_of(one),
+        )
+        for one in effects
+    ]
+    widths = [
+        max(len(row[n]) for row in (HEADINGS, *rows)) for n in range(len(HEADINGS))
+    ]
+    # Of a line that is too long, the name of the change is cut.
+    room = COLUMNS - sum(width + BETWEEN for width in widths[1:])
+    table = Table(box=None, pad_edge=False)
+    for n, (heading, width) in enumerate(zip(HEADINGS, widths, strict=True)):
+        table.add_column(
+            heading,
+            justify="right" if n >= FIRST_NUMBER else "left",
+            overflow="ellipsis",
+            no_wrap=True,
+            width=width if n else min(width, max(room, LEAST_NAME)),
+        )
+    for row, one in zip(rows, effects, strict=True):
+        style = "red" if one.is_worse else "green"
+        table.add_row(*row[:RATIO], Text(row[RATIO], style=style), *row[RATIO + 1 :])
+    return table
+
+
+def value_of(value: float, figure: str) -> str:
+    """Write a figure: latencies in µs, rates as they are."""
+    return count(value) if figure in MORE_IS_BETTER else format_us(value)
+
+
+def ratio_of(value: float) -> str:
+    """Write a ratio with three digits; near 1 with thousandths, which can be found."""
+    if 0.9 < value < 1.1:
+        return f"{value:.3f}"
+    return f"{value:#.3g}" if value < 99.95 else f"{value:,.0f}"
+
+
+def interval_of(effect: Effect) -> str:
+    """Write the interval of a ratio."""
+    if effect.low is None or effect.high is None:
+        return NOTHING
+    return f"{ratio_of(effect.low)} to {ratio_of(effect.high)}"
+
+
+def shade_of(effect: Effect) -> str:
+    """Return the background of a cell of the heat map, as CSS."""
+    strength = min(1.0, abs(math.log(effect.ratio)) / STRONGEST)
+    colour = "var(--bad)" if effect.is_worse else "var(--good)"
+    return f"background: color-mix(in srgb, {colour} {45 * strength:.0f}%, transparent)"
+
+
+def sweep_page(
+    result: SweepResult, diagnoses: Sequence[Diagnosis] = (), *, answer: str = ""
+) -> str:
+    """
+    Return the page; the same result gives the same bytes.
+
+    Of a sweep of remedies with the causes that they are tried against, and its own
+    answer.
+    """
+    shown = all_printable(result)
+    return render_page(
+        "verbs/sweep/sweep.html",
+        result=shown,
+        answer=answer or sweep_answer(result),
+        diagnoses=[all_printable(one) for one in diagnoses],
+        microseconds=format_us,
+        figures=[f for f in FIGURES if any(e.figure == f for e in result.effects)],
+        more_is_better=MORE_IS_BETTER,
+        directories={cell.name: cell.directory for cell in shown.cells},
+        labels=_labels(shown),
+        effects={(e.cell, e.key, e.figure): e for e in shown.effects},
+        anchors=anchors_of(shown),
+        known=Known,
+        cause=cause_of,
+        link=link_to,
+        command=command_for,
+        recording_command=recording_command_for,
+        unrecorded=unrecorded(shown),
+        value=value_of,
+        ratio=ratio_of,
+        interval=interval_of,
+        shade=shade_of,
+        resolution=list(resolution_of(_tested(result))),
+        too_few=sum(one.pairs < LEAST_PAIRS for one in _tested(result)),
+        costs=columns_of_costs(shown),
+        made_by=f"rtscope {__version__}",
+    )
+
+
+def _labels(result: SweepResult) -> Mapping[Key, str]:
+    """Return the labels of the keys of all effects and runs."""
+    keys = sorted({*result.keys, *(key for _, key in result.worst_runs)})
+    return {key: label_of(key, keys) for key in keys}
+
+
+def _tested(result: SweepResult) -> Sequence[Effect]:
+    return (*result.main_effects, *result.effects)
+
+
+def resolution_of(effects: Sequence[Effect]) -> Iterator[tuple[str, str, str]]:
+    """Yield each figure with the ratio that is found with 80 %: median and largest."""
+    for figure in FIGURES:
+        seen = [
+            one.could_have_seen
+            for one in effects
+            if one.figure == figure and one.could_have_seen is not None
+        ]
+        if seen:
+            yield figure, ratio_of(median(seen)), ratio_of(max(seen))
+
+
+def columns_of_costs(result: SweepResult) -> Mapping[str, Sequence[str]]:
+    """Return what each cell costs besides latency, by headings; no column is empty."""
+    costs = [cell.costs for cell in result.cells]
+    columns = {
+        "image, MiB": [_scaled(one.kernel_bytes, MIB, digits=2) for one in costs],
+        "available, MiB": [
+            _scaled(one.memory_available_kb, 1024, digits=1) for one in costs
+        ],
+        "wake-ups/s, idle": [_scaled(one.wakeups_per_s) for one in costs],
+    }
+    for load in dict.fromkeys(load for one in costs for load in one.instructions):
+        columns[f"instructions per operation, {load}"] = [
+            count(one.instructions[load]) if load in one.instructions else NOTHING
+            for one in costs
+        ]
+    return {k: values for k, values in columns.items() if {*values} != {NOTHING}}
+
+
+def _scaled(value: float | None, unit: int = 1, *, digits: int = 0) -> str:
+    return NOTHING if value is None else f"{value / unit:.{digits}f}"
+
+
+def sweep_data(result: SweepResult) -> Mapping[str, Any]:
+    """Return the result as plain values; latencies in ns."""
+    return {**asdict(result), "answer": sweep_answer(result)}

@@ -1,0 +1,1 @@
+"""`rtscope tasks`: every thread of a machine."""

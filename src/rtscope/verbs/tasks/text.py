@@ -1,0 +1,369 @@
+"""
+A list of threads: for a terminal with as many columns as fit, coloured by meaning, with
+what is to note of them; and the same as JSON.
+"""
+
+import json
+from collections import Counter
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from dataclasses import asdict, dataclass
+from functools import lru_cache
+
+from rich.cells import cell_len, set_cell_size
+from rich.console import Console
+from rich.padding import Padding
+from rich.segment import Segment, Segments
+from rich.style import Style
+from rich.text import Text
+
+from rtscope.host.escape import printable
+from rtscope.host.units import format_duration, plural
+from rtscope.machine.tasks.listing import notes_of
+from rtscope.machine.tasks.marks import mark_kinds
+from rtscope.machine.tasks.model import Listing, Order, Thread, ThreadKind
+from rtscope.present.words import NOTHING, capital, duration, enumeration
+
+SCHEMA = 1
+MAX_SHOWN_MARKED = 8
+
+_POLICIES = ("deadline", "fifo", "rr", "ext", "batch", "idle", "other")
+MIN_NAME = 15
+"""Of a thread that is none of the kernel's: TASK_COMM_LEN less the final NUL."""
+
+MAX_CPUS = 14
+MAX_MARKS = 24
+
+_DIM = Style(dim=True)
+_PLAIN = Style()
+_STYLES = {
+    "fifo": Style(color="yellow", bold=True),
+    "rr": Style(color="yellow", bold=True),
+    "deadline": Style(color="magenta", bold=True),
+    "ext": Style(color="cyan"),
+}
+_GRAVE = Style(color="red", bold=True)
+_NOTE = Style(color="cyan")
+
+
+@dataclass(frozen=True, slots=True)
+class Column:
+    """A column: its title, what stands in it, and whether it may be left out."""
+
+    title: str
+    text: Callable[[Thread], str]
+    optional: bool = False
+    left: bool = False
+    most: int = 40
+
+
+def print_tasks(
+    listing: Listing, shown: Sequence[Thread], console: Console, *, order: Order
+) -> None:
+    """Print the threads that were chosen, what is to note of them, and a summary."""
+    window = listing.end.window_ns is not None
+    _print_threads(shown, console, order=order, window=window)
+    console.print()
+    for line in _marked(shown):
+        console.print(line)
+    for note in notes_of(listing):
+        console.print(Text(printable(note), style="dim"))
+    console.print(Text(summary(listing, shown), style="bold"))
+
+
+def summary(listing: Listing, shown: Sequence[Thread]) -> str:
+    """Return how many threads there are, of which policies and kinds."""
+    policies = Counter(thread.line.policy for thread in shown)
+    order = [*_POLICIES, *sorted(set(policies) - set(_POLICIES))]
+    kinds = Counter(thread.kind for thread in shown)
+    said = ", ".join(f"{policies[p]:,} {p}" for p in order if policies[p])
+    told = f"{plural(len(shown), 'thread')}"
+    if len(shown) != len(listing.threads):
+        told += f" of {len(listing.threads):,}"
+    if said:
+        told += (
+            f": {said}; {kinds[ThreadKind.USER]:,} user, "
+            f"{kinds[ThreadKind.KERNEL]:,} kernel, {kinds[ThreadKind.IRQ]:,} interrupt"
+        )
+    if listing.end.window_ns is not None:
+        told += f"; CPU% over {format_duration(listing.end.window_ns)}"
+    return told
+
+
+def render_tasks_json(
+    listing: Listing,
+    shown: Sequence[Thread],
+    *,
+    target: str,
+    programs: Sequence[Mapping[str, object]] = (),
+) -> str:
+    """Return the threads as JSON, one a line: stable keys, times in ns."""
+    around = listing.around
+    isolated = None if around.isolated is None else sorted(around.isolated)
+    head = {
+        "schema": SCHEMA,
+        "target": target,
+        "isolated": isolated,
+        "sched_ext": around.sched_ext,
+        "processes": listing.end.processes,
+        "threads_seen": len(listing.threads),
+        "vanished": listing.end.vanished,
+        "missed": listing.end.not_read,
+        "window_ns": listing.end.window_ns,
+        "notes": notes_of(listing),
+        "programs": programs,
+    }
+    opening = json.dumps(head, indent=1)[:-2]
+    rows = ",\n".join(f"  {json.dumps(task_row(thread))}" for thread in shown)
+    return f'{opening},\n "threads": [\n{rows}\n ]\n}}\n'
+
+
+def task_row(thread: Thread) -> dict[str, object]:
+    """Return a thread for a JSON document."""
+    line = asdict(thread.line)
+    for key in ("type", "name_hex", "kind", "name"):
+        del line[key]
+    irq = thread.irq
+    return {
+        "pid": line.pop("pid"),
+        "tid": line.pop("tid"),
+        "name": thread.name,
+        "process": thread.process,
+        "kind": thread.kind.value,
+        "irq": None if irq is None else {"number": irq.number, "device": irq.device},
+        **line,
+        "share": thread.share,
+        "boosted": thread.boosted,
+        "marks": [{"id": mark.id, "detail": mark.detail} for mark in thread.marks],
+    }
+
+
+def _marked(shown: Sequence[Thread]) -> Iterator[Text | Padding]:
+    for id_, kind in mark_kinds().items():
+        found = [
+            (thread, mark.detail)
+            for thread in shown
+            for mark in thread.marks
+            if mark.id == id_
+        ]
+        if not found:
+            continue
+        style = "bold red" if kind.grave else "cyan"
+        head = Text(f"{kind.word:5} ", style=style)
+        head.append(f"{capital(kind.title)}: {len(found):,}. ", style="default bold")
+        yield head.append(kind.why, style="default not bold")
+        for thread, detail in found[:MAX_SHOWN_MARKED]:
+            said = f"{thread.line.tid} {_shown_name(thread)}: {printable(detail)}"
+            yield Padding(
+                Text(said + _parameters(thread, id_)), (0, 0, 0, 6), expand=False
+            )
+        if len(found) > MAX_SHOWN_MARKED:
+            left = len(found) - MAX_SHOWN_MARKED
+            yield Padding(
+                Text(f"and {left:,} more", style="dim"), (0, 0, 0, 6), expand=False
+            )
+        yield Text()
+
+
+def _parameters(thread: Thread, mark: str) -> str:
+    deadline = thread.line.deadline
+    if mark != "deadline" or deadline is None:
+        return ""
+    flags = [
+        word
+        for word, there in (
+            ("reclaims", deadline.reclaim),
+            ("is signalled at an overrun", deadline.overrun_signal),
+        )
+        if there
+    ]
+    return (
+        f" ({duration(deadline.runtime_ns)} in each "
+        f"{duration(deadline.period_ns)}, within {duration(deadline.deadline_ns)}"
+        f"{'; ' if flags else ''}{enumeration(flags)})"
+    )
+
+
+# --- the table ------------------------------------------------------------------------
+
+
+def _print_threads(
+    threads: Sequence[Thread], console: Console, *, order: Order, window: bool
+) -> None:
+    """Print the table; nothing but its head if there are no threads."""
+    heads = _heads(threads) if order is Order.PROCESS else None
+    columns = _columns(heads, window=window)
+    cells = [[column.text(t) for t in threads] for column in columns]
+    widths = [
+        min(column.most, max(map(len, (column.title, *texts))))
+        for column, texts in zip(columns, cells, strict=True)
+    ]
+    names = [_name(thread, heads) for thread in threads]
+    marks = [_marks(thread) for thread in threads]
+    end = _ends(names, marks)
+    kept = _fitting(columns, widths, console.width - sum(end) - 2)
+    room = console.width - sum(widths[i] + 1 for i in kept)
+    name_width = max(min(end[0], room - end[1] - 1), min(MIN_NAME, end[0]))
+    if not end[1]:
+        name_width = min(end[0], room)
+    table = _Table([columns[i] for i in kept], [widths[i] for i in kept], name_width)
+    lines = [list(table.head(marks=bool(end[1])))]
+    rows = zip(*(table.cut(n, cells[i]) for n, i in enumerate(kept)), strict=True)
+    for thread, row, name, mark in zip(threads, rows, names, marks, strict=True):
+        lines.append(table.line(thread, row, name, mark))
+    segments = [s for line in lines for s in (*line, Segment.line())]
+    if console.color_system is None:
+        # Nobody sees the styles, and what is piped may have 20,000 rows.
+        segments = [Segment("".join(s.text for s in segments))]
+    console.print(Segments(segments), end="", soft_wrap=True)
+
+
+def _shown_name(thread: Thread) -> str:
+    """Return the name of a thread; an interrupt thread's with its whole device."""
+    name = _safe(thread.name)
+    if thread.irq is not None and thread.irq.device not in thread.name:
+        # Before Linux 5.17 the name is cut to 15 characters.
+        return f"irq/{thread.irq.number}-{_safe(thread.irq.device)}"
+    return name
+
+
+@lru_cache(maxsize=65536)
+def _safe(text: str) -> str:
+    return printable(text, limit=80)
+
+
+def _heads(threads: Sequence[Thread]) -> frozenset[int]:
+    """Return the first thread that is shown of each process: it names the process."""
+    first: dict[int, int] = {}
+    for thread in threads:
+        first.setdefault(thread.line.pid, thread.line.tid)
+    return frozenset(first.values())
+
+
+def _name(thread: Thread, heads: frozenset[int] | None) -> str:
+    name = _shown_name(thread)
+    if thread.is_leader:
+        return name
+    if heads is None:
+        return f"{name} [{_safe(thread.process)}]"
+    if thread.line.tid in heads:
+        return f"  {name} [{_safe(thread.process)}]"
+    return f"  {name}"
+
+
+def _columns(heads: frozenset[int] | None, *, window: bool) -> list[Column]:
+    def pid(thread: Thread) -> str:
+        shown = heads is None or thread.line.tid in heads
+        return str(thread.line.pid) if shown else ""
+
+    return [
+        Column("PID", pid),
+        Column("TID", lambda t: str(t.line.tid)),
+        Column("POLICY", lambda t: t.line.policy, left=True, most=10),
+        Column("PRIO", _priority),
+        Column("NI", lambda t: str(t.line.nice)),
+        Column("CPUS", lambda t: t.line.cpus or NOTHING, left=True, most=MAX_CPUS),
+        Column("ON", lambda t: str(t.line.last_cpu)),
+        *([Column("CPU%", _share)] if window else []),
+        Column("INVOL", lambda t: _number(t.line.involuntary_switches), optional=True),
+        Column("VOL", lambda t: _number(t.line.voluntary_switches), optional=True),
+        Column("MAJFL", lambda t: _number(t.line.major_faults), optional=True),
+        Column("MINFL", lambda t: _number(t.line.minor_faults), optional=True),
+        Column("SLACK", _slack, optional=True),
+    ]
+
+
+def _ends(names: Iterable[str], marks: Iterable[str]) -> tuple[int, int]:
+    """Return how wide the names and the marks want to be."""
+    name = max((min(cell_len(n), 32) for n in names), default=4)
+    mark = max((min(cell_len(m), MAX_MARKS) for m in marks), default=0)
+    return max(name, 4), max(mark, 5) if mark else 0
+
+
+def _fitting(columns: Sequence[Column], widths: Sequence[int], room: int) -> list[int]:
+    kept = [i for i, column in enumerate(columns) if not column.optional]
+    room -= sum(widths[i] + 1 for i in kept)
+    for i, column in enumerate(columns):
+        if column.optional and widths[i] + 1 <= room:
+            kept.append(i)
+            room -= widths[i] + 1
+    return sorted(kept)
+
+
+@dataclass(frozen=True, slots=True)
+class _Table:
+    columns: Sequence[Column]
+    widths: Sequence[int]
+    name_width: int
+
+    def head(self, *, marks: bool) -> Iterator[Segment]:
+        said = [
+            _cut(column.title, width, left=column.left)
+            for column, width in zip(self.columns, self.widths, strict=True)
+        ]
+        name = _cut("NAME", self.name_width, left=True)
+        end = f" {name} MARKS" if marks else " NAME"
+        yield Segment(" ".join(said) + end, Style(bold=True))
+
+    def cut(self, number: int, texts: Sequence[str]) -> list[str]:
+        """Bring the cells of a column to its width."""
+        width, left = self.widths[number], self.columns[number].left
+        # The same few texts again and again.
+        known = {text: _cut(text, width, left=left) for text in set(texts)}
+        return [known[text] for text in texts]
+
+    def line(
+        self, thread: Thread, row: Sequence[str], name: str, marks: str
+    ) -> list[Segment]:
+        """Return a row, its cells cut already."""
+        plain = _PLAIN if thread.kind is ThreadKind.USER else _DIM
+        policy = _STYLES.get(thread.line.policy, plain)
+        cells = [
+            Segment(" ".join(row[:2]) + " ", plain),
+            Segment(" ".join(row[2:4]) + " ", policy),
+            Segment(" ".join(row[4:]) + " ", plain),
+        ]
+        if not marks:
+            return [*cells, Segment(_shortened(name, self.name_width), plain)]
+        grave = any(mark_kinds()[mark.id].grave for mark in thread.marks)
+        return [
+            *cells,
+            Segment(_cut(name, self.name_width, left=True) + " ", plain),
+            Segment(marks, _GRAVE if grave else _NOTE),
+        ]
+
+
+def _cut(text: str, width: int, *, left: bool) -> str:
+    if text.isascii() and len(text) <= width:
+        return text.ljust(width) if left else text.rjust(width)
+    text = _shortened(text, width)
+    space = " " * (width - cell_len(text))
+    return text + space if left else space + text
+
+
+def _shortened(text: str, width: int) -> str:
+    if cell_len(text) <= width:
+        return text
+    return set_cell_size(text, width - 1).rstrip() + "…"
+
+
+def _priority(thread: Thread) -> str:
+    line = thread.line
+    return str(line.priority) if line.policy in ("fifo", "rr") else NOTHING
+
+
+def _share(thread: Thread) -> str:
+    return NOTHING if thread.share is None else f"{100 * thread.share:.1f}"
+
+
+def _number(value: int | None) -> str:
+    return NOTHING if value is None else str(value)
+
+
+def _slack(thread: Thread) -> str:
+    slack = thread.line.timer_slack_ns
+    return NOTHING if slack is None else format_duration(slack).replace(" ", "")
+
+
+def _marks(thread: Thread) -> str:
+    words = [mark_kinds()[mark.id].word for mark in thread.marks]
+    return _shortened(" ".join(words), MAX_MARKS)
