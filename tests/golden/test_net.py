@@ -4,11 +4,15 @@ from pathlib import Path
 
 import pytest
 
+from net import families
 from net.cases import Case, all_cases
-from net.outcome import run_case
-from net.run import DIGESTS, KEYS, differences, held
+from net.outcome import run_case, verb_of
+from net.run import DIGESTS, differences, held
 
-ROOT = Path(__file__).parents[2]
+MAN = Path(__file__).parents[2] / "docs/man"
+
+NETWORK_OR_BOARD = {"board-build", "board-export", "board-import", "kernel-check"}
+"""Verbs that fetch or boot before they print: of these only help and refusals."""
 
 NAMES = [case.name for case in all_cases()]
 
@@ -18,7 +22,35 @@ def test_a_case_gives_what_is_held(case: Case) -> None:
     assert differences(case.name, run_case(case)) == []
 
 
+def test_200_families_have_the_p_values_that_are_held() -> None:
+    assert families.differing() == []
+
+
 def test_nothing_is_held_of_a_case_that_is_gone() -> None:
     assert len(set(NAMES)) == len(NAMES)
     assert held(DIGESTS).keys() == set(NAMES)
-    assert held(KEYS).keys() <= set(NAMES)
+
+
+def test_no_case_is_an_error_of_rtscope_itself() -> None:
+    crashed = 70
+    statuses = {name: about["status"] for name, about in held(DIGESTS).items()}
+    assert not [name for name, one in statuses.items() if crashed in (one, *_list(one))]
+
+
+def test_each_verb_has_its_help_a_wrong_usage_and_a_case() -> None:
+    pages = {page.stem.removeprefix("rtscope-") for page in MAN.glob("rtscope-*.1")}
+    assert pages
+    usage = {name.rpartition("-")[0] for name in NAMES if name.startswith("usage/")}
+    assert {f"help/{verb}" for verb in pages} <= set(NAMES)
+    assert {f"usage/{verb}" for verb in pages} <= usage
+    typed = {
+        verb_of(command).replace(" ", "-")
+        for case in all_cases()
+        if not case.name.startswith(("help/", "usage/"))
+        for command in case.commands
+    }
+    assert pages - typed == NETWORK_OR_BOARD
+
+
+def _list(one: object) -> list[object]:
+    return one if isinstance(one, list) else []

@@ -12,10 +12,12 @@ import sys
 import time
 import tomllib
 from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
 from functools import cache
 from pathlib import Path
 from typing import Any
 
+from net import families
 from net.cases import HERE, all_cases
 from net.outcome import Outcome, run_case
 
@@ -42,12 +44,11 @@ def differences(name: str, outcome: Outcome) -> list[str]:
         for part in sorted(old.keys() | new.keys())
         if old.get(part) != new.get(part)
     ]
-    keys = held(KEYS).get(name, {})
-    for document in sorted(keys.keys() | outcome.keys.keys()):
-        had, has = set(keys.get(document, ())), set(outcome.keys.get(document, ()))
-        found += [f"keys of {document}: - {key}" for key in sorted(had - has)]
-        found += [f"keys of {document}: + {key}" for key in sorted(has - had)]
-    return found
+    return found + [
+        f"keys of {document}: + {key}"
+        for document, keys in outcome.keys.items()
+        for key in sorted(keys - set(held(KEYS).get(document, {}).get("keys", ())))
+    ]
 
 
 def _flat(about: Table) -> Table:
@@ -106,47 +107,81 @@ def diff(folder: Path, name: str, outcome: Outcome) -> Iterator[str]:
         )
 
 
-def _chosen(words: Sequence[str]) -> Iterator[tuple[str, Outcome]]:
-    for case in all_cases():
-        if not words or any(case.name.startswith(word) for word in words):
-            yield case.name, run_case(case)
+@dataclass(slots=True)
+class Run:
+    """What the cases that were typed gave."""
+
+    whole: bool
+    """Whether they were all cases."""
+    digests: dict[str, Any] = field(default_factory=dict)
+    keys: dict[str, set[str]] = field(default_factory=dict)
+    differing: int = 0
+
+    def add(self, name: str, outcome: Outcome, *, against: Path | None) -> None:
+        """Note a case, and print how it differs from what is held."""
+        self.digests[name] = outcome.digests()
+        for document, paths in outcome.keys.items():
+            self.keys[document] = self.keys.get(document, set()) | paths
+        if found := differences(name, outcome):
+            self.say(name, found)
+            lines = list(diff(against, name, outcome)) if against else []
+            print("".join(f"    {line}\n" for line in lines[:MAX_DIFF_LINES]), end="")
+            if (left := len(lines) - MAX_DIFF_LINES) > 0:
+                print(f"    and {left} more lines: use --keep and diff -r")
+
+    def say(self, name: str, found: Sequence[str]) -> None:
+        """Print what differs, if anything does."""
+        self.differing += bool(found)
+        lines = [name, *(f"  {line}" for line in found)] if found else []
+        print("".join(f"{line}\n" for line in lines), end="")
+
+    def end(self) -> None:
+        """Print what all cases together no longer have."""
+        gone = [
+            f"{document}: - {key}"
+            for document, about in held(KEYS).items()
+            for key in sorted(set(about["keys"]) - self.keys.get(document, set()))
+        ]
+        if self.whole:
+            self.say("keys", gone)
+            self.say("families", families.differing())
+
+    def rewrite(self) -> None:
+        """Hold what was given."""
+        digests, keys = self.digests, self.keys
+        if self.whole:
+            families.rewrite()
+        else:
+            digests = {**held(DIGESTS), **digests}
+            for document, about in held(KEYS).items():
+                keys[document] = keys.get(document, set()) | set(about["keys"])
+        order = [case.name for case in all_cases() if case.name in digests]
+        DIGESTS.write_text(as_toml({name: digests[name] for name in order}))
+        lists = {name: {"keys": sorted(keys[name])} for name in sorted(keys)}
+        KEYS.write_text(as_toml(lists))
 
 
 def main() -> int:
     """Run the cases; print, rewrite or keep what they give."""
     parser = argparse.ArgumentParser(description=(__doc__ or "").split("\n")[1])
     parser.add_argument("cases", nargs="*", help="beginnings of names; default: all")
-    parser.add_argument("--rewrite", action="store_true", help="hold what is said now")
+    parser.add_argument("--rewrite", action="store_true", help="hold what is given now")
     parser.add_argument("--keep", type=Path, metavar="DIR", help="write whole outputs")
     parser.add_argument("--against", type=Path, metavar="DIR", help="show differences")
     asked = parser.parse_args()
-    begun = time.process_time()
-    digests: dict[str, Any] = dict(held(DIGESTS)) if asked.cases else {}
-    keys: dict[str, Any] = dict(held(KEYS)) if asked.cases else {}
-    count = differing = 0
-    for name, outcome in _chosen(asked.cases):
-        count += 1
-        digests[name] = outcome.digests()
-        keys.pop(name, None)
-        if outcome.keys:
-            keys[name] = outcome.keys
-        if asked.keep:
-            keep(asked.keep, name, outcome)
-        if found := differences(name, outcome):
-            differing += 1
-            print(f"{name}\n" + "".join(f"  {line}\n" for line in found), end="")
-            lines = list(diff(asked.against, name, outcome)) if asked.against else []
-            print("".join(f"    {line}\n" for line in lines[:MAX_DIFF_LINES]), end="")
-            if (left := len(lines) - MAX_DIFF_LINES) > 0:
-                print(f"    and {left} more lines: diff with --keep")
+    begun, run = time.process_time(), Run(whole=not asked.cases)
+    for case in all_cases():
+        if run.whole or case.name.startswith(tuple(asked.cases)):
+            outcome = run_case(case)
+            run.add(case.name, outcome, against=asked.against)
+            if asked.keep:
+                keep(asked.keep, case.name, outcome)
+    run.end()
     if asked.rewrite:
-        order = [case.name for case in all_cases()]
-        for path, table in ((DIGESTS, digests), (KEYS, keys)):
-            path.write_text(as_toml({n: table[n] for n in order if n in table}))
-    print(
-        f"{count} cases, {differing} differ, {time.process_time() - begun:.0f} s of CPU"
-    )
-    return 1 if differing and not asked.rewrite else 0
+        run.rewrite()
+    used_s = time.process_time() - begun
+    print(f"{len(run.digests)} cases, {run.differing} differ, {used_s:.0f} s of CPU")
+    return 1 if run.differing and not asked.rewrite else 0
 
 
 if __name__ == "__main__":
