@@ -16,7 +16,7 @@ LOCKED = "/proc/sys/vm/compact_unevictable_allowed"
 HUGE = "/sys/kernel/mm/transparent_hugepage/enabled"
 KSM = "/sys/kernel/mm/ksm/run"
 FILES = {LOCKED: "1\n", HUGE: "always [madvise] never\n", KSM: "1\n"}
-DONE = Tuned(1, applied=1, already=0, refused=0)
+DONE = Tuned(2, applied=1, already=0, refused=0)
 APPLY = ("audit", "--apply", "locked_memory_moves")
 
 Machine = Callable[..., FakeTarget]

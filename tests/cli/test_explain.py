@@ -9,6 +9,7 @@ from typing import Any
 import pytest
 
 from fakes.commandline import Rtscope
+from fakes.guestpaths import GUEST
 from fakes.measurements import on_board, record, thread
 from rtscope.boards.recording.replay import Replay
 from rtscope.explain import directory as analysis
@@ -18,7 +19,6 @@ from rtscope.record.explanation import EXPLAINED
 from rtscope.record.instructions.file import (
     BOUND,
     FILE,
-    FIRST_REPLAY,
     REPLAY,
     pack,
     parse_trace,
@@ -27,9 +27,8 @@ from rtscope.record.instructions.symbols import parse_symbols
 from rtscope.record.model import RunRecord
 from rtscope.record.resultdir import RECORD, ResultDir, read_record
 
-RAW = (Path(__file__).parents[2] / "format/plugin-v1/riscv64.trace").read_bytes()
 HEADER_BYTES = 48
-WORST = [s for s in parse_trace(RAW).sections if s.kind == 1]
+WORST = [s for s in parse_trace(GUEST).sections if s.kind == 1]
 # Of plugin/tests/guest.S as it was when the trace was recorded.
 SYMBOLS = parse_symbols("80000000 T start\n80000040 T round\n800000a0 T trap\n")
 
@@ -38,7 +37,7 @@ SYMBOLS = parse_symbols("80000000 T start\n80000040 T round\n800000a0 T trap\n")
 def result(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     """Two runs with recorded paths, and one that was measured without."""
     monkeypatch.setattr(analysis, "symbols_of", lambda *_, **__: SYMBOLS)
-    content, note = pack(RAW, name=FILE)
+    content, note = pack(GUEST, name=FILE)
     place = ResultDir(tmp_path / "result")
     for repetition, load in enumerate(("idle", "memory", "os"), 1):
         kept = on_board(record([thread([9_000])], load=load, repetition=repetition))
@@ -192,7 +191,7 @@ def test_a_path_that_was_cut_is_taken_from_a_second_pass(
     rtscope: Rtscope, result: Path
 ) -> None:
     run = result / "runs" / "001-idle"
-    content, note = pack(cut_short(RAW), name=FILE)
+    content, note = pack(cut_short(GUEST), name=FILE)
     kept = read_record(run / RECORD)
     assert kept.virtual is not None
     virtual = replace(kept.virtual, trace=asdict(note))
@@ -200,27 +199,26 @@ def test_a_path_that_was_cut_is_taken_from_a_second_pass(
     ResultDir(result).save(replace(kept, virtual=virtual))
 
     before = rtscope("explain", run)
-    (run / REPLAY).write_bytes(pack(RAW, name=REPLAY)[0])
+    (run / REPLAY).write_bytes(pack(GUEST, name=REPLAY)[0])
     after = rtscope("explain", run)
 
     assert "the begin of the path was not recorded" in before.out
     assert "the begin of the path was not recorded" not in after.out
 
 
-@pytest.mark.parametrize("name", [REPLAY, FIRST_REPLAY])
-def test_a_replay_is_enough(rtscope: Rtscope, result: Path, name: str) -> None:
+def test_a_replay_is_enough(rtscope: Rtscope, result: Path) -> None:
     run = result / "runs" / "003-os"
-    (run / name).write_bytes(pack(RAW, name=name)[0])
+    (run / REPLAY).write_bytes(pack(GUEST, name=REPLAY)[0])
 
     assert rtscope("explain", run).status == 0
 
 
 def with_sections(raw: bytes) -> bytes:
-    """Add to a trace a section PSD of 300 instructions of CPU 0, and an interrupt."""
+    """Add to a trace a section PSD of 600 ns of CPU 0, and an interrupt of 80 ns."""
     count = struct.unpack_from("<I", raw, 12)[0]
-    psd = struct.pack("<IIQQQQQII", 3, 0, 600, 3, 100, 400, 0, 0, 0)
+    psd = struct.pack("<IIQQQQQII", 3, 0, 600, 3, 200, 800, 0, 0, 0)
     all_of_cpu = struct.pack("<IIQQQQQII", 4, 0, 0, 0, 0, 0, 2, 0, 0)
-    timer = struct.pack("<QQQQ", 7 << 56 | 50, 1 << 63 | 5, 8 << 56 | 50, 40)
+    timer = struct.pack("<QQQQ", 7 << 56 | 100, 1 << 63 | 5, 8 << 56 | 100, 80)
     head = raw[:12] + struct.pack("<I", count + 2) + raw[16:]
     return head + psd + all_of_cpu + timer
 
@@ -234,7 +232,7 @@ def second_passes(monkeypatch: pytest.MonkeyPatch) -> list[str]:
         booted.append(record.run.id)
         if "memory" in record.run.id:
             raise UsageError("002-memory: no sections of this kernel")
-        raw = with_sections(RAW)
+        raw = with_sections(GUEST)
         return Replay(raw, parse_trace(raw), ())
 
     monkeypatch.setattr(analysis, "replay_run", again)

@@ -147,9 +147,6 @@ def test_going_on_with_other_parts_is_refused(
         (("--seeds", "0"), "--seeds: 0: write 1 to 1000"),
         (("--seeds", "2", "--seed", "1"), "--seeds: excludes seed"),
         (("--require-identical",), "one repetition has no other to be"),
-        (("--repeat", "2"), "--repeat is now --repetitions"),
-        (("--files=x",), "--files is now --guest-files"),
-        (("--locked", "x"), "--locked is now --lockfile"),
         (("--target", "local"), "--target is given twice"),
     ],
 )

@@ -13,6 +13,7 @@ from fakes.bootedboard import FakeBoard
 from fakes.commandline import Rtscope
 from fakes.explaining import FakeExplaining
 from fakes.fulldisk import full_for
+from fakes.guestpaths import GUEST
 from fakes.sweepfile import FILE, one_line
 from rtscope.explain import directory as analysis
 from rtscope.host.errors import RecordError, UsageError
@@ -21,7 +22,6 @@ from rtscope.record.instructions import file as exectrace
 from rtscope.record.instructions.symbols import NO_SYMBOLS
 from rtscope.verbs.sweep import boots as sweeping
 
-RAW = (Path(__file__).parents[2] / "format/plugin-v1/riscv64.trace").read_bytes()
 SWEEP = ("sweep", "ticks.toml", "--out", "out")
 RESUME = ("sweep", "--resume", "out")
 BASE = "000-base/008-idle-s8"
@@ -306,7 +306,7 @@ def test_paths_that_a_board_recorded_are_explained(
     rtscope: Rtscope, sweep_board: FakeBoard, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(analysis, "symbols_of", lambda *_, **__: NO_SYMBOLS)
-    content, note = exectrace.pack(RAW, name=exectrace.FILE)
+    content, note = exectrace.pack(GUEST, name=exectrace.FILE)
     sweep_board.paths = (asdict(note), {exectrace.FILE: content})
     sweep_board.smaller, sweep_board.results = (), [3_000] * 25  # as in the trace
 

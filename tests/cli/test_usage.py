@@ -174,8 +174,9 @@ def test_a_claim_without_a_deadline_means_nothing_in_a_report(
 @pytest.mark.parametrize(
     ("content", "told"),
     [
-        ("{}", "not a record of schema 2"),
-        ('{"schema": 3}', "may be from a newer rtscope"),
+        ("{}", "schema None, and this rtscope reads 2"),
+        ('{"schema": 3}', "read it with the newer rtscope"),
+        ('{"schema": 1}', "measure again: rtscope run"),
         ("not json", "damaged record"),
     ],
 )

@@ -261,7 +261,7 @@ def record(
         host_duration_s=(end_ns - start_ns) / SECOND_NS + 2,
         facts_before=known,
         facts_after=known,
-        hello=Hello(schema=1, agent="0.1.0", arch="x86_64", options={}),
+        hello=Hello(schema=2, agent="0.1.0", arch="x86_64", options={}),
         ticks=tuple(ticks),
         result=AgentResult(
             start_ns=start_ns,

@@ -22,8 +22,8 @@ from rtscope.machine.reader import Content, Reader
 
 STRESS_NG = "stress-ng, version 0.15.06 (gcc 12.2.0)"
 
-HELLO = Hello(schema=1, agent="0.1.0", arch="x86_64", options={"policy": "fifo"})
-LOAD_HELLO = LoadHello(schema=1, pid=77, argv=("stress-ng", "--matrix", "1"))
+HELLO = Hello(schema=2, agent="0.1.0", arch="x86_64", options={"policy": "fifo"})
+LOAD_HELLO = LoadHello(schema=2, pid=77, argv=("stress-ng", "--matrix", "1"))
 ASKED = LoadEnd(
     status=0,
     signal=None,

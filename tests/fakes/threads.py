@@ -71,7 +71,7 @@ def kernel(tid: int, name: str, priority: int = 50, **given: Any) -> TaskLine:
 def ending(threads: int, **given: Any) -> TasksEnd:
     """Return the last line of a list."""
     made = TasksEnd(
-        schema=1,
+        schema=2,
         processes=threads,
         threads=threads,
         vanished=0,

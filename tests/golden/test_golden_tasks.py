@@ -100,8 +100,8 @@ def test_the_json_of_no_threads_is_a_document_too() -> None:
     assert json.loads(text)["threads"] == []
 
 
-def test_every_architecture_has_a_list_of_version_1() -> None:
-    names = {path.stem for path in STREAMS if path.parent.parent.name == "v1"}
+def test_every_architecture_has_a_list_of_version_2() -> None:
+    names = {path.stem for path in STREAMS if path.parent.parent.name == "v2"}
 
     assert names == {"x86_64", "aarch64", "armv7l", "riscv64"}
 

@@ -10,7 +10,7 @@ from rtscope.record.instructions.section import RecordKind
 
 FORMAT = Path(__file__).parents[2] / "format"
 FIRST = [kind for kind in RecordKind if kind <= RecordKind.SEQUENCE]
-"""Those that a trace of the first plugin may have."""
+"""Those that had files first: 0 of them is written down, too."""
 TRACES = sorted(FORMAT.glob("plugin-v*/*.trace"))
 
 
@@ -55,5 +55,5 @@ def test_a_recorded_trace_still_says_what_it_said(path: Path, rewrite: bool) -> 
 
 
 def test_there_is_a_trace_of_every_version() -> None:
-    versions = [f"plugin-v{version}" for version in range(1, VERSION + 1)]
+    versions = [f"plugin-v{version}" for version in range(2, VERSION + 1)]
     assert sorted({path.parent.name for path in TRACES}) == versions

@@ -13,7 +13,7 @@ from rtscope.present.model.build import Model, build_model
 from rtscope.record.model import record_from_json
 from rtscope.stats.verdict import Claim
 
-RECORD = Path(__file__).parent.parent.parent / "format" / "v1" / "record.json"
+RECORD = Path(__file__).parent.parent.parent / "format" / "v2" / "record.json"
 EXPECTED = Path(__file__).parent / "report"
 
 MORE = More("rtscope report results", "results/report.html")

@@ -6,13 +6,13 @@ from pathlib import Path
 import pytest
 from rich.console import Console
 
+from fakes.guestpaths import GUEST
 from fakes.measurements import on_board, record, thread
 from rtscope.record.instructions.file import parse_trace
 from rtscope.record.instructions.symbols import NO_SYMBOLS, SymbolTable, parse_symbols
 from rtscope.verbs.board.listing import path_of
 from rtscope.verbs.board.trace import print_head, print_path
 
-ROOT = Path(__file__).parents[2]
 LISTS = Path(__file__).parent / "trace"
 
 # Of plugin/tests/guest.S as it was when the trace was recorded.
@@ -20,7 +20,7 @@ SYMBOLS = parse_symbols("80000000 T start\n80000040 T round\n800000a0 T trap\n")
 
 
 def listing(symbols: SymbolTable, *, limit: int) -> str:
-    trace = parse_trace((ROOT / "format/plugin-v1/riscv64.trace").read_bytes())
+    trace = parse_trace(GUEST)
     kept = on_board(record([thread([1_000])]), board="bare", kernel="guest")
     console = Console(file=io.StringIO(), width=100, highlight=False)
     with console.capture() as captured:

@@ -245,28 +245,6 @@ RUNS = st.builds(
 )
 
 
-def test_a_stored_campaign_with_the_keys_of_schema_1_still_loads() -> None:
-    stored = {
-        "campaign": {"name": "old", "files": ["/data/iperf3"]},
-        "target": {"address": "virtual:pc", "locked": "/lab/packages.json"},
-        "run": [{"load": ["idle"]}],
-    }
-    campaign = from_dict(stored, source="record")
-    document = to_dict(campaign)
-
-    assert campaign.guest_files == ("/data/iperf3",)
-    assert campaign.lockfile == "/lab/packages.json"
-    assert "files" not in document["campaign"]
-    assert "locked" not in document["target"]
-
-
-def test_an_old_key_beside_its_new_name_is_refused() -> None:
-    both = {"target": {"address": "virtual:pc", "locked": "a", "lockfile": "b"}}
-
-    with pytest.raises(UsageError, match="did you mean 'lockfile'"):
-        from_dict(both, source="x")
-
-
 @given(RUNS, st.integers(0, S), st.none() | st.integers(0, 2**63 - 1))
 def test_any_valid_campaign_goes_through_json_unchanged(
     run: RunTable, warmup_ns: int, seed: int | None

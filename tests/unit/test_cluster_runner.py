@@ -40,7 +40,7 @@ PREPARED = Prepared(
     archives=(),
     parts=PARTS,
 )
-CUT = (Path(__file__).parents[2] / "format/plugin-v1/riscv64.trace").read_bytes()
+CUT = (Path(__file__).parents[2] / "format/plugin-v2/riscv64.trace").read_bytes()
 PACKED = pack_booted(Booted({}, {}, "a" * 64, "b" * 64, 1.0, None))
 
 

@@ -102,7 +102,7 @@ LINES: Mapping[str, Line] = {
     "restored": Restored("rt_runtime_us", 0, "950000"),
     "applied": Applied("irq_affinity", 24, old="0-3", value="0-1"),
     "refused": Refused("boost", 0, value="0", cause="missing", reason="no such"),
-    "tuned": Tuned(schema=1, applied=1, already=0, refused=1),
+    "tuned": Tuned(schema=2, applied=1, already=0, refused=1),
     "task": threads.task(7, "deadline", name="\x1b\n", unreadable={"cpus": "why"}),
     "result-refused": targets.traced_result(traces.tracing(cause="lockdown")),
     "trace_file": traces.FILES[0],
@@ -453,15 +453,27 @@ def test_what_is_no_lower_edge_is_told(low_ns: int) -> None:
     assert not is_bucket_low(low_ns)
 
 
+@pytest.mark.parametrize("schema", [0, 1, 3])
+def test_a_line_of_another_contract_names_both_and_the_remedy(schema: int) -> None:
+    line = dump_line(LINES["tuned"]).replace(b'"schema":2', b'"schema":%d' % schema)
+
+    with pytest.raises(ContractError) as refused:
+        parse_line(line)
+    assert (
+        f"schema: the agent speaks version {schema}, and this rtscope version 2, of "
+        "their contract; build the agent of this rtscope: make agent"
+    ) in str(refused.value)
+
+
 def test_the_digest_of_a_measurement_is_the_same_for_ever() -> None:
     one = thread([5_000, 7_000], cpu=3)
-    schema_1 = (
+    settled = (
         '[{"cpu":3,"early":0,"histogram":[[5000,1],[7000,1]],"max_ns":7000,'
         '"min_ns":5000,"skipped":0,"sum_ns":"12000","sum_sq_ns2":"74000000",'
         '"worst":[[3,2,1000002000000,1000002007000],[3,1,1000001000000,1000001005000]]}]'
     )
 
-    assert result_digest([one]) == hashlib.sha256(schema_1.encode()).hexdigest()
+    assert result_digest([one]) == hashlib.sha256(settled.encode()).hexdigest()
 
 
 def test_equal_digests_mean_the_same_measurement() -> None:

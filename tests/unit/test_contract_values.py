@@ -23,7 +23,7 @@ BOUNDS: list[tuple[Any, int, int]] = [
     (Times, 0, 2**45),
     (BucketLow, 0, 2**34 - 1),
     (Sum, 0, 2**128 - 1),
-    (Schema, 1, 2),
+    (Schema, 2, 2),
     (Cpu, 0, 2**16 - 1),
 ]
 NUMBERS = [kind for kind, *_ in BOUNDS]

@@ -10,7 +10,7 @@ import pytest
 from rtscope.host.errors import ContractError, RecordError, UsageError
 from rtscope.record.instructions.file import note_of, pack, read_stream
 
-RAW = (Path(__file__).parents[2] / "format/plugin-v1/riscv64.trace").read_bytes()
+RAW = (Path(__file__).parents[2] / "format/plugin-v2/riscv64.trace").read_bytes()
 
 
 def test_a_stream_comes_back_and_the_note_tells_what_is_in_it(tmp_path: Path) -> None:

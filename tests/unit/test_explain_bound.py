@@ -70,7 +70,6 @@ def test_the_way_back_is_added_to_the_papers_latency() -> None:
         not_recorded=("an event",),
     )
     assert (bound.cpu, bound.scheduling_ns, bound.bound_ns) == (3, 100, 130)
-    assert bound.quantum_delay_ns == 0
     assert not bound.complete
 
 

@@ -27,7 +27,7 @@ TRACED = Tracing(
     kept=(),
 )
 AS_IT_IS = Applied("rt_runtime_us", 0, old="950000", value="950000")
-TUNED = Tuned(schema=1, applied=0, already=1, refused=0)
+TUNED = Tuned(schema=2, applied=0, already=1, refused=0)
 NO_RIGHT = AgentError(
     message="cannot set SCHED_FIFO 99 on CPU 0: Operation not permitted: RLIMIT_RTPRIO "
     "allows priorities up to 50 only",

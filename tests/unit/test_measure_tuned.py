@@ -19,7 +19,7 @@ UNTUNED = {LOCKED: "1\n", HUGE: "[always] madvise never\n"}
 GRANTED: list[Line] = [
     Applied("transparent_hugepage", 0, "always", "madvise"),
     Applied("compact_unevictable_allowed", 0, "1", "0"),
-    Tuned(1, applied=2, already=0, refused=0),
+    Tuned(2, applied=2, already=0, refused=0),
 ]
 BACK: list[Line] = [
     Restored("compact_unevictable_allowed", 0, "1"),

@@ -30,7 +30,6 @@ from rtscope.record.explanation import (
     write_explained,
 )
 from rtscope.record.model import RunRecord
-from rtscope.record.upgrade import renamed_tables
 
 US = 1_000
 WORST_NS = 90 * US
@@ -219,8 +218,10 @@ def test_every_form_of_the_report_has_the_culprit_and_what_could_be(
     assert told["tail"]["not_recorded"] == 1
 
 
-def test_an_explanation_of_schema_1_loads_with_its_numbers(tmp_path: Path) -> None:
-    one = read_explained(FORMAT / "v1" / EXPLAINED)
+def test_the_first_explanation_that_is_kept_loads_with_its_numbers(
+    tmp_path: Path,
+) -> None:
+    one = read_explained(FORMAT / "v2" / EXPLAINED)
     worst, bound = one.worst, one.worst_bound
 
     assert (one.schema, one.run, one.board) == (2, "001-memory", "pc")
@@ -237,7 +238,7 @@ def test_an_explanation_of_schema_1_loads_with_its_numbers(tmp_path: Path) -> No
         *((1, 1), (2, 1), (1, 0), (2, 0), (2, 0)),
     ]
     assert bound is not None
-    assert (bound.bound_ns, bound.quantum_delay_ns) == (772_000, 40_000)
+    assert bound.bound_ns == 772_000
     assert (bound.complete, bound.not_recorded) == (False, ("20 events of CPU 0",))
     section, interrupt = bound.sections[0], bound.interrupts[0]
     assert (section.executed_ns, section.dominant_function) == (
@@ -250,22 +251,16 @@ def test_an_explanation_of_schema_1_loads_with_its_numbers(tmp_path: Path) -> No
     assert read_explained(tmp_path / EXPLAINED) == one
 
 
-def test_what_is_written_has_no_name_of_schema_1(tmp_path: Path) -> None:
-    text = json.dumps(document(bound(150 * US, lost=["a lock"])))
-    old = {name for names in renamed_tables()["explanation"].values() for name in names}
-
-    assert not {name for name in old if f'"{name}"' in text}
-
-
 def test_damaged_and_foreign_explanations_are_refused(tmp_path: Path) -> None:
     file = tmp_path / EXPLAINED
-    for text in ("", "[]", '{"schema": 1}', '{"schema": 1, "result_digest": "x"}'):
+    for text in ("", "[]", '{"schema": 2}', '{"schema": 2, "result_digest": "x"}'):
         file.write_text(text)
         with pytest.raises(RecordError, match="damaged"):
             read_explained(file)
-    file.write_text(json.dumps({**document(), "schema": 3}))
-    with pytest.raises(RecordError, match="schema 3"):
-        read_explained(file)
+    for schema, remedy in ((1, "rtscope explain RECORD"), (3, "newer rtscope")):
+        file.write_text(json.dumps({**document(), "schema": schema}))
+        with pytest.raises(RecordError, match=f"schema {schema}, .*{remedy}"):
+            read_explained(file)
     file.unlink()
     file.symlink_to("/dev/zero")
     with pytest.raises(RecordError, match="not a regular file"):

@@ -18,7 +18,7 @@ CHANGES = (
 )
 GRANTED: Sequence[Line] = [Applied(w.knob, w.index, w.old, w.value) for w in CHANGES]
 BACK: Sequence[Line] = [Restored(w.knob, w.index, w.old) for w in reversed(CHANGES)]
-ALL = Tuned(1, applied=4, already=0, refused=0)
+ALL = Tuned(2, applied=4, already=0, refused=0)
 DENIED = AgentError("no journal", cause="capability", remedy="run it as root")
 
 

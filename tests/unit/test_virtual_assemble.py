@@ -22,7 +22,7 @@ from rtscope.measure.assemble import assemble
 from rtscope.measure.campaign.model import Campaign
 from rtscope.record.model import RunRecord
 
-MEASURED = (Path(__file__).parents[2] / "format/v1/x86_64.jsonl").read_bytes()
+MEASURED = (Path(__file__).parents[2] / "format/v2/x86_64.jsonl").read_bytes()
 BOARD = get_board("pc")
 PREPARED = Prepared(
     BOARD,
@@ -53,7 +53,7 @@ def sent(files: Files) -> bytes:
 TUNED = (
     Applied("irq_affinity", 4, "0-1", "0"),
     Refused("watchdog", 0, "0", "missing", "no such file"),
-    Tuned(1, applied=1, already=0, refused=1),
+    Tuned(2, applied=1, already=0, refused=1),
 )
 PLAN = TuningPlan(
     (

@@ -22,8 +22,8 @@ from rtscope.measure.campaign.model import Campaign
 from rtscope.record.model import RunRecord
 
 FORMAT = Path(__file__).parents[2] / "format"
-STREAM = (FORMAT / "plugin-v1/riscv64.trace").read_bytes()
-ANSWER = (FORMAT / "v1/x86_64.jsonl").read_bytes()
+STREAM = (FORMAT / "plugin-v2/riscv64.trace").read_bytes()
+ANSWER = (FORMAT / "v2/x86_64.jsonl").read_bytes()
 PREPARED = Prepared(
     get_board("pc"),
     Qemu((), version="1", digest=""),

@@ -38,7 +38,7 @@ from rtscope.record.model import RunRecord
 from rtscope.record.resultdir import ResultDir, create
 from rtscope.record.virtual import InputDigests
 
-STREAM = (Path(__file__).parents[2] / "format/plugin-v1/riscv64.trace").read_bytes()
+STREAM = (Path(__file__).parents[2] / "format/plugin-v2/riscv64.trace").read_bytes()
 BOARD = get_board("pc")
 CAMPAIGN = Campaign(target="virtual:pc")
 RUN = "001-idle"

@@ -12,9 +12,9 @@ from rtscope.host.errors import BoardError
 from rtscope.record.instructions.file import parse_trace
 
 FORMAT = Path(__file__).parents[2] / "format"
-CUT = (FORMAT / "plugin-v1/riscv64.trace").read_bytes()
-ANSWER = (FORMAT / "v1/x86_64.jsonl").read_bytes()
-OTHER = ANSWER.replace(b'"max_ns":2614460,"sum', b'"max_ns":2614461,"sum')
+CUT = (FORMAT / "plugin-v2/riscv64.trace").read_bytes()
+ANSWER = (FORMAT / "v2/x86_64.jsonl").read_bytes()
+OTHER = ANSWER.replace(b'"max_ns":2473370,"sum', b'"max_ns":2473371,"sum')
 RECORDING = Recording(16)
 BOOTED = Booted(
     files={"measure.jsonl": ANSWER},

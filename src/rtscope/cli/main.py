@@ -73,7 +73,7 @@ def _run() -> NoReturn:
         make_app(sys.argv[1:])(prog_name="rtscope")
     except SystemExit as ended:
         if ended.code == UsageError.exit_status:
-            _name_renamed(sys.argv[1:])
+            _name_foreign(sys.argv[1:])
         if isinstance(ended.__context__, typer.Abort):  # Ctrl-C at a question
             raise SystemExit(INTERRUPTED) from ended
         raise
@@ -116,10 +116,7 @@ def _keep_traceback(error: Exception) -> None:
         print(f"rtscope: the traceback is in {name}: report it", file=sys.stderr)
 
 
-def _name_renamed(words: Sequence[str]) -> None:
-    for old in (word.partition("=")[0] for word in words):
-        if new := tables()["renamed"].get(old):
-            print(f"rtscope: {old} is now {new}", file=sys.stderr)
+def _name_foreign(words: Sequence[str]) -> None:
     if words[:1] == ["run"] or words[0].startswith("-"):
         for line in answers(words, tables()["foreign"]):
             print(f"rtscope: {line}", file=sys.stderr)

@@ -11,9 +11,9 @@ def result_digest(threads: Sequence[ThreadResult]) -> str:
     """
     SHA-256 over what was measured: equal digests mean the same measurement.
 
-    Covers, per CPU: histogram, sums, min, max, skipped, early, worst. The keys are
-    those of schema 1 and stay so for ever, whatever the fields are called: results of
-    all versions are compared by their digests.
+    Covers, per CPU: histogram, sums, min, max, skipped, early, worst. The keys stay so
+    for ever, whatever the fields are called: results of all versions are compared by
+    their digests.
     """
     return sha256_of_json(
         [

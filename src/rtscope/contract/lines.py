@@ -4,7 +4,6 @@ from functools import cache
 from typing import Annotated
 
 from pydantic import Field, TypeAdapter, ValidationError
-from pydantic_core import from_json, to_json
 
 from rtscope.contract.cycling import CycleRuns, CyclesBegin, CyclesEnd
 from rtscope.contract.demos import DemoBegin, DemoEnd, DemoEvents
@@ -23,7 +22,6 @@ from rtscope.contract.settings import Applied, Keeping, Refused, Restored, Tuned
 from rtscope.contract.targetfiles import DiskLine, FileLine
 from rtscope.contract.tasks import TaskLine, TasksEnd
 from rtscope.contract.tracing import TraceFile, TracePages
-from rtscope.contract.upgrade import upgraded_line
 from rtscope.contract.values import MAX_LINE_BYTES
 from rtscope.contract.watching import WatchBegin, WatchedThread, WatchEnd, WatchSample
 from rtscope.host.errors import ContractError
@@ -79,27 +77,14 @@ def parse_line(line: bytes) -> Line:
     try:
         found = _line_adapter().validate_json(line)
     except ValidationError as error:
-        old = _line_of_contract_1(line)
-        if old is None:
-            raise ContractError(
-                "the agent wrote a line that breaks its contract: "
-                f"{first_mistake(error, whole='line')} "
-                f"(in {line[:60].decode('utf-8', 'replace')!a})"
-            ) from error
-        found = old
+        raise ContractError(
+            "the agent wrote a line that breaks its contract: "
+            f"{first_mistake(error, whole='line')} "
+            f"(in {line[:60].decode('utf-8', 'replace')!a})"
+        ) from error
     if isinstance(found, AgentResult) and any(t.foreign for t in found.threads):
         raise ContractError("the agent wrote a thread of another tool")
     return found
-
-
-def _line_of_contract_1(line: bytes) -> Line | None:
-    try:
-        document = from_json(line)
-        if not isinstance(document, dict):
-            return None
-        return _line_adapter().validate_json(to_json(upgraded_line(document)))
-    except ValueError:
-        return None
 
 
 def dump_line(line: Line) -> bytes:

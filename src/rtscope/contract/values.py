@@ -7,7 +7,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Annotated
 
-from pydantic import BeforeValidator, Field, PlainSerializer
+from pydantic import AfterValidator, BeforeValidator, Field, PlainSerializer
 
 MAX_LINE_BYTES = 64 * 1024 * 1024
 MAX_TEXT = 64 * 1024
@@ -43,9 +43,21 @@ Sum = Annotated[
 """A sum that may not fit 64 bits; in JSON a decimal string."""
 
 SCHEMA = 2
-"""The newest version of the contract that this host reads; it reads 1, too."""
+"""The version of the contract: 2 was the first, and 1 is never used."""
 
-Schema = Annotated[int, Field(ge=1, le=SCHEMA, strict=True)]
+
+def _known_schema(schema: int) -> int:
+    if schema == SCHEMA:
+        return schema
+    raise ValueError(
+        f"the agent speaks version {schema}, and this rtscope version {SCHEMA}, of "
+        "their contract; build the agent of this rtscope: make agent"
+    )
+
+
+Schema = Annotated[
+    int, Field(ge=0, lt=2**31, strict=True), AfterValidator(_known_schema)
+]
 
 Text = Annotated[str, Field(max_length=MAX_TEXT, strict=True)]
 Flag = Annotated[bool, Field(strict=True)]

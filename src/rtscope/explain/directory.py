@@ -52,7 +52,6 @@ from rtscope.record.explanation import EXPLAINED, CpuBound, write_explained
 from rtscope.record.instructions.file import (
     BOUND,
     FILE,
-    FIRST_REPLAY,
     REPLAY,
     note_of,
     pack,
@@ -94,9 +93,8 @@ class Recorded:
 
     @property
     def replay_path(self) -> Path:
-        """The recording of this run's replay: an old one, or where to write one."""
-        path, old = self.directory / REPLAY, self.directory / FIRST_REPLAY
-        return old if old.is_file() and not path.is_file() else path
+        """The recording of this run's replay."""
+        return self.directory / REPLAY
 
     @property
     def sections_path(self) -> Path:

@@ -390,8 +390,7 @@ def bound_rows(bound: CpuBound) -> tuple[BoundRow, ...]:
     counted = [
         _interrupt_row(one) for one in bound.interrupts if one.max_in_window_ns > 0
     ]
-    turns = [("quanta of all CPUs, once", format_us(bound.quantum_delay_ns), "")]
-    return (*rows, *counted, *(turns if bound.quantum_delay_ns else []))
+    return (*rows, *counted)
 
 
 def _section_row(one: LongestSection) -> BoundRow:

@@ -11,20 +11,19 @@ import json
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Annotated, Any
+from typing import Annotated, Any, Literal
 
-from pydantic import BeforeValidator, Field, TypeAdapter, ValidationError
+from pydantic import Field, TypeAdapter, ValidationError
 
-from rtscope.contract.upgrade import names_of, renamed
 from rtscope.host.errors import RecordError
 from rtscope.host.files import first_mistake, read_bounded, write_atomically
 from rtscope.record.model import RunRecord
-from rtscope.record.upgrade import renamed_tables
+from rtscope.record.schema import document_of, wrong_schema
 
 EXPLAINED = "explain.json"
 """Lies beside the record of each run that was explained."""
 
-SCHEMA = 2
+SCHEMA: Literal[2] = 2
 MAX_BYTES = 64 << 20
 ATTRIBUTED = 0.95
 """Less of a wake-up with a cause is a caveat of its explanation."""
@@ -199,8 +198,6 @@ class CpuBound:
     observed_max_ns: Nanoseconds = 0
     scheduling_ns: Nanoseconds = 0
     """L_IF: the paper's latency without interrupts."""
-    quantum_delay_ns: Nanoseconds = 0
-    """Of former boards, whose CPUs shared a clock: the wait for the others."""
     complete: bool
     """Whether everything that the bound is made of was seen."""
     not_recorded: tuple[Name, ...] = ()
@@ -215,7 +212,7 @@ class CpuBound:
 class Explained:
     """The explanation of one run, as `explain.json` has it."""
 
-    schema: int
+    schema: Literal[2]
     rtscope: Name = ""
     run: Name = ""
     load: Name = ""
@@ -246,15 +243,7 @@ class Explained:
         )
 
 
-def upgraded_explanation(document: object) -> object:
-    """Return a document of schema 1 as one of today's; any other is returned as is."""
-    if not isinstance(document, dict) or document.get("schema") != 1:
-        return document
-    names = names_of(renamed_tables()["explanation"])
-    return {**renamed(document, names), "schema": SCHEMA}
-
-
-_EXPLAINED = TypeAdapter(Annotated[Explained, BeforeValidator(upgraded_explanation)])
+_EXPLAINED = TypeAdapter(Explained)
 
 
 def find_explained(
@@ -286,15 +275,14 @@ def read_explained(path: Path) -> Explained:
     """Read one explanation; RecordError if it is damaged or of another schema."""
     text = read_bounded(path, limit=MAX_BYTES, kind="explanation")
     try:
-        found = _EXPLAINED.validate_json(text)
+        return _EXPLAINED.validate_json(text)
     except ValidationError as error:
-        raise RecordError(f"{path}: damaged: {first_mistake(error)}") from error
-    if found.schema != SCHEMA:
-        raise RecordError(
-            f"{path}: schema {found.schema} is not one that this rtscope reads "
-            f"(1, {SCHEMA}); explain the record again: rtscope explain RECORD"
-        )
-    return found
+        document = document_of(text)
+        if document is None or document.get("schema") == SCHEMA:
+            raise RecordError(f"{path}: damaged: {first_mistake(error)}") from error
+        again = "explain the record again: rtscope explain RECORD"
+        schema = document.get("schema")
+        raise wrong_schema(str(path), schema, SCHEMA, again=again) from error
 
 
 def explained_as_dict(explained: Explained) -> dict[str, Any]:

@@ -11,7 +11,6 @@ from functools import cache
 from typing import Annotated, Any, Literal
 
 from pydantic import Field, TypeAdapter, ValidationError
-from pydantic_core import to_json
 
 from rtscope.contract import (
     AgentResult,
@@ -30,7 +29,7 @@ from rtscope.host.errors import RecordError, UsageError
 from rtscope.host.files import first_mistake
 from rtscope.machine.facts import FactValue
 from rtscope.record.caveats.catalogue import Caveat
-from rtscope.record.upgrade import document_of, upgraded_record
+from rtscope.record.schema import document_of, wrong_schema
 from rtscope.record.virtual import VirtualRun
 
 SCHEMA = 2
@@ -252,11 +251,7 @@ def _adapter() -> TypeAdapter[RunRecord]:
 
 
 def record_from_json(text: bytes, *, name: str) -> RunRecord:
-    """
-    Check and build a record, also one of schema 1.
-
-    Raises RecordError that names the file and its first mistake.
-    """
+    """Check and build a record; RecordError names the file and its first mistake."""
     try:
         return _adapter().validate_json(text)
     except ValidationError as error:
@@ -264,16 +259,9 @@ def record_from_json(text: bytes, *, name: str) -> RunRecord:
         if document is None or document.get("schema") == SCHEMA:
             mistake = first_mistake(error, whole="the file")
             raise RecordError(f"{name}: damaged record: {mistake}") from error
-        if document.get("schema") != 1:
-            raise RecordError(
-                f"{name}: not a record of schema {SCHEMA}; it may be from a newer "
-                "rtscope: read it with that version"
-            ) from error
-    try:
-        return _adapter().validate_json(to_json(upgraded_record(document)))
-    except ValidationError as error:
-        mistake = first_mistake(error, whole="the file")
-        raise RecordError(f"{name}: damaged record: {mistake}") from error
+        raise wrong_schema(
+            name, document.get("schema"), SCHEMA, again="measure again: rtscope run"
+        ) from error
 
 
 def record_to_json(record: RunRecord) -> bytes:

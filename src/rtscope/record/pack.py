@@ -49,7 +49,7 @@ _NEEDED = (RECORD, INTERRUPTED)
 _BESIDE = (EXPLAINED, "audit.json", "kernel.log")
 RECORDINGS = (
     *("worst.trace.gz", "worst.trace.dat"),
-    *("replay.trace.gz", "again.trace.gz", "bound.trace.gz"),
+    *("replay.trace.gz", "bound.trace.gz"),
 )
 """Of a run, most useful first."""
 _OF_RUN = (*_NEEDED, *_BESIDE, *RECORDINGS)

@@ -38,9 +38,10 @@ from rtscope.record.model import (
     record_from_json,
     record_to_json,
 )
+from rtscope.record.schema import wrong_schema
 
 SCHEMA = 2
-"""Of `campaign.json`; `measure.campaign.file` upgrades the names of schema 1."""
+"""Of `campaign.json`."""
 CAMPAIGN = "campaign.json"
 RECORD = "record.json"
 INTERRUPTED = "interrupted.json"
@@ -240,11 +241,9 @@ def read_campaign(path: Path) -> dict[str, Any]:
         raise UsageError(f"{path}: no campaign there: it has no {CAMPAIGN}")
     text = read_bounded(path / CAMPAIGN, limit=MAX_CAMPAIGN_BYTES, kind="record")
     document = _parse(text, path / CAMPAIGN)
-    if document.get("schema") not in (1, SCHEMA):
-        raise RecordError(
-            f"{path / CAMPAIGN}: schema {document.get('schema')!a} is not one that "
-            f"this rtscope reads ({SCHEMA}); use the version that wrote it"
-        )
+    if (schema := document.get("schema")) != SCHEMA:
+        again = "measure again: rtscope run"
+        raise wrong_schema(str(path / CAMPAIGN), schema, SCHEMA, again=again)
     return document
 
 

@@ -22,9 +22,6 @@ from rtscope.measure.campaign.values import MAX_ITEMS
 
 MAX_FILE_BYTES = 1 << 20
 
-RENAMED = (("campaign", "files", "guest_files"), ("target", "locked", "lockfile"))
-"""Table, key of schema 1, and key today."""
-
 At = Callable[[str, int], str]
 """From key and number of the [[run]] (0: none) to the name of that place."""
 
@@ -64,7 +61,7 @@ def from_dict(document: object, *, source: str) -> Campaign:
         return f"{source}: {head} {name}".rstrip()
 
     values: dict[str, object] = {}
-    for name, table in upgraded_campaign(_table(document, source)).items():
+    for name, table in _table(document, source).items():
         if name not in _tables():
             raise UsageError(f"{source}: {no_such('table', name, _tables())}")
         if name == "run":
@@ -73,16 +70,6 @@ def from_dict(document: object, *, source: str) -> Campaign:
             found = _table(table, at(name, 0))
             values |= {f"{name}.{key}": value for key, value in found.items()}
     return checked(validated(values, at), at)
-
-
-def upgraded_campaign(document: Mapping[str, object]) -> dict[str, object]:
-    """Return the tables of a campaign with today's names of its keys."""
-    upgraded = dict(document)
-    for name, old, new in RENAMED:
-        table = upgraded.get(name)
-        if isinstance(table, Mapping) and old in table and new not in table:
-            upgraded[name] = {new if key == old else key: table[key] for key in table}
-    return upgraded
 
 
 def to_dict(campaign: Campaign) -> dict[str, Any]:

@@ -2,8 +2,7 @@
 The recorded paths of a virtual board: what the plugin writes, and as it lies packed.
 
 `format/plugin.md` describes the stream. A stamp is virtual time in ns, of the CPU that
-it is about. Version 1 counted the instructions of all CPUs together, which then shared
-one clock: its stamps become times, and where another CPU executes, a CPU pauses.
+it is about.
 
 The record names the file with its digest and says how much of what it should hold is
 in it. A record may come by mail: a name is no path, and nothing is unpacked without a
@@ -25,14 +24,12 @@ from rtscope.host.errors import ContractError, RecordError, UsageError
 from rtscope.host.files import first_mistake, read_bounded
 from rtscope.record.instructions.section import (
     ExecTrace,
-    RecordKind,
     SectionKind,
     TraceSection,
 )
 
 VERSION = 2
-_IN_INSTRUCTIONS = 1
-"""A version whose stamps count the instructions of all CPUs together."""
+"""The version of a stream: 2 was the first, and 1 is never used."""
 
 _BLOCK_INSTRUCTIONS = 512
 """QEMU 7.2 to 10: TCG_MAX_INSNS, include/tcg/tcg.h."""
@@ -48,8 +45,6 @@ _LEFT_OUT = 2
 FILE = "worst.trace.gz"
 REPLAY = "replay.trace.gz"
 """The recording of a replay; see `rtscope.boards.recording.replay`."""
-FIRST_REPLAY = "again.trace.gz"
-"""The former name of that file, which is still read."""
 BOUND = "bound.trace.gz"
 """What a pass for the longest sections recorded, and all interrupts."""
 LEAD_NS, MOST_LEAD_NS = 40_000, 500_000
@@ -76,46 +71,24 @@ def parse_trace(data: Bytes) -> ExecTrace:
     magic, version, sections, arch, cpus, shift, turn = header
     if magic != _MAGIC:
         raise ContractError("this is not a trace of rtscope's plugin")
-    if version not in (_IN_INSTRUCTIONS, VERSION):
-        raise ContractError(f"the trace has version {version}, not {VERSION}")
+    if version != VERSION:
+        again = "measure again: rtscope run"
+        newer = "read it with the newer rtscope that wrote it"
+        raise ContractError(
+            f"the trace has version {version}, not {VERSION}: "
+            f"{newer if version > VERSION else again}"
+        )
     if shift > _MAX_SHIFT:
         raise ContractError(f"the trace has the impossible shift {shift}")
     found = []
     offset = _HEADER.size
     for _ in range(sections):
         section, offset = _parse_section(data, offset)
-        if version < VERSION:
-            section = _upgraded(section, shift)
-        else:
-            section = replace(section, block_ns=_BLOCK_INSTRUCTIONS << shift)
-        found.append(section)
+        found.append(replace(section, block_ns=_BLOCK_INSTRUCTIONS << shift))
     if offset != len(data):
         raise ContractError(f"the trace has {len(data) - offset} bytes too many")
     name = arch.rstrip(b"\0").decode("ascii", "replace")
     return ExecTrace(name, cpus, 1 << shift, turn, tuple(map(_sorted, found)))
-
-
-def _upgraded(section: TraceSection, shift: int) -> TraceSection:
-    """Return a section of version 1 with times instead of counts."""
-    values = section.values.copy()
-    values[section.kinds == RecordKind.DURATION] <<= np.uint64(shift)
-    blocks = np.flatnonzero(section.kinds == RecordKind.BLOCK)
-    leaves = np.diff(section.cpus[blocks].astype(np.int16)) != 0
-    before = blocks[1:][leaves]
-    left = section.cpus[blocks[:-1][leaves]]
-    sequence = section.sequence
-    if section.kind is SectionKind.LONGEST:
-        sequence = (sequence >> 8 << shift) << 8 | sequence & 0xFF
-    return replace(
-        section,
-        sequence=sequence,
-        first_ns=section.first_ns << shift,
-        last_ns=section.last_ns << shift,
-        at_ns=np.insert(section.at_ns, before, section.at_ns[before]) << shift,
-        cpus=np.insert(section.cpus, before, left),
-        kinds=np.insert(section.kinds, before, np.uint8(RecordKind.PAUSE)),
-        values=np.insert(values, before, np.uint64(0)),
-    )
 
 
 def _sorted(section: TraceSection) -> TraceSection:
