@@ -24,19 +24,19 @@
 #include <time.h>
 #include <unistd.h>
 
-#include "clock.h"
-#include "cyclewatch.h"
-#include "demo.h"
-#include "disk.h"
-#include "load.h"
-#include "measure.h"
+#include "cycles/cyclewatch.h"
+#include "demo/demo.h"
+#include "files/disk.h"
+#include "files/readfile.h"
+#include "files/tree.h"
+#include "host/version.h"
+#include "load/load.h"
+#include "measure/measure.h"
 #include "options.h"
-#include "readfile.h"
-#include "tasks.h"
-#include "tree.h"
-#include "tune.h"
-#include "version.h"
-#include "watch.h"
+#include "settings/tune.h"
+#include "tasks/tasks.h"
+#include "thread/clock.h"
+#include "watch/watch.h"
 
 #define LINK_TIMEOUT_MS 1000 /* as long as the link may be silent, see hostlink.h */
 #define REMOVE_TRIES    40

@@ -9,10 +9,10 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "demoscript.h"
-#include "demothread.h"
-#include "knob.h"
-#include "worst.h"
+#include "demo/demoscript.h"
+#include "demo/demothread.h"
+#include "journal/knob.h"
+#include "trace/worst.h"
 
 #define MAX_INDEX       (64 * KNOB_STRIDE) /* more interrupts than there can be */
 #define MIN_INTERVAL_NS INT64_C(10000) /* 10 us: below that the loop measures itself */

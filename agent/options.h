@@ -11,9 +11,9 @@
 #include <stdint.h>
 #include <sys/types.h>
 
-#include "cpulist.h"
-#include "hostlink.h"
-#include "policy.h"
+#include "host/hostlink.h"
+#include "machine/cpulist.h"
+#include "thread/policy.h"
 
 #define OPTIONS_MAX_KNOBS  64
 #define OPTIONS_MAX_PROBES 16

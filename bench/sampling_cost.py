@@ -16,6 +16,7 @@ import tempfile
 from pathlib import Path
 
 ROOT = Path(__file__).parent.parent
+AGENT = ROOT / "agent"
 BUILD = ROOT / "build" / "bench"
 INTERVAL_NS = 1_000_000
 LENGTHS = (1000, 5000)
@@ -25,7 +26,7 @@ FLAGS = ("-std=gnu11", "-D_GNU_SOURCE", "-pthread", "-O2", "-g", "-static")
 BARE_LOOP = r"""
 #include <stdint.h>
 #include <stdlib.h>
-#include "clock.h"
+#include "thread/clock.h"
 int main(int argc, char **argv)
 {
 	int n = argc > 1 ? atoi(argv[1]) : 0;
@@ -49,7 +50,7 @@ def compile_with_symbols(sources: list[Path], out: Path) -> Path:
         [
             *(sys.executable, "-m", "ziglang", "cc", "-target", "x86_64-linux-musl"),
             *FLAGS,
-            f"-I{ROOT / 'agent'}",
+            f"-I{AGENT}",
             *map(str, sources),
             *("-o", str(out)),
         ],
@@ -112,11 +113,12 @@ def main() -> None:
     if not shutil.which("valgrind"):
         sys.exit("valgrind is missing: apt install valgrind")
     BUILD.mkdir(parents=True, exist_ok=True)
-    sources = sorted((ROOT / "agent").glob("*.c"))
+    files = [*AGENT.glob("*.c"), *AGENT.glob("*/*.c")]
+    sources = sorted(file for file in files if file.parent.name != "tests")
     agent = compile_with_symbols(sources, BUILD / "rtscope-agent")
     loop = BUILD / "bare.c"
     loop.write_text(BARE_LOOP)
-    bare = compile_with_symbols([loop, ROOT / "agent" / "clock.c"], BUILD / "bare")
+    bare = compile_with_symbols([loop, AGENT / "thread/clock.c"], BUILD / "bare")
     with tempfile.TemporaryDirectory() as name:
         directory = Path(name)
         ours = agent_cost(agent, directory)

@@ -8,8 +8,8 @@
 #include <sys/mman.h>
 #include <unistd.h>
 
-#include "../emit.h"
-#include "check.h"
+#include "host/emit.h"
+#include "tests/check.h"
 
 static struct emit out;
 static char captured[256 * 1024];

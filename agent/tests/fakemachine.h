@@ -11,9 +11,9 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
-#include "../journal.h"
-#include "../slurp.h"
-#include "check.h"
+#include "files/slurp.h"
+#include "journal/journal.h"
+#include "tests/check.h"
 
 #define GOVERNOR(cpu)                                                                  \
 	"/root/sys/devices/system/cpu/cpu" #cpu "/cpufreq/scaling_governor"

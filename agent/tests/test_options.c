@@ -2,8 +2,8 @@
 #include <errno.h>
 #include <string.h>
 
-#include "../options.h"
-#include "check.h"
+#include "options.h"
+#include "tests/check.h"
 
 #define MAX_WORDS 160
 

@@ -5,8 +5,8 @@
 
 #include <string.h>
 
-#include "../tracepage.h"
-#include "check.h"
+#include "tests/check.h"
+#include "trace/tracepage.h"
 
 #define PAGE_BYTES 256
 

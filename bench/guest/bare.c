@@ -9,7 +9,7 @@
 #include <sys/mman.h>
 #include <sys/prctl.h>
 
-#include "clock.h"
+#include "thread/clock.h"
 
 int main(int argc, char **argv)
 {

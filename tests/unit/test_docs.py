@@ -257,7 +257,7 @@ def test_the_contract_names_each_cause_that_the_agent_gives() -> None:
     row = re.search(r"^\| `cause` .*$", (ROOT / "format/README.md").read_text(), re.M)
     given = {
         word
-        for path in (ROOT / "agent").glob("*.c")
+        for path in (ROOT / "agent").glob("*/*.c")
         for word in re.findall(
             r'(?:cause = |measure_fail\(\s*out,\s*)"(\w+)"', path.read_text("utf-8")
         )

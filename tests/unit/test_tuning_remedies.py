@@ -82,7 +82,7 @@ def test_what_cannot_be_seen_is_not_changed(kind: object) -> None:
 
 
 def test_every_setting_is_a_knob_of_the_agent_with_the_same_file() -> None:
-    source = (AGENT / "knob.c").read_text("utf-8")
+    source = (AGENT / "journal/knob.c").read_text("utf-8")
     defines = {"CPU": CPU, "SYSCTL": "/proc/sys", "KNOB_DEBUGFS": "/sys/kernel/debug"}
     rows = re.findall(r'\{ "(\w+)", (?:(\w+) )?"([^"]+)",\s*\w+ \}', source)
     knobs = {name: defines.get(at, "") + path for name, at, path in rows}
@@ -94,7 +94,7 @@ def test_every_setting_is_a_knob_of_the_agent_with_the_same_file() -> None:
 
 
 def test_an_index_is_counted_as_the_agent_counts_it() -> None:
-    header = (AGENT / "knob.h").read_text("utf-8")
+    header = (AGENT / "journal/knob.h").read_text("utf-8")
     state = f"{CPU}/cpu*/cpuidle/state*/disable"
 
     assert f"#define KNOB_STRIDE {KNOB_STRIDE}\n" in header

@@ -30,7 +30,7 @@ class Applied:
     type: Literal["applied"] = field(kw_only=True, default="applied")
     knob: Text
     index: Count
-    """Of the CPU, interrupt, ...; see `KNOB_STRIDE` in `agent/knob.h`."""
+    """Of the CPU, interrupt, ...; see `KNOB_STRIDE` in `agent/journal/knob.h`."""
     old: Text
     value: Text
 

@@ -196,7 +196,7 @@ def told(value: Known | None) -> Known:
 
 
 def bucket_width_ns(low_ns: int) -> int:
-    """Return how many ns the bucket of `agent/hist.h` spans that starts at low_ns."""
+    """Return the width in ns of the bucket from low_ns on: agent/measure/hist.h."""
     return (
         1
         if low_ns < 1 << HIST_SUB_BITS

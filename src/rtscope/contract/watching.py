@@ -57,7 +57,7 @@ class WatchSample:
     abi: Count
     """Of the registers: 0 there are none, 1 of 32 bits, 2 of 64 bits."""
     regs: Annotated[str, Field(max_length=4096)]
-    """Base64 of numbers of 64 bits, in the order of agent/perfregs.h."""
+    """Base64 of numbers of 64 bits, in the order of agent/watch/perfregs.h."""
     stack: Annotated[str, Field(max_length=128 * 1024)]
     """Base64 of the memory from the stack pointer on."""
 

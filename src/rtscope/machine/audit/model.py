@@ -106,7 +106,7 @@ class Setting:
     """A file that a remedy writes, as the agent knows it."""
 
     knob: str
-    """A name of the agent's closed list (`agent/knob.c`)."""
+    """A name of the agent's closed list (`agent/journal/knob.c`)."""
     file: str
     """Its path; `*` stands for the number of a CPU, an interrupt, ..."""
     value: str = ""

@@ -42,7 +42,7 @@ SAFE = "safe"
 EPERM = os.strerror(errno.EPERM)
 
 KNOB_STRIDE = 4096
-"""As agent/knob.h: of two numbers in a path the index is first + second times this."""
+"""As agent/journal/knob.h: of two numbers in a path, first + second times this."""
 
 Values = Mapping[str, str]
 """What to write, by path."""

@@ -37,7 +37,7 @@ FAILED = 255
 """ssh's exit status when ssh itself failed; otherwise that of the command."""
 
 GAVE_UP = 3
-"""The agent's exit status where it has no measurement (agent/emit.h), and no word."""
+"""The agent says no more than its exit status: no measurement, agent/host/emit.h."""
 
 STALLED = (
     "the agent could write nothing for a second: the link was lost, or the host stood "

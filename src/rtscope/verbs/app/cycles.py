@@ -18,7 +18,7 @@ from rtscope.host.units import NS_PER_S
 from rtscope.stats.summary import DEFAULT_PERCENTILES, rank_of, resolvable
 
 RELATIVE, NO_SLEEP, CUT, GAP = 1, 2, 4, 8
-"""Flags of a run: agent/cycles.h."""
+"""Flags of a run: agent/cycles/cycles.h."""
 
 NEAR_SHARE = 0.25
 """An interval this near to a multiple of the period is that many periods."""

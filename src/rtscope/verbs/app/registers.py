@@ -2,7 +2,7 @@
 The registers of a sample, by the numbers that DWARF gives them.
 
 In a sample they stand in the order of the kernel's `perf_regs.h`, as far as
-`agent/perfregs.h` asks for them.
+`agent/watch/perfregs.h` asks for them.
 """
 
 import struct

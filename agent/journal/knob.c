@@ -1,0 +1,230 @@
+/* SPDX-License-Identifier: MIT */
+#include "journal/knob.h"
+
+#include <ctype.h>
+#include <errno.h>
+#include <fcntl.h>
+#include <stdio.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "files/slurp.h"
+#include "journal/memgroup.h"
+#include "machine/tracefs.h"
+
+/* What is made and removed has one of two values; "present" is not ours. */
+#define ABSENT "absent"
+
+/* A memory cgroup made for a load. */
+#define MEMORY_GROUP "memory_group"
+
+/* A tracing instance, the same way; whoever made it is in its name. */
+#define TRACE_INSTANCE "trace_instance"
+
+#define CPU    "/sys/devices/system/cpu"
+#define SYSCTL "/proc/sys"
+
+#define FILE_MAX_BYTES 1024 /* every governor or tracer that there is, in one line */
+
+enum form {
+	PLAIN,
+	PER_CPU, /* a file for each: measure sets it on those it measures */
+	CHOSEN,  /* "always [madvise] never": the file has all, one is marked */
+};
+
+/* A number stands for '#' in a path: the index, or for two of them what knob.h says. */
+static const struct {
+	const char *name;
+	const char *path;
+	enum form form;
+} knobs[] = {
+	{ "governor", CPU "/cpu#/cpufreq/scaling_governor", PER_CPU },
+	{ "min_freq", CPU "/cpufreq/policy#/scaling_min_freq", PLAIN },
+	{ "energy_preference", CPU "/cpufreq/policy#/energy_performance_preference",
+	  PLAIN },
+	{ "no_turbo", CPU "/intel_pstate/no_turbo", PLAIN },
+	{ "boost", CPU "/cpufreq/boost", PLAIN },
+	{ "idle_state", CPU "/cpu#/cpuidle/state#/disable", PLAIN },
+	{ "irq_affinity", "/proc/irq/#/smp_affinity_list", PLAIN },
+	{ "default_irq_affinity", "/proc/irq/default_smp_affinity", PLAIN },
+	{ "workqueue_cpumask", "/sys/devices/virtual/workqueue/cpumask", PLAIN },
+	{ "transparent_hugepage", "/sys/kernel/mm/transparent_hugepage/enabled",
+	  CHOSEN },
+	{ "ksm_run", "/sys/kernel/mm/ksm/run", PLAIN },
+	{ "numa_balancing", SYSCTL "/kernel/numa_balancing", PLAIN },
+	{ "compact_unevictable_allowed", SYSCTL "/vm/compact_unevictable_allowed",
+	  PLAIN },
+	{ "rt_runtime_us", SYSCTL "/kernel/sched_rt_runtime_us", PLAIN },
+	{ "watchdog", SYSCTL "/kernel/watchdog", PLAIN },
+	{ "watchdog_cpumask", SYSCTL "/kernel/watchdog_cpumask", PLAIN },
+	{ "stack_tracer", SYSCTL "/kernel/stack_tracer_enabled", PLAIN },
+	{ "fair_server", KNOB_DEBUGFS "/sched/fair_server/cpu#/runtime", PLAIN },
+	{ "preempt", KNOB_DEBUGFS "/sched/preempt", CHOSEN },
+	{ MEMORY_GROUP, NULL, PLAIN },
+	{ TRACE_INSTANCE, NULL, PLAIN },
+};
+
+#define KNOBS (sizeof(knobs) / sizeof(knobs[0]))
+
+static int find(const char *name)
+{
+	for (size_t i = 0; i < KNOBS; i++)
+		if (strcmp(knobs[i].name, name) == 0)
+			return (int)i;
+	return -1;
+}
+
+bool knob_known(const char *name)
+{
+	return find(name) >= 0;
+}
+
+bool knob_is_per_cpu(const char *name)
+{
+	int i = find(name);
+
+	return i >= 0 && knobs[i].form == PER_CPU;
+}
+
+bool knob_value_ok(const char *value)
+{
+	size_t size = strlen(value);
+
+	if (size == 0 || size >= KNOB_VALUE_MAX)
+		return false;
+	for (; *value; value++)
+		if (!isalnum((unsigned char)*value) && !strchr("-_.,", *value))
+			return false;
+	return true;
+}
+
+/* Made and removed, not set. */
+static bool is_thing(const char *name)
+{
+	int i = find(name);
+
+	return i >= 0 && !knobs[i].path;
+}
+
+/* 1 or 0, or -errno. */
+static int thing_exists(const struct knob_place *place)
+{
+	if (strcmp(place->name, TRACE_INSTANCE) == 0)
+		return tracefs_instance_exists(place->root, place->index);
+	return memgroup_exists(place->index);
+}
+
+static int thing_write(const struct knob_place *place, const char *value)
+{
+	bool remove = strcmp(value, ABSENT) == 0;
+
+	if (strcmp(place->name, TRACE_INSTANCE) == 0)
+		return remove ? tracefs_instance_remove(place->root, place->index)
+			      : tracefs_instance_make(place->root, place->index);
+	return remove ? memgroup_remove(place->index)
+		      : memgroup_make(place->index, value);
+}
+
+static int path_of(const struct knob_place *place, char *path, size_t size)
+{
+	int i = find(place->name), number = place->index;
+	const char *from, *hash;
+	size_t used;
+
+	if (i < 0 || !knobs[i].path)
+		return -EINVAL;
+	used = (size_t)snprintf(path, size, "%s", place->root);
+	from = knobs[i].path;
+	hash = strchr(from, '#');
+	if (hash && strchr(hash + 1, '#'))
+		number %= KNOB_STRIDE;
+	for (; hash && used < size; hash = strchr(from, '#')) {
+		used += (size_t)snprintf(path + used, size - used, "%.*s%d",
+					 (int)(hash - from), from, number);
+		from = hash + 1;
+		number = place->index / KNOB_STRIDE;
+	}
+	if (used < size)
+		used += (size_t)snprintf(path + used, size - used, "%s", from);
+	return used < size ? 0 : -ENAMETOOLONG;
+}
+
+int knob_path(const struct knob_place *place, char *path, size_t size)
+{
+	const struct knob_place here = { "", place->name, place->index };
+
+	return path_of(&here, path, size);
+}
+
+/* Leaves what stands between [ ], or ( ) as the scheduler's own files mark it. */
+static int keep_chosen(char *text)
+{
+	char *open = strpbrk(text, "[(");
+	char *close = open ? strpbrk(open, "])") : NULL;
+
+	if (!close)
+		return -EINVAL;
+	*close = '\0';
+	memmove(text, open + 1, strlen(open + 1) + 1);
+	return 0;
+}
+
+int knob_read(const struct knob_place *place, char value[KNOB_VALUE_MAX])
+{
+	char path[256], text[FILE_MAX_BYTES];
+	long n;
+	int err;
+
+	if (is_thing(place->name)) {
+		err = thing_exists(place);
+		snprintf(value, KNOB_VALUE_MAX, "%s", err > 0 ? "present" : ABSENT);
+		return err < 0 ? err : 0;
+	}
+	err = path_of(place, path, sizeof(path));
+	if (err)
+		return err;
+	n = slurp(path, text, sizeof(text));
+	if (n < 0)
+		return (int)n;
+	text[strcspn(text, "\n")] = '\0';
+	err = knobs[find(place->name)].form == CHOSEN ? keep_chosen(text) : 0;
+	if (err)
+		return err;
+	if (strlen(text) >= KNOB_VALUE_MAX)
+		return -EOVERFLOW; /* a part of it could not be put back */
+	snprintf(value, KNOB_VALUE_MAX, "%s", text);
+	return 0;
+}
+
+static int write_file(const char *path, const char *value)
+{
+	/* O_TRUNC as a shell's redirection: it matters for plain files only */
+	int fd = open(path, O_WRONLY | O_TRUNC | O_CLOEXEC);
+	ssize_t n;
+
+	if (fd < 0)
+		return -errno;
+	n = write(fd, value, strlen(value));
+	if (n < 0)
+		n = -errno;
+	close(fd);
+	return n < 0 ? (int)n : 0;
+}
+
+int knob_write(const struct knob_place *place, const char *value)
+{
+	char path[256], got[KNOB_VALUE_MAX];
+	int err;
+
+	if (is_thing(place->name))
+		return thing_write(place, value);
+
+	err = path_of(place, path, sizeof(path));
+	if (!err)
+		err = write_file(path, value);
+	if (!err)
+		err = knob_read(place, got);
+	if (!err && strcmp(got, value) != 0)
+		err = KNOB_DID_NOT_HOLD;
+	return err;
+}

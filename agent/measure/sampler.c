@@ -1,0 +1,324 @@
+/* SPDX-License-Identifier: MIT */
+#include "measure/sampler.h"
+
+#include <errno.h>
+#include <signal.h>
+#include <stdio.h>
+#include <string.h>
+#include <sys/mman.h>
+#include <sys/prctl.h>
+#include <sys/syscall.h>
+#include <unistd.h>
+
+#include "marker.h"
+
+#ifndef SAMPLER_STACK_BYTES
+#define SAMPLER_STACK_BYTES (64 * 1024) /* sanitizers need more */
+#endif
+
+/* After the last period of all: later than that, a quiescing thread is not to blame. */
+#define QUIESCE_NS INT64_C(20000000)
+
+#define relaxed(object) atomic_load_explicit(&(object), memory_order_relaxed)
+#define relax(object, desired)                                                         \
+	atomic_store_explicit(&(object), desired, memory_order_relaxed)
+
+static void publish_record(struct progress *p, const struct wakeup *w)
+{
+	uint32_t version = relaxed(p->record_version);
+
+	relax(p->record_version, version + 1);
+	/* release: who acquires a new field in sampler_read_record() then sees the odd
+	 * version; no fences, which the thread sanitizer does not know */
+	atomic_store_explicit(&p->record_seq, w->seq, memory_order_release);
+	atomic_store_explicit(&p->record_expiry_ns, w->expiry_ns, memory_order_release);
+	atomic_store_explicit(&p->record_wake_ns, w->wake_ns, memory_order_release);
+	/* release: the fields are out before the even version */
+	atomic_store_explicit(&p->record_version, version + 2, memory_order_release);
+}
+
+bool sampler_read_record(struct sampler *s, uint32_t *version, struct wakeup *out)
+{
+	struct progress *p = &s->progress;
+	uint32_t before, after;
+
+	do {
+		/* acquire: pairs with the release of the even version */
+		before = atomic_load_explicit(&p->record_version, memory_order_acquire);
+		if (before == *version)
+			return false;
+		/* acquire: pairs with the release of each field */
+		out->seq = atomic_load_explicit(&p->record_seq, memory_order_acquire);
+		out->expiry_ns = atomic_load_explicit(&p->record_expiry_ns,
+						      memory_order_acquire);
+		out->wake_ns =
+			atomic_load_explicit(&p->record_wake_ns, memory_order_acquire);
+		after = relaxed(p->record_version);
+	} while (before != after || before & 1);
+
+	*version = before;
+	return true;
+}
+
+/* The slow part of a sample: reached by a handful of wake-ups in a million. */
+static void __attribute__((noinline)) note_bad(struct sampler *s, int64_t expiry_ns,
+					       int64_t wake_ns, bool new_maximum)
+{
+	struct wakeup w = {
+		.seq = (uint64_t)((expiry_ns - s->start_ns) / s->interval_ns),
+		.expiry_ns = expiry_ns,
+		.wake_ns = wake_ns,
+	};
+
+	marker_candidate((uint64_t)(wake_ns - expiry_ns), w.seq);
+	worst_offer(&s->worst, w);
+	if (s->candidates)
+		candidates_push(s->candidates, w);
+	if (new_maximum)
+		publish_record(&s->progress, &w);
+}
+
+/*
+ * The thread ran a whole interval late or more: counts the periods that are gone,
+ * with the lateness that each would have had. Returns the next expiry.
+ */
+static int64_t __attribute__((noinline)) count_missed(struct sampler *s,
+						      int64_t next_ns, int64_t now_ns)
+{
+	uint64_t missed = 0;
+
+	s->overruns++;
+	for (; next_ns <= now_ns && next_ns <= s->end_ns; next_ns += s->interval_ns) {
+		wide_add(&s->missed_periods_sum_ns, (uint64_t)(now_ns - next_ns), 0);
+		missed++;
+	}
+	relax(s->progress.missed_periods, relaxed(s->progress.missed_periods) + missed);
+	return next_ns;
+}
+
+/* Moves along by comparison, without a division. 64 bits: where long has 32, tv_nsec
+ * cannot hold the sum with an interval of more than a second. */
+static void advance(struct timespec *t, int64_t by_ns)
+{
+	int64_t nsec = t->tv_nsec + by_ns;
+
+	while (nsec >= NS_PER_S) {
+		nsec -= NS_PER_S;
+		t->tv_sec++;
+	}
+	t->tv_nsec = (long)nsec;
+}
+
+static void __attribute__((noinline)) sample_until_end(struct sampler *s)
+{
+	const int64_t interval_ns = s->interval_ns;
+	int64_t expiry_ns = s->start_ns + interval_ns;
+	struct timespec expiry = ns_timespec(expiry_ns);
+
+	while (expiry_ns <= s->end_ns) {
+		int64_t wake_ns, latency_ns, next_ns;
+		int err = clock_sleep_until(&expiry);
+
+		if (__builtin_expect(err, 0)) {
+			if (err != EINTR || relaxed(*s->stop))
+				break;
+			s->interrupted_sleeps++;
+			continue;
+		}
+
+		wake_ns = clock_now_ns();
+		latency_ns = wake_ns - expiry_ns;
+
+		if (__builtin_expect(latency_ns > s->worst.bar_ns, 0))
+			note_bad(s, expiry_ns, wake_ns, latency_ns > s->hist.max_ns);
+		hist_add(&s->hist, latency_ns);
+
+		/* Load and store, no exchange: the supervisor takes the maximum with an
+		 * exchange, and a maximum that crosses it lands in the next second. */
+		if (latency_ns > relaxed(s->progress.window_max_ns))
+			relax(s->progress.window_max_ns, latency_ns);
+		relax(s->progress.samples, relaxed(s->progress.samples) + 1);
+
+		next_ns = expiry_ns + interval_ns;
+		if (__builtin_expect(next_ns <= wake_ns, 0))
+			next_ns = count_missed(s, next_ns, wake_ns);
+
+		advance(&expiry, next_ns - expiry_ns);
+		expiry_ns = next_ns;
+		if (__builtin_expect(relaxed(*s->stop), 0))
+			break;
+	}
+	s->end_ns = expiry_ns - interval_ns;
+}
+
+/*
+ * Keeps still while the others wake for the last time: what a thread does when it ends
+ * would make them late. One sleep; returns how often this thread gave up its CPU for it.
+ */
+static int64_t quiesce(const struct sampler *s, int64_t end_ns)
+{
+	const struct timespec until = ns_timespec(end_ns + QUIESCE_NS);
+
+	if (relaxed(*s->stop) || clock_now_ns() >= end_ns + QUIESCE_NS)
+		return 0;
+	clock_sleep_until(&until);
+	return 1;
+}
+
+static int fail(struct sampler *s, const char *at, int err)
+{
+	s->failed_at = at;
+	s->failure = -err;
+	return err;
+}
+
+static int read_back(struct sampler *s)
+{
+	int err = policy_get(&s->got_policy);
+
+	if (err)
+		return fail(s, "read back the scheduling policy", err);
+	err = cpulist_get_affinity(&s->got_affinity);
+	if (err)
+		return fail(s, "read back the affinity", err);
+	s->got_timer_slack_ns = prctl(PR_GET_TIMERSLACK, 0, 0, 0, 0);
+	return 0;
+}
+
+static int set_up(struct sampler *s)
+{
+	int err;
+
+	s->tid = (int)syscall(SYS_gettid);
+	if (s->cpu >= 0) {
+		struct cpulist one = { 0 };
+
+		cpulist_add(&one, (unsigned int)s->cpu);
+		err = cpulist_set_affinity(&one);
+		if (err)
+			return fail(s, "pin to the CPU", err);
+	}
+
+	/* Policy before the first timer: on PREEMPT_RT a timer armed by an ordinary thread
+	 * expires in a softirq thread, milliseconds late under load. */
+	prctl(PR_SET_TIMERSLACK, 1, 0, 0, 0);
+	err = policy_set(&s->policy);
+	if (err) {
+		policy_explain(&s->policy, -err, &s->refusal);
+		return fail(s, "set the scheduling policy", err);
+	}
+	err = clock_sleep_until(&(struct timespec){ .tv_sec = 0 });
+	if (err)
+		return fail(s,
+			    "sleep to an absolute time (64-bit time needs Linux 5.1)",
+			    -err);
+	err = read_back(s);
+	if (err)
+		return err;
+	if (s->got_policy.kind != s->policy.kind ||
+	    s->got_policy.priority != s->policy.priority)
+		return fail(s, "get the scheduling policy that was set", -EIO);
+	return 0;
+}
+
+static void *run(void *arg)
+{
+	struct sampler *s = arg;
+	const struct timespec pause = { .tv_nsec = 1000000 };
+	struct usage before;
+	int64_t end_ns, quiesced;
+	sigset_t wake_only;
+	char name[16];
+
+	snprintf(name, sizeof(name), "rtscope/%d", s->cpu);
+	prctl(PR_SET_NAME, name, 0, 0, 0);
+
+	/* Signals are the supervisor's; SIGUSR1 alone may end a sleep here. */
+	sigfillset(&wake_only);
+	sigdelset(&wake_only, SIGUSR1);
+	pthread_sigmask(SIG_SETMASK, &wake_only, NULL);
+
+	if (set_up(s)) {
+		/* release: pairs with the acquire in sampler_wait_ready() */
+		atomic_store_explicit(&s->step, SAMPLER_FAILED, memory_order_release);
+		return NULL;
+	}
+
+	clock_measure_cost(&s->clock_before);
+	hist_init(&s->hist); /* touches every page of it */
+	atomic_store_explicit(&s->step, SAMPLER_READY, memory_order_release);
+
+	/* acquire: pairs with the supervisor's release; start_ns and end_ns are there */
+	while (!atomic_load_explicit(&s->go, memory_order_acquire)) {
+		if (relaxed(*s->stop))
+			return NULL;
+		nanosleep(&pause, NULL);
+	}
+
+	end_ns = s->end_ns;
+	before = usage_now();
+	sample_until_end(s);
+	quiesced = quiesce(s, end_ns);
+	s->usage = usage_since(&before);
+	s->usage.voluntary_switches -= quiesced;
+
+	clock_measure_cost(&s->clock_after);
+	read_back(s);
+	/* release: pairs with the supervisor's acquire before it joins */
+	atomic_store_explicit(&s->progress.done, true, memory_order_release);
+	return NULL;
+}
+
+static size_t block_bytes(unsigned int n)
+{
+	return n * (sizeof(struct sampler) + SAMPLER_STACK_BYTES);
+}
+
+/* Stacks first, so that each starts on a page: SAMPLER_STACK_BYTES is whole pages. */
+struct sampler *sampler_alloc(unsigned int n)
+{
+	char *block = mmap(NULL, block_bytes(n), PROT_READ | PROT_WRITE,
+			   MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+
+	if (block == MAP_FAILED)
+		return NULL;
+	memset(block, 0, block_bytes(n));
+	return (struct sampler *)(block + (size_t)n * SAMPLER_STACK_BYTES);
+}
+
+void sampler_free(struct sampler *s, unsigned int n)
+{
+	munmap((char *)s - (size_t)n * SAMPLER_STACK_BYTES, block_bytes(n));
+}
+
+int sampler_start(struct sampler *all, unsigned int i, unsigned int n)
+{
+	char *stacks = (char *)all - (size_t)n * SAMPLER_STACK_BYTES;
+	pthread_attr_t attr;
+	int err;
+
+	pthread_attr_init(&attr);
+	pthread_attr_setstack(&attr, stacks + (size_t)i * SAMPLER_STACK_BYTES,
+			      SAMPLER_STACK_BYTES);
+	err = pthread_create(&all[i].thread, &attr, run, &all[i]);
+	pthread_attr_destroy(&attr);
+	return -err;
+}
+
+enum sampler_step sampler_wait_ready(struct sampler *s, int64_t until_ns)
+{
+	const struct timespec pause = { .tv_nsec = 1000000 };
+	int step;
+
+	/* acquire: pairs with the release of the thread's step */
+	while ((step = atomic_load_explicit(&s->step, memory_order_acquire)) ==
+		       SAMPLER_STARTING &&
+	       clock_now_ns() < until_ns)
+		nanosleep(&pause, NULL);
+	return (enum sampler_step)step;
+}
+
+void sampler_wake(struct sampler *s)
+{
+	pthread_kill(s->thread, SIGUSR1);
+}

@@ -1,0 +1,261 @@
+/* SPDX-License-Identifier: MIT */
+/* From events to runs: as a page of the kernel has them, and with some missing. */
+#include <string.h>
+
+#include "cycles/cycles.h"
+#include "tests/check.h"
+#include "tests/tracepages.h"
+
+#define TID   77
+#define TIMER 0xffffc90000001000
+#define MS    1000000
+
+static struct cycles c;
+static struct cyclerun run[8];
+static unsigned int runs;
+
+static void keep_run(void *context, const struct cyclerun *done)
+{
+	(void)context;
+	CHECK(runs < 8);
+	run[runs++] = *done;
+}
+
+static void begin_cycles(void)
+{
+	runs = 0;
+	c = (struct cycles){ .done = keep_run };
+	CHECK(cycles_add(&c, TID));
+}
+
+static void take(enum pick_kind kind, int64_t at_ns, struct pick rest)
+{
+	rest.kind = kind;
+	rest.at_ns = at_ns;
+	if (kind != PICK_EXPIRING && kind != PICK_EXPIRED && kind != PICK_LOST)
+		rest.tid = TID;
+	cycles_take(&c, &rest);
+}
+
+static void arm_and_sleep(int64_t at_ns, int64_t due_ns, bool relative)
+{
+	const struct pick timer = { .timer = TIMER,
+				    .when_ns = due_ns,
+				    .relative = relative };
+
+	take(PICK_ARMED, at_ns, timer);
+	take(PICK_OUT, at_ns + 10, (struct pick){ 0 });
+}
+
+static void expire_and_wake(int64_t at_ns)
+{
+	take(PICK_EXPIRING, at_ns, (struct pick){ .timer = TIMER, .when_ns = at_ns });
+	take(PICK_WAKING, at_ns + 20, (struct pick){ 0 });
+	take(PICK_EXPIRED, at_ns + 30, (struct pick){ 0 });
+}
+
+static void a_run_goes_from_the_time_of_the_timer_to_the_sleep(void)
+{
+	begin_cycles();
+	take(PICK_IN, 100, (struct pick){ 0 });
+	arm_and_sleep(200, MS, false);
+	expire_and_wake(MS + 50);
+	take(PICK_IN, MS + 100, (struct pick){ 0 });
+	take(PICK_OUT, MS + 300, (struct pick){ .runnable = true });
+	take(PICK_IN, MS + 1000, (struct pick){ 0 });
+	arm_and_sleep(MS + 1490, 2 * MS, false);
+
+	CHECK(runs == 1);
+	CHECK(run[0].due_ns == MS);
+	CHECK(run[0].armed_ns == 200);
+	CHECK(run[0].woken_ns == MS + 70);
+	CHECK(run[0].in_ns == MS + 100);
+	CHECK(run[0].out_ns == MS + 1500);
+	CHECK(run[0].ran_ns == 200 + 500);
+	CHECK(run[0].preempted == 1);
+	CHECK(run[0].flags == 0);
+}
+
+static void a_timer_of_another_clock_is_due_when_its_callback_says(void)
+{
+	begin_cycles();
+	take(PICK_IN, 100, (struct pick){ 0 });
+	take(PICK_ARMED, 200,
+	     (struct pick){ .timer = TIMER, .when_ns = 1000 * INT64_C(1000000000) });
+	take(PICK_OUT, 210, (struct pick){ 0 });
+	take(PICK_EXPIRING, MS,
+	     (struct pick){ .timer = TIMER,
+			    .when_ns = 1000 * INT64_C(1000000000) + 700 });
+	take(PICK_WAKING, MS + 20, (struct pick){ 0 });
+	take(PICK_IN, MS + 40, (struct pick){ 0 });
+	take(PICK_OUT, MS + 50, (struct pick){ 0 });
+
+	CHECK(runs == 1);
+	CHECK(run[0].due_ns == MS - 700);
+}
+
+static void a_wake_up_by_another_thread_has_no_timer(void)
+{
+	begin_cycles();
+	take(PICK_IN, 100, (struct pick){ 0 });
+	arm_and_sleep(200, MS, true);
+	/* the callback is that of another CPU, and of another thread */
+	take(PICK_EXPIRING, 400,
+	     (struct pick){ .timer = TIMER, .when_ns = 400, .by = 5 });
+	take(PICK_WAKING, 500, (struct pick){ .by = 6 });
+	take(PICK_IN, 600, (struct pick){ 0 });
+	take(PICK_OUT, 700, (struct pick){ 0 });
+
+	CHECK(runs == 1);
+	CHECK(run[0].due_ns == 0);
+	CHECK(run[0].armed_ns == 0);
+	CHECK(run[0].woken_ns == 500);
+}
+
+static void a_time_that_has_passed_begins_a_run_without_a_sleep(void)
+{
+	begin_cycles();
+	take(PICK_IN, 100, (struct pick){ 0 });
+	arm_and_sleep(200, MS, false);
+	expire_and_wake(MS);
+	take(PICK_IN, MS + 100, (struct pick){ 0 });
+	take(PICK_ARMED, 3 * MS, (struct pick){ .timer = TIMER, .when_ns = 2 * MS });
+	expire_and_wake(3 * MS + 10);
+	take(PICK_OUT, 4 * MS, (struct pick){ 0 });
+
+	CHECK(runs == 2);
+	CHECK(run[0].out_ns == 3 * MS);
+	CHECK(run[1].due_ns == 2 * MS);
+	CHECK(run[1].in_ns == 3 * MS + 30);
+	CHECK(run[1].out_ns == 4 * MS);
+	CHECK(run[1].flags == CYCLE_NO_SLEEP);
+}
+
+static void a_switch_that_was_not_recorded_cuts_one_run_only(void)
+{
+	begin_cycles();
+	take(PICK_IN, 100, (struct pick){ 0 });
+	arm_and_sleep(200, MS, false);
+	expire_and_wake(MS);
+	arm_and_sleep(MS + 500, 2 * MS, false);
+	expire_and_wake(2 * MS);
+	take(PICK_IN, 2 * MS + 100, (struct pick){ 0 });
+	arm_and_sleep(2 * MS + 490, 3 * MS, false);
+
+	CHECK(runs == 2);
+	CHECK(run[0].flags == CYCLE_CUT);
+	CHECK(run[0].due_ns == MS);
+	CHECK(run[0].in_ns == 0);
+	CHECK(run[0].ran_ns == 0);
+	CHECK(run[1].flags == 0);
+	CHECK(run[1].due_ns == 2 * MS);
+	CHECK(c.cut == 1);
+}
+
+static void lost_events_are_told_with_the_next_run(void)
+{
+	begin_cycles();
+	take(PICK_IN, 100, (struct pick){ 0 });
+	arm_and_sleep(200, MS, false);
+	expire_and_wake(MS);
+	take(PICK_LOST, MS + 50, (struct pick){ .when_ns = 5 * MS });
+	take(PICK_IN, MS + 100, (struct pick){ 0 });
+	take(PICK_IN, 5 * MS + 100, (struct pick){ 0 });
+	arm_and_sleep(5 * MS + 200, 6 * MS, false);
+	expire_and_wake(6 * MS);
+	take(PICK_IN, 6 * MS + 100, (struct pick){ 0 });
+	take(PICK_OUT, 6 * MS + 200, (struct pick){ 0 });
+
+	CHECK(runs == 1);
+	CHECK(run[0].due_ns == 6 * MS);
+	CHECK(run[0].flags == CYCLE_GAP);
+	CHECK(c.cut == 1);
+}
+
+static const char switch_format[] =
+	"name: sched_switch\nID: 372\nformat:\n"
+	"\tfield:unsigned short common_type;\toffset:0;\tsize:2;\tsigned:0;\n"
+	"\tfield:unsigned char common_flags;\toffset:2;\tsize:1;\tsigned:0;\n"
+	"\tfield:int common_pid;\toffset:4;\tsize:4;\tsigned:1;\n\n"
+	"\tfield:char prev_comm[16];\toffset:8;\tsize:16;\tsigned:0;\n"
+	"\tfield:pid_t prev_pid;\toffset:24;\tsize:4;\tsigned:1;\n"
+	"\tfield:int prev_prio;\toffset:28;\tsize:4;\tsigned:1;\n"
+	"\tfield:long prev_state;\toffset:32;\tsize:8;\tsigned:1;\n"
+	"\tfield:char next_comm[16];\toffset:40;\tsize:16;\tsigned:0;\n"
+	"\tfield:pid_t next_pid;\toffset:56;\tsize:4;\tsigned:1;\n"
+	"\tfield:int next_prio;\toffset:60;\tsize:4;\tsigned:1;\n";
+
+static struct pick picked[4];
+static unsigned int picks;
+
+static void keep_pick(void *context, const struct pick *pick)
+{
+	(void)context;
+	CHECK(picks < 4);
+	picked[picks++] = *pick;
+}
+
+static void a_run_that_ends_behind_the_recording_is_counted_as_cut(void)
+{
+	begin_cycles();
+	c.until_ns = 3 * MS;
+	take(PICK_IN, 100, (struct pick){ 0 });
+	arm_and_sleep(200, MS, false);
+	expire_and_wake(MS);
+	take(PICK_IN, MS + 100, (struct pick){ 0 });
+	arm_and_sleep(MS + 500, 2 * MS, false);
+	expire_and_wake(2 * MS);
+	take(PICK_IN, 2 * MS + 100, (struct pick){ 0 });
+	arm_and_sleep(3 * MS, 4 * MS, false);
+	expire_and_wake(4 * MS);
+	take(PICK_IN, 4 * MS + 100, (struct pick){ 0 });
+	arm_and_sleep(4 * MS + 500, 5 * MS, false);
+	cycles_end(&c);
+
+	CHECK(runs == 1);
+	CHECK(c.cut == 1);
+}
+
+static void switches_are_read_from_a_page_by_the_kernels_format(void)
+{
+	static struct cyclepick p;
+	const struct tracepage_layout layout = layout_of_tests();
+	unsigned char page[PAGE_BYTES], event[64] = { 0 };
+	const uint16_t id = 372;
+	const int32_t prev = TID, next = 5;
+	const uint64_t state = 1;
+
+	cyclepick_format(&p, "sched_switch", switch_format);
+	CHECK(!cyclepick_works(&p)); /* without sched_waking */
+	CHECK(cyclepick_watch(&p, TID));
+	CHECK(!cyclepick_watch(&p, TID));
+	memcpy(event, &id, sizeof(id));
+	memcpy(event + 24, &prev, sizeof(prev));
+	memcpy(event + 32, &state, sizeof(state));
+	memcpy(event + 56, &next, sizeof(next));
+	begin_page(page, 1000);
+	put_event(page, 16, 7, 0, 4 + sizeof(event));
+	memcpy(page + 20, event, sizeof(event));
+	picks = 0;
+	cyclepick_page(&p, &layout, page, 3, keep_pick, NULL);
+
+	CHECK(picks == 1);
+	CHECK(picked[0].kind == PICK_OUT);
+	CHECK(picked[0].tid == TID);
+	CHECK(picked[0].cpu == 3);
+	CHECK(picked[0].at_ns == 1007);
+	CHECK(!picked[0].runnable);
+}
+
+int main(void)
+{
+	a_run_goes_from_the_time_of_the_timer_to_the_sleep();
+	a_timer_of_another_clock_is_due_when_its_callback_says();
+	a_wake_up_by_another_thread_has_no_timer();
+	a_time_that_has_passed_begins_a_run_without_a_sleep();
+	a_switch_that_was_not_recorded_cuts_one_run_only();
+	lost_events_are_told_with_the_next_run();
+	a_run_that_ends_behind_the_recording_is_counted_as_cut();
+	switches_are_read_from_a_page_by_the_kernels_format();
+	return 0;
+}

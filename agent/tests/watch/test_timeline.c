@@ -1,0 +1,207 @@
+/* SPDX-License-Identifier: MIT */
+/* How long things lasted, who woke a thread, and who kept a lock's owner waiting. */
+#include "watch/timeline.h"
+
+#include <string.h>
+
+#include "tests/check.h"
+
+enum { HIGH = 20, MIDDLE = 50, LOW = 80, ORDINARY = 120 };
+enum { WAITER = 1, OWNER = 2, BETWEEN = 3 };
+
+static void out_to(struct timeline *t, int64_t t_ns, bool runnable, int own, int tid,
+		   int priority)
+{
+	struct timeline_record r = {
+		.t_ns = t_ns,
+		.what = TIMELINE_OUT,
+		.runnable = runnable,
+		.priority = own,
+		.other = { .tid = tid, .priority = priority, .name = "other" },
+	};
+
+	timeline_add(t, &r, NULL);
+}
+
+static void at(struct timeline *t, int64_t t_ns, enum timeline_what what)
+{
+	timeline_add(t, &(struct timeline_record){ .t_ns = t_ns, .what = what }, NULL);
+}
+
+static void call(struct timeline *t, int64_t t_ns, enum timeline_kind kind,
+		 const char *name)
+{
+	struct timeline_record r = {
+		.t_ns = t_ns, .what = TIMELINE_CALL, .kind = kind, .call = name
+	};
+
+	timeline_add(t, &r, NULL);
+}
+
+static void wake_by(struct timeline *t, int64_t t_ns, int priority,
+		    enum timeline_context context, const struct timeline *waker)
+{
+	struct timeline_record r = {
+		.t_ns = t_ns,
+		.what = TIMELINE_WAKE,
+		.priority = HIGH,
+		.other = { .tid = OWNER, .priority = priority, .name = "owner" },
+		.context = context,
+	};
+
+	timeline_add(t, &r, waker);
+}
+
+static void the_longest_of_each_kind_is_kept(void)
+{
+	struct timeline t = { 0 };
+
+	call(&t, 100, TIMED_BLOCKING_CALL, "read");
+	at(&t, 140, TIMELINE_RETURN);
+	call(&t, 200, TIMED_BLOCKING_CALL, "fsync");
+	at(&t, 290, TIMELINE_RETURN);
+	call(&t, 300, TIMED_BLOCKING_CALL, "write");
+	at(&t, 310, TIMELINE_RETURN);
+	at(&t, 400, TIMELINE_FAULT);
+	at(&t, 407, TIMELINE_MAJOR);
+
+	CHECK(t.timed[TIMED_BLOCKING_CALL].count == 3);
+	CHECK(t.timed[TIMED_BLOCKING_CALL].total_ns == 140);
+	CHECK(t.timed[TIMED_BLOCKING_CALL].worst_ns == 90);
+	CHECK(t.timed[TIMED_BLOCKING_CALL].worst_at_ns == 200);
+	CHECK(strcmp(t.timed[TIMED_BLOCKING_CALL].worst_in, "fsync") == 0);
+	CHECK(t.timed[TIMED_MAJOR_FAULT].worst_ns == 7);
+	CHECK(t.timed[TIMED_MINOR_FAULT].count == 0);
+}
+
+static void what_began_before_the_watching_is_not_timed(void)
+{
+	struct timeline t = { 0 };
+
+	at(&t, 10, TIMELINE_RETURN);
+	at(&t, 20, TIMELINE_MINOR);
+	at(&t, 30, TIMELINE_IN);
+	for (int i = 0; i < TIMED_KINDS; i++)
+		CHECK(t.timed[i].count == 0);
+}
+
+static void who_takes_the_cpu_tells_preempted_from_set_aside(void)
+{
+	struct timeline t = { 0 };
+
+	out_to(&t, 100, true, HIGH, BETWEEN, HIGH - 1);
+	at(&t, 130, TIMELINE_IN);
+	out_to(&t, 200, true, HIGH, BETWEEN, ORDINARY);
+	at(&t, 250, TIMELINE_IN);
+	out_to(&t, 300, false, HIGH, BETWEEN, ORDINARY); /* it sleeps */
+	at(&t, 900, TIMELINE_IN);
+
+	CHECK(t.timed[TIMED_PREEMPTED].count == 1);
+	CHECK(t.timed[TIMED_PREEMPTED].worst_ns == 30);
+	CHECK(t.timed[TIMED_SET_ASIDE].count == 1);
+	CHECK(t.timed[TIMED_SET_ASIDE].worst_ns == 50);
+	CHECK(strcmp(t.timed[TIMED_PREEMPTED].worst_in, "other") == 0);
+}
+
+static void less_urgent_wakers_are_counted(void)
+{
+	struct timeline t = { 0 };
+
+	wake_by(&t, 1, LOW, IN_THREAD, NULL);
+	wake_by(&t, 2, LOW, IN_THREAD, NULL);
+	wake_by(&t, 3, ORDINARY, IN_SOFTIRQ, NULL);
+	wake_by(&t, 4, HIGH, IN_THREAD, NULL);
+	wake_by(&t, 5, HIGH - 1, IN_THREAD, NULL);
+	wake_by(&t, 6, ORDINARY, IN_INTERRUPT, NULL);
+	wake_by(&t, 7, INT32_MIN, IN_THREAD, NULL); /* it is gone: unknown */
+
+	CHECK(t.wakers == 2 && t.waker[0].count == 2 && !t.waker[0].softirq);
+	CHECK(t.waker[1].count == 1 && t.waker[1].softirq);
+	CHECK(t.inversions == 0);
+}
+
+static void who_ends_a_wait_for_the_kernel_is_no_waker(void)
+{
+	struct timeline t = { 0 };
+	struct timeline_record out = {
+		.t_ns = 100, .what = TIMELINE_OUT, .held = true, .priority = HIGH
+	};
+
+	timeline_add(&t, &out, NULL);
+	wake_by(&t, 170, LOW, IN_THREAD, NULL);
+	at(&t, 190, TIMELINE_IN);
+	wake_by(&t, 300, LOW, IN_THREAD, NULL); /* this one is */
+
+	CHECK(t.wakers == 1 && t.waker[0].count == 1);
+	CHECK(t.timed[TIMED_KERNEL_WAIT].count == 1);
+	CHECK(t.timed[TIMED_KERNEL_WAIT].worst_at_ns == 100);
+	CHECK(t.timed[TIMED_KERNEL_WAIT].worst_ns == 70);
+	CHECK(strcmp(t.timed[TIMED_KERNEL_WAIT].worst_in, "owner") == 0);
+}
+
+static struct timeline owner_that_was_preempted_by(int priority)
+{
+	struct timeline owner = { 0 };
+
+	out_to(&owner, 50, true, LOW, BETWEEN, priority); /* before anybody waits */
+	at(&owner, 60, TIMELINE_IN);
+	out_to(&owner, 120, true, LOW, BETWEEN, priority);
+	at(&owner, 170, TIMELINE_IN);
+	return owner;
+}
+
+static void an_owner_that_cannot_run_for_one_between_is_an_inversion(void)
+{
+	const struct timeline owner = owner_that_was_preempted_by(MIDDLE);
+	struct timeline t = { 0 };
+
+	call(&t, 100, TIMED_LOCK_WAIT, "futex");
+	wake_by(&t, 180, LOW, IN_THREAD, &owner);
+
+	CHECK(t.inversions == 1);
+	CHECK(t.inversion[0].owner.tid == OWNER && t.inversion[0].by.tid == BETWEEN);
+	CHECK(t.inversion[0].waited.count == 1 && t.inversion[0].waited.worst_ns == 50);
+	CHECK(t.inversion[0].waited.worst_at_ns == 120);
+	CHECK(t.wakers == 0);
+}
+
+static void it_is_none_for_a_more_urgent_thread_or_another_wait(void)
+{
+	const struct timeline above = owner_that_was_preempted_by(HIGH - 1);
+	const struct timeline between = owner_that_was_preempted_by(MIDDLE);
+	struct timeline t = { 0 };
+
+	call(&t, 100, TIMED_LOCK_WAIT, "futex");
+	wake_by(&t, 180, LOW, IN_THREAD, &above);
+	at(&t, 181, TIMELINE_RETURN);
+	wake_by(&t, 190, LOW, IN_THREAD, &between); /* it waited for no lock */
+	call(&t, 200, TIMED_LOCK_WAIT, "futex");
+	wake_by(&t, 210, LOW, IN_THREAD, &between); /* after all that */
+
+	CHECK(t.inversions == 0 && t.wakers == 1);
+}
+
+static void more_of_them_than_have_room_are_counted(void)
+{
+	struct timeline t = { 0 };
+	struct timeline_record r = { .what = TIMELINE_WAKE,
+				     .priority = HIGH,
+				     .other = { .priority = LOW } };
+
+	for (r.other.tid = 1; r.other.tid <= TIMELINE_WAKERS + 3; r.other.tid++)
+		timeline_add(&t, &r, NULL);
+	CHECK(t.wakers == TIMELINE_WAKERS && t.other_wakers == 3);
+}
+
+int main(void)
+{
+	the_longest_of_each_kind_is_kept();
+	what_began_before_the_watching_is_not_timed();
+	who_takes_the_cpu_tells_preempted_from_set_aside();
+	less_urgent_wakers_are_counted();
+	who_ends_a_wait_for_the_kernel_is_no_waker();
+	an_owner_that_cannot_run_for_one_between_is_an_inversion();
+	it_is_none_for_a_more_urgent_thread_or_another_wait();
+	more_of_them_than_have_room_are_counted();
+	return 0;
+}

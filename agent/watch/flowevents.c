@@ -1,0 +1,156 @@
+/* SPDX-License-Identifier: MIT */
+#include "watch/flowevents.h"
+
+#include <errno.h>
+#include <linux/perf_event.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <sys/ioctl.h>
+#include <unistd.h>
+
+#include "watch/watchreport.h"
+
+#define RING_SHARE 4 /* of what a thread's stacks have */
+
+static int join(struct perfring *ring, int fd, size_t bytes)
+{
+	struct perfevent e = { .sampler_fd = fd };
+
+	return perfring_join(ring, &e, bytes);
+}
+
+int flowevents_open_waking(struct watchflow *f, unsigned int i)
+{
+	if (f->cpu_fd[i] >= 0)
+		close(f->cpu_fd[i]);
+	f->cpu_fd[i] = perfevent_open_flow(PERF_TYPE_TRACEPOINT, f->waking, -1,
+					   f->cpu[i], false);
+	return f->cpu_fd[i] < 0 ? f->cpu_fd[i] : join(&f->cpu_ring[i], f->cpu_fd[i], 0);
+}
+
+static const char *filter_of(const struct watch *w, unsigned int i)
+{
+	return i == FLOW_ENTER || i == FLOW_LEAVE ? w->flow.filter : NULL;
+}
+
+static int begin_event(struct watchflow_event *e, struct perfring *ring, size_t bytes,
+		       const char *filter)
+{
+	int err = 0;
+
+	if (filter && ioctl(e->fd, PERF_EVENT_IOC_SET_FILTER, filter) < 0)
+		return -errno;
+	if (ioctl(e->fd, PERF_EVENT_IOC_ID, &e->id) < 0)
+		return -errno;
+	err = join(ring, e->fd, bytes);
+	if (!err && ioctl(e->fd, PERF_EVENT_IOC_ENABLE, 0) < 0)
+		err = -errno;
+	return err;
+}
+
+static int open_own(struct watch *w, struct watched *t, unsigned int i)
+{
+	const bool tracepoint = i < FLOW_FAULT;
+	struct watchflow_event *e = &t->flow.own[i];
+	const int fd = perfevent_open_flow(
+		tracepoint ? PERF_TYPE_TRACEPOINT : PERF_TYPE_SOFTWARE,
+		tracepoint ? w->flow.config[i] : PERF_COUNT_SW_PAGE_FAULTS, t->tid, -1,
+		i == FLOW_SWITCH);
+
+	if (fd < 0)
+		return fd;
+	e->fd = fd;
+	return begin_event(e, &t->flow.ring, w->ring_bytes / RING_SHARE,
+			   filter_of(w, i));
+}
+
+static int open_on_cpu(struct watch *w, const struct watched *t, unsigned int i,
+		       unsigned int cpu)
+{
+	struct watchflow_event *e = &t->flow.on_cpu[cpu * WATCHFLOW_EVENTS + i];
+	const bool fault = i >= FLOW_FAULT;
+	char filter[PERFEVENT_FILTER];
+	int err;
+
+	if (i == FLOW_SWITCH)
+		snprintf(filter, sizeof(filter), "prev_pid == %d || next_pid == %d",
+			 t->tid, t->tid);
+	else if ((err = perfevent_filter_thread(filter, sizeof(filter), t->tid,
+						filter_of(w, i))))
+		return err;
+	e->fd = perfevent_open_flow(PERF_TYPE_TRACEPOINT, w->flow.config[i], -1,
+				    w->flow.cpu[cpu], false);
+	if (e->fd < 0)
+		return e->fd;
+	return begin_event(e, fault ? &w->flow.fault_ring[cpu] : &w->flow.cpu_ring[cpu],
+			   0, filter);
+}
+
+static int open_on_cpus(struct watch *w, struct watched *t)
+{
+	const size_t count = (size_t)w->flow.cpus * WATCHFLOW_EVENTS;
+	const unsigned int each =
+		watchflow_faults_on_cpus(&w->flow) ? WATCHFLOW_EVENTS : FLOW_FAULT;
+	int err = 0;
+
+	t->flow.on_cpu = malloc(count * sizeof(*t->flow.on_cpu));
+	if (!t->flow.on_cpu)
+		return -ENOMEM;
+	for (size_t i = 0; i < count; i++)
+		t->flow.on_cpu[i] = (struct watchflow_event){ .fd = -1 };
+	for (unsigned int cpu = 0; cpu < w->flow.cpus; cpu++)
+		for (unsigned int i = 0; !err && i < each; i++)
+			err = open_on_cpu(w, t, i, cpu);
+	return err;
+}
+
+static void close_on_cpus(struct watchflow_thread *t, unsigned int cpus)
+{
+	for (unsigned int i = 0; t->on_cpu && i < cpus * WATCHFLOW_EVENTS; i++)
+		if (t->on_cpu[i].fd >= 0)
+			close(t->on_cpu[i].fd);
+	free(t->on_cpu);
+	t->on_cpu = NULL;
+}
+
+void flowevents_init(struct watchflow_thread *t)
+{
+	for (unsigned int i = 0; i < FLOW_OWN; i++)
+		t->own[i].fd = -1;
+}
+
+int flowevents_open(struct watch *w, struct watched *t)
+{
+	unsigned int i = 0;
+	int err = 0;
+
+	if (t->on_cpus && open_on_cpus(w, t))
+		close_on_cpus(&t->flow, w->flow.cpus);
+	if (t->flow.on_cpu)
+		i = watchflow_faults_on_cpus(&w->flow) ? FLOW_OWN : FLOW_FAULT;
+	for (; !err && i < FLOW_OWN; i++)
+		err = open_own(w, t, i);
+	return err;
+}
+
+void flowevents_close(struct watchflow_thread *t, unsigned int cpus)
+{
+	close_on_cpus(t, cpus);
+	perfring_close(&t->ring);
+	for (unsigned int i = 0; i < FLOW_OWN; i++)
+		if (t->own[i].fd >= 0)
+			close(t->own[i].fd);
+	flowevents_init(t);
+}
+
+void flowevents_compare(struct watchflow *f, const char *filter)
+{
+	for (unsigned int i = 0; !f->without_wakers && i < f->cpus; i++) {
+		if (f->compares && flowevents_open_waking(f, i))
+			continue;
+		if (*filter &&
+		    ioctl(f->cpu_fd[i], PERF_EVENT_IOC_SET_FILTER, filter) == 0)
+			ioctl(f->cpu_fd[i], PERF_EVENT_IOC_ENABLE, 0);
+	}
+	f->compares = *filter;
+}

@@ -1,0 +1,420 @@
+/* SPDX-License-Identifier: MIT */
+#include "watch/watchflow.h"
+
+#include <errno.h>
+#include <linux/perf_event.h>
+#include <sched.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/ioctl.h>
+#include <sys/syscall.h>
+#include <unistd.h>
+
+#include "files/slurp.h"
+#include "machine/pidnamespace.h"
+#include "machine/procstat.h"
+#include "machine/taskfile.h"
+#include "machine/tracefs.h"
+#include "watch/flowevents.h"
+#include "watch/watchkinds.h"
+#include "watch/watchreport.h"
+
+#define PENDING    32768     /* records between two looks into the rings */
+#define CPU_BYTES  (1 << 18) /* of the ring of a CPU; 2^n */
+#define FEW_CPUS   8
+#define MANY_BYTES (1 << 16)
+#define ONLINE     "/sys/devices/system/cpu/online"
+#define FORMAT     4096
+
+static int read_event(const char *tracefs, const char *event, uint64_t *number,
+		      char format[FORMAT])
+{
+	char path[TRACEFS_PATH + 64];
+	int64_t id;
+	long n;
+	int err;
+
+	snprintf(path, sizeof(path), "%s/events/%s/id", tracefs, event);
+	err = slurp_int(path, &id);
+	if (err)
+		return err;
+	*number = (uint64_t)id;
+	snprintf(path, sizeof(path), "%s/events/%s/format", tracefs, event);
+	n = slurp(path, format, FORMAT);
+	return n < 0 ? (int)n : 0;
+}
+
+static int read_forms(struct watchflow *f, const char *tracefs)
+{
+	char format[FORMAT];
+	int err = read_event(tracefs, "sched/sched_switch", &f->config[FLOW_SWITCH],
+			     format);
+
+	err = err ? err : watchform_read_switch(&f->form, format);
+	err = err ? err : read_event(tracefs, "sched/sched_waking", &f->waking, format);
+	err = err ? err : watchform_read_waking(&f->form, format);
+	err = err ? err
+		  : read_event(tracefs, "raw_syscalls/sys_enter",
+			       &f->config[FLOW_ENTER], format);
+	err = err ? err : watchform_read_calls(&f->form, format);
+	return err ? err
+		   : read_event(tracefs, "raw_syscalls/sys_exit",
+				&f->config[FLOW_LEAVE], format);
+}
+
+/* Of x86-64, and of other architectures in newer kernels. */
+static void find_faults(struct watchflow *f, const char *tracefs)
+{
+	char format[FORMAT];
+
+	if (read_event(tracefs, "exceptions/page_fault_user", &f->config[FLOW_FAULT],
+		       format) ||
+	    read_event(tracefs, "exceptions/page_fault_kernel",
+		       &f->config[FLOW_KERNEL_FAULT], format))
+		f->config[FLOW_FAULT] = 0;
+}
+
+bool watchflow_faults_on_cpus(const struct watchflow *f)
+{
+	return f->config[FLOW_FAULT];
+}
+
+static int find_cpus(struct watchflow *f)
+{
+	char text[CPULIST_TEXT_MAX];
+
+	if (slurp(ONLINE, text, sizeof(text)) < 0)
+		return -ENOENT;
+	text[strcspn(text, "\n")] = '\0';
+	if (cpulist_parse(text, &f->online))
+		return -EINVAL;
+	for (int cpu = cpulist_next(&f->online, 0); cpu >= 0;
+	     cpu = cpulist_next(&f->online, (unsigned int)cpu + 1))
+		f->cpu[f->cpus++] = cpu;
+	return 0;
+}
+
+void watchflow_make(struct watch *w, const char *tracefs, int err)
+{
+	struct watchflow *f = &w->flow;
+
+	f->without_wakers = !pidnamespace_is_first();
+	f->err = err ? err : read_forms(f, tracefs);
+	if (!f->err)
+		find_faults(f, tracefs);
+	if (!f->err)
+		f->err = find_cpus(f);
+	memset(f->cpu_fd, -1, sizeof(f->cpu_fd));
+	if (f->err)
+		return;
+	watchkinds_filter_timed(f->filter, sizeof(f->filter));
+	f->pending = malloc(PENDING * sizeof(*f->pending));
+	if (!f->pending)
+		f->err = -ENOMEM;
+}
+
+void watchflow_begin(struct watch *w)
+{
+	struct watchflow *f = &w->flow;
+	const size_t bytes = f->cpus <= FEW_CPUS ? CPU_BYTES : MANY_BYTES;
+
+	for (unsigned int i = 0; !f->err && i < f->cpus; i++) {
+		f->err = perfring_make(&f->cpu_ring[i], f->cpu[i], bytes);
+		if (!f->err && watchflow_faults_on_cpus(f))
+			f->err = perfring_make(&f->fault_ring[i], f->cpu[i], bytes);
+		if (!f->err && !f->without_wakers)
+			f->err = flowevents_open_waking(f, i);
+	}
+	if (f->err)
+		watchflow_end(w);
+}
+
+void watchflow_attach(struct watch *w, struct watched *t)
+{
+	const int err = w->flow.err ? w->flow.err : flowevents_open(w, t);
+
+	if (!err)
+		return;
+	watchflow_detach(w, t);
+	if (err != -ESRCH && !w->flow.err) {
+		w->flow.err = err;
+		watchflow_end(w);
+	}
+}
+
+void watchflow_detach(const struct watch *w, struct watched *t)
+{
+	flowevents_close(&t->flow, w->flow.cpus);
+}
+
+void watchflow_end(struct watch *w)
+{
+	struct watchflow *f = &w->flow;
+
+	for (unsigned int i = 0; i < f->cpus; i++) {
+		f->lost += (int64_t)(f->cpu_ring[i].lost + f->fault_ring[i].lost);
+		perfring_close(&f->cpu_ring[i]);
+		perfring_close(&f->fault_ring[i]);
+		if (f->cpu_fd[i] >= 0)
+			close(f->cpu_fd[i]);
+		f->cpu_fd[i] = -1;
+	}
+	free(f->pending);
+	f->pending = NULL;
+}
+
+/* --- wake-ups: of real-time threads alone ------------------------------------------ */
+
+bool watchflow_is_real_time(int tid)
+{
+	/* musl has no sched_getscheduler() */
+	const long policy = syscall(SYS_sched_getscheduler, tid);
+
+	return policy == SCHED_FIFO || policy == SCHED_RR || policy == SCHED_DEADLINE;
+}
+
+#define WAKING_BYTES 48 /* of the filter, for each thread */
+
+/* The kernel compares each wake-up of the machine with these threads. */
+static void look_at_policies(struct watch *w)
+{
+	char filter[WATCH_MAX_THREADS * WAKING_BYTES] = "";
+	size_t used = 0;
+	bool changed = false;
+
+	for (unsigned int i = 0; i < w->threads; i++) {
+		struct watched *t = w->thread[i];
+		const bool real_time = t->alive && watchflow_is_real_time(t->tid);
+
+		changed |= real_time != t->flow.real_time;
+		t->flow.real_time = real_time;
+		if (real_time)
+			used += (size_t)snprintf(
+				filter + used, sizeof(filter) - used, "%s(pid == %d%s)",
+				used ? " || " : "", t->tid,
+				t->flow.on_cpu ? FLOW_NOT_IN_INTERRUPT : "");
+	}
+	if (changed)
+		flowevents_compare(&w->flow, filter);
+}
+
+static struct watched *find(struct watch *w, int tid)
+{
+	for (unsigned int i = 0; i < w->threads; i++)
+		if (w->thread[i]->tid == tid)
+			return w->thread[i];
+	return NULL;
+}
+
+/* Who it is, as it is now: it was a moment ago. */
+static void learn_of(struct timeline_party *party)
+{
+	char path[64], text[1024];
+	struct taskstat stat;
+	size_t size;
+
+	party->priority = INT32_MIN;
+	snprintf(path, sizeof(path), "/proc/%d/stat", party->tid);
+	if (party->tid == 0)
+		snprintf(party->name, sizeof(party->name), "idle");
+	else if (slurp(path, text, sizeof(text)) > 0 &&
+		 taskstat_parse(text, &stat) == 0) {
+		size = stat.name_size < TIMELINE_NAME - 1 ? stat.name_size
+							  : TIMELINE_NAME - 1;
+		memcpy(party->name, stat.name, size);
+		party->name[size] = '\0';
+		party->priority = stat.effective + TIMELINE_LOWEST;
+	}
+	if (party->tid == 0)
+		party->priority = INT32_MAX;
+}
+
+static void name_waker(struct watch *w, struct timeline_record *r,
+		       const struct watched *waker)
+{
+	struct watchflow *f = &w->flow;
+	struct timeline_party *known =
+		&f->party[(unsigned int)r->other.tid % WATCHFLOW_PARTIES];
+
+	if (waker && waker->line.known) {
+		r->other.priority = waker->line.priority;
+		memcpy(r->other.name, waker->name, sizeof(r->other.name) - 1);
+		return;
+	}
+	if (known->tid != r->other.tid || r->t_ns - f->learnt_ns > WATCHFLOW_FRESH_NS) {
+		if (r->t_ns - f->learnt_ns > WATCHFLOW_FRESH_NS) {
+			memset(f->party, 0, sizeof(f->party));
+			f->learnt_ns = r->t_ns;
+		}
+		known->tid = r->other.tid;
+		learn_of(known);
+	}
+	r->other = *known;
+}
+
+/* --- records, in order of time ------------------------------------------------------ */
+
+static struct timeline_record *room(struct watchflow *f)
+{
+	if (f->count < PENDING)
+		return &f->pending[f->count];
+	f->lost++;
+	return NULL;
+}
+
+static bool read_call(const struct watchflow *f, const struct watchform_record *r,
+		      struct timeline_record *out)
+{
+	uint64_t args[3] = { 0 };
+	const long call = watchform_call(&f->form, r, args);
+
+	out->kind = watchkinds_timed(call, args, &out->call);
+	return out->kind != TIMED_NOT;
+}
+
+static bool read_record(const struct watchflow *f, const struct watched *t,
+			const struct watchform_record *r, unsigned int event,
+			struct timeline_record *out)
+{
+	*out = (struct timeline_record){ .t_ns = r->t_ns, .tid = t->tid };
+	switch (event) {
+	case FLOW_SWITCH:
+		/* of a CPU, the thread that gets it has the record, too */
+		out->what = TIMELINE_IN;
+		return r->tid == t->tid ? watchform_switch(&f->form, r, out) : true;
+	case FLOW_ENTER:
+		out->what = TIMELINE_CALL;
+		return read_call(f, r, out);
+	case FLOW_LEAVE:
+		out->what = TIMELINE_RETURN;
+		return true;
+	default:
+		out->what = TIMELINE_FAULT;
+		return event < WATCHFLOW_EVENTS;
+	}
+}
+
+static unsigned int event_with(const struct watchflow_event *of, unsigned int count,
+			       uint64_t id)
+{
+	unsigned int i = 0;
+
+	while (i < count && (of[i].fd < 0 || of[i].id != id))
+		i++;
+	return i < count ? i : WATCHFLOW_EVENTS;
+}
+
+static bool read_own(const struct watchflow *f, const struct watched *t,
+		     const struct watchform_record *r, struct timeline_record *out)
+{
+	if (!r->is_switch)
+		return read_record(f, t, r, event_with(t->flow.own, FLOW_OWN, r->id),
+				   out);
+	*out = (struct timeline_record){ .t_ns = r->t_ns,
+					 .tid = t->tid,
+					 .what = TIMELINE_IN };
+	return r->switched_in;
+}
+
+static bool read_of_cpu(const struct watch *w, const struct watchform_record *r,
+			unsigned int cpu, struct timeline_record *out)
+{
+	for (unsigned int i = 0; !r->is_switch && i < w->threads; i++) {
+		const struct watchflow_thread *t = &w->thread[i]->flow;
+		unsigned int event = WATCHFLOW_EVENTS;
+
+		if (t->on_cpu)
+			event = event_with(t->on_cpu + cpu * WATCHFLOW_EVENTS,
+					   WATCHFLOW_EVENTS, r->id);
+		if (event < WATCHFLOW_EVENTS)
+			return read_record(&w->flow, w->thread[i], r, event, out);
+	}
+	/* what is left of a thread that has ended is no wake-up */
+	return watchform_number(r) == w->flow.waking &&
+	       watchform_waking(&w->flow.form, r, out);
+}
+
+/* Not by an event of its own: Linux 6.18 damages the samples of two events of one thread
+ * that count the same. */
+void watchflow_fault(struct watch *w, int tid, int64_t t_ns, bool major)
+{
+	struct timeline_record *out = w->flow.err ? NULL : room(&w->flow);
+
+	if (!out)
+		return;
+	*out = (struct timeline_record){ .t_ns = t_ns,
+					 .tid = tid,
+					 .what = major ? TIMELINE_MAJOR
+						       : TIMELINE_MINOR };
+	w->flow.count++;
+}
+
+static void take_thread(struct watch *w, struct watched *t)
+{
+	struct watchflow *f = &w->flow;
+	struct watchform_record r;
+	struct timeline_record *out;
+
+	while (perfring_next(&t->flow.ring, w->buffer)) {
+		out = room(f);
+		if (out && watchform_parse(w->buffer, &r) && read_own(f, t, &r, out))
+			f->count++;
+	}
+}
+
+static void take_cpu(struct watch *w, unsigned int cpu, struct perfring *ring)
+{
+	struct watchflow *f = &w->flow;
+	struct watchform_record r;
+	struct timeline_record *out;
+
+	while (perfring_next(ring, w->buffer)) {
+		out = room(f);
+		if (out && watchform_parse(w->buffer, &r) &&
+		    read_of_cpu(w, &r, cpu, out))
+			f->count++;
+	}
+}
+
+static int earlier(const void *a, const void *b)
+{
+	const struct timeline_record *one = a, *other = b;
+
+	return (one->t_ns > other->t_ns) - (one->t_ns < other->t_ns);
+}
+
+static void give(struct watch *w, struct timeline_record *r)
+{
+	struct watched *t = find(w, r->tid), *waker = NULL;
+
+	if (!t)
+		return;
+	if (r->what == TIMELINE_WAKE) {
+		waker = find(w, r->other.tid);
+		name_waker(w, r, waker);
+	}
+	timeline_add(&t->line, r, waker ? &waker->line : NULL);
+}
+
+void watchflow_take(struct watch *w, int64_t until_ns)
+{
+	struct watchflow *f = &w->flow;
+	unsigned int done = 0;
+
+	if (f->err)
+		return;
+	for (unsigned int i = 0; i < w->threads; i++)
+		take_thread(w, w->thread[i]);
+	for (unsigned int i = 0; i < f->cpus; i++) {
+		take_cpu(w, i, &f->cpu_ring[i]);
+		take_cpu(w, i, &f->fault_ring[i]);
+	}
+	qsort(f->pending, f->count, sizeof(*f->pending), earlier);
+	/* what is later may still have something before it, in a ring read earlier */
+	while (done < f->count && f->pending[done].t_ns < until_ns)
+		give(w, &f->pending[done++]);
+	f->count -= done;
+	memmove(f->pending, f->pending + done, f->count * sizeof(*f->pending));
+	look_at_policies(w);
+}

@@ -1,0 +1,343 @@
+/* SPDX-License-Identifier: MIT */
+#include "watch/watchreport.h"
+
+#include <errno.h>
+#include <linux/perf_event.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/auxv.h>
+#include <sys/utsname.h>
+#include <time.h>
+#include <unistd.h>
+
+#include "files/slurp.h"
+#include "host/version.h"
+#include "machine/pidnamespace.h"
+#include "thread/clock.h"
+#include "thread/rights.h"
+#include "watch/perfregs.h"
+
+#define PARANOID   "/proc/sys/kernel/perf_event_paranoid"
+#define VDSO_MAPS  16384 /* of this process, which has few mappings */
+#define VDSO_BYTES 65536
+#define LOCKDOWN   "/sys/kernel/security/lockdown"
+
+struct refusal {
+	const char *cause, *remedy;
+};
+
+/* Root of a container, whose rights end at its user namespace: the kernel then knows no
+ * right to watch, however many it says there are. */
+static bool in_user_namespace(void)
+{
+	unsigned long inside, outside, count;
+	char text[256];
+
+	return slurp("/proc/self/uid_map", text, sizeof(text)) > 0 &&
+	       (sscanf(text, "%lu %lu %lu", &inside, &outside, &count) != 3 ||
+		inside != 0 || outside != 0 || count < UINT32_MAX);
+}
+
+/* Of the causes that give EPERM or EACCES the one that shows elsewhere, too. */
+static struct refusal not_permitted(bool probe)
+{
+	char text[256];
+	int64_t paranoid = 0;
+
+	if (slurp(LOCKDOWN, text, sizeof(text)) > 0 &&
+	    strstr(text, "[confidentiality]"))
+		return (struct refusal){ "lockdown", "boot with lockdown=integrity or "
+						     "none" };
+	if (geteuid() == 0 && in_user_namespace())
+		return (struct refusal){ "namespace",
+					 "run outside of the container: its root has "
+					 "no rights on the machine" };
+	if (geteuid() == 0 && !rights_may_watch(probe))
+		return (struct refusal){ "capability",
+					 probe ? "give the container CAP_SYS_ADMIN"
+					       : "give the container CAP_PERFMON and "
+						 "CAP_SYS_PTRACE" };
+	if (probe && geteuid() != 0)
+		return (struct refusal){ "permission", "run as root or with sudo" };
+	if (geteuid() == 0)
+		return (struct refusal){ "seccomp",
+					 "allow the container perf_event_open, or run "
+					 "outside of it" };
+	if (slurp_int(PARANOID, &paranoid) == 0 && paranoid > 2)
+		return (struct refusal){ "paranoid", "run as root or with sudo, or: "
+						     "sysctl "
+						     "kernel.perf_event_paranoid=2" };
+	return (struct refusal){ "permission", "run as root or with sudo" };
+}
+
+static struct refusal explain(int err, bool probe)
+{
+	switch (err) {
+	case -EKEYREJECTED:
+		return (struct refusal){ "lockdown", "boot with lockdown=integrity or "
+						     "none" };
+	case -EACCES:
+	case -EPERM:
+		return not_permitted(probe);
+	case -ENOENT:
+	case -EOPNOTSUPP:
+	case -ENODEV:
+		return (struct refusal){ "unbuilt",
+					 "use a kernel with CONFIG_PERF_EVENTS and "
+					 "CONFIG_UPROBE_EVENTS" };
+	case -ENOSYS:
+		return (struct refusal){ "unbuilt",
+					 "use a kernel with CONFIG_PERF_EVENTS" };
+	case -EMFILE:
+	case -ENFILE:
+		return (struct refusal){ "rlimit", "raise the limit: ulimit -n 65536" };
+	case WATCHPLACES_NAMESPACE:
+		return (struct refusal){ "namespace", PIDNAMESPACE_REMEDY };
+	case WATCHPLACES_CPUS:
+		return (struct refusal){ "limit", "keep it as it is: no setting permits"
+						  " more CPUs" };
+	case -ENOMEM:
+		return (struct refusal){ "memlock", "raise the limit: ulimit -l "
+						    "unlimited" };
+	default:
+		return (struct refusal){ "other", "look into the kernel log" };
+	}
+}
+
+/* Code of the kernel in each process, of which there is no file: that of this one is the
+ * same. */
+static void emit_vdso(struct emit *out)
+{
+	const unsigned long start = getauxval(AT_SYSINFO_EHDR);
+	char text[VDSO_MAPS], range[32];
+	const char *line;
+	unsigned long end;
+
+	snprintf(range, sizeof(range), "%lx-", start);
+	if (!start || slurp("/proc/self/maps", text, sizeof(text)) < 0)
+		return;
+	line = strstr(text, range);
+	if (!line)
+		return;
+	end = strtoul(line + strlen(range), NULL, 16);
+	if (end <= start || end - start > VDSO_BYTES)
+		return;
+	emit_begin(out, "file");
+	emit_text(out, "path", "[vdso]");
+	emit_text(out, "status", "ok");
+	emit_base64(out, "base64", (const void *)start, end - start);
+	emit_end(out);
+}
+
+static const char *reason_of(int err)
+{
+	if (err == WATCHPLACES_NAMESPACE)
+		return PIDNAMESPACE_REASON;
+	return err == WATCHPLACES_CPUS ? "more than 64 CPUs" : strerror(-err);
+}
+
+static void emit_kind(struct emit *out, const char *name, int err, bool probe,
+		      bool user_only)
+{
+	const struct refusal why =
+		err ? explain(err, probe) : (struct refusal){ "", "" };
+
+	emit_open(out, NULL, '{');
+	emit_text(out, "name", name);
+	emit_bool(out, "seen", !err);
+	emit_bool(out, "user_only", user_only);
+	emit_text(out, "cause", why.cause);
+	emit_text(out, "reason", err ? reason_of(err) : "");
+	emit_text(out, "remedy", why.remedy);
+	emit_close(out, '}');
+}
+
+void watchreport_begin(struct watch *w)
+{
+	struct utsname name;
+
+	uname(&name);
+	emit_begin(w->out, "watch");
+	emit_int(w->out, "schema", CONTRACT_SCHEMA);
+	emit_int(w->out, "pid", w->pid);
+	emit_text(w->out, "arch", name.machine);
+	emit_int(w->out, "from_ns", w->from_ns);
+	emit_int(w->out, "stack_bytes", PERFREGS_MASK ? PERFEVENT_STACK_BYTES : 0);
+	emit_open(w->out, "events", '[');
+	for (unsigned int i = 0; i < w->kinds; i++)
+		emit_kind(w->out, w->kind[i].name, w->refused[i], w->kind[i].path,
+			  w->kind[i].user_only);
+	emit_kind(w->out, "timeline",
+		  w->flow.err              ? w->flow.err
+		  : w->flow.without_wakers ? WATCHPLACES_NAMESPACE
+					   : 0,
+		  false, false);
+	emit_kind(w->out, "by_cpu", w->places.err, false, false);
+	emit_close(w->out, ']');
+	emit_end(w->out);
+	emit_vdso(w->out);
+}
+
+struct perfevent *watched_events(const struct watch *w, struct watched *t,
+				 unsigned int kind, unsigned int *count)
+{
+	const bool of_cpu = t->of_cpu && perfevent_can_be_of_cpu(&w->kind[kind]);
+
+	*count = of_cpu ? w->places.cpus : 1;
+	return of_cpu ? &t->of_cpu[kind * w->places.cpus] : &t->event[kind];
+}
+
+static int64_t count_of(const struct watch *w, struct watched *t, unsigned int kind)
+{
+	unsigned int events;
+	const struct perfevent *e = watched_events(w, t, kind, &events);
+	int64_t sum = 0;
+
+	for (unsigned int i = 0; i < events && sum >= 0; i++) {
+		const int64_t count = perfevent_count(&e[i]);
+
+		sum = count < 0 ? -1 : sum + count;
+	}
+	return sum;
+}
+
+/* Registers and addresses have all 64 bits: in hexadecimal, and in base64. */
+static void emit_hex(struct emit *out, const char *key, uint64_t value)
+{
+	char text[17];
+	char *digit = text + sizeof(text) - 1;
+
+	*digit = '\0';
+	do {
+		*--digit = "0123456789abcdef"[value & 15];
+	} while (value >>= 4);
+	emit_text(out, key, digit);
+}
+
+void watchreport_sample(struct watch *w, const struct watched *t, unsigned int kind,
+			const struct perfsample *sample)
+{
+	emit_begin(w->out, "watch_sample");
+	emit_text(w->out, "event", w->kind[kind].name);
+	emit_int(w->out, "tid", t->tid);
+	emit_int(w->out, "t_ns", sample->t_ns);
+	emit_hex(w->out, "address", sample->address);
+	emit_int(w->out, "abi", (int64_t)sample->abi);
+	emit_base64(w->out, "regs", sample->regs, sample->regs_bytes);
+	emit_base64(w->out, "stack", sample->stack, sample->stack_bytes);
+	emit_end(w->out);
+}
+
+static void emit_timed(struct emit *out, const char *key, const struct timed *timed)
+{
+	emit_open(out, key, '{');
+	emit_int(out, "count", timed->count);
+	emit_int(out, "total_ns", timed->total_ns);
+	emit_int(out, "worst_ns", timed->worst_ns);
+	emit_int(out, "worst_at_ns", timed->worst_at_ns);
+	emit_text(out, "worst_in", timed->worst_in);
+	emit_close(out, '}');
+}
+
+static const struct timed *timed_named(const struct timeline *t, const char *name)
+{
+	for (unsigned int i = 0; i < TIMED_KINDS; i++)
+		if (strcmp(timeline_kind_names[i], name) == 0)
+			return &t->timed[i];
+	return NULL;
+}
+
+static void emit_party(struct emit *out, const char *key,
+		       const struct timeline_party *party)
+{
+	emit_open(out, key, '{');
+	emit_int(out, "tid", party->tid);
+	emit_text(out, "name", party->name);
+	emit_int(out, "priority", party->priority);
+	emit_close(out, '}');
+}
+
+static void emit_wakers(struct emit *out, const struct timeline *t)
+{
+	emit_open(out, "wakers", '[');
+	for (unsigned int i = 0; i < t->wakers; i++) {
+		emit_open(out, NULL, '{');
+		emit_party(out, "by", &t->waker[i].by);
+		emit_bool(out, "softirq", t->waker[i].softirq);
+		emit_int(out, "count", t->waker[i].count);
+		emit_close(out, '}');
+	}
+	emit_close(out, ']');
+	emit_int(out, "other_wakers", t->other_wakers);
+	emit_open(out, "inversions", '[');
+	for (unsigned int i = 0; i < t->inversions; i++) {
+		emit_open(out, NULL, '{');
+		emit_party(out, "owner", &t->inversion[i].owner);
+		emit_party(out, "by", &t->inversion[i].by);
+		emit_timed(out, "times", &t->inversion[i].waited);
+		emit_close(out, '}');
+	}
+	emit_close(out, ']');
+}
+
+void watchreport_thread(struct watch *w, struct watched *t)
+{
+	const struct timed *timed;
+
+	w->seen++;
+	emit_begin(w->out, "watched");
+	emit_int(w->out, "tid", t->tid);
+	emit_text(w->out, "name", t->name);
+	emit_int(w->out, "from_ns", t->from_ns);
+	emit_int(w->out, "to_ns", clock_now_ns());
+	emit_bool(w->out, "ended", !t->alive || w->gone);
+	emit_int(w->out, "samples_lost", (int64_t)(t->ring.lost + t->probes.lost));
+	emit_int(w->out, "records_lost", (int64_t)t->flow.ring.lost);
+	emit_open(w->out, "events", '{');
+	for (unsigned int i = 0; i < w->kinds; i++) {
+		const int64_t count = count_of(w, t, i);
+
+		if (count < 0)
+			continue;
+		emit_open(w->out, w->kind[i].name, '{');
+		emit_int(w->out, "count", count);
+		emit_int(w->out, "sampled", (int64_t)t->sampled[i]);
+		timed = timed_named(&t->line, w->kind[i].name);
+		if (timed && timed->count)
+			emit_timed(w->out, "times", timed);
+		emit_close(w->out, '}');
+	}
+	emit_close(w->out, '}');
+	emit_wakers(w->out, &t->line);
+	emit_timed(w->out, "kernel_waits", &t->line.timed[TIMED_KERNEL_WAIT]);
+	emit_end(w->out);
+}
+
+int watchreport_end(struct watch *w, const char *stopped)
+{
+	struct timespec used;
+
+	clock_gettime(CLOCK_PROCESS_CPUTIME_ID, &used);
+	emit_begin(w->out, "watch_end");
+	emit_int(w->out, "to_ns", w->to_ns);
+	emit_text(w->out, "stopped", w->gone ? "ended" : stopped ? stopped : "");
+	emit_int(w->out, "threads", w->seen);
+	emit_int(w->out, "vanished", w->vanished);
+	emit_int(w->out, "not_watched", w->not_watched);
+	emit_int(w->out, "stacks", (int64_t)w->stacks);
+	emit_int(w->out, "samples_lost", w->samples_lost);
+	emit_int(w->out, "own_events", w->places.elsewhere);
+	emit_int(w->out, "records_lost", w->flow.lost);
+	emit_int(w->out, "agent_cpu_ns", timespec_ns(used));
+	emit_open(w->out, "costs", '{');
+	for (size_t i = 0; i < sizeof(w->cost) / sizeof(w->cost[0]); i++) {
+		emit_open(w->out, w->cost[i].name, '{');
+		emit_int(w->out, "plain_ns", w->cost[i].plain_ns);
+		emit_int(w->out, "counted_ns", w->cost[i].counted_ns);
+		emit_int(w->out, "copied_ns", w->cost[i].copied_ns);
+		emit_close(w->out, '}');
+	}
+	emit_close(w->out, '}');
+	return emit_end(w->out);
+}
