@@ -12,9 +12,9 @@
 
 #include "demo/demothread.h"
 #include "host/version.h"
-#include "measure/result.h"
 #include "thread/clock.h"
 #include "thread/rights.h"
+#include "thread/usage.h"
 
 #define WATCHDOG_PRIORITY 99 /* demoscript.c lets no thread have it */
 #define LOOK_NS           (50 * INT64_C(1000000))
@@ -391,7 +391,7 @@ static enum exit_status prepare(struct demo *d, struct options *o, struct emit *
 		return EXIT_INVALID;
 	if (o->lock_memory && lock_memory(out) != EXIT_DONE)
 		return EXIT_INVALID;
-	d->locked = result_locked_kb() > 0; /* some kernels' mlockall() does nothing */
+	d->locked = usage_locked_kb() > 0; /* some kernels' mlockall() does nothing */
 	bound_by_kernel(o->duration_ns);
 	leave_cpu(&d->stage);
 	return start_threads(d, out);

@@ -13,7 +13,7 @@
 #include <stddef.h>
 #include <stdint.h>
 
-#include "measure/hist.h"
+#include "host/wide.h"
 
 /* What the agent's exit status says. A function that returns it has emitted the error. */
 enum exit_status {

@@ -16,15 +16,11 @@
 #include <stdatomic.h>
 #include <stdint.h>
 
+#include "host/wide.h"
+
 #define HIST_SUB_BITS 10
 #define HIST_MAX_BITS 34 /* 2^34 ns = 17 s, longer than any interval we allow */
 #define HIST_BUCKETS  ((HIST_MAX_BITS - HIST_SUB_BITS + 1) << HIST_SUB_BITS)
-
-/* 128 bits as two words: 32-bit ARM has no __int128. */
-struct wide {
-	uint64_t low;
-	uint64_t high;
-};
 
 struct hist {
 	_Atomic uint64_t early; /* woke before its time; in no sum, no bucket */
@@ -38,15 +34,6 @@ struct hist {
 };
 
 void hist_init(struct hist *h);
-
-static inline void wide_add(struct wide *w, uint64_t low, uint64_t high)
-{
-	w->low += low;
-	w->high += high + (w->low < low);
-}
-
-/* ns * ns without __int128. */
-void wide_add_square(struct wide *w, uint64_t ns);
 
 /* Called from the sampler only: bounded time, no system call, no allocation. */
 static inline unsigned int hist_bucket(uint64_t ns)

@@ -21,6 +21,7 @@
 #include "measure/samplers.h"
 #include "measure/sensors.h"
 #include "thread/rights.h"
+#include "thread/usage.h"
 
 static enum exit_status choose_cpus(struct run *run, struct emit *out)
 {
@@ -146,13 +147,17 @@ static int open_tracing(struct run *run)
 
 static void begin_tracing(struct run *run)
 {
+	int tid[CPULIST_MAX_CPUS];
+
 	if (!run->options->trace)
 		return;
+	for (unsigned int i = 0; i < run->count; i++)
+		tid[i] = run->sampler[i].tid;
 	if (tracer_works(&run->tracer))
-		tracer_start(&run->tracer, run->sampler);
+		tracer_start(&run->tracer, tid);
 	if (!tracer_works(&run->tracer))
-		counterdeltas_start(&run->counterdeltas, run->candidates, run->sampler,
-				    run->count, run->options->worst);
+		counterdeltas_start(&run->counterdeltas, run->candidates, run->count,
+				    run->options->worst);
 }
 
 static void end_tracing(struct run *run)
@@ -170,7 +175,7 @@ static enum exit_status sample(struct run *run, struct emit *out)
 	snapshot_take("/proc/softirqs", &run->before.softirqs);
 	snapshot_take("/proc/stat", &run->before.stat);
 	clock_watch_begin(&run->clocks);
-	run->locked_kb = result_locked_kb();
+	run->locked_kb = usage_locked_kb();
 	begin_tracing(run);
 	samplers_release(run);
 	if (run->growth)

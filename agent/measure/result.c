@@ -1,11 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 #include "measure/result.h"
 
-#include <stdlib.h>
-#include <string.h>
 #include <sys/utsname.h>
 
-#include "files/slurp.h"
 #include "host/version.h"
 #include "measure/growth.h"
 #include "measure/histline.h"
@@ -278,15 +275,4 @@ int result_emit(struct run *run, struct emit *out)
 	if (run->options->trace)
 		tracereport_emit_summary(&run->tracer, &run->counterdeltas, out);
 	return emit_end(out);
-}
-
-int64_t result_locked_kb(void)
-{
-	char text[4096];
-	const char *field;
-
-	if (slurp("/proc/self/status", text, sizeof(text)) < 0)
-		return 0;
-	field = strstr(text, "VmLck:");
-	return field ? strtoll(field + strlen("VmLck:"), NULL, 10) : 0;
 }

@@ -17,7 +17,4 @@ void result_emit_tick(struct run *run, struct emit *out, int64_t t_ns);
 /* Returns 0 or -errno. */
 int result_emit(struct run *run, struct emit *out);
 
-/* VmLck of this process in KB. */
-int64_t result_locked_kb(void);
-
 #endif

@@ -59,6 +59,8 @@ enum exit_status samplers_start(struct run *run, struct emit *out)
 		s->interval_ns = o->interval_ns;
 		s->stop = &run->stop;
 		s->candidates = run->candidates ? &run->candidates[i] : NULL;
+		if (s->candidates)
+			s->candidates->cpu = s->cpu;
 		worst_init(&s->worst, o->worst);
 		if (sampler_start(run->sampler, i, run->count))
 			return emit_error(

@@ -52,3 +52,14 @@ struct usage usage_since(const struct usage *before)
 		now.migrations -= before->migrations;
 	return now;
 }
+
+int64_t usage_locked_kb(void)
+{
+	char text[4096];
+	const char *field;
+
+	if (slurp("/proc/self/status", text, sizeof(text)) < 0)
+		return 0;
+	field = strstr(text, "VmLck:");
+	return field ? strtoll(field + strlen("VmLck:"), NULL, 10) : 0;
+}

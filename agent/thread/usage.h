@@ -17,4 +17,7 @@ struct usage usage_now(void);
 /* What has been added since before. */
 struct usage usage_since(const struct usage *before);
 
+/* VmLck of this process in KB. */
+int64_t usage_locked_kb(void);
+
 #endif

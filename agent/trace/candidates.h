@@ -21,6 +21,7 @@ struct candidates {
 	_Alignas(64) _Atomic uint32_t head; /* written by the sampler */
 	_Atomic uint32_t lost;
 	_Alignas(64) _Atomic uint32_t tail; /* written by the reader */
+	int cpu;                            /* of the sampler; -1: it may use several */
 	struct wakeup slot[CANDIDATES_SLOTS];
 };
 

@@ -4,7 +4,6 @@
 #include <errno.h>
 #include <stdlib.h>
 
-#include "measure/sampler.h"
 #include "thread/clock.h"
 #include "trace/wakeupline.h"
 
@@ -91,7 +90,7 @@ static unsigned int take_round(struct counterdeltas *a)
 
 	/* first those that are over, then the look that is after them */
 	for (unsigned int i = 0; i < a->samplers; i++) {
-		struct kept_deltas k = { .cpu = a->sampler[i].cpu };
+		struct kept_deltas k = { .cpu = a->candidates[i].cpu };
 
 		while (count < WORST_MAX &&
 		       candidates_pop(&a->candidates[i], &k.wakeup))
@@ -111,12 +110,10 @@ void counterdeltas_round(void *deltas)
 }
 
 int counterdeltas_start(struct counterdeltas *a, struct candidates *candidates,
-			const struct sampler *sampler, unsigned int samplers,
-			unsigned int worst)
+			unsigned int samplers, unsigned int worst)
 {
 	*a = (struct counterdeltas){
 		.candidates = candidates,
-		.sampler = sampler,
 		.samplers = samplers,
 		.limit = worst < WORST_MAX ? worst : WORST_MAX,
 		.rounds = { .name = "rtscope/around",

@@ -15,8 +15,6 @@
 #include "trace/candidates.h"
 #include "trace/worst.h"
 
-struct sampler;
-
 #define COUNTERDELTAS_LOOKS                                                            \
 	16 /* 1.6 s: a wake-up that is later than that is told to be cut */
 
@@ -35,7 +33,6 @@ struct kept_deltas {
 
 struct counterdeltas {
 	struct candidates *candidates; /* one for each sampler; of the caller */
-	const struct sampler *sampler;
 	unsigned int samplers;
 	unsigned int limit, count;
 	struct kept_deltas kept[WORST_MAX];             /* worst first */
@@ -46,8 +43,7 @@ struct counterdeltas {
 
 /* Begins to look. Returns 0 or -errno. */
 int counterdeltas_start(struct counterdeltas *a, struct candidates *candidates,
-			const struct sampler *sampler, unsigned int samplers,
-			unsigned int worst);
+			unsigned int samplers, unsigned int worst);
 void counterdeltas_stop(struct counterdeltas *a);
 
 /* One look; what the thread does. */

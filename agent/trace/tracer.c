@@ -10,7 +10,6 @@
 
 #include "files/slurp.h"
 #include "machine/pidnamespace.h"
-#include "measure/sampler.h"
 #include "options.h"
 
 #define ROUND_NS (50 * INT64_C(1000000))
@@ -248,7 +247,7 @@ static unsigned int index_of(const struct tracer *t, int cpu)
 static void take_candidates(struct tracer *t)
 {
 	for (unsigned int i = 0; i < t->samplers; i++) {
-		struct trace_kept k = { .cpu = t->sampler[i].cpu };
+		struct trace_kept k = { .cpu = t->candidates[i].cpu };
 
 		k.own = index_of(t, k.cpu);
 		while (candidates_pop(&t->candidates[i], &k.wakeup)) {
@@ -317,15 +316,10 @@ void tracer_record(struct tracer *t, const int *tid, unsigned int tids)
 		give_up(t, err);
 }
 
-void tracer_start(struct tracer *t, const struct sampler *sampler)
+void tracer_start(struct tracer *t, const int *tid)
 {
-	int tid[CPULIST_MAX_CPUS];
-	int err;
+	int err = begin(t, tid, t->samplers);
 
-	t->sampler = sampler;
-	for (unsigned int i = 0; i < t->samplers; i++)
-		tid[i] = sampler[i].tid;
-	err = begin(t, tid, t->samplers);
 	t->rounds = (struct rounds){ .name = "rtscope/trace",
 				     .period_ns = ROUND_NS,
 				     .round = take_round,

@@ -21,8 +21,6 @@
 #include "trace/tracewindow.h"
 
 struct options;
-struct sampler;
-
 struct tracer {
 	bool opened;
 	struct tracefs_refusal refusal; /* no cause: it records */
@@ -33,7 +31,6 @@ struct tracer {
 	struct tracewindow window;
 	struct candidates *candidates; /* one for each sampler; of the caller */
 	unsigned int samplers;
-	const struct sampler *sampler;
 	int64_t before_ns, after_ns; /* kept before the expiry and after the wake-up */
 	unsigned int cpus;
 	int cpu[CPULIST_MAX_CPUS];
@@ -62,8 +59,9 @@ static inline bool tracer_works(const struct tracer *t)
 	return t->opened && !t->refusal.cause;
 }
 
-/* Begins to record, when the samplers' threads are there and not yet let go. */
-void tracer_start(struct tracer *t, const struct sampler *sampler);
+/* Begins to record, when the samplers' threads are there and not yet let go: tid of
+ * each. */
+void tracer_start(struct tracer *t, const int *tid);
 
 /* The same for threads of another process; the caller calls tracer_round() itself, at
  * least every 50 ms. What refuses is in t->refusal. */

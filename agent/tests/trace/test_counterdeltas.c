@@ -4,20 +4,18 @@
 
 #include <string.h>
 
-#include "measure/sampler.h"
 #include "tests/captured.h"
 #include "thread/clock.h"
 
 static struct candidates candidates[2];
-static struct sampler *samplers;
 static struct counterdeltas a;
 
 static void begin(unsigned int limit)
 {
 	memset(candidates, 0, sizeof(candidates));
+	candidates[1].cpu = 1;
 	a = (struct counterdeltas){
 		.candidates = candidates,
-		.sampler = samplers,
 		.samplers = 2,
 		.limit = limit,
 	};
@@ -106,7 +104,8 @@ static void what_changed_between_them_is_emitted(void)
 static void at_the_end_all_that_wait_are_looked_at(void)
 {
 	memset(candidates, 0, sizeof(candidates));
-	CHECK(counterdeltas_start(&a, candidates, samplers, 2, 2) == 0);
+	candidates[1].cpu = 1;
+	CHECK(counterdeltas_start(&a, candidates, 2, 2) == 0);
 	for (uint64_t i = 0; i < 200; i++)
 		for (unsigned int s = 0; s < 2; s++)
 			wakes(s, i, 1000, 1001 + (int64_t)(2 * i + s));
@@ -118,14 +117,10 @@ static void at_the_end_all_that_wait_are_looked_at(void)
 
 int main(void)
 {
-	samplers = sampler_alloc(2);
-	CHECK(samplers);
-	samplers[1].cpu = 1;
 	the_looks_before_and_after_are_kept();
 	the_worst_of_all_cpus_are_kept_worst_first();
 	a_wakeup_from_before_the_first_look_is_told_to_be_cut();
 	what_changed_between_them_is_emitted();
 	at_the_end_all_that_wait_are_looked_at();
-	sampler_free(samplers, 2);
 	return 0;
 }

@@ -1,5 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /* tracer and tracereport on files that stand for the kernel's: from pages to lines. */
+#include "trace/tracer.h"
+
 #include <errno.h>
 #include <fcntl.h>
 #include <string.h>
@@ -7,15 +9,13 @@
 #include <unistd.h>
 
 #include "files/slurp.h"
-#include "measure/sampler.h"
 #include "tests/captured.h"
 #include "tests/tracepages.h"
-#include "trace/tracer.h"
 #include "trace/tracereport.h"
 
 static char root[64] = "/tmp/rtscope-test-XXXXXX";
 static struct candidates candidates[2];
-static struct sampler *samplers;
+static const int tids[2];
 static struct counterdeltas deltas;
 static struct tracer t;
 
@@ -77,6 +77,7 @@ static void open_on_files(void)
 	const struct tracepage_layout layout = layout_of_tests();
 
 	memset(candidates, 0, sizeof(candidates));
+	candidates[1].cpu = 3;
 	t = (struct tracer){
 		.opened = true,
 		.candidates = candidates,
@@ -110,7 +111,7 @@ static void a_run_on_these_files(void)
 	write_pages("per_cpu/cpu0/trace_pipe_raw", 10000, 6);
 	write_pages("per_cpu/cpu3/trace_pipe_raw", 11500, 2);
 	open_on_files();
-	tracer_start(&t, samplers);
+	tracer_start(&t, tids);
 	CHECK(tracer_works(&t));
 	push(0, 12000, 12950);
 	push(1, 900, 800); /* early: none of the worst */
@@ -171,7 +172,7 @@ static void what_is_left_at_the_end_is_taken_however_much_it_is(void)
 	unlink(path_of("per_cpu/cpu0/trace_pipe_raw"));
 	write_pages("per_cpu/cpu0/trace_pipe_raw", 10000, 400);
 	open_on_files();
-	tracer_start(&t, samplers);
+	tracer_start(&t, tids);
 	push(0, 408000, 408500); /* the page before the last but one, and it */
 	tracer_stop(&t);
 	CHECK(t.window.ring_pages < 20);
@@ -187,7 +188,7 @@ static void who_cannot_begin_to_record_leaves_no_event_on(void)
 	write_file("events/enable", "1", 1);
 	CHECK(unlink(path_of("tracing_on")) == 0);
 	open_on_files();
-	tracer_start(&t, samplers);
+	tracer_start(&t, tids);
 	CHECK(!tracer_works(&t));
 	CHECK(strstr(t.refusal.what, "cannot begin to record: No such file"));
 	CHECK(slurp(path_of("events/enable"), text, sizeof(text)) == 1);
@@ -223,16 +224,12 @@ static void a_refusal_is_told_with_its_remedy_and_nothing_else(void)
 
 int main(void)
 {
-	samplers = sampler_alloc(2);
-	CHECK(samplers);
-	samplers[1].cpu = 3;
 	make_tracefs();
 	the_pages_around_the_worst_are_sent_in_order();
 	what_was_recorded_and_lost_is_told();
 	what_is_left_at_the_end_is_taken_however_much_it_is();
 	who_cannot_begin_to_record_leaves_no_event_on();
 	a_refusal_is_told_with_its_remedy_and_nothing_else();
-	sampler_free(samplers, 2);
 	run("rm -r %s");
 	return 0;
 }
