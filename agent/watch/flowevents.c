@@ -8,8 +8,6 @@
 #include <sys/ioctl.h>
 #include <unistd.h>
 
-#include "watch/watchreport.h"
-
 #define RING_SHARE 4 /* of what a thread's stacks have */
 
 static int join(struct perfring *ring, int fd, size_t bytes)
@@ -86,11 +84,17 @@ static int open_on_cpu(struct watch *w, const struct watched *t, unsigned int i,
 			   0, filter);
 }
 
+bool flowevents_have_faults_on_cpus(const struct watchflow *f)
+{
+	return f->config[FLOW_FAULT];
+}
+
 static int open_on_cpus(struct watch *w, struct watched *t)
 {
 	const size_t count = (size_t)w->flow.cpus * WATCHFLOW_EVENTS;
-	const unsigned int each =
-		watchflow_faults_on_cpus(&w->flow) ? WATCHFLOW_EVENTS : FLOW_FAULT;
+	const unsigned int each = flowevents_have_faults_on_cpus(&w->flow)
+					  ? WATCHFLOW_EVENTS
+					  : FLOW_FAULT;
 	int err = 0;
 
 	t->flow.on_cpu = malloc(count * sizeof(*t->flow.on_cpu));
@@ -127,7 +131,7 @@ int flowevents_open(struct watch *w, struct watched *t)
 	if (t->on_cpus && open_on_cpus(w, t))
 		close_on_cpus(&t->flow, w->flow.cpus);
 	if (t->flow.on_cpu)
-		i = watchflow_faults_on_cpus(&w->flow) ? FLOW_OWN : FLOW_FAULT;
+		i = flowevents_have_faults_on_cpus(&w->flow) ? FLOW_OWN : FLOW_FAULT;
 	for (; !err && i < FLOW_OWN; i++)
 		err = open_own(w, t, i);
 	return err;

@@ -8,7 +8,9 @@
 #ifndef FLOWEVENTS_H
 #define FLOWEVENTS_H
 
-#include "watch/watchflow.h"
+#include <stdbool.h>
+
+#include "watch/watchstate.h"
 
 /* FLOW_FAULT is any of a thread's own, on a CPU those in user space. */
 enum { FLOW_SWITCH, FLOW_ENTER, FLOW_LEAVE, FLOW_FAULT, FLOW_KERNEL_FAULT };
@@ -24,6 +26,9 @@ int flowevents_open_waking(struct watchflow *f, unsigned int cpu);
 
 /* Has the kernel compare wake-ups with threads; with an empty filter with none. */
 void flowevents_compare(struct watchflow *f, const char *filter);
+
+/* Whether the begin of a fault can be an event of a CPU. */
+bool flowevents_have_faults_on_cpus(const struct watchflow *f);
 
 void flowevents_init(struct watchflow_thread *t);
 

@@ -18,6 +18,7 @@
 #include "watch/flowevents.h"
 #include "watch/perfevent.h"
 #include "watch/watchcost.h"
+#include "watch/watchflow.h"
 #include "watch/watchkinds.h"
 #include "watch/watchreport.h"
 

@@ -6,7 +6,7 @@
 #ifndef WATCHCOST_H
 #define WATCHCOST_H
 
-#include "watch/watchreport.h"
+#include "watch/watchstate.h"
 
 /* Fills w->cost; takes some milliseconds. What cannot be watched stays 0. */
 void watchcost_measure(struct watch *w);

@@ -13,12 +13,10 @@
 
 #include "files/slurp.h"
 #include "machine/pidnamespace.h"
-#include "machine/procstat.h"
 #include "machine/taskfile.h"
 #include "machine/tracefs.h"
 #include "watch/flowevents.h"
-#include "watch/watchkinds.h"
-#include "watch/watchreport.h"
+#include "watch/watchcalls.h"
 
 #define PENDING    32768     /* records between two looks into the rings */
 #define CPU_BYTES  (1 << 18) /* of the ring of a CPU; 2^n */
@@ -75,11 +73,6 @@ static void find_faults(struct watchflow *f, const char *tracefs)
 		f->config[FLOW_FAULT] = 0;
 }
 
-bool watchflow_faults_on_cpus(const struct watchflow *f)
-{
-	return f->config[FLOW_FAULT];
-}
-
 static int find_cpus(struct watchflow *f)
 {
 	char text[CPULIST_TEXT_MAX];
@@ -108,7 +101,7 @@ void watchflow_make(struct watch *w, const char *tracefs, int err)
 	memset(f->cpu_fd, -1, sizeof(f->cpu_fd));
 	if (f->err)
 		return;
-	watchkinds_filter_timed(f->filter, sizeof(f->filter));
+	watchcalls_filter_timed(f->filter, sizeof(f->filter));
 	f->pending = malloc(PENDING * sizeof(*f->pending));
 	if (!f->pending)
 		f->err = -ENOMEM;
@@ -121,7 +114,7 @@ void watchflow_begin(struct watch *w)
 
 	for (unsigned int i = 0; !f->err && i < f->cpus; i++) {
 		f->err = perfring_make(&f->cpu_ring[i], f->cpu[i], bytes);
-		if (!f->err && watchflow_faults_on_cpus(f))
+		if (!f->err && flowevents_have_faults_on_cpus(f))
 			f->err = perfring_make(&f->fault_ring[i], f->cpu[i], bytes);
 		if (!f->err && !f->without_wakers)
 			f->err = flowevents_open_waking(f, i);
@@ -269,7 +262,7 @@ static bool read_call(const struct watchflow *f, const struct watchform_record *
 	uint64_t args[3] = { 0 };
 	const long call = watchform_call(&f->form, r, args);
 
-	out->kind = watchkinds_timed(call, args, &out->call);
+	out->kind = watchcalls_timed(call, args, &out->call);
 	return out->kind != TIMED_NOT;
 }
 

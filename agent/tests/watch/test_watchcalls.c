@@ -1,11 +1,11 @@
 /* SPDX-License-Identifier: MIT */
-/* watchkinds: the filter of system calls lets those through that are timed. */
+/* watchcalls: the filter of system calls lets those through that are timed. */
 #include <ctype.h>
 #include <stdlib.h>
 #include <string.h>
 
 #include "tests/check.h"
-#include "watch/watchkinds.h"
+#include "watch/watchcalls.h"
 
 static char filter[4096];
 
@@ -73,11 +73,11 @@ int main(void)
 	static const uint64_t lock_wait[3] = { 0, 0, 2 };
 	unsigned int found = 0;
 
-	watchkinds_filter_timed(filter, sizeof(filter));
+	watchcalls_filter_timed(filter, sizeof(filter));
 	CHECK(strlen(filter) < 2000);
 	for (long id = 0; id < 600; id++) {
 		const char *name, *at = filter;
-		const bool timed = watchkinds_timed(id, lock_wait, &name) != TIMED_NOT;
+		const bool timed = watchcalls_timed(id, lock_wait, &name) != TIMED_NOT;
 
 		CHECK(any(&at, id) == timed && !*skip(&at));
 		found += timed;
