@@ -5,8 +5,6 @@
 #include <stdio.h>
 #include <stdlib.h>
 
-#include "mainloop.h"
-
 /* QEMU's own limit where there is no timer. */
 #define NO_TIMER_NS INT32_MAX
 
@@ -18,7 +16,7 @@ static struct {
 	int64_t lowered_at; /* instructions, when the clock was last raised or lowered */
 } reading;
 
-static bool started, paused;
+static bool started, paused, turns_visible;
 
 void clock_init(uint64_t quantum)
 {
@@ -26,10 +24,15 @@ void clock_init(uint64_t quantum)
 	virtual_clock.quantum_ns = (int64_t)quantum;
 }
 
+void clock_set_turns_visible(bool visible)
+{
+	turns_visible = visible;
+}
+
 static void start(unsigned int of_block)
 {
 	const char *differs =
-		mainloop_sees_turns() ? icount_init(of_block) : "the loop of its CPUs";
+		turns_visible ? icount_init(of_block) : "the loop of its CPUs";
 
 	if (differs) {
 		fprintf(stderr,
@@ -85,8 +88,9 @@ static void raise_clock(int64_t by_ns)
 	reading.lowered_at = icount_executed();
 }
 
-void clock_begin_turn(struct cpu *cpu, unsigned int of_block)
+void clock_begin_turn(void *identity, unsigned int of_block)
 {
+	struct cpu *cpu = cpus_begin_turn(identity);
 	int64_t until_ns, to_timer_ns, to_quantum_ns = INT64_MAX, budget;
 
 	if (__builtin_expect(!started, 0))

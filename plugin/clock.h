@@ -39,8 +39,11 @@ extern struct clock virtual_clock;
 /* `quantum` in instructions; 0: only timers end a turn. */
 void clock_init(uint64_t quantum);
 
+/* By QEMU's loop, before the first turn: whether it sees where each one begins. */
+void clock_set_turns_visible(bool visible);
+
 /* In the first block of a turn; it does not return if it is not this CPU's time. */
-void clock_begin_turn(struct cpu *cpu, unsigned int of_block);
+void clock_begin_turn(void *identity, unsigned int of_block);
 
 /* By QEMU's loop: before it looks at timers, and after each turn. */
 void clock_before_turns(void);
@@ -65,6 +68,16 @@ void clock_look(unsigned int of_block);
 static inline uint64_t clock_disorder_ns(void)
 {
 	return 2 * (uint64_t)virtual_clock.quantum_ns;
+}
+
+/* At the beginning of a block where something may be due. */
+static inline struct cpu *clock_cpu_at_block(unsigned int instructions)
+{
+	void *identity = current_cpu;
+
+	if (__builtin_expect(identity != cpus.now->identity, 0))
+		clock_begin_turn(identity, instructions);
+	return cpus.now;
 }
 
 /* At each block, once the turn has begun. */

@@ -4,8 +4,6 @@
 #include <stdio.h>
 #include <stdlib.h>
 
-#include "clock.h"
-
 static struct cpu nobody;
 
 struct cpus cpus = {
@@ -52,7 +50,7 @@ static struct cpu *find(const void *identity)
 	exit(1);
 }
 
-void cpus_begin_turn(void *identity, unsigned int of_block)
+struct cpu *cpus_begin_turn(void *identity)
 {
 	struct cpu *next = find(identity);
 
@@ -63,7 +61,7 @@ void cpus_begin_turn(void *identity, unsigned int of_block)
 	}
 	cpus.now = next;
 	cpus.turn_began = cpus_all_executed();
-	clock_begin_turn(next, of_block);
+	return next;
 }
 
 struct cpu *cpus_end_turn(void)

@@ -73,7 +73,8 @@ static inline unsigned int cpus_index(const struct cpu *cpu)
 	return (unsigned int)(cpu - cpus.cpu);
 }
 
-void cpus_begin_turn(void *identity, unsigned int of_block);
+/* Returns whose turn it is. */
+struct cpu *cpus_begin_turn(void *identity);
 
 static inline bool cpus_is_executing(void)
 {
@@ -94,16 +95,6 @@ static inline void cpus_look_at_next_block(void)
 static inline bool cpus_is_look_due(uint64_t instructions)
 {
 	return cpus.counted + instructions >= CPUS_LOOK;
-}
-
-/* At the beginning of a block where something may be due. */
-static inline struct cpu *cpus_at_block(unsigned int instructions)
-{
-	void *identity = current_cpu;
-
-	if (__builtin_expect(identity != cpus.now->identity, 0))
-		cpus_begin_turn(identity, instructions);
-	return cpus.now;
 }
 
 /* After all that is due at a block, before its instructions are counted: ends the quantum

@@ -80,15 +80,11 @@ static void at_lock_of_cpus(int line)
 		line_of.first = line;
 	else if (!line_of.head)
 		line_of.head = line;
+	clock_set_turns_visible(line_of.head > line_of.first);
 	if (line == line_of.head)
 		clock_before_turns();
 	else if (line_of.head)
 		clock_end_turn();
-}
-
-bool mainloop_sees_turns(void)
-{
-	return line_of.head > line_of.first;
 }
 
 /* QEMU has other threads, too, which come at moments that the host decides. They run no

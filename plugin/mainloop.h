@@ -26,7 +26,4 @@ void mainloop_at_cpu(void);
 /* QEMU's end is asked for, or is under way. */
 bool mainloop_is_to_end(void);
 
-/* Whether the clock is told where a turn begins. */
-bool mainloop_sees_turns(void);
-
 #endif

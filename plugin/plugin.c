@@ -80,7 +80,7 @@ static __attribute__((noinline)) void look_for_end(void)
 
 static __attribute__((noinline)) void look_at_block(unsigned int instructions)
 {
-	cpus_at_block(instructions);
+	clock_cpu_at_block(instructions);
 	look_for_end();
 	clock_at_block(instructions);
 	cpus_before_count(instructions, virtual_clock.look);
@@ -106,7 +106,7 @@ static void at_block_of_program(unsigned int index, void *userdata)
 
 static struct cpu *begin_block(const struct block *block)
 {
-	struct cpu *cpu = cpus_at_block(block->instructions);
+	struct cpu *cpu = clock_cpu_at_block(block->instructions);
 
 	if (__builtin_expect(virtual_clock.look, 0))
 		look_for_end();
