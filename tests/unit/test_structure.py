@@ -1,10 +1,14 @@
-"""No file and no function grows too long; how lines are counted and walks measured."""
+"""Sizes of files and functions, includes of C files, and how walks are measured."""
 
 import tomllib
 from pathlib import Path
 
+import pytest
+
 from rtscope.record.resultdir import read_record
 from structure import sizes
+from structure.includes import COMMANDS, circle, foreign_commands, includes
+from structure.sizes import c_of
 from structure.unused import unused_names
 from structure.walks import Call, Walk, unpack_records, walk_of
 
@@ -119,3 +123,66 @@ def test_the_records_of_walks_have_facts_that_a_kernel_can_have(
             assert (model == "PREEMPT_RT") is is_realtime, record.run.id
             release = str(facts["kernel_release"].value)
             assert ("-rt-" in release) is is_realtime, record.run.id
+
+
+# --- C files ----------------------------------------------------------------------
+
+
+def test_no_c_files_include_each_other_in_a_circle() -> None:
+    graph = includes(ROOT, "agent", "plugin", "lib")
+
+    assert graph["plugin/clock"] >= {"plugin/cpus"}
+    assert circle(graph) == []
+
+
+def test_no_folder_of_the_agent_includes_one_of_another_command() -> None:
+    graph = includes(ROOT, "agent")
+
+    assert all((ROOT / "agent" / name).is_dir() for name in COMMANDS)
+    assert graph["agent/main"] >= {
+        f"agent/{name}/{name}" for name in ("measure", "watch")
+    }
+    assert foreign_commands(graph) == set()
+
+
+def test_circles_and_foreign_commands_are_noticed(tmp_path: Path) -> None:
+    for name, text in {
+        "agent/main.c": '#include "watch/watch.h"\n',
+        "agent/watch/watch.h": '#include <stdio.h>\n#include "host/emit.h"\n',
+        "agent/watch/watch.c": '#include "watch/watch.h"\n#include "demo/demo.h"\n',
+        "agent/demo/demo.h": "",
+        "agent/host/emit.h": "",
+        "agent/host/emit.c": '#include "watch/watch.h"\n',
+        "agent/tests/host/test_emit.c": '#include "watch/watch.h"\n',
+        "plugin/arch.c": '#include "../agent/demo/demo.h"\n',
+    }.items():
+        path = tmp_path / name
+        path.parent.mkdir(parents=True, exist_ok=True)
+        path.write_text(text)
+    graph = includes(tmp_path, "agent", "plugin")
+
+    assert graph["plugin/arch"] == {"agent/demo/demo"}
+    assert set(circle(graph)) == {"agent/host/emit", "agent/watch/watch"}
+    assert foreign_commands(graph) == {
+        ("agent/watch/watch", "agent/demo/demo"),
+        ("agent/host/emit", "agent/watch/watch"),
+    }
+
+
+@pytest.mark.parametrize("tree", ["agent", "plugin"])
+def test_a_readme_names_each_folder_of_c_files(tree: str) -> None:
+    readme = (ROOT / tree / "README.md").read_text("utf-8")
+    parts = [path.relative_to(ROOT / tree).parts for path in c_of(ROOT, tree)]
+    folders = {f"`{first}/`" for first, *rest in parts if rest}
+
+    assert folders
+    assert {name for name in folders if name not in readme} == set()
+
+
+def test_the_readme_of_the_agent_names_each_file_at_its_top() -> None:
+    readme = (ROOT / "agent/README.md").read_text("utf-8")
+    files = {path.name for path in (ROOT / "agent").glob("*.[ch]")}
+
+    assert files
+    assert {name for name in files if f"`{name}`" not in readme} == set()
+    assert len(readme.splitlines()) <= 40
