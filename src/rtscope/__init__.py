@@ -1,3 +1,3 @@
 """How late a Linux machine wakes real-time threads, and what may be promised."""
 
-__version__ = "0.1.0"
+from rtscope.host.version import __version__ as __version__

@@ -24,8 +24,8 @@ import typer
 from typer.core import TyperCommand
 from typer.models import OptionInfo
 
-from rtscope import __version__
 from rtscope.host.errors import MeasurementError, RtscopeError
+from rtscope.host.version import __version__
 
 INTERRUPTED = 130
 

@@ -16,12 +16,12 @@ from typing import NoReturn
 
 import typer
 
-from rtscope import __version__
 from rtscope.cli.app import INTERRUPTED, make_app, tables
 from rtscope.cli.foreign import answers
 from rtscope.cli.streams import open_streams
 from rtscope.host.errors import MeasurementError, UsageError
 from rtscope.host.process import NO_THREAD
+from rtscope.host.version import __version__
 
 CRASHED = os.EX_SOFTWARE
 """70 of sysexits.h: Python's own 1 would say that a deadline was missed."""

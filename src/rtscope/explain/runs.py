@@ -15,7 +15,6 @@ from dataclasses import dataclass, field, replace
 
 import numpy as np
 
-from rtscope import __version__
 from rtscope.contract import ThreadResult
 from rtscope.explain.bound import TITLES as SECTION_TITLES
 from rtscope.explain.bound import Section
@@ -31,6 +30,7 @@ from rtscope.explain.model import Cause, Explanation
 from rtscope.explain.words import caveats_of, evidence, sentence
 from rtscope.host.escape import all_printable
 from rtscope.host.units import format_us, plural
+from rtscope.host.version import __version__
 from rtscope.record import explanation as written
 from rtscope.record.explanation import CpuBound, Interrupt, LongestSection, TailCause
 from rtscope.record.model import RunRecord

@@ -9,10 +9,10 @@ from dataclasses import dataclass, replace
 from itertools import pairwise
 from typing import Any, TypeVar
 
-from rtscope import __version__
 from rtscope.contract import AgentResult, LoadEnd, LoadTick, result_digest
 from rtscope.host.errors import ContractError, TargetError
 from rtscope.host.units import NS_PER_S
+from rtscope.host.version import __version__
 from rtscope.machine.facts import FactValue
 from rtscope.measure.campaign.file import to_dict
 from rtscope.measure.campaign.model import Campaign

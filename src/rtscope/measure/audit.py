@@ -8,7 +8,7 @@ import json
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 
-from rtscope import __version__
+from rtscope.host.version import __version__
 from rtscope.machine.audit.context import AuditContext, Observed
 from rtscope.machine.audit.examine import auditing, examine, read_context
 from rtscope.machine.audit.model import Check, CheckKind, Severity, checks_document

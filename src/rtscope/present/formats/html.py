@@ -14,7 +14,6 @@ from typing import Any
 from jinja2 import Environment, PackageLoader, StrictUndefined
 from markupsafe import Markup
 
-from rtscope import __version__
 from rtscope.explain.causes import title_of
 from rtscope.explain.model import TITLES
 from rtscope.explain.runs import (
@@ -31,6 +30,7 @@ from rtscope.explain.timeline import Timeline
 from rtscope.explain.words import where
 from rtscope.host.escape import all_printable
 from rtscope.host.units import format_share, format_us, plural
+from rtscope.host.version import __version__
 from rtscope.present import tables
 from rtscope.present.charts.bars import colour_of, path_bar, tail_bars
 from rtscope.present.charts.drawings import svg_of

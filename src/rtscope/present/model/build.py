@@ -8,9 +8,9 @@ before anything is decided. Times are ns; renderers only write them.
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
-from rtscope import __version__
 from rtscope.host.errors import MeasurementError, UsageError
 from rtscope.host.escape import all_printable
+from rtscope.host.version import __version__
 from rtscope.present.model.charts import Chart, cpu_colours, ranges_chart
 from rtscope.present.model.explained_records import ExplainedRecord, explained_records
 from rtscope.present.model.findings import Headline, findings_of, headline_of

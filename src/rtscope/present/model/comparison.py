@@ -4,10 +4,10 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from statistics import median
 
-from rtscope import __version__
 from rtscope.host.errors import RtscopeError, UsageError
 from rtscope.host.escape import all_printable
 from rtscope.host.units import format_number
+from rtscope.host.version import __version__
 from rtscope.present.model.charts import Chart, ranges_chart
 from rtscope.present.model.rows import (
     MeasuredMachine,

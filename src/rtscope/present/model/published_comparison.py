@@ -10,10 +10,10 @@ from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import TypeVar
 
-from rtscope import __version__
 from rtscope.host.errors import UsageError
 from rtscope.host.escape import all_printable
 from rtscope.host.units import plural
+from rtscope.host.version import __version__
 from rtscope.present.model.rows import (
     MergedCaveat,
     Row,

@@ -3,10 +3,10 @@
 from collections.abc import Mapping
 from typing import Any
 
-from rtscope import __version__
 from rtscope.explain.activity import ExplainedWindow
 from rtscope.explain.timeline import timeline_of
 from rtscope.host.escape import all_printable, printable
+from rtscope.host.version import __version__
 from rtscope.present.formats.html import render_page
 from rtscope.verbs.app.boardlabel import BoardLabel
 from rtscope.verbs.app.checktext import (

@@ -5,7 +5,6 @@ from contextlib import AbstractContextManager
 from dataclasses import dataclass, replace
 from pathlib import Path
 
-from rtscope import __version__
 from rtscope.boards.catalogue import get_board, with_append
 from rtscope.boards.parts.buildcontext import BuildContext
 from rtscope.boards.parts.cache import Part
@@ -14,6 +13,7 @@ from rtscope.boards.runs.prepare import PreparedCampaign, capacity_for, request_
 from rtscope.boards.runs.runner import BoardRunner
 from rtscope.boards.runs.store import StoredResults
 from rtscope.host.errors import MeasurementError, UsageError
+from rtscope.host.version import __version__
 from rtscope.measure.campaign.file import to_dict
 from rtscope.measure.campaign.model import Campaign
 from rtscope.measure.campaign.options import Options, with_options

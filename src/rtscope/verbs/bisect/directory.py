@@ -8,13 +8,13 @@ from typing import Annotated, Any
 
 import typer
 
-from rtscope import __version__
 from rtscope.boards.kernels.recipe import Recipe, find_recipe
 from rtscope.boards.kernels.sourcekernel import check_board
 from rtscope.cli.consent import ask_builds
 from rtscope.cli.console import typed_words
 from rtscope.host.errors import RecordError, UsageError
 from rtscope.host.files import read_bounded, write_atomically
+from rtscope.host.version import __version__
 from rtscope.measure.preflight import refuse_full_disk
 from rtscope.record.resultdir import is_occupied, refuse_links
 from rtscope.stats.costs import IDLE

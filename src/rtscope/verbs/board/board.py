@@ -7,7 +7,6 @@ from typing import Annotated
 
 import typer
 
-from rtscope import __version__
 from rtscope.boards.catalogue import Board, board_names, get_board
 from rtscope.boards.kernels.catalogue import kernel_names
 from rtscope.boards.parts.buildcontext import BuildContext, cached_lock
@@ -30,6 +29,7 @@ from rtscope.cli.progress import Waiting
 from rtscope.host.errors import UsageError
 from rtscope.host.files import write_atomically
 from rtscope.host.units import format_duration, format_size
+from rtscope.host.version import __version__
 from rtscope.machine.target import agent_file
 from rtscope.measure.campaign.file import from_dict, load_campaign, to_dict, with_places
 from rtscope.measure.campaign.model import Campaign

@@ -1,7 +1,7 @@
 """A demonstration as one page: its timelines, and what had to happen."""
 
-from rtscope import __version__
 from rtscope.host.escape import printable
+from rtscope.host.version import __version__
 from rtscope.present.formats.html import render_page, style_sheet
 from rtscope.verbs.demo.lanes import lanes_chart
 from rtscope.verbs.demo.model import Judged

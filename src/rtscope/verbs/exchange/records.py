@@ -8,7 +8,6 @@ samples times interval is the least that a thread was watched.
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 
-from rtscope import __version__
 from rtscope.contract import (
     AgentResult,
     ForeignBuckets,
@@ -16,6 +15,7 @@ from rtscope.contract import (
     ThreadResult,
     result_digest,
 )
+from rtscope.host.version import __version__
 from rtscope.machine.facts import FactValue
 from rtscope.machine.kernelidentity import realtime_by_version
 from rtscope.record.caveats.catalogue import Caveat, gravest_first, make

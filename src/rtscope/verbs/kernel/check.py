@@ -9,7 +9,6 @@ from typing import Annotated
 
 import typer
 
-from rtscope import __version__
 from rtscope.boards.kernels.catalogue import Kernel
 from rtscope.boards.kernels.recipe import find_recipe
 from rtscope.boards.runs.prepare import PreparedCampaign, prepare_campaign
@@ -35,6 +34,7 @@ from rtscope.cli.progress import LiveDisplay, Waiting
 from rtscope.host.errors import MeasurementError
 from rtscope.host.escape import printable
 from rtscope.host.units import format_us
+from rtscope.host.version import __version__
 from rtscope.machine.kernelidentity import parse_config
 from rtscope.measure.campaign.file import to_dict, with_places
 from rtscope.measure.campaign.model import Campaign

@@ -9,11 +9,11 @@ from typing import Annotated
 
 import typer
 
-from rtscope import __version__
 from rtscope.cli.console import log, put
 from rtscope.cli.results import model_of, question_of
 from rtscope.host.errors import UsageError
 from rtscope.host.units import parse_size
+from rtscope.host.version import __version__
 from rtscope.present.formats.html import render_html
 from rtscope.record.pack import PAGE, RECORDINGS, SUFFIX, collect, folder_name
 from rtscope.record.pack import pack as write_pack

@@ -3,11 +3,11 @@
 import json
 from pathlib import Path
 
-from rtscope import __version__
 from rtscope.boards.parts.bundle import CAMPAIGN, Bundle, import_bundle
 from rtscope.boards.parts.cache import cache_dir
 from rtscope.cli.console import log
 from rtscope.host.errors import UsageError
+from rtscope.host.version import __version__
 from rtscope.measure.campaign.file import from_dict
 from rtscope.measure.campaign.model import Campaign
 

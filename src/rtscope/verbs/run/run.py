@@ -10,7 +10,6 @@ from typing import Annotated
 
 import typer
 
-from rtscope import __version__
 from rtscope.boards.catalogue import get_board, with_append
 from rtscope.boards.kernels.catalogue import kernel_names
 from rtscope.boards.parts.bundle import Bundle
@@ -30,6 +29,7 @@ from rtscope.cli.results import (
 )
 from rtscope.cli.reuse import refuse_reuse, refuse_reused, tell_reused
 from rtscope.host.errors import RecordError, RtscopeError, UsageError
+from rtscope.host.version import __version__
 from rtscope.machine.target import Target
 from rtscope.machine.target.address import open_target, parse_address
 from rtscope.measure.campaign.file import from_dict, load_campaign, to_dict, with_places

@@ -11,12 +11,12 @@ from typing import TypeVar
 
 from pydantic import TypeAdapter, ValidationError
 
-from rtscope import __version__
 from rtscope.boards.runs.prepare import PreparedCampaign
 from rtscope.cli.console import typed_words
 from rtscope.host.errors import ImpossibleRemedy, RecordError, UsageError, shown
 from rtscope.host.escape import printable
 from rtscope.host.files import read_bounded, write_atomically
+from rtscope.host.version import __version__
 from rtscope.machine.target.address import parse_address
 from rtscope.measure.campaign.file import to_dict
 from rtscope.measure.campaign.model import Campaign

@@ -15,10 +15,10 @@ from dataclasses import asdict
 from pathlib import Path
 from typing import Any
 
-from rtscope import __version__
 from rtscope.boards.parts.bundle import export_part, import_part
 from rtscope.boards.parts.cache import Part, cache_dir
 from rtscope.host.errors import RtscopeError, TargetError, UsageError
+from rtscope.host.version import __version__
 from rtscope.verbs.sweep.cluster.address import SchedulerAddress
 from rtscope.verbs.sweep.cluster.task import Answer, Task, answer_to
 

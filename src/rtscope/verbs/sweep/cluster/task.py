@@ -14,7 +14,6 @@ from typing import Any, Literal
 
 from pydantic import TypeAdapter, ValidationError
 
-from rtscope import __version__
 from rtscope.boards.catalogue import Board
 from rtscope.boards.parts.bundle import find_pinned
 from rtscope.boards.parts.cache import part_key, read_part, verify
@@ -27,6 +26,7 @@ from rtscope.boards.runs.prepare import RunRequest, request_for
 from rtscope.boards.runs.readiness import HOSTS
 from rtscope.boards.runs.runner import boot_run
 from rtscope.host.errors import BoardError, RtscopeError
+from rtscope.host.version import __version__
 from rtscope.measure.campaign.file import from_dict, to_dict
 from rtscope.record.model import Run
 from rtscope.record.virtual import InputDigests
