@@ -74,7 +74,7 @@ class KernelError(MeasurementError):
     """A kernel cannot be patched, configured, built or packed."""
 
 
-def shown(value: object) -> str:
+def quote(value: object) -> str:
     """Write a refused value for a message: short and on one line, whatever it is."""
     if isinstance(value, str):
         return repr(value if len(value) <= 40 else value[:40] + "…")
@@ -97,8 +97,8 @@ def first_of(
     return between.join(words[:most]) + (f"{last}{left} more" if left > 0 else "")
 
 
-def no_such(kind: str, found: object, known: Collection[str]) -> str:
+def no_such(kind: str, name: object, known: Collection[str]) -> str:
     """Return the message for an unknown name, with the nearest known one."""
-    near = difflib.get_close_matches(str(found)[:64], known, n=1)
+    near = difflib.get_close_matches(str(name)[:64], known, n=1)
     hint = f"; did you mean {near[0]!r}?" if near else ""
-    return f"no such {kind}: {shown(found)}{hint} (known: {', '.join(known)})"
+    return f"no such {kind}: {quote(name)}{hint} (known: {', '.join(known)})"

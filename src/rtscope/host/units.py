@@ -10,7 +10,7 @@ import math
 import re
 from fractions import Fraction
 
-from rtscope.host.errors import UsageError, shown
+from rtscope.host.errors import UsageError, quote
 
 NS_PER_US = 1_000
 NS_PER_MS = 1_000_000
@@ -62,15 +62,15 @@ def parse_duration(text: str) -> int:
         rest = rest[part.end() :]
     if rest or last > NS_PER_DAY:
         raise UsageError(
-            f"{shown(text)}: not a duration; write a number and a unit "
+            f"{quote(text)}: not a duration; write a number and a unit "
             "(ns, us, ms, s, m, h, d), for example 200us, 90s or 1h30m"
         )
     if total == 0:
-        raise UsageError(f"{shown(text)}: not more than 0; write for example 1ms")
+        raise UsageError(f"{quote(text)}: not more than 0; write for example 1ms")
     if total.denominator != 1:
-        raise UsageError(f"{shown(text)}: finer than 1 ns; write a whole number of ns")
+        raise UsageError(f"{quote(text)}: finer than 1 ns; write a whole number of ns")
     if total > MAX_DURATION_NS:
-        raise UsageError(f"{shown(text)}: too long; write 366d or less")
+        raise UsageError(f"{quote(text)}: too long; write 366d or less")
     return int(total)
 
 
@@ -87,12 +87,12 @@ def parse_claim(text: str) -> tuple[int, int]:
     misses, slash, period = text.partition("/")
     if not slash or not re.fullmatch(r"[0-9]{1,7}", misses.strip()):
         raise UsageError(
-            f"{shown(text)}: not a claim; write misses/time, for example 1/1h "
+            f"{quote(text)}: not a claim; write misses/time, for example 1/1h "
             "(fewer than one miss in an hour)"
         )
     if not 1 <= int(misses) <= MAX_CLAIM_MISSES:
         raise UsageError(
-            f"{shown(text)}: not 1 to {MAX_CLAIM_MISSES:,} misses; no test can show "
+            f"{quote(text)}: not 1 to {MAX_CLAIM_MISSES:,} misses; no test can show "
             "zero misses: write 1/ and a longer time"
         )
     return int(misses), parse_duration(period)
@@ -103,13 +103,13 @@ def parse_size(text: str) -> int:
     match = _SIZE.fullmatch(text.strip())
     if match is None:
         raise UsageError(
-            f"{shown(text)}: not a size; write a number and a unit (B, K, M, G, T), "
+            f"{quote(text)}: not a size; write a number and a unit (B, K, M, G, T), "
             "for example 64M"
         )
     size = Fraction(match[1]) * _SIZE_UNITS[(match[2] or match[3]).upper()]
     if size.denominator != 1 or not 0 < size <= MAX_SIZE_BYTES:
         raise UsageError(
-            f"{shown(text)}: not a whole number of bytes, 1 to 2^60; write for "
+            f"{quote(text)}: not a whole number of bytes, 1 to 2^60; write for "
             "example 64M"
         )
     return int(size)

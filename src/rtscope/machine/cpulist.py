@@ -3,7 +3,7 @@
 import re
 from collections.abc import Iterable
 
-from rtscope.host.errors import UsageError, shown
+from rtscope.host.errors import UsageError, quote
 
 MAX_CPUS = 4096
 """More than any kernel is configured for on the architectures we measure."""
@@ -46,12 +46,12 @@ def format_cpulist(cpus: Iterable[int]) -> str:
 def _parse_range(part: str, *, text: str) -> range:
     match = _RANGE.fullmatch(part)
     if match is None:
-        raise UsageError(f"{shown(text)}: not a CPU list; write 0-3 or 0,2,5-7")
+        raise UsageError(f"{quote(text)}: not a CPU list; write 0-3 or 0,2,5-7")
     first, last = int(match[1]), int(match[2] or match[1])
     if last < first:
-        raise UsageError(f"{shown(text)}: {part} runs backwards; write {last}-{first}")
+        raise UsageError(f"{quote(text)}: {part} runs backwards; write {last}-{first}")
     if last >= MAX_CPUS:
         raise UsageError(
-            f"{shown(text)}: there is no CPU {last}; write numbers below {MAX_CPUS}"
+            f"{quote(text)}: there is no CPU {last}; write numbers below {MAX_CPUS}"
         )
     return range(first, last + 1)

@@ -11,7 +11,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from rtscope.host.errors import UsageError, shown
+from rtscope.host.errors import UsageError, quote
 from rtscope.machine.target.exclusive import alone as held_alone
 
 if TYPE_CHECKING:
@@ -48,7 +48,7 @@ def parse_address(text: str, *, boards: bool = True) -> Address:
         return Address(board=name)
     forms = "local, ssh:HOST or virtual:BOARD" if boards else "local or ssh:HOST"
     raise UsageError(
-        f"{shown(text)}: write {forms}; a host is a name or address as for ssh, "
+        f"{quote(text)}: write {forms}; a host is a name or address as for ssh, "
         "and does not begin with '-'"
     )
 

@@ -15,7 +15,7 @@ from typing import Any
 from pydantic import TypeAdapter, ValidationError
 from pydantic_core import ErrorDetails
 
-from rtscope.host.errors import UsageError, no_such, shown
+from rtscope.host.errors import UsageError, no_such, quote
 from rtscope.measure.campaign.check import contradictions
 from rtscope.measure.campaign.model import Campaign
 from rtscope.measure.campaign.values import MAX_ITEMS
@@ -161,7 +161,7 @@ def _tables() -> Sequence[str]:
 
 def _table(found: object, where: str) -> Mapping[str, object]:
     if not isinstance(found, Mapping) or not all(isinstance(k, str) for k in found):
-        raise UsageError(f"{where}: {shown(found)}: write a table")
+        raise UsageError(f"{where}: {quote(found)}: write a table")
     return found
 
 
@@ -183,10 +183,10 @@ def _message(error: ErrorDetails, at: At) -> str:
         ]
         return f"{at(f'{table}.', number)}: {no_such('key', name, known)}"
     if kind == "dataclass_type":
-        return f"{at(key, number)}: {shown(found)}: write a table"
+        return f"{at(key, number)}: {quote(found)}: write a table"
     if key == "run":
         return (
-            f"{at('run', 0)}: {shown(found)}: write 1 to {MAX_ITEMS} tables, each "
+            f"{at('run', 0)}: {quote(found)}: write 1 to {MAX_ITEMS} tables, each "
             "headed [[run]]"
         )
     return f"{at(key, number)}: {_wanted(kind, error, key_schemas()[key])}"
@@ -194,7 +194,7 @@ def _message(error: ErrorDetails, at: At) -> str:
 
 def _wanted(kind: str, error: ErrorDetails, schema: Mapping[str, Any]) -> str:
     """Write the wrong value, and a right one by the schema of its key."""
-    found = shown(error["input"])
+    found = quote(error["input"])
     one = element(schema)
     match kind:
         case "value_error":

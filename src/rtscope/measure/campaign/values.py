@@ -22,7 +22,7 @@ from pydantic import (
 )
 from pydantic_core import CoreSchema, core_schema
 
-from rtscope.host.errors import UsageError, shown
+from rtscope.host.errors import UsageError, quote
 from rtscope.host.units import (
     MAX_DURATION_NS,
     NS_PER_DAY,
@@ -68,7 +68,7 @@ class Written:
 
     def _read(self, value: object) -> Any:
         if not isinstance(value, str):
-            raise ValueError(f'{shown(value)}: write a text such as "{self.example}"')
+            raise ValueError(f'{quote(value)}: write a text such as "{self.example}"')
         return _parser(self.parse)(value)
 
     def __get_pydantic_core_schema__(
@@ -92,7 +92,7 @@ def _parse_within(low_ns: int, high_ns: int, text: str) -> int:
     duration_ns = 0 if zero else parse_duration(text)
     if not low_ns <= duration_ns <= high_ns:
         raise UsageError(
-            f"{shown(text)}: write {exact_duration(low_ns)} to "
+            f"{quote(text)}: write {exact_duration(low_ns)} to "
             f"{exact_duration(high_ns)}"
         )
     return duration_ns
@@ -111,7 +111,7 @@ def _write_claim(claim: tuple[int, int]) -> str:
 
 def _printable(text: str) -> str:
     if not text.isprintable():
-        raise ValueError(f"{shown(text)} has control characters; leave them out")
+        raise ValueError(f"{quote(text)} has control characters; leave them out")
     return text
 
 
@@ -122,7 +122,7 @@ def _address(text: str) -> str:
 
 def _path(text: str) -> str:
     if text.startswith("-"):
-        raise ValueError(f"{shown(text)} begins with '-'; write ./{text}")
+        raise ValueError(f"{quote(text)} begins with '-'; write ./{text}")
     return text
 
 
@@ -131,7 +131,7 @@ def _kernel(text: str) -> str:
         return _path(text)
     if not re.fullmatch("[a-z0-9][a-z0-9._+-]{0,60}", text):
         raise ValueError(
-            f"{shown(text)}: write for example debian-6.12-rt, or the path of an image "
+            f"{quote(text)}: write for example debian-6.12-rt, or the path of an image "
             "with a slash, such as ./bzImage"
         )
     return text
@@ -142,15 +142,15 @@ def _command(value: object) -> list[object]:
         words = shlex.split(value) if isinstance(value, str) else value
     except ValueError as error:
         raise ValueError(
-            f"{shown(value)}: no closing quotation mark; add it"
+            f"{quote(value)}: no closing quotation mark; add it"
         ) from error
     if not isinstance(words, list | tuple) or not 0 < len(words) <= MAX_ITEMS:
         raise ValueError(
-            f'{shown(value)}: write a command such as ["iperf3", "-c", "host"]'
+            f'{quote(value)}: write a command such as ["iperf3", "-c", "host"]'
         )
     for word in words:
         if not isinstance(word, str) or "\0" in word or len(word) > MAX_TEXT:
-            raise ValueError(f"{shown(word)}: each word is a text in quotes")
+            raise ValueError(f"{quote(word)}: each word is a text in quotes")
     if not words[0]:
         raise ValueError("the program is empty; write its name first")
     return list(words)
@@ -160,10 +160,10 @@ def _words(value: object) -> object:
     """Return a text as its words; a list of words stays."""
     words = value.split() if isinstance(value, str) else value
     if not isinstance(words, list | tuple) or not 0 < len(words) <= MAX_ITEMS:
-        raise ValueError(f'{shown(value)}: write words such as "quiet nohz=off"')
+        raise ValueError(f'{quote(value)}: write words such as "quiet nohz=off"')
     for word in words:
         if not isinstance(word, str) or not word or len(word.split()) != 1:
-            raise ValueError(f"{shown(word)}: each word is a text without blanks")
+            raise ValueError(f"{quote(word)}: each word is a text without blanks")
     return words
 
 
@@ -172,7 +172,7 @@ def _symbol(word: str) -> str:
         r"CONFIG_\w+=([ymn]|-?\d+|0x[0-9a-fA-F]+|\"[\w.,/:+-]*\")", word
     ):
         raise ValueError(
-            f"{shown(word)}: write a symbol with its value, such as CONFIG_HZ_1000=y, "
+            f"{quote(word)}: write a symbol with its value, such as CONFIG_HZ_1000=y, "
             "or CONFIG_DEBUG_LIST=n for one that is off"
         )
     return word
@@ -190,9 +190,9 @@ def _counted(value: object) -> object:
         return value
     count = _number(value)
     if not isinstance(count, int) or isinstance(count, bool):
-        raise ValueError(f"{shown(value)}: write a whole number, 1 to {MAX_ITEMS}")
+        raise ValueError(f"{quote(value)}: write a whole number, 1 to {MAX_ITEMS}")
     if not 0 < count <= MAX_ITEMS:
-        raise ValueError(f"{shown(count)}: write 1 to {MAX_ITEMS}")
+        raise ValueError(f"{quote(count)}: write 1 to {MAX_ITEMS}")
     return range(1, count + 1)
 
 
@@ -207,7 +207,7 @@ def _many(value: object, read: ValidatorFunctionWrapHandler) -> Any:
     twice = [item for n, item in enumerate(items) if values[n] in values[:n]]
     if twice:
         raise ValueError(
-            f"{shown(twice[0])} occurs twice; write it once; for more runs, write "
+            f"{quote(twice[0])} occurs twice; write it once; for more runs, write "
             "repetitions"
         )
     return values

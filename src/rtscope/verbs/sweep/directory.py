@@ -13,7 +13,7 @@ from pydantic import TypeAdapter, ValidationError
 
 from rtscope.boards.runs.prepare import PreparedCampaign
 from rtscope.cli.console import typed_words
-from rtscope.host.errors import ImpossibleRemedy, RecordError, UsageError, shown
+from rtscope.host.errors import ImpossibleRemedy, RecordError, UsageError, quote
 from rtscope.host.escape import printable
 from rtscope.host.files import read_bounded, write_atomically
 from rtscope.host.version import __version__
@@ -190,7 +190,7 @@ class Base:
         found = tuple(seed for seed in read.run_seeds if seed is not None)
         if len(found) > MAX_SEEDS:
             raise UsageError(
-                f"--seeds {shown(self.seeds)}: write at most {MAX_SEEDS}: {WHY_SEEDS}"
+                f"--seeds {quote(self.seeds)}: write at most {MAX_SEEDS}: {WHY_SEEDS}"
             )
         return found
 

@@ -5,7 +5,7 @@ import re
 from dataclasses import dataclass
 from pathlib import Path
 
-from rtscope.host.errors import UsageError, shown
+from rtscope.host.errors import UsageError, quote
 
 LOCAL = "local"
 _ADDRESS = re.compile(
@@ -50,11 +50,11 @@ def scheduler_address(
     found = _ADDRESS.fullmatch(text)
     if found is None:
         raise UsageError(
-            f"--on {shown(text)}: write local, tcp://127.0.0.1:PORT or tls://HOST:PORT"
+            f"--on {quote(text)}: write local, tcp://127.0.0.1:PORT or tls://HOST:PORT"
         )
     if not 1 <= int(found[3][:6]) <= MAX_PORT:  # longer ones are too large anyway
         raise UsageError(
-            f"--on {shown(text)}: a port is a number from 1 to {MAX_PORT}; write the "
+            f"--on {quote(text)}: a port is a number from 1 to {MAX_PORT}; write the "
             "one that dask scheduler prints"
         )
     if found[1] == "tcp":
