@@ -22,7 +22,7 @@ from rtscope.boards.runs.boot import BootTimeout, boot
 from rtscope.contract import (
     AgentResult,
     parse_line,
-    told,
+    require,
 )
 from rtscope.machine.target import agent_file
 from rtscope.measure.loads import get_load
@@ -85,7 +85,7 @@ def measure(
     operations = _OPERATIONS.search(booted.text("load.yaml"))
     return Boot(
         minimum_ns=min(t.min_ns for t in threads if t.min_ns is not None),
-        sum_ns=sum(told(t.sum_ns) for t in threads),
+        sum_ns=sum(require(t.sum_ns) for t in threads),
         samples=sum(t.samples for t in threads),
         maximum_ns=max(t.max_ns for t in threads if t.max_ns is not None),
         operations=float(operations[1]) if operations else 0.0,

@@ -15,7 +15,7 @@ from rtscope.contract import (
     Tick,
     TickCpu,
     WorstSoFar,
-    told,
+    require,
 )
 
 
@@ -24,7 +24,7 @@ def started(threads: Sequence[ThreadResult]) -> Started:
     result = record(threads).result
     return Started(
         start_ns=result.start_ns,
-        locked_kb=told(result.locked_kb),
+        locked_kb=require(result.locked_kb),
         dma_latency_us=result.dma_latency_us,
         dma_latency_held=bool(result.dma_latency_held),
         housekeeping_cpu=result.housekeeping_cpu,
@@ -44,7 +44,7 @@ def growth(so_far: ThreadResult, before: ThreadResult | None = None) -> CpuGrowt
     grown = ((low, n - had.get(low, 0)) for low, n in so_far.histogram)
     return CpuGrowth(
         cpu=so_far.cpu,
-        missed_periods=told(so_far.missed_periods),
+        missed_periods=require(so_far.missed_periods),
         early=so_far.early,
         overflow=so_far.overflow,
         max_ns=so_far.max_ns or 0,
@@ -63,7 +63,7 @@ def telling(latencies_ns: Sequence[int], *, seconds: int) -> Script:
     before = None
     for n, now in enumerate(moments, 1):
         newest = [WorstSoFar(now.worst[0])] if before != now.worst[0] else []
-        tick = TickCpu(0, now.samples, told(now.missed_periods), now.max_ns or 0)
+        tick = TickCpu(0, now.samples, require(now.missed_periods), now.max_ns or 0)
         previous = moments[n - 2] if n > 1 else None
         grown = Growth((growth(now, previous),))
         batches.append([*newest, grown, Tick(n * SECOND_NS, (tick,), {}, {})])

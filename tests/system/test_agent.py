@@ -27,7 +27,7 @@ from rig import (
 
 from rtscope.contract import (
     Hello,
-    told,
+    require,
 )
 from rtscope.host.errors import TargetError
 from rtscope.machine.cpulist import parse_cpulist
@@ -75,7 +75,7 @@ def test_every_activation_is_a_sample_or_skipped_and_the_sums_fit() -> None:
     assert invalid(judged(done.result)) == set()
     for t in done.result.threads:
         assert abs(due(t) - 1000) <= 1
-        assert abs(t.samples + told(t.missed_periods) - due(t)) <= 1
+        assert abs(t.samples + require(t.missed_periods) - due(t)) <= 1
         assert t.samples == sum(count for _, count in t.histogram) + t.overflow
 
 
@@ -91,8 +91,8 @@ def test_an_agent_stopped_for_a_second_counts_the_activations_it_missed() -> Non
         result = agent.finish().result
 
     for t in result.threads:
-        assert 950 <= told(t.missed_periods) <= stopped_ms + 100
-        assert abs(t.samples + told(t.missed_periods) - due(t)) <= 1
+        assert 950 <= require(t.missed_periods) <= stopped_ms + 100
+        assert abs(t.samples + require(t.missed_periods) - due(t)) <= 1
         assert t.max_ns is not None
         assert t.max_ns >= 950 * MS
     kept = judged(result)
@@ -147,7 +147,7 @@ def test_locked_memory_is_bounded() -> None:
     with measuring(seconds=0.2) as agent:
         result = agent.finish().result
 
-    assert 0 < told(result.locked_kb) <= 1024 + 320 * len(CPUS)
+    assert 0 < require(result.locked_kb) <= 1024 + 320 * len(CPUS)
 
 
 @needs_a_spare_cpu

@@ -22,8 +22,8 @@ from rtscope.boards.runs.boot import read_results
 from rtscope.contract import (
     AgentResult,
     parse_line,
+    require,
     result_digest,
-    told,
 )
 from rtscope.host import process
 from rtscope.machine.target import agent_file
@@ -76,9 +76,9 @@ def _boot(prepared: Prepared, folder: Path) -> dict[str, bytes]:
 def _digest(out: dict[str, bytes]) -> str:
     lines = [parse_line(line) for line in out["measure.jsonl"].splitlines()]
     (result,) = (line for line in lines if isinstance(line, AgentResult))
-    assert [(t.samples + told(t.missed_periods), t.policy) for t in result.threads] == [
-        (200, "fifo")
-    ]
+    assert [
+        (t.samples + require(t.missed_periods), t.policy) for t in result.threads
+    ] == [(200, "fifo")]
     return result_digest(result.threads)
 
 

@@ -27,7 +27,7 @@ from rig import (
     workers_of,
 )
 
-from rtscope.contract import told
+from rtscope.contract import require
 from rtscope.record.model import RunRecord
 
 pytestmark = [pytest.mark.system]
@@ -83,7 +83,7 @@ def test_every_activation_of_every_cpu_is_accounted_for(
     assert [t.cpu for t in threads] == list(CPUS)
     for t in threads:
         assert abs(due(t) - 10_000) <= 1
-        assert abs(t.samples + told(t.missed_periods) - due(t)) <= 1
+        assert abs(t.samples + require(t.missed_periods) - due(t)) <= 1
         assert (
             t.samples == sum(count for _, count in t.histogram) + t.overflow + t.early
         )

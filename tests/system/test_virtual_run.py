@@ -7,7 +7,7 @@ from rig import NEEDS_APT, Done, rtscope
 
 from rtscope.boards.catalogue import get_board, with_append
 from rtscope.boards.runs.assemble import board_digest
-from rtscope.contract import told
+from rtscope.contract import require
 from rtscope.host.units import NS_PER_S
 from rtscope.record.model import RunRecord
 from rtscope.record.resultdir import open_records
@@ -46,7 +46,9 @@ def test_the_same_campaign_has_the_same_result_and_another_seed_another(
     assert (len(records), len(idle), len(memory)) == (4, 1, 1)
     assert idle != memory
     for record in records:
-        assert [t.samples + told(t.missed_periods) for t in record.result.threads] == [
+        assert [
+            t.samples + require(t.missed_periods) for t in record.result.threads
+        ] == [
             1000,
             1000,
         ]
@@ -103,7 +105,9 @@ def with_fault(script: str, out: Path) -> tuple[Done, RunRecord]:
 
 
 def all_samples_are_there(kept: RunRecord) -> bool:
-    return all(t.samples + told(t.missed_periods) == 1000 for t in kept.result.threads)
+    return all(
+        t.samples + require(t.missed_periods) == 1000 for t in kept.result.threads
+    )
 
 
 def test_a_cpu_that_goes_offline_makes_the_run_invalid(tmp_path: Path) -> None:

@@ -5,7 +5,7 @@ from dataclasses import replace
 import pytest
 
 from fakes.measurements import record, thread
-from rtscope.contract import AgentError, told
+from rtscope.contract import AgentError, require
 from rtscope.machine.audit.context import Trial
 from rtscope.machine.audit.observe import ASKED, TRIAL_ARGS, Tried, tried
 
@@ -23,7 +23,7 @@ def test_a_result_is_a_policy_that_was_granted_and_a_clock_that_was_timed() -> N
     one = thread([1000])
 
     assert tried([record([one]).result]) == Tried(
-        Trial(ASKED, None), told(one.clock_before).p50_ns
+        Trial(ASKED, None), require(one.clock_before).p50_ns
     )
 
 
@@ -33,12 +33,12 @@ def test_an_agent_that_says_nothing_tried_nothing() -> None:
 
 def test_of_several_threads_the_dearest_clock_is_told() -> None:
     cheap, dear = thread([1000]), thread([1000], cpu=1)
-    dear = replace(dear, clock_before=replace(told(dear.clock_before), p50_ns=70))
+    dear = replace(dear, clock_before=replace(require(dear.clock_before), p50_ns=70))
 
     found = tried([record([cheap, dear, replace(cheap, cpu=2)]).result])
     assert found.clock_cost_ns == 70
     assert tried([record([cheap]).result, AgentError("x", cause="", remedy="")]) == (
-        Tried(Trial(ASKED, None), told(cheap.clock_before).p50_ns)
+        Tried(Trial(ASKED, None), require(cheap.clock_before).p50_ns)
     )
 
 

@@ -43,8 +43,8 @@ from rtscope.contract import (
     is_bucket_low,
     lines,
     parse_line,
+    require,
     result_digest,
-    told,
 )
 from rtscope.host.errors import ContractError
 from rtscope.record.caveats.catalogue import Effect, kind_of
@@ -420,10 +420,12 @@ def test_a_wrong_digit_in_a_result_is_refused_or_makes_it_invalid() -> None:
             continue
         (was,), (now,) = good.threads, parsed.threads
         assert figures(now) == figures(was)
-        assert abs(told(now.missed_periods) - told(was.missed_periods)) <= 1
-        assert abs(told(now.sum_ns) - told(was.sum_ns)) <= told(was.sum_ns) / 1000
-        assert abs(told(now.sum_sq_ns2) - told(was.sum_sq_ns2)) <= (
-            told(was.sum_sq_ns2) / 500
+        assert abs(require(now.missed_periods) - require(was.missed_periods)) <= 1
+        assert (
+            abs(require(now.sum_ns) - require(was.sum_ns)) <= require(was.sum_ns) / 1000
+        )
+        assert abs(require(now.sum_sq_ns2) - require(was.sum_sq_ns2)) <= (
+            require(was.sum_sq_ns2) / 500
         )
     assert noticed > 0.85 * len(digits)
 

@@ -11,7 +11,7 @@ from rtscope.contract import (
     KernelThread,
     ThreadResult,
     Wakeup,
-    told,
+    require,
 )
 from rtscope.machine.facts import FactValue
 from rtscope.record.caveats.catalogue import make
@@ -132,11 +132,11 @@ ODD_WORST = "more worst wake-ups than samples, or one below the minimum"
             "the maximum, 9.00 us, lies outside its bucket",
         ),
         (
-            {"sum_ns": told(GOOD.sum_ns) + 500},
+            {"sum_ns": require(GOOD.sum_ns) + 500},
             "the sum must lie between 360000 and 360120, but is 360500",
         ),
         (
-            {"sum_sq_ns2": told(GOOD.sum_sq_ns2) * 2},
+            {"sum_sq_ns2": require(GOOD.sum_sq_ns2) * 2},
             "the squares must lie between 2200000000 and 2201320360, but is 4400000000",
         ),
         ({"overruns": 61}, "61 overruns, but only 60 in all"),
@@ -214,7 +214,7 @@ def test_a_sum_that_only_the_extremes_exclude_is_found(offset: int) -> None:
     # 60 samples from 2^30 + 500 to 2^30 + 1500, in a bucket of 2^20 ns
     low = 2**30 + 500
     t = thread([low, low + 500, low + 1000] * 20, interval_ns=2 * SECOND_NS)
-    found = raised(record([replace(t, sum_ns=told(t.sum_ns) + offset)]))
+    found = raised(record([replace(t, sum_ns=require(t.sum_ns) + offset)]))
     assert "the sum must lie between" in found["sums_inconsistent"]
 
 

@@ -60,7 +60,7 @@ from rtscope.contract.threads import Wakeup as Wakeup
 from rtscope.contract.threads import bucket_low_ns as bucket_low_ns
 from rtscope.contract.threads import bucket_width_ns as bucket_width_ns
 from rtscope.contract.threads import is_bucket_low as is_bucket_low
-from rtscope.contract.threads import told as told
+from rtscope.contract.threads import require as require
 from rtscope.contract.tracing import Around as Around
 from rtscope.contract.tracing import CpuRuns as CpuRuns
 from rtscope.contract.tracing import KeptTrace as KeptTrace

@@ -145,17 +145,17 @@ class ThreadResult:
     def own(self) -> OwnNumbers:
         """What our own agent always tells; AssertionError for another tool's."""
         return OwnNumbers(
-            told(self.missed_periods),
-            told(self.overruns),
-            told(self.sum_ns),
-            told(self.sum_sq_ns2),
-            told(self.missed_periods_sum_ns),
+            require(self.missed_periods),
+            require(self.overruns),
+            require(self.sum_ns),
+            require(self.sum_sq_ns2),
+            require(self.missed_periods_sum_ns),
         )
 
     def __post_init__(self) -> None:
         """Refuse a thread of our own agent that lacks what the agent tells."""
         if self.foreign is None:
-            lacking = [name for name in _TOLD if getattr(self, name) is None]
+            lacking = [name for name in _AGENT_FIELDS if getattr(self, name) is None]
             if lacking:
                 raise ValueError(f"{lacking[0]}: missing")
 
@@ -183,13 +183,13 @@ class ThreadResult:
         return self.max_ns + self.foreign.step_ns - 1
 
 
-_TOLD = (
+_AGENT_FIELDS = (
     *("timer_slack_ns", "missed_periods", "overruns", "sum_ns", "sum_sq_ns2"),
     *("missed_periods_sum_ns", "clock_before"),
 )
 
 
-def told(value: Known | None) -> Known:
+def require(value: Known | None) -> Known:
     """Return what our own agent always tells; AssertionError for another tool's."""
     assert value is not None, "only another tool does not tell this"
     return value
