@@ -32,7 +32,7 @@ from rtscope.machine.audit.examine import (
 )
 from rtscope.machine.audit.model import CheckKind, CheckOutcome, Profile
 from rtscope.machine.audit.observe import (
-    look_here,
+    observe_here,
     read_dma_latency,
     read_kernel_log,
     watch,
@@ -386,7 +386,7 @@ def test_a_latency_is_read_from_four_bytes(
 
 def test_looking_here_keeps_what_was_watched_and_tries_only_if_asked() -> None:
     watched = watch(reader_of({"/proc/stat": "cpu"}), 1, sleep=lambda _s: None)
-    found = look_here(watched, trial=False)
+    found = observe_here(watched, trial=False)
 
     assert found.trial is None
     assert (found.window_ns, found.before) == (watched.window_ns, watched.before)

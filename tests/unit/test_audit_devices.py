@@ -5,7 +5,7 @@ from pathlib import Path
 
 import pytest
 
-from rtscope.machine.audit.context import NOBODY_ASKS_US, is_asked
+from rtscope.machine.audit.context import NO_REQUEST_US, is_requested
 from rtscope.machine.audit.observe import (
     latency_of,
     read_dma_latency,
@@ -16,11 +16,11 @@ from rtscope.machine.audit.observe import (
 
 @pytest.mark.parametrize(
     ("content", "latency_us"),
-    [(b"\0\0\0\0", 0), (b"\x00\x94\x35\x77", NOBODY_ASKS_US), (b"", None)],
+    [(b"\0\0\0\0", 0), (b"\x00\x94\x35\x77", NO_REQUEST_US), (b"", None)],
 )
 def test_a_latency_is_four_bytes(content: bytes, latency_us: int | None) -> None:
     assert latency_of(content) == latency_us
-    assert is_asked(latency_us) is (latency_us == 0)
+    assert is_requested(latency_us) is (latency_us == 0)
 
 
 def test_a_latency_that_cannot_be_read_says_why(tmp_path: Path) -> None:

@@ -12,7 +12,7 @@ from rtscope.machine.audit import observe
 from rtscope.machine.audit.context import WATCHED, Observed, Trial
 from rtscope.machine.audit.model import CheckOutcome
 from rtscope.machine.audit.observe import (
-    look_here,
+    observe_here,
     read_kernel_log,
     try_realtime,
     watch,
@@ -102,7 +102,7 @@ def test_looking_here_tries_a_policy_unless_told_otherwise(
     monkeypatch.setattr(observe, "who_holds", lambda: {"/proc/7/fd/3": "loop"})
     monkeypatch.setattr(observe, "read_coalescing", lambda: (None, "no driver"))
 
-    found = look_here(Observed(window_ns=7))
+    found = observe_here(Observed(window_ns=7))
 
     assert found.trial is trial
     assert found.window_ns == 7
@@ -110,7 +110,7 @@ def test_looking_here_tries_a_policy_unless_told_otherwise(
     assert (found.dma_latency_us, found.why_no_dma_latency) == (5, "")
     assert found.dma_holders == {"/proc/7/fd/3": "loop"}
     assert (found.coalescing, found.why_no_coalescing) == (None, "no driver")
-    assert look_here(Observed(), trial=False).trial is None
+    assert observe_here(Observed(), trial=False).trial is None
 
 
 def test_the_window_has_the_management_interrupts_of_its_begin_and_its_end(
@@ -118,7 +118,7 @@ def test_the_window_has_the_management_interrupts_of_its_begin_and_its_end(
 ) -> None:
     counts = iter([({"msr": 1}, "before"), ({"msr": 4}, "after")])
     monkeypatch.setattr(observe, "smi_counts", lambda: next(counts))
-    monkeypatch.setattr(observe, "look_here", lambda observed: observed)
+    monkeypatch.setattr(observe, "observe_here", lambda observed: observed)
 
     found = watch_here(reader_of({}), 1)
 

@@ -12,7 +12,7 @@ from rtscope.host.version import __version__
 from rtscope.machine.audit.context import AuditContext, Observed
 from rtscope.machine.audit.examine import auditing, examine, read_context
 from rtscope.machine.audit.model import Check, CheckKind, Severity, checks_document
-from rtscope.machine.audit.observe import look_here
+from rtscope.machine.audit.observe import observe_here
 from rtscope.machine.reader import Reader
 from rtscope.record.caveats.catalogue import Caveat, make
 
@@ -46,7 +46,7 @@ def audit_before(
     `here`: it is this machine, so read its kernel log and clock too.
     """
     try:
-        seen = look_here(Observed(), trial=False) if here else Observed()
+        seen = observe_here(Observed(), trial=False) if here else Observed()
         kinds = run_checks()
         context = read_context(reader, kinds, cpus=cpus, observed=seen)
         return audited(context, kinds, target=target)

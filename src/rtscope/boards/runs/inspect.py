@@ -18,7 +18,7 @@ from rtscope.host.errors import BoardError
 from rtscope.host.process import Progress
 from rtscope.host.units import NS_PER_S
 from rtscope.machine.audit.context import WATCHED, Observed
-from rtscope.machine.audit.observe import TRIAL_ARGS, TRIAL_NS, latency_of, tried
+from rtscope.machine.audit.observe import TRIAL_ARGS, TRIAL_NS, latency_of, read_trial
 from rtscope.machine.reader import text_of
 
 SEED = 1
@@ -119,7 +119,7 @@ def _observed(prepared: Prepared, booted: Booted, window_ns: int) -> Observed:
         before=_texts(prepared, booted, "before.jsonl"),
         after=_texts(prepared, booted, "after.jsonl"),
         kernel_log=None if log is None else _LEVEL.sub("", log),
-        trial=tried(booted.lines("measure.jsonl")).trial,
+        trial=read_trial(booted.lines("measure.jsonl")).trial,
         dma_latency_us=latency_us,
         why_no_dma_latency="the board's kernel has no /dev/cpu_dma_latency",
     )

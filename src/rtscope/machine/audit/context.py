@@ -21,13 +21,13 @@ WATCHED = (INTERRUPTS, STAT, FREQUENCIES)
 NOT_WATCHED = "no observation window (--observe 0, or a capture without one)"
 
 DMA_LATENCY = "/dev/cpu_dma_latency"
-NOBODY_ASKS_US = 2_000_000_000
+NO_REQUEST_US = 2_000_000_000
 """PM_QOS_CPU_LATENCY_DEFAULT_VALUE (include/linux/pm_qos.h)."""
 
 
-def is_asked(latency_us: int | None) -> bool:
+def is_requested(latency_us: int | None) -> bool:
     """Whether some program asks for short wake-up times; not if that is unknown."""
-    return latency_us is not None and latency_us < NOBODY_ASKS_US
+    return latency_us is not None and latency_us < NO_REQUEST_US
 
 
 @dataclass(frozen=True, slots=True)

@@ -23,7 +23,7 @@ from rtscope.machine.audit.context import (
     Cpus,
     absent,
     cpu_of,
-    is_asked,
+    is_requested,
     isolated,
     listed,
     masked,
@@ -145,7 +145,7 @@ def latency_request(_kind: CheckKind, context: AuditContext) -> Answer:
     if asked is None:
         return unknown(context.observed.why_no_dma_latency)
     evidence = Sighting(DMA_LATENCY, f"{asked} us{_by_whom(context)}")
-    if is_asked(asked):
+    if is_requested(asked):
         return failed(
             evidence.value, evidence, *_evidence(context.observed.dma_holders)
         )

@@ -25,7 +25,7 @@ from rtscope.machine.audit.context import (
     WATCHED,
     Observed,
     Trial,
-    is_asked,
+    is_requested,
 )
 from rtscope.machine.reader import Content, Reader, text_of
 
@@ -56,10 +56,10 @@ def watch_here(reader: Reader, window_ns: int) -> Observed:
     observed = watch(reader, window_ns)
     after, why = smi_counts()
     counted = replace(observed, smi_before=before, smi_after=after, why_no_smi=why)
-    return look_here(counted)
+    return observe_here(counted)
 
 
-def look_here(observed: Observed, *, trial: bool = True) -> Observed:
+def observe_here(observed: Observed, *, trial: bool = True) -> Observed:
     """Add what only this machine can tell: log, a trial if asked, clock, devices."""
     log, why = read_kernel_log()
     latency_us, why_no_latency = read_dma_latency()
@@ -68,7 +68,7 @@ def look_here(observed: Observed, *, trial: bool = True) -> Observed:
         observed,
         dma_latency_us=latency_us,
         why_no_dma_latency=why_no_latency,
-        dma_holders=who_holds() if is_asked(latency_us) else {},
+        dma_holders=who_holds() if is_requested(latency_us) else {},
         coalescing=coalescing,
         why_no_coalescing=why_no_coalescing,
         kernel_log=log,
@@ -220,7 +220,7 @@ def _read_at(path: str, size: int, offset: int) -> bytes:
 TRIAL_NS = 20_000_000
 """Some wake-ups of the agent, which reads back the policy that it got."""
 
-ASKED = f"SCHED_FIFO {TRIAL_PRIORITY}, by the agent"
+AGENT_REQUEST = f"SCHED_FIFO {TRIAL_PRIORITY}, by the agent"
 
 TRIAL_ARGS = (
     *("measure", "--priority", str(TRIAL_PRIORITY)),
@@ -232,8 +232,8 @@ _REFUSED = ("capability", "rlimit", "cgroup")
 
 
 @dataclass(frozen=True, slots=True)
-class Tried:
-    """How it went."""
+class TrialResult:
+    """How a trial by the agent went."""
 
     trial: Trial | None
     """None if the agent said nothing."""
@@ -241,14 +241,14 @@ class Tried:
     """Median of a reading of the clock; None if nothing was measured."""
 
 
-def tried(lines: Iterable[Line]) -> Tried:
+def read_trial(lines: Iterable[Line]) -> TrialResult:
     """Return what an agent said that was started with TRIAL_ARGS."""
     for line in lines:
         if isinstance(line, AgentError):
             error = errno.EPERM if line.cause in _REFUSED else errno.EIO
-            return Tried(Trial(ASKED, error, line.message), None)
+            return TrialResult(Trial(AGENT_REQUEST, error, line.message), None)
         if isinstance(line, AgentResult):
             clocks = [thread.clock_before for thread in line.threads]
             costs = [cost.p50_ns for cost in clocks if cost is not None]
-            return Tried(Trial(ASKED, None), max(costs, default=None))
-    return Tried(None, None)
+            return TrialResult(Trial(AGENT_REQUEST, None), max(costs, default=None))
+    return TrialResult(None, None)

@@ -39,7 +39,7 @@ from rtscope.machine.audit.examine import (
     read_context,
 )
 from rtscope.machine.audit.model import Check, CheckKind, CheckOutcome, Profile
-from rtscope.machine.audit.observe import TRIAL_ARGS, tried, watch, watch_here
+from rtscope.machine.audit.observe import TRIAL_ARGS, read_trial, watch, watch_here
 from rtscope.machine.audit.unit import Unit, UnitThread, load_unit, processes_of
 from rtscope.machine.cpulist import parse_cpulist
 from rtscope.machine.filetree import FileReader
@@ -239,7 +239,7 @@ def _with_trial(observed: Observed, board: Target) -> Observed:
     """Have the board's agent try a real-time policy, with this user's own rights."""
     agent = board.start_agent(TRIAL_ARGS)
     try:
-        found = tried(collect(agent, timeout_s=TIMEOUT_S))
+        found = read_trial(collect(agent, timeout_s=TIMEOUT_S))
     finally:
         agent.kill()
     return replace(observed, trial=found.trial, clock_cost_ns=found.clock_cost_ns)
