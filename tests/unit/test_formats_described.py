@@ -89,7 +89,7 @@ def test_a_summary_of_osnoise_counts_periods(reading: Source) -> None:
     run = runs_of(reading, OSNOISE_TOP)["period"]
     assert told(run) == [(4, 0, 900, 4, {}), (4, 0, 0, 4, {})]
     assert run.threads[0].mean_ns == 2_193_000 // 4
-    assert run.told == {"longest single noise": "310 us"}
+    assert run.metadata == {"longest single noise": "310 us"}
     assert [c.id for c in run.caveats] == ["import_other_quantity", "import_no_minimum"]
     hardware = OSNOISE_TOP.replace("Operating System Noise", "Hardware-related Noise")
     assert runs_of(reading, hardware)["hardware"].tool == "rtla hwnoise"

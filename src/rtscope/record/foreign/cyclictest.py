@@ -48,7 +48,7 @@ _FOOT = re.compile(
 _CYCLES = re.compile(r"#\s*Thread\s+\d+:[\s\d]*(?:#\s*\d+ others)?\s*$")
 _INTERVAL = re.compile(r"Thread (\d{1,4}) Interval: (\d{1,12})\s*$")
 _POLICY = re.compile(r"policy:\s*(\w{1,16}):")
-_TOLD = re.compile(r"#\s*([^:]{1,80}):\s*(.{0,400})")
+_COMMENT = re.compile(r"#\s*([^:]{1,80}):\s*(.{0,400})")
 _PLAIN = re.compile(
     r"#\s*Histogram\s*$|#\s*Histogram Overflow at cycle number:"
     r"|#\s*/dev/cpu_dma_latency|(?:Max|Online) CPUs = \d+|\s*$|#-+$"
@@ -71,8 +71,8 @@ def _after_banner(head: str) -> str:
 
 
 @dataclass(slots=True)
-class _Found:
-    """What was found so far; numbers are in the file's own unit."""
+class _Output:
+    """The lines read so far; numbers are in the file's own unit."""
 
     columns: list[Counter[int]] = field(default_factory=list)
     values: dict[int, Counter[int]] = field(default_factory=dict)
@@ -89,7 +89,7 @@ class _Found:
     summaries: dict[int, dict[str, int]] = field(default_factory=dict)
     intervals: dict[int, int] = field(default_factory=dict)
     policy: str = UNKNOWN
-    told: dict[str, str] = field(default_factory=dict)
+    metadata: dict[str, str] = field(default_factory=dict)
     wrong: list[str] = field(default_factory=list)
     not_understood: int = 0
     negative: int = 0
@@ -99,75 +99,79 @@ class _Found:
 
 def read(source: Source, *, unit_ns: int | None = None) -> list[ForeignRun]:
     """Return the run of the file; RecordError if nothing of it is understood."""
-    found = _Found()
+    output = _Output()
     number = 0
     for number, line in enumerate(source.lines(), 1):
-        if not any(take(found, line) for take in _TAKERS):
-            found.not_understood += 1
-        if found.filled > MAX_BUCKETS:
+        if not any(take(output, line) for take in _TAKERS):
+            output.not_understood += 1
+        if output.filled > MAX_BUCKETS:
             raise source.damaged(
                 f"line {number}: over {MAX_BUCKETS:,} buckets that are not empty: "
                 "import fewer threads, or a shorter histogram"
             )
-        if found.rows > MAX_ROWS or len(found.wrong) > MAX_THREADS:
+        if output.rows > MAX_ROWS or len(output.wrong) > MAX_THREADS:
             raise source.damaged(f"line {number}: too much for a histogram")
     step_ns = NS_PER_US if unit_ns is None else unit_ns
-    threads = tuple(_threads(found, step_ns))
+    threads = tuple(_threads(output, step_ns))
     if not threads:
         raise source.damaged("no thread of cyclictest in it")
-    if found.not_understood:
-        found.told["lines not understood"] = str(found.not_understood)
-    found.told["unit"] = "us (assumed)" if unit_ns is None else f"{unit_ns} ns (named)"
-    doubts = _doubts(found, threads, assumed=unit_ns is None)
+    if output.not_understood:
+        output.metadata["lines not understood"] = str(output.not_understood)
+    output.metadata["unit"] = (
+        "us (assumed)" if unit_ns is None else f"{unit_ns} ns (named)"
+    )
+    doubts = _doubts(output, threads, assumed=unit_ns is None)
     run = ForeignRun(
         tool="cyclictest",
         format=NAME,
         verified=True,
         measures=MEASURES,
         threads=threads,
-        policy=found.policy,
-        told=found.told,
+        policy=output.policy,
+        metadata=output.metadata,
         caveats=tuple(doubts),
     )
     return [run]
 
 
-def _row(found: _Found, line: str) -> bool:
-    index, rest = line[: -len(found.zeros)], line[-len(found.zeros) :]
-    if rest == found.zeros and re.fullmatch(r"\d{1,9}", index):
-        found.rows += 1
-        _next(found, int(index))
+def _row(output: _Output, line: str) -> bool:
+    index, rest = line[: -len(output.zeros)], line[-len(output.zeros) :]
+    if rest == output.zeros and re.fullmatch(r"\d{1,9}", index):
+        output.rows += 1
+        _next(output, int(index))
         return True
     if not line[:1].isdigit() or not _ROW.match(line):
         return False
     first, *words = re.split(r"[ \t,;]+", line.rstrip(" \t,;"))
     counts = [int(word) for word in words]
-    found.rows += 1
-    if not found.width:
-        found.width = len(counts)
-        found.columns = [Counter() for _ in counts[:MAX_THREADS]]
-    if len(counts) != found.width:
-        found.wrong.append(f"row {first} has {len(counts)} columns, not {found.width}")
-    elif _next(found, int(first)):
+    output.rows += 1
+    if not output.width:
+        output.width = len(counts)
+        output.columns = [Counter() for _ in counts[:MAX_THREADS]]
+    if len(counts) != output.width:
+        output.wrong.append(
+            f"row {first} has {len(counts)} columns, not {output.width}"
+        )
+    elif _next(output, int(first)):
         if not any(counts):
-            found.zeros = line[len(first) :]
-        for column, count in zip(found.columns, counts, strict=False):
+            output.zeros = line[len(first) :]
+        for column, count in zip(output.columns, counts, strict=False):
             if count:
                 column[int(first)] += count
-                found.filled += 1
+                output.filled += 1
     return True
 
 
-def _next(found: _Found, index: int) -> bool:
+def _next(output: _Output, index: int) -> bool:
     """Take note of a row's index; False if it is not above the last one."""
-    if index < found.next_row:
-        found.wrong.append(f"row {index} comes after row {found.next_row - 1}")
+    if index < output.next_row:
+        output.wrong.append(f"row {index} comes after row {output.next_row - 1}")
         return False
-    found.next_row = index + 1
+    output.next_row = index + 1
     return True
 
 
-def _value(found: _Found, line: str) -> bool:
+def _value(output: _Output, line: str) -> bool:
     match = _VALUE.match(line)
     if match is None:
         return False
@@ -175,70 +179,70 @@ def _value(found: _Found, line: str) -> bool:
     if thread >= MAX_THREADS:
         return False
     if value < 0:
-        found.negative += 1
+        output.negative += 1
         return True
-    before = found.cycles.get(thread)
+    before = output.cycles.get(thread)
     if before is not None and cycle != before + 1:
-        found.wrong.append(f"thread {thread}: value {cycle} comes after {before}")
-    found.cycles[thread] = cycle
-    kept = found.values.setdefault(thread, Counter())
-    found.filled += value not in kept
+        output.wrong.append(f"thread {thread}: value {cycle} comes after {before}")
+    output.cycles[thread] = cycle
+    kept = output.values.setdefault(thread, Counter())
+    output.filled += value not in kept
     kept[value] += 1
     return True
 
 
-def _summary(found: _Found, line: str) -> bool:
+def _summary(output: _Output, line: str) -> bool:
     match = _SUMMARY.search(line)
     if match is None:
         return False
     numbers = {name: int(text) for name, text in match.groupdict().items()}
     if numbers["thread"] < MAX_THREADS:
-        found.summaries[numbers["thread"]] = numbers
+        output.summaries[numbers["thread"]] = numbers
     return True
 
 
-def _foot(found: _Found, line: str) -> bool:
+def _foot(output: _Output, line: str) -> bool:
     match = _FOOT.match(line)
     if match is None:
         return False
     words = re.findall(r"\d{1,19}", match[2])[: MAX_THREADS + 1]
-    found.feet[match[1]] = [int(word) for word in words]
+    output.feet[match[1]] = [int(word) for word in words]
     return True
 
 
-def _said(found: _Found, line: str) -> bool:
+def _comment(output: _Output, line: str) -> bool:
     if match := _INTERVAL.match(line):
-        found.intervals[int(match[1])] = int(match[2])
+        output.intervals[int(match[1])] = int(match[2])
         return True
     if match := _POLICY.search(line):
-        found.policy = match[1].lower()
+        output.policy = match[1].lower()
         return True
     if _PLAIN.match(line) or _CYCLES.match(line):
         return True
-    match = _TOLD.match(line)
+    match = _COMMENT.match(line)
     if match is None:
         return False
-    if len(found.told) < 100:
-        found.told.setdefault(match[1].strip(), match[2].strip())
+    if len(output.metadata) < 100:
+        output.metadata.setdefault(match[1].strip(), match[2].strip())
     return True
 
 
-_TAKERS: Sequence[Callable[[_Found, str], bool]] = (
-    *(_row, _value, _summary, _foot, _said),
+_TAKERS: Sequence[Callable[[_Output, str], bool]] = (
+    *(_row, _value, _summary, _foot, _comment),
 )
 
 
-def _threads(found: _Found, step_ns: int) -> Iterator[ForeignThread]:
-    count = _thread_count(found)
-    feet, overflows = found.feet, found.feet.get("Histogram Overflows", [])
+def _threads(output: _Output, step_ns: int) -> Iterator[ForeignThread]:
+    count = _thread_count(output)
+    feet, overflows = output.feet, output.feet.get("Histogram Overflows", [])
     for place in range(count):
-        summary = found.summaries.get(place, {})
+        summary = output.summaries.get(place, {})
         kept: Counter[int] = Counter()
         end = 0
-        if found.columns:
-            kept, end = found.columns[place], _rows_of_all(found)
-        elif place in found.values:
-            kept, end = found.values[place], NO_END_NS // step_ns
+        if output.columns:
+            kept, end = output.columns[place], _rows_of_all(output)
+        elif place in output.values:
+            kept, end = output.values[place], NO_END_NS // step_ns
         overflow = _at(overflows, place) or 0 if end else 0
         samples = sum(kept.values()) + overflow
         if not end:
@@ -248,7 +252,7 @@ def _threads(found: _Found, step_ns: int) -> Iterator[ForeignThread]:
         average = _first(_at(feet.get("Avg Latencies"), place), summary.get("avg"))
         if lowest is None and kept:
             lowest, highest = min(kept), max(kept)
-        interval = _first(summary.get("interval"), found.intervals.get(place)) or 0
+        interval = _first(summary.get("interval"), output.intervals.get(place)) or 0
         yield ForeignThread(
             samples=samples,
             min_ns=None if lowest is None or not samples else lowest * step_ns,
@@ -264,24 +268,24 @@ def _threads(found: _Found, step_ns: int) -> Iterator[ForeignThread]:
         )
 
 
-def _rows_of_all(found: _Found) -> int:
+def _rows_of_all(output: _Output) -> int:
     """
     Return how many rows the histogram had, whether or not each was printed.
 
     Rows of zeros are left out since 2.7: with overflows the histogram has ended at the
     last row at least, without any its end is above all values.
     """
-    return found.next_row
+    return output.next_row
 
 
-def _thread_count(found: _Found) -> int:
+def _thread_count(output: _Output) -> int:
     """Return the number of threads: -H prints one column more, with their sum."""
     for name in ("Min Latencies", "Avg Latencies"):
-        if found.feet.get(name):
-            return min(len(found.feet[name]), len(found.columns) or MAX_THREADS)
-    if found.columns:
-        return len(found.columns)
-    return max((*found.summaries, *found.values), default=-1) + 1
+        if output.feet.get(name):
+            return min(len(output.feet[name]), len(output.columns) or MAX_THREADS)
+    if output.columns:
+        return len(output.columns)
+    return max((*output.summaries, *output.values), default=-1) + 1
 
 
 def _at(numbers: Sequence[int] | None, place: int) -> int | None:
@@ -293,14 +297,14 @@ def _first(*numbers: int | None) -> int | None:
 
 
 def _doubts(
-    found: _Found, threads: Sequence[ForeignThread], *, assumed: bool
+    output: _Output, threads: Sequence[ForeignThread], *, assumed: bool
 ) -> Iterator[Caveat]:
-    wrong = [*found.wrong[:3], *_sums(found, len(threads))]
-    if found.negative:
-        wrong.append(f"{found.negative} negative latencies: the clock was set back")
+    wrong = [*output.wrong[:3], *_sums(output, len(threads))]
+    if output.negative:
+        wrong.append(f"{output.negative} negative latencies: the clock was set back")
     for said in wrong:
         yield make("import_contradicts", said)
-    if found.columns and "Max Latencies" not in found.feet:
+    if output.columns and "Max Latencies" not in output.feet:
         yield make(
             "import_cut_short", "the histogram has no lines of extremes below it"
         )
@@ -311,22 +315,22 @@ def _doubts(
         yield make("import_threads_apart", "different intervals")
 
 
-def _sums(found: _Found, count: int) -> Iterator[str]:
+def _sums(output: _Output, count: int) -> Iterator[str]:
     """Yield what of the columns and the lines below them does not add up."""
-    own = [sum(column.values()) for column in found.columns]
+    own = [sum(column.values()) for column in output.columns]
     if len(own) == count + 1:  # of -H: the last column is the sum of the others
         together: Counter[int] = Counter()
-        for column in found.columns[:-1]:
+        for column in output.columns[:-1]:
             together.update(column)
-        if together != found.columns[-1]:
+        if together != output.columns[-1]:
             yield "the column of the sums is not the sum of the others"
-    totals = found.feet.get("Total", own)
+    totals = output.feet.get("Total", own)
     if totals != own:
         yield f"totals of {totals[:8]}, but {own[:8]} in the columns"
-    if not found.columns:
+    if not output.columns:
         return
-    for name, numbers in found.feet.items():
+    for name, numbers in output.feet.items():
         if not count <= len(numbers) <= count + 1:
             yield f"{name} of {len(numbers)} threads, not {count}"
-    if any(place >= count for place in found.summaries):
-        yield f"{len(found.summaries)} threads, but {count} columns"
+    if any(place >= count for place in output.summaries):
+        yield f"{len(output.summaries)} threads, but {count} columns"

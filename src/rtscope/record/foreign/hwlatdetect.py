@@ -40,16 +40,16 @@ def recognises(head: str) -> bool:
 def read(source: Source, *, unit_ns: int | None = None) -> list[ForeignRun]:
     """Return the run of the file; RecordError if it has no gap and no summary."""
     gaps: Counter[int] = Counter()
-    told: dict[str, str] = {}
+    metadata: dict[str, str] = {}
     seconds = 0
     for line in source.lines():
         if match := _GAP.search(line):
             gaps[max(int(match[1]), int(match[2]))] += 1
         elif match := _LENGTH.search(line):
             seconds = int(match[1])
-        elif (match := _SAID.match(line)) and len(told) < 50:
-            told[match[1].strip()] = match[2].strip()
-    if not gaps and "Samples recorded" not in told:
+        elif (match := _SAID.match(line)) and len(metadata) < 50:
+            metadata[match[1].strip()] = match[2].strip()
+    if not gaps and "Samples recorded" not in metadata:
         raise source.damaged("no gap and no summary of hwlatdetect in it")
     thread = ForeignThread(
         samples=sum(gaps.values()),
@@ -67,17 +67,20 @@ def read(source: Source, *, unit_ns: int | None = None) -> list[ForeignRun]:
             measures=MEASURES,
             threads=(thread,),
             duration_ns=seconds * NS_PER_S,
-            told=told,
-            caveats=(make("import_other_quantity", MEASURES), *_doubts(gaps, told)),
+            metadata=metadata,
+            caveats=(make("import_other_quantity", MEASURES), *_doubts(gaps, metadata)),
         )
     ]
 
 
-def _doubts(gaps: Counter[int], told: dict[str, str]) -> list[Caveat]:
-    listed, said = sum(gaps.values()), re.match(r"\d{1,12}", told.get(_RECORDED, ""))
+def _doubts(gaps: Counter[int], metadata: dict[str, str]) -> list[Caveat]:
+    listed, said = (
+        sum(gaps.values()),
+        re.match(r"\d{1,12}", metadata.get(_RECORDED, "")),
+    )
     if said and listed and int(said[0]) != listed:
         return [make("import_contradicts", f"{said[0]} recorded, {listed} listed")]
-    longest = re.match(r"(\d{1,12})\s*us", told.get("Max Latency", ""))
+    longest = re.match(r"(\d{1,12})\s*us", metadata.get("Max Latency", ""))
     if longest and gaps and int(longest[1]) != max(gaps):
         return [make("import_contradicts", f"{longest[1]} us said, {max(gaps)} listed")]
     return []

@@ -46,7 +46,7 @@ def read(source: Source, *, unit_ns: int | None = None) -> list[ForeignRun]:
             policy="fifo",
             arch=str(about.get("machine", UNKNOWN))[:80],
             facts=facts_of(about),
-            told={"version of the file": str(document.get("version"))[:40]},
+            metadata={"version of the file": str(document.get("version"))[:40]},
             caveats=(make("import_stalls_repeated"),),
         )
     ]

@@ -66,7 +66,7 @@ class ForeignRun:
     """What tells this run from others of the same file."""
     facts: Mapping[str, str] = field(default_factory=dict)
     """By the names of `rtscope.machine`."""
-    told: Mapping[str, str] = field(default_factory=dict)
+    metadata: Mapping[str, str] = field(default_factory=dict)
     caveats: tuple[Caveat, ...] = ()
 
 

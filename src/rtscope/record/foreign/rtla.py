@@ -68,7 +68,7 @@ def recognises(head: str) -> bool:
 
 
 @dataclass(slots=True)
-class _Found:
+class _Output:
     columns: list[tuple[str, int]] = field(default_factory=list)
     rows: dict[int, Sequence[int]] = field(default_factory=dict)
     feet: dict[str, Sequence[float | None]] = field(default_factory=dict)
@@ -82,64 +82,64 @@ class _Found:
 
 def read(source: Source, *, unit_ns: int | None = None) -> list[ForeignRun]:
     """Return a run for each latency in the file; RecordError if there is none."""
-    found = _Found()
+    output = _Output()
     for line in source.lines():
-        _take(source, found, line)
+        _take(source, output, line)
     if unit_ns is not None:
-        found.unit_ns = unit_ns
-    if found.noises:
-        return [_of_noises(found)]
-    runs = list(_of_histogram(found) if found.columns else _of_top(found))
+        output.unit_ns = unit_ns
+    if output.noises:
+        return [_of_noises(output)]
+    runs = list(_of_histogram(output) if output.columns else _of_top(output))
     if not runs:
         raise source.damaged("no CPU of rtla in it")
     return runs
 
 
-def _take(source: Source, found: _Found, line: str) -> None:
-    if _take_title(found, line) or _take_summary(found, line):
+def _take(source: Source, output: _Output, line: str) -> None:
+    if _take_title(output, line) or _take_summary(output, line):
         return
     if line.startswith("Index"):
-        found.columns = [(c, int(n)) for c, n in _COLUMN.findall(line)][:MAX_COLUMNS]
+        output.columns = [(c, int(n)) for c, n in _COLUMN.findall(line)][:MAX_COLUMNS]
     elif line.startswith("ALL:"):
-        found.finished = True  # sums of all CPUs follow, which are not needed
-    elif not found.finished and (match := _FOOT.match(line)):
+        output.finished = True  # sums of all CPUs follow, which are not needed
+    elif not output.finished and (match := _FOOT.match(line)):
         words = match[2].split()
-        found.feet[match[1]] = [_number(word) for word in words]
-    elif not found.finished and (match := _ROW.match(line)):
+        output.feet[match[1]] = [_number(word) for word in words]
+    elif not output.finished and (match := _ROW.match(line)):
         numbers = [int(word) for word in match[2].split()]
-        if len(numbers) != len(found.columns):
+        if len(numbers) != len(output.columns):
             raise source.damaged(f"row {match[1]} has {len(numbers)} columns")
-        found.rows[int(match[1])] = numbers
+        output.rows[int(match[1])] = numbers
 
 
-def _take_title(found: _Found, line: str) -> bool:
+def _take_title(output: _Output, line: str) -> bool:
     """Take a line that says what the numbers are."""
     if line.startswith("# RTLA osnoise"):
-        found.tool = "rtla osnoise"
+        output.tool = "rtla osnoise"
     elif title := _NOISE_TITLE.match(line):
-        found.tool = "rtla osnoise" if title[1].startswith("Op") else "rtla hwnoise"
+        output.tool = "rtla osnoise" if title[1].startswith("Op") else "rtla hwnoise"
     elif "Time unit is nanoseconds" in line:
-        found.unit_ns = 1
+        output.unit_ns = 1
     elif match := _DURATION.search(line):
         if "Latency (ns)" in line:
-            found.unit_ns = 1
+            output.unit_ns = 1
         days, hours, minutes, seconds = map(int, match.groups())
-        found.duration_ns = ((days * 24 + hours) * 60 + minutes) * 60 * NS_PER_S
-        found.duration_ns += seconds * NS_PER_S
+        output.duration_ns = ((days * 24 + hours) * 60 + minutes) * 60 * NS_PER_S
+        output.duration_ns += seconds * NS_PER_S
     else:
         return False
     return True
 
 
-def _take_summary(found: _Found, line: str) -> bool:
+def _take_summary(output: _Output, line: str) -> bool:
     """Take a CPU's line of a screen: the last one counts, it has all samples."""
     if match := _TOP.match(line):
         groups = [re.findall(r"\d{1,18}", part) for part in match[3].split("|")]
         own = [tuple(map(int, words[:4])) for words in groups if len(words) >= 4]
-        found.top[int(match[1])] = int(match[2]), list(own)
+        output.top[int(match[1])] = int(match[2]), list(own)
     elif match := _NOISE.match(line):
         numbers = {name: int(text) for name, text in match.groupdict().items()}
-        found.noises[numbers["cpu"]] = numbers
+        output.noises[numbers["cpu"]] = numbers
     else:
         return False
     return True
@@ -149,23 +149,23 @@ def _number(word: str) -> float | None:
     return float(word) if re.fullmatch(r"\d{1,18}(?:\.\d{1,9})?", word) else None
 
 
-def _of_histogram(found: _Found) -> Iterator[ForeignRun]:
-    for kind in dict.fromkeys(kind for kind, _ in found.columns):
-        places = [at for at, (one, _) in enumerate(found.columns) if one == kind]
-        threads = tuple(_thread(found, at) for at in places)
-        yield _run(found, CONTEXTS[kind], threads)
+def _of_histogram(output: _Output) -> Iterator[ForeignRun]:
+    for kind in dict.fromkeys(kind for kind, _ in output.columns):
+        places = [at for at, (one, _) in enumerate(output.columns) if one == kind]
+        threads = tuple(_thread(output, at) for at in places)
+        yield _run(output, CONTEXTS[kind], threads)
 
 
-def _thread(found: _Found, at: int) -> ForeignThread:
-    kept = {low: row[at] for low, row in sorted(found.rows.items()) if row[at]}
-    step_ns = _width(found) * found.unit_ns
-    counted = _foot(found, "count", at)
-    overflow = int(_foot(found, "over", at) or 0)
+def _thread(output: _Output, at: int) -> ForeignThread:
+    kept = {low: row[at] for low, row in sorted(output.rows.items()) if row[at]}
+    step_ns = _width(output) * output.unit_ns
+    counted = _foot(output, "count", at)
+    overflow = int(_foot(output, "over", at) or 0)
     samples = sum(kept.values()) + overflow if counted is None else int(counted)
-    lowest, average, highest = (_foot(found, n, at) for n in ("min", "avg", "max"))
+    lowest, average, highest = (_foot(output, n, at) for n in ("min", "avg", "max"))
 
     def ns(value: float | None) -> int | None:
-        return None if value is None else round(value * found.unit_ns)
+        return None if value is None else round(value * output.unit_ns)
 
     return ForeignThread(
         samples=samples,
@@ -174,87 +174,87 @@ def _thread(found: _Found, at: int) -> ForeignThread:
         mean_ns=ns(average) if samples else None,
         step_ns=step_ns,
         # Its end is not told: one of its options names it, which are not in the text.
-        end_ns=(max(found.rows, default=0) + 1) * found.unit_ns,
-        buckets={low * found.unit_ns: n for low, n in kept.items()},
+        end_ns=(max(output.rows, default=0) + 1) * output.unit_ns,
+        buckets={low * output.unit_ns: n for low, n in kept.items()},
         overflow=overflow,
-        cpu=found.columns[at][1],
+        cpu=output.columns[at][1],
     )
 
 
-def _width(found: _Found) -> int:
+def _width(output: _Output) -> int:
     """
     Return how wide buckets are, as far as can be told; in units of the file.
 
     Zero rows are left out, so it is the greatest common divisor of those that are there
     or a divisor of that. From few rows it is taken only if a maximum shows it.
     """
-    width = gcd(*found.rows)
-    if len(found.rows) >= FEWEST_ROWS or width <= 1:
+    width = gcd(*output.rows)
+    if len(output.rows) >= FEWEST_ROWS or width <= 1:
         return max(width, 1)
-    highest = max(found.rows)
-    beyond = any(_foot(found, "over", at) for at in range(len(found.columns)))
-    maxima = (_foot(found, "max", at) or 0 for at in range(len(found.columns)))
+    highest = max(output.rows)
+    beyond = any(_foot(output, "over", at) for at in range(len(output.columns)))
+    maxima = (_foot(output, "max", at) or 0 for at in range(len(output.columns)))
     return width if not beyond and max(maxima, default=0) > highest else 1
 
 
-def _foot(found: _Found, name: str, at: int) -> float | None:
-    numbers = found.feet.get(name, ())
+def _foot(output: _Output, name: str, at: int) -> float | None:
+    numbers = output.feet.get(name, ())
     return numbers[at] if at < len(numbers) else None
 
 
-def _of_top(found: _Found) -> Iterator[ForeignRun]:
+def _of_top(output: _Output) -> Iterator[ForeignRun]:
     """Only the last state of the screen counts: it has all samples."""
     for place, kind in enumerate(("irq", "thread", "user")):
         threads = tuple(
             ForeignThread(
                 samples=samples,
-                min_ns=groups[place][1] * found.unit_ns,
-                max_ns=groups[place][3] * found.unit_ns,
-                mean_ns=groups[place][2] * found.unit_ns,
-                step_ns=found.unit_ns,
+                min_ns=groups[place][1] * output.unit_ns,
+                max_ns=groups[place][3] * output.unit_ns,
+                mean_ns=groups[place][2] * output.unit_ns,
+                step_ns=output.unit_ns,
                 overflow=samples,
                 cpu=cpu,
             )
-            for cpu, (samples, groups) in sorted(found.top.items())
+            for cpu, (samples, groups) in sorted(output.top.items())
             if len(groups) > place and samples
         )
         if threads:
-            yield _run(found, kind, threads)
+            yield _run(output, kind, threads)
 
 
-def _of_noises(found: _Found) -> ForeignRun:
+def _of_noises(output: _Output) -> ForeignRun:
     threads = tuple(
         ForeignThread(
             samples=one["periods"],
             min_ns=0 if one["periods"] else None,
-            max_ns=one["max"] * found.unit_ns if one["periods"] else None,
-            mean_ns=one["sum"] * found.unit_ns // max(one["periods"], 1),
-            step_ns=found.unit_ns,
+            max_ns=one["max"] * output.unit_ns if one["periods"] else None,
+            mean_ns=one["sum"] * output.unit_ns // max(one["periods"], 1),
+            step_ns=output.unit_ns,
             overflow=one["periods"],
             cpu=cpu,
         )
-        for cpu, one in sorted(found.noises.items())
+        for cpu, one in sorted(output.noises.items())
     )
-    kind = "hardware" if found.tool == "rtla hwnoise" else "period"
-    run = _run(found, kind, threads)
-    single = max(one["single"] for one in found.noises.values())
+    kind = "hardware" if output.tool == "rtla hwnoise" else "period"
+    run = _run(output, kind, threads)
+    single = max(one["single"] for one in output.noises.values())
     return replace(
         run,
-        told={"longest single noise": f"{single} us"},
+        metadata={"longest single noise": f"{single} us"},
         caveats=(*run.caveats, make("import_no_minimum")),
     )
 
 
-def _run(found: _Found, kind: str, threads: tuple[ForeignThread, ...]) -> ForeignRun:
+def _run(output: _Output, kind: str, threads: tuple[ForeignThread, ...]) -> ForeignRun:
     other = kind not in ("thread", "user")
-    view = "histogram" if found.columns else "summary"
+    view = "histogram" if output.columns else "summary"
     return ForeignRun(
-        tool=found.tool,
+        tool=output.tool,
         format=NAME,
-        verified=(found.tool, view) in VERIFIED,
+        verified=(output.tool, view) in VERIFIED,
         measures=MEASURES[kind],
         threads=threads,
-        duration_ns=found.duration_ns,
+        duration_ns=output.duration_ns,
         variant=kind,
         caveats=(make("import_other_quantity", MEASURES[kind]),) if other else (),
     )

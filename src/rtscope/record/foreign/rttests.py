@@ -84,7 +84,7 @@ def read(source: Source, *, unit_ns: int | None = None) -> list[ForeignRun]:
         command=command,
         arch=_text(system.get("machine")) or UNKNOWN,
         facts=facts_of(system),
-        told={
+        metadata={
             key: str(document[key])[:400]
             for key in ("return_code", "end_time")
             if key in document

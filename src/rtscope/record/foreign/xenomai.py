@@ -79,7 +79,7 @@ def read(source: Source, *, unit_ns: int | None = None) -> list[ForeignRun]:
                     missed_periods=int(final[4]),
                 ),
             ),
-            told={"mode": mode} if mode else {},
+            metadata={"mode": mode} if mode else {},
         )
     ]
 

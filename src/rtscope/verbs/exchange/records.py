@@ -130,7 +130,7 @@ def record_of(
             measures=run.measures,
             command=run.command,
             stated=stated.by_option,
-            told=run.told,
+            told=run.metadata,
         ),
     )
     caveats = [*run.caveats, *caveats_from(facts, facts, cpus=())]
