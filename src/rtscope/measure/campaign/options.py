@@ -93,7 +93,7 @@ class Options:
     tuned: Annotated[str | None, _option("target.tuned", SETTINGS)] = None
 
     @property
-    def given(self) -> Mapping[str, str | int | bool]:
+    def values(self) -> Mapping[str, str | int | bool]:
         """The options that were typed, by their names."""
         values = {field.name: getattr(self, field.name) for field in fields(self)}
         return {name: value for name, value in values.items() if value is not None}
@@ -112,8 +112,8 @@ def with_options(campaign: Campaign, options: Options) -> Campaign:
     An option of [[run]] holds for every run. Raises UsageError as the file would,
     naming the option.
     """
-    given = options.given
-    keys = [key for key in key_schemas() if option_of(key) in given]
+    by_option = options.values
+    keys = [key for key in key_schemas() if option_of(key) in by_option]
     if not keys:
         return campaign
 
@@ -121,7 +121,7 @@ def with_options(campaign: Campaign, options: Options) -> Campaign:
     for key in keys:
         table, _, name = key.partition(".")
         for place in values["run"] if table == "run" else (values,):
-            place[name if table == "run" else key] = given[option_of(key)]
+            place[name if table == "run" else key] = by_option[option_of(key)]
     return checked(_without_displaced(validated(values, _at), options), _at)
 
 
@@ -150,7 +150,7 @@ def _without_displaced(campaign: Campaign, options: Options) -> Campaign:
         kept = {
             field: getattr(campaign, field)
             for name, field in of_boards.items()
-            if name in options.given
+            if name in options.values
         }
         campaign = replace(campaign, **unset | kept)
     # Two [[run]] that differed in nothing but the option are now one.

@@ -140,7 +140,7 @@ def run(request: RunRequest) -> int:
 
 
 def _refuse_more(request: RunRequest) -> None:
-    typed = next(iter(request.options.given), None)
+    typed = next(iter(request.options.values), None)
     if request.campaign_file is None and request.out is None and typed is None:
         return
     which = "the other arguments" if typed is None else f"--{typed.replace('_', '-')}"
