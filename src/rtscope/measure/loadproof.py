@@ -87,7 +87,7 @@ class LoadProof:
     def _unwatched(self) -> Iterator[Caveat]:
         if most := max((w.not_watched for w in self._within), default=0):
             yield make("load_unproved", f"{most} of its processes were not watched")
-        expected = _workers_asked(self.load, self.argv)
+        expected = _worker_count(self.load, self.argv)
         working = sum(w.processes for w in self.workers if not w.waits)
         if expected is not None and working < expected:
             yield make("load_unproved", f"{working} of {expected} workers were seen")
@@ -242,7 +242,7 @@ class LoadProof:
     @cached_property
     def _share_alone(self) -> float:
         """The share of a CPU that a worker would have if nothing else ran."""
-        asked = _workers_asked(self.load, self.argv)
+        asked = _worker_count(self.load, self.argv)
         working = sum(not p.waits for p in self._processes)
         # A worker of stress-ng for each CPU; some are pairs that take turns.
         return min(1.0, asked / working) if asked and working else 1.0
@@ -339,7 +339,7 @@ def _lapse(
     )
 
 
-def _workers_asked(load: Load, argv: Sequence[str]) -> int | None:
+def _worker_count(load: Load, argv: Sequence[str]) -> int | None:
     """Return the number of workers in stress-ng's command; None without one."""
     if not load.argv or load.argv[0] not in argv:
         return None

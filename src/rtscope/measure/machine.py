@@ -200,9 +200,9 @@ def _measure(shared: _Shared, run: Run) -> Measured:
             on_line=lambda line: shared.on_event(LineReceived(line)),
         )
     except MeasurementError as error:
-        raise _told_where(error, target, run, loading) from error
+        raise _with_place(error, target, run, loading) from error
     if seen.lost is not None:
-        seen.lost = _told_where(seen.lost, target, run, loading)
+        seen.lost = _with_place(seen.lost, target, run, loading)
     measured = None
     try:
         with put_off():
@@ -239,7 +239,7 @@ def _trace(seen: Observation) -> bytes | None:
     return trace_of(seen.trace, seen.result.tracing)
 
 
-def _told_where(
+def _with_place(
     error: MeasurementError, target: Target, run: Run, loading: "_Loading"
 ) -> MeasurementError:
     """Return the error with machine and run, and the last line of the load."""

@@ -39,7 +39,7 @@ ALPHA = 0.05
 MIN_RUNS = 4
 """4 v 4 is the smallest design with a two-sided p below 5 % (2/70)."""
 
-ASKED_RATIOS = (1.1, 1.3)
+RATIOS = (1.1, 1.3)
 """Ratios of maxima for which an answer without evidence names the needed runs."""
 
 
@@ -87,7 +87,7 @@ class ComparedFigure:
             ratio: needed_runs(
                 self.spread, ratio=ratio, alpha=self.alpha, least=self.least_runs
             )
-            for ratio in ASKED_RATIOS
+            for ratio in RATIOS
         }
 
 
@@ -206,7 +206,7 @@ class _Family:
     design: Design
     randomised: bool
     tests: int
-    found: Mapping[int, tuple[ComparedFigure, ...]]
+    figures: Mapping[int, tuple[ComparedFigure, ...]]
     """By load; empty where there are too few runs."""
 
 
@@ -254,7 +254,7 @@ def _test_family(sides: Sequence[_Side], *, alpha: float, seed: int) -> _Family:
         design=design,
         randomised=randomised,
         tests=len(tested),
-        found={at: tuple(figures) for at, figures in found.items()},
+        figures={at: tuple(figures) for at, figures in found.items()},
     )
 
 
@@ -289,7 +289,7 @@ def _spread(design: Design, figure: Figure) -> float:
 
 def _pair(side: _Side, family: _Family, *, alpha: float, needed: int) -> Pair:
     baseline, candidate = side.baseline, side.candidate
-    figures = family.found.get(side.at, ())
+    figures = family.figures.get(side.at, ())
     virtual = baseline.virtual and candidate.virtual
     same = virtual and bool(baseline.runs) and baseline.digests == candidate.digests
     told = () if same or side.sets.broken else figures

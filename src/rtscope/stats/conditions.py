@@ -39,7 +39,7 @@ def conditions_of(record: RunRecord) -> Conditions:
         "interval": run.interval_ns,
         "runtime": run.deadline_runtime_ns,
         "CPUs": tuple(t.cpu for t in threads),
-        "threads": _not_as_asked(record),
+        "threads": _deviations(record),
         "idle states held": _idle_states(record),
         # A lost run was asked for a trace, and has no word of it.
         "tracing": record.result.tracing is not None or was_traced(record),
@@ -93,7 +93,7 @@ def _facts(record: RunRecord, names: Sequence[str]) -> Conditions:
     }
 
 
-def _not_as_asked(record: RunRecord) -> tuple[tuple[str, int, int], ...]:
+def _deviations(record: RunRecord) -> tuple[tuple[str, int, int], ...]:
     asked = record.run.policy, record.run.priority, record.run.interval_ns
     got = ((t.policy, t.priority, t.interval_ns) for t in record.result.threads)
     return tuple(thread for thread in got if thread != asked)

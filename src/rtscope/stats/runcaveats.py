@@ -37,7 +37,7 @@ def lint(record: RunRecord) -> tuple[Caveat, ...]:
             *(_thread(t, name_of(t)) for t in result.threads),
             _skipped(result.threads),
             # Nothing says what another tool was asked for.
-            () if record.imported else _asked_and_got(record.run, result.threads),
+            () if record.imported else _setting_differences(record.run, result.threads),
             # On a virtual board a read's cost belongs to the model, and to no clock.
             () if record.virtual else _clock_cost(result.threads),
             _agent(result) if record.imported is None else check_import(record),
@@ -128,13 +128,13 @@ def _skipped(threads: Sequence[ThreadResult]) -> Iterator[Caveat]:
     )
 
 
-def _asked_and_got(run: Run, threads: Sequence[ThreadResult]) -> Iterator[Caveat]:
+def _setting_differences(run: Run, threads: Sequence[ThreadResult]) -> Iterator[Caveat]:
     for t in threads:
-        for what, asked, got in _settings(run, t):
-            if asked != got:
+        for what, requested, actual in _settings(run, t):
+            if requested != actual:
                 yield make(
                     "settings_differ",
-                    f"{name_of(t)}: {what} {asked} requested, {got} actual",
+                    f"{name_of(t)}: {what} {requested} requested, {actual} actual",
                 )
     measured = {t.cpu for t in threads}
     if run.cpus is not None and None not in measured and measured != set(run.cpus):

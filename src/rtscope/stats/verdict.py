@@ -87,10 +87,10 @@ def judge(
     )
     order = list(Verdict)
     verdict = min((f.verdict for f in findings), key=order.index)
-    asked = claim is not None or any(
+    is_required = claim is not None or any(
         f.evidence.boots < min_boots or f.evidence.too_few for f in findings
     )
-    return Judgement(findings, verdict, _exit_status(verdict, asked=asked))
+    return Judgement(findings, verdict, _exit_status(verdict, is_required=is_required))
 
 
 def _alike(records: Sequence[RunRecord]) -> list[list[RunRecord]]:
@@ -113,10 +113,10 @@ def _differences(groups: Sequence[Sequence[RunRecord]]) -> list[tuple[str, ...]]
     return found
 
 
-def _exit_status(verdict: Verdict, *, asked: bool) -> int:
+def _exit_status(verdict: Verdict, *, is_required: bool) -> int:
     """Without a claim, a deadline that was not missed is nothing to fail about."""
     if verdict is Verdict.NOT_SHOWN:
-        return 4 if asked else 0
+        return 4 if is_required else 0
     return {Verdict.NO: 1, Verdict.INVALID: 3}.get(verdict, 0)
 
 
