@@ -18,7 +18,7 @@ T = TypeVar("T")
 
 _NUMBERS = frozenset({int, float, bool, type(None)})
 
-MAX_SHOWN = 2_000
+MAX_CHARACTERS = 2_000
 """Longer foreign text is cut in a report; the record keeps all of it."""
 
 # Control, format (bidirectional overrides, zero width), surrogate, private use,
@@ -29,7 +29,7 @@ _MARKDOWN = re.compile(r"([\\`*_{\[\]<>#|~&$@]|:(?=//))")
 _MARKDOWN_START = re.compile(r"^(\s*)([-=+]|\d+(?=[.)](?:\s|$)))")
 
 
-def printable(text: str, *, limit: int = MAX_SHOWN) -> str:
+def printable(text: str, *, limit: int = MAX_CHARACTERS) -> str:
     """Write each hidden or terminal-controlling character as `\\x1b`, `\\u202e`…"""
     if text.isascii() and text.isprintable() and len(text) <= limit:
         return text

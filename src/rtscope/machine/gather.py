@@ -94,14 +94,14 @@ def _text(convert: Callable[[str], Value | None]) -> Parser:
     return parse
 
 
-def _found(find: Callable[[MachineSnapshot], guest.Sign]) -> Parser:
-    """Take what is found out in several files."""
+def _guest_sign(find: Callable[[MachineSnapshot], guest.Sign]) -> Parser:
+    """Take a sign of a guest, from several files."""
 
     def parse(kind: FactKind, seen: MachineSnapshot) -> FactValue:
-        found = find(seen)
-        if found.value is None:
-            return unknown(kind, seen, found.what)
-        return known(found.value, found.source)
+        sign = find(seen)
+        if sign.value is None:
+            return unknown(kind, seen, sign.what)
+        return known(sign.value, sign.source)
 
     return parse
 
@@ -357,14 +357,14 @@ PARSERS: Mapping[str, Parser] = {
     "config_digest": _kernel(
         lambda k: (k.config.digest if k.config else None, k.config_source)
     ),
-    "container": _found(guest.container),
-    "container_kind": _found(guest.container_kind),
+    "container": _guest_sign(guest.container),
+    "container_kind": _guest_sign(guest.container_kind),
     "cpu_model": _cpu_model,
     "cpu_set": _text(lambda text: "" if text in _NO_CPUS else text),
     "device_tree_number": _device_tree_number,
     "flag": _text(_FLAGS.get),
-    "guest": _found(guest.guest),
-    "hypervisor": _found(guest.hypervisor),
+    "guest": _guest_sign(guest.guest),
+    "hypervisor": _guest_sign(guest.hypervisor),
     "integer": _text(_integer),
     "irqbalance": _irqbalance,
     "load_average": _text(_load_average),

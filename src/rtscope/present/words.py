@@ -4,7 +4,7 @@ import re
 import shlex
 from collections.abc import Iterable, Sequence
 
-from rtscope.host.escape import MAX_SHOWN
+from rtscope.host.escape import MAX_CHARACTERS
 from rtscope.host.units import NS_PER_US, format_duration, format_us
 from rtscope.record.model import RunRecord
 
@@ -90,7 +90,7 @@ def as_sentence(phrase: str) -> str:
 
 def command_line(argv: Sequence[str]) -> str:
     """Write a command of printable words as one would type it."""
-    return cut(shlex.join(argv), MAX_SHOWN)
+    return cut(shlex.join(argv), MAX_CHARACTERS)
 
 
 def cut(text: str, limit: int) -> str:

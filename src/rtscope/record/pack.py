@@ -46,13 +46,13 @@ MAX_BYTES = 512 << 20
 MAX_FILES = 20_000
 
 _NEEDED = (RECORD, INTERRUPTED)
-_BESIDE = (EXPLAINED, "audit.json", "kernel.log")
+_OPTIONAL = (EXPLAINED, "audit.json", "kernel.log")
 RECORDINGS = (
     *("worst.trace.gz", "worst.trace.dat"),
     *("replay.trace.gz", "bound.trace.gz"),
 )
 """Of a run, most useful first."""
-_OF_RUN = (*_NEEDED, *_BESIDE, *RECORDINGS)
+_OF_RUN = (*_NEEDED, *_OPTIONAL, *RECORDINGS)
 _OF_ALL = (NOTES, CAMPAIGN, PAGE)
 
 _NAME = re.compile(r"[A-Za-z0-9][A-Za-z0-9._+-]{0,150}")
@@ -100,7 +100,7 @@ def collect(directory: Path) -> dict[str, bytes]:
         if path != CAMPAIGN
     }
     for run in runs:
-        files |= take(*(f"runs/{run.name}/{name}" for name in _BESIDE))
+        files |= take(*(f"runs/{run.name}/{name}" for name in _OPTIONAL))
     unfinished = sorted((directory / UNFINISHED).glob("*.jsonl"))
     files |= take(*(f"{UNFINISHED}/{path.name}" for path in unfinished))
     for name in RECORDINGS:

@@ -71,7 +71,7 @@ def cache_partition(_kind: CheckKind, context: AuditContext) -> Answer:
 
 
 def _judge(groups: list[_Group], apart: Cpus, caches: Mapping[int, int]) -> Answer:
-    told = [Sighting(group.path, _shown(group)) for group in groups[:16]]
+    told = [Sighting(group.path, _describe(group)) for group in groups[:16]]
     for cpu in sorted(apart):
         own = next((g for g in groups if cpu in g.cpus), None)
         if own is None:
@@ -161,6 +161,6 @@ def _sharing(caches: Mapping[int, int], apart: Cpus) -> list[Cpus]:
     return [frozenset(c for c, own in caches.items() if own == i) for i in ids]
 
 
-def _shown(group: _Group) -> str:
+def _describe(group: _Group) -> str:
     masks = "; ".join(f"{cache}={mask:x}" for cache, mask in group.masks.items())
     return f"CPU {format_cpulist(group.cpus) or 'none'}, L3 {masks or 'none'}"

@@ -29,7 +29,7 @@ from rtscope.machine.kernelidentity import (
 )
 from rtscope.machine.kernelimage import build_id_in
 
-NAMES_SHOWN = 6
+MAX_NAMES = 6
 
 
 def config(kind: CheckKind, context: AuditContext) -> Answer:
@@ -193,8 +193,8 @@ def _value(found: KernelConfig, name: str) -> str | None:
 
 def _listed(options: Mapping[str, str]) -> str:
     words = [f"{name}={value}" for name, value in options.items()]
-    more = len(words) - NAMES_SHOWN
-    return ", ".join(words[:NAMES_SHOWN]) + (f" and {more} more" if more > 0 else "")
+    more = len(words) - MAX_NAMES
+    return ", ".join(words[:MAX_NAMES]) + (f" and {more} more" if more > 0 else "")
 
 
 def _lines(found: KernelConfig, options: Mapping[str, str]) -> list[Sighting]:
@@ -220,7 +220,7 @@ def _is_known(kind: CheckKind, text: str) -> bool:
 
 def _values(found: Mapping[str, str]) -> str:
     kinds = list(dict.fromkeys(found.values()))
-    texts = (" ".join(text[:80].split()) for text in kinds[:NAMES_SHOWN])
+    texts = (" ".join(text[:80].split()) for text in kinds[:MAX_NAMES])
     shown = ", ".join(text or "empty" for text in texts)
     where = next(iter(found)) if len(found) == 1 else f"{len(found)} files"
     return f"{shown} in {where}"

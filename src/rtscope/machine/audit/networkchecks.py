@@ -31,7 +31,7 @@ def interrupt_coalescing(kind: CheckKind, context: AuditContext) -> Answer:
         return unknown(seen.why_no_coalescing)
     if not seen.coalescing:
         return not_applicable("no network interface of hardware is up")
-    told = {name: Sighting(name, _shown(v)) for name, v in seen.coalescing.items()}
+    told = {name: Sighting(name, _describe(v)) for name, v in seen.coalescing.items()}
     late = [name for name, v in seen.coalescing.items() if _delays(v)]
     if late:
         says = f"{late[0]}: {told[late[0]].value}"
@@ -74,5 +74,5 @@ def _delays(values: Mapping[str, int]) -> bool:
     return waits or packets > 1 or values.get("adaptive-rx", 0) > 0
 
 
-def _shown(values: Mapping[str, int]) -> str:
+def _describe(values: Mapping[str, int]) -> str:
     return ", ".join(f"{name} {value}" for name, value in values.items()) or "no answer"

@@ -43,7 +43,7 @@ def trial(_kind: CheckKind, context: AuditContext) -> Answer:
         return passed("granted", Sighting(tried.asked, "granted"))
     name = errno.errorcode.get(tried.error, str(tried.error))
     evidence = Sighting(tried.asked, f"{name}: {tried.reason}")
-    return failed(f"{name}: {_who_refused(context)}", evidence, *_told(context))
+    return failed(f"{name}: {_who_refused(context)}", evidence, *_limits(context))
 
 
 def _who_refused(context: AuditContext) -> str:
@@ -184,7 +184,7 @@ def _by_version_1(context: AuditContext, path: str, evidence: Sighting) -> Answe
     )
 
 
-def _told(context: AuditContext) -> list[Sighting]:
+def _limits(context: AuditContext) -> list[Sighting]:
     rtprio = limit_of(context, "realtime priority")
     effective = _EFFECTIVE.search(context.words(STATUS))
     told = [Sighting(LIMITS, f"realtime priority: {rtprio}")] if rtprio else []
@@ -221,7 +221,7 @@ class _Thread:
     priority: int
 
     @property
-    def told(self) -> Sighting:
+    def sighting(self) -> Sighting:
         return Sighting(self.path, f"{self.name}: {self._policy}")
 
     @property
@@ -243,7 +243,7 @@ def real_time_threads(kind: CheckKind, context: AuditContext) -> Answer:
     top = [t for t in ours if t.priority == HIGHEST]
     if top:
         says = f"{_count(len(top), 'thread')} of priority {HIGHEST}: {top[0].name}"
-        return failed(says, *(t.told for t in top[:16]))
+        return failed(says, *(t.sighting for t in top[:16]))
     if not any(t.of_kernel for t in threads):
         return unknown("only the threads of a container are visible")
     if refused := context.refusals(STATS):
@@ -253,7 +253,7 @@ def real_time_threads(kind: CheckKind, context: AuditContext) -> Answer:
         return passed("no program has a real-time thread now", seen)
     highest = max(t.priority for t in ours)
     says = f"{_count(len(ours), 'thread')} of programs, of priority {highest} at most"
-    return passed(says, *(t.told for t in ours[:16]))
+    return passed(says, *(t.sighting for t in ours[:16]))
 
 
 def interrupt_threads(kind: CheckKind, context: AuditContext) -> Answer:
@@ -272,8 +272,8 @@ def interrupt_threads(kind: CheckKind, context: AuditContext) -> Answer:
     above = [t for t in irqs if t.policy in (1, 2) and t.priority >= lowest.priority]
     if above:
         says = f"{len(above)} of {len(irqs)} are not below {lowest.short}"
-        return failed(says, lowest.told, *(t.told for t in above[:16]))
-    return passed(f"{len(irqs)} are below priority {lowest.priority}", lowest.told)
+        return failed(says, lowest.sighting, *(t.sighting for t in above[:16]))
+    return passed(f"{len(irqs)} are below priority {lowest.priority}", lowest.sighting)
 
 
 def kernel_threads(kind: CheckKind, context: AuditContext) -> Answer:
@@ -291,8 +291,8 @@ def kernel_threads(kind: CheckKind, context: AuditContext) -> Answer:
     above = [t for t in found if t.policy in (1, 2) and t.priority >= limit]
     if above:
         says = f"{len(above)} of {len(found)} are not below {than}"
-        told = [lowest.told] if lowest else []
-        return failed(says, *told, *(t.told for t in above[:16]))
+        told = [lowest.sighting] if lowest else []
+        return failed(says, *told, *(t.sighting for t in above[:16]))
     if not found:
         return unknown(
             "the threads of the kernel are not visible",
@@ -317,13 +317,13 @@ def ptp_threads(kind: CheckKind, context: AuditContext) -> Answer:
     slow = [t for t in found if t.policy not in REAL_TIME]
     if slow:
         says = f"{slow[0].name} has no real-time policy"
-        return failed(says, *(t.told for t in slow))
+        return failed(says, *(t.sighting for t in slow))
     lowest = _lowest(threads)
     above = [t for t in found if lowest and t.priority >= lowest.priority]
     if lowest and above:
         says = f"{above[0].short} is not below {lowest.short}"
-        return failed(says, lowest.told, *(t.told for t in above))
-    return passed(", ".join(t.short for t in found), *(t.told for t in found))
+        return failed(says, lowest.sighting, *(t.sighting for t in above))
+    return passed(", ".join(t.short for t in found), *(t.sighting for t in found))
 
 
 def _lowest(threads: list[_Thread]) -> _Thread | None:

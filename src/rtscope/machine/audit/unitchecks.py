@@ -307,20 +307,20 @@ def unit_threads(_kind: CheckKind, _context: AuditContext, unit: Unit) -> Answer
         return unknown(f"no thread is visible: systemctl start {unit.name}")
     policy, cpus = policy_of(unit), cpus_of(unit, "CPUAffinity")
     wrong = [
-        _told(thread) for thread in unit.threads if cpus and not thread.cpus <= cpus
+        _sighting(thread) for thread in unit.threads if cpus and not thread.cpus <= cpus
     ]
     if policy.real_time and not any(
         (t.policy, t.priority) == (policy.name, policy.priority) for t in unit.threads
     ):
         says = f"no thread has {policy.name} {policy.priority}"
-        return failed(says, *map(_told, unit.threads[:8]))
+        return failed(says, *map(_sighting, unit.threads[:8]))
     if wrong:
         says = f"{len(wrong)} of {len(unit.threads)} threads may run on other CPUs"
         return failed(says, *wrong[:8])
-    return passed(f"{len(unit.threads)} threads", *map(_told, unit.threads[:8]))
+    return passed(f"{len(unit.threads)} threads", *map(_sighting, unit.threads[:8]))
 
 
-def _told(thread: UnitThread) -> Sighting:
+def _sighting(thread: UnitThread) -> Sighting:
     what = f"{thread.name}: {thread.policy} {thread.priority}, CPUs "
     return Sighting(f"thread {thread.tid}", what + (format_cpulist(thread.cpus) or "?"))
 

@@ -82,7 +82,7 @@ _CONNECTION = (
 # and the campaign would go on with a board that may have been restarted.
 _SHARED = ("-oBatchMode=yes", "-oControlMaster=no", "-oProxyCommand=false")
 
-_LOOK = "uname -m; id -u; id -g; sudo -n true 2>/dev/null && echo sudo; exit 0"
+_PROBE = "uname -m; id -u; id -g; sudo -n true 2>/dev/null && echo sudo; exit 0"
 
 # Where a file can be put and run: /tmp is noexec on hardened boards.
 _DIRECTORIES = ('"$TMPDIR"', "/tmp", "/var/tmp", "/dev/shm", '"$HOME"')
@@ -156,7 +156,7 @@ class SshTarget:
         terminal = sys.stdin.isatty()
         batch = () if terminal else ("-oBatchMode=yes",)
         done = self._wait_for(
-            [*self._argv(*_CONNECTION, *batch), self._shell.wrap(_LOOK)],
+            [*self._argv(*_CONNECTION, *batch), self._shell.wrap(_PROBE)],
             timeout_s=CONNECT_S,
             terminal=terminal,
         )

@@ -18,7 +18,7 @@ from rtscope.record.caveats.catalogue import Caveat, make
 ERROR_LEVEL = 3
 """syslog's `err`: emerg, alert, crit and err are errors, warning is not."""
 
-MAX_SHOWN_CHARACTERS = 240
+MAX_CHARACTERS = 240
 """Of each first message: a line of text, not a stack dump."""
 
 MAX_LINE_CHARACTERS = 1024
@@ -101,6 +101,6 @@ def _count(texts: list[str]) -> str:
 
 def _first_line(text: str) -> str:
     line = text.strip().partition("\n")[0]
-    if len(line) <= MAX_SHOWN_CHARACTERS:
+    if len(line) <= MAX_CHARACTERS:
         return line
-    return line[: MAX_SHOWN_CHARACTERS - 1] + "…"
+    return line[: MAX_CHARACTERS - 1] + "…"
