@@ -17,7 +17,7 @@ from rtscope.contract import (
     parse_line,
 )
 from rtscope.contract import result_digest as digest_of
-from rtscope.measure.growth import Grown
+from rtscope.measure.growth import GrowthSum
 from rtscope.record.model import RunRecord, record_from_json, record_to_json
 from rtscope.stats.integrity import check_thread
 
@@ -126,7 +126,7 @@ def test_a_record_carries_its_own_digest_and_survives_writing(path: Path) -> Non
 
 @pytest.mark.parametrize("path", TELLING, ids=name_of)
 def test_what_is_told_each_second_adds_up_to_the_result(path: Path) -> None:
-    grown, result = Grown(), result_of(path)
+    grown, result = GrowthSum(), result_of(path)
     for line in lines_of(path):
         if isinstance(line, Started | Growth | WorstSoFar):
             grown.take(line)

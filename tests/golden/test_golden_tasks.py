@@ -10,7 +10,7 @@ from rich.console import Console
 from fakes.threads import AROUND, machine
 from rtscope.contract import dump_line, parse_line
 from rtscope.machine.tasks.listing import make_listing
-from rtscope.machine.tasks.model import Choice, Listing, Order, chosen
+from rtscope.machine.tasks.model import Choice, Listing, Order, choose
 from rtscope.verbs.tasks.text import print_tasks, render_tasks_json
 
 HERE = Path(__file__).parent / "tasks"
@@ -32,7 +32,7 @@ def shown(*, width: int, choice: Choice, colour: bool = False) -> str:
         color_system="standard" if colour else None,
     )
     found = machine()
-    print_tasks(found, chosen(found.threads, choice), console, order=choice.order)
+    print_tasks(found, choose(found.threads, choice), console, order=choice.order)
     return file.getvalue()
 
 

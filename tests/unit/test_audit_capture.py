@@ -18,7 +18,7 @@ from rtscope.host.errors import UsageError
 from rtscope.machine.audit.context import AuditContext, Trial
 from rtscope.machine.audit.examine import auditing, examine, read_context
 from rtscope.machine.reader import Denied, Missing
-from rtscope.machine.redaction import GONE, Redacted, redact_text
+from rtscope.machine.redaction import GONE, Redactions, redact_text
 from rtscope.verbs.audit import capture
 
 DEBUG = "/sys/kernel/debug/sched/fair_server/cpu*/runtime"
@@ -114,7 +114,7 @@ def test_what_was_refused_there_stays_refused(tmp_path: Path) -> None:
 def test_what_identifies_or_opens_is_taken_out(
     text: str, left: str, kinds: str
 ) -> None:
-    tally = Redacted()
+    tally = Redactions()
 
     assert redact_text(text, tally) == left
     assert tally.counts == {kinds: 1}
@@ -134,7 +134,7 @@ def test_what_identifies_or_opens_is_taken_out(
     ],
 )
 def test_what_harms_nobody_stays(text: str) -> None:
-    tally = Redacted()
+    tally = Redactions()
 
     assert redact_text(text, tally) == text
     assert tally.counts == {}

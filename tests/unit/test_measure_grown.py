@@ -21,7 +21,7 @@ from rtscope.contract import (
     bucket_low_ns,
 )
 from rtscope.host.errors import ContractError, RecordError, TargetError
-from rtscope.measure.growth import Grown
+from rtscope.measure.growth import GrowthSum
 from rtscope.record.resultdir import ResultDir
 from rtscope.stats.integrity import check_thread
 from rtscope.stats.summary import summarize
@@ -31,16 +31,16 @@ MS = 1_000_000
 LATENCIES = st.integers(-3, 2**34 + 9) | st.integers(0, 5_000)
 
 
-def told(*moments: ThreadResult) -> Grown:
+def told(*moments: ThreadResult) -> GrowthSum:
     """Return what a host knows that was told of these moments of one thread."""
-    grown = Grown()
+    grown = GrowthSum()
     grown.take(started(moments[-1:]))
     for before, now in zip((None, *moments), moments, strict=False):
         grown.take(Growth((growth(now, before),)))
     return grown
 
 
-def rebuilt(grown: Grown) -> AgentResult:
+def rebuilt(grown: GrowthSum) -> AgentResult:
     result = grown.result()
     assert result is not None
     return result
@@ -87,7 +87,7 @@ def test_what_an_agent_knows_only_at_its_end_is_unknown() -> None:
 
 
 def test_nothing_is_made_of_a_run_that_told_nothing_yet() -> None:
-    grown = Grown()
+    grown = GrowthSum()
     assert grown.result() is None
     grown.take(started([thread([5_000])]))
     assert grown.result() is None
@@ -155,7 +155,7 @@ def test_ticks_that_were_lost_explain_what_is_missing_and_not_what_is_too_much()
 
 
 def test_an_agent_that_tells_nothing_contradicts_nothing() -> None:
-    assert Grown().contradiction(record([thread([5_000])]).result) == ""
+    assert GrowthSum().contradiction(record([thread([5_000])]).result) == ""
 
 
 # --- a campaign whose machine dies ------------------------------------------------

@@ -24,7 +24,7 @@ from rtscope.machine.tasks.model import (
     Listing,
     Order,
     ThreadKind,
-    chosen,
+    choose,
     effective_words,
 )
 from rtscope.verbs.tasks.text import summary, task_row
@@ -41,7 +41,7 @@ def marks(found: Listing) -> dict[int, list[tuple[str, str]]]:
 
 
 def tids(found: Listing, choice: Choice) -> list[int]:
-    return [t.line.tid for t in chosen(found.threads, choice)]
+    return [t.line.tid for t in choose(found.threads, choice)]
 
 
 # --- the list --------------------------------------------------------------------

@@ -18,7 +18,7 @@ from rtscope.machine.settings.remedies import (
     KNOB_STRIDE,
     SAFE,
     TuningPlan,
-    chosen,
+    choose,
     index_of,
     marked,
     plan,
@@ -245,7 +245,7 @@ def test_two_checks_that_want_the_same_file_write_it_once() -> None:
 
 
 def test_safe_means_what_costs_neither_safety_nor_memory() -> None:
-    names = {kind.id for kind in chosen([SAFE])}
+    names = {kind.id for kind in choose([SAFE])}
 
     assert "transparent_hugepages" in names
     assert not names & {"rt_throttling", "fair_server", "watchdog", "ksm", "turbo"}
@@ -253,7 +253,7 @@ def test_safe_means_what_costs_neither_safety_nor_memory() -> None:
 
 def test_checks_are_applied_in_the_order_of_the_catalogue() -> None:
     # The governor performance makes the kernel refuse other energy preferences.
-    named = chosen(["scaling_governor", "energy_preference"])
+    named = choose(["scaling_governor", "energy_preference"])
 
     assert [kind.id for kind in named] == ["energy_preference", "scaling_governor"]
 
@@ -268,7 +268,7 @@ def test_checks_are_applied_in_the_order_of_the_catalogue() -> None:
 )
 def test_what_cannot_be_applied_is_refused_by_name(words: list[str], why: str) -> None:
     with pytest.raises(UsageError, match=why):
-        chosen(words)
+        choose(words)
 
 
 def test_a_service_that_would_undo_it_is_named() -> None:

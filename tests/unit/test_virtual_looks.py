@@ -16,7 +16,7 @@ from rtscope.boards.runs import settings as looks
 from rtscope.boards.runs.guestfiles import GuestFiles
 from rtscope.boards.runs.settings import Looks, settings_for
 from rtscope.host.errors import TargetError
-from rtscope.machine.settings.remedies import chosen
+from rtscope.machine.settings.remedies import choose
 
 PREPARED = Prepared(
     get_board("pc"),
@@ -47,7 +47,7 @@ def test_a_kernel_is_looked_at_once_for_all_its_runs(
 ) -> None:
     known = Looks(lambda _: None)
     other = replace(PREPARED, board=with_append(PREPARED.board, ["quiet"]))
-    kinds = chosen(["locked_memory_moves"])
+    kinds = choose(["locked_memory_moves"])
 
     plans = [
         settings_for(board, kinds, known, named=(), cpus=cpus)
@@ -98,7 +98,7 @@ def test_settings_of_the_scheduler_are_made_on_a_board(
     monkeypatch.setattr(looks, "inspect_guest", inspect)
 
     plan = settings_for(
-        PREPARED, chosen([check]), Looks(lambda _: None), named=[check], cpus=(0, 1)
+        PREPARED, choose([check]), Looks(lambda _: None), named=[check], cpus=(0, 1)
     )
 
     assert [change.value for change in plan.changes] == written
@@ -107,7 +107,7 @@ def test_settings_of_the_scheduler_are_made_on_a_board(
 def test_a_named_check_without_a_remedy_there_is_refused(
     asked: list[Sequence[str]],
 ) -> None:
-    kinds = chosen(["irq_affinity", "locked_memory_moves"])
+    kinds = choose(["irq_affinity", "locked_memory_moves"])
 
     known = Looks(lambda _: None)
     with pytest.raises(TargetError, match="pc: --tuned: irq_affinity: unknown: no /pr"):

@@ -29,7 +29,7 @@ from rtscope.host.errors import (
     UsageError,
 )
 from rtscope.measure.assemble import Measured
-from rtscope.measure.audit import Audited
+from rtscope.measure.audit import AuditResult
 from rtscope.measure.campaign.model import Campaign
 from rtscope.measure.execute import Event, RunFinished, execute
 from rtscope.measure.plan import Plan
@@ -88,7 +88,7 @@ def measure(
 
     monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path / "cache"))
     monkeypatch.setattr(runner, "boot", lambda *_, **__: booted)
-    monkeypatch.setattr(runner, "_audit", lambda _: Audited(b"{}", ()))
+    monkeypatch.setattr(runner, "_audit", lambda _: AuditResult(b"{}", ()))
     monkeypatch.setattr(runner, "measured_on_board", measured_on_board)
 
     def run(**settings: object) -> RunRecord:
@@ -274,7 +274,7 @@ def boots(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Boots:
     monkeypatch.setattr(runner, "boot", boot)
     monkeypatch.setattr(runner, "inputs_before", inputs)
     monkeypatch.setattr(runner, "inputs_of", inputs)
-    monkeypatch.setattr(runner, "_audit", lambda _: Audited(b"{}", ()))
+    monkeypatch.setattr(runner, "_audit", lambda _: AuditResult(b"{}", ()))
     monkeypatch.setattr(runner, "measured_on_board", measured_on_board)
     return made
 

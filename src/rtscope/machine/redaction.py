@@ -41,7 +41,7 @@ _HARMLESS = re.compile(r"(?i)(?:keymap|vconsole\.keymap|keyboard|bypass)[\w.-]*=
 
 
 @dataclass(slots=True)
-class Redacted:
+class Redactions:
     """How much was taken out, by kind."""
 
     counts: dict[str, int] = field(default_factory=dict)
@@ -52,7 +52,7 @@ class Redacted:
             self.counts[kind] = self.counts.get(kind, 0) + number
 
 
-def redact_text(text: str, tally: Redacted) -> str:
+def redact_text(text: str, tally: Redactions) -> str:
     """Return text without hardware addresses, serial numbers, passwords and keys."""
     text, addresses = _ADDRESS.subn(GONE, text)
     text, serials = _SERIAL.subn(rf"\1{GONE}", text)
@@ -74,7 +74,7 @@ def redact_text(text: str, tally: Redacted) -> str:
     return text
 
 
-def redact_files(files: Mapping[str, bytes], tally: Redacted) -> Mapping[str, bytes]:
+def redact_files(files: Mapping[str, bytes], tally: Redactions) -> Mapping[str, bytes]:
     """Redact every file that is text; what is binary stays."""
     kept: dict[str, bytes] = {}
     for path, content in files.items():

@@ -142,7 +142,7 @@ def _caveats(record: RunRecord, measured: Measured) -> Iterator[Caveat]:
     seen = measured.seen
     if seen.lost is not None:
         yield make("result_rebuilt", str(seen.lost)[:LOST_WORDS])
-    elif differs := seen.grown.contradiction(record.result):
+    elif differs := seen.growth.contradiction(record.result):
         yield make("growth_differs", differs)
     cpus = tuple(t.cpu for t in record.result.threads if t.cpu is not None)
     yield from caveats_from(

@@ -23,7 +23,7 @@ LEFT_OUT = "rights"
 
 
 @dataclass(frozen=True, slots=True)
-class Audited:
+class AuditResult:
     """The result of an audit."""
 
     document: bytes | None
@@ -39,7 +39,7 @@ def run_checks(*, config_only: bool = False) -> list[CheckKind]:
 
 def audit_before(
     reader: Reader, *, target: str, cpus: tuple[int, ...] | None, here: bool
-) -> Audited:
+) -> AuditResult:
     """
     Audit a machine for a run on some of its CPUs; None: its isolated CPUs.
 
@@ -49,14 +49,14 @@ def audit_before(
         seen = observe_here(Observed(), trial=False) if here else Observed()
         kinds = run_checks()
         context = read_context(reader, kinds, cpus=cpus, observed=seen)
-        return audited(context, kinds, target=target)
+        return audit_files(context, kinds, target=target)
     except Exception as error:
         return failed_audit(error)
 
 
-def audited(
+def audit_files(
     context: AuditContext, kinds: Iterable[CheckKind], *, target: str
-) -> Audited:
+) -> AuditResult:
     """Check the files of a machine, or the kernel of a virtual board."""
     checks = examine(context, kinds, observed_first=True)
     document = {
@@ -66,13 +66,13 @@ def audited(
         **checks_document(checks, target=target, kernel=context.kernel),
     }
     content = json.dumps(document, indent=1).encode() + b"\n"
-    return Audited(content, tuple(_caveats(checks)))
+    return AuditResult(content, tuple(_caveats(checks)))
 
 
-def failed_audit(error: Exception) -> Audited:
+def failed_audit(error: Exception) -> AuditResult:
     """Return no document, and a caveat with the reason."""
     why = str(error) or type(error).__name__
-    return Audited(None, (make("audit_missing", why),))
+    return AuditResult(None, (make("audit_missing", why),))
 
 
 def _caveats(checks: Iterable[Check]) -> Iterator[Caveat]:

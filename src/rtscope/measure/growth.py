@@ -25,7 +25,7 @@ from rtscope.stats.summary import BEYOND_LOW_NS
 
 
 @dataclass(slots=True)
-class Grown:
+class GrowthSum:
     """The sum of the growth lines so far."""
 
     started: Started | None = None

@@ -33,7 +33,7 @@ from rtscope.host.errors import LoadError, MeasurementError, TargetError
 from rtscope.host.units import NS_PER_S
 from rtscope.machine.target import Stream, Target
 from rtscope.machine.target.stream import wait_any
-from rtscope.measure.growth import Grown
+from rtscope.measure.growth import GrowthSum
 from rtscope.record.events.writer import TraceParts
 
 START_TIMEOUT_S = 30.0
@@ -86,7 +86,7 @@ class Observation:
     interrupted: bool = False
     lost: MeasurementError | None = None
     """Why the agent sent no result; `result` is then rebuilt from the growth lines."""
-    grown: Grown = field(default_factory=Grown)
+    growth: GrowthSum = field(default_factory=GrowthSum)
     trace: TraceParts = field(default_factory=TraceParts)
     untraced: list[AgentResult] = field(default_factory=list)
     """Without tracing: before and after."""
@@ -101,7 +101,7 @@ class Observation:
             case Tick():
                 self.ticks.append(line)
             case Started() | Growth() | WorstSoFar():
-                self.grown.take(line)
+                self.growth.take(line)
             case KernelMessage():
                 self.kernel_log.append(line)
             case LoadTick() | LoadWindow() | LoadEnd():
@@ -183,7 +183,7 @@ def _rebuilt(seen: Observation, error: MeasurementError | KeyboardInterrupt) -> 
     """Rebuild the result from the growth lines; return whether that could be done."""
     if seen.result is not None:
         return False
-    seen.result = seen.grown.result()
+    seen.result = seen.growth.result()
     if seen.result is None:
         return False
     if isinstance(error, KeyboardInterrupt):

@@ -20,7 +20,7 @@ from rtscope.machine.settings.change import HeldSettings, TuningResult, hold
 from rtscope.machine.settings.remedies import (
     SAFE,
     TuningPlan,
-    chosen,
+    choose,
     plan,
     undone_by,
     with_settings,
@@ -84,7 +84,7 @@ def checks_for(campaign: Campaign) -> list[CheckKind]:
     if not campaign.tuned:
         return []
     left = []
-    for kind in chosen(campaign.tuned):
+    for kind in choose(campaign.tuned):
         option = _option_of(kind, campaign)
         named = kind.id in campaign.tuned
         if named and PROFILE not in kind.profiles:

@@ -209,7 +209,7 @@ def _packed(
     return content, asdict(note)
 
 
-def _audit(prepared: Prepared) -> audit.Audited:
+def _audit(prepared: Prepared) -> audit.AuditResult:
     """
     Audit the kernel of a board by its configuration.
 
@@ -227,4 +227,4 @@ def _audit(prepared: Prepared) -> audit.Audited:
         return audit.failed_audit(error)
     kinds = audit.run_checks(config_only=True)
     name = f"virtual:{prepared.board.name} with {kernel.name}"
-    return audit.audited(context_of_config(config), kinds, target=name)
+    return audit.audit_files(context_of_config(config), kinds, target=name)

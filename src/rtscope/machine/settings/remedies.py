@@ -85,7 +85,7 @@ def tunable() -> list[CheckKind]:
     return [kind for kind in catalogue().values() if kind.apply]
 
 
-def chosen(words: Sequence[str]) -> list[CheckKind]:
+def choose(words: Sequence[str]) -> list[CheckKind]:
     """
     Return the checks that a user means by ids or `safe`, in the catalogue's order.
 

@@ -164,7 +164,7 @@ _KEYS: dict[Order, Callable[[Thread], Any]] = {
 }
 
 
-def chosen(threads: Sequence[Thread], choice: Choice) -> list[Thread]:
+def choose(threads: Sequence[Thread], choice: Choice) -> list[Thread]:
     """Return the threads that were asked for, in the order that was asked for."""
     pid = choice.pid
     if pid is not None:

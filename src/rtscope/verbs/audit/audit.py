@@ -47,7 +47,7 @@ from rtscope.machine.reader import Reader, read, text_of
 from rtscope.machine.settings import change as settings
 from rtscope.machine.settings.remedies import (
     TuningPlan,
-    chosen,
+    choose,
     plan,
     undone_by,
     with_settings,
@@ -346,7 +346,7 @@ def _why_no_threads(unit: Unit, reader: Reader, machine: Target | None) -> str:
 def _apply(request: AuditRequest, named: str) -> int:
     """Apply the remedies of failed checks; 0 if all named checks pass afterwards."""
     names = tuple(word.strip() for word in named.split(","))
-    kinds = chosen(names)
+    kinds = choose(names)
     _refuse_other_profiles(names, kinds, request.profile)
     with open_target(address_of(request.target)) as machine:
         context, checks = _look(machine.reader, kinds, request)

@@ -28,7 +28,7 @@ from rtscope.machine.reader import (
     Missing,
     paths_matching,
 )
-from rtscope.machine.redaction import Redacted, redact_files, redact_text
+from rtscope.machine.redaction import Redactions, redact_files, redact_text
 
 NOTES_NAME = "rtscope-capture.json"
 SCHEMA = 1
@@ -58,9 +58,9 @@ class Captured:
         return contents
 
 
-def archive(context: AuditContext) -> tuple[bytes, Redacted, int]:
+def archive(context: AuditContext) -> tuple[bytes, Redactions, int]:
     """Return what was read as a tar file, and what was taken out of it."""
-    tally = Redacted()
+    tally = Redactions()
     files = {p: c for p, c in context.machine.files.items() if isinstance(c, bytes)}
     kept = redact_files(files, tally)
     notes = {
@@ -188,7 +188,7 @@ def _write_new(place: Path, content: bytes) -> None:
         file.write(content)
 
 
-def _redacted(value: Any, tally: Redacted) -> Any:
+def _redacted(value: Any, tally: Redactions) -> Any:
     if isinstance(value, str):
         return redact_text(value, tally)
     if isinstance(value, Mapping):

@@ -15,7 +15,7 @@ from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from typing import Any
 
-from rtscope.machine.redaction import Redacted, redact_text
+from rtscope.machine.redaction import Redactions, redact_text
 from rtscope.record.resultdir import CAMPAIGN, INTERRUPTED, RECORD, UNFINISHED
 
 _UUID = re.compile(
@@ -37,7 +37,7 @@ class Redaction:
 
     salt: bytes
     names: tuple[str, ...]
-    tally: Redacted
+    tally: Redactions
 
     def text(self, text: str) -> str:
         """Return a text without names, addresses, serial numbers and secrets."""
@@ -97,9 +97,9 @@ def names_in(files: Mapping[str, bytes]) -> tuple[str, ...]:
 
 def redacted(
     files: Mapping[str, bytes], *, salt: bytes
-) -> tuple[dict[str, bytes], dict[str, str], Redacted]:
+) -> tuple[dict[str, bytes], dict[str, str], Redactions]:
     """Return redacted files, why others are left out, and how much was taken out."""
-    redaction = Redaction(salt, names_in(files), Redacted())
+    redaction = Redaction(salt, names_in(files), Redactions())
     kept: dict[str, bytes] = {}
     left_out: dict[str, str] = {}
     for path, content in files.items():

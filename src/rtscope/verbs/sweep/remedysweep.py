@@ -9,7 +9,7 @@ from rtscope.cli.console import log, note
 from rtscope.host.errors import UsageError
 from rtscope.host.escape import printable
 from rtscope.machine.audit.model import CheckKind
-from rtscope.machine.settings.remedies import chosen
+from rtscope.machine.settings.remedies import choose
 from rtscope.measure.campaign.file import from_dict, to_dict
 from rtscope.measure.campaign.model import Campaign
 from rtscope.record.explanation import find_explained
@@ -130,7 +130,7 @@ def _refuse_other_results(path: Path) -> None:
 
 
 def _tuned(campaign: Campaign) -> list[CheckKind]:
-    return chosen(campaign.tuned) if campaign.tuned else []
+    return choose(campaign.tuned) if campaign.tuned else []
 
 
 def _seeds(sweep: Sweep) -> int:

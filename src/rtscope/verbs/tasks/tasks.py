@@ -11,7 +11,7 @@ from rtscope.host.errors import UsageError
 from rtscope.host.units import NS_PER_H, NS_PER_MS, parse_duration
 from rtscope.machine.target.address import address_of, open_target
 from rtscope.machine.tasks.agentlist import list_threads
-from rtscope.machine.tasks.model import Choice, Listing, Order, chosen
+from rtscope.machine.tasks.model import Choice, Listing, Order, choose
 from rtscope.machine.tasks.statistics import Statistics, read_statistics
 from rtscope.present.formats.taskstatistics import print_statistics, statistics_rows
 from rtscope.verbs.tasks.text import print_tasks, render_tasks_json
@@ -80,7 +80,7 @@ def _window(request: TasksRequest) -> int:
 
 def _print(listing: Listing, kept: Statistics, request: TasksRequest) -> None:
     choice = Choice(request.rt, request.cpu, request.pid, request.sort)
-    shown = chosen(listing.threads, choice)
+    shown = choose(listing.threads, choice)
     kept = kept.of({thread.line.pid for thread in shown}, whole=request.pid is None)
     if request.json:
         programs = statistics_rows(kept)
