@@ -75,16 +75,18 @@ def parse_line(line: bytes) -> Line:
     if len(line) > MAX_LINE_BYTES:
         raise ContractError(f"the agent wrote a line of {len(line)} bytes")
     try:
-        found = _line_adapter().validate_json(line)
+        agent_line = _line_adapter().validate_json(line)
     except ValidationError as error:
         raise ContractError(
             "the agent wrote a line that breaks its contract: "
             f"{first_mistake(error, whole='line')} "
             f"(in {line[:60].decode('utf-8', 'replace')!a})"
         ) from error
-    if isinstance(found, AgentResult) and any(t.foreign for t in found.threads):
+    if isinstance(agent_line, AgentResult) and any(
+        t.foreign for t in agent_line.threads
+    ):
         raise ContractError("the agent wrote a thread of another tool")
-    return found
+    return agent_line
 
 
 def dump_line(line: Line) -> bytes:

@@ -33,8 +33,8 @@ def printable(text: str, *, limit: int = MAX_CHARACTERS) -> str:
     """Write each hidden or terminal-controlling character as `\\x1b`, `\\u202e`…"""
     if text.isascii() and text.isprintable() and len(text) <= limit:
         return text
-    shown = "".join(_visible(character) for character in text[:limit])
-    return shown + ("…" if len(text) > limit else "")
+    visible = "".join(_visible(character) for character in text[:limit])
+    return visible + ("…" if len(text) > limit else "")
 
 
 def visible_lines(text: str) -> str:

@@ -91,10 +91,10 @@ def _add_outcome(case: ElementTree.Element, tag: str, outcome: Outcome) -> None:
 
 
 def _add(
-    parent: ElementTree.Element, tag: str, **given: str | None
+    parent: ElementTree.Element, tag: str, **attributes: str | None
 ) -> ElementTree.Element:
     """Add an element with those attributes that are not None."""
-    known = {name: xml_text(x) for name, x in given.items() if x is not None}
+    known = {name: xml_text(x) for name, x in attributes.items() if x is not None}
     return ElementTree.SubElement(parent, tag, known)
 
 
