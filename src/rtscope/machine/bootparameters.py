@@ -27,17 +27,17 @@ _BAD_VALUE = "not a value that this kernel takes"
 
 def unknown_parameters(log: str) -> str | None:
     """Return the kernel's message on those that it does not know; None if none is."""
-    found = _UNKNOWN.search(log)
-    return found[0] if found else None
+    match = _UNKNOWN.search(log)
+    return match[0] if match else None
 
 
 def words_in(message: str) -> tuple[str, ...]:
     """Return the words that such a message lists."""
-    found = _UNKNOWN.search(message)
-    return tuple(found[1].split()) if found else ()
+    match = _UNKNOWN.search(message)
+    return tuple(match[1].split()) if match else ()
 
 
-def ignored_parameters(log: str, asked: Sequence[str]) -> Mapping[str, str]:
+def ignored_parameters(log: str, words: Sequence[str]) -> Mapping[str, str]:
     """Return which of these words the kernel did not take, each with the reason."""
     said = {word: "unknown to this kernel" for word in words_in(log)}
     for setting, why in _SYSCTL.findall(log):
@@ -45,10 +45,10 @@ def ignored_parameters(log: str, asked: Sequence[str]) -> Mapping[str, str]:
     for value, name in _INVALID.findall(log):
         said[f"{name}={value}" if value else name] = _BAD_VALUE
     for name in _MALFORMED.findall(log):
-        same = [word for word in asked if word.partition("=")[0] == name]
+        same = [word for word in words if word.partition("=")[0] == name]
         said |= dict.fromkeys(same, _BAD_VALUE)
     for feature, name in _WITHOUT.findall(log):
-        same = [word for word in asked if word.partition("=")[0] == name]
+        same = [word for word in words if word.partition("=")[0] == name]
         said |= dict.fromkeys(same, f"this kernel was built without {feature}")
     said |= dict.fromkeys(_UNSUPPORTED.findall(log), _BAD_VALUE)
-    return {word: said[word] for word in asked if word in said}
+    return {word: said[word] for word in words if word in said}

@@ -59,14 +59,14 @@ class FileReader:
 
     def _expand(self, pattern: str) -> tuple[list[str], Denied | None]:
         """List the paths a pattern may stand for, and why a directory was not read."""
-        found = [""]
+        paths = [""]
         refused: Denied | None = None
         for part in PurePosixPath("/", pattern).parts[1:]:
             if not _is_pattern(part):
-                found = [f"{directory}/{part}" for directory in found]
+                paths = [f"{directory}/{part}" for directory in paths]
                 continue
             matches: list[str] = []
-            for directory in found:
+            for directory in paths:
                 try:
                     names = _names_in(self._locate(directory or "/"))
                 except _GONE:
@@ -75,8 +75,8 @@ class FileReader:
                     refused = Denied(_reason(error))
                     continue
                 matches += [f"{directory}/{n}" for n in names if _fits(n, part)]
-            found = matches
-        return found, refused
+            paths = matches
+        return paths, refused
 
     def _read(self, path: str) -> Content:
         try:

@@ -137,8 +137,8 @@ def _number(text: str) -> float | None:
 
 def _marked(text: str) -> str | None:
     """Take the choice in brackets: `always [madvise] never`."""
-    found = _MARKED.search(text)
-    return found[1] if found else None
+    match = _MARKED.search(text)
+    return match[1] if match else None
 
 
 def _load_average(text: str) -> str | None:
@@ -158,8 +158,8 @@ def _boost(kind: FactKind, seen: MachineSnapshot) -> FactValue:
 
 def _meminfo(kind: FactKind, seen: MachineSnapshot) -> FactValue:
     """Take a line of /proc/meminfo, in kB."""
-    found = _meminfo_kb(seen, kind.key)
-    return unknown(kind, seen) if found is None else known(found, kind.paths[0])
+    size_kb = _meminfo_kb(seen, kind.key)
+    return unknown(kind, seen) if size_kb is None else known(size_kb, kind.paths[0])
 
 
 def _swap_used(kind: FactKind, seen: MachineSnapshot) -> FactValue:
@@ -263,12 +263,12 @@ def _meminfo_kb(seen: MachineSnapshot, key: str) -> int | None:
 
 def os_release(text: str) -> Mapping[str, str]:
     """Return the variables of os-release(5) that are quoted as it wants it."""
-    found = {}
+    values = {}
     for line in text.splitlines():
         name, _, quoted = line.partition("=")
         with contextlib.suppress(ValueError):
-            found[name.strip()] = "".join(shlex.split(quoted))
-    return found
+            values[name.strip()] = "".join(shlex.split(quoted))
+    return values
 
 
 def _cpu_name(block: str) -> str:

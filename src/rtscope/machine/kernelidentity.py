@@ -75,10 +75,10 @@ def find_config(
     """
     if running is None:
         running = reader.read_many([RUNNING_CONFIG]).get(RUNNING_CONFIG, Missing())
-    found = _first_usable({RUNNING_CONFIG: running})
+    search = _first_usable({RUNNING_CONFIG: running})
     installed = config_paths(release)
-    if found.config is not None or not installed:
-        return found
+    if search.config is not None or not installed:
+        return search
     contents = reader.read_many(installed)
     ordered = {path: contents.get(path, Missing()) for path in installed}
     return _first_usable({RUNNING_CONFIG: running} | ordered)

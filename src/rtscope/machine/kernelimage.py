@@ -144,16 +144,16 @@ def build_id_in(content: bytes) -> str | None:
     """Return the GNU build ID, hexadecimal, of an image or of ELF notes."""
     at = content.find(GNU_BUILD_ID)
     begin = at + len(GNU_BUILD_ID)
-    found = content[begin : begin + 20]
-    return found.hex() if at >= 0 and len(found) == 20 else None
+    digits = content[begin : begin + 20]
+    return digits.hex() if at >= 0 and len(digits) == 20 else None
 
 
 def _config(plain: bytes, *, source: str) -> KernelConfig | None:
-    found = _IKCONFIG.search(plain)
-    if found is None:
+    match = _IKCONFIG.search(plain)
+    if match is None:
         return None
     try:
-        return parse_config(found[1], source=source)
+        return parse_config(match[1], source=source)
     except TargetError:
         return None
 

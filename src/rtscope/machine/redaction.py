@@ -58,12 +58,12 @@ def redact_text(text: str, tally: Redactions) -> str:
     text, serials = _SERIAL.subn(rf"\1{GONE}", text)
     secrets = 0
 
-    def secret(found: re.Match[str]) -> str:
+    def secret(match: re.Match[str]) -> str:
         nonlocal secrets
-        if _HARMLESS.search(found[1]) or found[2] == GONE:
-            return found[0]
+        if _HARMLESS.search(match[1]) or match[2] == GONE:
+            return match[0]
         secrets += 1
-        return f"{found[1]}{GONE}"
+        return f"{match[1]}{GONE}"
 
     text = _SECRET.sub(secret, text)
     text, options = _OPTION.subn(rf"\1{GONE}", text)

@@ -71,24 +71,24 @@ def cache_partition(_kind: CheckKind, context: AuditContext) -> Answer:
 
 
 def _judge(groups: list[_Group], apart: Cpus, caches: Mapping[int, int]) -> Answer:
-    told = [Sighting(group.path, _describe(group)) for group in groups[:16]]
+    sightings = [Sighting(group.path, _describe(group)) for group in groups[:16]]
     for cpu in sorted(apart):
         own = next((g for g in groups if cpu in g.cpus), None)
         if own is None:
-            return unknown(f"CPU {cpu} is in no group", *told)
+            return unknown(f"CPU {cpu} is in no group", *sightings)
         cache = caches[cpu]
         if cache not in own.masks:
-            return unknown(f"{own.path} has no mask of cache {cache}", *told)
+            return unknown(f"{own.path} has no mask of cache {cache}", *sightings)
         # A group of tasks alone has no CPUs, and its tasks may run on any.
         others = [
             g for g in groups if g is not own and not (g.cpus and g.cpus <= apart)
         ]
         if not own.cpus <= apart:
-            return failed(f"CPU {cpu} shares the ways of {own.path}", *told)
+            return failed(f"CPU {cpu} shares the ways of {own.path}", *sightings)
         for other in others:
             if own.masks[cache] & other.masks.get(cache, 0):
-                return failed(f"CPU {cpu} shares ways with {other.path}", *told)
-    return passed(f"CPU {format_cpulist(apart)} has ways of its own", *told)
+                return failed(f"CPU {cpu} shares ways with {other.path}", *sightings)
+    return passed(f"CPU {format_cpulist(apart)} has ways of its own", *sightings)
 
 
 def _without_resctrl(context: AuditContext) -> Answer:
@@ -99,15 +99,15 @@ def _without_resctrl(context: AuditContext) -> Answer:
     if flags is None:
         return unknown(f"no {RESCTRL}; unknown whether the processor can do it")
     if CAN_PARTITION not in flags[1].split():
-        told = Sighting(CPUINFO, f"no flag {CAN_PARTITION}")
-        return not_applicable("this processor cannot partition its cache", told)
-    told = Sighting(CPUINFO, f"the flag {CAN_PARTITION}")
-    found = context.config
-    if found is not None and found.lacks("X86_CPU_RESCTRL"):
-        unset = Sighting(found.source, "CONFIG_X86_CPU_RESCTRL is not set")
-        return failed("the processor can, and the kernel cannot", told, unset)
+        flag = Sighting(CPUINFO, f"no flag {CAN_PARTITION}")
+        return not_applicable("this processor cannot partition its cache", flag)
+    flag = Sighting(CPUINFO, f"the flag {CAN_PARTITION}")
+    config = context.config
+    if config is not None and config.lacks("X86_CPU_RESCTRL"):
+        unset = Sighting(config.source, "CONFIG_X86_CPU_RESCTRL is not set")
+        return failed("the processor can, and the kernel cannot", flag, unset)
     return unknown(
-        f"{RESCTRL} is not mounted: mount -t resctrl resctrl {RESCTRL}", told
+        f"{RESCTRL} is not mounted: mount -t resctrl resctrl {RESCTRL}", flag
     )
 
 
@@ -135,10 +135,10 @@ def _masks(text: str) -> Masks | None:
     masks: dict[int, int] = {}
     for line in _LINE.findall(text):
         for part in line.split(";"):
-            found = _MASK.fullmatch(part)
-            if found is None:
+            match = _MASK.fullmatch(part)
+            if match is None:
                 return None
-            cache, mask = int(found[1]), int(found[2], 16)
+            cache, mask = int(match[1]), int(match[2], 16)
             masks[cache] = masks.get(cache, 0) | mask
     return masks
 

@@ -39,11 +39,9 @@ def ask_driver(interface: str) -> Coalescing:
     address, _ = words.buffer_info()
     # struct ifreq: a name of 16 bytes, and here a pointer, in a union of 24 bytes.
     request = struct.pack("16sP16x", interface.encode(), address)
-    with socket.socket(
-        socket.AF_INET, socket.SOCK_DGRAM | socket.SOCK_CLOEXEC
-    ) as asked:
+    with socket.socket(socket.AF_INET, socket.SOCK_DGRAM | socket.SOCK_CLOEXEC) as sock:
         try:
-            fcntl.ioctl(asked, SIOCETHTOOL, request)
+            fcntl.ioctl(sock, SIOCETHTOOL, request)
         except OSError as error:
             if error.errno == errno.EOPNOTSUPP:
                 return {}
@@ -57,13 +55,13 @@ def read_coalescing(
     ask: Callable[[str], Coalescing] = ask_driver,
 ) -> tuple[Mapping[str, Coalescing] | None, str]:
     """Return what each interface of hardware that is up says; or None and why not."""
-    found: dict[str, Coalescing] = {}
+    by_interface: dict[str, Coalescing] = {}
     try:
         for interface in sorted(folder.iterdir()):
             if not (interface / "device").exists():
                 continue
             if (interface / "operstate").read_text("utf-8").strip() == "up":
-                found[interface.name] = ask(interface.name)
+                by_interface[interface.name] = ask(interface.name)
     except OSError as error:
         return None, f"the network interfaces cannot be asked: {error.strerror}"
-    return found, ""
+    return by_interface, ""

@@ -153,10 +153,10 @@ def absent(kind: CheckKind, context: AuditContext) -> Answer:
         return unknown(
             f"kernel lockdown hides {kind.paths[0]}", Sighting(LOCKDOWN, mode)
         )
-    found = context.config
+    config = context.config
     for name in kind.args.get("needs", ()):
-        if found is not None and found.lacks(name):
-            return not_applicable(f"{found.source}: CONFIG_{name} is not set")
+        if config is not None and config.lacks(name):
+            return not_applicable(f"{config.source}: CONFIG_{name} is not set")
     why = str(kind.args.get("absent", ""))
     unseen = _unseen(context, kind.paths[0])
     if why and unseen:

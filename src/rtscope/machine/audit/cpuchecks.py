@@ -112,10 +112,12 @@ def idle_states(kind: CheckKind, context: AuditContext) -> Answer:
         elif int(text) > limit and _may_be_chosen(context, state, limit):
             name = context.text(f"{state}/name") or "?"
             deep[state] = f"{name}, {text} us to wake"
-    asked = context.observed.dma_latency_us
-    if deep and asked is not None and asked <= limit:
-        told = Sighting(DMA_LATENCY, f"{asked} us{_by_whom(context)}")
-        return passed(f"none above {asked} us while a program requests that", told)
+    latency_us = context.observed.dma_latency_us
+    if deep and latency_us is not None and latency_us <= limit:
+        evidence = Sighting(DMA_LATENCY, f"{latency_us} us{_by_whom(context)}")
+        return passed(
+            f"none above {latency_us} us while a program requests that", evidence
+        )
     if deep:
         says = f"{len(deep)} enabled, such as {next(iter(deep.values()))}"
         return failed(says, *_evidence(deep))
@@ -128,8 +130,8 @@ def _may_be_chosen(context: AuditContext, state: str, limit: int) -> bool:
     if context.text(f"{state}/disable") == "1":
         return False
     # Of this CPU alone: 0 asks for nothing, n/a for no delay at all (sysfs-power).
-    asked = context.text(f"{state.partition('/cpuidle/')[0]}/{RESUME_LATENCY}") or "0"
-    return asked != "n/a" and (not asked.isdecimal() or not 0 < int(asked) <= limit)
+    value = context.text(f"{state.partition('/cpuidle/')[0]}/{RESUME_LATENCY}") or "0"
+    return value != "n/a" and (not value.isdecimal() or not 0 < int(value) <= limit)
 
 
 def _by_whom(context: AuditContext) -> str:
@@ -139,13 +141,13 @@ def _by_whom(context: AuditContext) -> str:
 
 def latency_request(_kind: CheckKind, context: AuditContext) -> Answer:
     """Check whether some program keeps idle states short for all while it runs."""
-    asked = context.observed.dma_latency_us
-    if asked is None and context.config and not context.config.is_on("CPU_IDLE"):
+    latency_us = context.observed.dma_latency_us
+    if latency_us is None and context.config and not context.config.is_on("CPU_IDLE"):
         return not_applicable("CPU_IDLE is not set: there are no idle states")
-    if asked is None:
+    if latency_us is None:
         return unknown(context.observed.why_no_dma_latency)
-    evidence = Sighting(DMA_LATENCY, f"{asked} us{_by_whom(context)}")
-    if is_requested(asked):
+    evidence = Sighting(DMA_LATENCY, f"{latency_us} us{_by_whom(context)}")
+    if is_requested(latency_us):
         return failed(
             evidence.value, evidence, *_evidence(context.observed.dma_holders)
         )
@@ -288,19 +290,19 @@ def cpu_partitions(kind: CheckKind, context: AuditContext) -> Answer:
     controllers, *patterns = kind.paths
     refused = context.refusals(*patterns)
     states = {p: t for one in patterns for p, t in context.matching(one).items()}
-    asked = {p: t for p, t in states.items() if t != "member"}
-    invalid = {path: text for path, text in asked.items() if "invalid" in text}
+    partitions = {p: t for p, t in states.items() if t != "member"}
+    invalid = {path: text for path, text in partitions.items() if "invalid" in text}
     if invalid:
         path, text = next(iter(invalid.items()))
         says = f"{path.split('/')[-2]}: {text[:120]}"
         return failed(says, *_evidence(invalid))
     if refused:
         return unknown("only partly readable", *refused)
-    odd = {p: t for p, t in asked.items() if t not in ("root", "isolated")}
+    odd = {p: t for p, t in partitions.items() if t not in ("root", "isolated")}
     if odd:
         return unknown("not the state of a partition", *_evidence(odd))
-    if asked:
-        return passed(f"{len(asked)} valid", *_evidence(asked))
+    if partitions:
+        return passed(f"{len(partitions)} valid", *_evidence(partitions))
     if states or context.text(controllers) is not None:
         return not_applicable("no group is a partition")
     return unknown(f"no {controllers}: cgroup v2 is not mounted there")
@@ -356,16 +358,16 @@ def cpus_online(kind: CheckKind, context: AuditContext) -> Answer:
     if not present or there is None:
         return unknown("unknown which CPUs are online", *context.refusals(ONLINE))
     asleep = present - there
-    told = (
+    evidence = (
         Sighting(present_at, format_cpulist(present)),
         Sighting(ONLINE, format_cpulist(there)),
     )
     if lost := asleep & named(context):
-        return failed(f"CPU {format_cpulist(lost)} is offline", *told)
+        return failed(f"CPU {format_cpulist(lost)} is offline", *evidence)
     if asleep:
         says = f"CPU {format_cpulist(asleep)} is offline, but not set apart"
-        return passed(says, *told)
-    return passed("every CPU is online", *told)
+        return passed(says, *evidence)
+    return passed("every CPU is online", *evidence)
 
 
 def processes_outside(kind: CheckKind, context: AuditContext) -> Answer:
@@ -384,15 +386,15 @@ def processes_outside(kind: CheckKind, context: AuditContext) -> Answer:
         return unknown("the processes are not visible", *context.refusals(pattern))
     strays, there = [], 0
     for path, text in statuses.items():
-        found = _ALLOWED.search(text)
+        match = _ALLOWED.search(text)
         # Kernel threads have no memory of their own (proc_pid_status(5)).
-        if found is None or "\nVmSize:" not in text:
+        if match is None or "\nVmSize:" not in text:
             continue
         there += 1
-        allowed = listed(found[1])
+        allowed = listed(match[1])
         if allowed and allowed & apart and not allowed <= apart:
             name = text.partition("\n")[0].removeprefix("Name:").strip()
-            strays.append(Sighting(path, f"{name}: CPUs {found[1]}"))
+            strays.append(Sighting(path, f"{name}: CPUs {match[1]}"))
     if strays:
         return failed(f"{len(strays)} of {there} processes may run there", *strays)
     if not there:

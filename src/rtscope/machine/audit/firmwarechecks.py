@@ -31,9 +31,9 @@ def efi_runtime(_kind: CheckKind, context: AuditContext) -> Answer:
         return not_applicable(where)
     if context.text(EFI_WORKERS) is not None:
         return _efi_workers(context)
-    enabled, told = _efi_enabled(context)
+    enabled, evidence = _efi_enabled(context)
     if enabled is False:
-        return passed("disabled", told)
+        return passed("disabled", evidence)
     started = True if context.alone else _started_by_efi(context)
     if started is False:
         return not_applicable("EFI firmware did not start this kernel")
@@ -42,10 +42,10 @@ def efi_runtime(_kind: CheckKind, context: AuditContext) -> Answer:
             f"no {EFI_BITS}, and the kernel log does not reach back to the boot"
         )
     if enabled is None:
-        return unknown(told.value, told)
+        return unknown(evidence.value, evidence)
     if context.alone:
-        return failed("enabled, if EFI firmware starts this kernel", told)
-    return failed("enabled", told)
+        return failed("enabled, if EFI firmware starts this kernel", evidence)
+    return failed("enabled", evidence)
 
 
 def _efi_workers(context: AuditContext) -> Answer:
@@ -66,29 +66,29 @@ def _efi_workers(context: AuditContext) -> Answer:
 def _efi_enabled(context: AuditContext) -> tuple[bool | None, Sighting]:
     """Return whether the services are on if there are any; None: unknown, and why."""
     cmdline = context.words(CMDLINE).partition(" -- ")[0]
-    enabled, told = _efi_by_config(context)
+    enabled, evidence = _efi_by_config(context)
     for word in cmdline.split():
         options = word.removeprefix("efi=").split(",") if "=" in word else [word]
         if word == "noefi" or (word.startswith("efi=") and "noruntime" in options):
-            enabled, told = False, Sighting(CMDLINE, word)
+            enabled, evidence = False, Sighting(CMDLINE, word)
         # The kernel looks for this one second, in the same word too.
         if word.startswith("efi=") and "runtime" in options:
-            enabled, told = True, Sighting(CMDLINE, word)
-    return enabled, told
+            enabled, evidence = True, Sighting(CMDLINE, word)
+    return enabled, evidence
 
 
 def _efi_by_config(context: AuditContext) -> tuple[bool | None, Sighting]:
-    found = context.config
-    if found is None:
+    config = context.config
+    if config is None:
         why = f"no configuration: {context.kernel.config_source}"
         return None, Sighting("kernel configuration", why)
     name = f"CONFIG_{_EFI_OPTION}"
-    if found.is_on(_EFI_OPTION):
-        return False, Sighting(found.source, f"{name}=y")
+    if config.is_on(_EFI_OPTION):
+        return False, Sighting(config.source, f"{name}=y")
     # Kernels that had not this option yet had another rule for PREEMPT_RT.
-    if name in found.options or (found.whole and context.kernel.preempt_rt is False):
-        return True, Sighting(found.source, f"{name} is not set")
-    return None, Sighting(found.source, f"it does not mention {name}")
+    if name in config.options or (config.whole and context.kernel.preempt_rt is False):
+        return True, Sighting(config.source, f"{name} is not set")
+    return None, Sighting(config.source, f"it does not mention {name}")
 
 
 def _started_by_efi(context: AuditContext) -> bool | None:

@@ -140,8 +140,8 @@ def observed_interrupts(kind: CheckKind, context: AuditContext) -> Answer:
     if many:
         named = {name: _called(name, labels[name]) for name, _ in many}
         says = f"{sum(e for _, e in many)} {window}, most of them {named[many[0][0]]}"
-        told = [f"{named[name]}: {count}" for name, count in many[:16]]
-        return failed(says, *(Sighting(INTERRUPTS, line) for line in told))
+        lines = [f"{named[name]}: {count}" for name, count in many[:16]]
+        return failed(says, *(Sighting(INTERRUPTS, line) for line in lines))
     idle = _idle(seen, apart) if kind.args.get("busy") else ()
     if idle:
         return unknown(
@@ -233,21 +233,21 @@ def irqbalance(kind: CheckKind, context: AuditContext) -> Answer:
     apart = set_apart(context)
     if apart is None:
         return failed("running: it moves interrupts every 10 s", evidence)
-    banned, told = _banned(context)
+    banned, setting = _banned(context)
     if apart <= banned:
-        return passed("running, but it spares these CPUs", evidence, told)
+        return passed("running, but it spares these CPUs", evidence, setting)
     says = f"running, and may use CPU {format_cpulist(apart - banned)}"
-    return failed(says, evidence, told)
+    return failed(says, evidence, setting)
 
 
 def _banned(context: AuditContext) -> tuple[Cpus, Sighting]:
     """Return the CPUs that irqbalance leaves alone, and by what."""
     for path in BALANCER_CONFIG:
         for name, pattern, read in _BANS:
-            found = pattern.findall(context.words(path))
-            cpus = read(found[-1]) if found else None
+            values = pattern.findall(context.words(path))
+            cpus = read(values[-1]) if values else None
             if cpus:
-                return cpus, Sighting(path, f"{name}={found[-1]}")
+                return cpus, Sighting(path, f"{name}={values[-1]}")
     # What it takes if nothing is named; of cpuset partitions it does not know.
     texts = {path: context.words(path) for path in (ISOLATED, NOHZ_FULL)}
     cpus = frozenset().union(*(listed(text) or () for text in texts.values()))

@@ -39,21 +39,21 @@ def config(kind: CheckKind, context: AuditContext) -> Answer:
     Keys: `on` (must be y), `off` (must not be set), `is` (option = value), `needs`
     (options without which the check means nothing).
     """
-    found = context.config
-    if found is None:
+    kernel_config = context.config
+    if kernel_config is None:
         return unknown(f"no configuration: {context.kernel.config_source}")
     for name in kind.args.get("needs", ()):
-        if _value(found, name) == "n":
+        if _value(kernel_config, name) == "n":
             return not_applicable(f"{name} is not set")
-    wrong, right, unseen = _compare(found, _wanted(kind))
+    wrong, right, unseen = _compare(kernel_config, _wanted(kind))
     if wrong:
-        return failed(_listed(wrong), *_lines(found, wrong))
+        return failed(_listed(wrong), *_lines(kernel_config, wrong))
     if unseen:
         return unknown(
-            f"{found.source} is not a whole configuration and does not mention "
+            f"{kernel_config.source} is not a whole configuration and does not mention "
             f"{_listed(unseen)}"
         )
-    return passed(_listed(right), *_lines(found, right))
+    return passed(_listed(right), *_lines(kernel_config, right))
 
 
 def high_resolution(kind: CheckKind, context: AuditContext) -> Answer:
@@ -93,18 +93,18 @@ def value(kind: CheckKind, context: AuditContext) -> Answer:
     of kernel lockdown that takes the file away).
     """
     pattern = kind.paths[0]
-    refused, found = context.refusals(pattern), context.matching(pattern)
-    if not found and not refused:
+    refused, texts = context.refusals(pattern), context.matching(pattern)
+    if not texts and not refused:
         return absent(kind, context)
-    wrong = {path: text for path, text in found.items() if not _is_good(kind, text)}
+    wrong = {path: text for path, text in texts.items() if not _is_good(kind, text)}
     if wrong:
         return failed(_values(wrong), *_seen(wrong))
     if refused:
         return unknown("only partly readable", *refused)
-    odd = {path: text for path, text in found.items() if not _is_known(kind, text)}
+    odd = {path: text for path, text in texts.items() if not _is_known(kind, text)}
     if odd:
         return unknown(f"not understood: {_values(odd)}", *_seen(odd))
-    return passed(_values(found), *_seen(found))
+    return passed(_values(texts), *_seen(texts))
 
 
 def preempt_rt(_kind: CheckKind, context: AuditContext) -> Answer:
@@ -133,11 +133,11 @@ def same_kernel(_kind: CheckKind, context: AuditContext) -> Answer:
     wanted = context.expected
     if wanted is None:
         return not_applicable("no kernel was named to compare it with")
-    config_found = context.config.digest if context.config else None
+    config_digest = context.config.digest if context.config else None
     seen = {
         "build ID": (wanted.build_id, _build_id(context)),
         "version": (wanted.banner, context.text(BANNER)),
-        "configuration": (wanted.config_digest, config_found),
+        "configuration": (wanted.config_digest, config_digest),
     }
     known = {name: pair for name, pair in seen.items() if None not in pair}
     if not known:
@@ -172,13 +172,13 @@ def _wanted(kind: CheckKind) -> Mapping[str, str]:
 
 
 def _compare(
-    found: KernelConfig, wanted: Mapping[str, str]
+    config: KernelConfig, wanted: Mapping[str, str]
 ) -> tuple[dict[str, str], dict[str, str], dict[str, str]]:
     wrong: dict[str, str] = {}
     right: dict[str, str] = {}
     unseen: dict[str, str] = {}
     for name, want in wanted.items():
-        got = _value(found, name)
+        got = _value(config, name)
         if got is None:
             unseen[name] = want
         else:
@@ -186,9 +186,9 @@ def _compare(
     return wrong, right, unseen
 
 
-def _value(found: KernelConfig, name: str) -> str | None:
+def _value(config: KernelConfig, name: str) -> str | None:
     """Return an option's value; what a whole configuration leaves out is not set."""
-    return found.options.get(f"CONFIG_{name}", "n" if found.whole else None)
+    return config.options.get(f"CONFIG_{name}", "n" if config.whole else None)
 
 
 def _listed(options: Mapping[str, str]) -> str:
@@ -197,10 +197,10 @@ def _listed(options: Mapping[str, str]) -> str:
     return ", ".join(words[:MAX_NAMES]) + (f" and {more} more" if more > 0 else "")
 
 
-def _lines(found: KernelConfig, options: Mapping[str, str]) -> list[Sighting]:
+def _lines(config: KernelConfig, options: Mapping[str, str]) -> list[Sighting]:
     return [
         Sighting(
-            found.source,
+            config.source,
             f"CONFIG_{name}={value}" if value != "n" else f"CONFIG_{name} is not set",
         )
         for name, value in options.items()
@@ -218,29 +218,29 @@ def _is_known(kind: CheckKind, text: str) -> bool:
     return any(fnmatchcase(text, one) for one in known)
 
 
-def _values(found: Mapping[str, str]) -> str:
-    kinds = list(dict.fromkeys(found.values()))
+def _values(files: Mapping[str, str]) -> str:
+    kinds = list(dict.fromkeys(files.values()))
     texts = (" ".join(text[:80].split()) for text in kinds[:MAX_NAMES])
-    shown = ", ".join(text or "empty" for text in texts)
-    where = next(iter(found)) if len(found) == 1 else f"{len(found)} files"
-    return f"{shown} in {where}"
+    examples = ", ".join(text or "empty" for text in texts)
+    where = next(iter(files)) if len(files) == 1 else f"{len(files)} files"
+    return f"{examples} in {where}"
 
 
-def _seen(found: Mapping[str, str]) -> list[Sighting]:
-    return [Sighting(path, text[:200]) for path, text in found.items()]
+def _seen(files: Mapping[str, str]) -> list[Sighting]:
+    return [Sighting(path, text[:200]) for path, text in files.items()]
 
 
 def _witnesses(context: AuditContext) -> tuple[Sighting, ...]:
     kernel = context.kernel
-    told = [Sighting("uname -v", kernel.version)] if kernel.version else []
+    witnesses = [Sighting("uname -v", kernel.version)] if kernel.version else []
     config_ = kernel.config
     if config_ is not None:
-        told += [
+        witnesses += [
             Sighting(config_.source, f"{name}={value}")
             for name, value in config_.options.items()
             if name in MODELS and value == "y"
         ]
-    return tuple(told)
+    return tuple(witnesses)
 
 
 MODELS = tuple(
@@ -297,7 +297,7 @@ def boot_parameter(kind: CheckKind, context: AuditContext) -> Answer:
 
 def forced_threads(_kind: CheckKind, context: AuditContext) -> Answer:
     """Check whether the handlers of interrupts run in threads."""
-    found, cmdline = context.config, context.text(CMDLINE)
+    config, cmdline = context.config, context.text(CMDLINE)
     if context.kernel.preempt_rt:
         return not_applicable("PREEMPT_RT always runs them in threads")
     if context.kernel.preempt_rt is None:
@@ -305,35 +305,35 @@ def forced_threads(_kind: CheckKind, context: AuditContext) -> Answer:
     if cmdline is None:
         return unknown(f"no {CMDLINE}", *context.refusals(CMDLINE))
     name = "CONFIG_IRQ_FORCED_THREADING"
-    if found is not None and found.lacks(name.removeprefix("CONFIG_")):
-        told = Sighting(found.source, f"{name} is not set")
-        return failed("this kernel cannot", told)
+    if config is not None and config.lacks(name.removeprefix("CONFIG_")):
+        evidence = Sighting(config.source, f"{name} is not set")
+        return failed("this kernel cannot", evidence)
     words = cmdline.partition(" -- ")[0].split()
-    asked = [w for w in words if w.partition("=")[0] == "threadirqs"]
-    if asked:
-        return passed(asked[0], Sighting(CMDLINE, asked[0]))
+    parameters = [w for w in words if w.partition("=")[0] == "threadirqs"]
+    if parameters:
+        return passed(parameters[0], Sighting(CMDLINE, parameters[0]))
     return failed("no threadirqs", Sighting(CMDLINE, "no threadirqs"))
 
 
 def mitigations(kind: CheckKind, context: AuditContext) -> Answer:
     """Check which weaknesses of the processor the kernel makes up for, at a cost."""
     pattern = kind.paths[0]
-    refused, found = context.refusals(pattern), context.matching(pattern)
-    if not found and not refused:
+    refused, texts = context.refusals(pattern), context.matching(pattern)
+    if not texts and not refused:
         return absent(kind, context)
-    names = {path: path.rpartition("/")[2] for path in found}
-    paid = [path for path, text in found.items() if text.startswith("Mitigation")]
+    names = {path: path.rpartition("/")[2] for path in texts}
+    paid = [path for path, text in texts.items() if text.startswith("Mitigation")]
     if paid:
         says = f"{len(paid)} in force: {', '.join(names[path] for path in paid)}"
-        return failed(says, *_seen({path: found[path] for path in paid}))
+        return failed(says, *_seen({path: texts[path] for path in paid}))
     if refused:
         return unknown("only partly readable", *refused)
-    odd = {p: t for p, t in found.items() if not re.match(r"Not affected|Vuln", t)}
+    odd = {p: t for p, t in texts.items() if not re.match(r"Not affected|Vuln", t)}
     if odd:
         return unknown("neither in force nor needless", *_seen(odd))
-    bare = [names[path] for path, text in found.items() if text.startswith("Vuln")]
+    bare = [names[path] for path, text in texts.items() if text.startswith("Vuln")]
     says = f"none in force; vulnerable: {', '.join(bare)}" if bare else "none in force"
-    return passed(says, *_seen(found))
+    return passed(says, *_seen(texts))
 
 
 def unknown_parameters(_kind: CheckKind, context: AuditContext) -> Answer:
@@ -341,16 +341,16 @@ def unknown_parameters(_kind: CheckKind, context: AuditContext) -> Answer:
     log = context.observed.kernel_log
     if log is None:
         return unknown(context.observed.why_no_log)
-    found = bootparameters.unknown_parameters(log)
-    if found is None:
+    message = bootparameters.unknown_parameters(log)
+    if message is None:
         if FROM_BOOT.search(log):
             return passed("the kernel knows all of them", Sighting(LOG, "from boot on"))
         return unknown("the kernel log no longer reaches back to the boot")
-    words = bootparameters.words_in(found)
+    words = bootparameters.words_in(message)
     bad = [word for word in words if not word.startswith(_HARMLESS)]
     if bad:
-        return failed(", ".join(bad), Sighting(LOG, found[:400]))
-    return passed("the kernel knows all of them", Sighting(LOG, found[:400]))
+        return failed(", ".join(bad), Sighting(LOG, message[:400]))
+    return passed("the kernel knows all of them", Sighting(LOG, message[:400]))
 
 
 def log_without(kind: CheckKind, context: AuditContext) -> Answer:
@@ -362,8 +362,8 @@ def log_without(kind: CheckKind, context: AuditContext) -> Answer:
     lines = [line for line in log.splitlines() if pattern.search(line)]
     if lines:
         count = "1 message" if len(lines) == 1 else f"{len(lines)} messages"
-        shown = [Sighting(LOG, line[:200]) for line in lines[:5]]
-        return failed(f"{count}: {lines[0][:160]}", *shown)
+        sightings = [Sighting(LOG, line[:200]) for line in lines[:5]]
+        return failed(f"{count}: {lines[0][:160]}", *sightings)
     if FROM_BOOT.search(log):
         return passed("no such message since the boot", Sighting(LOG, "read"))
     return unknown("no such message, but the log does not reach back to the boot")

@@ -42,24 +42,24 @@ def lockdown_of(context: AuditContext) -> Lockdown | None:
 def _without_securityfs(context: AuditContext) -> Lockdown | None:
     """Take the tightest mode that is seen: the kernel never loosens it."""
     witnesses = (_by_command_line(context), _by_config(context), _by_log(context))
-    seen = [found for found in witnesses if found is not None]
-    return max(seen, key=lambda found: found.mode.tightness, default=None)
+    seen = [lockdown for lockdown in witnesses if lockdown is not None]
+    return max(seen, key=lambda lockdown: lockdown.mode.tightness, default=None)
 
 
 def _by_command_line(context: AuditContext) -> Lockdown | None:
-    asked = boot_values(context.words(CMDLINE), "lockdown")
+    modes = boot_values(context.words(CMDLINE), "lockdown")
     for mode in (LockdownMode.CONFIDENTIALITY, LockdownMode.INTEGRITY):
-        if mode.value in asked:
+        if mode.value in modes:
             return Lockdown(mode, mode.value, Sighting(CMDLINE, f"lockdown={mode}"))
     return None
 
 
 def _by_config(context: AuditContext) -> Lockdown | None:
-    found = context.config
+    config = context.config
     for mode in (LockdownMode.CONFIDENTIALITY, LockdownMode.INTEGRITY):
         name = f"LOCK_DOWN_KERNEL_FORCE_{mode.name}"
-        if found is not None and found.is_on(name):
-            return Lockdown(mode, "forced", Sighting(found.source, f"CONFIG_{name}=y"))
+        if config is not None and config.is_on(name):
+            return Lockdown(mode, "forced", Sighting(config.source, f"CONFIG_{name}=y"))
     return None
 
 

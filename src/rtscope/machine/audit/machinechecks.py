@@ -38,13 +38,13 @@ STEAL = 7
 
 def bare_metal(_kind: CheckKind, context: AuditContext) -> Answer:
     """Check whether this is a virtual machine, as the fact `guest` does."""
-    found = guest(context.machine)
-    evidence = Sighting(found.where, found.what)
-    if found.value is None:
+    sign = guest(context.machine)
+    evidence = Sighting(sign.where, sign.what)
+    if sign.value is None:
         return unknown("neither CPU flags nor firmware show it")
-    if found.value:
+    if sign.value:
         return failed("a guest", evidence)
-    by_cpu = found.where == CPUINFO
+    by_cpu = sign.where == CPUINFO
     return passed(
         "no hypervisor" if by_cpu else "the firmware names the hardware", evidence
     )
@@ -231,10 +231,14 @@ def _lockdown_seen(context: AuditContext) -> Answer:
     seen = lockdown_of(context)
     if seen is not None:
         return failed(seen.message, seen.evidence)
-    found = context.config
-    if found is not None and found.whole and not found.is_on("SECURITY_LOCKDOWN_LSM"):
+    config = context.config
+    if (
+        config is not None
+        and config.whole
+        and not config.is_on("SECURITY_LOCKDOWN_LSM")
+    ):
         name = "CONFIG_SECURITY_LOCKDOWN_LSM"
-        return not_applicable(f"{found.source}: {name} is not set")
+        return not_applicable(f"{config.source}: {name} is not set")
     return unknown(
         "securityfs is not mounted: mount -t securityfs none /sys/kernel/security"
     )
@@ -266,16 +270,16 @@ def smi_count(kind: CheckKind, context: AuditContext) -> Answer:
         if path in seen.smi_before
     }
     window = f"in {seen.window_ns / NS_PER_S:.1f} s"
-    told = [
+    sightings = [
         Sighting(path, f"{count} {window}, {seen.smi_after[path]} since the reset")
         for path, count in list(came.items())[:16]
     ]
     if any(came.values()):
         # An SMI stops all CPUs together, and each of them counts it.
-        return failed(f"{max(came.values())} {window}", *told)
+        return failed(f"{max(came.values())} {window}", *sightings)
     if not came:
         return unknown("no CPU's counter could be read twice")
-    return passed(f"none {window}", *told)
+    return passed(f"none {window}", *sightings)
 
 
 def temperature(kind: CheckKind, context: AuditContext) -> Answer:

@@ -31,16 +31,18 @@ def interrupt_coalescing(kind: CheckKind, context: AuditContext) -> Answer:
         return unknown(seen.why_no_coalescing)
     if not seen.coalescing:
         return not_applicable("no network interface of hardware is up")
-    told = {name: Sighting(name, _describe(v)) for name, v in seen.coalescing.items()}
+    sightings = {
+        name: Sighting(name, _describe(v)) for name, v in seen.coalescing.items()
+    }
     late = [name for name, v in seen.coalescing.items() if _delays(v)]
     if late:
-        says = f"{late[0]}: {told[late[0]].value}"
-        return failed(says, *(told[name] for name in late[:16]))
+        says = f"{late[0]}: {sightings[late[0]].value}"
+        return failed(says, *(sightings[name] for name in late[:16]))
     silent = [name for name, values in seen.coalescing.items() if not values]
     if silent:
         says = f"the driver of {silent[0]} does not tell"
-        return unknown(says, *(told[name] for name in silent[:16]))
-    return passed("none delays interrupts of packets", *list(told.values())[:16])
+        return unknown(says, *(sightings[name] for name in silent[:16]))
+    return passed("none delays interrupts of packets", *list(sightings.values())[:16])
 
 
 def packet_steering(kind: CheckKind, context: AuditContext) -> Answer:
@@ -51,11 +53,11 @@ def packet_steering(kind: CheckKind, context: AuditContext) -> Answer:
     pattern = kind.paths[0]
     masks = context.matching(pattern)
     cpus = {path: masked(text) for path, text in masks.items()}
-    wrong = [path for path, found in cpus.items() if found and found & apart]
+    wrong = [path for path, mask in cpus.items() if mask and mask & apart]
     if wrong:
         says = f"{len(wrong)} of {len(masks)} queues, such as {wrong[0]}"
         return failed(says, *(Sighting(path, masks[path]) for path in wrong[:16]))
-    odd = [path for path, found in cpus.items() if found is None]
+    odd = [path for path, mask in cpus.items() if mask is None]
     if odd:
         return unknown("not a CPU mask", Sighting(odd[0], masks[odd[0]][:80]))
     refused = context.refusals(pattern)

@@ -81,7 +81,7 @@ def observe_here(observed: Observed, *, trial: bool = True) -> Observed:
 
 def try_realtime() -> Trial:
     """Ask for SCHED_FIFO in a child that does nothing else, and ends."""
-    asked = f"sched_setscheduler(SCHED_FIFO, {TRIAL_PRIORITY}) in a child"
+    request = f"sched_setscheduler(SCHED_FIFO, {TRIAL_PRIORITY}) in a child"
     child = os.fork()
     if child == 0:
         status = 0
@@ -94,10 +94,10 @@ def try_realtime() -> Trial:
     _, ended = os.waitpid(child, 0)
     status = os.waitstatus_to_exitcode(ended)
     if status == 0:
-        return Trial(asked, None)
+        return Trial(request, None)
     if status < 0:
-        return Trial(asked, errno.EIO, f"the child was ended by signal {-status}")
-    return Trial(asked, status, os.strerror(status))
+        return Trial(request, errno.EIO, f"the child was ended by signal {-status}")
+    return Trial(request, status, os.strerror(status))
 
 
 def read_kernel_log(path: str = KMSG) -> tuple[str | None, str]:
@@ -171,7 +171,7 @@ def read_dma_latency(path: str = DMA_LATENCY) -> tuple[int | None, str]:
 
 def who_holds(path: str = DMA_LATENCY, proc: Path = Path("/proc")) -> Mapping[str, str]:
     """Return who has a device open, as far as this user may see: descriptor to name."""
-    found: dict[str, str] = {}
+    names: dict[str, str] = {}
     for process in proc.iterdir():
         if not process.name.isdecimal() or int(process.name) == os.getpid():
             continue
@@ -179,10 +179,10 @@ def who_holds(path: str = DMA_LATENCY, proc: Path = Path("/proc")) -> Mapping[st
             for descriptor in (process / "fd").iterdir():
                 if str(descriptor.readlink()) == path:
                     name = (process / "comm").read_text("utf-8", "replace").strip()
-                    found[str(descriptor)] = name
+                    names[str(descriptor)] = name
         except OSError:  # it ended, or is another user's
             continue
-    return found
+    return names
 
 
 def smi_counts(folder: Path = Path("/dev/cpu")) -> tuple[Mapping[str, int], str]:

@@ -36,13 +36,13 @@ _EFFECTIVE = re.compile(r"^CapEff:\s*([0-9a-fA-F]{1,16})", re.MULTILINE)
 
 def trial(_kind: CheckKind, context: AuditContext) -> Answer:
     """Check how the kernel answered a child that requested SCHED_FIFO."""
-    tried = context.observed.trial
-    if tried is None:
+    result = context.observed.trial
+    if result is None:
         return unknown("not tried: only on a running machine, not on a capture")
-    if tried.error is None:
-        return passed("granted", Sighting(tried.asked, "granted"))
-    name = errno.errorcode.get(tried.error, str(tried.error))
-    evidence = Sighting(tried.asked, f"{name}: {tried.reason}")
+    if result.error is None:
+        return passed("granted", Sighting(result.asked, "granted"))
+    name = errno.errorcode.get(result.error, str(result.error))
+    evidence = Sighting(result.asked, f"{name}: {result.reason}")
     return failed(f"{name}: {_who_refused(context)}", evidence, *_limits(context))
 
 
@@ -76,27 +76,27 @@ def rt_throttling(kind: CheckKind, context: AuditContext) -> Answer:
     enforced, why = enforces_rt_limit(context.kernel)
     if enforced is None:
         return unknown(why)
-    found = context.config
-    if not enforced and found is not None:
+    config = context.config
+    if not enforced and config is not None:
         name = "CONFIG_RT_GROUP_SCHED"
-        if name not in found.options and not found.whole:
-            return unknown(f"{found.source} does not mention {name}")
+        if name not in config.options and not config.whole:
+            return unknown(f"{config.source} does not mention {name}")
         return not_applicable("since Linux 6.12 only RT_GROUP_SCHED throttles")
     return value(kind, context)
 
 
 def rt_groups(_kind: CheckKind, context: AuditContext) -> Answer:
     """Check whether control groups need a real-time budget on this kernel."""
-    found = context.config
-    if found is None:
+    config = context.config
+    if config is None:
         return unknown(f"no configuration: {context.kernel.config_source}")
     name = "CONFIG_RT_GROUP_SCHED"
-    if name not in found.options and not found.whole:
-        return unknown(f"{found.source} does not mention {name}")
-    if not found.is_on("RT_GROUP_SCHED"):
-        evidence = Sighting(found.source, f"{name} is not set")
+    if name not in config.options and not config.whole:
+        return unknown(f"{config.source} does not mention {name}")
+    if not config.is_on("RT_GROUP_SCHED"):
+        evidence = Sighting(config.source, f"{name} is not set")
         return passed("RT_GROUP_SCHED=n", evidence)
-    evidence = Sighting(found.source, f"{name}=y")
+    evidence = Sighting(config.source, f"{name}=y")
     if not has_rt_groups(context):
         return passed("RT_GROUP_SCHED=y, and off since the boot", evidence)
     return failed("RT_GROUP_SCHED=y", evidence)
@@ -104,8 +104,8 @@ def rt_groups(_kind: CheckKind, context: AuditContext) -> Answer:
 
 def has_capability(context: AuditContext, name: str) -> bool | None:
     """Whether the process that reads has a capability; None if unknown."""
-    found = _EFFECTIVE.search(context.words(STATUS))
-    return bool(int(found[1], 16) >> CAPABILITIES[name] & 1) if found else None
+    match = _EFFECTIVE.search(context.words(STATUS))
+    return bool(int(match[1], 16) >> CAPABILITIES[name] & 1) if match else None
 
 
 def limit_of(context: AuditContext, name: str) -> str | None:
@@ -165,12 +165,12 @@ def _by_version_2(context: AuditContext, own: str) -> Answer:
     if not top or controllers is None:
         says = "not the root group; unknown whether it uses the CPU controller"
         return unknown(says, evidence, *context.refusals(path))
-    told = Sighting(path, controllers)
+    setting = Sighting(path, controllers)
     if "cpu" in controllers.split():
         says = "not the root group, and cgroup v2 cannot give it a budget"
-        return failed(says, evidence, told)
+        return failed(says, evidence, setting)
     return passed(
-        "the budget of the root group: the CPU controller is off", evidence, told
+        "the budget of the root group: the CPU controller is off", evidence, setting
     )
 
 
@@ -187,8 +187,8 @@ def _by_version_1(context: AuditContext, path: str, evidence: Sighting) -> Answe
 def _limits(context: AuditContext) -> list[Sighting]:
     rtprio = limit_of(context, "realtime priority")
     effective = _EFFECTIVE.search(context.words(STATUS))
-    told = [Sighting(LIMITS, f"realtime priority: {rtprio}")] if rtprio else []
-    return told + ([Sighting(STATUS, effective[0])] if effective else [])
+    sightings = [Sighting(LIMITS, f"realtime priority: {rtprio}")] if rtprio else []
+    return sightings + ([Sighting(STATUS, effective[0])] if effective else [])
 
 
 STATS = "/proc/[0-9]*/task/[0-9]*/stat"
@@ -283,24 +283,24 @@ def kernel_threads(kind: CheckKind, context: AuditContext) -> Answer:
     lowest = _lowest(threads)
     limit = lowest.priority if lowest else MEASURED
     than = lowest.short if lowest else f"{MEASURED}, the priority of a measurement"
-    asked = context.words(parameter)
-    if re.fullmatch(r"\d{1,9}", asked) and int(asked) >= limit:
-        says = f"rcutree.kthread_prio={asked} is not below {than}"
-        return failed(says, Sighting(parameter, asked))
-    found = [t for t in threads if t.of_kernel and _CALLBACKS.match(t.name)]
-    above = [t for t in found if t.policy in (1, 2) and t.priority >= limit]
+    priority = context.words(parameter)
+    if re.fullmatch(r"\d{1,9}", priority) and int(priority) >= limit:
+        says = f"rcutree.kthread_prio={priority} is not below {than}"
+        return failed(says, Sighting(parameter, priority))
+    callbacks = [t for t in threads if t.of_kernel and _CALLBACKS.match(t.name)]
+    above = [t for t in callbacks if t.policy in (1, 2) and t.priority >= limit]
     if above:
-        says = f"{len(above)} of {len(found)} are not below {than}"
-        told = [lowest.sighting] if lowest else []
-        return failed(says, *told, *(t.sighting for t in above[:16]))
-    if not found:
+        says = f"{len(above)} of {len(callbacks)} are not below {than}"
+        evidence = [lowest.sighting] if lowest else []
+        return failed(says, *evidence, *(t.sighting for t in above[:16]))
+    if not callbacks:
         return unknown(
             "the threads of the kernel are not visible",
             *context.refusals(stats, parameter),
         )
-    highest = max((t.priority for t in found if t.policy in (1, 2)), default=None)
+    highest = max((t.priority for t in callbacks if t.policy in (1, 2)), default=None)
     most = "none has a real-time policy" if highest is None else f"{highest} at most"
-    says = f"{_count(len(found), 'thread')}: {most}"
+    says = f"{_count(len(callbacks), 'thread')}: {most}"
     return passed(says, Sighting(stats, f"{len(threads)} read"))
 
 
@@ -309,21 +309,21 @@ def ptp_threads(kind: CheckKind, context: AuditContext) -> Answer:
     threads, why_not = _threads(context)
     if why_not is not None:
         return why_not
-    found = [t for t in threads if not t.of_kernel and t.name in CLOCK_PROGRAMS]
-    if not found and not any(t.of_kernel for t in threads):
+    programs = [t for t in threads if not t.of_kernel and t.name in CLOCK_PROGRAMS]
+    if not programs and not any(t.of_kernel for t in threads):
         return unknown("only the threads of a container are visible")
-    if not found:
+    if not programs:
         return not_applicable(f"none of {', '.join(CLOCK_PROGRAMS)} runs")
-    slow = [t for t in found if t.policy not in REAL_TIME]
+    slow = [t for t in programs if t.policy not in REAL_TIME]
     if slow:
         says = f"{slow[0].name} has no real-time policy"
         return failed(says, *(t.sighting for t in slow))
     lowest = _lowest(threads)
-    above = [t for t in found if lowest and t.priority >= lowest.priority]
+    above = [t for t in programs if lowest and t.priority >= lowest.priority]
     if lowest and above:
         says = f"{above[0].short} is not below {lowest.short}"
         return failed(says, lowest.sighting, *(t.sighting for t in above))
-    return passed(", ".join(t.short for t in found), *(t.sighting for t in found))
+    return passed(", ".join(t.short for t in programs), *(t.sighting for t in programs))
 
 
 def _lowest(threads: list[_Thread]) -> _Thread | None:

@@ -77,8 +77,8 @@ class Unit:
 
     def last(self, key: str) -> Assignment | None:
         """Return what counts of a key that holds one value; None if there is none."""
-        found = self.all(key)
-        return found[-1] if found else None
+        assignments = self.all(key)
+        return assignments[-1] if assignments else None
 
     def _own(self) -> Iterator[Assignment]:
         section = SECTIONS.get(self.kind)
@@ -119,8 +119,8 @@ def merge(name: str, texts: Mapping[str, str]) -> Unit:
     assignments: list[Assignment] = []
     ignored: list[Assignment] = []
     for file, text in texts.items():
-        found, odd = parse(text, name=file)
-        assignments += found
+        new, odd = parse(text, name=file)
+        assignments += new
         ignored += odd
     return Unit(name, tuple(texts), tuple(assignments), tuple(ignored))
 
@@ -310,15 +310,15 @@ class Policy:
 
 def policy_of(unit: Unit) -> Policy:
     """Return the policy of a unit; raises OddValueError."""
-    named, given = unit.last("CPUSchedulingPolicy"), unit.last("CPUSchedulingPriority")
-    name = named.value if named else "other"
-    if named and name not in POLICIES:
-        raise OddValueError(named, f"systemd accepts {', '.join(POLICIES)}")
-    priority = number(given) if given else None
-    if given and not 0 <= (priority or 0) <= MAX_PRIORITY:
-        raise OddValueError(given, f"priorities are 1 to {MAX_PRIORITY}")
+    policy, rank = unit.last("CPUSchedulingPolicy"), unit.last("CPUSchedulingPriority")
+    name = policy.value if policy else "other"
+    if policy and name not in POLICIES:
+        raise OddValueError(policy, f"systemd accepts {', '.join(POLICIES)}")
+    priority = number(rank) if rank else None
+    if rank and not 0 <= (priority or 0) <= MAX_PRIORITY:
+        raise OddValueError(rank, f"priorities are 1 to {MAX_PRIORITY}")
     wanted = max(priority or 0, 1) if name in REAL_TIME else 0
-    return Policy(name, wanted, named, given)
+    return Policy(name, wanted, policy, rank)
 
 
 def number(assignment: Assignment) -> int:
@@ -332,15 +332,15 @@ def boolean(assignment: Assignment | None) -> bool:
     """Return yes or no, no if not set; raises OddValueError."""
     if assignment is None:
         return False
-    found = _BOOLEANS.get(assignment.value.lower())
-    if found is None:
+    value = _BOOLEANS.get(assignment.value.lower())
+    if value is None:
         raise OddValueError(assignment, "neither yes nor no")
-    return found
+    return value
 
 
 def cpus_of(unit: Unit, key: str) -> frozenset[int] | None:
     """Return a list of CPUs, None if there is none; raises OddValueError."""
-    found: set[int] = set()
+    cpus: set[int] = set()
     assignments = unit.all(key)
     for assignment, word in words(assignments):
         if word == "numa":
@@ -348,8 +348,8 @@ def cpus_of(unit: Unit, key: str) -> frozenset[int] | None:
         match = _RANGE.fullmatch(word)
         if match is None or (match[2] and int(match[2]) < int(match[1])):
             raise OddValueError(assignment, "not a CPU list")
-        found |= set(range(int(match[1]), int(match[2] or match[1]) + 1))
-    return frozenset(found) if assignments else None
+        cpus |= set(range(int(match[1]), int(match[2] or match[1]) + 1))
+    return frozenset(cpus) if assignments else None
 
 
 def soft_limit(assignment: Assignment | None) -> int | None:

@@ -89,7 +89,7 @@ def _of_odd(odd: OddValueError) -> Sighting:
 
 
 def _odd_values(unit: Unit) -> Iterator[OddValueError]:
-    looks: list[Callable[[], object]] = [
+    readers: list[Callable[[], object]] = [
         lambda: policy_of(unit),
         lambda: boolean(unit.last("RestrictRealtime")),
         lambda: boolean(unit.last("CPUSchedulingResetOnFork")),
@@ -101,9 +101,9 @@ def _odd_values(unit: Unit) -> Iterator[OddValueError]:
             for key in ("LimitRTPRIO", "LimitMEMLOCK")
         ),
     ]
-    for look in looks:
+    for read in readers:
         try:
-            look()
+            read()
         except OddValueError as odd:
             yield odd
 

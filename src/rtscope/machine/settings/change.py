@@ -126,13 +126,13 @@ def agent_options(changes: Iterable[SettingChange]) -> list[str]:
 
 def _ranges(numbers: Iterable[int]) -> str:
     """Write numbers as the agent reads them: `24,30-32`."""
-    found: list[list[int]] = []
+    ranges: list[list[int]] = []
     for number in sorted(numbers):
-        if found and number == found[-1][1] + 1:
-            found[-1][1] = number
+        if ranges and number == ranges[-1][1] + 1:
+            ranges[-1][1] = number
         else:
-            found.append([number, number])
-    return ",".join(f"{a}-{b}" if b > a else f"{a}" for a, b in found)
+            ranges.append([number, number])
+    return ",".join(f"{a}-{b}" if b > a else f"{a}" for a, b in ranges)
 
 
 def _run(target: Target, args: Sequence[str]) -> list[Line]:

@@ -115,8 +115,8 @@ def with_settings(
     """Add the files that remedies would write; raises TargetError."""
     files = [setting.file for kind in kinds for setting in kind.apply]
     machine = context.machine
-    found = {**machine.files, **reader.read_many(files)}
-    return replace(context, machine=replace(machine, files=found))
+    contents = {**machine.files, **reader.read_many(files)}
+    return replace(context, machine=replace(machine, files=contents))
 
 
 def plan(context: AuditContext, checks: Iterable[Check]) -> TuningPlan:
@@ -132,11 +132,11 @@ def plan(context: AuditContext, checks: Iterable[Check]) -> TuningPlan:
         elif check.is_refused(RemedyPart.REMEDY):
             impossible[kind.id] = check.remedy
         else:
-            found = _changes(kind, context)
-            if isinstance(found, str):
-                impossible[kind.id] = found
+            wanted = _changes(kind, context)
+            if isinstance(wanted, str):
+                impossible[kind.id] = wanted
             else:
-                changes |= {(change.knob, change.index): change for change in found}
+                changes |= {(change.knob, change.index): change for change in wanted}
     return TuningPlan(tuple(changes.values()), good, impossible)
 
 
@@ -144,9 +144,9 @@ def _changes(kind: CheckKind, context: AuditContext) -> list[SettingChange] | st
     """Return what the first setting that can be made takes; else why none can."""
     reasons = []
     for setting in kind.apply:
-        found = _values(setting, kind, context)
-        if isinstance(found, str):
-            reasons.append(found)
+        wanted = _values(setting, kind, context)
+        if isinstance(wanted, str):
+            reasons.append(wanted)
             continue
         return [
             SettingChange(
@@ -157,7 +157,7 @@ def _changes(kind: CheckKind, context: AuditContext) -> list[SettingChange] | st
                 old=marked(context.text(path) or ""),
                 value=value,
             )
-            for path, value in found.items()
+            for path, value in wanted.items()
         ]
     return "; ".join(dict.fromkeys(reasons))
 
@@ -183,14 +183,14 @@ def _lockdown(refusal: Sighting) -> str:
 
 def marked(text: str) -> str:
     """Return the marked word of `always [madvise] never`; without a mark, all."""
-    found = re.search(r"[\[(]([^])]*)[])]", text)
-    return found[1] if found else text
+    match = re.search(r"[\[(]([^])]*)[])]", text)
+    return match[1] if match else text
 
 
 def index_of(pattern: str, path: str) -> int:
     """Return the number by which the agent finds a path of a setting."""
-    found = re.fullmatch(re.escape(pattern).replace(r"\*", r"(\d+)"), path)
-    numbers = [int(group) for group in found.groups()] if found else []
+    match = re.fullmatch(re.escape(pattern).replace(r"\*", r"(\d+)"), path)
+    numbers = [int(group) for group in match.groups()] if match else []
     return sum(n * KNOB_STRIDE**place for place, n in enumerate(numbers))
 
 
@@ -247,15 +247,15 @@ def interrupts_elsewhere(
     there: Values, kind: CheckKind, context: AuditContext
 ) -> Wanted:
     """The list that it has, without the CPUs that are set apart."""
-    found = _others(context)
-    if isinstance(found, str):
-        return found
+    others = _others(context)
+    if isinstance(others, str):
+        return others
     used = [n for n in counts_of(context.text(INTERRUPTS) or "") if n.isdecimal()]
     wrong = {}
     for name in used:
         _, now = directed(context, name)
         path = f"/proc/irq/{name}/smp_affinity_list"
-        if now and path in there and (listed(now) or Cpus()) & found[0]:
+        if now and path in there and (listed(now) or Cpus()) & others[0]:
             wrong[path] = there[path]
     return list_of_others(wrong, kind, context)
 
@@ -268,10 +268,10 @@ def _without_apart(
     write: Callable[[Cpus, str], str],
 ) -> Wanted:
     """Leave what each file allows, but for the CPUs that are set apart."""
-    found = _others(context)
-    if isinstance(found, str):
-        return found
-    _, rest = found
+    others = _others(context)
+    if isinstance(others, str):
+        return others
+    _, rest = others
     wanted = {}
     for path, text in there.items():
         cpus = read(text)

@@ -28,16 +28,16 @@ class AgentReader:
         Raises TargetError if the agent cannot run or leaves a path unanswered,
         ContractError for an invalid answer.
         """
-        found: dict[str, Content] = {}
+        received: dict[str, Content] = {}
         for some in _batches(list(dict.fromkeys(paths))):
             for line in self._run_agent(["read", "--", *some]):
                 if isinstance(line, AgentError):
                     raise TargetError(line.message)
                 if isinstance(line, FileLine):
-                    found[line.path] = content_of(line)
+                    received[line.path] = content_of(line)
         contents: dict[str, Content] = {}
         for path in paths:
-            contents.update(_answer(path, found))
+            contents.update(_answer(path, received))
         return contents
 
 
@@ -54,11 +54,11 @@ def _batches(paths: Sequence[str]) -> Iterator[list[str]]:
         yield batch
 
 
-def _answer(path: str, found: Mapping[str, Content]) -> Mapping[str, Content]:
+def _answer(path: str, received: Mapping[str, Content]) -> Mapping[str, Content]:
     """Return the contents for a path, or for all matches of a pattern."""
-    if path not in found and not any(character in path for character in "*?["):
+    if path not in received and not any(character in path for character in "*?["):
         raise TargetError(f"the agent did not answer for {path!a}")
-    return answer_from(found, path)
+    return answer_from(received, path)
 
 
 def content_of(line: FileLine) -> Content:

@@ -48,10 +48,10 @@ def _wait(address: str, name: str, log: Callable[[str], None]) -> None:
             holder.connect(address)
         except OSError:  # it has just ended
             return
-        found = holder.getsockopt(
+        credentials = holder.getsockopt(
             socket.SOL_SOCKET, socket.SO_PEERCRED, _CREDENTIALS.size
         )
-        pid, uid, _ = _CREDENTIALS.unpack(found)
+        pid, uid, _ = _CREDENTIALS.unpack(credentials)
         log(
             f"waiting: {name} is being measured by process {pid} of user {uid} "
             f"({_command(pid)}); two measurements would disturb each other"

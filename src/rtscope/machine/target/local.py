@@ -104,8 +104,10 @@ def _root_prefix(*, may_ask: bool) -> tuple[str, ...]:
                 "asks for your password",
                 file=sys.stderr,
             )
-            asked = process.run(["sudo", "-v"], timeout_s=SUDO_TIMEOUT_S, terminal=True)
-            return sudo if asked.status == 0 else ()
+            sudo_check = process.run(
+                ["sudo", "-v"], timeout_s=SUDO_TIMEOUT_S, terminal=True
+            )
+            return sudo if sudo_check.status == 0 else ()
     except TargetError:  # no sudo here: the user's own limits may suffice
         return ()
     return ()

@@ -340,8 +340,8 @@ class RemoteShell:
 
     def answer(self, stdout: bytes) -> str | None:
         """Return the output of the script; None if the board never ran it."""
-        _, found, answer = stdout.partition(b"\n" + self.word + b"\n")
-        return answer.decode("utf-8", "replace") if found else None
+        _, separator, answer = stdout.partition(b"\n" + self.word + b"\n")
+        return answer.decode("utf-8", "replace") if separator else None
 
 
 def _packed(script: str) -> str:

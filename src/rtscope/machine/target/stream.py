@@ -136,8 +136,8 @@ class PipeStream:
     def _has_begun(self) -> bool:
         """Drop what the login shell's start-up files have printed."""
         if self._begins_after:
-            _, found, rest = bytes(self._buffer).partition(self._begins_after)
-            if found:
+            _, separator, rest = bytes(self._buffer).partition(self._begins_after)
+            if separator:
                 self._begins_after = b""
                 self._buffer = bytearray(rest)
             elif self._ended:

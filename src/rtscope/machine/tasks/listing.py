@@ -124,19 +124,19 @@ def read_surroundings(reader: Reader) -> Surroundings:
 
 def _isolated(files: Mapping[str, Content]) -> frozenset[int] | None:
     texts = [text_of(files[path]) for path in (ISOLATED_AT_BOOT, ISOLATED_NOW)]
-    told = [text for text in texts if text is not None]
-    sets = [cpus_in(text) for text in told if text]
+    readable = [text for text in texts if text is not None]
+    sets = [cpus_in(text) for text in readable if text]
     known = [cpus for cpus in sets if cpus is not None]
-    return frozenset().union(*known) if told and len(known) == len(sets) else None
+    return frozenset().union(*known) if readable and len(known) == len(sets) else None
 
 
 def _irq_devices(files: Mapping[str, Content]) -> Mapping[int, tuple[str, ...]]:
-    found = {}
+    devices = {}
     for path, content in files.items():
         number = re.fullmatch(r"/sys/kernel/irq/([0-9]{1,9})/actions", path)
         if number and (text := text_of(content)):
-            found[int(number[1])] = tuple(text.split(","))
-    return found
+            devices[int(number[1])] = tuple(text.split(","))
+    return devices
 
 
 def _sched_ext(files: Mapping[str, Content]) -> str | None:
@@ -149,9 +149,9 @@ def _hidepid(mounts: str) -> str | None:
     for line in mounts.splitlines():
         words = line.split()
         if len(words) > 4 and words[4] == "/proc":
-            found = re.search(r"hidepid=(\w+)", words[-1])
-            if found and found[1] not in ("0", "off"):
-                return found[1]
+            match = re.search(r"hidepid=(\w+)", words[-1])
+            if match and match[1] not in ("0", "off"):
+                return match[1]
     return None
 
 

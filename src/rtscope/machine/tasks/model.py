@@ -169,7 +169,7 @@ def choose(threads: Sequence[Thread], choice: Choice) -> list[Thread]:
     pid = choice.pid
     if pid is not None:
         pid = next((t.line.pid for t in threads if t.line.tid == pid), pid)
-    found = [
+    selection = [
         t
         for t in threads
         if (not choice.real_time or t.real_time or (t.boosted and _as_real_time(t)))
@@ -177,8 +177,8 @@ def choose(threads: Sequence[Thread], choice: Choice) -> list[Thread]:
         and (pid is None or t.line.pid == pid)
     ]
     if choice.order is not Order.PROCESS:
-        found.sort(key=_KEYS[choice.order])
-    return found
+        selection.sort(key=_KEYS[choice.order])
+    return selection
 
 
 def _as_real_time(thread: Thread) -> bool:

@@ -136,12 +136,12 @@ def read_statistics(reader: Reader, pids: Collection[int]) -> Statistics:
         for path, content in reader.read_many([PATTERN]).items():
             if path in programs and not any(t.torn for t in programs[path].tasks):
                 continue
-            found = _program(path, content)
-            if isinstance(found, Program):
-                gone = found.pid not in pids and not found.closed
-                programs[path] = replace(found, crashed=gone)
-            elif found:
-                unread[path] = found
+            program = _program(path, content)
+            if isinstance(program, Program):
+                gone = program.pid not in pids and not program.closed
+                programs[path] = replace(program, crashed=gone)
+            elif program:
+                unread[path] = program
         # What a dead program was writing stays torn.
         if not any(t.torn for p in programs.values() if not p.crashed for t in p.tasks):
             break
