@@ -255,7 +255,7 @@ def find_explained(
     Log and leave out one that is damaged, or explains no result in `records`.
     """
     known = {record.result_digest for record in records}
-    found: dict[str, Explained] = {}
+    by_digest: dict[str, Explained] = {}
     for path in paths:
         for file in _files(path):
             try:
@@ -265,10 +265,10 @@ def find_explained(
                 continue
             if one.result_digest not in known:
                 log(f"not shown: {file} explains another result than the record's")
-            elif one.bounds or one.result_digest not in found:
+            elif one.bounds or one.result_digest not in by_digest:
                 # Exact repetitions have one result: keep an explanation with bounds.
-                found[one.result_digest] = one
-    return found
+                by_digest[one.result_digest] = one
+    return by_digest
 
 
 def read_explained(path: Path) -> Explained:

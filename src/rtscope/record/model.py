@@ -240,9 +240,9 @@ class RunRecord:
     def why_lost(self, name: str) -> str:
         """Return why a file could not be kept; empty if it is missing otherwise."""
         mark = f"{name}: "
-        told = (one.detail for one in self.caveats if one.id == FILE_LOST)
-        found = (one.removeprefix(mark) for one in told if one.startswith(mark))
-        return next(found, "")
+        details = (one.detail for one in self.caveats if one.id == FILE_LOST)
+        reasons = (one.removeprefix(mark) for one in details if one.startswith(mark))
+        return next(reasons, "")
 
 
 @cache

@@ -191,12 +191,12 @@ def is_packed(path: Path) -> bool:
 
 def unpack(path: Path, into: Path) -> Path:
     """Unpack an archive into an empty directory; return the result directory in it."""
-    found: set[str] = set()
+    folders: set[str] = set()
 
     def write(name: str, content: IO[bytes], size: int) -> None:
         top, place = _place(name)
-        found.add(top)
-        if len(found) > 1:
+        folders.add(top)
+        if len(folders) > 1:
             raise RecordError(f"{path}: {name!a} is no file of a packed result")
         target = into / top / place
         target.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
@@ -209,9 +209,9 @@ def unpack(path: Path, into: Path) -> Path:
             raise RecordError(f"{path}: it holds {place} twice") from error
 
     read_archive(path, write, _BOUNDS)
-    if not found:
+    if not folders:
         raise UsageError(f"{path}: an empty archive, no packed result")
-    return into / found.pop()
+    return into / folders.pop()
 
 
 def _place(name: str) -> tuple[str, str]:

@@ -149,19 +149,19 @@ class ResultDir:
         return [read_record(path) for path in sorted([*done, *half])]
 
     def _files(self, name: str) -> list[Path]:
-        found = sorted((self.path / "runs").glob(f"*/{name}"))
-        if len(found) > MAX_RUNS:
+        paths = sorted((self.path / "runs").glob(f"*/{name}"))
+        if len(paths) > MAX_RUNS:
             raise RecordError(f"{self.path}: more than {MAX_RUNS} runs")
-        refuse_links(self.path / "runs", *(path.parent for path in found))
-        return found
+        refuse_links(self.path / "runs", *(path.parent for path in paths))
+        return paths
 
 
 def with_lost(record: RunRecord, lost: Mapping[str, str]) -> RunRecord:
     """Return the record with a caveat for each file that could not be kept."""
     if not lost:
         return record
-    told = (make(FILE_LOST, f"{name}: {why}") for name, why in lost.items())
-    return replace(record, caveats=gravest_first((*record.caveats, *told)))
+    caveats = (make(FILE_LOST, f"{name}: {why}") for name, why in lost.items())
+    return replace(record, caveats=gravest_first((*record.caveats, *caveats)))
 
 
 def create(

@@ -70,15 +70,15 @@ def caveats_from_log(
 
     `load` is the name of the load that ran: the one called `oom` is meant to kill.
     """
-    found: dict[str, dict[str, list[str]]] = {}
+    by_caveat: dict[str, dict[str, list[str]]] = {}
     for message in messages:
         kind = kind_of(message)
         if kind is not None:
-            titles = found.setdefault(kind.caveat, {})
+            titles = by_caveat.setdefault(kind.caveat, {})
             titles.setdefault(kind.title, []).append(message.text)
     return tuple(
         make(caveat, _expected(caveat, load) + _listed(titles))
-        for caveat, titles in found.items()
+        for caveat, titles in by_caveat.items()
     )
 
 

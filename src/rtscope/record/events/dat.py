@@ -49,12 +49,12 @@ class KernelSymbols:
 
     @cached_property
     def _table(self) -> tuple[list[int], list[str]]:
-        found: dict[int, str] = {}
+        names: dict[int, str] = {}
         for address, name in _SYMBOL.findall(self.content):
-            found.setdefault(int(address, 16), name.decode("ascii", "replace"))
-        found.pop(0, None)
-        addresses = sorted(found)
-        return addresses, [found[address] for address in addresses]
+            names.setdefault(int(address, 16), name.decode("ascii", "replace"))
+        names.pop(0, None)
+        addresses = sorted(names)
+        return addresses, [names[address] for address in addresses]
 
     @cached_property
     def begin(self) -> int | None:
@@ -108,8 +108,8 @@ class DatTrace:
         layout = known.fields[field]
         fits = rows.sizes[chosen] >= layout.offset + layout.size
         places = np.where(fits, rows.places[chosen] + layout.offset, 0)
-        found = _gather(self.data, places, layout, self.head.order)
-        return np.where(fits, found, 0)
+        values = _gather(self.data, places, layout, self.head.order)
+        return np.where(fits, values, 0)
 
     def _event(self, rows: Rows, at: int) -> Event:
         place, size = int(rows.places[at]), int(rows.sizes[at])
@@ -133,20 +133,20 @@ class DatTrace:
         )
 
     def _fields(self, payload: bytes, layout: Format) -> dict[str, int | str]:
-        found: dict[str, int | str] = {}
+        fields: dict[str, int | str] = {}
         for field in layout.fields.values():
-            found[field.name] = self._value(payload, field)
-        for name in _FUNCTIONS & found.keys():
-            found[name] = self.symbols.name(_int(found[name]))
+            fields[field.name] = self._value(payload, field)
+        for name in _FUNCTIONS & fields.keys():
+            fields[name] = self.symbols.name(_int(fields[name]))
         for offset, name in _OFFSETS.items():
-            if offset in found and self.symbols.begin is not None:
-                address = self.symbols.begin + _int(found[offset])
-                found[name] = self.symbols.name(address)
-        if layout.flags and "prev_state" in found:
-            found["prev_state"] = _state(_int(found["prev_state"]), layout.flags)
+            if offset in fields and self.symbols.begin is not None:
+                address = self.symbols.begin + _int(fields[offset])
+                fields[name] = self.symbols.name(address)
+        if layout.flags and "prev_state" in fields:
+            fields["prev_state"] = _state(_int(fields["prev_state"]), layout.flags)
         if layout.name == "kernel_stack" and "caller" in layout.fields:
-            found["stack"] = self._stack(payload, layout.fields["caller"])
-        return found
+            fields["stack"] = self._stack(payload, layout.fields["caller"])
+        return fields
 
     def _value(self, payload: bytes, field: Field) -> int | str:
         if field.text:
@@ -186,10 +186,10 @@ def dat_trace(data: memoryview, *, name: str) -> DatTrace:
     rows: list[Rows] = []
     losses: list[Loss] = []
     for extent in head.extents:
-        found, lost = _rows_of(data, extent, head, numbers)
+        of_cpu, lost = _rows_of(data, extent, head, numbers)
         losses += lost
-        if len(found.at_ns):
-            rows.append(found)
+        if len(of_cpu.at_ns):
+            rows.append(of_cpu)
     if not rows:
         raise RecordError(f"{name}: no event in it")
     losses.sort(key=lambda one: one.after_ns)
@@ -282,9 +282,9 @@ def _losses(
 ) -> Iterator[Loss]:
     for page in np.flatnonzero(decoded.missed):
         count = int(decoded.missed_count[page])
-        told = count if count >= 0 else None
+        lost = count if count >= 0 else None
         at = int(np.searchsorted(pages, page, "left"))
-        yield _loss(cpu, rows, at, told, "the ring buffer was full, or pages left out")
+        yield _loss(cpu, rows, at, lost, "the ring buffer was full, or pages left out")
     for page in np.flatnonzero(decoded.damaged | ~good):
         at = int(np.searchsorted(pages, page, "right"))
         yield _loss(cpu, rows, at, None, "a page of the file is damaged")
@@ -314,14 +314,14 @@ def _gather(
         numbers: NDArray[np.int64] = words[places >> _SHIFTS[size]].astype(np.int64)
         return numbers
     content = np.frombuffer(data, np.uint8)
-    found = np.zeros(len(places), np.int64)
+    values = np.zeros(len(places), np.int64)
     for at in range(min(field.size, 8)):
         shift = 8 * (at if order == "little" else field.size - 1 - at)
-        found |= content[places + at].astype(np.int64) << shift
+        values |= content[places + at].astype(np.int64) << shift
     bits = 8 * field.size
     if field.signed and bits < 64:
-        found = np.where(found >> (bits - 1) & 1, found - (1 << bits), found)
-    return found
+        values = np.where(values >> (bits - 1) & 1, values - (1 << bits), values)
+    return values
 
 
 def _string(payload: bytes, field: Field, order: Order) -> str:

@@ -177,9 +177,9 @@ class Cursor:
                 f"{self.name}: damaged or cut short: {size} bytes are announced at "
                 f"byte {self.at}, and the file ends at {len(self.data)}"
             )
-        found = bytes(self.data[self.at : self.at + size])
+        content = bytes(self.data[self.at : self.at + size])
         self.at += size
-        return found
+        return content
 
     def number(self, size: int) -> int:
         """Return the next number of `size` bytes."""
@@ -387,11 +387,11 @@ def _ftrace_formats(cursor: Cursor) -> dict[int, Format]:
 
 
 def _event_formats(cursor: Cursor) -> dict[int, Format]:
-    found: dict[int, Format] = {}
+    formats: dict[int, Format] = {}
     for _ in range(_count(cursor)):
         cursor.string()
-        found |= _formats(cursor, _count(cursor))
-    return found
+        formats |= _formats(cursor, _count(cursor))
+    return formats
 
 
 def _formats(cursor: Cursor, count: int) -> dict[int, Format]:
@@ -412,12 +412,12 @@ def _text(content: bytes) -> str:
 
 
 def _cmdlines(content: bytes) -> dict[int, str]:
-    found: dict[int, str] = {}
+    names: dict[int, str] = {}
     for line in _text(content).split("\n"):
         pid, _, comm = line.partition(" ")
         if re.fullmatch(r"[0-9]{1,10}", pid):
-            found[int(pid)] = comm.strip("\0")
-    return found
+            names[int(pid)] = comm.strip("\0")
+    return names
 
 
 def _chosen_clock(content: bytes) -> str:

@@ -46,8 +46,8 @@ class Event:
 
     def __post_init__(self) -> None:
         """Find the numbers, once for all that look at the event."""
-        found = {k: v for k, v in self.fields.items() if isinstance(v, int)}
-        object.__setattr__(self, "numbers", found)
+        numbers = {k: v for k, v in self.fields.items() if isinstance(v, int)}
+        object.__setattr__(self, "numbers", numbers)
 
     def text(self, name: str) -> str:
         """Return a field as text; empty if the event has none of that name."""

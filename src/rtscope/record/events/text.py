@@ -126,24 +126,24 @@ def fields_of(name: str, body: str) -> Mapping[str, int | str]:
         return _matched(_SWITCH, body)
     if name.startswith("sched_wak") and "pid=" not in body:
         return _matched(_WAKEUP, body)
-    found = {key: _value(text.strip()) for key, text in _PAIR.findall(body)}
+    fields = {key: _value(text.strip()) for key, text in _PAIR.findall(body)}
     for key in _FUNCTIONS:
-        if isinstance(found.get(key), str):
-            found[key] = _CALLER.sub("", str(found[key]))
-    return found
+        if isinstance(fields.get(key), str):
+            fields[key] = _CALLER.sub("", str(fields[key]))
+    return fields
 
 
 def _matched(pattern: re.Pattern[str], body: str) -> Mapping[str, int | str]:
     match = pattern.search(body)
     if match is None:
         return {}
-    found = {
+    fields = {
         key: _value(text) for key, text in match.groupdict().items() if text is not None
     }
-    if "prev_state" in found:
-        state = str(found["prev_state"])
-        found["prev_state"] = _STATES.get(state, state)
-    return found
+    if "prev_state" in fields:
+        state = str(fields["prev_state"])
+        fields["prev_state"] = _STATES.get(state, state)
+    return fields
 
 
 def _value(text: str) -> int | str:
@@ -179,8 +179,8 @@ class TextTrace:
         self, rows: Rows, chosen: NDArray[np.int64], field: str
     ) -> NDArray[np.int64]:
         """Return a field that is a number of the chosen rows, all of one kind."""
-        found = (self._number(rows, int(at), field) for at in chosen)
-        return np.fromiter(found, np.int64, len(chosen))
+        values = (self._number(rows, int(at), field) for at in chosen)
+        return np.fromiter(values, np.int64, len(chosen))
 
     def _number(self, rows: Rows, at: int, field: str) -> int:
         """Look for `field=`; only where that is not there, take the line apart."""

@@ -72,10 +72,10 @@ class TraceParts:
     def page_bytes(self) -> int:
         """Size of a page, from the kernel's own description."""
         text = self._text(_HEADER_PAGE)
-        found = re.search(r" data;\s*offset:(\d+);\s*size:(\d+);", text)
-        if found is None:
+        match = re.search(r" data;\s*offset:(\d+);\s*size:(\d+);", text)
+        if match is None:
             raise ContractError("the agent sent trace pages without their description")
-        return int(found[1]) + int(found[2])
+        return int(match[1]) + int(match[2])
 
     def _decoded(self, text: str) -> bytes:
         content = _decode(text)
@@ -145,10 +145,10 @@ def _sized(content: bytes, form: str) -> bytes:
 
 def _commit(parts: TraceParts) -> tuple[int, int]:
     text = parts.files.get(_HEADER_PAGE, b"").decode("utf-8", "replace")
-    found = _COMMIT.search(text)
-    if found is None:
+    match = _COMMIT.search(text)
+    if match is None:
         raise ContractError("the agent sent no description of trace pages")
-    return int(found[1]), int(found[2])
+    return int(match[1]), int(match[2])
 
 
 def _start(parts: TraceParts, page_bytes: int) -> bytes:

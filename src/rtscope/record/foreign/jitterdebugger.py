@@ -35,14 +35,14 @@ def read(source: Source, *, unit_ns: int | None = None) -> list[ForeignRun]:
     step_ns = unit_ns or about.get("resolution_in_ns")
     if step_ns not in BUCKETS or len(threads) > MAX_THREADS:
         raise source.damaged("its resolution is neither 1 nor 1000 ns")
-    found = tuple(_thread(source, one, step_ns) for one in threads.values())
+    results = tuple(_thread(source, one, step_ns) for one in threads.values())
     return [
         ForeignRun(
             tool="jitterdebugger",
             format=NAME,
             verified=True,
             measures="from the expiry of a timer to the thread in user space",
-            threads=found,
+            threads=results,
             policy="fifo",
             arch=str(about.get("machine", UNKNOWN))[:80],
             facts=facts_of(about),

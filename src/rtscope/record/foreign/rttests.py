@@ -65,7 +65,7 @@ def read(source: Source, *, unit_ns: int | None = None) -> list[ForeignRun]:
         raise source.damaged(f"{tool}: a tool of rt-tests that rtscope cannot import")
     step_ns = unit_ns or (1 if document.get("resolution_in_ns") == 1 else NS_PER_US)
     reader = _oslat if tool == "oslat" else _thread
-    found = tuple(
+    results = tuple(
         reader(source, one, options=options, place=place, step_ns=step_ns)
         for place, one in enumerate(threads.values())
     )
@@ -77,7 +77,7 @@ def read(source: Source, *, unit_ns: int | None = None) -> list[ForeignRun]:
         verified=True,
         measures=MEASURES[tool],
         version=_text(document.get("rt_test_version:", "")),
-        threads=found,
+        threads=results,
         started_at=_iso(document.get("start_time")),
         duration_ns=_length_ns(document, options, tool),
         policy=_policy(options, tool),
@@ -153,13 +153,13 @@ def nanoseconds(source: Source, value: object, unit_ns: float, what: str) -> int
 
 
 def histogram(
-    source: Source, found: object, *, step_ns: int, shift: int = 0
+    source: Source, counts: object, *, step_ns: int, shift: int = 0
 ) -> dict[int, int]:
     """Return counts by the smallest latency of each bucket, ascending."""
-    if not isinstance(found, dict):
+    if not isinstance(counts, dict):
         raise source.damaged("histogram: not an object")
     buckets: dict[int, int] = {}
-    for key, value in found.items():
+    for key, value in counts.items():
         if not re.fullmatch(r"\d{1,12}", key):
             raise source.damaged(f"histogram: {key[:40]!a} is no latency")
         low = int(key) - shift
@@ -295,29 +295,29 @@ _LENGTHS = {"": 1, "s": 1, "m": 60, "h": 3600, "d": 86400}
 
 def _length_ns(document: Mapping[str, Any], options: Options, tool: str) -> int:
     """Return how long it ran: as asked for, but not longer than by its own clock."""
-    asked = re.fullmatch(r"(\d{1,9})([smhd]?)", options.value("D", "--duration") or "")
-    asked_ns = int(asked[1]) * _LENGTHS[asked[2]] * NS_PER_S if asked else 0
+    match = re.fullmatch(r"(\d{1,9})([smhd]?)", options.value("D", "--duration") or "")
+    requested_ns = int(match[1]) * _LENGTHS[match[2]] * NS_PER_S if match else 0
     start, end = (_date(document.get(key)) for key in ("start_time", "end_time"))
     if start is None or end is None or end < start:
-        return asked_ns
+        return requested_ns
     by_clock_ns = int((end - start).total_seconds()) * NS_PER_S
     # Its clock has whole seconds: a run of 3 s may span 2 or 4.
-    if asked_ns and by_clock_ns + NS_PER_S >= asked_ns:
-        return asked_ns
+    if requested_ns and by_clock_ns + NS_PER_S >= requested_ns:
+        return requested_ns
     return by_clock_ns
 
 
 def _date(value: object) -> datetime | None:
     try:
-        found = parsedate_to_datetime(str(value)[:80])
-        return found.replace(tzinfo=found.tzinfo or UTC).astimezone(UTC)
+        date = parsedate_to_datetime(str(value)[:80])
+        return date.replace(tzinfo=date.tzinfo or UTC).astimezone(UTC)
     except (ValueError, TypeError, IndexError, OverflowError):
         return None
 
 
 def _iso(value: object) -> str:
-    found = _date(value)
-    return "" if found is None else found.strftime("%Y-%m-%dT%H:%M:%SZ")
+    date = _date(value)
+    return "" if date is None else date.strftime("%Y-%m-%dT%H:%M:%SZ")
 
 
 def _text(value: object) -> str:

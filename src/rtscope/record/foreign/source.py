@@ -85,12 +85,12 @@ class Source:
 def json_object(text: str, *, name: str) -> dict[str, Any]:
     """Parse an object; RecordError if it is none."""
     try:
-        found = from_json(text)  # json.loads lets halves of a character through
+        document = from_json(text)  # json.loads lets halves of a character through
     except ValueError as error:
         raise RecordError(f"{name}: damaged: {str(error)[:200]}") from error
-    if not isinstance(found, dict):
+    if not isinstance(document, dict):
         raise RecordError(f"{name}: damaged: not an object")
-    return found
+    return document
 
 
 def _text(content: bytes) -> str:

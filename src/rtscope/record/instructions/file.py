@@ -68,7 +68,7 @@ Digest = Annotated[str, Field(pattern=r"^[0-9a-f]{64}$")]
 def parse_trace(data: Bytes) -> ExecTrace:
     """Read what the plugin wrote; raise ContractError if it is damaged or too new."""
     header = _unpack(_HEADER, data, 0)
-    magic, version, sections, arch, cpus, shift, turn = header
+    magic, version, count, arch, cpus, shift, turn = header
     if magic != _MAGIC:
         raise ContractError("this is not a trace of rtscope's plugin")
     if version != VERSION:
@@ -80,15 +80,15 @@ def parse_trace(data: Bytes) -> ExecTrace:
         )
     if shift > _MAX_SHIFT:
         raise ContractError(f"the trace has the impossible shift {shift}")
-    found = []
+    sections = []
     offset = _HEADER.size
-    for _ in range(sections):
+    for _ in range(count):
         section, offset = _parse_section(data, offset)
-        found.append(replace(section, block_ns=_BLOCK_INSTRUCTIONS << shift))
+        sections.append(replace(section, block_ns=_BLOCK_INSTRUCTIONS << shift))
     if offset != len(data):
         raise ContractError(f"the trace has {len(data) - offset} bytes too many")
     name = arch.rstrip(b"\0").decode("ascii", "replace")
-    return ExecTrace(name, cpus, 1 << shift, turn, tuple(map(_sorted, found)))
+    return ExecTrace(name, cpus, 1 << shift, turn, tuple(map(_sorted, sections)))
 
 
 def _sorted(section: TraceSection) -> TraceSection:
@@ -227,20 +227,20 @@ def pack(raw: bytes, *, name: str) -> tuple[bytes, StreamNote]:
     return content, note
 
 
-def note_of(found: Mapping[str, Any] | None, *, name: str) -> StreamNote:
+def note_of(note: Mapping[str, Any] | None, *, name: str) -> StreamNote:
     """
     Return the note in a record on its stream.
 
     Raises UsageError if none was recorded, RecordError if the record is damaged.
     """
-    if found is None or "reason" in found:
-        why = found and found["reason"]
+    if note is None or "reason" in note:
+        why = note and note["reason"]
         raise UsageError(
             f"{name}: no paths were recorded ({why or 'recorded without them'}); "
             "record them with rtscope board trace --replay"
         )
     try:
-        return _NOTE.validate_python(found)
+        return _NOTE.validate_python(note)
     except ValidationError as error:
         mistake = first_mistake(error)
         raise RecordError(f"{name}: damaged record: trace: {mistake}") from error

@@ -197,19 +197,19 @@ def task_switches(section: TraceSection) -> list[TaskSwitch]:
         section.values[wanted].tolist(),
         strict=True,
     )
-    found: list[tuple[int, int, int, bytes, str]] = []
+    switches: list[tuple[int, int, int, bytes, str]] = []
     for at, cpu, kind, value in rows:
         if kind == RecordKind.TASK:
-            found.append((at, cpu, value, b"", ""))
-        elif found and kind == RecordKind.NAME:
-            *told, name, policy = found[-1]
-            found[-1] = (*told, name + value.to_bytes(8, "little"), policy)
-        elif found:
-            found[-1] = (*found[-1][:4], policy_of(value))
-    names = {task: name for _, _, task, name, _ in found if name}
+            switches.append((at, cpu, value, b"", ""))
+        elif switches and kind == RecordKind.NAME:
+            *times, name, policy = switches[-1]
+            switches[-1] = (*times, name + value.to_bytes(8, "little"), policy)
+        elif switches:
+            switches[-1] = (*switches[-1][:4], policy_of(value))
+    names = {task: name for _, _, task, name, _ in switches if name}
     return [
         TaskSwitch(at, cpu, task, _text(name or names.get(task, b"")), policy)
-        for at, cpu, task, name, policy in found
+        for at, cpu, task, name, policy in switches
     ]
 
 

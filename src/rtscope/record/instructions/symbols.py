@@ -69,8 +69,8 @@ class SymbolTable:
     def are_starts(self, addresses: NDArray[np.uint64]) -> NDArray[np.bool_]:
         """Tell which addresses are the first of a symbol."""
         at = np.searchsorted(self.starts, addresses, side="right") - 1
-        found: NDArray[np.bool_] = np.append(self.starts, np.uint64(0))[at] == addresses
-        return found & (at >= 0)
+        same: NDArray[np.bool_] = np.append(self.starts, np.uint64(0))[at] == addresses
+        return same & (at >= 0)
 
 
 NO_SYMBOLS = SymbolTable(np.empty(0, np.uint64), (), {})
