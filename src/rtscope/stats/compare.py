@@ -233,13 +233,13 @@ def _test_family(sides: Sequence[_Side], *, alpha: float, seed: int) -> _Family:
             figure = Figure(tuple(place for place, _ in runs), values)
             tested.append((side, name, figure))
     design = Design(tuple(slots))
-    found: dict[int, list[ComparedFigure]] = {}
+    by_load: dict[int, list[ComparedFigure]] = {}
     if tested and design.smallest_p <= alpha:
         tests, critical = joint_test(
             design, [figure for *_, figure in tested], alpha=alpha, seed=seed
         )
         for (side, name, figure), test in zip(tested, tests, strict=True):
-            found.setdefault(side.at, []).append(
+            by_load.setdefault(side.at, []).append(
                 ComparedFigure(
                     figure=name,
                     test=test,
@@ -254,7 +254,7 @@ def _test_family(sides: Sequence[_Side], *, alpha: float, seed: int) -> _Family:
         design=design,
         randomised=randomised,
         tests=len(tested),
-        figures={at: tuple(figures) for at, figures in found.items()},
+        figures={at: tuple(figures) for at, figures in by_load.items()},
     )
 
 
@@ -292,8 +292,8 @@ def _pair(side: _Side, family: _Family, *, alpha: float, needed: int) -> Pair:
     figures = family.figures.get(side.at, ())
     virtual = baseline.virtual and candidate.virtual
     same = virtual and bool(baseline.runs) and baseline.digests == candidate.digests
-    told = () if same or side.sets.broken else figures
-    shown = [f for f in told if f.test.adjusted_p <= alpha]
+    valid = () if same or side.sets.broken else figures
+    significant = [f for f in valid if f.test.adjusted_p <= alpha]
     ratio, ratio_range = _max_ratios(baseline.runs, candidate.runs)
     return Pair(
         baseline=baseline.label,
@@ -304,8 +304,8 @@ def _pair(side: _Side, family: _Family, *, alpha: float, needed: int) -> Pair:
         broken=side.sets.broken,
         randomised=family.randomised,
         figures=figures,
-        worse=tuple(f.figure for f in shown if f.test.statistic > 0),
-        better=tuple(f.figure for f in shown if f.test.statistic < 0),
+        worse=tuple(f.figure for f in significant if f.test.statistic > 0),
+        better=tuple(f.figure for f in significant if f.test.statistic < 0),
         tests=family.tests,
         needed=needed,
         smallest_p=family.design.smallest_p,

@@ -94,9 +94,9 @@ def _facts(record: RunRecord, names: Sequence[str]) -> Conditions:
 
 
 def _deviations(record: RunRecord) -> tuple[tuple[str, int, int], ...]:
-    asked = record.run.policy, record.run.priority, record.run.interval_ns
+    request = record.run.policy, record.run.priority, record.run.interval_ns
     got = ((t.policy, t.priority, t.interval_ns) for t in record.result.threads)
-    return tuple(thread for thread in got if thread != asked)
+    return tuple(thread for thread in got if thread != request)
 
 
 def _idle_states(record: RunRecord) -> int | None:

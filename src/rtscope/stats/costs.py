@@ -19,8 +19,8 @@ def kernel_bytes(record: RunRecord) -> int | None:
 
 def memory_available_kb(record: RunRecord) -> float | None:
     """Return MemAvailable of /proc/meminfo when measuring began."""
-    found = memory_available_bytes(record.facts_before)
-    return None if found is None else found / 1024
+    size_bytes = memory_available_bytes(record.facts_before)
+    return None if size_bytes is None else size_bytes / 1024
 
 
 def wakeups_per_s(record: RunRecord) -> float | None:

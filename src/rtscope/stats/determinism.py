@@ -108,9 +108,9 @@ def _other_models(records: Sequence[RunRecord]) -> Iterator[tuple[int, str]]:
         if board is not None:
             revisions.setdefault(board.board, set()).add(board.board_revision)
     for at, board in enumerate(boards):
-        if board is not None and len(found := revisions[board.board]) > 1:
-            numbers = " and ".join(map(str, sorted(found)))
-            yield at, f"{board.board}: revisions {numbers}"
+        if board is not None and len(numbers := revisions[board.board]) > 1:
+            words = " and ".join(map(str, sorted(numbers)))
+            yield at, f"{board.board}: revisions {words}"
 
 
 def _copies(records: Sequence[RunRecord]) -> Iterable[Sequence[int]]:
@@ -208,7 +208,7 @@ def _compared(
     seed = None if first.seed is None else f"seed {first.seed}"
     all_runs = (*stored, *records)
     boards = [record.virtual for record in all_runs]
-    inputs = [found for record in all_runs if (found := inputs_of(record))]
+    inputs = [one for record in all_runs if (one := inputs_of(record))]
     return Compared(
         name=", ".join(part for part in (first.load, first.kernel, seed) if part),
         runs=(

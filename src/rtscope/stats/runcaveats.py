@@ -32,7 +32,7 @@ def lint(record: RunRecord) -> tuple[Caveat, ...]:
     result = record.result
     return tuple(
         caveat
-        for found in (
+        for caveats in (
             *(check_thread(t) for t in result.threads),
             *(_thread(t, name_of(t)) for t in result.threads),
             _skipped(result.threads),
@@ -47,7 +47,7 @@ def lint(record: RunRecord) -> tuple[Caveat, ...]:
             _link(record),
             check_tracing(record),
         )
-        for caveat in found
+        for caveat in caveats
     )
 
 
@@ -59,9 +59,9 @@ def all_caveats(record: RunRecord) -> tuple[Caveat, ...]:
     knew more.
     """
     raised = {caveat.id for caveat in record.caveats}
-    found = (*lint(record), *caveats_of_facts(record))
+    others = (*lint(record), *caveats_of_facts(record))
     return gravest_first(
-        (*record.caveats, *(caveat for caveat in found if caveat.id not in raised))
+        (*record.caveats, *(caveat for caveat in others if caveat.id not in raised))
     )
 
 

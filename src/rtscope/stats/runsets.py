@@ -135,10 +135,10 @@ def _require_comparable(groups: Mapping[str, Sequence[RunRecord]]) -> str:
         )
     intervals = sorted({r.run.interval_ns for r in records})
     if len(intervals) > 1:
-        shown = ", ".join(_known(ns) for ns in intervals)
+        words = ", ".join(_known(ns) for ns in intervals)
         hint = "" if intervals[0] else "; name it with rtscope import --interval"
         raise UsageError(
-            f"runs with different intervals ({shown}) do not compare{hint}"
+            f"runs with different intervals ({words}) do not compare{hint}"
         )
     lengths = sorted(observed_ns(r.result.threads) for r in records)
     if lengths[-1] and not lengths[0]:

@@ -104,13 +104,13 @@ def _alike(records: Sequence[RunRecord]) -> list[list[RunRecord]]:
 
 def _differences(groups: Sequence[Sequence[RunRecord]]) -> list[tuple[str, ...]]:
     """Return, for each group, what tells it from the others of its load."""
-    found: list[tuple[str, ...]] = []
+    by_group: list[tuple[str, ...]] = []
     for runs in groups:
         load = runs[0].run.load
         alike = [other for other in groups if other[0].run.load == load]
         said = differences([conditions_of(other[0]) for other in alike])
-        found.append(said[next(i for i, other in enumerate(alike) if other is runs)])
-    return found
+        by_group.append(said[next(i for i, other in enumerate(alike) if other is runs)])
+    return by_group
 
 
 def _exit_status(verdict: Verdict, *, is_required: bool) -> int:
