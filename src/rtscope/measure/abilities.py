@@ -110,8 +110,10 @@ def _threads(target: Target, run: Run, campaign: Campaign) -> Ability:
 
 def _deadline(target: Target, run: Run, campaign: Campaign) -> Ability:
     runtime_ns = DEADLINE_RUNTIME_NS
-    asked = replace(run, policy="deadline", priority=0, deadline_runtime_ns=runtime_ns)
-    if error := _error(trial(target, asked, campaign)):
+    trial_run = replace(
+        run, policy="deadline", priority=0, deadline_runtime_ns=runtime_ns
+    )
+    if error := _error(trial(target, trial_run, campaign)):
         return _denied("SCHED_DEADLINE", error, state=State.LIMITED)
     return Ability("SCHED_DEADLINE", State.WORKS, "a thread for each CPU")
 
@@ -121,12 +123,14 @@ def _tracing(target: Target, run: Run, campaign: Campaign) -> Ability:
     name, error, result = "tracing", _error(lines), _result(lines)
     if error:
         return _denied(name, error)
-    if result is None or (found := result.tracing) is None:
+    if result is None or (tracing := result.tracing) is None:
         return Ability(name, State.MISSING, SILENT)
-    if not found.enabled:
-        return Ability(name, State.MISSING, found.reason, found.remedy, found.cause)
-    what = f"{len(found.events)} kinds of the kernel's events"
-    there = {name.partition(":")[0] for name in found.events}
+    if not tracing.enabled:
+        return Ability(
+            name, State.MISSING, tracing.reason, tracing.remedy, tracing.cause
+        )
+    what = f"{len(tracing.events)} kinds of the kernel's events"
+    there = {name.partition(":")[0] for name in tracing.events}
     if SECTIONS not in there:
         return Ability(
             name,

@@ -62,8 +62,8 @@ class LoadProof:
         short = self._short_lived
         seen = [one for one in self._processes if one.name not in short or one.waits]
         together = [self._together(name) for name in sorted(short)]
-        found = (*(self._record(one) for one in seen), *together)
-        return tuple(w for w in found if w is not None)
+        records = (*(self._record(one) for one in seen), *together)
+        return tuple(w for w in records if w is not None)
 
     def caveats(self, *, ended_early: bool) -> Iterator[Caveat]:
         """Yield what was missing; of a load that ended early only what is left."""
@@ -104,18 +104,22 @@ class LoadProof:
         """Those that were there in the measurement, or should have been."""
         inside = {id(w) for w in self._within}
         parents = {p.parent for w in self.windows for p in w.processes}
-        found: dict[Identity, list[tuple[LoadWindow, ProcessInWindow]]] = {}
+        by_process: dict[Identity, list[tuple[LoadWindow, ProcessInWindow]]] = {}
         there: set[Identity] = set()
         for window in self.windows:
             if window.from_ns >= self.span_ns[1]:
                 break
             for process in window.processes:
                 key = (process.pid, process.started_ns)
-                found.setdefault(key, []).append((window, process))
+                by_process.setdefault(key, []).append((window, process))
                 if id(window) in inside:
                     there.add(key)
         # One of a fixed set that died before the measurement was missing in all of it.
-        kept = found if self._fixed else {k: v for k, v in found.items() if k in there}
+        kept = (
+            by_process
+            if self._fixed
+            else {k: v for k, v in by_process.items() if k in there}
+        )
         return tuple(
             _Process(tuple(_moments(seen)), waits=pid in parents)
             for (pid, _), seen in kept.items()
@@ -242,10 +246,10 @@ class LoadProof:
     @cached_property
     def _share_alone(self) -> float:
         """The share of a CPU that a worker would have if nothing else ran."""
-        asked = _worker_count(self.load, self.argv)
+        workers = _worker_count(self.load, self.argv)
         working = sum(not p.waits for p in self._processes)
         # A worker of stress-ng for each CPU; some are pairs that take turns.
-        return min(1.0, asked / working) if asked and working else 1.0
+        return min(1.0, workers / working) if workers and working else 1.0
 
 
 @dataclass(frozen=True)

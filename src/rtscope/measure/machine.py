@@ -244,9 +244,9 @@ def _with_place(
 ) -> MeasurementError:
     """Return the error with machine and run, and the last line of the load."""
     last = _last_line_of_load(target, loading)
-    told = type(error)(f"{target.name}, {run.id}: {error}{last}")
-    told.__cause__ = error
-    return told
+    complete = type(error)(f"{target.name}, {run.id}: {error}{last}")
+    complete.__cause__ = error
+    return complete
 
 
 @dataclass(frozen=True, slots=True)

@@ -247,7 +247,7 @@ class _Pump:
         self, meter: Stream, load: Stream | None, *, into: Observation, limit_s: float
     ) -> AgentResult:
         others: Sequence[Stream] = [] if load is None else [load]
-        began = asked = last_line = self._clock()
+        began = last_request = last_line = self._clock()
         while not meter.ended:
             try:
                 wait_any([meter, *others], timeout_s=1.0)
@@ -259,9 +259,9 @@ class _Pump:
             except KeyboardInterrupt:
                 if not self._seen.interrupted:
                     self._seen.interrupted = True
-                    asked = self._clock()
+                    last_request = self._clock()
                     meter.ask_stop()
-                elif self._clock() - asked > PATIENCE_S:
+                elif self._clock() - last_request > PATIENCE_S:
                     raise
             self._refuse_late(into, last_line=last_line, began=began, limit_s=limit_s)
         self._take(meter, into)
@@ -288,11 +288,11 @@ class _Pump:
             )
 
     def stop(self, load: Stream) -> None:
-        asked = self._clock()
+        began = self._clock()
         try:
             if not load.ended:
                 load.ask_stop()
-            while not load.ended and self._clock() - asked < STOP_TIMEOUT_S:
+            while not load.ended and self._clock() - began < STOP_TIMEOUT_S:
                 wait_any([load], timeout_s=0.5)
                 self._take(load)
             self._take(load)

@@ -150,9 +150,9 @@ def refuse_missing(name: str, named: Sequence[str], why: Mapping[str, str]) -> N
     """Raise ImpossibleRemedy, with the target's name, if a named check is in `why`."""
     missing = {check: why[check] for check in named if check in why}
     if missing:
-        told = "; ".join(f"{check}: {reason}" for check, reason in missing.items())
+        reasons = "; ".join(f"{check}: {reason}" for check, reason in missing.items())
         raise ImpossibleRemedy(
-            f"{name}: --tuned: {told}; nothing was measured, and all settings are "
+            f"{name}: --tuned: {reasons}; nothing was measured, and all settings are "
             f"restored; remove the check, or type --tuned {SAFE}",
             whys=missing,
         )

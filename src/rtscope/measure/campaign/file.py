@@ -67,8 +67,8 @@ def from_dict(document: object, *, source: str) -> Campaign:
         if name == "run":
             values[name] = table
         else:
-            found = _table(table, at(name, 0))
-            values |= {f"{name}.{key}": value for key, value in found.items()}
+            keys = _table(table, at(name, 0))
+            values |= {f"{name}.{key}": value for key, value in keys.items()}
     return checked(validated(values, at), at)
 
 
@@ -159,10 +159,10 @@ def _tables() -> Sequence[str]:
     return tuple(dict.fromkeys(key.partition(".")[0] for key in key_schemas()))
 
 
-def _table(found: object, where: str) -> Mapping[str, object]:
-    if not isinstance(found, Mapping) or not all(isinstance(k, str) for k in found):
-        raise UsageError(f"{where}: {quote(found)}: write a table")
-    return found
+def _table(value: object, where: str) -> Mapping[str, object]:
+    if not isinstance(value, Mapping) or not all(isinstance(k, str) for k in value):
+        raise UsageError(f"{where}: {quote(value)}: write a table")
+    return value
 
 
 # --- messages for the errors of pydantic -----------------------------------------
@@ -175,7 +175,7 @@ def _message(error: ErrorDetails, at: At) -> str:
     if rest and first == "run":
         number = int(rest[0]) + 1
         key = f"run.{rest[1]}" if len(rest) > 1 else "run."
-    kind, found = error["type"], error["input"]
+    kind, value = error["type"], error["input"]
     if kind == "unexpected_keyword_argument":
         table, _, name = key.partition(".")
         known = [
@@ -183,10 +183,10 @@ def _message(error: ErrorDetails, at: At) -> str:
         ]
         return f"{at(f'{table}.', number)}: {no_such('key', name, known)}"
     if kind == "dataclass_type":
-        return f"{at(key, number)}: {quote(found)}: write a table"
+        return f"{at(key, number)}: {quote(value)}: write a table"
     if key == "run":
         return (
-            f"{at('run', 0)}: {quote(found)}: write 1 to {MAX_ITEMS} tables, each "
+            f"{at('run', 0)}: {quote(value)}: write 1 to {MAX_ITEMS} tables, each "
             "headed [[run]]"
         )
     return f"{at(key, number)}: {_wanted(kind, error, key_schemas()[key])}"
@@ -194,7 +194,7 @@ def _message(error: ErrorDetails, at: At) -> str:
 
 def _wanted(kind: str, error: ErrorDetails, schema: Mapping[str, Any]) -> str:
     """Write the wrong value, and a right one by the schema of its key."""
-    found = quote(error["input"])
+    value = quote(error["input"])
     one = element(schema)
     match kind:
         case "value_error":
@@ -202,18 +202,18 @@ def _wanted(kind: str, error: ErrorDetails, schema: Mapping[str, Any]) -> str:
         case "too_short" | "too_long":
             return f"write 1 to {MAX_ITEMS} values"
         case "string_type":
-            return f"{found} is no text; write it in quotes"
+            return f"{value} is no text; write it in quotes"
         case "string_too_short" | "string_too_long":
             return f"write 1 to {one['maxLength']} characters"
         case "string_pattern_mismatch":
-            return f"{found}: write for example {one['examples'][0]}"
+            return f"{value}: write for example {one['examples'][0]}"
         case "literal_error":
             return no_such(one["title"], error["input"], one["enum"])
         case "bool_type":
-            return f"{found}: write true or false"
+            return f"{value}: write true or false"
         case "int_type":
-            return f"{found}: write a whole number, {bounds(one)}"
-    return f"{found}: write {bounds(one)}"
+            return f"{value}: write a whole number, {bounds(one)}"
+    return f"{value}: write {bounds(one)}"
 
 
 def element(schema: Mapping[str, Any]) -> Mapping[str, Any]:

@@ -160,9 +160,11 @@ def _fit_memory(load: Load, place: LoadPlace) -> Fit:
             f"workers need {least // MIB} MiB; free some memory, measure fewer CPUs "
             "with --cpus, or leave this load out with --load"
         )
-    given = half // MIB
-    detail = f"{given} MiB instead of {load.default_bytes // MIB} MiB for all workers"
-    return ("--vm-bytes", f"{given}m"), None, (("load_reduced", detail),)
+    size_mib = half // MIB
+    detail = (
+        f"{size_mib} MiB instead of {load.default_bytes // MIB} MiB for all workers"
+    )
+    return ("--vm-bytes", f"{size_mib}m"), None, (("load_reduced", detail),)
 
 
 def _fit_storage(load: Load, place: LoadPlace) -> Fit:

@@ -29,14 +29,14 @@ def throughput_of(yaml_text: str) -> Mapping[str, float]:
     Raises ContractError if the text is not YAML as stress-ng writes it. It may come
     from a board or a record, so this trusts nothing in it.
     """
-    found = _figures(_document_of(yaml_text), RATE, _RATE)
-    return {name: float(rate) for name, rate in found}
+    figures = _figures(_document_of(yaml_text), RATE, _RATE)
+    return {name: float(rate) for name, rate in figures}
 
 
 def operations_of(yaml_text: str) -> Mapping[str, int]:
     """Return the operations completed, by stressor; as `throughput_of` otherwise."""
-    found = _figures(_document_of(yaml_text), OPERATIONS, _COUNT)
-    return {name: int(count) for name, count in found}
+    figures = _figures(_document_of(yaml_text), OPERATIONS, _COUNT)
+    return {name: int(count) for name, count in figures}
 
 
 def _document_of(yaml_text: str) -> object:
@@ -58,8 +58,8 @@ def _document_of(yaml_text: str) -> object:
 def _metrics_section(text: str) -> str:
     # As a whole it need not be YAML: 0.19.02 (Debian 13) writes build-info with
     # source-date-epoch at the margin and indented keys below it.
-    found = _SECTION.search(text)
-    return found[0] if found else text
+    match = _SECTION.search(text)
+    return match[0] if match else text
 
 
 def _refuse_aliases_and_depth(text: str) -> None:
