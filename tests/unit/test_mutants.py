@@ -173,9 +173,11 @@ def test_mutants_can_be_those_of_a_few_files() -> None:
     files = areas.files_of(SOURCE)
 
     assert drawing.fitting(files, ["*"]) == list(files)
-    assert {files[f] for f in drawing.fitting(files, ["sweep/*", "x"])} == {"sweep"}
-    assert drawing.fitting(files, ["*/unit.py"]) == ["audit/unit.py"]
-    assert not drawing.fitting(files, ["unit.py"])
+    assert {files[f] for f in drawing.fitting(files, ["contract/*", "x"])} == {
+        "contract"
+    }
+    assert drawing.fitting(files, ["*/lines.py"]) == ["contract/lines.py"]
+    assert not drawing.fitting(files, ["lines.py"])
 
 
 def _mutant(name: str, *, file: str = "a.py") -> Mutant:
