@@ -8,10 +8,10 @@ import pytest
 from fakes.fakelinux import make_tree
 from rtscope.boards.kernels.kconfig import Symbol, near_names, read_kconfig, unmet
 from rtscope.boards.kernels.resolved import (
-    asked_of,
     compare_configs,
     differences,
     refuse,
+    requested_settings,
     unknown_and_off,
     values_of,
 )
@@ -27,8 +27,8 @@ def _reasons(
     asked: str, resolved: str, symbols: Mapping[str, Symbol]
 ) -> dict[str, str]:
     values = values_of(resolved, source=".config")
-    found = differences(asked_of({"f": asked}), values, symbols)
-    return {one.asked.name: one.reason for one in found}
+    found = differences(requested_settings({"f": asked}), values, symbols)
+    return {one.setting.name: one.reason for one in found}
 
 
 def test_conditions_come_from_the_symbol_and_from_what_is_around_it(
@@ -155,7 +155,7 @@ def test_near_names_are_offered(symbols: Mapping[str, Symbol]) -> None:
 
 
 def test_a_later_fragment_overrides_an_earlier_one() -> None:
-    asked = asked_of({"a": "CONFIG_X=y\n", "b": "# CONFIG_X is not set\n"})
+    asked = requested_settings({"a": "CONFIG_X=y\n", "b": "# CONFIG_X is not set\n"})
 
     assert [(one.name, one.value, one.fragment) for one in asked] == [("X", "n", "b")]
 
@@ -173,13 +173,15 @@ def test_a_line_that_kbuild_would_pass_over_is_refused_with_its_number(
     text = f"# what follows is not set by chance\nCONFIG_EXPERT=y\n\n{line}\n"
 
     with pytest.raises(UsageError, match=r"^\./mine\.config, line 4: .* sets nothing"):
-        asked_of({"./mine.config": text})
+        requested_settings({"./mine.config": text})
 
 
 def test_what_is_to_be_off_and_does_not_exist_gets_the_names_like_it(
     symbols: Mapping[str, Symbol],
 ) -> None:
-    asked = asked_of({"f": "# CONFIG_PREEMTION is not set\n# CONFIG_SMP is not set\n"})
+    asked = requested_settings(
+        {"f": "# CONFIG_PREEMTION is not set\n# CONFIG_SMP is not set\n"}
+    )
 
     found = unknown_and_off(asked, symbols)
 
@@ -191,7 +193,7 @@ def test_what_is_to_be_off_and_does_not_exist_gets_the_names_like_it(
 def test_a_refusal_lists_every_symbol_with_its_fragment(
     symbols: Mapping[str, Symbol],
 ) -> None:
-    asked = asked_of({"rt": "CONFIG_PREEMPT_RT=y\nCONFIG_TYPO=y\n"})
+    asked = requested_settings({"rt": "CONFIG_PREEMPT_RT=y\nCONFIG_TYPO=y\n"})
 
     with pytest.raises(KernelError) as caught:
         refuse(differences(asked, {}, symbols), recipe="k")

@@ -21,7 +21,7 @@ from typing import Annotated, Any
 from pydantic import ConfigDict, Field, TypeAdapter, ValidationError
 from pydantic.dataclasses import dataclass as checked_dataclass
 
-from rtscope.boards.kernels.resolved import asked_of
+from rtscope.boards.kernels.resolved import requested_settings
 from rtscope.host.errors import UsageError
 
 SIZES = ("virtual", "board")
@@ -263,8 +263,10 @@ def base_text(recipe: Recipe) -> str:
 def configuration_digest(recipe: Recipe) -> str:
     """Return one digest over the base and the settings that the fragments ask for."""
     fragments = fragments_of(recipe)
-    asked = sorted(f"{one.name}={one.value}" for one in asked_of(fragments))
-    parts = [recipe.base, base_text(recipe), *asked]
+    settings = sorted(
+        f"{one.name}={one.value}" for one in requested_settings(fragments)
+    )
+    parts = [recipe.base, base_text(recipe), *settings]
     return hashlib.sha256("\0".join(parts).encode()).hexdigest()
 
 

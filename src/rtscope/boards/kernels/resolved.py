@@ -18,7 +18,7 @@ _PREFIX = "CONFIG_"
 
 
 @dataclass(frozen=True, slots=True)
-class Asked:
+class ConfigSetting:
     """One line of a fragment."""
 
     name: str
@@ -31,7 +31,7 @@ class Asked:
 class Difference:
     """A symbol whose value is not the requested one."""
 
-    asked: Asked
+    setting: ConfigSetting
     got: str
     reason: str
 
@@ -69,28 +69,30 @@ _NEARLY_OFF = re.compile(r"#+\s*(?:CONFIG_)?[A-Z0-9_]+\s+is\s+not\s+set\W*", re.
 _ENVIRONMENT = ("CC_VERSION_TEXT", "LOCALVERSION", "BUILD_SALT")
 
 
-def asked_of(fragments: Mapping[str, str]) -> tuple[Asked, ...]:
+def requested_settings(fragments: Mapping[str, str]) -> tuple[ConfigSetting, ...]:
     """
     Return what fragments (text by name) ask for; the last one counts for a symbol.
 
     Raises UsageError for a line that kbuild would pass over, TargetError for a fragment
     that has no settings.
     """
-    wanted: dict[str, Asked] = {}
+    wanted: dict[str, ConfigSetting] = {}
     for fragment, text in fragments.items():
         _check_lines(fragment, text)
         for name, value in values_of(text, source=fragment, keep_n=True).items():
-            wanted[name] = Asked(name, value, fragment)
+            wanted[name] = ConfigSetting(name, value, fragment)
     return tuple(wanted.values())
 
 
-def overridden(fragments: Mapping[str, str]) -> list[tuple[Asked, Asked]]:
+def overridden(
+    fragments: Mapping[str, str],
+) -> list[tuple[ConfigSetting, ConfigSetting]]:
     """Return what one fragment asks and a later one asks otherwise, as such pairs."""
-    wanted: dict[str, Asked] = {}
+    wanted: dict[str, ConfigSetting] = {}
     found = []
     for fragment, text in fragments.items():
         for name, value in values_of(text, source=fragment, keep_n=True).items():
-            later = Asked(name, value, fragment)
+            later = ConfigSetting(name, value, fragment)
             before = wanted.get(name, later)
             if before.value != value:
                 found.append((before, later))
@@ -98,16 +100,20 @@ def overridden(fragments: Mapping[str, str]) -> list[tuple[Asked, Asked]]:
     return found
 
 
-def asked_by_base(base: str, text: str, asked: Iterable[Asked]) -> list[Asked]:
+def requested_preemption(
+    base: str, text: str, settings: Iterable[ConfigSetting]
+) -> list[ConfigSetting]:
     """
     Return what a user's whole configuration asks of preemption, if no fragment does.
 
     The rest of it is no demand: it may be that of another version.
     """
-    if any(one.name in PREEMPTION for one in asked):
+    if any(one.name in PREEMPTION for one in settings):
         return []
     values = values_of(text, source=base)
-    return [Asked(name, values[name], base) for name in PREEMPTION if name in values]
+    return [
+        ConfigSetting(name, values[name], base) for name in PREEMPTION if name in values
+    ]
 
 
 def lost(base: Mapping[str, str], values: Mapping[str, str]) -> list[str]:
@@ -126,23 +132,25 @@ def values_of(text: str, *, source: str, keep_n: bool = False) -> dict[str, str]
 
 
 def differences(
-    asked: Iterable[Asked], values: Mapping[str, str], symbols: Mapping[str, Symbol]
+    settings: Iterable[ConfigSetting],
+    values: Mapping[str, str],
+    symbols: Mapping[str, Symbol],
 ) -> list[Difference]:
-    """Return what is not as asked; `values` are those of the resolved configuration."""
+    """Return the settings that kbuild did not accept; it resolved them to `values`."""
     return [
         Difference(one, values.get(one.name, "n"), _reason(one, values, symbols))
-        for one in asked
+        for one in settings
         if values.get(one.name, "n") != one.value
     ]
 
 
 def unknown_and_off(
-    asked: Iterable[Asked], symbols: Mapping[str, Symbol]
-) -> dict[Asked, list[str]]:
-    """Return what was asked to be off and does not exist, with the names like it."""
+    settings: Iterable[ConfigSetting], symbols: Mapping[str, Symbol]
+) -> dict[ConfigSetting, list[str]]:
+    """Return the settings of unknown symbols to be off, with the names like each."""
     return {
         one: near_names(one.name, symbols)
-        for one in asked
+        for one in settings
         if one.value == "n" and one.name not in symbols
     }
 
@@ -152,7 +160,7 @@ def refuse(found: list[Difference], *, recipe: str) -> None:
     if not found:
         return
     lines = [
-        f"\n    {d.asked.name}={d.asked.value} (of {d.asked.fragment}) became "
+        f"\n    {d.setting.name}={d.setting.value} (of {d.setting.fragment}) became "
         f"{d.got or 'empty'}: {d.reason}"
         for d in found[:MAX_NAMED]
     ]
@@ -208,14 +216,14 @@ def _check_lines(fragment: str, text: str) -> None:
 
 
 def _reason(
-    asked: Asked, values: Mapping[str, str], symbols: Mapping[str, Symbol]
+    setting: ConfigSetting, values: Mapping[str, str], symbols: Mapping[str, Symbol]
 ) -> str:
-    symbol = symbols.get(asked.name)
+    symbol = symbols.get(setting.name)
     if symbol is None:
-        near = near_names(asked.name, symbols)
+        near = near_names(setting.name, symbols)
         hint = f"; near: {', '.join(near)}" if near else ""
         return f"this source has no such symbol{hint}"
-    if asked.value == "n":
+    if setting.value == "n":
         return _why_on(symbol, values)
     missing = [_needs(parts, values) for parts in symbol.definitions]
     if all(missing):

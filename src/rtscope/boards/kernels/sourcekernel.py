@@ -28,13 +28,13 @@ from rtscope.boards.kernels.recipe import (
 )
 from rtscope.boards.kernels.resolved import (
     PREEMPTION,
-    Asked,
-    asked_by_base,
-    asked_of,
+    ConfigSetting,
     differences,
     lost,
     overridden,
     refuse,
+    requested_preemption,
+    requested_settings,
     unknown_and_off,
     values_of,
 )
@@ -293,13 +293,16 @@ def _resolve(
     text = build.configure(recipe, place)
     symbols = read_kconfig(place.source, srcarch=get_arch(recipe.arch).srcarch)
     fragments = fragments_of(recipe)
-    asked, values = list(asked_of(fragments)), values_of(text, source=CONFIG)
+    settings, values = (
+        list(requested_settings(fragments)),
+        values_of(text, source=CONFIG),
+    )
     _tell_overridden(context, fragments)
     if base := base_text(recipe):
-        asked += asked_by_base(recipe.base, base, asked)
+        settings += requested_preemption(recipe.base, base, settings)
         _tell_lost(context, recipe.base, values_of(base, source=recipe.base), values)
-    refuse(differences(asked, values, symbols), recipe=name)
-    _tell_unknown(context, asked, symbols)
+    refuse(differences(settings, values, symbols), recipe=name)
+    _tell_unknown(context, settings, symbols)
     (place.root / CONFIG).write_text(text)
     (place.root / KCONFIG).write_text(_names_json(symbols))
 
@@ -328,10 +331,12 @@ def _tell_overridden(context: BuildContext, fragments: Mapping[str, str]) -> Non
 
 
 def _tell_unknown(
-    context: BuildContext, asked: Sequence[Asked], symbols: Mapping[str, Symbol]
+    context: BuildContext,
+    settings: Sequence[ConfigSetting],
+    symbols: Mapping[str, Symbol],
 ) -> None:
     """Log symbols that a user's fragment switches off and that do not exist."""
-    for one, near in unknown_and_off(asked, symbols).items():
+    for one, near in unknown_and_off(settings, symbols).items():
         # Ours are for several versions, of which some have a symbol and some not.
         if "/" in one.fragment:
             like = f" (there is {', '.join(near)})" if near else ""

@@ -18,10 +18,10 @@ from rtscope.boards.kernels.catalogue import CONFIG, IMAGE, SYMBOLS
 from rtscope.boards.kernels.kconfig import Symbol, read_kconfig
 from rtscope.boards.kernels.recipe import Recipe, fragments_of, get_arch
 from rtscope.boards.kernels.resolved import (
-    asked_of,
     differences,
     differing_names,
     refuse,
+    requested_settings,
     values_of,
 )
 from rtscope.boards.kernels.sourcekernel import RECIPE
@@ -84,9 +84,9 @@ class Bench:
         self.log_file.unlink(missing_ok=True)
         text = self.guarded(lambda: build.configure(recipe, self.place))
         values = values_of(text, source=CONFIG)
-        asked = asked_of(fragments_of(recipe))
-        if differences(asked, values, {}):  # what follows reads all Kconfig files
-            refuse(differences(asked, values, self.symbols()), recipe=recipe.name)
+        settings = requested_settings(fragments_of(recipe))
+        if differences(settings, values, {}):  # what follows reads all Kconfig files
+            refuse(differences(settings, values, self.symbols()), recipe=recipe.name)
         return values
 
     def symbols(self) -> Mapping[str, Symbol]:
