@@ -12,9 +12,9 @@ from rtscope.boards.catalogue import get_board, with_append
 from rtscope.boards.kernels.catalogue import Kernel
 from rtscope.boards.parts.prepared import Prepared
 from rtscope.boards.parts.qemu import Qemu
-from rtscope.boards.runs import settings as looks
+from rtscope.boards.runs import settings
 from rtscope.boards.runs.guestfiles import GuestFiles
-from rtscope.boards.runs.settings import Looks, settings_for
+from rtscope.boards.runs.settings import GuestInspections, settings_for
 from rtscope.host.errors import TargetError
 from rtscope.machine.settings.remedies import choose
 
@@ -38,14 +38,14 @@ def asked(monkeypatch: pytest.MonkeyPatch) -> list[Sequence[str]]:
         found.append(paths)
         return SimpleNamespace(reader=GuestFiles({LOCKED: b"1\n"}))
 
-    monkeypatch.setattr(looks, "inspect_guest", inspect)
+    monkeypatch.setattr(settings, "inspect_guest", inspect)
     return found
 
 
 def test_a_kernel_is_looked_at_once_for_all_its_runs(
     asked: list[Sequence[str]],
 ) -> None:
-    known = Looks(lambda _: None)
+    known = GuestInspections(lambda _: None)
     other = replace(PREPARED, board=with_append(PREPARED.board, ["quiet"]))
     kinds = choose(["locked_memory_moves"])
 
@@ -95,10 +95,14 @@ def test_settings_of_the_scheduler_are_made_on_a_board(
     def inspect(*_: Any, **__: Any) -> SimpleNamespace:
         return SimpleNamespace(reader=GuestFiles(machine))
 
-    monkeypatch.setattr(looks, "inspect_guest", inspect)
+    monkeypatch.setattr(settings, "inspect_guest", inspect)
 
     plan = settings_for(
-        PREPARED, choose([check]), Looks(lambda _: None), named=[check], cpus=(0, 1)
+        PREPARED,
+        choose([check]),
+        GuestInspections(lambda _: None),
+        named=[check],
+        cpus=(0, 1),
     )
 
     assert [change.value for change in plan.changes] == written
@@ -109,7 +113,7 @@ def test_a_named_check_without_a_remedy_there_is_refused(
 ) -> None:
     kinds = choose(["irq_affinity", "locked_memory_moves"])
 
-    known = Looks(lambda _: None)
+    known = GuestInspections(lambda _: None)
     with pytest.raises(TargetError, match="pc: --tuned: irq_affinity: unknown: no /pr"):
         settings_for(PREPARED, kinds, known, named=["irq_affinity"], cpus=(1,))
     lenient = settings_for(PREPARED, kinds, known, named=["safe"], cpus=(1,))

@@ -22,7 +22,7 @@ from rtscope.boards.recording.symbols import require_symbols
 from rtscope.boards.runs.boot import BootTimeout
 from rtscope.boards.runs.capacity import Capacity, free_memory_bytes, host_capacity
 from rtscope.boards.runs.script import DISK, METRICS, SCRATCH, job_of
-from rtscope.boards.runs.settings import Looks, settings_for
+from rtscope.boards.runs.settings import GuestInspections, settings_for
 from rtscope.host.errors import UsageError
 from rtscope.host.process import Progress
 from rtscope.host.units import NS_PER_S, parse_size
@@ -91,13 +91,13 @@ def prepare_campaign(
     progress: Progress,
     jobs: int | None = None,
     bundle: Bundle | None = None,
-    looks: Looks | None = None,
+    inspections: GuestInspections | None = None,
 ) -> PreparedCampaign:
     """
     Return the runs of a plan, ready to boot; with a bundle, from its parts alone.
 
-    For settings of --tuned each kernel boots once to be looked at, unless `looks` has
-    it from a campaign before.
+    For settings of --tuned each kernel boots once, unless `inspections` has its files
+    from a campaign before.
 
     At most `jobs` boards run at once; None: one per CPU, as far as memory allows.
     Raises UsageError for mistakes in the campaign or its files, BoardError if a part
@@ -126,8 +126,10 @@ def prepare_campaign(
             require_symbols(one, cache=cache_dir(), log=log, progress=progress)
     runs = tuple((one, prepared[_label(one.run, board)]) for one in requests)
     if kinds:
-        looks = Looks(progress) if looks is None else looks
-        runs = tuple((_tuned(one, made, kinds, looks), made) for one, made in runs)
+        inspections = GuestInspections(progress) if inspections is None else inspections
+        runs = tuple(
+            (_tuned(one, made, kinds, inspections), made) for one, made in runs
+        )
         for text in dict.fromkeys(_without_effect(one) for one, _ in runs):
             if text:
                 log(text)
@@ -174,10 +176,17 @@ def _nothing(_told: object) -> None:
 
 
 def _tuned(
-    request: RunRequest, prepared: Prepared, kinds: Sequence[CheckKind], looks: Looks
+    request: RunRequest,
+    prepared: Prepared,
+    kinds: Sequence[CheckKind],
+    inspections: GuestInspections,
 ) -> RunRequest:
     plan = settings_for(
-        prepared, kinds, looks, named=request.campaign.tuned, cpus=request.run.cpus
+        prepared,
+        kinds,
+        inspections,
+        named=request.campaign.tuned,
+        cpus=request.run.cpus,
     )
     return replace(request, settings=tuple(agent_options(plan.changes)), tuning=plan)
 

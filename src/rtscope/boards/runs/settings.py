@@ -1,7 +1,7 @@
 """
-Choose the settings of `--tuned` for a virtual board: each kernel is looked at once.
+Choose the settings of `--tuned` for a virtual board; each kernel is inspected once.
 
-The look is a boot of its own, so that reading the files costs the measured boot
+The inspection is a boot of its own, so that reading the files costs the measured boot
 nothing. Equal boards show equal files: what is chosen depends on declared inputs alone.
 """
 
@@ -21,8 +21,8 @@ from rtscope.measure.settings import planned_for, refuse_missing
 
 
 @dataclass(slots=True)
-class Looks:
-    """What boards show that were looked at."""
+class GuestInspections:
+    """The files of boards, each of which boots once for them."""
 
     progress: Progress
     known: dict[str, GuestFiles] = field(default_factory=dict)
@@ -44,7 +44,7 @@ class Looks:
 def settings_for(
     prepared: Prepared,
     kinds: Sequence[CheckKind],
-    looks: Looks,
+    inspections: GuestInspections,
     *,
     named: Sequence[str],
     cpus: tuple[int, ...] | None,
@@ -54,6 +54,6 @@ def settings_for(
 
     Raises TargetError if a check that is `named` cannot be remedied.
     """
-    _, planned = planned_for(looks.files(prepared), kinds, cpus=cpus)
+    _, planned = planned_for(inspections.files(prepared), kinds, cpus=cpus)
     refuse_missing(prepared.board.name, named, planned.impossible)
     return planned

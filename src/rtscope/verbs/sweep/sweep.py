@@ -14,7 +14,7 @@ from rtscope.boards.runs.prepare import (
     prepare_campaign,
 )
 from rtscope.boards.runs.sameparts import refuse_other_common_parts, refuse_other_inputs
-from rtscope.boards.runs.settings import Looks
+from rtscope.boards.runs.settings import GuestInspections
 from rtscope.boards.runs.store import open_stored
 from rtscope.cli.consent import ask_programs
 from rtscope.cli.console import (
@@ -293,7 +293,7 @@ def _prepare(work: SweepWork, jobs: int | None) -> None:
             note(text)
 
     with Waiting(stderr_console()) as waiting:
-        looks = Looks(waiting)
+        inspections = GuestInspections(waiting)
         measured = {cell.number: work.store(cell).records() for cell in work.cells}
         of_each_cell = [records[0] for records in measured.values() if records]
         cells = work.chosen_cells
@@ -318,7 +318,7 @@ def _prepare(work: SweepWork, jobs: int | None) -> None:
                     jobs=jobs,
                     log=waiting.over(once),
                     progress=waiting,
-                    looks=looks,
+                    inspections=inspections,
                 )
             except ImpossibleRemedy as error:
                 leave_out(work, cell, error, log=waiting.over(once))
