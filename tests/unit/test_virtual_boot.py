@@ -41,19 +41,19 @@ def test_a_slow_host_is_waited_for_as_long_as_the_board_gets_on() -> None:
     watchdog = Watchdog(TIMEOUT)
 
     for second in range(1, 3000):
-        assert watchdog.look(booting(float(second), second)) == ""
+        assert watchdog.check(booting(float(second), second)) == ""
 
 
 def test_a_board_that_gets_on_too_slowly_is_ended_at_the_limit_of_the_user() -> None:
     watchdog = Watchdog(replace(TIMEOUT, host_s=300.0))
 
-    assert watchdog.look(booting(300.0, 5)) == ""
-    assert "not ended within 300 s of host time" in watchdog.look(booting(300.5, 6))
+    assert watchdog.check(booting(300.0, 5)) == ""
+    assert "not ended within 300 s of host time" in watchdog.check(booting(300.5, 6))
 
 
 def test_a_board_whose_time_stands_still_is_given_up() -> None:
     watchdog = Watchdog(TIMEOUT)
-    said = [watchdog.look(booting(float(second), 5)) for second in range(1, 123)]
+    said = [watchdog.check(booting(float(second), 5)) for second in range(1, 123)]
 
     assert said[:120] == [""] * 120
     assert "its time stands still at 0.000 s" in said[-1]
@@ -62,22 +62,22 @@ def test_a_board_whose_time_stands_still_is_given_up() -> None:
 def test_a_board_that_goes_on_after_a_pause_has_all_its_time_again() -> None:
     watchdog = Watchdog(TIMEOUT)
     for second in range(1, 100):
-        watchdog.look(booting(float(second), 5))
-    watchdog.look(booting(100.0, 6))
+        watchdog.check(booting(float(second), 5))
+    watchdog.check(booting(100.0, 6))
 
-    assert all(watchdog.look(booting(100.0 + s, 6)) == "" for s in range(1, 119))
+    assert all(watchdog.check(booting(100.0 + s, 6)) == "" for s in range(1, 119))
 
 
 def test_time_in_which_we_were_stopped_ourselves_does_not_count() -> None:
     watchdog = Watchdog(TIMEOUT)
-    watchdog.look(booting(1.0, 5))
+    watchdog.check(booting(1.0, 5))
 
-    assert watchdog.look(booting(1000.0, 5)) == ""
+    assert watchdog.check(booting(1000.0, 5)) == ""
 
 
 def test_a_qemu_that_never_runs_the_board_is_given_up() -> None:
     watchdog = Watchdog(TIMEOUT)
-    said = [watchdog.look(BoardProgress(second)) for second in range(1, 123)]
+    said = [watchdog.check(BoardProgress(second)) for second in range(1, 123)]
 
     assert said[-1] == "QEMU did not begin to run it within 120 s"
 
@@ -86,8 +86,8 @@ def test_a_boot_has_a_limit_in_the_time_of_the_board() -> None:
     limit_ns = BOOT_NS + TIMEOUT.warmup_ns
     watchdog = Watchdog(TIMEOUT)
 
-    assert watchdog.look(booting(1.0, limit_ns)) == ""
-    assert "31 s of its own time and has not begun to measure" in watchdog.look(
+    assert watchdog.check(booting(1.0, limit_ns)) == ""
+    assert "31 s of its own time and has not begun to measure" in watchdog.check(
         booting(1.1, limit_ns + 1)
     )
 
@@ -96,8 +96,8 @@ def test_so_has_the_end_after_the_measurement() -> None:
     limit_ns = TIMEOUT.duration_ns + END_NS
     watchdog = Watchdog(TIMEOUT)
 
-    assert watchdog.look(measuring(1.0, limit_ns)) == ""
-    assert "after the 10 s of the measurement" in watchdog.look(
+    assert watchdog.check(measuring(1.0, limit_ns)) == ""
+    assert "after the 10 s of the measurement" in watchdog.check(
         measuring(1.1, limit_ns + 1)
     )
 
@@ -105,4 +105,4 @@ def test_so_has_the_end_after_the_measurement() -> None:
 def test_even_a_board_that_gets_on_has_a_last_limit() -> None:
     watchdog = Watchdog(TIMEOUT)
 
-    assert "within 16800 s of host time" in watchdog.look(booting(16801.0, 1))
+    assert "within 16800 s of host time" in watchdog.check(booting(16801.0, 1))

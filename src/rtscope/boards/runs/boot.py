@@ -59,7 +59,7 @@ LAST_S = 3600.0
 LAST_PER_VIRTUAL_S = 1200.0
 """The last limit, in host time: a hundred times that of a board on a free CPU."""
 
-LONGEST_LOOK_S = 1.0
+LONGEST_PAUSE_S = 1.0
 """A longer pause between two polls means that this process was stopped."""
 
 _LINE = re.compile(rb"([0-9]{20}) ([0-9]{20})\n")
@@ -238,7 +238,7 @@ def _run(
             while qemu.poll() is None and not given_up:
                 progress = _progress(folder, host_s=time.monotonic() - began)
                 on_progress(progress)
-                given_up = "interrupted" if stopped() else watchdog.look(progress)
+                given_up = "interrupted" if stopped() else watchdog.check(progress)
                 time.sleep(POLL_S)
             status = qemu.poll()
         finally:
@@ -291,17 +291,17 @@ class Watchdog:
     """Watches the progress of a board; its state is the time of the last progress."""
 
     timeout: BootTimeout
-    _looked_s: float = 0.0
+    _polled_s: float = 0.0
     _still_s: float = 0.0
     _virtual_ns: int = -1
 
-    def look(self, board: BoardProgress) -> str:
+    def check(self, board: BoardProgress) -> str:
         """Return the reason to end the boot; empty while it makes progress."""
         virtual_ns = -1 if board.virtual_ns is None else board.virtual_ns
-        passed_s = min(board.host_s - self._looked_s, LONGEST_LOOK_S)
+        passed_s = min(board.host_s - self._polled_s, LONGEST_PAUSE_S)
         self._still_s = 0.0 if virtual_ns > self._virtual_ns else self._still_s
         self._still_s += passed_s
-        self._looked_s, self._virtual_ns = board.host_s, virtual_ns
+        self._polled_s, self._virtual_ns = board.host_s, virtual_ns
         if self._still_s > self.timeout.still_s:
             return _still(board, self.timeout.still_s)
         if board.host_s > self.timeout.last_s:
