@@ -175,9 +175,9 @@ def release_of(place: Workplace) -> str:
 def first_error(log: str) -> str:
     """Return the first line of a log with an error; empty if none."""
     for pattern in _ERRORS:
-        found = pattern.search(log)
-        if found:
-            return found[1].strip()[:300]
+        match = pattern.search(log)
+        if match:
+            return match[1].strip()[:300]
     return ""
 
 
@@ -258,8 +258,8 @@ def _follow(argv: Sequence[str], place: Workplace, recipe: Recipe) -> int:
             assert build.stdout is not None
             for raw in iter(build.stdout.readline, b""):
                 log.write(raw)
-                found = _COMPILED.match(raw.decode("utf-8", "replace"))
-                if found:
+                match = _COMPILED.match(raw.decode("utf-8", "replace"))
+                if match:
                     compiled += 1
                     what = f"compiling {recipe.name}"
                     place.progress(process.Step(what, compiled, about))

@@ -96,7 +96,7 @@ def kernel_of_part(part: Part, name: str) -> Kernel:
     """Return the kernel of a built part."""
     files = part.manifest["files"]
 
-    def found(file: str) -> Path | None:
+    def file_of(file: str) -> Path | None:
         return part.file(file) if file in files else None
 
     return Kernel(
@@ -104,8 +104,8 @@ def kernel_of_part(part: Part, name: str) -> Kernel:
         image=part.file(IMAGE),
         digest=files[IMAGE]["sha256"],
         release=part.manifest["notes"]["release"],
-        config=found(CONFIG),
-        modules=found(MODULES),
+        config=file_of(CONFIG),
+        modules=file_of(MODULES),
     )
 
 
@@ -187,15 +187,15 @@ def bootable_image(path: Path, arch: str) -> bytes:
 
 def refuse_unbootable(image: bytes, path: Path, arch: str) -> None:
     """Raise UsageError for an image that certainly does not boot on an architecture."""
-    found = arch_of_image(image)
-    if found is None:
+    actual = arch_of_image(image)
+    if actual is None:
         raise UsageError(
             f"--kernel {path}: no kernel image; for {arch} name the "
             f"build's {BOOTS[arch]}"
         )
-    if found != arch:
+    if actual != arch:
         raise UsageError(
-            f"--kernel {path}: a kernel for {found}, and the board is {arch}; name "
+            f"--kernel {path}: a kernel for {actual}, and the board is {arch}; name "
             "an image for it, or another board (rtscope board list)"
         )
     if image[:2] == b"\x1f\x8b" and arch != "aarch64":

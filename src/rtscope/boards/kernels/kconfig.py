@@ -57,8 +57,8 @@ class Symbol:
         texts = [*self.prompts, *self.defaults]
         texts += [text for by in set_by for text in by.values()]
         texts += [text for parts in self.definitions for text in parts]
-        found = {name for text in texts for name in symbols_of(text)}
-        return found.union(*set_by) - {self.name}
+        names = {name for text in texts for name in symbols_of(text)}
+        return names.union(*set_by) - {self.name}
 
 
 def read_kconfig(tree: Path, *, srcarch: str) -> Mapping[str, Symbol]:
@@ -208,7 +208,7 @@ def _lines(text: str) -> Iterator[str]:
 
 def _tokens(text: str) -> Iterator[str]:
     at = re.compile(r"\s*(&&|\|\||!=|<=|>=|[!=<>()]|" + _WORD.pattern + r"|[^\s])")
-    yield from (found[1] for found in at.finditer(text))
+    yield from (match[1] for match in at.finditer(text))
 
 
 class _Parser:

@@ -174,8 +174,8 @@ def find_recipe(text: str, *, size: str | None = None) -> Recipe:
     the other one is called as ours are: ./NAME-board.toml, of the file ./NAME.toml.
     """
     if not text.endswith(".toml"):
-        found = get_recipe(text)
-        return found if size in (None, found.size) else get_recipe(f"{text}-{size}")
+        recipe = get_recipe(text)
+        return recipe if size in (None, recipe.size) else get_recipe(f"{text}-{size}")
     path = Path(text)
     if size is None and path.stem.endswith("-board") and not path.exists():
         of_both = path.with_name(f"{path.stem.removesuffix('-board')}.toml")
@@ -295,14 +295,14 @@ def _near(name: str, known: Iterable[str]) -> str:
 
 def _first_mistake(error: ValidationError) -> str:
     """Describe the mistake; unknown keys first: often one is the missing key."""
-    found = sorted(
+    mistakes = sorted(
         error.errors(), key=lambda one: one["type"] != "unexpected_keyword_argument"
     )
-    *above, key = (str(part) for part in found[0]["loc"])
-    if found[0]["type"] == "tuple_type":
+    *above, key = (str(part) for part in mistakes[0]["loc"])
+    if mistakes[0]["type"] == "tuple_type":
         return f'{".".join([*above, key])}: expected a list: ["one", "two"]'
-    if found[0]["type"] != "unexpected_keyword_argument":
-        return f"{'.'.join([*above, key])}: {found[0]['msg']}"
+    if mistakes[0]["type"] != "unexpected_keyword_argument":
+        return f"{'.'.join([*above, key])}: {mistakes[0]['msg']}"
     table = {"source": Source, "size": Size}.get(above[0] if above else "", RecipeFile)
     known = [one.name for one in fields(table)]
     hint = _near(key, known) or f" (keys: {', '.join(known)})"
@@ -371,13 +371,13 @@ def _fragments() -> Sequence[Traversable]:
 
 @cache
 def _ours() -> Mapping[str, Recipe]:
-    found = {}
+    recipes = {}
     for file in _folder("recipes").iterdir():
         if file.name.endswith(".toml"):
             name = file.name.removesuffix(".toml")
             for recipe in parse_recipe(name, file.read_text("utf-8")).values():
-                found[recipe.name] = recipe
-    return found
+                recipes[recipe.name] = recipe
+    return recipes
 
 
 @cache

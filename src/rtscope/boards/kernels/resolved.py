@@ -89,15 +89,15 @@ def overridden(
 ) -> list[tuple[ConfigSetting, ConfigSetting]]:
     """Return what one fragment asks and a later one asks otherwise, as such pairs."""
     wanted: dict[str, ConfigSetting] = {}
-    found = []
+    pairs = []
     for fragment, text in fragments.items():
         for name, value in values_of(text, source=fragment, keep_n=True).items():
             later = ConfigSetting(name, value, fragment)
             before = wanted.get(name, later)
             if before.value != value:
-                found.append((before, later))
+                pairs.append((before, later))
             wanted[name] = later
-    return found
+    return pairs
 
 
 def requested_preemption(
@@ -155,16 +155,16 @@ def unknown_and_off(
     }
 
 
-def refuse(found: list[Difference], *, recipe: str) -> None:
+def refuse(mismatches: list[Difference], *, recipe: str) -> None:
     """Raise KernelError if there are differences, each with its reason."""
-    if not found:
+    if not mismatches:
         return
     lines = [
         f"\n    {d.setting.name}={d.setting.value} (of {d.setting.fragment}) became "
         f"{d.got or 'empty'}: {d.reason}"
-        for d in found[:MAX_NAMED]
+        for d in mismatches[:MAX_NAMED]
     ]
-    more = len(found) - MAX_NAMED
+    more = len(mismatches) - MAX_NAMED
     rest = f"\n    and {more} more" if more > 0 else ""
     raise KernelError(
         f"{recipe}: kbuild did not accept these settings:" + "".join(lines) + rest
@@ -190,17 +190,19 @@ def compare_configs(
         for name in differing_names(one, two)
         if name not in _ENVIRONMENT
     }
-    found = {name for name in PREEMPTION if name in changed}
-    preemption = {name: changed[name] for name in sorted(found)}
+    related = {name for name in PREEMPTION if name in changed}
+    preemption = {name: changed[name] for name in sorted(related)}
     grown = True
     while grown:
-        new = {n for n in changed if n not in found and found & set(names.get(n, ()))}
-        found |= new
+        new = {
+            n for n in changed if n not in related and related & set(names.get(n, ()))
+        }
+        related |= new
         grown = bool(new)
     return ConfigDiff(
         preemption=preemption,
-        follows={n: v for n, v in changed.items() if n in found - set(preemption)},
-        other={n: v for n, v in changed.items() if n not in found},
+        follows={n: v for n, v in changed.items() if n in related - set(preemption)},
+        other={n: v for n, v in changed.items() if n not in related},
     )
 
 

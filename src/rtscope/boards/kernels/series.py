@@ -148,7 +148,7 @@ def try_series(
     series: Series, tree: Path, *, wanted: str | None = None, keep: bool = False
 ) -> Rejected | None:
     """Return the first patch that does not apply; `keep` changes the tree if all do."""
-    found = kernel_version(tree)
+    version = kernel_version(tree)
     touched: set[str] = set()
     # Beside the tree: on the same disk, and outside of it.
     with tempfile.TemporaryDirectory(dir=tree.parent, prefix=".patching-") as folder:
@@ -159,18 +159,18 @@ def try_series(
             touched |= names
             said = _apply(patch, scratch)
             if said is not None:
-                base = _differs(series.base or wanted, found)
+                base = _differs(series.base or wanted, version)
                 return _explain(patch, scratch, said, base=base)
         if keep:
             move_files(scratch, tree, touched=touched)
     return None
 
 
-def other_version(series: Series, found: str) -> str:
-    """Return a note if a series was made for another version than the one found."""
-    if series.base in (None, found):
+def other_version(series: Series, version: str) -> str:
+    """Return a note if a series was made for another version than this one."""
+    if series.base in (None, version):
         return ""
-    return f"made for Linux {series.base}, this is {found}"
+    return f"made for Linux {series.base}, this is {version}"
 
 
 def states(
@@ -274,10 +274,10 @@ def _explain(patch: Patch, scratch: Path, said: str, *, base: str) -> Rejected:
     return Rejected(patch, file, hunk, reason)
 
 
-def _differs(wanted: str | None, found: str) -> str:
-    if wanted is None or wanted == found:
+def _differs(wanted: str | None, version: str) -> str:
+    if wanted is None or wanted == version:
         return ""
-    return f"probably the wrong version: made for Linux {wanted}, this is {found}"
+    return f"probably the wrong version: made for Linux {wanted}, this is {version}"
 
 
 def _hunk_at(patch: Patch, file: str, *, line: int) -> int | None:

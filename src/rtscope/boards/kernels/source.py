@@ -110,12 +110,12 @@ def wanted_version(recipe: Recipe) -> str | None:
 
 def _series_paths(recipe: Recipe) -> list[tuple[str, Path]]:
     ours = resources.files("rtscope.boards.kernels").joinpath("patches")
-    found = []
+    paths = []
     for name in recipe.patches:
         in_package = Path(str(ours.joinpath(name)))
         is_path = recipe.folder is not None and ("/" in name or not in_package.is_dir())
-        found.append((name, recipe.path(name) if is_path else in_package))
-    return found
+        paths.append((name, recipe.path(name) if is_path else in_package))
+    return paths
 
 
 def _packaged(context: BuildContext, recipe: Recipe) -> Origin:
@@ -280,27 +280,27 @@ def _check_tree(recipe: Recipe, tree: Path) -> None:
     """Raise KernelError if the tree is no kernel's source, or of another version."""
     source = str(getattr(recipe.source, recipe.source.kind))
     try:
-        found = kernel_version(tree)
+        version = kernel_version(tree)
     except UsageError as error:
         # Where it was unpacked to is gone when this is read.
         raise KernelError(
             f"{source}: no source of a kernel (no Makefile and Kconfig at its top)"
         ) from error
-    if wanted_version(recipe) not in (None, found):
+    if wanted_version(recipe) not in (None, version):
         raise KernelError(
-            f"{source}: is Linux {found}, the recipe expects {wanted_version(recipe)}"
+            f"{source}: is Linux {version}, the recipe expects {wanted_version(recipe)}"
         )
 
 
 def _check_digest(file: Path, sha256: str) -> None:
     try:
         with file.open("rb") as content:
-            found = file_digest(content, "sha256").hexdigest()
+            digest = file_digest(content, "sha256").hexdigest()
     except OSError as error:
         raise UsageError(f"cannot read {file}: {error.strerror}") from error
-    if found != sha256:
+    if digest != sha256:
         raise KernelError(
-            f"{file}: its SHA-256 is {found}, the recipe expects {sha256}: it is "
+            f"{file}: its SHA-256 is {digest}, the recipe expects {sha256}: it is "
             "damaged, or another file"
         )
 

@@ -21,13 +21,15 @@ def kernel_version(tree: Path) -> str:
         raise UsageError(
             f"{tree}: not the source of a kernel (no Makefile and Kconfig)"
         )
-    found: dict[str, str] = dict(
+    version: dict[str, str] = dict(
         _VERSION.findall(makefile.read_text("utf-8", "replace"))
     )
-    if "VERSION" not in found:
+    if "VERSION" not in version:
         raise UsageError(f"{makefile}: has no VERSION")
-    numbers = [found[n] for n in ("VERSION", "PATCHLEVEL", "SUBLEVEL") if found.get(n)]
-    return ".".join(numbers) + found.get("EXTRAVERSION", "")
+    numbers = [
+        version[n] for n in ("VERSION", "PATCHLEVEL", "SUBLEVEL") if version.get(n)
+    ]
+    return ".".join(numbers) + version.get("EXTRAVERSION", "")
 
 
 def copy_tree(source: Path, tree: Path) -> None:

@@ -100,8 +100,8 @@ def resolve_source(
     except NoSpaceError:
         raise
     except BoardError as error:
-        shown = _apt(config, "apt-cache", "showsrc", name)
-        there = ", ".join(re.findall(r"^Version: (.*)$", shown, re.M))
+        listing = _apt(config, "apt-cache", "showsrc", name)
+        there = ", ".join(re.findall(r"^Version: (.*)$", listing, re.M))
         raise BoardError(
             f"{suite} has no source package {name} {version} (it has {there or 'none'})"
             ": a distribution keeps only its newest packages. Write one of these "

@@ -224,11 +224,11 @@ def _remove_unfinished(folder: Path) -> None:
 
 def find_pinned(cache: Path, pins: Mapping[str, str]) -> dict[str, Part]:
     """Return the parts of the cache with these digests of their manifests, by name."""
-    found: dict[str, Part] = {}
+    parts: dict[str, Part] = {}
     for part in named_parts(cache, pins.keys()):
         if pins.get(part.name) == part_key(part.manifest):
-            found[part.name] = part
-    return found
+            parts[part.name] = part
+    return parts
 
 
 def prepare_bundle(bundle: Bundle, *, cache: Path) -> dict[str, Prepared]:
@@ -369,17 +369,17 @@ def _checked(contents: Mapping[str, Any], work: Path) -> Bundle:
     except (KeyError, TypeError, ValueError, AttributeError) as error:
         why = " ".join(str(error).split())[:200]
         raise BoardError(f"the bundle's contents are damaged: {why}") from error
-    found = {part.path.name: part for part in _parts(work)}
+    parts = {part.path.name: part for part in _parts(work)}
     expected = {f"{n}-{str(row.get('key'))[:16]}": row for n, row in listed.items()}
-    if found.keys() != expected.keys():
+    if parts.keys() != expected.keys():
         raise BoardError("the bundle does not hold the parts that it lists")
     for folder, row in expected.items():
-        if found[folder].digest != row.get("digest"):
+        if parts[folder].digest != row.get("digest"):
             raise BoardError(f"{folder} is not the part that the bundle lists")
     files = {p.name: p.read_bytes() for p in sorted((work / "files").glob("*"))}
     if {name: part_key(content.hex()) for name, content in files.items()} != digests:
         raise BoardError("the bundle's files differ from its list")
-    pins = {part.name: part_key(part.manifest) for part in found.values()}
+    pins = {part.name: part_key(part.manifest) for part in parts.values()}
     if not kernels or not set(kernels.values()) <= pins.keys():
         raise BoardError("the bundle lacks the part of a kernel that it names")
     return Bundle(board, kernels, pins, files, rtscope, part_key(contents))

@@ -189,9 +189,9 @@ def build_part(
     raised for what is not there.
     """
     key = part_key(inputs)
-    found = find_part(cache, name, key)
-    if found is not None:
-        return found
+    part = find_part(cache, name, key)
+    if part is not None:
+        return part
     if not may_build:
         raise NotBuiltError(f"{name} is not built")
     work = Path(tempfile.mkdtemp(dir=cache / "parts", prefix=_UNFINISHED))
@@ -249,13 +249,13 @@ def files_digest(files: Mapping[str, Mapping[str, Any]]) -> str:
 
 def verify(part: Part) -> None:
     """Raise BoardError if a file of the part differs from its manifest."""
-    found = list_files(part.path)
-    if found == part.manifest["files"] and files_digest(found) == part.digest:
+    files = list_files(part.path)
+    if files == part.manifest["files"] and files_digest(files) == part.digest:
         return
     wrong = sorted(
         name
-        for name in {*found, *part.manifest["files"]}
-        if found.get(name) != part.manifest["files"].get(name)
+        for name in {*files, *part.manifest["files"]}
+        if files.get(name) != part.manifest["files"].get(name)
     )
     raise BoardError(
         f"{part.path} was changed ({', '.join(wrong[:3]) or 'its digest'}): delete it "

@@ -40,19 +40,19 @@ def libraries_of(programs: Iterable[Path], *, libs: Path) -> dict[str, Path]:
     By the name they are needed by, sorted; `libs` is where they are. Raises BoardError
     for one that is not there.
     """
-    found: dict[str, Path] = {}
+    libraries: dict[str, Path] = {}
     todo = list(programs)
     while todo:
         user = todo.pop()
         for name in needed(user):
-            if name in found:
+            if name in libraries:
                 continue
             path = libs / name
             if "/" in name or not path.is_file():
                 raise BoardError(f"{user.name} needs {name}, and no package has it")
-            found[name] = path
+            libraries[name] = path
             todo.append(path)
-    return dict(sorted(found.items()))
+    return dict(sorted(libraries.items()))
 
 
 def _elf(file: object, program: Path) -> ELFFile:

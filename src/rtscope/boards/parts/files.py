@@ -20,27 +20,27 @@ def read_files(paths: Sequence[Path]) -> dict[str, bytes]:
 
     Raises UsageError for what cannot be read, is too large or has another's name.
     """
-    found: dict[str, bytes] = {}
+    contents: dict[str, bytes] = {}
     left = MAX_FILES_BYTES
     for path in paths:
-        if path.name in found:
+        if path.name in contents:
             raise UsageError(
                 f"{path}: two guest files are called {path.name}: rename one of them"
             )
         try:
             with path.open("rb") as file:
-                found[path.name] = file.read(left + 1)
+                contents[path.name] = file.read(left + 1)
         except OSError as error:
             raise UsageError(
                 f"cannot read the guest file {path}: {error.strerror}"
             ) from error
-        left -= len(found[path.name])
+        left -= len(contents[path.name])
         if left < 0:
             raise UsageError(
                 f"{path}: the guest files together exceed {MAX_FILES_BYTES >> 20} MiB; "
                 "they take the board's memory, so leave some out"
             )
-    return found
+    return contents
 
 
 def files_part(context: BuildContext, files: Mapping[str, bytes]) -> Part:

@@ -114,10 +114,12 @@ def is_built(
     if row.recipe.source.kind in ("git", "directory"):
         return None  # another machine to ask, or a whole tree to read
     try:
-        found = sourcekernel.built_kernel(replace(context, may_build=False), row.recipe)
+        kernel = sourcekernel.built_kernel(
+            replace(context, may_build=False), row.recipe
+        )
     except NotBuiltError:
         return False
-    return found is not None
+    return kernel is not None
 
 
 def check_configurations(

@@ -61,16 +61,16 @@ def assemble(
     instead = {kind for kind, it in (("qemu", own), ("plugin", plugin)) if it}
     if missing := needed - instead - kinds.keys():
         raise BoardError(f"{board.name} lacks parts: {', '.join(sorted(missing))}")
-    found = kernels.kernel_of_part(kinds["kernel"], kernel)
+    boot_kernel = kernels.kernel_of_part(kinds["kernel"], kernel)
     return Prepared(
         board=board,
         qemu=own or qemu.packed_qemu(kinds["qemu"]),
         plugin=plugin or kinds["plugin"].file(PLUGIN),
-        kernel=found,
+        kernel=boot_kernel,
         archives=(
             kinds["userland"].file(USERLAND_ARCHIVE),
             kinds["agent"].file(AGENT_ARCHIVE),
-            *((found.modules,) if found.modules else ()),
+            *((boot_kernel.modules,) if boot_kernel.modules else ()),
             *((kinds[FILES_KIND].file(FILES_ARCHIVE),) if FILES_KIND in kinds else ()),
         ),
         parts=tuple(parts),

@@ -145,7 +145,7 @@ def with_plugin(
             f"out={escaped(folder / STREAM)}",
             f"shift={board.shift}",
             f"worst={recording.worst}",
-            *_given(ring=recording.ring, room=recording.room),
+            *_assignments(ring=recording.ring, room=recording.room),
             *(f"window={first}:{last}" for first, last in recording.windows),
             *(f"{name}={place}" for name, place in recording.layout.items()),
             *(f"{name}={value}" for name, value in recording.sections.items()),
@@ -153,7 +153,7 @@ def with_plugin(
     return (option, ",".join(words))
 
 
-def _given(**options: int | None) -> Iterator[str]:
+def _assignments(**options: int | None) -> Iterator[str]:
     for name, value in options.items():
         if value is not None:
             yield f"{name}={value}"

@@ -36,10 +36,10 @@ def userland_part(context: BuildContext, arch: Arch) -> Part:
     """Return the archive of user space for an architecture, from packages."""
 
     def resolve(root: Path) -> tuple[Package, ...]:
-        found = aptroot.resolve(
+        packages = aptroot.resolve(
             USERLAND_PACKAGES, arch=arch.debian, root=root, dependencies=True
         )
-        return tuple(filter(_is_needed, found))
+        return tuple(filter(_is_needed, packages))
 
     return part_of_packages(
         context,

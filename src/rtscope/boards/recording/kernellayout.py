@@ -67,14 +67,14 @@ def section_options(arch: str, *, release: str, symbols: SymbolTable) -> dict[st
     Raises UsageError if the kernel lacks these symbols, or if its bit for a due task
     switch is unknown.
     """
-    found = {option: symbols.address_of(name) for option, name in _SYMBOLS.items()}
-    if None in found.values():
+    addresses = {option: symbols.address_of(name) for option, name in _SYMBOLS.items()}
+    if None in addresses.values():
         raise UsageError(
             f"no sections of kernel {release}: its symbols lack one of "
             f"{', '.join(_SYMBOLS.values())}"
         )
     due = {} if arch == "x86_64" else {"due": _due(arch, release)}
-    return {k: v for k, v in found.items() if v is not None} | due
+    return {k: v for k, v in addresses.items() if v is not None} | due
 
 
 def _due(arch: str, release: str) -> int:

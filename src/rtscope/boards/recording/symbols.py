@@ -73,8 +73,8 @@ def find_symbols(
         content = (own or fitting)[0].content(SYMBOLS)
         return parse_symbols(content.decode("ascii", "replace"))
     inputs = _inputs(kernel_digest, parts)
-    found = find_part(cache, _name(kernel_digest), part_key(inputs))
-    return _of_part(found, modules) if found else None
+    symbols_part = find_part(cache, _name(kernel_digest), part_key(inputs))
+    return _of_part(symbols_part, modules) if symbols_part else None
 
 
 def find_kernel_layout(prepared: Prepared, *, cache: Path) -> dict[str, str]:

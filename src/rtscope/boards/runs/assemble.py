@@ -122,12 +122,12 @@ def _tuning(
         return None
     name, plan = prepared.board.name, request.tuning
     try:
-        found = result_of(name, plan.changes, list(booted.lines(TUNED)))
-        refused = {one.change.check: one.reason for one in found.refused}
+        result = result_of(name, plan.changes, list(booted.lines(TUNED)))
+        refused = {one.change.check: one.reason for one in result.refused}
         refuse_missing(name, request.campaign.tuned, refused)
     except TargetError as error:
         raise BoardError(f"{request.run.id}: {error}") from error
-    return CampaignTuning(plan, found)
+    return CampaignTuning(plan, result)
 
 
 def _load_seen(request: RunRequest, prepared: Prepared, booted: Booted) -> LoadSeen:
@@ -198,10 +198,10 @@ def _caveats(request: RunRequest, virtual: VirtualRun, reused: str) -> Iterator[
 
 def _ignored(append: Sequence[str], kernel_log: str) -> Iterator[Caveat]:
     """Yield what became of boot parameters that the kernel did not take."""
-    found = ignored_parameters(kernel_log, append)
-    if found:
-        told = ", ".join(f"{word}: {why}" for word, why in found.items())
-        yield make("parameters_ignored", told)
+    ignored = ignored_parameters(kernel_log, append)
+    if ignored:
+        detail = ", ".join(f"{word}: {why}" for word, why in ignored.items())
+        yield make("parameters_ignored", detail)
 
 
 def inputs_of(request: RunRequest, prepared: Prepared, booted: Booted) -> InputDigests:

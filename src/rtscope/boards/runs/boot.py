@@ -315,10 +315,10 @@ class Watchdog:
 
 def read_progress(content: bytes, *, host_s: float) -> BoardProgress:
     """Read the plugin's line (plugin/progress.h), once there is one."""
-    found = _LINE.fullmatch(content)
-    if found is None:
+    match = _LINE.fullmatch(content)
+    if match is None:
         return BoardProgress(host_s)
-    return BoardProgress(host_s, int(found[1]), int(found[2]) or None)
+    return BoardProgress(host_s, int(match[1]), int(match[2]) or None)
 
 
 def _still(board: BoardProgress, still_s: float) -> str:

@@ -120,8 +120,8 @@ def _stderr_tail(left: Evidence) -> str:
 def _of_console(left: Evidence) -> str:
     text = "\n".join(left.console)
     for row in _causes()["console"]:
-        if found := re.search(row["pattern"], text, re.MULTILINE):
-            return row["cause"].format(*found.groups(), **_board_words(left.board))
+        if match := re.search(row["pattern"], text, re.MULTILINE):
+            return row["cause"].format(*match.groups(), **_board_words(left.board))
     return ""
 
 

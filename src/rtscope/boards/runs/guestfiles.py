@@ -18,10 +18,10 @@ class GuestFiles:
 
     def read_many(self, paths: Sequence[str]) -> Mapping[str, Content]:
         """Return those files; others are missing."""
-        found: dict[str, Content] = {}
+        contents: dict[str, Content] = {}
         for path in paths:
-            found |= answer_from(self.files, path)
-        return found
+            contents |= answer_from(self.files, path)
+        return contents
 
 
 def files_of(prepared: Prepared, booted: Booted, name: str) -> GuestFiles:

@@ -54,12 +54,12 @@ def host_time(
     kinds: Sequence[Kind], earlier: Iterable[Took], *, at_once: int
 ) -> HostTime | None:
     """Return how long boots take together; None if of one kind no boot is known."""
-    found: dict[Kind, list[float]] = {kind: [] for kind in kinds}
+    host_times: dict[Kind, list[float]] = {kind: [] for kind in kinds}
     for one in earlier:
-        if one.kind in found:
-            found[one.kind].append(one.host_s)
-    if not found or not all(found.values()):
+        if one.kind in host_times:
+            host_times[one.kind].append(one.host_s)
+    if not host_times or not all(host_times.values()):
         return None
-    means = {kind: fmean(times) for kind, times in found.items()}
+    means = {kind: fmean(times) for kind, times in host_times.items()}
     seconds = sum(means[kind] for kind in kinds) / at_once
-    return HostTime(seconds, sum(map(len, found.values())))
+    return HostTime(seconds, sum(map(len, host_times.values())))

@@ -83,8 +83,8 @@ class BoardRunner:
             return measured_of(request, board, _booted(request, board, boots))
         inputs = inputs_before(request, board)
         recording = recording_of(request, board)
-        if self.reuse and (found := self.results.find(inputs, recording)):
-            return measured_of(request, board, found.booted, stored=found.origin)
+        if self.reuse and (stored := self.results.find(inputs, recording)):
+            return measured_of(request, board, stored.booted, stored=stored.origin)
         booted = _booted(request, board, boots)
         measured = measured_of(request, board, booted)
         # With more memory, its second pass may have whole paths the next time.

@@ -107,9 +107,9 @@ def complaints(
 def messages_of(log: str) -> Iterator[KernelMessage]:
     """Yield the messages of a raw kernel log; lines without a priority are skipped."""
     for line in log.splitlines():
-        found = _LINE.match(line)
-        if found:
-            priority, seconds, micros, text = found.groups()
+        match = _LINE.match(line)
+        if match:
+            priority, seconds, micros, text = match.groups()
             yield KernelMessage(
                 time_us=int(seconds or 0) * 1_000_000 + int(micros or 0),
                 level=int(priority) % _SEVERITY,
@@ -125,8 +125,8 @@ def _problems(kernel: BuiltKernel, boot: SmokeBoot) -> Iterator[str]:
         ("preempt_rt", kernel.preempt_rt),
     ):
         fact = facts.get(name)
-        found = None if fact is None else fact.value
-        if found != wanted:
+        value = None if fact is None else fact.value
+        if value != wanted:
             yield f"{name}: {_value_text(fact)} runs, and {wanted} was built"
     config = facts.get("kernel_config_digest")
     if config is not None and not config.source.startswith(CONFIG_IN_GUEST):

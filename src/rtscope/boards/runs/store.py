@@ -89,13 +89,13 @@ class StoredResults:
         except RecordError:
             return None
         try:
-            found = self._read(content, path)
+            stored = self._read(content, path)
         except (BoardError, ValueError) as error:
             self.log(f"{path}: {error}: left aside, and measured again")
             return None
         with suppress(OSError):
             os.utime(path)  # the oldest go first
-        return found
+        return stored
 
     def keep(
         self,
@@ -140,9 +140,9 @@ class StoredResults:
 
         Of all keys: they share the disk.
         """
-        found = sorted(_results_in(self.folder.parent))
-        total = sum(size for _, size, _ in found)
-        for _, size, path in found:
+        results = sorted(_results_in(self.folder.parent))
+        total = sum(size for _, size, _ in results)
+        for _, size, path in results:
             if total <= max_bytes:
                 return
             with suppress(OSError):
@@ -179,9 +179,9 @@ def earlier_boots(state: Path) -> Iterator[Took]:
             with path.open("rb") as file:
                 file.readline(MAX_HEAD_BYTES)
                 about = json.loads(file.readline(MAX_HEAD_BYTES))
-            found = _TOOK.validate_python(about["took"])
+            took = _TOOK.validate_python(about["took"])
             if not about["worker"]:
-                yield found
+                yield took
 
 
 def open_stored(*, log: Log) -> StoredResults | None:
