@@ -9,7 +9,7 @@ from rtscope.host.units import NS_PER_S
 from rtscope.machine.tasks.statistics import PATTERN
 from rtscope.verbs.app.boardprogram import ROOT, Program
 from rtscope.verbs.app.images import Probe
-from rtscope.verbs.app.watch import look_paths, watch_args
+from rtscope.verbs.app.watch import snapshot_paths, watch_args
 from rtscope.verbs.app.watchedcycles import cycles_args
 
 LOAD, LOG, FACTS = "load.jsonl", "program.log", "facts.jsonl"
@@ -64,20 +64,20 @@ def watching_script(
         f"sleep {settle_ns / NS_PER_S:g}",
         f"""pid=$(sed -n 's/.*"load_hello".*"pid":\\([0-9]*\\).*/\\1/p' /out/{LOAD})""",
         f'[ -n "{_PID}" ] && [ -d "/proc/{_PID}" ] || exit 1',
-        *_looks(BEFORE),
+        *_snapshot_lines(BEFORE),
         f"{_line(cycles_args(_PID, duration_ns))} >/out/{CYCLES} &",
         "cycles=$!",
         f"{_line(watch_args(_PID, duration_ns, probes))} >/out/{WATCH}",
         "wait $cycles",
-        *_looks(AFTER),
+        *_snapshot_lines(AFTER),
         f'kill -KILL "{_PID}"',
         "true",
     ]
     return "\n".join(lines) + "\n"
 
 
-def _looks(when: str) -> Sequence[str]:
-    paths = (*look_paths(_PID), *((PATTERN,) if when == AFTER else ()))
+def _snapshot_lines(when: str) -> Sequence[str]:
+    paths = (*snapshot_paths(_PID), *((PATTERN,) if when == AFTER else ()))
     return (
         f"{agent_line('tasks')} >/out/{THREADS.format(when)}",
         f"{_line(['read', '--', *paths])} >/out/{FILES.format(when)}",

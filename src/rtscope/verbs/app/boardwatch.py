@@ -41,7 +41,7 @@ from rtscope.verbs.app.image import Image
 from rtscope.verbs.app.images import Images, Probe, allocators_in, each_once
 from rtscope.verbs.app.memorymap import Mapping as Piece
 from rtscope.verbs.app.model import Observation
-from rtscope.verbs.app.watch import Look, look_at, observation_of
+from rtscope.verbs.app.watch import ProcessSnapshot, observation_of, read_snapshot
 from rtscope.verbs.app.watchedcycles import CycleRecording, recording_of
 
 ENDING_NS = 20 * NS_PER_S
@@ -132,8 +132,8 @@ def watch_on_board(
     )
     pid = _pid(prepared, booted, program)
     facts = files_of(prepared, booted, FACTS)
-    before = _look(prepared, booted, BEFORE, facts, pid)
-    after = _look(prepared, booted, AFTER, facts, pid)
+    before = _snapshot(prepared, booted, BEFORE, facts, pid)
+    after = _snapshot(prepared, booted, AFTER, facts, pid)
     later = files_of(prepared, booted, FILES.format(AFTER))
     observation = observation_of(
         before,
@@ -177,12 +177,12 @@ def _reading(program: Program) -> Callable[[Piece], Content]:
     return read_piece
 
 
-def _look(
+def _snapshot(
     prepared: Prepared, booted: Booted, when: str, facts: GuestFiles, pid: int
-) -> Look:
+) -> ProcessSnapshot:
     lines: list[Line] = list(booted.lines(THREADS.format(when)))
     listing = make_listing(lines, read_surroundings(facts))
-    return look_at(files_of(prepared, booted, FILES.format(when)), listing, pid)
+    return read_snapshot(files_of(prepared, booted, FILES.format(when)), listing, pid)
 
 
 def _pid(prepared: Prepared, booted: Booted, program: Program) -> int:

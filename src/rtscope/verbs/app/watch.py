@@ -51,16 +51,16 @@ def observe(machine: Target, pid: int, *, duration_ns: int) -> Observation:
     Nothing is changed in the process, and nothing of the watching stays behind.
     """
     reader = privileged_reader(machine)
-    before = look_at(reader, list_threads(machine), pid)
+    before = read_snapshot(reader, list_threads(machine), pid)
     images = Images(_reading(machine, reader, pid))
     probes = probes_in(before.maps, images, directory=f"/proc/{pid}/map_files")
     lines = _watched(machine, pid, duration_ns, probes)
-    after = look_at(reader, list_threads(machine), pid)
+    after = read_snapshot(reader, list_threads(machine), pid)
     return observation_of(before, lines, after, images=images, probes=probes)
 
 
 @dataclass(frozen=True, slots=True)
-class Look:
+class ProcessSnapshot:
     """A process at one time, with all threads of its machine."""
 
     pid: int
@@ -76,28 +76,28 @@ class Look:
         return any(t.line.pid == self.pid for t in self.listing.threads)
 
 
-def look_at(reader: Reader, listing: Listing, pid: int) -> Look:
+def read_snapshot(reader: Reader, listing: Listing, pid: int) -> ProcessSnapshot:
     """Read the memory map and the files of a process."""
-    contents = reader.read_many(look_paths(str(pid)))
+    contents = reader.read_many(snapshot_paths(str(pid)))
     maps, why = _maps(contents, pid)
-    return Look(pid, listing, tuple(maps), why, _files(contents, pid))
+    return ProcessSnapshot(pid, listing, tuple(maps), why, _files(contents, pid))
 
 
-def look_paths(pid: str) -> tuple[str, ...]:
-    """Return the paths that `look_at` reads."""
+def snapshot_paths(pid: str) -> tuple[str, ...]:
+    """Return the paths that `read_snapshot` reads."""
     return tuple(f"/proc/{pid}/{name}" for name in ("maps", *_FILES))
 
 
 def observation_of(
-    before: Look,
+    before: ProcessSnapshot,
     lines: Sequence[Line],
-    after: Look,
+    after: ProcessSnapshot,
     *,
     images: Images,
     probes: Sequence[Probe],
 ) -> Observation:
     """
-    Return all that was seen of a process between two looks at it.
+    Return all that was seen of a process between two snapshots of it.
 
     Raises TargetError for an error of the agent, ContractError for what is missing of
     its lines.
@@ -305,14 +305,16 @@ def _stacks(
         of_event.setdefault(key, []).append(int(sample.address, 16))
     return {
         event: tuple(
-            EventStack(_shown(namer, unwound[key], event[1]), len(touched), touched[0])
+            EventStack(
+                _named_stack(namer, unwound[key], event[1]), len(touched), touched[0]
+            )
             for key, touched in sorted(stacks.items(), key=lambda one: -len(one[1]))
         )
         for event, stacks in found.items()
     }
 
 
-def _shown(namer: Namer, stack: Stack, event: str) -> NamedStack:
+def _named_stack(namer: Namer, stack: Stack, event: str) -> NamedStack:
     """Name a stack; a probed function has the name that it is called by."""
     named = namer.named(stack)
     function = event.partition(".")[0]
