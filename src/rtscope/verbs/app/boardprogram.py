@@ -53,7 +53,7 @@ def program_of(command: Sequence[str], arch: Arch) -> Program:
     The first word is a file of this computer, or a name in PATH; the others are passed
     on as they are.
     """
-    path = _found(command[0])
+    path = _program_path(command[0])
     elf = _Elf(path, _content(path))
     elf.refuse_other_than(arch)
     files = {f"{ROOT}/{path.name}": elf.content}
@@ -70,7 +70,7 @@ def program_of(command: Sequence[str], arch: Arch) -> Program:
     return Program((f"/{path.name}", *command[1:]), files, dynamic=bool(elf.loader))
 
 
-def _found(name: str) -> Path:
+def _program_path(name: str) -> Path:
     path = shutil.which(name)
     if path is None:
         raise UsageError(

@@ -33,10 +33,10 @@ from rtscope.verbs.app.junit import examined_junit
 from rtscope.verbs.app.model import RANK, Examined, Weight
 from rtscope.verbs.app.page import render_examined
 from rtscope.verbs.app.rules import examine
-from rtscope.verbs.app.source import Asked, Watched, watch_program
+from rtscope.verbs.app.source import Watched, WatchRequest, watch_program
 from rtscope.verbs.app.watchedcycles import explained_cycles
 
-FOUND = 1
+FINDINGS_STATUS = 1
 
 
 class FailOn(StrEnum):
@@ -128,8 +128,10 @@ def check(
             f"{program[1]}: name one process; before a command write --: rtscope app "
             f"check -- {' '.join(program)}"
         )
-    asked = Asked(program, command, settle_ns, duration_ns, kernel, seed, append)
-    watched = watch_program(address_of(target, boards=True), asked)
+    request = WatchRequest(
+        program, command, settle_ns, duration_ns, kernel, seed, append
+    )
+    watched = watch_program(address_of(target, boards=True), request)
     recording, kept, board = watched.recording, watched.statistics, watched.board
     examined = examine(watched.observation, threads=threads)
     examined = with_cycles(examined, recording.end, recording.threads)
@@ -188,7 +190,7 @@ def status_of(examined: Examined, fail_on: FailOn) -> int:
     if fail_on is not FailOn.NEVER:
         least = RANK[Weight(fail_on.value)]
         if any(RANK[one.weight] <= least for one in examined.findings):
-            return FOUND
+            return FINDINGS_STATUS
     return MeasurementError.exit_status if examined.unseen else 0
 
 

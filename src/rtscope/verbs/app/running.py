@@ -43,7 +43,7 @@ class Groups:
     """Groups of users, by number."""
 
     names: Mapping[int, str]
-    given: frozenset[int]
+    of_user: frozenset[int]
     """Those that a login as the user of the program has."""
     own: int | None
     """The group that /etc/passwd has for that user; None without such a user."""
@@ -206,7 +206,7 @@ def _groups(user: Sequence[str], group: str) -> Groups:
     member = {int(row[2]) for row in whole if user and user[0] in row[3].split(",")}
     return Groups(
         names={int(row[2]): row[0] for row in whole},
-        given=frozenset(member if own is None else {own, *member}),
+        of_user=frozenset(member if own is None else {own, *member}),
         own=own,
     )
 

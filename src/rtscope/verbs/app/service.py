@@ -159,15 +159,15 @@ def _groups(program: RunningProgram) -> Iterator[Setting]:
     if program.gid is not None and program.gid != (program.groups.own or 0):
         why = "Its group; the one of its user in /etc/passwd is another."
         yield Setting(why, "Group", _group(program, program.gid))
-    if more := program.other_gids - _given(program):
+    if more := program.other_gids - _login_groups(program):
         names = " ".join(_group(program, gid) for gid in sorted(more))
         why = "Groups that it had besides those of its user."
         yield Setting(why, "SupplementaryGroups", names)
 
 
-def _given(program: RunningProgram) -> frozenset[int]:
+def _login_groups(program: RunningProgram) -> frozenset[int]:
     """Return the groups that systemd gives by itself: none without User=."""
-    return program.groups.given if program.uid else frozenset({0})
+    return program.groups.of_user if program.uid else frozenset({0})
 
 
 def _group(program: RunningProgram, gid: int) -> str:
@@ -348,7 +348,9 @@ def _unknown(program: RunningProgram) -> Iterator[str]:
     if program.directory is None and program.argv:
         yield "Its working directory: add WorkingDirectory= if its paths are relative."
     if program.gid is not None:
-        for gid in sorted(_given(program) - program.other_gids - {program.gid, 0}):
+        for gid in sorted(
+            _login_groups(program) - program.other_gids - {program.gid, 0}
+        ):
             yield (
                 f"It did not have the group {_group(program, gid)}, which systemd "
                 f"gives to {program.user}: no unit can take a group away."

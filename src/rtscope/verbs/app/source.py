@@ -25,7 +25,7 @@ from rtscope.verbs.app.watchedcycles import CycleRecording, recording_cycles
 
 
 @dataclass(frozen=True, slots=True)
-class Asked:
+class WatchRequest:
     """A program, and how to watch it."""
 
     program: Sequence[str]
@@ -54,21 +54,21 @@ class Watched:
     """None: a real machine."""
 
 
-def watch_program(address: Address, asked: Asked) -> Watched:
+def watch_program(address: Address, request: WatchRequest) -> Watched:
     """Watch it on a machine or a board; UsageError for what neither can do."""
     if address.board is not None:
-        return _on_board(address.board, asked)
+        return _on_board(address.board, request)
     refuse_board_options(
-        address.board, kernel=asked.kernel, append=asked.append, seed=asked.seed
+        address.board, kernel=request.kernel, append=request.append, seed=request.seed
     )
     with open_target(address) as machine:
         traits = traits_of(gather(machine.reader))
-        if not asked.is_command:
-            pid = find_process(machine, asked.program[0])
-            return _on_machine(machine, pid, traits, asked.duration_ns)
-        settle_s = asked.settle_ns / NS_PER_S
-        with running_command(machine, asked.program, settle_s=settle_s) as pid:
-            return _on_machine(machine, pid, traits, asked.duration_ns)
+        if not request.is_command:
+            pid = find_process(machine, request.program[0])
+            return _on_machine(machine, pid, traits, request.duration_ns)
+        settle_s = request.settle_ns / NS_PER_S
+        with running_command(machine, request.program, settle_s=settle_s) as pid:
+            return _on_machine(machine, pid, traits, request.duration_ns)
 
 
 def _on_machine(
@@ -84,7 +84,7 @@ def _statistics(reader: Reader, pid: int) -> Statistics:
     return read_statistics(reader, {pid}).of({pid}, whole=False)
 
 
-def _on_board(name: str, asked: Asked) -> Watched:
+def _on_board(name: str, request: WatchRequest) -> Watched:
     # Emulator, packages and plugin: only virtual boards need them.
     from rtscope.boards.catalogue import get_arch, get_board, with_append
     from rtscope.boards.parts.buildcontext import BuildContext
@@ -95,14 +95,14 @@ def _on_board(name: str, asked: Asked) -> Watched:
     from rtscope.verbs.app.boardprogram import program_of
     from rtscope.verbs.app.boardwatch import watch_on_board
 
-    if not asked.is_command:
+    if not request.is_command:
         raise UsageError(
-            f"{asked.program[0]}: a virtual board has no running programs: give a "
+            f"{request.program[0]}: a virtual board has no running programs: give a "
             f"command after --, e.g. rtscope app check --target virtual:{name} -- "
             "./control"
         )
-    board = with_append(get_board(name), (asked.append or "").split())
-    program = program_of(asked.program, get_arch(board.arch))
+    board = with_append(get_board(name), (request.append or "").split())
+    program = program_of(request.program, get_arch(board.arch))
     with Waiting(stderr_console()) as waiting:
         context = BuildContext(
             cache=cache_dir(),
@@ -110,13 +110,13 @@ def _on_board(name: str, asked: Asked) -> Watched:
             log=waiting.over(note),
             progress=waiting,
         )
-        prepared = prepare(board, asked.kernel or board.kernels[0], context=context)
+        prepared = prepare(board, request.kernel or board.kernels[0], context=context)
         seen = watch_on_board(
             prepared,
             program,
-            settle_ns=asked.settle_ns,
-            duration_ns=asked.duration_ns,
-            seed=1 if asked.seed is None else asked.seed,
+            settle_ns=request.settle_ns,
+            duration_ns=request.duration_ns,
+            seed=1 if request.seed is None else request.seed,
             progress=waiting,
         )
     return Watched(

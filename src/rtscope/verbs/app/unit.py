@@ -21,7 +21,7 @@ from rtscope.verbs.app.service import service_of
 from rtscope.verbs.app.unittext import render_unit
 from rtscope.verbs.app.watch import find_process
 
-FOUND = 1
+FINDINGS_STATUS = 1
 SUFFIX = ".service"
 
 
@@ -68,7 +68,7 @@ def unit(
         say(f"wrote {out}; check it: rtscope audit --unit {shlex.quote(str(out))}")
     for line in failed:
         say(line)
-    return FOUND if failed else 0
+    return FINDINGS_STATUS if failed else 0
 
 
 def _failed(text: str, reader: Reader) -> list[str]:
