@@ -17,7 +17,7 @@ from rtscope.verbs.app.checktext import MAX_LINES, print_examined
 from rtscope.verbs.app.cyclerules import with_cycles
 from rtscope.verbs.app.cycles import Cycle
 from rtscope.verbs.app.cycletables import (
-    ShownCycles,
+    JudgedCycles,
     cycle_lines,
     cycles_row,
     longest_words,
@@ -39,15 +39,15 @@ NAMES = {TID: "cycle"}
 
 def recorded(
     *lines: CycleRuns, ending: CyclesEnd | None = None
-) -> tuple[Examined, ShownCycles]:
+) -> tuple[Examined, JudgedCycles]:
     end = ending or cycling.end(lines)
     every: Sequence[Line] = (cycling.begin(), *lines, end)
     recording = recording_of(every)
     examined = with_cycles(examine(seen(thread(TID))), end, recording.threads)
-    return examined, ShownCycles(0, end, recording.threads, NAMES, {TID: "why <b>"})
+    return examined, JudgedCycles(0, end, recording.threads, NAMES, {TID: "why <b>"})
 
 
-def printed(examined: Examined, shown: ShownCycles) -> list[str]:
+def printed(examined: Examined, shown: JudgedCycles) -> list[str]:
     console = Console(width=100, color_system=None)
     with console.capture() as captured:
         lines = list(cycle_lines(shown))

@@ -24,7 +24,7 @@ from rtscope.verbs.app.boardlabel import board_row, digest_words
 from rtscope.verbs.app.checktext import examined_row, headline, print_examined
 from rtscope.verbs.app.cyclerules import with_cycles
 from rtscope.verbs.app.cycletables import (
-    ShownCycles,
+    JudgedCycles,
     cycle_lines,
     cycles_row,
     longest_words,
@@ -169,7 +169,7 @@ def check(
 
 def _cycles(
     examined: Examined, watched: Watched
-) -> tuple[ShownCycles, Mapping[int, ExplainedWindow]]:
+) -> tuple[JudgedCycles, Mapping[int, ExplainedWindow]]:
     """Return the cycles of the judged threads, and their longest with its events."""
     names = {one.line.tid: one.name for one in examined.judged}
     recording, board = watched.recording, watched.board
@@ -181,8 +181,8 @@ def _cycles(
         for tid, one in longest.items()
     }
     begin, end = recording.begin, recording.end
-    shown = ShownCycles(begin.from_ns, end, recording.threads, names, words)
-    return shown, {tid: one.whole for tid, one in longest.items()}
+    cycles = JudgedCycles(begin.from_ns, end, recording.threads, names, words)
+    return cycles, {tid: one.whole for tid, one in longest.items()}
 
 
 def status_of(examined: Examined, fail_on: FailOn) -> int:

@@ -26,7 +26,7 @@ NAMES = ("wake-up latency", "execution time", "response time")
 
 
 @dataclass(frozen=True, slots=True)
-class ShownCycles:
+class JudgedCycles:
     """The cycles of the judged threads, and what is known of their recording."""
 
     from_ns: int
@@ -39,37 +39,37 @@ class ShownCycles:
     """What made the longest cycle of a thread long, in a sentence."""
 
 
-def cycle_lines(shown: ShownCycles, *, width: int = 100) -> Iterator[Text]:
+def cycle_lines(cycles: JudgedCycles, *, width: int = 100) -> Iterator[Text]:
     """Write the cycles of each thread: at most 9 lines for each of two threads."""
-    if not shown.end.tracing.enabled:
+    if not cycles.end.tracing.enabled:
         return
-    for tid in list(shown.names)[:MAX_THREADS]:
-        who = f"thread {tid} {shown.names[tid]}"
-        found = shown.threads.get(tid)
-        if found is None:
+    for tid in list(cycles.names)[:MAX_THREADS]:
+        who = f"thread {tid} {cycles.names[tid]}"
+        thread = cycles.threads.get(tid)
+        if thread is None:
             yield Text(printable(f"{who}: no wake-up was seen"), style="bold")
             continue
-        yield from _wrapped(f"{who}: {cycle_words(found)}", width, 2, style="bold")
+        yield from _wrapped(f"{who}: {cycle_words(thread)}", width, 2, style="bold")
         shares = (f"p{pct:g}" for pct in SHOWN_PERCENTILES)
         yield Text(_row("µs", "min", *shares, "max"))
-        spreads = found.latency, found.execution, found.response
+        spreads = thread.latency, thread.execution, thread.response
         for name, spread in zip(NAMES, spreads, strict=True):
             yield Text(_row(name, *_figures(spread)))
-        if words := shown.longest.get(tid):
+        if words := cycles.longest.get(tid):
             yield from _wrapped(f"  longest cycle: {words}", width, 3)
-    left = len(shown.names) - MAX_THREADS
+    left = len(cycles.names) - MAX_THREADS
     if left > 0:
         yield Text(f"and {plural(left, 'more thread')}: see --json", style="dim")
-    for caveat in caveats(shown.end):
+    for caveat in caveats(cycles.end):
         yield Text(f"caveat: {caveat}", style="yellow")
-    yield Text(cost_words(shown), style="dim")
+    yield Text(cost_words(cycles), style="dim")
 
 
-def cost_words(shown: ShownCycles) -> str:
+def cost_words(cycles: JudgedCycles) -> str:
     """Say what the recording took, of the machine that it was made on."""
-    lasted_ns = shown.end.to_ns - shown.from_ns
-    share = 100 * shown.end.agent_cpu_ns / max(1, lasted_ns)
-    events = sum(cpu.events for cpu in shown.end.tracing.cpus)
+    lasted_ns = cycles.end.to_ns - cycles.from_ns
+    share = 100 * cycles.end.agent_cpu_ns / max(1, lasted_ns)
+    events = sum(cpu.events for cpu in cycles.end.tracing.cpus)
     return (
         f"recording the cycles took {format_duration(lasted_ns)}, {share:.2f} % of a "
         f"CPU and {events:,} events of the kernel"
@@ -78,8 +78,8 @@ def cost_words(shown: ShownCycles) -> str:
 
 def _wrapped(text: str, width: int, lines: int, *, style: str = "") -> Iterator[Text]:
     indent = "    "
-    shown = printable(text, limit=1000)
-    for line in wrap(shown, width, subsequent_indent=indent, max_lines=lines):
+    clean = printable(text, limit=1000)
+    for line in wrap(clean, width, subsequent_indent=indent, max_lines=lines):
         yield Text(line, style=style)
 
 
@@ -96,14 +96,14 @@ def caveats(end: CyclesEnd) -> Iterator[str]:
         yield f"{plural(end.not_watched, 'thread')} beyond 128 were not recorded"
 
 
-def cycle_words(found: ThreadCycles) -> str:
+def cycle_words(thread: ThreadCycles) -> str:
     """Describe the period of a thread in a sentence."""
-    total = plural(len(found.cycles), "cycle")
-    if found.cut:
-        longest = f", the longest {format_us(found.cut_longest_ns)} µs"
-        known = longest if found.cut_longest_ns else ""
-        total += f" ({found.cut:,} more without all events{known})"
-    period = found.period
+    total = plural(len(thread.cycles), "cycle")
+    if thread.cut:
+        longest = f", the longest {format_us(thread.cut_longest_ns)} µs"
+        known = longest if thread.cut_longest_ns else ""
+        total += f" ({thread.cut:,} more without all events{known})"
+    period = thread.period
     if period is None:
         return f"{total}, each from a wake-up by something else than a steady timer"
     how = "a time" if period.absolute else "an interval"
@@ -138,46 +138,46 @@ def _row(name: str, *cells: str) -> str:
     return f"  {name:<17}" + "".join(f"{cell:>12}" for cell in cells)
 
 
-def cycles_row(shown: ShownCycles) -> dict[str, Any]:
+def cycles_row(cycles: JudgedCycles) -> dict[str, Any]:
     """Return the cycles for a JSON document: stable keys, times in ns."""
-    end = shown.end
+    end = cycles.end
     return {
         "recorded": end.tracing.enabled,
-        "window_ns": end.to_ns - shown.from_ns,
+        "window_ns": end.to_ns - cycles.from_ns,
         "runs": end.runs,
         "runs_cut": end.cut,
         "runs_left_out": end.left_out,
         "losses": end.losses,
         "agent_cpu_ns": end.agent_cpu_ns,
         "threads": [
-            _thread_row(shown, tid, shown.threads[tid])
-            for tid in shown.names
-            if tid in shown.threads
+            _thread_row(cycles, tid, cycles.threads[tid])
+            for tid in cycles.names
+            if tid in cycles.threads
         ],
         "threads_without_wakeup": [
             tid
-            for tid in shown.names
-            if end.tracing.enabled and tid not in shown.threads
+            for tid in cycles.names
+            if end.tracing.enabled and tid not in cycles.threads
         ],
     }
 
 
-def _thread_row(shown: ShownCycles, tid: int, found: ThreadCycles) -> dict[str, Any]:
-    period = found.period
+def _thread_row(cycles: JudgedCycles, tid: int, thread: ThreadCycles) -> dict[str, Any]:
+    period = thread.period
     row: dict[str, Any] = {
         "tid": tid,
-        "thread": shown.names[tid],
-        "cycles": len(found.cycles),
-        "cycles_cut": found.cut,
-        "cut_longest_ns": found.cut_longest_ns,
-        "began_at_once": sum(not one.slept for one in found.cycles),
-        "preempted": sum(one.preempted for one in found.cycles),
-        "waits": sum(one.waits for one in found.cycles),
+        "thread": cycles.names[tid],
+        "cycles": len(thread.cycles),
+        "cycles_cut": thread.cut,
+        "cut_longest_ns": thread.cut_longest_ns,
+        "began_at_once": sum(not one.slept for one in thread.cycles),
+        "preempted": sum(one.preempted for one in thread.cycles),
+        "waits": sum(one.waits for one in thread.cycles),
         "period": None,
-        "latency_ns": spread_row(found.latency),
-        "execution_ns": spread_row(found.execution),
-        "response_ns": spread_row(found.response),
-        "longest": _longest_row(found.worst, shown.longest.get(tid, "")),
+        "latency_ns": spread_row(thread.latency),
+        "execution_ns": spread_row(thread.execution),
+        "response_ns": spread_row(thread.response),
+        "longest": _longest_row(thread.worst, cycles.longest.get(tid, "")),
     }
     if period is not None:
         jitter = period.start_jitter_ns

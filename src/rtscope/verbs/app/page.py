@@ -1,4 +1,4 @@
-"""What was found in a running program, as one page: findings, cycles, longest cycle."""
+"""A page about a running program: findings, cycles, longest cycle."""
 
 from collections.abc import Mapping
 from typing import Any
@@ -18,7 +18,7 @@ from rtscope.verbs.app.checktext import (
 from rtscope.verbs.app.cycles import SHOWN_PERCENTILES
 from rtscope.verbs.app.cycletables import (
     NAMES,
-    ShownCycles,
+    JudgedCycles,
     caveats,
     cycle_words,
 )
@@ -30,7 +30,7 @@ MAX_STACKS = 8
 
 def render_examined(
     examined: Examined,
-    shown: ShownCycles,
+    cycles: JudgedCycles,
     longest: Mapping[int, ExplainedWindow],
     *,
     board: BoardLabel | None = None,
@@ -60,12 +60,12 @@ def render_examined(
         kinds=[_kind(examined, id_) for id_ in ids],
         unseen=[all_printable(one) for one in examined.unseen],
         threads=[
-            _thread(shown, tid, longest.get(tid))
-            for tid in shown.names
-            if tid in shown.threads
+            _thread(cycles, tid, longest.get(tid))
+            for tid in cycles.names
+            if tid in cycles.threads
         ],
         percentiles=SHOWN_PERCENTILES,
-        caveats=list(caveats(shown.end)),
+        caveats=list(caveats(cycles.end)),
         kernel_waits=[" ".join(lines) for lines in kernel_waits(examined)],
         disturbance=[" ".join(lines) for lines in disturbance(examined)],
         made_by=f"rtscope {__version__}",
@@ -90,19 +90,19 @@ def _kind(examined: Examined, id_: str) -> dict[str, Any]:
 
 
 def _thread(
-    shown: ShownCycles, tid: int, longest: ExplainedWindow | None
+    cycles: JudgedCycles, tid: int, longest: ExplainedWindow | None
 ) -> dict[str, Any]:
-    found = shown.threads[tid]
-    spreads = found.latency, found.execution, found.response
+    thread = cycles.threads[tid]
+    spreads = thread.latency, thread.execution, thread.response
     return {
         "tid": tid,
-        "name": printable(shown.names[tid]),
-        "words": cycle_words(found),
+        "name": printable(cycles.names[tid]),
+        "words": cycle_words(thread),
         "spreads": list(zip(NAMES, spreads, strict=True)),
         "longest": None
         if longest is None
         else {
-            "words": printable(shown.longest.get(tid, ""), limit=1000),
+            "words": printable(cycles.longest.get(tid, ""), limit=1000),
             "explanation": all_printable(longest.explanation),
             "timeline": all_printable(timeline_of(longest)),
         },
