@@ -147,9 +147,9 @@ class _Elf:
 def _loader(elf: _Elf, arch: Arch) -> bytes:
     for place in (Path(elf.loader), Path("/usr") / arch.triplet / elf.loader[1:]):
         if place.is_file():
-            found = _Elf(place, _content(place))
-            if found.machine == arch.elf:
-                return found.content
+            loader = _Elf(place, _content(place))
+            if loader.machine == arch.elf:
+                return loader.content
     raise UsageError(
         f"{elf.path} needs the loader {elf.loader}, which this computer does not have: "
         f"{_STATIC}"
@@ -158,13 +158,13 @@ def _loader(elf: _Elf, arch: Arch) -> bytes:
 
 def _libraries(program: _Elf, arch: Arch) -> Mapping[str, bytes]:
     """Return every library that it needs, by name; UsageError for one not here."""
-    found: dict[str, bytes] = {}
+    libraries: dict[str, bytes] = {}
     todo = [program]
     loader = PurePosixPath(program.loader).name
     while todo:
         user = todo.pop()
         for name in user.needed:
-            if name in found or name == loader:
+            if name in libraries or name == loader:
                 continue
             library = _library(name, (user, program), arch)
             if library is None:
@@ -172,9 +172,9 @@ def _libraries(program: _Elf, arch: Arch) -> Mapping[str, bytes]:
                     f"{program.path}: {user.path.name} needs {name}, which this "
                     f"computer does not have for {arch.name}: {_STATIC}"
                 )
-            found[name] = library.content
+            libraries[name] = library.content
             todo.append(library)
-    return dict(sorted(found.items()))
+    return dict(sorted(libraries.items()))
 
 
 def _library(name: str, users: Sequence[_Elf], arch: Arch) -> _Elf | None:

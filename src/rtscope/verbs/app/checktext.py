@@ -58,9 +58,9 @@ def print_examined(
     blocks = [list(_block(id_, some, width)) for id_, some in groups]
     for number, block in enumerate(blocks):
         rest = len(blocks) - number - 1
-        shown = block if everything or len(block) + rest <= room else block[:1]
-        room -= len(shown)
-        _print(shown, console, cut=not everything)
+        lines = block if everything or len(block) + rest <= room else block[:1]
+        room -= len(lines)
+        _print(lines, console, cut=not everything)
     _print(end, console, cut=not everything)
 
 
@@ -128,10 +128,10 @@ def _worst_words(worst: Worst) -> str:
 def stack_words(stack: NamedStack) -> str:
     """Return a stack in a line, innermost first."""
     frames = [_frame_words(frame) for frame in stack.frames]
-    shown = frames[:MAX_FRAMES]
-    if left := len(frames) - len(shown):
-        shown.append(f"{left} more")
-    text = " < ".join(shown)
+    words = frames[:MAX_FRAMES]
+    if left := len(frames) - len(words):
+        words.append(f"{left} more")
+    text = " < ".join(words)
     return text if stack.complete else f"{text} (ends early: {stack.ends_early})"
 
 

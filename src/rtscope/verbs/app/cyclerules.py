@@ -15,7 +15,7 @@ def with_cycles(
     examined: Examined, end: CyclesEnd, threads: Mapping[int, ThreadCycles]
 ) -> Examined:
     """Add what the cycles of the judged threads show, and what could not be seen."""
-    found = [
+    findings = [
         *examined.findings,
         *(
             Finding(
@@ -31,10 +31,10 @@ def with_cycles(
             and (words := late_words(period))
         ),
     ]
-    found.sort(key=lambda one: (RANK[one.weight], one.id, -(one.count or 0)))
+    findings.sort(key=lambda one: (RANK[one.weight], one.id, -(one.count or 0)))
     return replace(
         examined,
-        findings=tuple(found),
+        findings=tuple(findings),
         unseen=(*examined.unseen, *_unseen(examined, end, threads)),
     )
 

@@ -53,11 +53,11 @@ class Run:
 
 def runs_in(lines: Iterable[CycleRuns]) -> Mapping[int, list[Run]]:
     """Return the runs of each thread, by TID, in the order of their ends."""
-    found: dict[int, list[Run]] = {}
+    runs: dict[int, list[Run]] = {}
     for line in lines:
         for row in line.runs:
-            found.setdefault(row[0], []).append(Run(*row))
-    return found
+            runs.setdefault(row[0], []).append(Run(*row))
+    return runs
 
 
 @dataclass(frozen=True, slots=True)
@@ -236,11 +236,11 @@ def _cycle(group: Sequence[Run]) -> Cycle:
 
 def _period(
     due: Sequence[Run],
-    found: tuple[Sequence[Cycle], Sequence[int]],
+    cycles_and_cut: tuple[Sequence[Cycle], Sequence[int]],
     period_ns: int,
 ) -> Period:
     """Judge by the cycles, and the response times of those without all events."""
-    cycles, cut_ns = found
+    cycles, cut_ns = cycles_and_cut
     # Where events were lost nobody knows whether a period was missed.
     pairs = [(a, b) for a, b in pairwise(due) if not b.flags & GAP]
     intervals = [b.due_ns - a.due_ns for a, b in pairs]
@@ -276,11 +276,11 @@ def _drift(
     """
     if absolute:
         return 0.0
-    asked = median_low([run.due_ns - run.armed_ns for run in due])
-    if asked <= 0 or not intervals:
+    interval_ns = median_low([run.due_ns - run.armed_ns for run in due])
+    if interval_ns <= 0 or not intervals:
         return None
     mean = sum(intervals) / len(intervals)
-    return (mean - asked) / mean * NS_PER_S
+    return (mean - interval_ns) / mean * NS_PER_S
 
 
 def spread_of(samples: Sequence[int]) -> Spread:

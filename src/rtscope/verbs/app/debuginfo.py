@@ -90,9 +90,9 @@ class DebugInfo:
             elif child.tag in ("DW_TAG_lexical_block", "DW_TAG_namespace") and (
                 child.tag == "DW_TAG_namespace" or self._covers(child, vaddr)
             ):
-                found = self._chain(child, vaddr)
-                if found:
-                    return found
+                inner = self._chain(child, vaddr)
+                if inner:
+                    return inner
         return []
 
     def _covers(self, die: Any, vaddr: int) -> bool:

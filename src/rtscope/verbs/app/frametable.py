@@ -66,9 +66,9 @@ class FrameTable:
             section = elf.get_section_by_name(name)
             if section is None or section["sh_type"] == "SHT_NOBITS":
                 continue
-            found = _entries(section, self._structs, eh=name == ".eh_frame")
-            if found:
-                self.section, entries = name, found
+            section_entries = _entries(section, self._structs, eh=name == ".eh_frame")
+            if section_entries:
+                self.section, entries = name, section_entries
                 break
         entries.sort(key=lambda entry: entry["initial_location"])
         self._entries = entries

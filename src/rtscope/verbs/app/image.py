@@ -74,7 +74,7 @@ class Image:
     @cached_property
     def symbols(self) -> tuple[Symbol, ...]:
         """Functions by their addresses, of both tables of symbols."""
-        found: dict[int, Symbol] = {}
+        symbols: dict[int, Symbol] = {}
         for section in self.elf.iter_sections():
             if not isinstance(section, SymbolTableSection):
                 continue
@@ -84,10 +84,10 @@ class Image:
                 if not one["st_value"] or one["st_shndx"] == "SHN_UNDEF":
                     continue
                 symbol = _symbol(one, self.elf)
-                known = found.get(symbol.vaddr)
+                known = symbols.get(symbol.vaddr)
                 if known is None or _rank(symbol) > _rank(known):
-                    found[symbol.vaddr] = symbol
-        return tuple(found[vaddr] for vaddr in sorted(found))
+                    symbols[symbol.vaddr] = symbol
+        return tuple(symbols[vaddr] for vaddr in sorted(symbols))
 
     @cached_property
     def _vaddrs(self) -> list[int]:
@@ -141,9 +141,9 @@ class Image:
             one["r_info_type"] == _JUMP_SLOT.get(self.elf["e_machine"])
             for part in (".rela.plt", ".rel.plt")
             if isinstance(
-                found := self.elf.get_section_by_name(part), RelocationSection
+                relocations := self.elf.get_section_by_name(part), RelocationSection
             )
-            for one in found.iter_relocations()
+            for one in relocations.iter_relocations()
         )
 
 

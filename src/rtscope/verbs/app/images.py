@@ -127,7 +127,7 @@ def each_once(places: Iterable[tuple[Hashable, Probe]]) -> list[Probe]:
     """
     seen: set[tuple[Hashable, int]] = set()
     names: Counter[str] = Counter()
-    found: list[Probe] = []
+    probes: list[Probe] = []
     for file, one in places:
         if (file, one.offset) in seen:
             continue
@@ -135,8 +135,8 @@ def each_once(places: Iterable[tuple[Hashable, Probe]]) -> list[Probe]:
         names[one.name] += 1
         number = names[one.name]
         name = one.name if number == 1 else f"{one.name}.{number}"
-        found.append(replace(one, name=name))
-    return found[:MAX_PROBES]
+        probes.append(replace(one, name=name))
+    return probes[:MAX_PROBES]
 
 
 def allocators_in(image: Image) -> Iterable[tuple[str, int]]:

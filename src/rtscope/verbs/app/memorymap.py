@@ -61,7 +61,7 @@ class MemoryMap:
 
 def parse_maps(text: str) -> list[Mapping]:
     """Return the pieces in /proc/PID/maps; lines of another form are left out."""
-    found = (_LINE.fullmatch(line) for line in text.splitlines())
+    matches = (_LINE.fullmatch(line) for line in text.splitlines())
     return [
         Mapping(
             start=int(m[1], 16),
@@ -72,6 +72,6 @@ def parse_maps(text: str) -> list[Mapping]:
             inode=int(m[6]),
             path=m[7],
         )
-        for m in found
+        for m in matches
         if m
     ]

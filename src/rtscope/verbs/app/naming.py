@@ -91,8 +91,10 @@ class Namer:
     def _sources(self, image: Image) -> tuple[Image, ...]:
         """Return the debug file, if there is one, before the file itself."""
         if id(image) not in self._debug:
-            found = self._debug_file(image.build_id) if image.build_id else None
-            self._debug[id(image)] = (image,) if found is None else (found, image)
+            debug_file = self._debug_file(image.build_id) if image.build_id else None
+            self._debug[id(image)] = (
+                (image,) if debug_file is None else (debug_file, image)
+            )
         return self._debug[id(image)]
 
 
@@ -137,11 +139,11 @@ def _demangler() -> Callable[[bytes], str | None] | None:
     free.argtypes = [ctypes.c_void_p]
 
     def demangle(name: bytes) -> str | None:
-        found = function(name, None, None, None)
-        if not found:
+        demangled = function(name, None, None, None)
+        if not demangled:
             return None
-        text = ctypes.string_at(found).decode("utf-8", "replace")
-        free(found)
+        text = ctypes.string_at(demangled).decode("utf-8", "replace")
+        free(demangled)
         return text
 
     return demangle

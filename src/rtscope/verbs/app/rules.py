@@ -75,7 +75,7 @@ def examine(observation: Observation, *, threads: Sequence[str] = ()) -> Examine
     process does not have.
     """
     judged = _judged(observation, threads)
-    found = [
+    findings = [
         *_policies(observation, judged),
         *(one for thread in judged for one in _of_thread(observation, thread)),
         *_events(observation, judged),
@@ -83,8 +83,8 @@ def examine(observation: Observation, *, threads: Sequence[str] = ()) -> Examine
         *_limits(observation, judged),
         *_surroundings(observation),
     ]
-    found.sort(key=lambda one: (RANK[one.weight], one.id, -(one.count or 0)))
-    return Examined(observation, judged, tuple(found), tuple(_unseen(observation)))
+    findings.sort(key=lambda one: (RANK[one.weight], one.id, -(one.count or 0)))
+    return Examined(observation, judged, tuple(findings), tuple(_unseen(observation)))
 
 
 def _judged(seen: Observation, named: Sequence[str]) -> tuple[Thread, ...]:
@@ -296,9 +296,9 @@ _LIMIT = re.compile(r"(Max [a-z ]+?) {2,}(\S+) +(\S+) *(\S*)")
 
 def _limits(seen: Observation, judged: Sequence[Thread]) -> Iterator[Finding]:
     limits = {
-        found[1]: found[2]
+        match[1]: match[2]
         for line in (seen.files.limits or "").splitlines()
-        if (found := _LIMIT.match(line))
+        if (match := _LIMIT.match(line))
     }
     time_us = limits.get("Max realtime timeout", "unlimited")
     if time_us.isdigit() and any(t.real_time for t in judged):
@@ -320,8 +320,8 @@ def _limits(seen: Observation, judged: Sequence[Thread]) -> Iterator[Finding]:
 
 
 def _status_number(seen: Observation, key: str) -> int:
-    found = re.search(rf"^{key}:\s+([0-9]+)", seen.files.status or "", re.MULTILINE)
-    return int(found[1]) if found else 0
+    match = re.search(rf"^{key}:\s+([0-9]+)", seen.files.status or "", re.MULTILINE)
+    return int(match[1]) if match else 0
 
 
 def _surroundings(seen: Observation) -> Iterator[Finding]:

@@ -182,8 +182,8 @@ def _status(text: str) -> Mapping[str, str]:
 
 
 def _limits(text: str) -> Mapping[str, str]:
-    found = (_LIMIT.match(line) for line in text.splitlines())
-    return {one[1]: one[2] for one in found if one}
+    matches = (_LIMIT.match(line) for line in text.splitlines())
+    return {one[1]: one[2] for one in matches if one}
 
 
 def _environ(text: str) -> Mapping[str, str]:

@@ -49,8 +49,8 @@ def pieces_in(smaps: str) -> Iterator[Piece]:
     mapping: Mapping | None = None
     sizes: dict[str, int] = {}
     for line in smaps.splitlines():
-        if found := _KEY.fullmatch(line.rstrip()):
-            sizes[found[1]] = int(found[2])
+        if match := _KEY.fullmatch(line.rstrip()):
+            sizes[match[1]] = int(match[2])
         elif line.startswith("VmFlags:") and mapping is not None:
             flags = set(line.split())
             yield Piece(

@@ -139,13 +139,13 @@ class Unwinder:
 
     def _at_entry(self, registers: dict[int, int], memory: "_Memory") -> dict[int, int]:
         """Return the caller's registers by the calling convention."""
-        machine, found = self._machine, dict(registers)
+        machine, caller = self._machine, dict(registers)
         if machine.link is None:
-            found[machine.pc] = memory.word(registers[machine.sp])
-            found[machine.sp] += machine.word_bytes
+            caller[machine.pc] = memory.word(registers[machine.sp])
+            caller[machine.sp] += machine.word_bytes
         else:
-            found[machine.pc] = registers[machine.link]
-        return self._checked(registers, found)
+            caller[machine.pc] = registers[machine.link]
+        return self._checked(registers, caller)
 
     def _by_row(
         self, row: FrameRow, registers: dict[int, int], memory: "_Memory"
@@ -157,38 +157,40 @@ class Unwinder:
             cfa = (registers[row.cfa_register] + row.cfa_offset) & ((1 << 64) - 1)
         else:
             raise _End(f"the frame needs register {row.cfa_register}, which is unknown")
-        found = dict(registers)
-        found[machine.sp] = cfa
+        caller = dict(registers)
+        caller[machine.sp] = cfa
         for number, saved in row.saved.items():
             if saved.kind == "at":
-                found[number] = memory.word(cfa + saved.value)
+                caller[number] = memory.word(cfa + saved.value)
             elif saved.kind == "is":
-                found[number] = cfa + saved.value
+                caller[number] = cfa + saved.value
             elif saved.kind == "in":
-                found[number] = registers[saved.value]
+                caller[number] = registers[saved.value]
             elif saved.kind == "undefined":
-                found.pop(number, None)
+                caller.pop(number, None)
             elif saved.kind != "same":
                 value = evaluate(
                     saved.operations, registers=registers, read=memory.word, first=cfa
                 )
                 at = saved.kind == "at_expression"
-                found[number] = memory.word(value) if at else value
-        if row.return_column not in found:
+                caller[number] = memory.word(value) if at else value
+        if row.return_column not in caller:
             raise _End(None)
-        found[machine.pc] = found[row.return_column]
-        return self._checked(registers, found)
+        caller[machine.pc] = caller[row.return_column]
+        return self._checked(registers, caller)
 
-    def _checked(self, before: dict[int, int], found: dict[int, int]) -> dict[int, int]:
+    def _checked(
+        self, before: dict[int, int], caller: dict[int, int]
+    ) -> dict[int, int]:
         """Return the caller's registers; end where there is none, or no progress."""
         machine = self._machine
-        found[machine.pc] &= machine.address_mask
-        if found[machine.pc] == 0:
+        caller[machine.pc] &= machine.address_mask
+        if caller[machine.pc] == 0:
             raise _End(None)
-        same = before[machine.sp] == found[machine.sp]
-        if same and before[machine.pc] == found[machine.pc]:
+        same = before[machine.sp] == caller[machine.sp]
+        if same and before[machine.pc] == caller[machine.pc]:
             raise _End("the unwind table goes in a circle")
-        return found
+        return caller
 
 
 class _Memory:

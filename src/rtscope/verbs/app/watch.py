@@ -290,7 +290,7 @@ def _stacks(
         return {}
     unwinder = Unwinder(machine, maps, images.of)
     namer = Namer(images.debug_file)
-    found: dict[tuple[int, str], dict[tuple[int, ...], list[int]]] = {}
+    stacks_of: dict[tuple[int, str], dict[tuple[int, ...], list[int]]] = {}
     unwound: dict[tuple[int, ...], Stack] = {}
     probed = {one.name for one in begin.events if one.name.startswith(ALLOCATIONS)}
     for sample in samples:
@@ -301,7 +301,7 @@ def _stacks(
         )
         key = tuple(frame.address for frame in stack.frames)
         unwound.setdefault(key, stack)
-        of_event = found.setdefault((sample.tid, sample.event), {})
+        of_event = stacks_of.setdefault((sample.tid, sample.event), {})
         of_event.setdefault(key, []).append(int(sample.address, 16))
     return {
         event: tuple(
@@ -310,7 +310,7 @@ def _stacks(
             )
             for key, touched in sorted(stacks.items(), key=lambda one: -len(one[1]))
         )
-        for event, stacks in found.items()
+        for event, stacks in stacks_of.items()
     }
 
 
@@ -335,12 +335,12 @@ def process_named(listing: Listing, name: str) -> list[int]:
 
 def find_process(machine: Target, name: str) -> int:
     """Return the one process of a name, PID or TID; UsageError if none or several."""
-    found = process_named(list_threads(machine), name)
-    if not found:
+    processes = process_named(list_threads(machine), name)
+    if not processes:
         raise UsageError(
             f"{name}: there is no such process; list them with rtscope tasks"
         )
-    if len(found) > 1:
-        pids = ", ".join(str(pid) for pid in found[:10])
-        raise UsageError(f"{name}: {len(found)} processes have this name: {pids}")
-    return found[0]
+    if len(processes) > 1:
+        pids = ", ".join(str(pid) for pid in processes[:10])
+        raise UsageError(f"{name}: {len(processes)} processes have this name: {pids}")
+    return processes[0]

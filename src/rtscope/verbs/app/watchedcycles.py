@@ -150,13 +150,13 @@ def explained_cycles(
     if recording.trace is None:
         return {}
     trace = dat_trace(memoryview(recording.trace), name="the trace of the cycles")
-    found = {}
+    cycles = {}
     for tid, name in names.items():
         cycle = _longest_kept(recording, tid)
         if cycle is not None:
             traits = machine or MachineTraits()
-            found[tid] = _explained(trace, cycle, (tid, name), traits, board)
-    return found
+            cycles[tid] = _explained(trace, cycle, (tid, name), traits, board)
+    return cycles
 
 
 def _longest_kept(recording: CycleRecording, tid: int) -> Cycle | None:
@@ -183,7 +183,7 @@ def _explained(
     where = f" on virtual:{board}" if board else ""
 
     def until(end_ns: int, title: str, *, to_the_switch: bool) -> ExplainedWindow:
-        asked = TracedWakeup(
+        traced = TracedWakeup(
             pid=tid,
             comm=name,
             cpu=None,
@@ -193,7 +193,7 @@ def _explained(
             to_the_end=not to_the_switch,
             to_the_switch=to_the_switch,
         )
-        window, wakeup = window_around(trace, asked)
+        window, wakeup = window_around(trace, traced)
         explanation = explain_events(window, wakeup, machine=machine)
         return ExplainedWindow(
             f"{title} of {name}-{tid}{where}", window, wakeup, explanation
