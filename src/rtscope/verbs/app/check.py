@@ -110,7 +110,7 @@ def check(
             "check.xml."
         ),
     ] = None,
-    shown: Shown,
+    display: Shown,
     json: Json = False,
 ) -> int:
     """Find the causes of delays in a running program.
@@ -147,10 +147,10 @@ def check(
     row["statistics"] = statistics_rows(kept)
     if json:
         put_json({**row, **board_row(board, row)})
-    elif shown.detail is Detail.QUIET:
+    elif display.detail is Detail.QUIET:
         put(f"{headline(examined)}\n")
     else:
-        everything = shown.detail is Detail.ALL
+        everything = display.detail is Detail.ALL
         with stdout_console() as console:
             width = 1000 if everything else min(console.width, 100)
             lines = list(cycle_lines(cycles, width=width))

@@ -113,7 +113,7 @@ class AuditRequest:
     fail_on: FailOn = FailOn.HIGH
     """Lowest severity that gives exit status 1 (default: high)."""
     json: Json = False
-    shown: Shown
+    display: Shown
 
     @property
     def cpu_list(self) -> tuple[int, ...] | None:
@@ -128,7 +128,7 @@ def audit(request: AuditRequest) -> int:
     at least the severity of --fail-on fails; with --apply or --restore, if a setting
     could not be changed or restored.
     """
-    detail = request.shown.detail
+    detail = request.display.detail
     if request.cpus:
         parse_cpulist(request.cpus)  # refused before a machine is opened
     sources = {"config": request.config, "root": request.root}
@@ -296,7 +296,7 @@ def _audit_unit(request: AuditRequest, name: str) -> int:
     refuse_absent(context)
     checks = examine(replace(context, unit=unit), kinds)
     what = printable(f"{unit.name} ({', '.join(unit.files)})")
-    form = Checked(what, json=request.json, detail=request.shown.detail)
+    form = Checked(what, json=request.json, detail=request.display.detail)
     show_checks(checks, context, form)
     return fails(checks, request.fail_on)
 

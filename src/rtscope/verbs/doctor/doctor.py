@@ -47,7 +47,7 @@ class DoctorRequest:
     target: Annotated[str | None, typer.Option(rich_help_panel=WHERE)] = None
     """Machine to ask: local or ssh:HOST (default: local), e.g. ssh:board."""
     json: Json = False
-    shown: Shown
+    display: Shown
 
 
 @dataclass(frozen=True, slots=True)
@@ -86,7 +86,7 @@ def doctor(request: DoctorRequest) -> int:
         put_json(
             {"machine": found.machine, "can_measure": found.measures, "abilities": rows}
         )
-    elif request.shown.detail is Detail.QUIET:
+    elif request.display.detail is Detail.QUIET:
         put(f"{printable(found.answer)}\n")
     else:
         _print(found, request)
@@ -133,7 +133,7 @@ def _print(found: _Found, request: DoctorRequest) -> None:
         yield Text(_next(found, again), no_wrap=True)
 
     with stdout_console() as console:
-        if request.shown.detail is not Detail.ALL:
+        if request.display.detail is not Detail.ALL:
             print_fitted(compose, console)
             return
         console.print(Text(printable(found.answer), style="bold"))

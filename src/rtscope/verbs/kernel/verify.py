@@ -66,7 +66,7 @@ class VerifyRequest:
     fail_on: FailOn = FailOn.LOW
     """Lowest severity that gives exit status 1 (default: low)."""
     json: Json = False
-    shown: Shown
+    display: Shown
 
 
 def verify(request: VerifyRequest) -> int:
@@ -75,7 +75,7 @@ def verify(request: VerifyRequest) -> int:
     Without an option, this verifies the kernel of this machine. The exit status is 1 if
     a check fails, and 3 if PREEMPT_RT or the identity cannot be determined.
     """
-    detail = request.shown.detail
+    detail = request.display.detail
     sources = {key: getattr(request, key) for key in SOURCES}
     refuse_two(**sources)
     built, ordinary = None, request.ordinary
