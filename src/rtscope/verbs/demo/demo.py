@@ -68,20 +68,20 @@ def demo(
     else:
         with open_target(address, alone=log) as machine:
             result = run_demo(machine, demo, cpu=cpu, log=note)
-    found = judged(demo, result, target)
+    judgement = judged(demo, result, target)
     if html is not None:
         # Loaded for a page only: it takes as long as all the rest.
         from rtscope.verbs.demo.page import render_demo
 
-        write_atomically(html, render_demo(found).encode())
+        write_atomically(html, render_demo(judgement).encode())
     if json:
-        put_json(demo_document(found))
+        put_json(demo_document(judgement))
     else:
         with stdout_console() as console:
             if chars:
-                print_chars(found, console)
-            print_demo(found, console)
-    return 0 if found.held else NOT_HELD
+                print_chars(judgement, console)
+            print_demo(judgement, console)
+    return 0 if judgement.held else NOT_HELD
 
 
 def _on_board(name: str, kernel: str | None, demo: Demo, cpu: int | None) -> DemoResult:

@@ -22,13 +22,13 @@ from rtscope.verbs.demo.words import ms
 def judged(demo: Demo, result: DemoResult, target: str) -> Judged:
     """Return a demonstration with all of its checks."""
     common = _folded([list(common_checks(one)) for one in result.results], result)
-    found = (*common, *_CHECKS[demo.scenario](result))
+    checks_and_notes = (*common, *_CHECKS[demo.scenario](result))
     return Judged(
         demo,
         target,
         result.results,
-        checks=tuple(one for one in found if isinstance(one, Check)),
-        notes=tuple(one for one in found if isinstance(one, str)),
+        checks=tuple(one for one in checks_and_notes if isinstance(one, Check)),
+        notes=tuple(one for one in checks_and_notes if isinstance(one, str)),
         settings=result.facts,
         settings_after=result.facts_after,
         not_tried=result.not_tried,

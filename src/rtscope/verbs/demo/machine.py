@@ -102,8 +102,8 @@ def _facts(machine: Target) -> Mapping[str, str]:
     group = _cpu_group(texts.pop(_GROUPS, ""))
     for place in _HIERARCHIES if group else ():
         paths = {name: f"{place}{group}/{name}" for name in _GROUP_LIMITS}
-        found = _texts(reader, list(paths.values()))
-        texts |= {name: found[path] for name, path in paths.items() if path in found}
+        limits = _texts(reader, list(paths.values()))
+        texts |= {name: limits[path] for name, path in paths.items() if path in limits}
     return texts
 
 

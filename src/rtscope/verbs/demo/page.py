@@ -8,26 +8,26 @@ from rtscope.verbs.demo.model import Judged
 from rtscope.verbs.demo.text import chars_of
 
 
-def render_demo(found: Judged) -> str:
+def render_demo(judgement: Judged) -> str:
     """Return the page."""
-    begin = found.results[0].begin
+    begin = judgement.results[0].begin
     return render_page(
         "verbs/demo/demo.html",
         charts={"lanes_chart": lanes_chart},
         demo_css=style_sheet("verbs/demo/demo.css"),
-        name=found.demo.scenario.value,
-        title=found.demo.title,
-        about=found.demo.about,
+        name=judgement.demo.scenario.value,
+        title=judgement.demo.title,
+        about=judgement.demo.about,
         where=printable(
-            f"{found.target}, Linux {begin.kernel} ({begin.arch}), CPU {begin.cpu}"
+            f"{judgement.target}, Linux {begin.kernel} ({begin.arch}), CPU {begin.cpu}"
         ),
-        held=found.held,
-        failed=sum(not one.held for one in found.checks),
+        held=judgement.held,
+        failed=sum(not one.held for one in judgement.checks),
         checks=[
             {"says": one.says, "held": one.held, "seen": printable(one.seen, limit=400)}
-            for one in found.checks
+            for one in judgement.checks
         ],
-        notes=[printable(note, limit=400) for note in found.notes],
+        notes=[printable(note, limit=400) for note in judgement.notes],
         cases=[
             {
                 "title": one.case.title,
@@ -35,8 +35,8 @@ def render_demo(found: Judged) -> str:
                 "chars": chars_of(one),
                 "threads": one.lanes,
             }
-            for one in found.results
+            for one in judgement.results
         ],
-        digest=found.digest,
+        digest=judgement.digest,
         made_by=f"rtscope {__version__}",
     )

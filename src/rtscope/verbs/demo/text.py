@@ -19,26 +19,27 @@ _FULL, _SOME = 0.5, 0.02
 """Shares of a column from which on a thread runs in it."""
 
 
-def print_demo(found: Judged, console: Console) -> None:
+def print_demo(judgement: Judged, console: Console) -> None:
     """Print title, timelines and checks."""
     width = min(console.width, MAX_WIDTH)
-    begin = found.results[0].begin
-    console.print(Text(found.demo.title, style="bold"))
+    begin = judgement.results[0].begin
+    console.print(Text(judgement.demo.title, style="bold"))
     console.print(
-        f"{printable(found.target)}, Linux {printable(begin.kernel)}, CPU {begin.cpu}",
+        f"{printable(judgement.target)}, Linux {printable(begin.kernel)}, "
+        f"CPU {begin.cpu}",
         markup=False,
     )
-    console.print(found.demo.about, markup=False, width=width)
-    for one in found.results:
+    console.print(judgement.demo.about, markup=False, width=width)
+    for one in judgement.results:
         console.print()
-        if len(found.results) > 1:
+        if len(judgement.results) > 1:
             console.print(Text(one.case.title, style="bold"))
         for line in timeline_lines(one, width):
             console.print(line, no_wrap=True, overflow="crop", width=width)
     console.print(Text(LEGEND, style="dim"))
     console.print()
     table = Table.grid(padding=(0, 2))
-    for check in found.checks:
+    for check in judgement.checks:
         says = Text(check.says)
         says.append(f" ({printable(check.seen, limit=200)})", style="dim")
         table.add_row(
@@ -46,15 +47,15 @@ def print_demo(found: Judged, console: Console) -> None:
             says,
         )
     console.print(table, width=width)
-    for note in found.notes:
+    for note in judgement.notes:
         console.print(printable(note, limit=400), markup=False, width=width)
     console.print()
-    failed = sum(not check.held for check in found.checks)
+    failed = sum(not check.held for check in judgement.checks)
     console.print(
         Text(
-            f"All {len(found.checks)} checks hold."
+            f"All {len(judgement.checks)} checks hold."
             if not failed
-            else f"{failed} of {len(found.checks)} checks do not hold.",
+            else f"{failed} of {len(judgement.checks)} checks do not hold.",
             style="bold" if not failed else "bold red",
         )
     )
@@ -124,10 +125,10 @@ def _step_ms(span_ms: float) -> float:
 # --- a character for each millisecond ---------------------------------------------
 
 
-def print_chars(found: Judged, console: Console) -> None:
+def print_chars(judgement: Judged, console: Console) -> None:
     """Print a character for each ms of CPU time of each thread, in their order."""
-    for one in found.results:
-        if len(found.results) > 1:
+    for one in judgement.results:
+        if len(judgement.results) > 1:
             console.print(Text(one.case.title, style="bold"))
         console.print(chars_of(one), markup=False, width=min(console.width, MAX_WIDTH))
         console.print()
@@ -144,22 +145,22 @@ def chars_of(one: CaseResult) -> str:
 # --- data -------------------------------------------------------------------------
 
 
-def demo_document(found: Judged) -> dict[str, Any]:
+def demo_document(judgement: Judged) -> dict[str, Any]:
     """Return all of it for JSON; times in ns since the start of each case."""
     return {
-        "scenario": found.demo.scenario.value,
-        "target": found.target,
-        "held": found.held,
-        "digest": found.digest,
+        "scenario": judgement.demo.scenario.value,
+        "target": judgement.target,
+        "held": judgement.held,
+        "digest": judgement.digest,
         "checks": [
             {"says": one.says, "held": one.held, "seen": one.seen}
-            for one in found.checks
+            for one in judgement.checks
         ],
-        "notes": list(found.notes),
-        "settings": dict(found.settings),
-        "settings_after": dict(found.settings_after),
-        "not_tried": dict(found.not_tried),
-        "cases": [_case_document(one) for one in found.results],
+        "notes": list(judgement.notes),
+        "settings": dict(judgement.settings),
+        "settings_after": dict(judgement.settings_after),
+        "not_tried": dict(judgement.not_tried),
+        "cases": [_case_document(one) for one in judgement.results],
     }
 
 

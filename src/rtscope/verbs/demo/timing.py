@@ -102,8 +102,8 @@ def _long_runs(one: CaseResult) -> list[Span]:
 
 def _ends(lane: Lane, begins: list[int]) -> list[int]:
     """Return when the work of each cycle was done."""
-    found = []
+    ends = []
     for begin_ns, next_ns in pairwise(begins):
         runs = [r.to_ns for r in lane.runs if begin_ns <= r.from_ns < next_ns]
-        found += [max(runs)] if runs else []
-    return found
+        ends += [max(runs)] if runs else []
+    return ends

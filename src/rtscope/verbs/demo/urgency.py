@@ -110,17 +110,17 @@ class Turn:
 
 def turns(lanes: Sequence[Lane]) -> list[Turn]:
     """Return who ran one after the other, and for how long."""
-    found: list[Turn] = []
+    sequence: list[Turn] = []
     runs = [(run, lane.name) for lane in lanes for run in lane.runs]
     for run, name in sorted(runs, key=lambda pair: pair[0].from_ns):
         turn = Turn(name, run.length_ns, run.from_ns, run.to_ns)
-        if found and found[-1].name == name:
-            begun = found.pop()
+        if sequence and sequence[-1].name == name:
+            begun = sequence.pop()
             ran_ns = begun.ran_ns + run.length_ns
             turn = replace(turn, ran_ns=ran_ns, from_ns=begun.from_ns)
-        found.append(turn)
-    ended = [replace(one, to_ns=after.from_ns) for one, after in pairwise(found)]
-    return [*ended, *found[-1:]]
+        sequence.append(turn)
+    ended = [replace(one, to_ns=after.from_ns) for one, after in pairwise(sequence)]
+    return [*ended, *sequence[-1:]]
 
 
 def inherit(result: DemoResult) -> Iterator[Check | str]:
