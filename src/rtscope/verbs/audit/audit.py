@@ -192,8 +192,8 @@ def _window_ns(seconds: float) -> int:
 def _context(request: AuditRequest) -> tuple[AuditContext, str]:
     window_ns = _window_ns(request.observe)
     if (config := request.config) is not None:
-        found = context_of_config(read_config(config), profile=request.profile)
-        return found, str(config)
+        context = context_of_config(read_config(config), profile=request.profile)
+        return context, str(config)
     if (root := request.root) is not None:
         with _captured(root) as tree:
             return _read(tree, request, tree.observed), str(root)
@@ -239,10 +239,10 @@ def _with_trial(observed: Observed, board: Target) -> Observed:
     """Have the board's agent try a real-time policy, with this user's own rights."""
     agent = board.start_agent(TRIAL_ARGS)
     try:
-        found = read_trial(collect(agent, timeout_s=TIMEOUT_S))
+        answer = tried(collect(agent, timeout_s=TIMEOUT_S))
     finally:
         agent.kill()
-    return replace(observed, trial=found.trial, clock_cost_ns=found.clock_cost_ns)
+    return replace(observed, trial=answer.trial, clock_cost_ns=answer.clock_cost_ns)
 
 
 def _read(reader: Reader, request: AuditRequest, observed: Observed) -> AuditContext:
@@ -349,7 +349,7 @@ def _apply(request: AuditRequest, named: str) -> int:
     kinds = choose(names)
     _refuse_other_profiles(names, kinds, request.profile)
     with open_target(address_of(request.target)) as machine:
-        context, checks = _look(machine.reader, kinds, request)
+        context, checks = _check_machine(machine.reader, kinds, request)
         planned = _without_unnamed(plan(context, checks), names)
         if not request.json:
             _show(planned, context)
@@ -360,7 +360,7 @@ def _apply(request: AuditRequest, named: str) -> int:
         done = settings.apply(machine, planned.changes)
         touched = {change.check for change in planned.changes}
         again = [kind for kind in kinds if kind.id in touched]
-        _, after = _look(machine.reader, again, request)
+        _, after = _check_machine(machine.reader, again, request)
     if request.json:
         put_json(tuning_document(planned, done, after))
     else:
@@ -392,7 +392,7 @@ def _restore(target: str | None, *, json: bool) -> int:
     return int(bool(refused))
 
 
-def _look(
+def _check_machine(
     reader: Reader, kinds: Sequence[CheckKind], request: AuditRequest
 ) -> tuple[AuditContext, list[Check]]:
     """Check a machine, and read the settings that remedies would write."""

@@ -197,16 +197,16 @@ def _redacted(value: Any, tally: Redactions) -> Any:
 
 
 def _observed(document: Mapping[str, Any]) -> Observed:
-    told = dict(document["observed"])
-    trial = told.pop("trial")
-    observed = Observed(**told, trial=None if trial is None else Trial(**trial))
+    fields = dict(document["observed"])
+    trial = fields.pop("trial")
+    observed = Observed(**fields, trial=None if trial is None else Trial(**trial))
     for texts in (observed.before, observed.after, observed.dma_holders):
         _words(texts)
-    asked = observed.coalescing
-    if asked is not None and not isinstance(asked, dict):
+    coalescing = observed.coalescing
+    if coalescing is not None and not isinstance(coalescing, dict):
         raise TypeError("the answers of network interfaces are no table")
     numbers = (
-        *(value for answer in (asked or {}).values() for value in answer.values()),
+        *(value for answer in (coalescing or {}).values() for value in answer.values()),
         *(observed.window_ns, observed.clock_cost_ns, observed.clock_resolution_ns),
         *(observed.dma_latency_us, *observed.smi_before.values()),
         *observed.smi_after.values(),
