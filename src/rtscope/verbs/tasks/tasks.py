@@ -80,14 +80,18 @@ def _window(request: TasksRequest) -> int:
 
 def _print(listing: Listing, kept: Statistics, request: TasksRequest) -> None:
     choice = Choice(request.rt, request.cpu, request.pid, request.sort)
-    shown = choose(listing.threads, choice)
-    kept = kept.of({thread.line.pid for thread in shown}, whole=request.pid is None)
+    threads = choose(listing.threads, choice)
+    kept = kept.of({thread.line.pid for thread in threads}, whole=request.pid is None)
     if request.json:
         programs = statistics_rows(kept)
-        put(render_tasks_json(listing, shown, target=request.target, programs=programs))
+        put(
+            render_tasks_json(
+                listing, threads, target=request.target, programs=programs
+            )
+        )
         return
     if request.watch is not None and sys.stdout.isatty():
         put(CLEAR)
     with stdout_console() as console:
-        print_tasks(listing, shown, console, order=request.sort)
+        print_tasks(listing, threads, console, order=request.sort)
         print_statistics(kept, console)

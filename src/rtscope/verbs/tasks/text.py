@@ -24,7 +24,7 @@ from rtscope.machine.tasks.model import Listing, Order, Thread, ThreadKind
 from rtscope.present.words import NOTHING, capital, duration, enumeration
 
 SCHEMA = 1
-MAX_SHOWN_MARKED = 8
+MAX_MARKED = 8
 
 _POLICIES = ("deadline", "fifo", "rr", "ext", "batch", "idle", "other")
 MIN_NAME = 15
@@ -57,41 +57,41 @@ class Column:
 
 
 def print_tasks(
-    listing: Listing, shown: Sequence[Thread], console: Console, *, order: Order
+    listing: Listing, threads: Sequence[Thread], console: Console, *, order: Order
 ) -> None:
     """Print the threads that were chosen, what is to note of them, and a summary."""
     window = listing.end.window_ns is not None
-    _print_threads(shown, console, order=order, window=window)
+    _print_threads(threads, console, order=order, window=window)
     console.print()
-    for line in _marked(shown):
+    for line in _marked(threads):
         console.print(line)
     for note in notes_of(listing):
         console.print(Text(printable(note), style="dim"))
-    console.print(Text(summary(listing, shown), style="bold"))
+    console.print(Text(summary(listing, threads), style="bold"))
 
 
-def summary(listing: Listing, shown: Sequence[Thread]) -> str:
+def summary(listing: Listing, threads: Sequence[Thread]) -> str:
     """Return how many threads there are, of which policies and kinds."""
-    policies = Counter(thread.line.policy for thread in shown)
+    policies = Counter(thread.line.policy for thread in threads)
     order = [*_POLICIES, *sorted(set(policies) - set(_POLICIES))]
-    kinds = Counter(thread.kind for thread in shown)
+    kinds = Counter(thread.kind for thread in threads)
     said = ", ".join(f"{policies[p]:,} {p}" for p in order if policies[p])
-    told = f"{plural(len(shown), 'thread')}"
-    if len(shown) != len(listing.threads):
-        told += f" of {len(listing.threads):,}"
+    text = f"{plural(len(threads), 'thread')}"
+    if len(threads) != len(listing.threads):
+        text += f" of {len(listing.threads):,}"
     if said:
-        told += (
+        text += (
             f": {said}; {kinds[ThreadKind.USER]:,} user, "
             f"{kinds[ThreadKind.KERNEL]:,} kernel, {kinds[ThreadKind.IRQ]:,} interrupt"
         )
     if listing.end.window_ns is not None:
-        told += f"; CPU% over {format_duration(listing.end.window_ns)}"
-    return told
+        text += f"; CPU% over {format_duration(listing.end.window_ns)}"
+    return text
 
 
 def render_tasks_json(
     listing: Listing,
-    shown: Sequence[Thread],
+    threads: Sequence[Thread],
     *,
     target: str,
     programs: Sequence[Mapping[str, object]] = (),
@@ -113,7 +113,7 @@ def render_tasks_json(
         "programs": programs,
     }
     opening = json.dumps(head, indent=1)[:-2]
-    rows = ",\n".join(f"  {json.dumps(task_row(thread))}" for thread in shown)
+    rows = ",\n".join(f"  {json.dumps(task_row(thread))}" for thread in threads)
     return f'{opening},\n "threads": [\n{rows}\n ]\n}}\n'
 
 
@@ -137,27 +137,27 @@ def task_row(thread: Thread) -> dict[str, object]:
     }
 
 
-def _marked(shown: Sequence[Thread]) -> Iterator[Text | Padding]:
+def _marked(threads: Sequence[Thread]) -> Iterator[Text | Padding]:
     for id_, kind in mark_kinds().items():
-        found = [
+        marked = [
             (thread, mark.detail)
-            for thread in shown
+            for thread in threads
             for mark in thread.marks
             if mark.id == id_
         ]
-        if not found:
+        if not marked:
             continue
         style = "bold red" if kind.grave else "cyan"
         head = Text(f"{kind.word:5} ", style=style)
-        head.append(f"{capital(kind.title)}: {len(found):,}. ", style="default bold")
+        head.append(f"{capital(kind.title)}: {len(marked):,}. ", style="default bold")
         yield head.append(kind.why, style="default not bold")
-        for thread, detail in found[:MAX_SHOWN_MARKED]:
-            said = f"{thread.line.tid} {_shown_name(thread)}: {printable(detail)}"
+        for thread, detail in marked[:MAX_MARKED]:
+            said = f"{thread.line.tid} {_display_name(thread)}: {printable(detail)}"
             yield Padding(
                 Text(said + _parameters(thread, id_)), (0, 0, 0, 6), expand=False
             )
-        if len(found) > MAX_SHOWN_MARKED:
-            left = len(found) - MAX_SHOWN_MARKED
+        if len(marked) > MAX_MARKED:
+            left = len(marked) - MAX_MARKED
             yield Padding(
                 Text(f"and {left:,} more", style="dim"), (0, 0, 0, 6), expand=False
             )
@@ -217,7 +217,7 @@ def _print_threads(
     console.print(Segments(segments), end="", soft_wrap=True)
 
 
-def _shown_name(thread: Thread) -> str:
+def _display_name(thread: Thread) -> str:
     """Return the name of a thread; an interrupt thread's with its whole device."""
     name = _safe(thread.name)
     if thread.irq is not None and thread.irq.device not in thread.name:
@@ -240,7 +240,7 @@ def _heads(threads: Sequence[Thread]) -> frozenset[int]:
 
 
 def _name(thread: Thread, heads: frozenset[int] | None) -> str:
-    name = _shown_name(thread)
+    name = _display_name(thread)
     if thread.is_leader:
         return name
     if heads is None:
@@ -252,8 +252,8 @@ def _name(thread: Thread, heads: frozenset[int] | None) -> str:
 
 def _columns(heads: frozenset[int] | None, *, window: bool) -> list[Column]:
     def pid(thread: Thread) -> str:
-        shown = heads is None or thread.line.tid in heads
-        return str(thread.line.pid) if shown else ""
+        is_first = heads is None or thread.line.tid in heads
+        return str(thread.line.pid) if is_first else ""
 
     return [
         Column("PID", pid),
