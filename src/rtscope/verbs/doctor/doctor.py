@@ -51,7 +51,7 @@ class DoctorRequest:
 
 
 @dataclass(frozen=True, slots=True)
-class _Found:
+class _Diagnosis:
     """What a machine can do, with this computer."""
 
     machine: str
@@ -80,20 +80,24 @@ def doctor(request: DoctorRequest) -> int:
     setting is changed, nothing is fetched. The exit status is 1 if rtscope run cannot
     measure the machine.
     """
-    found = _examine(address_of(request.target))
+    diagnosis = _examine(address_of(request.target))
     if request.json:
-        rows = [asdict(one) for one in found.abilities]
+        rows = [asdict(one) for one in diagnosis.abilities]
         put_json(
-            {"machine": found.machine, "can_measure": found.measures, "abilities": rows}
+            {
+                "machine": diagnosis.machine,
+                "can_measure": diagnosis.measures,
+                "abilities": rows,
+            }
         )
     elif request.display.detail is Detail.QUIET:
-        put(f"{printable(found.answer)}\n")
+        put(f"{printable(diagnosis.answer)}\n")
     else:
-        _print(found, request)
-    return 0 if found.measures else 1
+        _print(diagnosis, request)
+    return 0 if diagnosis.measures else 1
 
 
-def _examine(address: Address) -> _Found:
+def _examine(address: Address) -> _Diagnosis:
     name = "local" if address.host is None else f"ssh:{address.host}"
     machine = name
     abilities: list[Ability] = []
@@ -104,7 +108,7 @@ def _examine(address: Address) -> _Found:
             abilities += machine_abilities(target, known)
     except RtscopeError as error:
         abilities.append(refused("agent", error, of=name))
-    return _Found(machine, (*abilities, *computer_abilities(Path.cwd())))
+    return _Diagnosis(machine, (*abilities, *computer_abilities(Path.cwd())))
 
 
 def _refuse_to_wait(who: str) -> None:
@@ -118,27 +122,27 @@ def _kernel(known: Mapping[str, FactValue]) -> str:
     return f"Linux {release}{', PREEMPT_RT' * (known['preempt_rt'].value is True)}"
 
 
-def _print(found: _Found, request: DoctorRequest) -> None:
+def _print(diagnosis: _Diagnosis, request: DoctorRequest) -> None:
     again = "rtscope doctor -v" + (f" -t {request.target}" if request.target else "")
 
     def compose(room: Room) -> Iterator[RenderableType]:
-        yield Text(printable(found.answer), style="bold")
+        yield Text(printable(diagnosis.answer), style="bold")
         yield ""
-        rows = _fitting(found.abilities, room)
+        rows = _fitting(diagnosis.abilities, room)
         yield _table(rows, limit=LINE * max(1, room.sentences))
-        works = [a.name for a in found.abilities if a.state is State.WORKS]
+        works = [a.name for a in diagnosis.abilities if a.state is State.WORKS]
         if names := [name for name in works if name not in {a.name for a in rows}]:
             yield Text(f"These work: {', '.join(names)}.")
         yield ""
-        yield Text(_next(found, again), no_wrap=True)
+        yield Text(_next(diagnosis, again), no_wrap=True)
 
     with stdout_console() as console:
         if request.display.detail is not Detail.ALL:
             print_fitted(compose, console)
             return
-        console.print(Text(printable(found.answer), style="bold"))
+        console.print(Text(printable(diagnosis.answer), style="bold"))
         console.print()
-        console.print(_table(found.abilities, limit=sys.maxsize))
+        console.print(_table(diagnosis.abilities, limit=sys.maxsize))
 
 
 def _fitting(abilities: Sequence[Ability], room: Room) -> Sequence[Ability]:
@@ -169,9 +173,9 @@ def _shortened(text: str, limit: int) -> str:
     return textwrap.shorten(text, limit, placeholder=" …")
 
 
-def _next(found: _Found, again: str) -> str:
-    wanting = [one for one in found.abilities if one.state is not State.WORKS]
-    if not found.measures:
+def _next(diagnosis: _Diagnosis, again: str) -> str:
+    wanting = [one for one in diagnosis.abilities if one.state is not State.WORKS]
+    if not diagnosis.measures:
         return f"Next: the arrows' commands, then rtscope doctor; all reasons: {again}"
     return "Next: rtscope run -l idle -d 10s" + (
         f"; all reasons: {again}" if wanting else ""
