@@ -110,8 +110,8 @@ def build(request: BuildRequest) -> int:
         board = get_board(name)
         kernels = _kernels(request.kernel, board)
         with Waiting(stderr_console()) as waiting:
-            shown = replace(context, log=waiting.over(say), progress=waiting)
-            made = prepare_all(board, kernels, context=shown)
+            reporting = replace(context, log=waiting.over(say), progress=waiting)
+            made = prepare_all(board, kernels, context=reporting)
         for prepared in made:
             _print_prepared(prepared)
     if request.save_lock is not None:
@@ -144,22 +144,22 @@ def export(request: ExportRequest) -> int:
     rtscope run --bundle FILE measures with it, without network.
     """
     board = get_board(request.name)
-    asked = _campaign(request.campaign, board)
+    campaign = _campaign(request.campaign, board)
     if request.kernel is not None:
         kernels = ",".join(_kernels(request.kernel, board))
-        asked = with_options(asked, Options(kernel=kernels))
-    names = kernels_by_label(asked.kernels or board.kernels)
+        campaign = with_options(campaign, Options(kernel=kernels))
+    names = kernels_by_label(campaign.kernels or board.kernels)
     made = prepare_all(
         board,
         list(names.values()),
         context=_build_context(),
-        files=[Path(file) for file in asked.guest_files],
-        config=asked.config,
+        files=[Path(file) for file in campaign.guest_files],
+        config=campaign.config,
     )
     prepared = dict(zip(names, made, strict=True))
     # The files are in the bundle; their paths are valid on this machine only. Its
     # kernels have the symbols already.
-    document = to_dict(replace(asked, guest_files=(), config=()))
+    document = to_dict(replace(campaign, guest_files=(), config=()))
     files = {CAMPAIGN: json_text.dumps(document, sort_keys=True).encode()}
     digest = export_bundle(request.out, prepared, files=files, rtscope=__version__)
     put(f"{digest}  {request.out}\n")
@@ -186,19 +186,19 @@ def _campaign(path: Path | None, board: Board) -> Campaign:
     target = f"virtual:{board.name}"
     if path is None:
         return Campaign(target=target)
-    asked = (
+    campaign = (
         from_dict(read_campaign(path).get("campaign"), source=str(path / CAMPAIGN))
         if path.is_dir()
         else with_places(load_campaign(path), path.parent)
     )
-    if asked.target not in ("local", target):
-        raise UsageError(f"{path}: measures {asked.target}, not {target}")
-    if asked.qemu is not None:
+    if campaign.target not in ("local", target):
+        raise UsageError(f"{path}: measures {campaign.target}, not {target}")
+    if campaign.qemu is not None:
         raise UsageError(
             f"{path}: a bundle cannot contain your own QEMU; leave qemu out"
         )
     # The bundle itself is the lock.
-    return replace(with_options(asked, Options(target=target)), lockfile=None)
+    return replace(with_options(campaign, Options(target=target)), lockfile=None)
 
 
 def _build_context(

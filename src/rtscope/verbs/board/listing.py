@@ -24,7 +24,7 @@ from rtscope.record.instructions.symbols import KERNEL_HALF, USER, SymbolTable
 
 # x86-64 and arm64 keep "no need to reschedule" in the word of the preemption count.
 _COUNT_MASK = 0x7FFFFFFF
-_SHOWN = (
+_LISTED_KINDS = (
     RecordKind.BLOCK,
     RecordKind.INTERRUPTS,
     RecordKind.PREEMPT,
@@ -71,8 +71,8 @@ def path_of(
     expiry_ns = section.first_ns
     if section.kind is SectionKind.WORST:
         expiry_ns = max(0, section.last_ns - section.latency_ns)
-    shown = cpus_of(section.cpus) if cpu is None else [cpu]
-    each = (_merged(section, symbols, expiry_ns=expiry_ns, cpu=one) for one in shown)
+    cpus = cpus_of(section.cpus) if cpu is None else [cpu]
+    each = (_merged(section, symbols, expiry_ns=expiry_ns, cpu=one) for one in cpus)
     steps = tuple(merge(*each, key=lambda step: step.at_ns))
     spent: Counter[str] = Counter()
     for step in steps:
@@ -97,7 +97,7 @@ def _merged(
     Blocks of one function become one, as far as the CPU does not pause.
     """
     names, named = _names(section, symbols)
-    wanted = (section.cpus == cpu) & np.isin(section.kinds, _SHOWN)
+    wanted = (section.cpus == cpu) & np.isin(section.kinds, _LISTED_KINDS)
     tasks = {(one.at_ns, one.task): one.name for one in task_switches(section)}
     at, kinds, values = (
         column[wanted] for column in (section.at_ns, section.kinds, section.values)

@@ -91,36 +91,36 @@ def trace(
     """List the functions executed on the paths to the worst wake-ups."""
     chosen = open_recorded(record, run)
     cache = cache_dir()
-    asked = [_window(text) for text in window or []]
-    if asked and not replay:
+    windows = [_window(text) for text in window or []]
+    if windows and not replay:
         raise UsageError("--window needs a replay: add --replay")
     only = _cpu(cpu)
     with Waiting(stderr_console()) as waiting:
         say = waiting.over(log)
         symbols = symbols_of(chosen, cache=cache, log=say, progress=waiting)
-        found = (
+        stream = (
             record_windows(
-                chosen, asked, worst=worst, cache=cache, log=say, progress=waiting
+                chosen, windows, worst=worst, cache=cache, log=say, progress=waiting
             )
             if replay
             else stream_of(chosen)
         )
     paths = [
-        path_of(section, symbols, cpu=_shown_cpu(section, only))
-        for section in shown_sections(found, worst, windows=bool(asked))
+        path_of(section, symbols, cpu=_cpu_to_list(section, only))
+        for section in shown_sections(stream, worst, windows=bool(windows))
     ]
     if json:
         documents = [as_dict(path) for path in paths]
         put(json_text.dumps(documents, indent=1) + "\n")
         return 0
     with stdout_console() as console:
-        print_head(console, chosen.record, found)
+        print_head(console, chosen.record, stream)
         for number, path in enumerate(paths, 1):
             print_path(console, path, number, limit=limit)
     return 0
 
 
-def _shown_cpu(
+def _cpu_to_list(
     section: TraceSection, only: int | Literal["wake-up"] | None
 ) -> int | None:
     if only != "wake-up":
@@ -168,15 +168,15 @@ def print_path(console: Console, path: ListedPath, number: int, *, limit: int) -
         console.print(Text(f"  {line}", style="dim"), width=WIDTH)
     if path.section.left_out:
         return
-    shown = path.steps if limit == 0 else _from_expiry(path)
+    steps = path.steps if limit == 0 else _from_expiry(path)
     console.print(
         Text(f"{'virtual µs':>14} {'CPU':>4} {'executed ns':>13}  step", style="dim")
     )
-    head, tail = _ends(shown, limit)
+    head, tail = _ends(steps, limit)
     for step in head:
         console.print(_row(step), no_wrap=True, overflow="ellipsis", width=WIDTH)
-    if left := len(shown) - len(head) - len(tail):
-        between = sum(s.executed_ns for s in shown[len(head) : len(shown) - len(tail)])
+    if left := len(steps) - len(head) - len(tail):
+        between = sum(s.executed_ns for s in steps[len(head) : len(steps) - len(tail)])
         console.print(
             f"{'…':>14} {left:,} more steps with {between:,} ns: --limit 0 shows all",
             style="dim",
