@@ -43,7 +43,7 @@ from rtscope.measure.execute import execute
 from rtscope.measure.plan import make_plan
 from rtscope.record.resultdir import ResultDir, create, refuse_used
 
-SHOWN = 10
+MAX_MESSAGES = 10
 """Messages of a kernel that are printed; --json has all."""
 
 DIGITS = 12
@@ -194,7 +194,7 @@ def print_outcomes(outcomes: Sequence[SmokeTest]) -> None:
             # The reason of a failed boot includes the end of its console.
             for line in problem.splitlines():
                 put(f"{one.kernel.name}: {printable(line)}\n")
-        for message in one.messages[:SHOWN]:
+        for message in one.messages[:MAX_MESSAGES]:
             put(f"{one.kernel.name}: kernel log: {printable(message.text)}\n")
-        if len(one.messages) > SHOWN:
-            put(f"{one.kernel.name}: {len(one.messages) - SHOWN} more: --json\n")
+        if len(one.messages) > MAX_MESSAGES:
+            put(f"{one.kernel.name}: {len(one.messages) - MAX_MESSAGES} more: --json\n")

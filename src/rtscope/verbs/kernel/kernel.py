@@ -104,8 +104,8 @@ def patches(name: Name, *, json: Json = False) -> int:
             )
             stopped = stopped or rejected is not None
             doubt = other_version(series, kernel_version(tree))
-            found = states(series, rejected, tried=tried)
-            rows.append(_series_row(series, found, doubt=doubt))
+            patch_states = states(series, rejected, tried=tried)
+            rows.append(_series_row(series, patch_states, doubt=doubt))
             if not json:
                 _print_series(rows[-1])
     if json:
@@ -113,13 +113,15 @@ def patches(name: Name, *, json: Json = False) -> int:
     return 1 if stopped else 0
 
 
-def _series_row(series: Series, found: Sequence[str], *, doubt: str) -> dict[str, Any]:
+def _series_row(
+    series: Series, patch_states: Sequence[str], *, doubt: str
+) -> dict[str, Any]:
     return {
         "series": series.name,
         "base": series.base,
         "patches": [
             {"name": patch.name, "subject": patch.subject, "state": state}
-            for patch, state in zip(series.patches, found, strict=True)
+            for patch, state in zip(series.patches, patch_states, strict=True)
         ],
         "doubt": doubt,
     }
@@ -155,13 +157,15 @@ def config(request: ConfigRequest) -> int:
     wanted = (request.name, request.diff)
     recipes = [find_recipe(text) for text in wanted if text is not None]
     with Waiting(stderr_console()) as waiting, _locked_context(waiting) as context:
-        found = [sourcekernel.configured(context, recipe) for recipe in recipes]
+        configurations = [
+            sourcekernel.configured(context, recipe) for recipe in recipes
+        ]
     if request.diff is not None:
-        return _print_diff(*found, json=request.json)
+        return _print_diff(*configurations, json=request.json)
     if request.json:
-        put_json(found[0].values())
+        put_json(configurations[0].values())
     else:
-        put(found[0].text)
+        put(configurations[0].text)
     return 0
 
 
@@ -172,19 +176,19 @@ def _print_diff(
         n: [*one.names.get(n, ()), *two.names.get(n, ())]
         for n in {*one.names, *two.names}
     }
-    found = compare_configs(one.values(), two.values(), names)
+    diff = compare_configs(one.values(), two.values(), names)
     if json:
-        put_json(asdict(found))
-        return 1 if found.other else 0
+        put_json(asdict(diff))
+        return 1 if diff.other else 0
     for title, part in (
-        ("preemption setting", found.preemption),
-        ("consequences of it", found.follows),
-        ("other differences", found.other),
+        ("preemption setting", diff.preemption),
+        ("consequences of it", diff.follows),
+        ("other differences", diff.other),
     ):
         put(f"{title}:{'' if part else ' nothing'}\n")
         for symbol, (left, right) in part.items():
             put(f"    {symbol:<28} {left or 'empty'} -> {right or 'empty'}\n")
-    return 1 if found.other else 0
+    return 1 if diff.other else 0
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -257,7 +261,7 @@ def package(request: PackageRequest) -> int:
 def _built(part: Part, recipe: Recipe) -> pack.BuiltKernel:
     files = part.manifest["files"]
 
-    def found(name: str) -> Path | None:
+    def file_of(name: str) -> Path | None:
         return part.file(name) if name in files else None
 
     return pack.BuiltKernel(
@@ -269,8 +273,8 @@ def _built(part: Part, recipe: Recipe) -> pack.BuiltKernel:
         image=part.file(IMAGE),
         config=part.file(CONFIG),
         symbols=part.file(SYMBOLS),
-        modules=found(sourcekernel.MODULE_TREE),
-        device_trees=found(sourcekernel.DEVICE_TREES),
+        modules=file_of(sourcekernel.MODULE_TREE),
+        device_trees=file_of(sourcekernel.DEVICE_TREES),
     )
 
 

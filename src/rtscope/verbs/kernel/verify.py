@@ -41,7 +41,7 @@ from rtscope.machine.target.address import address_of, open_target
 SOURCES = ("target", "root", "config", "image")
 """The options of which one names the kernel."""
 
-ASKED_FOR = ("preempt_rt", "running_kernel")
+IDENTITY_CHECKS = ("preempt_rt", "running_kernel")
 """The checks of the identity; the others are about quality."""
 
 
@@ -106,8 +106,8 @@ def verify(request: VerifyRequest) -> int:
 
 def _unproven(checks: list[Check]) -> int:
     """Print the checks of the identity with unknown result; return the exit status."""
-    asked = [check for check in checks if check.kind.id in ASKED_FOR]
-    unknown = [check for check in asked if check.outcome is CheckOutcome.UNKNOWN]
+    identity = [check for check in checks if check.kind.id in IDENTITY_CHECKS]
+    unknown = [check for check in identity if check.outcome is CheckOutcome.UNKNOWN]
     for check in unknown:
         say(f"not proven: {check.kind.title}: {check.message}")
     return TargetError.exit_status if unknown else 0
@@ -156,8 +156,10 @@ def _context(
     if (config := request.config) is not None:
         return context_of_config(read_config(config)), str(config)
     if (image := request.image) is not None:
-        found = read_image(image)
-        return context_of_config(_config_in(found), banner=found.banner), str(image)
+        image_file = read_image(image)
+        return context_of_config(_config_in(image_file), banner=image_file.banner), str(
+            image
+        )
     if (root := request.root) is not None:
         if not root.is_dir():
             raise UsageError(f"{root}: no such directory")
