@@ -42,12 +42,12 @@ class Redaction:
     def text(self, text: str) -> str:
         """Return a text without names, addresses, serial numbers and secrets."""
         text = redact_text(text, self.tally)
-        text = _UUID.sub(lambda found: self._alias("id", found[0]), text)
+        text = _UUID.sub(lambda match: self._alias("id", match[0]), text)
         for name in self.names:
             pattern = rf"(?<![\w-]){re.escape(name)}(?![\w-])"
-            text = re.sub(pattern, lambda found: self._alias("name", found[0]), text)
-        text = _HOME.sub(lambda found: self._alias("name", found[0]), text)
-        text = _AT.sub(lambda found: self._alias("name", found[0]), text)
+            text = re.sub(pattern, lambda match: self._alias("name", match[0]), text)
+        text = _HOME.sub(lambda match: self._alias("name", match[0]), text)
+        text = _AT.sub(lambda match: self._alias("name", match[0]), text)
         for pattern_of_address in (_IPV4, _IPV6):
             text = pattern_of_address.sub(self._address, text)
         return text
@@ -62,14 +62,14 @@ class Redaction:
             return {key: self.value(one) for key, one in value.items()}
         return value
 
-    def _address(self, found: re.Match[str]) -> str:
+    def _address(self, match: re.Match[str]) -> str:
         try:
-            address = ipaddress.ip_address(found[0])
+            address = ipaddress.ip_address(match[0])
         except ValueError:
-            return found[0]
+            return match[0]
         if address.is_loopback or address.is_unspecified:
-            return found[0]
-        return self._alias("address", found[0])
+            return match[0]
+        return self._alias("address", match[0])
 
     def _alias(self, kind: str, word: str) -> str:
         if re.fullmatch(r"(?:id|name|address)-[0-9a-f]{8}", word):
@@ -81,18 +81,18 @@ class Redaction:
 
 def names_in(files: Mapping[str, bytes]) -> tuple[str, ...]:
     """Return the names of hosts and users that records name, longest first."""
-    found: set[str] = set()
+    names: set[str] = set()
     for path, content in files.items():
         if not path.endswith((RECORD, INTERRUPTED)):
             continue
         record = json.loads(content)
         for facts in (record.get("facts_before"), record.get("facts_after")):
             host = facts.get("hostname") if isinstance(facts, dict) else None
-            found |= set(_words(host.get("value") if isinstance(host, dict) else host))
+            names |= set(_words(host.get("value") if isinstance(host, dict) else host))
         kind, _, address = str(record["run"].get("target")).partition(":")
         if kind == "ssh":
-            found |= set(address.replace("@", ":").split(":"))
-    return tuple(sorted(found - _HARMLESS, key=lambda name: (-len(name), name)))
+            names |= set(address.replace("@", ":").split(":"))
+    return tuple(sorted(names - _HARMLESS, key=lambda name: (-len(name), name)))
 
 
 def redacted(
