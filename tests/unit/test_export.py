@@ -18,13 +18,13 @@ from rtscope.record.model import RunRecord
 from rtscope.stats.runcaveats import all_caveats
 from rtscope.stats.summary import summarize
 from rtscope.verbs.exchange.records import Stated, record_of
-from rtscope.verbs.exchange.writers import LACKS, WRITERS, Asked
+from rtscope.verbs.exchange.writers import LACKS, WRITERS, ExportOptions
 
 OUTPUTS = Path(__file__).parent.parent / "foreign"
 
 LATENCIES_NS = [*range(5_000, 45_000, 37), 120_345, 1_999_999]
 
-JUDGED = Asked(deadline_ns=100_000)
+JUDGED = ExportOptions(deadline_ns=100_000)
 
 METERS = ("cyclictest-text", "cyclictest-json", "jitterdebugger-json", "rtla-text")
 
@@ -41,7 +41,7 @@ def imported(path: Path) -> RunRecord:
 
 def again(tmp_path: Path, form: str, records: Sequence[RunRecord]) -> RunRecord:
     path = tmp_path / "x"
-    path.write_text(WRITERS[form](records, Asked()))
+    path.write_text(WRITERS[form](records, ExportOptions()))
     return imported(path)
 
 
@@ -103,14 +103,14 @@ def test_rtla_comes_back_with_the_same_digest(tmp_path: Path, kind: str) -> None
 @pytest.mark.parametrize("form", METERS)
 def test_a_meter_format_has_room_for_one_run(form: str) -> None:
     with pytest.raises(UsageError, match="room for one run"):
-        WRITERS[form]([ours(), ours()], Asked())
+        WRITERS[form]([ours(), ours()], ExportOptions())
 
 
 @pytest.mark.parametrize("name", ["oslat-2.10.json", "hwlatdetect-2.10.txt"])
 @pytest.mark.parametrize("form", METERS)
 def test_what_is_no_wakeup_is_not_written_as_one(form: str, name: str) -> None:
     with pytest.raises(UsageError, match="this format is of wake-ups, and here is the"):
-        WRITERS[form]([imported(OUTPUTS / name)], Asked())
+        WRITERS[form]([imported(OUTPUTS / name)], ExportOptions())
 
 
 def test_the_way_to_an_interrupt_is_no_line_of_cyclictest() -> None:
@@ -120,12 +120,12 @@ def test_the_way_to_an_interrupt_is_no_line_of_cyclictest() -> None:
     )
     assert first.run.variant == "irq"
     with pytest.raises(UsageError, match="this format is of wake-ups"):
-        WRITERS["cyclictest-text"]([first], Asked())
+        WRITERS["cyclictest-text"]([first], ExportOptions())
 
 
 def test_nothing_measured_is_no_row_of_zeros() -> None:
     with pytest.raises(UsageError, match="has no sample"):
-        WRITERS["cyclictest-text"]([record([thread([])])], Asked())
+        WRITERS["cyclictest-text"]([record([thread([])])], ExportOptions())
 
 
 def test_junit_has_a_case_for_each_cpu() -> None:
@@ -145,7 +145,7 @@ def test_junit_has_a_case_for_each_cpu() -> None:
 
 
 def test_without_a_deadline_no_case_fails() -> None:
-    assert "<failure" not in WRITERS["junit"]([ours()], Asked())
+    assert "<failure" not in WRITERS["junit"]([ours()], ExportOptions())
 
 
 def test_an_invalid_run_is_an_error_and_not_a_pass(tmp_path: Path) -> None:
@@ -184,14 +184,14 @@ def test_lava_finds_its_signals() -> None:
 
 
 def test_tidy_csv_has_every_sample_in_a_row() -> None:
-    rows = list(csv.DictReader(io.StringIO(WRITERS["csv"]([ours()], Asked()))))
+    rows = list(csv.DictReader(io.StringIO(WRITERS["csv"]([ours()], ExportOptions()))))
     counted = sum(int(row["count"]) for row in rows if row["cpu"] == "0")
     assert counted == len(LATENCIES_NS)
     assert all(int(row["low_ns"]) < int(row["high_ns"]) for row in rows)
 
 
 def test_openmetrics_counts_within_exact_edges() -> None:
-    text = WRITERS["openmetrics"]([ours()], Asked())
+    text = WRITERS["openmetrics"]([ours()], ExportOptions())
     assert text.endswith("# EOF\n")
     buckets = re.findall(r'_bucket\{.*cpu="0",le="(.*?)"\} (\d+)', text)
     for edge, count in buckets[:-1]:
@@ -206,7 +206,7 @@ def test_openmetrics_counts_within_exact_edges() -> None:
 
 def test_what_is_unknown_is_in_no_metric() -> None:
     first = imported(OUTPUTS / "cyclictest-2.10.json")
-    text = WRITERS["openmetrics"]([first], Asked())
+    text = WRITERS["openmetrics"]([first], ExportOptions())
     assert "rtscope_latency_stdev_seconds{" not in text
     assert "_sum{" not in text
     assert "_count{" not in text  # OpenMetrics has no count without a sum
@@ -218,5 +218,5 @@ def test_kcidb_has_the_maximum_in_seconds() -> None:
     first, second = document["tests"]
     assert (first["status"], second["status"]) == ("FAIL", "PASS")
     assert first["number"] == {"value": 0.001999999, "unit": "s", "prefix": "metric"}
-    unjudged = json.loads(WRITERS["kcidb"]([ours()], Asked()))["tests"]
+    unjudged = json.loads(WRITERS["kcidb"]([ours()], ExportOptions()))["tests"]
     assert {test["status"] for test in unjudged} == {"DONE"}

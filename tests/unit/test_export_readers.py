@@ -10,7 +10,7 @@ from prometheus_client.openmetrics.parser import text_string_to_metric_families
 
 from fakes.measurements import record, thread
 from rtscope.record.model import RunRecord
-from rtscope.verbs.exchange.writers import WRITERS, Asked
+from rtscope.verbs.exchange.writers import WRITERS, ExportOptions
 
 LATENCIES_NS = [*range(5_000, 45_000, 37), 120_345, 1_999_999]
 
@@ -29,7 +29,7 @@ def ours() -> RunRecord:
 
 def test_junitparser_reads_the_same_cases(tmp_path: Path) -> None:
     path = tmp_path / "x.xml"
-    path.write_text(WRITERS["junit"]([ours()], Asked(deadline_ns=100_000)))
+    path.write_text(WRITERS["junit"]([ours()], ExportOptions(deadline_ns=100_000)))
     (suite,) = JUnitXml.fromfile(str(path))
     assert (suite.name, suite.tests, suite.failures, suite.errors, suite.skipped) == (
         *("001-idle", 2, 1, 0, 0),
@@ -45,7 +45,7 @@ def test_junitparser_reads_the_same_cases(tmp_path: Path) -> None:
 
 
 def test_prometheus_reads_the_same_numbers() -> None:
-    text = WRITERS["openmetrics"]([ours()], Asked())
+    text = WRITERS["openmetrics"]([ours()], ExportOptions())
     families = {one.name: one for one in text_string_to_metric_families(text)}
     highest = {
         one.labels["cpu"]: one.value
@@ -71,7 +71,7 @@ def test_prometheus_reads_the_same_numbers() -> None:
 @pytest.mark.skipif(not shutil.which("gnuplot"), reason="gnuplot is not installed")
 def test_gnuplot_finds_the_same_maxima_in_a_histogram(tmp_path: Path) -> None:
     path = tmp_path / "x"
-    path.write_text(WRITERS["cyclictest-text"]([ours()], Asked()))
+    path.write_text(WRITERS["cyclictest-text"]([ours()], ExportOptions()))
     done = subprocess.run(
         ["gnuplot"],
         input=HIGHEST.format(file=path),

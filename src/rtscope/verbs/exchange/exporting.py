@@ -14,7 +14,7 @@ from rtscope.host.errors import UsageError
 from rtscope.host.files import refuse_unwritable, write_atomically
 from rtscope.host.units import parse_duration
 from rtscope.record.pack import unpacking
-from rtscope.verbs.exchange.writers import LACKS, WRITERS, Asked
+from rtscope.verbs.exchange.writers import LACKS, WRITERS, ExportOptions
 
 
 class ExportFormat(StrEnum):
@@ -64,8 +64,8 @@ def export(request: ExportRequest) -> int:
     with unpacking() as opened:
         records = [one for path in request.record for one in open_ours(opened(path))]
     deadline_ns = parse_duration(request.deadline) if request.deadline else None
-    asked = Asked(deadline_ns=deadline_ns, origin=request.origin)
-    text = WRITERS[request.to](records, asked)
+    options = ExportOptions(deadline_ns=deadline_ns, origin=request.origin)
+    text = WRITERS[request.to](records, options)
     log(f"{request.to}: {LACKS[request.to]}")
     if request.out is None:
         put(text)

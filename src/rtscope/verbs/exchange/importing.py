@@ -100,8 +100,8 @@ def import_(request: ImportRequest) -> int:
     if is_occupied(out):
         raise UsageError(f"{out} exists: name another directory with --out")
     _refuse_copies(sources)
-    found = [(one, run) for one in sources for run in read(one, unit_ns=unit_ns)]
-    records = list(_records(found, stated))
+    runs = [(one, run) for one in sources for run in read(one, unit_ns=unit_ns)]
+    records = list(_records(runs, stated))
     for record in records:
         ResultDir(out).save(record)
     put("".join(f"{line}\n" for line in _said(records, out)))
@@ -134,10 +134,10 @@ def _stated(request: ImportRequest) -> Stated:
 
 
 def _records(
-    found: Sequence[tuple[Source, ForeignRun]], stated: Stated
+    runs: Sequence[tuple[Source, ForeignRun]], stated: Stated
 ) -> Iterator[RunRecord]:
     seen: Counter[str] = Counter()
-    for number, (source, run) in enumerate(found, 1):
+    for number, (source, run) in enumerate(runs, 1):
         seen[run.variant] += 1
         parts = (run.tool, run.variant)
         words = "-".join(part for part in parts if part).lower()

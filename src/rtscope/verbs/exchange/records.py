@@ -85,14 +85,14 @@ def record_of(
         raise source.damaged("no thread in it")
     if sum(len(one.buckets) for one in run.threads) > MAX_BUCKETS:
         raise source.damaged(f"over {MAX_BUCKETS:,} buckets that are not empty")
-    asked = _asked(run, stated, run_id=run_id, repetition=repetition)
-    threads = tuple(_thread(one, run, asked) for one in run.threads)
+    imported_run = _imported_run(run, stated, run_id=run_id, repetition=repetition)
+    threads = tuple(_thread(one, run, imported_run) for one in run.threads)
     facts = _facts(run, source, stated)
     version = f" {run.version}" if run.version else ""
     record = RunRecord(
         schema=2,
         rtscope=__version__,
-        run=asked,
+        run=imported_run,
         command=tuple(command),
         campaign={},
         started_at=run.started_at,
@@ -115,7 +115,12 @@ def record_of(
             machine=None,
         ),
         load=LoadRecord(
-            name=asked.load, argv=(), version=None, ticks=(), end=None, throughput={}
+            name=imported_run.load,
+            argv=(),
+            version=None,
+            ticks=(),
+            end=None,
+            throughput={},
         ),
         kernel_log=(),
         caveats=(),
@@ -142,7 +147,9 @@ def record_of(
     return record_from_json(record_to_json(record), name=str(source.path))
 
 
-def _asked(run: ForeignRun, stated: Stated, *, run_id: str, repetition: int) -> Run:
+def _imported_run(
+    run: ForeignRun, stated: Stated, *, run_id: str, repetition: int
+) -> Run:
     intervals = {t.interval_ns for t in run.threads}
     priorities = {t.priority for t in run.threads}
     named_ns = intervals.pop() if len(intervals) == 1 else 0
@@ -161,8 +168,8 @@ def _asked(run: ForeignRun, stated: Stated, *, run_id: str, repetition: int) -> 
     )
 
 
-def _thread(one: ForeignThread, run: ForeignRun, asked: Run) -> ThreadResult:
-    interval_ns = asked.interval_ns or one.interval_ns
+def _thread(one: ForeignThread, run: ForeignRun, imported_run: Run) -> ThreadResult:
+    interval_ns = imported_run.interval_ns or one.interval_ns
     kept = {low: n for low, n in one.buckets.items() if low < NO_END_NS}
     overflow = one.overflow + sum(one.buckets.values()) - sum(kept.values())
     latest_ns = None if one.max_ns is None else one.max_ns + one.step_ns - 1
@@ -174,13 +181,13 @@ def _thread(one: ForeignThread, run: ForeignRun, asked: Run) -> ThreadResult:
     return ThreadResult(
         cpu=one.cpu,
         tid=one.tid,
-        policy=asked.policy,
-        priority=asked.priority or one.priority,
+        policy=imported_run.policy,
+        priority=imported_run.priority or one.priority,
         affinity="" if one.cpu is None else str(one.cpu),
         timer_slack_ns=None,
         interval_ns=interval_ns,
         start_ns=0,
-        end_ns=_watched_ns(one.samples * interval_ns, asked.duration_ns),
+        end_ns=_watched_ns(one.samples * interval_ns, imported_run.duration_ns),
         samples=one.samples,
         missed_periods=missed,
         overruns=0 if none_missed else None,
@@ -217,19 +224,19 @@ def _watched_ns(counted_ns: int, length_ns: int) -> int:
 
 
 def _facts(run: ForeignRun, source: Source, stated: Stated) -> dict[str, FactValue]:
-    found = {
+    facts = {
         name: FactValue(value=text, source=source.name)
         for name, text in run.facts.items()
     }
     if "kernel_version" in run.facts:
         realtime = realtime_by_version(run.facts["kernel_version"])
         if realtime is not None:
-            found["preempt_rt"] = FactValue(value=realtime, source="uname -v")
+            facts["preempt_rt"] = FactValue(value=realtime, source="uname -v")
     if stated.kernel:
-        found["kernel_release"] = FactValue(value=stated.kernel, source=_NAMED)
+        facts["kernel_release"] = FactValue(value=stated.kernel, source=_NAMED)
     if stated.preempt_rt:
-        found["preempt_rt"] = FactValue(value=stated.preempt_rt == "yes", source=_NAMED)
-    return found
+        facts["preempt_rt"] = FactValue(value=stated.preempt_rt == "yes", source=_NAMED)
+    return facts
 
 
 def _stepped_out(run: ForeignRun) -> list[Caveat]:

@@ -12,7 +12,7 @@ from rtscope.verbs.exchange.writers import histograms, numbers, verdicts
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Asked:
+class ExportOptions:
     """What else an export may depend on."""
 
     deadline_ns: int | None = None
@@ -20,7 +20,7 @@ class Asked:
     """Who reports, for kcidb."""
 
 
-Writer = Callable[[Sequence[RunRecord], Asked], str]
+Writer = Callable[[Sequence[RunRecord], ExportOptions], str]
 
 _CUT = "latencies are cut to microseconds; missed periods, worst wake-ups and caveats"
 
@@ -29,11 +29,11 @@ WRITERS: Mapping[str, Writer] = {
     "cyclictest-json": lambda records, _: histograms.cyclictest_json(records),
     "jitterdebugger-json": lambda records, _: histograms.jitterdebugger_json(records),
     "rtla-text": lambda records, _: histograms.rtla_text(records),
-    "junit": lambda records, asked: verdicts.junit(records, asked.deadline_ns),
-    "ktap": lambda records, asked: verdicts.ktap(records, asked.deadline_ns),
-    "lava": lambda records, asked: verdicts.lava(records, asked.deadline_ns),
-    "kcidb": lambda records, asked: numbers.kcidb(
-        records, asked.deadline_ns, origin=asked.origin
+    "junit": lambda records, options: verdicts.junit(records, options.deadline_ns),
+    "ktap": lambda records, options: verdicts.ktap(records, options.deadline_ns),
+    "lava": lambda records, options: verdicts.lava(records, options.deadline_ns),
+    "kcidb": lambda records, options: numbers.kcidb(
+        records, options.deadline_ns, origin=options.origin
     ),
     "openmetrics": lambda records, _: numbers.openmetrics(records),
     "csv": lambda records, _: numbers.tidy_csv(records),

@@ -67,12 +67,12 @@ def _gauges(of: Labelled) -> Iterator[str]:
         yield from (f"# TYPE {name} gauge", f"# UNIT {name} seconds")
         yield f"# HELP {name} {text}"
         for labels, t in measured:
-            found = summarize([t], percentiles=())
+            summary = summarize([t], percentiles=())
             ns = {
-                "min": found.min_ns,
-                "mean": found.mean_ns,
-                "stdev": found.stdev_ns,
-                "max": found.max_ns,
+                "min": summary.min_ns,
+                "mean": summary.mean_ns,
+                "stdev": summary.stdev_ns,
+                "max": summary.max_ns,
             }[key]
             if ns is not None:
                 yield f"{name}{{{labels}}} {_seconds(ns)}"

@@ -53,12 +53,12 @@ class Case:
             yield "missed_periods", str(t.missed_periods)
         if t.min_ns is None or t.max_ns is None:
             return
-        found = summarize([t])
+        summary = summarize([t])
         times = {
-            "min_us": found.min_ns,
-            "avg_us": found.mean_ns,
-            "stdev_us": found.stdev_ns,
-            "max_us": found.max_ns,
+            "min_us": summary.min_ns,
+            "avg_us": summary.mean_ns,
+            "stdev_us": summary.stdev_ns,
+            "max_us": summary.max_ns,
         }
         for name, ns in times.items():
             if ns is not None:
