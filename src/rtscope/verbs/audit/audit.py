@@ -239,7 +239,7 @@ def _with_trial(observed: Observed, board: Target) -> Observed:
     """Have the board's agent try a real-time policy, with this user's own rights."""
     agent = board.start_agent(TRIAL_ARGS)
     try:
-        answer = tried(collect(agent, timeout_s=TIMEOUT_S))
+        answer = read_trial(collect(agent, timeout_s=TIMEOUT_S))
     finally:
         agent.kill()
     return replace(observed, trial=answer.trial, clock_cost_ns=answer.clock_cost_ns)
