@@ -11,7 +11,7 @@ from rtscope.present.formats.brief import Detail
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Shown:
+class DisplayOptions:
     """The options of every verb with a result on a terminal."""
 
     quiet: Annotated[bool, typer.Option("--quiet", rich_help_panel=OUTPUT)] = False
@@ -31,10 +31,10 @@ class Shown:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class ShownWithNotes:
+class ReportDisplayOptions:
     """The options of a report or a comparison, whose caveats may be many."""
 
-    shown: Shown
+    display: DisplayOptions
     notes: Annotated[bool, typer.Option("--notes", rich_help_panel=OUTPUT)] = False
     """Every caveat with its numbers and its remedy."""
 
@@ -42,7 +42,7 @@ class ShownWithNotes:
 
     def __post_init__(self) -> None:
         """Take what is asked for. Raise UsageError for --notes with -q or -v."""
-        if self.notes and self.shown.detail is not Detail.BRIEF:
+        if self.notes and self.display.detail is not Detail.BRIEF:
             raise UsageError("--notes shows the caveats alone: leave out -q and -v")
-        found = Detail.NOTES if self.notes else self.shown.detail
+        found = Detail.NOTES if self.notes else self.display.detail
         object.__setattr__(self, "detail", found)

@@ -11,7 +11,7 @@ from rich.text import Text
 
 from rtscope.cli.boardoptions import BoardKernel, BoardSeed
 from rtscope.cli.console import Json, put, put_json, stdout_console
-from rtscope.cli.detail import Shown
+from rtscope.cli.detail import DisplayOptions
 from rtscope.explain.activity import ExplainedWindow
 from rtscope.explain.perfetto import perfetto_trace
 from rtscope.host.errors import MeasurementError, UsageError
@@ -110,7 +110,7 @@ def check(
             "check.xml."
         ),
     ] = None,
-    display: Shown,
+    display: DisplayOptions,
     json: Json = False,
 ) -> int:
     """Find the causes of delays in a running program.

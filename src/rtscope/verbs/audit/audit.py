@@ -23,7 +23,7 @@ from rtscope.cli.console import (
     stderr_console,
     stdout_console,
 )
-from rtscope.cli.detail import Shown
+from rtscope.cli.detail import DisplayOptions
 from rtscope.host.errors import TargetError, UsageError
 from rtscope.host.escape import printable
 from rtscope.host.files import refuse_unwritable, write_atomically
@@ -113,7 +113,7 @@ class AuditRequest:
     fail_on: FailOn = FailOn.HIGH
     """Lowest severity that gives exit status 1 (default: high)."""
     json: Json = False
-    display: Shown
+    display: DisplayOptions
 
     @property
     def cpu_list(self) -> tuple[int, ...] | None:

@@ -22,7 +22,7 @@ from rtscope.cli.console import (
     stderr_console,
     stdout_console,
 )
-from rtscope.cli.detail import Shown
+from rtscope.cli.detail import DisplayOptions
 from rtscope.cli.progress import LiveDisplay, Waiting
 from rtscope.explain.directory import explained_runs
 from rtscope.host.errors import RtscopeError, UsageError
@@ -88,7 +88,7 @@ class BisectRequest:
     """
     json: Annotated[bool, typer.Option("--json", rich_help_panel=OUTPUT)] = False
     """Result as JSON."""
-    shown: Shown
+    display: DisplayOptions
 
 
 def bisect(request: BisectRequest) -> int:
@@ -149,8 +149,10 @@ def _judged(request: BisectRequest, measured: str) -> int:
     """Judge the runs of one kernel; UsageError for an option of a search."""
     asked = request.asked
     left = replace(asked, good=None, bad=None, figure=Asked().figure, load=None)
-    whole = replace(request, measured=None, json=False, shown=Shown(), asked=left)
-    if whole != BisectRequest(asked=Asked(), shown=Shown()):
+    whole = replace(
+        request, measured=None, json=False, display=DisplayOptions(), asked=left
+    )
+    if whole != BisectRequest(asked=Asked(), display=DisplayOptions()):
         raise UsageError(
             "--measured judges runs that are there, by --good, --bad, --figure and "
             "--load: leave out the options of a search on virtual boards"
@@ -162,7 +164,7 @@ def _judged(request: BisectRequest, measured: str) -> int:
         load=asked.load,
         figure=asked.figure,
         as_json=request.json,
-        detail=request.shown.detail,
+        detail=request.display.detail,
     )
 
 
@@ -276,11 +278,11 @@ def _show(found: Outcome, work: BisectWork, request: BisectRequest) -> int:
     write_atomically(work.path / RESULT, text)
     if request.json:
         put_json(data)
-    elif request.shown.detail is Detail.QUIET:
+    elif request.display.detail is Detail.QUIET:
         put(f"{answer(found)}\n")
     else:
         with stdout_console() as console:
-            everything = request.shown.detail is Detail.ALL
+            everything = request.display.detail is Detail.ALL
             for line in lines(found, all_of_it=everything):
                 console.print(line)
             where = shlex.quote(str(work.path / RECORDS))

@@ -9,7 +9,7 @@ from typing import Annotated
 import typer
 
 from rtscope.cli.console import typed_words
-from rtscope.cli.detail import ShownWithNotes
+from rtscope.cli.detail import ReportDisplayOptions
 from rtscope.cli.foreign import open_ours
 from rtscope.cli.results import (
     Format,
@@ -62,7 +62,7 @@ class CompareRequest:
     format: Shape = Shape.TABLE
     """Format of the comparison (default: table)."""
     json: JsonFormat = False
-    shown: ShownWithNotes
+    display: ReportDisplayOptions
 
 
 def compare(request: CompareRequest) -> int:
@@ -108,7 +108,7 @@ def _write(told: Told, form: Format, request: CompareRequest) -> None:
     if request.html is not None:
         write_page(told, request.html)
     more = More(shlex.join(typed_words()), str(request.html or ""))
-    print_report(told, form, detail=request.shown.detail, more=more)
+    print_report(told, form, detail=request.display.detail, more=more)
 
 
 def _labelled(word: str) -> tuple[str, Path, bool]:

@@ -14,7 +14,7 @@ from rich.text import Text
 
 from rtscope.boards.runs.readiness import computer_abilities
 from rtscope.cli.console import Json, put, put_json, stdout_console
-from rtscope.cli.detail import Shown
+from rtscope.cli.detail import DisplayOptions
 from rtscope.host.errors import RtscopeError, TargetError
 from rtscope.host.escape import printable
 from rtscope.machine.facts import FactValue
@@ -47,7 +47,7 @@ class DoctorRequest:
     target: Annotated[str | None, typer.Option(rich_help_panel=WHERE)] = None
     """Machine to ask: local or ssh:HOST (default: local), e.g. ssh:board."""
     json: Json = False
-    display: Shown
+    display: DisplayOptions
 
 
 @dataclass(frozen=True, slots=True)

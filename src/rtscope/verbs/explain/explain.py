@@ -18,7 +18,7 @@ from rtscope.cli.console import (
     stdout_console,
     typed_words,
 )
-from rtscope.cli.detail import Shown
+from rtscope.cli.detail import DisplayOptions
 from rtscope.cli.progress import Waiting
 from rtscope.explain.directory import Explained, explained_file, explained_runs
 from rtscope.explain.events.window import WakeupSelector
@@ -85,7 +85,7 @@ def explain(
         ),
     ] = False,
     json: Json = False,
-    shown: Shown,
+    display: DisplayOptions,
     html: Annotated[
         Path | None,
         typer.Option(help="HTML page to write, with charts, e.g. page.html."),
@@ -100,7 +100,7 @@ def explain(
 ) -> int:
     """Explain the worst wake-ups: their causes, and the time of each."""
     _refuse_mixed(record, run, trace, of_trace=thread is not None or at is not None)
-    detail = shown.detail
+    detail = display.detail
     for file in filter(None, (html, perfetto)):
         refuse_unwritable(file)
     number = worst or 1

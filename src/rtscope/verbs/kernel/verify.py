@@ -19,7 +19,7 @@ from rtscope.cli.checks import (
     show_checks,
 )
 from rtscope.cli.console import Json, say
-from rtscope.cli.detail import Shown
+from rtscope.cli.detail import DisplayOptions
 from rtscope.host.errors import TargetError, UsageError
 from rtscope.machine.audit.context import AuditContext, Expected
 from rtscope.machine.audit.examine import (
@@ -66,7 +66,7 @@ class VerifyRequest:
     fail_on: FailOn = FailOn.LOW
     """Lowest severity that gives exit status 1 (default: low)."""
     json: Json = False
-    display: Shown
+    display: DisplayOptions
 
 
 def verify(request: VerifyRequest) -> int:

@@ -8,7 +8,7 @@ from typing import Annotated
 import typer
 
 from rtscope.cli.console import typed_words
-from rtscope.cli.detail import ShownWithNotes
+from rtscope.cli.detail import ReportDisplayOptions
 from rtscope.cli.foreign import open_ours
 from rtscope.cli.results import (
     PAGE,
@@ -38,7 +38,7 @@ class ReportRequest:
     format: Format = Format.TABLE
     """Format of the report (default: table)."""
     json: JsonFormat = False
-    shown: ShownWithNotes
+    display: ReportDisplayOptions
     summary: Path | None = None
     """Markdown file to write for a merge request, e.g. summary.md."""
     charts: Path | None = None
@@ -58,7 +58,7 @@ class ReportRequest:
 
 def report(request: ReportRequest) -> int:
     """Report records: on the terminal, as a page, as data."""
-    detail = request.shown.detail
+    detail = request.display.detail
     form = format_of(request.format, json=request.json)
     for path in (request.html, request.summary):
         if path is not None:

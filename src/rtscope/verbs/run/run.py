@@ -17,7 +17,7 @@ from rtscope.boards.runs.prepare import PreparedCampaign, prepare_campaign
 from rtscope.boards.runs.sameparts import refuse_other_inputs
 from rtscope.cli.consent import ask_command, ask_programs
 from rtscope.cli.console import log, note, say, stderr_console, typed_words
-from rtscope.cli.detail import Shown
+from rtscope.cli.detail import DisplayOptions
 from rtscope.cli.progress import LiveDisplay, Waiting
 from rtscope.cli.results import (
     PAGE,
@@ -89,13 +89,13 @@ class RunRequest:
     """
     json: Annotated[bool, typer.Option("--json", rich_help_panel=OUTPUT)] = False
     """Result as JSON."""
-    shown: Shown
+    display: DisplayOptions
 
     @property
     def result(self) -> "_Result":
         """The form of the result; as typed."""
         form = Format.JSON if self.json else Format.TABLE
-        return _Result(form, self.shown.detail)
+        return _Result(form, self.display.detail)
 
 
 @dataclass(frozen=True, slots=True)

@@ -4,7 +4,7 @@ from collections.abc import Iterator
 from contextlib import ExitStack
 
 from rtscope.cli.console import log, stderr_console
-from rtscope.cli.detail import Shown
+from rtscope.cli.detail import DisplayOptions
 from rtscope.cli.progress import LiveDisplay
 from rtscope.host.errors import LoadError
 from rtscope.machine.target.address import open_target, parse_address
@@ -39,7 +39,7 @@ def failed_loads(
 
 
 def measure_survey(
-    work: SweepWork, held: ExitStack, shown: Shown, *, json: bool
+    work: SweepWork, held: ExitStack, display: DisplayOptions, *, json: bool
 ) -> int:
     """
     Measure what is left of a survey on its machine; show it; return the exit status.
@@ -58,10 +58,10 @@ def measure_survey(
         runner = MachineRunner(target, campaign, work.typed)
         failures = work.failures.setdefault(cell.number, {})
         with (
-            shown_if_cut_short(work, shown.detail, json=json),
-            LiveDisplay(stderr_console(), plan) as display,
+            shown_if_cut_short(work, display.detail, json=json),
+            LiveDisplay(stderr_console(), plan) as live,
         ):
-            for run, why in failed_loads(plan, runner, store, display):
+            for run, why in failed_loads(plan, runner, store, live):
                 failures[run.id] = why
-                display.log(why)
-    return show_sweep(work, shown.detail, json=json)
+                live.log(why)
+    return show_sweep(work, display.detail, json=json)

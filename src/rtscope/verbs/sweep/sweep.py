@@ -23,7 +23,7 @@ from rtscope.cli.console import (
     put_json,
     stderr_console,
 )
-from rtscope.cli.detail import Shown
+from rtscope.cli.detail import DisplayOptions
 from rtscope.cli.progress import LiveDisplay, Waiting
 from rtscope.host.errors import ImpossibleRemedy, UsageError
 from rtscope.host.escape import printable
@@ -133,7 +133,7 @@ class SweepRequest:
     kernel.
     """
     json: Json = False
-    shown: Shown
+    display: DisplayOptions
 
 
 def sweep(request: SweepRequest) -> int:
@@ -159,7 +159,7 @@ def _sweep(request: SweepRequest, held: ExitStack) -> int:
     )
     work = _work_of(request)
     if work.sweep.diagnoses and not work.sweep.axes:
-        return show_sweep(work, request.shown.detail, json=request.json)
+        return show_sweep(work, request.display.detail, json=request.json)
     if scheduler is not None:
         _refuse_on_cluster(request, work)
     if work.cells[0].campaign.board is None:
@@ -176,17 +176,17 @@ def _sweep(request: SweepRequest, held: ExitStack) -> int:
         refuse_occupied(work)
         refuse_full_disk(work.path)
     if work.cells[0].campaign.board is None:
-        return measure_survey(work, held, request.shown, json=request.json)
+        return measure_survey(work, held, request.display, json=request.json)
     _prepare(work, request.jobs)
     if work.has_no_remedy:
         work.plans.clear()  # nothing is compared with the original
-        return show_sweep(work, request.shown.detail, json=request.json)
+        return show_sweep(work, request.display.detail, json=request.json)
     create_directories(work, held)
     note_asked(work)
     note_impossible(work)
-    with shown_if_cut_short(work, request.shown.detail, json=request.json):
+    with shown_if_cut_short(work, request.display.detail, json=request.json):
         _measure(work, scheduler, request)
-    return show_sweep(work, request.shown.detail, json=request.json)
+    return show_sweep(work, request.display.detail, json=request.json)
 
 
 def _work_of(request: SweepRequest) -> SweepWork:
