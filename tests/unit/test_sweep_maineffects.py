@@ -114,7 +114,7 @@ def test_what_no_cell_shows_with_one_seed_all_cells_together_do() -> None:
         failures={},
     )
 
-    assert not found.found
+    assert not found.discoveries
     worst = worst_of(found.main_effects)
     assert [name for name, one in worst.items() if one.found] == ["b: 1"]
     assert worst["b: 1"].ratio == pytest.approx(2, rel=0.01)

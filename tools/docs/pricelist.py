@@ -262,7 +262,7 @@ def main() -> None:
     cpu_s: CpuTimes = json.loads(given.cpu_times.read_text()) if given.cpu_times else {}
     results = judged_together(list(map(measured_whole, read)))
     tested = sum(len(result.effects) for result in results)
-    found = sum(len(result.found) for result in results)
+    found = sum(len(result.discoveries) for result in results)
     print(f"{found} of {tested} effects found\n")
     for line in chain.from_iterable(map(missing, read)):
         print(f"not measured whole, and in no table: {line}\n")

@@ -58,7 +58,7 @@ from rtscope.verbs.sweep.remedysweep import NAME, remedies_for
 from rtscope.verbs.sweep.survey import with_listed
 from rtscope.verbs.sweep.treatments import HAS_IT, NOT_HERE, without
 
-ASKED, CHECKED, FAILED = "asked.json", "checked.json", "failed.json"
+CELL_NUMBERS, CHECKED, FAILED = "asked.json", "checked.json", "failed.json"
 IMPOSSIBLE = "impossible.json"
 SCHEMA = 1
 MAX_DOCUMENT_BYTES = 16 << 20
@@ -120,9 +120,9 @@ class SweepWork:
         causes = self.diagnoses
         return bool(causes) and not any(one.remedies for one in causes)
 
-    def asked(self) -> frozenset[int]:
+    def cell_numbers(self) -> frozenset[int]:
         """Return the cells that this or an earlier start was to measure."""
-        earlier = _read(self.path / ASKED, TypeAdapter(list[int]), kind="cells")
+        earlier = _read(self.path / CELL_NUMBERS, TypeAdapter(list[int]), kind="cells")
         there = frozenset(cell.number for cell in self.possible)
         return (frozenset(self.plans) | frozenset(earlier or ())) & there
 
@@ -418,11 +418,11 @@ def _leave_out(
     log(f"  {printable(name)}: {printable(why)}")
 
 
-def note_asked(work: SweepWork) -> None:
+def note_cell_numbers(work: SweepWork) -> None:
     """Note which cells are to be measured, for a later start to tell what it lacks."""
-    text = json.dumps(sorted(work.asked())).encode() + b"\n"
+    text = json.dumps(sorted(work.cell_numbers())).encode() + b"\n"
     with resumable(work):
-        write_atomically(work.path / ASKED, text)
+        write_atomically(work.path / CELL_NUMBERS, text)
 
 
 def note_impossible(work: SweepWork) -> None:

@@ -15,7 +15,7 @@ from rtscope.measure.preflight import refuse_impossible
 from rtscope.record.model import Run
 from rtscope.record.resultdir import ResultDir
 from rtscope.verbs.sweep.directory import SweepWork, create_directories
-from rtscope.verbs.sweep.show import show_sweep, shown_if_cut_short
+from rtscope.verbs.sweep.show import show_if_cut_short, show_sweep
 
 
 def failed_loads(
@@ -58,7 +58,7 @@ def measure_survey(
         runner = MachineRunner(target, campaign, work.typed)
         failures = work.failures.setdefault(cell.number, {})
         with (
-            shown_if_cut_short(work, display.detail, json=json),
+            show_if_cut_short(work, display.detail, json=json),
             LiveDisplay(stderr_console(), plan) as live,
         ):
             for run, why in failed_loads(plan, runner, store, live):

@@ -135,9 +135,11 @@ def sweep_plan(work: SweepWork, *, jobs: int | None, local: bool) -> SweepPlan:
 
 def _earlier(work: SweepWork) -> tuple[tuple[Cell, Plan], ...]:
     """Return the cells of earlier starts that are not to be measured now."""
-    asked = work.asked() - work.chosen
+    numbers = work.cell_numbers() - work.chosen
     return tuple(
-        (cell, make_plan(cell.campaign)) for cell in work.cells if cell.number in asked
+        (cell, make_plan(cell.campaign))
+        for cell in work.cells
+        if cell.number in numbers
     )
 
 

@@ -67,12 +67,12 @@ class SweepResult:
     """Of Linux, as they ran."""
 
     @property
-    def found(self) -> tuple[Effect, ...]:
+    def discoveries(self) -> tuple[Effect, ...]:
         """The discoveries among single cells."""
         return tuple(effect for effect in self.effects if effect.found)
 
     @property
-    def main_found(self) -> tuple[Effect, ...]:
+    def main_discoveries(self) -> tuple[Effect, ...]:
         """The discoveries among main effects."""
         return tuple(effect for effect in self.main_effects if effect.found)
 

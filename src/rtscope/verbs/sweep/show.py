@@ -39,19 +39,19 @@ PAGE, SURVEY_PAGE = "sweep.html", "survey.html"
 
 
 @contextlib.contextmanager
-def shown_if_cut_short(work: SweepWork, shown: Detail, *, json: bool) -> Iterator[None]:
+def show_if_cut_short(work: SweepWork, detail: Detail, *, json: bool) -> Iterator[None]:
     """Show the results so far after a failure."""
     try:
         yield
     except BaseException:
         with contextlib.suppress(RecordError):  # the first cause counts
-            show_sweep(work, shown, json=json, explain=False)
+            show_sweep(work, detail, json=json, explain=False)
         say(f"results so far; to continue: {work.to_go_on}")
         raise
 
 
 def show_sweep(
-    work: SweepWork, shown: Detail, *, json: bool, explain: bool = True
+    work: SweepWork, detail: Detail, *, json: bool, explain: bool = True
 ) -> int:
     """
     Show what there is of a sweep; return 1 if runs are missing, else 0.
@@ -60,7 +60,7 @@ def show_sweep(
     Ctrl-C it is shown without, and KeyboardInterrupt raised again.
     """
     if work.sweep.survey is not None:
-        return _show_survey(work, shown, json=json, explain=explain)
+        return _show_survey(work, detail, json=json, explain=explain)
     records = {cell.number: work.store(cell).records() for cell in work.cells}
     tell_reused([one for of_cell in records.values() for one in of_cell])
     result = with_causes(_result(work, records), work.path)
@@ -72,7 +72,7 @@ def show_sweep(
     if explain:
         result = with_causes(result, work.path)
     with _page(work, PAGE, _text_of_page(work, result)) as page:
-        _show(work, result, shown, page, json=json)
+        _show(work, result, detail, page, json=json)
     if full is not None:
         raise RecordError(f"{full}; then type {work.to_go_on}") from full
     if cut_short:
@@ -102,7 +102,7 @@ def _text_of_page(work: SweepWork, result: SweepResult) -> str | None:
 def _show(
     work: SweepWork,
     result: SweepResult,
-    shown: Detail,
+    detail: Detail,
     page: Path | None,
     *,
     json: bool,
@@ -115,14 +115,14 @@ def _show(
             return
         answer = remedies_answer(result, diagnoses)
         compose = compose_remedies(result, diagnoses, more=more)
-        _print(shown, answer, compose, rows=len(result.effects) + len(diagnoses))
+        _print(detail, answer, compose, rows=len(result.effects) + len(diagnoses))
         return
     if json:
         put_json(sweep_data(result))
         return
     more = f"All cells and effects: {page}" if page else ""
     compose = compose_sweep(result, more=more)
-    _print(shown, sweep_answer(result), compose, rows=len(result.effects))
+    _print(detail, sweep_answer(result), compose, rows=len(result.effects))
 
 
 def _is_cut_short(work: SweepWork, explain: Callable[[], None]) -> bool:
@@ -135,7 +135,7 @@ def _is_cut_short(work: SweepWork, explain: Callable[[], None]) -> bool:
     return False
 
 
-def _show_survey(work: SweepWork, shown: Detail, *, json: bool, explain: bool) -> int:
+def _show_survey(work: SweepWork, detail: Detail, *, json: bool, explain: bool) -> int:
     (cell,) = work.cells
     store, plan = work.store(cell), work.plans[cell.number]
     records = store.records()
@@ -159,7 +159,7 @@ def _show_survey(work: SweepWork, shown: Detail, *, json: bool, explain: bool) -
             compose = compose_survey(
                 ranking, missing=missing, checks=work.checks, more=more
             )
-            _print(shown, survey_answer(ranking), compose, rows=len(ranking.loads))
+            _print(detail, survey_answer(ranking), compose, rows=len(ranking.loads))
     if cut_short:
         raise KeyboardInterrupt
     return int(missing > 0)
@@ -184,13 +184,13 @@ def _page(work: SweepWork, name: str, text: str | None) -> Iterator[Path | None]
         raise RecordError(f"{failed}; then type {work.to_go_on}") from failed
 
 
-def _print(shown: Detail, answer: str, compose: Compose, *, rows: int) -> None:
+def _print(detail: Detail, answer: str, compose: Compose, *, rows: int) -> None:
     """Print the answer, or what fits with it; with -v all rows of the table."""
-    if shown is Detail.QUIET:
+    if detail is Detail.QUIET:
         put(f"{answer}\n")
         return
     with stdout_console() as console:
-        if shown is Detail.ALL:
+        if detail is Detail.ALL:
             print_fitted(compose, console, lines=rows + 50)
         else:
             print_fitted(compose, console)
@@ -198,15 +198,15 @@ def _print(shown: Detail, answer: str, compose: Compose, *, rows: int) -> None:
 
 def _result(work: SweepWork, records: Mapping[int, Sequence[RunRecord]]) -> SweepResult:
     """Return what there is of the base, and of cells that were ever asked for."""
-    base, asked = work.cells[0], work.asked()
+    base, numbers = work.cells[0], work.cell_numbers()
     cells = [
         cell
         for cell in work.possible
-        if cell is base or cell.number in asked or records[cell.number]
+        if cell is base or cell.number in numbers or records[cell.number]
     ]
     planned = {
         cell.number: len(make_plan(cell.campaign).runs)
-        if cell.number in asked
+        if cell.number in numbers
         else len(records[cell.number])
         for cell in cells
     }

@@ -45,7 +45,7 @@ from rtscope.verbs.sweep.directory import (
     leave_out,
     leave_out_needless,
     new_work,
-    note_asked,
+    note_cell_numbers,
     note_check,
     note_failed,
     note_impossible,
@@ -61,7 +61,7 @@ from rtscope.verbs.sweep.plan import note_plan, plan_data, plans_of, sweep_plan
 from rtscope.verbs.sweep.preflight import refuse_impossible
 from rtscope.verbs.sweep.remedysweep import NAME
 from rtscope.verbs.sweep.runners import boots_on
-from rtscope.verbs.sweep.show import show_sweep, shown_if_cut_short
+from rtscope.verbs.sweep.show import show_if_cut_short, show_sweep
 
 OF_BASE = ("target", "kernel", "seed", "seeds")
 """Options that change the base."""
@@ -182,9 +182,9 @@ def _sweep(request: SweepRequest, held: ExitStack) -> int:
         work.plans.clear()  # nothing is compared with the original
         return show_sweep(work, request.display.detail, json=request.json)
     create_directories(work, held)
-    note_asked(work)
+    note_cell_numbers(work)
     note_impossible(work)
-    with shown_if_cut_short(work, request.display.detail, json=request.json):
+    with show_if_cut_short(work, request.display.detail, json=request.json):
         _measure(work, scheduler, request)
     return show_sweep(work, request.display.detail, json=request.json)
 

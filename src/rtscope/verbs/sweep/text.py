@@ -94,11 +94,11 @@ def compose_sweep(result: SweepResult, *, more: str) -> Any:
         yield ""
         rows = room.rows
         if result.main_effects:
-            yield from _some(result, result.main_found, rows)
-            rows = max(rows - len(result.main_found), 0)
+            yield from _some(result, result.main_discoveries, rows)
+            rows = max(rows - len(result.main_discoveries), 0)
             tested = plural(len(result.effects), "effect")
-            yield Text(f"Single cells: {len(result.found)} of {tested} found")
-        yield from _some(result, result.found, rows)
+            yield Text(f"Single cells: {len(result.discoveries)} of {tested} found")
+        yield from _some(result, result.discoveries, rows)
         yield ""
         if room.sentences > 1:
             without = "the same cells without" if result.main_effects else "the base"
