@@ -33,9 +33,9 @@ from rtscope.verbs.sweep.remedies import (
     known_remedies,
     patients_of,
 )
+from rtscope.verbs.sweep.remedydesign import HAS_IT, Original, sweep_of_remedies
 from rtscope.verbs.sweep.remedytext import WORST, effects_on
 from rtscope.verbs.sweep.result import result_of
-from rtscope.verbs.sweep.treatments import HAS_IT, Original, sweep_of_remedies
 
 RT, ORDINARY = "debian-6.12-rt", "debian-6.12"
 KERNELS = (RT, ORDINARY)

@@ -54,9 +54,9 @@ from rtscope.verbs.sweep.file import (
     sweep_of,
     with_seeds,
 )
+from rtscope.verbs.sweep.remedydesign import HAS_IT, NOT_HERE, without
 from rtscope.verbs.sweep.remedysweep import NAME, remedies_for
 from rtscope.verbs.sweep.survey import with_listed
-from rtscope.verbs.sweep.treatments import HAS_IT, NOT_HERE, without
 
 CELL_NUMBERS, CHECKED, FAILED = "asked.json", "checked.json", "failed.json"
 IMPOSSIBLE = "impossible.json"

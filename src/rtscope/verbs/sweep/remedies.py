@@ -2,7 +2,7 @@
 From the dominant causes of a record to the remedies that are known for them. Pure.
 
 `remedies.toml` names them; each is a check of the audit, a row of the price list, or a
-parameter that the kernel's documentation has for this. `sweep.treatments` makes the
+parameter that the kernel's documentation has for this. `sweep.remedydesign` makes the
 sweep that tries them.
 """
 

@@ -18,9 +18,9 @@ from rtscope.record.resultdir import CAMPAIGN, RECORD, ResultDir, read_campaign
 from rtscope.verbs.sweep.design import CELLS, DOCUMENT
 from rtscope.verbs.sweep.file import Diagnosis, Sweep
 from rtscope.verbs.sweep.remedies import patients_of, worst_records
+from rtscope.verbs.sweep.remedydesign import Original, sweep_of_remedies
 from rtscope.verbs.sweep.remedytext import lines_of_cause
 from rtscope.verbs.sweep.survey import explain_missing
-from rtscope.verbs.sweep.treatments import Original, sweep_of_remedies
 
 NAME = "remedies"
 """Instead of a file: `rtscope sweep remedies RECORD`."""

@@ -14,6 +14,7 @@ from rtscope.present.formats.fitted import Room
 from rtscope.verbs.sweep.checktext import lines_of_checks
 from rtscope.verbs.sweep.effects import Effect
 from rtscope.verbs.sweep.file import Diagnosis
+from rtscope.verbs.sweep.remedydesign import AXIS
 from rtscope.verbs.sweep.result import SweepResult
 from rtscope.verbs.sweep.text import (
     interval_of,
@@ -21,7 +22,6 @@ from rtscope.verbs.sweep.text import (
     sweep_data,
     value_of,
 )
-from rtscope.verbs.sweep.treatments import AXIS
 
 WORST, AVERAGE = "worst", "average"
 
