@@ -31,7 +31,7 @@ from rtscope.verbs.sweep.remedies import (
     WITHDRAWN,
     causes_without,
     known_remedies,
-    patients_of,
+    worst_wakeups,
 )
 from rtscope.verbs.sweep.remedydesign import HAS_IT, Original, sweep_of_remedies
 from rtscope.verbs.sweep.remedytext import WORST, effects_on
@@ -102,7 +102,7 @@ def sweep(
         **campaign,
     }
     made = from_dict(document, source="x")
-    patients = patients_of(records, {one.result_digest: one for one in causes})
+    patients = worst_wakeups(records, {one.result_digest: one for one in causes})
     original = Original(
         campaign=made,
         base=to_dict(made),

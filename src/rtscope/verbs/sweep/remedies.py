@@ -62,7 +62,7 @@ class Remedy:
 
 
 @dataclass(frozen=True, slots=True)
-class Patient:
+class WorstWakeup:
     """The worst wake-up of a load on a kernel, over all its runs."""
 
     run: Run
@@ -116,18 +116,18 @@ def worst_records(records: Sequence[RunRecord]) -> tuple[RunRecord, ...]:
     return tuple(worst.values())
 
 
-def patients_of(
+def worst_wakeups(
     records: Sequence[RunRecord], explained: Mapping[str, Explained]
-) -> tuple[Patient, ...]:
+) -> tuple[WorstWakeup, ...]:
     """Return the worst wake-up of each load on each kernel, the longest first."""
     found = [
-        _patient(record, explained.get(record.result_digest))
+        _worst_wakeup(record, explained.get(record.result_digest))
         for record in worst_records(records)
     ]
     return tuple(sorted(found, key=lambda one: (-one.worst_ns, one.load, one.kernel)))
 
 
-def _patient(record: RunRecord, explained: Explained | None) -> Patient:
+def _worst_wakeup(record: RunRecord, explained: Explained | None) -> WorstWakeup:
     latest = explained.worst if explained else None
     why, cause = "", None
     if latest is None:
@@ -138,7 +138,7 @@ def _patient(record: RunRecord, explained: Explained | None) -> Patient:
         why = NO_CAUSE
     else:
         cause = latest.dominant
-    return Patient(record.run, record.max_ns or 0, cause, why, _is_rt(record))
+    return WorstWakeup(record.run, record.max_ns or 0, cause, why, _is_rt(record))
 
 
 def _is_rt(record: RunRecord) -> bool:
@@ -149,14 +149,14 @@ def _is_rt(record: RunRecord) -> bool:
     return (record.run.kernel or "").endswith(REAL_TIME)
 
 
-def remedies_for_cause(patient: Patient, *, arch: str) -> tuple[Remedy, ...]:
+def remedies_for_cause(wakeup: WorstWakeup, *, arch: str) -> tuple[Remedy, ...]:
     """Return the remedies that may help against a cause, and that the kernel knows."""
     return tuple(
         one
         for one in known_remedies()
-        if not (one.ordinary and patient.preempt_rt)
+        if not (one.ordinary and wakeup.preempt_rt)
         and (not one.arch or arch in one.arch)
-        and any(_matches(row, patient.cause) for row in one.against)
+        and any(_matches(row, wakeup.cause) for row in one.against)
     )
 
 

@@ -26,8 +26,8 @@ from rtscope.verbs.sweep.keys import key_of
 from rtscope.verbs.sweep.remedies import (
     NO_REMEDY,
     REAL_TIME,
-    Patient,
     Remedy,
+    WorstWakeup,
     causes_without,
     remedies_for_cause,
 )
@@ -58,8 +58,8 @@ class Original:
 
 
 @dataclass(frozen=True, slots=True)
-class Treatment:
-    """A remedy as it is for one patient."""
+class RemedySettings:
+    """The settings of a remedy against one worst wake-up."""
 
     name: str
     target: Table = field(default_factory=dict)
@@ -78,30 +78,30 @@ class Treatment:
 
     @property
     def identity(self) -> str:
-        """Equal for equal treatments."""
+        """Equal for equal settings."""
         return json.dumps([self.name, self.target, self.kernel, self.run])
 
 
 @dataclass(slots=True)
 class _Case:
-    """A patient, the levels that treat it, and why others do not."""
+    """A worst wake-up, the levels tried against it, and why others are not."""
 
-    patient: Patient
+    wakeup: WorstWakeup
     table: int | None
     """The number of its [[run]]; None: it has none."""
-    treatments: list[Treatment] = field(default_factory=list)
+    settings: list[RemedySettings] = field(default_factory=list)
     levels: list[str] = field(default_factory=list)
     not_tried: dict[str, str] = field(default_factory=dict)
 
 
-def sweep_of_remedies(original: Original, patients: Sequence[Patient]) -> Sweep:
+def sweep_of_remedies(original: Original, wakeups: Sequence[WorstWakeup]) -> Sweep:
     """
     Return the sweep that tries each remedy alone beside the original campaign.
 
     A sweep without axes: there is nothing to try.
     """
-    cases = [_case(patient, original) for patient in patients]
-    base = _base(original, [case for case in cases if case.treatments])
+    cases = [_case(wakeup, original) for wakeup in wakeups]
+    base = _base(original, [case for case in cases if case.settings])
     levels = tuple(_levels(original, base, cases))
     return Sweep(
         name="remedies",
@@ -113,36 +113,36 @@ def sweep_of_remedies(original: Original, patients: Sequence[Patient]) -> Sweep:
     )
 
 
-def _case(patient: Patient, original: Original) -> _Case:
-    case = _Case(patient, _table_of(patient.run, original.campaign))
+def _case(wakeup: WorstWakeup, original: Original) -> _Case:
+    case = _Case(wakeup, _table_of(wakeup.run, original.campaign))
     if case.table is None:
         return case
-    for remedy in remedies_for_cause(patient, arch=original.arch):
-        name = remedy.name.format(apart=_apart(patient, original) or "LIST")
-        why = _why_not(remedy, patient, original)
+    for remedy in remedies_for_cause(wakeup, arch=original.arch):
+        name = remedy.name.format(apart=_apart(wakeup, original) or "LIST")
+        why = _why_not(remedy, wakeup, original)
         if why:
             case.not_tried[name] = why
         else:
-            case.treatments.append(_treatment(remedy, patient, original))
+            case.settings.append(_settings_of(remedy, wakeup, original))
     return case
 
 
 def _diagnosis(case: _Case) -> Diagnosis:
-    patient, cause = case.patient, case.patient.cause
-    why = patient.why
+    wakeup, cause = case.wakeup, case.wakeup.cause
+    why = wakeup.why
     if not why and case.table is None:
         why = OTHER_CAMPAIGN
     if not why and cause and not case.levels and not case.not_tried:
         why = causes_without().get(cause.cause, NO_REMEDY)
     return Diagnosis(
-        load=patient.load,
-        kernel=patient.kernel,
-        worst_ns=patient.worst_ns,
+        load=wakeup.load,
+        kernel=wakeup.kernel,
+        worst_ns=wakeup.worst_ns,
         cause=cause.title if cause else "",
         remedies=tuple(case.levels),
         why=why,
         not_tried=dict(case.not_tried),
-        key=key_of(patient.run),
+        key=key_of(wakeup.run),
     )
 
 
@@ -178,56 +178,58 @@ def without(diagnosis: Diagnosis, impossible: Mapping[str, str]) -> Diagnosis:
 # --- what fits ------------------------------------------------------------------------
 
 
-def _apart(patient: Patient, original: Original) -> str:
+def _apart(wakeup: WorstWakeup, original: Original) -> str:
     """Return the measured CPUs without the one that boots; empty if that is all."""
-    measured = patient.run.cpus or range(original.cpus)
+    measured = wakeup.run.cpus or range(original.cpus)
     return format_cpulist([cpu for cpu in measured if cpu])
 
 
-def _why_not(remedy: Remedy, patient: Patient, original: Original) -> str:
-    """Return why a remedy is not tried for a patient; empty if it is."""
-    treatment = _treatment(remedy, patient, original)
-    if _has(treatment, patient, original) or _has_twin(remedy, patient, original):
+def _why_not(remedy: Remedy, wakeup: WorstWakeup, original: Original) -> str:
+    """Return why a remedy is not tried for a wake-up; empty if it is."""
+    settings = _settings_of(remedy, wakeup, original)
+    if _has(settings, wakeup, original) or _has_twin(remedy, wakeup, original):
         return HAS_IT
     why = (
-        _why_not_this_kernel(remedy, patient, original)
-        or _why_not_these_cpus(remedy, patient, original)
-        or _why_not_these_parameters(remedy, treatment, original)
+        _why_not_this_kernel(remedy, wakeup, original)
+        or _why_not_these_cpus(remedy, wakeup, original)
+        or _why_not_these_parameters(remedy, settings, original)
     )
     return f"{NOT_HERE}{why}" if why else ""
 
 
-def _treatment(remedy: Remedy, patient: Patient, original: Original) -> Treatment:
-    apart = _apart(patient, original)
+def _settings_of(
+    remedy: Remedy, wakeup: WorstWakeup, original: Original
+) -> RemedySettings:
+    apart = _apart(wakeup, original)
     kernel, run = dict(remedy.kernel), dict(remedy.run)
     if "append" in kernel:
         kernel["append"] = str(kernel["append"]).format(apart=apart)
     if remedy.twin:
-        kernel["names"] = [f"{patient.kernel}{REAL_TIME}"]
-    if remedy.all_cpus and patient.run.cpus is None:
+        kernel["names"] = [f"{wakeup.kernel}{REAL_TIME}"]
+    if remedy.all_cpus and wakeup.run.cpus is None:
         run["cpus"] = format_cpulist(range(original.cpus))
     name = remedy.name.format(apart=apart)
-    return Treatment(name, dict(remedy.target), kernel, run)
+    return RemedySettings(name, dict(remedy.target), kernel, run)
 
 
-def _has_twin(remedy: Remedy, patient: Patient, original: Original) -> bool:
-    twin = f"{patient.kernel}{REAL_TIME}"
+def _has_twin(remedy: Remedy, wakeup: WorstWakeup, original: Original) -> bool:
+    twin = f"{wakeup.kernel}{REAL_TIME}"
     return remedy.twin and twin in original.campaign.kernels
 
 
-def _has(treatment: Treatment, patient: Patient, original: Original) -> bool:
-    """Whether the campaign has a treatment already."""
-    if tuned := treatment.target.get("tuned"):
+def _has(settings: RemedySettings, wakeup: WorstWakeup, original: Original) -> bool:
+    """Whether the campaign has these settings already."""
+    if tuned := settings.target.get("tuned"):
         return tuned in original.tuned
-    if treatment.target:
+    if settings.target:
         there = original.campaign
-        return all(getattr(there, key) == is_ for key, is_ in treatment.target.items())
-    if "append" in treatment.kernel:
-        word = str(treatment.kernel["append"])
+        return all(getattr(there, key) == is_ for key, is_ in settings.target.items())
+    if "append" in settings.kernel:
+        word = str(settings.kernel["append"])
         return _last(word, original.append) == word
-    policy = treatment.run.get("policy")
+    policy = settings.run.get("policy")
     return policy is not None and any(
-        patient.load in table.loads and policy in table.policy_names
+        wakeup.load in table.loads and policy in table.policy_names
         for table in original.campaign.runs
     )
 
@@ -239,22 +241,24 @@ def _last(word: str, parameters: Sequence[str]) -> str:
     return alike[-1] if alike else ""
 
 
-def _why_not_this_kernel(remedy: Remedy, patient: Patient, original: Original) -> str:
+def _why_not_this_kernel(
+    remedy: Remedy, wakeup: WorstWakeup, original: Original
+) -> str:
     if not remedy.twin:
         return ""
     if len(original.campaign.kernels) > 1:
-        return f"the record has several kernels; measure {patient.kernel} alone"
-    if f"{patient.kernel}{REAL_TIME}" not in original.kernels:
-        kernel = patient.kernel or "the kernel"
+        return f"the record has several kernels; measure {wakeup.kernel} alone"
+    if f"{wakeup.kernel}{REAL_TIME}" not in original.kernels:
+        kernel = wakeup.kernel or "the kernel"
         return f"no kernel with PREEMPT_RT is beside {kernel}"
     return ""
 
 
-def _why_not_these_cpus(remedy: Remedy, patient: Patient, original: Original) -> str:
-    run = patient.run
+def _why_not_these_cpus(remedy: Remedy, wakeup: WorstWakeup, original: Original) -> str:
+    run = wakeup.run
     if remedy.spare_cpu and len(run.cpus or range(original.cpus)) >= original.cpus:
         return "every CPU is measured; leave one over, for example with --cpus 1"
-    if "{apart}" in remedy.name and not _apart(patient, original):
+    if "{apart}" in remedy.name and not _apart(wakeup, original):
         return "CPU 0 alone is measured, which boots the board"
     if remedy.all_cpus and run.cpus is None and run.policy == "deadline":
         return "it names CPUs, and no thread of policy deadline is pinned to one"
@@ -262,11 +266,11 @@ def _why_not_these_cpus(remedy: Remedy, patient: Patient, original: Original) ->
 
 
 def _why_not_these_parameters(
-    remedy: Remedy, treatment: Treatment, original: Original
+    remedy: Remedy, settings: RemedySettings, original: Original
 ) -> str:
     if remedy.undoes and not _last(remedy.undoes, original.append):
         return f"the original has no parameter {remedy.undoes}"
-    other = _last(str(treatment.kernel.get("append", "")), original.append)
+    other = _last(str(settings.kernel.get("append", "")), original.append)
     if remedy.once and other:
         return f"the original has {other}, and the kernel takes one of them"
     return ""
@@ -275,15 +279,15 @@ def _why_not_these_parameters(
 # --- the base -------------------------------------------------------------------------
 
 
-def _base(original: Original, treated: Sequence[_Case]) -> dict[str, Any]:
+def _base(original: Original, cases: Sequence[_Case]) -> dict[str, Any]:
     """Return the campaign with the runs that remedies are compared with alone."""
     base = {name: _without_checks(table) for name, table in original.base.items()}
-    if not treated:
+    if not cases:
         return base
-    base["run"] = _tables(original, treated)
+    base["run"] = _tables(original, cases)
     if len(original.campaign.kernels) > 1:
         names = _names_of_kernels(
-            original.campaign, {one.patient.kernel for one in treated}
+            original.campaign, {one.wakeup.kernel for one in cases}
         )
         base["kernel"] = {**base["kernel"], "names": names}
     campaign = dict(base.get("campaign", {}))
@@ -294,7 +298,7 @@ def _base(original: Original, treated: Sequence[_Case]) -> dict[str, Any]:
         campaign.pop("deadline_runtime", None)
     seeds = original.campaign.run_seeds
     if len(seeds) > MAX_SEEDS:
-        worst = [one.patient.run.seed for one in treated]
+        worst = [one.wakeup.run.seed for one in cases]
         first = list(dict.fromkeys((*worst, *seeds)))[:MAX_SEEDS]
         campaign["seeds"] = [seed for seed in seeds if seed in first]
     base["campaign"] = campaign
@@ -308,11 +312,11 @@ def _without_checks(table: Any) -> Any:
     return {key: value for key, value in table.items() if key != "require_identical"}
 
 
-def _tables(original: Original, treated: Sequence[_Case]) -> list[dict[str, Any]]:
+def _tables(original: Original, cases: Sequence[_Case]) -> list[dict[str, Any]]:
     """Return a [[run]] for each setting of the worst runs, with their loads."""
     found: dict[tuple[int, str, int, int, int], set[str]] = {}
-    for case in treated:
-        run = case.patient.run
+    for case in cases:
+        run = case.wakeup.run
         where = (case.table or 0, run.policy, run.priority)
         key = (*where, run.interval_ns, run.duration_ns)
         found.setdefault(key, set()).add(run.load)
@@ -349,24 +353,24 @@ def _names_of_kernels(campaign: Campaign, labels: Collection[str]) -> list[str]:
 def _levels(
     original: Original, base: Mapping[str, Any], cases: Sequence[_Case]
 ) -> Iterator[Level]:
-    """Yield a level for each treatment, with the loads and kernels that it is for."""
+    """Yield the levels of each remedy, with the loads and kernels that each is for."""
     names: set[str] = set()
     several = len(_words(base.get("kernel", {}).get("names"))) > 1
-    for treatment, parts in _parts(cases):
+    for settings, parts in _parts(cases):
         for part in parts:
-            kernels = list(dict.fromkeys(case.patient.kernel for case in part))
-            level = treatment.level
-            level.run["load"] = list(dict.fromkeys(case.patient.load for case in part))
+            kernels = list(dict.fromkeys(case.wakeup.kernel for case in part))
+            level = settings.level
+            level.run["load"] = list(dict.fromkeys(case.wakeup.load for case in part))
             if several and "names" not in level.kernel:
                 level.kernel["names"] = _names_of_kernels(
                     original.campaign, set(kernels)
                 )
             where = f" on {', '.join(kernels)}" if len(parts) > 1 else ""
-            level = replace(level, name=_free(f"{treatment.name}{where}", names))
+            level = replace(level, name=_free(f"{settings.name}{where}", names))
             why = _why_no_level(original, base, level)
             for case in part:
                 if why:
-                    case.not_tried[treatment.name] = why
+                    case.not_tried[settings.name] = why
                 else:
                     case.levels.append(level.name)
             if not why:
@@ -374,26 +378,28 @@ def _levels(
                 yield level
 
 
-def _parts(cases: Sequence[_Case]) -> Iterator[tuple[Treatment, list[list[_Case]]]]:
+def _parts(
+    cases: Sequence[_Case],
+) -> Iterator[tuple[RemedySettings, list[list[_Case]]]]:
     """
-    Yield each treatment with its cases, as many parts as it needs levels.
+    Yield the settings of each remedy with its cases, as many parts as it needs levels.
 
     A level is measured under all its loads on all its kernels, so the kernels of a part
     have the same loads.
     """
-    treated: dict[str, tuple[Treatment, list[_Case]]] = {}
+    by_identity: dict[str, tuple[RemedySettings, list[_Case]]] = {}
     for case in cases:
-        for one in case.treatments:
-            treated.setdefault(one.identity, (one, []))[1].append(case)
-    for treatment, of_it in treated.values():
+        for one in case.settings:
+            by_identity.setdefault(one.identity, (one, []))[1].append(case)
+    for settings, of_it in by_identity.values():
         loads: dict[str, set[str]] = {}
         for case in of_it:
-            loads.setdefault(case.patient.kernel, set()).add(case.patient.load)
+            loads.setdefault(case.wakeup.kernel, set()).add(case.wakeup.load)
         parts: dict[frozenset[str], list[_Case]] = {}
         for case in of_it:
-            alike = frozenset(loads[case.patient.kernel])
+            alike = frozenset(loads[case.wakeup.kernel])
             parts.setdefault(alike, []).append(case)
-        yield treatment, list(parts.values())
+        yield settings, list(parts.values())
 
 
 def _free(name: str, taken: Collection[str]) -> str:

@@ -17,7 +17,7 @@ from rtscope.record.pack import is_packed
 from rtscope.record.resultdir import CAMPAIGN, RECORD, ResultDir, read_campaign
 from rtscope.verbs.sweep.design import CELLS, DOCUMENT
 from rtscope.verbs.sweep.file import Diagnosis, Sweep
-from rtscope.verbs.sweep.remedies import patients_of, worst_records
+from rtscope.verbs.sweep.remedies import worst_records, worst_wakeups
 from rtscope.verbs.sweep.remedydesign import Original, sweep_of_remedies
 from rtscope.verbs.sweep.remedytext import lines_of_cause
 from rtscope.verbs.sweep.survey import explain_missing
@@ -58,7 +58,7 @@ def remedies_for(path: Path | None) -> Sweep:
             append=(*board.append, *campaign.append),
             tuned=frozenset(kind.id for kind in _tuned(campaign)),
         ),
-        patients_of(worst, find_explained([path], worst, log=log)),
+        worst_wakeups(worst, find_explained([path], worst, log=log)),
     )
     if sweep.axes and (tried := _seeds(sweep)) < (all_of_it := len(campaign.run_seeds)):
         note(f"  with {tried} of the {all_of_it} seeds of {path}")

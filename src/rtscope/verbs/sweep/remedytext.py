@@ -28,10 +28,10 @@ WORST, AVERAGE = "worst", "average"
 
 def remedies_answer(result: SweepResult, diagnoses: Sequence[Diagnosis]) -> str:
     """Return the answer in a sentence: the best remedy of the load that is latest."""
-    treated = [one for one in diagnoses if one.remedies]
-    if not treated:
+    with_remedies = [one for one in diagnoses if one.remedies]
+    if not with_remedies:
         return f"nothing to try: {'; '.join(dict.fromkeys(map(_why, diagnoses)))}"
-    first = treated[0]
+    first = with_remedies[0]
     tested = effects_on(result, first, WORST)
     head = f"{printable(first.load)}, late by {printable(first.cause)}"
     if not tested:
