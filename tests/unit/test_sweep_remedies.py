@@ -102,7 +102,7 @@ def sweep(
         **campaign,
     }
     made = from_dict(document, source="x")
-    patients = worst_wakeups(records, {one.result_digest: one for one in causes})
+    wakeups = worst_wakeups(records, {one.result_digest: one for one in causes})
     original = Original(
         campaign=made,
         base=to_dict(made),
@@ -113,7 +113,7 @@ def sweep(
         append=made.append,
         tuned=frozenset(made.tuned),
     )
-    return sweep_of_remedies(original, patients)
+    return sweep_of_remedies(original, wakeups)
 
 
 def campaigns(found: Sweep) -> dict[str, Campaign]:
@@ -311,11 +311,11 @@ def test_with_two_kernels_and_tables_each_remedy_has_its_own_loads_and_kernels()
     assert made[f"rcu_nocbs=all on {ORDINARY}"] == ((ORDINARY,), [idle])
     assert made["mitigations=off"] == (both, [(("cpu",), (1_000_000,))])
     assert made["threadirqs"] == ((ORDINARY,), [idle])
-    by_patient = {(one.load, one.kernel): one for one in found.diagnoses}
-    assert by_patient["os", RT].remedies == (f"rcu_nocbs=all on {RT}",)
-    assert by_patient["idle", RT].remedies == ()
+    by_wakeup = {(one.load, one.kernel): one for one in found.diagnoses}
+    assert by_wakeup["os", RT].remedies == (f"rcu_nocbs=all on {RT}",)
+    assert by_wakeup["idle", RT].remedies == ()
     # The other kernel of the record has PREEMPT_RT.
-    assert by_patient["idle", ORDINARY].not_tried == {"PREEMPT_RT": HAS_IT}
+    assert by_wakeup["idle", ORDINARY].not_tried == {"PREEMPT_RT": HAS_IT}
 
 
 def test_a_remedy_is_judged_by_the_runs_with_the_setting_of_the_worst_one() -> None:

@@ -23,7 +23,7 @@ from rtscope.verbs.sweep.cluster.address import SchedulerAddress
 from rtscope.verbs.sweep.cluster.task import Answer, Task, answer_to
 
 CONNECT_S = 15
-LOOK_S = 0.05
+POLL_S = 0.05
 RESULT_S = 300
 """For what a worker has ready; if it has died, another one computes it first."""
 UNKNOWN = "an unknown worker"
@@ -95,7 +95,7 @@ class DaskScheduler:
     def workers(self) -> Mapping[str, int]:
         """Return the threads of each worker by its address."""
         self._refuse_lost()
-        threads = self._asked(self._client.nthreads)
+        threads = self._call(self._client.nthreads)
         return {str(name): int(number) for name, number in threads.items()}
 
     def examine(self, worker: str) -> str:
@@ -117,7 +117,7 @@ class DaskScheduler:
     def submit(self, task: Task, *, among: Collection[str] | None) -> int:
         """Give it a task, and return a ticket."""
         ticket = next(self._numbers)
-        future = self._asked(
+        future = self._call(
             lambda: self._client.submit(
                 on_worker,
                 asdict(task),
@@ -145,7 +145,7 @@ class DaskScheduler:
         self._refuse_lost()
         end = time.monotonic() + timeout_s
         while not self._queue.has_ready() and time.monotonic() < end:
-            time.sleep(LOOK_S)
+            time.sleep(POLL_S)
         if self._queue.has_ready():
             for future in self._queue.next_batch(block=False):
                 ticket = self._tickets.pop(future.key, 0)
@@ -156,7 +156,7 @@ class DaskScheduler:
     def computing(self) -> Mapping[str, Sequence[int]]:
         """Return the tickets that each worker computes or has waiting."""
         self._refuse_lost()
-        keys = self._asked(self._client.processing)
+        keys = self._call(self._client.processing)
         return {
             str(worker): [self._tickets[key] for key in of if key in self._tickets]
             for worker, of in keys.items()
@@ -176,7 +176,7 @@ class DaskScheduler:
             while not future.done():
                 if worker not in self.workers():
                     return "it is gone"
-                time.sleep(LOOK_S)
+                time.sleep(POLL_S)
             return str(future.result(timeout=RESULT_S))
         except TargetError:
             raise
@@ -204,12 +204,12 @@ class DaskScheduler:
                 self._refuse_lost()
                 return Answer("failed", UNKNOWN, why=_first_line(error))
         self._refuse_lost()
-        raised = self._asked(future.exception) if future.status == "error" else None
+        raised = self._call(future.exception) if future.status == "error" else None
         last = getattr(raised, "last_worker", None)
         who = str(getattr(last, "address", "")) or UNKNOWN
         return Answer("failed", who, why=_first_line(raised or "the task was lost"))
 
-    def _asked(self, call: Callable[[], Any]) -> Any:
+    def _call(self, call: Callable[[], Any]) -> Any:
         """Call the scheduler; TargetError if it is gone."""
         try:
             return call()

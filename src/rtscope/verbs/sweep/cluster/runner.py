@@ -167,19 +167,19 @@ class _Work:
 
     def finished(self, on_event: OnEvent) -> PendingRuns:
         """Yield each run when its result is there."""
-        self._look()
+        self._progress()
         while self.waiting or self.next is not None or self.underway:
             yield from self._fill()
             answers = self.scheduler.answers(POLL_S) if self.underway else {}
             for ticket, answer in answers.items():
                 if (job := self.underway.pop(ticket, None)) is not None:
                     yield from self._take(job, answer)
-            on_event(self._look())
+            on_event(self._progress())
             if not answers and self.underway:
                 self._wait_for_workers()
                 self._rescue()
 
-    def _look(self) -> WorkersProgress:
+    def _progress(self) -> WorkersProgress:
         """Return what each worker does."""
         ids = {ticket: job.request.run.id for ticket, job in self.underway.items()}
         runs = {
