@@ -37,8 +37,8 @@ from rtscope.verbs.bisect import subjects
 from rtscope.verbs.bisect.boards import RECORDS, VirtualBoards, directory_of, worst_seed
 from rtscope.verbs.bisect.criterion import parse_margin
 from rtscope.verbs.bisect.directory import (
-    Asked,
     BisectWork,
+    SearchOptions,
     create,
     new_work,
     resumed_work,
@@ -64,7 +64,7 @@ MACHINE = "Kernels that you boot yourself"
 class BisectRequest:
     """The arguments and options of `rtscope bisect`."""
 
-    asked: Asked
+    options: SearchOptions
     measured: Annotated[str | None, typer.Option(rich_help_panel=MACHINE)] = None
     """
     Results of one kernel on a machine or board, to judge by those of --good and --bad
@@ -115,7 +115,7 @@ def bisect(request: BisectRequest) -> int:
         with workplace(context.cache) as root:
             bench = Bench(work.recipe, root, context, root / LOG)
             bench.check()
-            subject = _subject(work.asked, bench)
+            subject = _subject(work.options, bench)
             _announce(work, subject)
             if request.dry_run:
                 return 0
@@ -136,8 +136,8 @@ def bisect(request: BisectRequest) -> int:
 
 def _work(request: BisectRequest) -> BisectWork:
     if request.resume is None:
-        return new_work(request.asked, request.out)
-    if request.out is not None or request.asked != Asked():
+        return new_work(request.options, request.out)
+    if request.out is not None or request.options != SearchOptions():
         raise UsageError(
             "--resume continues the search as it was started: leave out the other "
             "options"
@@ -147,35 +147,39 @@ def _work(request: BisectRequest) -> BisectWork:
 
 def _judged(request: BisectRequest, measured: str) -> int:
     """Judge the runs of one kernel; UsageError for an option of a search."""
-    asked = request.asked
-    left = replace(asked, good=None, bad=None, figure=Asked().figure, load=None)
-    whole = replace(
-        request, measured=None, json=False, display=DisplayOptions(), asked=left
+    options = request.options
+    left = replace(
+        options, good=None, bad=None, figure=SearchOptions().figure, load=None
     )
-    if whole != BisectRequest(asked=Asked(), display=DisplayOptions()):
+    whole = replace(
+        request, measured=None, json=False, display=DisplayOptions(), options=left
+    )
+    if whole != BisectRequest(options=SearchOptions(), display=DisplayOptions()):
         raise UsageError(
             "--measured judges runs that are there, by --good, --bad, --figure and "
             "--load: leave out the options of a search on virtual boards"
         )
     return judge_measured(
         measured,
-        good=asked.good,
-        bad=asked.bad,
-        load=asked.load,
-        figure=asked.figure,
+        good=options.good,
+        bad=options.bad,
+        load=options.load,
+        figure=options.figure,
         as_json=request.json,
         detail=request.display.detail,
     )
 
 
-def _subject(asked: Asked, bench: Bench) -> Subject:
-    if asked.patches is not None:
-        return subjects.series(bench, asked.patches, good=asked.good, bad=asked.bad)
-    assert asked.good is not None
-    assert asked.bad is not None
-    if asked.tree is not None:
-        return subjects.commits(bench, asked.tree, good=asked.good, bad=asked.bad)
-    return subjects.settings(bench, good=asked.good, bad=asked.bad)
+def _subject(options: SearchOptions, bench: Bench) -> Subject:
+    if options.patches is not None:
+        return subjects.series(
+            bench, options.patches, good=options.good, bad=options.bad
+        )
+    assert options.good is not None
+    assert options.bad is not None
+    if options.tree is not None:
+        return subjects.commits(bench, options.tree, good=options.good, bad=options.bad)
+    return subjects.settings(bench, good=options.good, bad=options.bad)
 
 
 def _announce(work: BisectWork, subject: Subject) -> None:
@@ -188,11 +192,11 @@ def _announce(work: BisectWork, subject: Subject) -> None:
         f"{work.measurement.board}; more if steps are skipped, or the history branches"
     )
     note(
-        f"  {work.asked.figure} under {work.measurement.load}, median of "
+        f"  {work.options.figure} under {work.measurement.load}, median of "
         f"{plural(seeds, 'seed')}; the first kernel takes minutes to an hour, later "
         "ones what their change takes"
     )
-    if work.asked.tree is not None and work.recipe.patches:
+    if work.options.tree is not None and work.recipe.patches:
         note(f"  without the patches of {work.recipe.name}: the tree is as it is")
 
 
@@ -211,13 +215,13 @@ def _search(
     )
     journal = read_journal(work.path / STEPS)
     trials = Trials(subject.kernels, boards, journal, log=bench.context.log)
-    with _told(work.path):
+    with _note_how_to_continue(work.path):
         return search(
             subject,
             trials,
-            figure=work.asked.figure,
+            figure=work.options.figure,
             load=work.measurement.load,
-            margin=parse_margin(work.asked.margin, work.asked.figure),
+            margin=parse_margin(work.options.margin, work.options.figure),
             explain=lambda one, two: _explained(work, bench, one, two),
             progress=lambda left: bench.context.log(
                 f"{plural(left, subject.kind)} left to search"
@@ -226,7 +230,7 @@ def _search(
 
 
 @contextlib.contextmanager
-def _told(path: Path) -> Iterator[None]:
+def _note_how_to_continue(path: Path) -> Iterator[None]:
     """Say how a search that ended early goes on."""
     try:
         yield

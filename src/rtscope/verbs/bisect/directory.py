@@ -1,4 +1,4 @@
-"""A search and its directory: asked for by options, or one to continue."""
+"""A search and its directory: a new one by options, or one to continue."""
 
 import json
 from dataclasses import asdict, dataclass, replace
@@ -34,7 +34,7 @@ SEARCHED, CRITERION = "What to search", "What is worse"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Asked:
+class SearchOptions:
     """What a search was started with; the rest is in its results."""
 
     good: Annotated[str | None, typer.Option(rich_help_panel=SEARCHED)] = None
@@ -85,7 +85,7 @@ class Asked:
 class BisectWork:
     """A search that is ready to start."""
 
-    asked: Asked
+    options: SearchOptions
     recipe: Recipe
     measurement: Measurement
     path: Path
@@ -94,7 +94,7 @@ class BisectWork:
     """Of the search to continue; empty: it is new, or older than this was noted."""
 
 
-def new_work(asked: Asked, out: Path | None) -> BisectWork:
+def new_work(options: SearchOptions, out: Path | None) -> BisectWork:
     """
     Return a search to start in `out`, or in a directory named by date and time.
 
@@ -103,7 +103,7 @@ def new_work(asked: Asked, out: Path | None) -> BisectWork:
     where = out or Path(datetime.now().strftime("rtscope-bisect-%Y%m%d-%H%M%S"))
     _refuse_occupied(where)
     refuse_full_disk(where)
-    return _work(asked, where, typed_words())
+    return _work(options, where, typed_words())
 
 
 def _refuse_occupied(path: Path) -> None:
@@ -134,10 +134,10 @@ def resumed_work(path: Path, *, yes: bool) -> BisectWork:
                 f"{file}: schema {document['schema']!a} is not one that this rtscope "
                 "reads; use the version that wrote it"
             )
-        asked = document["asked"]
-        tree = Path(asked.pop("tree")) if asked["tree"] else asked.pop("tree")
+        options = document["asked"]
+        tree = Path(options.pop("tree")) if options["tree"] else options.pop("tree")
         typed = tuple(map(str, document["command"]))
-        work = _work(Asked(**asked, tree=tree), path, typed)
+        work = _work(SearchOptions(**options, tree=tree), path, typed)
         if not yes:
             _ask(work)
         return replace(work, identity=str(document.get("identity", "")))
@@ -147,83 +147,83 @@ def resumed_work(path: Path, *, yes: bool) -> BisectWork:
 
 def _ask(work: BisectWork) -> None:
     """Ask whether to build what a search names, which may have come by mail."""
-    asked = work.asked
-    own = asked.patches in work.recipe.patches
-    kernels = [asked.recipe]
-    if asked.tree is None and asked.patches is None:
-        kernels += [asked.good, asked.bad]
+    options = work.options
+    own = options.patches in work.recipe.patches
+    kernels = [options.recipe]
+    if options.tree is None and options.patches is None:
+        kernels += [options.good, options.bad]
     ask_builds(
-        tree=asked.tree,
-        patches=None if own else asked.patches,
+        tree=options.tree,
+        patches=None if own else options.patches,
         kernels=[name for name in kernels if name is not None],
     )
 
 
-def _work(asked: Asked, path: Path, typed: tuple[str, ...]) -> BisectWork:
+def _work(options: SearchOptions, path: Path, typed: tuple[str, ...]) -> BisectWork:
     """Check everything that can be checked before the first build."""
-    load = asked.load or IDLE
-    asked = replace(asked, load=load)
-    if asked.tree is not None and asked.patches is not None:
+    load = options.load or IDLE
+    options = replace(options, load=load)
+    if options.tree is not None and options.patches is not None:
         raise UsageError("--tree and --patches: search one of them; leave one out")
-    if asked.patches is None and (asked.good is None or asked.bad is None):
+    if options.patches is None and (options.good is None or options.bad is None):
         raise UsageError(
             "name both ends, --good and --bad: commits with --tree, or two recipes or "
             "configurations"
         )
-    recipe = _recipe(asked)
+    recipe = _recipe(options)
     check_board(recipe)
-    check_load(check_figure(asked.figure), load)
-    parse_margin(asked.margin, asked.figure)
+    check_load(check_figure(options.figure), load)
+    parse_margin(options.margin, options.figure)
     measurement = Measurement(
         board=recipe.board,
         load=load,
-        duration=asked.duration,
-        interval=asked.interval,
-        seeds=asked.seeds,
-        figure=asked.figure,
+        duration=options.duration,
+        interval=options.interval,
+        seeds=options.seeds,
+        figure=options.figure,
     )
     campaign = measurement.campaign("kernel")
-    if asked.margin is None and len(campaign.run_seeds) < 2:
+    if options.margin is None and len(campaign.run_seeds) < 2:
         raise UsageError(
             "--seeds: one seed says nothing of how much chance does: name --margin, "
             "e.g. --margin 20us, or more seeds"
         )
-    return BisectWork(asked, recipe, measurement, path, typed)
+    return BisectWork(options, recipe, measurement, path, typed)
 
 
-def _recipe(asked: Asked) -> Recipe:
-    if asked.recipe is not None:
-        return find_recipe(asked.recipe)
-    if asked.tree is not None or asked.patches is not None or asked.good is None:
+def _recipe(options: SearchOptions) -> Recipe:
+    if options.recipe is not None:
+        return find_recipe(options.recipe)
+    if options.tree is not None or options.patches is not None or options.good is None:
         raise UsageError(
             "name the recipe that the kernels are built by, e.g. --recipe pc-6.12-rt "
             "(rtscope kernel list)"
         )
-    if Path(asked.good).is_file() and not asked.good.endswith(".toml"):
+    if Path(options.good).is_file() and not options.good.endswith(".toml"):
         raise UsageError(
-            f"--good {asked.good}: a configuration; name the recipe whose source it is "
-            "for, e.g. --recipe pc-6.12-rt"
+            f"--good {options.good}: a configuration; name the recipe whose source it "
+            "is for, e.g. --recipe pc-6.12-rt"
         )
-    return find_recipe(asked.good)
+    return find_recipe(options.good)
 
 
 def create(work: BisectWork, subject: Subject) -> None:
     """Write down what is searched; UsageError if another start was faster."""
     _refuse_occupied(work.path)
-    asked = asdict(work.asked)
+    options = asdict(work.options)
     paths = ["tree", "patches", "recipe"]
     if subject.kind is Kind.SETTING:
         paths += ["good", "bad"]
     for name in paths:
-        asked[name] = _absolute(asked[name])
+        options[name] = _absolute(options[name])
     if subject.kind is Kind.COMMIT:  # a branch may move
-        asked |= {"good": subject.good, "bad": subject.bad}
+        options |= {"good": subject.good, "bad": subject.bad}
     document = {
         "identity": subject.identity,
         "schema": SCHEMA,
         "rtscope": __version__,
         "command": list(work.typed),
-        "asked": asked,
+        "asked": options,
     }
     text = json.dumps(document, indent=1).encode() + b"\n"
     write_atomically(work.path / DOCUMENT, text)
