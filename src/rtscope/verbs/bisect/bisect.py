@@ -130,8 +130,8 @@ def bisect(request: BisectRequest) -> int:
             with hold(work.path):
                 if request.resume is None:
                     create(work, subject)
-                found = _search(work, subject, bench, request)
-    return _show(found, work, request)
+                outcome = _search(work, subject, bench, request)
+    return _show(outcome, work, request)
 
 
 def _work(request: BisectRequest) -> BisectWork:
@@ -276,19 +276,19 @@ def _sentence(path: Path, seed: int, bench: Bench) -> str:
     return wakeups[0].sentence if wakeups else ""
 
 
-def _show(found: Outcome, work: BisectWork, request: BisectRequest) -> int:
-    data = outcome_data(found)
+def _show(outcome: Outcome, work: BisectWork, request: BisectRequest) -> int:
+    data = outcome_data(outcome)
     text = json_text.dumps(data, indent=1).encode() + b"\n"
     write_atomically(work.path / RESULT, text)
     if request.json:
         put_json(data)
     elif request.display.detail is Detail.QUIET:
-        put(f"{answer(found)}\n")
+        put(f"{answer(outcome)}\n")
     else:
         with stdout_console() as console:
             everything = request.display.detail is Detail.ALL
-            for line in lines(found, all_of_it=everything):
+            for line in lines(outcome, all_of_it=everything):
                 console.print(line)
             where = shlex.quote(str(work.path / RECORDS))
             console.print(f"Records of every kernel: {where}", markup=False)
-    return 0 if found.is_found else NOT_SHOWN
+    return 0 if outcome.is_found else NOT_SHOWN

@@ -121,10 +121,10 @@ class VirtualBoards:
                     f"{store.path}: the run with seed {record.run.seed} says nothing: "
                     f"{why}"
                 )
-        found: Mapping[int, float | None] = {
+        figures: Mapping[int, float | None] = {
             record.run.seed or 0: value_of(record, figure) for record in store.records()
         }
-        values = {s: value for s, value in sorted(found.items()) if value is not None}
+        values = {s: value for s, value in sorted(figures.items()) if value is not None}
         if missing := [s for s in campaign.run_seeds if s not in values]:
             raise MeasurementError(
                 f"{store.path}: no {figure} with seed {missing[0]}: measure longer "

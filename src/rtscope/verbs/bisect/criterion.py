@@ -54,8 +54,8 @@ class Threshold:
 
     def is_bad(self, values: Values) -> bool:
         """Whether a kernel is nearer to the bad one than to the good one."""
-        found = typical(values)
-        return abs(found - self.bad) < abs(found - self.good)
+        figure = typical(values)
+        return abs(figure - self.bad) < abs(figure - self.good)
 
     def share_of(self, before: Values, after: Values) -> float:
         """Return how much of the whole difference lies between two kernels."""
@@ -88,9 +88,9 @@ def threshold_of(good: Values, bad: Values, margin: Margin) -> Threshold:
     return Threshold(typical(good), typical(bad), margin.of(good))
 
 
-def is_reversed(found: Threshold, figure: str) -> bool:
+def is_reversed(threshold: Threshold, figure: str) -> bool:
     """Whether the good kernel is the worse one, by more than the margin."""
-    worse = found.bad < found.good
+    worse = threshold.bad < threshold.good
     if FIGURES[figure].more_is_better:
-        worse = found.bad > found.good
-    return found.differs and worse
+        worse = threshold.bad > threshold.good
+    return threshold.differs and worse

@@ -60,8 +60,8 @@ def _latency(of: Callable[[Summary], float | None]) -> Figure:
 
 
 def _percentile(summary: Summary, pct: float) -> float | None:
-    found = next(p for p in summary.percentiles if p.pct == pct)
-    return None if found.high_ns is None else float(found.high_ns)
+    interval = next(p for p in summary.percentiles if p.pct == pct)
+    return None if interval.high_ns is None else float(interval.high_ns)
 
 
 def _whole(value: float) -> str:

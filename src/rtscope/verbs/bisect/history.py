@@ -18,7 +18,7 @@ SHORT = 12
 """Shown of a commit."""
 
 # git 2.55 puts 'bad' in quotes.
-_FOUND = re.compile(r"^([0-9a-f]{40}) is the first '?bad'? commit", re.M)
+_FIRST_BAD = re.compile(r"^([0-9a-f]{40}) is the first '?bad'? commit", re.M)
 _COMMIT = re.compile(r"^([0-9a-f]{40})$", re.M)
 _SHOWN_FILES = 3
 
@@ -35,7 +35,7 @@ class Range:
 
 
 @dataclass(frozen=True, slots=True)
-class Found:
+class SearchResult:
     """Where a search ended."""
 
     culprits: tuple[str, ...]
@@ -107,13 +107,13 @@ def _refuse_uncommitted(tree: Path, ends: dict[str, str]) -> None:
         )
 
 
-def open_history(found: Range, folder: Path, tree: Path) -> OwnRepository:
+def open_history(ends: Range, folder: Path, tree: Path) -> OwnRepository:
     """Make a repository that reads the objects of a user's; `tree` gets its files."""
     tree.mkdir(parents=True, exist_ok=True)
     own = OwnRepository(folder, tree)
-    common = Path(read_users(found.tree, "rev-parse", "--git-common-dir").text.strip())
-    common = (found.tree / common).resolve()
-    objects = (found.tree / _git_path(found.tree, "objects")).resolve()
+    common = Path(read_users(ends.tree, "rev-parse", "--git-common-dir").text.strip())
+    common = (ends.tree / common).resolve()
+    objects = (ends.tree / _git_path(ends.tree, "objects")).resolve()
     make_bare(own)
     (folder / "objects/info").mkdir(parents=True, exist_ok=True)
     (folder / "objects/info/alternates").write_text(f"{objects}\n")
@@ -139,7 +139,7 @@ def search(
     *,
     verdict: Callable[[str], Verdict],
     progress: Callable[[int], None] = lambda _left: None,
-) -> Found:
+) -> SearchResult:
     """
     Return the first bad commit, or those that skipped ones cannot be told from.
 
@@ -150,22 +150,22 @@ def search(
     # A bisection wants a HEAD to come back to.
     own.run("update-ref", "--no-deref", "HEAD", bad)
     said = own.ask("bisect", "start", "--no-checkout", bad, good)
-    asked: set[str] = set()
+    commits: set[str] = set()
     while True:
-        if found := _FOUND.search(said.text):
-            return Found((found[1],))
+        if match := _FIRST_BAD.search(said.text):
+            return SearchResult((match[1],))
         if "only 'skip'ped commits left" in said.text:
-            return Found(tuple(dict.fromkeys([*_COMMIT.findall(said.text)])))
+            return SearchResult(tuple(dict.fromkeys([*_COMMIT.findall(said.text)])))
         if said.status != 0:
             raise KernelError(f"git bisect: {said.words}")
         commit = own.run("rev-parse", "--verify", "BISECT_HEAD").strip()
-        if commit in asked:
+        if commit in commits:
             raise KernelError(
                 f"git bisect asks for {commit[:SHORT]} a second time: {said.words}; "
                 "this version of git may be one that rtscope does not know: "
                 "git --version"
             )
-        asked.add(commit)
+        commits.add(commit)
         progress(_left(own))
         word = {Verdict.GOOD: "good", Verdict.BAD: "bad", Verdict.SKIPPED: "skip"}
         said = own.ask("bisect", word[verdict(commit)], commit)

@@ -196,7 +196,7 @@ def refuse_other(
 ) -> None:
     """Raise KernelError if a configuration is not the one that was wanted."""
     if other := differing_names(wanted, values):
-        shown = first_of(
+        others = first_of(
             MOST_NAMED,
             [
                 f"{one} is {values.get(one, 'n')} in place of {wanted.get(one, 'n')}"
@@ -204,6 +204,6 @@ def refuse_other(
             ],
         )
         raise KernelError(
-            f"{name}: kbuild makes another kernel of its settings: {shown}; report it "
+            f"{name}: kbuild makes another kernel of its settings: {others}; report it "
             "with both configurations"
         )

@@ -92,11 +92,11 @@ def samples_of(
     virtual boards and for a run that is given twice; MeasurementError for an end
     without a valid run. A new kernel without one has no values.
     """
-    given = (good, bad, new)
-    _refuse_virtual(given)
-    load = load or _common_load(given)
+    kernels = (good, bad, new)
+    _refuse_virtual(kernels)
+    load = load or _common_load(kernels)
     check_load(figure, load)
-    groups = [_group(label, records, load) for label, records in given]
+    groups = [_group(label, records, load) for label, records in kernels]
     for end in groups[:2]:
         if not end.records:
             raise MeasurementError(
@@ -114,8 +114,8 @@ def samples_of(
     return Samples(load, one, two, three, notes=notes, one_boot=one_boot)
 
 
-def _refuse_virtual(given: Sequence[tuple[str, Sequence[RunRecord]]]) -> None:
-    for label, records in given:
+def _refuse_virtual(kernels: Sequence[tuple[str, Sequence[RunRecord]]]) -> None:
+    for label, records in kernels:
         for record in records:
             if record.virtual is not None:
                 raise UsageError(
@@ -125,9 +125,9 @@ def _refuse_virtual(given: Sequence[tuple[str, Sequence[RunRecord]]]) -> None:
                 )
 
 
-def _common_load(given: Sequence[tuple[str, Sequence[RunRecord]]]) -> str:
+def _common_load(kernels: Sequence[tuple[str, Sequence[RunRecord]]]) -> str:
     """Return the only load that all have; UsageError if it is not the only one."""
-    loads = [{record.run.load for record in records} for _, records in given]
+    loads = [{record.run.load for record in records} for _, records in kernels]
     common = sorted(set.intersection(*loads))
     if len(common) == 1:
         return common[0]
@@ -138,7 +138,7 @@ def _common_load(given: Sequence[tuple[str, Sequence[RunRecord]]]) -> str:
         )
     have = "; ".join(
         f"{label} under {first_of(5, sorted(under))}"
-        for (label, _), under in zip(given, loads, strict=True)
+        for (label, _), under in zip(kernels, loads, strict=True)
     )
     raise UsageError(f"the records have no load in common ({have}): measure one in all")
 
@@ -173,13 +173,15 @@ def _refuse_copies(groups: Sequence[_Group]) -> None:
 
 
 def _conditions(record: RunRecord) -> Conditions:
-    found = dict(conditions_of(record))
-    line = found.get("kernel command line")
+    conditions = dict(conditions_of(record))
+    line = conditions.get("kernel command line")
     if isinstance(line, str):
         words = [w for w in line.split() if not w.startswith(_FROM_THE_BOOT_LOADER)]
-        found["kernel command line"] = " ".join(words)
+        conditions["kernel command line"] = " ".join(words)
     return {
-        label: value for label, value in found.items() if label not in _NAMES_FOR_ITSELF
+        label: value
+        for label, value in conditions.items()
+        if label not in _NAMES_FOR_ITSELF
     }
 
 
@@ -221,27 +223,30 @@ def _may_follow(conditions: Sequence[Conditions]) -> frozenset[str]:
 
 
 def _differing(
-    found: Conditions, admitted: Sequence[Conditions], *, among: frozenset[str] | None
+    conditions: Conditions,
+    admitted: Sequence[Conditions],
+    *,
+    among: frozenset[str] | None,
 ) -> str:
     """Name the conditions that no admitted run has; empty: there are none."""
     labels = [
         label
-        for label in dict.fromkeys([*found, *admitted[0]])
+        for label in dict.fromkeys([*conditions, *admitted[0]])
         if (among is None or label in among)
-        and found.get(label) not in [one.get(label) for one in admitted]
+        and conditions.get(label) not in [one.get(label) for one in admitted]
     ]
     return first_of(
         _MOST_NAMED,
         [
-            f"{label} is {_shown(found.get(label))} in place of "
-            f"{' or '.join(dict.fromkeys(_shown(one.get(label)) for one in admitted))}"
+            f"{label} is {_words(conditions.get(label))} in place of "
+            f"{' or '.join(dict.fromkeys(_words(one.get(label)) for one in admitted))}"
             for label in labels
         ],
         between="; ",
     )
 
 
-def _shown(value: object) -> str:
+def _words(value: object) -> str:
     if value is None:
         return "unknown"
     if isinstance(value, bool):

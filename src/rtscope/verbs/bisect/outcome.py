@@ -121,16 +121,16 @@ class Outcome:
         return self.located is not None and self.located.narrowed
 
 
-def outcome_data(found: Outcome) -> dict[str, Any]:
+def outcome_data(outcome: Outcome) -> dict[str, Any]:
     """Return an outcome for JSON."""
     return {
         "schema": SCHEMA,
-        **asdict(found),
-        "unit": unit_of_values(found.figure),
-        "differs": found.differs,
-        "found": found.is_found,
-        "share": round(found.share, 4) if found.differs else None,
-        "share_without": round(found.share_without, 4) if found.without else None,
+        **asdict(outcome),
+        "unit": unit_of_values(outcome.figure),
+        "differs": outcome.differs,
+        "found": outcome.is_found,
+        "share": round(outcome.share, 4) if outcome.differs else None,
+        "share_without": round(outcome.share_without, 4) if outcome.without else None,
     }
 
 

@@ -79,5 +79,5 @@ def search(
 
 
 def _side(name: str, trials: Trials) -> Side:
-    found = trials.measured(name)
-    return Side(found.name, found.values)
+    step = trials.measured(name)
+    return Side(step.name, step.values)

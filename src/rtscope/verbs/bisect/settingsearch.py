@@ -22,7 +22,7 @@ class Blamed:
 
 
 def blame(
-    found: Differences,
+    differences: Differences,
     is_bad: Callable[[Sequence[Setting]], bool],
     *,
     progress: Callable[[int], None] = lambda _left: None,
@@ -36,40 +36,42 @@ def blame(
 
     def closed_is_bad(chosen: Sequence[Setting]) -> bool:
         progress(len(chosen))
-        return is_bad(found.closed(chosen))
+        return is_bad(differences.closed(chosen))
 
-    candidates: Sequence[Setting] = found.settings
+    candidates: Sequence[Setting] = differences.settings
     while True:
         chosen = minimize(candidates, closed_is_bad)
-        rests = _without_one(found, chosen)
+        rests = _without_one(differences, chosen)
         smaller = next((rest for rest in rests if closed_is_bad(rest)), None)
         if smaller is None:
-            return _blamed(found, chosen)
+            return _blamed(differences, chosen)
         candidates = smaller
 
 
 def _without_one(
-    found: Differences, chosen: Sequence[Setting]
+    differences: Differences, chosen: Sequence[Setting]
 ) -> list[Sequence[Setting]]:
     """
     Return sets with what a setting needs and without itself, for each that needs any.
 
     The search has tried to leave it out, but what it needs went with it.
     """
-    whole = found.closed(chosen)
+    whole = differences.closed(chosen)
     rests: list[Sequence[Setting]] = []
     for one in chosen:
-        rest = [x for x in whole if x != one and one not in found.needs[x]]
+        rest = [x for x in whole if x != one and one not in differences.needs[x]]
         others = [other for other in chosen if other != one]
-        if rest and set(rest) != set(found.closed(others)):
+        if rest and set(rest) != set(differences.closed(others)):
             rests.append(rest)
     return rests
 
 
-def _blamed(found: Differences, chosen: Sequence[Setting]) -> Blamed:
+def _blamed(differences: Differences, chosen: Sequence[Setting]) -> Blamed:
     """Tell what has an effect from what only goes along; inseparable ones have both."""
-    whole = found.closed(chosen)
-    blamed = {one for one in whole if one in chosen or found.needs[one] & set(chosen)}
+    whole = differences.closed(chosen)
+    blamed = {
+        one for one in whole if one in chosen or differences.needs[one] & set(chosen)
+    }
     return Blamed(
         tuple(one for one in whole if one in blamed),
         tuple(one for one in whole if one not in blamed),

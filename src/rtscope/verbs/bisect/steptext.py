@@ -37,12 +37,12 @@ def step_lines(step: Step) -> Iterator[RenderableType]:
     yield ""
     yield Text(heading(step.figure, step.samples.load), style="bold")
     yield _table(step.samples, step.figure)
-    for label, found in (
+    for label, difference in (
         (step.samples.good.label, step.judged.from_good),
         (step.samples.bad.label, step.judged.from_bad),
     ):
-        if found is not None:
-            yield Text(f"against {label}: {_test(found)}")
+        if difference is not None:
+            yield Text(f"against {label}: {_test(difference)}")
     yield ""
     for note in _notes(step):
         yield Text(note, style="yellow")
@@ -108,14 +108,14 @@ def _too_few(samples: Samples) -> str:
     return f"{said}: measure it with --repetitions {max(least, ends)}"
 
 
-def _test(found: Difference) -> str:
-    p = f"p = {format_number(found.p, 2)}"
-    ratio = f"{format_number(found.ratio, 3)} times"
-    if found.worse or found.better:
-        return f"{'worse' if found.worse else 'better'}, {ratio} ({p})"
-    if found.detectable_ratio is None:
+def _test(difference: Difference) -> str:
+    p = f"p = {format_number(difference.p, 2)}"
+    ratio = f"{format_number(difference.ratio, 3)} times"
+    if difference.worse or difference.better:
+        return f"{'worse' if difference.worse else 'better'}, {ratio} ({p})"
+    if difference.detectable_ratio is None:
         return f"no difference shown ({p})"
-    could = f"{format_number(found.detectable_ratio, 3)} times"
+    could = f"{format_number(difference.detectable_ratio, 3)} times"
     return f"no difference shown ({p}); {could} would be found with 80 %"
 
 
@@ -126,7 +126,7 @@ def _table(samples: Samples, figure: str) -> Table:
         table.add_column(column, justify="right")
     for one in (samples.good, samples.bad, samples.new):
         values = one.values
-        shown = [min(values), median(values), max(values)] if values else []
-        cells = [format_without_unit(value, figure) for value in shown]
+        figures = [min(values), median(values), max(values)] if values else []
+        cells = [format_without_unit(value, figure) for value in figures]
         table.add_row(one.label, str(len(values)), *cells)
     return table

@@ -57,14 +57,14 @@ class Subject:
 
 def commits(bench: Bench, tree: Path, *, good: str, bad: str) -> Subject:
     """Search the commits between two of a user's tree; see `history.find_range`."""
-    found = history.find_range(tree, good, bad)
-    own = history.open_history(found, bench.root / REPOSITORY, bench.source)
+    ends = history.find_range(tree, good, bad)
+    own = history.open_history(ends, bench.root / REPOSITORY, bench.source)
     return _of_history(
         bench,
         own,
         Kind.COMMIT,
-        ends=(found.good, found.bad),
-        count=found.commits,
+        ends=(ends.good, ends.bad),
+        count=ends.commits,
         what=f"commits of {tree}, {good} to {bad}",
         change=lambda commit: Change(commit, history.title_of(own, commit)),
         title=lambda commit: commit[: history.SHORT],
@@ -140,18 +140,20 @@ def settings(bench: Bench, *, good: str, bad: str) -> Subject:
     unpack(bench)
     for part in series_of(bench.recipe, bench.root):
         apply_series(part, bench.source, wanted=wanted_version(bench.recipe))
-    found = differences_of(bench.resolve(one), bench.resolve(two), bench.symbols())
-    if not found.settings:
+    differences = differences_of(
+        bench.resolve(one), bench.resolve(two), bench.symbols()
+    )
+    if not differences.settings:
         raise UsageError(
             f"--good {good} and --bad {bad} are the same kernel: kbuild resolves both "
             "to the same settings"
         )
     kernels = ConfiguredKernels(bench)
-    kernels.texts["good"] = found.mixed(())
-    kernels.texts["bad"] = found.mixed(found.settings)
-    kernels.wanted["good"], kernels.wanted["bad"] = found.good, found.bad
+    kernels.texts["good"] = differences.mixed(())
+    kernels.texts["bad"] = differences.mixed(differences.settings)
+    kernels.wanted["good"], kernels.wanted["bad"] = differences.good, differences.bad
     titles = {"good": "good", "bad": "bad"}
-    count = len(found.settings)
+    count = len(differences.settings)
     return Subject(
         kind=Kind.SETTING,
         what=f"settings that differ between {good} and {bad}",
@@ -160,7 +162,7 @@ def settings(bench: Bench, *, good: str, bad: str) -> Subject:
         candidates=count,
         most_builds=2 * _halvings(count) + 4,
         kernels=kernels,
-        locate=lambda judge, left: _blamed(found, kernels, titles, judge, left),
+        locate=lambda judge, left: _blamed(differences, kernels, titles, judge, left),
         title=lambda name: titles.get(name, name),
         identity=_identity(bench.recipe, *kernels.texts.values()),
     )
@@ -181,9 +183,9 @@ def _identity(recipe: Recipe, *ends: str) -> str:
 def _configured(bench: Bench, text: str, option: str) -> Recipe:
     path = Path(text)
     if text.endswith(".toml") or not path.is_file():
-        found = find_recipe(text)
+        named = find_recipe(text)
         recipe = bench.recipe
-        if (found.source, found.patches, found.arch) != (
+        if (named.source, named.patches, named.arch) != (
             recipe.source,
             recipe.patches,
             recipe.arch,
@@ -192,14 +194,14 @@ def _configured(bench: Bench, text: str, option: str) -> Recipe:
                 f"{option} {text}: has another source than {recipe.name}: settings are "
                 "compared on one source; to search its commits, name --tree"
             )
-        return found
+        return named
     return replace(
         bench.recipe, base=f"./{path.name}", folder=path.resolve().parent, fragments=()
     )
 
 
 def _blamed(
-    found: Differences,
+    differences: Differences,
     kernels: ConfiguredKernels,
     titles: dict[str, str],
     judge: Judge,
@@ -208,10 +210,10 @@ def _blamed(
     skipped: list[frozenset[Setting]] = []
 
     def named(chosen: Sequence[Setting]) -> str:
-        if len(chosen) == len(found.settings):
+        if len(chosen) == len(differences.settings):
             return "bad"
         name = name_of(chosen)
-        kernels.texts[name] = found.mixed(chosen)
+        kernels.texts[name] = differences.mixed(chosen)
         titles[name] = first_of(MOST_NAMED, [one.title for one in chosen])
         return name
 
@@ -221,20 +223,20 @@ def _blamed(
             skipped.append(frozenset(chosen))
         return verdict is Verdict.BAD
 
-    blamed = blame(found, is_bad, progress=left)
-    closed = found.closed(blamed.settings)
+    blamed = blame(differences, is_bad, progress=left)
+    closed = differences.closed(blamed.settings)
     return Located(
-        changes=_symbols(found, blamed.settings),
-        along=_symbols(found, blamed.along),
+        changes=_symbols(differences, blamed.settings),
+        along=_symbols(differences, blamed.along),
         before="good",
         after=named(closed),
-        without=_without(found, kernels, blamed, judge, named),
+        without=_without(differences, kernels, blamed, judge, named),
         narrowed=not any(some < frozenset(closed) for some in skipped),
     )
 
 
 def _without(
-    found: Differences,
+    differences: Differences,
     kernels: ConfiguredKernels,
     blamed: Blamed,
     judge: Judge,
@@ -243,15 +245,15 @@ def _without(
     """Return the kernel with what goes along alone; empty: it cannot be had."""
     if not blamed.along:
         return ""
-    name = named(found.closed(blamed.along))
+    name = named(differences.closed(blamed.along))
     if judge(name) is Verdict.SKIPPED:
         return ""
     values = kernels.resolve(name)
     wanted = {
         symbol: config.get(symbol, "n")
         for settings, config in (
-            (blamed.along, found.bad),
-            (blamed.settings, found.good),
+            (blamed.along, differences.bad),
+            (blamed.settings, differences.good),
         )
         for one in settings
         for symbol in one.names
@@ -260,9 +262,13 @@ def _without(
     return name if is_made else ""
 
 
-def _symbols(found: Differences, chosen: tuple[Setting, ...]) -> tuple[Change, ...]:
+def _symbols(
+    differences: Differences, chosen: tuple[Setting, ...]
+) -> tuple[Change, ...]:
     return tuple(
-        Change(f"{name}={found.bad.get(name, 'n')}", found.good.get(name, "n"))
+        Change(
+            f"{name}={differences.bad.get(name, 'n')}", differences.good.get(name, "n")
+        )
         for setting in chosen
         for name in setting.names
     )
@@ -282,12 +288,12 @@ def _of_history(
     good, bad = ends
 
     def locate(judge: Judge, left: Left) -> Located:
-        found = history.search(own, good, bad, verdict=judge, progress=left)
-        if len(found.culprits) != 1:
+        result = history.search(own, good, bad, verdict=judge, progress=left)
+        if len(result.culprits) != 1:
             return Located(
-                tuple(map(change, found.culprits)), good, bad, narrowed=False
+                tuple(map(change, result.culprits)), good, bad, narrowed=False
             )
-        (culprit,) = found.culprits
+        (culprit,) = result.culprits
         return Located((change(culprit),), _before(own, culprit, judge, good), culprit)
 
     return Subject(

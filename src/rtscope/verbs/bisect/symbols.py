@@ -154,16 +154,16 @@ def _conditions(
     symbol: Symbol, symbols: Mapping[str, Symbol], can_be_chosen: frozenset[str]
 ) -> set[str]:
     """Return what a symbol depends on, through symbols that nobody can choose."""
-    found: set[str] = set()
+    conditions: set[str] = set()
     left = _depends_on(symbol, can_be_chosen)
     while left:
         name = left.pop()
-        if name in found or name not in symbols:
+        if name in conditions or name not in symbols:
             continue
-        found.add(name)
+        conditions.add(name)
         if name not in can_be_chosen:
-            left |= _depends_on(symbols[name], can_be_chosen) - found
-    return found - {symbol.name}
+            left |= _depends_on(symbols[name], can_be_chosen) - conditions
+    return conditions - {symbol.name}
 
 
 def _depends_on(symbol: Symbol, can_be_chosen: frozenset[str]) -> set[str]:
@@ -182,11 +182,11 @@ def _depends_on(symbol: Symbol, can_be_chosen: frozenset[str]) -> set[str]:
 def _reached(
     start: Setting, direct: Mapping[Setting, set[Setting]]
 ) -> frozenset[Setting]:
-    found: set[Setting] = set()
+    settings: set[Setting] = set()
     left = set(direct[start])
     while left:
         one = left.pop()
-        if one not in found:
-            found.add(one)
-            left |= direct[one] - found
-    return frozenset(found - {start})
+        if one not in settings:
+            settings.add(one)
+            left |= direct[one] - settings
+    return frozenset(settings - {start})

@@ -16,102 +16,103 @@ MOST_NAMED = 8
 _LEAST = 0.005
 
 
-def answer(found: Outcome) -> str:
+def answer(outcome: Outcome) -> str:
     """Return what a search came to, in one line."""
-    if found.located is None:
+    if outcome.located is None:
         return (
-            f"good and bad do not differ by more than the margin: {found.figure} under "
-            f"{found.load}, in virtual time, is {_value(found, found.good)} and "
-            f"{_value(found, found.bad)}, the margin "
-            f"{format_value(found.margin, found.figure)}: nothing to search for"
+            "good and bad do not differ by more than the margin: "
+            f"{outcome.figure} under {outcome.load}, in virtual time, is "
+            f"{_value(outcome, outcome.good)} and {_value(outcome, outcome.bad)}, the "
+            "margin "
+            f"{format_value(outcome.margin, outcome.figure)}: nothing to search for"
         )
-    changes = found.located.changes
-    if found.kind is Kind.SETTING and not found.located.narrowed:
+    changes = outcome.located.changes
+    if outcome.kind is Kind.SETTING and not outcome.located.narrowed:
         return (
-            f"{_names(found, changes)} make the difference, and a part of them may do "
-            "so alone: kernels with a part were skipped"
+            f"{_names(outcome, changes)} make the difference, and a part of them may "
+            "do so alone: kernels with a part were skipped"
         )
-    if not found.located.narrowed:
+    if not outcome.located.narrowed:
         return (
-            f"the change is one of {plural(len(changes), found.kind.value)}, which "
-            f"cannot be told apart: {_names(found, changes)}"
+            f"the change is one of {plural(len(changes), outcome.kind.value)}, which "
+            f"cannot be told apart: {_names(outcome, changes)}"
         )
-    if found.kind is Kind.SETTING:
+    if outcome.kind is Kind.SETTING:
         verb = "makes" if len(changes) == 1 else "together make"
-        along = ", with what Kconfig changes with " if found.located.along else ""
+        along = ", with what Kconfig changes with " if outcome.located.along else ""
         return (
-            f"{_names(found, changes)} {verb} the difference"
+            f"{_names(outcome, changes)} {verb} the difference"
             f"{along}{_it(changes) if along else ''}"
         )
     (change,) = changes
-    return f"{_short(found, change)} is the first bad {found.kind}: {change.title}"
+    return f"{_short(outcome, change)} is the first bad {outcome.kind}: {change.title}"
 
 
-def lines(found: Outcome, *, all_of_it: bool = False) -> Iterator[RenderableType]:
+def lines(outcome: Outcome, *, all_of_it: bool = False) -> Iterator[RenderableType]:
     """Return what the terminal shows of a search."""
-    yield Text(answer(found), style="bold")
-    if found.located is not None:
-        yield from _notes(found)
+    yield Text(answer(outcome), style="bold")
+    if outcome.located is not None:
+        yield from _notes(outcome)
     yield ""
-    yield Text(heading(found.figure, found.load, virtual=True), style="bold")
-    yield _table(found)
-    yield from _explained(found)
+    yield Text(heading(outcome.figure, outcome.load, virtual=True), style="bold")
+    yield _table(outcome)
+    yield from _explained(outcome)
     yield ""
     yield Text(
-        f"{plural(found.candidates, found.kind.value)} searched: "
-        f"{plural(found.builds, 'kernel')} built, {plural(found.boots, 'boot')}, "
-        f"{len(found.skipped)} skipped"
+        f"{plural(outcome.candidates, outcome.kind.value)} searched: "
+        f"{plural(outcome.builds, 'kernel')} built, {plural(outcome.boots, 'boot')}, "
+        f"{len(outcome.skipped)} skipped"
     )
-    shown = found.skipped if all_of_it else found.skipped[:2]
-    for tried in shown:
-        name = tried.name if found.kind is Kind.SETTING else tried.name[:SHORT]
+    skipped = outcome.skipped if all_of_it else outcome.skipped[:2]
+    for tried in skipped:
+        name = tried.name if outcome.kind is Kind.SETTING else tried.name[:SHORT]
         yield Text(f"skipped {name}: {tried.why}", style="yellow")
 
 
-def _notes(found: Outcome) -> Iterator[Text]:
-    assert found.located is not None
-    changes, along = found.located.changes, found.located.along
+def _notes(outcome: Outcome) -> Iterator[Text]:
+    assert outcome.located is not None
+    changes, along = outcome.located.changes, outcome.located.along
     if along:
-        yield Text(f"Kconfig changes with {_it(changes)}: {_names(found, along)}.")
+        yield Text(f"Kconfig changes with {_it(changes)}: {_names(outcome, along)}.")
     whole = "of the difference between good and bad"
-    if found.without is not None:
+    if outcome.without is not None:
         own = "itself it makes" if len(along) == 1 else "themselves these make"
         yield Text(
-            f"By {own} {_part(found.share_without)} {whole}, all together "
-            f"{_part(found.share)}."
+            f"By {own} {_part(outcome.share_without)} {whole}, all together "
+            f"{_part(outcome.share)}."
         )
-    elif found.located.narrowed and found.share < WHOLE:
+    elif outcome.located.narrowed and outcome.share < WHOLE:
         it = "It makes" if len((*changes, *along)) == 1 else "All together make"
-        yield Text(f"{it} {_part(found.share)} {whole}.")
-    if found.located.narrowed and found.share < WHOLE:
+        yield Text(f"{it} {_part(outcome.share)} {whole}.")
+    if outcome.located.narrowed and outcome.share < WHOLE:
         yield Text(
             "Other changes make the rest: search again from this kernel, as --good.",
             style="yellow",
         )
 
 
-def _table(found: Outcome) -> Table:
+def _table(outcome: Outcome) -> Table:
     table = Table(box=None, pad_edge=False)
     table.add_column("kernel")
-    seeds = sorted(found.good.values)
+    seeds = sorted(outcome.good.values)
     for seed in seeds:
         table.add_column(f"seed {seed}", justify="right")
     table.add_column("median", justify="right")
-    rows: list[tuple[str, Side | None]] = [("good", found.good), ("bad", found.bad)]
-    if found.located is not None:
-        rows += [("before the change", found.before), ("after it", found.after)]
-        rows += [("without it", found.without)]
+    rows: list[tuple[str, Side | None]] = [("good", outcome.good), ("bad", outcome.bad)]
+    if outcome.located is not None:
+        rows += [("before the change", outcome.before), ("after it", outcome.after)]
+        rows += [("without it", outcome.without)]
     for word, side in rows:
         if side is not None:
             values = [*(side.values[seed] for seed in seeds), side.typical]
-            numbers = [format_without_unit(one, found.figure) for one in values]
+            numbers = [format_without_unit(one, outcome.figure) for one in values]
             table.add_row(f"{word} ({side.name})", *numbers)
     return table
 
 
-def _explained(found: Outcome) -> Iterator[RenderableType]:
+def _explained(outcome: Outcome) -> Iterator[RenderableType]:
     """Return the two explanations side by side."""
-    before, after = found.before, found.after
+    before, after = outcome.before, outcome.after
     if before is None or after is None or not (before.explanation or after.explanation):
         return
     table = Table(box=None, pad_edge=False, padding=(0, 2, 0, 0))
@@ -133,20 +134,20 @@ def _part(share: float) -> str:
     return "nothing" if share < _LEAST else f"{share:.0%}"
 
 
-def _value(found: Outcome, side: Side) -> str:
-    return format_value(side.typical, found.figure)
+def _value(outcome: Outcome, side: Side) -> str:
+    return format_value(side.typical, outcome.figure)
 
 
-def _names(found: Outcome, changes: Iterable[Change]) -> str:
-    names = [_short(found, change) for change in changes]
+def _names(outcome: Outcome, changes: Iterable[Change]) -> str:
+    names = [_short(outcome, change) for change in changes]
     return first_of(MOST_NAMED, names)
 
 
-def _short(found: Outcome, change: Change) -> str:
-    if found.kind is Kind.COMMIT:
+def _short(outcome: Outcome, change: Change) -> str:
+    if outcome.kind is Kind.COMMIT:
         return change.name[:SHORT]
     return (
         f"{change.name} (was {change.title})"
-        if found.kind is Kind.SETTING
+        if outcome.kind is Kind.SETTING
         else (change.name)
     )

@@ -89,11 +89,11 @@ class Trials:
 
     def required(self, name: str, *, option: str) -> Tried:
         """Return the figures of an end of the search; KernelError if it has none."""
-        found = self.measured(name)
-        if not found.values:
-            self.journal.forget(found.name)
-            raise KernelError(f"{option} {found.name} cannot be tested: {found.why}")
-        return found
+        step = self.measured(name)
+        if not step.values:
+            self.journal.forget(step.name)
+            raise KernelError(f"{option} {step.name} cannot be tested: {step.why}")
+        return step
 
     def verdict(self, name: str) -> Verdict:
         """Return which end of the search a kernel belongs to."""
