@@ -99,10 +99,10 @@ def question_of(
 
 
 def model_of(
-    records: Sequence[RunRecord], question: Question, *, beside: Sequence[Path] = ()
+    records: Sequence[RunRecord], question: Question, *, paths: Sequence[Path] = ()
 ) -> Model:
-    """Build the report that answers the question; explanations lie `beside`."""
-    explained = find_explained(beside, records, log=log)
+    """Build the report that answers the question; explanations lie below `paths`."""
+    explained = find_explained(paths, records, log=log)
     return build_model(
         records,
         deadline_ns=question.deadline_ns,

@@ -82,7 +82,7 @@ def with_page(files: Mapping[str, bytes]) -> dict[str, bytes]:
             if not path.endswith(RECORDINGS):
                 (place / path).write_bytes(content)
         records = open_records(place)
-        model = model_of(records, question_of(records), beside=[place])
+        model = model_of(records, question_of(records), paths=[place])
         page = render_html(model).encode()
     first = {path: c for path, c in files.items() if not path.endswith(RECORDINGS)}
     return {**first, PAGE: page, **files}

@@ -75,7 +75,7 @@ def report(request: ReportRequest) -> int:
             claim=request.claim,
             min_boots=request.min_boots,
         )
-        model = model_of(records, question, beside=paths)
+        model = model_of(records, question, paths=paths)
     if request.html is not None:
         write_page(model, request.html)
     if request.summary is not None:

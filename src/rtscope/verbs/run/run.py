@@ -324,7 +324,7 @@ def _show(
     records = store.records()
     if not records:
         return 0
-    model = model_of(records, question_in(campaign), beside=[store.path])
+    model = model_of(records, question_in(campaign), paths=[store.path])
     page, where = store.path / PAGE, shlex.quote(str(store.path))
     again = f"rtscope report {where}"
     form, detail = result.form, result.detail

@@ -112,7 +112,7 @@ def _make_record_page(directory: Path) -> None:
     from rtscope.cli.results import Question, model_of, write_page
 
     try:
-        model = model_of([read_record(file)], Question(), beside=[directory])
+        model = model_of([read_record(file)], Question(), paths=[directory])
         write_page(model, page)
     except RecordError as error:
         if is_disk_full(error):
