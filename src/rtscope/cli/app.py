@@ -80,8 +80,8 @@ def make_app(typed: Sequence[str] | None = None) -> typer.Typer:
             help=table["help"], no_args_is_help=True, rich_markup_mode=None
         )
         for verb, row in table["verbs"].items():
-            asked = (name, verb) == (first, second)
-            _add(group, verb, row, load=typed is None or asked)
+            is_typed = (name, verb) == (first, second)
+            _add(group, verb, row, load=typed is None or is_typed)
         app.add_typer(group, name=name)
     return app
 
@@ -256,17 +256,17 @@ class Command(TyperCommand):
 
         And a path that is empty: Python takes it for the current directory.
         """
-        given_values, _, order = self.make_parser(ctx).parse_args(args=list(args))
-        given = Counter(
+        parsed, _, order = self.make_parser(ctx).parse_args(args=list(args))
+        counts = Counter(
             param.name
             for param in order
             if param.param_type_name == "option"
             and not (param.multiple or getattr(param, "is_flag", False))
         )
         for param in self.get_params(ctx):
-            if given[param.name] > 1:
-                ctx.fail(_given_twice(param.opts, args))
-            values = given_values.get(param.name)
+            if counts[param.name] > 1:
+                ctx.fail(_duplicate_message(param.opts, args))
+            values = parsed.get(param.name)
             listed = values if isinstance(values, list | tuple) else [values]
             if "" in listed and _is_place(param):
                 ctx.fail(f"{param.opts[0]} is empty: name a file or a directory")
@@ -282,7 +282,7 @@ LISTS = ("--load", "--kernel", "--cpus", "--seeds", "--policy", "--priority")
 """Options that take several values with commas between them."""
 
 
-def _given_twice(names: Sequence[str], args: Sequence[str]) -> str:
+def _duplicate_message(names: Sequence[str], args: Sequence[str]) -> str:
     name = next(one for one in names if one.startswith("--"))
     said = f"{name} is given twice, and only the last one would count"
     if name not in LISTS:

@@ -27,14 +27,14 @@ BoardSeed = Annotated[
 ]
 
 
-def refuse_board_options(board: str | None, **given: object) -> None:
+def refuse_board_options(board: str | None, **options: object) -> None:
     """
     Raise UsageError if one of these options is given and the machine is no board.
 
     All that a verb has are given by their names, in the order of its help.
     """
-    if board is None and any(value is not None for value in given.values()):
-        names = [f"--{name}" for name in given]
+    if board is None and any(value is not None for value in options.values()):
+        names = [f"--{name}" for name in options]
         raise UsageError(
             f"{enumeration(names)} {'is' if len(names) == 1 else 'are'} for virtual "
             "boards only: add --target virtual:BOARD"

@@ -75,6 +75,6 @@ def read_config(path: Path, *, called: str | None = None) -> KernelConfig:
 
 def refuse_two(**options: object) -> None:
     """Raise UsageError if more than one of these options is given."""
-    given = [f"--{name}" for name, value in options.items() if value is not None]
-    if len(given) > 1:
-        raise UsageError(f"{' and '.join(given)} cannot be combined: keep one of them")
+    names = [f"--{name}" for name, value in options.items() if value is not None]
+    if len(names) > 1:
+        raise UsageError(f"{' and '.join(names)} cannot be combined: keep one of them")

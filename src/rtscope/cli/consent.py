@@ -26,16 +26,16 @@ def ask_programs(campaigns: Iterable[Campaign]) -> None:
     build of a source that a recipe in a file names. Raises UsageError if the user
     refuses, or cannot be asked.
     """
-    found: dict[str, None] = {}
+    programs: dict[str, None] = {}
     for one in campaigns:
         recipes = [name for name in one.kernels if name.endswith(".toml")]
-        found |= dict.fromkeys(map(_build, recipes))
+        programs |= dict.fromkeys(map(_build, recipes))
         if one.qemu:
-            found[f"the program {one.qemu} as QEMU"] = None
+            programs[f"the program {one.qemu} as QEMU"] = None
         if one.lockfile:
-            found[f"QEMU as the lock file {one.lockfile} names it"] = None
-    if found:
-        _ask(list(found))
+            programs[f"QEMU as the lock file {one.lockfile} names it"] = None
+    if programs:
+        _ask(list(programs))
 
 
 def ask_builds(
@@ -47,18 +47,18 @@ def ask_builds(
     A tree's own settings name programs that git runs; what a build runs, Makefiles,
     patches and configurations name. Raises UsageError as `ask_programs` does.
     """
-    found = []
+    builds = []
     if tree is not None:
-        found.append(f"git in the tree {tree}, and the build of its commits")
+        builds.append(f"git in the tree {tree}, and the build of its commits")
     if patches is not None:
-        found.append(f"the build of a kernel with the patches {patches}")
+        builds.append(f"the build of a kernel with the patches {patches}")
     for name in dict.fromkeys(kernels):
         if name.endswith(".toml"):
-            found.append(_build(name))
+            builds.append(_build(name))
         elif Path(name).is_file():
-            found.append(f"the build of a kernel with the configuration {name}")
-    if found:
-        _ask(found, of="search")
+            builds.append(f"the build of a kernel with the configuration {name}")
+    if builds:
+        _ask(builds, of="search")
 
 
 def _build(recipe: str) -> str:

@@ -39,8 +39,8 @@ class VisibleConsole(Console):
         """Filter each text before it gets its style."""
         for segment in super().render(renderable, options):
             text, style, control = segment
-            shown = text if control else visible_lines(text)
-            yield segment if shown is text else Segment(shown, style)
+            visible = text if control else visible_lines(text)
+            yield segment if visible is text else Segment(visible, style)
 
 
 @contextlib.contextmanager

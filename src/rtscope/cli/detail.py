@@ -26,8 +26,8 @@ class DisplayOptions:
         if self.quiet and self.verbose:
             raise UsageError("--quiet and --verbose exclude each other: leave one out")
         all_or_brief = Detail.ALL if self.verbose else Detail.BRIEF
-        found = Detail.QUIET if self.quiet else all_or_brief
-        object.__setattr__(self, "detail", found)
+        detail = Detail.QUIET if self.quiet else all_or_brief
+        object.__setattr__(self, "detail", detail)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -44,5 +44,5 @@ class ReportDisplayOptions:
         """Take what is asked for. Raise UsageError for --notes with -q or -v."""
         if self.notes and self.display.detail is not Detail.BRIEF:
             raise UsageError("--notes shows the caveats alone: leave out -q and -v")
-        found = Detail.NOTES if self.notes else self.display.detail
-        object.__setattr__(self, "detail", found)
+        detail = Detail.NOTES if self.notes else self.display.detail
+        object.__setattr__(self, "detail", detail)

@@ -82,9 +82,9 @@ def question_of(
     min_boots: int | None = None,
 ) -> Question:
     """Return the question of these options, else of the records."""
-    asked = records[0].campaign.get("campaign", {}) if records else {}
+    table = records[0].campaign.get("campaign", {}) if records else {}
     try:
-        before = _QUESTION.validate_python(asked)
+        before = _QUESTION.validate_python(table)
     except ValidationError as error:
         mistake = first_mistake(error)
         raise UsageError(f"the record: [campaign] {mistake}") from error
@@ -112,21 +112,21 @@ def model_of(
     )
 
 
-def print_report(told: Told, form: Format, *, detail: Detail, more: More) -> None:
+def print_report(document: Told, form: Format, *, detail: Detail, more: More) -> None:
     """Print a report or comparison on standard output; `detail` is for a terminal."""
     match form:
         case Format.TABLE:
             with stdout_console() as console:
-                print_result(told, console, detail=detail, more=more)
+                print_result(document, console, detail=detail, more=more)
         case Format.MARKDOWN:
-            put(render_markdown(told))
+            put(render_markdown(document))
         case Format.CSV:
-            assert isinstance(told, Model)
-            put(render_csv(told))
+            assert isinstance(document, Model)
+            put(render_csv(document))
         case Format.JSON:
-            put(render_json(told))
+            put(render_json(document))
 
 
-def write_page(told: Told, path: Path) -> None:
+def write_page(document: Told, path: Path) -> None:
     """Write the page of a report; RecordError if it cannot be written."""
-    write_atomically(path, render_html(told).encode())
+    write_atomically(path, render_html(document).encode())

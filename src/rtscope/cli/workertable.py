@@ -68,16 +68,16 @@ def _runs(worker: WorkerProgress, names: Mapping[str, str]) -> str:
 
 
 def _states(workers: list[WorkerProgress]) -> str:
-    found = Counter(map(_state, workers))
+    counts = Counter(map(_state, workers))
     verbs = {
         "compute": ("computes", "compute"),
         "gone": ("is gone", "are gone"),
         "no more": ("gets no more", "get no more"),
     }
     return ", ".join(
-        f"{found[state]} {one if found[state] == 1 else many}"
+        f"{counts[state]} {one if counts[state] == 1 else many}"
         for state, (one, many) in verbs.items()
-        if found[state]
+        if counts[state]
     )
 
 

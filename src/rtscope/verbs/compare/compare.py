@@ -95,8 +95,8 @@ def _sets(words: list[str]) -> dict[str, list[RunRecord]]:
     sets: dict[str, list[RunRecord]] = {}
     with unpacking() as opened:
         for word in words:
-            label, path, given = _labelled(word)
-            if label in sets and not given:
+            label, path, is_named = _labelled(word)
+            if label in sets and not is_named:
                 raise UsageError(f"two records are called {label!a}; write NAME=DIR")
             # The same label again: more runs of the same machine, e.g. after another
             # boot.
@@ -104,11 +104,11 @@ def _sets(words: list[str]) -> dict[str, list[RunRecord]]:
     return sets
 
 
-def _write(told: Told, form: Format, request: CompareRequest) -> None:
+def _write(document: Told, form: Format, request: CompareRequest) -> None:
     if request.html is not None:
-        write_page(told, request.html)
+        write_page(document, request.html)
     more = More(shlex.join(typed_words()), str(request.html or ""))
-    print_report(told, form, detail=request.display.detail, more=more)
+    print_report(document, form, detail=request.display.detail, more=more)
 
 
 def _labelled(word: str) -> tuple[str, Path, bool]:

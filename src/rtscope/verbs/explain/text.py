@@ -129,8 +129,8 @@ def _runs_table(
         dominant = first.dominant if first else None
         cause = f"{dominant.cause}: {dominant.name}" if dominant else "unknown"
         share = _floored(run.causes.attributed_share) if first else NOTHING
-        shown = first.latency_ns if first else NOTHING
-        rows.append((run.load, cut(run.kernel, MOST_OF_A_KERNEL), shown, share, cause))
+        worst = first.latency_ns if first else NOTHING
+        rows.append((run.load, cut(run.kernel, MOST_OF_A_KERNEL), worst, share, cause))
     titles = ("load", "kernel", f"{unit}µs", "explained")
     yield _figures(titles, rows[: room.rows], width=width, last="dominant cause")
     yield from rows_left_out(len(rows) - room.rows)
@@ -232,11 +232,11 @@ def _parts(wakeup: Explanation, *, unit: str) -> Table:
 
 def _segments(wakeup: Explanation, *, width: int) -> Text:
     least = SHORT_SHARE * wakeup.latency_ns
-    shown = [s for s in wakeup.segments if s.duration_ns >= least]
+    long = [s for s in wakeup.segments if s.duration_ns >= least]
     short = [s for s in wakeup.segments if s.duration_ns < least]
-    rows = [_row(segment) for segment in shown]
+    rows = [_row(segment) for segment in long]
     dominant = wakeup.dominant
-    styles = ["bold" if segment is dominant else "" for segment in shown]
+    styles = ["bold" if segment is dominant else "" for segment in long]
     if short:
         ns = sum(s.duration_ns for s in short)
         number = plural(len(short), "segment")

@@ -94,6 +94,6 @@ def report(request: ReportRequest) -> int:
 def _page_of(request: ReportRequest) -> str:
     """Return the page of this report, or the one that the run wrote beside it."""
     if request.html is None and len(request.record) == 1:
-        beside = request.record[0] / PAGE
-        return str(beside) if beside.is_file() else ""
+        page = request.record[0] / PAGE
+        return str(page) if page.is_file() else ""
     return str(request.html or "")

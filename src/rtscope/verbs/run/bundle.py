@@ -42,12 +42,12 @@ def refuse_unfit(bundle: Bundle, campaign: Campaign) -> None:
         raise UsageError(
             f"the bundle is for the board {bundle.board.name}: leave --target out"
         )
-    given = {
+    parts = {
         "--qemu": campaign.qemu,
         "--lockfile": campaign.lockfile,
         "--guest-files": campaign.guest_files,
         "kernel.config": campaign.config,
     }
-    for option, value in given.items():
+    for option, value in parts.items():
         if value:
             raise UsageError(f"{option}: a bundle contains its own parts; leave it out")

@@ -33,23 +33,23 @@ def compare_results(
     on_stdout: bool,
 ) -> int:
     """Print which results are identical; return 0 if all are."""
-    found = among(records) if stored is None else against(records, stored)
-    text = "\n".join(_lines(found, stored is not None)) + "\n"
+    comparisons = among(records) if stored is None else against(records, stored)
+    text = "\n".join(_lines(comparisons, stored is not None)) + "\n"
     if on_stdout:
         put(text)
     else:
         sys.stderr.write(text)
-    return int(not found or not all(one.identical for one in found))
+    return int(not comparisons or not all(one.identical for one in comparisons))
 
 
-def _lines(found: Sequence[Compared], is_stored: bool) -> Iterator[str]:
-    good = sum(one.identical for one in found)
-    verdict = "IDENTICAL" if good == len(found) else "NOT IDENTICAL"
+def _lines(comparisons: Sequence[Compared], is_stored: bool) -> Iterator[str]:
+    good = sum(one.identical for one in comparisons)
+    verdict = "IDENTICAL" if good == len(comparisons) else "NOT IDENTICAL"
     held = "to the stored record" if is_stored else "in all of their repetitions"
     yield ""
-    yield f"{verdict}: {good} of {len(found)} runs are identical {held}."
-    width = max((len(one.name) for one in found), default=0)
-    for one in found:
+    yield f"{verdict}: {good} of {len(comparisons)} runs are identical {held}."
+    width = max((len(one.name) for one in comparisons), default=0)
+    for one in comparisons:
         yield f"  {printable(one.name):<{width}}  {_outcome(one)}"
         if not one.same_result:
             yield from (
