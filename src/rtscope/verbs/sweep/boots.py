@@ -198,14 +198,14 @@ class _Results:
             self.end(name, record)
         return record
 
-    def end(self, name: str, found: RunRecord | str) -> None:
+    def end(self, name: str, result: RunRecord | str) -> None:
         """Note a result, or why there is none; compare it if it is part of a check."""
         of = self.runs.again.get(name, name)
         check = _check_of(of)
         if check not in self.runs.again:
             return
         ends = self.ends.setdefault(of, {})
-        ends[name] = found
+        ends[name] = result
         if len(ends) < 2:
             return
         pair = self.ends.pop(of)[of], ends[check]
@@ -217,15 +217,15 @@ class _Results:
 
     def _compare(self, name: str, *pair: RunRecord) -> None:
         first, second = pair
-        found = list(differences(first, second))
-        if not found:
+        unequal = list(differences(first, second))
+        if not unequal:
             self.checked(name, "")
             return
         cell, run = self.runs.origin[name]
         kept = self._keep_both(cell, run, pair)
         cell.store.detach(run.id, RECORD)
         others = self._drop_all_of(pair)
-        how = _how_they_differ(found, first, second)
+        how = _how_they_differ(unequal, first, second)
         raise MeasurementError(
             f"{name}: measured twice with equal inputs, results differ: {how}; one of "
             f"them computes wrongly, or rtscope has a defect: {kept}{others}"
@@ -274,14 +274,14 @@ class _Results:
 
 
 def _how_they_differ(
-    found: Sequence[Difference], first: RunRecord, second: RunRecord
+    unequal: Sequence[Difference], first: RunRecord, second: RunRecord
 ) -> str:
     """Return the first difference with both values and who has which; name others."""
-    one = found[0]
+    one = unequal[0]
     text = f"{one.place} is {one.first} on {_who(first)} and {one.second} on "
     text += _who(second)
-    others = [other.place for other in found[1 : 1 + MOST_NAMED]]
-    if left := len(found) - 1 - len(others):
+    others = [other.place for other in unequal[1 : 1 + MOST_NAMED]]
+    if left := len(unequal) - 1 - len(others):
         others.append(f"{left:,} other{'s' * (left > 1)}")
     if not others:
         return text

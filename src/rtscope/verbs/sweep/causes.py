@@ -70,8 +70,8 @@ def _as_it_lies(run: WorstRun, path: Path) -> WorstRun:
     if explained is None:
         return run
     page, file = directory / EXPLANATION_PAGE, directory / EXPLAINED
-    shown = EXPLANATION_PAGE if _is_as_new(page, [file]) else EXPLAINED
-    run = replace(run, explanation=f"{run.directory}/{shown}")
+    name = EXPLANATION_PAGE if _is_as_new(page, [file]) else EXPLAINED
+    run = replace(run, explanation=f"{run.directory}/{name}")
     return explained_by(run, explained)
 
 
@@ -87,11 +87,11 @@ def _explained(run: WorstRun, directory: Path) -> Explained | None:
     if not file.is_file():
         return None
     try:
-        found = read_explained(file)
+        explained = read_explained(file)
     except RecordError as error:
         log(f"not shown: {error}")
         return None
-    return found if found.result_digest == run.result_digest else None
+    return explained if explained.result_digest == run.result_digest else None
 
 
 def _keep_page(path: Path, run: str, explained: "analysis.Explained") -> None:

@@ -181,36 +181,36 @@ def _changed_runs(runs: Any, changes: Mapping[str, Any]) -> list[dict[str, Any]]
     ]
 
 
-def _names_of(found: object) -> list[str]:
-    return [str(item) for item in _items(found)]
+def _names_of(value: object) -> list[str]:
+    return [str(item) for item in _items(value)]
 
 
-def _mapping(found: object) -> Mapping[str, Any]:
+def _mapping(value: object) -> Mapping[str, Any]:
     """Return a table; what is none is refused later, by the campaign's own reader."""
-    return found if isinstance(found, Mapping) else {}
+    return value if isinstance(value, Mapping) else {}
 
 
 _ADDED = frozenset({"append", "config"})
 """Keys of [kernel] to which a level adds; every other key is replaced."""
 
 
-def _is_many(found: object) -> bool:
+def _is_many(value: object) -> bool:
     """Whether it is a text or a list; the campaign's own reader refuses the rest."""
-    return isinstance(found, str | list | tuple)
+    return isinstance(value, str | list | tuple)
 
 
-def _items(found: object) -> list[Any]:
+def _items(value: object) -> list[Any]:
     """Return the items of a list, or of a text with commas."""
-    if isinstance(found, str):
-        return [item.strip() for item in found.split(",")]
-    return list(found) if isinstance(found, list | tuple) else []
+    if isinstance(value, str):
+        return [item.strip() for item in value.split(",")]
+    return list(value) if isinstance(value, list | tuple) else []
 
 
-def _words(found: object) -> list[Any]:
+def _words(value: object) -> list[Any]:
     """Return the words of a text, or the items of a list."""
-    if isinstance(found, str):
-        return found.split()
-    return list(found) if isinstance(found, list | tuple) else []
+    if isinstance(value, str):
+        return value.split()
+    return list(value) if isinstance(value, list | tuple) else []
 
 
 def _check(sweep: Sweep, cells: list[Cell]) -> None:

@@ -138,15 +138,15 @@ class SweepWork:
 
     def known_failures(self) -> Mapping[int, Mapping[str, str]]:
         """Return why runs have no result, as `failures`, also of earlier starts."""
-        found = {cell.number: dict[str, str]() for cell in self.cells}
+        failures = {cell.number: dict[str, str]() for cell in self.cells}
         numbers = {cell.directory: cell.number for cell in self.cells}
         for place, why in self.failed().items():
             directory, _, run = place.partition("/")
             if directory in numbers:
-                found[numbers[directory]][run] = why
+                failures[numbers[directory]][run] = why
         for number, whys in self.failures.items():
-            found[number] |= whys
-        return found
+            failures[number] |= whys
+        return failures
 
     def _whys(self, name: str, *, kind: str) -> Mapping[str, str]:
         shape = TypeAdapter(dict[str, str])
@@ -185,14 +185,14 @@ class Base:
         """The seeds of --seed or --seeds; UsageError as `rtscope run` says it."""
         if self.seed is None and self.seeds is None:
             return None
-        asked = Options(seed=self.seed, seeds=self.seeds)
-        read = with_options(Campaign(target="virtual:any"), asked)
-        found = tuple(seed for seed in read.run_seeds if seed is not None)
-        if len(found) > MAX_SEEDS:
+        options = Options(seed=self.seed, seeds=self.seeds)
+        read = with_options(Campaign(target="virtual:any"), options)
+        seeds = tuple(seed for seed in read.run_seeds if seed is not None)
+        if len(seeds) > MAX_SEEDS:
             raise UsageError(
                 f"--seeds {quote(self.seeds)}: write at most {MAX_SEEDS}: {WHY_SEEDS}"
             )
-        return found
+        return seeds
 
 
 def new_work(
@@ -202,13 +202,13 @@ def new_work(
     named = _named(file)
     if base.target is not None:
         _refuse_machine_for_board(named, base.target)
-    found = on_board(named, target=base.target, kernels=base.kernels)
+    sweep = on_board(named, target=base.target, kernels=base.kernels)
     if (seeds := base.run_seeds) is not None:
-        _refuse_machine_for_seeds(found, base)
-        found = with_seeds(found, seeds)
-    if found.survey is not None:
-        found = with_listed(found, command=typed_words())
-    return _work(found, _place(out), typed_words(), only)
+        _refuse_machine_for_seeds(sweep, base)
+        sweep = with_seeds(sweep, seeds)
+    if sweep.survey is not None:
+        sweep = with_listed(sweep, command=typed_words())
+    return _work(sweep, _place(out), typed_words(), only)
 
 
 def _refuse_machine_for_board(named: Sweep, target: str) -> None:
@@ -222,9 +222,9 @@ def _refuse_machine_for_board(named: Sweep, target: str) -> None:
         )
 
 
-def _refuse_machine_for_seeds(found: Sweep, base: Base) -> None:
+def _refuse_machine_for_seeds(sweep: Sweep, base: Base) -> None:
     """Raise UsageError: only boards have seeds."""
-    address = _address(found)
+    address = _address(sweep)
     if parse_address(address).board is None:
         option = "--seed" if base.seeds is None else "--seeds"
         raise UsageError(
@@ -236,8 +236,8 @@ def _refuse_machine_for_seeds(found: Sweep, base: Base) -> None:
 def _address(sweep: Sweep) -> str:
     """Return where the base is measured; what is no address is refused later."""
     written = sweep.base.get("target")
-    found = written.get("address") if isinstance(written, dict) else None
-    return found if isinstance(found, str) else Campaign().target
+    address = written.get("address") if isinstance(written, dict) else None
+    return address if isinstance(address, str) else Campaign().target
 
 
 def work_on_remedies(
@@ -295,14 +295,14 @@ def resumed_work(path: Path, *, only: str | None) -> SweepWork:
                 f"{path / DOCUMENT}: schema {document['schema']!a} is not one that "
                 "this rtscope reads; use the version that wrote it"
             )
-        found = sweep_of(document["sweep"], source=str(path / DOCUMENT))
+        sweep = sweep_of(document["sweep"], source=str(path / DOCUMENT))
         typed = tuple(map(str, document["command"]))
     except (ValueError, KeyError, TypeError, RecursionError) as error:
         raise RecordError(
             f"{path / DOCUMENT}: damaged, or not written by rtscope sweep; start again "
             "with another --out"
         ) from error
-    work = _work(found, path, typed, only)
+    work = _work(sweep, path, typed, only)
     work.is_resumed = True
     refuse_links(path / CELLS, *(work.store(cell).path for cell in work.cells))
     for read in (work.checked, work.failed):

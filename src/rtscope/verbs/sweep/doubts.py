@@ -37,12 +37,12 @@ def doubts_of(runs: Iterable[tuple[str, RunRecord]]) -> tuple[Doubt, ...]:
     The gravest first; without the one that every virtual board has.
     """
     where: dict[str, list[str]] = {}
-    found: dict[str, Caveat] = {}
+    caveats: dict[str, Caveat] = {}
     for name, record in runs:
         for one in {caveat.id: caveat for caveat in all_caveats(record)}.values():
             if kind_of(one).effect is Effect.NOTE or one.id == ON_ALL_BOARDS:
                 continue
-            found.setdefault(one.id, one)
+            caveats.setdefault(one.id, one)
             where.setdefault(one.id, []).append(name)
     return tuple(
         Doubt(
@@ -52,5 +52,5 @@ def doubts_of(runs: Iterable[tuple[str, RunRecord]]) -> tuple[Doubt, ...]:
             runs=len(where[one.id]),
             where=tuple(dict.fromkeys(where[one.id])),
         )
-        for one in gravest_first(found.values())
+        for one in gravest_first(caveats.values())
     )

@@ -89,10 +89,10 @@ class Effect:
 def judged(effects: Iterable[Effect]) -> tuple[Effect, ...]:
     """Return effects with those that are found marked, the largest of these first."""
     tested = list(effects)
-    found = discoveries([effect.p for effect in tested])
+    is_discovery = discoveries([effect.p for effect in tested])
     marked = [
         replace(effect, found=is_found)
-        for effect, is_found in zip(tested, found, strict=True)
+        for effect, is_found in zip(tested, is_discovery, strict=True)
     ]
     return tuple(
         sorted(marked, key=lambda e: (not e.found, -abs(math.log(e.ratio)), e.p))

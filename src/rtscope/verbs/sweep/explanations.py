@@ -50,7 +50,7 @@ def explain_each(runs: Iterable[tuple[Path, str]], *, keep: Keep | None = None) 
     with Waiting(stderr_console()) as waiting:
         for number, (path, run) in enumerate(chosen, 1):
             try:
-                found = explained_runs(
+                explained = explained_runs(
                     path,
                     run,
                     worst=1,
@@ -60,7 +60,7 @@ def explain_each(runs: Iterable[tuple[Path, str]], *, keep: Keep | None = None) 
                     progress=_counting(waiting, f"{number} of {len(chosen)}"),
                 )
                 if keep is not None:
-                    keep(path, run, found)
+                    keep(path, run, explained)
             except RtscopeError as error:
                 is_record = keep is not None and isinstance(error, RecordError)
                 if is_record and is_disk_full(error):
@@ -69,7 +69,7 @@ def explain_each(runs: Iterable[tuple[Path, str]], *, keep: Keep | None = None) 
 
 
 def _counting(progress: Progress, place: str) -> Progress:
-    def shown(step: Step) -> None:
+    def report(step: Step) -> None:
         progress(replace(step, what=f"{place}: {step.what}"))
 
-    return shown
+    return report

@@ -233,8 +233,8 @@ def with_seeds(sweep: Sweep, seeds: Sequence[int]) -> Sweep:
 
 
 def _table(base: Mapping[str, Any], name: str) -> Mapping[str, Any]:
-    found = base.get(name)
-    return found if isinstance(found, Mapping) else {}
+    table = base.get(name)
+    return table if isinstance(table, Mapping) else {}
 
 
 def document_of(sweep: Sweep) -> Table:

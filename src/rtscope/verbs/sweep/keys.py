@@ -71,7 +71,7 @@ def by_key(
     records: Sequence[RunRecord], *, base: Campaign, cell: Campaign
 ) -> dict[Key, dict[int, RunRecord]]:
     """Return runs of a cell by the key that the base has for them, and by seed."""
-    found: dict[Key, dict[int, RunRecord]] = {}
+    records_by_key: dict[Key, dict[int, RunRecord]] = {}
     moved: dict[str, Mapping[int, str]] = {}
     for record in records:
         own = key_of(record.run)
@@ -79,8 +79,8 @@ def by_key(
             moved[own[LOAD]] = moved_parts(base, cell, load=own[LOAD])
         to = moved[own[LOAD]]
         key = tuple(to.get(part, value) for part, value in enumerate(own))
-        found.setdefault(key, {})[record.run.seed or 0] = record
-    return found
+        records_by_key.setdefault(key, {})[record.run.seed or 0] = record
+    return records_by_key
 
 
 def moved_parts(base: Campaign, cell: Campaign, *, load: str) -> Mapping[int, str]:
@@ -105,7 +105,7 @@ def label_of(key: Key, others: Sequence[Key]) -> str:
     alike = [other for other in others if other[LOAD] == key[LOAD]] or [key]
     varies = [len({*values}) > 1 for values in zip(*alike, strict=True)]
     load, kernel, policy, priority, interval_ns, duration_ns, cpus, variant = key
-    shown = (
+    parts = (
         load,
         kernel,
         policy,
@@ -115,7 +115,7 @@ def label_of(key: Key, others: Sequence[Key]) -> str:
         f"CPU {cpus}" if cpus else "all CPUs",
         variant,
     )
-    more = [part for part, does in zip(shown, varies, strict=True) if does]
+    more = [part for part, does in zip(parts, varies, strict=True) if does]
     return " ".join([load, *filter(None, more)])
 
 

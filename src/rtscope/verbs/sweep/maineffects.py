@@ -38,14 +38,16 @@ def main_effects_of(
 def pairs_of_cells(cells: Sequence[Cell]) -> Mapping[str, CellPairs]:
     """Return the pairs of cells of each level, by axis and level, if it has several."""
     number_of = {frozenset(cell.levels): cell.number for cell in cells}
-    found: dict[LevelName, list[tuple[int, int]]] = {}
+    pairs_by_level: dict[LevelName, list[tuple[int, int]]] = {}
     for levels, number in number_of.items():
         for level in levels:
             without = number_of.get(levels - {level})
             if without is not None:
-                found.setdefault(level, []).append((without, number))
+                pairs_by_level.setdefault(level, []).append((without, number))
     return {
         f"{axis}: {name}": sorted(pairs)
-        for (axis, name), pairs in sorted(found.items(), key=lambda one: min(one[1]))
+        for (axis, name), pairs in sorted(
+            pairs_by_level.items(), key=lambda one: min(one[1])
+        )
         if len(pairs) > 1
     }

@@ -36,10 +36,10 @@ def doubts_on_cpus(
     cells: Sequence[Cell], runs: Mapping[Key, RunsOfCells]
 ) -> tuple[Doubt, ...]:
     """Return a limit for each two sets of CPUs, with the cells that have it."""
-    found: dict[tuple[Cpus, Cpus], list[tuple[str, int]]] = {}
+    cells_by_cpus: dict[tuple[Cpus, Cpus], list[tuple[str, int]]] = {}
     names = {cell.number: cell.name for cell in cells}
     for number, (ours, theirs, count) in _different(cells, runs).items():
-        found.setdefault((ours, theirs), []).append((names[number], count))
+        cells_by_cpus.setdefault((ours, theirs), []).append((names[number], count))
     return tuple(
         Doubt(
             caveat=CAVEAT,
@@ -52,7 +52,7 @@ def doubts_on_cpus(
             runs=sum(count for _, count in of_cells),
             where=tuple(name for name, _ in of_cells),
         )
-        for (ours, theirs), of_cells in found.items()
+        for (ours, theirs), of_cells in cells_by_cpus.items()
     )
 
 
@@ -61,7 +61,7 @@ def _different(
 ) -> dict[int, tuple[Cpus, Cpus, int]]:
     """Return the CPUs of the base, those of a cell, and its runs on these."""
     base, *others = cells
-    found: dict[int, tuple[Cpus, Cpus, int]] = {}
+    cpus_by_cell: dict[int, tuple[Cpus, Cpus, int]] = {}
     for cell in others:
         if _without_cpus(cell.campaign) == _without_cpus(base.campaign):
             continue
@@ -73,8 +73,8 @@ def _different(
                 ours, theirs = ours | of_base, theirs | of_cell
                 count += len(after)
         if count:
-            found[cell.number] = (ours, theirs, count)
-    return found
+            cpus_by_cell[cell.number] = (ours, theirs, count)
+    return cpus_by_cell
 
 
 def _without_cpus(campaign: Campaign) -> Campaign:

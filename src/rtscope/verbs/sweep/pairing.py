@@ -42,15 +42,15 @@ def runs_by_key(
 ) -> Mapping[Key, RunsOfCells]:
     """Return runs by the key that the base, which is the first cell, has for them."""
     base = cells[0].campaign
-    found: dict[Key, dict[int, Mapping[int, MeasuredRun]]] = {}
+    runs: dict[Key, dict[int, Mapping[int, MeasuredRun]]] = {}
     for cell in cells:
         of_cell = by_key(records.get(cell.number, ()), base=base, cell=cell.campaign)
         for key, by_seed in of_cell.items():
-            found.setdefault(key, {})[cell.number] = {
+            runs.setdefault(key, {})[cell.number] = {
                 seed: MeasuredRun(run, figures_of(run), worst_lists(run))
                 for seed, run in by_seed.items()
             }
-    return found
+    return runs
 
 
 def effects_of_pairs(
@@ -99,10 +99,10 @@ def _of_independent(
     joined = DisjointSet(alike.values())
     for one, other in pairs:
         joined.merge(alike[one], alike[other])
-    found: dict[Point, list[float]] = {}
+    changes_by_point: dict[Point, list[float]] = {}
     for (one, _), change in zip(pairs, changes, strict=True):
-        found.setdefault(joined[alike[one]], []).append(change)
-    return [fmean(some) for some in found.values()]
+        changes_by_point.setdefault(joined[alike[one]], []).append(change)
+    return [fmean(some) for some in changes_by_point.values()]
 
 
 def _alike(runs: RunsOfCells) -> Mapping[Point, Point]:

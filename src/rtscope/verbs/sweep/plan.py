@@ -83,8 +83,8 @@ class SweepPlan:
     @property
     def seeds(self) -> tuple[int, ...]:
         """The seeds of each cell; none of a machine."""
-        found = self.cells[0][0].campaign.run_seeds
-        return tuple(seed for seed in found if seed is not None)
+        seeds = self.cells[0][0].campaign.run_seeds
+        return tuple(seed for seed in seeds if seed is not None)
 
     @property
     def tests(self) -> int:
@@ -129,8 +129,8 @@ def sweep_plan(work: SweepWork, *, jobs: int | None, local: bool) -> SweepPlan:
     except BoardError:  # raised before the first run, if it is still so then
         return plan
     kinds = [kind_of(run, cell.campaign) for cell, run in left]
-    found = host_time(kinds, earlier_boots(state_dir()), at_once=fit.boards)
-    return replace(plan, at_once=fit.boards, host=found)
+    host = host_time(kinds, earlier_boots(state_dir()), at_once=fit.boards)
+    return replace(plan, at_once=fit.boards, host=host)
 
 
 def _earlier(work: SweepWork) -> tuple[tuple[Cell, Plan], ...]:

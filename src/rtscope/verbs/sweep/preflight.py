@@ -34,7 +34,7 @@ DEADLINE_RUNTIME_NS = 1024
 GRANTED_PCT = 95
 """sched_rt_runtime_us of sched_rt_period_us, as every kernel starts."""
 
-Found = dict[Hashable, str]
+Mistakes = dict[Hashable, str]
 """What a check raised, by what it looked at; empty for nothing."""
 Check = tuple[Hashable, Callable[[], object]]
 
@@ -47,7 +47,7 @@ def refuse_impossible(cells: Mapping[str, Campaign], *, source: str) -> None:
     others have it from there.
     """
     mistakes: dict[str, list[str]] = {}
-    known: Found = {}
+    known: Mistakes = {}
     for name, campaign in cells.items():
         for message in _mistakes(campaign, known):
             mistakes.setdefault(message, []).append(name)
@@ -68,7 +68,7 @@ def _names(cells: list[str]) -> str:
     return f"{', '.join(cells[:NAMES])}{more}"
 
 
-def _mistakes(campaign: Campaign, known: Found) -> Iterator[str]:
+def _mistakes(campaign: Campaign, known: Mistakes) -> Iterator[str]:
     """Yield what is wrong, each once; equal values are looked at once."""
     try:
         board = get_board(campaign.board or "")

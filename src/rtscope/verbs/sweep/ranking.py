@@ -156,12 +156,12 @@ class Ranking:
         usual = {_title(x, kernel) for x in self.usual(kernel)}
         if not usual or self.without_cause(kernel):
             return {}
-        found: dict[str, list[RankedLoad]] = {}
+        causes: dict[str, list[RankedLoad]] = {}
         for load in self.ranked(kernel):
             title = _title(load, kernel)
             if load.is_stressor and title and title not in usual:
-                found.setdefault(title, []).append(load)
-        return {title: tuple(loads) for title, loads in found.items()}
+                causes.setdefault(title, []).append(load)
+        return {title: tuple(loads) for title, loads in causes.items()}
 
     def fewest(self, kernel: str) -> tuple[RankedLoad, ...]:
         """
@@ -289,12 +289,12 @@ def _worked(record: RunRecord) -> bool:
 
 def _why_unproved(record: RunRecord) -> str:
     """Return why the load is not shown to have run, or why the run is invalid."""
-    found = next((c for c in record.caveats if c.id in UNPROVED), None)
-    if found is None:
+    caveat = next((c for c in record.caveats if c.id in UNPROVED), None)
+    if caveat is None:
         return why_invalid(record)
-    told = [
+    messages = [
         _PREFIX.sub("", line).strip()
         for line in record.load.log_tail.splitlines()
         if _TELLING.search(line)
     ]
-    return f"{found.detail}: {told[0]}" if told else found.detail
+    return f"{caveat.detail}: {messages[0]}" if messages else caveat.detail

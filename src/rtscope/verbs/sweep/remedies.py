@@ -120,11 +120,11 @@ def worst_wakeups(
     records: Sequence[RunRecord], explained: Mapping[str, Explained]
 ) -> tuple[WorstWakeup, ...]:
     """Return the worst wake-up of each load on each kernel, the longest first."""
-    found = [
+    wakeups = [
         _worst_wakeup(record, explained.get(record.result_digest))
         for record in worst_records(records)
     ]
-    return tuple(sorted(found, key=lambda one: (-one.worst_ns, one.load, one.kernel)))
+    return tuple(sorted(wakeups, key=lambda one: (-one.worst_ns, one.load, one.kernel)))
 
 
 def _worst_wakeup(record: RunRecord, explained: Explained | None) -> WorstWakeup:

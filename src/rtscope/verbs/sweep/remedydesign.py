@@ -314,17 +314,19 @@ def _without_checks(table: Any) -> Any:
 
 def _tables(original: Original, cases: Sequence[_Case]) -> list[dict[str, Any]]:
     """Return a [[run]] for each setting of the worst runs, with their loads."""
-    found: dict[tuple[int, str, int, int, int], set[str]] = {}
+    loads_by_key: dict[tuple[int, str, int, int, int], set[str]] = {}
     for case in cases:
         run = case.wakeup.run
         where = (case.table or 0, run.policy, run.priority)
         key = (*where, run.interval_ns, run.duration_ns)
-        found.setdefault(key, set()).add(run.load)
+        loads_by_key.setdefault(key, set()).add(run.load)
     tables = []
-    for number, policy, priority, interval_ns, duration_ns in sorted(found):
+    for number, policy, priority, interval_ns, duration_ns in sorted(loads_by_key):
         key = (number, policy, priority, interval_ns, duration_ns)
         loads = [
-            one for one in original.campaign.runs[number].loads if one in found[key]
+            one
+            for one in original.campaign.runs[number].loads
+            if one in loads_by_key[key]
         ]
         table = {
             **original.base["run"][number],
@@ -437,5 +439,5 @@ def _same(made: Campaign, plain: Campaign) -> bool:
     return runs(made) <= runs(plain)
 
 
-def _words(found: object) -> list[Any]:
-    return list(found) if isinstance(found, list | tuple) else []
+def _words(value: object) -> list[Any]:
+    return list(value) if isinstance(value, list | tuple) else []

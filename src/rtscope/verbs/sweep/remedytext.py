@@ -54,14 +54,14 @@ def effects_on(
     result: SweepResult, diagnosis: Diagnosis, figure: str
 ) -> tuple[Effect, ...]:
     """Return what the remedies of a load do to a figure, the most helpful first."""
-    found = [
+    effects = [
         one
         for one in result.effects
         if one.figure == figure
         and remedy_of(one) in diagnosis.remedies
         and _is_of(one, diagnosis)
     ]
-    return tuple(sorted(found, key=lambda one: one.ratio))
+    return tuple(sorted(effects, key=lambda one: one.ratio))
 
 
 def _is_of(effect: Effect, diagnosis: Diagnosis) -> bool:

@@ -84,7 +84,7 @@ def discoveries(p_values: Sequence[float]) -> list[bool]:
     for rank, n in enumerate(order, 1):
         if p_values[n] <= FALSE_DISCOVERIES * rank / count:
             last = rank
-    found = [False] * count
+    is_discovery = [False] * count
     for n in order[:last]:
-        found[n] = True
-    return found
+        is_discovery[n] = True
+    return is_discovery

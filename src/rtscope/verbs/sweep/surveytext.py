@@ -77,7 +77,7 @@ def unit_of(ranking: Ranking) -> str:
 
 def compose_survey(ranking: Ranking, *, missing: int, checks: Checks, more: str) -> Any:
     """Return what composes the short form for `print_fitted`."""
-    shown = all_printable(ranking)
+    printable_ranking = all_printable(ranking)
 
     def compose(room: Room) -> Iterator[RenderableType]:
         yield Text(survey_answer(ranking), style="bold")
@@ -86,31 +86,31 @@ def compose_survey(ranking: Ranking, *, missing: int, checks: Checks, more: str)
                 f"LIMIT: {plural(missing, 'planned run')} without a result",
                 style="yellow",
             )
-        for doubt in shown.doubts:
+        for doubt in printable_ranking.doubts:
             yield line_of_doubt(doubt, of="load", out_of="the ranking")
-        if in_part := sum(bool(load.in_part) for load in shown.loads):
+        if in_part := sum(bool(load.in_part) for load in printable_ranking.loads):
             yield Text(
                 f"{plural(in_part, 'load')} without a rank: not shown to have run "
                 "throughout"
             )
-        if failed := len(shown.failed):
+        if failed := len(printable_ranking.failed):
             yield Text(
                 f"{plural(failed, 'load')} did not run on some kernel; the page says "
                 "why"
             )
         yield ""
-        if shown.kernels:
-            kernel = shown.kernels[0]
-            ranked = shown.ranked(kernel)
-            yield _table(shown, ranked[: room.rows])
+        if printable_ranking.kernels:
+            kernel = printable_ranking.kernels[0]
+            ranked = printable_ranking.ranked(kernel)
+            yield _table(printable_ranking, ranked[: room.rows])
             yield from rows_left_out(len(ranked) - room.rows)
         yield ""
-        for kernel in shown.kernels[: room.sentences]:
-            if names := [load.label for load in shown.fewest(kernel)]:
+        for kernel in printable_ranking.kernels[: room.sentences]:
+            if names := [load.label for load in printable_ranking.fewest(kernel)]:
                 yield Text(
                     f"{kernel}: causes that the usual loads miss: {', '.join(names)}."
                 )
-            if unknown := shown.without_cause(kernel):
+            if unknown := printable_ranking.without_cause(kernel):
                 yield Text(f"{kernel}: {_not_known(unknown)}")
         yield from lines_of_checks(checks)
         yield Text(more, no_wrap=True)
@@ -146,25 +146,25 @@ def cause_of(standing: Standing | None) -> str:
 
 def survey_page(ranking: Ranking, *, name: str, target: str, missing: int) -> str:
     """Return the page; the same result gives the same bytes."""
-    shown = all_printable(ranking)
+    printable_ranking = all_printable(ranking)
     return render_page(
         "verbs/sweep/survey.html",
         name=printable(name),
         target=printable(target),
         answer=survey_answer(ranking),
-        ranking=shown,
+        ranking=printable_ranking,
         missing=missing,
         in_part=[
             (kernel, load)
-            for kernel in shown.kernels
-            for load in shown.ran_in_part(kernel)
+            for kernel in printable_ranking.kernels
+            for load in printable_ranking.ran_in_part(kernel)
         ],
         has_p999=any(
             standing.p999_ns is not None
-            for load in shown.loads
+            for load in printable_ranking.loads
             for standing in load.standings.values()
         ),
-        length=_lengths(shown),
+        length=_lengths(printable_ranking),
         worst=worst_of,
         cause=cause_of,
         not_known=_not_known,

@@ -57,13 +57,13 @@ def sweep_answer(result: SweepResult) -> str:
 
 
 def _answer(result: SweepResult, effects: Sequence[Effect], what: str) -> str:
-    found = [one for one in effects if one.found]
+    discoveries = [one for one in effects if one.found]
     if all(one.pairs < LEAST_PAIRS for one in effects):
         return (
             f"none of {plural(len(effects), what)} can be found: the test needs "
             f"{LEAST_PAIRS} independent pairs of runs; measure with more seeds"
         )
-    head = f"{len(found)} of {plural(len(effects), what)} found"
+    head = f"{len(discoveries)} of {plural(len(effects), what)} found"
     top = result.top
     if top is None:
         return f"{head}; none of them on the worst latency"
@@ -118,9 +118,9 @@ def _some(
     result: SweepResult, effects: Sequence[Effect], rows: int
 ) -> Iterator[RenderableType]:
     """Yield a table with room for so many effects, and how many are left."""
-    if shown := effects[:rows]:
-        yield _table(result, shown)
-    if left := len(effects) - len(shown):
+    if first := effects[:rows]:
+        yield _table(result, first)
+    if left := len(effects) - len(first):
         yield Text(f"… and {left} more")
 
 
@@ -215,32 +215,32 @@ def sweep_page(
     Of a sweep of remedies with the causes that they are tried against, and its own
     answer.
     """
-    shown = all_printable(result)
+    printable_result = all_printable(result)
     return render_page(
         "verbs/sweep/sweep.html",
-        result=shown,
+        result=printable_result,
         answer=answer or sweep_answer(result),
         diagnoses=[all_printable(one) for one in diagnoses],
         microseconds=format_us,
         figures=[f for f in FIGURES if any(e.figure == f for e in result.effects)],
         more_is_better=MORE_IS_BETTER,
-        directories={cell.name: cell.directory for cell in shown.cells},
-        labels=_labels(shown),
-        effects={(e.cell, e.key, e.figure): e for e in shown.effects},
-        anchors=anchors_of(shown),
+        directories={cell.name: cell.directory for cell in printable_result.cells},
+        labels=_labels(printable_result),
+        effects={(e.cell, e.key, e.figure): e for e in printable_result.effects},
+        anchors=anchors_of(printable_result),
         known=Known,
         cause=cause_of,
         link=link_to,
         command=command_for,
         recording_command=recording_command_for,
-        unrecorded=unrecorded(shown),
+        unrecorded=unrecorded(printable_result),
         value=value_of,
         ratio=ratio_of,
         interval=interval_of,
         shade=shade_of,
         resolution=list(resolution_of(_tested(result))),
         too_few=sum(one.pairs < LEAST_PAIRS for one in _tested(result)),
-        costs=columns_of_costs(shown),
+        costs=columns_of_costs(printable_result),
         made_by=f"rtscope {__version__}",
     )
 

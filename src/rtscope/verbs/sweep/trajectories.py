@@ -85,11 +85,11 @@ def trajectories_of(runs: Sequence[WorstLists]) -> list[int]:
         _, component = connected_components(ties, directed=False)
         label = component[label].astype(np.int64)
     first: dict[int, int] = {}
-    found = [0] * len(runs)
+    places = [0] * len(runs)
     for unit, of_unit in zip(units, label.tolist(), strict=True):
         for place in unit.places:
-            found[place] = first.setdefault(of_unit, unit.places[0])
-    return found
+            places[place] = first.setdefault(of_unit, unit.places[0])
+    return places
 
 
 def _units(runs: Sequence[WorstLists], comparisons: int) -> list[_Unit]:
@@ -145,8 +145,8 @@ def _by_pair(
     for pair in np.flatnonzero(np.bincount(pairs, minlength=len(values))):
         one, other = divmod(int(pair), len(there))
         values[pair] = least((int(here[one]), int(there[other])))
-    found: Places = values[pairs]
-    return found
+    by_place: Places = values[pairs]
+    return by_place
 
 
 def _in_common(units: Sequence[_Unit]) -> Iterator[tuple[Places, Places, Places]]:

@@ -58,14 +58,14 @@ def sentences_on_causes(result: SweepResult) -> Iterator[str]:
         both = {
             name: runs.get((name, top.key)) for name in (result.cells[0].name, top.cell)
         }
-        told = [
+        causes = [
             f"of {printable(name)} {_in_words(run)}"
             for name, run in both.items()
             if run
         ]
         if any(run and run.explanation for run in both.values()):
             load = printable(result.label(top.key))
-            yield f"Worst wake-up under {load} (virtual µs): {'; '.join(told)}."
+            yield f"Worst wake-up under {load} (virtual µs): {'; '.join(causes)}."
     if unrecorded(result) is not None:
         yield "No cause is known: no path was recorded; the page has commands for it."
 

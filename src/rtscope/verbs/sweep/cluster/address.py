@@ -43,23 +43,23 @@ def scheduler_address(
     a certificate, and for certificates that are missing or of no use.
     """
     files = {"--tls-ca": ca, "--tls-cert": certificate, "--tls-key": key}
-    given = [name for name, file in files.items() if file is not None]
+    names = [name for name, file in files.items() if file is not None]
     if text == LOCAL:
-        _refuse(given, "--on local needs no certificates")
+        _refuse(names, "--on local needs no certificates")
         return None
-    found = _ADDRESS.fullmatch(text)
-    if found is None:
+    match = _ADDRESS.fullmatch(text)
+    if match is None:
         raise UsageError(
             f"--on {quote(text)}: write local, tcp://127.0.0.1:PORT or tls://HOST:PORT"
         )
-    if not 1 <= int(found[3][:6]) <= MAX_PORT:  # longer ones are too large anyway
+    if not 1 <= int(match[3][:6]) <= MAX_PORT:  # longer ones are too large anyway
         raise UsageError(
             f"--on {quote(text)}: a port is a number from 1 to {MAX_PORT}; write the "
             "one that dask scheduler prints"
         )
-    if found[1] == "tcp":
-        _refuse(given, f"--on {text}: plain tcp takes no certificates")
-        if not _is_loopback(found[2]):
+    if match[1] == "tcp":
+        _refuse(names, f"--on {text}: plain tcp takes no certificates")
+        if not _is_loopback(match[2]):
             raise UsageError(
                 f"--on {text}: plain tcp is for 127.0.0.1 only: anybody in a network "
                 "could run programs as you; write tls://HOST:PORT, with --tls-ca, "
@@ -67,7 +67,7 @@ def scheduler_address(
             )
         return SchedulerAddress(text, None)
     if ca is None or certificate is None or key is None:
-        missing = ", ".join(name for name in files if name not in given)
+        missing = ", ".join(name for name in files if name not in names)
         raise UsageError(f"--on {text}: needs {missing} too")
     for name, file in files.items():
         if file is not None and not file.is_file():
@@ -75,9 +75,9 @@ def scheduler_address(
     return SchedulerAddress(text, Certificates(ca, certificate, key))
 
 
-def _refuse(given: list[str], why: str) -> None:
-    if given:
-        raise UsageError(f"{why}: leave out {', '.join(given)}")
+def _refuse(names: list[str], why: str) -> None:
+    if names:
+        raise UsageError(f"{why}: leave out {', '.join(names)}")
 
 
 def _is_loopback(host: str) -> bool:

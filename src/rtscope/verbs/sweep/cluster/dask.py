@@ -141,7 +141,7 @@ class DaskScheduler:
 
     def answers(self, timeout_s: float) -> Mapping[int, Answer]:
         """Wait for the next answers, and return them by ticket."""
-        found: dict[int, Answer] = {}
+        answers: dict[int, Answer] = {}
         self._refuse_lost()
         end = time.monotonic() + timeout_s
         while not self._queue.has_ready() and time.monotonic() < end:
@@ -150,8 +150,8 @@ class DaskScheduler:
             for future in self._queue.next_batch(block=False):
                 ticket = self._tickets.pop(future.key, 0)
                 if self._futures.pop(ticket, None) is not None:
-                    found[ticket] = self._answer(future)
-        return found
+                    answers[ticket] = self._answer(future)
+        return answers
 
     def computing(self) -> Mapping[str, Sequence[int]]:
         """Return the tickets that each worker computes or has waiting."""
@@ -266,8 +266,8 @@ def end_session(session: str, dask_worker: Any = None) -> None:
 
 def _ended(worker: Any) -> set[str]:
     """Return the sessions that have ended, which a worker remembers."""
-    found: set[str] = worker.__dict__.setdefault("rtscope_ended", set())
-    return found
+    sessions: set[str] = worker.__dict__.setdefault("rtscope_ended", set())
+    return sessions
 
 
 def _silence(*packages: str) -> None:

@@ -211,7 +211,7 @@ class _Work:
     def _wait_for_workers(self) -> dict[str, int]:
         """Return the workers, at least one; TargetError if none comes."""
         waited_s = 0.0
-        while not (found := self._usable()):
+        while not (usable := self._usable()):
             there = self.scheduler.workers().keys()
             all_refused = bool(there) and there <= self.refused.keys()
             if all_refused or waited_s >= WAIT_S:
@@ -227,7 +227,7 @@ class _Work:
                 )
             self.scheduler.wait(POLL_S)
             waited_s += POLL_S
-        return found
+        return usable
 
     def _fill(self) -> PendingRuns:
         """Submit tasks; yield the runs whose results are stored, without any worker."""
