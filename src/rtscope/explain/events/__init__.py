@@ -6,9 +6,8 @@ From the events of a kernel's trace to an explanation.
     spans.py         what a CPU was doing when
     irqdelay.py      why the timer's interrupt came late; times without any event
     scheduling.py    why a ready thread did not run
-    context.py       all that an explanation needs of these
-    limits.py        what limits it, or who else was late
-    explain.py       the explanation
+    intervals.py     what delayed the thread in each interval, from these
+    explain.py       the explanation, and what limits it
     sections.py      the longest sections from preemptirq events
     run.py           the worst wake-ups of a run on a machine
 """

@@ -1,0 +1,452 @@
+"""
+What delayed a thread in each of its intervals, from the events around a wake-up. Pure.
+
+Each interval in which the thread was asleep, stopped, ready or running is explained by
+the activity of its CPU. Where events were lost, or are not recorded on this machine,
+the cause of the interval is unknown.
+
+A frozen thread sleeps like any other: its switch shows no state of its own. Whoever
+writes to `cgroup.freeze` has the event of that, and wakes the threads of the group.
+"""
+
+from bisect import bisect_left
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass, replace
+
+from rtscope.explain.events.irqdelay import IrqDelay, irq_delay_segments
+from rtscope.explain.events.scheduling import Waiting, segment_of, waiting_segments
+from rtscope.explain.events.spans import (
+    UNNAMED,
+    Doing,
+    Frame,
+    Span,
+    callbacks_together,
+    spans_of,
+    stack_under,
+)
+from rtscope.explain.events.threadstates import (
+    MachineTraits,
+    State,
+    StateInterval,
+    TracedWakeup,
+)
+from rtscope.explain.model import TICK_REMEDY, Cause, Confidence, Part, Segment
+from rtscope.record.events.events import Event, Flag, Window
+
+_SLACK_NS = 1000
+"""A real-time thread has none, and 1 ns can be asked."""
+
+
+@dataclass(frozen=True, slots=True)
+class ExplainContext:
+    """All that the cause of a segment is found from; `spans` is filled on demand."""
+
+    window: Window
+    wakeup: TracedWakeup
+    machine: MachineTraits
+    spans: dict[int, tuple[Span, ...]]
+    intervals: tuple[StateInterval, ...]
+    woken: Event | None
+    """The event that ended the sleep that the timer was armed for."""
+    priority: int | None
+    """Of the thread, by its events."""
+
+    def spans_between(self, cpu: int, begin_ns: int, end_ns: int) -> list[Span]:
+        """Return what a CPU did in a time."""
+        return [
+            span.clipped(begin_ns, end_ns)
+            for span in self._spans_of(cpu)
+            if span.end_ns > begin_ns and span.begin_ns < end_ns
+        ]
+
+    def events_of(self, cpu: int) -> list[Event]:
+        """Return the events of a CPU."""
+        return [event for event in self.window.events if event.cpu == cpu]
+
+    def frames_at(self, event: Event) -> tuple[Frame, ...]:
+        """Return what the event's CPU was in when it was written."""
+        spans = self._spans_of(event.cpu)
+        begins = [span.begin_ns for span in spans]
+        at = max(0, bisect_left(begins, event.at_ns) - 1)
+        here = [s for s in spans[at : at + 2] if s.begin_ns <= event.at_ns]
+        inside = [s for s in here if s.frames]
+        found = inside[-1].frames if inside else ()
+        in_interrupt = any(frame.doing is Doing.INTERRUPT for frame in found)
+        if event.flags is not None and event.flags & Flag.HARDIRQ and not in_interrupt:
+            return (*found, Frame(Doing.INTERRUPT, UNNAMED, event.at_ns))
+        return found
+
+    def depth_at(self, cpu: int, entered_ns: int | None) -> int | None:
+        """Return how often preemption was off where an interrupt came."""
+        return next(
+            (e.preempt_depth for e in self.events_of(cpu) if e.at_ns == entered_ns),
+            None,
+        )
+
+    @property
+    def has_interrupts(self) -> bool:
+        """Whether entries of interrupts were recorded at all."""
+        return any(name.endswith("_entry") for name in self.window.known)
+
+    @property
+    def cpu(self) -> int:
+        """The CPU it was measured on, or else the last one the thread was on."""
+        known = [
+            self.wakeup.cpu,
+            *(interval.cpu for interval in reversed(self.intervals)),
+        ]
+        return next((cpu for cpu in known if cpu is not None), 0)
+
+    def _spans_of(self, cpu: int) -> tuple[Span, ...]:
+        if cpu not in self.spans:
+            self.spans[cpu] = spans_of(self.window, cpu)
+        return self.spans[cpu]
+
+
+def segments_of(context: ExplainContext, interval: StateInterval) -> Iterator[Segment]:
+    """Explain an interval of the thread by the activity of its CPU."""
+    if interval.state is State.SLEEPING:
+        yield from _asleep(context, interval)
+    elif interval.state is State.RUNNABLE:
+        yield from _ready(context, interval)
+    elif interval.state is State.RUNNING:
+        yield from _running(context, interval)
+    elif interval.state is State.STOPPED:
+        yield _stopped(context, interval)
+    elif interval.state is State.BLOCKED:
+        yield _blocked(context, interval)
+    else:
+        yield _unknown(context, interval, Part.A, "no event of the thread in the trace")
+
+
+def _unknown(
+    context: ExplainContext, timed: Span | StateInterval, part: Part, name: str
+) -> Segment:
+    return segment_of(timed, context.wakeup, part, Cause.UNKNOWN, name)
+
+
+def _stopped(context: ExplainContext, interval: StateInterval) -> Segment:
+    began = "" if interval.began is None else interval.began.text("prev_state")
+    traced = began.startswith("t")
+    evidence = [f"the thread was switched out in state {'t' if traced else 'T'}"]
+    if interval.end is not None:
+        evidence.append(f"woken by {_waker(interval.end)}")
+    part = Part.A if context.woken is interval.end else Part.D
+    name = "SIGSTOP, or a debugger" if not began else "SIGSTOP"
+    cause = Cause.STOPPED
+    if traced:
+        name, cause = "a debugger", Cause.TRACED
+    return segment_of(interval, context.wakeup, part, cause, name, *evidence)
+
+
+def _frozen(
+    context: ExplainContext, interval: StateInterval, unfrozen: Event
+) -> Segment:
+    wakeup = context.wakeup
+    told = freezing_told(context.window.events, unfrozen, expiry_ns=wakeup.expiry_ns)
+    part = Part.A if context.woken is interval.end else Part.D
+    group, sure = unfrozen.text("path"), Confidence.INFERRED
+    return segment_of(
+        interval, wakeup, part, Cause.FROZEN, group, *told, confidence=sure
+    )
+
+
+def _blocked(context: ExplainContext, interval: StateInterval) -> Segment:
+    wakeup = context.wakeup
+    faults = [
+        e
+        for e in context.window.events
+        if _is_fault(e, wakeup) and wakeup.expiry_ns <= e.at_ns <= interval.begin_ns
+    ]
+    if not faults:
+        name = "the thread waited in the kernel (state D)"
+        return _unknown(context, interval, Part.E, name)
+    why = f"{faults[-1].name}, then the thread waited in state D"
+    cause, sure = Cause.PAGE_FAULT, Confidence.INFERRED
+    return segment_of(
+        interval, wakeup, Part.E, cause, wakeup.comm, why, confidence=sure
+    )
+
+
+def _is_fault(event: Event, wakeup: TracedWakeup) -> bool:
+    return event.name.startswith("page_fault_") and event.pid == wakeup.pid
+
+
+def _asleep(context: ExplainContext, interval: StateInterval) -> Iterator[Segment]:
+    """Explain a sleep from the expiry to the event that woke the thread."""
+    if interval.end is None:
+        yield _unknown(context, interval, Part.A, "no event that woke the thread")
+        return
+    unfrozen = unfrozen_by(context.window.events, interval)
+    if unfrozen is not None:
+        yield _frozen(context, interval, unfrozen)
+        return
+    if interval.end is not context.woken and context.wakeup.to_the_end:
+        waker = _waker(interval.end)
+        yield segment_of(interval, context.wakeup, Part.E, Cause.BLOCKED, waker)
+        return
+    if interval.end is not context.woken:
+        name = "the thread slept again before its own code"
+        yield _unknown(context, interval, Part.E, name)
+        return
+    frames = context.frames_at(interval.end)
+    interrupt = next((f for f in frames if f.doing is Doing.INTERRUPT), None)
+    softirq = next((f for f in frames if f.doing is Doing.SOFTIRQ), None)
+    if interrupt is not None:
+        callback = next((f for f in frames if f.doing is Doing.CALLBACK), None)
+        yield from _by_interrupt(context, interval, interrupt, callback)
+    elif softirq is not None:
+        yield from _by_softirq(context, interval, f"softirq {softirq.name}")
+    elif _is_timer_thread(interval.end):
+        yield from _by_softirq(context, interval, interval.end.comm)
+    elif interval.end.flags is None and not context.has_interrupts:
+        name = "the trace has no interrupts, so it does not show the waker"
+        yield _unknown(context, interval, Part.A, name)
+    else:
+        name = f"woken by {_waker(interval.end)}, not by a timer"
+        yield _unknown(context, interval, Part.A, name)
+
+
+def _by_interrupt(
+    context: ExplainContext,
+    interval: StateInterval,
+    interrupt: Frame,
+    callback: Frame | None,
+) -> Iterator[Segment]:
+    """Explain the time before the interrupt, then that in it until it woke."""
+    assert interval.end is not None
+    cpu, wakeup, begin = interval.end.cpu, context.wakeup, interval.begin_ns
+    entered = (
+        begin if interrupt.entered_ns is None else max(begin, interrupt.entered_ns)
+    )
+    slack_end = min(entered, _slack_end(context, interval))
+    if slack_end - begin >= _SLACK_NS:
+        yield segment_of(
+            replace(interval, end_ns=slack_end),
+            wakeup,
+            Part.A,
+            Cause.TIMER_SLACK,
+            "the timer may expire later than requested",
+            "hrtimer_start: expires is later than softexpires, because the thread was "
+            "not real-time when it went to sleep",
+        )
+        begin = slack_end
+    inside = interrupt, callback
+    if context.machine.high_resolution is False:
+        yield segment_of(
+            replace(interval, begin_ns=begin, end_ns=entered),
+            wakeup,
+            Part.A,
+            Cause.TICK,
+            interrupt.name,
+            "the kernel was booted without high-resolution timers (highres=)",
+            TICK_REMEDY,
+        )
+        yield from _waited(context, interval, inside, cpu=cpu, from_ns=entered)
+        return
+    delay = IrqDelay(
+        expiry_ns=wakeup.expiry_ns,
+        events=context.events_of(cpu),
+        known=context.window.known,
+        machine=context.machine,
+        depth=context.depth_at(cpu, interrupt.entered_ns),
+    )
+    spans = callbacks_together(context.spans_between(cpu, begin, entered))
+    yield from irq_delay_segments(spans, delay)
+    yield from _waited(context, interval, inside, cpu=cpu, from_ns=entered)
+
+
+def _by_softirq(
+    context: ExplainContext, interval: StateInterval, name: str
+) -> Iterator[Segment]:
+    why = (
+        "the timer expired in a softirq: the thread was not real-time when it went to "
+        "sleep"
+    )
+    yield segment_of(interval, context.wakeup, Part.A, Cause.LATE_TIMER, name, why)
+
+
+def _ready(context: ExplainContext, interval: StateInterval) -> Iterator[Segment]:
+    """Explain why a ready thread did not run."""
+    cpu = interval.cpu
+    if cpu is None:
+        yield _unknown(context, interval, Part.D, "its CPU is unknown")
+        return
+    frames: tuple[Frame, ...] = ()
+    if interval.began is not None and interval.began.cpu == cpu:
+        frames = context.frames_at(interval.began)
+    interrupt = next((f for f in frames if f.doing is Doing.INTERRUPT), None)
+    callback = next((f for f in reversed(frames) if f.doing is Doing.CALLBACK), None)
+    inside = interrupt, callback
+    yield from _waited(context, interval, inside, cpu=cpu, from_ns=interval.begin_ns)
+
+
+def _waited(
+    context: ExplainContext,
+    interval: StateInterval,
+    inside: tuple[Frame | None, Frame | None],
+    *,
+    cpu: int,
+    from_ns: int,
+) -> Iterator[Segment]:
+    """Explain a wait; `inside` are the interrupt and callback that it woke in."""
+    interrupt, callback = inside
+    events = context.events_of(cpu)
+    callback_ns = None if callback is None else callback.entered_ns
+    spans = callbacks_together(
+        context.spans_between(cpu, from_ns, interval.end_ns), waking_ns=callback_ns
+    )
+    since = interval.begin_ns
+    if interval.began is not None and interval.began.name == "sched_switch":
+        queued = since - 1  # it was preempted: that switch is the scheduler's choice
+    else:
+        queued = next(
+            (
+                e.at_ns
+                for e in events
+                if e.name == "sched_wakeup"
+                and e.numbers.get("pid") == context.wakeup.pid
+                and since <= e.at_ns <= interval.end_ns
+            ),
+            since,
+        )
+    interrupted_ns = None if interrupt is None else interrupt.entered_ns
+    stack, interrupted_pid = None, -1
+    if interrupted_ns is not None:
+        stack = stack_under(events, interrupted_ns)
+        found = (e.pid for e in events if e.at_ns == interrupted_ns)
+        interrupted_pid = next(found, -1)
+    waiting = Waiting(
+        expiry_ns=context.wakeup.expiry_ns,
+        priority=context.priority,
+        since_ns=since,
+        queued_ns=queued,
+        events=events,
+        waking_interrupt_ns=interrupted_ns,
+        waking_callback_ns=callback_ns,
+        stack=stack or (),
+        interrupted_pid=interrupted_pid,
+        machine=context.machine,
+    )
+    yield from waiting_segments(spans, waiting)
+
+
+def _running(context: ExplainContext, interval: StateInterval) -> Iterator[Segment]:
+    """Explain the return: interrupts and page faults may still come."""
+    wakeup, cpu = context.wakeup, interval.cpu
+    before = interval.end is not None and interval is context.intervals[0]
+    if before or cpu is None:
+        name = f"{wakeup.comm} itself still ran"
+        part = Part.A if before else Part.E
+        yield segment_of(interval, wakeup, part, Cause.RETURN, name)
+        return
+    faults = [
+        e
+        for e in context.events_of(cpu)
+        if _is_fault(e, wakeup) and interval.begin_ns <= e.at_ns < interval.end_ns
+    ]
+    for span in context.spans_between(cpu, interval.begin_ns, interval.end_ns):
+        if span.doing in (Doing.INTERRUPT, Doing.CALLBACK):
+            yield segment_of(span, wakeup, Part.B, Cause.OTHER_INTERRUPT, span.name)
+        elif span.doing is Doing.SOFTIRQ:
+            yield segment_of(span, wakeup, Part.E, Cause.SOFTIRQ, span.name)
+        elif span.doing is Doing.LOST:
+            name = "events were lost, or the trace ends"
+            yield _unknown(context, span, Part.E, name)
+        else:
+            yield from _own_code(wakeup, span, faults)
+
+
+def _own_code(
+    wakeup: TracedWakeup, span: Span, faults: Sequence[Event]
+) -> Iterator[Segment]:
+    comm, sure, cause = wakeup.comm, Confidence.INFERRED, Cause.RETURN
+    if wakeup.to_the_end:
+        sure, cause = Confidence.SEEN, Cause.OWN_CODE
+    inside = [e for e in faults if e.at_ns < span.end_ns]
+    if not inside:
+        yield segment_of(span, wakeup, Part.E, cause, comm, confidence=sure)
+        return
+    at_ns = max(span.begin_ns, inside[0].at_ns)
+    if at_ns > span.begin_ns:
+        own = replace(span, end_ns=at_ns)
+        yield segment_of(own, wakeup, Part.E, cause, comm)
+    evidence = (
+        f"{e.name} at +{(e.at_ns - wakeup.expiry_ns) / 1000:,.3f} us, address "
+        f"{_hexadecimal(e)}"
+        for e in inside[:4]
+    )
+    rest, fault = replace(span, begin_ns=at_ns), Cause.PAGE_FAULT
+    sure = Confidence.INFERRED
+    yield segment_of(rest, wakeup, Part.E, fault, comm, *evidence, confidence=sure)
+
+
+def _hexadecimal(event: Event) -> str:
+    value = event.fields.get("address", "")
+    return f"{value:#x}" if isinstance(value, int) else value
+
+
+def _slack_end(context: ExplainContext, interval: StateInterval) -> int:
+    """Return when the timer had to expire: later than asked for by its slack."""
+    for event in reversed(context.window.events):
+        if (
+            event.name == "hrtimer_start"
+            and event.pid == context.wakeup.pid
+            and event.at_ns <= interval.begin_ns
+        ):
+            soft = event.numbers.get("softexpires", 0)
+            hard = event.numbers.get("expires", 0)
+            if abs(soft - context.wakeup.expiry_ns) <= context.window.resolution_ns:
+                return interval.begin_ns + max(0, hard - soft)
+            return interval.begin_ns
+    return interval.begin_ns
+
+
+def _is_timer_thread(event: Event) -> bool:
+    """Tell whether a thread woke it that PREEMPT_RT runs softirqs in."""
+    return event.comm.startswith(("ktimers/", "ksoftirqd/"))
+
+
+def _waker(event: Event) -> str:
+    return f"{event.comm or '<...>'}-{event.pid}" if event.pid else "an interrupt"
+
+
+def unfrozen_by(events: Sequence[Event], interval: StateInterval) -> Event | None:
+    """Return the event of the group whose end of freezing ended a sleep, if one did."""
+    woken = interval.end
+    if woken is None:
+        return None
+    found = None
+    for event in events:
+        if event.at_ns > woken.at_ns:
+            break
+        is_waker = event.pid == woken.pid and event.cpu == woken.cpu
+        if event.name == "cgroup_unfreeze" and is_waker:
+            found = event
+    return found if found is not None and found.at_ns >= interval.begin_ns else None
+
+
+def freezing_told(
+    events: Sequence[Event], unfrozen: Event, *, expiry_ns: int
+) -> Iterator[str]:
+    """Write who froze the group, if that was recorded, and who ended it."""
+    group = unfrozen.text("path")
+    froze = [
+        event
+        for event in events
+        if event.name == "cgroup_freeze"
+        and event.text("path") == group
+        and event.at_ns <= unfrozen.at_ns
+    ]
+    for event in froze[-1:]:
+        yield f"{_task(event)} froze {group} at {_since(event, expiry_ns)}"
+    when = _since(unfrozen, expiry_ns)
+    yield f"{_task(unfrozen)} unfroze {group} at {when}, and woke the thread"
+
+
+def _task(event: Event) -> str:
+    return f"{event.comm or '<...>'}-{event.pid}"
+
+
+def _since(event: Event, expiry_ns: int) -> str:
+    return f"{(event.at_ns - expiry_ns) / 1000:+,.3f} us"
