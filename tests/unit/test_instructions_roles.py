@@ -17,9 +17,9 @@ from rtscope.explain.instructions.calls import (
     role_of,
     runs_of,
 )
+from rtscope.explain.instructions.explain import called
 from rtscope.explain.instructions.naming import callback_of, main_frame, spent_in
 from rtscope.explain.instructions.scheduling import gives_way, sleeps_in_fault
-from rtscope.explain.instructions.titles import called
 from rtscope.record.instructions.section import TraceSection, blocks_of
 
 

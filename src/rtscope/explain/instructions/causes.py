@@ -3,16 +3,22 @@ The part and the cause of each run of a path. Pure.
 
 Parts follow from the milestones, causes from the calls of a run, the interrupt flag
 and the tasks that competed. Neighbouring runs of one kind become a segment.
+
+A CPU that waits for another executes a loop, whose turns may call helpers: to tell a
+watchdog, or RCU, that the CPU is alive. They are part of the wait, also where a helper
+has interrupts off for some instructions.
 """
 
 from bisect import bisect_left
-from collections.abc import Sequence
+from collections.abc import Collection, Iterator, Sequence
 from dataclasses import dataclass, field, replace
+from itertools import pairwise
 
 from rtscope.explain.instructions.absences import Absence, Wait
 from rtscope.explain.instructions.calls import (
     THREAD,
     Context,
+    Frame,
     Role,
     Run,
     plain,
@@ -20,16 +26,19 @@ from rtscope.explain.instructions.calls import (
 )
 from rtscope.explain.instructions.holders import InPlace, rival_in
 from rtscope.explain.instructions.milestones import is_one_delivery
-from rtscope.explain.instructions.naming import callback_of
-from rtscope.explain.instructions.othercpus import polls
+from rtscope.explain.instructions.naming import callback_of, is_clock, is_delay
 from rtscope.explain.instructions.path import WakeupPath
 from rtscope.explain.instructions.scheduling import sleeps_in_fault
-from rtscope.explain.instructions.waitloops import gaps_in_loops
 from rtscope.explain.model import HELD_BACK, Cause, Part
 from rtscope.record.instructions.symbols import USER
 
 CONTENDED_NS = 200
 """More than any of the lock functions takes if the lock is free."""
+POLLED_NS = 200
+"""A CPU that pauses for longer, and is not idle, looks at memory in a loop."""
+SHORT_NS = 200
+"""A turn of a loop takes less; what takes longer is no helper of it."""
+WAITS = frozenset({Cause.LOCK, Cause.OTHER_CPU})
 _ONE = HELD_BACK | {Cause.RETURN, Cause.PAGE_FAULT}
 CALLED_FROM_IDLE = frozenset(
     {"flush_smp_call_function_queue", "__flush_smp_call_function_queue"}
@@ -257,3 +266,67 @@ def _is_call_while_idle(run: Run) -> bool:
     return Role.IDLE in run.frame.within and any(
         plain(frame.name) in CALLED_FROM_IDLE for frame in run.frame.chain()
     )
+
+
+def polls(runs: Sequence[Run], i: int) -> bool:
+    """
+    Tell whether a run looks at memory that another CPU is to change.
+
+    It pauses in its loop, as cpu_relax() lets it, and reads no clock there: that would
+    be a delay. Idle CPUs pause too, and wait for nobody.
+    """
+    run = runs[i]
+    paused_ns = run.end_ns - run.begin_ns - run.executed_ns
+    if paused_ns <= POLLED_NS or Role.IDLE in run.frame.within:
+        return False
+    name = plain(run.frame.name)
+    if is_clock(name) or is_delay(name) or run.frame.role is Role.SWITCH:
+        return False
+    near = (runs[at] for at in (i - 1, i + 1) if 0 <= at < len(runs))
+    return not any(
+        one.frame.caller is run.frame and is_clock(plain(one.frame.name))
+        for one in near
+    )
+
+
+@dataclass(frozen=True, slots=True)
+class Gap:
+    """Runs between two turns of one loop: from the first to before the last."""
+
+    first: int
+    last: int
+    cause: Cause
+    """What the loop waits for."""
+
+
+def gaps_in_loops(
+    runs: Sequence[Run],
+    contexts: Sequence[Context],
+    causes: Sequence[Cause],
+    *,
+    first: int,
+    spins: Collection[str],
+) -> Iterator[Gap]:
+    """
+    Yield the runs that belong to a loop by their callers only; indices of `runs`.
+
+    `causes` are those of the runs from `first` on, `spins` the functions that wait in a
+    loop. A call between two turns belongs to the loop if the function that waits has
+    called it, directly or not, it was short, and no interrupt.
+    """
+    waiting = [first + at for at, cause in enumerate(causes) if cause in WAITS]
+    for before, after in pairwise(waiting):
+        cause = causes[before - first]
+        if after == before + 1 or causes[after - first] is not cause:
+            continue
+        if runs[after].begin_ns - runs[before].end_ns > SHORT_NS:
+            continue
+        loops = _spinning(runs[before], spins) & _spinning(runs[after], spins)
+        between = range(before + 1, after)
+        of_loop = all(loops & set(runs[i].frame.chain()) for i in between)
+        if of_loop and all(contexts[i] == contexts[before] for i in between):
+            yield Gap(before + 1, after, cause)
+
+
+def _spinning(run: Run, spins: Collection[str]) -> set[Frame]:
+    return {frame for frame in run.frame.chain() if plain(frame.name) in spins}

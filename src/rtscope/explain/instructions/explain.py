@@ -12,6 +12,7 @@ from itertools import groupby
 from rtscope.explain.instructions.absences import Absence, Wait, known_wait
 from rtscope.explain.instructions.calls import (
     FIRMWARE,
+    Frame,
     Role,
     Run,
     plain,
@@ -31,8 +32,6 @@ from rtscope.explain.instructions.proofs import broken_invariants
 from rtscope.explain.instructions.ticks import TICK, tick_evidence
 from rtscope.explain.instructions.titles import (
     ASLEEP,
-    called,
-    called_in,
     in_faults,
     name_of,
     until_on,
@@ -51,6 +50,7 @@ from rtscope.record.instructions.section import TaskSwitch, TraceSection
 from rtscope.record.instructions.symbols import SymbolTable
 
 NAMES_KEPT = 5
+CHAIN_SHOWN = 6
 NEARLY_ALL = 0.9
 """Of a segment: executed in the call that it is named after, and what that called."""
 OF_A_TASK = COMPETING_TASKS | {
@@ -390,3 +390,14 @@ def _irqs_off_evidence(path: WakeupPath, irqs_off: IrqsOff) -> Iterator[str]:
     if irqs_off.on is not None and irqs_off.until_ns is not None:
         where = called_in(irqs_off.on.frame)
         yield f"on again {_ns(path, irqs_off.until_ns)} ns after it ({where})"
+
+
+def called(chain: Sequence[str]) -> str:
+    """Write who called whom, innermost first."""
+    shown = " < ".join(chain[:CHAIN_SHOWN])
+    return f"callers: {shown}{' < …' if len(chain) > CHAIN_SHOWN else ''}"
+
+
+def called_in(frame: Frame) -> str:
+    """Write the same for a call."""
+    return called([plain(f.name) for f in frame.chain()])

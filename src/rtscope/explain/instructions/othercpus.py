@@ -12,11 +12,9 @@ from dataclasses import dataclass, field, replace
 from functools import lru_cache
 
 from rtscope.explain.instructions.absences import spins
-from rtscope.explain.instructions.calls import Frame, Role, Run, plain, runs_of
+from rtscope.explain.instructions.calls import Frame, Run, plain, runs_of
 from rtscope.explain.instructions.naming import (
     delay_helpers,
-    is_clock,
-    is_delay,
     jumped_to,
     main_frame,
     spent_in,
@@ -35,29 +33,6 @@ from rtscope.record.instructions.symbols import SymbolTable
 MOSTLY = 0.5
 """Of what a CPU executed: the innermost call with more than this is what it did."""
 CALLERS_KEPT = 6
-POLLED_NS = 200
-"""A CPU that pauses for longer, and is not idle, looks at memory in a loop."""
-
-
-def polls(runs: Sequence[Run], i: int) -> bool:
-    """
-    Tell whether a run looks at memory that another CPU is to change.
-
-    It pauses in its loop, as cpu_relax() lets it, and reads no clock there: that would
-    be a delay. Idle CPUs pause too, and wait for nobody.
-    """
-    run = runs[i]
-    paused_ns = run.end_ns - run.begin_ns - run.executed_ns
-    if paused_ns <= POLLED_NS or Role.IDLE in run.frame.within:
-        return False
-    name = plain(run.frame.name)
-    if is_clock(name) or is_delay(name) or run.frame.role is Role.SWITCH:
-        return False
-    near = (runs[at] for at in (i - 1, i + 1) if 0 <= at < len(runs))
-    return not any(
-        one.frame.caller is run.frame and is_clock(plain(one.frame.name))
-        for one in near
-    )
 
 
 @dataclass(frozen=True, slots=True)

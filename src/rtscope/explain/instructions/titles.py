@@ -22,7 +22,6 @@ from rtscope.explain.instructions.scheduling import ENTRIES
 from rtscope.explain.instructions.ticks import TICK
 from rtscope.explain.model import Cause
 
-CHAIN_SHOWN = 6
 ASLEEP = "(asleep)"
 # An idle CPU finds the calls of others by itself, without an interrupt.
 _ENTRY = frozenset({Role.INTERRUPT, Role.TRAP, Role.IDLE})
@@ -133,17 +132,6 @@ def _calls_of_interrupt(inside: Sequence[Frame]) -> Sequence[str]:
 def in_faults(runs: Sequence[Run]) -> Sequence[Run]:
     """Return the runs of page faults."""
     return [run for run in runs if Role.FAULT in run.frame.within]
-
-
-def called(chain: Sequence[str]) -> str:
-    """Write who called whom, innermost first."""
-    shown = " < ".join(chain[:CHAIN_SHOWN])
-    return f"callers: {shown}{' < …' if len(chain) > CHAIN_SHOWN else ''}"
-
-
-def called_in(frame: Frame) -> str:
-    """Write the same for a call."""
-    return called([plain(f.name) for f in frame.chain()])
 
 
 def _of_softirq(chain: Sequence[str], runs: Sequence[Run]) -> tuple[str, Sequence[str]]:
