@@ -147,7 +147,8 @@ def explained_runs(
     runs: list[ExplainedRun] = []
     wakeups: list[tuple[Recording | ExplainedWindow, ...]] = []
     for done, one in enumerate(chosen):
-        progress(Step(_explaining(one), done, len(chosen), "runs"))
+        name = one.record.run.id
+        progress(Step(f"explaining {name}", done, len(chosen), "runs"))
         try:
             found = _wakeups_of(one, cache=cache, log=log, progress=progress)
             explanations = (
@@ -258,17 +259,13 @@ def _explained_paths(
     stream, paths = _paths_of(one)
     arch, preemptible = stream.arch, machine_of(one.record).preemptible
     symbols = symbols_of(one, cache=cache, log=log, progress=progress)
-    found = []
+    found, name = [], one.record.run.id
     for number, section in enumerate(paths, 1):
-        progress(Step(_explaining(one), number, len(paths), "wake-ups"))
+        progress(Step(f"explaining {name}", number, len(paths), "wake-ups"))
         explanation = explain_path(section, symbols, arch=arch, preemptible=preemptible)
-        title = f"{one.record.run.id}, worst wake-up {number}"
+        title = f"{name}, worst wake-up {number}"
         found.append(Recording(title, section, explanation, symbols, arch))
     return found
-
-
-def _explaining(one: Recorded) -> str:
-    return f"explaining {one.record.run.id}"
 
 
 def stream_of(recorded: Recorded) -> ExecTrace:

@@ -18,7 +18,7 @@ from rtscope.explain.instructions.calls import (
     plain,
 )
 from rtscope.explain.instructions.causes import Kind, kinds_of
-from rtscope.explain.instructions.flags import IrqsOff
+from rtscope.explain.instructions.flags import IrqsOff, irqs_off_at
 from rtscope.explain.instructions.holders import InPlace
 from rtscope.explain.instructions.naming import (
     is_primitive,
@@ -272,7 +272,7 @@ def _segment(path: WakeupPath, kind: Kind, at: Sequence[int]) -> Segment:
         name, chain = _held_name(held)
     irqs_off = None
     if cause is Cause.INTERRUPTS_OFF:
-        irqs_off = path.irqs_off_at(runs[0].begin_ns)
+        irqs_off = irqs_off_at(path.flags, path.runs, runs[0].begin_ns)
     if irqs_off is not None:
         name, chain = until_on(irqs_off, inside) or (name, chain)
     elif cause is Cause.PREEMPTION_OFF:

@@ -31,10 +31,8 @@ from rtscope.explain.instructions.elsewhere import (
 )
 from rtscope.explain.instructions.flags import (
     IrqFlags,
-    IrqsOff,
     PreemptCounts,
     irq_flags_of,
-    irqs_off_at,
     preempt_counts_of,
 )
 from rtscope.explain.instructions.holders import InPlace, Locks
@@ -98,10 +96,6 @@ class WakeupPath:
     unread_ns: int
     """From the reading of the clock, where the path ends, to the mark behind it."""
 
-    def irqs_off_at(self, at_ns: int) -> IrqsOff | None:
-        """Return the interrupts that were off at a virtual time; None if on."""
-        return irqs_off_at(self.flags, self.runs, at_ns)
-
     @property
     def readers(self) -> str:
         """What ends the sections that the thread awaited the end of; or empty."""
@@ -113,17 +107,17 @@ def wakeup_path(
 ) -> WakeupPath:
     """Return all that one wake-up is explained from."""
     blocks, switches = blocks_of(section, section.cpu), task_switches(section)
+    elsewhere = tuple(cpu for cpu in executing_cpus(section) if cpu != section.cpu)
+    here = [one for one in switches if one.cpu == section.cpu]
     runs = runs_of(blocks, symbols, arch=arch)
     marked_ns = section.last_ns
     section, runs = until_read(section, runs)
     expiry_ns = section.last_ns - section.latency_ns
     contexts, delays = contexts_of(runs), delay_helpers(runs)
-    tasks = tasks_of(section.cpu, switches, runs)
-    elsewhere = tuple(cpu for cpu in executing_cpus(section) if cpu != section.cpu)
+    flags, counts = irq_flags_of(section), preempt_counts_of(section)
     others = OtherCpus(elsewhere, section, symbols, arch, switches)
-    flags = irq_flags_of(section)
-    here = [one for one in switches if one.cpu == section.cpu]
     own = ThreadsCpu(section.cpu, runs, contexts, flags, here)
+    tasks, loops = tasks_of(section.cpu, switches, runs), spins()
     absences = [
         _with_its_end(one, own, expiry_ns, others)
         for one in absences_of(section, symbols, runs, tasks, switches)
@@ -136,6 +130,7 @@ def wakeup_path(
     quotas = [one for one in over if one.runnable_ns > expiry_ns]
     held = _held_at(expiry_ns, absences, quotas)
     absences += quotas
+    in_place = _in_place(symbols, absences, _runs_of_all(runs, others), others)
     milestones = find_milestones(
         runs,
         contexts,
@@ -153,15 +148,15 @@ def wakeup_path(
         delays=delays,
         absences=absences,
         held=held,
-        in_place=_in_place(symbols, absences, _runs_of_all(runs, others), others),
+        in_place=in_place,
         expiry_ns=expiry_ns,
         flags=flags,
-        counts=preempt_counts_of(section),
+        counts=counts,
         section=section,
         blocks=blocks,
         switches=switches,
         others=others,
-        spins=spins(),
+        spins=loops,
         ticked=ticked_at(runs, contexts, milestones, flags),
         unread_ns=marked_ns - section.last_ns,
     )

@@ -112,13 +112,14 @@ def explain(
             assert record is not None
             if is_packed(record):
                 log(f"{record}: the explanation is not kept in the archive")
+            path, cache = opened(record), cache_dir()
             with Waiting(stderr_console()) as waiting:
                 explained = explained_runs(
-                    opened(record),
+                    path,
                     run,
                     worst=number,
                     bound=bound,
-                    cache=cache_dir(),
+                    cache=cache,
                     log=waiting.over(log),
                     progress=waiting,
                 )
