@@ -45,10 +45,11 @@ def _keep_numpy_to_one_thread() -> None:
 
 def main() -> NoReturn:
     """Run the command line and exit."""
+    is_verdict = _judges_a_kernel(sys.argv[1:])
     try:
         _run()
     except SystemExit as ended:
-        if _judges_a_kernel(sys.argv[1:]) and ended.code not in VERDICTS:
+        if is_verdict and ended.code not in VERDICTS:
             interrupted = ended.code == INTERRUPTED
             status = INTERRUPTED if interrupted else NO_VERDICT
             raise SystemExit(status) from ended
