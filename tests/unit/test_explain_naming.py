@@ -4,9 +4,8 @@ import pytest
 
 from fakes.paths import Step, section, symbols
 from fakes.wakeuppaths import NAMES, PREEMPT, THREAD, TIMER
-from rtscope.explain.instructions.calls import plain
+from rtscope.explain.instructions.calls import is_primitive, plain, title_index
 from rtscope.explain.instructions.explain import explain_path
-from rtscope.explain.instructions.naming import is_primitive, title_index
 from rtscope.explain.model import Cause, Explanation, Segment
 from rtscope.explain.words import where
 

@@ -11,14 +11,16 @@ from rtscope.explain.instructions.calls import (
     Frame,
     Role,
     Run,
-    contexts_of,
+    callback_of,
     is_between,
+    main_frame,
     plain,
     role_of,
     runs_of,
+    spent_in,
 )
+from rtscope.explain.instructions.contexts import contexts_of
 from rtscope.explain.instructions.explain import called
-from rtscope.explain.instructions.naming import callback_of, main_frame, spent_in
 from rtscope.explain.instructions.scheduling import gives_way, sleeps_in_fault
 from rtscope.record.instructions.section import TraceSection, blocks_of
 

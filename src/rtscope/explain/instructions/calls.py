@@ -8,14 +8,16 @@ back; the next return pops both.
 
 The role of a function follows from its name, of Linux 6.1 to 7.x on x86-64, arm64 and
 riscv64 (`roles.toml`). Functions without a role are named too; the parts of a wake-up
-are found by those with one. A run belongs to the innermost of its callers that has one:
-an interrupt that preempts calls the scheduler from inside, and from there on it is the
-scheduler's time.
+are found by those with one.
+
+A delay is named after the first call up its chain that says something. Delay helpers,
+locks, lists, copies, printing and dispatchers do not: they are in `primitives.toml`.
 """
 
 import re
 import tomllib
 from bisect import bisect_left
+from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from enum import Enum, auto
@@ -45,6 +47,14 @@ _RISCV_FIRMWARE = (np.uint64(0x8000_0000), np.uint64(0x8020_0000))
 MAX_DEPTH = 256
 # Where the kernel lets a new thread begin: no call, though at the begin of a function.
 _FIRST_OF_A_THREAD = "ret_from_"
+
+
+_ANY = "*"
+# What the kernel does between two callbacks of timers.
+_OF_TIMERS = (
+    *("_raw_spin", "timerqueue_", "rb_", "__remove_hrtimer"),
+    *("enqueue_hrtimer", "__hrtimer_"),
+)
 
 
 class Role(Enum):
@@ -134,10 +144,15 @@ def is_between(name: str) -> bool:
 
 
 _NOTHING = frozenset[Role]()
-_INNERMOST = frozenset(
-    {Role.INTERRUPT, Role.SOFTIRQ, Role.SCHEDULE, Role.PREEMPT, Role.SWITCH}
+_INTERRUPTS = frozenset({Role.INTERRUPT, Role.TRAP, Role.PREEMPT, Role.DISPATCH})
+
+_BEGINS_HERE = frozenset(
+    {
+        *(Role.INTERRUPT, Role.TRAP, Role.SYSCALL, Role.DISPATCH),
+        *(Role.SCHEDULE, Role.IDLE, Role.SOFTIRQ),
+    }
 )
-_SCHEDULING = frozenset({Role.SCHEDULE, Role.PREEMPT, Role.SWITCH})
+"""Behind these is the code that was interrupted, or the kernel's own."""
 
 
 @dataclass(slots=True, eq=False)
@@ -256,90 +271,6 @@ def _has_switched(frame: Frame, name: str, *, is_start: bool) -> bool:
     return not is_start or name.startswith(_FIRST_OF_A_THREAD)
 
 
-@dataclass(frozen=True, slots=True, eq=False)
-class Context:
-    """The interrupt, softirq or scheduling that a run belongs to."""
-
-    role: Role
-    """INTERRUPT, SOFTIRQ, SCHEDULE, or OTHER for a thread's own code."""
-    frame: Frame | None
-    """The call that makes it so."""
-
-
-THREAD = Context(Role.OTHER, None)
-
-
-@dataclass(frozen=True, slots=True)
-class _Marks:
-    """Calls whose meaning only the whole path shows."""
-
-    traps: set[Frame]
-    """Entries of traps that turned out to be interrupts."""
-    idle: set[Frame]
-    """Calls of preempt_schedule that came back at once: preemption was off."""
-
-
-def contexts_of(runs: Sequence[Run]) -> list[Context]:
-    """Return the context of each run."""
-    marks = _Marks(_interrupting_traps(runs), _idle_preemptions(runs))
-    known: dict[Frame, Context] = {}
-    return [_context(run.frame, marks, known) for run in runs]
-
-
-def _interrupting_traps(runs: Sequence[Run]) -> set[Frame]:
-    """Return the entries of traps that turned out to be interrupts."""
-    found: set[Frame] = set()
-    for run in runs:
-        # Nothing is an interrupt in most runs, which is known without their callers.
-        if Role.INTERRUPT not in run.frame.within:
-            continue
-        for frame in run.frame.chain():
-            caller = frame.caller
-            if frame.role is Role.INTERRUPT and caller and caller.role is Role.TRAP:
-                found.add(caller)
-    return found
-
-
-def _idle_preemptions(runs: Sequence[Run]) -> set[Frame]:
-    found: set[Frame] = set()
-    scheduling: set[Frame] = set()
-    for run in runs:
-        role = run.frame.role
-        if role is Role.PREEMPT:
-            found.add(run.frame)
-        elif role in (Role.SCHEDULE, Role.SWITCH):
-            scheduling.update(run.frame.chain())
-    return found - scheduling
-
-
-def _context(frame: Frame, marks: _Marks, known: dict[Frame, Context]) -> Context:
-    if frame in known:
-        return known[frame]
-    role = frame.role
-    if frame in marks.traps:
-        found = Context(Role.INTERRUPT, frame)
-    elif role is Role.INTERRUPT and frame.caller and frame.caller in marks.traps:
-        found = _context(frame.caller, marks, known)
-    elif role in _INNERMOST and frame not in marks.idle:
-        found = Context(Role.SCHEDULE if role in _SCHEDULING else role, frame)
-    elif frame.caller is None:
-        found = THREAD
-    else:
-        found = _context(frame.caller, marks, known)
-    if found.role is Role.SCHEDULE and frame.caller is not None:
-        found = _outermost_call(found, frame, marks, known)
-    known[frame] = found
-    return found
-
-
-def _outermost_call(
-    found: Context, frame: Frame, marks: _Marks, known: dict[Frame, Context]
-) -> Context:
-    """Let __schedule belong to the preempt_schedule that called it."""
-    above = _context(frame.caller, marks, known) if frame.caller else THREAD
-    return above if above.role is Role.SCHEDULE else found
-
-
 def _stretches(
     blocks: CpuBlocks, symbols: SymbolTable, *, arch: str
 ) -> tuple[list[int], list[str], list[bool], list[int]]:
@@ -384,3 +315,161 @@ def _names(
             strict=True,
         )
     ]
+
+
+@lru_cache(maxsize=1 << 16)
+def is_primitive(name: str) -> bool:
+    """Tell whether a function says nothing of the cause: whoever calls it does."""
+    exact, begins = _primitives()
+    return name in exact or name.startswith(begins)
+
+
+@lru_cache(maxsize=1 << 16)
+def is_clock(name: str) -> bool:
+    """Tell whether a function does nothing but read a clock."""
+    exact, begins = _of_kind("clock")
+    return name in exact or name.startswith(begins)
+
+
+@lru_cache(maxsize=1 << 16)
+def is_delay(name: str) -> bool:
+    """Tell whether a function does nothing but let time go by."""
+    exact, begins = _of_kind("delay")
+    return name in exact or name.startswith(begins)
+
+
+def title_index(chain: Sequence[str], stops: Sequence[bool] = ()) -> int:
+    """
+    Return the first function of a chain, innermost first, that is no primitive.
+
+    Not beyond one that `stops`, as the entry of an interrupt does; 0 if there is none.
+    """
+    for at, name in enumerate(chain):
+        if at < len(stops) and stops[at]:
+            return 0
+        if not is_primitive(name):
+            return at
+    return 0
+
+
+def _primitives() -> tuple[frozenset[str], tuple[str, ...]]:
+    return _of_kind("")
+
+
+@cache
+def _of_kind(wanted: str) -> tuple[frozenset[str], tuple[str, ...]]:
+    """Return the names of a kind, and how others of it begin; of all kinds for ""."""
+    file = resources.files("rtscope.explain.instructions").joinpath("primitives.toml")
+    kinds = tomllib.loads(file.read_text("utf-8"))
+    names = [
+        name
+        for kind, listed in kinds.items()
+        if wanted in ("", kind)
+        for name in listed.split()
+    ]
+    begins = tuple(name.removesuffix(_ANY) for name in names if name.endswith(_ANY))
+    return frozenset(names), begins
+
+
+def main_frame(runs: Sequence[Run], *, share: float) -> Frame | None:
+    """
+    Return the innermost call in which at least this share was executed.
+
+    More than a half, or it may be one of several; None if there is no such call.
+    """
+    own: Counter[Frame] = Counter()
+    for run in runs:
+        own[run.frame] += run.executed_ns
+    spent: Counter[Frame] = Counter()
+    for innermost, ns in own.items():
+        for frame in innermost.chain():
+            spent[frame] += ns
+    least = share * sum(run.executed_ns for run in runs)
+    inside = [frame for frame, ns in spent.items() if ns >= least]
+    return max(inside, key=lambda frame: frame.depth, default=None)
+
+
+def main_chain(runs: Sequence[Run], *, share: float) -> list[Frame]:
+    """Return the call of `main_frame` and its callers, innermost first."""
+    frame = main_frame(runs, share=share)
+    return [] if frame is None else list(frame.chain())
+
+
+def delay_helpers(runs: Sequence[Run]) -> frozenset[Frame]:
+    """
+    Return the calls that only spent time: they read clocks, and called nothing else.
+
+    What they did shows them, whatever their names. `runs` are all of their CPU.
+    """
+    reading: set[Frame] = set()
+    working: set[Frame] = set()
+    for run in runs:
+        frame, caller = run.frame, run.frame.caller
+        if is_clock(plain(frame.name)):
+            if caller is not None and not is_clock(plain(caller.name)):
+                reading.add(caller)
+            continue
+        # An interrupt is no call of what it interrupts.
+        while caller is not None and frame.role not in _INTERRUPTS:
+            if caller in working:
+                break
+            working.add(caller)
+            frame, caller = caller, caller.caller
+    return frozenset(reading - working)
+
+
+def title_frame(chain: Sequence[Frame], delays: frozenset[Frame]) -> int:
+    """
+    Return the index of the call, innermost first, that something is named after.
+
+    It is the first that is no primitive; or who called that, if it is a delay helper by
+    what it did: it is one of the `delays`.
+    """
+    stops = [frame.role in _BEGINS_HERE for frame in chain]
+    names = [plain(frame.name) for frame in chain]
+    at = title_index(names, stops)
+    above = at + 1
+    if above >= len(chain) or stops[at] or stops[above] or is_primitive(names[above]):
+        return at
+    return above if chain[at] in delays else at
+
+
+def jumped_to(chain: Sequence[Frame], name: str, delays: frozenset[Frame]) -> str:
+    """
+    Return the call of a name that another function may have led to by a jump; or empty.
+
+    It was called before the path begins, and only spent time for whoever wanted it: a
+    primitive or a delay helper. A function that jumped to it is not among its callers.
+    """
+    passed: list[Frame] = []
+    for frame in chain:
+        is_named = plain(frame.name) == name
+        if is_named and frame not in delays:
+            break
+        passed.append(frame)
+        if is_named:
+            break
+    else:
+        return ""
+    unknown = [plain(frame.name) for frame in passed if not frame.entered]
+    return unknown[-1] if unknown else ""
+
+
+def spent_in(runs: Sequence[Run]) -> list[tuple[str, int]]:
+    """Return own ns by function, most first."""
+    spent: Counter[str] = Counter()
+    for run in runs:
+        spent[run.frame.name] += run.executed_ns
+    return spent.most_common()
+
+
+def callback_of(run: Run) -> str | None:
+    """Return the timer's function in which a run is; None outside of all."""
+    inner = None
+    for frame in run.frame.chain():
+        if frame.role is Role.INTERRUPT:
+            return None  # what interrupts a callback is not of it
+        if plain(frame.name) == "__hrtimer_run_queues":
+            return inner if inner and not inner.startswith(_OF_TIMERS) else None
+        inner = frame.name
+    return None

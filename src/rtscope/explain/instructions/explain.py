@@ -15,18 +15,16 @@ from rtscope.explain.instructions.calls import (
     Frame,
     Role,
     Run,
+    is_primitive,
+    jumped_to,
+    main_chain,
     plain,
+    spent_in,
+    title_frame,
 )
 from rtscope.explain.instructions.causes import Kind, kinds_of
 from rtscope.explain.instructions.flags import IrqsOff, irqs_off_at
 from rtscope.explain.instructions.holders import InPlace
-from rtscope.explain.instructions.naming import (
-    is_primitive,
-    jumped_to,
-    main_chain,
-    spent_in,
-    title_frame,
-)
 from rtscope.explain.instructions.path import WakeupPath, wakeup_path
 from rtscope.explain.instructions.proofs import broken_invariants
 from rtscope.explain.instructions.ticks import TICK, tick_evidence

@@ -4,7 +4,8 @@ from bisect import bisect_right
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 
-from rtscope.explain.instructions.calls import Context, Frame, Role, Run, begun
+from rtscope.explain.instructions.calls import Frame, Role, Run, begun
+from rtscope.explain.instructions.contexts import Context
 from rtscope.record.instructions.section import TaskSwitch
 
 _DELIVERS = "generic_handle_domain_irq"

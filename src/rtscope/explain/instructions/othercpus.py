@@ -12,11 +12,14 @@ from dataclasses import dataclass, field, replace
 from functools import lru_cache
 
 from rtscope.explain.instructions.absences import spins
-from rtscope.explain.instructions.calls import Frame, Run, plain, runs_of
-from rtscope.explain.instructions.naming import (
+from rtscope.explain.instructions.calls import (
+    Frame,
+    Run,
     delay_helpers,
     jumped_to,
     main_frame,
+    plain,
+    runs_of,
     spent_in,
     title_frame,
 )

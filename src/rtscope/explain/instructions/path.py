@@ -18,13 +18,8 @@ from rtscope.explain.instructions.absences import (
     switch_to,
     tasks_of,
 )
-from rtscope.explain.instructions.calls import (
-    Context,
-    Frame,
-    Run,
-    contexts_of,
-    runs_of,
-)
+from rtscope.explain.instructions.calls import Frame, Run, delay_helpers, runs_of
+from rtscope.explain.instructions.contexts import Context, contexts_of, until_read
 from rtscope.explain.instructions.elsewhere import (
     ThreadsCpu,
     expired_elsewhere,
@@ -40,10 +35,8 @@ from rtscope.explain.instructions.milestones import (
     Milestones,
     find_milestones,
 )
-from rtscope.explain.instructions.naming import delay_helpers
 from rtscope.explain.instructions.othercpus import OtherCpus
 from rtscope.explain.instructions.quotas import over_quota
-from rtscope.explain.instructions.reading import until_read
 from rtscope.explain.instructions.scheduling import (
     PERIOD,
     SAYS_SO,

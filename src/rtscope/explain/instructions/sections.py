@@ -10,8 +10,7 @@ from collections.abc import Iterator, Sequence
 import numpy as np
 
 from rtscope.explain.bound import Arrivals, Section, compose
-from rtscope.explain.instructions.calls import plain, runs_of
-from rtscope.explain.instructions.naming import main_frame, spent_in
+from rtscope.explain.instructions.calls import main_frame, plain, runs_of, spent_in
 from rtscope.record.explanation import CpuBound, LongestSection
 from rtscope.record.instructions.section import (
     ExecTrace,

@@ -7,7 +7,8 @@ each tick, so a thread waits until the next one, whatever its CPU does meanwhile
 
 from collections.abc import Iterator, Sequence
 
-from rtscope.explain.instructions.calls import Context, Role, Run
+from rtscope.explain.instructions.calls import Role, Run
+from rtscope.explain.instructions.contexts import Context
 from rtscope.explain.instructions.flags import IrqFlags
 from rtscope.explain.instructions.milestones import Milestones, first_of
 from rtscope.explain.model import TICK_REMEDY

@@ -8,15 +8,19 @@ interrupts and softirqs the handler; of all else the first call that says someth
 from collections import Counter
 from collections.abc import Sequence
 
-from rtscope.explain.instructions.calls import Frame, Role, Run, plain, role_of
-from rtscope.explain.instructions.causes import Kind
-from rtscope.explain.instructions.flags import IrqsOff
-from rtscope.explain.instructions.naming import (
+from rtscope.explain.instructions.calls import (
+    Frame,
+    Role,
+    Run,
     callback_of,
     is_primitive,
+    plain,
+    role_of,
     spent_in,
     title_index,
 )
+from rtscope.explain.instructions.causes import Kind
+from rtscope.explain.instructions.flags import IrqsOff
 from rtscope.explain.instructions.path import WakeupPath
 from rtscope.explain.instructions.scheduling import ENTRIES
 from rtscope.explain.instructions.ticks import TICK

@@ -10,7 +10,8 @@ from collections.abc import Callable, Iterator, Sequence
 from dataclasses import replace
 
 from rtscope.explain.instructions.absences import Absence, Wait
-from rtscope.explain.instructions.calls import Context, Frame, Role, Run, begun, plain
+from rtscope.explain.instructions.calls import Frame, Role, Run, begun, plain
+from rtscope.explain.instructions.contexts import Context
 from rtscope.explain.instructions.milestones import first_of
 from rtscope.explain.instructions.scheduling import Queued
 from rtscope.record.instructions.section import TaskSwitch

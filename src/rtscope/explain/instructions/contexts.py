@@ -1,0 +1,146 @@
+"""
+What the runs of a CPU belong to, and which is the last of a path. Pure.
+
+An interrupt that preempts calls the scheduler from inside, and from there on it is the
+scheduler's time.
+
+A latency is what the clock said, so the wake-up was due that long before the reading,
+not before the mark behind it. Most programs read the clock without the kernel, and the
+mark follows at once. Where it takes a system call, the kernel may have much to do on
+its way back, such as new random numbers: that is no part of the latency.
+"""
+
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+
+from rtscope.explain.instructions.calls import Frame, Role, Run, is_clock, plain
+from rtscope.record.instructions.section import TraceSection
+
+_INNERMOST = frozenset(
+    {Role.INTERRUPT, Role.SOFTIRQ, Role.SCHEDULE, Role.PREEMPT, Role.SWITCH}
+)
+_SCHEDULING = frozenset({Role.SCHEDULE, Role.PREEMPT, Role.SWITCH})
+_NOT_OF_THE_CALL = frozenset(
+    {Role.INTERRUPT, Role.DISPATCH, Role.SOFTIRQ, Role.SCHEDULE, Role.PREEMPT}
+)
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Context:
+    """The interrupt, softirq or scheduling that a run belongs to."""
+
+    role: Role
+    """INTERRUPT, SOFTIRQ, SCHEDULE, or OTHER for a thread's own code."""
+    frame: Frame | None
+    """The call that makes it so."""
+
+
+THREAD = Context(Role.OTHER, None)
+
+
+@dataclass(frozen=True, slots=True)
+class _Marks:
+    """Calls whose meaning only the whole path shows."""
+
+    traps: set[Frame]
+    """Entries of traps that turned out to be interrupts."""
+    idle: set[Frame]
+    """Calls of preempt_schedule that came back at once: preemption was off."""
+
+
+def contexts_of(runs: Sequence[Run]) -> list[Context]:
+    """Return the context of each run."""
+    marks = _Marks(_interrupting_traps(runs), _idle_preemptions(runs))
+    known: dict[Frame, Context] = {}
+    return [_context(run.frame, marks, known) for run in runs]
+
+
+def _interrupting_traps(runs: Sequence[Run]) -> set[Frame]:
+    """Return the entries of traps that turned out to be interrupts."""
+    found: set[Frame] = set()
+    for run in runs:
+        # Nothing is an interrupt in most runs, which is known without their callers.
+        if Role.INTERRUPT not in run.frame.within:
+            continue
+        for frame in run.frame.chain():
+            caller = frame.caller
+            if frame.role is Role.INTERRUPT and caller and caller.role is Role.TRAP:
+                found.add(caller)
+    return found
+
+
+def _idle_preemptions(runs: Sequence[Run]) -> set[Frame]:
+    found: set[Frame] = set()
+    scheduling: set[Frame] = set()
+    for run in runs:
+        role = run.frame.role
+        if role is Role.PREEMPT:
+            found.add(run.frame)
+        elif role in (Role.SCHEDULE, Role.SWITCH):
+            scheduling.update(run.frame.chain())
+    return found - scheduling
+
+
+def _context(frame: Frame, marks: _Marks, known: dict[Frame, Context]) -> Context:
+    if frame in known:
+        return known[frame]
+    role = frame.role
+    if frame in marks.traps:
+        found = Context(Role.INTERRUPT, frame)
+    elif role is Role.INTERRUPT and frame.caller and frame.caller in marks.traps:
+        found = _context(frame.caller, marks, known)
+    elif role in _INNERMOST and frame not in marks.idle:
+        found = Context(Role.SCHEDULE if role in _SCHEDULING else role, frame)
+    elif frame.caller is None:
+        found = THREAD
+    else:
+        found = _context(frame.caller, marks, known)
+    if found.role is Role.SCHEDULE and frame.caller is not None:
+        found = _outermost_call(found, frame, marks, known)
+    known[frame] = found
+    return found
+
+
+def _outermost_call(
+    found: Context, frame: Frame, marks: _Marks, known: dict[Frame, Context]
+) -> Context:
+    """Let __schedule belong to the preempt_schedule that called it."""
+    above = _context(frame.caller, marks, known) if frame.caller else THREAD
+    return above if above.role is Role.SCHEDULE else found
+
+
+def read_ns(runs: Sequence[Run]) -> int | None:
+    """
+    Return when the last system call before the mark read the clock, in virtual ns.
+
+    None if the program read it by itself.
+    """
+    for run in reversed(runs):
+        within = run.frame.within
+        if Role.SLEEP in within or Role.SWITCH in within:
+            return None
+        if Role.READ_CLOCK in within and _reads(run):
+            return run.end_ns
+    return None
+
+
+def _reads(run: Run) -> bool:
+    if not is_clock(plain(run.frame.name)):
+        return False
+    for frame in run.frame.chain():
+        if frame.role is Role.READ_CLOCK:
+            return True
+        if frame.role in _NOT_OF_THE_CALL:
+            return False
+    return False
+
+
+def until_read(
+    section: TraceSection, runs: list[Run]
+) -> tuple[TraceSection, list[Run]]:
+    """Return the path with its runs, cut off where the clock was read."""
+    end_ns = read_ns(runs)
+    if end_ns is None:
+        return section, runs
+    kept = [run for run in runs if run.end_ns <= end_ns]
+    return replace(section, last_ns=end_ns), kept
