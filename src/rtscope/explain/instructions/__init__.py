@@ -7,7 +7,7 @@ From the instructions that a virtual board executed to an explanation.
     absences.py    when the thread was off its CPU, and what it waited for
     elsewhere.py   its timer, where that expired on another CPU
     wakers.py      when such a thread came into the queue of its CPU
-    milestones.py  tasks, interrupt, callback, scheduler, switch
+    milestones.py  interrupt, callback, scheduler, switch, and the tick
     scheduling.py  what kept the CPU: competing tasks, other CPUs
     path.py        all that a wake-up is explained from
     causes.py      part and cause of all that its CPU executed

@@ -420,3 +420,25 @@ def _table(key: str) -> Iterator[tuple[str, str]]:
     here = resources.files("rtscope.explain.instructions")
     table = tomllib.loads(here.joinpath("waits.toml").read_text("utf-8"))[key]
     yield from table.items()
+
+
+def split_at_ends(runs: list[Run], absences: Sequence[Absence]) -> list[Run]:
+    """
+    Return the runs with one that was under way when the thread was runnable as two.
+
+    A CPU that pauses does so at the end of a run. A switch of tasks stays whole.
+    """
+    for one in absences:
+        at = begun(runs, one.runnable_ns) - 1
+        if at >= 0 and one.is_end_exact:
+            runs = [*runs[:at], *_parts(runs[at], one.runnable_ns), *runs[at + 1 :]]
+    return runs
+
+
+def _parts(run: Run, at_ns: int) -> Iterator[Run]:
+    if not run.begin_ns < at_ns < run.end_ns or run.frame.role is Role.SWITCH:
+        yield run
+        return
+    before_ns = min(run.executed_ns, at_ns - run.begin_ns)
+    yield replace(run, end_ns=at_ns, executed_ns=before_ns)
+    yield replace(run, begin_ns=at_ns, executed_ns=run.executed_ns - before_ns)

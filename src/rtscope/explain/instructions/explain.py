@@ -25,9 +25,9 @@ from rtscope.explain.instructions.calls import (
 from rtscope.explain.instructions.causes import Kind, kinds_of
 from rtscope.explain.instructions.flags import IrqsOff, irqs_off_at
 from rtscope.explain.instructions.holders import InPlace
+from rtscope.explain.instructions.milestones import TICK, tick_evidence
 from rtscope.explain.instructions.path import WakeupPath, wakeup_path
 from rtscope.explain.instructions.proofs import broken_invariants
-from rtscope.explain.instructions.ticks import TICK, tick_evidence
 from rtscope.explain.instructions.titles import (
     ASLEEP,
     in_faults,

@@ -15,6 +15,7 @@ from rtscope.explain.instructions.absences import (
     absences_of,
     ends_of_waits,
     spins,
+    split_at_ends,
     switch_to,
     tasks_of,
 )
@@ -34,6 +35,7 @@ from rtscope.explain.instructions.holders import InPlace, Locks
 from rtscope.explain.instructions.milestones import (
     Milestones,
     find_milestones,
+    ticked_at,
 )
 from rtscope.explain.instructions.othercpus import OtherCpus
 from rtscope.explain.instructions.quotas import over_quota
@@ -43,8 +45,7 @@ from rtscope.explain.instructions.scheduling import (
     CompetingTasks,
     competing_tasks,
 )
-from rtscope.explain.instructions.ticks import ticked_at
-from rtscope.explain.instructions.wakers import reached_ns, split_at_ends, with_queue
+from rtscope.explain.instructions.wakers import reached_ns, with_queue
 from rtscope.record.instructions.section import (
     CpuBlocks,
     TaskSwitch,

@@ -21,9 +21,9 @@ from rtscope.explain.instructions.calls import (
 )
 from rtscope.explain.instructions.causes import Kind
 from rtscope.explain.instructions.flags import IrqsOff
+from rtscope.explain.instructions.milestones import TICK
 from rtscope.explain.instructions.path import WakeupPath
 from rtscope.explain.instructions.scheduling import ENTRIES
-from rtscope.explain.instructions.ticks import TICK
 from rtscope.explain.model import Cause
 
 ASLEEP = "(asleep)"
