@@ -74,18 +74,19 @@ class OtherCpus:
     def _activity(
         self, cpu: int, inside: Sequence[Run], total: int, reader: Frame | None
     ) -> OtherCpuActivity:
+        delays = self._delays_of(cpu)
         frame = reader or main_frame(inside, share=MOSTLY)
         if frame is None:
             name, own = spent_in(inside)[0]
             return OtherCpuActivity(cpu, plain(name), own / total, total)
         chain = list(frame.chain())
+        names = tuple(plain(one.name) for one in chain)
+        first = title_frame(chain, delays)
+        jump = "" if reader else jumped_to(chain, names[first], delays)
         of_it = [run for run in inside if frame in run.frame.chain()]
         own = sum(run.executed_ns for run in of_it)
         longest = max(of_it if reader else inside, key=lambda run: run.executed_ns)
         told = self._task_at(cpu, longest.begin_ns)
-        names = tuple(plain(one.name) for one in chain)
-        delays = self._delays_of(cpu)
-        first = title_frame(chain, delays)
         return OtherCpuActivity(
             cpu,
             names[first],
@@ -96,7 +97,7 @@ class OtherCpus:
             task=told.name if told else "",
             policy=told.policy if told else "",
             waits=plain(longest.frame.name) in spins(),
-            jumped_to="" if reader else jumped_to(chain, names[first], delays),
+            jumped_to=jump,
         )
 
     def calling(self, function: str) -> Sequence[Run]:

@@ -132,6 +132,7 @@ def wakeup_path(
         arrivals_ns=tasks.arrivals_ns,
         held=(reached_ns(held, own.cpu, runs, contexts), held.end_ns) if held else None,
     )
+    ticked = ticked_at(runs, contexts, milestones, flags)
     competing = _competing(runs, milestones, others, held, has_quota=bool(quotas))
     return WakeupPath(
         runs=runs,
@@ -151,7 +152,7 @@ def wakeup_path(
         switches=switches,
         others=others,
         spins=loops,
-        ticked=ticked_at(runs, contexts, milestones, flags),
+        ticked=ticked,
         unread_ns=marked_ns - section.last_ns,
     )
 
