@@ -6,12 +6,6 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from rtscope.explain.causes import (
-    causes_of,
-    difference,
-    paragraph,
-    title_of,
-)
 from rtscope.explain.model import (
     COMPETING_TASKS,
     HELD_BACK,
@@ -25,6 +19,7 @@ from rtscope.explain.model import (
     Segment,
     joined,
 )
+from rtscope.explain.runs import causes_of, difference, paragraph, title_of
 from rtscope.explain.words import (
     caveats_of,
     evidence,

@@ -4,14 +4,8 @@ from dataclasses import replace
 
 import pytest
 
-from rtscope.explain.causes import (
-    causes_of,
-    difference,
-    differences,
-    paragraph,
-    title_of,
-)
 from rtscope.explain.model import Cause, Explanation, OtherCpuActivity, Part, Segment
+from rtscope.explain.runs import causes_of, difference, differences, paragraph, title_of
 from rtscope.explain.words import caveats_of, evidence, sentence, where
 
 

@@ -4,7 +4,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from fakes.measurements import thread
-from rtscope.explain.runs import (
+from rtscope.explain.tail import (
     OTHERS,
     KnownCause,
     WorstWakeups,

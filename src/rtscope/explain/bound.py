@@ -24,11 +24,15 @@ from enum import StrEnum
 import numpy as np
 from numpy.typing import NDArray
 
-from rtscope.host.units import NS_PER_S
+from rtscope.host.units import NS_PER_S, format_us
 from rtscope.record.explanation import CpuBound, Interrupt, LongestSection
 
 GIVE_UP_NS = NS_PER_S
 """Interrupts that keep a window this long busy leave no time for anything else."""
+
+CALLERS_SHOWN = 3
+BoundRow = tuple[str, str, str]
+"""Title, length in µs, place."""
 
 
 class Section(StrEnum):
@@ -133,4 +137,59 @@ def compose(
         not_recorded=tuple(not_recorded),
         sections=tuple(longest),
         interrupts=tuple(sorted(found, key=lambda i: (-i.max_in_window_ns, i.vector))),
+    )
+
+
+def caveats_of_bounds(bounds: Sequence[CpuBound]) -> tuple[str, ...]:
+    """Return why a bound may be too small: lost events, or a wake-up above it."""
+    lost = dict.fromkeys(what for one in bounds for what in one.not_recorded)
+    outside = [
+        one.cpu
+        for one in bounds
+        if one.bound_ns is not None and one.observed_max_ns > one.bound_ns
+    ]
+    found = [f"Not recorded: {what}." for what in lost]
+    if outside:
+        cpus = ", ".join(map(str, outside))
+        found.append(
+            f"CPU {cpus} exceeded its bound: something is outside of the model, such "
+            "as a thread with at least the priority of the measuring one."
+        )
+    return tuple(found)
+
+
+def bound_rows(bound: CpuBound) -> tuple[BoundRow, ...]:
+    """Return the parts of a bound, in the order in which it adds up."""
+    known = {one.section: one for one in bound.sections}
+    rows = [_section_row(known[kind]) for kind in Section if kind in known]
+    counted = [
+        _interrupt_row(one) for one in bound.interrupts if one.max_in_window_ns > 0
+    ]
+    return (*rows, *counted)
+
+
+def _section_row(one: LongestSection) -> BoundRow:
+    shown = " < ".join(one.callers[:CALLERS_SHOWN]) or (
+        f"most in {one.dominant_function}" if one.dominant_function else one.name
+    )
+    aside = (
+        f"; {format_us(one.executed_ns)} µs executed here"
+        if one.executed_ns is not None
+        else ""
+    )
+    note = f"; {one.note}" if one.note else ""
+    title = f"{one.section}  {TITLES[Section(one.section)]}"
+    return title, format_us(one.duration_ns), f"{shown}{aside}{note}"
+
+
+def _interrupt_row(one: Interrupt) -> BoundRow:
+    closest = (
+        ""
+        if one.min_interarrival_ns is None
+        else f", at least {format_us(one.min_interarrival_ns)} µs apart"
+    )
+    return (
+        f"IRQ  {one.vector}",
+        format_us(one.max_in_window_ns),
+        f"{one.arrivals:,} observed, longest {format_us(one.longest_ns)} µs{closest}",
     )

@@ -4,94 +4,75 @@ The explained wake-ups of runs, as every form of their report needs them.
 Names of functions come from a kernel that may be anybody's: they are made printable
 here, once, before any text uses them.
 
-The worst wake-ups of a run are counted by cause. A board records the paths of its K
-worst wake-ups; the histogram counts all. Those of the tail that were not recorded are
-counted apart, and never spread over the known causes. The latency bound from observed
-critical sections is never called a proof.
+The K worst wake-ups are not the run: a cause that is missing here may have made others
+late, only never as late. The latency bound from observed critical sections is never
+called a proof.
 """
 
-from collections.abc import Mapping, Sequence
+from collections import Counter
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 
-import numpy as np
-
-from rtscope.contract import ThreadResult
-from rtscope.explain.bound import TITLES as SECTION_TITLES
-from rtscope.explain.bound import Section
-from rtscope.explain.causes import (
-    WITHDRAWN,
-    Causes,
-    causes_of,
-    differences,
-    paragraph,
-    title_of,
-)
-from rtscope.explain.model import Cause, Explanation
+from rtscope.explain.bound import caveats_of_bounds
+from rtscope.explain.model import HELD_BACK, Cause, Explanation, Segment
+from rtscope.explain.tail import WorstWakeups, known_cause, tail_of
 from rtscope.explain.words import caveats_of, evidence, sentence
 from rtscope.host.escape import all_printable
-from rtscope.host.units import format_us, plural
+from rtscope.host.units import format_us
 from rtscope.host.version import __version__
 from rtscope.record import explanation as written
-from rtscope.record.explanation import CpuBound, Interrupt, LongestSection, TailCause
+from rtscope.record.explanation import CauseSum, CpuBound
 from rtscope.record.model import RunRecord
-from rtscope.stats.distribution import Distribution, distribution_of
-from rtscope.stats.summary import BEYOND_LOW_NS
 
 VIRTUAL = "virtual "
-CALLERS_SHOWN = 3
 NO_PROOF = (
     "the longest critical sections observed, as if they lined up: no proof, because a "
     "longer one may not have been executed"
 )
 
-ONE_OF = 1000
-"""The tail is the worst of so many wake-ups: 0.1 %."""
-BINS = 24
-CAUSES_SHOWN = 5
-"""More causes are too many colours: the rest are one."""
-OTHERS = "other causes"
-
-
-BoundRow = tuple[str, str, str]
-"""Title, length in µs, place."""
-
-
-@dataclass(frozen=True, slots=True)
-class KnownCause:
-    """A wake-up whose cause is known."""
-
-    latency_ns: int
-    cause: str
-    blamed_ns: int
-    """How long the cause took, of the latency."""
+_SHOWN = 3
+WITHDRAWN = "withdrawn: an invariant is broken"
+"""The name of the cause of wake-ups whose explanations prove nothing."""
+_NAMED = frozenset(
+    {
+        Cause.UNKNOWN,
+        Cause.HARDWARE,
+        *HELD_BACK,
+        Cause.NOT_REALTIME,
+        Cause.THROTTLED,
+        Cause.FAIR_SERVER,
+        Cause.OTHER_TASK,
+        Cause.IN_PLACE_OF_HOLDER,
+        Cause.IDLE_EXIT,
+    }
+)
+"""The name of these is no function."""
 
 
 @dataclass(frozen=True, slots=True)
-class Bin:
-    """A range [low, high) of latencies."""
+class Causes:
+    """The causes of one load on one kernel."""
 
-    low_ns: int
-    high_ns: int
-    known: tuple[int, ...]
-    """Wake-ups by cause, in the order of the tail's causes."""
-    unknown: int
-
-
-@dataclass(frozen=True, slots=True)
-class WorstWakeups:
-    """The worst wake-ups of a run: at most 0.1 % of them, or the last bucket."""
-
-    samples: int
-    """All wake-ups of the run."""
-    from_ns: int
+    load: str
+    kernel: str
     wakeups: int
-    causes: tuple[TailCause, ...]
-    """Most first; the last may be all others."""
-    bins: tuple[Bin, ...]
-    recorded: int
-    """Of how many the cause is known."""
-    unknown: int
-    """Of how many it is not."""
+    """How many of the worst were explained: those whose paths were kept."""
+    worst_ns: int
+    attributed_share: float
+    """The least of them, 0 to 1."""
+    sums: tuple[CauseSum, ...]
+    """Most often dominant first, then by their sum."""
+
+
+@dataclass(frozen=True, slots=True)
+class Difference:
+    """Dominant causes of one of two kernels only, under the same load."""
+
+    first: Causes
+    second: Causes
+    gone: tuple[CauseSum, ...]
+    new: tuple[CauseSum, ...]
+    common: tuple[tuple[CauseSum, CauseSum], ...]
 
 
 @dataclass(frozen=True, slots=True)
@@ -169,7 +150,7 @@ def explained_run(
         observed_ns={t.cpu: t.max_ns or 0 for t in threads if t.cpu is not None},
         tail=tail_of(
             threads,
-            [_known_cause(e) for e in explanations if e.dominant or e.is_withdrawn],
+            [known_cause(e) for e in explanations if e.dominant or e.is_withdrawn],
         ),
     )
 
@@ -192,12 +173,6 @@ def explained_trace(
         bounds=all_printable(tuple(bounds)),
         observed_ns={one.cpu: one.latency_ns for one in explanations},
     )
-
-
-def _known_cause(explanation: Explanation) -> KnownCause:
-    dominant = explanation.dominant
-    cause = Cause.UNKNOWN if dominant is None else dominant.cause
-    return KnownCause(explanation.latency_ns, str(cause), explanation.dominant_ns)
 
 
 def merged_causes(
@@ -241,107 +216,121 @@ def unit_of(runs: Sequence[ExplainedRun]) -> str:
     return VIRTUAL if all(run.virtual for run in runs) else ""
 
 
-# --- the tail -------------------------------------------------------------------------
+# --- causes of several ---
 
 
-def tail_of(
-    threads: Sequence[ThreadResult], known: Sequence[KnownCause]
-) -> WorstWakeups | None:
-    """Count the known causes among the worst wake-ups; None without any."""
-    found = distribution_of(threads)
-    total = found.total
-    if not total:
-        return None
-    from_ns = _from(found, total)
-    inside = [one for one in known if one.latency_ns >= from_ns]
-    causes = _causes(inside)
-    wakeups = int(found.count[found.low_ns >= from_ns].sum()) + found.beyond
-    return WorstWakeups(
-        samples=total,
-        from_ns=from_ns,
-        wakeups=wakeups,
-        causes=causes,
-        bins=_bins(found, from_ns, inside, [one.cause for one in causes]),
-        recorded=len(inside),
-        unknown=max(0, wakeups - len(inside)),
-    )
-
-
-def sentence_of_tail(tail: WorstWakeups, *, virtual: str) -> str:
-    """Name the causes of the tail, and count the wake-ups of unknown cause."""
-    causes = ", ".join(f"{one.cause} {_how_long(one)}" for one in tail.causes)
-    return (
-        f"Worst {plural(tail.wakeups, 'wake-up')} of {tail.samples:,}, from "
-        f"{format_us(tail.from_ns)} {virtual}µs: {tail.recorded:,} recorded, "
-        f"{tail.unknown:,} not recorded."
-        f"{f' Dominant causes of those recorded: {causes}.' if causes else ''}"
-    )
-
-
-def _how_long(one: TailCause) -> str:
-    longest = format_us(one.worst_ns)
-    if one.wakeups == 1:
-        return f"once ({longest} µs)"
-    return f"{one.wakeups:,} times (longest {longest}, sum {format_us(one.sum_ns)} µs)"
-
-
-def _from(found: Distribution, total: int) -> int:
-    """Return the low edge of the lowest bucket that is wholly in the latest 0.1 %."""
-    from_above = np.cumsum(found.count[::-1]) + found.beyond
-    inside = int(np.searchsorted(from_above, total / ONE_OF, side="right"))
-    return int(found.low_ns[::-1][max(0, inside - 1)])
-
-
-def _causes(inside: Sequence[KnownCause]) -> tuple[TailCause, ...]:
-    by_cause: dict[str, list[int]] = {}
-    for one in inside:
-        by_cause.setdefault(one.cause, []).append(one.blamed_ns)
-    rows = sorted(
-        by_cause.items(), key=lambda row: (-len(row[1]), -max(row[1]), row[0])
-    )
-    shown = rows if len(rows) <= CAUSES_SHOWN else rows[: CAUSES_SHOWN - 1]
-    rest = [ns for _, latencies in rows[len(shown) :] for ns in latencies]
-    listed = [*shown, *([(OTHERS, rest)] if rest else [])]
-    return tuple(
-        TailCause(cause=cause, wakeups=len(ns), sum_ns=sum(ns), worst_ns=max(ns))
-        for cause, ns in listed
-    )
-
-
-def _bins(
-    found: Distribution,
-    from_ns: int,
-    inside: Sequence[KnownCause],
-    names: Sequence[str],
-) -> tuple[Bin, ...]:
-    """
-    Count the wake-ups by latency and cause, each once.
-
-    All are counted at the begin of their bucket, also those whose latency is known:
-    what a bucket has besides them was not recorded.
-    """
-    width = max(1, -(-(found.max_ns + 1 - from_ns) // BINS))
-    # In a last bucket, that of the longest: what is in none.
-    low_ns = np.append(found.low_ns, np.int64(BEYOND_LOW_NS))
-    count = np.append(found.count, found.beyond)
-    at_ns = np.array([one.latency_ns for one in inside], dtype=np.int64)
-    placed_ns = low_ns[np.searchsorted(low_ns, at_ns, side="right") - 1].tolist()
-    causes = [one.cause if one.cause in names else OTHERS for one in inside]
-    bins = []
-    for begin_ns in range(from_ns, found.max_ns + 1, width):
-        end_ns = begin_ns + width
-        of_cause = [
-            sum(
-                begin_ns <= ns < end_ns and cause == name
-                for ns, cause in zip(placed_ns, causes, strict=True)
+def causes_of(explanations: Sequence[Explanation], *, load: str, kernel: str) -> Causes:
+    """Sum up the causes of a run's worst wake-ups, or of those of its repetitions."""
+    kept = [one for one in explanations if one.segments]
+    known = [one for one in kept if not one.is_withdrawn]
+    found: dict[tuple[Cause, str], list[int]] = {}
+    dominant_in: Counter[tuple[Cause, str]] = Counter()
+    for explanation in known:
+        for key, ns in _sums(explanation.segments).items():
+            found.setdefault(key, []).append(ns)
+        if explanation.dominant is not None:
+            dominant_in[explanation.dominant.counted_as] += 1
+    sums = [
+        CauseSum(*key, len(ns), dominant_in[key], sum(ns), max(ns))
+        for key, ns in found.items()
+    ]
+    if withdrawn := [one.latency_ns for one in kept if one.is_withdrawn]:
+        number = len(withdrawn)
+        sums.append(
+            CauseSum(
+                *(Cause.UNKNOWN, WITHDRAWN, number, number),
+                *(sum(withdrawn), max(withdrawn)),
             )
-            for name in names
-        ]
-        counted = int(count[(low_ns >= begin_ns) & (low_ns < end_ns)].sum())
-        bins.append(
-            Bin(begin_ns, end_ns, tuple(of_cause), max(0, counted - sum(of_cause)))
         )
-    return tuple(bins)
+    return Causes(
+        load=load,
+        kernel=kernel,
+        wakeups=len(kept),
+        worst_ns=max((e.latency_ns for e in explanations), default=0),
+        attributed_share=min((e.attributed_share for e in kept), default=0.0),
+        sums=tuple(sorted(sums, key=lambda s: (-s.dominant_in, -s.sum_ns, s.name))),
+    )
+
+
+def title_of(one: CauseSum) -> str:
+    """Return a cause with its function, if there is one."""
+    before = ": " if one.cause in _NAMED else " in "
+    return f"{one.cause}{before}{one.name}" if one.name else str(one.cause)
+
+
+def differences(causes: Sequence[Causes]) -> tuple[Difference, ...]:
+    """Compare the first two kernels of each load."""
+    found = []
+    for load in dict.fromkeys(one.load for one in causes):
+        of_load = [one for one in causes if one.load == load]
+        if len(of_load) > 1:
+            found.append(difference(of_load[0], of_load[1]))
+    return tuple(found)
+
+
+def difference(first: Causes, second: Causes) -> Difference:
+    """Return the dominant causes that only one of two kernels has, and the common."""
+    ours = {(s.cause, s.name): s for s in first.sums if s.dominant_in}
+    theirs = {(s.cause, s.name): s for s in second.sums if s.dominant_in}
+    return Difference(
+        first,
+        second,
+        gone=tuple(s for key, s in ours.items() if key not in theirs),
+        new=tuple(s for key, s in theirs.items() if key not in ours),
+        common=tuple((s, theirs[key]) for key, s in ours.items() if key in theirs),
+    )
+
+
+def paragraph(difference: Difference, *, virtual: str = "") -> str:
+    """Describe how the causes of two kernels differ; times are microseconds."""
+    first, second = difference.first, difference.second
+    sentences = [
+        f"Load {first.load}: the worst wake-up was {format_us(first.worst_ns)} "
+        f"{virtual}µs late with {first.kernel} ({first.wakeups} explained) and "
+        f"{format_us(second.worst_ns)} {virtual}µs late with {second.kernel} "
+        f"({second.wakeups} explained)."
+    ]
+    if difference.gone:
+        gone = _listed(difference.gone)
+        sentences.append(f"Dominant cause with {first.kernel} only: {gone}.")
+    if difference.new:
+        new = _listed(difference.new)
+        sentences.append(f"Dominant cause with {second.kernel} only: {new}.")
+    if difference.common:
+        sentences.append(f"Dominant cause with both: {_both(difference.common)}.")
+    return " ".join(sentences)
+
+
+def _sums(segments: Iterable[Segment]) -> dict[tuple[Cause, str], int]:
+    sums: Counter[tuple[Cause, str]] = Counter()
+    for segment in segments:
+        sums[segment.counted_as] += segment.duration_ns
+    return sums
+
+
+def _listed(sums: Sequence[CauseSum]) -> str:
+    shown = [
+        f"{title_of(s)} ({_times(s.dominant_in)}, longest {format_us(s.worst_ns)} µs)"
+        for s in sums[:_SHOWN]
+    ]
+    return ", ".join(shown) + _more(len(sums))
+
+
+def _both(common: Sequence[tuple[CauseSum, CauseSum]]) -> str:
+    shown = [
+        f"{title_of(a)} ({_times(a.dominant_in)} and {_times(b.dominant_in)}, "
+        f"longest {format_us(a.worst_ns)} µs and {format_us(b.worst_ns)} µs)"
+        for a, b in common[:_SHOWN]
+    ]
+    return ", ".join(shown) + _more(len(common))
+
+
+def _times(number: int) -> str:
+    return "once" if number == 1 else f"{number} times"
+
+
+def _more(number: int) -> str:
+    return f" and {number - _SHOWN} more" if number > _SHOWN else ""
 
 
 # --- the bound ------------------------------------------------------------------------
@@ -363,61 +352,6 @@ def bound_sentence(run: ExplainedRun) -> str:
         f"{virtual}µs on CPU {worst.cpu}; worst wake-up observed: {seen} {virtual}µs."
     )
     return " ".join((text, *caveats_of_bounds(run.document.bounds)))
-
-
-def caveats_of_bounds(bounds: Sequence[CpuBound]) -> tuple[str, ...]:
-    """Return why a bound may be too small: lost events, or a wake-up above it."""
-    lost = dict.fromkeys(what for one in bounds for what in one.not_recorded)
-    outside = [
-        one.cpu
-        for one in bounds
-        if one.bound_ns is not None and one.observed_max_ns > one.bound_ns
-    ]
-    found = [f"Not recorded: {what}." for what in lost]
-    if outside:
-        cpus = ", ".join(map(str, outside))
-        found.append(
-            f"CPU {cpus} exceeded its bound: something is outside of the model, such "
-            "as a thread with at least the priority of the measuring one."
-        )
-    return tuple(found)
-
-
-def bound_rows(bound: CpuBound) -> tuple[BoundRow, ...]:
-    """Return the parts of a bound, in the order in which it adds up."""
-    known = {one.section: one for one in bound.sections}
-    rows = [_section_row(known[kind]) for kind in Section if kind in known]
-    counted = [
-        _interrupt_row(one) for one in bound.interrupts if one.max_in_window_ns > 0
-    ]
-    return (*rows, *counted)
-
-
-def _section_row(one: LongestSection) -> BoundRow:
-    shown = " < ".join(one.callers[:CALLERS_SHOWN]) or (
-        f"most in {one.dominant_function}" if one.dominant_function else one.name
-    )
-    aside = (
-        f"; {format_us(one.executed_ns)} µs executed here"
-        if one.executed_ns is not None
-        else ""
-    )
-    note = f"; {one.note}" if one.note else ""
-    title = f"{one.section}  {SECTION_TITLES[Section(one.section)]}"
-    return title, format_us(one.duration_ns), f"{shown}{aside}{note}"
-
-
-def _interrupt_row(one: Interrupt) -> BoundRow:
-    closest = (
-        ""
-        if one.min_interarrival_ns is None
-        else f", at least {format_us(one.min_interarrival_ns)} µs apart"
-    )
-    return (
-        f"IRQ  {one.vector}",
-        format_us(one.max_in_window_ns),
-        f"{one.arrivals:,} observed, longest {format_us(one.longest_ns)} µs{closest}",
-    )
 
 
 # --- explain.json ---------------------------------------------------------------------

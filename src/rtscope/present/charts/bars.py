@@ -10,7 +10,7 @@ from collections.abc import Iterable, Iterator
 from html import escape
 
 from rtscope.explain.model import Cause, Explanation, Part, Segment
-from rtscope.explain.runs import WorstWakeups, sentence_of_tail
+from rtscope.explain.tail import WorstWakeups, sentence_of_tail
 from rtscope.host.units import NS_PER_US, format_us
 from rtscope.present.charts.axes import INK, MUTED, PALETTE, PAPER
 from rtscope.present.charts.axes import WIDTH_PT as WIDTH

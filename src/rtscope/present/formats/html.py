@@ -14,18 +14,18 @@ from typing import Any
 from jinja2 import Environment, PackageLoader, StrictUndefined
 from markupsafe import Markup
 
-from rtscope.explain.causes import title_of
+from rtscope.explain.bound import bound_rows
 from rtscope.explain.model import TITLES
 from rtscope.explain.runs import (
     NO_PROOF,
     ExplainedRun,
-    bound_rows,
     bound_sentence,
     merged_causes,
     opening_rows,
-    sentence_of_tail,
+    title_of,
     unit_of,
 )
+from rtscope.explain.tail import sentence_of_tail
 from rtscope.explain.timeline import Timeline
 from rtscope.explain.words import where
 from rtscope.host.escape import all_printable

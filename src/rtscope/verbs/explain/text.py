@@ -10,16 +10,17 @@ from rich.padding import Padding
 from rich.table import Table
 from rich.text import Text
 
-from rtscope.explain.causes import Causes, title_of
+from rtscope.explain.bound import bound_rows
 from rtscope.explain.model import TITLES, Explanation, Segment
 from rtscope.explain.runs import (
     NO_PROOF,
+    Causes,
     ExplainedRun,
-    bound_rows,
     bound_sentence,
     merged_causes,
-    sentence_of_tail,
+    title_of,
 )
+from rtscope.explain.tail import sentence_of_tail
 from rtscope.explain.words import where
 from rtscope.host.units import format_share, format_us, plural
 from rtscope.present.formats.fitted import (
