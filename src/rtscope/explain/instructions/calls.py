@@ -146,7 +146,7 @@ def is_between(name: str) -> bool:
 _NOTHING = frozenset[Role]()
 _INTERRUPTS = frozenset({Role.INTERRUPT, Role.TRAP, Role.PREEMPT, Role.DISPATCH})
 
-_BEGINS_HERE = frozenset(
+BEGINS_HERE = frozenset(
     {
         *(Role.INTERRUPT, Role.TRAP, Role.SYSCALL, Role.DISPATCH),
         *(Role.SCHEDULE, Role.IDLE, Role.SOFTIRQ),
@@ -425,7 +425,7 @@ def title_frame(chain: Sequence[Frame], delays: frozenset[Frame]) -> int:
     It is the first that is no primitive; or who called that, if it is a delay helper by
     what it did: it is one of the `delays`.
     """
-    stops = [frame.role in _BEGINS_HERE for frame in chain]
+    stops = [frame.role in BEGINS_HERE for frame in chain]
     names = [plain(frame.name) for frame in chain]
     at = title_index(names, stops)
     above = at + 1

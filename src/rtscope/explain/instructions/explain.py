@@ -22,7 +22,7 @@ from rtscope.explain.instructions.calls import (
     spent_in,
     title_frame,
 )
-from rtscope.explain.instructions.causes import Kind, kinds_of
+from rtscope.explain.instructions.causes import WAITS, Kind, kinds_of
 from rtscope.explain.instructions.flags import IrqsOff, irqs_off_at
 from rtscope.explain.instructions.holders import InPlace
 from rtscope.explain.instructions.milestones import TICK, tick_evidence
@@ -263,7 +263,9 @@ def _segment(path: WakeupPath, kind: Kind, at: Sequence[int]) -> Segment:
     by_function = spent_in(runs)
     named = in_faults(runs) if cause is Cause.PAGE_FAULT else runs
     inside = main_chain(named, share=NEARLY_ALL)
-    title = title_frame(inside, path.delays)
+    # A CPU that waits in a loop reads a clock meanwhile: that is no delay helper.
+    delays = frozenset[Frame]() if cause in WAITS else path.delays
+    title = title_frame(inside, delays)
     if held is None:
         name, chain = name_of(kind, named, inside, title)
     else:

@@ -74,6 +74,9 @@ class OtherCpus:
     def _activity(
         self, cpu: int, inside: Sequence[Run], total: int, reader: Frame | None
     ) -> OtherCpuActivity:
+        of_reader = (run for run in inside if reader in run.frame.chain())
+        longest = max(of_reader if reader else inside, key=lambda run: run.executed_ns)
+        told = self._task_at(cpu, longest.begin_ns)
         delays = self._delays_of(cpu)
         frame = reader or main_frame(inside, share=MOSTLY)
         if frame is None:
@@ -83,10 +86,7 @@ class OtherCpus:
         names = tuple(plain(one.name) for one in chain)
         first = title_frame(chain, delays)
         jump = "" if reader else jumped_to(chain, names[first], delays)
-        of_it = [run for run in inside if frame in run.frame.chain()]
-        own = sum(run.executed_ns for run in of_it)
-        longest = max(of_it if reader else inside, key=lambda run: run.executed_ns)
-        told = self._task_at(cpu, longest.begin_ns)
+        own = sum(run.executed_ns for run in inside if frame in run.frame.chain())
         return OtherCpuActivity(
             cpu,
             names[first],

@@ -9,6 +9,7 @@ from collections import Counter
 from collections.abc import Sequence
 
 from rtscope.explain.instructions.calls import (
+    BEGINS_HERE,
     Frame,
     Role,
     Run,
@@ -23,7 +24,6 @@ from rtscope.explain.instructions.causes import Kind
 from rtscope.explain.instructions.flags import IrqsOff
 from rtscope.explain.instructions.milestones import TICK
 from rtscope.explain.instructions.path import WakeupPath
-from rtscope.explain.instructions.scheduling import ENTRIES
 from rtscope.explain.model import Cause
 
 ASLEEP = "(asleep)"
@@ -34,8 +34,6 @@ _LED_TO = frozenset(
     {Role.INTERRUPT, Role.TRAP, Role.DISPATCH, Role.SOFTIRQ, Role.SOFT_TIMER}
 )
 _OF_SOFT_TIMERS = "__hrtimer_run_queues"
-_STOPS = ENTRIES | {Role.SCHEDULE, Role.IDLE, Role.SOFTIRQ}
-"""Behind these begins the code that was interrupted, or the kernel's own."""
 Named = tuple[str, Sequence[str]]
 """The name of a segment, and the calls it happened in, innermost first."""
 
@@ -92,7 +90,7 @@ def _named(chain: Sequence[Frame], at: int) -> Named:
 
 
 def _stops(chain: Sequence[Frame]) -> Sequence[bool]:
-    return [one.role in _STOPS for one in chain]
+    return [one.role in BEGINS_HERE for one in chain]
 
 
 def name_of(
@@ -121,9 +119,6 @@ def name_of(
         return _of_softirq(chain, runs)
     if not chain:
         return plain(spent_in(runs)[0][0]), chain
-    if cause in (Cause.LOCK, Cause.OTHER_CPU):  # it reads a clock while it waits
-        stops = [role_of(name) in _STOPS for name in chain]
-        return chain[title_index(chain, stops)], chain
     return chain[title], chain
 
 
