@@ -95,7 +95,7 @@ def _brief(runs: Sequence[ExplainedRun], room: Room) -> Iterator[RenderableType]
     if len(runs) == 1:
         yield Text(_head_of(runs[0]), style="bold")
     else:
-        yield Text(f"{plural(len(runs), 'run')} explained; the worst wake-up of all:")
+        yield Text(f"{len(runs):,} runs explained; the worst wake-up of all:")
     yield Text(worst_sentence(runs))
     if worst is not None:
         for caveat in worst.document.wakeups[0].notes:
