@@ -1,7 +1,14 @@
 """
 Virtual boards: a kernel, user space and load in instruction-counted time.
 
-The catalogue lists boards and kernels; `prepare` builds the parts of a board, once,
-into the cache; `qemu.command_line` returns the command that boots it.
-Callers need nothing else from here.
+Callers need the catalogue, `parts/prepare.py` and `runs/`.
+
+    catalogue.py  the boards and the packaged kernels, read and checked
+    boards/       the boards: one TOML file each
+    kernels.toml  kernels of a distribution, used as they are
+    arches.toml   differences between the architectures of boards
+    kernels/      kernels that rtscope builds, from recipes
+    parts/        parts of a board, each built once into a cache
+    runs/         runs of a campaign: each is one boot
+    recording/    recorded runs, replayed
 """

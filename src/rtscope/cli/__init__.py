@@ -1,1 +1,20 @@
-"""The command line: one module per verb, and the view of a run in progress."""
+"""
+The command line: verbs by name, and the parts that several of them share.
+
+    main.py                      the `rtscope` command: from arguments to an exit status
+    app.py                       verbs as one app: loaded by name, with options and help
+    verbs.toml                   the verbs: function, help, examples; short options
+    completion.py, completions/  `rtscope completion`: what it prints for each shell
+    foreign.py                   answers to options and files of cyclictest and rtla
+    console.py                   consoles for results and for messages
+    streams.py                   the standard streams; control characters are visible
+    messages.py                  standard error that never blocks
+    progress.py                  the live display of a campaign
+    workertable.py               the workers of a cluster in the live display
+    detail.py                    options -q, -v and --notes
+    results.py                   from records to a report or page; its format
+    checks.py                    outcomes of checks: display, exit status
+    boardoptions.py              options of virtual boards alone
+    consent.py                   consent to run programs of a mailed campaign
+    reuse.py                     stored results for `run --reuse`
+"""

@@ -6,6 +6,21 @@ All times are int64 nanoseconds of CLOCK_MONOTONIC on the target. Whatever does
 not fit the contract raises ContractError: a damaged result must never become a
 number. Unknown keys are ignored, so that an older host reads a newer agent of the
 same schema.
+
+    lines.py        a line of the agent as a value, and back: `parse_line`, `dump_line`
+    values.py       numbers and texts with their bounds, counters of the machine
+    measurement.py  `measure`: its begin, its ticks, its result
+    threads.py      one measured thread: histogram, worst wake-ups, counters
+    growth.py       growth of the histograms each second, if the result never comes
+    tracing.py      the kernel's trace around the worst wake-ups
+    loads.py        `load`: that it runs, each process of it, its end
+    settings.py     `apply`, `hold`, `restore`: changed and restored settings
+    targetfiles.py  `read`, `disk`: files and free space of the target
+    tasks.py        `tasks`: every thread of the machine
+    watching.py     `watch`: events of a program's threads
+    cycling.py      `cycles`: when a program's threads run and sleep
+    demos.py        `demo`: when the threads of a scenario run
+    digest.py       the digest that equal measurements share
 """
 
 from rtscope.contract.cycling import CycleRuns as CycleRuns

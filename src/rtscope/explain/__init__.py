@@ -1,12 +1,16 @@
 """
 Who made a wake-up late, for how long, with evidence: a sum that closes.
 
-    model.py         an explanation: segments from expiry to thread, and their causes
-    instructions/    from the instructions that a virtual board executed
-    events/          from the events of a kernel's trace
-    words.py         an explanation as text, and its caveats
-    runs.py          the explained wake-ups of runs, their causes, those of two kernels
-    tail.py          the causes of the latest wake-ups of a run, and how many are known
-    bound.py         what the longest sections could combine to
-    perfetto.py      explained wake-ups as a trace for Perfetto
+    directory.py                    from a result directory or a trace to explained runs
+    runs.py                         explained wake-ups of runs, for every report
+    model.py                        an explanation: segments and causes (pure)
+    instructions/                   from the instructions that a virtual board executed
+    events/                         from the events of a kernel's trace
+    invariants.py, invariants.toml  conditions of a valid explanation
+    causes.py                       causes over a run; differences of two kernels
+    words.py, clauses.toml          an explanation in words (pure)
+    bound.py                        the bound from observed critical sections (pure)
+    activity.py                     open activities of every CPU around a wake-up (pure)
+    timeline.py                     the same as slices that can be drawn (pure)
+    perfetto.py                     explained wake-ups as a trace for Perfetto (pure)
 """

@@ -1,1 +1,19 @@
-"""What is read of a machine: its files, its kernel, and the facts they tell."""
+"""
+A machine: its files, its kernel, its facts, and how rtscope reaches it.
+
+    target/                     machines to measure: this one, or one over SSH
+    audit/                      checks of the real-time setup, and their outcomes
+    settings/                   settings that remedy failed checks: changed, restored
+    tasks/                      threads: policy, CPUs, marks
+    facts.py, facts.toml        facts of a machine: path, parser, meaning
+    gather.py                   all facts in one round trip; a parser for each form
+    reader.py                   the interface to read files of any machine
+    filetree.py                 a reader of a directory: this root, or a captured tree
+    snapshot.py                 files read at one time, and their kernel
+    guest.py, hypervisors.toml  virtual machine, container or neither
+    kernelidentity.py           the kernel: PREEMPT_RT, preemption model, evidence
+    kernelimage.py              an image: architecture, banner, build ID, configuration
+    bootparameters.py           boot parameters that the kernel did not take
+    cpulist.py                  lists of CPUs such as `0-3,5`
+    redaction.py                removal of addresses, serial numbers, secrets
+"""

@@ -1,1 +1,15 @@
-"""What is kept of a run, and the directory it is kept in."""
+"""
+A run on disk: its record, and the files beside it.
+
+    model.py        a record: all that one run measured
+    resultdir.py    the directory of a campaign: its records, its finished runs
+    schema.py       versions of the files in a result directory
+    virtual.py      a virtual board's part of a record: inputs and digests
+    explanation.py  `explain.json`, beside a record
+    pack.py         a result directory as one archive to mail
+    caveats/        known weaknesses of a run
+    events/         traces of ftrace, as trace.dat or text
+    instructions/   paths that a virtual board executed
+    foreign/        results of other tools, read
+    published/      published tables to compare with
+"""

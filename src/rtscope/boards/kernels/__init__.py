@@ -1,1 +1,18 @@
-"""Kernels: which one a machine runs, and how it was configured."""
+"""
+Kernels that rtscope builds: recipe, source, patches, configuration.
+
+    catalogue.py              every kernel that has a name
+    recipes/                  the recipes: one TOML file each
+    recipe.py                 a recipe: source, patches, configuration
+    fragments/                fragments of configurations
+    patches/                  series of patches
+    series.py                 a series of patches, applied as a whole or not at all
+    source.py                 sources: fetched or copied, and identified
+    tree.py                   a source tree: its version, copies of it
+    kconfig.py                symbols of Kconfig: dependencies, selections
+    build.py                  configure and compile with tuxmake
+    arches.toml               differences between the architectures of kernels
+    resolved.py               settings that kbuild changed
+    sourcekernel.py           a built kernel in the cache
+    package.py, package.toml  a kernel as an archive or a Debian package
+"""

@@ -1,16 +1,24 @@
 """
-From the instructions that a virtual board executed to an explanation.
+From the instructions that a virtual board executed to an explanation. Pure.
 
-    calls.py       from executed blocks to calls: callers, role and name of each
-    roles.toml     the functions that have a role
-    contexts.py    the interrupt or scheduling that calls belong to; the end of a path
-    absences.py    when the thread was off its CPU, and what it waited for
-    elsewhere.py   its timer, where that expired on another CPU
-    wakers.py      when such a thread came into the queue of its CPU
-    milestones.py  interrupt, callback, scheduler, switch, and the tick
-    scheduling.py  what kept the CPU: competing tasks, other CPUs
-    path.py        all that a wake-up is explained from
-    causes.py      part and cause of all that its CPU executed
-    explain.py     the explanation: its segments, their names and evidence
-    sections.py    the longest sections of a board, by name
+    path.py                     all inputs of one explanation
+    calls.py, roles.toml        from executed blocks to calls; roles of functions
+    absences.py, waits.toml     times off the CPU, and the reason of each wait
+    elsewhere.py                a timer that expired on another CPU
+    flags.py                    interrupts off, preemption counts
+    milestones.py               expiry, interrupt, callback, scheduler, switch
+    reading.py                  the clock reading behind the latency
+    scheduling.py               competing tasks
+    holders.py                  the holder of a lock, and tasks that ran in its place
+    quotas.py                   a group without CPU time
+    ticks.py                    timers that wait for the tick
+    wakers.py                   the wake-up of a thread after an obstacle
+    waitloops.py                loops that wait for another CPU
+    othercpus.py                activity of other CPUs meanwhile
+    causes.py                   part and cause of each piece of the path
+    naming.py, primitives.toml  the call that a delay is named after
+    titles.py                   the name of a segment
+    explain.py                  the explanation
+    sections.py                 the longest critical sections, by name
+    proofs.py                   the invariants, checked
 """

@@ -1,4 +1,13 @@
-"""Read files within limits; write files as a whole or not at all."""
+"""
+Read files within limits; write files as a whole or not at all.
+
+    archive.py      tar archives: written; read within limits of memory and size
+    csvtext.py      lines of CSV without formulas
+    heldfolders.py  temporary directories that go away with their process
+    junit.py        JUnit XML: suites of cases with their outcomes
+    userdirs.py     directories of the user by the XDG specification
+    xmltext.py      text that XML can hold, and trees of XML as files
+"""
 
 import errno
 import os

@@ -1,13 +1,15 @@
 """
 Is a machine, or a kernel, set up for real time? Checks as data, answered in four ways.
 
-    model.py      the words: a check, its outcome, the evidence
-    answer.py     what a check function answers
-    catalogue.py  checks/*.toml, read and checked; every check function by its name
-    context.py    what check functions get to see: the machine, and for whom
-    *checks.py    how checks are answered, by what they look at
-    observe.py    look twice, and try on a machine what no file tells
-    unit.py       a unit of systemd, as its files say it
-    examine.py    from a machine's files to answers
-    capture.py    what was read as an archive without secrets, and back
+    model.py       a check, its outcome, its evidence, as JSON
+    catalogue.py   checks/*.toml, read; every check function by its name
+    checks/        the checks: one TOML file for each group
+    answers.py     return values of check functions
+    context.py     arguments of check functions: the machine, and for whom
+    *checks.py     check functions, by subject: CPUs, interrupts, kernel, ...
+    coalescing.py  interrupt delays of network drivers
+    lockdown.py    mode of kernel lockdown
+    observe.py     two looks at a machine; trials where no file has the answer
+    unit.py        a unit of systemd: files, settings, meaning
+    examine.py     from a machine, tree, configuration or image to outcomes
 """

@@ -1,1 +1,6 @@
-"""Settings of a machine that remedy failed checks: changed and restored."""
+"""
+Settings of a machine that remedy failed checks: changed and restored.
+
+    remedies.py  from failed checks to settings
+    change.py    the agent changes and restores them, through its journal
+"""

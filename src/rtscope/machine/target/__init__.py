@@ -3,6 +3,14 @@ The machines a campaign can run on, with `Target` as their interface.
 
 The agent does all work on a target (`measure`, `load`, `read`, ...), so a new kind of
 target only starts the agent and offers a place for files.
+
+    address.py             `local`, `ssh:HOST` or `virtual:BOARD`; opens a target
+    local.py               this machine
+    ssh.py, refusals.toml  a board over SSH; remedies for messages of ssh
+    stream.py              a running agent: lines from it, requests to it
+    agentreader.py         a reader that asks the agent for many files at once
+    answer.py              the lines of a privileged agent that ends by itself
+    exclusive.py           one measurement of a machine at a time
 """
 
 from collections.abc import Sequence

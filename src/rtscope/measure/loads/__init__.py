@@ -1,10 +1,14 @@
 """
 The loads that a machine is measured under, and their commands.
 
-The data are in `loads.toml` and `stressors.toml`.
-
 Nothing here starts a process or reads a machine: free memory and space come in as
 values, and an argument vector goes out.
+
+    loads.toml      the loads
+    stressors.toml  stressors of stress-ng that a machine survives
+    catalogue.py    both tables, read
+    command.py      the command of a load, within memory and space
+    throughput.py   operations of a load and their rate
 """
 
 from rtscope.measure.loads.catalogue import STRESSOR as STRESSOR

@@ -1,1 +1,9 @@
-"""Charts and bars as SVG and PNG."""
+"""
+Charts and bars as SVG and PNG.
+
+    drawings.py  the charts, drawn by matplotlib
+    axes.py      colours, axes, keys and labels that charts share
+    svg.py       SVG of matplotlib for a page, the same to the byte each time
+    bars.py      bars: the path of a wake-up, the tail of a run
+    flame.py     the timeline of a wake-up, as markup
+"""

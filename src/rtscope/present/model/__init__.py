@@ -1,1 +1,15 @@
-"""The content of a report: its sentences and numbers, and their order."""
+"""
+The content of a report: its sentences and numbers, and their order.
+
+    build.py                 the model of a report
+    verdicts.py              the verdict on a deadline, in words
+    findings.py              findings as sentences, worst first; the headline
+    rows.py                  rows of the main table; caveats and machines
+    sections.py              the section of one load
+    workers.py               processes of each load: proof that it ran
+    charts.py                the numbers that charts draw
+    explained_records.py     explanations beside the records
+    comparison.py            a comparison of sets of runs
+    side_by_side.py          two sides under each load
+    published_comparison.py  records beside a published table
+"""

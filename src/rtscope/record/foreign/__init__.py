@@ -2,7 +2,18 @@
 The formats of other tools: recognise one by its content, and read it.
 
 Each module of a format has NAME, `recognises` (of the first 64 KiB) and `read`, which
-returns the runs of a file. No name of a file is looked at.
+returns the runs of a file. The name of the file does not matter.
+
+    model.py           a run of another tool: its numbers and doubts
+    source.py          a foreign file, by lines or as a whole
+    cyclictest.py      output of cyclictest
+    rttests.py         JSON of cyclictest and other rt-tests
+    rttexts.py         output of signaltest, cyclicdeadline, oslat and others
+    rteval.py          summary.xml of rteval
+    rtla.py            output of rtla: timerlat, osnoise, hwnoise
+    jitterdebugger.py  results.json of jitterdebugger
+    hwlatdetect.py     output of hwlatdetect
+    xenomai.py         output of Xenomai's latency
 """
 
 from collections.abc import Sequence

@@ -3,6 +3,8 @@ The published tables that there are: one TOML file each in `tables/`.
 
 The files have microseconds, as published; from here on all times are ns. A missing
 number is None, never 0. The notes name inconsistencies; the tests calculate each again.
+
+    tables/  the tables, by name
 """
 
 import difflib

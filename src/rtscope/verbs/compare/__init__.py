@@ -1,1 +1,5 @@
-"""`rtscope compare`: compare records, run by run."""
+"""
+`rtscope compare`: compare records, run by run.
+
+    compare.py  the verb
+"""

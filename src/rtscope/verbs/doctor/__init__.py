@@ -1,1 +1,5 @@
-"""`rtscope doctor`: what this machine can do with rtscope."""
+"""
+`rtscope doctor`: what this machine can do with rtscope.
+
+    doctor.py  the verb
+"""

@@ -1,1 +1,6 @@
-"""`rtscope pack`: a result as one file to mail."""
+"""
+`rtscope pack`: a result as one file to mail.
+
+    pack.py    the verb
+    redact.py  names, addresses, serial numbers and secrets, removed
+"""

@@ -1,1 +1,5 @@
-"""`rtscope report`: records on the terminal, as a page, as data."""
+"""
+`rtscope report`: records on the terminal, as a page, as data.
+
+    report.py  the verb
+"""

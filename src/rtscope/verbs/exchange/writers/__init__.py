@@ -2,6 +2,10 @@
 Records in the formats that others read, by name.
 
 Pure: records in, text out. `LACKS` says what of a record a format cannot hold.
+
+    histograms.py  cyclictest, jitterdebugger, rtla
+    numbers.py     CSV, OpenMetrics, kcidb
+    verdicts.py    JUnit, KTAP, LAVA
 """
 
 from collections.abc import Callable, Mapping, Sequence
