@@ -11,7 +11,7 @@ import pytest
 from fakes.boardruns import keep, near
 from pages.blocks import all_pages
 
-GUIDE = "how-to/find-which-change-did-it.md"
+GUIDE = "how-to/find-the-change-that-made-a-kernel-worse.md"
 FIRST_BAD = 6
 COMMITS = 9
 

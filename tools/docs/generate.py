@@ -58,14 +58,14 @@ NEEDS: Mapping[Need, str] = {
 EXPLAINED_IN: Mapping[str, str] = {
     "identity_broken": "missed-periods.md#the-identity",
     "sums_inconsistent": "published-tables.md#what-rtscope-makes-of-it",
-    "clock_coarse": "what-is-measured.md#the-clock",
-    "clock_slow": "what-is-measured.md#the-clock",
-    "early": "what-is-measured.md#the-clock",
+    "clock_coarse": "wake-up-latency.md#the-clock",
+    "clock_slow": "wake-up-latency.md#the-clock",
+    "early": "wake-up-latency.md#the-clock",
     "missed_periods": "missed-periods.md",
     "guest": "virtual-machines.md",
     "steal": "virtual-machines.md",
-    "agent_competes": "what-is-measured.md#who-else-runs",
-    "no_housekeeping_cpu": "what-is-measured.md#who-else-runs",
+    "agent_competes": "wake-up-latency.md#other-threads-that-run",
+    "no_housekeeping_cpu": "wake-up-latency.md#other-threads-that-run",
     "rt_throttling": "changes-of-a-machine.md#rt-throttling",
     "rt_throttled": "changes-of-a-machine.md#rt-throttling",
     "cpu_held_awake": "changes-of-a-machine.md#idle-states",
@@ -98,8 +98,8 @@ EXPLAINED_IN: Mapping[str, str] = {
     "exposure": "a-maximum-is-not-a-bound.md#exposure",
     "tail": "percentiles.md#the-shaded-part",
     "caveats": "verdicts.md#caveats",
-    "min": "what-is-measured.md",
-    "timeline": "what-is-measured.md#who-else-runs",
+    "min": "wake-up-latency.md",
+    "timeline": "wake-up-latency.md#other-threads-that-run",
 }
 
 EXIT_WORDS: Mapping[int, str] = {
