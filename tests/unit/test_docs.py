@@ -375,12 +375,14 @@ def test_campaigns_on_the_how_to_pages_are_valid(tmp_path: Path) -> None:
 
 
 def test_tables_on_the_page_about_additions_have_the_keys_of_real_ones() -> None:
-    (page,) = (one for one in all_pages() if one.path.stem == "add-a-load-or-a-fact")
-    load, fact = (
+    (page,) = (one for one in all_pages() if one.path.stem == "extend-rtscope")
+    tables = [
         next(iter(tomllib.loads(block.text).values()))
         for block in page.blocks
         if block.language == "toml"
-    )
+    ]
+    (load,) = (table for table in tables if "argv" in table)
+    (fact,) = (table for table in tables if "parser" in table)
     real_load = tomllib.loads((SRC / "measure/loads/loads.toml").read_text("utf-8"))[
         "cpu"
     ]

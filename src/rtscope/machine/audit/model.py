@@ -116,7 +116,7 @@ class Setting:
 
 @dataclass(frozen=True, slots=True)
 class CheckKind:
-    """A row of the catalogue; `docs/how-to/add-a-check.md` explains the keys."""
+    """A row of the catalogue; `docs/how-to/extend-rtscope.md` explains the keys."""
 
     id: str
     group: str
