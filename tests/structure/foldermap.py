@@ -36,7 +36,7 @@ def contents(folder: Path) -> list[str]:
     return sorted(
         f"{path.name}/" if path.is_dir() else path.name
         for path in folder.iterdir()
-        if path.name not in (*_ITSELF, *_BUILT)
+        if path.name not in (*_ITSELF, *_BUILT) and not _is_left_over(path)
     )
 
 
@@ -58,3 +58,8 @@ def not_in_folder(folder: Path) -> list[str]:
         for name in chain(*entries(folder))
         if not any(fnmatchcase(one, name) for one in there)
     ]
+
+
+def _is_left_over(path: Path) -> bool:
+    """Whether git has removed this folder, and only compiled files are left."""
+    return path.is_dir() and all(one.name == "__pycache__" for one in path.iterdir())
