@@ -142,9 +142,7 @@ class Provenance:
 
 def rows_of(records: Sequence[RunRecord]) -> tuple[Row, ...]:
     """Merge runs into rows: loads in the order of Table 5-1, variants as they come."""
-    keys = [
-        (r.run.load, r.run.target, r.kernel_name, settings_of(r.run)) for r in records
-    ]
+    keys = [_key_of(record) for record in records]
     varying = [i for i in (1, 2, 3) if len({key[i] for key in keys}) > 1]
     grouped: dict[tuple[str, str, str, str], list[RunRecord]] = {}
     for key, record in zip(keys, records, strict=True):
@@ -158,6 +156,12 @@ def rows_of(records: Sequence[RunRecord]) -> tuple[Row, ...]:
             key=lambda item: (loads.index(item[0][0]), variants.index(item[0][1:])),
         )
     )
+
+
+def _key_of(record: RunRecord) -> tuple[str, str, str, str]:
+    """Return load, target, kernel and settings: equal for the runs of one row."""
+    run = record.run
+    return run.load, run.target, record.kernel_name, settings_of(run)
 
 
 def in_order(loads: Iterable[str]) -> list[str]:
@@ -179,28 +183,28 @@ def variant_kind(rows: Sequence[Row]) -> str:
 
 def merged_row(records: Sequence[RunRecord], *, variant: str) -> Row:
     """Merge runs of one load into a row; names are those of the first."""
+    load, target, kernel, settings = _key_of(records[0])
     counted, contradicted = distinct(records), bool(contradictions(records))
     raised = gravest_first(c for one in caveats_among(records) for c in one)
     gravest = kind_of(raised[0]).effect if raised else None
     seeds = over_seeds(records)
     worst_run = max(counted, key=lambda r: r.max_ns or 0)
-    virtual = "virtual " if any(r.virtual for r in records) else ""
+    watched_ns = sum(observed_ns(r.result.threads) for r in independent(counted))
     threads = tuple(t for r in counted for t in r.result.threads)
     summary = summary_of(threads)
-    watched_ns = sum(observed_ns(r.result.threads) for r in independent(counted))
+    virtual = "virtual " if any(r.virtual for r in records) else ""
     maximum = us(summary.max_ns if summary else None, virtual)
     rates: dict[str, list[float]] = {}
     for record in counted:
         for name, rate in record.load.throughput.items():
             rates.setdefault(name, []).append(rate)
     throughput = {name: sum(v) / len(v) for name, v in rates.items()}
-    first, load = records[0], records[0].run.load
     return Row(
         anchor=anchor_of(load, variant),
         load=load,
-        target=first.run.target,
-        kernel=first.kernel_name,
-        settings=settings_of(first.run),
+        target=target,
+        kernel=kernel,
+        settings=settings,
         variant=variant,
         name=f"{load} · {variant}" if variant else load,
         records=tuple(records),
@@ -288,8 +292,9 @@ def machines_of(records: Sequence[RunRecord]) -> tuple[MeasuredMachine, ...]:
     """Return each combination of target and kernel once, in the order of the runs."""
     grouped: dict[tuple[str, str], list[RunRecord]] = {}
     for record in records:
-        grouped.setdefault((record.run.target, record.kernel_name), []).append(record)
-    return tuple(_machine(runs) for runs in grouped.values())
+        _, target, kernel, _ = _key_of(record)
+        grouped.setdefault((target, kernel), []).append(record)
+    return tuple(_machine(*key, runs) for key, runs in grouped.items())
 
 
 def subtitle_of(
@@ -302,10 +307,9 @@ def subtitle_of(
     return " · ".join(filter(None, [*kernels, date]))
 
 
-def _machine(records: Sequence[RunRecord]) -> MeasuredMachine:
+def _machine(target: str, kernel: str, records: Sequence[RunRecord]) -> MeasuredMachine:
     facts = records[0].facts_before
     known = {name: _written(fact) for name, fact in facts.items() if fact.value}
-    target = records[0].run.target
     if target.startswith("virtual:"):
         named = [f"virtual board {target.removeprefix('virtual:')}"]
     else:
@@ -315,7 +319,7 @@ def _machine(records: Sequence[RunRecord]) -> MeasuredMachine:
     return MeasuredMachine(
         name=named[0] if named else fallback,
         target=target,
-        kernel=records[0].kernel_name,
+        kernel=kernel,
         preemption=_preemption(facts, known.get("preemption_model", "")),
         parts=tuple(text for text in parts if text and text not in named[:1]),
         cpus=len({t.cpu for r in records for t in r.result.threads} - {None}),
