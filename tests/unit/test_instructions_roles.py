@@ -9,9 +9,7 @@ from fakes.wakeuppaths import TABLE
 from rtscope.explain.instructions.calls import (
     MAX_DEPTH,
     Frame,
-    Role,
     Run,
-    callback_of,
     is_between,
     main_frame,
     plain,
@@ -19,8 +17,9 @@ from rtscope.explain.instructions.calls import (
     runs_of,
     spent_in,
 )
-from rtscope.explain.instructions.contexts import contexts_of
+from rtscope.explain.instructions.contexts import callback_of, contexts_of
 from rtscope.explain.instructions.explain import called
+from rtscope.explain.instructions.roles import Role
 from rtscope.explain.instructions.scheduling import gives_way, sleeps_in_fault
 from rtscope.record.instructions.section import TraceSection, blocks_of
 

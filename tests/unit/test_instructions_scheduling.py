@@ -1,8 +1,8 @@
 """Another thread ran before the measured one: why is told by what the scheduler did."""
 
 from fakes.paths import Step, section, symbols
-from rtscope.explain.instructions.calls import Role
 from rtscope.explain.instructions.explain import explain_path
+from rtscope.explain.instructions.roles import Role
 from rtscope.explain.instructions.scheduling import CompetingTasks, Decision
 from rtscope.explain.model import Cause, Explanation, Part
 

@@ -16,8 +16,9 @@ from importlib import resources
 
 import numpy as np
 
-from rtscope.explain.instructions.calls import Role, Run, begun, plain, role_of
+from rtscope.explain.instructions.calls import Run, begun, plain, role_of
 from rtscope.explain.instructions.milestones import wakes_of
+from rtscope.explain.instructions.roles import Role
 from rtscope.explain.instructions.scheduling import ENTRIES, Queued, leads_to_program
 from rtscope.explain.model import Cause
 from rtscope.record.instructions.section import RecordKind, TaskSwitch, TraceSection

@@ -6,12 +6,16 @@ is a call; one in its middle is a return to it, if it is among the callers. A ju
 the begin of another function (a tail call) looks like a call whose caller never comes
 back; the next return pops both.
 
-The role of a function follows from its name, of Linux 6.1 to 7.x on x86-64, arm64 and
-riscv64 (`roles.toml`). Functions without a role are named too; the parts of a wake-up
-are found by those with one.
+The role of a function follows from its name (`roles.toml`). Functions without a role
+are named too; the parts of a wake-up are found by those with one.
 
 A delay is named after the first call up its chain that says something. Delay helpers,
 locks, lists, copies, printing and dispatchers do not: they are in `primitives.toml`.
+
+A latency is what the clock said, so the wake-up was due that long before the reading,
+not before the mark behind it. Most programs read the clock without the kernel, and the
+mark follows at once. Where it takes a system call, the kernel may have much to do on
+its way back, such as new random numbers: that is no part of the latency.
 """
 
 import re
@@ -19,15 +23,15 @@ import tomllib
 from bisect import bisect_left
 from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass, field
-from enum import Enum, auto
+from dataclasses import dataclass, field, replace
 from functools import cache, lru_cache
 from importlib import resources
 
 import numpy as np
 from numpy.typing import NDArray
 
-from rtscope.record.instructions.section import CpuBlocks
+from rtscope.explain.instructions.roles import Role
+from rtscope.record.instructions.section import CpuBlocks, TraceSection
 from rtscope.record.instructions.symbols import KERNEL_HALF, USER, SymbolTable
 
 # GCC's clones of a function: the name ends at the dot; its module follows.
@@ -50,63 +54,6 @@ _FIRST_OF_A_THREAD = "ret_from_"
 
 
 _ANY = "*"
-# What the kernel does between two callbacks of timers.
-_OF_TIMERS = (
-    *("_raw_spin", "timerqueue_", "rb_", "__remove_hrtimer"),
-    *("enqueue_hrtimer", "__hrtimer_"),
-)
-
-
-class Role(Enum):
-    """What a function is, of the few that matter here."""
-
-    # Millions of runs ask for the roles they are within: Enum's own is in Python.
-    __hash__ = object.__hash__
-
-    INTERRUPT = auto()
-    """Entry of a hardware interrupt."""
-    TRAP = auto()
-    """Entry of an interrupt, a fault or a system call: its callees show which."""
-    SOFTIRQ = auto()
-    SCHEDULE = auto()
-    PREEMPT = auto()
-    """Calls the scheduler because another thread is to run."""
-    SWITCH = auto()
-    IDLE = auto()
-    TIMER = auto()
-    """Runs the timers that expire in hard interrupt context."""
-    TICK = auto()
-    """Runs the timers from the tick, where high-resolution timers are off."""
-    SOFT_TIMER = auto()
-    """Runs the others: those of threads that are not real-time, on PREEMPT_RT."""
-    UNTHROTTLE = auto()
-    """Gives the real-time threads of a CPU their time for the next period."""
-    ENQUEUE = auto()
-    """Puts a real-time thread among those that want to run."""
-    ENQUEUE_FAIR = auto()
-    """The same for a thread that is not real-time."""
-    RESCHEDULE = auto()
-    """Says that the running thread has to give way."""
-    FAIR_SERVER = auto()
-    """Chooses an ordinary thread before all real-time ones, since Linux 6.8."""
-    PICK_REALTIME = auto()
-    """Chooses among the real-time threads."""
-    PICK_FAIR = auto()
-    """The same among those that are not real-time."""
-    WAKE = auto()
-    """A sleeping thread's timer has expired."""
-    SLEEP = auto()
-    """Lets a thread sleep until a timer expires."""
-    OVERDUE = auto()
-    """Has a timer expire at once that was due when it was armed."""
-    LOCK = auto()
-    FAULT = auto()
-    SYSCALL = auto()
-    READ_CLOCK = auto()
-    """The system call by which a program reads a clock."""
-    DISPATCH = auto()
-    """Leads from the entry of an interrupt to its handler, and back."""
-    OTHER = auto()
 
 
 @lru_cache(maxsize=1 << 16)
@@ -145,6 +92,10 @@ def is_between(name: str) -> bool:
 
 _NOTHING = frozenset[Role]()
 _INTERRUPTS = frozenset({Role.INTERRUPT, Role.TRAP, Role.PREEMPT, Role.DISPATCH})
+
+_NOT_OF_THE_CALL = frozenset(
+    {Role.INTERRUPT, Role.DISPATCH, Role.SOFTIRQ, Role.SCHEDULE, Role.PREEMPT}
+)
 
 BEGINS_HERE = frozenset(
     {
@@ -463,13 +414,38 @@ def spent_in(runs: Sequence[Run]) -> list[tuple[str, int]]:
     return spent.most_common()
 
 
-def callback_of(run: Run) -> str | None:
-    """Return the timer's function in which a run is; None outside of all."""
-    inner = None
-    for frame in run.frame.chain():
-        if frame.role is Role.INTERRUPT:
-            return None  # what interrupts a callback is not of it
-        if plain(frame.name) == "__hrtimer_run_queues":
-            return inner if inner and not inner.startswith(_OF_TIMERS) else None
-        inner = frame.name
+def read_ns(runs: Sequence[Run]) -> int | None:
+    """
+    Return when the last system call before the mark read the clock, in virtual ns.
+
+    None if the program read it by itself.
+    """
+    for run in reversed(runs):
+        within = run.frame.within
+        if Role.SLEEP in within or Role.SWITCH in within:
+            return None
+        if Role.READ_CLOCK in within and _reads(run):
+            return run.end_ns
     return None
+
+
+def _reads(run: Run) -> bool:
+    if not is_clock(plain(run.frame.name)):
+        return False
+    for frame in run.frame.chain():
+        if frame.role is Role.READ_CLOCK:
+            return True
+        if frame.role in _NOT_OF_THE_CALL:
+            return False
+    return False
+
+
+def until_read(
+    section: TraceSection, runs: list[Run]
+) -> tuple[TraceSection, list[Run]]:
+    """Return the path with its runs, cut off where the clock was read."""
+    end_ns = read_ns(runs)
+    if end_ns is None:
+        return section, runs
+    kept = [run for run in runs if run.end_ns <= end_ns]
+    return replace(section, last_ns=end_ns), kept

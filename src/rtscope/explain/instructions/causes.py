@@ -17,18 +17,17 @@ from itertools import pairwise
 from rtscope.explain.instructions.absences import Absence, Wait
 from rtscope.explain.instructions.calls import (
     Frame,
-    Role,
     Run,
-    callback_of,
     is_clock,
     is_delay,
     plain,
     role_of,
 )
-from rtscope.explain.instructions.contexts import THREAD, Context
+from rtscope.explain.instructions.contexts import THREAD, Context, callback_of
 from rtscope.explain.instructions.holders import InPlace, rival_in
 from rtscope.explain.instructions.milestones import is_one_delivery
 from rtscope.explain.instructions.path import WakeupPath
+from rtscope.explain.instructions.roles import Role
 from rtscope.explain.instructions.scheduling import sleeps_in_fault
 from rtscope.explain.model import HELD_BACK, Cause, Part
 from rtscope.record.instructions.symbols import USER

@@ -1,28 +1,25 @@
 """
-What the runs of a CPU belong to, and which is the last of a path. Pure.
+The interrupt, softirq, scheduling or callback that each run of a CPU belongs to. Pure.
 
 An interrupt that preempts calls the scheduler from inside, and from there on it is the
 scheduler's time.
-
-A latency is what the clock said, so the wake-up was due that long before the reading,
-not before the mark behind it. Most programs read the clock without the kernel, and the
-mark follows at once. Where it takes a system call, the kernel may have much to do on
-its way back, such as new random numbers: that is no part of the latency.
 """
 
 from collections.abc import Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 
-from rtscope.explain.instructions.calls import Frame, Role, Run, is_clock, plain
-from rtscope.record.instructions.section import TraceSection
+from rtscope.explain.instructions.calls import Frame, Run, plain
+from rtscope.explain.instructions.roles import Role
 
+# What the kernel does between two callbacks of timers.
+_OF_TIMERS = (
+    *("_raw_spin", "timerqueue_", "rb_", "__remove_hrtimer"),
+    *("enqueue_hrtimer", "__hrtimer_"),
+)
 _INNERMOST = frozenset(
     {Role.INTERRUPT, Role.SOFTIRQ, Role.SCHEDULE, Role.PREEMPT, Role.SWITCH}
 )
 _SCHEDULING = frozenset({Role.SCHEDULE, Role.PREEMPT, Role.SWITCH})
-_NOT_OF_THE_CALL = frozenset(
-    {Role.INTERRUPT, Role.DISPATCH, Role.SOFTIRQ, Role.SCHEDULE, Role.PREEMPT}
-)
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -109,38 +106,13 @@ def _outermost_call(
     return above if above.role is Role.SCHEDULE else found
 
 
-def read_ns(runs: Sequence[Run]) -> int | None:
-    """
-    Return when the last system call before the mark read the clock, in virtual ns.
-
-    None if the program read it by itself.
-    """
-    for run in reversed(runs):
-        within = run.frame.within
-        if Role.SLEEP in within or Role.SWITCH in within:
-            return None
-        if Role.READ_CLOCK in within and _reads(run):
-            return run.end_ns
-    return None
-
-
-def _reads(run: Run) -> bool:
-    if not is_clock(plain(run.frame.name)):
-        return False
+def callback_of(run: Run) -> str | None:
+    """Return the timer's function in which a run is; None outside of all."""
+    inner = None
     for frame in run.frame.chain():
-        if frame.role is Role.READ_CLOCK:
-            return True
-        if frame.role in _NOT_OF_THE_CALL:
-            return False
-    return False
-
-
-def until_read(
-    section: TraceSection, runs: list[Run]
-) -> tuple[TraceSection, list[Run]]:
-    """Return the path with its runs, cut off where the clock was read."""
-    end_ns = read_ns(runs)
-    if end_ns is None:
-        return section, runs
-    kept = [run for run in runs if run.end_ns <= end_ns]
-    return replace(section, last_ns=end_ns), kept
+        if frame.role is Role.INTERRUPT:
+            return None  # what interrupts a callback is not of it
+        if plain(frame.name) == "__hrtimer_run_queues":
+            return inner if inner and not inner.startswith(_OF_TIMERS) else None
+        inner = frame.name
+    return None

@@ -11,11 +11,12 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
 
 from rtscope.explain.instructions.absences import Absence, Wait, switch_to
-from rtscope.explain.instructions.calls import Role, Run, plain
+from rtscope.explain.instructions.calls import Run, plain
 from rtscope.explain.instructions.contexts import Context
 from rtscope.explain.instructions.flags import IrqFlags, irqs_off_at
 from rtscope.explain.instructions.milestones import first_of, wakes_of
 from rtscope.explain.instructions.othercpus import OtherCpus
+from rtscope.explain.instructions.roles import Role
 from rtscope.explain.instructions.wakers import ASKS
 from rtscope.explain.model import TIMER_ELSEWHERE_REMEDY
 from rtscope.record.instructions.section import TaskSwitch

@@ -13,7 +13,6 @@ from rtscope.explain.instructions.absences import Absence, Wait, known_wait
 from rtscope.explain.instructions.calls import (
     FIRMWARE,
     Frame,
-    Role,
     Run,
     is_primitive,
     jumped_to,
@@ -28,6 +27,7 @@ from rtscope.explain.instructions.holders import InPlace
 from rtscope.explain.instructions.milestones import TICK, tick_evidence
 from rtscope.explain.instructions.path import WakeupPath, wakeup_path
 from rtscope.explain.instructions.proofs import broken_invariants
+from rtscope.explain.instructions.roles import Role
 from rtscope.explain.instructions.titles import (
     ASLEEP,
     in_faults,

@@ -18,7 +18,8 @@ from rtscope.explain.instructions.absences import (
     returned_to,
     wait_of,
 )
-from rtscope.explain.instructions.calls import Role, Run
+from rtscope.explain.instructions.calls import Run
+from rtscope.explain.instructions.roles import Role
 from rtscope.record.instructions.section import TaskSwitch
 
 MAX_CHAIN = 8

@@ -19,8 +19,14 @@ from rtscope.explain.instructions.absences import (
     switch_to,
     tasks_of,
 )
-from rtscope.explain.instructions.calls import Frame, Run, delay_helpers, runs_of
-from rtscope.explain.instructions.contexts import Context, contexts_of, until_read
+from rtscope.explain.instructions.calls import (
+    Frame,
+    Run,
+    delay_helpers,
+    runs_of,
+    until_read,
+)
+from rtscope.explain.instructions.contexts import Context, contexts_of
 from rtscope.explain.instructions.elsewhere import (
     ThreadsCpu,
     expired_elsewhere,

@@ -10,11 +10,11 @@ from collections.abc import Iterator, Sequence
 import numpy as np
 
 from rtscope.explain.instructions.absences import Wait
-from rtscope.explain.instructions.calls import Role
 from rtscope.explain.instructions.causes import Kind
 from rtscope.explain.instructions.holders import IDLE
 from rtscope.explain.instructions.path import WakeupPath
 from rtscope.explain.instructions.quotas import PROMPT_NS
+from rtscope.explain.instructions.roles import Role
 from rtscope.explain.invariants import Broken, Invariant
 from rtscope.explain.model import COMPETING_TASKS, Cause, Part, Segment
 from rtscope.record.instructions.section import RecordKind

@@ -20,7 +20,8 @@ from rtscope.explain.instructions.absences import (
     left_in,
     switch_to,
 )
-from rtscope.explain.instructions.calls import Frame, Role, Run, plain
+from rtscope.explain.instructions.calls import Frame, Run, plain
+from rtscope.explain.instructions.roles import Role
 from rtscope.record.instructions.section import TaskSwitch
 
 THROTTLE, UNTHROTTLE = "throttle_cfs_rq", "unthrottle_cfs_rq"

@@ -10,8 +10,9 @@ from bisect import bisect_left, bisect_right
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-from rtscope.explain.instructions.calls import Frame, Role, Run, begun
+from rtscope.explain.instructions.calls import Frame, Run, begun
 from rtscope.explain.instructions.milestones import Milestones, queued_fair
+from rtscope.explain.instructions.roles import Role
 from rtscope.explain.model import Cause
 from rtscope.record.instructions.symbols import USER
 

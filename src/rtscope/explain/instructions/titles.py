@@ -11,9 +11,7 @@ from collections.abc import Sequence
 from rtscope.explain.instructions.calls import (
     BEGINS_HERE,
     Frame,
-    Role,
     Run,
-    callback_of,
     is_primitive,
     plain,
     role_of,
@@ -21,9 +19,11 @@ from rtscope.explain.instructions.calls import (
     title_index,
 )
 from rtscope.explain.instructions.causes import Kind
+from rtscope.explain.instructions.contexts import callback_of
 from rtscope.explain.instructions.flags import IrqsOff
 from rtscope.explain.instructions.milestones import TICK
 from rtscope.explain.instructions.path import WakeupPath
+from rtscope.explain.instructions.roles import Role
 from rtscope.explain.model import Cause
 
 ASLEEP = "(asleep)"

@@ -10,9 +10,10 @@ from collections.abc import Callable, Iterator, Sequence
 from dataclasses import replace
 
 from rtscope.explain.instructions.absences import Absence, Wait
-from rtscope.explain.instructions.calls import Frame, Role, Run, begun, plain
+from rtscope.explain.instructions.calls import Frame, Run, begun, plain
 from rtscope.explain.instructions.contexts import Context
 from rtscope.explain.instructions.milestones import first_of
+from rtscope.explain.instructions.roles import Role
 from rtscope.explain.instructions.scheduling import Queued
 from rtscope.record.instructions.section import TaskSwitch
 
