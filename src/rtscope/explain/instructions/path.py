@@ -113,7 +113,7 @@ def wakeup_path(
     marked_ns = section.last_ns
     section, runs = until_read(section, runs)
     expiry_ns = section.last_ns - section.latency_ns
-    contexts, delays = contexts_of(runs), delay_helpers(runs)
+    delays, contexts = delay_helpers(runs), contexts_of(runs)
     flags, counts = irq_flags_of(section), preempt_counts_of(section)
     others = OtherCpus(elsewhere, section, symbols, arch, switches)
     own = ThreadsCpu(section.cpu, runs, contexts, flags, here)
