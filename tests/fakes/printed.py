@@ -2,8 +2,7 @@
 
 from rich.console import Console
 
-from rtscope.present.formats.brief import More, print_brief
-from rtscope.present.formats.fitted import COLUMNS
+from rtscope.present.formats.brief import COLUMNS, More, print_brief
 from rtscope.present.formats.text import Told, print_text
 
 

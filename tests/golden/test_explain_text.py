@@ -14,7 +14,7 @@ from rtscope.explain.instructions.explain import explain_path
 from rtscope.explain.model import Explanation
 from rtscope.explain.runs import ExplainedRun, explained_run
 from rtscope.host.units import format_us
-from rtscope.present.formats.fitted import COLUMNS, LINES
+from rtscope.present.formats.brief import COLUMNS, LINES
 from rtscope.present.formats.html import render_explanations
 from rtscope.verbs.explain.text import (
     print_brief_explanations,

@@ -11,8 +11,7 @@ from rich.console import Console
 from fakes.boards import campaign
 from fakes.measurements import on_board, record, thread
 from fakes.printed import render_brief
-from rtscope.present.formats.brief import Detail, More, print_result
-from rtscope.present.formats.fitted import COLUMNS, LINES
+from rtscope.present.formats.brief import COLUMNS, LINES, Detail, More, print_result
 from rtscope.present.formats.text import Told
 from rtscope.present.model.build import build_model
 from rtscope.present.model.comparison import build_comparison

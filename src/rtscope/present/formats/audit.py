@@ -15,7 +15,7 @@ from rtscope.machine.audit.model import Check, CheckOutcome, RemedyPart, Severit
 from rtscope.machine.kernelidentity import KernelIdentity
 from rtscope.machine.settings.change import TuningResult
 from rtscope.machine.settings.remedies import SettingChange, TuningPlan
-from rtscope.present.formats.fitted import Room, command_to_type, print_fitted
+from rtscope.present.formats.brief import Room, command_to_type, print_fitted
 
 AUDIT_LINES = 40
 """Two looks at a terminal: failures come with their remedies."""

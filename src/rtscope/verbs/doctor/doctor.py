@@ -28,8 +28,7 @@ from rtscope.measure.abilities import (
     refused,
 )
 from rtscope.measure.campaign.options import WHERE
-from rtscope.present.formats.brief import Detail
-from rtscope.present.formats.fitted import MOST_SENTENCES, Room, print_fitted
+from rtscope.present.formats.brief import MOST_SENTENCES, Detail, Room, print_fitted
 
 TONES = {State.WORKS: "green", State.LIMITED: "yellow", State.MISSING: "bold red"}
 

@@ -23,7 +23,7 @@ from rtscope.explain.runs import (
 from rtscope.explain.tail import sentence_of_tail
 from rtscope.explain.words import where
 from rtscope.host.units import format_share, format_us, plural
-from rtscope.present.formats.fitted import (
+from rtscope.present.formats.brief import (
     COLUMNS,
     Room,
     command_to_type,

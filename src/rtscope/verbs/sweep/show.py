@@ -10,8 +10,7 @@ from rtscope.cli.reuse import tell_reused
 from rtscope.host.errors import RecordError
 from rtscope.host.files import write_atomically
 from rtscope.measure.plan import make_plan
-from rtscope.present.formats.brief import Detail
-from rtscope.present.formats.fitted import Compose, print_fitted
+from rtscope.present.formats.brief import Compose, Detail, print_fitted
 from rtscope.record.model import RunRecord
 from rtscope.verbs.sweep.causes import make_pages, with_causes
 from rtscope.verbs.sweep.directory import SweepWork

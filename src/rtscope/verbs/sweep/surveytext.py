@@ -12,7 +12,7 @@ from rich.text import Text
 from rtscope.host.escape import all_printable, printable
 from rtscope.host.units import format_us, plural
 from rtscope.host.version import __version__
-from rtscope.present.formats.fitted import Room, rows_left_out
+from rtscope.present.formats.brief import Room, rows_left_out
 from rtscope.present.formats.html import render_page
 from rtscope.present.words import NOTHING, count
 from rtscope.verbs.sweep.checks import Checks
