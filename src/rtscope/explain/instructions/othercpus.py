@@ -74,8 +74,8 @@ class OtherCpus:
     def _activity(
         self, cpu: int, inside: Sequence[Run], total: int, reader: Frame | None
     ) -> OtherCpuActivity:
-        of_reader = (run for run in inside if reader in run.frame.chain())
-        longest = max(of_reader if reader else inside, key=lambda run: run.executed_ns)
+        of_reader = [run for run in inside if reader and reader in run.frame.chain()]
+        longest = max(of_reader or inside, key=lambda run: run.executed_ns)
         told = self._task_at(cpu, longest.begin_ns)
         delays = self._delays_of(cpu)
         frame = reader or main_frame(inside, share=MOSTLY)
