@@ -81,10 +81,7 @@ def record_of(
     command: Sequence[str],
 ) -> RunRecord:
     """Return the record of a run; RecordError if a number in it is out of bounds."""
-    if not run.threads:
-        raise source.damaged("no thread in it")
-    if sum(len(one.buckets) for one in run.threads) > MAX_BUCKETS:
-        raise source.damaged(f"over {MAX_BUCKETS:,} buckets that are not empty")
+    _refuse_unfit(run, source)
     imported_run = _imported_run(run, stated, run_id=run_id, repetition=repetition)
     threads = tuple(_thread(one, run, imported_run) for one in run.threads)
     facts = _facts(run, source, stated)
@@ -145,6 +142,14 @@ def record_of(
     record = replace(record, caveats=gravest_first(caveats))
     # What a reader would refuse is refused here, before it is written.
     return record_from_json(record_to_json(record), name=str(source.path))
+
+
+def _refuse_unfit(run: ForeignRun, source: Source) -> None:
+    """Raise RecordError for a run without threads, or with too many buckets."""
+    if not run.threads:
+        raise source.damaged("no thread in it")
+    if sum(len(one.buckets) for one in run.threads) > MAX_BUCKETS:
+        raise source.damaged(f"over {MAX_BUCKETS:,} buckets that are not empty")
 
 
 def _imported_run(
