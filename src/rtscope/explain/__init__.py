@@ -7,7 +7,7 @@ Who made a wake-up late, for how long, with evidence: a sum that closes.
     instructions/                   from the instructions that a virtual board executed
     events/                         from the events of a kernel's trace
     invariants.py, invariants.toml  conditions of a valid explanation
-    causes.py                       causes over a run; differences of two kernels
+    tail.py                         latest wake-ups of a run, by cause (pure)
     words.py, clauses.toml          an explanation in words (pure)
     bound.py                        the bound from observed critical sections (pure)
     activity.py                     open activities of every CPU around a wake-up (pure)

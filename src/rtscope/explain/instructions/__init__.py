@@ -2,21 +2,19 @@
 From the instructions that a virtual board executed to an explanation. Pure.
 
     path.py                     all inputs of one explanation
-    calls.py, roles.toml        from executed blocks to calls; roles of functions
+    calls.py, primitives.toml   from executed blocks to calls, and their names
+    roles.py, roles.toml        roles of the kernel's functions
+    contexts.py                 interrupt, softirq or callback of each run
     absences.py, waits.toml     times off the CPU, and the reason of each wait
     elsewhere.py                a timer that expired on another CPU
     flags.py                    interrupts off, preemption counts
     milestones.py               expiry, interrupt, callback, scheduler, switch
-    reading.py                  the clock reading behind the latency
     scheduling.py               competing tasks
     holders.py                  the holder of a lock, and tasks that ran in its place
     quotas.py                   a group without CPU time
-    ticks.py                    timers that wait for the tick
     wakers.py                   the wake-up of a thread after an obstacle
-    waitloops.py                loops that wait for another CPU
     othercpus.py                activity of other CPUs meanwhile
     causes.py                   part and cause of each piece of the path
-    naming.py, primitives.toml  the call that a delay is named after
     titles.py                   the name of a segment
     explain.py                  the explanation
     sections.py                 the longest critical sections, by name

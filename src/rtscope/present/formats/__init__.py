@@ -1,8 +1,7 @@
 """
 Renderers of reports: no decisions, no arithmetic.
 
-    brief.py           the first look at a terminal: answer, table, main sentences
-    fitted.py          its limit: 22 lines of 80 columns
+    brief.py           the first look at a terminal: 22 lines of 80 columns
     text.py            the whole report for a terminal or a pipe
     html.py            pages of reports, comparisons, explanations
     markdown.py        Markdown for a wiki or a merge request

@@ -135,13 +135,19 @@ def record_of(
             told=run.metadata,
         ),
     )
+    record = replace(record, caveats=gravest_first(_caveats(run, facts, stated)))
+    # What a reader would refuse is refused here, before it is written.
+    return record_from_json(record_to_json(record), name=str(source.path))
+
+
+def _caveats(
+    run: ForeignRun, facts: Mapping[str, FactValue], stated: Stated
+) -> list[Caveat]:
+    """Return those of the other tool, of the facts, and of a load that is stated."""
     caveats = [*run.caveats, *caveats_from(facts, facts, cpus=())]
     if stated.load and stated.load != "idle":
         caveats.append(make("import_load_stated", stated.load))
-    caveats.extend(_stepped_out(run))
-    record = replace(record, caveats=gravest_first(caveats))
-    # What a reader would refuse is refused here, before it is written.
-    return record_from_json(record_to_json(record), name=str(source.path))
+    return [*caveats, *_stepped_out(run)]
 
 
 def _refuse_unfit(run: ForeignRun, source: Source) -> None:

@@ -26,6 +26,6 @@ Sweeps: campaigns that differ in a few settings, and the effect of each setting.
     ranking.py                     loads by their worst wake-up
     surveytext.py, survey.html     the result of a survey
     remedies.py, remedies.toml     remedies of a cause (pure)
-    treatments.py, remedysweep.py  the sweep that tries remedies
+    remedydesign.py, remedysweep.py  the sweep that tries remedies
     remedytext.py                  its result
 """
