@@ -1,5 +1,6 @@
 """Sizes of files and functions, includes of C files, and how walks are measured."""
 
+import sys
 import tomllib
 from pathlib import Path
 
@@ -10,7 +11,15 @@ from structure import sizes
 from structure.includes import COMMANDS, circle, foreign_commands, includes
 from structure.sizes import c_of
 from structure.unused import unused_names
-from structure.walks import Call, Walk, unpack_records, walk_of
+from structure.walks import (
+    LIMITS,
+    WALKS,
+    Call,
+    Walk,
+    calls_of,
+    unpack_records,
+    walk_of,
+)
 
 ROOT = Path(__file__).parents[2]
 EXCEPTIONS = tomllib.loads((ROOT / "tests/structure/exceptions.toml").read_text())
@@ -108,6 +117,15 @@ def test_a_reader_walks_each_pair_once_and_into_what_is_called_later() -> None:
     # f in a; g and h, which g calls the second time, in b; k in a; h in b again
     assert walk_of(calls) == Walk(calls=5, files=2, stays=4, back=4)
     assert walk_of(calls).returns == 2
+
+
+@pytest.mark.parametrize("title", LIMITS)
+def test_nobody_walks_further_than_the_limit(title: str) -> None:
+    words, _ = WALKS[title]
+    walk = walk_of(calls_of(ROOT, words, python=Path(sys.executable)))
+
+    assert walk.files > 30  # all that the command is made of was seen
+    assert walk.stays <= LIMITS[title], "join the files that call each other in turn"
 
 
 def test_the_records_of_walks_have_facts_that_a_kernel_can_have(
