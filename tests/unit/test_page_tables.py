@@ -33,8 +33,8 @@ from unit import (
     test_app_output,
     test_demo_preempt,
     test_explain_bound,
-    test_report_sidebyside,
-    test_report_workers,
+    test_present_sidebyside,
+    test_present_workers,
     test_stats_seeds,
     test_sweep_maineffects,
     test_sweep_ranking,
@@ -53,9 +53,9 @@ def report_page() -> str:
     kernel = (KernelThread(40, "kworker/0", "kernel", 0, 2_000_000_000),)
     machine = replace(run.result.machine, kernel_threads=kernel)
     busy = replace(run, result=replace(run.result, machine=machine))
-    worked = test_report_workers.measured(
-        test_report_workers.worker(7),
-        test_report_workers.worker(8, test_report_workers.STOPPED),
+    worked = test_present_workers.measured(
+        test_present_workers.worker(7),
+        test_present_workers.worker(8, test_present_workers.STOPPED),
     )
     return render_html(build_model([busy, worked], deadline_ns=200_000))
 
@@ -66,7 +66,7 @@ def seeds_page() -> str:
 
 
 def pair_page() -> str:
-    return render_html(build_model(test_report_sidebyside.matrix()))
+    return render_html(build_model(test_present_sidebyside.matrix()))
 
 
 def comparison_page() -> str:
@@ -76,7 +76,7 @@ def comparison_page() -> str:
 
 
 def published_page() -> str:
-    return render_html(test_report_sidebyside.beside(test_report_sidebyside.matrix()))
+    return render_html(test_present_sidebyside.beside(test_present_sidebyside.matrix()))
 
 
 def explanations_page() -> str:
