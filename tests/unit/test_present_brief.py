@@ -12,7 +12,7 @@ from fakes.boards import campaign
 from fakes.measurements import on_board, record, thread
 from fakes.printed import render_brief
 from rtscope.present.formats.brief import COLUMNS, LINES, Detail, More, print_result
-from rtscope.present.formats.text import Told
+from rtscope.present.formats.text import Document
 from rtscope.present.model.build import build_model
 from rtscope.present.model.comparison import build_comparison
 from rtscope.present.model.published_comparison import compare_with_published
@@ -43,7 +43,7 @@ def stored() -> list[RunRecord]:
 
 HOUR_NS = 3_600_000_000_000
 
-TOLD: dict[str, Callable[[], Told]] = {
+TOLD: dict[str, Callable[[], Document]] = {
     **{f"stored {n}": partial(build_model, [one]) for n, one in enumerate(stored())},
     "five loads": lambda: build_model(loads()),
     "missed": lambda: build_model(
@@ -65,7 +65,7 @@ TOLD: dict[str, Callable[[], Told]] = {
 }
 
 
-def shown(one: Told, detail: Detail) -> str:
+def shown(one: Document, detail: Detail) -> str:
     console = Console(width=COLUMNS, color_system=None)
     with console.capture() as captured:
         print_result(one, console, detail=detail, more=MORE)
@@ -73,7 +73,7 @@ def shown(one: Told, detail: Detail) -> str:
 
 
 @pytest.mark.parametrize("told", TOLD.values(), ids=TOLD)
-def test_a_result_fits_into_one_look(told: Callable[[], Told]) -> None:
+def test_a_result_fits_into_one_look(told: Callable[[], Document]) -> None:
     lines = render_brief(told(), more=MORE).splitlines()
 
     assert len(lines) <= LINES == 22

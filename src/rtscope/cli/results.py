@@ -19,7 +19,7 @@ from rtscope.present.formats.brief import Detail, More, print_result
 from rtscope.present.formats.data import render_csv, render_json
 from rtscope.present.formats.html import render_html
 from rtscope.present.formats.markdown import render_markdown
-from rtscope.present.formats.text import Told
+from rtscope.present.formats.text import Document
 from rtscope.present.model.build import Model, build_model
 from rtscope.record.explanation import find_explained
 from rtscope.record.model import RunRecord
@@ -112,7 +112,9 @@ def model_of(
     )
 
 
-def print_report(document: Told, form: Format, *, detail: Detail, more: More) -> None:
+def print_report(
+    document: Document, form: Format, *, detail: Detail, more: More
+) -> None:
     """Print a report or comparison on standard output; `detail` is for a terminal."""
     match form:
         case Format.TABLE:
@@ -127,6 +129,6 @@ def print_report(document: Told, form: Format, *, detail: Detail, more: More) ->
             put(render_json(document))
 
 
-def write_page(document: Told, path: Path) -> None:
+def write_page(document: Document, path: Path) -> None:
     """Write the page of a report; RecordError if it cannot be written."""
     write_atomically(path, render_html(document).encode())

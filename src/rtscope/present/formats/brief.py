@@ -23,7 +23,7 @@ from rtscope.host.units import format_us, plural
 from rtscope.present.formats.text import (
     EFFECTS,
     TONES,
-    Told,
+    Document,
     caveat_list,
     in_letter_order,
     letters_of,
@@ -95,49 +95,53 @@ class More:
     """The file with the page; empty without one."""
 
 
-def print_result(told: Told, console: Console, *, detail: Detail, more: More) -> None:
+def print_result(
+    document: Document, console: Console, *, detail: Detail, more: More
+) -> None:
     """Print as much of a report or a comparison as is asked for."""
     match detail:
         case Detail.QUIET:
-            console.print(_answer(told), soft_wrap=True)
+            console.print(_answer(document), soft_wrap=True)
         case Detail.BRIEF:
-            print_brief(told, console, more=more)
+            print_brief(document, console, more=more)
         case Detail.NOTES:
             for part in (
-                Text(told.title, style="bold"),
+                Text(document.title, style="bold"),
                 "",
-                *caveat_list(told.caveats),
+                *caveat_list(document.caveats),
             ):
                 console.print(part)
         case Detail.ALL:
-            print_text(told, console, page=more.page or None)
+            print_text(document, console, page=more.page or None)
 
 
-def print_brief(told: Told, console: Console, *, more: More) -> None:
+def print_brief(document: Document, console: Console, *, more: More) -> None:
     """Print the short form of a report or a comparison."""
 
     def compose(room: Room) -> Iterable[RenderableType]:
-        return chain(_body(told, room), _caveats(told.caveats, more, room), _foot(more))
+        return chain(
+            _body(document, room), _caveats(document.caveats, more, room), _foot(more)
+        )
 
     print_fitted(compose, console)
 
 
-def _body(told: Told, room: Room) -> Iterator[RenderableType]:
-    match told:
+def _body(document: Document, room: Room) -> Iterator[RenderableType]:
+    match document:
         case Model():
-            yield from _report(told, room)
+            yield from _report(document, room)
         case ComparisonReport():
-            yield from _comparison(told, room)
+            yield from _comparison(document, room)
         case PublishedComparison():
-            yield from _published(told, room)
+            yield from _published(document, room)
 
 
-def _answer(told: Told) -> Text:
-    if not isinstance(told, Model):
-        return Text(told.summary)
-    if told.verdict is None:
-        return Text(f"{told.headline.maximum} {told.headline.where}")
-    verdict = told.verdict
+def _answer(document: Document) -> Text:
+    if not isinstance(document, Model):
+        return Text(document.summary)
+    if document.verdict is None:
+        return Text(f"{document.headline.maximum} {document.headline.where}")
+    verdict = document.verdict
     tone = TONES[verdict.tone]
     return Text.assemble((verdict.word, tone), f": {verdict.meaning}.")
 

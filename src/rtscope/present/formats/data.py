@@ -49,7 +49,7 @@ def render_csv(model: Model) -> str:
     return csv_text([csv_headings(), *rows])
 
 
-def render_json(told: Model | ComparisonReport | PublishedComparison) -> str:
+def render_json(document: Model | ComparisonReport | PublishedComparison) -> str:
     """
     A report or comparison as JSON: times in ns, stable keys, for programs.
 
@@ -60,13 +60,13 @@ def render_json(told: Model | ComparisonReport | PublishedComparison) -> str:
     the `value` of an unknown fact (`why` then says why). New keys may come within a
     schema; none changes its meaning or goes.
     """
-    match told:
+    match document:
         case Model():
-            made = _report(told)
+            made = _report(document)
         case ComparisonReport():
-            made = _comparison(told)
+            made = _comparison(document)
         case PublishedComparison():
-            made = _published_comparison(told)
+            made = _published_comparison(document)
     made = {"schema": SCHEMA, **made}
     return json.dumps(made, indent=2, ensure_ascii=False) + "\n"
 

@@ -52,16 +52,18 @@ from rtscope.present.words import (
 from rtscope.record.published import KernelKind
 
 
-def render_html(told: Model | ComparisonReport | PublishedComparison) -> str:
+def render_html(document: Model | ComparisonReport | PublishedComparison) -> str:
     """Return the page; the same model gives the same bytes."""
-    match told:
+    match document:
         case Model():
-            return render_page("present/page.html", model=told, span=_span(told))
+            return render_page(
+                "present/page.html", model=document, span=_span(document)
+            )
         case ComparisonReport():
-            return render_page("present/compare.html", comparison=told)
+            return render_page("present/compare.html", comparison=document)
         case PublishedComparison():
             return render_page(
-                "present/published.html", comparison=told, kinds=tuple(KernelKind)
+                "present/published.html", comparison=document, kinds=tuple(KernelKind)
             )
 
 
@@ -100,7 +102,7 @@ def render_page(
     template: str,
     *,
     charts: Mapping[str, Callable[..., str]] | None = None,
-    **told: Any,
+    **variables: Any,
 ) -> str:
     """
     Return a page from its template, by its path in the package.
@@ -109,7 +111,7 @@ def render_page(
     escaped there.
     """
     drawn = {name: _ours(draw) for name, draw in (charts or {}).items()}
-    return _environment().get_template(template).render(**drawn, **told)
+    return _environment().get_template(template).render(**drawn, **variables)
 
 
 @cache

@@ -16,15 +16,15 @@ from rtscope.present.words import NOTHING, as_sentence, capital, ratio
 from rtscope.record.caveats.catalogue import Effect
 
 
-def render_markdown(told: Model | ComparisonReport | PublishedComparison) -> str:
+def render_markdown(document: Model | ComparisonReport | PublishedComparison) -> str:
     """Return it as CommonMark with tables, one sentence a line."""
-    match told:
+    match document:
         case Model():
-            return _template("report.md").render(model=told)
+            return _template("report.md").render(model=document)
         case ComparisonReport():
-            return _template("compare.md").render(comparison=told)
+            return _template("compare.md").render(comparison=document)
         case PublishedComparison():
-            return _template("published.md").render(comparison=told)
+            return _template("published.md").render(comparison=document)
 
 
 def render_summary(model: Model) -> str:

@@ -54,19 +54,21 @@ LONGEST_NAME = 12
 """A longer name of a variant gets a letter in the table, and a line below."""
 
 
-Told = Model | ComparisonReport | PublishedComparison
+Document = Model | ComparisonReport | PublishedComparison
 """What has a text, a page and data."""
 
 
-def print_text(told: Told, console: Console, *, page: str | None = None) -> None:
+def print_text(
+    document: Document, console: Console, *, page: str | None = None
+) -> None:
     """Print a report or a comparison; `page` is where the full one is."""
-    match told:
+    match document:
         case Model():
-            parts = _report(told, console.width)
+            parts = _report(document, console.width)
         case ComparisonReport():
-            parts = _comparison(told, console.width)
+            parts = _comparison(document, console.width)
         case PublishedComparison():
-            parts = _published_comparison(told)
+            parts = _published_comparison(document)
     where = [Text.assemble(("Charts, details, definitions: ", "bold"), page or "")]
     for part in chain(parts, where if page else []):
         console.print(part, highlight=False, markup=False, emoji=False)

@@ -22,7 +22,7 @@ from rtscope.host.errors import UsageError
 from rtscope.host.files import refuse_unwritable
 from rtscope.host.units import parse_duration
 from rtscope.present.formats.brief import More
-from rtscope.present.formats.text import Told
+from rtscope.present.formats.text import Document
 from rtscope.present.model.comparison import build_comparison, split_by_variant
 from rtscope.present.model.published_comparison import compare_with_published
 from rtscope.record.model import RunRecord
@@ -104,7 +104,7 @@ def _sets(words: list[str]) -> dict[str, list[RunRecord]]:
     return sets
 
 
-def _write(document: Told, form: Format, request: CompareRequest) -> None:
+def _write(document: Document, form: Format, request: CompareRequest) -> None:
     if request.html is not None:
         write_page(document, request.html)
     more = More(shlex.join(typed_words()), str(request.html or ""))
