@@ -24,7 +24,7 @@ from rtscope.explain.instructions.calls import (
     role_of,
 )
 from rtscope.explain.instructions.contexts import THREAD, Context, callback_of
-from rtscope.explain.instructions.holders import InPlace, rival_in
+from rtscope.explain.instructions.holders import InPlace, longest_in_place
 from rtscope.explain.instructions.milestones import is_one_delivery
 from rtscope.explain.instructions.path import WakeupPath
 from rtscope.explain.instructions.roles import Role
@@ -56,7 +56,7 @@ class Kind:
     """The interrupt that they belong to."""
     held: Absence | None = field(default=None, compare=False)
     """The absence that the first was in while the thread was not runnable."""
-    rival: InPlace | None = None
+    in_place: InPlace | None = None
     """Who ran meanwhile in the place of the holder of the lock that it waited for."""
 
 
@@ -84,12 +84,12 @@ def _kind(
     run = path.runs[i]
     held = _held_in(path, run) if path.absences else None
     part, cause = _part_and_cause(path, i, held)
-    rival = None
+    in_place = None
     if held is not None and held.holder is not None:
         begin_ns = max(run.begin_ns, path.expiry_ns)
-        rival = rival_in(path.in_place, begin_ns, run.end_ns)
-    if rival is not None:
-        return Kind(part, Cause.IN_PLACE_OF_HOLDER, THREAD, held, rival)
+        in_place = longest_in_place(path.in_place, begin_ns, run.end_ns)
+    if in_place is not None:
+        return Kind(part, Cause.IN_PLACE_OF_HOLDER, THREAD, held, in_place)
     context = path.contexts[i]
     # On the return the scheduler's last steps and the thread's own are one, and so
     # are a fault and the sleep in it.

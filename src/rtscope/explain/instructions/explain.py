@@ -285,8 +285,8 @@ def _segment(path: WakeupPath, kind: Kind, at: Sequence[int]) -> Segment:
     task = path.tasks.names[longest] if of_a_task else ""
     policy = path.tasks.policies[longest] if task else ""
     task = "" if path.tasks.measured[longest] else task
-    if kind.rival is not None:
-        task, policy = kind.rival.rival.name, kind.rival.rival.policy
+    if kind.in_place is not None:
+        task, policy = kind.in_place.runner.name, kind.in_place.runner.policy
     is_sure = cause is not Cause.DELIVERY and (held is None or held.is_sure)
     jump = jumped_to(inside, name, path.delays) if cause in OF_A_CALL else ""
     return Segment(
@@ -300,7 +300,7 @@ def _segment(path: WakeupPath, kind: Kind, at: Sequence[int]) -> Segment:
             *_evidence(part, cause, chain, runs),
             *(_irqs_off_evidence(path, irqs_off) if irqs_off else ()),
             *(_held_evidence(held) if held else ()),
-            *(_in_place_evidence(kind.rival) if kind.rival else ()),
+            *(_in_place_evidence(kind.in_place) if kind.in_place else ()),
             *(_jump_evidence(jump) if jump else ()),
         ),
         Confidence.SEEN if is_sure and not jump else Confidence.INFERRED,
@@ -351,15 +351,15 @@ def _held_evidence(held: Absence) -> Iterator[str]:
         yield f"made runnable again by {held.ended_by}"
 
 
-def _in_place_evidence(found: InPlace) -> Iterator[str]:
-    holder, rival = found.holder, found.rival
+def _in_place_evidence(in_place: InPlace) -> Iterator[str]:
+    holder, runner = in_place.holder, in_place.runner
     yield (
-        f"{_told(holder)} held the lock, and was runnable on CPU {rival.cpu}: "
-        f"{_told(rival)} ran there"
+        f"{_task_text(holder)} held the lock, and was runnable on CPU {runner.cpu}: "
+        f"{_task_text(runner)} ran there"
     )
 
 
-def _told(one: TaskSwitch) -> str:
+def _task_text(one: TaskSwitch) -> str:
     name = one.name or "an unknown task"
     return f"{name} ({one.policy})" if one.policy else name
 
@@ -371,8 +371,8 @@ def _evidence(
         yield called(chain)
     if cause is Cause.TICK:
         yield from tick_evidence()
-    is_rival = cause in COMPETING_TASKS - {Cause.IN_PLACE_OF_HOLDER}
-    if part is Part.E and is_rival:
+    is_competing = cause in COMPETING_TASKS - {Cause.IN_PLACE_OF_HOLDER}
+    if part is Part.E and is_competing:
         yield "the scheduler had already switched to the thread, and preempted it again"
     if any(run.frame.name == FIRMWARE for run in runs):
         yield "the firmware ran (a call of SBI)"

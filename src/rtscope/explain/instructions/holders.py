@@ -36,7 +36,7 @@ class InPlace:
     """Virtual time."""
     end_ns: int
     holder: TaskSwitch
-    rival: TaskSwitch
+    runner: TaskSwitch
     """With the CPU that it ran on, and the holder was to run on."""
 
 
@@ -68,7 +68,7 @@ class Locks:
             wait = wait_of(calls)
             if wait is Wait.CPU:
                 cpu = back.cpu if left is None else left.cpu
-                yield from self._rivals(holder, cpu, since, back.at_ns)
+                yield from self._runners(holder, cpu, since, back.at_ns)
             elif wait is Wait.LOCK and links:
                 owner = self._released_by(holder.task, since, back.at_ns)
                 other = _taken_in(calls)
@@ -127,7 +127,7 @@ class Locks:
             None,
         )
 
-    def _rivals(
+    def _runners(
         self, holder: TaskSwitch, cpu: int, begin_ns: int, end_ns: int
     ) -> Iterator[InPlace]:
         mine = [one for one in self.switches if one.cpu == cpu]
@@ -146,12 +146,14 @@ def _taken_in(calls: Sequence[str]) -> str:
     return calls[waits[-1] + 1] if waits and waits[-1] + 1 < len(calls) else ""
 
 
-def rival_in(found: Sequence[InPlace], begin_ns: int, end_ns: int) -> InPlace | None:
+def longest_in_place(
+    times: Sequence[InPlace], begin_ns: int, end_ns: int
+) -> InPlace | None:
     """Return who ran for the most of a time, if that was half of it or more."""
     inside = (
         (min(one.end_ns, end_ns) - max(one.begin_ns, begin_ns), one)
-        for one in found
+        for one in times
         if one.begin_ns < end_ns and begin_ns < one.end_ns
     )
-    ns, rival = max(inside, key=lambda row: row[0], default=(0, None))
-    return rival if 2 * ns >= max(1, end_ns - begin_ns) else None
+    ns, longest = max(inside, key=lambda row: row[0], default=(0, None))
+    return longest if 2 * ns >= max(1, end_ns - begin_ns) else None
