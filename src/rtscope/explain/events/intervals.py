@@ -143,11 +143,13 @@ def _frozen(
     context: ExplainContext, interval: StateInterval, unfrozen: Event
 ) -> Segment:
     wakeup = context.wakeup
-    told = freezing_told(context.window.events, unfrozen, expiry_ns=wakeup.expiry_ns)
+    evidence = _freezing_evidence(
+        context.window.events, unfrozen, expiry_ns=wakeup.expiry_ns
+    )
     part = Part.A if context.woken is interval.end else Part.D
     group, sure = unfrozen.text("path"), Confidence.INFERRED
     return segment_of(
-        interval, wakeup, part, Cause.FROZEN, group, *told, confidence=sure
+        interval, wakeup, part, Cause.FROZEN, group, *evidence, confidence=sure
     )
 
 
@@ -177,7 +179,7 @@ def _asleep(context: ExplainContext, interval: StateInterval) -> Iterator[Segmen
     if interval.end is None:
         yield _unknown(context, interval, Part.A, "no event that woke the thread")
         return
-    unfrozen = unfrozen_by(context.window.events, interval)
+    unfrozen = _unfrozen_by(context.window.events, interval)
     if unfrozen is not None:
         yield _frozen(context, interval, unfrozen)
         return
@@ -411,7 +413,7 @@ def _waker(event: Event) -> str:
     return f"{event.comm or '<...>'}-{event.pid}" if event.pid else "an interrupt"
 
 
-def unfrozen_by(events: Sequence[Event], interval: StateInterval) -> Event | None:
+def _unfrozen_by(events: Sequence[Event], interval: StateInterval) -> Event | None:
     """Return the event of the group whose end of freezing ended a sleep, if one did."""
     woken = interval.end
     if woken is None:
@@ -426,7 +428,7 @@ def unfrozen_by(events: Sequence[Event], interval: StateInterval) -> Event | Non
     return found if found is not None and found.at_ns >= interval.begin_ns else None
 
 
-def freezing_told(
+def _freezing_evidence(
     events: Sequence[Event], unfrozen: Event, *, expiry_ns: int
 ) -> Iterator[str]:
     """Write who froze the group, if that was recorded, and who ended it."""

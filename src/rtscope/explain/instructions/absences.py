@@ -139,7 +139,7 @@ class Absence:
     """The one that made the last such call before, which made it wait."""
     holder: TaskSwitch | None = None
     """Of the lock that it waited for: the task that released it."""
-    told: tuple[str, ...] = ()
+    evidence: tuple[str, ...] = ()
     """What shows it, where that is neither the calls nor who ended it."""
     is_sure: bool = True
     """False if it only follows from what came next."""

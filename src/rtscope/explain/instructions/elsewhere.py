@@ -76,7 +76,7 @@ def expired_elsewhere(
         runnable_ns=min(found.done_ns, absence.end_ns),
         wait=Wait.TIMER_ELSEWHERE,
         ended_by=f"CPU {found.cpu}",
-        told=tuple(_told(found, expiry_ns, realtime=realtime)),
+        evidence=tuple(_evidence(found, expiry_ns, realtime=realtime)),
         is_sure=realtime and found.asks and len(calls) == 1,
         woken=(found.begin_ns, found.cpu),
     )
@@ -134,7 +134,7 @@ def _calls(
         yield _Call(cpu, of_call[0].begin_ns, done_ns, asks is not None)
 
 
-def _told(call: _Call, expiry_ns: int, *, realtime: bool) -> Iterator[str]:
+def _evidence(call: _Call, expiry_ns: int, *, realtime: bool) -> Iterator[str]:
     yield (
         f"CPU {call.cpu} executed the callback that wakes a sleeping thread, "
         f"{call.begin_ns - expiry_ns} ns after the expiry"

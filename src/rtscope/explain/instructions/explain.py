@@ -341,8 +341,8 @@ def _held_evidence(held: Absence) -> Iterator[str]:
     if held.cause is None:
         yield "the thread slept again, for a timer that was already due"
         return
-    yield from held.told
-    if held.told:
+    yield from held.evidence
+    if held.evidence:
         return
     yield f"the thread was not runnable: it waited in {held.waited_in}"
     if held.begun_by:

@@ -59,17 +59,19 @@ def over_quota(
         for since_ns, throttled, unthrottled in _times(absence, changes):
             until_ns = unthrottled.run.begin_ns
             # That the thread wanted to run is as sure as the end of its sleep.
-            shown, is_sure = (
-                _shown(since_ns, until_ns, throttled, runs),
+            reason, is_sure = (
+                _why_runnable(since_ns, until_ns, throttled, runs),
                 absence.is_sure,
             )
-            if not shown and _first_after(until_ns, switches) == arrived.task:
-                shown, is_sure = "the thread was the next to run", False
-            if shown:
+            if not reason and _first_after(until_ns, switches) == arrived.task:
+                reason, is_sure = "the thread was the next to run", False
+            if reason:
                 calls = tuple(left_in(throttled.run)) if throttled else (THROTTLE,)
-                told = tuple(_told(throttled, unthrottled, shown))
+                evidence = tuple(_evidence(throttled, unthrottled, reason))
                 times = since_ns, absence.end_ns, until_ns
-                yield Absence(*times, Wait.QUOTA, calls, told=told, is_sure=is_sure)
+                yield Absence(
+                    *times, Wait.QUOTA, calls, evidence=evidence, is_sure=is_sure
+                )
 
 
 def _changes(runs: Sequence[Run], tasks: Tasks) -> Iterator[_Change]:
@@ -103,7 +105,7 @@ def _times(
         throttled, is_off = None, False
 
 
-def _shown(
+def _why_runnable(
     since_ns: int, until_ns: int, throttled: _Change | None, runs: Sequence[Run]
 ) -> str:
     """Say what proves that it was the thread's queue; nothing if nothing does."""
@@ -124,10 +126,12 @@ def _first_after(at_ns: int, switches: Sequence[TaskSwitch]) -> int | None:
     return next((one.task for one in later if one.is_ordinary), None)
 
 
-def _told(throttled: _Change | None, unthrottled: _Change, shown: str) -> Iterator[str]:
+def _evidence(
+    throttled: _Change | None, unthrottled: _Change, reason: str
+) -> Iterator[str]:
     yield (
         "the thread's control group had used up its CPU time (its cpu.max or that of a "
-        f"group above): {shown}"
+        f"group above): {reason}"
     )
     if throttled is None:
         yield f"{THROTTLE} took it off this CPU before the path begins"

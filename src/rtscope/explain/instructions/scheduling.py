@@ -30,7 +30,7 @@ class Queued:
     """A thread was put among those that want to run."""
 
     at_ns: int
-    asked: bool
+    preempts: bool
     """The running task was to give way, by what the kernel called then."""
     by_interrupt: bool
     """Another CPU had the thread's own CPU do it, by an interrupt."""
@@ -148,7 +148,7 @@ def competing_tasks(
     )
     return CompetingTasks(
         is_ordinary=is_ordinary or queued_fair(runs[begin : milestones.switched]),
-        goes_on=not queued.asked
+        goes_on=not queued.preempts
         if queued is not None and SAYS_SO in names
         else _goes_on(
             runs[begin:scheduled], names if milestones.woken is not None else ()
@@ -208,12 +208,12 @@ def _decisions(runs: Sequence[Run], begin: int) -> Sequence[Decision]:
         if role is Role.SCHEDULE and frame not in calls and frame.caller is not None:
             calls.add(frame)
             found.append(Decision(i, Role.OTHER))
-        elif role in _CHOOSERS and found and not _asked_by_server(frame):
+        elif role in _CHOOSERS and found and not _is_from_server(frame):
             found[-1] = Decision(i, role)
     return tuple(found)
 
 
-def _asked_by_server(frame: Frame) -> bool:
+def _is_from_server(frame: Frame) -> bool:
     return frame.role is not Role.FAIR_SERVER and any(
         caller.role is Role.FAIR_SERVER for caller in frame.chain()
     )

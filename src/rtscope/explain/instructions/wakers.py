@@ -58,7 +58,7 @@ def with_queue(
     if len(queueing) != 1:
         return absence
     (at,) = queueing
-    asked = any(run.frame.role is Role.RESCHEDULE for run in by)
+    preempts = any(run.frame.role is Role.RESCHEDULE for run in by)
     # A timer elsewhere ends where its CPU asks for the interrupt.
     if absence.wait is Wait.TIMER_ELSEWHERE or ended is None:
         runnable_ns = absence.runnable_ns
@@ -67,7 +67,9 @@ def with_queue(
     return replace(
         absence,
         runnable_ns=runnable_ns,
-        queued=Queued(at.begin_ns, asked or not says_so, by_interrupt=by is not called),
+        queued=Queued(
+            at.begin_ns, preempts or not says_so, by_interrupt=by is not called
+        ),
     )
 
 
@@ -111,7 +113,7 @@ def reached_ns(
     is_remote = held.woken is not None and held.woken[1] != cpu
     comes = held.wait is Wait.TIMER_ELSEWHERE
     if held.queued is not None:
-        comes = held.queued.asked or held.queued.by_interrupt
+        comes = held.queued.preempts or held.queued.by_interrupt
     if not is_remote or not comes:
         return held.runnable_ns
     begin = begun(runs, held.runnable_ns)
