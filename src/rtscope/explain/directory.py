@@ -472,7 +472,7 @@ def record_windows(
     return done.trace
 
 
-def shown_sections(
+def select_sections(
     found: ExecTrace, worst: int, *, windows: bool
 ) -> Sequence[TraceSection]:
     """Return the windows, or the worst paths as whole as they are recorded."""

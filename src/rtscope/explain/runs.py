@@ -30,7 +30,7 @@ NO_PROOF = (
     "longer one may not have been executed"
 )
 
-_SHOWN = 3
+_CAUSES_LISTED = 3
 WITHDRAWN = "withdrawn: an invariant is broken"
 """The name of the cause of wake-ups whose explanations prove nothing."""
 _NAMED = frozenset(
@@ -311,7 +311,7 @@ def _sums(segments: Iterable[Segment]) -> dict[tuple[Cause, str], int]:
 def _listed(sums: Sequence[CauseSum]) -> str:
     shown = [
         f"{title_of(s)} ({_times(s.dominant_in)}, longest {format_us(s.worst_ns)} µs)"
-        for s in sums[:_SHOWN]
+        for s in sums[:_CAUSES_LISTED]
     ]
     return ", ".join(shown) + _more(len(sums))
 
@@ -320,7 +320,7 @@ def _both(common: Sequence[tuple[CauseSum, CauseSum]]) -> str:
     shown = [
         f"{title_of(a)} ({_times(a.dominant_in)} and {_times(b.dominant_in)}, "
         f"longest {format_us(a.worst_ns)} µs and {format_us(b.worst_ns)} µs)"
-        for a, b in common[:_SHOWN]
+        for a, b in common[:_CAUSES_LISTED]
     ]
     return ", ".join(shown) + _more(len(common))
 
@@ -330,7 +330,7 @@ def _times(number: int) -> str:
 
 
 def _more(number: int) -> str:
-    return f" and {number - _SHOWN} more" if number > _SHOWN else ""
+    return f" and {number - _CAUSES_LISTED} more" if number > _CAUSES_LISTED else ""
 
 
 # --- the bound ------------------------------------------------------------------------

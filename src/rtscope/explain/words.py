@@ -135,7 +135,7 @@ def where(segment: Segment) -> str:
 
 def evidence(segment: Segment) -> tuple[str, ...]:
     """Return all that shows the cause of a segment, a line for each."""
-    task = (f"the task was {_told(segment)}",) if segment.task else ()
+    task = (f"the task was {_task_text(segment)}",) if segment.task else ()
     return (
         *segment.evidence,
         *task,
@@ -174,7 +174,7 @@ def _clause_of_length(segment: Segment, ns: int) -> str:
     known = segment.cause is not Cause.UNKNOWN
     if known and segment.confidence is Confidence.GUESSED:
         clause = f"probably {clause}"
-    task = f" ({_told(segment)})" if segment.task else ""
+    task = f" ({_task_text(segment)})" if segment.task else ""
     place = f"{where(segment)}{_or_who_jumped(segment)}"
     return f"{clause.format(where=place, task=task)}: {_us(ns)}"
 
@@ -233,7 +233,7 @@ def _may_be_another(segment: Segment, others: Sequence[OtherCpuActivity]) -> boo
 def _of_other(other: OtherCpuActivity) -> str:
     shown = " < ".join(other.callers[:CALLERS_SHOWN]) or other.name
     more = " < …" if len(other.callers) > CALLERS_SHOWN else ""
-    task = f" ({_told(other)})" if other.task else ""
+    task = f" ({_task_text(other)})" if other.task else ""
     return f"{shown}{more}{_or_who_jumped(other)}{task}"
 
 
@@ -245,7 +245,7 @@ def _or_who_jumped(one: Segment | OtherCpuActivity) -> str:
     return f" (or a function that jumped to {function})"
 
 
-def _told(one: Segment | OtherCpuActivity) -> str:
+def _task_text(one: Segment | OtherCpuActivity) -> str:
     """Write a task with its policy and priority."""
     return f"{one.task}, {one.policy}" if one.policy else one.task
 

@@ -33,7 +33,7 @@ def broken_invariants(
         *_expiry(window, wakeup, intervals),
         *_arrivals(window, wakeup, intervals),
         *_runnable(wakeup, intervals, segments),
-        *_rivals(window, wakeup, segments, priority),
+        *_competing(window, wakeup, segments, priority),
     )
 
 
@@ -104,7 +104,7 @@ def _runnable(
                 yield Broken(Invariant.RUNNABLE, begin, end, values)
 
 
-def _rivals(
+def _competing(
     window: Window,
     wakeup: TracedWakeup,
     segments: Sequence[Segment],
@@ -122,18 +122,18 @@ def _rivals(
         if not before:
             continue
         task = before[-1].numbers.get("next_pid", -1)
-        rivals = before[-1].numbers.get("next_prio", -1)
+        theirs = before[-1].numbers.get("next_prio", -1)
         # It may have changed its own priority meanwhile; the next switch tells it.
         after = next((e.numbers for e in switches if e.at_ns > begin), {})
         if after.get("prev_pid") == task:
-            rivals = min(rivals, after.get("prev_prio", rivals))
+            theirs = min(theirs, after.get("prev_prio", theirs))
         values = {"task": one.task or one.name}
         if task == IDLE_PID:
             yield Broken(Invariant.IDLE, one.begin_ns, one.end_ns, values)
         elif (
             one.cause is Cause.OTHER_TASK
             and priority is not None
-            and rivals > priority
+            and theirs > priority
             and priority < MAX_RT_PRIO
         ):
             yield Broken(Invariant.CHOICE, one.begin_ns, one.end_ns, values)

@@ -21,7 +21,7 @@ MAX_RT_PRIO = 100
 STRAIGHT_NS = 50_000
 """From an interrupt's end to the switch no CPU that runs Linux takes so long, if
 nothing is in the way: 1 to 20 us are usual."""
-_SHOWN = 3
+_LISTED = 3
 """Last events of a task that are shown."""
 _FUNCTIONS = 6
 _PERIOD_END_NS = 1_000_000
@@ -101,7 +101,7 @@ def last_of(span: Span, events: Sequence[Event]) -> Iterator[str]:
     pid, before_ns = span.task.pid, span.begin_ns
     names = [e.name for e in events if e.pid == pid and e.at_ns <= before_ns]
     if names:
-        yield f"last events of {span.task.numbered}: {', '.join(names[-_SHOWN:])}"
+        yield f"last events of {span.task.numbered}: {', '.join(names[-_LISTED:])}"
 
 
 def waiting_segments(spans: Sequence[Span], waiting: Waiting) -> Iterator[Segment]:
@@ -314,7 +314,7 @@ def _passed_over(span: Span, waiting: Waiting) -> str | None:
 
 def _not_preempted(span: Span, waiting: Waiting, label: str) -> Segment:
     """Explain why a task of lower priority was not preempted."""
-    found = tuple(_found_in(span, waiting))
+    found = tuple(_interrupted_in(span, waiting))
     last = tuple(last_of(span, waiting.events))
     off = _switched_off_by(span, waiting)
     if off is not None:
@@ -336,7 +336,7 @@ def _not_preempted(span: Span, waiting: Waiting, label: str) -> Segment:
     if asked:
         why = (
             f"need_resched was set, and {span.task.numbered} continued "
-            f"({', '.join(dict.fromkeys(e.name for e in asked[-_SHOWN:]))})"
+            f"({', '.join(dict.fromkeys(e.name for e in asked[-_LISTED:]))})"
         )
         return _preemption_off(span, waiting, label, why, *found, *last)
     asked_before = _went_on_after(span, waiting)
@@ -389,9 +389,9 @@ def _switched_off_by(span: Span, waiting: Waiting) -> tuple[Confidence, str] | N
     after = next((e for e in last if e.at_ns == span.end_ns), None)
     latest = _latest_entry(span, waiting)
     if after is not None:
-        return Confidence.SEEN, _depth_told(after, label, waiting)
+        return Confidence.SEEN, _depth_evidence(after, label, waiting)
     if before and latest is before[-1]:
-        return Confidence.SEEN, _depth_told(before[-1], label, waiting)
+        return Confidence.SEEN, _depth_evidence(before[-1], label, waiting)
     return None
 
 
@@ -406,7 +406,7 @@ def _latest_entry(span: Span, waiting: Waiting) -> Event | None:
     return found
 
 
-def _depth_told(event: Event, label: str, waiting: Waiting) -> str:
+def _depth_evidence(event: Event, label: str, waiting: Waiting) -> str:
     at = (event.at_ns - waiting.expiry_ns) / 1000
     return (
         f"{label} had preemption off when {event.name.removesuffix('_entry')} "
@@ -445,7 +445,7 @@ def _went_on_after(span: Span, waiting: Waiting) -> str | None:
     )
 
 
-def _found_in(span: Span, waiting: Waiting) -> Iterator[str]:
+def _interrupted_in(span: Span, waiting: Waiting) -> Iterator[str]:
     """Show where the timer's interrupt found the task, if a stack was recorded."""
     if waiting.stack and span.task.pid == waiting.interrupted_pid:
         chain = " < ".join(waiting.stack[:_FUNCTIONS])

@@ -147,7 +147,7 @@ def _leave_interrupt(cpu: _Cpu, event: Event, vector: str, begin_ns: int) -> Non
     cpu.arrivals.setdefault(vector, []).append((begin_ns, took_ns))
     for section in cpu.open.values():
         section.interrupted_ns += took_ns
-    _look(cpu, event, cpu.masked[1])
+    _follow_flags(cpu, event, cpu.masked[1])
 
 
 def _pass_inside(cpu: _Cpu, event: Event) -> None:
@@ -174,7 +174,7 @@ def _pass_toggle(cpu: _Cpu, event: Event, measuring: int) -> None:
         cpu.preempt_off = False
         if Section.PSD in cpu.open:
             _leave_scheduler(cpu, event, measuring)
-    _look(cpu, event, functions)
+    _follow_flags(cpu, event, functions)
 
 
 def _pass_switch(cpu: _Cpu, event: Event) -> None:
@@ -201,7 +201,7 @@ def _leave_scheduler(cpu: _Cpu, event: Event, measuring: int) -> None:
     cpu.switched_to = None
 
 
-def _look(cpu: _Cpu, event: Event, functions: tuple[str, ...]) -> None:
+def _follow_flags(cpu: _Cpu, event: Event, functions: tuple[str, ...]) -> None:
     """Open and close what the state of a thread outside of the scheduler tells."""
     if Section.PSD in cpu.open or event.pid == 0:
         cpu.open.pop(Section.POID, None)

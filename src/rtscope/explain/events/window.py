@@ -191,14 +191,14 @@ class NoWakeup(Exception):
     """The trace has no such wake-up; the text names those that it has."""
 
 
-def choose(trace: Trace, asked: WakeupSelector) -> Chosen:
+def choose(trace: Trace, selector: WakeupSelector) -> Chosen:
     """Return the wake-up to explain; raise NoWakeup if there is none."""
-    if asked.at_ns is None:
+    if selector.at_ns is None:
         marks = [*_timerlat(trace), *_cyclictest(trace)]
-        marks = [mark for mark in marks if _is_named(mark.wakeup, asked.thread)]
+        marks = [mark for mark in marks if _is_named(mark.wakeup, selector.thread)]
         if marks:
             return max(marks, key=lambda mark: mark.wakeup.latency_ns)
-    return _of_waits(trace, asked)
+    return _of_waits(trace, selector)
 
 
 def _is_named(wakeup: TracedWakeup, thread: str | None) -> bool:
@@ -239,7 +239,7 @@ def _marked(event: Event, latency_ns: int) -> TracedWakeup:
     )
 
 
-def _of_waits(trace: Trace, asked: WakeupSelector) -> Chosen:
+def _of_waits(trace: Trace, selector: WakeupSelector) -> Chosen:
     table = waits(trace)
     if len(table) == 0:
         raise NoWakeup(
@@ -247,15 +247,15 @@ def _of_waits(trace: Trace, asked: WakeupSelector) -> Chosen:
             "sched_waking (or sched_wakeup) and sched_switch"
         )
     names = _names(trace)
-    if asked.thread is not None:
-        pids = [pid for pid, comm in names.items() if _is(asked.thread, pid, comm)]
-        if asked.thread.isdigit():
-            pids.append(int(asked.thread))
+    if selector.thread is not None:
+        pids = [pid for pid, comm in names.items() if _is(selector.thread, pid, comm)]
+        if selector.thread.isdigit():
+            pids.append(int(selector.thread))
         table = table[np.isin(table[:, Wait.PID], np.array(pids, np.int64))]
         if len(table) == 0:
-            raise NoWakeup(f"no thread {asked.thread} wakes up in this trace")
+            raise NoWakeup(f"no thread {selector.thread} wakes up in this trace")
         realtime = table[:, Wait.PRIORITY] < MAX_RT_PRIO
-        if realtime.any() and asked.at_ns is None:
+        if realtime.any() and selector.at_ns is None:
             table = table[realtime]  # what it did before it became real-time is no test
     else:
         realtime = table[:, Wait.PRIORITY] < MAX_RT_PRIO
@@ -266,11 +266,11 @@ def _of_waits(trace: Trace, asked: WakeupSelector) -> Chosen:
         table = table[realtime]
     due = _expiries(trace, table)
     timed = due >= 0
-    if asked.thread is None and asked.at_ns is None and timed.any():
+    if selector.thread is None and selector.at_ns is None and timed.any():
         # Threads of the kernel that others wake are real-time, too, and not meant.
         table, due = table[timed], due[timed]
     begins = np.where(due >= 0, due, table[:, Wait.WOKEN])
-    at = _picked(table, begins, asked.at_ns)
+    at = _picked(table, begins, selector.at_ns)
     row = table[at].tolist()
     wakeup = TracedWakeup(
         pid=row[Wait.PID],
@@ -281,8 +281,8 @@ def _of_waits(trace: Trace, asked: WakeupSelector) -> Chosen:
         programmed=bool(due[at] >= 0),
         to_the_switch=True,
     )
-    what = "worst wake-up" if asked.at_ns is None else "wake-up at this time"
-    of = asked.thread or "a real-time thread"
+    what = "worst wake-up" if selector.at_ns is None else "wake-up at this time"
+    of = selector.thread or "a real-time thread"
     return Chosen(wakeup, f"{what} of {of}")
 
 

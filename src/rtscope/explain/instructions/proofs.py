@@ -114,7 +114,7 @@ def _runnable(path: WakeupPath, segments: Sequence[Segment]) -> Iterator[Broken]
 
 
 def _idle(path: WakeupPath, segments: Sequence[Segment]) -> Iterator[Broken]:
-    """The idle task is nobody's rival, and does not pause beside a runnable thread."""
+    """The idle task is no competitor, and does not pause beside a runnable thread."""
     for one in segments:
         blamed = one.cause in COMPETING_TASKS and _is_idle(one)
         paused = (
@@ -175,7 +175,7 @@ def _switches(path: WakeupPath) -> Iterator[Broken]:
     records = [one.at_ns for one in path.switches if one.cpu == path.section.cpu]
     if not records:
         return
-    shown = list(_switches_shown(path))
+    shown = list(_executed_switches(path))
     recorded = [at_ns for at_ns in records[1:] if at_ns >= shown[0]] if shown else []
     unshown = sum(
         1
@@ -193,7 +193,7 @@ def _switches(path: WakeupPath) -> Iterator[Broken]:
         )
 
 
-def _switches_shown(path: WakeupPath) -> Iterator[int]:
+def _executed_switches(path: WakeupPath) -> Iterator[int]:
     """Yield the ends of the switches that functions show; one is of several pieces."""
     last_ns: int | None = None
     for run in path.runs:

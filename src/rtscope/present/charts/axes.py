@@ -252,7 +252,7 @@ def _key_line(ax: "Axes", x_pt: float, *, colour: str, style: object) -> None:
     _key_artist(ax, [x_pt, x_pt + 11], lw=1.8, ls=style, color=colour)
 
 
-def _key_artist(ax: "Axes", xs_pt: list[float], **look: Any) -> None:
+def _key_artist(ax: "Axes", xs_pt: list[float], **style: Any) -> None:
     from matplotlib.lines import Line2D
     from matplotlib.transforms import Affine2D, ScaledTranslation
 
@@ -263,7 +263,7 @@ def _key_artist(ax: "Axes", xs_pt: list[float], **look: Any) -> None:
         + figure.dpi_scale_trans
         + ScaledTranslation(0, 1, cast("Affine2DBase", ax.transAxes))
     )
-    line = Line2D(xs_pt, [KEY_HEIGHT_PT] * len(xs_pt), **look)
+    line = Line2D(xs_pt, [KEY_HEIGHT_PT] * len(xs_pt), **style)
     line.set_transform(points_from_corner)
     line.set_clip_on(False)
     line.set_in_layout(False)

@@ -229,8 +229,8 @@ def _draw_tail(chart: Chart, tails: tuple[TailCurve, ...]) -> "Figure":
     return figure
 
 
-def _steps(ax: "Axes", tail: TailCurve, **look: Any) -> None:
-    ax.plot(_us(tail.x_ns), tail.probability, drawstyle="steps-pre", **look)
+def _steps(ax: "Axes", tail: TailCurve, **style: Any) -> None:
+    ax.plot(_us(tail.x_ns), tail.probability, drawstyle="steps-pre", **style)
 
 
 def _draw_over_time(chart: Chart, content: MaximaOverTime) -> "Figure":

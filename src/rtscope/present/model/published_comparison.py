@@ -305,15 +305,17 @@ _OURS_FROM = "--no-rand-seed"
 def _differences(records: Sequence[RunRecord], table: Published) -> Iterator[str]:
     """Yield the differences of machine, kernel, load and way of measuring."""
     yield from _virtual(records)
-    yield from _told("Machine", table.machine, [m.name for m in machines_of(records)])
+    yield from _difference(
+        "Machine", table.machine, [m.name for m in machines_of(records)]
+    )
     theirs = enumeration([f"{k.release} ({k.model})" for k in table.kernels.values()])
-    yield from _told("Kernels", theirs, [one.kernel_name for one in records])
+    yield from _difference("Kernels", theirs, [one.kernel_name for one in records])
     runs = [r.run for r in records]
     intervals = [run.interval_ns for run in runs]
-    yield from _told("Interval", table.interval_ns, intervals, _known)
+    yield from _difference("Interval", table.interval_ns, intervals, _known)
     lengths = [run.duration_ns for run in runs]
     longer = "published" if table.duration_ns > max(lengths) else "longer"
-    for said in _told("Duration of a run", table.duration_ns, lengths, _known):
+    for said in _difference("Duration of a run", table.duration_ns, lengths, _known):
         yield (
             f"{said} A longer run tends to a higher maximum: the {longer} run is at a "
             "disadvantage."
@@ -322,9 +324,9 @@ def _differences(records: Sequence[RunRecord], table: Published) -> Iterator[str
         yield "The number of CPUs was not published."
     else:
         cpus = [len(r.result.threads) for r in records]
-        yield from _told("Number of CPUs", table.cpus, cpus)
+        yield from _difference("Number of CPUs", table.cpus, cpus)
     policies = [f"{run.policy} {run.priority or ''}".strip() for run in runs]
-    yield from _told("Policy", f"{table.policy} {table.priority}", policies)
+    yield from _difference("Policy", f"{table.policy} {table.priority}", policies)
     yield from _loads(records, table)
     yield from _instrument(records, table)
 
@@ -333,7 +335,7 @@ def _known(ns: int) -> str:
     return duration(ns) if ns else "unknown"
 
 
-def _told(
+def _difference(
     what: str, theirs: T, ours: Iterable[T], write: Callable[[T], str] = str
 ) -> Iterator[str]:
     """Yield a published value and ours, each once; nothing if all are equal."""

@@ -64,8 +64,8 @@ class LoadSection:
 
     row: Row
     charts: tuple[Chart, ...]
-    shown_run: str
-    """The run whose time line and counters are shown: the one with the maximum."""
+    worst_run_id: str
+    """The run with the maximum, whose time line and counters stand here."""
     cpus: tuple[CpuRow, ...]
     disturbed: str
     """Disturbances of the measuring threads; empty without any."""
@@ -93,7 +93,7 @@ def section_of(
     return LoadSection(
         row=row,
         charts=charts_of(row, colours, deadline_ns=deadline_ns),
-        shown_run=record.run.id if row.runs > 1 else "",
+        worst_run_id=record.run.id if row.runs > 1 else "",
         cpus=_cpu_rows(row.threads),
         disturbed=_disturbed(row),
         worst=_worst_rows(row),

@@ -21,7 +21,7 @@ from rtscope.cli.progress import Waiting
 from rtscope.explain.directory import (
     open_recorded,
     record_windows,
-    shown_sections,
+    select_sections,
     stream_of,
     symbols_of,
 )
@@ -107,7 +107,7 @@ def trace(
         )
     paths = [
         path_of(section, symbols, cpu=_cpu_to_list(section, only))
-        for section in shown_sections(stream, worst, windows=bool(windows))
+        for section in select_sections(stream, worst, windows=bool(windows))
     ]
     if json:
         documents = [as_dict(path) for path in paths]
