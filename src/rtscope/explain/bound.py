@@ -119,7 +119,7 @@ def compose(
     start_ns = scheduling_ns + known.get(Section.BACK, 0)
     bound_ns = fixed_point(start_ns, tuple(arrivals.values()))
     window_ns = start_ns if bound_ns is None else bound_ns
-    found = [
+    interrupts = [
         Interrupt(
             vector,
             len(one.begins_ns),
@@ -136,7 +136,9 @@ def compose(
         complete=bound_ns is not None and not not_recorded,
         not_recorded=tuple(not_recorded),
         sections=tuple(longest),
-        interrupts=tuple(sorted(found, key=lambda i: (-i.max_in_window_ns, i.vector))),
+        interrupts=tuple(
+            sorted(interrupts, key=lambda i: (-i.max_in_window_ns, i.vector))
+        ),
     )
 
 
@@ -148,14 +150,14 @@ def caveats_of_bounds(bounds: Sequence[CpuBound]) -> tuple[str, ...]:
         for one in bounds
         if one.bound_ns is not None and one.observed_max_ns > one.bound_ns
     ]
-    found = [f"Not recorded: {what}." for what in lost]
+    caveats = [f"Not recorded: {what}." for what in lost]
     if outside:
         cpus = ", ".join(map(str, outside))
-        found.append(
+        caveats.append(
             f"CPU {cpus} exceeded its bound: something is outside of the model, such "
             "as a thread with at least the priority of the measuring one."
         )
-    return tuple(found)
+    return tuple(caveats)
 
 
 def bound_rows(bound: CpuBound) -> tuple[BoundRow, ...]:
@@ -169,7 +171,7 @@ def bound_rows(bound: CpuBound) -> tuple[BoundRow, ...]:
 
 
 def _section_row(one: LongestSection) -> BoundRow:
-    shown = " < ".join(one.callers[:CALLERS_SHOWN]) or (
+    place = " < ".join(one.callers[:CALLERS_SHOWN]) or (
         f"most in {one.dominant_function}" if one.dominant_function else one.name
     )
     aside = (
@@ -179,7 +181,7 @@ def _section_row(one: LongestSection) -> BoundRow:
     )
     note = f"; {one.note}" if one.note else ""
     title = f"{one.section}  {TITLES[Section(one.section)]}"
-    return title, format_us(one.duration_ns), f"{shown}{aside}{note}"
+    return title, format_us(one.duration_ns), f"{place}{aside}{note}"
 
 
 def _interrupt_row(one: Interrupt) -> BoundRow:

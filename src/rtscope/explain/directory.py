@@ -112,7 +112,7 @@ class Explained:
 
     def perfetto(self) -> bytes:
         """Return the trace. Raises UsageError for runs of boards and of machines."""
-        wakeups = [one for found in self.wakeups for one in found]
+        wakeups = [one for of_run in self.wakeups for one in of_run]
         if len({type(one) for one in wakeups}) > 1:
             raise UsageError(
                 "--perfetto: virtual and real time do not fit into one trace; choose a "
@@ -122,7 +122,7 @@ class Explained:
 
     def timelines(self) -> Sequence[Sequence[Timeline]]:
         """Return the timelines of the worst wake-ups of each run."""
-        return [[timeline_of(one) for one in found] for found in self.wakeups]
+        return [[timeline_of(one) for one in of_run] for of_run in self.wakeups]
 
 
 def explained_runs(
@@ -150,11 +150,11 @@ def explained_runs(
         name = one.record.run.id
         progress(Step(f"explaining {name}", done, len(chosen), "runs"))
         try:
-            found = _wakeups_of(one, cache=cache, log=log, progress=progress)
+            of_run = _wakeups_of(one, cache=cache, log=log, progress=progress)
             explanations = (
                 _counted(one.record)
-                if found is None
-                else [wakeup.explanation for wakeup in found]
+                if of_run is None
+                else [wakeup.explanation for wakeup in of_run]
             )
         except UsageError as error:
             if len(chosen) == 1:
@@ -163,7 +163,7 @@ def explained_runs(
             continue
         bounds = _bounds_of_run(one, cache=cache, log=log, progress=progress)
         runs.append(explained_run(one.record, explanations, bounds=bounds))
-        wakeups.append(tuple(found or ())[:worst])
+        wakeups.append(tuple(of_run or ())[:worst])
         _keep(one, runs[-1], log=log)
     if not runs:
         raise UsageError(
@@ -206,10 +206,10 @@ def explained_file(
     )
     window, wakeup = window_around(trace, wakeup)
     explanation = explain_events(window, wakeup, machine=MachineTraits())
-    shown = ExplainedWindow(path.name, window, wakeup, explanation)
+    worst = ExplainedWindow(path.name, window, wakeup, explanation)
     bounds = _bounds_of_trace(trace, chosen.wakeup) if bound else ()
     run = explained_trace(path.name, [explanation], bounds=bounds)
-    return Explained((run,), ((shown,),))
+    return Explained((run,), ((worst,),))
 
 
 def open_recorded(path: Path, run_id: str | None = None) -> Recorded:
@@ -219,10 +219,10 @@ def open_recorded(path: Path, run_id: str | None = None) -> Recorded:
     Without `run_id`, the one with the worst wake-up. Raises UsageError where
     nothing is, or nothing of a virtual board.
     """
-    found = every_run(path, run_id)
-    virtual = [one for one in found if one.record.virtual]
+    runs = every_run(path, run_id)
+    virtual = [one for one in runs if one.record.virtual]
     if not virtual:
-        found[0].record.require_virtual()  # raises
+        runs[0].record.require_virtual()  # raises
     return max(virtual, key=lambda one: one.max_ns)
 
 
@@ -232,14 +232,14 @@ def every_run(path: Path, run_id: str | None = None) -> list[Recorded]:
 
     Raises UsageError where there is none.
     """
-    found = [Recorded(read_record(file), file.parent) for file in _files(path)]
+    runs = [Recorded(read_record(file), file.parent) for file in _files(path)]
     if run_id is None:
-        return found
-    names = [one.record.run.id for one in found]
-    found = [one for one in found if one.record.run.id == run_id]
-    if not found:
+        return runs
+    names = [one.record.run.id for one in runs]
+    runs = [one for one in runs if one.record.run.id == run_id]
+    if not runs:
         raise UsageError(f"{path}: no run {run_id!r}; runs: {', '.join(names)}")
-    return found
+    return runs
 
 
 def _files(path: Path) -> list[Path]:
@@ -247,10 +247,10 @@ def _files(path: Path) -> list[Path]:
         return [path]
     if (path / RECORD).is_file():
         return [path / RECORD]
-    found = [path / "runs" / name / RECORD for name in ResultDir(path).done_ids()]
-    if not found:
+    files = [path / "runs" / name / RECORD for name in ResultDir(path).done_ids()]
+    if not files:
         raise UsageError(f"{path}: no record in it; rtscope run writes runs/*/{RECORD}")
-    return sorted(found)
+    return sorted(files)
 
 
 def _explained_paths(
@@ -259,13 +259,13 @@ def _explained_paths(
     stream, paths = _paths_of(one)
     arch, preemptible = stream.arch, machine_of(one.record).preemptible
     symbols = symbols_of(one, cache=cache, log=log, progress=progress)
-    found, name = [], one.record.run.id
+    recordings, name = [], one.record.run.id
     for number, section in enumerate(paths, 1):
         progress(Step(f"explaining {name}", number, len(paths), "wake-ups"))
         explanation = explain_path(section, symbols, arch=arch, preemptible=preemptible)
         title = f"{name}, worst wake-up {number}"
-        found.append(Recording(title, section, explanation, symbols, arch))
-    return found
+        recordings.append(Recording(title, section, explanation, symbols, arch))
+    return recordings
 
 
 def stream_of(recorded: Recorded) -> ExecTrace:
@@ -330,29 +330,29 @@ def symbols_of(
     assert virtual is not None, "only a virtual board has symbols"
     digest, modules = virtual.kernel_digest, virtual.module_addresses
     parts = virtual.part_digests
-    found = find_symbols(cache, digest, modules=modules, parts=parts)
+    table = find_symbols(cache, digest, modules=modules, parts=parts)
     own = parse_symbols(virtual.module_symbols)
-    if found is not None:
-        return merged(found, own)
+    if table is not None:
+        return merged(table, own)
     try:
         prepared = prepare_replay(recorded.record, cache=cache)
         read_symbols(prepared, cache=cache, log=log, progress=progress)
     except RtscopeError as error:
         log(f"no symbols, functions are shown as addresses: {error}")
         return own
-    found = find_symbols(cache, digest, modules=modules, parts=parts)
-    return merged(found or NO_SYMBOLS, own)
+    table = find_symbols(cache, digest, modules=modules, parts=parts)
+    return merged(table or NO_SYMBOLS, own)
 
 
 def _counted(record: RunRecord) -> list[Explanation]:
     """Return explanations from counters; raise UsageError without any."""
-    found = counted_wakeups(record)
-    if not found:
+    explanations = counted_wakeups(record)
+    if not explanations:
         raise UsageError(
             f"{record.run.id}: no explanation, because no events were kept: "
             f"{why_untraced(record)}"
         )
-    return found
+    return explanations
 
 
 def _keep(one: Recorded, explained: ExplainedRun, *, log: Log) -> None:
@@ -473,9 +473,9 @@ def record_windows(
 
 
 def select_sections(
-    found: ExecTrace, worst: int, *, windows: bool
+    trace: ExecTrace, worst: int, *, windows: bool
 ) -> Sequence[TraceSection]:
     """Return the windows, or the worst paths as whole as they are recorded."""
     if windows:
-        return [s for s in found.sections if s.kind is SectionKind.WINDOW]
-    return with_windows(found)[: max(1, worst)]
+        return [s for s in trace.sections if s.kind is SectionKind.WINDOW]
+    return with_windows(trace)[: max(1, worst)]

@@ -50,20 +50,20 @@ def text_of(broken: Broken) -> str:
     return _texts()[broken.invariant.name].format(**broken.values)
 
 
-def covered_ns(found: Iterable[Broken], begin_ns: int, end_ns: int) -> int:
+def covered_ns(broken: Iterable[Broken], begin_ns: int, end_ns: int) -> int:
     """Return how much of a time broken invariants cover, each ns once."""
     covered, until = 0, begin_ns
-    for one in sorted(found, key=lambda one: one.begin_ns):
+    for one in sorted(broken, key=lambda one: one.begin_ns):
         since, end = max(one.begin_ns, until), min(one.end_ns, end_ns)
         if end > since:
             covered, until = covered + end - since, end
     return covered
 
 
-def first_of_each(found: Sequence[Broken]) -> tuple[Broken, ...]:
+def first_of_each(broken: Sequence[Broken]) -> tuple[Broken, ...]:
     """Return the longest of each invariant, in the order of the list."""
     longest: dict[Invariant, Broken] = {}
-    for one in found:
+    for one in broken:
         best = longest.setdefault(one.invariant, one)
         if one.end_ns - one.begin_ns > best.end_ns - best.begin_ns:
             longest[one.invariant] = one

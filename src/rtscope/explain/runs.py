@@ -184,8 +184,8 @@ def merged_causes(
     for run in runs:
         groups.setdefault((run.load, run.kernel), []).extend(run.explanations)
     causes = [
-        causes_of(found, load=load, kernel=kernel)
-        for (load, kernel), found in groups.items()
+        causes_of(explanations, load=load, kernel=kernel)
+        for (load, kernel), explanations in groups.items()
     ]
     return causes, [paragraph(one, virtual=unit) for one in differences(causes)]
 
@@ -223,16 +223,16 @@ def causes_of(explanations: Sequence[Explanation], *, load: str, kernel: str) ->
     """Sum up the causes of a run's worst wake-ups, or of those of its repetitions."""
     kept = [one for one in explanations if one.segments]
     known = [one for one in kept if not one.is_withdrawn]
-    found: dict[tuple[Cause, str], list[int]] = {}
+    times_ns: dict[tuple[Cause, str], list[int]] = {}
     dominant_in: Counter[tuple[Cause, str]] = Counter()
     for explanation in known:
         for key, ns in _sums(explanation.segments).items():
-            found.setdefault(key, []).append(ns)
+            times_ns.setdefault(key, []).append(ns)
         if explanation.dominant is not None:
             dominant_in[explanation.dominant.counted_as] += 1
     sums = [
         CauseSum(*key, len(ns), dominant_in[key], sum(ns), max(ns))
-        for key, ns in found.items()
+        for key, ns in times_ns.items()
     ]
     if withdrawn := [one.latency_ns for one in kept if one.is_withdrawn]:
         number = len(withdrawn)
@@ -260,12 +260,12 @@ def title_of(one: CauseSum) -> str:
 
 def differences(causes: Sequence[Causes]) -> tuple[Difference, ...]:
     """Compare the first two kernels of each load."""
-    found = []
+    pairs = []
     for load in dict.fromkeys(one.load for one in causes):
         of_load = [one for one in causes if one.load == load]
         if len(of_load) > 1:
-            found.append(difference(of_load[0], of_load[1]))
-    return tuple(found)
+            pairs.append(difference(of_load[0], of_load[1]))
+    return tuple(pairs)
 
 
 def difference(first: Causes, second: Causes) -> Difference:
@@ -309,20 +309,20 @@ def _sums(segments: Iterable[Segment]) -> dict[tuple[Cause, str], int]:
 
 
 def _listed(sums: Sequence[CauseSum]) -> str:
-    shown = [
+    parts = [
         f"{title_of(s)} ({_times(s.dominant_in)}, longest {format_us(s.worst_ns)} µs)"
         for s in sums[:_CAUSES_LISTED]
     ]
-    return ", ".join(shown) + _more(len(sums))
+    return ", ".join(parts) + _more(len(sums))
 
 
 def _both(common: Sequence[tuple[CauseSum, CauseSum]]) -> str:
-    shown = [
+    parts = [
         f"{title_of(a)} ({_times(a.dominant_in)} and {_times(b.dominant_in)}, "
         f"longest {format_us(a.worst_ns)} µs and {format_us(b.worst_ns)} µs)"
         for a, b in common[:_CAUSES_LISTED]
     ]
-    return ", ".join(shown) + _more(len(common))
+    return ", ".join(parts) + _more(len(common))
 
 
 def _times(number: int) -> str:

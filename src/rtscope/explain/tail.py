@@ -75,20 +75,23 @@ def tail_of(
     threads: Sequence[ThreadResult], known: Sequence[KnownCause]
 ) -> WorstWakeups | None:
     """Count the known causes among the worst wake-ups; None without any."""
-    found = distribution_of(threads)
-    total = found.total
+    distribution = distribution_of(threads)
+    total = distribution.total
     if not total:
         return None
-    from_ns = _from(found, total)
+    from_ns = _from(distribution, total)
     inside = [one for one in known if one.latency_ns >= from_ns]
     causes = _causes(inside)
-    wakeups = int(found.count[found.low_ns >= from_ns].sum()) + found.beyond
+    wakeups = (
+        int(distribution.count[distribution.low_ns >= from_ns].sum())
+        + distribution.beyond
+    )
     return WorstWakeups(
         samples=total,
         from_ns=from_ns,
         wakeups=wakeups,
         causes=causes,
-        bins=_bins(found, from_ns, inside, [one.cause for one in causes]),
+        bins=_bins(distribution, from_ns, inside, [one.cause for one in causes]),
         recorded=len(inside),
         unknown=max(0, wakeups - len(inside)),
     )
@@ -112,11 +115,11 @@ def _how_long(one: TailCause) -> str:
     return f"{one.wakeups:,} times (longest {longest}, sum {format_us(one.sum_ns)} µs)"
 
 
-def _from(found: Distribution, total: int) -> int:
+def _from(distribution: Distribution, total: int) -> int:
     """Return the low edge of the lowest bucket that is wholly in the latest 0.1 %."""
-    from_above = np.cumsum(found.count[::-1]) + found.beyond
+    from_above = np.cumsum(distribution.count[::-1]) + distribution.beyond
     inside = int(np.searchsorted(from_above, total / ONE_OF, side="right"))
-    return int(found.low_ns[::-1][max(0, inside - 1)])
+    return int(distribution.low_ns[::-1][max(0, inside - 1)])
 
 
 def _causes(inside: Sequence[KnownCause]) -> tuple[TailCause, ...]:
@@ -126,9 +129,9 @@ def _causes(inside: Sequence[KnownCause]) -> tuple[TailCause, ...]:
     rows = sorted(
         by_cause.items(), key=lambda row: (-len(row[1]), -max(row[1]), row[0])
     )
-    shown = rows if len(rows) <= CAUSES_SHOWN else rows[: CAUSES_SHOWN - 1]
-    rest = [ns for _, latencies in rows[len(shown) :] for ns in latencies]
-    listed = [*shown, *([(OTHERS, rest)] if rest else [])]
+    most_frequent = rows if len(rows) <= CAUSES_SHOWN else rows[: CAUSES_SHOWN - 1]
+    rest = [ns for _, latencies in rows[len(most_frequent) :] for ns in latencies]
+    listed = [*most_frequent, *([(OTHERS, rest)] if rest else [])]
     return tuple(
         TailCause(cause=cause, wakeups=len(ns), sum_ns=sum(ns), worst_ns=max(ns))
         for cause, ns in listed
@@ -136,7 +139,7 @@ def _causes(inside: Sequence[KnownCause]) -> tuple[TailCause, ...]:
 
 
 def _bins(
-    found: Distribution,
+    distribution: Distribution,
     from_ns: int,
     inside: Sequence[KnownCause],
     names: Sequence[str],
@@ -147,15 +150,15 @@ def _bins(
     All are counted at the begin of their bucket, also those whose latency is known:
     what a bucket has besides them was not recorded.
     """
-    width = max(1, -(-(found.max_ns + 1 - from_ns) // BINS))
+    width = max(1, -(-(distribution.max_ns + 1 - from_ns) // BINS))
     # In a last bucket, that of the longest: what is in none.
-    low_ns = np.append(found.low_ns, np.int64(BEYOND_LOW_NS))
-    count = np.append(found.count, found.beyond)
+    low_ns = np.append(distribution.low_ns, np.int64(BEYOND_LOW_NS))
+    count = np.append(distribution.count, distribution.beyond)
     at_ns = np.array([one.latency_ns for one in inside], dtype=np.int64)
     placed_ns = low_ns[np.searchsorted(low_ns, at_ns, side="right") - 1].tolist()
     causes = [one.cause if one.cause in names else OTHERS for one in inside]
     bins = []
-    for begin_ns in range(from_ns, found.max_ns + 1, width):
+    for begin_ns in range(from_ns, distribution.max_ns + 1, width):
         end_ns = begin_ns + width
         of_cause = [
             sum(

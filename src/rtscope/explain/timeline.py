@@ -67,12 +67,12 @@ def timeline_of(one: Recording | ExplainedWindow) -> Timeline:
     due_ns, activity = activity_of(one)
     late, end_ns = one.explanation.cpu, max(1, one.explanation.latency_ns)
     begin_ns = -int(end_ns * LEAD_SHARE)
-    found: list[tuple[int, Slice]] = []
+    slices: list[tuple[int, Slice]] = []
     for cpu, states in activity.items():
         for piece in _slices(states, due_ns):
             if piece.end_ns > begin_ns and piece.begin_ns < end_ns:
-                found.append((cpu, _clipped(piece, begin_ns, end_ns)))
-    order = sorted(found, key=lambda row: _rank(*row, late=late))
+                slices.append((cpu, _clipped(piece, begin_ns, end_ns)))
+    order = sorted(slices, key=lambda row: _rank(*row, late=late))
     kept, gone = order[:MOST_SLICES], order[MOST_SLICES:]
     by_cpu: dict[int, list[Slice]] = {}
     for cpu, piece in kept:

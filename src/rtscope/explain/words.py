@@ -65,8 +65,8 @@ def sentence(explanation: Explanation, *, virtual: str = "", of: str = "") -> st
     else:
         sums = _main_sums(explanation)
         parts = [_clause_of_length(segment, ns) for segment, ns in sums]
-        told = {segment.counted_as for segment, _ in sums}
-        main = tuple(s for s in explanation.segments if s.counted_as in told)
+        causes = {segment.counted_as for segment, _ in sums}
+        main = tuple(s for s in explanation.segments if s.counted_as in causes)
     text = "; ".join(parts)
     return f"{head}. {text[0].upper()}{text[1:]}.{_rest(explanation, main)}"
 
@@ -84,11 +84,11 @@ def _tasks_ns(
 
 
 def _first_of_each_task(main: Sequence[Segment]) -> Iterator[Segment]:
-    told: set[CauseKey] = set()
+    causes: set[CauseKey] = set()
     for segment in main:
-        if segment.cause not in COMPETING_TASKS or segment.counted_as not in told:
+        if segment.cause not in COMPETING_TASKS or segment.counted_as not in causes:
             yield segment
-        told.add(segment.counted_as)
+        causes.add(segment.counted_as)
 
 
 def _main_sums(explanation: Explanation) -> list[tuple[Segment, int]]:
@@ -129,8 +129,8 @@ def where(segment: Segment) -> str:
     """Write the function of a segment with its next callers: `a < b < c`."""
     callers, name = segment.callers, segment.name
     named = callers[callers.index(name) :] if name in callers else callers
-    shown = " < ".join(named[:CALLERS_SHOWN]) or name
-    return f"{shown} < …" if len(named) > CALLERS_SHOWN else shown
+    calls = " < ".join(named[:CALLERS_SHOWN]) or name
+    return f"{calls} < …" if len(named) > CALLERS_SHOWN else calls
 
 
 def evidence(segment: Segment) -> tuple[str, ...]:
@@ -231,10 +231,10 @@ def _may_be_another(segment: Segment, others: Sequence[OtherCpuActivity]) -> boo
 
 
 def _of_other(other: OtherCpuActivity) -> str:
-    shown = " < ".join(other.callers[:CALLERS_SHOWN]) or other.name
+    calls = " < ".join(other.callers[:CALLERS_SHOWN]) or other.name
     more = " < …" if len(other.callers) > CALLERS_SHOWN else ""
     task = f" ({_task_text(other)})" if other.task else ""
-    return f"{shown}{more}{_or_who_jumped(other)}{task}"
+    return f"{calls}{more}{_or_who_jumped(other)}{task}"
 
 
 def _or_who_jumped(one: Segment | OtherCpuActivity) -> str:

@@ -70,11 +70,11 @@ class ExplainContext:
         at = max(0, bisect_left(begins, event.at_ns) - 1)
         here = [s for s in spans[at : at + 2] if s.begin_ns <= event.at_ns]
         inside = [s for s in here if s.frames]
-        found = inside[-1].frames if inside else ()
-        in_interrupt = any(frame.doing is Doing.INTERRUPT for frame in found)
+        frames = inside[-1].frames if inside else ()
+        in_interrupt = any(frame.doing is Doing.INTERRUPT for frame in frames)
         if event.flags is not None and event.flags & Flag.HARDIRQ and not in_interrupt:
-            return (*found, Frame(Doing.INTERRUPT, UNNAMED, event.at_ns))
-        return found
+            return (*frames, Frame(Doing.INTERRUPT, UNNAMED, event.at_ns))
+        return frames
 
     def depth_at(self, cpu: int, entered_ns: int | None) -> int | None:
         """Return how often preemption was off where an interrupt came."""
@@ -316,8 +316,8 @@ def _waited(
     stack, interrupted_pid = None, -1
     if interrupted_ns is not None:
         stack = stack_under(events, interrupted_ns)
-        found = (e.pid for e in events if e.at_ns == interrupted_ns)
-        interrupted_pid = next(found, -1)
+        pids = (e.pid for e in events if e.at_ns == interrupted_ns)
+        interrupted_pid = next(pids, -1)
     waiting = Waiting(
         expiry_ns=context.wakeup.expiry_ns,
         priority=context.priority,
@@ -418,14 +418,18 @@ def _unfrozen_by(events: Sequence[Event], interval: StateInterval) -> Event | No
     woken = interval.end
     if woken is None:
         return None
-    found = None
+    unfrozen = None
     for event in events:
         if event.at_ns > woken.at_ns:
             break
         is_waker = event.pid == woken.pid and event.cpu == woken.cpu
         if event.name == "cgroup_unfreeze" and is_waker:
-            found = event
-    return found if found is not None and found.at_ns >= interval.begin_ns else None
+            unfrozen = event
+    return (
+        unfrozen
+        if unfrozen is not None and unfrozen.at_ns >= interval.begin_ns
+        else None
+    )
 
 
 def _freezing_evidence(

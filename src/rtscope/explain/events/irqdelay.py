@@ -152,7 +152,7 @@ def _by_stack(span: Span, delay: IrqDelay, stack: Sequence[str]) -> Segment:
     ]
     if delay.machine.guest:
         evidence.append("in a guest the host may have made that time longer")
-    found = segment_of(
+    segment = segment_of(
         span,
         delay,
         Part.A,
@@ -161,7 +161,7 @@ def _by_stack(span: Span, delay: IrqDelay, stack: Sequence[str]) -> Segment:
         *evidence,
         confidence=sure,
     )
-    return replace(found, callers=tuple(holders))
+    return replace(segment, callers=tuple(holders))
 
 
 def _enabled_at(span: Span, delay: IrqDelay) -> str | None:

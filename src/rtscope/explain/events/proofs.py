@@ -39,18 +39,20 @@ def broken_invariants(
 
 def _callback_of(window: Window, woken: Event) -> Event | None:
     """Return the timer's callback that woke a thread; None if no timer did."""
-    found = None
+    entered = None
     for event in window.events:
         if event.at_ns > woken.at_ns:
             break
         if event.cpu != woken.cpu:
             continue
         if event.name == "hrtimer_expire_entry":
-            found = event
+            entered = event
         elif event.name == "hrtimer_expire_exit" and event.at_ns < woken.at_ns:
-            found = None
-    is_sleep = found is not None and found.text("function").startswith("hrtimer_wakeup")
-    return found if is_sleep else None
+            entered = None
+    is_sleep = entered is not None and entered.text("function").startswith(
+        "hrtimer_wakeup"
+    )
+    return entered if is_sleep else None
 
 
 def _expiry(

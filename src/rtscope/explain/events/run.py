@@ -76,7 +76,7 @@ def explained_windows(
 
 def worst_wakeups(record: RunRecord) -> list[TracedWakeup]:
     """Return the worst wake-ups of all measuring threads, the worst first."""
-    found = [
+    wakeups = [
         TracedWakeup(
             pid=thread.tid,
             comm=f"rtscope/{worst.cpu}",
@@ -88,8 +88,8 @@ def worst_wakeups(record: RunRecord) -> list[TracedWakeup]:
         for thread in record.result.threads
         for worst in thread.worst
     ]
-    found.sort(key=lambda one: (-one.latency_ns, one.expiry_ns))
-    return found[:MOST]
+    wakeups.sort(key=lambda one: (-one.latency_ns, one.expiry_ns))
+    return wakeups[:MOST]
 
 
 def _explained(

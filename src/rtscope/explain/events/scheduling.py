@@ -175,8 +175,8 @@ def _in_task(span: Span, waiting: Waiting) -> Segment:
             "fairly"
         )
         ended = _quota_ended(span, waiting)
-        told = (why, f"{ended}: a CPU quota may be why") if ended else (why,)
-        return segment_of(span, waiting, Part.D, Cause.NOT_REALTIME, label, *told)
+        evidence = (why, f"{ended}: a CPU quota may be why") if ended else (why,)
+        return segment_of(span, waiting, Part.D, Cause.NOT_REALTIME, label, *evidence)
     if ours is None or task.priority is None:
         name = f"{title} ran, its priority is not in the trace"
         return segment_of(span, waiting, Part.D, Cause.UNKNOWN, name)
@@ -214,14 +214,14 @@ def _quota_of(priority: int | None) -> str | None:
 
 def _over_quota(span: Span, waiting: Waiting, quota: str) -> Segment:
     """Explain an idle CPU beside a thread that is ready: it may not run."""
-    told = [
+    evidence = [
         f"the thread was ready ({priority_words(waiting.priority)}), and the CPU idle: "
         f"only {quota} does that"
     ]
     ended = _quota_ended(span, waiting)
     return segment_of(
         *(span, waiting, Part.D, Cause.CPU_QUOTA, quota),
-        *(*told, *([ended] if ended else [])),
+        *(*evidence, *([ended] if ended else [])),
         confidence=Confidence.INFERRED,
     )
 
@@ -293,7 +293,7 @@ def _passed_over(span: Span, waiting: Waiting) -> str | None:
     It clears need_resched when it runs: an event of the task without it, while the
     thread is ready, shows that the task was preferred.
     """
-    asked = False
+    is_due = False
     for event in waiting.events:
         if event.flags is None or event.pid != span.task.pid:
             continue
@@ -302,8 +302,8 @@ def _passed_over(span: Span, waiting: Waiting) -> str | None:
         if event.at_ns > span.end_ns:
             return None
         if event.flags & Flag.NEED_RESCHED:
-            asked = True
-        elif asked and event.name != "sched_switch":
+            is_due = True
+        elif is_due and event.name != "sched_switch":
             at = (event.at_ns - waiting.expiry_ns) / 1000
             return (
                 f"need_resched was set and cleared by +{at:,.3f} us ({event.name}): "
@@ -314,16 +314,16 @@ def _passed_over(span: Span, waiting: Waiting) -> str | None:
 
 def _not_preempted(span: Span, waiting: Waiting, label: str) -> Segment:
     """Explain why a task of lower priority was not preempted."""
-    found = tuple(_interrupted_in(span, waiting))
+    interrupted = tuple(_interrupted_in(span, waiting))
     last = tuple(last_of(span, waiting.events))
     off = _switched_off_by(span, waiting)
     if off is not None:
         confidence, why = off
-        told = (why, *found)
+        reasons = (why, *interrupted)
         return _preemption_off(
-            span, waiting, label, *told, confidence=confidence, proven=True
+            span, waiting, label, *reasons, confidence=confidence, proven=True
         )
-    asked = [
+    requests = [
         e
         for e in waiting.events
         if span.begin_ns < e.at_ns < span.end_ns
@@ -333,21 +333,21 @@ def _not_preempted(span: Span, waiting: Waiting, label: str) -> Segment:
     ]
     if span.end_ns - span.begin_ns <= STRAIGHT_NS:
         return _in_scheduler(span, waiting, f"from {span.task.label} to the thread")
-    if asked:
+    if requests:
         why = (
             f"need_resched was set, and {span.task.numbered} continued "
-            f"({', '.join(dict.fromkeys(e.name for e in asked[-_LISTED:]))})"
+            f"({', '.join(dict.fromkeys(e.name for e in requests[-_LISTED:]))})"
         )
-        return _preemption_off(span, waiting, label, why, *found, *last)
-    asked_before = _went_on_after(span, waiting)
-    if asked_before is not None:
-        return _preemption_off(span, waiting, label, asked_before, *found)
+        return _preemption_off(span, waiting, label, why, *interrupted, *last)
+    went_on = _went_on_after(span, waiting)
+    if went_on is not None:
+        return _preemption_off(span, waiting, label, went_on, *interrupted)
     if waiting.machine.preemptible is False:
         why = "this kernel does not preempt its own code: a system call continues"
         if not waiting.machine.guest:
-            return _preemption_off(span, waiting, label, why, *found, *last)
+            return _preemption_off(span, waiting, label, why, *interrupted, *last)
         guess = "guessed: in a guest, a delay by the hypervisor looks the same"
-        evidence, sure = (why, guess, *found, *last), Confidence.GUESSED
+        evidence, sure = (why, guess, *interrupted, *last), Confidence.GUESSED
         return _preemption_off(span, waiting, label, *evidence, confidence=sure)
     name = f"preemption off in {span.task.label}, or the hypervisor or hardware"
     why = "no event of this time shows which"
@@ -397,13 +397,13 @@ def _switched_off_by(span: Span, waiting: Waiting) -> tuple[Confidence, str] | N
 
 def _latest_entry(span: Span, waiting: Waiting) -> Event | None:
     """Return the last interrupt that came before the span."""
-    found = None
+    latest = None
     for event in waiting.events:
         if event.at_ns > span.begin_ns:
             break
         if is_entry(event):
-            found = event
-    return found
+            latest = event
+    return latest
 
 
 def _depth_evidence(event: Event, label: str, waiting: Waiting) -> str:

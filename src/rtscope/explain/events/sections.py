@@ -93,7 +93,7 @@ def bounds_of_events(
         compose(
             number,
             list(cpu.longest.values()),
-            arrivals={name: arrivals_of(found) for name, found in cpu.arrivals.items()},
+            arrivals={name: arrivals_of(times) for name, times in cpu.arrivals.items()},
             not_recorded=[*not_recorded, *_losses(cpu)],
         )
         for number, cpu in sorted(cpus.items())

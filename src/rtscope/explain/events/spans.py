@@ -171,16 +171,16 @@ def spans_of(window: Window, cpu: int) -> tuple[Span, ...]:
 
 def tasks_of(window: Window) -> Mapping[int, Task]:
     """Return all tasks that the events of a window name, by their pid."""
-    found: dict[int, Task] = {}
+    tasks: dict[int, Task] = {}
     for event in window.events:
         if event.name == "sched_switch":
             for side in ("prev", "next"):
-                _note(found, event, f"{side}_")
+                _note(tasks, event, f"{side}_")
         elif "pid" in event.fields and "prio" in event.fields:
-            _note(found, event, "")
-        elif event.pid > 0 and event.pid not in found:
-            found[event.pid] = Task(event.pid, event.comm, None)
-    return found
+            _note(tasks, event, "")
+        elif event.pid > 0 and event.pid not in tasks:
+            tasks[event.pid] = Task(event.pid, event.comm, None)
+    return tasks
 
 
 def callbacks_together(
@@ -230,10 +230,10 @@ def is_exit(event: Event) -> bool:
     )
 
 
-def _note(found: dict[int, Task], event: Event, side: str) -> None:
+def _note(tasks: dict[int, Task], event: Event, side: str) -> None:
     pid = event.numbers.get(f"{side}pid", 0)
     comm = str(event.fields.get(f"{side}comm", ""))
-    found[pid] = Task(pid, comm, event.numbers.get(f"{side}prio", 0))
+    tasks[pid] = Task(pid, comm, event.numbers.get(f"{side}prio", 0))
 
 
 def _lost(begin_ns: int, end_ns: int, loss: Loss | None) -> Span:

@@ -91,15 +91,15 @@ def waits(trace: Trace) -> NDArray[np.int64]:
     order = _by_thread(pids, np.concatenate([woken[:, 0], ran[:, 0]]))
     pids, has_run = pids[order], order >= len(woken)
     pairs = (pids[:-1] == pids[1:]) & ~has_run[:-1] & has_run[1:] & (pids[1:] > 0)
-    found = woken[order[:-1][pairs]]
+    wakings = woken[order[:-1][pairs]]
     after = ran[order[1:][pairs] - len(woken)]
     columns = {
         Wait.PID: after[:, 2],
         Wait.CPU: after[:, 1],
-        Wait.WOKEN: found[:, 0],
+        Wait.WOKEN: wakings[:, 0],
         Wait.RAN: after[:, 0],
         Wait.PRIORITY: after[:, 3],
-        Wait.WAKER_CPU: found[:, 1],
+        Wait.WAKER_CPU: wakings[:, 1],
     }
     return np.column_stack([columns[column] for column in Wait])
 
@@ -136,9 +136,9 @@ def _changes_back(
     end = int(np.searchsorted(rows.at_ns, at_ns, "left"))
     for _ in range(_LONGEST_BACK):
         begin = max(0, end - _BACK_ROWS)
-        found = _last_change(trace, rows, pid, np.arange(begin, end, dtype=np.int64))
-        if found is not None:
-            yield found
+        change = _last_change(trace, rows, pid, np.arange(begin, end, dtype=np.int64))
+        if change is not None:
+            yield change
             return
         end = begin
         if begin == 0:
@@ -309,7 +309,7 @@ def _picked(
 
 def _names(trace: Trace) -> dict[int, str]:
     """Return the names of all threads that are woken."""
-    found: dict[int, str] = {}
+    names: dict[int, str] = {}
     for name in ("sched_waking", "sched_wakeup"):
         for rows in trace.rows:
             chosen = rows_named(trace, rows, name)
@@ -317,8 +317,8 @@ def _names(trace: Trace) -> dict[int, str]:
                 continue
             _, first = np.unique(trace.numbers(rows, chosen, "pid"), return_index=True)
             for event in trace.events(rows, chosen[first]):
-                found.setdefault(event.numbers.get("pid", 0), event.text("comm"))
-    return found
+                names.setdefault(event.numbers.get("pid", 0), event.text("comm"))
+    return names
 
 
 def _expiries(trace: Trace, table: NDArray[np.int64]) -> NDArray[np.int64]:

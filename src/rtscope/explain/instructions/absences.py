@@ -191,7 +191,7 @@ def absences_of(
         arrivals = [at_ns for at_ns in tasks.arrivals_ns if at_ns in ends]
     else:
         arrivals = [max(ends)] if ends else []
-    found, since = [], -1
+    absences, since = [], -1
     for arrival in arrivals:
         left = next(
             (
@@ -212,9 +212,9 @@ def absences_of(
             )
             wait = Wait.CPU if left and since >= 0 else wait_of(calls)
         absence = Absence(begin_ns, arrival, arrival, wait, calls)
-        found.append(_with_end(absence, runs, section, symbols, switches))
+        absences.append(_with_end(absence, runs, section, symbols, switches))
         since = arrival
-    return tuple(found)
+    return tuple(absences)
 
 
 def wait_of(calls: Sequence[str]) -> Wait:
@@ -327,10 +327,10 @@ def _with_end(
         runnable_ns = inside[-1][0] if inside else end
         woken = (runnable_ns, inside[-1][1].cpu) if inside else None
         by, before = (
-            f"{found[-1][1].name or 'an unknown task'} on CPU {found[-1][1].cpu}"
-            if found
+            f"{group[-1][1].name or 'an unknown task'} on CPU {group[-1][1].cpu}"
+            if group
             else ""
-            for found in (inside, earlier)
+            for group in (inside, earlier)
         )
     return replace(
         absence,

@@ -54,7 +54,7 @@ def contexts_of(runs: Sequence[Run]) -> list[Context]:
 
 def _interrupting_traps(runs: Sequence[Run]) -> set[Frame]:
     """Return the entries of traps that turned out to be interrupts."""
-    found: set[Frame] = set()
+    traps: set[Frame] = set()
     for run in runs:
         # Nothing is an interrupt in most runs, which is known without their callers.
         if Role.INTERRUPT not in run.frame.within:
@@ -62,20 +62,20 @@ def _interrupting_traps(runs: Sequence[Run]) -> set[Frame]:
         for frame in run.frame.chain():
             caller = frame.caller
             if frame.role is Role.INTERRUPT and caller and caller.role is Role.TRAP:
-                found.add(caller)
-    return found
+                traps.add(caller)
+    return traps
 
 
 def _idle_preemptions(runs: Sequence[Run]) -> set[Frame]:
-    found: set[Frame] = set()
+    preemptions: set[Frame] = set()
     scheduling: set[Frame] = set()
     for run in runs:
         role = run.frame.role
         if role is Role.PREEMPT:
-            found.add(run.frame)
+            preemptions.add(run.frame)
         elif role in (Role.SCHEDULE, Role.SWITCH):
             scheduling.update(run.frame.chain())
-    return found - scheduling
+    return preemptions - scheduling
 
 
 def _context(frame: Frame, marks: _Marks, known: dict[Frame, Context]) -> Context:
@@ -83,27 +83,27 @@ def _context(frame: Frame, marks: _Marks, known: dict[Frame, Context]) -> Contex
         return known[frame]
     role = frame.role
     if frame in marks.traps:
-        found = Context(Role.INTERRUPT, frame)
+        context = Context(Role.INTERRUPT, frame)
     elif role is Role.INTERRUPT and frame.caller and frame.caller in marks.traps:
-        found = _context(frame.caller, marks, known)
+        context = _context(frame.caller, marks, known)
     elif role in _INNERMOST and frame not in marks.idle:
-        found = Context(Role.SCHEDULE if role in _SCHEDULING else role, frame)
+        context = Context(Role.SCHEDULE if role in _SCHEDULING else role, frame)
     elif frame.caller is None:
-        found = THREAD
+        context = THREAD
     else:
-        found = _context(frame.caller, marks, known)
-    if found.role is Role.SCHEDULE and frame.caller is not None:
-        found = _outermost_call(found, frame, marks, known)
-    known[frame] = found
-    return found
+        context = _context(frame.caller, marks, known)
+    if context.role is Role.SCHEDULE and frame.caller is not None:
+        context = _outermost_call(context, frame, marks, known)
+    known[frame] = context
+    return context
 
 
 def _outermost_call(
-    found: Context, frame: Frame, marks: _Marks, known: dict[Frame, Context]
+    context: Context, frame: Frame, marks: _Marks, known: dict[Frame, Context]
 ) -> Context:
     """Let __schedule belong to the preempt_schedule that called it."""
     above = _context(frame.caller, marks, known) if frame.caller else THREAD
-    return above if above.role is Role.SCHEDULE else found
+    return above if above.role is Role.SCHEDULE else context
 
 
 def callback_of(run: Run) -> str | None:

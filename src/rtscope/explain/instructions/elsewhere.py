@@ -68,17 +68,17 @@ def expired_elsewhere(
     ]
     if not calls:
         return absence
-    asked = [call for call in calls if call.asks]
-    found = _likely(sorted(asked or calls, key=lambda c: c.done_ns), absence, here)
+    asking = [call for call in calls if call.asks]
+    waker = _likely(sorted(asking or calls, key=lambda c: c.done_ns), absence, here)
     realtime = arrived is None or not arrived.is_ordinary
     return replace(
         absence,
-        runnable_ns=min(found.done_ns, absence.end_ns),
+        runnable_ns=min(waker.done_ns, absence.end_ns),
         wait=Wait.TIMER_ELSEWHERE,
-        ended_by=f"CPU {found.cpu}",
-        evidence=tuple(_evidence(found, expiry_ns, realtime=realtime)),
-        is_sure=realtime and found.asks and len(calls) == 1,
-        woken=(found.begin_ns, found.cpu),
+        ended_by=f"CPU {waker.cpu}",
+        evidence=tuple(_evidence(waker, expiry_ns, realtime=realtime)),
+        is_sure=realtime and waker.asks and len(calls) == 1,
+        woken=(waker.begin_ns, waker.cpu),
     )
 
 

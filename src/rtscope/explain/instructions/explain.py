@@ -162,8 +162,8 @@ def _unrecorded(path: WakeupPath) -> Iterator[Segment]:
         yield from _asleep_while_held(path, path.held, end_ns)
         return
     if path.ticked is not None:
-        told = ("this CPU slept", *tick_evidence())
-        yield Segment(Part.A, 0, end_ns, Cause.TICK, TICK, 0, told)
+        evidence = ("this CPU slept", *tick_evidence())
+        yield Segment(Part.A, 0, end_ns, Cause.TICK, TICK, 0, evidence)
         return
     # The path begins before the expiry: a CPU that executed nothing slept. The timer of
     # a thread that is not real-time may expire later: until another one wakes the CPU.
@@ -240,10 +240,10 @@ def _without_preemption(path: WakeupPath, segment: Segment) -> Segment:
     if count is None:
         return replace(segment, evidence=(*segment.evidence, NOT_PREEMPTED))
     off, evidence = count & OFF_BITS, segment.evidence
-    told = f"the preemption count was {off:#x} when the interrupt came"
+    sentence = f"the preemption count was {off:#x} when the interrupt came"
     if off:
-        return replace(segment, evidence=(*evidence, told))
-    why = f"{told}: nobody had turned preemption off"
+        return replace(segment, evidence=(*evidence, sentence))
+    why = f"{sentence}: nobody had turned preemption off"
     return replace(segment, cause=Cause.NOT_PREEMPTED, evidence=(*evidence, why))
 
 
@@ -394,8 +394,8 @@ def _irqs_off_evidence(path: WakeupPath, irqs_off: IrqsOff) -> Iterator[str]:
 
 def called(chain: Sequence[str]) -> str:
     """Write who called whom, innermost first."""
-    shown = " < ".join(chain[:CHAIN_SHOWN])
-    return f"callers: {shown}{' < …' if len(chain) > CHAIN_SHOWN else ''}"
+    names = " < ".join(chain[:CHAIN_SHOWN])
+    return f"callers: {names}{' < …' if len(chain) > CHAIN_SHOWN else ''}"
 
 
 def called_in(frame: Frame) -> str:

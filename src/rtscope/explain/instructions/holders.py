@@ -56,8 +56,8 @@ class Locks:
             return ()
         begin, end = absence.begin_ns, absence.runnable_ns
         lock = _taken_in(absence.calls)
-        found = self._in_place(absence.holder, begin, end, lock, MAX_CHAIN)
-        return tuple(sorted(found, key=lambda one: one.begin_ns))
+        times = self._in_place(absence.holder, begin, end, lock, MAX_CHAIN)
+        return tuple(sorted(times, key=lambda one: one.begin_ns))
 
     def _in_place(
         self, holder: TaskSwitch, begin_ns: int, end_ns: int, lock: str, links: int

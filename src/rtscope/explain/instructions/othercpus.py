@@ -76,7 +76,7 @@ class OtherCpus:
     ) -> OtherCpuActivity:
         of_reader = [run for run in inside if reader and reader in run.frame.chain()]
         longest = max(of_reader or inside, key=lambda run: run.executed_ns)
-        told = self._task_at(cpu, longest.begin_ns)
+        task = self._task_at(cpu, longest.begin_ns)
         delays = self._delays_of(cpu)
         frame = reader or main_frame(inside, share=MOSTLY)
         if frame is None:
@@ -94,8 +94,8 @@ class OtherCpus:
             total,
             callers=names[first : first + CALLERS_KEPT],
             helper=names[0] if first else "",
-            task=told.name if told else "",
-            policy=told.policy if told else "",
+            task=task.name if task else "",
+            policy=task.policy if task else "",
             waits=plain(longest.frame.name) in spins(),
             jumped_to=jump,
         )

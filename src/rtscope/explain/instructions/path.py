@@ -228,4 +228,4 @@ def _in_place(
         return ()
     releases = ends_of_waits(Wait.LOCK, others.section, symbols, others.switches)
     locks = Locks(releases, others.switches, runs_on)
-    return [found for one in waited for found in locks.in_place_of_holder(one)]
+    return [time for one in waited for time in locks.in_place_of_holder(one)]

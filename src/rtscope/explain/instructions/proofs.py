@@ -175,21 +175,23 @@ def _switches(path: WakeupPath) -> Iterator[Broken]:
     records = [one.at_ns for one in path.switches if one.cpu == path.section.cpu]
     if not records:
         return
-    shown = list(_executed_switches(path))
-    recorded = [at_ns for at_ns in records[1:] if at_ns >= shown[0]] if shown else []
+    executed = list(_executed_switches(path))
+    recorded = (
+        [at_ns for at_ns in records[1:] if at_ns >= executed[0]] if executed else []
+    )
     unshown = sum(
         1
         for at_ns in recorded
-        if not any(0 <= at_ns - end_ns <= SWITCH_NS for end_ns in shown)
+        if not any(0 <= at_ns - end_ns <= SWITCH_NS for end_ns in executed)
     )
     unrecorded = sum(
         1
-        for end_ns in shown
+        for end_ns in executed
         if not any(0 <= at_ns - end_ns <= SWITCH_NS for at_ns in records)
     )
-    if unshown or unrecorded or (not shown and len(records) > 1):
+    if unshown or unrecorded or (not executed and len(records) > 1):
         yield _whole(
-            path, Invariant.SWITCHES, switches=len(records) - 1, shown=len(shown)
+            path, Invariant.SWITCHES, switches=len(records) - 1, shown=len(executed)
         )
 
 

@@ -200,17 +200,17 @@ def _decisions(runs: Sequence[Run], begin: int) -> Sequence[Decision]:
     It asks class by class until one has a task. Of calls that it returns to behind a
     switch nothing is known, their callers neither: they chose long before.
     """
-    found: list[Decision] = []
+    decisions: list[Decision] = []
     calls: set[Frame] = set()
     for i in range(begin, len(runs)):
         frame = runs[i].frame
         role = frame.role
         if role is Role.SCHEDULE and frame not in calls and frame.caller is not None:
             calls.add(frame)
-            found.append(Decision(i, Role.OTHER))
-        elif role in _CHOOSERS and found and not _is_from_server(frame):
-            found[-1] = Decision(i, role)
-    return tuple(found)
+            decisions.append(Decision(i, Role.OTHER))
+        elif role in _CHOOSERS and decisions and not _is_from_server(frame):
+            decisions[-1] = Decision(i, role)
+    return tuple(decisions)
 
 
 def _is_from_server(frame: Frame) -> bool:

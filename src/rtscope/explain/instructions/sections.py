@@ -92,11 +92,11 @@ def _arrivals(
     durations_ns = section.values[is_length].astype(np.int64)
     vectors, which = np.unique(section.values[is_begin], return_inverse=True)
     names = np.array(list(_vector_names(vectors.tolist(), trace.arch, symbols)))
-    found = {}
+    arrivals = {}
     for name in sorted(set(names.tolist())):
         mine = names[which] == name
-        found[name] = Arrivals(begins_ns[mine], durations_ns[mine])
-    return found
+        arrivals[name] = Arrivals(begins_ns[mine], durations_ns[mine])
+    return arrivals
 
 
 def _vector_names(

@@ -161,13 +161,13 @@ def _handled_in(run: Run, entry: frozenset[Role]) -> str | None:
     The innermost of all dispatchers counts: the handler of a line of another controller
     is called by that controller's, and an interrupt line's by the kernel's.
     """
-    found = inside = None
+    handler = inside = None
     for frame in run.frame.chain():
         role, name = frame.role, plain(frame.name)
         if role in entry:
-            return found or inside
+            return handler or inside
         if role in _LED_TO or name == _OF_SOFT_TIMERS:
-            found = found or inside
+            handler = handler or inside
         else:
             inside = name
     return None
