@@ -115,9 +115,9 @@ def figures() -> tuple[Figure, ...]:
 
 def columns(table: Table, *, wide: bool = True) -> tuple[Figure, ...]:
     """Return the figures of a table in their order."""
-    found = [one for one in figures() if table in one.tables]
-    found.sort(key=lambda one: one.tables[table])
-    return tuple(one for one in found if wide or one.tables[table] < WIDE)
+    figures_of_table = [one for one in figures() if table in one.tables]
+    figures_of_table.sort(key=lambda one: one.tables[table])
+    return tuple(one for one in figures_of_table if wide or one.tables[table] < WIDE)
 
 
 def compared() -> tuple[Figure, ...]:

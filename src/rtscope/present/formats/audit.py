@@ -39,17 +39,17 @@ def print_checks(
     """Print checks as they come: what failed with its reason and its remedy."""
     console.print(Text(printable(f"{target}: {kernel_line(kernel)}"), style="bold"))
     console.print()
-    shown = [
+    open_checks = [
         c for c in checks if c.outcome in (CheckOutcome.FAIL, CheckOutcome.UNKNOWN)
     ]
-    for check in shown:
+    for check in open_checks:
         console.print(_head(check))
         if check.failed:
             console.print(_advice(check))
-    if shown:
+    if open_checks:
         console.print()
     table = Table.grid(padding=(0, 2, 0, 0), expand=True)
-    rest = [check for check in checks if check not in shown]
+    rest = [check for check in checks if check not in open_checks]
     width = max((len(check.kind.title) for check in rest), default=0)
     table.add_column("outcome", no_wrap=True, width=4)
     table.add_column("title", no_wrap=True, width=width)

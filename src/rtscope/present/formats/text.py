@@ -394,11 +394,11 @@ def published_table(rows: Sequence[PublishedRow]) -> Table:
             ),
             ("", "measured", measured_cells(row.measured), row.measured.ratio),
         ):
-            shown = [
+            texts = [
                 Text(text, style="bold" if figure.strong and text != NOTHING else "")
                 for figure, text in cells
             ]
-            table.add_row(name, whose, *shown, Text(ratio(quotient)))
+            table.add_row(name, whose, *texts, Text(ratio(quotient)))
     return table
 
 

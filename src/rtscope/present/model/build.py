@@ -135,7 +135,7 @@ def build_model(
     attached = explained_records(records, explained)
     headline = headline_of(rows)
     # With a verdict on top the maximum is the first finding; without, it is on top.
-    found = () if deadline_ns is None else (f"{headline.maximum} {headline.where}",)
+    first = () if deadline_ns is None else (f"{headline.maximum} {headline.where}",)
     names = {machine.name for machine in machines}
     whose = machines[0].name if len(names) == 1 else f"{len(names)} machines"
     invalid = any(caveat.effect is Effect.INVALID for caveat in caveats)
@@ -156,7 +156,7 @@ def build_model(
         headline=headline,
         verdict=verdict,
         findings=(
-            *found,
+            *first,
             *findings_of(rows, worse_where=pair.summary if pair else ""),
             *(sentence for one in attached for sentence in one.sentences),
         ),

@@ -453,13 +453,13 @@ def _skipped_seconds(
     ticks: Sequence[Tick], place: Sequence[int], step_s: int
 ) -> tuple[float, ...]:
     before = 0
-    found: set[int] = set()
+    steps: set[int] = set()
     for step, tick in zip(place, ticks, strict=True):
         so_far = sum(cpu.missed_periods for cpu in tick.cpus)
         if so_far > before:
-            found.add(step)
+            steps.add(step)
         before = so_far
-    return tuple((step + 0.5) * step_s for step in sorted(found))
+    return tuple((step + 0.5) * step_s for step in sorted(steps))
 
 
 def _frequencies(

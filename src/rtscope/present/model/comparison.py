@@ -185,11 +185,11 @@ def _by_load(
     labelled: Mapping[str, Sequence[RunRecord]],
 ) -> dict[str, dict[str, list[RunRecord]]]:
     """Return the runs by load and label, of loads that two sets or more have."""
-    found: dict[str, dict[str, list[RunRecord]]] = {}
+    loads: dict[str, dict[str, list[RunRecord]]] = {}
     for label, runs in labelled.items():
         for record in runs:
-            found.setdefault(record.run.load, {}).setdefault(label, []).append(record)
-    return {load: found[load] for load in in_order(found) if len(found[load]) > 1}
+            loads.setdefault(record.run.load, {}).setdefault(label, []).append(record)
+    return {load: loads[load] for load in in_order(loads) if len(loads[load]) > 1}
 
 
 def _load_comparisons(

@@ -97,7 +97,7 @@ def findings_of(rows: Sequence[Row], *, worse_where: str) -> tuple[str, ...]:
     """Return the findings, the worst first; `worse_where` compares two variants."""
     return tuple(
         sentence
-        for found in (
+        for sentences in (
             _determinism(rows),
             _invalid(rows),
             _skipped(rows),
@@ -107,7 +107,7 @@ def findings_of(rows: Sequence[Row], *, worse_where: str) -> tuple[str, ...]:
             _unmeasured(rows),
             _throughput(rows),
         )
-        for sentence in found
+        for sentence in sentences
     )
 
 
@@ -168,11 +168,11 @@ def _hogs(rows: Sequence[Row]) -> Iterator[str]:
             for thread in machine.kernel_threads if machine else ():
                 share = kernel_thread_share(thread, record)
                 if thread.kind == "irq" and share > HOG_SHARE:
-                    found_of = shares.setdefault(thread.name, [])
-                    found_of.append((share, thread.cpu, row.load))
-    for name, found in sorted(shares.items(), key=lambda item: -max(item[1])[0]):
-        share, cpu, load = max(found)
-        more = len({load for *_, load in found}) - 1
+                    of_thread = shares.setdefault(thread.name, [])
+                    of_thread.append((share, thread.cpu, row.load))
+    for name, of_name in sorted(shares.items(), key=lambda item: -max(item[1])[0]):
+        share, cpu, load = max(of_name)
+        more = len({load for *_, load in of_name}) - 1
         others = f", and over {HOG_SHARE:.0%} under {plural(more, 'other load')}"
         yield (
             f"Interrupt thread {name} used {share:.0%} of CPU {cpu} under {load}"
@@ -197,15 +197,15 @@ def _throughput(rows: Sequence[Row]) -> Iterator[str]:
         yield from _throughput_change(rows, variants)
     if len(variants) > 1:
         return
-    told = [
+    rates = [
         f"{row.name} {count(row.bogo_ops_per_s)}"
         for row in rows
         if row.bogo_ops_per_s is not None
     ]
-    if told:
+    if rates:
         yield (
             "Throughput during the measurement, in bogo operations per second: "
-            f"{enumeration(told)}."
+            f"{enumeration(rates)}."
         )
 
 

@@ -131,13 +131,13 @@ def compare_with_published(
 
 
 def _by_kind(records: Sequence[RunRecord]) -> dict[KernelKind, list[RunRecord]]:
-    found: dict[KernelKind, list[RunRecord]] = {}
+    by_kind: dict[KernelKind, list[RunRecord]] = {}
     for record in records:
         fact = record.facts_before.get("preempt_rt")
         if fact is not None and fact.value is not None:
             kind = KernelKind.RT if fact.value else KernelKind.MAINLINE
-            found.setdefault(kind, []).append(record)
-    for kind, runs in found.items():
+            by_kind.setdefault(kind, []).append(record)
+    for kind, runs in by_kind.items():
         names = list(dict.fromkeys((r.run.target, r.kernel_name) for r in runs))
         if len(names) > 1:
             raise UsageError(
@@ -146,7 +146,9 @@ def _by_kind(records: Sequence[RunRecord]) -> dict[KernelKind, list[RunRecord]]:
                 f"({', '.join(f'{kernel} on {target}' for target, kernel in names)}): "
                 "name records of one"
             )
-    return dict(sorted(found.items(), key=lambda item: list(KernelKind).index(item[0])))
+    return dict(
+        sorted(by_kind.items(), key=lambda item: list(KernelKind).index(item[0]))
+    )
 
 
 def _model(kind: KernelKind) -> str:

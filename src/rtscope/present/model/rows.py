@@ -166,9 +166,9 @@ def _key_of(record: RunRecord) -> tuple[str, str, str, str]:
 
 def in_order(loads: Iterable[str]) -> list[str]:
     """Return each load once: those of Table 5-1 in its order, then others as given."""
-    given = dict.fromkeys(loads)
-    standard = [load for load in STANDARD_LOADS if load in given]
-    return standard + [load for load in given if load not in standard]
+    each = dict.fromkeys(loads)
+    standard = [load for load in STANDARD_LOADS if load in each]
+    return standard + [load for load in each if load not in standard]
 
 
 def variant_kind(rows: Sequence[Row]) -> str:

@@ -149,19 +149,19 @@ def _disturbed(row: Row) -> str:
     faults = sum((t.minor_faults or 0) + (t.major_faults or 0) for t in row.threads)
     machines = [r.result.machine for r in row.counted if r.result.machine]
     steal_ns = sum(times.steal_ns for one in machines for times in one.cpu_times)
-    told = [
+    counts = [
         plural(switches, "preemption") if switches else "",
         f"{plural(faults, 'page fault')}" if faults else "",
         f"{duration(steal_ns)} of CPU time stolen by the hypervisor"
         if steal_ns
         else "",
     ]
-    happened = enumeration([text for text in told if text])
+    happened = enumeration([text for text in counts if text])
     return f"Disturbances of the measuring threads: {happened}." if happened else ""
 
 
 def _worst_rows(row: Row) -> tuple[WorstRow, ...]:
-    found = [
+    rows = [
         WorstRow(
             into_run_ns=wakeup.expiry_ns - record.result.start_ns,
             cpu=cpu_label(wakeup.cpu),
@@ -172,7 +172,7 @@ def _worst_rows(row: Row) -> tuple[WorstRow, ...]:
         for thread in record.result.threads
         for wakeup in thread.worst[:WORST_SHOWN]
     ]
-    return tuple(sorted(found, key=lambda w: -w.latency_ns)[:WORST_SHOWN])
+    return tuple(sorted(rows, key=lambda w: -w.latency_ns)[:WORST_SHOWN])
 
 
 def _counters(
@@ -199,8 +199,8 @@ def _counters(
 
 def _thread_rows(record: RunRecord) -> tuple[ThreadRow, ...]:
     machine = record.result.machine
-    found = machine.kernel_threads if machine else ()
-    threads = sorted(found, key=lambda t: -t.cpu_time_ns)[:COUNTERS_SHOWN]
+    all_threads = machine.kernel_threads if machine else ()
+    threads = sorted(all_threads, key=lambda t: -t.cpu_time_ns)[:COUNTERS_SHOWN]
     return tuple(
         ThreadRow(
             name=cut(t.name, 80),

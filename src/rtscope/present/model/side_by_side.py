@@ -144,7 +144,7 @@ def _pair_sentence(first: Row, second: Row, ratio: float | None) -> str:
     if virtual and results[0] == results[1]:
         return f"Identical results; the maxima are {both}."
     bad, good = (second, first) if ratio > 1 else (first, second)
-    found = excess(
+    late = excess(
         independent(bad.counted),
         threshold_ns=min(first.summary.max_ns, second.summary.max_ns),
         worse_ns=bad.observed_ns,
@@ -157,17 +157,17 @@ def _pair_sentence(first: Row, second: Row, ratio: float | None) -> str:
         f"The maximum of {bad.variant} is {times(max(ratio, 1 / ratio))} that of "
         f"{good.variant}."
     )
-    if found is None:
+    if late is None:
         return said
-    counted = plural(found.episodes, "episode")
+    counted = plural(late.episodes, "episode")
     of_time = " of virtual time" if virtual else ""
     said += (
-        f" Latencies over {us(found.threshold_ns, virtual)}: {bad.variant} had "
-        f"{'' if found.exact else 'at least '}{counted} in "
-        f"{duration(found.worse_ns)}{of_time} (at least one per "
-        f"{duration(found.at_least_every_ns)} at 95 % confidence); {good.variant} had "
-        f"none in {duration(found.better_ns)} (fewer than one per "
-        f"{duration(found.less_than_every_ns)} at 95 % confidence)."
+        f" Latencies over {us(late.threshold_ns, virtual)}: {bad.variant} had "
+        f"{'' if late.exact else 'at least '}{counted} in "
+        f"{duration(late.worse_ns)}{of_time} (at least one per "
+        f"{duration(late.at_least_every_ns)} at 95 % confidence); {good.variant} had "
+        f"none in {duration(late.better_ns)} (fewer than one per "
+        f"{duration(late.less_than_every_ns)} at 95 % confidence)."
     )
     return said
 
