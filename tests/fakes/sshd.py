@@ -21,7 +21,7 @@ from pathlib import Path
 
 SSHD = shutil.which("sshd", path=f"{os.environ.get('PATH', '')}:/usr/sbin:/sbin")
 
-_PATIENCE_S = 10.0
+_PATIENCE_S = 60.0
 
 _SERVER = """\
 ListenAddress 127.0.0.1

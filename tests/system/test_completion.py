@@ -15,7 +15,7 @@ from rtscope.cli.completion import FILES, Shell
 pytestmark = pytest.mark.system
 
 COMPLETIONS = Path(__file__).parents[2] / "src" / "rtscope" / "cli" / "completions"
-PATIENCE_S = 30.0
+PATIENCE_S = 120.0
 
 START = {
     Shell.BASH: (["bash", "--norc", "--noprofile", "-i"], "source {0}"),

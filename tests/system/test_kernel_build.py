@@ -16,7 +16,7 @@ from fakes.fakelinux import make_programs, make_recipe
 pytestmark = pytest.mark.system
 
 RT = "CONFIG_EXPERT=y\nCONFIG_PREEMPT_RT=y\n"
-PATIENCE_S = 60.0
+PATIENCE_S = 300.0
 
 
 @contextlib.contextmanager
