@@ -6,14 +6,16 @@ import pytest
 from rig import NEEDS_APT, are_built
 
 from net.boards import differences, measure, stored
+from rtscope.boards.kernels.recipe import recipe_names
 
 pytestmark = [pytest.mark.system, pytest.mark.long, NEEDS_APT]
 
 
 @pytest.mark.parametrize("board", stored())
 def test_a_board_gives_the_digests_that_are_held(board: str, tmp_path: Path) -> None:
-    if not are_built(board.split()[1]):
-        pytest.skip(f"{board} is not built here")
+    kernel = board.split()[1]
+    if kernel in recipe_names() and not are_built(kernel):
+        pytest.skip(f"{kernel} is not built here")
     measured = measure(board, tmp_path)
     held = stored()[board]
 
