@@ -29,6 +29,7 @@ BESIDE = frozenset(
         "test_demo_boards",
         "test_guest_stops",
         "test_kernel_build",
+        "test_net_boards",
         "test_planted_sections",
         "test_recording",
         "test_shortest_path",
