@@ -14,7 +14,7 @@ from rtscope.contract import AgentError, Line
 from rtscope.host.errors import TargetError, UsageError
 from rtscope.host.units import NS_PER_MS, NS_PER_S
 from rtscope.machine.target import Target
-from rtscope.machine.target.stream import collect
+from rtscope.machine.target.answer import run_agent
 from rtscope.measure.campaign.model import Campaign
 from rtscope.measure.commands import measure_args
 from rtscope.measure.machine import load_programs
@@ -72,8 +72,6 @@ def _try(target: Target, run: Run, campaign: Campaign) -> None:
 def trial(target: Target, run: Run, campaign: Campaign) -> list[Line]:
     """Let the agent measure this kind of run for milliseconds; return what it said."""
     short = replace(run, duration_ns=max(TRIAL_NS, 2 * run.interval_ns))
-    agent = target.start_agent(measure_args(short, campaign), privileged=True)
-    try:
-        return collect(agent, timeout_s=TRIAL_TIMEOUT_S)
-    finally:
-        agent.kill()
+    args = measure_args(short, campaign)
+    lines, _ = run_agent(target, args, timeout_s=TRIAL_TIMEOUT_S)
+    return lines

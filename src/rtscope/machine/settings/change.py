@@ -2,7 +2,7 @@
 Let the agent change and restore settings of a machine, through its journal.
 
 `apply` lasts until `restore`; `hold` lasts as long as its block. Nothing is decided
-here: the changes come from `tuning.remedies`.
+here: the changes come from `remedies`.
 """
 
 import contextlib
@@ -14,6 +14,7 @@ from rtscope.contract import AgentError, Applied, Line, Refused, Restored, Tuned
 from rtscope.host.errors import TargetError
 from rtscope.machine.settings.remedies import SettingChange
 from rtscope.machine.target import Stream, Target
+from rtscope.machine.target.answer import run_agent
 from rtscope.machine.target.stream import collect, wait_any
 
 TIMEOUT_S = 30.0
@@ -136,11 +137,7 @@ def _ranges(numbers: Iterable[int]) -> str:
 
 
 def _run(target: Target, args: Sequence[str]) -> list[Line]:
-    stream = target.start_agent(args, privileged=True)
-    try:
-        lines = collect(stream, timeout_s=TIMEOUT_S)
-    finally:
-        stream.kill()
+    lines, stream = run_agent(target, args, timeout_s=TIMEOUT_S)
     if not lines and (said := stream.stderr_tail()):
         raise TargetError(f"{target.name}: {said}")
     return lines

@@ -1,24 +1,43 @@
-"""What an agent answers that runs with root's rights and ends by itself."""
+"""The lines of an agent that runs with root's rights and ends by itself."""
 
 from collections.abc import Sequence
 
 from rtscope.contract import Line
 from rtscope.host.errors import TargetError
-from rtscope.machine.target import Target
+from rtscope.machine.target import Stream, Target
 from rtscope.machine.target.stream import collect
 
 
-def answer_of(machine: Target, args: Sequence[str], *, timeout_s: float) -> list[Line]:
+def run_agent(
+    machine: Target, args: Sequence[str], *, timeout_s: float
+) -> tuple[list[Line], Stream]:
     """
     Return the lines of an agent with root's rights, as far as they can be had.
 
-    Raises TargetError if it is silent for so many seconds, or to its end.
+    And the stream, which has ended. Raises TargetError if it is silent for so many
+    seconds.
     """
     agent = machine.start_agent(args, privileged=True)
     try:
-        lines = collect(agent, timeout_s=timeout_s)
+        return collect(agent, timeout_s=timeout_s), agent
     finally:
         agent.kill()
+
+
+def answer_of(
+    machine: Target,
+    args: Sequence[str],
+    *,
+    timeout_s: float,
+    failure: str = "no answer",
+) -> list[Line]:
+    """
+    Return the lines of an agent, as `run_agent` does, which are at least one.
+
+    Raises TargetError if it is silent for so many seconds, or to its end; the error
+    then says `failure`.
+    """
+    lines, agent = run_agent(machine, args, timeout_s=timeout_s)
     if not lines:
-        raise TargetError(f"{machine.name}: no answer: {agent.stderr_tail()}")
+        raise TargetError(f"{machine.name}: {failure}: {agent.stderr_tail()}")
     return lines

@@ -1,9 +1,8 @@
 """Ask the agent of a machine for its threads."""
 
-from rtscope.host.errors import TargetError
 from rtscope.host.units import NS_PER_S
 from rtscope.machine.target import Target
-from rtscope.machine.target.stream import collect
+from rtscope.machine.target.answer import answer_of
 from rtscope.machine.tasks.listing import make_listing, read_surroundings
 from rtscope.machine.tasks.model import Listing
 
@@ -16,13 +15,10 @@ def list_threads(machine: Target, *, window_ns: int = 0) -> Listing:
     around = read_surroundings(machine.reader)
     args = ["tasks", *(["--window-ns", str(window_ns)] if window_ns else [])]
     # With root's rights if possible: timer slack of others needs CAP_SYS_NICE.
-    agent = machine.start_agent(args, privileged=True)
-    try:
-        lines = collect(agent, timeout_s=TIMEOUT_S + window_ns / NS_PER_S)
-    finally:
-        agent.kill()
-    if not lines:
-        raise TargetError(
-            f"{machine.name}: the agent listed no threads: {agent.stderr_tail()}"
-        )
+    lines = answer_of(
+        machine,
+        args,
+        timeout_s=TIMEOUT_S + window_ns / NS_PER_S,
+        failure="the agent listed no threads",
+    )
     return make_listing(lines, around)
