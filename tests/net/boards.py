@@ -57,12 +57,14 @@ def measure(board: str, folder: Path) -> Mapping[str, Digests]:
     }
 
 
-def differences(board: str, measured: Mapping[str, Digests]) -> Iterator[str]:
+def differences(
+    held: Mapping[str, Digests], measured: Mapping[str, Digests]
+) -> Iterator[str]:
     """Yield the loads of equal inputs that had another result."""
-    for load, held in stored()[board].items():
+    for load, before in held.items():
         now = measured[load]
-        if now.inputs == held.inputs and now.result != held.result:
-            yield f"{board} {load}: {held.result} -> {now.result}"
+        if now.inputs == before.inputs and now.result != before.result:
+            yield f"{load}: {before.result} -> {now.result}"
 
 
 def main() -> int:
@@ -71,11 +73,11 @@ def main() -> int:
     parser.add_argument("--rewrite", action="store_true")
     rewrite = parser.parse_args().rewrite
     lines, status = [], 0
-    for board in stored():
+    for board, held in stored().items():
         with tempfile.TemporaryDirectory() as folder:
             measured = measure(board, Path(folder))
-        for difference in differences(board, measured):
-            print(difference)
+        for difference in differences(held, measured):
+            print(f"{board} {difference}")
             status = 1
         lines.append(f'["{board}"]')
         lines += [

@@ -44,15 +44,16 @@ def imports(source: Path) -> Mapping[str, frozenset[str]]:
     return {
         module: frozenset(
             found
-            for name in _names(ast.parse(path.read_text("utf-8")))
+            for name in imported_names(path)
             if (found := _known(name, files)) and found != module
         )
         for module, path in files.items()
     }
 
 
-def _names(tree: ast.Module) -> Iterator[str]:
-    for node in ast.walk(tree):
+def imported_names(path: Path) -> Iterator[str]:
+    """Yield each name that a file imports, with the module that it comes from."""
+    for node in ast.walk(ast.parse(path.read_text("utf-8"))):
         if isinstance(node, ast.ImportFrom):
             assert node.level == 0, "absolute imports only"
             yield from (f"{node.module}.{alias.name}" for alias in node.names)

@@ -20,6 +20,6 @@ def test_a_board_gives_the_digests_that_are_held(board: str, tmp_path: Path) -> 
     held = stored()[board]
 
     assert measured.keys() == held.keys()
-    assert list(differences(board, measured)) == []
+    assert list(differences(held, measured)) == []
     if all(measured[load].inputs != one.inputs for load, one in held.items()):
         pytest.skip("it has other inputs: PYTHONPATH=tests python -m net.boards")
