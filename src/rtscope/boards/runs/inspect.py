@@ -45,7 +45,7 @@ _LEVEL = re.compile(r"^<\d+>", re.MULTILINE)
 
 @dataclass(frozen=True, slots=True)
 class GuestSnapshot:
-    """Files and observations from inside a board, for `audit.examine`."""
+    """Files and observations from inside a board, for an audit."""
 
     reader: GuestFiles
     observed: Observed

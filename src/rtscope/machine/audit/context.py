@@ -81,7 +81,7 @@ class Observed:
     """System management interrupts since the reset of each CPU, by register file."""
     why_no_smi: str = "not read: only on this machine"
     coalescing: Mapping[str, Mapping[str, int]] | None = None
-    """How network interfaces that are up delay interrupts; see `audit.coalescing`."""
+    """How network interfaces that are up delay interrupts; see `coalescing`."""
     why_no_coalescing: str = "not asked: only on this machine"
 
 

@@ -111,7 +111,7 @@ class Setting:
     """Its path; `*` stands for the number of a CPU, an interrupt, ..."""
     value: str = ""
     values: str = ""
-    """Instead of one value for all: a function of `tuning/remedies.py`."""
+    """Instead of one value for all: a function of `machine/settings/remedies.py`."""
 
 
 @dataclass(frozen=True, slots=True)

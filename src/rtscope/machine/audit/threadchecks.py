@@ -209,7 +209,7 @@ CLOCK_PROGRAMS = ("ptp4l", "phc2sys", "ts2phc")
 """Of linuxptp."""
 
 MEASURED = 80
-"""The priority of a measurement by default (`campaign.model`)."""
+"""The priority of a measurement by default (`measure.campaign.model`)."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -21,7 +21,7 @@ from rtscope.verbs.sweep.result import SweepResult
 from rtscope.verbs.sweep.worstruns import Known, WorstRun, explained_by
 
 if TYPE_CHECKING:
-    from rtscope.explain import directory as analysis
+    from rtscope.explain.directory import Explained as ExplainedRuns
 
 EXPLANATION_PAGE, RECORD_PAGE = "explain.html", "report.html"
 """Beside the record of a run."""
@@ -94,7 +94,7 @@ def _explained(run: WorstRun, directory: Path) -> Explained | None:
     return explained if explained.result_digest == run.result_digest else None
 
 
-def _keep_page(path: Path, run: str, explained: "analysis.Explained") -> None:
+def _keep_page(path: Path, run: str, explained: "ExplainedRuns") -> None:
     # Charts take a while to load.
     from rtscope.present.formats.html import render_explanations
 
