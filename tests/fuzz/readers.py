@@ -20,6 +20,7 @@ from fakes.audited import BOOTED
 from fakes.foreign import DESCRIBED
 from fakes.printed import render_text
 from fakes.trees import reader_of
+from fuzz import folders
 from rtscope.contract import KernelMessage, LoadWindow, parse_line
 from rtscope.host.errors import RtscopeError
 from rtscope.machine.audit.catalogue import catalogue
@@ -266,4 +267,22 @@ READERS = (
     FuzzedReader("kernel log", lambda: _LOG, _read_log, share=0.5),
     FuzzedReader("files of a machine", _machines, _read_machine, share=0.2),
     FuzzedReader("capture of an audit", _captures, _read_capture, share=0.02),
+    FuzzedReader("pack", folders.packed, folders.read_packed, share=0.02),
+    FuzzedReader("bundle", folders.bundles, folders.read_bundle, share=0.02),
+    FuzzedReader("unit", folders.units, folders.read_unit, share=0.1),
+    FuzzedReader("recipe", folders.recipes, folders.read_recipe, share=0.2),
+    FuzzedReader("campaign", folders.campaigns, folders.read_campaign, share=0.2),
+    FuzzedReader("sweep file", folders.sweep_files, folders.read_sweep_file, share=0.2),
+    FuzzedReader(
+        "folder of a sweep",
+        folders.sweep_folders,
+        folders.read_sweep_folder,
+        share=0.01,
+    ),
+    FuzzedReader(
+        "folder of a search",
+        folders.search_folders,
+        folders.read_search_folder,
+        share=0.02,
+    ),
 )

@@ -1,0 +1,337 @@
+"""
+Seeds and readers of what comes by mail: archives, recipes, units, folders of a search.
+
+The first byte of a folder's input chooses which of its files the rest replaces.
+"""
+
+import contextlib
+import gzip
+import io
+import tempfile
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import asdict, replace
+from functools import cache
+from pathlib import Path
+from types import SimpleNamespace
+from typing import Any
+
+from fakes.measurements import on_board, record, thread
+from fakes.trees import CPU, reader_of
+from fakes.unitcases import CASES as UNITS
+from rtscope.boards.catalogue import get_board
+from rtscope.boards.kernels.catalogue import kernel_of_part
+from rtscope.boards.kernels.recipe import configuration_digest, parse_recipe
+from rtscope.boards.parts.bundle import export_bundle, import_bundle, prepare_bundle
+from rtscope.boards.parts.cache import build_part, locked
+from rtscope.boards.parts.prepared import Prepared
+from rtscope.boards.parts.qemu import Qemu
+from rtscope.host.files.archive import GZIP
+from rtscope.machine.audit.examine import auditing_a_unit, examine, read_context
+from rtscope.machine.audit.unit import load_unit
+from rtscope.measure.campaign.file import load_campaign
+from rtscope.present.formats.brief import Detail
+from rtscope.present.model.build import build_model
+from rtscope.record.model import RunRecord, record_to_json
+from rtscope.record.pack import collect, pack, unpacking
+from rtscope.record.resultdir import open_records
+from rtscope.verbs.bisect.directory import SearchOptions, resumed_work
+from rtscope.verbs.bisect.directory import create as create_search
+from rtscope.verbs.bisect.directory import new_work as new_search
+from rtscope.verbs.bisect.journal import STEPS, Tried, read_journal
+from rtscope.verbs.sweep import directory as sweeps
+from rtscope.verbs.sweep.file import load_sweep
+from rtscope.verbs.sweep.show import show_sweep
+
+TREE = Path(__file__).parents[2]
+
+
+def small(seed: int = 1, *, worst_ns: int = 9_000) -> RunRecord:
+    """Return the record of a short run on a virtual board."""
+    made = record([thread([5_000, 7_000, worst_ns])], started="2026-01-02T03:04:05Z")
+    return on_board(made, seed=seed)
+
+
+# --- packed results -------------------------------------------------------------------
+
+
+@cache
+def packed() -> Sequence[bytes]:
+    """Return a packed result as gzip, and the archive in it."""
+    with tempfile.TemporaryDirectory() as folder:
+        results, path = Path(folder, "results"), Path(folder, "p.rtscope.tar.gz")
+        for number in (1, 2):
+            run = results / "runs" / f"00{number}-idle"
+            run.mkdir(parents=True)
+            (run / "record.json").write_bytes(record_to_json(small(number)))
+        (results / "campaign.json").write_bytes(b'{"schema": 1}\n')
+        pack(
+            path,
+            collect(results),
+            name="results",
+            limit_bytes=1 << 20,
+            notes={"redacted": False},
+            left_out={},
+        )
+        data = path.read_bytes()
+    return [gzip.decompress(data)] * 9 + [data]
+
+
+def read_packed(data: bytes) -> object:
+    """Unpack it, and report every record."""
+    with _file("p.rtscope.tar.gz", _compressed(data)) as path, unpacking() as opened:
+        return build_model(open_records(opened(path)), deadline_ns=1_000)
+
+
+def _compressed(data: bytes) -> bytes:
+    return data if data[:2] == GZIP else gzip.compress(data, 1)
+
+
+# --- bundles --------------------------------------------------------------------------
+
+
+@cache
+def bundles() -> Sequence[bytes]:
+    """Return a bundle of one kernel."""
+    with tempfile.TemporaryDirectory() as folder:
+        path = Path(folder, "b.tar")
+        files = {"campaign.json": b'{"schema": 1}'}
+        made = _prepared(Path(folder, "cache"))
+        export_bundle(path, {"k": made}, files=files, rtscope="1")
+        return [path.read_bytes()]
+
+
+def _prepared(folder: Path) -> Prepared:
+    def qemu(work: Path) -> Mapping[str, Any]:
+        (work / "bin").mkdir()
+        (work / "bin" / "q").write_text("#!/bin/sh\n")
+        (work / "bin" / "q").chmod(0o755)
+        return {}
+
+    def kernel(work: Path) -> Mapping[str, Any]:
+        (work / "kernel").write_text("k")
+        return {"release": "6.12"}
+
+    package = {"name": "qemu", "version": "1", "arch": "amd64", "size_bytes": 1}
+    package |= {"url": "http://x/q.deb", "sha256": "a" * 64}
+    inputs = {"packages": [package], "recipe": 1}
+    with locked(folder, log=lambda _: None):
+        parts = (
+            build_part(folder, "qemu-x86_64", inputs=inputs, build=qemu),
+            *(
+                build_part(folder, f"{name}-x86_64", inputs={"a": name}, build=kernel)
+                for name in ("agent", "plugin", "userland")
+            ),
+            build_part(folder, "kernel-k-x86_64", inputs={"image": "k"}, build=kernel),
+        )
+    return Prepared(
+        get_board("pc"),
+        Qemu((), version="1", digest=""),
+        plugin=Path("/plugin.so"),
+        kernel=kernel_of_part(parts[-1], "k"),
+        archives=(),
+        parts=parts,
+    )
+
+
+def read_bundle(data: bytes) -> object:
+    """Import it into an empty cache; and boot nothing."""
+    with _file("b.tar", data) as path:
+        cached = path.parent / "cache"
+        got = import_bundle(path, cache=cached, log=lambda _: None)
+        return prepare_bundle(got, cache=cached)
+
+
+# --- files of a user ------------------------------------------------------------------
+
+
+@cache
+def units() -> Sequence[bytes]:
+    """Return every unit of the audit's own cases."""
+    services = [one.service for three in UNITS.values() for one in three]
+    head = "[Unit]\nDescription=a\n[Service]\nExecStart=/bin/true\n"
+    return [f"{head}{service}".encode() for service in services]
+
+
+def read_unit(data: bytes) -> object:
+    """Every check of a unit, on a machine with four CPUs."""
+    path = "/etc/systemd/system/loop.service"
+    machine = {"/proc/sys/kernel/osrelease": "6.12.1", f"{CPU}/online": "0-3"}
+    reader = reader_of({**machine, path: data.decode("utf-8", "replace")})
+    kinds = auditing_a_unit()
+    context = read_context(reader, kinds, cpus=(1,))
+    return examine(replace(context, unit=load_unit("loop.service", reader)), kinds)
+
+
+@cache
+def recipes() -> Sequence[bytes]:
+    """Return the recipes that come with rtscope."""
+    folder = TREE / "src/rtscope/boards/kernels/recipes"
+    return [path.read_bytes() for path in sorted(folder.glob("*.toml"))]
+
+
+def read_recipe(data: bytes) -> object:
+    """Read all its sizes, their fragments and their digest."""
+    found = parse_recipe("mine", data.decode("utf-8", "replace"))
+    return [configuration_digest(one) for one in found.values()]
+
+
+@cache
+def campaigns() -> Sequence[bytes]:
+    """Return the campaign files of the examples."""
+    return [text for text in _examples() if b"[[run]]" in text or b"[campaign]" in text]
+
+
+@cache
+def _examples() -> Sequence[bytes]:
+    folders = (TREE / "examples", TREE / "src/rtscope/verbs/sweep")
+    return [
+        path.read_bytes() for one in folders for path in sorted(one.rglob("*.toml"))
+    ]
+
+
+def read_campaign(data: bytes) -> object:
+    """Read a campaign file."""
+    with _file("c.toml", data) as path:
+        return load_campaign(path)
+
+
+@cache
+def sweep_files() -> Sequence[bytes]:
+    """Return the sweeps that come with rtscope, and those of the examples."""
+    return [text for text in _examples() if b"[sweep]" in text]
+
+
+def read_sweep_file(data: bytes) -> object:
+    """Read a sweep file."""
+    with _file("s.toml", data) as path:
+        return load_sweep(path)
+
+
+# --- folders to continue --------------------------------------------------------------
+
+_SWEEP = """
+[sweep]
+name = "ticks"
+[base]
+target.address = "virtual:pc"
+kernel.names = ["debian-6.12-rt"]
+campaign.seeds = 2
+run = [{ load = "idle", duration = "1s", interval = "1ms" }]
+[[axis]]
+name = "tick"
+level = [{ name = "off", kernel.append = "nohz=off" }]
+"""
+_BASE, _OFF = "cells/000-base", "cells/001-tick-off"
+
+
+@cache
+def _sweep_folder() -> Mapping[str, bytes]:
+    with tempfile.TemporaryDirectory() as folder:
+        file, out = Path(folder, "ticks.toml"), Path(folder, "out")
+        file.write_text(_SWEEP)
+        base = SimpleNamespace(target=None, kernels=None, run_seeds=None)
+        work = sweeps.new_work(file, out, base, only=None)  # type: ignore[arg-type]
+        with contextlib.ExitStack() as held:
+            sweeps.create_directories(work, held)
+        for cell in (_BASE, _OFF):
+            for seed in (1, 2):
+                run = out / cell / "runs" / f"00{seed}-idle-s{seed}"
+                run.mkdir(parents=True)
+                (run / "record.json").write_bytes(record_to_json(small(seed)))
+        (out / "asked.json").write_bytes(b"[0, 1]\n")
+        place = "001-tick-off/002-idle-s2"
+        (out / "checked.json").write_text(f'{{"{place}": "a digest differs"}}\n')
+        (out / "failed.json").write_text(f'{{"{place}": "the board stopped"}}\n')
+        (out / "impossible.json").write_text("{}\n")
+        return _files_of(out)
+
+
+@cache
+def sweep_folders() -> Sequence[bytes]:
+    """Return each file of a sweep, behind its number."""
+    return _numbered(_sweep_folder())
+
+
+def read_sweep_folder(data: bytes) -> object:
+    """Go on with it as far as without a board, and show what there is."""
+    with _folder(_sweep_folder(), data) as out, _silent():
+        work = sweeps.resumed_work(out, only=None)
+        return show_sweep(work, Detail.ALL, json=False, explain=False)
+
+
+@cache
+def _search_folder() -> Mapping[str, bytes]:
+    with tempfile.TemporaryDirectory() as folder:
+        options = SearchOptions(good="pc-6.12-rt", bad="pc-6.12", margin="20us")
+        work = new_search(options, Path(folder, "out"))
+        work.path.mkdir()
+        subject = SimpleNamespace(kind=None, identity="a", good="", bad="")
+        create_search(work, subject)  # type: ignore[arg-type]
+        journal = read_journal(work.path / STEPS)
+        journal.add(Tried("good", "s", "d", {1: 5_000.0, 2: 5_100.0}))
+        journal.add(Tried("bad", "s", "e", {1: 300_000.0, 2: 301_000.0}))
+        journal.add(Tried("0a1b", why="it does not build", built=False))
+        run = work.path / "records" / "good" / "runs" / "001-idle-s1"
+        run.mkdir(parents=True)
+        (run / "record.json").write_bytes(record_to_json(small()))
+        return _files_of(work.path)
+
+
+@cache
+def search_folders() -> Sequence[bytes]:
+    """Return each file of a search, behind its number."""
+    return _numbered(_search_folder())
+
+
+def read_search_folder(data: bytes) -> object:
+    """Read what was searched, what was tried, and its records."""
+    with _folder(_search_folder(), data) as out:
+        work = resumed_work(out, yes=True)
+        journal = read_journal(out / STEPS)
+        for tried in journal.steps.values():
+            place = out / "records" / tried.directory
+            assert place.resolve().parent == (out / "records").resolve()
+            if place.is_dir():
+                build_model(open_records(place))
+        return asdict(work.options)
+
+
+# --- files in a folder of their own ---------------------------------------------------
+
+
+def _numbered(files: Mapping[str, bytes]) -> Sequence[bytes]:
+    return [bytes([number]) + text for number, text in enumerate(files.values())]
+
+
+def _files_of(folder: Path) -> dict[str, bytes]:
+    paths = sorted(path for path in folder.rglob("*") if path.is_file())
+    return {str(path.relative_to(folder)): path.read_bytes() for path in paths}
+
+
+@contextlib.contextmanager
+def _folder(files: Mapping[str, bytes], data: bytes) -> Iterator[Path]:
+    """Give a folder of these files, one of which the data replaces."""
+    names = list(files)
+    changed = names[(data[0] if data else 0) % len(names)]
+    with tempfile.TemporaryDirectory() as folder:
+        out = Path(folder, "out")
+        for name, content in {**files, changed: data[1:]}.items():
+            path = out / name
+            path.parent.mkdir(parents=True, exist_ok=True)
+            path.write_bytes(content)
+        yield out
+
+
+@contextlib.contextmanager
+def _file(name: str, data: bytes) -> Iterator[Path]:
+    with tempfile.TemporaryDirectory() as folder:
+        path = Path(folder, name)
+        path.write_bytes(data)
+        yield path
+
+
+@contextlib.contextmanager
+def _silent() -> Iterator[None]:
+    nowhere = io.StringIO()
+    with contextlib.redirect_stdout(nowhere), contextlib.redirect_stderr(nowhere):
+        yield
