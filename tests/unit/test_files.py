@@ -67,7 +67,20 @@ def test_a_file_is_replaced_as_a_whole(tmp_path: Path) -> None:
 
     assert path.read_bytes() == b"new and longer"
     assert names_in(tmp_path) == ["record.json"]
-    assert path.stat().st_mode & 0o777 == 0o644
+
+
+@pytest.mark.parametrize("umask", [0o022, 0o077, 0o027, 0o007, 0o002, 0o000, 0o137])
+def test_a_file_follows_the_umask(umask: int, tmp_path: Path) -> None:
+    path = tmp_path / "record.json"
+    path.write_bytes(b"old")
+    before = os.umask(umask)
+    try:
+        write_atomically(path, b"new")
+    finally:
+        os.umask(before)
+
+    assert path.stat().st_mode & 0o777 == 0o666 & ~umask
+    assert path.read_bytes() == b"new"
 
 
 @pytest.mark.parametrize("call", ["fsync", "replace"])

@@ -149,7 +149,7 @@ def test_a_patch_that_leads_out_of_the_tree_is_refused(tmp_path: Path) -> None:
     ("text", "said"),
     [
         ("", "names no patch"),
-        ("gone.patch\n", "cannot read the patch"),
+        ("gone.patch\n", "cannot read .*gone.patch"),
         ("a.patch -R\n", "a.patch: unknown option '-R'"),
         ("a.patch.xz\n", r"a.patch.xz: is packed: unpack it first \(xz -d\)"),
     ],

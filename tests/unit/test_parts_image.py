@@ -91,7 +91,10 @@ def test_what_is_no_image_is_refused_with_what_to_name(tmp_path: Path) -> None:
     assert bootable_image(arm, "aarch64") == ARM64
 
 
-def test_the_size_of_an_image_has_one_limit(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_the_size_of_an_image_has_one_limit(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     monkeypatch.setattr("rtscope.machine.kernelimage.MAX_IMAGE_BYTES", 1 << 16)
+    (tmp_path / "Image").write_bytes(bytes((1 << 16) + 1))
 
-    assert "more than 65536 bytes" in refused(Path("/dev/zero"))
+    assert "more than 65536 bytes" in refused(tmp_path / "Image")

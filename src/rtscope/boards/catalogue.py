@@ -18,6 +18,7 @@ from pydantic.dataclasses import dataclass as checked_dataclass
 
 from rtscope.host.errors import UsageError
 from rtscope.host.files import first_mistake
+from rtscope.host.files.documents import toml_tables
 from rtscope.host.units import parse_size
 
 NO_QUANTUM = (
@@ -128,9 +129,8 @@ def get_board(name: str) -> Board:
 def parse_board(name: str, text: str) -> Board:
     """Read a board's file; UsageError names the wrong key and the reason."""
     try:
-        board = _BOARD.validate_python({**tomllib.loads(text), "name": name})
-    except tomllib.TOMLDecodeError as error:
-        raise UsageError(f"{name}.toml: {error}") from error
+        tables = toml_tables(text, name=f"{name}.toml")
+        board = _BOARD.validate_python({**tables, "name": name})
     except ValidationError as error:
         raise UsageError(f"{name}.toml: {first_mistake(error)}") from error
     if board.arch not in _arches():

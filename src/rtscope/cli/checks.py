@@ -7,6 +7,7 @@ from pathlib import Path
 
 from rtscope.cli.console import put_json, stdout_console, typed_words
 from rtscope.host.errors import TargetError, UsageError
+from rtscope.host.files.opening import read_named
 from rtscope.machine.audit.context import AuditContext
 from rtscope.machine.audit.model import Check, Severity, checks_document
 from rtscope.machine.kernelidentity import KernelConfig, parse_config
@@ -63,12 +64,11 @@ def read_config(path: Path, *, called: str | None = None) -> KernelConfig:
 
     `called` replaces the path in the evidence.
     """
+    content = read_named(
+        path, limit=MAX_FILE_BYTES, kind="configuration", error=UsageError
+    )
     try:
-        with path.open("rb") as file:
-            content = file.read(MAX_FILE_BYTES)
         return parse_config(content, source=called or str(path))
-    except OSError as error:
-        raise UsageError(f"{path}: {error.strerror or error}") from error
     except TargetError as error:
         raise UsageError(str(error)) from error
 

@@ -20,6 +20,7 @@ from typing import Any
 import zstandard
 
 from rtscope.host.errors import TargetError, UsageError
+from rtscope.host.files.opening import open_named
 from rtscope.machine.kernelidentity import KernelConfig, parse_config
 
 MAX_IMAGE_BYTES = 256 << 20
@@ -64,12 +65,8 @@ class KernelImage:
 
 def image_bytes(path: Path) -> bytes:
     """Return the file of an image; UsageError if it cannot be one."""
-    try:
-        with path.open("rb") as file:
-            # Of a pipe or a device no size is known before.
-            content = file.read(MAX_IMAGE_BYTES + 1)
-    except OSError as error:
-        raise UsageError(f"{path}: {error.strerror or error}") from error
+    with open_named(path, kind="kernel image", error=UsageError) as file:
+        content = file.read(MAX_IMAGE_BYTES + 1)
     if len(content) > MAX_IMAGE_BYTES:
         raise UsageError(
             f"{path}: more than {MAX_IMAGE_BYTES} bytes, too many for a kernel image; "

@@ -30,6 +30,8 @@ from typing import Any
 
 from rtscope.host.errors import RecordError, UsageError
 from rtscope.host.files import read_bounded, write_atomically
+from rtscope.host.files.documents import json_object
+from rtscope.host.files.opening import read_named
 from rtscope.record.caveats.catalogue import gravest_first, make
 from rtscope.record.model import (
     FILE_LOST,
@@ -240,7 +242,7 @@ def read_campaign(path: Path) -> dict[str, Any]:
     if not os.path.lexists(path / CAMPAIGN):
         raise UsageError(f"{path}: no campaign there: it has no {CAMPAIGN}")
     text = read_bounded(path / CAMPAIGN, limit=MAX_CAMPAIGN_BYTES, kind="record")
-    document = _parse(text, path / CAMPAIGN)
+    document = json_object(text, name=str(path / CAMPAIGN))
     if (schema := document.get("schema")) != SCHEMA:
         again = "measure again: rtscope run"
         raise wrong_schema(str(path / CAMPAIGN), schema, SCHEMA, again=again)
@@ -253,8 +255,9 @@ def open_records(path: Path) -> list[RunRecord]:
 
     Raises UsageError where nothing is, RecordError for what is damaged.
     """
-    if path.is_file():
-        return [read_record(path)]
+    if path.exists() and not path.is_dir():
+        text = read_named(path, limit=MAX_RECORD_BYTES, kind="record")
+        return [record_from_json(text, name=str(path))]
     for name in (RECORD, INTERRUPTED):
         if (path / name).is_file():
             return [read_record(path / name)]
@@ -273,16 +276,6 @@ def read_record(path: Path) -> RunRecord:
     return record_from_json(
         read_bounded(path, limit=MAX_RECORD_BYTES, kind="record"), name=str(path)
     )
-
-
-def _parse(text: bytes, path: Path) -> dict[str, Any]:
-    try:
-        document = json.loads(text)
-    except (ValueError, RecursionError) as error:
-        raise RecordError(f"{path}: damaged: {error}") from error
-    if not isinstance(document, dict):
-        raise RecordError(f"{path}: damaged: not an object")
-    return document
 
 
 def refuse_links(*directories: Path) -> None:

@@ -23,6 +23,11 @@ from pydantic.dataclasses import dataclass as checked_dataclass
 
 from rtscope.boards.kernels.resolved import requested_settings
 from rtscope.host.errors import UsageError
+from rtscope.host.files.documents import toml_tables
+from rtscope.host.files.opening import read_named
+
+MAX_FILE_BYTES = 1 << 20
+MAX_CONFIG_BYTES = 4 << 20
 
 SIZES = ("virtual", "board")
 
@@ -180,21 +185,20 @@ def find_recipe(text: str, *, size: str | None = None) -> Recipe:
     if size is None and path.stem.endswith("-board") and not path.exists():
         of_both = path.with_name(f"{path.stem.removesuffix('-board')}.toml")
         path, size = (of_both, "board") if of_both.exists() else (path, None)
-    sizes = parse_recipe(path.stem, _read(path), folder=path.resolve().parent)
+    content = read_named(path, limit=MAX_FILE_BYTES, kind="recipe", error=UsageError)
+    sizes = parse_recipe(path.stem, content, folder=path.resolve().parent)
     if size is not None and size not in sizes:
         raise UsageError(f"{path}: has no [size.{size}]")
     return sizes[size] if size else next(iter(sizes.values()))
 
 
 def parse_recipe(
-    name: str, text: str, *, folder: Path | None = None
+    name: str, text: bytes | str, *, folder: Path | None = None
 ) -> dict[str, Recipe]:
     """Read a recipe, one for each size; UsageError names the wrong key."""
     source = f"{name}.toml"
     try:
-        file = _FILE.validate_python(tomllib.loads(text))
-    except tomllib.TOMLDecodeError as error:
-        raise UsageError(f"{source}: {error}") from error
+        file = _FILE.validate_python(toml_tables(text, name=source))
     except ValidationError as error:
         raise UsageError(f"{source}: {_first_mistake(error)}") from error
     _check(source, name, file)
@@ -219,7 +223,7 @@ def parse_recipe(
 def fragment_text(recipe: Recipe, name: str) -> str:
     """Return a fragment: one of ours, or a file of the user's."""
     if recipe.folder is not None and "/" in name:
-        return _read(recipe.path(name))
+        return _text(recipe.path(name))
     there = fragment_names()
     if name not in there:
         raise UsageError(
@@ -257,7 +261,7 @@ def base_file(recipe: Recipe) -> Path | None:
 def base_text(recipe: Recipe) -> str:
     """Return the text of the user's configuration; empty if the recipe has none."""
     base = base_file(recipe)
-    return _read(base) if base else ""
+    return _text(base) if base else ""
 
 
 def configuration_digest(recipe: Recipe) -> str:
@@ -352,11 +356,10 @@ _KEYS_OF = {
 _NOTHING = Source()
 
 
-def _read(path: Path) -> str:
+def _text(path: Path) -> str:
+    content = read_named(path, limit=MAX_CONFIG_BYTES, kind="config", error=UsageError)
     try:
-        return path.read_text("utf-8")
-    except OSError as error:
-        raise UsageError(f"cannot read {path}: {error.strerror or error}") from error
+        return content.decode()
     except UnicodeDecodeError as error:
         raise UsageError(f"cannot read {path}: not text (UTF-8)") from error
 

@@ -16,9 +16,13 @@ from pathlib import Path
 
 from rtscope.boards.kernels.tree import kernel_version, move_files
 from rtscope.host import process
-from rtscope.host.errors import KernelError, UsageError
+from rtscope.host.errors import KernelError, RecordError, UsageError
+from rtscope.host.files.opening import read_named
 
 PATIENCE_S = 600.0
+
+MAX_PATCH_BYTES = 256 << 20
+"""The largest of a kernel's releases has 100 MB."""
 
 _PACKED = {".xz": "xz -d", ".gz": "gzip -d", ".bz2": "bzip2 -d", ".zst": "zstd -d"}
 
@@ -113,11 +117,12 @@ def _series_text(path: Path, name: str) -> str:
             "or a patch (./NAME), or debian/FOLDER of a source_package"
         )
     try:
-        return (path / "series").read_text("utf-8")
-    except OSError as error:
+        content = read_named(path / "series", limit=MAX_PATCH_BYTES, kind="series")
+        return content.decode()
+    except RecordError as error:
         raise UsageError(
             f"{name}: a folder of patches needs a file 'series' with their names, one "
-            f"in each line: {error.strerror or error}"
+            f"in each line: {error}"
         ) from error
     except UnicodeDecodeError as error:
         raise UsageError(f"{name}: its file series is no text (UTF-8)") from error
@@ -202,10 +207,8 @@ def _place(rejected: Rejected) -> str:
 
 
 def _read_patch(path: Path, *, strip: int) -> Patch:
-    try:
-        text = path.read_text("utf-8", "surrogateescape")
-    except OSError as error:
-        raise UsageError(f"cannot read the patch {path}: {error.strerror}") from error
+    content = read_named(path, limit=MAX_PATCH_BYTES, kind="patch", error=UsageError)
+    text = content.decode("utf-8", "surrogateescape")
     if path.suffix in _PACKED:
         raise UsageError(f"{path}: is packed: unpack it first ({_PACKED[path.suffix]})")
     subject = _SUBJECT.search(text)

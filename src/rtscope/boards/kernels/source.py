@@ -34,9 +34,13 @@ from rtscope.boards.parts.buildcontext import (
 from rtscope.boards.parts.packages import Package, as_rows
 from rtscope.host import process
 from rtscope.host.errors import KernelError, UsageError
+from rtscope.host.files.opening import open_named
 
 UNPACK_PATIENCE_S = 1800.0
 GIT_PATIENCE_S = 3600.0
+
+MAX_TARBALL_BYTES = 8 << 30
+"""Unpacked, the sources of a kernel have 2 GiB."""
 
 NOT_FOUND = 127
 """The exit status of env(1) for a program that is not there."""
@@ -293,11 +297,10 @@ def _check_tree(recipe: Recipe, tree: Path) -> None:
 
 
 def _check_digest(file: Path, sha256: str) -> None:
-    try:
-        with file.open("rb") as content:
-            digest = file_digest(content, "sha256").hexdigest()
-    except OSError as error:
-        raise UsageError(f"cannot read {file}: {error.strerror}") from error
+    with open_named(
+        file, kind="source of a kernel", error=UsageError, limit=MAX_TARBALL_BYTES
+    ) as content:
+        digest = file_digest(content, "sha256").hexdigest()
     if digest != sha256:
         raise KernelError(
             f"{file}: its SHA-256 is {digest}, the recipe expects {sha256}: it is "

@@ -40,6 +40,7 @@ from rtscope.boards.parts.prepared import Prepared, assemble
 from rtscope.host.errors import BoardError, UsageError
 from rtscope.host.files import new_file
 from rtscope.host.files.archive import Bounds, add_content, archive_to, read_archive
+from rtscope.host.files.documents import json_object
 
 SCHEMA = 1
 CONTENTS = "bundle.json"
@@ -347,13 +348,10 @@ def _write(path: Path, source: IO[bytes], *, size: int) -> None:
 def _read_contents(path: Path) -> dict[str, Any]:
     if not path.is_file():
         raise UsageError("not a bundle: it has no bundle.json")
-    try:
-        contents = json.loads(path.read_bytes())
-    except (ValueError, RecursionError) as error:
-        raise BoardError(
-            f"the bundle's table of contents is damaged: {error}"
-        ) from error
-    if not isinstance(contents, dict) or contents.get("schema") != SCHEMA:
+    contents = json_object(
+        path.read_bytes(), name="the bundle's table of contents", error=BoardError
+    )
+    if contents.get("schema") != SCHEMA:
         raise BoardError("the bundle is of another version of rtscope, or damaged")
     return contents
 

@@ -24,6 +24,7 @@ from pathlib import Path
 from typing import IO, Any
 
 from rtscope.host.errors import BoardError
+from rtscope.host.files.documents import json_object
 from rtscope.host.files.userdirs import user_dir
 
 MANIFEST = "manifest.json"
@@ -132,8 +133,9 @@ def find_part(cache: Path, name: str, key: str) -> Part | None:
 def read_part(path: Path) -> Part:
     """Read a part's manifest; BoardError if it is damaged."""
     try:
-        manifest = json.loads((path / MANIFEST).read_bytes())
-    except (OSError, ValueError, RecursionError) as error:
+        content = (path / MANIFEST).read_bytes()
+        manifest = json_object(content, name=str(path), error=BoardError)
+    except (OSError, BoardError) as error:
         raise BoardError(
             f"{path} is damaged: delete it and type rtscope board build"
         ) from error

@@ -9,6 +9,7 @@ from rtscope.boards.parts.buildcontext import BuildContext, content_part
 from rtscope.boards.parts.cache import Part
 from rtscope.boards.parts.names import FILES_ARCHIVE, FILES_KIND
 from rtscope.host.errors import UsageError
+from rtscope.host.files.opening import open_named
 
 MAX_FILES_BYTES = 64 << 20
 """Of all together: they lie in the board's memory."""
@@ -27,13 +28,8 @@ def read_files(paths: Sequence[Path]) -> dict[str, bytes]:
             raise UsageError(
                 f"{path}: two guest files are called {path.name}: rename one of them"
             )
-        try:
-            with path.open("rb") as file:
-                contents[path.name] = file.read(left + 1)
-        except OSError as error:
-            raise UsageError(
-                f"cannot read the guest file {path}: {error.strerror}"
-            ) from error
+        with open_named(path, kind="guest file", error=UsageError) as file:
+            contents[path.name] = file.read(left + 1)
         left -= len(contents[path.name])
         if left < 0:
             raise UsageError(

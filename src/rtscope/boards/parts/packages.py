@@ -17,6 +17,7 @@ from pydantic.dataclasses import dataclass
 
 from rtscope.host.errors import UsageError
 from rtscope.host.files import first_mistake
+from rtscope.host.files.opening import read_named
 
 SCHEMA = 1
 
@@ -60,13 +61,7 @@ _LOCK = TypeAdapter(Lock)
 
 def read_lock(path: Path) -> Lock:
     """Read a lock file; UsageError names the mistake."""
-    try:
-        with path.open("rb") as file:
-            text = file.read(MAX_LOCK_BYTES + 1)
-    except OSError as error:
-        raise UsageError(f"cannot read {path}: {error.strerror}") from error
-    if len(text) > MAX_LOCK_BYTES:
-        raise UsageError(f"{path}: too large for a lock file")
+    text = read_named(path, limit=MAX_LOCK_BYTES, kind="lock file", error=UsageError)
     try:
         lock = _LOCK.validate_json(text)
     except ValidationError as error:

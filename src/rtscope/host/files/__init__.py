@@ -3,16 +3,17 @@ Read files within limits; write files as a whole or not at all.
 
     archive.py      tar archives: written; read within limits of memory and size
     csvtext.py      lines of CSV without formulas
+    documents.py    TOML and JSON that others may have written
     heldfolders.py  temporary directories that go away with their process
     junit.py        JUnit XML: suites of cases with their outcomes
+    opening.py      files that somebody names: regular ones, and pipes of the shell
     userdirs.py     directories of the user by the XDG specification
     xmltext.py      text that XML can hold, and trees of XML as files
 """
 
 import errno
 import os
-import stat
-import tempfile
+import secrets
 from collections.abc import Iterator
 from contextlib import contextmanager, suppress
 from pathlib import Path
@@ -20,6 +21,7 @@ from pathlib import Path
 from pydantic import ValidationError
 
 from rtscope.host.errors import RecordError, RtscopeError
+from rtscope.host.files.opening import read_bounded as read_bounded
 
 
 @contextmanager
@@ -36,12 +38,12 @@ def new_file(
         raise error(f"cannot write {path}: not a regular file")
     new = None
     try:
-        number, name = tempfile.mkstemp(dir=path.parent, prefix=f".{path.name}.")
-        new = Path(name)
-        with os.fdopen(number, "rb") as file:
+        new = path.with_name(f".{path.name}.{secrets.token_hex(4)}")
+        # The kernel takes the bits of the umask off, and applies a default ACL.
+        flags = os.O_RDWR | os.O_CREAT | os.O_EXCL | os.O_NOFOLLOW | os.O_CLOEXEC
+        with os.fdopen(os.open(new, flags, 0o666), "rb") as file:
             yield new
             os.fsync(file.fileno())
-        new.chmod(0o644)
         new.replace(path)
     except OSError as cause:
         why = cause.strerror or cause
@@ -95,28 +97,6 @@ def write_atomically(path: Path, content: bytes, *, hint: str = "") -> None:
     """
     with new_file(path, RecordError, hint=hint) as new:
         new.write_bytes(content)
-
-
-def read_bounded(path: Path, *, limit: int, kind: str, hint: str = "") -> bytes:
-    """
-    Read a regular file, no link, of at most `limit` bytes, the maximum for its `kind`.
-
-    Raises RecordError, with `hint` if the file cannot be read.
-    """
-    try:
-        about = path.lstat()
-        if not stat.S_ISREG(about.st_mode):
-            raise RecordError(f"{path}: not a regular file")
-        with path.open("rb") as file:
-            content = file.read(limit + 1) if about.st_size <= limit else b""
-    except OSError as error:
-        raise RecordError(f"cannot read {path}: {error.strerror}{hint}") from error
-    size = max(about.st_size, len(content))
-    if size > limit:
-        raise RecordError(
-            f"{path}: {size:,} bytes, more than the {limit:,} bytes of any {kind}"
-        )
-    return content
 
 
 def first_mistake(error: ValidationError, *, whole: str = "") -> str:

@@ -17,6 +17,7 @@ from pathlib import Path
 from typing import IO, cast
 
 from rtscope.host.errors import RtscopeError, UsageError
+from rtscope.host.files.opening import open_named
 
 MAX_HEADER_BYTES = 1 << 20
 """For the header of one file: names are short, and a part has no sparse files."""
@@ -136,7 +137,7 @@ class _Budgeted:
 
 @contextmanager
 def _opened(path: Path) -> Iterator[_Budgeted]:
-    with path.open("rb") as raw:
+    with open_named(path, kind="archive", error=UsageError) as raw:
         packed = raw.read(len(GZIP)) == GZIP
         raw.seek(0)
         if not packed:

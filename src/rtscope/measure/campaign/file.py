@@ -5,7 +5,6 @@ A document has the tables of `Campaign`'s aliases. Values are written as in a fi
 one reader reads files and records.
 """
 
-import tomllib
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
 from functools import cache
@@ -16,6 +15,8 @@ from pydantic import TypeAdapter, ValidationError
 from pydantic_core import ErrorDetails
 
 from rtscope.host.errors import UsageError, no_such, quote
+from rtscope.host.files.documents import toml_tables
+from rtscope.host.files.opening import read_named
 from rtscope.measure.campaign.check import contradictions
 from rtscope.measure.campaign.model import Campaign
 from rtscope.measure.campaign.values import MAX_ITEMS
@@ -33,19 +34,10 @@ def load_campaign(path: Path) -> Campaign:
 
 def read_toml(path: Path, *, kind: str) -> dict[str, Any]:
     """Read the tables of a file of a `kind`; UsageError names file and mistake."""
-    try:
-        with path.open("rb") as file:
-            content = file.read(MAX_FILE_BYTES + 1)
-    except OSError as error:
-        raise UsageError(f"cannot read {kind} {path}: {error.strerror}") from error
-    if len(content) > MAX_FILE_BYTES:
-        raise UsageError(
-            f"{path}: larger than 1 MiB, so no {kind} file; name another file"
-        )
-    try:
-        return tomllib.loads(content.decode())
-    except (ValueError, RecursionError) as error:
-        raise UsageError(f"{path}: not valid TOML: {str(error)[:200]}") from error
+    content = read_named(
+        path, limit=MAX_FILE_BYTES, kind=f"{kind} file", error=UsageError
+    )
+    return toml_tables(content, name=str(path))
 
 
 def from_dict(document: object, *, source: str) -> Campaign:

@@ -18,6 +18,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from rtscope.host.errors import RecordError, UsageError
+from rtscope.host.files.opening import open_named
 from rtscope.record.events.datfile import (
     MAGIC,
     Extent,
@@ -38,6 +39,8 @@ FOREVER_NS = 1 << 62
 _FUNCTIONS = frozenset({"function", "func", "handler"})
 _OFFSETS = {"caller_offs": "caller", "parent_offs": "parent"}
 _MAX_STACK = 128
+MAX_TRACE_BYTES = 64 << 30
+"""It is mapped, not read; a trace is not longer than a disk of a board."""
 
 
 @dataclass(frozen=True)
@@ -352,14 +355,15 @@ def open_trace(path: Path) -> Trace:
 
     Raises UsageError if there is none, RecordError for what cannot be read.
     """
-    if not path.is_file():
+    if not path.exists():
         raise UsageError(f"{path}: no such file")
     try:
-        with path.open("rb") as file:
+        with open_named(path, kind="trace", limit=MAX_TRACE_BYTES) as file:
             if not file.read(1):
                 raise RecordError(f"{path}: empty")
             data = memoryview(mmap.mmap(file.fileno(), 0, access=mmap.ACCESS_READ))
-    except OSError as error:
-        raise RecordError(f"cannot read {path}: {error.strerror}") from error
+    except (OSError, ValueError) as error:
+        why = (error.strerror if isinstance(error, OSError) else None) or error
+        raise RecordError(f"cannot read {path}: {why}") from error
     form = dat_trace if data[: len(MAGIC)] == MAGIC else text_trace
     return form(data, name=str(path))

@@ -15,6 +15,7 @@ from datetime import UTC, datetime
 from email.utils import parsedate_to_datetime
 from typing import Any
 
+from rtscope.host.files.documents import json_object
 from rtscope.host.units import NS_PER_S, NS_PER_US
 from rtscope.record.caveats.catalogue import Caveat, make
 from rtscope.record.foreign.model import (
@@ -24,7 +25,7 @@ from rtscope.record.foreign.model import (
     ForeignThread,
     with_last_bucket_open,
 )
-from rtscope.record.foreign.source import Source, json_object
+from rtscope.record.foreign.source import Source
 
 NAME = "rt-tests-json"
 

@@ -11,10 +11,9 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from pydantic_core import from_json
-
 from rtscope.host.errors import RecordError
 from rtscope.host.files import read_bounded
+from rtscope.host.files.documents import json_object
 
 HEAD_BYTES = 64 * 1024
 """A format is recognised by the first so many bytes."""
@@ -80,17 +79,6 @@ class Source:
     def damaged(self, why: str) -> RecordError:
         """Return the error to raise for a file that cannot be read."""
         return RecordError(f"{self.path}: {why}")
-
-
-def json_object(text: str, *, name: str) -> dict[str, Any]:
-    """Parse an object; RecordError if it is none."""
-    try:
-        document = from_json(text)  # json.loads lets halves of a character through
-    except ValueError as error:
-        raise RecordError(f"{name}: damaged: {str(error)[:200]}") from error
-    if not isinstance(document, dict):
-        raise RecordError(f"{name}: damaged: not an object")
-    return document
 
 
 def _text(content: bytes) -> str:

@@ -18,7 +18,10 @@ from dataclasses import asdict, dataclass, field
 from pathlib import Path, PurePosixPath
 from typing import IO, Any, cast
 
-from rtscope.host.errors import UsageError
+from rtscope.host.errors import RecordError, UsageError
+from rtscope.host.files import read_bounded
+from rtscope.host.files.documents import json_object
+from rtscope.host.files.opening import open_named
 from rtscope.machine.audit.context import AuditContext, Observed, Trial
 from rtscope.machine.filetree import FileReader
 from rtscope.machine.reader import (
@@ -87,32 +90,27 @@ def archive(context: AuditContext) -> tuple[bytes, Redactions, int]:
 def open_tree(root: Path) -> Captured:
     """Return a directory as a machine; UsageError if its notes are damaged."""
     notes = root / NOTES_NAME
-    if notes.is_symlink() or not notes.is_file():
+    if not os.path.lexists(notes):
         return Captured(root)
     try:
-        with notes.open("rb") as file:
-            document = json.loads(file.read(MAX_TOTAL_BYTES))
+        content = read_bounded(notes, limit=MAX_TOTAL_BYTES, kind="capture")
+        document = json_object(content, name=str(notes))
         if document["schema"] != SCHEMA:
             raise UsageError(
                 f"{root}: a capture of schema {document['schema']!r}; this rtscope "
                 f"reads {SCHEMA}"
             )
         return Captured(root, _words(document["denied"]), _observed(document))
-    except (
-        OSError,
-        ValueError,
-        TypeError,
-        KeyError,
-        AttributeError,
-        RecursionError,
-    ) as error:
+    except RecordError as error:
+        raise UsageError(str(error)) from error
+    except (ValueError, TypeError, KeyError, AttributeError) as error:
         raise UsageError(f"{root}: its {NOTES_NAME} is damaged: {error!r}") from error
 
 
 def unpack(path: Path, into: Path) -> None:
     """Unpack an archive into an empty private directory; UsageError if it is odd."""
     try:
-        with path.open("rb") as file:
+        with open_named(path, kind="capture", error=UsageError) as file:
             _unpack(_plain(file), into)
     except UsageError as error:
         raise UsageError(f"{path}: {error}") from error

@@ -14,6 +14,7 @@ from rtscope.cli.consent import ask_builds
 from rtscope.cli.console import typed_words
 from rtscope.host.errors import RecordError, UsageError
 from rtscope.host.files import read_bounded, write_atomically
+from rtscope.host.files.documents import json_object
 from rtscope.host.version import __version__
 from rtscope.measure.preflight import refuse_full_disk
 from rtscope.record.resultdir import is_occupied, refuse_links
@@ -128,7 +129,7 @@ def resumed_work(path: Path, *, yes: bool) -> BisectWork:
     )
     text = read_bounded(file, limit=MAX_DOCUMENT_BYTES, kind="search")
     try:
-        document: dict[str, Any] = json.loads(text)
+        document = json_object(text, name=str(file))
         if document["schema"] != SCHEMA:
             raise RecordError(
                 f"{file}: schema {document['schema']!a} is not one that this rtscope "

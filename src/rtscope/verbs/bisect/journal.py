@@ -18,6 +18,7 @@ from pydantic import TypeAdapter
 
 from rtscope.host.errors import RecordError
 from rtscope.host.files import read_bounded
+from rtscope.host.files.documents import json_object
 
 STEPS = "steps.jsonl"
 MAX_BYTES = 64 << 20
@@ -110,12 +111,12 @@ def read_journal(path: Path) -> Journal:
         _cut(path, last)
     for number, line in enumerate(lines, 1):
         try:
-            row = json.loads(line)
+            row = json_object(line, name=str(path))
             if "forget" in row:
                 journal.steps.pop(row["forget"], None)
                 continue
             tried = _tried(row)
-        except (ValueError, TypeError, RecursionError) as error:
+        except (RecordError, ValueError, TypeError) as error:
             raise RecordError(
                 f"{path}, line {number}: no step of a search; search again with a new "
                 "--out"

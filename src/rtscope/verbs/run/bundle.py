@@ -1,12 +1,12 @@
 """A bundle to run from: its parts into the cache, its campaign, what goes with it."""
 
-import json
 from pathlib import Path
 
 from rtscope.boards.parts.bundle import CAMPAIGN, Bundle, import_bundle
 from rtscope.boards.parts.cache import cache_dir
 from rtscope.cli.console import log
 from rtscope.host.errors import UsageError
+from rtscope.host.files.documents import json_value
 from rtscope.host.version import __version__
 from rtscope.measure.campaign.file import from_dict
 from rtscope.measure.campaign.model import Campaign
@@ -27,13 +27,11 @@ def imported(file: Path | None) -> Bundle | None:
 
 def campaign_of(bundle: Bundle) -> Campaign:
     """Return the campaign of a bundle; UsageError if it has none, or a damaged one."""
-    try:
-        document = json.loads(bundle.files[CAMPAIGN])
-    except (KeyError, ValueError, RecursionError) as error:
-        raise UsageError(
-            "the bundle has no valid campaign: name a campaign file"
-        ) from error
-    return from_dict(document, source="the bundle's campaign")
+    source = "the bundle's campaign"
+    if CAMPAIGN not in bundle.files:
+        raise UsageError("the bundle has no valid campaign: name a campaign file")
+    document = json_value(bundle.files[CAMPAIGN], name=source, error=UsageError)
+    return from_dict(document, source=source)
 
 
 def refuse_unfit(bundle: Bundle, campaign: Campaign) -> None:

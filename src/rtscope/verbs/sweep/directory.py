@@ -16,6 +16,7 @@ from rtscope.cli.console import typed_words
 from rtscope.host.errors import ImpossibleRemedy, RecordError, UsageError, quote
 from rtscope.host.escape import printable
 from rtscope.host.files import read_bounded, write_atomically
+from rtscope.host.files.documents import json_object
 from rtscope.host.version import __version__
 from rtscope.machine.target.address import parse_address
 from rtscope.measure.campaign.file import to_dict
@@ -289,7 +290,7 @@ def resumed_work(path: Path, *, only: str | None) -> SweepWork:
         )
     text = read_bounded(path / DOCUMENT, limit=MAX_DOCUMENT_BYTES, kind="sweep")
     try:
-        document = json.loads(text)
+        document = json_object(text, name=str(path / DOCUMENT))
         if document["schema"] != SCHEMA:
             raise RecordError(
                 f"{path / DOCUMENT}: schema {document['schema']!a} is not one that "
