@@ -5,33 +5,24 @@ An image is a vmlinux, an Image, a bzImage, an EFI zboot image or one of these p
 A configuration is in it if it was built with CONFIG_IKCONFIG.
 """
 
-import bz2
 import io
-import lzma
 import re
 import struct
 import zlib
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
-from functools import partial
 from pathlib import Path
 from typing import Any
 
-import zstandard
-
 from rtscope.host.errors import TargetError, UsageError
 from rtscope.host.files.opening import open_named
+from rtscope.host.files.unpack import DAMAGES, PIECE_BYTES, UNPACKERS
 from rtscope.machine.kernelidentity import KernelConfig, parse_config
 
 MAX_IMAGE_BYTES = 256 << 20
 MAX_PLAIN_BYTES = 256 << 20
 """Of an image once unpacked."""
 
-MAX_DICTIONARY_BYTES = 192 << 20
-"""Memory for xz; the kernel's own images are packed with 128 MiB."""
-
-# Zeros are packed 32,768 to 1 by zstd: what one piece gives stays small.
-_PIECE = 1 << 10
 _CUT_SHORT = "cut short"
 _HEAD_BYTES = 64 << 10
 
@@ -163,13 +154,7 @@ def _plain(content: bytes, *, source: str) -> bytes:
             if packed is None:
                 return content
             content = _unpacker(packed, source=source)(packed)
-        except (
-            zlib.error,
-            lzma.LZMAError,
-            zstandard.ZstdError,
-            OSError,
-            EOFError,
-        ) as e:
+        except DAMAGES as e:
             raise UsageError(f"{source}: damaged: {e}") from e
     return content
 
@@ -252,29 +237,14 @@ def _within(content: bytes, begin: int, length: int) -> bytes:
     return content[begin : begin + length]
 
 
-class _Unzstd:
-    """Looks like the unpackers of the standard library."""
-
-    def __init__(self) -> None:
-        self._unpacking = zstandard.ZstdDecompressor().decompressobj()
-
-    @property
-    def eof(self) -> bool:
-        return bool(self._unpacking.eof)
-
-    def decompress(self, packed: bytes, _max_bytes: int) -> bytes:
-        # It knows no maximum: a piece of 1 KiB gives at most 32 MiB.
-        return bytes(self._unpacking.decompress(packed))
-
-
 def _bounded(unpacker: Callable[[], Any]) -> Callable[[bytes], bytes]:
     def unpack(packed: bytes) -> bytes:
         # Piece by piece: in one go the unpackers take twice what they give.
         unpacking = unpacker()
         plain = io.BytesIO()
-        for at in range(0, len(packed), _PIECE):
+        for at in range(0, len(packed), PIECE_BYTES):
             left = MAX_PLAIN_BYTES + 1 - plain.tell()
-            plain.write(unpacking.decompress(packed[at : at + _PIECE], left))
+            plain.write(unpacking.decompress(packed[at : at + PIECE_BYTES], left))
             if plain.tell() > MAX_PLAIN_BYTES:
                 raise EOFError(f"more than {MAX_PLAIN_BYTES:,} bytes unpacked")
             if unpacking.eof:
@@ -284,14 +254,8 @@ def _bounded(unpacker: Callable[[], Any]) -> Callable[[bytes], bytes]:
     return unpack
 
 
-_unxz = _bounded(partial(lzma.LZMADecompressor, memlimit=MAX_DICTIONARY_BYTES))
-
 _PACKERS: Mapping[bytes, Callable[[bytes], bytes]] = {
-    b"\x1f\x8b": _bounded(partial(zlib.decompressobj, wbits=31)),
-    b"\xfd7zXZ\0": _unxz,
-    b"\x5d\0\0": _unxz,
-    b"\x28\xb5\x2f\xfd": _bounded(_Unzstd),
-    b"BZh": _bounded(bz2.BZ2Decompressor),
+    magic: _bounded(unpacker) for magic, (_, unpacker) in UNPACKERS.items()
 }
 _NOT_UNPACKED = (b"\x02\x21\x4c\x18", b"\x04\x22\x4d\x18", b"\x89LZO")
 """Image.lz4, in its old format and today's, and Image.lzo."""

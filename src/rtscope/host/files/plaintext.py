@@ -1,0 +1,189 @@
+"""
+Foreign text as plain lines, however it was compressed, encoded or shown on a terminal.
+
+Compression, byte-order marks, UTF-16 and UTF-32, CRLF, a lone CR, NUL bytes and a
+terminal's escapes are undone. A line that a terminal drew again over itself, with CR,
+gives a line for each time.
+"""
+
+import codecs
+import re
+from collections.abc import Iterable, Iterator
+from dataclasses import dataclass
+from pathlib import Path
+
+from rtscope.host.errors import RecordError
+from rtscope.host.files.unpack import packed_with, unpacked
+
+MAX_PLAIN_BYTES = 256 << 20
+"""Of a compressed file once unpacked."""
+
+MAX_LINE_BYTES = 1024 * 1024
+
+_CHUNK = 64 * 1024
+_SNIFFED = 4096
+
+_MARKS = (
+    (codecs.BOM_UTF8, "utf-8"),
+    (codecs.BOM_UTF32_LE, "utf-32-le"),
+    (codecs.BOM_UTF32_BE, "utf-32-be"),
+    (codecs.BOM_UTF16_LE, "utf-16-le"),
+    (codecs.BOM_UTF16_BE, "utf-16-be"),
+)
+"""Byte-order marks; that of UTF-16 is how the one of UTF-32 begins."""
+
+_WIDE = (
+    ("utf-32-le", 4, 0),
+    ("utf-32-be", 4, 3),
+    ("utf-16-le", 2, 0),
+    ("utf-16-be", 2, 1),
+)
+"""Encoding, bytes of a character, and which of them is not zero in plain ASCII."""
+
+_ESCAPES = re.compile(
+    r"(?:\x1b|\u241b|\^\[(?=\[)|#033(?=\[))"
+    r"(?:\[[0-?]*[ -/]*[@-~]|[\]PX^_][^\x07\x1b]*(?:\x07|\x1b\\)?|[ -/]*[0-~])"
+    r"|[\x00\x07\ufeff]|\^M$",
+    re.MULTILINE,
+)
+"""Of a terminal, also as `cat -v`, rsyslog and web pages write them."""
+
+_UNPLAIN = re.compile("[\x1b\x00\x07\ufeff\u241b]|\\^[\\[M]|#033\\[")
+
+
+@dataclass(frozen=True, slots=True)
+class Plain:
+    """The content of a file as UTF-8, each line ended by a line feed."""
+
+    content: bytes
+    told: tuple[str, ...] = ()
+    """How it was compressed and encoded, in words; empty: as it is."""
+
+
+def plain_bytes(content: bytes, *, name: str, limit: int = MAX_PLAIN_BYTES) -> Plain:
+    """
+    Return text as plain UTF-8; the same object if there is nothing to undo.
+
+    Raises RecordError if it is compressed and damaged, cut short or over `limit` bytes,
+    or compressed in a way that rtscope does not read.
+    """
+    packing = packed_with(content, name=name)
+    if packing:
+        content = b"".join(unpacked([content], name=name, limit=limit))
+    encoding, mark = encoding_of(content)
+    told = in_words(packing, encoding)
+    if encoding == "utf-8" and not mark and not _needs_work(content):
+        return Plain(content, told)
+    text = content[mark:].decode(encoding, "replace")
+    return Plain(_cleaned(_with_line_feeds(text)).encode(), told)
+
+
+def in_words(packing: str, encoding: str) -> tuple[str, ...]:
+    """Return how a file was compressed and encoded, if it was."""
+    told = [f"compressed with {packing}"] if packing else []
+    if encoding != "utf-8":
+        told.append(f"in {encoding[:6].upper()}")
+    return tuple(told)
+
+
+def encoding_of(head: bytes) -> tuple[str, int]:
+    """Return the encoding by the first bytes, and the length of the byte-order mark."""
+    for mark, encoding in _MARKS:
+        if head.startswith(mark):
+            return encoding, len(mark)
+    sniffed = head[:_SNIFFED]
+    for encoding, width, kept in _WIDE:
+        whole = len(sniffed) // width
+        zeros = [sniffed[at : whole * width : width].count(0) for at in range(width)]
+        others = [number for at, number in enumerate(zeros) if at != kept]
+        if whole > 1 and 10 * min(others) > 9 * whole and 10 * zeros[kept] < whole:
+            return encoding, 0
+    return "utf-8", 0
+
+
+@dataclass(frozen=True, slots=True)
+class PlainFile:
+    """A file to read as plain lines, any number of times; never whole in memory."""
+
+    path: Path
+    packing: str
+    encoding: str
+    mark: int
+    """Bytes of the byte-order mark."""
+
+    def lines(self) -> Iterator[str]:
+        """Yield the lines without their ends; RecordError if one is over 1 MiB."""
+        return _lines(self._texts(), name=str(self.path))
+
+    @property
+    def told(self) -> tuple[str, ...]:
+        """How it is compressed and encoded, in words; empty: as it is."""
+        return in_words(self.packing, self.encoding)
+
+    def _texts(self) -> Iterator[str]:
+        decoder = codecs.getincrementaldecoder(self.encoding)("replace")
+        skipped = self.mark
+        for piece in _pieces(self.path, self.packing):
+            text = decoder.decode(piece[skipped:])
+            skipped = max(skipped - len(piece), 0)
+            yield text
+        yield decoder.decode(b"", final=True)
+
+
+def plain_file(path: Path) -> PlainFile:
+    """Look at the first bytes of a file; RecordError if it cannot be read."""
+    if not path.is_file():
+        raise RecordError(f"{path}: not a regular file")
+    head = next(_pieces(path, ""), b"")
+    packing = packed_with(head, name=str(path))
+    if packing:
+        head = next(_pieces(path, packing), b"")
+    return PlainFile(path, packing, *encoding_of(head))
+
+
+def _pieces(path: Path, packing: str) -> Iterator[bytes]:
+    raw = _raw_pieces(path)
+    if packing:
+        return unpacked(raw, name=str(path), limit=MAX_PLAIN_BYTES)
+    return raw
+
+
+def _raw_pieces(path: Path) -> Iterator[bytes]:
+    try:
+        with path.open("rb") as file:
+            while piece := file.read(_CHUNK):
+                yield piece
+    except OSError as error:
+        raise RecordError(f"cannot read {path}: {error.strerror}") from error
+
+
+def _lines(texts: Iterable[str], *, name: str) -> Iterator[str]:
+    begun = ""
+    for more in texts:
+        text = begun + more
+        held = "\r" if text.endswith("\r") else ""  # its line feed may come
+        body = _with_line_feeds(text.removesuffix(held))
+        whole, ended, rest = body.rpartition("\n")
+        begun = rest + held
+        if len(begun) > MAX_LINE_BYTES:
+            raise RecordError(f"{name}: a line of over {MAX_LINE_BYTES} B")
+        if ended:
+            yield from _cleaned(whole).split("\n")
+    if begun:
+        yield from _cleaned(_with_line_feeds(begun).removesuffix("\n")).split("\n")
+
+
+def _with_line_feeds(text: str) -> str:
+    if "\r" not in text:
+        return text
+    return text.replace("\r\n", "\n").replace("\r", "\n")
+
+
+def _cleaned(text: str) -> str:
+    return _ESCAPES.sub("", text) if _UNPLAIN.search(text) else text
+
+
+def _needs_work(content: bytes) -> bool:
+    if any(odd in content for odd in (b"\r", b"\0", b"\x1b", b"\x07")):
+        return True
+    return any(odd in content for odd in (b"^[[", b"^M", b"#033["))

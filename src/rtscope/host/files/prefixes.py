@@ -1,0 +1,231 @@
+"""
+Find and remove text before each line: time stamps, labels, quote marks, indents.
+
+A journal, a container's log, a CI system, a mail or a README puts them there. A prefix
+is removed only if more lines then look like lines of a known format.
+"""
+
+import json
+import re
+from collections import Counter
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from dataclasses import dataclass
+
+_DAY = r"(?:Mon|Tue|Wed|Thu|Fri|Sat|Sun)"
+_MONTH = r"(?:Jan|Feb|Mar|Apr|May|Jun|Jul|Aug|Sep|Oct|Nov|Dec)"
+_CLOCK = r"\d{1,2}:\d{2}:\d{2}(?:[.,]\d{1,9})?"
+_ZONE = r"(?: ?(?:Z|UTC|GMT|[A-Z]{2,4}T|[+-]\d{2}:?\d{2})(?![\w.:]))?"
+_DATED = rf"\d{{4}}[-/.]\d{{2}}[-/.]\d{{2}}[T _]{_CLOCK}{_ZONE}"
+_STAMP = "|".join(
+    (
+        rf"(?:{_DAY},? )?{_DATED}",
+        rf"(?:{_DAY} )?{_MONTH} [ \d]?\d (?:\d{{4}} )?{_CLOCK}(?: \d{{4}})?",
+        rf"{_CLOCK}",
+        r"\d{9,10}\.\d{3,9}",
+    )
+)
+
+_TIME = "a time stamp"
+_HOST = "a host and process"
+_LABEL = "a label"
+_LEVEL = "a level"
+_QUOTE = "a quote mark"
+_INDENT = "an indent"
+_RECORD = "a log record in JSON"
+
+_TOKENS: Sequence[tuple[str, re.Pattern[str]]] = tuple(
+    (told, re.compile(pattern))
+    for told, pattern in (
+        # syslog's priority, with the version of RFC 5424.
+        (_LEVEL, r"<\d{1,3}>(?:1 )?"),
+        # dmesg, with the caller, or with -T; printk's `[T123]`.
+        (_TIME, r"\[ *\d{1,10}\.\d{3,9}\](?:\[ *[TC]\d+\])? ?"),
+        # GitLab: stream and number after the time.
+        (_TIME, rf"{_DATED} \d\d[OE][ +]"),
+        (
+            _TIME,
+            rf"(?:\[(?:{_STAMP})\]|\((?:{_STAMP})\)|(?:{_STAMP}))(?:[:,;]?[ \t]|$)",
+        ),
+        # glog: level, date, time, thread, file, line.
+        (_LABEL, rf"[IWEF]\d{{4}} {_CLOCK} +\d+ [\w./-]+:\d+\] ?"),
+        # The logs of Kubernetes' runtimes: stream, and whether the line is whole.
+        (_LABEL, r"std(?:out|err) [FP] "),
+        (_LABEL, r"\[[^\]\n]{1,160}\]:? ?"),
+        # docker compose, foreman.
+        (_LABEL, r"[\w.@/-]{1,80} +\| ?"),
+        # grep in several files, with -n.
+        (_LABEL, r"[\w./-]{1,160}\.(?:txt|log|out|md)[:-](?:\d{1,9}[:-])?"),
+        (
+            _LEVEL,
+            r"(?:- )?(?:TRACE|DEBUG|INFO|NOTICE|WARN(?:ING)?|ERROR)\b"
+            r"(?::[\w.]{1,80}:| {1,8}[\w.]{1,80}:| -|:)? ?",
+        ),
+        (_LABEL, r"- (?:[\w.]{1,80} - )?"),
+        (_QUOTE, r"(?:>|\|(?= |\||$)|\+(?=[\dT#\s]))[ ]?"),
+    )
+)
+_HOST_AND_PROCESS = re.compile(
+    r"(?:[\w.:-]{1,80} )?[\w./@()+-]{1,80}(?:\[\d{1,10}\])?: ?"
+    r"|[\w.:-]{1,80} [\w./-]{1,80} (?:\d{1,10}|-) [\w-]{1,32} (?:-|\[[^\]]{0,200}\]) ?"
+)
+"""Behind a time stamp only: `T: 0` looks like one."""
+_PROCESS = re.compile(r"[\w./@()+-]{1,80}\[\d{1,10}\]: ?")
+_LAVA = re.compile(r'- \{.{0,200}?"?msg"?: ?(?P<text>"(?:[^"\\]|\\.)*"|.*)\}$')
+_JSON_KEYS = ("log", "MESSAGE", "msg", "message", "line", "text")
+
+_MOST_TOKENS = 8
+_SAMPLE = 4000
+"""Lines that are tried."""
+
+
+@dataclass(frozen=True, slots=True)
+class Prefix:
+    """Text before each line, and what it is in words."""
+
+    kinds: tuple[str, ...]
+    indent: int
+    """Columns of white space that stand before each line behind the rest."""
+    records: bool = False
+    """Whether each line is an object of JSON, one of whose values is the line."""
+
+    @property
+    def told(self) -> str:
+        """What it is, in words."""
+        words = [*self.kinds, *([_INDENT] if self.indent else [])]
+        *first, last = words
+        return f"each line began with {', '.join(first)}{' and ' * bool(first)}{last}"
+
+    def removed_from(self, line: str) -> str:
+        """Return a line without it; a line that does not begin so, as it is."""
+        rest = _of_record(line) if self.records else line
+        if self.kinds:
+            rest = _without_tokens(rest, host=_HOST in self.kinds)[0]
+        return _dedented(rest, self.indent)
+
+
+def prefix_of(
+    lines: Sequence[str], understood: Callable[[str], object]
+) -> Prefix | None:
+    """
+    Return the prefix of lines; None if fewer are `understood` without one.
+
+    `understood` returns whether a line looks like one of a known format.
+    """
+    sample = [line for line in lines if line.strip()][:_SAMPLE]
+    best, most = None, _count(sample, understood)
+    for prefix in _candidates(sample):
+        number = _count(map(prefix.removed_from, sample), understood)
+        if number > most:
+            best, most = prefix, number
+    return best
+
+
+def without_prefix(text: str, understood: Callable[[str], object]) -> tuple[str, str]:
+    """Return a text without its prefix, and what that was in words; empty: none."""
+    lines = text.split("\n")
+    prefix = prefix_of(lines, understood)
+    if prefix is None:
+        return text, ""
+    return "\n".join(map(prefix.removed_from, lines)), prefix.told
+
+
+def _candidates(sample: Sequence[str]) -> Iterator[Prefix]:
+    """Yield the prefixes that lines may have, the shorter ones first."""
+    if indent := _indent(sample):
+        yield Prefix((), indent)
+    texts = [_of_record(line) for line in sample]
+    records = sum(a is not b for a, b in zip(texts, sample, strict=True)) > 1
+    if records:
+        yield Prefix((_RECORD,), 0, records=True)
+    first = (_RECORD,) if records else ()
+    for host in (False, True):
+        told, rests = _found(texts if records else sample, host=host)
+        if told and (not host or _HOST in told):
+            yield Prefix((*first, *told), 0, records=records)
+            if indent := _indent(rests):
+                yield Prefix((*first, *told), indent, records=records)
+
+
+def _found(lines: Sequence[str], *, host: bool) -> tuple[Sequence[str], Sequence[str]]:
+    """Return the kinds of text that stand before lines, and the rests of those."""
+    kinds: Counter[str] = Counter()
+    rests = []
+    for line in lines:
+        rest, found = _without_tokens(line, host=host)
+        kinds.update(dict.fromkeys(found, 1))
+        if found:
+            rests.append(rest)
+    least = len(rests) // 10
+    return [kind for kind, number in kinds.items() if number > least], rests
+
+
+def _count(lines: Iterable[str], understood: Callable[[str], object]) -> int:
+    return sum(bool(understood(line)) for line in lines)
+
+
+def _without_tokens(line: str, *, host: bool) -> tuple[str, Sequence[str]]:
+    """Return the rest of a line behind all that may stand before it, and the kinds."""
+    rest = line
+    found: list[str] = []
+    for _ in range(_MOST_TOKENS):
+        # An indent stands before a prefix, too: a quote in a list of a README.
+        begun = rest if found else rest.lstrip(" \t")
+        told, end = _token(begun)
+        if not end:
+            break
+        found.append(told)
+        rest = begun[end:]
+        behind = _HOST_AND_PROCESS.match(rest) if host and told == _TIME else None
+        if behind is not None:
+            found.append(_HOST)
+            rest = rest[behind.end() :]
+    return rest, found
+
+
+def _token(line: str) -> tuple[str, int]:
+    """Return the kind and length of what stands before a line; 0: nothing."""
+    for told, pattern in _TOKENS:
+        if match := pattern.match(line):
+            return told, match.end()
+    match = _PROCESS.match(line)
+    return _HOST, match.end() if match else 0
+
+
+def _of_record(line: str) -> str:
+    """Return the text in a line of a log in JSON; any other line itself."""
+    begun = line.lstrip()
+    if begun.startswith("- {") and (match := _LAVA.match(begun)):
+        return _string_of(match["text"], line)
+    if not (begun.startswith('{"') and begun.rstrip().endswith("}")):
+        return line
+    try:
+        record = json.loads(begun)
+    except ValueError:
+        return line
+    values = (record.get(key) for key in _JSON_KEYS) if isinstance(record, dict) else ()
+    text = next((value for value in values if isinstance(value, str)), None)
+    return line if text is None else text.rstrip("\r\n")
+
+
+def _string_of(text: str, line: str) -> str:
+    try:
+        value = json.loads(text) if text.startswith('"') else text.strip("'")
+    except ValueError:
+        return line
+    return str(value).rstrip("\r\n")
+
+
+def _indent(lines: Sequence[str]) -> int:
+    """Return the columns of white space before most lines."""
+    widths = Counter(
+        len(line) - len(line.lstrip(" \t")) for line in lines if line.strip()
+    )
+    total = widths.total()
+    for width in sorted(widths, reverse=True):
+        if sum(n for one, n in widths.items() if one >= width) * 2 > total:
+            return width
+    return 0
+
+
+def _dedented(line: str, indent: int) -> str:
+    return line[indent:] if indent and not line[:indent].strip(" \t") else line

@@ -1,0 +1,98 @@
+"""Text before each line is found by the lines that are left without it."""
+
+import json
+import re
+
+import pytest
+
+from rtscope.host.files.prefixes import prefix_of, without_prefix
+
+LINES = (
+    "# Histogram",
+    "000001 000008\t000001",
+    "000002 000014\t000004",
+    "T: 0 ( 4090) P:99 I:1000 C: 100 Min:  1",
+    "# Min Latencies: 00001 00002",
+)
+
+BEFORE = (
+    "May 03 10:11:12 board cyclictest[123]: ",
+    "May 03 10:11:12 ",
+    "May  3 10:11:12.123456 board cyclictest: ",
+    "2024-05-03T10:11:12+0200 board cyclictest[99]: ",
+    "Fri 2024-05-03 10:11:12 UTC board cyclictest[1]: ",
+    "1714731072.123456 board cyclictest[1]: ",
+    "[ 12.345678] board cyclictest[12]: ",
+    "<30>1 2024-05-03T10:11:12Z board cyclictest 123 - - ",
+    "2024-01-01T00:00:00.1234567Z ",
+    "2024-05-03T10:11:12.123456Z 01O ",
+    "2024-05-03T10:11:12.123456Z 01O+",
+    "[2024-05-03T10:11:12.123Z] ",
+    "[10:11:12] ",
+    "00:00:12 ",
+    "10:11:12.123456 ",
+    "2024/05/03 10:11:12 ",
+    "2024-05-03 10:11:12,123 - INFO - ",
+    "INFO:root:",
+    "I0503 10:11:12.123456   1234 main.go:12] ",
+    "2024-05-03T10:11:12.1Z stdout F ",
+    "cyclictest-1  | ",
+    "[pod/rt-0/main] ",
+    "[VM 1] ",
+    "[   12.345678] ",
+    "[   12.345678][  T123] ",
+    "<6>[   12.345678] ",
+    "[Fri May  3 10:11:12 2024] ",
+    "> ",
+    ">> ",
+    "> > > ",
+    "| ",
+    "+",
+    "    ",
+    "\t",
+    "  > ",
+    "> \t",
+    "cyclictest[123]: ",
+    "logs/out.txt:",
+    "out.txt:12:",
+)
+
+
+def of_the_tool(line: str) -> object:
+    return re.match(r"\d{4,9}[ \t]\d|T:\s*\d|# [A-Z]", line)
+
+
+@pytest.mark.parametrize("before", BEFORE)
+def test_text_before_each_line_is_removed(before: str) -> None:
+    text, told = without_prefix("\n".join(before + one for one in LINES), of_the_tool)
+    assert text.split("\n") == list(LINES)
+    assert told.startswith("each line began with a")
+
+
+@pytest.mark.parametrize(
+    "record",
+    [
+        '{"log": %s, "stream": "stdout", "time": "2024-05-03T10:11:12Z"}',
+        '{"__REALTIME_TIMESTAMP": "1", "MESSAGE": %s, "_PID": "123"}',
+        '- {"dt": "2024-05-03T10:11:12", "lvl": "target", "msg": %s}',
+        '{"level": "info", "msg": %s}',
+        '{"message": %s}',
+    ],
+)
+def test_lines_in_records_of_json_are_taken_out(record: str) -> None:
+    text = "\n".join(record % json.dumps(one) for one in LINES)
+    assert without_prefix(text, of_the_tool)[0].split("\n") == list(LINES)
+
+
+def test_time_stamps_may_change_their_length_and_lines_may_lack_them() -> None:
+    stamps = ("[    9.1] ", "[   99.123456] ", "[1234567.1] ", "", "[ 3.5] ")
+    stamped = [a.replace("1]", "100]") + b for a, b in zip(stamps, LINES, strict=True)]
+    prefix = prefix_of([*stamped, "[ 7.123] other", "a shell: $ x"], of_the_tool)
+    assert prefix is not None
+    assert prefix.removed_from(LINES[1]) == LINES[1]
+    assert prefix.removed_from("a shell: $ x") == "a shell: $ x"
+
+
+def test_lines_without_a_prefix_stay_as_they_are() -> None:
+    for lines in (LINES, [f"  {line}" for line in ("hello", "world")], []):
+        assert prefix_of(lines, of_the_tool) is None
