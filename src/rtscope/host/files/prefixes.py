@@ -37,7 +37,7 @@ _TOKENS: Sequence[tuple[str, re.Pattern[str]]] = tuple(
     (told, re.compile(pattern))
     for told, pattern in (
         # syslog's priority, with the version of RFC 5424.
-        (_LEVEL, r"<\d{1,3}>(?:1 )?"),
+        (_LEVEL, r"<\d{1,3}>(?:1 (?=\d{4}-))?"),
         # dmesg, with the caller, or with -T; printk's `[T123]`.
         (_TIME, r"\[ *\d{1,10}\.\d{3,9}\](?:\[ *[TC]\d+\])? ?"),
         # GitLab: stream and number after the time.
@@ -131,7 +131,7 @@ def without_prefix(text: str, understood: Callable[[str], object]) -> tuple[str,
 
 def _candidates(sample: Sequence[str]) -> Iterator[Prefix]:
     """Yield the prefixes that lines may have, the shorter ones first."""
-    if indent := _indent(sample):
+    for indent in _indents(sample):
         yield Prefix((), indent)
     texts = [_of_record(line) for line in sample]
     records = sum(a is not b for a, b in zip(texts, sample, strict=True)) > 1
@@ -142,7 +142,7 @@ def _candidates(sample: Sequence[str]) -> Iterator[Prefix]:
         told, rests = _found(texts if records else sample, host=host)
         if told and (not host or _HOST in told):
             yield Prefix((*first, *told), 0, records=records)
-            if indent := _indent(rests):
+            for indent in _indents(rests):
                 yield Prefix((*first, *told), indent, records=records)
 
 
@@ -215,16 +215,11 @@ def _string_of(text: str, line: str) -> str:
     return str(value).rstrip("\r\n")
 
 
-def _indent(lines: Sequence[str]) -> int:
-    """Return the columns of white space before most lines."""
-    widths = Counter(
-        len(line) - len(line.lstrip(" \t")) for line in lines if line.strip()
-    )
-    total = widths.total()
-    for width in sorted(widths, reverse=True):
-        if sum(n for one, n in widths.items() if one >= width) * 2 > total:
-            return width
-    return 0
+def _indents(lines: Sequence[str]) -> Sequence[int]:
+    """Return the columns of white space before all lines, nearly all, and most."""
+    widths = sorted(len(x) - len(x.lstrip(" \t")) for x in lines if x.strip())
+    found = {widths[len(widths) * part // 10] for part in (0, 1, 5)} if widths else ()
+    return sorted(width for width in found if width)
 
 
 def _dedented(line: str, indent: int) -> str:

@@ -1,11 +1,13 @@
 """
 The formats of other tools: recognise one by its content, and read it.
 
-Each module of a format has NAME, `recognises` (of the first 64 KiB) and `read`, which
-returns the runs of a file. The name of the file does not matter.
+Each module of a format has NAME, LINE (the begin of its lines), NEEDS, `recognises` (of
+64 KiB) and `read`, which returns the runs of a file. The name of the file does not
+matter. Text before each line is removed if more lines then are those of a format.
 
     model.py           a run of another tool: its numbers and doubts
     source.py          a foreign file, by lines or as a whole
+    wrapped.py         lines that a mail or a terminal broke
     cyclictest.py      output of cyclictest
     rttests.py         JSON of cyclictest and other rt-tests
     rttexts.py         output of signaltest, cyclicdeadline, oslat and others
@@ -16,9 +18,13 @@ returns the runs of a file. The name of the file does not matter.
     xenomai.py         output of Xenomai's latency
 """
 
-from collections.abc import Sequence
+import re
+from collections.abc import Iterator, Sequence
+from dataclasses import replace
 from types import ModuleType
 
+from rtscope.host.files.prefixes import prefix_of
+from rtscope.record.caveats.catalogue import make
 from rtscope.record.foreign import (
     cyclictest,
     hwlatdetect,
@@ -31,11 +37,20 @@ from rtscope.record.foreign import (
 )
 from rtscope.record.foreign.model import ForeignRun
 from rtscope.record.foreign.source import Source
+from rtscope.record.foreign.wrapped import unwrapped
 
 _FORMATS: Sequence[ModuleType] = (
     *(jitterdebugger, rttests, rteval, rtla, xenomai, hwlatdetect, cyclictest, rttexts),
 )
 """In the order in which they are tried: the more special ones first."""
+
+
+_LINE = re.compile("|".join(f"(?:{module.LINE.pattern})" for module in _FORMATS))
+
+_DOCUMENT = re.compile(
+    r'^[ \t]*(?:\{\s*$|\{\s*"\w*version"|<\?xml|<rteval[\s>])', re.MULTILINE
+)
+"""Where JSON or XML begins in a log."""
 
 
 def names() -> tuple[str, ...]:
@@ -45,22 +60,54 @@ def names() -> tuple[str, ...]:
 
 def format_of(source: Source) -> str:
     """Return the name of a file's format; empty if it is none of these."""
-    module = _module_of(source)
+    module, _ = _found(source)
     return "" if module is None else str(module.NAME)
 
 
 def read(source: Source, *, unit_ns: int | None = None) -> list[ForeignRun]:
     """Return the runs of a file; RecordError if it is of no format, or damaged."""
-    module = _module_of(source)
+    module, freed = _found(source)
     if module is None:
         raise source.damaged(
-            f"no format that rtscope knows ({', '.join(names())}); import the output "
-            "of the tool itself"
+            f"no format that rtscope knows ({', '.join(names())}){_nearest(source)}; "
+            "import the output of the tool itself"
         )
-    runs: list[ForeignRun] = module.read(source, unit_ns=unit_ns)
+    runs: list[ForeignRun] = module.read(freed, unit_ns=unit_ns)
+    if told := "; ".join(freed.told):
+        caveat = make("import_text_removed", told)
+        runs = [replace(run, caveats=(*run.caveats, caveat)) for run in runs]
     return runs
 
 
-def _module_of(source: Source) -> ModuleType | None:
-    head = source.head
-    return next((one for one in _FORMATS if one.recognises(head)), None)
+def _found(source: Source) -> tuple[ModuleType | None, Source]:
+    """Return the module of the format, and the source without its lines' prefix."""
+    for lines in source.heads():
+        prefix = prefix_of(lines, _LINE.match)
+        freed = lines if prefix is None else map(prefix.removed_from, lines)
+        for head in _beginnings("\n".join(unwrapped(iter(freed))) + "\n"):
+            for module in _FORMATS:
+                if module.recognises(head):
+                    return module, replace(source, prefix=prefix)
+    return None, source
+
+
+def _beginnings(head: str) -> Iterator[str]:
+    """Yield a head, then what of it begins with a document."""
+    yield head
+    if (match := _DOCUMENT.search(head)) and match.start():
+        yield head[match.start() :]
+
+
+def _nearest(source: Source) -> str:
+    """Return which line looks like one of a format, for a refusal."""
+    lines = next(source.heads(), [])
+    prefix = prefix_of(lines, _LINE.match)
+    for number, line in enumerate(lines, 1):
+        text = line if prefix is None else prefix.removed_from(line)
+        module = next((one for one in _FORMATS if one.LINE.match(text)), None)
+        if module is not None:
+            return (
+                f"; line {number} ({text.strip()[:60]!a}) looks like {module.NAME}, "
+                f"of which there must be {module.NEEDS}"
+            )
+    return ""

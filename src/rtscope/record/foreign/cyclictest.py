@@ -25,6 +25,16 @@ from rtscope.record.foreign.source import Source
 
 NAME = "cyclictest-text"
 
+LINE = re.compile(
+    r"\d{1,9}(?:[ \t,;]+\d{1,18})+[ \t,;]*$|\s*\d{1,4}:\s*\d+:\s*-?\d+\s*$"
+    r"|(?:Max|Online) CPUs = \d|Thread \d+ Interval|T:\s*\d{1,4}\s*\("
+    r"|#\s*(?:Histogram|Total|Min|Avg|Max|Thread)\b"
+)
+NEEDS = (
+    "the line '# Histogram', '# Min Latencies:', a line 'T: 0 (...) P: I: C: Min: Max:'"
+    " or two rows of -v"
+)
+
 MEASURES = "from the expiry of a timer to the thread in user space"
 
 SUSPICIOUS_UNIT = 1000

@@ -16,6 +16,11 @@ from rtscope.record.foreign.source import Source
 
 NAME = "hwlatdetect"
 
+LINE = re.compile(
+    r"hwlatdetect:\s|ts:\s*\d|\s*(?:Samples (?:recorded|exceeding)|Max Latency)\b"
+)
+NEEDS = "the line 'hwlatdetect:  test duration', a gap or 'Samples recorded'"
+
 MEASURES = (
     "the longest gap between two reads of a clock in a window of a kernel loop with "
     "interrupts off"

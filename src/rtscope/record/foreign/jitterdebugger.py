@@ -7,12 +7,17 @@ a long wake-up the late activations follow at once, each a sample of its own: no
 is missed, and the average counts one stall many times.
 """
 
+import re
+
 from rtscope.record.caveats.catalogue import make
 from rtscope.record.foreign.model import NO_END_NS, UNKNOWN, ForeignRun, ForeignThread
 from rtscope.record.foreign.rttests import count, facts_of, histogram, nanoseconds
 from rtscope.record.foreign.source import Source
 
 NAME = "jitterdebugger-json"
+
+LINE = re.compile(r'\s*"(?:resolution_in_ns|cpus_online|sysinfo)"\s*:|\s*[{}],?\s*$')
+NEEDS = "'resolution_in_ns' and 'cpus_online' near its begin"
 
 BUCKETS = {1000: 1000, 1: 1_000_000}
 """Number of buckets by their width in ns."""

@@ -19,6 +19,9 @@ from rtscope.record.foreign.source import Source
 
 NAME = "rteval-xml"
 
+LINE = re.compile(r"\s*(?:<\?xml|</?[A-Za-z_]\w*[\s>/])")
+NEEDS = "the element <rteval> near its begin"
+
 MAX_CORES = 4096
 
 
@@ -29,7 +32,7 @@ def recognises(head: str) -> bool:
 
 def read(source: Source, *, unit_ns: int | None = None) -> list[ForeignRun]:
     """Return the run of the file; RecordError if it is damaged."""
-    text = source.text()
+    text = source.document("<", "</rteval>")
     if re.search(r"<!(?:DOCTYPE|ENTITY)", text, re.I):
         raise source.damaged("it defines entities, which rteval does not")
     try:

@@ -20,6 +20,12 @@ from rtscope.record.foreign.source import Source
 
 NAME = "rtla"
 
+LINE = re.compile(
+    r"# RTLA|# Time unit|Index\b|(?:over|count|min|avg|max):\s|\s*\d{1,5} #\d+\s"
+    r"|\d{1,9}(?:\s+\d{1,18})+\s*$|\s*Timer Latency\s*$|ALL:"
+)
+NEEDS = "its title, as '# RTLA timerlat histogram' or 'Timer Latency'"
+
 MEASURES = {
     "irq": "from the expiry of a timer to its interrupt handler",
     "thread": "from the expiry of a timer to the kernel's or user's thread",

@@ -29,6 +29,9 @@ from rtscope.record.foreign.source import Source
 
 NAME = "rt-tests-json"
 
+LINE = re.compile(r'\s*"[^"\\]{1,80}"\s*:|\s*[{}],?\s*$')
+NEEDS = "'rt_test_version:', or 'file_version' and 'resolution_in_ns', near its begin"
+
 MEASURES: Mapping[str, str] = {
     "cyclictest": "from the expiry of a timer to the thread in user space",
     "cyclicdeadline": "from the begin of a period of SCHED_DEADLINE to the thread",
@@ -55,7 +58,7 @@ def recognises(head: str) -> bool:
 
 def read(source: Source, *, unit_ns: int | None = None) -> list[ForeignRun]:
     """Return the run of the file; RecordError if it is damaged."""
-    document = json_object(_mended(source.text()), name=str(source.path))
+    document = json_object(_mended(source.document("{", "}")), name=str(source.path))
     command = _text(document.get("cmdline:", document.get("cmdline")))
     options = Options(command)
     threads = document.get("thread")

@@ -22,6 +22,12 @@ from rtscope.record.foreign.source import Source
 
 NAME = "rt-tests-text"
 
+LINE = re.compile(
+    r"#\d{1,4}(?:: ID| -> #)\d|T:\s*\d{1,4} \(|\s*(?:Core|Counter Freq|Maximum):\s"
+    r"|\s*\d{1,9} \(us\):"
+)
+NEEDS = "a pair's lines, a line 'T: 0 (...) C: Min: Max:' or the table of oslat"
+
 _SENDER = re.compile(
     r"#(\d{1,4}): ID\d{1,9}, P(\d{1,3}), CPU(\d{1,5}), I(\d{1,12}); "
     r"#(\d{1,4}): ID(\d{1,9}), P(\d{1,3}), CPU(\d{1,5}), (TO \d{1,18}, )?"

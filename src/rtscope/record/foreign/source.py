@@ -5,26 +5,25 @@ Its bytes may be anything. Nothing in it is followed or run.
 """
 
 import hashlib
-import re
 from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
 from rtscope.host.errors import RecordError
-from rtscope.host.files import read_bounded
 from rtscope.host.files.documents import json_object
+from rtscope.host.files.plaintext import plain_file
+from rtscope.host.files.prefixes import Prefix
+from rtscope.record.foreign.wrapped import unwrapped
 
-HEAD_BYTES = 64 * 1024
-"""A format is recognised by the first so many bytes."""
+HEAD_CHARACTERS = 64 * 1024
+"""A format is recognised in so many characters of lines."""
 
-MAX_LINE_BYTES = 1024 * 1024
+MAX_HEADS = 32
+"""What comes before the output of the tool, in a log, is at most so many heads."""
 
-MAX_DOCUMENT_BYTES = 64 * 1024 * 1024
+MAX_DOCUMENT_CHARACTERS = 64 * 1024 * 1024
 """Of JSON and XML, which are read as a whole: a million buckets take 20 MB."""
-
-_ESCAPES = re.compile(r"\x1b(?:\[[0-9;]*[A-Za-z]|c)|\r|\x00")
-"""Of a terminal; rtla clears the screen with ESC c."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -32,6 +31,8 @@ class Source:
     """A file of another tool."""
 
     path: Path
+    prefix: Prefix | None = None
+    """What stands before each line, and is no part of the tool's output."""
 
     @property
     def name(self) -> str:
@@ -39,15 +40,24 @@ class Source:
         return self.path.name
 
     @property
-    def head(self) -> str:
-        """Its first bytes; RecordError if it cannot be read."""
-        if not self.path.is_file():
-            raise RecordError(f"{self.path}: not a regular file")
-        try:
-            with self.path.open("rb") as file:
-                return _text(file.read(HEAD_BYTES))
-        except OSError as error:
-            raise RecordError(f"cannot read {self.path}: {error.strerror}") from error
+    def told(self) -> tuple[str, ...]:
+        """What is undone to read it, in words: compression, encoding, prefix."""
+        prefix = () if self.prefix is None else (self.prefix.told,)
+        return (*plain_file(self.path).told, *prefix)
+
+    def heads(self) -> Iterator[list[str]]:
+        """Yield its first lines, then the next; RecordError if it is unreadable."""
+        lines: list[str] = []
+        size = heads = 0
+        for line in plain_file(self.path).lines():
+            lines.append(line)
+            size += len(line) + 1
+            if size >= HEAD_CHARACTERS:
+                yield lines
+                lines, size, heads = [], 0, heads + 1
+                if heads == MAX_HEADS:
+                    return
+        yield lines
 
     @property
     def sha256(self) -> str:
@@ -61,25 +71,43 @@ class Source:
             raise RecordError(f"cannot read {self.path}: {error.strerror}") from error
 
     def lines(self) -> Iterator[str]:
-        """Yield its lines, without a terminal's escapes; RecordError if one is long."""
-        with self.path.open("rb") as file:
-            while line := file.readline(MAX_LINE_BYTES + 1):
-                if len(line) > MAX_LINE_BYTES:
-                    raise RecordError(f"{self.path}: a line of over {MAX_LINE_BYTES} B")
-                yield _text(line).rstrip("\n")
+        """Yield its lines, a wrapped one as a whole; RecordError if one is long."""
+        return unwrapped(self._lines())
 
-    def text(self) -> str:
-        """Return it as a whole; RecordError if it is too long."""
-        return _text(read_bounded(self.path, limit=MAX_DOCUMENT_BYTES, kind="result"))
+    def _lines(self) -> Iterator[str]:
+        lines = plain_file(self.path).lines()
+        if self.prefix is None:
+            return lines
+        return map(self.prefix.removed_from, lines)
+
+    def document(self, begins: str, ends: str) -> str:
+        """
+        Return its one document, which may stand in a log.
+
+        Its lines are those from the first that begins with `begins` to the last that
+        begins with `ends`. Raises RecordError if it is too long.
+        """
+        kept: list[str] = []
+        size = whole = 0
+        for line in self._lines():
+            start = line.lstrip()
+            if kept or start.startswith(begins):
+                kept.append(line if kept else start)
+                size += len(line) + 1
+            if (kept and start.startswith(ends)) or line.rstrip().endswith(ends):
+                whole = len(kept)
+            if size > MAX_DOCUMENT_CHARACTERS:
+                raise self.damaged(
+                    f"more than the {MAX_DOCUMENT_CHARACTERS:,} characters of any "
+                    "result"
+                )
+        return "\n".join(kept[: whole or None])
 
     def json(self) -> dict[str, Any]:
         """Return its one object; RecordError if it has none."""
-        return json_object(self.text(), name=str(self.path))
+        return json_object(self.document("{", "}"), name=str(self.path))
 
     def damaged(self, why: str) -> RecordError:
         """Return the error to raise for a file that cannot be read."""
         return RecordError(f"{self.path}: {why}")
 
-
-def _text(content: bytes) -> str:
-    return _ESCAPES.sub("", content.decode("utf-8", "replace"))

@@ -18,6 +18,9 @@ from rtscope.record.foreign.source import Source
 
 NAME = "xenomai-latency"
 
+LINE = re.compile(r"RT[THDS]\||HS[DSH]\||== (?:Sampling|Test|All)\b")
+NEEDS = "lines 'RTH|' and 'RTS|', or '== Sampling period:'"
+
 _FINAL = re.compile(
     r"RTS\|\s*(-?[\d.]{1,20})\|\s*(-?[\d.]{1,20})\|\s*(-?[\d.]{1,20})\|\s*(\d{1,18})\|"
 )
