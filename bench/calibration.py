@@ -371,6 +371,7 @@ def evidence(starts: Sequence[Values], *, all_counted: bool) -> Evidence:
         interval_ns=1,
         watched=Watched(time_ns, time_ns, MIN_WAKEUPS),
         worst_ns=1,
+        threshold_ns=None,
         misses=misses,
         counted=misses,
         lengths_ns=(HOUR_NS,) * len(runs),

@@ -86,7 +86,7 @@ def measure(
     return Boot(
         minimum_ns=min(t.min_ns for t in threads if t.min_ns is not None),
         sum_ns=sum(require(t.sum_ns) for t in threads),
-        samples=sum(t.samples for t in threads),
+        samples=sum(t.own.samples for t in threads),
         maximum_ns=max(t.max_ns for t in threads if t.max_ns is not None),
         operations=float(operations[1]) if operations else 0.0,
         host_s=host_s,

@@ -162,7 +162,7 @@ def ticks_of(
 
     A wake-up belongs to the second in which it happened.
     """
-    assert all(len(t.worst) == t.samples - t.early for t in threads)
+    assert all(len(t.worst) == t.own.samples - t.early for t in threads)
     start_ns = min(t.start_ns for t in threads)
     seconds = (max(t.end_ns for t in threads) - start_ns) // SECOND_NS
     return tuple(

@@ -63,7 +63,7 @@ def telling(latencies_ns: Sequence[int], *, seconds: int) -> Script:
     before = None
     for n, now in enumerate(moments, 1):
         newest = [WorstSoFar(now.worst[0])] if before != now.worst[0] else []
-        tick = TickCpu(0, now.samples, require(now.missed_periods), now.max_ns or 0)
+        tick = TickCpu(0, now.own.samples, require(now.missed_periods), now.max_ns or 0)
         previous = moments[n - 2] if n > 1 else None
         grown = Growth((growth(now, previous),))
         batches.append([*newest, grown, Tick(n * SECOND_NS, (tick,), {}, {})])

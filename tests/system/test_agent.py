@@ -75,7 +75,7 @@ def test_every_activation_is_a_sample_or_skipped_and_the_sums_fit() -> None:
     assert invalid(judged(done.result)) == set()
     for t in done.result.threads:
         assert abs(due(t) - 1000) <= 1
-        assert abs(t.samples + require(t.missed_periods) - due(t)) <= 1
+        assert abs(t.own.samples + require(t.missed_periods) - due(t)) <= 1
         assert t.samples == sum(count for _, count in t.histogram) + t.overflow
 
 
@@ -92,7 +92,7 @@ def test_an_agent_stopped_for_a_second_counts_the_activations_it_missed() -> Non
 
     for t in result.threads:
         assert 950 <= require(t.missed_periods) <= stopped_ms + 100
-        assert abs(t.samples + require(t.missed_periods) - due(t)) <= 1
+        assert abs(t.own.samples + require(t.missed_periods) - due(t)) <= 1
         assert t.max_ns is not None
         assert t.max_ns >= 950 * MS
     kept = judged(result)
@@ -128,7 +128,7 @@ def test_a_sample_takes_one_system_call_and_a_thread_rests_before_it_ends(
         sleeps = "".join("s" if "TIMER_ABSTIME" in call else "-" for call in calls)
         longest = max(map(len, re.findall("s+", sleeps)))
         # The last is the rest, while the other threads wake for the last time.
-        assert longest == t.samples + 1 > 1
+        assert longest == t.own.samples + 1 > 1
 
 
 @pytest.mark.usefixtures("root")
@@ -138,7 +138,7 @@ def test_a_measuring_thread_gives_its_cpu_away_once_per_sample() -> None:
 
     for t in result.threads:
         assert t.voluntary_switches is not None
-        assert t.samples - 5 <= t.voluntary_switches <= t.samples + 5
+        assert t.own.samples - 5 <= t.voluntary_switches <= t.own.samples + 5
         assert (t.minor_faults, t.major_faults, t.migrations) == (0, 0, 0)
 
 
@@ -304,7 +304,7 @@ def test_every_architecture_measures_and_keeps_its_contract(
     # An emulated CPU may be taken from its thread at any time, but nothing gets lost.
     assert invalid(kept) & {"identity_broken", "sums_inconsistent"} == set()
     assert [t.cpu for t in result.threads] == list(CPUS)
-    assert all(t.samples > 0 for t in result.threads)
+    assert all(t.own.samples > 0 for t in result.threads)
 
 
 @pytest.mark.parametrize("machine", ["x86_64", "aarch64", "armv7l", "riscv64"])

@@ -77,7 +77,7 @@ def _digest(out: dict[str, bytes]) -> str:
     lines = [parse_line(line) for line in out["measure.jsonl"].splitlines()]
     (result,) = (line for line in lines if isinstance(line, AgentResult))
     assert [
-        (t.samples + require(t.missed_periods), t.policy) for t in result.threads
+        (t.own.samples + require(t.missed_periods), t.policy) for t in result.threads
     ] == [(200, "fifo")]
     return result_digest(result.threads)
 

@@ -83,7 +83,7 @@ def test_every_activation_of_every_cpu_is_accounted_for(
     assert [t.cpu for t in threads] == list(CPUS)
     for t in threads:
         assert abs(due(t) - 10_000) <= 1
-        assert abs(t.samples + require(t.missed_periods) - due(t)) <= 1
+        assert abs(t.own.samples + require(t.missed_periods) - due(t)) <= 1
         assert (
             t.samples == sum(count for _, count in t.histogram) + t.overflow + t.early
         )
@@ -149,7 +149,7 @@ def test_an_interrupted_campaign_saves_shows_restores_and_can_be_resumed(
     assert names(second.iterdir()) == {"audit.json", "interrupted.json"}
     interrupted = records_in(second)["cpu"]
     assert interrupted.result.stopped == "signal"
-    assert all(t.samples > 0 for t in interrupted.result.threads)
+    assert all(t.own.samples > 0 for t in interrupted.result.threads)
     assert invalid(interrupted) == set()
     assert "stopped_early" in doubts(interrupted)
     assert RT_RUNTIME.read_text() == rt_runtime

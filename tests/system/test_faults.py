@@ -222,7 +222,7 @@ def test_a_cpu_that_goes_offline_makes_the_run_invalid_and_its_samples_are_kept(
     assert ("cpu_offline" in invalid(kept)) is not back
     assert "cpus_changed" in doubts(kept)
     for thread in kept.result.threads:
-        assert thread.samples + require(thread.missed_periods) >= due(thread) - 1
+        assert thread.own.samples + require(thread.missed_periods) >= due(thread) - 1
         assert due(thread) * thread.interval_ns > 2_900 * MS
 
 
@@ -296,7 +296,7 @@ def test_a_clock_that_is_set_during_a_run_changes_no_measurement(
     assert kept.load.end.stop_requested
     assert not {"load_died", "load_stalled", "load_unproved"} & doubts(kept).keys()
     assert all(
-        t.samples + require(t.missed_periods) == due(t) for t in kept.result.threads
+        t.own.samples + require(t.missed_periods) == due(t) for t in kept.result.threads
     )
 
 

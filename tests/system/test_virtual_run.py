@@ -47,7 +47,7 @@ def test_the_same_campaign_has_the_same_result_and_another_seed_another(
     assert idle != memory
     for record in records:
         assert [
-            t.samples + require(t.missed_periods) for t in record.result.threads
+            t.own.samples + require(t.missed_periods) for t in record.result.threads
         ] == [
             1000,
             1000,
@@ -106,7 +106,7 @@ def with_fault(script: str, out: Path) -> tuple[Done, RunRecord]:
 
 def all_samples_are_there(kept: RunRecord) -> bool:
     return all(
-        t.samples + require(t.missed_periods) == 1000 for t in kept.result.threads
+        t.own.samples + require(t.missed_periods) == 1000 for t in kept.result.threads
     )
 
 

@@ -22,7 +22,7 @@ from rtscope.record.foreign.source import Source
 from rtscope.stats.runcaveats import all_caveats
 from rtscope.verbs.exchange.records import Stated, record_of
 
-Threads = list[tuple[int, int | None, int | None, int, dict[int, int]]]
+Threads = list[tuple[int | None, int | None, int | None, int, dict[int, int]]]
 
 
 @pytest.fixture

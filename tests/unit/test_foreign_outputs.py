@@ -139,6 +139,7 @@ def test_json_of_rt_tests_has_exact_statistics(path: Path, tmp_path: Path) -> No
     for thread, told in zip(threads, document["thread"].values(), strict=True):
         one = {**told, **told.get("receiver", {}), **told.get("sender", {})}
         counted = one.get("cycles", one.get("samples"))
+        assert thread.samples is not None
         assert thread.samples == counted
         assert thread.min_ns == one["min"] * step_ns
         assert thread.max_ns == one["max"] * step_ns
@@ -148,7 +149,7 @@ def test_json_of_rt_tests_has_exact_statistics(path: Path, tmp_path: Path) -> No
                 for value, count in one["histogram"].items()
                 for _ in range(count)
             ]
-            agrees(thread, samples, counted - len(samples))
+            agrees(thread, samples, thread.samples - len(samples))
         else:
             found = summarize([thread])
             assert found.mean_ns == pytest.approx(one["avg"] * step_ns, abs=1)

@@ -83,7 +83,7 @@ def test_an_unknown_wakeup_is_taken_at_the_upper_edge_of_its_bucket() -> None:
     # 300,000 lies in the bucket of 299,776 to 300,031: 50,031 is implied
     added = counts(with_skipped([t]))
     assert added[bucket(50_031)] == 3
-    assert with_skipped([t]).total == t.samples + require(t.missed_periods)
+    assert with_skipped([t]).total == t.own.samples + require(t.missed_periods)
 
 
 def test_an_unknown_wakeup_is_not_taken_above_the_known_ones() -> None:
@@ -103,7 +103,7 @@ def test_skips_of_wakeups_that_are_not_among_the_worst_come_from_their_buckets()
     latencies = [5_500, 3_300, 2_200, 2_200, 70]
     whole = thread(latencies, interval_ns=1_000)
     d = with_skipped([replace(whole, worst=whole.worst[:1])])
-    assert d.total == whole.samples + require(whole.missed_periods)
+    assert d.total == whole.own.samples + require(whole.missed_periods)
     assert counts(d)[bucket(4_500)] == 1
     assert sum(n for low, n in counts(d).items() if low < 1_000) == 1 + 4
 
@@ -158,7 +158,7 @@ def test_correction_adds_as_many_as_were_skipped(
     latencies: list[int], interval_ns: int, known: int, short: int
 ) -> None:
     whole = thread(latencies, interval_ns=interval_ns)
-    due = whole.samples + require(whole.missed_periods)
+    due = whole.own.samples + require(whole.missed_periods)
     last = latencies[-1] // interval_ns
     t = thread(
         latencies,
@@ -166,12 +166,12 @@ def test_correction_adds_as_many_as_were_skipped(
         activations=due - min(short, last),
         worst_kept=known,
     )
-    assert with_skipped([t]).total == t.samples + require(t.missed_periods)
+    assert with_skipped([t]).total == t.own.samples + require(t.missed_periods)
 
 
 @pytest.mark.parametrize("worst_kept", [0, 1, 5])
 def test_late_samples_beyond_the_buckets_are_corrected_too(worst_kept: int) -> None:
     t = thread([2**34 + 5, 2**34], interval_ns=10**9, worst_kept=worst_kept)
-    assert with_skipped([t]).total == t.samples + require(t.missed_periods)
+    assert with_skipped([t]).total == t.own.samples + require(t.missed_periods)
     assert with_skipped([t]).beyond == 2
     assert with_skipped([t]).count.max() <= 2

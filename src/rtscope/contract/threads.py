@@ -70,12 +70,19 @@ class ForeignBuckets:
     """
     mean_ns: Count | None = None
     """The average that the tool itself printed; None if it printed none."""
+    threshold_ns: Count | None = None
+    """
+    The tool looks for latencies from here on only; None: it keeps every latency.
+
+    With it, no sample means that none was so long: a result, and no lack of one.
+    """
 
 
 @dataclass(frozen=True, slots=True)
 class OwnNumbers:
     """What every thread of our own agent tells; see `ThreadResult`."""
 
+    samples: int
     missed_periods: int
     overruns: int
     sum_ns: int
@@ -107,7 +114,8 @@ class ThreadResult:
 
     Of another tool both are counted from the start of the run; equal: unknown.
     """
-    samples: Times
+    samples: Times | None
+    """None: the tool printed extremes or an average, but no count; 0: no wake-up."""
     missed_periods: Times | None
     overruns: Times | None
     """Samples of a whole interval or more: each swallowed at least one activation."""
@@ -145,6 +153,7 @@ class ThreadResult:
     def own(self) -> OwnNumbers:
         """What our own agent always tells; AssertionError for another tool's."""
         return OwnNumbers(
+            require(self.samples),
             require(self.missed_periods),
             require(self.overruns),
             require(self.sum_ns),
@@ -171,6 +180,20 @@ class ThreadResult:
         return [(low_ns, low_ns + step_ns, n) for low_ns, n in self.histogram]
 
     @property
+    def counted(self) -> int | None:
+        """The samples that were not early; None if the tool printed no count."""
+        return None if self.samples is None else self.samples - self.early
+
+    @property
+    def nothing_found(self) -> bool:
+        """Whether a tool that has a threshold found no latency that reaches it."""
+        return (
+            self.foreign is not None
+            and self.foreign.threshold_ns is not None
+            and self.samples == 0
+        )
+
+    @property
     def overflow_low_ns(self) -> int:
         """Where the latencies begin that are in no bucket."""
         return 1 << HIST_MAX_BITS if self.foreign is None else self.foreign.end_ns
@@ -184,7 +207,14 @@ class ThreadResult:
 
 
 _AGENT_FIELDS = (
-    *("timer_slack_ns", "missed_periods", "overruns", "sum_ns", "sum_sq_ns2"),
+    *(
+        "samples",
+        "timer_slack_ns",
+        "missed_periods",
+        "overruns",
+        "sum_ns",
+        "sum_sq_ns2",
+    ),
     *("missed_periods_sum_ns", "clock_before"),
 )
 

@@ -72,17 +72,20 @@ class Figure:
         """Write it for people; `zero`: in a table with 0 where nothing was measured."""
         value = self.of(row)
         if value is None:
-            return "0" if zero and self.zero else NOTHING
+            return "0" if zero and self._is_zero(row) else NOTHING
         return format_us(value) if self.unit == "ns" else count(value)
 
     def csv(self, row: HasSummary) -> str:
         """Write it for a spreadsheet; empty if there is none."""
         value = self.of(row)
         if value is None:
-            return "0" if self.zero else ""
+            return "0" if self._is_zero(row) else ""
         if self.unit == "ns":
             return f"{value / 1000:.3f}"
         return f"{value:.2f}" if self.unit == "rate" else str(value)
+
+    def _is_zero(self, row: HasSummary) -> bool:
+        return self.zero and row.summary is None
 
     @property
     def csv_heading(self) -> str:

@@ -27,8 +27,10 @@ def virtual_word(records: Iterable[RunRecord]) -> str:
     return "virtual " if any(r.virtual for r in records) else ""
 
 
-def duration(ns: float) -> str:
-    """Write a time span for people."""
+def duration(ns: float | None) -> str:
+    """Write a time span for people; None: its length is unknown."""
+    if ns is None:
+        return "unknown length"
     return _US.sub("µs", format_duration(ns))
 
 

@@ -8,6 +8,7 @@ measuring threads executed, by the operations that stress-ng counted.
 from rtscope.host.units import NS_PER_S
 from rtscope.machine.facts import memory_available_bytes
 from rtscope.record.model import RunRecord
+from rtscope.stats.summary import total_of
 
 IDLE = "idle"
 
@@ -33,8 +34,10 @@ def wakeups_per_s(record: RunRecord) -> float | None:
     if machine is None:
         return None
     interrupts = sum(sum(delta.per_cpu.values()) for delta in machine.interrupts)
-    own = sum(thread.samples for thread in record.result.threads)
-    return (interrupts - own) / _measured_s(record) if interrupts >= own else None
+    own = total_of(thread.samples for thread in record.result.threads)
+    if own is None or interrupts < own:
+        return None
+    return (interrupts - own) / _measured_s(record)
 
 
 def operations_per_s(record: RunRecord) -> float | None:

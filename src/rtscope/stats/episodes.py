@@ -46,6 +46,8 @@ class Misses:
     """False if there were at least so many: not every late wake-up has its time."""
     starts_ns: tuple[int, ...] = field(default=(), compare=False)
     """When the episodes of known wake-ups began, since the start of the run."""
+    exact: bool = True
+    """False if there were at least so many: a tool printed no count of wake-ups."""
 
     @property
     def total(self) -> int:
@@ -82,16 +84,26 @@ def misses_of(record: RunRecord, deadline_ns: int) -> Misses:
         episodes=episodes,
         episodes_exact=not unknown,
         starts_ns=tuple(start - record.result.start_ns for start, _ in groups),
+        exact=not any(
+            count and thread.samples is None
+            for thread, count in zip(threads, late, strict=True)
+        ),
     )
 
 
 def late_samples(thread: ThreadResult, deadline_ns: int) -> tuple[int, int]:
-    """Return the wake-ups later than the deadline, and how many of them only may be."""
+    """
+    Return the wake-ups later than the deadline, and how many of them only may be.
+
+    Of a thread without a count they are the one that its maximum proves.
+    """
     latest_ns, buckets = thread.latest_ns, thread.buckets
     if thread.min_ns is None or latest_ns is None or latest_ns <= deadline_ns:
         return 0, 0
+    if thread.counted is None:
+        return 1, int(thread.max_ns is not None and thread.max_ns <= deadline_ns)
     if thread.min_ns > deadline_ns:
-        return thread.samples - thread.early, 0
+        return thread.counted, 0
     above, straddling = 0, (0, 0, 0)
     overflow = (thread.overflow_low_ns, latest_ns + 1, thread.overflow)
     for low_ns, high_ns, count in (*buckets, overflow):
@@ -215,12 +227,17 @@ class Excess:
 
 
 def excess(
-    worse: Sequence[RunRecord], *, threshold_ns: int, worse_ns: int, better_ns: int
+    worse: Sequence[RunRecord],
+    *,
+    threshold_ns: int,
+    worse_ns: int | None,
+    better_ns: int | None,
 ) -> Excess | None:
     """
     Count episodes of the worse side later than the maximum of the better one.
 
-    None without any. The runs are distinct; the times are those watched on each side.
+    None without any, and if a time is unknown. The runs are distinct; the times are
+    those watched on each side.
     """
     counted = [_episodes(r, threshold_ns) for r in worse]
     episodes = sum(count for count, _ in counted)

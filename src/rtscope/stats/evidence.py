@@ -65,6 +65,8 @@ class Evidence:
     interval_ns: int
     watched: Watched
     worst_ns: int | None
+    threshold_ns: int | None
+    """No run found a latency from here on: its tool looks for no shorter one."""
     misses: tuple[Misses, ...]
     """Of every run."""
     counted: tuple[Misses, ...]
@@ -81,9 +83,24 @@ class Evidence:
         return self.watched.least_ns
 
     @property
+    def length_known(self) -> bool:
+        """Whether the time watched is known of every run: else there is no rate."""
+        return self.observed_ns > 0 and all(self.lengths_ns)
+
+    @property
+    def unseen_ns(self) -> int | None:
+        """The threshold of the tool if the deadline is below it: misses hide."""
+        if self.threshold_ns is None or self.threshold_ns <= self.deadline_ns:
+            return None
+        return self.threshold_ns
+
+    @property
     def too_few(self) -> bool:
-        """Whether a CPU has too few wake-ups for anything to be held."""
-        return self.watched.fewest_wakeups < MIN_WAKEUPS
+        """Whether a CPU has fewer wake-ups than a verdict needs, or unknown ones."""
+        return (
+            self.threshold_ns is None
+            and (self.watched.fewest_wakeups or 0) < MIN_WAKEUPS
+        )
 
     @property
     def total(self) -> int:
@@ -140,8 +157,8 @@ class Evidence:
     @property
     def contradicts(self) -> bool:
         """Whether there were more episodes than claimed; any miss without a claim."""
-        if self.claim is None:
-            return self.total > 0
+        if self.claim is None or not self.length_known:
+            return self.claim is None and self.total > 0
         low, _ = self._limits(self.lengths_ns)
         return low * self.claim.interval_ns > self.watched.longest_ns
 
@@ -152,7 +169,7 @@ class Evidence:
 
         One, or five if one takes over a tenth longer in all. (0, 0) if nothing lacks.
         """
-        if self.supports or not self.exact:
+        if self.supports or not self.exact or not self.length_known:
             return 0, 0
         one_ns, five_ns = (self._length_of(runs) for runs in (1, 5))
         return (1, one_ns) if one_ns <= 5.5 * five_ns else (5, five_ns)
@@ -179,6 +196,8 @@ class Evidence:
     def _supports(self, lengths_ns: tuple[int, ...]) -> bool:
         if self.claim is None:
             return True
+        if not self.length_known:
+            return False
         _, high = self._limits(lengths_ns)
         further_ns = sum(lengths_ns) - sum(self.lengths_ns)
         return high * self.claim.interval_ns <= self.observed_ns + further_ns
@@ -193,12 +212,12 @@ class Evidence:
     @property
     def verdict(self) -> Verdict:
         """What may be said: the first of these that is true."""
-        if self.invalid or self.worst_ns is None:
+        if self.invalid or (self.worst_ns is None and self.threshold_ns is None):
             return Verdict.INVALID
         if self.contradicts:
             return Verdict.NO
         lacks = self.too_few or not self.supports or self.boots < self.min_boots
-        if self.limits or lacks:
+        if self.limits or lacks or self.unseen_ns is not None:
             return Verdict.NOT_SHOWN
         explained = self.bound_ns is not None and self.bound_ns <= self.deadline_ns
         if explained and not self.total:

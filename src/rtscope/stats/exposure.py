@@ -10,12 +10,12 @@ CPUs support fewer than one miss per 3.3 min, not per 13.
 """
 
 import math
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 
 from rtscope.contract import ThreadResult
 from rtscope.host.units import NS_PER_H
-from rtscope.stats.summary import CONFIDENCE
+from rtscope.stats.summary import CONFIDENCE, total_of
 
 MIN_WAKEUPS = 1_000
 """
@@ -34,8 +34,12 @@ class Watched:
     """Time of the CPU that was watched least: what every CPU supports by itself."""
     longest_ns: int
     """Time of the CPU that was watched longest."""
-    fewest_wakeups: int
-    """Wake-ups of the CPU that has the fewest, early ones left out."""
+    fewest_wakeups: int | None
+    """
+    Wake-ups of the CPU that has the fewest, early ones left out.
+
+    None if a tool counted none of a CPU.
+    """
 
 
 def watched(runs: Sequence[Sequence[ThreadResult]]) -> Watched:
@@ -45,9 +49,14 @@ def watched(runs: Sequence[Sequence[ThreadResult]]) -> Watched:
     return Watched(
         least_ns=min(times, default=0),
         longest_ns=max(times, default=0),
-        fewest_wakeups=min(
-            (sum(t.samples - t.early for t in one) for one in per_cpu), default=0
-        ),
+        fewest_wakeups=_fewest(total_of(t.counted for t in one) for one in per_cpu),
+    )
+
+
+def _fewest(counts: Iterable[int | None]) -> int | None:
+    known = list(counts)
+    return (
+        None if None in known else min((n for n in known if n is not None), default=0)
     )
 
 

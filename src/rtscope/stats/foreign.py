@@ -26,6 +26,8 @@ def _counts(t: ThreadResult, step_ns: int) -> str:
     if any(low_ns % step_ns or not count for low_ns, count in t.histogram):
         return "a bucket that does not exist, or an empty one"
     counted = sum(count for _, count in t.histogram) + t.overflow
+    if t.samples is None:
+        return f"no count of samples, but {counted} in the histogram" if counted else ""
     if counted != t.samples:
         return f"{t.samples} samples, but {counted} in the histogram"
     return ""
@@ -33,6 +35,8 @@ def _counts(t: ThreadResult, step_ns: int) -> str:
 
 def _extremes(t: ThreadResult, foreign: ForeignBuckets) -> str:
     if t.min_ns is None or t.max_ns is None:
+        if t.samples is None:
+            return "neither a count of samples nor a minimum and maximum"
         return "samples, but no minimum or maximum" if t.samples else ""
     if t.min_ns > t.max_ns:
         return "the minimum exceeds the maximum"
@@ -53,11 +57,13 @@ def _extremes(t: ThreadResult, foreign: ForeignBuckets) -> str:
 
 
 def _average(t: ThreadResult, step_ns: int, mean_ns: int | None) -> str:
-    if mean_ns is None or t.min_ns is None or t.max_ns is None or not t.samples:
+    if mean_ns is None or t.min_ns is None or t.max_ns is None or t.samples == 0:
         return ""
     if not t.min_ns - step_ns < mean_ns < t.max_ns + step_ns:
         return f"the average, {format_us(mean_ns)} us, is not between the extremes"
-    if t.sum_ns is None or abs(t.sum_ns / t.samples - mean_ns) <= step_ns:
+    if t.samples is None or t.sum_ns is None:
+        return ""
+    if abs(t.sum_ns / t.samples - mean_ns) <= step_ns:
         return ""
     return (
         f"the average is said to be {format_us(mean_ns)} us, that of the histogram is "

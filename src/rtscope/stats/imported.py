@@ -82,7 +82,8 @@ def _periods(record: RunRecord) -> Iterator[Caveat]:
     detail = ""
     if interval_ns and length_ns:
         due = length_ns // interval_ns
-        lacking = [due - t.samples for t in threads if t.samples < due / TOO_MANY]
+        known = [t.samples for t in threads if t.samples is not None]
+        lacking = [due - samples for samples in known if samples < due / TOO_MANY]
         if lacking:
             detail = (
                 f"{due} periods in {format_duration(length_ns)}, up to {max(lacking)} "
@@ -101,7 +102,7 @@ def _time(record: RunRecord) -> Iterator[Caveat]:
     if not length_ns:
         yield make("import_time_counted", f"at least {format_duration(watched_ns)}")
     elif interval_ns:
-        most = max(t.samples for t in threads)
+        most = max(t.samples or 0 for t in threads)
         # Tools tell whole seconds: 1.9 s is 1 s to some.
         if most > TOO_MANY * ((length_ns + WHOLE_NS) // interval_ns + 1):
             yield make(

@@ -53,7 +53,7 @@ def _identity(t: ThreadResult, own: OwnNumbers) -> str:
     if t.end_ns < t.start_ns or t.interval_ns == 0:
         return "no periods: the end is before the start, or the interval is 0"
     due = (t.end_ns - t.start_ns) // t.interval_ns
-    if abs(t.samples + own.missed_periods - due) <= 1:
+    if abs(own.samples + own.missed_periods - due) <= 1:
         return ""
     seen = f"{t.samples} samples + {t.missed_periods} missed periods"
     return f"{seen}, but {due} periods elapsed"
@@ -111,7 +111,7 @@ def _sums(t: ThreadResult, own: OwnNumbers, buckets: Sequence[Bucket]) -> str:
 def _spread(t: ThreadResult, own: OwnNumbers, _buckets: Sequence[Bucket]) -> str:
     if t.min_ns is None or t.max_ns is None:
         return ""
-    n, sum_ns = t.samples - t.early, own.sum_ns
+    n, sum_ns = own.samples - t.early, own.sum_ns
     spread = n * own.sum_sq_ns2 - sum_ns * sum_ns  # N² variance
     if spread < 0:
         return "the sum of squares is too small for the sum"
@@ -127,8 +127,8 @@ def _spread(t: ThreadResult, own: OwnNumbers, _buckets: Sequence[Bucket]) -> str
 
 def _skips(t: ThreadResult, own: OwnNumbers, _buckets: Sequence[Bucket]) -> str:
     overruns, missed = own.overruns, own.missed_periods
-    if overruns > t.samples - t.early:
-        return f"{overruns} overruns, but only {t.samples - t.early} in all"
+    if overruns > own.samples - t.early:
+        return f"{overruns} overruns, but only {own.samples - t.early} in all"
     if missed and not overruns:
         return f"{missed} missed periods, but no overrun"
     if overruns and (t.max_ns is None or t.max_ns < t.interval_ns):
@@ -139,7 +139,7 @@ def _skips(t: ThreadResult, own: OwnNumbers, _buckets: Sequence[Bucket]) -> str:
     return ""
 
 
-def _worst(t: ThreadResult, _own: OwnNumbers, _buckets: Sequence[Bucket]) -> str:
+def _worst(t: ThreadResult, own: OwnNumbers, _buckets: Sequence[Bucket]) -> str:
     if not t.worst:
         return ""
     latencies = [w.latency_ns for w in t.worst]
@@ -150,7 +150,7 @@ def _worst(t: ThreadResult, _own: OwnNumbers, _buckets: Sequence[Bucket]) -> str
             f"the worst wake-up has {format_us(latencies[0])} us, "
             f"the maximum is {format_us(t.max_ns)} us"
         )
-    if len(latencies) > t.samples - t.early or latencies[-1] < (t.min_ns or 0):
+    if len(latencies) > own.samples - t.early or latencies[-1] < (t.min_ns or 0):
         return "more worst wake-ups than samples, or one below the minimum"
     return ""
 

@@ -114,9 +114,9 @@ def _thread(t: ThreadResult, name: str) -> Iterator[Caveat]:
 
 def _skipped(threads: Sequence[ThreadResult]) -> Iterator[Caveat]:
     skipped = total_of(t.missed_periods for t in threads)
-    counted = sum(t.samples - t.early for t in threads)
+    counted = total_of(t.counted for t in threads)
     sum_ns = total_of(t.sum_ns for t in threads)
-    if not skipped or counted <= 0 or sum_ns is None:
+    if not skipped or not counted or counted < 0 or sum_ns is None:
         return
     missed_sum_ns = total_of(t.missed_periods_sum_ns for t in threads) or 0
     with_skipped_ns = sum_ns + missed_sum_ns
@@ -185,7 +185,7 @@ def _clock_cost(threads: Iterable[ThreadResult]) -> Iterator[Caveat]:
 
 
 def _agent(result: AgentResult) -> Iterator[Caveat]:
-    watched_ns = observed_ns(result.threads)
+    watched_ns = observed_ns(result.threads) or 0
     measured = {t.cpu for t in result.threads}
     if result.stopped is not None:
         yield make(

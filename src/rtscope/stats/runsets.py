@@ -140,7 +140,7 @@ def _require_comparable(groups: Mapping[str, Sequence[RunRecord]]) -> str:
         raise UsageError(
             f"runs with different intervals ({words}) do not compare{hint}"
         )
-    lengths = sorted(observed_ns(r.result.threads) for r in records)
+    lengths = sorted(observed_ns(r.result.threads) or 0 for r in records)
     if lengths[-1] and not lengths[0]:
         raise UsageError(
             "runs of known and of unknown length do not compare: a longer run has a "

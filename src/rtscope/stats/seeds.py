@@ -70,7 +70,7 @@ def over_seeds(records: Sequence[RunRecord]) -> OverSeeds | None:
     alone = independent(measured)
     return OverSeeds(
         maxima_ns=tuple(sorted(maxima.items())),
-        observed_ns=sum(observed_ns(record.result.threads) for record in alone),
+        observed_ns=sum(observed_ns(record.result.threads) or 0 for record in alone),
         trajectories=len(alone),
     )
 
@@ -78,7 +78,7 @@ def over_seeds(records: Sequence[RunRecord]) -> OverSeeds | None:
 def independent(records: Sequence[RunRecord]) -> tuple[RunRecord, ...]:
     """Return the longest run of each independent trajectory: their times add up."""
     return tuple(
-        max(runs, key=lambda record: observed_ns(record.result.threads))
+        max(runs, key=lambda record: observed_ns(record.result.threads) or 0)
         for runs in trajectories(records)
     )
 

@@ -48,7 +48,8 @@ class Summary:
     says so: a machine that stops for a second has one bad sample, not a thousand.
     """
 
-    samples: int
+    samples: int | None
+    """None if a tool prints no count."""
     missed_periods: int | None
     """None if a tool does not count them, and the maximum leaves it open."""
     overruns: int | None
@@ -78,12 +79,13 @@ def summarize(
     Summarize the threads of one run; exact until the last division or square root.
 
     Raises MeasurementError if no thread has a sample that was not early: nothing
-    measured is no latency of zero.
+    measured is no latency of zero. Extremes of a tool that prints no count are known,
+    and its count is not.
     """
     lows = [t.min_ns for t in threads if t.min_ns is not None]
     highs = [t.max_ns for t in threads if t.max_ns is not None]
-    counted = sum(t.samples - t.early for t in threads)
-    if counted <= 0 or not lows or not highs:
+    counted = total_of(t.counted for t in threads)
+    if (counted is not None and counted <= 0) or not lows or not highs:
         raise MeasurementError("no samples: no thread woke up in time to be measured")
     sum_ns = total_of(_sum_ns(t) for t in threads)
     sum_sq_ns2 = total_of(t.sum_sq_ns2 for t in threads)
@@ -91,22 +93,25 @@ def summarize(
     missed = total_of(t.missed_periods for t in threads)
     missed_sum_ns = total_of(t.missed_periods_sum_ns for t in threads)
     return Summary(
-        samples=sum(t.samples for t in threads),
+        samples=total_of(t.samples for t in threads),
         missed_periods=missed,
         overruns=total_of(t.overruns for t in threads),
         early=sum(t.early for t in threads),
         overflow=sum(t.overflow for t in threads),
         min_ns=min(lows),
         max_ns=max(highs),
-        mean_ns=None if sum_ns is None else sum_ns / counted,
+        mean_ns=_mean_ns(threads, counted, sum_ns),
         stdev_ns=(
             None
-            if exact_sum_ns is None or sum_sq_ns2 is None
+            if counted is None or exact_sum_ns is None or sum_sq_ns2 is None
             else population_stdev(counted, exact_sum_ns, sum_sq=sum_sq_ns2)
         ),
         mean_with_missed_periods_ns=(
             None
-            if sum_ns is None or missed is None or missed_sum_ns is None
+            if counted is None
+            or sum_ns is None
+            or missed is None
+            or missed_sum_ns is None
             else (sum_ns + missed_sum_ns) / (counted + missed)
         ),
         percentiles=_percentiles(
@@ -130,13 +135,31 @@ def _sum_ns(thread: ThreadResult) -> int | None:
     if thread.sum_ns is not None:
         return thread.sum_ns
     if thread.foreign is None or thread.foreign.mean_ns is None:
+        return 0 if thread.samples == 0 else None
+    return None if thread.samples is None else thread.foreign.mean_ns * thread.samples
+
+
+def _mean_ns(
+    threads: Sequence[ThreadResult], counted: int | None, sum_ns: int | None
+) -> float | None:
+    """Return the average; of one thread without a count, the one that was printed."""
+    if counted is not None and sum_ns is not None:
+        return sum_ns / counted
+    alone = threads[0].foreign if len(threads) == 1 else None
+    return None if alone is None else alone.mean_ns
+
+
+def observed_ns(threads: Iterable[ThreadResult]) -> int | None:
+    """Return the time of the longest thread; None if no length is known."""
+    return max((t.end_ns - t.start_ns for t in threads), default=0) or None
+
+
+def threshold_of(threads: Sequence[ThreadResult]) -> int | None:
+    """Return the latency (ns) from which on tools found none; None if one found one."""
+    found_none = [t.foreign for t in threads if t.foreign and t.nothing_found]
+    if not threads or len(found_none) < len(threads):
         return None
-    return thread.foreign.mean_ns * thread.samples
-
-
-def observed_ns(threads: Iterable[ThreadResult]) -> int:
-    """Return how long the machine was watched: the time of the longest thread."""
-    return max((t.end_ns - t.start_ns for t in threads), default=0)
+    return max(foreign.threshold_ns or 0 for foreign in found_none)
 
 
 def population_stdev(count: int, total: int, *, sum_sq: int) -> float:
@@ -196,12 +219,18 @@ def _percentiles(
 ) -> tuple[Percentile, ...]:
     buckets = _all_buckets(threads, max_ns=max_ns)
     up_to = list(accumulate(count for _, _, count in buckets))
+    is_counted = all(t.samples is not None for t in threads)
+    # Another tool's latencies beyond its buckets may be anywhere there.
+    ends_ns = [t.overflow_low_ns for t in threads if t.foreign and t.overflow]
+    end_ns = min(ends_ns, default=None)
 
     def find(pct: float) -> Percentile:
-        if not up_to or not resolvable(pct, up_to[-1]):
+        if not is_counted or not up_to or not resolvable(pct, up_to[-1]):
             return Percentile(pct, None, None)
         rank = rank_of(pct, up_to[-1])
         low_ns, high_ns, _ = buckets[bisect_left(up_to, rank)]
+        if end_ns is not None and high_ns > end_ns:
+            return Percentile(pct, None, None)
         return Percentile(pct, max(low_ns, min_ns), min(high_ns, max_ns + 1))
 
     return tuple(find(pct) for pct in percentiles)

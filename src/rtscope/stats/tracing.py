@@ -41,16 +41,16 @@ def trace_cost(record: RunRecord) -> TraceCost | None:
     runs = record.untraced_runs
     without: Sequence[ThreadResult] = [thread for run in runs for thread in run]
     # A run shorter than its interval has none.
-    if not any(thread.samples - thread.early for thread in without):
+    if not any(thread.counted for thread in without):
         return None
     untraced = summarize(without, percentiles=PERCENTILES)
     traced = summarize(record.result.threads, percentiles=PERCENTILES)
     return TraceCost(
         untraced=untraced.percentiles,
         traced=traced.percentiles,
-        untraced_samples=untraced.samples,
-        traced_samples=traced.samples,
-        untraced_ns=tuple(observed_ns(run) for run in runs),
+        untraced_samples=untraced.samples or 0,
+        traced_samples=traced.samples or 0,
+        untraced_ns=tuple(observed_ns(run) or 0 for run in runs),
     )
 
 

@@ -21,6 +21,7 @@ from rtscope.stats.evidence import Claim, Evidence, Verdict
 from rtscope.stats.exposure import watched
 from rtscope.stats.runcaveats import clock_coarse
 from rtscope.stats.seeds import trajectories
+from rtscope.stats.summary import threshold_of
 from rtscope.stats.verdictwords import put_in_words
 
 __all__ = ["Claim", "Finding", "Judgement", "Verdict", "judge"]
@@ -183,6 +184,7 @@ def gather(
         interval_ns=records[0].run.interval_ns,
         watched=watched([r.result.threads for r in longest]),
         worst_ns=max(maxima) if len(maxima) == len(records) else None,
+        threshold_ns=threshold_of([t for r in records for t in r.result.threads]),
         misses=tuple(misses.values()),
         counted=counted,
         lengths_ns=lengths_ns,

@@ -57,9 +57,22 @@ _FOREIGN = frozenset(
 
 def _misses(e: Evidence) -> str:
     about = "" if e.exact else "at least "
-    low, high = e.rate_per_hour
     skipped = sum(m.missed_periods for m in e.misses)
     of_them = f" ({skipped} of them missed periods)" if skipped else ""
+    at_least = "" if all(m.exact for m in e.misses) else "at least "
+    return (
+        f"{at_least}{_counted(e.total, 'miss', 'misses')} of "
+        f"{format_duration(e.deadline_ns)}{of_them} in "
+        f"{_watched(e)} under {e.load} "
+        f"({about}{_counted(e.episodes, 'episode', 'episodes')}, worst "
+        f"{format_us(e.worst_ns)} us): {_rates(e)}"
+    )
+
+
+def _rates(e: Evidence) -> str:
+    if not e.length_known:
+        return "no rate, because the length is unknown"
+    low, high = e.rate_per_hour
     rates = (
         f"at least {format_number(low)} episodes per hour (95 %), and no upper limit, "
         "because not every late wake-up has its time in the record"
@@ -67,13 +80,7 @@ def _misses(e: Evidence) -> str:
         else f"at least {format_number(low)} and at most {format_number(high)} "
         "episodes per hour (each limit 95 %)"
     )
-    return (
-        f"{_counted(e.total, 'miss', 'misses')} of "
-        f"{format_duration(e.deadline_ns)}{of_them} in "
-        f"{_watched(e)} under {e.load} "
-        f"({about}{_counted(e.episodes, 'episode', 'episodes')}, worst "
-        f"{format_us(e.worst_ns)} us): {rates}{_clustered(e)}"
-    )
+    return f"{rates}{_clustered(e)}"
 
 
 def _clustered(e: Evidence) -> str:
@@ -97,6 +104,7 @@ def _say_not_shown(e: Evidence) -> tuple[str, str]:
     reasons, todo = [], []
     for reason, advice in (
         *_lacking_time(e),
+        *_below_threshold(e),
         *_lacking_wakeups(e),
         *_lacking_boots(e),
         *((_no_more_than(limit), kind_of(limit).remedy) for limit in e.limits),
@@ -112,6 +120,12 @@ def _no_more_than(limit: Caveat) -> str:
 
 def _lacking_time(e: Evidence) -> Iterator[tuple[str, str]]:
     if e.claim is None or e.supports:
+        return
+    if not e.length_known:
+        yield (
+            f"the claim of fewer than {e.claim} needs the length of the run",
+            "name the length with rtscope import --duration",
+        )
         return
     if not e.exact:
         yield (
@@ -139,12 +153,32 @@ def _lacking_wakeups(e: Evidence) -> Iterator[tuple[str, str]]:
     if not e.too_few:
         return
     fewest = e.watched.fewest_wakeups
+    if fewest is None or not e.interval_ns:
+        counted = (
+            "an unknown number of wake-ups"
+            if fewest is None
+            else f"only {_counted(fewest, 'wake-up', 'wake-ups')}"
+        )
+        yield (
+            f"{counted} of a CPU, of at least {MIN_WAKEUPS:,} that a verdict needs",
+            "let the tool write a histogram, or measure longer",
+        )
+        return
     seconds = math.ceil((MIN_WAKEUPS - fewest) * e.interval_ns / NS_PER_S) + 1
     yield (
         f"only {_counted(fewest, 'wake-up', 'wake-ups')} of a CPU, of at least "
         f"{MIN_WAKEUPS:,} that a verdict needs",
         f"rtscope run --load {e.load} --duration {seconds}s",
     )
+
+
+def _below_threshold(e: Evidence) -> Iterator[tuple[str, str]]:
+    if e.unseen_ns is not None:
+        yield (
+            f"the tool looks for latencies of {format_duration(e.unseen_ns)} or more "
+            "only",
+            "lower the threshold of the tool",
+        )
 
 
 def _lacking_boots(e: Evidence) -> Iterator[tuple[str, str]]:
@@ -182,15 +216,21 @@ _SAYS: Mapping[Verdict, Callable[[Evidence], tuple[str, str]]] = {
 
 
 def _no_miss(e: Evidence) -> str:
+    said = (
+        f"no miss of {format_duration(e.deadline_ns)} in {_watched(e)} under {e.load}"
+    )
+    if not e.length_known:
+        return f"{said}: no rate, because the length is unknown"
     return (
-        f"no miss of {format_duration(e.deadline_ns)} in "
-        f"{_watched(e)} under {e.load}: supports fewer than one "
+        f"{said}: supports fewer than one "
         f"miss per {format_duration(e.supported_interval_ns)} (95 %)"
     )
 
 
 def _watched(e: Evidence) -> str:
     """Say how long; and that it is the CPU's watched least, if another was longer."""
+    if not e.length_known:
+        return "a run" if len(e.misses) == 1 else f"{len(e.misses)} runs"
     least = format_duration(e.watched.least_ns)
     longest = format_duration(e.watched.longest_ns)
     if least != longest:

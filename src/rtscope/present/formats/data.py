@@ -42,7 +42,11 @@ def render_csv(model: Model) -> str:
         [
             *(row.load, row.target, row.kernel, row.settings),
             *(figure.csv(row) for figure in columns("main")),
-            *(row.runs, row.cpus, f"{row.observed_ns / 1e9:.3f}"),
+            *(
+                row.runs,
+                row.cpus,
+                "" if row.observed_ns is None else f"{row.observed_ns / 1e9:.3f}",
+            ),
         ]
         for row in model.rows
     )
@@ -54,7 +58,9 @@ def render_json(document: Model | ComparisonReport | PublishedComparison) -> str
     A report or comparison as JSON: times in ns, stable keys, for programs.
 
     Null stands for: `verdict` without a deadline; `pair` unless two sides are compared;
-    `summary` of a row without a sample; `percentiles` with too few samples;
+    `summary` of a row without a sample; `samples` of a tool that prints no count;
+    `observed_ns` of an unknown length; `threshold_ns` unless a tool found nothing that
+    reaches it; `percentiles` with too few samples;
     `bogo_ops_per_s` of a load without any; `over_seeds` with fewer than two seeds;
     `kernel_digest` that was not recorded; `inputs_digest` and `seed` of a real machine;
     the `value` of an unknown fact (`why` then says why). New keys may come within a
@@ -153,7 +159,7 @@ def _row(row: Row) -> Mapping[str, Any]:
     own = {one.attribute: one.of(row) for one in figures() if one.of_row}
     return {
         **_named(row, "load", "target", "kernel", "settings"),
-        **_named(row, "runs", "repeats", "cpus", "observed_ns"),
+        **_named(row, "runs", "repeats", "cpus", "observed_ns", "threshold_ns"),
         "caveats": own.pop("caveats"),
         "summary": summary
         and {

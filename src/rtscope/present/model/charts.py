@@ -172,9 +172,10 @@ def charts_of(
     row: Row, colours: Mapping[int | None, int], *, deadline_ns: int | None
 ) -> tuple[Chart, ...]:
     """Return the charts of a row: its distribution, its tail, its worst run's time."""
-    if row.summary is None:
+    counted = row.summary and row.summary.samples
+    if row.summary is None or not counted or not any(t.histogram for t in row.threads):
         return ()
-    samples = f"{row.summary.samples:,} samples"
+    samples = f"{counted:,} samples"
     tails = [tail_curve(row.threads)]
     if row.summary.missed_periods:
         tails.append(tail_curve(row.threads, counting=with_skipped))
@@ -210,7 +211,7 @@ def charts_of(
             title=f"{row.name}: {title}",
             description=description,
             content=content,
-            samples=row.summary.samples,
+            samples=counted,
             deadline_ns=deadline_ns,
             virtual=row.virtual,
         )
@@ -223,10 +224,11 @@ def overlay_charts(
     first: Row, second: Row, colours: tuple[int, int], *, deadline_ns: int | None
 ) -> tuple[Chart, ...]:
     """Return charts of two rows of a load, in the same bins; none without samples."""
-    if first.summary is None or second.summary is None:
+    summaries = [row.summary for row in (first, second) if row.summary]
+    if len(summaries) < 2 or any(one.samples is None for one in summaries):
         return ()
-    lows = first.summary.min_ns, second.summary.min_ns
-    highs = first.summary.max_ns, second.summary.max_ns
+    lows = [one.min_ns for one in summaries]
+    highs = [one.max_ns for one in summaries]
     edges, logarithmic = bin_edges(min(lows), max(highs))
     layers = tuple(
         Layer(
@@ -236,12 +238,11 @@ def overlay_charts(
                 np.sum([binned(t, edges) for t in row.threads], axis=0).tolist()
             ),
             tail=tail_curve(row.threads),
-            samples=sum(t.samples for t in row.threads),
+            samples=sum(t.samples or 0 for t in row.threads),
             max_ns=max_ns,
         )
         for row, colour, max_ns in zip((first, second), colours, highs, strict=True)
     )
-    virtual = first.virtual or second.virtual
     ends = " and ".join(f"{x.variant} at {x.maximum}" for x in (first, second))
     return tuple(
         Chart(
@@ -255,7 +256,7 @@ def overlay_charts(
             ),
             samples=min(layer.samples for layer in layers),
             deadline_ns=deadline_ns,
-            virtual=virtual,
+            virtual=first.virtual or second.virtual,
         )
         for kind, words, what in (
             ("counts", "both distributions", "Histograms"),

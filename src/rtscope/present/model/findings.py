@@ -11,7 +11,7 @@ from dataclasses import dataclass
 from rtscope.contract import KernelThread
 from rtscope.host.units import NS_PER_S, plural
 from rtscope.present.model.rows import Row
-from rtscope.present.words import count, duration, enumeration, times
+from rtscope.present.words import count, duration, enumeration, times, us
 from rtscope.record.caveats.catalogue import Effect
 from rtscope.record.model import RunRecord
 from rtscope.stats.exposure import supported_interval_ns
@@ -33,6 +33,13 @@ def headline_of(rows: Sequence[Row]) -> Headline:
     """Name the maximum, its place, and the rate that the time measured rules out."""
     row = _worst(rows)
     if row is None or row.summary is None:
+        quiet = next((row for row in rows if row.threshold_ns is not None), None)
+        if quiet is not None:
+            return Headline(
+                maximum=f"no latency of {us(quiet.threshold_ns)} or more",
+                where="was found: the tool looks for no shorter one.",
+                support=_support(quiet),
+            )
         return Headline(
             maximum="no measurement",
             where="because no thread woke up.",
@@ -76,6 +83,11 @@ def _support(row: Row) -> str:
     if row.gravest is Effect.INVALID:
         return "No conclusion: the run is not valid, see the caveats."
     observed_ns = row.seeds.observed_ns if row.seeds else row.observed_ns
+    if observed_ns is None:
+        return (
+            f"Under load {row.name}, in a run of unknown length: no rate of longer "
+            "ones. Name the length with rtscope import --duration."
+        )
     supported = duration(supported_interval_ns(0, observed_ns))
     weaker = " Caveats may weaken this." if row.gravest is Effect.LIMIT else ""
     seeds = len({record.run.seed for record in row.records})
@@ -85,10 +97,12 @@ def _support(row: Row) -> str:
             f", of which {row.seeds.trajectories} are independent (others share the "
             "worst wake-ups and add no time)"
         )
+    found = "Longest" if row.summary else "None"
+    longer = "longer" if row.summary else "such"
     return (
-        f"Longest in {duration(observed_ns)}"
+        f"{found} in {duration(observed_ns)}"
         f"{' of virtual time' if row.virtual else ''} under load {row.name}{over}. "
-        f"At 95 % confidence, longer ones occur less than once per {supported} "
+        f"At 95 % confidence, {longer} ones occur less than once per {supported} "
         f"under this load.{weaker}"
     )
 
@@ -186,7 +200,13 @@ def kernel_thread_share(thread: KernelThread, record: RunRecord) -> float:
 
 
 def _unmeasured(rows: Sequence[Row]) -> Iterator[str]:
-    silent = [row.name for row in rows if row.summary is None]
+    for row in rows:
+        if row.threshold_ns is not None:
+            yield (
+                f"No latency of {us(row.threshold_ns)} or more was found under "
+                f"{row.name}: a result, for the tool looks for no shorter one."
+            )
+    silent = [r.name for r in rows if r.summary is None and r.threshold_ns is None]
     if silent:
         yield f"Nothing was measured under {enumeration(silent)}."
 

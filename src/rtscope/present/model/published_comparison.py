@@ -282,19 +282,24 @@ def _support(
 
 def _ours_supports(kind: KernelKind, rows: Sequence[Row], virtual: str) -> str:
     runs = enumeration(sorted({str(r.runs) for r in rows}))
-    spans = sorted({r.observed_ns for r in rows})
-    samples = [r.summary.samples for r in rows if r.summary]
+    spans = [r.observed_ns for r in rows]
+    shortest_ns = None if None in spans else min(ns for ns in spans if ns is not None)
+    counts = [r.summary.samples or 0 for r in rows if r.summary]
     skipped = sum(r.summary.missed_periods or 0 for r in rows if r.summary)
     unit = "trajectory" if virtual and runs == "1" else "run" if runs == "1" else "runs"
     worst = max((r.summary.max_ns for r in rows if r.summary), default=None)
-    return (
-        f"Measured, {_model(kind)}: {runs} {unit} of {duration(spans[0])}"
+    said = (
+        f"Measured, {_model(kind)}: {runs} {unit} of {duration(shortest_ns)}"
         f"{' of virtual time' if virtual else ''} per load, at least "
-        f"{count(min(samples, default=0))} samples, "
+        f"{count(min(counts, default=0))} samples, "
         f"{plural(skipped, 'missed period')} in all loads, maximum "
-        f"{us(worst, virtual)}. At 95 % confidence, latencies above a load's maximum "
-        "occur less than once per "
-        f"{duration(supported_interval_ns(0, spans[0]))} under that load."
+        f"{us(worst, virtual)}."
+    )
+    if shortest_ns is None:
+        return f"{said} No rate of longer latencies: the length of a run is unknown."
+    return (
+        f"{said} At 95 % confidence, latencies above a load's maximum occur less than "
+        f"once per {duration(supported_interval_ns(0, shortest_ns))} under that load."
     )
 
 

@@ -18,7 +18,12 @@ from rtscope.record.caveats.catalogue import CaveatKind, Effect, gravest_first, 
 from rtscope.record.model import Run, RunRecord
 from rtscope.stats.determinism import caveats_among, contradictions, distinct
 from rtscope.stats.seeds import OverSeeds, independent, over_seeds
-from rtscope.stats.summary import Summary, observed_ns, summarize
+from rtscope.stats.summary import (
+    Summary,
+    observed_ns,
+    summarize,
+    threshold_of,
+)
 
 STANDARD_LOADS = ("idle", "cpu", "os", "memory", "storage")
 """StarFive's five, in the order of their Table 5-1; others follow."""
@@ -51,10 +56,16 @@ class Row:
     repeats: int
     """Exact repetitions that were left out."""
     cpus: int
-    observed_ns: int
-    """Time watched, all runs added up; of seeds that are alike, the longest run's."""
+    observed_ns: int | None
+    """
+    Time watched, all runs added up; of seeds that are alike, the longest run's.
+
+    None if the length of a run is unknown.
+    """
     summary: Summary | None
     """None if no thread woke up: nothing was measured."""
+    threshold_ns: int | None
+    """A tool found no latency from here on: a result, and no lack of one."""
     maximum: str
     """In words, with its unit."""
     caveats: int
@@ -189,7 +200,8 @@ def merged_row(records: Sequence[RunRecord], *, variant: str) -> Row:
     gravest = kind_of(raised[0]).effect if raised else None
     seeds = over_seeds(records)
     worst_run = max(counted, key=lambda r: r.max_ns or 0)
-    watched_ns = sum(observed_ns(r.result.threads) for r in independent(counted))
+    lengths_ns = [observed_ns(r.result.threads) for r in independent(counted)]
+    watched_ns = None if None in lengths_ns else sum(filter(None, lengths_ns))
     threads = tuple(t for r in counted for t in r.result.threads)
     summary = summary_of(threads)
     virtual = "virtual " if any(r.virtual for r in records) else ""
@@ -217,6 +229,7 @@ def merged_row(records: Sequence[RunRecord], *, variant: str) -> Row:
         or max(len(r.result.threads) for r in counted),
         observed_ns=watched_ns,
         summary=summary,
+        threshold_ns=None if summary else threshold_of(threads),
         maximum=maximum,
         caveats=len({c.id for c in raised}),
         gravest=gravest,

@@ -116,7 +116,7 @@ def _name(finding: Finding, findings: Sequence[Finding]) -> str:
     for said in (
         lambda f: f.target,
         lambda f: f.kernel,
-        lambda f: f"{f.policy} every {duration(f.interval_ns)}",
+        _way,
     ):
         if len({said(f) for f in findings}) > 1:
             parts.append(said(finding))
@@ -124,6 +124,12 @@ def _name(finding: Finding, findings: Sequence[Finding]) -> str:
     if (more := len(finding.differences) - NAMED_DIFFERENCES) > 0:
         parts.append(plural(more, "more difference"))
     return " · ".join(parts)
+
+
+def _way(finding: Finding) -> str:
+    if not finding.interval_ns:
+        return f"{finding.policy} at an unknown interval"
+    return f"{finding.policy} every {duration(finding.interval_ns)}"
 
 
 def _advice_once(loads: Iterable[LoadVerdict]) -> tuple[LoadVerdict, ...]:

@@ -23,7 +23,8 @@ MAX_BUCKETS = 2_000_000
 class ForeignThread:
     """One thread, or one CPU, of another tool."""
 
-    samples: int
+    samples: int | None
+    """None: the file has no count; 0: it says that there was none."""
     min_ns: int | None
     max_ns: int | None
     mean_ns: int | None = None
@@ -35,6 +36,8 @@ class ForeignThread:
     buckets: Mapping[int, int] = field(default_factory=dict)
     """Count by the smallest latency of a bucket."""
     overflow: int = 0
+    threshold_ns: int | None = None
+    """The tool looks for latencies from here on only; None: it keeps every one."""
     cpu: int | None = None
     """The CPU it was pinned to; None: unknown, or not pinned."""
     tid: int = 0

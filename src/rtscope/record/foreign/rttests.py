@@ -334,7 +334,7 @@ def _doubts(document: Mapping[str, Any], run: ForeignRun) -> Iterator[Caveat]:
         yield make("import_contradicts", f"{said} threads, but {len(run.threads)}")
     if len({t.interval_ns for t in run.threads}) > 1:
         yield make("import_threads_apart", "different intervals")
-    short = [t for t in run.threads if sum(t.buckets.values()) > t.samples]
+    short = [t for t in run.threads if sum(t.buckets.values()) > (t.samples or 0)]
     if short:
         yield make(
             "import_contradicts",

@@ -18,6 +18,7 @@ from rtscope.record.foreign.model import ForeignRun
 from rtscope.record.foreign.source import Source
 from rtscope.record.model import RunRecord
 from rtscope.record.resultdir import ResultDir, is_occupied
+from rtscope.stats.summary import total_of
 from rtscope.verbs.exchange.records import Stated, record_of
 
 
@@ -156,11 +157,15 @@ def _said(records: Sequence[RunRecord], out: Path) -> Iterator[str]:
     for record in records:
         imported = record.imported
         assert imported is not None
-        samples = sum(t.samples for t in record.result.threads)
+        samples = total_of(t.samples for t in record.result.threads)
         version = f" {imported.version}" if imported.version else ""
         threads = len(record.result.threads)
         yield (
             f"{imported.file}: {imported.tool}{version}, {threads} "
-            f"{'thread' if threads == 1 else 'threads'}, {samples:,} samples"
+            f"{'thread' if threads == 1 else 'threads'}, {_counted(samples)}"
         )
     yield f"report: rtscope report {out}"
+
+
+def _counted(samples: int | None) -> str:
+    return "no count of samples" if samples is None else f"{samples:,} samples"

@@ -198,7 +198,7 @@ def _thread(one: ForeignThread, run: ForeignRun, imported_run: Run) -> ThreadRes
         timer_slack_ns=None,
         interval_ns=interval_ns,
         start_ns=0,
-        end_ns=_watched_ns(one.samples * interval_ns, imported_run.duration_ns),
+        end_ns=_watched_ns((one.samples or 0) * interval_ns, imported_run.duration_ns),
         samples=one.samples,
         missed_periods=missed,
         overruns=0 if none_missed else None,
@@ -224,6 +224,7 @@ def _thread(one: ForeignThread, run: ForeignRun, imported_run: Run) -> ThreadRes
             step_ns=one.step_ns,
             end_ns=min(one.end_ns, NO_END_NS),
             mean_ns=one.mean_ns,
+            threshold_ns=one.threshold_ns,
         ),
     )
 

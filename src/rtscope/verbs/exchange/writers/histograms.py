@@ -11,8 +11,9 @@ from collections.abc import Collection, Sequence
 
 from rtscope.contract import ThreadResult
 from rtscope.host.errors import UsageError
-from rtscope.host.units import NS_PER_US
+from rtscope.host.units import NS_PER_S, NS_PER_US
 from rtscope.record.model import RunRecord
+from rtscope.stats.summary import observed_ns
 
 MAX_ROWS = 1_000_000
 """The longest histogram of cyclictest: 1 s."""
@@ -50,7 +51,7 @@ def cyclictest_json(records: Sequence[RunRecord]) -> str:
         kept, _ = _rows(t)
         threads[str(number)] = {
             **({"histogram": {str(us): n for us, n in kept.items()}} if kept else {}),
-            "cycles": t.samples - t.early,
+            "cycles": t.counted,
             "min": _us(t.min_ns),
             "max": _us(t.max_ns),
             "avg": round(_mean_ns(t) / NS_PER_US, 2),
@@ -77,7 +78,7 @@ def jitterdebugger_json(records: Sequence[RunRecord]) -> str:
         kept, _ = _rows(t)
         cpus[str(number)] = {
             "histogram": {str(us): n for us, n in kept.items() if us < 1000},
-            "count": t.samples - t.early,
+            "count": t.counted,
             "min": _us(t.min_ns),
             "max": _us(t.max_ns),
             "avg": round(_mean_ns(t) / NS_PER_US, 2),
@@ -98,25 +99,30 @@ def rtla_text(records: Sequence[RunRecord]) -> str:
     kind = RTLA_COLUMNS.get(record.run.variant or "") if record.imported else None
     rows = [_rows(t) for t in threads]
     numbers = [n if t.cpu is None else t.cpu for n, t in enumerate(threads)]
-    seconds = max((t.end_ns - t.start_ns for t in threads), default=0) // 10**9
-    minutes, hours, days = seconds // 60, seconds // 3600, seconds // 86400
+    length_ns = observed_ns(threads)
+    seconds = None if length_ns is None else length_ns // NS_PER_S
     lines = [
         "# RTLA timerlat histogram",
         "# Time unit is microseconds (us)",
-        f"# Duration: {days:3} {hours % 24:02}:{minutes % 60:02}:{seconds % 60:02}",
+        *([] if seconds is None else [_rtla_duration(seconds)]),
         "Index" + "".join(f"   {kind or 'Thr'}-{number:03}" for number in numbers),
     ]
     for us in sorted({us for one, _ in rows for us in one}):
         lines.append(f"{us:<6}" + "".join(f"{one[us]:9} " for one, _ in rows))
     for name, values in (
         ("over: ", [beyond for _, beyond in rows]),
-        ("count:", [t.samples - t.early for t in threads]),
+        ("count:", [t.counted for t in threads]),
         ("min:  ", [_us(t.min_ns) for t in threads]),
         ("avg:  ", [int(_mean_ns(t) // NS_PER_US) for t in threads]),
         ("max:  ", [_us(t.max_ns) for t in threads]),
     ):
         lines.append(name + "".join(f"{value:9} " for value in values))
     return "\n".join([*lines, ""])
+
+
+def _rtla_duration(seconds: int) -> str:
+    minutes, hours, days = seconds // 60, seconds // 3600, seconds // 86400
+    return f"# Duration: {days:3} {hours % 24:02}:{minutes % 60:02}:{seconds % 60:02}"
 
 
 def _one(records: Sequence[RunRecord]) -> RunRecord:
@@ -142,6 +148,11 @@ def _threads(
             raise UsageError(
                 "a thread has no sample, which this format cannot express: choose "
                 "another --to, e.g. csv"
+            )
+        if t.counted is None:
+            raise UsageError(
+                "a thread has no count of samples, which this format cannot express: "
+                "choose another --to, e.g. csv"
             )
         if t.foreign is not None and t.foreign.step_ns > NS_PER_US:
             raise UsageError(
@@ -172,7 +183,7 @@ def _us(ns: int | None) -> int:
 
 def _mean_ns(t: ThreadResult) -> float:
     if t.sum_ns is not None:
-        return t.sum_ns / max(t.samples - t.early, 1)
+        return t.sum_ns / max(t.counted or 0, 1)
     return (t.foreign.mean_ns if t.foreign else None) or (t.min_ns or 0)
 
 

@@ -88,7 +88,9 @@ def _counts(of: Labelled) -> Iterator[str]:
     yield from (f"# TYPE {name} histogram", f"# UNIT {name} seconds")
     yield f"# HELP {name} Wake-up latencies."
     for labels, t in of:
-        counted = t.samples - t.early
+        counted = t.counted
+        if counted is None:
+            continue
         buckets = t.buckets
         for edge_ns in EDGES_NS:
             within = sum(n for _, high_ns, n in buckets if high_ns - 1 <= edge_ns)

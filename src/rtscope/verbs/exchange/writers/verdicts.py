@@ -48,7 +48,8 @@ class Case:
     def figures(self) -> Iterator[tuple[str, str]]:
         """Numbers with their units in the name; those that are unknown are left out."""
         t = self.thread
-        yield "samples", str(t.samples)
+        if t.samples is not None:
+            yield "samples", str(t.samples)
         if t.missed_periods is not None:
             yield "missed_periods", str(t.missed_periods)
         if t.min_ns is None or t.max_ns is None:
@@ -82,18 +83,25 @@ def _cases(record: RunRecord, deadline_ns: int | None) -> Iterator[Case]:
     )
     for number, thread in enumerate(record.result.threads):
         late = 0 if deadline_ns is None else late_samples(thread, deadline_ns)[0]
-        why = "; ".join(invalid) if thread.samples else "no samples"
+        is_silent = thread.samples == 0 and not thread.nothing_found
+        why = "no samples" if is_silent else "; ".join(invalid)
         yield Case(
             run=record,
             name=name_of(thread) if thread.cpu is not None else f"thread {number}",
             thread=thread,
             invalid=why,
             limits=", ".join(limits),
-            late=f"{late} of {thread.samples} wake-ups later than "
-            f"{format_duration(deadline_ns)}"
-            if late and deadline_ns
-            else "",
+            late=_late_words(thread, late, deadline_ns) if late and deadline_ns else "",
         )
+
+
+def _late_words(thread: ThreadResult, late: int, deadline_ns: int) -> str:
+    counted = (
+        f"at least {late} of an unknown number of"
+        if thread.samples is None
+        else f"{late} of {thread.samples}"
+    )
+    return f"{counted} wake-ups later than {format_duration(deadline_ns)}"
 
 
 def junit(records: Sequence[RunRecord], deadline_ns: int | None) -> str:
@@ -118,7 +126,7 @@ def _junit_case(case: Case) -> TestCase:
     return TestCase(
         classname=f"{run.target}.{run.load}",
         name=case.name,
-        time_s=(t.end_ns - t.start_ns) / NS_PER_S,
+        time_s=(t.end_ns - t.start_ns) / NS_PER_S or None,
         properties={**dict(case.figures), **limits},
         failures=[Outcome(message=case.late)] if failed else (),
         error=Outcome(message=case.invalid) if case.invalid else None,
