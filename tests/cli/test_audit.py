@@ -57,7 +57,9 @@ def test_the_profile_decides_what_is_asked(rtscope: Rtscope, here: Path) -> None
 def test_a_configuration_alone_is_asked_what_it_can_tell(
     rtscope: Rtscope, here: Path
 ) -> None:
-    (here / "config").write_text("CONFIG_PREEMPT_RT=y\nCONFIG_RT_GROUP_SCHED=y\n")
+    head = "# Automatically generated file; DO NOT EDIT.\n"
+    settings = "CONFIG_PREEMPT_RT=y\nCONFIG_RT_GROUP_SCHED=y\n"
+    (here / "config").write_text(head + settings)
 
     said = rtscope("audit", "--config", "config", "--json")
 

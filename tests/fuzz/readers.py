@@ -27,7 +27,7 @@ from rtscope.machine.audit.catalogue import catalogue
 from rtscope.machine.audit.context import Observed
 from rtscope.machine.audit.examine import auditing, examine, read_context
 from rtscope.machine.audit.model import checks_document
-from rtscope.machine.kernelidentity import parse_config
+from rtscope.machine.kernelconfig import parse_config
 from rtscope.measure.loadproof import LoadProof
 from rtscope.measure.loads import get_load
 from rtscope.present.formats.data import render_json

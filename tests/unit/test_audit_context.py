@@ -38,7 +38,7 @@ from rtscope.machine.audit.observe import (
     watch,
 )
 from rtscope.machine.cpulist import format_cpulist
-from rtscope.machine.kernelidentity import parse_config
+from rtscope.machine.kernelconfig import parse_config
 from rtscope.machine.reader import Denied
 
 PARTITIONS = "/sys/fs/cgroup/cpuset.cpus.isolated"

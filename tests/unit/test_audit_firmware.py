@@ -11,7 +11,8 @@ from rtscope.machine.audit.context import Observed
 from rtscope.machine.audit.examine import context_of_config, examine
 from rtscope.machine.audit.firmwarechecks import EFI_BITS, EFI_WORKERS
 from rtscope.machine.audit.model import CheckOutcome
-from rtscope.machine.kernelidentity import CMDLINE, parse_config
+from rtscope.machine.kernelconfig import parse_config
+from rtscope.machine.kernelidentity import CMDLINE
 from rtscope.machine.reader import Denied
 
 HEAD = "# Automatically generated file; DO NOT EDIT.\nCONFIG_X86_64=y\n"

@@ -33,7 +33,7 @@ from rtscope.machine.audit.model import (
     Profile,
     Severity,
 )
-from rtscope.machine.kernelidentity import parse_config
+from rtscope.machine.kernelconfig import parse_config
 from rtscope.machine.kernelimage import (
     GNU_BUILD_ID,
     build_id_in,
@@ -189,16 +189,22 @@ def test_without_what_an_option_needs_a_check_does_not_apply() -> None:
 
 
 @pytest.mark.parametrize(
-    ("change", "fails"),
+    ("edited", "fails"),
     [
-        (("CONFIG_EXPERT=y", "# CONFIG_EXPERT is not set"), "preempt_rt_base"),
-        (("CONFIG_PREEMPTION=y", ""), "preempt_rt_family"),
+        (
+            GOOD.replace("CONFIG_EXPERT=y", "# CONFIG_EXPERT is not set").replace(
+                "CONFIG_PREEMPT_RT=y\n", ""
+            )
+            + "\nCONFIG_PREEMPT_RT=y",
+            "preempt_rt_base",
+        ),
+        (GOOD.replace("CONFIG_PREEMPTION=y", ""), "preempt_rt_family"),
     ],
 )
 def test_preempt_rt_that_was_written_in_by_hand_does_not_pass(
-    change: tuple[str, str], fails: str
+    edited: str, fails: str
 ) -> None:
-    found = of_config(GOOD.replace(*change))
+    found = of_config(edited)
 
     assert {c.kind.id for c in found.values() if c.failed} == {fails}
     assert found[fails].severity is Severity.FATAL

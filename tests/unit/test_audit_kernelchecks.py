@@ -25,7 +25,7 @@ from rtscope.machine.audit.catalogue import catalogue
 from rtscope.machine.audit.context import Expected, Observed
 from rtscope.machine.audit.examine import context_of_config, examine, read_context
 from rtscope.machine.audit.model import Check, CheckOutcome, Profile
-from rtscope.machine.kernelidentity import parse_config
+from rtscope.machine.kernelconfig import parse_config
 from rtscope.machine.reader import Content
 
 CMDLINE = "/proc/cmdline"

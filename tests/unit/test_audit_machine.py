@@ -12,7 +12,8 @@ from fakes.trees import GUEST, reader_of
 from rtscope.machine.audit.catalogue import catalogue
 from rtscope.machine.audit.examine import UNIT, auditing, examine, read_context
 from rtscope.machine.audit.model import CheckOutcome, Profile, checks_document
-from rtscope.machine.kernelidentity import identify_config, parse_config
+from rtscope.machine.kernelconfig import parse_config
+from rtscope.machine.kernelidentity import identify_config
 from rtscope.machine.reader import Denied
 
 ROOT = Path(__file__).parent.parent.parent

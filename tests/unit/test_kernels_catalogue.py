@@ -7,7 +7,7 @@ import pytest
 from rtscope.boards.kernels.recipe import fragment_text, get_recipe, recipe_names
 from rtscope.machine.audit.examine import context_of_config, examine, verifying
 from rtscope.machine.audit.model import Severity
-from rtscope.machine.kernelidentity import KernelConfig, parse_config
+from rtscope.machine.kernelconfig import KernelConfig, parse_config
 
 REALTIME = [name for name in recipe_names(size="board") if "-rt-" in name]
 # The drivers of a PC's frequency select a second governor.

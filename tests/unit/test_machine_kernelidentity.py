@@ -17,15 +17,17 @@ from fakes.trees import (
 )
 from rtscope.host.errors import TargetError
 from rtscope.machine.filetree import FileReader
-from rtscope.machine.kernelidentity import (
+from rtscope.machine.kernelconfig import (
     MAX_CONFIG_BYTES,
-    PATHS,
-    boot_values,
     config_paths,
     find_config,
+    parse_config,
+)
+from rtscope.machine.kernelidentity import (
+    PATHS,
+    boot_values,
     identify,
     is_release_since,
-    parse_config,
 )
 from rtscope.machine.reader import Denied
 

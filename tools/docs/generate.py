@@ -118,7 +118,9 @@ EXIT_WORDS: Mapping[int, str] = {
     "inputs of a virtual board gave different results.",
     4: "The claim or number of boots that was asked for is not supported, or a CPU has "
     "fewer than 1,000 wake-ups: the verdict is NOT SHOWN. Of `rtscope bisect`: good "
-    "and bad do not differ by more than the margin, or no single change was found.",
+    "and bad do not differ by more than the margin, or no single change was found. Of "
+    "`rtscope kernel verify` and `rtscope audit --config`: no check fails, and the "
+    "configuration is an excerpt.",
     70: "rtscope itself failed: a bug. The message names the file with the traceback; "
     "report it with that file. Says nothing about the machine.",
     125: "Of `rtscope bisect --measured` alone: the kernel is like neither end, or has "

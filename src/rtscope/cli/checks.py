@@ -5,15 +5,21 @@ from dataclasses import dataclass
 from enum import StrEnum
 from pathlib import Path
 
-from rtscope.cli.console import put_json, stdout_console, typed_words
+from rtscope.cli.console import note, put_json, say, stdout_console, typed_words
 from rtscope.host.errors import TargetError, UsageError
+from rtscope.host.escape import printable
 from rtscope.host.files.opening import read_named
 from rtscope.machine.audit.context import AuditContext
 from rtscope.machine.audit.model import Check, Severity, checks_document
-from rtscope.machine.kernelidentity import KernelConfig, parse_config
+from rtscope.machine.kernelconfig import KernelConfig, parse_config, repeats
 from rtscope.machine.reader import MAX_FILE_BYTES
 from rtscope.present.formats.audit import print_brief_checks, print_checks, summary
 from rtscope.present.formats.brief import Detail
+
+NOT_SHOWN = 4
+"""What was given cannot show it; docs/reference/exit-status.md."""
+
+MAX_CAVEATS = 3
 
 
 class FailOn(StrEnum):
@@ -58,9 +64,17 @@ def fails(checks: list[Check], least: FailOn) -> int:
     return int(any(check.failed and check.severity >= lowest for check in checks))
 
 
+def not_shown(context: AuditContext) -> int:
+    """Return 4, with the reason, for a fragment or defconfig; 0 for a kernel."""
+    if not context.only_requested:
+        return 0
+    say(f"not shown: {context.kernel.how}")
+    return NOT_SHOWN
+
+
 def read_config(path: Path, *, called: str | None = None) -> KernelConfig:
     """
-    Read a configuration, plain or in gzip; UsageError if it is none.
+    Read a configuration, and tell what is odd in it; UsageError if it is none.
 
     `called` replaces the path in the evidence.
     """
@@ -68,9 +82,15 @@ def read_config(path: Path, *, called: str | None = None) -> KernelConfig:
         path, limit=MAX_FILE_BYTES, kind="configuration", error=UsageError
     )
     try:
-        return parse_config(content, source=called or str(path))
+        config = parse_config(content, source=called or str(path))
     except TargetError as error:
         raise UsageError(str(error)) from error
+    odd = [*config.told, *repeats(config)]
+    for line in odd[:MAX_CAVEATS]:
+        note(printable(f"caveat: {config.source}: {line}"))
+    if len(odd) > MAX_CAVEATS:
+        note(f"caveat: {config.source}: {len(odd) - MAX_CAVEATS} more such lines")
+    return config
 
 
 def refuse_two(**options: object) -> None:

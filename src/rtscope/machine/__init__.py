@@ -11,6 +11,7 @@ A machine: its files, its kernel, its facts, and how rtscope reaches it.
     filetree.py                 a reader of a directory: this root, or a captured tree
     snapshot.py                 files read at one time, and their kernel
     guest.py, hypervisors.toml  virtual machine, container or neither
+    kernelconfig.py             its configuration: found, parsed, repeated lines
     kernelidentity.py           the kernel: PREEMPT_RT, preemption model, evidence
     kernelimage.py              an image: architecture, banner, build ID, configuration
     bootparameters.py           boot parameters that the kernel did not take

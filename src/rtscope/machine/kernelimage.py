@@ -17,7 +17,7 @@ from typing import Any
 from rtscope.host.errors import TargetError, UsageError
 from rtscope.host.files.opening import open_named
 from rtscope.host.files.unpack import DAMAGES, PIECE_BYTES, UNPACKERS
-from rtscope.machine.kernelidentity import KernelConfig, parse_config
+from rtscope.machine.kernelconfig import KernelConfig, parse_config
 
 MAX_IMAGE_BYTES = 256 << 20
 MAX_PLAIN_BYTES = 256 << 20

@@ -11,7 +11,7 @@ from dataclasses import dataclass
 
 from rtscope.boards.kernels.kconfig import Symbol, near_names, unmet
 from rtscope.host.errors import KernelError, UsageError
-from rtscope.machine.kernelidentity import parse_config
+from rtscope.machine.kernelconfig import parse_config
 
 MAX_NAMED = 8
 _PREFIX = "CONFIG_"

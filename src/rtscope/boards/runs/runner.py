@@ -22,7 +22,7 @@ from rtscope.boards.runs.smoketest import KERNEL_LOG
 from rtscope.boards.runs.store import Origin, StoredResults
 from rtscope.host.errors import BoardError, ContractError, MeasurementError, TargetError
 from rtscope.machine.audit.examine import context_of_config
-from rtscope.machine.kernelidentity import parse_config
+from rtscope.machine.kernelconfig import parse_config
 from rtscope.measure import audit
 from rtscope.measure.assemble import Measured
 from rtscope.measure.execute import BoardProgress, BoardsProgress, OnEvent, PendingRuns

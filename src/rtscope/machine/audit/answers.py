@@ -13,6 +13,8 @@ class Answer:
     message: str
     """One sentence without its full stop: the finding, or the reason for unknown."""
     evidence: tuple[Sighting, ...] = ()
+    is_note: bool = False
+    """Whether a failure is worth knowing and no fault, whatever its row says."""
 
 
 def passed(message: str, *evidence: Sighting) -> Answer:
@@ -23,6 +25,11 @@ def passed(message: str, *evidence: Sighting) -> Answer:
 def failed(message: str, *evidence: Sighting) -> Answer:
     """Answer: not as expected."""
     return Answer(CheckOutcome.FAIL, message, evidence)
+
+
+def noted(message: str, *evidence: Sighting) -> Answer:
+    """Answer: not as expected, and here no fault."""
+    return Answer(CheckOutcome.FAIL, message, evidence, is_note=True)
 
 
 def unknown(message: str, *evidence: Sighting) -> Answer:

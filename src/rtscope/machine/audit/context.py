@@ -10,7 +10,8 @@ from rtscope.machine.audit.model import CheckKind, Profile, Sighting
 from rtscope.machine.audit.unit import Unit
 from rtscope.machine.cpulist import format_cpulist
 from rtscope.machine.facts import cpus_in
-from rtscope.machine.kernelidentity import KernelConfig, KernelIdentity
+from rtscope.machine.kernelconfig import KernelConfig
+from rtscope.machine.kernelidentity import KernelIdentity
 from rtscope.machine.snapshot import MachineSnapshot
 
 INTERRUPTS = "/proc/interrupts"
@@ -112,6 +113,12 @@ class AuditContext:
     def config(self) -> KernelConfig | None:
         """The kernel's configuration."""
         return self.machine.kernel.config
+
+    @property
+    def only_requested(self) -> bool:
+        """Whether there is no more than a fragment: it asks, and a build decides."""
+        config = self.config
+        return self.alone and config is not None and not config.whole
 
     def text(self, path: str) -> str | None:
         """See `MachineSnapshot`."""

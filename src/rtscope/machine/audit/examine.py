@@ -21,15 +21,13 @@ from rtscope.machine.audit.model import (
     CheckOutcome,
     LockdownMode,
     Profile,
+    Severity,
     worst_first,
 )
 from rtscope.machine.facts import catalogue as catalogue_of_facts
 from rtscope.machine.guest import CPUINFO
-from rtscope.machine.kernelidentity import (
-    KernelConfig,
-    KernelIdentity,
-    is_release_since,
-)
+from rtscope.machine.kernelconfig import KernelConfig
+from rtscope.machine.kernelidentity import KernelIdentity, is_release_since
 from rtscope.machine.reader import Content, Reader
 from rtscope.machine.snapshot import MachineSnapshot
 
@@ -151,13 +149,25 @@ def verifying() -> list[CheckKind]:
 
 def _answer(kind: CheckKind, context: AuditContext) -> Check:
     answer = _gate(kind, context) or FUNCTIONS[kind.function](kind, context)
+    if context.only_requested and kind.about_config:
+        answer = _of_request(kind, answer)
     return Check(
         kind,
-        kind.severity_in(context.profile),
+        Severity.INFO if answer.is_note else kind.severity_in(context.profile),
         answer.outcome,
         answer.message,
         answer.evidence,
     )
+
+
+def _of_request(kind: CheckKind, answer: Answer) -> Answer:
+    """Say of a fragment what it asks for: a pass needs what a build makes of it."""
+    if answer.outcome is CheckOutcome.PASS and kind.function != "config_lines":
+        says = f"it asks for {answer.message}; what a build makes of it is unknown"
+        return unknown(says, *answer.evidence)
+    if answer.outcome is CheckOutcome.FAIL and kind.function == "config":
+        return replace(answer, message=f"it asks for {answer.message}")
+    return answer
 
 
 def _gate(kind: CheckKind, context: AuditContext) -> Answer | None:

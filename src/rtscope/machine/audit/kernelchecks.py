@@ -14,22 +14,19 @@ from rtscope.machine.audit.answers import (
     Answer,
     failed,
     not_applicable,
+    noted,
     passed,
     unknown,
 )
 from rtscope.machine.audit.context import AuditContext, absent, online
 from rtscope.machine.audit.lockdown import LOG
 from rtscope.machine.audit.model import CheckKind, CheckOutcome, Sighting
-from rtscope.machine.kernelidentity import (
-    BANNER,
-    CMDLINE,
-    KernelConfig,
-    boot_values,
-    turned_off,
-)
+from rtscope.machine.kernelconfig import KernelConfig, repeats
+from rtscope.machine.kernelidentity import BANNER, CMDLINE, boot_values, turned_off
 from rtscope.machine.kernelimage import build_id_in
 
 MAX_NAMES = 6
+MAX_SIGHTINGS = 40
 
 
 def config(kind: CheckKind, context: AuditContext) -> Answer:
@@ -54,6 +51,39 @@ def config(kind: CheckKind, context: AuditContext) -> Answer:
             f"{_listed(unseen)}"
         )
     return passed(_listed(right), *_lines(kernel_config, right))
+
+
+def rt_prerequisites(kind: CheckKind, context: AuditContext) -> Answer:
+    """
+    Check by the configuration that PREEMPT_RT stays in it; keys as `config`.
+
+    What make wrote is evidence: a dependency that is off was none in that source.
+    """
+    by_config, kernel_config = config(kind, context), context.config
+    if by_config.outcome is not CheckOutcome.FAIL or kernel_config is None:
+        return by_config
+    off = [name for name in kind.args["on"] if kernel_config.lacks(name)]
+    if not all(map(kernel_config.was_made_with, off)):
+        return by_config
+    says = (
+        f"{by_config.message}, and make wrote PREEMPT_RT=y with all that follows from "
+        "it: in this source, a patched one, PREEMPT_RT does not depend on that"
+    )
+    return noted(says, *by_config.evidence)
+
+
+def config_lines(_kind: CheckKind, context: AuditContext) -> Answer:
+    """Check whether the configuration says one thing of each symbol."""
+    kernel_config = context.config
+    if kernel_config is None:
+        return unknown(f"no configuration: {context.kernel.config_source}")
+    odd = list(repeats(kernel_config))
+    if not odd:
+        says = f"{len(kernel_config.options)} symbols, each on one line"
+        return passed(says, Sighting(kernel_config.source, "read"))
+    more = f"; and {len(odd) - 1} more" if len(odd) > 1 else ""
+    sightings = [Sighting(kernel_config.source, one) for one in odd[:MAX_SIGHTINGS]]
+    return failed(f"{odd[0]}{more}", *sightings)
 
 
 def high_resolution(kind: CheckKind, context: AuditContext) -> Answer:

@@ -86,7 +86,8 @@ Version = Annotated[tuple[int, int], BeforeValidator(_version)]
 
 CONFIG_FUNCTIONS = frozenset(
     {
-        *("config", "preempt_rt", "preemption_model", "rt_groups"),
+        *("config", "config_lines", "preempt_rt", "preemption_model", "rt_groups"),
+        "rt_prerequisites",
         *("high_resolution", "tick_mode", "efi_runtime"),
     }
 )

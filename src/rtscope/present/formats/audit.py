@@ -115,7 +115,9 @@ def is_note(check: Check) -> bool:
 
 
 def kernel_line(kernel: KernelIdentity) -> str:
-    """Name a kernel in one line."""
+    """Name a kernel in one line, or what a fragment asks of one."""
+    if kernel.requested:
+        return kernel.requested
     release = f"Linux {kernel.release}" if kernel.release else "a kernel of no version"
     return f"{release} ({_preemption(kernel.preemption_model)})"
 

@@ -11,6 +11,7 @@ from rtscope.cli.checks import (
     Checked,
     FailOn,
     fails,
+    not_shown,
     read_config,
     refuse_two,
     show_checks,
@@ -152,12 +153,14 @@ def audit(request: AuditRequest) -> int:
     show_checks(checks, context, form)
     if request.capture is not None:
         _write_capture(context, request.capture)
-    if all(check.outcome in _UNANSWERED for check in checks):
+    if not context.only_requested and all(
+        check.outcome in _UNANSWERED for check in checks
+    ):
         raise TargetError(
             f"{what}: no check has an answer, so nothing is known of it; give the root "
             "directory of a system, or an archive of `rtscope audit --capture`"
         )
-    return fails(checks, request.fail_on)
+    return fails(checks, request.fail_on) or not_shown(context)
 
 
 _UNANSWERED = frozenset({CheckOutcome.UNKNOWN, CheckOutcome.NOT_APPLICABLE})

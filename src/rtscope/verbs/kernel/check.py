@@ -35,7 +35,7 @@ from rtscope.host.errors import MeasurementError
 from rtscope.host.escape import printable
 from rtscope.host.units import format_us
 from rtscope.host.version import __version__
-from rtscope.machine.kernelidentity import parse_config
+from rtscope.machine.kernelconfig import parse_config
 from rtscope.measure.campaign.file import to_dict, with_places
 from rtscope.measure.campaign.model import Campaign
 from rtscope.measure.campaign.options import Options, help_of, with_options

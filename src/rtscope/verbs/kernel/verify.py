@@ -14,6 +14,7 @@ from rtscope.cli.checks import (
     Checked,
     FailOn,
     fails,
+    not_shown,
     read_config,
     refuse_two,
     show_checks,
@@ -34,7 +35,7 @@ from rtscope.machine.audit.model import (
     CheckOutcome,
 )
 from rtscope.machine.filetree import FileReader
-from rtscope.machine.kernelidentity import KernelConfig
+from rtscope.machine.kernelconfig import KernelConfig
 from rtscope.machine.kernelimage import KernelImage, read_image
 from rtscope.machine.target.address import address_of, open_target
 
@@ -73,7 +74,8 @@ def verify(request: VerifyRequest) -> int:
     """Verify that a kernel is the intended one, running or before its installation.
 
     Without an option, this verifies the kernel of this machine. The exit status is 1 if
-    a check fails, and 3 if PREEMPT_RT or the identity cannot be determined.
+    a check fails, 3 if PREEMPT_RT or the identity cannot be determined, and 4 if the
+    configuration is an excerpt.
     """
     detail = request.display.detail
     sources = {key: getattr(request, key) for key in SOURCES}
@@ -101,7 +103,7 @@ def verify(request: VerifyRequest) -> int:
     checks = examine(context, kinds)
     form = Checked(what, json=request.json, detail=detail)
     show_checks(checks, context, form)
-    return fails(checks, request.fail_on) or _unproven(checks)
+    return fails(checks, request.fail_on) or not_shown(context) or _unproven(checks)
 
 
 def _unproven(checks: list[Check]) -> int:
