@@ -1,11 +1,21 @@
 """A kernel's configuration, as people have it: edited, cut out, of a patched source."""
 
-import pytest
+import gzip
+import lzma
 
+import pytest
+import zstandard
+
+from rtscope.host.errors import TargetError
 from rtscope.machine.audit.catalogue import catalogue
 from rtscope.machine.audit.examine import context_of_config, examine, verifying
 from rtscope.machine.audit.model import Check, CheckOutcome, Severity
-from rtscope.machine.kernelconfig import KernelConfig, parse_config, repeats
+from rtscope.machine.kernelconfig import (
+    MAX_CONFIG_BYTES,
+    KernelConfig,
+    oddities,
+    parse_config,
+)
 from rtscope.machine.kernelidentity import identify_config
 from rtscope.present.formats.audit import kernel_line
 
@@ -42,7 +52,7 @@ def test_a_symbol_that_is_unset_below_is_not_set() -> None:
     config = config_of(f"{BY_MAKE}# merged:\n# CONFIG_PREEMPT_RT is not set\n")
 
     assert identify_config(config).preempt_rt is False
-    assert list(repeats(config)) == [
+    assert list(oddities(config)) == [
         "CONFIG_PREEMPT_RT: line 6 =y, line 14 =n: the last one counts"
     ]
 
@@ -106,6 +116,66 @@ def test_lines_that_make_wrote_are_each_there_once() -> None:
         CheckOutcome.PASS,
         "8 symbols, each on one line",
     )
+
+
+# --- as people have it ---------------------------------------------------------------
+
+
+def squeezed(text: str) -> bytes:
+    packer = zstandard.ZstdCompressor()
+    return packer.compress(text.encode())
+
+
+MODULE = b"\x7fELF.." + b"IKCFG_ST" + gzip.compress(BY_MAKE.encode()) + b"IKCFG_ED.."
+
+
+@pytest.mark.parametrize(
+    "content",
+    [
+        BY_MAKE.replace("\n", "\r\n").encode(),
+        b"\xef\xbb\xbf" + BY_MAKE.encode(),
+        BY_MAKE.encode("utf-16"),
+        BY_MAKE.replace("\n", "\r\n").encode("utf-16-le"),
+        gzip.compress(BY_MAKE.encode()),
+        lzma.compress(BY_MAKE.encode()),
+        squeezed(BY_MAKE),
+        MODULE,
+        lzma.compress(MODULE),
+        f"root@board:~# zcat /proc/config.gz\n{BY_MAKE}root@board:~# ".encode(),
+        "".join(f"    {line}\n" for line in BY_MAKE.splitlines()).encode(),
+        "".join(f"> {line}\n" for line in BY_MAKE.splitlines()).encode(),
+        "".join(
+            f"Nov 27 10:00:00 board sh[7]: {line}\n" for line in BY_MAKE.splitlines()
+        ).encode(),
+    ],
+)
+def test_a_configuration_is_read_however_it_came(content: bytes) -> None:
+    config = parse_config(content, source="config")
+
+    assert config.whole
+    assert (config.release, len(config.options)) == ("6.12.6", 8)
+    assert identify_config(config).preempt_rt is True
+
+
+def test_a_prefix_that_was_removed_is_told() -> None:
+    config = config_of("".join(f"> {line}\n" for line in BY_MAKE.splitlines()))
+
+    assert config.prefix == "each line began with a quote mark"
+
+
+@pytest.mark.parametrize(
+    "content",
+    [
+        lzma.compress(BY_MAKE.encode())[:-20],
+        b"\xfd7zXZ\0nonsense",
+        gzip.compress(b"\0" * (MAX_CONFIG_BYTES + 1)),
+        b"PK\x03\x04...",
+        b"#!/bin/sh\nCONFIG=y\n",
+    ],
+)
+def test_what_is_damaged_or_no_configuration_is_refused(content: bytes) -> None:
+    with pytest.raises(TargetError, match="config: "):
+        parse_config(content, source="config")
 
 
 # --- an excerpt ---------------------------------------------------------------------

@@ -292,9 +292,15 @@ def test_options_keep_their_values_and_unset_ones_are_n() -> None:
     [
         (b"", "x: not a kernel configuration"),
         (b"<html>404</html>", "x: not a kernel configuration"),
-        (gzip.compress(b"CONFIG_A=y\n", mtime=0)[:-9], "x: cut short"),
-        (b"\x1f\x8bnonsense", "x: damaged"),
-        (gzip.compress(b"#" * (MAX_CONFIG_BYTES + 1)), "more than 16777216 bytes"),
+        (
+            gzip.compress(b"CONFIG_A=y\n", mtime=0)[:-9],
+            "x: compressed with gzip, and cut short",
+        ),
+        (b"\x1f\x8bnonsense", "x: compressed with gzip, and damaged"),
+        (
+            gzip.compress(b"#" * (MAX_CONFIG_BYTES + 1)),
+            "over 16,777,216 bytes unpacked",
+        ),
     ],
 )
 def test_what_is_no_configuration_is_refused(content: bytes, says: str) -> None:

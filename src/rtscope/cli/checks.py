@@ -11,7 +11,7 @@ from rtscope.host.escape import printable
 from rtscope.host.files.opening import read_named
 from rtscope.machine.audit.context import AuditContext
 from rtscope.machine.audit.model import Check, Severity, checks_document
-from rtscope.machine.kernelconfig import KernelConfig, parse_config, repeats
+from rtscope.machine.kernelconfig import KernelConfig, oddities, parse_config
 from rtscope.machine.reader import MAX_FILE_BYTES
 from rtscope.present.formats.audit import print_brief_checks, print_checks, summary
 from rtscope.present.formats.brief import Detail
@@ -85,7 +85,7 @@ def read_config(path: Path, *, called: str | None = None) -> KernelConfig:
         config = parse_config(content, source=called or str(path))
     except TargetError as error:
         raise UsageError(str(error)) from error
-    odd = [*config.told, *repeats(config)]
+    odd = list(oddities(config))
     for line in odd[:MAX_CAVEATS]:
         note(printable(f"caveat: {config.source}: {line}"))
     if len(odd) > MAX_CAVEATS:

@@ -9,11 +9,13 @@ that release.
 
 import hashlib
 import re
-import zlib
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
 
-from rtscope.host.errors import TargetError
+from rtscope.host.errors import RecordError, TargetError
+from rtscope.host.files.plaintext import plain_bytes
+from rtscope.host.files.prefixes import without_prefix
+from rtscope.host.files.unpack import packed_with, unpacked
 from rtscope.machine.reader import Content, Missing, Reader
 
 RUNNING_CONFIG = "/proc/config.gz"
@@ -45,7 +47,9 @@ _OF_RELEASE = re.compile(
     r"^# Linux(?:/\S+ (\S+) Kernel Configuration| kernel version: (\S+))$", re.MULTILINE
 )
 _RELEASE = re.compile(r"[A-Za-z0-9_][A-Za-z0-9._+~-]{0,127}")
-_GZIP_MAGIC = b"\x1f\x8b"
+_OWN_LINE = re.compile(r"CONFIG_\w+=|# CONFIG_\w+ is not set")
+IKCONFIG = re.compile(rb"IKCFG_ST(\x1f\x8b.{1,4194304}?)IKCFG_ED", re.DOTALL)
+"""kernel/configs.c: in an image, or in the module `configs`."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -75,8 +79,8 @@ class KernelConfig:
     repeated: tuple[Repeated, ...] = ()
     ignored: tuple[tuple[int, str], ...] = ()
     """Lines that look like settings and that kconfig passes over, with their number."""
-    told: tuple[str, ...] = ()
-    """How the file was compressed, encoded or indented, in words."""
+    prefix: str = ""
+    """What stood before each line and was removed, in words; empty: nothing."""
 
     def is_on(self, name: str) -> bool:
         """Whether CONFIG_name is `y`: built in, not a module."""
@@ -191,14 +195,19 @@ class _Parsed:
 
 def parse_config(content: bytes, *, source: str) -> KernelConfig:
     """
-    Parse a configuration, plain or compressed with gzip.
+    Parse a configuration: compressed, in UTF-16, with a prefix, in a module `configs`.
 
     Raises TargetError if it is damaged, absurdly large, or no configuration.
     """
-    plain = _unzip(content, source=source) if content[:2] == _GZIP_MAGIC else content
-    text = plain.decode("utf-8", "replace").replace("\r\n", "\n")
+    try:
+        plain = _plain(content, source=source)
+    except RecordError as error:
+        raise TargetError(str(error)) from error
+    text, prefix = plain.decode("utf-8", "replace"), ""
+    if text.count("CONFIG_") > 2 * sum(map(bool, map(_OWN_LINE.match, _lines(text)))):
+        text, prefix = without_prefix(text, _OWN_LINE.match)
     parsed = _Parsed()
-    for number, line in enumerate(text.split("\n"), start=1):
+    for number, line in enumerate(_lines(text), start=1):
         parsed.take(number, line)
     if not parsed.seen:
         parsed.seen = _diffconfig(text)
@@ -208,7 +217,7 @@ def parse_config(content: bytes, *, source: str) -> KernelConfig:
     return KernelConfig(
         {name: lines[-1][1] for name, lines in parsed.seen.items()},
         source,
-        hashlib.sha256(plain).hexdigest(),
+        hashlib.sha256(text.encode() if prefix else plain).hexdigest(),
         whole=bool(_HEAD.search(text)),
         release=(of_release[1] or of_release[2]) if of_release else None,
         lines={name: lines[-1][0] for name, lines in parsed.seen.items()},
@@ -218,7 +227,21 @@ def parse_config(content: bytes, *, source: str) -> KernelConfig:
             if len(lines) > 1
         ),
         ignored=tuple(parsed.ignored),
+        prefix=prefix,
     )
+
+
+def _plain(content: bytes, *, source: str) -> bytes:
+    """Return the text of a file, or of the configuration that a module has inside."""
+    if packed_with(content, name=source):
+        content = b"".join(unpacked([content], name=source, limit=MAX_CONFIG_BYTES))
+    inside = IKCONFIG.search(content)
+    text = inside[1] if inside else content
+    return plain_bytes(text, name=source, limit=MAX_CONFIG_BYTES).content
+
+
+def _lines(text: str) -> list[str]:
+    return text.split("\n")
 
 
 def _diffconfig(text: str) -> dict[str, list[tuple[int, str]]]:
@@ -237,8 +260,10 @@ def _diffconfig(text: str) -> dict[str, list[tuple[int, str]]]:
     return seen
 
 
-def repeats(config: KernelConfig) -> Iterator[str]:
-    """Yield a sentence for each symbol whose lines differ, and each ignored line."""
+def oddities(config: KernelConfig) -> Iterator[str]:
+    """Yield a sentence for the prefix, each repeated symbol and each ignored line."""
+    if config.prefix:
+        yield config.prefix
     for one in config.repeated:
         lines = ", ".join(f"line {number} ={value}" for number, value in one.lines[-3:])
         yield f"{one.name}: {lines}: the last one counts"
@@ -258,15 +283,3 @@ def _first_usable(contents: Mapping[str, Content]) -> ConfigSearch:
             problems.append(f"{path}: {content.reason}")
     looked_at = ", ".join(contents)
     return ConfigSearch(None, "; ".join(problems) or f"none of {looked_at} is there")
-
-
-def _unzip(content: bytes, *, source: str) -> bytes:
-    # wbits 31: a gzip header and trailer, nothing else.
-    unzipper = zlib.decompressobj(wbits=31)
-    try:
-        plain = unzipper.decompress(content, MAX_CONFIG_BYTES)
-    except zlib.error as error:
-        raise TargetError(f"{source}: damaged: {error}") from error
-    if not unzipper.eof:
-        raise TargetError(f"{source}: cut short, or more than {MAX_CONFIG_BYTES} bytes")
-    return plain

@@ -17,7 +17,7 @@ from typing import Any
 from rtscope.host.errors import TargetError, UsageError
 from rtscope.host.files.opening import open_named
 from rtscope.host.files.unpack import DAMAGES, PIECE_BYTES, UNPACKERS
-from rtscope.machine.kernelconfig import KernelConfig, parse_config
+from rtscope.machine.kernelconfig import IKCONFIG, KernelConfig, parse_config
 
 MAX_IMAGE_BYTES = 256 << 20
 MAX_PLAIN_BYTES = 256 << 20
@@ -36,7 +36,6 @@ _PE = {
 }
 
 _BANNER = re.compile(rb"Linux version [0-9][ -~]{1,500}\n")
-_IKCONFIG = re.compile(rb"IKCFG_ST(\x1f\x8b.{1,4194304}?)IKCFG_ED", re.DOTALL)
 
 GNU_BUILD_ID = bytes.fromhex("04000000 14000000 03000000") + b"GNU\0"
 """namesz, descsz of a SHA-1, NT_GNU_BUILD_ID, name (elf(5)); little-endian."""
@@ -137,7 +136,7 @@ def build_id_in(content: bytes) -> str | None:
 
 
 def _config(plain: bytes, *, source: str) -> KernelConfig | None:
-    match = _IKCONFIG.search(plain)
+    match = IKCONFIG.search(plain)
     if match is None:
         return None
     try:

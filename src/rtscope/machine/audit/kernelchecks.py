@@ -21,7 +21,7 @@ from rtscope.machine.audit.answers import (
 from rtscope.machine.audit.context import AuditContext, absent, online
 from rtscope.machine.audit.lockdown import LOG
 from rtscope.machine.audit.model import CheckKind, CheckOutcome, Sighting
-from rtscope.machine.kernelconfig import KernelConfig, repeats
+from rtscope.machine.kernelconfig import KernelConfig, oddities
 from rtscope.machine.kernelidentity import BANNER, CMDLINE, boot_values, turned_off
 from rtscope.machine.kernelimage import build_id_in
 
@@ -77,7 +77,7 @@ def config_lines(_kind: CheckKind, context: AuditContext) -> Answer:
     kernel_config = context.config
     if kernel_config is None:
         return unknown(f"no configuration: {context.kernel.config_source}")
-    odd = list(repeats(kernel_config))
+    odd = list(oddities(kernel_config))
     if not odd:
         says = f"{len(kernel_config.options)} symbols, each on one line"
         return passed(says, Sighting(kernel_config.source, "read"))
