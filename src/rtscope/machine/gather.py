@@ -338,6 +338,8 @@ def enforces_rt_limit(kernel: KernelIdentity) -> tuple[bool | None, str]:
         return None, f"depends on RT_GROUP_SCHED; {kernel.config_source}"
     if config.is_on("RT_GROUP_SCHED"):
         return True, f"{config.source}: {GROUPS_THROTTLE}"
+    if not config.lacks("RT_GROUP_SCHED"):
+        return None, f"{config.source} does not mention CONFIG_RT_GROUP_SCHED"
     return False, f"{config.source}: {FAIR_SERVER}"
 
 

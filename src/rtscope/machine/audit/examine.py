@@ -178,6 +178,8 @@ def _gate(kind: CheckKind, context: AuditContext) -> Answer | None:
         return unknown("unknown architecture")
     if kind.archs and context.arch not in kind.archs:
         return not_applicable(f"not on {context.arch}")
+    if kind.files_decide and context.matching(kind.paths[0]):
+        return None
     return _gate_by_version(kind, context.kernel)
 
 

@@ -351,19 +351,39 @@ def mitigations(kind: CheckKind, context: AuditContext) -> Answer:
     refused, texts = context.refusals(pattern), context.matching(pattern)
     if not texts and not refused:
         return absent(kind, context)
-    names = {path: path.rpartition("/")[2] for path in texts}
-    paid = [path for path, text in texts.items() if text.startswith("Mitigation")]
+    kinds: dict[str, dict[str, str]] = {}
+    for path, text in texts.items():
+        found = next((n for n, is_it in _WEAKNESSES if is_it.search(text)), "unknown")
+        kinds.setdefault(found, {})[path] = text
+    rest = [
+        f"{found}: {', '.join(path.rpartition('/')[2] for path in kinds[found])}"
+        for found in _TOLD
+        if found in kinds
+    ]
+    paid = kinds.get("in force", {}) | kinds.get("vulnerable in part", {})
     if paid:
-        says = f"{len(paid)} in force: {', '.join(names[path] for path in paid)}"
-        return failed(says, *_seen({path: texts[path] for path in paid}))
+        listed = ", ".join(path.rpartition("/")[2] for path in paid)
+        says = "; ".join([f"{len(paid)} in force: {listed}", *rest])
+        return failed(says, *_seen(paid | kinds.get("vulnerable", {})))
     if refused:
         return unknown("only partly readable", *refused)
-    odd = {p: t for p, t in texts.items() if not re.match(r"Not affected|Vuln", t)}
-    if odd:
+    if odd := kinds.get("unknown", {}) | kinds.get("for virtual machines alone", {}):
         return unknown("neither in force nor needless", *_seen(odd))
-    bare = [names[path] for path, text in texts.items() if text.startswith("Vuln")]
-    says = f"none in force; vulnerable: {', '.join(bare)}" if bare else "none in force"
-    return passed(says, *_seen(texts))
+    return passed("; ".join(["none in force", *rest]), *_seen(texts))
+
+
+_TOLD = (
+    *("vulnerable in part", "vulnerable", "unknown"),
+    "for virtual machines alone",
+)
+# drivers/base/cpu.c and arch/*/kernel/cpu/bugs.c; of KVM stands before some.
+_WEAKNESSES = (
+    ("not affected", re.compile(r"^Not affected")),
+    ("vulnerable", re.compile(r"^(?:KVM: |Processor )?[Vv]ulnerable")),
+    ("vulnerable in part", re.compile(r"^Mitigation.*[Vv]ulnerable")),
+    ("in force", re.compile(r"^Mitigation")),
+    ("for virtual machines alone", re.compile(r"^KVM: Mitigation")),
+)
 
 
 def unknown_parameters(_kind: CheckKind, context: AuditContext) -> Answer:
@@ -384,19 +404,28 @@ def unknown_parameters(_kind: CheckKind, context: AuditContext) -> Answer:
 
 
 def log_without(kind: CheckKind, context: AuditContext) -> Answer:
-    """Check that no line of the kernel log has one of the `patterns`."""
+    """
+    Check that no line of the kernel log has one of the `patterns`.
+
+    Key: `notes`, patterns of messages that are worth knowing and no fault.
+    """
     log = context.observed.kernel_log
     if log is None:
         return unknown(context.observed.why_no_log)
-    pattern = re.compile("|".join(kind.args["patterns"]))
-    lines = [line for line in log.splitlines() if pattern.search(line)]
-    if lines:
-        count = "1 message" if len(lines) == 1 else f"{len(lines)} messages"
-        sightings = [Sighting(LOG, line[:200]) for line in lines[:5]]
-        return failed(f"{count}: {lines[0][:160]}", *sightings)
+    for key, answered in (("patterns", failed), ("notes", noted)):
+        lines = _lines_with(kind.args.get(key, ()), log)
+        if lines:
+            count = "1 message" if len(lines) == 1 else f"{len(lines)} messages"
+            sightings = [Sighting(LOG, line[:200]) for line in lines[:5]]
+            return answered(f"{count}: {lines[0][:160]}", *sightings)
     if FROM_BOOT.search(log):
         return passed("no such message since the boot", Sighting(LOG, "read"))
     return unknown("no such message, but the log does not reach back to the boot")
+
+
+def _lines_with(patterns: Sequence[str], log: str) -> list[str]:
+    pattern = re.compile("|".join(patterns) or r"(?!)")
+    return [line for line in log.splitlines() if pattern.search(line)]
 
 
 def _is(word: str, parameter: str) -> bool:

@@ -142,6 +142,8 @@ class CheckKind:
     since: Version | None = None
     until: Version | None = None
     """The Linux versions for which this is true: from `since`, before `until`."""
+    files_decide: bool = False
+    """Whether its files show it on a kernel before `since` too: a backport."""
     paths: tuple[str, ...] = ()
     verifies: bool = False
     """Whether it belongs to `rtscope kernel verify`."""

@@ -8,7 +8,7 @@ asks the first thread of each process alone sees none of a real-time program's w
 import errno
 import re
 from collections.abc import Iterator, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 from rtscope.machine.audit.answers import (
     Answer,
@@ -19,6 +19,7 @@ from rtscope.machine.audit.answers import (
 )
 from rtscope.machine.audit.context import AuditContext, absent
 from rtscope.machine.audit.kernelchecks import value
+from rtscope.machine.audit.lockdown import LOG
 from rtscope.machine.audit.model import CheckKind, Sighting
 from rtscope.machine.gather import enforces_rt_limit
 from rtscope.machine.kernelidentity import CMDLINE, boot_values
@@ -71,16 +72,19 @@ def has_rt_groups(context: AuditContext) -> bool:
     return not context.config.is_on("RT_GROUP_SCHED_DEFAULT_DISABLED")
 
 
+_THROTTLED = re.compile(r".*sched: RT throttling activated.*")
+
+
 def rt_throttling(kind: CheckKind, context: AuditContext) -> Answer:
     """Check the limit of real-time threads, where this kernel enforces it."""
+    # What the kernel did decides over what its version and configuration say.
+    if logged := _THROTTLED.search(context.observed.kernel_log or ""):
+        answer = value(kind, context)
+        return replace(answer, evidence=(*answer.evidence, Sighting(LOG, logged[0])))
     enforced, why = enforces_rt_limit(context.kernel)
     if enforced is None:
         return unknown(why)
-    config = context.config
-    if not enforced and config is not None:
-        name = "CONFIG_RT_GROUP_SCHED"
-        if name not in config.options and not config.whole:
-            return unknown(f"{config.source} does not mention {name}")
+    if not enforced:
         return not_applicable("since Linux 6.12 only RT_GROUP_SCHED throttles")
     return value(kind, context)
 
