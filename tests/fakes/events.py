@@ -4,8 +4,10 @@ from collections.abc import Iterable, Sequence
 
 from rtscope.explain.events.explain import explain_events
 from rtscope.explain.events.threadstates import MachineTraits, State, TracedWakeup
+from rtscope.explain.events.window import WakeupSelector, choose, window_around
 from rtscope.explain.model import Cause, Explanation, Part
 from rtscope.record.events.events import Event, Flag, Loss, Window
+from rtscope.record.events.text import text_trace
 
 DUE = 1_000_000
 """When the timer is to expire; the window begins at 0."""
@@ -217,3 +219,51 @@ def told(explanation: Explanation) -> list[Told]:
 def ran(at_ns: int, *, after: tuple[int, str, int] = LOADING) -> Event:
     """The thread gets the CPU."""
     return switch(at_ns, after, thread())
+
+
+# --- a trace as text --------------------------------------------------------------
+
+Who = tuple[str, int, int]
+"""Of a task: name, PID and priority at that time."""
+
+
+def text_line(
+    us: int, by: Who, body: str, *, cpu: int = 1, flags: str = "d..2."
+) -> str:
+    """Return a line of a trace at a time since 500 s; `by` is the current task."""
+    return f"  {by[0]}-{by[1]} [{cpu:03}] {flags} 500.{us:06}: {body}"
+
+
+def text_switch(us: int, prev: Who, to: Who, *, state: str = "S", cpu: int = 1) -> str:
+    """Return a switch between two tasks."""
+    body = (
+        f"sched_switch: prev_comm={prev[0]} prev_pid={prev[1]} prev_prio={prev[2]} "
+        f"prev_state={state} ==> next_comm={to[0]} next_pid={to[1]} next_prio={to[2]}"
+    )
+    return text_line(us, prev, body, cpu=cpu)
+
+
+def text_waking(us: int, by: Who, who: Who, *, cpu: int = 1) -> str:
+    """Return the two events of a wake-up, 2 us apart."""
+    told = f"comm={who[0]} pid={who[1]} prio={who[2]} target_cpu={cpu:03}"
+    return "\n".join(
+        text_line(us + 2 * after, by, f"{name}: {told}", cpu=cpu, flags="d.h4.")
+        for after, name in enumerate(("sched_waking", "sched_wakeup"))
+    )
+
+
+def text_lent(us: int, by: Who, who: Who, newprio: int, *, cpu: int = 1) -> str:
+    """Return a change of a priority by inheritance, from that of `who`."""
+    told = f"comm={who[0]} pid={who[1]} oldprio={who[2]} newprio={newprio}"
+    return text_line(us, by, f"sched_pi_setprio: {told}", cpu=cpu)
+
+
+def explained_text(
+    *lines: str, thread: str = "ctl", at_us: int | None = None
+) -> Explanation:
+    """Explain the worst wake-up of a thread in a trace, or the one at a time."""
+    trace = text_trace(memoryview("\n".join(lines).encode()), name="trace.txt")
+    at_ns = None if at_us is None else 500_000_000_000 + 1_000 * at_us
+    wakeup = choose(trace, WakeupSelector(thread=thread, at_ns=at_ns)).wakeup
+    around, wakeup = window_around(trace, wakeup)
+    return explain_events(around, wakeup, machine=MachineTraits())

@@ -6,16 +6,19 @@ from dataclasses import replace
 import pytest
 
 from fakes.events import DUE, FIFO_50, FIFO_80, IDLE, KNOWN, THREAD, event, switch
+from rtscope.explain.events.histories import histories_of
 from rtscope.explain.events.proofs import broken_invariants
 from rtscope.explain.events.threadstates import State, StateInterval, TracedWakeup
 from rtscope.explain.invariants import Invariant
-from rtscope.explain.model import Cause, Part, Segment
+from rtscope.explain.model import Cause, Confidence, Part, Segment
 from rtscope.record.events.events import Event, Window
 
 WAKEUP = TracedWakeup(THREAD, "rtscope/0", 0, DUE, DUE + 90_000)
 OURS = (THREAD, "rtscope/0", FIFO_50)
 HOG = (300, "hog", FIFO_80)
 MEEK = (301, "meek", FIFO_50 + 9)
+RUNS = switch(80_000, IDLE, OURS)
+"""Tells the priority of the thread."""
 WOKEN = event(5_000, "sched_waking", pid=0, comm="swapper/0")
 
 
@@ -56,9 +59,10 @@ def broken(
     segment: Segment = BLAMED,
     intervals: Sequence[StateInterval] = INTERVALS,
 ) -> list[Invariant]:
-    ordered = sorted(events, key=lambda one: one.at_ns)
+    ordered = sorted([*events, RUNS], key=lambda one: one.at_ns)
     window = Window(0, DUE + 200_000, tuple(ordered), (), KNOWN, {}, {})
-    found = broken_invariants(window, WAKEUP, intervals, [segment], priority=FIFO_50)
+    facts = histories_of(window)
+    found = broken_invariants(window, WAKEUP, intervals, [segment], facts=facts)
     return [one.invariant for one in found]
 
 
@@ -79,6 +83,19 @@ def test_the_idle_task_is_nobodys_rival() -> None:
 
 def test_a_task_that_the_thread_would_preempt_is_not_blamed() -> None:
     assert broken([*timer(), switch(-50, IDLE, MEEK)]) == [Invariant.CHOICE]
+
+
+def test_preemption_off_is_not_believed_for_long_without_an_event() -> None:
+    long = replace(BLAMED, cause=Cause.PREEMPTION_OFF, end_ns=12_000_000)
+    intervals = (INTERVALS[0], replace(INTERVALS[1], end_ns=DUE + 12_000_000))
+    of_meek, of_hog = switch(-50, IDLE, MEEK), switch(-50, IDLE, HOG)
+    guess = replace(long, confidence=Confidence.INFERRED)
+    short = replace(guess, end_ns=80_000)
+
+    assert broken([*timer(), of_meek], guess, intervals) == [Invariant.KEPT]
+    assert broken([*timer(), of_meek], long, intervals) == []
+    assert broken([*timer(), of_meek], short) == []
+    assert broken([*timer(), of_hog], guess, intervals) == []
 
 
 def test_nobody_is_blamed_while_the_thread_sleeps() -> None:

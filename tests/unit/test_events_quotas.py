@@ -17,7 +17,7 @@ from fakes.events import (
     thread,
     woken,
 )
-from rtscope.explain.events.scheduling import priority_words
+from rtscope.explain.events.histories import priority_words
 from rtscope.explain.model import Cause, Confidence, Part, Segment
 from rtscope.record.events.events import Event
 

@@ -25,7 +25,7 @@ from fakes.events import (
     told,
     woken,
 )
-from rtscope.explain.events.scheduling import priority_words
+from rtscope.explain.events.histories import priority_words
 from rtscope.explain.events.threadstates import MachineTraits
 from rtscope.explain.model import Cause, Confidence, Explanation, Part, Segment
 from rtscope.record.events.events import Event, Flag, Loss
@@ -148,8 +148,9 @@ def timer(at_ns: int, function: str = "sched_rt_period_timer") -> Event:
         ),
         (
             *(None, [], Cause.THROTTLED),
-            "guessed: throttling before Linux 6.12, the fair server since then",
-            Confidence.GUESSED,
+            "real-time throttling, or since Linux 6.12 the fair server, which does the "
+            "same: the trace does not name its kernel",
+            Confidence.INFERRED,
         ),
         ((6, 12), [timer(450_000)], Cause.THROTTLED, ENDS, Confidence.INFERRED),
         (

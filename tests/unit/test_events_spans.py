@@ -7,15 +7,16 @@ import pytest
 
 from fakes.events import AWAKE, DUE, IDLE, IRQ, LOAD, LOADING, OTHER, event, switch
 from fakes.events import window as window_of
+from rtscope.explain.events.histories import histories_of
 from rtscope.explain.events.spans import (
     SOFTIRQS,
     Doing,
     Frame,
+    Span,
     Task,
     is_entry,
     is_exit,
     spans_of,
-    tasks_of,
 )
 from rtscope.record.events.events import Event, Flag, Loss, Window
 
@@ -30,10 +31,14 @@ Seen = tuple[int, int, str, str]
 """Begin and end since the expiry, what was done, and its name."""
 
 
+def spans(window: Window, cpu: int) -> tuple[Span, ...]:
+    return spans_of(window, cpu, histories_of(window))
+
+
 def seen(window: Window, cpu: int = 0) -> list[Seen]:
     return [
         (s.begin_ns - DUE, s.end_ns - DUE, s.doing.value, s.name)
-        for s in spans_of(window, cpu)
+        for s in spans(window, cpu)
     ]
 
 
@@ -74,14 +79,14 @@ def test_interrupts_softirqs_and_callbacks_nest_over_the_task() -> None:
         (80, 90, "softirq", "TIMER"),
         (90, END, "task", "load"),
     ]
-    nested = spans_of(window_of(events), 0)[3]
+    nested = spans(window_of(events), 0)[3]
     assert [(f.doing, f.name, f.entered_ns) for f in nested.frames] == [
         (Doing.INTERRUPT, "local_timer", DUE),
         (Doing.CALLBACK, "tick", DUE + 10),
         (Doing.INTERRUPT, "nvme (irq 5)", DUE + 20),
     ]
     assert nested.interrupt == nested.frames[0]
-    assert nested.task == Task(LOAD, "load", None)
+    assert nested.task == Task(LOAD, "load")
 
 
 def test_an_interrupt_that_ends_ends_what_it_holds_and_no_more() -> None:
@@ -153,7 +158,7 @@ def test_an_interrupt_is_named_by_its_device_its_reason_or_its_vector(
         (-DUE, 10, "interrupt", name),
         (10, END, "task", "load"),
     ]
-    assert spans_of(window_of([end]), 0)[0].frames[0].entered_ns is None
+    assert spans(window_of([end]), 0)[0].frames[0].entered_ns is None
 
 
 @pytest.mark.parametrize("name", ["sys_entry", "sys_exit", "vector_entry_x", "entry"])
@@ -276,29 +281,6 @@ def test_a_task_that_is_switched_away_in_a_softirq_goes_on_with_it() -> None:
     ]
 
 
-def test_tasks_have_the_priority_that_the_last_event_names() -> None:
-    events = [
-        event(0, "cpu_frequency", pid=9, comm="early"),
-        event(1, "cpu_frequency", pid=9, comm="late"),
-        event(2, "sched_waking", pid=0, comm="swapper/0"),
-        event(3, "sched_wakeup", pid=LOAD),
-        switch(4, LOADING, MAKE),
-        event(5, "cpu_frequency", pid=OTHER, comm="x"),
-        event(6, "cpu_frequency", pid=-1, comm="?"),
-    ]
-    events.append(of(7, "sched_waking", Flag(0), pid=7, comm="rt", prio=19))
-    events.append(of(8, "sched_pi_setprio", Flag(0), pid=8))
-    half = replace(event(9, "x", pid=11, comm="half"), fields={"prio": 8})
-
-    assert tasks_of(window_of([*events, half])) == {
-        7: Task(7, "rt", 19),
-        9: Task(9, "early", None),
-        11: Task(11, "half", None),
-        LOAD: Task(LOAD, "load", 120),
-        OTHER: Task(OTHER, "make", 110),
-    }
-
-
 # --- flags ------------------------------------------------------------------------
 
 
@@ -320,7 +302,7 @@ def test_flags_show_an_interrupt_that_has_no_event() -> None:
 
 def test_a_trace_that_begins_in_an_interrupt_has_one_without_an_entry() -> None:
     events = [event(10, "sched_waking", flags=IRQ), event(20, "sched_wakeup")]
-    first = spans_of(window_of(events), 0)[0]
+    first = spans(window_of(events), 0)[0]
 
     assert seen(window_of(events))[0] == (-DUE, 10, "interrupt", NOT_RECORDED)
     assert first.frames == (Frame(Doing.INTERRUPT, NOT_RECORDED, None),)
@@ -365,7 +347,7 @@ def test_an_interrupt_without_an_end_is_unknown_after_its_last_event() -> None:
         event(10, "sched_waking", flags=IRQ),
         event(50, "cpu_frequency"),
     ]
-    lost = next(s for s in spans_of(window_of(events), 0) if s.doing is Doing.LOST)
+    lost = next(s for s in spans(window_of(events), 0) if s.doing is Doing.LOST)
 
     assert inner(events) == [
         (0, 10, "interrupt", "local_timer"),
@@ -381,7 +363,7 @@ def test_a_switch_without_an_event_is_unknown_time() -> None:
         event(20, "cpu_frequency", pid=-1),
         event(30, "cpu_frequency", pid=OTHER, comm="make"),
     ]
-    lost = next(s for s in spans_of(window_of(events), 0) if s.doing is Doing.LOST)
+    lost = next(s for s in spans(window_of(events), 0) if s.doing is Doing.LOST)
 
     assert seen(window_of(events)) == [
         (-DUE, 0, "task", "load"),
@@ -389,7 +371,7 @@ def test_a_switch_without_an_event_is_unknown_time() -> None:
         (10, END, "task", "make"),
     ]
     assert lost.loss == Loss(0, DUE, DUE + 10, None, SWITCH_MISSING)
-    assert lost.task == Task(-1, "", None)
+    assert lost.task == Task(-1, "")
 
 
 # --- losses -----------------------------------------------------------------------
@@ -402,7 +384,7 @@ def loss(after: int, before: int, cpu: int = 0) -> Loss:
 
 
 def test_a_loss_is_unknown_time_and_what_follows_is_known() -> None:
-    found = spans_of(window_of(PLAIN, losses=[loss(0, 100)]), 0)
+    found = spans(window_of(PLAIN, losses=[loss(0, 100)]), 0)
 
     assert [s.doing for s in found] == [Doing.TASK, Doing.LOST, Doing.TASK]
     assert found[1] == replace(found[1], begin_ns=DUE, end_ns=DUE + 100)
@@ -451,7 +433,7 @@ def test_before_the_first_event_all_is_known_if_the_trace_was_on_by_then(
     first_ns: int, losses: list[Loss], known: bool
 ) -> None:
     window = replace(window_of(PLAIN, losses=losses), first_ns={0: first_ns})
-    first = spans_of(window, 0)[0]
+    first = spans(window, 0)[0]
 
     assert (first.doing is Doing.TASK) is known
     assert first.begin_ns == window.begin_ns
@@ -467,7 +449,7 @@ def test_after_the_last_event_all_is_known_if_the_trace_goes_on(
     last_ns: int, known: bool
 ) -> None:
     window = replace(window_of(PLAIN), last_ns={0: DUE + last_ns})
-    last = spans_of(window, 0)[-1]
+    last = spans(window, 0)[-1]
 
     assert (last.doing is Doing.TASK) is known
     assert last.end_ns == DUE + END
@@ -477,8 +459,8 @@ def test_a_cpu_without_events_is_unknown_all_the_time() -> None:
     losses = [loss(5, 9, cpu=1), loss(2, 3), loss(4, 5)]
 
     assert seen(window_of([])) == [(-DUE, END, "lost", "")]
-    assert spans_of(window_of([], losses=losses), 0)[0].loss == loss(2, 3)
-    assert spans_of(window_of([]), 0)[0].loss is None
+    assert spans(window_of([], losses=losses), 0)[0].loss == loss(2, 3)
+    assert spans(window_of([]), 0)[0].loss is None
 
 
 def test_events_of_other_cpus_say_nothing() -> None:

@@ -25,13 +25,13 @@ TICK = Frame(Doing.INTERRUPT, "local_timer", 0)
 def callback(begin: int, name: str = "tick", *, outer: Frame = TICK) -> Span:
     """A callback of 10 ns."""
     frames = (outer, Frame(Doing.CALLBACK, name, begin))
-    task = Task(LOAD, "load", 120)
+    task = Task(LOAD, "load")
     return Span(begin, begin + 10, Doing.CALLBACK, name, task, frames)
 
 
 def between(begin: int, *, outer: Frame = TICK) -> Span:
     """The interrupt itself, for 5 ns."""
-    task = Task(LOAD, "load", 120)
+    task = Task(LOAD, "load")
     return Span(begin, begin + 5, outer.doing, outer.name, task, (outer,))
 
 
@@ -159,9 +159,9 @@ def test_the_stack_is_that_of_the_interrupt_which_was_entered_then() -> None:
 @pytest.mark.parametrize(
     ("task", "label", "numbered"),
     [
-        (Task(0, "swapper/3", 120), "idle", "swapper/3-0"),
-        (Task(1, "init", 120), "init", "init-1"),
-        (Task(9, "", None), "thread 9", "<...>-9"),
+        (Task(0, "swapper/3"), "idle", "swapper/3-0"),
+        (Task(1, "init"), "init", "init-1"),
+        (Task(9, ""), "thread 9", "<...>-9"),
     ],
 )
 def test_a_task_is_called_by_name_or_by_number(

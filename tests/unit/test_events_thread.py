@@ -30,7 +30,6 @@ from rtscope.explain.events.threadstates import (
     MachineTraits,
     State,
     TracedWakeup,
-    priority_of,
 )
 from rtscope.explain.model import Cause, Confidence, Explanation, Part, Segment
 from rtscope.record.events.events import Event, Flag, Loss
@@ -490,11 +489,3 @@ def test_a_cpu_that_another_wakes_from_an_idle_state_leaves_this_state() -> None
         *(Part.D, 50_000, 10_000),
         *(Cause.IDLE_EXIT, "idle state 2"),
     )
-
-
-def test_a_thread_that_is_only_seen_to_leave_has_the_priority_it_left_with() -> None:
-    leaves = switch(-180_000, thread(FIFO_50), BASH, state="S")
-
-    assert priority_of(window([leaves]), THREAD) == FIFO_50
-    assert priority_of(window([leaves]), OTHER) == NICE_0
-    assert priority_of(window([leaves]), 4_711) is None

@@ -9,6 +9,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from itertools import takewhile
 
+from rtscope.explain.events.histories import Histories, histories_of
 from rtscope.explain.events.spans import Doing, Span, spans_of
 from rtscope.explain.events.threadstates import TracedWakeup
 from rtscope.explain.instructions.absences import tasks_of
@@ -59,7 +60,8 @@ def activity_of(one: Recording | ExplainedWindow) -> tuple[int, Mapping[int, Sta
         due_ns = read_ns - explanation.latency_ns
         return due_ns, {cpu: _calls(one, cpu) for cpu in cpus}
     cpus = sorted({event.cpu for event in one.window.events})
-    return one.wakeup.expiry_ns, {cpu: _tasks(one.window, cpu) for cpu in cpus}
+    facts = histories_of(one.window)
+    return one.wakeup.expiry_ns, {cpu: _tasks(one.window, cpu, facts) for cpu in cpus}
 
 
 def common(before: Sequence[Open], after: Sequence[Open]) -> int:
@@ -81,10 +83,10 @@ def _calls(recording: Recording, cpu: int) -> States:
     yield end_ns, ()
 
 
-def _tasks(window: Window, cpu: int) -> States:
+def _tasks(window: Window, cpu: int, facts: Histories) -> States:
     """Return the task of a CPU, and over it interrupts and callbacks."""
     end_ns = 0
-    for span in spans_of(window, cpu):
+    for span in spans_of(window, cpu, facts):
         yield span.begin_ns, [(name, name) for name in _names(span)]
         end_ns = span.end_ns
     yield end_ns, ()

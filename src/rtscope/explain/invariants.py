@@ -26,6 +26,8 @@ class Invariant(Enum):
     """The idle task delayed nobody: an idle CPU runs a runnable thread."""
     CHOICE = auto()
     """The blamed task could be chosen before the thread."""
+    KEPT = auto()
+    """No less urgent task kept the CPU for long without evidence of why."""
     SWITCHES = auto()
     """Each switch of tasks was recorded, and the kernel's functions show it."""
     TIME = auto()

@@ -7,16 +7,19 @@ notes say what the events do not show, or who else was late.
 
 from collections.abc import Iterator
 
+from rtscope.explain.events.histories import (
+    MAX_RT_PRIO,
+    Priority,
+    histories_of,
+)
 from rtscope.explain.events.intervals import ExplainContext, segments_of
 from rtscope.explain.events.irqdelay import event_gaps_apart
 from rtscope.explain.events.proofs import broken_invariants
-from rtscope.explain.events.scheduling import MAX_RT_PRIO, priority_words
 from rtscope.explain.events.spans import Doing
 from rtscope.explain.events.threadstates import (
     MachineTraits,
     State,
     TracedWakeup,
-    priority_of,
     thread_states,
 )
 from rtscope.explain.model import TIMER_ELSEWHERE_REMEDY, Explanation, joined
@@ -35,8 +38,8 @@ def explain_events(
         one.end for one in intervals if one.state in (State.SLEEPING, State.STOPPED)
     )
     woken = next((event for event in ended if event is not None), None)
-    priority = priority_of(window, wakeup.pid)
-    context = ExplainContext(window, wakeup, machine, {}, intervals, woken, priority)
+    facts = histories_of(window)
+    context = ExplainContext(window, wakeup, machine, {}, intervals, woken, facts)
     segments = [s for interval in intervals for s in segments_of(context, interval)]
     events, limits = context.events_of(context.cpu), tuple(_notes(context))
     apart = joined(
@@ -48,17 +51,15 @@ def explain_events(
         latency_ns=latency_ns,
         notes=limits,
         segments=apart,
-        broken=broken_invariants(window, wakeup, intervals, apart, priority=priority),
+        broken=broken_invariants(window, wakeup, intervals, apart, facts=facts),
     )
 
 
 def _notes(context: ExplainContext) -> Iterator[str]:
     """Return the limits of an explanation from these events."""
-    priority = context.priority
-    if priority is not None and priority >= MAX_RT_PRIO:
-        yield (
-            f"the thread is {priority_words(priority)}: any other thread may delay it"
-        )
+    priority = _priority_of_the_wait(context)
+    if priority.least is not None and priority.least >= MAX_RT_PRIO:
+        yield f"the thread is {priority.words}: any other thread may delay it"
     missing = [name for name in _NEEDED if name not in context.window.known]
     if missing:
         yield f"the trace has no {' and no '.join(missing)} events"
@@ -88,6 +89,13 @@ def _notes(context: ExplainContext) -> Iterator[str]:
     cpus = sorted(cpu for cpu in moved if cpu is not None)
     if len(cpus) > 1:
         yield f"the thread migrated: it waited on CPUs {', '.join(map(str, cpus))}"
+
+
+def _priority_of_the_wait(context: ExplainContext) -> Priority:
+    """Return the priority that the thread had when it waited, or else when it ran."""
+    waits = [one for one in context.intervals if one.state is State.RUNNABLE]
+    at_ns = max((one.end_ns for one in waits), default=context.wakeup.wake_ns)
+    return context.facts.at(context.wakeup.pid, at_ns)
 
 
 def _timer_elsewhere(context: ExplainContext) -> Iterator[str]:

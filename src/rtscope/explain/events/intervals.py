@@ -13,8 +13,10 @@ from bisect import bisect_left
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
 
+from rtscope.explain.events.histories import Histories
 from rtscope.explain.events.irqdelay import IrqDelay, irq_delay_segments
-from rtscope.explain.events.scheduling import Waiting, segment_of, waiting_segments
+from rtscope.explain.events.lending import lent_words
+from rtscope.explain.events.scheduling import waiting_segments
 from rtscope.explain.events.spans import (
     UNNAMED,
     Doing,
@@ -30,9 +32,12 @@ from rtscope.explain.events.threadstates import (
     StateInterval,
     TracedWakeup,
 )
+from rtscope.explain.events.waiting import Waiting, segment_of
 from rtscope.explain.model import TICK_REMEDY, Cause, Confidence, Part, Segment
 from rtscope.record.events.events import Event, Flag, Window
 
+_LENDING_NS = 100_000
+"""Who lends a priority goes to sleep at once."""
 _SLACK_NS = 1000
 """A real-time thread has none, and 1 ns can be asked."""
 
@@ -48,8 +53,8 @@ class ExplainContext:
     intervals: tuple[StateInterval, ...]
     woken: Event | None
     """The event that ended the sleep that the timer was armed for."""
-    priority: int | None
-    """Of the thread, by its events."""
+    facts: Histories
+    """Priorities and names of all threads, at each instant."""
 
     def spans_between(self, cpu: int, begin_ns: int, end_ns: int) -> list[Span]:
         """Return what a CPU did in a time."""
@@ -99,7 +104,7 @@ class ExplainContext:
 
     def _spans_of(self, cpu: int) -> tuple[Span, ...]:
         if cpu not in self.spans:
-            self.spans[cpu] = spans_of(self.window, cpu)
+            self.spans[cpu] = spans_of(self.window, cpu, self.facts)
         return self.spans[cpu]
 
 
@@ -153,8 +158,29 @@ def _frozen(
     )
 
 
+def _for_a_lock(context: ExplainContext, interval: StateInterval) -> Segment | None:
+    """Explain a sleep of a thread that lent its priority just before; or None."""
+    wakeup, facts = context.wakeup, context.facts
+    lent = facts.lent_by(wakeup.pid, interval.begin_ns - _LENDING_NS, interval.begin_ns)
+    if not lent:
+        return None
+    since_ns = wakeup.expiry_ns
+    lines = (lent_words(event, facts, expiry_ns=since_ns) for event in lent)
+    by = [] if interval.end is None else [f"woken by {_waker(interval.end)}"]
+    holder = lent[0]  # those behind it are of whom it waits for itself
+    name = holder.text("comm") or f"thread {holder.numbers.get('pid')}"
+    return segment_of(
+        *(interval, wakeup, Part.E, Cause.LOCK, name),
+        *(*lines, *by),
+        confidence=Confidence.INFERRED,
+    )
+
+
 def _blocked(context: ExplainContext, interval: StateInterval) -> Segment:
     wakeup = context.wakeup
+    locked = _for_a_lock(context, interval)
+    if locked is not None:
+        return locked
     faults = [
         e
         for e in context.window.events
@@ -182,6 +208,10 @@ def _asleep(context: ExplainContext, interval: StateInterval) -> Iterator[Segmen
     unfrozen = _unfrozen_by(context.window.events, interval)
     if unfrozen is not None:
         yield _frozen(context, interval, unfrozen)
+        return
+    locked = None if interval.end is context.woken else _for_a_lock(context, interval)
+    if locked is not None:
+        yield locked
         return
     if interval.end is not context.woken and context.wakeup.to_the_end:
         waker = _waker(interval.end)
@@ -320,7 +350,8 @@ def _waited(
         interrupted_pid = next(pids, -1)
     waiting = Waiting(
         expiry_ns=context.wakeup.expiry_ns,
-        priority=context.priority,
+        pid=context.wakeup.pid,
+        facts=context.facts,
         since_ns=since,
         queued_ns=queued,
         events=events,
@@ -329,6 +360,7 @@ def _waited(
         stack=stack or (),
         interrupted_pid=interrupted_pid,
         machine=context.machine,
+        earlier=[event for event in context.window.earlier if event.cpu == cpu],
     )
     yield from waiting_segments(spans, waiting)
 

@@ -7,11 +7,12 @@ of the thread and the switches of that CPU are asked whether the story can be tr
 
 from collections.abc import Iterator, Sequence
 
-from rtscope.explain.events.scheduling import MAX_RT_PRIO
+from rtscope.explain.events.histories import MAX_RT_PRIO, Histories
 from rtscope.explain.events.spans import IDLE_PID
 from rtscope.explain.events.threadstates import State, StateInterval, TracedWakeup
+from rtscope.explain.events.waiting import LONGEST_UNPROVEN_NS
 from rtscope.explain.invariants import Broken, Invariant
-from rtscope.explain.model import COMPETING_TASKS, Cause, Segment
+from rtscope.explain.model import COMPETING_TASKS, Cause, Confidence, Segment
 from rtscope.record.events.events import Event, Window
 
 _SAME_CLOCK_NS = 10_000_000
@@ -26,14 +27,14 @@ def broken_invariants(
     intervals: Sequence[StateInterval],
     segments: Sequence[Segment],
     *,
-    priority: int | None,
+    facts: Histories,
 ) -> tuple[Broken, ...]:
     """Return the invariants that this explanation breaks; none is a proof."""
     return (
         *_expiry(window, wakeup, intervals),
         *_arrivals(window, wakeup, intervals),
         *_runnable(wakeup, intervals, segments),
-        *_competing(window, wakeup, segments, priority),
+        *_competing(window, wakeup, segments, facts),
     )
 
 
@@ -110,32 +111,43 @@ def _competing(
     window: Window,
     wakeup: TracedWakeup,
     segments: Sequence[Segment],
-    priority: int | None,
+    facts: Histories,
 ) -> Iterator[Broken]:
     """The idle task delays nobody, and no task does that the thread would preempt."""
     switches = [
         e for e in window.events if e.name == "sched_switch" and e.cpu == wakeup.cpu
     ]
     for one in segments:
-        if one.cause not in COMPETING_TASKS - {Cause.THROTTLED}:
-            continue
         begin = one.begin_ns + wakeup.expiry_ns
         before = [e for e in switches if e.at_ns <= begin]
         if not before:
             continue
         task = before[-1].numbers.get("next_pid", -1)
-        theirs = before[-1].numbers.get("next_prio", -1)
-        # It may have changed its own priority meanwhile; the next switch tells it.
-        after = next((e.numbers for e in switches if e.at_ns > begin), {})
-        if after.get("prev_pid") == task:
-            theirs = min(theirs, after.get("prev_prio", theirs))
         values = {"task": one.task or one.name}
+        blamed = one.cause in COMPETING_TASKS - {Cause.THROTTLED}
         if task == IDLE_PID:
-            yield Broken(Invariant.IDLE, one.begin_ns, one.end_ns, values)
-        elif (
-            one.cause is Cause.OTHER_TASK
-            and priority is not None
-            and theirs > priority
-            and priority < MAX_RT_PRIO
-        ):
+            if blamed:
+                yield Broken(Invariant.IDLE, one.begin_ns, one.end_ns, values)
+            continue
+        if not _is_preempted(task, wakeup.pid, begin, facts):
+            continue
+        if one.cause is Cause.OTHER_TASK:
             yield Broken(Invariant.CHOICE, one.begin_ns, one.end_ns, values)
+        elif _is_unproven(one):
+            values["kept_ns"] = str(one.duration_ns)
+            yield Broken(Invariant.KEPT, one.begin_ns, one.end_ns, values)
+
+
+def _is_preempted(task: int, thread: int, at_ns: int, facts: Histories) -> bool:
+    """Tell whether a real-time thread goes before a task, by all that is known."""
+    theirs, ours = facts.at(task, at_ns).urgent, facts.at(thread, at_ns).least
+    return theirs is not None and ours is not None and ours < min(theirs, MAX_RT_PRIO)
+
+
+def _is_unproven(one: Segment) -> bool:
+    """Tell whether a task is said to have gone on for longer than can be believed."""
+    return (
+        one.cause is Cause.PREEMPTION_OFF
+        and one.confidence is not Confidence.SEEN
+        and one.duration_ns > LONGEST_UNPROVEN_NS
+    )

@@ -4,96 +4,32 @@ Why a thread that was ready did not run: what the CPU it waited for did. Pure.
 What interrupts and softirqs took is theirs. Of tasks, a more urgent one may run; a less
 urgent one runs only where it could not be preempted, or because the scheduler chose it.
 
-Priorities are those of events: -1 deadline, 0 (FIFO 99) to 98 (FIFO 1) real-time, from
-100 on not real-time. Lower is more urgent.
+Priorities are those at that time (`histories.py`); lower is more urgent.
 """
 
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
-from typing import Protocol
+from itertools import chain
 
-from rtscope.explain.events.spans import AWAKE, Doing, Span, is_entry
-from rtscope.explain.events.threadstates import MachineTraits, StateInterval
+from rtscope.explain.events.histories import MAX_RT_PRIO, Priority, priority_words
+from rtscope.explain.events.lending import lending_evidence
+from rtscope.explain.events.limits import limit_in_idle, limit_in_task, quota_ended
+from rtscope.explain.events.spans import Doing, Span, is_entry
+from rtscope.explain.events.waiting import (
+    LONGEST_UNPROVEN_NS,
+    STRAIGHT_NS,
+    Expired,
+    Waiting,
+    segment_of,
+)
 from rtscope.explain.model import Cause, Confidence, Part, Segment
+from rtscope.host.units import NS_PER_MS
 from rtscope.record.events.events import Event, Flag
 
-MAX_RT_PRIO = 100
-STRAIGHT_NS = 50_000
-"""From an interrupt's end to the switch no CPU that runs Linux takes so long, if
-nothing is in the way: 1 to 20 us are usual."""
 _LISTED = 3
 """Last events of a task that are shown."""
 _FUNCTIONS = 6
-_PERIOD_END_NS = 1_000_000
-"""The timer that ends throttling expires just before the thread runs."""
-_CPU_MAX = "cpu.max of its control group"
-_QUOTA_TIMERS = frozenset({"sched_cfs_period_timer", "sched_cfs_slack_timer"})
 _RECENT_NS = 10_000_000
 """Interrupts that began earlier are not of this wake-up."""
-
-
-@dataclass(frozen=True, slots=True)
-class Waiting:
-    """A time in which the thread was ready, and its CPU did something else."""
-
-    expiry_ns: int
-    priority: int | None
-    """Of the thread."""
-    since_ns: int
-    """When it became ready."""
-    queued_ns: int
-    """When it was in the CPU's queue: from then on the scheduler knew of it."""
-    events: Sequence[Event]
-    """Of this CPU."""
-    waking_interrupt_ns: int | None
-    """When the interrupt began that woke it."""
-    waking_callback_ns: int | None
-    """When the callback began that woke it."""
-    stack: Sequence[str]
-    """The functions that this interrupt found, innermost first; may be empty."""
-    interrupted_pid: int
-    """The task it found; -1 if there was no interrupt."""
-    machine: MachineTraits
-
-
-def priority_words(priority: int | None) -> str:
-    """Write a priority of events as people set it."""
-    if priority is None:
-        return "of unknown priority"
-    if priority < 0:
-        return "SCHED_DEADLINE"
-    if priority < MAX_RT_PRIO:
-        return f"real-time, priority {99 - priority}"
-    return f"not real-time, nice {priority - 120}"
-
-
-class Expired(Protocol):
-    """Something whose times count from the expiry of a timer."""
-
-    @property
-    def expiry_ns(self) -> int:
-        """When the timer was due."""
-
-
-def segment_of(
-    timed: Span | StateInterval,
-    expired: Expired,
-    part: Part,
-    cause: Cause,
-    name: str,
-    *evidence: str,
-    confidence: Confidence = Confidence.SEEN,
-) -> Segment:
-    """Return a segment, its times since the expiry; an unknown cause is a guess."""
-    return Segment(
-        part,
-        timed.begin_ns - expired.expiry_ns,
-        timed.end_ns - expired.expiry_ns,
-        cause,
-        name,
-        evidence=evidence,
-        confidence=Confidence.GUESSED if cause is Cause.UNKNOWN else confidence,
-    )
 
 
 def last_of(span: Span, events: Sequence[Event]) -> Iterator[str]:
@@ -105,8 +41,8 @@ def last_of(span: Span, events: Sequence[Event]) -> Iterator[str]:
 
 
 def waiting_segments(spans: Sequence[Span], waiting: Waiting) -> Iterator[Segment]:
-    """Return a cause for each span."""
-    for span in spans:
+    """Return a cause for each span; those of tasks end where a priority changes."""
+    for span in chain.from_iterable(_cut(span, waiting) for span in spans):
         if span.doing is Doing.LOST:
             yield lost_segment(span, waiting, Part.D)
         elif span.doing in (Doing.INTERRUPT, Doing.CALLBACK):
@@ -117,6 +53,21 @@ def waiting_segments(spans: Sequence[Span], waiting: Waiting) -> Iterator[Segmen
             yield _in_idle(span, waiting)
         else:
             yield _in_task(span, waiting)
+
+
+def _cut(span: Span, waiting: Waiting) -> Iterator[Span]:
+    """Cut the span of a task where its priority changes, or that of the thread."""
+    begin = span.begin_ns
+    if span.doing is Doing.TASK:
+        at = {
+            at
+            for pid in (span.task.pid, waiting.pid)
+            for at in waiting.facts.changes(pid, span.begin_ns, span.end_ns)
+        }
+        for end in sorted(at):
+            yield span.clipped(begin, end)
+            begin = end
+    yield span.clipped(begin, span.end_ns)
 
 
 def lost_segment(span: Span, expired: Expired, part: Part) -> Segment:
@@ -148,12 +99,9 @@ def _in_interrupt(span: Span, waiting: Waiting) -> Segment:
 
 
 def _in_idle(span: Span, waiting: Waiting) -> Segment:
-    chosen = _switched_to(span, waiting)
-    quota = _quota_of(waiting.priority)
-    if quota is not None and (chosen or _idles_on(span, waiting)):
-        return _over_quota(span, waiting, quota)
-    if chosen is not None:
-        return _throttled(span, waiting, "the idle task", chosen)
+    limited = limit_in_idle(span, waiting)
+    if limited is not None:
+        return limited
     if span.name != "idle" and waiting.waking_interrupt_ns is None:
         return segment_of(span, waiting, Part.D, Cause.IDLE_EXIT, span.name)
     return _in_scheduler(span, waiting, "from idle to the thread")
@@ -166,150 +114,65 @@ def _in_scheduler(span: Span, waiting: Waiting, name: str) -> Segment:
 
 
 def _in_task(span: Span, waiting: Waiting) -> Segment:
-    task, ours = span.task, waiting.priority
-    title, numbered = task.label, task.numbered
-    label = f"{title} ({priority_words(task.priority)})"
-    if ours is not None and ours >= MAX_RT_PRIO:
-        why = (
-            f"{numbered} ran: the thread is {priority_words(ours)}, and shares the CPU "
-            "fairly"
-        )
-        ended = _quota_ended(span, waiting)
-        evidence = (why, f"{ended}: a CPU quota may be why") if ended else (why,)
-        return segment_of(span, waiting, Part.D, Cause.NOT_REALTIME, label, *evidence)
-    if ours is None or task.priority is None:
-        name = f"{title} ran, its priority is not in the trace"
+    theirs = waiting.facts.at(span.task.pid, span.begin_ns)
+    ours = waiting.priority_at(span.begin_ns)
+    label = f"{span.task.label} ({theirs.words})"
+    if ours.urgent is not None and ours.urgent >= MAX_RT_PRIO:
+        return _shared(span, waiting, label, ours)
+    if not ours.values or not theirs.values:
+        name = f"{span.task.label} ran, its priority is not in the trace"
         return segment_of(span, waiting, Part.D, Cause.UNKNOWN, name)
-    if task.priority <= ours:
-        why = (
-            f"{numbered} is {priority_words(task.priority)}; the thread is "
-            f"{priority_words(ours)}"
+    never = min(theirs.values) > max(ours.values)
+    always = max(theirs.values) <= min(ours.values)
+    if not never and (always or _switched_off_by(span, waiting) is None):
+        return _more_urgent(span, waiting, label, theirs, sure=always)
+    return limit_in_task(span, waiting, label) or _not_preempted(span, waiting, label)
+
+
+def _shared(span: Span, waiting: Waiting, label: str, ours: Priority) -> Segment:
+    """Explain a task beside a thread that is not real-time."""
+    why = (
+        f"{span.task.numbered} ran: the thread is {ours.words}, and shares the CPU "
+        "fairly"
+    )
+    ended = quota_ended(span, waiting)
+    evidence = (why, f"{ended}: a CPU quota may be why") if ended else (why,)
+    return segment_of(span, waiting, Part.D, Cause.NOT_REALTIME, label, *evidence)
+
+
+def _more_urgent(
+    span: Span, waiting: Waiting, label: str, theirs: Priority, *, sure: bool
+) -> Segment:
+    """Blame a task that went before the thread; unless `sure`, one of them changed."""
+    ours = waiting.priority_at(span.begin_ns)
+    numbered = span.task.numbered
+    why = f"{numbered} is {theirs.words}; the thread is {ours.words}"
+    changed = (
+        *_changed(theirs, numbered, waiting),
+        *_changed(ours, "the thread", waiting),
+    )
+    cause = Cause.OTHER_TASK
+    if not sure:
+        if ours.values[0] >= MAX_RT_PRIO:
+            cause = Cause.NOT_REALTIME
+        changed = (*changed, f"{numbered} kept the CPU, so it went before the thread")
+    lent = lending_evidence(theirs, waiting.facts, expiry_ns=waiting.expiry_ns)
+    return segment_of(
+        *(span, waiting, Part.D, cause, label),
+        *(why, *lent, *changed),
+        confidence=Confidence.SEEN if sure else Confidence.INFERRED,
+    )
+
+
+def _changed(priority: Priority, who: str, waiting: Waiting) -> Iterator[str]:
+    """Say between which events a priority changed, if none tells when."""
+    since, until = priority.since, priority.until
+    if len(priority.values) == 2 and since is not None and until is not None:
+        old, new = map(priority_words, priority.values)
+        yield (
+            f"{who} changed from {old} to {new} between {waiting.since(since.at_ns)} "
+            f"and {waiting.since(until.at_ns)}: no event says when"
         )
-        return segment_of(span, waiting, Part.D, Cause.OTHER_TASK, label, why)
-    chosen = _switched_to(span, waiting) or _passed_over(span, waiting)
-    if chosen is not None:
-        return _throttled(span, waiting, label, chosen)
-    return _not_preempted(span, waiting, label)
-
-
-def _idles_on(span: Span, waiting: Waiting) -> bool:
-    """Tell whether a CPU that is in an idle state entered it behind the wake-up."""
-    last = None
-    for event in waiting.events:
-        if event.at_ns >= span.end_ns:
-            break
-        if event.name == "cpu_idle":
-            last = event
-    if last is None or last.numbers.get("state") == AWAKE:
-        return False
-    return last.at_ns > waiting.queued_ns
-
-
-def _quota_of(priority: int | None) -> str | None:
-    """Return what limits the time of a thread; None of a real-time one: throttling."""
-    if priority is None or 0 <= priority < MAX_RT_PRIO:
-        return None
-    return "its runtime (sched_setattr)" if priority < 0 else _CPU_MAX
-
-
-def _over_quota(span: Span, waiting: Waiting, quota: str) -> Segment:
-    """Explain an idle CPU beside a thread that is ready: it may not run."""
-    evidence = [
-        f"the thread was ready ({priority_words(waiting.priority)}), and the CPU idle: "
-        f"only {quota} does that"
-    ]
-    ended = _quota_ended(span, waiting)
-    return segment_of(
-        *(span, waiting, Part.D, Cause.CPU_QUOTA, quota),
-        *(*evidence, *([ended] if ended else [])),
-        confidence=Confidence.INFERRED,
-    )
-
-
-def _quota_ended(span: Span, waiting: Waiting) -> str | None:
-    """Return the timer that gives groups their time again, if it expired at the end."""
-    until = span.end_ns + _PERIOD_END_NS
-    for event in waiting.events:
-        timer = event.text("function").partition("/")[0]
-        if event.name != "hrtimer_expire_entry" or timer not in _QUOTA_TIMERS:
-            continue
-        if max(span.begin_ns, waiting.since_ns) <= event.at_ns < until:
-            at = (event.at_ns - waiting.expiry_ns) / 1000
-            return f"{timer}, which ends throttled time, expired at {at:+,.3f} us"
-    return None
-
-
-def _throttled(span: Span, waiting: Waiting, label: str, why: str) -> Segment:
-    cause, limit, sure = _which_limit(span, waiting)
-    ready = f"the thread was ready ({priority_words(waiting.priority)}); {why}"
-    return segment_of(
-        span, waiting, Part.D, cause, label, ready, limit, confidence=sure
-    )
-
-
-def _which_limit(span: Span, waiting: Waiting) -> tuple[Cause, str, Confidence]:
-    """Distinguish throttling and fair server by timers or the kernel's version."""
-    until = span.end_ns + _PERIOD_END_NS
-    timers = {
-        event.text("function").partition("/")[0]
-        for event in waiting.events
-        if event.name == "hrtimer_expire_entry"
-        and waiting.since_ns <= event.at_ns < until
-    }
-    if span.task.pid == 0:
-        why = "the CPU was idle instead: only throttling does that"
-        return Cause.THROTTLED, why, Confidence.INFERRED
-    if "sched_rt_period_timer" in timers:
-        why = "sched_rt_period_timer, which ends throttling, expired then"
-        return Cause.THROTTLED, why, Confidence.INFERRED
-    release = waiting.machine.release
-    if release is not None and release >= (6, 12):
-        why = "this kernel has a fair server, which runs tasks that are not real-time"
-        return Cause.FAIR_SERVER, why, Confidence.INFERRED
-    if release is not None:
-        why = "this kernel throttles real-time threads"
-        return Cause.THROTTLED, why, Confidence.INFERRED
-    why = "guessed: throttling before Linux 6.12, the fair server since then"
-    return Cause.THROTTLED, why, Confidence.GUESSED
-
-
-def _switched_to(span: Span, waiting: Waiting) -> str | None:
-    """Return how the scheduler chose a task of lower priority before the thread."""
-    for event in waiting.events:
-        if event.name != "sched_switch" or event.at_ns <= waiting.queued_ns:
-            continue
-        if event.at_ns > span.begin_ns:
-            return None
-        at_begin = event.at_ns == span.begin_ns
-        if at_begin and event.numbers.get("next_pid") == span.task.pid:
-            late_ns = event.at_ns - waiting.since_ns
-            return f"{late_ns} ns later the scheduler switched to a lower priority task"
-    return None
-
-
-def _passed_over(span: Span, waiting: Waiting) -> str | None:
-    """Return how the scheduler let a task of lower priority continue.
-
-    It clears need_resched when it runs: an event of the task without it, while the
-    thread is ready, shows that the task was preferred.
-    """
-    is_due = False
-    for event in waiting.events:
-        if event.flags is None or event.pid != span.task.pid:
-            continue
-        if event.at_ns <= waiting.queued_ns:
-            continue
-        if event.at_ns > span.end_ns:
-            return None
-        if event.flags & Flag.NEED_RESCHED:
-            is_due = True
-        elif is_due and event.name != "sched_switch":
-            at = (event.at_ns - waiting.expiry_ns) / 1000
-            return (
-                f"need_resched was set and cleared by +{at:,.3f} us ({event.name}): "
-                "the scheduler let a lower priority task continue"
-            )
-    return None
 
 
 def _not_preempted(span: Span, waiting: Waiting, label: str) -> Segment:
@@ -333,6 +196,14 @@ def _not_preempted(span: Span, waiting: Waiting, label: str) -> Segment:
     ]
     if span.end_ns - span.begin_ns <= STRAIGHT_NS:
         return _in_scheduler(span, waiting, f"from {span.task.label} to the thread")
+    silent_ns = span.end_ns - _last_request(span, waiting)
+    if silent_ns > LONGEST_UNPROVEN_NS and waiting.machine.preemptible is not False:
+        name = f"{label} kept the CPU, and nothing shows why"
+        why = (
+            f"the thread was ready; that preemption was off for "
+            f"{silent_ns / NS_PER_MS:,.1f} ms would show"
+        )
+        return segment_of(span, waiting, Part.D, Cause.UNKNOWN, name, why, *last)
     if requests:
         why = (
             f"need_resched was set, and {span.task.numbered} continued "
@@ -352,6 +223,19 @@ def _not_preempted(span: Span, waiting: Waiting, label: str) -> Segment:
     name = f"preemption off in {span.task.label}, or the hypervisor or hardware"
     why = "no event of this time shows which"
     return segment_of(span, waiting, Part.C, Cause.UNKNOWN, name, why, *last)
+
+
+def _last_request(span: Span, waiting: Waiting) -> int:
+    """Return when the scheduler was last seen to be due: it had not run until then."""
+    due = (
+        event.at_ns
+        for event in waiting.events
+        if event.pid == span.task.pid
+        and event.at_ns <= span.end_ns
+        and event.flags is not None
+        and event.flags & Flag.NEED_RESCHED
+    )
+    return max([waiting.queued_ns, *due])
 
 
 def _preemption_off(

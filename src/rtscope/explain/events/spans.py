@@ -7,16 +7,19 @@ every event carries show them.
 """
 
 import re
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, field, replace
 from enum import StrEnum
 
+from rtscope.explain.events.histories import Histories
 from rtscope.record.events.events import Event, Flag, Loss, Window
 
 IDLE_PID = 0
 AWAKE = 0xFFFFFFFF
 """`cpu_idle` with this state: the CPU left idle (PWR_EVENT_EXIT)."""
 UNNAMED = "not recorded"
+_ONE_UNNAMED_NS = 500_000
+"""Two events in interrupts that are farther apart are of two: a tick comes each ms."""
 _EXIT_MISSING = "an interrupt ended without an event"
 _SWITCH_MISSING = "another task ran without a sched_switch event"
 SOFTIRQS = (
@@ -73,8 +76,7 @@ class Task:
 
     pid: int
     comm: str
-    priority: int | None
-    """As in events: 0 to 99 real-time (0 the highest), -1 deadline, 100 on others."""
+    """At the time that it ran."""
 
     label: str = field(init=False)
     """Its name; its number where the trace has no name."""
@@ -137,21 +139,24 @@ class _Cpu:
     """Softirqs of tasks that were switched away, as PREEMPT_RT does."""
 
 
-def spans_of(window: Window, cpu: int) -> tuple[Span, ...]:
-    """Return what a CPU did, without gaps, from the begin of the window to its end."""
+def spans_of(window: Window, cpu: int, facts: Histories) -> tuple[Span, ...]:
+    """
+    Return what a CPU did, without gaps, from the begin of the window to its end.
+
+    `facts` are those of the same window: they have the names of tasks.
+    """
     events = [event for event in window.events if event.cpu == cpu]
     losses = [loss for loss in window.losses if loss.cpu == cpu]
-    tasks = tasks_of(window)
     if not events:
         why = losses[0] if losses else None
         return (_lost(window.begin_ns, window.end_ns, why),)
-    state = _state_before(events[0], tasks)
+    state = _state_before(events[0], facts)
     spans = [_known_before(window, cpu, events[0], losses, state)]
     for event, following in zip(events, (*events[1:], None), strict=True):
-        _apply(state, event, tasks)
+        _apply(state, event)
         end = window.end_ns if following is None else following.at_ns
         if following is not None:
-            _end_unnamed(state, following)
+            _end_unnamed(state, event, following)
         loss = _loss_after(event, losses)
         if loss is None and following is not None and _switch_missing(state, following):
             loss = Loss(cpu, event.at_ns, end, None, _SWITCH_MISSING)
@@ -164,23 +169,9 @@ def spans_of(window: Window, cpu: int) -> tuple[Span, ...]:
         spans.append(_lost(event.at_ns, end, loss))
         if following is not None:
             put_aside = state.put_aside
-            state = _state_before(following, tasks)
+            state = _state_before(following, facts)
             state.put_aside = put_aside
     return tuple(_merged(span for span in spans if span.end_ns > span.begin_ns))
-
-
-def tasks_of(window: Window) -> Mapping[int, Task]:
-    """Return all tasks that the events of a window name, by their pid."""
-    tasks: dict[int, Task] = {}
-    for event in window.events:
-        if event.name == "sched_switch":
-            for side in ("prev", "next"):
-                _note(tasks, event, f"{side}_")
-        elif "pid" in event.fields and "prio" in event.fields:
-            _note(tasks, event, "")
-        elif event.pid > 0 and event.pid not in tasks:
-            tasks[event.pid] = Task(event.pid, event.comm, None)
-    return tasks
 
 
 def callbacks_together(
@@ -230,20 +221,16 @@ def is_exit(event: Event) -> bool:
     )
 
 
-def _note(tasks: dict[int, Task], event: Event, side: str) -> None:
-    pid = event.numbers.get(f"{side}pid", 0)
-    comm = str(event.fields.get(f"{side}comm", ""))
-    tasks[pid] = Task(pid, comm, event.numbers.get(f"{side}prio", 0))
-
-
 def _lost(begin_ns: int, end_ns: int, loss: Loss | None) -> Span:
-    return Span(begin_ns, end_ns, Doing.LOST, "", Task(-1, "", None), loss=loss)
+    return Span(begin_ns, end_ns, Doing.LOST, "", Task(-1, ""), loss=loss)
 
 
-def _end_unnamed(state: _Cpu, following: Event) -> None:
+def _end_unnamed(state: _Cpu, last: Event, following: Event) -> None:
     """End an interrupt that only flags show, after its last event."""
     outer = next((f for f in state.frames if f.doing is Doing.INTERRUPT), None)
-    if outer is not None and outer.name == UNNAMED and _is_outside(following):
+    if outer is None or outer.name != UNNAMED:
+        return
+    if _is_outside(following) or following.at_ns - last.at_ns > _ONE_UNNAMED_NS:
         _pop(state, Doing.INTERRUPT)
 
 
@@ -283,12 +270,12 @@ def _loss_after(event: Event, losses: Sequence[Loss]) -> Loss | None:
     )
 
 
-def _state_before(event: Event, tasks: Mapping[int, Task]) -> _Cpu:
+def _state_before(event: Event, facts: Histories) -> _Cpu:
     """Return the state before an event, as the event itself shows it."""
-    pid = (
-        event.numbers.get("prev_pid", 0) if event.name == "sched_switch" else event.pid
-    )
-    state = _Cpu(tasks.get(pid, Task(pid, event.comm, None)))
+    switched = event.name == "sched_switch"
+    pid = event.numbers.get("prev_pid", 0) if switched else event.pid
+    name = event.text("prev_comm") if switched else facts.name(pid, event.at_ns)
+    state = _Cpu(Task(pid, name or event.comm))
     if is_exit(event):
         state.frames = [Frame(Doing.INTERRUPT, _interrupt_name(event), None)]
     elif event.name == "softirq_exit":
@@ -298,7 +285,7 @@ def _state_before(event: Event, tasks: Mapping[int, Task]) -> _Cpu:
     return state
 
 
-def _apply(state: _Cpu, event: Event, tasks: Mapping[int, Task]) -> None:
+def _apply(state: _Cpu, event: Event) -> None:
     if is_entry(event):
         name = _interrupt_name(event)
         state.frames.append(Frame(Doing.INTERRUPT, name, event.at_ns))
@@ -306,10 +293,10 @@ def _apply(state: _Cpu, event: Event, tasks: Mapping[int, Task]) -> None:
         _pop(state, Doing.INTERRUPT)
     else:
         _follow_flags(state, event, at_ns=event.at_ns)
-        _apply_inner(state, event, tasks)
+        _apply_inner(state, event)
 
 
-def _apply_inner(state: _Cpu, event: Event, tasks: Mapping[int, Task]) -> None:
+def _apply_inner(state: _Cpu, event: Event) -> None:
     if event.name == "softirq_entry":
         state.frames.append(Frame(Doing.SOFTIRQ, _softirq(event), event.at_ns))
     elif event.name == "softirq_exit":
@@ -322,17 +309,17 @@ def _apply_inner(state: _Cpu, event: Event, tasks: Mapping[int, Task]) -> None:
     elif event.name in _CALLBACKS.values():
         _pop(state, Doing.CALLBACK)
     elif event.name == "sched_switch":
-        _switch(state, event, tasks)
+        _switch(state, event)
     elif event.name == "cpu_idle":
         idle = event.numbers.get("state", 0)
         state.idle_state = None if idle == AWAKE else idle
 
 
-def _switch(state: _Cpu, event: Event, tasks: Mapping[int, Task]) -> None:
+def _switch(state: _Cpu, event: Event) -> None:
     prev, following = event.numbers.get("prev_pid", 0), event.numbers.get("next_pid", 0)
     state.put_aside[prev] = [f for f in state.frames if f.doing is not Doing.INTERRUPT]
     state.frames = state.put_aside.pop(following, [])
-    state.task = tasks[following]
+    state.task = Task(following, event.text("next_comm"))
     state.idle_state = None
 
 

@@ -100,18 +100,6 @@ def thread_states(window: Window, wakeup: TracedWakeup) -> tuple[StateInterval, 
     )
 
 
-def priority_of(window: Window, pid: int) -> int | None:
-    """Return a thread's priority by its events; None without any."""
-    for event in window.events:
-        if event.name == "sched_switch":
-            for side in ("next", "prev"):
-                if event.numbers.get(f"{side}_pid") == pid:
-                    return event.numbers.get(f"{side}_prio", 0)
-        elif event.numbers.get("pid") == pid and "prio" in event.fields:
-            return event.numbers.get("prio", 0)
-    return None
-
-
 def sleep_state(switch_state: str) -> State:
     """Return what a thread does that was switched away in a state as printed: `S`."""
     letters = switch_state.partition("+")[0]

@@ -16,12 +16,12 @@ from enum import IntEnum
 import numpy as np
 from numpy.typing import NDArray
 
-from rtscope.explain.events.scheduling import MAX_RT_PRIO
-from rtscope.explain.events.threadstates import State, TracedWakeup, sleep_state
+from rtscope.explain.events.before import earlier_events, state_before
+from rtscope.explain.events.histories import MAX_RT_PRIO
+from rtscope.explain.events.threadstates import State, TracedWakeup
 from rtscope.host.units import NS_PER_S
 from rtscope.record.events.events import (
     Event,
-    Rows,
     Trace,
     Window,
     rows_named,
@@ -31,9 +31,6 @@ from rtscope.record.events.events import (
 BEFORE_NS = 1_000_000
 """What ran before the expiry, and the begin of a long interrupt, lie in this time."""
 AFTER_NS = 200_000
-_BACK_ROWS = 50_000
-_LONGEST_BACK = 40
-"""How many times so many rows are looked through for when a thread went to sleep."""
 TIMERLAT_THREADS = ("1", "2", "thread", "user", "user ret")
 _HIT = re.compile(r"hit latency threshold \((\d{1,10}) > \d{1,10}\)")
 _SAME_CALLBACK_NS = 20_000
@@ -58,22 +55,10 @@ def window_around(trace: Trace, wakeup: TracedWakeup) -> tuple[Window, TracedWak
     """Decode the events that matter to a wake-up; find its thread's state before."""
     begin = wakeup.expiry_ns - BEFORE_NS
     window = window_of(trace, begin, wakeup.wake_ns + AFTER_NS)
+    window = replace(window, earlier=earlier_events(trace, window, wakeup.cpu))
     if wakeup.asleep is State.UNKNOWN:
         wakeup = replace(wakeup, asleep=state_before(trace, wakeup.pid, begin))
     return window, wakeup
-
-
-def state_before(trace: Trace, pid: int, at_ns: int) -> State:
-    """Return what a thread did at a time, from the last event of it."""
-    latest: tuple[int, State] = (-1, State.UNKNOWN)
-    for rows in trace.rows:
-        for when, state in _changes_back(trace, rows, pid, at_ns):
-            if when > latest[0]:
-                latest = (when, state)
-    lost = any(
-        latest[0] <= one.before_ns and one.after_ns < at_ns for one in trace.losses
-    )
-    return State.UNKNOWN if lost else latest[1]
 
 
 def waits(trace: Trace) -> NDArray[np.int64]:
@@ -127,46 +112,6 @@ def column_table(trace: Trace, name: str, fields: tuple[str, str]) -> NDArray[np
         for column, field in enumerate(fields, 2):
             part[:, column] = trace.numbers(rows, chosen, field)
     return table
-
-
-def _changes_back(
-    trace: Trace, rows: Rows, pid: int, at_ns: int
-) -> Iterator[tuple[int, State]]:
-    """Look backwards through a CPU for the last event that changed the thread."""
-    end = int(np.searchsorted(rows.at_ns, at_ns, "left"))
-    for _ in range(_LONGEST_BACK):
-        begin = max(0, end - _BACK_ROWS)
-        change = _last_change(trace, rows, pid, np.arange(begin, end, dtype=np.int64))
-        if change is not None:
-            yield change
-            return
-        end = begin
-        if begin == 0:
-            return
-
-
-def _last_change(
-    trace: Trace, rows: Rows, pid: int, chosen: NDArray[np.int64]
-) -> tuple[int, State] | None:
-    best: tuple[int, State] | None = None
-    for name, field, state in (
-        ("sched_switch", "prev_pid", None),
-        ("sched_switch", "next_pid", State.RUNNING),
-        ("sched_waking", "pid", State.RUNNABLE),
-    ):
-        if name not in trace.names:
-            continue
-        kind = trace.names.index(name)
-        of_kind = chosen[rows.kinds[chosen] == kind]
-        hits = of_kind[trace.numbers(rows, of_kind, field) == pid]
-        if len(hits) == 0 or (best and rows.at_ns[hits[-1]] <= best[0]):
-            continue
-        if state is None:
-            event = trace.events(rows, hits[-1:])[0]
-            best = event.at_ns, sleep_state(event.text("prev_state"))
-        else:
-            best = int(rows.at_ns[hits[-1]]), state
-    return best
 
 
 @dataclass(frozen=True, slots=True)

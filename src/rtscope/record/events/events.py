@@ -131,6 +131,8 @@ class Window:
     """Per CPU, the time of the first event in the whole trace."""
     last_ns: Mapping[int, int]
     resolution_ns: int = 1
+    earlier: tuple[Event, ...] = ()
+    """Events before it, by time, that tell what was the case at its begin."""
 
 
 def window_of(trace: Trace, begin_ns: int, end_ns: int) -> Window:

@@ -53,6 +53,8 @@ _WAKEUP = re.compile(
     r"(?P<comm>.*):(?P<pid>\d+) \[(?P<prio>-?\d+)\](?: success=\d+)?"
     r"(?: CPU:(?P<target_cpu>\d+))?"
 )
+_ARGUMENT = re.compile(r"(\w+): 0x([0-9a-f]{1,16})\b")
+"""trace-cmd writes those of a system call so."""
 _TIMERLAT = re.compile(
     r"#(?P<seqnum>\d+)\s+context\s+(?P<context>\w+)\s+timer_latency\s+"
     r"(?P<timer_latency>\d+)\s*ns"
@@ -126,6 +128,8 @@ def fields_of(name: str, body: str) -> Mapping[str, int | str]:
         return _matched(_SWITCH, body)
     if name.startswith("sched_wak") and "pid=" not in body:
         return _matched(_WAKEUP, body)
+    if name.startswith("sys_enter_") and "=" not in body:
+        return {key: int(text, 16) for key, text in _ARGUMENT.findall(body)}
     fields = {key: _value(text.strip()) for key, text in _PAIR.findall(body)}
     for key in _FUNCTIONS:
         if isinstance(fields.get(key), str):

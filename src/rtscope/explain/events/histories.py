@@ -1,0 +1,294 @@
+"""
+Priority and name of each thread over time, from the events around a wake-up. Pure.
+
+A fact has its time: a thread that was SCHED_DEADLINE while it ran may be ordinary a
+moment later. Each event of the scheduler tells the priority of one or two threads at
+its own time; `sched_pi_setprio` tells a change. Where two events contradict each other
+and none tells the change, both priorities are possible in between.
+
+Priorities are those of events: -1 deadline, 0 (FIFO 99) to 98 (FIFO 1) real-time, from
+100 on not real-time. Lower is more urgent.
+"""
+
+from bisect import bisect_right
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
+from itertools import pairwise
+
+from rtscope.record.events.events import Event, Window
+
+MAX_RT_PRIO = 100
+PI_SETPRIO = "sched_pi_setprio"
+_CHAIN_NS = 100_000
+"""Who blocks passes its priority on along the whole chain at once."""
+_SETTERS = frozenset(
+    f"sys_enter_{call}"
+    for call in (
+        *("sched_setattr", "sched_setscheduler", "sched_setparam"),
+        "setpriority",
+    )
+)
+
+
+def priority_words(priority: int | None) -> str:
+    """Write a priority of events as people set it."""
+    if priority is None:
+        return "of unknown priority"
+    if priority < 0:
+        return "SCHED_DEADLINE"
+    if priority < MAX_RT_PRIO:
+        return f"real-time, priority {99 - priority}"
+    return f"not real-time, nice {priority - 120}"
+
+
+@dataclass(frozen=True, slots=True)
+class Observed:
+    """What an event tells of a thread's priority: up to its time, and from then on."""
+
+    at_ns: int
+    before: int
+    after: int
+    event: Event
+
+
+@dataclass(frozen=True, slots=True)
+class Priority:
+    """The priority of a thread at an instant."""
+
+    values: tuple[int, ...] = ()
+    """Empty if no event tells it; two, older first, if it changed and nobody knows
+    whether before this instant or after."""
+    since: Event | None = None
+    """The event before the instant that tells it."""
+    until: Event | None = None
+    """The event after the instant that tells it."""
+    raised: tuple[Event, ...] = ()
+    """The events that raised it by priority inheritance, first to last."""
+    inherited: bool = False
+    """It is not its own: a thread that waits for its lock has lent it."""
+    others: bool = False
+    """At another time it had another one."""
+
+    @property
+    def urgent(self) -> int | None:
+        """The most urgent that it may have had; None if unknown."""
+        return min(self.values, default=None)
+
+    @property
+    def least(self) -> int | None:
+        """The least urgent that it may have had; None if unknown."""
+        return max(self.values, default=None)
+
+    @property
+    def words(self) -> str:
+        """As people set it, and whether it was inherited, or held only then."""
+        told = priority_words(self.urgent)
+        if self.inherited:
+            return f"{told}, by priority inheritance{self._lender()}"
+        return f"{told} at that time" if self.others else told
+
+    def _lender(self) -> str:
+        if not self.raised:
+            return ""
+        last = self.raised[-1]
+        lent = last.pid > 0 and last.pid != last.numbers.get("pid")
+        return f" from {last.comm or f'thread {last.pid}'}" if lent else ""
+
+
+@dataclass(slots=True)
+class _Life:
+    """What is known of one thread that had a PID, by time."""
+
+    begin_ns: int = -(1 << 62)
+    observed: list[Observed] = field(default_factory=list)
+    changes: list[Observed] = field(default_factory=list)
+    """Those of `sched_pi_setprio`."""
+    names: list[tuple[int, str]] = field(default_factory=list)
+    set_at: list[int] = field(default_factory=list)
+    """When a system call asked for another priority."""
+    told: set[int] = field(default_factory=set)
+    """All priorities that it ever had."""
+
+
+@dataclass(frozen=True, slots=True)
+class Histories:
+    """The histories of all threads that the events name."""
+
+    lives: Mapping[int, Sequence[_Life]]
+    """Of each PID: another thread may get it when the first has ended."""
+
+    def at(self, pid: int, at_ns: int) -> Priority:
+        """Return the priority of a thread just behind an instant."""
+        life = self._life(pid, at_ns)
+        if life is None:
+            return Priority()
+        at = bisect_right(life.observed, at_ns, key=lambda one: one.at_ns)
+        before, after = life.observed[max(0, at - 1) : at], life.observed[at : at + 1]
+        told = [one.after for one in before] + [one.before for one in after]
+        if before and after and before[0].after != after[0].before:
+            told = _by_a_call(life.set_at, before[0], after[0], at_ns) or told
+        raised, inherited = _inherited(life.changes, at_ns)
+        return Priority(
+            values=tuple(dict.fromkeys(told)),
+            since=before[0].event if before else None,
+            until=after[0].event if after else None,
+            raised=raised,
+            inherited=inherited,
+            others=len(life.told) > 1,
+        )
+
+    def changes(self, pid: int, begin_ns: int, end_ns: int) -> Iterator[int]:
+        """Return the instants in a time at which what is known of a thread changes."""
+        for life in self.lives.get(pid, ()):
+            found = [one.at_ns for one in life.observed if one.before != one.after]
+            for one, following in pairwise(life.observed):
+                if one.after != following.before:
+                    found += (one.at_ns, following.at_ns)
+            found += life.set_at
+            yield from (at for at in found if begin_ns < at < end_ns)
+
+    def ran(self, pid: int, from_ns: int, to_ns: int) -> bool:
+        """Tell whether a CPU switched to a thread behind an instant, up to another."""
+        return any(
+            one.event.numbers.get("next_pid") == pid
+            for life in self.lives.get(pid, ())
+            for one in life.observed
+            if from_ns < one.at_ns <= to_ns
+        )
+
+    def name(self, pid: int, at_ns: int) -> str:
+        """Return the name of a thread at an instant; the next one if none is before."""
+        life = self._life(pid, at_ns)
+        if life is None or not life.names:
+            return ""
+        at = bisect_right(life.names, at_ns, key=lambda one: one[0])
+        return life.names[max(0, at - 1)][1]
+
+    def _life(self, pid: int, at_ns: int) -> _Life | None:
+        lives = [one for one in self.lives.get(pid, ()) if one.begin_ns <= at_ns]
+        return lives[-1] if lives else None
+
+    def lent_by(self, pid: int, begin_ns: int, end_ns: int) -> list[Event]:
+        """Return the events by which a thread lent its priority to holders of locks."""
+        lent = [
+            one.event
+            for holder, lives in self.lives.items()
+            for life in lives
+            for one in life.changes
+            if one.event.pid == pid != holder
+            and begin_ns <= one.at_ns <= end_ns
+            and one.after < one.before
+        ]
+        return sorted(lent, key=lambda event: event.at_ns)
+
+    def along_the_chain(self, raised: Event) -> list[Event]:
+        """Return who else was raised at once by the same thread, in order."""
+        return [
+            event
+            for event in self.lent_by(
+                raised.pid, raised.at_ns - _CHAIN_NS, raised.at_ns + _CHAIN_NS
+            )
+            if event.numbers.get("pid") != raised.numbers.get("pid")
+        ]
+
+
+def histories_of(window: Window) -> Histories:
+    """Return what the events of a window, and those before it, tell of each thread."""
+    lives: dict[int, list[_Life]] = {}
+
+    def life(pid: int) -> _Life:
+        return lives.setdefault(pid, [_Life()])[-1]
+
+    for event in (*window.earlier, *window.events):
+        born = _born(event)
+        if born is not None:
+            lives.setdefault(born, []).append(_Life(event.at_ns))
+        for pid, before, after in _told(event):
+            one = Observed(event.at_ns, before, after, event)
+            life(pid).observed.append(one)
+            life(pid).told |= {before, after}
+            if event.name == PI_SETPRIO:
+                life(pid).changes.append(one)
+        for pid, comm in _named(event):
+            names = life(pid).names
+            if not names or names[-1][1] != comm:
+                names.append((event.at_ns, comm))
+        if event.name in _SETTERS:
+            pid = event.numbers.get("pid", event.numbers.get("who", 0)) or event.pid
+            life(pid).set_at.append(event.at_ns)
+        if event.name == "sched_switch" and event.text("prev_state")[:1] in ("X", "Z"):
+            ended = event.numbers.get("prev_pid", -1)
+            lives.setdefault(ended, [_Life()]).append(_Life(event.at_ns + 1))
+    return Histories(lives)
+
+
+def _told(event: Event) -> Iterator[tuple[int, int, int]]:
+    """Yield PID, priority before the event and after it."""
+    numbers = event.numbers
+    if event.name == "sched_switch":
+        for side in ("prev", "next"):
+            if f"{side}_prio" in numbers:
+                priority = numbers[f"{side}_prio"]
+                yield numbers.get(f"{side}_pid", 0), priority, priority
+    elif event.name == PI_SETPRIO:
+        if {"pid", "oldprio", "newprio"} <= numbers.keys():
+            yield numbers["pid"], numbers["oldprio"], numbers["newprio"]
+    elif "pid" in numbers and "prio" in numbers:
+        yield numbers["pid"], numbers["prio"], numbers["prio"]
+
+
+def _named(event: Event) -> Iterator[tuple[int, str]]:
+    numbers = event.numbers
+    if event.name == "sched_switch":
+        for side in ("prev", "next"):
+            if f"{side}_pid" in numbers:
+                yield numbers[f"{side}_pid"], event.text(f"{side}_comm")
+    elif event.name == "task_rename":
+        yield numbers.get("pid", event.pid), event.text("newcomm")
+    elif event.name == "sched_process_fork":
+        yield numbers.get("child_pid", -1), event.text("child_comm")
+    elif "pid" in numbers and "comm" in event.fields:
+        yield numbers["pid"], event.text("comm")
+
+
+def _born(event: Event) -> int | None:
+    """Return the PID that another thread has from this event on."""
+    if event.name == "sched_process_fork":
+        return event.numbers.get("child_pid", -1)
+    return event.numbers.get("pid", -1) if event.name == "sched_wakeup_new" else None
+
+
+def _by_a_call(
+    set_at: Iterable[int], before: Observed, after: Observed, at_ns: int
+) -> list[int]:
+    """Return the one priority, if one system call alone can have changed it."""
+    between = [at for at in set_at if before.at_ns <= at <= after.at_ns]
+    if len(between) != 1:
+        return []
+    return [before.after] if at_ns < between[0] else [after.before]
+
+
+def _inherited(
+    changes: Sequence[Observed], at_ns: int
+) -> tuple[tuple[Event, ...], bool]:
+    """Return the events that lent a priority that still holds, and whether one does."""
+    raised: list[Event] = []
+    own: int | None = None
+    for one in changes:
+        if one.at_ns > at_ns:
+            break
+        if own is None and one.after < one.before:
+            own = one.before
+        if own is None or one.after >= own:
+            own, raised = None, []
+        elif one.after < one.before:
+            raised.append(one.event)
+        else:  # one lender of several has its lock
+            raised = [e for e in raised if e.numbers.get("newprio", 0) >= one.after]
+    if raised:
+        return tuple(raised), True
+    # It was raised before the first event, if what comes next takes it away.
+    later = next((one for one in changes if one.at_ns > at_ns), None)
+    earlier = any(one.at_ns <= at_ns for one in changes)
+    taken = later is not None and later.after > later.before
+    return (), taken and (not earlier or own is not None)

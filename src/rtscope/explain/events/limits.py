@@ -1,0 +1,238 @@
+"""
+Limits of a thread's time: it was ready, and the scheduler was not to choose it. Pure.
+
+Real-time throttling and the fair server give ordinary tasks a share of each second; a
+control group and a SCHED_DEADLINE thread have a runtime of their own. No event tells
+any of them: they follow from whom the scheduler chose. The choice may lie before the
+wake-up: a ready real-time thread gave its CPU to an ordinary task, and none ran since.
+"""
+
+from rtscope.explain.events.histories import MAX_RT_PRIO, priority_words
+from rtscope.explain.events.spans import AWAKE, IDLE_PID, Span
+from rtscope.explain.events.threadstates import State, sleep_state
+from rtscope.explain.events.waiting import STRAIGHT_NS, Waiting, segment_of
+from rtscope.explain.model import Cause, Confidence, Part, Segment
+from rtscope.host.units import NS_PER_MS
+from rtscope.record.events.events import Event, Flag
+
+_PERIOD_END_NS = 1_000_000
+"""The timer that ends throttling expires just before the thread runs."""
+_CPU_MAX = "cpu.max of its control group"
+_RUNTIME = "its runtime (sched_setattr)"
+_RT_GROUP = "cpu.rt_runtime_us of its control group"
+_QUOTA_TIMERS = frozenset({"sched_cfs_period_timer", "sched_cfs_slack_timer"})
+SHARE_NS = 50_000_000
+"""What both limits leave to ordinary tasks of each second, unless they were changed."""
+_ABOUT = 5_000_000
+
+
+def limit_in_idle(span: Span, waiting: Waiting) -> Segment | None:
+    """Explain an idle CPU beside a ready thread by a limit; None if none shows."""
+    ours = waiting.priority_at(span.begin_ns).urgent
+    chosen = _switched_to(span, waiting)
+    quota = _quota_of(ours)
+    if quota is not None:
+        passed_by = chosen or _idles_on(span, waiting)
+        return _over_quota(span, waiting, quota) if passed_by else None
+    chosen = chosen or _before_the_wakeup(span, waiting)
+    return (
+        None if chosen is None else _throttled(span, waiting, "the idle task", chosen)
+    )
+
+
+def limit_in_task(span: Span, waiting: Waiting, label: str) -> Segment | None:
+    """Explain a less urgent task beside a ready thread by a limit; None without one."""
+    chosen = (
+        _switched_to(span, waiting)
+        or _passed_over(span, waiting)
+        or _before_the_wakeup(span, waiting)
+    )
+    if chosen is None:
+        return None
+    ours = waiting.priority_at(span.begin_ns).urgent
+    if ours is None or ours >= 0:
+        return _throttled(span, waiting, label, chosen)
+    ready = f"the thread was ready ({priority_words(ours)}); {chosen}"
+    return segment_of(
+        *(span, waiting, Part.D, Cause.CPU_QUOTA, _RUNTIME),
+        *(ready, f"{span.task.numbered} ran instead: only {_RUNTIME} does that"),
+        confidence=Confidence.INFERRED,
+    )
+
+
+def _idles_on(span: Span, waiting: Waiting) -> bool:
+    """Tell whether a CPU that is in an idle state entered it behind the wake-up."""
+    last = None
+    for event in waiting.events:
+        if event.at_ns >= span.end_ns:
+            break
+        if event.name == "cpu_idle":
+            last = event
+    if last is None or last.numbers.get("state") == AWAKE:
+        return False
+    return last.at_ns > waiting.queued_ns
+
+
+def _quota_of(priority: int | None) -> str | None:
+    """Return what limits the time of a thread; None of a real-time one: throttling."""
+    if priority is None or 0 <= priority < MAX_RT_PRIO:
+        return None
+    return _RUNTIME if priority < 0 else _CPU_MAX
+
+
+def _over_quota(span: Span, waiting: Waiting, quota: str) -> Segment:
+    """Explain an idle CPU beside a thread that is ready: it may not run."""
+    evidence = [
+        f"the thread was ready ({waiting.priority_at(span.begin_ns).words}), and the "
+        f"CPU idle: only {quota} does that"
+    ]
+    ended = quota_ended(span, waiting)
+    return segment_of(
+        *(span, waiting, Part.D, Cause.CPU_QUOTA, quota),
+        *(*evidence, *([ended] if ended else [])),
+        confidence=Confidence.INFERRED,
+    )
+
+
+def quota_ended(span: Span, waiting: Waiting) -> str | None:
+    """Return the timer that gives groups their time again, if it expired at the end."""
+    until = span.end_ns + _PERIOD_END_NS
+    for event in waiting.events:
+        timer = event.text("function").partition("/")[0]
+        if event.name != "hrtimer_expire_entry" or timer not in _QUOTA_TIMERS:
+            continue
+        if max(span.begin_ns, waiting.since_ns) <= event.at_ns < until:
+            at = (event.at_ns - waiting.expiry_ns) / 1000
+            return f"{timer}, which ends throttled time, expired at {at:+,.3f} us"
+    return None
+
+
+def _throttled(span: Span, waiting: Waiting, label: str, why: str) -> Segment:
+    cause, limit, sure = _which_limit(span, waiting)
+    ready = f"the thread was ready ({waiting.priority_at(span.begin_ns).words}); {why}"
+    return segment_of(
+        span, waiting, Part.D, cause, label, ready, limit, confidence=sure
+    )
+
+
+def _which_limit(span: Span, waiting: Waiting) -> tuple[Cause, str, Confidence]:
+    """Distinguish throttling and fair server by timers or the kernel's version."""
+    until = span.end_ns + _PERIOD_END_NS
+    timers = {
+        event.text("function").partition("/")[0]
+        for event in waiting.events
+        if event.name == "hrtimer_expire_entry"
+        and waiting.since_ns <= event.at_ns < until
+    }
+    if span.task.pid == 0:
+        why = "the CPU was idle instead: only throttling does that"
+        return Cause.THROTTLED, why, Confidence.INFERRED
+    theirs = waiting.facts.at(span.task.pid, span.begin_ns).least
+    if theirs is not None and theirs < MAX_RT_PRIO:
+        why = f"a real-time task ran instead: only {_RT_GROUP} does that"
+        return Cause.THROTTLED, why, Confidence.INFERRED
+    if "sched_rt_period_timer" in timers:
+        why = "sched_rt_period_timer, which ends throttling, expired then"
+        return Cause.THROTTLED, why, Confidence.INFERRED
+    release = waiting.machine.release
+    if release is not None and release >= (6, 12):
+        why = "this kernel has a fair server, which runs tasks that are not real-time"
+        return Cause.FAIR_SERVER, why, Confidence.INFERRED
+    if release is not None:
+        why = "this kernel throttles real-time threads"
+        return Cause.THROTTLED, why, Confidence.INFERRED
+    why = (
+        "real-time throttling, or since Linux 6.12 the fair server, which does the "
+        "same: the trace does not name its kernel"
+    )
+    return Cause.THROTTLED, why, Confidence.INFERRED
+
+
+def _switched_to(span: Span, waiting: Waiting) -> str | None:
+    """Return how the scheduler chose a task of lower priority before the thread."""
+    for event in waiting.events:
+        if event.name != "sched_switch" or event.at_ns <= waiting.queued_ns:
+            continue
+        if event.at_ns > span.begin_ns:
+            return None
+        at_begin = event.at_ns == span.begin_ns
+        if at_begin and event.numbers.get("next_pid") == span.task.pid:
+            late_ns = event.at_ns - waiting.since_ns
+            return f"{late_ns} ns later the scheduler switched to a lower priority task"
+    return None
+
+
+def _passed_over(span: Span, waiting: Waiting) -> str | None:
+    """Return how the scheduler let a task of lower priority continue.
+
+    It clears need_resched when it runs: an event of the task without it, while the
+    thread is ready, shows that the task was preferred.
+    """
+    is_due = False
+    for event in waiting.events:
+        if event.flags is None or event.pid != span.task.pid:
+            continue
+        if event.at_ns <= waiting.queued_ns:
+            continue
+        if event.at_ns > span.end_ns:
+            return None
+        if event.flags & Flag.NEED_RESCHED:
+            is_due = True
+        elif is_due and event.name != "sched_switch":
+            at = (event.at_ns - waiting.expiry_ns) / 1000
+            return (
+                f"need_resched was set and cleared by +{at:,.3f} us ({event.name}): "
+                "the scheduler let a lower priority task continue"
+            )
+    return None
+
+
+def _before_the_wakeup(span: Span, waiting: Waiting) -> str | None:
+    """
+    Return how the scheduler took the CPU from a ready real-time thread before.
+
+    Since then no real-time thread ran on this CPU: it may run none.
+    """
+    ours = waiting.priority_at(span.begin_ns).urgent
+    if ours is None or ours < 0 or span.end_ns - waiting.queued_ns <= STRAIGHT_NS:
+        return None
+    gave: Event | None = None
+    switches = [e for e in waiting.events if e.name == "sched_switch"]
+    earlier = [e for e in waiting.earlier if e.name == "sched_switch"]
+    for event in (*earlier, *(e for e in switches if e.at_ns <= span.begin_ns)):
+        if event.numbers.get("next_prio", 0) < MAX_RT_PRIO:
+            gave = None
+        elif gives_way(event):
+            gave = event
+    gone = -1 if gave is None else gave.numbers.get("prev_pid", -1)
+    if gave is None or waiting.facts.ran(gone, gave.at_ns, span.begin_ns):
+        return None  # it was moved to another CPU
+    runs = (e.at_ns for e in switches if e.at_ns >= span.end_ns)
+    until = next(runs, span.end_ns)
+    return (
+        f"at {waiting.since(gave.at_ns)} the scheduler took the CPU from "
+        f"{gave.text('prev_comm')}-{gave.numbers.get('prev_pid')} "
+        f"({priority_words(gave.numbers.get('prev_prio'))}), which was ready, for "
+        f"{gave.text('next_comm')}-{gave.numbers.get('next_pid')}, and no real-time "
+        f"thread ran on this CPU until {waiting.since(until)}: "
+        f"{_share_words(until - gave.at_ns)}"
+    )
+
+
+def gives_way(switch: Event) -> bool:
+    """Tell whether a ready real-time thread gives its CPU to an ordinary task."""
+    numbers = switch.numbers
+    ready = sleep_state(switch.text("prev_state")) is State.RUNNABLE
+    return (
+        ready
+        and numbers.get("prev_pid", IDLE_PID) != IDLE_PID
+        and 0 <= numbers.get("prev_prio", -1) < MAX_RT_PRIO
+        and numbers.get("next_prio", 0) >= MAX_RT_PRIO
+    )
+
+
+def _share_words(gap_ns: int) -> str:
+    told = f"{gap_ns / NS_PER_MS:,.1f} ms"
+    if abs(gap_ns - SHARE_NS) <= _ABOUT:
+        return f"{told}, about the 50 ms of each second that real-time threads leave"
+    return told

@@ -1,0 +1,85 @@
+"""
+A time in which a thread was ready and its CPU did something else, and its segments.
+Pure.
+"""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Protocol
+
+from rtscope.explain.events.histories import Histories, Priority
+from rtscope.explain.events.spans import Span
+from rtscope.explain.events.threadstates import MachineTraits, StateInterval
+from rtscope.explain.model import Cause, Confidence, Part, Segment
+from rtscope.record.events.events import Event
+
+STRAIGHT_NS = 50_000
+"""From an interrupt's end to the switch no CPU that runs Linux takes so long, if
+nothing is in the way: 1 to 20 us are usual."""
+LONGEST_UNPROVEN_NS = 10_000_000
+"""Nobody is believed to have had preemption off for longer without an event of it."""
+
+
+@dataclass(frozen=True, slots=True)
+class Waiting:
+    """A time in which the thread was ready, and its CPU did something else."""
+
+    expiry_ns: int
+    pid: int
+    """Of the thread."""
+    facts: Histories
+    """Priorities of the thread and of others, at each instant."""
+    since_ns: int
+    """When it became ready."""
+    queued_ns: int
+    """When it was in the CPU's queue: from then on the scheduler knew of it."""
+    events: Sequence[Event]
+    """Of this CPU."""
+    waking_interrupt_ns: int | None
+    """When the interrupt began that woke it."""
+    waking_callback_ns: int | None
+    """When the callback began that woke it."""
+    stack: Sequence[str]
+    """The functions that this interrupt found, innermost first; may be empty."""
+    interrupted_pid: int
+    """The task it found; -1 if there was no interrupt."""
+    machine: MachineTraits
+    earlier: Sequence[Event] = ()
+    """Events of this CPU before the window, that tell what was the case then."""
+
+    def priority_at(self, at_ns: int) -> Priority:
+        """Return the priority of the thread at an instant."""
+        return self.facts.at(self.pid, at_ns)
+
+    def since(self, at_ns: int) -> str:
+        """Write an instant in us since the expiry."""
+        return f"{(at_ns - self.expiry_ns) / 1000:+,.3f} us"
+
+
+class Expired(Protocol):
+    """Something whose times count from the expiry of a timer."""
+
+    @property
+    def expiry_ns(self) -> int:
+        """When the timer was due."""
+
+
+def segment_of(
+    timed: Span | StateInterval,
+    expired: Expired,
+    part: Part,
+    cause: Cause,
+    name: str,
+    *evidence: str,
+    confidence: Confidence = Confidence.SEEN,
+) -> Segment:
+    """Return a segment, its times since the expiry; an unknown cause is a guess."""
+    return Segment(
+        part,
+        timed.begin_ns - expired.expiry_ns,
+        timed.end_ns - expired.expiry_ns,
+        cause,
+        name,
+        evidence=evidence,
+        confidence=Confidence.GUESSED if cause is Cause.UNKNOWN else confidence,
+    )
