@@ -33,15 +33,14 @@ def earlier_events(trace: Trace, window: Window, cpu: int | None) -> tuple[Event
     priority by inheritance; for `cpu` the switch that a limit of real-time threads
     shows, and the last one to a task.
     """
-    begin_ns = window.begin_ns
     found: list[Event] = []
     for rows in trace.rows:
-        last = _switches_before(trace, rows, begin_ns)[-1:]
-        found += trace.events(rows, last)
-        found += _lent(trace, rows, window)
+        switches = _switches_before(trace, rows, window.begin_ns)
+        gave = switches[-1:]
         if rows.cpu == cpu:
-            gave = _gave_way(trace, rows, begin_ns)
-            found += [one for one in gave if one not in found]
+            gave = _gave_way(trace, rows, switches)
+        chosen = np.concatenate([_lent(trace, rows, window), switches[-1:], gave])
+        found += trace.events(rows, np.unique(chosen))
     return tuple(sorted(found, key=lambda event: event.at_ns))
 
 
@@ -60,42 +59,47 @@ def _switches_before(trace: Trace, rows: Rows, at_ns: int) -> NDArray[np.int64]:
     return np.empty(0, np.int64)
 
 
-def _lent(trace: Trace, rows: Rows, window: Window) -> list[Event]:
-    chosen = rows_named(trace, rows, PI_SETPRIO)
-    chosen = chosen[rows.at_ns[chosen] < window.begin_ns][-_MOST_LENT:]
-    if len(chosen) == 0:
-        return []
+def _lent(trace: Trace, rows: Rows, window: Window) -> NDArray[np.int64]:
+    """Return the changes by inheritance of threads that the window names."""
+    if PI_SETPRIO not in trace.names:
+        return np.empty(0, np.int64)
+    before = rows.kinds[: int(np.searchsorted(rows.at_ns, window.begin_ns, "left"))]
+    chosen = np.flatnonzero(before == trace.names.index(PI_SETPRIO))[-_MOST_LENT:]
     fields = ("pid", "prev_pid", "next_pid")
     pids = {e.numbers[f] for e in window.events for f in fields if f in e.numbers}
     theirs = np.isin(trace.numbers(rows, chosen, "pid"), np.array([*pids], np.int64))
-    return trace.events(rows, chosen[theirs])
+    return chosen[theirs].astype(np.int64)
 
 
-def _gave_way(trace: Trace, rows: Rows, at_ns: int) -> list[Event]:
-    """Return the switch by which a ready real-time thread gave way to ordinary tasks.
+def _gave_way(
+    trace: Trace, rows: Rows, switches: NDArray[np.int64]
+) -> NDArray[np.int64]:
+    """
+    Return the switch by which a ready real-time thread gave way to ordinary tasks.
 
     None has run on this CPU since, nor the thread on another.
     """
-    switches = _switches_before(trace, rows, at_ns)
-    switches = switches[rows.at_ns[switches] >= at_ns - NS_PER_S]
+    nothing = np.empty(0, np.int64)
+    if len(switches) == 0:
+        return nothing
+    end_ns = int(rows.at_ns[switches[-1]])
     # Nearly always the last one decides; only an ordinary task is asked further.
-    for size in (1, len(switches)):
-        some = switches[len(switches) - min(size, len(switches)) :]
+    for some in (switches[-1:], switches[rows.at_ns[switches] >= end_ns - NS_PER_S]):
         before = trace.numbers(rows, some, "prev_prio")
         after = trace.numbers(rows, some, "next_prio")
-        if len(some) == 0 or after[-1] < MAX_RT_PRIO:
-            return []
+        if after[-1] < MAX_RT_PRIO:
+            return nothing
         of_realtime = np.flatnonzero((before < MAX_RT_PRIO) | (after < MAX_RT_PRIO))
         if len(of_realtime) == 0:
             continue
-        last = int(of_realtime[-1])
-        gave = trace.events(rows, some[last : last + 1])
-        if not gives_way(gave[0]):
-            return []
-        pid = gave[0].numbers.get("prev_pid", IDLE_PID)
-        ran = (_ran(trace, one, pid, gave[0].at_ns, at_ns) for one in trace.rows)
-        return [] if any(ran) else gave
-    return []
+        last = some[of_realtime[-1:]]
+        gave = trace.events(rows, last)[0]
+        if not gives_way(gave):
+            return nothing
+        pid = gave.numbers.get("prev_pid", IDLE_PID)
+        ran = (_ran(trace, one, pid, gave.at_ns, end_ns) for one in trace.rows)
+        return nothing if any(ran) else last
+    return nothing
 
 
 def _ran(trace: Trace, rows: Rows, pid: int, from_ns: int, to_ns: int) -> bool:

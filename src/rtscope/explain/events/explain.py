@@ -39,9 +39,11 @@ def explain_events(
     )
     woken = next((event for event in ended if event is not None), None)
     facts = histories_of(window)
+    waits = [one.end_ns for one in intervals if one.state is State.RUNNABLE]
+    priority = facts.at(wakeup.pid, max(waits, default=wakeup.wake_ns))
     context = ExplainContext(window, wakeup, machine, {}, intervals, woken, facts)
     segments = [s for interval in intervals for s in segments_of(context, interval)]
-    events, limits = context.events_of(context.cpu), tuple(_notes(context))
+    events, limits = context.events_of(context.cpu), tuple(_notes(context, priority))
     apart = joined(
         list(event_gaps_apart(segments, events, due_ns=due_ns, machine=machine))
     )
@@ -55,10 +57,9 @@ def explain_events(
     )
 
 
-def _notes(context: ExplainContext) -> Iterator[str]:
+def _notes(context: ExplainContext, priority: Priority) -> Iterator[str]:
     """Return the limits of an explanation from these events."""
-    priority = _priority_of_the_wait(context)
-    if priority.least is not None and priority.least >= MAX_RT_PRIO:
+    if priority.values and max(priority.values) >= MAX_RT_PRIO:
         yield f"the thread is {priority.words}: any other thread may delay it"
     missing = [name for name in _NEEDED if name not in context.window.known]
     if missing:
@@ -89,13 +90,6 @@ def _notes(context: ExplainContext) -> Iterator[str]:
     cpus = sorted(cpu for cpu in moved if cpu is not None)
     if len(cpus) > 1:
         yield f"the thread migrated: it waited on CPUs {', '.join(map(str, cpus))}"
-
-
-def _priority_of_the_wait(context: ExplainContext) -> Priority:
-    """Return the priority that the thread had when it waited, or else when it ran."""
-    waits = [one for one in context.intervals if one.state is State.RUNNABLE]
-    at_ns = max((one.end_ns for one in waits), default=context.wakeup.wake_ns)
-    return context.facts.at(context.wakeup.pid, at_ns)
 
 
 def _timer_elsewhere(context: ExplainContext) -> Iterator[str]:

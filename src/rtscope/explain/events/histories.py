@@ -137,8 +137,17 @@ class Histories:
             others=len(life.told) > 1,
         )
 
-    def changes(self, pid: int, begin_ns: int, end_ns: int) -> Iterator[int]:
-        """Return the instants in a time at which what is known of a thread changes."""
+    def both(
+        self, pid: int, other: int, begin_ns: int, end_ns: int
+    ) -> Iterator[tuple[int, int, Priority, Priority]]:
+        """Yield begin, end and the priorities of two threads; cut where one changes."""
+        changes = {*self._changes(pid, begin_ns, end_ns)}
+        changes |= {*self._changes(other, begin_ns, end_ns)}
+        for begin, end in pairwise([begin_ns, *sorted(changes), end_ns]):
+            yield begin, end, self.at(pid, begin), self.at(other, begin)
+
+    def _changes(self, pid: int, begin_ns: int, end_ns: int) -> Iterator[int]:
+        """Yield the instants in a time at which what is known of a thread changes."""
         for life in self.lives.get(pid, ()):
             found = [one.at_ns for one in life.observed if one.before != one.after]
             for one, following in pairwise(life.observed):
@@ -216,7 +225,7 @@ def histories_of(window: Window) -> Histories:
         if event.name in _SETTERS:
             pid = event.numbers.get("pid", event.numbers.get("who", 0)) or event.pid
             life(pid).set_at.append(event.at_ns)
-        if event.name == "sched_switch" and event.text("prev_state")[:1] in ("X", "Z"):
+        if str(event.fields.get("prev_state", ""))[:1] in ("X", "Z"):
             ended = event.numbers.get("prev_pid", -1)
             lives.setdefault(ended, [_Life()]).append(_Life(event.at_ns + 1))
     return Histories(lives)
@@ -238,17 +247,17 @@ def _told(event: Event) -> Iterator[tuple[int, int, int]]:
 
 
 def _named(event: Event) -> Iterator[tuple[int, str]]:
-    numbers = event.numbers
+    numbers, fields = event.numbers, event.fields
     if event.name == "sched_switch":
         for side in ("prev", "next"):
             if f"{side}_pid" in numbers:
-                yield numbers[f"{side}_pid"], event.text(f"{side}_comm")
+                yield numbers[f"{side}_pid"], str(fields.get(f"{side}_comm", ""))
     elif event.name == "task_rename":
-        yield numbers.get("pid", event.pid), event.text("newcomm")
+        yield numbers.get("pid", event.pid), str(fields.get("newcomm", ""))
     elif event.name == "sched_process_fork":
-        yield numbers.get("child_pid", -1), event.text("child_comm")
-    elif "pid" in numbers and "comm" in event.fields:
-        yield numbers["pid"], event.text("comm")
+        yield numbers.get("child_pid", -1), str(fields.get("child_comm", ""))
+    elif "pid" in numbers and "comm" in fields:
+        yield numbers["pid"], str(fields["comm"])
 
 
 def _born(event: Event) -> int | None:

@@ -14,10 +14,14 @@ from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, replace
 from itertools import pairwise
 
-from rtscope.explain.events.scheduling import last_of, lost_segment
 from rtscope.explain.events.spans import Doing, Span, stack_under
 from rtscope.explain.events.threadstates import MachineTraits
-from rtscope.explain.events.waiting import STRAIGHT_NS, segment_of
+from rtscope.explain.events.waiting import (
+    STRAIGHT_NS,
+    last_of,
+    lost_segment,
+    segment_of,
+)
 from rtscope.explain.model import Cause, Confidence, Part, Segment
 from rtscope.record.events.events import Event, Flag
 

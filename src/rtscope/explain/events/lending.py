@@ -22,9 +22,7 @@ _LISTED = 3
 def lending_evidence(
     priority: Priority, facts: Histories, *, expiry_ns: int
 ) -> Iterator[str]:
-    """Say who lent a priority that was inherited; nothing for any other."""
-    if not priority.inherited:
-        return
+    """Say who lent a priority that was inherited."""
     for raised in priority.raised[-_LISTED:]:
         yield lent_words(raised, facts, expiry_ns=expiry_ns)
     taken = priority.until

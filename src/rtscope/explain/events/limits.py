@@ -28,7 +28,7 @@ _ABOUT = 5_000_000
 
 def limit_in_idle(span: Span, waiting: Waiting) -> Segment | None:
     """Explain an idle CPU beside a ready thread by a limit; None if none shows."""
-    ours = waiting.priority_at(span.begin_ns).urgent
+    ours = waiting.facts.at(waiting.pid, span.begin_ns).urgent
     chosen = _switched_to(span, waiting)
     quota = _quota_of(ours)
     if quota is not None:
@@ -49,7 +49,7 @@ def limit_in_task(span: Span, waiting: Waiting, label: str) -> Segment | None:
     )
     if chosen is None:
         return None
-    ours = waiting.priority_at(span.begin_ns).urgent
+    ours = waiting.facts.at(waiting.pid, span.begin_ns).urgent
     if ours is None or ours >= 0:
         return _throttled(span, waiting, label, chosen)
     ready = f"the thread was ready ({priority_words(ours)}); {chosen}"
@@ -82,9 +82,9 @@ def _quota_of(priority: int | None) -> str | None:
 
 def _over_quota(span: Span, waiting: Waiting, quota: str) -> Segment:
     """Explain an idle CPU beside a thread that is ready: it may not run."""
+    own = waiting.facts.at(waiting.pid, span.begin_ns).words
     evidence = [
-        f"the thread was ready ({waiting.priority_at(span.begin_ns).words}), and the "
-        f"CPU idle: only {quota} does that"
+        f"the thread was ready ({own}), and the CPU idle: only {quota} does that"
     ]
     ended = quota_ended(span, waiting)
     return segment_of(
@@ -109,7 +109,8 @@ def quota_ended(span: Span, waiting: Waiting) -> str | None:
 
 def _throttled(span: Span, waiting: Waiting, label: str, why: str) -> Segment:
     cause, limit, sure = _which_limit(span, waiting)
-    ready = f"the thread was ready ({waiting.priority_at(span.begin_ns).words}); {why}"
+    own = waiting.facts.at(waiting.pid, span.begin_ns).words
+    ready = f"the thread was ready ({own}); {why}"
     return segment_of(
         span, waiting, Part.D, cause, label, ready, limit, confidence=sure
     )
@@ -193,7 +194,7 @@ def _before_the_wakeup(span: Span, waiting: Waiting) -> str | None:
 
     Since then no real-time thread ran on this CPU: it may run none.
     """
-    ours = waiting.priority_at(span.begin_ns).urgent
+    ours = waiting.facts.at(waiting.pid, span.begin_ns).urgent
     if ours is None or ours < 0 or span.end_ns - waiting.queued_ns <= STRAIGHT_NS:
         return None
     gave: Event | None = None

@@ -7,8 +7,8 @@ urgent one runs only where it could not be preempted, or because the scheduler c
 Priorities are those at that time (`histories.py`); lower is more urgent.
 """
 
-from collections.abc import Iterator, Sequence
-from itertools import chain
+from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import replace
 
 from rtscope.explain.events.histories import MAX_RT_PRIO, Priority, priority_words
 from rtscope.explain.events.lending import lending_evidence
@@ -17,8 +17,9 @@ from rtscope.explain.events.spans import Doing, Span, is_entry
 from rtscope.explain.events.waiting import (
     LONGEST_UNPROVEN_NS,
     STRAIGHT_NS,
-    Expired,
     Waiting,
+    last_of,
+    lost_segment,
     segment_of,
 )
 from rtscope.explain.model import Cause, Confidence, Part, Segment
@@ -32,17 +33,9 @@ _RECENT_NS = 10_000_000
 """Interrupts that began earlier are not of this wake-up."""
 
 
-def last_of(span: Span, events: Sequence[Event]) -> Iterator[str]:
-    """List the last events of a span's task: `sys_enter, kmem_cache_alloc`."""
-    pid, before_ns = span.task.pid, span.begin_ns
-    names = [e.name for e in events if e.pid == pid and e.at_ns <= before_ns]
-    if names:
-        yield f"last events of {span.task.numbered}: {', '.join(names[-_LISTED:])}"
-
-
 def waiting_segments(spans: Sequence[Span], waiting: Waiting) -> Iterator[Segment]:
     """Return a cause for each span; those of tasks end where a priority changes."""
-    for span in chain.from_iterable(_cut(span, waiting) for span in spans):
+    for span in spans:
         if span.doing is Doing.LOST:
             yield lost_segment(span, waiting, Part.D)
         elif span.doing in (Doing.INTERRUPT, Doing.CALLBACK):
@@ -52,33 +45,7 @@ def waiting_segments(spans: Sequence[Span], waiting: Waiting) -> Iterator[Segmen
         elif span.doing is Doing.IDLE:
             yield _in_idle(span, waiting)
         else:
-            yield _in_task(span, waiting)
-
-
-def _cut(span: Span, waiting: Waiting) -> Iterator[Span]:
-    """Cut the span of a task where its priority changes, or that of the thread."""
-    begin = span.begin_ns
-    if span.doing is Doing.TASK:
-        at = {
-            at
-            for pid in (span.task.pid, waiting.pid)
-            for at in waiting.facts.changes(pid, span.begin_ns, span.end_ns)
-        }
-        for end in sorted(at):
-            yield span.clipped(begin, end)
-            begin = end
-    yield span.clipped(begin, span.end_ns)
-
-
-def lost_segment(span: Span, expired: Expired, part: Part) -> Segment:
-    """Return a segment of unknown cause."""
-    loss = span.loss
-    if loss is None:
-        name = "the trace has no events of this time"
-    else:
-        number = "" if loss.count is None else f"{loss.count} "
-        name = f"{number}events are missing: {loss.reason}"
-    return segment_of(span, expired, part, Cause.UNKNOWN, name)
+            yield from _in_task(span, waiting)
 
 
 def _in_interrupt(span: Span, waiting: Waiting) -> Segment:
@@ -113,58 +80,62 @@ def _in_scheduler(span: Span, waiting: Waiting, name: str) -> Segment:
     )
 
 
-def _in_task(span: Span, waiting: Waiting) -> Segment:
-    theirs = waiting.facts.at(span.task.pid, span.begin_ns)
-    ours = waiting.priority_at(span.begin_ns)
-    label = f"{span.task.label} ({theirs.words})"
-    if ours.urgent is not None and ours.urgent >= MAX_RT_PRIO:
-        return _shared(span, waiting, label, ours)
-    if not ours.values or not theirs.values:
-        name = f"{span.task.label} ran, its priority is not in the trace"
-        return segment_of(span, waiting, Part.D, Cause.UNKNOWN, name)
-    never = min(theirs.values) > max(ours.values)
-    always = max(theirs.values) <= min(ours.values)
-    if not never and (always or _switched_off_by(span, waiting) is None):
-        return _more_urgent(span, waiting, label, theirs, sure=always)
-    return limit_in_task(span, waiting, label) or _not_preempted(span, waiting, label)
+def _in_task(whole: Span, waiting: Waiting) -> Iterator[Segment]:
+    """Explain the time of a task, each piece by what both priorities were in it."""
+    task, facts = whole.task, waiting.facts
+    pieces = facts.both(task.pid, waiting.pid, whole.begin_ns, whole.end_ns)
+    for begin_ns, end_ns, theirs, ours in pieces:
+        span = replace(whole, begin_ns=begin_ns, end_ns=end_ns)
+        label, own = f"{task.label} ({theirs.words})", ours.words
+        if ours.values and min(ours.values) >= MAX_RT_PRIO:
+            yield _shared(span, waiting, label, own)
+            continue
+        if not ours.values or not theirs.values:
+            name = f"{task.label} ran, its priority is not in the trace"
+            yield segment_of(span, waiting, Part.D, Cause.UNKNOWN, name)
+            continue
+        why = f"{task.numbered} is {theirs.words}; the thread is {own}"
+        if max(theirs.values) <= min(ours.values):
+            lent: Iterable[str] = ()
+            if theirs.inherited:
+                lent = lending_evidence(theirs, facts, expiry_ns=waiting.expiry_ns)
+            cause = Cause.OTHER_TASK
+            yield segment_of(span, waiting, Part.D, cause, label, why, *lent)
+        elif min(theirs.values) > max(ours.values) or _switched_off_by(span, waiting):
+            limited = limit_in_task(span, waiting, label)
+            yield limited or _not_preempted(span, waiting, label)
+        else:
+            yield _changed(span, waiting, label, why)
 
 
-def _shared(span: Span, waiting: Waiting, label: str, ours: Priority) -> Segment:
+def _shared(span: Span, waiting: Waiting, label: str, own: str) -> Segment:
     """Explain a task beside a thread that is not real-time."""
-    why = (
-        f"{span.task.numbered} ran: the thread is {ours.words}, and shares the CPU "
-        "fairly"
-    )
+    why = f"{span.task.numbered} ran: the thread is {own}, and shares the CPU fairly"
     ended = quota_ended(span, waiting)
     evidence = (why, f"{ended}: a CPU quota may be why") if ended else (why,)
     return segment_of(span, waiting, Part.D, Cause.NOT_REALTIME, label, *evidence)
 
 
-def _more_urgent(
-    span: Span, waiting: Waiting, label: str, theirs: Priority, *, sure: bool
-) -> Segment:
-    """Blame a task that went before the thread; unless `sure`, one of them changed."""
-    ours = waiting.priority_at(span.begin_ns)
+def _changed(span: Span, waiting: Waiting, label: str, why: str) -> Segment:
+    """Blame a task that may have been more urgent: it, or the thread, changed."""
+    theirs = waiting.facts.at(span.task.pid, span.begin_ns)
+    ours = waiting.facts.at(waiting.pid, span.begin_ns)
     numbered = span.task.numbered
-    why = f"{numbered} is {theirs.words}; the thread is {ours.words}"
-    changed = (
-        *_changed(theirs, numbered, waiting),
-        *_changed(ours, "the thread", waiting),
+    bounds = (
+        *_bounds_of_change(theirs, numbered, waiting),
+        *_bounds_of_change(ours, "the thread", waiting),
     )
-    cause = Cause.OTHER_TASK
-    if not sure:
-        if ours.values[0] >= MAX_RT_PRIO:
-            cause = Cause.NOT_REALTIME
-        changed = (*changed, f"{numbered} kept the CPU, so it went before the thread")
-    lent = lending_evidence(theirs, waiting.facts, expiry_ns=waiting.expiry_ns)
+    kept = f"{numbered} kept the CPU, so it went before the thread"
+    ordinary = ours.values[0] >= MAX_RT_PRIO
     return segment_of(
-        *(span, waiting, Part.D, cause, label),
-        *(why, *lent, *changed),
-        confidence=Confidence.SEEN if sure else Confidence.INFERRED,
+        *(span, waiting, Part.D),
+        Cause.NOT_REALTIME if ordinary else Cause.OTHER_TASK,
+        *(label, why, *bounds, kept),
+        confidence=Confidence.INFERRED,
     )
 
 
-def _changed(priority: Priority, who: str, waiting: Waiting) -> Iterator[str]:
+def _bounds_of_change(priority: Priority, who: str, waiting: Waiting) -> Iterator[str]:
     """Say between which events a priority changed, if none tells when."""
     since, until = priority.since, priority.until
     if len(priority.values) == 2 and since is not None and until is not None:

@@ -274,7 +274,10 @@ def _state_before(event: Event, facts: Histories) -> _Cpu:
     """Return the state before an event, as the event itself shows it."""
     switched = event.name == "sched_switch"
     pid = event.numbers.get("prev_pid", 0) if switched else event.pid
-    name = event.text("prev_comm") if switched else facts.name(pid, event.at_ns)
+    if switched:
+        name = str(event.fields.get("prev_comm", ""))
+    else:
+        name = facts.name(pid, event.at_ns)
     state = _Cpu(Task(pid, name or event.comm))
     if is_exit(event):
         state.frames = [Frame(Doing.INTERRUPT, _interrupt_name(event), None)]
@@ -319,7 +322,7 @@ def _switch(state: _Cpu, event: Event) -> None:
     prev, following = event.numbers.get("prev_pid", 0), event.numbers.get("next_pid", 0)
     state.put_aside[prev] = [f for f in state.frames if f.doing is not Doing.INTERRUPT]
     state.frames = state.put_aside.pop(following, [])
-    state.task = Task(following, event.text("next_comm"))
+    state.task = Task(following, str(event.fields.get("next_comm", "")))
     state.idle_state = None
 
 

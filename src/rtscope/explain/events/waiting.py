@@ -3,16 +3,18 @@ A time in which a thread was ready and its CPU did something else, and its segme
 Pure.
 """
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from typing import Protocol
 
-from rtscope.explain.events.histories import Histories, Priority
+from rtscope.explain.events.histories import Histories
 from rtscope.explain.events.spans import Span
 from rtscope.explain.events.threadstates import MachineTraits, StateInterval
 from rtscope.explain.model import Cause, Confidence, Part, Segment
 from rtscope.record.events.events import Event
 
+_LISTED = 3
+"""Last events of a task that are shown."""
 STRAIGHT_NS = 50_000
 """From an interrupt's end to the switch no CPU that runs Linux takes so long, if
 nothing is in the way: 1 to 20 us are usual."""
@@ -47,10 +49,6 @@ class Waiting:
     earlier: Sequence[Event] = ()
     """Events of this CPU before the window, that tell what was the case then."""
 
-    def priority_at(self, at_ns: int) -> Priority:
-        """Return the priority of the thread at an instant."""
-        return self.facts.at(self.pid, at_ns)
-
     def since(self, at_ns: int) -> str:
         """Write an instant in us since the expiry."""
         return f"{(at_ns - self.expiry_ns) / 1000:+,.3f} us"
@@ -83,3 +81,22 @@ def segment_of(
         evidence=evidence,
         confidence=Confidence.GUESSED if cause is Cause.UNKNOWN else confidence,
     )
+
+
+def last_of(span: Span, events: Sequence[Event]) -> Iterator[str]:
+    """List the last events of a span's task: `sys_enter, kmem_cache_alloc`."""
+    pid, before_ns = span.task.pid, span.begin_ns
+    names = [e.name for e in events if e.pid == pid and e.at_ns <= before_ns]
+    if names:
+        yield f"last events of {span.task.numbered}: {', '.join(names[-_LISTED:])}"
+
+
+def lost_segment(span: Span, expired: Expired, part: Part) -> Segment:
+    """Return a segment of unknown cause."""
+    loss = span.loss
+    if loss is None:
+        name = "the trace has no events of this time"
+    else:
+        number = "" if loss.count is None else f"{loss.count} "
+        name = f"{number}events are missing: {loss.reason}"
+    return segment_of(span, expired, part, Cause.UNKNOWN, name)
