@@ -6,7 +6,10 @@ The first byte of a folder's input chooses which of its files the rest replaces.
 
 import contextlib
 import gzip
+import hashlib
 import io
+import json
+import tarfile
 import tempfile
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import asdict, replace
@@ -22,7 +25,13 @@ from rtscope.boards.catalogue import get_board
 from rtscope.boards.kernels.catalogue import kernel_of_part
 from rtscope.boards.kernels.recipe import configuration_digest, parse_recipe
 from rtscope.boards.parts.bundle import export_bundle, import_bundle, prepare_bundle
-from rtscope.boards.parts.cache import build_part, locked
+from rtscope.boards.parts.cache import (
+    MANIFEST,
+    build_part,
+    files_digest,
+    locked,
+    part_key,
+)
 from rtscope.boards.parts.prepared import Prepared
 from rtscope.boards.parts.qemu import Qemu
 from rtscope.host.files.archive import GZIP
@@ -91,13 +100,17 @@ def _compressed(data: bytes) -> bytes:
 
 @cache
 def bundles() -> Sequence[bytes]:
-    """Return a bundle of one kernel."""
+    """Return a bundle of one kernel, as it is and to be signed anew after a change."""
     with tempfile.TemporaryDirectory() as folder:
         path = Path(folder, "b.tar")
         files = {"campaign.json": b'{"schema": 1}'}
         made = _prepared(Path(folder, "cache"))
         export_bundle(path, {"k": made}, files=files, rtscope="1")
-        return [path.read_bytes()]
+        content = path.read_bytes()
+        return [_AS_IT_IS + content, _SIGN_ANEW + content]
+
+
+_AS_IT_IS, _SIGN_ANEW = b"\0", b"\1"
 
 
 def _prepared(folder: Path) -> Prepared:
@@ -105,7 +118,7 @@ def _prepared(folder: Path) -> Prepared:
         (work / "bin").mkdir()
         (work / "bin" / "q").write_text("#!/bin/sh\n")
         (work / "bin" / "q").chmod(0o755)
-        return {}
+        return {"program": "bin/q", "loader": "", "version": "1"}
 
     def kernel(work: Path) -> Mapping[str, Any]:
         (work / "kernel").write_text("k")
@@ -134,11 +147,46 @@ def _prepared(folder: Path) -> Prepared:
 
 
 def read_bundle(data: bytes) -> object:
-    """Import it into an empty cache; and boot nothing."""
-    with _file("b.tar", data) as path:
+    """Import it into an empty cache, and boot nothing."""
+    content = data[1:]
+    with contextlib.suppress(tarfile.TarError, ValueError, LookupError, OSError):
+        content = signed(content) if data[:1] == _SIGN_ANEW else content
+    with _file("b.tar", content) as path:
         cached = path.parent / "cache"
         got = import_bundle(path, cache=cached, log=lambda _: None)
         return prepare_bundle(got, cache=cached)
+
+
+def signed(bundle: bytes) -> bytes:
+    """Return a bundle whose digests are those of what is in it, as far as it can be."""
+    with tarfile.open(fileobj=io.BytesIO(bundle)) as old:
+        members = [(one, old.extractfile(one)) for one in old.getmembers()]
+        files = {one.name: opened.read() for one, opened in members if opened}
+    rows: dict[str, dict[str, Any]] = {}
+    for name, content in files.items():
+        head, _, place = name.removeprefix("parts/").partition("/")
+        if name.startswith("parts/") and place != MANIFEST:
+            row = {"sha256": hashlib.sha256(content).hexdigest(), "size": len(content)}
+            rows.setdefault(head, {})[place] = {**row, "runs": place.startswith("bin")}
+    contents = json.loads(files["bundle.json"])
+    for folder, of_part in rows.items():
+        manifest = json.loads(files[f"parts/{folder}/{MANIFEST}"])
+        manifest |= {"files": of_part, "digest": files_digest(of_part)}
+        files[f"parts/{folder}/{MANIFEST}"] = json.dumps(manifest).encode()
+        contents["parts"][manifest["name"]]["digest"] = manifest["digest"]
+    digests = {
+        name.removeprefix("files/"): part_key(content.hex())
+        for name, content in files.items()
+        if name.startswith("files/")
+    }
+    files["bundle.json"] = json.dumps({**contents, "files": digests}).encode()
+    written = io.BytesIO()
+    with tarfile.open(fileobj=written, mode="w") as new:
+        for name, content in files.items():
+            info = tarfile.TarInfo(name)
+            info.size = len(content)
+            new.addfile(info, io.BytesIO(content))
+    return written.getvalue()
 
 
 # --- files of a user ------------------------------------------------------------------
