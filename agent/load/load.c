@@ -4,6 +4,7 @@
 #include <errno.h>
 #include <fcntl.h>
 #include <signal.h>
+#include <stddef.h>
 #include <stdio.h>
 #include <string.h>
 #include <sys/prctl.h>
@@ -247,10 +248,31 @@ static enum exit_status make_memory_group(struct guard *g, struct emit *out)
 				  : "run as root, or leave the oom load out");
 }
 
+/* Whether the folder of a file was removed, e.g. by whoever empties /tmp. */
+static bool folder_is_gone(const char *path)
+{
+	char folder[OPTIONS_TEXT];
+	const char *end = path ? strrchr(path, '/') : NULL;
+
+	if (!end || end == path || end - path >= (ptrdiff_t)sizeof(folder))
+		return false;
+	memcpy(folder, path, (size_t)(end - path));
+	folder[end - path] = '\0';
+	return access(folder, F_OK) < 0 && errno == ENOENT;
+}
+
 static enum exit_status fail_start(struct guard *g, struct emit *out, int err)
 {
 	char message[OPTIONS_TEXT];
 
+	if (err == -ENOENT && folder_is_gone(g->options->log_path)) {
+		snprintf(message, sizeof(message),
+			 "cannot run the load %.100s: the folder of %.200s was removed",
+			 g->options->operand[0], g->options->log_path);
+		return emit_error(out, "other", message,
+				  "leave temporary files alone while rtscope works, "
+				  "or name another directory in TMPDIR");
+	}
 	snprintf(message, sizeof(message), "cannot run the load %.100s: %s",
 		 g->options->operand[0], strerror(-err));
 	return emit_error(out, err == -ENOENT ? "missing" : "other", message,

@@ -2,6 +2,7 @@
 
 import contextlib
 import os
+import shutil
 import signal
 import subprocess
 import time
@@ -125,6 +126,22 @@ def test_loads_that_do_nothing_are_told(tmp_path: Path, lazy_stress_ng: str) -> 
     assert "no CPU time for" in doubts(kept["cpu"])["load_stalled"]
     # What a command of the user's is for may happen elsewhere.
     assert "no CPU time for" in doubts(kept["custom"])["load_unproved"]
+
+
+def test_an_emptied_tmp_ends_the_campaign_with_its_reason(
+    tmp_path: Path, private_tmp: Path
+) -> None:
+    out, words = tmp_path / "results", ("--load", "idle,cpu", "--interval", "300ms")
+    with rtscope(*campaign(out, *words, "--duration", "3s")) as run:
+        until(lambda: bool(agents_of(run.pid, "measure")), what="it measures")
+        for place in private_tmp.glob("rtscope-*"):
+            shutil.rmtree(place)
+        done = run.finish()
+
+    assert done.status == 3
+    assert "was removed; leave temporary files alone" in done.stderr
+    assert f"to continue: rtscope run --resume {out}" in done.stderr
+    assert set(records_in(out)) == {"idle"}
 
 
 @pytest.fixture

@@ -315,3 +315,13 @@ def test_no_qemu_outlives_the_program(
     else:
         assert done.status == 130
         assert "Traceback" not in done.stderr
+
+
+def test_a_board_whose_files_somebody_removes_is_told(
+    board: Prepared, private_tmp: Path
+) -> None:
+    emptied = with_qemu(
+        board, f"rm -rf {shlex.quote(str(private_tmp))}/rtscope-board-*"
+    )
+
+    assert "was removed while a board used it" in reason_of(emptied)

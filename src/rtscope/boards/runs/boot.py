@@ -169,7 +169,11 @@ def in_steps(what: str, progress: Progress) -> Callable[[BoardProgress], None]:
 
 @contextmanager
 def board_folder() -> Iterator[Path]:
-    """Give a temporary directory for a boot; HostError if there can be none."""
+    """
+    Give a temporary directory for a boot.
+
+    Raises HostError if there can be none, or if somebody removed it meanwhile.
+    """
     with ExitStack() as stack:
         try:
             place = stack.enter_context(
@@ -180,7 +184,15 @@ def board_folder() -> Iterator[Path]:
                 f"no place for a board's files: {error.strerror}; name a directory in "
                 "TMPDIR"
             ) from error
-        yield place
+        try:
+            yield place
+        except OSError as error:
+            if place.is_dir():
+                raise
+            raise HostError(
+                f"{place} was removed while a board used it: leave temporary files "
+                "alone while rtscope works, or name another directory in TMPDIR"
+            ) from error
 
 
 def _write(path: Path, prepared: Prepared, job: Job) -> str:
