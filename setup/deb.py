@@ -74,7 +74,7 @@ START = """\
 #!/usr/bin/python3
 import sys
 
-from rtscope.cli.main import main
+from rtscope.cli.start import main
 
 sys.exit(main())
 """

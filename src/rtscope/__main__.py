@@ -1,5 +1,5 @@
 """`python -m rtscope` is `rtscope`."""
 
-from rtscope.cli.main import main
+from rtscope.cli.start import main
 
 main()

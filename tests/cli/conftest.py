@@ -17,7 +17,7 @@ from fakes.faketarget import FakeTarget
 from fakes.forked import Forked, loaded
 from fakes.sweepfile import FILE
 from rtscope.boards.runs import runner
-from rtscope.cli import main
+from rtscope.cli import main, start
 from rtscope.present.charts import drawings
 from rtscope.verbs.run import run
 from rtscope.verbs.sweep import sweep
@@ -89,7 +89,7 @@ def rtscope(
         assert isinstance(ended.value.code, int)
         return Said(ended.value.code, said.out, said.err)
 
-    handlers = {signo: signal.getsignal(signo) for signo in main.ENDING}
+    handlers = {signo: signal.getsignal(signo) for signo in start.ENDING}
     yield command
     for signo, handler in handlers.items():
         signal.signal(signo, handler)

@@ -97,4 +97,4 @@ def test_the_size_of_an_image_has_one_limit(
     monkeypatch.setattr("rtscope.machine.kernelimage.MAX_IMAGE_BYTES", 1 << 16)
     (tmp_path / "Image").write_bytes(bytes((1 << 16) + 1))
 
-    assert "more than 65536 bytes" in refused(tmp_path / "Image")
+    assert "more than the 65,536 bytes" in refused(tmp_path / "Image")

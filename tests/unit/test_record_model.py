@@ -152,3 +152,39 @@ def test_a_virtual_run_comes_back_unchanged_and_a_damaged_one_is_refused() -> No
     damaged["virtual"]["mips"] = "many"
     assert "r.json: " in refused(damaged)
     assert "damaged record: virtual.mips: " in refused(damaged)
+
+
+@pytest.mark.parametrize(
+    ("key", "value"),
+    [
+        ("interval_ns", 0),
+        ("interval_ns", -1),
+        ("interval_ns", 2**63),
+        ("interval_ns", 1.5),
+        ("interval_ns", None),
+        ("interval_ns", "200000"),
+        ("samples", -1),
+        ("samples", 2**60),
+        ("missed_periods", None),
+        ("histogram", [[-1, 5]]),
+        ("histogram", [[1 << 40, 5]]),
+        ("foreign", {"step_ns": 1000, "end_ns": 10_000, "mean_ns": None}),
+    ],
+)
+def test_a_thread_that_cannot_have_measured_is_refused_by_its_key(
+    key: str, value: object
+) -> None:
+    changed = document()
+    changed["result"]["threads"][0][key] = value
+
+    assert f"{'imported' if key == 'foreign' else key}" in refused(changed)
+
+
+def test_a_run_of_another_tool_on_a_board_of_ours_is_refused() -> None:
+    changed = json.loads(record_to_json(on_board(GOOD)))
+    changed["imported"] = {
+        **dict.fromkeys(("tool", "version", "format", "file", "measures"), "x"),
+        **{"verified": True, "sha256": "0" * 64},
+    }
+
+    assert "on a board of rtscope" in refused(changed)

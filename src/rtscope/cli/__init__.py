@@ -1,6 +1,7 @@
 """
 The command line: verbs by name, and the parts that several of them share.
 
+    start.py                     the first module: signals end the command in words
     main.py                      the `rtscope` command: from arguments to an exit status
     app.py                       verbs as one app: loaded by name, with options and help
     verbs.toml                   the verbs: function, help, examples; short options

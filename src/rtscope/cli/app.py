@@ -24,10 +24,9 @@ import typer
 from typer.core import TyperCommand
 from typer.models import OptionInfo
 
+from rtscope.cli.start import INTERRUPTED, SAID, end_at_once, interruptible
 from rtscope.host.errors import MeasurementError, RtscopeError
 from rtscope.host.version import __version__
-
-INTERRUPTED = 130
 
 FIRST = """\
 rtscope measures how late this machine wakes real-time threads, and explains why.
@@ -118,7 +117,8 @@ def _exits(verb: Verb) -> Callable[..., None]:
     @functools.wraps(verb)
     def command(*args: object, **options: object) -> None:
         try:
-            status = verb(*args, **options)
+            with interruptible():
+                status = verb(*args, **options)
         except RtscopeError as error:
             print(f"rtscope: {error}", file=sys.stderr)
             status = error.exit_status
@@ -129,7 +129,8 @@ def _exits(verb: Verb) -> Callable[..., None]:
             print(f"rtscope: {where}: {error.strerror}", file=sys.stderr)
             status = MeasurementError.exit_status
         except KeyboardInterrupt:
-            print("rtscope: interrupted", file=sys.stderr)
+            end_at_once()
+            print(SAID, file=sys.stderr)
             status = INTERRUPTED
         raise typer.Exit(status)
 

@@ -8,16 +8,15 @@ verdict for `git bisect run`, 130 interrupted.
 
 import os
 import shlex
-import signal
 import sys
 from collections.abc import Sequence
-from types import FrameType
 from typing import NoReturn
 
 import typer
 
-from rtscope.cli.app import INTERRUPTED, make_app, tables
+from rtscope.cli.app import make_app, tables
 from rtscope.cli.foreign import answers
+from rtscope.cli.start import INTERRUPTED, end_at_once
 from rtscope.cli.streams import open_streams
 from rtscope.host.errors import MeasurementError, UsageError
 from rtscope.host.process import NO_THREAD
@@ -29,12 +28,6 @@ CRASHED = os.EX_SOFTWARE
 VERDICTS = (0, 1, 125)
 NO_VERDICT = 128
 """git takes 1 to 127 for a bad kernel, but for 125, and stops at 128 and above."""
-
-ENDING = (signal.SIGTERM, signal.SIGHUP)
-
-
-def _interrupt(_signo: int, _frame: FrameType | None) -> NoReturn:
-    raise KeyboardInterrupt
 
 
 def _keep_numpy_to_one_thread() -> None:
@@ -64,10 +57,7 @@ def _judges_a_kernel(words: Sequence[str]) -> bool:
 
 
 def _run() -> NoReturn:
-    # These signals must restore the machine as Ctrl-C does.
-    for signo in ENDING:
-        if signal.getsignal(signo) is not signal.SIG_IGN:  # nohup wants that kept
-            signal.signal(signo, _interrupt)
+    end_at_once()
     _keep_numpy_to_one_thread()
     open_streams()
     try:
@@ -78,9 +68,6 @@ def _run() -> NoReturn:
         if isinstance(ended.__context__, typer.Abort):  # Ctrl-C at a question
             raise SystemExit(INTERRUPTED) from ended
         raise
-    except KeyboardInterrupt:
-        print("rtscope: interrupted", file=sys.stderr)
-        raise SystemExit(INTERRUPTED) from None
     except MemoryError:
         print("rtscope: not enough memory", file=sys.stderr)
         raise SystemExit(MeasurementError.exit_status) from None

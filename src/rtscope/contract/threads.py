@@ -167,6 +167,8 @@ class ThreadResult:
             lacking = [name for name in _AGENT_FIELDS if getattr(self, name) is None]
             if lacking:
                 raise ValueError(f"{lacking[0]}: missing")
+            if self.interval_ns == 0:
+                raise ValueError("interval_ns: 0, and a thread that measures has one")
 
     @property
     def buckets(self) -> list[tuple[int, int, int]]:

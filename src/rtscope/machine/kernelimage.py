@@ -15,7 +15,7 @@ from pathlib import Path
 from typing import Any
 
 from rtscope.host.errors import TargetError, UsageError
-from rtscope.host.files.opening import open_named
+from rtscope.host.files.opening import read_named
 from rtscope.host.files.unpack import DAMAGES, PIECE_BYTES, UNPACKERS
 from rtscope.machine.kernelconfig import IKCONFIG, KernelConfig, parse_config
 
@@ -55,15 +55,11 @@ class KernelImage:
 
 def image_bytes(path: Path) -> bytes:
     """Return the file of an image; UsageError if it cannot be one."""
-    with open_named(path, kind="kernel image", error=UsageError) as file:
-        content = file.read(MAX_IMAGE_BYTES + 1)
-    if len(content) > MAX_IMAGE_BYTES:
-        raise UsageError(
-            f"{path}: more than {MAX_IMAGE_BYTES} bytes, too many for a kernel image; "
-            "instead of a vmlinux with debug information name the Image, or use "
-            "--config FILE"
-        )
-    return content
+    kind = (
+        "kernel image; instead of a vmlinux with debug information name the Image, or "
+        "use --config FILE"
+    )
+    return read_named(path, limit=MAX_IMAGE_BYTES, kind=kind, error=UsageError)
 
 
 def read_image(path: Path) -> KernelImage:

@@ -206,7 +206,12 @@ class RunRecord:
 
     def __post_init__(self) -> None:
         """Refuse a run of our own that lacks what only an imported one may lack."""
+        if self.imported is not None and self.virtual is not None:
+            raise ValueError("imported: a run of another tool on a board of rtscope")
         if self.imported is None:
+            runs = (self.result.threads, *self.untraced_runs)
+            if any(thread.foreign for threads in runs for thread in threads):
+                raise ValueError("imported: missing, and a thread is of another tool")
             for name in ("interval_ns", "duration_ns"):
                 if not getattr(self.run, name):
                     raise ValueError(f"run.{name}: 0, which only an imported run has")

@@ -175,6 +175,8 @@ def _missed_periods(
     latest_ns = thread.latest_ns
     if missed is None or (latest_ns is not None and latest_ns <= deadline_ns):
         return 0, 0  # of another tool: `import_missed_periods` tells
+    if not thread.interval_ns:  # of another tool: nobody knows which of them are late
+        return missed, missed
     if deadline_ns < thread.interval_ns:
         return missed, 0
     certain = min(sum(_skips(w, thread) for w in known), missed)

@@ -9,10 +9,15 @@ from rtscope.boards.parts.buildcontext import BuildContext, content_part
 from rtscope.boards.parts.cache import Part
 from rtscope.boards.parts.names import FILES_ARCHIVE, FILES_KIND
 from rtscope.host.errors import UsageError
-from rtscope.host.files.opening import open_named
+from rtscope.host.files.opening import read_named
 
 MAX_FILES_BYTES = 64 << 20
 """Of all together: they lie in the board's memory."""
+
+_KIND = (
+    f"guest file beside the others: together they exceed {MAX_FILES_BYTES >> 20} MiB; "
+    "they take the board's memory, so leave some out"
+)
 
 
 def read_files(paths: Sequence[Path]) -> dict[str, bytes]:
@@ -28,14 +33,10 @@ def read_files(paths: Sequence[Path]) -> dict[str, bytes]:
             raise UsageError(
                 f"{path}: two guest files are called {path.name}: rename one of them"
             )
-        with open_named(path, kind="guest file", error=UsageError) as file:
-            contents[path.name] = file.read(left + 1)
+        contents[path.name] = read_named(
+            path, limit=left, kind=_KIND, error=UsageError
+        )
         left -= len(contents[path.name])
-        if left < 0:
-            raise UsageError(
-                f"{path}: the guest files together exceed {MAX_FILES_BYTES >> 20} MiB; "
-                "they take the board's memory, so leave some out"
-            )
     return contents
 
 
