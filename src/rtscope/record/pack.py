@@ -32,6 +32,7 @@ from rtscope.host.files.archive import (
     archive_to,
     read_archive,
 )
+from rtscope.host.files.opening import at_hand
 from rtscope.record.explanation import EXPLAINED
 from rtscope.record.model import MAX_RECORD_BYTES, record_from_json
 from rtscope.record.resultdir import CAMPAIGN, INTERRUPTED, RECORD, UNFINISHED
@@ -170,6 +171,8 @@ def unpacking() -> Iterator[Callable[[Path], Path]]:
     with ExitStack() as stack:
 
         def opened(path: Path) -> Path:
+            if path.exists() and not path.is_dir():
+                path = stack.enter_context(at_hand(path, kind="packed result"))
             if not is_packed(path):
                 return path
             into = stack.enter_context(TemporaryDirectory(prefix="rtscope-pack-"))

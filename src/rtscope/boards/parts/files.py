@@ -33,9 +33,7 @@ def read_files(paths: Sequence[Path]) -> dict[str, bytes]:
             raise UsageError(
                 f"{path}: two guest files are called {path.name}: rename one of them"
             )
-        contents[path.name] = read_named(
-            path, limit=left, kind=_KIND, error=UsageError
-        )
+        contents[path.name] = read_named(path, limit=left, kind=_KIND, error=UsageError)
         left -= len(contents[path.name])
     return contents
 

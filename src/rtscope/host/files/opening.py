@@ -8,8 +8,11 @@ for ever, and some act when they are opened.
 
 import io
 import os
+import shutil
 import stat
 import tempfile
+from collections.abc import Iterator
+from contextlib import contextmanager
 from pathlib import Path
 
 from rtscope.host.errors import RecordError, RtscopeError
@@ -80,6 +83,30 @@ def read_named(
         raise error(f"cannot read {path}: it has no end")
     refuse_larger(path, len(content), limit, kind=kind, error=error)
     return content
+
+
+@contextmanager
+def at_hand(
+    path: Path,
+    *,
+    kind: str,
+    error: type[RtscopeError] = RecordError,
+    limit: int | None = None,
+) -> Iterator[Path]:
+    """
+    Give a path that can be opened again and again: the file's own, or of a pipe's copy.
+
+    Raises `error` as `open_named` does.
+    """
+    with open_named(path, kind=kind, error=error, limit=limit) as file:
+        if not _is_of_shell(path):
+            yield path
+            return
+        with tempfile.TemporaryDirectory(prefix="rtscope-pipe-") as place:
+            copy = Path(place) / "standard-input"
+            with copy.open("wb") as out:
+                shutil.copyfileobj(file, out)
+            yield copy
 
 
 def read_bounded(path: Path, *, limit: int, kind: str, hint: str = "") -> bytes:

@@ -3,6 +3,7 @@
 import re
 from collections import Counter
 from collections.abc import Iterator, Sequence
+from contextlib import ExitStack
 from dataclasses import dataclass
 from enum import StrEnum
 from pathlib import Path
@@ -12,6 +13,7 @@ import typer
 
 from rtscope.cli.console import put, typed_words
 from rtscope.host.errors import UsageError
+from rtscope.host.files.opening import at_hand
 from rtscope.host.units import parse_duration
 from rtscope.record.foreign import read
 from rtscope.record.foreign.model import ForeignRun
@@ -46,6 +48,9 @@ class YesNo(StrEnum):
     YES = "yes"
     NO = "no"
 
+
+MAX_FILE_BYTES = 16 << 30
+"""A day of cyclictest -v has half of it."""
 
 UNIT_NS = {Unit.US: 1000, Unit.NS: 1}
 
@@ -94,14 +99,23 @@ def import_(request: ImportRequest) -> int:
     The records work with report and compare. What the tool does not tell stays unknown,
     and caveats say what follows from that. Formats are recognised by their content.
     """
+    with ExitStack() as held:
+        places = [
+            held.enter_context(at_hand(path, kind="result", limit=MAX_FILE_BYTES))
+            for path in request.file
+        ]
+        return _import(places, request)
+
+
+def _import(places: Sequence[Path], request: ImportRequest) -> int:
     stated = _stated(request)
     unit_ns = UNIT_NS[request.unit] if request.unit else None
-    sources = [Source(path) for path in request.file]
+    sources = [Source(path) for path in places]
     out = request.out or Path(f"{sources[0].path.stem}-imported")
     if is_occupied(out):
         raise UsageError(f"{out} exists: name another directory with --out")
-    _refuse_copies(sources)
     runs = [(one, run) for one in sources for run in read(one, unit_ns=unit_ns)]
+    _refuse_copies(sources)  # what has no format may have no end either
     records = list(_records(runs, stated))
     for record in records:
         ResultDir(out).save(record)
