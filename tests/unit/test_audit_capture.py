@@ -123,7 +123,7 @@ def test_what_identifies_or_opens_is_taken_out(
 @pytest.mark.parametrize(
     "text",
     [
-        "quiet isolcpus=2-3 vconsole.keymap=de root=UUID=0aa1-22 console=ttyS0,115200",
+        "quiet isolcpus=2-3 vconsole.keymap=de root=/dev/sda2 console=ttyS0,115200",
         "isa\t\t: rv64imafdc_zicsr\nmmu\t\t: sv39\n",
         "[    0.000000] serial8250: ttyS0 at I/O 0x3f8",
         "12:34:56 CST 2023",

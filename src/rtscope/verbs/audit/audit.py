@@ -45,6 +45,7 @@ from rtscope.machine.audit.unit import Unit, UnitThread, load_unit, processes_of
 from rtscope.machine.cpulist import parse_cpulist
 from rtscope.machine.filetree import FileReader
 from rtscope.machine.reader import Reader, read, text_of
+from rtscope.machine.redaction import NO_PROMISE
 from rtscope.machine.settings import change as settings
 from rtscope.machine.settings.remedies import (
     TuningPlan,
@@ -278,6 +279,7 @@ def _write_capture(context: AuditContext, path: Path) -> None:
     lines += [f"  {line}" for line in capturing.taken(context)]
     taken_out = [f"{number} {kind}" for kind, number in redacted.counts.items()]
     lines.append(f"  redacted: {', '.join(taken_out) or 'nothing found to redact'}")
+    lines += [f"  {NO_PROMISE}", f"  {capturing.STAYS}"]
     say("\n".join(lines))
 
 

@@ -31,7 +31,7 @@ from rtscope.machine.reader import (
     Missing,
     paths_matching,
 )
-from rtscope.machine.redaction import Redactions, redact_files, redact_text
+from rtscope.machine.redaction import NO_PROMISE, Redactions, redact_files, redact_text
 
 NOTES_NAME = "rtscope-capture.json"
 SCHEMA = 1
@@ -39,6 +39,11 @@ MAX_FILES = 50_000
 MAX_TOTAL_BYTES = 64 * 1024 * 1024
 MAX_ARCHIVE_BYTES = 2 * MAX_TOTAL_BYTES
 """Unpacked, with the tar format's own blocks."""
+
+STAYS = (
+    "names of hosts, users, files and processes, and network addresses stay, for the "
+    "checks"
+)
 
 
 @dataclass(frozen=True, slots=True)
@@ -68,6 +73,7 @@ def archive(context: AuditContext) -> tuple[bytes, Redactions, int]:
     kept = redact_files(files, tally)
     notes = {
         "schema": SCHEMA,
+        "redaction": f"{NO_PROMISE}; {STAYS}",
         "denied": {
             p: c.reason
             for p, c in context.machine.files.items()
@@ -190,7 +196,9 @@ def _redacted(value: Any, tally: Redactions) -> Any:
     if isinstance(value, str):
         return redact_text(value, tally)
     if isinstance(value, Mapping):
-        return {key: _redacted(item, tally) for key, item in value.items()}
+        return {
+            _redacted(key, tally): _redacted(item, tally) for key, item in value.items()
+        }
     return value
 
 

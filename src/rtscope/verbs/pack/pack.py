@@ -14,6 +14,7 @@ from rtscope.cli.results import model_of, question_of
 from rtscope.host.errors import UsageError
 from rtscope.host.units import parse_size
 from rtscope.host.version import __version__
+from rtscope.machine.redaction import NO_PROMISE
 from rtscope.present.formats.html import render_html
 from rtscope.record.pack import PAGE, RECORDINGS, SUFFIX, collect, folder_name
 from rtscope.record.pack import pack as write_pack
@@ -56,6 +57,7 @@ def pack(request: PackRequest) -> int:
         out = request.out or Path(f"results{SUFFIX}")
         files, left_out, tally = redacted(files, salt=secrets.token_bytes(16))
         notes["redacted"] = tally.counts
+        notes["redaction"] = NO_PROMISE
     packed = write_pack(
         out,
         with_page(files),
@@ -68,7 +70,7 @@ def pack(request: PackRequest) -> int:
         log(f"left out: {path}: {why}")
     if request.redact:
         counts = ", ".join(f"{n} {kind}" for kind, n in tally.counts.items())
-        log(f"redacted: {counts or 'nothing found'}; look at it before you send it")
+        log(f"redacted: {counts or 'nothing found'}; {NO_PROMISE}")
     put(f"{out}: {packed.size_bytes / 1e6:.1f} MB, {packed.files} files\n")
     return 0
 

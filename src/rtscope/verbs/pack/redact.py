@@ -8,26 +8,24 @@ a machine are left out: they hold names of all that ran there, in a binary file.
 """
 
 import hashlib
-import ipaddress
 import json
 import re
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from typing import Any
 
-from rtscope.machine.redaction import Redactions, redact_text
+from rtscope.host.files.documents import json_object, json_value
+from rtscope.machine.redaction import (
+    GONE,
+    OF_MACHINES,
+    OF_PEOPLE,
+    Kind,
+    Redactions,
+    redact_text,
+)
 from rtscope.record.resultdir import CAMPAIGN, INTERRUPTED, RECORD, UNFINISHED
 
-_UUID = re.compile(
-    r"(?i)\b[0-9a-f]{8}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{12}\b"
-)
-_HOME = re.compile(r"(?<=/home/)[^/\s\"':]+")
-_AT = re.compile(r"(?<![\w.+/:-])[\w.+-]+@[\w.-]+")
-_IPV4 = re.compile(r"(?<![\w.-])(?:[0-9]{1,3}\.){3}[0-9]{1,3}(?![\w.])")
-_IPV6 = re.compile(
-    r"(?<![\w:.])(?=[0-9a-fA-F:]*:[0-9a-fA-F:]*:)[0-9a-fA-F:]{3,39}(?![\w:])"
-)
-_OF_MACHINES = ".trace.dat"
+_RECORDING = ".trace.dat"
 _HARMLESS = frozenset({"localhost", "(none)", "rtscope", "local", ""})
 
 
@@ -41,42 +39,45 @@ class Redaction:
 
     def text(self, text: str) -> str:
         """Return a text without names, addresses, serial numbers and secrets."""
-        text = redact_text(text, self.tally)
-        text = _UUID.sub(lambda match: self._alias("id", match[0]), text)
+        text = redact_text(
+            text, self.tally, kinds=(*OF_MACHINES, *OF_PEOPLE), replace=self._instead
+        )
         for name in self.names:
-            pattern = rf"(?<![\w-]){re.escape(name)}(?![\w-])"
-            text = re.sub(pattern, lambda match: self._alias("name", match[0]), text)
-        text = _HOME.sub(lambda match: self._alias("name", match[0]), text)
-        text = _AT.sub(lambda match: self._alias("name", match[0]), text)
-        for pattern_of_address in (_IPV4, _IPV6):
-            text = pattern_of_address.sub(self._address, text)
+            pattern = rf"(?<![\w-]){re.escape(name)}(?:\.[A-Za-z][\w-]*)*(?![\w-])"
+            text = re.sub(pattern, self._name, text)
         return text
 
     def value(self, value: Any) -> Any:
-        """Return a JSON value with all its texts redacted."""
+        """Return a JSON value with all its texts redacted; keys may hold addresses."""
         if isinstance(value, str):
             return self.text(value)
         if isinstance(value, list):
             return [self.value(one) for one in value]
         if isinstance(value, dict):
-            return {key: self.value(one) for key, one in value.items()}
+            return {self._key(key): self.value(one) for key, one in value.items()}
         return value
 
-    def _address(self, match: re.Match[str]) -> str:
-        try:
-            address = ipaddress.ip_address(match[0])
-        except ValueError:
-            return match[0]
-        if address.is_loopback or address.is_unspecified:
-            return match[0]
-        return self._alias("address", match[0])
+    def _key(self, key: str) -> str:
+        return redact_text(key, self.tally, replace=self._instead)
 
-    def _alias(self, kind: str, word: str) -> str:
-        if re.fullmatch(r"(?:id|name|address)-[0-9a-f]{8}", word):
+    def _instead(self, kind: Kind, word: str) -> str:
+        alias = _ALIASES.get(kind.name)
+        return self._alias(alias, word) if alias else GONE
+
+    def _name(self, match: re.Match[str]) -> str:
+        self.tally.count("names", 1)
+        return self._alias("name", match[0])
+
+    def _alias(self, alias: str, word: str) -> str:
+        if _ALIAS.fullmatch(word):
             return word
-        self.tally.count(f"{kind}s" if kind != "address" else "addresses", 1)
         digest = hashlib.sha256(self.salt + word.encode()).hexdigest()
-        return f"{kind}-{digest[:8]}"
+        return f"{alias}-{digest[:8]}"
+
+
+_ALIASES = {"identifiers": "id", "names": "name", "addresses": "address"}
+"""How the words of a kind are called; all other words are gone without a name."""
+_ALIAS = re.compile(r"(?:id|name|address)-[0-9a-f]{8}")
 
 
 def names_in(files: Mapping[str, bytes]) -> tuple[str, ...]:
@@ -85,7 +86,7 @@ def names_in(files: Mapping[str, bytes]) -> tuple[str, ...]:
     for path, content in files.items():
         if not path.endswith((RECORD, INTERRUPTED)):
             continue
-        record = json.loads(content)
+        record = json_object(content, name=path)
         for facts in (record.get("facts_before"), record.get("facts_after")):
             host = facts.get("hostname") if isinstance(facts, dict) else None
             names |= set(_words(host.get("value") if isinstance(host, dict) else host))
@@ -103,10 +104,10 @@ def redacted(
     kept: dict[str, bytes] = {}
     left_out: dict[str, str] = {}
     for path, content in files.items():
-        if path.endswith(_OF_MACHINES) or path.startswith(f"{UNFINISHED}/"):
+        if path.endswith(_RECORDING) or path.startswith(f"{UNFINISHED}/"):
             left_out[path] = "cannot be redacted"
         elif path == CAMPAIGN or path.endswith(".json"):
-            document = redaction.value(json.loads(content))
+            document = redaction.value(json_value(content, name=path))
             kept[path] = json.dumps(document, ensure_ascii=False, indent=1).encode()
         elif path.endswith(".log"):
             text = content.decode("utf-8", "replace")
