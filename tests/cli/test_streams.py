@@ -50,6 +50,7 @@ def shell(redirected: str, *words: str, here: Path) -> subprocess.CompletedProce
 GONE = {
     "full": "2>/dev/full",
     "closed": "2>&-",
+    "stdout full": ">/dev/full",
     "stdout closed": ">&-",
     "all closed": "<&- >&- 2>&-",
     "read only": "2</dev/null",
@@ -71,8 +72,44 @@ def test_output_that_cannot_be_written_costs_no_measurement(
 
     assert "Traceback" not in done.stderr + done.stdout
     assert done.returncode == 1  # measured: the deadline was missed
+    if redirected in (GONE["stdout full"], GONE["stdout closed"]):
+        assert "cannot write to standard output" in done.stderr
     [saved] = (tmp_path / "out" / "runs").iterdir()
     assert json.loads((saved / "record.json").read_text())["result"] is not None
+
+
+UNWRITABLE = {"full": ">/dev/full", "closed": ">&-", "read only": "1</dev/null"}
+PRINTING = {
+    "help": ("--help",),
+    "help of a verb": ("report", "--help"),
+    "version": ("--version",),
+    "text": ("completion", "bash"),
+    "table": ("kernel", "list"),
+    "checks": ("audit", "--config", "config"),
+    "checks as JSON": ("audit", "--config", "config", "--json"),
+}
+
+
+@pytest.mark.parametrize("redirected", UNWRITABLE.values(), ids=UNWRITABLE)
+@pytest.mark.parametrize("words", PRINTING.values(), ids=PRINTING)
+def test_a_result_that_cannot_be_written_keeps_the_status_and_is_told(
+    words: tuple[str, ...], redirected: str, tmp_path: Path, forked: Forked
+) -> None:
+    (tmp_path / "config").write_text("CONFIG_PREEMPT_RT=y\n")
+    written = shell(">/dev/null", *forked(RTSCOPE), *words, here=tmp_path)
+    lost = shell(redirected, *forked(RTSCOPE), *words, here=tmp_path)
+
+    assert lost.returncode == written.returncode
+    assert lost.stderr.count("cannot write to standard output") == 1
+    assert "Traceback" not in lost.stderr
+
+
+def test_a_reader_that_has_read_enough_is_told_nothing(
+    tmp_path: Path, forked: Forked
+) -> None:
+    done = shell("| head -c 1", *forked(RTSCOPE), "--help", here=tmp_path)
+
+    assert done.stderr == ""
 
 
 def full_pipe() -> tuple[int, int]:

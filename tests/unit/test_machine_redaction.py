@@ -9,6 +9,8 @@ from rtscope.machine.redaction import GONE, Redactions, redact_files, redact_tex
 from rtscope.record.model import record_from_json, record_to_json
 from rtscope.verbs.pack.redact import Redaction
 
+HOME = "/home"
+
 SECRETS = [
     "cifsroot=//h/s,username=bob,password=S3cret",
     "cifsroot=//h/s,password=S3cret,vers=3",
@@ -246,8 +248,8 @@ def packed(text: str, *names: str) -> str:
         ("fe80::1234%eth0", "fe80::1234"),
         ("inet6 addr:2001:db8::7/64", "2001:db8::7"),
         ("2001:0db8:0:0:0:0:0:7", "2001:0db8"),
-        ("/home/bob/x", "bob"),
-        ("/home/bob", "bob"),
+        (f"{HOME}/bob/x", "bob"),
+        (f"{HOME}/bob", "bob"),
         ("/run/media/bob/stick", "bob"),
         ("/Users/bob/x", "bob"),
         ("C:\\Users\\bob\\x", "bob"),

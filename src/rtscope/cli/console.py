@@ -9,7 +9,6 @@ add colours.
 
 import contextlib
 import json
-import os
 import re
 import sys
 from collections.abc import Collection, Iterable, Iterator
@@ -21,7 +20,6 @@ from rich.segment import Segment
 from rich.table import Table
 
 from rtscope.cli.streams import Visible
-from rtscope.host.errors import RecordError
 from rtscope.host.escape import visible_lines
 
 Json = Annotated[
@@ -58,25 +56,13 @@ def _drawn(stream: TextIO) -> TextIO:
 
 
 def put(text: str) -> None:
-    """
-    Print a result; a reader that closes the pipe (`head`) is no error.
-
-    Raises RecordError if it cannot be written, e.g. to a full disk.
-    """
+    """Print a result; `streams.Output` says if it cannot be written."""
     _put(text, sys.stdout)
 
 
 def _put(text: str, stream: TextIO) -> None:
-    try:
-        stream.write(text)
-        stream.flush()
-    except OSError as error:
-        # Python flushes once more at its end, and would complain.
-        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
-        if not isinstance(error, BrokenPipeError):
-            raise RecordError(
-                f"cannot write to standard output: {error.strerror}"
-            ) from error
+    stream.write(text)
+    stream.flush()
 
 
 def put_json(value: object) -> None:

@@ -2,11 +2,14 @@
 The standard streams of this process; they show foreign control characters.
 
 A message that cannot be written (full, closed, a broken pipe, a terminal that is gone)
-is dropped. Only `Visible.drawn`, for rich, passes sequences on.
+is dropped. So is a result, which standard error then says; the exit status stays that
+of the command. Only `Visible.drawn`, for rich, passes sequences on.
 """
 
+import errno
 import io
 import os
+import select
 import sys
 from typing import TextIO
 
@@ -26,17 +29,47 @@ class Visible(io.TextIOWrapper):
         return len(text)
 
 
+class Output(io.FileIO):
+    """Results: the work goes on when they cannot be written, and says so once."""
+
+    _is_lost = False
+
+    def write(self, content: object, /) -> int:
+        """Write it, or drop it from the first failure on."""
+        view = memoryview(content).cast("B")  # type: ignore[arg-type]
+        if self._is_lost:
+            return view.nbytes
+        try:
+            while (written := super().write(view)) is None:  # a pipe of O_NONBLOCK
+                select.select([], [self], [])
+            return written
+        except BrokenPipeError:  # `head` has read enough
+            self._is_lost = True
+        except OSError as error:
+            self._is_lost = True
+            closed = error.errno == errno.EBADF
+            print(
+                "rtscope: cannot write to standard output: "
+                f"{'it is closed' if closed else error.strerror}; the exit status is "
+                "that of the command",
+                file=sys.stderr,
+            )
+        return view.nbytes
+
+
 def open_streams() -> None:
     """Replace the standard streams of this process; a closed one goes to /dev/null."""
-    for number in range(3):
+    for number, flags in enumerate((os.O_RDWR, os.O_RDONLY, os.O_RDWR)):
         try:
             os.fstat(number)
         except OSError:
-            os.open(os.devnull, os.O_RDWR)  # gets the lowest number that is free
+            # It gets the lowest number that is free. A closed standard output is one
+            # that cannot be written.
+            os.open(os.devnull, flags)
     sys.stdin = sys.stdin or open(0, closefd=False)  # noqa: SIM115 -- to the end
     if sys.stdout is None or _is_of_process(sys.stdout, 1):
         encoding = sys.stdout.encoding if sys.stdout else None
-        sys.stdout = _visible(io.FileIO(1, "w", closefd=False), encoding, "replace")
+        sys.stdout = _visible(Output(1, "w", closefd=False), encoding, "replace")
     if sys.stderr is None or _is_of_process(sys.stderr, 2):
         encoding = sys.stderr.encoding if sys.stderr else None
         unfailing = Unfailing(2, "w", closefd=False)
