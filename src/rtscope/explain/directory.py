@@ -200,6 +200,8 @@ def explained_file(
     except NoWakeup as error:
         raise UsageError(f"{path}: {error}") from None
     wakeup = chosen.wakeup
+    if trace.told:
+        log(f"{path}: read as {', '.join(trace.told)}")
     log(
         f"{chosen.how}: {wakeup.comm or '<...>'}-{wakeup.pid}, ready or due at "
         f"{wakeup.expiry_ns / 1e9:.9f} s"

@@ -29,6 +29,7 @@ from rtscope.record.events.datfile import (
     parse_head,
 )
 from rtscope.record.events.events import Event, Flag, Loss, Rows, Trace
+from rtscope.record.events.forms import unpacked_trace
 from rtscope.record.events.pages import Decoded, decode_pages
 from rtscope.record.events.text import text_trace
 
@@ -86,6 +87,7 @@ class DatTrace:
     """Of each kind of event; names may come twice, in two systems."""
     losses: Sequence[Loss]
     resolution_ns: int = 1
+    told: Sequence[str] = ()
 
     @property
     def clock(self) -> str:
@@ -365,5 +367,6 @@ def open_trace(path: Path) -> Trace:
     except (OSError, ValueError) as error:
         why = (error.strerror if isinstance(error, OSError) else None) or error
         raise RecordError(f"cannot read {path}: {why}") from error
+    data = unpacked_trace(data, name=str(path))
     form = dat_trace if data[: len(MAGIC)] == MAGIC else text_trace
     return form(data, name=str(path))

@@ -97,6 +97,10 @@ class Trace(Protocol):
         """How fine its times are."""
 
     @property
+    def told(self) -> Sequence[str]:
+        """How the file differs from what the kernel's tools write, in words."""
+
+    @property
     def rows(self) -> Sequence[Rows]:
         """All events, one Rows for each CPU that has any."""
 

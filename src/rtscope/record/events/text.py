@@ -19,13 +19,15 @@ from numpy.typing import NDArray
 
 from rtscope.host.errors import RecordError
 from rtscope.record.events.events import Event, Flag, Loss, Rows
+from rtscope.record.events.forms import ftrace_text
 
 _FLAGS = rb"[.dDbX?][^\s\d:]{2}[^\s:]{1,6}"
 LINE = re.compile(
     rb"^[ \t]*(?P<comm>\S.{0,40}?)-(?P<pid>\d{1,10})[ \t]+(?:\([ \d-]{1,9}\)[ \t]+)?"
     rb"(?:\[(?P<cpu>\d{1,5})\]|(?P<cpu2>\d{1,5})(?=[.dDbX?]))[ \t]*"
     rb"(?:(?P<flags>" + _FLAGS + rb")[ \t]+)?"
-    rb"(?:(?P<s>\d{1,10})\.(?P<frac>\d{1,9})|(?P<us>\d{1,12})us[ +!#*@$]*)[ \t]*:[ \t]+"
+    rb"(?:(?P<s>\d{1,10})[.,](?P<frac>\d{1,9})|(?P<us>\d{1,12})us[ +!#*@$]*)"
+    rb"[ \t]*:[ \t]+"
     rb"(?:(?P<name>[A-Za-z_]\w*):|(?P<timerlat>#\d+[ \t]+context)|(?P<stack><stack)|)",
     re.MULTILINE,
 )
@@ -44,6 +46,14 @@ _NMI = b"Zz"
 
 _UNITS = tuple(10 ** (9 - digits) for digits in range(10))
 _PAIR = re.compile(r"(\w+)=(.*?)(?=,? \[?\w+=| ==> |\]?$)")
+_SWITCH_PAIRS = re.compile(
+    r"prev_comm=(?P<prev_comm>.*) prev_pid=(?P<prev_pid>\d+) "
+    r"prev_prio=(?P<prev_prio>-?\d+) prev_state=(?P<prev_state>\S+) ==> "
+    r"next_comm=(?P<next_comm>.*) next_pid=(?P<next_pid>\d+) "
+    r"next_prio=(?P<next_prio>-?\d+)"
+)
+_COMM_PAIR = re.compile(r"comm=(?P<comm>.*) (?=pid=-?\d)")
+"""A name may have spaces, brackets and equals signs in it."""
 _SWITCH = re.compile(
     r"(?P<prev_comm>.*):(?P<prev_pid>\d+) \[(?P<prev_prio>-?\d+)\] "
     r"(?P<prev_state>\S+) ==> "
@@ -124,12 +134,29 @@ def fields_of(name: str, body: str) -> Mapping[str, int | str]:
         return {"stack": _stack_of(body)}
     if name.startswith("ipi_") and body.startswith("("):
         return {"reason": body.strip("() ")}
-    if name == "sched_switch" and "prev_pid=" not in body:
-        return _matched(_SWITCH, body)
-    if name.startswith("sched_wak") and "pid=" not in body:
-        return _matched(_WAKEUP, body)
+    fields = _of_scheduler(name, body) if name.startswith("sched_") else None
+    if fields is not None:
+        return fields
     if name.startswith("sys_enter_") and "=" not in body:
         return {key: int(text, 16) for key, text in _ARGUMENT.findall(body)}
+    return _pairs(body)
+
+
+def _of_scheduler(name: str, body: str) -> Mapping[str, int | str] | None:
+    """Return the fields of an event of the scheduler; None of those without a name."""
+    if name == "sched_switch":
+        fields = _matched(_SWITCH_PAIRS, body) or _matched(_SWITCH, body)
+        return fields or None
+    if name.startswith("sched_wak") and "pid=" not in body:
+        return _matched(_WAKEUP, body)
+    comm = _COMM_PAIR.match(body)
+    if comm is None:
+        return None
+    return {"comm": comm["comm"].strip(), **_pairs(body[comm.end() :])}
+
+
+def _pairs(body: str) -> Mapping[str, int | str]:
+    """Return what is printed as `name=value`."""
     fields = {key: _value(text.strip()) for key, text in _PAIR.findall(body)}
     for key in _FUNCTIONS:
         if isinstance(fields.get(key), str):
@@ -174,6 +201,8 @@ class TextTrace:
     losses: Sequence[Loss]
     resolution_ns: int
     clock: str = ""
+    told: tuple[str, ...] = ()
+    """How the file differs from text of ftrace, in words."""
 
     def events(self, rows: Rows, chosen: NDArray[np.int64]) -> list[Event]:
         """Decode the chosen rows of a CPU."""
@@ -252,6 +281,8 @@ class _Cpu:
 
 def text_trace(data: memoryview, *, name: str) -> TextTrace:
     """Index text of ftrace; raise RecordError if it has no event."""
+    text = ftrace_text(data, name=name)
+    data = memoryview(text.content)
     cpus: dict[int, _Cpu] = {}
     kinds: dict[str, int] = {}
     known: dict[tuple[bytes | None, bool, bool], int] = {}
@@ -279,10 +310,7 @@ def text_trace(data: memoryview, *, name: str) -> TextTrace:
     if len(kinds) > MAX_KINDS:
         raise RecordError(f"{name}: more kinds of events than a kernel has")
     if not cpus:
-        raise RecordError(
-            f"{name}: neither a trace.dat file nor text of ftrace: no line has a task, "
-            "a CPU in brackets, a time and an event"
-        )
+        raise RecordError(f"{name}: no line of it is an event of ftrace")
     for match in LOST.finditer(data):
         _note_loss(cpus, match)
     clock = _CLOCK.search(data)
@@ -294,6 +322,7 @@ def text_trace(data: memoryview, *, name: str) -> TextTrace:
         losses=sorted(_losses(cpus), key=lambda one: one.after_ns),
         resolution_ns=min(units),
         clock=clock[1].decode() if clock else "",
+        told=text.told,
     )
 
 
