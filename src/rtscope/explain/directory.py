@@ -8,7 +8,7 @@ is written beside its record.
 """
 
 from collections.abc import Callable, Iterator, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 
 import numpy as np
@@ -24,8 +24,9 @@ from rtscope.explain.activity import ExplainedWindow, Recording
 from rtscope.explain.events.explain import explain_events
 from rtscope.explain.events.run import counted_wakeups, explained_windows, why_untraced
 from rtscope.explain.events.sections import bounds_of_events, why_no_sections
-from rtscope.explain.events.threadstates import MachineTraits, TracedWakeup
-from rtscope.explain.events.traits import machine_of
+from rtscope.explain.events.threadstates import TracedWakeup
+from rtscope.explain.events.tracers import explained_reports, thread_of
+from rtscope.explain.events.traits import machine_of, traits_told
 from rtscope.explain.events.window import (
     NoWakeup,
     WakeupSelector,
@@ -47,6 +48,7 @@ from rtscope.host.files import write_atomically
 from rtscope.host.process import Progress, Step
 from rtscope.record.events.dat import open_trace
 from rtscope.record.events.events import Event, Trace
+from rtscope.record.events.reports import reports_in
 from rtscope.record.events.writer import TRACE
 from rtscope.record.explanation import EXPLAINED, CpuBound, write_explained
 from rtscope.record.instructions.file import (
@@ -194,6 +196,13 @@ def explained_file(
 
     With `bound`, also its CPU's bound from the critical sections of the whole trace.
     """
+    reports = reports_in(path) if path.is_file() else ()
+    reported = explained_reports(reports)
+    if reported:
+        run = explained_trace(path.name, reported)
+        return Explained((run,), ((),))
+    if selector.thread is None:
+        selector = replace(selector, thread=thread_of(reports))
     trace = open_trace(path)
     try:
         chosen = choose(trace, selector)
@@ -207,7 +216,7 @@ def explained_file(
         f"{wakeup.expiry_ns / 1e9:.9f} s"
     )
     window, wakeup = window_around(trace, wakeup)
-    explanation = explain_events(window, wakeup, machine=MachineTraits())
+    explanation = explain_events(window, wakeup, machine=traits_told(trace.kernel))
     worst = ExplainedWindow(path.name, window, wakeup, explanation)
     bounds = _bounds_of_trace(trace, chosen.wakeup) if bound else ()
     run = explained_trace(path.name, [explanation], bounds=bounds)

@@ -203,6 +203,8 @@ class Explanation:
     """What limits the explanation: a path that begins too late, lost events."""
     broken: tuple[Broken, ...] = field(default=())
     """Invariants that do not hold: the causes of their times prove nothing."""
+    head: str = ""
+    """What took the time, where that is no wake-up that rtscope measured itself."""
     unread_ns: int = 0
     """From the reading of the clock to the mark that a recorded path ends with."""
 

@@ -394,7 +394,7 @@ def _wakeup(explanation: Explanation, unit: str) -> written.Wakeup:
         sequence=explanation.sequence,
         latency_ns=explanation.latency_ns,
         attributed_share=round(explanation.attributed_share, 6),
-        sentence=sentence(explanation, virtual=unit),
+        sentence=sentence(explanation, virtual=unit, of=explanation.head),
         parts={part.value: ns for part, ns in explanation.parts_ns.items()},
         residual_ns=explanation.residual_ns,
         dominant_segment=(

@@ -14,6 +14,8 @@ From the events of a kernel's trace to an explanation; pure but for `run.py`.
     waiting.py       the time in which it was ready, and its segments
     limits.py        throttling, servers and quotas
     lending.py       priority inheritance
+    noise.py         a wake-up of timerlat, from events of osnoise
+    tracers.py       what a tracer or rtla reports itself
     traits.py        traits of a machine that events do not show
     sections.py      the longest critical sections and interrupts
     proofs.py        the invariants, checked

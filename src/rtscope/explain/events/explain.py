@@ -14,6 +14,7 @@ from rtscope.explain.events.histories import (
 )
 from rtscope.explain.events.intervals import ExplainContext, segments_of
 from rtscope.explain.events.irqdelay import event_gaps_apart
+from rtscope.explain.events.noise import explain_noise, is_of_noise
 from rtscope.explain.events.proofs import broken_invariants
 from rtscope.explain.events.spans import Doing
 from rtscope.explain.events.threadstates import (
@@ -32,6 +33,8 @@ def explain_events(
     window: Window, wakeup: TracedWakeup, *, machine: MachineTraits
 ) -> Explanation:
     """Explain a wake-up from the events around it."""
+    if "sched_switch" not in window.known and is_of_noise(window, wakeup):
+        return explain_noise(window, wakeup)
     due_ns, latency_ns = wakeup.expiry_ns, wakeup.latency_ns
     intervals = thread_states(window, wakeup)
     ended = (

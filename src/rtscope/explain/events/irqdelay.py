@@ -26,7 +26,7 @@ from rtscope.explain.model import Cause, Confidence, Part, Segment
 from rtscope.record.events.events import Event, Flag
 
 _STRAIGHT = frozenset({Cause.TIMER_INTERRUPT, Cause.SCHEDULER, Cause.RETURN})
-_UNMASKING = "_raw_spin_unlock_irq", "local_irq_enable", "arch_local_irq"
+UNMASKING = "_raw_spin_unlock_irq", "local_irq_enable", "arch_local_irq"
 
 
 @dataclass(frozen=True, slots=True)
@@ -142,7 +142,7 @@ def _by_stack(span: Span, delay: IrqDelay, stack: Sequence[str]) -> Segment:
     if not stack:
         why = "the interrupt came in user space, where interrupts are always on"
         return _hardware(span, delay, why, confidence=sure, where=" in user space")
-    if not stack[0].startswith(_UNMASKING):
+    if not stack[0].startswith(UNMASKING):
         return _undecided(span, delay, stack)
     # The function that unlocks had them off; its caller shows the purpose.
     holders = stack[1:] or stack

@@ -170,6 +170,14 @@ def _passed_over(span: Span, waiting: Waiting) -> str | None:
     thread is ready, shows that the task was preferred.
     """
     is_due = False
+    leaves_ns = next(
+        (
+            e.at_ns
+            for e in waiting.events
+            if e.at_ns >= span.end_ns and e.numbers.get("prev_pid") == span.task.pid
+        ),
+        span.end_ns,
+    )
     for event in waiting.events:
         if event.flags is None or event.pid != span.task.pid:
             continue
@@ -179,6 +187,8 @@ def _passed_over(span: Span, waiting: Waiting) -> str | None:
             return None
         if event.flags & Flag.NEED_RESCHED:
             is_due = True
+        elif leaves_ns - event.at_ns <= STRAIGHT_NS:
+            return None  # the scheduler has just been called
         elif is_due and event.name != "sched_switch":
             at = (event.at_ns - waiting.expiry_ns) / 1000
             return (

@@ -18,7 +18,9 @@ from rtscope.explain.events.waiting import (
     LONGEST_UNPROVEN_NS,
     STRAIGHT_NS,
     Waiting,
+    called,
     last_of,
+    longest_call,
     lost_segment,
     segment_of,
 )
@@ -149,6 +151,9 @@ def _bounds_of_change(priority: Priority, who: str, waiting: Waiting) -> Iterato
 def _not_preempted(span: Span, waiting: Waiting, label: str) -> Segment:
     """Explain why a task of lower priority was not preempted."""
     interrupted = tuple(_interrupted_in(span, waiting))
+    called_ns, call = longest_call(span, waiting.events)
+    if call is not None and 2 * called_ns >= span.end_ns - span.begin_ns:
+        label = f"{label}, in {called(call)}"
     last = tuple(last_of(span, waiting.events))
     off = _switched_off_by(span, waiting)
     if off is not None:
@@ -178,7 +183,7 @@ def _not_preempted(span: Span, waiting: Waiting, label: str) -> Segment:
     if requests:
         why = (
             f"need_resched was set, and {span.task.numbered} continued "
-            f"({', '.join(dict.fromkeys(e.name for e in requests[-_LISTED:]))})"
+            f"({', '.join(dict.fromkeys(called(e) for e in requests[-_LISTED:]))})"
         )
         return _preemption_off(span, waiting, label, why, *interrupted, *last)
     went_on = _went_on_after(span, waiting)

@@ -404,13 +404,14 @@ def stack_under(events: Iterable[Event], entered_ns: int) -> list[str] | None:
         if event.at_ns < entered_ns:
             continue
         if event.name == "kernel_stack":
-            return _below_the_interrupt(event.text("stack").split(" < "))
+            return below_the_interrupt(event.text("stack").split(" < "))
         if is_exit(event):
             return None
     return None
 
 
-def _below_the_interrupt(functions: Sequence[str]) -> list[str] | None:
+def below_the_interrupt(functions: Sequence[str]) -> list[str] | None:
+    """Return what of a stack an interrupt found; None if there is none in it."""
     entered = [bool(_ENTRY_FRAME.match(name)) for name in functions]
     if True not in entered:
         return None

@@ -8,6 +8,9 @@ from rtscope.machine.facts import FactValue
 from rtscope.machine.kernelidentity import turned_off
 from rtscope.record.model import RunRecord
 
+_RELEASE = re.compile(r"\b([2-9])\.([0-9]{1,3})(?=[.\-+\s]|$)")
+_MODEL = re.compile(r"\bPREEMPT(?:_RT)?\b(?!_)|\b(?:server|desktop)\b", re.IGNORECASE)
+"""PREEMPT_DYNAMIC does not tell: it was chosen when the kernel booted."""
 _PREEMPTIBLE = {
     "PREEMPT_RT": True,
     "full": True,
@@ -20,6 +23,16 @@ _PREEMPTIBLE = {
 def machine_of(record: RunRecord) -> MachineTraits:
     """Return the traits of a run's machine that events do not show."""
     return traits_of(record.facts_before)
+
+
+def traits_told(kernel: str) -> MachineTraits:
+    """Return the traits that `uname -a`, or the head of a trace, tell of a kernel."""
+    release = _RELEASE.search(kernel)
+    model = _MODEL.search(kernel)
+    return MachineTraits(
+        preemptible=None if model is None else model[0].lower().startswith("preempt"),
+        release=(int(release[1]), int(release[2])) if release else None,
+    )
 
 
 def traits_of(facts: Mapping[str, FactValue]) -> MachineTraits:

@@ -86,9 +86,37 @@ def segment_of(
 def last_of(span: Span, events: Sequence[Event]) -> Iterator[str]:
     """List the last events of a span's task: `sys_enter, kmem_cache_alloc`."""
     pid, before_ns = span.task.pid, span.begin_ns
-    names = [e.name for e in events if e.pid == pid and e.at_ns <= before_ns]
+    names = [called(e) for e in events if e.pid == pid and e.at_ns <= before_ns]
     if names:
         yield f"last events of {span.task.numbered}: {', '.join(names[-_LISTED:])}"
+    length_ns, longest = longest_call(span, events)
+    if longest is not None:
+        yield (
+            f"the longest time without another call: {length_ns / 1000:,.3f} us, in "
+            f"{called(longest)}, called by {longest.text('parent')}"
+        )
+
+
+def longest_call(span: Span, events: Sequence[Event]) -> tuple[int, Event | None]:
+    """Return the call of a span behind which the longest time has no other, in ns."""
+    calls = [
+        event
+        for event in events
+        if event.name == "function"
+        and event.pid == span.task.pid
+        and span.begin_ns <= event.at_ns < span.end_ns
+    ]
+    ends = (*(event.at_ns for event in calls[1:]), span.end_ns)
+    best_ns, best = 0, None
+    for event, end_ns in zip(calls, ends, strict=bool(calls)):
+        if end_ns - event.at_ns > best_ns:
+            best_ns, best = end_ns - event.at_ns, event
+    return best_ns, best
+
+
+def called(event: Event) -> str:
+    """Return the name of an event, or the function of one that tells a call."""
+    return event.text("function") if event.name == "function" else event.name
 
 
 def lost_segment(span: Span, expired: Expired, part: Part) -> Segment:

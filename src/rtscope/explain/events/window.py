@@ -9,7 +9,7 @@ started with, where the trace has that, to the switch to it.
 """
 
 import re
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
 from enum import IntEnum
 
@@ -140,6 +140,8 @@ def choose(trace: Trace, selector: WakeupSelector) -> Chosen:
     """Return the wake-up to explain; raise NoWakeup if there is none."""
     if selector.at_ns is None:
         marks = [*_timerlat(trace), *_cyclictest(trace)]
+        if not marks and "sched_switch" not in trace.names:
+            marks = [*_timerlat(trace, ("irq", "0"))]
         marks = [mark for mark in marks if _is_named(mark.wakeup, selector.thread)]
         if marks:
             return max(marks, key=lambda mark: mark.wakeup.latency_ns)
@@ -150,8 +152,10 @@ def _is_named(wakeup: TracedWakeup, thread: str | None) -> bool:
     return thread is None or thread in (wakeup.comm, str(wakeup.pid))
 
 
-def _timerlat(trace: Trace) -> Iterator[Chosen]:
-    """Return the worst line of each CPU that timerlat's thread wrote."""
+def _timerlat(
+    trace: Trace, contexts: Sequence[str] = TIMERLAT_THREADS
+) -> Iterator[Chosen]:
+    """Return the worst line of each CPU that timerlat wrote in some contexts."""
     for rows in trace.rows:
         chosen = rows_named(trace, rows, "timerlat")
         if len(chosen) == 0:
@@ -159,9 +163,10 @@ def _timerlat(trace: Trace) -> Iterator[Chosen]:
         late = trace.numbers(rows, chosen, "timer_latency")
         for at in np.argsort(-late, kind="stable")[:64].tolist():
             event = trace.events(rows, chosen[at : at + 1])[0]
-            if event.text("context") in TIMERLAT_THREADS:
+            if event.text("context") in contexts:
                 wakeup = _marked(event, int(late[at]))
-                yield Chosen(wakeup, "worst wake-up of timerlat")
+                of = "wake-up" if contexts is TIMERLAT_THREADS else "interrupt"
+                yield Chosen(wakeup, f"worst {of} of timerlat")
                 break
 
 

@@ -8,5 +8,6 @@ Traces of the Linux kernel's ftrace: trace.dat files, and text that people keep.
     text.py     text as a trace
     forms.py    other text, written as ftrace's: perf script, ticks, prefixes
     babeltrace.py  events of LTTng, written so
+    reports.py  what tracers and rtla report of a latency
     writer.py   pages from an agent as a trace.dat file
 """

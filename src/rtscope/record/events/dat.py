@@ -94,6 +94,11 @@ class DatTrace:
         """The trace clock that the file names."""
         return self.head.clock
 
+    @property
+    def kernel(self) -> str:
+        """What the file tells of its kernel."""
+        return self.head.kernel
+
     def events(self, rows: Rows, chosen: NDArray[np.int64]) -> list[Event]:
         """Decode the chosen rows of a CPU."""
         return [self._event(rows, int(at)) for at in chosen]
@@ -367,6 +372,7 @@ def open_trace(path: Path) -> Trace:
     except (OSError, ValueError) as error:
         why = (error.strerror if isinstance(error, OSError) else None) or error
         raise RecordError(f"cannot read {path}: {why}") from error
-    data = unpacked_trace(data, name=str(path))
+    if data[: len(MAGIC)] != MAGIC:
+        data = unpacked_trace(data, name=str(path))
     form = dat_trace if data[: len(MAGIC)] == MAGIC else text_trace
     return form(data, name=str(path))

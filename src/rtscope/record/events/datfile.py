@@ -28,7 +28,7 @@ MAX_FORMATS = 20_000
 MAX_CPUS = 8_192
 MAX_OPTIONS = 100_000
 CONVERT = "trace-cmd convert --file-version 6 -i FILE -o FILE6 makes one of it"
-_OPTION_BUFFER, _OPTION_CLOCK = 3, 4
+_OPTION_BUFFER, _OPTION_CLOCK, _OPTION_UNAME = 3, 4, 5
 _OPTION_HEADER, _OPTION_FTRACE, _OPTION_EVENTS = 16, 17, 18
 _OPTION_KALLSYMS, _OPTION_CMDLINES = 19, 21
 _COMPRESSED = 1
@@ -157,6 +157,8 @@ class Head:
     clock: str
     text_at: int | None
     """Where text begins instead of pages (`trace-cmd record` with a latency tracer)."""
+    kernel: str = ""
+    """What `uname -a` told of it; empty if the file has not kept it."""
 
 
 class Cursor:
@@ -234,9 +236,9 @@ def _parse_6(cursor: Cursor) -> Head:
     cmdlines = _cmdlines(cursor.take(cursor.number(8)))
     cpus = cursor.number(4)
     kind = cursor.take(10)
-    clock, buffer = "", None
+    clock, kernel, buffer = "", "", None
     if kind == b"options  \0":
-        clock, buffer = _options_6(cursor)
+        clock, kernel, buffer = _options_6(cursor)
         kind = cursor.take(10)
     extents: tuple[Extent, ...] = ()
     if kind == b"flyrecord\0":
@@ -249,19 +251,22 @@ def _parse_6(cursor: Cursor) -> Head:
         raise RecordError(f"damaged: no data begin at byte {cursor.at - 10}")
     text_at = cursor.at if kind == b"latency  \0" else None
     return Head(
-        cursor.order, layout, formats, kallsyms, cmdlines, extents, clock, text_at
+        *(cursor.order, layout, formats, kallsyms, cmdlines, extents, clock, text_at),
+        kernel,
     )
 
 
-def _options_6(cursor: Cursor) -> tuple[str, int | None]:
-    clock, buffer = "", None
+def _options_6(cursor: Cursor) -> tuple[str, str, int | None]:
+    clock, kernel, buffer = "", "", None
     for _ in range(MAX_OPTIONS):
         option = cursor.number(2)
         if option == 0:
-            return clock, buffer
+            return clock, kernel, buffer
         content = cursor.take(cursor.number(4))
         if option == _OPTION_CLOCK:
             clock = _chosen_clock(content)
+        elif option == _OPTION_UNAME:
+            kernel = _system(content)
         elif option == _OPTION_BUFFER and buffer is None:
             buffer = int.from_bytes(content[:8], cursor.order)
     raise RecordError("damaged: its options have no end")
@@ -283,12 +288,13 @@ def _parse_7(cursor: Cursor) -> Head:
             f"its data are compressed ({compression}), which rtscope does not read; "
             + CONVERT
         )
+    options = list(_options_7(cursor))
+    buffers = [content for option, content in options if option == _OPTION_BUFFER]
+    systems = (content for option, content in options if option == _OPTION_UNAME)
+    kernel = _system(next(systems, b""))
     sections: dict[int, int] = {}
-    buffers: list[bytes] = []
-    for option, content in _options_7(cursor):
-        if option == _OPTION_BUFFER:
-            buffers.append(content)
-        elif len(content) >= 8:
+    for option, content in options:
+        if option != _OPTION_BUFFER and len(content) >= 8:
             sections.setdefault(option, int.from_bytes(content[:8], cursor.order))
     for needed in (_OPTION_HEADER, _OPTION_EVENTS):
         if needed not in sections:
@@ -314,6 +320,7 @@ def _parse_7(cursor: Cursor) -> Head:
         extents,
         clock,
         None,
+        kernel,
     )
 
 
@@ -418,6 +425,10 @@ def _cmdlines(content: bytes) -> dict[int, str]:
         if re.fullmatch(r"[0-9]{1,10}", pid):
             names[int(pid)] = comm.strip("\0")
     return names
+
+
+def _system(content: bytes) -> str:
+    return content.partition(b"\0")[0].decode("utf-8", "replace")
 
 
 def _chosen_clock(content: bytes) -> str:

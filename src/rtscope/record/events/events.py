@@ -97,6 +97,10 @@ class Trace(Protocol):
         """How fine its times are."""
 
     @property
+    def kernel(self) -> str:
+        """What the file tells of its kernel: release, model of preemption; or empty."""
+
+    @property
     def told(self) -> Sequence[str]:
         """How the file differs from what the kernel's tools write, in words."""
 

@@ -49,6 +49,14 @@ _CLOCK = re.compile(
 _OF_NS = frozenset(
     {b"local", b"global", b"mono", b"mono_raw", b"boot", b"tai", b"perf", b"ns"}
 )
+_CONTEXT = re.compile(
+    rb"^(?P<head>[ \t]*(?P<comm>\S.{0,15}?)-\d{1,10}[ \t][^\n]*?us[ +!#*@$]*:[ \t]+)"
+    rb"(?P<pid>\d{1,10}):[ \t]*(?P<prio>-?\d{1,3}):(?P<state>[A-Za-z+|]{1,8})[ \t]+"
+    rb"(?P<how>\+|==>)[ \t]+\[(?P<cpu>\d{1,5})\][ \t]+(?P<to>\d{1,10}):[ \t]*"
+    rb"(?P<to_prio>-?\d{1,3}):[A-Za-z+|]{1,8}[ \t]*(?P<to_comm>[^\n]*?)[ \t]*$",
+    re.MULTILINE,
+)
+"""Wake-ups and switches as the tracers of latencies write them."""
 _GRAPH = re.compile(
     rb"^# tracer: function_graph|"
     rb"^[ \t]*(?:\d+\)|.{0,60}\|)[^\n|]*\|[ \t]+[\w. ]+\(\)[;{ ]",
@@ -81,6 +89,8 @@ def ftrace_text(data: memoryview, *, name: str) -> Text:
             form = _form_of(_lines_of(content))
     if form == "":
         raise RecordError(f"{name}: {_why_not(bytes(content[:_SAMPLE_BYTES]))}")
+    if form == "ftrace" and b"latency trace v" in bytes(content[:_SAMPLE_BYTES]):
+        content = _CONTEXT.sub(_as_event, bytes(content))
     if form == "ftrace":
         return Text(content, told)
     written, how = _WRITERS[form](bytes(content), name)
@@ -125,6 +135,21 @@ def _form_of(lines: Sequence[bytes]) -> str:
 
 def _known(line: str) -> bool:
     return any(pattern.match(line.encode()) for pattern in _FORMS.values())
+
+
+def _as_event(match: re.Match[bytes]) -> bytes:
+    """Write a wake-up or a switch as its event."""
+    head, to, to_prio = match["head"], match["to"], match["to_prio"]
+    comm = match["to_comm"] or b"<...>"
+    if match["how"] == b"+":
+        told = (head, comm, to, to_prio, match["cpu"])
+        return b"%ssched_waking: comm=%s pid=%s prio=%s target_cpu=%s" % told
+    told = (head, match["comm"], match["pid"], match["prio"], match["state"])
+    return (
+        b"%ssched_switch: prev_comm=%s prev_pid=%s prev_prio=%s prev_state=%s ==> "
+        % told
+        + b"next_comm=%s next_pid=%s next_prio=%s" % (comm, to, to_prio)
+    )
 
 
 def _from_perf(content: bytes, _name: str) -> tuple[bytes, str]:

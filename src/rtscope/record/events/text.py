@@ -69,6 +69,15 @@ _TIMERLAT = re.compile(
     r"#(?P<seqnum>\d+)\s+context\s+(?P<context>\w+)\s+timer_latency\s+"
     r"(?P<timer_latency>\d+)\s*ns"
 )
+_LENGTH = r"start +(?P<start>\d{1,10}\.\d{9}) duration +(?P<duration>\d+) ns"
+_NOISES = {
+    "irq_noise": re.compile(rf"(?P<desc>.*):(?P<vector>\d+) {_LENGTH}"),
+    "softirq_noise": re.compile(rf"(?P<name>.*):(?P<vector>\d+) {_LENGTH}"),
+    "thread_noise": re.compile(rf"(?P<comm>.*):(?P<pid>\d+) {_LENGTH}"),
+    "nmi_noise": re.compile(_LENGTH),
+}
+_STAMP = re.compile(r"(\d{1,10})\.(\d{9})")
+_CALL = re.compile(r"(?P<function>[\w.]+) <-(?P<parent>[\w.]+)")
 _DECIMAL = re.compile(r"-?[0-9]{1,19}")
 _HEX = re.compile(r"0x[0-9a-f]{1,16}")
 _CALLER = re.compile(r"\+0x[0-9a-f]+(/0x[0-9a-f]+)?$|/0x[0-9a-f]+$")
@@ -77,6 +86,12 @@ _STATES = {"0": "R", "1": "S", "2": "D", "4": "T", "8": "t"}
 """trace-cmd writes a state that it does not know as a number."""
 MAX_KINDS = 20_000
 _CLOCK = re.compile(rb"^#?[ \t]{0,8}clock: (\w{1,20})", re.MULTILINE)
+_KERNEL = re.compile(
+    rb"^#? ?(?:\w+ latency trace v[\d.]+ on|os release :) *(\S{1,80})|"
+    rb"^#? ?latency: .{1,80}\(M:(\S{1,30})",
+    re.MULTILINE,
+)
+_HEAD_BYTES = 16_384
 _ADDRESS = re.compile(r"[0-9a-f]{8,16}")
 _BODY = re.compile(rb"[^\n]{0,4000}\n?")
 """Longer than any line of the kernel."""
@@ -130,6 +145,8 @@ def fields_of(name: str, body: str) -> Mapping[str, int | str]:
         return _matched(_TIMERLAT, body)
     if name == "print":
         return {"buf": body.partition("tracing_mark_write: ")[2] or body}
+    if name in ("function", *_NOISES):
+        return _matched(_NOISES.get(name, _CALL), body)
     if name == "kernel_stack":
         return {"stack": _stack_of(body)}
     if name.startswith("ipi_") and body.startswith("("):
@@ -180,6 +197,8 @@ def _matched(pattern: re.Pattern[str], body: str) -> Mapping[str, int | str]:
 def _value(text: str) -> int | str:
     if _DECIMAL.fullmatch(text):
         return int(text)
+    if _STAMP.fullmatch(text):
+        return int(text.replace(".", ""))  # seconds, with all their ns
     return int(text, 16) if _HEX.fullmatch(text) else text
 
 
@@ -203,6 +222,7 @@ class TextTrace:
     clock: str = ""
     told: tuple[str, ...] = ()
     """How the file differs from text of ftrace, in words."""
+    kernel: str = ""
 
     def events(self, rows: Rows, chosen: NDArray[np.int64]) -> list[Event]:
         """Decode the chosen rows of a CPU."""
@@ -313,7 +333,7 @@ def text_trace(data: memoryview, *, name: str) -> TextTrace:
         raise RecordError(f"{name}: no line of it is an event of ftrace")
     for match in LOST.finditer(data):
         _note_loss(cpus, match)
-    clock = _CLOCK.search(data)
+    clock, head = _CLOCK.search(data), bytes(data[:_HEAD_BYTES])
     return TextTrace(
         name=name,
         data=data,
@@ -323,6 +343,7 @@ def text_trace(data: memoryview, *, name: str) -> TextTrace:
         resolution_ns=min(units),
         clock=clock[1].decode() if clock else "",
         told=text.told,
+        kernel=" ".join(one.decode() for pair in _KERNEL.findall(head) for one in pair),
     )
 
 

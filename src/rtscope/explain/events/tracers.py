@@ -1,0 +1,252 @@
+"""
+The explanation of a latency that a tracer, or rtla, has reported itself. Pure.
+
+The report is the evidence: a length, a task, functions. It has sums and no times, so
+the pieces are put in the order of a wake-up. What the report does not say is unknown.
+"""
+
+from collections.abc import Iterator, Sequence
+from itertools import pairwise
+
+from rtscope.explain.events.histories import priority_words
+from rtscope.explain.events.irqdelay import UNMASKING
+from rtscope.explain.events.spans import below_the_interrupt
+from rtscope.explain.model import Cause, Confidence, Explanation, Part, Segment
+from rtscope.host.units import format_us
+from rtscope.record.events.reports import OFF_TRACERS, Analysis, Head, Row
+
+_WHAT = {
+    "irqsoff": (Cause.INTERRUPTS_OFF, "interrupts off"),
+    "preemptoff": (Cause.PREEMPTION_OFF, "preemption off"),
+    "preemptirqsoff": (Cause.PREEMPTION_OFF, "interrupts or preemption off"),
+}
+_INTERFERENCES = (
+    ("NMI interference", Part.B, Cause.OTHER_INTERRUPT, "NMI"),
+    ("IRQ interference", Part.B, Cause.OTHER_INTERRUPT, "interrupts"),
+    ("Softirq interference", Part.C, Cause.SOFTIRQ, "softirqs"),
+    ("Thread interference", Part.D, Cause.OTHER_TASK, "threads"),
+)
+_SHOWN = 6
+_IS_FIFO, _IS_RR, _IS_DEADLINE = 1, 2, 6
+_SUMS = "rtla reports sums: the order of the pieces is that of a wake-up, not measured"
+
+
+def explained_reports(reports: Sequence[Head | Analysis]) -> Sequence[Explanation]:
+    """
+    Return the explanations of reports, worst first.
+
+    None of a tracer of wake-ups whose lines have the wake-up and the switch: they are
+    events like any others.
+    """
+    found: list[Explanation] = []
+    for one in reports:
+        if isinstance(one, Analysis):
+            found.append(_of_analysis(one))
+        elif one.tracer in OFF_TRACERS:
+            found.append(_of_head(one))
+        elif not one.switched:
+            found.append(_of_wait(one))
+    return sorted(found, key=lambda one: -one.latency_ns)
+
+
+def thread_of(reports: Sequence[Head | Analysis]) -> str | None:
+    """Return the number of the thread whose wait a tracer reports; None without it."""
+    heads = (str(one.pid) for one in reports if isinstance(one, Head) and one.task)
+    return next(heads, None)
+
+
+def _of_wait(head: Head) -> Explanation:
+    """Return what the head of a tracer of wake-ups says, if no line below it does."""
+    name = f"only the head of {head.tracer} says that {_task_of(head)} waited"
+    segment = Segment(
+        Part.D, 0, head.latency_ns, Cause.UNKNOWN, name, confidence=Confidence.GUESSED
+    )
+    return Explanation(
+        head.cpu, -1, head.latency_ns, (segment,), notes=tuple(_notes_of(head))
+    )
+
+
+def _of_head(head: Head) -> Explanation:
+    cause, what = _WHAT[head.tracer]
+    task = _task_of(head)
+    place = head.started or (head.calls[0][1] if head.calls else "an unknown function")
+    evidence = [
+        f"{what} from {place} to {head.ended or 'an unknown function'}, in {task}",
+        *_longest_call(head),
+    ]
+    if head.stack:
+        evidence.append(f"ended by {' < '.join(head.stack[:_SHOWN])}")
+    segment = Segment(
+        Part.A if cause is Cause.INTERRUPTS_OFF else Part.C,
+        0,
+        head.latency_ns,
+        cause,
+        f"{place}, in {task}",
+        evidence=tuple(evidence),
+    )
+    return Explanation(
+        cpu=head.cpu,
+        sequence=-1,
+        latency_ns=head.latency_ns,
+        segments=(segment,),
+        notes=tuple(_notes_of(head)),
+        head=f"CPU {head.cpu} had {what} for {format_us(head.latency_ns)} µs",
+    )
+
+
+def _longest_call(head: Head) -> Iterator[str]:
+    """Name the function behind which the longest time without a line begins."""
+    if len(head.calls) < 2:
+        return
+    gaps = [(b[0] - a[0], a, b) for a, b in pairwise(head.calls)]
+    gap_ns, before, after = max(gaps, key=lambda row: row[0])
+    yield (
+        f"the longest time between two functions: {format_us(gap_ns)} µs, from "
+        f"{before[1]} at +{format_us(before[0])} µs to {after[1]}"
+    )
+
+
+def _task_of(head: Head) -> str:
+    if not head.task:
+        return "an unknown task"
+    number = 120 + head.nice
+    if head.policy in (_IS_FIFO, _IS_RR):
+        number = 99 - head.rt_priority
+    elif head.policy == _IS_DEADLINE:
+        number = -1
+    return f"{head.task}-{head.pid} ({priority_words(number)})"
+
+
+def _notes_of(head: Head) -> Iterator[str]:
+    kernel = f" on {head.kernel}" if head.kernel else ""
+    yield f"as the tracer {head.tracer} reports it{kernel}; its times are whole µs"
+    if head.tracer in OFF_TRACERS:
+        yield (
+            "this is a section of the kernel and no wake-up: a thread is late by it "
+            "only if its timer expires in it"
+        )
+    if not head.calls:
+        yield "the text has no functions of this time: what took it is not known closer"
+
+
+def _of_analysis(analysis: Analysis) -> Explanation:
+    segments: list[Segment] = []
+    at_ns = 0
+    for part, cause, name, length_ns, evidence, sure in _pieces(analysis):
+        if length_ns > 0:
+            end_ns = at_ns + length_ns
+            segments.append(
+                Segment(
+                    *(part, at_ns, end_ns, cause, name),
+                    evidence=tuple(evidence),
+                    confidence=sure,
+                )
+            )
+            at_ns = end_ns
+    what = "the timerlat thread" if analysis.of_thread else "the interrupt of timerlat"
+    return Explanation(
+        cpu=analysis.cpu,
+        sequence=-1,
+        latency_ns=max(analysis.latency_ns, at_ns),
+        segments=tuple(segments),
+        notes=tuple(_notes_of_analysis(analysis)),
+        head=(
+            f"CPU {analysis.cpu}: {what} was {format_us(analysis.latency_ns)} µs late"
+        ),
+    )
+
+
+Piece = tuple[Part, Cause, str, int, Sequence[str], Confidence]
+
+
+def _pieces(analysis: Analysis) -> Iterator[Piece]:
+    """Yield what rtla lists, in the order of a wake-up."""
+    delay = analysis.row("IRQ handler delay")
+    delay_ns = (delay.length_ns if delay else None) or 0
+    irq = analysis.row("IRQ latency")
+    if not analysis.of_thread:
+        # Of a late interrupt nothing else is printed, and the delay may be 0.
+        delay_ns = max(delay_ns, (irq.length_ns if irq else None) or 0)
+    if delay_ns:
+        yield _delayed(analysis, delay, delay_ns)
+    if not analysis.of_thread:
+        return
+    own = analysis.row("Timerlat IRQ duration")
+    if own is not None and own.length_ns:
+        cause, sure = Cause.TIMER_INTERRUPT, Confidence.SEEN
+        yield Part.B, cause, "the timerlat interrupt", own.length_ns, (), sure
+    blocking = analysis.row("Blocking thread")
+    if blocking is not None and blocking.length_ns:
+        name = _first_name(blocking) or "an unknown thread"
+        chain = _blocked_in(analysis)
+        at = f", in {chain[0]}" if chain and not _is_delay(analysis) else ""
+        why = [f"rtla: {name} kept the CPU from the thread"]
+        why += [f"its stack: {' < '.join(chain[:_SHOWN])}"] if chain else []
+        cause, sure = Cause.PREEMPTION_OFF, Confidence.INFERRED
+        yield Part.C, cause, f"{name}{at}", blocking.length_ns, why, sure
+    for label, part, cause, what in _INTERFERENCES:
+        row = analysis.row(label)
+        if row is not None and row.length_ns:
+            yield from _interference(row, part, cause, what)
+
+
+def _interference(row: Row, part: Part, cause: Cause, what: str) -> Iterator[Piece]:
+    """Yield each task or interrupt of a line, and what it does not list."""
+    rest_ns = row.length_ns or 0
+    for name, length_ns in row.pieces:
+        if length_ns:
+            yield part, cause, name, length_ns, (f"rtla: {row.label}",), Confidence.SEEN
+            rest_ns -= length_ns
+    if rest_ns > 0:
+        yield part, cause, what, rest_ns, (f"rtla: {row.label}",), Confidence.SEEN
+
+
+def _delayed(analysis: Analysis, delay: Row | None, length_ns: int) -> Piece:
+    if delay is not None and delay.from_idle:
+        why = ("rtla: the CPU left idle (exit from idle)",)
+        return Part.A, Cause.IDLE_EXIT, "idle", length_ns, why, Confidence.INFERRED
+    chain = _blocked_in(analysis)
+    blocking = analysis.row("Blocking thread")
+    thread = (_first_name(blocking) if blocking else "") or "an unknown thread"
+    if chain and chain[0].startswith(UNMASKING):
+        chain = chain[1:] or chain  # its caller had turned them off
+    if chain:
+        why = (f"the interrupt came in {' < '.join(chain[:_SHOWN])}",)
+        name, sure = f"{chain[0]}, in {thread}", Confidence.INFERRED
+        return Part.A, Cause.INTERRUPTS_OFF, name, length_ns, why, sure
+    name = f"interrupts off in {thread}, or the hypervisor or hardware"
+    why = ("rtla printed no stack",)
+    return Part.A, Cause.UNKNOWN, name, length_ns, why, Confidence.GUESSED
+
+
+def _is_delay(analysis: Analysis) -> bool:
+    """Tell whether the interrupt was later than the thread behind it."""
+    delay, blocking = (
+        (row.length_ns if row is not None else None) or 0
+        for row in map(analysis.row, ("IRQ handler delay", "Blocking thread"))
+    )
+    return delay > blocking
+
+
+def _blocked_in(analysis: Analysis) -> Sequence[str]:
+    """Return the functions below the interrupt, or all where none is in the stack."""
+    if not analysis.stack:
+        return ()
+    below = below_the_interrupt(analysis.stack)
+    return analysis.stack if below is None else below
+
+
+def _first_name(row: Row) -> str:
+    return row.pieces[0][0] if row.pieces else ""
+
+
+def _notes_of_analysis(analysis: Analysis) -> Iterator[str]:
+    yield _SUMS
+    previous = analysis.row("Previous IRQ interference")
+    if previous is not None and previous.length_ns:
+        yield (
+            "an interrupt before it delayed the timer by up to "
+            f"{format_us(previous.length_ns)} µs"
+        )
+    if not analysis.of_thread:
+        yield "rtla stopped at the interrupt: what the thread waited for is unknown"
