@@ -55,7 +55,7 @@ def explain(
         Path | None,
         typer.Option(
             help="Trace instead of a record: trace.dat of trace-cmd, or text of ftrace "
-            "(trace, trace_pipe, trace-cmd report)."
+            "and its tracers, trace-cmd report, perf script, babeltrace, rtla -a."
         ),
     ] = None,
     thread: Annotated[
