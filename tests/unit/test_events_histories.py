@@ -230,3 +230,30 @@ def test_a_thread_that_is_only_seen_to_leave_has_the_priority_it_left_with() -> 
 
     assert facts.at(900, at(0)).values == (4,)
     assert facts.at(77, at(0)).values == (120,)
+
+
+def test_a_task_that_executes_another_program_is_called_so_from_then_on() -> None:
+    sh, program = ("sh", 77, 1), ("stress-ng", 77, 1)
+    path = "sched_process_exec: filename=/usr/bin/stress-ng pid=77 old_pid=77"
+    found = explained_text(
+        text_switch(5, IDLE, CTL, state="R"),
+        text_switch(25, CTL, sh),
+        text_line(500, sh, path),
+        text_waking(1102, program, CTL),
+        text_switch(1180, program, CTL, state="R+"),
+    )
+
+    assert dominant(found).name == "stress-ng (real-time, priority 98)"
+
+
+def test_a_name_that_changed_without_an_event_is_told_with_both() -> None:
+    found = explained_text(
+        text_switch(5, IDLE, CTL, state="R"),
+        text_switch(25, CTL, ("sh", 77, 1)),
+        text_waking(1102, ("sh", 77, 1), CTL),
+        text_switch(1180, ("stress-ng", 77, 1), CTL, state="R+"),
+    )
+
+    assert dominant(found).name == "sh (real-time, priority 98)"
+    told = "at the end of its run it was called stress-ng"
+    assert told in dominant(found).evidence[0]

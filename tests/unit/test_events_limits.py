@@ -174,3 +174,21 @@ def test_a_real_time_task_of_lower_priority_shows_the_limit_of_a_group() -> None
     assert of(found, Cause.THROTTLED) == 7_000_000
     limited = next(s for s in found.segments if s.cause is Cause.THROTTLED)
     assert "cpu.rt_runtime_us" in limited.evidence[1]
+
+
+def test_a_deadline_thread_that_is_woken_without_runtime_is_told_by_its_timer() -> None:
+    own: Who = ("ctl", 900, -1)
+    timer = "hrtimer_expire_entry: hrtimer=0xbb function=dl_task_timer now=500004000000"
+
+    def woken(*between: str) -> Explanation:
+        return explained_text(
+            text_switch(5, own, POLLER),
+            text_waking(1_000, POLLER, own),
+            *between,
+            text_switch(4_010, POLLER, own, state="R+"),
+        )
+
+    assert of(woken(text_line(4_000, POLLER, timer, flags="d.h..")), Cause.CPU_QUOTA)
+    unknown = woken().segments[-1]
+    assert unknown.cause is Cause.UNKNOWN
+    assert unknown.name.startswith("the thread's own runtime used up, preemption off")

@@ -443,3 +443,16 @@ def test_a_trace_without_any_wake_up_is_refused_with_what_to_record(
 ) -> None:
     with pytest.raises(UsageError, match="sched_waking"):
         explained("  a-1 [000] d..2. 1.000001: x: y=1\n", tmp_path)
+
+
+@pytest.mark.parametrize(
+    ("selector", "bound"),
+    [(WakeupSelector("7"), False), (WakeupSelector(), True)],
+)
+def test_a_report_has_nothing_to_choose_from(
+    selector: WakeupSelector, bound: bool, tmp_path: Path
+) -> None:
+    (tmp_path / "rtla.txt").write_text(BLOCKED)
+
+    with pytest.raises(UsageError, match="leave out --bound, --thread and --at"):
+        explained_file(tmp_path / "rtla.txt", selector, bound=bound, log=lambda _: None)

@@ -198,6 +198,10 @@ def explained_file(
     """
     reports = reports_in(path) if path.is_file() else ()
     reported = explained_reports(reports)
+    if reported and (bound or selector != WakeupSelector()):
+        raise UsageError(
+            f"{path}: a tracer's own report: leave out --bound, --thread and --at"
+        )
     if reported:
         run = explained_trace(path.name, reported)
         return Explained((run,), ((),))

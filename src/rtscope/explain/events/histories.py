@@ -21,6 +21,9 @@ MAX_RT_PRIO = 100
 PI_SETPRIO = "sched_pi_setprio"
 _CHAIN_NS = 100_000
 """Who blocks passes its priority on along the whole chain at once."""
+RENAMES = frozenset({"task_rename", "sched_process_exec"})
+_NAME_LENGTH = 15
+"""The kernel's TASK_COMM_LEN, without its zero."""
 _SETTERS = frozenset(
     f"sys_enter_{call}"
     for call in (
@@ -252,12 +255,18 @@ def _named(event: Event) -> Iterator[tuple[int, str]]:
         for side in ("prev", "next"):
             if f"{side}_pid" in numbers:
                 yield numbers[f"{side}_pid"], str(fields.get(f"{side}_comm", ""))
-    elif event.name == "task_rename":
-        yield numbers.get("pid", event.pid), str(fields.get("newcomm", ""))
+    elif event.name in RENAMES:
+        yield numbers.get("pid", event.pid), new_name(event)
     elif event.name == "sched_process_fork":
         yield numbers.get("child_pid", -1), str(fields.get("child_comm", ""))
     elif "pid" in numbers and "comm" in fields:
         yield numbers["pid"], str(fields["comm"])
+
+
+def new_name(event: Event) -> str:
+    """Return the name that a thread gives itself, or that of what it executes."""
+    path = str(event.fields.get("newcomm") or event.fields.get("filename", ""))
+    return path.rpartition("/")[2][:_NAME_LENGTH]
 
 
 def _born(event: Event) -> int | None:

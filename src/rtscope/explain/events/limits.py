@@ -7,6 +7,8 @@ any of them: they follow from whom the scheduler chose. The choice may lie befor
 wake-up: a ready real-time thread gave its CPU to an ordinary task, and none ran since.
 """
 
+from collections.abc import Collection
+
 from rtscope.explain.events.histories import MAX_RT_PRIO, priority_words
 from rtscope.explain.events.spans import AWAKE, IDLE_PID, Span
 from rtscope.explain.events.threadstates import State, sleep_state
@@ -21,6 +23,8 @@ _CPU_MAX = "cpu.max of its control group"
 _RUNTIME = "its runtime (sched_setattr)"
 _RT_GROUP = "cpu.rt_runtime_us of its control group"
 _QUOTA_TIMERS = frozenset({"sched_cfs_period_timer", "sched_cfs_slack_timer"})
+_RUNTIME_TIMERS = frozenset({"dl_task_timer", "inactive_task_timer"})
+"""Of a SCHED_DEADLINE thread."""
 SHARE_NS = 50_000_000
 """What both limits leave to ordinary tasks of each second, unless they were changed."""
 _ABOUT = 5_000_000
@@ -34,7 +38,7 @@ def limit_in_idle(span: Span, waiting: Waiting) -> Segment | None:
     if quota is not None:
         passed_by = chosen or _idles_on(span, waiting)
         return _over_quota(span, waiting, quota) if passed_by else None
-    chosen = chosen or _before_the_wakeup(span, waiting)
+    chosen = chosen or _gave_way(span, waiting, span.end_ns)
     return (
         None if chosen is None else _throttled(span, waiting, "the idle task", chosen)
     )
@@ -43,13 +47,16 @@ def limit_in_idle(span: Span, waiting: Waiting) -> Segment | None:
 def limit_in_task(span: Span, waiting: Waiting, label: str) -> Segment | None:
     """Explain a less urgent task beside a ready thread by a limit; None without one."""
     chosen = (
-        _switched_to(span, waiting)
+        _gave_way(span, waiting, waiting.since_ns)
+        or _switched_to(span, waiting)
         or _passed_over(span, waiting)
-        or _before_the_wakeup(span, waiting)
+        or _gave_way(span, waiting, span.end_ns)
     )
+    ours = waiting.facts.at(waiting.pid, span.begin_ns).urgent
+    if chosen is None and ours is not None and ours < 0:
+        chosen = quota_ended(span, waiting, _RUNTIME_TIMERS)
     if chosen is None:
         return None
-    ours = waiting.facts.at(waiting.pid, span.begin_ns).urgent
     if ours is None or ours >= 0:
         return _throttled(span, waiting, label, chosen)
     ready = f"the thread was ready ({priority_words(ours)}); {chosen}"
@@ -94,12 +101,14 @@ def _over_quota(span: Span, waiting: Waiting, quota: str) -> Segment:
     )
 
 
-def quota_ended(span: Span, waiting: Waiting) -> str | None:
+def quota_ended(
+    span: Span, waiting: Waiting, timers: Collection[str] = _QUOTA_TIMERS
+) -> str | None:
     """Return the timer that gives groups their time again, if it expired at the end."""
     until = span.end_ns + _PERIOD_END_NS
     for event in waiting.events:
         timer = event.text("function").partition("/")[0]
-        if event.name != "hrtimer_expire_entry" or timer not in _QUOTA_TIMERS:
+        if event.name != "hrtimer_expire_entry" or timer not in timers:
             continue
         if max(span.begin_ns, waiting.since_ns) <= event.at_ns < until:
             at = (event.at_ns - waiting.expiry_ns) / 1000
@@ -198,9 +207,9 @@ def _passed_over(span: Span, waiting: Waiting) -> str | None:
     return None
 
 
-def _before_the_wakeup(span: Span, waiting: Waiting) -> str | None:
+def _gave_way(span: Span, waiting: Waiting, before_ns: int) -> str | None:
     """
-    Return how the scheduler took the CPU from a ready real-time thread before.
+    Return how the scheduler took the CPU from a ready real-time thread before a time.
 
     Since then no real-time thread ran on this CPU: it may run none.
     """
@@ -216,7 +225,9 @@ def _before_the_wakeup(span: Span, waiting: Waiting) -> str | None:
         elif gives_way(event):
             gave = event
     gone = -1 if gave is None else gave.numbers.get("prev_pid", -1)
-    if gave is None or waiting.facts.ran(gone, gave.at_ns, span.begin_ns):
+    if gave is None or gave.at_ns >= before_ns:
+        return None
+    if waiting.facts.ran(gone, gave.at_ns, span.begin_ns):
         return None  # it was moved to another CPU
     runs = (e.at_ns for e in switches if e.at_ns >= span.end_ns)
     until = next(runs, span.end_ns)

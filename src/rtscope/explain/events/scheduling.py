@@ -97,6 +97,9 @@ def _in_task(whole: Span, waiting: Waiting) -> Iterator[Segment]:
             yield segment_of(span, waiting, Part.D, Cause.UNKNOWN, name)
             continue
         why = f"{task.numbered} is {theirs.words}; the thread is {own}"
+        later = facts.name(task.pid, whole.end_ns)
+        if later not in (task.comm, ""):
+            why = f"{why}; at the end of its run it was called {later}"
         if max(theirs.values) <= min(ours.values):
             lent: Iterable[str] = ()
             if theirs.inherited:
@@ -197,6 +200,9 @@ def _not_preempted(span: Span, waiting: Waiting, label: str) -> Segment:
         evidence, sure = (why, guess, *interrupted, *last), Confidence.GUESSED
         return _preemption_off(span, waiting, label, *evidence, confidence=sure)
     name = f"preemption off in {span.task.label}, or the hypervisor or hardware"
+    ours = waiting.facts.at(waiting.pid, span.begin_ns).urgent
+    if ours is not None and ours < 0:
+        name = f"the thread's own runtime used up, {name}"
     why = "no event of this time shows which"
     return segment_of(span, waiting, Part.C, Cause.UNKNOWN, name, why, *last)
 

@@ -11,7 +11,7 @@ from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, field, replace
 from enum import StrEnum
 
-from rtscope.explain.events.histories import Histories
+from rtscope.explain.events.histories import RENAMES, Histories, new_name
 from rtscope.record.events.events import Event, Flag, Loss, Window
 
 IDLE_PID = 0
@@ -313,6 +313,8 @@ def _apply_inner(state: _Cpu, event: Event) -> None:
         _pop(state, Doing.CALLBACK)
     elif event.name == "sched_switch":
         _switch(state, event)
+    elif event.name in RENAMES and event.pid == state.task.pid:
+        state.task = Task(event.pid, new_name(event) or state.task.comm)
     elif event.name == "cpu_idle":
         idle = event.numbers.get("state", 0)
         state.idle_state = None if idle == AWAKE else idle
