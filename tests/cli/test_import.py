@@ -5,6 +5,7 @@ from pathlib import Path
 
 import pytest
 
+from fakes import foreigncases
 from fakes.commandline import Rtscope
 from fakes.foreign import DESCRIBED, UNVERIFIED
 
@@ -272,6 +273,39 @@ def test_two_runs_that_found_nothing_are_no_copies(
     assert rtscope("import", here / "a", here / "b", "--out", "x").status == 0
     model = json.loads(rtscope("report", "x", "--json").out)
     assert "copied_record" not in {caveat["id"] for caveat in model["caveats"]}
+
+
+def test_loads_that_nobody_names_are_not_the_same(rtscope: Rtscope, here: Path) -> None:
+    (here / "idle.log").write_text(foreigncases.IDLE)
+    (here / "stress.log").write_text(foreigncases.STRESS)
+    said = rtscope("import", "idle.log", "stress.log", "--out", "x")
+    assert "unknown under which loads: a row for each of 2 files" in said.out
+    assert "import them again with --load NAME" in said.out
+
+    named = rtscope("import", "idle.log", "stress.log", "--out", "y", "--load", "os")
+    assert "unknown under which loads" not in named.out
+    for name, repetitions in (("x", [1, 1]), ("y", [1, 2])):
+        records = sorted(Path(name).rglob("record.json"))
+        found = [json.loads(one.read_text())["run"]["repetition"] for one in records]
+        assert found == repetitions
+
+
+def test_several_latencies_of_one_file_are_no_loads(
+    rtscope: Rtscope, here: Path
+) -> None:
+    (here / "hist").write_text(foreigncases.NO_SUMMARY)
+    said = rtscope("import", "hist", "--out", "x")
+    assert "unknown under which loads" not in said.out
+
+
+def test_nothing_found_is_said_when_it_is_imported(
+    rtscope: Rtscope, here: Path
+) -> None:
+    (here / "out").write_text(foreigncases.NOTHING_FOUND)
+    said = rtscope("import", "out", "--out", "x")
+    assert "nothing of 10 us or more" in said.out
+    shown = rtscope("report", "x")
+    assert "no latency of 10.0 µs or more was found" in shown.out
 
 
 def test_a_missing_file_is_named(rtscope: Rtscope, here: Path) -> None:

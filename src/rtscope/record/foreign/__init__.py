@@ -7,6 +7,8 @@ matter. Text before each line is removed if more lines then are those of a forma
 
     model.py           a run of another tool: its numbers and doubts
     source.py          a foreign file, by lines or as a whole
+    unit.py            microseconds or nanoseconds: who says so, what denies it
+    leftout.py         threads that a listing leaves out
     wrapped.py         lines that a mail or a terminal broke
     cyclictest.py      output of cyclictest
     rttests.py         JSON of cyclictest and other rt-tests

@@ -11,9 +11,11 @@ import re
 from collections import Counter
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, field
+from itertools import islice, takewhile
 
 from rtscope.host.units import NS_PER_US
 from rtscope.record.caveats.catalogue import Caveat, make
+from rtscope.record.foreign.leftout import threads_left_out
 from rtscope.record.foreign.model import (
     MAX_BUCKETS,
     NO_END_NS,
@@ -21,7 +23,9 @@ from rtscope.record.foreign.model import (
     ForeignRun,
     ForeignThread,
 )
+from rtscope.record.foreign.rttests import Options, length_asked_ns
 from rtscope.record.foreign.source import Source
+from rtscope.record.foreign.unit import unit_of_text
 
 NAME = "cyclictest-text"
 
@@ -37,9 +41,6 @@ NEEDS = (
 
 MEASURES = "from the expiry of a timer to the thread in user space"
 
-SUSPICIOUS_UNIT = 1000
-"""A smallest latency of so many microseconds is rather one of nanoseconds (-N)."""
-
 MAX_THREADS = 4096
 MAX_ROWS = 20_000_000
 
@@ -47,14 +48,20 @@ _ROW = re.compile(r"(\d{1,9})(?:[ \t,;]+\d{1,18})+[ \t,;]*$")
 _VALUE = re.compile(r"\s*(\d{1,4}):\s*(\d{1,18}):\s*(-?\d{1,19})(?:\s*\d+)?\s*$")
 _SUMMARY = re.compile(
     r"T:\s*(?P<thread>\d{1,4})\s*\(\s*(?P<tid>\d{1,9})\)\s*P:\s*(?P<priority>\d{1,3})"
-    r"\s*I:\s*(?P<interval>\d{1,12})\s*C:\s*(?P<samples>\d{1,18})"
-    r"\s*Min:\s*(?P<min>\d{1,20})\s*Act:\s*-?\d{1,20}\s*Avg:\s*(?P<avg>-?\d{1,20})"
+    r"\s*I:\s*(?P<interval>\d{1,12})\s*(?:O:\s*-?\d{1,12}\s*)?C:\s*(?P<samples>\d{1,18})"
+    r"\s*Min:\s*(?P<min>\d{1,20})\s*Act:\s*-?\d{1,20}(?:\s*Avg:\s*(?P<avg>-?\d{1,20}))?"
     r"\s*Max:\s*(?P<max>\d{1,20})"
 )
+"""Until 2006 it printed no average, and its distance (O) instead."""
+_BROKEN = re.compile(r"T:\s*(\d{1,4})\s*\(")
+_PARTS = ("P", "I", "C", "Min", "Act", "Max")
+_LEFT_OUT = re.compile(r"\s*[\[(<]?\s*(?:\.{2,}|\u2026|snip|cut|skipped|omitted)", re.I)
+_COMMAND = re.compile(r"(?:^|[\s/'\"(])cyclictest(?=\s+-)(?P<options>.{1,1000})")
 _FOOT = re.compile(
     r"#\s*(Total|Min Latencies|Avg Latencies|Max Latencies|Histogram Overflows):"
     r"\s*(.*)$"
 )
+_OVERFLOWS = "Histogram Overflows"
 _CYCLES = re.compile(r"#\s*Thread\s+\d+:[\s\d]*(?:#\s*\d+ others)?\s*$")
 _INTERVAL = re.compile(r"Thread (\d{1,4}) Interval: (\d{1,12})\s*$")
 _POLICY = re.compile(r"policy:\s*(\w{1,16}):")
@@ -70,7 +77,11 @@ def recognises(head: str) -> bool:
     """Whether this is what cyclictest prints."""
     return bool(
         re.search(r"^#\s*(?:Histogram|Min Latencies:)", head, re.M)
-        or re.search(r"^T:\s*\d+\s*\(\s*\d+\)\s*P:\s*\d+\s*I:\s*\d+\s*C:", head, re.M)
+        or re.search(
+            r"^T:\s*\d+\s*\(\s*\d+\)\s*P:\s*\d+\s*I:\s*\d+\s*(?:O:\s*-?\d+\s*)?C:",
+            head,
+            re.M,
+        )
         or re.match(r"(?:\s*\d{1,4}:\s*\d+:\s*-?\d+\s*\n){2}", _after_banner(head))
     )
 
@@ -102,6 +113,11 @@ class _Output:
     metadata: dict[str, str] = field(default_factory=dict)
     wrong: list[str] = field(default_factory=list)
     not_understood: int = 0
+    broken: list[str] = field(default_factory=list)
+    """Lines of threads that lack a part, and which."""
+    left_out: int = 0
+    """Lines that stand for others, as `...`."""
+    commands: list[str] = field(default_factory=list)
     negative: int = 0
     cycles: dict[int, int] = field(default_factory=dict)
     """The number of the last value of each thread."""
@@ -113,7 +129,7 @@ def read(source: Source, *, unit_ns: int | None = None) -> list[ForeignRun]:
     number = 0
     for number, line in enumerate(source.lines(), 1):
         if not any(take(output, line) for take in _TAKERS):
-            output.not_understood += 1
+            _other(output, line, number)
         if output.filled > MAX_BUCKETS:
             raise source.damaged(
                 f"line {number}: over {MAX_BUCKETS:,} buckets that are not empty: "
@@ -121,16 +137,14 @@ def read(source: Source, *, unit_ns: int | None = None) -> list[ForeignRun]:
             )
         if output.rows > MAX_ROWS or len(output.wrong) > MAX_THREADS:
             raise source.damaged(f"line {number}: too much for a histogram")
-    step_ns = NS_PER_US if unit_ns is None else unit_ns
-    threads = tuple(_threads(output, step_ns))
+    unit = unit_of_text(output.commands, unit_ns)
+    threads = tuple(_threads(output, unit.step_ns))
     if not threads:
-        raise source.damaged("no thread of cyclictest in it")
+        raise source.damaged("; ".join(["no thread of cyclictest", *output.broken[:1]]))
     if output.not_understood:
         output.metadata["lines not understood"] = str(output.not_understood)
-    output.metadata["unit"] = (
-        "us (assumed)" if unit_ns is None else f"{unit_ns} ns (named)"
-    )
-    doubts = _doubts(output, threads, assumed=unit_ns is None)
+    output.metadata["unit"] = unit.told
+    command = output.commands[0] if len(set(output.commands)) == 1 else ""
     run = ForeignRun(
         tool="cyclictest",
         format=NAME,
@@ -138,8 +152,11 @@ def read(source: Source, *, unit_ns: int | None = None) -> list[ForeignRun]:
         measures=MEASURES,
         threads=threads,
         policy=output.policy,
+        command=command,
+        duration_ns=length_asked_ns(Options(command)),
         metadata=output.metadata,
-        caveats=tuple(doubts),
+        unit=unit,
+        caveats=tuple(_doubts(output, threads)),
     )
     return [run]
 
@@ -205,7 +222,7 @@ def _summary(output: _Output, line: str) -> bool:
     match = _SUMMARY.search(line)
     if match is None:
         return False
-    numbers = {name: int(text) for name, text in match.groupdict().items()}
+    numbers = {name: int(text) for name, text in match.groupdict().items() if text}
     if numbers["thread"] < MAX_THREADS:
         output.summaries[numbers["thread"]] = numbers
     return True
@@ -215,8 +232,8 @@ def _foot(output: _Output, line: str) -> bool:
     match = _FOOT.match(line)
     if match is None:
         return False
-    words = re.findall(r"\d{1,19}", match[2])[: MAX_THREADS + 1]
-    output.feet[match[1]] = [int(word) for word in words]
+    words = takewhile(lambda word: re.fullmatch(r"\d{1,19}", word), match[2].split())
+    output.feet[match[1]] = [int(word) for word in islice(words, MAX_THREADS + 1)]
     return True
 
 
@@ -237,37 +254,54 @@ def _comment(output: _Output, line: str) -> bool:
     return True
 
 
+def _other(output: _Output, line: str, number: int) -> None:
+    """Take note of a line that is none of the tool's, or not a whole one."""
+    if match := _BROKEN.match(line):
+        has = set(re.findall(r"(?<![A-Za-z])([A-Z][a-z]*):", line))
+        lacks = ", ".join(part for part in _PARTS if part not in has)
+        output.broken.append(f"line {number}: T: {match[1]} has no {lacks or 'number'}")
+    elif _LEFT_OUT.match(line):
+        output.left_out += 1
+    elif match := _COMMAND.search(line):
+        output.commands.append(f"cyclictest{match['options']}".rstrip()[:4000])
+    else:
+        output.not_understood += 1
+
+
 _TAKERS: Sequence[Callable[[_Output, str], bool]] = (
     *(_row, _value, _summary, _foot, _comment),
 )
 
 
 def _threads(output: _Output, step_ns: int) -> Iterator[ForeignThread]:
-    count = _thread_count(output)
-    feet, overflows = output.feet, output.feet.get("Histogram Overflows", [])
-    for place in range(count):
+    columns = _columns(output)
+    for place in _places(output, columns):
         summary = output.summaries.get(place, {})
         kept: Counter[int] = Counter()
         end = 0
-        if output.columns:
-            kept, end = output.columns[place], _rows_of_all(output)
+        if place < len(columns):
+            kept, end = columns[place], _rows_of_all(output)
         elif place in output.values:
             kept, end = output.values[place], NO_END_NS // step_ns
-        overflow = _at(overflows, place) or 0 if end else 0
-        samples = sum(kept.values()) + overflow
-        if not end:
-            samples = overflow = summary.get("samples", 0)
-        lowest = _first(_at(feet.get("Min Latencies"), place), summary.get("min"))
-        highest = _first(_at(feet.get("Max Latencies"), place), summary.get("max"))
-        average = _first(_at(feet.get("Avg Latencies"), place), summary.get("avg"))
+        overflow = _at(output.feet.get(_OVERFLOWS), place) or 0
+        samples: int | None = sum(kept.values()) + overflow
+        if not samples:  # no histogram: a summary's count, if there is one
+            samples = summary.get("samples", samples if end else None)
+            end, overflow = end if samples == 0 else 0, samples or 0
+        numbers = [_extreme(output, place, name) for name in ("Min", "Avg", "Max")]
+        lowest, average, highest = (None, None, None) if samples == 0 else numbers
         if lowest is None and kept:
-            lowest, highest = min(kept), max(kept)
+            lowest = min(kept)
+        if highest is None and kept:
+            highest = max(kept)
+        if average is not None and average < 0:
+            average = None
         interval = _first(summary.get("interval"), output.intervals.get(place)) or 0
         yield ForeignThread(
             samples=samples,
-            min_ns=None if lowest is None or not samples else lowest * step_ns,
-            max_ns=None if highest is None or not samples else highest * step_ns,
-            mean_ns=None if average is None or average < 0 else average * step_ns,
+            min_ns=None if lowest is None else lowest * step_ns,
+            max_ns=None if highest is None else highest * step_ns,
+            mean_ns=None if average is None else average * step_ns,
             step_ns=step_ns,
             end_ns=end * step_ns,
             buckets={value * step_ns: n for value, n in sorted(kept.items())},
@@ -276,6 +310,13 @@ def _threads(output: _Output, step_ns: int) -> Iterator[ForeignThread]:
             priority=summary.get("priority", 0),
             interval_ns=interval * NS_PER_US,
         )
+
+
+def _extreme(output: _Output, place: int, name: str) -> int | None:
+    """Return minimum, average or maximum of a thread, as the file says it."""
+    summary = output.summaries.get(place, {})
+    said = _at(output.feet.get(f"{name} Latencies"), place)
+    return _first(said, summary.get(name.lower()))
 
 
 def _rows_of_all(output: _Output) -> int:
@@ -288,14 +329,35 @@ def _rows_of_all(output: _Output) -> int:
     return output.next_row
 
 
-def _thread_count(output: _Output) -> int:
-    """Return the number of threads: -H prints one column more, with their sum."""
-    for name in ("Min Latencies", "Avg Latencies"):
-        if output.feet.get(name):
-            return min(len(output.feet[name]), len(output.columns) or MAX_THREADS)
-    if output.columns:
-        return len(output.columns)
-    return max((*output.summaries, *output.values), default=-1) + 1
+def _columns(output: _Output) -> Sequence[Counter[int]]:
+    """Return the columns of threads: -H prints one more, with their sum."""
+    last = output.columns[-1:]
+    if len(output.columns) == _feet(output) + 1 > 1 and last == [_sum(output)]:
+        return output.columns[:-1]
+    return output.columns
+
+
+def _sum(output: _Output) -> Counter[int]:
+    together: Counter[int] = Counter()
+    for column in output.columns[:-1]:
+        together.update(column)
+    return together
+
+
+def _feet(output: _Output) -> int:
+    """Return of how many threads there are extremes; -H adds one for all of them."""
+    lows, means, highs = (
+        output.feet.get(f"{name} Latencies", []) for name in ("Min", "Avg", "Max")
+    )
+    known = max(len(lows), len(means))
+    of_all = len(highs) == known + 1 > 1 and highs[-1] == max(highs[:-1])
+    return known if of_all else max(known, len(highs))
+
+
+def _places(output: _Output, columns: Sequence[Counter[int]]) -> Sequence[int]:
+    """Return the numbers of the threads of which there is anything in the file."""
+    known = max(len(columns), _feet(output)) or len(output.feet.get(_OVERFLOWS, ()))
+    return sorted({*range(known), *output.summaries, *output.values})
 
 
 def _at(numbers: Sequence[int] | None, place: int) -> int | None:
@@ -306,10 +368,8 @@ def _first(*numbers: int | None) -> int | None:
     return next((number for number in numbers if number is not None), None)
 
 
-def _doubts(
-    output: _Output, threads: Sequence[ForeignThread], *, assumed: bool
-) -> Iterator[Caveat]:
-    wrong = [*output.wrong[:3], *_sums(output, len(threads))]
+def _doubts(output: _Output, threads: Sequence[ForeignThread]) -> Iterator[Caveat]:
+    wrong = [*output.wrong[:3], *_sums(output)]
     if output.negative:
         wrong.append(f"{output.negative} negative latencies: the clock was set back")
     for said in wrong:
@@ -318,29 +378,31 @@ def _doubts(
         yield make(
             "import_cut_short", "the histogram has no lines of extremes below it"
         )
-    smallest = min((t.min_ns for t in threads if t.min_ns is not None), default=0)
-    if assumed and smallest >= SUSPICIOUS_UNIT * NS_PER_US:
-        yield make("import_unit_assumed", f"the smallest is {smallest // NS_PER_US}")
+    yield from (make("import_cut_short", said) for said in output.broken[:3])
+    if not output.columns:
+        yield from threads_left_out({*output.summaries, *output.values})
+    if output.left_out:
+        yield make("import_left_out", f"{output.left_out} lines stand for others (...)")
     if len({t.interval_ns for t in threads}) > 1:
         yield make("import_threads_apart", "different intervals")
 
 
-def _sums(output: _Output, count: int) -> Iterator[str]:
+def _sums(output: _Output) -> Iterator[str]:
     """Yield what of the columns and the lines below them does not add up."""
+    if not output.columns:
+        return
+    columns = _columns(output)
+    count = _feet(output) or len(columns)
     own = [sum(column.values()) for column in output.columns]
-    if len(own) == count + 1:  # of -H: the last column is the sum of the others
-        together: Counter[int] = Counter()
-        for column in output.columns[:-1]:
-            together.update(column)
-        if together != output.columns[-1]:
-            yield "the column of the sums is not the sum of the others"
+    if len(columns) == count + 1:
+        yield "the column of the sums is not the sum of the others"
     totals = output.feet.get("Total", own)
     if totals != own:
         yield f"totals of {totals[:8]}, but {own[:8]} in the columns"
-    if not output.columns:
-        return
     for name, numbers in output.feet.items():
         if not count <= len(numbers) <= count + 1:
             yield f"{name} of {len(numbers)} threads, not {count}"
+    if len(columns) not in (count, count + 1):
+        yield f"{len(columns)} columns, but {count} threads below them"
     if any(place >= count for place in output.summaries):
         yield f"{len(output.summaries)} threads, but {count} columns"

@@ -16,6 +16,9 @@ from rtscope.record.foreign.source import Source
 
 NAME = "hwlatdetect"
 
+DEFAULT_THRESHOLD_US = 10
+"""Of hwlatdetect, if its command names no other."""
+
 LINE = re.compile(
     r"hwlatdetect:\s|ts:\s*\d|\s*(?:Samples (?:recorded|exceeding)|Max Latency)\b"
 )
@@ -30,6 +33,7 @@ _GAP = re.compile(
     r"ts:\s*[\d.]{1,30}.{0,80}?inner:\s*(\d{1,12}),\s*outer:\s*(\d{1,12})"
 )
 _LENGTH = re.compile(r"test duration (\d{1,9}) seconds")
+_COMMAND = re.compile(r"(?:^|[\s/])(hwlatdetect\s+--.{1,1000})")
 _SAID = re.compile(r"\s*([A-Z][\w ]{1,40}):\s*(.{1,200})$")
 
 
@@ -46,23 +50,24 @@ def read(source: Source, *, unit_ns: int | None = None) -> list[ForeignRun]:
     """Return the run of the file; RecordError if it has no gap and no summary."""
     gaps: Counter[int] = Counter()
     metadata: dict[str, str] = {}
-    seconds = 0
+    seconds, command = 0, ""
     for line in source.lines():
         if match := _GAP.search(line):
             gaps[max(int(match[1]), int(match[2]))] += 1
         elif match := _LENGTH.search(line):
             seconds = int(match[1])
+        elif match := _COMMAND.search(line):
+            command = match[1].strip()
         elif (match := _SAID.match(line)) and len(metadata) < 50:
             metadata[match[1].strip()] = match[2].strip()
-    if not gaps and "Samples recorded" not in metadata:
-        raise source.damaged("no gap and no summary of hwlatdetect in it")
-    thread = ForeignThread(
-        samples=sum(gaps.values()),
-        min_ns=min(gaps, default=0) * NS_PER_US if gaps else None,
-        max_ns=max(gaps, default=0) * NS_PER_US if gaps else None,
-        step_ns=NS_PER_US,
-        end_ns=NO_END_NS,
-        buckets={us * NS_PER_US: n for us, n in sorted(gaps.items())},
+    if not gaps and _RECORDED not in metadata:
+        raise source.damaged(
+            "no gap and no summary ('Samples recorded') of hwlatdetect in it"
+        )
+    thread = _thread(gaps, metadata, command)
+    share = _watched_share(metadata)
+    about = (
+        MEASURES if share == 1 else f"{MEASURES}; it watched {share:.0%} of the time"
     )
     return [
         ForeignRun(
@@ -72,13 +77,70 @@ def read(source: Source, *, unit_ns: int | None = None) -> list[ForeignRun]:
             measures=MEASURES,
             threads=(thread,),
             duration_ns=seconds * NS_PER_S,
+            watched_share=share,
+            command=command,
             metadata=metadata,
-            caveats=(make("import_other_quantity", MEASURES), *_doubts(gaps, metadata)),
+            caveats=(
+                make("import_other_quantity", about),
+                *_doubts(gaps, metadata, thread),
+            ),
         )
     ]
 
 
-def _doubts(gaps: Counter[int], metadata: dict[str, str]) -> list[Caveat]:
+def _thread(
+    gaps: Counter[int], metadata: dict[str, str], command: str
+) -> ForeignThread:
+    """Return the gaps that are listed, else what the summary says of them."""
+    threshold = _number(metadata.get("Latency threshold", ""))
+    if threshold is None and command:
+        asked = re.search(r"--threshold[= ](\d{1,12})\b", command)
+        threshold = int(asked[1]) if asked else DEFAULT_THRESHOLD_US
+    threshold_ns = None if threshold is None else threshold * NS_PER_US
+    recorded = _number(metadata.get(_RECORDED, "")) or 0
+    longest = _number(metadata.get("Max Latency", ""))
+    if not gaps and recorded and longest is not None:
+        return ForeignThread(
+            samples=recorded,
+            min_ns=0,
+            max_ns=longest * NS_PER_US,
+            step_ns=NS_PER_US,
+            overflow=recorded,
+            threshold_ns=threshold_ns,
+        )
+    return ForeignThread(
+        samples=sum(gaps.values()),
+        min_ns=min(gaps) * NS_PER_US if gaps else None,
+        max_ns=max(gaps) * NS_PER_US if gaps else None,
+        step_ns=NS_PER_US,
+        end_ns=NO_END_NS,
+        buckets={us * NS_PER_US: n for us, n in sorted(gaps.items())},
+        threshold_ns=threshold_ns,
+    )
+
+
+def _watched_share(metadata: dict[str, str]) -> float:
+    """Return which part of the time it watched; 1 if the file does not say."""
+    window, width = (
+        _number(metadata.get(name, "")) for name in ("Sample window", "Sample width")
+    )
+    return min(width / window, 1.0) if window and width else 1.0
+
+
+def _number(text: str) -> int | None:
+    match = re.match(r"\d{1,12}", text)
+    return int(match[0]) if match else None
+
+
+def _doubts(
+    gaps: Counter[int], metadata: dict[str, str], thread: ForeignThread
+) -> list[Caveat]:
+    if thread.samples and not gaps:
+        return [make("import_no_minimum")]
+    if not thread.samples and thread.threshold_ns is None:
+        return [make("import_threshold_unknown")]
+    if _RECORDED not in metadata:
+        return [make("import_cut_short", "its summary (Samples recorded) is missing")]
     listed, said = (
         sum(gaps.values()),
         re.match(r"\d{1,12}", metadata.get(_RECORDED, "")),

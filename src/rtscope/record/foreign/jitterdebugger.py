@@ -10,7 +10,13 @@ is missed, and the average counts one stall many times.
 import re
 
 from rtscope.record.caveats.catalogue import make
-from rtscope.record.foreign.model import NO_END_NS, UNKNOWN, ForeignRun, ForeignThread
+from rtscope.record.foreign.model import (
+    NO_END_NS,
+    UNKNOWN,
+    ForeignRun,
+    ForeignThread,
+    Unit,
+)
 from rtscope.record.foreign.rttests import count, facts_of, histogram, nanoseconds
 from rtscope.record.foreign.source import Source
 
@@ -37,7 +43,8 @@ def read(source: Source, *, unit_ns: int | None = None) -> list[ForeignRun]:
     about, threads = document.get("sysinfo"), document.get("cpu")
     if not isinstance(about, dict) or not isinstance(threads, dict):
         raise source.damaged("no sysinfo or no cpu in it")
-    step_ns = unit_ns or about.get("resolution_in_ns")
+    own_ns = about.get("resolution_in_ns")
+    step_ns = unit_ns or own_ns
     if step_ns not in BUCKETS or len(threads) > MAX_THREADS:
         raise source.damaged("its resolution is neither 1 nor 1000 ns")
     results = tuple(_thread(source, one, step_ns) for one in threads.values())
@@ -49,6 +56,11 @@ def read(source: Source, *, unit_ns: int | None = None) -> list[ForeignRun]:
             measures="from the expiry of a timer to the thread in user space",
             threads=results,
             policy="fifo",
+            unit=Unit(
+                step_ns=step_ns,
+                told="" if unit_ns is None else f"{unit_ns} ns (named)",
+                contradicted="" if own_ns in (step_ns, None) else "resolution_in_ns",
+            ),
             arch=str(about.get("machine", UNKNOWN))[:80],
             facts=facts_of(about),
             metadata={"version of the file": str(document.get("version"))[:40]},

@@ -20,6 +20,19 @@ MAX_BUCKETS = 2_000_000
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
+class Unit:
+    """The unit of the numbers of a file."""
+
+    step_ns: int
+    told: str
+    """The unit, and who says so; empty: the file itself."""
+    assumed: bool = False
+    """Neither the file nor a command in it, nor whoever imports it, names the unit."""
+    contradicted: str = ""
+    """What names another unit; empty: nothing."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
 class ForeignThread:
     """One thread, or one CPU, of another tool."""
 
@@ -62,9 +75,13 @@ class ForeignRun:
     started_at: str = ""
     """ISO 8601; empty: unknown."""
     duration_ns: int = 0
+    watched_share: float = 1.0
+    """Of its length: in the rest of the time the tool did not look."""
     policy: str = UNKNOWN
     command: str = ""
     arch: str = UNKNOWN
+    unit: Unit = Unit(step_ns=1, told="")
+    """In which unit a text that does not name it was read."""
     variant: str = ""
     """What tells this run from others of the same file."""
     facts: Mapping[str, str] = field(default_factory=dict)

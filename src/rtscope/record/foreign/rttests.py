@@ -18,11 +18,13 @@ from typing import Any
 from rtscope.host.files.documents import json_object
 from rtscope.host.units import NS_PER_S, NS_PER_US
 from rtscope.record.caveats.catalogue import Caveat, make
+from rtscope.record.foreign.leftout import threads_left_out
 from rtscope.record.foreign.model import (
     NO_END_NS,
     UNKNOWN,
     ForeignRun,
     ForeignThread,
+    Unit,
     with_last_bucket_open,
 )
 from rtscope.record.foreign.source import Source
@@ -67,7 +69,8 @@ def read(source: Source, *, unit_ns: int | None = None) -> list[ForeignRun]:
     tool = _tool(command, threads)
     if tool not in MEASURES:
         raise source.damaged(f"{tool}: a tool of rt-tests that rtscope cannot import")
-    step_ns = unit_ns or (1 if document.get("resolution_in_ns") == 1 else NS_PER_US)
+    unit = _unit(document, options, unit_ns)
+    step_ns = unit.step_ns
     reader = _oslat if tool == "oslat" else _thread
     results = tuple(
         reader(source, one, options=options, place=place, step_ns=step_ns)
@@ -88,6 +91,7 @@ def read(source: Source, *, unit_ns: int | None = None) -> list[ForeignRun]:
         command=command,
         arch=_text(system.get("machine")) or UNKNOWN,
         facts=facts_of(system),
+        unit=unit,
         metadata={
             key: str(document[key])[:400]
             for key in ("return_code", "end_time")
@@ -95,6 +99,22 @@ def read(source: Source, *, unit_ns: int | None = None) -> list[ForeignRun]:
         },
     )
     return [replace(run, caveats=tuple(_doubts(document, run)))]
+
+
+def _unit(
+    document: Mapping[str, Any], options: "Options", named_ns: int | None
+) -> Unit:
+    """Return the unit: its key, in old files without it the command."""
+    said = document.get("resolution_in_ns")
+    in_ns = said == 1 if said is not None else options.has("N", "--nsecs")
+    own_ns = 1 if in_ns else NS_PER_US
+    if named_ns is None or named_ns == own_ns:
+        return Unit(step_ns=own_ns, told="")
+    return Unit(
+        step_ns=named_ns,
+        told=f"{named_ns} ns (named)",
+        contradicted="resolution_in_ns, or the command in it, says another one",
+    )
 
 
 class Options:
@@ -224,7 +244,7 @@ def _thread(
         samples=samples,
         min_ns=_time(source, one, "min", step_ns) if samples else None,
         max_ns=_time(source, one, "max", step_ns) if samples else None,
-        mean_ns=_time(source, one, "avg", step_ns) if samples else None,
+        mean_ns=_mean(source, one, step_ns) if samples else None,
         step_ns=step_ns,
         end_ns=min(end_ns, NO_END_NS),
         buckets=buckets,
@@ -265,6 +285,10 @@ def _oslat(
     )
 
 
+def _mean(source: Source, one: Mapping[str, Any], step_ns: int) -> int | None:
+    return None if one.get("avg") is None else _time(source, one, "avg", step_ns)
+
+
 def _time(source: Source, one: Mapping[str, Any], key: str, step_ns: int) -> int:
     return nanoseconds(source, one.get(key), step_ns, key)
 
@@ -297,10 +321,15 @@ def _policy(options: Options, tool: str) -> str:
 _LENGTHS = {"": 1, "s": 1, "m": 60, "h": 3600, "d": 86400}
 
 
+def length_asked_ns(options: Options) -> int:
+    """Return the length that a command of rt-tests asks for; 0: none."""
+    match = re.fullmatch(r"(\d{1,9})([smhd]?)", options.value("D", "--duration") or "")
+    return int(match[1]) * _LENGTHS[match[2]] * NS_PER_S if match else 0
+
+
 def _length_ns(document: Mapping[str, Any], options: Options, tool: str) -> int:
     """Return how long it ran: as asked for, but not longer than by its own clock."""
-    match = re.fullmatch(r"(\d{1,9})([smhd]?)", options.value("D", "--duration") or "")
-    requested_ns = int(match[1]) * _LENGTHS[match[2]] * NS_PER_S if match else 0
+    requested_ns = length_asked_ns(options)
     start, end = (_date(document.get(key)) for key in ("start_time", "end_time"))
     if start is None or end is None or end < start:
         return requested_ns
@@ -330,8 +359,12 @@ def _text(value: object) -> str:
 
 def _doubts(document: Mapping[str, Any], run: ForeignRun) -> Iterator[Caveat]:
     said = document.get("num_threads")
-    if isinstance(said, int) and said != len(run.threads):
+    if isinstance(said, int) and said < len(run.threads):
         yield make("import_contradicts", f"{said} threads, but {len(run.threads)}")
+    known = said if isinstance(said, int) and said <= MAX_THREADS else 0
+    numbers = [int(key) for key in document["thread"] if re.fullmatch(r"\d{1,5}", key)]
+    if len(numbers) == len(run.threads):
+        yield from threads_left_out(numbers, known=known)
     if len({t.interval_ns for t in run.threads}) > 1:
         yield make("import_threads_apart", "different intervals")
     short = [t for t in run.threads if sum(t.buckets.values()) > (t.samples or 0)]

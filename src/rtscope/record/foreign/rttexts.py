@@ -6,11 +6,12 @@ ptsematest, svsematest and sigwaittest; pmqtest adds its time-outs (TO).
 """
 
 import re
-from collections.abc import Iterator
+from collections.abc import Collection, Iterator
 from dataclasses import replace
 
 from rtscope.host.units import NS_PER_S, NS_PER_US
 from rtscope.record.caveats.catalogue import make
+from rtscope.record.foreign.leftout import threads_left_out
 from rtscope.record.foreign.model import (
     UNKNOWN,
     ForeignRun,
@@ -82,19 +83,31 @@ def read(source: Source, *, unit_ns: int | None = None) -> list[ForeignRun]:
                 table[match[1].strip()] = match[2].split()
     if pairs:
         tool = "pmqtest" if any(one[9] for one in senders.values()) else PAIRS
-        return [_run(tool, tuple(_pairs(source, senders, pairs, step_ns)))]
+        threads = tuple(_pairs(senders, pairs, step_ns))
+        return [_run(tool, threads, [number - 1 for number in pairs], step=2)]
     if signals:
-        return [_run("signaltest", tuple(_signals(signals, step_ns)))]
+        return [_run("signaltest", tuple(_signals(signals, step_ns)), signals)]
     if deadlines:
-        return [_run("cyclicdeadline", tuple(_deadlines(deadlines, step_ns)))]
+        threads = tuple(_deadlines(deadlines, step_ns))
+        return [_run("cyclicdeadline", threads, deadlines)]
     if "Core" in table:
         return [_oslat(source, table)]
     raise source.damaged("no thread of rt-tests in it")
 
 
-def _run(tool: str, threads: tuple[ForeignThread, ...]) -> ForeignRun:
+def _run(
+    tool: str,
+    threads: tuple[ForeignThread, ...],
+    numbers: Collection[int],
+    *,
+    step: int = 1,
+) -> ForeignRun:
     measures = MEASURES.get(tool, "from a thread to the one that it wakes")
-    other = tool == "signaltest"
+    doubts = list(threads_left_out(numbers, step=step))
+    if tool == "signaltest":
+        doubts.append(make("import_other_quantity", measures))
+    if any(thread.samples is None for thread in threads):
+        doubts.append(make("import_no_count"))
     return ForeignRun(
         tool=tool,
         format=NAME,
@@ -102,31 +115,29 @@ def _run(tool: str, threads: tuple[ForeignThread, ...]) -> ForeignRun:
         measures=measures,
         threads=threads,
         policy="deadline" if tool == "cyclicdeadline" else UNKNOWN,
-        caveats=(make("import_other_quantity", measures),) if other else (),
+        caveats=tuple(doubts),
     )
 
 
 def _pairs(
-    source: Source,
     senders: dict[int, re.Match[str]],
     pairs: dict[int, re.Match[str]],
     step_ns: int,
 ) -> Iterator[ForeignThread]:
     for number, pair in sorted(pairs.items()):
         sender = senders.get(number)
-        if sender is None:
-            raise source.damaged(f"thread {number} has no line of its own")
-        samples = int(sender[10])
+        samples = None if sender is None else int(sender[10])
+        lowest, average, highest = (int(pair[n]) * step_ns for n in (3, 4, 5))
         yield ForeignThread(
             samples=samples,
-            min_ns=int(pair[3]) * step_ns if samples else None,
-            max_ns=int(pair[5]) * step_ns if samples else None,
-            mean_ns=int(pair[4]) * step_ns if samples else None,
+            min_ns=None if samples == 0 else lowest,
+            max_ns=None if samples == 0 else highest,
+            mean_ns=None if samples == 0 else average,
             step_ns=step_ns,
-            overflow=samples,
-            tid=int(sender[6]),
-            priority=int(sender[7]),
-            interval_ns=int(sender[4]) * NS_PER_US,
+            overflow=samples or 0,
+            tid=0 if sender is None else int(sender[6]),
+            priority=0 if sender is None else int(sender[7]),
+            interval_ns=0 if sender is None else int(sender[4]) * NS_PER_US,
         )
 
 
@@ -174,7 +185,10 @@ def _oslat(source: Source, table: dict[str, list[str]]) -> ForeignRun:
         measures=MEASURES["oslat"],
         threads=threads,
         duration_ns=int(min(known, default=0.0) * NS_PER_S),
-        caveats=(make("import_other_quantity", MEASURES["oslat"]),),
+        caveats=(
+            make("import_other_quantity", MEASURES["oslat"]),
+            *([] if rows else [make("import_no_count")]),
+        ),
     )
 
 
@@ -190,6 +204,9 @@ def _oslat_thread(
         for upper, row in rows
         if upper and (number := _count(source, row, place))
     }
+    cpu = _count(source, table["Core"], place)
+    if not rows:
+        return _oslat_summary(source, table, place, cpu)
     max_ns = _count(source, table.get("Maximum", []), place) * NS_PER_US
     last = max((upper for upper, _ in rows), default=OSLAT_BUCKETS)
     buckets, overflow, end_ns = with_last_bucket_open(
@@ -199,7 +216,6 @@ def _oslat_thread(
         end_ns=last * NS_PER_US,
     )
     samples = sum(kept.values())
-    cpu = _count(source, table["Core"], place)
     return ForeignThread(
         samples=samples,
         # What it prints as minimum is the lower edge in 2.10, in 2.4 the upper one.
@@ -209,6 +225,26 @@ def _oslat_thread(
         end_ns=end_ns,
         buckets=buckets,
         overflow=overflow,
+        cpu=cpu if cpu < 2**16 else None,
+    )
+
+
+def _oslat_summary(
+    source: Source, table: dict[str, list[str]], place: int, cpu: int
+) -> ForeignThread:
+    """Return a thread of which the table of buckets is missing, and with it a count."""
+    lowest, highest = (
+        _count(source, table.get(name, []), place) * NS_PER_US
+        for name in ("Minimum", "Maximum")
+    )
+    averages = table.get("Average", [])
+    average = _float(averages[place]) if place < len(averages) else None
+    return ForeignThread(
+        samples=None,
+        min_ns=lowest,
+        max_ns=highest,
+        mean_ns=None if average is None else round(average * NS_PER_US),
+        step_ns=NS_PER_US,
         cpu=cpu if cpu < 2**16 else None,
     )
 

@@ -14,13 +14,13 @@ import typer
 from rtscope.cli.console import put, typed_words
 from rtscope.host.errors import UsageError
 from rtscope.host.files.opening import at_hand
-from rtscope.host.units import parse_duration
+from rtscope.host.units import format_duration, parse_duration
 from rtscope.record.foreign import read
-from rtscope.record.foreign.model import ForeignRun
+from rtscope.record.foreign.model import UNKNOWN, ForeignRun
 from rtscope.record.foreign.source import Source
 from rtscope.record.model import RunRecord
 from rtscope.record.resultdir import ResultDir, is_occupied
-from rtscope.stats.summary import total_of
+from rtscope.stats.summary import threshold_of, total_of
 from rtscope.verbs.exchange.records import Stated, record_of
 
 
@@ -151,9 +151,11 @@ def _stated(request: ImportRequest) -> Stated:
 def _records(
     runs: Sequence[tuple[Source, ForeignRun]], stated: Stated
 ) -> Iterator[RunRecord]:
-    seen: Counter[str] = Counter()
+    seen: Counter[tuple[str, str]] = Counter()
     for number, (source, run) in enumerate(runs, 1):
-        seen[run.variant] += 1
+        # Loads that nobody names are not the same one: only what is may repeat.
+        kind = run.variant, "" if stated.load else str(source.path)
+        seen[kind] += 1
         parts = (run.tool, run.variant)
         words = "-".join(part for part in parts if part).lower()
         name = re.sub(r"[^a-z0-9.+-]+", "-", words).strip("-")[:100]
@@ -162,7 +164,7 @@ def _records(
             source,
             stated,
             run_id=f"{number:03}-{name}",
-            repetition=seen[run.variant],
+            repetition=seen[kind],
             command=typed_words(),
         )
 
@@ -176,10 +178,21 @@ def _said(records: Sequence[RunRecord], out: Path) -> Iterator[str]:
         threads = len(record.result.threads)
         yield (
             f"{imported.file}: {imported.tool}{version}, {threads} "
-            f"{'thread' if threads == 1 else 'threads'}, {_counted(samples)}"
+            f"{'thread' if threads == 1 else 'threads'}, {_counted(record, samples)}"
+        )
+    unknown = {
+        r.imported.file for r in records if r.imported and r.load.name == UNKNOWN
+    }
+    if len(unknown) > 1:
+        yield (
+            f"unknown under which loads: a row for each of {len(unknown)} files; if "
+            "one load ran in all of them, import them again with --load NAME"
         )
     yield f"report: rtscope report {out}"
 
 
-def _counted(samples: int | None) -> str:
+def _counted(record: RunRecord, samples: int | None) -> str:
+    threshold_ns = threshold_of(record.result.threads)
+    if threshold_ns is not None:
+        return f"nothing of {format_duration(threshold_ns)} or more"
     return "no count of samples" if samples is None else f"{samples:,} samples"

@@ -28,6 +28,7 @@ from rtscope.record.foreign.model import (
     ForeignThread,
 )
 from rtscope.record.foreign.source import Source
+from rtscope.record.foreign.unit import unit_doubts
 from rtscope.record.model import (
     Imported,
     LoadRecord,
@@ -135,7 +136,15 @@ def record_of(
             told=run.metadata,
         ),
     )
-    record = replace(record, caveats=gravest_first(_caveats(run, facts, stated)))
+    caveats = [
+        *_caveats(run, facts, stated),
+        *unit_doubts(
+            run,
+            interval_ns=imported_run.interval_ns,
+            length_ns=imported_run.duration_ns,
+        ),
+    ]
+    record = replace(record, caveats=gravest_first(caveats))
     # What a reader would refuse is refused here, before it is written.
     return record_from_json(record_to_json(record), name=str(source.path))
 
@@ -198,7 +207,10 @@ def _thread(one: ForeignThread, run: ForeignRun, imported_run: Run) -> ThreadRes
         timer_slack_ns=None,
         interval_ns=interval_ns,
         start_ns=0,
-        end_ns=_watched_ns((one.samples or 0) * interval_ns, imported_run.duration_ns),
+        end_ns=_watched_ns(
+            (one.samples or 0) * interval_ns,
+            int(imported_run.duration_ns * run.watched_share),
+        ),
         samples=one.samples,
         missed_periods=missed,
         overruns=0 if none_missed else None,
