@@ -373,6 +373,7 @@ def evidence(starts: Sequence[Values], *, all_counted: bool) -> Evidence:
         worst_ns=1,
         threshold_ns=None,
         misses=misses,
+        not_counted="",
         counted=misses,
         lengths_ns=(HOUR_NS,) * len(runs),
         dispersion=dispersion_of([(HOUR_NS, s) for s in runs]),

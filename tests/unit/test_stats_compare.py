@@ -239,7 +239,8 @@ def test_runs_without_a_valid_measurement_are_left_out_by_name() -> None:
     bad = replace(a[0], caveats=(make("cpu_throttled"),))
     b = runs_of([40, 41, 42, 43], mean_ns=11_111)
     comparison = compare({"a": [bad, *a[1:]], "b": b})
-    assert comparison.groups[0].left_out == ("001-memory",)
+    (left_out,) = comparison.groups[0].left_out
+    assert left_out.run == "001-memory"
     assert len(comparison.groups[0].runs) == 3
     assert only(comparison).word is Word.TOO_FEW_RUNS
 

@@ -271,6 +271,13 @@ def _settings(kind: CheckKind) -> Iterator[str]:
         yield "* *safe*"
 
 
+_COUNTS = {
+    catalogue.Counts.YES: "",
+    catalogue.Counts.UNRANKED: " Its load has no rank in a survey.",
+    catalogue.Counts.NO: " The run does not count.",
+}
+
+
 def _caveats() -> Iterator[str]:
     yield "# Caveats"
     yield ""
@@ -279,8 +286,14 @@ def _caveats() -> Iterator[str]:
     yield "* **invalid**: the figures are no evidence; the only verdict is INVALID."
     yield "* **limit**: a deadline that was held is at most NOT SHOWN; NO stays NO."
     yield "* **note**: for the reader; no effect on a verdict."
+    yield ""
+    yield (
+        "A run that *does not count* is in no comparison, effect, ranking and search, "
+        "and adds no time to a rate; an invalid one never counts."
+    )
     for kind in catalogue.catalogue().values():
-        yield from ("", f"## `{kind.id}`", "", f"Effect: **{kind.effect}**.", "")
+        effect = f"Effect: **{kind.effect}**.{_COUNTS[kind.counts]}"
+        yield from ("", f"## `{kind.id}`", "", effect, "")
         yield sentences(whole(kind.message))
         yield f"What to do: {ended(kind.remedy)}"
         yield from _explained(kind.id)

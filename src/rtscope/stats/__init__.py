@@ -9,6 +9,7 @@ Numbers that a record supports: pure functions from records to numbers.
     exposure.py      rates of misses that a time supports: Poisson limits
     episodes.py      episodes of late wake-ups
     dispersion.py    do episodes follow a Poisson process?
+    counting.py      does a run count?
     conditions.py    conditions of a run; equal ones are pooled
     runsets.py       the runs to compare under one load, each as its figures
     compare.py       a comparison of groups of runs

@@ -98,6 +98,8 @@ class Pair:
     baseline: str
     candidate: str
     sizes: tuple[int, int]
+    not_counted: str
+    """How many runs of which group do not count, and why; empty if all do."""
     virtual: bool
     same: bool
     """Whether both have the same results, by their digests."""
@@ -139,7 +141,8 @@ class Pair:
     @property
     def sentence(self) -> str:
         """The outcome in one sentence, without a full stop."""
-        return _SAYS[self.word](self)
+        said = _SAYS[self.word](self)
+        return f"{said}; {self.not_counted}" if self.not_counted else said
 
 
 @dataclass(frozen=True, slots=True)
@@ -299,6 +302,9 @@ def _pair(side: _Side, family: _Family, *, alpha: float, needed: int) -> Pair:
         baseline=baseline.label,
         candidate=candidate.label,
         sizes=side.sizes,
+        not_counted="; ".join(
+            filter(None, (baseline.not_counted, candidate.not_counted))
+        ),
         virtual=virtual,
         same=same,
         broken=side.sets.broken,

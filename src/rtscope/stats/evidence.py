@@ -69,8 +69,10 @@ class Evidence:
     """No run found a latency from here on: its tool looks for no shorter one."""
     misses: tuple[Misses, ...]
     """Of every run."""
+    not_counted: str
+    """How many runs do not count, and why; empty if all do."""
     counted: tuple[Misses, ...]
-    """Of the runs that count as independent; their episodes add up."""
+    """Of the independent runs that count or have misses; their episodes add up."""
     lengths_ns: tuple[int, ...]
     """Time that each of these runs watched every CPU."""
     dispersion: Dispersion

@@ -15,7 +15,7 @@ from dataclasses import dataclass
 
 from rtscope.contract import ThreadResult
 from rtscope.host.units import NS_PER_H
-from rtscope.stats.summary import CONFIDENCE, total_of
+from rtscope.stats.summary import CONFIDENCE, counted_of
 
 MIN_WAKEUPS = 1_000
 """
@@ -49,7 +49,7 @@ def watched(runs: Sequence[Sequence[ThreadResult]]) -> Watched:
     return Watched(
         least_ns=min(times, default=0),
         longest_ns=max(times, default=0),
-        fewest_wakeups=_fewest(total_of(t.counted for t in one) for one in per_cpu),
+        fewest_wakeups=_fewest(counted_of(one) for one in per_cpu),
     )
 
 

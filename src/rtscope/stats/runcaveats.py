@@ -16,7 +16,7 @@ from rtscope.record.caveats.fromfacts import caveats_from
 from rtscope.record.model import Run, RunRecord
 from rtscope.stats.imported import check_import
 from rtscope.stats.integrity import check_thread, name_of
-from rtscope.stats.summary import observed_ns, total_of
+from rtscope.stats.summary import counted_of, observed_ns, total_of
 from rtscope.stats.tracing import check_tracing
 
 SLOW_READ_P999_NS = 1_000
@@ -114,7 +114,7 @@ def _thread(t: ThreadResult, name: str) -> Iterator[Caveat]:
 
 def _skipped(threads: Sequence[ThreadResult]) -> Iterator[Caveat]:
     skipped = total_of(t.missed_periods for t in threads)
-    counted = total_of(t.counted for t in threads)
+    counted = counted_of(threads)
     sum_ns = total_of(t.sum_ns for t in threads)
     if not skipped or not counted or counted < 0 or sum_ns is None:
         return

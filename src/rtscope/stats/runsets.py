@@ -14,8 +14,9 @@ from dataclasses import dataclass
 
 from rtscope.host.errors import UsageError
 from rtscope.host.units import format_duration
-from rtscope.record.caveats.catalogue import Caveat, Effect, kind_of
+from rtscope.record.caveats.catalogue import Caveat
 from rtscope.record.model import RunRecord
+from rtscope.stats.counting import LeftOut, left_out_words, why_left_out
 from rtscope.stats.determinism import caveats_among, contradictions, distinct
 from rtscope.stats.episodes import misses_of
 from rtscope.stats.runcaveats import clock_coarse
@@ -60,14 +61,21 @@ class RunFigures:
 
 @dataclass(frozen=True, slots=True)
 class Group:
-    """The runs of one label; `left_out` had no valid measurement."""
+    """The runs of one label."""
 
     label: str
     runs: tuple[RunFigures, ...]
-    left_out: tuple[str, ...]
+    left_out: tuple[LeftOut, ...]
+    """Runs that do not count: in no figure and no test."""
     repeats: int
     """Copies of a measurement and exact repetitions: in no figure and no test."""
     virtual: bool
+
+    @property
+    def not_counted(self) -> str:
+        """How many of its runs do not count, and why; empty if all do."""
+        given = len(self.runs) + self.repeats + len(self.left_out)
+        return left_out_words(self.left_out, of=given, whose=self.label)
 
     @property
     def digests(self) -> frozenset[str]:
@@ -99,7 +107,7 @@ def run_sets(
     """
     Check that runs compare, and work out their figures.
 
-    Runs without a valid measurement are left out, by name. Raises UsageError for fewer
+    Runs that do not count are left out, with the reason. Raises UsageError for fewer
     than two groups, for runs that differ in load, interval or length, and for a
     measurement of a machine that is in two groups.
     """
@@ -177,10 +185,10 @@ def _group(
 ) -> Group:
     valid, left_out = [], []
     for record, raised in zip(records, caveats_among(records), strict=True):
-        if _valid(record, raised, deadline_ns):
-            valid.append(record)
+        if why := _why_left_out(record, raised, deadline_ns):
+            left_out.append(LeftOut(record.run.id, why))
         else:
-            left_out.append(record.run.id)
+            valid.append(record)
     counted = distinct(valid)
     return Group(
         label=label,
@@ -191,16 +199,15 @@ def _group(
     )
 
 
-def _valid(
+def _why_left_out(
     record: RunRecord, raised: Sequence[Caveat], deadline_ns: int | None
-) -> bool:
+) -> str:
     coarse = () if deadline_ns is None else clock_coarse(record, deadline_ns)
-    caveats = (*raised, *coarse)
-    if record.max_ns is None:
-        return False
+    if why := why_left_out(record, (*raised, *coarse)):
+        return why
     if _mean_ns(summarize(record.result.threads, percentiles=())) is None:
-        return False  # of another tool, which tells no average
-    return all(kind_of(c).effect is not Effect.INVALID for c in caveats)
+        return "its tool prints no average"
+    return ""
 
 
 def _figures(record: RunRecord, deadline_ns: int | None) -> RunFigures:

@@ -84,7 +84,7 @@ def summarize(
     """
     lows = [t.min_ns for t in threads if t.min_ns is not None]
     highs = [t.max_ns for t in threads if t.max_ns is not None]
-    counted = total_of(t.counted for t in threads)
+    counted = counted_of(threads)
     if (counted is not None and counted <= 0) or not lows or not highs:
         raise MeasurementError("no samples: no thread woke up in time to be measured")
     sum_ns = total_of(_sum_ns(t) for t in threads)
@@ -118,6 +118,11 @@ def summarize(
             threads, percentiles, min_ns=min(lows), max_ns=max(highs)
         ),
     )
+
+
+def counted_of(threads: Iterable[ThreadResult]) -> int | None:
+    """Return the samples that were not early; None if a tool printed no count."""
+    return total_of(None if t.samples is None else t.samples - t.early for t in threads)
 
 
 def total_of(parts: Iterable[int | None]) -> int | None:

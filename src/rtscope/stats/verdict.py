@@ -14,6 +14,7 @@ from rtscope.host.errors import MeasurementError
 from rtscope.record.caveats.catalogue import Effect, gravest_first, kind_of
 from rtscope.record.model import RunRecord
 from rtscope.stats.conditions import conditions_of, differences
+from rtscope.stats.counting import left_out_words, parted
 from rtscope.stats.determinism import caveats_among, distinct
 from rtscope.stats.dispersion import dispersion_of
 from rtscope.stats.episodes import misses_of
@@ -155,18 +156,24 @@ def gather(
 
     Exact repetitions of a virtual run count once.
     """
+    raised = caveats_among(records)
     caveats = gravest_first(
         caveat
-        for record, raised in zip(records, caveats_among(records), strict=True)
-        for caveat in (*raised, *clock_coarse(record, deadline_ns))
+        for record, of_record in zip(records, raised, strict=True)
+        for caveat in (*of_record, *clock_coarse(record, deadline_ns))
     )
+    given = len(records)
+    counting, left_out = parted(records, raised)
+    count_ids = {id(record) for record in counting}
     records = distinct(records)
     by_effect = {
         effect: tuple(c for c in caveats if kind_of(c).effect is effect)
         for effect in Effect
     }
     misses = {id(r): misses_of(r, deadline_ns) for r in records}
-    alike = trajectories(records)
+    # A miss is one in any run; a time without one is none where the load was not there.
+    timed = [r for r in records if id(r) in count_ids or misses[id(r)].total] or records
+    alike = trajectories(timed)
     longest = [max(runs, key=_least_ns) for runs in alike]
     # Of runs that are alike the one with most episodes: none is hidden by another.
     counted = tuple(
@@ -186,6 +193,7 @@ def gather(
         worst_ns=max(maxima) if len(maxima) == len(records) else None,
         threshold_ns=threshold_of([t for r in records for t in r.result.threads]),
         misses=tuple(misses.values()),
+        not_counted=left_out_words(left_out, of=given),
         counted=counted,
         lengths_ns=lengths_ns,
         dispersion=dispersion_of(

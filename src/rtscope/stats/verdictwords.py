@@ -236,7 +236,9 @@ def _watched(e: Evidence) -> str:
     if least != longest:
         least += f" (one CPU, others up to {longest})"
     runs, counted = len(e.misses), len(e.counted)
-    if counted < runs:
+    if e.not_counted:
+        least += f" ({e.not_counted})"
+    elif counted < runs:
         least += f" ({runs} seeds, but only {counted} independent: others share the "
         least += "worst wake-ups)"
     return least

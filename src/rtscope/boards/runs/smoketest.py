@@ -11,18 +11,12 @@ from dataclasses import dataclass
 
 from rtscope.contract import KernelMessage
 from rtscope.machine.facts import FactValue
-from rtscope.record.caveats.catalogue import Effect, kind_of
+from rtscope.record.caveats.catalogue import uncounted
 from rtscope.record.caveats.kernellog import kind_of as kind_of_message
 from rtscope.record.model import RunRecord
 
 KERNEL_LOG = "kernel.log"
 """Attachment of a record: the whole kernel log, with the level of each line."""
-
-NOT_LOADED = (
-    *("load_died", "load_stalled", "stopped_early"),
-    *("worker_died", "worker_stopped", "worker_idle"),
-)
-"""Caveats of a run that did not last to its end under its load."""
 
 CONFIG_IN_GUEST = "/proc/config.gz"
 
@@ -61,7 +55,7 @@ class SmokeTest:
 
     kernel: BuiltKernel
     worst_ns: Mapping[str, int]
-    """The longest latency under each load, in virtual time."""
+    """The longest latency under each load, in virtual time, of runs that count."""
     messages: tuple[KernelMessage, ...]
     """Its complaints, each text once."""
     problems: tuple[str, ...]
@@ -83,6 +77,8 @@ def smoke_test(
     worst: dict[str, int] = {}
     for boot in boots:
         load = boot.record.run.load
+        if uncounted(boot.record.caveats):
+            continue
         worst[load] = max(worst.get(load, 0), boot.record.max_ns or 0)
     messages = {
         message.text: message
@@ -136,7 +132,7 @@ def _problems(kernel: BuiltKernel, boot: SmokeBoot) -> Iterator[str]:
         why = f"{KERNEL_LOG} was not kept: {lost}" if lost else "it sent no kernel log"
         yield f"{run.id}: {why}"
     for caveat in boot.record.caveats:
-        if kind_of(caveat).effect is Effect.INVALID or caveat.id in NOT_LOADED:
+        if uncounted([caveat]):
             yield f"{run.id}: {caveat.id}: {caveat.detail}"
 
 

@@ -160,6 +160,7 @@ def _row(row: Row) -> Mapping[str, Any]:
     return {
         **_named(row, "load", "target", "kernel", "settings"),
         **_named(row, "runs", "repeats", "cpus", "observed_ns", "threshold_ns"),
+        "not_counted": [asdict(one) for one in row.left_out],
         "caveats": own.pop("caveats"),
         "summary": summary
         and {

@@ -21,6 +21,7 @@ from rtscope.present.model.rows import (
     Row,
     machines_of,
     merged_caveats,
+    merged_row,
     provenance_of,
     rows_of,
     subtitle_of,
@@ -103,6 +104,19 @@ class Model:
         return (*first, *both, *(chart for s in self.sections for chart in s.charts))
 
 
+def _by_variant(rows: Sequence[Row]) -> Mapping[str, Sequence[Row]]:
+    """Return the rows to compare, of runs that count where some do."""
+    by_variant: dict[str, list[Row]] = {}
+    for row in rows:
+        comparing = (
+            merged_row(row.records, variant=row.variant, comparing=True)
+            if row.left_out
+            else row
+        )
+        by_variant.setdefault(row.variant, []).append(comparing)
+    return by_variant
+
+
 def build_model(
     records: Sequence[RunRecord],
     *,
@@ -128,10 +142,7 @@ def build_model(
     provenance = tuple(map(provenance_of, records))
     caveats = merged_caveats(records)
     commands = tuple(dict.fromkeys(command_line(r.command) for r in records))
-    by_variant: dict[str, list[Row]] = {}
-    for row in rows:
-        by_variant.setdefault(row.variant, []).append(row)
-    pair = side_by_side(by_variant, deadline_ns=deadline_ns)
+    pair = side_by_side(_by_variant(rows), deadline_ns=deadline_ns)
     attached = explained_records(records, explained)
     headline = headline_of(rows)
     # With a verdict on top the maximum is the first finding; without, it is on top.

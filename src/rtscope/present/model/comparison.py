@@ -34,7 +34,7 @@ class ComparedSet:
     label: str
     row: Row
     median_max_ns: float | None
-    """Median of the maxima of its runs."""
+    """Median of the maxima of its runs that count."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -217,23 +217,21 @@ def _load_comparisons(
 
 
 def _compared_set(label: str, runs: Sequence[RunRecord]) -> ComparedSet:
-    maxima = [r.max_ns for r in runs if r.max_ns is not None]
+    row = merged_row(runs, variant=label, comparing=True)
+    maxima = [r.max_ns for r in row.counted if r.max_ns is not None]
     return ComparedSet(
         label=label,
-        row=merged_row(runs, variant=label),
-        median_max_ns=median(maxima) if maxima else None,
+        row=row,
+        median_max_ns=median(maxima) if maxima and row.counts else None,
     )
 
 
 def _outcomes(tests: Comparison) -> tuple[SetOutcome, ...]:
-    left_out = [name for group in tests.groups for name in group.left_out]
     remarks = []
     repeats = sum(group.repeats for group in tests.groups)
     if repeats:
         copies = "copy of a run" if repeats == 1 else "copies of runs"
         remarks.append(f"{repeats:,} {copies} left out.")
-    if left_out:
-        remarks.append(f"Left out because not valid: {enumeration(left_out)}.")
     outcomes = []
     for pair in tests.pairs:
         said = list(remarks)

@@ -10,8 +10,8 @@ from dataclasses import dataclass
 
 from rtscope.contract import KernelThread
 from rtscope.host.units import NS_PER_S, plural
-from rtscope.present.model.rows import Row
-from rtscope.present.words import count, duration, enumeration, times, us
+from rtscope.present.model.rows import Row, merged_row
+from rtscope.present.words import capital, count, duration, enumeration, times, us
 from rtscope.record.caveats.catalogue import Effect
 from rtscope.record.model import RunRecord
 from rtscope.stats.exposure import supported_interval_ns
@@ -82,6 +82,10 @@ def _place(row: Row) -> str:
 def _support(row: Row) -> str:
     if row.gravest is Effect.INVALID:
         return "No conclusion: the run is not valid, see the caveats."
+    if not row.counts:
+        return f"No rate of longer ones: {row.not_counted}."
+    if row.left_out:
+        row = merged_row(row.records, variant=row.variant, comparing=True)
     observed_ns = row.seeds.observed_ns if row.seeds else row.observed_ns
     if observed_ns is None:
         return (
@@ -114,6 +118,7 @@ def findings_of(rows: Sequence[Row], *, worse_where: str) -> tuple[str, ...]:
         for sentences in (
             _determinism(rows),
             _invalid(rows),
+            _not_counted(rows),
             _skipped(rows),
             (worse_where,) if worse_where else (),
             _worst_load(rows),
@@ -139,6 +144,12 @@ def _invalid(rows: Sequence[Row]) -> Iterator[str]:
     names = [row.name for row in rows if row.gravest is Effect.INVALID]
     if names:
         yield f"The numbers of {enumeration(names)} are not valid: see the caveats."
+
+
+def _not_counted(rows: Sequence[Row]) -> Iterator[str]:
+    for row in rows:
+        if row.left_out and row.gravest is not Effect.INVALID and row.summary:
+            yield f"{capital(row.not_counted)}: no comparison and no rate has them."
 
 
 def _skipped(rows: Sequence[Row]) -> Iterator[str]:

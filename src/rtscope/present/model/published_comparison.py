@@ -194,7 +194,7 @@ def _row(
     load: str, by_kind: Mapping[KernelKind, Sequence[RunRecord]], table: Published
 ) -> PublishedRow:
     rows = {
-        kind: merged_row(same, variant=_model(kind))
+        kind: merged_row(same, variant=_model(kind), comparing=True)
         for kind, runs in by_kind.items()
         if (same := _ours(runs, load, table))
     }
@@ -204,11 +204,15 @@ def _row(
     )
     measured = MeasuredSide(
         rows,
-        _ratio({kind: r.summary.max_ns for kind, r in rows.items() if r.summary}),
+        _ratio(
+            {k: r.summary.max_ns for k, r in rows.items() if r.summary and r.counts}
+        ),
     )
-    return PublishedRow(
-        load, published, measured, _sentence(published.ratio, measured.ratio)
-    )
+    whys = [row.not_counted for row in rows.values() if row.left_out]
+    said = _sentence(published.ratio, measured.ratio)
+    if whys:
+        said = f"{said} {capital('; '.join(whys))}."
+    return PublishedRow(load, published, measured, said)
 
 
 def _ratio(maxima: Mapping[KernelKind, int]) -> float | None:
@@ -275,7 +279,11 @@ def _support(
         "no difference between kernels."
     )
     for kind in KernelKind:
-        mine = [row.measured.rows[kind] for row in rows if kind in row.measured.rows]
+        mine = [
+            row.measured.rows[kind]
+            for row in rows
+            if kind in row.measured.rows and row.measured.rows[kind].counts
+        ]
         if mine:
             yield _ours_supports(kind, mine, virtual)
 

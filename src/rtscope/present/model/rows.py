@@ -16,6 +16,7 @@ from rtscope.machine.facts import FactValue
 from rtscope.present.words import duration, micro, us, virtual_word
 from rtscope.record.caveats.catalogue import CaveatKind, Effect, gravest_first, kind_of
 from rtscope.record.model import Run, RunRecord
+from rtscope.stats.counting import LeftOut, left_out_words, parted
 from rtscope.stats.determinism import caveats_among, contradictions, distinct
 from rtscope.stats.seeds import OverSeeds, independent, over_seeds
 from rtscope.stats.summary import (
@@ -55,6 +56,10 @@ class Row:
     """Runs merged, exact repetitions of a virtual run left out."""
     repeats: int
     """Exact repetitions that were left out."""
+    left_out: tuple[LeftOut, ...]
+    """Runs that count in no comparison and no rate, with the reasons."""
+    counts: bool
+    """Whether a run of it counts there."""
     cpus: int
     observed_ns: int | None
     """
@@ -81,6 +86,11 @@ class Row:
     """How the maximum varies over the seeds of a virtual board, if it has several."""
     virtual: str
     """`virtual ` if its times are a virtual board's, to stand before units."""
+
+    @property
+    def not_counted(self) -> str:
+        """How many of its runs do not count, and why; empty if all do."""
+        return left_out_words(self.left_out, of=len(self.records), whose=self.name)
 
 
 @dataclass(frozen=True, slots=True)
@@ -192,13 +202,24 @@ def variant_kind(rows: Sequence[Row]) -> str:
     return ", ".join(kind for kind, values in kinds.items() if len(values) > 1)
 
 
-def merged_row(records: Sequence[RunRecord], *, variant: str) -> Row:
-    """Merge runs of one load into a row; names are those of the first."""
+def merged_row(
+    records: Sequence[RunRecord], *, variant: str, comparing: bool = False
+) -> Row:
+    """
+    Merge runs of one load into a row; names are those of the first.
+
+    `comparing`: of its runs that count, unless none does.
+    """
     load, target, kernel, settings = _key_of(records[0])
     counted, contradicted = distinct(records), bool(contradictions(records))
-    raised = gravest_first(c for one in caveats_among(records) for c in one)
+    among = caveats_among(records)
+    counting, left_out = parted(records, among)
+    shown = tuple(records)
+    if comparing and counting and left_out:
+        shown, counted = counting, distinct(counting)
+    raised = gravest_first(c for one in among for c in one)
     gravest = kind_of(raised[0]).effect if raised else None
-    seeds = over_seeds(records)
+    seeds = over_seeds(shown)
     worst_run = max(counted, key=lambda r: r.max_ns or 0)
     lengths_ns = [observed_ns(r.result.threads) for r in independent(counted)]
     watched_ns = None if None in lengths_ns else sum(filter(None, lengths_ns))
@@ -224,7 +245,9 @@ def merged_row(records: Sequence[RunRecord], *, variant: str) -> Row:
         threads=threads,
         worst_run=worst_run,
         runs=len(counted),
-        repeats=len(records) - len(counted),
+        repeats=len(shown) - len(counted),
+        left_out=left_out,
+        counts=bool(counting),
         cpus=len({t.cpu for t in threads} - {None})
         or max(len(r.result.threads) for r in counted),
         observed_ns=watched_ns,

@@ -123,7 +123,11 @@ def _pair_row(
     *,
     deadline_ns: int | None,
 ) -> PairRow:
-    ratios = {figure.key: figure.ratio(first, second) for figure in compared()}
+    both_count = first.counts and second.counts
+    ratios = {
+        figure.key: figure.ratio(first, second) if both_count else None
+        for figure in compared()
+    }
     return PairRow(
         load=first.load,
         rows=(first, second),
@@ -136,6 +140,14 @@ def _pair_row(
 
 def _pair_sentence(first: Row, second: Row, ratio: float | None) -> str:
     """Name the side with the higher maximum, and the rates that the samples support."""
+    whys = [row.not_counted for row in (first, second) if row.left_out]
+    if not (first.counts and second.counts):
+        return f"Not compared: {'; '.join(whys)}."
+    said = _pair_says(first, second, ratio)
+    return f"{said} {capital('; '.join(whys))}." if whys else said
+
+
+def _pair_says(first: Row, second: Row, ratio: float | None) -> str:
     if ratio is None or first.summary is None or second.summary is None:
         return "Nothing was measured on one side."
     virtual = first.virtual or second.virtual
@@ -191,7 +203,7 @@ def _pair_summary(sides: tuple[SideName, SideName], rows: Sequence[PairRow]) -> 
         for label, loads in sorted(worse.items(), key=lambda item: item[0] == "")
     ]
     if not parts:
-        return "Nothing was measured under any load on both sides."
+        return "No load has runs that count on both sides."
     said = "; ".join(parts)
     # A kernel's name keeps its small letter.
     said = capital(said) if list(worse) == [""] else said

@@ -28,12 +28,22 @@ class Effect(StrEnum):
         return "LIMITS VERDICT" if self is Effect.LIMIT else self.value.upper()
 
 
+class Counts(StrEnum):
+    """Whether a run counts in a comparison, an effect, a ranking or a search."""
+
+    YES = "yes"
+    UNRANKED = "unranked"
+    """It does, but its load is not shown to have run throughout, and has no rank."""
+    NO = "no"
+
+
 @dataclass(frozen=True, slots=True)
 class CaveatKind:
     """A row of the catalogue."""
 
     id: str
     effect: Effect
+    counts: Counts
     message: str
     remedy: str
 
@@ -58,6 +68,7 @@ def catalogue() -> Mapping[str, CaveatKind]:
         name: CaveatKind(
             id=name,
             effect=Effect(row["effect"]),
+            counts=Counts(row.get("counts", _counts_by(Effect(row["effect"])))),
             message=row["message"],
             remedy=row["remedy"],
         )
@@ -65,15 +76,25 @@ def catalogue() -> Mapping[str, CaveatKind]:
     }
 
 
+def _counts_by(effect: Effect) -> Counts:
+    return Counts.NO if effect is Effect.INVALID else Counts.YES
+
+
 def kind_of(caveat: Caveat) -> CaveatKind:
     """Look a caveat up; one from a newer rtscope is kept and limits the verdict."""
     unknown = CaveatKind(
         id=caveat.id,
         effect=Effect.LIMIT,
+        counts=Counts.YES,
         message=f"{caveat.id}: a caveat that this version of rtscope does not know",
         remedy="read the record with the version that wrote it",
     )
     return catalogue().get(caveat.id, unknown)
+
+
+def uncounted(caveats: Iterable[Caveat]) -> Caveat | None:
+    """Return the first caveat for which a run does not count; None if it does."""
+    return next((one for one in caveats if kind_of(one).counts is Counts.NO), None)
 
 
 def make(caveat_id: str, detail: str = "") -> Caveat:

@@ -17,7 +17,6 @@ The change that makes a kernel worse: search commits, patches or settings.
     journal.py                  the journal: one line for each trial
     criterion.py                is a kernel bad? its runs against the good ones (pure)
     figures.py                  figures to search by (pure)
-    validity.py                 runs that count
     outcome.py                  the result of a search (pure)
     text.py                     the result for a terminal
     step.py, measured.py        `--measured`: one step on a machine

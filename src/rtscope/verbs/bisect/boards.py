@@ -20,11 +20,10 @@ from rtscope.measure.campaign.options import Options, with_options
 from rtscope.measure.execute import OnEvent, execute
 from rtscope.measure.plan import Plan, make_plan, remaining
 from rtscope.record.resultdir import ResultDir, create
-from rtscope.stats.runcaveats import all_caveats
+from rtscope.stats.counting import why_left_out
 from rtscope.verbs.bisect.criterion import Values
 from rtscope.verbs.bisect.figures import value_of
 from rtscope.verbs.bisect.trials import Built
-from rtscope.verbs.bisect.validity import why_invalid
 
 RECORDS = "steps"
 
@@ -116,7 +115,7 @@ class VirtualBoards:
     def _values(self, store: ResultDir, campaign: Campaign) -> Values:
         figure = self.measurement.figure
         for record in store.records():
-            if why := why_invalid(record, all_caveats(record)):
+            if why := why_left_out(record):
                 raise MeasurementError(
                     f"{store.path}: the run with seed {record.run.seed} says nothing: "
                     f"{why}"

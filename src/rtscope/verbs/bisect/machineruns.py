@@ -13,10 +13,10 @@ from dataclasses import dataclass
 from rtscope.host.errors import MeasurementError, UsageError, first_of
 from rtscope.record.model import RunRecord
 from rtscope.stats.conditions import KERNEL_CONDITIONS, Conditions, conditions_of
+from rtscope.stats.counting import why_left_out
 from rtscope.stats.determinism import caveats_among
 from rtscope.stats.runsets import run_sets
 from rtscope.verbs.bisect.figures import check_load, value_of
-from rtscope.verbs.bisect.validity import why_invalid
 
 ASKED_FOR = frozenset(
     {
@@ -150,7 +150,7 @@ def _group(label: str, records: Sequence[RunRecord], load: str) -> _Group:
         raise UsageError(f"{label}: no run under {load}; it has runs under {have}")
     kept, left_out = [], []
     for record, raised in zip(under, caveats_among(under), strict=True):
-        if why := why_invalid(record, raised):
+        if why := why_left_out(record, raised):
             left_out.append(f"run {record.run.id}: {why}")
         else:
             kept.append(record)

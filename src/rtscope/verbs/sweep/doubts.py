@@ -3,7 +3,13 @@
 from collections.abc import Iterable
 from dataclasses import dataclass
 
-from rtscope.record.caveats.catalogue import Caveat, Effect, gravest_first, kind_of
+from rtscope.record.caveats.catalogue import (
+    Caveat,
+    Counts,
+    Effect,
+    gravest_first,
+    kind_of,
+)
 from rtscope.record.model import RunRecord
 from rtscope.stats.runcaveats import all_caveats
 
@@ -17,17 +23,13 @@ class Doubt:
 
     caveat: str
     weight: str
-    """invalid: its runs are in no effect and no ranking. limit: they are."""
+    """As in [the caveats](caveats.md): invalid, limit or note."""
     message: str
     runs: int
     where: tuple[str, ...]
     """The cells, or loads, of these runs."""
-
-
-def why_invalid(record: RunRecord) -> str:
-    """Return the message of what invalidates a run; empty if nothing does."""
-    graves = (kind_of(one) for one in all_caveats(record))
-    return next((one.message for one in graves if one.effect is Effect.INVALID), "")
+    counts: bool = True
+    """Whether its runs are in effects and rankings."""
 
 
 def doubts_of(runs: Iterable[tuple[str, RunRecord]]) -> tuple[Doubt, ...]:
@@ -51,6 +53,7 @@ def doubts_of(runs: Iterable[tuple[str, RunRecord]]) -> tuple[Doubt, ...]:
             message=kind_of(one).message,
             runs=len(where[one.id]),
             where=tuple(dict.fromkeys(where[one.id])),
+            counts=kind_of(one).counts is not Counts.NO,
         )
         for one in gravest_first(caveats.values())
     )

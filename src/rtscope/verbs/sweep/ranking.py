@@ -14,10 +14,12 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 
 from rtscope.measure.loads import STRESSOR
+from rtscope.record.caveats.catalogue import Counts, Effect, kind_of
 from rtscope.record.explanation import Explained
 from rtscope.record.model import RunRecord
+from rtscope.stats.runcaveats import all_caveats
 from rtscope.stats.summary import summarize
-from rtscope.verbs.sweep.doubts import Doubt, doubts_of, why_invalid
+from rtscope.verbs.sweep.doubts import Doubt, doubts_of
 from rtscope.verbs.sweep.effects import P999
 from rtscope.verbs.sweep.releases import releases_of
 
@@ -29,15 +31,6 @@ _TELLING = re.compile(
     re.IGNORECASE,
 )
 """A line in which stress-ng says why it did not do something."""
-
-UNPROVED = (
-    "load_died",
-    "load_failed",
-    "load_stalled",
-    "load_unproved",
-    "worker_died",
-)
-"""Caveats with which it is not shown that the load ran throughout."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -284,14 +277,22 @@ def _cause_of(explained: Explained | None) -> Cause | None:
 def _worked(record: RunRecord) -> bool:
     """Whether the load did something in the measurement, and that is valid."""
     seen = any(window.processes for window in record.load.windows)
-    return seen and any(record.load.operations.values()) and not why_invalid(record)
+    return seen and any(record.load.operations.values()) and _is_sound(record)
+
+
+def _is_sound(record: RunRecord) -> bool:
+    """Whether nothing invalidates the run: its load may have been there in part."""
+    return all(kind_of(c).effect is not Effect.INVALID for c in all_caveats(record))
 
 
 def _why_unproved(record: RunRecord) -> str:
-    """Return why the load is not shown to have run, or why the run is invalid."""
-    caveat = next((c for c in record.caveats if c.id in UNPROVED), None)
+    """Return why the load is not shown to have run, or why the run does not count."""
+    doubts = (c for c in all_caveats(record) if kind_of(c).counts is not Counts.YES)
+    caveat = next(doubts, None)
     if caveat is None:
-        return why_invalid(record)
+        return ""
+    if kind_of(caveat).effect is Effect.INVALID:
+        return kind_of(caveat).message
     messages = [
         _PREFIX.sub("", line).strip()
         for line in record.load.log_tail.splitlines()

@@ -19,6 +19,7 @@ from pydantic.dataclasses import dataclass as checked_dataclass
 
 from rtscope.record.explanation import Explained, Segment
 from rtscope.record.model import Run, RunRecord
+from rtscope.stats.counting import why_left_out
 from rtscope.verbs.sweep.file import Table
 
 REAL_TIME = "-rt"
@@ -105,15 +106,20 @@ def _document() -> Mapping[str, Any]:
 
 
 def worst_records(records: Sequence[RunRecord]) -> tuple[RunRecord, ...]:
-    """Return, of each load on each kernel, the run with the worst wake-up."""
-    worst: dict[tuple[str, str], RunRecord] = {}
+    """
+    Return, of each load on each kernel, the run with the worst wake-up.
+
+    Of the runs that count, if one does.
+    """
+    worst: dict[tuple[str, str], tuple[tuple[bool, int], RunRecord]] = {}
     for record in records:
         if record.max_ns is None:
             continue
         key = (record.run.load, record.run.kernel or "")
-        if key not in worst or record.max_ns > (worst[key].max_ns or 0):
-            worst[key] = record
-    return tuple(worst.values())
+        rank = (not why_left_out(record), record.max_ns)
+        if key not in worst or rank > worst[key][0]:
+            worst[key] = rank, record
+    return tuple(record for _, record in worst.values())
 
 
 def worst_wakeups(

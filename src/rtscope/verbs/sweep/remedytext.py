@@ -35,7 +35,8 @@ def remedies_answer(result: SweepResult, diagnoses: Sequence[Diagnosis]) -> str:
     tested = effects_on(result, first, WORST)
     head = f"{printable(first.load)}, late by {printable(first.cause)}"
     if not tested:
-        return f"{head}: no remedy was measured"
+        whys = [cell.not_counted for cell in result.cells if cell.not_counted]
+        return ": ".join((head, "no remedy was measured", *map(printable, whys[:1])))
     best = min(tested, key=lambda one: one.ratio)
     name = printable(remedy_of(best))
     if best.ratio >= 1:

@@ -4,11 +4,12 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
 from rtscope.record.model import RunRecord
+from rtscope.stats.counting import left_out_words, parted
 from rtscope.verbs.sweep.celleffects import effects_of
 from rtscope.verbs.sweep.checks import NO_CHECKS, Checks
 from rtscope.verbs.sweep.costs import NO_COSTS, Costs, costs_of
 from rtscope.verbs.sweep.design import Cell
-from rtscope.verbs.sweep.doubts import Doubt, doubts_of, why_invalid
+from rtscope.verbs.sweep.doubts import Doubt, doubts_of
 from rtscope.verbs.sweep.effects import Effect
 from rtscope.verbs.sweep.keys import Key, label_of
 from rtscope.verbs.sweep.maineffects import main_effects_of
@@ -28,6 +29,8 @@ class CellResult:
     planned: int
     failures: tuple[str, ...] = ()
     """Why runs of it could not be measured."""
+    not_counted: str = ""
+    """How many of its runs are in no effect, and why; empty: none."""
     host_s: float = 0.0
     """Time that its boots took on their hosts, added up."""
     other_cpus: str = ""
@@ -132,12 +135,11 @@ def result_of(
     """
     Put together what was measured, by the numbers of the cells.
 
-    A run that a caveat invalidates is in no effect, but among the doubts.
+    A run that does not count is in no effect, but among the doubts.
     """
-    valid = {
-        number: [run for run in runs if not why_invalid(run)]
-        for number, runs in records.items()
-    }
+    each = {number: parted(runs) for number, runs in records.items()}
+    valid = {number: counting for number, (counting, _) in each.items()}
+    uncounted = {number: left_out for number, (_, left_out) in each.items()}
     base = cells[0]
     runs = runs_by_key(cells, valid)
     on_other_cpus = other_cpus_of(cells, runs)
@@ -155,6 +157,11 @@ def result_of(
                 runs=len(records.get(cell.number, ())),
                 planned=planned[cell.number],
                 failures=tuple(failures.get(cell.number, ())),
+                not_counted=left_out_words(
+                    uncounted.get(cell.number, ()),
+                    of=len(records.get(cell.number, ())),
+                    whose=cell.name,
+                ),
                 host_s=round(
                     sum(
                         record.host_duration_s or 0.0
@@ -163,7 +170,7 @@ def result_of(
                     1,
                 ),
                 other_cpus=on_other_cpus.get(cell.number, ""),
-                costs=costs_of(records.get(cell.number, ())),
+                costs=costs_of(valid.get(cell.number, ())),
                 worst_runs=worst_runs_of(cell, runs),
             )
             for cell in cells

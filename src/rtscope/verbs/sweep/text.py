@@ -48,9 +48,9 @@ def sweep_answer(result: SweepResult) -> str:
     """Return the answer in a sentence."""
     if result.main_effects:
         return _answer(result, result.main_effects, "main effect")
-    invalid = any(one.weight == "invalid" for one in result.doubts)
-    if not result.effects and invalid:
-        return "no effect could be tested: runs of the base or of all cells are invalid"
+    left_out = next((one for one in result.cells if one.not_counted), None)
+    if not result.effects and left_out is not None:
+        return f"no effect could be tested: {left_out.not_counted}"
     if not result.effects:
         return "no effect could be tested: no cell has runs of the base's seeds"
     return _answer(result, result.effects, "effect")
@@ -132,7 +132,7 @@ def lines_of_limits(result: SweepResult) -> Iterator[Text]:
 
 def line_of_doubt(doubt: Doubt, *, of: str, out_of: str) -> Text:
     """Return a line on a caveat of some runs of cells, or loads."""
-    out = f", left out of {out_of}" if doubt.weight == "invalid" else ""
+    out = "" if doubt.counts else f", left out of {out_of}"
     first, *others = doubt.where
     where = plural(len(doubt.where), of) if others else printable(first)
     return Text(

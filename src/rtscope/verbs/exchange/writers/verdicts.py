@@ -14,6 +14,7 @@ from rtscope.host.files.junit import Outcome, TestCase, TestSuite, junit_file
 from rtscope.host.units import NS_PER_S, NS_PER_US, format_duration
 from rtscope.record.caveats.catalogue import Effect, kind_of
 from rtscope.record.model import RunRecord
+from rtscope.stats.counting import why_left_out
 from rtscope.stats.episodes import late_samples
 from rtscope.stats.integrity import name_of
 from rtscope.stats.runcaveats import all_caveats, clock_coarse
@@ -33,6 +34,8 @@ class Case:
     """The caveats that limit what the run shows; empty if none does."""
     late: str
     """How many wake-ups were late; empty if none."""
+    uncounted: str = ""
+    """Why a run that is valid does not count, and so shows no deadline as held."""
 
     @property
     def id(self) -> str:
@@ -41,8 +44,15 @@ class Case:
 
     @property
     def result(self) -> str:
-        """`pass`, `fail`, or `unknown` if the run is not valid."""
-        return "unknown" if self.invalid else "fail" if self.late else "pass"
+        """`pass`, `fail`, or `unknown` if the run is not valid or does not count."""
+        if self.late and not self.invalid:
+            return "fail"
+        return "unknown" if self.error else "pass"
+
+    @property
+    def error(self) -> str:
+        """Why the case neither passes nor fails; empty if it does."""
+        return self.invalid or ("" if self.late else self.uncounted)
 
     @property
     def figures(self) -> Iterator[tuple[str, str]]:
@@ -81,6 +91,7 @@ def _cases(record: RunRecord, deadline_ns: int | None) -> Iterator[Case]:
     limits = dict.fromkeys(
         c.id for c in all_caveats(record) if kind_of(c).effect is Effect.LIMIT
     )
+    uncounted = why_left_out(record) if record.max_ns is not None else ""
     for number, thread in enumerate(record.result.threads):
         late = 0 if deadline_ns is None else late_samples(thread, deadline_ns)[0]
         is_silent = thread.samples == 0 and not thread.nothing_found
@@ -91,6 +102,7 @@ def _cases(record: RunRecord, deadline_ns: int | None) -> Iterator[Case]:
             thread=thread,
             invalid=why,
             limits=", ".join(limits),
+            uncounted=uncounted,
             late=_late_words(thread, late, deadline_ns) if late and deadline_ns else "",
         )
 
@@ -129,7 +141,7 @@ def _junit_case(case: Case) -> TestCase:
         time_s=(t.end_ns - t.start_ns) / NS_PER_S or None,
         properties={**dict(case.figures), **limits},
         failures=[Outcome(message=case.late)] if failed else (),
-        error=Outcome(message=case.invalid) if case.invalid else None,
+        error=Outcome(message=case.error) if case.error else None,
     )
 
 
@@ -139,7 +151,7 @@ def ktap(records: Sequence[RunRecord], deadline_ns: int | None) -> str:
     lines = ["KTAP version 1", f"1..{len(made)}"]
     for number, case in enumerate(made, 1):
         lines.append(f"# {case.id}: " + ", ".join(f"{n}={v}" for n, v in case.figures))
-        if why := case.invalid or case.late:
+        if why := case.error or case.late:
             lines.append(f"# {case.id}: {' '.join(why.split())[:1000]}")
         word = "ok" if case.result == "pass" else "not ok"
         lines.append(f"{word} {number} {case.id}")
