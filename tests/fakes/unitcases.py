@@ -58,22 +58,22 @@ CASES: Mapping[str, tuple[Case, Case, Case]] = {
     "unit_values": (
         Case(FIFO),
         Case("CPUSchedulingPolicy=deadline\n"),
-        Case("CPUSchedulingPriority=%i\n"),
+        Case("User=%i\n"),
     ),
     "unit_priority": (
         Case(FIFO),
         Case("CPUSchedulingPolicy=fifo\n"),
-        Case("CPUSchedulingPolicy=rr\nCPUSchedulingPriority=%i\n"),
+        Case("CPUSchedulingPolicy=%i\n"),
     ),
     "unit_top_priority": (
         Case(FIFO),
         Case("CPUSchedulingPolicy=rr\nCPUSchedulingPriority=99\n"),
-        Case("CPUSchedulingPolicy=rr\nCPUSchedulingPriority=%i\n"),
+        Case("CPUSchedulingPolicy=%i\n"),
     ),
     "unit_restricts_realtime": (
         Case(FIFO + "RestrictRealtime=off\n"),
         Case(FIFO + "RestrictRealtime=yes\n"),
-        Case(FIFO + "RestrictRealtime=%i\n"),
+        Case("RestrictRealtime=%i\n"),
     ),
     "unit_rtprio": (
         Case(ROBOT + "LimitRTPRIO=80\n"),
@@ -88,18 +88,18 @@ CASES: Mapping[str, tuple[Case, Case, Case]] = {
     "unit_memlock": (
         Case(ROBOT + "LimitMEMLOCK=infinity\n"),
         Case(ROBOT + "LimitMEMLOCK=64M\n"),
-        Case(ROBOT + "LimitMEMLOCK=%i\n"),
+        Case(FIFO + "User=%i\n"),
     ),
     "unit_rttime": (
         Case(FIFO),
         Case(FIFO + "LimitRTTIME=200ms\n"),
-        Case(FIFO + "LimitRTTIME=%i\n"),
+        Case("LimitRTTIME=%i\n"),
     ),
     "unit_nice": (Case(FIFO), Case(FIFO + "Nice=-5\n"), Case("CPUSchedulingPolicy=%i")),
     "unit_reset_on_fork": (
         Case(FIFO),
         Case(FIFO + "CPUSchedulingResetOnFork=1\n"),
-        Case(FIFO + "CPUSchedulingResetOnFork=%i\n"),
+        Case("CPUSchedulingResetOnFork=%i\n"),
     ),
     "unit_affinity": (
         Case(FIFO + "CPUAffinity=1\n"),

@@ -2,9 +2,10 @@
 
 import pytest
 
-from fakes.unitcases import FIFO, NAME, ROBOT, RT_GROUPS, Case, judged
+from fakes.unitcases import CASES, FIFO, NAME, ROBOT, RT_GROUPS, Case, judged
 from rtscope.machine.audit.model import CheckOutcome
 from rtscope.machine.audit.unit import UnitThread
+from rtscope.machine.audit.unitchecks import NOT_STARTED
 
 FAIL, PASS, NONE = CheckOutcome.FAIL, CheckOutcome.PASS, CheckOutcome.NOT_APPLICABLE
 RR = "CPUSchedulingPolicy=rr\nCPUSchedulingPriority="
@@ -15,7 +16,12 @@ INHERITS = "its new threads and processes inherit its policy"
 MOST = "its threads may request priority {} at most; it uses {}"
 NOT_BOTH = "the unit does not set both CPUAffinity= and AllowedCPUs="
 DEFAULT = "no LimitMEMLOCK=, no CAP_IPC_LOCK: the default of 8 MiB or less applies"
+IGNORED = "systemd ignores the line"
 GROUPS = "this kernel has RT_GROUP_SCHED"
+NOTED = (
+    f"{GROUPS}: if the unit's control group {{}}, a program that sets a real-time "
+    "policy itself gets EPERM, even as root"
+)
 
 # A check, the settings of a unit from line 3 on, the answer, and the lines it shows;
 # no line is "does not set it".
@@ -24,11 +30,17 @@ NO_LINE = (0,)
 ANSWERS: tuple[Row, ...] = (
     ("unit_priority", "", NONE, NOT_NAMED, ()),
     ("unit_priority", "CPUSchedulingPolicy=batch", NONE, NOT_NAMED, (3,)),
-    ("unit_priority", f"{RR}0", FAIL, "rr with priority 0, which is invalid", (3, 4)),
+    (
+        "unit_priority",
+        f"{RR}0",
+        FAIL,
+        f"rr with priority 0, which is invalid: {NOT_STARTED}",
+        (3, 4),
+    ),
     ("unit_priority", f"{RR}1", PASS, "rr 1", (3, 4)),
     (
         *("unit_priority", "CPUSchedulingPriority=3"),
-        *(FAIL, "a priority, but the policy is other", (3,)),
+        *(FAIL, f"a priority, but the policy is other: {NOT_STARTED}", (3,)),
     ),
     ("unit_top_priority", "", NONE, NOT_NAMED, ()),
     ("unit_top_priority", f"{RR}98", PASS, "priority 98", (4,)),
@@ -75,10 +87,11 @@ ANSWERS: tuple[Row, ...] = (
     ("unit_memlock", FIFO, PASS, "CAP_IPC_LOCK overrides every limit", NO_LINE),
     ("unit_memlock", ROBOT, FAIL, DEFAULT, NO_LINE),
     ("unit_memlock", f"{ROBOT}LimitMEMLOCK=0", FAIL, "0 bytes", (6,)),
-    ("unit_memlock", f"{ROBOT}LimitMEMLOCK=infinity:1", PASS, "no limit", (6,)),
+    ("unit_memlock", f"{ROBOT}LimitMEMLOCK=infinity", PASS, "no limit", (6,)),
+    ("unit_memlock", f"{ROBOT}LimitMEMLOCK=infinity:1", FAIL, DEFAULT, NO_LINE),
     ("unit_memlock", "LimitMEMLOCK=0", NONE, NOT_REAL_TIME, ()),
     ("unit_rttime", FIFO, PASS, "no limit", NO_LINE),
-    ("unit_rttime", f"{FIFO}LimitRTTIME=infinity:5", PASS, "no limit", (5,)),
+    ("unit_rttime", f"{FIFO}LimitRTTIME=infinity", PASS, "no limit", (5,)),
     (
         *("unit_rttime", f"{FIFO}LimitRTTIME=5:infinity"),
         *(FAIL, "LimitRTTIME=5:infinity", (5,)),
@@ -111,9 +124,12 @@ ANSWERS: tuple[Row, ...] = (
     ),
     (
         *("unit_cpu_controller", FIFO),
-        *(NONE, "the unit does not use the CPU controller", ()),
+        *(FAIL, NOTED.format("has no budget"), NO_LINE),
     ),
-    ("unit_cpu_controller", "CPUWeight=5", NONE, NOT_REAL_TIME, ()),
+    (
+        *("unit_cpu_controller", "CPUWeight=5"),
+        *(FAIL, NOTED.format("uses the CPU controller (CPUWeight=)"), (3,)),
+    ),
     ("unit_cpu_controller", f"{FIFO}CPUWeight=5", FAIL, GROUPS, (5,)),
     ("unit_cpu_controller", f"{FIFO}StartupCPUWeight=5", FAIL, GROUPS, (5,)),
     ("unit_cpu_controller", f"{FIFO}CPUQuota=5%\nCPUShares=5", FAIL, GROUPS, (5, 6)),
@@ -190,7 +206,7 @@ def test_a_first_thread_that_is_ordinary_needs_no_cpu_set_apart(
     assert (found.outcome, found.message) == (outcome, message)
 
 
-def test_every_line_that_systemd_would_ignore_is_shown_and_the_first_is_told() -> None:
+def test_every_line_that_systemd_would_ignore_is_shown_and_told() -> None:
     lines = (
         *("CPUSchedulingPolicy=x", "RestrictRealtime=2", "CPUSchedulingResetOnFork=3"),
         *("CPUAffinity=a", "AllowedCPUs=b", "LimitRTPRIO=c", "LimitMEMLOCK=d"),
@@ -198,29 +214,48 @@ def test_every_line_that_systemd_would_ignore_is_shown_and_the_first_is_told() -
     found = judged("unit_values", Case("\n".join((*lines, "DynamicUser=e", "odd\n"))))
 
     assert found.outcome is FAIL
-    assert found.message == (
-        f"{NAME}:3: CPUSchedulingPolicy=x: systemd accepts other, batch, idle, fifo, rr"
-    )
     shown = {seen.path: seen.value.partition(": ")[0] for seen in found.evidence}
     assert shown == {
         **{f"{NAME}:{n}": line for n, line in enumerate(lines, 3)},
         f"{NAME}:10": "DynamicUser=e",
-        f"{NAME}:11": "no assignment",
+        f"{NAME}:11": "odd",
     }
-    assert found.evidence[-1].value == "no assignment: odd"
+    for number, line in enumerate(lines, 3):
+        assert f"{NAME}:{number}: {line}: " in found.message
+    assert found.message.endswith("; and 1 more")
+
+
+def test_an_invalid_policy_hides_no_priority_and_no_other_check() -> None:
+    two = Case("CPUSchedulingPolicy=FIFO\nCPUSchedulingPriority=120\nUser=robot\n")
+    values = judged("unit_values", two)
+
+    assert [seen.path for seen in values.evidence] == [f"{NAME}:3", f"{NAME}:4"]
+    assert f"120: priorities are 1 to 99; {IGNORED}" in values.message
+    assert judged("unit_priority", two).outcome is NONE
+    assert judged("unit_rtprio", two).message == NOT_REAL_TIME
+
+
+def test_a_policy_by_its_number_is_judged_as_by_its_name() -> None:
+    lines = "CPUSchedulingPriority=50\nLimitRTPRIO=60\nLimitMEMLOCK=infinity\n"
+    by_number = f"User=motor\nCPUSchedulingPolicy=1\n{lines}"
+
+    for name in CASES:
+        numbered = judged(name, Case(by_number))
+        named = judged(name, Case(by_number.replace("=1\n", "=fifo\n")))
+        assert (numbered.outcome, numbered.message) == (named.outcome, named.message)
 
 
 def test_of_a_line_that_is_no_assignment_80_characters_are_shown() -> None:
     found = judged("unit_values", Case("CPUSchedulingPolicy=fifo\n" + "x" * 81 + "\n"))
 
-    assert found.evidence[-1].value == "no assignment: " + "x" * 80
+    assert found.evidence[-1].value == "x" * 80 + f": no assignment; {IGNORED}"
 
 
 def test_what_only_systemd_can_expand_hides_nothing_that_is_wrong() -> None:
     both = judged("unit_values", Case("User=%i\nAllowedCPUs=y\n"))
     one = judged("unit_values", Case("User=%i\nAllowedCPUs=1\n"))
 
-    assert both.message == f"{NAME}:4: AllowedCPUs=y: not a CPU list"
+    assert both.message == f"{NAME}:4: AllowedCPUs=y: not a CPU list; {IGNORED}"
     assert [seen.path for seen in both.evidence] == [f"{NAME}:4"]
     assert one.outcome is CheckOutcome.UNKNOWN
     assert [seen.path for seen in one.evidence] == [f"{NAME}:3"]

@@ -1,7 +1,5 @@
 """What the settings of a unit mean, as systemd.exec(5) and systemd.syntax(7) say."""
 
-from collections.abc import Callable
-
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
@@ -9,10 +7,9 @@ from hypothesis import strategies as st
 from fakes.trees import reader_of
 from fakes.unitcases import FIFO, NAME, unit
 from rtscope.host.errors import UsageError
-from rtscope.machine.audit.unit import (
+from rtscope.machine.audit.unit import SECTIONS, merge, parse
+from rtscope.machine.audit.unitmeaning import (
     IPC_LOCK,
-    MAX_PRIORITY,
-    SECTIONS,
     SYS_NICE,
     OddValueError,
     Policy,
@@ -21,18 +18,15 @@ from rtscope.machine.audit.unit import (
     contradicts_itself,
     cpus_of,
     has_capability,
-    load_unit,
-    merge,
-    number,
-    parse,
     policy_of,
-    processes_of,
     rtprio_allowed,
     runs_as_root,
     soft_limit,
 )
+from rtscope.machine.audit.unitvalues import MAX_PRIORITY
 from rtscope.machine.cpulist import format_cpulist
 from rtscope.machine.reader import Denied
+from rtscope.verbs.audit.unitfiles import load_unit, processes_of
 
 KI, EI = 1 << 10, 1 << 60
 AMBIENT, BOUNDING = "AmbientCapabilities", "CapabilityBoundingSet"
@@ -72,58 +66,181 @@ def test_a_policy_keeps_the_lines_that_name_it() -> None:
         one.last("CPUSchedulingPriority"),
     )
 
-    assert policy_of(one) == Policy("fifo", 80, policy, priority)
+    assert policy_of(one) == Policy("fifo", 80, policy, priority, requested=80)
     assert policy_of(unit("")) == Policy("other", 0, None, None)
-
-
-def said_of(text: str) -> str:
-    """Return what is said of one setting, read as each check reads it."""
-    key = text.partition("=")[0]
-    one = unit(f"{text}\n")
-    looks: dict[str, Callable[[], object]] = {
-        "CPUSchedulingPolicy": lambda: policy_of(one),
-        "CPUSchedulingPriority": lambda: policy_of(one),
-        "CPUAffinity": lambda: cpus_of(one, "CPUAffinity"),
-        "RestrictRealtime": lambda: boolean(one.last("RestrictRealtime")),
-        "LimitMEMLOCK": lambda: soft_limit(one.last("LimitMEMLOCK")),
-        "User": lambda: runs_as_root(one),
-    }
-    with pytest.raises(OddValueError) as caught:
-        looks[key]()
-    assert caught.value.assignment.where == f"{NAME}:3"
-    assert caught.value.expands is ("%" in text)
-    return str(caught.value)
 
 
 @pytest.mark.parametrize(
     ("text", "why"),
     [
-        ("CPUSchedulingPolicy=FIFO", "systemd accepts other, batch, idle, fifo, rr"),
+        (
+            "CPUSchedulingPolicy=FIFO",
+            "systemd accepts other, batch, idle, fifo, rr, and numbers",
+        ),
         ("CPUSchedulingPriority=100", "priorities are 1 to 99"),
-        ("CPUSchedulingPriority=-1", "not a number"),
+        ("CPUSchedulingPriority=-1", "priorities are 1 to 99"),
         ("CPUSchedulingPriority=1x", "not a number"),
-        ("CPUAffinity=numa", "rtscope does not read NUMAMask="),
-        ("CPUAffinity=3-1", "not a CPU list"),
-        ("CPUAffinity=%i", "not a CPU list"),
+        ("CPUSchedulingPriority=%i", "not a number"),
+        ("CPUAffinity=all", "not a CPU list"),
+        ("CPUAffinity=numa 1", "not a CPU list"),
         ("CPUAffinity=123456", "not a CPU list"),
         ("RestrictRealtime=maybe", "neither yes nor no"),
         ("LimitMEMLOCK=64X", "not a limit"),
         ("LimitMEMLOCK=64k", "not a limit"),
-        ("User=%i", "only systemd can expand it"),
+        ("LimitRTPRIO=20:10", "the soft limit is above the hard one"),
+        ("CPUQuota=50", "write a percentage, such as 50%"),
+        ("LimitRTprio=5", "no such setting; near: LimitRTPRIO"),
+        ("CPUSchedulingPolcy=fifo", "no such setting; near: CPUSchedulingPolicy"),
+        ("After=x.service", "a setting of [Unit], not of [Service]"),
     ],
 )
-def test_an_odd_value_is_told_with_its_line_and_the_reason(text: str, why: str) -> None:
-    assert said_of(text) == f"{text}: {why}"
+def test_a_line_that_systemd_refuses_counts_for_nothing(text: str, why: str) -> None:
+    one = unit(f"{text}\n")
+    key = text.partition("=")[0]
+
+    assert [str(mistake) for mistake in one.mistakes] == [
+        f"{text}: {why}; systemd ignores the line"
+    ]
+    assert one.mistakes[0].line.where == f"{NAME}:3"
+    assert one.last(key) is None
+
+
+@pytest.mark.parametrize(
+    ("text", "kept"),
+    [
+        ("CPUSchedulingPolicy=fifo\nCPUSchedulingPolicy=FIFO\n", "fifo"),
+        ("CPUAffinity=1\nCPUAffinity=x\n", "1"),
+        ("LimitMEMLOCK=1G\nLimitMEMLOCK=unlimited\n", "1G"),
+    ],
+)
+def test_the_line_before_a_refused_one_stays(text: str, kept: str) -> None:
+    one = unit(text)
+    last = one.last(text.partition("=")[0])
+
+    assert last is not None
+    assert last.value == kept
+    assert str(one.mistakes[0]).endswith(f"systemd ignores the line and keeps {kept}")
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "DynamicUser=perhaps",
+        "User=a:b",
+        "User=4294967295",
+        "ExecStart=./relative",
+        'ExecStart=/bin/true "open',
+        "ExecStart=/bin/a\nExecStart=/bin/b",
+        "[Service",
+    ],
+)
+def test_some_mistakes_keep_a_unit_from_being_loaded(text: str) -> None:
+    one = merge(NAME, {NAME: f"[Service]\n{text}\n"})
+
+    assert [m.effect for m in one.mistakes] == ["systemd does not load the unit"]
+
+
+@pytest.mark.parametrize(
+    ("text", "part"),
+    [
+        ("CPUAffinity=0 3-1", "3-1"),
+        ("AmbientCapabilities=CAP_SYS_NISE", "CAP_SYS_NISE"),
+        ("AmbientCapabilities=CAP_SYS_NICE,CAP_IPC_LOCK", "CAP_SYS_NICE,CAP_IPC_LOCK"),
+    ],
+)
+def test_a_part_that_systemd_passes_over_is_named(text: str, part: str) -> None:
+    (mistake,) = unit(f"{text}\n").mistakes
+
+    assert mistake.why.startswith(f"{part}: ")
+    assert mistake.effect == "systemd ignores that part"
+
+
+@pytest.mark.parametrize(
+    ("service", "read"),
+    [
+        ("CPUSchedulingPolicy=1\nCPUSchedulingPriority=50\n", ("fifo", 50)),
+        ("CPUSchedulingPolicy=2\nCPUSchedulingPriority=0x10\n", ("rr", 16)),
+        ("CPUSchedulingPolicy=0x1\nCPUSchedulingPriority=+7\n", ("fifo", 7)),
+        ("CPUSchedulingPolicy=0\n", ("other", 0)),
+        ("CPUSchedulingPolicy=3\n", ("batch", 0)),
+        ("CPUSchedulingPolicy=6\n", ("deadline", 0)),
+        ("CPUSchedulingPriority=50\nCPUSchedulingPolicy=rr\n", ("rr", 50)),
+        ("CPUSchedulingPriority=0\nCPUSchedulingPolicy=rr\n", ("rr", 1)),
+        ("CPUSchedulingPolicy=rr\nCPUSchedulingPolicy=\n", ("other", 0)),
+        ("CPUSchedulingPolicy=fi\\\n# inside\nfo\n", ("other", 0)),
+    ],
+)
+def test_policies_are_names_or_numbers(service: str, read: tuple[str, int]) -> None:
+    policy = policy_of(unit(service))
+
+    assert (policy.name, policy.priority) == read
+
+
+@pytest.mark.parametrize(
+    ("service", "starts"),
+    [
+        ("", True),
+        ("CPUSchedulingPolicy=fifo\n", True),
+        ("CPUSchedulingPriority=0\nCPUSchedulingPolicy=fifo\n", True),
+        ("CPUSchedulingPolicy=fifo\nCPUSchedulingPriority=0\n", False),
+        ("CPUSchedulingPriority=5\n", False),
+        ("CPUSchedulingPriority=5\nCPUSchedulingPolicy=batch\n", True),
+        ("CPUSchedulingPolicy=batch\nCPUSchedulingPriority=5\n", False),
+        ("CPUSchedulingPolicy=6\n", False),
+    ],
+)
+def test_the_kernel_refuses_what_does_not_fit(service: str, starts: bool) -> None:
+    assert policy_of(unit(service)).starts is starts
+
+
+@pytest.mark.parametrize(
+    ("key", "value"),
+    [("User", "%i"), ("CPUAffinity", "%i"), ("CPUAffinity", "numa")],
+)
+def test_what_only_systemd_can_expand_is_no_mistake(key: str, value: str) -> None:
+    one = unit(f"{key}={value}\n")
+    assert not one.mistakes
+
+    with pytest.raises(OddValueError, match=key):
+        runs_as_root(one) if key == "User" else cpus_of(one, key)
+
+
+def test_the_name_of_an_instance_is_put_in() -> None:
+    text = "[Service]\nExecStart=/bin/loop %i\nCPUAffinity=%i\nUser=%i\n"
+
+    assert cpus_of(merge("loop@3.service", {"x": text}), "CPUAffinity") == frozenset(
+        {3}
+    )
+    assert merge("loop@.service", {"x": text}).all("User")[0].expands
+
+
+@pytest.mark.parametrize(
+    ("command", "root"),
+    [
+        ("/bin/x", False),
+        ("-/bin/x", False),
+        ("@/bin/x y", False),
+        (":/bin/x", False),
+        ("+/bin/x", True),
+        ("-+/bin/x", True),
+        ("!/bin/x", True),
+        ("!!/bin/x", False),
+    ],
+)
+def test_the_prefix_of_a_command_may_keep_root(command: str, root: bool) -> None:
+    text = f"[Service]\nUser=robot\nExecStart={command}\n"
+
+    assert runs_as_root(merge(NAME, {NAME: text})) is root
 
 
 @pytest.mark.parametrize("word", ["1", "yes", "y", "true", "t", "on", "ON", "Yes"])
 def test_a_word_for_yes_in_any_case_is_yes(word: str) -> None:
-    assert boolean(unit(f"A={word}\n").last("A")) is True
+    assert boolean(unit(f"RestrictRealtime={word}\n").last("RestrictRealtime")) is True
 
 
 @pytest.mark.parametrize("word", ["0", "no", "n", "false", "f", "off", "OFF", "No"])
 def test_a_word_for_no_in_any_case_is_no(word: str) -> None:
-    assert boolean(unit(f"A={word}\n").last("A")) is False
+    assert boolean(unit(f"RestrictRealtime={word}\n").last("RestrictRealtime")) is False
     assert boolean(None) is False
 
 
@@ -162,14 +279,6 @@ def test_cpu_lists_of_several_lines_add_up() -> None:
 def test_a_limit_is_its_soft_part_in_bytes(value: str, limit: int) -> None:
     assert soft_limit(unit(f"LimitMEMLOCK={value}\n").last("LimitMEMLOCK")) == limit
     assert soft_limit(None) is None
-
-
-@given(st.integers(0, 10**6))
-def test_a_number_is_what_its_digits_say(value: int) -> None:
-    given_line = unit(f"Nice={value}\n").last("Nice")
-
-    assert given_line is not None
-    assert number(given_line) == value
 
 
 # --- rights -----------------------------------------------------------------------
@@ -310,8 +419,9 @@ def test_a_line_is_an_assignment_or_named_as_odd(
     assignments, ignored = parse(text, name="u")
 
     assert [(a.key, a.value, a.where) for a in assignments] == read
-    assert [(a.key, a.value, a.where) for a in ignored] == odd
-    assert {a.section for a in (*assignments, *ignored)} == {"Service"}
+    lines = [mistake.line for mistake in ignored]
+    assert [(a.key, a.value, a.where) for a in lines] == odd
+    assert {a.section for a in (*assignments, *lines)} == {"Service"}
 
 
 def test_a_unit_keeps_what_each_of_its_files_says_in_their_order() -> None:
@@ -324,7 +434,7 @@ def test_a_unit_keeps_what_each_of_its_files_says_in_their_order() -> None:
         ("1", "a:2"),
         ("2", "b:2"),
     ]
-    assert [(a.value, a.where) for a in found.ignored] == [
+    assert [(a.value, a.where) for a in (m.line for m in found.mistakes)] == [
         ("odd", "a:3"),
         ("odder", "b:3"),
     ]

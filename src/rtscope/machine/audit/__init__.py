@@ -1,15 +1,19 @@
 """
 Is a machine, or a kernel, set up for real time? Checks as data, answered in four ways.
 
-    model.py       a check, its outcome, its evidence, as JSON
-    catalogue.py   checks/*.toml, read; every check function by its name
-    checks/        the checks: one TOML file for each group
-    answers.py     return values of check functions
-    context.py     arguments of check functions: the machine, and for whom
-    *checks.py     check functions, by subject: CPUs, interrupts, kernel, ...
-    coalescing.py  interrupt delays of network drivers
-    lockdown.py    mode of kernel lockdown
-    observe.py     two looks at a machine; trials where no file has the answer
-    unit.py        a unit of systemd: files, settings, meaning
-    examine.py     from a machine, tree, configuration or image to outcomes
+    model.py        a check, its outcome, its evidence, as JSON
+    catalogue.py    checks/*.toml, read; every check function by its name
+    checks/         the checks: one TOML file for each group
+    answers.py      return values of check functions
+    context.py      arguments of check functions: the machine, and for whom
+    *checks.py      check functions, by subject: CPUs, interrupts, kernel, ...
+    coalescing.py   interrupt delays of network drivers
+    lockdown.py     mode of kernel lockdown
+    observe.py      two looks at a machine; trials where no file has the answer
+    unit.py         a unit of systemd: its lines, and which of them systemd takes
+    unitkeys.toml   names of the settings that systemd knows
+    unitvalues.py   values that systemd takes for each setting
+    unitshow.py     what `systemctl show` prints, as a unit
+    unitmeaning.py  what the settings come to: policy, CPUs, limits, rights
+    examine.py      from a machine, tree, configuration or image to outcomes
 """

@@ -1,21 +1,29 @@
 """
-A unit of systemd: its files as systemd finds them, its settings, what they mean.
+A unit of systemd: its lines as systemd reads them, and which of them count.
 
 systemd.unit(5), systemd.syntax(7): sections, `key=value`, `#` and `;` comments; a
 backslash at the end of a line continues it past comments; an empty assignment forgets
-the ones before it. Specifiers (`%i`) stay as they are: their values are not checked.
-A unit that is given as a path is read from there, with the drop-ins that lie beside it:
-it need not be installed.
+the ones before it. A line that systemd refuses counts for nothing and is kept as a
+mistake. `systemctl cat` gives several files, `systemctl show` the properties of a unit.
 """
 
+import difflib
 import re
-from collections.abc import Iterator, Mapping, Sequence
+import tomllib
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field, replace
-from pathlib import Path
+from functools import cache
+from importlib import resources
 
-from rtscope.host.errors import UsageError
-from rtscope.machine.filetree import FileReader
-from rtscope.machine.reader import Content, Denied, Reader, text_of
+from rtscope.machine.audit.unitshow import is_shown, service_of_properties
+from rtscope.machine.audit.unitvalues import (
+    EXPANDED,
+    NEVER_EMPTY,
+    SYNTAX,
+    FatalValueError,
+    backward_ranges,
+    unknown_capabilities,
+)
 
 SECTIONS = {
     "service": "Service",
@@ -24,6 +32,13 @@ SECTIONS = {
     "swap": "Swap",
 }
 """The types of units that start processes, and where that stands (systemd.exec(5))."""
+
+_GENERAL = ("Unit", "Install")
+_OWN_NAMES = "X-"
+"""How names begin that systemd leaves to others."""
+_CAT_HEADING = re.compile(r"# (/\S+\.(?:service|socket|mount|swap|conf))")
+_SPECIFIER = re.compile(r"(?<!%)(?:%%)*%[^%]")
+_CAPABILITY_SETS = ("AmbientCapabilities", "CapabilityBoundingSet")
 
 
 @dataclass(frozen=True, slots=True)
@@ -35,6 +50,26 @@ class Assignment:
     value: str
     where: str
     """File and line, `my.service:12`."""
+
+    @property
+    def expands(self) -> bool:
+        """Whether only systemd can say what it is: it has a specifier, `%i`."""
+        return self.key in EXPANDED and bool(_SPECIFIER.search(self.value))
+
+
+@dataclass(frozen=True, slots=True)
+class Mistake:
+    """A line that systemd does not take as it stands."""
+
+    line: Assignment
+    """A line that is no assignment has no key."""
+    why: str
+    effect: str = "systemd ignores the line"
+
+    def __str__(self) -> str:
+        named = f"{self.line.key}={self.line.value}" if self.line.key else ""
+        text = named or self.line.value
+        return f"{text[:80]}: {self.why}; {self.effect}"
 
 
 @dataclass(frozen=True, slots=True)
@@ -55,10 +90,14 @@ class Unit:
     name: str
     files: tuple[str, ...] = ()
     assignments: tuple[Assignment, ...] = ()
-    ignored: tuple[Assignment, ...] = ()
-    """Lines that are none, in `value`; systemd warns and goes on."""
+    """Those that systemd takes."""
+    mistakes: tuple[Mistake, ...] = ()
+    unknown_keys: tuple[Assignment, ...] = ()
+    """Settings that no systemd has that rtscope knows."""
     installed: bool = False
     """Whether it was found by its name where systemd looks."""
+    of_user: bool = False
+    """Whether a user's manager runs it."""
     threads: tuple[UnitThread, ...] | None = None
     why_no_threads: str = "not checked whether it runs"
 
@@ -70,7 +109,7 @@ class Unit:
     def all(self, key: str) -> tuple[Assignment, ...]:
         """Return the assignments of a key that count: those after an empty one."""
         kept: list[Assignment] = []
-        for assignment in self._own():
+        for assignment in self.own():
             if assignment.key == key:
                 kept = [*kept, assignment] if assignment.value else []
         return tuple(kept)
@@ -80,7 +119,8 @@ class Unit:
         assignments = self.all(key)
         return assignments[-1] if assignments else None
 
-    def _own(self) -> Iterator[Assignment]:
+    def own(self) -> Iterator[Assignment]:
+        """Yield the assignments of the section of this type of unit, in order."""
         section = SECTIONS.get(self.kind)
         return (a for a in self.assignments if a.section == section)
 
@@ -90,340 +130,197 @@ class _Parsed:
     name: str
     section: str = ""
     assignments: list[Assignment] = field(default_factory=list)
-    ignored: list[Assignment] = field(default_factory=list)
+    ignored: list[Mistake] = field(default_factory=list)
 
     def take(self, line: str, number: int) -> None:
         where = f"{self.name}:{number}"
         key, equals, value = line.partition("=")
-        if line.startswith("[") and line.endswith("]"):
-            self.section = line[1:-1]
-        elif equals and key.strip() and self.section:
+        odd = Assignment(self.section, "", line, where)
+        if line.startswith("["):
+            self._take_section(line, odd)
+        elif not equals or not key.strip():
+            self.ignored.append(Mistake(odd, "no assignment"))
+        elif not self.section:
+            self.ignored.append(Mistake(odd, "an assignment outside of a section"))
+        else:
             self.assignments.append(
                 Assignment(self.section, key.strip(), value.strip(), where)
             )
-        else:
-            self.ignored.append(Assignment(self.section, "", line, where))
+
+    def _take_section(self, line: str, odd: Assignment) -> None:
+        if line.endswith("]"):
+            self.section = line[1:-1]
+            return
+        effect = "systemd does not load the unit"
+        self.ignored.append(Mistake(odd, "a section without its bracket", effect))
 
 
-def parse(text: str, *, name: str) -> tuple[list[Assignment], list[Assignment]]:
+def parse(text: str, *, name: str) -> tuple[list[Assignment], list[Mistake]]:
     """Return the assignments of a file, and the lines that are none."""
-    parsed = _Parsed(name)
+    parsed, first = _Parsed(name), 0
+    if is_shown(text):
+        # Its section's head stands before the first line.
+        text, first = service_of_properties(text), 1
     for number, line in _logical_lines(text):
-        if line:
-            parsed.take(line, number)
+        if heading := _CAT_HEADING.fullmatch(line):
+            parsed.name, parsed.section, first = heading[1], "", number
+        elif line:
+            parsed.take(line, number - first)
     return parsed.assignments, parsed.ignored
 
 
 def merge(name: str, texts: Mapping[str, str]) -> Unit:
     """Make a unit of its files' texts by their names, the main one first."""
     assignments: list[Assignment] = []
-    ignored: list[Assignment] = []
+    mistakes: list[Mistake] = []
     for file, text in texts.items():
         new, odd = parse(text, name=file)
         assignments += new
-        ignored += odd
-    return Unit(name, tuple(texts), tuple(assignments), tuple(ignored))
+        mistakes += odd
+    unit = Unit(name, tuple(texts))
+    return _checked(unit, assignments, mistakes)
+
+
+def _checked(unit: Unit, lines: list[Assignment], mistakes: list[Mistake]) -> Unit:
+    """Keep the assignments that systemd takes, and name the others."""
+    own = SECTIONS.get(unit.kind, "")
+    taken: list[Assignment] = []
+    unknown_keys: list[Assignment] = []
+    seen: set[str] = set()
+    for line in (_expanded(line, unit.name) for line in lines):
+        known = (*_GENERAL, own)
+        if line.section not in known:
+            if line.section not in seen and not line.section.startswith(_OWN_NAMES):
+                mistakes.append(_of_section(line, own))
+            seen.add(line.section)
+        elif line.key.startswith(_OWN_NAMES) or line.key in _keys_of(line.section):
+            mistake = _of_value(line, taken) if line.section == own else None
+            mistakes += [mistake] if mistake else []
+            if mistake is None or mistake.effect == _PARTLY:
+                taken.append(line)
+        elif mistake := _of_key(line, own):
+            mistakes.append(mistake)
+        else:
+            unknown_keys.append(line)
+    mistakes += _of_commands(taken, own)
+    files = list(dict.fromkeys(a.where.rpartition(":")[0] for a in lines))
+    return replace(
+        unit,
+        assignments=tuple(taken),
+        mistakes=tuple(sorted(mistakes, key=lambda one: _place(one.line, files))),
+        unknown_keys=tuple(unknown_keys),
+    )
+
+
+def _place(line: Assignment, files: list[str]) -> tuple[int, int]:
+    file, _, number = line.where.rpartition(":")
+    return files.index(file) if file in files else -1, int(number)
+
+
+def _expanded(line: Assignment, name: str) -> Assignment:
+    """Replace the instance's name, which a unit's name shows."""
+    instance = name.partition("@")[2].rpartition(".")[0]
+    if not instance or not line.expands:
+        return line
+    value = re.sub(r"%[iI]", lambda _: instance, line.value)
+    return replace(line, value=value)
+
+
+_PARTLY = "systemd ignores that part"
+_NOT_LOADED = "systemd does not load the unit"
+
+
+def _of_value(line: Assignment, taken: list[Assignment]) -> Mistake | None:
+    read = SYNTAX.get(line.key)
+    if line.key in _CAPABILITY_SETS and (odd := unknown_capabilities(line.value)):
+        return Mistake(line, f"{', '.join(odd)}: no capability", _PARTLY)
+    if read is None or line.expands:
+        return None
+    try:
+        if line.value or line.key in NEVER_EMPTY:
+            read(line.value)
+        if line.key in ("CPUAffinity", "AllowedCPUs"):
+            odd = backward_ranges(line.value)
+            if odd:
+                return Mistake(line, f"{', '.join(odd)}: not a CPU list", _PARTLY)
+    except FatalValueError as error:
+        return Mistake(line, str(error), _NOT_LOADED)
+    except ValueError as error:
+        before = [a for a in taken if (a.section, a.key) == (line.section, line.key)]
+        if before and before[-1].value:
+            effect = f"systemd ignores the line and keeps {before[-1].value}"
+            return Mistake(line, str(error), effect)
+        return Mistake(line, str(error))
+    return None
+
+
+def _of_section(line: Assignment, own: str) -> Mistake:
+    odd = Assignment(line.section, "", f"[{line.section}]", line.where)
+    near = difflib.get_close_matches(line.section.title(), (*_GENERAL, own), n=1)
+    meant = f"; [{near[0]}] is meant, as it seems" if near else ""
+    return Mistake(odd, f"no section of such a unit{meant}", "systemd ignores it whole")
+
+
+def _of_key(line: Assignment, own: str) -> Mistake | None:
+    """Return a mistake for a setting of another section, or one much like a known."""
+    for section in (own, *_GENERAL):
+        if line.key in _keys_of(section):
+            return Mistake(line, f"a setting of [{section}], not of [{line.section}]")
+    by_case = {key.lower(): key for key in _keys_of(own)}
+    near = by_case.get(line.key.lower())
+    close = difflib.get_close_matches(line.key, _keys_of(own), n=1, cutoff=0.85)
+    if near or close:
+        return Mistake(line, f"no such setting; near: {near or close[0]}")
+    return None
+
+
+def _of_commands(taken: list[Assignment], own: str) -> list[Mistake]:
+    """Return a mistake for a second command where only one is allowed."""
+    kept: list[Assignment] = []
+    kind = ""
+    for line in taken:
+        if line.section == own and line.key == "ExecStart":
+            kept = [*kept, line] if line.value else []
+        elif line.section == own and line.key == "Type":
+            kind = line.value
+    if len(kept) < 2 or kind == "oneshot" or own != "Service":
+        return []
+    return [Mistake(kept[1], "a second command needs Type=oneshot", _NOT_LOADED)]
+
+
+@cache
+def _key_table() -> Mapping[str, frozenset[str]]:
+    file = resources.files("rtscope.machine.audit").joinpath("unitkeys.toml")
+    return {
+        section: frozenset(keys)
+        for section, keys in tomllib.loads(file.read_text("utf-8")).items()
+    }
+
+
+def _keys_of(section: str) -> frozenset[str]:
+    """Return the settings that a section may have."""
+    table = _key_table()
+    own = table.get(section, frozenset())
+    return own | table["Exec"] if section in SECTIONS.values() else own
 
 
 def _logical_lines(text: str) -> Iterator[tuple[int, str]]:
     """Yield lines without white space at their ends, joined where one is continued."""
-    begun: list[str] = []
-    first = 0
+    begun, first = "", 0
     for number, raw in enumerate(text.splitlines(), 1):
-        line = raw.strip(" \t\r")
+        line = raw.lstrip(" \t\r")
         if line.startswith(("#", ";")):
+            if not begun and _CAT_HEADING.fullmatch(line.rstrip()):
+                yield number, line.rstrip()
             continue
         if not begun:
             first = number
+        line = line.rstrip("\r")
         backslashes = len(line) - len(line.rstrip("\\"))
         if backslashes % 2:
-            begun.append(line[:-1].strip())
+            begun += line[:-1] + " "
             continue
-        yield first, " ".join([*begun, line]).strip()
-        begun = []
+        yield first, (begun + line).strip(" \t\r")
+        begun = ""
     if begun:
-        yield first, " ".join(begun).strip()
-
-
-def words(assignments: Sequence[Assignment]) -> Iterator[tuple[Assignment, str]]:
-    """Yield the words of list values, separated by white space or commas."""
-    for assignment in assignments:
-        for word in assignment.value.replace(",", " ").split():
-            yield assignment, word
-
-
-SEARCH_PATH = (
-    "/etc/systemd/system.control",
-    "/run/systemd/system.control",
-    "/run/systemd/transient",
-    "/run/systemd/generator.early",
-    "/etc/systemd/system",
-    "/run/systemd/system",
-    "/run/systemd/generator",
-    "/usr/local/lib/systemd/system",
-    "/usr/lib/systemd/system",
-    "/lib/systemd/system",
-    "/run/systemd/generator.late",
-)
-"""Of the system's manager, the directory that counts more first (table 1)."""
-
-
-CGROUPS = "/proc/[0-9]*/cgroup"
-
-
-def load_unit(unit: str, reader: Reader) -> Unit:
-    """
-    Return a unit by its name on a machine, or by its path on this one.
-
-    UsageError if there is none, if it is masked, or if it starts no process.
-    """
-    if "/" in unit or Path(unit).is_file():
-        path = Path(unit)
-        return _load(path.name, (str(path.absolute().parent),), FileReader())
-    name = unit if "." in unit else f"{unit}.service"
-    return replace(_load(name, SEARCH_PATH, reader), installed=True)
-
-
-def processes_of(unit: Unit, reader: Reader) -> frozenset[int]:
-    """Return the processes in the unit's control group, or in one below it."""
-    files = reader.read_many([CGROUPS])
-    return frozenset(
-        int(path.split("/")[2])
-        for path, content in files.items()
-        for line in (text_of(content) or "").splitlines()
-        if unit.name in line.split("/")
-    )
-
-
-def _load(name: str, path: tuple[str, ...], reader: Reader) -> Unit:
-    kind = name.rpartition(".")[2]
-    if kind not in SECTIONS:
-        raise UsageError(
-            f"--unit {name}: units that start processes end in .{', .'.join(SECTIONS)}"
-        )
-    names = [name, *([template] if (template := _template(name)) else [])]
-    wanted = [f"{place}/{one}" for one in names for place in path]
-    dirs = _dropin_dirs(names, path, kind)
-    files = reader.read_many([*wanted, *(f"{place}/*.conf" for place in dirs)])
-    main = next((p for p in wanted if isinstance(files.get(p), bytes | Denied)), None)
-    if main is None:
-        where = path[0] if len(path) == 1 else "systemd's search path"
-        raise UsageError(f"--unit {name}: no such unit in {where}")
-    return merge(name, {main: _text(name, main, files[main]), **_dropins(dirs, files)})
-
-
-def _text(name: str, path: str, content: Content) -> str:
-    if isinstance(content, Denied):
-        raise UsageError(
-            f"--unit {name}: {path} cannot be read ({content.reason}); a link to "
-            "/dev/null masks a unit"
-        )
-    assert isinstance(content, bytes)
-    if not content:
-        raise UsageError(f"--unit {name}: {path} is empty: the unit is masked")
-    return content.decode("utf-8", "replace")
-
-
-def _template(name: str) -> str | None:
-    """Return the template of an instance: getty@tty3.service is of getty@.service."""
-    stem, at, rest = name.partition("@")
-    instance, _, kind = rest.rpartition(".")
-    return f"{stem}@.{kind}" if at and instance else None
-
-
-def _dropin_dirs(names: list[str], path: tuple[str, ...], kind: str) -> list[str]:
-    """Return the directories of drop-ins: of files with one name the first counts."""
-    dirs = [
-        f"{place}/{one}.d"
-        for place in path
-        for name in names
-        for one in (name, *_prefixes(name))
-    ]
-    return list(dict.fromkeys([*dirs, *(f"{place}/{kind}.d" for place in path)]))
-
-
-def _prefixes(name: str) -> Iterator[str]:
-    """Yield foo-bar-.service and foo-.service for foo-bar-baz.service."""
-    stem, _, kind = name.rpartition(".")
-    stem = stem.partition("@")[0]
-    for end in range(len(stem) - 1, 0, -1):
-        if stem[end - 1] == "-":
-            yield f"{stem[:end]}.{kind}"
-
-
-def _dropins(dirs: list[str], files: Mapping[str, Content]) -> dict[str, str]:
-    """Return the texts of the drop-ins that count, in the order of their names."""
-    chosen: dict[str, str] = {}
-    for place in dirs:
-        for path in sorted(files):
-            directory, _, file = path.rpartition("/")
-            if directory == place and file.endswith(".conf") and "*" not in file:
-                chosen.setdefault(file, path)
-    contents = {path: files[path] for _, path in sorted(chosen.items())}
-    return {
-        path: content.decode("utf-8", "replace")
-        for path, content in contents.items()
-        # A drop-in is masked as a unit is, and may then not be read.
-        if isinstance(content, bytes)
-    }
-
-
-REAL_TIME = ("fifo", "rr")
-POLICIES = ("other", "batch", "idle", *REAL_TIME)
-MAX_PRIORITY = 99
-
-SYS_NICE, IPC_LOCK = "CAP_SYS_NICE", "CAP_IPC_LOCK"
-
-_BOOLEANS = {
-    **dict.fromkeys(("1", "yes", "y", "true", "t", "on"), True),
-    **dict.fromkeys(("0", "no", "n", "false", "f", "off"), False),
-}
-_NUMBER = re.compile(r"\d+")
-_RANGE = re.compile(r"(\d{1,5})(?:-(\d{1,5}))?")
-_BYTES = re.compile(r"(\d+)([KMGTPE]?)")
-
-
-class OddValueError(ValueError):
-    """A value that systemd would ignore, or that only systemd can expand."""
-
-    def __init__(self, assignment: Assignment, why: str) -> None:
-        super().__init__(f"{assignment.key}={assignment.value}: {why}")
-        self.assignment = assignment
-        self.expands = "%" in assignment.value
-
-
-@dataclass(frozen=True, slots=True)
-class Policy:
-    """What the first thread of a unit is started with."""
-
-    name: str
-    priority: int
-    """0 where the policy has none; 1 if the unit names none (load-fragment.c)."""
-    named: Assignment | None
-    priority_named: Assignment | None
-
-    @property
-    def real_time(self) -> bool:
-        """Whether it is fifo or rr."""
-        return self.name in REAL_TIME
-
-
-def policy_of(unit: Unit) -> Policy:
-    """Return the policy of a unit; raises OddValueError."""
-    policy, rank = unit.last("CPUSchedulingPolicy"), unit.last("CPUSchedulingPriority")
-    name = policy.value if policy else "other"
-    if policy and name not in POLICIES:
-        raise OddValueError(policy, f"systemd accepts {', '.join(POLICIES)}")
-    priority = number(rank) if rank else None
-    if rank and not 0 <= (priority or 0) <= MAX_PRIORITY:
-        raise OddValueError(rank, f"priorities are 1 to {MAX_PRIORITY}")
-    wanted = max(priority or 0, 1) if name in REAL_TIME else 0
-    return Policy(name, wanted, policy, rank)
-
-
-def number(assignment: Assignment) -> int:
-    """Return a whole number; raises OddValueError."""
-    if not _NUMBER.fullmatch(assignment.value):
-        raise OddValueError(assignment, "not a number")
-    return int(assignment.value)
-
-
-def boolean(assignment: Assignment | None) -> bool:
-    """Return yes or no, no if not set; raises OddValueError."""
-    if assignment is None:
-        return False
-    value = _BOOLEANS.get(assignment.value.lower())
-    if value is None:
-        raise OddValueError(assignment, "neither yes nor no")
-    return value
-
-
-def cpus_of(unit: Unit, key: str) -> frozenset[int] | None:
-    """Return a list of CPUs, None if there is none; raises OddValueError."""
-    cpus: set[int] = set()
-    assignments = unit.all(key)
-    for assignment, word in words(assignments):
-        if word == "numa":
-            raise OddValueError(assignment, "rtscope does not read NUMAMask=")
-        match = _RANGE.fullmatch(word)
-        if match is None or (match[2] and int(match[2]) < int(match[1])):
-            raise OddValueError(assignment, "not a CPU list")
-        cpus |= set(range(int(match[1]), int(match[2] or match[1]) + 1))
-    return frozenset(cpus) if assignments else None
-
-
-def soft_limit(assignment: Assignment | None) -> int | None:
-    """
-    Return the soft limit of `soft:hard`, -1 for infinity, None if not set.
-
-    Sizes may end in K, M, G, ... to the base 1024; raises OddValueError.
-    """
-    if assignment is None:
-        return None
-    text = assignment.value.partition(":")[0]
-    if text == "infinity":
-        return -1
-    match = _BYTES.fullmatch(text)
-    if match is None:
-        raise OddValueError(assignment, "not a limit")
-    power = " KMGTPE".index(match[2] or " ")
-    return int(match[1]) << 10 * power
-
-
-def runs_as_root(unit: Unit) -> bool:
-    """Whether its processes are root's; raises OddValueError."""
-    user = unit.last("User")
-    if user is not None and "%" in user.value:
-        raise OddValueError(user, "only systemd can expand it")
-    named = user is not None and user.value not in ("root", "0")
-    return not named and not boolean(unit.last("DynamicUser"))
-
-
-def has_capability(unit: Unit, name: str) -> bool:
-    """Whether its processes keep or get a capability; raises OddValueError."""
-    if not _in_set(unit, "CapabilityBoundingSet", name, unset=True):
-        return False
-    return runs_as_root(unit) or _in_set(unit, "AmbientCapabilities", name, unset=False)
-
-
-def contradicts_itself(unit: Unit, name: str) -> bool:
-    """Whether AmbientCapabilities= gives what CapabilityBoundingSet= takes away."""
-    ambient = _in_set(unit, "AmbientCapabilities", name, unset=False)
-    return ambient and not _in_set(unit, "CapabilityBoundingSet", name, unset=True)
-
-
-def _in_set(unit: Unit, key: str, name: str, *, unset: bool) -> bool:
-    """Whether a capability is in a set, merged as systemd.exec(5) says."""
-    there: bool | None = None
-    for assignment in unit.assignments:
-        if assignment.key != key:
-            continue
-        inverted = assignment.value.startswith("~")
-        named = assignment.value.removeprefix("~").split()
-        if not named:
-            there = inverted
-        elif inverted:
-            # The first line alone decides from which set is taken away.
-            there = (there is None or there) and name not in named
-        else:
-            there = bool(there) or name in named
-    return unset if there is None else there
-
-
-def rtprio_allowed(unit: Unit) -> int:
-    """Return the highest priority its threads may ask for; raises OddValueError."""
-    if has_capability(unit, SYS_NICE):
-        return MAX_PRIORITY
-    limit = soft_limit(unit.last("LimitRTPRIO"))
-    return MAX_PRIORITY if limit == -1 else min(limit or 0, MAX_PRIORITY)
-
-
-def asks_for_realtime(unit: Unit) -> bool:
-    """Whether a unit has to do with real time at all; raises OddValueError."""
-    policy = policy_of(unit)
-    return (
-        policy.real_time
-        or policy.priority_named is not None
-        or soft_limit(unit.last("LimitRTPRIO")) not in (None, 0)
-        or _in_set(unit, "AmbientCapabilities", SYS_NICE, unset=False)
-    )
+        yield first, begun.strip(" \t\r")

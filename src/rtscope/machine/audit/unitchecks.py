@@ -1,41 +1,40 @@
 """
 Checks of a unit of systemd: does what it asks for fit together, and fit the machine?
 
-A value that only systemd can expand (`%i`) is unknown; one that it would ignore is
-answered by one check, `unit_values`, and makes the others unknown.
+A value that only systemd can expand (`%i`) is unknown. A line that systemd refuses is
+answered by one check, `unit_values`; the others judge what systemd runs without it.
 """
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from functools import wraps
 
 from rtscope.machine.audit.answers import (
     Answer,
     failed,
     not_applicable,
+    noted,
     passed,
     unknown,
 )
 from rtscope.machine.audit.context import AuditContext, CheckFunction, online, set_apart
 from rtscope.machine.audit.model import CheckKind, Sighting
 from rtscope.machine.audit.threadchecks import has_rt_groups
-from rtscope.machine.audit.unit import (
+from rtscope.machine.audit.unit import Assignment, Mistake, Unit, UnitThread
+from rtscope.machine.audit.unitmeaning import (
     IPC_LOCK,
     SYS_NICE,
-    Assignment,
     OddValueError,
-    Unit,
-    UnitThread,
     asks_for_realtime,
     boolean,
     contradicts_itself,
     cpus_of,
     has_capability,
-    number,
     policy_of,
     rtprio_allowed,
     runs_as_root,
     soft_limit,
 )
+from rtscope.machine.audit.unitvalues import INFINITY
 from rtscope.machine.cpulist import format_cpulist
 
 NOT_REAL_TIME = "not a real-time unit"
@@ -72,59 +71,56 @@ def _seen(*assignments: Assignment | None) -> tuple[Sighting, ...]:
 
 @_of_unit
 def unit_values(_kind: CheckKind, _context: AuditContext, unit: Unit) -> Answer:
-    """Check whether systemd accepts every line on scheduling."""
-    odd = list(_odd_values(unit))
-    wrong = [_of_odd(one) for one in odd if not one.expands]
-    wrong += [Sighting(a.where, f"no assignment: {a.value[:80]}") for a in unit.ignored]
-    if wrong:
-        return failed(f"{wrong[0].path}: {wrong[0].value}", *wrong)
+    """Check whether systemd takes every line, and say what it does with the others."""
+    if unit.mistakes:
+        told = [f"{one.line.where}: {one}" for one in unit.mistakes[:MAX_TOLD]]
+        more = len(unit.mistakes) - MAX_TOLD
+        rest = [f"and {more} more"] if more > 0 else []
+        return failed("; ".join([*told, *rest]), *map(_of_mistake, unit.mistakes))
+    odd = [line for line in unit.own() if line.expands and line.key != "ExecStart"]
     if odd:
-        return unknown("values that only systemd can expand", *map(_of_odd, odd))
+        return unknown("values that only systemd can expand", *_seen(*odd))
     read = f"{len(unit.assignments)} settings in {len(unit.files)} files"
-    return passed(read, *(Sighting(file, "read") for file in unit.files))
+    if unit.unknown_keys:
+        names = dict.fromkeys(line.key for line in unit.unknown_keys)
+        read += f"; not known to rtscope: {', '.join(names)}"
+    evidence = (*_seen(*unit.unknown_keys), *(Sighting(f, "read") for f in unit.files))
+    return passed(read, *evidence)
+
+
+MAX_TOLD = 8
+
+
+def _of_mistake(one: Mistake) -> Sighting:
+    return Sighting(one.line.where, str(one))
 
 
 def _of_odd(odd: OddValueError) -> Sighting:
     return Sighting(odd.assignment.where, str(odd))
 
 
-def _odd_values(unit: Unit) -> Iterator[OddValueError]:
-    readers: list[Callable[[], object]] = [
-        lambda: policy_of(unit),
-        lambda: boolean(unit.last("RestrictRealtime")),
-        lambda: boolean(unit.last("CPUSchedulingResetOnFork")),
-        lambda: runs_as_root(unit),
-        lambda: cpus_of(unit, "CPUAffinity"),
-        lambda: cpus_of(unit, "AllowedCPUs"),
-        *(
-            lambda key=key: soft_limit(unit.last(key))
-            for key in ("LimitRTPRIO", "LimitMEMLOCK")
-        ),
-    ]
-    for read in readers:
-        try:
-            read()
-        except OddValueError as odd:
-            yield odd
-
-
 @_of_unit
 def unit_priority(_kind: CheckKind, _context: AuditContext, unit: Unit) -> Answer:
-    """Check whether policy and priority are both there, or neither."""
+    """Check whether the kernel takes policy and priority together."""
     policy = policy_of(unit)
     evidence = _seen(policy.named, policy.priority_named)
+    if policy.real_time and not policy.starts:
+        says = f"{policy.name} with priority 0, which is invalid: {NOT_STARTED}"
+        return failed(says, *evidence)
+    if not policy.starts and policy.requested:
+        says = f"a priority, but the policy is {policy.name}: {NOT_STARTED}"
+        return failed(says, *evidence)
+    if not policy.starts:
+        says = f"{policy.name}, which these settings cannot give: {NOT_STARTED}"
+        return failed(says, *evidence)
     if policy.real_time and policy.priority_named is None:
         return failed(f"{policy.name} without a priority: it gets 1", *evidence)
-    if policy.real_time and number(policy.priority_named or _NONE) == 0:
-        return failed(f"{policy.name} with priority 0, which is invalid", *evidence)
-    if policy.priority_named and not policy.real_time:
-        return failed(f"a priority, but the policy is {policy.name}", *evidence)
     if not policy.real_time:
         return not_applicable("the unit names no real-time policy", *evidence)
     return passed(f"{policy.name} {policy.priority}", *evidence)
 
 
-_NONE = Assignment("", "CPUSchedulingPriority", "0", "")
+NOT_STARTED = "the kernel refuses that, and the unit does not start (214/SETSCHEDULER)"
 
 
 @_of_unit
@@ -186,7 +182,7 @@ def unit_memlock(_kind: CheckKind, _context: AuditContext, unit: Unit) -> Answer
         return passed(f"{IPC_LOCK} overrides every limit", *_files(unit))
     named = unit.last("LimitMEMLOCK")
     limit = soft_limit(named)
-    if limit == -1:
+    if limit == INFINITY:
         return passed("no limit", *_seen(named))
     if limit is None:
         says = f"no LimitMEMLOCK=, no {IPC_LOCK}: the default of 8 MiB or less applies"
@@ -198,10 +194,8 @@ def unit_memlock(_kind: CheckKind, _context: AuditContext, unit: Unit) -> Answer
 def unit_rttime(_kind: CheckKind, _context: AuditContext, unit: Unit) -> Answer:
     """Check whether a thread that runs for long is killed."""
     named = unit.last("LimitRTTIME")
-    if named is None or named.value.partition(":")[0] == "infinity":
+    if named is None or soft_limit(named) == INFINITY:
         return passed("no limit", *(_seen(named) or _files(unit)))
-    if "%" in named.value:
-        raise OddValueError(named, "only systemd can expand it")
     return failed(f"LimitRTTIME={named.value}", *_seen(named))
 
 
@@ -272,19 +266,30 @@ def unit_allowed_cpus(_kind: CheckKind, _context: AuditContext, unit: Unit) -> A
 _CPU_CONTROLLER = ("CPUWeight", "StartupCPUWeight", "CPUQuota", "CPUShares")
 
 
-@_of_realtime_unit
+@_of_unit
 def unit_cpu_controller(_kind: CheckKind, context: AuditContext, unit: Unit) -> Answer:
-    """Check whether its control group can have real-time threads on this kernel."""
+    """
+    Check whether its control group can have real-time threads on this kernel.
+
+    A unit that names no policy may run a program that sets one itself.
+    """
     used = [a for key in _CPU_CONTROLLER if (a := unit.last(key))]
-    if not used:
-        return not_applicable("the unit does not use the CPU controller")
+    real_time = asks_for_realtime(unit)
     if context.config is None:
-        return unknown(
-            f"no configuration: {context.kernel.config_source}", *_seen(*used)
-        )
-    if has_rt_groups(context):
+        if not used and not real_time:
+            return not_applicable("the unit does not use the CPU controller")
+        why = context.kernel.config_source
+        return unknown(f"no configuration: {why}", *_seen(*used))
+    if not has_rt_groups(context):
+        return passed("this kernel has no RT_GROUP_SCHED, or it is off", *_seen(*used))
+    if used and real_time:
         return failed("this kernel has RT_GROUP_SCHED", *_seen(*used))
-    return passed("this kernel has no RT_GROUP_SCHED, or it is off", *_seen(*used))
+    group = f"uses the CPU controller ({used[0].key}=)" if used else "has no budget"
+    says = (
+        f"this kernel has RT_GROUP_SCHED: if the unit's control group {group}, a "
+        "program that sets a real-time policy itself gets EPERM, even as root"
+    )
+    return noted(says, *(_seen(*used) or _files(unit)))
 
 
 @_of_unit

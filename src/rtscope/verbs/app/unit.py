@@ -12,6 +12,7 @@ from rtscope.host.errors import TargetError, UsageError
 from rtscope.host.escape import printable
 from rtscope.host.files import refuse_unwritable, write_atomically
 from rtscope.machine.audit.examine import auditing_a_unit, examine, read_context
+from rtscope.machine.audit.model import Severity
 from rtscope.machine.audit.unit import merge
 from rtscope.machine.reader import Reader
 from rtscope.machine.target.address import address_of, open_target
@@ -80,7 +81,7 @@ def _failed(text: str, reader: Reader) -> list[str]:
     return [
         printable(f"the audit finds: {check.message}; {check.kind.remedy}")
         for check in checks
-        if check.failed
+        if check.failed and check.severity > Severity.INFO
     ]
 
 

@@ -1,6 +1,7 @@
 """
 `rtscope audit`: check the real-time setup of a machine, and remedy it.
 
-    audit.py    the verb
-    capture.py  the files that an audit read, as an archive without secrets
+    audit.py      the verb
+    capture.py    the files that an audit read, as an archive without secrets
+    unitfiles.py  the files of a systemd unit: search paths, templates, drop-ins
 """
