@@ -2,6 +2,7 @@
 
 import contextlib
 import json
+import os
 from collections.abc import Callable
 from pathlib import Path
 
@@ -106,6 +107,8 @@ def test_a_unit_that_was_not_started_is_said_to_be_so(
     ("words", "why"),
     [
         (("--unit", "nope", "--root", "."), "no such unit"),
+        (("--unit", "limits.conf", "--root", "."), "checked by"),
+        (("--user",), "name it with --unit"),
         (("--unit", "x.timer", "--root", "."), "units that start processes end in"),
         (("--unit", "x", "--config", "c"), "--unit and --config"),
         (("--unit", "x", "--apply", "safe"), "--apply and --unit"),
@@ -118,3 +121,34 @@ def test_what_is_no_unit_is_refused(
 
     assert said.status == 2
     assert why in said.err
+
+
+def test_a_unit_of_a_user_is_known_by_its_path_or_by_the_option(
+    rtscope: Rtscope, here: Path
+) -> None:
+    users = here / ".config/systemd/user"
+    users.mkdir(parents=True)
+    text = "[Service]\nExecStart=/bin/true\nUser=robot\n"
+    (users / "motor.service").write_text(text)
+    (here / "motor.service").write_text(text)
+
+    by_path = rtscope("audit", "--unit", users / "motor.service", "--json")
+    asked = rtscope("audit", "--unit", "./motor.service", "--user", "--json")
+    system = rtscope("audit", "--unit", "./motor.service", "--json")
+
+    outcomes = [
+        rows(said.out)["unit_user_manager"]["outcome"]
+        for said in (by_path, asked, system)
+    ]
+    assert outcomes == ["fail", "fail", "not applicable"]
+
+
+def test_a_fifo_is_no_unit_and_nothing_waits_for_it(
+    rtscope: Rtscope, here: Path
+) -> None:
+    os.mkfifo(here / "motor.service")
+
+    said = rtscope("audit", "--unit", "./motor.service")
+
+    assert said.status == 2
+    assert "not a regular file" in said.err

@@ -404,6 +404,12 @@ CASES: Mapping[str, Cases] = {
     "rtprio_limit": _files(limits(rtprio="99"), limits(rtprio="79")),
     "memlock_limit": _files(limits(), limits(memlock="8388608")),
     "rttime_limit": _files(limits(), limits(rttime="200000")),
+    "limits_files": _file(
+        "/etc/security/limits.d/rt.conf", "@rt - rtprio 9\n", "@rt - rtpio 9\n"
+    ),
+    "rtkit": Cases(
+        Case({"/proc/7/comm": "sh"}), Case({"/proc/7/comm": "rtkit-daemon"}), Case()
+    ),
     "group_budget": Cases(
         Case({"/proc/config.gz": RT_GROUPS, f"{SELF}/cgroup": "0::/\n"}),
         Case(

@@ -1,7 +1,7 @@
 """For every check of a unit of systemd: where it passes, fails, and cannot be told."""
 
 from collections.abc import Mapping
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 
 from fakes.audited import in_words
 from fakes.trees import CPU, Files, reader_of
@@ -15,6 +15,10 @@ HEAD = "# Automatically generated file; DO NOT EDIT.\n"
 RT_GROUPS = f"{HEAD}CONFIG_RT_GROUP_SCHED=y\n"
 NO_RT_GROUPS = f"{HEAD}# CONFIG_RT_GROUP_SCHED is not set\nCONFIG_HZ=250\n"
 FIFO = "CPUSchedulingPolicy=fifo\nCPUSchedulingPriority=80\n"
+GIVEN_BY_PAM: Files = {
+    "/etc/security/limits.conf": "@audio - rtprio 95\n",
+    "/etc/pam.d/systemd-user": "session required pam_limits.so\n",
+}
 ROBOT = f"User=robot\n{FIFO}"
 
 
@@ -33,6 +37,8 @@ class Case:
     threads: tuple[UnitThread, ...] | None = None
     no_config: bool = False
     no_online: bool = False
+    of_user: bool = False
+    files: Files = field(default_factory=dict)
 
 
 def judged(name: str, case: Case) -> Check:
@@ -40,11 +46,12 @@ def judged(name: str, case: Case) -> Check:
     kinds = [catalogue()[name]]
     files: Files = {
         "/proc/sys/kernel/osrelease": "6.12.1",
+        **case.files,
         **({} if case.no_config else {"/boot/config-6.12.1": case.config}),
         **({} if case.no_online else {f"{CPU}/online": "0-3"}),
     }
     context = read_context(reader_of(files), kinds, cpus=case.cpus)
-    given_unit = replace(unit(case.service), threads=case.threads)
+    given_unit = replace(unit(case.service), threads=case.threads, of_user=case.of_user)
     return in_words(examine(replace(context, unit=given_unit), kinds)[0])
 
 
@@ -120,6 +127,11 @@ CASES: Mapping[str, tuple[Case, Case, Case]] = {
         Case("CPUQuota=50%\n"),
         Case(FIFO + "CPUQuota=50%\n"),
         Case("CPUSchedulingPolicy=%i\n"),
+    ),
+    "unit_user_manager": (
+        Case("CPUWeight=50\n", of_user=True),
+        Case("User=robot\n", of_user=True),
+        Case("LimitRTPRIO=5\n", of_user=True, files=GIVEN_BY_PAM),
     ),
     "unit_threads": (
         Case(FIFO + "CPUAffinity=1\n", threads=(thread("fifo", 80, 1),)),

@@ -120,7 +120,7 @@ _rtscope_known() {
                 --watch) kind=none ;;
             esac
             ;;
-        'audit') options='--profile --cpus --target -t --kernel -k --append --config --root --observe --capture --unit --apply --dry-run --restore --fail-on --json --quiet -q --verbose -v --help -h'
+        'audit') options='--profile --cpus --target -t --kernel -k --append --config --root --observe --capture --unit --user --apply --dry-run --restore --fail-on --json --quiet -q --verbose -v --help -h'
             case "$2" in
                 --profile) kind=values values='control polling audio host guest' ;;
                 --cpus) kind=none ;;

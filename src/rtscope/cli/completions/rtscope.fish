@@ -176,6 +176,7 @@ complete -c rtscope -n '__rtscope_at audit' -l root -d 'Captured file tree, or a
 complete -c rtscope -n '__rtscope_at audit' -l observe -d 'Seconds to observe the machine, 0 to 60' -x
 complete -c rtscope -n '__rtscope_at audit' -l capture -d 'Archive to write with the files that were read, to send to others' -rF
 complete -c rtscope -n '__rtscope_at audit' -l unit -d 'Systemd unit to check instead, by name or file' -x
+complete -c rtscope -n '__rtscope_at audit' -l user -d 'The unit is one of a user'\''s manager (systemctl --user)'
 complete -c rtscope -n '__rtscope_at audit' -l apply -d 'Checks whose remedies to apply' -xa '(__fish_append , safe fixed_frequency turbo energy_preference idle_states irq_affinity default_irq_affinity workqueues preemption_model scaling_governor transparent_hugepages ksm numa_balancing locked_memory_moves rt_throttling rt_safety_net deadline_admission fair_server watchdog stack_tracer)'
 complete -c rtscope -n '__rtscope_at audit' -l dry-run -d 'Preview of the changes of --apply, without any change'
 complete -c rtscope -n '__rtscope_at audit' -l restore -d 'Undo of all changes by --apply'

@@ -18,8 +18,10 @@ from rtscope.machine.audit import (
     kernelchecks,
     machinechecks,
     networkchecks,
+    sessionchecks,
     threadchecks,
     unitchecks,
+    usermanager,
 )
 from rtscope.machine.audit.answers import Answer
 from rtscope.machine.audit.context import CheckFunction
@@ -27,7 +29,8 @@ from rtscope.machine.audit.model import CheckKind
 
 _MODULES = (
     *(cachechecks, cpuchecks, firmwarechecks, interruptchecks),
-    *(kernelchecks, machinechecks, networkchecks, threadchecks, unitchecks),
+    *(kernelchecks, machinechecks, networkchecks, sessionchecks, threadchecks),
+    *(unitchecks, usermanager),
 )
 
 FUNCTIONS: Mapping[str, CheckFunction] = {

@@ -115,6 +115,8 @@ def soft_limit(assignment: Assignment | None) -> int | None:
 def runs_as_root(unit: Unit) -> bool:
     """Whether its processes are root's; raises OddValueError."""
     user, start = unit.last("User"), unit.last("ExecStart")
+    if unit.of_user:
+        return False
     prefixes = _prefixes(start) if start is not None else ""
     # Full privileges, or no change of the user (systemd.service(5), table 2).
     return "+" in prefixes or prefixes.count("!") == 1 or _is_roots(unit, user)
@@ -133,7 +135,8 @@ def _is_roots(unit: Unit, user: Assignment | None) -> bool:
 
 def has_capability(unit: Unit, name: str) -> bool:
     """Whether its processes keep or get a capability; raises OddValueError."""
-    if not _in_set(unit, "CapabilityBoundingSet", name, unset=True):
+    # A user's manager has no capability to give.
+    if unit.of_user or not _in_set(unit, "CapabilityBoundingSet", name, unset=True):
         return False
     return runs_as_root(unit) or _in_set(unit, "AmbientCapabilities", name, unset=False)
 

@@ -179,7 +179,7 @@ def time_us(text: str, *, unit_us: int = 1_000_000) -> int:
 
 def _nice_limit(text: str) -> int:
     if text[:1] in "+-" and text:
-        return 20 - integer(text, -20, 19)
+        return 20 - nice_value(text)
     return integer(text, 0, 40)
 
 
@@ -286,6 +286,7 @@ def command(text: str) -> str:
     return prefixes
 
 
+nice_value = partial(integer, low=-20, high=19)
 rtprio_limit = partial(limit, partial(integer, low=0, high=2**64 - 1))
 bytes_limit = partial(limit, size)
 rttime_limit = partial(limit, partial(time_us, unit_us=1))
@@ -309,7 +310,7 @@ SYNTAX: Mapping[str, Callable[[str], object]] = {
     "NUMAMask": _nodes,
     "TimerSlackNSec": _slack_ns,
     "Slice": _slice,
-    "Nice": partial(integer, low=-20, high=19),
+    "Nice": nice_value,
     "IOSchedulingClass": _io_class,
     "IOSchedulingPriority": partial(integer, low=0, high=7),
     **LIMITS,

@@ -107,6 +107,8 @@ class AuditRequest:
     """
     unit: str | None = None
     """Systemd unit to check instead, by name or file, e.g. motor.service."""
+    user: bool = False
+    """The unit is one of a user's manager (systemctl --user)."""
     apply: str | None = None
     """Checks whose remedies to apply: safe, or their IDs, e.g. rt_throttling."""
     dry_run: bool = False
@@ -142,6 +144,8 @@ def audit(request: AuditRequest) -> int:
     refuse_board_options(address.board, kernel=request.kernel, append=request.append)
     if request.restore or request.apply is not None or request.dry_run:
         return _tune(request)
+    if request.user and request.unit is None:
+        raise UsageError("--user is of a unit: name it with --unit")
     if request.unit is not None:
         refuse_two(unit=request.unit, config=request.config, capture=request.capture)
         return _audit_unit(request, request.unit)
@@ -293,7 +297,9 @@ FIRST_PROCESS = "/proc/1/comm"
 def _audit_unit(request: AuditRequest, name: str) -> int:
     """Check a unit; 1 if a check of at least the severity `fail_on` fails."""
     with _machine(request.target, request.root) as (reader, machine):
-        unit = load_unit(name, reader)
+        here = request.target in (None, "local") and request.root is None
+        home = str(Path.home()) if here else None
+        unit = load_unit(name, reader, of_user=request.user, home=home)
         unit = _with_threads(unit, reader, machine)
         kinds = auditing_a_unit()
         context = read_context(

@@ -84,6 +84,11 @@ def processes_of(unit: Unit, reader: Reader) -> frozenset[int]:
 
 def _load(name: str, path: tuple[str, ...], reader: Reader) -> Unit:
     kind = name.rpartition(".")[2]
+    if kind == "conf":
+        raise UsageError(
+            f"--unit {name}: no unit; limits.conf and limits.d are checked by "
+            "`rtscope audit`, or in DIR/etc/security by `rtscope audit --root DIR`"
+        )
     if kind not in SECTIONS:
         raise UsageError(
             f"--unit {name}: units that start processes end in .{', .'.join(SECTIONS)}"
