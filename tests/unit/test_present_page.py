@@ -17,14 +17,13 @@ from rtscope.present.model.build import build_model
 from rtscope.present.model.charts import (
     Chart,
     Content,
-    CpuCurve,
     Histogram,
-    MaximaOverTime,
     RangeGroup,
     RangeMark,
     TailCurve,
 )
 from rtscope.present.model.comparison import build_comparison
+from rtscope.present.model.overtime import CpuCurve, MaximaOverTime
 from rtscope.record.model import RunRecord
 
 HOSTILE = "<img src=x onerror=alert(1)>\x1b[2J{{7*7}}\"'&]]>"

@@ -8,12 +8,11 @@ from hypothesis import strategies as st
 from fakes.measurements import thread, ticks_of
 from rtscope.present.model.charts import (
     MAX_DRAWN_CPUS,
-    MAX_TIME_STEPS,
     cpu_colours,
     histogram_of,
-    maxima_over_time,
     thinned,
 )
+from rtscope.present.model.overtime import MAX_TIME_STEPS, maxima_over_time
 
 
 @given(st.lists(st.integers(0, 5_000_000_000), min_size=1, max_size=60))

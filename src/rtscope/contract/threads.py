@@ -15,6 +15,7 @@ from rtscope.contract.values import (
     BucketLow,
     Count,
     Cpu,
+    Flag,
     Sum,
     Text,
     Times,
@@ -76,6 +77,12 @@ class ForeignBuckets:
 
     With it, no sample means that none was so long: a result, and no lack of one.
     """
+    beyond_at_ns: tuple[Count, ...] = ()
+    """When latencies were due that are in no bucket, as far as the tool lists them."""
+    time_step_ns: Annotated[int, Field(gt=0, le=2**40, strict=True)] = 1
+    """The step of these times, and of those of `worst`."""
+    times_from_start: Flag = True
+    """False: the start of the run is unknown, they count from the first of them."""
 
 
 @dataclass(frozen=True, slots=True)

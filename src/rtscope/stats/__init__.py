@@ -8,6 +8,8 @@ Numbers that a record supports: pure functions from records to numbers.
     verdictwords.py  the sentence of a verdict, and the next command
     exposure.py      rates of misses that a time supports: Poisson limits
     episodes.py      episodes of late wake-ups
+    latetimes.py     times of the latest wake-ups
+    steady.py        do events come at a steady distance?
     dispersion.py    do episodes follow a Poisson process?
     counting.py      does a run count?
     conditions.py    conditions of a run; equal ones are pooled

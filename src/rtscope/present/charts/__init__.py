@@ -2,6 +2,7 @@
 Charts and bars as SVG and PNG.
 
     drawings.py  the charts, drawn by matplotlib
+    overtime.py  charts over the time of a run
     axes.py      colours, axes, keys and labels that charts share
     svg.py       SVG of matplotlib for a page, the same to the byte each time
     bars.py      bars: the path of a wake-up, the tail of a run

@@ -10,11 +10,12 @@ from collections.abc import Callable, Sequence
 from typing import TYPE_CHECKING, Any, cast
 
 from rtscope.host.units import NS_PER_US, format_us
-from rtscope.present.model.charts import CpuCurve
+from rtscope.present.model.overtime import CpuCurve
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
     from matplotlib.axis import Axis
+    from matplotlib.figure import Figure
     from matplotlib.transforms import Affine2DBase
 
 INK = "#1c2127"
@@ -88,8 +89,48 @@ STYLE: dict[Any, Any] = {
 TICK_LEFT, TICK_DOWN = 0, 3
 """Markers of matplotlib (matplotlib.markers)."""
 
+TOP_PT, BOTTOM_PT, RIGHT_PT = 36.0, 40.0, 14.0
+"""Around the axes: title and key, numbers and label below, half of a short number."""
+
+LABEL_PT = 28.0
+"""Beside the axes: a label without its numbers."""
+
+CHARACTER_PT, DIGIT_PT = 6.4, 5.8
+"""A wide one of STYLE's type, for labels of rows; one of a number."""
+
 SMALL_PT = 8.5
 KEY_HEIGHT_PT = 9
+
+
+def new_figure(
+    height_pt: float, *, left_pt: float, right_pt: float = RIGHT_PT
+) -> "Figure":
+    """
+    Make a figure whose axes leave this room, known beforehand, for their labels.
+
+    A layout that measures every text takes as long as the drawing itself.
+    """
+    from matplotlib.figure import Figure
+
+    figure = Figure(figsize=(WIDTH_PT / 72, height_pt / 72))
+    figure.subplots_adjust(
+        left=left_pt / WIDTH_PT,
+        right=1 - right_pt / WIDTH_PT,
+        top=1 - TOP_PT / height_pt,
+        bottom=BOTTOM_PT / height_pt,
+        hspace=0.12,
+    )
+    return figure
+
+
+def number_pt(highest_us: float) -> float:
+    """Return the room for the longest number of an axis that ends there."""
+    return DIGIT_PT * len(f"{highest_us:,.0f}")
+
+
+def in_us(values_ns: Sequence[float]) -> list[float]:
+    """Return times in microseconds."""
+    return [value / NS_PER_US for value in values_ns]
 
 
 def latency_axis(

@@ -7,44 +7,45 @@ drawn in microseconds.
 """
 
 import io
-import math
 from collections.abc import Iterable, Iterator, Sequence
 from typing import TYPE_CHECKING, Any
 
 from rtscope.host.units import NS_PER_US, format_us
 from rtscope.present.charts.axes import (
+    CHARACTER_PT,
     FILL,
     INK,
-    LIMIT,
     PALETTE,
     PAPER,
+    RIGHT_PT,
     SMALL_PT,
     STYLE,
     VARIABLES,
-    WIDTH_PT,
     count_axis,
+    in_us,
     latency_axis,
     line_key,
     mark_deadline,
     mark_key,
     mark_maximum,
-    plain_log_ticks,
+    new_figure,
+    number_pt,
     shade_unresolved,
     share_axis,
     title,
 )
+from rtscope.present.charts.overtime import draw_late, draw_maxima
 from rtscope.present.charts.svg import embed
 from rtscope.present.model.charts import (
     Chart,
-    CpuCurve,
     Histogram,
     Layer,
-    MaximaOverTime,
     Overlay,
     RangeGroup,
     RangeMark,
     TailCurve,
 )
+from rtscope.present.model.overtime import LateOverTime, MaximaOverTime
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -58,14 +59,8 @@ STYLES: Sequence[object] = ("-", (0, (5, 1.6)))
 HEADROOM = 60
 """How far above the highest count the axis ends, so that the labels have room."""
 
-TOP_PT, BOTTOM_PT, RIGHT_PT = 36.0, 40.0, 14.0
-"""Around the axes: title and key, numbers and label below, half of a short number."""
-
-COUNTS_PT, SHARES_PT, LABEL_PT, DEGREES_PT = 52.0, 74.0, 28.0, 46.0
-"""Beside the axes: `100 k`, `1 in 100 M`, a label without its numbers, degrees."""
-
-CHARACTER_PT, DIGIT_PT = 6.4, 5.8
-"""A wide one of STYLE's type, for labels of rows; one of a number."""
+COUNTS_PT, SHARES_PT = 52.0, 74.0
+"""Beside the axes: `100 k`, `1 in 100 M`."""
 
 LABEL_ROWS = (0.985, 0.905)
 DEADLINE_ROWS = (1.0, 0.92, 0.84)
@@ -118,7 +113,9 @@ def _figure_of(chart: Chart) -> "Figure":
     if isinstance(chart.content, Histogram):
         return _draw_histogram(chart, chart.content)
     if isinstance(chart.content, MaximaOverTime):
-        return _draw_over_time(chart, chart.content)
+        return draw_maxima(chart, chart.content)
+    if isinstance(chart.content, LateOverTime):
+        return draw_late(chart, chart.content)
     if isinstance(chart.content, Overlay):
         return _draw_overlay(chart, chart.content)
     tails = tuple(t for t in chart.content if isinstance(t, TailCurve))
@@ -128,35 +125,9 @@ def _figure_of(chart: Chart) -> "Figure":
     return _draw_comparison(chart, groups)
 
 
-def _new_figure(
-    height_pt: float, *, left_pt: float, right_pt: float = RIGHT_PT
-) -> "Figure":
-    """
-    Make a figure whose axes leave this room, known beforehand, for their labels.
-
-    A layout that measures every text takes as long as the drawing itself.
-    """
-    from matplotlib.figure import Figure
-
-    figure = Figure(figsize=(WIDTH_PT / 72, height_pt / 72))
-    figure.subplots_adjust(
-        left=left_pt / WIDTH_PT,
-        right=1 - right_pt / WIDTH_PT,
-        top=1 - TOP_PT / height_pt,
-        bottom=BOTTOM_PT / height_pt,
-        hspace=0.12,
-    )
-    return figure
-
-
-def _number_pt(highest_us: float) -> float:
-    """Return the room for the longest number of an axis that ends there."""
-    return DIGIT_PT * len(f"{highest_us:,.0f}")
-
-
 def _right_of(highest_us: float) -> float:
     """Return the room for half of the last number of such an axis."""
-    return max(RIGHT_PT, _number_pt(highest_us) / 2 + 2)
+    return max(RIGHT_PT, number_pt(highest_us) / 2 + 2)
 
 
 def _left_of(labels: Iterable[str]) -> float:
@@ -164,13 +135,9 @@ def _left_of(labels: Iterable[str]) -> float:
     return 12 + CHARACTER_PT * max(map(len, labels))
 
 
-def _us(values_ns: Sequence[float]) -> list[float]:
-    return [value / NS_PER_US for value in values_ns]
-
-
 def _draw_histogram(chart: Chart, content: Histogram) -> "Figure":
-    edges = _us(content.edges_ns)
-    figure = _new_figure(265, left_pt=COUNTS_PT, right_pt=_right_of(edges[-1]))
+    edges = in_us(content.edges_ns)
+    figure = new_figure(265, left_pt=COUNTS_PT, right_pt=_right_of(edges[-1]))
     ax = figure.subplots()
     # Half a sample: on a logarithmic axis a single one then still has a height.
     floor = 0.5
@@ -203,7 +170,7 @@ def _draw_histogram(chart: Chart, content: Histogram) -> "Figure":
 def _draw_tail(chart: Chart, tails: tuple[TailCurve, ...]) -> "Figure":
     observed, corrected = tails[0], tails[1:]
     last = max(tail.x_ns[-1] for tail in tails) / NS_PER_US
-    figure = _new_figure(265, left_pt=SHARES_PT, right_pt=_right_of(last * 1.15))
+    figure = new_figure(265, left_pt=SHARES_PT, right_pt=_right_of(last * 1.15))
     ax = figure.subplots()
     for tail in corrected:
         _steps(ax, tail, color=PALETTE[1], lw=1.2, ls=(0, (4, 2)))
@@ -230,110 +197,7 @@ def _draw_tail(chart: Chart, tails: tuple[TailCurve, ...]) -> "Figure":
 
 
 def _steps(ax: "Axes", tail: TailCurve, **style: Any) -> None:
-    ax.plot(_us(tail.x_ns), tail.probability, drawstyle="steps-pre", **style)
-
-
-def _draw_over_time(chart: Chart, content: MaximaOverTime) -> "Figure":
-    from matplotlib.ticker import MaxNLocator
-
-    below = bool(content.ghz) or bool(content.celsius)
-    two_scales = bool(content.ghz) and bool(content.celsius)
-    right_pt = DEGREES_PT if two_scales else RIGHT_PT
-    highest = max(content.merged_ns, default=0) * 1.25 / NS_PER_US
-    left_pt = LABEL_PT + _number_pt(highest)
-    figure = _new_figure(345 if below else 265, left_pt=left_pt, right_pt=right_pt)
-    ratios = [3, 1.15] if below else [1]
-    axes = figure.subplots(
-        len(ratios), 1, sharex=True, squeeze=False, height_ratios=ratios
-    )
-    ax = axes[0][0]
-    for curve in content.cpus:
-        _dashes(ax, content, curve)
-    positive = [v for v in content.merged_ns if v > 0] or [1.0]
-    low, high = min(positive) / NS_PER_US, max(positive) / NS_PER_US
-    lows = [v for c in content.cpus for v in c.values if v > 0]
-    low = min([low, *_us(lows)])
-    if high > 8 * low:
-        ax.set_yscale("log")
-        ax.set_ylim(low / 1.6, high * 2.2)
-        plain_log_ticks(ax, "y", low / 1.6, high * 2.2)
-    else:
-        ax.set_ylim(0, high * 1.25)
-    ax.grid(axis="y")
-    step = "second" if content.step_s == 1 else f"{content.step_s} s"
-    ax.set_ylabel(f"maximum per {step} ({chart.virtual}µs)")
-    if content.skipped_s:
-        _mark_skipped(ax, content.skipped_s)
-    end = content.seconds[-1] + content.step_s
-    ax.set_xlim(0, end)
-    title(ax, chart.title, content.cpus)
-    if below:
-        _draw_hardware(axes[1][0], content)
-    axes[-1][0].xaxis.set_major_locator(MaxNLocator(nbins=8, integer=True))
-    axes[-1][0].set_xlabel("time into the run (s)")
-    return figure
-
-
-def _dashes(ax: "Axes", content: MaximaOverTime, curve: CpuCurve) -> None:
-    """Draw each maximum as a dash over its own step: nothing between is implied."""
-    xs: list[float] = []
-    ys: list[float] = []
-    # So short a dash would vanish in print; a round end makes it a dot.
-    for start, value in zip(content.seconds, curve.values, strict=True):
-        if value > 0:
-            xs += [start, start + content.step_s, math.nan]
-            ys += [value / NS_PER_US] * 2 + [math.nan]
-    ax.plot(
-        xs,
-        ys,
-        color=PALETTE[curve.colour],
-        lw=1.6,
-        solid_capstyle="round",
-    )
-
-
-def _mark_skipped(ax: "Axes", seconds: Sequence[float]) -> None:
-    ax.plot(
-        seconds,
-        [0.985] * len(seconds),
-        transform=ax.get_xaxis_transform(),
-        ls="",
-        marker="v",
-        ms=4,
-        color=LIMIT,
-        clip_on=False,
-    )
-    ax.annotate(
-        "▾ missed periods" if len(seconds) > 1 else "▾ missed period",
-        (1, 0.94),
-        xycoords="axes fraction",
-        ha="right",
-        va="top",
-        fontsize=SMALL_PT,
-        color=LIMIT,
-    )
-
-
-def _draw_hardware(ax: "Axes", content: MaximaOverTime) -> None:
-    middles = [s + content.step_s / 2 for s in content.seconds]
-    for curve in content.ghz:
-        ax.plot(middles, curve.values, color=PALETTE[curve.colour], lw=0.9)
-    if content.ghz:
-        ax.set_ylabel("GHz")
-        values = [v for c in content.ghz for v in c.values if not math.isnan(v)]
-        ax.set_ylim(0, max(values) * 1.15)
-    ax.grid(axis="y")
-    if not content.celsius:
-        return
-    twin = ax.twinx() if content.ghz else ax
-    if twin is not ax:
-        twin.spines["right"].set_visible(True)
-    twin.plot(middles, content.celsius, color=INK, lw=1.0, ls=(0, (1.5, 1.5)))
-    known = [v for v in content.celsius if not math.isnan(v)]
-    middle, half = (max(known) + min(known)) / 2, (max(known) - min(known)) / 2
-    half = max(5.0, half * 1.3)
-    twin.set_ylim(middle - half, middle + half)
-    twin.set_ylabel("°C (dotted)")
+    ax.plot(in_us(tail.x_ns), tail.probability, drawstyle="steps-pre", **style)
 
 
 def _draw_comparison(chart: Chart, groups: tuple[RangeGroup, ...]) -> "Figure":
@@ -349,7 +213,7 @@ def _draw_comparison(chart: Chart, groups: tuple[RangeGroup, ...]) -> "Figure":
     high = max(low * 2, *(mark.max_ns / NS_PER_US for mark in marks))
     # Room on the right for the number beside the furthest maximum.
     end = high * (high / low) ** 0.2
-    figure = _new_figure(height_pt, left_pt=left_pt, right_pt=_right_of(end))
+    figure = new_figure(height_pt, left_pt=left_pt, right_pt=_right_of(end))
     ax = figure.subplots()
     at = 0.0
     ticks: dict[float, str] = {}
@@ -410,7 +274,7 @@ def _draw_overlay(chart: Chart, content: Overlay) -> "Figure":
     """Draw the counts per bin of each side, or its tail."""
     left_pt = SHARES_PT if content.tails else COUNTS_PT
     right_pt = _right_of(content.edges_ns[-1] / NS_PER_US)
-    figure = _new_figure(265, left_pt=left_pt, right_pt=right_pt)
+    figure = new_figure(265, left_pt=left_pt, right_pt=right_pt)
     ax = figure.subplots()
     if content.tails:
         _draw_tails(ax, content)
@@ -437,7 +301,7 @@ def _draw_overlay(chart: Chart, content: Overlay) -> "Figure":
 def _draw_counts(ax: "Axes", content: Overlay) -> None:
     # Half a sample: on a logarithmic axis a single one then still has a height.
     floor = 0.5
-    edges = _us(content.edges_ns)
+    edges = in_us(content.edges_ns)
     for place, layer in enumerate(content.layers):
         heights = [max(count, floor) for count in layer.counts]
         colour = PALETTE[layer.colour]

@@ -15,6 +15,7 @@ from rtscope.present.model.published_comparison import (
 )
 from rtscope.present.model.rows import MeasuredMachine, MergedCaveat, Row
 from rtscope.present.model.side_by_side import SideBySide
+from rtscope.present.model.steadiness import Steadiness
 from rtscope.present.model.verdicts import VerdictInWords
 from rtscope.present.tables import columns, figures, percentile_ns
 from rtscope.stats.seeds import OverSeeds
@@ -62,6 +63,7 @@ def render_json(document: Model | ComparisonReport | PublishedComparison) -> str
     `observed_ns` of an unknown length; `threshold_ns` unless a tool found nothing that
     reaches it; `percentiles` with too few samples;
     `bogo_ops_per_s` of a load without any; `over_seeds` with fewer than two seeds;
+    `latest_over_time` with too few known times, `steady_distance` if none was found;
     `kernel_digest` that was not recorded; `inputs_digest` and `seed` of a real machine;
     the `value` of an unknown fact (`why` then says why). New keys may come within a
     schema; none changes its meaning or goes.
@@ -132,7 +134,11 @@ def _report(model: Model) -> Mapping[str, Any]:
         "findings": model.findings,
         "caveats": [_caveat(caveat) for caveat in model.caveats],
         "rows": [
-            {**_row(row), "over_seeds": row.seeds and _over_seeds(row.seeds)}
+            {
+                **_row(row),
+                "over_seeds": row.seeds and _over_seeds(row.seeds),
+                "latest_over_time": _late(model.late.get(row.anchor)),
+            }
             for row in model.rows
         ],
         "pair": model.pair and _pair(model.pair),
@@ -140,6 +146,25 @@ def _report(model: Model) -> Mapping[str, Any]:
         "machines": [_machine(machine) for machine in model.machines],
         "commands": model.commands,
         "runs": [asdict(one) for one in model.provenance],
+    }
+
+
+def _late(late: Steadiness | None) -> Mapping[str, Any] | None:
+    if late is None:
+        return None
+    timing = late.timing
+    return {
+        "sentence": late.sentence,
+        "periods_tried_ns": [timing.steady.shortest_ns, timing.steady.longest_ns],
+        "time_step_ns": timing.step_ns,
+        "steady_distance": timing.found and asdict(timing.found),
+        "runs": [
+            {
+                "from_start": run.from_start,
+                "events": [asdict(event) for event in run.events],
+            }
+            for run in timing.times
+        ],
     }
 
 

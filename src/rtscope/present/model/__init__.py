@@ -8,6 +8,8 @@ The content of a report: its sentences and numbers, and their order.
     sections.py              the section of one load
     workers.py               processes of each load: proof that it ran
     charts.py                the numbers that charts draw
+    overtime.py              those of charts over time
+    steadiness.py            whether late wake-ups keep a distance, in words
     explained_records.py     explanations beside the records
     comparison.py            a comparison of sets of runs
     side_by_side.py          two sides under each load

@@ -29,6 +29,7 @@ from rtscope.present.model.rows import (
 )
 from rtscope.present.model.sections import LoadSection, section_of
 from rtscope.present.model.side_by_side import SideBySide, side_by_side
+from rtscope.present.model.steadiness import Steadiness, late_wakeups, steady_sentences
 from rtscope.present.model.verdicts import VerdictInWords, verdict_of
 from rtscope.present.model.workers import LoadRow, load_rows
 from rtscope.present.words import command_line
@@ -55,6 +56,8 @@ class Model:
     """The two variants side by side, if there are two."""
     loads: tuple[LoadRow, ...]
     """Whether the workers of each load worked; empty if none was watched."""
+    late: Mapping[str, Steadiness]
+    """When the latest wake-ups of each row were, by its anchor."""
     seeds: tuple[Row, ...]
     """The rows that merge several seeds of a virtual board."""
     records: tuple[RunRecord, ...]
@@ -92,7 +95,12 @@ class Model:
         """All about each load."""
         colours = cpu_colours([t for r in self.records for t in r.result.threads])
         return tuple(
-            section_of(row, colours, deadline_ns=self.deadline_ns) for row in self.rows
+            section_of(
+                *(row, colours),
+                deadline_ns=self.deadline_ns,
+                late=self.late.get(row.anchor),
+            )
+            for row in self.rows
         )
 
     @property
@@ -144,7 +152,7 @@ def build_model(
     commands = tuple(dict.fromkeys(command_line(r.command) for r in records))
     pair = side_by_side(_by_variant(rows), deadline_ns=deadline_ns)
     attached = explained_records(records, explained)
-    headline = headline_of(rows)
+    headline, late = headline_of(rows), late_wakeups(rows)
     # With a verdict on top the maximum is the first finding; without, it is on top.
     first = () if deadline_ns is None else (f"{headline.maximum} {headline.where}",)
     names = {machine.name for machine in machines}
@@ -170,6 +178,7 @@ def build_model(
             *first,
             *findings_of(rows, worse_where=pair.summary if pair else ""),
             *(sentence for one in attached for sentence in one.sentences),
+            *steady_sentences(late.values()),
         ),
         explained=attached,
         caveats=caveats,
@@ -177,6 +186,7 @@ def build_model(
         rows=rows,
         pair=pair,
         loads=load_rows(rows),
+        late=late,
         seeds=tuple(row for row in rows if row.seeds is not None),
         records=records,
         machines=machines,

@@ -13,11 +13,18 @@ from dataclasses import dataclass
 import numpy as np
 import numpy.typing as npt
 
-from rtscope.contract import ThreadResult, Tick
-from rtscope.host.units import NS_PER_S, plural
+from rtscope.contract import ThreadResult
+from rtscope.host.units import plural
+from rtscope.present.model.overtime import (
+    CpuCurve,
+    LateOverTime,
+    MaximaOverTime,
+    cpu_label,
+    maxima_over_time,
+)
 from rtscope.present.model.rows import Row, anchor_of
 from rtscope.present.tables import percentile_ns
-from rtscope.present.words import cut, us
+from rtscope.present.words import us
 from rtscope.stats.distribution import (
     Distribution,
     ccdf,
@@ -35,18 +42,7 @@ LOG_AXIS_RATIO = 20
 MAX_DRAWN_CPUS = 8
 """As many colours as a reader can distinguish; more CPUs are in the merged curve."""
 
-MAX_TIME_STEPS = 300
-
 Floats = npt.NDArray[np.float64]
-
-
-@dataclass(frozen=True, slots=True)
-class CpuCurve:
-    """One CPU's values over a shared axis; `colour` is its place in the palette."""
-
-    label: str
-    colour: int
-    values: tuple[float, ...]
 
 
 @dataclass(frozen=True, slots=True)
@@ -66,22 +62,6 @@ class TailCurve:
 
     x_ns: tuple[float, ...]
     probability: tuple[float, ...]
-
-
-@dataclass(frozen=True, slots=True)
-class MaximaOverTime:
-    """Maxima per time step; values of 0 are steps without a sample."""
-
-    step_s: int
-    seconds: tuple[float, ...]
-    cpus: tuple[CpuCurve, ...]
-    merged_ns: tuple[float, ...]
-    skipped_s: tuple[float, ...]
-    """Steps in which some CPU missed a period."""
-    ghz: tuple[CpuCurve, ...]
-    celsius: tuple[float, ...]
-    """The hottest sensor, NaN where it gave nothing; empty if there is none."""
-    sensor: str
 
 
 @dataclass(frozen=True, slots=True)
@@ -132,6 +112,7 @@ Content = (
     Histogram
     | tuple[TailCurve, ...]
     | MaximaOverTime
+    | LateOverTime
     | tuple[RangeGroup, ...]
     | Overlay
 )
@@ -161,11 +142,6 @@ def cpu_colours(threads: Sequence[ThreadResult]) -> Mapping[int | None, int]:
     drawn = sorted(worst, key=lambda cpu: -worst[cpu])[:MAX_DRAWN_CPUS]
     in_order = sorted(drawn, key=lambda cpu: -1 if cpu is None else cpu)
     return {cpu: colour for colour, cpu in enumerate(in_order)}
-
-
-def cpu_label(cpu: int | None) -> str:
-    """Name a CPU; a SCHED_DEADLINE thread has none."""
-    return "unpinned" if cpu is None else str(cpu)
 
 
 def charts_of(
@@ -404,97 +380,3 @@ def thinned(x_ns: Sequence[float], probability: Sequence[float]) -> TailCurve:
         x_ns=tuple(x for x, _ in kept.values()),
         probability=tuple(p for _, p in kept.values()),
     )
-
-
-def maxima_over_time(
-    ticks: Sequence[Tick], colours: Mapping[int | None, int]
-) -> MaximaOverTime | None:
-    """Gather ticks into at most MAX_TIME_STEPS steps; None without ticks."""
-    if not ticks:
-        return None
-    duration_s = max(1, round(ticks[-1].t_ns / NS_PER_S))
-    step_s = math.ceil(duration_s / MAX_TIME_STEPS)
-    steps = math.ceil(duration_s / step_s)
-    # A tick comes a little after the second that it is about, never before its end.
-    place = [
-        min(steps - 1, max(0, round(t.t_ns / NS_PER_S) - 1) // step_s) for t in ticks
-    ]
-    maxima = _maxima(ticks, place, steps)
-    sensor, celsius = _hottest(ticks, place, steps)
-    return MaximaOverTime(
-        step_s=step_s,
-        seconds=tuple(float(i * step_s) for i in range(steps)),
-        cpus=tuple(
-            CpuCurve(cpu_label(cpu), colours[cpu], tuple(values.tolist()))
-            for cpu, values in maxima.items()
-            if cpu in colours
-        ),
-        merged_ns=tuple(np.max(list(maxima.values()), axis=0).tolist())
-        if maxima
-        else (),
-        skipped_s=_skipped_seconds(ticks, place, step_s),
-        ghz=_frequencies(ticks, place, steps, colours=colours),
-        celsius=celsius,
-        sensor=sensor,
-    )
-
-
-def _maxima(
-    ticks: Sequence[Tick], place: Sequence[int], steps: int
-) -> dict[int | None, Floats]:
-    maxima: dict[int | None, Floats] = {}
-    for step, tick in zip(place, ticks, strict=True):
-        for cpu in tick.cpus:
-            values = maxima.setdefault(cpu.cpu, np.zeros(steps))
-            values[step] = max(values[step], cpu.max_ns)
-    return maxima
-
-
-def _skipped_seconds(
-    ticks: Sequence[Tick], place: Sequence[int], step_s: int
-) -> tuple[float, ...]:
-    before = 0
-    steps: set[int] = set()
-    for step, tick in zip(place, ticks, strict=True):
-        so_far = sum(cpu.missed_periods for cpu in tick.cpus)
-        if so_far > before:
-            steps.add(step)
-        before = so_far
-    return tuple((step + 0.5) * step_s for step in sorted(steps))
-
-
-def _frequencies(
-    ticks: Sequence[Tick],
-    place: Sequence[int],
-    steps: int,
-    *,
-    colours: Mapping[int | None, int],
-) -> tuple[CpuCurve, ...]:
-    curves: dict[int, Floats] = {}
-    for step, tick in zip(place, ticks, strict=True):
-        for cpu, khz in tick.freq_khz.items():
-            if cpu in colours:
-                # The lowest of a step: a drop is what explains a latency.
-                values = curves.setdefault(cpu, np.full(steps, np.nan))
-                values[step] = np.fmin(values[step], khz / 1e6)
-    return tuple(
-        CpuCurve(cpu_label(cpu), colours[cpu], tuple(values.tolist()))
-        for cpu, values in sorted(curves.items())
-    )
-
-
-def _hottest(
-    ticks: Sequence[Tick], place: Sequence[int], steps: int
-) -> tuple[str, tuple[float, ...]]:
-    peaks: dict[str, int] = {}
-    for tick in ticks:
-        for name, milli in tick.temp_mc.items():
-            peaks[name] = max(peaks.get(name, milli), milli)
-    if not peaks:
-        return "", ()
-    sensor = max(peaks, key=lambda name: (peaks[name], name))
-    values = np.full(steps, np.nan)
-    for step, tick in zip(place, ticks, strict=True):
-        if sensor in tick.temp_mc:
-            values[step] = np.fmax(values[step], tick.temp_mc[sensor] / 1000)
-    return cut(sensor, 60), tuple(values.tolist())

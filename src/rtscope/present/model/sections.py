@@ -6,9 +6,11 @@ from itertools import pairwise
 
 from rtscope.contract import CounterDelta, KernelMessage, ThreadResult
 from rtscope.host.units import NS_PER_S, plural
-from rtscope.present.model.charts import Chart, charts_of, cpu_label
+from rtscope.present.model.charts import Chart, charts_of
 from rtscope.present.model.findings import kernel_thread_share
+from rtscope.present.model.overtime import cpu_label
 from rtscope.present.model.rows import Row, summary_of
+from rtscope.present.model.steadiness import Steadiness
 from rtscope.present.model.workers import LoadRow, load_row
 from rtscope.present.words import command_line, cut, duration, enumeration
 from rtscope.record.model import LoadRecord, RunRecord
@@ -64,6 +66,8 @@ class LoadSection:
 
     row: Row
     charts: tuple[Chart, ...]
+    late: Steadiness | None
+    """When its latest wake-ups were; None with too few known times."""
     worst_run_id: str
     """The run with the maximum, whose time line and counters stand here."""
     cpus: tuple[CpuRow, ...]
@@ -84,7 +88,11 @@ class LoadSection:
 
 
 def section_of(
-    row: Row, colours: Mapping[int | None, int], *, deadline_ns: int | None
+    row: Row,
+    colours: Mapping[int | None, int],
+    *,
+    deadline_ns: int | None,
+    late: Steadiness | None,
 ) -> LoadSection:
     """Gather everything about a row; counters are of its worst run."""
     record = row.worst_run
@@ -92,7 +100,11 @@ def section_of(
     log = [line for r in row.counted for line in r.kernel_log]
     return LoadSection(
         row=row,
-        charts=charts_of(row, colours, deadline_ns=deadline_ns),
+        charts=(
+            *charts_of(row, colours, deadline_ns=deadline_ns),
+            *(() if late is None else (late.chart,)),
+        ),
+        late=late,
         worst_run_id=record.run.id if row.runs > 1 else "",
         cpus=_cpu_rows(row.threads),
         disturbed=_disturbed(row),
