@@ -311,4 +311,4 @@ def test_nothing_found_is_said_when_it_is_imported(
 def test_a_missing_file_is_named(rtscope: Rtscope, here: Path) -> None:
     said = rtscope("import", here / "no", "--out", "x")
     assert said.status == 3
-    assert said.err == f"rtscope: {here / 'no'}: not a regular file\n"
+    assert said.err == f"rtscope: cannot read {here / 'no'}: No such file or directory\n"

@@ -17,6 +17,7 @@ def check_foreign(t: ThreadResult, foreign: ForeignBuckets) -> str:
         _counts(t, foreign.step_ns)
         or _extremes(t, foreign)
         or _average(t, foreign.step_ns, foreign.mean_ns)
+        or _longest(t, foreign.step_ns)
     )
 
 
@@ -68,6 +69,19 @@ def _average(t: ThreadResult, step_ns: int, mean_ns: int | None) -> str:
     return (
         f"the average is said to be {format_us(mean_ns)} us, that of the histogram is "
         f"{format_us(t.sum_ns / t.samples)} us"
+    )
+
+
+def _longest(t: ThreadResult, step_ns: int) -> str:
+    """Compare the latencies that have a time with the maximum."""
+    latencies = [wakeup.latency_ns for wakeup in t.worst]
+    if latencies != sorted(latencies, reverse=True):
+        return "the longest latencies are not in order"
+    if not latencies or t.max_ns is None or abs(latencies[0] - t.max_ns) < step_ns:
+        return ""
+    return (
+        f"the longest latency with a time has {format_us(latencies[0])} us, the "
+        f"maximum is {format_us(t.max_ns)} us"
     )
 
 

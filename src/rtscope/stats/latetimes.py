@@ -21,6 +21,9 @@ from rtscope.stats.steady import LEAST_EVENTS, Distance, Steady, steady_distance
 MOST_EVENTS = 48
 """Of one run; a test of several runs takes twice as many together."""
 
+MOST_LISTED = 64
+"""Of another tool's latencies a record lists so many; fewer are all that had a time."""
+
 DROP = 1.5
 """The ratio of two neighbouring latencies that sets the longer ones apart."""
 
@@ -121,10 +124,8 @@ def late_times(record: RunRecord) -> LateTimes:
 
 def _known(threads: Sequence[ThreadResult]) -> list[LateEvent]:
     """Return the late wake-ups of known time that no other exceeds."""
-    floor_ns = max(
-        (t.worst[-1].latency_ns for t in threads if 0 < len(t.worst) < t.samples),
-        default=-1,
-    )
+    cut = [thread.worst[-1].latency_ns for thread in threads if _is_cut(thread)]
+    floor_ns = max(cut, default=-1)
     known = [
         LateEvent(wakeup.expiry_ns, wakeup.latency_ns)
         for thread in threads
@@ -139,6 +140,13 @@ def _known(threads: Sequence[ThreadResult]) -> list[LateEvent]:
         if thread.foreign is not None
         for at_ns in thread.foreign.beyond_at_ns
     ]
+
+
+def _is_cut(thread: ThreadResult) -> bool:
+    """Whether a wake-up that is not listed may be as late as the last one listed."""
+    if not thread.worst or thread.foreign is None:
+        return 0 < len(thread.worst) < (thread.samples or 0)
+    return len(thread.worst) >= MOST_LISTED
 
 
 def _gap_ns(threads: Sequence[ThreadResult]) -> int:

@@ -44,7 +44,7 @@ class Steadiness:
             name=f"{self.row.anchor}-late",
             title=f"{self.row.name}: {self.what} over time",
             description=self.sentence,
-            content=late_over_time(self.timing, watched_ns=self.row.observed_ns),
+            content=late_over_time(self.timing, watched_ns=self.row.observed_ns or 0),
             virtual=self.row.virtual,
         )
 

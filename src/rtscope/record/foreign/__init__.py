@@ -16,6 +16,7 @@ matter. Text before each line is removed if more lines then are those of a forma
     rteval.py          summary.xml of rteval
     rtla.py            output of rtla: timerlat, osnoise, hwnoise
     jitterdebugger.py  results.json of jitterdebugger
+    jittertexts.py     output of jitterdebugger -v and jittersamples
     hwlatdetect.py     output of hwlatdetect
     xenomai.py         output of Xenomai's latency
 """
@@ -31,6 +32,7 @@ from rtscope.record.foreign import (
     cyclictest,
     hwlatdetect,
     jitterdebugger,
+    jittertexts,
     rteval,
     rtla,
     rttests,
@@ -42,7 +44,8 @@ from rtscope.record.foreign.source import Source
 from rtscope.record.foreign.wrapped import unwrapped
 
 _FORMATS: Sequence[ModuleType] = (
-    *(jitterdebugger, rttests, rteval, rtla, xenomai, hwlatdetect, cyclictest, rttexts),
+    *(jitterdebugger, jittertexts, rttests, rteval, rtla),
+    *(xenomai, hwlatdetect, cyclictest, rttexts),
 )
 """In the order in which they are tried: the more special ones first."""
 

@@ -22,6 +22,8 @@ from rtscope.record.foreign.model import (
     UNKNOWN,
     ForeignRun,
     ForeignThread,
+    ForeignTimes,
+    Longest,
 )
 from rtscope.record.foreign.rttests import Options, length_asked_ns
 from rtscope.record.foreign.source import Source
@@ -30,7 +32,7 @@ from rtscope.record.foreign.unit import unit_of_text
 NAME = "cyclictest-text"
 
 LINE = re.compile(
-    r"\d{1,9}(?:[ \t,;]+\d{1,18})+[ \t,;]*$|\s*\d{1,4}:\s*\d+:\s*-?\d+\s*$"
+    r"\d{1,9}(?:[ \t,;]+\d{1,18})+[ \t,;]*$|\s*\d{1,4}:\s*\d+:\s*-?\d+(?:\s+\d+)?\s*$"
     r"|(?:Max|Online) CPUs = \d|Thread \d+ Interval|T:\s*\d{1,4}\s*\("
     r"|#\s*(?:Histogram|Total|Min|Avg|Max|Thread)\b"
 )
@@ -43,9 +45,14 @@ MEASURES = "from the expiry of a timer to the thread in user space"
 
 MAX_THREADS = 4096
 MAX_ROWS = 20_000_000
+MAX_OVERFLOWS = 1024
+"""Cycle numbers of overflows that are kept of a thread."""
 
 _ROW = re.compile(r"(\d{1,9})(?:[ \t,;]+\d{1,18})+[ \t,;]*$")
-_VALUE = re.compile(r"\s*(\d{1,4}):\s*(\d{1,18}):\s*(-?\d{1,19})(?:\s*\d+)?\s*$")
+_VALUE = re.compile(
+    r"\s*(\d{1,4})[:,;]\s*(\d{1,18})[:,;]\s*(-?\d{1,19})(?:[\s,;:]+\d+)?[\s,;]*$"
+)
+"""With --smi a fourth number is the count of SMIs."""
 _SUMMARY = re.compile(
     r"T:\s*(?P<thread>\d{1,4})\s*\(\s*(?P<tid>\d{1,9})\)\s*P:\s*(?P<priority>\d{1,3})"
     r"\s*I:\s*(?P<interval>\d{1,12})\s*(?:O:\s*-?\d{1,12}\s*)?C:\s*(?P<samples>\d{1,18})"
@@ -62,7 +69,9 @@ _FOOT = re.compile(
     r"\s*(.*)$"
 )
 _OVERFLOWS = "Histogram Overflows"
-_CYCLES = re.compile(r"#\s*Thread\s+\d+:[\s\d]*(?:#\s*\d+ others)?\s*$")
+_CYCLES = re.compile(r"#\s*Thread\s+(\d{1,4}):([\s\d]*)(?:#\s*\d+ others)?\s*$")
+_SPIKE = re.compile(r"T:\s*(\d{1,4})\s+Spike:\s*(\d{1,12}):\s*TS:\s*(\d{1,18})\s*$")
+_SPIKES = re.compile(r"spikes = (\d{1,12})\s*$")
 _INTERVAL = re.compile(r"Thread (\d{1,4}) Interval: (\d{1,12})\s*$")
 _POLICY = re.compile(r"policy:\s*(\w{1,16}):")
 _COMMENT = re.compile(r"#\s*([^:]{1,80}):\s*(.{0,400})")
@@ -82,7 +91,14 @@ def recognises(head: str) -> bool:
             head,
             re.M,
         )
-        or re.match(r"(?:\s*\d{1,4}:\s*\d+:\s*-?\d+\s*\n){2}", _after_banner(head))
+        or re.match(
+            r"(?:\s*\d{1,4}:\s*\d+:\s*-?\d+(?:[ \t:]+\d+)?\s*\n){2}",
+            _after_banner(head),
+        )
+        or re.match(
+            r"(?:\s*\d{1,4}[,;] {2,}\d+[,;] {2,}-?\d+(?:[ \t,;]+\d+)?[ \t,;]*\n){2}",
+            _after_banner(head),
+        )
     )
 
 
@@ -121,6 +137,14 @@ class _Output:
     negative: int = 0
     cycles: dict[int, int] = field(default_factory=dict)
     """The number of the last value of each thread."""
+    longest: dict[int, Longest] = field(default_factory=dict)
+    """Of each thread, from every value or from spikes."""
+    overflow_cycles: dict[int, tuple[int, ...]] = field(default_factory=dict)
+    spikes: int = 0
+    """Spikes that are listed."""
+    all_spikes: int | None = None
+    """Spikes that were counted; None: not said."""
+    first_spike: int = 0
 
 
 def read(source: Source, *, unit_ns: int | None = None) -> list[ForeignRun]:
@@ -169,6 +193,8 @@ def _row(output: _Output, line: str) -> bool:
         return True
     if not line[:1].isdigit() or not _ROW.match(line):
         return False
+    if re.match(r"\d{1,4}[,;] {2,}", line):  # a value of -v: rows are not padded so
+        return False
     first, *words = re.split(r"[ \t,;]+", line.rstrip(" \t,;"))
     counts = [int(word) for word in words]
     output.rows += 1
@@ -215,6 +241,23 @@ def _value(output: _Output, line: str) -> bool:
     kept = output.values.setdefault(thread, Counter())
     output.filled += value not in kept
     kept[value] += 1
+    output.longest.setdefault(thread, Longest()).add(value, cycle)
+    return True
+
+
+def _spike(output: _Output, line: str) -> bool:
+    """Take a wake-up that exceeded the trigger of --spike: its time is monotonic."""
+    if match := _SPIKES.match(line):
+        output.all_spikes = int(match[1])
+        return True
+    match = _SPIKE.match(line)
+    if match is None:
+        return False
+    thread, value, at = map(int, match.groups())
+    if thread < MAX_THREADS and value:
+        output.first_spike = min(output.first_spike, at) if output.spikes else at
+        output.spikes += 1
+        output.longest.setdefault(thread, Longest()).add(value, at)
     return True
 
 
@@ -244,7 +287,12 @@ def _comment(output: _Output, line: str) -> bool:
     if match := _POLICY.search(line):
         output.policy = match[1].lower()
         return True
-    if _PLAIN.match(line) or _CYCLES.match(line):
+    if match := _CYCLES.match(line):
+        if int(match[1]) < MAX_THREADS:
+            cycles = match[2].split()[:MAX_OVERFLOWS]
+            output.overflow_cycles[int(match[1])] = tuple(map(int, cycles))
+        return True
+    if _PLAIN.match(line):
         return True
     match = _COMMENT.match(line)
     if match is None:
@@ -269,7 +317,7 @@ def _other(output: _Output, line: str, number: int) -> None:
 
 
 _TAKERS: Sequence[Callable[[_Output, str], bool]] = (
-    *(_row, _value, _summary, _foot, _comment),
+    *(_row, _value, _spike, _summary, _foot, _comment),
 )
 
 
@@ -309,6 +357,7 @@ def _threads(output: _Output, step_ns: int) -> Iterator[ForeignThread]:
             tid=summary.get("tid", 0),
             priority=summary.get("priority", 0),
             interval_ns=interval * NS_PER_US,
+            times=_times(output, place, step_ns),
         )
 
 
@@ -317,6 +366,29 @@ def _extreme(output: _Output, place: int, name: str) -> int | None:
     summary = output.summaries.get(place, {})
     said = _at(output.feet.get(f"{name} Latencies"), place)
     return _first(said, summary.get(name.lower()))
+
+
+def _times(output: _Output, place: int, step_ns: int) -> ForeignTimes | None:
+    """Return when the longest latencies of a thread were, if the file says it."""
+    if place in output.values:
+        worst = output.longest[place].listed(step_ns)
+        return ForeignTimes(worst=worst, in_periods=True)
+    if place in output.longest and not _unlisted_spikes(output):
+        since = output.first_spike
+        worst = output.longest[place].listed(step_ns, since=since)
+        return ForeignTimes(
+            worst=tuple((at * NS_PER_US, ns) for at, ns in worst),
+            step_ns=NS_PER_US,
+            from_start=False,
+        )
+    if cycles := output.overflow_cycles.get(place):
+        return ForeignTimes(beyond=cycles, in_periods=True)
+    return None
+
+
+def _unlisted_spikes(output: _Output) -> int:
+    """Return how many spikes have no line: the list of --spike-nodes was full."""
+    return max((output.all_spikes or 0) - output.spikes, 0)
 
 
 def _rows_of_all(output: _Output) -> int:
@@ -374,6 +446,8 @@ def _doubts(output: _Output, threads: Sequence[ForeignThread]) -> Iterator[Cavea
         wrong.append(f"{output.negative} negative latencies: the clock was set back")
     for said in wrong:
         yield make("import_contradicts", said)
+    if unlisted := _unlisted_spikes(output):
+        yield make("import_times_cut", f"{unlisted} of {output.all_spikes} spikes")
     if output.columns and "Max Latencies" not in output.feet:
         yield make(
             "import_cut_short", "the histogram has no lines of extremes below it"

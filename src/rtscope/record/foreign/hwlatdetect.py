@@ -8,10 +8,17 @@ the time: what is not listed is unknown.
 
 import re
 from collections import Counter
+from dataclasses import replace
 
 from rtscope.host.units import NS_PER_S, NS_PER_US
 from rtscope.record.caveats.catalogue import Caveat, make
-from rtscope.record.foreign.model import NO_END_NS, ForeignRun, ForeignThread
+from rtscope.record.foreign.model import (
+    NO_END_NS,
+    ForeignRun,
+    ForeignThread,
+    ForeignTimes,
+    Longest,
+)
 from rtscope.record.foreign.source import Source
 
 NAME = "hwlatdetect"
@@ -30,7 +37,7 @@ MEASURES = (
 )
 
 _GAP = re.compile(
-    r"ts:\s*[\d.]{1,30}.{0,80}?inner:\s*(\d{1,12}),\s*outer:\s*(\d{1,12})"
+    r"ts:\s*(\d{1,12})(?:\.(\d{1,9}))?.{0,80}?inner:\s*(\d{1,12}),\s*outer:\s*(\d{1,12})"
 )
 _LENGTH = re.compile(r"test duration (\d{1,9}) seconds")
 _COMMAND = re.compile(r"(?:^|[\s/])(hwlatdetect\s+--.{1,1000})")
@@ -42,7 +49,7 @@ def recognises(head: str) -> bool:
     return bool(
         re.search(r"^hwlatdetect:\s+test duration", head, re.M)
         or (re.search(r"^Samples exceeding threshold:", head, re.M))
-        or re.search(r"^ts: [\d.]+,.*inner:\s*\d+,\s*outer:\s*\d+", head, re.M)
+        or re.search(r"^ts:\s*[\d.]+,.*inner:\s*\d+,\s*outer:\s*\d+", head, re.M)
     )
 
 
@@ -51,9 +58,13 @@ def read(source: Source, *, unit_ns: int | None = None) -> list[ForeignRun]:
     gaps: Counter[int] = Counter()
     metadata: dict[str, str] = {}
     seconds, command = 0, ""
+    longest, first_ns = Longest(), 2**63
     for line in source.lines():
         if match := _GAP.search(line):
-            gaps[max(int(match[1]), int(match[2]))] += 1
+            gap, at_ns = max(int(match[3]), int(match[4])), _ns(match[1], match[2])
+            gaps[gap] += 1
+            first_ns = min(first_ns, at_ns)
+            longest.add(gap, at_ns)
         elif match := _LENGTH.search(line):
             seconds = int(match[1])
         elif match := _COMMAND.search(line):
@@ -64,7 +75,12 @@ def read(source: Source, *, unit_ns: int | None = None) -> list[ForeignRun]:
         raise source.damaged(
             "no gap and no summary ('Samples recorded') of hwlatdetect in it"
         )
-    thread = _thread(gaps, metadata, command)
+    times = ForeignTimes(
+        worst=longest.listed(NS_PER_US, since=first_ns),
+        step_ns=_window_ns(metadata),
+        from_start=False,
+    )
+    thread = replace(_thread(gaps, metadata, command), times=times)
     share = _watched_share(metadata)
     about = (
         MEASURES if share == 1 else f"{MEASURES}; it watched {share:.0%} of the time"
@@ -130,6 +146,16 @@ def _watched_share(metadata: dict[str, str]) -> float:
 def _number(text: str) -> int | None:
     match = re.match(r"\d{1,12}", text)
     return int(match[0]) if match else None
+
+
+def _ns(seconds: str, decimals: str | None) -> int:
+    return int(seconds) * NS_PER_S + int((decimals or "0").ljust(9, "0"))
+
+
+def _window_ns(metadata: dict[str, str]) -> int:
+    """Return how far apart two windows begin; a second if it is not said."""
+    said = re.match(r"(\d{1,9})\s*us", metadata.get("Sample window", ""))
+    return max(int(said[1]) * NS_PER_US, 1) if said else NS_PER_S
 
 
 def _doubts(

@@ -5,6 +5,7 @@ An importer keeps what the file says, right or wrong; `stats.foreign` finds what
 not add up. What the file does not say stays unknown: None, 0 or empty.
 """
 
+import heapq
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 
@@ -17,6 +18,52 @@ NO_END_NS = 1 << 34
 
 MAX_BUCKETS = 2_000_000
 """Of all threads of a file that are not empty: a record of them takes 1 GB."""
+
+
+MAX_TIMED = 64
+"""The longest latencies of a thread whose times are kept, as our agent keeps them."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ForeignTimes:
+    """When the longest latencies of a thread were."""
+
+    worst: tuple[tuple[int, int], ...] = ()
+    """(when, latency in ns), longest first: no other latency is longer than these."""
+    beyond: tuple[int, ...] = ()
+    """When latencies in no bucket were, each of unknown length."""
+    in_periods: bool = False
+    """Whether `when` counts the periods of the thread, and not ns."""
+    step_ns: int = 1
+    from_start: bool = True
+    """False: the start of the run is unknown; times count from the first of them."""
+
+
+class Longest:
+    """The longest latencies of a thread so far, each with its time."""
+
+    def __init__(self) -> None:
+        self._heap: list[tuple[int, int]] = []
+        self.bar = -1
+        """A latency up to here is not among them."""
+
+    def add(self, latency: int, when: int) -> None:
+        """Keep a latency if it is among the longest; of equal ones the first."""
+        if latency <= self.bar:
+            return
+        if len(self._heap) < MAX_TIMED:
+            heapq.heappush(self._heap, (latency, -when))
+        else:
+            heapq.heapreplace(self._heap, (latency, -when))
+        if len(self._heap) == MAX_TIMED:
+            self.bar = self._heap[0][0]
+
+    def listed(self, step_ns: int, *, since: int = 0) -> tuple[tuple[int, int], ...]:
+        """Return (when, latency in ns), longest first."""
+        return tuple(
+            (-when - since, latency * step_ns)
+            for latency, when in sorted(self._heap, reverse=True)
+        )
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -58,6 +105,8 @@ class ForeignThread:
     interval_ns: int = 0
     missed_periods: int | None = None
     """None: the tool does not count them."""
+    times: ForeignTimes | None = None
+    """None: the file has no times."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -110,4 +110,3 @@ class Source:
     def damaged(self, why: str) -> RecordError:
         """Return the error to raise for a file that cannot be read."""
         return RecordError(f"{self.path}: {why}")
-

@@ -5,14 +5,16 @@ A time that only follows from others is a lower limit: every sample took one per
 samples times interval is the least that a thread was watched.
 """
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
+from typing import Any
 
 from rtscope.contract import (
     AgentResult,
     ForeignBuckets,
     Hello,
     ThreadResult,
+    Wakeup,
     result_digest,
 )
 from rtscope.host.version import __version__
@@ -137,7 +139,7 @@ def record_of(
         ),
     )
     caveats = [
-        *_caveats(run, facts, stated),
+        *_caveats(run, facts, stated, imported_run),
         *unit_doubts(
             run,
             interval_ns=imported_run.interval_ns,
@@ -150,13 +152,16 @@ def record_of(
 
 
 def _caveats(
-    run: ForeignRun, facts: Mapping[str, FactValue], stated: Stated
+    run: ForeignRun,
+    facts: Mapping[str, FactValue],
+    stated: Stated,
+    imported_run: Run,
 ) -> list[Caveat]:
     """Return those of the other tool, of the facts, and of a load that is stated."""
     caveats = [*run.caveats, *caveats_from(facts, facts, cpus=())]
     if stated.load and stated.load != "idle":
         caveats.append(make("import_load_stated", stated.load))
-    return [*caveats, *_stepped_out(run)]
+    return [*caveats, *_stepped_out(run), *_without_interval(run, imported_run)]
 
 
 def _refuse_unfit(run: ForeignRun, source: Source) -> None:
@@ -223,7 +228,7 @@ def _thread(one: ForeignThread, run: ForeignRun, imported_run: Run) -> ThreadRes
         sum_sq_ns2=sum(low * low * n for low, n in kept.items()) if whole else None,
         missed_periods_sum_ns=None if missed else missed,
         histogram=tuple(kept.items()),
-        worst=(),
+        worst=_worst(one, interval_ns),
         minor_faults=None,
         major_faults=None,
         voluntary_switches=None,
@@ -237,8 +242,47 @@ def _thread(one: ForeignThread, run: ForeignRun, imported_run: Run) -> ThreadRes
             end_ns=min(one.end_ns, NO_END_NS),
             mean_ns=one.mean_ns,
             threshold_ns=one.threshold_ns,
+            **_times(one, interval_ns),
         ),
     )
+
+
+def _worst(one: ForeignThread, interval_ns: int) -> tuple[Wakeup, ...]:
+    """Return the longest latencies whose times are known."""
+    if one.times is None:
+        return ()
+    in_periods = one.times.in_periods
+    unit_ns = interval_ns if in_periods else 1
+    return tuple(
+        Wakeup(
+            cpu=one.cpu,
+            seq=when if in_periods else 0,
+            expiry_ns=when * unit_ns,
+            wake_ns=when * unit_ns + latency_ns,
+        )
+        for when, latency_ns in one.times.worst
+        if unit_ns
+    )
+
+
+def _times(one: ForeignThread, interval_ns: int) -> dict[str, Any]:
+    """Return what is known of the times of a thread."""
+    if one.times is None:
+        return {}
+    times = one.times
+    unit_ns = interval_ns if times.in_periods else 1
+    return {
+        "beyond_at_ns": tuple(when * unit_ns for when in times.beyond if unit_ns),
+        "time_step_ns": max(unit_ns, times.step_ns),
+        "times_from_start": times.from_start,
+    }
+
+
+def _without_interval(run: ForeignRun, imported_run: Run) -> Iterator[Caveat]:
+    """Yield a caveat where late samples have a number, and no interval a time."""
+    numbered = [t for t in run.threads if t.times is not None and t.times.in_periods]
+    if any(not (imported_run.interval_ns or t.interval_ns) for t in numbered):
+        yield make("import_times_unknown")
 
 
 def _watched_ns(counted_ns: int, length_ns: int) -> int:
