@@ -148,7 +148,7 @@ _rtscope_known() {
                 '') kind=files ;;
             esac
             ;;
-        'import') options='--out -o --load -l --interval --duration -d --policy --priority -p --machine --kernel -k --preempt-rt --unit --help -h'
+        'import') options='--out -o --load -l --interval --duration -d --policy --priority -p --machine --kernel -k --preempt-rt --unit --column --time-column --count-column --help -h'
             case "$2" in
                 --out|-o) kind=files ;;
                 --load|-l) kind=values values='idle cpu os memory storage network timers switch pipe oom custom' many=yes ;;
@@ -159,7 +159,10 @@ _rtscope_known() {
                 --machine) kind=none ;;
                 --kernel|-k) kind=values values='debian-6.12 debian-6.12-rt debian-6.1 debian-6.1-rt jh7110-6.1 jh7110-6.1-rt jh7110-6.1-rt-debug jh7110-6.1-rt-nolazy jh7110-6.12 jh7110-6.12-board jh7110-6.12-rt jh7110-6.12-rt-board jh7110-7.3 jh7110-7.3-board jh7110-7.3-rt jh7110-7.3-rt-board pc-6.12 pc-6.12-board pc-6.12-rt pc-6.12-rt-board pc-6.12-rtgroup rpi-6.12 rpi-6.12-board rpi-6.12-rt rpi-6.12-rt-board' many=yes ;;
                 --preempt-rt) kind=values values='yes no' ;;
-                --unit) kind=values values='us ns' ;;
+                --unit) kind=values values='us ns ms s' ;;
+                --column) kind=none ;;
+                --time-column) kind=none ;;
+                --count-column) kind=none ;;
                 '') kind=none ;;
             esac
             ;;

@@ -205,7 +205,10 @@ complete -c rtscope -n '__rtscope_at import' -l priority -s p -d 'Priority of th
 complete -c rtscope -n '__rtscope_at import' -l machine -d 'Name of the machine' -x
 complete -c rtscope -n '__rtscope_at import' -l kernel -s k -d 'Release of the kernel' -xa '(__fish_append , debian-6.12 debian-6.12-rt debian-6.1 debian-6.1-rt jh7110-6.1 jh7110-6.1-rt jh7110-6.1-rt-debug jh7110-6.1-rt-nolazy jh7110-6.12 jh7110-6.12-board jh7110-6.12-rt jh7110-6.12-rt-board jh7110-7.3 jh7110-7.3-board jh7110-7.3-rt jh7110-7.3-rt-board pc-6.12 pc-6.12-board pc-6.12-rt pc-6.12-rt-board pc-6.12-rtgroup rpi-6.12 rpi-6.12-board rpi-6.12-rt rpi-6.12-rt-board)'
 complete -c rtscope -n '__rtscope_at import' -l preempt-rt -d 'Whether the kernel is PREEMPT_RT' -xa 'yes no'
-complete -c rtscope -n '__rtscope_at import' -l unit -d 'Unit of the latencies in a text' -xa 'us ns'
+complete -c rtscope -n '__rtscope_at import' -l unit -d 'Unit of the latencies in a text' -xa 'us ns ms s'
+complete -c rtscope -n '__rtscope_at import' -l column -d 'Column of latencies, by heading or number' -x
+complete -c rtscope -n '__rtscope_at import' -l time-column -d 'Column of time stamps and its unit' -x
+complete -c rtscope -n '__rtscope_at import' -l count-column -d 'Column that counts how often each latency was seen' -x
 complete -c rtscope -n '__rtscope_at import'
 complete -c rtscope -n '__rtscope_at export' -l to -d 'Format to write' -xa 'cyclictest-text cyclictest-json jitterdebugger-json rtla-text junit ktap lava kcidb openmetrics csv'
 complete -c rtscope -n '__rtscope_at export' -l out -s o -d 'File to write' -rF

@@ -19,6 +19,8 @@ matter. Text before each line is removed if more lines then are those of a forma
     jittertexts.py     output of jitterdebugger -v and jittersamples
     hwlatdetect.py     output of hwlatdetect
     xenomai.py         output of Xenomai's latency
+    column.py          latencies or time stamps in a table of any program
+    table.py           its separators, headings, units and numbers
 """
 
 import re
@@ -29,6 +31,7 @@ from types import ModuleType
 from rtscope.host.files.prefixes import prefix_of
 from rtscope.record.caveats.catalogue import make
 from rtscope.record.foreign import (
+    column,
     cyclictest,
     hwlatdetect,
     jitterdebugger,
@@ -39,7 +42,7 @@ from rtscope.record.foreign import (
     rttexts,
     xenomai,
 )
-from rtscope.record.foreign.model import ForeignRun
+from rtscope.record.foreign.model import Asked, ForeignRun
 from rtscope.record.foreign.source import Source
 from rtscope.record.foreign.wrapped import unwrapped
 
@@ -60,7 +63,7 @@ _DOCUMENT = re.compile(
 
 def names() -> tuple[str, ...]:
     """Return the names of all formats."""
-    return tuple(str(module.NAME) for module in _FORMATS)
+    return tuple(str(module.NAME) for module in (*_FORMATS, column))
 
 
 def format_of(source: Source) -> str:
@@ -69,16 +72,28 @@ def format_of(source: Source) -> str:
     return "" if module is None else str(module.NAME)
 
 
-def read(source: Source, *, unit_ns: int | None = None) -> list[ForeignRun]:
-    """Return the runs of a file; RecordError if it is of no format, or damaged."""
+def read(
+    source: Source, *, unit_ns: int | None = None, asked: Asked | None = None
+) -> list[ForeignRun]:
+    """
+    Return the runs of a file; RecordError if it is of no format, or damaged.
+
+    `asked` names columns, of a table only.
+    """
     module, freed = _found(source)
+    if module is column or (asked is not None and asked.is_table):
+        return _with_told(column.read(source, unit_ns=unit_ns, asked=asked), source)
     if module is None:
         raise source.damaged(
             f"no format that rtscope knows ({', '.join(names())}){_nearest(source)}; "
             "import the output of the tool itself"
         )
-    runs: list[ForeignRun] = module.read(freed, unit_ns=unit_ns)
-    if told := "; ".join(freed.told):
+    return _with_told(module.read(freed, unit_ns=unit_ns), freed)
+
+
+def _with_told(runs: list[ForeignRun], source: Source) -> list[ForeignRun]:
+    """Add a caveat for what was undone to read the file."""
+    if told := "; ".join(source.told):
         caveat = make("import_text_removed", told)
         runs = [replace(run, caveats=(*run.caveats, caveat)) for run in runs]
     return runs
@@ -93,7 +108,8 @@ def _found(source: Source) -> tuple[ModuleType | None, Source]:
             for module in _FORMATS:
                 if module.recognises(head):
                     return module, replace(source, prefix=prefix)
-    return None, source
+    first = next(source.heads(), [])
+    return (column if column.recognises("\n".join(first)) else None), source
 
 
 def _beginnings(head: str) -> Iterator[str]:

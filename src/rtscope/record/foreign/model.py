@@ -25,6 +25,22 @@ MAX_TIMED = 64
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
+class Asked:
+    """Which column of a table is which, as whoever imports it says."""
+
+    column: str = ""
+    """Heading or number, from 1; with `:us` and the like for its unit."""
+    time_column: str = ""
+    count_column: str = ""
+    interval_ns: int = 0
+
+    @property
+    def is_table(self) -> bool:
+        """Whether a column is named, so that the file must be a table."""
+        return bool(self.column or self.time_column or self.count_column)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
 class ForeignTimes:
     """When the longest latencies of a thread were."""
 

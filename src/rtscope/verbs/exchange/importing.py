@@ -16,7 +16,7 @@ from rtscope.host.errors import UsageError
 from rtscope.host.files.opening import at_hand
 from rtscope.host.units import format_duration, parse_duration
 from rtscope.record.foreign import read
-from rtscope.record.foreign.model import UNKNOWN, ForeignRun
+from rtscope.record.foreign.model import UNKNOWN, Asked, ForeignRun
 from rtscope.record.foreign.source import Source
 from rtscope.record.model import RunRecord
 from rtscope.record.resultdir import ResultDir, is_occupied
@@ -29,6 +29,8 @@ class Unit(StrEnum):
 
     US = "us"
     NS = "ns"
+    MS = "ms"
+    S = "s"
 
 
 class Policy(StrEnum):
@@ -52,9 +54,10 @@ class YesNo(StrEnum):
 MAX_FILE_BYTES = 16 << 30
 """A day of cyclictest -v has half of it."""
 
-UNIT_NS = {Unit.US: 1000, Unit.NS: 1}
+UNIT_NS = {Unit.US: 1000, Unit.NS: 1, Unit.MS: 1_000_000, Unit.S: 1_000_000_000}
 
 STATED = "What the file may not say"
+TABLE = "Columns of a table"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -65,8 +68,8 @@ class ImportRequest:
     """
     Outputs of other tools, each a run: text, histograms and JSON of cyclictest and the
     other rt-tests, hwlatdetect, rtla timerlat and osnoise, results.json of
-    jitterdebugger, summary.xml of rteval; unverified, as no output of the program was
-    tried: rtla hwnoise, latency of Xenomai.
+    jitterdebugger, summary.xml of rteval, a column or table of latencies; unverified,
+    as no output of the program was tried: rtla hwnoise, latency of Xenomai.
     """
     out: Path | None = None
     """Directory of the records (default: the first file's name and -imported)."""
@@ -89,7 +92,15 @@ class ImportRequest:
     preempt_rt: Annotated[YesNo | None, typer.Option(rich_help_panel=STATED)] = None
     """Whether the kernel is PREEMPT_RT: yes or no; compare --published needs it."""
     unit: Annotated[Unit | None, typer.Option(rich_help_panel=STATED)] = None
-    """Unit of the latencies in a text: us or ns (default: us; cyclictest -N: ns)."""
+    """
+    Unit of the latencies in a text: us, ns, ms or s (default: us; cyclictest -N: ns).
+    """
+    column: Annotated[str | None, typer.Option(rich_help_panel=TABLE)] = None
+    """Column of latencies, by heading or number, e.g. latency_us or 2."""
+    time_column: Annotated[str | None, typer.Option(rich_help_panel=TABLE)] = None
+    """Column of time stamps and its unit, e.g. time:s; alone: jitter from it."""
+    count_column: Annotated[str | None, typer.Option(rich_help_panel=TABLE)] = None
+    """Column that counts how often each latency was seen, e.g. count."""
 
 
 def import_(request: ImportRequest) -> int:
@@ -114,7 +125,15 @@ def _import(places: Sequence[Path], request: ImportRequest) -> int:
     out = request.out or Path(f"{sources[0].path.stem}-imported")
     if is_occupied(out):
         raise UsageError(f"{out} exists: name another directory with --out")
-    runs = [(one, run) for one in sources for run in read(one, unit_ns=unit_ns)]
+    asked = Asked(
+        column=request.column or "",
+        time_column=request.time_column or "",
+        count_column=request.count_column or "",
+        interval_ns=stated.interval_ns,
+    )
+    runs = [
+        (one, run) for one in sources for run in read(one, unit_ns=unit_ns, asked=asked)
+    ]
     _refuse_copies(sources)  # what has no format may have no end either
     records = list(_records(runs, stated))
     for record in records:
