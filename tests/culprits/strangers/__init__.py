@@ -1,0 +1,9 @@
+"""
+Designs by somebody who has not read how rtscope explains, and what it says of them.
+
+* `truth.toml`: each design, and what is right; written before the first explanation
+* `truth.py`: the same as Python has it
+* `judge.py`: whether an explanation is right
+* `run.py`: measures all designs, and writes lab/strangers.md
+* `modules/`, `programs/`: what makes the wake-ups late
+"""

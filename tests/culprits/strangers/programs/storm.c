@@ -1,0 +1,279 @@
+// SPDX-License-Identifier: MIT
+/* storm KIND: after half a second, a burst of one kind of system call, three times. */
+#define _GNU_SOURCE
+#include <fcntl.h>
+#include <linux/futex.h>
+#include <linux/membarrier.h>
+#include <pthread.h>
+#include <sched.h>
+#include <stdatomic.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/mman.h>
+#include <sys/prctl.h>
+#include <sys/syscall.h>
+#include <sys/wait.h>
+#include <time.h>
+#include <unistd.h>
+
+#define MIB (1UL << 20)
+#define WAITERS 14
+
+static void go_to(int cpu)
+{
+	cpu_set_t set;
+
+	CPU_ZERO(&set);
+	CPU_SET(cpu, &set);
+	sched_setaffinity(0, sizeof(set), &set);
+}
+
+static void be_fifo(int priority)
+{
+	struct sched_param p = { .sched_priority = priority };
+
+	if (sched_setscheduler(0, SCHED_FIFO, &p))
+		perror("sched_setscheduler");
+}
+
+static long now_us(void)
+{
+	struct timespec t;
+
+	clock_gettime(CLOCK_MONOTONIC, &t);
+	return t.tv_sec * 1000000L + t.tv_nsec / 1000;
+}
+
+static void yield(void)
+{
+	long until;
+
+	prctl(PR_SET_NAME, "yielder");
+	go_to(1);
+	be_fifo(99);
+	until = now_us() + 1000;
+	while (now_us() < until)
+		sched_yield();
+	struct sched_param p = { 0 };
+	sched_setscheduler(0, SCHED_OTHER, &p);
+}
+
+static void forks(void)
+{
+	prctl(PR_SET_NAME, "forker");
+	go_to(1);
+	be_fifo(60);
+	for (int i = 0; i < 10; i++)
+		if (fork() == 0)
+			_exit(0);
+	while (wait(0) > 0)
+		;
+}
+
+static atomic_int word;
+
+static void *waiter(void *unused)
+{
+	long until;
+
+	prctl(PR_SET_NAME, "fwaiter");
+	go_to(1);
+	be_fifo(60);
+	for (int i = 0; i < 3; i++) {
+		syscall(SYS_futex, &word, FUTEX_WAIT_PRIVATE, i, 0, 0, 0);
+		until = now_us() + 90;
+		while (now_us() < until)
+			;
+	}
+	return unused;
+}
+
+static void futexes(void)
+{
+	static pthread_t threads[WAITERS];
+
+	if (!threads[0]) {
+		for (int i = 0; i < WAITERS; i++)
+			pthread_create(&threads[i], 0, waiter, 0);
+		usleep(50000);
+	}
+	word++;
+	syscall(SYS_futex, &word, FUTEX_WAKE_PRIVATE, 1000, 0, 0, 0);
+}
+
+static void *runner(void *cpu)
+{
+	go_to((int)(long)cpu);
+	prctl(PR_SET_NAME, "runner");
+	for (volatile unsigned long i = 0;; i++)
+		;
+	return 0;
+}
+
+static void run_beside(int cpu)
+{
+	static pthread_t thread;
+
+	if (!thread)
+		pthread_create(&thread, 0, runner, (void *)(long)cpu);
+}
+
+static void barriers(void)
+{
+	prctl(PR_SET_NAME, "fencer");
+	go_to(0);
+	run_beside(1);
+	syscall(SYS_membarrier, MEMBARRIER_CMD_REGISTER_PRIVATE_EXPEDITED, 0, 0);
+	for (int i = 0; i < 200; i++)
+		syscall(SYS_membarrier, MEMBARRIER_CMD_PRIVATE_EXPEDITED, 0, 0);
+}
+
+static void unmap(void)
+{
+	char *area;
+
+	prctl(PR_SET_NAME, "unmapper");
+	go_to(1);
+	run_beside(0);
+	area = mmap(0, 128 * MIB, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1,
+		    0);
+	madvise(area, 128 * MIB, MADV_NOHUGEPAGE);
+	for (unsigned long at = 0; at < 128 * MIB; at += 4096)
+		area[at] = 1;
+	munmap(area, 128 * MIB);
+}
+
+static void protect(void)
+{
+	static char *area;
+
+	prctl(PR_SET_NAME, "protector");
+	go_to(1);
+	run_beside(0);
+	if (!area) {
+		area = mmap(0, 32 * MIB, PROT_READ | PROT_WRITE,
+			    MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+		madvise(area, 32 * MIB, MADV_NOHUGEPAGE);
+		for (unsigned long at = 0; at < 32 * MIB; at += 4096)
+			area[at] = 1;
+	}
+	for (int i = 0; i < 8; i++)
+		mprotect(area, 32 * MIB, i & 1 ? PROT_READ | PROT_WRITE : PROT_READ);
+}
+
+static void huge(void)
+{
+	char *area;
+
+	prctl(PR_SET_NAME, "toucher");
+	go_to(1);
+	area = mmap(0, 6 * MIB, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+	area = (char *)(((unsigned long)area + 2 * MIB - 1) & ~(2 * MIB - 1));
+	area[5] = 1;
+	usleep(20000);
+	area[2 * MIB + 5] = 1;
+}
+
+static void step(void)
+{
+	struct timespec t;
+
+	go_to(0);
+	for (int i = 0; i < 10; i++) {
+		clock_gettime(CLOCK_REALTIME, &t);
+		t.tv_sec += i & 1 ? -3600 : 3600;
+		clock_settime(CLOCK_REALTIME, &t);
+	}
+}
+
+static void audited(void)
+{
+	prctl(PR_SET_NAME, "audited");
+	go_to(1);
+	getppid();
+}
+
+static atomic_int quiet;
+
+static void *holder(void *unused)
+{
+	int fd = open("/dev/quiesce", O_WRONLY);
+
+	prctl(PR_SET_NAME, "holder");
+	go_to(0);
+	for (;;) {
+		while (quiet != 1)
+			;
+		quiet = 2;
+		write(fd, "x", 1);
+	}
+	return unused;
+}
+
+static void shoot(void)
+{
+	static pthread_t thread;
+	long until;
+	char *area;
+
+	prctl(PR_SET_NAME, "shooter");
+	go_to(1);
+	if (!thread) {
+		pthread_create(&thread, 0, holder, 0);
+		usleep(20000);
+	}
+	area = mmap(0, 65536, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+	memset(area, 1, 65536);
+	quiet = 1;
+	while (quiet != 2)
+		;
+	until = now_us() + 40;
+	while (now_us() < until)
+		;
+	munmap(area, 65536);
+}
+
+static void fragment(void)
+{
+	static char *area;
+	int fd = open("/proc/sys/vm/compact_memory", O_WRONLY);
+
+	prctl(PR_SET_NAME, "compacter");
+	go_to(1);
+	if (!area) {
+		area = mmap(0, 160 * MIB, PROT_READ | PROT_WRITE,
+			    MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+		madvise(area, 160 * MIB, MADV_NOHUGEPAGE);
+		for (unsigned long at = 0; at < 160 * MIB; at += 4096)
+			area[at] = 1;
+		for (unsigned long at = 0; at < 160 * MIB; at += 8192)
+			madvise(area + at, 4096, MADV_DONTNEED);
+		usleep(100000);
+	}
+	write(fd, "1", 1);
+	close(fd);
+}
+
+static const struct {
+	const char *name;
+	void (*blow)(void);
+} kinds[] = {
+	{ "yield", yield },	{ "fork", forks },	 { "futex", futexes },
+	{ "barrier", barriers }, { "unmap", unmap },	 { "protect", protect },
+	{ "huge", huge },	{ "step", step },	 { "audited", audited },
+	{ "shoot", shoot },	{ "compact", fragment },
+};
+
+int main(int argc, char **argv)
+{
+	if (argc < 2)
+		return 2;
+	usleep(500000);
+	for (unsigned int kind = 0; kind < sizeof(kinds) / sizeof(kinds[0]); kind++)
+		for (int i = 0; i < 3 && !strcmp(kinds[kind].name, argv[1]); i++) {
+			kinds[kind].blow();
+			usleep(60000);
+		}
+	_exit(0);
+}
