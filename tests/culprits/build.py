@@ -1,5 +1,5 @@
 """
-The modules for a packaged kernel, and the program `rival`.
+The modules for a packaged kernel, and the programs.
 
 The modules are built by kbuild against the kernel's own headers, which are fetched as
 the boards' packages are, and kept in the cache by the digest of sources and packages:
@@ -30,8 +30,6 @@ from rtscope.host import process
 from rtscope.machine.target import agent_file
 
 HERE = Path(__file__).parent
-MODULES = ("culprits", "dally", "near", "far", "styles", "held")
-SOURCES = ("Kbuild", "dally.h", *(f"{name}.c" for name in MODULES))
 PATIENCE_S = 600.0
 
 # The programs of kbuild are of the same release as the kernel, and need its C library.
@@ -64,6 +62,28 @@ class Kbuild:
         return (f"ARCH={self.debian}", cross, f"CC={self.prefix}gcc")
 
 
+@dataclass(frozen=True, slots=True)
+class Tree:
+    """A folder of modules that are built together."""
+
+    name: str
+    folder: Path
+    modules: tuple[str, ...]
+    headers: tuple[str, ...] = ()
+
+    @property
+    def sources(self) -> tuple[str, ...]:
+        """The files that kbuild reads."""
+        return ("Kbuild", *self.headers, *(f"{name}.c" for name in self.modules))
+
+
+MATRIX = Tree(
+    "culprits",
+    HERE / "modules",
+    ("culprits", "dally", "near", "far", "styles", "held"),
+    ("dally.h",),
+)
+
 KBUILD = {
     "x86_64": Kbuild("amd64"),
     "aarch64": Kbuild("arm64", "aarch64-linux-gnu-"),
@@ -72,7 +92,12 @@ KBUILD = {
 
 def build_rival(into: Path, *, arch: str = "x86_64") -> Path:
     """Compile the program for any board of an architecture."""
-    made = into / "rival"
+    return build_program(HERE / "rival.c", into, arch=arch)
+
+
+def build_program(source: Path, into: Path, *, arch: str = "x86_64") -> Path:
+    """Compile a program of one file for any board of an architecture."""
+    made = into / source.stem
     if arch == "x86_64":
         compiler: tuple[str, ...] = ("gcc",)
     else:
@@ -81,7 +106,8 @@ def build_rival(into: Path, *, arch: str = "x86_64") -> Path:
         places = (f"ZIG_{of}_CACHE_DIR={cache}" for of in ("LOCAL", "GLOBAL"))
         zig = (sys.executable, "-m", "ziglang", "cc", "-target", f"{arch}-linux-musl")
         compiler = ("env", *places, *zig, "-g0", "-s")
-    _run(*compiler, "-static", "-O2", "-o", str(made), str(HERE / "rival.c"))
+    options = ("-static", "-O2", "-pthread")
+    _run(*compiler, *options, "-o", str(made), str(source))
     return made
 
 
@@ -102,7 +128,9 @@ def build_module(kernel: str, into: Path, *, board: str = "pc") -> Path:
     return build_modules(kernel, into, board=board)["culprits"]
 
 
-def build_modules(kernel: str, into: Path, *, board: str = "pc") -> Mapping[str, Path]:
+def build_modules(
+    kernel: str, into: Path, *, board: str = "pc", tree: Tree = MATRIX
+) -> Mapping[str, Path]:
     """Return the modules by name; RELEASE.ko is `culprits`, RELEASE-near.ko `near`."""
     context = know_kernel(kernel, board=board)
     arch = get_board(board).arch
@@ -130,36 +158,36 @@ def build_modules(kernel: str, into: Path, *, board: str = "pc") -> Mapping[str,
         ]
         return tuple(dict.fromkeys(found))
 
-    sources = {name: (HERE / "modules" / name).read_bytes() for name in SOURCES}
+    sources = {name: (tree.folder / name).read_bytes() for name in tree.sources}
     digests = {n: hashlib.sha256(text).hexdigest() for n, text in sources.items()}
 
     def build(work: Path, root: Path) -> Mapping[str, Any]:
         headers = root / "usr/src" / f"linux-headers-{release}"
         _run_anywhere(root)
         _make_relative(headers, root)
-        tree = root / "module"
-        tree.mkdir()
+        place = root / "module"
+        place.mkdir()
         for name, text in sources.items():
-            (tree / name).write_bytes(text)
+            (place / name).write_bytes(text)
         words = (*kbuild.words, *NOT_HERE, "modules")
-        _run("make", "-C", str(headers), f"M={tree}", *words)
+        _run("make", "-C", str(headers), f"M={place}", *words)
         strip = f"{kbuild.prefix}objcopy"
-        for name in MODULES:
+        for name in tree.modules:
             made = f"{name}.ko"
-            _run(strip, "--strip-debug", str(tree / made), str(work / made))
+            _run(strip, "--strip-debug", str(place / made), str(work / made))
         return {"release": release}
 
     with locked(context.cache, log=context.log):
         part = part_of_packages(
             context,
-            f"culprits-{release.replace('+', '-')}",
+            f"{tree.name}-{release.replace('+', '-')}",
             resolve,
             recipe=digests,
             build=build,
         )
     named = {
         name: into / f"{release}{'' if name == 'culprits' else f'-{name}'}.ko"
-        for name in MODULES
+        for name in tree.modules
     }
     for name, path in named.items():
         shutil.copy(part.file(f"{name}.ko"), path)

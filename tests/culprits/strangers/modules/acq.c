@@ -3,6 +3,8 @@
  * acq - an imagined acquisition card. Its work is done in interrupts, timers, softirqs
  * and callbacks, one of which `what` chooses; it takes place on the second CPU.
  */
+#include <asm/apic.h>
+#include <asm/nmi.h>
 #include <linux/delay.h>
 #include <linux/hrtimer.h>
 #include <linux/interrupt.h>
@@ -13,12 +15,10 @@
 #include <linux/slab.h>
 #include <linux/smp.h>
 #include <linux/timer.h>
-#include <asm/apic.h>
-#include <asm/nmi.h>
 
 #define TARGET 1
-#define WORDS 4096
-#define NODES 400
+#define WORDS  4096
+#define NODES  400
 
 static char *what = "";
 module_param(what, charp, 0444);
@@ -65,7 +65,7 @@ static enum hrtimer_restart acq_sample(struct hrtimer *timer)
 
 static void fire_hrtimer(void)
 {
-	hrtimer_start(&sampler, us_to_ktime(150), HRTIMER_MODE_REL_PINNED_HARD);
+	hrtimer_start(&sampler, ns_to_ktime(150000), HRTIMER_MODE_REL_PINNED_HARD);
 }
 
 /* irq_work. */
@@ -164,14 +164,14 @@ static void fire_timer(void)
 }
 
 /* A flood of RCU callbacks. */
-struct node {
+struct acq_node {
 	struct rcu_head rcu;
 	u32 sum;
 };
 
 static void acq_free_node(struct rcu_head *head)
 {
-	struct node *node = container_of(head, struct node, rcu);
+	struct acq_node *node = container_of(head, struct acq_node, rcu);
 	unsigned int i;
 
 	for (i = 0; i < 2500; i++)
@@ -185,7 +185,7 @@ static void fire_rcu(void)
 	unsigned int i;
 
 	for (i = 0; i < NODES; i++) {
-		struct node *node = kzalloc(sizeof(*node), GFP_KERNEL);
+		struct acq_node *node = kzalloc(sizeof(*node), GFP_KERNEL);
 
 		if (node)
 			call_rcu(&node->rcu, acq_free_node);
@@ -197,9 +197,9 @@ static const struct deed {
 	void (*fire)(void);
 	unsigned int cpu;
 } deeds[] = {
-	{ "nmi", fire_nmi, 0 },		{ "hrtimer", fire_hrtimer, 1 },
+	{ "nmi", fire_nmi, 0 },           { "hrtimer", fire_hrtimer, 1 },
 	{ "irq_work", fire_irq_work, 1 }, { "calls", fire_calls, 0 },
-	{ "tasklet", fire_tasklet, 1 }, { "timer", fire_timer, 0 },
+	{ "tasklet", fire_tasklet, 1 },   { "timer", fire_timer, 0 },
 	{ "rcu", fire_rcu, 1 },
 };
 

@@ -52,8 +52,8 @@ static struct kretprobe after = {
 
 static int __init audit_init(void)
 {
-	return strcmp(what, "after") ? register_kprobe(&before) :
-				       register_kretprobe(&after);
+	return strcmp(what, "after") ? register_kprobe(&before)
+				     : register_kretprobe(&after);
 }
 module_init(audit_init);
 MODULE_DESCRIPTION("Slow probes");

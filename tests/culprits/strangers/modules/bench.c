@@ -26,7 +26,6 @@ static unsigned int first_ms = 500;
 module_param(first_ms, uint, 0444);
 
 static DECLARE_COMPLETION(go);
-static DECLARE_COMPLETION(gone);
 static u32 cells[CELLS];
 static u64 total;
 static u8 *frame, *copy;
@@ -280,8 +279,8 @@ static int __init bench_init(void)
 				return err;
 		}
 		err = deeds[i].near ? begin(bench_near, &deeds[i], 1,
-					    deeds[i].priority ? "stage99" : "benchnear") :
-				      0;
+					    deeds[i].priority ? "stage99" : "benchnear")
+				    : 0;
 		return err ?: begin(bench_far, &deeds[i], 0, "benchfar");
 	}
 	return -EINVAL;

@@ -15,6 +15,7 @@
 #include <linux/sched/task.h>
 #include <linux/seqlock.h>
 #include <linux/task_work.h>
+#include <linux/uaccess.h>
 #include <uapi/linux/sched/types.h>
 
 static char *what = "";
@@ -33,7 +34,8 @@ static struct task_struct *find_guest(void)
 	struct task_struct *process, *thread, *found = NULL;
 
 	rcu_read_lock();
-	for_each_process_thread(process, thread) {
+	for_each_process_thread(process, thread)
+	{
 		if (thread->policy == SCHED_FIFO && thread->rt_priority == 50 &&
 		    !strncmp(process->comm, "rtscope", 7) &&
 		    cpumask_test_cpu(1, thread->cpus_ptr) &&

@@ -12,10 +12,8 @@
 #include <sys/syscall.h>
 #include <unistd.h>
 
-#define INSN(c, d, s, o, i)                                                         \
-	{                                                                           \
-		.code = (c), .dst_reg = (d), .src_reg = (s), .off = (o), .imm = (i) \
-	}
+#define INSN(c, d, s, o, i)                                                            \
+	{ .code = (c), .dst_reg = (d), .src_reg = (s), .off = (o), .imm = (i) }
 
 int main(void)
 {
@@ -37,9 +35,9 @@ int main(void)
 		.prog_type = BPF_PROG_TYPE_RAW_TRACEPOINT,
 		.insns = (uintptr_t)insns,
 		.insn_cnt = sizeof(insns) / sizeof(insns[0]),
-		.license = (uintptr_t) "GPL",
+		.license = (uintptr_t)"GPL",
 	};
-	union bpf_attr point = { .raw_tracepoint.name = (uintptr_t) "sys_enter" };
+	union bpf_attr point = { .raw_tracepoint.name = (uintptr_t)"sys_enter" };
 	cpu_set_t set;
 	int prog, link;
 

@@ -17,7 +17,7 @@
 #include <time.h>
 #include <unistd.h>
 
-#define MIB (1UL << 20)
+#define MIB     (1UL << 20)
 #define WAITERS 14
 
 static void go_to(int cpu)
@@ -136,8 +136,8 @@ static void unmap(void)
 	prctl(PR_SET_NAME, "unmapper");
 	go_to(1);
 	run_beside(0);
-	area = mmap(0, 128 * MIB, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1,
-		    0);
+	area = mmap(0, 128 * MIB, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS,
+		    -1, 0);
 	madvise(area, 128 * MIB, MADV_NOHUGEPAGE);
 	for (unsigned long at = 0; at < 128 * MIB; at += 4096)
 		area[at] = 1;
@@ -168,7 +168,8 @@ static void huge(void)
 
 	prctl(PR_SET_NAME, "toucher");
 	go_to(1);
-	area = mmap(0, 6 * MIB, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+	area = mmap(0, 6 * MIB, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1,
+		    0);
 	area = (char *)(((unsigned long)area + 2 * MIB - 1) & ~(2 * MIB - 1));
 	area[5] = 1;
 	usleep(20000);
@@ -223,7 +224,8 @@ static void shoot(void)
 		pthread_create(&thread, 0, holder, 0);
 		usleep(20000);
 	}
-	area = mmap(0, 65536, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+	area = mmap(0, 65536, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1,
+		    0);
 	memset(area, 1, 65536);
 	quiet = 1;
 	while (quiet != 2)
@@ -259,10 +261,10 @@ static const struct {
 	const char *name;
 	void (*blow)(void);
 } kinds[] = {
-	{ "yield", yield },	{ "fork", forks },	 { "futex", futexes },
-	{ "barrier", barriers }, { "unmap", unmap },	 { "protect", protect },
-	{ "huge", huge },	{ "step", step },	 { "audited", audited },
-	{ "shoot", shoot },	{ "compact", fragment },
+	{ "yield", yield },      { "fork", forks },       { "futex", futexes },
+	{ "barrier", barriers }, { "unmap", unmap },      { "protect", protect },
+	{ "huge", huge },        { "step", step },        { "audited", audited },
+	{ "shoot", shoot },      { "compact", fragment },
 };
 
 int main(int argc, char **argv)

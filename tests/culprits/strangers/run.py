@@ -1,0 +1,182 @@
+"""
+Measure the designs of a stranger, have them explained, and write lab/strangers.md.
+
+    PYTHONPATH=src:tests python -m culprits.strangers.run [DESIGN ...]
+
+A run that was interrupted goes on after the last design of its journal. The journal and
+the records stay in build/strangers; --again measures designs that are already there,
+and --explain only explains their records again.
+"""
+
+import argparse
+import json
+import subprocess
+import sys
+import time
+from collections import Counter
+from collections.abc import Iterator, Mapping, Sequence
+from pathlib import Path
+from shutil import rmtree
+from typing import Any
+
+from culprits.build import Tree, build_modules, build_program
+from culprits.scenes import BOTH
+from culprits.strangers.judge import VERDICTS, Judgement, judge
+from culprits.strangers.truth import HERE, Design, read_designs
+
+WORK = Path("build/strangers")
+TREE = Tree(
+    "strangers",
+    HERE / "modules",
+    ("acq", "bench", "gate", "audit", "quiesce", "cold"),
+)
+PROGRAMS = ("deadline", "pichain", "borrower", "hog", "storm", "bpfspin")
+BOOT_S = 1500.0
+"""After that a design is given up: both of its boots."""
+SLOT = "<!-- table -->\n"
+
+
+def main() -> None:
+    """Measure what is not in the journal, and write the page."""
+    words = _read_words()
+    designs = read_designs()
+    chosen = [d for d in designs if not words.designs or d.name in words.designs]
+    words.work.mkdir(parents=True, exist_ok=True)
+    journal = words.work / "journal.jsonl"
+    files = None if words.explain else _build(words.work)
+    done = {one.design for one in _read_journal(journal)}
+    for design in chosen:
+        if design.name in done and not words.again and not words.explain:
+            continue
+        out = words.work / design.name
+        if files is not None:
+            _measure(design, files, out)
+        began = time.monotonic()
+        for one in explained(design, out):
+            _append(journal, one)
+            print(f"{one.verdict:9} {one.design}, {one.kernel}: {one.title}")
+            print(f"          {one.sentence}", flush=True)
+        print(f"          {time.monotonic() - began:.0f} s to explain", flush=True)
+    rows = list(_read_journal(journal))
+    if words.keep:
+        text = json.dumps(_verdicts(rows), indent=1)
+        words.keep.write_text(f"{text}\n")
+    first = json.loads(words.first.read_text()) if words.first.exists() else {}
+    print(summary(rows))
+    if words.table:
+        head, _slot, _old = words.table.read_text().partition(SLOT)
+        page = f"{head}{SLOT}\n{summary(rows)}\n\n{table(designs, rows, first)}"
+        words.table.write_text(page)
+
+
+def _read_words() -> argparse.Namespace:
+    parser = argparse.ArgumentParser(description=__doc__)
+    parser.add_argument("designs", nargs="*", help="only these")
+    parser.add_argument("--work", type=Path, default=WORK, help="journal and records")
+    parser.add_argument("--again", action="store_true", help="measure again")
+    parser.add_argument("--explain", action="store_true", help="explain records again")
+    parser.add_argument("--table", type=Path, help="page to write the table to")
+    parser.add_argument("--keep", type=Path, help="file to write the verdicts to")
+    parser.add_argument(
+        "--first", type=Path, default=HERE / "first.json", help="verdicts before"
+    )
+    return parser.parse_args()
+
+
+def _build(work: Path) -> dict[str, list[Path]]:
+    """Return the files of each module and program."""
+    into = work / "files"
+    into.mkdir(exist_ok=True)
+    files = {name: [build_program(_source(name), into)] for name in PROGRAMS}
+    for kernel in BOTH:
+        for name, made in build_modules(kernel, into, tree=TREE).items():
+            files.setdefault(name, []).append(made)
+    return files
+
+
+def _source(program: str) -> Path:
+    return HERE / "programs" / f"{program}.c"
+
+
+def _measure(design: Design, files: Mapping[str, Sequence[Path]], out: Path) -> None:
+    rmtree(out, ignore_errors=True)
+    brought = [one for n in (*design.modules, *design.programs) for one in files[n]]
+    # There has to be one, also where the board has all that is needed.
+    brought = brought or list(files["hog"])
+    argv = [sys.executable, "-m", "rtscope", "run", *design.campaign(brought, out)]
+    done = subprocess.run(argv, capture_output=True, text=True, timeout=BOOT_S)
+    if done.returncode not in design.status:
+        print(f"{design.name}: status {done.returncode}\n{done.stderr[-1500:]}")
+
+
+def explained(design: Design, out: Path) -> Iterator[Judgement]:
+    """Yield the judgement of each kernel of a result."""
+    argv = (sys.executable, "-m", "rtscope", "explain", str(out), "--json")
+    done = subprocess.run(argv, capture_output=True, text=True)
+    documents: list[dict[str, Any]] = json.loads(done.stdout) if done.stdout else []
+    found = {one.kernel: one for one in (judge(design, d) for d in documents)}
+    for kernel in BOTH:
+        lost = Judgement(design.name, kernel, "wrong", 0.0, "not explained")
+        yield found.get(kernel, lost)
+
+
+def _append(journal: Path, one: Judgement) -> None:
+    with journal.open("a") as lines:
+        lines.write(json.dumps(one.as_row()) + "\n")
+
+
+def _read_journal(journal: Path) -> Iterator[Judgement]:
+    """Yield the last judgement of each design and kernel."""
+    if not journal.exists():
+        return
+    rows = map(json.loads, journal.read_text().splitlines())
+    yield from {(r["design"], r["kernel"]): Judgement(**r) for r in rows}.values()
+
+
+def _verdicts(rows: Sequence[Judgement]) -> dict[str, dict[str, str]]:
+    kept: dict[str, dict[str, str]] = {}
+    for one in rows:
+        kept.setdefault(one.design, {})[one.kernel] = one.verdict
+    return kept
+
+
+def summary(rows: Sequence[Judgement]) -> str:
+    """Count the verdicts; what was late and quiet apart."""
+    late = Counter(one.verdict for one in rows if one.title)
+    quiet = Counter(one.verdict for one in rows if not one.title)
+    counts = ", ".join(f"{late[v]} {v}" for v in VERDICTS if late[v])
+    return (
+        f"Of {late.total()} late wake-ups {late['right']} are explained right "
+        f"({counts}); of {quiet.total()} others {quiet['right']} were rightly not late."
+    )
+
+
+def table(
+    designs: Sequence[Design],
+    rows: Sequence[Judgement],
+    first: Mapping[str, Mapping[str, str]],
+) -> str:
+    """Write a row for each design and kernel as Markdown."""
+    lines = [
+        "| design | kernel | µs | title and sentence | first run | now |",
+        "|---|---|---:|---|---|---|",
+    ]
+    for design in designs:
+        for one in (r for r in rows if r.design == design.name):
+            before = first.get(design.name, {}).get(one.kernel, "")
+            told = f"**{one.title}**. {one.sentence}" if one.title else "nothing late"
+            cells = (f"`{design.name}`", one.kernel.removeprefix("debian-"))
+            told = told.replace("|", "\\|")
+            counts = (f"{one.latency_us:,.0f}", told, before, one.verdict)
+            lines.append(f"| {' | '.join((*cells, *counts))} |")
+    truth = "\n".join(
+        f"* `{d.name}`: {d.happens} "
+        + (f"Right: {' or '.join(d.causes)}; " if d.causes else "Nothing is late; ")
+        + f"words: {', '.join(f'`{w}`' for w in d.must) or 'none'}."
+        for d in designs
+    )
+    return "\n".join(lines) + f"\n\n## The truth\n\n{truth}\n"
+
+
+if __name__ == "__main__":
+    main()
