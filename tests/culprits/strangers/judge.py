@@ -14,7 +14,7 @@ from collections.abc import Mapping
 from dataclasses import asdict, dataclass
 from typing import Any
 
-from culprits.strangers.truth import Design
+from culprits.strangers.truth import INTERVAL_NS, Design
 
 VERDICTS = ("right", "half", "wrong", "unknown", "not late")
 
@@ -38,7 +38,11 @@ class Judgement:
 def judge(design: Design, document: Mapping[str, Any]) -> Judgement:
     """Judge the worst wake-up of a document of `rtscope explain --json`."""
     kernel = document["kernel"]
-    wakeups = document["wakeups"]
+    wakeups = [
+        one
+        for one in document["wakeups"]
+        if one["sequence"] * INTERVAL_NS < design.until_ns
+    ]
     worst = max(wakeups, key=lambda one: one["latency_ns"], default=None)
     latency_us = worst["latency_ns"] / 1000 if worst else 0.0
     expected = design.expected(kernel)

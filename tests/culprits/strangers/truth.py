@@ -11,6 +11,8 @@ from typing import Any
 
 from culprits.scenes import BOTH
 
+INTERVAL_NS = 200_000
+DONE_NS = 450_000_000
 HERE = Path(__file__).parent
 PLAIN, RT = BOTH
 
@@ -33,7 +35,7 @@ class Design:
     late_us: float = 150.0
     """From here on a wake-up is late."""
     cpu: int = 1
-    seconds: float = 1.0
+    seconds: int = 1
     policy: str = "fifo"
     status: tuple[int, ...] = (0,)
     """Of `rtscope run`: 3 where the design makes the measurement invalid."""
@@ -41,6 +43,11 @@ class Design:
     programs: tuple[str, ...] = ()
     overrides: dict[str, tuple[str, ...]] = field(default_factory=dict)
     """Other kinds on a kernel."""
+
+    @property
+    def until_ns(self) -> int:
+        """After that there are the kernel's own culprits, as in the first matrix."""
+        return DONE_NS if self.seconds == 1 else self.seconds * 1_000_000_000
 
     def expected(self, kernel: str) -> str:
         """Return late, maybe or quiet."""
@@ -55,20 +62,31 @@ class Design:
     def campaign(self, files: list[Path], out: Path) -> tuple[str, ...]:
         """Return what follows `rtscope run`, for both kernels."""
         priority = ("--priority", "50") if self.policy == "fifo" else ()
-        duration = f"{round(self.seconds * 1000)}ms"
         return (
             *("--target", "virtual:pc", "--kernel", ",".join(BOTH)),
             *("--load", "custom", "--cpus", str(self.cpu), "--warmup", "200ms"),
-            *("--duration", duration, "--settle", "0s", "--interval", "200us"),
-            *("--policy", self.policy, *priority, "--worst", "24"),
+            *(
+                "--duration",
+                f"{self.seconds}s",
+                "--settle",
+                "0s",
+                "--interval",
+                "200us",
+            ),
+            *("--policy", self.policy, *priority, "--worst", "64"),
             *("--guest-files", ",".join(map(str, files)), "--host-limit", "10m"),
             *("--command", f"sh -c '{self._whole()}'", "--out", str(out)),
         )
 
     def _whole(self) -> str:
-        """The shell and what it starts keep to the first CPU unless they say else."""
-        pinned = "taskset -p 1 $$ >/dev/null"
-        return f"{pinned}; {self.script}; exec sleep 100"
+        """
+        The shell and what it starts keep to the first CPU unless they say else.
+
+        The kernel's own culprit of the second CPU (vmstat_update) is put off.
+        """
+        begin = "taskset -p 1 $$ >/dev/null; echo 100 >/proc/sys/vm/stat_interval"
+        end = "" if self.script.endswith("&") else ";"
+        return f"{begin}; {self.script}{end} exec sleep 100"
 
 
 def read_designs(path: Path = HERE / "truth.toml") -> tuple[Design, ...]:

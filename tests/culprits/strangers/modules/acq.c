@@ -22,7 +22,7 @@
 
 static char *what = "";
 module_param(what, charp, 0444);
-static unsigned int first_ms = 500;
+static unsigned int first_ms = 300;
 module_param(first_ms, uint, 0444);
 
 static u32 table[WORDS];

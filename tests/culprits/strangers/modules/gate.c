@@ -20,7 +20,7 @@
 
 static char *what = "";
 module_param(what, charp, 0444);
-static unsigned int first_ms = 500;
+static unsigned int first_ms = 300;
 module_param(first_ms, uint, 0444);
 
 static u32 slots[1024];

@@ -28,7 +28,7 @@ int main(void)
 		int gate = open("/dev/gate", O_WRONLY);
 
 		prctl(PR_SET_NAME, "borrower");
-		usleep(500000);
+		usleep(300000);
 		for (int i = 0; i < 3; i++) {
 			*has = 1;
 			write(gate, "L", 1);

@@ -63,7 +63,7 @@ int main(int argc, char **argv)
 		return 2;
 	if (!strcmp(argv[1], "self")) {
 		prctl(PR_SET_NAME, "dlself");
-		usleep(500000);
+		usleep(300000);
 		for (int i = 0; i < 3; i++) {
 			may_run_on(0, 2);
 			may_run_on(0, 3);
@@ -82,7 +82,7 @@ int main(int argc, char **argv)
 	}
 	may_run_on(0, 1);
 	may_run_on(child, 2);
-	usleep(500000);
+	usleep(300000);
 	for (int i = 0; i < 3; i++) {
 		may_run_on(child, 3);
 		become(child, 6, 1100, 40000);

@@ -87,7 +87,7 @@ int main(void)
 	pthread_mutex_init(&two, &attr);
 	sem_init(&low_has, 0, 0);
 	sem_init(&mid_waits, 0, 0);
-	usleep(500000);
+	usleep(300000);
 	for (int round = 0; round < 3; round++) {
 		high_waits = 0;
 		for (int i = 0; i < 3; i++)

@@ -271,7 +271,7 @@ int main(int argc, char **argv)
 {
 	if (argc < 2)
 		return 2;
-	usleep(500000);
+	usleep(300000);
 	for (unsigned int kind = 0; kind < sizeof(kinds) / sizeof(kinds[0]); kind++)
 		for (int i = 0; i < 3 && !strcmp(kinds[kind].name, argv[1]); i++) {
 			kinds[kind].blow();
