@@ -3,6 +3,7 @@ Designs by somebody who has not read how rtscope explains, and what it says of t
 
 * `truth.toml`: each design, and what is right; written before the first explanation
 * `truth.py`: the same as Python has it
+* `boots.py`: which designs are planted in one boot, and when
 * `judge.py`: whether an explanation is right
 * `run.py`: measures all designs, and writes lab/strangers.md
 * `modules/`, `programs/`: what makes the wake-ups late

@@ -1,9 +1,9 @@
 """
 Whether an explanation of a design is right.
 
-* right: the kind is one of the truth's, and the sentence has every word it has to have;
-  or nothing was late where nothing was to be
-* half: one of both only, or the words stand in the evidence instead of the sentence
+* right: the kind is one of the truth's, and title and sentence have every word they
+  must have; or nothing was late where nothing was to be
+* half: one of both only, or the words stand in the evidence
 * wrong: neither, or a wake-up was late that was not to be
 * unknown: no dominant cause, or one called unknown
 * not late: it was to be late, and was not: a fault of the design
@@ -14,7 +14,8 @@ from collections.abc import Mapping
 from dataclasses import asdict, dataclass
 from typing import Any
 
-from culprits.strangers.truth import INTERVAL_NS, Design
+from culprits.strangers.boots import INTERVAL_NS
+from culprits.strangers.truth import Design
 
 VERDICTS = ("right", "half", "wrong", "unknown", "not late")
 
@@ -35,13 +36,16 @@ class Judgement:
         return asdict(self)
 
 
-def judge(design: Design, document: Mapping[str, Any]) -> Judgement:
-    """Judge the worst wake-up of a document of `rtscope explain --json`."""
+def judge(
+    design: Design, document: Mapping[str, Any], window_ns: tuple[int, int]
+) -> Judgement:
+    """Judge the worst wake-up of a slot in a document of `rtscope explain --json`."""
+    begin_ns, end_ns = window_ns
     kernel = document["kernel"]
     wakeups = [
         one
         for one in document["wakeups"]
-        if one["sequence"] * INTERVAL_NS < design.until_ns
+        if begin_ns <= one["sequence"] * INTERVAL_NS < end_ns
     ]
     worst = max(wakeups, key=lambda one: one["latency_ns"], default=None)
     latency_us = worst["latency_ns"] / 1000 if worst else 0.0
@@ -56,19 +60,17 @@ def judge(design: Design, document: Mapping[str, Any]) -> Judgement:
         if one["task"]:
             title += f" ({one['task']})"
         if "unknown" not in one["cause"]:
-            verdict = _verdict(design, kernel, worst, one)
+            verdict = _verdict(design, f"{title}. {worst['sentence']}", one)
     if expected == "quiet":
         verdict = "wrong"
     return Judgement(design.name, kernel, verdict, latency_us, title, worst["sentence"])
 
 
-def _verdict(
-    design: Design, kernel: str, worst: Mapping[str, Any], one: Mapping[str, Any]
-) -> str:
-    is_kind = one["cause"] in design.causes_on(kernel)
-    is_named = all(re.search(word, worst["sentence"]) for word in design.must)
+def _verdict(design: Design, told: str, one: Mapping[str, Any]) -> str:
+    is_kind = one["cause"] in design.causes
+    is_named = all(re.search(word, told) for word in design.must)
     if is_kind and is_named:
         return "right"
-    evidence = " ".join((worst["sentence"], *one["evidence"]))
+    evidence = " ".join((told, *one["evidence"]))
     in_evidence = all(re.search(word, evidence) for word in design.must)
     return "half" if is_kind or is_named or in_evidence else "wrong"

@@ -12,7 +12,6 @@ import argparse
 import json
 import subprocess
 import sys
-import time
 from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
@@ -21,6 +20,7 @@ from typing import Any
 
 from culprits.build import Tree, build_modules, build_program
 from culprits.scenes import BOTH
+from culprits.strangers.boots import Boot, boots_of
 from culprits.strangers.judge import VERDICTS, Judgement, judge
 from culprits.strangers.truth import HERE, Design, read_designs
 
@@ -40,23 +40,23 @@ def main() -> None:
     """Measure what is not in the journal, and write the page."""
     words = _read_words()
     designs = read_designs()
-    chosen = [d for d in designs if not words.designs or d.name in words.designs]
     words.work.mkdir(parents=True, exist_ok=True)
     journal = words.work / "journal.jsonl"
     files = None if words.explain else _build(words.work)
     done = {one.design for one in _read_journal(journal)}
-    for design in chosen:
-        if design.name in done and not words.again and not words.explain:
+    for boot in boots_of(designs):
+        names = {one.name for one in boot.designs}
+        if words.designs and not names & set(words.designs):
             continue
-        out = words.work / design.name
+        if names <= done and not words.again and not words.explain:
+            continue
+        out = words.work / boot.name
         if files is not None:
-            _measure(design, files, out)
-        began = time.monotonic()
-        for one in explained(design, out):
+            _measure(boot, files, out)
+        for one in explained(boot, out):
             _append(journal, one)
             print(f"{one.verdict:9} {one.design}, {one.kernel}: {one.title}")
             print(f"          {one.sentence}", flush=True)
-        print(f"          {time.monotonic() - began:.0f} s to explain", flush=True)
     rows = list(_read_journal(journal))
     if words.keep:
         text = json.dumps(_verdicts(rows), indent=1)
@@ -98,26 +98,28 @@ def _source(program: str) -> Path:
     return HERE / "programs" / f"{program}.c"
 
 
-def _measure(design: Design, files: Mapping[str, Sequence[Path]], out: Path) -> None:
+def _measure(boot: Boot, files: Mapping[str, Sequence[Path]], out: Path) -> None:
     rmtree(out, ignore_errors=True)
-    brought = [one for n in (*design.modules, *design.programs) for one in files[n]]
+    needed = {n: 0 for d in boot.designs for n in (*d.modules, *d.programs)}
     # There has to be one, also where the board has all that is needed.
-    brought = brought or list(files["hog"])
-    argv = [sys.executable, "-m", "rtscope", "run", *design.campaign(brought, out)]
+    brought = [one for name in needed or ("hog",) for one in files[name]]
+    argv = [sys.executable, "-m", "rtscope", "run", *boot.campaign(brought, out)]
     done = subprocess.run(argv, capture_output=True, text=True, timeout=BOOT_S)
-    if done.returncode not in design.status:
-        print(f"{design.name}: status {done.returncode}\n{done.stderr[-1500:]}")
+    if done.returncode not in boot.designs[0].status:
+        print(f"{boot.name}: status {done.returncode}\n{done.stderr[-1500:]}")
 
 
-def explained(design: Design, out: Path) -> Iterator[Judgement]:
-    """Yield the judgement of each kernel of a result."""
+def explained(boot: Boot, out: Path) -> Iterator[Judgement]:
+    """Yield the judgement of each design and kernel of a result."""
     argv = (sys.executable, "-m", "rtscope", "explain", str(out), "--json")
     done = subprocess.run(argv, capture_output=True, text=True)
     documents: list[dict[str, Any]] = json.loads(done.stdout) if done.stdout else []
-    found = {one.kernel: one for one in (judge(design, d) for d in documents)}
-    for kernel in BOTH:
-        lost = Judgement(design.name, kernel, "wrong", 0.0, "not explained")
-        yield found.get(kernel, lost)
+    for design in boot.designs:
+        window_ns = boot.window_ns(design)
+        found = {d["kernel"]: judge(design, d, window_ns) for d in documents}
+        for kernel in BOTH:
+            lost = Judgement(design.name, kernel, "wrong", 0.0, "not explained")
+            yield found.get(kernel, lost)
 
 
 def _append(journal: Path, one: Judgement) -> None:
