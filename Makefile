@@ -55,6 +55,9 @@ clocks: agent plugin ## hand ten million clock readings from CPU to CPU on each 
 culprits: agent plugin ## plant what makes wake-ups late on virtual boards, and judge each title: five minutes
 	PYTHONPATH=src:tests $(PY) -m culprits.matrix --table lab/culprits.md
 
+strangers: agent plugin ## plant the designs of somebody who has not read how rtscope explains: ten minutes, or ARGS=bpf
+	PYTHONPATH=src:tests $(PY) -m culprits.strangers.run --table lab/strangers.md $(ARGS)
+
 fmt: .venv/.stamp-dev ## rewrite the code in the house style
 	$(PY) -m ruff check --fix-only .
 	$(PY) -m ruff format .
@@ -184,6 +187,6 @@ endif
 .venv/.stamp-dev: $(NEEDED) | packages-check
 	@PYTHON='$(PYTHON)' setup/environment dev
 
-.PHONY: help run run-local check test test-long docs-run clocks culprits fmt bench fresh mutants fuzz golden net docs agent plugin wheel deb clean \
+.PHONY: help run run-local check test test-long docs-run clocks culprits strangers fmt bench fresh mutants fuzz golden net docs agent plugin wheel deb clean \
 	$(STYLE) style types agent-native plugin-native fast-tests agent-tests agent-tests-address \
 	agent-tests-thread lib-tests lib-tests-address lib-tests-thread agent-twice FORCE

@@ -1,0 +1,104 @@
+"""How the designs of a stranger are planted, and judged."""
+
+import itertools
+from typing import Any
+
+import pytest
+
+from culprits.scenes import BOTH
+from culprits.strangers.boots import SLOTS, boots_of
+from culprits.strangers.judge import judge
+from culprits.strangers.run import PROGRAMS, TREE, summary
+from culprits.strangers.truth import Design, read_designs
+
+PLAIN, RT = BOTH
+DESIGNS = read_designs()
+DESIGN = Design(
+    name="a-valve",
+    happens="A driver has interrupts off in close_valve.",
+    causes=("interrupts off",),
+    must=("close_valve",),
+    script="true",
+    late=(PLAIN,),
+)
+WHOLE_NS = (0, 1_000_000_000)
+
+
+def document(
+    cause: str = "interrupts off",
+    name: str = "close_valve",
+    *,
+    latency_ns: int = 400_000,
+    sequence: int = 1000,
+    kernel: str = PLAIN,
+    evidence: tuple[str, ...] = (),
+) -> dict[str, Any]:
+    segment = {"cause": cause, "name": name, "task": "", "evidence": list(evidence)}
+    wakeup = {
+        "sequence": sequence,
+        "latency_ns": latency_ns,
+        "dominant_segment": 0,
+        "segments": [segment],
+        "sentence": f"CPU 1 woke late: {name}.",
+    }
+    return {"kernel": kernel, "wakeups": [wakeup]}
+
+
+@pytest.mark.parametrize(
+    ("told", "verdict"),
+    [
+        (document(), "right"),
+        (document("preemption off"), "half"),
+        (document(name="open_valve"), "half"),
+        (document("a softirq", "open_valve"), "wrong"),
+        (document("a softirq", "f", evidence=("callers: close_valve",)), "half"),
+        (document("unknown"), "unknown"),
+        (document(latency_ns=10_000), "not late"),
+        (document(latency_ns=10_000, kernel=RT), "right"),
+        (document(kernel=RT), "wrong"),
+        (document(sequence=6000), "not late"),
+    ],
+)
+def test_a_sentence_is_right_only_with_kind_and_words(
+    told: dict[str, Any], verdict: str
+) -> None:
+    assert judge(DESIGN, told, WHOLE_NS).verdict == verdict
+
+
+def test_an_explanation_that_was_withdrawn_is_unknown() -> None:
+    told = document()
+    told["wakeups"][0]["dominant_segment"] = None
+    assert judge(DESIGN, told, WHOLE_NS).verdict == "unknown"
+
+
+def test_each_design_is_planted_once_and_its_slot_meets_no_other() -> None:
+    boots = list(boots_of(DESIGNS))
+    planted = [design for boot in boots for design in boot.designs]
+    assert sorted(d.name for d in planted) == sorted(d.name for d in DESIGNS)
+    for boot in boots:
+        assert len(boot.designs) <= SLOTS
+        modules = [module for d in boot.designs for module in d.modules]
+        assert len(modules) == len(set(modules))
+        slots = [boot.window_ns(design) for design in boot.designs]
+        assert all(end <= begin for (_, end), (begin, _) in itertools.pairwise(slots))
+
+
+def test_a_design_names_what_is_built_and_a_truth_that_can_be_judged() -> None:
+    for design in DESIGNS:
+        assert set(design.modules) <= set(TREE.modules)
+        assert set(design.programs) <= set(PROGRAMS)
+        assert "'" not in design.script
+        assert (
+            bool(design.causes)
+            == bool(design.must)
+            == bool(design.late or design.maybe)
+        )
+
+
+def test_a_wake_up_that_was_to_be_late_and_was_not_is_counted_as_not_right() -> None:
+    rows = [
+        judge(DESIGN, document(), WHOLE_NS),
+        judge(DESIGN, document(latency_ns=1), WHOLE_NS),
+    ]
+    assert "Of 1 late wake-ups 1 are explained right" in summary(rows)
+    assert "of 1 others 0 were rightly not late" in summary(rows)
