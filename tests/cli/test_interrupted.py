@@ -55,12 +55,11 @@ def test_a_signal_at_any_line_ends_a_command_in_words(
 def test_an_ignored_signal_stays_ignored(tmp_path: Path) -> None:
     """As `nohup` and a shell's `command &` ask for."""
     program = (
-        "import os, signal\n"
+        "import os, signal, sys\n"
         "signal.signal(signal.SIGINT, signal.SIG_IGN)\n"
-        "import sys; sys.argv = ['rtscope', '--version']\n"
-        "from rtscope.cli.start import main, end_at_once\n"
-        "end_at_once(); os.kill(os.getpid(), signal.SIGINT)\n"
-        "main()\n"
+        "sys.argv = ['rtscope', '--version']\n"
+        "sys.settrace(lambda *_: os.kill(os.getpid(), signal.SIGINT))\n"
+        "from rtscope.cli.start import main; main()\n"
     )
     done = subprocess.run([sys.executable, "-c", program], capture_output=True)
 

@@ -1,6 +1,7 @@
 """`rtscope run` on a fake machine: what it does, says, keeps and returns."""
 
 import json
+import shutil
 from pathlib import Path
 
 import pytest
@@ -139,6 +140,29 @@ def test_after_a_failure_what_was_measured_is_shown(
     assert "idle  7.00" in said.out
     assert "to continue: rtscope run --resume out" in said.err
     assert said.err.endswith("rtscope: fake, 002-cpu: gone\n")
+
+
+@pytest.mark.parametrize("gone", ["rm", "mv"])
+def test_results_that_are_removed_meanwhile_are_told_and_not_made_anew(
+    rtscope: Rtscope,
+    fake: FakeTarget,
+    here: Path,
+    monkeypatch: pytest.MonkeyPatch,
+    gone: str,
+) -> None:
+    def vanish(display: object, line: object) -> None:
+        if isinstance(line, Tick) and (here / "out").exists():
+            shutil.move(here / "out", here / "elsewhere")
+            if gone == "rm":
+                shutil.rmtree(here / "elsewhere")
+
+    monkeypatch.setattr("rtscope.cli.progress.LiveDisplay._receive", vanish)
+    said = rtscope(*IDLE_AND_CPU, "--out", "out")
+
+    assert said.status == 3
+    assert "out: gone, with what was in it" in said.err
+    assert "--resume" not in said.err
+    assert not (here / "out").exists()
 
 
 def test_ctrl_c_saves_shows_and_can_be_resumed(

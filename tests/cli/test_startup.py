@@ -15,7 +15,7 @@ def loaded_by(*words: str) -> list[str]:
     """Return the modules that a command has loaded when it ends."""
     program = (
         "import sys\n"
-        "from rtscope.cli.main import main\n"
+        "from rtscope.cli.start import main\n"
         "try: main()\n"
         "finally: print(*sys.modules, file=sys.stderr)\n"
     )

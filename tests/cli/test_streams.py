@@ -27,7 +27,7 @@ run.open_target = lambda address, **_: contextlib.nullcontext(targets.target())
 main.main()
 """
 
-RTSCOPE = "from rtscope.cli.main import main; main()"
+RTSCOPE = "from rtscope.cli.start import main; main()"
 IDLE = ("run", "--load", "idle", "--duration", "6s", "--interval", "100ms")
 RUN = (*IDLE, "--out", "out")
 HARMLESS = {k: v for k, v in os.environ.items() if k != "PYTHONUNBUFFERED"}

@@ -1,6 +1,7 @@
 """`rtscope sweep` on a disk that fills up: one message, nothing torn, more later."""
 
 import json
+import shutil
 from collections.abc import Sequence
 from pathlib import Path
 
@@ -141,3 +142,20 @@ def test_a_directory_that_lacks_cells_gets_them_when_it_goes_on(
     assert rtscope("sweep", "--resume", "out").status == 0
     assert len(open_records(Path("out/cells/001-tick-off"))) == 2
     assert rtscope("report", "out/cells/001-tick-off").status == 0
+
+
+@pytest.mark.parametrize("place", ["out", "out/cells", "out/cells/000-base"])
+def test_a_result_that_is_removed_meanwhile_is_told_and_not_made_anew(
+    rtscope: Rtscope, board: FakeBoard, place: str
+) -> None:
+    def vanish(_run: object) -> bool:
+        shutil.rmtree(place, ignore_errors=True)
+        return False
+
+    board.fails = vanish
+
+    said = rtscope("sweep", "ticks.toml", "--out", "out")
+
+    assert said.status == 3
+    assert "gone, with what was in it" in one_line(said.err)
+    assert not Path(place).exists()

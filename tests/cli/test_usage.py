@@ -258,7 +258,7 @@ def typed(*words: str | Path, **environment: str) -> subprocess.CompletedProcess
     )
 
 
-RTSCOPE = "from rtscope.cli.main import main; main()"
+RTSCOPE = "from rtscope.cli.start import main; main()"
 
 
 def test_who_stops_reading_has_seen_enough(measured: ResultDir, forked: Forked) -> None:

@@ -2,7 +2,7 @@
 Programs that start without loading anything: each is a fork of one that has it loaded.
 
     with loaded("import rtscope.verbs.run.run") as forked:
-        subprocess.run([*forked("from rtscope.cli.main import main; main()"), "run"])
+        subprocess.run([*forked("from rtscope.cli.start import main; main()"), "run"])
 
 Each is a process of its own, with the streams, the directory, the environment and the
 ignored signals that it is started with. Only what an interpreter does before its first

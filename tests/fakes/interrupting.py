@@ -69,7 +69,6 @@ class _Lines:
 
 
 def _traced(lines: _Lines) -> None:
-    start.end_at_once()
     sys.settrace(lines)
     try:
         start.main()

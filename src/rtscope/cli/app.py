@@ -24,7 +24,7 @@ import typer
 from typer.core import TyperCommand
 from typer.models import OptionInfo
 
-from rtscope.cli.start import INTERRUPTED, SAID, end_at_once, interruptible
+from rtscope.cli.start import INTERRUPTED, SAID
 from rtscope.host.errors import MeasurementError, RtscopeError
 from rtscope.host.version import __version__
 
@@ -117,8 +117,7 @@ def _exits(verb: Verb) -> Callable[..., None]:
     @functools.wraps(verb)
     def command(*args: object, **options: object) -> None:
         try:
-            with interruptible():
-                status = verb(*args, **options)
+            status = verb(*args, **options)
         except RtscopeError as error:
             print(f"rtscope: {error}", file=sys.stderr)
             status = error.exit_status
@@ -129,7 +128,6 @@ def _exits(verb: Verb) -> Callable[..., None]:
             print(f"rtscope: {where}: {error.strerror}", file=sys.stderr)
             status = MeasurementError.exit_status
         except KeyboardInterrupt:
-            end_at_once()
             print(SAID, file=sys.stderr)
             status = INTERRUPTED
         raise typer.Exit(status)
@@ -151,14 +149,14 @@ def _filling(verb: Verb) -> Verb:
     """
 
     @functools.wraps(verb)
-    def filled(**typed: object) -> int:
+    def at_work(**typed: object) -> int:  # by this name a signal knows of it
         status: int = _filled(verb, typed)
         return status
 
     options = list(_options(verb))
-    filled.__signature__ = inspect.Signature(options)  # type: ignore[attr-defined]
-    filled.__annotations__ = {option.name: option.annotation for option in options}
-    return filled
+    at_work.__signature__ = inspect.Signature(options)  # type: ignore[attr-defined]
+    at_work.__annotations__ = {option.name: option.annotation for option in options}
+    return at_work
 
 
 def _options(function: Callable[..., object]) -> Iterator[inspect.Parameter]:

@@ -16,7 +16,7 @@ import typer
 
 from rtscope.cli.app import make_app, tables
 from rtscope.cli.foreign import answers
-from rtscope.cli.start import INTERRUPTED, end_at_once
+from rtscope.cli.start import INTERRUPTED
 from rtscope.cli.streams import open_streams
 from rtscope.host.errors import MeasurementError, UsageError
 from rtscope.host.process import NO_THREAD
@@ -57,7 +57,6 @@ def _judges_a_kernel(words: Sequence[str]) -> bool:
 
 
 def _run() -> NoReturn:
-    end_at_once()
     _keep_numpy_to_one_thread()
     open_streams()
     try:

@@ -1,16 +1,16 @@
 """
 The first module of the command: Ctrl-C, TERM and HUP end it in words at any moment.
 
-Only a verb has something to put back. While it works a signal raises KeyboardInterrupt;
-before, while modules are loaded, and after it, a signal ends the process at once. Every
-import above `main` is time in which Python itself answers, with a traceback.
+Only a verb has something to put back. While one works a signal raises
+KeyboardInterrupt; before, while modules are loaded, and after it, a signal ends the
+process at once. Every import above `main` is time in which Python itself answers, with
+a traceback.
 """
 
 import contextlib
 import os
 import signal
 import sys
-from collections.abc import Callable, Iterator
 from types import FrameType
 
 INTERRUPTED = 130
@@ -19,46 +19,30 @@ INTERRUPTED = 130
 ENDING = (signal.SIGINT, signal.SIGTERM, signal.SIGHUP)
 SAID = "rtscope: interrupted"
 
+AT_WORK = "at_work"
+"""The function of `app.py` in which every verb runs."""
+
 
 def main() -> None:
     """Load the command line, then run it and exit."""
-    end_at_once()
+    for signo in ENDING:
+        if signal.getsignal(signo) is not signal.SIG_IGN:  # nohup wants that kept
+            signal.signal(signo, _end)
+    sys.unraisablehook = _again
     from rtscope.cli.main import main as run
 
     run()
 
 
-def end_at_once() -> None:
-    """From now on a signal ends the process: nothing is changed that must go back."""
-    _on_signals(_leave)
-
-
-@contextlib.contextmanager
-def interruptible() -> Iterator[None]:
-    """While the block runs a signal raises KeyboardInterrupt: it restores a machine."""
-    former, sys.unraisablehook = sys.unraisablehook, _again
-    _on_signals(_interrupt)
-    try:
-        yield
-    finally:
-        end_at_once()
-        sys.unraisablehook = former
-
-
-def _on_signals(handler: Callable[[int, FrameType | None], None]) -> None:
-    for signo in ENDING:
-        if signal.getsignal(signo) is not signal.SIG_IGN:  # nohup wants that kept
-            signal.signal(signo, handler)
-
-
-def _leave(_signo: int, _frame: FrameType | None) -> None:
-    with contextlib.suppress(OSError):  # nobody may read it
+def _end(_signo: int, frame: FrameType | None) -> None:
+    """End the process, or the verb that is at work."""
+    while frame is not None:
+        if frame.f_code.co_name == AT_WORK:
+            raise KeyboardInterrupt
+        frame = frame.f_back
+    with contextlib.suppress(OSError):  # nobody can read it
         os.write(2, f"{SAID}\n".encode())
     os._exit(INTERRUPTED)
-
-
-def _interrupt(_signo: int, _frame: FrameType | None) -> None:
-    raise KeyboardInterrupt
 
 
 def _again(lost: "sys.UnraisableHookArgs") -> None:

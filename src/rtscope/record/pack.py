@@ -171,7 +171,7 @@ def unpacking() -> Iterator[Callable[[Path], Path]]:
     with ExitStack() as stack:
 
         def opened(path: Path) -> Path:
-            if path.exists() and not path.is_dir():
+            if path.exists() and not (path.is_dir() or path.is_file()):
                 path = stack.enter_context(at_hand(path, kind="packed result"))
             if not is_packed(path):
                 return path

@@ -49,10 +49,7 @@ RECORD = "record.json"
 INTERRUPTED = "interrupted.json"
 UNFINISHED = "unfinished"
 MAX_CAMPAIGN_BYTES = 16 * 1024 * 1024
-_CONTINUE = (
-    "; free some space, or choose another directory with --out; to continue: "
-    "rtscope run --resume"
-)
+_CONTINUE = "; to continue: rtscope run --resume"
 
 MAX_RUNS = 100_000
 
@@ -63,7 +60,7 @@ class ResultDir:
 
     path: Path
     advice: str = _CONTINUE
-    """Ends a message about a file that cannot be written; empty: by the reason."""
+    """Ends a message about a file that cannot be written, behind the reason."""
 
     def run_dir(self, run_id: str) -> Path:
         """Return the directory of a run."""
@@ -75,9 +72,7 @@ class ResultDir:
 
     def save(self, record: RunRecord, *, interrupted: bool = False) -> Path:
         """Write a run's record; raise RecordError if it cannot be written."""
-        directory = self.run_dir(record.run.id)
-        refuse_links(directory.parent, directory)
-        make_directory(directory)
+        directory = self._made(self.run_dir(record.run.id))
         path = directory / (INTERRUPTED if interrupted else RECORD)
         write_atomically(path, record_to_json(record), hint=self.advice)
         if not interrupted:
@@ -87,19 +82,14 @@ class ResultDir:
 
     def keep_unfinished(self, run_id: str, lines: bytes) -> Path:
         """Write what the agent said of a run without a result; RecordError if not."""
-        directory = self.path / UNFINISHED
-        refuse_links(directory)
-        make_directory(directory)
+        directory = self._made(self.path / UNFINISHED)
         path = directory / f"{run_id}.jsonl"
         write_atomically(path, lines, hint=self.advice)
         return path
 
     def attach(self, run_id: str, name: str, content: bytes) -> Path:
         """Write a file beside a run's record; what it names is written before it."""
-        directory = self.run_dir(run_id)
-        refuse_links(directory.parent, directory)
-        make_directory(directory)
-        path = directory / name
+        path = self._made(self.run_dir(run_id)) / name
         write_atomically(path, content, hint=self.advice)
         return path
 
@@ -149,6 +139,13 @@ class ResultDir:
         have = {path.parent for path in done}
         half = [path for path in self._files(INTERRUPTED) if path.parent not in have]
         return [read_record(path) for path in sorted([*done, *half])]
+
+    def _made(self, directory: Path) -> Path:
+        """Make a directory for files of this one, which is there; return it."""
+        refuse_gone(self.path)
+        refuse_links(directory.parent, directory)
+        make_directory(directory)
+        return directory
 
     def _files(self, name: str) -> list[Path]:
         paths = sorted((self.path / "runs").glob(f"*/{name}"))
@@ -283,6 +280,15 @@ def refuse_links(*directories: Path) -> None:
     for directory in directories:
         if directory.is_symlink():
             raise RecordError(f"{directory}: a link, which rtscope does not make")
+
+
+def refuse_gone(directory: Path) -> None:
+    """Raise RecordError for one that was there: anew, it would lack what was in it."""
+    if not directory.is_dir():
+        raise RecordError(
+            f"{directory}: gone, with what was in it: the directory was removed or "
+            "renamed while rtscope used it; begin again with another --out"
+        )
 
 
 def make_directory(directory: Path) -> None:

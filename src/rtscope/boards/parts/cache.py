@@ -23,8 +23,9 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import IO, Any
 
+from pydantic_core import from_json
+
 from rtscope.host.errors import BoardError
-from rtscope.host.files.documents import json_object
 from rtscope.host.files.userdirs import user_dir
 
 MANIFEST = "manifest.json"
@@ -133,9 +134,8 @@ def find_part(cache: Path, name: str, key: str) -> Part | None:
 def read_part(path: Path) -> Part:
     """Read a part's manifest; BoardError if it is damaged."""
     try:
-        content = (path / MANIFEST).read_bytes()
-        manifest = json_object(content, name=str(path), error=BoardError)
-    except (OSError, BoardError) as error:
+        manifest = from_json((path / MANIFEST).read_bytes())
+    except (OSError, ValueError) as error:
         raise BoardError(
             f"{path} is damaged: delete it and type rtscope board build"
         ) from error

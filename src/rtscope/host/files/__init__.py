@@ -34,8 +34,8 @@ def new_file(
     """
     Give the path of a file to write, which then replaces `path`.
 
-    Raises `error` with the reason (disk full, no permission) and `hint` if it cannot be
-    written, and leaves no partial file.
+    Raises `error` with the reason (disk full, no permission), the advice that fits it
+    and `hint` if it cannot be written, and leaves no partial file.
     """
     if path.exists() and not path.is_file():  # as root it would replace /dev/null
         raise error(f"cannot write {path}: not a regular file")
@@ -50,7 +50,7 @@ def new_file(
         new.replace(path)
     except OSError as cause:
         why = cause.strerror or cause
-        advice = hint or _ADVICE.get(cause.errno or 0, "")
+        advice = f"{advice_for(cause)}{hint}"
         raise error(f"cannot write {path}: {why}{advice}") from cause
     finally:
         if new is not None:
@@ -67,6 +67,11 @@ _ADVICE = {
     errno.ENOENT: "; make its directory first",
     errno.ENOTDIR: "; name a place in a directory",
 }
+
+
+def advice_for(error: OSError) -> str:
+    """Return what to do about a file that cannot be written, with a semicolon."""
+    return _ADVICE.get(error.errno or 0, "")
 
 
 def is_disk_full(error: RtscopeError) -> bool:
@@ -95,8 +100,7 @@ def write_atomically(path: Path, content: bytes, *, hint: str = "") -> None:
     """
     Replace a file as a whole, or leave it unchanged.
 
-    Raises RecordError with the reason (disk full, no permission), and with `hint` or
-    the advice that fits the reason.
+    Raises RecordError as `new_file` does.
     """
     with new_file(path, RecordError, hint=hint) as new:
         new.write_bytes(content)

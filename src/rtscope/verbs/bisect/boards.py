@@ -19,7 +19,7 @@ from rtscope.measure.campaign.model import Campaign
 from rtscope.measure.campaign.options import Options, with_options
 from rtscope.measure.execute import OnEvent, execute
 from rtscope.measure.plan import Plan, make_plan, remaining
-from rtscope.record.resultdir import ResultDir, create
+from rtscope.record.resultdir import ResultDir, create, refuse_gone
 from rtscope.stats.counting import why_left_out
 from rtscope.verbs.bisect.criterion import Values
 from rtscope.verbs.bisect.figures import value_of
@@ -84,6 +84,7 @@ class VirtualBoards:
         return self._values(store, campaign)
 
     def _store(self, name: str, campaign: Campaign) -> ResultDir:
+        refuse_gone(self.path)
         path = directory_of(self.path, name)
         if (path / "campaign.json").exists():
             return ResultDir(path)

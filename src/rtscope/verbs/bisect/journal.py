@@ -17,7 +17,7 @@ from typing import Any
 from pydantic import TypeAdapter
 
 from rtscope.host.errors import RecordError
-from rtscope.host.files import read_bounded
+from rtscope.host.files import advice_for, read_bounded
 from rtscope.host.files.documents import json_object
 
 STEPS = "steps.jsonl"
@@ -91,7 +91,7 @@ class Journal:
                 os.fsync(file.fileno())
         except OSError as error:
             raise RecordError(
-                f"cannot write {self.path}: {error.strerror}; free some space there"
+                f"cannot write {self.path}: {error.strerror}{advice_for(error)}"
             ) from error
 
 

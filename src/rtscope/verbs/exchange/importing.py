@@ -12,14 +12,14 @@ from typing import Annotated
 import typer
 
 from rtscope.cli.console import put, typed_words
-from rtscope.host.errors import UsageError
+from rtscope.host.errors import RecordError, UsageError
 from rtscope.host.files.opening import at_hand
 from rtscope.host.units import format_duration, parse_duration
 from rtscope.record.foreign import read
 from rtscope.record.foreign.model import UNKNOWN, Asked, ForeignRun
 from rtscope.record.foreign.source import Source
 from rtscope.record.model import RunRecord
-from rtscope.record.resultdir import ResultDir, is_occupied
+from rtscope.record.resultdir import ResultDir, is_occupied, make_directory
 from rtscope.stats.summary import threshold_of, total_of
 from rtscope.verbs.exchange.records import Stated, record_of
 
@@ -136,10 +136,25 @@ def _import(places: Sequence[Path], request: ImportRequest) -> int:
     ]
     _refuse_copies(sources)  # what has no format may have no end either
     records = list(_records(runs, stated))
-    for record in records:
-        ResultDir(out).save(record)
+    _save(records, out)
     put("".join(f"{line}\n" for line in _said(records, out)))
     return 0
+
+
+def _save(records: Sequence[RunRecord], out: Path) -> None:
+    """Write the records; RecordError says how many of them are kept."""
+    make_directory(out)
+    store = ResultDir(out, advice="")
+    for number, record in enumerate(records):
+        try:
+            store.save(record)
+        except RecordError as error:
+            of = f"{number} of {len(records)} records are in {out}"
+            if not out.is_dir():
+                raise
+            raise RecordError(
+                f"{error}; {of}: remove it, then import all files again"
+            ) from error
 
 
 def _refuse_copies(sources: Sequence[Source]) -> None:
