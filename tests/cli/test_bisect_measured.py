@@ -1,6 +1,7 @@
 """`rtscope bisect --measured`, as typed: verdicts, and errors that stop git."""
 
 import json
+import tempfile
 from collections.abc import Sequence
 from dataclasses import replace
 from pathlib import Path
@@ -271,6 +272,7 @@ def test_a_crash_is_never_a_bad_kernel(
         raise error
 
     monkeypatch.setattr(bisect, "judge_measured", fails)
+    monkeypatch.setattr(tempfile, "tempdir", str(ends))  # where its traceback goes
 
     assert rtscope(*JUDGE).status == status
 

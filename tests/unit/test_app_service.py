@@ -262,9 +262,41 @@ def test_a_directory_that_a_unit_can_name_is_the_one_it_has_now() -> None:
 
 
 def test_the_last_character_of_a_name_does_not_swallow_the_next_line() -> None:
-    seen = replace(program(), name="control\\ ")
+    for name in ("foo\\", "foo\\ ", "foo\\\\", "\\", "100%\\"):
+        seen = replace(program(), name=name)
+        described = name.strip().replace("%", "%%")
 
-    assert "\nDescription=control\n" in text_of(seen)
+        assert f"\nDescription={described} (process 100)\n\n" in text_of(seen)
+
+
+@pytest.mark.parametrize(
+    ("name", "written"),
+    [
+        ("con\\012trol", r'"/opt/app/con\x0atrol"'),  # as maps writes a new line
+        ("con\ttrol", r'"/opt/app/con\x09trol"'),
+        ("con\rtrol", r'"/opt/app/con\x0dtrol"'),
+        ("con'trol", '"/opt/app/con\'trol"'),
+        ('con"trol', r'"/opt/app/con\"trol"'),
+        ("con\\trol", r'"/opt/app/con\\trol"'),
+        ("con\x7ftrol%", r'"/opt/app/con\x7ftrol%%"'),
+    ],
+)
+def test_a_file_that_systemd_takes_by_no_spelling_is_started_by_a_shell(
+    name: str, written: str
+) -> None:
+    maps = MAPS.replace(EXE, f"/opt/app/{name}").encode()
+    found = settings(program(maps=maps, cmdline=b"control\0--fast\0"))
+
+    assert found["ExecStart"] == (
+        rf'/bin/sh -c "exec \"$$0\" \"$$@\"" {written} --fast'
+    )
+
+
+@pytest.mark.parametrize("name", ["con\u2028trol", "con\x0btrol", "con\x1ctrol"])
+def test_only_a_line_feed_ends_a_line_of_the_memory_map(name: str) -> None:
+    maps = MAPS.replace(EXE, f"/opt/app/{name}").encode()
+
+    assert program(maps=maps, cmdline=b"x\0").executable == f"/opt/app/{name}"
 
 
 def test_a_32_bit_program_is_found_by_its_headers_too() -> None:

@@ -61,7 +61,7 @@ class MemoryMap:
 
 def parse_maps(text: str) -> list[Mapping]:
     """Return the pieces in /proc/PID/maps; lines of another form are left out."""
-    matches = (_LINE.fullmatch(line) for line in text.splitlines())
+    matches = (_LINE.fullmatch(line) for line in text.split("\n"))
     return [
         Mapping(
             start=int(m[1], 16),
@@ -70,7 +70,7 @@ def parse_maps(text: str) -> list[Mapping]:
             offset=int(m[4], 16),
             device=m[5],
             inode=int(m[6]),
-            path=m[7],
+            path=m[7].replace("\\012", "\n"),  # the one character that it escapes
         )
         for m in matches
         if m

@@ -86,11 +86,18 @@ def _command(program: RunningProgram) -> Iterator[Setting]:
     why = "Its program and arguments, as /proc/PID/cmdline has them."
     # In the path systemd expands % alone, in the name passed on $ as well.
     words = [_quoted(path.replace("%", "%%"))]
-    if "$" in path or not _is_name_of(path, first):
+    if _NO_FILE_OF_SYSTEMD.search(path):
+        why += " systemd takes no file with such characters in its name: a shell does."
+        words = ["/bin/sh", "-c", _argument('exec "$0" "$@"'), _argument(path)]
+    elif "$" in path or not _is_name_of(path, first):
         why += " After @: the file, then the name that the program was started by."
         words = [f"@{words[0]}", _argument(first)]
     yield Setting(why, "ExecStart", " ".join([*words, *map(_argument, others)]))
     yield from _directory(program.directory)
+
+
+_NO_FILE_OF_SYSTEMD = re.compile(r"[\x00-\x1f\x7f\"'\\]")
+"""systemd 252: "Executable name contains special characters"."""
 
 
 def _directory(path: str | None) -> Iterator[Setting]:

@@ -13,6 +13,9 @@ def render_unit(service: Service) -> str:
     """Return the text of the unit: before each line, in a comment, its reason."""
     program = service.program
     name = printable(program.name)
+    described = name.strip()
+    if described.endswith("\\"):  # at the end of a line it would continue it
+        described += f" (process {program.pid})"
     lines = [
         *_comment(
             f"A unit for {name}, made by rtscope app unit of process {program.pid}."
@@ -23,7 +26,7 @@ def render_unit(service: Service) -> str:
         ),
         "",
         "[Unit]",
-        f"Description={name.replace('%', '%%').rstrip(chr(92) + ' ')}",
+        f"Description={described.replace('%', '%%')}",
         "",
         "[Service]",
     ]
