@@ -138,14 +138,7 @@ def record_of(
             told=run.metadata,
         ),
     )
-    caveats = [
-        *_caveats(run, facts, stated, imported_run),
-        *unit_doubts(
-            run,
-            interval_ns=imported_run.interval_ns,
-            length_ns=imported_run.duration_ns,
-        ),
-    ]
+    caveats = _caveats(run, imported_run, facts, stated)
     record = replace(record, caveats=gravest_first(caveats))
     # What a reader would refuse is refused here, before it is written.
     return record_from_json(record_to_json(record), name=str(source.path))
@@ -153,15 +146,21 @@ def record_of(
 
 def _caveats(
     run: ForeignRun,
+    imported_run: Run,
     facts: Mapping[str, FactValue],
     stated: Stated,
-    imported_run: Run,
 ) -> list[Caveat]:
-    """Return those of the other tool, of the facts, and of a load that is stated."""
+    """Return those of the other tool, of facts and unit, and of a load that is stated."""
     caveats = [*run.caveats, *caveats_from(facts, facts, cpus=())]
     if stated.load and stated.load != "idle":
         caveats.append(make("import_load_stated", stated.load))
-    return [*caveats, *_stepped_out(run), *_without_interval(run, imported_run)]
+    unit = unit_doubts(
+        run, interval_ns=imported_run.interval_ns, length_ns=imported_run.duration_ns
+    )
+    return [
+        *(*caveats, *unit),
+        *(*_stepped_out(run), *_without_interval(run, imported_run)),
+    ]
 
 
 def _refuse_unfit(run: ForeignRun, source: Source) -> None:
