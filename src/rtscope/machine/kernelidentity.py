@@ -123,13 +123,17 @@ def identify(
 
 
 def identify_config(
-    config: KernelConfig, *, banner: str | None = None
+    config: KernelConfig, *, banner: str | None = None, of_build: bool = True
 ) -> KernelIdentity:
-    """Identify a kernel that does not run, by its configuration and its banner."""
+    """
+    Identify a kernel that does not run, by its configuration and its banner.
+
+    Without `of_build` an extract is a fragment or defconfig, and of no kernel.
+    """
     words = (banner or "").split()
     release = words[2] if len(words) > 2 else config.release
     flag = _flag_in((banner or "").rpartition("#")[2])
-    if not config.whole and flag is None:
+    if not config.whole and not of_build:
         return _only_requested(config, release)
     evidence = _Evidence(release, flag, ConfigSearch(config, why=""))
     return _identity(evidence, version=None)

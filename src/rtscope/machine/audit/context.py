@@ -117,8 +117,7 @@ class AuditContext:
     @property
     def only_requested(self) -> bool:
         """Whether there is no more than a fragment: it asks, and a build decides."""
-        config = self.config
-        return self.alone and config is not None and not config.whole
+        return bool(self.kernel.requested)
 
     def text(self, path: str) -> str | None:
         """See `MachineSnapshot`."""

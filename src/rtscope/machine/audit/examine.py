@@ -79,9 +79,14 @@ def context_of_config(
     profile: Profile = Profile.CONTROL,
     banner: str | None = None,
     expected: Expected | None = None,
+    of_build: bool = True,
 ) -> AuditContext:
-    """Return what a configuration, or an image with its banner, shows by itself."""
-    kernel = kernelidentity.identify_config(config, banner=banner)
+    """
+    Return what a configuration, or an image with its banner, shows by itself.
+
+    `of_build`: make wrote it, even if it is an extract; not so of a file of a user.
+    """
+    kernel = kernelidentity.identify_config(config, banner=banner, of_build=of_build)
     files: dict[str, Content] = {}
     if banner:
         files[kernelidentity.BANNER] = banner.encode()

@@ -201,7 +201,8 @@ def _window_ns(seconds: float) -> int:
 def _context(request: AuditRequest) -> tuple[AuditContext, str]:
     window_ns = _window_ns(request.observe)
     if (config := request.config) is not None:
-        context = context_of_config(read_config(config), profile=request.profile)
+        given = read_config(config)
+        context = context_of_config(given, profile=request.profile, of_build=False)
         return context, str(config)
     if (root := request.root) is not None:
         with _captured(root) as tree:

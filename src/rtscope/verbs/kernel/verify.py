@@ -156,7 +156,7 @@ def _context(
     kinds: list[CheckKind], request: VerifyRequest
 ) -> tuple[AuditContext, str]:
     if (config := request.config) is not None:
-        return context_of_config(read_config(config)), str(config)
+        return context_of_config(read_config(config), of_build=False), str(config)
     if (image := request.image) is not None:
         image_file = read_image(image)
         return context_of_config(_config_in(image_file), banner=image_file.banner), str(
