@@ -456,3 +456,95 @@ def test_a_report_has_nothing_to_choose_from(
 
     with pytest.raises(UsageError, match="leave out --bound, --thread and --at"):
         explained_file(tmp_path / "rtla.txt", selector, bound=bound, log=lambda _: None)
+
+
+# --- as the kernel 6.12.117+deb13-rt-amd64 of Debian wrote it -----------------------
+
+REAL_WAKEUP = """\
+# tracer: wakeup_rt
+#
+# wakeup_rt latency trace v1.1.5 on 6.12.117+deb13-rt-amd64
+# --------------------------------------------------------------------
+# latency: 12121 us, #6/6, CPU#0 | (M:preempt_rt VP:0, KP:0, SP:0 HP:0 #P:1)
+#    -----------------
+#    | task: init-138 (uid:0 nice:0 policy:1 rt_prio:95)
+#    -----------------
+#
+    init-137       0dNh4.    1us+:      137:120:R   + [000]     138:  4:R init
+    init-137       0dNh4.   21us : <stack trace>
+ => __ftrace_trace_stack
+ => probe_wakeup
+ => ttwu_do_activate
+ => try_to_wake_up
+ => hrtimer_wakeup
+ => __hrtimer_run_queues
+ => hrtimer_interrupt
+ => __sysvec_apic_timer_interrupt
+ => sysvec_apic_timer_interrupt
+ => asm_sysvec_apic_timer_interrupt
+ => update_iter
+ => s_next
+ => seq_read_iter
+ => seq_read
+ => proc_reg_read
+ => vfs_read
+ => ksys_read
+ => do_syscall_64
+ => entry_SYSCALL_64_after_hwframe
+    init-137       0dNh4.   23us+: 0
+    init-137       0d..3.   47us : __schedule
+    init-137       0d..3.   48us*:      137:120:R ==> [000]     138:  4:R init
+    init-137       0d..3. 12114us : <stack trace>
+ => __ftrace_trace_stack
+ => probe_wakeup_sched_switch
+ => __schedule
+ => preempt_schedule_irq
+ => asm_sysvec_apic_timer_interrupt
+ => update_iter
+ => s_next
+ => seq_read_iter
+ => seq_read
+ => proc_reg_read
+ => vfs_read
+ => ksys_read
+ => do_syscall_64
+ => entry_SYSCALL_64_after_hwframe
+"""
+REAL_TIMERLAT = """\
+# tracer: timerlat
+#
+            init-1       [000] d.h..    37.517740: #2     context    irq timer_latency    197194 ns
+            init-1       [000] dNh1.    37.518639: irq_noise: local_timer:236 start 37.517590349 duration 909382 ns
+            init-1       [000] d..3.    37.519108: thread_noise:     init:1 start 37.517691510 duration 534110 ns
+      timerlat/0-152     [000] ....1    37.519242: #2     context thread timer_latency   1747146 ns
+      timerlat/0-152     [000] d.h21    37.519541: irq_noise: irq_work:246 start 37.519338117 duration 97106 ns
+      timerlat/0-152     [000] d.h21    37.536062: irq_noise: local_timer:236 start 37.535832016 duration 217847 ns
+      timerlat/0-152     [000] ...11    37.536104: <stack trace>
+ => timerlat_irq
+ => __hrtimer_run_queues
+ => hrtimer_interrupt
+ => __sysvec_apic_timer_interrupt
+ => sysvec_apic_timer_interrupt
+"""  # noqa: E501 -- as the kernel writes it
+
+
+def test_a_real_text_of_wakeup_rt_is_explained(tmp_path: Path) -> None:
+    found = only(REAL_WAKEUP, tmp_path)
+
+    assert [(s.cause, s.duration_ns) for s in found.segments] == [
+        (Cause.TIMER_INTERRUPT, 22_000),
+        (Cause.SCHEDULER, 25_000),
+    ]
+    assert any("the head says 12,121 µs" in note for note in found.notes)
+
+
+def test_a_real_text_of_timerlat_is_explained(tmp_path: Path) -> None:
+    found = only(REAL_TIMERLAT, tmp_path)
+
+    assert found.latency_ns == 1_747_146
+    assert [(s.cause, s.duration_ns) for s in found.segments] == [
+        (Cause.UNKNOWN, 197_194),
+        (Cause.TIMER_INTERRUPT, 946_952),
+        (Cause.PREEMPTION_OFF, 469_000),
+        (Cause.UNKNOWN, 134_000),
+    ]

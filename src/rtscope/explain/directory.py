@@ -25,7 +25,7 @@ from rtscope.explain.events.explain import explain_events
 from rtscope.explain.events.run import counted_wakeups, explained_windows, why_untraced
 from rtscope.explain.events.sections import bounds_of_events, why_no_sections
 from rtscope.explain.events.threadstates import TracedWakeup
-from rtscope.explain.events.tracers import explained_reports, thread_of
+from rtscope.explain.events.tracers import explained_reports, thread_of, with_head
 from rtscope.explain.events.traits import machine_of, traits_told
 from rtscope.explain.events.window import (
     NoWakeup,
@@ -221,6 +221,7 @@ def explained_file(
     )
     window, wakeup = window_around(trace, wakeup)
     explanation = explain_events(window, wakeup, machine=traits_told(trace.kernel))
+    explanation = with_head(explanation, reports)
     worst = ExplainedWindow(path.name, window, wakeup, explanation)
     bounds = _bounds_of_trace(trace, chosen.wakeup) if bound else ()
     run = explained_trace(path.name, [explanation], bounds=bounds)

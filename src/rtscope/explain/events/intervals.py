@@ -18,6 +18,7 @@ from rtscope.explain.events.irqdelay import IrqDelay, irq_delay_segments
 from rtscope.explain.events.lending import lent_words
 from rtscope.explain.events.scheduling import waiting_segments
 from rtscope.explain.events.spans import (
+    BEFORE_ALL_NS,
     UNNAMED,
     Doing,
     Frame,
@@ -343,10 +344,13 @@ def _waited(
             since,
         )
     interrupted_ns = None if interrupt is None else interrupt.entered_ns
+    if interrupt is not None and interrupted_ns is None:
+        interrupted_ns = BEFORE_ALL_NS
     stack, interrupted_pid = None, -1
     if interrupted_ns is not None:
         stack = stack_under(events, interrupted_ns)
-        pids = (e.pid for e in events if e.at_ns == interrupted_ns)
+        began_ns = max(interrupted_ns, events[0].at_ns) if events else interrupted_ns
+        pids = (e.pid for e in events if e.at_ns == began_ns)
         interrupted_pid = next(pids, -1)
     waiting = Waiting(
         expiry_ns=context.wakeup.expiry_ns,

@@ -69,7 +69,11 @@ def _interrupt_of(events: Sequence[Event], wakeup: TracedWakeup) -> int:
         and event.text("context") in ("irq", "0")
         and wakeup.expiry_ns <= event.at_ns <= wakeup.wake_ns
     ]
-    return lines[-1].at_ns if lines else wakeup.expiry_ns
+    if not lines:
+        return wakeup.expiry_ns
+    # The line is written later than what it says.
+    late_ns = lines[-1].numbers.get("timer_latency", 0)
+    return min(wakeup.expiry_ns + late_ns, lines[-1].at_ns)
 
 
 def _ran(event: Event) -> _Ran | None:
@@ -101,8 +105,14 @@ def _before(
             yield _segment(wakeup, begin, end, Part.A, cause, name)
         else:
             below = [r for r in ran if r.layer == 0 and r.begin_ns <= begin < r.end_ns]
-            thread = below[0].name if below else "an unknown thread"
+            thread = below[0].name if below else _current_at(events, irq_ns)
             yield _delayed(events, wakeup, begin, end, thread)
+
+
+def _current_at(events: Sequence[Event], at_ns: int) -> str:
+    """Return the task that the first event behind an instant names as current."""
+    after = (event.comm for event in events if event.at_ns >= at_ns)
+    return next(after, "") or "an unknown thread"
 
 
 def _delayed(

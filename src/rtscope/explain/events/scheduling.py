@@ -13,7 +13,7 @@ from dataclasses import replace
 from rtscope.explain.events.histories import MAX_RT_PRIO, Priority, priority_words
 from rtscope.explain.events.lending import lending_evidence
 from rtscope.explain.events.limits import limit_in_idle, limit_in_task, quota_ended
-from rtscope.explain.events.spans import Doing, Span, is_entry
+from rtscope.explain.events.spans import BEFORE_ALL_NS, Doing, Span, is_entry
 from rtscope.explain.events.waiting import (
     LONGEST_UNPROVEN_NS,
     STRAIGHT_NS,
@@ -62,7 +62,8 @@ def _in_interrupt(span: Span, waiting: Waiting) -> Segment:
         cause = Cause.TIMER_CALLBACK
         return segment_of(span, waiting, Part.B, cause, span.name, expired)
     entered = None if outer is None else outer.entered_ns
-    ours = entered is not None and entered == waiting.waking_interrupt_ns
+    entered = BEFORE_ALL_NS if entered is None else entered
+    ours = outer is not None and entered == waiting.waking_interrupt_ns
     cause = Cause.TIMER_INTERRUPT if ours else Cause.OTHER_INTERRUPT
     return segment_of(span, waiting, Part.B, cause, span.name)
 
@@ -182,7 +183,8 @@ def _not_preempted(span: Span, waiting: Waiting, label: str) -> Segment:
             f"the thread was ready; that preemption was off for "
             f"{silent_ns / NS_PER_MS:,.1f} ms would show"
         )
-        return segment_of(span, waiting, Part.D, Cause.UNKNOWN, name, why, *last)
+        evidence = why, *interrupted, *last
+        return segment_of(span, waiting, Part.D, Cause.UNKNOWN, name, *evidence)
     if requests:
         why = (
             f"need_resched was set, and {span.task.numbered} continued "
@@ -204,7 +206,8 @@ def _not_preempted(span: Span, waiting: Waiting, label: str) -> Segment:
     if ours is not None and ours < 0:
         name = f"the thread's own runtime used up, {name}"
     why = "no event of this time shows which"
-    return segment_of(span, waiting, Part.C, Cause.UNKNOWN, name, why, *last)
+    evidence = why, *interrupted, *last
+    return segment_of(span, waiting, Part.C, Cause.UNKNOWN, name, *evidence)
 
 
 def _last_request(span: Span, waiting: Waiting) -> int:

@@ -48,6 +48,10 @@ _ENTRY_FRAME = re.compile(
 """The functions that x86, arm64, 32-bit ARM and RISC-V enter an interrupt by."""
 
 
+BEFORE_ALL_NS = -(1 << 62)
+"""When an interrupt was entered in which a trace begins."""
+
+
 class Doing(StrEnum):
     """The innermost thing that a CPU did."""
 
@@ -230,7 +234,8 @@ def _end_unnamed(state: _Cpu, last: Event, following: Event) -> None:
     outer = next((f for f in state.frames if f.doing is Doing.INTERRUPT), None)
     if outer is None or outer.name != UNNAMED:
         return
-    if _is_outside(following) or following.at_ns - last.at_ns > _ONE_UNNAMED_NS:
+    apart = following.at_ns - last.at_ns > _ONE_UNNAMED_NS
+    if _is_outside(following) or (apart and following.name != "kernel_stack"):
         _pop(state, Doing.INTERRUPT)
 
 

@@ -6,6 +6,7 @@ the pieces are put in the order of a wake-up. What the report does not say is un
 """
 
 from collections.abc import Iterator, Sequence
+from dataclasses import replace
 from itertools import pairwise
 
 from rtscope.explain.events.histories import priority_words
@@ -27,6 +28,7 @@ _INTERFERENCES = (
     ("Thread interference", Part.D, Cause.OTHER_TASK, "threads"),
 )
 _SHOWN = 6
+_SLIGHT_NS = 2_000
 _IS_FIFO, _IS_RR, _IS_DEADLINE = 1, 2, 6
 _SUMS = "rtla reports sums: the order of the pieces is that of a wake-up, not measured"
 
@@ -53,6 +55,24 @@ def thread_of(reports: Sequence[Head | Analysis]) -> str | None:
     """Return the number of the thread whose wait a tracer reports; None without it."""
     heads = (str(one.pid) for one in reports if isinstance(one, Head) and one.task)
     return next(heads, None)
+
+
+def with_head(
+    explanation: Explanation, reports: Sequence[Head | Analysis]
+) -> Explanation:
+    """Note where the head of a tracer says another length than its lines."""
+    heads = [one for one in reports if isinstance(one, Head)]
+    if not heads:
+        return explanation
+    said_ns, told_ns = heads[0].latency_ns, explanation.latency_ns
+    if abs(said_ns - told_ns) <= max(_SLIGHT_NS, told_ns // 20):
+        return explanation
+    note = (
+        f"the head says {format_us(said_ns)} µs: the tracer counts on until it has "
+        f"written the line of the switch, {format_us(told_ns)} µs behind that of the "
+        "wake-up"
+    )
+    return replace(explanation, notes=(*explanation.notes, note))
 
 
 def _of_wait(head: Head) -> Explanation:

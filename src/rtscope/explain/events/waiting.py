@@ -91,9 +91,10 @@ def last_of(span: Span, events: Sequence[Event]) -> Iterator[str]:
         yield f"last events of {span.task.numbered}: {', '.join(names[-_LISTED:])}"
     length_ns, longest = longest_call(span, events)
     if longest is not None:
+        parent = longest.text("parent")
         yield (
             f"the longest time without another call: {length_ns / 1000:,.3f} us, in "
-            f"{called(longest)}, called by {longest.text('parent')}"
+            f"{called(longest)}{f', called by {parent}' if parent else ''}"
         )
 
 
@@ -103,6 +104,7 @@ def longest_call(span: Span, events: Sequence[Event]) -> tuple[int, Event | None
         event
         for event in events
         if event.name == "function"
+        and event.text("function")
         and event.pid == span.task.pid
         and span.begin_ns <= event.at_ns < span.end_ns
     ]
@@ -116,7 +118,9 @@ def longest_call(span: Span, events: Sequence[Event]) -> tuple[int, Event | None
 
 def called(event: Event) -> str:
     """Return the name of an event, or the function of one that tells a call."""
-    return event.text("function") if event.name == "function" else event.name
+    if event.name != "function":
+        return event.name
+    return event.text("function") or "a function"
 
 
 def lost_segment(span: Span, expired: Expired, part: Part) -> Segment:

@@ -77,7 +77,7 @@ _NOISES = {
     "nmi_noise": re.compile(_LENGTH),
 }
 _STAMP = re.compile(r"(\d{1,10})\.(\d{9})")
-_CALL = re.compile(r"(?P<function>[\w.]+) <-(?P<parent>[\w.]+)")
+_CALL = re.compile(r"(?P<function>[A-Za-z_][\w.]*)(?: <-(?P<parent>[\w.]+))?$")
 _DECIMAL = re.compile(r"-?[0-9]{1,19}")
 _HEX = re.compile(r"0x[0-9a-f]{1,16}")
 _CALLER = re.compile(r"\+0x[0-9a-f]+(/0x[0-9a-f]+)?$|/0x[0-9a-f]+$")
