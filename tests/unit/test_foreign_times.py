@@ -2,6 +2,7 @@
 
 import random
 from collections.abc import Sequence
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
@@ -12,6 +13,7 @@ from rtscope.present.model.build import build_model
 from rtscope.record.foreign import read
 from rtscope.record.foreign.source import Source
 from rtscope.record.model import RunRecord
+from rtscope.stats.episodes import misses_of
 from rtscope.stats.runcaveats import all_caveats
 from rtscope.verbs.exchange.records import Stated, record_of
 
@@ -183,6 +185,31 @@ def test_of_many_values_the_longest_keep_their_times(tmp_path: Path) -> None:
     best = sorted(values, reverse=True)[:64]
     assert [us for _, us in late_s(thread)] == best
     assert all(values[w.seq] == w.latency_ns // US for w in thread.worst)
+
+
+@pytest.mark.parametrize("deadline_us", [7.0, 8.5, 11.2, 12.0, 12.5, 39.999, 431.5])
+def test_a_time_makes_no_cut_value_exact(deadline_us: float, tmp_path: Path) -> None:
+    text = HEADER + "".join(f"{t}: {c}: {us}\n" for t, c, us in ROWS)
+    record = imported(text, tmp_path, interval_ns=1_000_000)
+    threads = tuple(replace(t, worst=()) for t in record.result.threads)
+    untimed = replace(record, result=replace(record.result, threads=threads))
+    counted, known = (
+        misses_of(one, int(deadline_us * US)) for one in (untimed, record)
+    )
+
+    assert (known.late_samples, known.ambiguous) == (
+        counted.late_samples,
+        counted.ambiguous,
+    )
+    assert known.episodes >= counted.episodes
+
+
+def test_of_spikes_the_time_into_the_run_is_unknown(tmp_path: Path) -> None:
+    text = SUMMARY.format(count=200_000, highest=424) + spikes(THREE)
+    model = build_model([imported(text, tmp_path)])
+
+    assert "into the run" not in model.headline.where
+    assert model.sections[0].worst_since == "since the first"
 
 
 GAPS = """\

@@ -154,6 +154,8 @@ def _split(
 ) -> tuple[int, int]:
     """Divide the bucket of the deadline into misses and ambiguous samples."""
     low_ns, high_ns, count = bucket
+    if thread.foreign is not None and thread.foreign.step_ns > 1:
+        return 0, count  # another tool cut its values: none is known exactly
     inside = [x for w in thread.worst if low_ns <= (x := w.latency_ns) < high_ns]
     certain = sum(x > deadline_ns for x in inside)
     # `worst` holds the largest: if it reaches down to the deadline, it holds them all.

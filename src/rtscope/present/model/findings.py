@@ -8,7 +8,7 @@ as no test.
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 
-from rtscope.contract import KernelThread
+from rtscope.contract import KernelThread, ThreadResult
 from rtscope.host.units import NS_PER_S, plural
 from rtscope.present.model.rows import Row, merged_row
 from rtscope.present.words import capital, count, duration, enumeration, times, us
@@ -69,7 +69,7 @@ def _place(row: Row) -> str:
         place += f", {row.variant}"
     if thread.cpu is not None:
         place += f", CPU {thread.cpu}"
-    if thread.worst:
+    if thread.worst and _is_from_start(thread):
         into_run_ns = thread.worst[0].expiry_ns - record.result.start_ns
         place += f", {max(into_run_ns, 0) / NS_PER_S:,.1f} s into the run"
     if row.runs > 1:
@@ -77,6 +77,11 @@ def _place(row: Row) -> str:
         run = f"seed {record.run.seed}" if several else ""
         place += f" ({run or f'repetition {record.run.repetition}'})"
     return place
+
+
+def _is_from_start(thread: ThreadResult) -> bool:
+    """Whether the times of a thread count from the start of the run."""
+    return thread.foreign is None or thread.foreign.times_from_start
 
 
 def _support(row: Row) -> str:

@@ -74,6 +74,8 @@ class LoadSection:
     disturbed: str
     """Disturbances of the measuring threads; empty without any."""
     worst: tuple[WorstRow, ...]
+    worst_since: str
+    """From when on their times count."""
     command: str
     version: str
     alive: str
@@ -109,6 +111,7 @@ def section_of(
         cpus=_cpu_rows(row.threads),
         disturbed=_disturbed(row),
         worst=_worst_rows(row),
+        worst_since="into the run" if _from_start(row) else "since the first",
         command=command_line(record.load.argv),
         version=record.load.version or "",
         alive=alive_sentence(record.load),
@@ -185,6 +188,11 @@ def _worst_rows(row: Row) -> tuple[WorstRow, ...]:
         for wakeup in thread.worst[:WORST_SHOWN]
     ]
     return tuple(sorted(rows, key=lambda w: -w.latency_ns)[:WORST_SHOWN])
+
+
+def _from_start(row: Row) -> bool:
+    foreign = [t.foreign for t in row.threads if t.worst and t.foreign is not None]
+    return all(one.times_from_start for one in foreign)
 
 
 def _counters(

@@ -15,6 +15,7 @@ matter. Text before each line is removed if more lines then are those of a forma
     rttexts.py         output of signaltest, cyclicdeadline, oslat and others
     rteval.py          summary.xml of rteval
     rtla.py            output of rtla: timerlat, osnoise, hwnoise
+    tracers.py         traces of osnoise, hwlat and timerlat
     jitterdebugger.py  results.json of jitterdebugger
     jittertexts.py     output of jitterdebugger -v and jittersamples
     hwlatdetect.py     output of hwlatdetect
@@ -40,6 +41,7 @@ from rtscope.record.foreign import (
     rtla,
     rttests,
     rttexts,
+    tracers,
     xenomai,
 )
 from rtscope.record.foreign.model import Asked, ForeignRun
@@ -48,7 +50,7 @@ from rtscope.record.foreign.wrapped import unwrapped
 
 _FORMATS: Sequence[ModuleType] = (
     *(jitterdebugger, jittertexts, rttests, rteval, rtla),
-    *(xenomai, hwlatdetect, cyclictest, rttexts),
+    *(tracers, xenomai, hwlatdetect, cyclictest, rttexts),
 )
 """In the order in which they are tried: the more special ones first."""
 

@@ -25,6 +25,7 @@ from rtscope.record.foreign.model import (
     ForeignThread,
     ForeignTimes,
     Longest,
+    Spacing,
 )
 from rtscope.record.foreign.source import Source
 from rtscope.record.foreign.table import (
@@ -241,6 +242,7 @@ class _Cpu:
 
     counts: Counter[int] = field(default_factory=Counter)
     longest: Longest = field(default_factory=Longest)
+    spacing: Spacing = field(default_factory=Spacing)
     last_ns: int | None = None
     """The time stamp before."""
 
@@ -344,6 +346,7 @@ class _Reading:
         cpu.counts[value] += times
         if at_ns is not None:
             cpu.longest.add(value_ns, at_ns)
+            cpu.spacing.add(at_ns)
 
     def _coarser(self) -> None:
         """Cut all values to a larger step, until they are half as many."""
@@ -449,7 +452,6 @@ def _thread(
         (at_ns, max(ns - less_ns, 0) // step_ns * step_ns)
         for at_ns, ns in kept.longest.listed(1, since=since)
     )
-    step_s = 1 if reading.plan.time is None else _time_step_ns(reading.plan)
     return ForeignThread(
         samples=buckets.total(),
         min_ns=min(buckets),
@@ -459,15 +461,10 @@ def _thread(
         buckets=dict(sorted(buckets.items())),
         cpu=cpu if cpu is not None and cpu < MAX_CPUS else None,
         interval_ns=less_ns,
-        times=ForeignTimes(worst=worst, step_ns=step_s) if worst else None,
+        times=ForeignTimes(worst=worst, step_ns=kept.spacing.median_ns)
+        if worst
+        else None,
     )
-
-
-def _time_step_ns(plan: _Plan) -> int:
-    """Return the step of the time stamps, by their unit and the digits they have."""
-    assert plan.time is not None
-    decimals = len(plan.time.first.replace(",", ".").partition(".")[2])
-    return max((plan.time_ns or NS_PER_S) // int(10 ** min(decimals, 9)), 1)
 
 
 def _doubts(reading: _Reading, measures: str, found_ns: int) -> Iterator[Caveat]:

@@ -20,6 +20,7 @@ from rtscope.record.foreign.model import (
     ForeignThread,
     ForeignTimes,
     Longest,
+    Spacing,
 )
 from rtscope.record.foreign.source import Source
 
@@ -53,6 +54,7 @@ class _Samples:
 
     counts: Counter[int] = field(default_factory=Counter)
     longest: Longest = field(default_factory=Longest)
+    spacing: Spacing = field(default_factory=Spacing)
 
 
 def read(source: Source, *, unit_ns: int | None = None) -> list[ForeignRun]:
@@ -70,6 +72,7 @@ def read(source: Source, *, unit_ns: int | None = None) -> list[ForeignRun]:
             filled += value not in kept.counts
             kept.counts[value] += 1
             kept.longest.add(value, at_ns)
+            kept.spacing.add(at_ns)
             if filled > MAX_BUCKETS:
                 raise source.damaged(f"line {number}: over {MAX_BUCKETS:,} buckets")
         elif match := _LINE.search(line):
@@ -138,5 +141,8 @@ def _sampled(
             buckets={value * step_ns: n for value, n in sorted(kept.counts.items())},
             cpu=cpu,
             missed_periods=0,
-            times=ForeignTimes(worst=kept.longest.listed(step_ns, since=since)),
+            times=ForeignTimes(
+                worst=kept.longest.listed(step_ns, since=since),
+                step_ns=kept.spacing.median_ns,
+            ),
         )

@@ -6,6 +6,7 @@ not add up. What the file does not say stays unknown: None, 0 or empty.
 """
 
 import heapq
+from collections import Counter
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 
@@ -19,6 +20,9 @@ NO_END_NS = 1 << 34
 MAX_BUCKETS = 2_000_000
 """Of all threads of a file that are not empty: a record of them takes 1 GB."""
 
+
+MAX_GAPS = 4096
+"""Distances of rows of which the median is taken."""
 
 MAX_TIMED = 64
 """The longest latencies of a thread whose times are kept, as our agent keeps them."""
@@ -53,6 +57,26 @@ class ForeignTimes:
     step_ns: int = 1
     from_start: bool = True
     """False: the start of the run is unknown; times count from the first of them."""
+
+
+class Spacing:
+    """How far apart the rows of a thread are: no distance below it can be seen."""
+
+    def __init__(self) -> None:
+        self._last_ns: int | None = None
+        self._gaps: Counter[int] = Counter()
+
+    def add(self, at_ns: int) -> None:
+        """Take the time of a row; the first thousands are enough."""
+        if self._last_ns is not None and self._gaps.total() < MAX_GAPS:
+            self._gaps[max(at_ns - self._last_ns, 0)] += 1
+        self._last_ns = at_ns
+
+    @property
+    def median_ns(self) -> int:
+        """The median distance of two rows, at least 1."""
+        gaps = sorted(self._gaps.elements())
+        return max(gaps[len(gaps) // 2], 1) if gaps else 1
 
 
 class Longest:
