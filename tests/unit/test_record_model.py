@@ -188,3 +188,33 @@ def test_a_run_of_another_tool_on_a_board_of_ours_is_refused() -> None:
     }
 
     assert "on a board of rtscope" in refused(changed)
+
+
+@pytest.mark.parametrize(
+    "number", ["NaN", "Infinity", "-Infinity", "1e400", "-1", "1e99"]
+)
+@pytest.mark.parametrize("key", ["throughput", "host_duration_s", "least_share"])
+def test_a_number_that_nothing_measures_is_refused(key: str, number: str) -> None:
+    made = document()
+    made["load"]["throughput"] = {"x": 1.0}
+    text = json.dumps(made)
+    written = {
+        "throughput": text.replace(
+            '"throughput": {"x": 1.0}', f'"throughput": {{"x": {number}}}'
+        ),
+        "host_duration_s": text.replace(
+            '"host_duration_s": ', f'"host_duration_s": {number}, "was": '
+        ),
+        "least_share": text.replace('"workers": []', f'"workers": [{WORKER % number}]'),
+    }[key]
+    assert written != text
+
+    with pytest.raises(RecordError, match=key):
+        record_from_json(written.encode(), name="r.json")
+
+
+WORKER = (
+    '{"name": "a", "pid": 1, "processes": 1, "waits": false, "cpu_ns": 1, '
+    '"least_share": %s, "most_share": 1.0, "voluntary_switches": 1, '
+    '"involuntary_switches": 1}'
+)

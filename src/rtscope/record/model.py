@@ -25,6 +25,7 @@ from rtscope.contract import (
     ThreadResult,
     Tick,
 )
+from rtscope.contract.values import Finite
 from rtscope.host.errors import RecordError, UsageError
 from rtscope.host.files import first_mistake
 from rtscope.machine.facts import FactValue
@@ -114,9 +115,9 @@ class WorkerRecord:
     waits: Flag
     """It has children that work, and is not expected to work itself."""
     cpu_ns: Count
-    least_share: float | None
+    least_share: Finite | None
     """The least CPU time of a window, of one CPU; None if no window was judged."""
-    most_share: float | None
+    most_share: Finite | None
     voluntary_switches: Count
     involuntary_switches: Count
     lapses: tuple[WorkerLapse, ...] = ()
@@ -132,7 +133,7 @@ class LoadRecord:
     version: Text | None
     ticks: tuple[LoadTick, ...]
     end: LoadEnd | None
-    throughput: Mapping[str, float]
+    throughput: Mapping[str, Finite]
     """Operations per second of real time, by stressor (`bogo-ops` of stress-ng)."""
     log_tail: Text = ""
     operations: Mapping[str, Count] = field(default_factory=dict)
@@ -178,7 +179,7 @@ class RunRecord:
     campaign: Mapping[str, Any]
     started_at: Text
     """When the measurement began, ISO 8601, UTC, by the host's clock."""
-    host_duration_s: Annotated[float, Field(ge=0)] | None
+    host_duration_s: Finite | None
     """None if imported."""
     facts_before: Mapping[str, FactValue]
     facts_after: Mapping[str, FactValue]
