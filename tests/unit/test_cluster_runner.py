@@ -472,6 +472,27 @@ def test_a_damaged_answer_is_no_result(cluster: Cluster) -> None:
     assert "its answer: damaged" in cluster.told[0]
 
 
+@pytest.mark.parametrize(
+    "lacking", [("../../etc/passwd",), (), ("kernel",) * 2, ("no", "such", "parts")]
+)
+def test_a_worker_that_asks_for_what_is_no_part_gets_nothing(
+    cluster: Cluster, lacking: tuple[str, ...]
+) -> None:
+    def answer(worker: str, task: Task) -> Answer:
+        return (
+            Answer("lacks", worker, lacking=lacking)
+            if worker == "w1"
+            else boots(worker, task)
+        )
+
+    scheduler = FakeScheduler(answer, {"w1": 1, "w2": 1})
+    cluster(scheduler)
+
+    assert set(cluster.by.values()) == {"w2"}
+    assert scheduler.sent == []
+    assert "it asks for what is no part of the board" in cluster.told[0]
+
+
 def test_what_booted_other_inputs_is_no_result(
     cluster: Cluster, monkeypatch: pytest.MonkeyPatch
 ) -> None:

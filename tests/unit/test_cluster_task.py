@@ -5,7 +5,7 @@ import os
 import platform
 import shutil
 from collections.abc import Callable
-from dataclasses import replace
+from dataclasses import asdict, replace
 from pathlib import Path
 from typing import Any
 
@@ -25,7 +25,13 @@ from rtscope.boards.runs.prepare import request_for
 from rtscope.host.errors import BoardError, ContractError
 from rtscope.measure.campaign.model import Campaign
 from rtscope.verbs.sweep.cluster import task as tasks
-from rtscope.verbs.sweep.cluster.task import Answer, Task, answer_to, task_of
+from rtscope.verbs.sweep.cluster.task import (
+    Answer,
+    Task,
+    answer_of,
+    answer_to,
+    task_of,
+)
 
 BOARD = with_append(get_board("pc"), ("nohz=off",))
 BOOTED = Booted({"measure.jsonl": b"{}"}, {}, "a" * 64, "b" * 64, 1.0, None)
@@ -352,3 +358,36 @@ def test_a_worker_makes_the_settings_that_were_chosen_for_it(
 def test_a_run_is_asked_for_by_what_it_is_and_not_by_its_number(task: Task) -> None:
     assert task.run["id"] == "001-run"
     assert len(task.bundle) == 64
+
+
+@pytest.mark.parametrize(
+    "said",
+    [
+        None,
+        [],
+        "booted",
+        {},
+        {"kind": "booted"},
+        {"kind": "bad", "worker": "w"},
+        {"kind": ["booted"], "worker": "w"},
+        {"kind": "booted", "worker": 5},
+        {"kind": "booted", "worker": "w", "content": 10**9},
+        {"kind": "lacks", "worker": "w", "lacking": "kernel"},
+        {"kind": "lacks", "worker": "w", "lacking": (1,)},
+        {"kind": "lacks", "worker": "w", "lacking": ("x",) * 101},
+        {"kind": "failed", "worker": "w", "why": ["x"]},
+    ],
+    ids=repr,
+)
+def test_what_is_no_answer_is_refused(said: object) -> None:
+    with pytest.raises(ValueError, match=r"Answer|lacks"):
+        answer_of(said)
+
+
+def test_the_words_of_a_worker_cannot_move_the_cursor() -> None:
+    given = Answer("failed", "tcp://a\x1b[2J", why="\x1b]0;x\x07\u202e" + "y" * 10**6)
+    answer = answer_of(asdict(given))
+
+    assert answer.worker == "tcp://a\\x1b[2J"
+    assert answer.why.startswith("\\x1b]0;x\\x07\\u202e")
+    assert len(answer.why) < 3000

@@ -18,9 +18,10 @@ from typing import Any
 from rtscope.boards.parts.bundle import export_part, import_part
 from rtscope.boards.parts.cache import Part, cache_dir
 from rtscope.host.errors import RtscopeError, TargetError, UsageError
+from rtscope.host.escape import printable
 from rtscope.host.version import __version__
 from rtscope.verbs.sweep.cluster.address import SchedulerAddress
-from rtscope.verbs.sweep.cluster.task import Answer, Task, answer_to
+from rtscope.verbs.sweep.cluster.task import Answer, Task, answer_of, answer_to
 
 CONNECT_S = 15
 POLL_S = 0.05
@@ -111,7 +112,8 @@ class DaskScheduler:
         if said is None or isinstance(said, BaseException):
             return f"it does not answer: {_first_line(said)}"
         if said != __version__:
-            return f"it has rtscope {said}; install {__version__} there, as here"
+            other = printable(str(said))[:40]
+            return f"it has rtscope {other}; install {__version__} there, as here"
         return ""
 
     def submit(self, task: Task, *, among: Collection[str] | None) -> int:
@@ -199,7 +201,7 @@ class DaskScheduler:
     def _answer(self, future: Any) -> Answer:
         if future.status == "finished":
             try:
-                return Answer(**future.result(timeout=RESULT_S))
+                return answer_of(future.result(timeout=RESULT_S))
             except Exception as error:  # whatever the worker or the way to it raised
                 self._refuse_lost()
                 return Answer("failed", UNKNOWN, why=_first_line(error))
@@ -278,4 +280,4 @@ def _silence(*packages: str) -> None:
 
 def _first_line(error: object) -> str:
     lines = str(error).strip().splitlines()
-    return lines[0][:300] if lines else type(error).__name__
+    return printable(lines[0][:300]) if lines else type(error).__name__

@@ -320,6 +320,9 @@ class _Work:
             self._refuse(answer.worker, "it loses the parts that rtscope sends")
             return
         parts = {part.name: part for part in job.prepared.parts}
+        if not 0 < len(answer.lacking) == len(parts.keys() & {*answer.lacking}):
+            self._refuse(answer.worker, "it asks for what is no part of the board")
+            return
         for name in answer.lacking:
             key = (answer.worker, job.task.pins[name])
             if key in self.sent:

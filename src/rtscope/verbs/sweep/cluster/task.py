@@ -7,7 +7,7 @@ the digest of all inputs: a worker that would boot others refuses.
 
 import platform
 from collections.abc import Callable, Mapping
-from dataclasses import asdict, dataclass
+from dataclasses import asdict, dataclass, replace
 from functools import lru_cache
 from pathlib import Path
 from typing import Any, Literal
@@ -26,6 +26,7 @@ from rtscope.boards.runs.prepare import RunRequest, request_for
 from rtscope.boards.runs.readiness import HOSTS
 from rtscope.boards.runs.runner import boot_run
 from rtscope.host.errors import BoardError, RtscopeError
+from rtscope.host.escape import printable
 from rtscope.host.version import __version__
 from rtscope.measure.campaign.file import from_dict, to_dict
 from rtscope.record.model import Run
@@ -78,6 +79,18 @@ class Answer:
     def booted(self) -> Booted:
         """Return the results of the boot; BoardError if they are damaged."""
         return read_booted(self.content, source="its answer")
+
+
+_ANSWER = TypeAdapter(Answer)
+MAX_LACKING = 100
+
+
+def answer_of(said: object) -> Answer:
+    """Return what a worker said, in visible characters; ValueError if it is none."""
+    answer = _ANSWER.validate_python(said)
+    if len(answer.lacking) > MAX_LACKING:
+        raise ValueError(f"it lacks {len(answer.lacking):,} parts")
+    return replace(answer, worker=printable(answer.worker), why=printable(answer.why))
 
 
 def task_of(
