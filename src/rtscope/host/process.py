@@ -6,16 +6,18 @@ a process group of their own: Ctrl-C in the terminal reaches rtscope alone, whic
 ends them in order. They get the environment that the user has set.
 """
 
+import contextlib
 import errno
 import os
+import selectors
 import signal
 import subprocess
 import threading
 import time
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from pathlib import Path
-from typing import IO
+from typing import IO, cast
 
 from rtscope.host.errors import TargetError
 
@@ -30,42 +32,128 @@ class Completed:
     stderr: str
 
 
+MAX_OUTPUT_BYTES = 64 << 20
+"""Of a program, which may be one of a board that never ends its answer."""
+
+
 def run(
     argv: Sequence[str],
     *,
     timeout_s: float,
     stdin: bytes = b"",
     terminal: bool = False,
+    most_bytes: int = MAX_OUTPUT_BYTES,
 ) -> Completed:
     """
     Run a program to its end.
 
     With `terminal` it may ask questions there (a password for sudo or ssh): it stays
     in the foreground, and its own messages go to standard error. Raises TargetError
-    if the program is missing or does not end in time.
+    if the program is missing, does not end in time, or writes more than `most_bytes`
+    to standard output and error together.
     """
     try:
-        done = subprocess.run(
+        started = subprocess.Popen(
             list(argv),
-            input=stdin,
+            stdin=subprocess.PIPE if stdin else subprocess.DEVNULL,
             stdout=subprocess.PIPE,
             stderr=None if terminal else subprocess.PIPE,
-            timeout=timeout_s,
-            check=False,
+            bufsize=0,
             env=os.environ,
             process_group=None if terminal else 0,
         )
     except OSError as error:
         raise _not_started(argv[0], error) from error
-    except subprocess.TimeoutExpired as error:
+    end = time.monotonic() + timeout_s
+    exchange = _Exchange(started, memoryview(stdin))
+    try:
+        exchange.to_its_end(end, most_bytes=most_bytes)
+        started.wait(max(end - time.monotonic(), 0))
+    except (TimeoutError, subprocess.TimeoutExpired) as error:
         raise TargetError(
             f"{argv[0]} did not end within {timeout_s:.0f} s: {' '.join(argv)[:200]}"
         ) from error
+    except OverflowError as error:
+        raise TargetError(
+            f"{argv[0]} wrote more than {most_bytes:,} bytes: {' '.join(argv)[:200]}"
+        ) from error
+    finally:
+        if started.poll() is None:
+            _kill(started, group=not terminal)
+        for pipe in (started.stdin, started.stdout, started.stderr):
+            if pipe is not None:
+                pipe.close()
     return Completed(
-        done.returncode,
-        done.stdout or b"",
-        (done.stderr or b"").decode("utf-8", "replace"),
+        started.returncode,
+        bytes(exchange.stdout),
+        exchange.stderr.decode("utf-8", "replace"),
     )
+
+
+_PIECE_BYTES = 64 << 10
+
+
+@dataclass(slots=True)
+class _Exchange:
+    """What a program still gets, and what it has written."""
+
+    started: "subprocess.Popen[bytes]"
+    left: memoryview
+    stdout: bytearray = field(default_factory=bytearray)
+    stderr: bytearray = field(default_factory=bytearray)
+
+    def to_its_end(self, end: float, *, most_bytes: int) -> None:
+        """
+        Write all that is left, and read until both outputs end.
+
+        Raises TimeoutError at `end`, OverflowError beyond `most_bytes`.
+        """
+        one = self.started
+        with selectors.DefaultSelector() as pipes:
+            if one.stdin is not None:
+                os.set_blocking(one.stdin.fileno(), False)
+                pipes.register(one.stdin, selectors.EVENT_WRITE)
+            for pipe, kept in ((one.stdout, self.stdout), (one.stderr, self.stderr)):
+                if pipe is not None:
+                    pipes.register(pipe, selectors.EVENT_READ, kept)
+            while pipes.get_map():
+                ready = pipes.select(max(end - time.monotonic(), 0))
+                if not ready and time.monotonic() >= end:
+                    raise TimeoutError
+                for key, _ in ready:
+                    if self._is_done(key):
+                        pipes.unregister(key.fileobj)
+                        cast(IO[bytes], key.fileobj).close()
+                if len(self.stdout) + len(self.stderr) > most_bytes:
+                    raise OverflowError
+
+    def _is_done(self, key: selectors.SelectorKey) -> bool:
+        """Write or read a piece; tell whether it was the last one."""
+        if key.data is None:
+            self.left = self.left[_written(key.fd, self.left) :]
+            return not self.left
+        piece = os.read(key.fd, _PIECE_BYTES)
+        key.data.extend(piece)
+        return not piece
+
+
+def _written(number: int, content: memoryview) -> int:
+    """Write a piece; all of it counts as written if nobody reads any more."""
+    try:
+        return os.write(number, content[:_PIECE_BYTES])
+    except BlockingIOError:
+        return 0
+    except BrokenPipeError:
+        return len(content)
+
+
+def _kill(started: "subprocess.Popen[bytes]", *, group: bool) -> None:
+    with contextlib.suppress(ProcessLookupError):
+        if group:
+            os.killpg(started.pid, signal.SIGKILL)
+        else:
+            started.kill()
+    started.wait()
 
 
 @dataclass(frozen=True, slots=True)

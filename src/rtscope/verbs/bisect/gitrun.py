@@ -12,6 +12,8 @@ from pathlib import Path
 from rtscope.host import process
 from rtscope.host.errors import KernelError
 
+MAX_ANSWER_BYTES = 256 << 20
+"""Of git, e.g. the names of all commits of Linux."""
 PATIENCE_S = 3600.0
 NOT_FOUND = 127
 
@@ -81,7 +83,7 @@ def read_users(tree: Path, *words: str) -> Said:
 def _git(environment: Sequence[str], words: Sequence[str], where: Path) -> Said:
     argv = ["env", "-u", "GIT_DIR", "-u", "GIT_WORK_TREE", "-u", "GIT_INDEX_FILE"]
     argv += ["LC_ALL=C", *environment, "git", "-C", str(where), *words]
-    done = process.run(argv, timeout_s=PATIENCE_S)
+    done = process.run(argv, timeout_s=PATIENCE_S, most_bytes=MAX_ANSWER_BYTES)
     if done.status == NOT_FOUND:
         raise KernelError("bisect needs git: install it: apt install git")
     return Said(done.status, done.stdout.decode("utf-8", "replace"), done.stderr)
