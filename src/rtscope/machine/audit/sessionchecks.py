@@ -101,7 +101,7 @@ def rtkit(kind: CheckKind, context: AuditContext) -> Answer:
     runs = [path for path, name in processes.items() if name == RTKIT_COMM]
     files = {p: t for path in kind.paths[1:] for p, t in context.matching(path).items()}
     if not runs and not files:
-        seen = Sighting(kind.paths[0], f"{len(processes)} processes, no {RTKIT_COMM}")
+        seen = Sighting(kind.paths[0], f"no process {RTKIT_COMM}")
         return passed("no rtkit", seen) if processes else unknown("no visible process")
     text = "\n".join(files.values())
     priority = _last(_MAX_PRIORITY, text, RTKIT_PRIORITY)

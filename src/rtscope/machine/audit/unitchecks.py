@@ -276,7 +276,7 @@ def unit_cpu_controller(_kind: CheckKind, context: AuditContext, unit: Unit) -> 
     used = [a for key in _CPU_CONTROLLER if (a := unit.last(key))]
     real_time = asks_for_realtime(unit)
     if context.config is None:
-        if not used and not real_time:
+        if not used:
             return not_applicable("the unit does not use the CPU controller")
         why = context.kernel.config_source
         return unknown(f"no configuration: {why}", *_seen(*used))
