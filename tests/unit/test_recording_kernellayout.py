@@ -19,6 +19,10 @@ def test_riscv_has_the_task_in_tp() -> None:
     [
         ("CONFIG_ARM64_SW_TTBR0_PAN=y\n", 16),
         ("# CONFIG_ARM64_SW_TTBR0_PAN is not set\n", 8),
+        (
+            "CONFIG_ARM64_SW_TTBR0_PAN=y\n# CONFIG_ARM64_SW_TTBR0_PAN is not set\n",
+            8,
+        ),
     ],
 )
 def test_arm64_has_the_count_behind_what_its_configuration_puts_first(

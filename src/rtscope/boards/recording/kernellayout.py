@@ -16,11 +16,12 @@ import re
 from collections.abc import Mapping
 
 from rtscope.host.errors import UsageError
+from rtscope.machine.kernelconfig import parse_config
 from rtscope.record.instructions.symbols import SymbolTable
 
 FIELDS = ("task", "preempt")
 
-_SAVED_TTBR0 = "CONFIG_ARM64_SW_TTBR0_PAN=y"
+_SAVED_TTBR0 = "ARM64_SW_TTBR0_PAN"
 _LONG = 8
 
 
@@ -39,7 +40,8 @@ def _of_arch(arch: str, *, config: str, symbols: SymbolTable) -> dict[str, str]:
         case "riscv64":
             return {"task": "tp", "preempt": f"tp@{_LONG}:4"}
         case "aarch64" if config:
-            count = 2 * _LONG if _SAVED_TTBR0 in config.splitlines() else _LONG
+            resolved = parse_config(config.encode(), source="kernel configuration")
+            count = 2 * _LONG if resolved.is_on(_SAVED_TTBR0) else _LONG
             return {"task": "SP_EL0", "preempt": f"SP_EL0@{count}:4"}
         case "x86_64":
             return _x86_64(symbols.values)
