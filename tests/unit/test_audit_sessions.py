@@ -35,6 +35,7 @@ PAM = {"/etc/pam.d/login": "session required pam_limits.so\n"}
         ("@audio - memlock 64M", "64M: not a number in KiB, nor unlimited"),
         ("@audio - memlock unlimitd", "unlimitd: not a number in KiB"),
         ("@audio - rtprio 100", "100: priorities are 0 to 99"),
+        (f"@audio - rtprio {'9' * 5000}", "not a number"),
         ("@audio - nice -21", "-21: nice values are -20 to 19"),
         ("@audio - nice unlimited", "unlimited: not a number"),
         ("%audio - rtprio 95", "% is for maxlogins alone; a group is @audio"),

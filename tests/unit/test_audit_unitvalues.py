@@ -88,6 +88,8 @@ def test_a_policy_keeps_the_lines_that_name_it() -> None:
         ("LimitMEMLOCK=64X", "not a limit"),
         ("LimitMEMLOCK=64k", "not a limit"),
         ("LimitRTPRIO=20:10", "the soft limit is above the hard one"),
+        (f"LimitRTPRIO={'9' * 50}", "not a limit"),
+        ("CPUSchedulingPriority=\N{ARABIC-INDIC DIGIT FIVE}", "not a number"),
         ("CPUQuota=50", "write a percentage, such as 50%"),
         ("LimitRTprio=5", "no such setting; near: LimitRTPRIO"),
         ("CPUSchedulingPolcy=fifo", "no such setting; near: CPUSchedulingPolicy"),

@@ -25,7 +25,7 @@ _ITEMS = (
 _TYPES = ("soft", "hard", "-")
 _NO_LIMIT = ("-1", "unlimited", "infinity")
 _NUMBERS_ONLY = ("priority", "nice", "nonewprivs")
-_RANGE = re.compile(r"(?:\d*:\d+|\d+:)")
+_RANGE = re.compile(r"(?:[0-9]*:[0-9]+|[0-9]+:)")
 _OF_LOGINS = ("maxlogins", "maxsyslogins")
 _MAX_RTPRIO = 99
 
@@ -137,7 +137,7 @@ def _odd_value(item: str, value: str) -> str:
         return ""
     if value in _NO_LIMIT and not (item in _NUMBERS_ONLY and not value[-1].isdecimal()):
         return ""
-    if not re.fullmatch(r"[+-]?\d+", value):
+    if not re.fullmatch(r"[+-]?[0-9]{1,20}", value):
         what = " in KiB" if item == "memlock" else ""
         return f"not a number{what}, nor unlimited"
     if item == "rtprio" and not 0 <= int(value) <= _MAX_RTPRIO:

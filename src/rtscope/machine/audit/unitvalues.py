@@ -19,6 +19,7 @@ MAX_CPU = 8191
 MAX_WEIGHT = 10_000
 _INT_MAX = 2**31 - 1
 _MOST_IO_CLASS = 8
+_ID = re.compile(r"[0-9]{1,20}")
 _NO_IDS = (2**16 - 1, 2**32 - 1)
 """Numbers of no user (uid_is_valid)."""
 
@@ -32,13 +33,18 @@ _BOOLEANS = {
     **dict.fromkeys(("0", "no", "n", "false", "f", "off"), False),
 }
 _NUMBER = re.compile(
-    r"\s*([+-]?)(?:0[xX]([0-9a-fA-F]+)|0[bB]([01]+)|0[oO]([0-7]+)|(0[0-7]*)|([1-9]\d*))"
+    r"\s*([+-]?)(?:0[xX]([0-9a-fA-F]{1,16})|0[bB]([01]{1,64})|0[oO]([0-7]{1,22})|"
+    r"(0[0-7]{0,22})|([1-9][0-9]{0,19}))"
 )
 _BASES = (16, 2, 8, 8, 10)
-_RANGE = re.compile(r"\+?(\w+)(?:-\+?(\w+))?")
-_SIZE = re.compile(r"\s*\+?(\d+)(?:\.(\d*))?\s*([BKMGTPE]?)")
-_PART_OF_TIME = re.compile(r"\s*(?:(\d+)(?:\.(\d*))?|\.(\d+))\s*([a-zA-Zµμ]*)")
-_QUOTA = re.compile(r"\+?(\d+)(?:\.\d{1,2})?%|\+?(\d+)(?:\.\d)?‰|\+?(\d+)‱")
+_RANGE = re.compile(r"\+?([0-9a-zA-Z]+)(?:-\+?([0-9a-zA-Z]+))?")
+_SIZE = re.compile(r"\s*\+?([0-9]{1,20})(?:\.([0-9]{0,20}))?\s*([BKMGTPE]?)")
+_PART_OF_TIME = re.compile(
+    r"\s*(?:([0-9]{1,20})(?:\.([0-9]{0,20}))?|\.([0-9]{1,20}))\s*([a-zA-Zµμ]*)"
+)
+_QUOTA = re.compile(
+    r"\+?([0-9]+)(?:\.[0-9]{1,2})?%|\+?([0-9]+)(?:\.[0-9])?‰|\+?([0-9]+)‱"
+)
 
 _US = {
     **dict.fromkeys(("us", "usec", "µs", "μs"), 1),
@@ -253,7 +259,7 @@ def _io_class(text: str) -> int:
 
 def _user(text: str) -> str:
     odd = re.search(r"[:/\x00-\x1f\x7f]", text) or text in (".", "..")
-    if odd or (text.isdecimal() and int(text) in _NO_IDS):
+    if odd or (_ID.fullmatch(text) and int(text) in _NO_IDS):
         raise FatalValueError("not a user's name or number")
     return text
 
