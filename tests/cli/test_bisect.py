@@ -529,3 +529,29 @@ def test_a_place_is_removed_at_the_end_and_on_an_interruption(tmp_path: Path) ->
         raise KeyboardInterrupt
 
     assert not place.exists()
+
+
+@pytest.mark.parametrize(
+    "changes",
+    [
+        {"recipe": 0},
+        {"margin": 0},
+        {"good": []},
+        {"tree": {}},
+        {"seeds": 3},
+        {"patches": 1.5},
+        {"good": "x" * 300, "recipe": None},
+    ],
+)
+def test_a_search_whose_options_were_changed_is_refused(
+    rtscope: Rtscope, here: Path, changes: dict[str, object]
+) -> None:
+    asked = {"good": "a", "bad": "b", "recipe": "pc-6.12-rt", **changes}
+    document = {"schema": 1, "command": ["rtscope"], "asked": asked}
+    (here / "x").mkdir()
+    (here / "x/bisect.json").write_text(json.dumps(document))
+
+    said = rtscope("bisect", "--resume", "x", "--yes")
+
+    assert said.status in (2, 3), said.err
+    assert "internal error" not in said.err

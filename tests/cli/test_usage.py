@@ -65,7 +65,7 @@ def measured(here: Path) -> ResultDir:
         ("run --target virtual:vf2", "no such board"),
         ("run --kernel debian-6.12", "--kernel is for virtual boards only"),
         ("app check 1 --append nohz=off", "--append and --seed are for virtual boards"),
-        ("run none.toml", "cannot read campaign none.toml: No such file"),
+        ("run none.toml", "cannot read none.toml: No such file"),
         ("run --resume none", "none: no campaign there: it has no campaign.json"),
         ("report none", "none: no such file or directory"),
         ("tasks --target there", "--target: 'there': write local or ssh:HOST; a host"),

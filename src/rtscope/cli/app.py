@@ -41,8 +41,13 @@ Type first:
 
 All commands: rtscope --help; the options of one: rtscope run --help"""
 
-# Full or read-only disks and limits of the shell are no bugs of ours.
-_NO_SPACE = (errno.ENOSPC, errno.EDQUOT, errno.EROFS, errno.EMFILE, errno.ENFILE)
+# No bugs of ours: full or read-only disks, limits of the shell, and paths that no file
+# can have, or that this user may not look at.
+_NOT_OURS = (
+    *(errno.ENOSPC, errno.EDQUOT, errno.EROFS, errno.EMFILE, errno.ENFILE),
+    *(errno.ENAMETOOLONG, errno.ELOOP, errno.EACCES, errno.EPERM),
+    *(errno.EIO, errno.ESTALE),
+)
 
 Verb = Callable[..., int]
 
@@ -122,7 +127,7 @@ def _exits(verb: Verb) -> Callable[..., None]:
             print(f"rtscope: {error}", file=sys.stderr)
             status = error.exit_status
         except OSError as error:
-            if error.errno not in _NO_SPACE:
+            if error.errno not in _NOT_OURS:
                 raise
             where = error.filename or "cannot write a file"
             print(f"rtscope: {where}: {error.strerror}", file=sys.stderr)

@@ -77,9 +77,14 @@ def _run() -> NoReturn:
 
 def _status_of(error: Exception) -> int:
     """Print an error that has no class of ours, and return the exit status."""
-    # Python has no type for a thread that could not be started.
-    if type(error) is RuntimeError and str(error) == "can't start new thread":
+    # Python has no type for a thread that could not be started, nor, before 3.13, for
+    # a link that leads to itself.
+    words = str(error) if type(error) is RuntimeError else ""
+    if words == "can't start new thread":
         print(f"rtscope: {NO_THREAD}", file=sys.stderr)
+        return MeasurementError.exit_status
+    if words.startswith("Symlink loop"):
+        print(f"rtscope: {words}", file=sys.stderr)
         return MeasurementError.exit_status
     _keep_traceback(error)
     return CRASHED

@@ -193,7 +193,7 @@ def _wanted(kind: str, error: ErrorDetails, schema: Mapping[str, Any]) -> str:
             return str(error["ctx"]["error"])
         case "too_short" | "too_long":
             return f"write 1 to {MAX_ITEMS} values"
-        case "string_type":
+        case "string_type" | "string_unicode":
             return f"{value} is no text; write it in quotes"
         case "string_too_short" | "string_too_long":
             return f"write 1 to {one['maxLength']} characters"

@@ -7,6 +7,7 @@ from pathlib import Path
 from typing import Annotated, Any
 
 import typer
+from pydantic import TypeAdapter
 
 from rtscope.boards.kernels.recipe import Recipe, find_recipe
 from rtscope.boards.kernels.sourcekernel import check_board
@@ -135,10 +136,9 @@ def resumed_work(path: Path, *, yes: bool) -> BisectWork:
                 f"{file}: schema {document['schema']!a} is not one that this rtscope "
                 "reads; use the version that wrote it"
             )
-        options = document["asked"]
-        tree = Path(options.pop("tree")) if options["tree"] else options.pop("tree")
+        options = TypeAdapter(SearchOptions).validate_python(document["asked"])
         typed = tuple(map(str, document["command"]))
-        work = _work(SearchOptions(**options, tree=tree), path, typed)
+        work = _work(options, path, typed)
         if not yes:
             _ask(work)
         return replace(work, identity=str(document.get("identity", "")))
