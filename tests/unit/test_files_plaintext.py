@@ -112,6 +112,15 @@ def test_what_unpacks_to_too_much_is_refused(
         plain_bytes(content, name="x", limit=1000)
 
 
+def test_millions_of_empty_lines_are_refused(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(plaintext, "MAX_UNPACKED_LINES", 1000)
+    with pytest.raises(RecordError, match="over 1,000 lines unpacked"):
+        lines_of(tmp_path / "x", gzip.compress(b"\n" * 1001))
+    assert len(lines_of(tmp_path / "x", gzip.compress(b"\n" * 1000))) == 1000
+
+
 def test_memory_that_a_stream_asks_for_is_bounded() -> None:
     buffer = io.BytesIO()
     parameters = zstandard.ZstdCompressionParameters.from_level(1, window_log=30)

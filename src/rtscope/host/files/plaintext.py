@@ -18,6 +18,9 @@ from rtscope.host.files.unpack import packed_with, unpacked
 MAX_PLAIN_BYTES = 256 << 20
 """Of a compressed file once unpacked."""
 
+MAX_UNPACKED_LINES = 10_000_000
+"""Of a compressed file: a few hundred bytes may hold millions of empty ones."""
+
 MAX_LINE_BYTES = 1024 * 1024
 
 _CHUNK = 64 * 1024
@@ -113,12 +116,23 @@ class PlainFile:
 
     def lines(self) -> Iterator[str]:
         """Yield the lines without their ends; RecordError if one is over 1 MiB."""
-        return _lines(self._texts(), name=str(self.path))
+        lines = _lines(self._texts(), name=str(self.path))
+        return self._counted(lines) if self.packing else lines
 
     @property
     def told(self) -> tuple[str, ...]:
         """How it is compressed and encoded, in words; empty: as it is."""
         return in_words(self.packing, self.encoding)
+
+    def _counted(self, lines: Iterator[str]) -> Iterator[str]:
+        for number, line in enumerate(lines, 1):
+            if number > MAX_UNPACKED_LINES:
+                raise RecordError(
+                    f"{self.path}: over {MAX_UNPACKED_LINES:,} lines unpacked, the "
+                    "most that rtscope reads of a compressed file; unpack it first, if "
+                    "it is no mistake"
+                )
+            yield line
 
     def _texts(self) -> Iterator[str]:
         decoder = codecs.getincrementaldecoder(self.encoding)("replace")

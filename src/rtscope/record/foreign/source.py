@@ -26,6 +26,9 @@ MAX_DOCUMENT_CHARACTERS = 64 * 1024 * 1024
 """Of JSON and XML, which are read as a whole: a million buckets take 20 MB."""
 
 
+_LINES_IN_CHUNK = 4096
+
+
 @dataclass(frozen=True, slots=True)
 class Source:
     """A file of another tool."""
@@ -87,21 +90,27 @@ class Source:
         Its lines are those from the first that begins with `begins` to the last that
         begins with `ends`. Raises RecordError if it is too long.
         """
+        chunks: list[str] = []
         kept: list[str] = []
         size = whole = 0
         for line in self._lines():
             start = line.lstrip()
-            if kept or start.startswith(begins):
-                kept.append(line if kept else start)
-                size += len(line) + 1
-            if (kept and start.startswith(ends)) or line.rstrip().endswith(ends):
-                whole = len(kept)
+            if not size and not start.startswith(begins):
+                continue
+            kept.append(line if size else start)
+            size += len(kept[-1]) + 1
+            if start.startswith(ends) or line.rstrip().endswith(ends):
+                whole = size
             if size > MAX_DOCUMENT_CHARACTERS:
                 raise self.damaged(
                     f"more than the {MAX_DOCUMENT_CHARACTERS:,} characters of any "
                     "result"
                 )
-        return "\n".join(kept[: whole or None])
+            if len(kept) == _LINES_IN_CHUNK:  # a line alone takes 50 bytes more
+                chunks.append("\n".join([*kept, ""]))
+                kept = []
+        text = "".join([*chunks, *(f"{line}\n" for line in kept)])
+        return text[: whole or None]
 
     def json(self) -> dict[str, Any]:
         """Return its one object; RecordError if it has none."""

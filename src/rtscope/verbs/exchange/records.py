@@ -150,7 +150,7 @@ def _caveats(
     facts: Mapping[str, FactValue],
     stated: Stated,
 ) -> list[Caveat]:
-    """Return those of the tool, of facts and unit, and of a load that is stated."""
+    """Return those of the other tool, of facts, of the unit and of a stated load."""
     caveats = [*run.caveats, *caveats_from(facts, facts, cpus=())]
     if stated.load and stated.load != "idle":
         caveats.append(make("import_load_stated", stated.load))
