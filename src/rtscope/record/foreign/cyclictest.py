@@ -152,7 +152,7 @@ def read(source: Source, *, unit_ns: int | None = None) -> list[ForeignRun]:
     output = _Output()
     number = 0
     for number, line in enumerate(source.lines(), 1):
-        if not any(take(output, line) for take in _TAKERS):
+        if line and not any(take(output, line) for take in _TAKERS):
             _other(output, line, number)
         if output.filled > MAX_BUCKETS:
             raise source.damaged(
