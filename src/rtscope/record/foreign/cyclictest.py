@@ -456,7 +456,7 @@ def _doubts(output: _Output, threads: Sequence[ForeignThread]) -> Iterator[Cavea
     if not output.columns:
         yield from threads_left_out({*output.summaries, *output.values})
     if output.left_out:
-        yield make("import_left_out", f"{output.left_out} lines stand for others (...)")
+        yield make("import_left_out", f"lines that stand for others: {output.left_out}")
     if len({t.interval_ns for t in threads}) > 1:
         yield make("import_threads_apart", "different intervals")
 
