@@ -10,16 +10,19 @@ import pytest
 
 from fakes.printed import render_brief, render_text
 from rtscope.contract import ThreadResult
+from rtscope.host.errors import UsageError
 from rtscope.present.formats.brief import More
 from rtscope.present.formats.data import render_csv, render_json
 from rtscope.present.formats.html import render_html
 from rtscope.present.formats.markdown import render_markdown
 from rtscope.present.model.build import build_model
+from rtscope.present.model.comparison import build_comparison
 from rtscope.record.foreign.model import NO_END_NS, ForeignRun, ForeignThread
 from rtscope.record.foreign.source import Source
 from rtscope.record.model import RunRecord
 from rtscope.stats.episodes import late_samples, misses_of
 from rtscope.stats.evidence import Claim, Verdict
+from rtscope.stats.runsets import run_sets
 from rtscope.stats.summary import summarize
 from rtscope.stats.verdict import judge
 from rtscope.verbs.exchange.records import Stated, record_of
@@ -248,3 +251,71 @@ def test_percentiles_below_the_end_of_the_histogram_stay(tmp_path: Path) -> None
     by_rank = {p.pct: p.high_ns for p in found.percentiles}
     assert by_rank[99] == 5_000
     assert by_rank[99.9] is None
+
+
+OTHER = replace(HISTOGRAM, buckets={3_000: 300, 4_000: 4_600, 5_000: 90, 11_000: 10})
+
+
+def loads_of(records: Sequence[RunRecord]) -> list[str]:
+    return [row.load for row in build_model(records).rows]
+
+
+def test_two_unknown_loads_are_two(tmp_path: Path) -> None:
+    runs = [record(tmp_path, HISTOGRAM, name="idle.log"), record(tmp_path, OTHER)]
+    assert loads_of(runs) == ["unknown (idle.log)", "unknown (x)"]
+    assert len(judge(runs, deadline_ns=30_000).findings) == 2
+
+
+def test_the_unknown_load_of_one_file_needs_no_name(tmp_path: Path) -> None:
+    assert loads_of([record(tmp_path, HISTOGRAM)]) == ["unknown"]
+
+
+def test_two_files_of_one_name_are_told_apart(tmp_path: Path) -> None:
+    (tmp_path / "a").mkdir()
+    one, other = record(tmp_path, HISTOGRAM), record(tmp_path, OTHER)
+    assert other.imported is not None
+    imported = replace(other.imported, sha256="0" * 64)
+    first, second = loads_of([one, replace(other, imported=imported)])
+    assert first != second
+    assert second == "unknown (x, 00000000)"
+
+
+@pytest.mark.parametrize("load", ["memory", "unknown"])
+def test_loads_that_the_user_calls_the_same_are_pooled(
+    tmp_path: Path, load: str
+) -> None:
+    stated = Stated(load=load)
+    runs = [
+        record(tmp_path, HISTOGRAM, stated=stated),
+        record(tmp_path, OTHER, name="y", stated=stated),
+    ]
+    (row,) = build_model(runs).rows
+    assert (row.load, row.runs) == (load, 2)
+    assert len(judge(runs, deadline_ns=30_000).findings) == 1
+
+
+def test_a_known_and_an_unknown_load_are_two(tmp_path: Path) -> None:
+    runs = [
+        record(tmp_path, HISTOGRAM),
+        record(tmp_path, OTHER, name="y", stated=Stated(load="idle")),
+    ]
+    assert sorted(loads_of(runs)) == ["idle", "unknown"]
+
+
+def test_unknown_loads_are_not_compared(tmp_path: Path) -> None:
+    runs = {
+        "a": [record(tmp_path, HISTOGRAM)],
+        "b": [record(tmp_path, OTHER, name="y.log")],
+    }
+    for compared in (build_comparison, run_sets):
+        with pytest.raises(UsageError, match=r"y\.log.*rtscope import --load"):
+            compared(runs)
+
+
+def test_an_unknown_and_a_known_load_are_not_compared(tmp_path: Path) -> None:
+    runs = {
+        "a": [record(tmp_path, HISTOGRAM, stated=Stated(load="idle"))],
+        "b": [record(tmp_path, OTHER, name="y.log")],
+    }
+    with pytest.raises(UsageError, match=r"y\.log"):
+        build_comparison(runs)

@@ -35,6 +35,9 @@ from rtscope.record.virtual import VirtualRun
 
 SCHEMA = 2
 
+UNKNOWN = "unknown"
+"""The load or policy of an imported run whose file does not name it."""
+
 FILE_LOST = "file_not_kept"
 """The caveat that names a file beside the record, and why it could not be written."""
 
@@ -222,6 +225,15 @@ class RunRecord:
         """The latest wake-up of all threads; None without a sample."""
         highs = (thread.max_ns for thread in self.result.threads)
         return max((ns for ns in highs if ns is not None), default=None)
+
+    @property
+    def load_unknown(self) -> bool:
+        """Whether neither its file nor whoever imported it named the load."""
+        return (
+            self.imported is not None
+            and self.run.load == UNKNOWN
+            and "load" not in self.imported.stated
+        )
 
     @property
     def kernel_name(self) -> str:

@@ -7,7 +7,8 @@ so that a setting nobody thought of separates runs and never mixes them. An unkn
 value is a condition too: it may be any.
 """
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections import Counter
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from functools import cache
 
 from rtscope.machine.facts import catalogue
@@ -46,6 +47,7 @@ def conditions_of(record: RunRecord) -> Conditions:
         "tuning": _tuning(record),
         "variant": run.variant,
         "load": record.load.name,
+        "file": _file_of_unknown_load(record),
         "load command": load_command(record),
         "load version": record.load.version,
         **_facts(
@@ -58,6 +60,36 @@ def conditions_of(record: RunRecord) -> Conditions:
         ),
         **_board(record),
     }
+
+
+def load_names(records: Sequence[RunRecord]) -> list[str]:
+    """
+    Return the load of each run, with its file where several have an unknown one.
+
+    Nobody said that two unknown loads are the same: they are two.
+    """
+    files = {
+        r.imported.sha256: r.imported.file
+        for r in records
+        if r.imported is not None and r.load_unknown
+    }
+    shared = Counter(files.values())
+
+    def name(record: RunRecord) -> str:
+        imported = record.imported
+        if len(files) < 2 or imported is None or not record.load_unknown:
+            return record.run.load
+        several = shared[imported.file] > 1
+        mark = f", {imported.sha256[:8]}" if several else ""
+        return f"{record.run.load} ({imported.file}{mark})"
+
+    return [name(record) for record in records]
+
+
+def unknown_loads(records: Iterable[RunRecord]) -> tuple[str, ...]:
+    """Return the files of the runs whose load is unknown."""
+    files = (r.imported for r in records if r.load_unknown)
+    return tuple(dict.fromkeys(one.file for one in files if one))
 
 
 @cache
@@ -81,6 +113,12 @@ def _kept(argv: Sequence[str]) -> Iterator[str]:
         yield word
         if word in _FITTED:
             next(options, None)
+
+
+def _file_of_unknown_load(record: RunRecord) -> tuple[str, str] | None:
+    if record.imported is None or not record.load_unknown:
+        return None
+    return record.imported.file, record.imported.sha256[:8]
 
 
 def _facts(record: RunRecord, names: Sequence[str]) -> Conditions:
@@ -184,7 +222,10 @@ def _in_words(label: str, value: object, all_values: Sequence[object]) -> str:
 
 
 _NONE_IS_KNOWN = frozenset(
-    {"idle states held", "tuning", "runtime", "load version", "variant"}
+    {
+        *("idle states held", "tuning", "runtime", "load version", "variant"),
+        "file",
+    }
 )
 """Conditions whose absence is a value: nothing was held, changed or given."""
 

@@ -11,11 +11,8 @@ from rtscope.contract import ThreadResult
 from rtscope.host.units import format_duration, format_us
 from rtscope.machine.cpulist import format_cpulist
 from rtscope.record.caveats.catalogue import Caveat, make
-from rtscope.record.model import Imported, RunRecord
+from rtscope.record.model import UNKNOWN, Imported, RunRecord
 from rtscope.stats.summary import observed_ns
-
-UNKNOWN = "unknown"
-"""The load or policy of a run whose file does not name it."""
 
 SHORT_RUN_NS = 60 * 10**9
 
@@ -41,7 +38,7 @@ def check_import(record: RunRecord) -> Iterator[Caveat]:
     yield from _kept(threads)
     yield from _periods(record)
     yield from _time(record)
-    if record.run.load == UNKNOWN:
+    if record.load_unknown:
         yield make("import_load_unknown")
     if record.run.policy == UNKNOWN:
         yield make("import_settings_unknown")

@@ -12,10 +12,11 @@ import math
 from collections.abc import Hashable, Mapping, Sequence
 from dataclasses import dataclass
 
-from rtscope.host.errors import UsageError
+from rtscope.host.errors import UsageError, first_of
 from rtscope.host.units import format_duration
 from rtscope.record.caveats.catalogue import Caveat
 from rtscope.record.model import RunRecord
+from rtscope.stats.conditions import unknown_loads
 from rtscope.stats.counting import LeftOut, left_out_words, why_left_out
 from rtscope.stats.determinism import caveats_among, contradictions, distinct
 from rtscope.stats.episodes import misses_of
@@ -128,6 +129,11 @@ def _require_comparable(groups: Mapping[str, Sequence[RunRecord]]) -> str:
     records = [record for runs in groups.values() for record in runs]
     if len(groups) < 2 or not all(groups.values()):
         raise UsageError("nothing to compare: name two sets of runs or more")
+    if unknown := unknown_loads(records):
+        raise UsageError(
+            f"unknown load of {first_of(3, unknown)}: two unknown loads are not the "
+            "same; name them with rtscope import --load"
+        )
     loads = sorted({r.run.load for r in records})
     if len(loads) > 1:
         raise UsageError(f"runs under different loads ({', '.join(loads)}): one a time")

@@ -19,9 +19,9 @@ from rtscope.present.model.rows import (
     MergedCaveat,
     Provenance,
     Row,
+    comparing_row,
     machines_of,
     merged_caveats,
-    merged_row,
     provenance_of,
     rows_of,
     subtitle_of,
@@ -116,12 +116,9 @@ def _by_variant(rows: Sequence[Row]) -> Mapping[str, Sequence[Row]]:
     """Return the rows to compare, of runs that count where some do."""
     by_variant: dict[str, list[Row]] = {}
     for row in rows:
-        comparing = (
-            merged_row(row.records, variant=row.variant, comparing=True)
-            if row.left_out
-            else row
+        by_variant.setdefault(row.variant, []).append(
+            comparing_row(row) if row.left_out else row
         )
-        by_variant.setdefault(row.variant, []).append(comparing)
     return by_variant
 
 

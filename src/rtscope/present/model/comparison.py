@@ -4,7 +4,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from statistics import median
 
-from rtscope.host.errors import RtscopeError, UsageError
+from rtscope.host.errors import RtscopeError, UsageError, first_of
 from rtscope.host.escape import all_printable
 from rtscope.host.units import format_number
 from rtscope.host.version import __version__
@@ -24,6 +24,7 @@ from rtscope.present.model.side_by_side import SideBySide, side_by_side
 from rtscope.present.words import capital, enumeration, virtual_word
 from rtscope.record.model import RunRecord
 from rtscope.stats.compare import Comparison, Word, compare_loads
+from rtscope.stats.conditions import load_names, unknown_loads
 from rtscope.stats.runsets import RunSets, run_sets
 
 
@@ -140,9 +141,7 @@ def build_comparison(
     labelled = all_printable({label: tuple(runs) for label, runs in sets.items()})
     by_load = _by_load(labelled)
     if not by_load:
-        raise UsageError(
-            "the records have no load in common: measure one load in all of them"
-        )
+        raise UsageError(_nothing_common(labelled))
     loads = _load_comparisons(by_load, deadline_ns)
     records = [record for runs in labelled.values() for record in runs]
     rows = [side.row for load in loads for side in load.sides]
@@ -181,14 +180,28 @@ def build_comparison(
     )
 
 
+def _nothing_common(labelled: Mapping[str, Sequence[RunRecord]]) -> str:
+    said = "the records have no load in common: measure one load in all of them"
+    unknown = unknown_loads(one for runs in labelled.values() for one in runs)
+    if not unknown:
+        return said
+    return (
+        f"{said}; unknown load of {first_of(3, unknown)}: two unknown loads are not "
+        "the same; name them with rtscope import --load"
+    )
+
+
 def _by_load(
     labelled: Mapping[str, Sequence[RunRecord]],
 ) -> dict[str, dict[str, list[RunRecord]]]:
     """Return the runs by load and label, of loads that two sets or more have."""
+    records = [record for runs in labelled.values() for record in runs]
+    names = dict(zip(map(id, records), load_names(records), strict=True))
     loads: dict[str, dict[str, list[RunRecord]]] = {}
     for label, runs in labelled.items():
         for record in runs:
-            loads.setdefault(record.run.load, {}).setdefault(label, []).append(record)
+            load = names[id(record)]
+            loads.setdefault(load, {}).setdefault(label, []).append(record)
     return {load: loads[load] for load in in_order(loads) if len(loads[load]) > 1}
 
 
@@ -209,15 +222,17 @@ def _load_comparisons(
     return tuple(
         LoadComparison(
             load=load,
-            sides=tuple(_compared_set(label, runs) for label, runs in sets.items()),
+            sides=tuple(
+                _compared_set(label, runs, load) for label, runs in sets.items()
+            ),
             outcomes=outcomes[load],
         )
         for load, sets in by_load.items()
     )
 
 
-def _compared_set(label: str, runs: Sequence[RunRecord]) -> ComparedSet:
-    row = merged_row(runs, variant=label, comparing=True)
+def _compared_set(label: str, runs: Sequence[RunRecord], load: str) -> ComparedSet:
+    row = merged_row(runs, variant=label, load=load, comparing=True)
     maxima = [r.max_ns for r in row.counted if r.max_ns is not None]
     return ComparedSet(
         label=label,

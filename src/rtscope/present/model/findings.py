@@ -10,7 +10,7 @@ from dataclasses import dataclass
 
 from rtscope.contract import KernelThread, ThreadResult
 from rtscope.host.units import NS_PER_S, plural
-from rtscope.present.model.rows import Row, merged_row
+from rtscope.present.model.rows import Row, comparing_row
 from rtscope.present.words import capital, count, duration, enumeration, times, us
 from rtscope.record.caveats.catalogue import Effect
 from rtscope.record.model import RunRecord
@@ -89,8 +89,7 @@ def _support(row: Row) -> str:
         return "No conclusion: the run is not valid, see the caveats."
     if not row.counts:
         return f"No rate of longer ones: {row.not_counted}."
-    if row.left_out:
-        row = merged_row(row.records, variant=row.variant, comparing=True)
+    row = comparing_row(row) if row.left_out else row
     observed_ns = row.seeds.observed_ns if row.seeds else row.observed_ns
     if observed_ns is None:
         return (

@@ -16,6 +16,7 @@ from rtscope.machine.facts import FactValue
 from rtscope.present.words import duration, micro, us, virtual_word
 from rtscope.record.caveats.catalogue import CaveatKind, Effect, gravest_first, kind_of
 from rtscope.record.model import Run, RunRecord
+from rtscope.stats.conditions import load_names
 from rtscope.stats.counting import LeftOut, left_out_words, parted
 from rtscope.stats.determinism import caveats_among, contradictions, distinct
 from rtscope.stats.seeds import OverSeeds, independent, over_seeds
@@ -164,6 +165,9 @@ class Provenance:
 def rows_of(records: Sequence[RunRecord]) -> tuple[Row, ...]:
     """Merge runs into rows: loads in the order of Table 5-1, variants as they come."""
     keys = [_key_of(record) for record in records]
+    if any(record.imported for record in records):
+        named = zip(load_names(records), keys, strict=True)
+        keys = [(load, *key[1:]) for load, key in named]
     varying = [i for i in (1, 2, 3) if len({key[i] for key in keys}) > 1]
     grouped: dict[tuple[str, str, str, str], list[RunRecord]] = {}
     for key, record in zip(keys, records, strict=True):
@@ -171,7 +175,7 @@ def rows_of(records: Sequence[RunRecord]) -> tuple[Row, ...]:
     loads = in_order(key[0] for key in keys)
     variants = list(dict.fromkeys(key[1:] for key in keys))
     return tuple(
-        merged_row(runs, variant=" · ".join(key[i] for i in varying))
+        merged_row(runs, load=key[0], variant=" · ".join(key[i] for i in varying))
         for key, runs in sorted(
             grouped.items(),
             key=lambda item: (loads.index(item[0][0]), variants.index(item[0][1:])),
@@ -203,14 +207,19 @@ def variant_kind(rows: Sequence[Row]) -> str:
 
 
 def merged_row(
-    records: Sequence[RunRecord], *, variant: str, comparing: bool = False
+    records: Sequence[RunRecord],
+    *,
+    variant: str,
+    load: str = "",
+    comparing: bool = False,
 ) -> Row:
     """
-    Merge runs of one load into a row; names are those of the first.
+    Merge runs of one load into a row; names are those of the first, but for the load.
 
     `comparing`: of its runs that count, unless none does.
     """
-    load, target, kernel, settings = _key_of(records[0])
+    named, target, kernel, settings = _key_of(records[0])
+    load = load or named
     counted, contradicted = distinct(records), bool(contradictions(records))
     among = caveats_among(records)
     counting, left_out = parted(records, among)
@@ -262,6 +271,11 @@ def merged_row(
         seeds=seeds,
         virtual=virtual,
     )
+
+
+def comparing_row(row: Row) -> Row:
+    """Return the row of its runs that count, if one does."""
+    return merged_row(row.records, variant=row.variant, load=row.load, comparing=True)
 
 
 def anchor_of(*names: str) -> str:
