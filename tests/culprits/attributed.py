@@ -77,13 +77,13 @@ def print_cost(runs: Sequence[Recorded]) -> None:
         if cost is None:
             continue
         (before, tail), (after, traced_tail) = cost.untraced, cost.traced
-        if before.high_ns is None or after.high_ns is None:
+        if before.at_most_ns is None or after.at_most_ns is None:
             continue
-        differences.append(after.high_ns - before.high_ns)
-        tails = f"p99.9 {tail.high_ns} ns, traced {traced_tail.high_ns} ns"
+        differences.append(after.at_most_ns - before.at_most_ns)
+        tails = f"p99.9 {tail.at_most_ns} ns, traced {traced_tail.at_most_ns} ns"
         print(
-            f"{one.record.run.load}: median {before.high_ns} ns, traced "
-            f"{after.high_ns} ns; {tails}"
+            f"{one.record.run.load}: median {before.at_most_ns} ns, traced "
+            f"{after.at_most_ns} ns; {tails}"
         )
     if differences:
         mean = sum(differences) / len(differences)

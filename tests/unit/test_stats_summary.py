@@ -23,8 +23,8 @@ LATENCIES = st.lists(st.integers(0, 2**36), min_size=1, max_size=60)
 
 def bucket_holds(found: Percentile, value_ns: int) -> bool:
     assert found.low_ns is not None
-    assert found.high_ns is not None
-    return found.low_ns <= value_ns < found.high_ns
+    assert found.at_most_ns is not None
+    return found.low_ns <= value_ns <= found.at_most_ns
 
 
 def test_population_stdev_of_4_4_6_6_is_1() -> None:
@@ -118,28 +118,28 @@ def test_six_percentiles_are_looked_for_unless_told_otherwise() -> None:
 def test_a_percentile_is_the_nearest_rank_and_not_interpolated() -> None:
     s = summarize([thread(list(range(1, 1001)))], percentiles=[50, 99, 99.7])
     assert s.percentiles == (
-        Percentile(50, 500, 501),
-        Percentile(99, 990, 991),
-        Percentile(99.7, 997, 998),
+        Percentile(50, 500, 500),
+        Percentile(99, 990, 990),
+        Percentile(99.7, 997, 997),
     )
 
 
 def test_the_lowest_percentile_is_the_least_sample() -> None:
     s = summarize([thread(list(range(1, 21)))], percentiles=[5, 10])
-    assert s.percentiles == (Percentile(5, 1, 2), Percentile(10, 2, 3))
+    assert s.percentiles == (Percentile(5, 1, 1), Percentile(10, 2, 2))
 
 
 def test_a_percentile_bucket_is_clipped_to_minimum_and_maximum() -> None:
     value = (1 << 20) + 5  # its bucket spans 1024 ns
     s = summarize([thread([value] * 9, interval_ns=10**9)], percentiles=[50])
-    assert s.percentiles == (Percentile(50, value, value + 1),)
+    assert s.percentiles == (Percentile(50, value, value),)
 
 
 def test_a_percentile_among_the_samples_beyond_17_s_says_so() -> None:
     latencies = [100] + [2**34 + 7] * 9
     s = summarize([thread(latencies, interval_ns=2**40)], percentiles=[50])
     assert s.overflow == 9
-    assert s.percentiles == (Percentile(50, 2**34, 2**34 + 8),)
+    assert s.percentiles == (Percentile(50, 2**34, 2**34 + 7),)
 
 
 @given(LATENCIES)

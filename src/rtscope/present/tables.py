@@ -151,8 +151,8 @@ def _table() -> str:
 def percentile_ns(summary: Summary, pct: float) -> int | None:
     """Return the highest latency of the bucket that holds a percentile."""
     for percentile in summary.percentiles:
-        if percentile.pct == pct and percentile.high_ns is not None:
-            return percentile.high_ns - 1
+        if percentile.pct == pct:
+            return percentile.at_most_ns
     return None
 
 

@@ -28,14 +28,16 @@ BEYOND_LOW_NS = 1 << HIST_MAX_BITS
 @dataclass(frozen=True, slots=True)
 class Percentile:
     """
-    The bucket [low, high) that holds a percentile of the samples.
+    A percentile of the samples: the value of it, in every command, is `at_most_ns`.
 
-    Both are None if there are too few samples to say anything about the percentile.
+    That is the highest latency of the bucket that holds it, or the maximum if that is
+    in the bucket; `low_ns` is the least one. Both are None if there are too few samples
+    to say anything about the percentile.
     """
 
     pct: float
     low_ns: int | None
-    high_ns: int | None
+    at_most_ns: int | None
 
 
 @dataclass(frozen=True, slots=True)
@@ -236,6 +238,6 @@ def _percentiles(
         low_ns, high_ns, _ = buckets[bisect_left(up_to, rank)]
         if end_ns is not None and high_ns > end_ns:
             return Percentile(pct, None, None)
-        return Percentile(pct, max(low_ns, min_ns), min(high_ns, max_ns + 1))
+        return Percentile(pct, max(low_ns, min_ns), min(high_ns - 1, max_ns))
 
     return tuple(find(pct) for pct in percentiles)

@@ -94,11 +94,11 @@ def _cost_words(cost: TraceCost | None) -> str:
 
 def _pair_words(pct: float, before: Percentile, after: Percentile) -> str:
     name = "median" if pct == 50 else f"p{pct:g}"
-    if before.high_ns is None or after.high_ns is None:
+    if before.at_most_ns is None or after.at_most_ns is None:
         return f"{name}: too few samples"
     return (
-        f"{name} {format_us(before.high_ns)} us untraced, "
-        f"{format_us(after.high_ns)} us traced"
+        f"{name} {format_us(before.at_most_ns)} us untraced, "
+        f"{format_us(after.at_most_ns)} us traced"
     )
 
 

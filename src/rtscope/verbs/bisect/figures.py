@@ -60,8 +60,8 @@ def _latency(of: Callable[[Summary], float | None]) -> Figure:
 
 
 def _percentile(summary: Summary, pct: float) -> float | None:
-    interval = next(p for p in summary.percentiles if p.pct == pct)
-    return None if interval.high_ns is None else float(interval.high_ns)
+    found = next(p for p in summary.percentiles if p.pct == pct)
+    return None if found.at_most_ns is None else float(found.at_most_ns)
 
 
 def _whole(value: float) -> str:

@@ -31,8 +31,8 @@ def _worst(_record: RunRecord, summary: Summary) -> float | None:
 
 
 def _p999(_record: RunRecord, summary: Summary) -> float | None:
-    high_ns = summary.percentiles[P999].high_ns
-    return None if high_ns is None else float(high_ns)
+    at_most_ns = summary.percentiles[P999].at_most_ns
+    return None if at_most_ns is None else float(at_most_ns)
 
 
 def _average(_record: RunRecord, summary: Summary) -> float | None:

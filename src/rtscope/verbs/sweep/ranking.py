@@ -258,7 +258,7 @@ def _standing(
     rates = [sum(run.load.throughput.values()) for run in runs if run.load.throughput]
     return Standing(
         worst_ns=summary.max_ns,
-        p999_ns=summary.percentiles[P999].high_ns,
+        p999_ns=summary.percentiles[P999].at_most_ns,
         missed=sum(one.missed_periods or 0 for one in summaries),
         operations=sum(rates) / len(rates) if rates else None,
         run=worst.run.id,
