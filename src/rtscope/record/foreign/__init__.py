@@ -20,6 +20,8 @@ matter. Text before each line is removed if more lines then are those of a forma
     jittertexts.py     output of jitterdebugger -v and jittersamples
     hwlatdetect.py     output of hwlatdetect
     xenomai.py         output of Xenomai's latency
+    stressng.py        output of stress-ng --cyclic
+    summaries.py       a table of extremes and averages
     column.py          latencies or time stamps in a table of any program
     table.py           its separators, headings, units and numbers
 """
@@ -41,6 +43,8 @@ from rtscope.record.foreign import (
     rtla,
     rttests,
     rttexts,
+    stressng,
+    summaries,
     tracers,
     xenomai,
 )
@@ -50,10 +54,12 @@ from rtscope.record.foreign.wrapped import unwrapped
 
 _FORMATS: Sequence[ModuleType] = (
     *(jitterdebugger, jittertexts, rttests, rteval, rtla),
-    *(tracers, xenomai, hwlatdetect, cyclictest, rttexts),
+    *(tracers, stressng, xenomai, hwlatdetect, cyclictest, rttexts),
 )
 """In the order in which they are tried: the more special ones first."""
 
+_TABLES: Sequence[ModuleType] = (summaries, column)
+"""Of any program: tried last, and by the begin of the file alone."""
 
 _LINE = re.compile("|".join(f"(?:{module.LINE.pattern})" for module in _FORMATS))
 
@@ -65,7 +71,7 @@ _DOCUMENT = re.compile(
 
 def names() -> tuple[str, ...]:
     """Return the names of all formats."""
-    return tuple(str(module.NAME) for module in (*_FORMATS, column))
+    return tuple(str(module.NAME) for module in (*_FORMATS, *_TABLES))
 
 
 def format_of(source: Source) -> str:
@@ -110,8 +116,8 @@ def _found(source: Source) -> tuple[ModuleType | None, Source]:
             for module in _FORMATS:
                 if module.recognises(head):
                     return module, replace(source, prefix=prefix)
-    first = next(source.heads(), [])
-    return (column if column.recognises("\n".join(first)) else None), source
+    first = "\n".join(next(source.heads(), []))
+    return next((one for one in _TABLES if one.recognises(first)), None), source
 
 
 def _beginnings(head: str) -> Iterator[str]:

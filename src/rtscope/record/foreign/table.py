@@ -34,7 +34,7 @@ HEAD_ROWS = 200
 
 MISSING = frozenset({"", "-", "--", "na", "n/a", "nan", "null", "none", "?"})
 
-_COMMENT = re.compile(r"\s*(?:#|%|//)")
+_COMMENT = re.compile(r"\s*(?:#|%|//|\|[|+: -]*-[|+: -]*$|[+-]{3,}[|+ -]*$)")
 _UNITS = "|".join(sorted(UNIT_NS, key=len, reverse=True))
 _HEADING_UNIT = re.compile(
     rf"[\[(]\s*({_UNITS})\s*[\])]\s*$|[_\s/,.-]+(?:in[_\s]+)?({_UNITS})\s*$",
@@ -125,8 +125,9 @@ def layout_of(lines: Iterable[str]) -> Layout | None:
         _column(place, headings, [row[place] for row in cells], comma)
         for place in range(width)
     )
-    if not any(column.numeric for column in columns):
-        return None
+    numeric = sum(column.numeric for column in columns)
+    if not numeric or (not headings and 2 * numeric < width):
+        return None  # a log, whose lines have a number among their words
     decimals = max(
         (_decimals(_plain(cell, comma)) for row in cells for cell in row), default=0
     )
