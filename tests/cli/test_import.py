@@ -359,3 +359,42 @@ def test_a_pipe_of_the_shell_is_imported(rtscope: Rtscope, here: Path) -> None:
 
     assert said.status == 0, said.err
     assert "standard-input: cyclictest, 2 threads, 2,000 samples" in said.out
+
+
+def test_a_column_is_imported_with_the_command_of_the_refusal(
+    rtscope: Rtscope, here: Path
+) -> None:
+    rows = "".join(f"{i};{3 + i % 4};{i}\n" for i in range(200))
+    (here / "loop.csv").write_text(rows)
+    refused = rtscope("import", "loop.csv")
+
+    assert refused.status == 3
+    assert "rtscope import loop.csv --column 3 --unit us" in refused.err
+    done = rtscope(
+        *("import", "loop.csv", "--column", "2", "--unit", "us", "--out", "loop"),
+        *("--time-column", "1:ms", "--load", "idle"),
+    )
+    assert done.status == 0
+    report = json.loads(rtscope("report", "loop", "--json").out)
+    assert report["rows"][0]["summary"]["samples"] == 200
+
+
+def test_the_report_has_the_distance_in_each_format(
+    rtscope: Rtscope, here: Path
+) -> None:
+    late = {600 * i + i % 5 for i in range(1, 13)}
+    rows = "".join(
+        f"{i / 10:.1f},{400 + i % 7 if i in late else 3 + i % 3}\n" for i in range(8000)
+    )
+    (here / "loop.csv").write_text(f"time_s,latency_us\n{rows}")
+    rtscope("import", "loop.csv", "--out", "loop", "--load", "idle")
+    said = "The 12 longest latencies under idle come every 60."
+
+    assert said in " ".join(rtscope("report", "loop").out.split())
+    assert said in rtscope("report", "loop", "--format", "markdown").out
+    report = json.loads(rtscope("report", "loop", "--json").out)
+    late_row = report["rows"][0]["latest_over_time"]
+    assert late_row["sentence"].startswith(said)
+    assert abs(late_row["steady_distance"]["period_ns"] / 1e9 - 60) < 1
+    rtscope("report", "loop", "--html", "page.html")
+    assert said in (here / "page.html").read_text()

@@ -127,6 +127,13 @@ def test_median_and_deviation_stay_words_of_the_file(tmp_path: Path) -> None:
     assert runs[0].imported.told == {"stddev": "0.5", "median": "2"}
 
 
+def test_windows_of_one_run_are_no_runs(tmp_path: Path) -> None:
+    text = "t,latency_min (ms),latency_max (ms),latency_mean (ms)\n1,1,9,2\n2,1,8,2\n"
+
+    with pytest.raises(RecordError, match="several columns may be the latency"):
+        imported(text, tmp_path)
+
+
 def test_extremes_without_a_unit_are_refused(tmp_path: Path) -> None:
     with pytest.raises(RecordError, match="add --unit us"):
         imported("name,min,mean,max\na,1,2,9\nb,1,2,8\n", tmp_path)

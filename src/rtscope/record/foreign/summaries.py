@@ -1,8 +1,8 @@
 """
 Read a table of extremes and averages, as benchmarks print: a row is a run.
 
-Each row has a minimum, a maximum and an average, by its headings; a count of samples
-and a name where it has them. Median and deviation stay in the record as the file says
+Each row has a name, a minimum, a maximum and an average, by its headings, and may have
+a count of samples. Rows without a name are windows of one run, and no runs. Median and deviation stay in the record as the file says
 them: no percentile follows from them.
 """
 
@@ -31,13 +31,14 @@ _KINDS: Mapping[str, re.Pattern[str]] = {
 
 
 def columns_of(layout: Layout) -> dict[str, Column]:
-    """Return the columns of minimum, maximum and average; empty if one is missing."""
+    """Return the columns of minimum, maximum and average; empty if one is missing, or a name."""
     found: dict[str, Column] = {}
     for kind, pattern in _KINDS.items():
         alike = [c for c in layout.columns if c.numeric and pattern.search(c.heading)]
         if len(alike) == 1:
             found[kind] = alike[0]
-    whole = {"min", "max", "mean"} <= found.keys()
+    named = any(not c.numeric for c in layout.columns)
+    whole = named and {"min", "max", "mean"} <= found.keys()
     return found if whole and len(set(found.values())) == len(found) else {}
 
 
