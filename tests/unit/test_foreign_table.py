@@ -11,6 +11,7 @@ from rtscope.record.foreign.column import MAX_VALUES
 from rtscope.record.foreign.model import Asked
 from rtscope.record.foreign.source import Source
 from rtscope.record.model import RunRecord
+from rtscope.stats.latetimes import timing_of
 from rtscope.stats.runcaveats import all_caveats
 from rtscope.verbs.exchange.records import Stated, record_of
 
@@ -229,6 +230,28 @@ def test_a_time_without_a_unit_is_no_time_and_the_option_is_named(
     named = imported(text, tmp_path, asked=Asked(time_column="time:s"))
     assert values_of(named) == THREE
     assert named.result.threads[0].worst[0].expiry_ns == 2 * S
+
+
+def test_a_list_of_late_ones_alone_shows_their_distance(tmp_path: Path) -> None:
+    rng = random.Random(4)
+    rows = [
+        f"{60 * i + rng.random():.3f};{400 + rng.random() * 50:.1f}" for i in range(12)
+    ]
+    record = imported("time_s;latency_us\n" + "\n".join(rows) + "\n", tmp_path)
+    timing = timing_of([record])
+
+    assert timing is not None
+    assert timing.found is not None
+    assert timing.found.period_ns / S == pytest.approx(60, rel=0.02)
+
+
+def test_the_distance_of_rows_is_no_distance_of_late_ones(tmp_path: Path) -> None:
+    rng = random.Random(4)
+    rows = [f"{i / 10:.1f};{rng.random() * 50:.1f}" for i in range(90)]
+    record = imported("time_s;latency_us\n" + "\n".join(rows) + "\n", tmp_path)
+    timing = timing_of([record])
+
+    assert timing is None or timing.found is None
 
 
 STAMPS = [0, 1_000, 2_000, 3_090, 4_000, 5_000]

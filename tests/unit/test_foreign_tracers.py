@@ -69,6 +69,19 @@ def test_a_gap_of_hwlat_is_the_longer_of_inner_and_outer(tmp_path: Path) -> None
     assert "import_other_quantity" in {c.id for c in all_caveats(record)}
 
 
+def test_gaps_each_minute_are_found(tmp_path: Path) -> None:
+    text = "".join(
+        ROW.format(cpu=i % 2, flags="dn...", s=60 * i + 7, us=17 * i)
+        + f"#{i}     inner/outer(us):   12/14    ts:1499801089.066141940\n"
+        for i in range(12)
+    )
+    timing = timing_of(imported(text, tmp_path))
+
+    assert timing is not None
+    assert timing.found is not None
+    assert timing.found.period_ns == pytest.approx(60e9, rel=0.02)
+
+
 def test_timerlat_has_a_run_of_each_context(tmp_path: Path) -> None:
     text = trace("timerlat")
     runs = imported(text, tmp_path)

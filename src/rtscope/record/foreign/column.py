@@ -19,6 +19,7 @@ from rtscope.host.files.plaintext import plain_file
 from rtscope.host.units import NS_PER_MS, NS_PER_S, NS_PER_US, exact_duration
 from rtscope.record.caveats.catalogue import Caveat, make
 from rtscope.record.foreign.model import (
+    MAX_TIMED,
     NO_END_NS,
     Asked,
     ForeignRun,
@@ -452,6 +453,8 @@ def _thread(
         (at_ns, max(ns - less_ns, 0) // step_ns * step_ns)
         for at_ns, ns in kept.longest.listed(1, since=since)
     )
+    # With each row among the longest it may be a list of late ones alone.
+    step = kept.spacing.median_ns if buckets.total() > MAX_TIMED else 1
     return ForeignThread(
         samples=buckets.total(),
         min_ns=min(buckets),
@@ -461,9 +464,7 @@ def _thread(
         buckets=dict(sorted(buckets.items())),
         cpu=cpu if cpu is not None and cpu < MAX_CPUS else None,
         interval_ns=less_ns,
-        times=ForeignTimes(worst=worst, step_ns=kept.spacing.median_ns)
-        if worst
-        else None,
+        times=ForeignTimes(worst=worst, step_ns=step) if worst else None,
     )
 
 

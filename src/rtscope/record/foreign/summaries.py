@@ -2,8 +2,8 @@
 Read a table of extremes and averages, as benchmarks print: a row is a run.
 
 Each row has a name, a minimum, a maximum and an average, by its headings, and may have
-a count of samples. Rows without a name are windows of one run, and no runs. Median and deviation stay in the record as the file says
-them: no percentile follows from them.
+a count of samples. Rows without a name are windows of one run, and no runs. Median and
+deviation stay in the record as the file says them: no percentile follows from them.
 """
 
 import re
@@ -31,7 +31,7 @@ _KINDS: Mapping[str, re.Pattern[str]] = {
 
 
 def columns_of(layout: Layout) -> dict[str, Column]:
-    """Return the columns of minimum, maximum and average; empty if one is missing, or a name."""
+    """Return the columns of the extremes and the average; empty without all, or a name."""
     found: dict[str, Column] = {}
     for kind, pattern in _KINDS.items():
         alike = [c for c in layout.columns if c.numeric and pattern.search(c.heading)]

@@ -65,6 +65,10 @@ KINDS = {
 """What is measured, by the tracer, of timerlat by the context."""
 
 
+HWLAT_WINDOW_NS = NS_PER_S
+"""The distance of two windows unless it was changed, which the trace does not say."""
+
+
 def recognises(head: str) -> bool:
     """Whether this is the trace of one of these tracers."""
     if re.search(r"^# tracer: (?:osnoise|hwlat|timerlat)\s*$", head, re.MULTILINE):
@@ -163,10 +167,17 @@ def _threads(trace: _Trace, kind: str) -> Iterator[ForeignThread]:
             cpu=cpu,
             times=ForeignTimes(
                 worst=longest,
-                step_ns=max(kept.spacing.median_ns, NS_PER_US),
+                step_ns=_step_ns(kind, kept),
                 from_start=not trace.lost,
             ),
         )
+
+
+def _step_ns(kind: str, kept: _Cpu) -> int:
+    """Return the distance of two lines; hwlat has none for a window without a gap."""
+    return (
+        HWLAT_WINDOW_NS if kind == "hwlat" else max(kept.spacing.median_ns, NS_PER_US)
+    )
 
 
 def _doubts(trace: _Trace, kind: str) -> Iterator[Caveat]:
