@@ -31,7 +31,7 @@ _KINDS: Mapping[str, re.Pattern[str]] = {
 
 
 def columns_of(layout: Layout) -> dict[str, Column]:
-    """Return the columns of the extremes and the average; empty without all, or a name."""
+    """Return the columns of extremes and average; empty without all or a name."""
     found: dict[str, Column] = {}
     for kind, pattern in _KINDS.items():
         alike = [c for c in layout.columns if c.numeric and pattern.search(c.heading)]
