@@ -489,3 +489,44 @@ def test_a_cpu_that_another_wakes_from_an_idle_state_leaves_this_state() -> None
         *(Part.D, 50_000, 10_000),
         *(Cause.IDLE_EXIT, "idle state 2"),
     )
+
+
+def test_a_thread_that_comes_from_nowhere_was_not_ready_all_the_time() -> None:
+    """It was created, or its wake-up is not in the trace: nobody knows since when."""
+    found = explained(
+        [switch(-500_000, LOADING, BASH), switch(400_000, BASH, thread(FIFO_50))],
+        late_ns=401_000,
+        state=State.UNKNOWN,
+    )
+
+    assert told(found)[0] == (
+        *(Part.A, 0, 400_000),
+        *(Cause.UNKNOWN, "no event of the thread in the trace"),
+    )
+
+
+def test_a_timer_that_was_started_when_it_was_due_already_is_told() -> None:
+    start = event(
+        100_000,
+        "hrtimer_start",
+        pid=THREAD,
+        comm="rtscope/0",
+        hrtimer=1,
+        expires=DUE,
+        softexpires=DUE,
+        function="hrtimer_wakeup",
+    )
+    sleeps = switch(101_000, thread(), LOADING, state="S")
+    found = explained(
+        [
+            switch(-9_000, LOADING, thread()),
+            start,
+            sleeps,
+            *woken(110_000),
+            ran(130_000),
+        ],
+        late_ns=131_000,
+        state=State.SLEEPING,
+    )
+
+    assert any("started its timer 100.000 us after it was" in x for x in found.notes)

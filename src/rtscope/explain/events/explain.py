@@ -26,6 +26,7 @@ from rtscope.explain.events.threadstates import (
 from rtscope.explain.model import TIMER_ELSEWHERE_REMEDY, Explanation, joined
 from rtscope.record.events.events import Window
 
+_SLIGHT_NS = 1_000
 _NEEDED = ("sched_switch", "sched_waking")
 
 
@@ -84,6 +85,7 @@ def _notes(context: ExplainContext, priority: Priority) -> Iterator[str]:
             f"the resolution of the trace is {context.window.resolution_ns} ns: "
             "shorter segments cannot be distinguished"
         )
+    yield from _started_late(context)
     yield from _timer_elsewhere(context)
     moved = {
         interval.cpu
@@ -93,6 +95,21 @@ def _notes(context: ExplainContext, priority: Priority) -> Iterator[str]:
     cpus = sorted(cpu for cpu in moved if cpu is not None)
     if len(cpus) > 1:
         yield f"the thread migrated: it waited on CPUs {', '.join(map(str, cpus))}"
+
+
+def _started_late(context: ExplainContext) -> Iterator[str]:
+    """Say that a thread asked for its timer only when it was due already."""
+    wakeup = context.wakeup
+    for event in context.window.events:
+        if event.name != "hrtimer_start" or event.pid != wakeup.pid:
+            continue
+        due_ns = event.numbers.get("softexpires", event.at_ns)
+        late_ns = event.at_ns - due_ns
+        if due_ns == wakeup.expiry_ns and late_ns > _SLIGHT_NS:
+            yield (
+                f"the thread started its timer {late_ns / 1000:,.3f} us after it was "
+                "due: until then it did something else"
+            )
 
 
 def _timer_elsewhere(context: ExplainContext) -> Iterator[str]:

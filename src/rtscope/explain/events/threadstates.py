@@ -118,7 +118,7 @@ def _all_states(window: Window, wakeup: TracedWakeup) -> Iterator[StateInterval]
         if change is None:
             continue
         before, after, at_cpu = change
-        if state is State.UNKNOWN:
+        if state is State.UNKNOWN and not (began is None and _comes_new(event, window)):
             state = before
         # The switch shows the CPU where it waited, whatever came before.
         switched = event.name == "sched_switch"
@@ -129,6 +129,15 @@ def _all_states(window: Window, wakeup: TracedWakeup) -> Iterator[StateInterval]
     end = max(window.end_ns, wakeup.wake_ns)
     if end > since:
         yield StateInterval(state, since, end, cpu, None, began)
+
+
+def _comes_new(event: Event, window: Window) -> bool:
+    """
+    Tell whether nothing shows since when a thread was ready that now runs.
+
+    It may have been created then: its wake-up would have been recorded.
+    """
+    return event.name == "sched_switch" and not _WAKING.isdisjoint(window.known)
 
 
 def _change(event: Event, pid: int, state: State) -> tuple[State, State, int] | None:
