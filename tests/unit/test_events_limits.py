@@ -192,3 +192,22 @@ def test_a_deadline_thread_that_is_woken_without_runtime_is_told_by_its_timer() 
     unknown = woken().segments[-1]
     assert unknown.cause is Cause.UNKNOWN
     assert unknown.name.startswith("the thread's own runtime used up, preemption off")
+
+
+@pytest.mark.parametrize("function", ["dl_task_timer", "dl_server_timer"])
+def test_a_deadline_timer_before_the_switch_shows_the_fair_server(
+    function: str,
+) -> None:
+    timer = f"hrtimer_expire_entry: hrtimer=0xcc function={function} now=500949900000"
+    found = explained_text(
+        text_switch(105, CTL, POLLER),
+        text_waking(949_850, POLLER, ("late", 7, 98)),
+        text_line(949_900, POLLER, timer, flags="d.h.."),
+        text_line(949_905, POLLER, "hrtimer_expire_exit: hrtimer=0xcc", flags="d.h.."),
+        text_switch(950_000, POLLER, BASH, state="R"),
+        text_waking(950_100, BASH, CTL),
+        text_switch(999_003, BASH, CTL, state="R+"),
+    )
+
+    assert of(found, Cause.FAIR_SERVER) == 48_901_000
+    assert "run by the fair server" in sentence(found)

@@ -23,6 +23,7 @@ _CPU_MAX = "cpu.max of its control group"
 _RUNTIME = "its runtime (sched_setattr)"
 _RT_GROUP = "cpu.rt_runtime_us of its control group"
 _QUOTA_TIMERS = frozenset({"sched_cfs_period_timer", "sched_cfs_slack_timer"})
+_SERVER_TIMERS = frozenset({"dl_task_timer", "dl_server_timer"})
 _RUNTIME_TIMERS = frozenset({"dl_task_timer", "inactive_task_timer"})
 """Of a SCHED_DEADLINE thread."""
 SHARE_NS = 50_000_000
@@ -151,11 +152,30 @@ def _which_limit(span: Span, waiting: Waiting) -> tuple[Cause, str, Confidence]:
     if release is not None:
         why = "this kernel throttles real-time threads"
         return Cause.THROTTLED, why, Confidence.INFERRED
+    if _server_began(span, waiting):
+        why = "a timer of SCHED_DEADLINE expired before: the fair server has one"
+        return Cause.FAIR_SERVER, why, Confidence.INFERRED
     why = (
         "real-time throttling, or since Linux 6.12 the fair server, which does the "
         "same: the trace does not name its kernel"
     )
     return Cause.THROTTLED, why, Confidence.INFERRED
+
+
+def _server_began(span: Span, waiting: Waiting) -> bool:
+    """Tell whether the last switch to an ordinary task follows a deadline timer."""
+    switches = (
+        e
+        for e in waiting.events
+        if e.name == "sched_switch" and e.at_ns <= span.begin_ns and gives_way(e)
+    )
+    gave = max((e.at_ns for e in switches), default=span.begin_ns)
+    return any(
+        event.name == "hrtimer_expire_entry"
+        and event.text("function").partition("/")[0] in _SERVER_TIMERS
+        and gave - _PERIOD_END_NS <= event.at_ns <= gave
+        for event in waiting.events
+    )
 
 
 def _switched_to(span: Span, waiting: Waiting) -> str | None:
