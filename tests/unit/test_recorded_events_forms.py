@@ -244,3 +244,10 @@ def test_a_compressed_file_that_was_cut_is_refused(tmp_path: Path) -> None:
 
     with pytest.raises(RecordError):
         open_trace(tmp_path / "trace")
+
+
+def test_a_kernel_that_is_no_text_is_none_to_stumble_over() -> None:
+    head = b"# wakeup_rt latency trace v1.1.5 on \xff\xfe6.1\n"
+    trace = text_trace(memoryview(head + PLAIN.encode()), name="trace.txt")
+
+    assert "6.1" in trace.kernel

@@ -343,7 +343,11 @@ def text_trace(data: memoryview, *, name: str) -> TextTrace:
         resolution_ns=min(units),
         clock=clock[1].decode() if clock else "",
         told=text.told,
-        kernel=" ".join(one.decode() for pair in _KERNEL.findall(head) for one in pair),
+        kernel=" ".join(
+            one.decode("utf-8", "replace")
+            for pair in _KERNEL.findall(head)
+            for one in pair
+        ),
     )
 
 
