@@ -4,6 +4,7 @@ import gzip
 import lzma
 from pathlib import Path
 
+import numpy as np
 import pytest
 
 from rtscope.explain.directory import explained_file
@@ -211,6 +212,14 @@ def refusal(text: str) -> str:
             ),
             ("line 1", "-C mono"),
         ),
+        (
+            "# tracer: hwlat\n  <...>-1 [001] d.... 678.473449: #1 inner/outer(us): 1\n",
+            ("line 1", "tracer hwlat", "sched_waking"),
+        ),
+        (
+            "# tracer: osnoise\n  <...>-859 [000] .... 81.637220: 1000000 190 99.9 9\n",
+            ("line 1", "tracer osnoise", "sched_waking"),
+        ),
         ("one\n", ("line 1 ('one')", "no CPU in brackets")),
         (
             "# x\nhog 77 500.000001: sched:sched_switch: prev_comm=x\n",
@@ -251,3 +260,42 @@ def test_a_kernel_that_is_no_text_is_none_to_stumble_over() -> None:
     trace = text_trace(memoryview(head + PLAIN.encode()), name="trace.txt")
 
     assert "6.1" in trace.kernel
+
+
+def test_lttng_does_not_tell_who_lent_a_priority() -> None:
+    lines = [
+        lttng(switch(5_000, "swapper/1", "hog", "R")),
+        "[00:08:20.000200000] (+0.1) box sched_pi_setprio: { cpu_id = 2 }, "
+        '{ comm = "hog", tid = 77, oldprio = 20, newprio = -96 }',
+    ]
+    trace = text_trace(memoryview("\n".join(lines).encode()), name="trace.txt")
+    (lent,) = trace.events(trace.rows[1], np.arange(1))
+
+    assert (lent.pid, lent.comm) == (-1, "")
+    assert (lent.numbers["oldprio"], lent.numbers["newprio"]) == (120, 4)
+
+
+PERF = """\
+# ========
+# os release : 6.1.0-18-rt-amd64
+# ========
+#
+            perf  4242 [000] 12345.678900: sched:sched_stat_runtime: comm=perf pid=4242
+         swapper     0 [001] 12345.678903:     sched:sched_wakeup: rt:812 [4] CPU:001
+         swapper     0 [001] 12345.678915:     sched:sched_switch: swapper/1:0 [120] R ==> rt:812 [4]
+              rt   812 [001] 12345.679000:     sched:sched_switch: rt:812 [4] S ==> kworker/1:1:77 [-1]
+        \t    ffffffff81 schedule+0x1 ([kernel.kallsyms])
+     kworker/1:1    77 [001] 12345.680000:     sched:sched_wakeup: rt:812 [4] CPU:001
+     kworker/1:1    77 [001] 12345.680150:     sched:sched_switch: kworker/1:1:77 [-1] R+ ==> rt:812 [4]
+              rt   812 [001] 12345.680170:     sched:sched_switch: rt:812 [4] S ==> kworker/1:1:77 [120]
+"""  # noqa: E501 -- as perf writes it
+
+
+def test_perf_prints_switches_in_its_own_way_too(tmp_path: Path) -> None:
+    (tmp_path / "perf.txt").write_text(PERF)
+
+    assert sentence_of(tmp_path / "perf.txt", "rt") == (
+        *("another task", "kworker/1:1 (SCHED_DEADLINE at that time)"),
+        150,
+    )
+    assert open_trace(tmp_path / "perf.txt").kernel.startswith("6.1.0-18-rt-amd64")

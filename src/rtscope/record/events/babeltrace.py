@@ -34,8 +34,8 @@ _PIDS: Mapping[str, str] = {
 }
 _STATES = {0: "R", 1: "S", 2: "D", 4: "T", 8: "t", 16: "X", 32: "Z"}
 _PREFIXES = ("timer_hrtimer_", "irq_softirq_", "irq_tasklet_")
-_UNKNOWN = "<...>-2147483647"
-"""A task that no switch of its CPU names; 0 would be idle."""
+UNKNOWN_PID = 2_147_483_647
+"""Of a task that no switch of its CPU names; 0 would be idle."""
 
 
 @dataclass(slots=True)
@@ -101,7 +101,7 @@ def _task(fields: Mapping[str, str], side: str) -> str:
 
 def _written(line: _Line, current: dict[int, str]) -> str:
     fields = line.fields
-    task = current.get(line.cpu, _UNKNOWN)
+    task = current.get(line.cpu, f"<...>-{UNKNOWN_PID}")
     seconds, ns = divmod(line.at_ns, 1_000_000_000)
     if line.name == "sched_switch":
         current[line.cpu] = _task(fields, "next")

@@ -57,6 +57,7 @@ _CONTEXT = re.compile(
     re.MULTILINE,
 )
 """Wake-ups and switches as the tracers of latencies write them."""
+_GAPS = re.compile(rb"# tracer: (hwlat|osnoise)\n")
 _GRAPH = re.compile(
     rb"^# tracer: function_graph|"
     rb"^[ \t]*(?:\d+\)|.{0,60}\|)[^\n|]*\|[ \t]+[\w. ]+\(\)[;{ ]",
@@ -89,6 +90,13 @@ def ftrace_text(data: memoryview, *, name: str) -> Text:
             form = _form_of(_lines_of(content))
     if form == "":
         raise RecordError(f"{name}: {_why_not(bytes(content[:_SAMPLE_BYTES]))}")
+    gaps = _GAPS.match(bytes(content[:_SAMPLE_BYTES]))
+    if gaps is not None and b"sched_switch" not in bytes(content[:_SAMPLE_BYTES]):
+        tracer = gaps[1].decode()
+        raise RecordError(
+            f"{name}: line 1 is of the tracer {tracer}: it tells gaps of CPUs, and no "
+            "thread that waits; record the events sched_switch and sched_waking, too"
+        )
     if form == "ftrace" and b"latency trace v" in bytes(content[:_SAMPLE_BYTES]):
         content = _CONTEXT.sub(_as_event, bytes(content))
     if form == "ftrace":

@@ -18,6 +18,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from rtscope.host.errors import RecordError
+from rtscope.record.events.babeltrace import UNKNOWN_PID
 from rtscope.record.events.events import Event, Flag, Loss, Rows
 from rtscope.record.events.forms import ftrace_text
 
@@ -257,6 +258,7 @@ class TextTrace:
         comm = match["comm"].decode("utf-8", "replace").strip()
         flags, depth = flags_of(match["flags"])
         pid = int(match["pid"])
+        pid = -1 if pid == UNKNOWN_PID else pid
         return Event(
             at_ns=int(rows.at_ns[at]),
             cpu=rows.cpu,
