@@ -213,7 +213,7 @@ def refusal(text: str) -> str:
             ("line 1", "-C mono"),
         ),
         (
-            "# tracer: hwlat\n  <...>-1 [001] d.... 678.473449: #1 inner/outer(us): 1\n",
+            "# tracer: hwlat\n  <...>-1 [001] d.... 678.473449: #1 inner/outer(us)\n",
             ("line 1", "tracer hwlat", "sched_waking"),
         ),
         (
