@@ -182,7 +182,7 @@ static noinline void bench_toggle_trace(void)
 /* A CPU that goes, with a card that must be told. */
 static int bench_card_dying(unsigned int cpu)
 {
-	udelay(600);
+	mdelay(2);
 	return 0;
 }
 

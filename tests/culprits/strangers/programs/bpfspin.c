@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
 /*
- * A program of BPF at the raw tracepoint sys_enter that counts to 60,000 when the thread
+ * A program of BPF at the raw tracepoint sys_enter that computes for 0.6 ms when the thread
  * `bpfcaller` enters the kernel. No loader: the instructions are written out.
  */
 #define _GNU_SOURCE
@@ -8,6 +8,7 @@
 #include <sched.h>
 #include <stdint.h>
 #include <stdio.h>
+#include <string.h>
 #include <sys/prctl.h>
 #include <sys/syscall.h>
 #include <unistd.h>
@@ -15,21 +16,31 @@
 #define INSN(c, d, s, o, i)                                                            \
 	{ .code = (c), .dst_reg = (d), .src_reg = (s), .off = (o), .imm = (i) }
 
+#define BODY 72
+#define TIMES 4000
+
 int main(void)
 {
-	const struct bpf_insn insns[] = {
+	const struct bpf_insn begin[] = {
 		INSN(BPF_JMP | BPF_CALL, 0, 0, 0, BPF_FUNC_get_current_pid_tgid),
 		INSN(BPF_ALU | BPF_MOV | BPF_X, 0, 0, 0, 0), /* w0 = w0: the thread */
-		INSN(BPF_JMP | BPF_JNE | BPF_K, 0, 0, 6, getpid()),
+		INSN(BPF_JMP | BPF_JNE | BPF_K, 0, 0, BODY + 4, getpid()),
 		INSN(BPF_ALU64 | BPF_MOV | BPF_K, 1, 0, 0, 0),
 		INSN(BPF_ALU64 | BPF_MOV | BPF_X, 2, 1, 0, 0), /* again: */
-		INSN(BPF_ALU64 | BPF_MUL | BPF_K, 2, 0, 0, 3),
-		INSN(BPF_ALU64 | BPF_XOR | BPF_X, 2, 1, 0, 0),
+	};
+	const struct bpf_insn end[] = {
 		INSN(BPF_ALU64 | BPF_ADD | BPF_K, 1, 0, 0, 1),
-		INSN(BPF_JMP | BPF_JLT | BPF_K, 1, 0, -5, 60000),
+		INSN(BPF_JMP | BPF_JLT | BPF_K, 1, 0, -(BODY + 3), TIMES),
+		INSN(BPF_ALU64 | BPF_MOV | BPF_K, 2, 0, 0, 0),
 		INSN(BPF_ALU64 | BPF_MOV | BPF_K, 0, 0, 0, 0),
 		INSN(BPF_JMP | BPF_EXIT, 0, 0, 0, 0),
 	};
+	const struct bpf_insn body[] = {
+		INSN(BPF_ALU64 | BPF_MUL | BPF_K, 2, 0, 0, 3),
+		INSN(BPF_ALU64 | BPF_XOR | BPF_X, 2, 1, 0, 0),
+	};
+	struct bpf_insn insns[sizeof(begin) / sizeof(*begin) + BODY +
+			      sizeof(end) / sizeof(*end)];
 	static char log[65536];
 	union bpf_attr attr = {
 		.prog_type = BPF_PROG_TYPE_RAW_TRACEPOINT,
@@ -40,6 +51,11 @@ int main(void)
 	union bpf_attr point = { .raw_tracepoint.name = (uintptr_t)"sys_enter" };
 	cpu_set_t set;
 	int prog, link;
+
+	memcpy(insns, begin, sizeof(begin));
+	for (int i = 0; i < BODY; i++)
+		insns[sizeof(begin) / sizeof(*begin) + i] = body[i & 1];
+	memcpy(&insns[sizeof(begin) / sizeof(*begin) + BODY], end, sizeof(end));
 
 	CPU_ZERO(&set);
 	CPU_SET(0, &set);
