@@ -353,17 +353,6 @@ def test_a_bug_is_told_where_no_file_can_be_written(
     assert "Traceback" in said.err
 
 
-def test_ctrl_c_while_the_program_is_loaded_is_an_interruption(
-    rtscope: Rtscope, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    def make_app(_typed: list[str]) -> None:
-        raise KeyboardInterrupt
-
-    monkeypatch.setattr("rtscope.cli.main.make_app", make_app)
-
-    assert rtscope("kernel", "list").status == 130
-
-
 def test_a_terminal_that_knows_only_ascii_gets_what_it_can_show(
     measured: ResultDir,
 ) -> None:
