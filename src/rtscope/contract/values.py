@@ -42,9 +42,6 @@ Sum = Annotated[
 ]
 """A sum that may not fit 64 bits; in JSON a decimal string."""
 
-Finite = Annotated[float, Field(ge=0, le=1e30, allow_inf_nan=False)]
-"""A measured number, in any unit: neither negative, nor infinite, nor NaN."""
-
 SCHEMA = 2
 """The version of the contract: 2 was the first, and 1 is never used."""
 

@@ -28,6 +28,7 @@ MAX_BYTES = 64 << 20
 ATTRIBUTED = 0.95
 """Less of a wake-up with a cause is a caveat of its explanation."""
 
+Whole = Annotated[int, Field(ge=-(1 << 62), le=1 << 62)]
 Nanoseconds = Annotated[int, Field(ge=-(1 << 62), le=1 << 62)]
 Name = Annotated[str, Field(max_length=1024)]
 Sentence = Annotated[str, Field(max_length=16384)]
@@ -76,14 +77,14 @@ class BrokenInvariant:
 class Wakeup:
     """One of the worst wake-ups, explained."""
 
-    cpu: int
-    sequence: int = -1
+    cpu: Whole
+    sequence: Whole = -1
     latency_ns: Nanoseconds
     attributed_share: Share
     sentence: Sentence
     parts: Mapping[Name, Nanoseconds] = field(default_factory=dict)
     residual_ns: Nanoseconds = 0
-    dominant_segment: int | None
+    dominant_segment: Whole | None
     """Index of the segment with the dominant cause."""
     dominant_ns: Nanoseconds | None = None
     """How long that cause took in all its segments; None in older explanations."""
@@ -122,9 +123,9 @@ class CauseSum:
     cause: Name
     name: Name
     """Of the function; empty where there is no choice of them."""
-    wakeups: int
+    wakeups: Whole
     """In how many of them it occurs."""
-    dominant_in: int
+    dominant_in: Whole
     """Of these wake-ups, those whose dominant cause it is."""
     sum_ns: Nanoseconds
     """In all of them together."""
@@ -137,7 +138,7 @@ class TailCause:
     """A cause over the tail of a run."""
 
     cause: Name
-    wakeups: int
+    wakeups: Whole
     """Of how many it is the dominant cause."""
     sum_ns: Nanoseconds
     """How long it took in these; not how late they were."""
@@ -150,9 +151,9 @@ class Tail:
     """The latest wake-ups of all: of how many the cause is known."""
 
     from_ns: Nanoseconds
-    wakeups: int
-    recorded: int
-    not_recorded: int
+    wakeups: Whole
+    recorded: Whole
+    not_recorded: Whole
     causes: tuple[TailCause, ...]
 
 
@@ -180,7 +181,7 @@ class Interrupt:
     """What one interrupt adds to a bound."""
 
     vector: Name
-    arrivals: int
+    arrivals: Whole
     longest_ns: Nanoseconds
     min_interarrival_ns: Nanoseconds | None
     """The least time from one arrival to the next; None for fewer than two."""
@@ -192,7 +193,7 @@ class Interrupt:
 class CpuBound:
     """Latency bound of one CPU from observed critical sections: `explain.bound`."""
 
-    cpu: int
+    cpu: Whole
     bound_ns: Nanoseconds | None
     """With interrupts and additions to the paper's; None if they fill every window."""
     observed_max_ns: Nanoseconds = 0

@@ -25,7 +25,6 @@ from rtscope.contract import (
     ThreadResult,
     Tick,
 )
-from rtscope.contract.values import Finite
 from rtscope.host.errors import RecordError, UsageError
 from rtscope.host.files import first_mistake
 from rtscope.machine.facts import FactValue
@@ -44,6 +43,10 @@ FILE_LOST = "file_not_kept"
 MAX_RECORD_BYTES = 256 * 1024 * 1024
 """A 24 h run on 64 CPUs has some 80 MB of ticks; more is not a record of ours."""
 
+Finite = Annotated[float, Field(ge=-1e18, le=1e18, allow_inf_nan=False)]
+"""A number that can be printed and divided; JSON has 1e400."""
+Time = Annotated[int, Field(ge=-(2**63), le=2**63 - 1)]
+
 UntracedRuns = tuple[tuple[ThreadResult, ...], ...]
 
 Digest = Annotated[str, Field(pattern=r"^[0-9a-f]{64}$")]
@@ -59,14 +62,14 @@ class Run:
     kernel: Text | None
     """The kernel asked for by name; None means the one that the target runs."""
     load: Text
-    repetition: Annotated[int, Field(ge=1)]
+    repetition: Annotated[int, Field(ge=1, le=2**31)]
     policy: Text
     priority: Count
-    interval_ns: Annotated[int, Field(ge=0)]
+    interval_ns: Annotated[int, Field(ge=0, le=2**63 - 1)]
     """0: unknown, only of an imported run."""
-    duration_ns: Annotated[int, Field(ge=0)]
+    duration_ns: Annotated[int, Field(ge=0, le=2**63 - 1)]
     """0: unknown, only of an imported run."""
-    cpus: tuple[int, ...] | None
+    cpus: tuple[Annotated[int, Field(ge=0, lt=2**16)], ...] | None
     """The CPUs to measure; None means all that the agent may use."""
     deadline_runtime_ns: Count | None = None
     """SCHED_DEADLINE only: the run time reserved in each interval."""
@@ -76,7 +79,7 @@ class Run:
     """What this run is called in a comparison; None if it has no name of its own."""
     kernel_release: Text | None = None
     """Pattern of the kernel release that had to be booted; None: any."""
-    block: Annotated[int, Field(ge=1)] | None = None
+    block: Annotated[int, Field(ge=1, le=2**31)] | None = None
     """The block of the plan in which the order of the variants was drawn at random."""
 
 
@@ -85,11 +88,11 @@ class WorkerLapse:
     """A time in which a process of the load did not work; from the run's start."""
 
     what: Literal["died", "stopped", "idle"]
-    after_ns: int
+    after_ns: Time
     """When it was last seen well; negative before the start."""
-    by_ns: int
+    by_ns: Time
     """When it was first seen so."""
-    until_ns: int | None
+    until_ns: Time | None
     """When it was seen well again; None: not before the end."""
 
     @property
@@ -182,7 +185,7 @@ class RunRecord:
     campaign: Mapping[str, Any]
     started_at: Text
     """When the measurement began, ISO 8601, UTC, by the host's clock."""
-    host_duration_s: Finite | None
+    host_duration_s: Annotated[Finite, Field(ge=0)] | None
     """None if imported."""
     facts_before: Mapping[str, FactValue]
     facts_after: Mapping[str, FactValue]
