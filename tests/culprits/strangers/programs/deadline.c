@@ -86,7 +86,7 @@ int main(int argc, char **argv)
 	for (int i = 0; i < 3; i++) {
 		may_run_on(child, 3);
 		become(child, 6, 1100, 40000);
-		usleep(20000);
+		usleep(2500);
 		become(child, 0, 0, 0);
 		may_run_on(child, 2);
 		usleep(60000);
