@@ -47,26 +47,60 @@ static unsigned int copy_task(uint64_t from, uint64_t at, struct record *out)
 	return n;
 }
 
+/* What has to be looked for of the task that each CPU ran at the begin of a path. */
+struct first {
+	bool switches; /* to another one, later */
+	const struct record *change; /* of its priority: the next, else the last */
+};
+
+/* A priority that changed between a task's record and the path, or behind its begin. */
+static void set_priority(const struct record *change, bool before, struct record *out,
+			 unsigned int n)
+{
+	for (unsigned int i = 0; change && i < n; i++)
+		if (record_kind(&out[i]) == RECORD_PRIORITY)
+			out[i].value = before ? (uint32_t)change->value
+					      : change->value >> 32;
+}
+
 /* The task that each CPU ran before it switched to another, as far as the ring tells. */
 static unsigned int first_tasks(uint64_t from, uint64_t begin_ns, struct record *out)
 {
+	struct first first[CPUS_MAX] = { { false, NULL } };
 	uint64_t oldest = ring_oldest();
-	bool switches[CPUS_MAX] = { false };
-	unsigned int n = 0;
+	unsigned int n = 0, told;
 
-	for (uint64_t i = from; i < ring.head; i++)
-		if (record_kind(ring_get(i)) == RECORD_TASK)
-			switches[record_cpu(ring_get(i))] = true;
-	for (unsigned int i = 0; i < cpus.count; i++)
-		if (!switches[i])
-			n += tasks_last(i, begin_ns, out + n);
+	for (uint64_t i = from; i < ring.head; i++) {
+		const struct record *r = ring_get(i);
+		struct first *one = &first[record_cpu(r)];
+
+		one->switches |= record_kind(r) == RECORD_TASK;
+		if (record_kind(r) == RECORD_CHANGE && !one->switches && !one->change)
+			one->change = r;
+	}
+	for (unsigned int i = 0; i < cpus.count; i++) {
+		if (first[i].switches) {
+			first[i].change = NULL;
+			continue;
+		}
+		told = tasks_last(i, begin_ns, out + n);
+		set_priority(first[i].change, false, out + n, told);
+		n += told;
+	}
 	for (uint64_t i = from; i-- > oldest;) {
 		const struct record *r = ring_get(i);
+		struct first *one = &first[record_cpu(r)];
 
-		if (record_kind(r) != RECORD_TASK || !switches[record_cpu(r)])
+		if (!one->switches)
 			continue;
-		switches[record_cpu(r)] = false;
-		n += copy_task(i, begin_ns, out + n);
+		if (record_kind(r) == RECORD_CHANGE && !one->change)
+			one->change = r;
+		if (record_kind(r) != RECORD_TASK)
+			continue;
+		one->switches = false;
+		told = copy_task(i, begin_ns, out + n);
+		set_priority(one->change, true, out + n, told);
+		n += told;
 	}
 	return n;
 }

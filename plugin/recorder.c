@@ -85,6 +85,19 @@ static void record_task(struct cpu *cpu)
 		cpu->task = told[0].value;
 }
 
+/* Told to windows too, as tasks are. */
+static void record_changes(void)
+{
+	struct record change[CPUS_MAX];
+	unsigned int n = tasks_tell_changes(cpus.at_ns, change);
+
+	for (unsigned int i = 0; i < n; i++) {
+		ring_add(change[i]);
+		if (in_window(cpus.at_ns) && !windows_is_empty())
+			windows_add(change[i]);
+	}
+}
+
 /* An entry that had interrupts go off is an interrupt's: what it interrupted may have
  * turned preemption off. */
 static void record_count(const struct cpu *cpu)
@@ -109,6 +122,8 @@ void recorder_at_block(struct cpu *cpu, const struct block *block)
 		ring_add(change);
 		if (block->look_at_begin)
 			record_count(cpu);
+		if (cpu->interrupts && !block->in_program)
+			record_changes();
 	}
 	cpu->look = block->look_after;
 	ring_add(

@@ -102,6 +102,26 @@ unsigned int tasks_tell(unsigned int cpu, uint64_t at, struct record out[TASKS_R
 	return tasks_last(cpu, at, out);
 }
 
+unsigned int tasks_tell_changes(uint64_t at, struct record out[CPUS_MAX])
+{
+	unsigned int n = 0;
+
+	for (unsigned int cpu = 0; tasks.priority && cpu < cpus.count; cpu++) {
+		struct told *told = &tasks.told[cpu];
+		uint64_t *last = &told->record[TASKS_RECORDS - 1].value, prio;
+
+		if (told->records != TASKS_RECORDS ||
+		    !registers_read_memory(told->record[0].value + tasks.priority,
+					   PRIORITY, &prio) ||
+		    (uint32_t)prio == *last)
+			continue;
+		out[n++] = record_make(RECORD_CHANGE, cpu, at,
+				       *last << 32 | (uint32_t)prio);
+		*last = (uint32_t)prio;
+	}
+	return n;
+}
+
 unsigned int tasks_last(unsigned int cpu, uint64_t at, struct record out[TASKS_RECORDS])
 {
 	const struct told *told = &tasks.told[cpu];

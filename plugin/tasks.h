@@ -4,13 +4,15 @@
  *
  * A task's name lies in its task_struct, at an offset that each kernel has of its own:
  * it is found by looking for the name of the first task, "swapper", in that one. So does
- * its priority, of which that task has three equal ones.
+ * its priority, of which that task has three equal ones. The kernel may change that
+ * while the task runs: by itself, from another CPU, or to lend it another's.
  */
 #ifndef TASKS_H
 #define TASKS_H
 
 #include <stdint.h>
 
+#include "cpus.h"
 #include "options.h"
 #include "record.h"
 
@@ -22,6 +24,10 @@ void tasks_init(const struct options *options);
  * cannot be read. */
 unsigned int tasks_tell(unsigned int cpu, uint64_t at,
 			struct record out[TASKS_RECORDS]);
+
+/* Writes a record for each CPU whose task has another priority than was told, and
+ * returns their number. The kernel changes it with interrupts off. */
+unsigned int tasks_tell_changes(uint64_t at, struct record out[CPUS_MAX]);
 
 /* The records that were written last for a CPU; none if there were none. */
 unsigned int tasks_last(unsigned int cpu, uint64_t at,

@@ -37,6 +37,7 @@ def section(
     flags: Sequence[tuple[int, int]] = ((0, 1),),
     tasks: Sequence[Task] = (),
     counts: Sequence[tuple[int, int]] = (),
+    changes: Sequence[tuple[int, int, int]] = (),
     block_ns: int = 0,
 ) -> TraceSection:
     """
@@ -45,6 +46,7 @@ def section(
     `flags` are changes of the interrupt flag of CPU 0: (ns, 0 or 1);
     `tasks` the names of those it switched to: (ns, name), and the CPU if not this one;
     `counts` are preemption counts that interrupts of CPU 0 found: (ns, count);
+    `changes` are new priorities of tasks that go on: (ns, CPU, prio);
     `block_ns` the longest that a block can take, if the CPUs do not share a clock.
     """
     rows: list[tuple[int, int, int, int]] = [
@@ -52,6 +54,7 @@ def section(
     ]
     rows += [(at, 0, RecordKind.PREEMPT, count) for at, count in counts]
     rows += [row for task in tasks for row in _told(*task)]
+    rows += [(at, cpu, RecordKind.CHANGE, prio) for at, cpu, prio in changes]
     at, last = 0, 0
     for step in steps:
         cpu = step[2] if len(step) > 2 else 0

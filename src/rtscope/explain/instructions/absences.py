@@ -33,6 +33,8 @@ class Tasks:
     """Of the task of each run; empty if that is unknown."""
     policies: Sequence[str]
     """Its policy and priority, likewise."""
+    prios: Sequence[int | None]
+    """What the kernel calls its priority, likewise; None if it was not recorded."""
     measured: Sequence[bool]
     """Whether the thread that is measured did a run; False if that is unknown."""
     arrivals_ns: Sequence[int]
@@ -45,9 +47,9 @@ def tasks_of(cpu: int, switched: Sequence[TaskSwitch], runs: Sequence[Run]) -> T
     """Return the tasks of the CPU that the wake-up was on."""
     leaving = [i for i, run in enumerate(runs) if run.frame.role is Role.SWITCH]
     ends = [runs[i].end_ns for i in leaving]
-    switches = [(_switched(one.at_ns, ends), one) for one in switched if one.cpu == cpu]
+    switches = [(_begin_of(one, ends), one) for one in switched if one.cpu == cpu]
     if not switches:
-        return Tasks((), (), (False,) * len(runs), (), ())
+        return Tasks((), (), (), (False,) * len(runs), (), ())
     at = [count for count, _ in switches]
     before = [bisect_right(at, run.begin_ns) - 1 for run in runs]
     ours = switches[-1][1].task
@@ -55,16 +57,21 @@ def tasks_of(cpu: int, switched: Sequence[TaskSwitch], runs: Sequence[Run]) -> T
     return Tasks(
         names=[switches[i][1].name if i >= 0 else "" for i in before],
         policies=[switches[i][1].policy if i >= 0 else "" for i in before],
+        prios=[switches[i][1].prio if i >= 0 else None for i in before],
         measured=measured,
-        arrivals_ns=[count for count, one in switches if one.task == ours],
+        arrivals_ns=[
+            count for count, one in switches if one.task == ours and not one.changed
+        ],
         departures=[i for i in leaving if measured[i]],
     )
 
 
-def _switched(recorded: int, ends: Sequence[int]) -> int:
+def _begin_of(recorded: TaskSwitch, ends: Sequence[int]) -> int:
     """A task is recorded a few instructions behind the switch to it."""
-    before = bisect_right(ends, recorded) - 1
-    return ends[before] if before >= 0 else recorded
+    if recorded.changed:
+        return recorded.at_ns
+    before = bisect_right(ends, recorded.at_ns) - 1
+    return ends[before] if before >= 0 else recorded.at_ns
 
 
 def switch_to(arrived_ns: int, switches: Sequence[TaskSwitch]) -> TaskSwitch | None:
@@ -73,7 +80,8 @@ def switch_to(arrived_ns: int, switches: Sequence[TaskSwitch]) -> TaskSwitch | N
 
     `switches` are of that CPU, in order.
     """
-    return next((one for one in switches if one.at_ns >= arrived_ns), None)
+    later = (one for one in switches if one.at_ns >= arrived_ns and not one.changed)
+    return next(later, None)
 
 
 class Wait(Enum):
@@ -424,15 +432,20 @@ def _table(key: str) -> Iterator[tuple[str, str]]:
 
 
 def split_at_ends(runs: list[Run], absences: Sequence[Absence]) -> list[Run]:
+    """Cut the run in two that was under way when the thread was runnable again."""
+    return split_at(runs, [one.runnable_ns for one in absences if one.is_end_exact])
+
+
+def split_at(runs: list[Run], times_ns: Sequence[int]) -> list[Run]:
     """
-    Return the runs with one that was under way when the thread was runnable as two.
+    Return the runs with each that was under way at one of these times as two.
 
     A CPU that pauses does so at the end of a run. A switch of tasks stays whole.
     """
-    for one in absences:
-        at = begun(runs, one.runnable_ns) - 1
-        if at >= 0 and one.is_end_exact:
-            runs = [*runs[:at], *_parts(runs[at], one.runnable_ns), *runs[at + 1 :]]
+    for at_ns in times_ns:
+        at = begun(runs, at_ns) - 1
+        if at >= 0:
+            runs = [*runs[:at], *_parts(runs[at], at_ns), *runs[at + 1 :]]
     return runs
 
 

@@ -9,7 +9,8 @@ from collections.abc import Iterator, Sequence
 
 import numpy as np
 
-from rtscope.explain.instructions.absences import Wait
+from rtscope.explain.instructions.absences import Tasks, Wait
+from rtscope.explain.instructions.calls import Frame
 from rtscope.explain.instructions.causes import Kind
 from rtscope.explain.instructions.holders import IDLE
 from rtscope.explain.instructions.path import WakeupPath
@@ -17,7 +18,8 @@ from rtscope.explain.instructions.quotas import PROMPT_NS
 from rtscope.explain.instructions.roles import Role
 from rtscope.explain.invariants import Broken, Invariant
 from rtscope.explain.model import COMPETING_TASKS, Cause, Part, Segment
-from rtscope.record.instructions.section import RecordKind
+from rtscope.record.instructions.section import FIRST_ORDINARY, RecordKind
+from rtscope.record.instructions.symbols import USER
 
 SWITCH_NS = 5_000
 """From the switch of the stacks to the record of the new task: some 1,000 ns."""
@@ -46,6 +48,7 @@ def broken_invariants(
             *_runnable(path, segments),
             *_idle(path, segments),
             *_choice(path, kinds),
+            *_keeps(path, kinds),
             *_switches(path),
             *_time(path),
         )
@@ -170,9 +173,38 @@ def _choice(path: WakeupPath, kinds: Sequence[Kind]) -> Iterator[Broken]:
             )
 
 
+def _keeps(path: WakeupPath, kinds: Sequence[Kind]) -> Iterator[Broken]:
+    """No program keeps its CPU from a thread that goes before it."""
+    tasks, first = path.tasks, path.milestones.first
+    ours = next((p for p, own in _last_first(tasks) if own), None)
+    if ours is None or ours >= FIRST_ORDINARY or path.competing.is_ordinary:
+        return
+    kept: list[int] = []
+    for at, kind in enumerate(kinds, first):
+        prio = tasks.prios[at]
+        if kind.cause is not Cause.OTHER_TASK or kind.part is Part.A:
+            continue
+        if prio is not None and prio > ours and path.runs[at].frame.name == USER:
+            kept.append(at)
+    ns = sum(path.runs[at].end_ns - path.runs[at].begin_ns for at in kept)
+    if ns > PROMPT_NS:
+        yield Broken(
+            Invariant.CHOICE,
+            path.runs[kept[0]].begin_ns - path.expiry_ns,
+            path.runs[kept[-1]].end_ns - path.expiry_ns,
+            {"task": f"{tasks.names[kept[0]]} ({tasks.policies[kept[0]]})"},
+        )
+
+
+def _last_first(tasks: Tasks) -> Iterator[tuple[int | None, bool]]:
+    """Yield each run's priority, and whether the measured thread did it."""
+    yield from zip(reversed(tasks.prios), reversed(tasks.measured), strict=False)
+
+
 def _switches(path: WakeupPath) -> Iterator[Broken]:
     """Each record of a task has a switch before it, and each switch such a record."""
-    records = [one.at_ns for one in path.switches if one.cpu == path.section.cpu]
+    here = (one for one in path.switches if one.cpu == path.section.cpu)
+    records = [one.at_ns for one in here if not one.changed]
     if not records:
         return
     executed = list(_executed_switches(path))
@@ -198,11 +230,16 @@ def _switches(path: WakeupPath) -> Iterator[Broken]:
 def _executed_switches(path: WakeupPath) -> Iterator[int]:
     """Yield the ends of the switches that functions show; one is of several pieces."""
     last_ns: int | None = None
+    pieces: set[Frame] = set()
     for run in path.runs:
         if run.frame.role is not Role.SWITCH:
             continue
-        if last_ns is not None and run.begin_ns - last_ns > SWITCH_NS // 4:
+        is_apart = last_ns is not None and run.begin_ns - last_ns > SWITCH_NS // 4
+        # An NMI may interrupt a switch, which goes on behind it.
+        if last_ns is not None and is_apart and run.frame not in pieces:
             yield last_ns
+            pieces.clear()
+        pieces.add(run.frame)
         last_ns = run.end_ns
     if last_ns is not None:
         yield last_ns

@@ -4,7 +4,7 @@ Recorded paths as arrays, and what their records say: blocks, tasks, CPUs.
 Each record has a time of its CPU in virtual ns, a kind and a value.
 """
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from enum import IntEnum
 
 import numpy as np
@@ -36,6 +36,8 @@ class RecordKind(IntEnum):
     """The CPU executes nothing from here to its next block."""
     PRIORITY = 11
     """The scheduler's priority of the task in the record before, as 32 bits."""
+    CHANGE = 12
+    """That of the CPU's task from here on, and above 32 bits that until here."""
 
 
 class SectionKind(IntEnum):
@@ -146,11 +148,13 @@ def blocks_of(section: TraceSection, cpu: int) -> CpuBlocks:
 
 
 _ORDINARY = "not real-time"
+FIRST_ORDINARY = 100
+"""What the kernel calls prio, of the least of them: `include/linux/sched/prio.h`."""
 
 
 @dataclass(frozen=True, slots=True)
 class TaskSwitch:
-    """From when on a CPU ran a task."""
+    """From when on a CPU ran a task, or ran it with another priority."""
 
     at_ns: int
     cpu: int
@@ -158,38 +162,46 @@ class TaskSwitch:
     """Its address: two tasks may have the same name."""
     name: str
     """Empty if it was not recorded."""
-    policy: str = ""
-    """With its priority, as in `real-time, priority 80`; empty if not recorded."""
+    prio: int | None = None
+    """The kernel's number, which is less for a task that goes first; None if unknown.
+
+    The same from Linux 2.6 to 7.x.
+    """
+    changed: bool = False
+    """The task ran before too, with another priority."""
+
+    @property
+    def policy(self) -> str:
+        """With the priority, as in `real-time, priority 80`; empty if not recorded."""
+        match self.prio:
+            case None:
+                return ""
+            case prio if prio < 0:
+                return "SCHED_DEADLINE"
+            case prio if prio < FIRST_ORDINARY:
+                return f"real-time, priority {99 - prio}"
+            case prio:
+                return f"{_ORDINARY}, nice {prio - 120}"
 
     @property
     def is_ordinary(self) -> bool:
         """Tell whether the task was not real-time; False if that is unknown."""
-        return self.policy.startswith(_ORDINARY)
+        return self.prio is not None and self.prio >= FIRST_ORDINARY
 
     @property
     def is_realtime(self) -> bool:
         """Tell whether the task was real-time; False if that is unknown."""
-        return self.policy != "" and not self.is_ordinary
+        return self.prio is not None and self.prio < FIRST_ORDINARY
 
 
-def policy_of(prio: int) -> str:
-    """
-    Return a policy from what the kernel calls prio, of 32 bits.
-
-    Source: include/linux/sched/prio.h, the same from Linux 2.6 to 7.x.
-    """
-    if prio >= 1 << 31:
-        return "SCHED_DEADLINE"
-    if prio < 100:
-        return f"real-time, priority {99 - prio}"
-    return f"{_ORDINARY}, nice {prio - 120}"
+def _signed(value: int) -> int:
+    prio = value & 0xFFFF_FFFF
+    return prio - (1 << 32) if prio >> 31 else prio
 
 
 def task_switches(section: TraceSection) -> list[TaskSwitch]:
     """Return the task changes of a section, in order; nothing if it has none."""
-    wanted = np.isin(
-        section.kinds, (RecordKind.TASK, RecordKind.NAME, RecordKind.PRIORITY)
-    )
+    wanted = np.isin(section.kinds, _OF_TASKS)
     rows = zip(
         section.at_ns[wanted].tolist(),
         section.cpus[wanted].tolist(),
@@ -197,20 +209,34 @@ def task_switches(section: TraceSection) -> list[TaskSwitch]:
         section.values[wanted].tolist(),
         strict=True,
     )
-    switches: list[tuple[int, int, int, bytes, str]] = []
+    told: list[tuple[TaskSwitch, bytes]] = []
+    last: dict[int, tuple[TaskSwitch, bytes]] = {}
     for at, cpu, kind, value in rows:
         if kind == RecordKind.TASK:
-            switches.append((at, cpu, value, b"", ""))
-        elif switches and kind == RecordKind.NAME:
-            *times, name, policy = switches[-1]
-            switches[-1] = (*times, name + value.to_bytes(8, "little"), policy)
-        elif switches:
-            switches[-1] = (*switches[-1][:4], policy_of(value))
-    names = {task: name for _, _, task, name, _ in switches if name}
+            told.append((TaskSwitch(at, cpu, value, ""), b""))
+        elif kind == RecordKind.CHANGE and cpu in last:
+            one, name = last[cpu]
+            prio = _signed(value)
+            told.append((replace(one, at_ns=at, prio=prio, changed=True), name))
+        elif not told or kind == RecordKind.CHANGE:
+            continue
+        elif kind == RecordKind.NAME:
+            one, name = told[-1]
+            told[-1] = one, name + value.to_bytes(8, "little")
+        else:
+            one, name = told[-1]
+            told[-1] = replace(one, prio=_signed(value)), name
+        last[told[-1][0].cpu] = told[-1]
+    names = {one.task: name for one, name in told if name}
     return [
-        TaskSwitch(at, cpu, task, _text(name or names.get(task, b"")), policy)
-        for at, cpu, task, name, policy in switches
+        replace(one, name=_text(name or names.get(one.task, b""))) for one, name in told
     ]
+
+
+_OF_TASKS = (
+    *(RecordKind.TASK, RecordKind.NAME, RecordKind.PRIORITY),
+    RecordKind.CHANGE,
+)
 
 
 def _text(name: bytes) -> str:
