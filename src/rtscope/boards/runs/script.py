@@ -35,6 +35,8 @@ _MODULES_BEFORE = "cut -d' ' -f1 /proc/modules >/tmp/modules-before"
 _SYMBOLS_OF_NEW_MODULES = (
     "cut -d' ' -f1 /proc/modules | grep -vxFf /tmp/modules-before | "
     "sed 's/.*/[&]/' >/tmp/modules-new; "
+    "for made in bpf __builtin__ftrace __builtin__kprobes; "
+    'do echo "[$made]" >>/tmp/modules-new; done; '
     f"grep -Ff /tmp/modules-new /proc/kallsyms >/out/{MODULE_SYMBOLS}"
 )
 

@@ -9,6 +9,7 @@ import re
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from functools import lru_cache
+from itertools import pairwise
 
 import numpy as np
 from numpy.typing import NDArray
@@ -22,6 +23,7 @@ MAX_SYMBOLS_BYTES = 64 << 20
 MAX_FUNCTION_BYTES = 1 << 20
 """Farther behind the last symbol of a module than any function is long."""
 
+PAGE_BYTES = 4096
 _ROW = re.compile(
     r"^([0-9a-f]{8,16}) (\S) ([^\s\[\]]{1,512})(?:[^\S\n]+\[([^\]\s]{1,64})\])? ?$",
     re.MULTILINE,
@@ -59,8 +61,7 @@ class SymbolTable:
         if not len(self.starts):
             return [None] * len(addresses)
         at = np.searchsorted(self.starts, addresses, side="right") - 1
-        starts = self.starts[np.maximum(at, 0)]
-        inside = (at >= 0) & (addresses - starts < np.uint64(MAX_FUNCTION_BYTES))
+        inside = (at >= 0) & (addresses < _ends(self)[np.maximum(at, 0)])
         return [
             self.names[i] if known else None
             for i, known in zip(at.tolist(), inside.tolist(), strict=True)
@@ -71,6 +72,26 @@ class SymbolTable:
         at = np.searchsorted(self.starts, addresses, side="right") - 1
         same: NDArray[np.bool_] = np.append(self.starts, np.uint64(0))[at] == addresses
         return same & (at >= 0)
+
+
+@lru_cache(maxsize=4)
+def _ends(table: SymbolTable) -> NDArray[np.uint64]:
+    """
+    Return up to where each name may hold, if no other begins before.
+
+    The last function of a module ends with its page at the latest: behind that there
+    may be a trampoline, in memory of its own.
+    """
+    ends = table.starts + np.uint64(MAX_FUNCTION_BYTES)
+    for at, (name, after) in enumerate(pairwise((*table.names, None))):
+        module = _module_of(name)
+        if module and _module_of(after) != module:
+            ends[at] = (table.starts[at] | np.uint64(PAGE_BYTES - 1)) + np.uint64(1)
+    return ends
+
+
+def _module_of(name: str | None) -> str:
+    return name.partition(" [")[2] if name else ""
 
 
 NO_SYMBOLS = SymbolTable(np.empty(0, np.uint64), (), {})
