@@ -1,5 +1,6 @@
 """Segments of a wake-up: how they add up, which is dominant, and which are one."""
 
+import re
 from dataclasses import replace
 
 import pytest
@@ -23,11 +24,12 @@ from rtscope.explain.runs import causes_of, difference, paragraph, title_of
 from rtscope.explain.words import (
     caveats_of,
     evidence,
-    main_segments,
     sentence,
     where,
 )
 from rtscope.host.units import format_share
+
+INTERRUPT = Cause.TIMER_INTERRUPT
 
 
 def segment(
@@ -221,24 +223,28 @@ def test_a_segment_without_a_length_is_none() -> None:
 # --- words ------------------------------------------------------------------------
 
 
-def test_three_segments_of_a_tenth_or_more_are_named_and_the_dominant_always() -> None:
+def named(*segments: Segment, latency_ns: int | None = None) -> list[str]:
+    """Return the functions that the sentence names, in order."""
+    counted = [replace(one, executed_ns=one.duration_ns) for one in segments]
+    text = sentence(explanation(*counted, latency_ns=latency_ns))
+    return re.findall(r" in (\w+): ", text)
+
+
+def test_three_causes_of_a_tenth_or_more_are_named_and_the_dominant_always() -> None:
     lengths = {"a": 300, "b": 250, "c": 200, "d": 150, "e": 100}
     at, segments = 0, []
     for name, length in lengths.items():
         segments.append(segment(at, at + length, name=name))
         at += length
 
-    assert [s.name for s in main_segments(explanation(*segments))] == ["a", "b", "c"]
-    small = explanation(segment(0, 99), segment(99, 100, name="g"), latency_ns=1000)
-    assert [s.name for s in main_segments(small)] == ["f"]
-    few = explanation(segment(0, 100), segment(100, 199, name="g"), latency_ns=1000)
-    assert [s.name for s in main_segments(few)] == ["f"]
+    assert named(*segments) == ["a", "b", "c"]
+    assert named(segment(0, 99), segment(99, 100, name="g"), latency_ns=1000) == ["f"]
+    assert named(segment(0, 100), segment(100, 199, name="g"), latency_ns=1000) == ["f"]
     usual = [
-        segment(at, at + 1000, Cause.SCHEDULER, name)
-        for at, name in ((0, "a"), (1000, "b"), (2000, "c"))
+        segment(at, at + 1000, cause, "a")
+        for at, cause in ((0, Cause.RETURN), (1000, Cause.DELIVERY), (2000, INTERRUPT))
     ]
-    found = explanation(*usual, segment(3000, 3400, name="short"))
-    assert [s.name for s in main_segments(found)] == ["a", "b", "short"]
+    assert named(*usual, segment(3000, 3400, name="short"))[-1:] == ["short"]
 
 
 @pytest.mark.parametrize(
@@ -251,7 +257,9 @@ def test_three_segments_of_a_tenth_or_more_are_named_and_the_dominant_always() -
     ],
 )
 def test_a_place_is_three_callers_at_most(callers: tuple[str, ...], text: str) -> None:
-    assert where(replace(segment(0, 1), callers=callers)) == text
+    one = segment(0, 1, name=callers[0] if callers else "f")
+
+    assert where(replace(one, callers=callers)) == text
 
 
 @pytest.mark.parametrize(

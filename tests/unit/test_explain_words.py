@@ -218,3 +218,84 @@ def test_a_wake_up_without_a_path_is_not_counted_as_explained() -> None:
     found = causes_of([LATE, Explanation(0, 2, 9_000, ())], load="os", kernel="k")
 
     assert (found.wakeups, found.attributed_share) == (1, 1.0)
+
+
+# --- sums -------------------------------------------------------------------------
+
+
+def pieces(cause: Cause, *rows: tuple[int, str], task: str = "") -> Explanation:
+    """Make an explanation of segments of 10 ns apart, by length and name."""
+    at_ns, segments = 0, []
+    for length, name in rows:
+        one = segment(Part.B, at_ns, at_ns + length, cause, name)
+        segments.append(replace(one, task=task, callers=(name, "caller")))
+        at_ns += length
+        segments.append(segment(Part.B, at_ns, at_ns + 10, Cause.SCHEDULER, "f"))
+        at_ns += 10
+    return Explanation(0, 1, at_ns, tuple(segments))
+
+
+def test_many_short_pieces_of_one_name_are_one_sum() -> None:
+    flood = [(500, "sync_counter")] * 100 + [(400, "free_callbacks")] * 3
+    found = sentence(pieces(Cause.OTHER_INTERRUPT, *flood))
+
+    assert "Another interrupt in sync_counter < caller: 50.0 µs." in found
+    assert "Rest (2.23 µs)" in found
+
+
+@pytest.mark.parametrize(
+    ("rows", "said"),
+    [
+        (
+            [(700, "(user space)"), (300, "do_exit")],
+            "in (user space) (0.700 µs), do_exit (0.300 µs): 1.00 µs",
+        ),
+        (
+            [(271, "do_exit"), (900, "(user space)"), (800, "__schedule")],
+            "in (user space) (0.900 µs), __schedule (0.800 µs), do_exit (0.271 µs): "
+            "1.97 µs",
+        ),
+        ([(950, "spin"), (50, "do_exit")], "in spin < caller: 1.00 µs"),
+        ([(600, "a"), (400, "b"), (500, "a")], "in a (1.10 µs), b (0.400 µs): 1.50 µs"),
+        (
+            [(300, "a"), (290, "b"), (280, "c"), (270, "d")],
+            "in a (0.300 µs), b (0.290 µs), c (0.280 µs) and more: 1.14 µs",
+        ),
+    ],
+)
+def test_a_sum_stands_behind_one_name_only_if_that_has_nearly_all_of_it(
+    rows: list[tuple[int, str]], said: str
+) -> None:
+    found = sentence(pieces(Cause.OTHER_TASK, *rows, task="nag"))
+
+    assert f"Another task (nag) {said}" in found
+
+
+@pytest.mark.parametrize(
+    ("parts", "said"),
+    [
+        (
+            (("flush_b", 260), ("flush_a", 120), ("flush_c", 110)),
+            "flush_b (0.260 µs), flush_a (0.120 µs), flush_c (0.110 µs): 0.500 µs",
+        ),
+        ((("flush_b", 480), ("flush_a", 10)), "flush_b: 0.500 µs"),
+        (
+            (("flush_b", 300), ("flush_a", 190), ("tiny", 1)),
+            "flush_b (0.300 µs), flush_a (0.190 µs): 0.500 µs",
+        ),
+        (
+            (("a", 125), ("b", 120), ("c", 115), ("d", 110)),
+            "a (0.125 µs), b (0.120 µs), c (0.115 µs) and more: 0.500 µs",
+        ),
+        ((("only", 490),), "only: 0.500 µs"),
+    ],
+)
+def test_each_callback_of_one_interrupt_is_named_with_its_part(
+    parts: tuple[tuple[str, int], ...], said: str
+) -> None:
+    one = segment(Part.A, 0, 500, Cause.EARLIER_INTERRUPT, parts[0][0])
+    callers = ("__flush_smp_call_function_queue", "asm_sysvec_call_function_single")
+    whole = replace(one, pieces=parts, callers=callers)
+    found = sentence(Explanation(0, 1, 500, (whole,)))
+
+    assert f"An earlier interrupt in {said}." in found

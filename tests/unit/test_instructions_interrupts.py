@@ -1,8 +1,11 @@
 """Interrupts, callbacks of timers and softirqs in a wake-up's way are named."""
 
-from fakes.paths import Step
+import pytest
+
+from fakes.paths import Step, section, symbols
 from fakes.wakeuppaths import (
     ENTRY,
+    NAMES,
     PREEMPT,
     SWITCH,
     THREAD,
@@ -10,7 +13,10 @@ from fakes.wakeuppaths import (
     among_rivals,
     explained,
 )
-from rtscope.explain.model import Cause, Part
+from rtscope.explain.instructions.calls import runs_of
+from rtscope.explain.instructions.explain import explain_path
+from rtscope.explain.model import Cause, Part, Segment
+from rtscope.record.instructions.section import blocks_of
 
 
 def test_an_earlier_interrupt_is_named_by_its_handler() -> None:
@@ -192,3 +198,113 @@ def test_a_softirq_is_named_by_its_handler_and_not_by_what_leads_to_it() -> None
     assert found.dominant.callers[:3] == (
         *("my_tasklet", "tasklet_action", "handle_softirqs"),
     )
+
+
+# --- NMIs -------------------------------------------------------------------------
+
+NMI: list[Step] = [
+    *((20, "asm_exc_nmi"), (10, "exc_nmi"), (5, "default_do_nmi"), (5, "nmi_handle")),
+    *((900, "my_nmi"), (5, "nmi_handle+"), (5, "exc_nmi+"), (5, "asm_exc_nmi+")),
+]
+HALTED: list[Step] = [(30, "do_idle"), (10, "pv_native_safe_halt")]
+RT = symbols(
+    *NAMES,
+    *("asm_exc_nmi", "exc_nmi", "default_do_nmi", "nmi_handle", "my_nmi"),
+    *("pv_native_safe_halt", "rt_spin_lock", "smpboot_thread_fn", "my_tasklet"),
+    *("tasklet_action_common", "sysvec_apic_timer_interrupt", "enqueue_task_rt"),
+)
+
+
+def on_rt(steps: list[Step], due: int, flags: tuple[tuple[int, int], ...]) -> Segment:
+    """Return the dominant segment of a wake-up on PREEMPT_RT."""
+    late = sum(step[0] for step in steps) - due
+    found = explain_path(section(steps, RT, late=late, flags=flags), RT, arch="x86_64")
+    assert found.residual_ns == 0
+    assert found.dominant is not None
+    return found.dominant
+
+
+@pytest.mark.parametrize(
+    ("before", "after"),
+    [
+        (HALTED, [(5, "pv_native_safe_halt+")]),  # of an idle CPU
+        ([(40, "user")], []),  # of a program
+        ([(10, "free_pages"), (30, "zap")], [(5, "zap+")]),  # of the kernel
+        ([*HALTED, *ENTRY, (5, "hrtimer_interrupt")], [(5, "hrtimer_interrupt+")]),
+        ([*HALTED, (20, "__schedule")], [(5, "__schedule+")]),  # in the idle loop
+    ],
+)
+def test_an_nmi_is_an_interrupt_whatever_it_interrupts(
+    before: list[Step], after: list[Step]
+) -> None:
+    steps = [*before, *NMI, *after, *TIMER, *SWITCH, *THREAD]
+
+    found = on_rt(steps, 35, ((0, 1), (40, 0), (995, 1)))
+
+    causes = (Cause.EARLIER_INTERRUPT, Cause.OTHER_INTERRUPT)
+    assert found.cause in causes
+    assert found.name == "my_nmi"
+
+
+def test_an_nmi_in_the_timers_interrupt_is_another() -> None:
+    timer: list[Step] = [*TIMER[:3], *NMI, (5, "hrtimer_interrupt+"), *TIMER[3:]]
+
+    found = on_rt([*HALTED, *timer, *SWITCH, *THREAD], 35, ((0, 1), (40, 0)))
+
+    assert (found.cause, found.name) == (Cause.OTHER_INTERRUPT, "my_nmi")
+
+
+# --- softirqs ---------------------------------------------------------------------
+
+TASKLET: list[Step] = [
+    *((10, "smpboot_thread_fn"), (10, "run_ksoftirqd"), (10, "handle_softirqs")),
+    *((10, "tasklet_action_common"), (30, "my_tasklet")),
+]
+
+
+@pytest.mark.parametrize("off_ns", [45, 60, 69])
+def test_a_softirq_that_has_interrupts_off_is_blamed_for_that(off_ns: int) -> None:
+    """Of PREEMPT_RT a thread runs it, which alone delays no real-time one."""
+    steps = [*TASKLET, (900, "my_tasklet+"), *TIMER, *PREEMPT, *THREAD]
+
+    found = on_rt(steps, 70, ((0, 1), (off_ns, 0), (965, 1)))
+
+    assert (found.cause, found.name) == (Cause.INTERRUPTS_OFF, "my_tasklet")
+
+
+def test_a_thread_of_softirqs_delays_on_preempt_rt_with_preemption_off_only() -> None:
+    steps = [*TASKLET, *TIMER, (900, "my_tasklet+"), *PREEMPT, *THREAD]
+
+    found = on_rt(steps, 65, ((0, 1),))
+
+    assert (found.cause, found.name) == (Cause.PREEMPTION_OFF, "my_tasklet")
+
+
+def test_what_an_nmi_interrupts_goes_on_with_its_callers() -> None:
+    """Its entry has labels inside, of which a function's symbol is not the first."""
+    names = (*RT.names, "first_nmi", "end_repeat_nmi", "nmi_restore", "__switch_to_asm")
+    table = symbols(*(name for name in names if name))
+    entry: list[Step] = [(5, "asm_exc_nmi"), (5, "first_nmi"), (5, "end_repeat_nmi")]
+    leave: list[Step] = [(5, "end_repeat_nmi+"), (5, "nmi_restore")]
+    steps: list[Step] = [
+        *(
+            (10, "zap"),
+            (10, "__schedule"),
+            (10, "__switch_to_asm"),
+            (10, "__switch_to"),
+        ),
+        *entry,
+        *((9, "exc_nmi"), (900, "my_nmi"), (9, "exc_nmi+")),
+        *leave,
+        (10, "__switch_to+"),
+    ]
+    path = section(steps, table, late=50)
+    runs = runs_of(blocks_of(path, 0), table, arch="x86_64")
+
+    assert [one.name for one in runs[-1].frame.chain()] == [
+        *("__switch_to", "__switch_to_asm", "__schedule", "zap"),
+    ]
+    nmi = next(run for run in runs if run.frame.name == "my_nmi")
+    assert [one.name for one in nmi.frame.chain()][:4] == [
+        *("my_nmi", "exc_nmi", "asm_exc_nmi", "__switch_to"),
+    ]

@@ -4,8 +4,8 @@ from dataclasses import replace
 
 import pytest
 
-from fakes.paths import Step, section
-from fakes.wakeuppaths import TABLE
+from fakes.paths import Step, section, symbols
+from fakes.wakeuppaths import NAMES, TABLE
 from rtscope.explain.instructions.calls import (
     MAX_DEPTH,
     Frame,
@@ -282,7 +282,7 @@ def in_firmware(steps: list[Step], at: int, address: int) -> TraceSection:
         (FIRMWARE_AT + 0x20_0000, "riscv64", "(user space)"),
         (FIRMWARE_AT - 1, "riscv64", "(user space)"),
         (FIRMWARE_AT, "x86_64", "(user space)"),
-        (0xFFFF_0000_0000_0000, "riscv64", "(no symbol)"),
+        (0xFFFF_0000_0000_0000, "riscv64", "(no symbol) page ffff000000000"),
     ],
 )
 def test_an_address_without_a_symbol_is_the_firmware_a_program_or_nameless(
@@ -297,5 +297,14 @@ def test_an_address_without_a_symbol_is_the_firmware_a_program_or_nameless(
         assert found[2].frame is found[0].frame
 
 
-def test_a_path_that_begins_in_an_nmi_shows_its_entry_by_another_symbol() -> None:
-    assert role_of("end_repeat_nmi") is role_of("asm_exc_nmi") is Role.INTERRUPT
+@pytest.mark.parametrize("label", ["end_repeat_nmi", "nmi_restore", "first_nmi"])
+def test_a_path_that_begins_in_an_nmi_shows_its_entry_by_a_label_in_it(
+    label: str,
+) -> None:
+    table = symbols(*NAMES, "asm_exc_nmi", label, "my_nmi")
+    path = section([(900, "my_nmi+"), (10, f"{label}+"), (5, "zap+")], table, late=50)
+    found = runs_of(blocks_of(path, 0), table, arch="x86_64")
+
+    assert [run.frame.name for run in found] == ["my_nmi", "asm_exc_nmi", "zap"]
+    assert found[1].frame.role is Role.INTERRUPT
+    assert found[0].frame.caller is found[1].frame

@@ -97,6 +97,8 @@ class Cause(StrEnum):
     TIMER_ELSEWHERE = "a timer on another CPU"
     """It expired there: the thread's CPU had given it away, as by nohz_full=."""
     HARDWARE = "hardware or hypervisor"
+    PROBE = "a probe"
+    """The handler of a probe or a tracer that was attached to a function."""
     UNKNOWN = "unknown"
 
 
@@ -153,6 +155,8 @@ class Segment:
     """Its policy and priority; empty if they were not recorded."""
     jumped_to: str = ""
     """Of its calls, one that an unknown function may have led to by a jump."""
+    pieces: tuple[tuple[str, int], ...] = ()
+    """Handlers or system calls that it is made of, and their ns; most first."""
 
     duration_ns: int = field(init=False)
     counted_as: tuple[Cause, str] = field(init=False)
@@ -347,14 +351,15 @@ def joined(segments: Sequence[Segment]) -> tuple[Segment, ...]:
 
 
 def _same(a: Segment, b: Segment) -> bool:
-    return (a.part, a.cause, a.name, a.task) == (b.part, b.cause, b.name, b.task) and (
+    mine = a.part, a.cause, a.name, a.task, a.policy
+    return mine == (b.part, b.cause, b.name, b.task, b.policy) and (
         a.end_ns == b.begin_ns
     )
 
 
 def _sum(a: Segment, b: Segment) -> Segment:
-    spent = Counter(dict(a.functions))
-    spent.update(dict(b.functions))
+    spent = Counter(dict(a.functions)) + Counter(dict(b.functions))
+    pieces = Counter(dict(a.pieces)) + Counter(dict(b.pieces))
     return replace(
         a,
         end_ns=b.end_ns,
@@ -364,6 +369,7 @@ def _sum(a: Segment, b: Segment) -> Segment:
         evidence=tuple(dict.fromkeys((*a.evidence, *b.evidence))),
         confidence=max(a.confidence, b.confidence, key=list(Confidence).index),
         functions=tuple(spent.most_common()),
+        pieces=tuple(pieces.most_common()),
         callers=a.callers or b.callers,
         other_cpus=(*a.other_cpus, *b.other_cpus),
     )

@@ -8,12 +8,12 @@ makes them harmless first.
 import tomllib
 from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
 from functools import cache
 from importlib import resources
 
 from rtscope.explain.invariants import first_of_each, text_of
 from rtscope.explain.model import (
-    COMPETING_TASKS,
     Cause,
     Confidence,
     Explanation,
@@ -26,6 +26,11 @@ MAIN_SHARE = 0.1
 """A segment of at least this share of the latency is named in the sentence."""
 MAIN_SEGMENTS = 3
 CALLERS_SHOWN = 3
+PIECES_NAMED = 3
+PIECE_SHARE = 0.05
+"""Of a sum: a piece of it that has less is not named."""
+NEARLY_ALL = 0.9
+"""Of a sum: it stands behind the name of a place that has as much."""
 SHARE_OF_ANOTHER = 0.5
 """A CPU that was as much in one function may hold the lock there."""
 RESIDUAL_CAVEAT = 0.05
@@ -45,90 +50,69 @@ def sentence(explanation: Explanation, *, virtual: str = "", of: str = "") -> st
     `virtual` stands before the unit of a board's latency: "virtual ". `of` says what
     took the time, where that is more than a wake-up.
     """
-    main = main_segments(explanation)
     latency = _us(explanation.latency_ns, virtual=virtual)
     head = of or f"CPU {explanation.cpu} woke {latency} late"
     if explanation.is_withdrawn:
         why = text_of(first_of_each(explanation.broken)[0])
         return f"{head}. The explanation is withdrawn: {why}."
-    if not main:
+    sums = _main_sums(explanation)
+    if not sums:
         return f"{head}; the cause is unknown."
-    if explanation.is_counted:
-        first = next(filter(_is_waiting, main), None)
-        segments = explanation.segments
-        of_tasks = _tasks_ns(segments, main)
-        parts = [
-            _segment_text(s, of_tasks.get(s.counted_as), explain_rest=s is first)
-            for s in _first_of_each_task(main)
-        ]
-        main = tuple(s for s in segments if s in main or s.counted_as in of_tasks)
-    else:
-        sums = _main_sums(explanation)
-        parts = [_clause_of_length(segment, ns) for segment, ns in sums]
-        causes = {segment.counted_as for segment, _ in sums}
-        main = tuple(s for s in explanation.segments if s.counted_as in causes)
+    waiting = next((one for one in sums if _is_waiting(one.longest)), None)
+    parts = [_sum_text(one, explain_rest=one is waiting) for one in sums]
+    main = tuple(segment for one in sums for segment in one.segments)
     text = "; ".join(parts)
     return f"{head}. {text[0].upper()}{text[1:]}.{_rest(explanation, main)}"
 
 
-def _tasks_ns(
-    segments: Sequence[Segment], main: Sequence[Segment]
-) -> Mapping[CauseKey, int]:
-    """Return how long each task of the main segments ran: interrupts cut it up."""
-    tasks = {s.counted_as for s in main if s.cause in COMPETING_TASKS}
-    spent: Counter[CauseKey] = Counter()
-    for segment in segments:
-        if segment.counted_as in tasks:
-            spent[segment.counted_as] += segment.duration_ns
-    return spent
+@dataclass(frozen=True, slots=True)
+class _Sum:
+    """All segments of one cause and name; or of one task, with one policy."""
+
+    segments: tuple[Segment, ...]
+
+    @property
+    def longest(self) -> Segment:
+        return max(self.segments, key=lambda one: one.duration_ns)
+
+    @property
+    def ns(self) -> int:
+        return sum(one.duration_ns for one in self.segments)
+
+    def pieces(self) -> Counter[str]:
+        """Return the time of each of its places; of a segment without any its name."""
+        spent: Counter[str] = Counter()
+        for one in self.segments:
+            pieces = one.pieces or ((one.name, one.executed_ns or one.duration_ns),)
+            for name, ns in pieces:
+                spent[name or one.name] += ns
+        return spent
 
 
-def _first_of_each_task(main: Sequence[Segment]) -> Iterator[Segment]:
-    causes: set[CauseKey] = set()
-    for segment in main:
-        if segment.cause not in COMPETING_TASKS or segment.counted_as not in causes:
-            yield segment
-        causes.add(segment.counted_as)
-
-
-def _main_sums(explanation: Explanation) -> list[tuple[Segment, int]]:
+def _main_sums(explanation: Explanation) -> list[_Sum]:
     """
-    Return the main causes, each with the sum of its pieces.
+    Return the main causes, each with all of its pieces, in their order.
 
-    Events cut what goes on: a tick, a task or a lock is many segments. A board's path
-    has one for each, but for the tasks that interrupts cut up.
+    A tick, a task or a lock is many segments: interrupts cut what goes on.
     """
-    longest: dict[CauseKey, Segment] = {}
-    spent: Counter[CauseKey] = Counter()
+    pieces: dict[tuple[CauseKey, str], list[Segment]] = {}
     for segment in explanation.segments:
-        key = segment.counted_as
-        spent[key] += segment.duration_ns
-        best = longest.setdefault(key, segment)
-        longest[key] = max(best, segment, key=lambda one: one.duration_ns)
-    by_length = [(longest[key], ns) for key, ns in spent.most_common()]
+        pieces.setdefault((segment.counted_as, segment.policy), []).append(segment)
+    sums = [_Sum(tuple(segments)) for segments in pieces.values()]
+    by_length = sorted(sums, key=lambda one: -one.ns)
     least = MAIN_SHARE * explanation.latency_ns
-    chosen = [row for row in by_length[:MAIN_SEGMENTS] if row[1] >= least]
-    dominant = [row for row in by_length if row[0] is explanation.dominant]
+    chosen = [one for one in by_length[:MAIN_SEGMENTS] if one.ns >= least]
+    dominant = [one for one in by_length if explanation.dominant in one.segments]
     if dominant and dominant[0] not in chosen:
         chosen = [*chosen[: MAIN_SEGMENTS - 1], *dominant]
-    return sorted(chosen, key=lambda row: row[0].begin_ns)
-
-
-def main_segments(explanation: Explanation) -> tuple[Segment, ...]:
-    """Return the longest segments in their order, and the dominant one."""
-    dominant = explanation.dominant
-    by_length = sorted(explanation.segments, key=lambda s: -s.duration_ns)
-    least = MAIN_SHARE * explanation.latency_ns
-    chosen = [s for s in by_length[:MAIN_SEGMENTS] if s.duration_ns >= least]
-    if dominant is not None and dominant not in chosen:
-        chosen = [*chosen[: MAIN_SEGMENTS - 1], dominant]
-    return tuple(sorted(chosen, key=lambda s: s.begin_ns))
+    return sorted(chosen, key=lambda one: one.longest.begin_ns)
 
 
 def where(segment: Segment) -> str:
     """Write the function of a segment with its next callers: `a < b < c`."""
     callers, name = segment.callers, segment.name
-    named = callers[callers.index(name) :] if name in callers else callers
+    # A handler that is none of them had but a part of the time that the calls had.
+    named = callers[callers.index(name) :] if name in callers else (name,)
     calls = " < ".join(named[:CALLERS_SHOWN]) or name
     return f"{calls} < …" if len(named) > CALLERS_SHOWN else calls
 
@@ -158,15 +142,16 @@ def _us(ns: int | None, *, virtual: str = "") -> str:
     return f"{format_us(ns)} {virtual}µs"
 
 
-def _segment_text(segment: Segment, sum_ns: int | None, *, explain_rest: bool) -> str:
-    aside = "; ".join(
-        (*_executed(segment, explain_rest=explain_rest), *_busiest(segment))
-    )
-    text = _clause_of_length(segment, sum_ns or segment.duration_ns)
+def _sum_text(one: _Sum, *, explain_rest: bool) -> str:
+    longest = one.longest
+    paused = _executed(one, explain_rest=explain_rest)
+    aside = "; ".join((*paused, *_busiest(longest)))
+    text = _clause_of_length(one)
     return f"{text} ({aside})" if aside else text
 
 
-def _clause_of_length(segment: Segment, ns: int) -> str:
+def _clause_of_length(one: _Sum) -> str:
+    segment = one.longest
     name, clauses = segment.cause.name, _clauses()
     clause = clauses["from-instructions"][name]
     if segment.executed_ns is None:
@@ -175,8 +160,31 @@ def _clause_of_length(segment: Segment, ns: int) -> str:
     if known and segment.confidence is Confidence.GUESSED:
         clause = f"probably {clause}"
     task = f" ({_task_text(segment)})" if segment.task else ""
+    return f"{clause.format(where=_places(one), task=task)}: {_us(one.ns)}"
+
+
+def _places(one: _Sum) -> str:
+    """
+    Write the place of a sum, or the longest of several, each with its own time.
+
+    A sum stands behind the name of one place only if that has nearly all of it.
+    """
+    segment = one.longest
     place = f"{where(segment)}{_or_who_jumped(segment)}"
-    return f"{clause.format(where=place, task=task)}: {_us(ns)}"
+    if segment.executed_ns is None:
+        return place
+    spent = one.pieces()
+    if not spent.total():
+        return place
+    if spent[segment.name] >= NEARLY_ALL * spent.total():
+        return place
+    (name, ns), least = spent.most_common(1)[0], PIECE_SHARE * spent.total()
+    if ns >= NEARLY_ALL * spent.total():
+        return name
+    long = [row for row in spent.most_common(PIECES_NAMED) if row[1] >= least]
+    listed = ", ".join(f"{name} ({_us(ns)})" for name, ns in long or [(name, ns)])
+    is_all = sum(ns for _, ns in long) + least >= spent.total()
+    return listed if is_all else f"{listed} and more"
 
 
 @cache
@@ -185,15 +193,16 @@ def _clauses() -> Mapping[str, Mapping[str, str]]:
     return tomllib.loads(file.read_text("utf-8"))
 
 
-def _is_waiting(segment: Segment) -> bool:
+def _is_waiting(one: Segment) -> bool:
     """Tell whether the CPU executed nothing in a fifth of it or more."""
-    executed_ns = segment.executed_ns
-    return executed_ns is not None and 5 * executed_ns <= 4 * segment.duration_ns
+    executed_ns = one.executed_ns
+    return executed_ns is not None and 5 * executed_ns <= 4 * one.duration_ns
 
 
-def _executed(segment: Segment, *, explain_rest: bool) -> Iterator[str]:
-    if _is_waiting(segment):
-        executed = f"{_us(segment.executed_ns)} executed here"
+def _executed(one: _Sum, *, explain_rest: bool) -> Iterator[str]:
+    if _is_waiting(one.longest):
+        executed_ns = sum(segment.executed_ns or 0 for segment in one.segments)
+        executed = f"{_us(executed_ns)} executed here"
         yield f"{executed}, the rest: this CPU paused" if explain_rest else executed
 
 

@@ -3,6 +3,7 @@ From the instructions that a virtual board executed to an explanation. Pure.
 
     path.py                     all inputs of one explanation
     calls.py, primitives.toml   from executed blocks to calls, and their names
+    reading.py                  where the program read its clock
     roles.py, roles.toml        roles of the kernel's functions
     contexts.py                 interrupt, softirq or callback of each run
     absences.py, waits.toml     times off the CPU, and the reason of each wait
@@ -14,6 +15,7 @@ From the instructions that a virtual board executed to an explanation. Pure.
     quotas.py                   a group without CPU time
     wakers.py                   the wake-up of a thread after an obstacle
     othercpus.py                activity of other CPUs meanwhile
+    loops.py                    loops in which a CPU waits for another one
     causes.py                   part and cause of each piece of the path
     titles.py                   the name of a segment
     explain.py                  the explanation

@@ -23,7 +23,7 @@ import tomllib
 from bisect import bisect_left
 from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
 from functools import cache, lru_cache
 from importlib import resources
 
@@ -31,11 +31,14 @@ import numpy as np
 from numpy.typing import NDArray
 
 from rtscope.explain.instructions.roles import Role
-from rtscope.record.instructions.section import CpuBlocks, TraceSection
+from rtscope.record.instructions.section import CpuBlocks
 from rtscope.record.instructions.symbols import KERNEL_HALF, USER, SymbolTable
 
-# GCC's clones of a function: the name ends at the dot; its module follows.
-_CLONE = re.compile(r"\.(?:isra|constprop|part|cold|llvm)\b[^\s\[]*")
+# GCC's clones of a function: the name ends at the dot; its module follows. Code without
+# a symbol is known by its page.
+_CLONE = re.compile(
+    r"\.(?:isra|constprop|part|cold|llvm)\b[^\s\[]*|(?<=\(no symbol\)) page \w+"
+)
 # x86: jumps that guard against speculation, and the last steps of an interrupt's exit.
 _STEPS_BETWEEN = (
     *("__x86_indirect_", "__x86_return_thunk", "its_return_thunk", "srso_"),
@@ -46,6 +49,22 @@ FIRMWARE = "(firmware)"
 _ENTERED_WITHIN = frozenset({FIRMWARE, "vectors"})
 """Functions of which a CPU enters any part by itself: arm64's table of vectors."""
 NAMELESS = "(no symbol)"
+_PAGE = 12
+_FIRST_CALL_NS = 8
+"""A function that calls a tracer does so first of all: by its first instructions."""
+_PARTS = {
+    label: function
+    for function, labels in {
+        "ftrace_caller": "ftrace_call ftrace_caller_op_ptr ftrace_caller_end "
+        "ftrace_epilogue",
+        "ftrace_regs_caller": "ftrace_regs_call ftrace_regs_caller_op_ptr "
+        "ftrace_regs_caller_jmp ftrace_regs_caller_end",
+        "asm_exc_nmi": "first_nmi nested_nmi nested_nmi_out repeat_nmi end_repeat_nmi "
+        "nmi_no_fsgsbase nmi_swapgs nmi_restore",
+    }.items()
+    for label in labels.split()
+}
+"""Labels inside of functions, with symbols of their own."""
 # Where QEMU's virt machine for RISC-V has OpenSBI; the kernel begins at 2 MiB.
 _RISCV_FIRMWARE = (np.uint64(0x8000_0000), np.uint64(0x8020_0000))
 MAX_DEPTH = 256
@@ -73,15 +92,33 @@ def role_of(name: str) -> Role:
         return Role.INTERRUPT
     if word.startswith(("sysvec_", "__sysvec_")):
         return Role.DISPATCH
+    if word.startswith(_probes_begin()) or word.split(" ")[0] in _TRAMPOLINES:
+        return Role.PROBE
     return Role.OTHER
+
+
+def _role_table() -> dict[str, str]:
+    here = resources.files("rtscope.explain.instructions")
+    return tomllib.loads(here.joinpath("roles.toml").read_text("utf-8"))
 
 
 @cache
 def _roles() -> Mapping[str, Role]:
     """Return the functions of `roles.toml` with their roles."""
-    here = resources.files("rtscope.explain.instructions")
-    table = tomllib.loads(here.joinpath("roles.toml").read_text("utf-8"))
+    table = _role_table()
+    del table[_BEGINS]
     return {name: Role[role] for role in table for name in table[role].split()}
+
+
+@cache
+def _probes_begin() -> tuple[str, ...]:
+    return tuple(_role_table()[_BEGINS].split())
+
+
+@lru_cache(maxsize=1 << 16)
+def is_entered_within(name: str) -> bool:
+    """Tell whether code may lead to any place of a name: a trampoline has no begin."""
+    return name.startswith(NAMELESS) or name.split(" ")[0] in _TRAMPOLINES
 
 
 @lru_cache(maxsize=1 << 16)
@@ -90,12 +127,16 @@ def is_between(name: str) -> bool:
     return name.startswith(_STEPS_BETWEEN)
 
 
+_BEGINS = "PROBE_BEGINS"
+_TRAMPOLINES = frozenset(
+    {
+        *("ftrace_caller", "ftrace_regs_caller", "ftrace_trampoline"),
+        *("kprobe_insn_page", "kprobe_optinsn_page", "__kretprobe_trampoline"),
+        *("arch_rethook_trampoline", "return_to_handler"),
+    }
+)
 _NOTHING = frozenset[Role]()
 _INTERRUPTS = frozenset({Role.INTERRUPT, Role.TRAP, Role.PREEMPT, Role.DISPATCH})
-
-_NOT_OF_THE_CALL = frozenset(
-    {Role.INTERRUPT, Role.DISPATCH, Role.SOFTIRQ, Role.SCHEDULE, Role.PREEMPT}
-)
 
 BEGINS_HERE = frozenset(
     {
@@ -160,9 +201,14 @@ def runs_of(blocks: CpuBlocks, symbols: SymbolTable, *, arch: str) -> list[Run]:
     at_ns, names, starts, own_ns = _stretches(blocks, symbols, arch=arch)
     frame = _callers_of_first(names, starts)
     frames: list[Frame] = []
-    for name, is_start in zip(names, starts, strict=True):
-        frame = _entered(frame, name, is_start=is_start)
+    for at, (name, is_start) in enumerate(zip(names, starts, strict=True)):
+        before, frame = frame, _entered(frame, name, is_start=is_start)
         frames.append(frame)
+        # A function that has just begun leads to code without a symbol: a tracer's.
+        is_first = at > 0 and starts[at - 1] and own_ns[at - 1] <= _FIRST_CALL_NS
+        if is_first and frame.caller is before and name.startswith(NAMELESS):
+            frame.role = Role.PROBE
+            frame.within |= {Role.PROBE}
     ends_ns = [*at_ns[1:], max([blocks.last_ns, *at_ns[-1:]])]
     return [*map(Run, frames, at_ns, ends_ns, own_ns)]
 
@@ -184,6 +230,9 @@ def _callers_of_first(names: Sequence[str], starts: Sequence[bool]) -> Frame | N
         if is_start:
             if len(open_calls) == MAX_DEPTH:
                 open_calls.clear()
+            open_calls.append(name)
+            continue
+        if open_calls and name not in open_calls and is_entered_within(name):
             open_calls.append(name)
             continue
         while open_calls and open_calls[-1] != name:
@@ -212,6 +261,8 @@ def _entered(frame: Frame | None, name: str, *, is_start: bool) -> Frame:
         if caller.name == name:
             return caller
         caller = caller.caller
+    if is_entered_within(name):
+        return Frame(name, frame if frame.depth < MAX_DEPTH else None, 1 + frame.depth)
     return Frame(name, None, 1, entered=False)
 
 
@@ -229,7 +280,10 @@ def _stretches(
     if not len(blocks.rows):
         return [], [], [], []
     addresses, which = np.unique(blocks.addresses, return_inverse=True)
-    known, are_starts = symbols.names_of(addresses), symbols.are_starts(addresses)
+    found = symbols.names_of(addresses)
+    known = [_PARTS.get(name or "", name) for name in found]
+    is_part = np.array([name in _PARTS for name in found])
+    are_starts = symbols.are_starts(addresses) & ~is_part
     names = _names(addresses, known, arch=arch)
     codes = {name: code for code, name in enumerate(dict.fromkeys(names))}
     is_step = np.array([is_between(name) for name in names])[which]
@@ -257,8 +311,7 @@ def _names(
     low, high = _RISCV_FIRMWARE
     firmware = (addresses >= low) & (addresses < high) & (arch == "riscv64")
     return [
-        name
-        or (FIRMWARE if is_firmware else USER if address < KERNEL_HALF else NAMELESS)
+        name or _nameless(address, is_firmware=is_firmware)
         for name, is_firmware, address in zip(
             known,
             firmware.tolist(),
@@ -266,6 +319,14 @@ def _names(
             strict=True,
         )
     ]
+
+
+def _nameless(address: int, *, is_firmware: bool) -> str:
+    if is_firmware:
+        return FIRMWARE
+    if address < KERNEL_HALF:
+        return USER
+    return f"{NAMELESS} page {address >> _PAGE:x}"
 
 
 @lru_cache(maxsize=1 << 16)
@@ -286,6 +347,13 @@ def is_clock(name: str) -> bool:
 def is_delay(name: str) -> bool:
     """Tell whether a function does nothing but let time go by."""
     exact, begins = _of_kind("delay")
+    return name in exact or name.startswith(begins)
+
+
+@lru_cache(maxsize=1 << 16)
+def is_attempt(name: str) -> bool:
+    """Tell whether a function takes a lock if it is free, and never waits for it."""
+    exact, begins = _of_kind("attempt")
     return name in exact or name.startswith(begins)
 
 
@@ -412,40 +480,3 @@ def spent_in(runs: Sequence[Run]) -> list[tuple[str, int]]:
     for run in runs:
         spent[run.frame.name] += run.executed_ns
     return spent.most_common()
-
-
-def read_ns(runs: Sequence[Run]) -> int | None:
-    """
-    Return when the last system call before the mark read the clock, in virtual ns.
-
-    None if the program read it by itself.
-    """
-    for run in reversed(runs):
-        within = run.frame.within
-        if Role.SLEEP in within or Role.SWITCH in within:
-            return None
-        if Role.READ_CLOCK in within and _reads(run):
-            return run.end_ns
-    return None
-
-
-def _reads(run: Run) -> bool:
-    if not is_clock(plain(run.frame.name)):
-        return False
-    for frame in run.frame.chain():
-        if frame.role is Role.READ_CLOCK:
-            return True
-        if frame.role in _NOT_OF_THE_CALL:
-            return False
-    return False
-
-
-def until_read(
-    section: TraceSection, runs: list[Run]
-) -> tuple[TraceSection, list[Run]]:
-    """Return the path with its runs, cut off where the clock was read."""
-    end_ns = read_ns(runs)
-    if end_ns is None:
-        return section, runs
-    kept = [run for run in runs if run.end_ns <= end_ns]
-    return replace(section, last_ns=end_ns), kept

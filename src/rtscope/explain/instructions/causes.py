@@ -4,41 +4,39 @@ The part and the cause of each run of a path. Pure.
 Parts follow from the milestones, causes from the calls of a run, the interrupt flag
 and the tasks that competed. Neighbouring runs of one kind become a segment.
 
-A CPU that waits for another executes a loop, whose turns may call helpers: to tell a
-watchdog, or RCU, that the CPU is alive. They are part of the wait, also where a helper
-has interrupts off for some instructions.
+What a probe or a tracer adds to a function is the probe's time, whatever that function
+is part of.
 """
 
 from bisect import bisect_left
-from collections.abc import Collection, Iterator, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass, field, replace
-from itertools import pairwise
+from itertools import takewhile
 
 from rtscope.explain.instructions.absences import Absence, Wait
-from rtscope.explain.instructions.calls import (
-    Frame,
-    Run,
-    is_clock,
-    is_delay,
-    plain,
-    role_of,
-)
+from rtscope.explain.instructions.calls import Frame, Run, plain, role_of
 from rtscope.explain.instructions.contexts import THREAD, Context, callback_of
+from rtscope.explain.instructions.flags import irqs_off_at
 from rtscope.explain.instructions.holders import InPlace, longest_in_place
+from rtscope.explain.instructions.loops import (
+    WAITS,
+    gaps_in_loops,
+    loops_by_hand,
+    polls,
+)
 from rtscope.explain.instructions.milestones import is_one_delivery
 from rtscope.explain.instructions.path import WakeupPath
 from rtscope.explain.instructions.roles import Role
 from rtscope.explain.instructions.scheduling import sleeps_in_fault
-from rtscope.explain.model import HELD_BACK, Cause, Part
+from rtscope.explain.model import COMPETING_TASKS, HELD_BACK, Cause, Part
 from rtscope.record.instructions.symbols import USER
 
 CONTENDED_NS = 200
 """More than any of the lock functions takes if the lock is free."""
-POLLED_NS = 200
-"""A CPU that pauses for longer, and is not idle, looks at memory in a loop."""
-SHORT_NS = 200
-"""A turn of a loop takes less; what takes longer is no helper of it."""
-WAITS = frozenset({Cause.LOCK, Cause.OTHER_CPU})
+_PROBED = COMPETING_TASKS | HELD_BACK | WAITS
+"""Causes that stay what they are where a probe is at work."""
+_STAY = COMPETING_TASKS | HELD_BACK | {Cause.LOCK, Cause.TICK, Cause.LATE_TIMER}
+"""What a loop is part of, where another task waits in it, or for a lock."""
 _ONE = HELD_BACK | {Cause.RETURN, Cause.PAGE_FAULT}
 CALLED_FROM_IDLE = frozenset(
     {"flush_smp_call_function_queue", "__flush_smp_call_function_queue"}
@@ -72,9 +70,11 @@ def kinds_of(path: WakeupPath) -> Sequence[Kind]:
         first=first,
         spins=path.spins,
     )
-    for gap in list(gaps):
+    by_hand = loops_by_hand(path.runs, path.contexts, first=first)
+    for gap in [*gaps, *by_hand]:
         for at in range(gap.first - first, gap.last - first):
-            kinds[at] = replace(kinds[at], cause=gap.cause)
+            if kinds[at].cause not in _STAY:
+                kinds[at] = replace(kinds[at], cause=gap.cause)
     return kinds
 
 
@@ -91,9 +91,15 @@ def _kind(
     if in_place is not None:
         return Kind(part, Cause.IN_PLACE_OF_HOLDER, THREAD, held, in_place)
     context = path.contexts[i]
+    probe = None if cause in _PROBED or held is not None else _probe_of(path.runs[i])
+    if probe is not None:
+        cause, context = Cause.PROBE, Context(Role.PROBE, probe)
     # On the return the scheduler's last steps and the thread's own are one, and so
     # are a fault and the sleep in it.
-    one = THREAD if cause in _ONE else context
+    is_one = cause in _ONE or (
+        cause in COMPETING_TASKS and context.role is Role.SCHEDULE
+    )
+    one = THREAD if is_one else context
     if held is not None:
         return Kind(part, cause, one, held)
     # One object for all alike, of which there are hundreds of thousands.
@@ -104,10 +110,23 @@ def _kind(
     return kind
 
 
+def _probe_of(run: Run) -> Frame | None:
+    """Return the outermost call for a probe that a run is in, behind no interrupt."""
+    found: Frame | None = None
+    if Role.PROBE not in run.frame.within:
+        return found
+    for frame in run.frame.chain():
+        if frame.role is Role.INTERRUPT:
+            break
+        if frame.role is Role.PROBE:
+            found = frame
+    return found
+
+
 def _part_and_cause(
     path: WakeupPath, i: int, held: Absence | None
 ) -> tuple[Part, Cause]:
-    run, context = path.runs[i], path.contexts[i]
+    context = path.contexts[i]
     if held is not None:
         is_first = held.begin_ns <= path.expiry_ns
         later = Part.D if held.wait is Wait.QUOTA else Part.E
@@ -118,20 +137,48 @@ def _part_and_cause(
         return part, waited
     if context.role is Role.INTERRUPT:
         return part, _interrupt_cause(path, i)
-    if context.role is Role.SOFTIRQ and not _is_late(path, i):
-        return part, Cause.SOFTIRQ
+    of_softirq = _softirq_cause(path, i, part)
+    if of_softirq is not None:
+        return part, of_softirq
     if part is Part.A:
         return part, _delay_cause(path, i)
     if part is Part.E:
         return part, _late_cause(path, i)
-    if context.role is Role.SCHEDULE:
+    if context.role is Role.SCHEDULE and not _goes_on_itself(path, i):
         return part, Cause.SCHEDULER
+    return part, _cause_behind_wake_up(path, i, part)
+
+
+def _cause_behind_wake_up(path: WakeupPath, i: int, part: Part) -> Cause:
+    """Return the cause of what the CPU did between the wake-up and the switch."""
+    run = path.runs[i]
     if part is Part.D or path.competing.goes_on or run.frame.name == USER:
-        return part, _competing_cause(path, i)
+        return _competing_cause(path, i)
     if _is_call_while_idle(run):
-        return part, Cause.OTHER_INTERRUPT
+        return Cause.OTHER_INTERRUPT
     is_idle = Role.IDLE in run.frame.within
-    return part, Cause.IDLE_EXIT if is_idle else Cause.PREEMPTION_OFF
+    return Cause.IDLE_EXIT if is_idle else Cause.PREEMPTION_OFF
+
+
+def _softirq_cause(path: WakeupPath, i: int, part: Part) -> Cause | None:
+    """Return the cause of a run of a softirq; None of all else, and of a thread's."""
+    if path.contexts[i].role is not Role.SOFTIRQ or _is_late(path, i):
+        return None
+    if part is Part.A and _is_masked_softirq(path, path.runs[i]):
+        return Cause.INTERRUPTS_OFF
+    # PREEMPT_RT runs softirqs in threads, which are preempted.
+    return Cause.SOFTIRQ if part is Part.A or not path.is_rt else None
+
+
+def _goes_on_itself(path: WakeupPath, i: int) -> bool:
+    """Tell whether a task called the scheduler itself, and got its CPU again."""
+    frame = path.contexts[i].frame
+    return (
+        frame is not None
+        and Role.SYSCALL in frame.within
+        and Role.PREEMPT not in frame.within
+        and frame not in path.switching
+    )
 
 
 def _competing_cause(path: WakeupPath, i: int, left: Run | None = None) -> Cause:
@@ -172,11 +219,12 @@ def _part(path: WakeupPath, i: int) -> Part:
 
 
 def _interrupt_cause(path: WakeupPath, i: int) -> Cause:
-    milestones, chain = path.milestones, list(path.runs[i].frame.chain())
+    milestones, entry = path.milestones, path.contexts[i].frame
     if milestones.entered is None or i < milestones.entered:
         return Cause.EARLIER_INTERRUPT
-    roles = [frame.role for frame in chain]
-    if Role.TIMER not in roles:
+    # An NMI may interrupt the timer's interrupt.
+    inside = takewhile(lambda frame: frame is not entry, path.runs[i].frame.chain())
+    if Role.TIMER not in {frame.role for frame in inside}:
         ours = path.contexts[i].frame is path.contexts[milestones.entered].frame
         ours = ours and path.held is None  # else no timer of this CPU woke it
         if milestones.woken is not None:
@@ -208,10 +256,21 @@ def _waiting_cause(path: WakeupPath, run: Run) -> Cause:
         return Cause.EARLIER_INTERRUPT
     if Role.IDLE in run.frame.within:
         return Cause.IDLE_EXIT
+    return Cause.INTERRUPTS_OFF if _has_irqs_off(path, run) else Cause.DELIVERY
+
+
+def _is_masked_softirq(path: WakeupPath, run: Run) -> bool:
+    """Tell whether a softirq itself, or on PREEMPT_RT anybody, has interrupts off."""
+    if not _has_irqs_off(path, run):
+        return False
+    off = irqs_off_at(path.flags, path.runs, max(run.begin_ns, path.expiry_ns))
+    by = off.off if off is not None else None
+    return path.is_rt or (by is not None and Role.SOFTIRQ in by.frame.within)
+
+
+def _has_irqs_off(path: WakeupPath, run: Run) -> bool:
     begin = max(run.begin_ns, path.expiry_ns)
-    if 2 * path.flags.off_in(begin, run.end_ns) >= max(1, run.end_ns - begin):
-        return Cause.INTERRUPTS_OFF
-    return Cause.DELIVERY
+    return 2 * path.flags.off_in(begin, run.end_ns) >= max(1, run.end_ns - begin)
 
 
 def _late_cause(path: WakeupPath, i: int) -> Cause:
@@ -266,67 +325,3 @@ def _is_call_while_idle(run: Run) -> bool:
     return Role.IDLE in run.frame.within and any(
         plain(frame.name) in CALLED_FROM_IDLE for frame in run.frame.chain()
     )
-
-
-def polls(runs: Sequence[Run], i: int) -> bool:
-    """
-    Tell whether a run looks at memory that another CPU is to change.
-
-    It pauses in its loop, as cpu_relax() lets it, and reads no clock there: that would
-    be a delay. Idle CPUs pause too, and wait for nobody.
-    """
-    run = runs[i]
-    paused_ns = run.end_ns - run.begin_ns - run.executed_ns
-    if paused_ns <= POLLED_NS or Role.IDLE in run.frame.within:
-        return False
-    name = plain(run.frame.name)
-    if is_clock(name) or is_delay(name) or run.frame.role is Role.SWITCH:
-        return False
-    near = (runs[at] for at in (i - 1, i + 1) if 0 <= at < len(runs))
-    return not any(
-        one.frame.caller is run.frame and is_clock(plain(one.frame.name))
-        for one in near
-    )
-
-
-@dataclass(frozen=True, slots=True)
-class Gap:
-    """Runs between two turns of one loop: from the first to before the last."""
-
-    first: int
-    last: int
-    cause: Cause
-    """What the loop waits for."""
-
-
-def gaps_in_loops(
-    runs: Sequence[Run],
-    contexts: Sequence[Context],
-    causes: Sequence[Cause],
-    *,
-    first: int,
-    spins: Collection[str],
-) -> Iterator[Gap]:
-    """
-    Yield the runs that belong to a loop by their callers only; indices of `runs`.
-
-    `causes` are those of the runs from `first` on, `spins` the functions that wait in a
-    loop. A call between two turns belongs to the loop if the function that waits has
-    called it, directly or not, it was short, and no interrupt.
-    """
-    waiting = [first + at for at, cause in enumerate(causes) if cause in WAITS]
-    for before, after in pairwise(waiting):
-        cause = causes[before - first]
-        if after == before + 1 or causes[after - first] is not cause:
-            continue
-        if runs[after].begin_ns - runs[before].end_ns > SHORT_NS:
-            continue
-        loops = _spinning(runs[before], spins) & _spinning(runs[after], spins)
-        between = range(before + 1, after)
-        of_loop = all(loops & set(runs[i].frame.chain()) for i in between)
-        if of_loop and all(contexts[i] == contexts[before] for i in between):
-            yield Gap(before + 1, after, cause)
-
-
-def _spinning(run: Run, spins: Collection[str]) -> set[Frame]:
-    return {frame for frame in run.frame.chain() if plain(frame.name) in spins}

@@ -21,9 +21,10 @@ from rtscope.explain.instructions.calls import (
     spent_in,
     title_frame,
 )
-from rtscope.explain.instructions.causes import WAITS, Kind, kinds_of
+from rtscope.explain.instructions.causes import Kind, kinds_of
 from rtscope.explain.instructions.flags import IrqsOff, irqs_off_at
 from rtscope.explain.instructions.holders import InPlace
+from rtscope.explain.instructions.loops import WAITS
 from rtscope.explain.instructions.milestones import TICK, tick_evidence
 from rtscope.explain.instructions.path import WakeupPath, wakeup_path
 from rtscope.explain.instructions.proofs import broken_invariants
@@ -32,6 +33,7 @@ from rtscope.explain.instructions.titles import (
     ASLEEP,
     in_faults,
     name_of,
+    pieces_of,
     until_on,
     until_preempted,
 )
@@ -48,6 +50,7 @@ from rtscope.record.instructions.section import TaskSwitch, TraceSection
 from rtscope.record.instructions.symbols import SymbolTable
 
 NAMES_KEPT = 5
+PIECES_KEPT = 8
 CHAIN_SHOWN = 6
 NEARLY_ALL = 0.9
 """Of a segment: executed in the call that it is named after, and what that called."""
@@ -215,8 +218,14 @@ def _ns(path: WakeupPath, at_ns: int) -> int:
 
 def _segments(path: WakeupPath, kinds: Sequence[Kind]) -> Iterator[Segment]:
     """Cut the path where part or cause change."""
-    first = path.milestones.first
-    for kind, group in groupby(range(len(kinds)), key=lambda at: kinds[at]):
+    first, policies = path.milestones.first, path.tasks.policies
+
+    def key(at: int) -> tuple[Kind, str]:
+        # A task that gets another policy while it runs is another from there on.
+        competes = policies and kinds[at].cause in COMPETING_TASKS
+        return kinds[at], policies[first + at] if competes else ""
+
+    for (kind, _), group in groupby(range(len(kinds)), key=key):
         yield _segment(path, kind, [first + at for at in group])
 
 
@@ -310,6 +319,7 @@ def _segment(path: WakeupPath, kind: Kind, at: Sequence[int]) -> Segment:
         task,
         policy=policy,
         jumped_to=jump,
+        pieces=tuple(pieces_of(cause, runs)[:PIECES_KEPT]),
     )
 
 

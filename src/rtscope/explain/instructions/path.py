@@ -7,6 +7,7 @@ milestones, and what is known of the other CPUs. `causes.py` has the cause of ea
 
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
+from functools import lru_cache
 
 from rtscope.explain.instructions.absences import (
     Absence,
@@ -15,6 +16,7 @@ from rtscope.explain.instructions.absences import (
     absences_of,
     ends_of_waits,
     spins,
+    split_at,
     split_at_ends,
     switch_to,
     tasks_of,
@@ -24,7 +26,6 @@ from rtscope.explain.instructions.calls import (
     Run,
     delay_helpers,
     runs_of,
-    until_read,
 )
 from rtscope.explain.instructions.contexts import Context, contexts_of
 from rtscope.explain.instructions.elsewhere import (
@@ -45,6 +46,8 @@ from rtscope.explain.instructions.milestones import (
 )
 from rtscope.explain.instructions.othercpus import OtherCpus
 from rtscope.explain.instructions.quotas import over_quota
+from rtscope.explain.instructions.reading import until_read
+from rtscope.explain.instructions.roles import Role
 from rtscope.explain.instructions.scheduling import (
     PERIOD,
     SAYS_SO,
@@ -61,6 +64,9 @@ from rtscope.record.instructions.section import (
     task_switches,
 )
 from rtscope.record.instructions.symbols import SymbolTable
+
+_OF_RT = "rt_spin_lock"
+"""Only PREEMPT_RT has spin locks that sleep."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -93,6 +99,10 @@ class WakeupPath:
     """The functions that loop until another CPU is done."""
     ticked: int | None
     """Until this run a timer waited for the tick, as high-resolution timers are off."""
+    switching: frozenset[Frame]
+    """The calls in which the CPU switched to another task."""
+    is_rt: bool
+    """The kernel is PREEMPT_RT's."""
     unread_ns: int
     """From the reading of the clock, where the path ends, to the mark behind it."""
 
@@ -102,6 +112,11 @@ class WakeupPath:
         return next((one.readers for one in self.absences if one.readers), "")
 
 
+@lru_cache(maxsize=16)
+def _is_rt(symbols: SymbolTable) -> bool:
+    return symbols.address_of(_OF_RT) is not None
+
+
 def wakeup_path(
     section: TraceSection, symbols: SymbolTable, *, arch: str
 ) -> WakeupPath:
@@ -109,7 +124,8 @@ def wakeup_path(
     blocks, switches = blocks_of(section, section.cpu), task_switches(section)
     elsewhere = tuple(cpu for cpu in executing_cpus(section) if cpu != section.cpu)
     here = [one for one in switches if one.cpu == section.cpu]
-    runs = runs_of(blocks, symbols, arch=arch)
+    changed = [one.at_ns for one in here if one.changed]
+    runs = split_at(runs_of(blocks, symbols, arch=arch), changed)
     marked_ns = section.last_ns
     section, runs = until_read(section, runs)
     expiry_ns = section.last_ns - section.latency_ns
@@ -159,8 +175,18 @@ def wakeup_path(
         others=others,
         spins=loops,
         ticked=ticked,
+        switching=_switching(runs),
+        is_rt=_is_rt(symbols),
         unread_ns=marked_ns - section.last_ns,
     )
+
+
+def _switching(runs: Sequence[Run]) -> frozenset[Frame]:
+    found: set[Frame] = set()
+    for run in runs:
+        if run.frame.role is Role.SWITCH:
+            found.update(run.frame.chain())
+    return frozenset(found)
 
 
 def _held_at(

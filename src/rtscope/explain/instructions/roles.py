@@ -50,6 +50,8 @@ class Role(Enum):
     OVERDUE = auto()
     """Has a timer expire at once that was due when it was armed."""
     LOCK = auto()
+    PROBE = auto()
+    """Leads to the handler of a probe or a tracer, and back."""
     FAULT = auto()
     SYSCALL = auto()
     READ_CLOCK = auto()

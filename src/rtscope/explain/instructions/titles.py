@@ -5,11 +5,13 @@ Where an interrupt was off or nothing was preempted, the call in which that ende
 interrupts and softirqs the handler; of all else the first call that says something.
 """
 
+import re
 from collections import Counter
 from collections.abc import Sequence
 
 from rtscope.explain.instructions.calls import (
     BEGINS_HERE,
+    NAMELESS,
     Frame,
     Run,
     is_primitive,
@@ -24,12 +26,20 @@ from rtscope.explain.instructions.flags import IrqsOff
 from rtscope.explain.instructions.milestones import TICK
 from rtscope.explain.instructions.path import WakeupPath
 from rtscope.explain.instructions.roles import Role
-from rtscope.explain.model import Cause
+from rtscope.explain.model import COMPETING_TASKS, Cause
+from rtscope.record.instructions.symbols import USER
 
 ASLEEP = "(asleep)"
 # An idle CPU finds the calls of others by itself, without an interrupt.
 _ENTRY = frozenset({Role.INTERRUPT, Role.TRAP, Role.IDLE})
 _SOFTIRQ = frozenset({Role.SOFTIRQ})
+_SYSTEM_CALL = re.compile(r"__(?:x64|ia32|arm64|riscv|do|se)_sys_(\w+)")
+BPF = "(BPF program)"
+_RUN_BPF = ("bpf_", "__bpf_", "trace_call_bpf", "kprobe_multi_link_prog_run")
+_BREAKPOINT = ("asm_exc_int3", "exc_int3", "do_int3", "paranoid_entry")
+_BY_HANDLER = frozenset(
+    {Cause.EARLIER_INTERRUPT, Cause.OTHER_INTERRUPT, Cause.SOFTIRQ, Cause.PROBE}
+)
 _LED_TO = frozenset(
     {Role.INTERRUPT, Role.TRAP, Role.DISPATCH, Role.SOFTIRQ, Role.SOFT_TIMER}
 )
@@ -103,7 +113,11 @@ def name_of(
     """
     cause, context = kind.cause, kind.context
     if cause in (Cause.EARLIER_INTERRUPT, Cause.OTHER_INTERRUPT):
-        return _handler(runs, _ENTRY), _calls_of_interrupt(inside)
+        return _handler(runs, cause), _calls_of_interrupt(inside)
+    if cause is Cause.PROBE:
+        name, _ = _handlers(runs, cause).most_common(1)[0]
+        chain = [plain(f.name) for f in inside if not _is_of_probes(f)]
+        return name, chain if name in chain else (name, *chain)
     if cause is Cause.TIMER_CALLBACK:
         return plain(callback_of(runs[0]) or ""), ()
     if cause is Cause.TIMER_INTERRUPT:
@@ -134,22 +148,81 @@ def in_faults(runs: Sequence[Run]) -> Sequence[Run]:
 
 
 def _of_softirq(chain: Sequence[str], runs: Sequence[Run]) -> tuple[str, Sequence[str]]:
-    name = _handler(runs, _SOFTIRQ)
+    name = _handler(runs, Cause.SOFTIRQ)
     if name in chain:
         return name, chain[chain.index(name) :]
     outside = [at for at, one in enumerate(chain) if role_of(one) in _LED_TO]
     return name, (name, *chain[outside[0] :]) if outside else (name,)
 
 
-def _handler(runs: Sequence[Run], entry: frozenset[Role]) -> str:
-    """Name an interrupt by its handler: where most went, behind the entry code."""
+def _is_of_probes(frame: Frame) -> bool:
+    """Tell whether a call leads to a probe's handler, by a breakpoint or without."""
+    of_probes = frame.role is Role.PROBE or frame.name.startswith(_BREAKPOINT)
+    return of_probes or plain(frame.name) == NAMELESS
+
+
+def pieces_of(cause: Cause, runs: Sequence[Run]) -> list[tuple[str, int]]:
+    """
+    Return what a segment is made of, with own ns, most first; nothing if it is one.
+
+    Handlers of interrupts, softirqs and probes; the program and the system calls of a
+    task.
+    """
+    if cause in _BY_HANDLER:
+        return _handlers(runs, cause).most_common()
+    if cause not in COMPETING_TASKS - {Cause.IN_PLACE_OF_HOLDER}:
+        return []
     spent: Counter[str] = Counter()
     for run in runs:
-        name = _handled_in(run, entry)
+        spent[_place_of(run)] += run.executed_ns
+    return [] if set(spent) == {""} else spent.most_common()
+
+
+def _place_of(run: Run) -> str:
+    """Return the system call that a task is in, or its program; else nothing."""
+    if run.frame.name == USER:
+        return USER
+    for frame in run.frame.chain():
+        found = _SYSTEM_CALL.match(frame.name)
+        if found:
+            return f"the system call {found[1]}"
+        if frame.role is Role.FAULT:
+            return "page faults"
+    in_call = Role.SYSCALL in run.frame.within
+    return "the entry and exit of system calls" if in_call else ""
+
+
+def _handlers(runs: Sequence[Run], cause: Cause) -> Counter[str]:
+    """Return own ns by the handler of an interrupt, a softirq or a probe."""
+    entry = _SOFTIRQ if cause is Cause.SOFTIRQ else _ENTRY
+    spent: Counter[str] = Counter()
+    for run in runs:
+        name = (
+            _handled_by_probe(run) if cause is Cause.PROBE else _handled_in(run, entry)
+        )
         if name is not None:
             spent[name] += run.executed_ns
+    return spent
+
+
+def _handled_by_probe(run: Run) -> str | None:
+    """Return the function that the probes' own code led to; that code if to none."""
+    handler: Frame | None = None
+    for frame in run.frame.chain():
+        if frame.role is Role.PROBE:
+            name = plain((handler or frame).name)
+            is_bpf = name == NAMELESS and frame.name.startswith(_RUN_BPF)
+            return BPF if is_bpf else name
+        handler = frame
+    return None
+
+
+def _handler(runs: Sequence[Run], cause: Cause) -> str:
+    """Name an interrupt by its handler: where most went, behind the entry code."""
+    spent = _handlers(runs, cause)
     if spent:
         return max(spent, key=lambda name: spent[name])
+    entry = _SOFTIRQ if cause is Cause.SOFTIRQ else _ENTRY
     led_to = [f for f in runs[0].frame.chain() if f.role in entry]
     return plain((led_to[0] if led_to else runs[0].frame).name).removeprefix("asm_")
 

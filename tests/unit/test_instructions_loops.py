@@ -1,0 +1,108 @@
+"""A wait that a function does by itself, in a loop, is told as a wait."""
+
+import pytest
+
+from fakes.paths import Step, section, symbols
+from fakes.wakeuppaths import NAMES, PREEMPT, THREAD, TIMER
+from rtscope.explain.instructions.explain import explain_path
+from rtscope.explain.model import Cause, Explanation
+from rtscope.explain.words import sentence
+
+TABLE = symbols(
+    *NAMES,
+    *("step_gate", "grab_gate", "my_thread", "_raw_spin_trylock", "mutex_trylock"),
+    *("try_claim", "relax_a_bit", "ktime_get", "__const_udelay", "delay_tsc"),
+    *("down_read_trylock", "_raw_write_trylock", "swap", "my_work"),
+)
+THEIRS: list[Step] = [(5, "my_thread", 1), (5, "grab_gate", 1)]
+HELD: list[Step] = [(70, "grab_gate+", 1)]
+AGAIN: list[Step] = [(10, "step_gate+")]
+
+
+def tried(attempt: str) -> list[Step]:
+    return [(20, attempt), (5, "step_gate+"), *HELD, (5, "step_gate+")]
+
+
+def explained(turn: list[Step], *, turns: int = 40) -> Explanation:
+    """Explain a wake-up behind a loop, in which another CPU holds something."""
+    waits: list[Step] = [*THEIRS, (100, "step_gate"), *turn * turns, *AGAIN]
+    steps = [*waits, *TIMER, *PREEMPT, *THREAD]
+    late = sum(step[0] for step in steps) - 100
+    tasks = ((0, "sh"), (0, "holder", 1, 120), (late + 75, "rtscope"))
+    off = ((0, 1), (90, 0))
+    path = section(steps, TABLE, late=late, flags=off, tasks=tasks, block_ns=1024)
+    found = explain_path(path, TABLE, arch="x86_64")
+    assert found.residual_ns == 0
+    assert found.dominant is not None
+    return found
+
+
+@pytest.mark.parametrize(
+    "attempt",
+    ["_raw_spin_trylock", "mutex_trylock", "down_read_trylock", "_raw_write_trylock"],
+)
+def test_a_lock_that_is_tried_until_it_is_free_is_waited_for(attempt: str) -> None:
+    found = explained(tried(attempt))
+
+    assert found.dominant is not None
+    assert (found.dominant.cause, found.dominant.name) == (Cause.LOCK, "step_gate")
+    assert "CPU 1 spent 100 % of its time in grab_gate" in sentence(found)
+
+
+@pytest.mark.parametrize(
+    "delay",
+    [
+        [(30, "__const_udelay"), (300, "delay_tsc"), (10, "ktime_get")],
+        [(10, "ktime_get"), (5, "step_gate+"), (300, "my_work")],
+        [(700, "delay_tsc")],
+    ],
+)
+def test_delays_between_two_attempts_are_part_of_the_wait(delay: list[Step]) -> None:
+    is_long = any(name == "my_work" for _, name, *_ in delay)
+    turn: list[Step] = [(20, "_raw_spin_trylock"), (5, "step_gate+"), *delay, *AGAIN]
+    found = explained([*turn, *HELD])
+
+    assert found.dominant is not None
+    # What takes longer than a turn of a loop, and is no delay, is work.
+    assert (found.dominant.cause is Cause.LOCK) is not is_long
+
+
+@pytest.mark.parametrize(
+    "turn",
+    [
+        [(10, "step_gate+")],
+        [(10, "swap"), (5, "step_gate+")],
+        [(10, "try_claim"), (5, "step_gate+"), (6, "relax_a_bit")],
+    ],
+)
+def test_a_loop_that_pauses_in_each_turn_waits_for_another_cpu(
+    turn: list[Step],
+) -> None:
+    found = explained([*turn, *HELD])
+
+    assert found.dominant is not None
+    told = found.dominant.cause, found.dominant.name
+    assert told == (Cause.OTHER_CPU, "step_gate")
+    assert "(holder, not real-time, nice 0)" in sentence(found)
+
+
+@pytest.mark.parametrize(
+    "turn",
+    [
+        [(20, "my_work"), (10, "step_gate+")],  # it never pauses
+        [(10, "ktime_get"), (5, "step_gate+"), *HELD],  # a delay: it reads a clock
+        [(900, "my_work"), (5, "step_gate+"), *HELD],  # work, and then a pause
+    ],
+)
+def test_a_loop_that_works_or_lets_time_go_by_waits_for_none(turn: list[Step]) -> None:
+    found = explained(turn)
+
+    assert found.dominant is not None
+    assert found.dominant.cause is Cause.INTERRUPTS_OFF
+
+
+def test_a_lock_that_is_tried_once_is_not_waited_for() -> None:
+    found = explained([*tried("_raw_spin_trylock"), (900, "my_work")], turns=1)
+
+    assert found.dominant is not None
+    assert found.dominant.cause is Cause.INTERRUPTS_OFF
