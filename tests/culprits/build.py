@@ -70,11 +70,18 @@ class Tree:
     folder: Path
     modules: tuple[str, ...]
     headers: tuple[str, ...] = ()
+    of_x86: tuple[str, ...] = ()
+    """More modules, which only x86 has."""
 
     @property
     def sources(self) -> tuple[str, ...]:
         """The files that kbuild reads."""
-        return ("Kbuild", *self.headers, *(f"{name}.c" for name in self.modules))
+        names = (*self.modules, *self.of_x86)
+        return ("Kbuild", *self.headers, *(f"{name}.c" for name in names))
+
+    def on(self, arch: str) -> tuple[str, ...]:
+        """Return the modules of an architecture."""
+        return (*self.modules, *self.of_x86) if arch == "x86_64" else self.modules
 
 
 MATRIX = Tree(
@@ -82,6 +89,7 @@ MATRIX = Tree(
     HERE / "modules",
     ("culprits", "dally", "near", "far", "styles", "held"),
     ("dally.h",),
+    of_x86=("tricks", "probes"),
 )
 
 KBUILD = {
@@ -136,6 +144,7 @@ def build_modules(
     arch = get_board(board).arch
     row = get_kernel_row(kernel, arch)
     kbuild = KBUILD[arch]
+    modules = tree.on(arch)
     image = cached_lock(context.cache).parts[f"kernel-{kernel}-{arch}"][0]
     release = image.name.removeprefix("linux-image-").removesuffix("-unsigned")
 
@@ -172,7 +181,7 @@ def build_modules(
         words = (*kbuild.words, *NOT_HERE, "modules")
         _run("make", "-C", str(headers), f"M={place}", *words)
         strip = f"{kbuild.prefix}objcopy"
-        for name in tree.modules:
+        for name in modules:
             made = f"{name}.ko"
             _run(strip, "--strip-debug", str(place / made), str(work / made))
         return {"release": release}
@@ -187,7 +196,7 @@ def build_modules(
         )
     named = {
         name: into / f"{release}{'' if name == 'culprits' else f'-{name}'}.ko"
-        for name in tree.modules
+        for name in modules
     }
     for name, path in named.items():
         shutil.copy(part.file(f"{name}.ko"), path)

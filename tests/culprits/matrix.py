@@ -65,7 +65,7 @@ def rows_of(boot: Boot, documents: str) -> Iterator[Row]:
     """Yield a row for each culprit and kernel, from `rtscope explain --json`."""
     for document in json.loads(documents):
         late = [one for one in map(_told, document["wakeups"]) if _is_late(one)]
-        first_ns = _first_turn(late)
+        first_ns = _first_turn(late, boot.culprits[0])
         for turn, culprit in enumerate(boot.culprits):
             begin_ns = first_ns + turn * boot.turn_ns
             is_last = culprit is boot.culprits[-1]  # nothing follows it
@@ -81,9 +81,15 @@ def _is_late(one: Told) -> bool:
     return one.latency_ns > LATE_NS and one.at_ns > 20_000_000
 
 
-def _first_turn(late: Sequence[Told]) -> int:
-    """The first culprit of each boot is late on every kernel; its turn begins there."""
-    return min((one.at_ns for one in late), default=0) - INTERVAL_NS * 10
+def _first_turn(late: Sequence[Told], first: Culprit) -> int:
+    """
+    The first culprit of each boot is late on every kernel; its turn begins there.
+
+    Before it the kernel may be late by itself, if the module takes long to begin.
+    """
+    its_own = [one.at_ns for one in late if first.name in (one.name, *one.blamed)]
+    at_ns = its_own or [one.at_ns for one in late]
+    return min(at_ns, default=0) - INTERVAL_NS * 10
 
 
 def _row(culprit: Culprit, kernel: str, board: str, worst: Told | None) -> Row:

@@ -20,6 +20,8 @@ LOCK = ("waiting for a lock",)
 GRACE_PERIOD = ("waiting for a grace period",)
 BLOCKED = ("waiting for another thread",)
 RIVAL = ("another task",)
+WAIT = (*LOCK, *OTHER_CPU)
+PROBE = ("a probe",)
 
 
 @dataclass(frozen=True, slots=True)
@@ -96,6 +98,28 @@ HELD = (
     Culprit("work item, flushed", "rewrite_journal", BLOCKED, elsewhere=True),
     Culprit("grace period of SRCU", "match_rules", GRACE_PERIOD, elsewhere=True),
 )
+TRICKS = (
+    Culprit("lock tried in a loop", "grab_gate", WAIT, elsewhere=True),
+    Culprit("lock tried in a loop with delays", "hold_port", WAIT, elsewhere=True),
+    Culprit("word exchanged in a loop", "own_ring", WAIT, elsewhere=True),
+    Culprit("bit claimed by helpers", "flush_lines", WAIT, elsewhere=True),
+    Culprit("flag polled until a deadline", "poll_link", PIECE[1:]),
+    Culprit("three queued calls", "flush_b", ANY_INTERRUPT),
+    Culprit("two items of irq_work", "drain_log", ANY_INTERRUPT),
+    Culprit("many short calls", "sync_counter", ANY_INTERRUPT),
+    Culprit("interrupts off in a tasklet", "mask_in_tasklet", PIECE[:1]),
+    Culprit("NMI longer than the recorded path", "long_nmi", ANY_INTERRUPT),
+    Culprit("two NMIs", "long_nmi", ANY_INTERRUPT),
+)
+PROBES = (
+    Culprit("kprobe, by ftrace", "trace_expiry", PROBE),
+    Culprit("kprobe, by a jump", "trace_motor", PROBE),
+    Culprit("kprobe, by a breakpoint", "trace_pump", PROBE),
+    Culprit("kretprobe", "trace_return", PROBE),
+    Culprit("callback of ftrace", "count_turns", PROBE),
+    Culprit("fprobe", "watch_belt", PROBE),
+    Culprit("interprocessor call beside a kprobe", "innocent_bystander", ANY_INTERRUPT),
+)
 
 
 @dataclass(frozen=True, slots=True)
@@ -107,6 +131,7 @@ class Boot:
     kernels: tuple[str, ...] = BOTH
     board: str = "pc"
     turn_ns: int = TURN_NS
+    seconds: int = 1
 
     @property
     def name(self) -> str:
@@ -119,7 +144,7 @@ class Boot:
             f"insmod /files/$(uname -r)-{name}.ko" for name in ("dally", self.module)
         )
         return (
-            *("--target", f"virtual:{self.board}", "--duration", "1s"),
+            *("--target", f"virtual:{self.board}", "--duration", f"{self.seconds}s"),
             *("--load", "custom", "--cpus", "1", "--warmup", "200ms"),
             *("--worst", "64", "--settle", "0s", "--interval", "100us"),
             *("--priority", "50", "--kernel", ",".join(self.kernels)),
@@ -129,17 +154,22 @@ class Boot:
 
 
 MODULES = {"near": NEAR, "far": FAR, "styles": STYLES, "held": HELD}
+OF_X86 = {"tricks": TRICKS, "probes": PROBES}
 NMI = "watchdog_nmi"
 """Not on arm64."""
 TURNS_NS = {"held": 2 * TURN_NS}
 """Where it is not TURN_NS, as in the module."""
+SECONDS = {"probes": 3}
+"""Where it is not one: to attach a probe may take the kernel a second."""
 
 
 def _boots(board: str, kernels: tuple[str, ...], *without: str) -> Iterator[Boot]:
-    for module, culprits in MODULES.items():
+    modules = MODULES | (OF_X86 if board == "pc" else {})
+    for module, culprits in modules.items():
         planted = tuple(one for one in culprits if one.name not in without)
         turn_ns = TURNS_NS.get(module, TURN_NS)
-        yield Boot(module, planted, kernels, board, turn_ns)
+        seconds = SECONDS.get(module, 1)
+        yield Boot(module, planted, kernels, board, turn_ns, seconds)
 
 
 BOOTS = (*_boots("pc", BOTH), *_boots("rpi3", (RT,), NMI))

@@ -78,6 +78,8 @@ class Blamed:
     share: float
     residual_ns: int
     sum_ns: int
+    policy: str = ""
+    """Of the task."""
 
 
 def planted(us: Mapping[str, int], kernels: tuple[str, ...] = BOTH) -> Scene:
@@ -102,6 +104,23 @@ RIVALS = Scene(
     _MIDDLE,
 )
 """A program of higher priority, then one of lower: ordinary ones starve behind it."""
+
+RISEN = Scene(
+    "sleep 0.3; "
+    "/files/rival rise deadline 1 700 12000 1; "
+    "/files/rival rise fifo 1 800 12000 1; "
+    "taskset 1 /files/rival rise raised 1 900 12000 1; "
+    "/files/rival rise boosted 1 1000 12000 1; "
+    "/files/rival yield 99 1 1500 12000 1; ",
+    _MIDDLE,
+)
+"""Programs that get a real-time policy while they run; the last one yields."""
+
+BPF = Scene(
+    "sleep 0.3; taskset 1 /files/rival bpf hrtimer_expire_entry 4000 300 20000 3 & ",
+    _MIDDLE,
+)
+"""A program of BPF counts at each timer that expires, for a few of them."""
 
 DEMOTED = Scene(
     "sleep 0.3; /files/rival hog other -20 1 300000 300000 1 & sleep 0.1; "
@@ -218,4 +237,10 @@ def _blamed(document: dict[str, Any], interval_ns: int) -> Iterator[Blamed]:
             wakeup["attributed_share"],
             wakeup["residual_ns"],
             sum(s["end_ns"] - s["begin_ns"] for s in wakeup["segments"]),
+            _policy_in(culprit["evidence"]),
         )
+
+
+def _policy_in(evidence: Sequence[str]) -> str:
+    told = (line for line in evidence if line.startswith("the task was "))
+    return next(told, "").partition(", ")[2]

@@ -16,10 +16,12 @@ from culprits.build import build_module, build_rival, know_kernel
 from culprits.measure import explained, finished, worst
 from culprits.scenes import (
     BOTH,
+    BPF,
     DEMOTED,
     FAULTS,
     OUTSIDE,
     PLANTED_US,
+    RISEN,
     RIVALS,
     THROTTLED,
     held_back,
@@ -79,6 +81,28 @@ def test_a_rival_of_higher_priority_and_the_fair_server_are_told_apart(
         causes = [cause for cause, _ in groupby(one.cause for one in by_tasks)]
         assert causes == RIVALRY
         assert {one.task for one in by_tasks} == {"rival"}
+
+
+def test_a_policy_that_a_program_gets_while_it_runs_is_told(
+    files: list[Path], tmp_path: Path
+) -> None:
+    found = explained(RISEN, files, tmp_path / "out")
+
+    for blamed in found.values():
+        policies = [one.policy for one in late(blamed) if one.task == "rival"]
+        assert [*dict.fromkeys(policies)] == [
+            "SCHED_DEADLINE",
+            *(f"real-time, priority {priority}" for priority in (90, 85, 80, 99)),
+        ]
+
+
+def test_a_program_of_bpf_is_named(files: list[Path], tmp_path: Path) -> None:
+    found = explained(BPF, files, tmp_path / "out")
+
+    for blamed in found.values():
+        (program,) = {one.name for one in late(blamed) if one.cause == "a probe"}
+        assert program.startswith("bpf_prog_")
+        assert program.endswith("_count_events [bpf]")
 
 
 def test_a_thread_that_silently_became_an_ordinary_one_is_found_out(
