@@ -68,10 +68,9 @@ def packed() -> Sequence[bytes]:
     """Return a packed result as gzip, and the archive in it."""
     with tempfile.TemporaryDirectory() as folder:
         results, path = Path(folder, "results"), Path(folder, "p.rtscope.tar.gz")
-        for number in (1, 2):
-            run = results / "runs" / f"00{number}-idle"
-            run.mkdir(parents=True)
-            (run / "record.json").write_bytes(record_to_json(small(number)))
+        run = results / "runs" / "001-idle"
+        run.mkdir(parents=True)
+        (run / "record.json").write_bytes(record_to_json(small()))
         (results / "campaign.json").write_bytes(b'{"schema": 1}\n')
         pack(
             path,
@@ -86,9 +85,9 @@ def packed() -> Sequence[bytes]:
 
 
 def read_packed(data: bytes) -> object:
-    """Unpack it, and report every record."""
+    """Unpack it, and read every record."""
     with _file("p.rtscope.tar.gz", _compressed(data)) as path, unpacking() as opened:
-        return build_model(open_records(opened(path)), deadline_ns=1_000)
+        return open_records(opened(path))
 
 
 def _compressed(data: bytes) -> bytes:
