@@ -236,6 +236,43 @@ def power() -> Iterator[str]:
             )
 
 
+def stated() -> Iterator[str]:
+    """How often the ratio of maxima that is stated to be found with 80 % is found."""
+    yield "| runs differ by | runs | loads | stated ratio, median | found |"
+    yield "|---|---|---|---|---|"
+    for spread in (0.05, 0.1, 0.2):
+        for repetitions, loads, pairs in (
+            *((4, 1, 400), (5, 1, 400), (6, 1, 400), (8, 1, 200), (10, 1, 40)),
+            (5, 5, 200),
+        ):
+            rng = np.random.default_rng(repetitions)
+
+            def series(rng: np.random.Generator, n: int, sd: float = spread) -> Values:
+                return rng.lognormal(0, sd, size=n)
+
+            drawn = [campaign(rng, series, repetitions)[:loads] for _ in range(pairs)]
+            ratio = float(np.median([_stated_ratio(sets) for sets in drawn]))
+            found = sum(_is_found(sets, ratio) for sets in drawn)
+            yield (
+                f"| {spread:.0%} | {repetitions} v {repetitions} | {loads} | "
+                f"{ratio:.3f} | {share(found, pairs)} |"
+            )
+
+
+def _stated_ratio(sets: Sequence[RunSets]) -> float:
+    (pair,) = compare_loads(sets)[0].pairs
+    (maximum,) = (one for one in pair.figures if one.figure == "max")
+    return maximum.detectable_ratio or math.inf
+
+
+def _is_found(sets: Sequence[RunSets], ratio: float) -> bool:
+    """Whether the maximum of the candidate's first load, so much higher, is worse."""
+    first, second = sets[0].groups
+    runs = tuple(replace(r, max_ns=round(r.max_ns * ratio)) for r in second.runs)
+    changed = replace(sets[0], groups=(first, replace(second, runs=runs)))
+    return "max" in compare_loads([changed, *sets[1:]])[0].pairs[0].worse
+
+
 CAMPAIGN = """
 [campaign]
 warmup = "0s"
@@ -441,6 +478,7 @@ def _limits_row(name: str, spread: Spread, runs: int, expected: float) -> str:
 SECTIONS: dict[str, Callable[[], Iterator[str]]] = {
     "alarms": alarms,
     "power": power,
+    "stated": stated,
     "limits": limits,
 }
 

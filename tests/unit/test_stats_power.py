@@ -1,11 +1,20 @@
 """The power of a comparison: what two groups of runs find, by an independent count."""
 
 import math
+from statistics import median
 
+import numpy as np
 import pytest
 from scipy.stats import t as student
 
-from rtscope.stats.power import MAX_RUNS, detectable_ratio, needed_runs
+from rtscope.stats.permutation import Design, Figure, Slot, joint_test
+from rtscope.stats.power import (
+    MAX_RUNS,
+    detectable_ratio,
+    detectable_ratio_of_pairs,
+    needed_runs,
+)
+from rtscope.verbs.sweep.signflip import p_of_signs
 
 
 @pytest.mark.parametrize("runs", [(2, 2), (5, 5), (3, 9), (10, 10)])
@@ -18,7 +27,8 @@ def test_a_ratio_is_found_that_exceeds_the_critical_value_in_4_of_5_cases(
 
     found = detectable_ratio(0.1, critical=2.5, runs=runs)
 
-    assert found == pytest.approx(math.exp((2.5 + quantile) * errors))
+    few = {2: 1.4, 3: 1.4, 5: 1.16, 10: 1.06}[min(n, m)]
+    assert found == pytest.approx(math.exp(few * (2.5 + quantile) * errors))
 
 
 @pytest.mark.parametrize(
@@ -32,7 +42,8 @@ def test_without_a_finite_answer_there_is_none(
 
 
 def test_a_ratio_of_a_million_is_no_answer_and_one_below_it_is() -> None:
-    errors = 2.0 + float(student.ppf(0.8, 6))  # of 4 runs each, with sqrt(1/4 + 1/4)
+    # Of 4 runs each, with sqrt(1/4 + 1/4).
+    errors = 1.4 * (2.0 + float(student.ppf(0.8, 6)))
     at = math.log(1e6) / errors / math.sqrt(0.5)
 
     assert detectable_ratio(at * 1.0001, critical=2.0, runs=(4, 4)) is None
@@ -44,6 +55,8 @@ def test_a_ratio_of_a_million_is_no_answer_and_one_below_it_is() -> None:
 def enough(runs: int, spread: float, ratio: float, alpha: float) -> bool:
     degrees = 2 * (runs - 1)
     steps = student.ppf(1 - alpha / 2, degrees) + student.ppf(0.8, degrees)
+    few = {4: 1.4, 5: 1.16, 6: 1.1, 7: 1.1}
+    steps *= few.get(max(runs, 4), 1 + 0.6 / runs)
     return bool(steps * spread * math.sqrt(2 / runs) <= math.log(ratio))
 
 
@@ -72,3 +85,53 @@ def test_more_than_10000_runs_are_no_answer() -> None:
     assert needed_runs(at * 1.001, ratio=1.1, alpha=0.05, least=2) is None
     almost = needed_runs(at * 0.999, ratio=1.1, alpha=0.05, least=2)
     assert almost == pytest.approx(MAX_RUNS, rel=0.01)
+
+
+def joint(values: np.ndarray, runs: int) -> tuple[float, float]:
+    """Return the adjusted p of the second of two figures, and the critical value."""
+    design = Design(tuple(Slot("all", at >= runs) for at in range(2 * runs)))
+    places = tuple(range(2 * runs))
+    figures = [Figure(places, tuple(row)) for row in values.tolist()]
+    tests, critical = joint_test(design, figures, alpha=0.05)
+    return tests[1].adjusted_p, critical
+
+
+def spread_of(values: np.ndarray, runs: int) -> float:
+    halves = [half - half.mean() for half in (values[:runs], values[runs:])]
+    squares = sum(float((half**2).sum()) for half in halves)
+    return math.sqrt(squares / (2 * runs - 2))
+
+
+NOISE = 0.045
+"""Two standard deviations of a share of 0.8 in 300."""
+
+
+@pytest.mark.parametrize("spread", [0.02, 0.2])
+@pytest.mark.parametrize("runs", [4, 5, 6])
+def test_the_ratio_that_is_stated_is_found_in_4_of_5_cases(
+    runs: int, spread: float
+) -> None:
+    rng = np.random.default_rng(runs)
+    drawn = [rng.normal(0, spread, size=(2, 2 * runs)) for _ in range(300)]
+    stated = [
+        detectable_ratio(
+            spread_of(one[1], runs), critical=joint(one, runs)[1], runs=(runs, runs)
+        )
+        for one in drawn
+    ]
+    shift = np.zeros((2, 2 * runs))
+    shift[1, runs:] = math.log(median(ratio or math.inf for ratio in stated))
+    found = sum(joint(one + shift, runs)[0] <= 0.05 for one in drawn)
+    assert found / len(drawn) >= 0.8 - NOISE
+
+
+@pytest.mark.parametrize("pairs", [6, 7, 8, 10, 12])
+def test_the_ratio_that_pairs_state_is_found_in_4_of_5_cases(pairs: int) -> None:
+    rng = np.random.default_rng(pairs)
+    drawn = rng.normal(0, 0.1, size=(300, pairs))
+    stated = [
+        detectable_ratio_of_pairs(float(one.std(ddof=1)), pairs=pairs) for one in drawn
+    ]
+    shift = math.log(median(ratio or math.inf for ratio in stated))
+    found = sum(p_of_signs((one + shift).tolist()) <= 0.05 for one in drawn)
+    assert found / len(drawn) >= 0.8 - NOISE

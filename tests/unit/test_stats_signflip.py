@@ -96,7 +96,8 @@ def test_a_detectable_ratio_is_found_four_times_in_five(pairs: int) -> None:
         for row in draw.normal(scale=0.2, size=(2000, pairs))
     ]
 
-    assert np.mean(tests) == pytest.approx(0.8, abs=0.04)
+    # More often where the spread is known: that of few pairs is often too small.
+    assert 0.79 <= np.mean(tests) <= 0.9
 
 
 def test_what_no_test_can_find_is_not_promised() -> None:
