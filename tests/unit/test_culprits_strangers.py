@@ -65,6 +65,13 @@ def test_a_sentence_is_right_only_with_kind_and_words(
     assert judge(DESIGN, told, WHOLE_NS).verdict == verdict
 
 
+def test_a_sentence_that_leaves_most_of_the_latency_to_its_rest_is_half_right() -> None:
+    told = document()
+    told["wakeups"][0]["sentence"] += " close_valve: 5 µs. Rest (1,286 µs): more."
+    told["wakeups"][0]["latency_ns"] = 1_291_000
+    assert judge(DESIGN, told, WHOLE_NS).verdict == "half"
+
+
 def test_an_explanation_that_was_withdrawn_is_unknown() -> None:
     told = document()
     told["wakeups"][0]["dominant_segment"] = None

@@ -3,7 +3,8 @@ Whether an explanation of a design is right.
 
 * right: the kind is one of the truth's, and title and sentence have every word they
   must have; or nothing was late where nothing was to be
-* half: one of both only, or the words stand in the evidence
+* half: one of both only, or the words stand in the evidence, or the sentence leaves
+  more than half of the latency to its rest
 * wrong: neither, or a wake-up was late that was not to be
 * unknown: no dominant cause, or one called unknown
 * not late: it was to be late, and was not: a fault of the design
@@ -60,17 +61,24 @@ def judge(
         if one["task"]:
             title += f" ({one['task']})"
         if "unknown" not in one["cause"]:
-            verdict = _verdict(design, f"{title}. {worst['sentence']}", one)
+            verdict = _verdict(design, latency_us, f"{title}. {worst['sentence']}", one)
     if expected == "quiet":
         verdict = "wrong"
     return Judgement(design.name, kernel, verdict, latency_us, title, worst["sentence"])
 
 
-def _verdict(design: Design, told: str, one: Mapping[str, Any]) -> str:
+def _verdict(
+    design: Design, latency_us: float, told: str, one: Mapping[str, Any]
+) -> str:
     is_kind = one["cause"] in design.causes
     is_named = all(re.search(word, told) for word in design.must)
     if is_kind and is_named:
-        return "right"
+        return "half" if _rest_us(told) > latency_us / 2 else "right"
     evidence = " ".join((told, *one["evidence"]))
     in_evidence = all(re.search(word, evidence) for word in design.must)
     return "half" if is_kind or is_named or in_evidence else "wrong"
+
+
+def _rest_us(told: str) -> float:
+    rest = re.search(r"Rest \(([\d.,]+) µs\)", told)
+    return float(rest[1].replace(",", "")) if rest else 0.0

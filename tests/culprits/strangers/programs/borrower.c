@@ -33,7 +33,7 @@ int main(void)
 			*has = 1;
 			write(gate, "L", 1);
 			while (*has == 1)
-				;
+				usleep(100);
 			write(gate, "U", 1);
 			usleep(50000);
 		}
