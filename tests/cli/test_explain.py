@@ -39,6 +39,7 @@ def result(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     monkeypatch.setattr(analysis, "symbols_of", lambda *_, **__: SYMBOLS)
     content, note = pack(GUEST, name=FILE)
     place = ResultDir(tmp_path / "result")
+    place.path.mkdir()
     for repetition, load in enumerate(("idle", "memory", "os"), 1):
         kept = on_board(record([thread([9_000])], load=load, repetition=repetition))
         told = asdict(note) if load != "os" else {"reason": "--no-record"}
@@ -165,7 +166,9 @@ def test_a_run_without_paths_says_how_to_get_them(
 def test_a_run_on_a_machine_whose_events_were_not_kept_says_what_to_type(
     rtscope: Rtscope, tmp_path: Path
 ) -> None:
-    ResultDir(tmp_path / "r").save(record([thread([9_000])]))
+    place = ResultDir(tmp_path / "r")
+    place.path.mkdir()
+    place.save(record([thread([9_000])]))
 
     said = rtscope("explain", tmp_path / "r")
 

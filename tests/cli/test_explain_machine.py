@@ -47,6 +47,7 @@ def result(tmp_path: Path) -> Path:
     early = Wakeup(0, 3, DUE - 10**9, DUE - 10**9 + 9_000)
     measured = replace(thread([9_000, 4_003_000], priority=50), worst=(late, early))
     place = ResultDir(tmp_path / "result")
+    place.path.mkdir()
     kept = record([measured], load="os")
     place.attach(kept.run.id, TRACE, CONTENT)
     place.save(kept)
@@ -221,6 +222,7 @@ def test_without_events_the_counters_around_a_wake_up_are_told_and_no_cause(
     kept = record([thread([7_000])], load="os")
     traced = replace(kept.result, tracing=tracing(cause="permission"))
     place = ResultDir(tmp_path / "result")
+    place.path.mkdir()
     place.save(replace(kept, result=traced))
 
     said = rtscope("explain", place.path)
@@ -238,6 +240,7 @@ def test_a_trace_that_was_refused_says_why_and_what_to_do(
     kept = record([thread([7_000])], load="os")
     refused = replace(tracing(cause="permission"), counter_deltas=())
     place = ResultDir(tmp_path / "result")
+    place.path.mkdir()
     place.save(replace(kept, result=replace(kept.result, tracing=refused)))
 
     said = rtscope("explain", place.path)

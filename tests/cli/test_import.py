@@ -79,8 +79,8 @@ def test_a_foreign_file_is_answered_with_the_command(
 def test_two_imports_are_compared(rtscope: Rtscope, here: Path, small: Path) -> None:
     other = here / "other"
     other.write_text(SMALL.replace("000030", "000040").replace("00030", "00040"))
-    rtscope("import", small, "--out", "a")
-    rtscope("import", other, "--out", "b")
+    rtscope("import", small, "--out", "a", "--load", "idle")
+    rtscope("import", other, "--out", "b", "--load", "idle")
     said = rtscope("compare", "a", "b")
     assert said.status == 0, said.err
     assert "b has the higher maximum" in said.out
@@ -101,8 +101,8 @@ def test_a_published_table_is_compared_once_the_kernel_is_named(
 def test_runs_of_known_and_of_unknown_interval_are_not_compared(
     rtscope: Rtscope, small: Path
 ) -> None:
-    rtscope("import", small, "--out", "a", "--interval", "1ms")
-    rtscope("import", small, "--out", "b")
+    rtscope("import", small, "--out", "a", "--load", "idle", "--interval", "1ms")
+    rtscope("import", small, "--out", "b", "--load", "idle")
     said = " ".join(rtscope("compare", "a", "b", "-v").out.split())
     assert "different intervals (unknown, 1 ms) do not compare" in said
     assert "name it with rtscope import --interval" in said

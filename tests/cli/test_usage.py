@@ -288,8 +288,9 @@ def test_a_result_that_cannot_be_written_is_told(
             env={k: v for k, v in os.environ.items() if k != "PYTHONUNBUFFERED"},
         )
 
-    told = b"rtscope: cannot write to standard output: No space left on device\n"
-    assert (done.returncode, done.stderr) == (3, told)
+    told = b"rtscope: cannot write to standard output: No space left on device"
+    assert done.returncode == 0  # the measurement's, whoever reads it
+    assert done.stderr.startswith(told)
 
 
 def failing(error: Exception) -> Callable[[], Path]:

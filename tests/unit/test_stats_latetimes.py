@@ -10,7 +10,7 @@ from fakes.measurements import record, thread, ticks_of
 from rtscope.contract import ForeignBuckets, ThreadResult
 from rtscope.present.model.build import build_model
 from rtscope.present.model.overtime import LateOverTime
-from rtscope.record.model import RunRecord
+from rtscope.record.model import Imported, RunRecord
 from rtscope.stats.latetimes import late_times, timing_of
 
 S = 10**9
@@ -141,7 +141,16 @@ def beyond(at_s: list[float]) -> RunRecord:
         time_step_ns=INTERVAL,
         times_from_start=False,
     )
-    return run(replace(own, foreign=foreign, start_ns=0, end_ns=0))
+    made = run(own)
+    told = replace(own, foreign=foreign, start_ns=0, end_ns=0)
+    source = Imported(
+        "x", "", "table", verified=True, file="x", sha256="a" * 64, measures="x"
+    )
+    return replace(
+        made,
+        imported=source,
+        result=replace(made.result, start_ns=0, end_ns=0, threads=(told,)),
+    )
 
 
 def test_latencies_beyond_a_histogram_have_times_and_no_latency() -> None:

@@ -105,9 +105,8 @@ def test_a_broken_identity_shows_its_figures() -> None:
     )
 
 
-@pytest.mark.parametrize("changes", [{"interval_ns": 0}, {"end_ns": 0}])
-def test_a_run_without_a_grid_breaks_the_identity(changes: Mapping[str, int]) -> None:
-    assert "no periods" in raised(changed(**changes))["identity_broken"]
+def test_a_run_without_a_grid_breaks_the_identity() -> None:
+    assert "no periods" in raised(changed(end_ns=0))["identity_broken"]
 
 
 GOOD = good_thread()

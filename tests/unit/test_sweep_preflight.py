@@ -69,7 +69,7 @@ def test_what_a_board_can_do_is_not_refused() -> None:
                 "run": {"load": "custom"},
                 "campaign": {"command": ["x"], "guest_files": ["none"]},
             },
-            "cannot read the guest file none",
+            "cannot read none: No such file",
         ),
         (
             {"run": {"policy": "deadline", "interval": "50us"}},
