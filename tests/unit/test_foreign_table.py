@@ -241,8 +241,8 @@ def test_a_list_of_late_ones_alone_shows_their_distance(tmp_path: Path) -> None:
     timing = timing_of([record])
 
     assert timing is not None
-    assert timing.found is not None
-    assert timing.found.period_ns / S == pytest.approx(60, rel=0.02)
+    assert timing.steady.found is not None
+    assert timing.steady.found.period_ns / S == pytest.approx(60, rel=0.02)
 
 
 def test_the_distance_of_rows_is_no_distance_of_late_ones(tmp_path: Path) -> None:
@@ -251,7 +251,7 @@ def test_the_distance_of_rows_is_no_distance_of_late_ones(tmp_path: Path) -> Non
     record = imported("time_s;latency_us\n" + "\n".join(rows) + "\n", tmp_path)
     timing = timing_of([record])
 
-    assert timing is None or timing.found is None
+    assert timing is None or timing.steady.found is None
 
 
 STAMPS = [0, 1_000, 2_000, 3_090, 4_000, 5_000]

@@ -54,7 +54,7 @@ def test_each_period_of_osnoise_has_its_longest_noise(tmp_path: Path) -> None:
 def test_the_period_of_osnoise_is_no_distance(tmp_path: Path) -> None:
     timing = timing_of(imported(trace("osnoise"), tmp_path))
 
-    assert timing is None or timing.found is None
+    assert timing is None or timing.steady.found is None
 
 
 def test_a_gap_of_hwlat_is_the_longer_of_inner_and_outer(tmp_path: Path) -> None:
@@ -78,8 +78,8 @@ def test_gaps_each_minute_are_found(tmp_path: Path) -> None:
     timing = timing_of(imported(text, tmp_path))
 
     assert timing is not None
-    assert timing.found is not None
-    assert timing.found.period_ns == pytest.approx(60e9, rel=0.02)
+    assert timing.steady.found is not None
+    assert timing.steady.found.period_ns == pytest.approx(60e9, rel=0.02)
 
 
 def test_timerlat_has_a_run_of_each_context(tmp_path: Path) -> None:

@@ -1,5 +1,6 @@
 """Results on the command line: the question put to records, their report, its page."""
 
+import shlex
 from collections.abc import Sequence
 from dataclasses import dataclass
 from enum import StrEnum
@@ -9,7 +10,7 @@ from typing import Annotated
 import typer
 from pydantic import Field, TypeAdapter, ValidationError
 
-from rtscope.cli.console import log, put, stdout_console
+from rtscope.cli.console import log, put, stdout_console, typed_words
 from rtscope.host.errors import UsageError
 from rtscope.host.files import first_mistake, write_atomically
 from rtscope.host.units import parse_claim, parse_duration
@@ -113,11 +114,22 @@ def model_of(
 
 
 def print_report(
-    document: Document, form: Format, *, detail: Detail, more: More
+    document: Document,
+    form: Format,
+    *,
+    detail: Detail,
+    page: str = "",
+    again: str = "",
 ) -> None:
-    """Print a report or comparison on standard output; `detail` is for a terminal."""
+    """
+    Print a report or comparison on standard output; `detail` is for a terminal.
+
+    `page` is its page if there is one, `again` the command that prints it again if that
+    is not the one that was typed.
+    """
     match form:
         case Format.TABLE:
+            more = More(again or shlex.join(typed_words()), page)
             with stdout_console() as console:
                 print_result(document, console, detail=detail, more=more)
         case Format.MARKDOWN:

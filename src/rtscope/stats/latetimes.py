@@ -16,7 +16,7 @@ from rtscope.contract import ThreadResult
 from rtscope.host.units import NS_PER_S
 from rtscope.record.model import RunRecord
 from rtscope.stats.episodes import GAP_INTERVALS, GAP_NS
-from rtscope.stats.steady import LEAST_EVENTS, Distance, Steady, steady_distance
+from rtscope.stats.steady import LEAST_EVENTS, Steady, steady_distance
 
 MOST_EVENTS = 48
 """Of one run; a test of several runs takes twice as many together."""
@@ -60,26 +60,12 @@ class Timing:
     times: tuple[LateTimes, ...]
     """The events that were tested, of each run."""
     steady: Steady
-
-    @property
-    def events(self) -> int:
-        """How many were tested."""
-        return sum(len(one.events) for one in self.times)
-
-    @property
-    def found(self) -> Distance | None:
-        """The distance; None if chance explains the times."""
-        return self.steady.found
-
-    @property
-    def step_ns(self) -> int:
-        """The coarsest step of the times."""
-        return max(one.step_ns for one in self.times)
-
-    @property
-    def seconds(self) -> bool:
-        """Whether an event is a second with a late wake-up."""
-        return any(one.seconds for one in self.times)
+    events: int
+    """How many were tested."""
+    step_ns: int
+    """The coarsest step of the times."""
+    seconds: bool
+    """Whether an event is a second with a late wake-up."""
 
 
 def timing_of(records: Sequence[RunRecord]) -> Timing | None:
@@ -97,8 +83,15 @@ def timing_of(records: Sequence[RunRecord]) -> Timing | None:
             tests=len(choices),
         )
         if steady is not None:
-            timings.append(Timing(times=tuple(chosen), steady=steady))
-    named = [one for one in timings if one.found is not None]
+            timing = Timing(
+                times=tuple(chosen),
+                steady=steady,
+                events=sum(len(run.events) for run in chosen),
+                step_ns=max(run.step_ns for run in chosen),
+                seconds=any(run.seconds for run in chosen),
+            )
+            timings.append(timing)
+    named = [one for one in timings if one.steady.found is not None]
     return next(iter([*named, *reversed(timings)]), None)
 
 

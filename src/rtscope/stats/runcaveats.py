@@ -59,20 +59,18 @@ def all_caveats(record: RunRecord) -> tuple[Caveat, ...]:
     knew more.
     """
     raised = {caveat.id for caveat in record.caveats}
-    others = (*lint(record), *caveats_of_facts(record))
+    pinned = tuple(t.cpu for t in record.result.threads if t.cpu is not None)
+    others = (
+        *lint(record),
+        *caveats_from(
+            record.facts_before,
+            record.facts_after,
+            cpus=pinned or record.run.cpus or (),
+            virtual=record.virtual is not None,
+        ),
+    )
     return gravest_first(
         (*record.caveats, *(caveat for caveat in others if caveat.id not in raised))
-    )
-
-
-def caveats_of_facts(record: RunRecord) -> tuple[Caveat, ...]:
-    """Return the caveats that the machine's facts raise for the CPUs measured."""
-    pinned = tuple(t.cpu for t in record.result.threads if t.cpu is not None)
-    return caveats_from(
-        record.facts_before,
-        record.facts_after,
-        cpus=pinned or record.run.cpus or (),
-        virtual=record.virtual is not None,
     )
 
 

@@ -72,6 +72,14 @@ class Summary:
     percentiles: tuple[Percentile, ...]
 
 
+def summary_of(threads: Sequence[ThreadResult]) -> Summary | None:
+    """Summarize threads; None if none of them woke up."""
+    try:
+        return summarize(threads)
+    except MeasurementError:
+        return None
+
+
 def summarize(
     threads: Sequence[ThreadResult],
     *,

@@ -157,7 +157,7 @@ def _late(late: Steadiness | None) -> Mapping[str, Any] | None:
         "sentence": late.sentence,
         "periods_tried_ns": [timing.steady.shortest_ns, timing.steady.longest_ns],
         "time_step_ns": timing.step_ns,
-        "steady_distance": timing.found and asdict(timing.found),
+        "steady_distance": timing.steady.found and asdict(timing.steady.found),
         "runs": [
             {
                 "from_start": run.from_start,

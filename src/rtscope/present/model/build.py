@@ -19,7 +19,6 @@ from rtscope.present.model.rows import (
     MergedCaveat,
     Provenance,
     Row,
-    comparing_row,
     machines_of,
     merged_caveats,
     provenance_of,
@@ -28,7 +27,7 @@ from rtscope.present.model.rows import (
     variant_kind,
 )
 from rtscope.present.model.sections import LoadSection, section_of
-from rtscope.present.model.side_by_side import SideBySide, side_by_side
+from rtscope.present.model.side_by_side import SideBySide, by_variant, side_by_side
 from rtscope.present.model.steadiness import Steadiness, late_wakeups, steady_sentences
 from rtscope.present.model.verdicts import VerdictInWords, verdict_of
 from rtscope.present.model.workers import LoadRow, load_rows
@@ -112,16 +111,6 @@ class Model:
         return (*first, *both, *(chart for s in self.sections for chart in s.charts))
 
 
-def _by_variant(rows: Sequence[Row]) -> Mapping[str, Sequence[Row]]:
-    """Return the rows to compare, of runs that count where some do."""
-    by_variant: dict[str, list[Row]] = {}
-    for row in rows:
-        by_variant.setdefault(row.variant, []).append(
-            comparing_row(row) if row.left_out else row
-        )
-    return by_variant
-
-
 def build_model(
     records: Sequence[RunRecord],
     *,
@@ -147,9 +136,10 @@ def build_model(
     provenance = tuple(map(provenance_of, records))
     caveats = merged_caveats(records)
     commands = tuple(dict.fromkeys(command_line(r.command) for r in records))
-    pair = side_by_side(_by_variant(rows), deadline_ns=deadline_ns)
+    pair = side_by_side(by_variant(rows), deadline_ns=deadline_ns)
     attached = explained_records(records, explained)
     headline, late = headline_of(rows), late_wakeups(rows)
+    distances = steady_sentences(late.values())
     # With a verdict on top the maximum is the first finding; without, it is on top.
     first = () if deadline_ns is None else (f"{headline.maximum} {headline.where}",)
     names = {machine.name for machine in machines}
@@ -175,7 +165,7 @@ def build_model(
             *first,
             *findings_of(rows, worse_where=pair.summary if pair else ""),
             *(sentence for one in attached for sentence in one.sentences),
-            *steady_sentences(late.values()),
+            *distances,
         ),
         explained=attached,
         caveats=caveats,

@@ -164,7 +164,7 @@ def late_over_time(timing: Timing, *, watched_ns: int) -> LateOverTime:
     run = max(timing.times, key=lambda one: len(one.events))
     seconds = [event.at_ns / NS_PER_S for event in run.events]
     end_s = max(watched_ns / NS_PER_S, seconds[-1])
-    found = timing.found
+    found = timing.steady.found
     return LateOverTime(
         seconds=tuple(seconds),
         latency_ns=tuple(float(event.latency_ns or 0) for event in run.events),

@@ -10,7 +10,6 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 
 from rtscope.contract import ThreadResult
-from rtscope.host.errors import MeasurementError
 from rtscope.host.units import plural
 from rtscope.machine.facts import FactValue
 from rtscope.present.words import duration, micro, us, virtual_word
@@ -23,7 +22,7 @@ from rtscope.stats.seeds import OverSeeds, independent, over_seeds
 from rtscope.stats.summary import (
     Summary,
     observed_ns,
-    summarize,
+    summary_of,
     threshold_of,
 )
 
@@ -185,8 +184,8 @@ def rows_of(records: Sequence[RunRecord]) -> tuple[Row, ...]:
 
 def _key_of(record: RunRecord) -> tuple[str, str, str, str]:
     """Return load, target, kernel and settings: equal for the runs of one row."""
-    run = record.run
-    return run.load, run.target, record.kernel_name, settings_of(run)
+    run, settings = record.run, settings_of(record.run)
+    return run.load, run.target, record.kernel_name, settings
 
 
 def in_order(loads: Iterable[str]) -> list[str]:
@@ -292,14 +291,6 @@ def settings_of(run: Run) -> str:
         policy = "" if run.policy == "unknown" else f"{run.policy}{priority}, "
         return f"{variant}{policy}unknown interval"
     return f"{variant}{run.policy}{priority} every {duration(run.interval_ns)}"
-
-
-def summary_of(threads: Sequence[ThreadResult]) -> Summary | None:
-    """Summarize threads; None if none of them woke up."""
-    try:
-        return summarize(threads)
-    except MeasurementError:
-        return None
 
 
 def merged_caveats(records: Sequence[RunRecord]) -> tuple[MergedCaveat, ...]:

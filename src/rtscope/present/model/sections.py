@@ -9,12 +9,12 @@ from rtscope.host.units import NS_PER_S, plural
 from rtscope.present.model.charts import Chart, charts_of
 from rtscope.present.model.findings import kernel_thread_share
 from rtscope.present.model.overtime import cpu_label
-from rtscope.present.model.rows import Row, summary_of
+from rtscope.present.model.rows import Row
 from rtscope.present.model.steadiness import Steadiness
 from rtscope.present.model.workers import LoadRow, load_row
 from rtscope.present.words import command_line, cut, duration, enumeration
 from rtscope.record.model import LoadRecord, RunRecord
-from rtscope.stats.summary import Summary
+from rtscope.stats.summary import Summary, summary_of
 
 WORST_SHOWN = 6
 COUNTERS_SHOWN = 8

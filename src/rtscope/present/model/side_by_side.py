@@ -10,7 +10,7 @@ from dataclasses import dataclass
 
 from rtscope.host.units import plural
 from rtscope.present.model.charts import Chart, overlay_charts
-from rtscope.present.model.rows import Row
+from rtscope.present.model.rows import Row, comparing_row
 from rtscope.present.tables import compared
 from rtscope.present.words import about_equal, capital, duration, enumeration, times, us
 from rtscope.stats.episodes import excess
@@ -66,6 +66,16 @@ class SideBySide:
     def charts(self) -> tuple[Chart, ...]:
         """The drawings of all loads."""
         return tuple(chart for row in self.rows for chart in row.charts)
+
+
+def by_variant(rows: Sequence[Row]) -> Mapping[str, Sequence[Row]]:
+    """Return the rows to compare, of runs that count where some do."""
+    rows_of: dict[str, list[Row]] = {}
+    for row in rows:
+        rows_of.setdefault(row.variant, []).append(
+            comparing_row(row) if row.left_out else row
+        )
+    return rows_of
 
 
 def side_by_side(
@@ -162,6 +172,7 @@ def _pair_says(first: Row, second: Row, ratio: float | None) -> str:
         worse_ns=bad.observed_ns,
         better_ns=good.observed_ns,
     )
+    counted = plural(late.episodes, "episode") if late else ""
     if about_equal(ratio):
         again = "seeds" if virtual else "runs"
         return f"About equal maxima, {both}: two {again} of one kernel differ as much."
@@ -171,7 +182,6 @@ def _pair_says(first: Row, second: Row, ratio: float | None) -> str:
     )
     if late is None:
         return said
-    counted = plural(late.episodes, "episode")
     of_time = " of virtual time" if virtual else ""
     said += (
         f" Latencies over {us(late.threshold_ns, virtual)}: {bad.variant} had "

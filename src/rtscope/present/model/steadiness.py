@@ -37,7 +37,7 @@ class Steadiness:
     @property
     def sentence(self) -> str:
         """The distance, or that none was found."""
-        found = self.timing.found
+        found = self.timing.steady.found
         return _not_found([self]) if found is None else _found(self, found)
 
     @property
@@ -65,8 +65,8 @@ def late_wakeups(rows: Sequence[Row]) -> Mapping[str, Steadiness]:
 def steady_sentences(late: Iterable[Steadiness]) -> tuple[str, ...]:
     """Return a sentence for each row with a distance, and one for all without."""
     rows = list(late)
-    named = [one.sentence for one in rows if one.timing.found is not None]
-    without = [one for one in rows if one.timing.found is None]
+    named = [one.sentence for one in rows if one.timing.steady.found is not None]
+    without = [one for one in rows if one.timing.steady.found is None]
     return (*named, *([_not_found(without)] if without else []))
 
 
@@ -88,7 +88,8 @@ def _found(one: Steadiness, found: Distance) -> str:
 def _not_found(rows: Sequence[Steadiness]) -> str:
     shortest = max(one.timing.steady.shortest_ns for one in rows)
     longest = min(one.timing.steady.longest_ns for one in rows)
-    names, virtual = enumeration([one.row.name for one in rows]), rows[0].row.virtual
+    what, virtual = rows[0].what, rows[0].row.virtual
+    names = enumeration([one.row.name for one in rows])
     step_ns = max(one.timing.step_ns for one in rows)
     fewest = min(one.timing.events for one in rows)
     keep = "all" if fewest < FEW_EVENTS else "four of five"
@@ -100,9 +101,7 @@ def _not_found(rows: Sequence[Steadiness]) -> str:
         )
     if step_ns >= NS_PER_S:
         seen += f"; the times are known to {duration(step_ns)}"
-    return (
-        f"No steady distance found between the {rows[0].what} under {names} ({seen})."
-    )
+    return f"No steady distance found between the {what} under {names} ({seen})."
 
 
 def _period(found: Distance, virtual: str) -> str:

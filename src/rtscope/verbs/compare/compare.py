@@ -1,6 +1,5 @@
 """Compare records: machines, kernels or settings, run by run."""
 
-import shlex
 from dataclasses import dataclass
 from enum import StrEnum
 from pathlib import Path
@@ -8,7 +7,6 @@ from typing import Annotated
 
 import typer
 
-from rtscope.cli.console import typed_words
 from rtscope.cli.detail import ReportDisplayOptions
 from rtscope.cli.foreign import open_ours
 from rtscope.cli.results import (
@@ -21,7 +19,6 @@ from rtscope.cli.results import (
 from rtscope.host.errors import UsageError
 from rtscope.host.files import refuse_unwritable
 from rtscope.host.units import parse_duration
-from rtscope.present.formats.brief import More
 from rtscope.present.formats.text import Document
 from rtscope.present.model.comparison import build_comparison, split_by_variant
 from rtscope.present.model.published_comparison import compare_with_published
@@ -107,8 +104,8 @@ def _sets(words: list[str]) -> dict[str, list[RunRecord]]:
 def _write(document: Document, form: Format, request: CompareRequest) -> None:
     if request.html is not None:
         write_page(document, request.html)
-    more = More(shlex.join(typed_words()), str(request.html or ""))
-    print_report(document, form, detail=request.display.detail, more=more)
+    page = str(request.html or "")
+    print_report(document, form, detail=request.display.detail, page=page)
 
 
 def _labelled(word: str) -> tuple[str, Path, bool]:

@@ -1,13 +1,11 @@
 """Report records: on the terminal, as a page, as data."""
 
-import shlex
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Annotated
 
 import typer
 
-from rtscope.cli.console import typed_words
 from rtscope.cli.detail import ReportDisplayOptions
 from rtscope.cli.foreign import open_ours
 from rtscope.cli.results import (
@@ -22,7 +20,6 @@ from rtscope.cli.results import (
 )
 from rtscope.host.errors import UsageError
 from rtscope.host.files import refuse_unwritable, write_atomically
-from rtscope.present.formats.brief import More
 from rtscope.present.formats.markdown import render_summary
 from rtscope.record.pack import unpacking
 
@@ -58,7 +55,7 @@ class ReportRequest:
 
 def report(request: ReportRequest) -> int:
     """Report records: on the terminal, as a page, as data."""
-    detail = request.display.detail
+    detail, page = request.display.detail, _page_of(request)
     form = format_of(request.format, json=request.json)
     for path in (request.html, request.summary):
         if path is not None:
@@ -86,8 +83,7 @@ def report(request: ReportRequest) -> int:
         request.charts.mkdir(parents=True, exist_ok=True)
         for name, content in files_of(model.charts):
             write_atomically(request.charts / name, content)
-    more = More(shlex.join(typed_words()), _page_of(request))
-    print_report(model, form, detail=detail, more=more)
+    print_report(model, form, detail=detail, page=page)
     return model.exit_status
 
 

@@ -46,7 +46,7 @@ from rtscope.measure.machine import MachineRunner
 from rtscope.measure.plan import Plan, make_plan, remaining, with_order_drawn
 from rtscope.measure.preflight import refuse_full_disk, refuse_impossible
 from rtscope.measure.settings import checks_for
-from rtscope.present.formats.brief import Detail, More
+from rtscope.present.formats.brief import Detail
 from rtscope.record.resultdir import ResultDir, create, hold, read_campaign, refuse_used
 from rtscope.verbs.run.bundle import campaign_of, imported, refuse_unfit
 from rtscope.verbs.run.determinism import compare_results, stored_records
@@ -331,9 +331,9 @@ def _show(
     try:
         write_page(model, page)
     except RecordError:
-        print_report(model, form, detail=detail, more=More(again))
+        print_report(model, form, detail=detail, again=again)
         raise
-    print_report(model, form, detail=detail, more=More(again, str(page)))
+    print_report(model, form, detail=detail, page=str(page), again=again)
     if detail is Detail.QUIET:
         return model.exit_status
     tell_reused(records)
