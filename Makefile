@@ -56,7 +56,7 @@ culprits: agent plugin ## plant what makes wake-ups late on virtual boards, and 
 	PYTHONPATH=src:tests $(PY) -m culprits.matrix --table lab/culprits.md
 
 strangers: agent plugin ## plant the designs of somebody who has not read how rtscope explains: ten minutes, or ARGS=bpf
-	PYTHONPATH=src:tests $(PY) -m culprits.strangers.run --table lab/strangers.md $(ARGS)
+	PYTHONPATH=src:tests $(PY) -m culprits.strangers.run --table lab/designs-of-a-stranger.md $(ARGS)
 
 fmt: .venv/.stamp-dev ## rewrite the code in the house style
 	$(PY) -m ruff check --fix-only .

@@ -5,6 +5,6 @@ Designs by somebody who has not read how rtscope explains, and what it says of t
 * `truth.py`: the same as Python has it
 * `boots.py`: which designs are planted in one boot, and when
 * `judge.py`: whether an explanation is right
-* `run.py`: measures all designs, and writes lab/strangers.md
+* `run.py`: measures all designs, and writes lab/designs-of-a-stranger.md
 * `modules/`, `programs/`: what makes the wake-ups late
 """

@@ -1,5 +1,5 @@
 """
-Measure the designs of a stranger, have them explained, and write lab/strangers.md.
+Measure and explain the designs of a stranger; write lab/designs-of-a-stranger.md.
 
     PYTHONPATH=src:tests python -m culprits.strangers.run [DESIGN ...]
 
