@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT
 /*
  * A program of BPF at the raw tracepoint sys_enter that computes for 0.6 ms when the thread
- * `bpfcaller` enters the kernel. No loader: the instructions are written out.
+ * `metered` enters the kernel. No loader: the instructions are written out.
  */
 #define _GNU_SOURCE
 #include <linux/bpf.h>
@@ -69,7 +69,7 @@ int main(void)
 		perror(log);
 		return 1;
 	}
-	prctl(PR_SET_NAME, "bpfcaller");
+	prctl(PR_SET_NAME, "metered");
 	usleep(100000);
 	CPU_ZERO(&set);
 	CPU_SET(1, &set);
