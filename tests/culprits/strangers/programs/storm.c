@@ -172,7 +172,7 @@ static void huge(void)
 		    0);
 	area = (char *)(((unsigned long)area + 2 * MIB - 1) & ~(2 * MIB - 1));
 	area[5] = 1;
-	usleep(20000);
+	usleep(2000);
 	area[2 * MIB + 5] = 1;
 }
 
