@@ -130,7 +130,7 @@ def _read_trace(data: bytes) -> object:
 @cache
 def _records() -> Sequence[bytes]:
     """Small ones first and mostly: reading one takes a tenth of the time."""
-    little = [record_to_json(folders.small(seed)) for seed in (1, 2)] * 10
+    little = [record_to_json(folders.small(seed)) for seed in (1, 2)] * 30
     return [*little, *_packed("record.json"), *_format_files("record.json")]
 
 

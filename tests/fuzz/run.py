@@ -39,7 +39,7 @@ PORTION = 2_000
 """Cases of a portion."""
 GROWN = 50
 """Inputs that were read, which a portion keeps at most to change them further."""
-LARGEST_GROWN_BYTES = 200_000
+LARGEST_GROWN_BYTES = 50_000
 
 
 class HangError(BaseException):
