@@ -398,3 +398,15 @@ def test_the_report_has_the_distance_in_each_format(
     assert abs(late_row["steady_distance"]["period_ns"] / 1e9 - 60) < 1
     rtscope("report", "loop", "--html", "page.html")
     assert said in (here / "page.html").read_text()
+
+
+def test_the_time_in_which_nothing_was_found_supports_a_rate(
+    rtscope: Rtscope, here: Path
+) -> None:
+    (here / "out").write_text(foreigncases.NOTHING_FOUND)
+    rtscope("import", "out", "--out", "x")
+    shown = " ".join(rtscope("report", "x").out.split())
+
+    assert "None in 30 min" in shown
+    assert "such ones occur less than once per 10 min" in shown
+    assert "does not count" not in shown

@@ -14,8 +14,10 @@ from rtscope.host.units import plural
 from rtscope.record.caveats.catalogue import Caveat, kind_of, uncounted
 from rtscope.record.model import RunRecord
 from rtscope.stats.runcaveats import all_caveats
+from rtscope.stats.summary import threshold_of
 
 NOT_MEASURED = "no wake-up was measured"
+NO_LATENCY = "it found nothing above its threshold, so there is nothing to compare"
 
 
 @dataclass(frozen=True, slots=True)
@@ -33,8 +35,9 @@ def why_left_out(record: RunRecord, raised: Iterable[Caveat] | None = None) -> s
 
     `raised` are its caveats if more are known than those that it raises by itself.
     """
-    if all(thread.max_ns is None for thread in record.result.threads):
-        return NOT_MEASURED
+    threads = record.result.threads
+    if all(thread.max_ns is None for thread in threads):
+        return NOT_MEASURED if threshold_of(threads) is None else NO_LATENCY
     caveat = uncounted(all_caveats(record) if raised is None else raised)
     return kind_of(caveat).message if caveat else ""
 

@@ -87,9 +87,10 @@ def _is_from_start(thread: ThreadResult) -> bool:
 def _support(row: Row) -> str:
     if row.gravest is Effect.INVALID:
         return "No conclusion: the run is not valid, see the caveats."
-    if not row.counts:
+    found_none = row.threshold_ns is not None
+    if not row.counts and not found_none:
         return f"No rate of longer ones: {row.not_counted}."
-    row = comparing_row(row) if row.left_out else row
+    row = comparing_row(row) if row.left_out and not found_none else row
     observed_ns = row.seeds.observed_ns if row.seeds else row.observed_ns
     if observed_ns is None:
         return (
