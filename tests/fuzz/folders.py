@@ -148,7 +148,10 @@ def _prepared(folder: Path) -> Prepared:
 def read_bundle(data: bytes) -> object:
     """Import it into an empty cache, and boot nothing."""
     content = data[1:]
-    with contextlib.suppress(tarfile.TarError, ValueError, LookupError, OSError):
+    with contextlib.suppress(
+        *(tarfile.TarError, ValueError, LookupError, OSError),
+        *(TypeError, AttributeError),
+    ):
         content = signed(content) if data[:1] == _SIGN_ANEW else content
     with _file("b.tar", content) as path:
         cached = path.parent / "cache"
