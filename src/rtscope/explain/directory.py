@@ -166,7 +166,10 @@ def explained_runs(
         bounds = _bounds_of_run(one, cache=cache, log=log, progress=progress)
         runs.append(explained_run(one.record, explanations, bounds=bounds))
         wakeups.append(tuple(of_run or ())[:worst])
-        _keep(one, runs[-1], log=log)
+        try:
+            write_explained(one.directory / EXPLAINED, runs[-1].document)
+        except RecordError as error:  # a result that may only be read
+            log(f"{EXPLAINED} was not written: {error}")
     if not runs:
         raise UsageError(
             f"{path}: no run has recorded paths or events; measure a virtual board "
@@ -369,13 +372,6 @@ def _counted(record: RunRecord) -> list[Explanation]:
             f"{why_untraced(record)}"
         )
     return explanations
-
-
-def _keep(one: Recorded, explained: ExplainedRun, *, log: Log) -> None:
-    try:
-        write_explained(one.directory / EXPLAINED, explained.document)
-    except RecordError as error:  # a result that may only be read
-        log(f"{EXPLAINED} was not written: {error}")
 
 
 def _record_sections(

@@ -15,7 +15,7 @@ from rtscope.explain.events.threadstates import MachineTraits, TracedWakeup
 from rtscope.explain.events.window import window_around
 from rtscope.explain.model import Explanation
 from rtscope.host.units import NS_PER_MS
-from rtscope.record.events.events import Trace, Window
+from rtscope.record.events.events import Trace
 from rtscope.record.events.writer import TRACE
 from rtscope.record.model import RunRecord
 
@@ -68,10 +68,26 @@ def explained_windows(
 
     Those whose events were not kept have an explanation without segments.
     """
-    return [
-        _explained(record, trace, wakeup, machine, number)
-        for number, wakeup in enumerate(worst_wakeups(record), 1)
-    ]
+    explained = []
+    for number, kept in enumerate(worst_wakeups(record), 1):
+        window, wakeup = window_around(trace, kept)
+        if any(
+            wakeup.pid
+            in (event.pid, event.numbers.get("pid"), event.numbers.get("next_pid"))
+            for event in window.events
+        ):
+            explanation = explain_events(window, wakeup, machine=machine)
+        else:
+            explanation = Explanation(
+                cpu=wakeup.cpu or 0,
+                sequence=wakeup.sequence,
+                latency_ns=wakeup.latency_ns,
+                segments=(),
+                notes=("the trace has no event of this thread",),
+            )
+        title = f"{record.run.id}, worst wake-up {number}"
+        explained.append(ExplainedWindow(title, window, wakeup, explanation))
+    return explained
 
 
 def worst_wakeups(record: RunRecord) -> list[TracedWakeup]:
@@ -90,36 +106,6 @@ def worst_wakeups(record: RunRecord) -> list[TracedWakeup]:
     ]
     wakeups.sort(key=lambda one: (-one.latency_ns, one.expiry_ns))
     return wakeups[:MOST]
-
-
-def _explained(
-    record: RunRecord,
-    trace: Trace,
-    wakeup: TracedWakeup,
-    machine: MachineTraits,
-    number: int,
-) -> ExplainedWindow:
-    window, wakeup = window_around(trace, wakeup)
-    if any(_touches(window, wakeup.pid)):
-        explanation = explain_events(window, wakeup, machine=machine)
-    else:
-        explanation = Explanation(
-            cpu=wakeup.cpu or 0,
-            sequence=wakeup.sequence,
-            latency_ns=wakeup.latency_ns,
-            segments=(),
-            notes=("the trace has no event of this thread",),
-        )
-    title = f"{record.run.id}, worst wake-up {number}"
-    return ExplainedWindow(title, window, wakeup, explanation)
-
-
-def _touches(window: Window, pid: int) -> Iterator[bool]:
-    for event in window.events:
-        yield event.pid == pid or pid in (
-            event.numbers.get("pid"),
-            event.numbers.get("next_pid"),
-        )
 
 
 def around_words(around: Around) -> Iterator[str]:

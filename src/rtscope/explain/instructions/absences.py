@@ -19,7 +19,12 @@ import numpy as np
 from rtscope.explain.instructions.calls import Run, begun, plain, role_of
 from rtscope.explain.instructions.milestones import wakes_of
 from rtscope.explain.instructions.roles import Role
-from rtscope.explain.instructions.scheduling import ENTRIES, Queued, leads_to_program
+from rtscope.explain.instructions.scheduling import (
+    ENTRIES,
+    Queued,
+    leads_to_program,
+    switch_to,
+)
 from rtscope.explain.model import Cause
 from rtscope.record.instructions.section import RecordKind, TaskSwitch, TraceSection
 from rtscope.record.instructions.symbols import USER, SymbolTable
@@ -72,16 +77,6 @@ def _begin_of(recorded: TaskSwitch, ends: Sequence[int]) -> int:
         return recorded.at_ns
     before = bisect_right(ends, recorded.at_ns) - 1
     return ends[before] if before >= 0 else recorded.at_ns
-
-
-def switch_to(arrived_ns: int, switches: Sequence[TaskSwitch]) -> TaskSwitch | None:
-    """
-    Return the record of a switch that ended at a time; None if there is none.
-
-    `switches` are of that CPU, in order.
-    """
-    later = (one for one in switches if one.at_ns >= arrived_ns and not one.changed)
-    return next(later, None)
 
 
 class Wait(Enum):
@@ -429,30 +424,3 @@ def _table(key: str) -> Iterator[tuple[str, str]]:
     here = resources.files("rtscope.explain.instructions")
     table = tomllib.loads(here.joinpath("waits.toml").read_text("utf-8"))[key]
     yield from table.items()
-
-
-def split_at_ends(runs: list[Run], absences: Sequence[Absence]) -> list[Run]:
-    """Cut the run in two that was under way when the thread was runnable again."""
-    return split_at(runs, [one.runnable_ns for one in absences if one.is_end_exact])
-
-
-def split_at(runs: list[Run], times_ns: Sequence[int]) -> list[Run]:
-    """
-    Return the runs with each that was under way at one of these times as two.
-
-    A CPU that pauses does so at the end of a run. A switch of tasks stays whole.
-    """
-    for at_ns in times_ns:
-        at = begun(runs, at_ns) - 1
-        if at >= 0:
-            runs = [*runs[:at], *_parts(runs[at], at_ns), *runs[at + 1 :]]
-    return runs
-
-
-def _parts(run: Run, at_ns: int) -> Iterator[Run]:
-    if not run.begin_ns < at_ns < run.end_ns or run.frame.role is Role.SWITCH:
-        yield run
-        return
-    before_ns = min(run.executed_ns, at_ns - run.begin_ns)
-    yield replace(run, end_ns=at_ns, executed_ns=before_ns)
-    yield replace(run, begin_ns=at_ns, executed_ns=run.executed_ns - before_ns)

@@ -23,7 +23,7 @@ import tomllib
 from bisect import bisect_left
 from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from functools import cache, lru_cache
 from importlib import resources
 
@@ -70,8 +70,6 @@ _RISCV_FIRMWARE = (np.uint64(0x8000_0000), np.uint64(0x8020_0000))
 MAX_DEPTH = 256
 # Where the kernel lets a new thread begin: no call, though at the begin of a function.
 _FIRST_OF_A_THREAD = "ret_from_"
-
-
 _ANY = "*"
 
 
@@ -194,6 +192,28 @@ class Run:
 def begun(runs: Sequence[Run], before_ns: int) -> int:
     """Return how many runs of a CPU began before a time."""
     return bisect_left(runs, before_ns, key=lambda run: run.begin_ns)
+
+
+def split_at(runs: list[Run], times_ns: Sequence[int]) -> list[Run]:
+    """
+    Return the runs with each that was under way at one of these times as two.
+
+    A CPU that pauses does so at the end of a run. A switch of tasks stays whole.
+    """
+    for at_ns in times_ns:
+        at = begun(runs, at_ns) - 1
+        if at >= 0:
+            runs = [*runs[:at], *_parts(runs[at], at_ns), *runs[at + 1 :]]
+    return runs
+
+
+def _parts(run: Run, at_ns: int) -> Iterator[Run]:
+    if not run.begin_ns < at_ns < run.end_ns or run.frame.role is Role.SWITCH:
+        yield run
+        return
+    before_ns = min(run.executed_ns, at_ns - run.begin_ns)
+    yield replace(run, end_ns=at_ns, executed_ns=before_ns)
+    yield replace(run, begin_ns=at_ns, executed_ns=run.executed_ns - before_ns)
 
 
 def runs_of(blocks: CpuBlocks, symbols: SymbolTable, *, arch: str) -> list[Run]:
@@ -332,7 +352,7 @@ def _nameless(address: int, *, is_firmware: bool) -> str:
 @lru_cache(maxsize=1 << 16)
 def is_primitive(name: str) -> bool:
     """Tell whether a function says nothing of the cause: whoever calls it does."""
-    exact, begins = _primitives()
+    exact, begins = _of_kind("")
     return name in exact or name.startswith(begins)
 
 
@@ -369,10 +389,6 @@ def title_index(chain: Sequence[str], stops: Sequence[bool] = ()) -> int:
         if not is_primitive(name):
             return at
     return 0
-
-
-def _primitives() -> tuple[frozenset[str], tuple[str, ...]]:
-    return _of_kind("")
 
 
 @cache

@@ -82,6 +82,7 @@ def _kind(
     path: WakeupPath, i: int, known: dict[tuple[Part, Cause, Context], Kind]
 ) -> Kind:
     run = path.runs[i]
+    probe = _probe_of(run)
     held = _held_in(path, run) if path.absences else None
     part, cause = _part_and_cause(path, i, held)
     in_place = None
@@ -91,8 +92,7 @@ def _kind(
     if in_place is not None:
         return Kind(part, Cause.IN_PLACE_OF_HOLDER, THREAD, held, in_place)
     context = path.contexts[i]
-    probe = None if cause in _PROBED or held is not None else _probe_of(path.runs[i])
-    if probe is not None:
+    if probe is not None and held is None and cause not in _PROBED:
         cause, context = Cause.PROBE, Context(Role.PROBE, probe)
     # On the return the scheduler's last steps and the thread's own are one, and so
     # are a fault and the sleep in it.

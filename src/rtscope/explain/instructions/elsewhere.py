@@ -10,16 +10,17 @@ Pure.
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
 
-from rtscope.explain.instructions.absences import Absence, Wait, switch_to
-from rtscope.explain.instructions.calls import Run, plain
+from rtscope.explain.instructions.absences import Absence, Wait
+from rtscope.explain.instructions.calls import Frame, Run, plain
 from rtscope.explain.instructions.contexts import Context
-from rtscope.explain.instructions.flags import IrqFlags, irqs_off_at
+from rtscope.explain.instructions.flags import IrqFlags, PreemptCounts, irqs_off_at
 from rtscope.explain.instructions.milestones import first_of, wakes_of
 from rtscope.explain.instructions.othercpus import OtherCpus
 from rtscope.explain.instructions.roles import Role
+from rtscope.explain.instructions.scheduling import switch_to
 from rtscope.explain.instructions.wakers import ASKS
 from rtscope.explain.model import TIMER_ELSEWHERE_REMEDY
-from rtscope.record.instructions.section import TaskSwitch
+from rtscope.record.instructions.section import CpuBlocks, TaskSwitch
 
 
 @dataclass(frozen=True, slots=True)
@@ -38,9 +39,13 @@ class ThreadsCpu:
     """What the CPU of the thread did."""
 
     cpu: int
-    runs: Sequence[Run]
+    blocks: CpuBlocks
+    runs: list[Run]
+    delays: frozenset[Frame]
+    """The calls that only spent time."""
     contexts: Sequence[Context]
     flags: IrqFlags
+    counts: PreemptCounts
     switches: Sequence[TaskSwitch]
     """To its tasks, in order."""
 

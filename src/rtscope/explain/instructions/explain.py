@@ -31,11 +31,10 @@ from rtscope.explain.instructions.proofs import broken_invariants
 from rtscope.explain.instructions.roles import Role
 from rtscope.explain.instructions.titles import (
     ASLEEP,
+    SegmentEnd,
     in_faults,
     name_of,
     pieces_of,
-    until_on,
-    until_preempted,
 )
 from rtscope.explain.model import (
     COMPETING_TASKS,
@@ -99,7 +98,13 @@ def explain_path(
     kinds = kinds_of(path)
     notes = tuple(_notes(path))
     segments = tuple(
-        _with_other_cpus(path, one) if one.cause in FOR_ANOTHER_CPU else one
+        path.others.attached_to(
+            one,
+            path.expiry_ns,
+            readers=path.readers if one.cause is Cause.GRACE_PERIOD else "",
+        )
+        if one.cause in FOR_ANOTHER_CPU
+        else one
         for one in joined([*_unrecorded(path), *_segments(path, kinds)])
     )
     if preemptible is False:
@@ -229,23 +234,12 @@ def _segments(path: WakeupPath, kinds: Sequence[Kind]) -> Iterator[Segment]:
         yield _segment(path, kind, [first + at for at in group])
 
 
-def _with_other_cpus(path: WakeupPath, segment: Segment) -> Segment:
-    """Tell what the other CPUs did while this one, or the thread, waited for them."""
-    begin_ns, end_ns = (
-        segment.begin_ns + path.expiry_ns,
-        segment.end_ns + path.expiry_ns,
-    )
-    readers = path.readers if segment.cause is Cause.GRACE_PERIOD else ""
-    did = path.others.between(begin_ns, end_ns, readers=readers)
-    return replace(segment, other_cpus=tuple(did))
-
-
 def _without_preemption(path: WakeupPath, segment: Segment) -> Segment:
     """Tell whether preemption was off where a kernel does not preempt its own code."""
     if segment.cause is not Cause.PREEMPTION_OFF:
         return segment
     begin_ns, since_ns = segment.begin_ns + path.expiry_ns, path.expiry_ns - EARLY_NS
-    count = path.counts.before(begin_ns, since_ns)
+    count = path.own.counts.before(begin_ns, since_ns)
     if count is None:
         return replace(segment, evidence=(*segment.evidence, NOT_PREEMPTED))
     off, evidence = count & OFF_BITS, segment.evidence
@@ -275,17 +269,15 @@ def _segment(path: WakeupPath, kind: Kind, at: Sequence[int]) -> Segment:
     # A CPU that waits in a loop reads a clock meanwhile: that is no delay helper.
     delays = frozenset[Frame]() if cause in WAITS else path.delays
     title = title_frame(inside, delays)
-    if held is None:
-        name, chain = name_of(kind, named, inside, title)
-    else:
-        name, chain = _held_name(held)
     irqs_off = None
     if cause is Cause.INTERRUPTS_OFF:
         irqs_off = irqs_off_at(path.flags, path.runs, runs[0].begin_ns)
-    if irqs_off is not None:
-        name, chain = until_on(irqs_off, inside) or (name, chain)
-    elif cause is Cause.PREEMPTION_OFF:
-        name, chain = until_preempted(path, at[-1], inside) or (name, chain)
+    if held is None:
+        end = SegmentEnd(path, at[-1], irqs_off)
+        name, chain = name_of(kind, named, inside, title, end=end)
+    else:
+        name, chain = _held_name(held)
+    pieces = pieces_of(cause, runs)
     # Until a timer expires elsewhere, what this CPU executes delays nobody.
     by_function = [] if cause is Cause.TIMER_ELSEWHERE else by_function
     spent = [(plain(name), ns) for name, ns in by_function if ns]
@@ -306,8 +298,7 @@ def _segment(path: WakeupPath, kind: Kind, at: Sequence[int]) -> Segment:
         name,
         own,
         (
-            *_evidence(part, cause, chain, runs),
-            *(_irqs_off_evidence(path, irqs_off) if irqs_off else ()),
+            *_evidence(path, kind, chain, runs, irqs_off),
             *(_held_evidence(held) if held else ()),
             *(_in_place_evidence(kind.in_place) if kind.in_place else ()),
             *(_jump_evidence(jump) if jump else ()),
@@ -319,7 +310,7 @@ def _segment(path: WakeupPath, kind: Kind, at: Sequence[int]) -> Segment:
         task,
         policy=policy,
         jumped_to=jump,
-        pieces=tuple(pieces_of(cause, runs)[:PIECES_KEPT]),
+        pieces=tuple(pieces[:PIECES_KEPT]),
     )
 
 
@@ -375,8 +366,13 @@ def _task_text(one: TaskSwitch) -> str:
 
 
 def _evidence(
-    part: Part, cause: Cause, chain: Sequence[str], runs: list[Run]
+    path: WakeupPath,
+    kind: Kind,
+    chain: Sequence[str],
+    runs: list[Run],
+    irqs_off: IrqsOff | None,
 ) -> Iterator[str]:
+    part, cause = kind.part, kind.cause
     if len(chain) > 1:
         yield called(chain)
     if cause is Cause.TICK:
@@ -386,6 +382,8 @@ def _evidence(
         yield "the scheduler had already switched to the thread, and preempted it again"
     if any(run.frame.name == FIRMWARE for run in runs):
         yield "the firmware ran (a call of SBI)"
+    if irqs_off is not None:
+        yield from _irqs_off_evidence(path, irqs_off)
 
 
 def _irqs_off_evidence(path: WakeupPath, irqs_off: IrqsOff) -> Iterator[str]:

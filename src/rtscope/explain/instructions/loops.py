@@ -113,8 +113,8 @@ def loops_by_hand(
     It tries to take a lock again and again, whatever it does between; or it pauses in
     each turn, and reads no clock.
     """
-    yield from _chains(_attempts(runs, first), runs, contexts, ATTEMPTS, Cause.LOCK)
     pauses = [i for i in range(first, len(runs)) if _pauses(runs, i)]
+    yield from _chains(_attempts(runs, first), runs, contexts, ATTEMPTS, Cause.LOCK)
     yield from _chains(pauses, runs, contexts, TURNS, Cause.OTHER_CPU)
 
 

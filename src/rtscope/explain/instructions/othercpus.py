@@ -23,7 +23,7 @@ from rtscope.explain.instructions.calls import (
     spent_in,
     title_frame,
 )
-from rtscope.explain.model import OtherCpuActivity
+from rtscope.explain.model import OtherCpuActivity, Segment
 from rtscope.record.instructions.section import (
     RecordKind,
     TaskSwitch,
@@ -50,6 +50,14 @@ class OtherCpus:
     _runs: dict[int, list[Run]] = field(default_factory=dict)
     """By CPU; filled when it is first asked for: few paths wait for a lock."""
     _delays: dict[int, frozenset[Frame]] = field(default_factory=dict)
+
+    def attached_to(
+        self, segment: Segment, expiry_ns: int, *, readers: str = ""
+    ) -> Segment:
+        """Return a segment with what these CPUs did in it; `readers`: see `between`."""
+        begin_ns, end_ns = segment.begin_ns + expiry_ns, segment.end_ns + expiry_ns
+        did = self.between(begin_ns, end_ns, readers=readers)
+        return replace(segment, other_cpus=tuple(did))
 
     def between(
         self, begin_ns: int, end_ns: int, *, readers: str = ""

@@ -7,7 +7,6 @@ milestones, and what is known of the other CPUs. `causes.py` has the cause of ea
 
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
-from functools import lru_cache
 
 from rtscope.explain.instructions.absences import (
     Absence,
@@ -16,9 +15,6 @@ from rtscope.explain.instructions.absences import (
     absences_of,
     ends_of_waits,
     spins,
-    split_at,
-    split_at_ends,
-    switch_to,
     tasks_of,
 )
 from rtscope.explain.instructions.calls import (
@@ -26,6 +22,7 @@ from rtscope.explain.instructions.calls import (
     Run,
     delay_helpers,
     runs_of,
+    split_at,
 )
 from rtscope.explain.instructions.contexts import Context, contexts_of
 from rtscope.explain.instructions.elsewhere import (
@@ -34,7 +31,6 @@ from rtscope.explain.instructions.elsewhere import (
 )
 from rtscope.explain.instructions.flags import (
     IrqFlags,
-    PreemptCounts,
     irq_flags_of,
     preempt_counts_of,
 )
@@ -53,11 +49,10 @@ from rtscope.explain.instructions.scheduling import (
     SAYS_SO,
     CompetingTasks,
     competing_tasks,
+    switch_to,
 )
 from rtscope.explain.instructions.wakers import reached_ns, with_queue
 from rtscope.record.instructions.section import (
-    CpuBlocks,
-    TaskSwitch,
     TraceSection,
     blocks_of,
     executing_cpus,
@@ -88,12 +83,9 @@ class WakeupPath:
     """Who ran in the place of the holders of the locks that the thread waited for."""
     expiry_ns: int
     flags: IrqFlags
-    counts: PreemptCounts
     section: TraceSection
-    blocks: CpuBlocks
-    """What this CPU executed."""
-    switches: Sequence[TaskSwitch]
-    """Of all CPUs."""
+    own: ThreadsCpu
+    """What this CPU did, before its runs were cut where waits ended."""
     others: OtherCpus
     spins: Mapping[str, Wait]
     """The functions that loop until another CPU is done."""
@@ -112,41 +104,31 @@ class WakeupPath:
         return next((one.readers for one in self.absences if one.readers), "")
 
 
-@lru_cache(maxsize=16)
-def _is_rt(symbols: SymbolTable) -> bool:
-    return symbols.address_of(_OF_RT) is not None
-
-
 def wakeup_path(
     section: TraceSection, symbols: SymbolTable, *, arch: str
 ) -> WakeupPath:
     """Return all that one wake-up is explained from."""
-    blocks, switches = blocks_of(section, section.cpu), task_switches(section)
-    elsewhere = tuple(cpu for cpu in executing_cpus(section) if cpu != section.cpu)
-    here = [one for one in switches if one.cpu == section.cpu]
-    changed = [one.at_ns for one in here if one.changed]
-    runs = split_at(runs_of(blocks, symbols, arch=arch), changed)
     marked_ns = section.last_ns
-    section, runs = until_read(section, runs)
+    own, others = _all_cpus(section, symbols, arch=arch)
+    section, switches, here = others.section, others.switches, own.switches
+    runs, contexts = own.runs, own.contexts
     expiry_ns = section.last_ns - section.latency_ns
-    delays, contexts = delay_helpers(runs), contexts_of(runs)
-    flags, counts = irq_flags_of(section), preempt_counts_of(section)
-    others = OtherCpus(elsewhere, section, symbols, arch, switches)
-    own = ThreadsCpu(section.cpu, runs, contexts, flags, here)
     tasks, loops = tasks_of(section.cpu, switches, runs), spins()
     absences = [
         _with_its_end(one, own, expiry_ns, others)
         for one in absences_of(section, symbols, runs, tasks, switches)
         if one.end_ns > expiry_ns
     ]
-    runs = split_at_ends(runs, absences)
-    if runs is not own.runs:
+    exact = [one.runnable_ns for one in absences if one.is_end_exact]
+    if exact:
+        runs = split_at(runs, exact)
         contexts, tasks = contexts_of(runs), tasks_of(section.cpu, switches, runs)
     over = over_quota(absences, runs, tasks, here)
     quotas = [one for one in over if one.runnable_ns > expiry_ns]
     held = _held_at(expiry_ns, absences, quotas)
     absences += quotas
     in_place = _in_place(symbols, absences, _runs_of_all(runs, others), others)
+    switching = _switching(runs)
     milestones = find_milestones(
         runs,
         contexts,
@@ -154,31 +136,61 @@ def wakeup_path(
         arrivals_ns=tasks.arrivals_ns,
         held=(reached_ns(held, own.cpu, runs, contexts), held.end_ns) if held else None,
     )
-    ticked = ticked_at(runs, contexts, milestones, flags)
-    competing = _competing(runs, milestones, others, held, has_quota=bool(quotas))
+    ticked = ticked_at(runs, contexts, milestones, own.flags)
+    competing = competing_tasks(
+        runs,
+        milestones,
+        symbols.names,
+        switches=here,
+        elsewhere=others.calling(PERIOD),
+        has_quota=bool(quotas),
+        is_held=held is not None,
+        queued=held.queued if held else None,
+    )
     return WakeupPath(
         runs=runs,
         contexts=contexts,
         milestones=milestones,
         competing=competing,
         tasks=tasks,
-        delays=delays,
+        delays=own.delays,
         absences=absences,
         held=held,
         in_place=in_place,
         expiry_ns=expiry_ns,
-        flags=flags,
-        counts=counts,
+        flags=own.flags,
         section=section,
-        blocks=blocks,
-        switches=switches,
+        own=own,
         others=others,
         spins=loops,
         ticked=ticked,
-        switching=_switching(runs),
-        is_rt=_is_rt(symbols),
+        switching=switching,
+        is_rt=symbols.address_of(_OF_RT) is not None,
         unread_ns=marked_ns - section.last_ns,
     )
+
+
+def _all_cpus(
+    section: TraceSection, symbols: SymbolTable, *, arch: str
+) -> tuple[ThreadsCpu, OtherCpus]:
+    """Return the CPU of the wake-up, until it read the clock, and the others."""
+    blocks, switches = blocks_of(section, section.cpu), task_switches(section)
+    elsewhere = tuple(cpu for cpu in executing_cpus(section) if cpu != section.cpu)
+    here = [one for one in switches if one.cpu == section.cpu]
+    changed = [one.at_ns for one in here if one.changed]
+    runs = split_at(runs_of(blocks, symbols, arch=arch), changed)
+    section, runs = until_read(section, runs)
+    own = ThreadsCpu(
+        cpu=section.cpu,
+        blocks=blocks,
+        runs=runs,
+        delays=delay_helpers(runs),
+        contexts=contexts_of(runs),
+        flags=irq_flags_of(section),
+        counts=preempt_counts_of(section),
+        switches=here,
+    )
+    return own, OtherCpus(elsewhere, section, symbols, arch, switches)
 
 
 def _switching(runs: Sequence[Run]) -> frozenset[Frame]:
@@ -208,30 +220,6 @@ def _with_its_end(
         own.cpu,
         _runs_of_all(own.runs, others),
         says_so=SAYS_SO in others.symbols.names,
-    )
-
-
-def _competing(
-    runs: Sequence[Run],
-    milestones: Milestones,
-    others: OtherCpus,
-    held: Absence | None,
-    *,
-    has_quota: bool,
-) -> CompetingTasks:
-    """Return what ran before the thread, by its policy where that was recorded."""
-    here = [one for one in others.switches if one.cpu == others.section.cpu]
-    arrived: TaskSwitch | None = None
-    if milestones.switched:
-        arrived = switch_to(runs[milestones.switched - 1].end_ns, here)
-    return competing_tasks(
-        runs,
-        milestones,
-        others.symbols.names,
-        elsewhere=others.calling(PERIOD),
-        is_ordinary=has_quota or bool(held and arrived and arrived.is_ordinary),
-        is_realtime=bool(arrived and arrived.is_realtime),
-        queued=held.queued if held else None,
     )
 
 

@@ -142,7 +142,7 @@ def _longest_pause_ns(path: WakeupPath, segment: Segment) -> int:
     if paused_ns <= PROMPT_NS or segment.cause is Cause.IDLE_EXIT:
         return paused_ns
     begin, end = segment.begin_ns + path.expiry_ns, segment.end_ns + path.expiry_ns
-    blocks = path.blocks
+    blocks = path.own.blocks
     since_ns = blocks.at_ns + blocks.executed_ns
     until_ns = np.append(blocks.at_ns[1:], path.section.last_ns)
     pauses_ns = np.minimum(until_ns, end) - np.maximum(since_ns, begin)
@@ -203,8 +203,7 @@ def _last_first(tasks: Tasks) -> Iterator[tuple[int | None, bool]]:
 
 def _switches(path: WakeupPath) -> Iterator[Broken]:
     """Each record of a task has a switch before it, and each switch such a record."""
-    here = (one for one in path.switches if one.cpu == path.section.cpu)
-    records = [one.at_ns for one in here if not one.changed]
+    records = [one.at_ns for one in path.own.switches if not one.changed]
     if not records:
         return
     executed = list(_executed_switches(path))
@@ -250,7 +249,7 @@ def _time(path: WakeupPath) -> Iterator[Broken]:
     section = path.section
     if not section.block_ns:
         return
-    blocks, own_ns = path.blocks, path.blocks.executed_ns
+    blocks, own_ns = path.own.blocks, path.own.blocks.executed_ns
     for at in (own_ns > section.block_ns).nonzero()[0].tolist():
         begin_ns = int(blocks.at_ns[at]) - path.expiry_ns
         end_ns = begin_ns + int(own_ns[at])

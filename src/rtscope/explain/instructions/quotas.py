@@ -18,10 +18,10 @@ from rtscope.explain.instructions.absences import (
     Tasks,
     Wait,
     left_in,
-    switch_to,
 )
 from rtscope.explain.instructions.calls import Frame, Run, plain
 from rtscope.explain.instructions.roles import Role
+from rtscope.explain.instructions.scheduling import switch_to
 from rtscope.record.instructions.section import TaskSwitch
 
 THROTTLE, UNTHROTTLE = "throttle_cfs_rq", "unthrottle_cfs_rq"

@@ -14,6 +14,7 @@ from rtscope.explain.instructions.calls import Frame, Run, begun
 from rtscope.explain.instructions.milestones import Milestones, queued_fair
 from rtscope.explain.instructions.roles import Role
 from rtscope.explain.model import Cause
+from rtscope.record.instructions.section import TaskSwitch
 from rtscope.record.instructions.symbols import USER
 
 PERIOD = "sched_rt_period_timer"
@@ -121,26 +122,42 @@ class CompetingTasks:
         return not self.decisions or self.decisions[0].at > self.unthrottled[after]
 
 
+def switch_to(arrived_ns: int, switches: Sequence[TaskSwitch]) -> TaskSwitch | None:
+    """
+    Return the record of a switch that ended at a time; None if there is none.
+
+    `switches` are of that CPU, in order.
+    """
+    later = (one for one in switches if one.at_ns >= arrived_ns and not one.changed)
+    return next(later, None)
+
+
 def competing_tasks(
     runs: Sequence[Run],
     milestones: Milestones,
     names: Sequence[str | None],
     *,
-    elsewhere: Sequence[Run] = (),
-    is_ordinary: bool = False,
-    is_realtime: bool = False,
-    queued: Queued | None = None,
+    switches: Sequence[TaskSwitch],
+    elsewhere: Sequence[Run],
+    has_quota: bool,
+    is_held: bool,
+    queued: Queued | None,
 ) -> CompetingTasks:
     """
     Find the milestones; `names` are those of all functions that the kernel has.
 
     One timer gives the real-time threads of all CPUs their time: `elsewhere` is what
-    others did when it expired there. Its policy, or a quota, may show that the thread
-    `is_ordinary` or `is_realtime`. If no timer of this CPU woke it, `queued` has how it
-    came into the queue.
+    others did when it expired there. A quota shows that the thread is ordinary; so may
+    its policy, where one of the `switches` of its CPU has it and something held the
+    thread back. If no timer of this CPU woke it, `queued` has how it came into the
+    queue.
     """
     if milestones.switched is None:
         return CompetingTasks(False, False, (), (), None)
+    arrived: TaskSwitch | None = None
+    if milestones.switched:
+        arrived = switch_to(runs[milestones.switched - 1].end_ns, switches)
+    is_ordinary = has_quota or bool(is_held and arrived and arrived.is_ordinary)
     known = (milestones.woken, milestones.entered, milestones.first)
     begin = next(at for at in known if at is not None)
     scheduled = (
@@ -158,7 +175,7 @@ def competing_tasks(
         queued=_queued(runs, begin, milestones.switched)
         if queued is None
         else max(0, begun(runs, queued.at_ns) - 1),
-        is_realtime=is_realtime,
+        is_realtime=bool(arrived and arrived.is_realtime),
     )
 
 

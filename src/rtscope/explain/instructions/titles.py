@@ -8,6 +8,7 @@ interrupts and softirqs the handler; of all else the first call that says someth
 import re
 from collections import Counter
 from collections.abc import Sequence
+from dataclasses import dataclass
 
 from rtscope.explain.instructions.calls import (
     BEGINS_HERE,
@@ -48,7 +49,18 @@ Named = tuple[str, Sequence[str]]
 """The name of a segment, and the calls it happened in, innermost first."""
 
 
-def until_on(irqs_off: IrqsOff, chain: Sequence[Frame]) -> Named | None:
+@dataclass(frozen=True, slots=True)
+class SegmentEnd:
+    """How a segment ended."""
+
+    path: WakeupPath
+    last: int
+    """Its last run."""
+    irqs_off: IrqsOff | None
+    """Who had interrupts off in it; None if they are not its cause."""
+
+
+def _until_on(irqs_off: IrqsOff, chain: Sequence[Frame]) -> Named | None:
     """
     Name interrupts that were off after the call that had them off to the end.
 
@@ -59,7 +71,7 @@ def until_on(irqs_off: IrqsOff, chain: Sequence[Frame]) -> Named | None:
     return _common(chain, irqs_off.on.frame)
 
 
-def until_preempted(
+def _until_preempted(
     path: WakeupPath, last: int, chain: Sequence[Frame]
 ) -> Named | None:
     """
@@ -104,13 +116,30 @@ def _stops(chain: Sequence[Frame]) -> Sequence[bool]:
 
 
 def name_of(
-    kind: Kind, runs: Sequence[Run], inside: Sequence[Frame], title: int
+    kind: Kind,
+    runs: Sequence[Run],
+    inside: Sequence[Frame],
+    title: int,
+    *,
+    end: SegmentEnd,
 ) -> Named:
     """
     Return the name of a segment, and the calls that nearly all of it happened in.
 
-    They are `inside`, innermost first; `title` is the one that it is named after.
+    They are `inside`, innermost first; `title` is the one that it is named after,
+    unless its `end` names it.
     """
+    named = None
+    if end.irqs_off is not None:
+        named = _until_on(end.irqs_off, inside)
+    elif kind.cause is Cause.PREEMPTION_OFF:
+        named = _until_preempted(end.path, end.last, inside)
+    return named or _name_inside(kind, runs, inside, title)
+
+
+def _name_inside(
+    kind: Kind, runs: Sequence[Run], inside: Sequence[Frame], title: int
+) -> Named:
     cause, context = kind.cause, kind.context
     if cause in (Cause.EARLIER_INTERRUPT, Cause.OTHER_INTERRUPT):
         return _handler(runs, cause), _calls_of_interrupt(inside)

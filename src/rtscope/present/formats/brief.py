@@ -384,11 +384,11 @@ def print_fitted(compose: Compose, console: Console, *, lines: int = LINES) -> N
     for room in _rooms(width):
         composed = [part for part in compose(room) if room.blanks or part != ""]
         parts = [(part, _is_command(part)) for part in composed]
-        heights = (
-            _height(part, console, _ANY_WIDTH if is_command else width)
-            for part, is_command in parts
-        )
-        if sum(heights) <= lines:
+        height = 0
+        for part, is_command in parts:
+            options = console.options.update(width=_ANY_WIDTH if is_command else width)
+            height += len(console.render_lines(part, options, pad=False))
+        if height <= lines:
             break
     for part, is_command in parts:
         if is_command:
@@ -405,11 +405,6 @@ def _rooms(width: int) -> Iterator[Room]:
     room = replace(room, blanks=False)
     for rows in (MOST_ROWS, *range(20, FEWEST_ROWS - 1, -1)):
         yield replace(room, rows=rows)
-
-
-def _height(part: RenderableType, console: Console, width: int) -> int:
-    options = console.options.update(width=width)
-    return len(console.render_lines(part, options, pad=False))
 
 
 def _is_command(part: RenderableType) -> bool:

@@ -64,8 +64,12 @@ def print_brief_explanations(
 ) -> None:
     """Print the worst wake-up of all, and the causes; `command` explains again."""
 
+    _, differences = merged_causes(runs) if len(runs) > 1 else ((), ())
+
     def compose(room: Room) -> Iterator[RenderableType]:
         yield from _brief(runs, room)
+        for difference in differences[: room.sentences]:
+            yield Text(difference)
         said = (
             f"Page: {page}; parts, times and evidence:"
             if page
@@ -114,10 +118,6 @@ def _brief(runs: Sequence[ExplainedRun], room: Room) -> Iterator[RenderableType]
         if run.bounds:
             yield Text(bound_sentence(run), style="bold")
             yield Text(f"  ({NO_PROOF})", style="dim")
-    if len(runs) > 1:
-        _, differences = merged_causes(runs)
-        for difference in differences[: room.sentences]:
-            yield Text(difference)
 
 
 def _runs_table(
