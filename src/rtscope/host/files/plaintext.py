@@ -13,6 +13,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from rtscope.host.errors import RecordError
+from rtscope.host.files.opening import open_named
 from rtscope.host.files.unpack import packed_with, unpacked
 
 MAX_PLAIN_BYTES = 256 << 20
@@ -146,7 +147,7 @@ class PlainFile:
 
 def plain_file(path: Path) -> PlainFile:
     """Look at the first bytes of a file; RecordError if it cannot be read."""
-    if not path.is_file():
+    if not path.is_file():  # it is opened again and again: see `at_hand`
         raise RecordError(f"{path}: not a regular file")
     head = next(_pieces(path, ""), b"")
     packing = packed_with(head, name=str(path))
@@ -164,7 +165,7 @@ def _pieces(path: Path, packing: str) -> Iterator[bytes]:
 
 def _raw_pieces(path: Path) -> Iterator[bytes]:
     try:
-        with path.open("rb") as file:
+        with open_named(path, kind="text") as file:
             while piece := file.read(_CHUNK):
                 yield piece
     except OSError as error:

@@ -13,6 +13,7 @@ from dataclasses import dataclass
 from itertools import islice
 from pathlib import Path
 
+from rtscope.host.files.opening import open_named
 from rtscope.host.files.plaintext import plain_file
 from rtscope.host.files.prefixes import without_prefix
 from rtscope.record.events.datfile import MAGIC
@@ -102,7 +103,7 @@ class Analysis:
 
 def reports_in(path: Path) -> Sequence[Head | Analysis]:
     """Return the reports in a file of text; nothing if it holds none."""
-    with path.open("rb") as file:
+    with open_named(path, kind="trace") as file:
         if file.read(len(MAGIC)) == MAGIC:
             return ()
     lines = list(islice(plain_file(path).lines(), _MOST_LINES))

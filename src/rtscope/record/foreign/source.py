@@ -12,6 +12,7 @@ from typing import Any
 
 from rtscope.host.errors import RecordError
 from rtscope.host.files.documents import json_object
+from rtscope.host.files.opening import open_named
 from rtscope.host.files.plaintext import plain_file
 from rtscope.host.files.prefixes import Prefix
 from rtscope.record.foreign.wrapped import unwrapped
@@ -65,10 +66,8 @@ class Source:
     @property
     def sha256(self) -> str:
         """The digest of its bytes; RecordError if it cannot be read."""
-        if not self.path.is_file():
-            raise RecordError(f"{self.path}: not a regular file")
         try:
-            with self.path.open("rb") as file:
+            with open_named(self.path, kind="result") as file:
                 return hashlib.file_digest(file, "sha256").hexdigest()
         except OSError as error:
             raise RecordError(f"cannot read {self.path}: {error.strerror}") from error
