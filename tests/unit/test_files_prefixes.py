@@ -96,3 +96,21 @@ def test_time_stamps_may_change_their_length_and_lines_may_lack_them() -> None:
 def test_lines_without_a_prefix_stay_as_they_are() -> None:
     for lines in (LINES, [f"  {line}" for line in ("hello", "world")], []):
         assert prefix_of(lines, of_the_tool) is None
+
+
+@pytest.mark.parametrize(
+    "record",
+    [
+        '{"log":' + "[" * 100_000 + "]" * 100_000 + "}",
+        '{"log":' * 100_000 + "1" + "}" * 100_000,
+        '{"log": 1' + "0" * 100_000 + "}",
+        '{"log": "\\ud800"}',
+        '{"log": NaN}',
+        '{"log" "T: 0"}',
+    ],
+)
+def test_a_line_that_is_no_readable_json_stays_as_it_is(record: str) -> None:
+    assert without_prefix(f"{record}\nT: 1", lambda line: line.startswith("T:")) == (
+        f"{record}\nT: 1",
+        "",
+    )

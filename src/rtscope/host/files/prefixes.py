@@ -5,11 +5,13 @@ A journal, a container's log, a CI system, a mail or a README puts them there. A
 is removed only if more lines then look like lines of a known format.
 """
 
-import json
 import re
 from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass
+
+from rtscope.host.errors import RecordError
+from rtscope.host.files.documents import json_value
 
 _DAY = r"(?:Mon|Tue|Wed|Thu|Fri|Sat|Sun)"
 _MONTH = r"(?:Jan|Feb|Mar|Apr|May|Jun|Jul|Aug|Sep|Oct|Nov|Dec)"
@@ -199,8 +201,8 @@ def _of_record(line: str) -> str:
     if not (begun.startswith('{"') and begun.rstrip().endswith("}")):
         return line
     try:
-        record = json.loads(begun)
-    except ValueError:
+        record = json_value(begun, name="a line")
+    except RecordError:
         return line
     values = (record.get(key) for key in _JSON_KEYS) if isinstance(record, dict) else ()
     text = next((value for value in values if isinstance(value, str)), None)
@@ -209,8 +211,9 @@ def _of_record(line: str) -> str:
 
 def _string_of(text: str, line: str) -> str:
     try:
-        value = json.loads(text) if text.startswith('"') else text.strip("'")
-    except ValueError:
+        quoted = text.startswith('"')
+        value = json_value(text, name="a line") if quoted else text.strip("'")
+    except RecordError:
         return line
     return str(value).rstrip("\r\n")
 
