@@ -89,8 +89,10 @@ from rtscope.contract.values import MAX_LINE_BYTES as MAX_LINE_BYTES
 from rtscope.contract.values import Count as Count
 from rtscope.contract.values import CounterDelta as CounterDelta
 from rtscope.contract.values import CpuTime as CpuTime
+from rtscope.contract.values import Finite as Finite
 from rtscope.contract.values import Flag as Flag
 from rtscope.contract.values import Text as Text
+from rtscope.contract.values import Whole as Whole
 from rtscope.contract.watching import BY_CPU as BY_CPU
 from rtscope.contract.watching import EventCount as EventCount
 from rtscope.contract.watching import EventTimes as EventTimes

@@ -28,6 +28,12 @@ def _decimal(value: object) -> object:
 Count = Annotated[int, Field(ge=0, le=2**63 - 1, strict=True)]
 """A count or a time in ns: a 64-bit integer that cannot be negative."""
 
+Whole = Annotated[int, Field(ge=-(2**63), le=2**63 - 1)]
+"""A 64-bit integer with its sign."""
+
+Finite = Annotated[float, Field(ge=-1e18, le=1e18, allow_inf_nan=False)]
+"""A number that can be printed and divided; JSON has 1e400."""
+
 Times = Annotated[int, Field(ge=0, le=2**45, strict=True)]
 """How often something happened in a run: 2^45 is ten years at 10 us. Sums fit int64."""
 

@@ -10,26 +10,21 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from functools import cache
 from importlib import resources
-from typing import Annotated
 
-from pydantic import Field, TypeAdapter
+from pydantic import TypeAdapter
 
-from rtscope.contract import Text
+from rtscope.contract import Finite, Text, Whole
 from rtscope.host.errors import UsageError
 from rtscope.machine.cpulist import parse_cpulist
 
 Value = str | int | float | bool | tuple[str, ...]
 
 
-_Whole = Annotated[int, Field(ge=-(2**63), le=2**63 - 1)]
-_Finite = Annotated[float, Field(allow_inf_nan=False)]
-
-
 @dataclass(frozen=True, slots=True)
 class FactValue:
     """A fact about the machine; `value` is None if unknown, `reason` then says why."""
 
-    value: str | _Whole | _Finite | bool | tuple[str, ...] | None
+    value: str | Whole | Finite | bool | tuple[str, ...] | None
     source: Text
     """The file or call that it was read from."""
     reason: Text = ""

@@ -15,6 +15,7 @@ from pydantic import Field, TypeAdapter, ValidationError
 from rtscope.contract import (
     AgentResult,
     Count,
+    Finite,
     Flag,
     Hello,
     KernelMessage,
@@ -24,6 +25,7 @@ from rtscope.contract import (
     Text,
     ThreadResult,
     Tick,
+    Whole,
 )
 from rtscope.host.errors import RecordError, UsageError
 from rtscope.host.files import first_mistake
@@ -42,10 +44,6 @@ FILE_LOST = "file_not_kept"
 
 MAX_RECORD_BYTES = 256 * 1024 * 1024
 """A 24 h run on 64 CPUs has some 80 MB of ticks; more is not a record of ours."""
-
-Finite = Annotated[float, Field(ge=-1e18, le=1e18, allow_inf_nan=False)]
-"""A number that can be printed and divided; JSON has 1e400."""
-Time = Annotated[int, Field(ge=-(2**63), le=2**63 - 1)]
 
 UntracedRuns = tuple[tuple[ThreadResult, ...], ...]
 
@@ -88,11 +86,11 @@ class WorkerLapse:
     """A time in which a process of the load did not work; from the run's start."""
 
     what: Literal["died", "stopped", "idle"]
-    after_ns: Time
+    after_ns: Whole
     """When it was last seen well; negative before the start."""
-    by_ns: Time
+    by_ns: Whole
     """When it was first seen so."""
-    until_ns: Time | None
+    until_ns: Whole | None
     """When it was seen well again; None: not before the end."""
 
     @property
