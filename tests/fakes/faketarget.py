@@ -26,6 +26,11 @@ class FakeStream:
         """Whether the script is over."""
         return not self._batches
 
+    @property
+    def memory_bytes(self) -> int:
+        """Lines from memory take none."""
+        return 0
+
     def fileno(self) -> int | None:
         """Return None: lines are ready at any time."""
         return None

@@ -101,6 +101,74 @@ def test_an_agent_that_sends_too_much_is_ended(monkeypatch: pytest.MonkeyPatch) 
     assert running.ended
 
 
+@pytest.mark.parametrize("line", ["", " ", "\\t", "\\r", "\\f \\v"])
+def test_lines_without_content_are_counted_too(
+    line: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(stream, "MAX_ANSWER_BYTES", 10_000)
+    monkeypatch.setattr(stream, "KILL_TIMEOUT_S", 0.05)
+    running = says(f"yes \"$(printf '{line}')\"")
+
+    with pytest.raises(ContractError, match="more than 10,000 and"):
+        collect(running, timeout_s=60)
+
+
+@pytest.mark.parametrize("line", [LINE, '{"type":"keep"}', '{"type":"keep","x":[[]]}'])
+def test_an_answer_that_takes_too_much_memory_is_ended(
+    line: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(stream, "MAX_KEPT_BYTES", 100_000)
+    monkeypatch.setattr(stream, "KILL_TIMEOUT_S", 0.05)
+    running = says(f"yes '{line}'")
+
+    with pytest.raises(ContractError, match="takes more than 100,000 bytes"):
+        collect(running, timeout_s=60)
+
+    assert running.ended
+    assert "memory runs out" not in running.stderr_tail()
+
+
+@pytest.mark.parametrize(
+    "endless",
+    [
+        "yes an error",
+        "cat /dev/zero",
+        "yes ''",
+        "while :; do echo e; done",
+        "yes & yes",
+    ],
+)
+def test_an_endless_standard_error_ends_the_agent_and_is_told(
+    endless: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(stream, "MAX_ANSWER_BYTES", 10_000)
+    monkeypatch.setattr(stream, "BYTES_PER_S", 1)
+    monkeypatch.setattr(stream, "KILL_TIMEOUT_S", 0.05)
+    running = says(f"({endless}) >&2")
+
+    assert collect(running, timeout_s=60) == []
+
+    assert "wrote more than 10,000 bytes to standard error" in running.stderr_tail()
+    assert len(running.stderr_tail()) < 2300
+
+
+def test_standard_error_takes_no_place_on_a_disk(
+    monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
+    monkeypatch.setenv("TMPDIR", str(tmp_path / "gone"))
+    running = says("yes | head -n 100000 >&2; echo the end >&2")
+
+    assert collect(running, timeout_s=60) == []
+    assert running.stderr_tail().endswith("the end")
+
+
+def test_what_the_agent_leaves_behind_is_not_waited_for() -> None:
+    running = says("echo words >&2; sleep 5 <&- >&- &")
+
+    assert collect(running, timeout_s=60) == []
+    assert running.stderr_tail() == "words"
+
+
 def test_an_answer_without_an_end_is_given_up(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(stream, "MAX_ANSWER_S", 0.2)
     monkeypatch.setattr(stream, "KILL_TIMEOUT_S", 0.2)

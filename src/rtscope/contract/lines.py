@@ -26,6 +26,7 @@ from rtscope.contract.values import MAX_LINE_BYTES
 from rtscope.contract.watching import WatchBegin, WatchedThread, WatchEnd, WatchSample
 from rtscope.host.errors import ContractError
 from rtscope.host.files import first_mistake
+from rtscope.host.files.jsonvalues import JsonShape
 
 Line = Annotated[
     Hello
@@ -66,8 +67,8 @@ Line = Annotated[
 
 
 @cache
-def _line_adapter() -> TypeAdapter[Line]:
-    return TypeAdapter(Line)
+def _line_shape() -> JsonShape[Line]:
+    return JsonShape(TypeAdapter(Line))
 
 
 def parse_line(line: bytes) -> Line:
@@ -75,7 +76,7 @@ def parse_line(line: bytes) -> Line:
     if len(line) > MAX_LINE_BYTES:
         raise ContractError(f"the agent wrote a line of {len(line)} bytes")
     try:
-        agent_line = _line_adapter().validate_json(line)
+        agent_line = _line_shape().read(line)
     except ValidationError as error:
         raise ContractError(
             "the agent wrote a line that breaks its contract: "
@@ -91,4 +92,4 @@ def parse_line(line: bytes) -> Line:
 
 def dump_line(line: Line) -> bytes:
     """Write a line as the agent would: the inverse of `parse_line`."""
-    return _line_adapter().dump_json(line)
+    return _line_shape().write(line)

@@ -49,8 +49,9 @@ def run(
 
     With `terminal` it may ask questions there (a password for sudo or ssh): it stays
     in the foreground, and its own messages go to standard error. Raises TargetError
-    if the program is missing, does not end in time, or writes more than `most_bytes`
-    to standard output and error together.
+    if the program is missing; if it does not end in time, caused by TimeoutError; and
+    if it writes more than `most_bytes` to standard output and error together, caused by
+    OverflowError.
     """
     try:
         started = subprocess.Popen(
@@ -68,8 +69,8 @@ def run(
     exchange = _Exchange(started, memoryview(stdin))
     try:
         exchange.to_its_end(end, most_bytes=most_bytes)
-        started.wait(max(end - time.monotonic(), 0))
-    except (TimeoutError, subprocess.TimeoutExpired) as error:
+        _wait(started, end)
+    except TimeoutError as error:
         raise TargetError(
             f"{argv[0]} did not end within {timeout_s:.0f} s: {' '.join(argv)[:200]}"
         ) from error
@@ -88,6 +89,13 @@ def run(
         bytes(exchange.stdout),
         exchange.stderr.decode("utf-8", "replace"),
     )
+
+
+def _wait(started: "subprocess.Popen[bytes]", end: float) -> None:
+    try:
+        started.wait(max(end - time.monotonic(), 0))
+    except subprocess.TimeoutExpired as error:
+        raise TimeoutError from error
 
 
 _PIECE_BYTES = 64 << 10
@@ -208,14 +216,20 @@ def run_watched(
     raise TargetError(f"{argv[0]} did not end within {timeout_s:.0f} s (log: {log})")
 
 
-def start(argv: Sequence[str], *, stderr: IO[bytes]) -> "subprocess.Popen[bytes]":
-    """Start a program whose standard input and output are pipes held by the caller."""
+def start(
+    argv: Sequence[str], *, stderr: IO[bytes] | None = None
+) -> "subprocess.Popen[bytes]":
+    """
+    Start a program whose standard input and output are pipes held by the caller.
+
+    So is its standard error, unless that goes into a file.
+    """
     try:
         return subprocess.Popen(
             list(argv),
             stdin=subprocess.PIPE,
             stdout=subprocess.PIPE,
-            stderr=stderr,
+            stderr=stderr or subprocess.PIPE,
             bufsize=0,
             env=os.environ,
             process_group=0,

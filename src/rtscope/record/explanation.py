@@ -17,6 +17,7 @@ from pydantic import Field, TypeAdapter, ValidationError
 
 from rtscope.host.errors import RecordError
 from rtscope.host.files import first_mistake, read_bounded, write_atomically
+from rtscope.host.files.jsonvalues import JsonShape
 from rtscope.record.model import RunRecord
 from rtscope.record.schema import document_of, wrong_schema
 
@@ -245,6 +246,7 @@ class Explained:
 
 
 _EXPLAINED = TypeAdapter(Explained)
+_SHAPE = JsonShape(_EXPLAINED)
 
 
 def find_explained(
@@ -276,7 +278,7 @@ def read_explained(path: Path) -> Explained:
     """Read one explanation; RecordError if it is damaged or of another schema."""
     text = read_bounded(path, limit=MAX_BYTES, kind="explanation")
     try:
-        return _EXPLAINED.validate_json(text)
+        return _SHAPE.read(text)
     except ValidationError as error:
         document = document_of(text)
         if document is None or document.get("schema") == SCHEMA:

@@ -29,6 +29,7 @@ from rtscope.contract import (
 )
 from rtscope.host.errors import RecordError, UsageError
 from rtscope.host.files import first_mistake
+from rtscope.host.files.jsonvalues import JsonShape
 from rtscope.machine.facts import FactValue
 from rtscope.record.caveats.catalogue import Caveat
 from rtscope.record.schema import document_of, wrong_schema
@@ -265,14 +266,14 @@ class RunRecord:
 
 
 @cache
-def _adapter() -> TypeAdapter[RunRecord]:
-    return TypeAdapter(RunRecord)
+def _shape() -> JsonShape[RunRecord]:
+    return JsonShape(TypeAdapter(RunRecord))
 
 
 def record_from_json(text: bytes, *, name: str) -> RunRecord:
     """Check and build a record; RecordError names the file and its first mistake."""
     try:
-        return _adapter().validate_json(text)
+        return _shape().read(text)
     except ValidationError as error:
         document = document_of(text)
         if document is None or document.get("schema") == SCHEMA:
@@ -285,4 +286,4 @@ def record_from_json(text: bytes, *, name: str) -> RunRecord:
 
 def record_to_json(record: RunRecord) -> bytes:
     """Write a record out; `record_from_json` gives it back unchanged."""
-    return _adapter().dump_json(record) + b"\n"
+    return _shape().write(record) + b"\n"

@@ -5,10 +5,13 @@ from collections.abc import Mapping
 from pydantic_core import from_json
 
 from rtscope.host.errors import RecordError
+from rtscope.host.files.jsonvalues import holds_too_much
 
 
 def document_of(text: bytes) -> Mapping[str, object] | None:
     """Return the object in a text, whatever its version; None if there is none."""
+    if holds_too_much(text):
+        return None
     try:
         document = from_json(text)
     except ValueError:

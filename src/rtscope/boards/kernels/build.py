@@ -53,6 +53,9 @@ ABOUT_FILES = {("virtual", "riscv64"): 1_000, ("virtual", "x86_64"): 1_450}
 """Compiled files of a build: 930 to 1,070 for the kernels of jh7110, 1,400 of pc."""
 
 _PROGRAMS = ("make", "gcc", "flex", "bison", "bc", "git", "xz")
+MAX_LINE_BYTES = 64 << 10
+"""Of the output of a build, which may be one line without an end."""
+
 _COMPILED = re.compile(r"^\s+(?:CC|AS|LD)(?: \[M\])?\s+(\S+\.o)\s*$")
 # gcc, then the linker and other tools, then make itself, which names only the place.
 _ERRORS = (
@@ -255,8 +258,9 @@ def _follow(argv: Sequence[str], place: Workplace, recipe: Recipe) -> int:
     with place.log_file.open("ab") as log:
         build = process.start(argv, stderr=log)
         try:
-            assert build.stdout is not None
-            for raw in iter(build.stdout.readline, b""):
+            output = build.stdout
+            assert output is not None
+            for raw in iter(lambda: output.readline(MAX_LINE_BYTES), b""):
                 log.write(raw)
                 match = _COMPILED.match(raw.decode("utf-8", "replace"))
                 if match:

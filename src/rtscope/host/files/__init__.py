@@ -5,6 +5,7 @@ Read files within limits; write files as a whole or not at all.
     csvtext.py      lines of CSV without formulas
     documents.py    TOML and JSON that others may have written
     heldfolders.py  temporary directories that go away with their process
+    jsonvalues.py   JSON against a type, within limits of memory
     junit.py        JUnit XML: suites of cases with their outcomes
     opening.py      files that somebody names: regular ones, and pipes of the shell
     plaintext.py    foreign text as plain lines: encodings, line ends, escapes

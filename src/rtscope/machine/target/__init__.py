@@ -55,6 +55,11 @@ class Stream(Protocol):
         """Whether the agent is gone and all its lines have been read."""
         ...
 
+    @property
+    def memory_bytes(self) -> int:
+        """What all lines so far take, at most, if they are kept."""
+        ...
+
     def fileno(self) -> int | None:
         """Return the descriptor to wait for; None if lines are ready at any time."""
         ...

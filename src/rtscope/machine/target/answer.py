@@ -39,5 +39,6 @@ def answer_of(
     """
     lines, agent = run_agent(machine, args, timeout_s=timeout_s)
     if not lines:
-        raise TargetError(f"{machine.name}: {failure}: {agent.stderr_tail()}")
+        said = agent.stderr_tail() or "it ended without a word"
+        raise TargetError(f"{machine.name}: {failure}: {said}")
     return lines

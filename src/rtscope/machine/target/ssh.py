@@ -49,6 +49,9 @@ CONNECT_S = 60.0
 
 COMMAND_S = 30.0
 
+MAX_WORDS_BYTES = 4 << 20
+"""Of a command's few words, after what the login shell may print."""
+
 LOST_S = 1.0
 """All sessions of a lost connection end within that time of each other."""
 
@@ -186,7 +189,10 @@ class SshTarget:
                 self._work_dir = answer.removesuffix("\n")
                 self._keeper = self._start(["keep", self._work_dir])
                 return
-            reasons.append(f"{directory}: {last_line(done.stderr)[:200]}")
+            why = (
+                last_line(done.stderr)[:200] or f"status {done.status}, no reason given"
+            )
+            reasons.append(f"{directory}: {why}")
         raise TargetError(
             f"{self.name}: no directory for the agent ({'; '.join(reasons)}); "
             "free some space there, or set TMPDIR on the board to a directory not "
@@ -208,13 +214,23 @@ class SshTarget:
     ) -> process.Completed:
         try:
             return process.run(
-                argv, timeout_s=timeout_s, stdin=stdin, terminal=terminal
+                argv,
+                timeout_s=timeout_s,
+                stdin=stdin,
+                terminal=terminal,
+                most_bytes=MAX_WORDS_BYTES,
             )
         except TargetError as error:
-            if isinstance(error.__cause__, process.TimeoutExpired):
+            if isinstance(error.__cause__, TimeoutError):
                 raise TargetError(
                     f"{self.name}: no answer within {timeout_s:.0f} s; check that the "
                     "board is up and reachable"
+                ) from error
+            if isinstance(error.__cause__, OverflowError):
+                raise TargetError(
+                    f"{self.name}: the board answered with more than "
+                    f"{MAX_WORDS_BYTES:,} bytes; look at what it prints: "
+                    f"ssh {shlex.quote(self._host)} uname -m"
                 ) from error
             raise
 

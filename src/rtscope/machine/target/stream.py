@@ -9,7 +9,6 @@ import contextlib
 import os
 import select
 import signal
-import tempfile
 import threading
 import time
 from collections.abc import Callable, Sequence
@@ -24,6 +23,7 @@ from rtscope.contract import (
 )
 from rtscope.host import process
 from rtscope.host.errors import ContractError, TargetError
+from rtscope.host.files.jsonvalues import memory_of
 from rtscope.machine.target import Stream
 
 HEARTBEAT_S = 0.2
@@ -35,6 +35,8 @@ KILL_TIMEOUT_S = 20.0
 On a busy machine the kernel takes seconds to remove a tracing instance.
 """
 LAST_WORDS_BYTES = 2000
+LAST_WORDS_S = 1.0
+"""For those that still lie in the pipe when a program has ended."""
 
 READ_BYTES = 1 << 16
 READS_AT_ONCE = 64
@@ -43,6 +45,9 @@ READS_AT_ONCE = 64
 MAX_ANSWER_BYTES = 128 << 20
 BYTES_PER_S = 1 << 20
 """Of all lines but those of a trace, which have a limit of their own."""
+
+MAX_KEPT_BYTES = 480 << 20
+"""Of memory, by all lines that are kept: a million cycles have 440 MiB."""
 
 MAX_ANSWER_S = 600.0
 """For an agent that only answers, however often it sends a line."""
@@ -73,41 +78,57 @@ class PipeStream:
 
         `why_ended` tells what an exit status of the program says of the agent.
         """
-        self._stderr = tempfile.TemporaryFile()  # noqa: SIM115 -- closed in _finish
-        try:
-            self._process = process.start(argv, stderr=self._stderr)
-        except TargetError:
-            self._stderr.close()
-            raise
+        self._process = process.start(argv)
         self._program = Path(argv[0]).name
         assert self._process.stdin is not None
         assert self._process.stdout is not None
+        assert self._process.stderr is not None
         self._stdin = self._process.stdin
         self._stdout = self._process.stdout
+        self._stderr = self._process.stderr
         os.set_blocking(self._stdout.fileno(), False)
         self._buffer = bytearray()
         self._started = time.monotonic()
         self._taken_bytes = 0
+        self._memory_bytes = 0
         self._begins_after = b"\n" + begins_after + b"\n" if begins_after else b""
         self._why_ended = why_ended
         # A descriptor that is closed while it is written to may be another file's.
         self._writing = threading.Lock()
         self._finishing = threading.RLock()
         self._ended = False
-        self._stderr_tail = ""
+        self._last_words = b""
+        self._flooded = False
+        self._killed = False
+        self._heard = threading.Event()
         self._quiet = threading.Event()
+        # Threads, because a heartbeat must go on while the main one computes, and a
+        # load must not wait for somebody to read its messages.
+        self._start_beside(self._listen, if_not=self._stderr.close)
         if heartbeat:
-            # A thread, because a heartbeat must go on while the main one computes.
-            try:
-                process.start_thread(self._beat)
-            except TargetError:
-                self.kill()
-                raise
+            self._start_beside(self._beat)
+
+    def _start_beside(
+        self, work: Callable[[], None], *, if_not: Callable[[], None] = lambda: None
+    ) -> None:
+        """Start a thread; without one the agent ends, and TargetError is raised."""
+        try:
+            process.start_thread(work)
+        except TargetError:
+            if_not()
+            self._heard.set()
+            self.kill()
+            raise
 
     @property
     def ended(self) -> bool:
         """Whether the agent is gone and all its lines have been read."""
         return self._ended
+
+    @property
+    def memory_bytes(self) -> int:
+        """What all lines so far take, at most, if they are kept."""
+        return self._memory_bytes
 
     def fileno(self) -> int | None:
         """Return the descriptor on which lines arrive."""
@@ -119,6 +140,24 @@ class PipeStream:
         while not self._quiet.wait(HEARTBEAT_S - time.monotonic() % HEARTBEAT_S):
             if not self._say(b"."):
                 return
+
+    def _listen(self) -> None:
+        """Keep the end of standard error, until that ends or is too much."""
+        taken_bytes = 0
+        with self._stderr as stderr:
+            while piece := stderr.read(READ_BYTES):
+                self._last_words = (self._last_words + piece)[-LAST_WORDS_BYTES:]
+                taken_bytes += len(piece)
+                if self._is_too_much(taken_bytes):
+                    self._flooded = True
+                    break
+            self._heard.set()
+            if self._flooded:
+                self.kill()
+
+    def _is_too_much(self, taken_bytes: int) -> bool:
+        lasted_s = time.monotonic() - self._started
+        return taken_bytes > MAX_ANSWER_BYTES + BYTES_PER_S * lasted_s
 
     def _say(self, what: bytes) -> bool:
         try:
@@ -194,21 +233,27 @@ class PipeStream:
     def _whole_lines(self) -> list[Line]:
         *lines, rest = bytes(self._buffer).split(b"\n")
         self._buffer = bytearray(rest)
-        return [self._parse(line) for line in lines if line.strip()]
+        parsed = [self._parse(line) for line in lines if line.strip()]
+        self._count(len(lines))  # their ends, for lines may be empty
+        return parsed
 
     def _parse(self, line: bytes) -> Line:
         """Parse a line; raise ContractError if the agent has sent too much by now."""
         parsed = parse_line(line)
+        self._memory_bytes += memory_of(line)
         if not isinstance(parsed, TraceFile | TracePages):
-            self._taken_bytes += len(line)
-        lasted_s = time.monotonic() - self._started
-        if self._taken_bytes > MAX_ANSWER_BYTES + BYTES_PER_S * lasted_s:
+            self._count(len(line))
+        return parsed
+
+    def _count(self, taken_bytes: int) -> None:
+        self._taken_bytes += taken_bytes
+        if self._is_too_much(self._taken_bytes):
+            lasted_s = time.monotonic() - self._started
             self.kill()
             raise ContractError(
                 f"the agent sent {self._taken_bytes:,} bytes in {lasted_s:.0f} s, more "
                 f"than {MAX_ANSWER_BYTES:,} and {BYTES_PER_S:,} for each second"
             )
-        return parsed
 
     def ask_stop(self) -> None:
         """Ask the agent to stop; it still reports its result."""
@@ -222,7 +267,7 @@ class PipeStream:
         try:
             self._process.wait(KILL_TIMEOUT_S)
         except process.TimeoutExpired:
-            self._process.kill()
+            self._end_it()
         self._finish()
 
     def _finish(self) -> None:
@@ -230,18 +275,20 @@ class PipeStream:
         self._ended = True
         self._let_go()
         with self._finishing:
-            if self._stderr.closed:
+            if self._stdout.closed:
                 return
             self._stdout.close()
             try:
                 self._process.wait(KILL_TIMEOUT_S)
             except process.TimeoutExpired:
-                self._process.kill()
+                self._end_it()
                 self._process.wait(KILL_TIMEOUT_S)
-            size = self._stderr.seek(0, os.SEEK_END)
-            self._stderr.seek(max(0, size - LAST_WORDS_BYTES))
-            self._stderr_tail = self._stderr.read().decode("utf-8", "replace").strip()
-            self._stderr.close()
+            # What the agent has started may live on, and hold its standard error.
+            self._heard.wait(LAST_WORDS_S)
+
+    def _end_it(self) -> None:
+        self._killed = True
+        self._process.kill()
 
     @property
     def status(self) -> int | None:
@@ -255,10 +302,18 @@ class PipeStream:
 
     def stderr_tail(self) -> str:
         """Return the end of what it wrote to standard error."""
-        return "\n".join(filter(None, [self._stderr_tail, self._how_it_ended()]))
+        said = self._last_words.decode("utf-8", "replace").strip()
+        return "\n".join(filter(None, [said, self._how_it_ended()]))
 
     def _how_it_ended(self) -> str:
+        if self._flooded:
+            return (
+                f"{self._program} wrote more than {MAX_ANSWER_BYTES:,} bytes to "
+                f"standard error, and {BYTES_PER_S:,} for each second, and was ended"
+            )
         status = self.status
+        if self._killed:
+            return f"{self._program} did not end, and was killed"
         if status == -signal.SIGKILL:
             return f"{self._program} ended by signal 9; {WHO_KILLS}"
         if status is not None and status < 0:
@@ -301,4 +356,9 @@ def collect(stream: Stream, *, timeout_s: float) -> list[Line]:
         if arrived := stream.take_lines():
             lines += arrived
             heard = time.monotonic()
+        if stream.memory_bytes > MAX_KEPT_BYTES:
+            stream.kill()
+            raise ContractError(
+                f"the answer of the agent takes more than {MAX_KEPT_BYTES:,} bytes"
+            )
     return lines
