@@ -4,6 +4,7 @@ The scheduler of a Dask cluster, and what its workers run.
 `distributed` is an extra: it is loaded here alone, and only when asked for.
 """
 
+import asyncio
 import contextlib
 import itertools
 import logging
@@ -55,6 +56,7 @@ def connected(address: SchedulerAddress) -> Iterator["DaskScheduler"]:
             require_encryption=True,
         )
     try:
+        asyncio.run(asyncio.wait_for(_greet(address.url, security), CONNECT_S))
         client = distributed.Client(
             address.url,
             security=security,
@@ -67,7 +69,7 @@ def connected(address: SchedulerAddress) -> Iterator["DaskScheduler"]:
             f"--on {address.url}: cannot use --tls-ca, --tls-cert and --tls-key: "
             f"{_first_line(error)}; name the files of one authority"
         ) from error
-    except (OSError, ValueError) as error:
+    except Exception as error:  # whatever reading the bytes of a stranger raises
         raise TargetError(
             f"no scheduler answers at {address.url} within {CONNECT_S} s: "
             f"{_first_line(error)}; start one with dask scheduler"
@@ -77,6 +79,26 @@ def connected(address: SchedulerAddress) -> Iterator["DaskScheduler"]:
         yield scheduler
     finally:
         scheduler.close()
+
+
+async def _greet(url: str, security: Any) -> None:
+    """
+    Ask what listens at an address who it is; ValueError if that is no scheduler.
+
+    A client that has once begun with something else is not left without a wait and a
+    traceback of distributed's own.
+    """
+    from distributed.comm import connect
+
+    options = {} if security is None else security.get_connection_args("client")
+    comm = await connect(url, timeout=CONNECT_S, **options)
+    try:
+        await comm.write({"op": "identity", "reply": True})
+        said = await comm.read()
+    finally:
+        comm.abort()
+    if not isinstance(said, dict) or said.get("type") != "Scheduler":
+        raise ValueError("what listens there is no scheduler of Dask")
 
 
 class DaskScheduler:
