@@ -14,6 +14,7 @@ from rtscope.boards.kernels.sourcekernel import check_board
 from rtscope.cli.consent import ask_builds
 from rtscope.cli.console import typed_words
 from rtscope.host.errors import RecordError, UsageError
+from rtscope.host.escape import printable
 from rtscope.host.files import read_bounded, write_atomically
 from rtscope.host.files.documents import json_object
 from rtscope.host.version import __version__
@@ -142,6 +143,11 @@ def resumed_work(path: Path, *, yes: bool) -> BisectWork:
         if not yes:
             _ask(work)
         return replace(work, identity=str(document.get("identity", "")))
+    except OSError as error:  # a name that no file can have
+        why = f"{error.strerror}: {printable(str(error.filename), limit=80)}"
+        raise RecordError(
+            f"{file}: a file that it names cannot be read: {why}"
+        ) from error
     except (ValueError, KeyError, TypeError, RecursionError) as error:
         raise RecordError(f"{file}: no search of rtscope") from error
 
