@@ -107,7 +107,7 @@ def test_a_sweep_of_kernels_that_come_with_rtscope_asks_nothing(
 SEARCHES: list[tuple[dict[str, str], str]] = [
     (
         {"tree": "mail/linux", "good": "a", "bad": "b", "recipe": "pc-6.12-rt"},
-        "git in the tree mail/linux, and the build of its commits",
+        "the build of commits of the tree mail/linux, by its Makefiles",
     ),
     (
         {"patches": "mail/series", "recipe": "jh7110-6.12-rt"},

@@ -44,12 +44,12 @@ def ask_builds(
     """
     Ask whether to build what a search names and does not come with rtscope.
 
-    A tree's own settings name programs that git runs; what a build runs, Makefiles,
+    Git in a tree runs nothing that its settings name; what a build runs, Makefiles,
     patches and configurations name. Raises UsageError as `ask_programs` does.
     """
     builds = []
     if tree is not None:
-        builds.append(f"git in the tree {tree}, and the build of its commits")
+        builds.append(f"the build of commits of the tree {tree}, by its Makefiles")
     if patches is not None:
         builds.append(f"the build of a kernel with the patches {patches}")
     for name in dict.fromkeys(kernels):

@@ -2,9 +2,11 @@
 Run git, in repositories of our own and in the user's.
 
 In ours nothing of the user's settings counts: no hooks, no signatures, no filters. The
-user's is only ever read.
+user's is only ever read, and runs nothing that its settings name, for it may be a
+stranger's: no monitor, hook or filter, and no program that fetches what it lacks.
 """
 
+import re
 from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
@@ -12,7 +14,7 @@ from pathlib import Path
 from rtscope.host import process
 from rtscope.host.errors import KernelError
 
-MAX_ANSWER_BYTES = 256 << 20
+MAX_ANSWER_BYTES = 96 << 20
 """Of git, e.g. the names of all commits of Linux."""
 PATIENCE_S = 3600.0
 NOT_FOUND = 127
@@ -75,9 +77,36 @@ def init_bare(folder: Path) -> None:
         raise KernelError(_failed(words, said))
 
 
+_ONLY_READ = ("GIT_OPTIONAL_LOCKS=0", "GIT_NO_LAZY_FETCH=1", "GIT_ALLOW_PROTOCOL=none")
+_NO_PROGRAM = ("core.fsmonitor=false", "core.hooksPath=/dev/null")
+_FILTER = re.compile(r"^filter\.(.+)\.[a-z]+$", re.I | re.S)
+
+
 def read_users(tree: Path, *words: str) -> Said:
-    """Return what git says about a user's tree, with the user's settings."""
-    return _git(("GIT_OPTIONAL_LOCKS=0",), words, tree)
+    """Return what git says about a user's tree; no program of its settings runs."""
+    return _git(_ONLY_READ, (*_settings(_NO_PROGRAM), *words), tree)
+
+
+def uncommitted(tree: Path) -> list[str]:
+    """Return the files of a user's tree that differ from its commit, unfiltered."""
+    listed = read_users(tree, "config", "--name-only", "-z", "--list").text.split("\0")
+    names = {match[1] for match in map(_FILTER.match, listed) if match}
+    off = [
+        f"filter.{name}.{setting}"
+        for name in sorted(names)
+        for setting in ("clean=", "smudge=", "process=", "required=false")
+    ]
+    words = ("status", "--porcelain", "-z", "--untracked-files=no", _NO_SUBMODULES)
+    said = _git(_ONLY_READ, (*_settings((*_NO_PROGRAM, *off)), *words), tree)
+    return [row[3:] for row in said.text.split("\0") if row[2:3] == " "]
+
+
+_NO_SUBMODULES = "--ignore-submodules=all"
+"""Each would be asked with settings of its own."""
+
+
+def _settings(settings: Sequence[str]) -> list[str]:
+    return [word for one in settings for word in ("-c", one)]
 
 
 def _git(environment: Sequence[str], words: Sequence[str], where: Path) -> Said:

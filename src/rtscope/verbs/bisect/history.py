@@ -11,7 +11,13 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from rtscope.host.errors import KernelError, UsageError
-from rtscope.verbs.bisect.gitrun import OwnRepository, init_bare, read_users
+from rtscope.host.escape import printable
+from rtscope.verbs.bisect.gitrun import (
+    OwnRepository,
+    init_bare,
+    read_users,
+    uncommitted,
+)
 from rtscope.verbs.bisect.trials import Verdict
 
 SHORT = 12
@@ -96,12 +102,12 @@ def _refuse_uncommitted(tree: Path, ends: dict[str, str]) -> None:
     bare = read_users(tree, "rev-parse", "--is-bare-repository").text.strip() == "true"
     if name is None or bare:
         return
-    said = read_users(tree, "status", "--porcelain", "--untracked-files=no")
-    files = [line[3:] for line in said.text.splitlines()]
+    files = uncommitted(tree)
     if files:
+        shown = ", ".join(map(printable, files[:_SHOWN_FILES]))
         more = ", ..." if len(files) > _SHOWN_FILES else ""
         raise UsageError(
-            f"--tree {tree}: files differ from {name} ({', '.join(files[:3])}{more}) "
+            f"--tree {tree}: files differ from {name} ({shown}{more}) "
             "and only commits are searched: commit them (git commit -a), or leave them "
             f"out by naming the commit before: {name}~1"
         )
