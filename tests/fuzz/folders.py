@@ -4,6 +4,7 @@ Seeds and readers of what comes by mail: archives, recipes, units, folders of a 
 The first byte of a folder's input chooses which of its files the rest replaces.
 """
 
+import base64
 import contextlib
 import gzip
 import hashlib
@@ -34,7 +35,10 @@ from rtscope.boards.parts.cache import (
 )
 from rtscope.boards.parts.prepared import Prepared
 from rtscope.boards.parts.qemu import Qemu
+from rtscope.boards.runs.boot import Booted
+from rtscope.boards.runs.outcome import pack_booted
 from rtscope.host.files.archive import GZIP
+from rtscope.host.files.documents import json_value
 from rtscope.machine.audit.examine import auditing_a_unit, examine, read_context
 from rtscope.measure.campaign.file import load_campaign
 from rtscope.present.formats.brief import Detail
@@ -48,6 +52,7 @@ from rtscope.verbs.bisect.directory import create as create_search
 from rtscope.verbs.bisect.directory import new_work as new_search
 from rtscope.verbs.bisect.journal import STEPS, Tried, read_journal
 from rtscope.verbs.sweep import directory as sweeps
+from rtscope.verbs.sweep.cluster.task import Answer, answer_of
 from rtscope.verbs.sweep.file import load_sweep
 from rtscope.verbs.sweep.show import show_sweep
 
@@ -344,6 +349,45 @@ def read_search_folder(data: bytes) -> object:
             if place.is_dir():
                 build_model(open_records(place))
         return asdict(work.options)
+
+
+# --- answers of a worker --------------------------------------------------------------
+
+
+@cache
+def worker_answers() -> Sequence[bytes]:
+    """Return one of each kind, as JSON with the content in base64."""
+    booted = Booted(
+        files={"result.json": b"{}", "trace.dat": b"\0" * 400},
+        counts={"icount": 1},
+        initrd_digest="a" * 64,
+        plugin_digest="b" * 64,
+        host_seconds=1.5,
+        stream=b"stream",
+    )
+    worker = "tcp://127.0.0.1:1"
+    answers = [
+        Answer("booted", worker, content=pack_booted(booted)),
+        Answer("lacks", worker, lacking=("kernel", "qemu")),
+        Answer("failed", worker, why="the board stopped"),
+        Answer("unfit", worker, why="it has another rtscope"),
+    ]
+    return [
+        json.dumps(
+            {**asdict(one), "content": base64.b64encode(one.content).decode()}
+        ).encode()
+        for one in answers
+    ]
+
+
+def read_worker_answer(data: bytes) -> object:
+    """Take it as what a worker said, and its results apart."""
+    said = json_value(data, name="answer")
+    if isinstance(said, dict) and isinstance(packed := said.get("content"), str):
+        said["content"] = base64.b64decode(packed.encode("utf-8", "replace"))
+    answer = answer_of(said)
+    assert (answer.worker + answer.why).isprintable()
+    return answer.booted() if answer.kind == "booted" else answer
 
 
 # --- files in a folder of their own ---------------------------------------------------

@@ -292,4 +292,11 @@ READERS = (
         folders.read_search_folder,
         share=0.02,
     ),
+    FuzzedReader(
+        "answer of a worker",
+        folders.worker_answers,
+        folders.read_worker_answer,
+        share=0.2,
+        errors=(RtscopeError, ValueError),
+    ),
 )
