@@ -16,7 +16,7 @@
 #define INSN(c, d, s, o, i)                                                            \
 	{ .code = (c), .dst_reg = (d), .src_reg = (s), .off = (o), .imm = (i) }
 
-#define BODY 72
+#define BODY  72
 #define TIMES 4000
 
 int main(void)
