@@ -158,26 +158,22 @@ def table(
     rows: Sequence[Judgement],
     first: Mapping[str, Mapping[str, str]],
 ) -> str:
-    """Write a row for each design and kernel as Markdown."""
+    """Write a row for each design and kernel, and the sentences that are not right."""
     lines = [
-        "| design | kernel | µs | title and sentence | first run | now |",
+        "| design | kernel | µs | title | first run | now |",
         "|---|---|---:|---|---|---|",
     ]
+    wrong = []
     for design in designs:
         for one in (r for r in rows if r.design == design.name):
+            kernel = one.kernel.removeprefix("debian-")
             before = first.get(design.name, {}).get(one.kernel, "")
-            told = f"**{one.title}**. {one.sentence}" if one.title else "nothing late"
-            cells = (f"`{design.name}`", one.kernel.removeprefix("debian-"))
-            told = told.replace("|", "\\|")
+            told = (one.title or "nothing late").replace("|", "\\|")
             counts = (f"{one.latency_us:,.0f}", told, before, one.verdict)
-            lines.append(f"| {' | '.join((*cells, *counts))} |")
-    truth = "\n".join(
-        f"* `{d.name}`: {d.happens} "
-        + (f"Right: {' or '.join(d.causes)}; " if d.causes else "Nothing is late; ")
-        + f"words: {', '.join(f'`{w}`' for w in d.must) or 'none'}."
-        for d in designs
-    )
-    return "\n".join(lines) + f"\n\n## The truth\n\n{truth}\n"
+            lines.append(f"| {' | '.join((f'`{design.name}`', kernel, *counts))} |")
+            if one.verdict != "right":
+                wrong.append(f"* `{design.name}`, {kernel}: {one.sentence or told}")
+    return "\n".join([*lines, "", "Not right now:", "", *(wrong or ["* none"])]) + "\n"
 
 
 if __name__ == "__main__":
