@@ -49,7 +49,7 @@ static unsigned int copy_task(uint64_t from, uint64_t at, struct record *out)
 
 /* What has to be looked for of the task that each CPU ran at the begin of a path. */
 struct first {
-	bool switches; /* to another one, later */
+	bool switches;               /* to another one, later */
 	const struct record *change; /* of its priority: the next, else the last */
 };
 
@@ -59,8 +59,8 @@ static void set_priority(const struct record *change, bool before, struct record
 {
 	for (unsigned int i = 0; change && i < n; i++)
 		if (record_kind(&out[i]) == RECORD_PRIORITY)
-			out[i].value = before ? (uint32_t)change->value
-					      : change->value >> 32;
+			out[i].value =
+				before ? (uint32_t)change->value : change->value >> 32;
 }
 
 /* The task that each CPU ran before it switched to another, as far as the ring tells. */

@@ -267,7 +267,7 @@ static enum exit_status fail_start(struct guard *g, struct emit *out, int err)
 
 	if (err == -ENOENT && folder_is_gone(g->options->log_path)) {
 		snprintf(message, sizeof(message),
-			 "cannot run the load %.100s: the folder of %.200s was removed",
+			 "cannot run the load %.60s: the folder of %.140s was removed",
 			 g->options->operand[0], g->options->log_path);
 		return emit_error(out, "other", message,
 				  "leave temporary files alone while rtscope works, "
