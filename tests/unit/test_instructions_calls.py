@@ -1,5 +1,7 @@
 """From executed blocks to calls: who called whom is known where it can be."""
 
+import pytest
+
 from fakes.paths import section, symbols
 from fakes.wakeuppaths import TABLE
 from rtscope.explain.instructions.calls import FIRMWARE, runs_of
@@ -137,3 +139,44 @@ def test_callers_are_known_from_their_ends_behind_an_exception_too() -> None:
     first = runs_of(blocks_of(path, 0), table, arch="aarch64")[0]
 
     assert [frame.name for frame in first.frame.chain()] == ["dally", "plant"]
+
+
+@pytest.mark.parametrize(
+    ("whole", "cold"),
+    [
+        ("my_print", "my_print.cold"),
+        ("my_print.isra.0", "my_print.isra.0.cold"),
+        ("my_print.part.0", "my_print.part.0.cold"),
+        ("my_print", "my_print.cold.12"),
+        ("my_print [mine]", "my_print.cold [mine]"),
+        ("my_print.constprop.0 [mine]", "my_print.constprop.0.cold [mine]"),
+    ],
+)
+def test_the_cold_part_of_a_function_keeps_its_callers(whole: str, cold: str) -> None:
+    table = symbols("vfs_write", whole, "printk", cold)
+    path = section(
+        [
+            *((10, "vfs_write"), (10, whole), (5, cold), (9, "printk")),
+            *((5, f"{cold}+"), (10, f"{whole}+"), (5, f"{cold}+"), (9, "printk")),
+            *((5, f"{cold}+"), (10, "vfs_write+")),
+        ],
+        table,
+        late=5,
+    )
+
+    found = runs_of(blocks_of(path, 0), table, arch="x86_64")
+
+    inside = [whole, "vfs_write"]
+    assert [[f.name for f in r.frame.chain()] for r in found] == [
+        *(["vfs_write"], inside, ["printk", *inside], inside),
+        *(["printk", *inside], inside, ["vfs_write"]),
+    ]
+
+
+def test_a_function_whose_name_only_begins_like_a_cold_part_stays_itself() -> None:
+    table = symbols("vfs_write", "my.coldstart")
+    path = section([(10, "vfs_write"), (9, "my.coldstart")], table, late=5)
+
+    found = runs_of(blocks_of(path, 0), table, arch="x86_64")
+
+    assert [run.frame.name for run in found] == ["vfs_write", "my.coldstart"]

@@ -39,6 +39,8 @@ from rtscope.record.instructions.symbols import KERNEL_HALF, USER, SymbolTable
 _CLONE = re.compile(
     r"\.(?:isra|constprop|part|cold|llvm)\b[^\s\[]*|(?<=\(no symbol\)) page \w+"
 )
+# What GCC moves away from the rest of a function, which jumps to it and back.
+_COLD = re.compile(r"\.cold(?:\.\d+)?(?= |$)")
 # x86: jumps that guard against speculation, and the last steps of an interrupt's exit.
 _STEPS_BETWEEN = (
     *("__x86_indirect_", "__x86_return_thunk", "its_return_thunk", "srso_"),
@@ -301,8 +303,8 @@ def _stretches(
         return [], [], [], []
     addresses, which = np.unique(blocks.addresses, return_inverse=True)
     found = symbols.names_of(addresses)
-    known = [_PARTS.get(name or "", name) for name in found]
-    is_part = np.array([name in _PARTS for name in found])
+    known = [_whole(name or "") or None for name in found]
+    is_part = np.array([_whole(name or "") != (name or "") for name in found])
     are_starts = symbols.are_starts(addresses) & ~is_part
     names = _names(addresses, known, arch=arch)
     codes = {name: code for code, name in enumerate(dict.fromkeys(names))}
@@ -323,6 +325,11 @@ def _stretches(
         starts[first].tolist(),
         np.add.reduceat(blocks.executed_ns, first).tolist(),
     )
+
+
+def _whole(name: str) -> str:
+    """Return the function that a symbol is of, where it is only a part of that."""
+    return _PARTS.get(name) or _COLD.sub("", name)
 
 
 def _names(
