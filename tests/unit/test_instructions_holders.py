@@ -3,6 +3,7 @@
 from collections.abc import Sequence
 
 import numpy as np
+import pytest
 
 from fakes.paths import SIZE, TEXT, Step, Task, section, symbols
 from fakes.wakeuppaths import NAMES, PREEMPT, SWITCH, TIMER
@@ -14,7 +15,8 @@ from rtscope.record.instructions.symbols import SymbolTable
 TABLE = symbols(
     *NAMES,
     *("my_section", "my_wait", "rt_spin_lock", "rt_mutex_slowunlock", "pipe_read"),
-    *("__mutex_lock", "__mutex_unlock_slowpath", "schedule"),
+    *("__mutex_lock", "__mutex_unlock_slowpath", "schedule", "ptrace_stop"),
+    *("do_signal_stop", "mark_wakeup_next_waiter", "do_nanosleep"),
 )
 RIVAL, HOLDER = "not real-time, nice -20", "not real-time, nice 0"
 
@@ -158,3 +160,53 @@ def test_a_holder_that_waited_for_the_same_lock_had_it_from_the_one_before() -> 
     assert (worst(found).cause, worst(found).task) == (Cause.IN_PLACE_OF_HOLDER, "hog")
     (line,) = (line for line in evidence(worst(found)) if "held the lock" in line)
     assert line.startswith(f"ksoftirqd/0 ({HOLDER})")
+
+
+@pytest.mark.parametrize(
+    ("function", "did"),
+    [
+        ("ptrace_stop", "was stopped by a debugger"),
+        ("do_signal_stop", "was stopped by a signal"),
+        ("do_nanosleep", "slept until a timer expired"),
+        ("pipe_read", "waited for a descriptor"),
+        ("__mutex_lock", "waited for another lock"),
+        ("my_section", "waited for another thread"),
+    ],
+)
+def test_a_holder_that_slept_itself_is_named_with_its_wait(
+    function: str, did: str
+) -> None:
+    sleeps: list[Step] = [(10, function), (5, "schedule"), *SWITCH]
+    woken: list[Step] = [(5, "schedule+"), (5, f"{function}+")]
+
+    found = explained(turns(left_in=sleeps, back_in=woken), expiry_ns=1400)
+
+    text = f"its holder ksoftirqd/0 {did} for 5."
+    assert text in sentence(found)
+    assert any(line.startswith(text) for line in evidence(worst(found)))
+
+
+@pytest.mark.parametrize("release", ["mark_wakeup_next_waiter", "rt_mutex_slowunlock"])
+def test_the_holder_is_known_by_whatever_the_compiler_left_as_a_call(
+    release: str,
+) -> None:
+    found = explained(turns(release=release), expiry_ns=1400)
+
+    assert (worst(found).cause, worst(found).task) == (Cause.IN_PLACE_OF_HOLDER, "hog")
+
+
+def test_of_a_holder_that_is_not_known_the_idle_cpus_are_told() -> None:
+    idle: list[Step] = [(50, "do_idle"), (90000, "asleep"), *TIMER, *PREEMPT]
+    first, thread, _rival, *rest = turns(release="my_section+")
+
+    found = explained([first, thread, ("swapper/0", 120, idle), *rest], expiry_ns=1400)
+
+    assert worst(found).cause is Cause.LOCK
+    assert "its holder hardly ran: no other CPU executed" in sentence(found)
+
+
+def test_of_a_holder_that_is_not_known_nothing_is_told_where_others_ran() -> None:
+    found = explained(turns(release="my_section+"), expiry_ns=1400)
+
+    assert worst(found).cause is Cause.LOCK
+    assert "its holder" not in sentence(found)

@@ -12,7 +12,8 @@ TABLE = symbols(
     *NAMES,
     *("step_gate", "grab_gate", "my_thread", "_raw_spin_trylock", "mutex_trylock"),
     *("try_claim", "relax_a_bit", "ktime_get", "__const_udelay", "delay_tsc"),
-    *("down_read_trylock", "_raw_write_trylock", "swap", "my_work"),
+    *("down_read_trylock", "_raw_write_trylock", "swap", "my_work", "down_trylock"),
+    *("touch_softlockup_watchdog", "rcu_momentary_eqs"),
 )
 THEIRS: list[Step] = [(5, "my_thread", 1), (5, "grab_gate", 1)]
 HELD: list[Step] = [(70, "grab_gate+", 1)]
@@ -106,3 +107,22 @@ def test_a_lock_that_is_tried_once_is_not_waited_for() -> None:
 
     assert found.dominant is not None
     assert found.dominant.cause is Cause.INTERRUPTS_OFF
+
+
+@pytest.mark.parametrize("attempt", ["down_trylock", "mutex_trylock"])
+def test_an_attempt_that_calls_others_is_one_attempt(attempt: str) -> None:
+    inside: list[Step] = [(9, "swap"), (9, f"{attempt}+")]
+    calls: list[Step] = [(9, attempt), *inside * 3, (5, "step_gate+")]
+    found = explained([*calls, (900, "my_work"), (5, "step_gate+")], turns=2)
+
+    assert not any(one.cause is Cause.LOCK for one in found.segments)
+
+
+@pytest.mark.parametrize("helper", ["touch_softlockup_watchdog", "rcu_momentary_eqs"])
+def test_a_helper_of_loops_that_wait_is_no_wait_by_itself(helper: str) -> None:
+    """Who prints much tells the watchdog that its CPU is alive."""
+    found = explained([(8, helper), (5, "step_gate+"), (900, "my_work"), *AGAIN])
+
+    assert not any(one.cause is Cause.OTHER_CPU for one in found.segments)
+    assert found.dominant is not None
+    assert found.dominant.name == "step_gate"

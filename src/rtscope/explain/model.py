@@ -155,6 +155,8 @@ class Segment:
     """Its policy and priority; empty if they were not recorded."""
     jumped_to: str = ""
     """Of its calls, one that an unknown function may have led to by a jump."""
+    holder: str = ""
+    """What the holder of a lock did that slept meanwhile; empty if it did not."""
     pieces: tuple[tuple[str, int], ...] = ()
     """Handlers or system calls that it is made of, and their ns; most first."""
 

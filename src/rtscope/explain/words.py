@@ -123,6 +123,7 @@ def evidence(segment: Segment) -> tuple[str, ...]:
     return (
         *segment.evidence,
         *task,
+        *((segment.holder,) if segment.holder else ()),
         *_other_cpu_lines(segment),
         *_inside_lines(segment),
     )
@@ -145,7 +146,8 @@ def _us(ns: int | None, *, virtual: str = "") -> str:
 def _sum_text(one: _Sum, *, explain_rest: bool) -> str:
     longest = one.longest
     paused = _executed(one, explain_rest=explain_rest)
-    aside = "; ".join((*paused, *_busiest(longest)))
+    holder = (longest.holder,) if longest.holder else ()
+    aside = "; ".join((*paused, *holder, *_busiest(longest)))
     text = _clause_of_length(one)
     return f"{text} ({aside})" if aside else text
 

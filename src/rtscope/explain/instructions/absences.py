@@ -16,7 +16,7 @@ from importlib import resources
 
 import numpy as np
 
-from rtscope.explain.instructions.calls import Run, begun, plain, role_of
+from rtscope.explain.instructions.calls import Frame, Run, begun, plain, role_of
 from rtscope.explain.instructions.milestones import wakes_of
 from rtscope.explain.instructions.roles import Role
 from rtscope.explain.instructions.scheduling import (
@@ -142,6 +142,8 @@ class Absence:
     """The one that made the last such call before, which made it wait."""
     holder: TaskSwitch | None = None
     """Of the lock that it waited for: the task that released it."""
+    asleep: "tuple[Wait, int] | None" = None
+    """For what and how many ns that holder slept itself, if for half of it or more."""
     evidence: tuple[str, ...] = ()
     """What shows it, where that is neither the calls nor who ended it."""
     is_sure: bool = True
@@ -258,6 +260,21 @@ def spins() -> Mapping[str, Wait]:
     return {
         name: Wait[wait] for wait, names in _table("spins") for name in names.split()
     }
+
+
+@cache
+def _helpers() -> frozenset[str]:
+    """Return the functions that such loops call, and others too."""
+    return frozenset(name for _, names in _table("helps") for name in names.split())
+
+
+def spin_of(frame: Frame) -> Wait | None:
+    """Return what a call waits for in a loop, or as part of one; None if for none."""
+    loops, name = spins(), plain(frame.name)
+    if name not in _helpers():
+        return loops.get(name)
+    callers = (loops.get(plain(one.name)) for one in frame.chain())
+    return next(filter(None, callers), None)
 
 
 def _is_of_scheduler(name: str) -> bool:

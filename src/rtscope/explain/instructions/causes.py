@@ -13,7 +13,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass, field, replace
 from itertools import takewhile
 
-from rtscope.explain.instructions.absences import Absence, Wait
+from rtscope.explain.instructions.absences import Absence, Wait, spin_of
 from rtscope.explain.instructions.calls import Frame, Run, plain, role_of
 from rtscope.explain.instructions.contexts import THREAD, Context, callback_of
 from rtscope.explain.instructions.flags import irqs_off_at
@@ -305,7 +305,7 @@ def _waits_for_another(path: WakeupPath, i: int) -> Cause | None:
     run = path.runs[i]
     if run.frame.role is Role.LOCK and run.executed_ns > CONTENDED_NS:
         return Cause.LOCK
-    spin = path.spins.get(plain(run.frame.name))
+    spin = spin_of(run.frame)
     # CPUs that share a clock pause wherever another executes.
     polling = path.section.block_ns > 0 and polls(path.runs, i)
     if spin is None and not polling:

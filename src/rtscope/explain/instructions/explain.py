@@ -23,7 +23,7 @@ from rtscope.explain.instructions.calls import (
 )
 from rtscope.explain.instructions.causes import Kind, kinds_of
 from rtscope.explain.instructions.flags import IrqsOff, irqs_off_at
-from rtscope.explain.instructions.holders import InPlace
+from rtscope.explain.instructions.holders import InPlace, of_idle_cpus, of_sleep
 from rtscope.explain.instructions.loops import WAITS
 from rtscope.explain.instructions.milestones import TICK, tick_evidence
 from rtscope.explain.instructions.path import WakeupPath, wakeup_path
@@ -98,13 +98,7 @@ def explain_path(
     kinds = kinds_of(path)
     notes = tuple(_notes(path))
     segments = tuple(
-        path.others.attached_to(
-            one,
-            path.expiry_ns,
-            readers=path.readers if one.cause is Cause.GRACE_PERIOD else "",
-        )
-        if one.cause in FOR_ANOTHER_CPU
-        else one
+        _with_other_cpus(path, one) if one.cause in FOR_ANOTHER_CPU else one
         for one in joined([*_unrecorded(path), *_segments(path, kinds)])
     )
     if preemptible is False:
@@ -232,6 +226,29 @@ def _segments(path: WakeupPath, kinds: Sequence[Kind]) -> Iterator[Segment]:
 
     for (kind, _), group in groupby(range(len(kinds)), key=key):
         yield _segment(path, kind, [first + at for at in group])
+
+
+def _with_other_cpus(path: WakeupPath, segment: Segment) -> Segment:
+    """Tell what the other CPUs did while this one, or the thread, waited for them."""
+    readers = path.readers if segment.cause is Cause.GRACE_PERIOD else ""
+    seen = path.others.attached_to(segment, path.expiry_ns, readers=readers)
+    if segment.cause is not Cause.LOCK:
+        return seen
+    begin_ns, end_ns = (
+        segment.begin_ns + path.expiry_ns,
+        segment.end_ns + path.expiry_ns,
+    )
+    waited = (one for one in path.absences if one.wait is Wait.LOCK)
+    inside = (one for one in waited if one.begin_ns < end_ns and begin_ns < one.end_ns)
+    held = next(inside, None)
+    if held is None:
+        return seen
+    if held.holder is None:
+        did, executed_ns = seen.other_cpus, segment.executed_ns or 0
+        return replace(seen, holder=of_idle_cpus(did, executed_ns, segment.duration_ns))
+    if held.asleep is not None and held.asleep[0] is not Wait.LOCK:
+        seen = replace(seen, other_cpus=())  # who slept did nothing there
+    return replace(seen, holder=of_sleep(held))
 
 
 def _without_preemption(path: WakeupPath, segment: Segment) -> Segment:

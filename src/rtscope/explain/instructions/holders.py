@@ -6,6 +6,7 @@ blocked (perhaps on another lock) or preempted by another task.
 """
 
 from bisect import bisect_left, bisect_right
+from collections import Counter
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 
@@ -20,8 +21,12 @@ from rtscope.explain.instructions.absences import (
 )
 from rtscope.explain.instructions.calls import Run
 from rtscope.explain.instructions.roles import Role
+from rtscope.explain.model import OtherCpuActivity
+from rtscope.host.units import format_us
 from rtscope.record.instructions.section import TaskSwitch
 
+HARDLY = 4
+"""A CPU that executed less than one in so many parts of a time was mostly idle."""
 MAX_CHAIN = 8
 """Holders that wait for one another: more than that are a mistake in reading."""
 IDLE = "swapper/"
@@ -58,6 +63,22 @@ class Locks:
         lock = _taken_in(absence.calls)
         times = self._in_place(absence.holder, begin, end, lock, MAX_CHAIN)
         return tuple(sorted(times, key=lambda one: one.begin_ns))
+
+    def sleep_of_holder(self, absence: Absence) -> tuple[Wait, int] | None:
+        """Return for what and how long the holder slept, if for half of it or more."""
+        if absence.holder is None:
+            return None
+        begin, end = absence.begin_ns, absence.runnable_ns
+        spent: Counter[Wait] = Counter()
+        for left, back in self._away(absence.holder.task, begin, end):
+            since = begin if left is None else max(begin, left.at_ns)
+            wait = wait_of(self._waits_in(left, back))
+            spent[wait] += min(end, back.at_ns) - since
+        del spent[Wait.CPU]
+        wait, ns = max(spent.items(), key=lambda row: row[1], default=(Wait.CPU, 0))
+        if 2 * ns < max(1, end - begin):
+            return None
+        return wait, ns
 
     def _in_place(
         self, holder: TaskSwitch, begin_ns: int, end_ns: int, lock: str, links: int
@@ -157,3 +178,43 @@ def longest_in_place(
     )
     ns, longest = max(inside, key=lambda row: row[0], default=(0, None))
     return longest if 2 * ns >= max(1, end_ns - begin_ns) else None
+
+
+_DID = {
+    Wait.TRACED: "was stopped by a debugger",
+    Wait.STOPPED: "was stopped by a signal",
+    Wait.HALTED: "was stopped by a signal or frozen",
+    Wait.FROZEN: "was frozen",
+    Wait.TIMER: "slept until a timer expired",
+    Wait.PAGE: "waited for a page",
+    Wait.LOCK: "waited for another lock",
+    Wait.DESCRIPTOR: "waited for a descriptor",
+    Wait.GRACE_PERIOD: "waited for a grace period of RCU",
+    Wait.THREAD: "waited for another thread",
+}
+
+
+def of_sleep(absence: Absence) -> str:
+    """Write what the holder of the lock did, if it slept itself; else nothing."""
+    if absence.holder is None or absence.asleep is None:
+        return ""
+    wait, ns = absence.asleep
+    name = absence.holder.name or "an unknown task"
+    return f"its holder {name} {_DID.get(wait, 'slept')} for {format_us(ns)} µs"
+
+
+def of_idle_cpus(
+    others: Sequence[OtherCpuActivity], executed_ns: int, duration_ns: int
+) -> str:
+    """
+    Write of an unknown holder that it hardly ran, if no CPU did; else nothing.
+
+    `executed_ns` is what the thread's own CPU executed.
+    """
+    ran_ns = max([executed_ns, *(one.executed_ns for one in others)])
+    if HARDLY * ran_ns > duration_ns:
+        return ""
+    did = " and ".join(
+        f"CPU {one.cpu} executed {format_us(one.executed_ns)} µs" for one in others
+    )
+    return f"its holder hardly ran: {did or 'no other CPU executed anything'}"

@@ -119,10 +119,10 @@ def loops_by_hand(
 
 
 def _attempts(runs: Sequence[Run], first: int) -> Sequence[int]:
-    """Return the last runs of calls that tried to take a lock."""
+    """Return the last run of each call that tried to take a lock."""
     at = [i for i in range(first, len(runs)) if is_attempt(plain(runs[i].frame.name))]
-    last = len(runs) - 1
-    return [i for i in at if i == last or runs[i + 1].frame is not runs[i].frame]
+    # A call may have called others in between: it is one attempt all the same.
+    return sorted({runs[i].frame: i for i in at}.values())
 
 
 def _chains(

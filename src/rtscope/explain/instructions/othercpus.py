@@ -11,7 +11,7 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field, replace
 from functools import lru_cache
 
-from rtscope.explain.instructions.absences import spins
+from rtscope.explain.instructions.absences import spin_of
 from rtscope.explain.instructions.calls import (
     Frame,
     Run,
@@ -104,7 +104,7 @@ class OtherCpus:
             helper=names[0] if first else "",
             task=task.name if task else "",
             policy=task.policy if task else "",
-            waits=plain(longest.frame.name) in spins(),
+            waits=spin_of(longest.frame) is not None,
             jumped_to=jump,
         )
 

@@ -6,7 +6,7 @@ milestones, and what is known of the other CPUs. `causes.py` has the cause of ea
 """
 
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 from rtscope.explain.instructions.absences import (
     Absence,
@@ -127,7 +127,8 @@ def wakeup_path(
     quotas = [one for one in over if one.runnable_ns > expiry_ns]
     held = _held_at(expiry_ns, absences, quotas)
     absences += quotas
-    in_place = _in_place(symbols, absences, _runs_of_all(runs, others), others)
+    locks = _locks(symbols, absences, _runs_of_all(runs, others), others)
+    absences = [_with_holder(one, locks) for one in absences]
     switching = _switching(runs)
     milestones = find_milestones(
         runs,
@@ -156,7 +157,7 @@ def wakeup_path(
         delays=own.delays,
         absences=absences,
         held=held,
-        in_place=in_place,
+        in_place=[time for one in absences for time in locks.in_place_of_holder(one)],
         expiry_ns=expiry_ns,
         flags=own.flags,
         section=section,
@@ -230,16 +231,20 @@ def _runs_of_all(
     return lambda cpu: runs if cpu == others.section.cpu else others.runs_on(cpu)
 
 
-def _in_place(
+def _locks(
     symbols: SymbolTable,
     absences: Sequence[Absence],
     runs_on: Callable[[int], Sequence[Run]],
     others: OtherCpus,
-) -> Sequence[InPlace]:
-    """Return who ran in the place of the holder of each lock that was waited for."""
-    waited = [one for one in absences if one.holder is not None]
-    if not waited:
-        return ()
+) -> Locks:
+    """Return what is known of locks, if the thread waited for one."""
+    if all(one.holder is None for one in absences):
+        return Locks((), (), runs_on)
     releases = ends_of_waits(Wait.LOCK, others.section, symbols, others.switches)
-    locks = Locks(releases, others.switches, runs_on)
-    return [time for one in waited for time in locks.in_place_of_holder(one)]
+    return Locks(releases, others.switches, runs_on)
+
+
+def _with_holder(absence: Absence, locks: Locks) -> Absence:
+    """Return an absence with what the holder of its lock waited for itself."""
+    sleep = locks.sleep_of_holder(absence)
+    return absence if sleep is None else replace(absence, asleep=sleep)
