@@ -6,8 +6,8 @@ import pytest
 from fakes.paths import SIZE, TEXT, Step, section
 from fakes.wakeuppaths import NAMES, PREEMPT, THREAD
 from rtscope.explain.instructions.calls import runs_of
+from rtscope.explain.instructions.contexts import BPF, INIT
 from rtscope.explain.instructions.explain import explain_path
-from rtscope.explain.instructions.titles import BPF
 from rtscope.explain.model import Cause, Explanation
 from rtscope.explain.words import sentence
 from rtscope.record.instructions.section import blocks_of
@@ -20,6 +20,7 @@ MORE = (
     *("fprobe_handler", "ftrace_ops_list_func", "bpf_trace_run2", "klp_ftrace_handler"),
     *("my_patched", "bpf_prog_0123456789abcdef_count", "__traceiter_sched_switch"),
     *("my_tracer", "my_helper", "kretprobe_rethook_handler"),
+    *("do_one_initcall", "do_init_module"),
 )
 TRAMPOLINES = ("tramp one", "tramp two")
 NAMED = (*NAMES, *MORE)
@@ -145,6 +146,20 @@ def test_a_probe_in_a_section_with_interrupts_off_has_its_own_time(
     assert found.dominant is not None
     assert (found.dominant.cause, found.dominant.name) == (Cause.PROBE, "my_probe")
     assert found.dominant.callers[:2] == ("my_probe", "my_section")
+
+
+def test_an_init_function_that_was_freed_is_named_after_its_caller() -> None:
+    init: list[Step] = [
+        (9, "do_init_module"),
+        (9, "do_one_initcall"),
+        (900, "tramp two"),
+    ]
+    back: list[Step] = [(5, "do_one_initcall+"), (5, "do_init_module+")]
+    found = explained([*init, *back, *woken([], [])], off=True)
+
+    assert found.dominant is not None
+    assert found.dominant.callers[:2] == (INIT, "do_one_initcall")
+    assert f"{INIT} < do_one_initcall < do_init_module" in sentence(found)
 
 
 def test_a_function_that_a_patch_replaces_keeps_the_callers_of_the_first() -> None:

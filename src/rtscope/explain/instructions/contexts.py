@@ -8,7 +8,7 @@ scheduler's time.
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-from rtscope.explain.instructions.calls import Frame, Run, plain
+from rtscope.explain.instructions.calls import NAMELESS, Frame, Run, plain
 from rtscope.explain.instructions.roles import Role
 
 # What the kernel does between two callbacks of timers.
@@ -104,6 +104,22 @@ def _outermost_call(
     """Let __schedule belong to the preempt_schedule that called it."""
     above = _context(frame.caller, marks, known) if frame.caller else THREAD
     return above if above.role is Role.SCHEDULE else context
+
+
+BPF = "(BPF program)"
+INIT = "(freed init function)"
+_RUN_BPF = ("bpf_", "__bpf_", "trace_call_bpf", "kprobe_multi_link_prog_run")
+_RUN_INIT = ("do_one_initcall", "do_init_module")
+
+
+def shown(frame: Frame) -> str:
+    """Return the name of a call; of one without a symbol what it is by its caller."""
+    name, caller = plain(frame.name), frame.caller
+    if name != NAMELESS or caller is None:
+        return name
+    if caller.name.startswith(_RUN_BPF):
+        return BPF
+    return INIT if caller.name.startswith(_RUN_INIT) else name
 
 
 def callback_of(run: Run) -> str | None:

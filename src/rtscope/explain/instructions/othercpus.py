@@ -23,6 +23,7 @@ from rtscope.explain.instructions.calls import (
     spent_in,
     title_frame,
 )
+from rtscope.explain.instructions.contexts import shown
 from rtscope.explain.model import OtherCpuActivity, Segment
 from rtscope.record.instructions.section import (
     RecordKind,
@@ -91,7 +92,7 @@ class OtherCpus:
             name, own = spent_in(inside)[0]
             return OtherCpuActivity(cpu, plain(name), own / total, total)
         chain = list(frame.chain())
-        names = tuple(plain(one.name) for one in chain)
+        names = tuple(shown(one) for one in chain)
         first = title_frame(chain, delays)
         jump = "" if reader else jumped_to(chain, names[first], delays)
         own = sum(run.executed_ns for run in inside if frame in run.frame.chain())

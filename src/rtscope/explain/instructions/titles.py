@@ -22,7 +22,7 @@ from rtscope.explain.instructions.calls import (
     title_index,
 )
 from rtscope.explain.instructions.causes import Kind
-from rtscope.explain.instructions.contexts import callback_of
+from rtscope.explain.instructions.contexts import callback_of, shown
 from rtscope.explain.instructions.flags import IrqsOff
 from rtscope.explain.instructions.milestones import TICK
 from rtscope.explain.instructions.path import WakeupPath
@@ -35,8 +35,6 @@ ASLEEP = "(asleep)"
 _ENTRY = frozenset({Role.INTERRUPT, Role.TRAP, Role.IDLE})
 _SOFTIRQ = frozenset({Role.SOFTIRQ})
 _SYSTEM_CALL = re.compile(r"__(?:x64|ia32|arm64|riscv|do|se)_sys_(\w+)")
-BPF = "(BPF program)"
-_RUN_BPF = ("bpf_", "__bpf_", "trace_call_bpf", "kprobe_multi_link_prog_run")
 _BREAKPOINT = ("asm_exc_int3", "exc_int3", "do_int3", "paranoid_entry")
 _BY_HANDLER = frozenset(
     {Cause.EARLIER_INTERRUPT, Cause.OTHER_INTERRUPT, Cause.SOFTIRQ, Cause.PROBE}
@@ -100,14 +98,14 @@ def _common(chain: Sequence[Frame], end: Frame | None) -> Named | None:
     at = next((i for i, one in enumerate(chain) if one in left), None)
     if at is None or any(_stops(chain[: at + 1])):
         return None
-    names = [plain(one.name) for one in chain]
+    names = [shown(one) for one in chain]
     while at + 1 < len(chain) and is_primitive(names[at]):
         at += 1
     return None if is_primitive(names[at]) else _named(chain, at)
 
 
 def _named(chain: Sequence[Frame], at: int) -> Named:
-    names = [plain(one.name) for one in chain]
+    names = [shown(one) for one in chain]
     return names[at], names
 
 
@@ -157,12 +155,20 @@ def _name_inside(
         return plain(context.frame.name), ()
     if not runs:  # another ran while the thread slept in its page fault
         return ASLEEP, ()
-    chain = [plain(one.name) for one in inside]
+    chain = [shown(one) for one in inside]
     if cause is Cause.SOFTIRQ:
         return _of_softirq(chain, runs)
     if not chain:
-        return plain(spent_in(runs)[0][0]), chain
+        return _most_of(cause, runs), chain
     return chain[title], chain
+
+
+def _most_of(cause: Cause, runs: Sequence[Run]) -> str:
+    """Name what no call has nearly all of: by its longest piece, or function."""
+    for name, _ in pieces_of(cause, runs)[:1]:
+        if name:
+            return name
+    return plain(spent_in(runs)[0][0])
 
 
 def _calls_of_interrupt(inside: Sequence[Frame]) -> Sequence[str]:
@@ -239,9 +245,7 @@ def _handled_by_probe(run: Run) -> str | None:
     handler: Frame | None = None
     for frame in run.frame.chain():
         if frame.role is Role.PROBE:
-            name = plain((handler or frame).name)
-            is_bpf = name == NAMELESS and frame.name.startswith(_RUN_BPF)
-            return BPF if is_bpf else name
+            return shown(handler or frame)
         handler = frame
     return None
 
