@@ -227,3 +227,22 @@ def test_what_a_cpu_does_for_the_others_is_no_part_of_its_wait_for_them() -> Non
     waited = [one for one in found.segments if one.cause is Cause.OTHER_CPU]
     assert [one.duration_ns for one in waited] == [2 * 106 + 2, 2 * 106]
     assert of_cause(found, Cause.INTERRUPTS_OFF).duration_ns == 30 + 300 + 30
+
+
+def test_a_page_that_was_awaited_before_the_expiry_is_a_page_fault() -> None:
+    """The thread had not come back from the cycle before: no other task delays it."""
+    names = ("exc_page_fault", "migration_entry_wait_on_locked", "schedule")
+    table = symbols(*NAMES, *names)
+    leaves: list[Step] = [(80, "user"), (5, names[0]), (10, names[1]), (5, names[2])]
+    away: list[Step] = [*SWITCH, (5000, "zap"), *SWITCH]
+    back: list[Step] = [(5, f"{name}+") for name in reversed(names)]
+    tasks: tuple[Task, ...] = ((0, "rtscope"), (172, "mover"), (5242, "rtscope"))
+    steps = [*leaves, *away, *back, (9, "user")]
+    path = section(steps, table, late=3000, tasks=tasks, block_ns=1 << 20)
+
+    found = explain_path(path, table, arch="x86_64")
+
+    assert found.broken == ()
+    assert found.dominant is not None
+    assert found.dominant.cause is Cause.PAGE_FAULT
+    assert found.dominant.name == names[1]

@@ -95,6 +95,8 @@ class Wait(Enum):
     """It is stopped or frozen: who ended that shows which."""
     LOCK = auto()
     PAGE = auto()
+    OLD_PAGE = auto()
+    """A page that it wanted before its timer was due: since an earlier cycle."""
     DESCRIPTOR = auto()
     MIGRATION = auto()
     QUOTA = auto()
@@ -118,9 +120,10 @@ CAUSES: Mapping[Wait, Cause] = {
     Wait.QUOTA: Cause.CPU_QUOTA,
     Wait.GRACE_PERIOD: Cause.GRACE_PERIOD,
     Wait.THREAD: Cause.BLOCKED,
+    Wait.OLD_PAGE: Cause.PAGE_FAULT,
     Wait.TIMER_ELSEWHERE: Cause.TIMER_ELSEWHERE,
 }
-"""What keeps the thread itself from being runnable; a page is the fault's time."""
+"""What keeps the thread itself from being runnable; a new page is its fault's time."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -115,7 +115,7 @@ def wakeup_path(
     expiry_ns = section.last_ns - section.latency_ns
     tasks, loops = tasks_of(section.cpu, switches, runs), spins()
     absences = [
-        _with_its_end(one, own, expiry_ns, others)
+        _with_its_end(_of_old_page(one, expiry_ns), own, expiry_ns, others)
         for one in absences_of(section, symbols, runs, tasks, switches)
         if one.end_ns > expiry_ns
     ]
@@ -200,6 +200,13 @@ def _switching(runs: Sequence[Run]) -> frozenset[Frame]:
         if run.frame.role is Role.SWITCH:
             found.update(run.frame.chain())
     return frozenset(found)
+
+
+def _of_old_page(absence: Absence, expiry_ns: int) -> Absence:
+    """Return an absence as one for an old page, if it is for a page since before."""
+    if absence.wait is not Wait.PAGE or absence.begin_ns > expiry_ns:
+        return absence
+    return replace(absence, wait=Wait.OLD_PAGE)
 
 
 def _held_at(
