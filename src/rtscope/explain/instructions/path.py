@@ -127,7 +127,7 @@ def wakeup_path(
     quotas = [one for one in over if one.runnable_ns > expiry_ns]
     held = _held_at(expiry_ns, absences, quotas)
     absences += quotas
-    locks = _locks(symbols, absences, _runs_of_all(runs, others), others)
+    locks = _locks(symbols, absences, runs, others)
     absences = [_with_holder(one, locks) for one in absences]
     switching = _switching(runs)
     milestones = find_milestones(
@@ -241,10 +241,11 @@ def _runs_of_all(
 def _locks(
     symbols: SymbolTable,
     absences: Sequence[Absence],
-    runs_on: Callable[[int], Sequence[Run]],
+    runs: Sequence[Run],
     others: OtherCpus,
 ) -> Locks:
     """Return what is known of locks, if the thread waited for one."""
+    runs_on = _runs_of_all(runs, others)
     if all(one.holder is None for one in absences):
         return Locks((), (), runs_on)
     releases = ends_of_waits(Wait.LOCK, others.section, symbols, others.switches)
