@@ -160,8 +160,8 @@ def table(
 ) -> str:
     """Write a row for each design and kernel, and the sentences that are not right."""
     lines = [
-        "| design | kernel | µs | title | first run | now |",
-        "|---|---|---:|---|---|---|",
+        "| design | kernel | title | first run | now |",
+        "|---|---|---|---|---|",
     ]
     wrong = []
     for design in designs:
@@ -169,11 +169,13 @@ def table(
             kernel = one.kernel.removeprefix("debian-")
             before = first.get(design.name, {}).get(one.kernel, "")
             told = (one.title or "nothing late").replace("|", "\\|")
-            counts = (f"{one.latency_us:,.0f}", told, before, one.verdict)
+            counts = (told, before, one.verdict)
             lines.append(f"| {' | '.join((f'`{design.name}`', kernel, *counts))} |")
             if one.verdict != "right":
-                wrong.append(f"* `{design.name}`, {kernel}: {one.sentence or told}")
-    return "\n".join([*lines, "", "Not right now:", "", *(wrong or ["* none"])]) + "\n"
+                wrong.append(f"| `{design.name}` | {kernel} | {one.sentence or told} |")
+    if wrong:
+        lines += ["", "| not right now | kernel | sentence |", "|---|---|---|", *wrong]
+    return "\n".join(lines) + "\n"
 
 
 if __name__ == "__main__":

@@ -6,16 +6,9 @@ is a call; one in its middle is a return to it, if it is among the callers. A ju
 the begin of another function (a tail call) looks like a call whose caller never comes
 back; the next return pops both.
 
-The role of a function follows from its name (`roles.toml`). Functions without a role
-are named too; the parts of a wake-up are found by those with one.
-
-A delay is named after the first call up its chain that says something. Delay helpers,
-locks, lists, copies, printing and dispatchers do not: they are in `primitives.toml`.
-
-A latency is what the clock said, so the wake-up was due that long before the reading,
-not before the mark behind it. Most programs read the clock without the kernel, and the
-mark follows at once. Where it takes a system call, the kernel may have much to do on
-its way back, such as new random numbers: that is no part of the latency.
+Roles are in `roles.toml`; those of `primitives.toml` say nothing: a delay is named
+after the first call up its chain that does. The wake-up was due its latency before the
+clock was read, not before the mark behind it, which a system call may delay.
 """
 
 import re

@@ -137,7 +137,6 @@ def wakeup_path(
         arrivals_ns=tasks.arrivals_ns,
         held=(reached_ns(held, own.cpu, runs, contexts), held.end_ns) if held else None,
     )
-    ticked = ticked_at(runs, contexts, milestones, own.flags)
     competing = competing_tasks(
         runs,
         milestones,
@@ -164,7 +163,7 @@ def wakeup_path(
         own=own,
         others=others,
         spins=loops,
-        ticked=ticked,
+        ticked=ticked_at(runs, contexts, milestones, own.flags),
         switching=switching,
         is_rt=symbols.address_of(_OF_RT) is not None,
         unread_ns=marked_ns - section.last_ns,
