@@ -257,3 +257,16 @@ def test_a_name_that_changed_without_an_event_is_told_with_both() -> None:
     assert dominant(found).name == "sh (real-time, priority 98)"
     told = "at the end of its run it was called stress-ng"
     assert told in dominant(found).evidence[0]
+
+
+def test_a_name_that_is_seen_later_is_told_as_such() -> None:
+    found = explained_text(
+        text_switch(5, IDLE, CTL, state="R"),
+        text_switch(25, CTL, ("python", 77, 1)),
+        text_waking(1102, ("python", 77, 1), CTL),
+        text_switch(1180, ("python", 77, 1), CTL, state="R+"),
+        text_switch(1190, CTL, ("culprit", 77, 1)),
+    )
+
+    assert dominant(found).name == "python (real-time, priority 98)"
+    assert "; later it was called culprit" in dominant(found).evidence[0]

@@ -176,6 +176,12 @@ class Histories:
         at = bisect_right(life.names, at_ns, key=lambda one: one[0])
         return life.names[max(0, at - 1)][1]
 
+    def later_name(self, pid: int, at_ns: int) -> str:
+        """Return the next name that a thread had after an instant; empty if none."""
+        life = self._life(pid, at_ns)
+        names = life.names if life is not None else []
+        return next((comm for when_ns, comm in names if when_ns > at_ns), "")
+
     def _life(self, pid: int, at_ns: int) -> _Life | None:
         lives = [one for one in self.lives.get(pid, ()) if one.begin_ns <= at_ns]
         return lives[-1] if lives else None

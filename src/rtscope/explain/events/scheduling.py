@@ -101,6 +101,8 @@ def _in_task(whole: Span, waiting: Waiting) -> Iterator[Segment]:
         later = facts.name(task.pid, whole.end_ns)
         if later not in (task.comm, ""):
             why = f"{why}; at the end of its run it was called {later}"
+        elif later := facts.later_name(task.pid, whole.end_ns):
+            why = f"{why}; later it was called {later}"
         if max(theirs.values) <= min(ours.values):
             lent: Iterable[str] = ()
             if theirs.inherited:
