@@ -155,7 +155,7 @@ def read_bundle(data: bytes) -> object:
     content = data[1:]
     with contextlib.suppress(
         *(tarfile.TarError, ValueError, LookupError, OSError),
-        *(TypeError, AttributeError),
+        *(TypeError, AttributeError, RecursionError),
     ):
         content = signed(content) if data[:1] == _SIGN_ANEW else content
     with _file("b.tar", content) as path:

@@ -75,7 +75,10 @@ def _structured(seed: bytes, random: random.Random) -> bytes | None:
     if seed[257:262] == b"ustar":
         try:
             return _with_changed_file(seed, random)
-        except (tarfile.TarError, LookupError, ValueError, OSError):  # a damaged one
+        except (
+            *(tarfile.TarError, LookupError, ValueError, OSError),
+            RecursionError,  # a link to itself
+        ):
             return None
     if seed.lstrip()[:1] in (b"{", b"["):
         try:
