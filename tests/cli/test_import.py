@@ -409,4 +409,4 @@ def test_the_time_in_which_nothing_was_found_supports_a_rate(
 
     assert "None in 30 min" in shown
     assert "such ones occur less than once per 10 min" in shown
-    assert "does not count" not in shown
+    assert "of unknown does not count" not in shown
