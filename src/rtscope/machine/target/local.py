@@ -2,6 +2,7 @@
 
 import os
 import platform
+import shutil
 import sys
 import tempfile
 from collections.abc import Sequence
@@ -46,7 +47,8 @@ class LocalTarget:
         try:
             self._keeper = PipeStream(keep, heartbeat=False)
         except TargetError:
-            self._work_dir.rmdir()
+            # Where the agent has started, it removes the directory itself.
+            shutil.rmtree(self._work_dir, ignore_errors=True)
             raise
         self._root = _root_prefix(may_ask=self._may_ask)
         return self
