@@ -211,8 +211,7 @@ def run_watched(
                     watch()
         finally:
             if done.poll() is None:
-                os.killpg(done.pid, signal.SIGKILL)
-                done.wait()
+                _kill(done, group=True)
     raise TargetError(f"{argv[0]} did not end within {timeout_s:.0f} s (log: {log})")
 
 
