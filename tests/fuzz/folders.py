@@ -19,22 +19,17 @@ from pathlib import Path
 from types import SimpleNamespace
 from typing import Any
 
+from fakes.bundles import prepared
 from fakes.measurements import on_board, record, thread
 from fakes.trees import CPU, reader_of
 from fakes.unitcases import CASES as UNITS
-from rtscope.boards.catalogue import get_board
-from rtscope.boards.kernels.catalogue import kernel_of_part
 from rtscope.boards.kernels.recipe import configuration_digest, parse_recipe
 from rtscope.boards.parts.bundle import export_bundle, import_bundle, prepare_bundle
 from rtscope.boards.parts.cache import (
     MANIFEST,
-    build_part,
     files_digest,
-    locked,
     part_key,
 )
-from rtscope.boards.parts.prepared import Prepared
-from rtscope.boards.parts.qemu import Qemu
 from rtscope.boards.runs.boot import Booted
 from rtscope.boards.runs.outcome import pack_booted
 from rtscope.host.files.archive import GZIP
@@ -108,46 +103,13 @@ def bundles() -> Sequence[bytes]:
     with tempfile.TemporaryDirectory() as folder:
         path = Path(folder, "b.tar")
         files = {"campaign.json": b'{"schema": 1}'}
-        made = _prepared(Path(folder, "cache"))
+        made = prepared(Path(folder, "cache"), others=("agent", "plugin", "userland"))
         export_bundle(path, {"k": made}, files=files, rtscope="1")
         content = path.read_bytes()
         return [_AS_IT_IS + content, _SIGN_ANEW + content]
 
 
 _AS_IT_IS, _SIGN_ANEW = b"\0", b"\1"
-
-
-def _prepared(folder: Path) -> Prepared:
-    def qemu(work: Path) -> Mapping[str, Any]:
-        (work / "bin").mkdir()
-        (work / "bin" / "q").write_text("#!/bin/sh\n")
-        (work / "bin" / "q").chmod(0o755)
-        return {"program": "bin/q", "loader": "", "version": "1"}
-
-    def kernel(work: Path) -> Mapping[str, Any]:
-        (work / "kernel").write_text("k")
-        return {"release": "6.12"}
-
-    package = {"name": "qemu", "version": "1", "arch": "amd64", "size_bytes": 1}
-    package |= {"url": "http://x/q.deb", "sha256": "a" * 64}
-    inputs = {"packages": [package], "recipe": 1}
-    with locked(folder, log=lambda _: None):
-        parts = (
-            build_part(folder, "qemu-x86_64", inputs=inputs, build=qemu),
-            *(
-                build_part(folder, f"{name}-x86_64", inputs={"a": name}, build=kernel)
-                for name in ("agent", "plugin", "userland")
-            ),
-            build_part(folder, "kernel-k-x86_64", inputs={"image": "k"}, build=kernel),
-        )
-    return Prepared(
-        get_board("pc"),
-        Qemu((), version="1", digest=""),
-        plugin=Path("/plugin.so"),
-        kernel=kernel_of_part(parts[-1], "k"),
-        archives=(),
-        parts=parts,
-    )
 
 
 def read_bundle(data: bytes) -> object:

@@ -14,8 +14,8 @@ from typing import Any
 
 import pytest
 
+from fakes.bundles import prepared
 from rtscope.boards.catalogue import get_board
-from rtscope.boards.kernels.catalogue import kernel_of_part
 from rtscope.boards.parts.buildcontext import cached_lock
 from rtscope.boards.parts.bundle import (
     MAX_READ_BYTES,
@@ -30,56 +30,18 @@ from rtscope.boards.parts.cache import (
     imported_parts,
     locked,
 )
-from rtscope.boards.parts.prepared import Prepared
-from rtscope.boards.parts.qemu import Qemu
 from rtscope.host.errors import BoardError, UsageError
-
-PACKAGE = {
-    "name": "qemu",
-    "version": "1",
-    "arch": "amd64",
-    "url": "http://x/qemu_1_amd64.deb",
-    "size_bytes": 1,
-    "sha256": "a" * 64,
-}
 
 
 def silent(_text: str) -> None:
     pass
 
 
-def _prepared(cache: Path, *, program: str = "#!/bin/sh\n") -> Prepared:
-    def qemu(work: Path) -> Mapping[str, Any]:
-        (work / "bin").mkdir()
-        (work / "bin" / "q").write_text(program)
-        (work / "bin" / "q").chmod(0o755)
-        return {}
-
-    def kernel(work: Path) -> Mapping[str, Any]:
-        (work / "kernel").write_text("k")
-        return {"release": "6.12"}
-
-    inputs = {"packages": [PACKAGE], "recipe": 1}
-    with locked(cache, log=silent):
-        parts = (
-            build_part(cache, "qemu-x86_64", inputs=inputs, build=qemu),
-            build_part(cache, "kernel-k-x86_64", inputs={"image": "k"}, build=kernel),
-        )
-    return Prepared(
-        get_board("pc"),
-        Qemu((), version="1", digest=""),
-        plugin=Path("/plugin.so"),
-        kernel=kernel_of_part(parts[1], "k"),
-        archives=(),
-        parts=parts,
-    )
-
-
 @pytest.fixture
 def bundle(tmp_path: Path) -> Path:
     path = tmp_path / "b.tar"
     export_bundle(
-        path, {"k": _prepared(tmp_path / "from")}, files={"c.toml": b"x"}, rtscope="1"
+        path, {"k": prepared(tmp_path / "from")}, files={"c.toml": b"x"}, rtscope="1"
     )
     return path
 
@@ -132,7 +94,7 @@ def test_a_full_disk_of_the_cache_is_not_the_fault_of_the_bundle(
 def test_a_run_without_the_bundle_never_gets_its_parts(tmp_path: Path) -> None:
     """The bundle names the inputs of a real part, and has other bytes for it."""
     cache, built = tmp_path / "to", []
-    made = _prepared(tmp_path / "from")
+    made = prepared(tmp_path / "from")
     inputs = made.parts[0].manifest["inputs"]
     export_bundle(tmp_path / "b.tar", {"k": made}, files={}, rtscope="1")
     bundle = import_bundle(tmp_path / "b.tar", cache=cache, log=silent)
@@ -157,7 +119,7 @@ def test_two_bundles_with_the_same_inputs_keep_their_own_parts(tmp_path: Path) -
     cache = tmp_path / "to"
     pins = []
     for content in ("one", "two"):
-        made = _prepared(tmp_path / content, program=content)
+        made = prepared(tmp_path / content, program=content)
         path = tmp_path / f"{content}.tar"
         export_bundle(path, {"k": made}, files={}, rtscope="1")
         pins.append(import_bundle(path, cache=cache, log=silent).pins["qemu-x86_64"])
@@ -174,7 +136,7 @@ def test_the_same_parts_give_the_same_bytes(tmp_path: Path, ending: str) -> None
     digests = {
         export_bundle(
             tmp_path / f"{name}{ending}",
-            {"k": _prepared(tmp_path / name)},
+            {"k": prepared(tmp_path / name)},
             files={},
             rtscope="1",
         )
@@ -196,11 +158,11 @@ def test_importing_twice_changes_nothing(tmp_path: Path, bundle: Path) -> None:
 
 
 def test_a_changed_part_in_the_cache_is_not_exported(tmp_path: Path) -> None:
-    prepared = _prepared(tmp_path)
-    prepared.parts[0].file("bin/q").write_text("other")
+    made = prepared(tmp_path)
+    made.parts[0].file("bin/q").write_text("other")
 
     with pytest.raises(BoardError, match="was changed"):
-        export_bundle(tmp_path / "b.tar", {"k": prepared}, files={}, rtscope="1")
+        export_bundle(tmp_path / "b.tar", {"k": made}, files={}, rtscope="1")
 
     assert not (tmp_path / "b.tar").exists()
 
@@ -313,8 +275,8 @@ def test_a_missing_bundle_is_a_usage_error(tmp_path: Path) -> None:
 
 
 def test_one_s_own_qemu_is_not_exported(tmp_path: Path) -> None:
-    prepared = _prepared(tmp_path)
-    own = replace(prepared, parts=prepared.parts[1:])
+    made = prepared(tmp_path)
+    own = replace(made, parts=made.parts[1:])
 
     with pytest.raises(UsageError, match="--qemu"):
         export_bundle(tmp_path / "b.tar", {"k": own}, files={}, rtscope="1")
