@@ -46,7 +46,7 @@ def priority_words(priority: int | None) -> str:
 
 @dataclass(frozen=True, slots=True)
 class Observed:
-    """What an event tells of a thread's priority: up to its time, and from then on."""
+    """The priority of a thread before an event and after it."""
 
     at_ns: int
     before: int
@@ -211,7 +211,7 @@ class Histories:
 
 
 def histories_of(window: Window) -> Histories:
-    """Return what the events of a window, and those before it, tell of each thread."""
+    """Return the history of each thread by the events up to the end of a window."""
     lives: dict[int, list[_Life]] = {}
 
     def life(pid: int) -> _Life:

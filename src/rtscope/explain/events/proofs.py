@@ -145,7 +145,7 @@ def _is_preempted(task: int, thread: int, at_ns: int, facts: Histories) -> bool:
 
 
 def _is_unproven(one: Segment) -> bool:
-    """Tell whether a task is said to have gone on for longer than can be believed."""
+    """Tell whether the explanation lets a task run for longer than is credible."""
     return (
         one.cause is Cause.PREEMPTION_OFF
         and one.confidence is not Confidence.SEEN

@@ -26,7 +26,7 @@ def machine_of(record: RunRecord) -> MachineTraits:
 
 
 def traits_told(kernel: str) -> MachineTraits:
-    """Return the traits that `uname -a`, or the head of a trace, tell of a kernel."""
+    """Return the traits of a kernel by `uname -a` or the head of a trace."""
     release = _RELEASE.search(kernel)
     model = _MODEL.search(kernel)
     return MachineTraits(

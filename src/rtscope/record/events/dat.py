@@ -96,7 +96,7 @@ class DatTrace:
 
     @property
     def kernel(self) -> str:
-        """What the file tells of its kernel."""
+        """The kernel that the file names."""
         return self.head.kernel
 
     def events(self, rows: Rows, chosen: NDArray[np.int64]) -> list[Event]:
