@@ -18,6 +18,7 @@ from fakes.forked import Forked, loaded
 from fakes.sweepfile import FILE
 from rtscope.boards.runs import runner
 from rtscope.cli import main, start
+from rtscope.machine import target
 from rtscope.present.charts import drawings
 from rtscope.verbs.run import run
 from rtscope.verbs.sweep import sweep
@@ -75,10 +76,15 @@ def rtscope(
     monkeypatch: pytest.MonkeyPatch,
     capsys: pytest.CaptureFixture[str],
 ) -> Iterator[Rtscope]:
-    """Run the command, as typed in an empty directory, without a terminal."""
+    """
+    Run the command, as typed in an empty directory, without a terminal.
+
+    No agent is built, as after `make check` of a fresh clone.
+    """
     for name in ("COLUMNS", "NO_COLOR", "FORCE_COLOR"):
         monkeypatch.delenv(name, raising=False)
     monkeypatch.setenv("XDG_STATE_HOME", str(here.parent / "state"))
+    monkeypatch.setattr(target, "_AGENTS", here.parent / "agents")
 
     def command(*words: str | Path) -> Said:
         monkeypatch.setattr(sys, "argv", ["rtscope", *map(str, words)])
@@ -98,11 +104,11 @@ def rtscope(
 @pytest.fixture
 def fake(monkeypatch: pytest.MonkeyPatch) -> FakeTarget:
     """A machine on which all goes well, in place of this one."""
-    target = targets.target()
+    made = targets.target()
     monkeypatch.setattr(
-        run, "open_target", lambda address, **_: contextlib.nullcontext(target)
+        run, "open_target", lambda address, **_: contextlib.nullcontext(made)
     )
-    return target
+    return made
 
 
 @pytest.fixture

@@ -124,8 +124,9 @@ def test_what_is_no_unit_is_refused(
 
 
 def test_a_unit_of_a_user_is_known_by_its_path_or_by_the_option(
-    rtscope: Rtscope, here: Path
+    rtscope: Rtscope, here: Path, machine: Machine
 ) -> None:
+    machine({})
     users = here / ".config/systemd/user"
     users.mkdir(parents=True)
     text = "[Service]\nExecStart=/bin/true\nUser=robot\n"
@@ -144,8 +145,9 @@ def test_a_unit_of_a_user_is_known_by_its_path_or_by_the_option(
 
 
 def test_a_fifo_is_no_unit_and_nothing_waits_for_it(
-    rtscope: Rtscope, here: Path
+    rtscope: Rtscope, here: Path, machine: Machine
 ) -> None:
+    machine({})
     os.mkfifo(here / "motor.service")
 
     said = rtscope("audit", "--unit", "./motor.service")
