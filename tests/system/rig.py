@@ -6,6 +6,7 @@ can rely on, even when the test fails.
 """
 
 import atexit
+import contextlib
 import os
 import shutil
 import signal
@@ -110,6 +111,13 @@ class Program:
     def send(self, signo: signal.Signals) -> None:
         """Send a signal to the program alone."""
         self._process.send_signal(signo)
+
+    def tell(self, content: bytes) -> None:
+        """Write to its standard input all that it will ever get."""
+        stdin, self._process.stdin = self._process.stdin, None
+        assert stdin is not None
+        with stdin, contextlib.suppress(BrokenPipeError):
+            stdin.write(content)
 
     def finish(self, patience_s: float = PATIENCE_S) -> "Done":
         """Wait for its end, with its standard input open until then."""

@@ -324,4 +324,4 @@ def test_a_board_whose_files_somebody_removes_is_told(
         board, f"rm -rf {shlex.quote(str(private_tmp))}/rtscope-board-*"
     )
 
-    assert "was removed while a board used it" in reason_of(emptied)
+    assert "was removed or emptied while rtscope used it" in reason_of(emptied)

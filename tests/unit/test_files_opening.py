@@ -1,7 +1,10 @@
 """A file that somebody names is a regular one, or a pipe that a shell has opened."""
 
+import errno
+import io
 import os
 import socket
+import tempfile
 import threading
 from collections.abc import Callable
 from pathlib import Path
@@ -131,3 +134,32 @@ def test_a_link_is_followed_only_where_that_is_allowed(tmp_path: Path) -> None:
     assert read_named(tmp_path / "link", limit=8, kind="record") == b"x"
     with pytest.raises(RecordError, match="a link, not a regular file"):
         read_named(tmp_path / "link", limit=8, kind="record", follow=False)
+
+
+class _FullDisk(io.BytesIO):
+    """Keeps nothing, as a temporary file on a full disk."""
+
+    def write(self, _content: object) -> int:
+        raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC))
+
+    def close(self) -> None:
+        raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC))
+
+
+def _no_file() -> None:
+    raise OSError(errno.EROFS, os.strerror(errno.EROFS), "/tmp/x")
+
+
+@pytest.mark.parametrize("made", [_FullDisk, _no_file])
+def test_a_pipe_that_cannot_be_copied_is_told_with_a_remedy(
+    made: Callable[[], object], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(tempfile, "TemporaryFile", made)
+    reading, writing = os.pipe()
+    os.write(writing, b"some")
+    os.close(writing)
+
+    why = refused(Path(f"/dev/fd/{reading}"))
+
+    assert why.startswith("cannot write temporary files: ")
+    assert why.endswith("or name another directory in TMPDIR")

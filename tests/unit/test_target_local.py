@@ -2,6 +2,7 @@
 
 import resource
 import sys
+import tempfile
 from pathlib import Path
 
 import pytest
@@ -32,6 +33,14 @@ def test_a_program_that_cannot_run_is_not_taken_for_a_missing_one(
             here.program_version(sys.executable)
     finally:
         resource.setrlimit(resource.RLIMIT_NOFILE, (soft, hard))
+
+
+def test_without_a_place_for_temporary_files_nothing_is_started(
+    here: LocalTarget, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(tempfile, "tempdir", str(tmp_path / "gone"))
+    with pytest.raises(TargetError, match=r"gone: No such file.* TMPDIR"), here:
+        pytest.fail("it was entered")
 
 
 @pytest.mark.parametrize("machine", ["{}", "../{}", ".", "", "x/../{}", "\x1b[31m"])

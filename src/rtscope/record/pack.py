@@ -20,7 +20,6 @@ from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass
 from functools import partial
 from pathlib import Path
-from tempfile import TemporaryDirectory
 from typing import IO
 
 from rtscope.host.errors import RecordError, UsageError
@@ -32,6 +31,7 @@ from rtscope.host.files.archive import (
     archive_to,
     read_archive,
 )
+from rtscope.host.files.heldfolders import temporary_folder
 from rtscope.host.files.opening import at_hand
 from rtscope.record.explanation import EXPLAINED
 from rtscope.record.model import MAX_RECORD_BYTES, record_from_json
@@ -175,8 +175,8 @@ def unpacking() -> Iterator[Callable[[Path], Path]]:
                 path = stack.enter_context(at_hand(path, kind="packed result"))
             if not is_packed(path):
                 return path
-            into = stack.enter_context(TemporaryDirectory(prefix="rtscope-pack-"))
-            return unpack(path, Path(into))
+            into = stack.enter_context(temporary_folder("pack", error=RecordError))
+            return unpack(path, into)
 
         yield opened
 

@@ -21,10 +21,11 @@ from rtscope.boards.recording.kernellayout import FIELDS, section_options
 from rtscope.boards.recording.secondpass import RING, ROOM
 from rtscope.boards.recording.symbols import find_kernel_layout, parts_by_digest
 from rtscope.boards.runs.assemble import OPTIONS
-from rtscope.boards.runs.boot import Booted, board_folder, boot, in_steps
+from rtscope.boards.runs.boot import Booted, boot, in_steps
 from rtscope.boards.runs.prepare import DIGITS, job_for, request_for
 from rtscope.contract import AgentResult, result_digest
-from rtscope.host.errors import BoardError, MeasurementError, UsageError
+from rtscope.host.errors import BoardError, HostError, MeasurementError, UsageError
+from rtscope.host.files.heldfolders import temporary_folder
 from rtscope.host.process import Progress
 from rtscope.host.units import NS_PER_MS, format_duration
 from rtscope.measure.campaign.file import from_dict
@@ -260,7 +261,7 @@ def select_plugin(
 
 def _accepts(prepared: Prepared, recording: Recording) -> bool:
     """Tell whether a plugin accepts all options of the recording."""
-    with board_folder() as folder:
+    with temporary_folder("board", error=HostError) as folder:
         options = with_plugin(
             prepared.plugin,
             prepared.board,

@@ -12,10 +12,8 @@ import os
 import re
 import shutil
 import tarfile
-import tempfile
 import time
 from collections.abc import Callable, Iterator, Mapping
-from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass
 from pathlib import Path, PurePosixPath
 from typing import Any
@@ -36,7 +34,7 @@ from rtscope.boards.runs.diagnosis import HOST_LIMIT, Evidence, diagnose, is_of_
 from rtscope.contract import Line, parse_line
 from rtscope.host import process
 from rtscope.host.errors import BoardError, HostError
-from rtscope.host.files.heldfolders import held_folder
+from rtscope.host.files.heldfolders import temporary_folder
 from rtscope.host.process import Progress, Step
 from rtscope.host.units import NS_PER_S
 from rtscope.machine.filetree import FileReader
@@ -131,7 +129,7 @@ def boot(
     Raises BoardError with the reason and the end of the console if it hangs, panics or
     sends nothing; HostError if this machine is the reason.
     """
-    with board_folder() as folder:
+    with temporary_folder("board", error=HostError) as folder:
         digest = _write(folder / "initrd", prepared, job)
         summary, stream = folder / SUMMARY, folder / STREAM
         argv = command_line(
@@ -165,34 +163,6 @@ def in_steps(what: str, progress: Progress) -> Callable[[BoardProgress], None]:
         progress(Step(what, (board.virtual_ns or 0) // NS_PER_S, unit="virtual s"))
 
     return tell
-
-
-@contextmanager
-def board_folder() -> Iterator[Path]:
-    """
-    Give a temporary directory for a boot.
-
-    Raises HostError if there can be none, or if somebody removed it meanwhile.
-    """
-    with ExitStack() as stack:
-        try:
-            place = stack.enter_context(
-                held_folder(Path(tempfile.gettempdir()), prefix="rtscope-board-")
-            )
-        except OSError as error:
-            raise HostError(
-                f"no place for a board's files: {error.strerror}; name a directory in "
-                "TMPDIR"
-            ) from error
-        try:
-            yield place
-        except OSError as error:
-            if place.is_dir():
-                raise
-            raise HostError(
-                f"{place} was removed while a board used it: leave temporary files "
-                "alone while rtscope works, or name another directory in TMPDIR"
-            ) from error
 
 
 def _write(path: Path, prepared: Prepared, job: Job) -> str:

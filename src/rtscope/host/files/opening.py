@@ -12,10 +12,11 @@ import shutil
 import stat
 import tempfile
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from pathlib import Path
 
 from rtscope.host.errors import RecordError, RtscopeError
+from rtscope.host.files.heldfolders import in_temporary_files, temporary_folder
 
 MAX_PIPED_BYTES = 1 << 30
 """Of a pipe, which is copied to a temporary file: readers go back in what they read."""
@@ -102,8 +103,8 @@ def at_hand(
         if not _is_of_shell(path):
             yield path
             return
-        with tempfile.TemporaryDirectory(prefix="rtscope-pipe-") as place:
-            copy = Path(place) / "standard-input"
+        with temporary_folder("pipe", error=error) as place:
+            copy = place / "standard-input"
             with copy.open("wb") as out:
                 shutil.copyfileobj(file, out)
             yield copy
@@ -164,15 +165,19 @@ def _copied(
     """Return all that a pipe gives, as a file without a name; close the pipe."""
     most = min(MAX_PIPED_BYTES, MAX_PIPED_BYTES if limit is None else limit)
     os.set_blocking(pipe.fileno(), True)
-    copy = tempfile.TemporaryFile()  # noqa: SIM115 -- the caller closes it
+    with in_temporary_files(error):
+        copy = tempfile.TemporaryFile()  # noqa: SIM115 -- the caller closes it
     with pipe:
         try:
             while content := pipe.read(min(1 << 20, most + 1 - copy.tell())):
-                copy.write(content)
+                with in_temporary_files(error):
+                    copy.write(content)
             refuse_larger(path, copy.tell(), most, kind=kind, error=error)
-            copy.seek(0)
+            with in_temporary_files(error):
+                copy.seek(0)
         except BaseException:
-            copy.close()
+            with suppress(OSError):  # it writes what is left
+                copy.close()
             raise
     return copy
 

@@ -12,6 +12,7 @@ from typing import Self
 
 from rtscope.host import process
 from rtscope.host.errors import TargetError
+from rtscope.host.files.heldfolders import in_temporary_files
 from rtscope.machine.filetree import FileReader
 from rtscope.machine.reader import Reader
 from rtscope.machine.target import agent_file
@@ -42,7 +43,8 @@ class LocalTarget:
         self._keeper: PipeStream | None = None
 
     def __enter__(self) -> Self:
-        self._work_dir = Path(tempfile.mkdtemp(prefix="rtscope-"))
+        with in_temporary_files(TargetError):
+            self._work_dir = Path(tempfile.mkdtemp(prefix="rtscope-"))
         keep = [str(self._agent), "keep", "--host-link", str(self._work_dir)]
         try:
             self._keeper = PipeStream(keep, heartbeat=False)

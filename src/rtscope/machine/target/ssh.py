@@ -316,7 +316,8 @@ class SshTarget:
 
 def _make_control_dir() -> Path:
     """Make a private directory with a path short enough for a socket."""
-    wanted = (os.environ.get("XDG_RUNTIME_DIR"), tempfile.gettempdir(), "/tmp")
+    named = (os.environ.get(name) for name in ("XDG_RUNTIME_DIR", "TMPDIR"))
+    wanted = (*named, "/tmp")
     for parent in wanted:
         if parent and len(os.fsencode(parent)) <= MAX_CONTROL_DIR:
             try:
@@ -324,7 +325,8 @@ def _make_control_dir() -> Path:
             except OSError:
                 continue
     raise MeasurementError(
-        "no directory for the control socket of ssh: make /tmp writable"
+        "no directory for the control socket of ssh: free some space in /tmp, and make "
+        "it writable"
     )
 
 

@@ -1,7 +1,6 @@
 """Check the real-time setup of a machine or of a unit of systemd, and remedy it."""
 
 import contextlib
-import tempfile
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
@@ -25,9 +24,10 @@ from rtscope.cli.console import (
     stdout_console,
 )
 from rtscope.cli.detail import DisplayOptions
-from rtscope.host.errors import TargetError, UsageError
+from rtscope.host.errors import RecordError, TargetError, UsageError
 from rtscope.host.escape import printable
 from rtscope.host.files import refuse_unwritable, write_atomically
+from rtscope.host.files.heldfolders import temporary_folder
 from rtscope.host.units import NS_PER_S
 from rtscope.machine.audit.catalogue import catalogue
 from rtscope.machine.audit.context import AuditContext, Observed, refuse_absent
@@ -272,9 +272,9 @@ def _captured(root: Path) -> Iterator[capturing.Captured]:
         return
     if not root.exists():
         raise UsageError(f"{root}: no such directory or archive")
-    with tempfile.TemporaryDirectory(prefix="rtscope-") as place:
-        capturing.unpack(root, Path(place))
-        yield capturing.open_tree(Path(place))
+    with temporary_folder("capture", error=RecordError) as place:
+        capturing.unpack(root, place)
+        yield capturing.open_tree(place)
 
 
 def _write_capture(context: AuditContext, path: Path) -> None:

@@ -123,27 +123,27 @@ def explain(
                     log=waiting.over(log),
                     progress=waiting,
                 )
-        if html is not None:
-            _write_page(explained, html, worst=number)
-        if perfetto is not None:
-            write_atomically(perfetto, explained.perfetto())
-        if json:
-            documents = [explained_as_dict(one.document) for one in explained.runs]
-            put(json_text.dumps(documents, indent=1) + "\n")
-            return 0
-        with stdout_console() as console:
-            if detail is Detail.QUIET:
-                console.print(Text(worst_sentence(explained.runs)), soft_wrap=True)
-            elif detail is Detail.BRIEF and worst is None:
-                print_brief_explanations(
-                    explained.runs,
-                    console,
-                    command=shlex.join(typed_words()),
-                    page=str(html or ""),
-                )
-            else:
-                print_explanations(explained.runs, console, worst=number)
+    if html is not None:
+        _write_page(explained, html, worst=number)
+    if perfetto is not None:
+        write_atomically(perfetto, explained.perfetto())
+    if json:
+        documents = [explained_as_dict(one.document) for one in explained.runs]
+        put(json_text.dumps(documents, indent=1) + "\n")
         return 0
+    with stdout_console() as console:
+        if detail is Detail.QUIET:
+            console.print(Text(worst_sentence(explained.runs)), soft_wrap=True)
+        elif detail is Detail.BRIEF and worst is None:
+            print_brief_explanations(
+                explained.runs,
+                console,
+                command=shlex.join(typed_words()),
+                page=str(html or ""),
+            )
+        else:
+            print_explanations(explained.runs, console, worst=number)
+    return 0
 
 
 def _refuse_mixed(

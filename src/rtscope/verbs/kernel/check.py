@@ -1,6 +1,5 @@
 """Boot built kernels under load, and check their kernel logs."""
 
-import tempfile
 from collections.abc import Mapping, Sequence
 from contextlib import ExitStack
 from dataclasses import asdict, dataclass
@@ -31,8 +30,9 @@ from rtscope.cli.console import (
     typed_words,
 )
 from rtscope.cli.progress import LiveDisplay, Waiting
-from rtscope.host.errors import MeasurementError
+from rtscope.host.errors import HostError, MeasurementError
 from rtscope.host.escape import printable
+from rtscope.host.files.heldfolders import temporary_folder
 from rtscope.host.units import format_us
 from rtscope.host.version import __version__
 from rtscope.machine.kernelconfig import parse_config
@@ -83,8 +83,8 @@ def check(request: CheckRequest) -> int:
     if request.out is not None:
         refuse_used(request.out)
     with ExitStack() as stack:
-        folder = request.out or Path(
-            stack.enter_context(tempfile.TemporaryDirectory(prefix="rtscope-check-"))
+        folder = request.out or stack.enter_context(
+            temporary_folder("check", error=HostError)
         )
         outcomes: list[SmokeTest] = []
         for board in dict.fromkeys(boards.values()):

@@ -4,14 +4,14 @@ import secrets
 from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
-from tempfile import TemporaryDirectory
 from typing import Annotated
 
 import typer
 
 from rtscope.cli.console import log, put
 from rtscope.cli.results import model_of, question_of
-from rtscope.host.errors import UsageError
+from rtscope.host.errors import RecordError, UsageError
+from rtscope.host.files.heldfolders import temporary_folder
 from rtscope.host.units import parse_size
 from rtscope.host.version import __version__
 from rtscope.machine.redaction import NO_PROMISE
@@ -77,8 +77,7 @@ def pack(request: PackRequest) -> int:
 
 def with_page(files: Mapping[str, bytes]) -> dict[str, bytes]:
     """Return the files with the page that they make, before recordings."""
-    with TemporaryDirectory(prefix="rtscope-pack-") as name:
-        place = Path(name)
+    with temporary_folder("pack", error=RecordError) as place:
         for path, content in files.items():
             (place / path).parent.mkdir(parents=True, exist_ok=True)
             if not path.endswith(RECORDINGS):

@@ -9,17 +9,16 @@ import contextlib
 import itertools
 import logging
 import ssl
-import tempfile
 import time
 from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from dataclasses import asdict
-from pathlib import Path
 from typing import Any
 
 from rtscope.boards.parts.bundle import export_part, import_part
 from rtscope.boards.parts.cache import Part, cache_dir
-from rtscope.host.errors import RtscopeError, TargetError, UsageError
+from rtscope.host.errors import HostError, RtscopeError, TargetError, UsageError
 from rtscope.host.escape import printable
+from rtscope.host.files.heldfolders import temporary_folder
 from rtscope.host.version import __version__
 from rtscope.verbs.sweep.cluster.address import SchedulerAddress
 from rtscope.verbs.sweep.cluster.task import Answer, Task, answer_of, answer_to
@@ -188,8 +187,8 @@ class DaskScheduler:
 
     def send(self, part: Part, pin: str, *, worker: str) -> str:
         """Give a part to a worker; return why it could not take it, else nothing."""
-        with tempfile.TemporaryDirectory(prefix="rtscope-part-") as folder:
-            file = Path(folder) / "part.tar"
+        with temporary_folder("part", error=HostError) as folder:
+            file = folder / "part.tar"
             export_part(file, part)
             content = file.read_bytes()
         try:
@@ -274,8 +273,8 @@ def on_worker(task: Mapping[str, Any], session: str) -> dict[str, Any]:
 def take_part(content: bytes, name: str, pin: str) -> str:
     """Keep a part in the cache; runs on a worker. Return why not, else nothing."""
     try:
-        with tempfile.TemporaryDirectory(prefix="rtscope-part-") as folder:
-            file = Path(folder) / f"{name}.tar"
+        with temporary_folder("part", error=HostError) as folder:
+            file = folder / f"{name}.tar"
             file.write_bytes(content)
             import_part(file, pin=pin, cache=cache_dir())
     except (RtscopeError, OSError) as error:
