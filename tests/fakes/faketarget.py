@@ -27,6 +27,11 @@ class FakeStream:
         return not self._batches
 
     @property
+    def patience(self) -> None:
+        """There is no time to wait for."""
+        return
+
+    @property
     def memory_bytes(self) -> int:
         """Lines from memory take none."""
         return 0

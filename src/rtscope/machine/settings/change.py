@@ -15,7 +15,7 @@ from rtscope.host.errors import TargetError
 from rtscope.machine.settings.remedies import SettingChange
 from rtscope.machine.target import Stream, Target
 from rtscope.machine.target.answer import run_agent
-from rtscope.machine.target.stream import collect, wait_any
+from rtscope.machine.target.stream import collect
 
 TIMEOUT_S = 30.0
 
@@ -144,15 +144,11 @@ def _run(target: Target, args: Sequence[str]) -> list[Line]:
 
 
 def _until_tuned(target: Target, stream: Stream) -> list[Line]:
-    lines: list[Line] = []
-    while not stream.ended:
-        wait_any([stream], timeout_s=TIMEOUT_S)
-        arrived = stream.take_lines()
-        lines += arrived
-        if any(isinstance(line, Tuned) for line in arrived):
-            return lines
-        if not arrived and not stream.ended:
-            break
+    lines = collect(
+        stream, timeout_s=TIMEOUT_S, until=lambda line: isinstance(line, Tuned)
+    )
+    if any(isinstance(line, Tuned) for line in lines):
+        return lines
     _raise_error(target.name, lines)
     raise TargetError(
         f"{target.name}: the agent did not report the settings; its last output: "

@@ -11,6 +11,7 @@ target only starts the agent and offers a place for files.
     agentreader.py         a reader that asks the agent for many files at once
     answer.py              the lines of a privileged agent that ends by itself
     exclusive.py           one measurement of a machine at a time
+    patience.py            how long a board is waited for in all
 """
 
 from collections.abc import Sequence
@@ -22,6 +23,7 @@ from rtscope.host.errors import TargetError
 if TYPE_CHECKING:
     from rtscope.contract import Line
     from rtscope.machine.reader import Reader
+    from rtscope.machine.target.patience import Patience
 
 _AGENTS = Path(__file__).parents[2] / "agents"
 
@@ -53,6 +55,11 @@ class Stream(Protocol):
     @property
     def ended(self) -> bool:
         """Whether the agent is gone and all its lines have been read."""
+        ...
+
+    @property
+    def patience(self) -> "Patience | None":
+        """What is left of the time for its machine; None: each answer has its own."""
         ...
 
     @property

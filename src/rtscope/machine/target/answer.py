@@ -9,17 +9,17 @@ from rtscope.machine.target.stream import collect
 
 
 def run_agent(
-    machine: Target, args: Sequence[str], *, timeout_s: float
+    machine: Target, args: Sequence[str], *, timeout_s: float, works_s: float = 0.0
 ) -> tuple[list[Line], Stream]:
     """
     Return the lines of an agent with root's rights, as far as they can be had.
 
     And the stream, which has ended. Raises TargetError if it is silent for so many
-    seconds.
+    seconds beside those for which it works.
     """
     agent = machine.start_agent(args, privileged=True)
     try:
-        return collect(agent, timeout_s=timeout_s), agent
+        return collect(agent, timeout_s=timeout_s, works_s=works_s), agent
     finally:
         agent.kill()
 
@@ -29,6 +29,7 @@ def answer_of(
     args: Sequence[str],
     *,
     timeout_s: float,
+    works_s: float = 0.0,
     failure: str = "no answer",
 ) -> list[Line]:
     """
@@ -37,7 +38,7 @@ def answer_of(
     Raises TargetError if it is silent for so many seconds, or to its end; the error
     then says `failure`.
     """
-    lines, agent = run_agent(machine, args, timeout_s=timeout_s)
+    lines, agent = run_agent(machine, args, timeout_s=timeout_s, works_s=works_s)
     if not lines:
         said = agent.stderr_tail() or "it ended without a word"
         raise TargetError(f"{machine.name}: {failure}: {said}")

@@ -18,6 +18,7 @@ import sys
 import tempfile
 import tomllib
 from collections.abc import Mapping, Sequence
+from contextlib import nullcontext, suppress
 from dataclasses import dataclass, field
 from functools import cache
 from importlib import resources
@@ -31,6 +32,7 @@ from rtscope.host.errors import MeasurementError, TargetError
 from rtscope.machine.reader import Reader
 from rtscope.machine.target import agent_file
 from rtscope.machine.target.agentreader import AgentReader
+from rtscope.machine.target.patience import Patience
 from rtscope.machine.target.stream import LOST, PipeStream, collect
 
 FAILED = 255
@@ -45,7 +47,7 @@ STALLED = (
 )
 
 CONNECT_S = 60.0
-"""Also the time to type a password."""
+"""To type a password in, or for a file to arrive."""
 
 COMMAND_S = 30.0
 
@@ -57,6 +59,9 @@ LOST_S = 1.0
 
 MAX_CONTROL_DIR = 70
 """sun_path has 108 bytes, and ssh appends 17 characters and a NUL while it binds."""
+
+_WORKS = ("measure", "load")
+"""What the agent does for as long as the user asks, watched by `measure.observe`."""
 
 # These settings for interactive work would disturb:
 # RequestTTY, RemoteCommand, forwardings (a second session cannot bind their ports).
@@ -129,6 +134,7 @@ class SshTarget:
         self._root: tuple[str, ...] = ()
         self._user: tuple[int, int] | None = None
         self._keeper: PipeStream | None = None
+        self._patience = Patience()
 
     def __enter__(self) -> Self:
         check_programs(self._ssh[0])
@@ -201,7 +207,9 @@ class SshTarget:
 
     def _disconnect(self) -> None:
         if self._control.exists():
-            process.run(self._argv("-Oexit"), timeout_s=COMMAND_S)
+            with self._patience.ending(), suppress(TargetError):  # it ends without us
+                timeout_s = min(COMMAND_S, self._patience.ending_s)
+                process.run(self._argv("-Oexit"), timeout_s=timeout_s)
         shutil.rmtree(self._control.parent, ignore_errors=True)
 
     def _wait_for(
@@ -212,19 +220,23 @@ class SshTarget:
         stdin: bytes = b"",
         terminal: bool = False,
     ) -> process.Completed:
+        patience, advice = self._patience, "check that the board is up and reachable"
+        # On a terminal, somebody types a password.
+        if not terminal and patience.answers_s < timeout_s:
+            timeout_s, advice = patience.answers_s, patience.says
         try:
-            return process.run(
-                argv,
-                timeout_s=timeout_s,
-                stdin=stdin,
-                terminal=terminal,
-                most_bytes=MAX_WORDS_BYTES,
-            )
+            with nullcontext() if terminal else patience.answering():
+                return process.run(
+                    argv,
+                    timeout_s=timeout_s,
+                    stdin=stdin,
+                    terminal=terminal,
+                    most_bytes=MAX_WORDS_BYTES,
+                )
         except TargetError as error:
             if isinstance(error.__cause__, TimeoutError):
                 raise TargetError(
-                    f"{self.name}: no answer within {timeout_s:.0f} s; check that the "
-                    "board is up and reachable"
+                    f"{self.name}: no answer within {timeout_s:.0f} s; {advice}"
                 ) from error
             if isinstance(error.__cause__, OverflowError):
                 raise TargetError(
@@ -258,6 +270,8 @@ class SshTarget:
 
     def _start(self, args: Sequence[str], *, root: Sequence[str] = ()) -> PipeStream:
         self._refuse_if_lost()
+        if args[0] in _WORKS:
+            self._patience.renew()
         agent = f"{self._work_dir}/rtscope-agent"
         script = exec_line([*root, agent, args[0], "--heartbeat", *args[1:]])
         return PipeStream(
@@ -265,6 +279,7 @@ class SshTarget:
             heartbeat=True,
             begins_after=self._shell.word,
             why_ended=self._why_ended,
+            patience=self._patience,
         )
 
     def _why_ended(self, status: int) -> str:

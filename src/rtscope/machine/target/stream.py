@@ -5,13 +5,13 @@ Open standard input, and over a network a heartbeat, show the agent that this pr
 is alive. Without them the agent ends itself and its load.
 """
 
-import contextlib
 import os
 import select
 import signal
 import threading
 import time
 from collections.abc import Callable, Sequence
+from contextlib import suppress
 from pathlib import Path
 
 from rtscope.contract import (
@@ -25,6 +25,7 @@ from rtscope.host import process
 from rtscope.host.errors import ContractError, TargetError
 from rtscope.host.files.jsonvalues import memory_of
 from rtscope.machine.target import Stream
+from rtscope.machine.target.patience import Patience
 
 HEARTBEAT_S = 0.2
 """A fifth of the time after which the agent takes the link for lost."""
@@ -72,6 +73,7 @@ class PipeStream:
         heartbeat: bool,
         begins_after: bytes = b"",
         why_ended: Callable[[int], str] = lambda status: "",
+        patience: Patience | None = None,
     ) -> None:
         """
         Start it. Output before a line `begins_after` is not from the agent.
@@ -93,6 +95,7 @@ class PipeStream:
         self._memory_bytes = 0
         self._begins_after = b"\n" + begins_after + b"\n" if begins_after else b""
         self._why_ended = why_ended
+        self.patience = patience
         # A descriptor that is closed while it is written to may be another file's.
         self._writing = threading.Lock()
         self._finishing = threading.RLock()
@@ -169,7 +172,7 @@ class PipeStream:
 
     def _let_go(self) -> None:
         self._quiet.set()
-        with self._writing, contextlib.suppress(OSError):
+        with self._writing, suppress(OSError):
             self._stdin.close()
 
     def _has_begun(self) -> bool:
@@ -264,9 +267,7 @@ class PipeStream:
         if self._ended:
             return
         self._let_go()
-        try:
-            self._process.wait(KILL_TIMEOUT_S)
-        except process.TimeoutExpired:
+        if not self._ends():
             self._end_it()
         self._finish()
 
@@ -278,13 +279,18 @@ class PipeStream:
             if self._stdout.closed:
                 return
             self._stdout.close()
-            try:
-                self._process.wait(KILL_TIMEOUT_S)
-            except process.TimeoutExpired:
+            if not self._ends():
                 self._end_it()
                 self._process.wait(KILL_TIMEOUT_S)
             # What the agent has started may live on, and hold its standard error.
             self._heard.wait(LAST_WORDS_S)
+
+    def _ends(self) -> bool:
+        """Wait for the program as long as may be; return whether it has ended."""
+        if self.patience is None:
+            return self.ends_within(KILL_TIMEOUT_S)
+        with self.patience.ending():
+            return self.ends_within(min(KILL_TIMEOUT_S, self.patience.ending_s))
 
     def _end_it(self) -> None:
         self._killed = True
@@ -337,25 +343,51 @@ def wait_any(streams: Sequence[Stream], *, timeout_s: float) -> None:
         select.select(waiting, [], [], timeout_s)
 
 
-def collect(stream: Stream, *, timeout_s: float) -> list[Line]:
-    """Return all lines of an agent that ends by itself; TargetError if it hangs."""
+def collect(
+    stream: Stream,
+    *,
+    timeout_s: float,
+    works_s: float = 0.0,
+    until: Callable[[Line], bool] = lambda line: False,
+) -> list[Line]:
+    """
+    Return all lines of an agent that ends by itself, or those until a certain one.
+
+    It may be silent for `timeout_s`, and for the `works_s` that it was asked to work.
+    Raises TargetError if it hangs or has no end.
+    """
+    patience = stream.patience
+    if patience is None:
+        return _collected(stream, timeout_s + works_s, MAX_ANSWER_S + works_s, until)
+    with patience.answering(works_s):
+        most_s = patience.answers_s + works_s
+        return _collected(stream, timeout_s + works_s, most_s, until)
+
+
+def _collected(
+    stream: Stream, timeout_s: float, most_s: float, until: Callable[[Line], bool]
+) -> list[Line]:
     lines: list[Line] = []
     began = heard = time.monotonic()
-    while not stream.ended:
-        if time.monotonic() - began > max(MAX_ANSWER_S, timeout_s):
+    done = False
+    while not (stream.ended or done):
+        now = time.monotonic()
+        silent_s, left_s = now - heard, began + most_s - now
+        if silent_s >= timeout_s or left_s <= 0:
             stream.kill()
-            raise TargetError(
-                f"the answer of the agent has no end after {MAX_ANSWER_S:.0f} s"
+            what = "no answer from the agent for"
+            if lines and silent_s < timeout_s:
+                what, silent_s = "the answer of the agent has no end after", most_s
+            hint = (
+                f"; {stream.patience.says}" if stream.patience and left_s <= 0 else ""
             )
-        left_s = heard + timeout_s - time.monotonic()
-        if left_s <= 0:
-            stream.kill()
-            raise TargetError(f"no answer from the agent for {timeout_s:.0f} s")
-        wait_any([stream], timeout_s=left_s)
+            raise TargetError(f"{what} {silent_s:.0f} s{hint}")
+        wait_any([stream], timeout_s=max(min(timeout_s - silent_s, left_s), 0.0))
         # Only a complete line is an answer.
         if arrived := stream.take_lines():
             lines += arrived
             heard = time.monotonic()
+            done = any(map(until, arrived))
         if stream.memory_bytes > MAX_KEPT_BYTES:
             stream.kill()
             raise ContractError(

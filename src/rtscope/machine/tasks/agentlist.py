@@ -7,7 +7,7 @@ from rtscope.machine.tasks.listing import make_listing, read_surroundings
 from rtscope.machine.tasks.model import Listing
 
 TIMEOUT_S = 60.0
-"""For the list itself; a measuring window adds to it."""
+"""For the list itself, beside a measuring window."""
 
 
 def list_threads(machine: Target, *, window_ns: int = 0) -> Listing:
@@ -18,7 +18,8 @@ def list_threads(machine: Target, *, window_ns: int = 0) -> Listing:
     lines = answer_of(
         machine,
         args,
-        timeout_s=TIMEOUT_S + window_ns / NS_PER_S,
+        timeout_s=TIMEOUT_S,
+        works_s=window_ns / NS_PER_S,
         failure="the agent listed no threads",
     )
     return make_listing(lines, around)

@@ -230,7 +230,8 @@ def _watched(
     machine: Target, pid: int, duration_ns: int, probes: Sequence[Probe]
 ) -> list[Line]:
     args = watch_args(str(pid), duration_ns, probes)
-    lines = answer_of(machine, args, timeout_s=TIMEOUT_S + duration_ns / NS_PER_S)
+    works_s = duration_ns / NS_PER_S
+    lines = answer_of(machine, args, timeout_s=TIMEOUT_S, works_s=works_s)
     refuse_errors(lines)
     return lines
 

@@ -46,8 +46,8 @@ class CycleRecording:
 class CycleRecorder:
     """The agent while it records, and what came of it when it has ended."""
 
-    def __init__(self, stream: Stream, *, timeout_s: float) -> None:
-        self._stream, self._timeout_s = stream, timeout_s
+    def __init__(self, stream: Stream, *, works_s: float) -> None:
+        self._stream, self._works_s = stream, works_s
         self._lines: list[Line] = []
         self._error: TargetError | ContractError | None = None
         # A thread, because a pipe that nobody empties would hold the agent up.
@@ -56,7 +56,9 @@ class CycleRecorder:
 
     def _read(self) -> None:
         try:
-            self._lines = collect(self._stream, timeout_s=self._timeout_s)
+            self._lines = collect(
+                self._stream, timeout_s=TIMEOUT_S, works_s=self._works_s
+            )
         except (TargetError, ContractError) as error:
             self._error = error
         finally:
@@ -64,7 +66,7 @@ class CycleRecorder:
 
     def result(self) -> CycleRecording:
         """Wait for its end; TargetError or ContractError if it gave no result."""
-        self._done.wait(self._timeout_s)
+        self._done.wait(TIMEOUT_S + self._works_s)
         if self._error is not None:
             raise self._error
         return recording_of(self._lines, self._stream.stderr_tail())
@@ -81,7 +83,7 @@ def recording_cycles(
 ) -> Iterator[CycleRecorder]:
     """Record a process for some time, beside what the caller does."""
     stream = machine.start_agent(cycles_args(str(pid), duration_ns), privileged=True)
-    recorder = CycleRecorder(stream, timeout_s=TIMEOUT_S + duration_ns / NS_PER_S)
+    recorder = CycleRecorder(stream, works_s=duration_ns / NS_PER_S)
     try:
         yield recorder
     finally:

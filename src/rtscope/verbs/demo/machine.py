@@ -29,7 +29,7 @@ from rtscope.verbs.demo.model import (
     Scenario,
 )
 
-TIMEOUT_S = 30.0 + DURATION_NS / NS_PER_S
+TIMEOUT_S = 30.0
 ONLINE = "/sys/devices/system/cpu/online"
 
 
@@ -57,7 +57,8 @@ def run_demo(
             if refused:
                 not_tried[case.name] = refused
                 continue
-            lines = answer_of(machine, demo_args(case, cpu), timeout_s=TIMEOUT_S)
+            args, works_s = demo_args(case, cpu), DURATION_NS / NS_PER_S
+            lines = answer_of(machine, args, timeout_s=TIMEOUT_S, works_s=works_s)
         results.append(case_result_of(case, lines))
     after = _facts(machine) if changes else {}
     return DemoResult(tuple(results), facts, after, not_tried)

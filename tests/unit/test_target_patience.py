@@ -1,0 +1,99 @@
+"""A board has one time for all its answers, and one for the end of its sessions."""
+
+import time
+
+import pytest
+
+from fakes.targets import HELLO
+from rtscope.contract import dump_line
+from rtscope.host.errors import TargetError
+from rtscope.machine.target import patience as patiences
+from rtscope.machine.target import ssh, stream
+from rtscope.machine.target.patience import Patience
+from rtscope.machine.target.stream import PipeStream, collect
+
+LINE = dump_line(HELLO).decode()
+
+
+def says(script: str, patience: Patience) -> PipeStream:
+    return PipeStream(["sh", "-c", script], heartbeat=False, patience=patience)
+
+
+def test_slow_answers_take_of_one_time() -> None:
+    patience = Patience(answers_s=0.5)
+    collect(says(f"sleep 0.2; echo '{LINE}'", patience), timeout_s=60)
+
+    assert patience.answers_s < 0.45
+    with pytest.raises(TargetError, match=r"no answer .* for 0 s; a board has 0 s for"):
+        collect(says("sleep 60", patience), timeout_s=60)
+
+
+def test_lines_that_come_for_ever_do_not_make_it_longer() -> None:
+    patience = Patience(answers_s=0.3, ending_s=0.1)
+    endless = says(f"while echo '{LINE}'; do sleep 0.01; done", patience)
+
+    with pytest.raises(TargetError, match="has no end after 0 s; a board has"):
+        collect(endless, timeout_s=60)
+
+
+def test_the_time_that_it_was_asked_to_work_is_free() -> None:
+    patience = Patience(answers_s=0.3)
+    lines = collect(
+        says(f"sleep 0.5; echo '{LINE}'", patience), timeout_s=60, works_s=60
+    )
+
+    assert lines == [HELLO]
+    assert patience.answers_s == 0.3
+
+
+def test_time_that_passes_here_is_free() -> None:
+    patience = Patience(answers_s=0.3)
+    time.sleep(0.4)
+
+    assert patience.answers_s == 0.3
+
+
+def test_it_begins_again_where_the_board_works_as_asked() -> None:
+    patience = Patience(answers_s=0.0)
+    patience.renew()
+    with patience.answering():
+        time.sleep(0.01)
+
+    assert patience.answers_s == 0.0
+
+
+@pytest.mark.parametrize(
+    ("args", "begins_again"),
+    [
+        (["measure"], True),
+        (["load", "--"], True),
+        (["tasks"], False),
+        (["read"], False),
+    ],
+)
+def test_only_a_measurement_and_its_load_begin_again(
+    args: list[str], begins_again: bool, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(ssh, "PipeStream", lambda *_args, **_named: None)
+    board = ssh.SshTarget("board")
+    board._patience = Patience(answers_s=0.001)
+    with board._patience.answering():
+        time.sleep(0.01)
+    board.start_agent(args)
+
+    assert (board._patience.answers_s > 0) is begins_again
+
+
+def test_sessions_that_do_not_end_share_the_time_to_end_in(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    monkeypatch.setattr(patiences, "LEAST_S", 0.01)
+    patience = Patience(ending_s=0.3)
+    streams = [says("exec sleep 60", patience) for _ in range(4)]
+    began = time.monotonic()
+    for one in streams:
+        one.kill()
+
+    assert [one.status for one in streams] == [-9] * 4
+    assert patience.ending_s == 0.01
+    assert time.monotonic() - began < stream.KILL_TIMEOUT_S
