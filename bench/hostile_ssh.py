@@ -22,7 +22,7 @@ from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
 from pathlib import Path
 
-JOBS = 5
+JOBS = 4
 MOST_BYTES = 3 << 30
 """Of address space, so that no mistake takes this machine's memory."""
 MOST_S = 300
@@ -126,15 +126,17 @@ VERBS: dict[str, tuple[tuple[str, ...], str]] = {
     "tasks": (("tasks", *BOARD), "tasks"),
     "audit": (("audit", *BOARD), "read"),
     "audit --capture": (("audit", *BOARD, "--capture", "OUT"), "read"),
-    "doctor": (("doctor", *BOARD), "read"),
+    "doctor": (("doctor", *BOARD), "measure,read"),
     "run": ((*RUN, *BOARD, "--load", "idle", "--out", "OUT"), "measure"),
     "run, its load": ((*RUN, *BOARD, "--load", "cpu", "--out", "OUT"), "load"),
     "run --explain": (
         (*RUN, *BOARD, "--load", "idle", "--explain", "--out", "OUT"),
         "trace,measure",
     ),
-    "app check": (("app", "check", *BOARD, "--pid", "1", "--duration", "1s"), "watch"),
-    "demo": (("demo", *BOARD, "inversion", "--yes"), "demo"),
+    "app check": (("app", "check", *BOARD, "--duration", "1s", "1"), "watch"),
+    "app check, its files": (("app", "check", *BOARD, "--duration", "1s", "1"), "read"),
+    "app demo": (("app", "demo", *BOARD, "preempt"), "demo"),
+    "sweep survey": (("sweep", "survey", *BOARD, "--out", "OUT"), "measure,load"),
     "kernel verify": (("kernel", "verify", *BOARD), "read"),
 }
 HOW = re.findall(r'if how == "([^"]+)"', SSH)

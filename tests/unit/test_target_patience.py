@@ -24,7 +24,9 @@ def test_slow_answers_take_of_one_time() -> None:
     collect(says(f"sleep 0.2; echo '{LINE}'", patience), timeout_s=60)
 
     assert patience.answers_s < 0.45
-    with pytest.raises(TargetError, match=r"no answer .* for 0 s; a board has 0 s for"):
+    with pytest.raises(
+        TargetError, match=r"no answer .* for 0 s; the board took too long"
+    ):
         collect(says("sleep 60", patience), timeout_s=60)
 
 
@@ -32,7 +34,9 @@ def test_lines_that_come_for_ever_do_not_make_it_longer() -> None:
     patience = Patience(answers_s=0.3, ending_s=0.1)
     endless = says(f"while echo '{LINE}'; do sleep 0.01; done", patience)
 
-    with pytest.raises(TargetError, match="has no end after 0 s; a board has"):
+    with pytest.raises(
+        TargetError, match="has no end after 0 s; the board took too long"
+    ):
         collect(endless, timeout_s=60)
 
 

@@ -38,8 +38,8 @@ class Patience:
     def says(self) -> str:
         """What to do where it has run out."""
         return (
-            f"a board has {self._whole[0]:.0f} s for all its answers; look at its load "
-            "and its link"
+            f"the board took too long: it has {self._whole[0]:.0f} s for all answers; "
+            "look at its load and its link"
         )
 
     @property

@@ -375,13 +375,12 @@ def _collected(
         silent_s, left_s = now - heard, began + most_s - now
         if silent_s >= timeout_s or left_s <= 0:
             stream.kill()
-            what = "no answer from the agent for"
+            what = f"no answer from the agent for {silent_s:.0f} s"
             if lines and silent_s < timeout_s:
-                what, silent_s = "the answer of the agent has no end after", most_s
-            hint = (
-                f"; {stream.patience.says}" if stream.patience and left_s <= 0 else ""
-            )
-            raise TargetError(f"{what} {silent_s:.0f} s{hint}")
+                what = f"the answer of the agent has no end after {most_s:.0f} s"
+            if stream.patience and left_s <= 0:
+                what += f"; {stream.patience.says}"
+            raise TargetError(what)
         wait_any([stream], timeout_s=max(min(timeout_s - silent_s, left_s), 0.0))
         # Only a complete line is an answer.
         if arrived := stream.take_lines():

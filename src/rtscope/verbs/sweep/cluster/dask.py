@@ -19,11 +19,18 @@ from rtscope.boards.parts.cache import Part, cache_dir
 from rtscope.host.errors import HostError, RtscopeError, TargetError, UsageError
 from rtscope.host.escape import printable
 from rtscope.host.files.heldfolders import temporary_folder
+from rtscope.host.memory import at_most_more
 from rtscope.host.version import __version__
 from rtscope.verbs.sweep.cluster.address import SchedulerAddress
 from rtscope.verbs.sweep.cluster.task import Answer, Task, answer_of, answer_to
 
 CONNECT_S = 15
+MOST_BYTES = 320 << 20
+"""What a scheduler and all answers may take, and what is made of them, beside 150 MiB.
+
+The largest part that is sent to a worker has 65 MiB.
+"""
+TOO_MUCH = f"it sends more than fits into {MOST_BYTES >> 20} MiB"
 POLL_S = 0.05
 RESULT_S = 300
 """For what a worker has ready; if it has died, another one computes it first."""
@@ -40,11 +47,20 @@ def connected(address: SchedulerAddress) -> Iterator["DaskScheduler"]:
     TargetError if nothing answers there.
     """
     try:
-        import distributed
+        import distributed  # noqa: F401 -- its memory is not the scheduler's
     except ImportError as error:
         raise UsageError(
             f"--on {address.url}: needs the Python package distributed; type {INSTALL}"
         ) from error
+    # distributed reads and unpacks whatever comes, of any size.
+    with at_most_more(MOST_BYTES), _connected(address) as scheduler:
+        yield scheduler
+
+
+@contextlib.contextmanager
+def _connected(address: SchedulerAddress) -> Iterator["DaskScheduler"]:
+    import distributed
+
     _silence("distributed", "tornado")  # rtscope tells each failure itself
     security = None
     if (files := address.certificates) is not None:
@@ -300,5 +316,7 @@ def _silence(*packages: str) -> None:
 
 
 def _first_line(error: object) -> str:
+    if isinstance(error, MemoryError):
+        return TOO_MUCH
     lines = str(error).strip().splitlines()
     return printable(lines[0][:300]) if lines else type(error).__name__
