@@ -83,7 +83,7 @@ fuzz: .venv/.stamp-dev ## read a million mutated inputs, or ARGS="--cases N"
 	@PYTHONPATH=tests $(PY) -m fuzz.run --cases 1000000 $(ARGS)
 
 golden: .venv/.stamp-dev ## rewrite the golden files; read their diff before you commit
-	$(PYTEST) tests/golden --rewrite-golden
+	$(PYTEST) tests/golden tests/unit/test_events_*.py tests/unit/test_instructions_*.py --rewrite-golden
 
 net: .venv/.stamp-dev  ## compare every verb's output with what is held; ARGS=--rewrite holds today's
 	@PYTHONPATH=tests $(PY) -m net.run $(ARGS)

@@ -1,11 +1,13 @@
 """What holds for every test of a unit."""
 
 import signal
+from collections.abc import Generator
 from pathlib import Path
 
 import pytest
 from hypothesis import settings
 
+from fakes.heldcauses import Held, is_held
 from fakes.story import StoryOf, stories
 
 # How long an example takes says more about the machine than about the program.
@@ -22,6 +24,19 @@ def pytest_configure(config: pytest.Config) -> None:
     fewer = "not slow" in config.getoption("markexpr")
     settings.load_profile("without slow" if fewer else "rtscope")
     signal.signal(signal.SIGINT, signal.default_int_handler)
+
+
+@pytest.hookimpl(wrapper=True)
+def pytest_pyfunc_call(pyfuncitem: pytest.Function) -> Generator[None, object, object]:
+    """Hold what a test explains against what it explained before."""
+    if not is_held(pyfuncitem):
+        return (yield)
+    rewrite = bool(pyfuncitem.config.getoption("--rewrite-golden", default=False))
+    with pytest.MonkeyPatch.context() as patch:
+        held = Held.watching(pyfuncitem, patch)
+        answer = yield
+    held.compare(rewrite=rewrite)
+    return answer
 
 
 @pytest.fixture
