@@ -1,5 +1,11 @@
-"""What each check says of machines and units, with its evidence, to the letter."""
+"""
+What each check says of machines and units, to the letter.
 
+Of a machine the answers to three cases, and the outcome of each changed case; a digest
+holds every word of all, with the evidence.
+"""
+
+import hashlib
 import re
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import replace
@@ -17,6 +23,8 @@ ODD = "x -1 y: 2, " * 20
 MANY = 18
 """More than evidence is shown of."""
 _NUMBER = re.compile(r"(?<=[a-z/])\d+(?=/)")
+DIGITS = 16
+"""Of a digest in hexadecimal."""
 TITLES = ("good", "bad", "unseen")
 
 
@@ -59,12 +67,12 @@ def by_profile(name: str, case: audited.Case) -> dict[str, audited.Case]:
 def damaged(case: audited.Case) -> dict[str, audited.Case]:
     """Return the machine with one of its files gone, refused, or of another kind."""
     changed = {}
-    for path in case.files:
+    for number, path in enumerate(case.files, 1):
         others = {p: text for p, text in case.files.items() if p != path}
         refused = {**case.also, path: audited.REFUSED}
-        changed[f", {path} gone"] = replace(case, files=others)
-        changed[f", {path} refused"] = replace(case, files=others, also=refused)
-        changed[f", {path} odd"] = replace(case, files={**others, path: ODD})
+        changed[f", file {number} gone"] = replace(case, files=others)
+        changed[f", file {number} refused"] = replace(case, files=others, also=refused)
+        changed[f", file {number} odd"] = replace(case, files={**others, path: ODD})
     return {
         **changed,
         ", on Linux 5.4": replace(case, release="5.4.1"),
@@ -92,22 +100,54 @@ def counted(answer: list[str]) -> list[str]:
     return [head, evidence[0], f"      ({len(evidence)} in all)", evidence[-1]]
 
 
+def answers_to(name: str) -> Iterator[tuple[str, dict[str, list[str]]]]:
+    """Yield the answers to each case of a check and to its changes."""
+    for title in TITLES:
+        case = getattr(auditcases.CASES[name], title)
+        changed = {
+            "": case,
+            ", for all CPUs": replace(case, cpus=None),
+            ", for CPU 7": replace(case, cpus=(7,)),
+            **by_profile(name, case),
+            **(damaged(case) if title == "bad" else {}),
+        }
+        answers = {how: of_machine(name, one) for how, one in changed.items()}
+        if title != "unseen" and (many := multiplied(case)):
+            answers[", many"] = counted(of_machine(name, many))
+        yield title, answers
+
+
+def every_word(name: str) -> list[str]:
+    return [
+        line for title, answers in answers_to(name) for line in told(title, answers)
+    ]
+
+
+def digest_of(words: list[str]) -> str:
+    return hashlib.sha256("\n".join(words).encode()).hexdigest()[:DIGITS]
+
+
 def of_machines() -> Iterator[str]:
-    for name, cases in auditcases.CASES.items():
+    for name in auditcases.CASES:
+        whole = every_word(name)
+        answers = [line for line in whole if not line.startswith("      ")]
+        unchanged = tuple(f"  {title}: " for title in TITLES)
+        outcomes = [
+            line.strip().partition(" (")[0]
+            for line in answers
+            if not line.startswith(unchanged)
+        ]
         yield name
-        for title in TITLES:
-            case = getattr(cases, title)
-            changed = {
-                "": case,
-                ", for all CPUs": replace(case, cpus=None),
-                ", for CPU 7": replace(case, cpus=(7,)),
-                **by_profile(name, case),
-                **(damaged(case) if title == "bad" else {}),
-            }
-            answers = {how: of_machine(name, one) for how, one in changed.items()}
-            if title != "unseen" and (many := multiplied(case)):
-                answers[", many"] = counted(of_machine(name, many))
-            yield from told(title, answers)
+        yield from (line for line in answers if line.startswith(unchanged))
+        yield f"  {'; '.join([*outcomes, digest_of(whole)])}"
+
+
+def every_word_of_changed(text: str, kept: str) -> Iterator[str]:
+    """Yield what checks of machines say whose digest has changed."""
+    for name in auditcases.CASES:
+        words = every_word(name)
+        if (digest := digest_of(words)) in text and digest not in kept:
+            yield from (name, *words)
 
 
 def of_units() -> Iterator[str]:
@@ -132,4 +172,5 @@ def test_checks_say_what_they_said(
         KEPT.mkdir(exist_ok=True)
         (KEPT / name).write_text(text, encoding="utf-8")
 
-    assert text == (KEPT / name).read_text("utf-8")
+    kept = (KEPT / name).read_text("utf-8")
+    assert text == kept, "\n".join(every_word_of_changed(text, kept))
