@@ -1,5 +1,10 @@
-"""Two kernels side by side and a published table beside them, byte for byte."""
+"""
+Two kernels side by side and a published table beside them, byte for byte.
 
+Of the JSON of the table a line for each entry: the other has the layout of JSON.
+"""
+
+import json
 from collections.abc import Callable, Mapping
 from dataclasses import replace
 from pathlib import Path
@@ -58,6 +63,15 @@ def together() -> list[RunRecord]:
     return [record for runs in sets().values() for record in runs]
 
 
+def a_line_for_each(text: str) -> str:
+    """Return the entries of a JSON object, and those of its lists, a line for each."""
+    return "".join(
+        f"{key}: {json.dumps(one)}\n"
+        for key, value in json.loads(text).items()
+        for one in (value if isinstance(value, list) else [value])
+    )
+
+
 FORMS: Mapping[str, Callable[[], str]] = {
     "report-80.txt": lambda: render_text(build_model(together())),
     "report-120.txt": lambda: render_text(build_model(together()), width=120),
@@ -73,7 +87,7 @@ FORMS: Mapping[str, Callable[[], str]] = {
         for form, render in (
             ("txt", render_text),
             ("md", render_markdown),
-            ("json", render_json),
+            ("entries.txt", lambda found: a_line_for_each(render_json(found))),
         )
     },
 }

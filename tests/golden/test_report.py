@@ -1,5 +1,10 @@
-"""The report of the golden record, byte for byte; `make golden` accepts a change."""
+"""
+The report of the golden record, byte for byte; `make golden` accepts a change.
 
+Of the JSON without a verdict, only the entries that the one with a verdict has not.
+"""
+
+import json
 from collections.abc import Callable, Mapping
 from pathlib import Path
 
@@ -38,13 +43,24 @@ def golden_model(*, asked: bool) -> Model:
     )
 
 
+def what_differs(one: str, other: str) -> str:
+    """Return the entries of a JSON object that are not the same in another."""
+    mine, others = json.loads(one), json.loads(other)
+    assert mine.keys() == others.keys()
+    changed = {key: value for key, value in mine.items() if value != others[key]}
+    return json.dumps(changed, indent=2) + "\n"
+
+
 @pytest.mark.parametrize("asked", [False, True], ids=["plain", "verdict"])
 @pytest.mark.parametrize("form", RENDERERS)
 def test_the_report_of_the_golden_record_has_not_changed(
     form: str, asked: bool, rewrite: bool
 ) -> None:
     path = EXPECTED / f"{'verdict' if asked else 'plain'}.{form}"
-    found = RENDERERS[form](golden_model(asked=asked)).encode()
+    text = RENDERERS[form](golden_model(asked=asked))
+    if form == "json" and not asked:
+        text = what_differs(text, render_json(golden_model(asked=True)))
+    found = text.encode()
 
     if rewrite:
         path.parent.mkdir(exist_ok=True)
