@@ -17,13 +17,13 @@ from typing import Any
 from rtscope.boards.catalogue import get_board
 from rtscope.boards.kernels.catalogue import get_kernel_row
 from rtscope.boards.parts import aptroot
+from rtscope.boards.parts.aptroot import Package
 from rtscope.boards.parts.buildcontext import (
     BuildContext,
     cached_lock,
     part_of_packages,
 )
 from rtscope.boards.parts.cache import cache_dir, locked
-from rtscope.boards.parts.packages import Package
 from rtscope.boards.parts.prepare import prepare_all
 from rtscope.boards.recording.symbols import find_symbols, read_symbols
 from rtscope.host import process

@@ -10,8 +10,7 @@ from fakes.guestpaths import GUEST
 from fakes.measurements import on_board, record, thread
 from rtscope.record.instructions.file import parse_trace
 from rtscope.record.instructions.symbols import NO_SYMBOLS, SymbolTable, parse_symbols
-from rtscope.verbs.board.listing import path_of
-from rtscope.verbs.board.trace import print_head, print_path
+from rtscope.verbs.board.trace import path_of, print_head, print_path
 
 LISTS = Path(__file__).parent / "trace"
 

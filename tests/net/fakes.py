@@ -28,7 +28,7 @@ from rtscope.measure.assemble import Measured
 from rtscope.record.model import Run
 from rtscope.verbs.app import check as appcheck
 from rtscope.verbs.app import unit as appunit
-from rtscope.verbs.app.boardlabel import BoardLabel
+from rtscope.verbs.app.model import BoardLabel
 from rtscope.verbs.app.running import running_program
 from rtscope.verbs.app.source import Watched
 from rtscope.verbs.app.watchedcycles import recording_of

@@ -36,7 +36,7 @@ from rtscope.verbs.app.running import (
     running_program,
 )
 from rtscope.verbs.app.service import service_of
-from rtscope.verbs.app.unittext import render_unit
+from rtscope.verbs.app.unit import render_unit
 
 pytestmark = [
     pytest.mark.system,

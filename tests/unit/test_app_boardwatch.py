@@ -14,17 +14,17 @@ from rtscope.boards.parts.qemu import Qemu
 from rtscope.boards.runs.boot import Booted
 from rtscope.host.errors import BoardError, TargetError
 from rtscope.verbs.app import boardwatch as appwatch
-from rtscope.verbs.app.boardlabel import (
+from rtscope.verbs.app.boardprogram import Program
+from rtscope.verbs.app.boardwatch import watching_script
+from rtscope.verbs.app.check import examined_junit
+from rtscope.verbs.app.checktext import MAX_LINES, print_examined
+from rtscope.verbs.app.images import Probe
+from rtscope.verbs.app.model import (
     BoardLabel,
     answer_digest,
     board_row,
     digest_words,
 )
-from rtscope.verbs.app.boardprogram import Program
-from rtscope.verbs.app.boardscript import watching_script
-from rtscope.verbs.app.checktext import MAX_LINES, print_examined
-from rtscope.verbs.app.images import Probe
-from rtscope.verbs.app.junit import examined_junit
 from rtscope.verbs.app.rules import examine
 from unit.test_app_rules import seen, thread
 

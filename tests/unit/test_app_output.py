@@ -12,9 +12,8 @@ from rtscope.contract import CycleRuns, CyclesEnd, Line
 from rtscope.explain.events.threadstates import MachineTraits
 from rtscope.explain.model import Cause, Explanation, Part, Segment
 from rtscope.host.errors import ContractError
-from rtscope.verbs.app.check import FailOn, status_of
+from rtscope.verbs.app.check import FailOn, examined_junit, status_of, with_cycles
 from rtscope.verbs.app.checktext import MAX_LINES, print_examined
-from rtscope.verbs.app.cyclerules import with_cycles
 from rtscope.verbs.app.cycles import Cycle
 from rtscope.verbs.app.cycletables import (
     JudgedCycles,
@@ -22,7 +21,6 @@ from rtscope.verbs.app.cycletables import (
     cycles_row,
     longest_words,
 )
-from rtscope.verbs.app.junit import examined_junit
 from rtscope.verbs.app.model import Examined
 from rtscope.verbs.app.page import render_examined
 from rtscope.verbs.app.rules import examine

@@ -24,6 +24,7 @@ from rtscope.verbs.app.checktext import (
     kernel_waits,
     print_examined,
 )
+from rtscope.verbs.app.memorymap import pieces_in
 from rtscope.verbs.app.model import (
     EventStack,
     Examined,
@@ -34,7 +35,6 @@ from rtscope.verbs.app.model import (
 )
 from rtscope.verbs.app.naming import NamedFrame, NamedStack
 from rtscope.verbs.app.rules import examine
-from rtscope.verbs.app.smaps import pieces_in
 
 LOCKED = """\
 1000-3000 r-xp 00000000 08:01 5    /bin/prog

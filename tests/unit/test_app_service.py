@@ -14,7 +14,7 @@ from rtscope.machine.audit.unit import Unit, merge, parse
 from rtscope.machine.reader import Content, Denied
 from rtscope.verbs.app.running import RunningProgram, running_program
 from rtscope.verbs.app.service import service_of
-from rtscope.verbs.app.unittext import render_unit
+from rtscope.verbs.app.unit import render_unit
 
 EXE = "/opt/app/control"
 MAPS = f"""\

@@ -7,8 +7,13 @@ from typing import cast
 
 import pytest
 
-from rtscope.verbs.app.expression import Operation, Unreadable, evaluate
-from rtscope.verbs.app.frametable import FrameRow, Saved
+from rtscope.verbs.app.frametable import (
+    FrameRow,
+    Operation,
+    Saved,
+    Unreadable,
+    evaluate,
+)
 from rtscope.verbs.app.image import Image, Symbol
 from rtscope.verbs.app.memorymap import MemoryMap, parse_maps
 from rtscope.verbs.app.naming import demangled

@@ -8,9 +8,9 @@ import pytest
 
 from fakes.audited import FAIL, NONE, PASS, UNKNOWN, Case, judged
 from fakes.trees import Files
-from rtscope.machine.audit.coalescing import Coalescing, ask_driver, read_coalescing
 from rtscope.machine.audit.context import Observed
 from rtscope.machine.audit.model import CheckOutcome
+from rtscope.machine.audit.observe import Coalescing, ask_driver, read_coalescing
 from rtscope.machine.reader import Denied
 
 NET = "/sys/class/net"

@@ -8,8 +8,8 @@ from fakes.audited import Case, judged
 from fakes.trees import Files, reader_of
 from rtscope.machine.audit.catalogue import catalogue
 from rtscope.machine.audit.examine import examine, read_context
-from rtscope.machine.audit.limitsfiles import read_limits
 from rtscope.machine.audit.model import Check, CheckOutcome, Severity
+from rtscope.machine.audit.sessionchecks import read_limits
 from rtscope.machine.audit.unit import merge
 from rtscope.machine.audit.unitmeaning import SYS_NICE, has_capability, runs_as_root
 from rtscope.verbs.audit.unitfiles import load_unit

@@ -16,9 +16,9 @@ from rtscope.boards.kernels.source import find_origin
 from rtscope.boards.kernels.sourcekernel import kernel_part, newest_of
 from rtscope.boards.kernels.tree import tree_digest
 from rtscope.boards.parts import aptroot
+from rtscope.boards.parts.aptroot import Package
 from rtscope.boards.parts.buildcontext import BuildContext
 from rtscope.boards.parts.cache import all_parts, locked
-from rtscope.boards.parts.packages import Package
 from rtscope.host.errors import KernelError, RtscopeError, UsageError
 
 RT = "CONFIG_EXPERT=y\nCONFIG_PREEMPT_RT=y\n"

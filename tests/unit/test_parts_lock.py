@@ -5,7 +5,7 @@ from pathlib import Path
 
 import pytest
 
-from rtscope.boards.parts.aptroot import parse_printed
+from rtscope.boards.parts.aptroot import NO_LOCK, Package, parse_printed, read_lock
 from rtscope.boards.parts.buildcontext import (
     BuildContext,
     cached_lock,
@@ -13,7 +13,6 @@ from rtscope.boards.parts.buildcontext import (
     remember,
 )
 from rtscope.boards.parts.cache import locked
-from rtscope.boards.parts.packages import NO_LOCK, Package, read_lock
 from rtscope.host.errors import BoardError
 
 PART = "userland-riscv64"

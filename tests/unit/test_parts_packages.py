@@ -6,8 +6,16 @@ from pathlib import Path
 import pytest
 
 from rtscope.boards.parts import aptroot
-from rtscope.boards.parts.aptroot import fetch, parse_printed, resolve, resolve_source
-from rtscope.boards.parts.packages import NO_LOCK, Package, lock_text, read_lock
+from rtscope.boards.parts.aptroot import (
+    NO_LOCK,
+    Package,
+    fetch,
+    lock_text,
+    parse_printed,
+    read_lock,
+    resolve,
+    resolve_source,
+)
 from rtscope.host import process
 from rtscope.host.errors import BoardError, UsageError
 

@@ -9,10 +9,9 @@ from rtscope.boards.kernels import sourcekernel
 from rtscope.boards.kernels.recipe import find_recipe
 from rtscope.boards.kernels.source import find_origin, part_name
 from rtscope.boards.parts import initrd
-from rtscope.boards.parts.buildcontext import BuildContext
+from rtscope.boards.parts.buildcontext import FILES_ARCHIVE, BuildContext
 from rtscope.boards.parts.cache import locked
 from rtscope.boards.parts.files import files_part, read_files
-from rtscope.boards.parts.names import FILES_ARCHIVE
 from rtscope.boards.parts.prepare import is_built
 from rtscope.host.errors import UsageError
 

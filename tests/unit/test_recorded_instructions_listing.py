@@ -7,7 +7,7 @@ import pytest
 from rtscope.record.instructions.file import parse_trace, with_windows
 from rtscope.record.instructions.section import ExecTrace, RecordKind
 from rtscope.record.instructions.symbols import NO_SYMBOLS, parse_symbols
-from rtscope.verbs.board.listing import path_of
+from rtscope.verbs.board.trace import path_of
 
 KERNEL = 0xFFFFFFFF81000000
 SYMBOLS = parse_symbols(f"{KERNEL:x} T first\n{KERNEL + 0x100:x} T second\n")

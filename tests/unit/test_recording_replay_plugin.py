@@ -11,8 +11,8 @@ import pytest
 from fakes.measurements import on_board, record, thread
 from rtscope.boards.catalogue import get_board
 from rtscope.boards.kernels.catalogue import IMAGE, Kernel
+from rtscope.boards.parts.buildcontext import AGENT_ARCHIVE, PLUGIN, USERLAND_ARCHIVE
 from rtscope.boards.parts.cache import Part, build_part, locked
-from rtscope.boards.parts.names import AGENT_ARCHIVE, PLUGIN, USERLAND_ARCHIVE
 from rtscope.boards.parts.prepared import Prepared
 from rtscope.boards.parts.qemu import Qemu, Recording
 from rtscope.boards.recording import replay

@@ -8,10 +8,8 @@ The command line: verbs by name, and the parts that several of them share.
     completion.py, completions/  `rtscope completion`: what it prints for each shell
     foreign.py                   answers to options and files of cyclictest and rtla
     console.py                   consoles for results and for messages
-    streams.py                   the standard streams; control characters are visible
-    messages.py                  standard error that never blocks
-    progress.py                  the live display of a campaign
-    workertable.py               the workers of a cluster in the live display
+    streams.py                   the standard streams: visible, and never waited for
+    progress.py                  the live display of a campaign and of a cluster
     detail.py                    options -q, -v and --notes
     results.py                   from records to a report or page; its format
     checks.py                    outcomes of checks: display, exit status

@@ -10,17 +10,14 @@ same schema.
     lines.py        a line of the agent as a value, and back: `parse_line`, `dump_line`
     values.py       numbers and texts with their bounds, counters of the machine
     measurement.py  `measure`: its begin, its ticks, its result
-    threads.py      one measured thread: histogram, worst wake-ups, counters
-    growth.py       growth of the histograms each second, if the result never comes
+    threads.py      one measured thread: histogram, its growth, counters; the digest
     tracing.py      the kernel's trace around the worst wake-ups
     loads.py        `load`: that it runs, each process of it, its end
-    settings.py     `apply`, `hold`, `restore`: changed and restored settings
-    targetfiles.py  `read`, `disk`: files and free space of the target
+    settings.py     `apply`, `hold`, `restore`: settings; `read`, `disk`: files
     tasks.py        `tasks`: every thread of the machine
     watching.py     `watch`: events of a program's threads
     cycling.py      `cycles`: when a program's threads run and sleep
     demos.py        `demo`: when the threads of a scenario run
-    digest.py       the digest that equal measurements share
 """
 
 from rtscope.contract.cycling import CycleRuns as CycleRuns
@@ -32,10 +29,6 @@ from rtscope.contract.demos import DemoEvent as DemoEvent
 from rtscope.contract.demos import DemoEvents as DemoEvents
 from rtscope.contract.demos import DemoThread as DemoThread
 from rtscope.contract.demos import DemoThreadEnd as DemoThreadEnd
-from rtscope.contract.digest import result_digest as result_digest
-from rtscope.contract.digest import sha256_of_json as sha256_of_json
-from rtscope.contract.growth import CpuGrowth as CpuGrowth
-from rtscope.contract.growth import Growth as Growth
 from rtscope.contract.lines import Line as Line
 from rtscope.contract.lines import dump_line as dump_line
 from rtscope.contract.lines import parse_line as parse_line
@@ -57,18 +50,20 @@ from rtscope.contract.measurement import Tick as Tick
 from rtscope.contract.measurement import TickCpu as TickCpu
 from rtscope.contract.measurement import WorstSoFar as WorstSoFar
 from rtscope.contract.settings import Applied as Applied
+from rtscope.contract.settings import DiskLine as DiskLine
+from rtscope.contract.settings import FileLine as FileLine
 from rtscope.contract.settings import Keeping as Keeping
 from rtscope.contract.settings import Refused as Refused
 from rtscope.contract.settings import Restored as Restored
 from rtscope.contract.settings import Tuned as Tuned
-from rtscope.contract.targetfiles import DiskLine as DiskLine
-from rtscope.contract.targetfiles import FileLine as FileLine
 from rtscope.contract.tasks import DeadlineParameters as DeadlineParameters
 from rtscope.contract.tasks import TaskLine as TaskLine
 from rtscope.contract.tasks import TasksEnd as TasksEnd
 from rtscope.contract.threads import REAL_TIME as REAL_TIME
 from rtscope.contract.threads import ClockCost as ClockCost
+from rtscope.contract.threads import CpuGrowth as CpuGrowth
 from rtscope.contract.threads import ForeignBuckets as ForeignBuckets
+from rtscope.contract.threads import Growth as Growth
 from rtscope.contract.threads import OwnNumbers as OwnNumbers
 from rtscope.contract.threads import ThreadResult as ThreadResult
 from rtscope.contract.threads import Wakeup as Wakeup
@@ -76,6 +71,8 @@ from rtscope.contract.threads import bucket_low_ns as bucket_low_ns
 from rtscope.contract.threads import bucket_width_ns as bucket_width_ns
 from rtscope.contract.threads import is_bucket_low as is_bucket_low
 from rtscope.contract.threads import require as require
+from rtscope.contract.threads import result_digest as result_digest
+from rtscope.contract.threads import sha256_of_json as sha256_of_json
 from rtscope.contract.tracing import Around as Around
 from rtscope.contract.tracing import CpuRuns as CpuRuns
 from rtscope.contract.tracing import KeptTrace as KeptTrace

@@ -7,7 +7,6 @@ from pydantic import Field, TypeAdapter, ValidationError
 
 from rtscope.contract.cycling import CycleRuns, CyclesBegin, CyclesEnd
 from rtscope.contract.demos import DemoBegin, DemoEnd, DemoEvents
-from rtscope.contract.growth import Growth
 from rtscope.contract.loads import LoadEnd, LoadHello, LoadTick, LoadWindow
 from rtscope.contract.measurement import (
     AgentError,
@@ -18,9 +17,17 @@ from rtscope.contract.measurement import (
     Tick,
     WorstSoFar,
 )
-from rtscope.contract.settings import Applied, Keeping, Refused, Restored, Tuned
-from rtscope.contract.targetfiles import DiskLine, FileLine
+from rtscope.contract.settings import (
+    Applied,
+    DiskLine,
+    FileLine,
+    Keeping,
+    Refused,
+    Restored,
+    Tuned,
+)
 from rtscope.contract.tasks import TaskLine, TasksEnd
+from rtscope.contract.threads import Growth
 from rtscope.contract.tracing import TraceFile, TracePages
 from rtscope.contract.values import MAX_LINE_BYTES
 from rtscope.contract.watching import WatchBegin, WatchedThread, WatchEnd, WatchSample

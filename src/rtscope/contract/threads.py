@@ -1,11 +1,15 @@
 """
 What one thread measured: of our own agent, which tells all of it, or of another tool.
 
-`format/README.md` describes each.
+The digest by which two measurements are known to be the same, and what an agent tells
+once a second in case that its result never comes. `format/README.md` describes each.
 """
 
-from dataclasses import dataclass
-from typing import Annotated, TypeVar
+import hashlib
+import json
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+from typing import Annotated, Literal, TypeVar
 
 from pydantic import Field
 
@@ -251,3 +255,64 @@ def bucket_low_ns(latency_ns: int) -> int:
 def is_bucket_low(low_ns: int) -> bool:
     """Whether some bucket starts at low_ns."""
     return 0 <= low_ns < 1 << HIST_MAX_BITS and low_ns % bucket_width_ns(low_ns) == 0
+
+
+# --- the digest of equal measurements -----------------------------------------------
+
+
+def result_digest(threads: Sequence[ThreadResult]) -> str:
+    """
+    SHA-256 over what was measured: equal digests mean the same measurement.
+
+    Covers, per CPU: histogram, sums, min, max, skipped, early, worst. The keys stay so
+    for ever, whatever the fields are called: results of all versions are compared by
+    their digests.
+    """
+    return sha256_of_json(
+        [
+            {
+                **({} if t.foreign is None else {"step_ns": t.foreign.step_ns}),
+                "cpu": t.cpu,
+                "histogram": [list(pair) for pair in t.histogram],
+                "sum_ns": str(t.sum_ns),
+                "sum_sq_ns2": str(t.sum_sq_ns2),
+                "min_ns": t.min_ns,
+                "max_ns": t.max_ns,
+                "skipped": t.missed_periods,
+                "early": t.early,
+                "worst": [[w.cpu, w.seq, w.expiry_ns, w.wake_ns] for w in t.worst],
+            }
+            for t in threads
+        ]
+    )
+
+
+def sha256_of_json(value: object) -> str:
+    """Return the digest of a value's JSON, which is one however it was made."""
+    text = json.dumps(value, sort_keys=True, separators=(",", ":"))
+    return hashlib.sha256(text.encode()).hexdigest()
+
+
+# --- growth, once a second ----------------------------------------------------------
+
+
+@dataclass(frozen=True, slots=True)
+class CpuGrowth:
+    """One thread's histogram: totals since the start, buckets since the line before."""
+
+    cpu: Cpu | None
+    missed_periods: Times
+    early: Times
+    overflow: Times
+    max_ns: Count
+    """0 without a sample that was not early."""
+    histogram: tuple[tuple[BucketLow, Times], ...]
+    """(low_ns, growth), ascending, without buckets that did not grow."""
+
+
+@dataclass(frozen=True, slots=True)
+class Growth:
+    """Once a second: what the histogram of each thread has grown by."""
+
+    type: Literal["growth"] = field(kw_only=True, default="growth")
+    cpus: tuple[CpuGrowth, ...]

@@ -24,6 +24,7 @@ from rtscope.boards.kernels.recipe import (
 from rtscope.boards.kernels.series import Series, read_series
 from rtscope.boards.kernels.tree import copy_tree, kernel_version, tree_digest
 from rtscope.boards.parts import aptroot
+from rtscope.boards.parts.aptroot import Package, as_rows
 from rtscope.boards.parts.buildcontext import (
     DOWNLOADS,
     BuildContext,
@@ -31,7 +32,6 @@ from rtscope.boards.parts.buildcontext import (
     fetched,
     packages_of,
 )
-from rtscope.boards.parts.packages import Package, as_rows
 from rtscope.host import process
 from rtscope.host.errors import KernelError, UsageError
 from rtscope.host.files.opening import open_named

@@ -15,12 +15,13 @@ from rtscope.boards.kernels import sourcekernel
 from rtscope.boards.kernels.catalogue import KernelRow
 from rtscope.boards.parts import aptroot, initrd, qemu
 from rtscope.boards.parts.buildcontext import (
+    AGENT_ARCHIVE,
+    PLUGIN,
     BuildContext,
     content_part,
     part_of_packages,
 )
 from rtscope.boards.parts.cache import Part
-from rtscope.boards.parts.names import AGENT_ARCHIVE, PLUGIN
 from rtscope.host.errors import BoardError
 
 

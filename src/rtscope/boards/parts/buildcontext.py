@@ -12,8 +12,7 @@ from pathlib import Path
 from typing import Any
 
 from rtscope.boards.parts import aptroot
-from rtscope.boards.parts.cache import NotBuiltError, Part, build_part
-from rtscope.boards.parts.packages import (
+from rtscope.boards.parts.aptroot import (
     NO_LOCK,
     Lock,
     Package,
@@ -21,6 +20,7 @@ from rtscope.boards.parts.packages import (
     lock_text,
     read_lock,
 )
+from rtscope.boards.parts.cache import NotBuiltError, Part, build_part
 from rtscope.host.errors import UsageError
 from rtscope.host.process import Progress
 
@@ -158,3 +158,14 @@ def packages_of(
     shutil.rmtree(root, ignore_errors=True)
     remember(context.cache, known.with_part(name, packages))
     return packages
+
+
+# --- names of parts, and of the files in them ---------------------------------------
+
+PLUGIN = "rtscope-plugin.so"
+AGENT_ARCHIVE = "agent.cpio"
+USERLAND_ARCHIVE = "userland.cpio"
+FILES_ARCHIVE = "files.cpio"
+
+FILES_KIND = "files"
+"""How the name of the part with the files of a campaign begins."""

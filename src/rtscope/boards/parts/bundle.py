@@ -22,6 +22,7 @@ from typing import IO, Any
 from pydantic import StrictBool, StrictInt, TypeAdapter
 
 from rtscope.boards.catalogue import Board
+from rtscope.boards.parts.aptroot import Package
 from rtscope.boards.parts.cache import (
     FULL,
     IMPORTED,
@@ -35,7 +36,6 @@ from rtscope.boards.parts.cache import (
     read_part,
     verify,
 )
-from rtscope.boards.parts.packages import Package
 from rtscope.boards.parts.prepared import Prepared, assemble
 from rtscope.host.errors import BoardError, UsageError
 from rtscope.host.files import new_file

@@ -5,9 +5,13 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 
 from rtscope.boards.parts import initrd
-from rtscope.boards.parts.buildcontext import BuildContext, content_part
+from rtscope.boards.parts.buildcontext import (
+    FILES_ARCHIVE,
+    FILES_KIND,
+    BuildContext,
+    content_part,
+)
 from rtscope.boards.parts.cache import Part
-from rtscope.boards.parts.names import FILES_ARCHIVE, FILES_KIND
 from rtscope.host.errors import UsageError
 from rtscope.host.files.opening import read_named
 

@@ -10,14 +10,14 @@ from rtscope.boards.catalogue import Board
 from rtscope.boards.kernels import catalogue as kernels
 from rtscope.boards.kernels.catalogue import Kernel
 from rtscope.boards.parts import initrd, qemu
-from rtscope.boards.parts.cache import Part
-from rtscope.boards.parts.names import (
+from rtscope.boards.parts.buildcontext import (
     AGENT_ARCHIVE,
     FILES_ARCHIVE,
     FILES_KIND,
     PLUGIN,
     USERLAND_ARCHIVE,
 )
+from rtscope.boards.parts.cache import Part
 from rtscope.boards.parts.qemu import Qemu
 from rtscope.host.errors import BoardError
 

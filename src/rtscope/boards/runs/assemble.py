@@ -12,7 +12,7 @@ from pathlib import Path
 from typing import Any
 
 from rtscope.boards.catalogue import Board
-from rtscope.boards.parts.names import FILES_KIND
+from rtscope.boards.parts.buildcontext import FILES_KIND
 from rtscope.boards.parts.prepared import Prepared, initrd_digest
 from rtscope.boards.parts.qemu import Boot, Qemu, command_line, quantum_by_plugin
 from rtscope.boards.recording.symbols import module_addresses

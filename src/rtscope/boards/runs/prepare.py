@@ -11,11 +11,11 @@ from datetime import UTC, datetime
 from pathlib import Path
 
 from rtscope.boards.catalogue import Board, get_board, with_append
+from rtscope.boards.parts.aptroot import read_lock
 from rtscope.boards.parts.buildcontext import BuildContext
 from rtscope.boards.parts.bundle import Bundle, prepare_bundle
 from rtscope.boards.parts.cache import cache_dir
 from rtscope.boards.parts.initrd import Job
-from rtscope.boards.parts.packages import read_lock
 from rtscope.boards.parts.prepare import check_configurations, is_built, prepare_all
 from rtscope.boards.parts.prepared import Prepared, has_files
 from rtscope.boards.recording.symbols import require_symbols

@@ -6,13 +6,12 @@ Read files within limits; write files as a whole or not at all.
     documents.py    TOML and JSON that others may have written
     heldfolders.py  temporary directories that go away with their process
     jsonvalues.py   JSON against a type, within limits of memory
-    junit.py        JUnit XML: suites of cases with their outcomes
+    junit.py        JUnit XML: suites of cases with their outcomes; text in XML
     opening.py      files that somebody names: regular ones, and pipes of the shell
     plaintext.py    foreign text as plain lines: encodings, line ends, escapes
     prefixes.py     time stamps, labels, quote marks and indents before each line
     unpack.py       gzip, xz, bzip2 and zstd, within limits of memory and size
     userdirs.py     directories of the user by the XDG specification
-    xmltext.py      text that XML can hold, and trees of XML as files
 """
 
 import errno

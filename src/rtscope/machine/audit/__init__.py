@@ -7,15 +7,12 @@ Is a machine, or a kernel, set up for real time? Checks as data, answered in fou
     answers.py      return values of check functions
     context.py      arguments of check functions: the machine, and for whom
     *checks.py      check functions, by subject: CPUs, interrupts, kernel, ...
-    limitsfiles.py   limits.conf and limits.d, as pam_limits reads them
-    coalescing.py   interrupt delays of network drivers
     lockdown.py     mode of kernel lockdown
     usermanager.py   a check of the units of a user's manager
-    observe.py      two looks at a machine; trials where no file has the answer
-    unit.py         a unit of systemd: its lines, and which of them systemd takes
+    observe.py      two looks at a machine, and at network drivers; trials
+    unit.py         a unit of systemd, of files or `systemctl show`: its lines
     unitkeys.toml   names of the settings that systemd knows
     unitvalues.py   values that systemd takes for each setting
-    unitshow.py     what `systemctl show` prints, as a unit
     unitmeaning.py  what the settings come to: policy, CPUs, limits, rights
     examine.py      from a machine, tree, configuration or image to outcomes
 """

@@ -7,10 +7,14 @@ agent tries. Opening /dev/cpu_dma_latency registers a request that bounds nothin
 (kernel/power/qos.c), and SMIs are counted in a register: neither is changed.
 """
 
+import array
 import contextlib
 import errno
+import fcntl
 import itertools
 import os
+import socket
+import struct
 import sys
 import time
 from collections.abc import Callable, Iterable, Mapping
@@ -19,7 +23,6 @@ from pathlib import Path
 
 from rtscope.contract import AgentError, AgentResult, Line
 from rtscope.host.units import NS_PER_S
-from rtscope.machine.audit.coalescing import read_coalescing
 from rtscope.machine.audit.context import (
     DMA_LATENCY,
     WATCHED,
@@ -252,3 +255,62 @@ def read_trial(lines: Iterable[Line]) -> TrialResult:
             costs = [cost.p50_ns for cost in clocks if cost is not None]
             return TrialResult(Trial(AGENT_REQUEST, None), max(costs, default=None))
     return TrialResult(None, None)
+
+
+# --- interrupt delays of network drivers --------------------------------------------
+
+# The question is ETHTOOL_GCOALESCE of ioctl(2) SIOCETHTOOL, which every user may ask
+# (net/ethtool/ioctl.c); `ethtool -c` shows the same. Only interfaces that are up are
+# asked: the question would wake a device that sleeps.
+
+SIOCETHTOOL = 0x8946
+ETHTOOL_GCOALESCE = 0x0000000E
+
+_WORDS = 23
+"""Of struct ethtool_coalesce (include/uapi/linux/ethtool.h), 32 bits each."""
+_PLACES = {
+    "rx-usecs": 1,
+    "rx-frames": 2,
+    "tx-usecs": 5,
+    "tx-frames": 6,
+    "adaptive-rx": 10,
+    "adaptive-tx": 11,
+}
+"""The words by the names of ethtool(8)."""
+
+Coalescing = Mapping[str, int]
+"""Of one interface, by the names of ethtool(8); empty: its driver does not tell."""
+
+
+def ask_driver(interface: str) -> Coalescing:
+    """Ask one driver; raises OSError, but for a driver that does not know the words."""
+    words = array.array("I", [ETHTOOL_GCOALESCE, *[0] * (_WORDS - 1)])
+    address, _ = words.buffer_info()
+    # struct ifreq: a name of 16 bytes, and here a pointer, in a union of 24 bytes.
+    request = struct.pack("16sP16x", interface.encode(), address)
+    with socket.socket(socket.AF_INET, socket.SOCK_DGRAM | socket.SOCK_CLOEXEC) as sock:
+        try:
+            fcntl.ioctl(sock, SIOCETHTOOL, request)
+        except OSError as error:
+            if error.errno == errno.EOPNOTSUPP:
+                return {}
+            raise
+    return {name: words[place] for name, place in _PLACES.items()}
+
+
+def read_coalescing(
+    folder: Path = Path("/sys/class/net"),
+    *,
+    ask: Callable[[str], Coalescing] = ask_driver,
+) -> tuple[Mapping[str, Coalescing] | None, str]:
+    """Return what each interface of hardware that is up says; or None and why not."""
+    by_interface: dict[str, Coalescing] = {}
+    try:
+        for interface in sorted(folder.iterdir()):
+            if not (interface / "device").exists():
+                continue
+            if (interface / "operstate").read_text("utf-8").strip() == "up":
+                by_interface[interface.name] = ask(interface.name)
+    except OSError as error:
+        return None, f"the network interfaces cannot be asked: {error.strerror}"
+    return by_interface, ""

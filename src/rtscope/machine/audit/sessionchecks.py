@@ -4,8 +4,10 @@ Checks of what login sessions and user managers are given: limits.conf, rtkit.
 None of it reaches a unit of the system's manager.
 """
 
+import difflib
 import re
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator, Mapping
+from dataclasses import dataclass
 
 from rtscope.machine.audit.answers import (
     Answer,
@@ -15,15 +17,156 @@ from rtscope.machine.audit.answers import (
     unknown,
 )
 from rtscope.machine.audit.context import AuditContext
-from rtscope.machine.audit.limitsfiles import (
-    FOLDER,
-    MAIN,
-    REAL_TIME,
-    LimitLine,
-    SessionLimits,
-    read_limits,
-)
 from rtscope.machine.audit.model import CheckKind, Sighting
+
+# --- limits.conf and limits.d/*.conf, as pam_limits reads them ----------------------
+
+# limits.conf(5), modules/pam_limits/pam_limits.c: domain, type, item and value in four
+# words; limits.conf first, then limits.d in the order of the names; the last line about
+# a domain counts, and a line about a user over one about a group over `*`.
+
+MAIN = "/etc/security/limits.conf"
+FOLDER = "/etc/security/limits.d/*.conf"
+
+REAL_TIME = ("rtprio", "memlock", "nice")
+"""What real-time programs need."""
+
+_ITEMS = (
+    *("core", "data", "fsize", "memlock", "nofile", "rss", "stack", "cpu", "nproc"),
+    *("as", "maxlogins", "maxsyslogins", "nonewprivs", "priority", "locks", "chroot"),
+    *("sigpending", "msgqueue", "nice", "rtprio"),
+)
+_TYPES = ("soft", "hard", "-")
+_NO_LIMIT = ("-1", "unlimited", "infinity")
+_NUMBERS_ONLY = ("priority", "nice", "nonewprivs")
+_RANGE = re.compile(r"(?:[0-9]*:[0-9]+|[0-9]+:)")
+_OF_LOGINS = ("maxlogins", "maxsyslogins")
+_MAX_RTPRIO = 99
+
+
+@dataclass(frozen=True, slots=True)
+class LimitLine:
+    """A line that pam_limits takes."""
+
+    domain: str
+    kind: str
+    item: str
+    value: str
+    where: str
+    """File and line."""
+
+    @property
+    def who(self) -> str:
+        """For whom it is, in words."""
+        if self.domain == "*":
+            return "all users but root"
+        name = self.domain.removeprefix("@")
+        what = "group" if self.domain.startswith("@") else "user"
+        if _RANGE.fullmatch(name):
+            return f"{'GID' if what == 'group' else 'UID'} {name}"
+        return f"{what} {name}"
+
+
+@dataclass(frozen=True, slots=True)
+class LimitMistake:
+    """A line that pam_limits skips, or that does not do what it seems to."""
+
+    where: str
+    text: str
+    why: str
+
+    def __str__(self) -> str:
+        return f"{self.text[:80]!r}: {self.why}"
+
+
+@dataclass(frozen=True, slots=True)
+class SessionLimits:
+    """All files together."""
+
+    lines: tuple[LimitLine, ...]
+    """Those that count, in order."""
+    overridden: tuple[LimitLine, ...]
+    mistakes: tuple[LimitMistake, ...]
+
+    def of(self, item: str) -> Iterator[LimitLine]:
+        """Yield the lines of an item."""
+        return (line for line in self.lines if line.item == item)
+
+
+def read_limits(texts: Mapping[str, str]) -> SessionLimits:
+    """Read the texts of all files by their paths."""
+    lines: dict[tuple[str, str, str], LimitLine] = {}
+    overridden: list[LimitLine] = []
+    mistakes: list[LimitMistake] = []
+    order = sorted(texts, key=lambda path: (path != MAIN, path))
+    for path in order:
+        for number, raw in enumerate(texts[path].split("\n"), start=1):
+            text = " ".join(raw.partition("#")[0].split())
+            if not text:
+                continue
+            line = _line(text, f"{path}:{number}")
+            if isinstance(line, LimitMistake):
+                mistakes.append(line)
+                continue
+            for kind in _TYPES[:2] if line.kind == "-" else (line.kind,):
+                before = lines.pop((line.domain, line.item, kind), None)
+                if before is not None and before.value != line.value:
+                    overridden.append(before)
+                lines[line.domain, line.item, kind] = line
+    kept = dict.fromkeys(lines.values())
+    return SessionLimits(
+        tuple(kept),
+        tuple(one for one in dict.fromkeys(overridden) if one not in kept),
+        tuple(mistakes),
+    )
+
+
+def _line(text: str, where: str) -> LimitLine | LimitMistake:
+    words = text.split()
+
+    def odd(why: str) -> LimitMistake:
+        return LimitMistake(where, text, f"{why}; pam_limits skips the line")
+
+    if len(words) == 2 and words[1] == "-":
+        return LimitLine(words[0], "-", "", "", where)
+    if len(words) < 4:
+        return odd("a line has four words: domain, type, item and value")
+    domain, kind, item, value = words[0], *map(str.lower, words[1:4])
+    if kind not in _TYPES:
+        return odd(f"{words[1]}: not soft, hard or -{_near(kind, _TYPES)}")
+    if item not in _ITEMS:
+        return odd(f"{words[2]}: no such item{_near(item, _ITEMS)}")
+    if domain.startswith("%") and item not in _OF_LOGINS:
+        return odd(f"{domain}: % is for maxlogins alone; a group is @{domain[1:]}")
+    if why := _odd_value(item, value):
+        return odd(f"{words[3]}: {why}")
+    if len(words) > 4:
+        why = f"{' '.join(words[4:])!r} behind the value is passed over"
+        return LimitMistake(where, text, why)
+    return LimitLine(domain, kind, item, value, where)
+
+
+def _odd_value(item: str, value: str) -> str:
+    if item == "chroot":
+        return ""
+    if value in _NO_LIMIT and not (item in _NUMBERS_ONLY and not value[-1].isdecimal()):
+        return ""
+    if not re.fullmatch(r"[+-]?[0-9]{1,20}", value):
+        what = " in KiB" if item == "memlock" else ""
+        return f"not a number{what}, nor unlimited"
+    if item == "rtprio" and not 0 <= int(value) <= _MAX_RTPRIO:
+        return f"priorities are 0 to {_MAX_RTPRIO}"
+    if item == "nice" and not -20 <= int(value) <= 19:
+        return "nice values are -20 to 19"
+    return ""
+
+
+def _near(word: str, known: tuple[str, ...]) -> str:
+    near = difflib.get_close_matches(word, known, n=1, cutoff=0.5)
+    return f", near: {near[0]}" if near else ""
+
+
+# --- checks -------------------------------------------------------------------------
 
 PAM = "/etc/pam.d/*"
 MAX_TOLD = 8

@@ -7,8 +7,7 @@ values, and an argument vector goes out.
     loads.toml      the loads
     stressors.toml  stressors of stress-ng that a machine survives
     catalogue.py    both tables, read
-    command.py      the command of a load, within memory and space
-    throughput.py   operations of a load and their rate
+    command.py      the command of a load, within memory and space; its throughput
 """
 
 from rtscope.measure.loads.catalogue import STRESSOR as STRESSOR
@@ -24,5 +23,5 @@ from rtscope.measure.loads.command import FreeStorage as FreeStorage
 from rtscope.measure.loads.command import LoadCommand as LoadCommand
 from rtscope.measure.loads.command import LoadPlace as LoadPlace
 from rtscope.measure.loads.command import make_command as make_command
-from rtscope.measure.loads.throughput import operations_of as operations_of
-from rtscope.measure.loads.throughput import throughput_of as throughput_of
+from rtscope.measure.loads.command import operations_of as operations_of
+from rtscope.measure.loads.command import throughput_of as throughput_of

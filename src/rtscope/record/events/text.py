@@ -18,9 +18,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from rtscope.host.errors import RecordError
-from rtscope.record.events.babeltrace import UNKNOWN_PID
 from rtscope.record.events.events import Event, Flag, Loss, Rows
-from rtscope.record.events.forms import ftrace_text
+from rtscope.record.events.forms import UNKNOWN_PID, ftrace_text
 
 _FLAGS = rb"[.dDbX?][^\s\d:]{2}[^\s:]{1,6}"
 LINE = re.compile(

@@ -1,24 +1,22 @@
 """
 A running program: delays of its threads, and a unit of systemd with its rights.
 
-    check.py                           `app check`
+    check.py                           `app check`: findings about cycles, JUnit
     unit.py                            `app unit`
     source.py                          a program on a machine or a virtual board
     watch.py, watchedcycles.py         a program, watched: events, stacks, cycles
     board*.py                          the same on a virtual board, in one boot
     model.py                           a watched program, and its findings
     findings.toml                      the findings: title, weight, reason, remedy
-    rules.py, cyclerules.py, waits.py  the rules of findings
+    rules.py, waits.py                 the rules of findings
     cycles.py                          cycles: period, missed releases, latencies
-    needs.py, running.py               command, user, rights, limits, threads
-    service.py, unittext.py            the unit of a program, each line with its reason
-    memorymap.py, smaps.py             memory of a process, from /proc
+    running.py                         command, user, rights, limits, threads
+    service.py                         the unit of a program, each line with its reason
+    memorymap.py                       memory of a process, from /proc
     image.py, images.py                ELF files in the memory of a process
     unwind.py, registers.py            callers of a place, from a copy of the stack
-    frametable.py, expression.py       tables of frames in ELF files
-    naming.py, debuginfo.py            functions and lines of a stack
+    frametable.py                      tables of frames in ELF files
+    naming.py                          functions and lines of a stack
     checktext.py, cycletables.py       findings and cycles, for a terminal and as JSON
-    junit.py                           findings as JUnit XML
-    page.py, appcheck.html             findings and cycles as a page
-    spreads.py                         histograms of cycles, as SVG
+    page.py, appcheck.html             findings and cycles as a page, histograms as SVG
 """

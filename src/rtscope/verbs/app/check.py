@@ -1,7 +1,8 @@
 """Check a running program: what its threads do that costs them their real time."""
 
 import sys
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
+from dataclasses import replace
 from enum import StrEnum
 from pathlib import Path
 from typing import Annotated
@@ -12,25 +13,42 @@ from rich.text import Text
 from rtscope.cli.boardoptions import BoardKernel, BoardSeed
 from rtscope.cli.console import Json, put, put_json, stdout_console
 from rtscope.cli.detail import DisplayOptions
+from rtscope.contract import CyclesEnd
 from rtscope.explain.activity import ExplainedWindow
 from rtscope.explain.perfetto import perfetto_trace
 from rtscope.host.errors import MeasurementError, UsageError
 from rtscope.host.files import refuse_unwritable, write_atomically
-from rtscope.host.units import NS_PER_H, NS_PER_MS, exact_duration, parse_duration
+from rtscope.host.files.junit import Outcome, TestCase, TestSuite, junit_file
+from rtscope.host.units import (
+    NS_PER_H,
+    NS_PER_MS,
+    NS_PER_S,
+    exact_duration,
+    format_duration,
+    parse_duration,
+)
 from rtscope.machine.target.address import address_of
 from rtscope.present.formats.brief import Detail
 from rtscope.present.formats.taskstatistics import print_statistics, statistics_rows
-from rtscope.verbs.app.boardlabel import board_row, digest_words
 from rtscope.verbs.app.checktext import examined_row, headline, print_examined
-from rtscope.verbs.app.cyclerules import with_cycles
+from rtscope.verbs.app.cycles import Period, ThreadCycles
 from rtscope.verbs.app.cycletables import (
     JudgedCycles,
     cycle_lines,
     cycles_row,
     longest_words,
 )
-from rtscope.verbs.app.junit import examined_junit
-from rtscope.verbs.app.model import RANK, Examined, Weight
+from rtscope.verbs.app.model import (
+    RANK,
+    BoardLabel,
+    Examined,
+    Finding,
+    Unseen,
+    Weight,
+    board_row,
+    digest_words,
+    finding_kinds,
+)
 from rtscope.verbs.app.page import render_examined
 from rtscope.verbs.app.rules import examine
 from rtscope.verbs.app.source import Watched, WatchRequest, watch_program
@@ -203,3 +221,117 @@ def _time(option: str, text: str, least_ns: int) -> int:
         least = exact_duration(least_ns)
         raise UsageError(f"{option}: {text}: write {least} to 1h")
     return time_ns
+
+
+# --- findings about cycles, and what could not be seen of them ----------------------
+
+_IDS = ("RA16", "RA17")
+
+
+def with_cycles(
+    examined: Examined, end: CyclesEnd, threads: Mapping[int, ThreadCycles]
+) -> Examined:
+    """Add what the cycles of the judged threads show, and what could not be seen."""
+    findings = [
+        *examined.findings,
+        *(
+            Finding(
+                "RA17",
+                words,
+                tid=one.line.tid,
+                thread=one.name,
+                count=late_count(period),
+            )
+            for one in examined.judged
+            if (cycles := threads.get(one.line.tid)) is not None
+            and (period := cycles.period) is not None
+            and (words := late_words(period))
+        ),
+    ]
+    findings.sort(key=lambda one: (RANK[one.weight], one.id, -(one.count or 0)))
+    return replace(
+        examined,
+        findings=tuple(findings),
+        unseen=(*examined.unseen, *_unseen(examined, end, threads)),
+    )
+
+
+def late_count(period: Period) -> int:
+    """Return how many periods had no cycle, or one that did not end in time."""
+    return period.missed + period.overruns
+
+
+def late_words(period: Period) -> str:
+    """Return how cycles missed their times; empty if they did not."""
+    words = [
+        f"{number:,} {what}"
+        for number, what in (
+            (period.missed, "periods without a cycle"),
+            (period.late_starts, "began a period late or more"),
+            (period.overruns, "ended after the next was due"),
+        )
+        if number
+    ]
+    if words:
+        words.append(f"the period is {format_duration(period.period_ns)}")
+    return ", ".join(words)
+
+
+def _unseen(
+    examined: Examined, end: CyclesEnd, threads: Mapping[int, ThreadCycles]
+) -> Iterator[Unseen]:
+    tracing = end.tracing
+    if not tracing.enabled:
+        yield Unseen(_IDS, "cycles", tracing.reason, tracing.remedy)
+        return
+    if end.not_watched:
+        yield Unseen(
+            _IDS, f"{end.not_watched} threads", "the agent records 128 at once", ""
+        )
+
+
+# --- findings as JUnit XML, a case for each -----------------------------------------
+
+
+def examined_junit(examined: Examined, board: BoardLabel | None = None) -> str:
+    """
+    Return JUnit XML: a case for each rule, which fails if it found something.
+
+    A rule that could not be looked at is an error: it has neither passed nor failed.
+    """
+    seen = examined.observation
+    suite = TestSuite(
+        name=f"app check {seen.name}",
+        cases=[_case(examined, id_) for id_ in finding_kinds()],
+        time_s=seen.watch.window_ns / NS_PER_S,
+        properties={} if board is None else {"virtual board": board.words},
+    )
+    return junit_file([suite])
+
+
+def _case(examined: Examined, id_: str) -> TestCase:
+    kind = finding_kinds()[id_]
+    failures = [
+        Outcome(message=_message(one), type=kind.weight.value, text=kind.remedy)
+        for one in examined.findings
+        if one.id == id_
+    ]
+    unseen = [one for one in examined.unseen if id_ in one.ids]
+    error = None
+    if unseen and not failures:
+        why = unseen[-1]
+        message = f"{why.what}: {why.cause}"
+        error = Outcome(message=message, type="not seen", text=why.remedy)
+    return TestCase(
+        classname=examined.observation.name,
+        name=f"{id_} {kind.title}",
+        failures=failures,
+        error=error,
+    )
+
+
+def _message(finding: Finding) -> str:
+    thread = finding.tid is not None
+    who = f"thread {finding.tid} {finding.thread}: " if thread else ""
+    times = "" if finding.count is None else f"{finding.count:,} times "
+    return f"{who}{times}{finding.detail}".strip()

@@ -13,8 +13,8 @@ from rtscope.contract import BY_CPU
 from rtscope.host.escape import printable
 from rtscope.host.units import format_duration, plural
 from rtscope.present.words import count, enumeration
-from rtscope.verbs.app.boardlabel import BoardLabel
 from rtscope.verbs.app.model import (
+    BoardLabel,
     Examined,
     Finding,
     Unseen,

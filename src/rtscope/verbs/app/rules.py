@@ -14,7 +14,7 @@ from rtscope.host.errors import UsageError
 from rtscope.host.units import format_duration
 from rtscope.machine.cpulist import format_cpulist
 from rtscope.machine.tasks.model import Thread
-from rtscope.verbs.app.memorymap import MemoryMap
+from rtscope.verbs.app.memorymap import MemoryMap, Piece, pieces_in
 from rtscope.verbs.app.model import (
     RANK,
     EventStack,
@@ -23,7 +23,6 @@ from rtscope.verbs.app.model import (
     Observation,
     Unseen,
 )
-from rtscope.verbs.app.smaps import Piece, pieces_in
 from rtscope.verbs.app.waits import inversions, rate_of, wakers, worst_of
 
 ALLOCATIONS = (

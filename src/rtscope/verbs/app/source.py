@@ -14,8 +14,7 @@ from rtscope.machine.reader import Reader
 from rtscope.machine.target import Target
 from rtscope.machine.target.address import Address, open_target
 from rtscope.machine.tasks.statistics import Statistics, read_statistics
-from rtscope.verbs.app.boardlabel import BoardLabel
-from rtscope.verbs.app.model import Observation
+from rtscope.verbs.app.model import BoardLabel, Observation
 from rtscope.verbs.app.watch import (
     find_process,
     observe,

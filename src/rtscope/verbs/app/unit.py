@@ -1,6 +1,8 @@
 """Write a systemd unit with the rights and limits that a running program uses."""
 
 import shlex
+import textwrap
+from collections.abc import Iterator
 from dataclasses import replace
 from pathlib import Path
 from typing import Annotated
@@ -15,12 +17,18 @@ from rtscope.machine.audit.examine import auditing_a_unit, examine, read_context
 from rtscope.machine.audit.model import Severity
 from rtscope.machine.audit.unit import merge
 from rtscope.machine.reader import Reader
+from rtscope.machine.target import Target
 from rtscope.machine.target.address import address_of, open_target
-from rtscope.verbs.app.needs import see_program
-from rtscope.verbs.app.running import RunningProgram
-from rtscope.verbs.app.service import service_of
-from rtscope.verbs.app.unittext import render_unit
-from rtscope.verbs.app.watch import find_process
+from rtscope.verbs.app.running import (
+    FILES,
+    GROUP,
+    ONLINE,
+    PASSWD,
+    RunningProgram,
+    running_program,
+)
+from rtscope.verbs.app.service import Service, service_of
+from rtscope.verbs.app.watch import find_process, list_threads, privileged_reader
 
 FINDINGS_STATUS = 1
 SUFFIX = ".service"
@@ -96,3 +104,70 @@ def _why_no_command(seen: RunningProgram) -> str:
         if name in seen.denied:
             return f"/proc/{seen.pid}/{name}: {seen.denied[name]}; type it as root"
     return f"/proc/{seen.pid}/maps has no file that it was started from"
+
+
+# --- what the program is seen to use ------------------------------------------------
+
+
+def see_program(machine: Target, pid: int) -> RunningProgram:
+    """Return what is seen of a process; TargetError if it is not there any more."""
+    paths = [*(f"/proc/{pid}/{name}" for name in FILES), PASSWD, GROUP, ONLINE]
+    contents = privileged_reader(machine).read_many(paths)
+    threads = list_threads(machine).threads
+    if not any(thread.line.pid == pid for thread in threads):
+        raise TargetError(f"process {pid} ended while it was looked at")
+    directory = _directory(pid) if machine.name == "local" else None
+    return running_program(pid, threads, contents, directory=directory)
+
+
+def _directory(pid: int) -> str | None:
+    """Return its working directory: a link, which only this machine's can be read."""
+    try:
+        return str(Path(f"/proc/{pid}/cwd").readlink())
+    except OSError:
+        return None
+
+
+# --- the text of the unit -----------------------------------------------------------
+
+WIDTH = 88
+
+
+def render_unit(service: Service) -> str:
+    """Return the text of the unit: before each line, in a comment, its reason."""
+    program = service.program
+    name = printable(program.name)
+    described = name.strip()
+    if described.endswith("\\"):  # at the end of a line it would continue it
+        described += f" (process {program.pid})"
+    lines = [
+        *_comment(
+            f"A unit for {name}, made by rtscope app unit of process {program.pid}."
+        ),
+        *_comment(
+            "It asks for what the program had then. Its end says what could not "
+            "be known."
+        ),
+        "",
+        "[Unit]",
+        f"Description={described.replace('%', '%%')}",
+        "",
+        "[Service]",
+    ]
+    for setting in service.settings:
+        lines += _comment(printable(setting.why))
+        if setting.key:
+            lines.append(f"{setting.key}={setting.value}")
+    lines += ["", "[Install]"]
+    lines += _comment("systemctl enable starts it at boot.")
+    lines += ["WantedBy=multi-user.target", ""]
+    lines += _comment("Not known from outside:")
+    for sentence in service.unknown:
+        lines += _comment(f"* {printable(sentence)}", indent="  ")
+    return "\n".join(lines) + "\n"
+
+
+def _comment(text: str, *, indent: str = "") -> Iterator[str]:
+    # A backslash at the end of a comment would continue it in old systemds.
+    for line in textwrap.wrap(text, WIDTH - 2, subsequent_indent=indent):
+        yield f"# {line}".rstrip("\\")

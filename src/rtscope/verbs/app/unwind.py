@@ -9,8 +9,7 @@ import struct
 from collections.abc import Callable
 from dataclasses import dataclass
 
-from rtscope.verbs.app.expression import Unreadable, evaluate
-from rtscope.verbs.app.frametable import FrameRow
+from rtscope.verbs.app.frametable import FrameRow, Unreadable, evaluate
 from rtscope.verbs.app.image import Image
 from rtscope.verbs.app.memorymap import Mapping, MemoryMap
 from rtscope.verbs.app.registers import Registers

@@ -9,10 +9,10 @@ import typer
 
 from rtscope.boards.catalogue import Board, board_names, get_board
 from rtscope.boards.kernels.catalogue import kernel_names
+from rtscope.boards.parts.aptroot import lock_text, read_lock
 from rtscope.boards.parts.buildcontext import BuildContext, cached_lock
 from rtscope.boards.parts.bundle import CAMPAIGN, export_bundle, import_bundle
 from rtscope.boards.parts.cache import all_parts, cache_dir, imported_parts
-from rtscope.boards.parts.packages import lock_text, read_lock
 from rtscope.boards.parts.prepare import prepare_all
 from rtscope.boards.parts.prepared import Prepared
 from rtscope.cli.console import (

@@ -12,6 +12,7 @@ from rtscope.contract import (
     sha256_of_json,
 )
 from rtscope.host.errors import ContractError, TargetError
+from rtscope.host.units import NS_PER_MS
 from rtscope.verbs.demo.model import Case, CaseResult, Lane, Span, State
 
 DURATION_NS = 15_000_000_000
@@ -145,3 +146,21 @@ def digest_of(results: Iterable[CaseResult]) -> str:
             for one in results
         ]
     )
+
+
+# --- words for what was seen --------------------------------------------------------
+
+
+def ms(ns: float) -> str:
+    """Return a time in ms."""
+    return f"{ns / NS_PER_MS:,.1f} ms"
+
+
+def percent(share: float) -> str:
+    """Return a share of a CPU."""
+    return f"{100 * share:.1f} %"
+
+
+def capitalized(text: str) -> str:
+    """Return a text that begins a sentence."""
+    return text[:1].upper() + text[1:]

@@ -13,6 +13,7 @@ from collections.abc import Iterator
 from enum import StrEnum
 
 from rtscope.host.units import NS_PER_MS
+from rtscope.verbs.demo.caseresult import capitalized, percent
 from rtscope.verbs.demo.model import (
     GROUP_PERIOD,
     GROUP_RUNTIME,
@@ -22,7 +23,6 @@ from rtscope.verbs.demo.model import (
     Check,
     DemoResult,
 )
-from rtscope.verbs.demo.words import capitalized, percent
 
 NOTHING = 0.001
 """Of the CPU: what an ordinary thread may have although it never should run."""
