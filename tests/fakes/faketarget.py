@@ -95,6 +95,9 @@ class FakeTarget:
         """Return a path that nobody opens."""
         return f"/fake/{name}"
 
+    def begin_run(self) -> None:
+        """There is no time to wait for."""
+
     def load_user(self) -> tuple[int, int] | None:
         """Return None: nobody changes users here."""
         return None

@@ -57,35 +57,17 @@ def test_time_that_passes_here_is_free() -> None:
     assert patience.answers_s == 0.3
 
 
-def test_it_begins_again_where_the_board_works_as_asked() -> None:
-    patience = Patience(answers_s=0.0)
-    patience.renew()
-    with patience.answering():
-        time.sleep(0.01)
-
-    assert patience.answers_s == 0.0
-
-
-@pytest.mark.parametrize(
-    ("args", "begins_again"),
-    [
-        (["measure"], True),
-        (["load", "--"], True),
-        (["tasks"], False),
-        (["read"], False),
-    ],
-)
-def test_only_a_measurement_and_its_load_begin_again(
-    args: list[str], begins_again: bool, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_each_run_has_all_the_time_again(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(ssh, "PipeStream", lambda *_args, **_named: None)
     board = ssh.SshTarget("board")
     board._patience = Patience(answers_s=0.001)
     with board._patience.answering():
         time.sleep(0.01)
-    board.start_agent(args)
+    board.start_agent(["measure"])
+    left_s = board._patience.answers_s
+    board.begin_run()
 
-    assert (board._patience.answers_s > 0) is begins_again
+    assert (left_s, board._patience.answers_s) == (0.0, 0.001)
 
 
 def test_sessions_that_do_not_end_share_the_time_to_end_in(

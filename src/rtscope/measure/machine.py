@@ -175,6 +175,7 @@ def _some(
 
 def _measure(shared: _Shared, run: Run) -> Measured:
     target, campaign = shared.runner.target, shared.runner.campaign
+    target.begin_run()
     audited = audit.audit_before(
         target.reader,
         target=target.name,

@@ -110,6 +110,10 @@ class Target(Protocol):
         """Return the path of a file in the private directory kept for this session."""
         ...
 
+    def begin_run(self) -> None:
+        """Note that a run of the user's begins: it has the time for one of its own."""
+        ...
+
     def load_user(self) -> tuple[int, int] | None:
         """Return the user that a privileged agent's load becomes; None: it stays."""
         ...

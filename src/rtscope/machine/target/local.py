@@ -78,6 +78,9 @@ class LocalTarget:
         """Return the path of a file in the session's private directory."""
         return str(self._work_dir / name)
 
+    def begin_run(self) -> None:
+        """Nothing is to be noted: no answer comes over a link."""
+
     def load_user(self) -> tuple[int, int] | None:
         """Return this user, when the agent runs as another through sudo."""
         return (os.getuid(), os.getgid()) if self._root else None

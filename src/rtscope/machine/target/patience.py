@@ -11,7 +11,7 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 
 ANSWERS_S = 40.0
-"""Seconds for all answers since the login, or since the last measurement began."""
+"""Seconds for all answers from the login on, and then for those of each run."""
 
 ENDING_S = 6.0
 """Seconds for all sessions to end in, after which each has the least of one.
@@ -31,7 +31,7 @@ class Patience:
         self._answers_s, self._ending_s = self._whole
 
     def renew(self) -> None:
-        """Begin again, because the board now works as the user has asked."""
+        """Begin again, for the next run."""
         self._answers_s, self._ending_s = self._whole
 
     @property

@@ -60,9 +60,6 @@ LOST_S = 1.0
 MAX_CONTROL_DIR = 70
 """sun_path has 108 bytes, and ssh appends 17 characters and a NUL while it binds."""
 
-_WORKS = ("measure", "load")
-"""What the agent does for as long as the user asks, watched by `measure.observe`."""
-
 # These settings for interactive work would disturb:
 # RequestTTY, RemoteCommand, forwardings (a second session cannot bind their ports).
 _QUIET = (
@@ -270,8 +267,6 @@ class SshTarget:
 
     def _start(self, args: Sequence[str], *, root: Sequence[str] = ()) -> PipeStream:
         self._refuse_if_lost()
-        if args[0] in _WORKS:
-            self._patience.renew()
         agent = f"{self._work_dir}/rtscope-agent"
         script = exec_line([*root, agent, args[0], "--heartbeat", *args[1:]])
         return PipeStream(
@@ -315,6 +310,10 @@ class SshTarget:
     def work_path(self, name: str) -> str:
         """Return the path of a file in the board's private directory."""
         return f"{self._work_dir}/{name}"
+
+    def begin_run(self) -> None:
+        """Give the board all its time for answers again."""
+        self._patience.renew()
 
     def load_user(self) -> tuple[int, int] | None:
         """Return the user logged in as, when the agent runs as another through sudo."""
