@@ -8,11 +8,13 @@ import asyncio
 import contextlib
 import itertools
 import logging
+import queue
 import ssl
 import time
 from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from dataclasses import asdict
-from typing import Any
+from functools import partial
+from typing import Any, NoReturn, TypeVar
 
 from rtscope.boards.parts.bundle import export_part, import_part
 from rtscope.boards.parts.cache import Part, cache_dir
@@ -20,6 +22,7 @@ from rtscope.host.errors import HostError, RtscopeError, TargetError, UsageError
 from rtscope.host.escape import printable
 from rtscope.host.files.heldfolders import temporary_folder
 from rtscope.host.memory import at_most_more
+from rtscope.host.process import start_thread
 from rtscope.host.version import __version__
 from rtscope.verbs.sweep.cluster.address import SchedulerAddress
 from rtscope.verbs.sweep.cluster.task import Answer, Task, answer_of, answer_to
@@ -32,9 +35,14 @@ The largest part that is sent to a worker has 65 MiB.
 """
 TOO_MUCH = f"it sends more than fits into {MOST_BYTES >> 20} MiB"
 POLL_S = 0.05
-RESULT_S = 300
-"""For what a worker has ready; if it has died, another one computes it first."""
+ANSWER_S = 15
+"""For what the scheduler, or a worker that is to be given tasks, is asked."""
+RESULT_S = 30
+"""For what a worker has ready; if it has died, the run is tried again."""
+SEND_S = 300
+LEAVE_S = 5
 UNKNOWN = "an unknown worker"
+Given = TypeVar("Given")
 INSTALL = "pip install 'rtscope[cluster]'"
 
 
@@ -72,7 +80,7 @@ def _connected(address: SchedulerAddress) -> Iterator["DaskScheduler"]:
         )
     try:
         asyncio.run(asyncio.wait_for(_greet(address.url, security), CONNECT_S))
-        client = distributed.Client(
+        client = _client_class()(
             address.url,
             security=security,
             timeout=CONNECT_S,
@@ -94,6 +102,21 @@ def _connected(address: SchedulerAddress) -> Iterator["DaskScheduler"]:
         yield scheduler
     finally:
         scheduler.close()
+
+
+def _client_class() -> Any:
+    """Return distributed's client, which leaves at once what it cannot understand."""
+    import distributed
+
+    class Client(distributed.Client):  # type: ignore[misc]
+        async def _ensure_connected(self, timeout: Any = None) -> None:
+            # Only after this error, it closes; else its destructor waits for an answer.
+            try:
+                await super()._ensure_connected(timeout=timeout)
+            except Exception as error:  # whatever the bytes of a stranger raise
+                raise OSError(_first_line(error)) from error
+
+    return Client
 
 
 async def _greet(url: str, security: Any) -> None:
@@ -133,13 +156,16 @@ class DaskScheduler:
     def workers(self) -> Mapping[str, int]:
         """Return the threads of each worker by its address."""
         self._refuse_lost()
-        threads = self._call(self._client.nthreads)
-        return {str(name): int(number) for name, number in threads.items()}
+        return self._call(
+            lambda: {str(a): int(n) for a, n in self._client.nthreads().items()}
+        )
 
     def examine(self, worker: str) -> str:
         """Return why a worker cannot take tasks, else nothing."""
         try:
-            answers = self._client.run(about, workers=[worker], on_error="return")
+            answers = _in_time(
+                lambda: self._client.run(about, workers=[worker], on_error="return")
+            )
         except Exception as error:  # whatever the way to the worker raised
             self._refuse_lost()
             return f"it does not answer: {_first_line(error)}"
@@ -195,11 +221,13 @@ class DaskScheduler:
     def computing(self) -> Mapping[str, Sequence[int]]:
         """Return the tickets that each worker computes or has waiting."""
         self._refuse_lost()
-        keys = self._call(self._client.processing)
-        return {
-            str(worker): [self._tickets[key] for key in of if key in self._tickets]
-            for worker, of in keys.items()
-        }
+        tickets = self._tickets
+        return self._call(
+            lambda: {
+                str(worker): [tickets[key] for key in of if key in tickets]
+                for worker, of in self._client.processing().items()
+            }
+        )
 
     def send(self, part: Part, pin: str, *, worker: str) -> str:
         """Give a part to a worker; return why it could not take it, else nothing."""
@@ -212,9 +240,12 @@ class DaskScheduler:
             future = self._client.submit(
                 take_part, data, part.name, pin, pure=False, workers=[worker]
             )
+            end = time.monotonic() + SEND_S
             while not future.done():
                 if worker not in self.workers():
                     return "it is gone"
+                if time.monotonic() > end:
+                    return f"it did not take it within {SEND_S} s"
                 time.sleep(POLL_S)
             return str(future.result(timeout=RESULT_S))
         except TargetError:
@@ -231,9 +262,14 @@ class DaskScheduler:
         """End what the workers still boot for this client, and leave."""
         with contextlib.suppress(Exception):
             if self._client.status == "running":
-                self._client.run(end_session, self._session, on_error="ignore")
+                _in_time(
+                    lambda: self._client.run(
+                        end_session, self._session, on_error="ignore"
+                    ),
+                    LEAVE_S,
+                )
         with contextlib.suppress(Exception):
-            self._client.close(timeout=5)
+            self._client.close(timeout=LEAVE_S)
 
     def _answer(self, future: Any) -> Answer:
         if future.status == "finished":
@@ -248,11 +284,11 @@ class DaskScheduler:
         who = str(getattr(last, "address", "")) or UNKNOWN
         return Answer("failed", who, why=_first_line(raised or "the task was lost"))
 
-    def _call(self, call: Callable[[], Any]) -> Any:
-        """Call the scheduler; TargetError if it is gone."""
+    def _call(self, call: Callable[[], Given]) -> Given:
+        """Call the scheduler; TargetError if it is gone, or does not answer."""
         try:
-            return call()
-        except (OSError, TimeoutError) as error:
+            return _in_time(call)
+        except Exception as error:  # whatever a hostile answer raises
             raise TargetError(self._gone(_first_line(error))) from error
 
     def _refuse_lost(self) -> None:
@@ -264,6 +300,35 @@ class DaskScheduler:
             f"the scheduler at {self.address} does not answer: {why}; start it and its "
             "workers again"
         )
+
+
+def _in_time(call: Callable[[], Given], timeout_s: float | None = None) -> Given:
+    """
+    Return what a call of distributed returns, or raise what it raises.
+
+    It has no limit of its own where the other end is silent. Raises TimeoutError after
+    `timeout_s`, or ANSWER_S.
+    """
+    limit_s = ANSWER_S if timeout_s is None else timeout_s
+    done: queue.SimpleQueue[Callable[[], Given]] = queue.SimpleQueue()
+
+    def work() -> None:
+        try:
+            given = call()
+            done.put(lambda: given)
+        except Exception as error:  # for whoever waits
+            done.put(partial(_raise, error))
+
+    start_thread(work)
+    try:
+        outcome = done.get(timeout=limit_s)
+    except queue.Empty:
+        raise TimeoutError(f"no answer within {limit_s} s") from None
+    return outcome()
+
+
+def _raise(error: Exception) -> NoReturn:
+    raise error
 
 
 def about() -> str:
