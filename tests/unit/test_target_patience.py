@@ -9,7 +9,7 @@ from rtscope.contract import dump_line
 from rtscope.host.errors import TargetError
 from rtscope.machine.target import patience as patiences
 from rtscope.machine.target import ssh, stream
-from rtscope.machine.target.patience import Patience
+from rtscope.machine.target.patience import WHOLE_COSTS, Patience
 from rtscope.machine.target.stream import PipeStream, collect
 
 LINE = dump_line(HELLO).decode()
@@ -19,15 +19,19 @@ def says(script: str, patience: Patience) -> PipeStream:
     return PipeStream(["sh", "-c", script], heartbeat=False, patience=patience)
 
 
-def test_slow_answers_take_of_one_time() -> None:
-    patience = Patience(answers_s=0.5)
-    collect(says(f"sleep 0.2; echo '{LINE}'", patience), timeout_s=60)
+def test_a_whole_answer_takes_some_of_the_time_for_all() -> None:
+    patience = Patience(answers_s=8)
+    collect(says(f"sleep 0.4; echo '{LINE}'", patience), timeout_s=60)
 
-    assert patience.answers_s < 0.45
+    assert 0 < patience.answers_s <= 8 - 0.4 * WHOLE_COSTS
+
+
+def test_where_no_time_is_left_silence_ends_whatever_its_own_limit() -> None:
+    silent = says("exec sleep 60", Patience(answers_s=0.1, ending_s=0.1))
     with pytest.raises(
         TargetError, match=r"no answer .* for 0 s; the board took too long"
     ):
-        collect(says("sleep 60", patience), timeout_s=60)
+        collect(silent, timeout_s=60)
 
 
 def test_lines_that_come_for_ever_do_not_make_it_longer() -> None:

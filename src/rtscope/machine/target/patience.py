@@ -13,6 +13,9 @@ from contextlib import contextmanager
 ANSWERS_S = 40.0
 """Seconds for all answers from the login on, and then for those of each run."""
 
+WHOLE_COSTS = 0.25
+"""Of the time that a whole answer took: its board is slow, and goes on."""
+
 ENDING_S = 6.0
 """Seconds for all sessions to end in, after which each has the least of one.
 
@@ -55,11 +58,12 @@ class Patience:
     @contextmanager
     def answering(self, free_s: float = 0.0) -> Iterator[None]:
         """Charge what happens meanwhile, but for the seconds that it was asked for."""
-        began = time.monotonic()
+        began, share = time.monotonic(), 1.0
         try:
             yield
+            share = WHOLE_COSTS
         finally:
-            self._answers_s -= max(time.monotonic() - began - free_s, 0.0)
+            self._answers_s -= share * max(time.monotonic() - began - free_s, 0.0)
 
     @contextmanager
     def ending(self) -> Iterator[None]:
