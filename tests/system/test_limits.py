@@ -3,6 +3,7 @@
 import os
 import shutil
 import subprocess
+import sys
 import time
 from collections.abc import Iterator
 from pathlib import Path
@@ -10,9 +11,12 @@ from pathlib import Path
 import pytest
 from rig import (
     MARK,
+    NEEDS_APT,
     Program,
     agents_of,
     alive,
+    arguments_of,
+    children_of,
     doubts,
     invalid,
     marked,
@@ -56,6 +60,40 @@ def test_a_limit_of_processes_is_named_whatever_it_refuses(
     last = done.stderr.strip().splitlines()[-1]
     assert "ulimit -u" in last or "RLIMIT_NPROC" in last
     assert list(scratch.glob("out/runs/*/*")) == []
+    assert marked(mark) == []
+
+
+@pytest.fixture
+def few_processes() -> Iterator[Path]:
+    """A cgroup that limits processes; the limit is not set yet."""
+    top = Path("/sys/fs/cgroup")
+    second = (top / "cgroup.controllers").exists()
+    place = (top if second else top / "pids") / f"test-{os.getpid()}"
+    try:
+        place.mkdir()
+        (place / "pids.max").write_text("max")
+    except OSError as error:
+        pytest.skip(f"cannot make a cgroup for processes here: {error}")
+    yield place
+    until(lambda: not (place / "cgroup.procs").read_text(), what="it is empty")
+    place.rmdir()
+
+
+@pytest.mark.parametrize("most", [1, 2, 3, 4, 6])
+def test_a_group_too_small_to_check_a_command_is_named(
+    most: int, few_processes: Path
+) -> None:
+    (few_processes / "pids.max").write_text(str(most))
+    mark = f"checked-{os.getpid()}-{most}"
+    words = ("app", "check", "--duration", "300ms", "--settle", "100ms")
+    enter = f'echo $$ >{few_processes}/cgroup.procs; exec "$@"'
+    own = (sys.executable, "-m", "rtscope", *words, "--", "sleep", "60")
+    with Program(["sh", "-c", enter, "sh", *own], env={MARK: mark}) as program:
+        done = program.finish()
+
+    assert done.status == 3, done.stderr
+    assert "Traceback" not in done.stderr
+    assert "pids.max" in done.stderr.strip().splitlines()[-1]
     assert marked(mark) == []
 
 
@@ -165,3 +203,26 @@ def test_a_full_disk_of_the_cache_is_named_and_keeps_nothing_half_done(
     last = done.stderr.strip().splitlines()[-1]
     assert last.startswith(f"rtscope: no space left in {cache}/rtscope: free some")
     assert left == []
+
+
+@NEEDS_APT
+def test_a_board_that_a_memory_group_kills_is_told(
+    small_group: MemoryGroup, private_tmp: Path, tmp_path: Path
+) -> None:
+    out = tmp_path / "results"
+    words = ("run", "--target", "virtual:jh7110", "--load", "idle", "--duration", "10m")
+    with rtscope(*words, "--out", out) as run:
+        until(lambda: bool(boards_of(run.pid)), what="a board boots")
+        small_group.take(boards_of(run.pid))
+        done = run.finish()
+
+    assert done.status == 3, done.stderr
+    said = " ".join(done.stderr.split())
+    assert "QEMU was killed (SIGKILL), probably because memory ran out" in said
+    assert "free some memory" in said
+    assert list(out.glob("runs/*/record.json")) == []
+    assert list(private_tmp.iterdir()) == []
+
+
+def boards_of(pid: int) -> list[int]:
+    return [one for one in children_of(pid) if "-icount" in arguments_of(one)]
