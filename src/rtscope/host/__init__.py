@@ -4,7 +4,6 @@ The computer that rtscope runs on: errors, units, files, processes.
     errors.py   errors that rtscope raises on purpose, and the exit status of each
     units.py    durations, sizes, microseconds and claims, read and written
     version.py  the version of rtscope
-    memory.py   a limit of memory for what strangers send
     process.py  programs that rtscope starts; nothing else imports subprocess
     escape.py   foreign text, made harmless for terminal, page, Markdown
     files/      reading and writing files; archives, CSV, XML

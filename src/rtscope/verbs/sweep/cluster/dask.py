@@ -21,10 +21,10 @@ from rtscope.boards.parts.cache import Part, cache_dir
 from rtscope.host.errors import HostError, RtscopeError, TargetError, UsageError
 from rtscope.host.escape import printable
 from rtscope.host.files.heldfolders import temporary_folder
-from rtscope.host.memory import at_most_more
 from rtscope.host.process import start_thread
 from rtscope.host.version import __version__
 from rtscope.verbs.sweep.cluster.address import SchedulerAddress
+from rtscope.verbs.sweep.cluster.memory import at_most_more
 from rtscope.verbs.sweep.cluster.task import Answer, Task, answer_of, answer_to
 
 CONNECT_S = 15
