@@ -17,7 +17,8 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 
 from rtscope.machine.target import agent_file
-from rtscope.stats.permutation import Design, Figure, Slot, joint_test
+from rtscope.stats.comparison.design import Dealt, Figure, Slot
+from rtscope.stats.comparison.effect import effects_of_runs
 from rtscope.verbs.app.image import Image
 from rtscope.verbs.app.memorymap import parse_maps
 
@@ -190,7 +191,7 @@ def show(runs: Mapping[str, Sequence[tuple[float, ...]]], mode: str) -> None:
             )
             for at in range(len(FIGURES))
         ]
-        tests, _ = joint_test(Design(slots), figures, alpha=0.05, seed=1)
+        tests = effects_of_runs(Dealt(slots), figures, alpha=0.05, seed=1)
         for at, (name, test) in enumerate(zip(FIGURES, tests, strict=True)):
             off = sorted(one[at] for one in runs["off"])[blocks // 2]
             more = sorted(

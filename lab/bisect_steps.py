@@ -19,7 +19,8 @@ from dataclasses import dataclass, field
 import numpy as np
 from scipy.stats import beta
 
-from rtscope.verbs.bisect.runtest import can_differ, difference, judge
+from rtscope.stats.comparison.power import can_differ
+from rtscope.verbs.bisect.runtest import ALPHA, decides_steps, difference, judge
 from rtscope.verbs.bisect.trials import Verdict
 
 COMMITS = 64
@@ -90,8 +91,8 @@ class Search:
     def outcome(self) -> str:
         """Search, and say what it came to."""
         good, bad = self.measure(0), self.measure(COMMITS)
-        assert can_differ(len(good), len(bad))
-        if not difference(good, bad, "max").decides_steps:
+        assert can_differ(len(good), len(bad), alpha=ALPHA)
+        if not decides_steps(difference(good, bad, "max")):
             return "refused"
         low, high, skipped = 0, COMMITS, set[int]()
         while left := [c for c in range(low + 1, high) if c not in skipped]:

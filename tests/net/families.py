@@ -7,6 +7,7 @@ statistic adds up in an order that a processor may choose: nine digits of it are
 """
 
 import argparse
+import math
 import random
 import sys
 from collections.abc import Iterator
@@ -16,6 +17,15 @@ from pathlib import Path
 from fakes.measurements import on_board, record, thread
 from rtscope.record.model import RunRecord
 from rtscope.stats.compare import compare_loads
+from rtscope.stats.comparison.design import Dealt, Figure, Paired, Slot
+from rtscope.stats.comparison.effect import CONFIDENCE, effects_of_runs
+from rtscope.stats.comparison.family import false_discovered, share
+from rtscope.stats.comparison.power import (
+    detectable_ratio,
+    detectable_ratio_of_pairs,
+    needed_pairs,
+    needed_runs,
+)
 from rtscope.stats.determinism import among
 from rtscope.stats.evidence import Claim
 from rtscope.stats.exposure import (
@@ -24,21 +34,9 @@ from rtscope.stats.exposure import (
     rate_limits_per_hour,
     supported_interval_ns,
 )
-from rtscope.stats.permutation import Design, Figure, Slot, joint_test
-from rtscope.stats.power import (
-    detectable_ratio,
-    detectable_ratio_of_pairs,
-    needed_runs,
-)
 from rtscope.stats.runsets import run_sets
 from rtscope.stats.seeds import over_seeds
 from rtscope.stats.verdict import judge
-from rtscope.verbs.sweep.signflip import (
-    discoveries,
-    interval_of_mean,
-    needed_pairs,
-    p_of_signs,
-)
 
 HELD = Path(__file__).with_name("families.txt")
 FAMILIES, SEED = 200, 37
@@ -96,8 +94,9 @@ def _joint(draw: random.Random) -> Lines:
         if digits is not None:
             values = [round(value, digits) for value in values]
         figures.append(Figure(tuple(range(len(slots))), tuple(values)))
-    design = Design(slots)
-    tests, critical = joint_test(design, figures, alpha=ALPHA, seed=draw.randint(0, 9))
+    design = Dealt(slots)
+    tests = effects_of_runs(design, figures, alpha=ALPHA, seed=draw.randint(0, 9))
+    critical = tests[0].critical or math.nan
     yield f"  {design.labellings} labellings exact {design.is_exact}"
     yield f"  smallest p {design.smallest_p.hex()} critical {critical:.9g}"
     for test in tests:
@@ -117,12 +116,13 @@ def _pairs(draw: random.Random) -> Lines:
         values = [draw.gauss(mean, 1) for _ in range(count)]
         if draw.random() < 0.3:
             values = [float(round(value)) for value in values]
-        p_values.append(p_of_signs(values))
-        interval = interval_of_mean(values)
+        signs = Paired(tuple(values))
+        p_values.append(float(share(signs.sums, signs.seen)))
+        interval = signs.interval(CONFIDENCE)
         ends = "none" if interval is None else " ".join(map(_short, interval))
         finds = _short(detectable_ratio_of_pairs(abs(mean) + 0.1, pairs=count))
         yield f"  signs {p_values[-1].hex()} of {count}, {ends}, finds {finds}"
-    found = "".join("y" if one else "n" for one in discoveries(p_values))
+    found = "".join("ny"[p <= ALPHA] for p in false_discovered(p_values))
     yield f"  discoveries {found} needed pairs {needed_pairs(len(p_values))}"
 
 
@@ -159,7 +159,7 @@ def _of_records(draw: random.Random) -> Lines:
         for pair in comparison.pairs:
             yield f"  {comparison.load} {pair.candidate} {pair.word} {pair.tests}"
             for one in pair.figures:
-                p = f"{one.test.p.hex()} {one.test.adjusted_p.hex()}"
+                p = f"{one.p.hex()} {one.adjusted_p.hex()}"
                 yield f"    {one.figure} p {p} finds {_short(one.detectable_ratio)}"
     claim = Claim(1, 3600 * 10**9) if draw.random() < 0.5 else None
     judged = judge(every, deadline_ns=deadline_ns, claim=claim)

@@ -73,9 +73,9 @@ def test_only_a_latency_takes_a_time_as_margin(name: str) -> None:
 def test_less_memory_and_a_larger_image_are_worse() -> None:
     less, more = [100.0, 101, 102, 103, 104], [200.0, 201, 202, 203, 204]
 
-    assert difference(more, less, "memory").worse
-    assert difference(less, more, "image").worse
-    assert difference(less, more, "wake-ups/s").worse
+    assert difference(more, less, "memory").is_worse
+    assert difference(less, more, "image").is_worse
+    assert difference(less, more, "wake-ups/s").is_worse
 
 
 def test_images_that_do_not_vary_differ_by_a_byte() -> None:

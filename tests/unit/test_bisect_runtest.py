@@ -4,15 +4,9 @@ import math
 
 import pytest
 
+from rtscope.stats.comparison.power import can_differ, least_runs
 from rtscope.verbs.bisect.figures import OPERATIONS
-from rtscope.verbs.bisect.runtest import (
-    ALPHA,
-    Why,
-    can_differ,
-    difference,
-    judge,
-    least_runs,
-)
+from rtscope.verbs.bisect.runtest import ALPHA, Why, decides_steps, difference, judge
 from rtscope.verbs.bisect.trials import Verdict
 
 US = 1_000.0
@@ -56,16 +50,16 @@ def test_a_kernel_that_differs_from_neither_end_is_undecided() -> None:
 def test_fewer_operations_are_worse() -> None:
     good, bad = [900.0, 910, 920, 930, 940], [500.0, 510, 520, 530, 540]
 
-    assert difference(good, bad, OPERATIONS).worse
-    assert difference(good, bad, "max").better
+    assert difference(good, bad, OPERATIONS).is_worse
+    assert difference(good, bad, "max").is_better
     assert judge(good, bad, [512.0] * 5, figure=OPERATIONS).verdict is Verdict.BAD
 
 
 def test_five_runs_of_each_are_the_least_and_fewer_will_do_against_many() -> None:
-    assert least_runs() == 5
-    assert not can_differ(4, 4)
-    assert least_runs(others=20) == least_runs(others=5) == 4
-    assert least_runs(others=4) == 5
+    assert least_runs(ALPHA) == 5
+    assert not can_differ(4, 4, alpha=ALPHA)
+    assert least_runs(ALPHA, others=20) == least_runs(ALPHA, others=5) == 4
+    assert least_runs(ALPHA, others=4) == 5
     assert judge(GOOD, BAD, near(81)[:3], figure="max").why is Why.TOO_FEW
 
 
@@ -79,12 +73,12 @@ def test_the_p_value_is_the_share_of_all_labellings() -> None:
 def test_a_test_says_what_it_could_have_found_and_what_it_needs() -> None:
     close = difference(GOOD, [value + US for value in GOOD], "max")
 
-    assert not close.worse
-    assert not close.better
+    assert not close.is_worse
+    assert not close.is_better
     assert close.ratio == pytest.approx(43 / 42, rel=1e-3)
     assert 1 + 1 / 42 < (close.detectable_ratio or 0) < 1.2
-    assert 5 < (close.needed_runs or 0) < 200
-    assert difference(GOOD, GOOD, "max").needed_runs is None
+    assert 5 < (close.needed_runs(close.ratio) or 0) < 200
+    assert difference(GOOD, GOOD, "max").needed_runs(1) is None
 
 
 def test_ends_that_differ_by_luck_alone_do_not_decide_steps() -> None:
@@ -95,9 +89,9 @@ def test_ends_that_differ_by_luck_alone_do_not_decide_steps() -> None:
         "max",
     )
 
-    assert (far.worse, far.decides_steps) == (True, True)
-    assert (near_by.worse, near_by.decides_steps) == (True, False)
+    assert (far.is_worse, decides_steps(far)) == (True, True)
+    assert (near_by.is_worse, decides_steps(near_by)) == (True, False)
 
 
 def test_a_latency_of_0_of_a_coarse_clock_is_no_error() -> None:
-    assert difference([0.0] * 5, [1_000.0] * 5, "min").worse
+    assert difference([0.0] * 5, [1_000.0] * 5, "min").is_worse

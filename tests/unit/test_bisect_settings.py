@@ -233,8 +233,8 @@ def test_a_kernel_between_good_and_bad_counts_as_the_nearer_one() -> None:
     found = threshold_of({1: 10_000}, {1: 30_000}, parse_margin("10%", "max"))
 
     assert found.margin == 1_000
-    assert not found.is_bad({1: 19_999})
-    assert found.is_bad({1: 20_001})
+    assert not found.is_like_second({1: 19_999})
+    assert found.is_like_second({1: 20_001})
 
 
 @pytest.mark.parametrize("text", ["much", "-5us", "20", "10 %%"])

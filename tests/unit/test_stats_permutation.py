@@ -8,23 +8,21 @@ import scipy  # whose stats take a second, and load when they are used
 from hypothesis import given
 from hypothesis import strategies as st
 
-from rtscope.stats import permutation
-from rtscope.stats.permutation import (
+from rtscope.stats.comparison import design as designs
+from rtscope.stats.comparison.design import (
     DRAWN_LABELLINGS,
-    Design,
+    Dealt,
     Figure,
-    FigureTest,
     Slot,
     Values,
-    aligned,
-    joint_test,
 )
-from rtscope.stats.power import detectable_ratio, needed_runs
+from rtscope.stats.comparison.effect import Effect, effects_of_runs
+from rtscope.stats.comparison.power import detectable_ratio, needed_runs
 
 
-def design(*blocks: tuple[int, int]) -> Design:
+def design(*blocks: tuple[int, int]) -> Dealt:
     """Slots of blocks, each with so many of the baseline and of the candidate."""
-    return Design(
+    return Dealt(
         tuple(
             Slot(block, ours)
             for block, sizes in enumerate(blocks)
@@ -38,9 +36,9 @@ def figure(values: list[float]) -> Figure:
     return Figure(tuple(range(len(values))), tuple(values))
 
 
-def alone(values: list[float], *blocks: tuple[int, int], seed: int = 0) -> FigureTest:
-    [test], _ = joint_test(design(*blocks), [figure(values)], alpha=0.05, seed=seed)
-    return test
+def alone(values: list[float], *blocks: tuple[int, int], seed: int = 0) -> Effect:
+    [effect] = effects_of_runs(design(*blocks), [figure(values)], alpha=0.05, seed=seed)
+    return effect
 
 
 def test_the_statistic_and_p_are_those_of_scipy() -> None:
@@ -78,13 +76,14 @@ def test_a_level_of_a_block_is_no_difference_of_the_groups() -> None:
     flat = [1.0, 2, 3, 4, 2, 1, 4, 3]
     raised = [x + 100 * (i >= 4) for i, x in enumerate(flat)]
     assert alone(raised, (2, 2), (2, 2)) == alone(flat, (2, 2), (2, 2))
-    assert aligned(design((2, 2), (2, 2)), figure(raised)).sum() == pytest.approx(0)
+    levels = design((2, 2), (2, 2)).levels(figure(raised))
+    assert sum(map(sum, levels)) == pytest.approx(0)
 
 
 def test_every_labelling_is_tried_if_there_are_as_many_as_are_allowed(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
-    monkeypatch.setattr(permutation, "MAX_LABELLINGS", 70)
+    monkeypatch.setattr(designs, "MAX_LABELLINGS", 70)
     assert design((4, 4)).is_exact
     assert not design((4, 5)).is_exact
 
@@ -131,7 +130,7 @@ def test_a_drawn_p_agrees_with_the_exact_one_and_is_never_0(
     values = [*rng.normal(size=8), *rng.normal(0.9, size=8)]
     exact = alone(values, (8, 8))
     far = [float(x) for x in (*range(8), *range(1000, 1008))]
-    monkeypatch.setattr(permutation, "MAX_LABELLINGS", 100)
+    monkeypatch.setattr(designs, "MAX_LABELLINGS", 100)
     drawn = alone(values, (8, 8), seed=1)
     assert drawn != exact
     assert drawn.p == pytest.approx(exact.p, abs=0.006)
@@ -147,7 +146,8 @@ def test_adjusted_p_values_keep_the_order_and_are_never_smaller(
     rows: list[list[int]],
 ) -> None:
     figures = [figure([float(x) for x in row]) for row in rows]
-    tests, critical = joint_test(design((4, 4)), figures, alpha=0.05)
+    tests = effects_of_runs(design((4, 4)), figures, alpha=0.05)
+    critical = tests[0].critical or math.nan
     by_size = sorted(tests, key=lambda test: -abs(test.statistic))
     adjusted = [test.adjusted_p for test in by_size]
     assert adjusted == sorted(adjusted)
@@ -164,8 +164,8 @@ def test_equal_groups_are_called_different_in_at_most_alpha_of_all_labellings() 
     alarms = 0
     labels = design((4, 4)).all_labels(0)
     for row in labels:
-        dealt = Design(tuple(Slot(0, bool(ours)) for ours in row))
-        tests, _ = joint_test(dealt, figures, alpha=0.05)
+        dealt = Dealt(tuple(Slot(0, bool(ours)) for ours in row))
+        tests = effects_of_runs(dealt, figures, alpha=0.05)
         alarms += min(test.adjusted_p for test in tests) <= 0.05
     assert 0 < alarms <= 0.05 * len(labels)
 

@@ -7,14 +7,14 @@ import numpy as np
 import pytest
 from scipy.stats import t as student
 
-from rtscope.stats.permutation import Design, Figure, Slot, joint_test
-from rtscope.stats.power import (
+from rtscope.stats.comparison.design import Figure, two_groups
+from rtscope.stats.comparison.effect import effect_of_pairs, effects_of_runs
+from rtscope.stats.comparison.power import (
     MAX_RUNS,
     detectable_ratio,
     detectable_ratio_of_pairs,
     needed_runs,
 )
-from rtscope.verbs.sweep.signflip import p_of_signs
 
 
 @pytest.mark.parametrize("runs", [(2, 2), (5, 5), (3, 9), (10, 10)])
@@ -89,11 +89,10 @@ def test_more_than_10000_runs_are_no_answer() -> None:
 
 def joint(values: np.ndarray, runs: int) -> tuple[float, float]:
     """Return the adjusted p of the second of two figures, and the critical value."""
-    design = Design(tuple(Slot("all", at >= runs) for at in range(2 * runs)))
     places = tuple(range(2 * runs))
     figures = [Figure(places, tuple(row)) for row in values.tolist()]
-    tests, critical = joint_test(design, figures, alpha=0.05)
-    return tests[1].adjusted_p, critical
+    effects = effects_of_runs(two_groups(runs, runs), figures, alpha=0.05)
+    return effects[1].adjusted_p, effects[1].critical or math.nan
 
 
 def spread_of(values: np.ndarray, runs: int) -> float:
@@ -133,5 +132,8 @@ def test_the_ratio_that_pairs_state_is_found_in_4_of_5_cases(pairs: int) -> None
         detectable_ratio_of_pairs(float(one.std(ddof=1)), pairs=pairs) for one in drawn
     ]
     shift = math.log(median(ratio or math.inf for ratio in stated))
-    found = sum(p_of_signs((one + shift).tolist()) <= 0.05 for one in drawn)
+    found = sum(
+        effect_of_pairs((one + shift).tolist(), figure="max", alpha=0.05).found
+        for one in drawn
+    )
     assert found / len(drawn) >= 0.8 - NOISE

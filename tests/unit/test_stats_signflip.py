@@ -1,20 +1,33 @@
 """The sign-flip test, its interval, and what is found among many tests."""
 
 import math
+from collections.abc import Sequence
 from itertools import product
 
 import numpy as np
 import pytest
 
-from rtscope.stats.power import LEAST_PAIRS, detectable_ratio_of_pairs
-from rtscope.verbs.sweep.signflip import (
-    GROUPS,
-    MOST_ALONE,
-    discoveries,
-    interval_of_mean,
+from rtscope.stats.comparison.design import GROUPS, MOST_ALONE, Paired
+from rtscope.stats.comparison.effect import CONFIDENCE, effect_of_pairs
+from rtscope.stats.comparison.family import false_discovered
+from rtscope.stats.comparison.power import (
+    FALSE_DISCOVERIES,
+    LEAST_PAIRS,
+    detectable_ratio_of_pairs,
     needed_pairs,
-    p_of_signs,
 )
+
+
+def p_of_signs(differences: Sequence[float]) -> float:
+    return effect_of_pairs(differences, figure="max", alpha=0.05).p
+
+
+def interval_of_mean(differences: Sequence[float]) -> tuple[float, float] | None:
+    return Paired(tuple(differences)).interval(CONFIDENCE)
+
+
+def discoveries(p_values: Sequence[float]) -> list[bool]:
+    return [p <= FALSE_DISCOVERIES for p in false_discovered(p_values)]
 
 
 def test_the_p_value_is_that_of_all_flips_of_signs() -> None:

@@ -7,6 +7,7 @@ import pytest
 
 from rtscope.host.errors import UsageError
 from rtscope.measure.campaign.model import Campaign
+from rtscope.stats.comparison.power import needed_pairs
 from rtscope.verbs.sweep.design import Cell, cells_of, chosen_cells
 from rtscope.verbs.sweep.effects import FIGURES
 from rtscope.verbs.sweep.file import (
@@ -20,7 +21,6 @@ from rtscope.verbs.sweep.file import (
     sweep_of,
     with_stressors,
 )
-from rtscope.verbs.sweep.signflip import needed_pairs
 
 EXAMPLES = Path(__file__).parents[2] / "examples" / "sweeps"
 

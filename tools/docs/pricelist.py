@@ -29,13 +29,13 @@ from pydantic import TypeAdapter
 from prose import row
 from rtscope.host.units import plural
 from rtscope.present.words import NOTHING, count
-from rtscope.stats.power import LEAST_PAIRS
+from rtscope.stats.comparison.family import false_discovered
+from rtscope.stats.comparison.power import FALSE_DISCOVERIES, LEAST_PAIRS
 from rtscope.verbs.sweep.checks import Checks
 from rtscope.verbs.sweep.doubts import Doubt
 from rtscope.verbs.sweep.effects import FIGURES, MORE_IS_BETTER, Effect, judged
 from rtscope.verbs.sweep.keys import Key
 from rtscope.verbs.sweep.result import CellResult, SweepResult
-from rtscope.verbs.sweep.signflip import discoveries
 from rtscope.verbs.sweep.text import (
     columns_of_costs,
     interval_of,
@@ -149,11 +149,14 @@ def lines_of(columns: Columns) -> Iterator[str]:
 def judged_together(results: Sequence[SweepResult]) -> Sequence[SweepResult]:
     """Return the results with what is found among the effects of all of them."""
     everything = [effect for result in results for effect in result.effects]
-    found = iter(discoveries([effect.p for effect in everything]))
+    adjusted = iter(false_discovered([effect.p for effect in everything]))
     return [
         replace(
             result,
-            effects=tuple(replace(one, found=next(found)) for one in result.effects),
+            effects=tuple(
+                replace(one, found=next(adjusted) <= FALSE_DISCOVERIES)
+                for one in result.effects
+            ),
         )
         for result in results
     ]

@@ -15,8 +15,7 @@ Numbers that a record supports: pure functions from records to numbers.
     conditions.py    conditions of a run; equal ones are pooled
     runsets.py       the runs to compare under one load, each as its figures
     compare.py       a comparison of groups of runs
-    permutation.py   permutation test of two groups in several figures
-    power.py         effects that a comparison would have seen; runs it needs
+    comparison/      the engine: designs, tests, families, power
     seeds.py         a maximum over the seeds of a virtual board
     determinism.py   virtual runs that must be identical
     costs.py         costs besides latency: image, memory, idle wake-ups, work

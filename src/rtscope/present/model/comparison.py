@@ -250,9 +250,9 @@ def _outcomes(tests: Comparison) -> tuple[SetOutcome, ...]:
     outcomes = []
     for pair in tests.pairs:
         said = list(remarks)
-        if pair.max_ratio is not None and pair.max_ratio_range is not None:
-            low, high = pair.max_ratio_range
-            ratio = f"{format_number(pair.max_ratio, 2)} times as high"
+        if pair.max_ratios is not None:
+            typical, low, high = pair.max_ratios
+            ratio = f"{format_number(typical, 2)} times as high"
             single = f"{format_number(low, 2)} to {format_number(high, 2)}"
             said.append(
                 f"Maximum {ratio}."

@@ -9,10 +9,10 @@ two that its figure is nearer to.
 import re
 from collections.abc import Mapping
 from dataclasses import dataclass
-from statistics import median
 
 from rtscope.host.errors import UsageError
 from rtscope.host.units import parse_duration
+from rtscope.stats.comparison.design import Exact, typical
 from rtscope.verbs.bisect.figures import FIGURES
 
 _SHARE = re.compile(r"([0-9]{1,4}(?:\.[0-9]+)?) ?%")
@@ -39,29 +39,6 @@ class Margin:
         return max(good.values()) - min(good.values())
 
 
-@dataclass(frozen=True, slots=True)
-class Threshold:
-    """What two measured kernels say about each one between them."""
-
-    good: float
-    bad: float
-    margin: float
-
-    @property
-    def differs(self) -> bool:
-        """Whether good and bad lie further apart than the margin."""
-        return abs(self.bad - self.good) > self.margin
-
-    def is_bad(self, values: Values) -> bool:
-        """Whether a kernel is nearer to the bad one than to the good one."""
-        figure = typical(values)
-        return abs(figure - self.bad) < abs(figure - self.good)
-
-    def share_of(self, before: Values, after: Values) -> float:
-        """Return how much of the whole difference lies between two kernels."""
-        return (typical(after) - typical(before)) / (self.bad - self.good)
-
-
 def parse_margin(text: str | None, figure: str) -> Margin:
     """Read `20us` or `10%`; UsageError for anything else, or a time for no latency."""
     if text is None:
@@ -78,19 +55,14 @@ def parse_margin(text: str | None, figure: str) -> Margin:
         ) from error
 
 
-def typical(values: Values) -> float:
-    """Return the median over seeds."""
-    return float(median(values.values()))
+def threshold_of(good: Values, bad: Values, margin: Margin) -> Exact:
+    """Return two measured kernels, which say what each one between them is like."""
+    return Exact(typical(good), typical(bad), margin.of(good))
 
 
-def threshold_of(good: Values, bad: Values, margin: Margin) -> Threshold:
-    """Return the threshold between two measured kernels."""
-    return Threshold(typical(good), typical(bad), margin.of(good))
-
-
-def is_reversed(threshold: Threshold, figure: str) -> bool:
+def is_reversed(ends: Exact, figure: str) -> bool:
     """Whether the good kernel is the worse one, by more than the margin."""
-    worse = threshold.bad < threshold.good
+    worse = ends.second < ends.first
     if FIGURES[figure].more_is_better:
-        worse = threshold.bad > threshold.good
-    return threshold.differs and worse
+        worse = ends.second > ends.first
+    return ends.differs and worse

@@ -13,7 +13,7 @@ from dataclasses import dataclass
 from rtscope.host.errors import MeasurementError, UsageError, first_of
 from rtscope.record.model import RunRecord
 from rtscope.stats.conditions import KERNEL_CONDITIONS, Conditions, conditions_of
-from rtscope.stats.counting import why_left_out
+from rtscope.stats.counting import parted
 from rtscope.stats.determinism import caveats_among
 from rtscope.stats.runsets import run_sets
 from rtscope.verbs.bisect.figures import check_load, value_of
@@ -148,13 +148,8 @@ def _group(label: str, records: Sequence[RunRecord], load: str) -> _Group:
     if not under:
         have = first_of(5, sorted({record.run.load for record in records}))
         raise UsageError(f"{label}: no run under {load}; it has runs under {have}")
-    kept, left_out = [], []
-    for record, raised in zip(under, caveats_among(under), strict=True):
-        if why := why_left_out(record, raised):
-            left_out.append(f"run {record.run.id}: {why}")
-        else:
-            kept.append(record)
-    return _Group(label, tuple(kept), tuple(left_out))
+    kept, left_out = parted(under, caveats_among(under))
+    return _Group(label, kept, tuple(f"run {one.run}: {one.why}" for one in left_out))
 
 
 def _reasons(left_out: Sequence[str]) -> str:

@@ -5,13 +5,8 @@ from dataclasses import asdict, dataclass, field
 from enum import StrEnum
 from typing import Any
 
-from rtscope.verbs.bisect.criterion import (
-    Margin,
-    Threshold,
-    Values,
-    threshold_of,
-    typical,
-)
+from rtscope.stats.comparison.design import Exact, typical
+from rtscope.verbs.bisect.criterion import Margin, Values, threshold_of
 from rtscope.verbs.bisect.figures import unit_of_values
 from rtscope.verbs.bisect.journal import Tried
 
@@ -112,7 +107,7 @@ class Outcome:
     def _share_of(self, side: Side | None) -> float:
         if self.before is None or side is None:
             return 0
-        ends = Threshold(self.good.typical, self.bad.typical, self.margin)
+        ends = Exact(self.good.typical, self.bad.typical, self.margin)
         return ends.share_of(self.before.values, side.values)
 
     @property
@@ -134,7 +129,7 @@ def outcome_data(outcome: Outcome) -> dict[str, Any]:
     }
 
 
-def ends_of(good: Tried, bad: Tried, margin: Margin) -> tuple[Side, Side, Threshold]:
+def ends_of(good: Tried, bad: Tried, margin: Margin) -> tuple[Side, Side, Exact]:
     """Return the ends of a search, and what they say about kernels between them."""
     threshold = threshold_of(good.values, bad.values, margin)
     return Side(good.name, good.values), Side(bad.name, bad.values), threshold

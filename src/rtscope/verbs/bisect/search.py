@@ -43,9 +43,9 @@ def search(
         other = "swap them" if subject.kind is Kind.SETTING else "name other ends"
         raise UsageError(
             f"--good is bad already: its {figure} is "
-            f"{format_value(threshold.good, figure)}, that of --bad "
-            f"{format_value(threshold.bad, figure)} (medians over seeds): {other}, or "
-            "another --figure"
+            f"{format_value(threshold.first, figure)}, that of --bad "
+            f"{format_value(threshold.second, figure)} (medians over seeds): "
+            f"{other}, or another --figure"
         )
     located = before = after = without = None
     if threshold.differs:

@@ -1,22 +1,21 @@
 """One step of a search on a machine: the ends first, then the verdict. Pure."""
 
-from dataclasses import asdict, dataclass
+from dataclasses import dataclass
 from statistics import median
 from typing import Any
 
 from rtscope.host.errors import MeasurementError, UsageError
 from rtscope.host.units import format_number
-from rtscope.stats.power import needed_runs
+from rtscope.stats.comparison.effect import Effect
+from rtscope.stats.comparison.power import can_differ, least_runs
 from rtscope.verbs.bisect.figures import format_value, unit_of_values
 from rtscope.verbs.bisect.machineruns import Sample, Samples
 from rtscope.verbs.bisect.runtest import (
     ALPHA,
-    Difference,
     Judged,
-    can_differ,
+    decides_steps,
     difference,
     judge,
-    least_runs,
 )
 from rtscope.verbs.bisect.trials import Verdict
 
@@ -35,17 +34,15 @@ class Step:
 
     figure: str
     samples: Samples
-    ends: Difference
+    ends: Effect
     judged: Judged
 
     @property
     def needed_runs(self) -> int | None:
         """Runs of each kernel that decide with 80 %; None if nobody makes so many."""
-        seen = [self.ends, self.judged.from_good, self.judged.from_bad]
-        spread = max(one.spread for one in seen if one is not None)
-        return needed_runs(
-            spread, ratio=self.ends.ratio, alpha=ALPHA, least=least_runs()
-        )
+        others = filter(None, (self.judged.from_good, self.judged.from_bad))
+        widest = max((self.ends, *others), key=lambda one: one.spread)
+        return widest.needed_runs(self.ends.times)
 
 
 def judge_step(samples: Samples, figure: str) -> Step:
@@ -56,22 +53,22 @@ def judge_step(samples: Samples, figure: str) -> Step:
     runs do not show that they differ, and by enough to decide most steps.
     """
     good, bad, new = (one.values for one in (samples.good, samples.bad, samples.new))
-    if not can_differ(len(good), len(bad)):
-        least = least_runs()
+    if not can_differ(len(good), len(bad), alpha=ALPHA):
+        least = least_runs(ALPHA)
         raise MeasurementError(
             f"too few valid runs of the ends: {len(good)} of {samples.good.label} and "
             f"{len(bad)} of {samples.bad.label}, and a test at 1 % needs {least} of "
             f"each: measure both again, e.g. with --repetitions {2 * least}"
         )
     ends = difference(good, bad, figure)
-    if ends.better:
+    if ends.is_better:
         raise UsageError(
             f"{samples.good.label} is worse than {samples.bad.label}: "
             f"{_ends_in_words(samples, figure)}: swap them, or choose another --figure"
         )
-    if not ends.worse:
+    if not ends.is_worse:
         raise MeasurementError(_not_apart(samples, figure, ends))
-    if not ends.decides_steps:
+    if not decides_steps(ends):
         raise MeasurementError(_too_near(samples, figure, ends))
     return Step(figure, samples, ends, judge(good, bad, new, figure=figure))
 
@@ -84,7 +81,8 @@ def _ends_in_words(samples: Samples, figure: str) -> str:
     return f"{figure} under {samples.load}, medians {one} and {two}"
 
 
-def _not_apart(samples: Samples, figure: str, ends: Difference) -> str:
+def _not_apart(samples: Samples, figure: str, ends: Effect) -> str:
+    needed = ends.needed_runs(ends.times)
     said = (
         f"no evidence at 1 % that {samples.bad.label} is worse than "
         f"{samples.good.label}: {_ends_in_words(samples, figure)}, "
@@ -95,16 +93,16 @@ def _not_apart(samples: Samples, figure: str, ends: Difference) -> str:
     else:
         ratio = format_number(ends.detectable_ratio, 3)
         said += f"so many runs find one of {ratio} times with 80 % probability"
-    if ends.statistic > 0 and ends.needed_runs is not None:
+    if ends.statistic > 0 and needed is not None:
         said += (
-            f", and {format_number(ends.ratio, 3)} times takes {ends.needed_runs} runs "
-            f"of each: measure both with --repetitions {ends.needed_runs}"
+            f", and {format_number(ends.times, 3)} times takes {needed} runs of each: "
+            f"measure both with --repetitions {needed}"
         )
     return f"{said}; or choose another --figure or --load"
 
 
-def _too_near(samples: Samples, figure: str, ends: Difference) -> str:
-    needed = ends.needed_runs
+def _too_near(samples: Samples, figure: str, ends: Effect) -> str:
+    needed = ends.needed_runs(ends.times)
     said = (
         f"{samples.bad.label} is worse than {samples.good.label}, and so little that "
         f"most kernels between them would be skipped: {_ends_in_words(samples, figure)}"
@@ -115,6 +113,18 @@ def _too_near(samples: Samples, figure: str, ends: Difference) -> str:
         f"{said}; {needed} runs of each decide four kernels of five: measure the ends "
         f"and each kernel with --repetitions {needed}"
     )
+
+
+def effect_words(effect: Effect) -> str:
+    """Return what a test has shown."""
+    p = f"p = {format_number(effect.p, 2)}"
+    if effect.found:
+        word = "worse" if effect.is_worse else "better"
+        return f"{word}, {format_number(effect.times, 3)} times ({p})"
+    if effect.detectable_ratio is None:
+        return f"no difference shown ({p})"
+    could = f"{format_number(effect.detectable_ratio, 3)} times"
+    return f"no difference shown ({p}); {could} would be found with 80 %"
 
 
 def step_data(step: Step) -> dict[str, Any]:
@@ -137,11 +147,25 @@ def step_data(step: Step) -> dict[str, Any]:
             )
         },
         "tests": {
-            "ends": asdict(step.ends),
-            "from_good": step.judged.from_good and asdict(step.judged.from_good),
-            "from_bad": step.judged.from_bad and asdict(step.judged.from_bad),
+            name: effect and _effect_data(effect)
+            for name, effect in (
+                ("ends", step.ends),
+                ("from_good", step.judged.from_good),
+                ("from_bad", step.judged.from_bad),
+            )
         },
         "notes": list(step.samples.notes),
+    }
+
+
+def _effect_data(effect: Effect) -> dict[str, Any]:
+    return {
+        "statistic": effect.statistic,
+        "p": effect.p,
+        "critical": effect.critical,
+        "spread": effect.spread,
+        "ratio": effect.times,
+        "runs": effect.runs,
     }
 
 

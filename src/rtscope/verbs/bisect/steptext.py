@@ -8,11 +8,11 @@ from rich.table import Table
 from rich.text import Text
 
 from rtscope.host.errors import first_of
-from rtscope.host.units import format_number
+from rtscope.stats.comparison.power import least_runs
 from rtscope.verbs.bisect.figures import format_without_unit, heading
 from rtscope.verbs.bisect.machineruns import Samples
-from rtscope.verbs.bisect.runtest import Difference, Why, least_runs
-from rtscope.verbs.bisect.step import WORDS, Step
+from rtscope.verbs.bisect.runtest import ALPHA, Why
+from rtscope.verbs.bisect.step import WORDS, Step, effect_words
 
 ORDER = (
     "The order of these runs was not drawn at random: if the machine has changed since "
@@ -37,12 +37,12 @@ def step_lines(step: Step) -> Iterator[RenderableType]:
     yield ""
     yield Text(heading(step.figure, step.samples.load), style="bold")
     yield _table(step.samples, step.figure)
-    for label, difference in (
-        (step.samples.good.label, step.judged.from_good),
-        (step.samples.bad.label, step.judged.from_bad),
+    for end, effect in (
+        (step.samples.good, step.judged.from_good),
+        (step.samples.bad, step.judged.from_bad),
     ):
-        if difference is not None:
-            yield Text(f"against {label}: {_test(difference)}")
+        if effect is not None:
+            yield Text(f"against {end.label}: {effect_words(effect)}")
     yield ""
     for note in _notes(step):
         yield Text(note, style="yellow")
@@ -98,7 +98,7 @@ def _needed(step: Step) -> str:
 
 def _too_few(samples: Samples) -> str:
     ends = min(len(samples.good.values), len(samples.bad.values))
-    least = least_runs(others=ends)
+    least = least_runs(ALPHA, others=ends)
     said = (
         f"too few valid runs of {samples.new.label}: {len(samples.new.values)}, and a "
         f"test at 1 % needs {least}"
@@ -106,17 +106,6 @@ def _too_few(samples: Samples) -> str:
     if samples.new.left_out:
         said += f" ({first_of(1, samples.new.left_out)})"
     return f"{said}: measure it with --repetitions {max(least, ends)}"
-
-
-def _test(difference: Difference) -> str:
-    p = f"p = {format_number(difference.p, 2)}"
-    ratio = f"{format_number(difference.ratio, 3)} times"
-    if difference.worse or difference.better:
-        return f"{'worse' if difference.worse else 'better'}, {ratio} ({p})"
-    if difference.detectable_ratio is None:
-        return f"no difference shown ({p})"
-    could = f"{format_number(difference.detectable_ratio, 3)} times"
-    return f"no difference shown ({p}); {could} would be found with 80 %"
 
 
 def _table(samples: Samples, figure: str) -> Table:

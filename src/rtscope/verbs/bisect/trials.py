@@ -19,7 +19,8 @@ from rtscope.host.errors import (
     TargetError,
     UsageError,
 )
-from rtscope.verbs.bisect.criterion import Threshold, Values
+from rtscope.stats.comparison.design import Exact
+from rtscope.verbs.bisect.criterion import Values
 from rtscope.verbs.bisect.journal import Journal, Tried
 
 
@@ -73,7 +74,7 @@ class Trials:
     boards: Boards
     journal: Journal
     log: Callable[[str], None] = lambda _: None
-    threshold: Threshold | None = None
+    threshold: Exact | None = None
     """Set after good and bad were measured."""
     _by_content: dict[str, Tried] = field(default_factory=dict)
 
@@ -102,7 +103,7 @@ class Trials:
             raise UsageError("measure good and bad before the kernels between them")
         if not tried.values:
             return Verdict.SKIPPED
-        bad = self.threshold.is_bad(tried.values)
+        bad = self.threshold.is_like_second(tried.values)
         return Verdict.BAD if bad else Verdict.GOOD
 
     def _try(self, name: str) -> Tried:

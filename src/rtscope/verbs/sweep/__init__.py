@@ -10,10 +10,9 @@ Sweeps: campaigns that differ in a few settings, and the effect of each setting.
     cluster/                       boots on the workers of a Dask cluster
     checks.py, differences.py      runs computed twice, which must be equal
     checktext.py                   their result in words
-    pairing.py, keys.py            pairs of runs with equal seeds (pure)
-    effects.py, celleffects.py     the effect of a cell on each figure, against the base
+    pairing.py, keys.py            pairs of equal seeds, effects of cells (pure)
+    effects.py                     an effect on one figure, against the base
     maineffects.py                 main effects of levels over all cells (pure)
-    signflip.py                    the sign-flip test, its interval, discoveries (pure)
     costs.py                       costs of a cell besides latency
     doubts.py, othercpus.py        reasons that invalidate or limit an effect
     trajectories.py                runs that are one trajectory

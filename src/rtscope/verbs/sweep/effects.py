@@ -1,7 +1,7 @@
 """
 What a change did to one figure: the ratio of paired runs, with an exact test.
 
-The differences of the logarithms of independent pairs are tested by `stats.signflip`.
+The differences of the logarithms of independent pairs are tested by `stats.comparison`.
 Among all effects that are judged together, the share of false discoveries is held at
 5 %.
 """
@@ -14,14 +14,15 @@ from collections.abc import (
     Sequence,
 )
 from dataclasses import dataclass, replace
-from statistics import fmean, median, stdev
+from statistics import median
 
 from rtscope.record.model import RunRecord
+from rtscope.stats.comparison.effect import effect_of_pairs
+from rtscope.stats.comparison.family import false_discovered
+from rtscope.stats.comparison.power import FALSE_DISCOVERIES
 from rtscope.stats.costs import operations_per_s
-from rtscope.stats.power import detectable_ratio_of_pairs
 from rtscope.stats.summary import DEFAULT_PERCENTILES, Summary, summarize
 from rtscope.verbs.sweep.keys import Key
-from rtscope.verbs.sweep.signflip import discoveries, interval_of_mean, p_of_signs
 
 P999 = DEFAULT_PERCENTILES.index(99.9)
 
@@ -89,10 +90,10 @@ class Effect:
 def judged(effects: Iterable[Effect]) -> tuple[Effect, ...]:
     """Return effects with those that are found marked, the largest of these first."""
     tested = list(effects)
-    is_discovery = discoveries([effect.p for effect in tested])
+    adjusted = false_discovered([effect.p for effect in tested])
     marked = [
-        replace(effect, found=is_found)
-        for effect, is_found in zip(tested, is_discovery, strict=True)
+        replace(effect, found=p <= FALSE_DISCOVERIES)
+        for effect, p in zip(tested, adjusted, strict=True)
     ]
     return tuple(
         sorted(marked, key=lambda e: (not e.found, -abs(math.log(e.ratio)), e.p))
@@ -110,9 +111,8 @@ def effect_of(
     pairs_of_cells: int = 1,
 ) -> Effect:
     """Test the differences of logarithms of independent pairs of runs."""
-    interval = interval_of_mean(differences)
-    low, high = map(math.exp, interval) if interval else (None, None)
-    spread = stdev(differences) if len(differences) > 1 else math.nan
+    tested = effect_of_pairs(differences, figure=figure, alpha=FALSE_DISCOVERIES)
+    low, high = tested.interval or (None, None)
     return Effect(
         cell=cell,
         key=key,
@@ -120,12 +120,12 @@ def effect_of(
         base=median(before),
         changed=median(after),
         pairs=len(differences),
-        ratio=math.exp(fmean(differences)),
+        ratio=tested.ratio,
         low=low,
         high=high,
-        p=p_of_signs(differences),
+        p=tested.p,
         found=False,
-        could_have_seen=detectable_ratio_of_pairs(spread, pairs=len(differences)),
+        could_have_seen=tested.detectable_ratio,
         pairs_of_cells=pairs_of_cells,
     )
 

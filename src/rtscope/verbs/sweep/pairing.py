@@ -13,7 +13,7 @@ from statistics import fmean
 
 from rtscope.record.model import RunRecord
 from rtscope.verbs.sweep.design import Cell
-from rtscope.verbs.sweep.effects import FIGURES, Effect, effect_of, figures_of
+from rtscope.verbs.sweep.effects import FIGURES, Effect, effect_of, figures_of, judged
 from rtscope.verbs.sweep.keys import Key, by_key
 from rtscope.verbs.sweep.trajectories import WorstLists, trajectories_of, worst_lists
 
@@ -51,6 +51,28 @@ def runs_by_key(
                 for seed, run in by_seed.items()
             }
     return runs
+
+
+def effects_of(
+    cells: Sequence[Cell], runs: Mapping[Key, RunsOfCells]
+) -> tuple[Effect, ...]:
+    """
+    Return the effects of all cells, the largest discoveries first.
+
+    The first cell is the base; `runs` are those of `runs_by_key`.
+    """
+    base, *others = cells
+    return judged(
+        effect
+        for cell in others
+        for key, of_cells in runs.items()
+        if {base.number, cell.number} <= of_cells.keys()
+        for effect in effects_of_pairs(
+            key,
+            {number: of_cells[number] for number in (base.number, cell.number)},
+            {cell.name: [(base.number, cell.number)]},
+        )
+    )
 
 
 def effects_of_pairs(

@@ -15,13 +15,13 @@ from rtscope.host.escape import printable
 from rtscope.host.units import NS_PER_S, format_duration, plural
 from rtscope.measure.plan import Plan, make_plan, remaining
 from rtscope.record.model import Run
+from rtscope.stats.comparison.power import needed_pairs
 from rtscope.verbs.sweep.design import DOCUMENT, MAX_SEEDS, Cell
 from rtscope.verbs.sweep.directory import SweepWork
 from rtscope.verbs.sweep.effects import FIGURES
 from rtscope.verbs.sweep.file import Diagnosis, Sweep
 from rtscope.verbs.sweep.maineffects import pairs_of_cells
 from rtscope.verbs.sweep.remedysweep import announce
-from rtscope.verbs.sweep.signflip import needed_pairs
 
 CELLS_SHOWN = 40
 """Of a plan, before the first run."""

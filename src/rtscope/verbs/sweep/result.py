@@ -5,7 +5,6 @@ from dataclasses import dataclass
 
 from rtscope.record.model import RunRecord
 from rtscope.stats.counting import left_out_words, parted
-from rtscope.verbs.sweep.celleffects import effects_of
 from rtscope.verbs.sweep.checks import NO_CHECKS, Checks
 from rtscope.verbs.sweep.costs import NO_COSTS, Costs, costs_of
 from rtscope.verbs.sweep.design import Cell
@@ -14,7 +13,7 @@ from rtscope.verbs.sweep.effects import Effect
 from rtscope.verbs.sweep.keys import Key, label_of
 from rtscope.verbs.sweep.maineffects import main_effects_of
 from rtscope.verbs.sweep.othercpus import doubts_on_cpus, other_cpus_of
-from rtscope.verbs.sweep.pairing import runs_by_key
+from rtscope.verbs.sweep.pairing import effects_of, runs_by_key
 from rtscope.verbs.sweep.releases import releases_of
 from rtscope.verbs.sweep.worstruns import WorstRun, to_explain, worst_runs_of
 

@@ -16,7 +16,7 @@ from rtscope.host.version import __version__
 from rtscope.present.formats.brief import COLUMNS, FEWEST_ROWS, Room
 from rtscope.present.formats.html import render_page
 from rtscope.present.words import NOTHING, count
-from rtscope.stats.power import LEAST_PAIRS
+from rtscope.stats.comparison.power import LEAST_PAIRS
 from rtscope.verbs.sweep.checktext import lines_of_checks
 from rtscope.verbs.sweep.doubts import Doubt
 from rtscope.verbs.sweep.effects import FIGURES, MORE_IS_BETTER, Effect

@@ -12,9 +12,17 @@ how often the ratio that is stated is found.
 """
 
 import math
+from bisect import bisect_left
+from functools import partial
 
 POWER = 0.80
 """How often an effect is to be found."""
+
+MIN_RUNS = 4
+"""4 v 4 is the smallest design with a two-sided p below 5 % (2/70)."""
+
+FALSE_DISCOVERIES = 0.05
+"""The share of effects found that are false, on average."""
 
 LEAST_PAIRS = 6
 """Fewer find nothing at 5 %, two-sided: 2 to the power of 1 - 5 is above it."""
@@ -81,17 +89,28 @@ def needed_runs(spread: float, *, ratio: float, alpha: float, least: int) -> int
     (Bonferroni), which is at most what the test in steps allows. `least` is the number
     of runs below which nothing can be found.
     """
-    effect = math.log(ratio)
-    low, high = max(least, 2), MAX_RUNS
-    if not _finds(high, spread, effect=effect, alpha=alpha):
-        return None
-    while low < high:
-        middle = (low + high) // 2
-        if _finds(middle, spread, effect=effect, alpha=alpha):
-            high = middle
-        else:
-            low = middle + 1
-    return high
+    finds = partial(_finds, spread=spread, effect=math.log(ratio), alpha=alpha)
+    runs = range(max(least, 2), MAX_RUNS + 1)
+    return next(iter(runs[bisect_left(runs, True, key=finds) :]), None)
+
+
+def least_runs(alpha: float, others: int | None = None) -> int:
+    """Return the runs that can differ from so many others, or from as many."""
+    runs = MIN_RUNS
+    while not can_differ(runs if others is None else others, runs, alpha=alpha):
+        runs += 1
+    return runs
+
+
+def can_differ(one: int, other: int, *, alpha: float) -> bool:
+    """Whether groups of so many runs, in one block, can have a p of at most alpha."""
+    smallest_p = (1 + (one == other)) / math.comb(one + other, one)
+    return min(one, other) >= MIN_RUNS and smallest_p <= alpha
+
+
+def needed_pairs(tests: int) -> int:
+    """Return with how many pairs one effect alone can be found among so many tests."""
+    return 1 + math.ceil(math.log2(max(tests, 1) / FALSE_DISCOVERIES))
 
 
 def _more_than_by_student(runs: int) -> float:
@@ -106,7 +125,7 @@ def _student(degrees: int, probability: float) -> float:
     return float(stdtrit(degrees, probability))
 
 
-def _finds(runs: int, spread: float, *, effect: float, alpha: float) -> bool:
+def _finds(runs: int, *, spread: float, effect: float, alpha: float) -> bool:
     degrees = 2 * runs - 2
     critical = _student(degrees, 1 - alpha / 2)
     needed = (critical + _student(degrees, POWER)) * spread

@@ -1,0 +1,263 @@
+"""
+Three designs of a comparison of two sides, and the outcomes if nothing differs.
+
+    Dealt   whole runs: each labelling that the plan could have drawn is as likely as
+            the one it drew. Labels are dealt anew within the blocks of the plan only.
+    Paired  differences of runs with equal seeds: each is as likely positive as
+            negative. Their signs are flipped.
+    Exact   virtual boards: their figures have no error, and need no test.
+
+So p is the share of labellings, or of signs, that look at least as extreme as what was
+seen (Fisher 1935): exact with any distribution that has this symmetry.
+"""
+
+import math
+from collections import Counter
+from collections.abc import Hashable, Mapping, Sequence
+from dataclasses import dataclass
+from functools import cached_property
+from itertools import combinations
+from statistics import median
+
+import numpy as np
+import numpy.typing as npt
+
+MAX_LABELLINGS = 200_000
+"""Up to here every labelling is tried; one block of 10 v 10 runs has 184,756."""
+
+DRAWN_LABELLINGS = 19_999
+
+MOST_ALONE, GROUPS = 20, 16
+"""
+More differences than the first are added up in as many groups as the second.
+
+The sum of a group is as likely positive as negative too: the test stays exact, and its
+least p-value is that of so many differences as there are groups.
+"""
+
+_LARGEST = 1e9
+"""The statistic of groups that differ without any variation within them."""
+
+Values = npt.NDArray[np.float64]
+Labels = npt.NDArray[np.bool_]
+
+
+@dataclass(frozen=True, slots=True)
+class Slot:
+    """One place in the plan, to which a label was dealt; its runs share that label."""
+
+    block: Hashable
+    candidate: bool
+
+
+@dataclass(frozen=True, slots=True)
+class Figure:
+    """One figure of the runs of both groups, and the slot of each run."""
+
+    slots: tuple[int, ...]
+    values: tuple[float, ...]
+    """Logarithms."""
+    name: str = ""
+    more_is_better: bool = False
+
+
+@dataclass(frozen=True)
+class Dealt:
+    """The slots of two groups, and the labellings that the plan could have drawn."""
+
+    slots: tuple[Slot, ...]
+
+    @cached_property
+    def _sizes(self) -> list[tuple[int, int]]:
+        """The slots of each block, and those of the candidate."""
+        ours = Counter(slot.block for slot in self.slots if slot.candidate)
+        sizes = Counter(slot.block for slot in self.slots)
+        return [(n, ours[block]) for block, n in sizes.items()]
+
+    @cached_property
+    def labellings(self) -> int:
+        """In how many ways the labels can be dealt within the blocks."""
+        return math.prod(math.comb(n, ours) for n, ours in self._sizes)
+
+    @property
+    def is_exact(self) -> bool:
+        """Whether every labelling is tried, so that p is exact."""
+        return self.labellings <= MAX_LABELLINGS
+
+    @property
+    def smallest_p(self) -> float:
+        """The smallest two-sided p that this design can give."""
+        if not self.is_exact:
+            return 1 / (DRAWN_LABELLINGS + 1)
+        # With equal groups, exchanging them gives the same statistic, sign reversed.
+        mirrored = all(2 * ours == n for n, ours in self._sizes)
+        return min(1.0, (1 + mirrored) / self.labellings)
+
+    def all_labels(self, seed: int) -> Labels:
+        """
+        Return the labellings, one a row, the one that was drawn first.
+
+        With too many to try, a seeded sample stands for all, the drawn one counted with
+        them (Phipson and Smyth 2010), so that p is never 0.
+        """
+        seen = np.array([slot.candidate for slot in self.slots])
+        members: dict[Hashable, list[int]] = {}
+        for at, slot in enumerate(self.slots):
+            members.setdefault(slot.block, []).append(at)
+        if not self.is_exact:
+            rng = np.random.default_rng(seed)
+            rows = np.tile(seen, (DRAWN_LABELLINGS, 1))
+            for places in members.values():
+                rows[:, places] = rng.permuted(rows[:, places], axis=1)
+            return np.vstack([seen, rows])
+        rows = np.zeros((1, len(seen)), dtype=bool)
+        for places in members.values():
+            rows = _dealt(rows, places, int(seen[places].sum()))
+        return np.vstack([seen, rows[(rows != seen).any(axis=1)]])
+
+    def statistics(self, figures: Sequence[Figure], seed: int) -> Values:
+        """
+        Return Welch's t of each figure, one a row, for each labelling.
+
+        It is of the differences from the block's mean, and stays valid when one group
+        varies more than the other (Janssen 1997). Positive: larger in the candidate.
+        """
+        labels = self.all_labels(seed)
+        return np.array([self._welch(figure, labels) for figure in figures])
+
+    def levels(self, figure: Figure) -> tuple[list[float], list[float]]:
+        """Return the values of both groups, less the means of several blocks."""
+        alone = len(self.blocks(figure)) == 1
+        values = figure.values if alone else self._aligned(figure).tolist()
+        groups: tuple[list[float], list[float]] = [], []
+        for at, value in zip(figure.slots, values, strict=True):
+            groups[self.slots[at].candidate].append(value)
+        return groups
+
+    def blocks(self, figure: Figure) -> set[Hashable]:
+        """Return the blocks of the runs of a figure."""
+        return {self.slots[at].block for at in figure.slots}
+
+    def _aligned(self, figure: Figure) -> Values:
+        """Return the values of a figure as differences from the mean of their block."""
+        values = np.array(figure.values)
+        for block in self.blocks(figure):
+            of_it = np.array([self.slots[at].block == block for at in figure.slots])
+            values[of_it] -= values[of_it].mean()
+        return values
+
+    def _welch(self, figure: Figure, labels: Labels) -> Values:
+        values = self._aligned(figure)
+        ours = labels[:, list(figure.slots)].astype(np.float64)
+        count = ours.sum(axis=1)
+        others = len(values) - count
+        ours_sum, ours_squares = ours @ values, ours @ values**2
+        sums, squares = values.sum(), (values**2).sum()
+        with np.errstate(divide="ignore", invalid="ignore"):
+            difference = ours_sum / count - (sums - ours_sum) / others
+            variance = _of_mean(ours_sum, ours_squares, count) + _of_mean(
+                sums - ours_sum, squares - ours_squares, others
+            )
+            t = difference / np.sqrt(variance)
+        # Rounding leaves differences and variances of this size where there are none.
+        none = 1e-12 * float(np.abs(figure.values).max())
+        t = np.where(variance > none**2, t, np.sign(difference) * _LARGEST)
+        t = np.where(np.abs(difference) > none, t, 0.0)
+        limited: Values = np.clip(np.nan_to_num(t), -_LARGEST, _LARGEST)
+        return limited
+
+
+def two_groups(one: int, other: int) -> Dealt:
+    """Return groups of so many runs, in one block: nothing drew their order."""
+    return Dealt(tuple(Slot("all", candidate=at >= one) for at in range(one + other)))
+
+
+def _dealt(rows: Labels, places: Sequence[int], count: int) -> Labels:
+    """Deal `count` labels to these places in every way, to each row so far."""
+    ways = list(combinations(places, count))
+    dealt = np.repeat(rows, len(ways), axis=0)
+    for way, chosen in enumerate(ways):
+        dealt[way :: len(ways), list(chosen)] = True
+    return dealt
+
+
+def _of_mean(sums: Values, squares: Values, count: Values) -> Values:
+    """Return the variance of the mean of so many values with these sums."""
+    spread: Values = np.maximum(squares - sums**2 / count, 0) / (count - 1) / count
+    return spread
+
+
+@dataclass(frozen=True)
+class Paired:
+    """Differences of the logarithms of independent pairs."""
+
+    differences: tuple[float, ...]
+
+    @cached_property
+    def _groups(self) -> tuple[Values, Values]:
+        """The sums of groups of neighbours, and how many each has."""
+        count = len(self.differences)
+        groups = count if count <= MOST_ALONE else GROUPS
+        values = np.array(self.differences, dtype=float)
+        parts = np.array_split(values, groups) if count else []
+        sums = np.array([part.sum() for part in parts])
+        return sums, np.array([float(len(part)) for part in parts])
+
+    @property
+    def seen(self) -> float:
+        """The size of the sum with its own signs."""
+        return abs(math.fsum(self.differences))
+
+    @property
+    def sums(self) -> Values:
+        """The size of the sum with each way to flip signs."""
+        return np.abs(_sums(self._groups[0], factors=(-1.0, 1.0)))
+
+    def interval(self, confidence: float) -> tuple[float, float] | None:
+        """
+        Return the interval of the mean; None with too few differences for one.
+
+        It is the test inverted, by the means of all subsets (Hartigan 1969).
+        """
+        sums, counts = (_sums(one, factors=(0.0, 1.0))[1:] for one in self._groups)
+        means = np.sort(sums / counts)
+        out = int((1 - confidence) / 2 * (len(means) + 1))
+        return None if out < 1 else (float(means[out - 1]), float(means[-out]))
+
+
+def _sums(values: Values, factors: tuple[float, float]) -> Values:
+    """Return the sums with each value taken by either factor; all first ones first."""
+    sums = np.zeros(1)
+    for value in values:
+        sums = np.concatenate([sums + factor * value for factor in factors])
+    return sums
+
+
+def typical(values: Mapping[int, float]) -> float:
+    """Return the median over seeds."""
+    return float(median(values.values()))
+
+
+@dataclass(frozen=True, slots=True)
+class Exact:
+    """Two sides of a virtual board: their medians over seeds, and a margin."""
+
+    first: float
+    second: float
+    margin: float
+
+    @property
+    def differs(self) -> bool:
+        """Whether they lie further apart than the margin."""
+        return abs(self.second - self.first) > self.margin
+
+    def is_like_second(self, values: Mapping[int, float]) -> bool:
+        """Whether a third side is nearer to the second one than to the first one."""
+        figure = typical(values)
+        return abs(figure - self.second) < abs(figure - self.first)
+
+    def share_of(
+        self, before: Mapping[int, float], after: Mapping[int, float]
+    ) -> float:
+        """Return the part of the whole difference that lies between two others."""
+        return (typical(after) - typical(before)) / (self.second - self.first)
