@@ -54,7 +54,7 @@ def print_figures(cells: Cells) -> None:
             records = cells[load, kind]
             found = summary_of(records)
             maxima = sorted(r.max_ns for r in records if r.max_ns is not None)
-            high_ns = {p.pct: p.at_most_ns for p in found.percentiles}[99.9]
+            high_ns = found.ranks.percentile_ns(99.9)
             print(
                 f"| {load} | {records[0].require_virtual().kernel} "
                 f"| {found.samples:,} | {found.missed_periods:,} "

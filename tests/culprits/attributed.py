@@ -76,14 +76,15 @@ def print_cost(runs: Sequence[Recorded]) -> None:
         cost = trace_cost(one.record)
         if cost is None:
             continue
-        (before, tail), (after, traced_tail) = cost.untraced, cost.traced
-        if before.at_most_ns is None or after.at_most_ns is None:
+        untraced, traced = cost.untraced.ranks, cost.traced.ranks
+        before_ns, after_ns = untraced.percentile_ns(50), traced.percentile_ns(50)
+        if before_ns is None or after_ns is None:
             continue
-        differences.append(after.at_most_ns - before.at_most_ns)
-        tails = f"p99.9 {tail.at_most_ns} ns, traced {traced_tail.at_most_ns} ns"
+        differences.append(after_ns - before_ns)
         print(
-            f"{one.record.run.load}: median {before.at_most_ns} ns, traced "
-            f"{after.at_most_ns} ns; {tails}"
+            f"{one.record.run.load}: median {before_ns} ns, traced {after_ns} ns; "
+            f"p99.9 {untraced.percentile_ns(99.9)} ns, traced "
+            f"{traced.percentile_ns(99.9)} ns"
         )
     if differences:
         mean = sum(differences) / len(differences)

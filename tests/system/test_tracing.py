@@ -384,4 +384,4 @@ def test_a_campaign_keeps_the_trace_beside_its_record_and_tells_the_cost(
     assert "untraced for 1 s and 1 s before and after" in doubts["traced"]
     cost = trace_cost(record)
     assert cost is not None
-    assert cost.untraced_samples > 0
+    assert cost.untraced.samples

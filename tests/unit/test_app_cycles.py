@@ -4,6 +4,7 @@ from collections.abc import Sequence
 
 import pytest
 
+from rtscope.stats.summary import summarize_samples
 from rtscope.verbs.app.cycles import (
     CUT,
     GAP,
@@ -11,8 +12,8 @@ from rtscope.verbs.app.cycles import (
     RELATIVE,
     Run,
     ThreadCycles,
+    buckets_of,
     cycles_of,
-    spread_of,
 )
 
 MS = 1_000_000
@@ -160,23 +161,23 @@ def test_a_thread_that_did_not_wake_up_has_no_cycles() -> None:
     [(4, 50, False), (5, 50, True), (298, 99, False), (299, 99, True)],
 )
 def test_a_percentile_needs_samples(samples: int, pct: float, known: bool) -> None:
-    spread = spread_of(list(range(1, samples + 1)))
+    spread = summarize_samples(list(range(1, samples + 1)))
 
-    assert (spread.percentiles[pct] is not None) is known
+    assert (spread.ranks.percentile_ns(pct) is not None) is known
 
 
 def test_a_percentile_is_a_sample() -> None:
-    spread = spread_of(list(range(1000, 0, -1)))
+    spread = summarize_samples(list(range(1000, 0, -1)))
 
-    assert spread.percentiles[99] == 990
-    assert spread.percentiles[50] == 500
+    assert spread.ranks.percentile_ns(99) == 990
+    assert spread.ranks.percentile_ns(50) == 500
     assert spread.mean_ns == 500.5
 
 
 def test_buckets_hold_every_sample_within_a_thousandth() -> None:
     samples = [0, 1, 1023, 1024, 2047, 2048, 2049, 123_456_789]
 
-    buckets = spread_of(samples).buckets
+    buckets = list(buckets_of(summarize_samples(samples)))
 
     assert sum(number for _, _, number in buckets) == len(samples)
     for low, high, _ in buckets:

@@ -5,7 +5,6 @@ import math
 import pytest
 
 from rtscope.stats.comparison.power import can_differ, least_runs
-from rtscope.verbs.bisect.figures import OPERATIONS
 from rtscope.verbs.bisect.runtest import ALPHA, Why, decides_steps, difference, judge
 from rtscope.verbs.bisect.trials import Verdict
 
@@ -50,9 +49,9 @@ def test_a_kernel_that_differs_from_neither_end_is_undecided() -> None:
 def test_fewer_operations_are_worse() -> None:
     good, bad = [900.0, 910, 920, 930, 940], [500.0, 510, 520, 530, 540]
 
-    assert difference(good, bad, OPERATIONS).is_worse
+    assert difference(good, bad, "operations/s").is_worse
     assert difference(good, bad, "max").is_better
-    assert judge(good, bad, [512.0] * 5, figure=OPERATIONS).verdict is Verdict.BAD
+    assert judge(good, bad, [512.0] * 5, figure="operations/s").verdict is Verdict.BAD
 
 
 def test_five_runs_of_each_are_the_least_and_fewer_will_do_against_many() -> None:

@@ -15,6 +15,7 @@ from rtscope.host.errors import RecordError
 from rtscope.record.foreign import cyclictest, format_of, read
 from rtscope.record.foreign.source import Source
 from rtscope.record.model import RunRecord, record_from_json, record_to_json
+from rtscope.stats.figures import percentiles
 from rtscope.stats.runcaveats import all_caveats
 from rtscope.stats.summary import summarize
 from rtscope.verbs.exchange import records
@@ -83,11 +84,12 @@ def agrees(thread: ThreadResult, samples: list[int], beyond: int) -> None:
     assert thread.sum_ns == sum(samples)
     assert found.mean_ns == pytest.approx(statistics.fmean(samples))
     assert found.stdev_ns == pytest.approx(statistics.pstdev(samples))
-    for percentile in found.percentiles:
-        if percentile.low_ns is not None:
-            rank = math.ceil(len(samples) * percentile.pct / 100)
-            at_least_ns = sorted(samples)[max(rank, 1) - 1]
-            assert percentile.low_ns == max(at_least_ns, thread.min_ns or 0)
+    assert thread.foreign is not None
+    last_ns = thread.foreign.step_ns - 1
+    for figure, pct in percentiles():
+        if (at_most_ns := figure.of_summary(found)) is not None:
+            at_least_ns = sorted(samples)[math.ceil(len(samples) * pct / 100) - 1]
+            assert at_most_ns == min(at_least_ns + last_ns, found.max_ns)
 
 
 @pytest.mark.parametrize("path", HISTOGRAMS, ids=ids)

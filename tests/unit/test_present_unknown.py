@@ -22,6 +22,7 @@ from rtscope.record.foreign.source import Source
 from rtscope.record.model import RunRecord
 from rtscope.stats.episodes import late_samples, misses_of
 from rtscope.stats.evidence import Claim, Verdict
+from rtscope.stats.figures import percentiles
 from rtscope.stats.runsets import run_sets
 from rtscope.stats.summary import summarize
 from rtscope.stats.verdict import judge
@@ -169,7 +170,7 @@ def test_extremes_without_a_count_are_kept(tmp_path: Path) -> None:
     assert (found.min_ns, found.mean_ns, found.max_ns) == (498, 1_201, 9_871)
     assert found.samples is None
     assert found.stdev_ns is None
-    assert all(p.at_most_ns is None for p in found.percentiles)
+    assert {one.of_summary(found) for one, _ in percentiles()} == {None}
     for name, text in in_all_formats([one]).items():
         assert "woke up" not in text, name
         assert "Nothing was measured" not in text, name
@@ -242,15 +243,14 @@ def test_no_percentile_is_made_of_samples_in_no_bucket(
 ) -> None:
     found = summarize([the_thread(record(tmp_path, thread))])
     assert (found.samples, found.max_ns) == (thread.samples, thread.max_ns)
-    assert all(p.at_most_ns is None for p in found.percentiles)
+    assert {one.of_summary(found) for one, _ in percentiles()} == {None}
 
 
 def test_percentiles_below_the_end_of_the_histogram_stay(tmp_path: Path) -> None:
     cut = replace(HISTOGRAM, end_ns=10_000, overflow=10, buckets={4_000: 4_990})
     found = summarize([the_thread(record(tmp_path, replace(cut, min_ns=4_000)))])
-    by_rank = {p.pct: p.at_most_ns for p in found.percentiles}
-    assert by_rank[99] == 4_999
-    assert by_rank[99.9] is None
+    assert found.ranks.percentile_ns(99) == 4_999
+    assert found.ranks.percentile_ns(99.9) is None
 
 
 OTHER = replace(HISTOGRAM, buckets={3_000: 300, 4_000: 4_600, 5_000: 90, 11_000: 10})

@@ -9,22 +9,22 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from fakes.measurements import thread
+from rtscope.contract import bucket_low_ns
 from rtscope.host.errors import MeasurementError
+from rtscope.stats.percentiles import resolvable
 from rtscope.stats.summary import (
-    Percentile,
+    Summary,
     observed_ns,
     population_stdev,
-    resolvable,
     summarize,
+    summarize_samples,
 )
 
 LATENCIES = st.lists(st.integers(0, 2**36), min_size=1, max_size=60)
 
 
-def bucket_holds(found: Percentile, value_ns: int) -> bool:
-    assert found.low_ns is not None
-    assert found.at_most_ns is not None
-    return found.low_ns <= value_ns <= found.at_most_ns
+def percentiles(summary: Summary, *pcts: float) -> list[int | None]:
+    return [summary.ranks.percentile_ns(pct) for pct in pcts]
 
 
 def test_population_stdev_of_4_4_6_6_is_1() -> None:
@@ -105,46 +105,35 @@ def test_a_percentile_is_resolvable_if_an_order_statistic_limits_it(
 
 
 def test_too_few_samples_give_no_percentile() -> None:
-    assert summarize([thread([7] * 100)], percentiles=[99]).percentiles == (
-        Percentile(99, None, None),
-    )
-
-
-def test_six_percentiles_are_looked_for_unless_told_otherwise() -> None:
-    found = summarize([thread([7])]).percentiles
-    assert [p.pct for p in found] == [50, 99, 99.9, 99.99, 99.999, 99.9999]
+    assert percentiles(summarize([thread([7] * 100)]), 50, 99) == [7, None]
 
 
 def test_a_percentile_is_the_nearest_rank_and_not_interpolated() -> None:
-    s = summarize([thread(list(range(1, 1001)))], percentiles=[50, 99, 99.7])
-    assert s.percentiles == (
-        Percentile(50, 500, 500),
-        Percentile(99, 990, 990),
-        Percentile(99.7, 997, 997),
-    )
+    s = summarize([thread(list(range(1, 1001)))])
+    assert percentiles(s, 50, 99, 99.7) == [500, 990, 997]
 
 
 def test_the_lowest_percentile_is_the_least_sample() -> None:
-    s = summarize([thread(list(range(1, 21)))], percentiles=[5, 10])
-    assert s.percentiles == (Percentile(5, 1, 1), Percentile(10, 2, 2))
+    assert percentiles(summarize([thread(list(range(1, 21)))]), 5, 10) == [1, 2]
 
 
 def test_a_percentile_bucket_is_clipped_to_minimum_and_maximum() -> None:
     value = (1 << 20) + 5  # its bucket spans 1024 ns
-    s = summarize([thread([value] * 9, interval_ns=10**9)], percentiles=[50])
-    assert s.percentiles == (Percentile(50, value, value),)
+    assert percentiles(summarize([thread([value] * 9, interval_ns=10**9)]), 50) == [
+        value
+    ]
 
 
 def test_a_percentile_among_the_samples_beyond_17_s_says_so() -> None:
     latencies = [100] + [2**34 + 7] * 9
-    s = summarize([thread(latencies, interval_ns=2**40)], percentiles=[50])
+    s = summarize([thread(latencies, interval_ns=2**40)])
     assert s.overflow == 9
-    assert s.percentiles == (Percentile(50, 2**34, 2**34 + 7),)
+    assert percentiles(s, 50) == [2**34 + 7]
 
 
 @given(LATENCIES)
 def test_figures_are_those_of_the_raw_values(latencies: list[int]) -> None:
-    s = summarize([thread(latencies, interval_ns=2**40)], percentiles=[50])
+    s = summarize([thread(latencies, interval_ns=2**40)])
     mean = Fraction(sum(latencies), len(latencies))
     variance = sum((x - mean) ** 2 for x in latencies) / len(latencies)
     assert (s.min_ns, s.max_ns) == (min(latencies), max(latencies))
@@ -152,7 +141,25 @@ def test_figures_are_those_of_the_raw_values(latencies: list[int]) -> None:
     assert s.stdev_ns == math.sqrt(variance)
     if len(latencies) >= 5:
         median = sorted(latencies)[math.ceil(len(latencies) / 2) - 1]
-        assert bucket_holds(s.percentiles[0], median)
+        (found,) = percentiles(s, 50)
+        assert found is not None
+        assert bucket_low_ns(found) == bucket_low_ns(median) <= median <= found
+
+
+@given(st.lists(st.integers(-(2**20), 2**36), min_size=1, max_size=60))
+def test_samples_in_no_buckets_have_exact_figures(samples: list[int]) -> None:
+    s = summarize_samples(samples * 20)
+    mean = Fraction(sum(samples), len(samples))
+    variance = sum((x - mean) ** 2 for x in samples) / len(samples)
+    in_order = sorted(samples)
+    assert (s.samples, s.min_ns, s.max_ns) == (
+        20 * len(samples),
+        in_order[0],
+        in_order[-1],
+    )
+    assert s.mean_ns == float(mean)
+    assert s.stdev_ns == math.sqrt(variance)
+    assert percentiles(s, 50) == [in_order[math.ceil(len(samples) / 2) - 1]]
 
 
 @given(LATENCIES, LATENCIES)

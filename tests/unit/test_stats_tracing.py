@@ -26,10 +26,11 @@ def test_the_cost_is_the_same_number_with_and_without_tracing() -> None:
     cost = trace_cost(traced(traces.tracing()))
 
     assert cost is not None
-    assert (cost.untraced_samples, cost.traced_samples) == (1_000, 1_008)
+    assert (cost.untraced.samples, cost.traced.samples) == (1_000, 1_008)
     # 1000 samples say nothing about p99.9 (0.999^1000 > 5 %): it is not made up.
-    assert [p.low_ns for p in cost.untraced] == [2_000, None]
-    assert [p.low_ns for p in cost.traced] == [3_000, None]
+    for one, median_ns in ((cost.untraced, 2_000), (cost.traced, 3_001)):
+        assert one.ranks.percentile_ns(50) == median_ns
+        assert one.ranks.percentile_ns(99.9) is None
 
 
 def test_a_traced_run_says_so_with_the_cost() -> None:

@@ -33,10 +33,10 @@ from rtscope.measure.loads.catalogue import (
     unsafe_stressors,
 )
 from rtscope.present.formats.data import csv_headings, render_csv, render_json
-from rtscope.present.tables import definitions
 from rtscope.present.words import NOTHING, as_published
 from rtscope.record.caveats import catalogue, kernellog
 from rtscope.record.published import get_published, published_names
+from rtscope.stats.figures import definitions
 from typedpages import campaign_page, commands_page
 
 ROOT = Path(__file__).parents[2]
@@ -142,7 +142,7 @@ def pages() -> Mapping[str, str]:
         "facts.md": (_facts(), "src/rtscope/machine/facts.toml"),
         "caveats.md": (_caveats(), "src/rtscope/record/caveats/caveats.toml"),
         "kernel-log.md": (_kernel_log(), "src/rtscope/record/caveats/kernellog.toml"),
-        "report.md": (_report(), "src/rtscope/present/figures.toml"),
+        "report.md": (_report(), "src/rtscope/stats/figures.toml"),
         "published.md": (_published(), "src/rtscope/record/published/tables/"),
         "kernels.md": (kernels_page(), "src/rtscope/kernel/"),
         "record.md": (record_page(), "src/rtscope/record/model.py"),

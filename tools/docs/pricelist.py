@@ -33,7 +33,7 @@ from rtscope.stats.comparison.family import false_discovered
 from rtscope.stats.comparison.power import FALSE_DISCOVERIES, LEAST_PAIRS
 from rtscope.verbs.sweep.checks import Checks
 from rtscope.verbs.sweep.doubts import Doubt
-from rtscope.verbs.sweep.effects import FIGURES, MORE_IS_BETTER, Effect, judged
+from rtscope.verbs.sweep.effects import FIGURES, Effect, judged
 from rtscope.verbs.sweep.keys import Key
 from rtscope.verbs.sweep.result import CellResult, SweepResult
 from rtscope.verbs.sweep.text import (
@@ -63,7 +63,7 @@ def effects_under(result: SweepResult, key: Key, *, brief: bool = False) -> Colu
             continue
         # The base of a cell is that of the seeds that both have.
         whole = max(tested, key=lambda one: one.pairs)
-        unit = "" if figure in MORE_IS_BETTER else "us"
+        unit = "" if FIGURES[figure].more_is_better else "us"
         base_value = value_of(whole.base, figure)
         if brief:
             ratios = map(_ratio_alone, effects)

@@ -167,6 +167,13 @@ def format_number(value: float, digits: int = 3) -> str:
     return f"{round(value, decimals):,.{max(0, decimals)}f}"
 
 
+def count(number: float) -> str:
+    """Write a count or a rate with thousands apart; small rates keep two digits."""
+    if number == int(number) or abs(number) >= 100:
+        return f"{number:,.0f}"
+    return f"{number:.3g}"
+
+
 def format_size(size_bytes: int) -> str:
     """Write bytes for people, in powers of 1024: `64 MiB`."""
     size, unit = float(size_bytes), "B"

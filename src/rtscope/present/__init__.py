@@ -7,7 +7,7 @@ Reports: a pure model with all decisions, and thin renderers.
     model/                     the content of a report: sentences, numbers, order
     formats/                   renderers: terminal, Markdown, CSV, JSON, page
     charts/                    charts as SVG and PNG
-    tables.py, figures.toml    the columns of all tables
+    tables.py                  what tables have beside their figures
     words.py                   numbers, names and lists as text
     report.md, summary.md      a report in Markdown; the same for a merge request
     compare.md, pair.md        a comparison in Markdown; of two sides

@@ -6,6 +6,7 @@ from collections.abc import Iterable, Sequence
 
 from rtscope.host.escape import MAX_CHARACTERS
 from rtscope.host.units import NS_PER_US, format_duration, format_us
+from rtscope.host.units import count as count
 from rtscope.record.model import RunRecord
 
 _US = re.compile(r"(?<=\d )us\b")
@@ -62,13 +63,6 @@ def ratio(value: float | None) -> str:
     if value is None:
         return NOTHING
     return f"{value:,.0f}" if value >= 9.95 else f"{value:.2g}"
-
-
-def count(number: float) -> str:
-    """Write a count or a rate with thousands apart; small rates keep two digits."""
-    if number == int(number) or abs(number) >= 100:
-        return f"{number:,.0f}"
-    return f"{number:.3g}"
 
 
 def enumeration(words: Sequence[str]) -> str:

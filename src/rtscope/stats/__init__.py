@@ -1,7 +1,9 @@
 """
 Numbers that a record supports: pure functions from records to numbers.
 
-    summary.py       numbers of one run's threads
+    figures.py, figures.toml  the figures of every command: order, direction, unit
+    summary.py       numbers of one run's threads, or of other samples
+    percentiles.py   percentiles of samples in buckets
     distribution.py  the distribution of latencies, as measured and corrected
     evidence.py      evidence of runs about a deadline
     verdict.py       the verdict on a deadline

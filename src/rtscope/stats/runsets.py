@@ -211,13 +211,13 @@ def _why_left_out(
     coarse = () if deadline_ns is None else clock_coarse(record, deadline_ns)
     if why := why_left_out(record, (*raised, *coarse)):
         return why
-    if _mean_ns(summarize(record.result.threads, percentiles=())) is None:
+    if _mean_ns(summarize(record.result.threads)) is None:
         return "its tool prints no average"
     return ""
 
 
 def _figures(record: RunRecord, deadline_ns: int | None) -> RunFigures:
-    summary = summarize(record.result.threads, percentiles=())
+    summary = summarize(record.result.threads)
     missed = None if deadline_ns is None else misses_of(record, deadline_ns).total
     return RunFigures(
         id=record.run.id,

@@ -1,13 +1,11 @@
 """
-The numbers that a report may quote about the threads of one run.
+The numbers that rtscope may quote about the threads of a run, or about other samples.
 
 Sums are merged as integers, so the figures of four CPUs are those of one list of all
-their samples, to the last bit. A percentile is quoted as the bucket that holds it, or
-not at all.
+their samples, to the last bit.
 """
 
 import math
-from bisect import bisect_left
 from collections import Counter
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
@@ -16,34 +14,16 @@ from itertools import accumulate
 
 from rtscope.contract import HIST_MAX_BITS, ThreadResult
 from rtscope.host.errors import MeasurementError
-
-DEFAULT_PERCENTILES = (50, 99, 99.9, 99.99, 99.999, 99.9999)
-
-CONFIDENCE = 0.95
+from rtscope.stats.percentiles import Ranks
 
 BEYOND_LOW_NS = 1 << HIST_MAX_BITS
 """Samples from here on are in no bucket."""
 
 
 @dataclass(frozen=True, slots=True)
-class Percentile:
-    """
-    A percentile of the samples: the value of it, in every command, is `at_most_ns`.
-
-    That is the highest latency of the bucket that holds it, or the maximum if that is
-    in the bucket; `low_ns` is the least one. Both are None if there are too few samples
-    to say anything about the percentile.
-    """
-
-    pct: float
-    low_ns: int | None
-    at_most_ns: int | None
-
-
-@dataclass(frozen=True, slots=True)
 class Summary:
     """
-    What the threads of one run did, taken together.
+    What the threads of one run did, taken together; or numbers about other samples.
 
     Minimum, maximum, mean, deviation and percentiles are of the wake-ups that took
     place and were not early. Skipped activations are in none of them but the mean that
@@ -69,7 +49,8 @@ class Summary:
     """
     mean_with_missed_periods_ns: float | None
     """Mean with each missed period at the latency it would have had; None: unknown."""
-    percentiles: tuple[Percentile, ...]
+    ranks: Ranks
+    """Of which percentiles are read."""
 
 
 def summary_of(threads: Sequence[ThreadResult]) -> Summary | None:
@@ -80,11 +61,7 @@ def summary_of(threads: Sequence[ThreadResult]) -> Summary | None:
         return None
 
 
-def summarize(
-    threads: Sequence[ThreadResult],
-    *,
-    percentiles: Sequence[float] = DEFAULT_PERCENTILES,
-) -> Summary:
+def summarize(threads: Sequence[ThreadResult]) -> Summary:
     """
     Summarize the threads of one run; exact until the last division or square root.
 
@@ -124,9 +101,28 @@ def summarize(
             or missed_sum_ns is None
             else (sum_ns + missed_sum_ns) / (counted + missed)
         ),
-        percentiles=_percentiles(
-            threads, percentiles, min_ns=min(lows), max_ns=max(highs)
+        ranks=_ranks(threads, max_ns=max(highs)),
+    )
+
+
+def summarize_samples(samples_ns: Sequence[int]) -> Summary:
+    """Return the numbers about at least one sample, in no buckets: all exact."""
+    counts = sorted(Counter(samples_ns).items())
+    number, total_ns = len(samples_ns), sum(samples_ns)
+    return Summary(
+        samples=number,
+        missed_periods=None,
+        overruns=None,
+        early=0,
+        overflow=0,
+        min_ns=counts[0][0],
+        max_ns=counts[-1][0],
+        mean_ns=total_ns / number,
+        stdev_ns=population_stdev(
+            number, total_ns, sum_sq=sum(x * x for x in samples_ns)
         ),
+        mean_with_missed_periods_ns=None,
+        ranks=_ranks_of(counts),
     )
 
 
@@ -186,29 +182,6 @@ def population_stdev(count: int, total: int, *, sum_sq: int) -> float:
     return math.sqrt(Fraction(max(count * sum_sq - total * total, 0), count * count))
 
 
-def resolvable(pct: float, samples: int) -> bool:
-    """
-    Whether so many samples say anything about the percentile.
-
-    They do if some order statistic of independent samples is a 95 % upper limit for it;
-    wake-ups cluster, so this is the least that it takes, and no confidence. The j-th
-    largest is one if P(Bin(N, 1-q) ≤ j-1) ≤ 0.05; if any is, the largest (j = 1) is,
-    and for that one the condition is q^N ≤ 0.05.
-    """
-    tail = float(1 - _fraction(pct))
-    return samples * math.log1p(-tail) <= math.log(1 - CONFIDENCE)
-
-
-def rank_of(pct: float, samples: int) -> int:
-    """Return which of so many samples, ascending and from 1, a percentile is."""
-    return max(1, math.ceil(samples * _fraction(pct)))
-
-
-def _fraction(pct: float) -> Fraction:
-    # By way of its text: 99.9 as a binary number is a hair off, enough to move a rank.
-    return Fraction(str(pct)) / 100
-
-
 def _all_buckets(
     threads: Sequence[ThreadResult], *, max_ns: int
 ) -> list[tuple[int, int, int]]:
@@ -225,27 +198,22 @@ def _all_buckets(
     return sorted((low, high, count) for (low, high), count in counts.items())
 
 
-def _percentiles(
-    threads: Sequence[ThreadResult],
-    percentiles: Sequence[float],
-    *,
-    min_ns: int,
-    max_ns: int,
-) -> tuple[Percentile, ...]:
-    buckets = _all_buckets(threads, max_ns=max_ns)
-    up_to = list(accumulate(count for _, _, count in buckets))
-    is_counted = all(t.samples is not None for t in threads)
+def _ranks(threads: Sequence[ThreadResult], *, max_ns: int) -> Ranks:
+    if any(t.samples is None for t in threads):
+        return Ranks((), ())
     # Another tool's latencies beyond its buckets may be anywhere there.
     ends_ns = [t.overflow_low_ns for t in threads if t.foreign and t.overflow]
-    end_ns = min(ends_ns, default=None)
+    end_ns = min(ends_ns, default=math.inf)
+    return _ranks_of(
+        [
+            (None if high_ns > end_ns else min(high_ns - 1, max_ns), count)
+            for _, high_ns, count in _all_buckets(threads, max_ns=max_ns)
+        ]
+    )
 
-    def find(pct: float) -> Percentile:
-        if not is_counted or not up_to or not resolvable(pct, up_to[-1]):
-            return Percentile(pct, None, None)
-        rank = rank_of(pct, up_to[-1])
-        low_ns, high_ns, _ = buckets[bisect_left(up_to, rank)]
-        if end_ns is not None and high_ns > end_ns:
-            return Percentile(pct, None, None)
-        return Percentile(pct, max(low_ns, min_ns), min(high_ns - 1, max_ns))
 
-    return tuple(find(pct) for pct in percentiles)
+def _ranks_of(counts: Sequence[tuple[int | None, int]]) -> Ranks:
+    return Ranks(
+        tuple(at_most_ns for at_most_ns, _ in counts),
+        tuple(accumulate(count for _, count in counts)),
+    )

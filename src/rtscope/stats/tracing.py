@@ -4,23 +4,19 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 
 from rtscope.contract import LOST, ThreadResult, Tracing
-from rtscope.host.units import format_duration, format_us
+from rtscope.host.units import format_duration
 from rtscope.record.caveats.catalogue import Caveat, make
 from rtscope.record.model import RunRecord
-from rtscope.stats.summary import Percentile, observed_ns, summarize
-
-PERCENTILES = (50, 99.9)
+from rtscope.stats.figures import Figure, columns
+from rtscope.stats.summary import Summary, observed_ns, summarize
 
 
 @dataclass(frozen=True, slots=True)
 class TraceCost:
     """The same numbers with tracing and without; of the same load, minutes apart."""
 
-    untraced: tuple[Percentile, ...]
-    traced: tuple[Percentile, ...]
-    """Of `PERCENTILES`."""
-    untraced_samples: int
-    traced_samples: int
+    untraced: Summary
+    traced: Summary
     untraced_ns: tuple[int, ...]
     """How long each run without tracing was; one before and one after."""
 
@@ -43,13 +39,9 @@ def trace_cost(record: RunRecord) -> TraceCost | None:
     # A run shorter than its interval has none.
     if not any(thread.counted for thread in without):
         return None
-    untraced = summarize(without, percentiles=PERCENTILES)
-    traced = summarize(record.result.threads, percentiles=PERCENTILES)
     return TraceCost(
-        untraced=untraced.percentiles,
-        traced=traced.percentiles,
-        untraced_samples=untraced.samples or 0,
-        traced_samples=traced.samples or 0,
+        untraced=summarize(without),
+        traced=summarize(record.result.threads),
         untraced_ns=tuple(observed_ns(run) or 0 for run in runs),
     )
 
@@ -81,25 +73,22 @@ def _too_fast(tracing: Tracing) -> str:
 def _cost_words(cost: TraceCost | None) -> str:
     if cost is None:
         return "its cost was not measured"
-    pairs = zip(PERCENTILES, cost.untraced, cost.traced, strict=True)
-    each = ", ".join(_pair_words(*pair) for pair in pairs)
+    each = ", ".join(_pair_words(one, cost) for one in columns("traced"))
     times = " and ".join(format_duration(ns) for ns in cost.untraced_ns)
     # A run that was interrupted has none after it.
     when = "before and after" if len(cost.untraced_ns) > 1 else "before"
     return (
         f"{each}; untraced for {times} {when}, under the same load, "
-        f"{cost.untraced_samples} against {cost.traced_samples} samples"
+        f"{cost.untraced.samples or 0} against {cost.traced.samples or 0} samples"
     )
 
 
-def _pair_words(pct: float, before: Percentile, after: Percentile) -> str:
-    name = "median" if pct == 50 else f"p{pct:g}"
-    if before.at_most_ns is None or after.at_most_ns is None:
+def _pair_words(figure: Figure, cost: TraceCost) -> str:
+    name = figure.name_in("traced")
+    before, after = figure.of_summary(cost.untraced), figure.of_summary(cost.traced)
+    if before is None or after is None:
         return f"{name}: too few samples"
-    return (
-        f"{name} {format_us(before.at_most_ns)} us untraced, "
-        f"{format_us(after.at_most_ns)} us traced"
-    )
+    return f"{name} {figure.show(before)} us untraced, {figure.show(after)} us traced"
 
 
 def _lost_words(tracing: Tracing) -> str:

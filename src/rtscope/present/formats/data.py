@@ -17,7 +17,7 @@ from rtscope.present.model.rows import MeasuredMachine, MergedCaveat, Row
 from rtscope.present.model.side_by_side import SideBySide
 from rtscope.present.model.steadiness import Steadiness
 from rtscope.present.model.verdicts import VerdictInWords
-from rtscope.present.tables import columns, figures, percentile_ns
+from rtscope.stats.figures import columns, figures, percentiles
 from rtscope.stats.seeds import OverSeeds
 
 SCHEMA = 2
@@ -194,10 +194,7 @@ def _row(row: Row) -> Mapping[str, Any]:
                 for one in figures()
                 if one.attribute and not one.of_row
             },
-            "percentiles": {
-                f"p{p.pct:g}": percentile_ns(summary, p.pct)
-                for p in summary.percentiles
-            },
+            "percentiles": {one.heading: one.of(row) for one, _ in percentiles()},
         },
         **own,
         "throughput": dict(row.throughput),

@@ -23,7 +23,6 @@ from rtscope.present.model.overtime import (
     maxima_over_time,
 )
 from rtscope.present.model.rows import Row, anchor_of
-from rtscope.present.tables import percentile_ns
 from rtscope.present.words import us
 from rtscope.stats.distribution import (
     Distribution,
@@ -31,6 +30,7 @@ from rtscope.stats.distribution import (
     distribution_of,
     with_skipped,
 )
+from rtscope.stats.figures import figure
 
 BINS_PER_DECADE = 50
 """One bin spans 4.7 %: finer than a line's width in a chart of two decades and more."""
@@ -263,7 +263,7 @@ def ranges_chart(
                 colour=variants.index(row.variant),
                 min_ns=row.summary.min_ns,
                 avg_ns=float(row.summary.mean_ns or row.summary.min_ns),
-                p999_ns=percentile_ns(row.summary, 99.9),
+                p999_ns=figure("p99_9").of(row),
                 max_ns=row.summary.max_ns,
             )
             groups.setdefault(row.load, []).append(mark)

@@ -15,7 +15,7 @@ from statistics import median_low
 
 from rtscope.contract import CycleRuns, bucket_low_ns, bucket_width_ns
 from rtscope.host.units import NS_PER_S
-from rtscope.stats.summary import DEFAULT_PERCENTILES, rank_of, resolvable
+from rtscope.stats.summary import Summary, summarize_samples
 
 RELATIVE, NO_SLEEP, CUT, GAP = 1, 2, 4, 8
 """Flags of a run: agent/cycles/cycles.h."""
@@ -28,9 +28,6 @@ SINGLE_SHARE = 0.5
 """Of the intervals, near to one period: else the median is not the period."""
 FEWEST = 4
 """Intervals without which nothing is called a period."""
-
-SHOWN_PERCENTILES = (50, 99, 99.9)
-"""Of a `Spread`, in tables on the terminal and on a page; JSON has all of them."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -92,20 +89,6 @@ class Cycle:
 
 
 @dataclass(frozen=True, slots=True)
-class Spread:
-    """Numbers about samples in ns."""
-
-    samples: int
-    min_ns: int
-    mean_ns: float
-    max_ns: int
-    percentiles: Mapping[float, int | None]
-    """None: there are too few samples to say anything."""
-    buckets: tuple[tuple[int, int, int], ...]
-    """[low, high) in ns and count, ascending; as wide as those of `rtscope run`."""
-
-
-@dataclass(frozen=True, slots=True)
 class Period:
     """At which times the timer of a thread is due."""
 
@@ -123,7 +106,7 @@ class Period:
     """Cycles that ended when the next one was due already."""
     drift_ns_per_s: float | None
     """How much later it is due after a second; None: it has no time to drift from."""
-    start_jitter_ns: Spread | None
+    start_jitter_ns: Summary | None
     """By how much the time between two starts differs from the period."""
 
 
@@ -139,9 +122,9 @@ class ThreadCycles:
     """The longest response time of these, whose begin and end are known; 0: of none."""
     period: Period | None
     """None: it has none, and each wake-up is a cycle."""
-    latency: Spread
-    execution: Spread
-    response: Spread
+    latency: Summary
+    execution: Summary
+    response: Summary
 
     @property
     def worst(self) -> Cycle:
@@ -169,9 +152,9 @@ def cycles_of(runs: Sequence[Run]) -> ThreadCycles | None:
         cut=len(groups) - len(cycles),
         cut_longest_ns=max(cut_ns, default=0),
         period=None if period_ns is None else _period(due, (cycles, cut_ns), period_ns),
-        latency=spread_of([one.latency_ns for one in cycles]),
-        execution=spread_of([one.ran_ns for one in cycles]),
-        response=spread_of([one.response_ns for one in cycles]),
+        latency=summarize_samples([one.latency_ns for one in cycles]),
+        execution=summarize_samples([one.ran_ns for one in cycles]),
+        response=summarize_samples([one.response_ns for one in cycles]),
     )
 
 
@@ -261,7 +244,7 @@ def _period(
         overruns=sum(one.response_ns > period_ns for one in cycles)
         + sum(response_ns > period_ns for response_ns in cut_ns),
         drift_ns_per_s=_drift(due, intervals, absolute=absolute),
-        start_jitter_ns=spread_of(one_apart) if one_apart else None,
+        start_jitter_ns=summarize_samples(one_apart) if one_apart else None,
     )
 
 
@@ -283,24 +266,14 @@ def _drift(
     return (mean - interval_ns) / mean * NS_PER_S
 
 
-def spread_of(samples: Sequence[int]) -> Spread:
-    """Return the numbers about at least one sample."""
-    in_order = sorted(samples)
-    total = len(in_order)
-    return Spread(
-        samples=total,
-        min_ns=in_order[0],
-        mean_ns=sum(in_order) / total,
-        max_ns=in_order[-1],
-        percentiles={
-            pct: in_order[rank_of(pct, total) - 1] if resolvable(pct, total) else None
-            for pct in DEFAULT_PERCENTILES
-        },
-        buckets=tuple(_buckets(in_order)),
-    )
+def buckets_of(summary: Summary) -> Iterator[tuple[int, int, int]]:
+    """
+    Yield [low, high) in ns and count, ascending; as wide as those of `rtscope run`.
 
-
-def _buckets(samples: Iterable[int]) -> Iterator[tuple[int, int, int]]:
-    counts = Counter(bucket_low_ns(max(0, one)) for one in samples)
+    The numbers of a summary are of the samples themselves.
+    """
+    counts: Counter[int] = Counter()
+    for one, number in summary.ranks.counts():
+        counts[bucket_low_ns(max(0, one))] += number
     for low_ns, number in sorted(counts.items()):
         yield low_ns, low_ns + bucket_width_ns(low_ns), number

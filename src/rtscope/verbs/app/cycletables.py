@@ -13,16 +13,19 @@ from rtscope.explain.words import sentence
 from rtscope.host.escape import printable
 from rtscope.host.units import NS_PER_S, format_duration, format_us, plural
 from rtscope.present.words import count
+from rtscope.stats.figures import columns, named, percentiles
+from rtscope.stats.summary import Summary
 from rtscope.verbs.app.cycles import (
-    SHOWN_PERCENTILES,
     Cycle,
     Period,
-    Spread,
     ThreadCycles,
+    buckets_of,
 )
 
 MAX_THREADS = 2
 NAMES = ("wake-up latency", "execution time", "response time")
+HEAD, CELL = "  {:<17}", 12
+"""Of a table on the terminal: first column, width of another if there is room."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -50,11 +53,7 @@ def cycle_lines(cycles: JudgedCycles, *, width: int = 100) -> Iterator[Text]:
             yield Text(printable(f"{who}: no wake-up was seen"), style="bold")
             continue
         yield from _wrapped(f"{who}: {cycle_words(thread)}", width, 2, style="bold")
-        shares = (f"p{pct:g}" for pct in SHOWN_PERCENTILES)
-        yield Text(_row("µs", "min", *shares, "max"))
-        spreads = thread.latency, thread.execution, thread.response
-        for name, spread in zip(NAMES, spreads, strict=True):
-            yield Text(_row(name, *_figures(spread)))
+        yield from map(Text, _table(thread, width))
         if words := cycles.longest.get(tid):
             yield from _wrapped(f"  longest cycle: {words}", width, 3)
     left = len(cycles.names) - MAX_THREADS
@@ -126,16 +125,21 @@ def drift_words(period: Period) -> str:
     return f"{count(share)} % longer than the interval it asks for"
 
 
-def _figures(spread: Spread) -> Iterator[str]:
-    yield format_us(spread.min_ns)
-    for pct in SHOWN_PERCENTILES:
-        value = spread.percentiles.get(pct)
-        yield "-" if value is None else format_us(value)
-    yield format_us(spread.max_ns)
+def _table(thread: ThreadCycles, width: int) -> Iterator[str]:
+    spreads = thread.latency, thread.execution, thread.response
+    rows = [list(named("cycles")), *map(list, map(_cells, spreads))]
+    widths = [CELL] * len(rows[0])
+    if len(HEAD.format("")) + sum(widths) > width:
+        widths = [max(map(len, column)) + 1 for column in zip(*rows, strict=True)]
+    for name, row in zip(("µs", *NAMES), rows, strict=True):
+        cells = zip(row, widths, strict=True)
+        yield HEAD.format(name) + "".join(cell.rjust(wide) for cell, wide in cells)
 
 
-def _row(name: str, *cells: str) -> str:
-    return f"  {name:<17}" + "".join(f"{cell:>12}" for cell in cells)
+def _cells(spread: Summary) -> Iterator[str]:
+    for figure in columns("cycles"):
+        value = figure.of_summary(spread)
+        yield "-" if value is None else figure.show(value)
 
 
 def cycles_row(cycles: JudgedCycles) -> dict[str, Any]:
@@ -203,15 +207,17 @@ def _longest_row(cycle: Cycle, words: str) -> dict[str, Any]:
     }
 
 
-def spread_row(spread: Spread) -> dict[str, Any]:
+def spread_row(spread: Summary) -> dict[str, Any]:
     """Return the numbers about samples; a percentile that is not known is null."""
     return {
         "samples": spread.samples,
         "min": spread.min_ns,
         "mean": spread.mean_ns,
         "max": spread.max_ns,
-        "percentiles": {f"{pct:g}": ns for pct, ns in spread.percentiles.items()},
-        "buckets": [list(bucket) for bucket in spread.buckets],
+        "percentiles": {
+            f"{pct:g}": figure.of_summary(spread) for figure, pct in percentiles()
+        },
+        "buckets": [list(bucket) for bucket in buckets_of(spread)],
     }
 
 

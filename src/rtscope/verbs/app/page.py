@@ -13,13 +13,15 @@ from rtscope.host.units import format_us
 from rtscope.host.version import __version__
 from rtscope.present.charts.axes import INK, MUTED, PALETTE
 from rtscope.present.formats.html import render_page
+from rtscope.stats.figures import columns, named
+from rtscope.stats.summary import Summary
 from rtscope.verbs.app.checktext import (
     disturbance,
     headline,
     kernel_waits,
     stack_words,
 )
-from rtscope.verbs.app.cycles import SHOWN_PERCENTILES, Spread
+from rtscope.verbs.app.cycles import buckets_of
 from rtscope.verbs.app.cycletables import (
     NAMES,
     JudgedCycles,
@@ -67,7 +69,7 @@ def render_examined(
             for tid in cycles.names
             if tid in cycles.threads
         ],
-        percentiles=SHOWN_PERCENTILES,
+        figures=named("cycles_page"),
         caveats=list(caveats(cycles.end)),
         kernel_waits=[" ".join(lines) for lines in kernel_waits(examined)],
         disturbance=[" ".join(lines) for lines in disturbance(examined)],
@@ -118,11 +120,9 @@ BINS_PER_DECADE = 10
 _WIDTH, _LEFT, _RIGHT, _TOP, _PLOT = 460, 34, 10, 14, 96
 _BOTTOM = _TOP + _PLOT
 _LEAST_DECADES = 2
-_MARKED = SHOWN_PERCENTILES[:-1]
-"""The highest one lies too near to the maximum for a mark of its own."""
 
 
-def spread_chart(spread: Spread, *, name: str, title: str, colour: int = 0) -> str:
+def spread_chart(spread: Summary, *, name: str, title: str, colour: int = 0) -> str:
     """Return an `<svg>` element; `name` keeps its identifiers apart in a page."""
     first, last = _edges(spread)
     parts = [*_axes(spread, first, last), *_bars(spread, first, last, colour)]
@@ -145,7 +145,7 @@ def _bin(ns: int) -> int:
     return math.floor(math.log10(max(1, ns)) * BINS_PER_DECADE + 1e-9)
 
 
-def _edges(spread: Spread) -> tuple[int, int]:
+def _edges(spread: Summary) -> tuple[int, int]:
     """Return the first bin of the axis, and the one after its last: whole decades."""
     first = _bin(spread.min_ns) // BINS_PER_DECADE
     last = _bin(spread.max_ns) // BINS_PER_DECADE + 1
@@ -162,14 +162,14 @@ def _height(number: int, most: int) -> float:
     return _PLOT * math.log10(2 * number) / math.log10(2 * max(2, most))
 
 
-def _counts(spread: Spread) -> Counter[int]:
+def _counts(spread: Summary) -> Counter[int]:
     counts: Counter[int] = Counter()
-    for low_ns, _, number in spread.buckets:
+    for low_ns, _, number in buckets_of(spread):
         counts[_bin(low_ns)] += number
     return counts
 
 
-def _bars(spread: Spread, first: int, last: int, colour: int) -> Iterator[str]:
+def _bars(spread: Summary, first: int, last: int, colour: int) -> Iterator[str]:
     counts = _counts(spread)
     most = max(counts.values())
     for at, number in sorted(counts.items()):
@@ -182,7 +182,7 @@ def _bars(spread: Spread, first: int, last: int, colour: int) -> Iterator[str]:
         )
 
 
-def _axes(spread: Spread, first: int, last: int) -> Iterator[str]:
+def _axes(spread: Summary, first: int, last: int) -> Iterator[str]:
     stroke = f'stroke="var(--muted, {MUTED})" stroke-width=".7"'
     yield f'<path d="M{_LEFT} {_BOTTOM}H{_WIDTH - _RIGHT}" {stroke}/>'
     for decade in range(first, last + 1, BINS_PER_DECADE):
@@ -201,22 +201,19 @@ def _axes(spread: Spread, first: int, last: int) -> Iterator[str]:
         level *= 10
 
 
-def _marks(spread: Spread, first: int, last: int) -> Iterator[str]:
-    """Mark percentiles that the samples support, and the maximum."""
-    known = [
-        (f"p{pct:g}", value)
-        for pct in _MARKED
-        if (value := spread.percentiles.get(pct)) is not None
-    ]
+def _marks(spread: Summary, first: int, last: int) -> Iterator[str]:
+    """Mark the figures that the samples support."""
     free = -math.inf
-    for label, ns in [*known, ("max", spread.max_ns)]:
+    for figure in columns("cycles_marks"):
+        if (ns := figure.of_summary(spread)) is None:
+            continue
         x = _x(math.log10(max(1, ns)) * BINS_PER_DECADE, first, last)
         yield (
             f'<path d="M{x:.1f} {_TOP}V{_BOTTOM}" stroke="var(--ink, {INK})" '
             'stroke-width=".8" stroke-dasharray="3 2"/>'
         )
         if x - free >= 26:
-            yield _text(x, _TOP - 4, label)
+            yield _text(x, _TOP - 4, figure.heading)
             free = x
 
 

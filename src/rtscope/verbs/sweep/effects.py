@@ -7,12 +7,7 @@ Among all effects that are judged together, the share of false discoveries is he
 """
 
 import math
-from collections.abc import (
-    Callable,
-    Iterable,
-    Mapping,
-    Sequence,
-)
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, replace
 from statistics import median
 
@@ -20,39 +15,12 @@ from rtscope.record.model import RunRecord
 from rtscope.stats.comparison.effect import effect_of_pairs
 from rtscope.stats.comparison.family import false_discovered
 from rtscope.stats.comparison.power import FALSE_DISCOVERIES
-from rtscope.stats.costs import operations_per_s
-from rtscope.stats.summary import DEFAULT_PERCENTILES, Summary, summarize
+from rtscope.stats.figures import named
+from rtscope.stats.summary import summarize
 from rtscope.verbs.sweep.keys import Key
 
-P999 = DEFAULT_PERCENTILES.index(99.9)
-
-
-def _worst(_record: RunRecord, summary: Summary) -> float | None:
-    return float(summary.max_ns)
-
-
-def _p999(_record: RunRecord, summary: Summary) -> float | None:
-    at_most_ns = summary.percentiles[P999].at_most_ns
-    return None if at_most_ns is None else float(at_most_ns)
-
-
-def _average(_record: RunRecord, summary: Summary) -> float | None:
-    return summary.mean_ns
-
-
-def _operations(record: RunRecord, _summary: Summary) -> float | None:
-    return operations_per_s(record)
-
-
-FIGURES: Mapping[str, Callable[[RunRecord, Summary], float | None]] = {
-    "worst": _worst,
-    "p99.9": _p999,
-    "average": _average,
-    "operations/s": _operations,
-}
+FIGURES = named("sweep")
 """Latencies in ns; operations as stress-ng counts them, of all stressors."""
-
-MORE_IS_BETTER = frozenset({"operations/s"})
 
 
 @dataclass(frozen=True, slots=True)
@@ -84,7 +52,7 @@ class Effect:
     @property
     def is_worse(self) -> bool:
         """Whether the figure moved in the direction that nobody wants."""
-        return (self.ratio < 1) == (self.figure in MORE_IS_BETTER)
+        return (self.ratio < 1) == FIGURES[self.figure].more_is_better
 
 
 def judged(effects: Iterable[Effect]) -> tuple[Effect, ...]:
@@ -135,5 +103,8 @@ def figures_of(record: RunRecord) -> dict[str, float]:
     if record.max_ns is None:
         return {}
     summary = summarize(record.result.threads)
-    values = {name: of(record, summary) for name, of in FIGURES.items()}
-    return {name: value for name, value in values.items() if value}
+    values = {
+        name: one.of_record(record) if one.record else one.of_summary(summary)
+        for name, one in FIGURES.items()
+    }
+    return {name: float(value) for name, value in values.items() if value}

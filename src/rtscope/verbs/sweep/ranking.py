@@ -17,10 +17,10 @@ from rtscope.measure.loads import STRESSOR
 from rtscope.record.caveats.catalogue import Counts, Effect, kind_of
 from rtscope.record.explanation import Explained
 from rtscope.record.model import RunRecord
+from rtscope.stats.figures import figure
 from rtscope.stats.runcaveats import all_caveats
 from rtscope.stats.summary import summarize
 from rtscope.verbs.sweep.doubts import Doubt, doubts_of
-from rtscope.verbs.sweep.effects import P999
 from rtscope.verbs.sweep.releases import releases_of
 
 _PREFIX = re.compile(r"^stress-ng: *(?:\w+: *\[\d+\] *)?")
@@ -46,7 +46,7 @@ class Standing:
     """A load on one kernel, over all its seeds."""
 
     worst_ns: int
-    p999_ns: int | None
+    p999_ns: float | None
     """Of the run with the worst wake-up; None: too few samples."""
     missed: int
     """Periods of all runs."""
@@ -258,7 +258,7 @@ def _standing(
     rates = [sum(run.load.throughput.values()) for run in runs if run.load.throughput]
     return Standing(
         worst_ns=summary.max_ns,
-        p999_ns=summary.percentiles[P999].at_most_ns,
+        p999_ns=figure("p99_9").of_summary(summary),
         missed=sum(one.missed_periods or 0 for one in summaries),
         operations=sum(rates) / len(rates) if rates else None,
         run=worst.run.id,

@@ -19,7 +19,7 @@ from rtscope.present.words import NOTHING, count
 from rtscope.stats.comparison.power import LEAST_PAIRS
 from rtscope.verbs.sweep.checktext import lines_of_checks
 from rtscope.verbs.sweep.doubts import Doubt
-from rtscope.verbs.sweep.effects import FIGURES, MORE_IS_BETTER, Effect
+from rtscope.verbs.sweep.effects import FIGURES, Effect
 from rtscope.verbs.sweep.file import Diagnosis
 from rtscope.verbs.sweep.keys import Key, label_of
 from rtscope.verbs.sweep.result import SweepResult
@@ -182,7 +182,7 @@ def _table(result: SweepResult, effects: Sequence[Effect]) -> Table:
 
 def value_of(value: float, figure: str) -> str:
     """Write a figure: latencies in µs, rates as they are."""
-    return count(value) if figure in MORE_IS_BETTER else format_us(value)
+    return FIGURES[figure].show(value)
 
 
 def ratio_of(value: float) -> str:
@@ -222,8 +222,11 @@ def sweep_page(
         answer=answer or sweep_answer(result),
         diagnoses=[all_printable(one) for one in diagnoses],
         microseconds=format_us,
-        figures=[f for f in FIGURES if any(e.figure == f for e in result.effects)],
-        more_is_better=MORE_IS_BETTER,
+        figures={
+            name: figure
+            for name, figure in FIGURES.items()
+            if any(one.figure == name for one in result.effects)
+        },
         directories={cell.name: cell.directory for cell in printable_result.cells},
         labels=_labels(printable_result),
         effects={(e.cell, e.key, e.figure): e for e in printable_result.effects},

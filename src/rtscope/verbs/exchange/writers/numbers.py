@@ -12,6 +12,7 @@ from rtscope.contract import ThreadResult
 from rtscope.host.files.csvtext import csv_text
 from rtscope.host.units import NS_PER_S
 from rtscope.record.model import RunRecord
+from rtscope.stats.figures import columns
 from rtscope.stats.summary import summarize
 from rtscope.verbs.exchange.writers.verdicts import Case, cases
 
@@ -19,13 +20,6 @@ EDGES_NS = tuple(
     digit * 10**power for power in range(3, 10) for digit in (1, 2, 5) if power < 10
 )
 """1, 2, 5, 10, … us up to 5 s: few enough for a time series each."""
-
-METRICS = {
-    "min": ("rtscope_latency_min_seconds", "Shortest wake-up latency."),
-    "mean": ("rtscope_latency_mean_seconds", "Average wake-up latency."),
-    "stdev": ("rtscope_latency_stdev_seconds", "Deviation of the population."),
-    "max": ("rtscope_latency_max_seconds", "Longest wake-up latency."),
-}
 
 
 def tidy_csv(records: Sequence[RunRecord]) -> str:
@@ -62,19 +56,13 @@ Labelled = Sequence[tuple[str, ThreadResult]]
 
 
 def _gauges(of: Labelled) -> Iterator[str]:
-    measured = [(labels, t) for labels, t in of if t.max_ns is not None]
-    for key, (name, text) in METRICS.items():
+    measured = [(labels, summarize([t])) for labels, t in of if t.max_ns is not None]
+    for figure in columns("export"):
+        name = f"rtscope_latency_{figure.names.get('export', figure.key)}_seconds"
         yield from (f"# TYPE {name} gauge", f"# UNIT {name} seconds")
-        yield f"# HELP {name} {text}"
-        for labels, t in measured:
-            summary = summarize([t], percentiles=())
-            ns = {
-                "min": summary.min_ns,
-                "mean": summary.mean_ns,
-                "stdev": summary.stdev_ns,
-                "max": summary.max_ns,
-            }[key]
-            if ns is not None:
+        yield f"# HELP {name} {figure.help}"
+        for labels, summary in measured:
+            if (ns := figure.of_summary(summary)) is not None:
                 yield f"{name}{{{labels}}} {_seconds(ns)}"
 
 

@@ -16,6 +16,7 @@ from rtscope.record.caveats.catalogue import Effect, kind_of
 from rtscope.record.model import RunRecord
 from rtscope.stats.counting import why_left_out
 from rtscope.stats.episodes import late_samples
+from rtscope.stats.figures import columns
 from rtscope.stats.integrity import name_of
 from rtscope.stats.runcaveats import all_caveats, clock_coarse
 from rtscope.stats.summary import summarize
@@ -65,15 +66,9 @@ class Case:
         if t.min_ns is None or t.max_ns is None:
             return
         summary = summarize([t])
-        times = {
-            "min_us": summary.min_ns,
-            "avg_us": summary.mean_ns,
-            "stdev_us": summary.stdev_ns,
-            "max_us": summary.max_ns,
-        }
-        for name, ns in times.items():
-            if ns is not None:
-                yield name, f"{ns / NS_PER_US:.3f}"
+        for one in columns("export"):
+            if (ns := one.of_summary(summary)) is not None:
+                yield f"{one.key}_us", f"{ns / NS_PER_US:.3f}"
 
 
 def cases(records: Sequence[RunRecord], deadline_ns: int | None) -> list[Case]:
