@@ -1,0 +1,48 @@
+"""Each idea that verbs share has one module: see tests/structure/ideas.toml."""
+
+import re
+import tomllib
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+ROOT = Path(__file__).parents[2]
+SRC = ROOT / "src/rtscope"
+IDEAS: Mapping[str, Mapping[str, Any]] = tomllib.loads(
+    (ROOT / "tests/structure/ideas.toml").read_text("utf-8")
+)
+SUFFIXES = {".py", ".toml", ".html", ".md"}
+
+
+def has_one(line: str, patterns: list[str]) -> bool:
+    return any(re.search(pattern, line) for pattern in patterns)
+
+
+@pytest.mark.parametrize("name", IDEAS)
+def test_no_second_place_has_the_idea(name: str) -> None:
+    idea = IDEAS[name]
+    files = [path for path in SRC.rglob("*") if path.suffix in SUFFIXES]
+    own = {SRC / place for place in (idea["module"], *idea.get("also", ()))}
+    found = [
+        f"{path.relative_to(SRC)}:{number}: {line.strip()}"
+        for path in files
+        if path not in own
+        for number, line in enumerate(path.read_text("utf-8").splitlines(), 1)
+        if has_one(line, idea["patterns"])
+    ]
+
+    assert own <= {*files}
+    assert found == [], f"take it from {idea['module']}"
+
+
+@pytest.mark.parametrize("name", IDEAS)
+def test_a_second_place_would_be_found(name: str) -> None:
+    idea = IDEAS[name]
+    lines = (SRC / idea["module"]).read_text("utf-8").splitlines()
+
+    for example in idea["examples"]:
+        assert has_one(example, idea["patterns"]), example
+    for pattern in idea["patterns"]:
+        assert any(has_one(line, [pattern]) for line in (*lines, *idea["examples"]))
