@@ -3,10 +3,13 @@
 import csv
 import json
 from collections.abc import Iterator
+from importlib import resources
 from typing import get_args
 
 import pytest
 
+from fakes import cycling
+from fakes.htmltables import uneven_rows
 from fakes.measurements import record, thread
 from fakes.printed import render_text
 from rtscope.present import tables
@@ -21,6 +24,10 @@ from rtscope.record.published import get_published
 from rtscope.stats import figures
 from rtscope.stats.figures import Table
 from rtscope.stats.summary import Summary
+from rtscope.verbs.app.cycletables import cycle_lines, cycles_row
+from rtscope.verbs.app.page import render_examined
+from rtscope.verbs.exchange.writers import WRITERS, ExportOptions
+from unit.test_app_output import recorded
 
 REPORTED = {"brief", "main", "cpu", "pair", "sets", "sets_page", "published"}
 
@@ -34,13 +41,29 @@ compared = true
 name = "The best case"
 weakness = "It is none."
 meaning = "A figure that nobody needs."
+
+[p99_5]
+percentile = 99.5
+help = "Latency of 199 in 200 wake-ups at most."
+name = "Percentile 99.5"
+weakness = "It hides five in a thousand."
+meaning = "All but one in 200."
+
+[p99_5.tables]
+main = 105
+pair = 105
+bisect = 55
+sweep = 15
+cycles = 35
+cycles_page = 55
+export = 35
 """
 
 
 @pytest.fixture
 def one_more(monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
     """Add a figure to the table, and nothing else."""
-    shipped = figures._table()
+    shipped = resources.files("rtscope.stats").joinpath("figures.toml").read_text()
     monkeypatch.setattr(figures, "_table", lambda: shipped + NEW)
     for cached in (figures.figures, figures.definitions):
         cached.cache_clear()
@@ -95,6 +118,38 @@ def test_the_same_row_is_in_every_form_of_a_comparison() -> None:
     assert "best case" in render_text(published, width=140)
     assert "| RT best case |" in render_markdown(published)
     assert ">best case<" in render_html(published)
+
+
+@pytest.mark.usefixtures("one_more")
+def test_a_percentile_that_is_one_row_is_in_every_command() -> None:
+    one = record([thread([1_000] * 599 + [9_000])])
+    (row,) = csv.DictReader(render_csv(build_model([one])).splitlines())
+    reported = json.loads(render_json(build_model([one])))["rows"][0]["summary"]
+    exported = {to: WRITERS[to]([one], ExportOptions()) for to in WRITERS}
+
+    assert row["p99.5_us"] == "1.000"
+    assert reported["percentiles"]["p99.5"] == 1_000
+    assert "p99.5" in render_text(build_comparison({"a": [one], "b": [one]}), width=160)
+    assert figures.named("bisect")["p99.5"].of_record(one) == 1_000
+    assert list(figures.named("sweep"))[:2] == ["worst", "p99.5"]
+    assert "rtscope_latency_p99_5_seconds{run" in exported["openmetrics"]
+    assert '"p99_5_us" value="1.000"' in exported["junit"]
+    assert '"p99_5_us": "1.000"' in exported["kcidb"]
+
+
+@pytest.mark.usefixtures("one_more")
+def test_a_percentile_that_is_one_row_is_in_the_check_of_a_program() -> None:
+    examined, shown = recorded(cycling.periodic(600))
+    lines = [line.plain for line in cycle_lines(shown, width=80)]
+    (head,) = [line.split() for line in lines if line.startswith("  µs")]
+
+    assert head[1:] == list(figures.named("cycles"))
+    assert "p99.5" in head
+    assert max(map(len, lines)) <= 80
+    assert cycles_row(shown)["threads"][0]["latency_ns"]["percentiles"]["99.5"] == 20
+    page = render_examined(examined, shown, {})
+    assert page.count('<th scope="col">p99.5</th>') == 1
+    assert list(uneven_rows(page)) == []
 
 
 def test_every_figure_can_be_taken_and_written_and_links_to_what_it_means() -> None:

@@ -3,7 +3,6 @@ What a search can go by: figures, their units, and which runs have them. Pure.
 """
 
 from rtscope.host.errors import UsageError, no_such
-from rtscope.host.units import format_number, format_us
 from rtscope.record.model import RunRecord
 from rtscope.stats.costs import IDLE
 from rtscope.stats.figures import named
@@ -58,10 +57,7 @@ def format_value(value: float, name: str) -> str:
 
 def format_without_unit(value: float, name: str) -> str:
     """Write a figure for a table whose heading has the unit."""
-    unit = FIGURES[name].unit
-    if unit == "count":
-        return f"{value:,.0f}"
-    return format_us(value) if unit == "ns" else format_number(value)
+    return FIGURES[name].show(value)
 
 
 def unit_of_values(name: str) -> str:

@@ -13,7 +13,7 @@ from rtscope.contract import ThreadResult
 from rtscope.host.errors import UsageError
 from rtscope.host.units import NS_PER_S, NS_PER_US
 from rtscope.record.model import RunRecord
-from rtscope.stats.summary import observed_ns
+from rtscope.stats.summary import observed_ns, summarize
 
 MAX_ROWS = 1_000_000
 """The longest histogram of cyclictest: 1 s."""
@@ -182,9 +182,7 @@ def _us(ns: int | None) -> int:
 
 
 def _mean_ns(t: ThreadResult) -> float:
-    if t.sum_ns is not None:
-        return t.sum_ns / max(t.counted or 0, 1)
-    return (t.foreign.mean_ns if t.foreign else None) or (t.min_ns or 0)
+    return summarize([t]).mean_ns or t.min_ns or 0
 
 
 def _sysinfo(record: RunRecord) -> dict[str, object]:
