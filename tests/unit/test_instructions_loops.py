@@ -13,7 +13,14 @@ TABLE = symbols(
     *("step_gate", "grab_gate", "my_thread", "_raw_spin_trylock", "mutex_trylock"),
     *("try_claim", "relax_a_bit", "ktime_get", "__const_udelay", "delay_tsc"),
     *("down_read_trylock", "_raw_write_trylock", "swap", "my_work", "down_trylock"),
-    *("touch_softlockup_watchdog", "rcu_momentary_eqs"),
+    *("touch_softlockup_watchdog", "rcu_momentary_eqs", "ww_mutex_trylock"),
+    *("down_write_trylock", "_raw_spin_trylock_bh", "rt_mutex_trylock"),
+    *("_mutex_trylock_nest_lock", "__percpu_down_read_trylock", "rt_read_trylock"),
+    *("queued_spin_trylock", "console_trylock", "rt_mutex_slowtrylock"),
+    *("_raw_spin_lock_irqsave", "_raw_spin_unlock_irqrestore", "migrate_disable"),
+    *("try_to_take_rt_mutex", "rt_spin_trylock", "rt_mutex_slowtrylock.constprop.0"),
+    *("do_raw_spin_trylock", "__local_bh_enable_ip", "raw_spin_rq_trylock"),
+    *("rtnl_trylock", "my_claim"),
 )
 THEIRS: list[Step] = [(5, "my_thread", 1), (5, "grab_gate", 1)]
 HELD: list[Step] = [(70, "grab_gate+", 1)]
@@ -40,10 +47,63 @@ def explained(turn: list[Step], *, turns: int = 40) -> Explanation:
 
 @pytest.mark.parametrize(
     "attempt",
-    ["_raw_spin_trylock", "mutex_trylock", "down_read_trylock", "_raw_write_trylock"],
+    [
+        *("_raw_spin_trylock", "mutex_trylock", "down_read_trylock"),
+        *("_raw_write_trylock", "ww_mutex_trylock", "down_write_trylock"),
+        *("_raw_spin_trylock_bh", "rt_mutex_trylock", "_mutex_trylock_nest_lock"),
+        *("__percpu_down_read_trylock", "queued_spin_trylock", "rt_read_trylock"),
+    ],
 )
 def test_a_lock_that_is_tried_until_it_is_free_is_waited_for(attempt: str) -> None:
     found = explained(tried(attempt))
+
+    assert found.dominant is not None
+    assert (found.dominant.cause, found.dominant.name) == (Cause.LOCK, "step_gate")
+    assert "CPU 1 spent 100 % of its time in grab_gate" in sentence(found)
+
+
+# What calls others is written from its first part on, as a recording has it.
+NESTED: dict[str, list[Step]] = {
+    "semaphore": [
+        *((9, "down_trylock"), (8, "_raw_spin_lock_irqsave"), (6, "down_trylock+")),
+        *((8, "_raw_spin_unlock_irqrestore"), (5, "down_trylock+")),
+    ],
+    "console": [
+        *((6, "console_trylock"), (9, "down_trylock"), (8, "_raw_spin_lock_irqsave")),
+        *((6, "down_trylock+"), (5, "console_trylock+")),
+    ],
+    "mutex of PREEMPT_RT": [
+        *((9, "mutex_trylock"), (9, "rt_mutex_slowtrylock")),
+        *((8, "_raw_spin_lock_irqsave"), (6, "rt_mutex_slowtrylock+")),
+        *((20, "try_to_take_rt_mutex"), (5, "rt_mutex_slowtrylock+")),
+        *((8, "_raw_spin_unlock_irqrestore"), (5, "rt_mutex_slowtrylock+")),
+        (5, "mutex_trylock+"),
+    ],
+    "spin lock of PREEMPT_RT": [
+        *((9, "rt_spin_trylock"), (6, "migrate_disable"), (5, "rt_spin_trylock+")),
+        *((9, "rt_mutex_slowtrylock.constprop.0"), (8, "_raw_spin_lock_irqsave")),
+        *((6, "rt_mutex_slowtrylock.constprop.0+"), (5, "rt_spin_trylock+")),
+    ],
+    "a checked lock": [
+        *((9, "_raw_spin_trylock"), (9, "do_raw_spin_trylock")),
+        (5, "_raw_spin_trylock+"),
+    ],
+    "softirqs off": [
+        *((20, "_raw_spin_trylock_bh"), (5, "__local_bh_enable_ip")),
+        (5, "_raw_spin_trylock_bh+"),
+    ],
+    "a run queue": [
+        *((6, "raw_spin_rq_trylock"), (9, "_raw_spin_trylock")),
+        (5, "raw_spin_rq_trylock+"),
+    ],
+    "network": [(6, "rtnl_trylock"), (9, "mutex_trylock"), (5, "rtnl_trylock+")],
+    "of a driver": [(6, "my_claim"), (9, "_raw_spin_trylock"), (5, "my_claim+")],
+}
+
+
+@pytest.mark.parametrize("how", NESTED)
+def test_an_attempt_within_an_attempt_is_part_of_the_wait(how: str) -> None:
+    found = explained([*NESTED[how], (5, "step_gate+"), *HELD, (5, "step_gate+")])
 
     assert found.dominant is not None
     assert (found.dominant.cause, found.dominant.name) == (Cause.LOCK, "step_gate")
@@ -109,7 +169,10 @@ def test_a_lock_that_is_tried_once_is_not_waited_for() -> None:
     assert found.dominant.cause is Cause.INTERRUPTS_OFF
 
 
-@pytest.mark.parametrize("attempt", ["down_trylock", "mutex_trylock"])
+@pytest.mark.parametrize(
+    "attempt",
+    ["down_trylock", "mutex_trylock", "rt_spin_trylock", "rt_mutex_trylock"],
+)
 def test_an_attempt_that_calls_others_is_one_attempt(attempt: str) -> None:
     inside: list[Step] = [(9, "swap"), (9, f"{attempt}+")]
     calls: list[Step] = [(9, attempt), *inside * 3, (5, "step_gate+")]

@@ -20,7 +20,8 @@ MORE = (
     *("fprobe_handler", "ftrace_ops_list_func", "bpf_trace_run2", "klp_ftrace_handler"),
     *("my_patched", "bpf_prog_0123456789abcdef_count", "__traceiter_sched_switch"),
     *("my_tracer", "my_helper", "kretprobe_rethook_handler"),
-    *("do_one_initcall", "do_init_module"),
+    *("do_one_initcall", "do_init_module", "do_mod_ctors", "async_run_entry_fn"),
+    *("process_one_work", "really_probe"),
 )
 TRAMPOLINES = ("tramp one", "tramp two")
 NAMED = (*NAMES, *MORE)
@@ -148,18 +149,80 @@ def test_a_probe_in_a_section_with_interrupts_off_has_its_own_time(
     assert found.dominant.callers[:2] == ("my_probe", "my_section")
 
 
-def test_an_init_function_that_was_freed_is_named_after_its_caller() -> None:
-    init: list[Step] = [
-        (9, "do_init_module"),
-        (9, "do_one_initcall"),
-        (900, "tramp two"),
-    ]
-    back: list[Step] = [(5, "do_one_initcall+"), (5, "do_init_module+")]
-    found = explained([*init, *back, *woken([], [])], off=True)
+LOADS: list[Step] = [(9, "do_init_module"), (9, "do_one_initcall")]
+LOADED: list[Step] = [(5, "do_one_initcall+"), (5, "do_init_module+")]
+FREED: dict[str, tuple[list[Step], tuple[str, ...]]] = {
+    "the function": (
+        [*LOADS, (900, "tramp two"), *LOADED],
+        (INIT, "do_one_initcall", "do_init_module"),
+    ),
+    "a function that it calls, freed too": (
+        [*LOADS, (20, "tramp one"), (900, "tramp two"), (20, "tramp one+"), *LOADED],
+        (INIT, INIT, "do_one_initcall"),
+    ),
+    "a probe function of its driver": (
+        [
+            *(*LOADS, (20, "tramp one"), (9, "really_probe"), (900, "tramp two")),
+            *((9, "really_probe+"), (9, "tramp one+"), *LOADED),
+        ],
+        (INIT, "really_probe", INIT, "do_one_initcall"),
+    ),
+    "a constructor": (
+        [
+            *((9, "do_init_module"), (9, "do_mod_ctors"), (900, "tramp two")),
+            *((5, "do_mod_ctors+"), (5, "do_init_module+")),
+        ],
+        (INIT, "do_mod_ctors", "do_init_module"),
+    ),
+    "what it left to a worker": (
+        [
+            *((9, "process_one_work"), (9, "async_run_entry_fn"), (900, "tramp two")),
+            *((5, "async_run_entry_fn+"), (5, "process_one_work+")),
+        ],
+        (INIT, "async_run_entry_fn", "process_one_work"),
+    ),
+    "what a function that stays does for it": (
+        [*LOADS, (20, "tramp two"), (900, "my_helper"), (20, "tramp two+"), *LOADED],
+        ("my_helper", INIT, "do_one_initcall"),
+    ),
+    "in pieces": (
+        [
+            *(*LOADS, (300, "tramp two"), (20, "my_helper"), (300, "tramp two+")),
+            *((20, "my_helper"), (300, "tramp two+"), *LOADED),
+        ],
+        (INIT, "do_one_initcall", "do_init_module"),
+    ),
+}
+
+
+@pytest.mark.parametrize("what", FREED)
+def test_init_code_that_was_freed_is_named_after_its_caller(what: str) -> None:
+    steps, callers = FREED[what]
+    found = explained([*steps, *woken([], [])], off=True)
 
     assert found.dominant is not None
-    assert found.dominant.callers[:2] == (INIT, "do_one_initcall")
-    assert f"{INIT} < do_one_initcall < do_init_module" in sentence(found)
+    assert found.dominant.callers[: len(callers)] == callers
+    assert INIT in sentence(found)
+
+
+@pytest.mark.parametrize("caller", ["my_section", "process_one_work", "my_probe"])
+def test_code_without_a_symbol_that_initialises_nothing_has_no_name(
+    caller: str,
+) -> None:
+    steps: list[Step] = [(20, caller), (900, "tramp two"), (20, f"{caller}+")]
+    found = explained([*steps, *woken([], [])], off=True)
+
+    assert found.dominant is not None
+    assert found.dominant.callers[:2] == ("(no symbol)", caller)
+
+
+def test_an_interrupt_of_an_init_function_is_no_init_code() -> None:
+    irq: list[Step] = [*ENTRY, (20, "my_section"), (900, "tramp two")]
+    back: list[Step] = [(5, "my_section+"), (5, "do_irq+")]
+    found = explained([*LOADS, (20, "tramp one"), *irq, *back], off=True)
+
+    assert found.dominant is not None
+    assert found.dominant.callers[0] != INIT
 
 
 def test_a_function_that_a_patch_replaces_keeps_the_callers_of_the_first() -> None:

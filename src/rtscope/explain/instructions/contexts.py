@@ -109,7 +109,8 @@ def _outermost_call(
 BPF = "(BPF program)"
 INIT = "(freed init function)"
 _RUN_BPF = ("bpf_", "__bpf_", "trace_call_bpf", "kprobe_multi_link_prog_run")
-_RUN_INIT = ("do_one_initcall", "do_init_module")
+_RUN_INIT = ("do_one_initcall", "do_init_module", "do_mod_ctors", "async_run_entry_fn")
+_ENDS_INIT = frozenset({Role.INTERRUPT, Role.SOFTIRQ, Role.TRAP})
 
 
 def shown(frame: Frame) -> str:
@@ -119,7 +120,17 @@ def shown(frame: Frame) -> str:
         return name
     if caller.name.startswith(_RUN_BPF):
         return BPF
-    return INIT if caller.name.startswith(_RUN_INIT) else name
+    return INIT if _is_of_init(frame) else name
+
+
+def _is_of_init(frame: Frame) -> bool:
+    """Tell whether the kernel called it to initialise, directly or not."""
+    for one in frame.chain():
+        if one.role in _ENDS_INIT:
+            return False
+        if one.name.startswith(_RUN_INIT):
+            return True
+    return False
 
 
 def callback_of(run: Run) -> str | None:

@@ -122,7 +122,13 @@ def _attempts(runs: Sequence[Run], first: int) -> Sequence[int]:
     """Return the last run of each call that tried to take a lock."""
     at = [i for i in range(first, len(runs)) if is_attempt(plain(runs[i].frame.name))]
     # A call may have called others in between: it is one attempt all the same.
-    return sorted({runs[i].frame: i for i in at}.values())
+    # So is one that tries another lock within: the outermost of them is the attempt.
+    return sorted({_attempt_of(runs[i].frame): i for i in at}.values())
+
+
+def _attempt_of(frame: Frame) -> Frame:
+    """Return the outermost attempt that a call of one is part of."""
+    return [one for one in frame.chain() if is_attempt(plain(one.name))][-1]
 
 
 def _chains(
@@ -158,9 +164,10 @@ def _loop_of(
     """Return the call that both runs are turns of a loop of; None if they are not."""
     if contexts[before] != contexts[after]:
         return None
-    mine = set(runs[before].frame.chain())
-    if cause is Cause.LOCK:
-        mine.discard(runs[before].frame)
+    own: Frame | None = runs[before].frame
+    if own and cause is Cause.LOCK:
+        own = _attempt_of(own).caller
+    mine = set(own.chain()) if own else set()
     shared = next((f for f in runs[after].frame.chain() if f in mine), None)
     between = range(before + 1, after)
     if shared is None or any(contexts[i] != contexts[before] for i in between):
