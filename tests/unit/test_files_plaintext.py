@@ -91,6 +91,37 @@ def test_streams_one_after_another_are_one_file(tmp_path: Path, packing: str) ->
     assert lines_of(tmp_path / "x", content) == ["a", "b"]
 
 
+SKIPPED = b"\x5a\x2a\x4d\x18" + (5).to_bytes(4, "little") + b"hello"
+"""A frame of zstd that holds no data of the file, as pzstd writes."""
+
+
+@pytest.mark.parametrize(
+    "content",
+    [
+        lzma.compress(b"a\n") + b"\0" * 8 + lzma.compress(b"b\n"),
+        lzma.compress(b"a\n", check=lzma.CHECK_NONE)
+        + b"\0" * 2052
+        + lzma.compress(b"b"),
+        gzip.compress(b"a\n") + b"\0" * 512 + gzip.compress(b"b\n") + b"\0" * 4,
+        SKIPPED + PACKERS["zstd"](b"a\nb\n"),
+        PACKERS["zstd"](b"a\n") + SKIPPED + PACKERS["zstd"](b"b\n") + SKIPPED,
+    ],
+    ids=["xz", "xz without sums", "gzip", "zstd before", "zstd between"],
+)
+def test_what_stands_between_two_streams_hides_none(
+    tmp_path: Path, content: bytes
+) -> None:
+    assert lines_of(tmp_path / "x", content) == ["a", "b"]
+    assert plain_bytes(content, name="x").content.split() == [b"a", b"b"]
+
+
+@pytest.mark.parametrize("blank", ["\u00a0", "\u200b\u00a0 "])
+def test_blanks_of_a_web_page_are_blanks(tmp_path: Path, blank: str) -> None:
+    (line,) = lines_of(tmp_path / "x", f"{blank}T: 0{blank}1".encode())
+    assert line.split() == ["T:", "0", "1"]
+    assert plain_bytes(f"{blank}1".encode(), name="x").content.strip() == b"1"
+
+
 @pytest.mark.parametrize("packing", PACKERS)
 def test_what_is_cut_short_is_refused(tmp_path: Path, packing: str) -> None:
     content = PACKERS[packing](TEXT.encode() * 1000)

@@ -55,6 +55,18 @@ BEFORE = (
     "cyclictest[123]: ",
     "logs/out.txt:",
     "out.txt:12:",
+    # Of tools that nobody has listed: found by their shape.
+    "rt-test\tRun latency\t2024-05-03T10:11:12.1234567Z ",
+    "build (rt, 6.12)\tUNKNOWN STEP\t2024-05-03T10:11:12.1234567Z ",
+    "rt-0 main ",
+    "05-03 10:11:12.123  1234  1234 I cyclictest: ",
+    "2024-05-03 10:11:12,123 rt.runner INFO     ",
+    "[10:11:12] : \t [Step 1/2] ",
+    "ConsoleLoggingReporter: ",
+    "    rt_test.go:12: ",
+    "E       ",
+    "10:11:12 O: ",
+    "MESSAGE=",
 )
 
 
@@ -77,11 +89,52 @@ def test_text_before_each_line_is_removed(before: str) -> None:
         '- {"dt": "2024-05-03T10:11:12", "lvl": "target", "msg": %s}',
         '{"level": "info", "msg": %s}',
         '{"message": %s}',
+        'time="2024-05-03T10:11:12Z" level=info msg=%s',
+        "        %s,",
     ],
 )
 def test_lines_in_records_of_json_are_taken_out(record: str) -> None:
     text = "\n".join(record % json.dumps(one) for one in LINES)
     assert without_prefix(text, of_the_tool)[0].split("\n") == list(LINES)
+
+
+def test_numbers_of_lines_are_removed_only_where_they_rise() -> None:
+    numbered = "\n".join(f"{n:6}\t{one}" for n, one in enumerate(LINES, 1))
+    assert without_prefix(numbered, of_the_tool)[0].split("\n") == list(LINES)
+    rows = "\n".join(f"{n} 000{n}11 000001" for n in (7, 3, 9, 1, 2))
+    assert without_prefix(rows, of_the_tool) == (rows, "")
+
+
+@pytest.mark.parametrize(
+    "lines",
+    [
+        ["a: 1 2 3", "b: 4 5 6", "c: 7 8 9"],
+        ["2024 000123 5", "2025 000124 6", "2026 000125 7"],
+        ["x,000123 5", "y,000124 6", "z,000125 7"],
+    ],
+)
+def test_what_differs_from_line_to_line_is_no_prefix(lines: list[str]) -> None:
+    text = "\n".join(lines)
+    assert without_prefix(text, of_the_tool) == (text, "")
+
+
+@pytest.mark.parametrize(
+    "divided",
+    [
+        ["T z stdout P # Histo", "T z stdout F gram"],
+        ['{"log":"# Histo","stream":"stdout"}', '{"log":"gram\\n","stream":"stdout"}'],
+    ],
+)
+def test_a_line_that_a_container_divided_is_one(divided: list[str]) -> None:
+    begin = "2024-05-03T10:11:12.1Z stdout F "
+    if divided[0].startswith("{"):
+        begin = '{"log":"%s\\n","stream":"stdout"}'
+        whole = [begin % one.replace("\t", "\\t") for one in LINES[1:]]
+    else:
+        divided = [one.replace("T z", begin[:22]) for one in divided]
+        whole = [begin + one for one in LINES[1:]]
+    text, _ = without_prefix("\n".join([*divided, *whole]), of_the_tool)
+    assert text.split("\n") == list(LINES)
 
 
 def test_time_stamps_may_change_their_length_and_lines_may_lack_them() -> None:

@@ -1,7 +1,9 @@
 """Files as people have them: packed, prefixed, quoted, wrapped, in a log."""
 
+import base64
 import gzip
 import json
+import quopri
 from collections.abc import Callable
 from pathlib import Path
 
@@ -81,6 +83,81 @@ def test_packing_and_encoding_change_no_number(tmp_path: Path, path: Path) -> No
         content.replace(b"\r", b"").replace(b"\n", b"\r\n"),
     ):
         assert numbers(runs_of(tmp_path / "x", other)) == numbers(plain)
+
+
+SOME: tuple[str, ...] = (
+    "cyclictest-2.10-histogram.txt",
+    "cyclictest-2.10.json",
+    "rteval-3.8.xml",
+)
+SOME += ("rtla-6.12-timerlat-hist-loaded.txt", "hwlatdetect-2.10-loaded.txt")
+UNLISTED: dict[str, Callable[[int], str]] = {
+    "gh run view": lambda n: f"rt\tRun it\t2024-05-03T10:11:12.{n:07}Z ",
+    "stern": lambda _: "rt-0 main ",
+    "logcat": lambda n: f"05-03 10:11:12.{n % 1000:03}  12  12 I cyclictest: ",
+    "robot": lambda n: f"20240503 10:11:12.{n % 1000:03} - INFO - ",
+    "python": lambda n: f"2024-05-03 10:11:12,{n % 1000:03} rt.runner INFO     ",
+    "teamcity": lambda n: f"[10:11:{n % 60:02}] : \t [Step 1/2] ",
+    "go test": lambda _: "    rt_test.go:12: ",
+    "annotate-output": lambda n: f"10:11:{n % 60:02} O: ",
+    "diff": lambda _: "+",
+    "cat -n": lambda n: f"{n + 1:6}\t",
+}
+
+
+@pytest.mark.parametrize("name", SOME)
+@pytest.mark.parametrize("before", UNLISTED)
+def test_a_prefix_that_nobody_has_listed_changes_no_number(
+    tmp_path: Path, name: str, before: str
+) -> None:
+    content = (OUTPUTS / name).read_text()
+    plain = runs_of(tmp_path / "x", content.encode())
+    lines = enumerate(content.rstrip("\n").split("\n"))
+    text = "\n".join(UNLISTED[before](n) + line for n, line in lines)
+    assert numbers(runs_of(tmp_path / "x", text.encode())) == numbers(plain)
+
+
+HEADER = "From: a@example.org\nSubject: results\nMIME-Version: 1.0\n"
+MAILS: dict[str, Callable[[str], str]] = {
+    "quoted-printable": lambda text: (
+        f"{HEADER}Content-Transfer-Encoding: quoted-printable\n\nHi,\n\n"
+        f"{quopri.encodestring(text.encode()).decode()}\nRegards\n"
+    ),
+    "quoted-printable, quoted": lambda text: (
+        f"{HEADER}content-transfer-encoding: Quoted-Printable\n\nX wrote:\n"
+        + quopri.encodestring(
+            "".join(f"> {line}\n" for line in text.splitlines()).encode()
+        ).decode()
+    ),
+    "base64": lambda text: (
+        f"{HEADER}Content-Transfer-Encoding: base64\n\n"
+        f"{base64.encodebytes(text.encode()).decode()}"
+    ),
+    "an attachment": lambda text: (
+        f'{HEADER}Content-Type: multipart/mixed; boundary="B"\n\n--B\n'
+        "Content-Type: text/plain\n\nsee below\n--B\n"
+        'Content-Type: text/plain; name="out.txt"\n'
+        "Content-Transfer-Encoding: base64\n\n"
+        f"{base64.encodebytes(text.encode()).decode()}\n--B--\n"
+    ),
+    "of Windows": lambda text: MAILS["base64"](text.replace("\n", "\r\n")).replace(
+        "\n", "\r\n"
+    ),
+}
+
+
+@pytest.mark.parametrize("name", SOME)
+@pytest.mark.parametrize("mail", MAILS)
+def test_a_mail_as_it_was_sent_changes_no_number(
+    tmp_path: Path, name: str, mail: str
+) -> None:
+    content = (OUTPUTS / name).read_text()
+    plain = runs_of(tmp_path / "x", content.encode())
+    found = runs_of(tmp_path / "x", MAILS[mail](content).encode())
+    assert [(r.format, r.threads) for r in found] == [
+        (r.format, r.threads) for r in plain
+    ]
+    assert all(any("a mail in" in c.detail for c in run.caveats) for run in found)
 
 
 LOG = "".join(f"building object {n} of 99999, please be patient\n" for n in range(4000))

@@ -7,9 +7,11 @@ Read files within limits; write files as a whole or not at all.
     heldfolders.py  temporary directories that go away with their process
     jsonvalues.py   JSON against a type, within limits of memory
     junit.py        JUnit XML: suites of cases with their outcomes; text in XML
+    mail.py         mails as they were sent: quoted-printable and base64
     opening.py      files that somebody names: regular ones, and pipes of the shell
     plaintext.py    foreign text as plain lines: encodings, line ends, escapes
     prefixes.py     time stamps, labels, quote marks and indents before each line
+    shapes.py       what many lines begin with, whatever tool put it there
     unpack.py       gzip, xz, bzip2 and zstd, within limits of memory and size
     userdirs.py     directories of the user by the XDG specification
 """

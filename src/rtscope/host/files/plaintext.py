@@ -13,6 +13,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from rtscope.host.errors import RecordError
+from rtscope.host.files.mail import decoded, encoding_of_mail
 from rtscope.host.files.opening import open_named
 from rtscope.host.files.unpack import packed_with, unpacked
 
@@ -47,12 +48,14 @@ _WIDE = (
 _ESCAPES = re.compile(
     r"(?:\x1b|\u241b|\^\[(?=\[)|#033(?=\[))"
     r"(?:\[[0-?]*[ -/]*[@-~]|[\]PX^_][^\x07\x1b]*(?:\x07|\x1b\\)?|[ -/]*[0-~])"
-    r"|[\x00\x07\ufeff]|\^M$",
+    r"|[\x00\x07\ufeff\u200b]|\^M$",
     re.MULTILINE,
 )
 """Of a terminal, also as `cat -v`, rsyslog and web pages write them."""
 
-_UNPLAIN = re.compile("[\x1b\x00\x07\ufeff\u241b]|\\^[\\[M]|#033\\[")
+_UNPLAIN = re.compile("[\x1b\x00\x07\ufeff\u200b\u241b]|\\^[\\[M]|#033\\[")
+_BLANK = "\u00a0"
+"""Of a web page or a mail, in place of a space."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -75,18 +78,23 @@ def plain_bytes(content: bytes, *, name: str, limit: int = MAX_PLAIN_BYTES) -> P
     if packing:
         content = b"".join(unpacked([content], name=name, limit=limit))
     encoding, mark = encoding_of(content)
-    told = in_words(packing, encoding)
-    if encoding == "utf-8" and not mark and not _needs_work(content):
+    mailed = encoding_of_mail(content[:_CHUNK])
+    told = in_words(packing, encoding, mailed)
+    if encoding == "utf-8" and not (mark or mailed or _needs_work(content)):
         return Plain(content, told)
-    text = content[mark:].decode(encoding, "replace")
-    return Plain(_cleaned(_with_line_feeds(text)).encode(), told)
+    text = _cleaned(_with_line_feeds(content[mark:].decode(encoding, "replace")))
+    if mailed:
+        text = "\n".join(decoded(text.split("\n")))
+    return Plain(text.encode(), told)
 
 
-def in_words(packing: str, encoding: str) -> tuple[str, ...]:
+def in_words(packing: str, encoding: str, mailed: str = "") -> tuple[str, ...]:
     """Return how a file was compressed and encoded, if it was."""
     told = [f"compressed with {packing}"] if packing else []
     if encoding != "utf-8":
         told.append(f"in {encoding[:6].upper()}")
+    if mailed:
+        told.append(f"a mail in {mailed}")
     return tuple(told)
 
 
@@ -114,16 +122,20 @@ class PlainFile:
     encoding: str
     mark: int
     """Bytes of the byte-order mark."""
+    mailed: str
+    """How the mail that it is is encoded; empty if it is none."""
 
     def lines(self) -> Iterator[str]:
         """Yield the lines without their ends; RecordError if one is over 1 MiB."""
         lines = _lines(self._texts(), name=str(self.path))
+        if self.mailed:
+            lines = decoded(lines)
         return self._counted(lines) if self.packing else lines
 
     @property
     def told(self) -> tuple[str, ...]:
         """How it is compressed and encoded, in words; empty: as it is."""
-        return in_words(self.packing, self.encoding)
+        return in_words(self.packing, self.encoding, self.mailed)
 
     def _counted(self, lines: Iterator[str]) -> Iterator[str]:
         for number, line in enumerate(lines, 1):
@@ -153,7 +165,7 @@ def plain_file(path: Path) -> PlainFile:
     packing = packed_with(head, name=str(path))
     if packing:
         head = next(_pieces(path, packing), b"")
-    return PlainFile(path, packing, *encoding_of(head))
+    return PlainFile(path, packing, *encoding_of(head), encoding_of_mail(head))
 
 
 def _pieces(path: Path, packing: str) -> Iterator[bytes]:
@@ -195,10 +207,12 @@ def _with_line_feeds(text: str) -> str:
 
 
 def _cleaned(text: str) -> str:
+    text = text.replace(_BLANK, " ")
     return _ESCAPES.sub("", text) if _UNPLAIN.search(text) else text
 
 
 def _needs_work(content: bytes) -> bool:
     if any(odd in content for odd in (b"\r", b"\0", b"\x1b", b"\x07")):
         return True
-    return any(odd in content for odd in (b"^[[", b"^M", b"#033["))
+    odd_texts = (b"^[[", b"^M", b"#033[", _BLANK.encode(), "\u200b".encode())
+    return any(odd in content for odd in odd_texts)

@@ -12,6 +12,7 @@ from dataclasses import dataclass
 
 from rtscope.host.errors import RecordError
 from rtscope.host.files.documents import json_value
+from rtscope.host.files.shapes import Shape, shapes_of
 
 _DAY = r"(?:Mon|Tue|Wed|Thu|Fri|Sat|Sun)"
 _MONTH = r"(?:Jan|Feb|Mar|Apr|May|Jun|Jul|Aug|Sep|Oct|Nov|Dec)"
@@ -63,7 +64,7 @@ _TOKENS: Sequence[tuple[str, re.Pattern[str]]] = tuple(
             r"(?::[\w.]{1,80}:| {1,8}[\w.]{1,80}:| -|:)? ?",
         ),
         (_LABEL, r"- (?:[\w.]{1,80} - )?"),
-        (_QUOTE, r"(?:>|\|(?= |\||$)|\+(?=[\dT#\s]))[ ]?"),
+        (_QUOTE, r"(?:>|\|(?= |\||$)|\+(?=[\w#\s]))[ ]?"),
     )
 )
 _HOST_AND_PROCESS = re.compile(
@@ -73,9 +74,21 @@ _HOST_AND_PROCESS = re.compile(
 """Behind a time stamp only: `T: 0` looks like one."""
 _PROCESS = re.compile(r"[\w./@()+-]{1,80}\[\d{1,10}\]: ?")
 _LAVA = re.compile(r'- \{.{0,200}?"?msg"?: ?(?P<text>"(?:[^"\\]|\\.)*"|.*)\}$')
+_LOGFMT = re.compile(r'.{0,300}\b(?:msg|message)=(?P<text>"(?:[^"\\]|\\.)*")')
+_DIVIDED = re.compile(
+    r'\S+ std(?:out|err) P |\{"log":"(?:[^"\\]|\\.)*+(?<!\\n)","stream"'
+)
+"""A line of which the rest comes next, as Kubernetes and Docker divide long ones."""
+_QUOTED = re.compile(r'\s*(?P<text>"(?:[^"\\]|\\.)*"),?\s*$')
+"""A line of a list of JSON, as Ansible prints what a command wrote."""
 _JSON_KEYS = ("log", "MESSAGE", "msg", "message", "line", "text")
 
+_MOST, _SOME = 0.75, 0.1
+"""The part of all lines that begin with a shape; some only if nothing else helps."""
+
 _MOST_TOKENS = 8
+_MOST_JOINED = 1 << 20
+"""Characters of a line that a log divided."""
 _SAMPLE = 4000
 """Lines that are tried."""
 
@@ -89,6 +102,8 @@ class Prefix:
     """Columns of white space that stand before each line behind the rest."""
     records: bool = False
     """Whether each line is an object of JSON, one of whose values is the line."""
+    shape: Shape | None = None
+    """What each line begins with, if it is nothing that has a name here."""
 
     @property
     def told(self) -> str:
@@ -100,9 +115,22 @@ class Prefix:
     def removed_from(self, line: str) -> str:
         """Return a line without it; a line that does not begin so, as it is."""
         rest = _of_record(line) if self.records else line
-        if self.kinds:
+        if self.shape:
+            rest = self.shape.removed_from(rest)
+        elif self.kinds:
             rest = _without_tokens(rest, host=_HOST in self.kinds)[0]
         return _dedented(rest, self.indent)
+
+    def freed(self, lines: Iterable[str]) -> Iterator[str]:
+        """Yield lines without it, those that a container's log divided as a whole."""
+        begun = ""
+        for line in lines:
+            begun += self.removed_from(line)
+            if not _DIVIDED.match(line) or len(begun) > _MOST_JOINED:
+                yield begun
+                begun = ""
+        if begun:
+            yield begun
 
 
 def prefix_of(
@@ -115,10 +143,13 @@ def prefix_of(
     """
     sample = [line for line in lines if line.strip()][:_SAMPLE]
     best, most = None, _count(sample, understood)
-    for prefix in _candidates(sample):
-        number = _count(map(prefix.removed_from, sample), understood)
-        if number > most:
-            best, most = prefix, number
+    for candidates in (_candidates(sample), _shaped(sample, _SOME)):
+        for prefix in candidates:
+            number = _count(map(prefix.removed_from, sample), understood)
+            if number > most:
+                best, most = prefix, number
+        if best is not None:
+            break
     return best
 
 
@@ -128,7 +159,7 @@ def without_prefix(text: str, understood: Callable[[str], object]) -> tuple[str,
     prefix = prefix_of(lines, understood)
     if prefix is None:
         return text, ""
-    return "\n".join(map(prefix.removed_from, lines)), prefix.told
+    return "\n".join(prefix.freed(lines)), prefix.told
 
 
 def _candidates(sample: Sequence[str]) -> Iterator[Prefix]:
@@ -146,6 +177,13 @@ def _candidates(sample: Sequence[str]) -> Iterator[Prefix]:
             yield Prefix((*first, *told), 0, records=records)
             for indent in _indents(rests):
                 yield Prefix((*first, *told), indent, records=records)
+    if not records:
+        yield from _shaped(sample, _MOST)
+
+
+def _shaped(sample: Sequence[str], least: float) -> Iterator[Prefix]:
+    for shape in shapes_of(sample, least):
+        yield Prefix((shape.told,), 0, shape=shape)
 
 
 def _found(lines: Sequence[str], *, host: bool) -> tuple[Sequence[str], Sequence[str]]:
@@ -198,6 +236,9 @@ def _of_record(line: str) -> str:
     begun = line.lstrip()
     if begun.startswith("- {") and (match := _LAVA.match(begun)):
         return _string_of(match["text"], line)
+    for form in (_QUOTED, _LOGFMT):
+        if match := form.match(line):
+            return _string_of(match["text"], line)
     if not (begun.startswith('{"') and begun.rstrip().endswith("}")):
         return line
     try:
@@ -221,7 +262,9 @@ def _string_of(text: str, line: str) -> str:
 def _indents(lines: Sequence[str]) -> Sequence[int]:
     """Return the columns of white space before all lines, nearly all, and most."""
     widths = sorted(len(x) - len(x.lstrip(" \t")) for x in lines if x.strip())
-    found = {widths[len(widths) * part // 10] for part in (0, 1, 5)} if widths else ()
+    found = (
+        {widths[len(widths) * part // 10] for part in (0, 1, 5, 8)} if widths else ()
+    )
     return sorted(width for width in found if width)
 
 

@@ -57,6 +57,7 @@ UNPACKERS: Mapping[bytes, tuple[str, Callable[[], Any]]] = {
     b"\xfd7zXZ\0": ("xz", _XZ),
     b"\x5d\0\0": ("lzma", _XZ),
     b"\x28\xb5\x2f\xfd": ("zstd", Unzstd),
+    **{bytes((byte,)) + b"\x2a\x4d\x18": ("zstd", Unzstd) for byte in range(80, 96)},
     b"BZh": ("bzip2", bz2.BZ2Decompressor),
 }
 """Name and unpacker by the bytes that a stream begins with."""
@@ -115,6 +116,7 @@ def _streams(pieces: Iterable[bytes], *, name: str) -> Iterator[bytes]:
             waiting += piece[at : at + PIECE_BYTES]
             while waiting:
                 if unpacking is None:
+                    waiting = waiting.lstrip(b"\0")  # between two streams
                     if len(waiting) < _MAGIC_BYTES:
                         break
                     called = packed_with(waiting, name=name)

@@ -111,7 +111,7 @@ def _found(source: Source) -> tuple[ModuleType | None, Source]:
     """Return the module of the format, and the source without its lines' prefix."""
     for lines in source.heads():
         prefix = prefix_of(lines, _LINE.match)
-        freed = lines if prefix is None else map(prefix.removed_from, lines)
+        freed = lines if prefix is None else prefix.freed(lines)
         for head in _beginnings("\n".join(unwrapped(iter(freed))) + "\n"):
             for module in _FORMATS:
                 if module.recognises(head):

@@ -80,7 +80,7 @@ class Source:
         lines = plain_file(self.path).lines()
         if self.prefix is None:
             return lines
-        return map(self.prefix.removed_from, lines)
+        return self.prefix.freed(lines)
 
     def document(self, begins: str, ends: str) -> str:
         """
