@@ -160,6 +160,46 @@ def test_what_names_one_machine_or_disk_is_taken_out(text: str) -> None:
 
 
 @pytest.mark.parametrize(
+    ("text", "kind"),
+    [
+        ("wlan.ssid=W0RD42", "identifiers"),
+        ('ssid="my W0RD42"', "identifiers"),
+        ("    ssid='my W0RD42'", "identifiers"),
+        ("SSID: my W0RD42", "identifiers"),
+        ('wlan0 ESSID:"my W0RD42"', "identifiers"),
+        ('{"ssid": "W0RD42"}', "identifiers"),
+        ("wifi-ssid=W0RD42", "identifiers"),
+        ("IMEI: 490154203237518", "serial numbers"),
+        ("imei=49-015420-323751-8", "serial numbers"),
+        ('"imsi": "310150123456789"', "serial numbers"),
+        ("ICCID 8991101200003204510", "serial numbers"),
+        ("IMEISV#4901542032375101", "serial numbers"),
+        ("inet6 fe80::211:22ff:feaa:bbcc/64", "hardware addresses"),
+        ("2001:db8::211:22ff:feaa:bbcc", "hardware addresses"),
+        ("2001:db8:1:2:11:22ff:fe33:4455", "hardware addresses"),
+        ("ip=[fe80::1:2ff:fe33:4455]:::64::eth0:off", "hardware addresses"),
+        ("FE80::211:22FF:FEAA:BBCC%eth0", "hardware addresses"),
+    ],
+)
+def test_a_network_a_modem_and_an_address_made_of_hardware_are_taken_out(
+    text: str, kind: str
+) -> None:
+    tally = Redactions()
+    left = redact_text(text, tally)
+
+    assert tally.counts == {kind: 1}
+    assert not any(word in left for word in ("W0RD42", "4901", "49-0", "3101", "8991"))
+    assert ":fe" not in left.lower()
+
+
+@pytest.mark.parametrize(
+    "text", ["bssid_count: 3", "ssids: 2 found", "imei_check=y", "ff:fe", "a ssid, set"]
+)
+def test_words_that_only_look_like_those_stay(text: str) -> None:
+    assert redact_text(text, Redactions()) == text
+
+
+@pytest.mark.parametrize(
     "text",
     [
         "wwn-0x5000c500a1b2c3d4",
@@ -256,6 +296,7 @@ def packed(text: str, *names: str) -> str:
         ("mail bob@mail.example.", "bob"),
         ("username=bob,vers=3", "bob"),
         ("systemd.hostname=kiln", "kiln"),
+        (" Static hostname: kiln", "kiln"),
         ("systemd[1]: Hostname set to <kiln>.", "kiln"),
         ("on kiln.lab.example at", "lab.example"),
     ],

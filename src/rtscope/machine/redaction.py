@@ -130,9 +130,15 @@ OF_MACHINES = (
         r"(?P<x>[0-9a-f]{12}\b|[0-9a-f]{6}-[0-9a-f]{6}\b"
         r"|(?:[0-9a-f]{2}[ ]){5}[0-9a-f]{2}\b)",
         r"\b(?:en|wl|ww)x(?P<x>[0-9a-f]{12})\b",
+        # The half of an address of IPv6 that is made of one.
+        r"(?i)(?<=:)(?P<x>[0-9a-f]{1,4}:[0-9a-f]{0,2}ff:fe[0-9a-f]{2}:[0-9a-f]{1,4})\b",
     ),
     _kind(
         "identifiers",
+        # The name of a wireless network tells the place.
+        r"(?i)(?<![A-Za-z])e?ssid[\"']?[ ]?[:=][ ]?(?P<x>\"[^\"\n]*\"?|'[^'\n]*'?)",
+        r"(?i)(?<![A-Za-z])e?ssid=(?P<x>[^\s\"',;]+)",
+        r"(?i)(?<![A-Za-z])e?ssid:[ ](?P<x>[^\s\"',;][^\n\"',;]*)",
         rf"(?<![\w-])(?P<x>{_UUID})(?![\w-])",
         rf"(?i)\bluks-(?P<x>{_UUID})",
         r"(?<![\w])(?:PART)?(?:UUID|LABEL)=(?P<x>\"[^\"\n]*\"?|[^\s\"',;]+)",
@@ -150,6 +156,9 @@ OF_MACHINES = (
         r"(?<![\w/.-])S/?N[ ]?[:=#][ ]?(?P<x>[^\s\"',;]+)",
         r"(?i)\bserial[ _]?(?:number|no\.?)[ \t]{1,4}(?P<x>(?=[^\s,;]{0,60}\d)"
         r"[^\s\"',;:=]+)",
+        # Of a modem and its card.
+        r"(?i)\b(?:imei(?:sv)?|imsi|iccid|meid)[\"']?[ ]?[:=#]?[ ]?[\"']?"
+        r"(?P<x>\d[\d-]{9,24}\d)\b",
         stays=r"(?i)serial\s*:\s*8250/16550$",
     ),
 )
@@ -184,7 +193,8 @@ OF_PEOPLE = (
         "names",
         r"(?:/(?:home|Users|media|run/media)/|[A-Z]:\\Users\\)(?P<x>[^/\\\s\"':]+)",
         r"(?<![\w.+/:-])(?P<x>[\w.+-]+@[\w.-]*\w)",
-        r"(?i)(?<!\w)(?:user(?:name)?|logname|hostname)=(?P<x>[^\s\"',;&=]+)",
+        r"(?i)(?<!\w)(?:(?:user(?:name)?|logname|hostname)=|hostname:[ ])"
+        r"(?P<x>[^\s\"',;&=]+)",
         r"\bip=(?:[^\s:]*:){4}(?P<x>[^\s:]+)",
         r"(?i)\bhost ?name(?: set to)?:? <?(?P<x>[\w.-]*\w)>",
     ),
