@@ -327,7 +327,6 @@ def test_a_clock_that_is_set_during_a_boot_changes_nothing_of_it(
 ) -> None:
     words = ("run", "-t", "virtual:jh7110", "--load", "idle", "--duration", "200ms")
     boots = (*words, "--no-reuse", "--settle", "0s", "--warmup", "0s")
-    began = time.monotonic()
     with rtscope(*boots, "--out", tmp_path / "set") as run:
         until(
             lambda: any("-icount" in arguments_of(pid) for pid in children_of(run.pid)),
@@ -337,7 +336,6 @@ def test_a_clock_that_is_set_during_a_boot_changes_nothing_of_it(
         time.sleep(1)
         wall_clock(0)
         done = run.finish()
-    lasted_s = time.monotonic() - began
     with rtscope(*boots, "--out", tmp_path / "left") as run:
         assert run.finish().status == 0
 
@@ -346,7 +344,6 @@ def test_a_clock_that_is_set_during_a_boot_changes_nothing_of_it(
     assert kept.result_digest == left.result_digest
     assert invalid(kept) == set()
     assert "clock_stepped" not in doubts(kept), "the board has a clock of its own"
-    assert 0 < kept.require_virtual().host_seconds < lasted_s
 
 
 # --- disks ----------------------------------------------------------------------------
