@@ -43,8 +43,20 @@ test: packages-test style ## every test but test-long: all architectures, real a
 	@$(MAKE) $(AT_ONCE) agent-twice $(FOREIGN:%=agent-tests-on-%) $(FOREIGN:%=lib-tests-on-%)
 	$(PYTEST) -n 2 -m "system and not long" tests/system
 
-test-long: packages-test .venv/.stamp-dev agent plugin ## what takes minutes: virtual boards, pages as they are typed; after make test
+test-long: packages-test .venv/.stamp-dev agent plugin ## what takes minutes: virtual boards, pages as they are typed; of make nightly
 	$(PYTEST) -n 2 -m "system and long" tests/system
+
+nightly:              ## all that takes hours, resumed where it ended; ARGS=--list, or "--only fuzz,mutants"
+	@PYTHONPATH=tests $(PY) -m rings.nightly $(ARGS)
+
+flakes: packages-test .venv/.stamp-dev agent plugin ## run the system tests ten times in random order, half of them beside a load: hours
+	@PYTHONPATH=tests $(PY) -m rings.flakes $(ARGS)
+
+test-times: packages-test .venv/.stamp-dev agent plugin ## run the tests, and print the 40 dearest with CPU time, boots, builds and sleeps
+	@PYTHONPATH=tests $(PY) -m rings.times -n 2 -m "not long" $(or $(ARGS),tests)
+
+fresh-machines:       ## run both commands of README on fresh bookworm, trixie, sid and noble: hours
+	@PYTHONPATH=tests $(PY) -m rings.machines $(ARGS)
 
 docs-run: packages-test packages-bench agent plugin ## type what tutorials and how-to guides say: an hour, or ARGS=explain for some
 	@PYTHONPATH=tests $(PY) -m pages.run $(ARGS)
@@ -187,6 +199,6 @@ endif
 .venv/.stamp-dev: $(NEEDED) | packages-check
 	@PYTHON='$(PYTHON)' setup/environment dev
 
-.PHONY: help run run-local check test test-long docs-run clocks culprits strangers fmt bench fresh mutants fuzz golden net docs agent plugin wheel deb clean \
+.PHONY: help run run-local check test test-long docs-run nightly flakes test-times fresh-machines clocks culprits strangers fmt bench fresh mutants fuzz golden net docs agent plugin wheel deb clean \
 	$(STYLE) style types agent-native plugin-native fast-tests agent-tests agent-tests-address \
 	agent-tests-thread lib-tests lib-tests-address lib-tests-thread agent-twice FORCE

@@ -1,18 +1,19 @@
 """What every system test needs: the machine as it was, whatever happens in between."""
 
 import contextlib
-import fcntl
 import os
 import shutil
 import signal
 import subprocess
 import tempfile
-import time
 from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
-from rig import JOURNAL_DIR, PATIENCE_S, RT_RUNTIME, native_agent, state_home
+from rig import PATIENCE_S, RT_RUNTIME, native_agent, state_home
+
+from rings import leftovers
+from rtscope.machine.target.exclusive import alone
 
 BESIDE = frozenset(
     {
@@ -123,31 +124,58 @@ def public_agent(scratch: Path) -> Path:
     return copy
 
 
+@pytest.fixture(scope="session")
+def session_tmp() -> Iterator[Path]:
+    """Where these tests, and no others, make temporary files."""
+    made = Path(tempfile.mkdtemp(prefix="rtscope-tests-"))
+    made.chmod(0o1777)
+    before, tempfile.tempdir = tempfile.tempdir, str(made)
+    yield made
+    tempfile.tempdir = before
+    shutil.rmtree(made, ignore_errors=True)
+
+
+@pytest.fixture(scope="session")
+def session_mark(session_tmp: Path) -> Iterator[str]:
+    """What marks the processes of these tests."""
+    with leftovers.marked(session_tmp) as mark:
+        yield mark
+
+
+@pytest.fixture(scope="module", autouse=True)
+def _this_machine_alone(request: pytest.FixtureRequest) -> Iterator[None]:
+    """Another run of these tests, on the same machine, waits for this file's end."""
+    with contextlib.ExitStack() as held:
+        if group_of(request.node.nodeid) == "here":
+            held.enter_context(alone("tests", lambda _: None))
+        yield
+
+
+@pytest.fixture(scope="module", autouse=True)
+def _no_file_of_tests_leaves_anything(
+    request: pytest.FixtureRequest,
+    _this_machine_alone: None,
+    _the_agent_is_built: None,
+    session_tmp: Path,
+    session_mark: str,
+) -> Iterator[None]:
+    yield from _leaves_nothing(request, session_tmp, session_mark)
+
+
 @pytest.fixture(autouse=True)
-def _no_journal_is_left(request: pytest.FixtureRequest) -> Iterator[None]:
-    before = journals()
+def _no_test_leaves_anything(
+    request: pytest.FixtureRequest, session_tmp: Path, session_mark: str
+) -> Iterator[None]:
+    yield from _leaves_nothing(request, session_tmp, session_mark)
+
+
+def _leaves_nothing(
+    request: pytest.FixtureRequest, folder: Path, mark: str
+) -> Iterator[None]:
+    machine = group_of(request.node.nodeid) == "here"
+    before = leftovers.seen(folder, mark, machine=machine)
     yield
-    # Beside these tests others may just have killed what holds its journal.
-    if request.path.stem in BESIDE:
-        return
-    # An agent that is just ending still puts back; others may measure here for longer.
-    end = time.monotonic() + PATIENCE_S
-    while any(map(is_held, journals() - before)) and time.monotonic() < end:
-        time.sleep(0.02)
-    left = [path for path in journals() - before if not is_held(path)]
-    assert {path.name: path.read_text() for path in left} == {}
-
-
-def journals() -> set[Path]:
-    """Return what says which settings of this machine are changed."""
-    return set(JOURNAL_DIR.glob("journal.*"))
-
-
-def is_held(journal: Path) -> bool:
-    """Whether the agent that changed the settings is alive, or has put them back."""
-    try:
-        with journal.open("rb") as file:
-            fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
-            return not journal.exists()
-    except (FileNotFoundError, BlockingIOError):
-        return True
+    # An agent that is just ending still puts back.
+    assert not leftovers.left_after(
+        before, folder, mark, machine=machine, patience_s=PATIENCE_S
+    )
