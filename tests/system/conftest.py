@@ -125,8 +125,9 @@ def public_agent(scratch: Path) -> Path:
 
 
 @pytest.fixture(scope="session")
-def session_tmp() -> Iterator[Path]:
+def session_tmp(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Path]:
     """Where these tests, and no others, make temporary files."""
+    tmp_path_factory.getbasetemp()  # pytest's own stay where they are
     made = Path(tempfile.mkdtemp(prefix="rtscope-tests-"))
     made.chmod(0o1777)
     before, tempfile.tempdir = tempfile.tempdir, str(made)

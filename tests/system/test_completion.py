@@ -34,7 +34,8 @@ class Terminal:
         self.pid, self.number = pty.fork()
         if self.pid == 0:
             os.chdir(place)
-            os.environ |= {"TERM": "xterm", "HOME": str(place), "LC_ALL": "C.UTF-8"}
+            own = {"HOME": str(place), "TMPDIR": str(place)}
+            os.environ |= {"TERM": "xterm", "LC_ALL": "C.UTF-8", **own}
             os.execvp(argv[0], argv)
         self.seen = ""
 
