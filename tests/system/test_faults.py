@@ -15,14 +15,11 @@ from rig import (
     CPUS,
     MARK,
     MS,
-    NEEDS_APT,
     PATIENCE_S,
     SECOND_NS,
     Done,
     agents_of,
     alive,
-    arguments_of,
-    children_of,
     doubts,
     due,
     invalid,
@@ -318,32 +315,6 @@ def test_a_clock_that_is_set_during_a_run_changes_no_measurement(
     assert all(
         t.own.samples + require(t.missed_periods) == due(t) for t in kept.result.threads
     )
-
-
-@NEEDS_APT
-@pytest.mark.parametrize("by_ns", [STEP_NS, -STEP_NS], ids=["forward", "backward"])
-def test_a_clock_that_is_set_during_a_boot_changes_nothing_of_it(
-    by_ns: int, wall_clock: Callable[[int], None], tmp_path: Path
-) -> None:
-    words = ("run", "-t", "virtual:jh7110", "--load", "idle", "--duration", "200ms")
-    boots = (*words, "--no-reuse", "--settle", "0s", "--warmup", "0s")
-    with rtscope(*boots, "--out", tmp_path / "set") as run:
-        until(
-            lambda: any("-icount" in arguments_of(pid) for pid in children_of(run.pid)),
-            what="a board boots",
-        )
-        wall_clock(by_ns)
-        time.sleep(1)
-        wall_clock(0)
-        done = run.finish()
-    with rtscope(*boots, "--out", tmp_path / "left") as run:
-        assert run.finish().status == 0
-
-    kept, left = only_record(tmp_path / "set"), only_record(tmp_path / "left")
-    assert done.status == 0, done.stderr
-    assert kept.result_digest == left.result_digest
-    assert invalid(kept) == set()
-    assert "clock_stepped" not in doubts(kept), "the board has a clock of its own"
 
 
 # --- disks ----------------------------------------------------------------------------
