@@ -7,7 +7,6 @@ statistic adds up in an order that a processor may choose: nine digits of it are
 """
 
 import argparse
-import math
 import random
 import sys
 from collections.abc import Iterator
@@ -96,11 +95,15 @@ def _joint(draw: random.Random) -> Lines:
         figures.append(Figure(tuple(range(len(slots))), tuple(values)))
     design = Dealt(slots)
     tests = effects_of_runs(design, figures, alpha=ALPHA, seed=draw.randint(0, 9))
-    critical = tests[0].critical or math.nan
+    critical = tests[0].critical
+    assert critical is not None
     yield f"  {design.labellings} labellings exact {design.is_exact}"
     yield f"  smallest p {design.smallest_p.hex()} critical {critical:.9g}"
     for test in tests:
         yield f"  p {test.p.hex()} {test.adjusted_p.hex()} t {test.statistic:.9g}"
+        answer = f"ratio {test.ratio:.9g} spread {test.spread:.9g}"
+        finds = f"finds {_short(test.detectable_ratio)} needs {test.needed_runs(1.5)}"
+        yield f"    {answer} {finds} worse {test.is_worse} better {test.is_better}"
     runs = (sum(not one.candidate for one in slots), sum(o.candidate for o in slots))
     ratio = detectable_ratio(scale / 5, critical=critical, runs=runs)
     needed = needed_runs(scale / 5, ratio=1.1, alpha=ALPHA, least=min(runs))

@@ -147,7 +147,8 @@ def test_adjusted_p_values_keep_the_order_and_are_never_smaller(
 ) -> None:
     figures = [figure([float(x) for x in row]) for row in rows]
     tests = effects_of_runs(design((4, 4)), figures, alpha=0.05)
-    critical = tests[0].critical or math.nan
+    critical = tests[0].critical
+    assert critical is not None
     by_size = sorted(tests, key=lambda test: -abs(test.statistic))
     adjusted = [test.adjusted_p for test in by_size]
     assert adjusted == sorted(adjusted)

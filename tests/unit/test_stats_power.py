@@ -92,7 +92,9 @@ def joint(values: np.ndarray, runs: int) -> tuple[float, float]:
     places = tuple(range(2 * runs))
     figures = [Figure(places, tuple(row)) for row in values.tolist()]
     effects = effects_of_runs(two_groups(runs, runs), figures, alpha=0.05)
-    return effects[1].adjusted_p, effects[1].critical or math.nan
+    critical = effects[1].critical
+    assert critical is not None
+    return effects[1].adjusted_p, critical
 
 
 def spread_of(values: np.ndarray, runs: int) -> float:
