@@ -17,8 +17,7 @@ from rtscope.verbs.app.frametable import (
 from rtscope.verbs.app.image import Image, Symbol
 from rtscope.verbs.app.memorymap import MemoryMap, parse_maps
 from rtscope.verbs.app.naming import demangled
-from rtscope.verbs.app.registers import BY_MACHINE, registers_in
-from rtscope.verbs.app.unwind import Stack, Unwinder
+from rtscope.verbs.app.unwind import BY_MACHINE, Stack, Unwinder, registers_in
 
 X86, ARM = BY_MACHINE["x86_64"], BY_MACHINE["aarch64"]
 MAPS = parse_maps(

@@ -8,7 +8,7 @@ import pytest
 from fakes import watching
 from rtscope.contract import EventTimes, Inversion, Party, Waker, WatchedThread
 from rtscope.verbs.app.model import Watch
-from rtscope.verbs.app.waits import inversions, wakers, worst_of
+from rtscope.verbs.app.rules import inversions, wakers, worst_of
 
 POSTER = Party(tid=7, name="poster", priority=120)
 OWNER = Party(tid=8, name="owner", priority=89)

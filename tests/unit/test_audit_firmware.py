@@ -9,7 +9,7 @@ from fakes.trees import Files
 from rtscope.machine.audit.catalogue import catalogue
 from rtscope.machine.audit.context import Observed
 from rtscope.machine.audit.examine import context_of_config, examine
-from rtscope.machine.audit.firmwarechecks import EFI_BITS, EFI_WORKERS
+from rtscope.machine.audit.machinechecks import EFI_BITS, EFI_WORKERS
 from rtscope.machine.audit.model import CheckOutcome
 from rtscope.machine.kernelconfig import parse_config
 from rtscope.machine.kernelidentity import CMDLINE

@@ -13,8 +13,7 @@ from fakes.trees import (
     reader_of,
 )
 from rtscope.machine.gather import GROUPS_THROTTLE, gather
-from rtscope.record.caveats.catalogue import Caveat
-from rtscope.record.caveats.fromfacts import caveats_from
+from rtscope.record.caveats.catalogue import Caveat, caveats_from
 
 
 def caveats(files: Files, *, cpus: tuple[int, ...] = (0, 1)) -> dict[str, str]:

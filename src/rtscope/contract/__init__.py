@@ -15,14 +15,10 @@ same schema.
     loads.py        `load`: that it runs, each process of it, its end
     settings.py     `apply`, `hold`, `restore`: settings; `read`, `disk`: files
     tasks.py        `tasks`: every thread of the machine
-    watching.py     `watch`: events of a program's threads
-    cycling.py      `cycles`: when a program's threads run and sleep
+    watching.py     `watch`, `cycles`: events of a program's threads
     demos.py        `demo`: when the threads of a scenario run
 """
 
-from rtscope.contract.cycling import CycleRuns as CycleRuns
-from rtscope.contract.cycling import CyclesBegin as CyclesBegin
-from rtscope.contract.cycling import CyclesEnd as CyclesEnd
 from rtscope.contract.demos import DemoBegin as DemoBegin
 from rtscope.contract.demos import DemoEnd as DemoEnd
 from rtscope.contract.demos import DemoEvent as DemoEvent
@@ -91,6 +87,9 @@ from rtscope.contract.values import Flag as Flag
 from rtscope.contract.values import Text as Text
 from rtscope.contract.values import Whole as Whole
 from rtscope.contract.watching import BY_CPU as BY_CPU
+from rtscope.contract.watching import CycleRuns as CycleRuns
+from rtscope.contract.watching import CyclesBegin as CyclesBegin
+from rtscope.contract.watching import CyclesEnd as CyclesEnd
 from rtscope.contract.watching import EventCount as EventCount
 from rtscope.contract.watching import EventTimes as EventTimes
 from rtscope.contract.watching import Inversion as Inversion

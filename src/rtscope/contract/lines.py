@@ -5,7 +5,6 @@ from typing import Annotated
 
 from pydantic import Field, TypeAdapter, ValidationError
 
-from rtscope.contract.cycling import CycleRuns, CyclesBegin, CyclesEnd
 from rtscope.contract.demos import DemoBegin, DemoEnd, DemoEvents
 from rtscope.contract.loads import LoadEnd, LoadHello, LoadTick, LoadWindow
 from rtscope.contract.measurement import (
@@ -30,7 +29,15 @@ from rtscope.contract.tasks import TaskLine, TasksEnd
 from rtscope.contract.threads import Growth
 from rtscope.contract.tracing import TraceFile, TracePages
 from rtscope.contract.values import MAX_LINE_BYTES
-from rtscope.contract.watching import WatchBegin, WatchedThread, WatchEnd, WatchSample
+from rtscope.contract.watching import (
+    CycleRuns,
+    CyclesBegin,
+    CyclesEnd,
+    WatchBegin,
+    WatchedThread,
+    WatchEnd,
+    WatchSample,
+)
 from rtscope.host.errors import ContractError
 from rtscope.host.files import first_mistake
 from rtscope.host.files.jsonvalues import JsonShape

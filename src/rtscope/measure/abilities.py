@@ -23,8 +23,7 @@ from rtscope.measure.campaign.model import Campaign
 from rtscope.measure.machine import load_programs
 from rtscope.measure.plan import make_plan
 from rtscope.measure.preflight import trial
-from rtscope.record.caveats.catalogue import catalogue
-from rtscope.record.caveats.fromfacts import caveats_from
+from rtscope.record.caveats.catalogue import catalogue, caveats_from
 from rtscope.record.model import Run
 
 THREADS = "real-time threads"

@@ -28,8 +28,7 @@ from rtscope.measure.loads import (
 )
 from rtscope.measure.observe import Observation
 from rtscope.record.caveats import kernellog
-from rtscope.record.caveats.catalogue import Caveat, gravest_first, make
-from rtscope.record.caveats.fromfacts import caveats_from
+from rtscope.record.caveats.catalogue import Caveat, caveats_from, gravest_first, make
 from rtscope.record.model import LoadRecord, Run, RunRecord
 from rtscope.record.virtual import VirtualRun
 

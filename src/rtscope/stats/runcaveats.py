@@ -11,8 +11,7 @@ from rtscope.contract import REAL_TIME, AgentResult, ClockCost, ThreadResult, Ti
 from rtscope.host.errors import UsageError
 from rtscope.host.units import format_duration, format_us
 from rtscope.machine.cpulist import format_cpulist, parse_cpulist
-from rtscope.record.caveats.catalogue import Caveat, gravest_first, make
-from rtscope.record.caveats.fromfacts import caveats_from
+from rtscope.record.caveats.catalogue import Caveat, caveats_from, gravest_first, make
 from rtscope.record.model import Run, RunRecord
 from rtscope.stats.imported import check_import
 from rtscope.stats.integrity import check_thread, name_of

@@ -26,7 +26,6 @@ from typing import IO, Any
 from pydantic_core import from_json
 
 from rtscope.host.errors import BoardError
-from rtscope.host.files.userdirs import user_dir
 
 MANIFEST = "manifest.json"
 NAME = re.compile(r"[a-z0-9][a-z0-9_.-]{0,127}-[0-9a-f]{16}")
@@ -295,3 +294,14 @@ def _make(folder: Path) -> None:
         raise BoardError(
             f"cannot make {folder}: {os.strerror(error.errno or 0)}"
         ) from (error)
+
+
+# --- directories of a user, by the XDG base directory specification -----------------
+
+
+def user_dir(variable: str, below_home: str, environ: Mapping[str, str]) -> Path:
+    """Return the directory in what a variable names, or else below the home."""
+    base = environ.get(variable, "")
+    if not base.startswith("/"):  # a relative path counts as none
+        base = f"{environ.get('HOME') or '/root'}/{below_home}"
+    return Path(base) / "rtscope"

@@ -12,9 +12,9 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 
 from rtscope.boards.catalogue import get_board, with_append
-from rtscope.boards.parts.build import plugin_of_ours
 from rtscope.boards.parts.buildcontext import PLUGIN
 from rtscope.boards.parts.cache import all_parts, imported_parts
+from rtscope.boards.parts.prepare import plugin_of_ours
 from rtscope.boards.parts.prepared import Prepared, assemble
 from rtscope.boards.parts.qemu import Recording, refusal, with_plugin
 from rtscope.boards.recording.kernellayout import FIELDS, section_options

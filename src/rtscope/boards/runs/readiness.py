@@ -10,10 +10,9 @@ from rtscope.boards.catalogue import board_names, get_board
 from rtscope.boards.kernels import build
 from rtscope.boards.kernels.recipe import get_recipe, recipe_names
 from rtscope.boards.parts import aptroot
-from rtscope.boards.parts.build import plugin_of_ours
 from rtscope.boards.parts.buildcontext import BuildContext
 from rtscope.boards.parts.cache import all_parts, cache_dir
-from rtscope.boards.parts.prepare import lacking
+from rtscope.boards.parts.prepare import lacking, plugin_of_ours
 from rtscope.boards.parts.qemu import packed_qemu
 from rtscope.host.errors import RtscopeError, TargetError, UsageError
 from rtscope.machine.target import agent_file

@@ -22,6 +22,7 @@ from pathlib import Path
 
 from pydantic import TypeAdapter
 
+from rtscope.boards.parts.cache import user_dir
 from rtscope.boards.parts.qemu import Recording
 from rtscope.boards.runs.boot import Booted
 from rtscope.boards.runs.hosttime import Took
@@ -29,7 +30,6 @@ from rtscope.boards.runs.outcome import pack_booted, read_booted
 from rtscope.contract import sha256_of_json
 from rtscope.host.errors import BoardError, RecordError
 from rtscope.host.files import read_bounded, write_atomically
-from rtscope.host.files.userdirs import user_dir
 from rtscope.host.version import __version__
 from rtscope.record.virtual import InputDigests
 

@@ -13,7 +13,6 @@ Read files within limits; write files as a whole or not at all.
     prefixes.py     time stamps, labels, quote marks and indents before each line
     shapes.py       what many lines begin with, whatever tool put it there
     unpack.py       gzip, xz, bzip2 and zstd, within limits of memory and size
-    userdirs.py     directories of the user by the XDG specification
 """
 
 import errno

@@ -13,11 +13,9 @@ from pydantic import TypeAdapter
 from rtscope.machine.audit import (
     cachechecks,
     cpuchecks,
-    firmwarechecks,
     interruptchecks,
     kernelchecks,
     machinechecks,
-    networkchecks,
     sessionchecks,
     threadchecks,
     unitchecks,
@@ -28,8 +26,8 @@ from rtscope.machine.audit.context import CheckFunction
 from rtscope.machine.audit.model import CheckKind
 
 _MODULES = (
-    *(cachechecks, cpuchecks, firmwarechecks, interruptchecks),
-    *(kernelchecks, machinechecks, networkchecks, sessionchecks, threadchecks),
+    *(cachechecks, cpuchecks, interruptchecks),
+    *(kernelchecks, machinechecks, sessionchecks, threadchecks),
     *(unitchecks, usermanager),
 )
 

@@ -1,7 +1,6 @@
 """
 Caveats of a run: the closed list, and what raises them.
 
-    catalogue.py, caveats.toml    the caveats: effect on a verdict, message, remedy
-    fromfacts.py                  caveats from facts of the machine
+    catalogue.py, caveats.toml    the caveats: effect, message, remedy; those of facts
     kernellog.py, kernellog.toml  caveats from kernel messages during the run
 """

@@ -8,13 +8,13 @@ A running program: delays of its threads, and a unit of systemd with its rights.
     board*.py                          the same on a virtual board, in one boot
     model.py                           a watched program, and its findings
     findings.toml                      the findings: title, weight, reason, remedy
-    rules.py, waits.py                 the rules of findings
+    rules.py                           the rules of findings, of waits too
     cycles.py                          cycles: period, missed releases, latencies
     running.py                         command, user, rights, limits, threads
     service.py                         the unit of a program, each line with its reason
     memorymap.py                       memory of a process, from /proc
     image.py, images.py                ELF files in the memory of a process
-    unwind.py, registers.py            callers of a place, from a copy of the stack
+    unwind.py                          callers of a place, from a copy of the stack
     frametable.py                      tables of frames in ELF files
     naming.py                          functions and lines of a stack
     checktext.py, cycletables.py       findings and cycles, for a terminal and as JSON

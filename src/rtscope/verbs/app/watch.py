@@ -32,9 +32,8 @@ from rtscope.verbs.app.memorymap import Mapping as Piece
 from rtscope.verbs.app.memorymap import MemoryMap, parse_maps
 from rtscope.verbs.app.model import EventStack, Files, Observation, Watch
 from rtscope.verbs.app.naming import NamedStack, Namer
-from rtscope.verbs.app.registers import BY_MACHINE, registers_in
 from rtscope.verbs.app.rules import ALLOCATIONS
-from rtscope.verbs.app.unwind import Stack, Unwinder
+from rtscope.verbs.app.unwind import BY_MACHINE, Stack, Unwinder, registers_in
 
 TIMEOUT_S = 60.0
 

@@ -20,8 +20,7 @@ from rtscope.contract import (
 from rtscope.host.version import __version__
 from rtscope.machine.facts import FactValue
 from rtscope.machine.kernelidentity import realtime_by_version
-from rtscope.record.caveats.catalogue import Caveat, gravest_first, make
-from rtscope.record.caveats.fromfacts import caveats_from
+from rtscope.record.caveats.catalogue import Caveat, caveats_from, gravest_first, make
 from rtscope.record.foreign.model import (
     MAX_BUCKETS,
     NO_END_NS,
