@@ -16,9 +16,10 @@ enum record_kind {
 	RECORD_DURATION = 8,  /* value: ns, without interrupts inside */
 	RECORD_NAME = 9,      /* value: 8 bytes of the task's name; twice after it */
 	RECORD_PAUSE = 10,    /* the CPU executes nothing until its next block */
-	RECORD_PRIORITY = 11, /* value: prio of the task before, of 32 bits */
-	RECORD_CHANGE = 12,   /* value: prio of the CPU's task from here on, of 32 bits,
-				 and the one until here, << 32 */
+	RECORD_PRIORITY = 11, /* value: priority of the task before, of 32 bits: its
+				 prio, and (normal_prio - prio) << 16 */
+	RECORD_CHANGE = 12,   /* value: priority of the CPU's task from here on, and
+				 the one until here, << 32 */
 };
 
 struct record {

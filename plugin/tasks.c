@@ -14,6 +14,7 @@
 /* prio, static_prio, normal_prio and rt_priority of the first task, in a row:
  * include/linux/sched.h and init/init_task.c, the same from Linux 2.6 to 7.x */
 #define PRIORITY       4
+#define OWN_PRIORITY   (2 * PRIORITY) /* normal_prio */
 #define FIRST_PRIORITY 120
 
 struct told {
@@ -75,6 +76,19 @@ static bool find_name(void)
 	return tasks.offset;
 }
 
+/* `prio` in the lower half of a word, and by how much the task's own priority,
+ * `normal_prio`, is less urgent in the upper half: the kernel lends it another's. */
+static bool read_priority(uint64_t task, uint32_t *out)
+{
+	uint64_t at = task + tasks.priority, used, own;
+
+	if (!registers_read_memory(at, PRIORITY, &used) ||
+	    !registers_read_memory(at + OWN_PRIORITY, PRIORITY, &own))
+		return false;
+	*out = (uint32_t)(own - used) << 16 | (uint16_t)used;
+	return true;
+}
+
 static void add(struct told *told, enum record_kind kind, uint64_t value)
 {
 	told->record[told->records].kind = kind;
@@ -84,7 +98,8 @@ static void add(struct told *told, enum record_kind kind, uint64_t value)
 unsigned int tasks_tell(unsigned int cpu, uint64_t at, struct record out[TASKS_RECORDS])
 {
 	struct told *told = &tasks.told[cpu];
-	uint64_t task, name[2], priority;
+	uint64_t task, name[2];
+	uint32_t priority;
 
 	if (!state_read_task(&task))
 		return 0;
@@ -95,9 +110,8 @@ unsigned int tasks_tell(unsigned int cpu, uint64_t at, struct record out[TASKS_R
 	    registers_read_memory(task + tasks.offset + WORD, WORD, &name[1])) {
 		add(told, RECORD_NAME, name[0]);
 		add(told, RECORD_NAME, name[1]);
-		if (tasks.priority &&
-		    registers_read_memory(task + tasks.priority, PRIORITY, &priority))
-			add(told, RECORD_PRIORITY, (uint32_t)priority);
+		if (tasks.priority && read_priority(task, &priority))
+			add(told, RECORD_PRIORITY, priority);
 	}
 	return tasks_last(cpu, at, out);
 }
@@ -108,16 +122,15 @@ unsigned int tasks_tell_changes(uint64_t at, struct record out[CPUS_MAX])
 
 	for (unsigned int cpu = 0; tasks.priority && cpu < cpus.count; cpu++) {
 		struct told *told = &tasks.told[cpu];
-		uint64_t *last = &told->record[TASKS_RECORDS - 1].value, prio;
+		uint64_t *last = &told->record[TASKS_RECORDS - 1].value;
+		uint32_t priority;
 
 		if (told->records != TASKS_RECORDS ||
-		    !registers_read_memory(told->record[0].value + tasks.priority,
-					   PRIORITY, &prio) ||
-		    (uint32_t)prio == *last)
+		    !read_priority(told->record[0].value, &priority) ||
+		    priority == *last)
 			continue;
-		out[n++] = record_make(RECORD_CHANGE, cpu, at,
-				       *last << 32 | (uint32_t)prio);
-		*last = (uint32_t)prio;
+		out[n++] = record_make(RECORD_CHANGE, cpu, at, *last << 32 | priority);
+		*last = priority;
 	}
 	return n;
 }

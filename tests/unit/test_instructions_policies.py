@@ -103,3 +103,30 @@ def test_a_change_on_another_cpu_is_not_that_of_this_one() -> None:
         (1, "other", "not real-time, nice 0", False),
         (1, "other", "real-time, priority 90", True),
     ]
+
+
+def lent(prio: int, own: int) -> int:
+    """Return the record of a priority that is not the task's own."""
+    return (own - prio) << 16 | prio & 0xFFFF
+
+
+@pytest.mark.parametrize(
+    ("recorded", "policy"),
+    [
+        (lent(FIFO_90, NICE), "real-time, priority 90, by priority inheritance"),
+        (lent(19, 89), "real-time, priority 80, by priority inheritance"),
+        (lent(FIFO_90, 10), "real-time, priority 90, by priority inheritance"),
+        (lent(0, 139), "real-time, priority 99, by priority inheritance"),
+        (lent(-1, NICE), "SCHED_DEADLINE, by priority inheritance"),
+        (lent(-1, FIFO_60), "SCHED_DEADLINE, by priority inheritance"),
+        (lent(FIFO_90, FIFO_90), "real-time, priority 90"),
+        (lent(-1, -1), "SCHED_DEADLINE"),
+        (DEADLINE, "SCHED_DEADLINE"),  # of files without the task's own priority
+    ],
+)
+def test_a_priority_that_a_task_inherits_is_not_told_as_its_own(
+    recorded: int, policy: str
+) -> None:
+    for found in (explained(since=recorded), explained((-300, recorded))):
+        assert found.broken == ()
+        assert f"Another task (hog, {policy}) in (user space): " in sentence(found)

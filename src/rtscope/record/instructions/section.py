@@ -168,20 +168,27 @@ class TaskSwitch:
     The same from Linux 2.6 to 7.x.
     """
     changed: bool = False
+    inherited: bool = False
+    """The priority is not its own: a task that waits for its lock has lent it."""
     """The task ran before too, with another priority."""
 
     @property
     def policy(self) -> str:
-        """With the priority, as in `real-time, priority 80`; empty if not recorded."""
+        """
+        With the priority, as in `real-time, priority 80`; empty if not recorded.
+
+        A priority that is not the task's own has `by priority inheritance` behind it.
+        """
         match self.prio:
             case None:
                 return ""
             case prio if prio < 0:
-                return "SCHED_DEADLINE"
+                policy = "SCHED_DEADLINE"
             case prio if prio < FIRST_ORDINARY:
-                return f"real-time, priority {99 - prio}"
+                policy = f"real-time, priority {99 - prio}"
             case prio:
-                return f"{_ORDINARY}, nice {prio - 120}"
+                policy = f"{_ORDINARY}, nice {prio - 120}"
+        return f"{policy}, by priority inheritance" if self.inherited else policy
 
     @property
     def is_ordinary(self) -> bool:
@@ -194,9 +201,13 @@ class TaskSwitch:
         return self.prio is not None and self.prio < FIRST_ORDINARY
 
 
-def _signed(value: int) -> int:
-    prio = value & 0xFFFF_FFFF
-    return prio - (1 << 32) if prio >> 31 else prio
+def _with_priority(task: TaskSwitch, value: int) -> TaskSwitch:
+    """Return a task with a recorded priority; see kind 11 in format/plugin.md."""
+    prio, lent = value & 0xFFFF, value >> 16 & 0xFFFF
+    if prio >> 15:
+        prio -= 1 << 16
+    # Files of before fill the upper half with the sign.
+    return replace(task, prio=prio, inherited=0 < lent < 0x8000)
 
 
 def task_switches(section: TraceSection) -> list[TaskSwitch]:
@@ -216,8 +227,8 @@ def task_switches(section: TraceSection) -> list[TaskSwitch]:
             told.append((TaskSwitch(at, cpu, value, ""), b""))
         elif kind == RecordKind.CHANGE and cpu in last:
             one, name = last[cpu]
-            prio = _signed(value)
-            told.append((replace(one, at_ns=at, prio=prio, changed=True), name))
+            changed = replace(one, at_ns=at, changed=True)
+            told.append((_with_priority(changed, value), name))
         elif not told or kind == RecordKind.CHANGE:
             continue
         elif kind == RecordKind.NAME:
@@ -225,7 +236,7 @@ def task_switches(section: TraceSection) -> list[TaskSwitch]:
             told[-1] = one, name + value.to_bytes(8, "little")
         else:
             one, name = told[-1]
-            told[-1] = replace(one, prio=_signed(value)), name
+            told[-1] = _with_priority(one, value), name
         last[told[-1][0].cpu] = told[-1]
     names = {one.task: name for one, name in told if name}
     return [
