@@ -465,7 +465,7 @@ def test_the_stack_that_the_timer_found_shows_where_the_task_was(
     apart = replace(stack, at_ns=DUE + 900, flags=Flag(0))
     other = waited(apart, *shows, machine=LEFT)
 
-    shown = "the timer interrupt found it in f1 < f2 < f3 < f4 < f5 < f6"
+    shown = "the timer interrupt found it in f1 < f2 < f3 < f4 < f5 < f6 < f7"
     off = [event.name for event in shows] == ["preempt_disable"]
     assert found.cause is (Cause.PREEMPTION_OFF if off else Cause.NOT_PREEMPTED)
     assert shown in found.evidence

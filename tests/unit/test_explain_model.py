@@ -253,10 +253,13 @@ def test_three_causes_of_a_tenth_or_more_are_named_and_the_dominant_always() -> 
         ((), "f"),
         (("a",), "a"),
         (("a", "b", "c"), "a < b < c"),
-        (("a", "b", "c", "d"), "a < b < c < …"),
+        (("a", "b", "c", "d"), "a < b < c < d"),
+        (("a", "b", "c", "d", "e"), "a < b < c < … < e"),
     ],
 )
-def test_a_place_is_three_callers_at_most(callers: tuple[str, ...], text: str) -> None:
+def test_a_place_is_three_callers_and_the_outermost(
+    callers: tuple[str, ...], text: str
+) -> None:
     one = segment(0, 1, name=callers[0] if callers else "f")
 
     assert where(replace(one, callers=callers)) == text

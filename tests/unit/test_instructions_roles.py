@@ -220,11 +220,11 @@ def test_how_a_thread_left_its_cpu_tells_whether_it_had_to(
     ("length", "text"),
     [(1, "callers: 0"), (6, "callers: 0 < 1 < 2 < 3 < 4 < 5")],
 )
-def test_six_callers_are_shown(length: int, text: str) -> None:
+def test_six_callers_and_the_outermost_are_shown(length: int, text: str) -> None:
     names = [str(n) for n in range(length)]
 
     assert called(names) == text
-    assert called([*names, *("x" * 7)]).endswith(" < …")
+    assert called([*names, *"abcdefgh"]).endswith(" < … < h")
 
 
 # --- runs -------------------------------------------------------------------------

@@ -8,6 +8,7 @@ Who made a wake-up late, for how long, with evidence: a sum that closes.
     events/                         from the events of a kernel's trace
     invariants.py, invariants.toml  conditions of a valid explanation
     tail.py                         latest wake-ups of a run, by cause (pure)
+    chains.py, chains.toml          a chain of calls in a few names (pure)
     words.py, clauses.toml          an explanation in words (pure)
     bound.py                        the bound from observed critical sections (pure)
     activity.py                     open activities of every CPU around a wake-up (pure)

@@ -24,13 +24,13 @@ from enum import StrEnum
 import numpy as np
 from numpy.typing import NDArray
 
+from rtscope.explain.chains import shortened
 from rtscope.host.units import NS_PER_S, format_us
 from rtscope.record.explanation import CpuBound, Interrupt, LongestSection
 
 GIVE_UP_NS = NS_PER_S
 """Interrupts that keep a window this long busy leave no time for anything else."""
 
-CALLERS_SHOWN = 3
 BoundRow = tuple[str, str, str]
 """Title, length in µs, place."""
 
@@ -171,7 +171,7 @@ def bound_rows(bound: CpuBound) -> tuple[BoundRow, ...]:
 
 
 def _section_row(one: LongestSection) -> BoundRow:
-    place = " < ".join(one.callers[:CALLERS_SHOWN]) or (
+    place = shortened(one.callers) or (
         f"most in {one.dominant_function}" if one.dominant_function else one.name
     )
     aside = (

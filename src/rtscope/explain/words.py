@@ -12,6 +12,7 @@ from dataclasses import dataclass
 from functools import cache
 from importlib import resources
 
+from rtscope.explain.chains import shortened
 from rtscope.explain.invariants import first_of_each, text_of
 from rtscope.explain.model import (
     Cause,
@@ -25,7 +26,6 @@ from rtscope.host.units import format_share, format_us
 MAIN_SHARE = 0.1
 """A segment of at least this share of the latency is named in the sentence."""
 MAIN_SEGMENTS = 3
-CALLERS_SHOWN = 3
 PIECES_NAMED = 3
 PIECE_SHARE = 0.05
 """Of a sum: a piece of it that has less is not named."""
@@ -109,12 +109,11 @@ def _main_sums(explanation: Explanation) -> list[_Sum]:
 
 
 def where(segment: Segment) -> str:
-    """Write the function of a segment with its next callers: `a < b < c`."""
+    """Write the function of a segment with its callers, as `shortened` does."""
     callers, name = segment.callers, segment.name
     # A handler that is none of them had but a part of the time that the calls had.
     named = callers[callers.index(name) :] if name in callers else (name,)
-    calls = " < ".join(named[:CALLERS_SHOWN]) or name
-    return f"{calls} < …" if len(named) > CALLERS_SHOWN else calls
+    return shortened(named) or name
 
 
 def evidence(segment: Segment) -> tuple[str, ...]:
@@ -242,10 +241,9 @@ def _may_be_another(segment: Segment, others: Sequence[OtherCpuActivity]) -> boo
 
 
 def _of_other(other: OtherCpuActivity) -> str:
-    calls = " < ".join(other.callers[:CALLERS_SHOWN]) or other.name
-    more = " < …" if len(other.callers) > CALLERS_SHOWN else ""
+    calls = shortened(other.callers) or other.name
     task = f" ({_task_text(other)})" if other.task else ""
-    return f"{calls}{more}{_or_who_jumped(other)}{task}"
+    return f"{calls}{_or_who_jumped(other)}{task}"
 
 
 def _or_who_jumped(one: Segment | OtherCpuActivity) -> str:

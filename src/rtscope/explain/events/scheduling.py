@@ -10,6 +10,7 @@ Priorities are those at that time (`histories.py`); lower is more urgent.
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import replace
 
+from rtscope.explain.chains import shortened
 from rtscope.explain.events.histories import MAX_RT_PRIO, Priority, priority_words
 from rtscope.explain.events.lending import lending_evidence
 from rtscope.explain.events.limits import limit_in_idle, limit_in_task, quota_ended
@@ -319,5 +320,5 @@ def _went_on_after(span: Span, waiting: Waiting) -> str | None:
 def _interrupted_in(span: Span, waiting: Waiting) -> Iterator[str]:
     """Show where the timer's interrupt found the task, if a stack was recorded."""
     if waiting.stack and span.task.pid == waiting.interrupted_pid:
-        chain = " < ".join(waiting.stack[:_FUNCTIONS])
+        chain = shortened(waiting.stack, shown=_FUNCTIONS)
         yield f"the timer interrupt found it in {chain}"

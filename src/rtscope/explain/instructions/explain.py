@@ -8,6 +8,7 @@ nothing is sampled, and nothing guessed but the meaning of functions' names.
 from collections.abc import Iterator, Sequence
 from dataclasses import replace
 from itertools import groupby
+from rtscope.explain.chains import shortened
 
 from rtscope.explain.instructions.absences import Absence, Wait, known_wait
 from rtscope.explain.instructions.calls import (
@@ -419,8 +420,7 @@ def _irqs_off_evidence(path: WakeupPath, irqs_off: IrqsOff) -> Iterator[str]:
 
 def called(chain: Sequence[str]) -> str:
     """Write who called whom, innermost first."""
-    names = " < ".join(chain[:CHAIN_SHOWN])
-    return f"callers: {names}{' < …' if len(chain) > CHAIN_SHOWN else ''}"
+    return f"callers: {shortened(chain, shown=CHAIN_SHOWN)}"
 
 
 def called_in(frame: Frame) -> str:

@@ -36,7 +36,6 @@ from rtscope.record.instructions.symbols import SymbolTable
 
 MOSTLY = 0.5
 """Of what a CPU executed: the innermost call with more than this is what it did."""
-CALLERS_KEPT = 6
 
 
 @dataclass(frozen=True, slots=True)
@@ -101,7 +100,7 @@ class OtherCpus:
             names[first],
             own / total,
             total,
-            callers=names[first : first + CALLERS_KEPT],
+            callers=names[first:],
             helper=names[0] if first else "",
             task=task.name if task else "",
             policy=task.policy if task else "",
