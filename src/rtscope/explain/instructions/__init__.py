@@ -18,6 +18,7 @@ From the instructions that a virtual board executed to an explanation. Pure.
     loops.py                    loops in which a CPU waits for another one
     causes.py                   part and cause of each piece of the path
     titles.py                   the name of a segment
+    preemption.py               whether preemption was off, where nothing is preempted
     explain.py                  the explanation
     sections.py                 the longest critical sections, by name
     proofs.py                   the invariants, checked

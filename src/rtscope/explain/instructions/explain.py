@@ -26,6 +26,7 @@ from rtscope.explain.instructions.causes import Kind, kinds_of
 from rtscope.explain.instructions.flags import IrqsOff, irqs_off_at
 from rtscope.explain.instructions.holders import InPlace, of_idle_cpus, of_sleep
 from rtscope.explain.instructions.loops import WAITS
+from rtscope.explain.instructions.preemption import without_preemption
 from rtscope.explain.instructions.milestones import TICK, tick_evidence
 from rtscope.explain.instructions.path import WakeupPath, wakeup_path
 from rtscope.explain.instructions.proofs import broken_invariants
@@ -77,15 +78,6 @@ FOR_ANOTHER_CPU = frozenset(
 )
 """Causes that another CPU may end: the evidence says what it did."""
 
-NOT_PREEMPTED = (
-    "this kernel does not preempt its own code: nobody needs to have turned preemption "
-    "off there"
-)
-EARLY_NS = 60
-"""A board's timer interrupt comes up to 35 ns before its expiry: clocks are rounded."""
-OFF_BITS = 0xFFFF
-"""Of the preemption count: preemption and softirqs (`include/linux/preempt.h`)."""
-
 
 def explain_path(
     section: TraceSection,
@@ -103,7 +95,7 @@ def explain_path(
         for one in joined([*_unrecorded(path), *_segments(path, kinds)])
     )
     if preemptible is False:
-        segments = tuple(_without_preemption(path, one) for one in segments)
+        segments = tuple(without_preemption(path, one) for one in segments)
     return Explanation(
         section.cpu,
         section.sequence,
@@ -250,22 +242,6 @@ def _with_other_cpus(path: WakeupPath, segment: Segment) -> Segment:
     if held.asleep is not None and held.asleep[0] is not Wait.LOCK:
         seen = replace(seen, other_cpus=())  # who slept did nothing there
     return replace(seen, holder=of_sleep(held))
-
-
-def _without_preemption(path: WakeupPath, segment: Segment) -> Segment:
-    """Tell whether preemption was off where a kernel does not preempt its own code."""
-    if segment.cause is not Cause.PREEMPTION_OFF:
-        return segment
-    begin_ns, since_ns = segment.begin_ns + path.expiry_ns, path.expiry_ns - EARLY_NS
-    count = path.own.counts.before(begin_ns, since_ns)
-    if count is None:
-        return replace(segment, evidence=(*segment.evidence, NOT_PREEMPTED))
-    off, evidence = count & OFF_BITS, segment.evidence
-    sentence = f"the preemption count was {off:#x} when the interrupt came"
-    if off:
-        return replace(segment, evidence=(*evidence, sentence))
-    why = f"{sentence}: nobody had turned preemption off"
-    return replace(segment, cause=Cause.NOT_PREEMPTED, evidence=(*evidence, why))
 
 
 def _after(run: Run, expiry_ns: int) -> Run:

@@ -57,6 +57,12 @@ class PreemptCounts:
         last = bisect_right(self.at_ns, at_ns) - 1
         return self.counts[last] if last >= 0 and self.at_ns[last] >= since_ns else None
 
+    def first_in(self, begin_ns: int, end_ns: int) -> int | None:
+        """Return the first of them between two times; None if there is none."""
+        first = bisect_left(self.at_ns, begin_ns)
+        inside = first < len(self.at_ns) and self.at_ns[first] <= end_ns
+        return self.counts[first] if inside else None
+
 
 def irq_flags_of(section: TraceSection) -> IrqFlags:
     """Return the interrupt flags of the CPU that the wake-up was on."""
