@@ -4,7 +4,8 @@ import pytest
 
 from fakes.paths import section, symbols
 from fakes.wakeuppaths import TABLE
-from rtscope.explain.instructions.calls import FIRMWARE, runs_of
+from rtscope.explain.instructions.calls import runs_of
+from rtscope.explain.instructions.stretches import FIRMWARE
 from rtscope.record.instructions.section import blocks_of
 
 

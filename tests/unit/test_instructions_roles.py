@@ -10,7 +10,6 @@ from rtscope.explain.instructions.calls import (
     MAX_DEPTH,
     Frame,
     Run,
-    is_between,
     main_frame,
     plain,
     role_of,
@@ -21,6 +20,7 @@ from rtscope.explain.instructions.contexts import callback_of, contexts_of
 from rtscope.explain.instructions.explain import called
 from rtscope.explain.instructions.roles import Role
 from rtscope.explain.instructions.scheduling import gives_way, sleeps_in_fault
+from rtscope.explain.instructions.stretches import is_between
 from rtscope.record.instructions.section import TraceSection, blocks_of
 
 

@@ -2,7 +2,8 @@
 From the instructions that a virtual board executed to an explanation. Pure.
 
     path.py                     all inputs of one explanation
-    calls.py, primitives.toml   from executed blocks to calls, and their names
+    stretches.py                executed blocks, by function
+    calls.py, primitives.toml   from those to calls, and their names
     reading.py                  where the program read its clock
     roles.py, roles.toml        roles of the kernel's functions
     contexts.py                 interrupt, softirq or callback of each run
@@ -17,8 +18,9 @@ From the instructions that a virtual board executed to an explanation. Pure.
     othercpus.py                activity of other CPUs meanwhile
     loops.py                    loops in which a CPU waits for another one
     causes.py                   part and cause of each piece of the path
-    titles.py                   the name of a segment
     preemption.py               whether preemption was off, where nothing is preempted
+    pieces.py                   neighbouring runs of one kind
+    titles.py                   the name of a segment
     explain.py                  the explanation
     sections.py                 the longest critical sections, by name
     proofs.py                   the invariants, checked

@@ -20,48 +20,25 @@ from dataclasses import dataclass, field, replace
 from functools import cache, lru_cache
 from importlib import resources
 
-import numpy as np
-from numpy.typing import NDArray
-
 from rtscope.explain.instructions.roles import Role
+from rtscope.explain.instructions.stretches import (
+    FIRMWARE,
+    NAMELESS,
+    Stretches,
+    stretches_of,
+)
 from rtscope.record.instructions.section import CpuBlocks
-from rtscope.record.instructions.symbols import KERNEL_HALF, USER, SymbolTable
+from rtscope.record.instructions.symbols import SymbolTable
 
 # GCC's clones of a function: the name ends at the dot; its module follows. Code without
 # a symbol is known by its page.
 _CLONE = re.compile(
     r"\.(?:isra|constprop|part|cold|llvm)\b[^\s\[]*|(?<=\(no symbol\)) page \w+"
 )
-# What GCC moves away from the rest of a function, which jumps to it and back.
-_COLD = re.compile(r"\.cold(?:\.\d+)?(?= |$)")
-# x86: jumps that guard against speculation, and the last steps of an interrupt's exit.
-_STEPS_BETWEEN = (
-    *("__x86_indirect_", "__x86_return_thunk", "its_return_thunk", "srso_"),
-    *("retbleed_", "entry_untrain_ret", "early_xen_iret_patch"),
-    *("native_irq_return_iret", "common_interrupt_return"),
-)
-FIRMWARE = "(firmware)"
 _ENTERED_WITHIN = frozenset({FIRMWARE, "vectors"})
 """Functions of which a CPU enters any part by itself: arm64's table of vectors."""
-NAMELESS = "(no symbol)"
-_PAGE = 12
 _FIRST_CALL_NS = 8
 """A function that calls a tracer does so first of all: by its first instructions."""
-_PARTS = {
-    label: function
-    for function, labels in {
-        "ftrace_caller": "ftrace_call ftrace_caller_op_ptr ftrace_caller_end "
-        "ftrace_epilogue",
-        "ftrace_regs_caller": "ftrace_regs_call ftrace_regs_caller_op_ptr "
-        "ftrace_regs_caller_jmp ftrace_regs_caller_end",
-        "asm_exc_nmi": "first_nmi nested_nmi nested_nmi_out repeat_nmi end_repeat_nmi "
-        "nmi_no_fsgsbase nmi_swapgs nmi_restore",
-    }.items()
-    for label in labels.split()
-}
-"""Labels inside of functions, with symbols of their own."""
-# Where QEMU's virt machine for RISC-V has OpenSBI; the kernel begins at 2 MiB.
-_RISCV_FIRMWARE = (np.uint64(0x8000_0000), np.uint64(0x8020_0000))
 MAX_DEPTH = 256
 # Where the kernel lets a new thread begin: no call, though at the begin of a function.
 _FIRST_OF_A_THREAD = "ret_from_"
@@ -112,12 +89,6 @@ def _probes_begin() -> tuple[str, ...]:
 def is_entered_within(name: str) -> bool:
     """Tell whether code may lead to any place of a name: a trampoline has no begin."""
     return name.startswith(NAMELESS) or name.split(" ")[0] in _TRAMPOLINES
-
-
-@lru_cache(maxsize=1 << 16)
-def is_between(name: str) -> bool:
-    """Tell whether a name is of a step from one function to another, and of none."""
-    return name.startswith(_STEPS_BETWEEN)
 
 
 _BEGINS = "PROBE_BEGINS"
@@ -213,7 +184,21 @@ def _parts(run: Run, at_ns: int) -> Iterator[Run]:
 
 def runs_of(blocks: CpuBlocks, symbols: SymbolTable, *, arch: str) -> list[Run]:
     """Return what one CPU did in a section, in order."""
-    at_ns, names, starts, own_ns = _stretches(blocks, symbols, arch=arch)
+    return runs_in(stretches_of(blocks, symbols, may_merge, arch=arch))
+
+
+def may_merge(name: str, caller: str) -> bool:
+    """Tell whether a short call means nothing more than its caller does."""
+    if is_clock(plain(name)) or is_attempt(plain(name)) or is_entered_within(name):
+        return False
+    # A probe's handler is the probe's; a probe is not of the function that it is in.
+    others = (Role.OTHER, Role.PROBE)
+    return role_of(name) is Role.OTHER and role_of(caller) in others
+
+
+def runs_in(stretches: Stretches) -> list[Run]:
+    """Return the runs of the stretches of a CPU, each with its call."""
+    names, starts, own_ns = stretches.names, stretches.starts, stretches.own_ns
     frame = _callers_of_first(names, starts)
     frames: list[Frame] = []
     for at, (name, is_start) in enumerate(zip(names, starts, strict=True)):
@@ -224,8 +209,7 @@ def runs_of(blocks: CpuBlocks, symbols: SymbolTable, *, arch: str) -> list[Run]:
         if is_first and frame.caller is before and name.startswith(NAMELESS):
             frame.role = Role.PROBE
             frame.within |= {Role.PROBE}
-    ends_ns = [*at_ns[1:], max([blocks.last_ns, *at_ns[-1:]])]
-    return [*map(Run, frames, at_ns, ends_ns, own_ns)]
+    return [*map(Run, frames, stretches.at_ns, stretches.ends_ns, own_ns)]
 
 
 def _callers_of_first(names: Sequence[str], starts: Sequence[bool]) -> Frame | None:
@@ -286,67 +270,6 @@ def _has_switched(frame: Frame, name: str, *, is_start: bool) -> bool:
     if frame.role is not Role.SWITCH:
         return False
     return not is_start or name.startswith(_FIRST_OF_A_THREAD)
-
-
-def _stretches(
-    blocks: CpuBlocks, symbols: SymbolTable, *, arch: str
-) -> tuple[list[int], list[str], list[bool], list[int]]:
-    """Return begin, function, whether it was called, and own ns of what a CPU did."""
-    if not len(blocks.rows):
-        return [], [], [], []
-    addresses, which = np.unique(blocks.addresses, return_inverse=True)
-    found = symbols.names_of(addresses)
-    known = [_whole(name or "") or None for name in found]
-    is_part = np.array([_whole(name or "") != (name or "") for name in found])
-    are_starts = symbols.are_starts(addresses) & ~is_part
-    names = _names(addresses, known, arch=arch)
-    codes = {name: code for code, name in enumerate(dict.fromkeys(names))}
-    is_step = np.array([is_between(name) for name in names])[which]
-    starts = are_starts[which] & ~is_step
-    # Steps that the path begins with lead to the first function, and are part of it.
-    begin = int(np.argmin(is_step))
-    starts[0], starts[1 : begin + 1] = starts[begin], False
-    called_from = np.where(is_step, 0, np.arange(len(which)))
-    called_from[: begin + 1] = begin
-    called_from = np.maximum.accumulate(called_from)
-    code = np.array([codes[name] for name in names])[which][called_from]
-    first = np.flatnonzero(np.append(True, (code[1:] != code[:-1]) | starts[1:]))
-    words = tuple(codes)
-    return (
-        blocks.at_ns[first].tolist(),
-        [words[one] for one in code[first].tolist()],
-        starts[first].tolist(),
-        np.add.reduceat(blocks.executed_ns, first).tolist(),
-    )
-
-
-def _whole(name: str) -> str:
-    """Return the function that a symbol is of, where it is only a part of that."""
-    return _PARTS.get(name) or _COLD.sub("", name)
-
-
-def _names(
-    addresses: NDArray[np.uint64], known: Sequence[str | None], *, arch: str
-) -> list[str]:
-    low, high = _RISCV_FIRMWARE
-    firmware = (addresses >= low) & (addresses < high) & (arch == "riscv64")
-    return [
-        name or _nameless(address, is_firmware=is_firmware)
-        for name, is_firmware, address in zip(
-            known,
-            firmware.tolist(),
-            addresses.tolist(),
-            strict=True,
-        )
-    ]
-
-
-def _nameless(address: int, *, is_firmware: bool) -> str:
-    if is_firmware:
-        return FIRMWARE
-    if address < KERNEL_HALF:
-        return USER
-    return f"{NAMELESS} page {address >> _PAGE:x}"
 
 
 @lru_cache(maxsize=1 << 16)

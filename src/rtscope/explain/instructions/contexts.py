@@ -8,8 +8,9 @@ scheduler's time.
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-from rtscope.explain.instructions.calls import NAMELESS, Frame, Run, plain
+from rtscope.explain.instructions.calls import Frame, Run, plain
 from rtscope.explain.instructions.roles import Role
+from rtscope.explain.instructions.stretches import NAMELESS
 
 # What the kernel does between two callbacks of timers.
 _OF_TIMERS = (

@@ -10,6 +10,9 @@ Pure.
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
 
+import numpy as np
+from numpy.typing import NDArray
+
 from rtscope.explain.instructions.absences import Absence, Wait
 from rtscope.explain.instructions.calls import Frame, Run, plain
 from rtscope.explain.instructions.contexts import Context
@@ -39,7 +42,7 @@ class ThreadsCpu:
     """What the CPU of the thread did."""
 
     cpu: int
-    blocks: CpuBlocks
+    executed: "Executed"
     runs: list[Run]
     delays: frozenset[Frame]
     """The calls that only spent time."""
@@ -48,6 +51,26 @@ class ThreadsCpu:
     counts: PreemptCounts
     switches: Sequence[TaskSwitch]
     """To its tasks, in order."""
+    is_merged: bool = False
+    """Short calls are part of their callers: there were very many."""
+
+
+@dataclass(frozen=True, slots=True)
+class Executed:
+    """The blocks that took too long, or behind which the CPU paused, in order."""
+
+    at_ns: NDArray[np.int64]
+    own_ns: NDArray[np.int64]
+    until_ns: NDArray[np.int64]
+    """When it executed the next one."""
+
+
+def telling(blocks: CpuBlocks, most_ns: int) -> Executed:
+    """Return the few blocks that a proof needs; none takes more than `most_ns`."""
+    at_ns, own_ns = blocks.at_ns, blocks.executed_ns
+    until_ns = np.append(at_ns[1:], blocks.last_ns)[: len(at_ns)]
+    chosen = (until_ns > at_ns + own_ns) | (own_ns > most_ns)
+    return Executed(at_ns[chosen], own_ns[chosen], until_ns[chosen])
 
 
 def expired_elsewhere(

@@ -7,12 +7,10 @@ nothing is sampled, and nothing guessed but the meaning of functions' names.
 
 from collections.abc import Iterator, Sequence
 from dataclasses import replace
-from itertools import groupby
-from rtscope.explain.chains import shortened
 
+from rtscope.explain.chains import shortened
 from rtscope.explain.instructions.absences import Absence, Wait, known_wait
 from rtscope.explain.instructions.calls import (
-    FIRMWARE,
     Frame,
     Run,
     is_primitive,
@@ -26,11 +24,21 @@ from rtscope.explain.instructions.causes import Kind, kinds_of
 from rtscope.explain.instructions.flags import IrqsOff, irqs_off_at
 from rtscope.explain.instructions.holders import InPlace, of_idle_cpus, of_sleep
 from rtscope.explain.instructions.loops import WAITS
-from rtscope.explain.instructions.preemption import without_preemption
 from rtscope.explain.instructions.milestones import TICK, tick_evidence
 from rtscope.explain.instructions.path import WakeupPath, wakeup_path
+from rtscope.explain.instructions.pieces import (
+    Piece,
+    pieces_of_path,
+    told_in_fewer,
+)
+from rtscope.explain.instructions.preemption import without_preemption
 from rtscope.explain.instructions.proofs import broken_invariants
 from rtscope.explain.instructions.roles import Role
+from rtscope.explain.instructions.stretches import (
+    FIRMWARE,
+    MOST_STRETCHES,
+    SHORT_NS,
+)
 from rtscope.explain.instructions.titles import (
     ASLEEP,
     SegmentEnd,
@@ -89,10 +97,11 @@ def explain_path(
     """Explain one of the worst wake-ups; `preemptible`: the kernel's own code is."""
     path = wakeup_path(section, symbols, arch=arch)
     kinds = kinds_of(path)
-    notes = tuple(_notes(path))
+    pieces = _pieces(path, kinds)
+    notes = (*_notes(path), *told_in_fewer(pieces))
     segments = tuple(
         _with_other_cpus(path, one) if one.cause in FOR_ANOTHER_CPU else one
-        for one in joined([*_unrecorded(path), *_segments(path, kinds)])
+        for one in joined([*_unrecorded(path), *_segments(path, pieces)])
     )
     if preemptible is False:
         segments = tuple(without_preemption(path, one) for one in segments)
@@ -130,6 +139,11 @@ def _notes(path: WakeupPath) -> Iterator[str]:
         yield (
             "the task that ran is unknown: the kernel's symbols were missing when this "
             "was recorded; record it with rtscope board trace --replay"
+        )
+    if path.own.is_merged:
+        yield (
+            f"this path has more than {MOST_STRETCHES:,} calls and returns: those of "
+            f"at most {SHORT_NS} ns are part of the functions that called them"
         )
     if milestones.late_timer:
         yield (
@@ -208,17 +222,26 @@ def _ns(path: WakeupPath, at_ns: int) -> int:
     return at_ns - path.expiry_ns
 
 
-def _segments(path: WakeupPath, kinds: Sequence[Kind]) -> Iterator[Segment]:
+def _pieces(path: WakeupPath, kinds: Sequence[Kind]) -> Sequence[Piece]:
     """Cut the path where part or cause change."""
     first, policies = path.milestones.first, path.tasks.policies
 
-    def key(at: int) -> tuple[Kind, str]:
+    def policy(at: int) -> str:
         # A task that gets another policy while it runs is another from there on.
-        competes = policies and kinds[at].cause in COMPETING_TASKS
-        return kinds[at], policies[first + at] if competes else ""
+        competes = policies and kinds[at - first].cause in COMPETING_TASKS
+        return policies[at] if competes else ""
 
-    for (kind, _), group in groupby(range(len(kinds)), key=key):
-        yield _segment(path, kind, [first + at for at in group])
+    begin_ns = path.expiry_ns
+    return pieces_of_path(kinds, path.runs, begin_ns=begin_ns, first=first, also=policy)
+
+
+def _segments(path: WakeupPath, pieces: Sequence[Piece]) -> Iterator[Segment]:
+    for piece in pieces:
+        one = _segment(path, piece.kind, piece.runs)
+        if piece.moved is not None:
+            begin_ns, end_ns = (_ns(path, at_ns) for at_ns in piece.moved)
+            one = replace(one, begin_ns=begin_ns, end_ns=end_ns)
+        yield one
 
 
 def _with_other_cpus(path: WakeupPath, segment: Segment) -> Segment:

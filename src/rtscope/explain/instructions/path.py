@@ -21,13 +21,15 @@ from rtscope.explain.instructions.calls import (
     Frame,
     Run,
     delay_helpers,
-    runs_of,
+    may_merge,
+    runs_in,
     split_at,
 )
 from rtscope.explain.instructions.contexts import Context, contexts_of
 from rtscope.explain.instructions.elsewhere import (
     ThreadsCpu,
     expired_elsewhere,
+    telling,
 )
 from rtscope.explain.instructions.flags import (
     IrqFlags,
@@ -51,6 +53,7 @@ from rtscope.explain.instructions.scheduling import (
     competing_tasks,
     switch_to,
 )
+from rtscope.explain.instructions.stretches import stretches_of
 from rtscope.explain.instructions.wakers import reached_ns, with_queue
 from rtscope.record.instructions.section import (
     TraceSection,
@@ -178,11 +181,16 @@ def _all_cpus(
     elsewhere = tuple(cpu for cpu in executing_cpus(section) if cpu != section.cpu)
     here = [one for one in switches if one.cpu == section.cpu]
     changed = [one.at_ns for one in here if one.changed]
-    runs = split_at(runs_of(blocks, symbols, arch=arch), changed)
+    executed = telling(blocks, section.block_ns)
+    stretches = stretches_of(blocks, symbols, may_merge, arch=arch)
+    del blocks  # of a long path, each of these is many megabytes
+    runs, is_merged = split_at(runs_in(stretches), changed), stretches.is_merged
+    del stretches
     section, runs = until_read(section, runs)
     own = ThreadsCpu(
         cpu=section.cpu,
-        blocks=blocks,
+        executed=executed,
+        is_merged=is_merged,
         runs=runs,
         delays=delay_helpers(runs),
         contexts=contexts_of(runs),

@@ -142,10 +142,9 @@ def _longest_pause_ns(path: WakeupPath, segment: Segment) -> int:
     if paused_ns <= PROMPT_NS or segment.cause is Cause.IDLE_EXIT:
         return paused_ns
     begin, end = segment.begin_ns + path.expiry_ns, segment.end_ns + path.expiry_ns
-    blocks = path.own.blocks
-    since_ns = blocks.at_ns + blocks.executed_ns
-    until_ns = np.append(blocks.at_ns[1:], path.section.last_ns)
-    pauses_ns = np.minimum(until_ns, end) - np.maximum(since_ns, begin)
+    executed = path.own.executed
+    since_ns = executed.at_ns + executed.own_ns
+    pauses_ns = np.minimum(executed.until_ns, end) - np.maximum(since_ns, begin)
     return max(0, int(pauses_ns.max(initial=0)))
 
 
@@ -249,9 +248,9 @@ def _time(path: WakeupPath) -> Iterator[Broken]:
     section = path.section
     if not section.block_ns:
         return
-    blocks, own_ns = path.own.blocks, path.own.blocks.executed_ns
+    at_ns, own_ns = path.own.executed.at_ns, path.own.executed.own_ns
     for at in (own_ns > section.block_ns).nonzero()[0].tolist():
-        begin_ns = int(blocks.at_ns[at]) - path.expiry_ns
+        begin_ns = int(at_ns[at]) - path.expiry_ns
         end_ns = begin_ns + int(own_ns[at])
         if end_ns > 0:
             values = {"block_ns": int(own_ns[at]), "most_ns": section.block_ns}

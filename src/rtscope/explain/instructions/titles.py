@@ -12,7 +12,6 @@ from dataclasses import dataclass
 
 from rtscope.explain.instructions.calls import (
     BEGINS_HERE,
-    NAMELESS,
     Frame,
     Run,
     is_primitive,
@@ -27,6 +26,7 @@ from rtscope.explain.instructions.flags import IrqsOff
 from rtscope.explain.instructions.milestones import TICK
 from rtscope.explain.instructions.path import WakeupPath
 from rtscope.explain.instructions.roles import Role
+from rtscope.explain.instructions.stretches import NAMELESS
 from rtscope.explain.model import COMPETING_TASKS, Cause
 from rtscope.record.instructions.symbols import USER
 

@@ -84,11 +84,13 @@ def parse_trace(data: Bytes) -> ExecTrace:
     offset = _HEADER.size
     for _ in range(count):
         section, offset = _parse_section(data, offset)
-        sections.append(replace(section, block_ns=_BLOCK_INSTRUCTIONS << shift))
+        # At once: a file has up to 8 million records, of which two copies are many.
+        section = replace(section, block_ns=_BLOCK_INSTRUCTIONS << shift)
+        sections.append(_sorted(section))
     if offset != len(data):
         raise ContractError(f"the trace has {len(data) - offset} bytes too many")
     name = arch.rstrip(b"\0").decode("ascii", "replace")
-    return ExecTrace(name, cpus, 1 << shift, turn, tuple(map(_sorted, sections)))
+    return ExecTrace(name, cpus, 1 << shift, turn, tuple(sections))
 
 
 def _sorted(section: TraceSection) -> TraceSection:
@@ -263,7 +265,9 @@ def read_stream(path: Path, *, sha256: str | None) -> ExecTrace:
             "record it again with --replay"
         )
     try:
-        return parse_trace(_unpacked(content))
+        raw = _unpacked(content)
+        del content
+        return parse_trace(raw)
     except (zlib.error, ContractError) as error:
         raise RecordError(f"{path}: damaged: {error}") from error
 

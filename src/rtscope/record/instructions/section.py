@@ -119,8 +119,6 @@ def held_by(section: TraceSection) -> Held:
 class CpuBlocks:
     """The blocks that one CPU executed in a section, in order."""
 
-    rows: NDArray[np.intp]
-    """Their indices in the section."""
     at_ns: NDArray[np.int64]
     addresses: NDArray[np.uint64]
     executed_ns: NDArray[np.int64]
@@ -131,20 +129,21 @@ class CpuBlocks:
 
 def blocks_of(section: TraceSection, cpu: int) -> CpuBlocks:
     """Return what a CPU executed in a section."""
-    of_time = np.isin(section.kinds, (RecordKind.BLOCK, RecordKind.PAUSE))
-    mine = np.flatnonzero(of_time & (section.cpus == cpu))
+    # Of millions of records each copy is many megabytes.
+    mine = (section.kinds == RecordKind.BLOCK) | (section.kinds == RecordKind.PAUSE)
+    mine &= section.cpus == cpu
     at_ns = section.at_ns[mine]
-    end_ns = max(section.last_ns, int(at_ns[-1])) if len(at_ns) else 0
-    lengths = np.append(at_ns[1:], end_ns)[: len(mine)] - at_ns
+    lengths = np.empty_like(at_ns)
+    if len(at_ns):
+        np.subtract(at_ns[1:], at_ns[:-1], out=lengths[:-1])
+        lengths[-1] = max(section.last_ns, int(at_ns[-1])) - at_ns[-1]
     is_block = section.kinds[mine] == RecordKind.BLOCK
-    rows = mine[is_block]
-    return CpuBlocks(
-        rows=rows,
-        at_ns=section.at_ns[rows],
-        addresses=section.values[rows],
-        executed_ns=lengths[is_block],
-        last_ns=section.last_ns,
-    )
+    addresses = section.values[mine]
+    if not is_block.all():
+        at_ns, addresses, lengths = (
+            column[is_block] for column in (at_ns, addresses, lengths)
+        )
+    return CpuBlocks(at_ns, addresses, executed_ns=lengths, last_ns=section.last_ns)
 
 
 _ORDINARY = "not real-time"
@@ -168,9 +167,9 @@ class TaskSwitch:
     The same from Linux 2.6 to 7.x.
     """
     changed: bool = False
+    """The task ran before too, with another priority."""
     inherited: bool = False
     """The priority is not its own: a task that waits for its lock has lent it."""
-    """The task ran before too, with another priority."""
 
     @property
     def policy(self) -> str:
