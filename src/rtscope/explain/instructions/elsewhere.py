@@ -55,6 +55,10 @@ class ThreadsCpu:
     """Short calls are part of their callers: there were very many."""
 
 
+_AT_ONCE = 1 << 18
+"""Blocks of which copies are made at once: there may be millions."""
+
+
 @dataclass(frozen=True, slots=True)
 class Executed:
     """The blocks that took too long, or behind which the CPU paused, in order."""
@@ -68,9 +72,18 @@ class Executed:
 def telling(blocks: CpuBlocks, most_ns: int) -> Executed:
     """Return the few blocks that a proof needs; none takes more than `most_ns`."""
     at_ns, own_ns = blocks.at_ns, blocks.executed_ns
-    until_ns = np.append(at_ns[1:], blocks.last_ns)[: len(at_ns)]
-    chosen = (until_ns > at_ns + own_ns) | (own_ns > most_ns)
-    return Executed(at_ns[chosen], own_ns[chosen], until_ns[chosen])
+    chosen = np.zeros(len(at_ns), np.bool_)
+    for begin in range(0, len(at_ns), _AT_ONCE):
+        rows, behind = slice(begin, begin + _AT_ONCE), slice(begin + 1, None)
+        until_ns = at_ns[behind][:_AT_ONCE]
+        paused = until_ns > at_ns[rows][: len(until_ns)] + own_ns[rows][: len(until_ns)]
+        chosen[begin : begin + len(until_ns)] = paused
+        chosen[rows] |= own_ns[rows] > most_ns
+    if len(at_ns):
+        chosen[-1] = True
+    found = np.flatnonzero(chosen)
+    ends_ns = np.append(at_ns[found[:-1] + 1], blocks.last_ns)[: len(found)]
+    return Executed(at_ns[found], own_ns[found], ends_ns)
 
 
 def expired_elsewhere(
