@@ -58,10 +58,11 @@ def tasks_of(cpu: int, switched: Sequence[TaskSwitch], runs: Sequence[Run]) -> T
     at = [count for count, _ in switches]
     before = [bisect_right(at, run.begin_ns) - 1 for run in runs]
     ours = switches[-1][1].task
+    policies = [one.policy for _, one in switches]
     measured = [i >= 0 and switches[i][1].task == ours for i in before]
     return Tasks(
         names=[switches[i][1].name if i >= 0 else "" for i in before],
-        policies=[switches[i][1].policy if i >= 0 else "" for i in before],
+        policies=[policies[i] if i >= 0 else "" for i in before],
         prios=[switches[i][1].prio if i >= 0 else None for i in before],
         measured=measured,
         arrivals_ns=[

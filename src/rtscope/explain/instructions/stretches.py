@@ -54,6 +54,8 @@ def is_between(name: str) -> bool:
     return name.startswith(_STEPS_BETWEEN)
 
 
+_AT_ONCE = 1 << 18
+"""Blocks that are sorted at once: of millions each copy is large."""
 MayMerge = Callable[[str, str], bool]
 """Whether a short call of a function may be merged with its caller, by their names."""
 
@@ -94,9 +96,7 @@ def stretches_of(
     """Return what a CPU did; with short calls merged where that is very much."""
     if not len(blocks.at_ns):
         return Stretches([], [], [], [], blocks.last_ns)
-    addresses, places = np.unique(blocks.addresses, return_inverse=True)
-    which = places.astype(np.int32)  # millions, of which each copy is large
-    del places
+    addresses, which = _distinct(blocks.addresses)
     found = symbols.names_of(addresses)
     known = [_whole(name or "") or None for name in found]
     is_part = np.array([_whole(name or "") != (name or "") for name in found])
@@ -131,6 +131,19 @@ def stretches_of(
         blocks.last_ns,
         is_merged=len(columns.codes) < whole,
     )
+
+
+def _distinct(
+    values: NDArray[np.uint64],
+) -> tuple[NDArray[np.uint64], NDArray[np.int32]]:
+    """Return the distinct ones of millions, ascending, and which each one is."""
+    parts = [values[at : at + _AT_ONCE] for at in range(0, len(values), _AT_ONCE)]
+    distinct = np.unique(np.concatenate([np.unique(part) for part in parts]))
+    which = np.empty(len(values), np.int32)
+    for number, part in enumerate(parts):
+        begin = number * _AT_ONCE
+        which[begin : begin + len(part)] = np.searchsorted(distinct, part)
+    return distinct, which
 
 
 def _merged(columns: _Columns, words: Sequence[str], may_merge: MayMerge) -> _Columns:

@@ -138,11 +138,9 @@ def blocks_of(section: TraceSection, cpu: int) -> CpuBlocks:
         np.subtract(at_ns[1:], at_ns[:-1], out=lengths[:-1])
         lengths[-1] = max(section.last_ns, int(at_ns[-1])) - at_ns[-1]
     is_block = section.kinds[mine] == RecordKind.BLOCK
+    at_ns, lengths = at_ns[is_block], lengths[is_block]
+    mine &= section.kinds == RecordKind.BLOCK
     addresses = section.values[mine]
-    if not is_block.all():
-        at_ns, addresses, lengths = (
-            column[is_block] for column in (at_ns, addresses, lengths)
-        )
     return CpuBlocks(at_ns, addresses, executed_ns=lengths, last_ns=section.last_ns)
 
 
