@@ -1,6 +1,7 @@
 """A path of very many calls and pieces is told in fewer, with the same times."""
 
 from collections import Counter
+from unittest.mock import patch
 
 import pytest
 
@@ -46,22 +47,20 @@ def times(found: Explanation) -> Counter[tuple[str, Cause]]:
 @pytest.mark.parametrize(
     "turns",
     [
-        TRACED * 50,
-        INTERRUPTED * 40,
-        [*TRACED, *INTERRUPTED] * 30,
-        SOFTIRQ * 40,
-        [*TRACED * 20, *SOFTIRQ * 20, *INTERRUPTED * 20],
-        [*TRACED, *SOFTIRQ, *INTERRUPTED] * 15,
+        TRACED * 6,
+        INTERRUPTED * 5,
+        [*TRACED, *INTERRUPTED] * 3,
+        SOFTIRQ * 5,
+        [*TRACED * 5, *SOFTIRQ * 2, *INTERRUPTED * 2],
+        [*TRACED * 2, *SOFTIRQ, *INTERRUPTED] * 2,
     ],
 )
 def test_a_path_of_many_pieces_is_told_in_fewer_and_no_time_is_lost(
-    turns: list[Step], monkeypatch: pytest.MonkeyPatch
+    turns: list[Step],
 ) -> None:
     whole = explained(turns)
-    monkeypatch.setattr(pieces, "MOST_PIECES", 20)
-    monkeypatch.setattr(pieces, "GRAINS", 4)
-
-    fewer = explained(turns)
+    with patch.multiple(pieces, MOST_PIECES=8, GRAINS=3):
+        fewer = explained(turns)
 
     assert times(fewer) == times(whole)
     assert len(fewer.segments) <= len(whole.segments)
@@ -77,13 +76,11 @@ def test_the_ordinary_path_is_told_piece_by_piece() -> None:
     assert explained(TRACED * 3).notes == ()
 
 
-def names_of(
-    steps: list[Step], monkeypatch: pytest.MonkeyPatch, *, most: int = 3
-) -> list[tuple[str, int]]:
+def names_of(steps: list[Step], *, most: int) -> list[tuple[str, int]]:
     """Return the functions and times of the runs of a path of too many calls."""
-    monkeypatch.setattr(stretches, "MOST_STRETCHES", most)
     blocks = blocks_of(section(steps, TABLE, late=5), 0)
-    runs = runs_of(blocks, TABLE, arch="x86_64")
+    with patch.object(stretches, "MOST_STRETCHES", most):
+        runs = runs_of(blocks, TABLE, arch="x86_64")
     assert sum(run.end_ns - run.begin_ns for run in runs) == sum(s[0] for s in steps)
     return [(run.frame.name, run.executed_ns) for run in runs]
 
@@ -124,23 +121,20 @@ CALL: list[Step] = [(20, "helper"), (30, "scan+")]
     ],
 )
 def test_short_calls_are_part_of_their_callers_if_there_are_very_many(
-    steps: list[Step], left: list[tuple[str, int]], monkeypatch: pytest.MonkeyPatch
+    steps: list[Step], left: list[tuple[str, int]]
 ) -> None:
-    assert names_of(steps, monkeypatch, most=1) == left
+    assert names_of(steps, most=1) == left
 
 
-def test_a_path_that_is_not_too_long_keeps_its_calls(
-    monkeypatch: pytest.MonkeyPatch,
-) -> None:
+def test_a_path_that_is_not_too_long_keeps_its_calls() -> None:
     steps: list[Step] = [(10, "scan"), *CALL]
 
-    assert len(names_of(steps, monkeypatch, most=3)) == 3
+    assert len(names_of(steps, most=3)) == 3
 
 
-def test_what_was_merged_is_told(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(stretches, "MOST_STRETCHES", 30)
-
-    found = explained(CALL * 40)
+def test_what_was_merged_is_told() -> None:
+    with patch.object(stretches, "MOST_STRETCHES", 20):
+        found = explained(CALL * 12)
 
     assert any("are part of the functions that called them" in n for n in found.notes)
     assert found.dominant is not None
