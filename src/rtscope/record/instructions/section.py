@@ -130,17 +130,18 @@ class CpuBlocks:
 def blocks_of(section: TraceSection, cpu: int) -> CpuBlocks:
     """Return what a CPU executed in a section."""
     # Of millions of records each copy is many megabytes.
-    mine = (section.kinds == RecordKind.BLOCK) | (section.kinds == RecordKind.PAUSE)
-    mine &= section.cpus == cpu
-    at_ns = section.at_ns[mine]
+    mine = section.cpus == cpu
+    is_block = mine & (section.kinds == RecordKind.BLOCK)
+    pauses = np.flatnonzero(mine & (section.kinds == RecordKind.PAUSE))
+    at_ns, addresses = section.at_ns[is_block], section.values[is_block]
     lengths = np.empty_like(at_ns)
     if len(at_ns):
         np.subtract(at_ns[1:], at_ns[:-1], out=lengths[:-1])
         lengths[-1] = max(section.last_ns, int(at_ns[-1])) - at_ns[-1]
-    is_block = section.kinds[mine] == RecordKind.BLOCK
-    at_ns, lengths = at_ns[is_block], lengths[is_block]
-    mine &= section.kinds == RecordKind.BLOCK
-    addresses = section.values[mine]
+        # A block ends at the first of the pauses behind it.
+        before = np.cumsum(is_block, dtype=np.int32)[pauses] - 1
+        pauses, before = pauses[before >= 0][::-1], before[before >= 0][::-1]
+        lengths[before] = section.at_ns[pauses] - at_ns[before]
     return CpuBlocks(at_ns, addresses, executed_ns=lengths, last_ns=section.last_ns)
 
 
