@@ -164,7 +164,8 @@ def _lengths(section: TraceSection, cpu: int) -> NDArray[np.int64]:
     """Return how long each block of a CPU took, in ns; 0 for the other records."""
     lengths = np.zeros(len(section.at_ns), np.int64)
     blocks = blocks_of(section, cpu)
-    lengths[blocks.rows] = blocks.executed_ns
+    of_cpu = (section.cpus == cpu) & (section.kinds == RecordKind.BLOCK)
+    lengths[of_cpu] = blocks.executed_ns
     return lengths
 
 
