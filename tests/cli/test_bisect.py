@@ -12,7 +12,7 @@ from fakes.fakelinux import MAIN, make_programs, make_recipe
 from fakes.searched import Measured, git
 from pages.jsonkeys import keys_without_words
 from rtscope.host.errors import BoardError
-from rtscope.record.resultdir import hold
+from rtscope.record.directory.records import hold
 from rtscope.verbs.bisect import bisect
 from rtscope.verbs.bisect.workplace import workplace
 

@@ -13,7 +13,7 @@ import yaml
 
 from fakes.commandline import Rtscope
 from fakes.measurements import record, thread
-from rtscope.record.resultdir import create
+from rtscope.record.directory.records import create
 
 PAGE = Path(__file__).parents[2] / "docs" / "how-to" / "run-in-ci.md"
 

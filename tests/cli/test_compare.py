@@ -7,8 +7,8 @@ import pytest
 
 from fakes.commandline import Rtscope
 from fakes.measurements import on_board, record, thread
+from rtscope.record.directory.records import create
 from rtscope.record.model import RunRecord
-from rtscope.record.resultdir import create
 
 
 def keep(place: Path, *records: RunRecord) -> Path:

@@ -12,7 +12,7 @@ from fakes.bootedboard import FakeBoard
 from fakes.commandline import Rtscope
 from fakes.sweepfile import one_line
 from rtscope.host.errors import KernelError
-from rtscope.record.resultdir import create
+from rtscope.record.directory.records import create
 from rtscope.verbs.bisect import history
 from rtscope.verbs.bisect.kernels import Bench
 

@@ -14,7 +14,7 @@ import pytest
 from fakes.commandline import Rtscope
 from fakes.measurements import record, thread
 from rtscope.record import pack as packing
-from rtscope.record.resultdir import create
+from rtscope.record.directory.records import create
 from rtscope.verbs.audit import capture
 from rtscope.verbs.pack import pack
 

@@ -15,6 +15,7 @@ from rtscope.boards.recording.replay import Replay
 from rtscope.explain import directory as analysis
 from rtscope.host.errors import UsageError
 from rtscope.host.process import Step
+from rtscope.record.directory.records import RECORD, ResultDir, read_record
 from rtscope.record.explanation import EXPLAINED
 from rtscope.record.instructions.file import (
     BOUND,
@@ -25,7 +26,6 @@ from rtscope.record.instructions.file import (
 )
 from rtscope.record.instructions.symbols import parse_symbols
 from rtscope.record.model import RunRecord
-from rtscope.record.resultdir import RECORD, ResultDir, read_record
 
 HEADER_BYTES = 48
 WORST = [s for s in parse_trace(GUEST).sections if s.kind == 1]

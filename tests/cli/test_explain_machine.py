@@ -11,9 +11,9 @@ from fakes.measurements import SECOND_NS, record, thread
 from fakes.tracefiles import Page, Record, dat_file, switch_payload, waking_payload
 from fakes.traces import tracing
 from rtscope.contract import Wakeup
+from rtscope.record.directory.records import ResultDir
 from rtscope.record.events.writer import TRACE
 from rtscope.record.explanation import EXPLAINED
-from rtscope.record.resultdir import ResultDir
 
 DUE = 1_000 * SECOND_NS
 TID = 1000

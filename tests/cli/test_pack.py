@@ -6,7 +6,7 @@ from pathlib import Path
 
 from fakes.commandline import Rtscope
 from fakes.measurements import record, thread
-from rtscope.record.resultdir import create
+from rtscope.record.directory.records import create
 
 
 def results(folder: Path, latency_ns: int = 5_000) -> Path:

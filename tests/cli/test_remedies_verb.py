@@ -11,6 +11,7 @@ from fakes.commandline import Rtscope
 from pages.jsonkeys import keys_without_words
 from rtscope.boards.runs import runner
 from rtscope.explain.model import Cause
+from rtscope.record.directory.records import open_records
 from rtscope.record.explanation import (
     EXPLAINED,
     SCHEMA,
@@ -19,7 +20,6 @@ from rtscope.record.explanation import (
     Wakeup,
     write_explained,
 )
-from rtscope.record.resultdir import open_records
 from rtscope.verbs.run import run
 from rtscope.verbs.sweep import sweep
 

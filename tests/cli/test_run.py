@@ -10,7 +10,7 @@ from fakes import targets
 from fakes.commandline import Rtscope
 from fakes.faketarget import FakeTarget
 from rtscope.contract import AgentError, Tick
-from rtscope.record.resultdir import create, open_records, read_campaign
+from rtscope.record.directory.records import create, open_records, read_campaign
 
 CUSTOM = {
     "campaign": {"command": ["touch", "/tmp/\x1b[31mevil"]},

@@ -9,8 +9,8 @@ import pytest
 from fakes.bootedboard import AGENT, FakeBoard
 from fakes.commandline import Rtscope
 from rtscope.boards.runs import runner
+from rtscope.record.directory.records import open_records
 from rtscope.record.model import RunRecord
-from rtscope.record.resultdir import open_records
 from rtscope.verbs.run import run
 
 RUN = ("run", "--target", "virtual:pc", "--load", "idle", "--interval", "1ms")

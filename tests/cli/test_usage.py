@@ -21,7 +21,7 @@ from rtscope import __version__
 from rtscope.measure.campaign.file import to_dict
 from rtscope.measure.campaign.model import Campaign
 from rtscope.record.caveats.catalogue import make
-from rtscope.record.resultdir import ResultDir, create
+from rtscope.record.directory.records import ResultDir, create
 
 
 @pytest.fixture

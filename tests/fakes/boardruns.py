@@ -10,8 +10,8 @@ from pathlib import Path
 
 from fakes.measurements import record, thread
 from rtscope.machine.facts import FactValue
+from rtscope.record.directory.records import create
 from rtscope.record.model import RunRecord
-from rtscope.record.resultdir import create
 
 NEAR_US = (0.0, 0.3, 0.6, 0.9, 1.2)
 """Five runs of one kernel differ by so much."""

@@ -19,8 +19,8 @@ from rtscope.measure.execute import (
 )
 from rtscope.measure.machine import MachineRunner
 from rtscope.measure.plan import make_plan
+from rtscope.record.directory.records import ResultDir, create
 from rtscope.record.model import RunRecord
-from rtscope.record.resultdir import ResultDir, create
 from rtscope.stats.runcaveats import all_caveats
 
 TWO_CPUS = "Name:\tagent\nCpus_allowed_list:\t0-1\n"

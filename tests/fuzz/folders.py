@@ -38,9 +38,9 @@ from rtscope.machine.audit.examine import auditing_a_unit, examine, read_context
 from rtscope.measure.campaign.file import load_campaign
 from rtscope.present.formats.brief import Detail
 from rtscope.present.model.build import build_model
+from rtscope.record.directory.records import open_records
 from rtscope.record.model import RunRecord, record_to_json
 from rtscope.record.pack import collect, pack, unpacking
-from rtscope.record.resultdir import open_records
 from rtscope.verbs.audit.unitfiles import load_unit
 from rtscope.verbs.bisect.directory import SearchOptions, resumed_work
 from rtscope.verbs.bisect.directory import create as create_search

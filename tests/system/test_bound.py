@@ -7,8 +7,8 @@ import pytest
 from test_recording import RUN, SHORT, finished
 from test_recording import pytestmark as boards
 
+from rtscope.record.directory.records import open_records
 from rtscope.record.explanation import EXPLAINED
-from rtscope.record.resultdir import open_records
 
 pytestmark = [*boards, pytest.mark.long]
 

@@ -10,8 +10,8 @@ import pytest
 from rig import rtscope
 
 from fakes.measurements import record, thread
+from rtscope.record.directory.records import create
 from rtscope.record.pack import collect, pack
-from rtscope.record.resultdir import create
 
 pytestmark = [pytest.mark.system, pytest.mark.usefixtures("root")]
 

@@ -13,8 +13,8 @@ from pathlib import Path
 import pytest
 from rig import NEEDS_APT, Program, rtscope, until
 
+from rtscope.record.directory.records import ResultDir
 from rtscope.record.model import RunRecord
-from rtscope.record.resultdir import ResultDir
 
 pytestmark = [pytest.mark.system, pytest.mark.long, NEEDS_APT]
 

@@ -39,8 +39,8 @@ from rtscope.contract import (
     TracePages,
     Tracing,
 )
+from rtscope.record.directory.records import open_records
 from rtscope.record.events.writer import TraceParts, trace_of
-from rtscope.record.resultdir import open_records
 from rtscope.stats.runcaveats import all_caveats
 from rtscope.stats.tracing import trace_cost
 

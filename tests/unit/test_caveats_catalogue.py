@@ -5,7 +5,6 @@ from pathlib import Path
 
 import pytest
 
-from rtscope.record import resultdir
 from rtscope.record.caveats.catalogue import (
     Caveat,
     Effect,
@@ -14,6 +13,7 @@ from rtscope.record.caveats.catalogue import (
     kind_of,
     make,
 )
+from rtscope.record.directory import records as stored
 
 SRC = Path(__file__).parents[2] / "src" / "rtscope"
 
@@ -79,7 +79,7 @@ def test_exact_repetitions_are_dropped_and_different_details_kept() -> None:
 
 
 def test_no_caveat_sends_the_reader_to_a_file_that_is_not_written() -> None:
-    files = re.findall(r"\bOUT/runs/ID/(\S+)", resultdir.__doc__ or "")
+    files = re.findall(r"\bOUT/runs/ID/(\S+)", stored.__doc__ or "")
     named = {
         name
         for kind in catalogue().values()

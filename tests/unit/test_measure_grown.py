@@ -22,7 +22,7 @@ from rtscope.contract import (
 )
 from rtscope.host.errors import ContractError, RecordError, TargetError
 from rtscope.measure.growth import GrowthSum
-from rtscope.record.resultdir import ResultDir
+from rtscope.record.directory.records import ResultDir
 from rtscope.stats.integrity import check_thread
 from rtscope.stats.summary import summarize
 from rtscope.stats.tracing import was_traced

@@ -10,7 +10,7 @@ from fakes.fulldisk import full_but_for
 from fakes.story import StoryOf, ids
 from fakes.targets import target
 from rtscope.explain.events.run import why_untraced
-from rtscope.record import resultdir
+from rtscope.record.directory import records as stored
 from rtscope.record.model import record_from_json, record_to_json
 
 
@@ -55,7 +55,7 @@ def test_a_disk_that_is_full_for_the_trace_does_not_lose_the_record(
     told = story("idle", on=traced_target(pages=True), explain=True)
     trace = told.store.attach("001-idle", "worst.trace.dat", b"of an earlier try")
     write = full_but_for("record.json", "audit.json")
-    monkeypatch.setattr(resultdir, "write_atomically", write)
+    monkeypatch.setattr(stored, "write_atomically", write)
     (kept,) = told.run()
 
     lost = [one.detail for one in kept.caveats if one.id == "file_not_kept"]
@@ -72,7 +72,7 @@ def test_a_disk_with_room_for_the_record_alone_keeps_it_with_what_is_missing(
     story: StoryOf, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     told = story("idle", on=traced_target(pages=True), explain=True)
-    monkeypatch.setattr(resultdir, "write_atomically", full_but_for("record.json"))
+    monkeypatch.setattr(stored, "write_atomically", full_but_for("record.json"))
     (kept,) = told.run()
 
     lost = [one.detail for one in kept.caveats if one.id == "file_not_kept"]
@@ -93,7 +93,7 @@ def test_a_run_counts_as_done_only_when_its_trace_is_there(
         written.append(path.name)
         path.write_bytes(content)
 
-    monkeypatch.setattr(resultdir, "write_atomically", write)
+    monkeypatch.setattr(stored, "write_atomically", write)
     list(told.run())
 
     assert sorted(written[:-1]) == ["audit.json", "worst.trace.dat"]

@@ -14,6 +14,7 @@ from fakes.measurements import record, thread
 from rtscope.host.errors import RecordError, UsageError
 from rtscope.machine.facts import FactValue
 from rtscope.record import pack as pack_module
+from rtscope.record.directory.records import ResultDir, create, open_records
 from rtscope.record.model import RunRecord
 from rtscope.record.pack import (
     MAX_FILES,
@@ -26,7 +27,6 @@ from rtscope.record.pack import (
     unpack,
     unpacking,
 )
-from rtscope.record.resultdir import ResultDir, create, open_records
 from rtscope.verbs.pack.redact import redacted
 
 SALT = b"salt of this test"

@@ -33,9 +33,9 @@ from rtscope.measure.audit import AuditResult
 from rtscope.measure.campaign.model import Campaign
 from rtscope.measure.execute import Event, RunFinished, execute
 from rtscope.measure.plan import Plan
-from rtscope.record import resultdir
+from rtscope.record.directory import records as stored
+from rtscope.record.directory.records import ResultDir, create
 from rtscope.record.model import RunRecord
-from rtscope.record.resultdir import ResultDir, create
 from rtscope.record.virtual import InputDigests
 
 STREAM = (Path(__file__).parents[2] / "format/plugin-v2/riscv64.trace").read_bytes()
@@ -174,7 +174,7 @@ def test_a_disk_that_is_full_for_the_paths_does_not_lose_the_run(
 ) -> None:
     store.attach(RUN, "worst.trace.gz", b"of an earlier try")
     write = full_but_for("record.json", "audit.json", "kernel.log")
-    monkeypatch.setattr(resultdir, "write_atomically", write)
+    monkeypatch.setattr(stored, "write_atomically", write)
 
     kept = measure()
 
@@ -187,7 +187,7 @@ def test_a_disk_that_is_full_for_the_paths_does_not_lose_the_run(
 def test_a_disk_with_room_for_the_record_alone_keeps_it_with_what_is_missing(
     store: ResultDir, measure: Measure, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(resultdir, "write_atomically", full_but_for("record.json"))
+    monkeypatch.setattr(stored, "write_atomically", full_but_for("record.json"))
 
     kept = measure()
 
@@ -198,7 +198,7 @@ def test_a_disk_with_room_for_the_record_alone_keeps_it_with_what_is_missing(
 def test_a_run_counts_as_done_only_when_its_files_are_there(
     store: ResultDir, measure: Measure, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(resultdir, "write_atomically", full_but_for(*FILES))
+    monkeypatch.setattr(stored, "write_atomically", full_but_for(*FILES))
 
     with pytest.raises(RecordError, match=r"cannot write .*record.json"):
         measure()

@@ -16,8 +16,8 @@ from rtscope.boards.runs.smoketest import (
 )
 from rtscope.machine.facts import FactValue
 from rtscope.record.caveats.catalogue import make
+from rtscope.record.directory.records import with_lost
 from rtscope.record.model import RunRecord
-from rtscope.record.resultdir import with_lost
 
 CONFIG = "c" * 64
 BUILT = BuiltKernel("my", "6.12.1-rt", "d" * 64, CONFIG, preempt_rt=True)

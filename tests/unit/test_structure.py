@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from rtscope.record.resultdir import read_record
+from rtscope.record.directory.records import read_record
 from structure import sizes
 from structure.includes import COMMANDS, circle, foreign_commands, includes
 from structure.sizes import c_of

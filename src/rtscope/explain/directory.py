@@ -46,6 +46,7 @@ from rtscope.explain.timeline import Timeline, timeline_of
 from rtscope.host.errors import RecordError, RtscopeError, UsageError
 from rtscope.host.files import write_atomically
 from rtscope.host.process import Progress, Step
+from rtscope.record.directory.records import RECORD, ResultDir, read_record
 from rtscope.record.events.dat import open_trace
 from rtscope.record.events.events import Event, Trace
 from rtscope.record.events.reports import reports_in
@@ -73,7 +74,6 @@ from rtscope.record.instructions.symbols import (
     parse_symbols,
 )
 from rtscope.record.model import RunRecord
-from rtscope.record.resultdir import RECORD, ResultDir, read_record
 
 AT_ONCE = 100_000
 """Events that are decoded together: a whole trace may not fit into memory."""

@@ -18,8 +18,8 @@ from rtscope.measure.assemble import Measured, assemble
 from rtscope.measure.interrupts import put_off
 from rtscope.measure.plan import Plan
 from rtscope.measure.settings import CampaignTuning
+from rtscope.record.directory.records import ResultDir, with_lost
 from rtscope.record.model import Run, RunRecord
-from rtscope.record.resultdir import ResultDir, with_lost
 
 
 @dataclass(frozen=True, slots=True)

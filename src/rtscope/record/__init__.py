@@ -2,7 +2,7 @@
 A run on disk: its record, and the files beside it.
 
     model.py        a record: all that one run measured
-    resultdir.py    the directory of a campaign: its records, its finished runs
+    directory/      a directory of records
     schema.py       versions of the files in a result directory
     virtual.py      a virtual board's part of a record: inputs and digests
     explanation.py  `explain.json`, beside a record

@@ -2,7 +2,7 @@
 One file to mail: a result directory as an archive of limited size.
 
     NAME/pack.json            what was left out, and whether it was redacted
-    NAME/campaign.json ...    the files of the directory (`rtscope.record.resultdir`)
+    NAME/campaign.json ...    the files of the directory (`rtscope.record.directory`)
     NAME/report.html          the page, made when the archive was
 
 Records always fit or nothing is written; then come explanations, audits and the page,
@@ -33,9 +33,9 @@ from rtscope.host.files.archive import (
 )
 from rtscope.host.files.heldfolders import temporary_folder
 from rtscope.host.files.opening import at_hand
+from rtscope.record.directory.records import CAMPAIGN, INTERRUPTED, RECORD, UNFINISHED
 from rtscope.record.explanation import EXPLAINED
 from rtscope.record.model import MAX_RECORD_BYTES, record_from_json
-from rtscope.record.resultdir import CAMPAIGN, INTERRUPTED, RECORD, UNFINISHED
 
 SCHEMA = 1
 NOTES = "pack.json"

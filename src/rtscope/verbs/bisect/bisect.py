@@ -32,7 +32,7 @@ from rtscope.machine.target import agent_file
 from rtscope.measure.campaign.options import BOARDS, OUTPUT
 from rtscope.measure.plan import make_plan
 from rtscope.present.formats.brief import Detail
-from rtscope.record.resultdir import ResultDir, hold, make_directory
+from rtscope.record.directory.records import ResultDir, hold, make_directory
 from rtscope.verbs.bisect import subjects
 from rtscope.verbs.bisect.boards import RECORDS, VirtualBoards, directory_of, worst_seed
 from rtscope.verbs.bisect.criterion import parse_margin

@@ -19,7 +19,7 @@ from rtscope.measure.campaign.model import Campaign
 from rtscope.measure.campaign.options import Options, with_options
 from rtscope.measure.execute import OnEvent, execute
 from rtscope.measure.plan import Plan, make_plan, remaining
-from rtscope.record.resultdir import ResultDir, create, refuse_gone
+from rtscope.record.directory.records import ResultDir, create, refuse_gone
 from rtscope.stats.counting import why_left_out
 from rtscope.verbs.bisect.criterion import Values
 from rtscope.verbs.bisect.figures import value_of

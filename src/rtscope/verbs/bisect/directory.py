@@ -19,7 +19,7 @@ from rtscope.host.files import read_bounded, write_atomically
 from rtscope.host.files.documents import json_object
 from rtscope.host.version import __version__
 from rtscope.measure.preflight import refuse_full_disk
-from rtscope.record.resultdir import is_occupied, refuse_links
+from rtscope.record.directory.records import is_occupied, refuse_links
 from rtscope.stats.costs import IDLE
 from rtscope.verbs.bisect.boards import RECORDS, Measurement
 from rtscope.verbs.bisect.criterion import parse_margin

@@ -35,7 +35,7 @@ from rtscope.measure.campaign.file import from_dict, load_campaign, to_dict, wit
 from rtscope.measure.campaign.model import Campaign
 from rtscope.measure.campaign.options import Options, with_options
 from rtscope.measure.plan import kernels_by_label
-from rtscope.record.resultdir import read_campaign
+from rtscope.record.directory.records import read_campaign
 
 
 def list_boards(*, json: Json = False) -> int:

@@ -15,11 +15,11 @@ from rtscope.cli.console import put, typed_words
 from rtscope.host.errors import RecordError, UsageError
 from rtscope.host.files.opening import at_hand
 from rtscope.host.units import format_duration, parse_duration
+from rtscope.record.directory.records import ResultDir, is_occupied, make_directory
 from rtscope.record.foreign import read
 from rtscope.record.foreign.model import UNKNOWN, Asked, ForeignRun
 from rtscope.record.foreign.source import Source
 from rtscope.record.model import RunRecord
-from rtscope.record.resultdir import ResultDir, is_occupied, make_directory
 from rtscope.stats.summary import threshold_of, total_of
 from rtscope.verbs.exchange.records import Stated, record_of
 

@@ -41,7 +41,7 @@ from rtscope.measure.campaign.model import Campaign
 from rtscope.measure.campaign.options import Options, help_of, with_options
 from rtscope.measure.execute import execute
 from rtscope.measure.plan import make_plan
-from rtscope.record.resultdir import ResultDir, create, refuse_used
+from rtscope.record.directory.records import ResultDir, create, refuse_used
 
 MAX_MESSAGES = 10
 """Messages of a kernel that are printed; --json has all."""

@@ -23,7 +23,7 @@ from rtscope.machine.redaction import (
     Redactions,
     redact_text,
 )
-from rtscope.record.resultdir import CAMPAIGN, INTERRUPTED, RECORD, UNFINISHED
+from rtscope.record.directory.records import CAMPAIGN, INTERRUPTED, RECORD, UNFINISHED
 
 _RECORDING = ".trace.dat"
 _HARMLESS = frozenset({"localhost", "(none)", "rtscope", "local", ""})

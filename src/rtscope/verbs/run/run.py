@@ -47,7 +47,13 @@ from rtscope.measure.plan import Plan, make_plan, remaining, with_order_drawn
 from rtscope.measure.preflight import refuse_full_disk, refuse_impossible
 from rtscope.measure.settings import checks_for
 from rtscope.present.formats.brief import Detail
-from rtscope.record.resultdir import ResultDir, create, hold, read_campaign, refuse_used
+from rtscope.record.directory.records import (
+    ResultDir,
+    create,
+    hold,
+    read_campaign,
+    refuse_used,
+)
 from rtscope.verbs.run.bundle import campaign_of, imported, refuse_unfit
 from rtscope.verbs.run.determinism import compare_results, stored_records
 

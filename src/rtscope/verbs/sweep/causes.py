@@ -14,8 +14,8 @@ from typing import TYPE_CHECKING
 from rtscope.cli.console import log
 from rtscope.host.errors import RecordError
 from rtscope.host.files import is_disk_full, write_atomically
+from rtscope.record.directory.records import INTERRUPTED, RECORD, read_record
 from rtscope.record.explanation import EXPLAINED, Explained, read_explained
-from rtscope.record.resultdir import INTERRUPTED, RECORD, read_record
 from rtscope.verbs.sweep.explanations import explain_each
 from rtscope.verbs.sweep.result import SweepResult
 from rtscope.verbs.sweep.worstruns import Known, WorstRun, explained_by

@@ -23,7 +23,7 @@ from rtscope.measure.campaign.file import to_dict
 from rtscope.measure.campaign.model import Campaign
 from rtscope.measure.campaign.options import Options, with_options
 from rtscope.measure.plan import Plan
-from rtscope.record.resultdir import (
+from rtscope.record.directory.records import (
     CAMPAIGN,
     RECORD,
     ResultDir,

@@ -12,8 +12,8 @@ from rtscope.measure.execute import Event, OnEvent, Runner, RunStarted, execute
 from rtscope.measure.machine import MachineRunner
 from rtscope.measure.plan import Plan, remaining
 from rtscope.measure.preflight import refuse_impossible
+from rtscope.record.directory.records import ResultDir
 from rtscope.record.model import Run
-from rtscope.record.resultdir import ResultDir
 from rtscope.verbs.sweep.directory import SweepWork, create_directories
 from rtscope.verbs.sweep.show import show_if_cut_short, show_sweep
 

@@ -12,9 +12,9 @@ from rtscope.machine.audit.model import CheckKind
 from rtscope.machine.settings.remedies import choose
 from rtscope.measure.campaign.file import from_dict, to_dict
 from rtscope.measure.campaign.model import Campaign
+from rtscope.record.directory.records import CAMPAIGN, RECORD, ResultDir, read_campaign
 from rtscope.record.explanation import find_explained
 from rtscope.record.pack import is_packed
-from rtscope.record.resultdir import CAMPAIGN, RECORD, ResultDir, read_campaign
 from rtscope.verbs.sweep.design import CELLS, DOCUMENT
 from rtscope.verbs.sweep.file import Diagnosis, Sweep
 from rtscope.verbs.sweep.remedies import worst_records, worst_wakeups

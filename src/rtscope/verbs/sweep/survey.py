@@ -8,9 +8,9 @@ from rtscope.cli.console import log, note, stderr_console
 from rtscope.cli.progress import Waiting
 from rtscope.measure.loads import safe_stressors
 from rtscope.measure.plan import Plan, make_plan
+from rtscope.record.directory.records import ResultDir
 from rtscope.record.explanation import EXPLAINED, find_explained
 from rtscope.record.model import RunRecord
-from rtscope.record.resultdir import ResultDir
 from rtscope.verbs.sweep.design import BASE, cells_of
 from rtscope.verbs.sweep.explanations import explain_each
 from rtscope.verbs.sweep.file import Survey, Sweep, with_stressors

@@ -31,7 +31,7 @@ from rtscope.measure.campaign.options import BOARDS, CLUSTER, OUTPUT
 from rtscope.measure.plan import remaining
 from rtscope.measure.preflight import refuse_full_disk
 from rtscope.measure.settings import checks_for
-from rtscope.record.resultdir import hold
+from rtscope.record.directory.records import hold
 from rtscope.verbs.sweep.boots import CellRuns, measure_cells, runs_of
 from rtscope.verbs.sweep.cluster.address import (
     LOCAL,

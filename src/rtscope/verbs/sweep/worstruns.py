@@ -9,9 +9,9 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from enum import StrEnum
 
+from rtscope.record.directory.records import RECORD
 from rtscope.record.explanation import Explained
 from rtscope.record.model import RunRecord
-from rtscope.record.resultdir import RECORD
 from rtscope.verbs.sweep.design import Cell
 from rtscope.verbs.sweep.effects import Effect
 from rtscope.verbs.sweep.keys import Key

@@ -11,15 +11,15 @@ import pytest
 
 from fakes.measurements import record, thread
 from rtscope.host.errors import RecordError, UsageError
-from rtscope.record import resultdir
-from rtscope.record.model import MAX_RECORD_BYTES, RunRecord
-from rtscope.record.resultdir import (
+from rtscope.record.directory import records as stored
+from rtscope.record.directory.records import (
     ResultDir,
     create,
     hold,
     open_records,
     read_campaign,
 )
+from rtscope.record.model import MAX_RECORD_BYTES, RunRecord
 
 FIRST = record([thread([5_000, 7_000])])
 SECOND = record([thread([6_000])], "cpu")
@@ -179,7 +179,7 @@ def snapshot(path: Path) -> dict[str, bytes]:
 def test_more_runs_than_any_campaign_has_are_refused(
     store: ResultDir, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(resultdir, "MAX_RUNS", 1)
+    monkeypatch.setattr(stored, "MAX_RUNS", 1)
     store.save(FIRST)
     store.save(SECOND)
 
