@@ -12,9 +12,9 @@ from fakes.fakelinux import MAIN, make_programs, make_recipe
 from fakes.searched import Measured, git
 from pages.jsonkeys import keys_without_words
 from rtscope.host.errors import BoardError
-from rtscope.record.directory.records import hold
+from rtscope.record.directory.place import hold
 from rtscope.verbs.bisect import bisect
-from rtscope.verbs.bisect.workplace import workplace
+from rtscope.verbs.bisect.kernels import workplace
 
 RT = "CONFIG_EXPERT=y\nCONFIG_PREEMPT_RT=y\n"
 BISECT = ("bisect", "--tree", "linux", "--good", "start", "--recipe", "./my.toml")

@@ -47,7 +47,7 @@ def test_there_is_a_file_for_gitlab_github_and_lava() -> None:
 def test_the_lines_that_need_no_board_work(
     rtscope: Rtscope, here: Path, number: int
 ) -> None:
-    store = create(here / "results", {}, command=("rtscope",), rtscope="0.1.0")
+    store = create(here / "results", {}, command=("rtscope",))
     store.save(record([thread([5_000] * 5000)], "idle"))
     found = [line for line in scripts(yaml.safe_load(FILES[number])) if line]
     measured = [line for line in found if line.startswith("rtscope run ")]

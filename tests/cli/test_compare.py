@@ -12,7 +12,7 @@ from rtscope.record.model import RunRecord
 
 
 def keep(place: Path, *records: RunRecord) -> Path:
-    store = create(place, {}, command=("rtscope", "run"), rtscope="0")
+    store = create(place, {}, command=("rtscope", "run"))
     for kept in records:
         store.save(kept)
     return place

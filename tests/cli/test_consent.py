@@ -57,7 +57,7 @@ def mail(here: Path) -> Path:
 def test_a_campaign_runs_no_program_that_it_names(
     rtscope: Rtscope, mail: Path, more: dict[str, Any], told: str
 ) -> None:
-    create(mail, campaign(more), command=(), rtscope="0")
+    create(mail, campaign(more), command=())
 
     said = rtscope("run", "--resume", "mail")
 
@@ -68,7 +68,7 @@ def test_a_campaign_runs_no_program_that_it_names(
 
 
 def test_with_yes_it_does(rtscope: Rtscope, mail: Path) -> None:
-    create(mail, campaign({"target": {"qemu": EVIL}}), command=(), rtscope="0")
+    create(mail, campaign({"target": {"qemu": EVIL}}), command=())
 
     rtscope("run", "--resume", "mail", "--yes")
 

@@ -92,7 +92,7 @@ def place(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
 @pytest.fixture
 def typed(here: Path) -> Typed:
     """The words of a verb, with the files that they name."""
-    store = create(here / "a", {}, command=("rtscope", "run"), rtscope="0.1.0")
+    store = create(here / "a", {}, command=("rtscope", "run"))
     store.save(record([thread([5_000] * 5000)], "idle"))
     packing.pack(
         here / "a.tar.gz",

@@ -113,7 +113,7 @@ def test_no_record_is_overwritten(rtscope: Rtscope, small: Path) -> None:
     said = rtscope("import", small, "--out", "x")
     assert (said.status, said.err) == (
         2,
-        "rtscope: x exists: name another directory with --out\n",
+        "rtscope: --out x: not empty; name another directory\n",
     )
 
 

@@ -1,8 +1,12 @@
 """What `rtscope kernel check` prints of its outcomes."""
 
+from pathlib import Path
+
 import pytest
 
+from fakes.commandline import Rtscope
 from rtscope.boards.runs.smoketest import BuiltKernel, SmokeTest
+from rtscope.record.directory.records import create
 from rtscope.verbs.kernel import check as kernelcheck
 
 WORST_US = {
@@ -48,3 +52,14 @@ def test_where_room_is_short_names_give_way_and_figures_do_not(
         *WORST_US.values()
     ]
     assert all(load in heading for load in WORST_US)
+
+
+def test_results_of_an_earlier_check_are_refused_before_anything_is_built(
+    rtscope: Rtscope, here: Path
+) -> None:
+    create(here / "results/pc", {}, command=("rtscope", "kernel", "check"))
+
+    said = rtscope("kernel", "check", "pc-6.12-rt", "--out", "results")
+
+    assert said.status == 2
+    assert "results/pc already holds a campaign" in " ".join(said.err.split())

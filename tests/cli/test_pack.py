@@ -10,7 +10,7 @@ from rtscope.record.directory.records import create
 
 
 def results(folder: Path, latency_ns: int = 5_000) -> Path:
-    store = create(folder, {}, command=("rtscope", "run"), rtscope="0.1.0")
+    store = create(folder, {}, command=("rtscope", "run"))
     store.save(record([thread([latency_ns] * 5000)], "idle"))
     return folder
 

@@ -11,7 +11,7 @@ from fakes.commandline import Rtscope
 from pages.jsonkeys import keys_without_words
 from rtscope.boards.runs import runner
 from rtscope.explain.model import Cause
-from rtscope.record.directory.records import open_records
+from rtscope.record.directory.found import open_records
 from rtscope.record.explanation import (
     EXPLAINED,
     SCHEMA,
@@ -260,18 +260,18 @@ def campaign_at(path: Path, **target: str) -> None:
 @pytest.mark.parametrize(
     ("record", "why"),
     [
-        (
-            "nowhere",
-            "no such directory; measure first: rtscope run --target virtual:pc",
-        ),
-        ("empty", "no result there: it has no campaign.json; measure first"),
+        ("nowhere", "no campaign there: it has no campaign.json; name the --out of"),
+        ("empty", "no campaign there: it has no campaign.json; name the --out of"),
         ("file", "a file, and no result directory"),
         ("packed", "an archive; unpack it with tar -xzf packed"),
         (
             "out/campaign.json",
-            "a file of the result out; type rtscope sweep remedies out",
+            "a part of the result out; type rtscope sweep remedies out",
         ),
-        ("out/runs/001-idle", "one run of a result; type rtscope sweep remedies out"),
+        (
+            "out/runs/001-idle",
+            "a part of the result out; type rtscope sweep remedies out",
+        ),
         ("sweep", "rtscope sweep remedies sweep/cells/000-base"),
         ("imported", "imported from another tool, or without its campaign.json"),
         ("out", "has no finished run; continue with rtscope run --resume out"),

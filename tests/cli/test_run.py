@@ -10,7 +10,9 @@ from fakes import targets
 from fakes.commandline import Rtscope
 from fakes.faketarget import FakeTarget
 from rtscope.contract import AgentError, Tick
-from rtscope.record.directory.records import create, open_records, read_campaign
+from rtscope.record.directory.found import open_records
+from rtscope.record.directory.place import CAMPAIGN, read_document
+from rtscope.record.directory.records import create
 
 CUSTOM = {
     "campaign": {"command": ["touch", "/tmp/\x1b[31mevil"]},
@@ -55,7 +57,7 @@ def test_the_command_to_repeat_it_leaves_the_directory_out(
     rtscope(*IDLE, "--out=b")
 
     for name in ("a", "b"):
-        assert read_campaign(here / name)["command"] == ["rtscope", *IDLE]
+        assert read_document(here / name, CAMPAIGN).command == ("rtscope", *IDLE)
 
 
 @pytest.mark.usefixtures("fake")
@@ -203,7 +205,7 @@ def test_ctrl_c_saves_shows_and_can_be_resumed(
 def test_a_command_that_came_by_mail_is_not_run_unasked(
     rtscope: Rtscope, fake: FakeTarget, here: Path
 ) -> None:
-    create(here / "mail", CUSTOM, command=(), rtscope="0")
+    create(here / "mail", CUSTOM, command=())
     said = rtscope("run", "--resume", "mail")
 
     assert (said.status, said.out) == (2, "")
@@ -215,7 +217,7 @@ def test_a_command_that_came_by_mail_is_not_run_unasked(
 
 
 def test_with_yes_it_is_run(rtscope: Rtscope, fake: FakeTarget, here: Path) -> None:
-    create(here / "mail", CUSTOM, command=(), rtscope="0")
+    create(here / "mail", CUSTOM, command=())
     rtscope("run", "--resume", "mail", "--yes")
 
     (load,) = [line for line in fake.log if line.startswith("load")]
@@ -240,7 +242,7 @@ def test_a_campaign_that_came_by_mail_is_checked_as_any_other(
     fake: FakeTarget,
     here: Path,
 ) -> None:
-    create(here / "mail", document, command=(), rtscope="0")
+    create(here / "mail", document, command=())
     said = rtscope("run", "--resume", "mail")
 
     assert said.status == 2

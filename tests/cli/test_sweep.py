@@ -12,7 +12,8 @@ from fakes.commandline import Rtscope
 from fakes.scheduler import FakeScheduler
 from fakes.sweepfile import FILE, one_line
 from pages.jsonkeys import keys_without_words
-from rtscope.record.directory.records import hold, open_records
+from rtscope.record.directory.found import open_records
+from rtscope.record.directory.place import hold
 from rtscope.verbs.sweep import sweep
 from rtscope.verbs.sweep.cluster import dask
 from rtscope.verbs.sweep.cluster import runner as cluster
@@ -276,5 +277,5 @@ def test_a_start_does_not_mix_with_one_that_came_while_it_prepared(
     said = rtscope("sweep", "ticks.toml", "--out", "out")
 
     assert said.status == 2
-    assert "out: not empty" in one_line(said.err)
+    assert "out already holds a sweep; go on with the sweep in it" in one_line(said.err)
     assert [path.name for path in Path("out").iterdir()] == ["sweep.json"]

@@ -27,7 +27,7 @@ from rtscope.record.directory.records import ResultDir, create
 @pytest.fixture
 def measured(here: Path) -> ResultDir:
     """A campaign of two loads."""
-    store = create(here / "out", {}, command=("rtscope", "run"), rtscope="0")
+    store = create(here / "out", {}, command=("rtscope", "run"))
     asked = to_dict(Campaign())
     for kept in campaign(loads=("idle", "memory"), cpus=2, seconds=3):
         store.save(replace(kept, campaign=asked, caveats=(make("guest"),)))
@@ -414,7 +414,7 @@ def test_a_result_is_printed_in_each_format(
 
 def test_two_machines_are_compared(rtscope: Rtscope, here: Path) -> None:
     for name, scale in (("slow", 9_000), ("fast", 5_000)):
-        store = create(here / name, {}, command=(), rtscope="0")
+        store = create(here / name, {}, command=())
         store.save(record([thread([scale, scale + 100] * 30)]))
     said = rtscope("compare", "slow", "quick=fast", "--html", "page.html")
 
@@ -435,7 +435,7 @@ def test_two_machines_are_compared(rtscope: Rtscope, here: Path) -> None:
 def test_a_report_needs_only_the_question_of_the_campaign(
     rtscope: Rtscope, here: Path, asked: dict[str, object], status: int, told: str
 ) -> None:
-    store = create(here / "out", {}, command=("rtscope", "run"), rtscope="0")
+    store = create(here / "out", {}, command=("rtscope", "run"))
     store.save(replace(record([thread([10])]), campaign=asked))
     done = rtscope("report", "out")
     assert done.status == status

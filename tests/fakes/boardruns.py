@@ -65,7 +65,7 @@ def with_fact(run: RunRecord, name: str, value: str) -> RunRecord:
 
 def keep(place: Path, runs: Sequence[RunRecord]) -> Path:
     """Write records as `rtscope run --out` does."""
-    store = create(place, {}, command=("rtscope", "run"), rtscope="0")
+    store = create(place, {}, command=("rtscope", "run"))
     for run in runs:
         store.save(run)
     return place

@@ -83,7 +83,7 @@ def stories(folder: Path) -> StoryOf:
         if cpus:
             campaign = replace(campaign, runs=(replace(table, cpus=cpus),))
         campaign = replace(campaign, **settings)  # type: ignore[arg-type]
-        store = create(folder / "out", {}, command=(), rtscope="0")
+        store = create(folder / "out", {}, command=())
         return Story(campaign, on or target(), store, hear)
 
     return make

@@ -38,14 +38,14 @@ from rtscope.machine.audit.examine import auditing_a_unit, examine, read_context
 from rtscope.measure.campaign.file import load_campaign
 from rtscope.present.formats.brief import Detail
 from rtscope.present.model.build import build_model
-from rtscope.record.directory.records import open_records
+from rtscope.record.directory.found import open_records
+from rtscope.record.directory.journal import STEPS, Tried, read_journal
 from rtscope.record.model import RunRecord, record_to_json
 from rtscope.record.pack import collect, pack, unpacking
 from rtscope.verbs.audit.unitfiles import load_unit
 from rtscope.verbs.bisect.directory import SearchOptions, resumed_work
 from rtscope.verbs.bisect.directory import create as create_search
 from rtscope.verbs.bisect.directory import new_work as new_search
-from rtscope.verbs.bisect.journal import STEPS, Tried, read_journal
 from rtscope.verbs.sweep import directory as sweeps
 from rtscope.verbs.sweep.cluster.task import Answer, answer_of
 from rtscope.verbs.sweep.file import load_sweep

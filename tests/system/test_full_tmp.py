@@ -31,7 +31,7 @@ def small_tmp(tmp_path: Path) -> Iterator[Path]:
 
 
 def packed(place: Path) -> Path:
-    store = create(place / "a", {}, command=("rtscope", "run"), rtscope="0.1.0")
+    store = create(place / "a", {}, command=("rtscope", "run"))
     store.save(record([thread([5_000] * 500)], "idle"))
     (log,) = (path / "kernel.log" for path in (place / "a" / "runs").iterdir())
     log.write_text("a line of a kernel\n" * 10_000)

@@ -3,8 +3,9 @@
 import pytest
 
 from rtscope.boards.catalogue import get_board
-from rtscope.boards.parts.bundle import CAMPAIGN, Bundle
+from rtscope.boards.parts.bundle import Bundle
 from rtscope.host.errors import UsageError
+from rtscope.record.directory.place import CAMPAIGN
 from rtscope.verbs.run.bundle import campaign_of
 
 
@@ -14,7 +15,7 @@ from rtscope.verbs.run.bundle import campaign_of
     ids=lambda content: repr(content[:12]),
 )
 def test_a_campaign_that_is_none_is_refused(content: bytes) -> None:
-    bundle = Bundle(get_board("pc"), {}, {}, {CAMPAIGN: content}, "1", "")
+    bundle = Bundle(get_board("pc"), {}, {}, {CAMPAIGN.file: content}, "1", "")
 
     with pytest.raises(UsageError):
         campaign_of(bundle)

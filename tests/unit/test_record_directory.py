@@ -11,37 +11,32 @@ import pytest
 
 from fakes.measurements import record, thread
 from rtscope.host.errors import RecordError, UsageError
+from rtscope.host.version import __version__
 from rtscope.record.directory import records as stored
-from rtscope.record.directory.records import (
-    ResultDir,
-    create,
-    hold,
-    open_records,
-    read_campaign,
-)
+from rtscope.record.directory.found import open_records
+from rtscope.record.directory.place import CAMPAIGN, hold, read_document
+from rtscope.record.directory.records import ResultDir, create
 from rtscope.record.model import MAX_RECORD_BYTES, RunRecord
 
 FIRST = record([thread([5_000, 7_000])])
 SECOND = record([thread([6_000])], "cpu")
 SECOND = replace(SECOND, run=replace(SECOND.run, id="002-cpu"))
-CAMPAIGN = {"run": [{"load": ["idle"]}]}
+ASKED = {"run": [{"load": ["idle"]}]}
 
 
 @pytest.fixture
 def store(tmp_path: Path) -> ResultDir:
-    return create(
-        tmp_path / "out", CAMPAIGN, command=("rtscope", "run"), rtscope="0.1.0"
-    )
+    return create(tmp_path / "out", ASKED, command=("rtscope", "run"))
 
 
 def test_a_campaign_is_written_down_before_anything_is_measured(
     store: ResultDir,
 ) -> None:
-    assert read_campaign(store.path) == {
+    assert json.loads((store.path / "campaign.json").read_text()) == {
         "schema": 2,
-        "rtscope": "0.1.0",
+        "rtscope": __version__,
         "command": ["rtscope", "run"],
-        "campaign": CAMPAIGN,
+        "campaign": ASKED,
     }
     assert store.done_ids() == frozenset()
     assert store.records() == []
@@ -49,14 +44,14 @@ def test_a_campaign_is_written_down_before_anything_is_measured(
 
 def test_a_second_campaign_does_not_go_where_one_is(store: ResultDir) -> None:
     with pytest.raises(UsageError, match=r"already holds a campaign.*--resume"):
-        create(store.path, {}, command=(), rtscope="0")
+        create(store.path, {}, command=())
 
 
 def test_a_place_that_cannot_be_made_is_told(tmp_path: Path) -> None:
     (tmp_path / "file").touch()
 
     with pytest.raises(RecordError, match=r"cannot make .*: Not a directory"):
-        create(tmp_path / "file", {}, command=(), rtscope="0")
+        create(tmp_path / "file", {}, command=())
 
 
 def test_saved_records_come_back_in_order(store: ResultDir) -> None:
@@ -144,7 +139,7 @@ def test_what_is_no_file_of_a_fair_size_is_not_read(
     (store.path / "campaign.json").unlink()
     place(store.path / "campaign.json")
     with pytest.raises(RecordError, match=why):
-        read_campaign(store.path)
+        read_document(store.path, CAMPAIGN)
 
 
 def test_the_limit_of_a_record_is_above_the_largest_there_is() -> None:
@@ -155,7 +150,7 @@ def test_the_limit_of_a_record_is_above_the_largest_there_is() -> None:
 def test_a_directory_that_is_a_link_is_neither_read_nor_written(
     level: str, store: ResultDir, tmp_path: Path
 ) -> None:
-    elsewhere = create(tmp_path / "other", {}, command=(), rtscope="0")
+    elsewhere = create(tmp_path / "other", {}, command=())
     elsewhere.save(FIRST)
     before = snapshot(elsewhere.path)
     if level == "runs":
@@ -207,14 +202,14 @@ def test_a_campaign_that_is_damaged_or_from_the_future_is_refused(
     (store.path / "campaign.json").write_text(text)
 
     with pytest.raises(RecordError, match=why):
-        read_campaign(store.path)
+        read_document(store.path, CAMPAIGN)
 
 
 def test_bytes_that_are_no_text_are_refused(store: ResultDir) -> None:
     (store.path / "campaign.json").write_bytes(b'{"schema":\xff}')
 
     with pytest.raises(RecordError, match="damaged"):
-        read_campaign(store.path)
+        read_document(store.path, CAMPAIGN)
 
 
 def test_a_damaged_record_is_named(store: ResultDir) -> None:
@@ -229,7 +224,7 @@ def test_a_directory_without_a_campaign_cannot_be_resumed(tmp_path: Path) -> Non
     with pytest.raises(
         UsageError, match=r"no campaign there: it has no campaign\.json"
     ):
-        read_campaign(tmp_path)
+        read_document(tmp_path, CAMPAIGN)
 
 
 def test_a_result_can_be_moved_and_read_elsewhere(

@@ -14,7 +14,8 @@ from fakes.measurements import record, thread
 from rtscope.host.errors import RecordError, UsageError
 from rtscope.machine.facts import FactValue
 from rtscope.record import pack as pack_module
-from rtscope.record.directory.records import ResultDir, create, open_records
+from rtscope.record.directory.found import open_records
+from rtscope.record.directory.records import ResultDir, create
 from rtscope.record.model import RunRecord
 from rtscope.record.pack import (
     MAX_FILES,
@@ -35,9 +36,7 @@ NOISE = random.Random(1).randbytes(100_000)
 
 def results(folder: Path, *loads: str, host: str = "kiln-7") -> Path:
     """Write a campaign with a run of each load, worse from run to run."""
-    store = create(
-        folder, {"target": "local"}, command=("rtscope", "run"), rtscope="0.1.0"
-    )
+    store = create(folder, {"target": "local"}, command=("rtscope", "run"))
     for number, load in enumerate(loads or ("idle",), start=1):
         one = record([thread([5_000] * 50 + [number * 100_000])], load)
         facts = {**one.facts_before, "hostname": FactValue(host, source="a test")}

@@ -58,7 +58,7 @@ Measure = Callable[..., RunRecord]
 
 @pytest.fixture
 def store(tmp_path: Path) -> ResultDir:
-    return create(tmp_path / "out", {}, command=(), rtscope="0")
+    return create(tmp_path / "out", {}, command=())
 
 
 @pytest.fixture

@@ -8,7 +8,7 @@ from pydantic import TypeAdapter
 from classpages import HEAD, class_node, field_rows
 from prose import row, sentences
 from rtscope.boards.runs.hosttime import HostTime
-from rtscope.verbs.bisect.journal import Tried
+from rtscope.record.directory.journal import Tried
 from rtscope.verbs.bisect.outcome import Change, Located, Outcome, Side
 from rtscope.verbs.sweep.checks import Checks
 from rtscope.verbs.sweep.costs import Costs

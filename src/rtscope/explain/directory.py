@@ -46,6 +46,7 @@ from rtscope.explain.timeline import Timeline, timeline_of
 from rtscope.host.errors import RecordError, RtscopeError, UsageError
 from rtscope.host.files import write_atomically
 from rtscope.host.process import Progress, Step
+from rtscope.record.directory.found import no_records
 from rtscope.record.directory.records import RECORD, ResultDir, read_record
 from rtscope.record.events.dat import open_trace
 from rtscope.record.events.events import Event, Trace
@@ -268,7 +269,7 @@ def _files(path: Path) -> list[Path]:
         return [path / RECORD]
     files = [path / "runs" / name / RECORD for name in ResultDir(path).done_ids()]
     if not files:
-        raise UsageError(f"{path}: no record in it; rtscope run writes runs/*/{RECORD}")
+        raise no_records(path)
     return sorted(files)
 
 

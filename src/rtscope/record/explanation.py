@@ -16,10 +16,10 @@ from typing import Annotated, Any, Literal
 from pydantic import Field, TypeAdapter, ValidationError
 
 from rtscope.host.errors import RecordError
-from rtscope.host.files import first_mistake, read_bounded, write_atomically
+from rtscope.host.files import read_bounded, write_atomically
 from rtscope.host.files.jsonvalues import JsonShape
 from rtscope.record.model import RunRecord
-from rtscope.record.schema import document_of, wrong_schema
+from rtscope.record.schema import refused
 
 EXPLAINED = "explain.json"
 """Lies beside the record of each run that was explained."""
@@ -280,12 +280,10 @@ def read_explained(path: Path) -> Explained:
     try:
         return _SHAPE.read(text)
     except ValidationError as error:
-        document = document_of(text)
-        if document is None or document.get("schema") == SCHEMA:
-            raise RecordError(f"{path}: damaged: {first_mistake(error)}") from error
         again = "explain the record again: rtscope explain RECORD"
-        schema = document.get("schema")
-        raise wrong_schema(str(path), schema, SCHEMA, again=again) from error
+        raise refused(
+            text, error, name=str(path), kind="explanation", known=SCHEMA, again=again
+        ) from error
 
 
 def explained_as_dict(explained: Explained) -> dict[str, Any]:

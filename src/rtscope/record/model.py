@@ -27,12 +27,11 @@ from rtscope.contract import (
     Tick,
     Whole,
 )
-from rtscope.host.errors import RecordError, UsageError
-from rtscope.host.files import first_mistake
+from rtscope.host.errors import UsageError
 from rtscope.host.files.jsonvalues import JsonShape
 from rtscope.machine.facts import FactValue
 from rtscope.record.caveats.catalogue import Caveat
-from rtscope.record.schema import document_of, wrong_schema
+from rtscope.record.schema import refused
 from rtscope.record.virtual import VirtualRun
 
 SCHEMA = 2
@@ -275,12 +274,9 @@ def record_from_json(text: bytes, *, name: str) -> RunRecord:
     try:
         return _shape().read(text)
     except ValidationError as error:
-        document = document_of(text)
-        if document is None or document.get("schema") == SCHEMA:
-            mistake = first_mistake(error, whole="the file")
-            raise RecordError(f"{name}: damaged record: {mistake}") from error
-        raise wrong_schema(
-            name, document.get("schema"), SCHEMA, again="measure again: rtscope run"
+        again = "measure again: rtscope run"
+        raise refused(
+            text, error, name=name, kind="record", known=SCHEMA, again=again
         ) from error
 
 

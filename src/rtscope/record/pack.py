@@ -33,7 +33,14 @@ from rtscope.host.files.archive import (
 )
 from rtscope.host.files.heldfolders import temporary_folder
 from rtscope.host.files.opening import at_hand
-from rtscope.record.directory.records import CAMPAIGN, INTERRUPTED, RECORD, UNFINISHED
+from rtscope.record.directory.found import no_records
+from rtscope.record.directory.place import CAMPAIGN
+from rtscope.record.directory.records import (
+    INTERRUPTED,
+    RECORD,
+    UNFINISHED,
+    ResultDir,
+)
 from rtscope.record.explanation import EXPLAINED
 from rtscope.record.model import MAX_RECORD_BYTES, record_from_json
 
@@ -54,7 +61,7 @@ RECORDINGS = (
 )
 """Of a run, most useful first."""
 _OF_RUN = (*_NEEDED, *_OPTIONAL, *RECORDINGS)
-_OF_ALL = (NOTES, CAMPAIGN, PAGE)
+_OF_ALL = (NOTES, CAMPAIGN.file, PAGE)
 
 _NAME = re.compile(r"[A-Za-z0-9][A-Za-z0-9._+-]{0,150}")
 _RUN = re.compile(r"[0-9]{3,6}-[a-z0-9][a-z0-9._+-]{0,150}")
@@ -88,22 +95,20 @@ def collect(directory: Path) -> dict[str, bytes]:
     runs = [p for p in sorted((directory / "runs").glob("*")) if _is_folder(p)]
     runs = [p for p in runs if _RUN.fullmatch(p.name) and _has(p, *_NEEDED)]
     if not runs:
-        raise UsageError(
-            f"{directory}: no record in it; name the directory of rtscope run --out"
-        )
+        raise no_records(directory)
     take = partial(_take, directory)
-    files = dict(take(CAMPAIGN))
+    files = dict(take(CAMPAIGN.file))
     for run in runs:
         files |= take(*(f"runs/{run.name}/{name}" for name in _NEEDED))
     max_ns = {
         path.split("/")[1]: record_from_json(text, name=path).max_ns or 0
         for path, text in files.items()
-        if path != CAMPAIGN
+        if path != CAMPAIGN.file
     }
     for run in runs:
         files |= take(*(f"runs/{run.name}/{name}" for name in _OPTIONAL))
-    unfinished = sorted((directory / UNFINISHED).glob("*.jsonl"))
-    files |= take(*(f"{UNFINISHED}/{path.name}" for path in unfinished))
+    lines = ResultDir(directory).unfinished().values()
+    files |= take(*(f"{UNFINISHED}/{path.name}" for path in lines))
     for name in RECORDINGS:
         worst_first = sorted(max_ns, key=lambda run: -max_ns[run])
         files |= take(*(f"runs/{run}/{name}" for run in worst_first))
@@ -150,7 +155,7 @@ def _fitting(files: Files, limit_bytes: int) -> tuple[dict[str, bytes], dict[str
             fitting[file] = content
             used += size
             unpacked += len(content)
-        elif file == CAMPAIGN or file.endswith(_NEEDED):
+        elif file == CAMPAIGN.file or file.endswith(_NEEDED):
             raise UsageError(
                 f"the records alone need more than {limit_bytes:,} bytes: allow more "
                 "with --max-size"

@@ -44,8 +44,6 @@ from rtscope.host.files.documents import json_object
 
 SCHEMA = 1
 CONTENTS = "bundle.json"
-CAMPAIGN = "campaign.json"
-"""Among a bundle's files: what is to be measured, resolved."""
 
 MAX_BYTES = 4 << 30
 MAX_FILES = 5_000

@@ -19,20 +19,23 @@ Every file is written as a whole or not at all. A directory may come by mail: no
 in it is followed out of it, and sizes are bounded before anything is read.
 """
 
-import fcntl
-import json
-import os
-from collections.abc import Iterator, Mapping
-from contextlib import contextmanager, suppress
+from collections.abc import Mapping
+from contextlib import suppress
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
-from rtscope.host.errors import RecordError, UsageError
+from rtscope.host.errors import RecordError
 from rtscope.host.files import read_bounded, write_atomically
-from rtscope.host.files.documents import json_object
-from rtscope.host.files.opening import read_named
 from rtscope.record.caveats.catalogue import gravest_first, make
+from rtscope.record.directory.place import (
+    CAMPAIGN,
+    make_directory,
+    refuse_gone,
+    refuse_links,
+    refuse_used,
+    write_document,
+)
 from rtscope.record.model import (
     FILE_LOST,
     MAX_RECORD_BYTES,
@@ -40,16 +43,10 @@ from rtscope.record.model import (
     record_from_json,
     record_to_json,
 )
-from rtscope.record.schema import wrong_schema
 
-SCHEMA = 2
-"""Of `campaign.json`."""
-CAMPAIGN = "campaign.json"
 RECORD = "record.json"
 INTERRUPTED = "interrupted.json"
 UNFINISHED = "unfinished"
-MAX_CAMPAIGN_BYTES = 16 * 1024 * 1024
-_CONTINUE = "; to continue: rtscope run --resume"
 
 MAX_RUNS = 100_000
 
@@ -59,7 +56,7 @@ class ResultDir:
     """A directory that holds one campaign."""
 
     path: Path
-    advice: str = _CONTINUE
+    advice: str = ""
     """Ends a message about a file that cannot be written, behind the reason."""
 
     def run_dir(self, run_id: str) -> Path:
@@ -70,28 +67,38 @@ class ResultDir:
         """Return the runs that need not be measured again."""
         return frozenset(p.parent.name for p in self._files(RECORD))
 
+    def cut_ids(self) -> frozenset[str]:
+        """Return the runs that were interrupted; some may have been repeated."""
+        return frozenset(p.parent.name for p in self._files(INTERRUPTED))
+
+    def unfinished(self) -> Mapping[str, Path]:
+        """Return the files of what the agent said of runs without a result, by run."""
+        files = sorted((self.path / UNFINISHED).glob("*.jsonl"))
+        return {file.stem: file for file in files}
+
+    def is_done(self, run_id: str) -> bool:
+        """Tell whether a run is done; listing all takes a second of thousands."""
+        with suppress(OSError):  # a name that no file can have
+            return (self.run_dir(run_id) / RECORD).is_file()
+        return False
+
     def save(self, record: RunRecord, *, interrupted: bool = False) -> Path:
         """Write a run's record; raise RecordError if it cannot be written."""
-        directory = self._made(self.run_dir(record.run.id))
-        path = directory / (INTERRUPTED if interrupted else RECORD)
-        write_atomically(path, record_to_json(record), hint=self.advice)
+        refuse_links(self.path / UNFINISHED)
+        name = INTERRUPTED if interrupted else RECORD
+        path = self.attach(record.run.id, name, record_to_json(record))
         if not interrupted:
-            (directory / INTERRUPTED).unlink(missing_ok=True)
+            path.with_name(INTERRUPTED).unlink(missing_ok=True)
             (self.path / UNFINISHED / f"{record.run.id}.jsonl").unlink(missing_ok=True)
         return path
 
     def keep_unfinished(self, run_id: str, lines: bytes) -> Path:
         """Write what the agent said of a run without a result; RecordError if not."""
-        directory = self._made(self.path / UNFINISHED)
-        path = directory / f"{run_id}.jsonl"
-        write_atomically(path, lines, hint=self.advice)
-        return path
+        return self._write(self.path / UNFINISHED, f"{run_id}.jsonl", lines)
 
     def attach(self, run_id: str, name: str, content: bytes) -> Path:
         """Write a file beside a run's record; what it names is written before it."""
-        path = self._made(self.run_dir(run_id)) / name
-        write_atomically(path, content, hint=self.advice)
-        return path
+        return self._write(self.run_dir(run_id), name, content)
 
     def detach(self, run_id: str, name: str) -> None:
         """
@@ -135,17 +142,17 @@ class ResultDir:
 
     def records(self) -> list[RunRecord]:
         """Return all records by run id; an interrupted run only if it has no other."""
-        done = self._files(RECORD)
-        have = {path.parent for path in done}
-        half = [path for path in self._files(INTERRUPTED) if path.parent not in have]
-        return [read_record(path) for path in sorted([*done, *half])]
+        paths = (*self._files(INTERRUPTED), *self._files(RECORD))
+        of_runs = {path.parent: path for path in paths}
+        return [read_record(of_runs[run]) for run in sorted(of_runs)]
 
-    def _made(self, directory: Path) -> Path:
-        """Make a directory for files of this one, which is there; return it."""
+    def _write(self, directory: Path, name: str, content: bytes) -> Path:
+        """Write a file into a directory of this one, which is there."""
         refuse_gone(self.path)
         refuse_links(directory.parent, directory)
         make_directory(directory)
-        return directory
+        write_atomically(directory / name, content, hint=self.advice)
+        return directory / name
 
     def _files(self, name: str) -> list[Path]:
         paths = sorted((self.path / "runs").glob(f"*/{name}"))
@@ -168,104 +175,17 @@ def create(
     campaign: Mapping[str, Any],
     *,
     command: tuple[str, ...],
-    rtscope: str,
-    advice: str = _CONTINUE,
+    advice: str = "",
 ) -> ResultDir:
     """
     Make the directory of a new campaign; UsageError if there is one already.
 
     `advice` is that of the directory.
     """
-    refuse_used(path)
+    refuse_used(path, empty=False)
     make_directory(path / "runs")
-    document = {
-        "schema": SCHEMA,
-        "rtscope": rtscope,
-        "command": list(command),
-        "campaign": dict(campaign),
-    }
-    text = json.dumps(document, indent=1).encode() + b"\n"
-    write_atomically(path / CAMPAIGN, text, hint=advice)
+    write_document(path, CAMPAIGN, dict(campaign), command=command, advice=advice)
     return ResultDir(path, advice)
-
-
-@contextmanager
-def hold(path: Path) -> Iterator[None]:
-    """
-    Keep every other rtscope from measuring into a directory.
-
-    Raises UsageError if one does already. Does nothing where no directory is, or where
-    the file system has no locks.
-    """
-    try:
-        number = os.open(path, os.O_RDONLY | os.O_DIRECTORY)
-    except OSError:
-        yield
-        return
-    try:
-        with suppress(OSError):
-            try:
-                fcntl.flock(number, fcntl.LOCK_EX | fcntl.LOCK_NB)
-            except BlockingIOError as error:
-                raise UsageError(
-                    f"{path}: another rtscope measures into it; wait for its end, or "
-                    "end it first"
-                ) from error
-        yield
-    finally:
-        os.close(number)
-
-
-def refuse_used(path: Path) -> None:
-    """Raise UsageError if a directory already holds a campaign."""
-    if (path / CAMPAIGN).exists():
-        raise UsageError(
-            f"{path} already holds a campaign; go on with it: rtscope run --resume "
-            f"{path}, or name another directory with --out"
-        )
-
-
-def is_occupied(path: Path) -> bool:
-    """Tell whether a path is there, and is no empty directory."""
-    return path.exists() and (not path.is_dir() or any(path.iterdir()))
-
-
-def read_campaign(path: Path) -> dict[str, Any]:
-    """
-    Return campaign.json as it was written.
-
-    Raises UsageError where there is none, RecordError for what is damaged.
-    """
-    if not os.path.lexists(path / CAMPAIGN):
-        raise UsageError(f"{path}: no campaign there: it has no {CAMPAIGN}")
-    text = read_bounded(path / CAMPAIGN, limit=MAX_CAMPAIGN_BYTES, kind="record")
-    document = json_object(text, name=str(path / CAMPAIGN))
-    if (schema := document.get("schema")) != SCHEMA:
-        again = "measure again: rtscope run"
-        raise wrong_schema(str(path / CAMPAIGN), schema, SCHEMA, again=again)
-    return document
-
-
-def open_records(path: Path) -> list[RunRecord]:
-    """
-    Return the records of a campaign's directory, of one run's, or of one file.
-
-    Raises UsageError where nothing is, RecordError for what is damaged.
-    """
-    if path.exists() and not path.is_dir():
-        text = read_named(path, limit=MAX_RECORD_BYTES, kind="record")
-        return [record_from_json(text, name=str(path))]
-    for name in (RECORD, INTERRUPTED):
-        if (path / name).is_file():
-            return [read_record(path / name)]
-    if not path.is_dir():
-        raise UsageError(f"{path}: no such file or directory")
-    records = ResultDir(path).records()
-    if not records:
-        raise UsageError(
-            f"{path}: no record in it; rtscope run writes records into runs/*/{RECORD}"
-        )
-    return records
 
 
 def read_record(path: Path) -> RunRecord:
@@ -273,27 +193,3 @@ def read_record(path: Path) -> RunRecord:
     return record_from_json(
         read_bounded(path, limit=MAX_RECORD_BYTES, kind="record"), name=str(path)
     )
-
-
-def refuse_links(*directories: Path) -> None:
-    """Raise RecordError for a directory that leads elsewhere: it may come by mail."""
-    for directory in directories:
-        if directory.is_symlink():
-            raise RecordError(f"{directory}: a link, which rtscope does not make")
-
-
-def refuse_gone(directory: Path) -> None:
-    """Raise RecordError for one that was there: anew, it would lack what was in it."""
-    if not directory.is_dir():
-        raise RecordError(
-            f"{directory}: gone, with what was in it: the directory was removed or "
-            "renamed while rtscope used it; begin again with another --out"
-        )
-
-
-def make_directory(directory: Path) -> None:
-    """Make a directory and those above it; RecordError if that cannot be."""
-    try:
-        directory.mkdir(parents=True, exist_ok=True)
-    except OSError as error:
-        raise RecordError(f"cannot make {directory}: {error.strerror}") from error

@@ -10,11 +10,9 @@ The change that makes a kernel worse: search commits, patches or settings.
     settingsearch.py, ddmin.py  settings, by delta debugging
     symbols.py                  settings that differ between two configurations (pure)
     gitrun.py                   git, in our repositories and the user's
-    workplace.py                the directory of the cache where a search compiles
-    kernels.py                  kernels of a search, built
+    kernels.py                  kernels of a search, built in a directory of the cache
     boards.py                   boots of each kernel, one for each seed
     trials.py                   trials: each kernel built and measured once
-    journal.py                  the journal: one line for each trial
     criterion.py                is a kernel bad? its runs against the good ones (pure)
     figures.py                  figures to search by (pure)
     outcome.py                  the result of a search (pure)

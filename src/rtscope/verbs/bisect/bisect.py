@@ -32,9 +32,11 @@ from rtscope.machine.target import agent_file
 from rtscope.measure.campaign.options import BOARDS, OUTPUT
 from rtscope.measure.plan import make_plan
 from rtscope.present.formats.brief import Detail
-from rtscope.record.directory.records import ResultDir, hold, make_directory
+from rtscope.record.directory.journal import STEPS, Journal, read_journal
+from rtscope.record.directory.place import SEARCH, hold, make_directory
+from rtscope.record.directory.records import ResultDir
 from rtscope.verbs.bisect import subjects
-from rtscope.verbs.bisect.boards import RECORDS, VirtualBoards, directory_of, worst_seed
+from rtscope.verbs.bisect.boards import VirtualBoards, directory_of, worst_seed
 from rtscope.verbs.bisect.criterion import parse_margin
 from rtscope.verbs.bisect.directory import (
     BisectWork,
@@ -43,15 +45,13 @@ from rtscope.verbs.bisect.directory import (
     new_work,
     resumed_work,
 )
-from rtscope.verbs.bisect.journal import STEPS, read_journal
-from rtscope.verbs.bisect.kernels import LOG, Bench
+from rtscope.verbs.bisect.kernels import LOG, Bench, workplace
 from rtscope.verbs.bisect.measured import judge_measured
 from rtscope.verbs.bisect.outcome import Outcome, Side, outcome_data
 from rtscope.verbs.bisect.search import search
 from rtscope.verbs.bisect.subjects import Subject
 from rtscope.verbs.bisect.text import answer, lines
 from rtscope.verbs.bisect.trials import Trials
-from rtscope.verbs.bisect.workplace import workplace
 
 RESULT = "result.json"
 NOT_SHOWN = 4
@@ -222,7 +222,7 @@ def _search(
             figure=work.options.figure,
             load=work.measurement.load,
             margin=parse_margin(work.options.margin, work.options.figure),
-            explain=lambda one, two: _explained(work, bench, one, two),
+            explain=lambda one, two: _explained(work, bench, journal, one, two),
             progress=lambda left: bench.context.log(
                 f"{plural(left, subject.kind)} left to search"
             ),
@@ -235,15 +235,14 @@ def _note_how_to_continue(path: Path) -> Iterator[None]:
     try:
         yield
     except (RtscopeError, KeyboardInterrupt):
-        say(f"to continue: rtscope bisect --resume {shlex.quote(str(path))}")
+        say(f"to continue: {SEARCH.to_go_on(path)}")
         raise
 
 
 def _explained(
-    work: BisectWork, bench: Bench, one: Side, two: Side
+    work: BisectWork, bench: Bench, journal: Journal, one: Side, two: Side
 ) -> tuple[Side, Side]:
     """Explain the worst wake-ups of the same seed before and after the change."""
-    journal = read_journal(work.path / STEPS)
     places = {
         side.name: directory_of(work.path, journal.steps[side.name].directory)
         for side in (one, two)
@@ -289,6 +288,6 @@ def _show(outcome: Outcome, work: BisectWork, request: BisectRequest) -> int:
             everything = request.display.detail is Detail.ALL
             for line in lines(outcome, all_of_it=everything):
                 console.print(line)
-            where = shlex.quote(str(work.path / RECORDS))
+            where = shlex.quote(str(work.path / SEARCH.parts))
             console.print(f"Records of every kernel: {where}", markup=False)
     return 0 if outcome.is_found else NOT_SHOWN

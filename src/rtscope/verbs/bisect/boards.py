@@ -13,19 +13,17 @@ from rtscope.boards.runs.prepare import PreparedCampaign, capacity_for, request_
 from rtscope.boards.runs.runner import BoardRunner
 from rtscope.boards.runs.store import StoredResults
 from rtscope.host.errors import MeasurementError, UsageError
-from rtscope.host.version import __version__
 from rtscope.measure.campaign.file import to_dict
 from rtscope.measure.campaign.model import Campaign
 from rtscope.measure.campaign.options import Options, with_options
 from rtscope.measure.execute import OnEvent, execute
 from rtscope.measure.plan import Plan, make_plan, remaining
-from rtscope.record.directory.records import ResultDir, create, refuse_gone
+from rtscope.record.directory.place import CAMPAIGN, SEARCH, refuse_gone
+from rtscope.record.directory.records import ResultDir, create
 from rtscope.stats.counting import why_left_out
 from rtscope.verbs.bisect.criterion import Values
 from rtscope.verbs.bisect.figures import value_of
 from rtscope.verbs.bisect.trials import Built
-
-RECORDS = "steps"
 
 Display = Callable[[Plan], AbstractContextManager[OnEvent]]
 """Shows the progress of boots."""
@@ -86,11 +84,9 @@ class VirtualBoards:
     def _store(self, name: str, campaign: Campaign) -> ResultDir:
         refuse_gone(self.path)
         path = directory_of(self.path, name)
-        if (path / "campaign.json").exists():
+        if CAMPAIGN.is_in(path):
             return ResultDir(path)
-        return create(
-            path, to_dict(campaign), command=self.command, rtscope=__version__
-        )
+        return create(path, to_dict(campaign), command=self.command)
 
     def _boot(
         self, plan: Plan, campaign: Campaign, built: Built, store: ResultDir
@@ -135,7 +131,7 @@ class VirtualBoards:
 
 def directory_of(path: Path, name: str) -> Path:
     """Return where the records of a kernel are."""
-    return path / RECORDS / name[:40]
+    return path / SEARCH.parts / name[:40]
 
 
 def worst_seed(path: Path) -> int:

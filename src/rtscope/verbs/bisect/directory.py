@@ -1,8 +1,6 @@
 """A search and its directory: a new one by options, or one to continue."""
 
-import json
 from dataclasses import asdict, dataclass, replace
-from datetime import datetime
 from pathlib import Path
 from typing import Annotated, Any
 
@@ -15,23 +13,23 @@ from rtscope.cli.consent import ask_builds
 from rtscope.cli.console import typed_words
 from rtscope.host.errors import RecordError, UsageError
 from rtscope.host.escape import printable
-from rtscope.host.files import read_bounded, write_atomically
-from rtscope.host.files.documents import json_object
-from rtscope.host.version import __version__
 from rtscope.measure.preflight import refuse_full_disk
-from rtscope.record.directory.records import is_occupied, refuse_links
+from rtscope.record.directory.journal import STEPS
+from rtscope.record.directory.place import (
+    SEARCH,
+    new_place,
+    read_document,
+    refuse_links,
+    refuse_used,
+    write_document,
+)
 from rtscope.stats.costs import IDLE
-from rtscope.verbs.bisect.boards import RECORDS, Measurement
+from rtscope.verbs.bisect.boards import Measurement
 from rtscope.verbs.bisect.criterion import parse_margin
 from rtscope.verbs.bisect.figures import FIGURES, check_figure, check_load
-from rtscope.verbs.bisect.journal import STEPS
 from rtscope.verbs.bisect.kernels import LOG
 from rtscope.verbs.bisect.outcome import Kind
 from rtscope.verbs.bisect.subjects import Subject
-
-DOCUMENT = "bisect.json"
-SCHEMA = 1
-MAX_DOCUMENT_BYTES = 1 << 20
 
 SEARCHED, CRITERION = "What to search", "What is worse"
 
@@ -103,15 +101,10 @@ def new_work(options: SearchOptions, out: Path | None) -> BisectWork:
 
     Raises UsageError if an end, a criterion or the place is not one.
     """
-    where = out or Path(datetime.now().strftime("rtscope-bisect-%Y%m%d-%H%M%S"))
-    _refuse_occupied(where)
+    where = new_place(out, "bisect")
+    refuse_used(where)
     refuse_full_disk(where)
     return _work(options, where, typed_words())
-
-
-def _refuse_occupied(path: Path) -> None:
-    if is_occupied(path):
-        raise UsageError(f"--out {path}: not empty; name a new directory")
 
 
 def resumed_work(path: Path, *, yes: bool) -> BisectWork:
@@ -121,35 +114,21 @@ def resumed_work(path: Path, *, yes: bool) -> BisectWork:
     Raises UsageError if there is none, or it has links, and RecordError if its
     document is none of rtscope.
     """
-    file = path / DOCUMENT
-    if not file.exists():
-        raise UsageError(f"{path}: no search there: it has no {DOCUMENT}")
-    records = path / RECORDS
-    refuse_links(
-        *(path / name for name in (DOCUMENT, STEPS, LOG)),
-        *(records, *(records.iterdir() if records.is_dir() else ())),
-    )
-    text = read_bounded(file, limit=MAX_DOCUMENT_BYTES, kind="search")
+    refuse_links(path / STEPS, path / LOG)
+    document = read_document(path, SEARCH)
     try:
-        document = json_object(text, name=str(file))
-        if document["schema"] != SCHEMA:
-            raise RecordError(
-                f"{file}: schema {document['schema']!a} is not one that this rtscope "
-                "reads; use the version that wrote it"
-            )
-        options = TypeAdapter(SearchOptions).validate_python(document["asked"])
-        typed = tuple(map(str, document["command"]))
-        work = _work(options, path, typed)
+        options = TypeAdapter(SearchOptions).validate_python(document.asked)
+        work = _work(options, path, document.command)
         if not yes:
             _ask(work)
-        return replace(work, identity=str(document.get("identity", "")))
+        return replace(work, identity=document.identity)
     except OSError as error:  # a name that no file can have
         why = f"{error.strerror}: {printable(str(error.filename), limit=80)}"
         raise RecordError(
-            f"{file}: a file that it names cannot be read: {why}"
+            f"{document.source}: a file that it names cannot be read: {why}"
         ) from error
-    except (ValueError, KeyError, TypeError, RecursionError) as error:
-        raise RecordError(f"{file}: no search of rtscope") from error
+    except (ValueError, RecursionError) as error:
+        raise SEARCH.damaged(path) from error
 
 
 def _ask(work: BisectWork) -> None:
@@ -216,7 +195,7 @@ def _recipe(options: SearchOptions) -> Recipe:
 
 def create(work: BisectWork, subject: Subject) -> None:
     """Write down what is searched; UsageError if another start was faster."""
-    _refuse_occupied(work.path)
+    refuse_used(work.path)
     options = asdict(work.options)
     paths = ["tree", "patches", "recipe"]
     if subject.kind is Kind.SETTING:
@@ -225,15 +204,9 @@ def create(work: BisectWork, subject: Subject) -> None:
         options[name] = _absolute(options[name])
     if subject.kind is Kind.COMMIT:  # a branch may move
         options |= {"good": subject.good, "bad": subject.bad}
-    document = {
-        "identity": subject.identity,
-        "schema": SCHEMA,
-        "rtscope": __version__,
-        "command": list(work.typed),
-        "asked": options,
-    }
-    text = json.dumps(document, indent=1).encode() + b"\n"
-    write_atomically(work.path / DOCUMENT, text)
+    write_document(
+        work.path, SEARCH, options, command=work.typed, identity=subject.identity
+    )
 
 
 def _absolute(value: Any) -> str | None:

@@ -9,7 +9,8 @@ wake-ups are explained, as those of any other kernel.
 
 import hashlib
 import shutil
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterator, Mapping
+from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 
@@ -29,9 +30,28 @@ from rtscope.boards.parts.buildcontext import BuildContext
 from rtscope.boards.parts.cache import Part, build_part, locked
 from rtscope.host.errors import KernelError, first_of
 from rtscope.host.files import write_atomically
+from rtscope.host.files.heldfolders import held_folder
 from rtscope.verbs.bisect.trials import Built, CannotGoOnError
 
 LOG = "build.log"
+FOLDER = "bisect"
+"""Of the cache: where a search checks out and compiles."""
+
+
+@contextmanager
+def workplace(cache: Path) -> Iterator[Path]:
+    """Give an empty directory; remove it at the end, whatever the end is."""
+    folder = cache / FOLDER
+    with ExitStack() as stack:
+        try:
+            folder.mkdir(parents=True, exist_ok=True)
+            place = stack.enter_context(held_folder(folder, prefix="search-"))
+        except OSError as error:
+            raise KernelError(
+                f"cannot make a directory in {folder}: {error.strerror}; make it "
+                "writable, or set XDG_CACHE_HOME to another directory"
+            ) from error
+        yield place
 
 
 @dataclass(slots=True)

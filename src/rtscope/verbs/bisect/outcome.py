@@ -5,10 +5,10 @@ from dataclasses import asdict, dataclass, field
 from enum import StrEnum
 from typing import Any
 
+from rtscope.record.directory.journal import Tried
 from rtscope.stats.comparison.design import Exact, typical
 from rtscope.verbs.bisect.criterion import Margin, Values, threshold_of
 from rtscope.verbs.bisect.figures import unit_of_values
-from rtscope.verbs.bisect.journal import Tried
 
 SCHEMA = 1
 

@@ -19,9 +19,9 @@ from rtscope.host.errors import (
     TargetError,
     UsageError,
 )
+from rtscope.record.directory.journal import Journal, Tried
 from rtscope.stats.comparison.design import Exact
 from rtscope.verbs.bisect.criterion import Values
-from rtscope.verbs.bisect.journal import Journal, Tried
 
 
 class Verdict(StrEnum):
@@ -80,7 +80,7 @@ class Trials:
 
     def measured(self, name: str) -> Tried:
         """Return the figures of a kernel, from the journal or measured now."""
-        known = self.journal.find(name)
+        known = self.journal.steps.get(name)
         if known is None:
             known = self._try(name)
             self.journal.add(known)

@@ -11,7 +11,7 @@ from rtscope.boards.catalogue import Board, board_names, get_board
 from rtscope.boards.kernels.catalogue import kernel_names
 from rtscope.boards.parts.aptroot import lock_text, read_lock
 from rtscope.boards.parts.buildcontext import BuildContext, cached_lock
-from rtscope.boards.parts.bundle import CAMPAIGN, export_bundle, import_bundle
+from rtscope.boards.parts.bundle import export_bundle, import_bundle
 from rtscope.boards.parts.cache import all_parts, cache_dir, imported_parts
 from rtscope.boards.parts.prepare import prepare_all
 from rtscope.boards.parts.prepared import Prepared
@@ -35,7 +35,7 @@ from rtscope.measure.campaign.file import from_dict, load_campaign, to_dict, wit
 from rtscope.measure.campaign.model import Campaign
 from rtscope.measure.campaign.options import Options, with_options
 from rtscope.measure.plan import kernels_by_label
-from rtscope.record.directory.records import read_campaign
+from rtscope.record.directory.place import CAMPAIGN, read_document
 
 
 def list_boards(*, json: Json = False) -> int:
@@ -160,7 +160,7 @@ def export(request: ExportRequest) -> int:
     # The files are in the bundle; their paths are valid on this machine only. Its
     # kernels have the symbols already.
     document = to_dict(replace(campaign, guest_files=(), config=()))
-    files = {CAMPAIGN: json_text.dumps(document, sort_keys=True).encode()}
+    files = {CAMPAIGN.file: json_text.dumps(document, sort_keys=True).encode()}
     digest = export_bundle(request.out, prepared, files=files, rtscope=__version__)
     put(f"{digest}  {request.out}\n")
     return 0
@@ -186,11 +186,11 @@ def _campaign(path: Path | None, board: Board) -> Campaign:
     target = f"virtual:{board.name}"
     if path is None:
         return Campaign(target=target)
-    campaign = (
-        from_dict(read_campaign(path).get("campaign"), source=str(path / CAMPAIGN))
-        if path.is_dir()
-        else with_places(load_campaign(path), path.parent)
-    )
+    if path.is_dir():
+        document = read_document(path, CAMPAIGN)
+        campaign = from_dict(document.asked, source=document.source)
+    else:
+        campaign = with_places(load_campaign(path), path.parent)
     if campaign.target not in ("local", target):
         raise UsageError(f"{path}: measures {campaign.target}, not {target}")
     if campaign.qemu is not None:

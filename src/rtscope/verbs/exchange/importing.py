@@ -15,7 +15,8 @@ from rtscope.cli.console import put, typed_words
 from rtscope.host.errors import RecordError, UsageError
 from rtscope.host.files.opening import at_hand
 from rtscope.host.units import format_duration, parse_duration
-from rtscope.record.directory.records import ResultDir, is_occupied, make_directory
+from rtscope.record.directory.place import make_directory, refuse_used
+from rtscope.record.directory.records import ResultDir
 from rtscope.record.foreign import read
 from rtscope.record.foreign.model import UNKNOWN, Asked, ForeignRun
 from rtscope.record.foreign.source import Source
@@ -123,8 +124,7 @@ def _import(places: Sequence[Path], request: ImportRequest) -> int:
     unit_ns = UNIT_NS[request.unit] if request.unit else None
     sources = [Source(path) for path in places]
     out = request.out or Path(f"{sources[0].path.stem}-imported")
-    if is_occupied(out):
-        raise UsageError(f"{out} exists: name another directory with --out")
+    refuse_used(out)
     asked = Asked(
         column=request.column or "",
         time_column=request.time_column or "",
@@ -144,7 +144,7 @@ def _import(places: Sequence[Path], request: ImportRequest) -> int:
 def _save(records: Sequence[RunRecord], out: Path) -> None:
     """Write the records; RecordError says how many of them are kept."""
     make_directory(out)
-    store = ResultDir(out, advice="")
+    store = ResultDir(out)
     for number, record in enumerate(records):
         try:
             store.save(record)

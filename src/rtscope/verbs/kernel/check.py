@@ -34,14 +34,14 @@ from rtscope.host.errors import HostError, MeasurementError
 from rtscope.host.escape import printable
 from rtscope.host.files.heldfolders import temporary_folder
 from rtscope.host.units import format_us
-from rtscope.host.version import __version__
 from rtscope.machine.kernelconfig import parse_config
 from rtscope.measure.campaign.file import to_dict, with_places
 from rtscope.measure.campaign.model import Campaign
 from rtscope.measure.campaign.options import Options, help_of, with_options
 from rtscope.measure.execute import execute
 from rtscope.measure.plan import make_plan
-from rtscope.record.directory.records import ResultDir, create, refuse_used
+from rtscope.record.directory.place import refuse_used
+from rtscope.record.directory.records import ResultDir, create
 
 MAX_MESSAGES = 10
 """Messages of a kernel that are printed; --json has all."""
@@ -80,8 +80,9 @@ def check(request: CheckRequest) -> int:
         interval=request.interval,
         settle=request.settle,
     )
-    if request.out is not None:
-        refuse_used(request.out)
+    for board in boards.values():
+        if request.out is not None:
+            refuse_used(request.out / board, empty=False)
     with ExitStack() as stack:
         folder = request.out or stack.enter_context(
             temporary_folder("check", error=HostError)
@@ -113,7 +114,7 @@ def _check_on(
             progress=waiting,
         )
     folder.parent.mkdir(parents=True, exist_ok=True)
-    store = create(folder, to_dict(campaign), command=typed, rtscope=__version__)
+    store = create(folder, to_dict(campaign), command=typed)
     failures: dict[str, str] = {}
 
     def failed(run: str, error: MeasurementError) -> None:

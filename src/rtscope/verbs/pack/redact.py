@@ -23,7 +23,8 @@ from rtscope.machine.redaction import (
     Redactions,
     redact_text,
 )
-from rtscope.record.directory.records import CAMPAIGN, INTERRUPTED, RECORD, UNFINISHED
+from rtscope.record.directory.place import CAMPAIGN
+from rtscope.record.directory.records import INTERRUPTED, RECORD, UNFINISHED
 
 _RECORDING = ".trace.dat"
 _HARMLESS = frozenset({"localhost", "(none)", "rtscope", "local", ""})
@@ -106,7 +107,7 @@ def redacted(
     for path, content in files.items():
         if path.endswith(_RECORDING) or path.startswith(f"{UNFINISHED}/"):
             left_out[path] = "cannot be redacted"
-        elif path == CAMPAIGN or path.endswith(".json"):
+        elif path == CAMPAIGN.file or path.endswith(".json"):
             document = redaction.value(json_value(content, name=path))
             kept[path] = json.dumps(document, ensure_ascii=False, indent=1).encode()
         elif path.endswith(".log"):

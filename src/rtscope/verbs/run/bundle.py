@@ -2,7 +2,7 @@
 
 from pathlib import Path
 
-from rtscope.boards.parts.bundle import CAMPAIGN, Bundle, import_bundle
+from rtscope.boards.parts.bundle import Bundle, import_bundle
 from rtscope.boards.parts.cache import cache_dir
 from rtscope.cli.console import log
 from rtscope.host.errors import UsageError
@@ -10,6 +10,7 @@ from rtscope.host.files.documents import json_value
 from rtscope.host.version import __version__
 from rtscope.measure.campaign.file import from_dict
 from rtscope.measure.campaign.model import Campaign
+from rtscope.record.directory.place import CAMPAIGN
 
 
 def imported(file: Path | None) -> Bundle | None:
@@ -28,9 +29,9 @@ def imported(file: Path | None) -> Bundle | None:
 def campaign_of(bundle: Bundle) -> Campaign:
     """Return the campaign of a bundle; UsageError if it has none, or a damaged one."""
     source = "the bundle's campaign"
-    if CAMPAIGN not in bundle.files:
+    if CAMPAIGN.file not in bundle.files:
         raise UsageError("the bundle has no valid campaign: name a campaign file")
-    document = json_value(bundle.files[CAMPAIGN], name=source, error=UsageError)
+    document = json_value(bundle.files[CAMPAIGN.file], name=source, error=UsageError)
     return from_dict(document, source=source)
 
 

@@ -4,7 +4,6 @@ import contextlib
 import shlex
 from collections.abc import Iterator
 from dataclasses import dataclass, replace
-from datetime import datetime
 from pathlib import Path
 from typing import Annotated
 
@@ -29,7 +28,6 @@ from rtscope.cli.results import (
 )
 from rtscope.cli.reuse import refuse_reuse, refuse_reused, tell_reused
 from rtscope.host.errors import RecordError, RtscopeError, UsageError
-from rtscope.host.version import __version__
 from rtscope.machine.target import Target
 from rtscope.machine.target.address import open_target, parse_address
 from rtscope.measure.campaign.file import from_dict, load_campaign, to_dict, with_places
@@ -47,13 +45,14 @@ from rtscope.measure.plan import Plan, make_plan, remaining, with_order_drawn
 from rtscope.measure.preflight import refuse_full_disk, refuse_impossible
 from rtscope.measure.settings import checks_for
 from rtscope.present.formats.brief import Detail
-from rtscope.record.directory.records import (
-    ResultDir,
-    create,
+from rtscope.record.directory.place import (
+    CAMPAIGN,
     hold,
-    read_campaign,
+    new_place,
+    read_document,
     refuse_used,
 )
+from rtscope.record.directory.records import ResultDir, create
 from rtscope.verbs.run.bundle import campaign_of, imported, refuse_unfit
 from rtscope.verbs.run.determinism import compare_results, stored_records
 
@@ -200,14 +199,14 @@ def _begin(
 ) -> _Work:
     typed = typed_words()
     _check_target(campaign, request)
-    where = request.out or Path(datetime.now().strftime("rtscope-%Y%m%d-%H%M%S"))
-    refuse_used(where)
+    where = new_place(request.out)
+    refuse_used(where, empty=False)
     refuse_full_disk(where)
     campaign = with_order_drawn(campaign)
     plan = make_plan(campaign)
     prepared = _prepare(plan, campaign, typed, bundle, jobs=request.jobs)
     target = held.enter_context(_machine(campaign, plan, where))
-    store = create(where, to_dict(campaign), command=typed, rtscope=__version__)
+    store = create(where, to_dict(campaign), command=typed, advice=_how_to_go_on(where))
     return _Work(campaign, plan, prepared, store, typed, target)
 
 
@@ -256,13 +255,12 @@ def _open(
     request: RunRequest,
     held: contextlib.ExitStack,
 ) -> _Work:
-    document = read_campaign(path)
-    campaign = from_dict(document.get("campaign"), source=str(path / "campaign.json"))
+    document = read_document(path, CAMPAIGN)
+    campaign = from_dict(document.asked, source=document.source)
     if not request.yes:
         ask_command(campaign)
-    command = document.get("command")
-    typed = tuple(map(str, command)) if isinstance(command, list) else ()
-    store = ResultDir(path)
+    typed = document.command
+    store = ResultDir(path, _how_to_go_on(path))
     _check_target(campaign, request)
     if request.identical_to is not None or campaign.require_identical:
         refuse_reused(store.records(), source=str(path))
@@ -274,6 +272,10 @@ def _open(
         refuse_other_inputs(prepared, store.records())
     target = held.enter_context(_machine(campaign, plan, path))
     return _Work(campaign, plan, prepared, store, typed, target)
+
+
+def _how_to_go_on(path: Path) -> str:
+    return f"; to continue: {CAMPAIGN.to_go_on(path)}"
 
 
 def _check_target(campaign: Campaign, request: RunRequest) -> None:
@@ -346,5 +348,5 @@ def _show(
     if campaign.traced:
         say(f"for the causes of the worst wake-ups: rtscope explain {where}")
     if so_far:
-        say(f"results so far; to continue: rtscope run --resume {where}")
+        say(f"results so far{_how_to_go_on(store.path)}")
     return model.exit_status

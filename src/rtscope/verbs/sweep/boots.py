@@ -25,12 +25,8 @@ from rtscope.measure.execute import (
 )
 from rtscope.measure.interrupts import put_off
 from rtscope.measure.plan import Plan
-from rtscope.record.directory.records import (
-    RECORD,
-    ResultDir,
-    make_directory,
-    read_record,
-)
+from rtscope.record.directory.place import make_directory
+from rtscope.record.directory.records import RECORD, ResultDir, read_record
 from rtscope.record.model import Run, RunRecord, record_to_json
 from rtscope.record.virtual import InputDigests
 from rtscope.verbs.sweep.differences import Difference, differences

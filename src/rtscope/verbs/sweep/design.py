@@ -5,7 +5,6 @@ The design `one` changes one thing at a time, so that each effect is against the
 `pairs` adds each pair of levels of two axes, `full` has every combination.
 """
 
-import re
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from fnmatch import fnmatchcase
@@ -15,12 +14,12 @@ from typing import Any
 from rtscope.host.errors import UsageError
 from rtscope.measure.campaign.file import from_dict, to_dict
 from rtscope.measure.campaign.model import Campaign, RunTable
+from rtscope.record.directory.journal import part_name
+from rtscope.record.directory.place import SWEEP
 from rtscope.verbs.sweep.file import Axis, Level, Sweep
 from rtscope.verbs.sweep.keys import PARTS, value_in_words, values_of_parts
 
 BASE = "base"
-DOCUMENT, CELLS = "sweep.json", "cells"
-"""In the directory of a sweep: itself, and where the directories of its cells are."""
 MAX_CELLS = 10_000
 LOADS = RunTable().loads
 """Of a [[run]] that names none."""
@@ -46,13 +45,12 @@ class Cell:
     @property
     def directory(self) -> str:
         """Name of its result directory."""
-        slug = re.sub(r"[^A-Za-z0-9.+]+", "-", self.name).strip("-")
-        return f"{self.number:03}-{slug[:60]}"
+        return f"{self.number:03}-{part_name(self.name)}"
 
     @property
     def path(self) -> str:
         """Where that lies in the directory of the sweep."""
-        return f"{CELLS}/{self.directory}"
+        return f"{SWEEP.parts}/{self.directory}"
 
 
 def cells_of(sweep: Sweep) -> tuple[Cell, ...]:

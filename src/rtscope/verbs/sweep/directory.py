@@ -1,42 +1,24 @@
 """A sweep and its directory: chosen by a name or a file, or one to continue."""
 
 import contextlib
-import json
-import shlex
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
-from datetime import datetime
 from pathlib import Path
-from typing import TypeVar
-
-from pydantic import TypeAdapter, ValidationError
 
 from rtscope.boards.runs.prepare import PreparedCampaign
 from rtscope.cli.console import typed_words
-from rtscope.host.errors import ImpossibleRemedy, RecordError, UsageError, quote
+from rtscope.host.errors import ImpossibleRemedy, UsageError, quote
 from rtscope.host.escape import printable
-from rtscope.host.files import read_bounded, write_atomically
-from rtscope.host.files.documents import json_object
-from rtscope.host.version import __version__
 from rtscope.machine.target.address import parse_address
 from rtscope.measure.campaign.file import to_dict
 from rtscope.measure.campaign.model import Campaign
 from rtscope.measure.campaign.options import Options, with_options
-from rtscope.measure.plan import Plan
-from rtscope.record.directory.records import (
-    CAMPAIGN,
-    RECORD,
-    ResultDir,
-    create,
-    hold,
-    is_occupied,
-    make_directory,
-    refuse_links,
-)
+from rtscope.measure.plan import Plan, remaining
+from rtscope.record.directory import journal, place
+from rtscope.record.directory.place import CAMPAIGN, SWEEP
+from rtscope.record.directory.records import ResultDir, create
 from rtscope.verbs.sweep.checks import Checks, checks_of
 from rtscope.verbs.sweep.design import (
-    CELLS,
-    DOCUMENT,
     MAX_SEEDS,
     WHY_SEEDS,
     Cell,
@@ -59,13 +41,6 @@ from rtscope.verbs.sweep.remedydesign import HAS_IT, NOT_HERE, without
 from rtscope.verbs.sweep.remedysweep import NAME, remedies_for
 from rtscope.verbs.sweep.survey import with_listed
 
-CELL_NUMBERS, CHECKED, FAILED = "asked.json", "checked.json", "failed.json"
-IMPOSSIBLE = "impossible.json"
-SCHEMA = 1
-MAX_DOCUMENT_BYTES = 16 << 20
-
-T = TypeVar("T")
-
 
 @dataclass(slots=True)
 class SweepWork:
@@ -80,8 +55,6 @@ class SweepWork:
     plans: dict[int, Plan] = field(default_factory=dict)
     """By the number of the cell."""
     prepared: dict[int, PreparedCampaign] = field(default_factory=dict)
-    failures: dict[int, dict[str, str]] = field(default_factory=dict)
-    """Why runs of this start have no result, by the number of the cell and the run."""
     impossible: dict[str, str] = field(default_factory=dict)
     """Remedies that the board turned out not to have, with why, by level."""
     is_resumed: bool = False
@@ -90,11 +63,6 @@ class SweepWork:
     def checks(self) -> Checks:
         """The checks of this start and of earlier ones."""
         return checks_of(self.checked())
-
-    @property
-    def to_go_on(self) -> str:
-        """The command that goes on with it."""
-        return f"rtscope sweep --resume {shlex.quote(str(self.path))}"
 
     @property
     def chosen_cells(self) -> tuple[Cell, ...]:
@@ -123,48 +91,41 @@ class SweepWork:
 
     def cell_numbers(self) -> frozenset[int]:
         """Return the cells that this or an earlier start was to measure."""
-        earlier = _read(self.path / CELL_NUMBERS, TypeAdapter(list[int]), kind="cells")
+        earlier = journal.CELL_NUMBERS.read(self.path)
         there = frozenset(cell.number for cell in self.possible)
-        return (frozenset(self.plans) | frozenset(earlier or ())) & there
+        return (frozenset(self.plans) | frozenset(earlier)) & there
 
     def checked(self) -> Mapping[str, str]:
         """Return what came of the checks that count, by run: see `checks_of`."""
-        noted = self._whys(CHECKED, kind="checks")
+        noted = journal.CHECKED.read(self.path)
         return {run: why for run, why in noted.items() if why or self._is_done(run)}
 
     def failed(self) -> Mapping[str, str]:
-        """Return why runs that earlier starts tried have no result, by run."""
-        noted = self._whys(FAILED, kind="failures")
+        """Return why runs that were tried have no result, by run."""
+        noted = journal.FAILED.read(self.path)
         return {run: why for run, why in noted.items() if not self._is_done(run)}
 
     def known_failures(self) -> Mapping[int, Mapping[str, str]]:
-        """Return why runs have no result, as `failures`, also of earlier starts."""
+        """Return why runs have no result, by the number of the cell and the run."""
         failures = {cell.number: dict[str, str]() for cell in self.cells}
         numbers = {cell.directory: cell.number for cell in self.cells}
-        for place, why in self.failed().items():
-            directory, _, run = place.partition("/")
+        for name, why in self.failed().items():
+            directory, _, run = name.partition("/")
             if directory in numbers:
                 failures[numbers[directory]][run] = why
-        for number, whys in self.failures.items():
-            failures[number] |= whys
         return failures
 
-    def _whys(self, name: str, *, kind: str) -> Mapping[str, str]:
-        shape = TypeAdapter(dict[str, str])
-        return _read(self.path / name, shape, kind=kind) or {}
+    def _is_done(self, name: str) -> bool:
+        directory, _, run = name.partition("/")
+        return ResultDir(self.path / SWEEP.parts / directory).is_done(run)
 
-    def _is_done(self, place: str) -> bool:
-        """Tell whether a run has a result; listing all takes a second of thousands."""
-        directory, _, run = place.partition("/")
-        cell = ResultDir(self.path / CELLS / directory)
-        with contextlib.suppress(OSError):  # a name that no file can have
-            return (cell.run_dir(run) / RECORD).is_file()
-        return False
+    def left(self, cell: Cell) -> Plan:
+        """Return the runs of a cell that have no result yet."""
+        return remaining(self.plans[cell.number], self.store(cell).done_ids())
 
     def store(self, cell: Cell) -> ResultDir:
         """Return the results of a cell."""
-        # How to go on is the sweep's to say.
-        return ResultDir(self.path / cell.path, advice="")
+        return ResultDir(self.path / cell.path)
 
 
 @dataclass(frozen=True, slots=True)
@@ -209,7 +170,7 @@ def new_work(
         sweep = with_seeds(sweep, seeds)
     if sweep.survey is not None:
         sweep = with_listed(sweep, command=typed_words())
-    return _work(sweep, _place(out), typed_words(), only)
+    return _work(sweep, place.new_place(out, "sweep"), typed_words(), only)
 
 
 def _refuse_machine_for_board(named: Sweep, target: str) -> None:
@@ -245,7 +206,9 @@ def work_on_remedies(
     record: Path | None, out: Path | None, *, only: str | None
 ) -> SweepWork:
     """Return a sweep of what may help against the causes in a record; UsageError."""
-    return _work(remedies_for(record), _place(out), typed_words(), only)
+    return _work(
+        remedies_for(record), place.new_place(out, "sweep"), typed_words(), only
+    )
 
 
 def _work(
@@ -266,10 +229,6 @@ def _work(
     )
 
 
-def _place(out: Path | None) -> Path:
-    return out or Path(datetime.now().strftime("rtscope-sweep-%Y%m%d-%H%M%S"))
-
-
 def _named(file: Path) -> Sweep:
     """Return the sweep of a file, or one that comes with rtscope."""
     if str(file) in shipped_sweeps() and not file.is_file():
@@ -284,56 +243,14 @@ def _named(file: Path) -> Sweep:
 
 def resumed_work(path: Path, *, only: str | None) -> SweepWork:
     """Return a sweep to continue; UsageError, or RecordError if it is damaged."""
-    if not (path / DOCUMENT).exists():
-        raise UsageError(
-            f"{path}: no sweep there: it has no {DOCUMENT}; name the --out of a sweep"
-        )
-    text = read_bounded(path / DOCUMENT, limit=MAX_DOCUMENT_BYTES, kind="sweep")
-    try:
-        document = json_object(text, name=str(path / DOCUMENT))
-        if document["schema"] != SCHEMA:
-            raise RecordError(
-                f"{path / DOCUMENT}: schema {document['schema']!a} is not one that "
-                "this rtscope reads; use the version that wrote it"
-            )
-        sweep = sweep_of(document["sweep"], source=str(path / DOCUMENT))
-        typed = tuple(map(str, document["command"]))
-    except (ValueError, KeyError, TypeError, RecursionError) as error:
-        raise RecordError(
-            f"{path / DOCUMENT}: damaged, or not written by rtscope sweep; start again "
-            "with another --out"
-        ) from error
-    work = _work(sweep, path, typed, only)
+    document = place.read_document(path, SWEEP)
+    sweep = sweep_of(document.asked, source=document.source)
+    work = _work(sweep, path, document.command, only)
     work.is_resumed = True
-    refuse_links(path / CELLS, *(work.store(cell).path for cell in work.cells))
     for read in (work.checked, work.failed):
         read()  # a damaged list is refused before hours of work
-    kept = _read(path / IMPOSSIBLE, TypeAdapter(dict[str, str]), kind="remedies")
-    work.impossible.update(kept or {})
+    work.impossible.update(journal.IMPOSSIBLE.read(path))
     return work
-
-
-def _read(file: Path, shape: TypeAdapter[T], *, kind: str) -> T | None:
-    """Return a list in the directory of a sweep, if there is one; RecordError."""
-    if not file.exists():
-        return None
-    text = read_bounded(file, limit=MAX_DOCUMENT_BYTES, kind=f"list of {kind}")
-    try:
-        return shape.validate_json(text)
-    except ValidationError as error:
-        raise RecordError(
-            f"{file}: damaged: no list of {kind}; delete it to go on without the list"
-        ) from error
-
-
-def refuse_occupied(work: SweepWork) -> None:
-    """Raise UsageError if a new sweep would not have a directory of its own."""
-    if not is_occupied(work.path):
-        return
-    instead = "name another directory"
-    if (work.path / DOCUMENT).is_file():
-        instead = f"name another one, or go on with the sweep in it: {work.to_go_on}"
-    raise UsageError(f"--out {work.path}: not empty; {instead}")
 
 
 def create_directories(work: SweepWork, held: contextlib.ExitStack) -> None:
@@ -344,43 +261,18 @@ def create_directories(work: SweepWork, held: contextlib.ExitStack) -> None:
     directory is held until `held` ends, before anything is written; UsageError if
     another start was faster. One to continue is held already.
     """
-    make_directory(work.path)
+    place.make_directory(work.path)
     if not work.is_resumed:
-        held.enter_context(hold(work.path))
-        refuse_occupied(work)
-    if not (work.path / DOCUMENT).exists():
-        _write_document(work)
-    with resumable(work):
+        held.enter_context(place.hold(work.path))
+        place.refuse_used(work.path)
+    if not SWEEP.is_in(work.path):
+        asked = document_of(work.sweep)
+        place.write_document(work.path, SWEEP, asked, command=work.typed)
+    with place.resumable(work.path, SWEEP):
         for cell in work.cells:
-            store = work.store(cell)
-            if not (store.path / CAMPAIGN).exists():
-                create(
-                    store.path,
-                    to_dict(cell.campaign),
-                    command=work.typed,
-                    rtscope=__version__,
-                    advice=store.advice,
-                )
-
-
-def _write_document(work: SweepWork) -> None:
-    document = {
-        "schema": SCHEMA,
-        "rtscope": __version__,
-        "command": list(work.typed),
-        "sweep": document_of(work.sweep),
-    }
-    text = json.dumps(document, indent=1).encode() + b"\n"
-    write_atomically(work.path / DOCUMENT, text)
-
-
-@contextlib.contextmanager
-def resumable(work: SweepWork) -> Iterator[None]:
-    """Add to an error about a file of the sweep how to go on."""
-    try:
-        yield
-    except RecordError as error:
-        raise RecordError(f"{error}; then type {work.to_go_on}") from error
+            path = work.path / cell.path
+            if not CAMPAIGN.is_in(path):
+                create(path, to_dict(cell.campaign), command=work.typed)
 
 
 def leave_out(
@@ -419,28 +311,23 @@ def _leave_out(
     log(f"  {printable(name)}: {printable(why)}")
 
 
-def note_cell_numbers(work: SweepWork) -> None:
-    """Note which cells are to be measured, for a later start to tell what it lacks."""
-    text = json.dumps(sorted(work.cell_numbers())).encode() + b"\n"
-    with resumable(work):
-        write_atomically(work.path / CELL_NUMBERS, text)
+def note_cells(work: SweepWork) -> None:
+    """
+    Note which cells are to be measured, for a later start to tell what it lacks.
 
-
-def note_impossible(work: SweepWork) -> None:
-    """Note the remedies that the board does not have, for a later start."""
-    if work.impossible:
-        text = json.dumps(work.impossible, indent=1).encode() + b"\n"
-        with resumable(work):
-            write_atomically(work.path / IMPOSSIBLE, text)
+    Also the remedies that the board does not have.
+    """
+    with place.resumable(work.path, SWEEP):
+        journal.CELL_NUMBERS.write(work.path, sorted(work.cell_numbers()))
+        if work.impossible:
+            journal.IMPOSSIBLE.write(work.path, work.impossible)
 
 
 def note_check(work: SweepWork, run: str, why: str) -> None:
     """Note what came of the check of a run, beside those of earlier starts."""
-    text = json.dumps({**work.checked(), run: why}, indent=1).encode() + b"\n"
-    write_atomically(work.path / CHECKED, text)
+    journal.CHECKED.write(work.path, {**work.checked(), run: why})
 
 
 def note_failed(work: SweepWork, run: str, why: str) -> None:
     """Note why a run has no result, beside those of earlier starts."""
-    text = json.dumps({**work.failed(), run: why}, indent=1).encode() + b"\n"
-    write_atomically(work.path / FAILED, text)
+    journal.FAILED.write(work.path, {**work.failed(), run: why})

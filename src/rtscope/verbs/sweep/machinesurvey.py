@@ -14,7 +14,7 @@ from rtscope.measure.plan import Plan, remaining
 from rtscope.measure.preflight import refuse_impossible
 from rtscope.record.directory.records import ResultDir
 from rtscope.record.model import Run
-from rtscope.verbs.sweep.directory import SweepWork, create_directories
+from rtscope.verbs.sweep.directory import SweepWork, create_directories, note_failed
 from rtscope.verbs.sweep.show import show_if_cut_short, show_sweep
 
 
@@ -49,19 +49,18 @@ def measure_survey(
     """
     (cell,) = work.cells
     campaign, store = cell.campaign, work.store(cell)
-    plan = remaining(work.plans[cell.number], store.done_ids())
+    plan = work.left(cell)
     address = parse_address(campaign.target)
     with open_target(address, storage_dir=work.path.resolve(), alone=log) as target:
         if plan.runs:
             refuse_impossible(target, campaign, plan)
         create_directories(work, held)
         runner = MachineRunner(target, campaign, work.typed)
-        failures = work.failures.setdefault(cell.number, {})
         with (
             show_if_cut_short(work, display.detail, json=json),
             LiveDisplay(stderr_console(), plan) as live,
         ):
             for run, why in failed_loads(plan, runner, store, live):
-                failures[run.id] = why
                 live.log(why)
+                note_failed(work, f"{cell.directory}/{run.id}", why)
     return show_sweep(work, display.detail, json=json)

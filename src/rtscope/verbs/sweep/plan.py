@@ -13,10 +13,10 @@ from rtscope.cli.console import note
 from rtscope.host.errors import BoardError
 from rtscope.host.escape import printable
 from rtscope.host.units import NS_PER_S, format_duration, plural
-from rtscope.measure.plan import Plan, make_plan, remaining
+from rtscope.measure.plan import Plan, make_plan
 from rtscope.record.model import Run
 from rtscope.stats.comparison.power import needed_pairs
-from rtscope.verbs.sweep.design import DOCUMENT, MAX_SEEDS, Cell
+from rtscope.verbs.sweep.design import MAX_SEEDS, Cell
 from rtscope.verbs.sweep.directory import SweepWork
 from rtscope.verbs.sweep.effects import FIGURES
 from rtscope.verbs.sweep.file import Diagnosis, Sweep
@@ -107,11 +107,7 @@ def sweep_plan(work: SweepWork, *, jobs: int | None, local: bool) -> SweepPlan:
     `local`: on this machine, not on a cluster, of which rtscope knows no speed.
     """
     cells = tuple((cell, work.plans[cell.number]) for cell in work.chosen_cells)
-    left = [
-        (cell, run)
-        for cell, plan in cells
-        for run in remaining(plan, work.store(cell).done_ids()).runs
-    ]
+    left = [(cell, run) for cell, plan in cells for run in work.left(cell).runs]
     plan = SweepPlan(
         work.sweep,
         cells,
@@ -120,7 +116,7 @@ def sweep_plan(work: SweepWork, *, jobs: int | None, local: bool) -> SweepPlan:
         done=sum(len(plan.runs) for _, plan in cells) - len(left),
         kernels=_kernels_of_recipes(left),
         earlier=_earlier(work),
-        is_resumed=(work.path / DOCUMENT).is_file(),
+        is_resumed=work.is_resumed,
     )
     if plan.board is None or not local:
         return plan

@@ -19,6 +19,7 @@ from rtscope.machine.cpulist import format_cpulist
 from rtscope.measure.campaign.file import from_dict
 from rtscope.measure.campaign.model import Campaign
 from rtscope.measure.campaign.values import REALTIME_POLICIES
+from rtscope.record.directory.journal import REMEDY
 from rtscope.record.model import Run
 from rtscope.verbs.sweep.design import MAX_SEEDS, changed
 from rtscope.verbs.sweep.file import Axis, Diagnosis, Level, Sweep, Table
@@ -32,7 +33,6 @@ from rtscope.verbs.sweep.remedies import (
     remedies_for_cause,
 )
 
-AXIS = "remedy"
 HAS_IT = "the original has it"
 NOT_HERE = "not possible here: "
 OTHER_CAMPAIGN = "its run is none of the campaign's"
@@ -107,7 +107,7 @@ def sweep_of_remedies(original: Original, wakeups: Sequence[WorstWakeup]) -> Swe
         name="remedies",
         design="one",
         base=base,
-        axes=(Axis(AXIS, levels),) if levels else (),
+        axes=(Axis(REMEDY, levels),) if levels else (),
         source=original.source,
         diagnoses=tuple(map(_diagnosis, cases)),
     )

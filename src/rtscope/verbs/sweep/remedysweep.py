@@ -12,10 +12,10 @@ from rtscope.machine.audit.model import CheckKind
 from rtscope.machine.settings.remedies import choose
 from rtscope.measure.campaign.file import from_dict, to_dict
 from rtscope.measure.campaign.model import Campaign
-from rtscope.record.directory.records import CAMPAIGN, RECORD, ResultDir, read_campaign
+from rtscope.record.directory.place import CAMPAIGN, SWEEP, read_document
+from rtscope.record.directory.records import ResultDir
 from rtscope.record.explanation import find_explained
 from rtscope.record.pack import is_packed
-from rtscope.verbs.sweep.design import CELLS, DOCUMENT
 from rtscope.verbs.sweep.file import Diagnosis, Sweep
 from rtscope.verbs.sweep.remedies import worst_records, worst_wakeups
 from rtscope.verbs.sweep.remedydesign import Original, sweep_of_remedies
@@ -42,7 +42,7 @@ def remedies_for(path: Path | None) -> Sweep:
     records = store.records()
     if not records:
         raise UsageError(
-            f"{path}: has no finished run; continue with rtscope run --resume {path}"
+            f"{path}: has no finished run; continue with {CAMPAIGN.to_go_on(path)}"
         )
     worst = worst_records(records)
     explain_missing(worst, store)
@@ -68,8 +68,8 @@ def remedies_for(path: Path | None) -> Sweep:
 def _campaign_of(path: Path) -> Campaign:
     """Return the campaign of a board; UsageError for all that is none."""
     _refuse_other_results(path)
-    document = read_campaign(path)
-    campaign = from_dict(document.get("campaign"), source=str(path / "campaign.json"))
+    document = read_document(path, CAMPAIGN)
+    campaign = from_dict(document.asked, source=document.source)
     if campaign.board is None:
         raise UsageError(
             f"{path}: measured on a machine ({campaign.target}); remedies are tried "
@@ -87,13 +87,15 @@ def _campaign_of(path: Path) -> Campaign:
 
 def _refuse_other_results(path: Path) -> None:
     """Raise UsageError, with what to type, for what is no result of `rtscope run`."""
+    if CAMPAIGN.is_in(path):
+        return
     again = f"rtscope sweep {NAME}"
-    if path.is_file():
-        inside = [one for one in path.parents if (one / CAMPAIGN).is_file()]
-        if inside:
+    for whole in path.parents:
+        if path.exists() and CAMPAIGN.is_in(whole):
             raise UsageError(
-                f"{path}: a file of the result {inside[0]}; type {again} {inside[0]}"
+                f"{path}: a part of the result {whole}; type {again} {whole}"
             )
+    if path.is_file():
         if is_packed(path):
             raise UsageError(
                 f"{path}: an archive; unpack it with tar -xzf {path}, then type "
@@ -103,30 +105,16 @@ def _refuse_other_results(path: Path) -> None:
             f"{path}: a file, and no result directory; type {again} DIRECTORY, after "
             "rtscope run --target virtual:pc --out DIRECTORY"
         )
-    if not path.is_dir():
-        raise UsageError(
-            f"{path}: no such directory; measure first: rtscope run "
-            f"--target virtual:pc --out {path}"
-        )
-    if (path / CAMPAIGN).exists():
-        return
-    if (path / RECORD).is_file() and (path.parent.parent / CAMPAIGN).is_file():
-        whole = path.parent.parent
-        raise UsageError(f"{path}: one run of a result; type {again} {whole}")
-    if (path / DOCUMENT).is_file():
+    if SWEEP.is_in(path):
         raise UsageError(
             f"{path}: a sweep; name one of its cells, for example {again} "
-            f"{path / CELLS / '000-base'}"
+            f"{path / SWEEP.parts / '000-base'}"
         )
     if ResultDir(path).done_ids():
         raise UsageError(
-            f"{path}: imported from another tool, or without its {CAMPAIGN}; remedies "
-            "are tried on virtual boards only: rtscope run --target virtual:pc"
+            f"{path}: imported from another tool, or without its {CAMPAIGN.file}; "
+            "remedies are tried on virtual boards only: rtscope run --target virtual:pc"
         )
-    raise UsageError(
-        f"{path}: no result there: it has no {CAMPAIGN}; measure first: rtscope run "
-        "--target virtual:pc --out DIRECTORY"
-    )
 
 
 def _tuned(campaign: Campaign) -> list[CheckKind]:

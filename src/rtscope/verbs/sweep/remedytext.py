@@ -11,10 +11,10 @@ from rich.text import Text
 from rtscope.host.escape import printable
 from rtscope.host.units import format_us, plural
 from rtscope.present.formats.brief import Room
+from rtscope.record.directory.journal import REMEDY
 from rtscope.verbs.sweep.checktext import lines_of_checks
 from rtscope.verbs.sweep.effects import Effect
 from rtscope.verbs.sweep.file import Diagnosis
-from rtscope.verbs.sweep.remedydesign import AXIS
 from rtscope.verbs.sweep.result import SweepResult
 from rtscope.verbs.sweep.text import (
     interval_of,
@@ -74,7 +74,7 @@ def _is_of(effect: Effect, diagnosis: Diagnosis) -> bool:
 
 def remedy_of(effect: Effect) -> str:
     """Return the name of the remedy that an effect is of."""
-    return effect.cell.removeprefix(f"{AXIS}: ")
+    return effect.cell.removeprefix(f"{REMEDY}: ")
 
 
 def compose_remedies(

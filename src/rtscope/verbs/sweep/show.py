@@ -11,6 +11,7 @@ from rtscope.host.errors import RecordError
 from rtscope.host.files import write_atomically
 from rtscope.measure.plan import make_plan
 from rtscope.present.formats.brief import Compose, Detail, print_fitted
+from rtscope.record.directory.place import SWEEP, resumable
 from rtscope.record.model import RunRecord
 from rtscope.verbs.sweep.causes import make_pages, with_causes
 from rtscope.verbs.sweep.directory import SweepWork
@@ -45,7 +46,7 @@ def show_if_cut_short(work: SweepWork, detail: Detail, *, json: bool) -> Iterato
     except BaseException:
         with contextlib.suppress(RecordError):  # the first cause counts
             show_sweep(work, detail, json=json, explain=False)
-        say(f"results so far; to continue: {work.to_go_on}")
+        say(f"results so far; to continue: {SWEEP.to_go_on(work.path)}")
         raise
 
 
@@ -73,7 +74,8 @@ def show_sweep(
     with _page(work, PAGE, _text_of_page(work, result)) as page:
         _show(work, result, detail, page, json=json)
     if full is not None:
-        raise RecordError(f"{full}; then type {work.to_go_on}") from full
+        with resumable(work.path, SWEEP):
+            raise full
     if cut_short:
         raise KeyboardInterrupt
     return int(result.missing > 0)
@@ -129,7 +131,8 @@ def _is_cut_short(work: SweepWork, explain: Callable[[], None]) -> bool:
     try:
         explain()
     except KeyboardInterrupt:
-        say(f"not all worst wake-ups are explained; to explain them: {work.to_go_on}")
+        on = SWEEP.to_go_on(work.path)
+        say(f"not all worst wake-ups are explained; to explain them: {on}")
         return True
     return False
 
@@ -180,7 +183,8 @@ def _page(work: SweepWork, name: str, text: str | None) -> Iterator[Path | None]
             failed, path = error, None
     yield path
     if failed is not None:
-        raise RecordError(f"{failed}; then type {work.to_go_on}") from failed
+        with resumable(work.path, SWEEP):
+            raise failed
 
 
 def _print(detail: Detail, answer: str, compose: Compose, *, rows: int) -> None:

@@ -28,10 +28,9 @@ from rtscope.cli.progress import LiveDisplay, Waiting
 from rtscope.host.errors import ImpossibleRemedy, UsageError
 from rtscope.host.escape import printable
 from rtscope.measure.campaign.options import BOARDS, CLUSTER, OUTPUT
-from rtscope.measure.plan import remaining
 from rtscope.measure.preflight import refuse_full_disk
 from rtscope.measure.settings import checks_for
-from rtscope.record.directory.records import hold
+from rtscope.record.directory.place import hold, refuse_used
 from rtscope.verbs.sweep.boots import CellRuns, measure_cells, runs_of
 from rtscope.verbs.sweep.cluster.address import (
     LOCAL,
@@ -45,11 +44,9 @@ from rtscope.verbs.sweep.directory import (
     leave_out,
     leave_out_needless,
     new_work,
-    note_cell_numbers,
+    note_cells,
     note_check,
     note_failed,
-    note_impossible,
-    refuse_occupied,
     resumed_work,
     work_on_remedies,
 )
@@ -173,7 +170,7 @@ def _sweep(request: SweepRequest, held: ExitStack) -> int:
             put_json(plan_data(plan))
         return 0
     if request.resume is None:
-        refuse_occupied(work)
+        refuse_used(work.path)
         refuse_full_disk(work.path)
     if work.cells[0].campaign.board is None:
         return measure_survey(work, held, request.display, json=request.json)
@@ -182,8 +179,7 @@ def _sweep(request: SweepRequest, held: ExitStack) -> int:
         work.plans.clear()  # nothing is compared with the original
         return show_sweep(work, request.display.detail, json=request.json)
     create_directories(work, held)
-    note_cell_numbers(work)
-    note_impossible(work)
+    note_cells(work)
     with show_if_cut_short(work, request.display.detail, json=request.json):
         _measure(work, scheduler, request)
     return show_sweep(work, request.display.detail, json=request.json)
@@ -242,7 +238,7 @@ def _refuse_impossible(work: SweepWork) -> None:
     left = {
         printable(cell.name): cell.campaign
         for cell in work.chosen_cells
-        if remaining(work.plans[cell.number], work.store(cell).done_ids()).runs
+        if work.left(cell).runs
     }
     refuse_impossible(left, source=work.sweep.source)
 
@@ -297,10 +293,7 @@ def _prepare(work: SweepWork, jobs: int | None) -> None:
         measured = {cell.number: work.store(cell).records() for cell in work.cells}
         of_each_cell = [records[0] for records in measured.values() if records]
         cells = work.chosen_cells
-        lefts = [
-            remaining(work.plans[cell.number], work.store(cell).done_ids())
-            for cell in cells
-        ]
+        lefts = [work.left(cell) for cell in cells]
         check_kernels(
             {
                 printable(cell.name): (left, cell.campaign)
@@ -340,7 +333,6 @@ def _measure(
     ]
     if not cells:
         return
-    numbers = {work.store(cell).path.name: cell.number for cell in work.cells}
     count = sum(len(cell.prepared.runs) for cell in cells)
     board = get_board(work.cells[0].campaign.board or "")
     fit = capacity_for(board, jobs=request.jobs, runs=count + 1)
@@ -349,7 +341,6 @@ def _measure(
     results = open_stored(log=display.log)
 
     def failed(cell: str, run_id: str, why: str) -> None:
-        work.failures.setdefault(numbers[cell], {})[run_id] = why
         display.log(why)
         note_failed(work, f"{cell}/{run_id}", why)
 
