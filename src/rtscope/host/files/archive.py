@@ -44,6 +44,8 @@ class Bounds:
     max_bytes: int
     """Of all files together, unpacked."""
     max_files: int
+    folders: bool = False
+    """Whether folders may be entries of their own; they are passed over."""
 
 
 def read_archive(path: Path, take: TakeFile, bounds: Bounds) -> None:
@@ -67,6 +69,8 @@ def read_archive(path: Path, take: TakeFile, bounds: Bounds) -> None:
                         f"{path}: too large for a {bounds.kind}: more than "
                         f"{bounds.max_bytes:,} bytes or {bounds.max_files:,} files"
                     )
+                if bounds.folders and member.isdir():
+                    continue
                 if member.type not in (tarfile.REGTYPE, tarfile.AREGTYPE):
                     raise refused(f"{path}: {member.name!r} is no regular file")
                 file.budget_bytes = member.size + _BLOCK_BYTES
@@ -102,10 +106,12 @@ def archive_to(path: Path, *, compress: bool) -> Iterator[tarfile.TarFile]:
             yield archive
 
 
-def add_content(archive: tarfile.TarFile, name: str, content: bytes) -> None:
+def add_content(
+    archive: tarfile.TarFile, name: str, content: bytes, *, mode: int = 0o644
+) -> None:
     """Add a file, without owner and time."""
     info = tarfile.TarInfo(name)
-    info.size = len(content)
+    info.size, info.mode = len(content), mode
     archive.addfile(info, io.BytesIO(content))
 
 

@@ -1,28 +1,26 @@
 """
 What an audit read, as one archive without secrets, and such an archive as a machine.
 
-An archive may come by mail. It is unpacked by this module alone: regular files only,
-bounded in number and size, into a private directory; anything else refuses the whole
-archive.
+An archive may come by mail. It is unpacked within limits, into a private directory:
+anything but regular files and folders refuses the whole archive.
 """
 
-import gzip
 import io
 import json
 import os
 import tarfile
-import zlib
 from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import asdict, dataclass, field
 from pathlib import Path, PurePosixPath
-from typing import IO, Any, cast
+from typing import IO, Any, Literal
+
+from pydantic import ConfigDict, TypeAdapter, ValidationError
 
 from rtscope.host.errors import RecordError, UsageError
 from rtscope.host.files import read_bounded
-from rtscope.host.files.documents import json_object
-from rtscope.host.files.opening import open_named
-from rtscope.machine.audit.context import AuditContext, Observed, Trial
+from rtscope.host.files.archive import Bounds, add_content, read_archive
+from rtscope.machine.audit.context import AuditContext, Observed
 from rtscope.machine.filetree import FileReader
 from rtscope.machine.reader import (
     MAX_FILE_BYTES,
@@ -32,13 +30,25 @@ from rtscope.machine.reader import (
     paths_matching,
 )
 from rtscope.machine.redaction import NO_PROMISE, Redactions, redact_files, redact_text
+from rtscope.record.schema import refused
 
 NOTES_NAME = "rtscope-capture.json"
 SCHEMA = 1
 MAX_FILES = 50_000
 MAX_TOTAL_BYTES = 64 * 1024 * 1024
-MAX_ARCHIVE_BYTES = 2 * MAX_TOTAL_BYTES
-"""Unpacked, with the tar format's own blocks."""
+
+
+@dataclass(frozen=True, slots=True)
+class _Notes:
+    __pydantic_config__ = ConfigDict(extra="forbid", strict=True)
+
+    schema: Literal[1]
+    denied: Mapping[str, str]
+    observed: Observed
+    redaction: str = ""
+
+
+_SHAPE = TypeAdapter(_Notes)
 
 STAYS = (
     "names of hosts, users, files and processes, and network addresses stay, for the "
@@ -86,10 +96,7 @@ def archive(context: AuditContext) -> tuple[bytes, Redactions, int]:
     buffer = io.BytesIO()
     with tarfile.open(fileobj=buffer, mode="w:gz", format=tarfile.PAX_FORMAT) as tar:
         for path, content in {**kept, f"/{NOTES_NAME}": text.encode()}.items():
-            member = tarfile.TarInfo(path.lstrip("/"))
-            member.size = len(content)
-            member.mode = 0o600
-            tar.addfile(member, io.BytesIO(content))
+            add_content(tar, path.lstrip("/"), content, mode=0o600)
     return buffer.getvalue(), tally, len(kept)
 
 
@@ -100,89 +107,39 @@ def open_tree(root: Path) -> Captured:
         return Captured(root)
     try:
         content = read_bounded(notes, limit=MAX_TOTAL_BYTES, kind="capture")
-        document = json_object(content, name=str(notes))
-        if document["schema"] != SCHEMA:
-            raise UsageError(
-                f"{root}: a capture of schema {document['schema']!r}; this rtscope "
-                f"reads {SCHEMA}"
-            )
-        return Captured(root, _words(document["denied"]), _observed(document))
+        read = _SHAPE.validate_json(content)
     except RecordError as error:
         raise UsageError(str(error)) from error
-    except (ValueError, TypeError, KeyError, AttributeError) as error:
-        raise UsageError(f"{root}: its {NOTES_NAME} is damaged: {error!r}") from error
+    except ValidationError as error:
+        again = "capture it again: rtscope audit --capture"
+        why = refused(
+            content, error, name=str(notes), kind="capture", known=SCHEMA, again=again
+        )
+        raise UsageError(str(why)) from error
+    return Captured(root, read.denied, read.observed)
 
 
 def unpack(path: Path, into: Path) -> None:
     """Unpack an archive into an empty private directory; UsageError if it is odd."""
-    try:
-        with open_named(path, kind="capture", error=UsageError) as file:
-            _unpack(_plain(file), into)
-    except UsageError as error:
-        raise UsageError(f"{path}: {error}") from error
-    except (tarfile.TarError, zlib.error, EOFError, ValueError, OverflowError) as error:
-        raise UsageError(
-            f"{path}: not an archive of `rtscope audit --capture`: {error}"
-        ) from error
-    except OSError as error:
-        raise UsageError(f"{path}: {error.strerror or error}") from error
 
+    def write(name: str, content: IO[bytes], size: int) -> None:
+        place = PurePosixPath(name)
+        if place.is_absolute() or ".." in place.parts or not place.parts:
+            raise UsageError(f"{path}: {name!a} is not a path below the archive's root")
+        if size > MAX_FILE_BYTES and name != NOTES_NAME:
+            raise UsageError(f"{path}: {name!a} is too large for a file of a capture")
+        _write_new(into.joinpath(*place.parts), content.read())
 
-@dataclass(slots=True)
-class _Bounded:
-    """A file that ends with an error before it unpacks to more than it may."""
-
-    file: IO[bytes]
-    left: int = MAX_ARCHIVE_BYTES
-
-    def read(self, size: int) -> bytes:
-        content = self.file.read(min(size, self.left + 1))
-        self.left -= len(content)
-        if self.left < 0:
-            raise UsageError(f"it unpacks to more than {MAX_ARCHIVE_BYTES} bytes")
-        return content
-
-
-def _plain(file: IO[bytes]) -> _Bounded:
-    magic = file.read(2)
-    file.seek(0)
-    if magic == b"\x1f\x8b":
-        return _Bounded(gzip.GzipFile(fileobj=file))  # type: ignore[arg-type]
-    return _Bounded(file)
-
-
-def _unpack(file: _Bounded, into: Path) -> None:
-    left = MAX_TOTAL_BYTES
-    count = 0
-    with tarfile.open(fileobj=cast("IO[bytes]", file), mode="r|") as tar:
-        for member in tar:
-            count += 1
-            if count > MAX_FILES:
-                raise UsageError(f"more than {MAX_FILES} entries")
-            if member.isdir():
-                continue
-            left -= member.size
-            _refuse_odd(member, left)
-            source = tar.extractfile(member)
-            assert source is not None  # _refuse_odd let regular files through only
-            _write_new(into.joinpath(*_parts(member.name)), source.read())
-    if count == 0:
-        raise UsageError("an empty archive")
-
-
-def _refuse_odd(member: tarfile.TarInfo, left: int) -> None:
-    if not member.isreg() or member.issparse():
-        raise UsageError(f"{member.name!a} is not a regular file")
-    biggest = MAX_TOTAL_BYTES if member.name == NOTES_NAME else MAX_FILE_BYTES
-    if member.size > biggest or left < 0:
-        raise UsageError(f"{member.name!a} is too big, or the whole archive is")
-
-
-def _parts(name: str) -> tuple[str, ...]:
-    path = PurePosixPath(name)
-    if path.is_absolute() or ".." in path.parts or not path.parts:
-        raise UsageError(f"{name!a} is not a path below the archive's root")
-    return path.parts
+    bounds = Bounds(
+        "capture",
+        UsageError,
+        max_bytes=MAX_TOTAL_BYTES,
+        max_files=MAX_FILES,
+        folders=True,
+    )
+    read_archive(path, write, bounds)
+    if not any(into.iterdir()):
+        raise UsageError(f"{path}: an empty archive")
 
 
 def _write_new(place: Path, content: bytes) -> None:
@@ -200,36 +157,6 @@ def _redacted(value: Any, tally: Redactions) -> Any:
             _redacted(key, tally): _redacted(item, tally) for key, item in value.items()
         }
     return value
-
-
-def _observed(document: Mapping[str, Any]) -> Observed:
-    fields = dict(document["observed"])
-    trial = fields.pop("trial")
-    observed = Observed(**fields, trial=None if trial is None else Trial(**trial))
-    for texts in (observed.before, observed.after, observed.dma_holders):
-        _words(texts)
-    coalescing = observed.coalescing
-    if coalescing is not None and not isinstance(coalescing, dict):
-        raise TypeError("the answers of network interfaces are no table")
-    numbers = (
-        *(value for answer in (coalescing or {}).values() for value in answer.values()),
-        *(observed.window_ns, observed.clock_cost_ns, observed.clock_resolution_ns),
-        *(observed.dma_latency_us, *observed.smi_before.values()),
-        *observed.smi_after.values(),
-    )
-    if not all(n is None or isinstance(n, int) for n in numbers):
-        raise ValueError("a number is none")
-    if not isinstance(observed.kernel_log, str | None):
-        raise TypeError("the kernel log is no text")
-    return observed
-
-
-def _words(document: Any) -> Mapping[str, str]:
-    if not isinstance(document, dict) or not all(
-        isinstance(text, str) for text in document.values()
-    ):
-        raise TypeError("not a table of texts")
-    return document
 
 
 def taken(context: AuditContext) -> Iterator[str]:
