@@ -1,6 +1,5 @@
-"""Directories of records below a place, what came of each run, and one way to do so."""
+"""Directories of records below a place, and what came of each run."""
 
-import ast
 import json
 import os
 import tarfile
@@ -23,7 +22,6 @@ from rtscope.record.directory.place import CAMPAIGN, SEARCH, SWEEP, kind_of
 from rtscope.record.directory.records import ResultDir, create
 
 TESTS = Path(__file__).parents[1]
-SRC = TESTS.parent / "src/rtscope"
 UNFINISHED = TESTS / "net/inputs/unfinished.tar.gz"
 GOOD = "20ddc1594785de3791d40ea3e2d2c2350bde7214"
 BAD = "ac24d1d238041f3991746985d18624a6f92e226e"
@@ -249,33 +247,3 @@ def test_a_kind_is_told_by_its_document(unfinished: Path) -> None:
         "sweep": SWEEP,
         "search": SEARCH,
     }
-
-
-# --- one idea, one place -----------------------------------------------------------
-
-FILES = {
-    *("campaign.json", "sweep.json", "bisect.json", "steps.jsonl"),
-    *("asked.json", "checked.json", "failed.json", "impossible.json"),
-    *("record.json", "interrupted.json"),
-}
-
-
-def test_only_the_directory_of_records_names_its_files_and_holds_it() -> None:
-    """Another one that does makes a second way to find, hold or go on with results."""
-    own = SRC / "record/directory"
-    found = set[str]()
-    for path in sorted(SRC.rglob("*.py")):
-        if path.is_relative_to(own):
-            continue
-        for node in ast.walk(ast.parse(path.read_text("utf-8"))):
-            if isinstance(node, ast.Constant) and _is_own(node.value):
-                found.add(f"{path.relative_to(SRC)}: {node.value!r}")
-            if isinstance(node, ast.Attribute) and node.attr == "O_DIRECTORY":
-                found.add(f"{path.relative_to(SRC)}: holds a directory")
-
-    assert found == set()
-
-
-def _is_own(value: object) -> bool:
-    """Whether it is the name of one of its files, or of a new directory."""
-    return isinstance(value, str) and (value in FILES or "%Y%m%d-%H%M%S" in value)
