@@ -119,10 +119,9 @@ def write_document(
     asked: object,
     *,
     command: tuple[str, ...],
-    advice: str = "",
     **more: str,
 ) -> None:
-    """Write the document of a directory; RecordError, which ends with the advice."""
+    """Write the document of a directory; RecordError if it cannot be written."""
     document = {
         **more,
         "schema": kind.schema,
@@ -131,7 +130,7 @@ def write_document(
         kind.key: asked,
     }
     text = json.dumps(document, indent=1).encode() + b"\n"
-    write_atomically(path / kind.file, text, hint=advice)
+    write_atomically(path / kind.file, text)
 
 
 @contextmanager

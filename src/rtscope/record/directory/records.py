@@ -28,14 +28,7 @@ from typing import Any
 from rtscope.host.errors import RecordError
 from rtscope.host.files import read_bounded, write_atomically
 from rtscope.record.caveats.catalogue import gravest_first, make
-from rtscope.record.directory.place import (
-    CAMPAIGN,
-    make_directory,
-    refuse_gone,
-    refuse_links,
-    refuse_used,
-    write_document,
-)
+from rtscope.record.directory import place
 from rtscope.record.model import (
     FILE_LOST,
     MAX_RECORD_BYTES,
@@ -56,8 +49,6 @@ class ResultDir:
     """A directory that holds one campaign."""
 
     path: Path
-    advice: str = ""
-    """Ends a message about a file that cannot be written, behind the reason."""
 
     def run_dir(self, run_id: str) -> Path:
         """Return the directory of a run."""
@@ -84,7 +75,7 @@ class ResultDir:
 
     def save(self, record: RunRecord, *, interrupted: bool = False) -> Path:
         """Write a run's record; raise RecordError if it cannot be written."""
-        refuse_links(self.path / UNFINISHED)
+        place.refuse_links(self.path / UNFINISHED)
         name = INTERRUPTED if interrupted else RECORD
         path = self.attach(record.run.id, name, record_to_json(record))
         if not interrupted:
@@ -107,7 +98,7 @@ class ResultDir:
         Raises RecordError if it cannot be removed.
         """
         directory = self.run_dir(run_id)
-        refuse_links(directory.parent, directory)
+        place.refuse_links(directory.parent, directory)
         path = directory / name
         if not path.exists():
             return
@@ -148,17 +139,17 @@ class ResultDir:
 
     def _write(self, directory: Path, name: str, content: bytes) -> Path:
         """Write a file into a directory of this one, which is there."""
-        refuse_gone(self.path)
-        refuse_links(directory.parent, directory)
-        make_directory(directory)
-        write_atomically(directory / name, content, hint=self.advice)
+        place.refuse_gone(self.path)
+        place.refuse_links(directory.parent, directory)
+        place.make_directory(directory)
+        write_atomically(directory / name, content)
         return directory / name
 
     def _files(self, name: str) -> list[Path]:
         paths = sorted((self.path / "runs").glob(f"*/{name}"))
         if len(paths) > MAX_RUNS:
             raise RecordError(f"{self.path}: more than {MAX_RUNS} runs")
-        refuse_links(self.path / "runs", *(path.parent for path in paths))
+        place.refuse_links(self.path / "runs", *(path.parent for path in paths))
         return paths
 
 
@@ -175,17 +166,12 @@ def create(
     campaign: Mapping[str, Any],
     *,
     command: tuple[str, ...],
-    advice: str = "",
 ) -> ResultDir:
-    """
-    Make the directory of a new campaign; UsageError if there is one already.
-
-    `advice` is that of the directory.
-    """
-    refuse_used(path, empty=False)
-    make_directory(path / "runs")
-    write_document(path, CAMPAIGN, dict(campaign), command=command, advice=advice)
-    return ResultDir(path, advice)
+    """Make the directory of a new campaign; UsageError if there is one already."""
+    place.refuse_used(path, empty=False)
+    place.make_directory(path / "runs")
+    place.write_document(path, place.CAMPAIGN, dict(campaign), command=command)
+    return ResultDir(path)
 
 
 def read_record(path: Path) -> RunRecord:

@@ -14,15 +14,8 @@ from rtscope.cli.console import typed_words
 from rtscope.host.errors import RecordError, UsageError
 from rtscope.host.escape import printable
 from rtscope.measure.preflight import refuse_full_disk
+from rtscope.record.directory import place
 from rtscope.record.directory.journal import STEPS
-from rtscope.record.directory.place import (
-    SEARCH,
-    new_place,
-    read_document,
-    refuse_links,
-    refuse_used,
-    write_document,
-)
 from rtscope.stats.costs import IDLE
 from rtscope.verbs.bisect.boards import Measurement
 from rtscope.verbs.bisect.criterion import parse_margin
@@ -101,8 +94,8 @@ def new_work(options: SearchOptions, out: Path | None) -> BisectWork:
 
     Raises UsageError if an end, a criterion or the place is not one.
     """
-    where = new_place(out, "bisect")
-    refuse_used(where)
+    where = place.new_place(out, "bisect")
+    place.refuse_used(where)
     refuse_full_disk(where)
     return _work(options, where, typed_words())
 
@@ -114,8 +107,8 @@ def resumed_work(path: Path, *, yes: bool) -> BisectWork:
     Raises UsageError if there is none, or it has links, and RecordError if its
     document is none of rtscope.
     """
-    refuse_links(path / STEPS, path / LOG)
-    document = read_document(path, SEARCH)
+    place.refuse_links(path / STEPS, path / LOG)
+    document = place.read_document(path, place.SEARCH)
     try:
         options = TypeAdapter(SearchOptions).validate_python(document.asked)
         work = _work(options, path, document.command)
@@ -128,7 +121,7 @@ def resumed_work(path: Path, *, yes: bool) -> BisectWork:
             f"{document.source}: a file that it names cannot be read: {why}"
         ) from error
     except (ValueError, RecursionError) as error:
-        raise SEARCH.damaged(path) from error
+        raise place.SEARCH.damaged(path) from error
 
 
 def _ask(work: BisectWork) -> None:
@@ -195,7 +188,7 @@ def _recipe(options: SearchOptions) -> Recipe:
 
 def create(work: BisectWork, subject: Subject) -> None:
     """Write down what is searched; UsageError if another start was faster."""
-    refuse_used(work.path)
+    place.refuse_used(work.path)
     options = asdict(work.options)
     paths = ["tree", "patches", "recipe"]
     if subject.kind is Kind.SETTING:
@@ -204,8 +197,8 @@ def create(work: BisectWork, subject: Subject) -> None:
         options[name] = _absolute(options[name])
     if subject.kind is Kind.COMMIT:  # a branch may move
         options |= {"good": subject.good, "bad": subject.bad}
-    write_document(
-        work.path, SEARCH, options, command=work.typed, identity=subject.identity
+    place.write_document(
+        work.path, place.SEARCH, options, command=work.typed, identity=subject.identity
     )
 
 

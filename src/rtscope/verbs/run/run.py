@@ -45,13 +45,7 @@ from rtscope.measure.plan import Plan, make_plan, remaining, with_order_drawn
 from rtscope.measure.preflight import refuse_full_disk, refuse_impossible
 from rtscope.measure.settings import checks_for
 from rtscope.present.formats.brief import Detail
-from rtscope.record.directory.place import (
-    CAMPAIGN,
-    hold,
-    new_place,
-    read_document,
-    refuse_used,
-)
+from rtscope.record.directory import place
 from rtscope.record.directory.records import ResultDir, create
 from rtscope.verbs.run.bundle import campaign_of, imported, refuse_unfit
 from rtscope.verbs.run.determinism import compare_results, stored_records
@@ -130,13 +124,13 @@ def run(request: RunRequest) -> int:
     bundle = imported(request.bundle)
     with contextlib.ExitStack() as held:
         if request.resume is not None:
-            held.enter_context(hold(request.resume))
+            held.enter_context(place.hold(request.resume))
             work = _open(request.resume, bundle, request, held)
         else:
             written = _written(request, bundle)
             campaign = with_places(with_options(written, options), Path.cwd())
             work = _begin(campaign, bundle, request, held)
-            held.enter_context(hold(work.store.path))
+            held.enter_context(place.hold(work.store.path))
         status = _measure(work, result, reuse=request.reuse)
     if stored is None and not work.campaign.require_identical:
         return status
@@ -199,14 +193,14 @@ def _begin(
 ) -> _Work:
     typed = typed_words()
     _check_target(campaign, request)
-    where = new_place(request.out)
-    refuse_used(where, empty=False)
+    where = place.new_place(request.out)
+    place.refuse_used(where, empty=False)
     refuse_full_disk(where)
     campaign = with_order_drawn(campaign)
     plan = make_plan(campaign)
     prepared = _prepare(plan, campaign, typed, bundle, jobs=request.jobs)
     target = held.enter_context(_machine(campaign, plan, where))
-    store = create(where, to_dict(campaign), command=typed, advice=_how_to_go_on(where))
+    store = create(where, to_dict(campaign), command=typed)
     return _Work(campaign, plan, prepared, store, typed, target)
 
 
@@ -255,12 +249,12 @@ def _open(
     request: RunRequest,
     held: contextlib.ExitStack,
 ) -> _Work:
-    document = read_document(path, CAMPAIGN)
+    document = place.read_document(path, place.CAMPAIGN)
     campaign = from_dict(document.asked, source=document.source)
     if not request.yes:
         ask_command(campaign)
     typed = document.command
-    store = ResultDir(path, _how_to_go_on(path))
+    store = ResultDir(path)
     _check_target(campaign, request)
     if request.identical_to is not None or campaign.require_identical:
         refuse_reused(store.records(), source=str(path))
@@ -272,10 +266,6 @@ def _open(
         refuse_other_inputs(prepared, store.records())
     target = held.enter_context(_machine(campaign, plan, path))
     return _Work(campaign, plan, prepared, store, typed, target)
-
-
-def _how_to_go_on(path: Path) -> str:
-    return f"; to continue: {CAMPAIGN.to_go_on(path)}"
 
 
 def _check_target(campaign: Campaign, request: RunRequest) -> None:
@@ -300,6 +290,7 @@ def _check_target(campaign: Campaign, request: RunRequest) -> None:
 def _measure(work: _Work, result: _Result, *, reuse: bool) -> int:
     try:
         with (
+            place.resumable(work.store.path, place.CAMPAIGN),
             _runner(work, reuse=reuse) as runner,
             LiveDisplay(stderr_console(), work.plan) as display,
         ):
@@ -348,5 +339,5 @@ def _show(
     if campaign.traced:
         say(f"for the causes of the worst wake-ups: rtscope explain {where}")
     if so_far:
-        say(f"results so far{_how_to_go_on(store.path)}")
+        say(f"results so far; to continue: {place.CAMPAIGN.to_go_on(store.path)}")
     return model.exit_status
