@@ -15,7 +15,7 @@ from collections import defaultdict
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 
-from rtscope.record.directory.found import open_records
+from rtscope.record.directory.records import open_records
 from rtscope.record.model import RunRecord
 from rtscope.record.published import KernelKind, get_published
 from rtscope.stats.summary import Summary, summarize

@@ -11,7 +11,7 @@ from fakes.commandline import Rtscope
 from pages.jsonkeys import keys_without_words
 from rtscope.boards.runs import runner
 from rtscope.explain.model import Cause
-from rtscope.record.directory.found import open_records
+from rtscope.record.directory.records import open_records
 from rtscope.record.explanation import (
     EXPLAINED,
     SCHEMA,

@@ -10,9 +10,8 @@ from fakes import targets
 from fakes.commandline import Rtscope
 from fakes.faketarget import FakeTarget
 from rtscope.contract import AgentError, Tick
-from rtscope.record.directory.found import open_records
 from rtscope.record.directory.place import CAMPAIGN, read_document
-from rtscope.record.directory.records import create
+from rtscope.record.directory.records import create, open_records
 
 CUSTOM = {
     "campaign": {"command": ["touch", "/tmp/\x1b[31mevil"]},

@@ -9,7 +9,7 @@ import pytest
 from fakes.bootedboard import AGENT, FakeBoard
 from fakes.commandline import Rtscope
 from rtscope.boards.runs import runner
-from rtscope.record.directory.found import open_records
+from rtscope.record.directory.records import open_records
 from rtscope.record.model import RunRecord
 from rtscope.verbs.run import run
 

@@ -12,8 +12,8 @@ from fakes.commandline import Rtscope
 from fakes.scheduler import FakeScheduler
 from fakes.sweepfile import FILE, one_line
 from pages.jsonkeys import keys_without_words
-from rtscope.record.directory.found import open_records
 from rtscope.record.directory.place import hold
+from rtscope.record.directory.records import open_records
 from rtscope.verbs.sweep import sweep
 from rtscope.verbs.sweep.cluster import dask
 from rtscope.verbs.sweep.cluster import runner as cluster

@@ -11,8 +11,7 @@ from fakes.sweepfile import one_line
 from rtscope.boards.runs import runner
 from rtscope.boards.runs.store import StoredResults
 from rtscope.host.errors import BoardError, ContractError, MeasurementError
-from rtscope.record.directory.found import open_records
-from rtscope.record.directory.records import ResultDir
+from rtscope.record.directory.records import ResultDir, open_records
 from rtscope.record.model import Run
 from rtscope.record.virtual import InputDigests
 from rtscope.verbs.sweep import boots as sweeping

@@ -12,7 +12,7 @@ from fakes.commandline import Rtscope
 from fakes.fulldisk import full_for
 from fakes.sweepfile import one_line
 from rtscope.boards.runs import runner
-from rtscope.record.directory.found import open_records
+from rtscope.record.directory.records import open_records
 from rtscope.verbs.sweep import sweep
 
 FILE = """

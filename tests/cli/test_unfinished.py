@@ -20,8 +20,7 @@ from fakes.searched import Measured as MeasuredKernels
 from net.fakes import kernels
 from rtscope.boards.runs import runner
 from rtscope.measure.assemble import Measured
-from rtscope.record.directory.found import open_records
-from rtscope.record.directory.records import ResultDir
+from rtscope.record.directory.records import ResultDir, open_records
 from rtscope.record.model import Run
 from rtscope.verbs.run import run
 from rtscope.verbs.sweep import sweep

@@ -22,7 +22,7 @@ from typing import Any
 
 from culprits.build import build_modules
 from culprits.plans import BOOTS, RIVAL, Boot, Culprit
-from rtscope.record.directory.found import open_records
+from rtscope.record.directory.records import open_records
 
 INTERVAL_NS = 100_000
 LATE_NS = 250_000

@@ -6,7 +6,7 @@ from pathlib import Path
 from rig import Done, rtscope
 
 from culprits.scenes import Blamed, Scene, blamed_by_kernel
-from rtscope.record.directory.found import open_records
+from rtscope.record.directory.records import open_records
 
 PATIENCE_S = 900.0
 

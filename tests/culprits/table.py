@@ -34,7 +34,7 @@ from culprits.scenes import (
     planted,
     told,
 )
-from rtscope.record.directory.found import open_records
+from rtscope.record.directory.records import open_records
 
 HEAD = """\
 | kernel | latency | blamed | attributed |

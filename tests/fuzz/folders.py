@@ -38,8 +38,8 @@ from rtscope.machine.audit.examine import auditing_a_unit, examine, read_context
 from rtscope.measure.campaign.file import load_campaign
 from rtscope.present.formats.brief import Detail
 from rtscope.present.model.build import build_model
-from rtscope.record.directory.found import open_records
 from rtscope.record.directory.journal import STEPS, Tried, read_journal
+from rtscope.record.directory.records import open_records
 from rtscope.record.model import RunRecord, record_to_json
 from rtscope.record.pack import collect, pack, unpacking
 from rtscope.verbs.audit.unitfiles import load_unit

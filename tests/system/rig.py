@@ -31,7 +31,7 @@ from rtscope.contract import AgentError, AgentResult, Line, ThreadResult, parse_
 from rtscope.machine.target import agent_file
 from rtscope.measure.preflight import TRIAL_NS
 from rtscope.record.caveats.catalogue import Effect, kind_of
-from rtscope.record.directory.found import open_records
+from rtscope.record.directory.records import open_records
 from rtscope.record.model import RunRecord
 from rtscope.stats.runcaveats import all_caveats
 

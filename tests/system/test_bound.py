@@ -7,7 +7,7 @@ import pytest
 from test_recording import RUN, SHORT, finished
 from test_recording import pytestmark as boards
 
-from rtscope.record.directory.found import open_records
+from rtscope.record.directory.records import open_records
 from rtscope.record.explanation import EXPLAINED
 
 pytestmark = [*boards, pytest.mark.long]

@@ -30,7 +30,7 @@ from culprits.scenes import (
     over_quota,
     planted,
 )
-from rtscope.record.directory.found import open_records
+from rtscope.record.directory.records import open_records
 
 HELD_NS = 2_000_000
 """Later than anything else on these boards while a thread is held back for 2.5 ms."""

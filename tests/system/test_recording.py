@@ -10,7 +10,7 @@ import pytest
 from rig import NEEDS_APT, Done, Program, rtscope
 from test_rights import python_for
 
-from rtscope.record.directory.found import open_records
+from rtscope.record.directory.records import open_records
 
 pytestmark = [
     pytest.mark.system,

@@ -29,7 +29,7 @@ from rig import (
 
 from fakes.sshd import SSHD, Board, board
 from rtscope.contract import LOST
-from rtscope.record.directory.found import open_records
+from rtscope.record.directory.records import open_records
 from rtscope.stats.runcaveats import all_caveats
 
 pytestmark = [

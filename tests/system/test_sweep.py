@@ -6,7 +6,7 @@ from pathlib import Path
 import pytest
 from rig import NEEDS_APT, rtscope
 
-from rtscope.record.directory.found import open_records
+from rtscope.record.directory.records import open_records
 
 pytestmark = [pytest.mark.system, pytest.mark.long, NEEDS_APT]
 

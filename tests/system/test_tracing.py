@@ -39,7 +39,7 @@ from rtscope.contract import (
     TracePages,
     Tracing,
 )
-from rtscope.record.directory.found import open_records
+from rtscope.record.directory.records import open_records
 from rtscope.record.events.writer import TraceParts, trace_of
 from rtscope.stats.runcaveats import all_caveats
 from rtscope.stats.tracing import trace_cost

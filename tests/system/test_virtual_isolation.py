@@ -22,7 +22,7 @@ from rtscope.boards.parts.initrd import Job
 from rtscope.boards.parts.prepare import prepare
 from rtscope.boards.runs.boot import BootTimeout, boot
 from rtscope.machine.target import agent_file
-from rtscope.record.directory.found import open_records
+from rtscope.record.directory.records import open_records
 from rtscope.record.explanation import EXPLAINED
 from rtscope.record.instructions.file import FILE
 from rtscope.stats.runcaveats import all_caveats

@@ -9,7 +9,7 @@ from rtscope.boards.catalogue import get_board, with_append
 from rtscope.boards.runs.assemble import board_digest
 from rtscope.contract import require
 from rtscope.host.units import NS_PER_S
-from rtscope.record.directory.found import open_records
+from rtscope.record.directory.records import open_records
 from rtscope.record.model import RunRecord
 from rtscope.stats.runcaveats import all_caveats
 

@@ -13,9 +13,8 @@ from fakes.measurements import record, thread
 from rtscope.host.errors import RecordError, UsageError
 from rtscope.host.version import __version__
 from rtscope.record.directory import records as stored
-from rtscope.record.directory.found import open_records
 from rtscope.record.directory.place import CAMPAIGN, hold, read_document
-from rtscope.record.directory.records import ResultDir, create
+from rtscope.record.directory.records import ResultDir, create, open_records
 from rtscope.record.model import MAX_RECORD_BYTES, RunRecord
 
 FIRST = record([thread([5_000, 7_000])])

@@ -10,16 +10,17 @@ import pytest
 
 from fakes.measurements import record, thread
 from rtscope.host.errors import RecordError, UsageError
-from rtscope.record.directory.found import (
+from rtscope.record.directory.journal import State
+from rtscope.record.directory.place import CAMPAIGN, SEARCH, SWEEP, kind_of
+from rtscope.record.directory.records import (
     Outcome,
+    ResultDir,
+    create,
     find,
     no_records,
     open_records,
     outcomes,
 )
-from rtscope.record.directory.journal import State
-from rtscope.record.directory.place import CAMPAIGN, SEARCH, SWEEP, kind_of
-from rtscope.record.directory.records import ResultDir, create
 
 TESTS = Path(__file__).parents[1]
 UNFINISHED = TESTS / "net/inputs/unfinished.tar.gz"

@@ -14,8 +14,7 @@ from fakes.measurements import record, thread
 from rtscope.host.errors import RecordError, UsageError
 from rtscope.machine.facts import FactValue
 from rtscope.record import pack as pack_module
-from rtscope.record.directory.found import open_records
-from rtscope.record.directory.records import ResultDir, create
+from rtscope.record.directory.records import ResultDir, create, open_records
 from rtscope.record.model import RunRecord
 from rtscope.record.pack import (
     MAX_FILES,

@@ -26,7 +26,7 @@ def open_ours(path: Path) -> "list[RunRecord]":
 
     Raises UsageError with the command to import a file of another tool.
     """
-    from rtscope.record.directory.found import open_records
+    from rtscope.record.directory.records import open_records
 
     try:
         return open_records(path)

@@ -46,8 +46,7 @@ from rtscope.explain.timeline import Timeline, timeline_of
 from rtscope.host.errors import RecordError, RtscopeError, UsageError
 from rtscope.host.files import write_atomically
 from rtscope.host.process import Progress, Step
-from rtscope.record.directory.found import no_records
-from rtscope.record.directory.records import RECORD, ResultDir, read_record
+from rtscope.record.directory.records import RECORD, ResultDir, no_records, read_record
 from rtscope.record.events.dat import open_trace
 from rtscope.record.events.events import Event, Trace
 from rtscope.record.events.reports import reports_in

@@ -33,13 +33,13 @@ from rtscope.host.files.archive import (
 )
 from rtscope.host.files.heldfolders import temporary_folder
 from rtscope.host.files.opening import at_hand
-from rtscope.record.directory.found import no_records
 from rtscope.record.directory.place import CAMPAIGN
 from rtscope.record.directory.records import (
     INTERRUPTED,
     RECORD,
     UNFINISHED,
     ResultDir,
+    no_records,
 )
 from rtscope.record.explanation import EXPLAINED
 from rtscope.record.model import MAX_RECORD_BYTES, record_from_json

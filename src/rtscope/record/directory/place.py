@@ -85,8 +85,7 @@ def read_document(path: Path, kind: Kind) -> Document:
     """
     Return the document of a directory.
 
-    Raises UsageError where there is none, RecordError for what is damaged, or for a
-    link to the directories that it is made of.
+    Raises UsageError where there is none, RecordError for what is damaged.
     """
     file = path / kind.file
     if not kind.is_in(path):
@@ -94,9 +93,6 @@ def read_document(path: Path, kind: Kind) -> Document:
             f"{path}: no {kind.name} there: it has no {kind.file}; name the --out of "
             f"rtscope {kind.verb}"
         )
-    if kind.parts:
-        parts = path / kind.parts
-        refuse_links(file, parts, *(parts.iterdir() if parts.is_dir() else ()))
     text = read_bounded(file, limit=MAX_DOCUMENT_BYTES, kind=kind.name)
     document = json_object(text, name=str(file))
     if (schema := document.get("schema")) != kind.schema:
@@ -135,10 +131,12 @@ def write_document(
 
 @contextmanager
 def resumable(path: Path, kind: Kind) -> Iterator[None]:
-    """Add to an error about a file of a directory how to go on with it."""
+    """Add to an error about a file of a directory, if that is there, how to go on."""
     try:
         yield
     except RecordError as error:
+        if not kind.is_in(path):
+            raise
         raise RecordError(f"{error}; then type {kind.to_go_on(path)}") from error
 
 
@@ -196,13 +194,6 @@ def hold(path: Path) -> Iterator[None]:
         yield
     finally:
         os.close(number)
-
-
-def refuse_links(*paths: Path) -> None:
-    """Raise RecordError for what leads elsewhere: it may have come by mail."""
-    for path in paths:
-        if path.is_symlink():
-            raise RecordError(f"{path}: a link, which rtscope does not make")
 
 
 def refuse_gone(directory: Path) -> None:

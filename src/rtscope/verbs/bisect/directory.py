@@ -16,6 +16,7 @@ from rtscope.host.escape import printable
 from rtscope.measure.preflight import refuse_full_disk
 from rtscope.record.directory import place
 from rtscope.record.directory.journal import STEPS
+from rtscope.record.directory.records import refuse_links
 from rtscope.stats.costs import IDLE
 from rtscope.verbs.bisect.boards import Measurement
 from rtscope.verbs.bisect.criterion import parse_margin
@@ -107,7 +108,11 @@ def resumed_work(path: Path, *, yes: bool) -> BisectWork:
     Raises UsageError if there is none, or it has links, and RecordError if its
     document is none of rtscope.
     """
-    place.refuse_links(path / STEPS, path / LOG)
+    steps = path / place.SEARCH.parts
+    refuse_links(
+        *(path / name for name in (place.SEARCH.file, STEPS, LOG)),
+        *(steps, *(steps.iterdir() if steps.is_dir() else ())),
+    )
     document = place.read_document(path, place.SEARCH)
     try:
         options = TypeAdapter(SearchOptions).validate_python(document.asked)

@@ -7,7 +7,7 @@ from pathlib import Path
 from rtscope.cli.console import put
 from rtscope.host.errors import UsageError
 from rtscope.host.escape import printable
-from rtscope.record.directory.found import open_records
+from rtscope.record.directory.records import open_records
 from rtscope.record.model import RunRecord
 from rtscope.stats.determinism import Compared, against, among
 

@@ -16,7 +16,7 @@ from rtscope.measure.campaign.options import Options, with_options
 from rtscope.measure.plan import Plan, remaining
 from rtscope.record.directory import journal, place
 from rtscope.record.directory.place import CAMPAIGN, SWEEP
-from rtscope.record.directory.records import ResultDir, create
+from rtscope.record.directory.records import ResultDir, create, refuse_links
 from rtscope.verbs.sweep.checks import Checks, checks_of
 from rtscope.verbs.sweep.design import (
     MAX_SEEDS,
@@ -247,6 +247,8 @@ def resumed_work(path: Path, *, only: str | None) -> SweepWork:
     sweep = sweep_of(document.asked, source=document.source)
     work = _work(sweep, path, document.command, only)
     work.is_resumed = True
+    cells = (path / cell.path for cell in work.cells)
+    refuse_links(path / SWEEP.parts, *cells)
     for read in (work.checked, work.failed):
         read()  # a damaged list is refused before hours of work
     work.impossible.update(journal.IMPOSSIBLE.read(path))
