@@ -59,6 +59,14 @@ NOT_COMPARED = re.compile(
 )
 """Files of other programs, and a key that is drawn at random."""
 
+_PRE = re.compile(r"(<pre>.*?</pre>)", re.DOTALL)
+_BLOCK = re.compile(
+    r"\s*(</?(?:html|head|meta|title|style|body|header|main|footer|section|div|h[1-6]|p"
+    r"|ul|li|dl|dt|dd|table|caption|thead|tbody|tr|th|td|figure|figcaption|details"
+    r"|summary)\b[^>]*>|<!doctype html>)\s*"
+)
+"""Tags beside which a browser shows no white space."""
+
 
 @dataclass(slots=True)
 class Outcome:
@@ -233,9 +241,19 @@ def _text_of(name: str, content: bytes) -> str:
     if name.endswith(".gz"):
         content = gzip.decompress(content)
     try:
-        return content.decode()
+        text = content.decode()
+        return as_shown(text) if name.endswith(".html") else text
     except UnicodeDecodeError:
         return f"{len(content)} bytes, SHA-256 {hashlib.sha256(content).hexdigest()}\n"
+
+
+def as_shown(page: str) -> str:
+    """Return a page without the white space that no browser shows: a line a tag."""
+    parts = _PRE.split(page)
+    for number in range(0, len(parts), 2):
+        spaced = re.sub(r"\s+", " ", parts[number])
+        parts[number] = re.sub(r"\n+", "\n", _BLOCK.sub(r"\n\1\n", spaced))
+    return "".join(parts).strip()
 
 
 def _members(content: bytes) -> Iterator[str]:
