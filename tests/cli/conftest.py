@@ -29,7 +29,7 @@ from rtscope.cli import detail, main
 from rtscope.verbs.explain import explain
 from rtscope.verbs.report import report
 from rtscope.verbs.run import run
-from rtscope.present.formats.html import render_html
+from rtscope.present.documents.pages import render_html
 from rtscope.present.model.build import build_model
 render_html(build_model([measurements.record([measurements.thread([7_000] * 60)])]))
 """

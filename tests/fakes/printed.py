@@ -2,11 +2,12 @@
 
 from rich.console import Console
 
-from rtscope.present.formats.brief import COLUMNS, More, print_brief
-from rtscope.present.formats.text import Document, print_text
+from rtscope.present.documents.results import Result, print_brief, print_text
+from rtscope.present.documents.shared import More
+from rtscope.present.render.fitted import COLUMNS
 
 
-def render_text(told: Document, *, width: int = COLUMNS) -> str:
+def render_text(told: Result, *, width: int = COLUMNS) -> str:
     """Return the long form as plain text, as a pipe gets it."""
     console = _console(width)
     with console.capture() as capture:
@@ -14,7 +15,7 @@ def render_text(told: Document, *, width: int = COLUMNS) -> str:
     return _lines(capture.get())
 
 
-def render_brief(told: Document, *, more: More) -> str:
+def render_brief(told: Result, *, more: More) -> str:
     """Return the short form as plain text."""
     console = _console(COLUMNS)
     with console.capture() as capture:

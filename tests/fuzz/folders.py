@@ -36,7 +36,7 @@ from rtscope.host.files.archive import GZIP
 from rtscope.host.files.documents import json_value
 from rtscope.machine.audit.examine import auditing_a_unit, examine, read_context
 from rtscope.measure.campaign.file import load_campaign
-from rtscope.present.formats.brief import Detail
+from rtscope.present.document import Detail
 from rtscope.present.model.build import build_model
 from rtscope.record.directory.journal import STEPS, Tried, read_journal
 from rtscope.record.directory.records import open_records

@@ -30,8 +30,8 @@ from rtscope.machine.audit.model import checks_document
 from rtscope.machine.kernelconfig import parse_config
 from rtscope.measure.loadproof import LoadProof
 from rtscope.measure.loads import get_load
+from rtscope.present.documents.results import render_markdown
 from rtscope.present.formats.data import render_json
-from rtscope.present.formats.markdown import render_markdown
 from rtscope.present.model.build import build_model
 from rtscope.record.caveats.kernellog import caveats_from_log
 from rtscope.record.events.dat import open_trace

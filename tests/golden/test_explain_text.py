@@ -14,8 +14,8 @@ from rtscope.explain.instructions.explain import explain_path
 from rtscope.explain.model import Explanation
 from rtscope.explain.runs import ExplainedRun, explained_run
 from rtscope.host.units import format_us
-from rtscope.present.formats.brief import COLUMNS, LINES
-from rtscope.present.formats.html import render_explanations
+from rtscope.present.documents.pages import render_explanations
+from rtscope.present.render.fitted import COLUMNS, LINES
 from rtscope.verbs.explain.text import (
     print_brief_explanations,
     print_explanations,

@@ -15,9 +15,9 @@ from fakes.boards import campaign
 from fakes.measurements import on_board
 from fakes.printed import render_brief, render_text
 from rtscope.machine.facts import FactValue
-from rtscope.present.formats.brief import More
+from rtscope.present.documents.results import render_markdown
+from rtscope.present.documents.shared import More
 from rtscope.present.formats.data import render_json
-from rtscope.present.formats.markdown import render_markdown
 from rtscope.present.model.build import build_model
 from rtscope.present.model.comparison import build_comparison
 from rtscope.present.model.published_comparison import compare_with_published

@@ -11,9 +11,9 @@ from pathlib import Path
 import pytest
 
 from fakes.printed import render_brief, render_text
-from rtscope.present.formats.brief import More
+from rtscope.present.documents.results import render_markdown
+from rtscope.present.documents.shared import More
 from rtscope.present.formats.data import render_csv, render_json
-from rtscope.present.formats.markdown import render_markdown
 from rtscope.present.model.build import Model, build_model
 from rtscope.record.model import record_from_json
 from rtscope.stats.verdict import Claim

@@ -18,7 +18,7 @@ from rtscope.explain.activity import ExplainedWindow
 from rtscope.explain.bound import compose
 from rtscope.explain.events.threadstates import TracedWakeup
 from rtscope.host.units import format_us
-from rtscope.present.formats.html import render_explanations, render_html
+from rtscope.present.documents.pages import render_explanations, render_html
 from rtscope.present.model.build import build_model
 from rtscope.present.model.comparison import build_comparison
 from rtscope.record.model import RunRecord

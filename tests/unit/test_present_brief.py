@@ -11,11 +11,13 @@ from rich.console import Console
 from fakes.boards import campaign
 from fakes.measurements import on_board, record, thread
 from fakes.printed import render_brief
-from rtscope.present.formats.brief import COLUMNS, LINES, Detail, More, print_result
-from rtscope.present.formats.text import Document
+from rtscope.present.document import Detail
+from rtscope.present.documents.results import Result, print_result
+from rtscope.present.documents.shared import More
 from rtscope.present.model.build import build_model
 from rtscope.present.model.comparison import build_comparison
 from rtscope.present.model.published_comparison import compare_with_published
+from rtscope.present.render.fitted import COLUMNS, LINES
 from rtscope.record.caveats.catalogue import Effect, catalogue, make
 from rtscope.record.model import RunRecord, record_from_json
 from rtscope.record.published import get_published
@@ -43,7 +45,7 @@ def stored() -> list[RunRecord]:
 
 HOUR_NS = 3_600_000_000_000
 
-TOLD: dict[str, Callable[[], Document]] = {
+TOLD: dict[str, Callable[[], Result]] = {
     **{f"stored {n}": partial(build_model, [one]) for n, one in enumerate(stored())},
     "five loads": lambda: build_model(loads()),
     "missed": lambda: build_model(
@@ -65,7 +67,7 @@ TOLD: dict[str, Callable[[], Document]] = {
 }
 
 
-def shown(one: Document, detail: Detail) -> str:
+def shown(one: Result, detail: Detail) -> str:
     console = Console(width=COLUMNS, color_system=None)
     with console.capture() as captured:
         print_result(one, console, detail=detail, more=MORE)
@@ -73,7 +75,7 @@ def shown(one: Document, detail: Detail) -> str:
 
 
 @pytest.mark.parametrize("told", TOLD.values(), ids=TOLD)
-def test_a_result_fits_into_one_look(told: Callable[[], Document]) -> None:
+def test_a_result_fits_into_one_look(told: Callable[[], Result]) -> None:
     lines = render_brief(told(), more=MORE).splitlines()
 
     assert len(lines) <= LINES == 22

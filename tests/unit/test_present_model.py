@@ -8,9 +8,9 @@ from fakes.measurements import machine, on_board, record, thread, ticks_of
 from fakes.printed import render_text
 from rtscope.contract import KernelThread, LoadEnd, LoadTick
 from rtscope.host.errors import UsageError
+from rtscope.present.documents.pages import render_html
+from rtscope.present.documents.results import render_markdown
 from rtscope.present.formats.data import render_csv, render_json
-from rtscope.present.formats.html import render_html
-from rtscope.present.formats.markdown import render_markdown
 from rtscope.present.model.build import build_model
 from rtscope.present.model.sections import alive_sentence
 from rtscope.record.caveats.catalogue import Caveat, Effect

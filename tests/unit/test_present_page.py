@@ -12,7 +12,7 @@ from fakes.measurements import record, thread, ticks_of
 from fakes.printed import render_text
 from rtscope.contract import KernelThread
 from rtscope.present.charts.drawings import files_of, png_of, svg_of
-from rtscope.present.formats.html import render_html
+from rtscope.present.documents.pages import render_html
 from rtscope.present.model.build import build_model
 from rtscope.present.model.charts import (
     Chart,

@@ -11,9 +11,9 @@ from fakes.measurements import on_board, record, thread
 from fakes.printed import render_text
 from rtscope.host.errors import UsageError
 from rtscope.present.charts.drawings import svg_of
+from rtscope.present.documents.pages import render_html
+from rtscope.present.documents.results import render_markdown
 from rtscope.present.formats.data import render_json
-from rtscope.present.formats.html import render_html
-from rtscope.present.formats.markdown import render_markdown
 from rtscope.present.model.build import build_model
 from rtscope.present.model.charts import Chart, Overlay
 from rtscope.present.model.comparison import build_comparison, split_by_variant

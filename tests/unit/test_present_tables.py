@@ -13,9 +13,9 @@ from fakes.htmltables import uneven_rows
 from fakes.measurements import record, thread
 from fakes.printed import render_text
 from rtscope.present import tables
+from rtscope.present.documents.pages import render_html
+from rtscope.present.documents.results import render_markdown
 from rtscope.present.formats.data import render_csv, render_json
-from rtscope.present.formats.html import render_html
-from rtscope.present.formats.markdown import render_markdown
 from rtscope.present.model.build import build_model
 from rtscope.present.model.comparison import build_comparison
 from rtscope.present.model.published_comparison import compare_with_published

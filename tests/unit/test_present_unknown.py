@@ -11,10 +11,10 @@ import pytest
 from fakes.printed import render_brief, render_text
 from rtscope.contract import ThreadResult
 from rtscope.host.errors import UsageError
-from rtscope.present.formats.brief import More
+from rtscope.present.documents.pages import render_html
+from rtscope.present.documents.results import render_markdown
+from rtscope.present.documents.shared import More
 from rtscope.present.formats.data import render_csv, render_json
-from rtscope.present.formats.html import render_html
-from rtscope.present.formats.markdown import render_markdown
 from rtscope.present.model.build import build_model
 from rtscope.present.model.comparison import build_comparison
 from rtscope.record.foreign.model import NO_END_NS, ForeignRun, ForeignThread

@@ -6,8 +6,8 @@ import pytest
 
 from fakes.measurements import record, thread
 from fakes.printed import render_text
-from rtscope.present.formats.html import render_html
-from rtscope.present.formats.markdown import render_markdown
+from rtscope.present.documents.pages import render_html
+from rtscope.present.documents.results import render_markdown
 from rtscope.present.model.build import build_model
 from rtscope.record.model import RunRecord, WorkerLapse, WorkerRecord
 

@@ -13,9 +13,9 @@ from rtscope.explain.bound import Section, arrivals_of, compose
 from rtscope.explain.model import Cause, Explanation, Part, Segment
 from rtscope.explain.runs import explained_run
 from rtscope.host.errors import RecordError
+from rtscope.present.documents.pages import render_html
+from rtscope.present.documents.results import render_markdown
 from rtscope.present.formats.data import render_json
-from rtscope.present.formats.html import render_html
-from rtscope.present.formats.markdown import render_markdown
 from rtscope.present.model.build import Model, build_model
 from rtscope.record.explanation import (
     EXPLAINED,

@@ -4,8 +4,8 @@ from dataclasses import replace
 
 from fakes.measurements import record, thread
 from fakes.printed import render_text
+from rtscope.present.documents.results import render_markdown
 from rtscope.present.formats.data import render_json
-from rtscope.present.formats.markdown import render_markdown
 from rtscope.present.model.build import build_model
 from rtscope.record.model import RunRecord
 from rtscope.stats.seeds import (
@@ -88,7 +88,7 @@ def test_a_report_says_over_how_many_seeds_its_maxima_are() -> None:
     text = render_text(model)
     assert "Maxima over 3 seeds" in text
     assert "idle        5.00        6.00         8.00           2      3" in text
-    assert "| idle | 5.00 | 6.00 | 8.00 | 2 | 3 |" in render_markdown(model)
+    assert "| idle | 5.00 | 6.00 | **8.00** | 2 | 3 |" in render_markdown(model)
     assert '"max_ns_of_seed": {\n          "1": 5000,' in render_json(model)
 
 

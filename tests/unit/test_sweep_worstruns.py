@@ -8,7 +8,7 @@ import pytest
 from rich.console import Console
 
 from fakes.measurements import on_board, record, thread
-from rtscope.present.formats.brief import LINES, print_fitted
+from rtscope.present.render.fitted import LINES, print_fitted
 from rtscope.record.caveats.catalogue import make
 from rtscope.record.explanation import (
     SCHEMA,

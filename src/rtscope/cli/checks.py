@@ -13,8 +13,8 @@ from rtscope.machine.audit.context import AuditContext
 from rtscope.machine.audit.model import Check, Severity, checks_document
 from rtscope.machine.kernelconfig import KernelConfig, oddities, parse_config
 from rtscope.machine.reader import MAX_FILE_BYTES
+from rtscope.present.document import Detail
 from rtscope.present.formats.audit import print_brief_checks, print_checks, summary
-from rtscope.present.formats.brief import Detail
 
 NOT_SHOWN = 4
 """What was given cannot show it; docs/reference/exit-status.md."""

@@ -7,7 +7,7 @@ import typer
 
 from rtscope.host.errors import UsageError
 from rtscope.measure.campaign.options import OUTPUT
-from rtscope.present.formats.brief import Detail
+from rtscope.present.document import Detail
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

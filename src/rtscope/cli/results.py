@@ -16,11 +16,11 @@ from rtscope.host.files import first_mistake, write_atomically
 from rtscope.host.units import parse_claim, parse_duration
 from rtscope.measure.campaign import values
 from rtscope.measure.campaign.model import Campaign
-from rtscope.present.formats.brief import Detail, More, print_result
+from rtscope.present.document import Detail
+from rtscope.present.documents.pages import render_html
+from rtscope.present.documents.results import Result, print_result, render_markdown
+from rtscope.present.documents.shared import More
 from rtscope.present.formats.data import render_csv, render_json
-from rtscope.present.formats.html import render_html
-from rtscope.present.formats.markdown import render_markdown
-from rtscope.present.formats.text import Document
 from rtscope.present.model.build import Model, build_model
 from rtscope.record.explanation import find_explained
 from rtscope.record.model import RunRecord
@@ -114,7 +114,7 @@ def model_of(
 
 
 def print_report(
-    document: Document,
+    document: Result,
     form: Format,
     *,
     detail: Detail,
@@ -141,6 +141,6 @@ def print_report(
             put(render_json(document))
 
 
-def write_page(document: Document, path: Path) -> None:
+def write_page(document: Result, path: Path) -> None:
     """Write the page of a report; RecordError if it cannot be written."""
     write_atomically(path, render_html(document).encode())

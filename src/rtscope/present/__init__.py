@@ -1,17 +1,17 @@
 """
-Reports: a pure model with all decisions, and thin renderers.
+Reports: a pure model with all decisions, documents made of it, and thin renderers.
 
-    records ─build_model─▶ Model ─▶ text · markdown · data · html · charts
-    records ─build_comparison─▶ Comparison ─▶ the same
+    records ─build_model─▶ Model ─▶ document ─▶ terminal · Markdown
+                                └─▶ page · data · charts
 
     model/                     the content of a report: sentences, numbers, order
-    formats/                   renderers: terminal, Markdown, CSV, JSON, page
+    document.py                the blocks of a document: sentences, tables, notes
+    documents/                 the documents of reports, comparisons, explanations
+    render/                    renderers, one for each form, which know no verb
+    formats/                   CSV and JSON; audits and task statistics
     charts/                    charts as SVG and PNG
     tables.py                  what tables have beside their figures
     words.py                   numbers, names and lists as text
-    report.md, summary.md      a report in Markdown; the same for a merge request
-    compare.md, pair.md        a comparison in Markdown; of two sides
-    published.md               a published table beside records, in Markdown
     page.html, page.css        the page of a report
     parts.html                 parts that several pages share
     compare.html               the page of a comparison

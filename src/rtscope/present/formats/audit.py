@@ -3,7 +3,7 @@
 from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 
-from rich.console import Console, RenderableType
+from rich.console import Console
 from rich.padding import Padding
 from rich.table import Table
 from rich.text import Text
@@ -15,7 +15,8 @@ from rtscope.machine.audit.model import Check, CheckOutcome, RemedyPart, Severit
 from rtscope.machine.kernelidentity import KernelIdentity
 from rtscope.machine.settings.change import TuningResult
 from rtscope.machine.settings.remedies import SettingChange, TuningPlan
-from rtscope.present.formats.brief import Room, command_to_type, print_fitted
+from rtscope.present.document import Shown
+from rtscope.present.render.fitted import Room, command_to_type, print_fitted
 
 AUDIT_LINES = 40
 """Two looks at a terminal: failures come with their remedies."""
@@ -77,7 +78,7 @@ def print_brief_checks(
     )
     head = Text(printable(f"{target}: {kernel_line(kernel)}"), style="bold")
 
-    def compose(room: Room) -> Iterator[RenderableType]:
+    def compose(room: Room) -> Iterator[Shown]:
         yield head
         yield ""
         for check in failed[: room.rows]:

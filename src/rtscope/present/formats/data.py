@@ -6,6 +6,7 @@ from dataclasses import asdict
 from typing import Any
 
 from rtscope.host.files.csvtext import csv_text
+from rtscope.present.document import Note
 from rtscope.present.model.build import Model
 from rtscope.present.model.comparison import ComparisonReport
 from rtscope.present.model.explained_records import ExplainedRecord
@@ -13,7 +14,7 @@ from rtscope.present.model.published_comparison import (
     PublishedComparison,
     PublishedRow,
 )
-from rtscope.present.model.rows import MeasuredMachine, MergedCaveat, Row
+from rtscope.present.model.rows import MeasuredMachine, Row
 from rtscope.present.model.side_by_side import SideBySide
 from rtscope.present.model.steadiness import Steadiness
 from rtscope.present.model.verdicts import VerdictInWords
@@ -175,7 +176,7 @@ def _verdict(verdict: VerdictInWords) -> Mapping[str, Any]:
     }
 
 
-def _caveat(caveat: MergedCaveat) -> Mapping[str, Any]:
+def _caveat(caveat: Note) -> Mapping[str, Any]:
     return _named(caveat, "id", "effect", "says", "details", "remedy", "runs")
 
 

@@ -11,12 +11,12 @@ from dataclasses import dataclass
 from rtscope.host.errors import MeasurementError, UsageError
 from rtscope.host.escape import all_printable
 from rtscope.host.version import __version__
+from rtscope.present.document import Note
 from rtscope.present.model.charts import Chart, cpu_colours, ranges_chart
 from rtscope.present.model.explained_records import ExplainedRecord, explained_records
 from rtscope.present.model.findings import Headline, findings_of, headline_of
 from rtscope.present.model.rows import (
     MeasuredMachine,
-    MergedCaveat,
     Provenance,
     Row,
     machines_of,
@@ -47,7 +47,7 @@ class Model:
     headline: Headline
     verdict: VerdictInWords | None
     findings: tuple[str, ...]
-    caveats: tuple[MergedCaveat, ...]
+    caveats: tuple[Note, ...]
     variant_kind: str
     """The property in which rows of one load differ: `kernel`…; empty if in none."""
     rows: tuple[Row, ...]

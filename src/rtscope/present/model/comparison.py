@@ -8,10 +8,10 @@ from rtscope.host.errors import RtscopeError, UsageError, first_of
 from rtscope.host.escape import all_printable
 from rtscope.host.units import format_number
 from rtscope.host.version import __version__
+from rtscope.present.document import Note
 from rtscope.present.model.charts import Chart, ranges_chart
 from rtscope.present.model.rows import (
     MeasuredMachine,
-    MergedCaveat,
     Provenance,
     Row,
     in_order,
@@ -69,7 +69,7 @@ class ComparisonReport:
     pair: SideBySide | None
     """Both sets side by side, if there are two."""
     chart: Chart | None
-    caveats: tuple[MergedCaveat, ...]
+    caveats: tuple[Note, ...]
     machines: tuple[tuple[str, MeasuredMachine], ...]
     """Label and machine."""
     provenance: tuple[Provenance, ...]

@@ -14,8 +14,8 @@ from rtscope.host.errors import UsageError
 from rtscope.host.escape import all_printable
 from rtscope.host.units import plural
 from rtscope.host.version import __version__
+from rtscope.present.document import Note
 from rtscope.present.model.rows import (
-    MergedCaveat,
     Row,
     machines_of,
     merged_caveats,
@@ -87,7 +87,7 @@ class PublishedComparison:
     differences: tuple[str, ...]
     notes: tuple[str, ...]
     """Inconsistencies in the table."""
-    caveats: tuple[MergedCaveat, ...]
+    caveats: tuple[Note, ...]
     virtual: str
     made_by: str
 

@@ -12,6 +12,7 @@ from dataclasses import dataclass
 from rtscope.contract import ThreadResult
 from rtscope.host.units import plural
 from rtscope.machine.facts import FactValue
+from rtscope.present.document import Note
 from rtscope.present.words import duration, micro, us, virtual_word
 from rtscope.record.caveats.catalogue import CaveatKind, Effect, gravest_first, kind_of
 from rtscope.record.model import Run, RunRecord
@@ -91,22 +92,6 @@ class Row:
     def not_counted(self) -> str:
         """How many of its runs do not count, and why; empty if all do."""
         return left_out_words(self.left_out, of=len(self.records), whose=self.name)
-
-
-@dataclass(frozen=True, slots=True)
-class MergedCaveat:
-    """One kind of caveat, with the details of each run."""
-
-    id: str
-    effect: Effect
-    label: str
-    """The word for its effect."""
-    says: str
-    details: tuple[str, ...]
-    remedy: str
-    runs: tuple[str, ...]
-    everywhere: bool
-    """Whether every run of the report has it."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -293,7 +278,7 @@ def settings_of(run: Run) -> str:
     return f"{variant}{run.policy}{priority} every {duration(run.interval_ns)}"
 
 
-def merged_caveats(records: Sequence[RunRecord]) -> tuple[MergedCaveat, ...]:
+def merged_caveats(records: Sequence[RunRecord]) -> tuple[Note, ...]:
     """Merge the caveats of records: their own, of their figures, of them together."""
     among = caveats_among(records)
     kinds: dict[str, CaveatKind] = {}
@@ -309,7 +294,7 @@ def merged_caveats(records: Sequence[RunRecord]) -> tuple[MergedCaveat, ...]:
         for caveat_id in kinds
     }
     return tuple(
-        MergedCaveat(
+        Note(
             id=caveat_id,
             effect=kind.effect,
             label=kind.effect.label,

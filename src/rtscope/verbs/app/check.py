@@ -28,7 +28,7 @@ from rtscope.host.units import (
     parse_duration,
 )
 from rtscope.machine.target.address import address_of
-from rtscope.present.formats.brief import Detail
+from rtscope.present.document import Detail
 from rtscope.present.formats.taskstatistics import print_statistics, statistics_rows
 from rtscope.verbs.app.checktext import examined_row, headline, print_examined
 from rtscope.verbs.app.cycles import Period, ThreadCycles

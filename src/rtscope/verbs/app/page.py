@@ -12,7 +12,7 @@ from rtscope.host.escape import all_printable, printable
 from rtscope.host.units import format_us
 from rtscope.host.version import __version__
 from rtscope.present.charts.axes import INK, MUTED, PALETTE
-from rtscope.present.formats.html import render_page
+from rtscope.present.render.page import render_page
 from rtscope.stats.figures import columns, named
 from rtscope.stats.summary import Summary
 from rtscope.verbs.app.checktext import (

@@ -31,7 +31,7 @@ from rtscope.host.units import format_duration, plural
 from rtscope.machine.target import agent_file
 from rtscope.measure.campaign.options import BOARDS, OUTPUT
 from rtscope.measure.plan import make_plan
-from rtscope.present.formats.brief import Detail
+from rtscope.present.document import Detail
 from rtscope.record.directory.journal import STEPS, Journal, read_journal
 from rtscope.record.directory.place import SEARCH, hold, make_directory
 from rtscope.record.directory.records import ResultDir

@@ -6,7 +6,7 @@ from pathlib import Path
 from rtscope.cli.console import put, put_json, stdout_console
 from rtscope.cli.foreign import open_ours
 from rtscope.host.errors import UsageError
-from rtscope.present.formats.brief import Detail
+from rtscope.present.document import Detail
 from rtscope.record.model import RunRecord
 from rtscope.record.pack import unpacking
 from rtscope.verbs.bisect.figures import check_figure_of_machines

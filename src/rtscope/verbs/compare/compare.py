@@ -19,7 +19,7 @@ from rtscope.cli.results import (
 from rtscope.host.errors import UsageError
 from rtscope.host.files import refuse_unwritable
 from rtscope.host.units import parse_duration
-from rtscope.present.formats.text import Document
+from rtscope.present.documents.results import Result
 from rtscope.present.model.comparison import build_comparison, split_by_variant
 from rtscope.present.model.published_comparison import compare_with_published
 from rtscope.record.model import RunRecord
@@ -101,7 +101,7 @@ def _sets(words: list[str]) -> dict[str, list[RunRecord]]:
     return sets
 
 
-def _write(document: Document, form: Format, request: CompareRequest) -> None:
+def _write(document: Result, form: Format, request: CompareRequest) -> None:
     if request.html is not None:
         write_page(document, request.html)
     page = str(request.html or "")

@@ -7,7 +7,7 @@ from rtscope.host.escape import printable
 from rtscope.host.units import NS_PER_MS
 from rtscope.host.version import __version__
 from rtscope.present.charts.bars import tick_step
-from rtscope.present.formats.html import render_page, style_sheet
+from rtscope.present.render.page import render_page, style_sheet
 from rtscope.verbs.demo.model import CaseResult, Judged, Lane, Span, State
 from rtscope.verbs.demo.text import chars_of
 

@@ -8,7 +8,6 @@ from pathlib import Path
 from typing import Annotated
 
 import typer
-from rich.console import RenderableType
 from rich.table import Table
 from rich.text import Text
 
@@ -28,7 +27,8 @@ from rtscope.measure.abilities import (
     refused,
 )
 from rtscope.measure.campaign.options import WHERE
-from rtscope.present.formats.brief import MOST_SENTENCES, Detail, Room, print_fitted
+from rtscope.present.document import Detail, Shown
+from rtscope.present.render.fitted import MOST_SENTENCES, Room, print_fitted
 
 TONES = {State.WORKS: "green", State.LIMITED: "yellow", State.MISSING: "bold red"}
 
@@ -124,7 +124,7 @@ def _kernel(known: Mapping[str, FactValue]) -> str:
 def _print(diagnosis: _Diagnosis, request: DoctorRequest) -> None:
     again = "rtscope doctor -v" + (f" -t {request.target}" if request.target else "")
 
-    def compose(room: Room) -> Iterator[RenderableType]:
+    def compose(room: Room) -> Iterator[Shown]:
         yield Text(printable(diagnosis.answer), style="bold")
         yield ""
         rows = _fitting(diagnosis.abilities, room)

@@ -25,8 +25,8 @@ from rtscope.explain.events.window import WakeupSelector
 from rtscope.host.errors import UsageError
 from rtscope.host.files import refuse_unwritable, write_atomically
 from rtscope.host.units import NS_PER_S
-from rtscope.present.formats.brief import Detail
-from rtscope.present.formats.html import render_explanations
+from rtscope.present.document import Detail
+from rtscope.present.documents.pages import render_explanations
 from rtscope.record.explanation import explained_as_dict
 from rtscope.record.pack import is_packed, unpacking
 from rtscope.verbs.explain.text import (

@@ -7,7 +7,6 @@ from statistics import median_high
 
 from rich.console import Console, RenderableType
 from rich.padding import Padding
-from rich.table import Table
 from rich.text import Text
 
 from rtscope.explain.bound import bound_rows
@@ -23,14 +22,15 @@ from rtscope.explain.runs import (
 from rtscope.explain.tail import sentence_of_tail
 from rtscope.explain.words import where
 from rtscope.host.units import format_share, format_us, plural
-from rtscope.present.formats.brief import (
+from rtscope.present.document import Column, Shown, Span, Table
+from rtscope.present.render.fitted import (
     COLUMNS,
     Room,
     command_to_type,
     print_fitted,
     rows_left_out,
 )
-from rtscope.present.formats.text import plain_table
+from rtscope.present.render.terminal import rendered
 from rtscope.present.words import NOTHING, cut
 from rtscope.record.explanation import Wakeup
 
@@ -66,7 +66,7 @@ def print_brief_explanations(
 
     _, differences = merged_causes(runs) if len(runs) > 1 else ((), ())
 
-    def compose(room: Room) -> Iterator[RenderableType]:
+    def compose(room: Room) -> Iterator[Shown]:
         yield from _brief(runs, room)
         for difference in differences[: room.sentences]:
             yield Text(difference)
@@ -93,7 +93,7 @@ def _worst_run(runs: Sequence[ExplainedRun]) -> ExplainedRun | None:
     return max(explained, key=lambda run: run.explanations[0].latency_ns, default=None)
 
 
-def _brief(runs: Sequence[ExplainedRun], room: Room) -> Iterator[RenderableType]:
+def _brief(runs: Sequence[ExplainedRun], room: Room) -> Iterator[Shown]:
     width = COLUMNS
     worst = _worst_run(runs)
     if len(runs) == 1:
@@ -122,7 +122,7 @@ def _brief(runs: Sequence[ExplainedRun], room: Room) -> Iterator[RenderableType]
 
 def _runs_table(
     runs: Sequence[ExplainedRun], room: Room, *, width: int
-) -> Iterator[Text]:
+) -> Iterator[Shown]:
     unit = runs[0].unit
     rows: list[Cells] = []
     for run in runs:
@@ -201,7 +201,7 @@ def _wakeup(
     if not wakeup.segments:
         return
     yield ""
-    yield _indented(_parts(wakeup, unit=unit))
+    yield from rendered(_parts(wakeup, unit=unit))
     yield ""
     yield _segments(wakeup, width=width)
     dominant = words.dominant
@@ -222,13 +222,13 @@ def _parts(wakeup: Explanation, *, unit: str) -> Table:
         ("   residual", wakeup.residual_ns),
         ("=  latency", wakeup.latency_ns),
     ]
-    table = plain_table("part", right=(f"{unit}µs", "share"))
-    for row in rows:
-        title, ns = row
-        style = "bold" if row is rows[-1] else ""
-        share = format_share(ns, wakeup.latency_ns)
-        table.add_row(title, format_us(ns), share, style=style)
-    return table
+    cells: list[list[Span]] = [
+        [title, format_us(ns), format_share(ns, wakeup.latency_ns)]
+        for title, ns in rows
+    ]
+    cells[-1] = [(str(text), "strong") for text in cells[-1]]
+    heads = Column(f"{unit}µs", right=True), Column("share", right=True)
+    return Table((Column("part"), *heads), cells, indent=2)
 
 
 def _segments(wakeup: Explanation, *, width: int) -> Text:

@@ -15,7 +15,7 @@ from rtscope.host.files.heldfolders import temporary_folder
 from rtscope.host.units import parse_size
 from rtscope.host.version import __version__
 from rtscope.machine.redaction import NO_PROMISE
-from rtscope.present.formats.html import render_html
+from rtscope.present.documents.pages import render_html
 from rtscope.record.directory.records import open_records
 from rtscope.record.pack import PAGE, RECORDINGS, SUFFIX, collect, folder_name
 from rtscope.record.pack import pack as write_pack

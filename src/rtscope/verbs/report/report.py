@@ -20,7 +20,7 @@ from rtscope.cli.results import (
 )
 from rtscope.host.errors import UsageError
 from rtscope.host.files import refuse_unwritable, write_atomically
-from rtscope.present.formats.markdown import render_summary
+from rtscope.present.documents.results import render_summary
 from rtscope.record.pack import unpacking
 
 

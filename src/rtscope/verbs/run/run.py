@@ -44,7 +44,7 @@ from rtscope.measure.machine import MachineRunner
 from rtscope.measure.plan import Plan, make_plan, remaining, with_order_drawn
 from rtscope.measure.preflight import refuse_full_disk, refuse_impossible
 from rtscope.measure.settings import checks_for
-from rtscope.present.formats.brief import Detail
+from rtscope.present.document import Detail
 from rtscope.record.directory import place
 from rtscope.record.directory.records import ResultDir, create
 from rtscope.verbs.run.bundle import campaign_of, imported, refuse_unfit

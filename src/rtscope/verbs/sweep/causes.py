@@ -96,7 +96,7 @@ def _explained(run: WorstRun, directory: Path) -> Explained | None:
 
 def _keep_page(path: Path, run: str, explained: "ExplainedRuns") -> None:
     # Charts take a while to load.
-    from rtscope.present.formats.html import render_explanations
+    from rtscope.present.documents.pages import render_explanations
 
     lines = explained.timelines()
     page = render_explanations(explained.runs, worst=1, timelines=lines)

@@ -10,7 +10,7 @@ from rich.text import Text
 
 from rtscope.host.escape import printable
 from rtscope.host.units import format_us, plural
-from rtscope.present.formats.brief import Room
+from rtscope.present.render.fitted import Room
 from rtscope.record.directory.journal import REMEDY
 from rtscope.verbs.sweep.checktext import lines_of_checks
 from rtscope.verbs.sweep.effects import Effect

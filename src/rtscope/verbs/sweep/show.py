@@ -10,7 +10,8 @@ from rtscope.cli.reuse import tell_reused
 from rtscope.host.errors import RecordError
 from rtscope.host.files import write_atomically
 from rtscope.measure.plan import make_plan
-from rtscope.present.formats.brief import Compose, Detail, print_fitted
+from rtscope.present.document import Detail
+from rtscope.present.render.fitted import Compose, print_fitted
 from rtscope.record.directory.place import SWEEP, resumable
 from rtscope.record.model import RunRecord
 from rtscope.verbs.sweep.causes import make_pages, with_causes

@@ -5,15 +5,15 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import asdict
 from typing import Any
 
-from rich.console import RenderableType
 from rich.table import Table
 from rich.text import Text
 
 from rtscope.host.escape import all_printable, printable
 from rtscope.host.units import format_us, plural
 from rtscope.host.version import __version__
-from rtscope.present.formats.brief import Room, rows_left_out
-from rtscope.present.formats.html import render_page
+from rtscope.present.document import Shown
+from rtscope.present.render.fitted import Room, rows_left_out
+from rtscope.present.render.page import render_page
 from rtscope.present.words import NOTHING, count
 from rtscope.verbs.sweep.checks import Checks
 from rtscope.verbs.sweep.checktext import lines_of_checks
@@ -79,7 +79,7 @@ def compose_survey(ranking: Ranking, *, missing: int, checks: Checks, more: str)
     """Return what composes the short form for `print_fitted`."""
     printable_ranking = all_printable(ranking)
 
-    def compose(room: Room) -> Iterator[RenderableType]:
+    def compose(room: Room) -> Iterator[Shown]:
         yield Text(survey_answer(ranking), style="bold")
         if missing:
             yield Text(

@@ -13,8 +13,8 @@ from rich.text import Text
 from rtscope.host.escape import all_printable, printable
 from rtscope.host.units import format_us, plural
 from rtscope.host.version import __version__
-from rtscope.present.formats.brief import COLUMNS, FEWEST_ROWS, Room
-from rtscope.present.formats.html import render_page
+from rtscope.present.render.fitted import COLUMNS, FEWEST_ROWS, Room
+from rtscope.present.render.page import render_page
 from rtscope.present.words import NOTHING, count
 from rtscope.stats.comparison.power import LEAST_PAIRS
 from rtscope.verbs.sweep.checktext import lines_of_checks

@@ -6,7 +6,7 @@ page of a sweep links to files, those of its runs beside it. Autoescape is on; t
 markup let through is our own SVG and CSS.
 """
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Mapping
 from functools import cache
 from importlib import resources
 from typing import Any
@@ -18,27 +18,17 @@ from rtscope.explain.bound import bound_rows
 from rtscope.explain.model import TITLES
 from rtscope.explain.runs import (
     NO_PROOF,
-    ExplainedRun,
     bound_sentence,
-    merged_causes,
-    opening_rows,
     title_of,
-    unit_of,
 )
 from rtscope.explain.tail import sentence_of_tail
-from rtscope.explain.timeline import Timeline
 from rtscope.explain.words import where
-from rtscope.host.escape import all_printable
 from rtscope.host.units import format_share, format_us, plural
-from rtscope.host.version import __version__
 from rtscope.present import tables
 from rtscope.present.charts.bars import colour_of, path_bar, tail_bars
 from rtscope.present.charts.drawings import svg_of
 from rtscope.present.charts.flame import flame_chart, note_of_timeline
-from rtscope.present.model.build import Model
 from rtscope.present.model.charts import BINS_PER_DECADE
-from rtscope.present.model.comparison import ComparisonReport
-from rtscope.present.model.published_comparison import PublishedComparison
 from rtscope.present.words import (
     NOTHING,
     as_sentence,
@@ -46,56 +36,8 @@ from rtscope.present.words import (
     count,
     cut,
     duration,
-    enumeration,
     ratio,
 )
-from rtscope.record.published import KernelKind
-
-
-def render_html(document: Model | ComparisonReport | PublishedComparison) -> str:
-    """Return the page; the same model gives the same bytes."""
-    match document:
-        case Model():
-            return render_page(
-                "present/page.html", model=document, span=_span(document)
-            )
-        case ComparisonReport():
-            return render_page("present/compare.html", comparison=document)
-        case PublishedComparison():
-            return render_page(
-                "present/published.html", comparison=document, kinds=tuple(KernelKind)
-            )
-
-
-def render_explanations(
-    runs: Sequence[ExplainedRun],
-    *,
-    worst: int,
-    timelines: Sequence[Sequence[Timeline]] = (),
-) -> str:
-    """
-    Return the page with `worst` wake-ups of each run; same runs, same bytes.
-
-    `timelines` are of the worst wake-ups of each run, as far as they were recorded.
-    """
-    causes, _ = merged_causes(runs)
-    boards = enumeration(list(dict.fromkeys(run.board for run in runs)))
-    places = enumeration(list(dict.fromkeys(run.place for run in runs)))
-    unit = unit_of(runs)
-    return render_page(
-        "present/explain.html",
-        about=f"Virtual board {boards}; all times are virtual time."
-        if unit
-        else f"Measured on {places}.",
-        unit=unit,
-        runs=runs,
-        worst=worst,
-        timelines=all_printable(tuple(map(tuple, timelines))) or ((),) * len(runs),
-        causes=causes,
-        opening=opening_rows(runs),
-        source="recorded paths" if unit else "recorded events",
-        made_by=f"rtscope {__version__}",
-    )
 
 
 def render_page(
@@ -147,15 +89,6 @@ def _percent(share: float) -> str:
 
 def _seconds(ns: int) -> str:
     return f"{ns / 1e9:,.3f}"
-
-
-def _span(model: Model) -> str:
-    spans = dict.fromkeys(
-        f"{duration(row.observed_ns)} on {plural(row.cpus, 'CPU')}, "
-        + ("one run" if row.runs == 1 else f"{row.runs} runs merged")
-        for row in model.rows
-    )
-    return f"Each row: {' or '.join(spans)}."
 
 
 _LOG_LEVELS = ("emerg", "alert", "crit", "err", "warning", "notice", "info", "debug")

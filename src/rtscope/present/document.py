@@ -1,0 +1,164 @@
+"""
+What a person reads of a result, before it has the form of a terminal or of Markdown.
+
+A verb makes blocks of its result; the renderers of `render/` write them, and know no
+verb. Of `Block`, a text alone is a paragraph, and an empty one a blank line.
+"""
+
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
+from enum import StrEnum
+from typing import Any, Literal
+
+from rtscope.record.caveats.catalogue import Effect
+
+Weight = Literal[
+    "", "strong", "muted", "note", "good", "limit", "open", "bad", "alarm", "unseen"
+]
+"""What a piece of text means for the reader; each form has a style for it."""
+
+Span = str | tuple[str, Weight]
+"""A piece of a sentence, or a cell of a table."""
+
+Mark = Literal["bullet", "indent", "nothing"]
+"""How an item begins on a terminal."""
+
+Fit = Literal["cut", "wraps", "folds"]
+"""What becomes of a cell that is wider than its column has room for."""
+
+
+class Detail(StrEnum):
+    """How much of a result a terminal shows."""
+
+    QUIET = "quiet"
+    """The answer, in one line."""
+    BRIEF = "brief"
+    """One look: 22 lines of 80 columns."""
+    NOTES = "notes"
+    """Every caveat with its numbers and its remedy."""
+    ALL = "all"
+
+
+@dataclass(frozen=True, slots=True)
+class Words:
+    """A paragraph of pieces with weights."""
+
+    spans: tuple[Span, ...]
+    indent: int = 0
+    """Characters on a terminal."""
+    whole: bool = False
+    """A command: no line of a terminal breaks it."""
+
+
+@dataclass(frozen=True, slots=True)
+class Item:
+    """An item of a list."""
+
+    words: Words
+    then: tuple[Words, ...] = ()
+    """What to do about it, or to know."""
+    mark: Mark = "bullet"
+
+
+@dataclass(frozen=True, slots=True)
+class Column:
+    """A column of a table."""
+
+    heading: str
+    right: bool = False
+    fit: Fit = "cut"
+    width: int | None = None
+    """Characters on a terminal; None: as wide as its cells."""
+    share: int | None = None
+    """Of the width that is left, if it takes a part of that."""
+
+
+@dataclass(frozen=True, slots=True)
+class Table:
+    """A table without lines; it has a head if a column has a heading."""
+
+    columns: tuple[Column, ...]
+    rows: Sequence[Sequence[Span]]
+    gap: int = 2
+    indent: int = 0
+    fills: bool = False
+    """Whether it is as wide as the terminal."""
+
+
+@dataclass(frozen=True, slots=True)
+class Note:
+    """One kind of caveat, with the details of each run."""
+
+    id: str
+    effect: Effect
+    label: str
+    """The word for its effect."""
+    says: str
+    details: tuple[str, ...]
+    remedy: str
+    runs: tuple[str, ...]
+    everywhere: bool
+    """Whether every run of the report has it."""
+
+
+@dataclass(frozen=True, slots=True)
+class Notes:
+    """All doubts by their weight; none is said too."""
+
+    notes: tuple[Note, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class Section:
+    """Blocks with a heading."""
+
+    heading: str
+    blocks: tuple["Block", ...]
+
+
+Block = str | Words | Item | Table | Notes | Section
+Shown = Block | Any
+"""A block, or what rich prints of a verb that makes no blocks yet."""
+
+
+@dataclass(frozen=True, slots=True)
+class Document:
+    """All that a form shows of a result."""
+
+    title: str
+    blocks: tuple[Block, ...]
+    made_by: str = ""
+
+
+def words(*spans: Span, indent: int = 0) -> Words:
+    """Return a paragraph of these pieces."""
+    return Words(spans, indent)
+
+
+def strong(text: str) -> Words:
+    """Return a paragraph that stands out."""
+    return Words(((text, "strong"),))
+
+
+def muted(text: str) -> Words:
+    """Return a paragraph that explains a table."""
+    return Words(((text, "muted"),))
+
+
+def command(text: str) -> Words:
+    """Return a line with a command to type, which is not broken."""
+    return Words((text,), whole=True)
+
+
+def table(
+    left: Iterable[str],
+    right: Iterable[str],
+    rows: Sequence[Sequence[Span]],
+    *,
+    last: Iterable[str] = (),
+    gap: int = 2,
+    fit: Fit = "cut",
+) -> Table:
+    """Return a table of names, then numbers, which fit as said, and last more words."""
+    numbers = (Column(heading, right=True, fit=fit) for heading in right)
+    return Table((*map(Column, left), *numbers, *map(Column, last)), rows, gap)

@@ -1,0 +1,163 @@
+"""
+Documents on a terminal: plain on a pipe.
+
+Red is bad or invalid, yellow open or limited, green held. rich honours NO_COLOR. Text
+is passed as `Text`: rich takes nothing in it for markup.
+"""
+
+from collections.abc import Iterable, Iterator, Mapping
+
+from rich import table as rich_table
+from rich.console import Console, RenderableType
+from rich.padding import Padding
+from rich.text import Text
+
+from rtscope.host.errors import first_of
+from rtscope.present.document import (
+    Block,
+    Item,
+    Note,
+    Notes,
+    Section,
+    Shown,
+    Span,
+    Table,
+    Weight,
+    Words,
+)
+from rtscope.record.caveats.catalogue import Effect
+
+STYLES: Mapping[Weight, str] = {
+    "": "",
+    "strong": "bold",
+    "muted": "dim",
+    "note": "cyan",
+    "good": "green",
+    "limit": "yellow",
+    "open": "bold yellow",
+    "bad": "red",
+    "alarm": "bold red",
+    "unseen": "magenta",
+}
+EFFECTS: Mapping[Effect, Weight] = {
+    Effect.INVALID: "alarm",
+    Effect.LIMIT: "limit",
+    Effect.NOTE: "",
+}
+
+
+def print_blocks(
+    blocks: Iterable[Block], console: Console, *, width: int | None = None
+) -> None:
+    """Print blocks, each in lines of at most `width` characters."""
+    for block in blocks:
+        print_parts(rendered(block), console, width=width)
+
+
+def print_parts(
+    parts: Iterable[RenderableType], console: Console, *, width: int | None
+) -> None:
+    """Print what `rendered` gave; a command is one line, however long."""
+    for part in parts:
+        if is_whole(part):
+            console.print(part, soft_wrap=True)
+        else:
+            console.print(part, width=width, highlight=False, markup=False, emoji=False)
+
+
+def is_whole(part: RenderableType) -> bool:
+    """Whether no line breaks in it."""
+    return isinstance(part, Text) and bool(part.no_wrap)
+
+
+def rendered(block: Shown) -> Iterator[RenderableType]:
+    """Yield what rich prints of a block."""
+    match block:
+        case str():
+            yield Text(block)
+        case Words():
+            yield _indented(_text(block), block.indent)
+        case Item():
+            yield from _item(block)
+        case Table():
+            yield _indented(_table(block), block.indent)
+        case Notes():
+            yield from _notes(block)
+        case Section():
+            yield Text(block.heading, style="bold")
+            for one in block.blocks:
+                yield from rendered(one)
+            yield Text("")
+        case _:  # of a verb that has no document yet
+            yield block
+
+
+def _indented(part: RenderableType, by: int) -> RenderableType:
+    return Padding(part, (0, 0, 0, by), expand=False) if by else part
+
+
+def _text(words: Words) -> Text:
+    made = Text(no_wrap=True if words.whole else None)
+    return made.append_text(Text("").join(map(_span, words.spans)))
+
+
+def _span(span: Span) -> Text:
+    return Text(span) if isinstance(span, str) else Text(span[0], STYLES[span[1]])
+
+
+def _item(item: Item) -> Iterator[RenderableType]:
+    text = _text(item.words)
+    if item.mark == "bullet":
+        grid = rich_table.Table.grid(padding=(0, 1, 0, 0))
+        grid.add_column(width=1)
+        grid.add_column()
+        grid.add_row(Text("•"), text)
+        yield grid
+    else:
+        yield Padding(text, (0, 0, 0, 2)) if item.mark == "indent" else text
+    indent = 2 if item.mark == "nothing" else 4
+    for words in item.then:
+        yield Padding(_text(words), (0, 0, 0, indent))
+
+
+def _table(table: Table) -> rich_table.Table:
+    made = rich_table.Table(
+        box=None,
+        padding=(0, table.gap, 0, 0),
+        pad_edge=False,
+        header_style="bold",
+        show_header=any(column.heading for column in table.columns),
+        expand=table.fills,
+    )
+    for column in table.columns:
+        made.add_column(
+            Text(column.heading),
+            justify="right" if column.right else "left",
+            no_wrap=column.fit == "cut",
+            overflow="fold" if column.fit == "folds" else "ellipsis",
+            width=column.width,
+            ratio=column.share,
+        )
+    for row in table.rows:
+        made.add_row(*map(_span, row))
+    return made
+
+
+def _notes(block: Notes) -> Iterator[RenderableType]:
+    """List the doubts, each with its remedy."""
+    if not block.notes:
+        yield Text("No caveats.")
+        yield Text("")
+        return
+    items = tuple(map(_note, block.notes))
+    yield from rendered(Section("Caveats", items))
+
+
+def _note(note: Note) -> Item:
+    said = f" {note.says}"
+    if note.details:
+        said += f" ({first_of(2, note.details, between='; ', last='; ')})"
+    if not note.everywhere:
+        said += f" [{first_of(4, note.runs)}]"
+    then = Words(((f"→ {note.remedy}", "muted"),))
+    return Item(Words(((note.label, EFFECTS[note.effect]), said)), (then,))
