@@ -216,6 +216,7 @@ def sweep_page(
     answer.
     """
     printable_result = all_printable(result)
+    labels = _labels(printable_result)
     return render_page(
         "verbs/sweep/sweep.html",
         result=printable_result,
@@ -228,7 +229,8 @@ def sweep_page(
             if any(one.figure == name for one in result.effects)
         },
         directories={cell.name: cell.directory for cell in printable_result.cells},
-        labels=_labels(printable_result),
+        labels=labels,
+        headings=[labels[key] for key in printable_result.keys],
         effects={(e.cell, e.key, e.figure): e for e in printable_result.effects},
         anchors=anchors_of(printable_result),
         known=Known,
