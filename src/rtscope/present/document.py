@@ -130,6 +130,11 @@ class Document:
     made_by: str = ""
 
 
+def width_of(span: Span) -> int:
+    """Return the characters of a cell."""
+    return len(span if isinstance(span, str) else span[0])
+
+
 def words(*spans: Span, indent: int = 0) -> Words:
     """Return a paragraph of these pieces."""
     return Words(spans, indent)

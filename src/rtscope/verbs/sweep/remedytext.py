@@ -4,13 +4,10 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import asdict
 from typing import Any
 
-from rich.console import RenderableType
-from rich.table import Table
-from rich.text import Text
-
 from rtscope.host.escape import printable
 from rtscope.host.units import format_us, plural
-from rtscope.present.render.fitted import Room
+from rtscope.present.document import Block, Span, Table, command, strong, table, words
+from rtscope.present.render.fitted import Compose, Room
 from rtscope.record.directory.journal import REMEDY
 from rtscope.verbs.sweep.checktext import lines_of_checks
 from rtscope.verbs.sweep.effects import Effect
@@ -79,23 +76,23 @@ def remedy_of(effect: Effect) -> str:
 
 def compose_remedies(
     result: SweepResult, diagnoses: Sequence[Diagnosis], *, more: str
-) -> Any:
+) -> Compose:
     """Return what composes the short form for `print_fitted`."""
 
-    def compose(room: Room) -> Iterator[RenderableType]:
-        yield Text(remedies_answer(result, diagnoses), style="bold")
+    def compose(room: Room) -> Iterator[Block]:
+        yield strong(remedies_answer(result, diagnoses))
         if result.missing:
             text = f"{plural(result.missing, 'planned run')} without a result"
-            yield Text(f"LIMIT: {text}", style="yellow")
+            yield words((f"LIMIT: {text}", "limit"))
         yield from lines_of_limits(result)
         yield ""
         left = room.rows
         for one in diagnoses:
             if left <= 0:
-                yield Text("…")
+                yield "…"
                 break
             lines = lines_of_cause(one)
-            yield from map(Text, lines)
+            yield from lines
             left -= len(lines)
             rows = effects_on(result, one, WORST)[: max(left, 0)]
             if rows:
@@ -103,12 +100,12 @@ def compose_remedies(
                 left -= 1 + len(rows)
         yield ""
         if room.sentences > 1 and result.effects:
-            yield Text(
+            yield (
                 "Ratios to the original of the same seeds; * is found by an exact "
                 "test, all others may be chance."
             )
         yield from lines_of_checks(result.checks)
-        yield Text(more, no_wrap=True)
+        yield command(more)
 
     return compose
 
@@ -127,24 +124,26 @@ def _table(
     result: SweepResult, diagnosis: Diagnosis, effects: Sequence[Effect]
 ) -> Table:
     averages = {remedy_of(one): one for one in effects_on(result, diagnosis, AVERAGE)}
-    table = Table(box=None, pad_edge=False)
-    for n, heading in enumerate(
-        ("  remedy", "worst", "with it", "ratio", "95 %", "average")
-    ):
-        table.add_column(heading, justify="right" if n else "left", no_wrap=True)
+    rows: list[list[Span]] = []
     for one in effects:
         name = remedy_of(one)
-        style = "red" if one.ratio > 1 else "green"
         average = averages.get(name)
-        table.add_row(
-            f"  {printable(name)}",
-            value_of(one.base, WORST),
-            value_of(one.changed, WORST),
-            Text(f"{one.ratio:.3g}{'*' if one.found else ''}", style=style),
-            interval_of(one),
-            f"{average.ratio:.3g}{'*' if average.found else ''}" if average else "",
+        rows.append(
+            [
+                f"  {printable(name)}",
+                value_of(one.base, WORST),
+                value_of(one.changed, WORST),
+                (_ratio(one), "bad" if one.ratio > 1 else "good"),
+                interval_of(one),
+                _ratio(average) if average else "",
+            ]
         )
-    return table
+    heads = ("worst", "with it", "ratio", "95 %", "average")
+    return table(("  remedy",), heads, rows)
+
+
+def _ratio(effect: Effect) -> str:
+    return f"{effect.ratio:.3g}{'*' if effect.found else ''}"
 
 
 def remedies_data(

@@ -5,14 +5,11 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import asdict
 from typing import Any
 
-from rich.table import Table
-from rich.text import Text
-
 from rtscope.host.escape import all_printable, printable
 from rtscope.host.units import format_us, plural
 from rtscope.host.version import __version__
-from rtscope.present.document import Shown
-from rtscope.present.render.fitted import Room, rows_left_out
+from rtscope.present.document import Block, Span, Table, command, strong, table, words
+from rtscope.present.render.fitted import Compose, Room, rows_left_out
 from rtscope.present.render.page import render_page
 from rtscope.present.words import NOTHING, count
 from rtscope.verbs.sweep.checks import Checks
@@ -75,26 +72,26 @@ def unit_of(ranking: Ranking) -> str:
     return "virtual µs" if ranking.is_virtual else "µs"
 
 
-def compose_survey(ranking: Ranking, *, missing: int, checks: Checks, more: str) -> Any:
+def compose_survey(
+    ranking: Ranking, *, missing: int, checks: Checks, more: str
+) -> Compose:
     """Return what composes the short form for `print_fitted`."""
     printable_ranking = all_printable(ranking)
 
-    def compose(room: Room) -> Iterator[Shown]:
-        yield Text(survey_answer(ranking), style="bold")
+    def compose(room: Room) -> Iterator[Block]:
+        yield strong(survey_answer(ranking))
         if missing:
-            yield Text(
-                f"LIMIT: {plural(missing, 'planned run')} without a result",
-                style="yellow",
-            )
+            text = f"LIMIT: {plural(missing, 'planned run')} without a result"
+            yield words((text, "limit"))
         for doubt in printable_ranking.doubts:
             yield line_of_doubt(doubt, of="load", out_of="the ranking")
         if in_part := sum(bool(load.in_part) for load in printable_ranking.loads):
-            yield Text(
+            yield (
                 f"{plural(in_part, 'load')} without a rank: not shown to have run "
                 "throughout"
             )
         if failed := len(printable_ranking.failed):
-            yield Text(
+            yield (
                 f"{plural(failed, 'load')} did not run on some kernel; the page says "
                 "why"
             )
@@ -107,30 +104,25 @@ def compose_survey(ranking: Ranking, *, missing: int, checks: Checks, more: str)
         yield ""
         for kernel in printable_ranking.kernels[: room.sentences]:
             if names := [load.label for load in printable_ranking.fewest(kernel)]:
-                yield Text(
+                yield (
                     f"{kernel}: causes that the usual loads miss: {', '.join(names)}."
                 )
             if unknown := printable_ranking.without_cause(kernel):
-                yield Text(f"{kernel}: {_not_known(unknown)}")
+                yield f"{kernel}: {_not_known(unknown)}"
         yield from lines_of_checks(checks)
-        yield Text(more, no_wrap=True)
+        yield command(more)
 
     return compose
 
 
 def _table(ranking: Ranking, loads: tuple[RankedLoad, ...]) -> Table:
-    table = Table(box=None, pad_edge=False)
-    table.add_column("load", no_wrap=True)
-    for kernel in ranking.kernels:
-        table.add_column(kernel, justify="right", no_wrap=True)
-    table.add_column("cause", no_wrap=True, overflow="ellipsis")
+    rows: list[list[Span]] = []
     for load in loads:
         standing = load.standings.get(ranking.kernels[0])
         worst = (worst_of(load, kernel) for kernel in ranking.kernels)
-        cause = cause_of(standing)[:_CAUSE_CHARACTERS]
-        style = "" if load.is_stressor else "bold"
-        table.add_row(Text(load.label, style=style), *worst, cause)
-    return table
+        label: Span = load.label if load.is_stressor else (load.label, "strong")
+        rows.append([label, *worst, cause_of(standing)[:_CAUSE_CHARACTERS]])
+    return table(("load",), ranking.kernels, rows, last=("cause",))
 
 
 def worst_of(load: RankedLoad, kernel: str) -> str:

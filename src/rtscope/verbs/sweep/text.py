@@ -6,14 +6,21 @@ from dataclasses import asdict
 from statistics import median
 from typing import Any
 
-from rich.console import RenderableType
-from rich.table import Table
-from rich.text import Text
-
 from rtscope.host.escape import all_printable, printable
 from rtscope.host.units import format_us, plural
 from rtscope.host.version import __version__
-from rtscope.present.render.fitted import COLUMNS, FEWEST_ROWS, Room
+from rtscope.present.document import (
+    Block,
+    Column,
+    Span,
+    Table,
+    Words,
+    command,
+    strong,
+    width_of,
+    words,
+)
+from rtscope.present.render.fitted import COLUMNS, FEWEST_ROWS, Compose, Room
 from rtscope.present.render.page import render_page
 from rtscope.present.words import NOTHING, count
 from rtscope.stats.comparison.power import LEAST_PAIRS
@@ -38,7 +45,7 @@ STRONGEST = math.log(4)
 """Ratios from here on, up or down, have the full shade."""
 
 HEADINGS = ("change", "load", "figure", "base", "changed", "ratio", "95 %")
-FIRST_NUMBER, RATIO = 3, 5
+FIRST_NUMBER = 3
 MIB = 1 << 20
 BETWEEN, LEAST_NAME = 2, 12
 """Characters between columns, and of a change's name at least."""
@@ -79,67 +86,65 @@ def _answer(result: SweepResult, effects: Sequence[Effect], what: str) -> str:
     )
 
 
-def compose_sweep(result: SweepResult, *, more: str) -> Any:
+def compose_sweep(result: SweepResult, *, more: str) -> Compose:
     """Return what composes the short form for `print_fitted`."""
 
-    def compose(room: Room) -> Iterator[RenderableType]:
-        yield Text(sweep_answer(result), style="bold")
+    def compose(room: Room) -> Iterator[Block]:
+        yield strong(sweep_answer(result))
         if result.missing:
             text = f"{plural(result.missing, 'planned run')} without a result"
-            yield Text(f"LIMIT: {text}: {_first_failure(result)}", style="yellow")
+            yield words((f"LIMIT: {text}: {_first_failure(result)}", "limit"))
         yield from lines_of_limits(result)
         if result.left_out:
             cells = plural(result.left_out, "cell")
-            yield Text(f"{cells} left out by --only; add with rtscope sweep --resume")
+            yield f"{cells} left out by --only; add with rtscope sweep --resume"
         yield ""
         rows = room.rows
         if result.main_effects:
             yield from _some(result, result.main_discoveries, rows)
             rows = max(rows - len(result.main_discoveries), 0)
             tested = plural(len(result.effects), "effect")
-            yield Text(f"Single cells: {len(result.discoveries)} of {tested} found")
+            yield f"Single cells: {len(result.discoveries)} of {tested} found"
         yield from _some(result, result.discoveries, rows)
         yield ""
         if room.sentences > 1:
             without = "the same cells without" if result.main_effects else "the base"
-            yield Text(
+            yield (
                 f"Ratios to {without}, geometric means over pairs of runs; on average "
                 "at most 5 % of the effects found are false."
             )
         if room.rows > FEWEST_ROWS:
-            yield from map(Text, sentences_on_causes(result))
+            yield from sentences_on_causes(result)
         yield from lines_of_checks(result.checks)
-        yield Text(more, no_wrap=True)
+        yield command(more)
 
     return compose
 
 
-def _some(
-    result: SweepResult, effects: Sequence[Effect], rows: int
-) -> Iterator[RenderableType]:
+def _some(result: SweepResult, effects: Sequence[Effect], rows: int) -> Iterator[Block]:
     """Yield a table with room for so many effects, and how many are left."""
     if first := effects[:rows]:
         yield _table(result, first)
     if left := len(effects) - len(first):
-        yield Text(f"… and {left} more")
+        yield f"… and {left} more"
 
 
-def lines_of_limits(result: SweepResult) -> Iterator[Text]:
+def lines_of_limits(result: SweepResult) -> Iterator[Block]:
     """Yield lines on invalid and limited runs."""
     for doubt in result.doubts:
         yield line_of_doubt(doubt, of="cell", out_of="all effects")
 
 
-def line_of_doubt(doubt: Doubt, *, of: str, out_of: str) -> Text:
+def line_of_doubt(doubt: Doubt, *, of: str, out_of: str) -> Words:
     """Return a line on a caveat of some runs of cells, or loads."""
     out = "" if doubt.counts else f", left out of {out_of}"
     first, *others = doubt.where
     where = plural(len(doubt.where), of) if others else printable(first)
-    return Text(
+    said = (
         f"{doubt.weight.upper()}: {plural(doubt.runs, 'run')} of {where}{out}: "
-        f"{doubt.message}",
-        style="bold red" if doubt.weight == "invalid" else "yellow",
+        f"{doubt.message}"
     )
+    return words((said, "alarm" if doubt.weight == "invalid" else "limit"))
 
 
 def _first_failure(result: SweepResult) -> str:
@@ -148,36 +153,29 @@ def _first_failure(result: SweepResult) -> str:
 
 
 def _table(result: SweepResult, effects: Sequence[Effect]) -> Table:
-    rows = [
+    rows: list[tuple[Span, ...]] = [
         (
             printable(one.cell),
             printable(result.label(one.key)),
             one.figure,
             value_of(one.base, one.figure),
             value_of(one.changed, one.figure),
-            ratio_of(one.ratio),
+            (ratio_of(one.ratio), "bad" if one.is_worse else "good"),
             interval_of(one),
         )
         for one in effects
     ]
-    widths = [
-        max(len(row[n]) for row in (HEADINGS, *rows)) for n in range(len(HEADINGS))
-    ]
     # Of a line that is too long, the name of the change is cut.
+    widths = [
+        max(map(width_of, column)) for column in zip(HEADINGS, *rows, strict=True)
+    ]
     room = COLUMNS - sum(width + BETWEEN for width in widths[1:])
-    table = Table(box=None, pad_edge=False)
-    for n, (heading, width) in enumerate(zip(HEADINGS, widths, strict=True)):
-        table.add_column(
-            heading,
-            justify="right" if n >= FIRST_NUMBER else "left",
-            overflow="ellipsis",
-            no_wrap=True,
-            width=width if n else min(width, max(room, LEAST_NAME)),
-        )
-    for row, one in zip(rows, effects, strict=True):
-        style = "red" if one.is_worse else "green"
-        table.add_row(*row[:RATIO], Text(row[RATIO], style=style), *row[RATIO + 1 :])
-    return table
+    widths[0] = min(widths[0], max(room, LEAST_NAME))
+    columns = (
+        Column(heading, right=n >= FIRST_NUMBER, width=widths[n])
+        for n, heading in enumerate(HEADINGS)
+    )
+    return Table(tuple(columns), rows)
 
 
 def value_of(value: float, figure: str) -> str:
