@@ -49,6 +49,11 @@ class Words:
     whole: bool = False
     """A command: no line of a terminal breaks it."""
 
+    @property
+    def plain(self) -> str:
+        """Its text."""
+        return "".join(one if isinstance(one, str) else one[0] for one in self.spans)
+
 
 @dataclass(frozen=True, slots=True)
 class Item:
@@ -164,6 +169,10 @@ def table(
     gap: int = 2,
     fit: Fit = "cut",
 ) -> Table:
-    """Return a table of names, then numbers, which fit as said, and last more words."""
-    numbers = (Column(heading, right=True, fit=fit) for heading in right)
-    return Table((*map(Column, left), *numbers, *map(Column, last)), rows, gap)
+    """Return a table of names, then numbers, and last more words."""
+    columns = (
+        *(Column(heading, fit=fit) for heading in left),
+        *(Column(heading, right=True, fit=fit) for heading in right),
+        *(Column(heading, fit=fit) for heading in last),
+    )
+    return Table(columns, rows, gap)

@@ -60,7 +60,7 @@ def _lines(block: Block) -> Iterator[str]:
             yield for_markdown(block)
         case Words(whole=True):
             # Indented code: nothing in a line without line breaks can end it.
-            yield f"    {_plain(block)}"
+            yield f"    {block.plain}"
         case Words():
             yield _words(block)
         case Item():
@@ -69,13 +69,7 @@ def _lines(block: Block) -> Iterator[str]:
             yield from _table(block)
 
 
-def _plain(words: Words) -> str:
-    return "".join(one if isinstance(one, str) else one[0] for one in words.spans)
-
-
 def _words(words: Words) -> str:
-    if words.indent:
-        return " " * words.indent + for_markdown(_plain(words))
     return "".join(map(_span, words.spans))
 
 

@@ -32,6 +32,7 @@ from rtscope.machine.target import agent_file
 from rtscope.measure.campaign.options import BOARDS, OUTPUT
 from rtscope.measure.plan import make_plan
 from rtscope.present.document import Detail
+from rtscope.present.render.terminal import print_blocks
 from rtscope.record.directory.journal import STEPS, Journal, read_journal
 from rtscope.record.directory.place import SEARCH, hold, make_directory
 from rtscope.record.directory.records import ResultDir
@@ -286,8 +287,7 @@ def _show(outcome: Outcome, work: BisectWork, request: BisectRequest) -> int:
     else:
         with stdout_console() as console:
             everything = request.display.detail is Detail.ALL
-            for line in lines(outcome, all_of_it=everything):
-                console.print(line)
+            print_blocks(lines(outcome, all_of_it=everything), console)
             where = shlex.quote(str(work.path / SEARCH.parts))
-            console.print(f"Records of every kernel: {where}", markup=False)
+            print_blocks([f"Records of every kernel: {where}"], console)
     return 0 if outcome.is_found else NOT_SHOWN

@@ -7,6 +7,7 @@ from rtscope.cli.console import put, put_json, stdout_console
 from rtscope.cli.foreign import open_ours
 from rtscope.host.errors import UsageError
 from rtscope.present.document import Detail
+from rtscope.present.render.terminal import print_blocks
 from rtscope.record.model import RunRecord
 from rtscope.record.pack import unpacking
 from rtscope.verbs.bisect.figures import check_figure_of_machines
@@ -49,8 +50,7 @@ def judge_measured(
         put(f"{step_answer(step)}\n")
     else:
         with stdout_console() as console:
-            for line in step_lines(step):
-                console.print(line)
+            print_blocks(step_lines(step), console)
     return STATUS[step.judged.verdict]
 
 

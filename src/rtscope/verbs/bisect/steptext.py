@@ -3,11 +3,8 @@
 from collections.abc import Iterator
 from statistics import median
 
-from rich.console import RenderableType
-from rich.table import Table
-from rich.text import Text
-
 from rtscope.host.errors import first_of
+from rtscope.present.document import Block, Span, Table, strong, table, words
 from rtscope.stats.comparison.power import least_runs
 from rtscope.verbs.bisect.figures import format_without_unit, heading
 from rtscope.verbs.bisect.machineruns import Samples
@@ -31,21 +28,21 @@ def step_answer(step: Step) -> str:
     return f"{WORDS[step.judged.verdict]}: {_reason(step)}"
 
 
-def step_lines(step: Step) -> Iterator[RenderableType]:
+def step_lines(step: Step) -> Iterator[Block]:
     """Return what the terminal shows of a step."""
-    yield Text(step_answer(step), style="bold")
+    yield strong(step_answer(step))
     yield ""
-    yield Text(heading(step.figure, step.samples.load), style="bold")
+    yield strong(heading(step.figure, step.samples.load))
     yield _table(step.samples, step.figure)
     for end, effect in (
         (step.samples.good, step.judged.from_good),
         (step.samples.bad, step.judged.from_bad),
     ):
         if effect is not None:
-            yield Text(f"against {end.label}: {effect_words(effect)}")
+            yield f"against {end.label}: {effect_words(effect)}"
     yield ""
     for note in _notes(step):
-        yield Text(note, style="yellow")
+        yield words((note, "limit"))
 
 
 def _notes(step: Step) -> Iterator[str]:
@@ -109,13 +106,11 @@ def _too_few(samples: Samples) -> str:
 
 
 def _table(samples: Samples, figure: str) -> Table:
-    table = Table(box=None, pad_edge=False)
-    table.add_column("kernel")
-    for column in ("runs", "least", "median", "largest"):
-        table.add_column(column, justify="right")
+    rows: list[list[Span]] = []
     for one in (samples.good, samples.bad, samples.new):
         values = one.values
-        figures = [min(values), median(values), max(values)] if values else []
-        cells = [format_without_unit(value, figure) for value in figures]
-        table.add_row(one.label, str(len(values)), *cells)
-    return table
+        figures = [min(values), median(values), max(values)] if values else [None] * 3
+        cells = ["" if f is None else format_without_unit(f, figure) for f in figures]
+        rows.append([one.label, str(len(values)), *cells])
+    heads = ("runs", "least", "median", "largest")
+    return table(("kernel",), heads, rows, fit="wraps")

@@ -2,12 +2,9 @@
 
 from collections.abc import Iterable, Iterator, Sequence
 
-from rich.console import RenderableType
-from rich.table import Table
-from rich.text import Text
-
 from rtscope.host.errors import first_of
 from rtscope.host.units import plural
+from rtscope.present.document import Block, Column, Span, Table, strong, table, words
 from rtscope.verbs.bisect.figures import format_value, format_without_unit, heading
 from rtscope.verbs.bisect.outcome import WHOLE, Change, Kind, Outcome, Side
 
@@ -48,17 +45,17 @@ def answer(outcome: Outcome) -> str:
     return f"{_short(outcome, change)} is the first bad {outcome.kind}: {change.title}"
 
 
-def lines(outcome: Outcome, *, all_of_it: bool = False) -> Iterator[RenderableType]:
+def lines(outcome: Outcome, *, all_of_it: bool = False) -> Iterator[Block]:
     """Return what the terminal shows of a search."""
-    yield Text(answer(outcome), style="bold")
+    yield strong(answer(outcome))
     if outcome.located is not None:
         yield from _notes(outcome)
     yield ""
-    yield Text(heading(outcome.figure, outcome.load, virtual=True), style="bold")
+    yield strong(heading(outcome.figure, outcome.load, virtual=True))
     yield _table(outcome)
     yield from _explained(outcome)
     yield ""
-    yield Text(
+    yield (
         f"{plural(outcome.candidates, outcome.kind.value)} searched: "
         f"{plural(outcome.builds, 'kernel')} built, {plural(outcome.boots, 'boot')}, "
         f"{len(outcome.skipped)} skipped"
@@ -66,64 +63,58 @@ def lines(outcome: Outcome, *, all_of_it: bool = False) -> Iterator[RenderableTy
     skipped = outcome.skipped if all_of_it else outcome.skipped[:2]
     for tried in skipped:
         name = tried.name if outcome.kind is Kind.SETTING else tried.name[:SHORT]
-        yield Text(f"skipped {name}: {tried.why}", style="yellow")
+        yield words((f"skipped {name}: {tried.why}", "limit"))
 
 
-def _notes(outcome: Outcome) -> Iterator[Text]:
+def _notes(outcome: Outcome) -> Iterator[Block]:
     assert outcome.located is not None
     changes, along = outcome.located.changes, outcome.located.along
     if along:
-        yield Text(f"Kconfig changes with {_it(changes)}: {_names(outcome, along)}.")
+        yield f"Kconfig changes with {_it(changes)}: {_names(outcome, along)}."
     whole = "of the difference between good and bad"
     if outcome.without is not None:
         own = "itself it makes" if len(along) == 1 else "themselves these make"
-        yield Text(
+        yield (
             f"By {own} {_part(outcome.share_without)} {whole}, all together "
             f"{_part(outcome.share)}."
         )
     elif outcome.located.narrowed and outcome.share < WHOLE:
         it = "It makes" if len((*changes, *along)) == 1 else "All together make"
-        yield Text(f"{it} {_part(outcome.share)} {whole}.")
+        yield f"{it} {_part(outcome.share)} {whole}."
     if outcome.located.narrowed and outcome.share < WHOLE:
-        yield Text(
-            "Other changes make the rest: search again from this kernel, as --good.",
-            style="yellow",
-        )
+        rest = "Other changes make the rest: search again from this kernel, as --good."
+        yield words((rest, "limit"))
 
 
 def _table(outcome: Outcome) -> Table:
-    table = Table(box=None, pad_edge=False)
-    table.add_column("kernel")
     seeds = sorted(outcome.good.values)
-    for seed in seeds:
-        table.add_column(f"seed {seed}", justify="right")
-    table.add_column("median", justify="right")
-    rows: list[tuple[str, Side | None]] = [("good", outcome.good), ("bad", outcome.bad)]
+    sides: list[tuple[str, Side | None]] = [
+        ("good", outcome.good),
+        ("bad", outcome.bad),
+    ]
     if outcome.located is not None:
-        rows += [("before the change", outcome.before), ("after it", outcome.after)]
-        rows += [("without it", outcome.without)]
-    for word, side in rows:
+        sides += [("before the change", outcome.before), ("after it", outcome.after)]
+        sides += [("without it", outcome.without)]
+    rows: list[list[Span]] = []
+    for word, side in sides:
         if side is not None:
             values = [*(side.values[seed] for seed in seeds), side.typical]
             numbers = [format_without_unit(one, outcome.figure) for one in values]
-            table.add_row(f"{word} ({side.name})", *numbers)
-    return table
+            rows.append([f"{word} ({side.name})", *numbers])
+    heads = (*(f"seed {seed}" for seed in seeds), "median")
+    return table(("kernel",), heads, rows, fit="wraps")
 
 
-def _explained(outcome: Outcome) -> Iterator[RenderableType]:
+def _explained(outcome: Outcome) -> Iterator[Block]:
     """Return the two explanations side by side."""
     before, after = outcome.before, outcome.after
     if before is None or after is None or not (before.explanation or after.explanation):
         return
-    table = Table(box=None, pad_edge=False, padding=(0, 2, 0, 0))
-    table.add_column("worst wake-up before", ratio=1, overflow="fold")
-    table.add_column("worst wake-up after", ratio=1, overflow="fold")
-    table.add_row(
-        Text(before.explanation or "not explained"),
-        Text(after.explanation or "not explained"),
-    )
+    heads = ("worst wake-up before", "worst wake-up after")
+    columns = tuple(Column(heading, fit="folds", share=1) for heading in heads)
+    sides = (before.explanation, after.explanation)
     yield ""
-    yield table
+    yield Table(columns, [[side or "not explained" for side in sides]])
 
 
 def _it(changes: Sequence[Change]) -> str:

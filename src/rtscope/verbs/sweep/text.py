@@ -129,7 +129,7 @@ def _some(result: SweepResult, effects: Sequence[Effect], rows: int) -> Iterator
         yield f"… and {left} more"
 
 
-def lines_of_limits(result: SweepResult) -> Iterator[Block]:
+def lines_of_limits(result: SweepResult) -> Iterator[Words]:
     """Yield lines on invalid and limited runs."""
     for doubt in result.doubts:
         yield line_of_doubt(doubt, of="cell", out_of="all effects")
