@@ -8,8 +8,6 @@ from pathlib import Path
 from typing import Annotated
 
 import typer
-from rich.table import Table
-from rich.text import Text
 
 from rtscope.boards.runs.readiness import computer_abilities
 from rtscope.cli.console import Json, put, put_json, stdout_console
@@ -27,10 +25,24 @@ from rtscope.measure.abilities import (
     refused,
 )
 from rtscope.measure.campaign.options import WHERE
-from rtscope.present.document import Detail, Shown
+from rtscope.present.document import (
+    Block,
+    Column,
+    Detail,
+    Span,
+    Table,
+    Weight,
+    command,
+    strong,
+)
 from rtscope.present.render.fitted import MOST_SENTENCES, Room, print_fitted
+from rtscope.present.render.terminal import print_blocks
 
-TONES = {State.WORKS: "green", State.LIMITED: "yellow", State.MISSING: "bold red"}
+TONES: Mapping[State, Weight] = {
+    State.WORKS: "good",
+    State.LIMITED: "limit",
+    State.MISSING: "alarm",
+}
 
 NEEDED = (THREADS, "results", "agent")
 """Abilities without which `rtscope run` measures nothing; the others widen it."""
@@ -124,24 +136,23 @@ def _kernel(known: Mapping[str, FactValue]) -> str:
 def _print(diagnosis: _Diagnosis, request: DoctorRequest) -> None:
     again = "rtscope doctor -v" + (f" -t {request.target}" if request.target else "")
 
-    def compose(room: Room) -> Iterator[Shown]:
-        yield Text(printable(diagnosis.answer), style="bold")
+    def compose(room: Room) -> Iterator[Block]:
+        yield strong(printable(diagnosis.answer))
         yield ""
         rows = _fitting(diagnosis.abilities, room)
         yield _table(rows, limit=LINE * max(1, room.sentences))
         works = [a.name for a in diagnosis.abilities if a.state is State.WORKS]
         if names := [name for name in works if name not in {a.name for a in rows}]:
-            yield Text(f"These work: {', '.join(names)}.")
+            yield f"These work: {', '.join(names)}."
         yield ""
-        yield Text(_next(diagnosis, again), no_wrap=True)
+        yield command(_next(diagnosis, again))
 
     with stdout_console() as console:
         if request.display.detail is not Detail.ALL:
             print_fitted(compose, console)
             return
-        console.print(Text(printable(diagnosis.answer), style="bold"))
-        console.print()
-        console.print(_table(diagnosis.abilities, limit=sys.maxsize))
+        rows = _table(diagnosis.abilities, limit=sys.maxsize)
+        print_blocks((strong(printable(diagnosis.answer)), "", rows), console)
 
 
 def _fitting(abilities: Sequence[Ability], room: Room) -> Sequence[Ability]:
@@ -152,20 +163,17 @@ def _fitting(abilities: Sequence[Ability], room: Room) -> Sequence[Ability]:
 
 
 def _table(rows: Iterable[Ability], *, limit: int) -> Table:
-    table = Table.grid(padding=(0, 2, 0, 0))
-    table.add_column(no_wrap=True)
-    table.add_column(no_wrap=True)
-    table.add_column()
+    cells: list[tuple[Span, ...]] = []
     advised: set[str] = set()
     for one in rows:
         what = printable(f"{one.cause}: {one.what}" if one.cause else one.what)
-        state = Text(one.state, style=TONES[one.state])
-        table.add_row(one.name, state, Text(_shortened(what, limit)))
+        state: Span = (one.state, TONES[one.state])
+        cells.append((one.name, state, _shortened(what, limit)))
         if one.remedy and one.remedy not in advised:
             advised.add(one.remedy)
             remedy = _shortened(printable(one.remedy), limit)
-            table.add_row("", "", Text(f"→ {remedy}"))
-    return table
+            cells.append(("", "", f"→ {remedy}"))
+    return Table((Column(""), Column(""), Column("", fit="wraps")), cells)
 
 
 def _shortened(text: str, limit: int) -> str:
