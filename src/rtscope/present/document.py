@@ -18,7 +18,7 @@ Weight = Literal[
 """What a piece of text means for the reader; each form has a style for it."""
 
 Span = str | tuple[str, Weight]
-"""A piece of a sentence, or a cell of a table."""
+"""A piece of a sentence."""
 
 Mark = Literal["bullet", "indent", "nothing"]
 """How an item begins on a terminal."""
@@ -55,6 +55,9 @@ class Words:
         return "".join(one if isinstance(one, str) else one[0] for one in self.spans)
 
 
+Cell = Span | Words
+
+
 @dataclass(frozen=True, slots=True)
 class Item:
     """An item of a list."""
@@ -83,7 +86,7 @@ class Table:
     """A table without lines; it has a head if a column has a heading."""
 
     columns: tuple[Column, ...]
-    rows: Sequence[Sequence[Span]]
+    rows: Sequence[Sequence[Cell]]
     gap: int = 2
     indent: int = 0
     fills: bool = False
@@ -136,7 +139,7 @@ class Document:
 
 
 def width_of(span: Span) -> int:
-    """Return the characters of a cell."""
+    """Return the characters of a piece."""
     return len(span if isinstance(span, str) else span[0])
 
 
@@ -163,7 +166,7 @@ def command(text: str) -> Words:
 def table(
     left: Iterable[str],
     right: Iterable[str],
-    rows: Sequence[Sequence[Span]],
+    rows: Sequence[Sequence[Cell]],
     *,
     last: Iterable[str] = (),
     gap: int = 2,

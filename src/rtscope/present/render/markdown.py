@@ -5,6 +5,7 @@ from collections.abc import Iterable, Iterator, Sequence
 from rtscope.host.escape import for_markdown
 from rtscope.present.document import (
     Block,
+    Cell,
     Document,
     Item,
     Note,
@@ -85,7 +86,11 @@ def _table(table: Table) -> Iterator[str]:
     yield _row([for_markdown(column.heading.strip()) for column in table.columns])
     yield _row(["---:" if column.right else "---" for column in table.columns])
     for row in table.rows:
-        yield _row([_span(cell) for cell in row])
+        yield _row([_cell(cell) for cell in row])
+
+
+def _cell(cell: Cell) -> str:
+    return _words(cell) if isinstance(cell, Words) else _span(cell)
 
 
 def _row(cells: Sequence[str]) -> str:

@@ -15,6 +15,7 @@ from rich.text import Text
 from rtscope.host.errors import first_of
 from rtscope.present.document import (
     Block,
+    Cell,
     Item,
     Note,
     Notes,
@@ -105,6 +106,10 @@ def _span(span: Span) -> Text:
     return Text(span) if isinstance(span, str) else Text(span[0], STYLES[span[1]])
 
 
+def _cell(cell: Cell) -> Text:
+    return _text(cell) if isinstance(cell, Words) else _span(cell)
+
+
 def _item(item: Item) -> Iterator[RenderableType]:
     text = _text(item.words)
     if item.mark == "bullet":
@@ -139,7 +144,7 @@ def _table(table: Table) -> rich_table.Table:
             ratio=column.share,
         )
     for row in table.rows:
-        made.add_row(*map(_span, row))
+        made.add_row(*map(_cell, row))
     return made
 
 

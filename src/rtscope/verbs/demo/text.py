@@ -4,16 +4,25 @@ from collections.abc import Iterator
 from typing import Any
 
 from rich.console import Console
-from rich.table import Table
-from rich.text import Text
 
 from rtscope.host.escape import printable
 from rtscope.host.units import NS_PER_MS
+from rtscope.present.document import (
+    Block,
+    Column,
+    Table,
+    Weight,
+    Words,
+    muted,
+    strong,
+    words,
+)
+from rtscope.present.render.terminal import print_blocks
 from rtscope.verbs.demo.model import CaseResult, Judged, Lane, State
 
 MAX_WIDTH = 100
 LEGEND = "█ runs  ▄ runs part of the time  · could run  ░ waits for a mutex"
-_STYLES = ("cyan", "yellow", "magenta", "green", "blue", "red")
+_LANES: tuple[Weight, ...] = ("note", "limit", "unseen", "good", "strong", "bad")
 
 _FULL, _SOME = 0.5, 0.02
 """Shares of a column from which on a thread runs in it."""
@@ -22,55 +31,52 @@ _FULL, _SOME = 0.5, 0.02
 def print_demo(judgement: Judged, console: Console) -> None:
     """Print title, timelines and checks."""
     width = min(console.width, MAX_WIDTH)
+    print_blocks(_demo(judgement, width), console, width=width)
+
+
+def _demo(judgement: Judged, width: int) -> Iterator[Block]:
     begin = judgement.results[0].begin
-    console.print(Text(judgement.demo.title, style="bold"))
-    console.print(
-        f"{printable(judgement.target)}, Linux {printable(begin.kernel)}, "
-        f"CPU {begin.cpu}",
-        markup=False,
-    )
-    console.print(judgement.demo.about, markup=False, width=width)
+    yield strong(judgement.demo.title)
+    kernel = f"Linux {printable(begin.kernel)}"
+    yield f"{printable(judgement.target)}, {kernel}, CPU {begin.cpu}"
+    yield judgement.demo.about
     for one in judgement.results:
-        console.print()
+        yield ""
         if len(judgement.results) > 1:
-            console.print(Text(one.case.title, style="bold"))
-        for line in timeline_lines(one, width):
-            console.print(line, no_wrap=True, overflow="crop", width=width)
-    console.print(Text(LEGEND, style="dim"))
-    console.print()
-    table = Table.grid(padding=(0, 2))
-    for check in judgement.checks:
-        says = Text(check.says)
-        says.append(f" ({printable(check.seen, limit=200)})", style="dim")
-        table.add_row(
-            Text("yes", style="green") if check.held else Text("NO", style="bold red"),
-            says,
-        )
-    console.print(table, width=width)
-    for note in judgement.notes:
-        console.print(printable(note, limit=400), markup=False, width=width)
-    console.print()
-    failed = sum(not check.held for check in judgement.checks)
-    console.print(
-        Text(
-            f"All {len(judgement.checks)} checks hold."
-            if not failed
-            else f"{failed} of {len(judgement.checks)} checks do not hold.",
-            style="bold" if not failed else "bold red",
-        )
+            yield strong(one.case.title)
+        yield from timeline_lines(one, width)
+    yield muted(LEGEND)
+    yield ""
+    yield Table(
+        (Column(""), Column("", fit="wraps")),
+        [
+            (
+                ("yes", "good") if check.held else ("NO", "alarm"),
+                words(check.says, (f" ({printable(check.seen, limit=200)})", "muted")),
+            )
+            for check in judgement.checks
+        ],
     )
+    yield from (printable(note, limit=400) for note in judgement.notes)
+    yield ""
+    failed = sum(not check.held for check in judgement.checks)
+    if failed:
+        said = f"{failed} of {len(judgement.checks)} checks do not hold."
+        yield words((said, "alarm"))
+    else:
+        yield strong(f"All {len(judgement.checks)} checks hold.")
 
 
-def timeline_lines(one: CaseResult, width: int) -> Iterator[Text]:
+def timeline_lines(one: CaseResult, width: int) -> Iterator[Words]:
     """Yield a line for each thread, and one for the time."""
     labels = [_label(lane) for lane in one.lanes]
     head = max(map(len, labels)) + 1
     columns = max(width - head, 10)
     for number, (label, lane) in enumerate(zip(labels, one.lanes, strict=True)):
-        line = Text(f"{label:<{head}}")
-        line.append(lane_cells(lane, one.end_ns, columns), style=_STYLES[number])
-        yield line
-    yield Text(" " * head + axis(one.end_ns, columns), style="dim")
+        cells = lane_cells(lane, one.end_ns, columns)
+        yield Words((f"{label:<{head}}", (cells, _LANES[number])), whole=True)
+    times = " " * head + axis(one.end_ns, columns)
+    yield Words(((times, "muted"),), whole=True)
 
 
 def _label(lane: Lane) -> str:
@@ -127,11 +133,10 @@ def _step_ms(span_ms: float) -> float:
 
 def print_chars(judgement: Judged, console: Console) -> None:
     """Print a character for each ms of CPU time of each thread, in their order."""
+    width = min(console.width, MAX_WIDTH)
     for one in judgement.results:
-        if len(judgement.results) > 1:
-            console.print(Text(one.case.title, style="bold"))
-        console.print(chars_of(one), markup=False, width=min(console.width, MAX_WIDTH))
-        console.print()
+        title = [strong(one.case.title)] if len(judgement.results) > 1 else []
+        print_blocks([*title, chars_of(one), ""], console, width=width)
 
 
 def chars_of(one: CaseResult) -> str:
