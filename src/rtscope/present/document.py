@@ -77,6 +77,8 @@ class Column:
     fit: Fit = "cut"
     width: int | None = None
     """Characters on a terminal; None: as wide as its cells."""
+    least: int | None = None
+    """Characters at least."""
     share: int | None = None
     """Of the width that is left, if it takes a part of that."""
 
@@ -158,9 +160,9 @@ def muted(text: str) -> Words:
     return Words(((text, "muted"),))
 
 
-def command(text: str) -> Words:
-    """Return a line with a command to type, which is not broken."""
-    return Words((text,), whole=True)
+def line(*spans: Span) -> Words:
+    """Return a line that is not broken, as one with a command to type."""
+    return Words(spans, whole=True)
 
 
 def table(

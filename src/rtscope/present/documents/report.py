@@ -11,7 +11,7 @@ from rtscope.present.document import (
     Section,
     Span,
     Words,
-    command,
+    line,
     muted,
     strong,
     table,
@@ -75,10 +75,10 @@ def _report(model: Model, form: Form, width: int) -> Iterator[Block]:
     yield from _loads(model, form)
     yield Notes(model.caveats)
     if form is Form.MARKDOWN:
-        yield Section("Repeat this measurement", tuple(map(command, model.commands)))
+        yield Section("Repeat this measurement", tuple(map(line, model.commands)))
         return
-    for line in model.commands:
-        yield words(("Repeat with: ", "strong"), line)
+    for one in model.commands:
+        yield words(("Repeat with: ", "strong"), one)
 
 
 def _meaning(verdict: VerdictInWords) -> Words:

@@ -14,7 +14,7 @@ from rtscope.present.document import (
     Table,
     Weight,
     Words,
-    command,
+    line,
     muted,
     table,
     words,
@@ -167,7 +167,7 @@ def _in_a_line(note: Note, width: int) -> str:
 
 def foot(more: More) -> Words:
     """Return where the rest is."""
-    return command(
+    return line(
         f"Page with charts: {more.page}"
         if more.page
         else f"Everything: {more.command} -v"

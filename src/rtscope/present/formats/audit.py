@@ -4,9 +4,6 @@ from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 
 from rich.console import Console
-from rich.padding import Padding
-from rich.table import Table
-from rich.text import Text
 
 from rtscope.contract import Refused, Restored
 from rtscope.host.escape import printable
@@ -15,8 +12,18 @@ from rtscope.machine.audit.model import Check, CheckOutcome, RemedyPart, Severit
 from rtscope.machine.kernelidentity import KernelIdentity
 from rtscope.machine.settings.change import TuningResult
 from rtscope.machine.settings.remedies import SettingChange, TuningPlan
-from rtscope.present.document import Shown
+from rtscope.present.document import (
+    Block,
+    Column,
+    Table,
+    Weight,
+    Words,
+    line,
+    strong,
+    words,
+)
 from rtscope.present.render.fitted import Room, command_to_type, print_fitted
+from rtscope.present.render.terminal import print_blocks
 
 AUDIT_LINES = 40
 """Two looks at a terminal: failures come with their remedies."""
@@ -24,43 +31,51 @@ AUDIT_LINES = 40
 EVIDENCE_SHOWN = 3
 PLACES_SHOWN = 4
 
-_WORDS = {
-    CheckOutcome.FAIL: ("FAIL", "bold red"),
-    CheckOutcome.UNKNOWN: ("unknown", "yellow"),
-    CheckOutcome.PASS: ("pass", "green"),
-    CheckOutcome.NOT_APPLICABLE: ("n/a", "dim"),
+_WORDS: Mapping[CheckOutcome, tuple[str, Weight]] = {
+    CheckOutcome.FAIL: ("FAIL", "alarm"),
+    CheckOutcome.UNKNOWN: ("unknown", "limit"),
+    CheckOutcome.PASS: ("pass", "good"),
+    CheckOutcome.NOT_APPLICABLE: ("n/a", "muted"),
 }
-"""The word for an outcome, and its style."""
-_GRAVE = {Severity.FATAL: "bold red", Severity.HIGH: "red", Severity.MEDIUM: "yellow"}
+"""The word for an outcome, and its weight."""
+_GRAVE: Mapping[Severity, Weight] = {
+    Severity.FATAL: "alarm",
+    Severity.HIGH: "bad",
+    Severity.MEDIUM: "limit",
+}
 
 
 def print_checks(
     checks: Sequence[Check], console: Console, *, target: str, kernel: KernelIdentity
 ) -> None:
     """Print checks as they come: what failed with its reason and its remedy."""
-    console.print(Text(printable(f"{target}: {kernel_line(kernel)}"), style="bold"))
-    console.print()
+    print_blocks(_checks(checks, target, kernel), console)
+
+
+def _checks(
+    checks: Sequence[Check], target: str, kernel: KernelIdentity
+) -> Iterator[Block]:
+    yield strong(printable(f"{target}: {kernel_line(kernel)}"))
+    yield ""
     open_checks = [
         c for c in checks if c.outcome in (CheckOutcome.FAIL, CheckOutcome.UNKNOWN)
     ]
     for check in open_checks:
-        console.print(_head(check))
+        yield _head(check)
         if check.failed:
-            console.print(_advice(check))
+            yield _advice(check)
     if open_checks:
-        console.print()
-    table = Table.grid(padding=(0, 2, 0, 0), expand=True)
+        yield ""
     rest = [check for check in checks if check not in open_checks]
     width = max((len(check.kind.title) for check in rest), default=0)
-    table.add_column("outcome", no_wrap=True, width=4)
-    table.add_column("title", no_wrap=True, width=width)
-    table.add_column("message", overflow="ellipsis", no_wrap=True, ratio=1)
-    for check in rest:
-        word = Text(*_WORDS[check.outcome])
-        table.add_row(word, Text(check.kind.title), Text(printable(check.message)))
-    console.print(table)
-    console.print()
-    console.print(summary(checks))
+    columns = Column("", width=4), Column("", width=width), Column("", share=1)
+    rows = [
+        (_WORDS[check.outcome], check.kind.title, printable(check.message))
+        for check in rest
+    ]
+    yield Table(columns, rows, fills=True)
+    yield ""
+    yield summary(checks)
 
 
 def print_brief_checks(
@@ -76,19 +91,19 @@ def print_brief_checks(
         (check for check in checks if check.failed and not is_note(check)),
         key=lambda check: -check.severity,
     )
-    head = Text(printable(f"{target}: {kernel_line(kernel)}"), style="bold")
+    head = strong(printable(f"{target}: {kernel_line(kernel)}"))
 
-    def compose(room: Room) -> Iterator[Shown]:
+    def compose(room: Room) -> Iterator[Block]:
         yield head
         yield ""
         for check in failed[: room.rows]:
             yield _head(check)
             if check.remedy:
-                yield Padding(Text(f"→ {printable(check.remedy)}"), (0, 0, 0, 4))
+                yield words(f"→ {printable(check.remedy)}", indent=4)
         if left := failed[room.rows :]:
-            yield Text(f"{len(left)} more failed: {_titles(left)}.")
+            yield f"{len(left)} more failed: {_titles(left)}."
         yield ""
-        yield Text(f"{summary(checks)}.")
+        yield f"{summary(checks)}."
         yield from command_to_type("Every check, with reasons:", f"{command} -v", room)
 
     print_fitted(compose, console, lines=AUDIT_LINES)
@@ -131,19 +146,14 @@ def _preemption(model: str | None) -> str:
 
 def _head(check: Check) -> Table:
     """Return outcome and message side by side: a long message stays in its column."""
-    if is_note(check):
-        word = Text("note", style="cyan")
-    else:
+    word = words(("note", "note"))
+    if not is_note(check):
         severity = check.severity.name.lower()
-        word = Text.assemble(
-            _WORDS[check.outcome], (f" {severity}", _GRAVE.get(check.severity, ""))
-        )
-    grid = Table.grid(padding=(0, 2, 0, 0))
-    grid.add_column(no_wrap=True, min_width=len("FAIL medium"))
-    grid.add_column(overflow="fold")
-    title = (f"{check.kind.title}: ", "bold")
-    grid.add_row(word, Text.assemble(title, printable(check.message)))
-    return grid
+        grave = _GRAVE.get(check.severity, "")
+        word = words(_WORDS[check.outcome], (f" {severity}", grave))
+    said = words((f"{check.kind.title}: ", "strong"), printable(check.message))
+    columns = Column("", least=len("FAIL medium")), Column("", fit="folds")
+    return Table(columns, [(word, said)])
 
 
 def _evidence(check: Check) -> str:
@@ -159,13 +169,10 @@ def _evidence(check: Check) -> str:
     )
 
 
-def _advice(check: Check) -> Padding:
+def _advice(check: Check) -> Table:
     kind = check.kind
     appliable = kind.apply and not check.is_refused(RemedyPart.REMEDY)
-    grid = Table.grid(padding=(0, 1))
-    grid.add_column(no_wrap=True, style="dim")
-    grid.add_column(overflow="fold")
-    for word, said in (
+    lines = (
         ("seen", _evidence(check)),
         ("expected", kind.expected),
         ("why", kind.rationale),
@@ -173,10 +180,9 @@ def _advice(check: Check) -> Padding:
         ("or", f"rtscope audit --apply {kind.id}" if appliable else ""),
         ("permanently", check.permanent_remedy),
         ("risk", kind.risk),
-    ):
-        if said:
-            grid.add_row(word, Text(said))
-    return Padding(grid, (0, 0, 0, 5))
+    )
+    rows = [(words((word, "muted")), said) for word, said in lines if said]
+    return Table((Column(""), Column("", fit="folds")), rows, gap=1, indent=5)
 
 
 # --- what is changed ------------------------------------------------------------------
@@ -184,37 +190,41 @@ def _advice(check: Check) -> Padding:
 
 def print_plan(plan: TuningPlan, console: Console) -> None:
     """Show what would be written, and of which checks nothing is."""
+    print_blocks(_plan(plan), console)
+
+
+def _plan(plan: TuningPlan) -> Iterator[Block]:
     if plan.changes:
-        console.print(Text("To be changed, and put back by --restore:", style="bold"))
-        console.print(_change_table(plan.changes))
+        yield strong("To be changed, and put back by --restore:")
+        yield _change_table(plan.changes)
         for name in dict.fromkeys(change.check for change in plan.changes):
             if risk := catalogue()[name].risk:
-                console.print(Text(f"{name} costs: {risk}", style="yellow"))
+                yield words((f"{name} costs: {risk}", "limit"))
     for name, says in plan.good.items():
-        console.print(
-            Text(printable(f"{name}: nothing to do, {says}"), style="dim"),
-            soft_wrap=True,
-        )
+        yield line((printable(f"{name}: nothing to do, {says}"), "muted"))
     for name, why in plan.impossible.items():
-        console.print(_not_done(name, why), soft_wrap=True)
+        yield _not_done(name, why)
 
 
 def print_tuning(
     tuning: TuningResult, console: Console, *, after: Iterable[Check] = ()
 ) -> None:
     """Show what was changed and what was refused, and how its checks come out now."""
-    for line in tuning.left_by_others:
-        says = f"restored after a killed run: {line.knob} to {line.value}"
-        console.print(Text(printable(says)), soft_wrap=True)
+    print_blocks(_tuning(tuning, after), console)
+
+
+def _tuning(tuning: TuningResult, after: Iterable[Check]) -> Iterator[Block]:
+    for one in tuning.left_by_others:
+        says = f"restored after a killed run: {one.knob} to {one.value}"
+        yield line(printable(says))
     changed = [change for change in tuning.applied if change.changed]
-    console.print(Text(f"changed and read back: {_files(len(changed))}"))
+    yield f"changed and read back: {_files(len(changed))}"
     for refused in tuning.refused:
         why = f"{refused.change.path}: {refused.reason} ({refused.cause})"
-        console.print(_not_done(refused.change.check, why), soft_wrap=True)
+        yield _not_done(refused.change.check, why)
     for check in after:
         says = f"{check.kind.id}: now {check.outcome.value}: {check.message}"
-        style = "bold red" if check.failed else "green"
-        console.print(Text(printable(says), style=style), soft_wrap=True)
+        yield line((printable(says), "alarm" if check.failed else "good"))
 
 
 def restored_lines(lines: Sequence[Restored]) -> Iterable[str]:
@@ -269,25 +279,22 @@ def change_row(change: SettingChange) -> dict[str, object]:
 
 
 def _change_table(changes: Sequence[SettingChange]) -> Table:
-    table = Table.grid(padding=(0, 2, 0, 0))
-    table.add_column(no_wrap=True)
-    table.add_column(overflow="fold")
-    table.add_column(overflow="fold")
     groups: dict[tuple[str, str, str], list[str]] = {}
     for c in changes:
         groups.setdefault((c.check, c.old, c.value), []).append(c.path)
+    rows = []
     for (check, old, value), paths in groups.items():
         more = len(paths) - PLACES_SHOWN
         where = "\n".join(map(printable, paths[:PLACES_SHOWN]))
         where += f"\nand {more} more" if more > 0 else ""
         change = printable(f"{old} -> {value}")
-        table.add_row(Text(f"  {check}"), Text(where), Text(change))
-    return table
+        rows.append((f"  {check}", where, change))
+    folds = Column("", fit="folds")
+    return Table((Column(""), folds, folds), rows)
 
 
-def _not_done(name: str, why: str) -> Text:
-    text = Text("NOT DONE ", style="bold red")
-    return text.append(printable(f"{name}: {why}"), style="not bold default")
+def _not_done(name: str, why: str) -> Words:
+    return line(("NOT DONE ", "alarm"), printable(f"{name}: {why}"))
 
 
 def _files(count: int) -> str:

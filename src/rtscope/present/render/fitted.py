@@ -11,7 +11,7 @@ from dataclasses import dataclass, replace
 
 from rich.console import Console, RenderableType
 
-from rtscope.present.document import Block, Shown, Words, command, muted
+from rtscope.present.document import Block, Shown, Words, line, muted
 from rtscope.present.render.terminal import is_whole, print_parts, rendered
 
 LINES = 22
@@ -71,10 +71,10 @@ def _rooms(width: int) -> Iterator[Room]:
 def command_to_type(said: str, typed: str, room: Room) -> Iterator[Block]:
     """Say it with a command in the same line, or below it where that is too long."""
     if len(said) + 1 + len(typed) <= room.width:
-        yield command(f"{said} {typed}")
+        yield line(f"{said} {typed}")
     else:
         yield said
-        yield command(f"  {typed}")
+        yield line(f"  {typed}")
 
 
 def rows_left_out(count: int) -> Iterator[Words]:

@@ -77,11 +77,12 @@ def rendered(block: Shown) -> Iterator[RenderableType]:
         case str():
             yield Text(block)
         case Words():
-            yield _indented(_text(block), block.indent)
+            text = _text(block)
+            yield Padding(text, (0, 0, 0, block.indent)) if block.indent else text
         case Item():
             yield from _item(block)
         case Table():
-            yield _indented(_table(block), block.indent)
+            yield Padding(_table(block), (0, 0, 0, block.indent), expand=False)
         case Notes():
             yield from _notes(block)
         case Section():
@@ -91,10 +92,6 @@ def rendered(block: Shown) -> Iterator[RenderableType]:
             yield Text("")
         case _:  # of a verb that has no document yet
             yield block
-
-
-def _indented(part: RenderableType, by: int) -> RenderableType:
-    return Padding(part, (0, 0, 0, by), expand=False) if by else part
 
 
 def _text(words: Words) -> Text:
@@ -141,6 +138,7 @@ def _table(table: Table) -> rich_table.Table:
             no_wrap=column.fit == "cut",
             overflow="fold" if column.fit == "folds" else "ellipsis",
             width=column.width,
+            min_width=column.least,
             ratio=column.share,
         )
     for row in table.rows:

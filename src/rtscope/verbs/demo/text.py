@@ -13,6 +13,7 @@ from rtscope.present.document import (
     Table,
     Weight,
     Words,
+    line,
     muted,
     strong,
     words,
@@ -74,9 +75,9 @@ def timeline_lines(one: CaseResult, width: int) -> Iterator[Words]:
     columns = max(width - head, 10)
     for number, (label, lane) in enumerate(zip(labels, one.lanes, strict=True)):
         cells = lane_cells(lane, one.end_ns, columns)
-        yield Words((f"{label:<{head}}", (cells, _LANES[number])), whole=True)
+        yield line(f"{label:<{head}}", (cells, _LANES[number]))
     times = " " * head + axis(one.end_ns, columns)
-    yield Words(((times, "muted"),), whole=True)
+    yield line((times, "muted"))
 
 
 def _label(lane: Lane) -> str:

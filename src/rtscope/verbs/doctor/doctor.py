@@ -32,7 +32,7 @@ from rtscope.present.document import (
     Span,
     Table,
     Weight,
-    command,
+    line,
     strong,
 )
 from rtscope.present.render.fitted import MOST_SENTENCES, Room, print_fitted
@@ -145,7 +145,7 @@ def _print(diagnosis: _Diagnosis, request: DoctorRequest) -> None:
         if names := [name for name in works if name not in {a.name for a in rows}]:
             yield f"These work: {', '.join(names)}."
         yield ""
-        yield command(_next(diagnosis, again))
+        yield line(_next(diagnosis, again))
 
     with stdout_console() as console:
         if request.display.detail is not Detail.ALL:

@@ -6,7 +6,7 @@ from typing import Any
 
 from rtscope.host.escape import printable
 from rtscope.host.units import format_us, plural
-from rtscope.present.document import Block, Span, Table, command, strong, table, words
+from rtscope.present.document import Block, Span, Table, line, strong, table, words
 from rtscope.present.render.fitted import Compose, Room
 from rtscope.record.directory.journal import REMEDY
 from rtscope.verbs.sweep.checktext import lines_of_checks
@@ -105,7 +105,7 @@ def compose_remedies(
                 "test, all others may be chance."
             )
         yield from lines_of_checks(result.checks)
-        yield command(more)
+        yield line(more)
 
     return compose
 

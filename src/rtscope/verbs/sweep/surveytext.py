@@ -8,7 +8,7 @@ from typing import Any
 from rtscope.host.escape import all_printable, printable
 from rtscope.host.units import format_us, plural
 from rtscope.host.version import __version__
-from rtscope.present.document import Block, Span, Table, command, strong, table, words
+from rtscope.present.document import Block, Span, Table, line, strong, table, words
 from rtscope.present.render.fitted import Compose, Room, rows_left_out
 from rtscope.present.render.page import render_page
 from rtscope.present.words import NOTHING, count
@@ -110,7 +110,7 @@ def compose_survey(
             if unknown := printable_ranking.without_cause(kernel):
                 yield f"{kernel}: {_not_known(unknown)}"
         yield from lines_of_checks(checks)
-        yield command(more)
+        yield line(more)
 
     return compose
 

@@ -15,7 +15,7 @@ from rtscope.present.document import (
     Span,
     Table,
     Words,
-    command,
+    line,
     strong,
     width_of,
     words,
@@ -116,7 +116,7 @@ def compose_sweep(result: SweepResult, *, more: str) -> Compose:
         if room.rows > FEWEST_ROWS:
             yield from sentences_on_causes(result)
         yield from lines_of_checks(result.checks)
-        yield command(more)
+        yield line(more)
 
     return compose
 
