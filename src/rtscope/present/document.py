@@ -8,7 +8,7 @@ verb. Of `Block`, a text alone is a paragraph, and an empty one a blank line.
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from enum import StrEnum
-from typing import Any, Literal
+from typing import Literal
 
 from rtscope.record.caveats.catalogue import Effect
 
@@ -127,8 +127,6 @@ class Section:
 
 
 Block = str | Words | Item | Table | Notes | Section
-Shown = Block | Any
-"""A block, or what rich prints of a verb that makes no blocks yet."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -1,10 +1,9 @@
 """The statistics that programs keep of their tasks: for a terminal, and as JSON."""
 
+from collections.abc import Iterator
 from dataclasses import asdict
 
 from rich.console import Console
-from rich.table import Table
-from rich.text import Text
 
 from rtscope.host.escape import printable
 from rtscope.host.units import format_duration
@@ -15,6 +14,8 @@ from rtscope.machine.tasks.statistics import (
     Statistics,
     TaskStatistics,
 )
+from rtscope.present.document import Block, Column, Table, muted, strong
+from rtscope.present.render.terminal import print_blocks
 from rtscope.present.words import NOTHING
 
 _HEADS = ("TID", "TASK", "CYCLES", "MISSED", "OVER", "SKIP", "FAULTS")
@@ -23,22 +24,20 @@ _TIMES = ("LATENCY", "EXEC", "RESPONSE", "JITTER")
 
 def print_statistics(statistics: Statistics, console: Console) -> None:
     """Print each program's tasks, with the maximum of each time; nothing for none."""
+    print_blocks(_statistics(statistics), console)
+
+
+def _statistics(statistics: Statistics) -> Iterator[Block]:
     for program in statistics.programs:
-        console.print(Text(_title(program), style="bold"))
-        table = Table(box=None, pad_edge=False, padding=(0, 1, 0, 0))
-        for head in (*_HEADS, *_TIMES):
-            table.add_column(
-                head, justify="left" if head == "TASK" else "right", no_wrap=True
-            )
-        for task in program.tasks:
-            table.add_row(*_cells(task))
-        console.print(table)
+        yield strong(_title(program))
+        columns = (Column(head, right=head != "TASK") for head in (*_HEADS, *_TIMES))
+        yield Table(tuple(columns), list(map(_cells, program.tasks)), gap=1)
         for task in program.tasks:
             for note in _notes(program, task):
-                console.print(Text(f"  {printable(task.name)}: {note}"))
-        console.print()
-    for line in statistics.unread:
-        console.print(Text(f"not read: {printable(line)}", style="dim"))
+                yield f"  {printable(task.name)}: {note}"
+        yield ""
+    for unread in statistics.unread:
+        yield muted(f"not read: {printable(unread)}")
 
 
 def statistics_rows(statistics: Statistics) -> list[dict[str, object]]:

@@ -11,7 +11,7 @@ from dataclasses import dataclass, replace
 
 from rich.console import Console, RenderableType
 
-from rtscope.present.document import Block, Shown, Words, line, muted
+from rtscope.present.document import Block, Words, line, muted
 from rtscope.present.render.terminal import is_whole, print_parts, rendered
 
 LINES = 22
@@ -37,7 +37,7 @@ class Room:
     width: int = COLUMNS
 
 
-Compose = Callable[[Room], Iterable[Shown]]
+Compose = Callable[[Room], Iterable[Block]]
 """Returns the blocks of a short form. A command is not broken."""
 
 

@@ -20,7 +20,6 @@ from rtscope.present.document import (
     Note,
     Notes,
     Section,
-    Shown,
     Span,
     Table,
     Weight,
@@ -71,18 +70,18 @@ def is_whole(part: RenderableType) -> bool:
     return isinstance(part, Text) and bool(part.no_wrap)
 
 
-def rendered(block: Shown) -> Iterator[RenderableType]:
+def rendered(block: Block) -> Iterator[RenderableType]:
     """Yield what rich prints of a block."""
     match block:
         case str():
             yield Text(block)
         case Words():
             text = _text(block)
-            yield Padding(text, (0, 0, 0, block.indent)) if block.indent else text
+            yield _indented(text, block.indent) if block.indent else text
         case Item():
             yield from _item(block)
         case Table():
-            yield Padding(_table(block), (0, 0, 0, block.indent), expand=False)
+            yield _indented(_table(block), block.indent)
         case Notes():
             yield from _notes(block)
         case Section():
@@ -90,8 +89,10 @@ def rendered(block: Shown) -> Iterator[RenderableType]:
             for one in block.blocks:
                 yield from rendered(one)
             yield Text("")
-        case _:  # of a verb that has no document yet
-            yield block
+
+
+def _indented(part: RenderableType, by: int) -> Padding:
+    return Padding(part, (0, 0, 0, by), expand=False)
 
 
 def _text(words: Words) -> Text:

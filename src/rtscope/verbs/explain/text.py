@@ -5,9 +5,8 @@ from collections.abc import Iterator, Sequence
 from itertools import chain, islice
 from statistics import median_high
 
-from rich.console import Console, RenderableType
-from rich.padding import Padding
-from rich.text import Text
+from rich.cells import cell_len, set_cell_size
+from rich.console import Console
 
 from rtscope.explain.bound import bound_rows
 from rtscope.explain.model import TITLES, Explanation, Segment
@@ -22,7 +21,18 @@ from rtscope.explain.runs import (
 from rtscope.explain.tail import sentence_of_tail
 from rtscope.explain.words import where
 from rtscope.host.units import format_share, format_us, plural
-from rtscope.present.document import Column, Shown, Span, Table
+from rtscope.present.document import (
+    Block,
+    Column,
+    Span,
+    Table,
+    Weight,
+    Words,
+    line,
+    muted,
+    strong,
+    words,
+)
 from rtscope.present.render.fitted import (
     COLUMNS,
     Room,
@@ -30,7 +40,7 @@ from rtscope.present.render.fitted import (
     print_fitted,
     rows_left_out,
 )
-from rtscope.present.render.terminal import rendered
+from rtscope.present.render.terminal import print_blocks
 from rtscope.present.words import NOTHING, cut
 from rtscope.record.explanation import Wakeup
 
@@ -51,12 +61,12 @@ def print_explanations(
     """Print `worst` wake-ups of each run, then the causes of all of them."""
     width = min(WIDTH, console.width)
     causes, differences = merged_causes(runs)
-    for part in chain(
+    blocks = chain(
         *(_run(run, worst=worst, width=width) for run in runs),
         *(_causes(one, width=width) for one in causes),
-        *(("", Text(difference)) for difference in differences),
-    ):
-        console.print(part, width=width)
+        *(("", difference) for difference in differences),
+    )
+    print_blocks(blocks, console, width=width)
 
 
 def print_brief_explanations(
@@ -66,10 +76,9 @@ def print_brief_explanations(
 
     _, differences = merged_causes(runs) if len(runs) > 1 else ((), ())
 
-    def compose(room: Room) -> Iterator[Shown]:
+    def compose(room: Room) -> Iterator[Block]:
         yield from _brief(runs, room)
-        for difference in differences[: room.sentences]:
-            yield Text(difference)
+        yield from differences[: room.sentences]
         said = (
             f"Page: {page}; parts, times and evidence:"
             if page
@@ -93,17 +102,17 @@ def _worst_run(runs: Sequence[ExplainedRun]) -> ExplainedRun | None:
     return max(explained, key=lambda run: run.explanations[0].latency_ns, default=None)
 
 
-def _brief(runs: Sequence[ExplainedRun], room: Room) -> Iterator[Shown]:
+def _brief(runs: Sequence[ExplainedRun], room: Room) -> Iterator[Block]:
     width = COLUMNS
     worst = _worst_run(runs)
     if len(runs) == 1:
-        yield Text(_head_of(runs[0]), style="bold")
+        yield strong(_head_of(runs[0]))
     else:
-        yield Text(f"{len(runs):,} runs explained; the worst wake-up of all:")
-    yield Text(worst_sentence(runs))
+        yield f"{len(runs):,} runs explained; the worst wake-up of all:"
+    yield worst_sentence(runs)
     if worst is not None:
         for caveat in worst.document.wakeups[0].notes:
-            yield Text(f"caveat: {caveat}", style="yellow")
+            yield words((f"caveat: {caveat}", "limit"))
     yield ""
     if len(runs) > 1:
         yield from _runs_table(runs, room, width=width)
@@ -113,16 +122,16 @@ def _brief(runs: Sequence[ExplainedRun], room: Room) -> Iterator[Shown]:
         yield from list(_causes(runs[0].causes, width=width, most=most))[1:]
         yield ""
         if runs[0].tail is not None and room.sentences:
-            yield Text(sentence_of_tail(runs[0].tail, virtual=runs[0].unit))
+            yield sentence_of_tail(runs[0].tail, virtual=runs[0].unit)
     for run in runs:
         if run.bounds:
-            yield Text(bound_sentence(run), style="bold")
-            yield Text(f"  ({NO_PROOF})", style="dim")
+            yield strong(bound_sentence(run))
+            yield muted(f"  ({NO_PROOF})")
 
 
 def _runs_table(
     runs: Sequence[ExplainedRun], room: Room, *, width: int
-) -> Iterator[Shown]:
+) -> Iterator[Block]:
     unit = runs[0].unit
     rows: list[Cells] = []
     for run in runs:
@@ -133,18 +142,18 @@ def _runs_table(
         worst = first.latency_ns if first else NOTHING
         rows.append((run.load, cut(run.kernel, MOST_OF_A_KERNEL), worst, share, cause))
     titles = ("load", "kernel", f"{unit}µs", "explained")
-    yield _figures(titles, rows[: room.rows], width=width, last="dominant cause")
+    yield from _figures(titles, rows[: room.rows], width=width, last="dominant cause")
     yield from rows_left_out(len(rows) - room.rows)
 
 
-def _run(run: ExplainedRun, *, worst: int, width: int) -> Iterator[RenderableType]:
-    yield Text(_head_of(run), style="bold")
+def _run(run: ExplainedRun, *, worst: int, width: int) -> Iterator[Block]:
+    yield strong(_head_of(run))
     explained = zip(run.explanations, run.document.wakeups, strict=True)
-    for number, (one, words) in enumerate(islice(explained, worst), 1):
-        yield from _wakeup(one, words, number=number, unit=run.unit, width=width)
+    for number, (one, said) in enumerate(islice(explained, worst), 1):
+        yield from _wakeup(one, said, number=number, unit=run.unit, width=width)
     yield ""
     if run.tail is not None:
-        yield Text(sentence_of_tail(run.tail, virtual=run.unit))
+        yield sentence_of_tail(run.tail, virtual=run.unit)
         yield ""
     if run.bounds:
         yield from _bound(run, width=width)
@@ -172,48 +181,43 @@ def _floored(share_of_latency: float) -> str:
     return f"{math.floor(1000 * share_of_latency) / 10:.1f} %"
 
 
-def _bound(run: ExplainedRun, *, width: int) -> Iterator[Text]:
+def _bound(run: ExplainedRun, *, width: int) -> Iterator[Block]:
     text = bound_sentence(run)
-    yield Text(text, style="bold")
-    yield Text(f"  ({NO_PROOF})", style="dim")
+    yield strong(text)
+    yield muted(f"  ({NO_PROOF})")
     worst = run.document.worst_bound
     if worst is None:
         return
     rows = [(us, f"{what}: {where}") for what, us, where in bound_rows(worst)]
     rows.append((format_us(worst.bound_ns), "=  max(ST, POID) + all others"))
-    yield _figures(("µs",), rows, width=width, last="longest observed")
+    yield from _figures(("µs",), rows, width=width, last="longest observed")
 
 
 def _wakeup(
     wakeup: Explanation, words: Wakeup, *, number: int, unit: str, width: int
-) -> Iterator[RenderableType]:
+) -> Iterator[Block]:
     yield ""
     # A trace without a record has no numbers of wake-ups.
     of = f", sequence {wakeup.sequence:,}" if wakeup.sequence >= 0 else ""
-    yield Text(
+    yield strong(
         f"Worst wake-up {number}: {format_us(wakeup.latency_ns)} {unit}µs "
-        f"late, CPU {wakeup.cpu}{of}",
-        style="bold",
+        f"late, CPU {wakeup.cpu}{of}"
     )
-    yield _indented(Text(words.sentence))
+    yield Words((words.sentence,), indent=2)
     for caveat in words.notes:
-        yield _indented(Text(f"caveat: {caveat}", style="yellow"))
+        yield Words(((f"caveat: {caveat}", "limit"),), indent=2)
     if not wakeup.segments:
         return
     yield ""
-    yield from rendered(_parts(wakeup, unit=unit))
+    yield _parts(wakeup, unit=unit)
     yield ""
-    yield _segments(wakeup, width=width)
+    yield from _segments(wakeup, width=width)
     dominant = words.dominant
     if dominant is not None and dominant.evidence:
         yield ""
-        yield Text(f"  Evidence for {dominant.cause}:")
+        yield f"  Evidence for {dominant.cause}:"
         for line in dominant.evidence:
-            yield _indented(Text(f"- {line}", style="dim"), by=4)
-
-
-def _indented(part: RenderableType, *, by: int = 2) -> Padding:
-    return Padding(part, (0, 0, 0, by), expand=False)
+            yield Words(((f"- {line}", "muted"),), indent=4)
 
 
 def _parts(wakeup: Explanation, *, unit: str) -> Table:
@@ -231,47 +235,44 @@ def _parts(wakeup: Explanation, *, unit: str) -> Table:
     return Table((Column("part"), *heads), cells, indent=2)
 
 
-def _segments(wakeup: Explanation, *, width: int) -> Text:
+def _segments(wakeup: Explanation, *, width: int) -> Iterator[Block]:
     least = SHORT_SHARE * wakeup.latency_ns
     long = [s for s in wakeup.segments if s.duration_ns >= least]
     short = [s for s in wakeup.segments if s.duration_ns < least]
     rows = [_row(segment) for segment in long]
     dominant = wakeup.dominant
-    styles = ["bold" if segment is dominant else "" for segment in long]
+    weights: list[Weight] = ["strong" if one is dominant else "" for one in long]
     if short:
         ns = sum(s.duration_ns for s in short)
         number = plural(len(short), "segment")
         rows.append(("", ns, "", "", f"{number} of less than 1 % each"))
-        styles.append("dim")
+        weights.append("muted")
     titles: tuple[str, ...] = ("from µs", "took µs", "executed µs", "")
     if not wakeup.is_counted:
         titles = ("from µs", "took µs", "")  # events count no instructions
         rows = [(row[0], row[1], *row[3:]) for row in rows]
-    return _figures(titles, rows, styles, width=width)
+    return _figures(titles, rows, weights, width=width)
 
 
 def _figures(
     titles: Sequence[str],
     rows: Sequence[Cells],
-    styles: Sequence[str] = (),
+    weights: Sequence[Weight] = (),
     *,
     width: int,
     last: str = "cause",
-) -> Text:
+) -> Iterator[Block]:
     """Return a table with whole numbers: only the last column is cut short."""
     table = [(*titles, last)]
     for cells in rows:
         table.append(tuple(c if isinstance(c, str) else format_us(c) for c in cells))
     widths = [max(len(row[at]) for row in table) for at in range(len(titles))]
-    text = Text(no_wrap=True)
     for at, row in enumerate(table):
         figures = (cell.rjust(w) for cell, w in zip(row, widths, strict=False))
-        line = Text("  " + "  ".join((*figures, row[-1])))
-        line.truncate(width, overflow="ellipsis")
-        line.stylize("dim" if at == 0 else styles[at - 1] if styles else "")
-        text.append_text(line)
-        text.append("" if at == len(table) - 1 else "\n")
-    return text
+        text = "  " + "  ".join((*figures, row[-1]))
+        if cell_len(text) > width:
+            text = set_cell_size(text, width - 1) + "…"
+        yield line((text, "muted" if at == 0 else weights[at - 1] if weights else ""))
 
 
 def _row(segment: Segment) -> Cells:
@@ -280,15 +281,13 @@ def _row(segment: Segment) -> Cells:
     return at, segment.duration_ns, segment.executed_ns, segment.part, cause
 
 
-def _causes(
-    causes: Causes, *, width: int, most: int = CAUSES_SHOWN
-) -> Iterator[RenderableType]:
+def _causes(causes: Causes, *, width: int, most: int = CAUSES_SHOWN) -> Iterator[Block]:
     yield ""
     title = (
         f"Causes of {plural(causes.wakeups, 'worst wake-up')} under {causes.load}, "
         f"{causes.kernel}"
     )
-    yield Text(title, style="bold")
+    yield strong(title)
     rows = [
         (
             str(one.dominant_in),
@@ -300,9 +299,9 @@ def _causes(
         for one in causes.sums[:most]
     ]
     titles = ("dominant in", "occurs in", "sum µs", "worst µs")
-    yield _figures(titles, rows, width=width)
+    yield from _figures(titles, rows, width=width)
     left = len(causes.sums) - most
     if left > 0:
         ns = sum(one.sum_ns for one in causes.sums[most:])
         text = f"  and {left} more, {format_us(ns)} µs together: --json lists all"
-        yield Text(text, style="dim")
+        yield muted(text)

@@ -1,0 +1,135 @@
+"""Documents: no renderer knows a verb, and each writes every kind of block."""
+
+import io
+import re
+from pathlib import Path
+
+import pytest
+from rich.console import Console
+
+import rtscope
+from rtscope.present.document import (
+    Column,
+    Document,
+    Item,
+    Notes,
+    Section,
+    Table,
+    line,
+    muted,
+    strong,
+    table,
+    words,
+)
+from rtscope.present.render.fitted import print_fitted
+from rtscope.present.render.markdown import render_document
+from rtscope.present.render.terminal import print_blocks
+
+SRC = Path(rtscope.__file__).parent
+RENDERERS = ("document", "render/terminal", "render/fitted", "render/markdown")
+MOST_PAGES = 8
+
+BLOCKS = (
+    "a *sentence*",
+    words(("NO", "alarm"), ": too late"),
+    "",
+    Section("Findings", (Item(words("one")), Item(words("two"), (muted("→ act"),)))),
+    table(("load",), ("max",), [["idle", ("7", "strong")], [words("a", "b"), "8"]]),
+    Notes(()),
+    line("rtscope report x"),
+)
+
+
+def printed(*blocks: object, width: int = 80) -> str:
+    console = Console(file=io.StringIO(), width=width, color_system=None)
+    with console.capture() as captured:
+        print_blocks(blocks, console)  # type: ignore[arg-type]
+    return captured.get()
+
+
+@pytest.mark.parametrize("name", RENDERERS)
+def test_a_renderer_names_no_verb(name: str) -> None:
+    text = (SRC / f"present/{name}.py").read_text("utf-8")
+    verbs = [path.name for path in (SRC / "verbs").iterdir() if path.is_dir()]
+    named = set(re.findall(r"\w+", text)) & {*verbs, "verbs", "model", "documents"}
+
+    # Words of plain English, of a measurement and of GitHub.
+    assert named <= {"run", "report", "request"}
+
+
+def test_a_renderer_imports_no_verb() -> None:
+    for path in (SRC / "present/render").glob("*.py"):
+        assert "rtscope.verbs" not in path.read_text("utf-8")
+
+
+def test_few_pages_have_a_template_of_their_own() -> None:
+    pages = [path for path in SRC.rglob("*.html") if path.name != "parts.html"]
+
+    assert len(pages) <= MOST_PAGES
+    for path in pages:
+        assert "call page(" in path.read_text("utf-8"), path
+
+
+def test_markdown_writes_every_block() -> None:
+    text = render_document(Document("A *title*", BLOCKS, "rtscope"))
+
+    assert text == (
+        "# A \\*title\\*\n\na \\*sentence\\*\n**NO**: too late\n\n## Findings\n\n"
+        "* one\n* two → act\n\n| load | max |\n| --- | ---: |\n| idle | **7** |\n"
+        "| ab | 8 |\n\n## Caveats\n\n* none\n\n    rtscope report x\n\n"
+        "Made by rtscope.\n"
+    )
+
+
+def test_a_terminal_writes_every_block() -> None:
+    lines = [one.rstrip() for one in printed(*BLOCKS).splitlines()]
+
+    assert lines == [
+        *("a *sentence*", "NO: too late", ""),
+        *("Findings", "• one", "• two", "    → act", ""),
+        *("load  max", "idle    7", "ab      8"),
+        *("No caveats.", "", "rtscope report x"),
+    ]
+
+
+def test_bold_words_of_markdown_end_before_a_space() -> None:
+    assert render_document(Document("t", (words(("idle: ", "strong"), "x"),))) == (
+        "# t\n\n**idle:** x\n"
+    )
+
+
+def test_markup_of_the_terminal_in_a_cell_is_text() -> None:
+    cells = Table((Column("[bold]h[/]"),), [["[red]x[/red]"]])
+
+    assert "[bold]h[/]" in printed(cells)
+    assert "[red]x[/red]" in printed(cells)
+
+
+def test_a_table_without_headings_has_no_head() -> None:
+    assert printed(Table((Column(""), Column("")), [("a", "b")])) == "a  b\n"
+
+
+def test_a_command_is_one_line_however_long() -> None:
+    long = "rtscope report " + "x" * 100
+
+    assert printed(line(long), width=40) == f"{long}\n"
+
+
+def test_what_fits_loses_sentences_then_blank_lines_then_rows() -> None:
+    console = Console(file=io.StringIO(), width=80, color_system=None)
+    with console.capture() as captured:
+        print_fitted(
+            lambda room: [
+                strong("answer"),
+                "",
+                *(["sentence"] * room.sentences),
+                table(("n",), (), [[str(n)] for n in range(30)[: room.rows]]),
+            ],
+            console,
+        )
+    lines = captured.get().split("\n")[:-1]
+
+    assert len(lines) == 22
+    assert lines[0] == "answer"
+    assert "sentence" not in lines
+    assert "" not in lines
