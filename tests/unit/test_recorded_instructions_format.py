@@ -157,8 +157,9 @@ def test_what_a_block_took_ends_where_its_cpu_pauses() -> None:
 
     def taken(cpu: int) -> list[tuple[int, int]]:
         blocks = blocks_of(path, cpu)
-        assert path.values[blocks.rows].tolist() == blocks.addresses.tolist()
-        assert path.at_ns[blocks.rows].tolist() == blocks.at_ns.tolist()
+        mine = (path.cpus == cpu) & (path.kinds == RecordKind.BLOCK)
+        assert path.values[mine].tolist() == blocks.addresses.tolist()
+        assert path.at_ns[mine].tolist() == blocks.at_ns.tolist()
         lengths = blocks.executed_ns.tolist()
         return list(zip(blocks.addresses.tolist(), lengths, strict=True))
 

@@ -1,9 +1,11 @@
 """What tests cost and leave, and runs that go on where they ended."""
 
 import json
+import os
 import re
 import subprocess
 import sys
+from dataclasses import asdict
 from pathlib import Path
 
 import pytest
@@ -72,8 +74,8 @@ def test_the_environment_is_put_back(
     with leftovers.marked(tmp_path):
         pass
 
-    assert leftovers.os.environ["TMPDIR"] == "/tmp"
-    assert leftovers.MARK not in leftovers.os.environ
+    assert os.environ["TMPDIR"] == "/tmp"
+    assert leftovers.MARK not in os.environ
 
 
 # --- steps -----------------------------------------------------------------------
@@ -162,7 +164,7 @@ def test_what_a_test_and_its_fixture_cost_is_told(tmp_path: Path) -> None:
 def test_the_dearest_come_first_and_all_are_in_the_sum(tmp_path: Path) -> None:
     def line(name: str, cpu_s: float) -> str:
         cost = times.Cost(name, cpu_s, 1.0, 2, 0, 0.5)
-        return json.dumps(times.asdict(cost)) + "\n"
+        return json.dumps(asdict(cost)) + "\n"
 
     (tmp_path / "1.jsonl").write_text(line("a", 1) + line("b", 5) + line("a", 1))
     costs = times.costs_in(tmp_path)
