@@ -88,7 +88,7 @@ def test_this_machine_is_captured_and_judged_again(
     ("words", "complaint"),
     [
         (("--root", "nowhere"), "nowhere: no such directory or archive"),
-        (("--root", "junk"), "junk: not an archive of `rtscope audit --capture`"),
+        (("--root", "junk"), "junk: not a capture, or damaged"),
         (("--root", "junk", "--config", "junk"), "cannot be combined"),
         (("--root", "junk", "--capture", "x"), "cannot be combined"),
         (("--target", "pc"), "local, ssh:HOST or virtual:BOARD"),

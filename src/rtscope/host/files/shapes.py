@@ -2,8 +2,8 @@
 Text that many lines begin with, whatever tool put it there: found by its shape. Pure.
 
 Numbers may differ from line to line, and so may the spaces that align them. A shape
-needs a letter or a mark such as a colon, for numbers alone may be the tool's own; or it
-is the number of the line.
+needs a letter or a mark such as a bracket, for numbers alone, or with colons, may be the
+tool's own; or it is the number of the line.
 """
 
 import re
@@ -19,7 +19,8 @@ _LOOKED_AT = 400
 """Lines whose beginnings are looked at."""
 _END = re.compile(r"[^\w.\s-]+|(?<=\S)[ \t]|(?<=\s)[ \t]+(?=\S)")
 """A mark, one blank, or all blanks of some: an indent may be the tool's own."""
-_MARK = re.compile(r"[A-Za-z:|\]>)=+]")
+_MARK = re.compile(r"[A-Za-z|\]>)=+]|^[^\d]*:")
+"""Numbers with colons alone are columns of a tool, such as those of `cyclictest -v`."""
 _OF_DOCUMENTS = re.compile(r'["{}<]')
 """JSON and XML begin with these, and no text before a line has them."""
 _PART = re.compile(r"\d+|[ \t]+|[^\d \t]+")
