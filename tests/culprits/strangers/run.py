@@ -172,7 +172,8 @@ def table(
             counts = (told, before, one.verdict)
             lines.append(f"| {' | '.join((f'`{design.name}`', kernel, *counts))} |")
             if one.verdict != "right":
-                wrong.append(f"| `{design.name}` | {kernel} | {one.sentence or told} |")
+                said = one.sentence.partition(" Rest (")[0] or told
+                wrong.append(f"| `{design.name}` | {kernel} | {said} |")
     if wrong:
         lines += ["", "| not right now | kernel | sentence |", "|---|---|---|", *wrong]
     return "\n".join(lines) + "\n"
