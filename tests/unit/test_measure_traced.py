@@ -88,7 +88,7 @@ def test_a_run_counts_as_done_only_when_its_trace_is_there(
     told = story("idle", on=traced_target(pages=True), explain=True)
     written: list[str] = []
 
-    def write(path: Path, content: bytes, *, hint: str) -> None:
+    def write(path: Path, content: bytes, *, hint: str = "") -> None:
         del hint
         written.append(path.name)
         path.write_bytes(content)

@@ -2,8 +2,8 @@
 Text that many lines begin with, whatever tool put it there: found by its shape. Pure.
 
 Numbers may differ from line to line, and so may the spaces that align them. A shape
-needs a letter or a mark such as a bracket, for numbers alone, or with colons, may be the
-tool's own; or it is the number of the line.
+needs a letter or a mark such as a bracket, for numbers alone, or with colons, may be
+the tool's own; or it is the number of the line.
 """
 
 import re
