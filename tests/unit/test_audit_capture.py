@@ -230,6 +230,9 @@ def test_too_many_files_are_refused(
         '{"schema": 1, "denied": {"a": 1}, "observed": {}}',
         '{"schema": 1, "denied": {}, "observed": {"trial": null, "x": 1}}',
         '{"schema": 1, "denied": {}, "observed": {"trial": null, "window_ns": "1"}}',
+        '{"schema": 1, "denied": {}, "observed": {"trial": {"error": {}}}}',
+        '{"schema": 1, "denied": {}, "observed": {"trial": {"reason": []}}}',
+        '{"schema": 1, "denied": {}, "observed": {"dma_holders": {"1": {}}}}',
     ],
 )
 def test_damaged_notes_are_refused(notes: str, tmp_path: Path) -> None:
