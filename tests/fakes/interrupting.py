@@ -7,6 +7,7 @@ end, a fork gets the signal and goes on. Prints how each fork ended.
 
 import os
 import shutil
+import signal
 import sys
 import tempfile
 from types import FrameType
@@ -18,6 +19,7 @@ from rtscope.cli import start
 def main() -> None:
     """Count the lines in a fork first, then interrupt at some of them."""
     most, signo, *words = sys.argv[1:]
+    signal.signal(int(signo), signal.SIG_DFL)  # whatever ignores it, such as nohup
     sys.argv = ["rtscope", *words]
     reading, writing = os.pipe()
     child = os.fork()

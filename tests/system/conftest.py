@@ -52,8 +52,10 @@ def group_of(nodeid: str) -> str:
 
 
 def pytest_configure() -> None:
-    """Take Ctrl-C, which a shell has its jobs in the background ignore."""
+    """Take Ctrl-C, which a shell has its jobs in the background ignore, and HUP."""
     signal.signal(signal.SIGINT, signal.default_int_handler)
+    # Ignored here as by `nohup`, and not by the programs that a test starts.
+    signal.signal(signal.SIGHUP, lambda *_: None)
 
 
 def pytest_xdist_make_scheduler(config: pytest.Config, log: object) -> object:
