@@ -252,6 +252,8 @@ def known_wait(name: str) -> Wait | None:
 def _of_callers(calls: Sequence[str]) -> Wait:
     """Return a wait that is known by what called it, as a lock or a fault may."""
     of = [wait for name in calls if (wait := known_wait(name))]
+    if of[0] is Wait.CPU:  # it gave its CPU away, whatever it was about to do
+        return Wait.CPU
     if Wait.PAGE in of:  # a fault that waits for the lock of the address space
         return Wait.PAGE
     said = (one for one in of if one is not Wait.THREAD)
