@@ -143,7 +143,9 @@ class _FullDisk(io.BytesIO):
         raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC))
 
     def close(self) -> None:
-        raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC))
+        if not self.closed:  # Python closes it again before it forgets it
+            super().close()
+            raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC))
 
 
 def _no_file() -> None:
