@@ -15,11 +15,14 @@ from rig import (
     CPUS,
     MARK,
     MS,
+    NEEDS_APT,
     PATIENCE_S,
     SECOND_NS,
     Done,
     agents_of,
     alive,
+    arguments_of,
+    children_of,
     doubts,
     due,
     invalid,
@@ -315,6 +318,36 @@ def test_a_clock_that_is_set_during_a_run_changes_no_measurement(
     assert all(
         t.own.samples + require(t.missed_periods) == due(t) for t in kept.result.threads
     )
+
+
+@NEEDS_APT
+@pytest.mark.parametrize("by_ns", [STEP_NS, -STEP_NS], ids=["forward", "backward"])
+def test_a_clock_that_is_set_during_a_boot_changes_nothing_of_it(
+    by_ns: int, wall_clock: Callable[[int], None], tmp_path: Path
+) -> None:
+    words = ("run", "-t", "virtual:jh7110", "--load", "idle", "--duration", "1s")
+    boots = (*words, "--settle", "0s", "--warmup", "0s", "--out")
+    with rtscope(*boots, tmp_path / "set") as run:
+        until(
+            lambda: (
+                not run.running
+                or any("-icount" in arguments_of(pid) for pid in children_of(run.pid))
+            ),
+            what="a board boots",
+        )
+        wall_clock(by_ns)
+        time.sleep(1)
+        assert run.running, "the boot ended before its clock was set"
+        wall_clock(0)
+        done = run.finish()
+    with rtscope(*boots, tmp_path / "left") as run:
+        assert run.finish().status == 0
+
+    kept, left = only_record(tmp_path / "set"), only_record(tmp_path / "left")
+    assert done.status == 0, done.stderr
+    assert kept.result_digest == left.result_digest
+    assert invalid(kept) == set()
+    assert "clock_stepped" not in doubts(kept), "the board has a clock of its own"
 
 
 # --- disks ----------------------------------------------------------------------------
