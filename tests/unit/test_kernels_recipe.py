@@ -145,6 +145,7 @@ def test_the_digest_of_a_configuration_follows_what_is_asked_for_alone(
         ('directory = "linux"', f'git = "a"\nsha256 = "{"a" * 64}"', "has no sha256"),
         ('directory = "linux"', 'directory = "a"\nref = "v6.1"', "has no ref"),
         ('directory = "linux"', 'package = "*"', "is a pattern"),
+        ('directory = "linux"', 'package = "[[a]"', "Possible nested set"),
         ('directory = "linux"', "", "exactly one of .* not none"),
         ('directory = "linux"', 'git = "a"\ndirectory = "b"', "git and directory"),
         ('directory = "linux"', 'tarball = "a.tar"', "needs its sha256"),

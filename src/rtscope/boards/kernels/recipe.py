@@ -10,6 +10,7 @@ import difflib
 import hashlib
 import re
 import tomllib
+import warnings
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, fields
 from functools import cache
@@ -334,8 +335,10 @@ def _check(source: str, name: str, file: RecipeFile) -> None:
         if kinds[0] not in of and getattr(file.source, key) != getattr(_NOTHING, key):
             raise UsageError(f"{source}: source: a {kinds[0]} has no {key}")
     try:
-        re.compile(file.source.package)
-    except re.error as error:
+        with warnings.catch_warnings():  # of what another Python reads differently
+            warnings.simplefilter("error")
+            re.compile(file.source.package)
+    except (re.error, Warning) as error:
         raise UsageError(
             f"{source}: source: package is a pattern (regular expression): {error}"
         ) from error
