@@ -10,23 +10,11 @@ import pytest
 from fakes.bootedboard import FakeBoard
 from fakes.commandline import Rtscope
 from fakes.fulldisk import full_for
-from fakes.sweepfile import one_line
+from fakes.sweepfile import ONE_CELL, one_line
 from rtscope.boards.runs import runner
 from rtscope.record.directory.records import open_records
 from rtscope.verbs.sweep import sweep
 
-FILE = """
-[sweep]
-name = "ticks"
-[base]
-target.address = "virtual:pc"
-kernel.names = ["debian-6.12-rt"]
-campaign.seeds = 2
-run = [{ load = "idle", duration = "1s", interval = "1ms" }]
-[[axis]]
-name = "tick"
-level = [{ name = "off", kernel.append = "nohz=off" }]
-"""
 NO_SPACE = "No space left on device; free some space"
 TO_GO_ON = "rtscope sweep --resume out"
 
@@ -39,7 +27,7 @@ def board(monkeypatch: pytest.MonkeyPatch, here: Path) -> FakeBoard:
     monkeypatch.setattr(
         runner, "BoardRunner", lambda prepared, *_: made.runner(prepared)
     )
-    (here / "ticks.toml").write_text(FILE)
+    (here / "ticks.toml").write_text(ONE_CELL)
     return made
 
 

@@ -17,6 +17,7 @@ import pytest
 from fakes.bootedboard import FakeBoard
 from fakes.commandline import Rtscope
 from fakes.searched import Measured as MeasuredKernels
+from fakes.sweepfile import ONE_CELL
 from net.fakes import kernels
 from rtscope.boards.runs import runner
 from rtscope.measure.assemble import Measured
@@ -27,18 +28,6 @@ from rtscope.verbs.sweep import sweep
 
 ARCHIVE = Path(__file__).parents[1] / "net/inputs/unfinished.tar.gz"
 NAMES = ("campaign", "sweep", "search")
-SWEEP = """
-[sweep]
-name = "ticks"
-[base]
-target.address = "virtual:pc"
-kernel.names = ["debian-6.12-rt"]
-campaign.seeds = 2
-run = [{ load = "idle", duration = "1s", interval = "1ms" }]
-[[axis]]
-name = "tick"
-level = [{ name = "off", kernel.append = "nohz=off" }]
-"""
 RUN = ("run", "-t", "virtual:pc", "-l", "idle", "-d", "1s", "--interval", "1ms")
 BISECT = ("bisect", "--tree", "linux", "--good", "start", "--bad", "HEAD")
 MADE_OF_RECORDS = ("report.html", "sweep.html", "build.log")
@@ -82,7 +71,7 @@ def begin(name: str, rtscope: Rtscope, board: FakeBoard) -> int:
         store.save(cut, interrupted=True)
         store.keep_unfinished("003-idle-s3", b'{"type": "tick"}\n')
     else:
-        Path("ticks.toml").write_text(SWEEP)
+        Path("ticks.toml").write_text(ONE_CELL)
         said = rtscope("sweep", "ticks.toml", "--out", name)
     board.fails = lambda _: False
     return said.status

@@ -1,20 +1,26 @@
-"""A sweep of two cells beside its base, and how its messages are read."""
+"""Sweeps of one and of two cells beside their base, and how messages are read."""
 
-FILE = """
+ONE_CELL = """
 [sweep]
 name = "ticks"
 [base]
 target.address = "virtual:pc"
 kernel.names = ["debian-6.12-rt"]
-campaign.seeds = 8
+campaign.seeds = 2
 run = [{ load = "idle", duration = "1s", interval = "1ms" }]
 [[axis]]
 name = "tick"
 level = [{ name = "off", kernel.append = "nohz=off" }]
-[[axis]]
+"""
+
+EIGHT_SEEDS = ONE_CELL.replace("seeds = 2", "seeds = 8")
+FILE = (
+    f"{EIGHT_SEEDS}[[axis]]"
+    + """
 name = "CPUs"
 level = [{ name = "one", run.cpus = "1" }]
 """
+)
 
 
 def one_line(text: str) -> str:

@@ -21,6 +21,7 @@ from typing import Any
 
 from fakes.bundles import prepared
 from fakes.measurements import on_board, record, thread
+from fakes.sweepfile import ONE_CELL
 from fakes.trees import CPU, reader_of
 from fakes.unitcases import CASES as UNITS
 from rtscope.boards.kernels.recipe import configuration_digest, parse_recipe
@@ -227,18 +228,6 @@ def read_sweep_file(data: bytes) -> object:
 
 # --- folders to continue --------------------------------------------------------------
 
-_SWEEP = """
-[sweep]
-name = "ticks"
-[base]
-target.address = "virtual:pc"
-kernel.names = ["debian-6.12-rt"]
-campaign.seeds = 2
-run = [{ load = "idle", duration = "1s", interval = "1ms" }]
-[[axis]]
-name = "tick"
-level = [{ name = "off", kernel.append = "nohz=off" }]
-"""
 _BASE, _OFF = "cells/000-base", "cells/001-tick-off"
 
 
@@ -246,7 +235,7 @@ _BASE, _OFF = "cells/000-base", "cells/001-tick-off"
 def _sweep_folder() -> Mapping[str, bytes]:
     with tempfile.TemporaryDirectory() as folder:
         file, out = Path(folder, "ticks.toml"), Path(folder, "out")
-        file.write_text(_SWEEP)
+        file.write_text(ONE_CELL)
         base = SimpleNamespace(target=None, kernels=None, run_seeds=None)
         work = sweeps.new_work(file, out, base, only=None)  # type: ignore[arg-type]
         with contextlib.ExitStack() as held:

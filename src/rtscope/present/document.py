@@ -113,7 +113,7 @@ class Note:
 
 @dataclass(frozen=True, slots=True)
 class Notes:
-    """All doubts by their weight; none is said too."""
+    """All caveats, the gravest first; an empty list is shown as such."""
 
     notes: tuple[Note, ...]
 
