@@ -1,9 +1,9 @@
 """
-The pieces that a path is told in: neighbouring runs of one kind. Pure.
+The pieces of a path: neighbouring runs of one kind. Pure.
 
-A tracer that is on is a piece in each function, so a path may have hundreds of
-thousands. Of so many, those of one cause are told as one within a two-hundredth of the
-path: all durations stay, the order within that part does not.
+With a tracer on, each function has a piece of its own, so a path may have hundreds of
+thousands. Such a path is divided into 200 parts, and within each part the pieces of one
+cause become one: all durations stay, the order within a part is lost.
 """
 
 from collections.abc import Callable, Hashable, Iterable, Iterator, Sequence
@@ -15,9 +15,9 @@ from rtscope.explain.instructions.causes import Kind
 from rtscope.explain.model import Part
 
 MOST_PIECES = 1000
-"""A path of more is told in fewer."""
+"""In a path with more, pieces are merged."""
 GRAINS = 200
-"""Of such a path: within so many parts of it the pieces of one cause are one."""
+"""Parts of such a path; in each, the pieces of one cause become one."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -98,9 +98,9 @@ def _in_a_row(
 
 
 def told_in_fewer(pieces: Sequence[Piece]) -> Iterator[str]:
-    """Say that pieces of one cause were told as one, if they were."""
+    """Say that pieces of one cause were merged, if they were."""
     if any(piece.moved is not None for piece in pieces):
         yield (
-            f"this path has more than {MOST_PIECES:,} pieces: within each 200th part "
-            "of it those of one cause are told as one, with the sum of their times"
+            f"this path has more than {MOST_PIECES:,} pieces: it is shown in {GRAINS} "
+            "parts, and in each the pieces of one cause are one, with their times added"
         )
