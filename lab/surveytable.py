@@ -17,8 +17,8 @@ from pydantic import TypeAdapter
 
 from prose import row
 from rtscope.host.errors import first_of
-from rtscope.host.units import format_us
-from rtscope.present.words import NOTHING, count
+from rtscope.host.units import count, format_us
+from rtscope.present.words import NOTHING
 from rtscope.verbs.sweep.ranking import RankedLoad, Ranking, Standing
 from rtscope.verbs.sweep.surveytext import cause_of, worst_of
 

@@ -24,9 +24,9 @@ from rtscope.machine.facts import catalogue as fact_catalogue
 from rtscope.machine.tasks.marks import mark_kinds
 from rtscope.measure.campaign.file import key_schemas, load_campaign
 from rtscope.measure.loads import load_names
-from rtscope.present.tables import definitions
 from rtscope.record.caveats import catalogue, kernellog
 from rtscope.record.published import published_names
+from rtscope.stats.figures import definitions
 
 ROOT = Path(__file__).parent.parent.parent
 SRC = ROOT / "src" / "rtscope"

@@ -12,7 +12,6 @@ from fakes import cycling
 from fakes.htmltables import uneven_rows
 from fakes.measurements import record, thread
 from fakes.printed import render_text
-from rtscope.present import tables
 from rtscope.present.documents.pages import render_html
 from rtscope.present.documents.results import render_markdown
 from rtscope.present.formats.data import render_csv, render_json
@@ -154,7 +153,7 @@ def test_a_percentile_that_is_one_row_is_in_the_check_of_a_program() -> None:
 
 def test_every_figure_can_be_taken_and_written_and_links_to_what_it_means() -> None:
     (row,) = build_model(two_kernels()[:1]).rows
-    defined = {definition.key for definition in tables.definitions()}
+    defined = {definition.key for definition in figures.definitions()}
     names = {field for field in Summary.__slots__}
 
     for figure in figures.figures():
@@ -170,10 +169,10 @@ def test_every_figure_can_be_taken_and_written_and_links_to_what_it_means() -> N
 def test_places_are_told_apart_and_a_row_without_a_sample_has_no_figure() -> None:
     (row,) = build_model([record([thread([], activations=5)])]).rows
     for table in get_args(Table):
-        places = [figure.tables[table] for figure in tables.columns(table)]
+        places = [figure.tables[table] for figure in figures.columns(table)]
         assert places
         assert places == sorted(set(places))
-    for figure in tables.columns("cpu"):
+    for figure in figures.columns("cpu"):
         assert (figure.of(row), figure.text(row)) == (None, "\N{EN DASH}")
         assert figure.csv(row) == ("0" if figure.zero else "")
         assert not figure.is_bad(row)

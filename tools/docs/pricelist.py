@@ -27,8 +27,8 @@ from pathlib import Path
 from pydantic import TypeAdapter
 
 from prose import row
-from rtscope.host.units import plural
-from rtscope.present.words import NOTHING, count
+from rtscope.host.units import count, plural
+from rtscope.present.words import NOTHING
 from rtscope.stats.comparison.family import false_discovered
 from rtscope.stats.comparison.power import FALSE_DISCOVERIES, LEAST_PAIRS
 from rtscope.verbs.sweep.checks import Checks

@@ -1,8 +1,4 @@
-"""
-What the tables of reports and comparisons have beside their figures.
-
-Their columns are figures of `stats/figures.toml`; templates take these from here too.
-"""
+"""What the tables of reports and comparisons have beside their figures."""
 
 from collections.abc import Sequence
 
@@ -11,11 +7,7 @@ from rtscope.present.model.published_comparison import MeasuredSide, PublishedSi
 from rtscope.present.model.rows import Row
 from rtscope.present.words import NOTHING, as_published
 from rtscope.record.published import KernelKind
-from rtscope.stats.figures import WIDE as WIDE
-from rtscope.stats.figures import Figure as Figure
-from rtscope.stats.figures import columns as columns
-from rtscope.stats.figures import compared as compared
-from rtscope.stats.figures import definitions as definitions
+from rtscope.stats.figures import Figure, columns
 
 SEEDS_HEADINGS = ("lowest max", "median max", "highest max", "worst seed", "seeds")
 SEEDS_EXPLAINED = (

@@ -6,7 +6,6 @@ from collections.abc import Iterable, Sequence
 
 from rtscope.host.escape import MAX_CHARACTERS
 from rtscope.host.units import NS_PER_US, format_duration, format_us
-from rtscope.host.units import count as count
 from rtscope.record.model import RunRecord
 
 _US = re.compile(r"(?<=\d )us\b")

@@ -31,8 +31,8 @@ from rtscope.present.model.comparison import (
     SetOutcome,
 )
 from rtscope.present.render.fitted import Room, rows_left_out
-from rtscope.present.tables import columns
 from rtscope.present.words import NOTHING, cut, enumeration
+from rtscope.stats.figures import columns
 
 LONGEST_LABEL = 20
 """Of a set in the table of a comparison; a longer one gets a letter."""

@@ -21,8 +21,9 @@ from rtscope.present.model.published_comparison import (
     PublishedRow,
 )
 from rtscope.present.render.fitted import Room, rows_left_out
-from rtscope.present.tables import columns, measured_cells, published_cells
+from rtscope.present.tables import measured_cells, published_cells
 from rtscope.present.words import NOTHING, capital, enumeration, ratio
+from rtscope.stats.figures import columns
 
 
 def published_document(comparison: PublishedComparison, form: Form) -> Document:

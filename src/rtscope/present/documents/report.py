@@ -34,12 +34,11 @@ from rtscope.present.render.fitted import COLUMNS, Room, rows_left_out
 from rtscope.present.tables import (
     SEEDS_EXPLAINED,
     SEEDS_HEADINGS,
-    Figure,
-    columns,
     seeds_cells,
     seeds_title,
 )
 from rtscope.present.words import NOTHING, duration, enumeration
+from rtscope.stats.figures import Figure, columns
 
 LONGEST_NAME = 12
 """A longer name of a variant gets a letter in the table, and a line below."""

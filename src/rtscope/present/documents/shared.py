@@ -24,9 +24,9 @@ from rtscope.present.model.side_by_side import SideBySide
 from rtscope.present.model.verdicts import Tone
 from rtscope.present.render.fitted import Room, command_to_type
 from rtscope.present.render.terminal import EFFECTS
-from rtscope.present.tables import Figure, compared
 from rtscope.present.words import cut, ratio
 from rtscope.record.caveats.catalogue import Effect
+from rtscope.stats.figures import Figure, compared
 
 TONES: Mapping[Tone, Weight] = {
     "bad": "alarm",

@@ -9,9 +9,9 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 
 from rtscope.contract import KernelThread, ThreadResult
-from rtscope.host.units import NS_PER_S, plural
+from rtscope.host.units import NS_PER_S, count, plural
 from rtscope.present.model.rows import Row, comparing_row
-from rtscope.present.words import capital, count, duration, enumeration, times, us
+from rtscope.present.words import capital, duration, enumeration, times, us
 from rtscope.record.caveats.catalogue import Effect
 from rtscope.record.model import RunRecord
 from rtscope.stats.exposure import supported_interval_ns

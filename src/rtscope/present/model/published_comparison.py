@@ -12,7 +12,7 @@ from typing import TypeVar
 
 from rtscope.host.errors import UsageError
 from rtscope.host.escape import all_printable
-from rtscope.host.units import plural
+from rtscope.host.units import count, plural
 from rtscope.host.version import __version__
 from rtscope.present.document import Note
 from rtscope.present.model.rows import (
@@ -25,7 +25,6 @@ from rtscope.present.words import (
     about_equal,
     capital,
     command_line,
-    count,
     duration,
     enumeration,
     micro,

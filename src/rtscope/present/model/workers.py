@@ -7,9 +7,9 @@ Only of records whose load was watched; others have the sentence on CPU time alo
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 
-from rtscope.host.units import plural
+from rtscope.host.units import count, plural
 from rtscope.present.model.rows import Row
-from rtscope.present.words import NOTHING, count
+from rtscope.present.words import NOTHING
 from rtscope.record.model import WorkerRecord
 
 MAX_SHOWN = 64

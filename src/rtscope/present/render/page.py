@@ -23,21 +23,14 @@ from rtscope.explain.runs import (
 )
 from rtscope.explain.tail import sentence_of_tail
 from rtscope.explain.words import where
-from rtscope.host.units import format_share, format_us, plural
+from rtscope.host.units import count, format_share, format_us, plural
 from rtscope.present import tables
 from rtscope.present.charts.bars import colour_of, path_bar, tail_bars
 from rtscope.present.charts.drawings import svg_of
 from rtscope.present.charts.flame import flame_chart, note_of_timeline
 from rtscope.present.model.charts import BINS_PER_DECADE
-from rtscope.present.words import (
-    NOTHING,
-    as_sentence,
-    capital,
-    count,
-    cut,
-    duration,
-    ratio,
-)
+from rtscope.present.words import NOTHING, as_sentence, capital, cut, duration, ratio
+from rtscope.stats import figures
 
 
 def render_page(
@@ -112,6 +105,7 @@ _GLOBALS: Mapping[str, Any] = {
     "bin_width": 10 ** (1 / BINS_PER_DECADE) - 1,
     "plural": plural,
     "tables": tables,
+    "figure_table": figures,
     "tail_bars": _ours(tail_bars),
     "tail_sentence": sentence_of_tail,
     "path_bar": _ours(path_bar),

@@ -11,8 +11,8 @@ from rich.text import Text
 
 from rtscope.contract import BY_CPU
 from rtscope.host.escape import printable
-from rtscope.host.units import format_duration, plural
-from rtscope.present.words import count, enumeration
+from rtscope.host.units import count, format_duration, plural
+from rtscope.present.words import enumeration
 from rtscope.verbs.app.model import (
     BoardLabel,
     Examined,

@@ -11,8 +11,7 @@ from rtscope.contract import CyclesEnd
 from rtscope.explain.model import Explanation
 from rtscope.explain.words import sentence
 from rtscope.host.escape import printable
-from rtscope.host.units import NS_PER_S, format_duration, format_us, plural
-from rtscope.present.words import count
+from rtscope.host.units import NS_PER_S, count, format_duration, format_us, plural
 from rtscope.stats.figures import columns, named, percentiles
 from rtscope.stats.summary import Summary
 from rtscope.verbs.app.cycles import (

@@ -6,12 +6,12 @@ from dataclasses import asdict
 from typing import Any
 
 from rtscope.host.escape import all_printable, printable
-from rtscope.host.units import format_us, plural
+from rtscope.host.units import count, format_us, plural
 from rtscope.host.version import __version__
 from rtscope.present.document import Block, Span, Table, line, strong, table, words
 from rtscope.present.render.fitted import Compose, Room, rows_left_out
 from rtscope.present.render.page import render_page
-from rtscope.present.words import NOTHING, count
+from rtscope.present.words import NOTHING
 from rtscope.verbs.sweep.checks import Checks
 from rtscope.verbs.sweep.checktext import lines_of_checks
 from rtscope.verbs.sweep.ranking import RankedLoad, Ranking, Standing

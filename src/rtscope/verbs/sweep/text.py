@@ -7,7 +7,7 @@ from statistics import median
 from typing import Any
 
 from rtscope.host.escape import all_printable, printable
-from rtscope.host.units import format_us, plural
+from rtscope.host.units import count, format_us, plural
 from rtscope.host.version import __version__
 from rtscope.present.document import (
     Block,
@@ -22,7 +22,7 @@ from rtscope.present.document import (
 )
 from rtscope.present.render.fitted import COLUMNS, FEWEST_ROWS, Compose, Room
 from rtscope.present.render.page import render_page
-from rtscope.present.words import NOTHING, count
+from rtscope.present.words import NOTHING
 from rtscope.stats.comparison.power import LEAST_PAIRS
 from rtscope.verbs.sweep.checktext import lines_of_checks
 from rtscope.verbs.sweep.doubts import Doubt
