@@ -1,10 +1,14 @@
-"""A report or a comparison as the terminal shows it, as text to compare."""
+"""Documents as the terminal shows them, as text to compare."""
+
+from collections.abc import Iterable
 
 from rich.console import Console
 
+from rtscope.present.document import Block
 from rtscope.present.documents.results import Result, print_brief, print_text
 from rtscope.present.documents.shared import More
 from rtscope.present.render.fitted import COLUMNS
+from rtscope.present.render.terminal import print_blocks
 
 
 def render_text(told: Result, *, width: int = COLUMNS) -> str:
@@ -21,6 +25,14 @@ def render_brief(told: Result, *, more: More) -> str:
     with console.capture() as capture:
         print_brief(told, console, more=more)
     return _lines(capture.get())
+
+
+def printed(blocks: Iterable[Block], *, width: int = 80) -> str:
+    """Return blocks as plain text."""
+    console = _console(width)
+    with console.capture() as capture:
+        print_blocks(blocks, console)
+    return capture.get()
 
 
 def _console(width: int) -> Console:

@@ -5,8 +5,8 @@ from dataclasses import replace
 from pathlib import Path
 
 import pytest
-from rich.console import Console
 
+from fakes.printed import printed
 from rtscope.boards.catalogue import get_board
 from rtscope.boards.kernels.catalogue import Kernel
 from rtscope.boards.parts.prepared import Prepared
@@ -17,7 +17,7 @@ from rtscope.verbs.app import boardwatch as appwatch
 from rtscope.verbs.app.boardprogram import Program
 from rtscope.verbs.app.boardwatch import watching_script
 from rtscope.verbs.app.check import examined_junit
-from rtscope.verbs.app.checktext import MAX_LINES, print_examined
+from rtscope.verbs.app.checktext import MAX_LINES, examined_blocks
 from rtscope.verbs.app.images import Probe
 from rtscope.verbs.app.model import (
     BoardLabel,
@@ -183,10 +183,8 @@ def test_a_place_is_probed_once_whatever_its_names(
 
 def test_an_answer_of_a_board_is_labelled_everywhere() -> None:
     examined = examine(seen(thread(1)))
-    console = Console(width=100, color_system=None)
-    with console.capture() as captured:
-        print_examined(examined, console, everything=False, board=LABEL)
-    lines = captured.get().splitlines()
+    blocks = examined_blocks(examined, width=100, everything=False, board=LABEL)
+    lines = printed(blocks, width=100).splitlines()
 
     assert LABEL.words in lines[1]
     assert len(lines) <= MAX_LINES

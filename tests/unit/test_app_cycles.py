@@ -4,7 +4,7 @@ from collections.abc import Sequence
 
 import pytest
 
-from rtscope.stats.summary import summarize_samples
+from rtscope.stats.summary import buckets_of, summarize_samples
 from rtscope.verbs.app.cycles import (
     CUT,
     GAP,
@@ -12,7 +12,6 @@ from rtscope.verbs.app.cycles import (
     RELATIVE,
     Run,
     ThreadCycles,
-    buckets_of,
     cycles_of,
 )
 

@@ -5,15 +5,16 @@ from collections.abc import Sequence
 from xml.etree import ElementTree
 
 import pytest
-from rich.console import Console
 
 from fakes import cycling, traces
+from fakes import printed as terminal
 from rtscope.contract import CycleRuns, CyclesEnd, Line
 from rtscope.explain.events.threadstates import MachineTraits
 from rtscope.explain.model import Cause, Explanation, Part, Segment
 from rtscope.host.errors import ContractError
+from rtscope.present.render.page import page_of
 from rtscope.verbs.app.check import FailOn, examined_junit, status_of, with_cycles
-from rtscope.verbs.app.checktext import MAX_LINES, print_examined
+from rtscope.verbs.app.checktext import MAX_LINES, examined_blocks
 from rtscope.verbs.app.cycles import Cycle
 from rtscope.verbs.app.cycletables import (
     JudgedCycles,
@@ -22,7 +23,7 @@ from rtscope.verbs.app.cycletables import (
     longest_words,
 )
 from rtscope.verbs.app.model import Examined
-from rtscope.verbs.app.page import render_examined
+from rtscope.verbs.app.page import examined_document
 from rtscope.verbs.app.rules import examine
 from rtscope.verbs.app.watchedcycles import (
     CycleRecording,
@@ -46,11 +47,9 @@ def recorded(
 
 
 def printed(examined: Examined, shown: JudgedCycles) -> list[str]:
-    console = Console(width=100, color_system=None)
-    with console.capture() as captured:
-        lines = list(cycle_lines(shown))
-        print_examined(examined, console, everything=False, cycles=lines)
-    return captured.get().splitlines()
+    lines = list(cycle_lines(shown))
+    blocks = examined_blocks(examined, width=100, everything=False, cycles=lines)
+    return terminal.printed(blocks, width=100).splitlines()
 
 
 def test_cycles_on_time_are_no_finding() -> None:
@@ -142,7 +141,7 @@ def test_junit_has_a_case_for_each_rule_and_an_error_for_what_was_not_seen() -> 
 def test_the_page_has_a_histogram_of_each_time_and_no_script() -> None:
     examined, shown = recorded(cycling.periodic(400))
 
-    page = render_examined(examined, shown, {})
+    page = page_of(examined_document(examined, shown, {}))
 
     assert page.count("<svg") == 3
     assert "<script" not in page

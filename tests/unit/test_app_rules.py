@@ -5,9 +5,9 @@ from dataclasses import replace
 from typing import Any
 
 import pytest
-from rich.console import Console
 
 from fakes import threads, watching
+from fakes.printed import printed
 from rtscope.contract import (
     BY_CPU,
     EventTimes,
@@ -20,9 +20,9 @@ from rtscope.host.errors import UsageError
 from rtscope.verbs.app.check import FailOn, status_of
 from rtscope.verbs.app.checktext import (
     MAX_LINES,
+    examined_blocks,
     examined_row,
     kernel_waits,
-    print_examined,
 )
 from rtscope.verbs.app.memorymap import pieces_in
 from rtscope.verbs.app.model import (
@@ -254,7 +254,7 @@ def test_what_could_not_be_seen_is_never_clean() -> None:
         assert examined.unseen
         assert status_of(examined, FailOn.LOW) == 3
         assert status_of(examined, FailOn.NEVER) == 3
-        assert "nothing found, but not everything could be checked" in printed(examined)
+        assert "nothing found, but not everything could be checked" in said_of(examined)
 
 
 def test_the_exit_status_is_that_of_the_weight_that_was_asked_for() -> None:
@@ -266,11 +266,9 @@ def test_the_exit_status_is_that_of_the_weight_that_was_asked_for() -> None:
     assert status_of(examined, FailOn.NEVER) == 0
 
 
-def printed(examined: Examined, *, everything: bool = False) -> str:
-    console = Console(width=80, color_system=None)
-    with console.capture() as captured:
-        print_examined(examined, console, everything=everything)
-    return captured.get()
+def said_of(examined: Examined, *, everything: bool = False) -> str:
+    blocks = examined_blocks(examined, width=80, everything=everything)
+    return printed(blocks)
 
 
 def test_the_worst_comes_first_and_all_fits_a_screen() -> None:
@@ -287,14 +285,14 @@ def test_the_worst_comes_first_and_all_fits_a_screen() -> None:
         seen(*tasks, watched=watched, stacks=stacks, files=replace(CLEAN, smaps=smaps))
     )
 
-    text = printed(examined)
+    text = said_of(examined)
     assert len(text.splitlines()) <= MAX_LINES
     assert all(len(line) <= 80 for line in text.splitlines())
     assert text.splitlines()[1].startswith("RA06 high")
     assert {one.id for one in examined.findings} == {
         word for word in finding_kinds() if f"{word} " in text
     }
-    whole = printed(examined, everything=True)
+    whole = said_of(examined, everything=True)
     assert "3x touch app.c:12" in whole
     assert "\u2026" not in whole
     assert finding_kinds()["RA06"].remedy in whole
@@ -333,9 +331,9 @@ def test_threads_that_are_delayed_by_events_of_their_own_are_said() -> None:
     delayed = replace(watching.end(), own_events=2, samples_lost=3)
     refused = watching.event(BY_CPU, cause="namespace")
 
-    few = printed(examine(seen(end=delayed)))
-    none = printed(examine(seen(events=[refused], end=delayed)))
-    quick = printed(examine(seen()))
+    few = said_of(examine(seen(end=delayed)))
+    none = said_of(examine(seen(events=[refused], end=delayed)))
+    quick = said_of(examine(seen()))
 
     assert "2 real-time threads wake some µs later: their events are their own" in few
     assert "why: there is room for 8 of them" in few
@@ -353,7 +351,7 @@ def test_waits_for_the_kernel_are_said_and_are_no_finding() -> None:
     )
 
     assert examined.findings == ()
-    words = " ".join(printed(examined).split())
+    words = " ".join(said_of(examined).split())
     assert "cycle waited for a lock of the kernel or a device: 2 times, at" in words
     assert "at most 12.3 µs, ended by rtscope-agent or an interrupt on" in words
     ((_, words),) = kernel_waits(examined)
@@ -365,8 +363,8 @@ def test_what_the_watching_costs_is_said() -> None:
     costs = {"fault": WatchCost(500, 600, 3_400), "probe": WatchCost(1, 0, 0)}
     examined = examine(seen(end=replace(watching.end(), costs=costs)))
 
-    assert "the watching used 0.10 % of a CPU" in printed(examined)
-    assert "it adds in µs (with stack): a fault 0.1 (2.9)\n" in printed(examined)
+    assert "the watching used 0.10 % of a CPU" in said_of(examined)
+    assert "it adds in µs (with stack): a fault 0.1 (2.9)\n" in said_of(examined)
     disturbance = examined_row(examined)["disturbance"]
     assert disturbance["costs"]["fault"]["copied_ns"] == 3_400
 

@@ -12,6 +12,7 @@ from fakes import cycling, events
 from fakes.boards import campaign
 from fakes.htmltables import tables_of, uneven_rows
 from fakes.measurements import on_board, record, thread
+from fakes.printed import printed
 from golden import test_explain_text
 from rtscope.contract import CycleRuns, KernelThread
 from rtscope.explain.activity import ExplainedWindow
@@ -21,10 +22,11 @@ from rtscope.host.units import format_us
 from rtscope.present.documents.pages import render_explanations, render_html
 from rtscope.present.model.build import build_model
 from rtscope.present.model.comparison import build_comparison
+from rtscope.present.render.page import page_of
 from rtscope.record.model import RunRecord
 from rtscope.stats.figures import columns, named
 from rtscope.verbs.app.cycletables import cycle_lines
-from rtscope.verbs.app.page import render_examined
+from rtscope.verbs.app.page import examined_document
 from rtscope.verbs.demo.page import render_demo
 from rtscope.verbs.sweep.file import Diagnosis
 from rtscope.verbs.sweep.result import result_of
@@ -112,7 +114,8 @@ def examined_page() -> str:
         wakeup,
         events.explained(wakeups, late_ns=8_000),
     )
-    return render_examined(examined, shown, {test_app_output.TID: longest})
+    longest_of = {test_app_output.TID: longest}
+    return page_of(examined_document(examined, shown, longest_of))
 
 
 def demo_page() -> str:
@@ -222,7 +225,7 @@ def test_the_times_of_a_program_fit_into_80_columns(
     )
     _, shown = test_app_output.recorded(CycleRuns(rows_of_runs))
 
-    lines = [line.plain for line in cycle_lines(shown, width=80)]
+    lines = printed(cycle_lines(shown, width=80)).splitlines()
     head, *rows = [line for line in lines if line.startswith(ROWS)]
     assert head.split()[1:] == list(named("cycles"))
     half, whole = (format_us(period_ns / n) for n in (2, 1))

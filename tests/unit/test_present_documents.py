@@ -8,6 +8,7 @@ import pytest
 from rich.console import Console
 
 import rtscope
+from fakes.printed import printed
 from rtscope.present.document import (
     Column,
     Document,
@@ -23,7 +24,6 @@ from rtscope.present.document import (
 )
 from rtscope.present.render.fitted import print_fitted
 from rtscope.present.render.markdown import render_document
-from rtscope.present.render.terminal import print_blocks
 
 SRC = Path(rtscope.__file__).parent
 RENDERERS = ("document", "render/terminal", "render/fitted", "render/markdown")
@@ -38,13 +38,6 @@ BLOCKS = (
     Notes(()),
     line("rtscope report x"),
 )
-
-
-def printed(*blocks: object, width: int = 80) -> str:
-    console = Console(file=io.StringIO(), width=width, color_system=None)
-    with console.capture() as captured:
-        print_blocks(blocks, console)  # type: ignore[arg-type]
-    return captured.get()
 
 
 @pytest.mark.parametrize("name", RENDERERS)
@@ -82,7 +75,7 @@ def test_markdown_writes_every_block() -> None:
 
 
 def test_a_terminal_writes_every_block() -> None:
-    lines = [one.rstrip() for one in printed(*BLOCKS).splitlines()]
+    lines = [one.rstrip() for one in printed(BLOCKS).splitlines()]
 
     assert lines == [
         *("a *sentence*", "NO: too late", ""),
@@ -101,18 +94,18 @@ def test_bold_words_of_markdown_end_before_a_space() -> None:
 def test_markup_of_the_terminal_in_a_cell_is_text() -> None:
     cells = Table((Column("[bold]h[/]"),), [["[red]x[/red]"]])
 
-    assert "[bold]h[/]" in printed(cells)
-    assert "[red]x[/red]" in printed(cells)
+    assert "[bold]h[/]" in printed([cells])
+    assert "[red]x[/red]" in printed([cells])
 
 
 def test_a_table_without_headings_has_no_head() -> None:
-    assert printed(Table((Column(""), Column("")), [("a", "b")])) == "a  b\n"
+    assert printed([Table((Column(""), Column("")), [("a", "b")])]) == "a  b\n"
 
 
 def test_a_command_is_one_line_however_long() -> None:
     long = "rtscope report " + "x" * 100
 
-    assert printed(line(long), width=40) == f"{long}\n"
+    assert printed([line(long)], width=40) == f"{long}\n"
 
 
 def test_what_fits_loses_sentences_then_blank_lines_then_rows() -> None:

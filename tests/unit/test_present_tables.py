@@ -11,20 +11,21 @@ import pytest
 from fakes import cycling
 from fakes.htmltables import uneven_rows
 from fakes.measurements import record, thread
-from fakes.printed import render_text
+from fakes.printed import printed, render_text
 from rtscope.present.documents.pages import render_html
 from rtscope.present.documents.results import render_markdown
 from rtscope.present.formats.data import render_csv, render_json
 from rtscope.present.model.build import build_model
 from rtscope.present.model.comparison import build_comparison
 from rtscope.present.model.published_comparison import compare_with_published
+from rtscope.present.render.page import page_of
 from rtscope.record.model import RunRecord
 from rtscope.record.published import get_published
 from rtscope.stats import figures
 from rtscope.stats.figures import Table
 from rtscope.stats.summary import Summary
 from rtscope.verbs.app.cycletables import cycle_lines, cycles_row
-from rtscope.verbs.app.page import render_examined
+from rtscope.verbs.app.page import examined_document
 from rtscope.verbs.exchange.writers import WRITERS, ExportOptions
 from unit.test_app_output import recorded
 
@@ -139,14 +140,14 @@ def test_a_percentile_that_is_one_row_is_in_every_command() -> None:
 @pytest.mark.usefixtures("one_more")
 def test_a_percentile_that_is_one_row_is_in_the_check_of_a_program() -> None:
     examined, shown = recorded(cycling.periodic(600))
-    lines = [line.plain for line in cycle_lines(shown, width=80)]
+    lines = printed(cycle_lines(shown, width=80)).splitlines()
     (head,) = [line.split() for line in lines if line.startswith("  µs")]
 
     assert head[1:] == list(figures.named("cycles"))
     assert "p99.5" in head
     assert max(map(len, lines)) <= 80
     assert cycles_row(shown)["threads"][0]["latency_ns"]["percentiles"]["99.5"] == 20
-    page = render_examined(examined, shown, {})
+    page = page_of(examined_document(examined, shown, {}))
     assert page.count('<th scope="col">p99.5</th>') == 1
     assert list(uneven_rows(page)) == []
 

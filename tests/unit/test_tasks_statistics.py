@@ -4,8 +4,7 @@ import struct
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
 
-from rich.console import Console
-
+from fakes.printed import printed
 from rtscope.machine.reader import Content, Denied, Missing
 from rtscope.machine.tasks.statistics import (
     LAYOUT,
@@ -17,7 +16,7 @@ from rtscope.machine.tasks.statistics import (
     bucket_low_ns,
     read_statistics,
 )
-from rtscope.present.formats.taskstatistics import print_statistics, statistics_rows
+from rtscope.present.formats.taskstatistics import statistics_blocks, statistics_rows
 
 PATH = "/dev/shm/rtscope-task.40"
 BEGUN = 3
@@ -158,10 +157,7 @@ def test_buckets_begin_where_those_of_the_library_do() -> None:
 
 
 def test_the_list_names_crash_and_fault() -> None:
-    console = Console(width=120, force_terminal=False)
-    with console.capture() as capture:
-        print_statistics(read(page(slot()), pids=()), console)
-    said = capture.get()
+    said = printed(statistics_blocks(read(page(slot()), pids=())), width=120)
 
     assert "arm [40] ended without closing the statistics of its tasks" in said
     assert "control: was in the cycle of release 2" in said
@@ -171,10 +167,7 @@ def test_the_list_names_crash_and_fault() -> None:
 
 
 def test_the_list_has_the_cycles_that_the_last_fault_may_have_been_in() -> None:
-    console = Console(width=120, force_terminal=False)
-    with console.capture() as capture:
-        print_statistics(read(page(slot(fault_since=0))), console)
-    said = capture.get()
+    said = printed(statistics_blocks(read(page(slot(fault_since=0)))), width=120)
 
     assert "last page fault in one of the cycles of releases 0 to 1" in said
     assert "are counted" not in said
@@ -189,8 +182,6 @@ def test_json_has_states_as_words() -> None:
 def test_a_name_cannot_command_the_terminal() -> None:
     program = only(read(page(slot())))
     evil = replace(program, name="\x1b[2J")
-    console = Console(width=120, force_terminal=False)
-    with console.capture() as capture:
-        print_statistics(Statistics((evil,), ()), console)
+    said = printed(statistics_blocks(Statistics((evil,), ())), width=120)
 
-    assert "\x1b" not in capture.get()
+    assert "\x1b" not in said

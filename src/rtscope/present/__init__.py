@@ -14,6 +14,7 @@ Reports: a pure model with all decisions, documents made of it, and thin rendere
     words.py                   numbers, names and lists as text
     page.html, page.css        the page of a report
     parts.html                 parts that several pages share
+    document.html              what is around the blocks of a page
     compare.html               the page of a comparison
     published.html             the page of a published table
     explain.html, explain.css  the page of explanations

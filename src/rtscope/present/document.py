@@ -1,5 +1,5 @@
 """
-What a person reads of a result, before it has the form of a terminal or of Markdown.
+What a person reads of a result, before it is for a terminal, a page or Markdown.
 
 A verb makes blocks of its result; the renderers of `render/` write them, and know no
 verb. Of `Block`, a text alone is a paragraph, and an empty one a blank line.
@@ -10,6 +10,8 @@ from dataclasses import dataclass
 from enum import StrEnum
 from typing import Literal
 
+from markupsafe import Markup
+
 from rtscope.record.caveats.catalogue import Effect
 
 Weight = Literal[
@@ -17,14 +19,22 @@ Weight = Literal[
 ]
 """What a piece of text means for the reader; each form has a style for it."""
 
-Span = str | tuple[str, Weight]
+
+@dataclass(frozen=True, slots=True)
+class Key:
+    """The mark of a colour in a chart, of a page alone."""
+
+    colour: int
+
+
+Span = str | tuple[str, Weight] | Key
 """A piece of a sentence."""
 
 Mark = Literal["bullet", "indent", "nothing"]
 """How an item begins on a terminal."""
 
-Fit = Literal["cut", "wraps", "folds"]
-"""What becomes of a cell that is wider than its column has room for."""
+Fit = Literal["cut", "wraps", "folds", "whole"]
+"""What becomes of text that is wider than there is room; `whole` is a line's alone."""
 
 
 class Detail(StrEnum):
@@ -46,13 +56,16 @@ class Words:
     spans: tuple[Span, ...]
     indent: int = 0
     """Characters on a terminal."""
-    whole: bool = False
-    """A command: no line of a terminal breaks it."""
+    fit: Fit = "wraps"
+    """On a terminal; `whole` is a command, which no line breaks."""
 
     @property
     def plain(self) -> str:
         """Its text."""
-        return "".join(one if isinstance(one, str) else one[0] for one in self.spans)
+        return "".join(
+            one if isinstance(one, str) else "" if isinstance(one, Key) else one[0]
+            for one in self.spans
+        )
 
 
 Cell = Span | Words
@@ -93,6 +106,26 @@ class Table:
     indent: int = 0
     fills: bool = False
     """Whether it is as wide as the terminal."""
+    label: str = ""
+    """Its name on a page."""
+
+
+@dataclass(frozen=True, slots=True)
+class Chart:
+    """A drawing, of a page alone."""
+
+    markup: Markup
+    caption: str
+    beside: bool = False
+    """Whether it shares a line with its neighbours."""
+
+
+@dataclass(frozen=True, slots=True)
+class Folded:
+    """Blocks of a page alone, shown when the reader asks for them."""
+
+    summary: str
+    blocks: tuple["Block", ...]
 
 
 @dataclass(frozen=True, slots=True)
@@ -126,7 +159,7 @@ class Section:
     blocks: tuple["Block", ...]
 
 
-Block = str | Words | Item | Table | Notes | Section
+Block = str | Words | Item | Table | Notes | Section | Chart | Folded
 
 
 @dataclass(frozen=True, slots=True)
@@ -136,11 +169,8 @@ class Document:
     title: str
     blocks: tuple[Block, ...]
     made_by: str = ""
-
-
-def width_of(span: Span) -> int:
-    """Return the characters of a piece."""
-    return len(span if isinstance(span, str) else span[0])
+    subtitle: tuple[str, ...] = ()
+    """Lines below the title of a page."""
 
 
 def words(*spans: Span, indent: int = 0) -> Words:
@@ -160,7 +190,7 @@ def muted(text: str) -> Words:
 
 def line(*spans: Span) -> Words:
     """Return a line that is not broken, as one with a command to type."""
-    return Words(spans, whole=True)
+    return Words(spans, fit="whole")
 
 
 def table(

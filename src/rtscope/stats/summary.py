@@ -7,12 +7,17 @@ their samples, to the last bit.
 
 import math
 from collections import Counter
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from fractions import Fraction
 from itertools import accumulate
 
-from rtscope.contract import HIST_MAX_BITS, ThreadResult
+from rtscope.contract import (
+    HIST_MAX_BITS,
+    ThreadResult,
+    bucket_low_ns,
+    bucket_width_ns,
+)
 from rtscope.host.errors import MeasurementError
 from rtscope.stats.percentiles import Ranks
 
@@ -217,3 +222,16 @@ def _ranks_of(counts: Sequence[tuple[int | None, int]]) -> Ranks:
         tuple(at_most_ns for at_most_ns, _ in counts),
         tuple(accumulate(count for _, count in counts)),
     )
+
+
+def buckets_of(summary: Summary) -> Iterator[tuple[int, int, int]]:
+    """
+    Yield [low, high) in ns and count, ascending; as wide as those of `rtscope run`.
+
+    The numbers of a summary are of the samples themselves.
+    """
+    counts: Counter[int] = Counter()
+    for one, number in summary.ranks.counts():
+        counts[bucket_low_ns(max(0, one))] += number
+    for low_ns, number in sorted(counts.items()):
+        yield low_ns, low_ns + bucket_width_ns(low_ns), number

@@ -3,8 +3,6 @@
 from collections.abc import Iterator
 from dataclasses import asdict
 
-from rich.console import Console
-
 from rtscope.host.escape import printable
 from rtscope.host.units import format_duration
 from rtscope.machine.tasks.statistics import (
@@ -15,19 +13,14 @@ from rtscope.machine.tasks.statistics import (
     TaskStatistics,
 )
 from rtscope.present.document import Block, Column, Table, muted, strong
-from rtscope.present.render.terminal import print_blocks
 from rtscope.present.words import NOTHING
 
 _HEADS = ("TID", "TASK", "CYCLES", "MISSED", "OVER", "SKIP", "FAULTS")
 _TIMES = ("LATENCY", "EXEC", "RESPONSE", "JITTER")
 
 
-def print_statistics(statistics: Statistics, console: Console) -> None:
-    """Print each program's tasks, with the maximum of each time; nothing for none."""
-    print_blocks(_statistics(statistics), console)
-
-
-def _statistics(statistics: Statistics) -> Iterator[Block]:
+def statistics_blocks(statistics: Statistics) -> Iterator[Block]:
+    """Yield each program's tasks, with the maximum of each time; nothing for none."""
     for program in statistics.programs:
         yield strong(_title(program))
         columns = (Column(head, right=head != "TASK") for head in (*_HEADS, *_TIMES))

@@ -8,6 +8,7 @@ from rtscope.present.document import (
     Cell,
     Document,
     Item,
+    Key,
     Note,
     Notes,
     Section,
@@ -59,7 +60,7 @@ def _lines(block: Block) -> Iterator[str]:
     match block:
         case str():
             yield for_markdown(block)
-        case Words(whole=True):
+        case Words(fit="whole"):
             # Indented code: nothing in a line without line breaks can end it.
             yield f"    {block.plain}"
         case Words():
@@ -75,6 +76,8 @@ def _words(words: Words) -> str:
 
 
 def _span(span: Span) -> str:
+    if isinstance(span, Key):
+        return ""
     text, weight = (span, "") if isinstance(span, str) else span
     # Only what ends with no space is closed by the asterisks.
     escaped = for_markdown(text.rstrip())

@@ -28,7 +28,9 @@ from rtscope.present import tables
 from rtscope.present.charts.bars import colour_of, path_bar, tail_bars
 from rtscope.present.charts.drawings import svg_of
 from rtscope.present.charts.flame import flame_chart, note_of_timeline
+from rtscope.present.document import Document
 from rtscope.present.model.charts import BINS_PER_DECADE
+from rtscope.present.render.blocks import caveat_list, markup_of
 from rtscope.present.words import NOTHING, as_sentence, capital, cut, duration, ratio
 from rtscope.stats import figures
 
@@ -47,6 +49,12 @@ def render_page(
     """
     drawn = {name: _ours(draw) for name, draw in (charts or {}).items()}
     return _environment().get_template(template).render(**drawn, **variables)
+
+
+def page_of(document: Document) -> str:
+    """Return a document as a page of its own."""
+    body = markup_of(document.blocks)
+    return render_page("present/document.html", document=document, body=body)
 
 
 @cache
@@ -101,6 +109,7 @@ _FILTERS: Mapping[str, Callable[..., Any]] = {
 
 _GLOBALS: Mapping[str, Any] = {
     "nothing": NOTHING,
+    "caveat_list": caveat_list,
     "log_levels": _LOG_LEVELS,
     "bin_width": 10 ** (1 / BINS_PER_DECADE) - 1,
     "plural": plural,

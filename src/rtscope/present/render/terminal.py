@@ -8,7 +8,7 @@ is passed as `Text`: rich takes nothing in it for markup.
 from collections.abc import Iterable, Iterator, Mapping
 
 from rich import table as rich_table
-from rich.console import Console, RenderableType
+from rich.console import Console, OverflowMethod, RenderableType
 from rich.padding import Padding
 from rich.text import Text
 
@@ -16,7 +16,9 @@ from rtscope.host.errors import first_of
 from rtscope.present.document import (
     Block,
     Cell,
+    Fit,
     Item,
+    Key,
     Note,
     Notes,
     Section,
@@ -45,6 +47,8 @@ EFFECTS: Mapping[Effect, Weight] = {
     Effect.NOTE: "",
 }
 
+_LINES: Mapping[Fit, OverflowMethod] = {"cut": "ellipsis", "whole": "ignore"}
+
 
 def print_blocks(
     blocks: Iterable[Block], console: Console, *, width: int | None = None
@@ -59,15 +63,23 @@ def print_parts(
 ) -> None:
     """Print what `rendered` gave; a command is one line, however long."""
     for part in parts:
-        if is_whole(part):
-            console.print(part, soft_wrap=True)
-        else:
-            console.print(part, width=width, highlight=False, markup=False, emoji=False)
+        # Of texts, rich prints a copy that has lost how they fit.
+        fit = part.overflow if isinstance(part, Text) else None
+        console.print(
+            part,
+            width=width,
+            no_wrap=True if fit else None,
+            overflow=fit,
+            crop=fit != "ignore",
+            highlight=False,
+            markup=False,
+            emoji=False,
+        )
 
 
 def is_whole(part: RenderableType) -> bool:
     """Whether no line breaks in it."""
-    return isinstance(part, Text) and bool(part.no_wrap)
+    return isinstance(part, Text) and part.overflow == "ignore"
 
 
 def rendered(block: Block) -> Iterator[RenderableType]:
@@ -96,12 +108,18 @@ def _indented(part: RenderableType, by: int) -> Padding:
 
 
 def _text(words: Words) -> Text:
-    made = Text(no_wrap=True if words.whole else None)
+    made = Text(no_wrap=words.fit in _LINES or None, overflow=_LINES.get(words.fit))
     return made.append_text(Text("").join(map(_span, words.spans)))
 
 
 def _span(span: Span) -> Text:
-    return Text(span) if isinstance(span, str) else Text(span[0], STYLES[span[1]])
+    match span:
+        case str():
+            return Text(span)
+        case Key():
+            return Text()
+    text, weight = span
+    return Text(text, STYLES[weight])
 
 
 def _cell(cell: Cell) -> Text:

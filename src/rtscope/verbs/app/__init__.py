@@ -18,5 +18,5 @@ A running program: delays of its threads, and a unit of systemd with its rights.
     frametable.py                      tables of frames in ELF files
     naming.py                          functions and lines of a stack
     checktext.py, cycletables.py       findings and cycles, for a terminal and as JSON
-    page.py, appcheck.html             findings and cycles as a page, histograms as SVG
+    page.py, spread.py                 findings and cycles as a page; histograms
 """

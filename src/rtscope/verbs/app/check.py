@@ -4,11 +4,11 @@ import sys
 from collections.abc import Iterator, Mapping
 from dataclasses import replace
 from enum import StrEnum
+from itertools import chain
 from pathlib import Path
 from typing import Annotated
 
 import typer
-from rich.text import Text
 
 from rtscope.cli.boardoptions import BoardKernel, BoardSeed
 from rtscope.cli.console import Json, put, put_json, stdout_console
@@ -28,9 +28,11 @@ from rtscope.host.units import (
     parse_duration,
 )
 from rtscope.machine.target.address import address_of
-from rtscope.present.document import Detail
-from rtscope.present.formats.taskstatistics import print_statistics, statistics_rows
-from rtscope.verbs.app.checktext import examined_row, headline, print_examined
+from rtscope.present.document import Detail, muted
+from rtscope.present.formats.taskstatistics import statistics_blocks, statistics_rows
+from rtscope.present.render.page import page_of
+from rtscope.present.render.terminal import print_blocks
+from rtscope.verbs.app.checktext import examined_blocks, examined_row, headline
 from rtscope.verbs.app.cycles import Period, ThreadCycles
 from rtscope.verbs.app.cycletables import (
     JudgedCycles,
@@ -49,7 +51,7 @@ from rtscope.verbs.app.model import (
     digest_words,
     finding_kinds,
 )
-from rtscope.verbs.app.page import render_examined
+from rtscope.verbs.app.page import examined_document
 from rtscope.verbs.app.rules import examine
 from rtscope.verbs.app.source import Watched, WatchRequest, watch_program
 from rtscope.verbs.app.watchedcycles import explained_cycles
@@ -154,9 +156,10 @@ def check(
     examined = examine(watched.observation, threads=threads)
     examined = with_cycles(examined, recording.end, recording.threads)
     cycles, whole = _cycles(examined, watched)
+    library = tuple(statistics_blocks(kept))
     if html is not None:
-        page = render_examined(examined, cycles, whole, board=board)
-        write_atomically(html, page.encode())
+        shown = examined_document(examined, cycles, whole, board=board, kept=library)
+        write_atomically(html, page_of(shown).encode())
     if perfetto is not None:
         write_atomically(perfetto, perfetto_trace(whole.values()))
     if junit is not None:
@@ -168,20 +171,19 @@ def check(
     elif display.detail is Detail.QUIET:
         put(f"{headline(examined)}\n")
     else:
-        everything = display.detail is Detail.ALL
         with stdout_console() as console:
-            width = 1000 if everything else min(console.width, 100)
+            width = min(console.width, 100)
             lines = list(cycle_lines(cycles, width=width))
             if board is not None:
-                lines.append(Text(digest_words(row), style="dim"))
-            print_examined(
+                lines.append(muted(digest_words(row)))
+            blocks = examined_blocks(
                 examined,
-                console,
-                everything=everything,
+                width=width,
+                everything=display.detail is Detail.ALL,
                 board=board,
                 cycles=lines,
             )
-            print_statistics(kept, console)
+            print_blocks(chain(blocks, library), console)
     return status_of(examined, fail_on)
 
 

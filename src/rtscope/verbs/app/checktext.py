@@ -1,17 +1,16 @@
 """What was found in a running program: at most 40 lines, worst first; and as JSON."""
 
-from collections.abc import Iterator, Sequence
-from dataclasses import asdict
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import asdict, replace
 from pathlib import PurePosixPath
 from textwrap import wrap
 from typing import Any
 
-from rich.console import Console, OverflowMethod
-from rich.text import Text
-
 from rtscope.contract import BY_CPU
 from rtscope.host.escape import printable
 from rtscope.host.units import count, format_duration, plural
+from rtscope.present import document
+from rtscope.present.document import Block, Fit, Table, Words, muted, strong, words
 from rtscope.present.words import enumeration
 from rtscope.verbs.app.model import (
     BoardLabel,
@@ -36,38 +35,42 @@ NOT_BUILT = {
 }
 """What this version does not look for: never said to be clean."""
 
-_STYLES = {Weight.HIGH: "bold red", Weight.MEDIUM: "yellow", Weight.LOW: "cyan"}
+_WEIGHTS: Mapping[Weight, document.Weight] = {
+    Weight.HIGH: "alarm",
+    Weight.MEDIUM: "limit",
+    Weight.LOW: "note",
+}
 
 
-def print_examined(
+def examined_blocks(
     examined: Examined,
-    console: Console,
     *,
+    width: int,
     everything: bool,
     board: BoardLabel | None = None,
-    cycles: Sequence[Text] = (),
-) -> None:
-    """Print what was found, what could not be seen, and what the watching cost."""
-    width = 10_000 if everything else min(console.width, 100)
-    console.print(Text(headline(examined), style="bold"))
+    cycles: Sequence[Words | Table] = (),
+) -> Iterator[Block]:
+    """Yield what was found, what could not be seen, and what the watching cost."""
+    yield strong(headline(examined))
     label = [] if board is None else wrap(printable(board.words, limit=400), width)
-    _print([Text(line, style="yellow") for line in label], console, cut=False)
+    yield from (Words(((one, "limit"),), fit="whole") for one in label)
     end = [*cycles, *_end(examined)]
-    room = MAX_LINES - 2 - len(end) - len(label)
+    room = MAX_LINES - 2 - sum(map(_height, end)) - len(label)
+    lines: list[Words | Table] = []
     groups = _by_id(examined.findings)
-    blocks = [list(_block(id_, some, width)) for id_, some in groups]
-    for number, block in enumerate(blocks):
-        rest = len(blocks) - number - 1
-        lines = block if everything or len(block) + rest <= room else block[:1]
-        room -= len(lines)
-        _print(lines, console, cut=not everything)
-    _print(end, console, cut=not everything)
+    for number, (id_, some) in enumerate(groups):
+        block = list(_block(id_, some, 10_000 if everything else width))
+        rest = len(groups) - number - 1
+        whole = everything or len(block) + rest <= room
+        lines += block if whole else block[:1]
+        room -= len(block) if whole else 1
+    fit: Fit = "whole" if everything else "cut"
+    for one in (*lines, *end):
+        yield replace(one, fit=fit) if isinstance(one, Words) else one
 
 
-def _print(lines: Sequence[Text], console: Console, *, cut: bool) -> None:
-    overflow: OverflowMethod = "ellipsis" if cut else "ignore"
-    for line in lines:
-        console.print(line, no_wrap=True, overflow=overflow, crop=cut)
+def _height(block: Words | Table) -> int:
+    return 1 if isinstance(block, Words) else 1 + len(block.rows)
 
 
 def headline(examined: Examined) -> str:
@@ -94,24 +97,25 @@ def _by_id(findings: Sequence[Finding]) -> list[tuple[str, list[Finding]]]:
     return list(groups.items())
 
 
-def _block(id_: str, findings: Sequence[Finding], width: int) -> Iterator[Text]:
+def _block(id_: str, findings: Sequence[Finding], width: int) -> Iterator[Words]:
     kind = finding_kinds()[id_]
-    head = Text(f"{id_} {kind.weight:6} ", style=_STYLES[kind.weight])
     total = sum(one.count or 0 for one in findings)
     said = f"{kind.title}: {total:,}. " if total else f"{kind.title}. "
-    yield head.append(said, style="default bold").append(kind.why, style="default")
+    head = f"{id_} {kind.weight:6} "
+    yield words((head, _WEIGHTS[kind.weight]), (said, "strong"), kind.why)
     for one in findings[:MAX_THREADS]:
-        yield Text(f"  {printable(_words(one), limit=200)}")
+        yield words(f"  {printable(finding_words(one), limit=200)}")
     if len(findings) > MAX_THREADS:
-        yield Text(f"  and {len(findings) - MAX_THREADS:,} more", style="dim")
+        yield muted(f"  and {len(findings) - MAX_THREADS:,} more")
     for stack in findings[0].stacks[:MAX_STACKS]:
         text = f"{stack.times}x {stack_words(stack.stack)}"
-        for line in wrap(text, width - 6, subsequent_indent="   ")[:2]:
-            yield Text(f"  {line}", style="cyan")
-    yield Text(f"  do: {kind.remedy}", style="green")
+        for one_line in wrap(text, width - 6, subsequent_indent="   ")[:2]:
+            yield words((f"  {one_line}", "note"))
+    yield words((f"  do: {kind.remedy}", "good"))
 
 
-def _words(one: Finding) -> str:
+def finding_words(one: Finding) -> str:
+    """Return what was found, of which thread, how often and how long."""
     who = f"thread {one.tid} {one.thread}: " if one.tid is not None else ""
     times = "" if one.count is None else plural(one.count, "time")
     rate = "" if one.rate_per_s is None else f"{count(one.rate_per_s)} a second"
@@ -128,10 +132,10 @@ def _worst_words(worst: Worst) -> str:
 def stack_words(stack: NamedStack) -> str:
     """Return a stack in a line, innermost first."""
     frames = [_frame_words(frame) for frame in stack.frames]
-    words = frames[:MAX_FRAMES]
-    if left := len(frames) - len(words):
-        words.append(f"{left} more")
-    text = " < ".join(words)
+    shown = frames[:MAX_FRAMES]
+    if left := len(frames) - len(shown):
+        shown.append(f"{left} more")
+    text = " < ".join(shown)
     return text if stack.complete else f"{text} (ends early: {stack.ends_early})"
 
 
@@ -142,26 +146,24 @@ def _frame_words(frame: NamedFrame) -> str:
     return name if frame.function else f"{name} in {printable(frame.image)}"
 
 
-def _end(examined: Examined) -> Iterator[Text]:
+def _end(examined: Examined) -> Iterator[Words]:
     seen = examined.observation
     same: dict[tuple[str, str], list[Unseen]] = {}
     for one in examined.unseen:
         same.setdefault((one.cause, one.remedy), []).append(one)
     for (cause, remedy), some in same.items():
         ids = ", ".join(dict.fromkeys(id_ for one in some for id_ in one.ids))
-        yield Text(printable(f"not seen: {ids}: {cause}", limit=300), style="magenta")
+        yield words((printable(f"not seen: {ids}: {cause}", limit=300), "unseen"))
         if remedy:
-            yield Text(printable(f"  do: {remedy}", limit=300), style="green")
+            yield words((printable(f"  do: {remedy}", limit=300), "good"))
     if seen.unread_images:
         names = list(seen.unread_images)[:3]
         why = seen.unread_images[names[0]]
-        yield Text(printable(f"not read: {enumeration(names)}: {why}"), style="magenta")
-    words = f"not looked for by this version: {', '.join(NOT_BUILT.values())}"
-    yield Text(words, style="dim")
+        yield words((printable(f"not read: {enumeration(names)}: {why}"), "unseen"))
+    yield muted(f"not looked for by this version: {', '.join(NOT_BUILT.values())}")
     for first, *more in (*kernel_waits(examined), *disturbance(examined)):
-        yield Text(first, style="dim")
-        for words in more:
-            yield Text(f"  {words}", style="dim")
+        yield muted(first)
+        yield from (muted(f"  {one}") for one in more)
 
 
 _COSTS = {"fault": "a fault", "call": "a system call", "probe": "an allocation"}

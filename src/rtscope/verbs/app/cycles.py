@@ -7,13 +7,12 @@ it; else every run is a cycle, from its wake-up on. All numbers are of the sampl
 themselves, not of buckets; a percentile that their number does not support is None.
 """
 
-from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from itertools import pairwise
 from statistics import median_low
 
-from rtscope.contract import CycleRuns, bucket_low_ns, bucket_width_ns
+from rtscope.contract import CycleRuns
 from rtscope.host.units import NS_PER_S
 from rtscope.stats.summary import Summary, summarize_samples
 
@@ -264,16 +263,3 @@ def _drift(
         return None
     mean = sum(intervals) / len(intervals)
     return (mean - interval_ns) / mean * NS_PER_S
-
-
-def buckets_of(summary: Summary) -> Iterator[tuple[int, int, int]]:
-    """
-    Yield [low, high) in ns and count, ascending; as wide as those of `rtscope run`.
-
-    The numbers of a summary are of the samples themselves.
-    """
-    counts: Counter[int] = Counter()
-    for one, number in summary.ranks.counts():
-        counts[bucket_low_ns(max(0, one))] += number
-    for low_ns, number in sorted(counts.items()):
-        yield low_ns, low_ns + bucket_width_ns(low_ns), number

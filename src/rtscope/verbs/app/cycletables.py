@@ -3,27 +3,33 @@
 from collections.abc import Iterator, Mapping
 from dataclasses import asdict, dataclass
 from textwrap import wrap
-from typing import Any
-
-from rich.text import Text
+from typing import Any, Literal
 
 from rtscope.contract import CyclesEnd
 from rtscope.explain.model import Explanation
 from rtscope.explain.words import sentence
 from rtscope.host.escape import printable
 from rtscope.host.units import NS_PER_S, count, format_duration, format_us, plural
-from rtscope.stats.figures import columns, named, percentiles
-from rtscope.stats.summary import Summary
+from rtscope.present.document import (
+    Column,
+    Table,
+    Weight,
+    Words,
+    muted,
+    strong,
+    words,
+)
+from rtscope.stats.figures import named, percentiles
+from rtscope.stats.summary import Summary, buckets_of
 from rtscope.verbs.app.cycles import (
     Cycle,
     Period,
     ThreadCycles,
-    buckets_of,
 )
 
 MAX_THREADS = 2
 NAMES = ("wake-up latency", "execution time", "response time")
-HEAD, CELL = "  {:<17}", 12
+HEAD, CELL = 17, 11
 """Of a table on the terminal: first column, width of another if there is room."""
 
 
@@ -41,7 +47,7 @@ class JudgedCycles:
     """What made the longest cycle of a thread long, in a sentence."""
 
 
-def cycle_lines(cycles: JudgedCycles, *, width: int = 100) -> Iterator[Text]:
+def cycle_lines(cycles: JudgedCycles, *, width: int = 100) -> Iterator[Words | Table]:
     """Write the cycles of each thread: at most 9 lines for each of two threads."""
     if not cycles.end.tracing.enabled:
         return
@@ -49,18 +55,18 @@ def cycle_lines(cycles: JudgedCycles, *, width: int = 100) -> Iterator[Text]:
         who = f"thread {tid} {cycles.names[tid]}"
         thread = cycles.threads.get(tid)
         if thread is None:
-            yield Text(printable(f"{who}: no wake-up was seen"), style="bold")
+            yield strong(printable(f"{who}: no wake-up was seen"))
             continue
-        yield from _wrapped(f"{who}: {cycle_words(thread)}", width, 2, style="bold")
-        yield from map(Text, _table(thread, width))
-        if words := cycles.longest.get(tid):
-            yield from _wrapped(f"  longest cycle: {words}", width, 3)
+        yield from _wrapped(f"{who}: {cycle_words(thread)}", width, 2, "strong")
+        yield times_table(thread, "cycles", width=width)
+        if said := cycles.longest.get(tid):
+            yield from _wrapped(f"  longest cycle: {said}", width, 3)
     left = len(cycles.names) - MAX_THREADS
     if left > 0:
-        yield Text(f"and {plural(left, 'more thread')}: see --json", style="dim")
+        yield muted(f"and {plural(left, 'more thread')}: see --json")
     for caveat in caveats(cycles.end):
-        yield Text(f"caveat: {caveat}", style="yellow")
-    yield Text(cost_words(cycles), style="dim")
+        yield words((f"caveat: {caveat}", "limit"))
+    yield muted(cost_words(cycles))
 
 
 def cost_words(cycles: JudgedCycles) -> str:
@@ -74,11 +80,11 @@ def cost_words(cycles: JudgedCycles) -> str:
     )
 
 
-def _wrapped(text: str, width: int, lines: int, *, style: str = "") -> Iterator[Text]:
+def _wrapped(text: str, width: int, lines: int, weight: Weight = "") -> Iterator[Words]:
     indent = "    "
     clean = printable(text, limit=1000)
-    for line in wrap(clean, width, subsequent_indent=indent, max_lines=lines):
-        yield Text(line, style=style)
+    for one in wrap(clean, width, subsequent_indent=indent, max_lines=lines):
+        yield words((one, weight))
 
 
 def caveats(end: CyclesEnd) -> Iterator[str]:
@@ -105,15 +111,15 @@ def cycle_words(thread: ThreadCycles) -> str:
     if period is None:
         return f"{total}, each from a wake-up by something else than a steady timer"
     how = "a time" if period.absolute else "an interval"
-    words = [
+    said = [
         f"{total}, every {format_us(period.period_ns)} µs by a timer set to {how}",
         f"{period.missed:,} missed" if period.missed else "none missed",
     ]
     if period.overruns:
-        words.append(f"{period.overruns:,} longer than the period")
+        said.append(f"{period.overruns:,} longer than the period")
     if drift := drift_words(period):
-        words.append(drift)
-    return ", ".join(words)
+        said.append(drift)
+    return ", ".join(said)
 
 
 def drift_words(period: Period) -> str:
@@ -124,21 +130,25 @@ def drift_words(period: Period) -> str:
     return f"{count(share)} % longer than the interval it asks for"
 
 
-def _table(thread: ThreadCycles, width: int) -> Iterator[str]:
-    spreads = thread.latency, thread.execution, thread.response
-    rows = [list(named("cycles")), *map(list, map(_cells, spreads))]
-    widths = [CELL] * len(rows[0])
-    if len(HEAD.format("")) + sum(widths) > width:
-        widths = [max(map(len, column)) + 1 for column in zip(*rows, strict=True)]
-    for name, row in zip(("µs", *NAMES), rows, strict=True):
-        cells = zip(row, widths, strict=True)
-        yield HEAD.format(name) + "".join(cell.rjust(wide) for cell, wide in cells)
+def times_table(
+    thread: ThreadCycles, figures: Literal["cycles", "cycles_page"], *, width: int = 100
+) -> Table:
+    """Return the times of a thread's cycles, with these figures of each."""
+    shown = named(figures)
+    rows = [
+        [name, *(figure.show(figure.of_summary(spread)) for figure in shown.values())]
+        for name, spread in spreads(thread)
+    ]
+    room = 2 + HEAD + (1 + CELL) * len(shown) <= width
+    columns = (Column(head, right=True, width=CELL if room else None) for head in shown)
+    names = Column("µs", width=HEAD)
+    return Table((names, *columns), rows, gap=1, indent=2, label="Times of the cycles")
 
 
-def _cells(spread: Summary) -> Iterator[str]:
-    for figure in columns("cycles"):
-        value = figure.of_summary(spread)
-        yield "-" if value is None else figure.show(value)
+def spreads(thread: ThreadCycles) -> Iterator[tuple[str, Summary]]:
+    """Yield the times of a thread's cycles with their names."""
+    times = thread.latency, thread.execution, thread.response
+    yield from zip(NAMES, times, strict=True)
 
 
 def cycles_row(cycles: JudgedCycles) -> dict[str, Any]:

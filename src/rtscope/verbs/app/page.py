@@ -1,227 +1,198 @@
 """A page about a running program: findings, cycles, longest cycle, histograms."""
 
-import math
-from collections import Counter
-from collections.abc import Iterator, Mapping
-from html import escape
-from typing import Any
+from collections.abc import Iterator, Mapping, Sequence
+
+from markupsafe import Markup
 
 from rtscope.explain.activity import ExplainedWindow
-from rtscope.explain.timeline import timeline_of
+from rtscope.explain.model import TITLES, Explanation
+from rtscope.explain.timeline import Timeline, timeline_of
+from rtscope.explain.words import where
 from rtscope.host.escape import all_printable, printable
-from rtscope.host.units import format_us
+from rtscope.host.units import count, format_us, plural
 from rtscope.host.version import __version__
-from rtscope.present.charts.axes import INK, MUTED, PALETTE
-from rtscope.present.render.page import render_page
-from rtscope.stats.figures import columns, named
-from rtscope.stats.summary import Summary
+from rtscope.present.charts.bars import colour_of, path_bar
+from rtscope.present.charts.flame import flame_chart, note_of_timeline
+from rtscope.present.document import (
+    Block,
+    Cell,
+    Chart,
+    Column,
+    Document,
+    Folded,
+    Item,
+    Key,
+    Section,
+    Table,
+    Words,
+    words,
+)
+from rtscope.present.words import NOTHING, as_sentence, capital
 from rtscope.verbs.app.checktext import (
     disturbance,
     headline,
     kernel_waits,
     stack_words,
 )
-from rtscope.verbs.app.cycles import buckets_of
 from rtscope.verbs.app.cycletables import (
-    NAMES,
     JudgedCycles,
     caveats,
     cycle_words,
+    spreads,
+    times_table,
 )
-from rtscope.verbs.app.model import BoardLabel, Examined, finding_kinds
+from rtscope.verbs.app.model import BoardLabel, Examined, Finding, finding_kinds
+from rtscope.verbs.app.spread import spread_chart
 
 MAX_STACKS = 8
 
 
-def render_examined(
+def examined_document(
     examined: Examined,
     cycles: JudgedCycles,
     longest: Mapping[int, ExplainedWindow],
     *,
     board: BoardLabel | None = None,
-) -> str:
+    kept: Sequence[Block] = (),
+) -> Document:
     """Return the page; `longest` are the longest cycles by TID, with their events."""
-    seen = examined.observation
-    kinds = finding_kinds()
-    ids = dict.fromkeys(one.id for one in examined.findings)
-    return render_page(
-        "verbs/app/appcheck.html",
-        charts={"spread_chart": spread_chart},
-        name=printable(seen.name),
-        headline=headline(examined),
-        board="" if board is None else printable(board.words, limit=400),
-        findings=[
-            {
-                "id": one.id,
-                "title": kinds[one.id].title,
-                "weight": one.weight.value,
-                "thread": printable(f"{one.tid} {one.thread}") if one.tid else "",
-                "count": one.count,
-                "rate_per_s": one.rate_per_s,
-                "detail": printable(one.detail, limit=400),
-            }
-            for one in examined.findings
-        ],
-        kinds=[_kind(examined, id_) for id_ in ids],
-        unseen=[all_printable(one) for one in examined.unseen],
-        threads=[
-            _thread(cycles, tid, longest.get(tid))
-            for tid in cycles.names
-            if tid in cycles.threads
-        ],
-        figures=named("cycles_page"),
-        caveats=list(caveats(cycles.end)),
-        kernel_waits=[" ".join(lines) for lines in kernel_waits(examined)],
-        disturbance=[" ".join(lines) for lines in disturbance(examined)],
-        made_by=f"rtscope {__version__}",
+    label = "" if board is None else as_sentence(printable(board.words, limit=400))
+    threads = [tid for tid in cycles.names if tid in cycles.threads]
+    waits = tuple(_items(kernel_waits(examined)))
+    return Document(
+        f"Check of {printable(examined.observation.name)}",
+        (
+            Section("Findings", tuple(_findings(examined))),
+            *(
+                (Section("Not seen", tuple(_unseen(examined))),)
+                if examined.unseen
+                else ()
+            ),
+            *(
+                Section(
+                    f"Cycles of {printable(cycles.names[tid])} ({tid})",
+                    tuple(_cycles(cycles, tid, longest.get(tid))),
+                )
+                for tid in threads
+            ),
+            *((Section("Waits inside the kernel", waits),) if waits else ()),
+            *((Section("Statistics of its tasks", tuple(kept)),) if kept else ()),
+            Section("What the watching cost", tuple(_items(disturbance(examined)))),
+            *(words((f"Caveat: {one}.", "muted")) for one in caveats(cycles.end)),
+        ),
+        f"rtscope {__version__} from what was seen from outside",
+        tuple(filter(None, (headline(examined), label))),
     )
 
 
-def _kind(examined: Examined, id_: str) -> dict[str, Any]:
-    kind = finding_kinds()[id_]
-    stacks = [
-        stack
-        for one in examined.findings
-        if one.id == id_
-        for stack in one.stacks[:MAX_STACKS]
-    ]
-    return {
-        "id": id_,
-        "title": kind.title,
-        "why": kind.why,
-        "remedy": kind.remedy,
-        "stacks": [f"{one.times}x {stack_words(one.stack)}" for one in stacks],
-    }
+def _items(phrases: Iterator[tuple[str, ...]]) -> Iterator[Item]:
+    for lines in phrases:
+        yield Item(words(as_sentence(" ".join(lines))))
 
 
-def _thread(
+def _findings(examined: Examined) -> Iterator[Block]:
+    if not examined.findings:
+        unsure = ", but not everything could be checked" if examined.unseen else ""
+        yield f"Nothing was found{unsure}."
+        return
+    numbers = Column("count", right=True), Column("a second", right=True)
+    names = Column("finding"), Column("weight"), Column("thread")
+    what = Column("what", fit="wraps")
+    rows = [_row(one) for one in examined.findings]
+    yield Table((*names, *numbers, what), rows, label="Findings")
+    for id_ in dict.fromkeys(one.id for one in examined.findings):
+        found = [one for one in examined.findings if one.id == id_]
+        yield Section(f"{id_} {finding_kinds()[id_].title}", tuple(_kind(found)))
+
+
+def _row(one: Finding) -> tuple[str, ...]:
+    return (
+        f"{one.id} {finding_kinds()[one.id].title}",
+        one.weight.value,
+        printable(f"{one.tid} {one.thread}") if one.tid else "all",
+        NOTHING if one.count is None else f"{one.count:,}",
+        NOTHING if one.rate_per_s is None else count(one.rate_per_s),
+        printable(one.detail, limit=400) or NOTHING,
+    )
+
+
+def _kind(found: list[Finding]) -> Iterator[Block]:
+    """Say why a kind of finding costs time and what to do, with the stacks of it."""
+    kind = finding_kinds()[found[0].id]
+    yield words(f"{kind.why} ", (f"→ {as_sentence(kind.remedy)}", "muted"))
+    stacks = [one for each in found for one in each.stacks[:MAX_STACKS]]
+    if stacks:
+        said = (f"{one.times}x {stack_words(one.stack)}" for one in stacks)
+        items = tuple(Item(words((one, "muted"))) for one in said)
+        yield Folded(plural(len(stacks), "stack"), items)
+
+
+def _unseen(examined: Examined) -> Iterator[Item]:
+    for one in map(all_printable, examined.unseen):
+        said = f"{', '.join(one.ids)}: {one.cause}"
+        then = (words(as_sentence(one.remedy)),) if one.remedy else ()
+        yield Item(words(("NOT SEEN", "unseen"), f" {said}"), then)
+
+
+def _cycles(
     cycles: JudgedCycles, tid: int, longest: ExplainedWindow | None
-) -> dict[str, Any]:
+) -> Iterator[Block]:
     thread = cycles.threads[tid]
-    spreads = thread.latency, thread.execution, thread.response
-    return {
-        "tid": tid,
-        "name": printable(cycles.names[tid]),
-        "words": cycle_words(thread),
-        "spreads": list(zip(NAMES, spreads, strict=True)),
-        "longest": None
-        if longest is None
-        else {
-            "words": printable(cycles.longest.get(tid, ""), limit=1000),
-            "explanation": all_printable(longest.explanation),
-            "timeline": all_printable(timeline_of(longest)),
-        },
-    }
-
-
-# --- histograms of samples, as SVG: log scales, a bar a bin -------------------------
-
-BINS_PER_DECADE = 10
-_WIDTH, _LEFT, _RIGHT, _TOP, _PLOT = 460, 34, 10, 14, 96
-_BOTTOM = _TOP + _PLOT
-_LEAST_DECADES = 2
-
-
-def spread_chart(spread: Summary, *, name: str, title: str, colour: int = 0) -> str:
-    """Return an `<svg>` element; `name` keeps its identifiers apart in a page."""
-    first, last = _edges(spread)
-    parts = [*_axes(spread, first, last), *_bars(spread, first, last, colour)]
-    parts += _marks(spread, first, last)
-    about = (
-        f"{spread.samples:,} samples from {format_us(spread.min_ns)} to "
-        f"{format_us(spread.max_ns)} µs"
-    )
-    return (
-        f'<svg xmlns="http://www.w3.org/2000/svg" class="chart spread" '
-        f'viewBox="0 0 {_WIDTH} {_BOTTOM + 34}" role="img" '
-        f'aria-labelledby="{name}-title {name}-desc" '
-        'font-family="system-ui, Helvetica, Arial, sans-serif" font-size="11">'
-        f'<title id="{name}-title">{escape(title)}</title>'
-        f'<desc id="{name}-desc">{escape(about)}</desc>{"".join(parts)}</svg>'
-    )
-
-
-def _bin(ns: int) -> int:
-    return math.floor(math.log10(max(1, ns)) * BINS_PER_DECADE + 1e-9)
-
-
-def _edges(spread: Summary) -> tuple[int, int]:
-    """Return the first bin of the axis, and the one after its last: whole decades."""
-    first = _bin(spread.min_ns) // BINS_PER_DECADE
-    last = _bin(spread.max_ns) // BINS_PER_DECADE + 1
-    last = max(last, first + _LEAST_DECADES)
-    return first * BINS_PER_DECADE, last * BINS_PER_DECADE
-
-
-def _x(at_bin: float, first: int, last: int) -> float:
-    return _LEFT + (_WIDTH - _LEFT - _RIGHT) * (at_bin - first) / (last - first)
-
-
-def _height(number: int, most: int) -> float:
-    """Return how high a bar is; the axis of counts is logarithmic, from one half on."""
-    return _PLOT * math.log10(2 * number) / math.log10(2 * max(2, most))
-
-
-def _counts(spread: Summary) -> Counter[int]:
-    counts: Counter[int] = Counter()
-    for low_ns, _, number in buckets_of(spread):
-        counts[_bin(low_ns)] += number
-    return counts
-
-
-def _bars(spread: Summary, first: int, last: int, colour: int) -> Iterator[str]:
-    counts = _counts(spread)
-    most = max(counts.values())
-    for at, number in sorted(counts.items()):
-        left, right = _x(at, first, last), _x(at + 1, first, last)
-        height = _height(number, most)
-        yield (
-            f'<rect x="{left:.1f}" y="{_BOTTOM - height:.1f}" '
-            f'width="{right - left - 0.6:.2f}" height="{height:.1f}" '
-            f'fill="var(--c{colour}, {PALETTE[colour]})"/>'
+    yield as_sentence(cycle_words(thread))
+    yield times_table(thread, "cycles_page")
+    for number, (name, spread) in enumerate(spreads(thread)):
+        chart = spread_chart(
+            spread, name=f"spread{tid}-{number}", title=name, colour=number
         )
-
-
-def _axes(spread: Summary, first: int, last: int) -> Iterator[str]:
-    stroke = f'stroke="var(--muted, {MUTED})" stroke-width=".7"'
-    yield f'<path d="M{_LEFT} {_BOTTOM}H{_WIDTH - _RIGHT}" {stroke}/>'
-    for decade in range(first, last + 1, BINS_PER_DECADE):
-        x = _x(decade, first, last)
-        label = f"{10 ** (decade / BINS_PER_DECADE) / 1000:,g}"
-        yield f'<path d="M{x:.1f} {_BOTTOM}v4" {stroke}/>'
-        anchor = "end" if decade == last else "middle"
-        yield _text(x, _BOTTOM + 16, label, muted=True, anchor=anchor)
-    yield _text(_WIDTH / 2, _BOTTOM + 31, "µs", muted=True)
-    most = max(_counts(spread).values())
-    level = 1
-    while level <= most:
-        y = _BOTTOM - _height(level, most)
-        yield f'<path d="M{_LEFT} {y:.1f}h-4" {stroke}/>'
-        yield _text(_LEFT - 6, y + 4, f"{level:,}", muted=True, anchor="end")
-        level *= 10
-
-
-def _marks(spread: Summary, first: int, last: int) -> Iterator[str]:
-    """Mark the figures that the samples support."""
-    free = -math.inf
-    for figure in columns("cycles_marks"):
-        if (ns := figure.of_summary(spread)) is None:
-            continue
-        x = _x(math.log10(max(1, ns)) * BINS_PER_DECADE, first, last)
-        yield (
-            f'<path d="M{x:.1f} {_TOP}V{_BOTTOM}" stroke="var(--ink, {INK})" '
-            'stroke-width=".8" stroke-dasharray="3 2"/>'
+        yield Chart(
+            chart,
+            f"{capital(name)}: cycles by length, both axes logarithmic. A percentile "
+            "that the number of cycles does not support is left out.",
+            beside=True,
         )
-        if x - free >= 26:
-            yield _text(x, _TOP - 4, figure.heading)
-            free = x
+    if longest is not None:
+        said = printable(cycles.longest.get(tid, ""), limit=1000)
+        path = all_printable(longest.explanation)
+        timeline = all_printable(timeline_of(longest))
+        blocks = _path(path, timeline, name=f"cycle{tid}", words=said)
+        yield Section("Longest cycle", (said, *blocks))
 
 
-def _text(
-    x: float, y: float, text: str, *, muted: bool = False, anchor: str = "middle"
-) -> str:
-    ink = f"var(--muted, {MUTED})" if muted else f"var(--ink, {INK})"
-    return (
-        f'<text x="{x:.1f}" y="{y:.1f}" text-anchor="{anchor}" fill="{ink}">'
-        f"{escape(text)}</text>"
+# --- the path of the longest cycle ------------------------------------------------
+
+
+def _path(
+    path: Explanation, timeline: Timeline, *, name: str, words: str
+) -> Iterator[Block]:
+    """Yield its bar, its timeline and its segments; `name` is its own in a page."""
+    parts = ", ".join(f"{letter.value} {about}" for letter, about in TITLES.items())
+    yield Chart(
+        Markup(path_bar(path, name=name, description=words, unit="")),
+        f"Letters mark the parts: {parts}; here E is the cycle itself.",
     )
+    yield Chart(
+        Markup(flame_chart(timeline, path, name=name, unit="")),
+        "What each CPU did, in µs since the cycle was due: the task, and below it "
+        f"interrupts. {note_of_timeline(timeline, unit='')}",
+    )
+    yield Folded(f"All {plural(len(path.segments), 'segment')}", (_segments(path),))
+
+
+def _segments(path: Explanation) -> Table:
+    heads = ("no.", "from (µs)", "length (µs)", "part", "cause", "where")
+    columns = (
+        Column(head, right=number < 3, fit="wraps" if head == "where" else "cut")
+        for number, head in enumerate(heads)
+    )
+    rows: list[Sequence[Cell]] = [
+        (
+            str(number),
+            format_us(one.begin_ns),
+            format_us(one.duration_ns),
+            Words((Key(colour_of(one)), one.part.value)),
+            one.cause.value,
+            (where(one), "strong" if one is path.dominant else ""),
+        )
+        for number, one in enumerate(path.segments, 1)
+    ]
+    return Table(tuple(columns), rows, label="Segments of the longest cycle")

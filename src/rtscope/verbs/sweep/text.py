@@ -17,7 +17,6 @@ from rtscope.present.document import (
     Words,
     line,
     strong,
-    width_of,
     words,
 )
 from rtscope.present.render.fitted import COLUMNS, FEWEST_ROWS, Compose, Room
@@ -167,7 +166,8 @@ def _table(result: SweepResult, effects: Sequence[Effect]) -> Table:
     ]
     # Of a line that is too long, the name of the change is cut.
     widths = [
-        max(map(width_of, column)) for column in zip(HEADINGS, *rows, strict=True)
+        max(len(words(cell).plain) for cell in column)
+        for column in zip(HEADINGS, *rows, strict=True)
     ]
     room = COLUMNS - sum(width + BETWEEN for width in widths[1:])
     widths[0] = min(widths[0], max(room, LEAST_NAME))

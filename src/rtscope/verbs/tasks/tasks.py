@@ -13,7 +13,8 @@ from rtscope.machine.target.address import address_of, open_target
 from rtscope.machine.tasks.agentlist import list_threads
 from rtscope.machine.tasks.model import Choice, Listing, Order, choose
 from rtscope.machine.tasks.statistics import Statistics, read_statistics
-from rtscope.present.formats.taskstatistics import print_statistics, statistics_rows
+from rtscope.present.formats.taskstatistics import statistics_blocks, statistics_rows
+from rtscope.present.render.terminal import print_blocks
 from rtscope.verbs.tasks.text import print_tasks, render_tasks_json
 
 CLEAR = "\x1b[H\x1b[2J\x1b[3J"
@@ -94,4 +95,4 @@ def _print(listing: Listing, kept: Statistics, request: TasksRequest) -> None:
         put(CLEAR)
     with stdout_console() as console:
         print_tasks(listing, threads, console, order=request.sort)
-        print_statistics(kept, console)
+        print_blocks(statistics_blocks(kept), console)
