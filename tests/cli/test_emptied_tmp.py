@@ -13,9 +13,11 @@ import pytest
 
 from fakes.commandline import Rtscope
 from fakes.measurements import record, thread
+from rtscope.boards.runs.prepare import PreparedCampaign
 from rtscope.record import pack as packing
 from rtscope.record.directory.records import create
 from rtscope.verbs.audit import capture
+from rtscope.verbs.kernel import check
 from rtscope.verbs.pack import pack
 
 Fault = Callable[[Path], None]
@@ -76,6 +78,7 @@ VERBS: dict[str, tuple[tuple[str, ...], Any, str]] = {
     "pack": (("pack", "a", "--out", "out.tar.gz"), pack, "open_records"),
     "audit": (("audit", "--root", "capture.tar"), capture, "open_tree"),
     "import": (("import", "PIPE", "--out", "out"), shutil, "copyfileobj"),
+    "kernel check": (("kernel", "check", "pc-6.12-rt"), check, "create"),
 }
 """What is typed, and what has just been done when the fault comes."""
 
@@ -90,8 +93,10 @@ def place(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
 
 
 @pytest.fixture
-def typed(here: Path) -> Typed:
-    """The words of a verb, with the files that they name."""
+def typed(here: Path, monkeypatch: pytest.MonkeyPatch) -> Typed:
+    """The words of a verb, with the files that they name; no kernel is built."""
+    nothing = PreparedCampaign(())
+    monkeypatch.setattr(check, "prepare_campaign", lambda *_, **_named: nothing)
     store = create(here / "a", {}, command=("rtscope", "run"))
     store.save(record([thread([5_000] * 5000)], "idle"))
     packing.pack(
