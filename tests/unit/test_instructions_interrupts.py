@@ -4,6 +4,7 @@ import pytest
 
 from fakes.paths import Step, section, symbols
 from fakes.wakeuppaths import (
+    COMPETING_TASKS,
     ENTRY,
     NAMES,
     PREEMPT,
@@ -270,6 +271,61 @@ def test_a_softirq_that_has_interrupts_off_is_blamed_for_that(off_ns: int) -> No
     found = on_rt(steps, 70, ((0, 1), (off_ns, 0), (965, 1)))
 
     assert (found.cause, found.name) == (Cause.INTERRUPTS_OFF, "my_tasklet")
+
+
+AT_EXIT: list[Step] = [
+    *TIMER,
+    *((5, "irq_exit_rcu"), (30, "handle_softirqs"), (10, "tasklet_action")),
+    *((200, "my_tasklet"), (300, "zap"), (400, "my_tasklet+"), (5, "do_irq+")),
+]
+"""A softirq that the timer's interrupt runs before it ends: 190 to 1090 in all."""
+
+
+def behind_wake_up(*flags: tuple[int, int]) -> Segment:
+    """Return the dominant segment of a wake-up that a softirq delays at the end."""
+    steps = [(50, "user"), *AT_EXIT, *PREEMPT, *THREAD]
+    late = sum(step[0] for step in steps) - 50
+    path = section(steps, COMPETING_TASKS, late=late, flags=((0, 1), *flags))
+    found = explain_path(path, COMPETING_TASKS, arch="riscv64")
+    assert found.residual_ns == 0
+    assert found.dominant is not None
+    return found.dominant
+
+
+@pytest.mark.parametrize(
+    "flags",
+    [
+        ((190, 0), (1090, 1)),  # from its begin to its end
+        ((260, 0), (1080, 1)),
+        ((260, 0), (330, 1), (390, 0), (1090, 1)),  # for short before that
+        ((190, 0), (900, 1)),  # and on again before the end
+        ((190, 0), (1090, 1), (1095, 0)),
+    ],
+)
+def test_a_softirq_behind_the_wake_up_is_blamed_for_interrupts_off_throughout(
+    flags: tuple[tuple[int, int], ...],
+) -> None:
+    found = behind_wake_up(*flags)
+
+    assert (found.cause, found.name) == (Cause.INTERRUPTS_OFF, "my_tasklet")
+
+
+@pytest.mark.parametrize(
+    "flags",
+    [
+        (),
+        ((190, 0), (250, 1)),  # for a short time
+        ((190, 0), (480, 1), (500, 0), (790, 1), (800, 0), (1090, 1)),  # three times
+        ((400, 0), (690, 1)),  # in a call of it, which is a third
+        ((50, 0), (185, 1)),  # before it: by the interrupt
+    ],
+)
+def test_a_softirq_that_turns_interrupts_off_for_a_part_of_it_stays_one(
+    flags: tuple[tuple[int, int], ...],
+) -> None:
+    found = behind_wake_up(*flags)
+
+    assert (found.cause, found.name) == (Cause.SOFTIRQ, "my_tasklet")
 
 
 def test_a_thread_of_softirqs_delays_on_preempt_rt_with_preemption_off_only() -> None:

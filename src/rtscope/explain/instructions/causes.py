@@ -16,7 +16,7 @@ from itertools import takewhile
 from rtscope.explain.instructions.absences import Absence, Wait, spin_of
 from rtscope.explain.instructions.calls import Frame, Run, plain, role_of
 from rtscope.explain.instructions.contexts import THREAD, Context, callback_of
-from rtscope.explain.instructions.flags import irqs_off_at
+from rtscope.explain.instructions.flags import IrqsOff, irqs_off_in
 from rtscope.explain.instructions.holders import InPlace, longest_in_place
 from rtscope.explain.instructions.loops import (
     WAITS,
@@ -164,7 +164,7 @@ def _softirq_cause(path: WakeupPath, i: int, part: Part) -> Cause | None:
     """Return the cause of a run of a softirq; None of all else, and of a thread's."""
     if path.contexts[i].role is not Role.SOFTIRQ or _is_late(path, i):
         return None
-    if part is Part.A and _is_masked_softirq(path, path.runs[i]):
+    if _is_masked_softirq(path, path.runs[i], part):
         return Cause.INTERRUPTS_OFF
     # PREEMPT_RT runs softirqs in threads, which are preempted.
     return Cause.SOFTIRQ if part is Part.A or not path.is_rt else None
@@ -259,13 +259,27 @@ def _waiting_cause(path: WakeupPath, run: Run) -> Cause:
     return Cause.INTERRUPTS_OFF if _has_irqs_off(path, run) else Cause.DELIVERY
 
 
-def _is_masked_softirq(path: WakeupPath, run: Run) -> bool:
-    """Tell whether a softirq itself, or on PREEMPT_RT anybody, has interrupts off."""
+def _is_masked_softirq(path: WakeupPath, run: Run, part: Part) -> bool:
+    """
+    Tell whether a softirq itself, or on PREEMPT_RT anybody, has interrupts off.
+
+    Behind the interrupt a softirq delays the thread with interrupts on too. There it is
+    blamed for them if they were off for most of the latency: a thread of its own, or
+    PREEMPT_RT, would not help.
+    """
     if not _has_irqs_off(path, run):
         return False
-    off = irqs_off_at(path.flags, path.runs, max(run.begin_ns, path.expiry_ns))
-    by = off.off if off is not None else None
-    return path.is_rt or (by is not None and Role.SOFTIRQ in by.frame.within)
+    since_ns = max(run.begin_ns, path.expiry_ns)
+    off = irqs_off_in(path.flags, path.runs, since_ns, run.end_ns)
+    least_ns = 0 if part is Part.A else path.section.latency_ns // 2
+    if off is None or _after_expiry_ns(path, off) <= least_ns:
+        return False
+    return path.is_rt or (off.off is not None and Role.SOFTIRQ in off.off.frame.within)
+
+
+def _after_expiry_ns(path: WakeupPath, off: IrqsOff) -> int:
+    until_ns = path.section.last_ns if off.until_ns is None else off.until_ns
+    return until_ns - max(off.since_ns, path.expiry_ns)
 
 
 def _has_irqs_off(path: WakeupPath, run: Run) -> bool:

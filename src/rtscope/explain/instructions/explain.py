@@ -21,7 +21,7 @@ from rtscope.explain.instructions.calls import (
     title_frame,
 )
 from rtscope.explain.instructions.causes import Kind, kinds_of
-from rtscope.explain.instructions.flags import IrqsOff, irqs_off_at
+from rtscope.explain.instructions.flags import IrqsOff, irqs_off_at, irqs_off_in
 from rtscope.explain.instructions.holders import InPlace, of_idle_cpus, of_sleep
 from rtscope.explain.instructions.loops import WAITS
 from rtscope.explain.instructions.milestones import TICK, tick_evidence
@@ -288,7 +288,10 @@ def _segment(path: WakeupPath, kind: Kind, at: Sequence[int]) -> Segment:
     title = title_frame(inside, delays)
     irqs_off = None
     if cause is Cause.INTERRUPTS_OFF:
-        irqs_off = irqs_off_at(path.flags, path.runs, runs[0].begin_ns)
+        begin_ns, end_ns = runs[0].begin_ns, runs[-1].end_ns
+        irqs_off = irqs_off_at(path.flags, path.runs, begin_ns)
+        if part is not Part.A:  # it began behind the interrupt, with interrupts on
+            irqs_off = irqs_off_in(path.flags, path.runs, begin_ns, end_ns)
     if held is None:
         end = SegmentEnd(path, at[-1], irqs_off)
         name, chain = name_of(kind, named, inside, title, end=end)

@@ -93,3 +93,18 @@ def irqs_off_at(flags: IrqFlags, runs: Sequence[Run], expiry_ns: int) -> IrqsOff
         until_ns=until_ns,
         on=None if until_ns is None else run_before(until_ns),
     )
+
+
+def irqs_off_in(
+    flags: IrqFlags, runs: Sequence[Run], begin_ns: int, end_ns: int
+) -> IrqsOff | None:
+    """Return the call that had interrupts off for longest between two times, if any."""
+    first, last = bisect_right(flags.at_ns, begin_ns), bisect_left(flags.at_ns, end_ns)
+    switched = (flags.at_ns[at] for at in range(first, last) if not flags.on[at])
+    found = (irqs_off_at(flags, runs, at_ns) for at_ns in (begin_ns, *switched))
+
+    def inside_ns(one: IrqsOff) -> int:
+        until_ns = end_ns if one.until_ns is None else min(one.until_ns, end_ns)
+        return until_ns - max(one.since_ns, begin_ns)
+
+    return max((one for one in found if one), key=inside_ns, default=None)
