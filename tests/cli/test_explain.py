@@ -2,6 +2,7 @@
 
 import json
 import struct
+import weakref
 from dataclasses import asdict, replace
 from pathlib import Path
 from typing import Any
@@ -24,6 +25,7 @@ from rtscope.record.instructions.file import (
     pack,
     parse_trace,
 )
+from rtscope.record.instructions.section import TraceSection
 from rtscope.record.instructions.symbols import parse_symbols
 from rtscope.record.model import RunRecord
 
@@ -85,6 +87,41 @@ def test_whoever_waits_sees_how_many_wake_ups_are_explained(
     what = "explaining 002-memory"
     counted = [Step(what, n, len(WORST), "wake-ups") for n, _ in enumerate(WORST, 1)]
     assert steps == [Step(what, 0, 1, "runs"), *counted]
+
+
+@pytest.mark.parametrize("worst", [0, 1, 2])
+def test_of_all_paths_only_those_that_will_be_drawn_are_kept(
+    result: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, worst: int
+) -> None:
+    """The longest path, of millions of records, is explained last and alone."""
+    explain_path = vars(analysis)["explain_path"]
+    seen: list[weakref.ref[Any]] = []
+    alive: list[int] = []
+
+    def explain(section: TraceSection, *words: Any, **traits: Any) -> Any:
+        alive.append(sum(one() is not None for one in seen))
+        seen.append(weakref.ref(section.values))
+        return explain_path(section, *words, **traits)
+
+    monkeypatch.setattr(analysis, "explain_path", explain)
+    explained = analysis.explained_runs(
+        result,
+        "002-memory",
+        worst=worst,
+        bound=False,
+        cache=tmp_path,
+        log=lambda _line: None,
+    )
+
+    latencies = [section.latency_ns for section in WORST]
+    assert [one.latency_ns for one in explained.runs[0].explanations] == latencies
+    assert len(alive) == len(WORST) >= 2
+    assert alive == [max(0, worst - left) for left in range(len(WORST), 0, -1)]
+    (kept,) = explained.wakeups
+    assert [one.explanation.latency_ns for one in kept] == latencies[:worst]
+    assert [one.title for one in kept] == [
+        f"002-memory, worst wake-up {number}" for number in range(1, worst + 1)
+    ]
 
 
 def test_json_closes_the_sum_of_every_wake_up_and_lies_beside_the_record(

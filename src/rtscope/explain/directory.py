@@ -110,7 +110,7 @@ class Explained:
 
     runs: tuple[ExplainedRun, ...]
     wakeups: tuple[tuple[Recording | ExplainedWindow, ...], ...]
-    """Of each run, worst first; none where there are only counters."""
+    """Of each run, worst first, as many as were asked for; of counters none."""
 
     def perfetto(self) -> bytes:
         """Return the trace. Raises UsageError for runs of boards and of machines."""
@@ -140,8 +140,9 @@ def explained_runs(
     """
     Explain every run that has recorded paths or events; log those without.
 
-    Each explanation is written beside its record. With `bound` those of virtual boards
-    are booted again for their longest critical sections.
+    Each explanation is written beside its record. What was recorded of so many of the
+    `worst` wake-ups is kept, to be drawn. With `bound` the runs of virtual boards are
+    booted again for their longest critical sections.
     """
     chosen = every_run(path, run_id)
     if bound:
@@ -152,11 +153,8 @@ def explained_runs(
         name = one.record.run.id
         progress(Step(f"explaining {name}", done, len(chosen), "runs"))
         try:
-            of_run = _wakeups_of(one, cache=cache, log=log, progress=progress)
-            explanations = (
-                _counted(one.record)
-                if of_run is None
-                else [wakeup.explanation for wakeup in of_run]
+            explanations, of_run = _wakeups_of(
+                one, worst=worst, cache=cache, log=log, progress=progress
             )
         except UsageError as error:
             if len(chosen) == 1:
@@ -165,7 +163,7 @@ def explained_runs(
             continue
         bounds = _bounds_of_run(one, cache=cache, log=log, progress=progress)
         runs.append(explained_run(one.record, explanations, bounds=bounds))
-        wakeups.append(tuple(of_run or ())[:worst])
+        wakeups.append(tuple(of_run))
         try:
             write_explained(one.directory / EXPLAINED, runs[-1].document)
         except RecordError as error:  # a result that may only be read
@@ -179,16 +177,19 @@ def explained_runs(
 
 
 def _wakeups_of(
-    one: Recorded, *, cache: Path, log: Log, progress: Progress
-) -> Sequence[Recording | ExplainedWindow] | None:
-    """Return the explained wake-ups of a run; None if it has only counters."""
+    one: Recorded, *, worst: int, cache: Path, log: Log, progress: Progress
+) -> tuple[Sequence[Explanation], Sequence[Recording | ExplainedWindow]]:
+    """Return what explains the wake-ups of a run, and the worst with all of theirs."""
     if one.record.virtual:
-        return _explained_paths(one, cache=cache, log=log, progress=progress)
+        return _explained_paths(
+            one, worst=worst, cache=cache, log=log, progress=progress
+        )
     if (one.directory / TRACE).is_file():
         machine = machine_of(one.record)
         trace = open_trace(one.directory / TRACE)
-        return explained_windows(one.record, trace, machine)
-    return None
+        windows = explained_windows(one.record, trace, machine)
+        return [window.explanation for window in windows], windows[:worst]
+    return _counted(one.record), ()
 
 
 def explained_file(
@@ -273,18 +274,24 @@ def _files(path: Path) -> list[Path]:
 
 
 def _explained_paths(
-    one: Recorded, *, cache: Path, log: Log, progress: Progress
-) -> list[Recording]:
-    stream, paths = _paths_of(one)
-    arch, preemptible = stream.arch, machine_of(one.record).preemptible
+    one: Recorded, *, worst: int, cache: Path, log: Log, progress: Progress
+) -> tuple[Sequence[Explanation], Sequence[Recording]]:
+    arch, paths = _paths_of(one)
+    preemptible = machine_of(one.record).preemptible
     symbols = symbols_of(one, cache=cache, log=log, progress=progress)
-    recordings, name = [], one.record.run.id
-    for number, section in enumerate(paths, 1):
-        progress(Step(f"explaining {name}", number, len(paths), "wake-ups"))
+    explanations, recordings = list[Explanation](), list[Recording]()
+    name, total = one.record.run.id, len(paths)
+    # The worst last, and none kept for longer: it may need the memory of all others.
+    for number in range(total, 0, -1):
+        done = total - number + 1
+        progress(Step(f"explaining {name}", done, total, "wake-ups"))
+        section = paths.pop()
         explanation = explain_path(section, symbols, arch=arch, preemptible=preemptible)
-        title = f"{name}, worst wake-up {number}"
-        recordings.append(Recording(title, section, explanation, symbols, arch))
-    return recordings
+        explanations.insert(0, explanation)
+        if number <= worst:
+            title = f"{name}, worst wake-up {number}"
+            recordings.insert(0, Recording(title, section, explanation, symbols, arch))
+    return explanations, recordings
 
 
 def stream_of(recorded: Recorded) -> ExecTrace:
@@ -296,9 +303,9 @@ def stream_of(recorded: Recorded) -> ExecTrace:
     return read_stream(recorded.directory / note.file, sha256=note.sha256)
 
 
-def _paths_of(recorded: Recorded) -> tuple[ExecTrace, tuple[TraceSection, ...]]:
+def _paths_of(recorded: Recorded) -> tuple[str, list[TraceSection]]:
     """
-    Return the worst paths, worst first, as whole as they are recorded.
+    Return the architecture and the worst paths, worst first, as whole as recorded.
 
     Paths that the run itself cut or left out are taken from its replay, where there was
     one. Raises as `stream_of` does if neither recorded any.
@@ -312,13 +319,13 @@ def _paths_of(recorded: Recorded) -> tuple[ExecTrace, tuple[TraceSection, ...]]:
         first = read_stream(replayed, sha256=None)
     worst = with_windows(first)
     if not replayed.is_file() or not any(map(_lacks, worst)):
-        return first, worst
+        return first.arch, [*worst]
     fuller = {
         _wakeup(section): section
         for section in with_windows(read_stream(replayed, sha256=None))
         if not (section.cut or section.left_out)
     }
-    return first, tuple(fuller.get(_wakeup(section), section) for section in worst)
+    return first.arch, [fuller.get(_wakeup(section), section) for section in worst]
 
 
 def _lacks(section: TraceSection) -> bool:

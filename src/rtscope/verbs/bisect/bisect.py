@@ -263,7 +263,7 @@ def _sentence(path: Path, seed: int, bench: Bench) -> str:
         explained = explained_runs(
             path,
             run_id,
-            worst=1,
+            worst=0,
             bound=False,
             cache=bench.context.cache,
             log=bench.context.log,

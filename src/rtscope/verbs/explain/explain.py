@@ -104,6 +104,7 @@ def explain(
     for file in filter(None, (html, perfetto)):
         refuse_unwritable(file)
     number = worst or 1
+    drawn = number if html or perfetto else 0
     with unpacking() as opened:
         if trace is not None:
             selector = WakeupSelector(thread, None if at is None else _trace_time(at))
@@ -117,7 +118,7 @@ def explain(
                 explained = explained_runs(
                     path,
                     run,
-                    worst=number,
+                    worst=drawn,
                     bound=bound,
                     cache=cache,
                     log=waiting.over(log),

@@ -53,7 +53,7 @@ def explain_each(runs: Iterable[tuple[Path, str]], *, keep: Keep | None = None) 
                 explained = explained_runs(
                     path,
                     run,
-                    worst=1,
+                    worst=0 if keep is None else 1,
                     bound=False,
                     cache=cache_dir(),
                     log=waiting.over(once),
