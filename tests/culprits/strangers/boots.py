@@ -15,8 +15,10 @@ INTERVAL_NS = 200_000
 SLOT_MS = 200
 SLOTS = 4
 BEGIN_MS = 45
-"""Of the first slot, since the first wake-up was due: a design waits 300 ms, and the
-measurement begins some 230 ms after the load."""
+"""Of the first slot, since the first wake-up was due: a design waits 300 ms from where
+it starts, and the measurement begins some 230 ms after that."""
+QUIET_MS = 1000
+"""Before all designs: what the kernel had put off for at most a second is over."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -44,7 +46,8 @@ class Boot:
         priority = ("--priority", "50") if one.policy == "fifo" else ()
         return (
             *("--target", "virtual:pc", "--kernel", ",".join(BOTH)),
-            *("--load", "custom", "--cpus", str(one.cpu), "--warmup", "200ms"),
+            *("--load", "custom", "--cpus", str(one.cpu)),
+            *("--warmup", f"{QUIET_MS + 200}ms"),
             *("--duration", f"{one.seconds}s", "--settle", "0s"),
             *("--interval", "200us", "--policy", one.policy, *priority),
             *("--worst", "64", "--host-limit", "10m"),
@@ -56,9 +59,13 @@ class Boot:
         """
         All that is started keeps to the first CPU unless it says else.
 
-        The kernel's own culprit of the second CPU (vmstat_update) is put off.
+        The kernel's own culprits of the second CPU are kept away: vmstat_update is put
+        off, and what a tracer writes is not kept.
         """
-        begin = "taskset -p 1 $$ >/dev/null; echo 100 >/proc/sys/vm/stat_interval"
+        begin = (
+            "taskset -p 1 $$ >/dev/null; echo 100 >/proc/sys/vm/stat_interval; "
+            f"echo 0 >/sys/kernel/tracing/tracing_on; usleep {QUIET_MS * 1000}"
+        )
         slots = " ".join(
             f"(usleep {slot * SLOT_MS * 1000}; {design.script}{_end(design.script)}) &"
             for slot, design in enumerate(self.designs)

@@ -240,7 +240,11 @@ static void fragment(void)
 {
 	static char *area;
 	int fd = open("/proc/sys/vm/compact_memory", O_WRONLY);
+	int locked = open("/proc/sys/vm/compact_unevictable_allowed", O_WRONLY);
 
+	/* As with PREEMPT_RT: the locked pages of the measured thread stay. */
+	write(locked, "0", 1);
+	close(locked);
 	prctl(PR_SET_NAME, "compacter");
 	go_to(1);
 	if (!area) {
