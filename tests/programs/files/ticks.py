@@ -1,0 +1,13 @@
+"""asyncio's own loop, with a line of JSON in each tick."""
+
+import asyncio
+import json
+
+
+async def main() -> None:
+    while True:
+        json.dumps({str(number): number for number in range(200)})
+        await asyncio.sleep(0.005)
+
+
+asyncio.run(main())

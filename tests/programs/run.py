@@ -1,0 +1,195 @@
+"""
+`rtscope app check` on programs that others wrote: `make programs`, or `ARGS=jackd`.
+
+Each program is started, watched by rtscope and a witness at once, and stopped by its
+process group. Its answer, what the witness saw and the verdicts lie in build/programs;
+a run that was ended goes on with the programs that are not there. As root, on a machine
+of one's own: packages are named where one is missing, never installed.
+"""
+
+import argparse
+import contextlib
+import json
+import os
+import shlex
+import shutil
+import signal
+import subprocess
+import tempfile
+import time
+import tomllib
+from collections import Counter
+from collections.abc import Iterator, Mapping
+from dataclasses import asdict
+from pathlib import Path
+from typing import Any
+
+from programs.judge import judged, missed
+from programs.witness import Witness, threads_of
+
+HERE = Path(__file__).parent
+RESULTS = Path("build/programs")
+_SETTLE_S = 3.0
+_POLICIES = {"fifo": os.SCHED_FIFO, "rr": os.SCHED_RR}
+
+
+def main() -> int:
+    """Print a table; 1 if a finding is false or an offence was missed."""
+    parser = argparse.ArgumentParser(description=(__doc__ or "").split("\n")[1])
+    parser.add_argument("programs", nargs="*", help="default: all")
+    parser.add_argument("--again", action="store_true", help="forget earlier runs")
+    parser.add_argument("--duration", default="3s", help="time to watch each")
+    parser.add_argument("--table", type=Path, help="page whose table is written anew")
+    asked = parser.parse_args()
+    programs = tomllib.loads((HERE / "programs.toml").read_text())
+    if unknown := set(asked.programs) - programs.keys():
+        parser.error(f"no program {', '.join(sorted(unknown))}")
+    RESULTS.mkdir(parents=True, exist_ok=True)
+    names = asked.programs or list(programs)
+    for name in names:
+        file = RESULTS / f"{name}.json"
+        if file.exists() and not asked.again:
+            continue
+        print(f"--- {name}: {programs[name]['command']}", flush=True)
+        result = _checked(name, programs[name], asked.duration)
+        file.write_text(json.dumps(result, indent=1) + "\n")
+    results = {n: json.loads((RESULTS / f"{n}.json").read_text()) for n in names}
+    lines = list(_table(results))
+    print(*lines, sep="\n")
+    if asked.table is not None:
+        head, _, rest = asked.table.read_text().partition("<!-- table -->\n")
+        tail = rest.partition("<!-- end of table -->")[2]
+        asked.table.write_text(
+            head + "<!-- table -->\n\n" + "\n".join(lines) + "\n\n<!-- end of table -->" + tail
+        )
+    return 0
+
+
+def _checked(name: str, program: Mapping[str, Any], duration: str) -> dict[str, Any]:
+    with contextlib.ExitStack() as stack:
+        run = Path(stack.enter_context(tempfile.TemporaryDirectory()))
+        env = {**os.environ, **{k: v.replace("RUN", str(run)) for k, v in program.get("env", {}).items()}}
+        for helper in program.get("helpers", ()):
+            stack.enter_context(_started(_argv(helper, run), env))
+            time.sleep(_SETTLE_S)
+        argv = _argv(program["command"], run)
+        if shutil.which(argv[0]) is None:
+            return {"skipped": f"{argv[0]} is not installed"}
+        process = stack.enter_context(_started(argv, env))
+        time.sleep(_SETTLE_S)
+        pid = _watched(process, program.get("check"))
+        if pid is None:
+            return {"skipped": f"it ended, with status {process.poll()}"}
+        _set_policy(pid, program.get("chrt", ""))
+        try:
+            witness = Witness(pid)
+        except RuntimeError as error:
+            return {"skipped": str(error)}
+        begun, used = time.monotonic(), os.times()
+        checked = subprocess.run(
+            ["rtscope", "app", "check", "--json", "--duration", duration, str(pid)],
+            capture_output=True,
+            text=True,
+            check=False,
+        )
+        wall_s, now = time.monotonic() - begun, os.times()
+        cpu_s = now.children_user + now.children_system - used.children_user - used.children_system
+        seen = witness.end()
+        alive = process.poll() is None
+    if checked.returncode not in {0, 1}:
+        return {"skipped": f"status {checked.returncode}: {checked.stderr[-500:]}"}
+    answer = json.loads(checked.stdout)
+    return {
+        "name": name,
+        "wall_s": round(wall_s, 1),
+        "cpu_s": round(cpu_s, 1),
+        "alive": alive,
+        "threads": len(answer["threads"]),
+        "findings": [asdict(one) for one in judged(answer, seen)],
+        "offences": [asdict(one) for one in missed(answer, seen)],
+        "answer": answer,
+    }
+
+
+def _argv(command: str, run: Path) -> list[str]:
+    text = command.replace("FILES", str(HERE / "files")).replace("RUN", str(run))
+    return shlex.split(text)
+
+
+@contextlib.contextmanager
+def _started(argv: list[str], env: Mapping[str, str]) -> Iterator[subprocess.Popen[bytes]]:
+    process = subprocess.Popen(
+        argv,
+        env=env,
+        stdin=subprocess.DEVNULL,
+        stdout=subprocess.DEVNULL,
+        stderr=subprocess.DEVNULL,
+        process_group=0,
+    )
+    try:
+        yield process
+    finally:
+        for sent in (signal.SIGTERM, signal.SIGKILL):
+            with contextlib.suppress(ProcessLookupError):
+                os.killpg(process.pid, sent)
+            with contextlib.suppress(subprocess.TimeoutExpired):
+                process.wait(timeout=3)
+
+
+def _watched(process: subprocess.Popen[bytes], name: str | None) -> int | None:
+    """Return the process itself, or the one of its children that has the name."""
+    if process.poll() is not None:
+        return None
+    if name is None:
+        return process.pid
+    for stat in Path("/proc").glob("[0-9]*/stat"):
+        with contextlib.suppress(OSError):
+            pid = int(stat.parent.name)
+            command = (stat.parent / "comm").read_text().strip()
+            if os.getpgid(pid) == process.pid and command.startswith(name[:15]):
+                return pid
+    return None
+
+
+def _set_policy(pid: int, asked: str) -> None:
+    if not asked:
+        return
+    policy, priority, name = asked.split(maxsplit=2)
+    for tid, thread in threads_of(pid).items():
+        if thread.name.startswith(name):
+            os.sched_setscheduler(tid, _POLICIES[policy], os.sched_param(int(priority)))
+
+
+def _table(results: Mapping[str, Mapping[str, Any]]) -> Iterator[str]:
+    yield "| program | threads | findings | true | false | not told | offences seen | missed | CPU s |"
+    yield "|---|---:|---:|---:|---:|---:|---:|---:|---:|"
+    total: Counter[str] = Counter()
+    for name, one in results.items():
+        if "skipped" in one:
+            yield f"| {name} | {one['skipped'].splitlines()[0][:90]} |"
+            continue
+        findings = Counter(str(f["right"]) for f in one["findings"])
+        offences = Counter(str(f["right"]) for f in one["offences"])
+        total.update({f"f{k}": n for k, n in findings.items()})
+        total.update({f"o{k}": n for k, n in offences.items()})
+        yield (
+            f"| {name} | {one['threads']} | {len(one['findings'])} | {findings['True']} "
+            f"| {findings['False']} | {findings['None']} | {len(one['offences'])} "
+            f"| {offences['False']} | {one['cpu_s']} |"
+        )
+    yield ""
+    told = total["fTrue"] + total["fFalse"]
+    yield (
+        f"{told + total['fNone']} findings, {told} of them told by the witness: "
+        f"{total['fFalse']} false. {total['oTrue'] + total['oFalse']} offences seen by the "
+        f"witness in judged threads: {total['oFalse']} missed."
+    )
+    for name, one in results.items():
+        for kind in ("findings", "offences"):
+            for f in one.get(kind, ()):
+                if f["right"] is False:
+                    yield f"* {name}, {f['thread']}: {f['finding']} {'false' if kind == 'findings' else 'missed'}: {f['why'][:160]}"
+
+
+if __name__ == "__main__":
+    raise SystemExit(main())

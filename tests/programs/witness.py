@@ -1,0 +1,259 @@
+"""What bpftrace, /proc and readelf see of a program while `app check` watches it."""
+
+import json
+import re
+import signal
+import subprocess
+import time
+from collections import defaultdict
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from pathlib import Path
+
+ALLOCATING = (
+    "malloc",
+    "calloc",
+    "realloc",
+    "free",
+    "posix_memalign",
+    "aligned_alloc",
+    "memalign",
+)
+_RUNNABLE = (0, 256)
+_READY_S = 20.0
+
+_SCRIPT = """
+BEGIN { printf("ready\\n"); }
+tracepoint:raw_syscalls:sys_enter /pid == PID/ {
+  @calls[tid, args->id] = count(); @at[tid] = nsecs; @of[tid] = args->id;
+  @files[tid, args->id, args->args[0] & 0xffffffff] = count();
+  if (args->id == FUTEX) { @word[tid] = args->args[0]; @op[tid] = args->args[1]; }
+}
+tracepoint:raw_syscalls:sys_exit /pid == PID && @at[tid]/ {
+  @longest[tid, args->id] = max(nsecs - @at[tid]);
+  if (args->id == FUTEX) {
+    @futex[tid, @op[tid] & 127] = count();
+    @futexlongest[tid, @op[tid] & 127] = max(nsecs - @at[tid]);
+  }
+  delete(@at[tid]);
+}
+software:page-faults:1 /pid == PID/ { @faults[tid] = count(); }
+tracepoint:exceptions:page_fault_user /pid == PID/ {
+  @faultat[tid, args->address >> 12] = count();
+}
+tracepoint:sched:sched_migrate_task { @moved[args->pid] = count(); }
+tracepoint:sched:sched_waking /@mine[args->pid]/ {
+  @woken[args->pid, tid, args->prio, ((struct task_struct *)curtask)->prio] = count();
+}
+tracepoint:sched:sched_waking /pid == PID/ { @mine[tid] = 1; }
+tracepoint:sched:sched_switch /pid == PID/ {
+  @mine[tid] = 1;
+  if (args->prev_state == 0 || args->prev_state == 256) {
+    @preempted[tid] = count(); @preemptor[tid, args->next_prio] = count();
+  } else if (@on[tid]) {
+    @busy[tid] = max(nsecs - @on[tid]); delete(@on[tid]);
+  }
+}
+tracepoint:sched:sched_wakeup /@mine[args->pid]/ {
+  if (@woke[args->pid]) { @gap[args->pid] = max(nsecs - @woke[args->pid]); }
+  @woke[args->pid] = nsecs; @on[args->pid] = nsecs; @wakeups[args->pid] = count();
+}
+tracepoint:signal:signal_deliver /pid == PID/ { @signals[tid, args->sig] = count(); }
+"""
+
+
+@dataclass(frozen=True, slots=True)
+class Thread:
+    """A thread as /proc has it."""
+
+    name: str
+    policy: int
+    priority: int
+    cpus: int
+    slack_ns: int
+    major_faults: int
+
+
+@dataclass(slots=True)
+class Seen:
+    """What was seen: of each map of the script its numbers, by their keys."""
+
+    maps: Mapping[str, Mapping[tuple[int, ...], int]]
+    allocations: Mapping[tuple[int, str], int]
+    threads: Mapping[int, Thread]
+    unlocked_kib: int
+    not_resident_kib: int
+    lazy: tuple[str, ...]
+    nonblocking: frozenset[int]
+    own_pages: frozenset[int]
+    limits: str
+    window_ns: int = 0
+    major: Mapping[int, int] = field(default_factory=dict)
+
+    def count(self, of: str, tid: int) -> int:
+        """Return how often, for a thread."""
+        return sum(n for key, n in self.maps.get(of, {}).items() if key[0] == tid)
+
+    def most(self, of: str, tid: int) -> int:
+        """Return the longest, for a thread."""
+        return max((n for key, n in self.maps.get(of, {}).items() if key[0] == tid), default=0)
+
+
+class Witness:
+    """bpftrace at work, from when it has said that it sees."""
+
+    def __init__(self, pid: int) -> None:
+        self.pid = pid
+        self._before = threads_of(pid)
+        script = _SCRIPT.replace("PID", str(pid)).replace("FUTEX", "202")
+        libc = _libc_of(pid)
+        if libc:
+            script += "".join(
+                f'uprobe:{libc}:{name} /pid == {pid}/ {{ @alloc[tid, "{name}"] = count(); }}\n'
+                for name in ALLOCATING
+            )
+        self._process = subprocess.Popen(
+            ["bpftrace", "-f", "json", "-e", script],
+            stdout=subprocess.PIPE,
+            stderr=subprocess.DEVNULL,
+            env={"PATH": "/usr/sbin:/usr/bin:/sbin:/bin", "BPFTRACE_MAP_KEYS_MAX": "65536"},
+            text=True,
+        )
+        assert self._process.stdout is not None
+        for line in self._process.stdout:
+            if "ready" in line:
+                break
+        else:
+            raise RuntimeError(f"bpftrace ended, with status {self._process.wait()}")
+        self._begun = time.monotonic_ns()
+
+    def end(self) -> Seen:
+        """End it, and return what it saw."""
+        proc = Path(f"/proc/{self.pid}")
+        threads = threads_of(self.pid)
+        smaps = _read(proc / "smaps")
+        limits = _read(proc / "limits")
+        nonblocking = _nonblocking(proc)
+        own = frozenset(_pages(_read(proc / "maps"), "[uprobes]"))
+        lazy = tuple(_lazy_of(_read(proc / "maps")))
+        window_ns = time.monotonic_ns() - self._begun
+        self._process.send_signal(signal.SIGINT)
+        out, _ = self._process.communicate(timeout=60)
+        maps, allocations = _maps(out)
+        return Seen(
+            maps,
+            allocations,
+            threads or self._before,
+            *_memory(smaps),
+            lazy,
+            nonblocking,
+            own,
+            limits,
+            window_ns,
+            {
+                tid: thread.major_faults - self._before[tid].major_faults
+                for tid, thread in threads.items()
+                if tid in self._before
+            },
+        )
+
+
+def threads_of(pid: int) -> dict[int, Thread]:
+    """Read the threads of a process; none if it has ended."""
+    found = {}
+    for task in Path(f"/proc/{pid}/task").glob("*"):
+        try:
+            name, rest = re.fullmatch(r"\d+ \((.*)\) (.*)\n?", (task / "stat").read_text(), re.DOTALL).groups()
+            stat = rest.split()
+            status = (task / "status").read_text()
+        except (OSError, AttributeError):
+            continue
+        cpus = re.search(r"^Cpus_allowed:\s*(\S+)", status, re.MULTILINE)[1]
+        found[int(task.name)] = Thread(
+            name,
+            policy=int(stat[38]),
+            priority=int(stat[37]),
+            cpus=int(cpus.replace(",", ""), 16).bit_count(),
+            slack_ns=int(_read(Path(f"/proc/{task.name}/timerslack_ns")) or 0),
+            major_faults=int(stat[9]),
+        )
+    return found
+
+
+def _read(path: Path) -> str:
+    try:
+        return path.read_text(errors="replace")
+    except OSError:
+        return ""
+
+
+def _libc_of(pid: int) -> str:
+    found = re.search(r"(/\S*/libc[.-][^\s/]*so\S*)", _read(Path(f"/proc/{pid}/maps")))
+    return found[1] if found else ""
+
+
+def _pages(maps: str, name: str) -> list[int]:
+    pages: list[int] = []
+    for line in maps.splitlines():
+        if line.endswith(name):
+            low, high = (int(end, 16) >> 12 for end in line.split()[0].split("-"))
+            pages.extend(range(low, high))
+    return pages
+
+
+def _lazy_of(maps: str) -> list[str]:
+    files = {line.split(maxsplit=5)[5] for line in maps.splitlines() if " r-xp " in line and "/" in line}
+    found = []
+    for file in sorted(files):
+        shown = subprocess.run(["readelf", "-dW", file], capture_output=True, text=True, check=False).stdout
+        if "(JMPREL)" in shown and "BIND_NOW" not in shown and not re.search(r"FLAGS_1\).*NOW", shown):
+            found.append(Path(file).name)
+    return found
+
+
+def _memory(smaps: str) -> tuple[int, int]:
+    unlocked = away = size = resident = 0
+    executable = False
+    for line in smaps.splitlines():
+        if re.match(r"[0-9a-f]+-[0-9a-f]+ ", line):
+            executable = " r-xp " in line and "/" in line
+        elif line.startswith("Size:"):
+            size = int(line.split()[1])
+        elif line.startswith("Rss:"):
+            resident = int(line.split()[1])
+        elif line.startswith("VmFlags:"):
+            unlocked += 0 if " lo" in line else size
+            away += size - resident if executable else 0
+    return unlocked, away
+
+
+def _nonblocking(proc: Path) -> frozenset[int]:
+    found = set()
+    for info in proc.glob("fdinfo/*"):
+        flags = re.search(r"flags:\s*(\d+)", _read(info))
+        if flags and int(flags[1], 8) & 0o4000:
+            found.add(int(info.name))
+    return frozenset(found)
+
+
+def _maps(
+    out: str,
+) -> tuple[dict[str, dict[tuple[int, ...], int]], dict[tuple[int, str], int]]:
+    maps: dict[str, dict[tuple[int, ...], int]] = defaultdict(dict)
+    allocations: dict[tuple[int, str], int] = {}
+    for line in out.splitlines():
+        if not line.startswith("{"):
+            continue
+        row = json.loads(line)
+        if row["type"] != "map":
+            continue
+        for name, values in row["data"].items():
+            if not isinstance(values, dict):
+                continue
+            for key, value in values.items():
+                if name == "@alloc":
+                    tid, function = key.split(",", 1)
+                    allocations[int(tid), function] = int(value)
+                else:
+                    maps[name[1:]][tuple(int(part) for part in key.split(","))] = int(value)
+    return dict(maps), allocations
