@@ -17,7 +17,7 @@ from pages.jsonkeys import keys_without_words
 from rtscope.explain import directory as analysis
 from rtscope.measure.loads import safe_stressors
 from rtscope.verbs.sweep import directory as sweepwork
-from rtscope.verbs.sweep import machinesurvey
+from rtscope.verbs.sweep import sweep
 from rtscope.verbs.sweep.file import with_stressors
 
 SURVEY_FILE = """
@@ -47,9 +47,7 @@ stressors = ["switch", "sem"]
 def machine(monkeypatch: pytest.MonkeyPatch) -> FakeTarget:
     """A machine on which all goes well, in place of this one."""
     made = targets.target()
-    monkeypatch.setattr(
-        machinesurvey, "open_target", lambda address, **_: nullcontext(made)
-    )
+    monkeypatch.setattr(sweep, "open_target", lambda address, **_: nullcontext(made))
     return made
 
 
@@ -135,7 +133,7 @@ def test_a_load_that_a_machine_does_not_run_is_named_and_the_others_go_on(
 ) -> None:
     refusing = targets.target({"load": [[targets.LOAD_HELLO]]})
     monkeypatch.setattr(
-        machinesurvey, "open_target", lambda address, **_: nullcontext(refusing)
+        sweep, "open_target", lambda address, **_: nullcontext(refusing)
     )
     Path("survey.toml").write_text(MACHINE_FILE)
 
@@ -202,9 +200,7 @@ def test_a_survey_of_a_machine_that_cannot_measure_makes_no_directory(
     rtscope: Rtscope, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     lacking = targets.target(programs={})
-    monkeypatch.setattr(
-        machinesurvey, "open_target", lambda address, **_: nullcontext(lacking)
-    )
+    monkeypatch.setattr(sweep, "open_target", lambda address, **_: nullcontext(lacking))
     Path("survey.toml").write_text(MACHINE_FILE)
 
     said = rtscope("sweep", "survey.toml", "--out", "out")

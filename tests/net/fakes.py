@@ -38,13 +38,13 @@ from rtscope.verbs.demo import demo as appdemo
 from rtscope.verbs.doctor import doctor
 from rtscope.verbs.kernel import verify as kernelverify
 from rtscope.verbs.run import run
-from rtscope.verbs.sweep import machinesurvey, sweep
+from rtscope.verbs.sweep import sweep
 from rtscope.verbs.tasks import tasks
 from unit.test_app_rules import STACK, seen, thread
 
 Fake = Callable[[], contextlib.AbstractContextManager[object]]
 
-OPENING = (run, tasks, appdemo, appunit, audit, doctor, kernelverify, machinesurvey)
+OPENING = (run, tasks, appdemo, appunit, audit, doctor, kernelverify, sweep)
 """Modules that open a machine."""
 
 THREADS = (

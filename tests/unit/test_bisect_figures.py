@@ -15,7 +15,7 @@ from rtscope.verbs.bisect.figures import (
     value_of,
 )
 from rtscope.verbs.bisect.runtest import difference
-from rtscope.verbs.sweep.costs import costs_of
+from rtscope.verbs.sweep.result import costs_of
 
 
 def test_what_a_kernel_costs_is_what_a_sweep_shows() -> None:

@@ -13,7 +13,7 @@ from fakes.measurements import record, thread
 from rtscope.contract import ThreadResult, Wakeup
 from rtscope.record.model import RunRecord
 from rtscope.stats.seeds import coincide
-from rtscope.verbs.sweep.trajectories import trajectories_of, worst_lists
+from rtscope.verbs.sweep.effects import trajectories_of, worst_lists
 
 PERIOD_NS = 1_000_000
 ONE_RUN = record([thread([5_000])])

@@ -5,7 +5,7 @@ from dataclasses import replace
 import pytest
 
 from fakes.boardcosts import run
-from rtscope.verbs.sweep.costs import NO_COSTS, costs_of
+from rtscope.verbs.sweep.result import NO_COSTS, costs_of
 
 
 def test_wake_ups_of_an_idle_machine_leave_out_those_of_the_measurement() -> None:

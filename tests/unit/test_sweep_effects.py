@@ -11,9 +11,8 @@ from rtscope.contract import ThreadResult
 from rtscope.record.model import RunRecord
 from rtscope.stats.summary import Summary, summarize
 from rtscope.verbs.sweep.design import Cell, cells_of
-from rtscope.verbs.sweep.effects import Effect
+from rtscope.verbs.sweep.effects import Effect, effects_of, runs_by_key
 from rtscope.verbs.sweep.file import sweep_of
-from rtscope.verbs.sweep.pairing import effects_of, runs_by_key
 
 BASE: Mapping[str, Any] = {
     "target": {"address": "virtual:pc"},

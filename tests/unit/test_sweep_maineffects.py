@@ -9,10 +9,13 @@ import pytest
 from fakes.measurements import on_board, record, thread
 from rtscope.record.model import RunRecord
 from rtscope.verbs.sweep.design import Cell, cells_of
-from rtscope.verbs.sweep.effects import Effect
+from rtscope.verbs.sweep.effects import (
+    Effect,
+    main_effects_of,
+    pairs_of_cells,
+    runs_by_key,
+)
 from rtscope.verbs.sweep.file import sweep_of
-from rtscope.verbs.sweep.maineffects import main_effects_of, pairs_of_cells
-from rtscope.verbs.sweep.pairing import runs_by_key
 from rtscope.verbs.sweep.result import result_of
 from rtscope.verbs.sweep.text import sweep_answer, sweep_page
 

@@ -22,9 +22,13 @@ from rtscope.verbs.sweep import worstruns
 from rtscope.verbs.sweep.design import cells_of
 from rtscope.verbs.sweep.file import sweep_of
 from rtscope.verbs.sweep.result import SweepResult, result_of
-from rtscope.verbs.sweep.text import compose_sweep, sweep_data, sweep_page
+from rtscope.verbs.sweep.text import (
+    compose_sweep,
+    sentences_on_causes,
+    sweep_data,
+    sweep_page,
+)
 from rtscope.verbs.sweep.worstruns import Known, WorstRun, explained_by
-from rtscope.verbs.sweep.worstruntext import sentences_on_causes
 
 SEEDS = 8
 

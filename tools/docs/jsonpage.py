@@ -11,13 +11,12 @@ from rtscope.boards.runs.hosttime import HostTime
 from rtscope.record.directory.journal import Tried
 from rtscope.verbs.bisect.outcome import Change, Located, Outcome, Side
 from rtscope.verbs.sweep.checks import Checks
-from rtscope.verbs.sweep.costs import Costs
 from rtscope.verbs.sweep.doubts import Doubt
 from rtscope.verbs.sweep.effects import FIGURES, Effect
 from rtscope.verbs.sweep.file import Diagnosis
 from rtscope.verbs.sweep.plan import KernelToBuild
 from rtscope.verbs.sweep.ranking import Cause, RankedLoad, Ranking, Standing
-from rtscope.verbs.sweep.result import CellResult, SweepResult
+from rtscope.verbs.sweep.result import CellResult, Costs, SweepResult
 from rtscope.verbs.sweep.worstruns import WorstRun
 
 PAGE_HEAD = """\

@@ -1,19 +1,23 @@
 """
-Measure the cells of a sweep as one plan, whatever boots them.
+Measure the cells of a sweep as one plan: on this machine, or on a cluster.
 
 Some runs are computed twice: equal inputs must give equal records, in all that is not
-of the host (`rtscope.verbs.sweep.differences`). A difference ends the sweep, and
+of the host (`rtscope.verbs.sweep.checks`). A difference ends the sweep, and
 neither result stays, because nobody knows which one is right.
 """
 
+import contextlib
 from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 
 from rtscope.boards.runs.prepare import PreparedCampaign, RunRequest
+from rtscope.boards.runs.store import StoredResults
+from rtscope.cli.console import note
 from rtscope.host.errors import MeasurementError, RecordError
 from rtscope.host.files import write_atomically
+from rtscope.host.units import plural
 from rtscope.measure.assemble import Measured, assemble
 from rtscope.measure.execute import (
     OnEvent,
@@ -29,7 +33,8 @@ from rtscope.record.directory.place import make_directory
 from rtscope.record.directory.records import RECORD, ResultDir, read_record
 from rtscope.record.model import Run, RunRecord, record_to_json
 from rtscope.record.virtual import InputDigests
-from rtscope.verbs.sweep.differences import Difference, differences
+from rtscope.verbs.sweep.checks import Difference, differences
+from rtscope.verbs.sweep.cluster.address import SchedulerAddress
 
 CHECK_EVERY = 50
 """One run of so many is computed twice."""
@@ -292,3 +297,49 @@ def _who(record: RunRecord) -> str:
     place = f"worker {virtual.worker}" if virtual.worker else "this machine"
     stored = f", stored since {record.started_at}" if virtual.reused else ""
     return f"{place}{stored}"
+
+
+# --- what boots the boards of a sweep: this machine, or the workers of a cluster ------
+
+_RunnerFailed = Callable[[str, MeasurementError], None]
+
+
+@contextlib.contextmanager
+def boots_on(
+    address: SchedulerAddress | None,
+    results: StoredResults | None,
+    *,
+    reuse: bool,
+    log: Callable[[str], None],
+) -> Iterator[StartRunner]:
+    """Give what starts the boots; leave the cluster afterwards."""
+    if address is None:
+        # Loaded for a board only.
+        from rtscope.boards.runs.runner import BoardRunner
+
+        def local(runs: SweepRuns, failed: _RunnerFailed) -> Runner:
+            return BoardRunner(runs.prepared, failed, results, reuse, runs.again)
+
+        yield local
+        return
+
+    # Dask takes a second to load.
+    from rtscope.verbs.sweep.cluster.dask import connected
+    from rtscope.verbs.sweep.cluster.runner import ClusterRunner
+
+    with connected(address) as scheduler:
+        workers = scheduler.workers()
+        threads = plural(sum(workers.values()), "board")
+        note(f"{plural(len(workers), 'worker')} at {address.url}, {threads} at once")
+        if address.certificates is None:
+            note(
+                "  on plain tcp, any user of this machine can run programs as you; if "
+                "you share the machine, use tls://"
+            )
+
+        def remote(runs: SweepRuns, failed: _RunnerFailed) -> Runner:
+            return ClusterRunner(
+                scheduler, runs.prepared, failed, log, results, reuse, runs.again
+            )
+
+        yield remote

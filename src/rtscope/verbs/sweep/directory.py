@@ -38,7 +38,7 @@ from rtscope.verbs.sweep.file import (
     with_seeds,
 )
 from rtscope.verbs.sweep.remedydesign import HAS_IT, NOT_HERE, without
-from rtscope.verbs.sweep.remedysweep import NAME, remedies_for
+from rtscope.verbs.sweep.remedytext import NAME, remedies_for
 from rtscope.verbs.sweep.survey import with_listed
 
 

@@ -18,10 +18,9 @@ from rtscope.record.model import Run
 from rtscope.stats.comparison.power import needed_pairs
 from rtscope.verbs.sweep.design import MAX_SEEDS, Cell
 from rtscope.verbs.sweep.directory import SweepWork
-from rtscope.verbs.sweep.effects import FIGURES
+from rtscope.verbs.sweep.effects import FIGURES, pairs_of_cells
 from rtscope.verbs.sweep.file import Diagnosis, Sweep
-from rtscope.verbs.sweep.maineffects import pairs_of_cells
-from rtscope.verbs.sweep.remedysweep import announce
+from rtscope.verbs.sweep.remedytext import announce
 
 CELLS_SHOWN = 40
 """Of a plan, before the first run."""

@@ -20,8 +20,7 @@ from rtscope.record.model import RunRecord
 from rtscope.stats.figures import figure
 from rtscope.stats.runcaveats import all_caveats
 from rtscope.stats.summary import summarize
-from rtscope.verbs.sweep.doubts import Doubt, doubts_of
-from rtscope.verbs.sweep.releases import releases_of
+from rtscope.verbs.sweep.doubts import Doubt, doubts_of, releases_of
 
 _PREFIX = re.compile(r"^stress-ng: *(?:\w+: *\[\d+\] *)?")
 _TELLING = re.compile(

@@ -1,21 +1,92 @@
-"""What a sweep found, for terminal, page and JSON: cells, effects, failures."""
+"""
+What a sweep found, for terminal, page and JSON: cells, effects, costs, failures.
 
-from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+All are medians over seeds.
+"""
+
+from collections import defaultdict
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass, field
+from statistics import median
 
 from rtscope.record.model import RunRecord
+from rtscope.stats.costs import (
+    IDLE,
+    instructions_per_operation,
+    kernel_bytes,
+    memory_available_kb,
+    wakeups_per_s,
+)
 from rtscope.stats.counting import left_out_words, parted
 from rtscope.verbs.sweep.checks import NO_CHECKS, Checks
-from rtscope.verbs.sweep.costs import NO_COSTS, Costs, costs_of
 from rtscope.verbs.sweep.design import Cell
-from rtscope.verbs.sweep.doubts import Doubt, doubts_of
-from rtscope.verbs.sweep.effects import Effect
-from rtscope.verbs.sweep.keys import Key, label_of
-from rtscope.verbs.sweep.maineffects import main_effects_of
-from rtscope.verbs.sweep.othercpus import doubts_on_cpus, other_cpus_of
-from rtscope.verbs.sweep.pairing import effects_of, runs_by_key
-from rtscope.verbs.sweep.releases import releases_of
+from rtscope.verbs.sweep.doubts import (
+    Doubt,
+    doubts_of,
+    doubts_on_cpus,
+    other_cpus_of,
+    releases_of,
+)
+from rtscope.verbs.sweep.effects import Effect, effects_of, main_effects_of, runs_by_key
+from rtscope.verbs.sweep.keys import Key, key_of, label_of
 from rtscope.verbs.sweep.worstruns import WorstRun, to_explain, worst_runs_of
+
+# What a cell costs besides latency: its image, memory, wake-ups of an idle machine,
+# work.
+
+
+@dataclass(frozen=True, slots=True)
+class Costs:
+    """Medians over the seeds of a cell; None, or no entry, where nothing tells."""
+
+    kernel_bytes: int | None = None
+    """Size of the kernel's image."""
+    memory_available_kb: float | None = None
+    """MemAvailable of /proc/meminfo when measuring began, under the load idle."""
+    wakeups_per_s: float | None = None
+    """
+    Interrupts per virtual second of all CPUs under the load idle, without those that
+    wake the measuring threads: what keeps an idle machine from deep sleep.
+    """
+    instructions: Mapping[str, float] = field(default_factory=dict)
+    """Per operation of a load, by its name."""
+
+
+NO_COSTS = Costs()
+
+
+def costs_of(records: Sequence[RunRecord]) -> Costs:
+    """
+    Return what the runs of one cell cost besides latency.
+
+    Nothing of a load with runs that differ in more than the seed, such as the kernel: a
+    median over them would be of no run.
+    """
+    by_load: dict[str, list[RunRecord]] = defaultdict(list)
+    for record in records:
+        by_load[record.run.load].append(record)
+    keys = {load: {key_of(one.run) for one in of} for load, of in by_load.items()}
+    by_load = {load: of for load, of in by_load.items() if len(keys[load]) == 1}
+    idle = by_load.get(IDLE, [])
+    sizes = {kernel_bytes(one) for one in records} - {None}
+    per_load = {
+        load: _median(map(instructions_per_operation, of))
+        for load, of in by_load.items()
+    }
+    return Costs(
+        kernel_bytes=sizes.pop() if len(sizes) == 1 else None,
+        memory_available_kb=_median(map(memory_available_kb, idle)),
+        wakeups_per_s=_median(map(wakeups_per_s, idle)),
+        instructions={k: v for k, v in per_load.items() if v is not None},
+    )
+
+
+def _median(values: Iterable[float | None]) -> float | None:
+    known = [value for value in values if value is not None]
+    return median(known) if known else None
+
+
+# --- what a sweep found, for terminal, page and JSON: cells, effects, failures --------
 
 
 @dataclass(frozen=True, slots=True)

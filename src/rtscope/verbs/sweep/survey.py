@@ -1,18 +1,25 @@
-"""What a survey adds to a sweep: the stressors that there are, and explanations."""
+"""What a survey adds to a sweep: the stressors of a board, and explanations."""
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
 
+from rtscope.boards.parts.initrd import Job
+from rtscope.boards.parts.prepared import Prepared
+from rtscope.boards.runs.boot import BootTimeout, boot, in_steps
+from rtscope.boards.runs.inspect import INSERT_RESULTS, SEED
 from rtscope.boards.runs.prepare import prepare_campaign
 from rtscope.cli.console import log, note, stderr_console
 from rtscope.cli.progress import Waiting
+from rtscope.host.errors import BoardError
+from rtscope.host.process import Progress
+from rtscope.host.units import NS_PER_S
 from rtscope.measure.loads import safe_stressors
 from rtscope.measure.plan import Plan, make_plan
 from rtscope.record.directory.records import ResultDir
 from rtscope.record.explanation import EXPLAINED, find_explained
 from rtscope.record.model import RunRecord
+from rtscope.verbs.sweep.causes import explain_each
 from rtscope.verbs.sweep.design import BASE, cells_of
-from rtscope.verbs.sweep.explanations import explain_each
 from rtscope.verbs.sweep.file import Survey, Sweep, with_stressors
 from rtscope.verbs.sweep.preflight import refuse_impossible
 from rtscope.verbs.sweep.ranking import Ranking, ranking_of
@@ -45,7 +52,7 @@ def with_listed(sweep: Sweep, *, command: tuple[str, ...]) -> Sweep:
             progress=waiting,
         )
         # Loaded for a board only.
-        from rtscope.verbs.sweep.stressors import stressors_of
+        from rtscope.verbs.sweep.survey import stressors_of
 
         listed = stressors_of(prepared.runs[0][1], progress=waiting)
     return with_stressors(sweep, listed)
@@ -88,3 +95,32 @@ def explain_missing(records: Sequence[RunRecord], store: ResultDir) -> None:
         for record in records
         if not (store.run_dir(record.run.id) / EXPLAINED).is_file()
     )
+
+
+# --- ask the stress-ng of a virtual board which stressors it has: one boot ------------
+
+_LIST = "stressors"
+
+
+def stressors_of(
+    prepared: Prepared,
+    *,
+    stopped: Callable[[], bool] = lambda: False,
+    progress: Progress = lambda _step: None,
+) -> tuple[str, ...]:
+    """Boot once; return the names. Raises BoardError if the board lists none."""
+    booted = boot(
+        prepared,
+        Job(f"{INSERT_RESULTS}\nstress-ng --stressors >/out/{_LIST} 2>&1\ntrue\n"),
+        seed=SEED,
+        timeout=BootTimeout(NS_PER_S, 0),
+        stopped=stopped,
+        on_progress=in_steps("asking the board for its stressors", progress),
+    )
+    words = booted.text(_LIST).split()
+    if "cpu" not in words:
+        raise BoardError(
+            f"{prepared.board.name}: its stress-ng listed no stressors: "
+            f"{booted.text(_LIST)[:200] or 'no output'}"
+        )
+    return tuple(words)

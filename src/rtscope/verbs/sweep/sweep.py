@@ -1,5 +1,6 @@
 """Measure a campaign and its variations on a virtual board, and rank their effects."""
 
+from collections.abc import Iterator
 from contextlib import ExitStack
 from dataclasses import dataclass
 from pathlib import Path
@@ -8,30 +9,28 @@ from typing import Annotated
 import typer
 
 from rtscope.boards.catalogue import get_board
-from rtscope.boards.runs.prepare import (
-    capacity_for,
-    check_kernels,
-    prepare_campaign,
-)
+from rtscope.boards.runs.prepare import capacity_for, check_kernels, prepare_campaign
 from rtscope.boards.runs.sameparts import refuse_other_common_parts, refuse_other_inputs
 from rtscope.boards.runs.settings import GuestInspections
 from rtscope.boards.runs.store import open_stored
 from rtscope.cli.consent import ask_programs
-from rtscope.cli.console import (
-    Json,
-    note,
-    put_json,
-    stderr_console,
-)
+from rtscope.cli.console import Json, log, note, put_json, stderr_console
 from rtscope.cli.detail import DisplayOptions
 from rtscope.cli.progress import LiveDisplay, Waiting
-from rtscope.host.errors import ImpossibleRemedy, UsageError
+from rtscope.host.errors import ImpossibleRemedy, LoadError, UsageError
 from rtscope.host.escape import printable
+from rtscope.machine.target.address import open_target, parse_address
 from rtscope.measure.campaign.options import BOARDS, CLUSTER, OUTPUT
+from rtscope.measure.execute import Event, OnEvent, Runner, RunStarted, execute
+from rtscope.measure.machine import MachineRunner
+from rtscope.measure.plan import Plan, remaining
 from rtscope.measure.preflight import refuse_full_disk
+from rtscope.measure.preflight import refuse_impossible as refuse_on_machine
 from rtscope.measure.settings import checks_for
 from rtscope.record.directory.place import hold, refuse_used
-from rtscope.verbs.sweep.boots import CellRuns, measure_cells, runs_of
+from rtscope.record.directory.records import ResultDir
+from rtscope.record.model import Run
+from rtscope.verbs.sweep.boots import CellRuns, boots_on, measure_cells, runs_of
 from rtscope.verbs.sweep.cluster.address import (
     LOCAL,
     SchedulerAddress,
@@ -50,15 +49,64 @@ from rtscope.verbs.sweep.directory import (
     resumed_work,
     work_on_remedies,
 )
-from rtscope.verbs.sweep.file import (
-    shipped_sweeps,
-)
-from rtscope.verbs.sweep.machinesurvey import measure_survey
+from rtscope.verbs.sweep.file import shipped_sweeps
 from rtscope.verbs.sweep.plan import note_plan, plan_data, plans_of, sweep_plan
 from rtscope.verbs.sweep.preflight import refuse_impossible
-from rtscope.verbs.sweep.remedysweep import NAME
-from rtscope.verbs.sweep.runners import boots_on
+from rtscope.verbs.sweep.remedytext import NAME
 from rtscope.verbs.sweep.show import show_if_cut_short, show_sweep
+
+# --- a survey of a machine ------------------------------------------------------------
+
+
+def failed_loads(
+    plan: Plan, runner: Runner, store: ResultDir, on_event: OnEvent
+) -> Iterator[tuple[Run, str]]:
+    """Measure all runs; yield each whose load does not run there, and why."""
+    started: list[Run] = []
+
+    def heard(event: Event) -> None:
+        if isinstance(event, RunStarted):
+            started.append(event.run)
+        on_event(event)
+
+    while plan.runs:
+        try:
+            for _ in execute(plan, runner, store, on_event=heard):
+                pass
+        except LoadError as error:
+            yield started[-1], str(error)
+        plan = remaining(plan, {run.id for run in started})
+
+
+def measure_survey(
+    work: SweepWork, held: ExitStack, display: DisplayOptions, *, json: bool
+) -> int:
+    """
+    Measure what is left of a survey on its machine; show it; return the exit status.
+
+    What the machine cannot do is raised before a directory is made, which is held
+    until `held` ends.
+    """
+    (cell,) = work.cells
+    campaign, store = cell.campaign, work.store(cell)
+    plan = work.left(cell)
+    address = parse_address(campaign.target)
+    with open_target(address, storage_dir=work.path.resolve(), alone=log) as target:
+        if plan.runs:
+            refuse_on_machine(target, campaign, plan)
+        create_directories(work, held)
+        runner = MachineRunner(target, campaign, work.typed)
+        with (
+            show_if_cut_short(work, display.detail, json=json),
+            LiveDisplay(stderr_console(), plan) as live,
+        ):
+            for run, why in failed_loads(plan, runner, store, live):
+                live.log(why)
+                note_failed(work, f"{cell.directory}/{run.id}", why)
+    return show_sweep(work, display.detail, json=json)
+
+
+# --- measure a campaign and its variations on a virtual board, and rank their effects -
 
 OF_BASE = ("target", "kernel", "seed", "seeds")
 """Options that change the base."""

@@ -13,9 +13,8 @@ from rtscope.record.directory.records import RECORD
 from rtscope.record.explanation import Explained
 from rtscope.record.model import RunRecord
 from rtscope.verbs.sweep.design import Cell
-from rtscope.verbs.sweep.effects import Effect
+from rtscope.verbs.sweep.effects import Effect, RunsOfCells
 from rtscope.verbs.sweep.keys import Key
-from rtscope.verbs.sweep.pairing import RunsOfCells
 
 MOST_EXPLAINED = 20
 """Changes that are explained unasked: each takes a second or more."""

@@ -1,5 +1,5 @@
 """
-The scheduler of a Dask cluster, and what its workers run.
+The scheduler of a Dask cluster, and what its workers run, in bounded memory.
 
 `distributed` is an extra: it is loaded here alone, and only when asked for.
 """
@@ -9,11 +9,15 @@ import contextlib
 import itertools
 import logging
 import queue
+import re
+import resource
 import ssl
 import time
 from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from dataclasses import asdict
 from functools import partial
+from pathlib import Path
 from typing import Any, NoReturn, TypeVar
 
 from rtscope.boards.parts.bundle import export_part, import_part
@@ -24,8 +28,36 @@ from rtscope.host.files.heldfolders import temporary_folder
 from rtscope.host.process import start_thread
 from rtscope.host.version import __version__
 from rtscope.verbs.sweep.cluster.address import SchedulerAddress
-from rtscope.verbs.sweep.cluster.memory import at_most_more
 from rtscope.verbs.sweep.cluster.task import Answer, Task, answer_of, answer_to
+
+# --- A limit of memory, for where a library reads what a stranger sends without one ---
+
+_DATA = re.compile(r"^VmData:\s*([0-9]+) kB$", re.MULTILINE)
+
+
+@contextmanager
+def at_most_more(more_bytes: int) -> Iterator[None]:
+    """
+    Let this process take so many bytes more, else whatever asks raises MemoryError.
+
+    Programs that it starts meanwhile have the same limit of data.
+    """
+    soft, hard = resource.getrlimit(resource.RLIMIT_DATA)
+    said = _DATA.search(Path("/proc/self/status").read_text())
+    if said is None:  # not this kernel's: it has no such limit either
+        yield
+        return
+    most = int(said[1]) * 1024 + more_bytes
+    if soft != resource.RLIM_INFINITY:
+        most = min(most, soft)
+    resource.setrlimit(resource.RLIMIT_DATA, (most, hard))
+    try:
+        yield
+    finally:
+        resource.setrlimit(resource.RLIMIT_DATA, (soft, hard))
+
+
+# --- the scheduler of a Dask cluster, and what its workers run ------------------------
 
 CONNECT_S = 15
 MOST_BYTES = 320 << 20

@@ -1,5 +1,5 @@
 """
-Run boots on the workers of a cluster, and send each worker the bundles that it lacks.
+Run boots on the workers of a cluster: bundles sent, boots run, what each worker does.
 
 The scheduler places tasks and gives those of a dead worker to another. What it cannot
 know is here: who lacks which part, who must not compute a run again, and which worker
@@ -24,11 +24,63 @@ from rtscope.boards.runs.runner import measured_of, recording_of
 from rtscope.boards.runs.store import Origin, Stored, StoredResults
 from rtscope.host.errors import BoardError, MeasurementError, TargetError
 from rtscope.measure.assemble import Measured
-from rtscope.measure.execute import OnEvent, PendingRuns, WorkersProgress
+from rtscope.measure.execute import (
+    OnEvent,
+    PendingRuns,
+    WorkerProgress,
+    WorkersProgress,
+)
 from rtscope.measure.plan import Plan
 from rtscope.record.virtual import InputDigests
 from rtscope.verbs.sweep.cluster.task import Answer, Task, task_of
-from rtscope.verbs.sweep.cluster.workers import Workers
+
+# --- what the workers of a cluster do, as one sees it: computing, done, failed, gone --
+
+
+@dataclass(slots=True)
+class Workers:
+    """The workers that were ever seen."""
+
+    log: Callable[[str], None]
+    done: Counter[str] = field(default_factory=Counter)
+    failed: Counter[str] = field(default_factory=Counter)
+    _boards: dict[str, int] = field(default_factory=dict)
+    _there: frozenset[str] = frozenset()
+    _runs: Mapping[str, Sequence[str]] = field(default_factory=dict)
+    """By worker, those that compute first."""
+
+    def see(self, there: Mapping[str, int], runs: Mapping[str, Sequence[str]]) -> None:
+        """Take note of who is there with so many boards, and of the runs of each."""
+        for name in sorted(self._there - there.keys()):
+            had = len(self._runs.get(name, ()))
+            others = f": others compute its {had} run{'s' * (had > 1)}" if had else ""
+            self.log(f"worker {name} is gone{others}")
+        for name in sorted((there.keys() & self._boards.keys()) - self._there):
+            self.log(f"worker {name} is back")
+        self._boards |= there
+        self._there, self._runs = frozenset(there), runs
+
+    def progress(self, refused: Mapping[str, str]) -> WorkersProgress:
+        """Return what each does; `refused` has why some get no more."""
+        return WorkersProgress(
+            {name: self._one(name, refused.get(name, "")) for name in self._boards}
+        )
+
+    def _one(self, name: str, refused: str) -> WorkerProgress:
+        boards = self._boards[name]
+        runs = self._runs.get(name, ()) if name in self._there else ()
+        return WorkerProgress(
+            boards,
+            runs=tuple(runs[:boards]),
+            waiting=len(runs[boards:]),
+            done=self.done[name],
+            failed=self.failed[name],
+            refused=refused,
+            is_gone=name not in self._there,
+        )
+
+
+# Run boots on the workers of a cluster, and send each worker the bundles that it lacks.
 
 POLL_S = 2.0
 WAIT_S = 120.0
