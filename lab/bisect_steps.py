@@ -20,7 +20,7 @@ import numpy as np
 from scipy.stats import beta
 
 from rtscope.stats.comparison.power import can_differ
-from rtscope.verbs.bisect.runtest import ALPHA, decides_steps, difference, judge
+from rtscope.verbs.bisect.step import ALPHA, decides_steps, difference, judge
 from rtscope.verbs.bisect.trials import Verdict
 
 COMMITS = 64

@@ -4,17 +4,18 @@ import pytest
 
 from fakes.boardcosts import run
 from rtscope.host.errors import UsageError
-from rtscope.verbs.bisect.criterion import parse_margin, threshold_of
-from rtscope.verbs.bisect.figures import (
+from rtscope.verbs.bisect.criterion import (
     FIGURES,
     check_figure_of_machines,
     check_load,
     format_value,
     heading,
+    parse_margin,
+    threshold_of,
     unit_of_values,
     value_of,
 )
-from rtscope.verbs.bisect.runtest import difference
+from rtscope.verbs.bisect.step import difference
 from rtscope.verbs.sweep.result import costs_of
 
 

@@ -21,9 +21,9 @@ from rtscope.host.errors import (
 )
 from rtscope.record.directory.journal import STEPS, Journal, read_journal
 from rtscope.verbs.bisect import history
+from rtscope.verbs.bisect.bisect import search
 from rtscope.verbs.bisect.criterion import Margin, Values, parse_margin
 from rtscope.verbs.bisect.outcome import Change, Kind, Located, Outcome, Side
-from rtscope.verbs.bisect.search import search
 from rtscope.verbs.bisect.subjects import Subject
 from rtscope.verbs.bisect.trials import Built, CannotGoOnError, Trials, Verdict
 

@@ -9,10 +9,16 @@ import pytest
 from rtscope.boards.kernels.kconfig import Symbol
 from rtscope.host.errors import KernelError, UsageError
 from rtscope.verbs.bisect.criterion import Margin, Values, parse_margin, threshold_of
-from rtscope.verbs.bisect.ddmin import minimize
 from rtscope.verbs.bisect.kernels import refuse_other
-from rtscope.verbs.bisect.settingsearch import Blamed, blame
-from rtscope.verbs.bisect.symbols import Differences, Setting, differences_of, name_of
+from rtscope.verbs.bisect.settings import (
+    Blamed,
+    Differences,
+    Setting,
+    blame,
+    differences_of,
+    minimize,
+    name_of,
+)
 
 
 def symbol(name: str, depends: str = "", *, choice: str = "") -> Symbol:

@@ -6,7 +6,7 @@ from rtscope.boards.catalogue import get_board
 from rtscope.boards.parts.bundle import Bundle
 from rtscope.host.errors import UsageError
 from rtscope.record.directory.place import CAMPAIGN
-from rtscope.verbs.run.bundle import campaign_of
+from rtscope.verbs.run.run import campaign_of
 
 
 @pytest.mark.parametrize(

@@ -9,20 +9,24 @@ from rich.console import Console
 from fakes.democases import Runs, case_lines, ran
 from rtscope.contract import AgentError, DemoEnd, DemoEvents, Line
 from rtscope.host.errors import ContractError, TargetError
-from rtscope.verbs.demo.caseresult import (
+from rtscope.verbs.demo.judge import judged
+from rtscope.verbs.demo.model import (
+    DemoResult,
+    Judged,
+    Scenario,
+    State,
     case_result_of,
     demo_args,
+    demos,
     digest_of,
     spans_of,
 )
-from rtscope.verbs.demo.judge import judged
-from rtscope.verbs.demo.model import DemoResult, Judged, Scenario, State, demos
-from rtscope.verbs.demo.page import render_demo
 from rtscope.verbs.demo.text import (
     chars_of,
     demo_document,
     lane_cells,
     print_demo,
+    render_demo,
 )
 
 STORY = demos()[Scenario.PREEMPT]

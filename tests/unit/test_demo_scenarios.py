@@ -7,9 +7,16 @@ import pytest
 
 from fakes.democases import MS, Runs, case_lines, ran
 from rtscope.contract import DemoEvent
-from rtscope.verbs.demo.caseresult import case_result_of, spans_of
 from rtscope.verbs.demo.judge import CYCLES, PERIOD_NS, WORK_NS, judged
-from rtscope.verbs.demo.model import Case, DemoResult, Scenario, State, demos
+from rtscope.verbs.demo.model import (
+    Case,
+    DemoResult,
+    Scenario,
+    State,
+    case_result_of,
+    demos,
+    spans_of,
+)
 
 Events = Mapping[str, Sequence[DemoEvent]]
 

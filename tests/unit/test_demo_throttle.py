@@ -6,7 +6,6 @@ import pytest
 
 from fakes.democases import Runs, case_lines, ran
 from rtscope.contract import DemoBegin, Line
-from rtscope.verbs.demo.caseresult import case_result_of, settings_of
 from rtscope.verbs.demo.judge import judged
 from rtscope.verbs.demo.limits import Limiter, limiter_seen
 from rtscope.verbs.demo.model import (
@@ -16,7 +15,9 @@ from rtscope.verbs.demo.model import (
     DemoResult,
     Judged,
     Scenario,
+    case_result_of,
     demos,
+    settings_of,
 )
 from rtscope.verbs.demo.text import demo_document
 

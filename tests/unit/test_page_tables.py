@@ -27,7 +27,7 @@ from rtscope.record.model import RunRecord
 from rtscope.stats.figures import columns, named
 from rtscope.verbs.app.cycletables import cycle_lines
 from rtscope.verbs.app.page import examined_document
-from rtscope.verbs.demo.page import render_demo
+from rtscope.verbs.demo.text import render_demo
 from rtscope.verbs.sweep.file import Diagnosis
 from rtscope.verbs.sweep.result import result_of
 from rtscope.verbs.sweep.surveytext import survey_page

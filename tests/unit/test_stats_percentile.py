@@ -11,7 +11,7 @@ from rtscope.present.model.comparison import build_comparison
 from rtscope.record.model import RunRecord
 from rtscope.stats.figures import percentiles
 from rtscope.stats.summary import summarize
-from rtscope.verbs.bisect.figures import value_of
+from rtscope.verbs.bisect.criterion import value_of
 from rtscope.verbs.sweep.effects import figures_of
 from rtscope.verbs.sweep.ranking import ranking_of
 

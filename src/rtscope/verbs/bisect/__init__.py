@@ -1,24 +1,18 @@
 """
 The change that makes a kernel worse: search commits, patches or settings.
 
-    bisect.py                   the verb
+    bisect.py                   the verb, and one search from its ends to the change
     directory.py                the directory of a search, new or continued
     subjects.py                 subjects of a search: commits, patches, settings
-    search.py                   one search, from its ends to the change
-    history.py                  commits between good and bad, by git's bisection
-    patches.py                  a series of patches as commits
-    settingsearch.py, ddmin.py  settings, by delta debugging
-    symbols.py                  settings that differ between two configurations (pure)
-    gitrun.py                   git, in our repositories and the user's
+    history.py                  commits by git bisect, patches as commits
+    settings.py                 settings that differ, searched by delta debugging
     kernels.py                  kernels of a search, built in a directory of the cache
     boards.py                   boots of each kernel, one for each seed
     trials.py                   trials: each kernel built and measured once
-    criterion.py                is a kernel bad? its runs against the good ones (pure)
-    figures.py                  figures to search by (pure)
+    criterion.py                figures to search by; what makes a kernel bad
     outcome.py                  the result of a search (pure)
     text.py                     the result for a terminal
-    step.py, measured.py        `--measured`: one step on a machine
+    step.py                     one step on a machine, by its runs
+    measured.py                 `--measured`: that step, for a terminal
     machineruns.py              its runs: two ends and a new kernel (pure)
-    runtest.py                  its test: the end that a kernel is like (pure)
-    steptext.py                 its result for a terminal
 """

@@ -3,7 +3,7 @@
 import contextlib
 import json as json_text
 import shlex
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Annotated
@@ -38,7 +38,12 @@ from rtscope.record.directory.place import SEARCH, hold, make_directory
 from rtscope.record.directory.records import ResultDir
 from rtscope.verbs.bisect import subjects
 from rtscope.verbs.bisect.boards import VirtualBoards, directory_of, worst_seed
-from rtscope.verbs.bisect.criterion import parse_margin
+from rtscope.verbs.bisect.criterion import (
+    Margin,
+    format_value,
+    is_reversed,
+    parse_margin,
+)
 from rtscope.verbs.bisect.directory import (
     BisectWork,
     SearchOptions,
@@ -48,11 +53,88 @@ from rtscope.verbs.bisect.directory import (
 )
 from rtscope.verbs.bisect.kernels import LOG, Bench, workplace
 from rtscope.verbs.bisect.measured import judge_measured
-from rtscope.verbs.bisect.outcome import Outcome, Side, outcome_data
-from rtscope.verbs.bisect.search import search
-from rtscope.verbs.bisect.subjects import Subject
+from rtscope.verbs.bisect.outcome import (
+    Kind,
+    Outcome,
+    Side,
+    ends_of,
+    outcome_data,
+    skipped_of,
+)
+from rtscope.verbs.bisect.subjects import Left, Subject
 from rtscope.verbs.bisect.text import answer, lines
 from rtscope.verbs.bisect.trials import Trials
+
+# --- one search from its ends to the change: good and bad, then what lies between -----
+
+Explain = Callable[[Side, Side], tuple[Side, Side]]
+"""Adds the explanations of two kernels."""
+
+
+def search(
+    subject: Subject,
+    trials: Trials,
+    *,
+    figure: str,
+    load: str,
+    margin: Margin,
+    explain: Explain,
+    progress: Left,
+) -> Outcome:
+    """
+    Return the change that makes the difference between good and bad.
+
+    Raises UsageError if good is the worse of the two, KernelError if one of them cannot
+    be tested.
+    """
+    good = trials.required(subject.good, option="--good")
+    bad = trials.required(subject.bad, option="--bad")
+    one, two, threshold = ends_of(good, bad, margin)
+    if is_reversed(threshold, figure):
+        other = "swap them" if subject.kind is Kind.SETTING else "name other ends"
+        raise UsageError(
+            f"--good is bad already: its {figure} is "
+            f"{format_value(threshold.first, figure)}, that of --bad "
+            f"{format_value(threshold.second, figure)} (medians over seeds): "
+            f"{other}, or another --figure"
+        )
+    located = before = after = without = None
+    if threshold.differs:
+        trials.threshold = threshold
+        located = subject.locate(trials.verdict, progress)
+        before, after = _side(located.before, trials), _side(located.after, trials)
+        before, after = explain(before, after)
+        without = _side(located.without, trials) if located.without else None
+    steps = list(trials.journal.steps.values())
+    return Outcome(
+        kind=subject.kind,
+        figure=figure,
+        load=load,
+        margin=threshold.margin,
+        candidates=subject.candidates,
+        good=replace(one, name=subject.title(one.name)),
+        bad=replace(two, name=subject.title(two.name)),
+        located=located,
+        before=before and replace(before, name=subject.title(before.name)),
+        after=after and replace(after, name=subject.title(after.name)),
+        without=without and replace(without, name=subject.title(without.name)),
+        builds=sum(step.built for step in steps),
+        boots=sum(len(step.values) for step in steps if not step.like),
+        skipped=tuple(
+            replace(one, name=subject.title(one.name))
+            if subject.kind is Kind.SETTING
+            else one
+            for one in skipped_of(steps)
+        ),
+    )
+
+
+def _side(name: str, trials: Trials) -> Side:
+    step = trials.measured(name)
+    return Side(step.name, step.values)
+
+
+# --- find the commit, patch or setting that makes a kernel worse ----------------------
 
 RESULT = "result.json"
 NOT_SHOWN = 4

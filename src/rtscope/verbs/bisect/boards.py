@@ -21,8 +21,7 @@ from rtscope.measure.plan import Plan, make_plan, remaining
 from rtscope.record.directory.place import CAMPAIGN, SEARCH, refuse_gone
 from rtscope.record.directory.records import ResultDir, create
 from rtscope.stats.counting import why_left_out
-from rtscope.verbs.bisect.criterion import Values
-from rtscope.verbs.bisect.figures import value_of
+from rtscope.verbs.bisect.criterion import Values, value_of
 from rtscope.verbs.bisect.trials import Built
 
 Display = Callable[[Plan], AbstractContextManager[OnEvent]]

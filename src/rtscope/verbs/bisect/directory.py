@@ -19,8 +19,12 @@ from rtscope.record.directory.journal import STEPS
 from rtscope.record.directory.records import refuse_links
 from rtscope.stats.costs import IDLE
 from rtscope.verbs.bisect.boards import Measurement
-from rtscope.verbs.bisect.criterion import parse_margin
-from rtscope.verbs.bisect.figures import FIGURES, check_figure, check_load
+from rtscope.verbs.bisect.criterion import (
+    FIGURES,
+    check_figure,
+    check_load,
+    parse_margin,
+)
 from rtscope.verbs.bisect.kernels import LOG
 from rtscope.verbs.bisect.outcome import Kind
 from rtscope.verbs.bisect.subjects import Subject

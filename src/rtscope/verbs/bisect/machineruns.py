@@ -16,7 +16,7 @@ from rtscope.stats.conditions import KERNEL_CONDITIONS, Conditions, conditions_o
 from rtscope.stats.counting import parted
 from rtscope.stats.determinism import caveats_among
 from rtscope.stats.runsets import run_sets
-from rtscope.verbs.bisect.figures import check_load, value_of
+from rtscope.verbs.bisect.criterion import check_load, value_of
 
 ASKED_FOR = frozenset(
     {

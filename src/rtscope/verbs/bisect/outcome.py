@@ -7,8 +7,7 @@ from typing import Any
 
 from rtscope.record.directory.journal import Tried
 from rtscope.stats.comparison.design import Exact, typical
-from rtscope.verbs.bisect.criterion import Margin, Values, threshold_of
-from rtscope.verbs.bisect.figures import unit_of_values
+from rtscope.verbs.bisect.criterion import Margin, Values, threshold_of, unit_of_values
 
 SCHEMA = 1
 

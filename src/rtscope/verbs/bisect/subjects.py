@@ -16,8 +16,8 @@ from rtscope.boards.kernels.series import Series, apply_series, read_series
 from rtscope.boards.kernels.source import find_origin, series_of, wanted_version
 from rtscope.boards.parts.cache import locked
 from rtscope.host.errors import KernelError, UsageError, first_of
-from rtscope.verbs.bisect import history, patches
-from rtscope.verbs.bisect.gitrun import OwnRepository
+from rtscope.verbs.bisect import history
+from rtscope.verbs.bisect.history import OwnRepository
 from rtscope.verbs.bisect.kernels import (
     MOST_NAMED,
     Bench,
@@ -25,8 +25,14 @@ from rtscope.verbs.bisect.kernels import (
     ConfiguredKernels,
 )
 from rtscope.verbs.bisect.outcome import Change, Kind, Located
-from rtscope.verbs.bisect.settingsearch import Blamed, blame
-from rtscope.verbs.bisect.symbols import Differences, Setting, differences_of, name_of
+from rtscope.verbs.bisect.settings import (
+    Blamed,
+    Differences,
+    Setting,
+    blame,
+    differences_of,
+    name_of,
+)
 from rtscope.verbs.bisect.trials import Kernels, Verdict
 
 REPOSITORY = "history.git"
@@ -85,14 +91,14 @@ def series(bench: Bench, text: str, *, good: str | None, bad: str | None) -> Sub
     """
     before, wanted = unpack_for_series(bench, text)
     own = OwnRepository(bench.root / REPOSITORY, bench.source)
-    first = patches.place_in(before, good, option="--good", default=0)
-    last = patches.place_in(before, bad, option="--bad", default=len(before.patches))
+    first = history.place_in(before, good, option="--good", default=0)
+    last = history.place_in(before, bad, option="--bad", default=len(before.patches))
     if first >= last:
         raise UsageError(
             f"--good has {first} patches of {before.name} and --bad has {last}: --bad "
             "needs more of them"
         )
-    applied = patches.apply_as_commits(before, own, wanted=wanted)
+    applied = history.apply_as_commits(before, own, wanted=wanted)
     by_commit = applied.by_commit
     return _of_history(
         bench,

@@ -5,7 +5,7 @@ from collections.abc import Iterable, Iterator, Sequence
 from rtscope.host.errors import first_of
 from rtscope.host.units import plural
 from rtscope.present.document import Block, Column, Span, Table, strong, table, words
-from rtscope.verbs.bisect.figures import format_value, format_without_unit, heading
+from rtscope.verbs.bisect.criterion import format_value, format_without_unit, heading
 from rtscope.verbs.bisect.outcome import WHOLE, Change, Kind, Outcome, Side
 
 SHORT = 12

@@ -5,9 +5,9 @@ from dataclasses import dataclass, replace
 from itertools import pairwise
 
 from rtscope.host.units import NS_PER_MS, format_duration
-from rtscope.verbs.demo.caseresult import PAUSE_NS, digest_of, ms, percent
 from rtscope.verbs.demo.limits import throttle
 from rtscope.verbs.demo.model import (
+    PAUSE_NS,
     CaseResult,
     Check,
     Demo,
@@ -16,6 +16,9 @@ from rtscope.verbs.demo.model import (
     Lane,
     Scenario,
     Span,
+    digest_of,
+    ms,
+    percent,
 )
 
 TICK_NS = 10 * NS_PER_MS

@@ -13,7 +13,6 @@ from collections.abc import Iterator
 from enum import StrEnum
 
 from rtscope.host.units import NS_PER_MS
-from rtscope.verbs.demo.caseresult import capitalized, percent
 from rtscope.verbs.demo.model import (
     GROUP_PERIOD,
     GROUP_RUNTIME,
@@ -22,6 +21,8 @@ from rtscope.verbs.demo.model import (
     CaseResult,
     Check,
     DemoResult,
+    capitalized,
+    percent,
 )
 
 NOTHING = 0.001

@@ -2,7 +2,8 @@
 
 import contextlib
 import shlex
-from collections.abc import Iterator
+import sys
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Annotated
@@ -11,11 +12,12 @@ import typer
 
 from rtscope.boards.catalogue import get_board, with_append
 from rtscope.boards.kernels.catalogue import kernel_names
-from rtscope.boards.parts.bundle import Bundle
+from rtscope.boards.parts.bundle import Bundle, import_bundle
+from rtscope.boards.parts.cache import cache_dir
 from rtscope.boards.runs.prepare import PreparedCampaign, prepare_campaign
 from rtscope.boards.runs.sameparts import refuse_other_inputs
 from rtscope.cli.consent import ask_command, ask_programs
-from rtscope.cli.console import log, note, say, stderr_console, typed_words
+from rtscope.cli.console import log, note, put, say, stderr_console, typed_words
 from rtscope.cli.detail import DisplayOptions
 from rtscope.cli.progress import LiveDisplay, Waiting
 from rtscope.cli.results import (
@@ -28,6 +30,9 @@ from rtscope.cli.results import (
 )
 from rtscope.cli.reuse import refuse_reuse, refuse_reused, tell_reused
 from rtscope.host.errors import RecordError, RtscopeError, UsageError
+from rtscope.host.escape import printable
+from rtscope.host.files.documents import json_value
+from rtscope.host.version import __version__
 from rtscope.machine.target import Target
 from rtscope.machine.target.address import open_target, parse_address
 from rtscope.measure.campaign.file import from_dict, load_campaign, to_dict, with_places
@@ -46,9 +51,117 @@ from rtscope.measure.preflight import refuse_full_disk, refuse_impossible
 from rtscope.measure.settings import checks_for
 from rtscope.present.document import Detail
 from rtscope.record.directory import place
-from rtscope.record.directory.records import ResultDir, create
-from rtscope.verbs.run.bundle import campaign_of, imported, refuse_unfit
-from rtscope.verbs.run.determinism import compare_results, stored_records
+from rtscope.record.directory.place import CAMPAIGN
+from rtscope.record.directory.records import ResultDir, create, open_records
+from rtscope.record.model import RunRecord
+from rtscope.stats.determinism import Compared, against, among
+
+# --- A bundle to run from: its parts into the cache, its campaign, what goes with it --
+
+
+def imported(file: Path | None) -> Bundle | None:
+    """Put a bundle's parts into the cache; warn if another version wrote it."""
+    if file is None:
+        return None
+    bundle = import_bundle(file, cache=cache_dir(), log=log)
+    if bundle.rtscope != __version__:
+        log(
+            f"rtscope {bundle.rtscope} wrote this bundle, and this is rtscope "
+            f"{__version__}: results may differ"
+        )
+    return bundle
+
+
+def campaign_of(bundle: Bundle) -> Campaign:
+    """Return the campaign of a bundle; UsageError if it has none, or a damaged one."""
+    source = "the bundle's campaign"
+    if CAMPAIGN.file not in bundle.files:
+        raise UsageError("the bundle has no valid campaign: name a campaign file")
+    document = json_value(bundle.files[CAMPAIGN.file], name=source, error=UsageError)
+    return from_dict(document, source=source)
+
+
+def refuse_unfit(bundle: Bundle, campaign: Campaign) -> None:
+    """Raise UsageError if a campaign is not for the bundle's board and parts."""
+    if campaign.board != bundle.board.name:
+        raise UsageError(
+            f"the bundle is for the board {bundle.board.name}: leave --target out"
+        )
+    parts = {
+        "--qemu": campaign.qemu,
+        "--lockfile": campaign.lockfile,
+        "--guest-files": campaign.guest_files,
+        "kernel.config": campaign.config,
+    }
+    for option, value in parts.items():
+        if value:
+            raise UsageError(f"{option}: a bundle contains its own parts; leave it out")
+
+
+# --- whether equal inputs gave equal results: --identical-to, and what requires it ----
+
+DIGITS = 12
+"""Digits of a digest: enough to distinguish two by eye."""
+
+
+def stored_records(path: Path) -> list[RunRecord]:
+    """Return a stored record; refuse one of a real machine, before anything runs."""
+    stored = open_records(path)
+    if any(record.virtual is None for record in stored):
+        raise UsageError(
+            f"--identical-to {path}: no two runs of a real machine have identical "
+            "results; to compare them: rtscope compare"
+        )
+    return stored
+
+
+def compare_results(
+    records: Sequence[RunRecord],
+    *,
+    stored: Sequence[RunRecord] | None,
+    on_stdout: bool,
+) -> int:
+    """Print which results are identical; return 0 if all are."""
+    comparisons = among(records) if stored is None else against(records, stored)
+    text = "\n".join(_lines(comparisons, stored is not None)) + "\n"
+    if on_stdout:
+        put(text)
+    else:
+        sys.stderr.write(text)
+    return int(not comparisons or not all(one.identical for one in comparisons))
+
+
+def _lines(comparisons: Sequence[Compared], is_stored: bool) -> Iterator[str]:
+    good = sum(one.identical for one in comparisons)
+    verdict = "IDENTICAL" if good == len(comparisons) else "NOT IDENTICAL"
+    held = "to the stored record" if is_stored else "in all of their repetitions"
+    yield ""
+    yield f"{verdict}: {good} of {len(comparisons)} runs are identical {held}."
+    width = max((len(one.name) for one in comparisons), default=0)
+    for one in comparisons:
+        yield f"  {printable(one.name):<{width}}  {_outcome(one)}"
+        if not one.same_result:
+            yield from (
+                f"    {printable(run):<{width}}  {digest[:DIGITS]}"
+                for run, digest in zip(one.runs, one.results, strict=True)
+            )
+
+
+def _outcome(one: Compared) -> str:
+    if len(one.results) < 2:
+        return "no such run in the stored record"
+    result = (
+        f"result {one.results[0][:DIGITS]}" if one.same_result else "RESULTS DIFFER"
+    )
+    if not one.known:
+        return f"{result}, inputs unknown (record of an older rtscope)"
+    if one.differing:
+        return f"{result}, INPUTS DIFFER: {', '.join(one.differing)}"
+    boots = f"{len(one.results)} times, " if one.same_result else ""
+    return f"{result}, {boots}inputs equal"
+
+
+# --- measure the wake-up latency of a machine -----------------------------------------
 
 _ALWAYS_RECORDED = (
     "rtscope: --explain has no effect on a virtual board, which always records its "

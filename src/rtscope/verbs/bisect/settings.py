@@ -1,18 +1,29 @@
 """
-Two configurations, the settings that they differ in, and sets of them to try. Pure.
+Settings that two configurations differ in, and those that make a kernel bad. Pure.
 
 A setting is one that somebody can choose in one of the two: what follows by the rules
 of Kconfig is left to kbuild. Settings of one choice change together. A setting that is
 switched on takes along what it depends on and what it selects, one that is switched off
 whatever depends on it or selects it, as far as the two configurations differ there.
+
+The algorithm is ddmin (Zeller and Hildebrandt 2002): try halves, then their
+complements, then smaller parts. One cause among n takes at most two tries each time the
+set is halved; several causes that only work together take more, and are all found.
+
+What is found is smallest: each setting is needed for the effect. What it must be
+changed with is tried without it at the end, because that may be the cause itself.
 """
 
 import hashlib
-from collections.abc import Iterable, Mapping, Sequence
+import math
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
+from typing import TypeVar
 
 from rtscope.boards.kernels.kconfig import Symbol, symbols_of, unmet
 from rtscope.boards.kernels.resolved import differing_names
+
+# --- two configurations, the settings that they differ in, and sets of them to try ----
 
 Config = Mapping[str, str]
 """Values by names without CONFIG_; what is not there is n."""
@@ -190,3 +201,115 @@ def _reached(
             settings.add(one)
             left |= direct[one] - settings
     return frozenset(settings - {start})
+
+
+# --- delta debugging: a smallest set of changes that still makes a kernel bad ---------
+
+Change = TypeVar("Change")
+
+
+def minimize(
+    changes: Sequence[Change], is_bad: Callable[[Sequence[Change]], bool]
+) -> list[Change]:
+    """
+    Return changes that are bad together, and of which none can be left out.
+
+    All of them together are known to be bad. A set that cannot be tested counts as not
+    bad: what remains may then be larger than needed, and never lacks a cause.
+    """
+    left, parts = list(changes), 2
+    while len(left) > 1:
+        pieces = _split(left, parts)
+        smaller = next((piece for piece in pieces if is_bad(piece)), None)
+        if smaller is not None:
+            left, parts = list(smaller), 2
+            continue
+        if parts > 2:
+            rests = [_without(left, piece) for piece in pieces]
+            smaller = next((rest for rest in rests if is_bad(rest)), None)
+        if smaller is not None:
+            left, parts = list(smaller), max(parts - 1, 2)
+        elif parts < len(left):
+            parts = min(2 * parts, len(left))
+        else:
+            break
+    return left
+
+
+def _split(changes: Sequence[Change], parts: int) -> list[Sequence[Change]]:
+    """Cut into parts of nearly equal length, none empty."""
+    size = math.ceil(len(changes) / min(parts, len(changes)))
+    return [changes[at : at + size] for at in range(0, len(changes), size)]
+
+
+def _without(changes: Sequence[Change], piece: Sequence[Change]) -> list[Change]:
+    return [change for change in changes if change not in piece]
+
+
+# --- find the settings of a configuration that make a kernel bad, by delta debugging --
+
+
+@dataclass(frozen=True, slots=True)
+class Blamed:
+    """The settings that make a kernel bad."""
+
+    settings: tuple[Setting, ...]
+    along: tuple[Setting, ...]
+    """What they must be changed with, and which is not bad without them."""
+
+
+def blame(
+    differences: Differences,
+    is_bad: Callable[[Sequence[Setting]], bool],
+    *,
+    progress: Callable[[int], None] = lambda _left: None,
+) -> Blamed:
+    """
+    Return the settings that make the good configuration bad.
+
+    `is_bad` gets sets that hold all that their settings must be changed with; what
+    cannot be tested is not bad. `progress` gets the number of settings in question.
+    """
+
+    def closed_is_bad(chosen: Sequence[Setting]) -> bool:
+        progress(len(chosen))
+        return is_bad(differences.closed(chosen))
+
+    candidates: Sequence[Setting] = differences.settings
+    while True:
+        chosen = minimize(candidates, closed_is_bad)
+        rests = _without_one(differences, chosen)
+        smaller = next((rest for rest in rests if closed_is_bad(rest)), None)
+        if smaller is None:
+            return _blamed(differences, chosen)
+        candidates = smaller
+
+
+def _without_one(
+    differences: Differences, chosen: Sequence[Setting]
+) -> list[Sequence[Setting]]:
+    """
+    Return sets with what a setting needs and without itself, for each that needs any.
+
+    The search has tried to leave it out, but what it needs went with it.
+    """
+    whole = differences.closed(chosen)
+    rests: list[Sequence[Setting]] = []
+    for one in chosen:
+        rest = [x for x in whole if x != one and one not in differences.needs[x]]
+        others = [other for other in chosen if other != one]
+        if rest and set(rest) != set(differences.closed(others)):
+            rests.append(rest)
+    return rests
+
+
+def _blamed(differences: Differences, chosen: Sequence[Setting]) -> Blamed:
+    """Tell what has an effect from what only goes along; inseparable ones have both."""
+    whole = differences.closed(chosen)
+    blamed = {
+        one for one in whole if one in chosen or differences.needs[one] & set(chosen)
+    }
+    return Blamed(
+        tuple(one for one in whole if one in blamed),
+        tuple(one for one in whole if one not in blamed),
+    )
