@@ -16,8 +16,8 @@ from itertools import product
 from pathlib import Path
 
 from rtscope.explain.directory import Recorded, every_run
+from rtscope.explain.events.explain import machine_of
 from rtscope.explain.events.run import explained_windows
-from rtscope.explain.events.traits import machine_of
 from rtscope.explain.model import Cause, Confidence, Explanation
 from rtscope.explain.words import caveats_of
 from rtscope.record.events.dat import open_trace

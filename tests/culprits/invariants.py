@@ -19,8 +19,7 @@ from pathlib import Path
 from rtscope.boards.parts.cache import cache_dir
 from rtscope.explain.directory import Recorded, every_run, stream_of, symbols_of
 from rtscope.explain.instructions.explain import explain_path
-from rtscope.explain.invariants import text_of
-from rtscope.explain.model import Explanation
+from rtscope.explain.model import Explanation, text_of
 from rtscope.host.errors import RtscopeError
 from rtscope.record.instructions.file import with_windows
 

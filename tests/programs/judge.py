@@ -11,15 +11,52 @@ from programs.witness import Seen
 _REAL_TIME = (1, 2, 6)
 _ORDINARY = 120
 _MAPPING = ("mmap", "munmap", "mprotect", "mremap", "brk", "madvise", "mlock")
-_FILES = (
-    "open openat openat2 creat rename renameat unlink unlinkat stat newfstatat statx "
-    "access faccessat faccessat2 mkdir rmdir getdents64 fsync fdatasync sync ftruncate "
-    "fallocate readlink readlinkat chdir chmod fchmod fchown execve"
-).split()
-_OF_A_DESCRIPTOR = (
-    "read write readv writev pread64 pwrite64 sendto recvfrom sendmsg recvmsg accept4 "
-    "accept ioctl"
-).split()
+_FILES = [
+    "open",
+    "openat",
+    "openat2",
+    "creat",
+    "rename",
+    "renameat",
+    "unlink",
+    "unlinkat",
+    "stat",
+    "newfstatat",
+    "statx",
+    "access",
+    "faccessat",
+    "faccessat2",
+    "mkdir",
+    "rmdir",
+    "getdents64",
+    "fsync",
+    "fdatasync",
+    "sync",
+    "ftruncate",
+    "fallocate",
+    "readlink",
+    "readlinkat",
+    "chdir",
+    "chmod",
+    "fchmod",
+    "fchown",
+    "execve",
+]
+_OF_A_DESCRIPTOR = [
+    "read",
+    "write",
+    "readv",
+    "writev",
+    "pread64",
+    "pwrite64",
+    "sendto",
+    "recvfrom",
+    "sendmsg",
+    "recvmsg",
+    "accept4",
+    "accept",
+    "ioctl",
+]
 _SLEEPS = ("nanosleep", "clock_nanosleep", "poll", "select", "epoll_wait")
 _FEW = 5
 """Events of a witness, from which one of them must be inside the shorter window."""
@@ -59,7 +96,13 @@ def missed(answer: Mapping[str, Any], seen: Seen) -> list[Verdict]:
         for name, why in _offences(tid, seen):
             there = (name, tid) in found or name in without_thread
             verdicts.append(
-                Verdict(name, "", thread["name"], there or None if name in unseen else there, why)
+                Verdict(
+                    name,
+                    "",
+                    thread["name"],
+                    there or None if name in unseen else there,
+                    why,
+                )
             )
     return verdicts
 
@@ -75,7 +118,9 @@ def _offences(tid: int, seen: Seen) -> Iterator[tuple[str, str]]:
     mapping = {name: _calls(name, tid, seen) for name in _MAPPING}
     if sum(mapping.values()) >= _FEW * share:
         yield "RA08", f"{mapping}"
-    files = {name: n for name in _FILES if (n := _calls(name, tid, seen)) >= _FEW * share}
+    files = {
+        name: n for name in _FILES if (n := _calls(name, tid, seen)) >= _FEW * share
+    }
     if files:
         yield "RA09", f"{files}"
     for key, count in seen.maps.get("futexlongest", {}).items():
@@ -112,10 +157,14 @@ def _right(
     match name:
         case "RA01":
             if thread is None:
-                ordinary = [t for t in seen.threads.values() if t.policy not in _REAL_TIME]
+                ordinary = [
+                    t for t in seen.threads.values() if t.policy not in _REAL_TIME
+                ]
                 return bool(ordinary), f"{len(ordinary)} ordinary threads"
             ordinary = [t for t in seen.threads.values() if t.policy not in _REAL_TIME]
-            return thread.policy not in _REAL_TIME or bool(ordinary), f"policy {thread.policy}, {len(ordinary)} ordinary"
+            return thread.policy not in _REAL_TIME or bool(
+                ordinary
+            ), f"policy {thread.policy}, {len(ordinary)} ordinary"
         case "RA02":
             others = [t for t in seen.threads.values() if t.policy in _REAL_TIME]
             return bool(others), f"priorities {sorted({t.priority for t in others})}"

@@ -60,7 +60,11 @@ def main() -> int:
         head, _, rest = asked.table.read_text().partition("<!-- table -->\n")
         tail = rest.partition("<!-- end of table -->")[2]
         asked.table.write_text(
-            head + "<!-- table -->\n\n" + "\n".join(lines) + "\n\n<!-- end of table -->" + tail
+            head
+            + "<!-- table -->\n\n"
+            + "\n".join(lines)
+            + "\n\n<!-- end of table -->"
+            + tail
         )
     return 0
 
@@ -68,7 +72,12 @@ def main() -> int:
 def _checked(name: str, program: Mapping[str, Any], duration: str) -> dict[str, Any]:
     with contextlib.ExitStack() as stack:
         run = Path(stack.enter_context(tempfile.TemporaryDirectory()))
-        env = {**os.environ, **{k: v.replace("RUN", str(run)) for k, v in program.get("env", {}).items()}}
+        env = {
+            **os.environ,
+            **{
+                k: v.replace("RUN", str(run)) for k, v in program.get("env", {}).items()
+            },
+        }
         for helper in program.get("helpers", ()):
             stack.enter_context(_started(_argv(helper, run), env))
             time.sleep(_SETTLE_S)
@@ -93,7 +102,12 @@ def _checked(name: str, program: Mapping[str, Any], duration: str) -> dict[str, 
             check=False,
         )
         wall_s, now = time.monotonic() - begun, os.times()
-        cpu_s = now.children_user + now.children_system - used.children_user - used.children_system
+        cpu_s = (
+            now.children_user
+            + now.children_system
+            - used.children_user
+            - used.children_system
+        )
         seen = witness.end()
         alive = process.poll() is None
     if checked.returncode not in {0, 1}:
@@ -117,7 +131,9 @@ def _argv(command: str, run: Path) -> list[str]:
 
 
 @contextlib.contextmanager
-def _started(argv: list[str], env: Mapping[str, str]) -> Iterator[subprocess.Popen[bytes]]:
+def _started(
+    argv: list[str], env: Mapping[str, str]
+) -> Iterator[subprocess.Popen[bytes]]:
     process = subprocess.Popen(
         argv,
         env=env,

@@ -96,7 +96,9 @@ class Seen:
 
     def most(self, of: str, tid: int) -> int:
         """Return the longest, for a thread."""
-        return max((n for key, n in self.maps.get(of, {}).items() if key[0] == tid), default=0)
+        return max(
+            (n for key, n in self.maps.get(of, {}).items() if key[0] == tid), default=0
+        )
 
 
 class Witness:
@@ -116,7 +118,10 @@ class Witness:
             ["bpftrace", "-f", "json", "-e", script],
             stdout=subprocess.PIPE,
             stderr=subprocess.DEVNULL,
-            env={"PATH": "/usr/sbin:/usr/bin:/sbin:/bin", "BPFTRACE_MAP_KEYS_MAX": "65536"},
+            env={
+                "PATH": "/usr/sbin:/usr/bin:/sbin:/bin",
+                "BPFTRACE_MAP_KEYS_MAX": "65536",
+            },
             text=True,
         )
         assert self._process.stdout is not None
@@ -163,7 +168,9 @@ def threads_of(pid: int) -> dict[int, Thread]:
     found = {}
     for task in Path(f"/proc/{pid}/task").glob("*"):
         try:
-            name, rest = re.fullmatch(r"\d+ \((.*)\) (.*)\n?", (task / "stat").read_text(), re.DOTALL).groups()
+            name, rest = re.fullmatch(
+                r"\d+ \((.*)\) (.*)\n?", (task / "stat").read_text(), re.DOTALL
+            ).groups()
             stat = rest.split()
             status = (task / "status").read_text()
         except (OSError, AttributeError):
@@ -202,11 +209,21 @@ def _pages(maps: str, name: str) -> list[int]:
 
 
 def _lazy_of(maps: str) -> list[str]:
-    files = {line.split(maxsplit=5)[5] for line in maps.splitlines() if " r-xp " in line and "/" in line}
+    files = {
+        line.split(maxsplit=5)[5]
+        for line in maps.splitlines()
+        if " r-xp " in line and "/" in line
+    }
     found = []
     for file in sorted(files):
-        shown = subprocess.run(["readelf", "-dW", file], capture_output=True, text=True, check=False).stdout
-        if "(JMPREL)" in shown and "BIND_NOW" not in shown and not re.search(r"FLAGS_1\).*NOW", shown):
+        shown = subprocess.run(
+            ["readelf", "-dW", file], capture_output=True, text=True, check=False
+        ).stdout
+        if (
+            "(JMPREL)" in shown
+            and "BIND_NOW" not in shown
+            and not re.search(r"FLAGS_1\).*NOW", shown)
+        ):
             found.append(Path(file).name)
     return found
 
@@ -255,5 +272,7 @@ def _maps(
                     tid, function = key.split(",", 1)
                     allocations[int(tid), function] = int(value)
                 else:
-                    maps[name[1:]][tuple(int(part) for part in key.split(","))] = int(value)
+                    maps[name[1:]][tuple(int(part) for part in key.split(","))] = int(
+                        value
+                    )
     return dict(maps), allocations

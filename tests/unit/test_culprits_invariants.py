@@ -1,8 +1,7 @@
 """How explained wake-ups are counted: those that fail, and those that hide it."""
 
 from culprits.invariants import Counts, table_of
-from rtscope.explain.invariants import Broken, Invariant
-from rtscope.explain.model import Cause, Explanation, Part, Segment
+from rtscope.explain.model import Broken, Cause, Explanation, Invariant, Part, Segment
 
 KIND = ("pc", "debian-6.12", "idle")
 

@@ -6,11 +6,10 @@ from dataclasses import replace
 import pytest
 
 from fakes.events import DUE, FIFO_50, FIFO_80, IDLE, KNOWN, THREAD, event, switch
+from rtscope.explain.events.explain import broken_invariants
 from rtscope.explain.events.histories import histories_of
-from rtscope.explain.events.proofs import broken_invariants
 from rtscope.explain.events.threadstates import State, StateInterval, TracedWakeup
-from rtscope.explain.invariants import Invariant
-from rtscope.explain.model import Cause, Confidence, Part, Segment
+from rtscope.explain.model import Cause, Confidence, Invariant, Part, Segment
 from rtscope.record.events.events import Event, Window
 
 WAKEUP = TracedWakeup(THREAD, "rtscope/0", 0, DUE, DUE + 90_000)

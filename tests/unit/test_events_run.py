@@ -8,6 +8,7 @@ import pytest
 from fakes.measurements import record, thread
 from fakes.traces import AROUND, tracing
 from rtscope.contract import Around, CounterDelta, CpuRuns
+from rtscope.explain.events.explain import machine_of
 from rtscope.explain.events.run import (
     around_words,
     counted_wakeups,
@@ -15,7 +16,6 @@ from rtscope.explain.events.run import (
     worst_wakeups,
 )
 from rtscope.explain.events.threadstates import MachineTraits, TracedWakeup
-from rtscope.explain.events.traits import machine_of
 from rtscope.explain.model import Explanation
 from rtscope.machine.facts import FactValue
 from rtscope.record.events.text import TextTrace, text_trace

@@ -4,12 +4,12 @@ from dataclasses import replace
 
 import pytest
 
-from rtscope.explain.events.before import state_before
 from rtscope.explain.events.threadstates import State, TracedWakeup
 from rtscope.explain.events.window import (
     NoWakeup,
     WakeupSelector,
     choose,
+    state_before,
     waits,
     window_around,
 )

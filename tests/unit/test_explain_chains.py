@@ -2,7 +2,7 @@
 
 import pytest
 
-from rtscope.explain.chains import shortened
+from rtscope.explain.instructions.calls import shortened
 
 SYSTEM_CALL = ("x64_sys_call", "do_syscall_64", "entry_SYSCALL_64_after_hwframe")
 THREAD = ("kthread", "ret_from_fork", "ret_from_fork_asm")

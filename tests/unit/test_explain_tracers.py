@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 
 from rtscope.explain.directory import explained_file
-from rtscope.explain.events.traits import traits_told
+from rtscope.explain.events.explain import traits_told
 from rtscope.explain.events.window import WakeupSelector
 from rtscope.explain.model import Cause, Confidence, Explanation
 from rtscope.explain.words import sentence

@@ -15,9 +15,9 @@ from fakes.wakeuppaths import (
     among_rivals,
     explained,
 )
+from rtscope.explain.instructions.contexts import IrqFlags
 from rtscope.explain.instructions.explain import explain_path
-from rtscope.explain.instructions.flags import IrqFlags
-from rtscope.explain.instructions.preemption import NOT_PREEMPTED
+from rtscope.explain.instructions.proofs import NOT_PREEMPTED
 from rtscope.explain.model import Cause, OtherCpuActivity, Part
 
 

@@ -7,7 +7,7 @@ import pytest
 
 from fakes.paths import Step, section, symbols
 from fakes.wakeuppaths import ENTRY, NAMES, SWITCH, THREAD, TIMER
-from rtscope.explain.instructions import pieces, stretches
+from rtscope.explain.instructions import stretches, titles
 from rtscope.explain.instructions.calls import runs_of
 from rtscope.explain.instructions.explain import explain_path
 from rtscope.explain.model import Cause, Explanation
@@ -59,7 +59,7 @@ def test_a_path_of_many_pieces_is_told_in_fewer_and_no_time_is_lost(
     turns: list[Step],
 ) -> None:
     whole = explained(turns)
-    with patch.multiple(pieces, MOST_PIECES=8, GRAINS=3):
+    with patch.multiple(titles, MOST_PIECES=8, GRAINS=3):
         fewer = explained(turns)
 
     assert times(fewer) == times(whole)

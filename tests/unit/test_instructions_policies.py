@@ -5,8 +5,7 @@ import pytest
 from fakes.paths import Step, section
 from fakes.wakeuppaths import COMPETING_TASKS, ENTRY, SWITCH, THREAD
 from rtscope.explain.instructions.explain import explain_path
-from rtscope.explain.invariants import Invariant
-from rtscope.explain.model import Cause, Explanation
+from rtscope.explain.model import Cause, Explanation, Invariant
 from rtscope.explain.words import sentence
 from rtscope.record.instructions.section import task_switches
 

@@ -10,11 +10,18 @@ from fakes.paths import ASLEEP, Step, section, symbols
 from fakes.wakeuppaths import NAMES, PREEMPT, SWITCH, TABLE, THREAD, TIMER
 from rtscope.explain.instructions.causes import kinds_of
 from rtscope.explain.instructions.explain import explain_path
+from rtscope.explain.instructions.holders import PROMPT_NS
 from rtscope.explain.instructions.path import wakeup_path
 from rtscope.explain.instructions.proofs import broken_invariants
-from rtscope.explain.instructions.quotas import PROMPT_NS
-from rtscope.explain.invariants import Broken, Invariant, covered_ns, text_of
-from rtscope.explain.model import Cause, Part, Segment
+from rtscope.explain.model import (
+    Broken,
+    Cause,
+    Invariant,
+    Part,
+    Segment,
+    covered_ns,
+    text_of,
+)
 from rtscope.record.instructions.section import RecordKind, TraceSection
 from rtscope.record.instructions.symbols import SymbolTable
 

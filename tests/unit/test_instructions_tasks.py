@@ -12,8 +12,7 @@ from fakes.wakeuppaths import (
     explained,
 )
 from rtscope.explain.instructions.explain import explain_path
-from rtscope.explain.invariants import Invariant
-from rtscope.explain.model import Cause, Part
+from rtscope.explain.model import Cause, Invariant, Part
 from rtscope.explain.words import sentence
 
 

@@ -7,8 +7,7 @@ import pytest
 from fakes.paths import ASLEEP, Step, section, symbols
 from fakes.wakeuppaths import NAMES, THREAD
 from rtscope.explain.instructions.explain import explain_path
-from rtscope.explain.invariants import Invariant
-from rtscope.explain.model import Cause, Explanation, Part, Segment
+from rtscope.explain.model import Cause, Explanation, Invariant, Part, Segment
 
 TABLE = symbols(
     *(*NAMES, "my_work", "enqueue_task_rt", "enqueue_task_fair", "resched_curr"),

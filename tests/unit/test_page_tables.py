@@ -15,9 +15,9 @@ from fakes.measurements import on_board, record, thread
 from fakes.printed import printed
 from golden import test_explain_text
 from rtscope.contract import CycleRuns, KernelThread
-from rtscope.explain.activity import ExplainedWindow
 from rtscope.explain.bound import compose
 from rtscope.explain.events.threadstates import TracedWakeup
+from rtscope.explain.timeline import ExplainedWindow
 from rtscope.host.units import format_us
 from rtscope.present.documents.pages import render_explanations, render_html
 from rtscope.present.model.build import build_model

@@ -4,7 +4,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from fakes.measurements import thread
-from rtscope.explain.tail import (
+from rtscope.explain.bound import (
     OTHERS,
     KnownCause,
     WorstWakeups,

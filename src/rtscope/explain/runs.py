@@ -13,9 +13,8 @@ from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 
-from rtscope.explain.bound import caveats_of_bounds
+from rtscope.explain.bound import WorstWakeups, caveats_of_bounds, known_cause, tail_of
 from rtscope.explain.model import HELD_BACK, Cause, Explanation, Segment
-from rtscope.explain.tail import WorstWakeups, known_cause, tail_of
 from rtscope.explain.words import caveats_of, evidence, sentence
 from rtscope.host.escape import all_printable
 from rtscope.host.units import format_us

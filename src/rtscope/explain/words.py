@@ -12,14 +12,15 @@ from dataclasses import dataclass
 from functools import cache
 from importlib import resources
 
-from rtscope.explain.chains import shortened
-from rtscope.explain.invariants import first_of_each, text_of
+from rtscope.explain.instructions.calls import shortened
 from rtscope.explain.model import (
     Cause,
     Confidence,
     Explanation,
     OtherCpuActivity,
     Segment,
+    first_of_each,
+    text_of,
 )
 from rtscope.host.units import format_share, format_us
 

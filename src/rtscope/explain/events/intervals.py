@@ -15,8 +15,7 @@ from dataclasses import dataclass, replace
 
 from rtscope.explain.events.histories import Histories
 from rtscope.explain.events.irqdelay import IrqDelay, irq_delay_segments
-from rtscope.explain.events.lending import lent_words
-from rtscope.explain.events.scheduling import waiting_segments
+from rtscope.explain.events.scheduling import lent_words, waiting_segments
 from rtscope.explain.events.spans import (
     BEFORE_ALL_NS,
     UNNAMED,
@@ -32,8 +31,9 @@ from rtscope.explain.events.threadstates import (
     State,
     StateInterval,
     TracedWakeup,
+    Waiting,
+    segment_of,
 )
-from rtscope.explain.events.waiting import Waiting, segment_of
 from rtscope.explain.model import TICK_REMEDY, Cause, Confidence, Part, Segment
 from rtscope.record.events.events import Event, Flag, Window
 

@@ -15,9 +15,9 @@ from dataclasses import dataclass, replace
 from itertools import pairwise
 
 from rtscope.explain.events.spans import Doing, Span, stack_under
-from rtscope.explain.events.threadstates import MachineTraits
-from rtscope.explain.events.waiting import (
+from rtscope.explain.events.threadstates import (
     STRAIGHT_NS,
+    MachineTraits,
     last_of,
     lost_segment,
     segment_of,

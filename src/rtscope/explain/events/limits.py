@@ -11,8 +11,13 @@ from collections.abc import Collection
 
 from rtscope.explain.events.histories import MAX_RT_PRIO, priority_words
 from rtscope.explain.events.spans import AWAKE, IDLE_PID, Span
-from rtscope.explain.events.threadstates import State, sleep_state
-from rtscope.explain.events.waiting import STRAIGHT_NS, Waiting, segment_of
+from rtscope.explain.events.threadstates import (
+    STRAIGHT_NS,
+    State,
+    Waiting,
+    segment_of,
+    sleep_state,
+)
 from rtscope.explain.model import Cause, Confidence, Part, Segment
 from rtscope.host.units import NS_PER_MS
 from rtscope.record.events.events import Event, Flag

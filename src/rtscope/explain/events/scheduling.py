@@ -5,17 +5,25 @@ What interrupts and softirqs took is theirs. Of tasks, a more urgent one may run
 urgent one runs only where it could not be preempted, or because the scheduler chose it.
 
 Priorities are those at that time (`histories.py`); lower is more urgent.
+
+A thread that waits for a lock of that kind lends its priority to the holder, and to
+all that the holder itself waits for: each has an event, which the waiting thread
+writes.
 """
 
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import replace
 
-from rtscope.explain.chains import shortened
-from rtscope.explain.events.histories import MAX_RT_PRIO, Priority, priority_words
-from rtscope.explain.events.lending import lending_evidence
+from rtscope.explain.events.histories import (
+    MAX_RT_PRIO,
+    PI_SETPRIO,
+    Histories,
+    Priority,
+    priority_words,
+)
 from rtscope.explain.events.limits import limit_in_idle, limit_in_task, quota_ended
 from rtscope.explain.events.spans import BEFORE_ALL_NS, Doing, Span, is_entry
-from rtscope.explain.events.waiting import (
+from rtscope.explain.events.threadstates import (
     LONGEST_UNPROVEN_NS,
     STRAIGHT_NS,
     Waiting,
@@ -25,9 +33,56 @@ from rtscope.explain.events.waiting import (
     lost_segment,
     segment_of,
 )
+from rtscope.explain.instructions.calls import shortened
 from rtscope.explain.model import Cause, Confidence, Part, Segment
 from rtscope.host.units import NS_PER_MS
 from rtscope.record.events.events import Event, Flag
+
+# --- who lent a priority to whom: the evidence of priority inheritance ----------------
+
+
+def lending_evidence(
+    priority: Priority, facts: Histories, *, expiry_ns: int
+) -> Iterator[str]:
+    """Say who lent a priority that was inherited."""
+    for raised in priority.raised[-_LISTED:]:
+        yield lent_words(raised, facts, expiry_ns=expiry_ns)
+    taken = priority.until
+    if not priority.raised and taken is not None and taken.name == PI_SETPRIO:
+        old = priority_words(taken.numbers.get("oldprio"))
+        new = priority_words(taken.numbers.get("newprio"))
+        yield (
+            f"sched_pi_setprio took it away at {_since(taken, expiry_ns)}: from {old} "
+            f"to {new}; who lent it was not recorded"
+        )
+
+
+def lent_words(raised: Event, facts: Histories, *, expiry_ns: int) -> str:
+    """Write an event that raised a priority, and who lent it."""
+    comm, pid = raised.text("comm"), raised.numbers.get("pid")
+    old = priority_words(raised.numbers.get("oldprio"))
+    new = priority_words(raised.numbers.get("newprio"))
+    told = (
+        f"sched_pi_setprio at {_since(raised, expiry_ns)}: {comm}-{pid} from {old} to "
+        f"{new}"
+    )
+    if raised.pid in (-1, pid):
+        return told
+    lender = f"{raised.comm or '<...>'}-{raised.pid}"
+    over = [
+        f"{one.text('comm')}-{one.numbers.get('pid')}"
+        for one in facts.along_the_chain(raised)
+    ]
+    if not over:
+        return f"{told}; {lender} waits for its lock"
+    return f"{told}; {lender} waits for a lock in a chain with {' and '.join(over)}"
+
+
+def _since(event: Event, expiry_ns: int) -> str:
+    return f"{(event.at_ns - expiry_ns) / 1000:+,.3f} us"
+
+
+# --- why a thread that was ready did not run: what the CPU it waited for did ----------
 
 _LISTED = 3
 """Last events of a task that are shown."""

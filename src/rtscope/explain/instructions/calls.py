@@ -9,6 +9,9 @@ back; the next return pops both.
 Roles are in `roles.toml`; those of `primitives.toml` say nothing: a delay is named
 after the first call up its chain that does. The wake-up was due its latency before the
 clock was read, not before the mark behind it, which a system call may delay.
+
+The innermost calls show where time went. The outermost call below the entry of the
+kernel, an interrupt or a thread shows why: the system call, the handler or the work.
 """
 
 import re
@@ -19,6 +22,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from functools import cache, lru_cache
 from importlib import resources
+from itertools import groupby
 
 from rtscope.explain.instructions.roles import Role
 from rtscope.explain.instructions.stretches import (
@@ -28,7 +32,7 @@ from rtscope.explain.instructions.stretches import (
     stretches_of,
 )
 from rtscope.record.instructions.section import CpuBlocks
-from rtscope.record.instructions.symbols import SymbolTable
+from rtscope.record.instructions.symbols import USER, SymbolTable
 
 # GCC's clones of a function: the name ends at the dot; its module follows. Code without
 # a symbol is known by its page.
@@ -419,3 +423,56 @@ def spent_in(runs: Sequence[Run]) -> list[tuple[str, int]]:
     for run in runs:
         spent[run.frame.name] += run.executed_ns
     return spent.most_common()
+
+
+# --- A chain of calls in a few names: the innermost ones, and the one that they serve -
+
+CALLERS_SHOWN = 3
+
+
+def shortened(calls: Sequence[str], *, shown: int = CALLERS_SHOWN) -> str:
+    """
+    Write who called whom, innermost first: `a < b < c < … < z`.
+
+    A name that follows itself, as in a recursion, stands there once. `…` at the end
+    hides nothing but the entry of the kernel or of a thread.
+    """
+    names = [name for name, _ in groupby(calls)]
+    text = " < ".join(names[:shown])
+    if len(names) <= shown:
+        return text
+    why = _why(names, shown)
+    if why < shown:
+        return f"{text} < …"
+    return f"{text}{' < …' if why > shown else ''} < {names[why]}"
+
+
+def _why(names: Sequence[str], shown: int) -> int:
+    """Return the outermost call below an entry that is no mere step to another."""
+    entries = (i for i, one in enumerate(names) if i and _is_entry(one))
+    last = next(entries, len(names)) - 1
+    while last >= shown and _is_of("entry", plain(names[last])):
+        last -= 1
+    inner = last
+    while inner >= shown and _is_of("step", plain(names[inner])):
+        inner -= 1
+    return inner if inner >= shown else last
+
+
+def _is_entry(name: str) -> bool:
+    return name == USER or role_of(name) in BEGINS_HERE
+
+
+@lru_cache(maxsize=1 << 16)
+def _is_of(kind: str, name: str) -> bool:
+    exact, begins = _names(kind)
+    return name in exact or name.startswith(begins)
+
+
+@cache
+def _names(kind: str) -> tuple[frozenset[str], tuple[str, ...]]:
+    """Return the names of a kind of `chains.toml`, and how others of it begin."""
+    file = resources.files("rtscope.explain.instructions").joinpath("chains.toml")
+    names = tomllib.loads(file.read_text("utf-8"))[kind].split()
+    begins = tuple(name.removesuffix(_ANY) for name in names if name.endswith(_ANY))
+    return frozenset(names), begins

@@ -15,16 +15,21 @@ from itertools import takewhile
 
 from rtscope.explain.instructions.absences import Absence, Wait, spin_of
 from rtscope.explain.instructions.calls import Frame, Run, plain, role_of
-from rtscope.explain.instructions.contexts import THREAD, Context, callback_of
-from rtscope.explain.instructions.flags import IrqsOff, irqs_off_in
+from rtscope.explain.instructions.contexts import (
+    THREAD,
+    Context,
+    IrqsOff,
+    callback_of,
+    irqs_off_in,
+)
 from rtscope.explain.instructions.holders import InPlace, longest_in_place
-from rtscope.explain.instructions.loops import (
+from rtscope.explain.instructions.milestones import is_one_delivery
+from rtscope.explain.instructions.othercpus import (
     WAITS,
     gaps_in_loops,
     loops_by_hand,
     polls,
 )
-from rtscope.explain.instructions.milestones import is_one_delivery
 from rtscope.explain.instructions.path import WakeupPath
 from rtscope.explain.instructions.roles import Role
 from rtscope.explain.instructions.scheduling import sleeps_in_fault

@@ -8,7 +8,6 @@ nothing is sampled, and nothing guessed but the meaning of functions' names.
 from collections.abc import Iterator, Sequence
 from dataclasses import replace
 
-from rtscope.explain.chains import shortened
 from rtscope.explain.instructions.absences import Absence, Wait, known_wait
 from rtscope.explain.instructions.calls import (
     Frame,
@@ -17,22 +16,17 @@ from rtscope.explain.instructions.calls import (
     jumped_to,
     main_chain,
     plain,
+    shortened,
     spent_in,
     title_frame,
 )
 from rtscope.explain.instructions.causes import Kind, kinds_of
-from rtscope.explain.instructions.flags import IrqsOff, irqs_off_at, irqs_off_in
+from rtscope.explain.instructions.contexts import IrqsOff, irqs_off_at, irqs_off_in
 from rtscope.explain.instructions.holders import InPlace, of_idle_cpus, of_sleep
-from rtscope.explain.instructions.loops import WAITS
 from rtscope.explain.instructions.milestones import TICK, tick_evidence
+from rtscope.explain.instructions.othercpus import WAITS
 from rtscope.explain.instructions.path import WakeupPath, wakeup_path
-from rtscope.explain.instructions.pieces import (
-    Piece,
-    pieces_of_path,
-    told_in_fewer,
-)
-from rtscope.explain.instructions.preemption import without_preemption
-from rtscope.explain.instructions.proofs import broken_invariants
+from rtscope.explain.instructions.proofs import broken_invariants, without_preemption
 from rtscope.explain.instructions.roles import Role
 from rtscope.explain.instructions.stretches import (
     FIRMWARE,
@@ -41,10 +35,13 @@ from rtscope.explain.instructions.stretches import (
 )
 from rtscope.explain.instructions.titles import (
     ASLEEP,
+    Piece,
     SegmentEnd,
     in_faults,
     name_of,
     pieces_of,
+    pieces_of_path,
+    told_in_fewer,
 )
 from rtscope.explain.model import (
     COMPETING_TASKS,

@@ -11,8 +11,7 @@ from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 
 from rtscope.explain.instructions.calls import Frame, Run, begun
-from rtscope.explain.instructions.contexts import Context
-from rtscope.explain.instructions.flags import IrqFlags
+from rtscope.explain.instructions.contexts import Context, IrqFlags
 from rtscope.explain.instructions.roles import Role
 from rtscope.explain.model import TICK_REMEDY
 from rtscope.record.instructions.section import TaskSwitch

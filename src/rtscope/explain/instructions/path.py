@@ -1,5 +1,5 @@
 """
-The path to one wake-up: all that its explanation is made from. Pure.
+The path to one wake-up: all that its explanation is made from, and where it ends. Pure.
 
 The runs of its CPU, their contexts and tasks, the absences of the thread, the
 milestones, and what is known of the other CPUs. `causes.py` has the cause of each run.
@@ -21,30 +21,33 @@ from rtscope.explain.instructions.calls import (
     Frame,
     Run,
     delay_helpers,
+    is_clock,
     may_merge,
+    plain,
     runs_in,
     split_at,
 )
-from rtscope.explain.instructions.contexts import Context, contexts_of
-from rtscope.explain.instructions.elsewhere import (
-    ThreadsCpu,
-    expired_elsewhere,
-    telling,
-)
-from rtscope.explain.instructions.flags import (
+from rtscope.explain.instructions.contexts import (
+    Context,
     IrqFlags,
+    contexts_of,
     irq_flags_of,
     preempt_counts_of,
 )
-from rtscope.explain.instructions.holders import InPlace, Locks
+from rtscope.explain.instructions.elsewhere import (
+    ThreadsCpu,
+    expired_elsewhere,
+    reached_ns,
+    telling,
+    with_queue,
+)
+from rtscope.explain.instructions.holders import InPlace, Locks, over_quota
 from rtscope.explain.instructions.milestones import (
     Milestones,
     find_milestones,
     ticked_at,
 )
 from rtscope.explain.instructions.othercpus import OtherCpus
-from rtscope.explain.instructions.quotas import over_quota
-from rtscope.explain.instructions.reading import until_read
 from rtscope.explain.instructions.roles import Role
 from rtscope.explain.instructions.scheduling import (
     PERIOD,
@@ -54,7 +57,6 @@ from rtscope.explain.instructions.scheduling import (
     switch_to,
 )
 from rtscope.explain.instructions.stretches import stretches_of
-from rtscope.explain.instructions.wakers import reached_ns, with_queue
 from rtscope.record.instructions.section import (
     TraceSection,
     blocks_of,
@@ -62,6 +64,52 @@ from rtscope.record.instructions.section import (
     task_switches,
 )
 from rtscope.record.instructions.symbols import SymbolTable
+
+# --- where the program read the clock that its latency is from: there a path ends -----
+
+_NOT_OF_THE_CALL = frozenset(
+    {Role.INTERRUPT, Role.DISPATCH, Role.SOFTIRQ, Role.SCHEDULE, Role.PREEMPT}
+)
+
+
+def read_ns(runs: Sequence[Run]) -> int | None:
+    """
+    Return when the last system call before the mark read the clock, in virtual ns.
+
+    None if the program read it by itself.
+    """
+    for run in reversed(runs):
+        within = run.frame.within
+        if Role.SLEEP in within or Role.SWITCH in within:
+            return None
+        if Role.READ_CLOCK in within and _reads(run):
+            return run.end_ns
+    return None
+
+
+def _reads(run: Run) -> bool:
+    if not is_clock(plain(run.frame.name)):
+        return False
+    for frame in run.frame.chain():
+        if frame.role is Role.READ_CLOCK:
+            return True
+        if frame.role in _NOT_OF_THE_CALL:
+            return False
+    return False
+
+
+def until_read(
+    section: TraceSection, runs: list[Run]
+) -> tuple[TraceSection, list[Run]]:
+    """Return the path with its runs, cut off where the clock was read."""
+    end_ns = read_ns(runs)
+    if end_ns is None:
+        return section, runs
+    kept = [run for run in runs if run.end_ns <= end_ns]
+    return replace(section, last_ns=end_ns), kept
+
+
+# --- the path to one wake-up: all that its explanation is made from -------------------
 
 _OF_RT = "rt_spin_lock"
 """Only PREEMPT_RT has spin locks that sleep."""

@@ -9,8 +9,8 @@ in the pale rest it paused. The tail has bars by cause, grey for what was not re
 from collections.abc import Iterable, Iterator
 from html import escape
 
+from rtscope.explain.bound import WorstWakeups, sentence_of_tail
 from rtscope.explain.model import Cause, Explanation, Part, Segment
-from rtscope.explain.tail import WorstWakeups, sentence_of_tail
 from rtscope.host.units import NS_PER_US, format_us
 from rtscope.present.charts.axes import INK, MUTED, PALETTE, PAPER
 from rtscope.present.charts.axes import WIDTH_PT as WIDTH

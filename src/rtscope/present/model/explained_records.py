@@ -7,8 +7,8 @@ They may be attached to some of the records only, or to none.
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 
+from rtscope.explain.bound import KnownCause, WorstWakeups, tail_of
 from rtscope.explain.model import Cause
-from rtscope.explain.tail import KnownCause, WorstWakeups, tail_of
 from rtscope.present.words import us, virtual_word
 from rtscope.record.explanation import Explained, Wakeup, missing
 from rtscope.record.model import RunRecord

@@ -14,14 +14,13 @@ from typing import Any
 from jinja2 import Environment, PackageLoader, StrictUndefined
 from markupsafe import Markup
 
-from rtscope.explain.bound import bound_rows
+from rtscope.explain.bound import bound_rows, sentence_of_tail
 from rtscope.explain.model import TITLES
 from rtscope.explain.runs import (
     NO_PROOF,
     bound_sentence,
     title_of,
 )
-from rtscope.explain.tail import sentence_of_tail
 from rtscope.explain.words import where
 from rtscope.host.units import count, format_share, format_us, plural
 from rtscope.present import tables

@@ -14,8 +14,7 @@ from rtscope.cli.boardoptions import BoardKernel, BoardSeed
 from rtscope.cli.console import Json, put, put_json, stdout_console
 from rtscope.cli.detail import DisplayOptions
 from rtscope.contract import CyclesEnd
-from rtscope.explain.activity import ExplainedWindow
-from rtscope.explain.perfetto import perfetto_trace
+from rtscope.explain.timeline import ExplainedWindow, perfetto_trace
 from rtscope.host.errors import MeasurementError, UsageError
 from rtscope.host.files import refuse_unwritable, write_atomically
 from rtscope.host.files.junit import Outcome, TestCase, TestSuite, junit_file

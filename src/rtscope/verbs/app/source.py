@@ -5,8 +5,8 @@ from dataclasses import dataclass
 
 from rtscope.cli.boardoptions import refuse_board_options
 from rtscope.cli.console import note, stderr_console
+from rtscope.explain.events.explain import traits_of
 from rtscope.explain.events.threadstates import MachineTraits
-from rtscope.explain.events.traits import traits_of
 from rtscope.host.errors import UsageError
 from rtscope.host.units import NS_PER_S
 from rtscope.machine.gather import gather

@@ -8,7 +8,7 @@ from statistics import median_high
 from rich.cells import cell_len, set_cell_size
 from rich.console import Console
 
-from rtscope.explain.bound import bound_rows
+from rtscope.explain.bound import bound_rows, sentence_of_tail
 from rtscope.explain.model import TITLES, Explanation, Segment
 from rtscope.explain.runs import (
     NO_PROOF,
@@ -18,7 +18,6 @@ from rtscope.explain.runs import (
     merged_causes,
     title_of,
 )
-from rtscope.explain.tail import sentence_of_tail
 from rtscope.explain.words import where
 from rtscope.host.units import format_share, format_us, plural
 from rtscope.present.document import (
