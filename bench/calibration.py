@@ -29,10 +29,9 @@ from scipy.stats import beta
 from rtscope.measure.campaign.model import RECORDED_WORST, Campaign, RunTable
 from rtscope.measure.plan import make_plan
 from rtscope.stats.compare import Word, compare_loads
-from rtscope.stats.dispersion import dispersion_of
 from rtscope.stats.episodes import Misses
 from rtscope.stats.evidence import Claim, Evidence, Verdict
-from rtscope.stats.exposure import MIN_WAKEUPS, Watched
+from rtscope.stats.exposure import MIN_WAKEUPS, Watched, dispersion_of
 from rtscope.stats.runsets import Drawn, Group, RunFigures, RunSets
 
 PAIRS = 6_000

@@ -26,7 +26,7 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 
 from rtscope.boards.catalogue import Arch, get_arch, get_board
-from rtscope.boards.parts import aptroot, elf, initrd
+from rtscope.boards.parts import aptroot, initrd
 from rtscope.boards.parts.buildcontext import BuildContext
 from rtscope.boards.parts.cache import cache_dir
 from rtscope.boards.parts.initrd import Job
@@ -161,9 +161,9 @@ def archive_of(arch: Arch, *, others: bool) -> Path:
     for name in PACKAGES if others else ():
         root = unpack(name, arch)
         program = root / "usr/bin" / name
-        loader = Path(elf.interpreter(program) or "").name
+        loader = Path(initrd.interpreter(program) or "").name
         files = {
-            **elf.libraries_of([program], libs=root / arch.libs),
+            **initrd.libraries_of([program], libs=root / arch.libs),
             "loader": root / arch.libs / loader,
             name: program,
         }

@@ -19,7 +19,7 @@ from dataclasses import dataclass, field
 import numpy as np
 from scipy.stats import beta
 
-from rtscope.stats.comparison.power import can_differ
+from rtscope.stats.comparison.design import can_differ
 from rtscope.verbs.bisect.step import ALPHA, decides_steps, difference, judge
 from rtscope.verbs.bisect.trials import Verdict
 

@@ -10,7 +10,7 @@ from fakes import targets
 from fakes.commandline import Rtscope
 from fakes.faketarget import FakeTarget
 from rtscope.host.errors import TargetError
-from rtscope.measure.abilities import THREADS, Ability, State
+from rtscope.measure.preflight import THREADS, Ability, State
 from rtscope.verbs.doctor import doctor
 
 WELL = Ability("tracing", State.WORKS, "48 kinds of events")

@@ -5,7 +5,7 @@ from pathlib import Path
 import pytest
 
 from fakes.commandline import Rtscope
-from rtscope.boards.runs.smoketest import BuiltKernel, SmokeTest
+from rtscope.boards.runs.diagnosis import BuiltKernel, SmokeTest
 from rtscope.record.directory.records import create
 from rtscope.verbs.kernel import check as kernelcheck
 

@@ -12,8 +12,7 @@ from rtscope.boards.runs import runner
 from rtscope.boards.runs.store import StoredResults
 from rtscope.host.errors import BoardError, ContractError, MeasurementError
 from rtscope.record.directory.records import ResultDir, open_records
-from rtscope.record.model import Run
-from rtscope.record.virtual import InputDigests
+from rtscope.record.model import InputDigests, Run
 from rtscope.verbs.sweep import boots as sweeping
 from rtscope.verbs.sweep import directory as sweepwork
 

@@ -23,7 +23,7 @@ from rtscope.explain.words import caveats_of
 from rtscope.record.events.dat import open_trace
 from rtscope.record.events.writer import TRACE
 from rtscope.record.explanation import ATTRIBUTED
-from rtscope.stats.tracing import trace_cost
+from rtscope.stats.runcaveats import trace_cost
 
 SHOWN = 4
 

@@ -4,9 +4,8 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 
 from fakes.trees import Files, reader_of
-from rtscope.machine.audit.catalogue import catalogue
 from rtscope.machine.audit.context import Observed
-from rtscope.machine.audit.examine import examine, read_context
+from rtscope.machine.audit.examine import catalogue, examine, read_context
 from rtscope.machine.audit.model import Check, CheckOutcome, Profile, Sighting
 from rtscope.machine.reader import Content, Denied
 

@@ -15,8 +15,7 @@ from rtscope.measure.execute import OnEvent, PendingRuns
 from rtscope.measure.plan import Plan
 from rtscope.measure.settings import refuse_missing
 from rtscope.record.caveats.catalogue import Caveat, make
-from rtscope.record.model import Run, RunRecord
-from rtscope.record.virtual import InputDigests
+from rtscope.record.model import InputDigests, Run, RunRecord
 
 
 @dataclass(frozen=True)

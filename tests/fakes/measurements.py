@@ -34,8 +34,7 @@ from rtscope.measure.campaign.model import Campaign
 from rtscope.measure.loads import LoadCommand
 from rtscope.measure.observe import Observation
 from rtscope.record.caveats.catalogue import Caveat
-from rtscope.record.model import LoadRecord, Run, RunRecord
-from rtscope.record.virtual import VirtualRun
+from rtscope.record.model import LoadRecord, Run, RunRecord, VirtualRun
 
 SECOND_NS = 1_000_000_000
 

@@ -4,7 +4,7 @@ from dataclasses import replace
 from typing import Any
 
 from rtscope.contract import Line
-from rtscope.contract.tasks import DeadlineParameters, TaskLine, TasksEnd
+from rtscope.contract.commands import DeadlineParameters, TaskLine, TasksEnd
 from rtscope.machine.tasks.listing import make_listing
 from rtscope.machine.tasks.model import Listing, Surroundings
 

@@ -5,8 +5,7 @@ from dataclasses import dataclass, field, replace
 
 from fakes.audited import in_words
 from fakes.trees import CPU, Files, reader_of
-from rtscope.machine.audit.catalogue import catalogue
-from rtscope.machine.audit.examine import examine, read_context
+from rtscope.machine.audit.examine import catalogue, examine, read_context
 from rtscope.machine.audit.model import Check
 from rtscope.machine.audit.unit import Unit, UnitThread, merge
 

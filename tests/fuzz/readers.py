@@ -23,9 +23,8 @@ from fakes.trees import reader_of
 from fuzz import folders
 from rtscope.contract import KernelMessage, LoadWindow, parse_line
 from rtscope.host.errors import RtscopeError
-from rtscope.machine.audit.catalogue import catalogue
 from rtscope.machine.audit.context import Observed
-from rtscope.machine.audit.examine import auditing, examine, read_context
+from rtscope.machine.audit.examine import auditing, catalogue, examine, read_context
 from rtscope.machine.audit.model import checks_document
 from rtscope.machine.kernelconfig import parse_config
 from rtscope.measure.loadproof import LoadProof
@@ -33,7 +32,7 @@ from rtscope.measure.loads import get_load
 from rtscope.present.documents.results import render_markdown
 from rtscope.present.formats.data import render_json
 from rtscope.present.model.build import build_model
-from rtscope.record.caveats.kernellog import caveats_from_log
+from rtscope.record.caveats.catalogue import caveats_from_log
 from rtscope.record.events.dat import open_trace
 from rtscope.record.explanation import read_explained
 from rtscope.record.foreign import read as read_foreign

@@ -14,7 +14,7 @@ from pathlib import Path
 import pytest
 
 from fakes import auditcases, audited, unitcases
-from rtscope.machine.audit.catalogue import catalogue
+from rtscope.machine.audit.examine import catalogue
 from rtscope.machine.audit.model import Check, Profile
 
 KEPT = Path(__file__).parent / "audit"

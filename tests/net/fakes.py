@@ -23,8 +23,8 @@ from rtscope.contract import Applied, Restored, Tuned
 from rtscope.explain import directory as analysis
 from rtscope.explain.events.threadstates import MachineTraits
 from rtscope.machine.tasks.statistics import Statistics
-from rtscope.measure.abilities import Ability, State
 from rtscope.measure.assemble import Measured
+from rtscope.measure.preflight import Ability, State
 from rtscope.record.model import Run
 from rtscope.verbs.app import check as appcheck
 from rtscope.verbs.app import unit as appunit

@@ -16,16 +16,23 @@ from pathlib import Path
 from fakes.measurements import on_board, record, thread
 from rtscope.record.model import RunRecord
 from rtscope.stats.compare import compare_loads
-from rtscope.stats.comparison.design import Dealt, Figure, Paired, Slot
-from rtscope.stats.comparison.effect import CONFIDENCE, effects_of_runs
-from rtscope.stats.comparison.family import false_discovered, share
-from rtscope.stats.comparison.power import (
+from rtscope.stats.comparison.design import (
+    Dealt,
+    Figure,
+    Paired,
+    Slot,
     detectable_ratio,
     detectable_ratio_of_pairs,
     needed_pairs,
     needed_runs,
 )
-from rtscope.stats.determinism import among
+from rtscope.stats.comparison.effect import (
+    CONFIDENCE,
+    effects_of_runs,
+    false_discovered,
+    share,
+)
+from rtscope.stats.determinism import among, over_seeds
 from rtscope.stats.evidence import Claim
 from rtscope.stats.exposure import (
     effective_runs,
@@ -34,7 +41,6 @@ from rtscope.stats.exposure import (
     supported_interval_ns,
 )
 from rtscope.stats.runsets import run_sets
-from rtscope.stats.seeds import over_seeds
 from rtscope.stats.verdict import judge
 
 HELD = Path(__file__).with_name("families.txt")

@@ -13,7 +13,7 @@ import pytest
 from rig import PATIENCE_S, RT_RUNTIME, native_agent, state_home
 
 from rings import leftovers
-from rtscope.machine.target.exclusive import alone
+from rtscope.machine.target.address import hold_alone
 
 BESIDE = frozenset(
     {
@@ -150,7 +150,7 @@ def _this_machine_alone(request: pytest.FixtureRequest) -> Iterator[None]:
     """Another run of these tests, on the same machine, waits for this file's end."""
     with contextlib.ExitStack() as held:
         if group_of(request.node.nodeid) == "here":
-            held.enter_context(alone("tests", lambda _: None))
+            held.enter_context(hold_alone("tests", lambda _: None))
         yield
 
 

@@ -24,7 +24,7 @@ from rtscope.boards.parts.initrd import Entry, File, Folder, Job, Link, pack
 from rtscope.boards.parts.prepare import prepare
 from rtscope.boards.parts.prepared import Prepared
 from rtscope.boards.runs.boot import Booted, BootTimeout, boot
-from rtscope.boards.runs.guestfiles import files_of
+from rtscope.boards.runs.inspect import files_of
 from rtscope.boards.runs.script import agent_line
 from rtscope.machine.target import agent_file
 from rtscope.machine.tasks.listing import PATHS, make_listing, read_surroundings

@@ -14,7 +14,7 @@ from typing import Any
 import pytest
 from rig import PATIENCE_S, Done, Program, native_agent, rtscope, until
 
-from rtscope.contract.tasks import TaskLine, TasksEnd
+from rtscope.contract.commands import TaskLine, TasksEnd
 from rtscope.machine.tasks.listing import name_of
 
 pytestmark = pytest.mark.system

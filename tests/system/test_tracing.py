@@ -41,8 +41,7 @@ from rtscope.contract import (
 )
 from rtscope.record.directory.records import open_records
 from rtscope.record.events.writer import TraceParts, trace_of
-from rtscope.stats.runcaveats import all_caveats
-from rtscope.stats.tracing import trace_cost
+from rtscope.stats.runcaveats import all_caveats, trace_cost
 
 MOUNT = ("mount", "-t", "tracefs", "nodev")
 

@@ -15,7 +15,7 @@ from rtscope.contract import (
     WatchedEvent,
     WatchedThread,
 )
-from rtscope.contract.tasks import TaskLine
+from rtscope.contract.commands import TaskLine
 from rtscope.host.errors import UsageError
 from rtscope.verbs.app.check import FailOn, status_of
 from rtscope.verbs.app.checktext import (

@@ -8,7 +8,7 @@ import pytest
 
 from fakes.threads import DEADLINE, listing, task
 from fakes.trees import CPU, Files, reader_of
-from rtscope.contract.tasks import TaskLine
+from rtscope.contract.commands import TaskLine
 from rtscope.machine.audit.examine import auditing_a_unit, examine, read_context
 from rtscope.machine.audit.unit import Unit, merge, parse
 from rtscope.machine.reader import Content, Denied

@@ -12,7 +12,6 @@ from hypothesis import strategies as st
 from fakes.audited import Case, judged
 from fakes.trees import CPU, reader_of
 from rtscope.host.errors import UsageError
-from rtscope.machine.audit.catalogue import parse_row
 from rtscope.machine.audit.context import (
     AuditContext,
     Cpus,
@@ -27,6 +26,7 @@ from rtscope.machine.audit.context import (
 from rtscope.machine.audit.examine import (
     context_of_config,
     examine,
+    parse_row,
     paths,
     read_context,
 )

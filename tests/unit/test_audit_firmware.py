@@ -6,9 +6,8 @@ import pytest
 
 from fakes.audited import BOOTED, FAIL, NONE, PASS, UNKNOWN, Case, judged
 from fakes.trees import Files
-from rtscope.machine.audit.catalogue import catalogue
 from rtscope.machine.audit.context import Observed
-from rtscope.machine.audit.examine import context_of_config, examine
+from rtscope.machine.audit.examine import catalogue, context_of_config, examine
 from rtscope.machine.audit.machinechecks import EFI_BITS, EFI_WORKERS
 from rtscope.machine.audit.model import CheckOutcome
 from rtscope.machine.kernelconfig import parse_config

@@ -20,8 +20,8 @@ from fakes.audited import (
     seen,
 )
 from fakes.trees import CPU
-from rtscope.machine.audit.catalogue import catalogue
 from rtscope.machine.audit.context import Observed
+from rtscope.machine.audit.examine import catalogue
 from rtscope.machine.audit.interruptchecks import counts_of, labels_of
 from rtscope.machine.audit.model import CheckOutcome, Profile
 from rtscope.machine.reader import Content

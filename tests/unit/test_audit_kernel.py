@@ -18,11 +18,13 @@ from hypothesis import strategies as st
 from fakes.trees import reader_of
 from rtscope.host.errors import UsageError
 from rtscope.machine import kernelimage as image
-from rtscope.machine.audit.catalogue import FUNCTIONS, catalogue, parse_row
 from rtscope.machine.audit.context import AuditContext, Expected
 from rtscope.machine.audit.examine import (
+    FUNCTIONS,
+    catalogue,
     context_of_config,
     examine,
+    parse_row,
     read_context,
     verifying,
 )

@@ -21,9 +21,13 @@ from fakes.audited import (
     shown_of,
 )
 from fakes.trees import reader_of
-from rtscope.machine.audit.catalogue import catalogue
 from rtscope.machine.audit.context import Expected, Observed
-from rtscope.machine.audit.examine import context_of_config, examine, read_context
+from rtscope.machine.audit.examine import (
+    catalogue,
+    context_of_config,
+    examine,
+    read_context,
+)
 from rtscope.machine.audit.model import Check, CheckOutcome, Profile
 from rtscope.machine.kernelconfig import parse_config
 from rtscope.machine.reader import Content

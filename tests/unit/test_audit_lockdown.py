@@ -7,9 +7,8 @@ from rich.console import Console
 
 from fakes.audited import Case, judged
 from fakes.trees import reader_of
-from rtscope.machine.audit.catalogue import catalogue
 from rtscope.machine.audit.context import LOCKDOWN, Observed
-from rtscope.machine.audit.examine import examine, read_context
+from rtscope.machine.audit.examine import catalogue, examine, read_context
 from rtscope.machine.audit.model import Check, LockdownMode, RemedyPart, check_row
 from rtscope.machine.kernelidentity import CMDLINE
 from rtscope.machine.settings.remedies import plan, with_settings

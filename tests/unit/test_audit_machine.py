@@ -9,8 +9,13 @@ import pytest
 from fakes.auditcases import CASES
 from fakes.audited import Case, judged
 from fakes.trees import GUEST, reader_of
-from rtscope.machine.audit.catalogue import catalogue
-from rtscope.machine.audit.examine import UNIT, auditing, examine, read_context
+from rtscope.machine.audit.examine import (
+    UNIT,
+    auditing,
+    catalogue,
+    examine,
+    read_context,
+)
 from rtscope.machine.audit.model import CheckOutcome, Profile, checks_document
 from rtscope.machine.kernelconfig import parse_config
 from rtscope.machine.kernelidentity import identify_config

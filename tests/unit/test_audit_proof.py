@@ -20,7 +20,7 @@ from fakes.audited import (
     threads,
 )
 from fakes.trees import CPU, Files
-from rtscope.machine.audit.catalogue import catalogue
+from rtscope.machine.audit.examine import catalogue
 from rtscope.machine.audit.model import CheckOutcome, Severity
 from rtscope.machine.audit.observe import TRIAL_PRIORITY
 from rtscope.machine.audit.threadchecks import MEASURED

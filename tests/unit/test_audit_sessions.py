@@ -6,8 +6,7 @@ import pytest
 
 from fakes.audited import Case, judged
 from fakes.trees import Files, reader_of
-from rtscope.machine.audit.catalogue import catalogue
-from rtscope.machine.audit.examine import examine, read_context
+from rtscope.machine.audit.examine import catalogue, examine, read_context
 from rtscope.machine.audit.model import Check, CheckOutcome, Severity
 from rtscope.machine.audit.sessionchecks import read_limits
 from rtscope.machine.audit.unit import merge

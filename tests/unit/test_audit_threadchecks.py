@@ -23,8 +23,8 @@ from fakes.audited import (
     thread,
     threads,
 )
-from rtscope.machine.audit.catalogue import catalogue
 from rtscope.machine.audit.context import Observed, Trial
+from rtscope.machine.audit.examine import catalogue
 
 CMDLINE = "/proc/cmdline"
 CONFIG = "/boot/config-6.12.1"

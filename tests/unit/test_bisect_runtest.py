@@ -4,7 +4,7 @@ import math
 
 import pytest
 
-from rtscope.stats.comparison.power import can_differ, least_runs
+from rtscope.stats.comparison.design import can_differ, least_runs
 from rtscope.verbs.bisect.step import ALPHA, Why, decides_steps, difference, judge
 from rtscope.verbs.bisect.trials import Verdict
 

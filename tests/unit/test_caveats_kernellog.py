@@ -3,8 +3,13 @@
 import pytest
 
 from rtscope.contract import KernelMessage
-from rtscope.record.caveats.catalogue import Caveat, catalogue
-from rtscope.record.caveats.kernellog import caveats_from_log, kind_of, table
+from rtscope.record.caveats.catalogue import (
+    Caveat,
+    catalogue,
+    caveats_from_log,
+    kind_of_message,
+    table,
+)
 
 WARNING = 4
 ERROR = 3
@@ -211,7 +216,7 @@ def said(text: str, *, level: int = WARNING) -> KernelMessage:
 def test_messages_of_real_kernels_are_recognized(
     text: str, caveat: str, title: str
 ) -> None:
-    kind = kind_of(said(text))
+    kind = kind_of_message(said(text))
 
     assert kind is not None
     assert (kind.caveat, kind.title) == (caveat, title)
@@ -291,9 +296,9 @@ def test_details_are_bounded_to_the_first_line() -> None:
 
 
 def test_only_what_a_kernel_can_write_on_a_line_is_looked_at() -> None:
-    assert kind_of(said("x" * 1020 + "BUG: late")) is None
-    assert kind_of(said("user text\nBUG: below")) is None
-    assert kind_of(said("x" * 1018 + " BUG: late")) is not None
+    assert kind_of_message(said("x" * 1020 + "BUG: late")) is None
+    assert kind_of_message(said("user text\nBUG: below")) is None
+    assert kind_of_message(said("x" * 1018 + " BUG: late")) is not None
 
 
 def test_a_silent_kernel_raises_nothing() -> None:

@@ -22,7 +22,7 @@ from rtscope.measure.assemble import Measured
 from rtscope.measure.campaign.model import Campaign
 from rtscope.measure.execute import Event, WorkerProgress, WorkersProgress
 from rtscope.measure.plan import Plan
-from rtscope.record.virtual import InputDigests
+from rtscope.record.model import InputDigests
 from rtscope.verbs.sweep.cluster import runner
 from rtscope.verbs.sweep.cluster.runner import MAX_PART_REQUESTS, TRIES, ClusterRunner
 from rtscope.verbs.sweep.cluster.task import Answer, Task

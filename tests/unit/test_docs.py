@@ -19,12 +19,12 @@ import typer
 from pages.blocks import all_pages
 from rtscope import contract
 from rtscope.boards.kernels.recipe import fragment_names, recipe_names
-from rtscope.cli.app import make_app
+from rtscope.cli.main import make_app
 from rtscope.machine.facts import catalogue as fact_catalogue
 from rtscope.machine.tasks.marks import mark_kinds
 from rtscope.measure.campaign.file import key_schemas, load_campaign
 from rtscope.measure.loads import load_names
-from rtscope.record.caveats import catalogue, kernellog
+from rtscope.record.caveats import catalogue
 from rtscope.record.published import published_names
 from rtscope.stats.figures import definitions
 
@@ -160,7 +160,7 @@ def verbs() -> Mapping[str, Any]:
             [n.replace(".", "") for n in recipe_names(size="virtual")]
             + list(fragment_names()),
         ),
-        ("kernel-log.md", [kind.title.replace(" ", "-") for kind in kernellog.table()]),
+        ("kernel-log.md", [kind.title.replace(" ", "-") for kind in catalogue.table()]),
         (
             "report.md",
             [re.sub(r"[^\w\- ]", "", d.name).replace(" ", "-") for d in definitions()],
@@ -210,7 +210,7 @@ def test_each_caveat_that_the_code_raises_is_in_the_catalogue() -> None:
 
     assert len(raised) > 20
     assert [one for one in raised if one[1] not in catalogue.catalogue()] == []
-    assert {kind.caveat for kind in kernellog.table()} <= set(catalogue.catalogue())
+    assert {kind.caveat for kind in catalogue.table()} <= set(catalogue.catalogue())
 
 
 @cache
@@ -220,7 +220,7 @@ def the_code() -> str:
 
 @pytest.mark.parametrize("caveat", catalogue.catalogue())
 def test_a_caveat_of_the_catalogue_is_raised_somewhere(caveat: str) -> None:
-    by_kernel = any(kind.caveat == caveat for kind in kernellog.table())
+    by_kernel = any(kind.caveat == caveat for kind in catalogue.table())
 
     assert by_kernel or f'"{caveat}"' in the_code()
 

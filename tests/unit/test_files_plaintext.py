@@ -11,7 +11,7 @@ import pytest
 import zstandard
 
 from rtscope.host.errors import RecordError
-from rtscope.host.files import plaintext, unpack
+from rtscope.host.files import archive, plaintext
 from rtscope.host.files.plaintext import plain_bytes, plain_file
 
 TEXT = "# Histogram\n000001 000008\t000001\n# µs\n"
@@ -160,7 +160,7 @@ def test_memory_that_a_stream_asks_for_is_bounded() -> None:
         writer.write(TEXT.encode() * 10)
     with pytest.raises(RecordError, match="compressed with zstd, and damaged"):
         plain_bytes(buffer.getvalue(), name="x")
-    assert unpack.MAX_DICTIONARY_BYTES < 512 << 20
+    assert archive.MAX_DICTIONARY_BYTES < 512 << 20
 
 
 @pytest.mark.parametrize(

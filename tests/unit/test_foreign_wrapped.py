@@ -13,8 +13,7 @@ from fakes.foreign import DESCRIBED
 from rtscope.host.errors import RecordError
 from rtscope.record.foreign import format_of, read
 from rtscope.record.foreign.model import ForeignRun
-from rtscope.record.foreign.source import Source
-from rtscope.record.foreign.wrapped import unwrapped
+from rtscope.record.foreign.source import Source, unwrapped
 
 OUTPUTS = Path(__file__).parent.parent / "foreign"
 REAL = [path for path in sorted(OUTPUTS.glob("*.*")) if path.suffix != ".md"]

@@ -6,8 +6,8 @@ from pydantic import TypeAdapter, ValidationError
 from fakes.targets import HELLO
 from rtscope.contract import Line, dump_line, parse_line
 from rtscope.host.errors import ContractError, RecordError
-from rtscope.host.files import first_mistake, jsonvalues
-from rtscope.host.files.jsonvalues import JsonShape, memory_of
+from rtscope.host.files import documents, first_mistake
+from rtscope.host.files.documents import JsonShape, memory_of
 from rtscope.record.model import record_from_json
 
 DENSE = {
@@ -48,7 +48,7 @@ def test_what_is_written_is_read_again() -> None:
 
 
 def test_values_are_counted_and_texts_are_not(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(jsonvalues, "MAX_VALUES_BYTES", 1000)
+    monkeypatch.setattr(documents, "MAX_VALUES_BYTES", 1000)
     shape = JsonShape(TypeAdapter(list[str]))
 
     assert shape.read(b'["%s"]' % (b"a" * 10_000)) == ["a" * 10_000]

@@ -6,7 +6,7 @@ from pathlib import Path
 import pytest
 
 from fakes.fakelinux import make_tree
-from rtscope.boards.kernels.series import (
+from rtscope.boards.kernels.tree import (
     apply_series,
     other_version,
     read_series,

@@ -2,7 +2,7 @@
 
 import pytest
 
-from rtscope.machine.bootparameters import ignored_parameters
+from rtscope.machine.kernelidentity import ignored_parameters
 
 LOG = """\
 <5>Linux version 6.12.117 (rtscope@rtscope) #1 SMP PREEMPT_RT

@@ -7,8 +7,12 @@ import pytest
 import zstandard
 
 from rtscope.host.errors import TargetError
-from rtscope.machine.audit.catalogue import catalogue
-from rtscope.machine.audit.examine import context_of_config, examine, verifying
+from rtscope.machine.audit.examine import (
+    catalogue,
+    context_of_config,
+    examine,
+    verifying,
+)
 from rtscope.machine.audit.model import Check, CheckOutcome, Severity
 from rtscope.machine.kernelconfig import (
     MAX_CONFIG_BYTES,

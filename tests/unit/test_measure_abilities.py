@@ -9,7 +9,7 @@ from fakes import targets
 from fakes.faketarget import FakeStream, FakeTarget
 from rtscope.contract import AgentError, Applied, Line, Tracing, Tuned
 from rtscope.machine.gather import gather
-from rtscope.measure.abilities import Ability, State, machine_abilities
+from rtscope.measure.preflight import Ability, State, machine_abilities
 
 TRACED = Tracing(
     enabled=True,

@@ -59,7 +59,7 @@ def test_a_machine_that_cannot_be_audited_is_measured_and_that_is_said(
     def broken(*_: object, **__: object) -> None:
         raise TargetError("it does not answer")
 
-    monkeypatch.setattr("rtscope.measure.audit.read_context", broken)
+    monkeypatch.setattr("rtscope.measure.settings.read_context", broken)
     told = story("idle")
     (kept,) = told.run()
 

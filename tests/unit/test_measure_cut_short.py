@@ -10,7 +10,7 @@ from fakes.story import StoryOf, brief, ids, interrupt_after
 from fakes.targets import target
 from rtscope.contract import AgentError
 from rtscope.host.errors import MeasurementError, RecordError, TargetError
-from rtscope.measure import assemble, execute, interrupts, machine
+from rtscope.measure import assemble, execute, machine
 
 
 def test_an_agent_that_cannot_measure_is_told_with_its_remedy(story: StoryOf) -> None:
@@ -119,7 +119,7 @@ def test_signals_while_a_run_is_saved_lose_nothing(
     whole = getattr(execute, step)
 
     def interrupted(*asked: object) -> object:
-        for _ in range(interrupts.PATIENCE):
+        for _ in range(execute.PATIENCE):
             signal.raise_signal(signal.SIGINT)
         return whole(*asked)
 
@@ -154,8 +154,8 @@ def test_signals_while_facts_are_read_after_a_run_keep_what_was_measured(
 
 def test_somebody_in_earnest_can_end_a_step_that_hangs() -> None:
     def hang() -> None:
-        with interrupts.put_off():
-            for _ in range(interrupts.PATIENCE + 1):
+        with execute.put_off():
+            for _ in range(execute.PATIENCE + 1):
                 signal.raise_signal(signal.SIGINT)
             pytest.fail("goes on")
 

@@ -24,8 +24,8 @@ from rtscope.host.errors import ContractError, RecordError, TargetError
 from rtscope.measure.growth import GrowthSum
 from rtscope.record.directory.records import ResultDir
 from rtscope.stats.integrity import check_thread
+from rtscope.stats.runcaveats import was_traced
 from rtscope.stats.summary import summarize
-from rtscope.stats.tracing import was_traced
 
 MS = 1_000_000
 LATENCIES = st.integers(-3, 2**34 + 9) | st.integers(0, 5_000)

@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from rtscope.boards.parts.elf import interpreter, libraries_of, module_needs, needed
+from rtscope.boards.parts.initrd import interpreter, libraries_of, module_needs, needed
 from rtscope.host.errors import BoardError
 
 GCC = shutil.which("gcc")

@@ -11,7 +11,7 @@ from rtscope.boards.kernels.source import find_origin, part_name
 from rtscope.boards.parts import initrd
 from rtscope.boards.parts.buildcontext import FILES_ARCHIVE, BuildContext
 from rtscope.boards.parts.cache import locked
-from rtscope.boards.parts.files import files_part, read_files
+from rtscope.boards.parts.initrd import files_part, read_files
 from rtscope.boards.parts.prepare import is_built
 from rtscope.host.errors import UsageError
 

@@ -2,7 +2,7 @@
 
 import pytest
 
-from rtscope.boards.recording.kernellayout import kernel_layout, section_options
+from rtscope.boards.recording.symbols import kernel_layout, section_options
 from rtscope.host.errors import UsageError
 from rtscope.record.instructions.symbols import NO_SYMBOLS, parse_symbols
 

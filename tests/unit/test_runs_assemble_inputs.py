@@ -8,8 +8,7 @@ import pytest
 from rtscope.boards.catalogue import Board, get_board
 from rtscope.boards.runs.assemble import board_digest, campaign_digest
 from rtscope.measure.campaign.model import Campaign
-from rtscope.record.model import Run
-from rtscope.record.virtual import InputDigests
+from rtscope.record.model import InputDigests, Run
 
 BOARD = get_board("pc")
 

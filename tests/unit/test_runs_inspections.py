@@ -12,9 +12,8 @@ from rtscope.boards.catalogue import get_board, with_append
 from rtscope.boards.kernels.catalogue import Kernel
 from rtscope.boards.parts.prepared import Prepared
 from rtscope.boards.parts.qemu import Qemu
-from rtscope.boards.runs import settings
-from rtscope.boards.runs.guestfiles import GuestFiles
-from rtscope.boards.runs.settings import GuestInspections, settings_for
+from rtscope.boards.runs import inspect as inspecting
+from rtscope.boards.runs.inspect import GuestFiles, GuestInspections, settings_for
 from rtscope.host.errors import TargetError
 from rtscope.machine.settings.remedies import choose
 
@@ -38,7 +37,7 @@ def asked(monkeypatch: pytest.MonkeyPatch) -> list[Sequence[str]]:
         found.append(paths)
         return SimpleNamespace(reader=GuestFiles({LOCKED: b"1\n"}))
 
-    monkeypatch.setattr(settings, "inspect_guest", inspect)
+    monkeypatch.setattr(inspecting, "inspect_guest", inspect)
     return found
 
 
@@ -95,7 +94,7 @@ def test_settings_of_the_scheduler_are_made_on_a_board(
     def inspect(*_: Any, **__: Any) -> SimpleNamespace:
         return SimpleNamespace(reader=GuestFiles(machine))
 
-    monkeypatch.setattr(settings, "inspect_guest", inspect)
+    monkeypatch.setattr(inspecting, "inspect_guest", inspect)
 
     plan = settings_for(
         PREPARED,

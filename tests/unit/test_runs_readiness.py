@@ -14,7 +14,7 @@ from rtscope.boards.parts.buildcontext import BuildContext
 from rtscope.boards.parts.prepare import lacking
 from rtscope.boards.runs import readiness
 from rtscope.host.errors import BoardError, KernelError, TargetError
-from rtscope.measure.abilities import Ability, State
+from rtscope.measure.preflight import Ability, State
 
 
 @pytest.fixture(autouse=True)

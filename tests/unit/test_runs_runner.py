@@ -29,14 +29,13 @@ from rtscope.host.errors import (
     UsageError,
 )
 from rtscope.measure.assemble import Measured
-from rtscope.measure.audit import AuditResult
 from rtscope.measure.campaign.model import Campaign
 from rtscope.measure.execute import Event, RunFinished, execute
 from rtscope.measure.plan import Plan
+from rtscope.measure.settings import AuditResult
 from rtscope.record.directory import records as stored
 from rtscope.record.directory.records import ResultDir, create
-from rtscope.record.model import RunRecord
-from rtscope.record.virtual import InputDigests
+from rtscope.record.model import InputDigests, RunRecord
 
 STREAM = (Path(__file__).parents[2] / "format/plugin-v2/riscv64.trace").read_bytes()
 BOARD = get_board("pc")

@@ -2,7 +2,7 @@
 
 from dataclasses import replace
 
-from rtscope.boards.runs.guestfiles import GuestFiles
+from rtscope.boards.runs.inspect import GuestFiles
 from rtscope.boards.runs.script import job_of, phase_ns
 from rtscope.machine.reader import Missing
 from rtscope.measure.campaign.model import Campaign

@@ -7,7 +7,7 @@ import pytest
 
 from fakes.measurements import record as make_record
 from fakes.measurements import thread
-from rtscope.boards.runs.smoketest import (
+from rtscope.boards.runs.diagnosis import (
     KERNEL_LOG,
     BuiltKernel,
     SmokeBoot,

@@ -24,7 +24,7 @@ from rtscope.boards.runs.store import (
     open_stored,
     state_dir,
 )
-from rtscope.record.virtual import InputDigests
+from rtscope.record.model import InputDigests
 
 INPUTS = InputDigests(
     kernel="k", initrd="i", qemu="q", plugin="p", board="b", campaign="c", seed=1

@@ -10,9 +10,8 @@ from fakes.auditcases import CASES
 from fakes.audited import ARCH, RELEASE, Case
 from fakes.trees import CPU, Files, reader_of
 from rtscope.host.errors import UsageError
-from rtscope.machine.audit.catalogue import catalogue
 from rtscope.machine.audit.context import AuditContext
-from rtscope.machine.audit.examine import examine, read_context
+from rtscope.machine.audit.examine import catalogue, examine, read_context
 from rtscope.machine.audit.model import Profile
 from rtscope.machine.settings.remedies import (
     KNOB_STRIDE,

@@ -12,7 +12,7 @@ from scipy.cluster.hierarchy import DisjointSet
 from fakes.measurements import record, thread
 from rtscope.contract import ThreadResult, Wakeup
 from rtscope.record.model import RunRecord
-from rtscope.stats.seeds import coincide
+from rtscope.stats.determinism import coincide
 from rtscope.verbs.sweep.effects import trajectories_of, worst_lists
 
 PERIOD_NS = 1_000_000

@@ -8,8 +8,7 @@ import pytest
 from fakes.measurements import on_board, record, thread
 from fakes.traces import tracing
 from rtscope.machine.facts import FactValue
-from rtscope.record.model import RunRecord
-from rtscope.record.virtual import InputDigests
+from rtscope.record.model import InputDigests, RunRecord
 from rtscope.stats.conditions import conditions_of, differences, load_command
 
 

@@ -14,8 +14,8 @@ from rtscope.present.model.comparison import build_comparison
 from rtscope.record.caveats.catalogue import Counts, Effect, catalogue, make
 from rtscope.record.model import RunRecord
 from rtscope.stats.compare import Pair, Word, compare_loads
-from rtscope.stats.counting import LeftOut, left_out_words, parted, why_left_out
 from rtscope.stats.evidence import Claim, Verdict
+from rtscope.stats.runcaveats import LeftOut, left_out_words, parted, why_left_out
 from rtscope.stats.runsets import run_sets
 from rtscope.stats.verdict import judge
 from rtscope.verbs.exchange.writers.verdicts import cases

@@ -11,8 +11,7 @@ from fakes.comparing import compare
 from fakes.measurements import on_board, record, thread
 from rtscope.host.errors import UsageError
 from rtscope.present.model.build import build_model
-from rtscope.record.model import RunRecord
-from rtscope.record.virtual import InputDigests
+from rtscope.record.model import InputDigests, RunRecord
 from rtscope.stats.compare import Word
 from rtscope.stats.determinism import (
     against,

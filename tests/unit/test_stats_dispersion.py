@@ -3,7 +3,7 @@
 import numpy as np
 import pytest
 
-from rtscope.stats.dispersion import DRAWS, NONE, PARTS, dispersion_of
+from rtscope.stats.exposure import DRAWS, NONE, PARTS, dispersion_of
 
 HOUR = 3_600 * 10**9
 

@@ -15,9 +15,10 @@ from rtscope.stats.comparison.design import (
     Figure,
     Slot,
     Values,
+    detectable_ratio,
+    needed_runs,
 )
 from rtscope.stats.comparison.effect import Effect, effects_of_runs
-from rtscope.stats.comparison.power import detectable_ratio, needed_runs
 
 
 def design(*blocks: tuple[int, int]) -> Dealt:

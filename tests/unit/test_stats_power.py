@@ -7,14 +7,15 @@ import numpy as np
 import pytest
 from scipy.stats import t as student
 
-from rtscope.stats.comparison.design import Figure, two_groups
-from rtscope.stats.comparison.effect import effect_of_pairs, effects_of_runs
-from rtscope.stats.comparison.power import (
+from rtscope.stats.comparison.design import (
     MAX_RUNS,
+    Figure,
     detectable_ratio,
     detectable_ratio_of_pairs,
     needed_runs,
+    two_groups,
 )
+from rtscope.stats.comparison.effect import effect_of_pairs, effects_of_runs
 
 
 @pytest.mark.parametrize("runs", [(2, 2), (5, 5), (3, 9), (10, 10)])

@@ -8,7 +8,7 @@ from rtscope.present.documents.results import render_markdown
 from rtscope.present.formats.data import render_json
 from rtscope.present.model.build import build_model
 from rtscope.record.model import RunRecord
-from rtscope.stats.seeds import (
+from rtscope.stats.determinism import (
     OverSeeds,
     coincide,
     independent,

@@ -7,14 +7,19 @@ from itertools import product
 import numpy as np
 import pytest
 
-from rtscope.stats.comparison.design import GROUPS, MOST_ALONE, Paired
-from rtscope.stats.comparison.effect import CONFIDENCE, effect_of_pairs
-from rtscope.stats.comparison.family import false_discovered
-from rtscope.stats.comparison.power import (
+from rtscope.stats.comparison.design import (
     FALSE_DISCOVERIES,
+    GROUPS,
     LEAST_PAIRS,
+    MOST_ALONE,
+    Paired,
     detectable_ratio_of_pairs,
     needed_pairs,
+)
+from rtscope.stats.comparison.effect import (
+    CONFIDENCE,
+    effect_of_pairs,
+    false_discovered,
 )
 
 

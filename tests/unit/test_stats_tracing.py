@@ -6,8 +6,7 @@ from fakes import traces
 from fakes.measurements import record, thread
 from rtscope.contract import Tracing
 from rtscope.record.model import RunRecord
-from rtscope.stats.runcaveats import lint
-from rtscope.stats.tracing import trace_cost
+from rtscope.stats.runcaveats import lint, trace_cost
 
 
 def traced(tracing: Tracing, *, untraced: bool = True) -> RunRecord:

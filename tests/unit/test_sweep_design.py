@@ -7,7 +7,7 @@ import pytest
 
 from rtscope.host.errors import UsageError
 from rtscope.measure.campaign.model import Campaign
-from rtscope.stats.comparison.power import needed_pairs
+from rtscope.stats.comparison.design import needed_pairs
 from rtscope.verbs.sweep.design import Cell, cells_of, chosen_cells
 from rtscope.verbs.sweep.effects import FIGURES
 from rtscope.verbs.sweep.file import (

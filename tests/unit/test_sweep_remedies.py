@@ -9,7 +9,7 @@ import pytest
 
 from fakes.measurements import SECOND_NS, on_board, record, thread
 from rtscope.explain.model import Cause
-from rtscope.machine.audit.catalogue import catalogue
+from rtscope.machine.audit.examine import catalogue
 from rtscope.machine.settings.remedies import tunable
 from rtscope.measure.campaign.file import from_dict, to_dict
 from rtscope.measure.campaign.model import Campaign

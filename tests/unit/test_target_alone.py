@@ -4,12 +4,12 @@ import subprocess
 import sys
 import threading
 
-from rtscope.machine.target.exclusive import alone
+from rtscope.machine.target.address import hold_alone
 
 HOLDER = """
 import sys
-from rtscope.machine.target.exclusive import alone
-with alone(sys.argv[1], print):
+from rtscope.machine.target.address import hold_alone
+with hold_alone(sys.argv[1], print):
     print("held", flush=True)
     sys.stdin.read()
 """
@@ -33,7 +33,7 @@ def test_the_second_waits_for_the_first_and_names_it() -> None:
         assert first.stdin is not None
         first.stdin.close()  # it ends; only then does the second go on
 
-    with alone(name, end_the_first):
+    with hold_alone(name, end_the_first):
         assert first.wait(timeout=30) == 0
 
     (said,) = told
@@ -45,7 +45,7 @@ def test_the_second_waits_for_the_first_and_names_it() -> None:
 def test_other_machines_are_measured_at_the_same_time() -> None:
     told: list[str] = []
     name = f"test-{threading.get_native_id()}"
-    with alone(f"{name}-a", told.append), alone(f"{name}-b", told.append):
+    with hold_alone(f"{name}-a", told.append), hold_alone(f"{name}-b", told.append):
         assert told == []
-    with alone(f"{name}-a", told.append):  # given back
+    with hold_alone(f"{name}-a", told.append):  # given back
         assert told == []

@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 from fakes.threads import AROUND, kernel, lines, listing, task
 from fakes.trees import reader_of
 from rtscope.contract import AgentError, dump_line, parse_line
-from rtscope.contract.tasks import TaskLine
+from rtscope.contract.commands import TaskLine
 from rtscope.host.errors import ContractError, TargetError
 from rtscope.machine.tasks.listing import (
     irq_of,

@@ -19,11 +19,11 @@ from prose import cell, ended, sentences, whole
 from recordpage import record_page
 from rtscope import __version__
 from rtscope.cli import main as cli
-from rtscope.machine.audit.catalogue import catalogue as check_catalogue
+from rtscope.machine.audit.examine import catalogue as check_catalogue
 from rtscope.machine.audit.model import CheckKind
 from rtscope.machine.facts import catalogue as fact_catalogue
 from rtscope.machine.settings.remedies import FUNCTIONS
-from rtscope.measure.loads.catalogue import (
+from rtscope.measure.loads.command import (
     STRESSOR,
     Need,
     SignsOfLife,
@@ -34,7 +34,7 @@ from rtscope.measure.loads.catalogue import (
 )
 from rtscope.present.formats.data import csv_headings, render_csv, render_json
 from rtscope.present.words import NOTHING, as_published
-from rtscope.record.caveats import catalogue, kernellog
+from rtscope.record.caveats import catalogue
 from rtscope.record.published import get_published, published_names
 from rtscope.stats.figures import definitions
 from typedpages import campaign_page, commands_page
@@ -327,10 +327,10 @@ def _kernel_log() -> Iterator[str]:
     yield ""
     yield "The kernel's log is watched through every run."
     yield "The first pattern that is found in a message counts."
-    other = kernellog.OTHER_ERROR.caveat
+    other = catalogue.OTHER_ERROR.caveat
     yield f"With none, it counts as `{other}` if the kernel called it an error."
     yield "Silence proves little: the kernel prints several of these once per boot."
-    for kind in kernellog.table():
+    for kind in catalogue.table():
         yield from ("", f"## {kind.title}", "")
         yield f"Caveat: [`{kind.caveat}`](caveats.md#{kind.caveat})."
         yield from ("", f"    {kind.pattern.pattern}")

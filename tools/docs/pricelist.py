@@ -29,8 +29,8 @@ from pydantic import TypeAdapter
 from prose import row
 from rtscope.host.units import count, plural
 from rtscope.present.words import NOTHING
-from rtscope.stats.comparison.family import false_discovered
-from rtscope.stats.comparison.power import FALSE_DISCOVERIES, LEAST_PAIRS
+from rtscope.stats.comparison.design import FALSE_DISCOVERIES, LEAST_PAIRS
+from rtscope.stats.comparison.effect import false_discovered
 from rtscope.verbs.sweep.checks import Checks
 from rtscope.verbs.sweep.doubts import Doubt
 from rtscope.verbs.sweep.effects import FIGURES, Effect, judged

@@ -2,18 +2,13 @@
 The command line: verbs by name, and the parts that several of them share.
 
     start.py                     the first module: signals end the command in words
-    main.py                      the `rtscope` command: from arguments to an exit status
-    app.py                       verbs as one app: loaded by name, with options and help
+    main.py                      the verbs as one command
     verbs.toml                   the verbs: function, help, examples; short options
     completion.py, completions/  `rtscope completion`: what it prints for each shell
     foreign.py                   answers to options and files of cyclictest and rtla
-    console.py                   consoles for results and for messages
-    streams.py                   the standard streams: visible, and never waited for
+    console.py                   standard streams and consoles
     progress.py                  the live display of a campaign and of a cluster
-    detail.py                    options -q, -v and --notes
+    options.py                   options that several verbs share
     results.py                   from records to a report or page; its format
     checks.py                    outcomes of checks: display, exit status
-    boardoptions.py              options of virtual boards alone
-    consent.py                   consent to run programs of a mailed campaign
-    reuse.py                     stored results for `run --reuse`
 """

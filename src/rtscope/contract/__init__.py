@@ -9,34 +9,43 @@ same schema.
 
     lines.py        a line of the agent as a value, and back: `parse_line`, `dump_line`
     values.py       numbers and texts with their bounds, counters of the machine
-    measurement.py  `measure`: its begin, its ticks, its result
+    measurement.py  lines of a measurement and of its trace
     threads.py      one measured thread: histogram, its growth, counters; the digest
-    tracing.py      the kernel's trace around the worst wake-ups
-    loads.py        `load`: that it runs, each process of it, its end
-    settings.py     `apply`, `hold`, `restore`: settings; `read`, `disk`: files
-    tasks.py        `tasks`: every thread of the machine
+    commands.py     lines of loads, settings, tasks, demonstrations
     watching.py     `watch`, `cycles`: events of a program's threads
-    demos.py        `demo`: when the threads of a scenario run
 """
 
-from rtscope.contract.demos import DemoBegin as DemoBegin
-from rtscope.contract.demos import DemoEnd as DemoEnd
-from rtscope.contract.demos import DemoEvent as DemoEvent
-from rtscope.contract.demos import DemoEvents as DemoEvents
-from rtscope.contract.demos import DemoThread as DemoThread
-from rtscope.contract.demos import DemoThreadEnd as DemoThreadEnd
+from rtscope.contract.commands import Applied as Applied
+from rtscope.contract.commands import DeadlineParameters as DeadlineParameters
+from rtscope.contract.commands import DemoBegin as DemoBegin
+from rtscope.contract.commands import DemoEnd as DemoEnd
+from rtscope.contract.commands import DemoEvent as DemoEvent
+from rtscope.contract.commands import DemoEvents as DemoEvents
+from rtscope.contract.commands import DemoThread as DemoThread
+from rtscope.contract.commands import DemoThreadEnd as DemoThreadEnd
+from rtscope.contract.commands import DiskLine as DiskLine
+from rtscope.contract.commands import FileLine as FileLine
+from rtscope.contract.commands import Keeping as Keeping
+from rtscope.contract.commands import LoadEnd as LoadEnd
+from rtscope.contract.commands import LoadHello as LoadHello
+from rtscope.contract.commands import LoadTick as LoadTick
+from rtscope.contract.commands import LoadWindow as LoadWindow
+from rtscope.contract.commands import ProcessInWindow as ProcessInWindow
+from rtscope.contract.commands import Refused as Refused
+from rtscope.contract.commands import Restored as Restored
+from rtscope.contract.commands import TaskLine as TaskLine
+from rtscope.contract.commands import TasksEnd as TasksEnd
+from rtscope.contract.commands import Tuned as Tuned
 from rtscope.contract.lines import Line as Line
 from rtscope.contract.lines import dump_line as dump_line
 from rtscope.contract.lines import parse_line as parse_line
-from rtscope.contract.loads import LoadEnd as LoadEnd
-from rtscope.contract.loads import LoadHello as LoadHello
-from rtscope.contract.loads import LoadTick as LoadTick
-from rtscope.contract.loads import LoadWindow as LoadWindow
-from rtscope.contract.loads import ProcessInWindow as ProcessInWindow
 from rtscope.contract.measurement import LOST as LOST
 from rtscope.contract.measurement import AgentError as AgentError
 from rtscope.contract.measurement import AgentResult as AgentResult
+from rtscope.contract.measurement import Around as Around
+from rtscope.contract.measurement import CpuRuns as CpuRuns
 from rtscope.contract.measurement import Hello as Hello
+from rtscope.contract.measurement import KeptTrace as KeptTrace
 from rtscope.contract.measurement import KernelMessage as KernelMessage
 from rtscope.contract.measurement import KernelThread as KernelThread
 from rtscope.contract.measurement import Machine as Machine
@@ -44,17 +53,11 @@ from rtscope.contract.measurement import Started as Started
 from rtscope.contract.measurement import ThreadStarted as ThreadStarted
 from rtscope.contract.measurement import Tick as Tick
 from rtscope.contract.measurement import TickCpu as TickCpu
+from rtscope.contract.measurement import TracedCpu as TracedCpu
+from rtscope.contract.measurement import TraceFile as TraceFile
+from rtscope.contract.measurement import TracePages as TracePages
+from rtscope.contract.measurement import Tracing as Tracing
 from rtscope.contract.measurement import WorstSoFar as WorstSoFar
-from rtscope.contract.settings import Applied as Applied
-from rtscope.contract.settings import DiskLine as DiskLine
-from rtscope.contract.settings import FileLine as FileLine
-from rtscope.contract.settings import Keeping as Keeping
-from rtscope.contract.settings import Refused as Refused
-from rtscope.contract.settings import Restored as Restored
-from rtscope.contract.settings import Tuned as Tuned
-from rtscope.contract.tasks import DeadlineParameters as DeadlineParameters
-from rtscope.contract.tasks import TaskLine as TaskLine
-from rtscope.contract.tasks import TasksEnd as TasksEnd
 from rtscope.contract.threads import REAL_TIME as REAL_TIME
 from rtscope.contract.threads import ClockCost as ClockCost
 from rtscope.contract.threads import CpuGrowth as CpuGrowth
@@ -69,13 +72,6 @@ from rtscope.contract.threads import is_bucket_low as is_bucket_low
 from rtscope.contract.threads import require as require
 from rtscope.contract.threads import result_digest as result_digest
 from rtscope.contract.threads import sha256_of_json as sha256_of_json
-from rtscope.contract.tracing import Around as Around
-from rtscope.contract.tracing import CpuRuns as CpuRuns
-from rtscope.contract.tracing import KeptTrace as KeptTrace
-from rtscope.contract.tracing import TracedCpu as TracedCpu
-from rtscope.contract.tracing import TraceFile as TraceFile
-from rtscope.contract.tracing import TracePages as TracePages
-from rtscope.contract.tracing import Tracing as Tracing
 from rtscope.contract.values import HIST_MAX_BITS as HIST_MAX_BITS
 from rtscope.contract.values import HIST_SUB_BITS as HIST_SUB_BITS
 from rtscope.contract.values import MAX_LINE_BYTES as MAX_LINE_BYTES

@@ -5,8 +5,24 @@ from typing import Annotated
 
 from pydantic import Field, TypeAdapter, ValidationError
 
-from rtscope.contract.demos import DemoBegin, DemoEnd, DemoEvents
-from rtscope.contract.loads import LoadEnd, LoadHello, LoadTick, LoadWindow
+from rtscope.contract.commands import (
+    Applied,
+    DemoBegin,
+    DemoEnd,
+    DemoEvents,
+    DiskLine,
+    FileLine,
+    Keeping,
+    LoadEnd,
+    LoadHello,
+    LoadTick,
+    LoadWindow,
+    Refused,
+    Restored,
+    TaskLine,
+    TasksEnd,
+    Tuned,
+)
 from rtscope.contract.measurement import (
     AgentError,
     AgentResult,
@@ -14,20 +30,11 @@ from rtscope.contract.measurement import (
     KernelMessage,
     Started,
     Tick,
+    TraceFile,
+    TracePages,
     WorstSoFar,
 )
-from rtscope.contract.settings import (
-    Applied,
-    DiskLine,
-    FileLine,
-    Keeping,
-    Refused,
-    Restored,
-    Tuned,
-)
-from rtscope.contract.tasks import TaskLine, TasksEnd
 from rtscope.contract.threads import Growth
-from rtscope.contract.tracing import TraceFile, TracePages
 from rtscope.contract.values import MAX_LINE_BYTES
 from rtscope.contract.watching import (
     CycleRuns,
@@ -40,7 +47,7 @@ from rtscope.contract.watching import (
 )
 from rtscope.host.errors import ContractError
 from rtscope.host.files import first_mistake
-from rtscope.host.files.jsonvalues import JsonShape
+from rtscope.host.files.documents import JsonShape
 
 Line = Annotated[
     Hello

@@ -8,7 +8,7 @@ from typing import Annotated, Literal
 
 from pydantic import Field
 
-from rtscope.contract.tracing import Tracing
+from rtscope.contract.measurement import Tracing
 from rtscope.contract.values import Count, Flag, Schema, Text
 
 Hex = Annotated[str, Field(max_length=16, pattern="^[0-9a-f]+$", strict=True)]

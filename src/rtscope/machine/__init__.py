@@ -12,9 +12,8 @@ A machine: its files, its kernel, its facts, and how rtscope reaches it.
     snapshot.py                 files read at one time, and their kernel
     guest.py, hypervisors.toml  virtual machine, container or neither
     kernelconfig.py             its configuration: found, parsed, repeated lines
-    kernelidentity.py           the kernel: PREEMPT_RT, preemption model, evidence
+    kernelidentity.py           the kernel of a machine, and parameters it did not take
     kernelimage.py              an image: architecture, banner, build ID, configuration
-    bootparameters.py           boot parameters that the kernel did not take
     cpulist.py                  lists of CPUs such as `0-3,5`
     redaction.py                removal of addresses, serial numbers, secrets
 """

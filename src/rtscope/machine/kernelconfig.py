@@ -13,9 +13,9 @@ from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
 
 from rtscope.host.errors import RecordError, TargetError
+from rtscope.host.files.archive import packed_with, unpacked
 from rtscope.host.files.plaintext import plain_bytes
 from rtscope.host.files.prefixes import without_prefix
-from rtscope.host.files.unpack import packed_with, unpacked
 from rtscope.machine.reader import Content, Missing, Reader
 
 RUNNING_CONFIG = "/proc/config.gz"

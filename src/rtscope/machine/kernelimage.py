@@ -15,8 +15,8 @@ from pathlib import Path
 from typing import Any
 
 from rtscope.host.errors import TargetError, UsageError
+from rtscope.host.files.archive import DAMAGES, PIECE_BYTES, UNPACKERS
 from rtscope.host.files.opening import read_named
-from rtscope.host.files.unpack import DAMAGES, PIECE_BYTES, UNPACKERS
 from rtscope.machine.kernelconfig import IKCONFIG, KernelConfig, parse_config
 
 MAX_IMAGE_BYTES = 256 << 20

@@ -16,7 +16,6 @@ from rtscope.host.version import __version__
 from rtscope.machine.facts import FactValue
 from rtscope.measure.campaign.file import to_dict
 from rtscope.measure.campaign.model import Campaign
-from rtscope.measure.commands import knobs
 from rtscope.measure.loadproof import LoadProof
 from rtscope.measure.loads import (
     Load,
@@ -27,10 +26,10 @@ from rtscope.measure.loads import (
     throughput_of,
 )
 from rtscope.measure.observe import Observation
-from rtscope.record.caveats import kernellog
+from rtscope.measure.plan import knobs
+from rtscope.record.caveats import catalogue
 from rtscope.record.caveats.catalogue import Caveat, caveats_from, gravest_first, make
-from rtscope.record.model import LoadRecord, Run, RunRecord
-from rtscope.record.virtual import VirtualRun
+from rtscope.record.model import LoadRecord, Run, RunRecord, VirtualRun
 
 LOG_TAIL = 4000
 LOST_WORDS = 400
@@ -150,7 +149,7 @@ def _caveats(record: RunRecord, measured: Measured) -> Iterator[Caveat]:
         cpus=cpus or measured.cpus,
         virtual=record.virtual is not None,
     )
-    yield from kernellog.caveats_from_log(record.kernel_log, load=record.run.load)
+    yield from catalogue.caveats_from_log(record.kernel_log, load=record.run.load)
     command = measured.load.command
     yield from (make(name, detail) for name, detail in command.caveats)
     if changed := (*knobs(measured.campaign), *measured.tuned):

@@ -6,20 +6,57 @@ and announces its end. It saves each record as soon as it is complete, so an int
 campaign keeps the finished runs.
 """
 
+import contextlib
+import signal
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import AbstractContextManager
 from dataclasses import dataclass, field
+from types import FrameType
 from typing import Protocol
 
 from rtscope.contract import Line, Tick, dump_line
 from rtscope.host.errors import MeasurementError, RecordError
 from rtscope.host.units import format_duration, format_us
 from rtscope.measure.assemble import Measured, assemble
-from rtscope.measure.interrupts import put_off
 from rtscope.measure.plan import Plan
 from rtscope.measure.settings import CampaignTuning
 from rtscope.record.directory.records import ResultDir, with_lost
 from rtscope.record.model import Run, RunRecord
+
+# --- put off Ctrl-C, TERM and HUP in steps that would lose a measurement --------------
+
+SIGNALS = (signal.SIGINT, signal.SIGTERM, signal.SIGHUP)
+
+PATIENCE = 2
+"""So many are put off; the next one ends the step after all."""
+
+
+@contextlib.contextmanager
+def put_off() -> Iterator[None]:
+    """Raise KeyboardInterrupt at the end of the block for a signal that came in it."""
+    came = 0
+
+    def note(_signo: int, _frame: FrameType | None) -> None:
+        nonlocal came
+        came += 1
+        if came > PATIENCE:
+            raise KeyboardInterrupt
+
+    former = {
+        signo: signal.signal(signo, note)
+        for signo in SIGNALS
+        if signal.getsignal(signo) not in (signal.SIG_IGN, None)
+    }
+    try:
+        yield
+    finally:
+        for signo, handler in former.items():
+            signal.signal(signo, handler)
+    if came:
+        raise KeyboardInterrupt
+
+
+# --- execute every run of a plan, on a machine or on virtual boards -------------------
 
 
 @dataclass(frozen=True, slots=True)

@@ -25,26 +25,26 @@ from rtscope.machine.kernelidentity import RELEASE
 from rtscope.machine.reader import Reader, read, text_of
 from rtscope.machine.target import Target
 from rtscope.machine.target.stream import collect
-from rtscope.measure import audit
+from rtscope.measure import settings
 from rtscope.measure.assemble import Facts, LoadSeen, Measured
 from rtscope.measure.campaign.model import Campaign
-from rtscope.measure.commands import (
-    load_args,
-    load_command,
-    measure_args,
-    untraced_args,
-)
 from rtscope.measure.execute import (
     LineReceived,
     OnEvent,
     PendingRuns,
     SettingsChanged,
     Settling,
+    put_off,
 )
-from rtscope.measure.interrupts import put_off
 from rtscope.measure.loads import FreeStorage, LoadCommand, LoadPlace, Need, get_load
 from rtscope.measure.observe import AgentCommands, Observation, observe
-from rtscope.measure.plan import Plan
+from rtscope.measure.plan import (
+    Plan,
+    load_args,
+    load_command,
+    measure_args,
+    untraced_args,
+)
 from rtscope.measure.settings import CampaignTuning, tune
 from rtscope.record.events.writer import TRACE, trace_of
 from rtscope.record.model import Run
@@ -176,7 +176,7 @@ def _some(
 def _measure(shared: _Shared, run: Run) -> Measured:
     target, campaign = shared.runner.target, shared.runner.campaign
     target.begin_run()
-    audited = audit.audit_before(
+    audited = settings.audit_before(
         target.reader,
         target=target.name,
         cpus=_some(run.cpus, shared.cpus),
@@ -223,7 +223,7 @@ def _measure(shared: _Shared, run: Run) -> Measured:
                 cpus=shared.cpus,
                 caveats=audited.caveats,
                 tuned=shared.tuned.changed,
-                attachments={TRACE: _trace(seen), audit.FILE: audited.document},
+                attachments={TRACE: _trace(seen), settings.FILE: audited.document},
                 untraced=tuple(seen.untraced),
                 tuning=shared.tuned.document() if campaign.tuned else None,
             )

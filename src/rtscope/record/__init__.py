@@ -1,10 +1,8 @@
 """
 A run on disk: its record, and the files beside it.
 
-    model.py        a record: all that one run measured
+    model.py        a record, of a machine or a virtual board
     directory/      a directory of records
-    schema.py       versions of the files in a result directory
-    virtual.py      a virtual board's part of a record: inputs and digests
     explanation.py  `explain.json`, beside a record
     pack.py         a result directory as one archive to mail
     caveats/        known weaknesses of a run

@@ -17,9 +17,8 @@ from pydantic import Field, TypeAdapter, ValidationError
 
 from rtscope.host.errors import RecordError
 from rtscope.host.files import read_bounded, write_atomically
-from rtscope.host.files.jsonvalues import JsonShape
-from rtscope.record.model import RunRecord
-from rtscope.record.schema import refused
+from rtscope.host.files.documents import JsonShape
+from rtscope.record.model import RunRecord, refused
 
 EXPLAINED = "explain.json"
 """Lies beside the record of each run that was explained."""

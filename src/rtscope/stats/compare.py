@@ -21,9 +21,8 @@ from itertools import islice
 from statistics import median
 
 from rtscope.host.units import format_number
-from rtscope.stats.comparison.design import Dealt, Figure, Slot
+from rtscope.stats.comparison.design import MIN_RUNS, Dealt, Figure, Slot, least_runs
 from rtscope.stats.comparison.effect import Effect, effects_of_runs
-from rtscope.stats.comparison.power import MIN_RUNS, least_runs
 from rtscope.stats.runsets import Group, RunSets
 
 ALPHA = 0.05

@@ -13,7 +13,7 @@ from functools import cache
 
 from rtscope.machine.facts import catalogue
 from rtscope.record.model import RunRecord
-from rtscope.stats.tracing import was_traced
+from rtscope.stats.runcaveats import was_traced
 
 MACHINE_FACTS = ("machine_model", "hostname", "cpu_model")
 

@@ -12,10 +12,10 @@ from enum import StrEnum
 
 from rtscope.host.units import NS_PER_MIN, format_duration
 from rtscope.record.caveats.catalogue import Caveat
-from rtscope.stats.dispersion import Dispersion
 from rtscope.stats.episodes import Misses
 from rtscope.stats.exposure import (
     MIN_WAKEUPS,
+    Dispersion,
     Watched,
     effective_runs,
     limits_over_runs,

@@ -4,16 +4,109 @@ Check that the numbers of a record agree; a contradiction makes the run invalid.
 Each rule is a theorem about lists of numbers, so a breach is proof that the record was
 damaged or edited, or that the agent has a defect; no rule is a matter of taste. All
 arithmetic is in integers.
+
+Each rule is a theorem, as those of `stats.integrity`, but for values that were cut to a
+step before they were kept. Sums are not compared: they are made from the buckets.
+
+A tool that tells less can show less. What it does not tell is no zero: it limits each
+verdict that would need it.
 """
 
 from collections.abc import Callable, Iterator, Sequence
 from itertools import pairwise
 
-from rtscope.contract import OwnNumbers, ThreadResult, is_bucket_low
-from rtscope.host.units import format_us
+from rtscope.contract import ForeignBuckets, OwnNumbers, ThreadResult, is_bucket_low
+from rtscope.host.units import format_duration, format_us
+from rtscope.machine.cpulist import format_cpulist
 from rtscope.record.caveats.catalogue import Caveat, make
-from rtscope.stats.foreign import check_foreign
-from rtscope.stats.summary import BEYOND_LOW_NS
+from rtscope.record.model import UNKNOWN, Imported, RunRecord
+from rtscope.stats.summary import BEYOND_LOW_NS, observed_ns
+
+# --- whether the numbers of another tool agree with each other ------------------------
+
+
+def check_foreign(t: ThreadResult, foreign: ForeignBuckets) -> str:
+    """Return the first contradiction; empty if there is none."""
+    return (
+        _counts(t, foreign.step_ns)
+        or _foreign_extremes(t, foreign)
+        or _average(t, foreign.step_ns, foreign.mean_ns)
+        or _longest(t, foreign.step_ns)
+    )
+
+
+def _counts(t: ThreadResult, step_ns: int) -> str:
+    if any(a >= b for (a, _), (b, _) in pairwise(t.histogram)):
+        return "the buckets are not in ascending order"
+    if any(low_ns % step_ns or not count for low_ns, count in t.histogram):
+        return "a bucket that does not exist, or an empty one"
+    counted = sum(count for _, count in t.histogram) + t.overflow
+    if t.samples is None:
+        return f"no count of samples, but {counted} in the histogram" if counted else ""
+    if counted != t.samples:
+        return f"{t.samples} samples, but {counted} in the histogram"
+    return ""
+
+
+def _foreign_extremes(t: ThreadResult, foreign: ForeignBuckets) -> str:
+    if t.min_ns is None or t.max_ns is None:
+        if t.samples is None:
+            return "neither a count of samples nor a minimum and maximum"
+        return "samples, but no minimum or maximum" if t.samples else ""
+    if t.min_ns > t.max_ns:
+        return "the minimum exceeds the maximum"
+    if t.overflow and t.max_ns < foreign.end_ns:
+        return f"{t.overflow} samples beyond the histogram, but the maximum is in it"
+    if not t.histogram:
+        if t.overflow and t.min_ns < foreign.end_ns:
+            return "the minimum is in the histogram, which is empty"
+        return ""
+    first_ns, last_ns = t.histogram[0][0], t.histogram[-1][0]
+    if not first_ns <= t.min_ns < first_ns + foreign.step_ns:
+        return _outside("minimum", t.min_ns, first_ns)
+    # With an overflow the maximum is beyond the buckets.
+    above_ns = last_ns + foreign.step_ns
+    if not t.overflow and not last_ns <= t.max_ns < above_ns:
+        return _outside("maximum", t.max_ns, last_ns)
+    return ""
+
+
+def _average(t: ThreadResult, step_ns: int, mean_ns: int | None) -> str:
+    if mean_ns is None or t.min_ns is None or t.max_ns is None or t.samples == 0:
+        return ""
+    if not t.min_ns - step_ns < mean_ns < t.max_ns + step_ns:
+        return f"the average, {format_us(mean_ns)} us, is not between the extremes"
+    if t.samples is None or t.sum_ns is None:
+        return ""
+    if abs(t.sum_ns / t.samples - mean_ns) <= step_ns:
+        return ""
+    return (
+        f"the average is said to be {format_us(mean_ns)} us, that of the histogram is "
+        f"{format_us(t.sum_ns / t.samples)} us"
+    )
+
+
+def _longest(t: ThreadResult, step_ns: int) -> str:
+    """Compare the latencies that have a time with the maximum."""
+    latencies = [wakeup.latency_ns for wakeup in t.worst]
+    if latencies != sorted(latencies, reverse=True):
+        return "the longest latencies are not in order"
+    if not latencies or t.max_ns is None or abs(latencies[0] - t.max_ns) < step_ns:
+        return ""
+    return (
+        f"the longest latency with a time has {format_us(latencies[0])} us, the "
+        f"maximum is {format_us(t.max_ns)} us"
+    )
+
+
+def _outside(what: str, value_ns: int, low_ns: int) -> str:
+    return (
+        f"the {what} is said to be {format_us(value_ns)} us, in the histogram it is "
+        f"{format_us(low_ns)} us"
+    )
+
+
+# --- check that the numbers of a record agree; a contradiction makes the run invalid --
 
 Bucket = tuple[int, int, int]
 """Its smallest value, the one above its largest, and how many samples it has."""
@@ -163,3 +256,112 @@ _RULES: tuple[Callable[[ThreadResult, OwnNumbers, Sequence[Bucket]], str], ...] 
     _skips,
     _worst,
 )
+
+
+# --- what an imported result leaves open: caveats that follow from its numbers alone --
+
+SHORT_RUN_NS = 60 * 10**9
+
+TELLING_BUCKETS = 8
+"""Equal histograms with so many buckets or more are of one measurement."""
+
+WHOLE_NS = 10**9
+"""The unit in which tools tell the length of a run."""
+
+TOO_MANY = 1.01
+"""Wake-ups per period: starts and ends of threads differ by less."""
+
+
+def check_import(record: RunRecord) -> Iterator[Caveat]:
+    """Yield the caveats of an imported record; none for one of our own."""
+    imported = record.imported
+    if imported is None:
+        return
+    threads = record.result.threads
+    yield make("imported", _source(imported))
+    if not imported.verified:
+        yield make("import_unverified", imported.format)
+    yield from _kept(threads)
+    yield from _periods(record)
+    yield from _time(record)
+    if record.load_unknown:
+        yield make("import_load_unknown")
+    if record.run.policy == UNKNOWN:
+        yield make("import_settings_unknown")
+    yield from _copied(threads)
+
+
+def _source(imported: Imported) -> str:
+    version = f" {imported.version}" if imported.version else ""
+    return f"{imported.file}: {imported.tool}{version}: {imported.measures}"
+
+
+def _kept(threads: Sequence[ThreadResult]) -> Iterator[Caveat]:
+    """Yield what the buckets of the tool do not hold."""
+    kept = [(t, t.foreign) for t in threads if t.foreign is not None]
+    if not kept:
+        return
+    step_ns = max(foreign.step_ns for _, foreign in kept)
+    if step_ns > 1:
+        yield make("import_cut_values", f"steps of {format_us(step_ns)} us")
+    if any(not foreign.end_ns for _, foreign in kept):
+        yield make("import_no_histogram")
+        return
+    beyond = sum(t.overflow for t, _ in kept)
+    if beyond:
+        end_ns = min(foreign.end_ns for t, foreign in kept if t.overflow)
+        yield make(
+            "import_beyond_histogram",
+            f"{beyond} of {format_us(end_ns)} us or more, the longest of "
+            f"{format_us(max(t.max_ns or 0 for t, _ in kept))} us",
+        )
+
+
+def _periods(record: RunRecord) -> Iterator[Caveat]:
+    threads = record.result.threads
+    if all(t.missed_periods is not None for t in threads):
+        return
+    interval_ns, length_ns = record.run.interval_ns, record.run.duration_ns
+    detail = ""
+    if interval_ns and length_ns:
+        due = length_ns // interval_ns
+        known = [t.samples for t in threads if t.samples is not None]
+        lacking = [due - samples for samples in known if samples < due / TOO_MANY]
+        if lacking:
+            detail = (
+                f"{due} periods in {format_duration(length_ns)}, up to {max(lacking)} "
+                "of a thread have no sample"
+            )
+    yield make("import_missed_periods", detail)
+
+
+def _time(record: RunRecord) -> Iterator[Caveat]:
+    threads = record.result.threads
+    watched_ns = observed_ns(threads)
+    if not watched_ns:
+        yield make("import_time_unknown")
+        return
+    interval_ns, length_ns = record.run.interval_ns, record.run.duration_ns
+    if not length_ns:
+        yield make("import_time_counted", f"at least {format_duration(watched_ns)}")
+    elif interval_ns:
+        most = max(t.samples or 0 for t in threads)
+        # Tools tell whole seconds: 1.9 s is 1 s to some.
+        if most > TOO_MANY * ((length_ns + WHOLE_NS) // interval_ns + 1):
+            yield make(
+                "import_contradicts",
+                f"{most} samples of one thread, but only {length_ns // interval_ns} "
+                f"periods in {format_duration(length_ns)}",
+            )
+    if watched_ns < SHORT_RUN_NS:
+        yield make("short_run", format_duration(watched_ns))
+
+
+def _copied(threads: Sequence[ThreadResult]) -> Iterator[Caveat]:
+    by_histogram: dict[object, list[int]] = {}
+    for place, thread in enumerate(threads):
+        if len(thread.histogram) >= TELLING_BUCKETS:
+            by_histogram.setdefault(thread.histogram, []).append(place)
+    for same in by_histogram.values():
+        if len(same) > 1:
+            yield make("import_copied", f"threads {format_cpulist(same)}")

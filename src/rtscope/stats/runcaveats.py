@@ -1,22 +1,152 @@
 """
-Every caveat that a record's samples and counters raise, and all that it has.
+Every caveat that a record has, the cost of tracing, and whether a run counts.
 
 Every record gets the same checks, whatever version wrote it. The record's own caveats
 hold the rest, which only the running host could see: the load died, a setting changed.
+
+A run whose load died looks too good, and one that ended early shows less: the column
+`counts` of `caveats.toml` tells these from the others. A run that does not count is
+shown with its caveats, and named with the reason wherever it is left out.
 """
 
+from collections import Counter
 from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import dataclass
 
-from rtscope.contract import REAL_TIME, AgentResult, ClockCost, ThreadResult, Tick
+from rtscope.contract import (
+    LOST,
+    REAL_TIME,
+    AgentResult,
+    ClockCost,
+    ThreadResult,
+    Tick,
+    Tracing,
+)
 from rtscope.host.errors import UsageError
-from rtscope.host.units import format_duration, format_us
+from rtscope.host.units import format_duration, format_us, plural
 from rtscope.machine.cpulist import format_cpulist, parse_cpulist
-from rtscope.record.caveats.catalogue import Caveat, caveats_from, gravest_first, make
+from rtscope.record.caveats.catalogue import (
+    Caveat,
+    caveats_from,
+    gravest_first,
+    kind_of,
+    make,
+    uncounted,
+)
 from rtscope.record.model import Run, RunRecord
-from rtscope.stats.imported import check_import
-from rtscope.stats.integrity import check_thread, name_of
-from rtscope.stats.summary import counted_of, observed_ns, total_of
-from rtscope.stats.tracing import check_tracing
+from rtscope.stats.figures import Figure, columns
+from rtscope.stats.integrity import check_import, check_thread, name_of
+from rtscope.stats.summary import (
+    Summary,
+    counted_of,
+    observed_ns,
+    summarize,
+    threshold_of,
+    total_of,
+)
+
+# --- cost of tracing a run, and the caveats of its trace ------------------------------
+
+
+@dataclass(frozen=True, slots=True)
+class TraceCost:
+    """The same numbers with tracing and without; of the same load, minutes apart."""
+
+    untraced: Summary
+    traced: Summary
+    untraced_ns: tuple[int, ...]
+    """How long each run without tracing was; one before and one after."""
+
+
+def was_traced(record: RunRecord) -> bool:
+    """Whether the kernel recorded its events, which makes every wake-up later."""
+    if record.result.stopped == LOST:
+        return record.hello.options.get("trace") is True
+    return record.result.tracing is not None and record.result.tracing.enabled
+
+
+def trace_cost(record: RunRecord) -> TraceCost | None:
+    """
+    Compare a traced run with those around it; None if nothing was measured there.
+
+    Raises RecordError for a damaged record, MeasurementError without samples.
+    """
+    runs = record.untraced_runs
+    without: Sequence[ThreadResult] = [thread for run in runs for thread in run]
+    # A run shorter than its interval has none.
+    if not any(thread.counted for thread in without):
+        return None
+    return TraceCost(
+        untraced=summarize(without),
+        traced=summarize(record.result.threads),
+        untraced_ns=tuple(observed_ns(run) or 0 for run in runs),
+    )
+
+
+def check_tracing(record: RunRecord) -> Iterator[Caveat]:
+    """Yield the caveats of a requested trace."""
+    tracing = record.result.tracing
+    if tracing is None:
+        return
+    if not tracing.enabled:
+        yield make("trace_refused", _refused_words(tracing))
+        return
+    yield make("traced", _cost_words(trace_cost(record)))
+    if lost := _lost_words(tracing):
+        yield make("trace_incomplete", lost)
+
+
+def _refused_words(tracing: Tracing) -> str:
+    words = [tracing.reason, tracing.remedy]
+    if tracing.candidates_lost:
+        words.append(_too_fast(tracing))
+    return "; ".join(words)
+
+
+def _too_fast(tracing: Tracing) -> str:
+    return f"{tracing.candidates_lost} late wake-ups came too fast to keep"
+
+
+def _cost_words(cost: TraceCost | None) -> str:
+    if cost is None:
+        return "its cost was not measured"
+    each = ", ".join(_pair_words(one, cost) for one in columns("traced"))
+    times = " and ".join(format_duration(ns) for ns in cost.untraced_ns)
+    # A run that was interrupted has none after it.
+    when = "before and after" if len(cost.untraced_ns) > 1 else "before"
+    return (
+        f"{each}; untraced for {times} {when}, under the same load, "
+        f"{cost.untraced.samples or 0} against {cost.traced.samples or 0} samples"
+    )
+
+
+def _pair_words(figure: Figure, cost: TraceCost) -> str:
+    name = figure.name_in("traced")
+    before, after = figure.of_summary(cost.untraced), figure.of_summary(cost.traced)
+    if before is None or after is None:
+        return f"{name}: too few samples"
+    return f"{name} {figure.show(before)} us untraced, {figure.show(after)} us traced"
+
+
+def _lost_words(tracing: Tracing) -> str:
+    kept = tracing.kept
+    holes = sum(one.overwritten or one.truncated for one in kept)
+    overrun = sum(max(0, cpu.overrun) for cpu in tracing.cpus)
+    words = []
+    if overrun:
+        words.append(f"the kernel overwrote {overrun} events before they were read")
+    if dropped := sum(max(0, cpu.dropped) for cpu in tracing.cpus):
+        words.append(f"its buffer had no space for {dropped} more")
+    if damaged := sum(cpu.damaged for cpu in tracing.cpus):
+        words.append(f"{damaged} pages are damaged")
+    if tracing.candidates_lost:
+        words.append(_too_fast(tracing))
+    if holes:
+        words.append(f"{holes} of {len(kept)} kept wake-ups have a gap")
+    return "; ".join(words)
+
+
+# --- every caveat that a record's samples and counters raise, and all that it has -----
 
 SLOW_READ_P999_NS = 1_000
 SLOW_READ_MAX_NS = 10_000
@@ -270,3 +400,60 @@ def _link(record: RunRecord) -> Iterator[Caveat]:
     """A board that gets heartbeats is one at the end of a network."""
     if record.hello.options.get("heartbeat") is True:
         yield make("remote_link")
+
+
+# Does a run count? One answer for every comparison, effect, ranking, search and rate.
+
+NOT_MEASURED = "no wake-up was measured"
+NO_LATENCY = "it found nothing above its threshold, so there is nothing to compare"
+
+
+@dataclass(frozen=True, slots=True)
+class LeftOut:
+    """A run that does not count."""
+
+    run: str
+    """Its name."""
+    why: str
+
+
+def why_left_out(record: RunRecord, raised: Iterable[Caveat] | None = None) -> str:
+    """
+    Return why a run does not count; empty if it does.
+
+    `raised` are its caveats if more are known than those that it raises by itself.
+    """
+    threads = record.result.threads
+    if all(thread.max_ns is None for thread in threads):
+        return NOT_MEASURED if threshold_of(threads) is None else NO_LATENCY
+    caveat = uncounted(all_caveats(record) if raised is None else raised)
+    return kind_of(caveat).message if caveat else ""
+
+
+def parted(
+    records: Sequence[RunRecord], raised: Iterable[Sequence[Caveat]] | None = None
+) -> tuple[tuple[RunRecord, ...], tuple[LeftOut, ...]]:
+    """Return the runs that count, and those that do not; `raised` are as above."""
+    caveats = map(all_caveats, records) if raised is None else raised
+    counting, left_out = [], []
+    for record, of_record in zip(records, caveats, strict=True):
+        if why := why_left_out(record, of_record):
+            left_out.append(LeftOut(record.run.id, why))
+        else:
+            counting.append(record)
+    return tuple(counting), tuple(left_out)
+
+
+def left_out_words(left_out: Sequence[LeftOut], *, of: int, whose: str = "") -> str:
+    """Say how many of so many runs do not count, and why; empty if all count."""
+    if not left_out:
+        return ""
+    whys = Counter(one.why for one in left_out)
+    reasons = "; ".join(
+        f"{why} ({plural(number, 'run')})" if len(whys) > 1 else why
+        for why, number in whys.most_common()
+    )
+    return (
+        f"{len(left_out)} of {plural(of, 'run')}{f' of {whose}' if whose else ''} "
+        f"{'does' if len(left_out) == 1 else 'do'} not count: {reasons}"
+    )

@@ -17,12 +17,16 @@ from rtscope.host.units import format_duration
 from rtscope.record.caveats.catalogue import Caveat
 from rtscope.record.model import RunRecord
 from rtscope.stats.conditions import unknown_loads
-from rtscope.stats.counting import LeftOut, left_out_words, why_left_out
 from rtscope.stats.determinism import caveats_among, contradictions, distinct
 from rtscope.stats.episodes import misses_of
-from rtscope.stats.runcaveats import clock_coarse
+from rtscope.stats.runcaveats import (
+    LeftOut,
+    clock_coarse,
+    left_out_words,
+    was_traced,
+    why_left_out,
+)
 from rtscope.stats.summary import Summary, observed_ns, summarize
-from rtscope.stats.tracing import was_traced
 
 MAX_LENGTH_RATIO = 1.1
 """The maximum and the misses grow with the length of a run."""

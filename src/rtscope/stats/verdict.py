@@ -14,14 +14,11 @@ from rtscope.host.errors import MeasurementError
 from rtscope.record.caveats.catalogue import Effect, gravest_first, kind_of
 from rtscope.record.model import RunRecord
 from rtscope.stats.conditions import conditions_of, differences
-from rtscope.stats.counting import left_out_words, parted
-from rtscope.stats.determinism import caveats_among, distinct
-from rtscope.stats.dispersion import dispersion_of
+from rtscope.stats.determinism import caveats_among, distinct, trajectories
 from rtscope.stats.episodes import misses_of
 from rtscope.stats.evidence import Claim, Evidence, Verdict
-from rtscope.stats.exposure import watched
-from rtscope.stats.runcaveats import clock_coarse
-from rtscope.stats.seeds import trajectories
+from rtscope.stats.exposure import dispersion_of, watched
+from rtscope.stats.runcaveats import clock_coarse, left_out_words, parted
 from rtscope.stats.summary import threshold_of
 from rtscope.stats.verdictwords import put_in_words
 

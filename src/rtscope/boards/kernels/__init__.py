@@ -6,9 +6,8 @@ Kernels that rtscope builds: recipe, source, patches, configuration.
     recipe.py                 a recipe: source, patches, configuration
     fragments/                fragments of configurations
     patches/                  series of patches
-    series.py                 a series of patches, applied as a whole or not at all
     source.py                 sources: fetched or copied, and identified
-    tree.py                   a source tree: its version, copies of it
+    tree.py                   source trees, and series of patches
     kconfig.py                symbols of Kconfig: dependencies, selections
     build.py                  configure and compile with tuxmake
     arches.toml               differences between the architectures of kernels

@@ -15,7 +15,7 @@ from typing import Any
 
 from rtscope.boards.catalogue import read_table, tuples
 from rtscope.boards.kernels.recipe import Recipe, get_recipe, recipe_names
-from rtscope.boards.parts import aptroot, elf, initrd
+from rtscope.boards.parts import aptroot, initrd
 from rtscope.boards.parts.cache import Part
 from rtscope.host.errors import BoardError, UsageError
 from rtscope.machine.kernelimage import arch_of_image, image_bytes, missing_bytes
@@ -132,7 +132,7 @@ def _pack_modules(
         content = _module(name, folders)
         loose = work / f"{name}.ko"
         loose.write_bytes(content)
-        needs = [f"lib/modules/{need}.ko" for need in elf.module_needs(loose)]
+        needs = [f"lib/modules/{need}.ko" for need in initrd.module_needs(loose)]
         loose.unlink()
         if late := [need for need in needs if need not in entries]:
             raise BoardError(f"{name} needs {', '.join(late)} to be inserted before it")

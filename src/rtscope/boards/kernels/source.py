@@ -21,8 +21,13 @@ from rtscope.boards.kernels.recipe import (
     get_recipe,
     recipe_names,
 )
-from rtscope.boards.kernels.series import Series, read_series
-from rtscope.boards.kernels.tree import copy_tree, kernel_version, tree_digest
+from rtscope.boards.kernels.tree import (
+    Series,
+    copy_tree,
+    kernel_version,
+    read_series,
+    tree_digest,
+)
 from rtscope.boards.parts import aptroot
 from rtscope.boards.parts.aptroot import Package, as_rows
 from rtscope.boards.parts.buildcontext import (

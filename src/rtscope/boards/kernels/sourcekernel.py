@@ -38,7 +38,6 @@ from rtscope.boards.kernels.resolved import (
     unknown_and_off,
     values_of,
 )
-from rtscope.boards.kernels.series import Series, apply_series, other_version
 from rtscope.boards.kernels.source import (
     Origin,
     find_origin,
@@ -47,7 +46,12 @@ from rtscope.boards.kernels.source import (
     series_of,
     wanted_version,
 )
-from rtscope.boards.kernels.tree import kernel_version
+from rtscope.boards.kernels.tree import (
+    Series,
+    apply_series,
+    kernel_version,
+    other_version,
+)
 from rtscope.boards.parts.buildcontext import BuildContext, Notes
 from rtscope.boards.parts.cache import Part, find_part, part_key
 from rtscope.host.errors import KernelError, UsageError

@@ -6,9 +6,7 @@ The parts of virtual boards: packages, user space, QEMU, initrd, in a cache.
     buildcontext.py       directories and versions that parts are built from; names
     cache.py              the cache: parts by the digest of their inputs
     aptroot.py, apt.conf  packages of Debian by SHA-256, fetched without root
-    elf.py                libraries that a program needs
-    files.py              files of the user that a campaign brings
-    initrd.py, init       the initrd, and its first script
+    initrd.py, init       initrds, files brought, libraries that programs need
     qemu.py               QEMU, and the command line that boots a board
     bundle.py             all parts of a board in one file
 """

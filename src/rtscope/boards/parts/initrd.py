@@ -1,5 +1,5 @@
 """
-The initrd of a board: user space, kernel modules, the agent, and the job.
+The initrd of a board: user space, kernel modules, the agent, the job, files brought.
 
 Archives (newc cpio) one after the other in one file; the kernel unpacks all of them.
 They are not compressed: the guest would spend more instructions on that than on
@@ -9,12 +9,25 @@ no times (Documentation/driver-api/early-userspace/buffer-format.rst of Linux).
 
 import hashlib
 import stat
-from collections.abc import Mapping
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from importlib import resources
 from pathlib import Path
 
-from rtscope.host.errors import BoardError
+from elftools.common.exceptions import ELFError
+from elftools.elf.dynamic import DynamicSection
+from elftools.elf.elffile import ELFFile
+from elftools.elf.segments import InterpSegment
+
+from rtscope.boards.parts.buildcontext import (
+    FILES_ARCHIVE,
+    FILES_KIND,
+    BuildContext,
+    content_part,
+)
+from rtscope.boards.parts.cache import Part
+from rtscope.host.errors import BoardError, UsageError
+from rtscope.host.files.opening import read_named
 
 BLOCK = 512
 """Archives are padded to this, so that one can follow another in the same file."""
@@ -154,3 +167,114 @@ def write_initrd(path: Path, archives: list[bytes]) -> str:
             file.write(archive)
             digest.update(archive)
     return digest.hexdigest()
+
+
+# --- what a program needs of others, read from its ELF headers: nothing of it is run --
+
+
+def needed(program: Path) -> tuple[str, ...]:
+    """Return the shared libraries that a program or library names, in its order."""
+    with program.open("rb") as file:
+        section = _elf(file, program).get_section_by_name(".dynamic")
+        if not isinstance(section, DynamicSection):
+            return ()
+        return tuple(
+            str(tag.needed)
+            for tag in section.iter_tags()
+            if tag.entry.d_tag == "DT_NEEDED"
+        )
+
+
+def interpreter(program: Path) -> str | None:
+    """Return the path of the loader that a program names; None for a static one."""
+    with program.open("rb") as file:
+        for segment in _elf(file, program).iter_segments():
+            if isinstance(segment, InterpSegment):
+                return str(segment.get_interp_name())
+    return None
+
+
+def libraries_of(programs: Iterable[Path], *, libs: Path) -> dict[str, Path]:
+    """
+    Return every library that programs need, directly or through others.
+
+    By the name they are needed by, sorted; `libs` is where they are. Raises BoardError
+    for one that is not there.
+    """
+    libraries: dict[str, Path] = {}
+    todo = list(programs)
+    while todo:
+        user = todo.pop()
+        for name in needed(user):
+            if name in libraries:
+                continue
+            path = libs / name
+            if "/" in name or not path.is_file():
+                raise BoardError(f"{user.name} needs {name}, and no package has it")
+            libraries[name] = path
+            todo.append(path)
+    return dict(sorted(libraries.items()))
+
+
+def _elf(file: object, program: Path) -> ELFFile:
+    try:
+        return ELFFile(file)
+    except ELFError as error:
+        raise BoardError(f"{program.name}: not an ELF file ({error})") from error
+
+
+def module_needs(module: Path) -> Iterator[str]:
+    """Yield the names of the modules that a kernel module depends on."""
+    with module.open("rb") as file:
+        section = _elf(file, module).get_section_by_name(".modinfo")
+        facts = section.data().split(b"\0") if section is not None else []
+    for fact in facts:
+        if fact.startswith(b"depends="):
+            names = fact.removeprefix(b"depends=").decode("ascii", "replace")
+            yield from (name for name in names.split(",") if name)
+
+
+# --- the files that a campaign brings to a board, as a part of it ---------------------
+
+MAX_FILES_BYTES = 64 << 20
+"""Of all together: they lie in the board's memory."""
+
+_KIND = (
+    f"guest file beside the others: together they exceed {MAX_FILES_BYTES >> 20} MiB; "
+    "they take the board's memory, so leave some out"
+)
+
+
+def read_files(paths: Sequence[Path]) -> dict[str, bytes]:
+    """
+    Return the files' contents by their names.
+
+    Raises UsageError for what cannot be read, is too large or has another's name.
+    """
+    contents: dict[str, bytes] = {}
+    left = MAX_FILES_BYTES
+    for path in paths:
+        if path.name in contents:
+            raise UsageError(
+                f"{path}: two guest files are called {path.name}: rename one of them"
+            )
+        contents[path.name] = read_named(path, limit=left, kind=_KIND, error=UsageError)
+        left -= len(contents[path.name])
+    return contents
+
+
+def files_part(context: BuildContext, files: Mapping[str, bytes]) -> Part:
+    """Return the part with the archive of these files, of which each can be run."""
+    entries: dict[str, Entry] = {
+        f"files/{name}": File(content, runs=True) for name, content in files.items()
+    }
+    return content_part(
+        context,
+        f"{FILES_KIND}-board",
+        FILES_ARCHIVE,
+        pack(entries),
+        inputs={
+            name: hashlib.sha256(content).hexdigest() for name, content in files.items()
+        },
+        notes={"files": sorted(files)},
+    )

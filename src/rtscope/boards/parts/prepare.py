@@ -20,7 +20,7 @@ from rtscope.boards.kernels import catalogue as kernels
 from rtscope.boards.kernels import sourcekernel
 from rtscope.boards.kernels.catalogue import KernelRow
 from rtscope.boards.kernels.recipe import find_recipe, fragments_of, recipe_names
-from rtscope.boards.parts import aptroot, elf, initrd, qemu
+from rtscope.boards.parts import aptroot, initrd, qemu
 from rtscope.boards.parts.aptroot import Package
 from rtscope.boards.parts.buildcontext import (
     AGENT_ARCHIVE,
@@ -32,7 +32,7 @@ from rtscope.boards.parts.buildcontext import (
     part_of_packages,
 )
 from rtscope.boards.parts.cache import NotBuiltError, Part, locked
-from rtscope.boards.parts.files import files_part, read_files
+from rtscope.boards.parts.initrd import files_part, read_files
 from rtscope.boards.parts.prepared import Prepared, assemble
 from rtscope.host.errors import BoardError, UsageError
 
@@ -306,10 +306,10 @@ def _build_userland(work: Path, root: Path, arch: Arch) -> Mapping[str, Any]:
         entries[target] = initrd.File((root / source).read_bytes(), runs=True)
     for applet in _APPLETS:
         entries[f"bin/{applet}"] = initrd.Link("busybox")
-    libraries = elf.libraries_of(programs, libs=libs)
+    libraries = initrd.libraries_of(programs, libs=libs)
     for name, path in libraries.items():
         entries[f"{arch.libs}/{name}"] = initrd.File(path.read_bytes(), runs=True)
-    for loader in filter(None, map(elf.interpreter, programs)):
+    for loader in filter(None, map(initrd.interpreter, programs)):
         place = loader.lstrip("/")
         entries[place] = initrd.Link(f"/{arch.libs}/{Path(loader).name}")
     archive = initrd.pack(entries)

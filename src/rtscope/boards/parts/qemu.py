@@ -15,7 +15,7 @@ from pathlib import Path
 from typing import Any
 
 from rtscope.boards.catalogue import NO_QUANTUM, Arch, Board, get_arch
-from rtscope.boards.parts import elf
+from rtscope.boards.parts import initrd
 from rtscope.boards.parts.cache import Part
 from rtscope.host import process
 from rtscope.host.errors import BoardError, TargetError, UsageError
@@ -99,13 +99,13 @@ def build_qemu(work: Path, root: Path, arch: Arch) -> Mapping[str, Any]:
     program = root / "usr/bin" / arch.qemu
     libs = root / "usr/lib/x86_64-linux-gnu"
     _copy(program, work / "bin" / arch.qemu)
-    for name, path in elf.libraries_of([program], libs=libs).items():
+    for name, path in initrd.libraries_of([program], libs=libs).items():
         _copy(path, work / "lib" / name)
     for name in arch.firmware:
         _copy(
             _inside(root, root / "usr/share" / name), work / "share" / Path(name).name
         )
-    loader = Path(elf.interpreter(program) or "").name
+    loader = Path(initrd.interpreter(program) or "").name
     prefix = _prefix(work, arch.qemu, loader)
     return {"program": arch.qemu, "loader": loader, "version": _version(prefix)}
 

@@ -17,9 +17,13 @@ from rtscope.boards.parts.cache import all_parts, imported_parts
 from rtscope.boards.parts.prepare import plugin_of_ours
 from rtscope.boards.parts.prepared import Prepared, assemble
 from rtscope.boards.parts.qemu import Recording, refusal, with_plugin
-from rtscope.boards.recording.kernellayout import FIELDS, section_options
 from rtscope.boards.recording.secondpass import RING, ROOM
-from rtscope.boards.recording.symbols import find_kernel_layout, parts_by_digest
+from rtscope.boards.recording.symbols import (
+    FIELDS,
+    find_kernel_layout,
+    parts_by_digest,
+    section_options,
+)
 from rtscope.boards.runs.assemble import OPTIONS
 from rtscope.boards.runs.boot import Booted, boot, in_steps
 from rtscope.boards.runs.prepare import DIGITS, job_for, request_for

@@ -18,23 +18,22 @@ from rtscope.boards.parts.qemu import Boot, Qemu, command_line, quantum_by_plugi
 from rtscope.boards.recording.symbols import module_addresses
 from rtscope.boards.runs.boot import Booted
 from rtscope.boards.runs.diagnosis import oom_kills
-from rtscope.boards.runs.guestfiles import files_of
+from rtscope.boards.runs.inspect import files_of
 from rtscope.boards.runs.prepare import RunRequest, job_for
 from rtscope.boards.runs.script import MODULE_SYMBOLS, TUNED
 from rtscope.contract import LoadEnd, LoadTick, sha256_of_json
 from rtscope.host.errors import BoardError, TargetError
-from rtscope.machine.bootparameters import ignored_parameters
 from rtscope.machine.gather import gather
+from rtscope.machine.kernelidentity import ignored_parameters
 from rtscope.machine.settings.change import result_of
 from rtscope.measure.assemble import LoadSeen, Measured
 from rtscope.measure.campaign.model import Campaign
-from rtscope.measure.commands import measure_args
 from rtscope.measure.loads import get_load
 from rtscope.measure.observe import Observation
+from rtscope.measure.plan import measure_args
 from rtscope.measure.settings import CampaignTuning, refuse_missing
 from rtscope.record.caveats.catalogue import Caveat, make
-from rtscope.record.model import Run
-from rtscope.record.virtual import InputDigests, VirtualRun
+from rtscope.record.model import InputDigests, Run, VirtualRun
 
 _NO_QEMU = Qemu((), version="", digest="")
 _COUNTED = ("schema", "quantum", "marks", "last_mark", "last_mark_in_programs")

@@ -1,25 +1,64 @@
 """
-Inspect a virtual board from inside, for an audit: its files, its log, a trial.
+Inspect a virtual board from inside: its files, its log, a trial, settings for it.
 
 This takes one boot: the board's own agent reads files, watches counters and tries a
 policy. Its answers are sent as results, and checked on this machine.
+
+The inspection is a boot of its own, so that reading the files costs the measured boot
+nothing. Equal boards show equal files: what is chosen depends on declared inputs alone.
 """
 
 import re
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 
 from rtscope.boards.parts.initrd import Job
 from rtscope.boards.parts.prepared import Prepared
 from rtscope.boards.runs.boot import Booted, BootTimeout, boot, in_steps
-from rtscope.boards.runs.guestfiles import GuestFiles, files_of
 from rtscope.boards.runs.script import MOUNT_DEBUGFS, agent_line, batches
+from rtscope.contract import FileLine, sha256_of_json
 from rtscope.host.errors import BoardError
 from rtscope.host.process import Progress
 from rtscope.host.units import NS_PER_S
 from rtscope.machine.audit.context import WATCHED, Observed
+from rtscope.machine.audit.examine import catalogue, paths
+from rtscope.machine.audit.model import CheckKind
 from rtscope.machine.audit.observe import TRIAL_ARGS, TRIAL_NS, latency_of, read_trial
-from rtscope.machine.reader import text_of
+from rtscope.machine.reader import Content, answer_from, text_of
+from rtscope.machine.settings.remedies import TuningPlan, tunable
+from rtscope.machine.target.agentreader import content_of
+from rtscope.measure.settings import planned_for, refuse_missing
+
+# --- files that the agent of a board has read, as the files of a machine --------------
+
+
+@dataclass(frozen=True, slots=True)
+class GuestFiles:
+    """A Reader over the files that the board's agent has read."""
+
+    files: Mapping[str, Content]
+
+    def read_many(self, paths: Sequence[str]) -> Mapping[str, Content]:
+        """Return those files; others are missing."""
+        contents: dict[str, Content] = {}
+        for path in paths:
+            contents |= answer_from(self.files, path)
+        return contents
+
+
+def files_of(prepared: Prepared, booted: Booted, name: str) -> GuestFiles:
+    """Return what the agent of a board has read, and its kernel's configuration."""
+    files: dict[str, Content] = {}
+    for line in booted.lines(name):
+        if isinstance(line, FileLine):
+            files[line.path] = content_of(line)
+    kernel = prepared.kernel
+    if kernel.config is not None and kernel.release is not None:
+        files[f"/boot/config-{kernel.release}"] = kernel.config.read_bytes()
+    return GuestFiles(files)
+
+
+# --- inspect a virtual board from inside, for an audit: its files, its log, a trial ---
 
 SEED = 1
 
@@ -132,3 +171,45 @@ def _texts(prepared: Prepared, booted: Booted, name: str) -> Mapping[str, str]:
         for path in WATCHED
         if (text := text_of(files.get(path, b""))) is not None and path in files
     }
+
+
+# Choose the settings of `--tuned` for a virtual board; each kernel is inspected once.
+
+
+@dataclass(slots=True)
+class GuestInspections:
+    """The files of boards, each of which boots once for them."""
+
+    progress: Progress
+    known: dict[str, GuestFiles] = field(default_factory=dict)
+    """By kernel, board and kernel parameters."""
+
+    def files(self, prepared: Prepared) -> GuestFiles:
+        """Return the files that any remedy asks for; BoardError if it does not boot."""
+        board = prepared.board
+        key = sha256_of_json([prepared.kernel.digest, board.name, list(board.append)])
+        if key not in self.known:
+            kinds = [*tunable(), catalogue()["irqbalance"]]
+            settings = [one.file for kind in kinds for one in kind.apply]
+            wanted = list(dict.fromkeys([*paths(kinds), *settings]))
+            seen = inspect_guest(prepared, wanted, window_ns=0, progress=self.progress)
+            self.known[key] = seen.reader
+        return self.known[key]
+
+
+def settings_for(
+    prepared: Prepared,
+    kinds: Sequence[CheckKind],
+    inspections: GuestInspections,
+    *,
+    named: Sequence[str],
+    cpus: tuple[int, ...] | None,
+) -> TuningPlan:
+    """
+    Return the changes that remedy these checks on a board.
+
+    Raises TargetError if a check that is `named` cannot be remedied.
+    """
+    _, planned = planned_for(inspections.files(prepared), kinds, cpus=cpus)
+    refuse_missing(prepared.board.name, named, planned.impossible)
+    return planned

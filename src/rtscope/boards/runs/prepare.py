@@ -19,10 +19,14 @@ from rtscope.boards.parts.initrd import Job
 from rtscope.boards.parts.prepare import check_configurations, is_built, prepare_all
 from rtscope.boards.parts.prepared import Prepared, has_files
 from rtscope.boards.recording.symbols import require_symbols
-from rtscope.boards.runs.boot import BootTimeout
-from rtscope.boards.runs.capacity import Capacity, free_memory_bytes, host_capacity
+from rtscope.boards.runs.boot import (
+    BootTimeout,
+    Capacity,
+    free_memory_bytes,
+    host_capacity,
+)
+from rtscope.boards.runs.inspect import GuestInspections, settings_for
 from rtscope.boards.runs.script import DISK, METRICS, SCRATCH, job_of
-from rtscope.boards.runs.settings import GuestInspections, settings_for
 from rtscope.host.errors import UsageError
 from rtscope.host.process import Progress
 from rtscope.host.units import NS_PER_S, parse_size
@@ -33,9 +37,8 @@ from rtscope.machine.settings.change import agent_options
 from rtscope.machine.settings.remedies import TuningPlan
 from rtscope.machine.target import agent_file
 from rtscope.measure.campaign.model import Campaign
-from rtscope.measure.commands import load_command
 from rtscope.measure.loads import FreeStorage, LoadCommand, LoadPlace
-from rtscope.measure.plan import Plan, kernels_by_label
+from rtscope.measure.plan import Plan, kernels_by_label, load_command
 from rtscope.measure.settings import checks_for
 from rtscope.record.model import Run
 

@@ -17,8 +17,7 @@ from rtscope.boards.parts.qemu import packed_qemu
 from rtscope.host.errors import RtscopeError, TargetError, UsageError
 from rtscope.machine.target import agent_file
 from rtscope.machine.target.ssh import check_programs
-from rtscope.measure.abilities import Ability, State, refused
-from rtscope.measure.preflight import refuse_full_disk
+from rtscope.measure.preflight import Ability, State, refuse_full_disk, refused
 
 HOSTS = ("x86_64",)
 """Where virtual boards run: QEMU's packages and the plugin are of these machines."""

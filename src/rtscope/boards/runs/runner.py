@@ -16,14 +16,14 @@ from rtscope.boards.recording.secondpass import is_cut, with_whole_paths
 from rtscope.boards.recording.symbols import find_kernel_layout
 from rtscope.boards.runs.assemble import inputs_before, inputs_of, measured_on_board
 from rtscope.boards.runs.boot import Booted, boot
+from rtscope.boards.runs.diagnosis import KERNEL_LOG
 from rtscope.boards.runs.hosttime import took
 from rtscope.boards.runs.prepare import PreparedCampaign, RunRequest, job_for
-from rtscope.boards.runs.smoketest import KERNEL_LOG
 from rtscope.boards.runs.store import Origin, StoredResults
 from rtscope.host.errors import BoardError, ContractError, MeasurementError, TargetError
 from rtscope.machine.audit.examine import context_of_config
 from rtscope.machine.kernelconfig import parse_config
-from rtscope.measure import audit
+from rtscope.measure import settings
 from rtscope.measure.assemble import Measured
 from rtscope.measure.execute import BoardProgress, BoardsProgress, OnEvent, PendingRuns
 from rtscope.measure.plan import Plan
@@ -172,7 +172,7 @@ def measured_of(
     attachments = {
         KERNEL_LOG: booted.files.get(KERNEL_LOG),
         FILE: stream,
-        audit.FILE: audited.document,
+        settings.FILE: audited.document,
     }
     return measured_on_board(
         request,
@@ -209,7 +209,7 @@ def _packed(
     return content, asdict(note)
 
 
-def _audit(prepared: Prepared) -> audit.AuditResult:
+def _audit(prepared: Prepared) -> settings.AuditResult:
     """
     Audit the kernel of a board by its configuration.
 
@@ -218,13 +218,13 @@ def _audit(prepared: Prepared) -> audit.AuditResult:
     """
     kernel = prepared.kernel
     if kernel.config is None:
-        return audit.failed_audit(
+        return settings.failed_audit(
             TargetError(f"{kernel.name} is an image without its configuration")
         )
     try:
         config = parse_config(kernel.config.read_bytes(), source=kernel.config.name)
     except (TargetError, OSError) as error:
-        return audit.failed_audit(error)
-    kinds = audit.run_checks(config_only=True)
+        return settings.failed_audit(error)
+    kinds = settings.run_checks(config_only=True)
     name = f"virtual:{prepared.board.name} with {kernel.name}"
-    return audit.audit_files(context_of_config(config), kinds, target=name)
+    return settings.audit_files(context_of_config(config), kinds, target=name)

@@ -10,8 +10,8 @@ from collections.abc import Sequence
 
 from rtscope.boards.parts.initrd import Job
 from rtscope.measure.campaign.model import Campaign
-from rtscope.measure.commands import load_args, measure_args
 from rtscope.measure.loads import LoadCommand
+from rtscope.measure.plan import load_args, measure_args
 from rtscope.record.model import Run
 
 DISK = "/disk"

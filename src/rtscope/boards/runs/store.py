@@ -31,7 +31,7 @@ from rtscope.contract import sha256_of_json
 from rtscope.host.errors import BoardError, RecordError
 from rtscope.host.files import read_bounded, write_atomically
 from rtscope.host.version import __version__
-from rtscope.record.virtual import InputDigests
+from rtscope.record.model import InputDigests
 
 FOLDER = "results"
 """Beside the key."""

@@ -1,18 +1,14 @@
 """
 Read files within limits; write files as a whole or not at all.
 
-    archive.py      tar archives: written; read within limits of memory and size
+    archive.py      archives and compressed data, within limits
     csvtext.py      lines of CSV without formulas
-    documents.py    TOML and JSON that others may have written
+    documents.py    TOML and JSON from others, against a type
     heldfolders.py  temporary directories that go away with their process
-    jsonvalues.py   JSON against a type, within limits of memory
     junit.py        JUnit XML: suites of cases with their outcomes; text in XML
-    mail.py         mails as they were sent: quoted-printable and base64
     opening.py      files that somebody names: regular ones, and pipes of the shell
-    plaintext.py    foreign text as plain lines: encodings, line ends, escapes
-    prefixes.py     time stamps, labels, quote marks and indents before each line
-    shapes.py       what many lines begin with, whatever tool put it there
-    unpack.py       gzip, xz, bzip2 and zstd, within limits of memory and size
+    plaintext.py    foreign text as plain lines, also out of a mail
+    prefixes.py     text before each line, found by its shape
 """
 
 import errno

@@ -9,21 +9,19 @@ import re
 from collections.abc import Mapping
 from dataclasses import dataclass
 
-from rtscope.machine.audit.answers import (
-    Answer,
-    failed,
-    not_applicable,
-    passed,
-    unknown,
-)
 from rtscope.machine.audit.context import (
     NOT_SET_APART,
+    Answer,
     AuditContext,
     Cpus,
     cpu_of,
+    failed,
     listed,
+    not_applicable,
     online,
+    passed,
     set_apart,
+    unknown,
 )
 from rtscope.machine.audit.model import CheckKind, Sighting
 from rtscope.machine.cpulist import format_cpulist

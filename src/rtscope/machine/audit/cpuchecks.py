@@ -6,31 +6,29 @@ of others is kept away from those that are set apart.
 import re
 from collections.abc import Mapping
 
-from rtscope.machine.audit.answers import (
-    Answer,
-    failed,
-    not_applicable,
-    passed,
-    unknown,
-)
 from rtscope.machine.audit.context import (
     DMA_LATENCY,
     ISOLATED,
     NOT_SET_APART,
     ONLINE,
     PARTITIONS,
+    Answer,
     AuditContext,
     Cpus,
     absent,
     cpu_of,
+    failed,
     is_requested,
     isolated,
     listed,
     masked,
     named,
+    not_applicable,
     not_read,
     online,
+    passed,
     set_apart,
+    unknown,
 )
 from rtscope.machine.audit.kernelchecks import value
 from rtscope.machine.audit.model import CheckKind, Sighting

@@ -6,26 +6,24 @@ import re
 from collections.abc import Callable, Collection, Mapping
 
 from rtscope.host.units import NS_PER_S
-from rtscope.machine.audit.answers import (
-    Answer,
-    failed,
-    not_applicable,
-    passed,
-    unknown,
-)
 from rtscope.machine.audit.context import (
     INTERRUPTS,
     ISOLATED,
     NOT_SET_APART,
     NOT_WATCHED,
     STAT,
+    Answer,
     AuditContext,
     Cpus,
     Observed,
     absent,
+    failed,
     listed,
     masked,
+    not_applicable,
+    passed,
     set_apart,
+    unknown,
 )
 from rtscope.machine.audit.model import CheckKind, Sighting
 from rtscope.machine.cpulist import format_cpulist

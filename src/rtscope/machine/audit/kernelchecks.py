@@ -9,17 +9,19 @@ from collections.abc import Mapping, Sequence
 from fnmatch import fnmatchcase
 from typing import Any
 
-from rtscope.machine import bootparameters
-from rtscope.machine.audit.answers import (
+from rtscope.machine import kernelidentity
+from rtscope.machine.audit.context import (
+    LOG,
     Answer,
+    AuditContext,
+    absent,
     failed,
     not_applicable,
     noted,
+    online,
     passed,
     unknown,
 )
-from rtscope.machine.audit.context import AuditContext, absent, online
-from rtscope.machine.audit.lockdown import LOG
 from rtscope.machine.audit.model import CheckKind, CheckOutcome, Sighting
 from rtscope.machine.kernelconfig import KernelConfig, oddities
 from rtscope.machine.kernelidentity import BANNER, CMDLINE, boot_values, turned_off
@@ -391,12 +393,12 @@ def unknown_parameters(_kind: CheckKind, context: AuditContext) -> Answer:
     log = context.observed.kernel_log
     if log is None:
         return unknown(context.observed.why_no_log)
-    message = bootparameters.unknown_parameters(log)
+    message = kernelidentity.unknown_parameters(log)
     if message is None:
         if FROM_BOOT.search(log):
             return passed("the kernel knows all of them", Sighting(LOG, "from boot on"))
         return unknown("the kernel log no longer reaches back to the boot")
-    words = bootparameters.words_in(message)
+    words = kernelidentity.words_in(message)
     bad = [word for word in words if not word.startswith(_HARMLESS)]
     if bad:
         return failed(", ".join(bad), Sighting(LOG, message[:400]))

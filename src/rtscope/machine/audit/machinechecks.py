@@ -9,28 +9,26 @@ import re
 from collections.abc import Sequence
 
 from rtscope.host.units import NS_PER_S
-from rtscope.machine.audit.answers import (
-    Answer,
-    failed,
-    not_applicable,
-    passed,
-    unknown,
-)
 from rtscope.machine.audit.context import (
     LOCKDOWN,
     NOT_WATCHED,
     STAT,
+    Answer,
     AuditContext,
     absent,
     cpu_of,
+    failed,
     listed,
+    lockdown_of,
     masked,
+    not_applicable,
     not_read,
     online,
+    passed,
     set_apart,
+    unknown,
 )
 from rtscope.machine.audit.kernelchecks import FROM_BOOT
-from rtscope.machine.audit.lockdown import lockdown_of
 from rtscope.machine.audit.model import CheckKind, Sighting
 from rtscope.machine.cpulist import format_cpulist
 from rtscope.machine.guest import CPUINFO, guest

@@ -10,16 +10,17 @@ import re
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, replace
 
-from rtscope.machine.audit.answers import (
+from rtscope.machine.audit.context import (
+    LOG,
     Answer,
+    AuditContext,
+    absent,
     failed,
     not_applicable,
     passed,
     unknown,
 )
-from rtscope.machine.audit.context import AuditContext, absent
 from rtscope.machine.audit.kernelchecks import value
-from rtscope.machine.audit.lockdown import LOG
 from rtscope.machine.audit.model import CheckKind, Sighting
 from rtscope.machine.gather import enforces_rt_limit
 from rtscope.machine.kernelidentity import CMDLINE, boot_values

@@ -8,15 +8,18 @@ answered by one check, `unit_values`; the others judge what systemd runs without
 from collections.abc import Callable
 from functools import wraps
 
-from rtscope.machine.audit.answers import (
+from rtscope.machine.audit.context import (
     Answer,
+    AuditContext,
+    CheckFunction,
     failed,
     not_applicable,
     noted,
+    online,
     passed,
+    set_apart,
     unknown,
 )
-from rtscope.machine.audit.context import AuditContext, CheckFunction, online, set_apart
 from rtscope.machine.audit.model import CheckKind, Sighting
 from rtscope.machine.audit.threadchecks import has_rt_groups
 from rtscope.machine.audit.unit import Assignment, Mistake, Unit, UnitThread

@@ -14,8 +14,7 @@ from rtscope.contract import AgentError, Applied, Line, Refused, Restored, Tuned
 from rtscope.host.errors import TargetError
 from rtscope.machine.settings.remedies import SettingChange
 from rtscope.machine.target import Stream, Target
-from rtscope.machine.target.answer import run_agent
-from rtscope.machine.target.stream import collect
+from rtscope.machine.target.stream import collect, run_agent
 
 TIMEOUT_S = 30.0
 

@@ -12,7 +12,6 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 
 from rtscope.host.errors import UsageError
-from rtscope.machine.audit.catalogue import catalogue
 from rtscope.machine.audit.context import (
     INTERRUPTS,
     NOT_SET_APART,
@@ -24,6 +23,7 @@ from rtscope.machine.audit.context import (
     online,
     set_apart,
 )
+from rtscope.machine.audit.examine import catalogue
 from rtscope.machine.audit.interruptchecks import BALANCER, counts_of, directed
 from rtscope.machine.audit.model import (
     Check,

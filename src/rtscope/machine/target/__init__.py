@@ -4,13 +4,11 @@ The machines a campaign can run on, with `Target` as their interface.
 The agent does all work on a target (`measure`, `load`, `read`, ...), so a new kind of
 target only starts the agent and offers a place for files.
 
-    address.py             `local`, `ssh:HOST` or `virtual:BOARD`; opens a target
+    address.py             addresses; one measurement of a machine at a time
     local.py               this machine
     ssh.py, refusals.toml  a board over SSH; remedies for messages of ssh
-    stream.py              a running agent: lines from it, requests to it
+    stream.py              a running agent, and the lines of one that ends by itself
     agentreader.py         a reader that asks the agent for many files at once
-    answer.py              the lines of a privileged agent that ends by itself
-    exclusive.py           one measurement of a machine at a time
     patience.py            how long a board is waited for in all
 """
 

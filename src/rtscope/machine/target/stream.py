@@ -14,17 +14,11 @@ from collections.abc import Callable, Sequence
 from contextlib import suppress
 from pathlib import Path
 
-from rtscope.contract import (
-    MAX_LINE_BYTES,
-    Line,
-    TraceFile,
-    TracePages,
-    parse_line,
-)
+from rtscope.contract import MAX_LINE_BYTES, Line, TraceFile, TracePages, parse_line
 from rtscope.host import process
 from rtscope.host.errors import ContractError, TargetError
-from rtscope.host.files.jsonvalues import memory_of
-from rtscope.machine.target import Stream
+from rtscope.host.files.documents import memory_of
+from rtscope.machine.target import Stream, Target
 from rtscope.machine.target.patience import Patience
 
 HEARTBEAT_S = 0.2
@@ -392,4 +386,44 @@ def _collected(
             raise ContractError(
                 f"the answer of the agent takes more than {MAX_KEPT_BYTES:,} bytes"
             )
+    return lines
+
+
+# --- the lines of an agent that runs with root's rights and ends by itself ------------
+
+
+def run_agent(
+    machine: Target, args: Sequence[str], *, timeout_s: float, works_s: float = 0.0
+) -> tuple[list[Line], Stream]:
+    """
+    Return the lines of an agent with root's rights, as far as they can be had.
+
+    And the stream, which has ended. Raises TargetError if it is silent for so many
+    seconds beside those for which it works.
+    """
+    agent = machine.start_agent(args, privileged=True)
+    try:
+        return collect(agent, timeout_s=timeout_s, works_s=works_s), agent
+    finally:
+        agent.kill()
+
+
+def answer_of(
+    machine: Target,
+    args: Sequence[str],
+    *,
+    timeout_s: float,
+    works_s: float = 0.0,
+    failure: str = "no answer",
+) -> list[Line]:
+    """
+    Return the lines of an agent, as `run_agent` does, which are at least one.
+
+    Raises TargetError if it is silent for so many seconds, or to its end; the error
+    then says `failure`.
+    """
+    lines, agent = run_agent(machine, args, timeout_s=timeout_s, works_s=works_s)
+    if not lines:
+        said = agent.stderr_tail() or "it ended without a word"
+        raise TargetError(f"{machine.name}: {failure}: {said}")
     return lines

@@ -2,7 +2,7 @@
 
 from rtscope.host.units import NS_PER_S
 from rtscope.machine.target import Target
-from rtscope.machine.target.answer import answer_of
+from rtscope.machine.target.stream import answer_of
 from rtscope.machine.tasks.listing import make_listing, read_surroundings
 from rtscope.machine.tasks.model import Listing
 

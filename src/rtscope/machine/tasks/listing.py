@@ -11,7 +11,7 @@ from collections.abc import Iterable, Iterator, Mapping
 from functools import lru_cache
 
 from rtscope.contract import AgentError, Line
-from rtscope.contract.tasks import TaskLine, TasksEnd
+from rtscope.contract.commands import TaskLine, TasksEnd
 from rtscope.host.errors import ContractError, TargetError
 from rtscope.machine.facts import cpus_in
 from rtscope.machine.reader import Content, Reader, text_of

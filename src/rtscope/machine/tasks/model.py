@@ -6,7 +6,7 @@ from enum import StrEnum
 from typing import Any
 
 from rtscope.contract import REAL_TIME
-from rtscope.contract.tasks import TaskLine, TasksEnd
+from rtscope.contract.commands import TaskLine, TasksEnd
 
 _OF_DEADLINE = -101
 """task_prio(): prio less MAX_RT_PRIO (100), and a deadline thread's prio is -1."""

@@ -6,11 +6,12 @@ from typing import Annotated, Any
 
 import typer
 
-from rtscope.measure.campaign.check import BOARDS_ONLY, field_of
 from rtscope.measure.campaign.file import (
+    BOARDS_ONLY,
     checked,
     description,
     element,
+    field_of,
     key_schemas,
     validated,
     written,

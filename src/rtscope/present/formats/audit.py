@@ -7,7 +7,7 @@ from rich.console import Console
 
 from rtscope.contract import Refused, Restored
 from rtscope.host.escape import printable
-from rtscope.machine.audit.catalogue import catalogue
+from rtscope.machine.audit.examine import catalogue
 from rtscope.machine.audit.model import Check, CheckOutcome, RemedyPart, Severity
 from rtscope.machine.kernelidentity import KernelIdentity
 from rtscope.machine.settings.change import TuningResult

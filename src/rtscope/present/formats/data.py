@@ -18,8 +18,8 @@ from rtscope.present.model.rows import MeasuredMachine, Row
 from rtscope.present.model.side_by_side import SideBySide
 from rtscope.present.model.steadiness import Steadiness
 from rtscope.present.model.verdicts import VerdictInWords
+from rtscope.stats.determinism import OverSeeds
 from rtscope.stats.figures import columns, figures, percentiles
-from rtscope.stats.seeds import OverSeeds
 
 SCHEMA = 2
 

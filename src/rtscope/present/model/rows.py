@@ -17,9 +17,15 @@ from rtscope.present.words import duration, micro, us, virtual_word
 from rtscope.record.caveats.catalogue import CaveatKind, Effect, gravest_first, kind_of
 from rtscope.record.model import Run, RunRecord
 from rtscope.stats.conditions import load_names
-from rtscope.stats.counting import LeftOut, left_out_words, parted
-from rtscope.stats.determinism import caveats_among, contradictions, distinct
-from rtscope.stats.seeds import OverSeeds, independent, over_seeds
+from rtscope.stats.determinism import (
+    OverSeeds,
+    caveats_among,
+    contradictions,
+    distinct,
+    independent,
+    over_seeds,
+)
+from rtscope.stats.runcaveats import LeftOut, left_out_words, parted
 from rtscope.stats.summary import (
     Summary,
     observed_ns,

@@ -12,9 +12,9 @@ from rtscope.host.units import plural
 from rtscope.present.model.charts import Chart, overlay_charts
 from rtscope.present.model.rows import Row, comparing_row
 from rtscope.present.words import about_equal, capital, duration, enumeration, times, us
+from rtscope.stats.determinism import independent
 from rtscope.stats.episodes import excess
 from rtscope.stats.figures import compared
-from rtscope.stats.seeds import independent
 
 
 @dataclass(frozen=True, slots=True)

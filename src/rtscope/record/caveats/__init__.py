@@ -1,6 +1,5 @@
 """
 Caveats of a run: the closed list, and what raises them.
 
-    catalogue.py, caveats.toml    the caveats: effect, message, remedy; those of facts
-    kernellog.py, kernellog.toml  caveats from kernel messages during the run
+    catalogue.py, caveats.toml, kernellog.toml  caveats by id; those of kernel messages
 """

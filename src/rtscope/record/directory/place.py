@@ -21,7 +21,7 @@ from rtscope.host.errors import RecordError, UsageError
 from rtscope.host.files import read_bounded, write_atomically
 from rtscope.host.files.documents import json_object
 from rtscope.host.version import __version__
-from rtscope.record.schema import wrong_schema
+from rtscope.record.model import wrong_schema
 
 MAX_DOCUMENT_BYTES = 16 << 20
 

@@ -10,9 +10,9 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 
 from rtscope.host.errors import RecordError
+from rtscope.host.files.archive import packed_with, unpacked
 from rtscope.host.files.plaintext import MAX_PLAIN_BYTES, plain_bytes
 from rtscope.host.files.prefixes import without_prefix
-from rtscope.host.files.unpack import packed_with, unpacked
 
 # --- LTTng's events, as babeltrace prints them --------------------------------------
 

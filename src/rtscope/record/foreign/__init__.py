@@ -5,11 +5,9 @@ Each module of a format has NAME, LINE (the begin of its lines), NEEDS, `recogni
 64 KiB) and `read`, which returns the runs of a file. The name of the file does not
 matter. Text before each line is removed if more lines then are those of a format.
 
-    model.py           a run of another tool: its numbers and doubts
-    source.py          a foreign file, by lines or as a whole
+    model.py           what importers return; threads left out
+    source.py          a foreign file, by lines, also broken ones
     unit.py            microseconds or nanoseconds: who says so, what denies it
-    leftout.py         threads that a listing leaves out
-    wrapped.py         lines that a mail or a terminal broke
     cyclictest.py      output of cyclictest
     rttests.py         JSON of cyclictest and other rt-tests
     rttexts.py         output of signaltest, cyclicdeadline, oslat and others
@@ -49,8 +47,7 @@ from rtscope.record.foreign import (
     xenomai,
 )
 from rtscope.record.foreign.model import Asked, ForeignRun
-from rtscope.record.foreign.source import Source
-from rtscope.record.foreign.wrapped import unwrapped
+from rtscope.record.foreign.source import Source, unwrapped
 
 _FORMATS: Sequence[ModuleType] = (
     *(jitterdebugger, jittertexts, rttests, rteval, rtla),

@@ -15,7 +15,6 @@ from itertools import islice, takewhile
 
 from rtscope.host.units import NS_PER_US
 from rtscope.record.caveats.catalogue import Caveat, make
-from rtscope.record.foreign.leftout import threads_left_out
 from rtscope.record.foreign.model import (
     MAX_BUCKETS,
     NO_END_NS,
@@ -24,6 +23,7 @@ from rtscope.record.foreign.model import (
     ForeignThread,
     ForeignTimes,
     Longest,
+    threads_left_out,
 )
 from rtscope.record.foreign.rttests import Options, length_asked_ns
 from rtscope.record.foreign.source import Source

@@ -7,10 +7,10 @@ not add up. What the file does not say stays unknown: None, 0 or empty.
 
 import heapq
 from collections import Counter
-from collections.abc import Mapping
+from collections.abc import Collection, Iterator, Mapping
 from dataclasses import dataclass, field
 
-from rtscope.record.caveats.catalogue import Caveat
+from rtscope.record.caveats.catalogue import Caveat, make
 
 UNKNOWN = "unknown"
 
@@ -192,3 +192,28 @@ def with_last_bucket_open(
     if max_ns is None or max_ns < end_ns or last_ns not in kept:
         return kept, 0, end_ns
     return kept, kept.pop(last_ns), last_ns
+
+
+# --- threads that a listing leaves out: unknown, and not quiet ------------------------
+
+
+def threads_left_out(
+    numbers: Collection[int], *, known: int = 0, step: int = 1
+) -> Iterator[Caveat]:
+    """
+    Yield the doubt about threads whose numbers are missing in a listing.
+
+    Numbers count from 0 in steps of `step`; `known` is how many threads the file says
+    that there were.
+    """
+    places = {number // step for number in numbers}
+    count = max(known, max(places, default=-1) + 1)
+    missing = sorted(set(range(min(count, 1 << 16))) - places)
+    if missing:
+        shown = ", ".join(str(place * step) for place in missing[:8])
+        more = ", ..." if len(missing) > 8 else ""
+        yield make(
+            "import_left_out",
+            f"{len(places)} of at least {count} threads are in it; not in it: "
+            f"{shown}{more}",
+        )

@@ -18,13 +18,13 @@ from typing import Any
 from rtscope.host.files.documents import json_object
 from rtscope.host.units import NS_PER_S, NS_PER_US
 from rtscope.record.caveats.catalogue import Caveat, make
-from rtscope.record.foreign.leftout import threads_left_out
 from rtscope.record.foreign.model import (
     NO_END_NS,
     UNKNOWN,
     ForeignRun,
     ForeignThread,
     Unit,
+    threads_left_out,
     with_last_bucket_open,
 )
 from rtscope.record.foreign.source import Source

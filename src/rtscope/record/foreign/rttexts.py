@@ -11,11 +11,11 @@ from dataclasses import replace
 
 from rtscope.host.units import NS_PER_S, NS_PER_US
 from rtscope.record.caveats.catalogue import make
-from rtscope.record.foreign.leftout import threads_left_out
 from rtscope.record.foreign.model import (
     UNKNOWN,
     ForeignRun,
     ForeignThread,
+    threads_left_out,
     with_last_bucket_open,
 )
 from rtscope.record.foreign.rttests import MEASURES, OSLAT_BUCKETS

@@ -18,7 +18,7 @@ from elftools.elf.elffile import ELFFile
 from elftools.elf.segments import InterpSegment
 
 from rtscope.boards.catalogue import Arch
-from rtscope.boards.parts.files import MAX_FILES_BYTES
+from rtscope.boards.parts.initrd import MAX_FILES_BYTES
 from rtscope.host.errors import UsageError
 
 ROOT = "program"

@@ -17,8 +17,7 @@ from rtscope.boards.parts.prepared import Prepared
 from rtscope.boards.runs.assemble import board_digest
 from rtscope.boards.runs.boot import Booted, BootTimeout, boot, in_steps
 from rtscope.boards.runs.diagnosis import oom_kills
-from rtscope.boards.runs.guestfiles import GuestFiles, files_of
-from rtscope.boards.runs.inspect import INSERT_RESULTS
+from rtscope.boards.runs.inspect import INSERT_RESULTS, GuestFiles, files_of
 from rtscope.boards.runs.script import PHASE_STEP_NS, agent_line, batches
 from rtscope.contract import AgentError, Line, LoadEnd, LoadHello
 from rtscope.host.errors import BoardError, TargetError

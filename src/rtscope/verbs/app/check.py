@@ -10,9 +10,8 @@ from typing import Annotated
 
 import typer
 
-from rtscope.cli.boardoptions import BoardKernel, BoardSeed
 from rtscope.cli.console import Json, put, put_json, stdout_console
-from rtscope.cli.detail import DisplayOptions
+from rtscope.cli.options import BoardKernel, BoardSeed, DisplayOptions
 from rtscope.contract import CyclesEnd
 from rtscope.explain.timeline import ExplainedWindow, perfetto_trace
 from rtscope.host.errors import MeasurementError, UsageError

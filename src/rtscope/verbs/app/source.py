@@ -3,8 +3,8 @@
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-from rtscope.cli.boardoptions import refuse_board_options
 from rtscope.cli.console import note, stderr_console
+from rtscope.cli.options import refuse_board_options
 from rtscope.explain.events.explain import traits_of
 from rtscope.explain.events.threadstates import MachineTraits
 from rtscope.host.errors import UsageError

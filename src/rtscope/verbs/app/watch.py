@@ -23,8 +23,7 @@ from rtscope.host.units import NS_PER_S
 from rtscope.machine.reader import Content, Denied, Reader
 from rtscope.machine.target import Target
 from rtscope.machine.target.agentreader import AgentReader
-from rtscope.machine.target.answer import answer_of
-from rtscope.machine.target.stream import wait_any
+from rtscope.machine.target.stream import answer_of, wait_any
 from rtscope.machine.tasks.listing import make_listing, read_surroundings
 from rtscope.machine.tasks.model import Listing
 from rtscope.verbs.app.images import MAX_IMAGE_BYTES, Images, Probe, probes_in

@@ -5,7 +5,6 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
 
-from rtscope.cli.boardoptions import refuse_board_options
 from rtscope.cli.checks import (
     Checked,
     FailOn,
@@ -23,17 +22,17 @@ from rtscope.cli.console import (
     stderr_console,
     stdout_console,
 )
-from rtscope.cli.detail import DisplayOptions
+from rtscope.cli.options import DisplayOptions, refuse_board_options
 from rtscope.host.errors import RecordError, TargetError, UsageError
 from rtscope.host.escape import printable
 from rtscope.host.files import refuse_unwritable, write_atomically
 from rtscope.host.files.heldfolders import temporary_folder
 from rtscope.host.units import NS_PER_S
-from rtscope.machine.audit.catalogue import catalogue
 from rtscope.machine.audit.context import AuditContext, Observed, refuse_absent
 from rtscope.machine.audit.examine import (
     auditing,
     auditing_a_unit,
+    catalogue,
     context_of_config,
     examine,
     paths,

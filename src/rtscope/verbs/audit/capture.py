@@ -30,7 +30,7 @@ from rtscope.machine.reader import (
     paths_matching,
 )
 from rtscope.machine.redaction import NO_PROMISE, Redactions, redact_files, redact_text
-from rtscope.record.schema import refused
+from rtscope.record.model import refused
 
 NOTES_NAME = "rtscope-capture.json"
 SCHEMA = 1

@@ -22,7 +22,7 @@ from rtscope.cli.console import (
     stderr_console,
     stdout_console,
 )
-from rtscope.cli.detail import DisplayOptions
+from rtscope.cli.options import DisplayOptions
 from rtscope.cli.progress import LiveDisplay, Waiting
 from rtscope.explain.directory import explained_runs
 from rtscope.host.errors import RtscopeError, UsageError

@@ -20,7 +20,7 @@ from rtscope.measure.execute import OnEvent, execute
 from rtscope.measure.plan import Plan, make_plan, remaining
 from rtscope.record.directory.place import CAMPAIGN, SEARCH, refuse_gone
 from rtscope.record.directory.records import ResultDir, create
-from rtscope.stats.counting import why_left_out
+from rtscope.stats.runcaveats import why_left_out
 from rtscope.verbs.bisect.criterion import Values, value_of
 from rtscope.verbs.bisect.trials import Built
 

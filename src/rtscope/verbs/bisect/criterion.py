@@ -14,8 +14,7 @@ from rtscope.host.errors import UsageError, no_such
 from rtscope.host.units import parse_duration
 from rtscope.record.model import RunRecord
 from rtscope.stats.comparison.design import Exact, typical
-from rtscope.stats.costs import IDLE
-from rtscope.stats.figures import named
+from rtscope.stats.figures import IDLE, named
 
 # --- what a search can go by: figures, their units, and which runs have them ----------
 

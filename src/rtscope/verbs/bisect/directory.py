@@ -9,15 +9,15 @@ from pydantic import TypeAdapter
 
 from rtscope.boards.kernels.recipe import Recipe, find_recipe
 from rtscope.boards.kernels.sourcekernel import check_board
-from rtscope.cli.consent import ask_builds
 from rtscope.cli.console import typed_words
+from rtscope.cli.options import ask_builds
 from rtscope.host.errors import RecordError, UsageError
 from rtscope.host.escape import printable
 from rtscope.measure.preflight import refuse_full_disk
 from rtscope.record.directory import place
 from rtscope.record.directory.journal import STEPS
 from rtscope.record.directory.records import refuse_links
-from rtscope.stats.costs import IDLE
+from rtscope.stats.figures import IDLE
 from rtscope.verbs.bisect.boards import Measurement
 from rtscope.verbs.bisect.criterion import (
     FIGURES,

@@ -17,7 +17,7 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
-from rtscope.boards.kernels.series import Patch, Series, describe, try_series
+from rtscope.boards.kernels.tree import Patch, Series, describe, try_series
 from rtscope.host import process
 from rtscope.host.errors import KernelError, UsageError
 from rtscope.host.escape import printable

@@ -13,8 +13,8 @@ from dataclasses import dataclass
 from rtscope.host.errors import MeasurementError, UsageError, first_of
 from rtscope.record.model import RunRecord
 from rtscope.stats.conditions import KERNEL_CONDITIONS, Conditions, conditions_of
-from rtscope.stats.counting import parted
 from rtscope.stats.determinism import caveats_among
+from rtscope.stats.runcaveats import parted
 from rtscope.stats.runsets import run_sets
 from rtscope.verbs.bisect.criterion import check_load, value_of
 

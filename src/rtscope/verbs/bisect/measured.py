@@ -11,7 +11,7 @@ from rtscope.present.document import Block, Detail, Span, Table, strong, table, 
 from rtscope.present.render.terminal import print_blocks
 from rtscope.record.model import RunRecord
 from rtscope.record.pack import unpacking
-from rtscope.stats.comparison.power import least_runs
+from rtscope.stats.comparison.design import least_runs
 from rtscope.verbs.bisect.criterion import (
     check_figure_of_machines,
     format_without_unit,

@@ -18,8 +18,8 @@ from typing import Any
 
 from rtscope.host.errors import MeasurementError, UsageError
 from rtscope.host.units import format_number
+from rtscope.stats.comparison.design import can_differ, least_runs
 from rtscope.stats.comparison.effect import Effect, effect_of_groups
-from rtscope.stats.comparison.power import can_differ, least_runs
 from rtscope.verbs.bisect.criterion import FIGURES, format_value, unit_of_values
 from rtscope.verbs.bisect.machineruns import Sample, Samples
 from rtscope.verbs.bisect.trials import Verdict

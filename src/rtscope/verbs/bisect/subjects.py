@@ -12,8 +12,8 @@ from pathlib import Path
 
 from rtscope.boards.kernels.recipe import Recipe, base_file, find_recipe, fragments_of
 from rtscope.boards.kernels.resolved import differing_names
-from rtscope.boards.kernels.series import Series, apply_series, read_series
 from rtscope.boards.kernels.source import find_origin, series_of, wanted_version
+from rtscope.boards.kernels.tree import Series, apply_series, read_series
 from rtscope.boards.parts.cache import locked
 from rtscope.host.errors import KernelError, UsageError, first_of
 from rtscope.verbs.bisect import history

@@ -7,8 +7,8 @@ from typing import Annotated
 
 import typer
 
-from rtscope.cli.detail import ReportDisplayOptions
 from rtscope.cli.foreign import open_ours
+from rtscope.cli.options import ReportDisplayOptions
 from rtscope.cli.results import (
     Format,
     JsonFormat,

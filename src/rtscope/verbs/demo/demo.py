@@ -5,7 +5,6 @@ from typing import Annotated
 
 import typer
 
-from rtscope.cli.boardoptions import BoardKernel, refuse_board_options
 from rtscope.cli.console import (
     Json,
     log,
@@ -14,6 +13,7 @@ from rtscope.cli.console import (
     stderr_console,
     stdout_console,
 )
+from rtscope.cli.options import BoardKernel, refuse_board_options
 from rtscope.host.errors import UsageError
 from rtscope.host.files import refuse_unwritable, write_atomically
 from rtscope.machine.target.address import address_of, open_target

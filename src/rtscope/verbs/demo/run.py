@@ -6,8 +6,7 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from rtscope.boards.parts.initrd import Job
 from rtscope.boards.parts.prepared import Prepared
 from rtscope.boards.runs.boot import Booted, BootTimeout, boot, in_steps
-from rtscope.boards.runs.guestfiles import files_of
-from rtscope.boards.runs.inspect import INSERT_RESULTS
+from rtscope.boards.runs.inspect import INSERT_RESULTS, files_of
 from rtscope.boards.runs.script import agent_line
 from rtscope.contract import Refused
 from rtscope.host.errors import BoardError, TargetError
@@ -19,7 +18,7 @@ from rtscope.machine.settings.change import TuningResult, hold
 from rtscope.machine.settings.remedies import SettingChange
 from rtscope.machine.target import Target
 from rtscope.machine.target.agentreader import AgentReader
-from rtscope.machine.target.answer import answer_of
+from rtscope.machine.target.stream import answer_of
 from rtscope.measure.campaign.model import BOARD_SETTLE_NS
 from rtscope.verbs.demo.model import (
     DURATION_NS,

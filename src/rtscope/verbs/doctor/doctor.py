@@ -11,20 +11,20 @@ import typer
 
 from rtscope.boards.runs.readiness import computer_abilities
 from rtscope.cli.console import Json, put, put_json, stdout_console
-from rtscope.cli.detail import DisplayOptions
+from rtscope.cli.options import DisplayOptions
 from rtscope.host.errors import RtscopeError, TargetError
 from rtscope.host.escape import printable
 from rtscope.machine.facts import FactValue
 from rtscope.machine.gather import gather
 from rtscope.machine.target.address import Address, address_of, open_target
-from rtscope.measure.abilities import (
+from rtscope.measure.campaign.options import WHERE
+from rtscope.measure.preflight import (
     THREADS,
     Ability,
     State,
     machine_abilities,
     refused,
 )
-from rtscope.measure.campaign.options import WHERE
 from rtscope.present.document import (
     Block,
     Column,

@@ -18,7 +18,7 @@ from rtscope.cli.console import (
     stdout_console,
     typed_words,
 )
-from rtscope.cli.detail import DisplayOptions
+from rtscope.cli.options import DisplayOptions
 from rtscope.cli.progress import Waiting
 from rtscope.explain.directory import Explained, explained_file, explained_runs
 from rtscope.explain.events.window import WakeupSelector

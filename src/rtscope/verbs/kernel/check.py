@@ -10,15 +10,15 @@ import typer
 
 from rtscope.boards.kernels.catalogue import Kernel
 from rtscope.boards.kernels.recipe import find_recipe
-from rtscope.boards.runs.prepare import PreparedCampaign, prepare_campaign
-from rtscope.boards.runs.runner import BoardRunner
-from rtscope.boards.runs.smoketest import (
+from rtscope.boards.runs.diagnosis import (
     KERNEL_LOG,
     BuiltKernel,
     SmokeBoot,
     SmokeTest,
     smoke_test,
 )
+from rtscope.boards.runs.prepare import PreparedCampaign, prepare_campaign
+from rtscope.boards.runs.runner import BoardRunner
 from rtscope.cli.console import (
     Json,
     note,

@@ -13,9 +13,14 @@ from rtscope.boards.kernels import sourcekernel
 from rtscope.boards.kernels.catalogue import CONFIG, IMAGE, SYMBOLS
 from rtscope.boards.kernels.recipe import Recipe, find_recipe, get_arch, recipe_names
 from rtscope.boards.kernels.resolved import compare_configs
-from rtscope.boards.kernels.series import Series, other_version, states, try_series
 from rtscope.boards.kernels.source import wanted_version
-from rtscope.boards.kernels.tree import kernel_version
+from rtscope.boards.kernels.tree import (
+    Series,
+    kernel_version,
+    other_version,
+    states,
+    try_series,
+)
 from rtscope.boards.parts.buildcontext import BuildContext
 from rtscope.boards.parts.cache import Part, all_parts, cache_dir, locked
 from rtscope.cli.console import (

@@ -20,7 +20,7 @@ from rtscope.cli.checks import (
     show_checks,
 )
 from rtscope.cli.console import Json, say
-from rtscope.cli.detail import DisplayOptions
+from rtscope.cli.options import DisplayOptions
 from rtscope.host.errors import TargetError, UsageError
 from rtscope.machine.audit.context import AuditContext, Expected
 from rtscope.machine.audit.examine import (

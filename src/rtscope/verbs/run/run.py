@@ -16,9 +16,15 @@ from rtscope.boards.parts.bundle import Bundle, import_bundle
 from rtscope.boards.parts.cache import cache_dir
 from rtscope.boards.runs.prepare import PreparedCampaign, prepare_campaign
 from rtscope.boards.runs.sameparts import refuse_other_inputs
-from rtscope.cli.consent import ask_command, ask_programs
 from rtscope.cli.console import log, note, put, say, stderr_console, typed_words
-from rtscope.cli.detail import DisplayOptions
+from rtscope.cli.options import (
+    DisplayOptions,
+    ask_command,
+    ask_programs,
+    refuse_reuse,
+    refuse_reused,
+    tell_reused,
+)
 from rtscope.cli.progress import LiveDisplay, Waiting
 from rtscope.cli.results import (
     PAGE,
@@ -28,7 +34,6 @@ from rtscope.cli.results import (
     question_in,
     write_page,
 )
-from rtscope.cli.reuse import refuse_reuse, refuse_reused, tell_reused
 from rtscope.host.errors import RecordError, RtscopeError, UsageError
 from rtscope.host.escape import printable
 from rtscope.host.files.documents import json_value

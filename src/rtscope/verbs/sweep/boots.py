@@ -26,13 +26,12 @@ from rtscope.measure.execute import (
     Runner,
     RunStarted,
     attached,
+    put_off,
 )
-from rtscope.measure.interrupts import put_off
 from rtscope.measure.plan import Plan
 from rtscope.record.directory.place import make_directory
 from rtscope.record.directory.records import RECORD, ResultDir, read_record
-from rtscope.record.model import Run, RunRecord, record_to_json
-from rtscope.record.virtual import InputDigests
+from rtscope.record.model import InputDigests, Run, RunRecord, record_to_json
 from rtscope.verbs.sweep.checks import Difference, differences
 from rtscope.verbs.sweep.cluster.address import SchedulerAddress
 

@@ -29,9 +29,9 @@ from rtscope.verbs.sweep.worstruns import Known, WorstRun, explained_by
 # --- explain many runs that are already measured, one after the other -----------------
 
 if TYPE_CHECKING:
-    from rtscope.explain.directory import Explained
+    from rtscope.explain.directory import Explained as ExplainedRuns
 
-Keep = Callable[[Path, str, "Explained"], None]
+Keep = Callable[[Path, str, "ExplainedRuns"], None]
 """Takes the directory of a campaign, a run, and what explains it."""
 
 
@@ -86,9 +86,6 @@ def _counting(progress: Progress, place: str) -> Progress:
 
 
 # The causes of worst wake-ups that a sweep shows: read, and where they lack, explained.
-
-if TYPE_CHECKING:
-    from rtscope.explain.directory import Explained as ExplainedRuns
 
 EXPLANATION_PAGE, RECORD_PAGE = "explain.html", "report.html"
 """Beside the record of a run."""

@@ -31,10 +31,9 @@ import numpy as np
 from numpy.typing import NDArray
 
 from rtscope.record.model import RunRecord
-from rtscope.stats.comparison.effect import effect_of_pairs
-from rtscope.stats.comparison.family import false_discovered
-from rtscope.stats.comparison.power import FALSE_DISCOVERIES
-from rtscope.stats.dispersion import SIGNIFICANCE
+from rtscope.stats.comparison.design import FALSE_DISCOVERIES
+from rtscope.stats.comparison.effect import effect_of_pairs, false_discovered
+from rtscope.stats.exposure import SIGNIFICANCE
 from rtscope.stats.figures import named
 from rtscope.stats.summary import summarize
 from rtscope.verbs.sweep.design import Cell, LevelName

@@ -15,7 +15,7 @@ from rtscope.host.escape import printable
 from rtscope.host.units import NS_PER_S, format_duration, plural
 from rtscope.measure.plan import Plan, make_plan
 from rtscope.record.model import Run
-from rtscope.stats.comparison.power import needed_pairs
+from rtscope.stats.comparison.design import needed_pairs
 from rtscope.verbs.sweep.design import MAX_SEEDS, Cell
 from rtscope.verbs.sweep.directory import SweepWork
 from rtscope.verbs.sweep.effects import FIGURES, pairs_of_cells

@@ -10,7 +10,7 @@ from pathlib import Path
 
 from rtscope.boards.catalogue import Board, get_arch, get_board, with_append
 from rtscope.boards.parts.aptroot import read_lock
-from rtscope.boards.parts.files import read_files
+from rtscope.boards.parts.initrd import read_files
 from rtscope.boards.parts.prepare import check_kernel
 from rtscope.boards.runs.prepare import request_for
 from rtscope.host.errors import UsageError

@@ -19,7 +19,7 @@ from pydantic.dataclasses import dataclass as checked_dataclass
 
 from rtscope.record.explanation import Explained, Segment
 from rtscope.record.model import Run, RunRecord
-from rtscope.stats.counting import why_left_out
+from rtscope.stats.runcaveats import why_left_out
 from rtscope.verbs.sweep.file import Table
 
 REAL_TIME = "-rt"

@@ -10,14 +10,14 @@ from dataclasses import dataclass, field
 from statistics import median
 
 from rtscope.record.model import RunRecord
-from rtscope.stats.costs import (
+from rtscope.stats.figures import (
     IDLE,
     instructions_per_operation,
     kernel_bytes,
     memory_available_kb,
     wakeups_per_s,
 )
-from rtscope.stats.counting import left_out_words, parted
+from rtscope.stats.runcaveats import left_out_words, parted
 from rtscope.verbs.sweep.checks import NO_CHECKS, Checks
 from rtscope.verbs.sweep.design import Cell
 from rtscope.verbs.sweep.doubts import (

@@ -6,7 +6,7 @@ from functools import partial
 from pathlib import Path
 
 from rtscope.cli.console import put, put_json, say, stdout_console
-from rtscope.cli.reuse import tell_reused
+from rtscope.cli.options import tell_reused
 from rtscope.host.errors import RecordError
 from rtscope.host.files import write_atomically
 from rtscope.measure.plan import make_plan

@@ -51,9 +51,6 @@ def with_listed(sweep: Sweep, *, command: tuple[str, ...]) -> Sweep:
             log=waiting.over(note),
             progress=waiting,
         )
-        # Loaded for a board only.
-        from rtscope.verbs.sweep.survey import stressors_of
-
         listed = stressors_of(prepared.runs[0][1], progress=waiting)
     return with_stressors(sweep, listed)
 

@@ -9,13 +9,12 @@ from typing import Annotated
 import typer
 
 from rtscope.boards.catalogue import get_board
+from rtscope.boards.runs.inspect import GuestInspections
 from rtscope.boards.runs.prepare import capacity_for, check_kernels, prepare_campaign
 from rtscope.boards.runs.sameparts import refuse_other_common_parts, refuse_other_inputs
-from rtscope.boards.runs.settings import GuestInspections
 from rtscope.boards.runs.store import open_stored
-from rtscope.cli.consent import ask_programs
 from rtscope.cli.console import Json, log, note, put_json, stderr_console
-from rtscope.cli.detail import DisplayOptions
+from rtscope.cli.options import DisplayOptions, ask_programs
 from rtscope.cli.progress import LiveDisplay, Waiting
 from rtscope.host.errors import ImpossibleRemedy, LoadError, UsageError
 from rtscope.host.escape import printable

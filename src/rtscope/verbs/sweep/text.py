@@ -24,7 +24,7 @@ from rtscope.present.document import (
 from rtscope.present.render.fitted import COLUMNS, FEWEST_ROWS, Compose, Room
 from rtscope.present.render.page import render_page
 from rtscope.present.words import NOTHING
-from rtscope.stats.comparison.power import LEAST_PAIRS
+from rtscope.stats.comparison.design import LEAST_PAIRS
 from rtscope.verbs.sweep.checks import lines_of_checks
 from rtscope.verbs.sweep.doubts import Doubt
 from rtscope.verbs.sweep.effects import FIGURES, Effect

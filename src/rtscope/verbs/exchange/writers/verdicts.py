@@ -14,11 +14,10 @@ from rtscope.host.files.junit import Outcome, TestCase, TestSuite, junit_file
 from rtscope.host.units import NS_PER_S, NS_PER_US, format_duration
 from rtscope.record.caveats.catalogue import Effect, kind_of
 from rtscope.record.model import RunRecord
-from rtscope.stats.counting import why_left_out
 from rtscope.stats.episodes import late_samples
 from rtscope.stats.figures import columns
 from rtscope.stats.integrity import name_of
-from rtscope.stats.runcaveats import all_caveats, clock_coarse
+from rtscope.stats.runcaveats import all_caveats, clock_coarse, why_left_out
 from rtscope.stats.summary import summarize
 
 

@@ -31,7 +31,7 @@ from rtscope.measure.execute import (
     WorkersProgress,
 )
 from rtscope.measure.plan import Plan
-from rtscope.record.virtual import InputDigests
+from rtscope.record.model import InputDigests
 from rtscope.verbs.sweep.cluster.task import Answer, Task, task_of
 
 # --- what the workers of a cluster do, as one sees it: computing, done, failed, gone --

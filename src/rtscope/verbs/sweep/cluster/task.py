@@ -29,8 +29,7 @@ from rtscope.host.errors import BoardError, RtscopeError
 from rtscope.host.escape import printable
 from rtscope.host.version import __version__
 from rtscope.measure.campaign.file import from_dict, to_dict
-from rtscope.record.model import Run
-from rtscope.record.virtual import InputDigests
+from rtscope.record.model import InputDigests, Run
 
 _BOARD = TypeAdapter(Board)
 _RUN = TypeAdapter(Run)
