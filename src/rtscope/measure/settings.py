@@ -8,12 +8,12 @@ The audit only reads and does not wait. If it fails, the run gets a caveat and g
 """
 
 import contextlib
-import json
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
 from rtscope.host.errors import ImpossibleRemedy, UsageError
+from rtscope.host.files.jsontext import json_text
 from rtscope.host.version import __version__
 from rtscope.machine.audit.context import AuditContext, Observed
 from rtscope.machine.audit.examine import auditing, catalogue, examine, read_context
@@ -220,7 +220,7 @@ def audit_files(
         "cpus": None if context.cpus is None else list(context.cpus),
         **checks_document(checks, target=target, kernel=context.kernel),
     }
-    content = json.dumps(document, indent=1).encode() + b"\n"
+    content = json_text(document, indent=1).encode()
     return AuditResult(content, tuple(_caveats(checks)))
 
 

@@ -7,7 +7,6 @@ names. Keys that a reader does not need may be missing. The verdict HELD AND EXP
 takes its bound from here, and only if nothing is missing.
 """
 
-import json
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -18,6 +17,7 @@ from pydantic import Field, TypeAdapter, ValidationError
 from rtscope.host.errors import RecordError
 from rtscope.host.files import read_bounded, write_atomically
 from rtscope.host.files.documents import JsonShape
+from rtscope.host.files.jsontext import json_text
 from rtscope.record.model import RunRecord, refused
 
 EXPLAINED = "explain.json"
@@ -295,7 +295,7 @@ def explained_as_dict(explained: Explained) -> dict[str, Any]:
 
 def write_explained(path: Path, explained: Explained) -> None:
     """Write an explanation; RecordError if it cannot be written."""
-    text = json.dumps(explained_as_dict(explained), indent=1) + "\n"
+    text = json_text(explained_as_dict(explained), indent=1)
     write_atomically(path, text.encode())
 
 

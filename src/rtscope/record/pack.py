@@ -11,7 +11,6 @@ may come by mail: only the files of this list are unpacked, within limits, into 
 private directory.
 """
 
-import json
 import re
 import shutil
 import zlib
@@ -32,6 +31,7 @@ from rtscope.host.files.archive import (
     read_archive,
 )
 from rtscope.host.files.heldfolders import temporary_folder
+from rtscope.host.files.jsontext import json_text
 from rtscope.host.files.opening import at_hand
 from rtscope.record.directory.place import CAMPAIGN
 from rtscope.record.directory.records import (
@@ -133,7 +133,7 @@ def pack(
     fitting, too_large = _fitting(files, limit_bytes)
     left = {**left_out, **too_large}
     document = {"schema": SCHEMA, **notes, "left_out": left}
-    text = json.dumps(document, indent=1).encode() + b"\n"
+    text = json_text(document, indent=1).encode()
     hint = "; choose another place with --out"
     with (
         new_file(path, RecordError, hint=hint) as new,

@@ -5,6 +5,7 @@ Read files within limits; write files as a whole or not at all.
     csvtext.py      lines of CSV without formulas
     documents.py    TOML and JSON from others, against a type
     heldfolders.py  temporary directories that go away with their process
+    jsontext.py     JSON: every document that is printed or written
     junit.py        JUnit XML: suites of cases with their outcomes; text in XML
     opening.py      files that somebody names: regular ones, and pipes of the shell
     plaintext.py    foreign text as plain lines, also out of a mail

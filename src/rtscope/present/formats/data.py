@@ -1,11 +1,11 @@
 """Reports and comparisons for programs: JSON, and the main table as CSV."""
 
-import json
 from collections.abc import Mapping
 from dataclasses import asdict
 from typing import Any
 
 from rtscope.host.files.csvtext import csv_text
+from rtscope.host.files.jsontext import json_text
 from rtscope.present.document import Note
 from rtscope.present.model.build import Model
 from rtscope.present.model.comparison import ComparisonReport
@@ -77,7 +77,7 @@ def render_json(document: Model | ComparisonReport | PublishedComparison) -> str
         case PublishedComparison():
             made = _published_comparison(document)
     made = {"schema": SCHEMA, **made}
-    return json.dumps(made, indent=2, ensure_ascii=False) + "\n"
+    return json_text(made, ascii_only=False)
 
 
 def _named(thing: object, *names: str) -> dict[str, Any]:

@@ -6,7 +6,6 @@ one line for each kernel that was tried, written and synced before the next one 
 built. A last line that was cut off by a crash is left out; its kernel is built again.
 """
 
-import json
 import math
 import os
 import re
@@ -21,6 +20,7 @@ from pydantic import TypeAdapter, ValidationError
 from rtscope.host.errors import RecordError
 from rtscope.host.files import advice_for, read_bounded, write_atomically
 from rtscope.host.files.documents import json_object
+from rtscope.host.files.jsontext import json_text
 
 STEPS = "steps.jsonl"
 """In the directory of a search."""
@@ -71,8 +71,8 @@ class Noted(Generic[T]):
     def write(self, path: Path, noted: T) -> None:
         """Replace the list of a directory; RecordError if it cannot be written."""
         indent = 1 if isinstance(noted, Mapping) else None
-        text = json.dumps(noted, indent=indent).encode() + b"\n"
-        write_atomically(path / self.name, text)
+        text = json_text(noted, indent=indent)
+        write_atomically(path / self.name, text.encode())
 
 
 _WHYS: TypeAdapter[Mapping[str, str]] = TypeAdapter(dict[str, str])
@@ -156,7 +156,7 @@ class Journal:
             return
         try:
             with self.path.open("a", encoding="utf-8") as file:
-                file.write(json.dumps(row) + "\n")
+                file.write(json_text(row, indent=None))
                 file.flush()
                 os.fsync(file.fileno())
         except OSError as error:

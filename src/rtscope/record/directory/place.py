@@ -7,7 +7,6 @@ anything goes on. A directory may come by mail: a link in it is refused, not fol
 """
 
 import fcntl
-import json
 import os
 import shlex
 from collections.abc import Iterator
@@ -20,6 +19,7 @@ from typing import Any
 from rtscope.host.errors import RecordError, UsageError
 from rtscope.host.files import read_bounded, write_atomically
 from rtscope.host.files.documents import json_object
+from rtscope.host.files.jsontext import json_text
 from rtscope.host.version import __version__
 from rtscope.record.model import wrong_schema
 
@@ -125,8 +125,7 @@ def write_document(
         "command": list(command),
         kind.key: asked,
     }
-    text = json.dumps(document, indent=1).encode() + b"\n"
-    write_atomically(path / kind.file, text)
+    write_atomically(path / kind.file, json_text(document, indent=1).encode())
 
 
 @contextmanager

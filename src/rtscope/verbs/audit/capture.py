@@ -6,7 +6,6 @@ anything but regular files and folders refuses the whole archive.
 """
 
 import io
-import json
 import os
 import tarfile
 from collections import Counter
@@ -20,6 +19,7 @@ from pydantic import ConfigDict, TypeAdapter, ValidationError
 from rtscope.host.errors import RecordError, UsageError
 from rtscope.host.files import read_bounded
 from rtscope.host.files.archive import Bounds, add_content, read_archive
+from rtscope.host.files.jsontext import json_text
 from rtscope.machine.audit.context import AuditContext, Observed
 from rtscope.machine.filetree import FileReader
 from rtscope.machine.reader import (
@@ -92,7 +92,7 @@ def archive(context: AuditContext) -> tuple[bytes, Redactions, int]:
         "observed": asdict(context.observed),
     }
     # Strings of a JSON document one by one: its own quotes must stay.
-    text = json.dumps(_redacted(notes, tally), indent=1)
+    text = json_text(_redacted(notes, tally), indent=1)
     buffer = io.BytesIO()
     with tarfile.open(fileobj=buffer, mode="w:gz", format=tarfile.PAX_FORMAT) as tar:
         for path, content in {**kept, f"/{NOTES_NAME}": text.encode()}.items():

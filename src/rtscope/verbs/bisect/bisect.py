@@ -1,7 +1,6 @@
 """Find the commit, patch or setting that makes a kernel worse."""
 
 import contextlib
-import json as json_text
 import shlex
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass, replace
@@ -27,6 +26,7 @@ from rtscope.cli.progress import LiveDisplay, Waiting
 from rtscope.explain.directory import explained_runs
 from rtscope.host.errors import RtscopeError, UsageError
 from rtscope.host.files import write_atomically
+from rtscope.host.files.jsontext import json_text
 from rtscope.host.units import format_duration, plural
 from rtscope.machine.target import agent_file
 from rtscope.measure.campaign.options import BOARDS, OUTPUT
@@ -360,8 +360,7 @@ def _sentence(path: Path, seed: int, bench: Bench) -> str:
 
 def _show(outcome: Outcome, work: BisectWork, request: BisectRequest) -> int:
     data = outcome_data(outcome)
-    text = json_text.dumps(data, indent=1).encode() + b"\n"
-    write_atomically(work.path / RESULT, text)
+    write_atomically(work.path / RESULT, json_text(data, indent=1).encode())
     if request.json:
         put_json(data)
     elif request.display.detail is Detail.QUIET:

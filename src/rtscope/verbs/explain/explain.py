@@ -1,6 +1,5 @@
 """Explain the worst wake-ups: their causes, and the time of each."""
 
-import json as json_text
 import re
 import shlex
 from pathlib import Path
@@ -24,6 +23,7 @@ from rtscope.explain.directory import Explained, explained_file, explained_runs
 from rtscope.explain.events.window import WakeupSelector
 from rtscope.host.errors import UsageError
 from rtscope.host.files import refuse_unwritable, write_atomically
+from rtscope.host.files.jsontext import json_text
 from rtscope.host.units import NS_PER_S
 from rtscope.present.document import Detail
 from rtscope.present.documents.pages import render_explanations
@@ -130,7 +130,7 @@ def explain(
         write_atomically(perfetto, explained.perfetto())
     if json:
         documents = [explained_as_dict(one.document) for one in explained.runs]
-        put(json_text.dumps(documents, indent=1) + "\n")
+        put(json_text(documents, indent=1))
         return 0
     with stdout_console() as console:
         if detail is Detail.QUIET:

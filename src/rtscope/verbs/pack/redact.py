@@ -8,13 +8,13 @@ a machine are left out: they hold names of all that ran there, in a binary file.
 """
 
 import hashlib
-import json
 import re
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from typing import Any
 
 from rtscope.host.files.documents import json_object, json_value
+from rtscope.host.files.jsontext import json_text
 from rtscope.machine.redaction import (
     GONE,
     OF_MACHINES,
@@ -109,7 +109,7 @@ def redacted(
             left_out[path] = "cannot be redacted"
         elif path == CAMPAIGN.file or path.endswith(".json"):
             document = redaction.value(json_value(content, name=path))
-            kept[path] = json.dumps(document, ensure_ascii=False, indent=1).encode()
+            kept[path] = json_text(document, indent=1, ascii_only=False).encode()
         elif path.endswith(".log"):
             text = content.decode("utf-8", "replace")
             kept[path] = redaction.text(text).encode()

@@ -5,12 +5,12 @@ These formats have buckets of a microsecond, and none of what else a record know
 bucket of our agent that spans two microseconds counts in the lower one: 0.1 % at most.
 """
 
-import json
 from collections import Counter
 from collections.abc import Collection, Sequence
 
 from rtscope.contract import ThreadResult
 from rtscope.host.errors import UsageError
+from rtscope.host.files.jsontext import json_text
 from rtscope.host.units import NS_PER_S, NS_PER_US
 from rtscope.record.model import RunRecord
 from rtscope.stats.summary import observed_ns, summarize
@@ -68,7 +68,7 @@ def cyclictest_json(records: Sequence[RunRecord]) -> str:
         "resolution_in_ns": 0,
         "thread": threads,
     }
-    return json.dumps(document, indent=2) + "\n"
+    return json_text(document)
 
 
 def jitterdebugger_json(records: Sequence[RunRecord]) -> str:
@@ -89,7 +89,7 @@ def jitterdebugger_json(records: Sequence[RunRecord]) -> str:
         "sysinfo": {**about, "resolution_in_ns": NS_PER_US},
         "cpu": cpus,
     }
-    return json.dumps(document, indent=2) + "\n"
+    return json_text(document)
 
 
 def rtla_text(records: Sequence[RunRecord]) -> str:

@@ -4,12 +4,12 @@ Write numbers for databases: tidy CSV, OpenMetrics text, KernelCI's kcidb v5.3.
 A number that is not known is left out; none is written as 0.
 """
 
-import json
 from collections.abc import Iterator, Sequence
 from decimal import Decimal
 
 from rtscope.contract import ThreadResult
 from rtscope.host.files.csvtext import csv_text
+from rtscope.host.files.jsontext import json_text
 from rtscope.host.units import NS_PER_S
 from rtscope.record.model import RunRecord
 from rtscope.stats.figures import columns
@@ -131,7 +131,7 @@ def kcidb(records: Sequence[RunRecord], deadline_ns: int | None, *, origin: str)
             for case in cases(records, deadline_ns)
         ],
     }
-    return json.dumps(document, indent=1) + "\n"
+    return json_text(document, indent=1)
 
 
 _STATUS = {"pass": "PASS", "fail": "FAIL", "unknown": "ERROR"}
