@@ -11,7 +11,8 @@ from fakes.threads import AROUND, machine
 from rtscope.contract import dump_line, parse_line
 from rtscope.machine.tasks.listing import make_listing
 from rtscope.machine.tasks.model import Choice, Listing, Order, choose
-from rtscope.verbs.tasks.text import print_tasks, render_tasks_json
+from rtscope.present.render.terminal import print_blocks
+from rtscope.verbs.tasks.text import render_tasks_json, tasks_blocks
 
 HERE = Path(__file__).parent / "tasks"
 FORMAT = Path(__file__).parent.parent.parent / "format"
@@ -32,7 +33,8 @@ def shown(*, width: int, choice: Choice, colour: bool = False) -> str:
         color_system="standard" if colour else None,
     )
     found = machine()
-    print_tasks(found, choose(found.threads, choice), console, order=choice.order)
+    chosen = choose(found.threads, choice)
+    print_blocks(tasks_blocks(found, chosen, order=choice.order, width=width), console)
     return file.getvalue()
 
 
@@ -81,7 +83,7 @@ def test_colours_tell_policies_and_marks_apart() -> None:
     coloured = shown(width=80, choice=Choice(), colour=True)
 
     assert "\x1b[1;33mfifo " in coloured
-    assert "\x1b[1;35mdeadline " in coloured
+    assert "\x1b[35mdeadline " in coloured
     assert "\x1b[1;31m99 house hog" in coloured
 
 

@@ -1,16 +1,16 @@
 """The listing of a recorded path, to the character."""
 
-import io
+from itertools import chain
 from pathlib import Path
 
 import pytest
-from rich.console import Console
 
 from fakes.guestpaths import GUEST
 from fakes.measurements import on_board, record, thread
+from fakes.printed import printed
 from rtscope.record.instructions.file import parse_trace
 from rtscope.record.instructions.symbols import NO_SYMBOLS, SymbolTable, parse_symbols
-from rtscope.verbs.board.trace import path_of, print_head, print_path
+from rtscope.verbs.board.trace import head_of, path_blocks, path_of
 
 LISTS = Path(__file__).parent / "trace"
 
@@ -21,13 +21,9 @@ SYMBOLS = parse_symbols("80000000 T start\n80000040 T round\n800000a0 T trap\n")
 def listing(symbols: SymbolTable, *, limit: int) -> str:
     trace = parse_trace(GUEST)
     kept = on_board(record([thread([1_000])]), board="bare", kernel="guest")
-    console = Console(file=io.StringIO(), width=100, highlight=False)
-    with console.capture() as captured:
-        print_head(console, kept, trace)
-        for number, section in enumerate(trace.sections, 1):
-            path = path_of(section, symbols, cpu=None)
-            print_path(console, path, number, limit=limit)
-    return captured.get()
+    paths = (path_of(section, symbols, cpu=None) for section in trace.sections)
+    listed = (path_blocks(path, n, limit=limit) for n, path in enumerate(paths, 1))
+    return printed(chain((head_of(kept, trace),), *listed), width=100)
 
 
 @pytest.mark.parametrize(

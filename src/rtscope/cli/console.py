@@ -14,22 +14,23 @@ of the command. Only `Visible.drawn`, for rich, passes sequences on.
 import contextlib
 import errno
 import io
-import json
 import os
 import re
 import select
 import stat
 import sys
 import time
-from collections.abc import Collection, Iterable, Iterator
+from collections.abc import Iterable, Iterator
 from typing import Annotated, TextIO
 
 import typer
 from rich.console import Console, ConsoleOptions, RenderableType
 from rich.segment import Segment
-from rich.table import Table
 
 from rtscope.host.escape import visible_lines
+from rtscope.host.files.jsontext import json_text
+from rtscope.present.document import Block
+from rtscope.present.render.terminal import print_blocks
 
 # --- the standard streams of this process; they show foreign control characters -------
 
@@ -227,13 +228,13 @@ def _put(text: str, stream: TextIO) -> None:
 
 def put_json(value: object) -> None:
     """Print a result as JSON; see `put`."""
-    put(json.dumps(value, indent=2) + "\n")
+    put(json_text(value))
 
 
-def put_table(table: Table) -> None:
-    """Print a table as a result; see `put`."""
+def put_blocks(*blocks: Block) -> None:
+    """Print a part of a document as a result; see `put`."""
     with stdout_console() as console:
-        console.print(table)
+        print_blocks(blocks, console)
 
 
 def say(text: str) -> None:
@@ -254,20 +255,6 @@ def log(text: str) -> None:
 def stderr_console() -> Console:
     """Return the console for messages."""
     return VisibleConsole(file=_drawn(sys.stderr), highlight=False)
-
-
-def plain_table(
-    *headings: str, numbers: Collection[str] = (), wraps: Collection[str] = ()
-) -> Table:
-    """Return an empty table without lines: numbers on the right, some wrap."""
-    table = Table(box=None, pad_edge=False)
-    for heading in headings:
-        table.add_column(
-            heading,
-            justify="right" if heading in numbers else "left",
-            no_wrap=heading not in wraps,
-        )
-    return table
 
 
 def typed_words() -> tuple[str, ...]:

@@ -8,7 +8,7 @@ Elsewhere: a line for each run. Standard output carries only the result.
 
 import time
 from collections import Counter
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Collection, Mapping
 from typing import Self
 
 from rich.console import Console, Group, RenderableType
@@ -17,7 +17,7 @@ from rich.progress import BarColumn, Progress, TaskID, TextColumn
 from rich.table import Table
 from rich.text import Text
 
-from rtscope.cli.console import never_wait_for_readers, plain_table
+from rtscope.cli.console import never_wait_for_readers
 from rtscope.contract import KernelMessage, Line, Tick
 from rtscope.host.escape import printable
 from rtscope.host.process import Step
@@ -316,7 +316,7 @@ class LiveDisplay:
     def _table_of_cpus(self, tick: Tick) -> Table:
         figures = ("maximum, us", "last second, us", "samples", "missed periods")
         headings = ("CPU", *figures)
-        table = plain_table(*headings, numbers=headings, wraps=headings)
+        table = _plain_table(*headings, numbers=headings, wraps=headings)
         table.header_style = "dim"
         worst_first = sorted(
             tick.cpus, key=lambda cpu: self._maxima.get(cpu.cpu, 0), reverse=True
@@ -339,7 +339,7 @@ class LiveDisplay:
     def _table_of_boards(self) -> Table:
         runs = {run.id: run for run in self._plan.runs}
         times = ("virtual s", "host s", "left")
-        table = plain_table("run", "phase", *times, numbers=times)
+        table = _plain_table("run", "phase", *times, numbers=times)
         table.header_style = "dim"
         for name in sorted(self._boards):
             table.add_row(*_board_row(self._boards[name], runs[name]))
@@ -412,7 +412,7 @@ def table_of_workers(
     """Return the table; `names` are those of runs, by their ids."""
     numbers = ("boards", "done", "failed")
     # The last column alone is cut where the terminal is narrow.
-    table = plain_table("worker", *numbers, LAST, numbers=numbers, wraps=[LAST])
+    table = _plain_table("worker", *numbers, LAST, numbers=numbers, wraps=[LAST])
     table.header_style = "dim"
     # What is wrong is last, where it stays when the others come and go.
     last = sorted(workers, key=lambda name: (boards_of(workers[name]) == 0, name))
@@ -471,3 +471,17 @@ def _state(worker: WorkerProgress) -> str:
     if worker.is_gone:
         return "gone"
     return "no more" if worker.refused else "compute"
+
+
+def _plain_table(
+    *headings: str, numbers: Collection[str] = (), wraps: Collection[str] = ()
+) -> Table:
+    """Return an empty table without lines: numbers on the right, some wrap."""
+    table = Table(box=None, pad_edge=False)
+    for heading in headings:
+        table.add_column(
+            heading,
+            justify="right" if heading in numbers else "left",
+            no_wrap=heading not in wraps,
+        )
+    return table

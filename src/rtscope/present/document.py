@@ -111,6 +111,13 @@ class Table:
 
 
 @dataclass(frozen=True, slots=True)
+class Lines:
+    """Many lines that a verb has laid out, as short as a terminal is wide."""
+
+    lines: Sequence[Sequence[Span]]
+
+
+@dataclass(frozen=True, slots=True)
 class Chart:
     """A drawing, of a page alone."""
 
@@ -159,7 +166,7 @@ class Section:
     blocks: tuple["Block", ...]
 
 
-Block = str | Words | Item | Table | Notes | Section | Chart | Folded
+Block = str | Words | Item | Table | Lines | Notes | Section | Chart | Folded
 
 
 @dataclass(frozen=True, slots=True)

@@ -13,6 +13,7 @@ from rtscope.present.document import (
     Folded,
     Item,
     Key,
+    Lines,
     Note,
     Notes,
     Section,
@@ -68,6 +69,9 @@ def _block(block: Block, level: int) -> Markup:
             return Markup("<li>{}</li>").format(said)
         case Table():
             return _table(block)
+        case Lines():
+            lines = (Words(tuple(spans)).plain for spans in block.lines)
+            return Markup("<pre>{}</pre>").format("\n".join(lines))
         case Chart():
             return Markup(
                 "<figure>\n{}\n<figcaption>{}</figcaption>\n</figure>"

@@ -9,6 +9,7 @@ from rtscope.present.document import (
     Document,
     Item,
     Key,
+    Lines,
     Note,
     Notes,
     Section,
@@ -69,6 +70,8 @@ def _lines(block: Block) -> Iterator[str]:
             yield f"* {' '.join(map(_words, (block.words, *block.then)))}"
         case Table():
             yield from _table(block)
+        case Lines():
+            yield from (f"    {Words(tuple(spans)).plain}" for spans in block.lines)
 
 
 def _words(words: Words) -> str:

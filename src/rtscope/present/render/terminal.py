@@ -10,6 +10,8 @@ from collections.abc import Iterable, Iterator, Mapping
 from rich import table as rich_table
 from rich.console import Console, OverflowMethod, RenderableType
 from rich.padding import Padding
+from rich.segment import Segment, Segments
+from rich.style import Style
 from rich.text import Text
 
 from rtscope.host.errors import first_of
@@ -19,6 +21,7 @@ from rtscope.present.document import (
     Fit,
     Item,
     Key,
+    Lines,
     Note,
     Notes,
     Section,
@@ -63,6 +66,8 @@ def print_parts(
 ) -> None:
     """Print what `rendered` gave; a command is one line, however long."""
     for part in parts:
+        if isinstance(part, Segments) and console.color_system is None:
+            part = Segments([Segment("".join(one.text for one in part.segments))])
         # Of texts, rich prints a copy that has lost how they fit.
         fit = part.overflow if isinstance(part, Text) else None
         console.print(
@@ -94,6 +99,8 @@ def rendered(block: Block) -> Iterator[RenderableType]:
             yield from _item(block)
         case Table():
             yield _indented(_table(block), block.indent)
+        case Lines():
+            yield Segments(_segments(block))
         case Notes():
             yield from _notes(block)
         case Section():
@@ -120,6 +127,15 @@ def _span(span: Span) -> Text:
             return Text()
     text, weight = span
     return Text(text, STYLES[weight])
+
+
+def _segments(block: Lines) -> Iterator[Segment]:
+    """Yield the pieces of lines as they are: of 20,000, rich needs seconds."""
+    for spans in block.lines:
+        for span in spans:
+            text = _span(span)
+            yield Segment(text.plain, Style.parse(str(text.style)))
+        yield Segment.line()
 
 
 def _cell(cell: Cell) -> Text:

@@ -118,7 +118,9 @@ def _row(one: Finding) -> tuple[str, ...]:
 def _kind(found: list[Finding]) -> Iterator[Block]:
     """Say why a kind of finding costs time and what to do, with the stacks of it."""
     kind = finding_kinds()[found[0].id]
-    yield words(f"{kind.why} ", (f"→ {as_sentence(kind.remedy)}", "muted"))
+    yield words(
+        f"{kind.why} ", (f"→\N{NO-BREAK SPACE}{as_sentence(kind.remedy)}", "muted")
+    )
     stacks = [one for each in found for one in each.stacks[:MAX_STACKS]]
     if stacks:
         said = (f"{one.times}x {stack_words(one.stack)}" for one in stacks)

@@ -17,6 +17,7 @@ from rtscope.cli.checks import (
 from rtscope.cli.console import (
     Json,
     note,
+    put_blocks,
     put_json,
     say,
     stderr_console,
@@ -57,6 +58,7 @@ from rtscope.machine.target import Target
 from rtscope.machine.target.address import address_of, open_target
 from rtscope.machine.target.stream import collect
 from rtscope.machine.tasks.agentlist import list_threads
+from rtscope.present.document import line
 from rtscope.present.formats.audit import (
     print_plan,
     print_tuning,
@@ -389,18 +391,12 @@ def _restore(target: str | None, *, json: bool) -> int:
     if json:
         put_json(restored_document(back, refused))
         return int(bool(refused))
-    with stdout_console() as console:
-        for line in restored_lines(back):
-            console.print(line, markup=False)
-        if not back and not refused:
-            console.print("no changed settings to restore")
-        for failed in refused:
-            console.print(
-                f"NOT restored: {failed.knob} to {failed.value}: {failed.reason} "
-                f"({failed.cause})",
-                markup=False,
-                soft_wrap=True,
-            )
+    nothing = () if back or refused else ("no changed settings to restore",)
+    failures = (
+        line(f"NOT restored: {one.knob} to {one.value}: {one.reason} ({one.cause})")
+        for one in refused
+    )
+    put_blocks(*restored_lines(back), *nothing, *failures)
     return int(bool(refused))
 
 

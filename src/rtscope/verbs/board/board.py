@@ -18,10 +18,9 @@ from rtscope.boards.parts.prepared import Prepared
 from rtscope.cli.console import (
     Json,
     note,
-    plain_table,
     put,
+    put_blocks,
     put_json,
-    put_table,
     say,
     stderr_console,
 )
@@ -35,6 +34,8 @@ from rtscope.measure.campaign.file import from_dict, load_campaign, to_dict, wit
 from rtscope.measure.campaign.model import Campaign
 from rtscope.measure.campaign.options import Options, with_options
 from rtscope.measure.plan import kernels_by_label
+from rtscope.present.document import table
+from rtscope.present.words import NOTHING
 from rtscope.record.directory.place import CAMPAIGN, read_document
 
 
@@ -44,10 +45,8 @@ def list_boards(*, json: Json = False) -> int:
     if json:
         put_json([asdict(board) for board in boards])
         return 0
-    titles = ("board", "models", "CPUs", "MIPS", "quantum", "kernels")
-    table = plain_table(*titles, numbers=("CPUs", "MIPS"), wraps=titles)
-    for board in boards:
-        table.add_row(
+    rows = [
+        (
             board.name,
             f"{board.title}, {board.arch}",
             str(board.cpus),
@@ -55,7 +54,10 @@ def list_boards(*, json: Json = False) -> int:
             _quantum(board),
             ", ".join(board.kernels),
         )
-    put_table(table)
+        for board in boards
+    ]
+    names, last = ("board", "models"), ("quantum", "kernels")
+    put_blocks(table(names, ("CPUs", "MIPS"), rows, last=last, fit="wraps"))
     _print_cache()
     return 0
 
@@ -234,7 +236,7 @@ def _print_cache() -> None:
 
 def _quantum(board: Board) -> str:
     if board.quantum_ns is None:
-        return "–"  # noqa: RUF001 -- an en dash is what tables use for "nothing here"
+        return NOTHING
     instructions = board.quantum_instructions
     return f"{format_duration(board.quantum_ns)} ({instructions} instructions)"
 

@@ -4,20 +4,18 @@ List the functions that a virtual board executed on the paths to its worst wake-
 100 columns, colour for meaning.
 """
 
-import json as json_text
 import re
 from collections import Counter
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from dataclasses import asdict, dataclass, field
 from heapq import merge
+from itertools import chain
 from pathlib import Path
 from typing import Annotated, Any, Literal
 
 import numpy as np
 import typer
 from numpy.typing import NDArray
-from rich.console import Console
-from rich.text import Text
 
 from rtscope.boards.parts.cache import cache_dir
 from rtscope.boards.recording.replay import Window
@@ -32,7 +30,10 @@ from rtscope.explain.directory import (
 )
 from rtscope.host.errors import UsageError
 from rtscope.host.escape import printable
+from rtscope.host.files.jsontext import json_text
 from rtscope.host.units import format_duration, format_us
+from rtscope.present.document import Block, Span, Weight, Words, muted, strong
+from rtscope.present.render.terminal import print_blocks
 from rtscope.record.instructions.section import (
     ExecTrace,
     RecordKind,
@@ -195,11 +196,11 @@ _WINDOW = re.compile(r"([0-9]{1,15}):([0-9]{1,15})")
 TOP = 5
 """Functions that are named in the head of a path."""
 WIDTH = 100
-_STYLES = {
-    RecordKind.INTERRUPTS: "yellow",
-    RecordKind.PREEMPT: "cyan",
-    RecordKind.TASK: "magenta",
-    RecordKind.MARK: "bold red",
+_WEIGHTS: Mapping[RecordKind, Weight] = {
+    RecordKind.INTERRUPTS: "limit",
+    RecordKind.PREEMPT: "note",
+    RecordKind.TASK: "unseen",
+    RecordKind.MARK: "alarm",
 }
 
 
@@ -264,13 +265,12 @@ def trace(
         for section in select_sections(stream, worst, windows=bool(windows))
     ]
     if json:
-        documents = [as_dict(path) for path in paths]
-        put(json_text.dumps(documents, indent=1) + "\n")
+        put(json_text([as_dict(path) for path in paths], indent=1))
         return 0
+    shown = (path_blocks(path, n, limit=limit) for n, path in enumerate(paths, 1))
     with stdout_console() as console:
-        print_head(console, chosen.record, stream)
-        for number, path in enumerate(paths, 1):
-            print_path(console, path, number, limit=limit)
+        head = head_of(chosen.record, stream)
+        print_blocks(chain((head,), *shown), console, width=WIDTH)
     return 0
 
 
@@ -301,43 +301,34 @@ def _cpu(text: str) -> int | Literal["wake-up"] | None:
     return int(text)
 
 
-def print_head(console: Console, record: RunRecord, trace: ExecTrace) -> None:
-    """Print the run, and its quantum and the time of an instruction."""
+def head_of(record: RunRecord, trace: ExecTrace) -> str:
+    """Name the run, and its quantum and the time of an instruction."""
     virtual = record.virtual
     assert virtual is not None
-    console.print(
+    return (
         f"{record.run.id} on virtual board {printable(virtual.board)}, kernel "
         f"{printable(virtual.kernel)}: {trace.cpus} CPUs, quantum "
-        f"{trace.quantum} instructions, {trace.instruction_ns} virtual ns each",
-        markup=False,
-        width=WIDTH,
+        f"{trace.quantum} instructions, {trace.instruction_ns} virtual ns each"
     )
 
 
-def print_path(console: Console, path: ListedPath, number: int, *, limit: int) -> None:
-    """Print one path: its head, then at most `limit` steps; 0 for all of them."""
-    console.print()
-    console.print(Text(_title(path, number), style="bold"), width=WIDTH)
-    for line in _remarks(path):
-        console.print(Text(f"  {line}", style="dim"), width=WIDTH)
+def path_blocks(path: ListedPath, number: int, *, limit: int) -> Iterator[Block]:
+    """Yield one path: its head, then at most `limit` steps; 0 for all of them."""
+    yield ""
+    yield strong(_title(path, number))
+    yield from (muted(f"  {one}") for one in _remarks(path))
     if path.section.left_out:
         return
     steps = path.steps if limit == 0 else _from_expiry(path)
-    console.print(
-        Text(f"{'virtual µs':>14} {'CPU':>4} {'executed ns':>13}  step", style="dim")
-    )
+    yield muted(f"{'virtual µs':>14} {'CPU':>4} {'executed ns':>13}  step")
     head, tail = _ends(steps, limit)
-    for step in head:
-        console.print(_row(step), no_wrap=True, overflow="ellipsis", width=WIDTH)
+    yield from map(_row, head)
     if left := len(steps) - len(head) - len(tail):
         between = sum(s.executed_ns for s in steps[len(head) : len(steps) - len(tail)])
-        console.print(
-            f"{'…':>14} {left:,} more steps with {between:,} ns: --limit 0 shows all",
-            style="dim",
-            width=WIDTH,
+        yield muted(
+            f"{'…':>14} {left:,} more steps with {between:,} ns: --limit 0 shows all"
         )
-    for step in tail:
-        console.print(_row(step), no_wrap=True, overflow="ellipsis", width=WIDTH)
+    yield from map(_row, tail)
 
 
 def as_dict(path: ListedPath) -> dict[str, Any]:
@@ -419,13 +410,13 @@ def _ends(
     return steps[: (limit + 1) // 2], steps[len(steps) - limit // 2 :]
 
 
-def _row(step: Step) -> Text:
-    us = step.after_expiry_ns / 1000
-    line = Text(f"{us:>+14,.3f} {step.cpu:>4} ")
+def _row(step: Step) -> Words:
+    at = f"{step.after_expiry_ns / 1000:>+14,.3f} {step.cpu:>4} "
     if step.kind is RecordKind.BLOCK:
-        line.append(f"{step.executed_ns:>13,}  ")
-        line.append(printable(step.what))
+        spans: tuple[Span, ...] = (
+            f"{at}{step.executed_ns:>13,}  ",
+            printable(step.what),
+        )
     else:
-        line.append(f"{'':>13}  ")
-        line.append(f"— {step.what}", style=_STYLES[step.kind])
-    return line
+        spans = f"{at}{'':>13}  ", (f"— {step.what}", _WEIGHTS.get(step.kind, ""))
+    return Words(spans, fit="cut")

@@ -22,10 +22,9 @@ from rtscope.boards.runs.runner import BoardRunner
 from rtscope.cli.console import (
     Json,
     note,
-    plain_table,
     put,
+    put_blocks,
     put_json,
-    put_table,
     stderr_console,
     typed_words,
 )
@@ -40,6 +39,7 @@ from rtscope.measure.campaign.model import Campaign
 from rtscope.measure.campaign.options import Options, help_of, with_options
 from rtscope.measure.execute import execute
 from rtscope.measure.plan import make_plan
+from rtscope.present.document import Column, Span, Table, muted
 from rtscope.record.directory.place import refuse_used
 from rtscope.record.directory.records import ResultDir, create
 
@@ -165,31 +165,35 @@ def _built(kernel: Kernel) -> BuiltKernel:
     )
 
 
-def _log_cell(one: SmokeTest) -> str:
+def _log_cell(one: SmokeTest) -> Span:
     if one.messages:
-        return f"[red]{len(one.messages)} lines[/]"
-    return "[green]clean[/]" if one.worst_ns else "[red]none[/]"
+        return f"{len(one.messages)} lines", "bad"
+    return ("clean", "good") if one.worst_ns else ("none", "bad")
 
 
 def print_outcomes(outcomes: Sequence[SmokeTest]) -> None:
     """Print a row for each kernel, then its problems."""
     loads = list(dict.fromkeys(load for one in outcomes for load in one.worst_ns))
-    # In a narrow terminal these two wrap: a number must stay whole.
-    release, digest = "release", "kernel_digest"
-    table = plain_table(
-        "kernel", release, *loads, "log", digest, numbers=loads, wraps=(release, digest)
+    # In a narrow terminal release and digest wrap: a number must stay whole.
+    columns = (
+        Column("kernel"),
+        Column("release", fit="wraps"),
+        *(Column(load, right=True) for load in loads),
+        Column("log"),
+        Column("kernel_digest", fit="wraps"),
     )
-    table.caption = "Longest latency in virtual µs, in a short run."
-    table.caption_justify = "left"
-    for one in outcomes:
-        table.add_row(
+    rows = [
+        (
             printable(one.kernel.name),
             one.kernel.release,
             *(format_us(one.worst_ns.get(load)) for load in loads),
             _log_cell(one),
             one.kernel.digest[:DIGITS],
         )
-    put_table(table)
+        for one in outcomes
+    ]
+    said = muted("Longest latency in virtual µs, in a short run.")
+    put_blocks(Table(columns, rows), said)
     for one in outcomes:
         for problem in one.problems:
             # The reason of a failed boot includes the end of its console.

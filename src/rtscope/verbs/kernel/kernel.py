@@ -25,10 +25,9 @@ from rtscope.boards.parts.buildcontext import BuildContext
 from rtscope.boards.parts.cache import Part, all_parts, cache_dir, locked
 from rtscope.cli.console import (
     Json,
-    plain_table,
     put,
+    put_blocks,
     put_json,
-    put_table,
     say,
     stderr_console,
 )
@@ -36,6 +35,7 @@ from rtscope.cli.progress import Waiting
 from rtscope.host.errors import KernelError, UsageError
 from rtscope.host.units import NS_PER_S, format_duration, format_size
 from rtscope.machine.target import agent_file
+from rtscope.present.document import Column, Table
 
 Name = Annotated[str, typer.Argument(help="Recipe, by name or path, e.g. ./my.toml.")]
 Names = Annotated[
@@ -50,14 +50,12 @@ def list_kernels(*, json: Json = False) -> int:
     if json:
         put_json(rows)
         return 0
-    figures = ("built in", "CPU time", "image")
-    digest = "kernel_digest"  # wraps in a narrow terminal
-    table = plain_table(
-        "kernel", "release", *figures, digest, numbers=figures, wraps=(digest,)
+    columns = (
+        *map(Column, ("kernel", "release")),
+        *(Column(head, right=True) for head in ("built in", "CPU time", "image")),
+        Column("kernel_digest", fit="wraps"),
     )
-    for row in rows:
-        table.add_row(*_cells(row))
-    put_table(table)
+    put_blocks(Table(columns, list(map(_cells, rows))))
     return 0
 
 

@@ -2,6 +2,7 @@
 
 import sys
 from dataclasses import dataclass
+from itertools import chain
 from typing import Annotated
 
 import typer
@@ -15,7 +16,7 @@ from rtscope.machine.tasks.model import Choice, Listing, Order, choose
 from rtscope.machine.tasks.statistics import Statistics, read_statistics
 from rtscope.present.formats.taskstatistics import statistics_blocks, statistics_rows
 from rtscope.present.render.terminal import print_blocks
-from rtscope.verbs.tasks.text import print_tasks, render_tasks_json
+from rtscope.verbs.tasks.text import render_tasks_json, tasks_blocks
 
 CLEAR = "\x1b[H\x1b[2J\x1b[3J"
 
@@ -94,5 +95,5 @@ def _print(listing: Listing, kept: Statistics, request: TasksRequest) -> None:
     if request.watch is not None and sys.stdout.isatty():
         put(CLEAR)
     with stdout_console() as console:
-        print_tasks(listing, threads, console, order=request.sort)
-        print_blocks(statistics_blocks(kept), console)
+        listed = tasks_blocks(listing, threads, order=request.sort, width=console.width)
+        print_blocks(chain(listed, statistics_blocks(kept)), console)

@@ -3,24 +3,20 @@ A list of threads: for a terminal with as many columns as fit, coloured by meani
 what is to note of them; and the same as JSON.
 """
 
-import json
 from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import asdict, dataclass
 from functools import lru_cache
 
 from rich.cells import cell_len, set_cell_size
-from rich.console import Console
-from rich.padding import Padding
-from rich.segment import Segment, Segments
-from rich.style import Style
-from rich.text import Text
 
 from rtscope.host.escape import printable
+from rtscope.host.files.jsontext import json_text
 from rtscope.host.units import format_duration, plural
 from rtscope.machine.tasks.listing import notes_of
 from rtscope.machine.tasks.marks import mark_kinds
 from rtscope.machine.tasks.model import Listing, Order, Thread, ThreadKind
+from rtscope.present.document import Block, Lines, Span, Weight, muted, strong, words
 from rtscope.present.words import NOTHING, capital, duration, enumeration
 
 SCHEMA = 1
@@ -33,16 +29,12 @@ MIN_NAME = 15
 MAX_CPUS = 14
 MAX_MARKS = 24
 
-_DIM = Style(dim=True)
-_PLAIN = Style()
-_STYLES = {
-    "fifo": Style(color="yellow", bold=True),
-    "rr": Style(color="yellow", bold=True),
-    "deadline": Style(color="magenta", bold=True),
-    "ext": Style(color="cyan"),
+_WEIGHTS: Mapping[str, Weight] = {
+    "fifo": "open",
+    "rr": "open",
+    "deadline": "unseen",
+    "ext": "note",
 }
-_GRAVE = Style(color="red", bold=True)
-_NOTE = Style(color="cyan")
 
 
 @dataclass(frozen=True, slots=True)
@@ -56,18 +48,16 @@ class Column:
     most: int = 40
 
 
-def print_tasks(
-    listing: Listing, threads: Sequence[Thread], console: Console, *, order: Order
-) -> None:
-    """Print the threads that were chosen, what is to note of them, and a summary."""
+def tasks_blocks(
+    listing: Listing, threads: Sequence[Thread], *, order: Order, width: int
+) -> Iterator[Block]:
+    """Yield the threads that were chosen, what is to note of them, and a summary."""
     window = listing.end.window_ns is not None
-    _print_threads(threads, console, order=order, window=window)
-    console.print()
-    for line in _marked(threads):
-        console.print(line)
-    for note in notes_of(listing):
-        console.print(Text(printable(note), style="dim"))
-    console.print(Text(summary(listing, threads), style="bold"))
+    yield Lines(list(_lines(threads, width, order=order, window=window)))
+    yield ""
+    yield from _marked(threads)
+    yield from (muted(printable(note)) for note in notes_of(listing))
+    yield strong(summary(listing, threads))
 
 
 def summary(listing: Listing, threads: Sequence[Thread]) -> str:
@@ -112,8 +102,10 @@ def render_tasks_json(
         "notes": notes_of(listing),
         "programs": programs,
     }
-    opening = json.dumps(head, indent=1)[:-2]
-    rows = ",\n".join(f"  {json.dumps(task_row(thread))}" for thread in threads)
+    opening = json_text(head, indent=1)[:-3]
+    rows = ",\n".join(
+        f"  {json_text(task_row(thread), indent=None)[:-1]}" for thread in threads
+    )
     return f'{opening},\n "threads": [\n{rows}\n ]\n}}\n'
 
 
@@ -137,7 +129,7 @@ def task_row(thread: Thread) -> dict[str, object]:
     }
 
 
-def _marked(threads: Sequence[Thread]) -> Iterator[Text | Padding]:
+def _marked(threads: Sequence[Thread]) -> Iterator[Block]:
     for id_, kind in mark_kinds().items():
         marked = [
             (thread, mark.detail)
@@ -147,21 +139,16 @@ def _marked(threads: Sequence[Thread]) -> Iterator[Text | Padding]:
         ]
         if not marked:
             continue
-        style = "bold red" if kind.grave else "cyan"
-        head = Text(f"{kind.word:5} ", style=style)
-        head.append(f"{capital(kind.title)}: {len(marked):,}. ", style="default bold")
-        yield head.append(kind.why, style="default not bold")
+        said = f"{capital(kind.title)}: {len(marked):,}. "
+        weight: Weight = "alarm" if kind.grave else "note"
+        yield words((f"{kind.word:5} ", weight), (said, "strong"), kind.why)
         for thread, detail in marked[:MAX_MARKED]:
             said = f"{thread.line.tid} {_display_name(thread)}: {printable(detail)}"
-            yield Padding(
-                Text(said + _parameters(thread, id_)), (0, 0, 0, 6), expand=False
-            )
+            yield words(said + _parameters(thread, id_), indent=6)
         if len(marked) > MAX_MARKED:
             left = len(marked) - MAX_MARKED
-            yield Padding(
-                Text(f"and {left:,} more", style="dim"), (0, 0, 0, 6), expand=False
-            )
-        yield Text()
+            yield words((f"and {left:,} more", "muted"), indent=6)
+        yield ""
 
 
 def _parameters(thread: Thread, mark: str) -> str:
@@ -186,10 +173,10 @@ def _parameters(thread: Thread, mark: str) -> str:
 # --- the table ------------------------------------------------------------------------
 
 
-def _print_threads(
-    threads: Sequence[Thread], console: Console, *, order: Order, window: bool
-) -> None:
-    """Print the table; nothing but its head if there are no threads."""
+def _lines(
+    threads: Sequence[Thread], room: int, *, order: Order, window: bool
+) -> Iterator[Sequence[Span]]:
+    """Yield the table; nothing but its head if there are no threads."""
     heads = _heads(threads) if order is Order.PROCESS else None
     columns = _columns(heads, window=window)
     cells = [[column.text(t) for t in threads] for column in columns]
@@ -200,21 +187,16 @@ def _print_threads(
     names = [_name(thread, heads) for thread in threads]
     marks = [_marks(thread) for thread in threads]
     end = _ends(names, marks)
-    kept = _fitting(columns, widths, console.width - sum(end) - 2)
-    room = console.width - sum(widths[i] + 1 for i in kept)
+    kept = _fitting(columns, widths, room - sum(end) - 2)
+    room -= sum(widths[i] + 1 for i in kept)
     name_width = max(min(end[0], room - end[1] - 1), min(MIN_NAME, end[0]))
     if not end[1]:
         name_width = min(end[0], room)
     table = _Table([columns[i] for i in kept], [widths[i] for i in kept], name_width)
-    lines = [list(table.head(marks=bool(end[1])))]
+    yield [table.head(marks=bool(end[1]))]
     rows = zip(*(table.cut(n, cells[i]) for n, i in enumerate(kept)), strict=True)
     for thread, row, name, mark in zip(threads, rows, names, marks, strict=True):
-        lines.append(table.line(thread, row, name, mark))
-    segments = [s for line in lines for s in (*line, Segment.line())]
-    if console.color_system is None:
-        # Nobody sees the styles, and what is piped may have 20,000 rows.
-        segments = [Segment("".join(s.text for s in segments))]
-    console.print(Segments(segments), end="", soft_wrap=True)
+        yield table.line(thread, row, name, mark)
 
 
 def _display_name(thread: Thread) -> str:
@@ -295,14 +277,14 @@ class _Table:
     widths: Sequence[int]
     name_width: int
 
-    def head(self, *, marks: bool) -> Iterator[Segment]:
+    def head(self, *, marks: bool) -> Span:
         said = [
             _cut(column.title, width, left=column.left)
             for column, width in zip(self.columns, self.widths, strict=True)
         ]
         name = _cut("NAME", self.name_width, left=True)
         end = f" {name} MARKS" if marks else " NAME"
-        yield Segment(" ".join(said) + end, Style(bold=True))
+        return " ".join(said) + end, "strong"
 
     def cut(self, number: int, texts: Sequence[str]) -> list[str]:
         """Bring the cells of a column to its width."""
@@ -313,22 +295,22 @@ class _Table:
 
     def line(
         self, thread: Thread, row: Sequence[str], name: str, marks: str
-    ) -> list[Segment]:
+    ) -> list[Span]:
         """Return a row, its cells cut already."""
-        plain = _PLAIN if thread.kind is ThreadKind.USER else _DIM
-        policy = _STYLES.get(thread.line.policy, plain)
-        cells = [
-            Segment(" ".join(row[:2]) + " ", plain),
-            Segment(" ".join(row[2:4]) + " ", policy),
-            Segment(" ".join(row[4:]) + " ", plain),
+        plain: Weight = "" if thread.kind is ThreadKind.USER else "muted"
+        policy = _WEIGHTS.get(thread.line.policy, plain)
+        cells: list[Span] = [
+            (" ".join(row[:2]) + " ", plain),
+            (" ".join(row[2:4]) + " ", policy),
+            (" ".join(row[4:]) + " ", plain),
         ]
         if not marks:
-            return [*cells, Segment(_shortened(name, self.name_width), plain)]
+            return [*cells, (_shortened(name, self.name_width), plain)]
         grave = any(mark_kinds()[mark.id].grave for mark in thread.marks)
         return [
             *cells,
-            Segment(_cut(name, self.name_width, left=True) + " ", plain),
-            Segment(marks, _GRAVE if grave else _NOTE),
+            (_cut(name, self.name_width, left=True) + " ", plain),
+            (marks, "alarm" if grave else "note"),
         ]
 
 
