@@ -70,6 +70,9 @@ culprits: agent plugin ## plant what makes wake-ups late on virtual boards, and 
 strangers: agent plugin ## plant the designs of somebody who has not read how rtscope explains: ten minutes, or ARGS=bpf
 	PYTHONPATH=src:tests $(PY) -m culprits.strangers.run --table lab/designs-of-a-stranger.md $(ARGS)
 
+programs: packages-test agent ## check programs that others wrote beside bpftrace: a quarter of an hour, or ARGS=jackd
+	PATH=$(CURDIR)/.venv/bin:$$PATH PYTHONPATH=src:tests $(PY) -m programs.run $(ARGS)
+
 fmt: .venv/.stamp-dev ## rewrite the code in the house style
 	$(PY) -m ruff check --fix-only .
 	$(PY) -m ruff format .
@@ -199,6 +202,6 @@ endif
 .venv/.stamp-dev: $(NEEDED) | packages-check
 	@PYTHON='$(PYTHON)' setup/environment dev
 
-.PHONY: help run run-local check test test-long docs-run nightly flakes test-times fresh-machines clocks culprits strangers fmt bench fresh mutants fuzz golden net docs agent plugin wheel deb clean \
+.PHONY: help run run-local check test test-long docs-run nightly flakes test-times fresh-machines clocks culprits strangers programs fmt bench fresh mutants fuzz golden net docs agent plugin wheel deb clean \
 	$(STYLE) style types agent-native plugin-native fast-tests agent-tests agent-tests-address \
 	agent-tests-thread lib-tests lib-tests-address lib-tests-thread agent-twice FORCE

@@ -1,15 +1,17 @@
-"""Is a finding of `app check` true, and which offence that the witness saw is missing?"""
+"""Is a finding of `app check` true, and what that a witness saw has none?"""
 
 import re
-from collections.abc import Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass
 from typing import Any
 
 from programs.systemcalls import NUMBERS
 from programs.witness import Seen
 
+Answered = tuple[bool | None, str]
+"""Right or not, None if the witness cannot tell; and why."""
+
 _REAL_TIME = (1, 2, 6)
-_ORDINARY = 120
 _MAPPING = ("mmap", "munmap", "mprotect", "mremap", "brk", "madvise", "mlock")
 _FILES = [
     "open",
@@ -58,8 +60,8 @@ _OF_A_DESCRIPTOR = [
     "ioctl",
 ]
 _SLEEPS = ("nanosleep", "clock_nanosleep", "poll", "select", "epoll_wait")
-_FEW = 5
-"""Events of a witness, from which one of them must be inside the shorter window."""
+_FEW = 20
+"""Events of a witness, from which one must be inside the shorter window too."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -108,27 +110,24 @@ def missed(answer: Mapping[str, Any], seen: Seen) -> list[Verdict]:
 
 
 def _offences(tid: int, seen: Seen) -> Iterator[tuple[str, str]]:
-    share = 2.0  # the windows of the witness are at most this much longer
     allocating = {n: c for (t, n), c in seen.allocations.items() if t == tid}
-    if sum(allocating.values()) >= _FEW * share:
+    if sum(allocating.values()) >= _FEW:
         yield "RA07", f"{allocating}"
     faults = _faults(tid, seen)
-    if faults >= _FEW * share:
+    if faults >= _FEW:
         yield "RA05", f"{faults} page faults"
     mapping = {name: _calls(name, tid, seen) for name in _MAPPING}
-    if sum(mapping.values()) >= _FEW * share:
+    if sum(mapping.values()) >= _FEW:
         yield "RA08", f"{mapping}"
-    files = {
-        name: n for name in _FILES if (n := _calls(name, tid, seen)) >= _FEW * share
-    }
+    files = {name: n for name in _FILES if (n := _calls(name, tid, seen)) >= _FEW}
     if files:
         yield "RA09", f"{files}"
     for key, count in seen.maps.get("futexlongest", {}).items():
         if key[0] == tid and key[1] == 6 and count:
             yield "RA10", "FUTEX_LOCK_PI"
-    if seen.count("moved", tid) >= _FEW * share:
+    if seen.count("moved", tid) >= _FEW:
         yield "RA15", f"{seen.count('moved', tid)} moves"
-    if seen.count("signals", tid) >= _FEW * share:
+    if seen.count("signals", tid) >= _FEW:
         yield "RA21", f"{seen.count('signals', tid)} signals"
 
 
@@ -143,116 +142,152 @@ def _calls(name: str, tid: int, seen: Seen) -> int:
     return 0 if number is None else seen.maps.get("calls", {}).get((tid, number), 0)
 
 
+@dataclass(frozen=True, slots=True)
+class _Case:
+    """One finding, the threads that it is about, and what the witness saw."""
+
+    detail: str
+    tid: int | None
+    tids: tuple[int, ...]
+    seen: Seen
+
+    def some(self, of: str) -> Answered:
+        """True if any of its threads has one."""
+        count = sum(self.seen.count(of, one) for one in self.tids)
+        return count > 0, f"{of}: {count} in {self.seen.window_ns / 1e9:.1f} s"
+
+    def called(self, name: str) -> int:
+        """Return how often its threads made a system call."""
+        return sum(_calls(name, one, self.seen) for one in self.tids)
+
+
 def _right(
     finding: Mapping[str, Any], seen: Seen, answer: Mapping[str, Any]
-) -> tuple[bool | None, str]:
-    tid, name = finding["tid"], finding["id"]
-    thread = seen.threads.get(tid) if tid is not None else None
-    tids = [tid] if tid is not None else [one["tid"] for one in answer["threads"]]
-
-    def some(of: str) -> tuple[bool, str]:
-        count = sum(seen.count(of, one) for one in tids)
-        return count > 0, f"{of}: {count} in {seen.window_ns / 1e9:.1f} s"
-
-    match name:
-        case "RA01":
-            if thread is None:
-                ordinary = [
-                    t for t in seen.threads.values() if t.policy not in _REAL_TIME
-                ]
-                return bool(ordinary), f"{len(ordinary)} ordinary threads"
-            ordinary = [t for t in seen.threads.values() if t.policy not in _REAL_TIME]
-            return thread.policy not in _REAL_TIME or bool(
-                ordinary
-            ), f"policy {thread.policy}, {len(ordinary)} ordinary"
-        case "RA02":
-            others = [t for t in seen.threads.values() if t.policy in _REAL_TIME]
-            return bool(others), f"priorities {sorted({t.priority for t in others})}"
-        case "RA03":
-            wide = [seen.threads[one].cpus for one in tids if one in seen.threads]
-            return (bool(wide) and max(wide) > 1) or None, f"{wide} CPUs"
-        case "RA04":
-            return seen.unlocked_kib > 0, f"{seen.unlocked_kib} KiB without lo"
-        case "RA05":
-            count = sum(_faults(one, seen) for one in tids)
-            return count > 0, f"{count} page faults"
-        case "RA06":
-            count = sum(seen.major.get(one, 0) for one in tids)
-            return count > 0, f"{count} major faults"
-        case "RA07":
-            count = sum(n for (t, _), n in seen.allocations.items() if t in tids)
-            if not seen.allocations:
-                return None, "the witness has no probe in this program's allocator"
-            return count > 0, f"{count} allocations"
-        case "RA08":
-            count = sum(_calls(call, one, seen) for call in _MAPPING for one in tids)
-            return count > 0, f"{count} calls"
-        case "RA09":
-            return _blocking(finding, tids, seen)
-        case "RA10":
-            waits = {
-                key: n
-                for key, n in seen.maps.get("futexlongest", {}).items()
-                if key[0] in tids
-            }
-            return bool(waits), f"futex, longest in ns by operation: {waits}"
-        case "RA12":
-            woken = [
-                key
-                for key in seen.maps.get("woken", {})
-                if key[0] in tids and key[3] > key[2]
-            ]
-            return bool(woken), f"{len(woken)} less urgent wakers"
-        case "RA13":
-            return some("preempted")
-        case "RA15":
-            return some("moved")
-        case "RA17":
-            gap = max((seen.most("gap", one) for one in tids), default=0)
-            busy = max((seen.most("busy", one) for one in tids), default=0)
-            period = re.search(r"period is ([\d.,]+) (us|µs|ms|s)\b", finding["detail"])
-            if not period:
-                return None, "no period is told"
-            scale = {"us": 1e3, "µs": 1e3, "ms": 1e6, "s": 1e9}[period[2]]
-            period_ns = float(period[1].replace(",", "")) * scale
-            late = gap > 1.5 * period_ns or busy > period_ns
-            return late, f"longest from wake-up to wake-up {gap} ns, busy {busy} ns"
-        case "RA18":
-            slack = [seen.threads[one].slack_ns for one in tids if one in seen.threads]
-            return bool(slack) and max(slack) > 1, f"slack {slack} ns"
-        case "RA19":
-            return None, "limits are told by the same file"
-        case "RA20":
-            lazy = [one for one in seen.lazy if one in finding["detail"]]
-            return bool(lazy) or None, f"without BIND_NOW: {', '.join(lazy)}"
-        case "RA21":
-            return some("signals")
-        case "RA23":
-            return seen.not_resident_kib > 0, f"{seen.not_resident_kib} KiB"
-    return None, "no witness for this finding"
+) -> Answered:
+    tid = finding["tid"]
+    tids = [one["tid"] for one in answer["threads"]] if tid is None else [tid]
+    case = _Case(finding["detail"], tid, tuple(tids), seen)
+    rule = _RULES.get(finding["id"])
+    return rule(case) if rule else (None, "no witness for this finding")
 
 
-def _blocking(
-    finding: Mapping[str, Any], tids: list[int], seen: Seen
-) -> tuple[bool | None, str]:
-    detail = finding["detail"]
+def _not_real_time(case: _Case) -> Answered:
+    threads = case.seen.threads
+    thread = threads.get(case.tid) if case.tid is not None else None
+    ordinary = sum(one.policy not in _REAL_TIME for one in threads.values())
+    own = thread is not None and thread.policy not in _REAL_TIME
+    return own or ordinary > 0, f"{ordinary} ordinary threads"
+
+
+def _priorities(case: _Case) -> Answered:
+    found = {one.priority for one in case.seen.threads.values()} - {0}
+    return bool(found), f"priorities {sorted(found)}"
+
+
+def _affinity(case: _Case) -> Answered:
+    threads = case.seen.threads
+    cpus = [threads[one].cpus for one in case.tids if one in threads]
+    return max(cpus, default=0) > 1 or None, f"{cpus} CPUs"
+
+
+def _minor_faults(case: _Case) -> Answered:
+    count = sum(_faults(one, case.seen) for one in case.tids)
+    return count > 0, f"{count} page faults"
+
+
+def _major_faults(case: _Case) -> Answered:
+    count = sum(case.seen.major.get(one, 0) for one in case.tids)
+    return count > 0, f"{count} major faults"
+
+
+def _allocations(case: _Case) -> Answered:
+    made = case.seen.allocations
+    if not made:
+        return None, "the witness has no probe in this program's allocator"
+    count = sum(times for (tid, _), times in made.items() if tid in case.tids)
+    return count > 0, f"{count} allocations"
+
+
+def _mappings(case: _Case) -> Answered:
+    count = sum(case.called(name) for name in _MAPPING)
+    return count > 0, f"{count} calls"
+
+
+def _lock_waits(case: _Case) -> Answered:
+    waits = case.seen.maps.get("futexlongest", {})
+    own = {key: longest for key, longest in waits.items() if key[0] in case.tids}
+    return bool(own), f"futex, longest in ns by thread and operation: {own}"
+
+
+def _less_urgent_wakers(case: _Case) -> Answered:
+    woken = case.seen.maps.get("woken", {})
+    found = [key for key in woken if key[0] in case.tids and key[3] > key[2]]
+    return bool(found), f"{len(found)} less urgent wakers"
+
+
+def _lateness(case: _Case) -> Answered:
+    gap = max((case.seen.most("gap", one) for one in case.tids), default=0)
+    busy = max((case.seen.most("busy", one) for one in case.tids), default=0)
+    period = re.search(r"period is ([\d.,]+) (us|µs|ms|s)\b", case.detail)
+    if not period:
+        return None, "no period is told"
+    scale = {"us": 1e3, "µs": 1e3, "ms": 1e6, "s": 1e9}[period[2]]
+    period_ns = float(period[1].replace(",", "")) * scale
+    late = gap > 1.5 * period_ns or busy > period_ns
+    return late, f"from wake-up to wake-up {gap} ns, busy {busy} ns at most"
+
+
+def _slack(case: _Case) -> Answered:
+    threads = case.seen.threads
+    slack = [threads[one].slack_ns for one in case.tids if one in threads]
+    return max(slack, default=0) > 1, f"slack {slack} ns"
+
+
+def _lazy(case: _Case) -> Answered:
+    found = [one for one in case.seen.lazy if one in case.detail]
+    return bool(found) or None, f"without BIND_NOW: {', '.join(found)}"
+
+
+_RULES: Mapping[str, Callable[[_Case], Answered]] = {
+    "RA01": _not_real_time,
+    "RA02": _priorities,
+    "RA03": _affinity,
+    "RA04": lambda case: (case.seen.unlocked_kib > 0, f"{case.seen.unlocked_kib} KiB"),
+    "RA05": _minor_faults,
+    "RA06": _major_faults,
+    "RA07": _allocations,
+    "RA08": _mappings,
+    "RA09": lambda case: _blocking(case),
+    "RA10": _lock_waits,
+    "RA12": _less_urgent_wakers,
+    "RA13": lambda case: case.some("preempted"),
+    "RA15": lambda case: case.some("moved"),
+    "RA17": _lateness,
+    "RA18": _slack,
+    "RA20": _lazy,
+    "RA21": lambda case: case.some("signals"),
+    "RA23": lambda case: (case.seen.not_resident_kib > 0, "of mapped code"),
+}
+
+
+def _blocking(case: _Case) -> Answered:
     told = [
         name
-        for name in re.findall(r"(?:^|[ (])([a-z]\w*)(?= [\d(]|,|\)|$)", detail)
+        for name in re.findall(r"(?:^|[ (])([a-z]\w*)(?= [\d(]|,|\)|$)", case.detail)
         if name in NUMBERS and name != "time"
     ]
-    if "sleeps that are not" in detail:
-        told += [one for one in _SLEEPS if any(_calls(one, tid, seen) for tid in tids)]
+    if "sleeps that are not" in case.detail:
+        told += [one for one in _SLEEPS if case.called(one)]
     if not told:
         return None, "no call is named"
-    counts = {name: sum(_calls(name, tid, seen) for tid in tids) for name in told}
+    counts = {name: case.called(name) for name in told}
     if not all(counts.values()):
         return False, f"{counts}"
-    cannot = [name for name in told if _never_blocks(name, tids, seen)]
+    cannot = [name for name in told if _never_blocks(name, case.tids, case.seen)]
     return not cannot, f"{counts}" + (f"; only O_NONBLOCK: {cannot}" if cannot else "")
 
 
-def _never_blocks(name: str, tids: list[int], seen: Seen) -> bool:
+def _never_blocks(name: str, tids: tuple[int, ...], seen: Seen) -> bool:
     if name not in _OF_A_DESCRIPTOR or name == "ioctl":
         return False
     files = {

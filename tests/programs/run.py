@@ -72,6 +72,9 @@ def main() -> int:
 def _checked(name: str, program: Mapping[str, Any], duration: str) -> dict[str, Any]:
     with contextlib.ExitStack() as stack:
         run = Path(stack.enter_context(tempfile.TemporaryDirectory()))
+        for file in (HERE / "files").iterdir():
+            text = file.read_text().replace("RUN", str(run))
+            (run / file.name).write_text(text)
         env = {
             **os.environ,
             **{
@@ -126,7 +129,7 @@ def _checked(name: str, program: Mapping[str, Any], duration: str) -> dict[str, 
 
 
 def _argv(command: str, run: Path) -> list[str]:
-    text = command.replace("FILES", str(HERE / "files")).replace("RUN", str(run))
+    text = command.replace("FILES", str(run)).replace("RUN", str(run))
     return shlex.split(text)
 
 
@@ -137,6 +140,7 @@ def _started(
     process = subprocess.Popen(
         argv,
         env=env,
+        cwd=env["TMPDIR"],
         stdin=subprocess.DEVNULL,
         stdout=subprocess.DEVNULL,
         stderr=subprocess.DEVNULL,
@@ -177,7 +181,10 @@ def _set_policy(pid: int, asked: str) -> None:
 
 
 def _table(results: Mapping[str, Mapping[str, Any]]) -> Iterator[str]:
-    yield "| program | threads | findings | true | false | not told | offences seen | missed | CPU s |"
+    yield (
+        "| program | threads | findings | true | false | not told | offences seen "
+        "| missed | CPU s |"
+    )
     yield "|---|---:|---:|---:|---:|---:|---:|---:|---:|"
     total: Counter[str] = Counter()
     for name, one in results.items():
@@ -189,22 +196,23 @@ def _table(results: Mapping[str, Mapping[str, Any]]) -> Iterator[str]:
         total.update({f"f{k}": n for k, n in findings.items()})
         total.update({f"o{k}": n for k, n in offences.items()})
         yield (
-            f"| {name} | {one['threads']} | {len(one['findings'])} | {findings['True']} "
-            f"| {findings['False']} | {findings['None']} | {len(one['offences'])} "
-            f"| {offences['False']} | {one['cpu_s']} |"
+            f"| {name} | {one['threads']} | {len(one['findings'])} "
+            f"| {findings['True']} | {findings['False']} | {findings['None']} "
+            f"| {len(one['offences'])} | {offences['False']} | {one['cpu_s']} |"
         )
     yield ""
     told = total["fTrue"] + total["fFalse"]
     yield (
         f"{told + total['fNone']} findings, {told} of them told by the witness: "
-        f"{total['fFalse']} false. {total['oTrue'] + total['oFalse']} offences seen by the "
-        f"witness in judged threads: {total['oFalse']} missed."
+        f"{total['fFalse']} false. {total['oTrue'] + total['oFalse']} offences seen by "
+        f"the witness in judged threads: {total['oFalse']} missed."
     )
     for name, one in results.items():
-        for kind in ("findings", "offences"):
+        for kind, word in (("findings", "false"), ("offences", "missed")):
             for f in one.get(kind, ()):
                 if f["right"] is False:
-                    yield f"* {name}, {f['thread']}: {f['finding']} {'false' if kind == 'findings' else 'missed'}: {f['why'][:160]}"
+                    at = f"{name}, {f['thread']}: {f['finding']}"
+                    yield f"* {at} {word}: {f['why'][:160]}"
 
 
 if __name__ == "__main__":

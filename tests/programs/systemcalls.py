@@ -1,4 +1,4 @@
-"""Numbers of system calls on x86-64, by name, as the header of this machine has them."""
+"""Numbers of system calls on x86-64, by name, from the header of this machine."""
 
 import re
 import subprocess

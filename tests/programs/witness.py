@@ -110,10 +110,9 @@ class Witness:
         script = _SCRIPT.replace("PID", str(pid)).replace("FUTEX", "202")
         libc = _libc_of(pid)
         if libc:
-            script += "".join(
-                f'uprobe:{libc}:{name} /pid == {pid}/ {{ @alloc[tid, "{name}"] = count(); }}\n'
-                for name in ALLOCATING
-            )
+            for name in ALLOCATING:
+                script += f"uprobe:{libc}:{name} /pid == {pid}/ "
+                script += f'{{ @alloc[tid, "{name}"] = count(); }}\n'
         self._process = subprocess.Popen(
             ["bpftrace", "-f", "json", "-e", script],
             stdout=subprocess.PIPE,
@@ -167,20 +166,17 @@ def threads_of(pid: int) -> dict[int, Thread]:
     """Read the threads of a process; none if it has ended."""
     found = {}
     for task in Path(f"/proc/{pid}/task").glob("*"):
-        try:
-            name, rest = re.fullmatch(
-                r"\d+ \((.*)\) (.*)\n?", (task / "stat").read_text(), re.DOTALL
-            ).groups()
-            stat = rest.split()
-            status = (task / "status").read_text()
-        except (OSError, AttributeError):
-            continue
-        cpus = re.search(r"^Cpus_allowed:\s*(\S+)", status, re.MULTILINE)[1]
+        before, _, rest = _read(task / "stat").rpartition(") ")
+        status = _read(task / "status")
+        cpus = re.search(r"^Cpus_allowed:\s*(\S+)", status, re.MULTILINE)
+        if not before or cpus is None:
+            continue  # it has ended meanwhile
+        stat = rest.split()
         found[int(task.name)] = Thread(
-            name,
+            before.partition("(")[2],
             policy=int(stat[38]),
             priority=int(stat[37]),
-            cpus=int(cpus.replace(",", ""), 16).bit_count(),
+            cpus=int(cpus[1].replace(",", ""), 16).bit_count(),
             slack_ns=int(_read(Path(f"/proc/{task.name}/timerslack_ns")) or 0),
             major_faults=int(stat[9]),
         )

@@ -16,6 +16,7 @@ STEPS = {
     "test-long": "boards: culprits, sweeps, bisections, records equal to the byte",
     "culprits": "a title of an explanation that is not what was planted",
     "strangers": "the same of causes planted by somebody else",
+    "programs": "a finding of app check that a second tool does not see",
     "docs-run": "a page of the documentation that does not do as it says",
     "fuzz": "an input that is neither read nor refused",
     "mutants": "a line of the program that no test holds",
