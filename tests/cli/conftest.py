@@ -25,7 +25,7 @@ from rtscope.verbs.sweep import sweep
 
 FIRST = """
 from fakes import measurements, targets
-from rtscope.cli import detail, main
+from rtscope.cli import main, options
 from rtscope.verbs.explain import explain
 from rtscope.verbs.report import report
 from rtscope.verbs.run import run

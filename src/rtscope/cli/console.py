@@ -21,7 +21,7 @@ import stat
 import sys
 import time
 from collections.abc import Iterable, Iterator
-from typing import Annotated, TextIO
+from typing import TYPE_CHECKING, Annotated, TextIO
 
 import typer
 from rich.console import Console, ConsoleOptions, RenderableType
@@ -29,8 +29,9 @@ from rich.segment import Segment
 
 from rtscope.host.escape import visible_lines
 from rtscope.host.files.jsontext import json_text
-from rtscope.present.document import Block
-from rtscope.present.render.terminal import print_blocks
+
+if TYPE_CHECKING:
+    from rtscope.present.document import Block
 
 # --- the standard streams of this process; they show foreign control characters -------
 
@@ -231,8 +232,10 @@ def put_json(value: object) -> None:
     put(json_text(value))
 
 
-def put_blocks(*blocks: Block) -> None:
+def put_blocks(*blocks: "Block") -> None:
     """Print a part of a document as a result; see `put`."""
+    from rtscope.present.render.terminal import print_blocks
+
     with stdout_console() as console:
         print_blocks(blocks, console)
 

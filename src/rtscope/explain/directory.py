@@ -34,11 +34,7 @@ from rtscope.explain.events.window import (
 from rtscope.explain.instructions.explain import explain_path
 from rtscope.explain.instructions.sections import bounds_of
 from rtscope.explain.model import Explanation
-from rtscope.explain.runs import (
-    ExplainedRun,
-    explained_run,
-    explained_trace,
-)
+from rtscope.explain.runs import ExplainedRun, explained_run, explained_trace
 from rtscope.explain.timeline import (
     ExplainedWindow,
     Recording,
