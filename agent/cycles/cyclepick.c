@@ -57,6 +57,7 @@ void cyclepick_format(struct cyclepick *p, const char *name, const char *text)
 	} else if (strcmp(name, "hrtimer_start") == 0) {
 		p->id_start = id_of(text);
 		p->start_timer = field_of(text, "hrtimer");
+		p->function = field_of(text, "function");
 		p->softexpires = field_of(text, "softexpires");
 		p->mode = field_of(text, "mode");
 	} else if (strcmp(name, "hrtimer_expire_entry") == 0) {
@@ -153,6 +154,7 @@ static void take_event(void *context, int64_t at_ns, const unsigned char *event,
 		    !(number(event, size, p->common_flags) & INTERRUPTED))
 			pick.tid = pick.by;
 		pick.timer = number(event, size, p->start_timer);
+		pick.function = number(event, size, p->function);
 		pick.when_ns = (int64_t)number(event, size, p->softexpires);
 		pick.relative = number(event, size, p->mode) & MODE_REL;
 	} else if (id == p->id_entry) {

@@ -32,7 +32,7 @@ struct pick {
 	enum pick_kind kind;
 	unsigned int cpu;
 	int tid, by;
-	uint64_t timer;
+	uint64_t timer, function; /* function: the callback of an armed timer */
 	int64_t when_ns;
 	bool runnable, relative;
 };
@@ -47,7 +47,7 @@ struct cyclepick {
 	unsigned int id_switch, id_waking, id_start, id_entry, id_exit;
 	struct pick_field common_pid, common_flags, prev_pid, prev_state, next_pid,
 		waking_pid;
-	struct pick_field start_timer, softexpires, mode, entry_timer, now;
+	struct pick_field start_timer, function, softexpires, mode, entry_timer, now;
 	uint8_t watched[CYCLEPICK_MAX_TID / 8];
 	uint64_t seq;
 };

@@ -3,8 +3,10 @@
 
 #include <stddef.h>
 #include <stdlib.h>
+#include <string.h>
 
 #define SAME_CLOCK_NS 10000000 /* a timer's clock is CLOCK_MONOTONIC, or far from it */
+#define RESUMED_NS    100000   /* to ask again for the rest of an interval takes less */
 
 bool cycles_add(struct cycles *c, int tid)
 {
@@ -22,20 +24,50 @@ static struct cycle_thread *find(struct cycles *c, int tid)
 	return NULL;
 }
 
-/* One that has the place of another replaces it: they are a few of each thread. */
-static struct cycle_timer *timer_at(struct cycles *c, uint64_t timer)
+static struct cycle_timer *set_of(struct cycles *c, uint64_t timer)
 {
-	return &c->timer[(timer >> 4 ^ timer >> 12) & (CYCLES_TIMERS - 1)];
+	return c->timer[(timer >> 4 ^ timer >> 12) & (CYCLES_TIMER_SETS - 1)];
 }
 
 static struct cycle_timer *known_timer(struct cycles *c, uint64_t timer)
 {
-	struct cycle_timer *t = timer_at(c, timer);
+	struct cycle_timer *set = set_of(c, timer);
 
-	return t->timer == timer ? t : NULL;
+	for (unsigned int i = 0; i < CYCLES_TIMER_WAYS; i++)
+		if (set[i].timer == timer)
+			return &set[i];
+	return NULL;
 }
 
-static void begin(struct cycle_thread *t, const struct pick *p, struct cycle_timer *by)
+/* Those on the stack of a thread leave a place with each sleep, as the kernel begins its
+ * stacks at random: the oldest that waits for nothing makes room, else the oldest. */
+static struct cycle_timer *room_for(struct cycles *c, uint64_t timer)
+{
+	struct cycle_timer *set = set_of(c, timer), *oldest = &set[0];
+	struct cycle_thread *t;
+
+	for (unsigned int i = 1; i < CYCLES_TIMER_WAYS; i++)
+		if (set[i].waiting != oldest->waiting
+			    ? oldest->waiting
+			    : set[i].armed_ns < oldest->armed_ns)
+			oldest = &set[i];
+	t = oldest->waiting ? find(c, oldest->by) : NULL;
+	if (t && t->asked_ns == oldest->when_ns) /* what wakes it next is not known */
+		t->gap = true;
+	return oldest;
+}
+
+/* Others serve the scheduler. */
+static bool is_waking(const struct cycles *c, uint64_t function)
+{
+	for (unsigned int i = 0; i < c->wakings; i++)
+		if (c->waking[i] == function)
+			return true;
+	return false;
+}
+
+static void begin(struct cycles *c, struct cycle_thread *t, const struct pick *p,
+		  struct cycle_timer *by)
 {
 	t->open = true;
 	t->run = (struct cyclerun){ .tid = t->tid,
@@ -43,9 +75,14 @@ static void begin(struct cycle_thread *t, const struct pick *p, struct cycle_tim
 				    .woken_ns = p->at_ns,
 				    .flags = t->gap ? CYCLE_GAP : 0 };
 	t->gap = false;
+	t->within_ns = t->asked_ns;
+	t->asked_ns = 0;
 	if (!by)
 		return;
 	by->wakes = true;
+	t->within_ns = 0;
+	if (c->wakings < CYCLES_WAKING && !is_waking(c, by->function))
+		c->waking[c->wakings++] = by->function;
 	if (by->due_ns > 0 && by->due_ns <= p->at_ns) {
 		t->run.due_ns = by->due_ns;
 		t->run.armed_ns = by->armed_ns;
@@ -97,7 +134,7 @@ static void go_on(struct cycles *c, struct cycle_thread *t, const struct pick *p
 		return;
 	}
 	finish(c, t, ended_ns);
-	begin(t, p, by);
+	begin(c, t, p, by);
 	t->run.flags |= CYCLE_NO_SLEEP;
 	if (t->state == THREAD_RUNNING)
 		t->run.in_ns = t->running_since_ns = p->at_ns;
@@ -110,7 +147,7 @@ static void take_waking(struct cycles *c, struct cycle_thread *t, const struct p
 	if (by && c->callback[p->cpu].by != p->by)
 		by = NULL;
 	if (t->state == THREAD_ASLEEP) {
-		begin(t, p, by);
+		begin(c, t, p, by);
 		t->state = THREAD_READY;
 	} else if (by && by->due_ns > 0) {
 		go_on(c, t, p, by, by->armed_ns);
@@ -145,27 +182,63 @@ static void take_out(struct cycles *c, struct cycle_thread *t, const struct pick
 	t->state = THREAD_ASLEEP;
 }
 
-/* A timerfd that expired while its thread ran is set again by the read that takes it.
- * One that sets itself again does so in an interrupt, or in a thread of the kernel. */
+/* A timerfd that expired while its thread ran is set again by the read that takes it: to
+ * a multiple of its interval. A timer of a new sleep may have the place of an old one. */
+static bool is_taken_late(const struct cycle_timer *timer, const struct cycle_thread *t,
+			  const struct pick *p)
+{
+	return timer->wakes && timer->due_ns > 0 && t->state == THREAD_RUNNING &&
+	       timer->step_ns > 0 && p->when_ns > timer->when_ns &&
+	       (p->when_ns - timer->when_ns) % timer->step_ns == 0;
+}
+
+static int64_t step_of(const struct cycle_timer *before, const struct pick *p)
+{
+	const int64_t step_ns = before->timer ? p->when_ns - before->when_ns : 0;
+
+	return step_ns > 0 && (!before->step_ns || step_ns < before->step_ns)
+		       ? step_ns
+		       : before->step_ns;
+}
+
+/* A signal or another event came within a sleep, and the thread asks for the rest. */
+static void note_asked(struct cycle_thread *t, const struct pick *p)
+{
+	const int64_t later_ns = p->when_ns - t->within_ns;
+
+	if (t->open && t->within_ns && later_ns >= 0 &&
+	    later_ns <= p->at_ns - t->run.woken_ns + RESUMED_NS)
+		t->run.flags |= CYCLE_BETWEEN;
+	t->asked_ns = p->when_ns;
+}
+
+/* One that sets itself again does so in an interrupt, or in a thread of the kernel. */
 static void take_armed(struct cycles *c, struct cycle_thread *t, const struct pick *p)
 {
-	struct cycle_timer *timer = timer_at(c, p->timer);
-	const bool known = timer->timer == p->timer;
+	struct cycle_timer *timer = known_timer(c, p->timer);
+	const struct cycle_timer before =
+		timer ? *timer : (struct cycle_timer){ .timer = 0 };
 
-	if (!t && !known)
+	if (!t && !timer)
 		return;
 	if (t)
 		runs_unseen(t, p->at_ns);
-	if (t && known && timer->wakes && timer->due_ns > 0 &&
-	    t->state == THREAD_RUNNING)
+	if (t && timer && is_taken_late(timer, t, p))
 		go_on(c, t, p, timer, p->at_ns);
+	if (t && is_waking(c, p->function))
+		note_asked(t, p);
+	if (!timer)
+		timer = room_for(c, p->timer);
 	*timer = (struct cycle_timer){
 		.timer = p->timer,
+		.function = p->function,
+		.by = t ? t->tid : before.by,
 		.armed_ns = p->at_ns,
 		.when_ns = p->when_ns,
+		.step_ns = step_of(&before, p),
 		.relative = p->relative,
 		.waiting = true,
-		.wakes = known && timer->wakes,
+		.wakes = before.wakes,
 	};
 }
 
@@ -189,8 +262,7 @@ static void take_lost(struct cycles *c, const struct pick *p)
 {
 	for (unsigned int i = 0; i < c->threads; i++)
 		cut(c, &c->thread[i]);
-	for (unsigned int i = 0; i < CYCLES_TIMERS; i++)
-		c->timer[i] = (struct cycle_timer){ 0 };
+	memset(c->timer, 0, sizeof(c->timer));
 	for (unsigned int i = 0; i < CPULIST_MAX_CPUS; i++)
 		c->callback[i].timer = NULL;
 	if (p->when_ns > c->blind_until_ns)

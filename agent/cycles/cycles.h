@@ -19,13 +19,16 @@
 #include "machine/cpulist.h"
 
 #define CYCLES_MAX_THREADS 128
-#define CYCLES_TIMERS      256 /* 2^n */
+#define CYCLES_TIMER_SETS  512 /* 2^n */
+#define CYCLES_TIMER_WAYS  8   /* timers that may share a place */
+#define CYCLES_WAKING      8
 
 enum cycle_flag {
 	CYCLE_RELATIVE = 1, /* its timer was set to a time from now on */
 	CYCLE_NO_SLEEP = 2, /* the time had passed: it went on without a sleep */
 	CYCLE_CUT = 4,      /* the switch to it was not recorded: in_ns is not known */
 	CYCLE_GAP = 8,      /* events were lost before it, and runs with them */
+	CYCLE_BETWEEN = 16, /* woken within a sleep, it went on with that sleep */
 };
 
 struct cyclerun {
@@ -49,12 +52,17 @@ struct cycle_thread {
 	bool open; /* run has a begin */
 	bool gap;  /* before the next run: events were lost */
 	int64_t running_since_ns, preempted_at_ns;
+	int64_t asked_ns;  /* what its last timer was set to, of its clock; 0: none */
+	int64_t within_ns; /* the same, of the sleep that its run came within */
 	struct cyclerun run;
 };
 
 struct cycle_timer {
-	uint64_t timer;
+	uint64_t timer;    /* 0: none */
+	uint64_t function; /* its callback */
+	int by;            /* the watched thread that set it; 0: none */
 	int64_t armed_ns, when_ns;
+	int64_t step_ns; /* the least between two times that it was set to; 0: unknown */
 	bool relative;
 	bool waiting;   /* armed, and not yet expired */
 	bool wakes;     /* it has woken a watched thread: others serve the scheduler */
@@ -64,7 +72,9 @@ struct cycle_timer {
 struct cycles {
 	struct cycle_thread thread[CYCLES_MAX_THREADS];
 	unsigned int threads;
-	struct cycle_timer timer[CYCLES_TIMERS];
+	struct cycle_timer timer[CYCLES_TIMER_SETS][CYCLES_TIMER_WAYS];
+	uint64_t waking[CYCLES_WAKING]; /* callbacks that have woken a watched thread */
+	unsigned int wakings;
 	struct {
 		struct cycle_timer *timer; /* NULL: no callback, or not of ours */
 		int by;

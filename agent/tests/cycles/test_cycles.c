@@ -172,6 +172,152 @@ static void lost_events_are_told_with_the_next_run(void)
 	CHECK(c.cut == 1);
 }
 
+/* The kernel begins the stack of a thread at random: each sleep has another place. */
+static void a_timer_of_another_thread_never_takes_the_place_of_one_that_waits(void)
+{
+	begin_cycles();
+	CHECK(cycles_add(&c, TID + 1));
+	take(PICK_IN, 100, (struct pick){ 0 });
+	arm_and_sleep(200, MS, false);
+	for (uint64_t i = 1; i < 64; i++) {
+		const struct pick other = { .at_ns = 300 + (int64_t)i,
+					    .kind = PICK_ARMED,
+					    .tid = TID + 1,
+					    .timer = TIMER + (i << 24),
+					    .when_ns = 500 * MS };
+
+		cycles_take(&c, &other);
+		cycles_take(&c, &(struct pick){ .at_ns = other.at_ns,
+						.kind = PICK_EXPIRING,
+						.timer = other.timer,
+						.when_ns = other.at_ns });
+		cycles_take(&c, &(struct pick){ .at_ns = other.at_ns,
+						.kind = PICK_EXPIRED });
+	}
+	expire_and_wake(MS);
+	take(PICK_IN, MS + 100, (struct pick){ 0 });
+	take(PICK_OUT, MS + 200, (struct pick){ 0 });
+
+	CHECK(runs == 1);
+	CHECK(run[0].due_ns == MS);
+	CHECK(run[0].flags == 0);
+}
+
+static void where_a_waiting_timer_had_no_place_the_next_run_says_so(void)
+{
+	begin_cycles();
+	take(PICK_IN, 100, (struct pick){ 0 });
+	arm_and_sleep(200, MS, false);
+	expire_and_wake(MS);
+	take(PICK_IN, MS + 100, (struct pick){ 0 });
+	arm_and_sleep(MS + 200, 2 * MS, false);
+	for (uint64_t i = 1; i <= CYCLES_TIMER_WAYS; i++)
+		cycles_take(&c, &(struct pick){ .at_ns = MS + 300 + (int64_t)i,
+						.kind = PICK_ARMED,
+						.tid = TID,
+						.function = 1,
+						.timer = TIMER + (i << 24),
+						.when_ns = 500 * MS });
+	expire_and_wake(2 * MS);
+	take(PICK_IN, 2 * MS + 100, (struct pick){ 0 });
+	take(PICK_OUT, 2 * MS + 200, (struct pick){ 0 });
+
+	CHECK(runs == 2);
+	CHECK(run[1].due_ns == 0);
+	CHECK(run[1].flags & CYCLE_GAP);
+}
+
+static void expire_and_wake_nobody(int64_t at_ns)
+{
+	take(PICK_EXPIRING, at_ns, (struct pick){ .timer = TIMER, .when_ns = at_ns });
+	take(PICK_EXPIRED, at_ns + 30, (struct pick){ 0 });
+}
+
+static void arm(int64_t at_ns, int64_t due_ns)
+{
+	take(PICK_ARMED, at_ns, (struct pick){ .timer = TIMER, .when_ns = due_ns });
+}
+
+static void a_timer_that_is_taken_late_begins_a_run_at_its_time(void)
+{
+	begin_cycles();
+	take(PICK_IN, 100, (struct pick){ 0 });
+	arm_and_sleep(200, MS, false);
+	expire_and_wake(MS);
+	take(PICK_IN, MS + 100, (struct pick){ 0 });
+	arm(MS + 110, 2 * MS); /* the read that takes it sets it again */
+	expire_and_wake_nobody(2 * MS);
+	arm(2 * MS + 500, 3 * MS);
+	take(PICK_OUT, 2 * MS + 900, (struct pick){ 0 });
+
+	CHECK(runs == 2);
+	CHECK(run[0].out_ns == 2 * MS + 500);
+	CHECK(run[1].due_ns == 2 * MS);
+	CHECK(run[1].flags == CYCLE_NO_SLEEP);
+}
+
+static void an_expiry_that_woke_nobody_is_of_no_later_sleep_in_its_place(void)
+{
+	begin_cycles();
+	take(PICK_IN, 100, (struct pick){ 0 });
+	arm_and_sleep(200, MS, false);
+	expire_and_wake(MS);
+	take(PICK_IN, MS + 100, (struct pick){ 0 });
+	arm_and_sleep(MS + 200, 2 * MS, false);
+	take(PICK_WAKING, 2 * MS - 5, (struct pick){ .by = 5 }); /* just before */
+	expire_and_wake_nobody(2 * MS);
+	take(PICK_IN, 2 * MS + 100, (struct pick){ 0 });
+	take(PICK_OUT, 2 * MS + 200, (struct pick){ 0 });
+	take(PICK_WAKING, 900 * MS, (struct pick){ .by = 5 });
+	take(PICK_IN, 900 * MS + 10, (struct pick){ 0 });
+	arm_and_sleep(900 * MS + 20, 900 * MS + 777, false);
+
+	CHECK(runs == 3);
+	CHECK(run[2].due_ns == 0);
+	CHECK(run[2].woken_ns == 900 * MS);
+	CHECK(run[2].out_ns == 900 * MS + 30);
+}
+
+/* A handler of a signal, or a condition before its timeout: the sleep goes on. */
+static void a_run_within_a_sleep_that_goes_on_is_marked(void)
+{
+	for (int rest = 0; rest < 2; rest++) {
+		begin_cycles();
+		take(PICK_IN, 100, (struct pick){ 0 });
+		arm_and_sleep(200, MS, rest);
+		expire_and_wake(MS);
+		take(PICK_IN, MS + 100, (struct pick){ 0 });
+		arm_and_sleep(MS + 200, 4 * MS, rest);
+		take(PICK_WAKING, 2 * MS, (struct pick){ .by = 5 });
+		take(PICK_IN, 2 * MS + 10, (struct pick){ 0 });
+		arm_and_sleep(2 * MS + 90, 4 * MS + (rest ? 70 : 0), rest);
+		expire_and_wake(4 * MS + 70);
+		take(PICK_IN, 4 * MS + 170, (struct pick){ 0 });
+		take(PICK_OUT, 4 * MS + 200, (struct pick){ 0 });
+
+		CHECK(runs == 3);
+		CHECK(run[0].flags == (rest ? CYCLE_RELATIVE : 0));
+		CHECK(run[1].flags == CYCLE_BETWEEN);
+		CHECK(run[2].flags == (rest ? CYCLE_RELATIVE : 0));
+	}
+}
+
+static void a_wait_for_another_time_is_no_sleep_that_goes_on(void)
+{
+	begin_cycles();
+	take(PICK_IN, 100, (struct pick){ 0 });
+	arm_and_sleep(200, MS, false);
+	expire_and_wake(MS);
+	take(PICK_IN, MS + 100, (struct pick){ 0 });
+	arm_and_sleep(MS + 200, MS + MS / 5, true);
+	take(PICK_WAKING, MS + 400, (struct pick){ .by = 5 });
+	take(PICK_IN, MS + 500, (struct pick){ 0 });
+	arm_and_sleep(MS + 600, 2 * MS, false);
+
+	CHECK(runs == 2);
+	CHECK(run[1].flags == 0);
+}
+
 static const char switch_format[] =
 	"name: sched_switch\nID: 372\nformat:\n"
 	"\tfield:unsigned short common_type;\toffset:0;\tsize:2;\tsigned:0;\n"
@@ -256,6 +402,12 @@ int main(void)
 	a_switch_that_was_not_recorded_cuts_one_run_only();
 	lost_events_are_told_with_the_next_run();
 	a_run_that_ends_behind_the_recording_is_counted_as_cut();
+	a_timer_of_another_thread_never_takes_the_place_of_one_that_waits();
+	where_a_waiting_timer_had_no_place_the_next_run_says_so();
+	a_timer_that_is_taken_late_begins_a_run_at_its_time();
+	an_expiry_that_woke_nobody_is_of_no_later_sleep_in_its_place();
+	a_run_within_a_sleep_that_goes_on_is_marked();
+	a_wait_for_another_time_is_no_sleep_that_goes_on();
 	switches_are_read_from_a_page_by_the_kernels_format();
 	return 0;
 }

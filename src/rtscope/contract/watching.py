@@ -205,7 +205,8 @@ class CycleRuns:
     (both 0 if no timer of the process woke it), when it was woken, got the CPU and went
     to sleep, its time on a CPU, how often it was preempted, and flags: 1 the timer was
     set to a time from then on, 2 it did not sleep, because the time had passed, 4 the
-    switch to it is missing (0 for when it got the CPU), 8 events before it were lost.
+    switch to it is missing (0 for when it got the CPU), 8 events before it were lost,
+    16 it came within a sleep, which then went on.
     """
 
     type: Literal["cycle_runs"] = field(kw_only=True, default="cycle_runs")
