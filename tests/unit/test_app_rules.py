@@ -11,12 +11,16 @@ from fakes.printed import printed
 from rtscope.contract import (
     BY_CPU,
     EventTimes,
+    Inversion,
+    Party,
+    Waker,
     WatchCost,
     WatchedEvent,
     WatchedThread,
 )
 from rtscope.contract.commands import TaskLine
 from rtscope.host.errors import UsageError
+from rtscope.present.document import Block
 from rtscope.verbs.app.check import FailOn, status_of
 from rtscope.verbs.app.checktext import (
     MAX_LINES,
@@ -126,6 +130,96 @@ def test_a_policy_that_was_set_on_the_first_thread_alone_is_named() -> None:
     )
 
     assert "only the first thread" in found(examine(observation))["RA01"]
+
+
+FIRST = threads.task(100, "fifo", pid=100, priority=60, cpus="2", name="app")
+LOGGER = thread(policy="other", priority=0, name="logger")
+TIMES = EventTimes(5, 900, 400, 10**15 + 7, "other")
+RCU = Party(15, "rcu_preempt", 120)
+
+
+def blocks_of(examined: Examined) -> list[Block]:
+    return list(examined_blocks(examined, width=80, everything=False))
+
+
+def beside(*watched: WatchedThread, others: Sequence[TaskLine] = ()) -> Examined:
+    """Return findings about a real-time first thread with a logger."""
+    made = seen(watched=watched)
+    listing = threads.listing(FIRST, LOGGER, *others)
+    return examine(replace(made, listing=listing))
+
+
+def ra01(examined: Examined) -> list[tuple[int | None, str]]:
+    return [(x.tid, x.weight.value) for x in examined.findings if x.id == "RA01"]
+
+
+def test_ordinary_threads_that_nothing_waits_for_are_of_low_weight() -> None:
+    examined = beside(watching.thread(100))
+
+    assert ra01(examined) == [(None, "low")]
+    (one,) = (x for x in examined.findings if x.id == "RA01")
+    assert one.kind.title != finding_kinds()["RA01"].title
+    assert examined_row(examined)["findings"][-1]["title"] == one.kind.title
+    assert one.kind.title in printed(blocks_of(examined))
+
+
+@pytest.mark.parametrize(
+    ("given", "expected"),
+    [
+        ({"wakers": (Waker(Party(101, "logger", 120), False, 3),)}, [(101, "high")]),
+        # a softirq that came in its time is not it
+        ({"wakers": (Waker(Party(101, "logger", 120), True, 3),)}, [(None, "low")]),
+        ({"wakers": (Waker(RCU, False, 3),)}, [(None, "low")]),
+        (
+            {"inversions": (Inversion(Party(101, "logger", 120), RCU, TIMES),)},
+            [(101, "high")],
+        ),
+        (
+            {"inversions": (Inversion(Party(55, "other", 120), RCU, TIMES),)},
+            [(None, "low")],
+        ),
+    ],
+)
+def test_an_ordinary_thread_is_found_where_a_real_time_one_depends_on_it(
+    given: dict[str, Any], expected: list[tuple[int | None, str]]
+) -> None:
+    assert ra01(beside(replace(watching.thread(100), **given))) == expected
+
+
+def test_priorities_and_cpus_are_one_finding_of_a_process() -> None:
+    some = [
+        thread(tid, name=f"t{tid}", cpus="0-2", priority=99) for tid in range(101, 120)
+    ]
+
+    examined = examine(seen(*some))
+
+    ids = [one.id for one in examined.findings]
+    assert ids.count("RA02") == ids.count("RA03") == 1
+    (cpus,) = (one for one in examined.findings if one.id == "RA03")
+    assert cpus.detail == (
+        "19 threads: 101 t101, 102 t102, 103 t103 and 16 more: may run on CPU 0-2"
+    )
+
+
+def test_the_kernels_own_threads_are_no_peers() -> None:
+    kernel = [
+        threads.kernel(30, "watchdogd", 99, cpus="2"),
+        threads.kernel(31, "irq/24-ACPI:Ged", 90, cpus="2", kind="irq"),
+    ]
+
+    assert found(beside(watching.thread(100), others=kernel)).keys() == {"RA01"}
+    mine = thread(priority=99)
+    listing = threads.listing(LEADER, mine, *kernel)
+    assert found(examine(replace(seen(), listing=listing))) == {"RA02": "fifo 99"}
+
+
+def test_programs_of_one_priority_on_a_cpu_are_peers() -> None:
+    other = threads.task(300, "fifo", pid=300, priority=60, cpus="2", name="b")
+    listing = threads.listing(LEADER, thread(), other)
+
+    examined = examine(replace(seen(), listing=listing))
+
+    assert found(examined) == {"RA02": "1 more of priority 60: 300 b"}
 
 
 def test_a_named_thread_is_judged_whatever_its_policy() -> None:

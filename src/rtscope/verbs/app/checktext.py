@@ -19,7 +19,6 @@ from rtscope.verbs.app.model import (
     Unseen,
     Weight,
     Worst,
-    finding_kinds,
 )
 from rtscope.verbs.app.naming import NamedFrame, NamedStack
 
@@ -49,17 +48,19 @@ def examined_blocks(
     everything: bool,
     board: BoardLabel | None = None,
     cycles: Sequence[Words | Table] = (),
+    verdict: Sequence[Words] = (),
 ) -> Iterator[Block]:
-    """Yield what was found, what could not be seen, and what the watching cost."""
+    """Yield verdict, findings, what could not be seen, and what the watching cost."""
     yield strong(headline(examined))
+    yield from verdict
     label = [] if board is None else wrap(printable(board.words, limit=400), width)
     yield from (Words(((one, "limit"),), fit="whole") for one in label)
     end = [*cycles, *_end(examined)]
-    room = MAX_LINES - 2 - sum(map(_height, end)) - len(label)
+    room = MAX_LINES - 2 - sum(map(_height, end)) - len(label) - len(verdict)
     lines: list[Words | Table] = []
-    groups = _by_id(examined.findings)
-    for number, (id_, some) in enumerate(groups):
-        block = list(_block(id_, some, 10_000 if everything else width))
+    groups = _by_kind(examined.findings)
+    for number, some in enumerate(groups):
+        block = list(_block(some, 10_000 if everything else width))
         rest = len(groups) - number - 1
         whole = everything or len(block) + rest <= room
         lines += block if whole else block[:1]
@@ -90,18 +91,18 @@ def headline(examined: Examined) -> str:
     return printable(sentence, limit=400)
 
 
-def _by_id(findings: Sequence[Finding]) -> list[tuple[str, list[Finding]]]:
+def _by_kind(findings: Sequence[Finding]) -> list[list[Finding]]:
     groups: dict[str, list[Finding]] = {}
     for one in findings:
-        groups.setdefault(one.id, []).append(one)
-    return list(groups.items())
+        groups.setdefault(one.id + one.variant, []).append(one)
+    return list(groups.values())
 
 
-def _block(id_: str, findings: Sequence[Finding], width: int) -> Iterator[Words]:
-    kind = finding_kinds()[id_]
+def _block(findings: Sequence[Finding], width: int) -> Iterator[Words]:
+    kind = findings[0].kind
     total = sum(one.count or 0 for one in findings)
     said = f"{kind.title}: {total:,}. " if total else f"{kind.title}. "
-    head = f"{id_} {kind.weight:6} "
+    head = f"{findings[0].id} {kind.weight:6} "
     yield words((head, _WEIGHTS[kind.weight]), (said, "strong"), kind.why)
     for one in findings[:MAX_THREADS]:
         yield words(f"  {printable(finding_words(one), limit=200)}")
@@ -256,18 +257,17 @@ def examined_row(examined: Examined) -> dict[str, Any]:
 
 
 def _finding_row(one: Finding) -> dict[str, Any]:
-    kind = finding_kinds()[one.id]
     return {
         "id": one.id,
         "weight": one.weight.value,
-        "title": kind.title,
+        "title": one.kind.title,
         "tid": one.tid,
         "thread": one.thread,
         "count": one.count,
         "rate_per_s": one.rate_per_s,
         "detail": one.detail,
         "worst": None if one.worst is None else asdict(one.worst),
-        "remedy": kind.remedy,
+        "remedy": one.kind.remedy,
         "stacks": [
             {
                 "times": stack.times,

@@ -2,7 +2,7 @@
 
 import tomllib
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from enum import StrEnum
 from functools import cache
 from importlib import resources
@@ -32,6 +32,8 @@ class FindingKind:
     weight: Weight
     why: str
     remedy: str
+    variants: Mapping[str, "FindingKind"] = field(default_factory=dict)
+    """The same rule where title, weight or remedy differ, by a word."""
 
 
 @cache
@@ -42,12 +44,18 @@ def finding_kinds() -> Mapping[str, FindingKind]:
         .joinpath("findings.toml")
         .read_text("utf-8")
     )
-    return {
-        name: FindingKind(
-            row["title"], Weight(row["weight"]), row["why"], row["remedy"]
-        )
-        for name, row in tomllib.loads(text).items()
-    }
+    return {name: _kind(row) for name, row in tomllib.loads(text).items()}
+
+
+def _kind(row: Mapping[str, Any]) -> FindingKind:
+    variants = row.get("variants", {})
+    return FindingKind(
+        row["title"],
+        Weight(row["weight"]),
+        row["why"],
+        row["remedy"],
+        {name: _kind({**row, "variants": {}, **one}) for name, one in variants.items()},
+    )
 
 
 @dataclass(frozen=True, slots=True)
@@ -90,11 +98,19 @@ class Finding:
     """The most frequent first."""
     worst: Worst | None = None
     """None: how long it lasts cannot be seen, or was not."""
+    variant: str = ""
+    """Of its rule, where title, weight or remedy differ."""
+
+    @property
+    def kind(self) -> FindingKind:
+        """Its rule, with the words of its variant."""
+        kind = finding_kinds()[self.id]
+        return kind.variants[self.variant] if self.variant else kind
 
     @property
     def weight(self) -> Weight:
         """How much it delays."""
-        return finding_kinds()[self.id].weight
+        return self.kind.weight
 
 
 @dataclass(frozen=True, slots=True)

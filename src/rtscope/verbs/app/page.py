@@ -40,7 +40,7 @@ from rtscope.verbs.app.cycletables import (
     spreads,
     times_table,
 )
-from rtscope.verbs.app.model import BoardLabel, Examined, Finding, finding_kinds
+from rtscope.verbs.app.model import BoardLabel, Examined, Finding
 from rtscope.verbs.app.spread import spread_chart
 
 MAX_STACKS = 8
@@ -53,6 +53,7 @@ def examined_document(
     *,
     board: BoardLabel | None = None,
     kept: Sequence[Block] = (),
+    verdict: Sequence[Words] = (),
 ) -> Document:
     """Return the page; `longest` are the longest cycles by TID, with their events."""
     label = "" if board is None else as_sentence(printable(board.words, limit=400))
@@ -61,6 +62,7 @@ def examined_document(
     return Document(
         f"Check of {printable(examined.observation.name)}",
         (
+            *((Section("Response time", tuple(verdict)),) if verdict else ()),
             Section("Findings", tuple(_findings(examined))),
             *(
                 (Section("Not seen", tuple(_unseen(examined))),)
@@ -99,14 +101,14 @@ def _findings(examined: Examined) -> Iterator[Block]:
     what = Column("what", fit="wraps")
     rows = [_row(one) for one in examined.findings]
     yield Table((*names, *numbers, what), rows, label="Findings")
-    for id_ in dict.fromkeys(one.id for one in examined.findings):
-        found = [one for one in examined.findings if one.id == id_]
-        yield Section(f"{id_} {finding_kinds()[id_].title}", tuple(_kind(found)))
+    for id_, variant in dict.fromkeys((x.id, x.variant) for x in examined.findings):
+        found = [x for x in examined.findings if (x.id, x.variant) == (id_, variant)]
+        yield Section(f"{id_} {found[0].kind.title}", tuple(_kind(found)))
 
 
 def _row(one: Finding) -> tuple[str, ...]:
     return (
-        f"{one.id} {finding_kinds()[one.id].title}",
+        f"{one.id} {one.kind.title}",
         one.weight.value,
         printable(f"{one.tid} {one.thread}") if one.tid else "all",
         NOTHING if one.count is None else f"{one.count:,}",
@@ -117,7 +119,7 @@ def _row(one: Finding) -> tuple[str, ...]:
 
 def _kind(found: list[Finding]) -> Iterator[Block]:
     """Say why a kind of finding costs time and what to do, with the stacks of it."""
-    kind = finding_kinds()[found[0].id]
+    kind = found[0].kind
     yield words(
         f"{kind.why} ", (f"→\N{NO-BREAK SPACE}{as_sentence(kind.remedy)}", "muted")
     )

@@ -12,9 +12,10 @@ from itertools import takewhile
 from rtscope.contract import EventTimes, Waker, WatchedThread
 from rtscope.contract.watching import Party
 from rtscope.host.errors import UsageError
-from rtscope.host.units import NS_PER_S, format_duration
+from rtscope.host.units import NS_PER_S, format_duration, plural
 from rtscope.machine.cpulist import format_cpulist
-from rtscope.machine.tasks.model import Thread
+from rtscope.machine.tasks.marks import enumerated
+from rtscope.machine.tasks.model import Thread, ThreadKind
 from rtscope.verbs.app.memorymap import MemoryMap, Piece, pieces_in
 from rtscope.verbs.app.model import (
     RANK,
@@ -59,12 +60,9 @@ _PASSED_ON = ("__syscall_cancel", "__internal_syscall_cancel")
 """How functions begin through which others of glibc 2.41 make their system call."""
 _LOCK_WAIT = "lock_wait"
 _LOCKS = ("mutex_lock", "mutex_timedlock", "mutex_clocklock", "lll_lock_wait", "rwlock")
-_OF_MARKS = {
-    "priority_99": "RA02",
-    "irq_above": "RA02",
-    "fifo_peers": "RA02",
-    "housekeeping": "RA03",
-}
+HIGHEST = 99
+TIMER_SLACK_NS = 1000
+MAX_DETAILS = 2
 MEMLOCK_NEAR = 0.8
 
 
@@ -78,7 +76,7 @@ def examine(observation: Observation, *, threads: Sequence[str] = ()) -> Examine
     judged = _judged(observation, threads)
     findings = [
         *_policies(observation, judged),
-        *(one for thread in judged for one in _of_thread(observation, thread)),
+        *_set_up(observation, judged),
         *_events(observation, judged),
         *_memory(observation),
         *_limits(observation, judged),
@@ -104,37 +102,125 @@ def _judged(seen: Observation, named: Sequence[str]) -> tuple[Thread, ...]:
 
 
 def _policies(seen: Observation, judged: Sequence[Thread]) -> Iterator[Finding]:
-    ordinary = [t for t in judged if not t.real_time]
     if not any(t.real_time for t in seen.threads):
         total = len(seen.threads)
         yield Finding("RA01", f"none of its {total} threads is: all are judged")
-    elif [t for t in seen.threads if t.real_time] == [seen.threads[0]] and (
-        len(seen.threads) > 1 and seen.threads[0].is_leader
-    ):
-        others = len(seen.threads) - 1
-        yield Finding(
-            "RA01",
-            f"only the first thread is, {others} others are not: chrt PID sets no more",
-        )
-    else:
-        for thread in ordinary:
+        return
+    for thread in judged:
+        if not thread.real_time:
             yield _about(thread, "RA01", f"policy {thread.line.policy}")
+    if all(thread.real_time for thread in judged):
+        yield from _ordinary_beside(seen, judged)
+
+
+def _ordinary_beside(seen: Observation, judged: Sequence[Thread]) -> Iterator[Finding]:
+    """Find ordinary threads on which real-time ones depend, or that there are some."""
+    ordinary = {t.line.tid: t for t in seen.threads if not t.real_time}
+    links: dict[int, list[str]] = {}
+    tids = {t.line.tid for t in judged}
+    for watched in seen.watch.threads:
+        if watched.tid not in tids:
+            continue
+        for waker in watched.wakers:
+            if waker.by.tid in ordinary and not waker.softirq:
+                times = plural(waker.count, "time")
+                said = f"it woke {watched.name} ({watched.tid}) {times}"
+                links.setdefault(waker.by.tid, []).append(said)
+        for one in watched.inversions:
+            if one.owner.tid in ordinary:
+                said = f"it had a lock that {watched.name} ({watched.tid}) waited for"
+                links.setdefault(one.owner.tid, []).append(said)
+    for tid, every in links.items():
+        yield _about(ordinary[tid], "RA01", ", ".join(dict.fromkeys(every)))
+    first = seen.threads[0]
+    alone = [t for t in seen.threads if t.real_time] == [first] and first.is_leader
+    if ordinary and alone and not links:
+        others = plural(len(ordinary), "other")
+        detail = f"only the first thread is real-time, {others} not"
+        yield Finding("RA01", detail, variant="apart")
 
 
 def _about(thread: Thread, id_: str, detail: str) -> Finding:
     return Finding(id_, detail, tid=thread.line.tid, thread=thread.name)
 
 
-def _of_thread(seen: Observation, thread: Thread) -> Iterator[Finding]:
-    for mark in thread.marks:
-        if mark.id in _OF_MARKS:
-            yield _about(thread, _OF_MARKS[mark.id], mark.detail)
-    if thread.line.policy in ("fifo", "rr") and len(thread.cpus) > 1:
-        cpus = format_cpulist(thread.cpus)
-        yield _about(thread, "RA03", f"may run on CPU {cpus}")
-    slack = thread.line.timer_slack_ns
-    if not thread.real_time and slack is not None and slack > 1000:
-        yield _about(thread, "RA18", f"timer slack {format_duration(slack)}")
+def _set_up(seen: Observation, judged: Sequence[Thread]) -> Iterator[Finding]:
+    """Find priorities, CPUs and slack that do not fit: each once of the process."""
+    fifo = [t for t in judged if t.line.policy in ("fifo", "rr")]
+    peers = list(_peers(seen, fifo))
+    yield from _once(
+        "RA02", [*((t, f"{t.line.policy} 99") for t in fifo if _is_99(t)), *peers]
+    )
+    wide = [t for t in fifo if len(t.cpus) > 1]
+    yield from _once(
+        "RA03",
+        [
+            *((t, f"may run on CPU {format_cpulist(t.cpus)}") for t in wide),
+            *(
+                (thread, mark.detail)
+                for thread in judged
+                for mark in thread.marks
+                if mark.id == "housekeeping"
+            ),
+        ],
+    )
+    yield from _once(
+        "RA18",
+        [
+            (thread, f"timer slack {format_duration(slack)}")
+            for thread in judged
+            if not thread.real_time
+            and (slack := thread.line.timer_slack_ns) is not None
+            and slack > TIMER_SLACK_NS
+        ],
+    )
+
+
+def _is_99(thread: Thread) -> bool:
+    return thread.line.priority == HIGHEST
+
+
+def _peers(seen: Observation, judged: Sequence[Thread]) -> Iterator[tuple[Thread, str]]:
+    """Give the FIFO threads that may meet an equal one of a program on their CPUs."""
+    fifo = [
+        one
+        for one in seen.listing.threads
+        if one.line.policy == "fifo" and one.kind is ThreadKind.USER
+    ]
+    for thread in judged:
+        others = [
+            one
+            for one in fifo
+            if one.line.tid != thread.line.tid
+            and one.line.priority == thread.line.priority
+            and one.cpus & thread.cpus
+        ]
+        if others and thread.line.policy == "fifo":
+            yield (
+                thread,
+                f"{len(others)} more of priority {thread.line.priority}: "
+                f"{enumerated(others, len(others))}",
+            )
+
+
+def _once(id_: str, some: Sequence[tuple[Thread, str]]) -> Iterator[Finding]:
+    """Yield one finding about all of them; about a single thread with its TID."""
+    of_thread: dict[int, tuple[Thread, list[str]]] = {}
+    for thread, detail in some:
+        of_thread.setdefault(thread.line.tid, (thread, []))[1].append(detail)
+    alike: dict[str, list[Thread]] = {}
+    for thread, details in of_thread.values():
+        alike.setdefault(", ".join(details), []).append(thread)
+    if len(of_thread) == 1:
+        ((detail, (thread,)),) = alike.items()
+        yield _about(thread, id_, detail)
+    elif of_thread:
+        # Of threads that meet each other each has another text for the same.
+        shown = list(alike.items())[:MAX_DETAILS]
+        words = [f"{enumerated(group, len(group))}: {text}" for text, group in shown]
+        if len(alike) > len(shown):
+            words.append("and others")
+        yield Finding(id_, f"{plural(len(of_thread), 'thread')}: {'; '.join(words)}")
 
 
 def _events(seen: Observation, judged: Sequence[Thread]) -> Iterator[Finding]:

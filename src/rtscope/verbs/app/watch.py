@@ -36,25 +36,34 @@ from rtscope.verbs.app.unwind import BY_MACHINE, Stack, Unwinder, registers_in
 
 TIMEOUT_S = 60.0
 
+LEFT_OUT = "--light leaves it out"
+
 STACKS = 32
 """To copy of each kind of event and thread: enough for the few places in a cycle."""
 
 _FILES = ("status", "limits", "smaps", "environ")
 
 
-def observe(machine: Target, pid: int, *, duration_ns: int) -> Observation:
+def observe(
+    machine: Target, pid: int, *, duration_ns: int, light: bool = False
+) -> Observation:
     """
     Watch a process for some time; TargetError if it is not there or cannot be watched.
+
+    `light` leaves out the probes, with which calls of the allocator are counted.
 
     Nothing is changed in the process, and nothing of the watching stays behind.
     """
     reader = privileged_reader(machine)
     before = read_snapshot(reader, list_threads(machine), pid)
     images = Images(_reading(machine, reader, pid))
-    probes = probes_in(before.maps, images, directory=f"/proc/{pid}/map_files")
+    files = f"/proc/{pid}/map_files"
+    probes = () if light else probes_in(before.maps, images, directory=files)
     lines = _watched(machine, pid, duration_ns, probes)
     after = read_snapshot(reader, list_threads(machine), pid)
-    return observation_of(before, lines, after, images=images, probes=probes)
+    return observation_of(
+        before, lines, after, images=images, probes=probes, light=light
+    )
 
 
 @dataclass(frozen=True, slots=True)
@@ -93,6 +102,7 @@ def observation_of(
     *,
     images: Images,
     probes: Sequence[Probe],
+    light: bool = False,
 ) -> Observation:
     """
     Return all that was seen of a process between two snapshots of it.
@@ -117,10 +127,14 @@ def observation_of(
         watch=_watch_of(lines, maps, images, probed),
         lazy_images=images.lazy,
         unread_images=images.unread,
-        no_probe=""
-        if probes
-        else before.no_maps or "no allocator was found in its memory",
+        no_probe="" if probes else _no_probe(before, light=light),
     )
+
+
+def _no_probe(before: ProcessSnapshot, *, light: bool) -> str:
+    if light:
+        return LEFT_OUT
+    return before.no_maps or "no allocator was found in its memory"
 
 
 def refuse_errors(lines: Iterable[Line]) -> None:
@@ -244,6 +258,8 @@ def watch_args(pid: str, duration_ns: int, probes: Sequence[Probe]) -> list[str]
 
 
 PAGE_BYTES = 4096
+UPROBES = "[uprobes]"
+"""The kernel's name of that page: it stays until the process ends."""
 
 
 def _watch_of(
@@ -272,11 +288,14 @@ def _watch_of(
 def _is_own(
     sample: WatchSample, maps: MemoryMap, probed: Collection[tuple[int, int]]
 ) -> bool:
-    """Whether it is the first use of a page of code into which a probe was written."""
+    """Whether the probes made it: the first use of a page of code that has one, or of
+    the page that the kernel adds for the instructions that they replace."""
     address = int(sample.address, 16)
     piece = maps.at(address) if sample.event == "minor_fault" else None
     if piece is None or not piece.executable:
         return False
+    if piece.path == UPROBES:
+        return True
     page = (address - piece.start + piece.offset) // PAGE_BYTES
     return (piece.inode, page) in probed
 
