@@ -23,7 +23,8 @@ from test_rights import AS_NOBODY
 
 from fakes.sshd import SSHD, board
 from rtscope.contract import CycleRuns
-from rtscope.verbs.app.cycles import Period, ThreadCycles, runs_in
+from rtscope.verbs.app.cycles import Period, ThreadCycles
+from rtscope.verbs.app.threadruns import runs_in
 from rtscope.verbs.app.watchedcycles import CycleRecording, recording_of
 
 pytestmark = pytest.mark.system

@@ -1,19 +1,14 @@
 """Cycles from runs whose numbers are known: period, misses, drift, percentiles."""
 
 from collections.abc import Sequence
+from dataclasses import replace
 
 import pytest
 
 from rtscope.stats.summary import buckets_of, summarize_samples
-from rtscope.verbs.app.cycles import (
-    CUT,
-    GAP,
-    NO_SLEEP,
-    RELATIVE,
-    Run,
-    ThreadCycles,
-    cycles_of,
-)
+from rtscope.verbs.app.cycles import ThreadCycles, cycles_of, without
+from rtscope.verbs.app.periods import Basis
+from rtscope.verbs.app.threadruns import BETWEEN, CUT, GAP, NO_SLEEP, RELATIVE, Run
 
 MS = 1_000_000
 TID = 7
@@ -52,6 +47,7 @@ def test_a_grid_is_a_period_that_nothing_misses() -> None:
     assert found.period.exact_share == 1.0
     assert found.period.missed == found.period.overruns == found.period.late_starts == 0
     assert found.period.drift_ns_per_s == 0.0
+    assert found.latency is not None
     assert found.latency.min_ns == found.latency.max_ns == 20
     assert found.execution.max_ns == 100
     assert found.response.max_ns == 120
@@ -83,6 +79,7 @@ def test_a_cycle_without_all_events_is_in_no_number_and_not_missed() -> None:
     assert found.period.missed == 0
     assert found.cut == 1
     assert found.cut_longest_ns == MS - 1
+    assert found.latency is not None
     assert found.latency.samples == len(found.cycles) == 7
     assert found.response.max_ns == 120
 
@@ -142,6 +139,7 @@ def test_wake_ups_without_a_steady_timer_are_cycles_each() -> None:
 
     assert found.period is None
     assert len(found.cycles) == 5
+    assert found.latency is not None
     assert found.latency.max_ns == 5
 
 
@@ -149,6 +147,342 @@ def test_a_timeout_that_expires_now_and_then_is_no_period() -> None:
     runs = [run(at * MS) for at in (1, 4, 5, 19, 23, 42, 43)]
 
     assert cycles(runs).period is None
+
+
+# --- which runs begin a cycle: loops as programs have them --------------------------
+
+WORK = [30_000 + 7_919 * n % 90_000 for n in range(200)]
+"""ns of work in the cycles of a loop, which vary."""
+
+
+def relative(
+    sleep_ns: int, work: Sequence[int] = WORK, *, flag: int = RELATIVE
+) -> list[Run]:
+    """Work, then ask for an interval: usleep, nanosleep, Rust's and Python's sleep."""
+    runs, now = [], 1_000 * MS
+    for ns in work:
+        due = now + sleep_ns
+        runs.append(
+            Run(TID, 0, now + 900, due, due + 50, due + 90, due + 90 + ns, ns, 0, flag)
+        )
+        now = due + 90 + ns
+    return runs
+
+
+@pytest.mark.parametrize("flag", [RELATIVE, 0])
+def test_a_sleep_for_an_interval_has_no_time_to_miss(flag: int) -> None:
+    found = cycles(relative(MS, flag=flag))
+
+    assert found.period is not None
+    assert found.period.basis is Basis.INTERVAL
+    assert found.sleeps_for_intervals
+    assert found.period.missed is None
+    assert found.period.overruns is None
+    assert found.period.late_starts is None
+    assert found.period.drift_ns_per_s is not None
+    assert found.period.drift_ns_per_s > 0
+    assert len(found.cycles) == len(WORK)
+    assert found.response.max_ns == 90 + max(WORK)
+
+
+def test_sleeps_between_work_of_any_length_are_cycles_each() -> None:
+    found = cycles(relative(2 * MS, [n * n * 1_000 for n in range(100)]))
+
+    assert len(found.cycles) == 100
+    assert found.response.max_ns == 90 + 99 * 99 * 1_000
+    assert found.sleeps_for_intervals
+    assert found.period is None or found.period.missed is None
+
+
+def test_a_lock_between_sleeps_of_any_work_ends_no_cycle() -> None:
+    runs = relative(2 * MS, [n * n * 1_000 for n in range(100)])
+    with_locks = [*runs[:50], woken(runs[49].out_ns + 10_000), *runs[50:]]
+
+    found = cycles(with_locks)
+
+    assert len(found.cycles) == 100
+    assert found.cycles[49].waits == 1
+
+
+def test_the_rest_of_a_period_is_asked_for_anew_and_is_a_time() -> None:
+    # poll(next - now), Go's tickers, time.sleep(next - time.monotonic())
+    runs, armed = [], 0
+    for number, ns in enumerate(WORK, 1):
+        due = number * MS + number % 3 * 400
+        runs.append(
+            Run(
+                TID,
+                0,
+                armed or due - MS,
+                due,
+                due + 50,
+                due + 90,
+                due + ns,
+                ns,
+                0,
+                RELATIVE,
+            )
+        )
+        armed = due + ns
+
+    period = cycles(runs).period
+
+    assert period is not None
+    assert period.basis is Basis.TIME
+    assert period.missed == 0
+
+
+def test_a_period_that_is_asked_for_anew_and_left_out_is_missed() -> None:
+    runs, armed = [], 0
+    for number, ns in enumerate(WORK, 1):
+        due = (number + (number > 100) * 2) * MS + number % 3 * 400
+        runs.append(
+            Run(
+                TID,
+                0,
+                armed or due - MS,
+                due,
+                due + 50,
+                due + 90,
+                due + ns,
+                ns,
+                0,
+                RELATIVE,
+            )
+        )
+        armed = due + ns
+
+    period = cycles(runs).period
+
+    assert period is not None
+    assert period.missed == 2
+
+
+def two_waits(second_ns: int, *, flag: int, first: int = 0) -> list[Run]:
+    """A grid of 5 ms, and in each cycle a wait with a timeout."""
+    runs, armed = [], 0
+    for number in range(1, 201):
+        due = number * 5 * MS
+        late = 60_000 + number * 977 % 40_000
+        begin, end = due + late, due + late + 9_000
+        if number > first:
+            runs.append(
+                Run(TID, 0, armed or due - MS, due, begin - 9, begin, end, 9_000, 0, 0)
+            )
+        wait = end + second_ns
+        runs.append(
+            Run(TID, 0, end - 50, wait, wait + 50, wait + 80, wait + 180, 100, 0, flag)
+        )
+        armed = wait + 170
+    return runs
+
+
+@pytest.mark.parametrize("flag", [RELATIVE, 0])
+@pytest.mark.parametrize("second_ns", [200_000, 1_700_000, 4_000_000])
+@pytest.mark.parametrize("first", [0, 1])
+def test_a_second_timed_wait_in_each_cycle_hides_no_period(
+    flag: int, second_ns: int, first: int
+) -> None:
+    found = cycles(two_waits(second_ns, flag=flag, first=first))
+
+    assert found.period is not None
+    assert found.period.period_ns == 5 * MS
+    assert found.period.basis is Basis.TIME
+    assert found.period.missed == found.period.overruns == 0
+    assert len(found.cycles) == 200 - first
+    assert {one.waits for one in found.cycles} == {1}
+
+
+def test_of_two_sleeps_for_intervals_the_longer_one_begins_the_cycle() -> None:
+    runs, now = [], 0
+    for ns in WORK:
+        for sleep in (200_000, 20 * MS):
+            due = now + sleep
+            runs.append(
+                Run(
+                    TID,
+                    0,
+                    now + 900,
+                    due,
+                    due + 50,
+                    due + 90,
+                    due + ns,
+                    ns,
+                    0,
+                    RELATIVE,
+                )
+            )
+            now = due + ns
+
+    found = cycles(runs)
+
+    assert found.period is not None
+    assert found.period.basis is Basis.INTERVAL
+    assert found.period.period_ns == pytest.approx(20.3 * MS, rel=0.01)
+
+
+def test_two_timers_of_one_thread_are_not_one_cycle() -> None:
+    # epoll_wait on timerfds of 5 and 7 ms, each set anew when it is read
+    dues = sorted(
+        {(n * 5 * MS, 5) for n in range(1, 300)}
+        | {(n * 7 * MS + 1_000, 7) for n in range(1, 210)}
+    )
+    runs = [
+        Run(
+            TID,
+            0,
+            due - every * MS + 40_000,
+            due,
+            due + 20_000,
+            due + 30_000,
+            due + 90_000,
+            60_000,
+            0,
+            0,
+        )
+        for due, every in dues
+    ]
+
+    found = cycles(runs)
+
+    assert found.period is not None
+    assert found.period.period_ns == 5 * MS
+    assert found.period.missed == found.period.overruns == 0
+    assert found.response.max_ns < MS
+    assert found.between == 209
+
+
+def paced(
+    every: Sequence[int], *, cycles: int = 200, jitter_ns: int = 60_000
+) -> list[Run]:
+    """Woken by a semaphore, socket or audio server, at times of `every` in a cycle."""
+    runs = []
+    for number in range(1, cycles + 1):
+        for at in every:
+            when = number * 10 * MS + at + number * 7_919 % jitter_ns
+            runs.append(
+                Run(TID, 0, 0, 0, when, when + 30_000, when + 90_000, 60_000, 0, 0)
+            )
+    return runs
+
+
+@pytest.mark.parametrize(
+    "every", [(0,), (0, MS), (0, 300_000, 700_000), (0, 2 * MS, 3 * MS, 4 * MS)]
+)
+def test_wake_ups_at_a_steady_pace_are_a_period(every: tuple[int, ...]) -> None:
+    found = cycles(paced(every))
+
+    assert found.period is not None
+    assert found.period.basis is Basis.WAKEUPS
+    assert found.period.period_ns == pytest.approx(10 * MS, rel=0.01)
+    assert found.period.missed == found.period.overruns == 0
+    assert {one.waits for one in found.cycles} == {len(every) - 1}
+    assert found.response.max_ns == every[-1] + 90_000
+
+
+def test_a_wake_up_that_does_not_come_is_a_missed_period() -> None:
+    runs = paced((0,))
+    del runs[50:52]
+
+    period = cycles(runs).period
+
+    assert period is not None
+    assert period.missed == 2
+
+
+@pytest.mark.parametrize("power", [1.0, 1.5, 2.0])
+def test_wake_ups_at_any_time_have_no_period(power: float) -> None:
+    gaps = [((n * 7_919 % 1_000) / 1_000) ** power for n in range(400)]
+    times = [sum(gaps[:n]) for n in range(1, 400)]
+    runs = [woken(round(at * 10 * MS)) for at in times]
+
+    assert cycles(runs).period is None
+
+
+def test_the_period_that_is_given_makes_cycles_of_any_wake_ups() -> None:
+    # a lock is waited for in one cycle of three
+    every = [(0, 400_000) if n % 3 else (0,) for n in range(200)]
+    runs = [
+        woken(n * 10 * MS + at + n * 7_919 % 900_000)
+        for n, some in enumerate(every)
+        for at in some
+    ]
+    del runs[100:104]
+
+    found = cycles_of(runs, given_ns=10 * MS)
+
+    assert found is not None
+    assert found.period is not None
+    assert found.period.basis is Basis.GIVEN
+    assert found.period.period_ns == 10 * MS
+    assert found.period.missed in (2, 3)
+    assert len(found.cycles) in (197, 198)
+
+
+def test_an_interrupted_sleep_is_no_part_of_the_cycle_before() -> None:
+    runs = grid(*range(1, 20))
+    handler = replace(woken(5 * MS + 900_000), flags=BETWEEN)
+
+    found = cycles([*runs[:5], handler, *runs[5:]])
+
+    assert found.response.max_ns == 120
+    assert found.between == 1
+
+
+def test_what_went_on_at_once_was_not_woken() -> None:
+    late = [
+        replace(
+            one,
+            in_ns=one.due_ns + 100 * MS,
+            out_ns=one.due_ns + 101 * MS,
+            flags=NO_SLEEP,
+        )
+        for one in grid(*range(1, 20))
+    ]
+
+    found = cycles(late)
+
+    assert found.latency is None
+    assert found.response.min_ns == 101 * MS
+    assert found.period is not None
+    assert found.period.late_starts == found.period.overruns == 19
+
+
+def test_a_time_before_the_recording_is_in_no_time_but_is_late() -> None:
+    late = [
+        replace(
+            one,
+            in_ns=one.due_ns + 100 * MS,
+            out_ns=one.due_ns + 101 * MS,
+            flags=NO_SLEEP,
+        )
+        for one in grid(*range(1, 20))
+    ]
+
+    found = cycles_of(late, from_ns=15 * MS)
+
+    assert found is not None
+    assert found.before == 14
+    assert len(found.cycles) == 5
+    assert found.period is not None
+    assert found.period.late_starts == 19
+
+
+def test_a_cycle_that_its_events_contradict_is_in_no_number() -> None:
+    merged = replace(run(5 * MS), out_ns=7 * MS - 100, ran_ns=500)
+    found = cycles([*grid(1, 2, 3, 4), merged, *grid(7, 8, 9, 10)])
+    assert found.period is not None
+    assert (found.period.missed, found.period.overruns) == (1, 1)
+
+    left = without(found, found.worst)
+
+    assert left is not None
+    assert left.period is not None
+    assert left.withdrawn == 1
+    assert len(left.cycles) == 8
+    assert left.response.max_ns == 120
+    assert (left.period.missed, left.period.overruns) == (0, 0)
+    assert without(replace(left, cycles=left.cycles[:1]), left.cycles[0]) is None
 
 
 def test_a_thread_that_did_not_wake_up_has_no_cycles() -> None:

@@ -2,6 +2,8 @@
 
 import json
 from collections.abc import Sequence
+from dataclasses import replace
+from types import SimpleNamespace
 from xml.etree import ElementTree
 
 import pytest
@@ -13,15 +15,18 @@ from rtscope.explain.events.threadstates import MachineTraits
 from rtscope.explain.model import Cause, Explanation, Part, Segment
 from rtscope.host.errors import ContractError
 from rtscope.present.render.page import page_of
-from rtscope.verbs.app.check import FailOn, examined_junit, status_of, with_cycles
+from rtscope.verbs.app import watchedcycles
+from rtscope.verbs.app.check import FailOn, examined_junit, status_of
 from rtscope.verbs.app.checktext import MAX_LINES, examined_blocks
 from rtscope.verbs.app.cycles import Cycle
 from rtscope.verbs.app.cycletables import (
     JudgedCycles,
     cycle_lines,
+    cycle_words,
     cycles_row,
     longest_words,
 )
+from rtscope.verbs.app.lateness import with_cycles
 from rtscope.verbs.app.model import Examined
 from rtscope.verbs.app.page import examined_document
 from rtscope.verbs.app.rules import examine
@@ -156,6 +161,7 @@ def test_a_cycle_is_explained_in_the_words_of_a_wake_up() -> None:
         *(0, 20_000, 120_000),
         ran_ns=90_000,
         waits=0,
+        timed_waits=0,
         preempted=1,
         slept=True,
         timed=True,
@@ -166,7 +172,11 @@ def test_a_cycle_is_explained_in_the_words_of_a_wake_up() -> None:
     )
     whole = Explanation(cpu=0, sequence=-1, latency_ns=120_000, segments=segments)
 
-    words = longest_words(cycle, whole)
+    (thread,) = recording_of(
+        (cycling.begin(), cycling.periodic(9), cycling.end((cycling.periodic(9),)))
+    ).threads.values()
+
+    words = longest_words(thread, cycle, whole)
 
     assert words.startswith(
         "120 µs from its time to its end: 20.0 µs until it got the CPU, 90.0 µs on it, "
@@ -174,10 +184,110 @@ def test_a_cycle_is_explained_in_the_words_of_a_wake_up() -> None:
     )
     assert "nterrupts off in f: 20.0 µs" in words
     assert "the program's own code (cycle): 100 µs" in words
+    longer = replace(thread, cut_longest_ns=1_090_000)
+    assert longest_words(longer, cycle, whole).startswith(
+        "1,090 µs, without a trace that explains it; of those with one: 120 µs from"
+    )
 
 
 def test_without_a_trace_no_cycle_is_explained() -> None:
     lines = (cycling.begin(), cycling.end())
     recording: CycleRecording = recording_of(lines)
 
-    assert explained_cycles(recording, NAMES, MachineTraits()) == {}
+    assert explained_cycles(recording, NAMES, MachineTraits()) == (recording, {})
+
+
+def test_a_cycle_that_its_events_contradict_is_nowhere(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    rows = list(cycling.periodic(400).runs)
+    rows[200] = (*rows[200][:6], rows[200][6] + 3 * cycling.MS, *rows[200][7:])
+    lines = (CycleRuns(tuple(rows)),)
+    (kept,) = traces.tracing().kept
+    around = replace(
+        kept,
+        seq=TID,
+        expiry_ns=rows[200][3],
+        wake_ns=rows[200][6],
+        from_ns=rows[200][3] - 5,
+        to_ns=rows[200][6] + 5,
+    )
+    tracing = replace(traces.tracing(), kept=(around,))
+    end = cycling.end(lines, tracing=tracing)
+    recording = recording_of((cycling.begin(), *lines, end))
+    assert recording.threads[TID].worst.response_ns > 3 * cycling.MS
+    explained = SimpleNamespace(is_withdrawn=True)
+    monkeypatch.setattr(watchedcycles, "dat_trace", lambda *_args, **_given: None)
+    monkeypatch.setattr(
+        watchedcycles,
+        "_explained",
+        lambda *_args: SimpleNamespace(whole=SimpleNamespace(explanation=explained)),
+    )
+
+    left, longest = explained_cycles(replace(recording, trace=b"x"), NAMES)
+
+    assert longest == {}
+    thread = left.threads[TID]
+    assert thread.withdrawn == 1
+    assert thread.worst.response_ns == 120
+    shown = JudgedCycles(0, end, left.threads, NAMES, {})
+    text = json.dumps(cycles_row(shown)) + "".join(printed(seen_with(left), shown))
+    assert "3000120" not in text
+    assert "3,000" not in text
+    assert "1 more whose events contradict them" in cycle_words(thread)
+    assert seen_with(left).findings == ()
+
+
+def seen_with(recording: CycleRecording) -> Examined:
+    return with_cycles(examine(seen(thread(TID))), recording.end, recording.threads)
+
+
+def test_what_could_not_be_judged_is_not_seen() -> None:
+    odd = CycleRuns(
+        tuple(
+            (TID, 0, 0, 0, at, at + 5, at + 50, 45, 0, 0)
+            for at in (number**3 * 1_000 for number in range(1, 40))
+        )
+    )
+    examined, _ = recorded(odd)
+    assert [(one.ids, one.remedy) for one in examined.unseen] == [
+        (("RA17",), "give its period: --period 5ms")
+    ]
+    assert status_of(examined, FailOn.LOW) == 3
+
+    asleep, _ = recorded()
+    assert [one.ids for one in asleep.unseen] == [("RA17",)]
+
+
+def test_a_sleep_for_an_interval_was_judged_and_misses_nothing() -> None:
+    runs, now = [], 0
+    for number in range(1, 300):
+        due = now + cycling.MS
+        now = due + 50_000 + number * 7_919 % 90_000
+        runs.append(
+            (TID, 0, due - cycling.MS + 900, due, due + 5, due + 9, now, 9, 0, 1)
+        )
+    examined, shown = recorded(CycleRuns(tuple(runs)))
+
+    assert examined.findings == ()
+    assert examined.unseen == ()
+    text = " ".join(" ".join(printed(examined, shown)).split())
+    assert "nothing is due, so nothing is missed" in text
+    assert "% longer than the interval it asks for" in text
+    period = cycles_row(shown)["threads"][0]["period"]
+    assert period["basis"] == "interval"
+    assert period["missed"] is None
+
+
+def test_the_advice_fits_what_the_thread_does_already() -> None:
+    rows = cycling.periodic(100).runs
+    (absolute,) = recorded(CycleRuns((*rows[:50], *rows[53:])))[0].findings
+    assert "TIMER_ABSTIME" not in absolute.kind.remedy
+
+    # it asks for the rest of each period, which varies
+    asks = [
+        (*row[:2], row[3] - 400_000 - row[3] % 99_991, *row[3:9], 1) for row in rows
+    ]
+    (relative,) = recorded(CycleRuns((*asks[:50], *asks[53:])))[0].findings
+    assert "TIMER_ABSTIME" in relative.kind.remedy
+    assert relative.weight is absolute.weight

@@ -118,7 +118,7 @@ def _arrivals(
 ) -> Iterator[Broken]:
     ended = [one.end for one in intervals if one.state is State.SLEEPING and one.end]
     sleeps = sum(_callback_of(window, event) is not None for event in ended)
-    if sleeps > 1:
+    if sleeps > 1 + wakeup.timed_waits:
         yield Broken(Invariant.ARRIVAL, 0, wakeup.latency_ns, {"sleeps": sleeps})
 
 

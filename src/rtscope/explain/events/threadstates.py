@@ -64,6 +64,8 @@ class TracedWakeup:
     """The path goes on to the end of its cycle: what it runs is its own code."""
     to_the_switch: bool = False
     """The trace has no mark of its own code: the path ends at the switch to it."""
+    timed_waits: int = field(default=0, repr=False)
+    """Waits for another timer that the cycle has, if the path goes to its end."""
 
     latency_ns: int = field(init=False)
     """How late it was."""

@@ -9,7 +9,9 @@ A running program: delays of its threads, and a unit of systemd with its rights.
     model.py                           a watched program, and its findings
     findings.toml                      the findings: title, weight, reason, remedy
     rules.py                           the rules of findings, of waits too
-    cycles.py                          cycles: period, missed releases, latencies
+    threadruns.py, periods.py          runs of a thread; which begin its cycles
+    cycles.py, lateness.py             cycles: latencies, missed releases; findings
+    response.py                        the verdict on response times
     running.py                         command, user, rights, limits, threads
     service.py                         the unit of a program, each line with its reason
     memorymap.py                       memory of a process, from /proc

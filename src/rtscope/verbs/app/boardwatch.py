@@ -39,7 +39,12 @@ from rtscope.verbs.app.watch import (
     snapshot_paths,
     watch_args,
 )
-from rtscope.verbs.app.watchedcycles import CycleRecording, cycles_args, recording_of
+from rtscope.verbs.app.watchedcycles import (
+    CycleRecording,
+    cycles_args,
+    no_cycles,
+    recording_of,
+)
 
 ENDING_NS = 20 * NS_PER_S
 """To close the probes of a thread takes half a second of the kernel."""
@@ -101,6 +106,7 @@ def watch_on_board(
     settle_ns: int,
     duration_ns: int,
     seed: int,
+    light: bool = False,
     stopped: Callable[[], bool] = lambda: False,
     progress: Progress = lambda _step: None,
 ) -> BoardWatch:
@@ -110,7 +116,7 @@ def watch_on_board(
     Raises BoardError if the board does not boot or the program does not run there,
     TargetError or ContractError if the agent could not watch it.
     """
-    places = _probes(program)
+    places = [] if light else _probes(program)
     script = watching_script(
         program,
         places,
@@ -118,6 +124,7 @@ def watch_on_board(
         settle_ns=settle_ns,
         duration_ns=duration_ns,
         seed=seed,
+        light=light,
     )
     booted = boot(
         prepared,
@@ -138,10 +145,13 @@ def watch_on_board(
         after,
         images=Images(_reading(program), debug_files=NO_DEBUG_FILES),
         probes=_with_inodes(places, before.maps),
+        light=light,
     )
     return BoardWatch(
         observation,
-        recording_of(list(booted.lines(CYCLES)), booted.text("script.log")),
+        no_cycles(observation)
+        if light
+        else recording_of(list(booted.lines(CYCLES)), booted.text("script.log")),
         GuestFiles({**facts.files, **later.files}),
         _identity(prepared, booted, seed),
     )
@@ -258,12 +268,15 @@ def watching_script(
     settle_ns: int,
     duration_ns: int,
     seed: int,
+    light: bool = False,
 ) -> str:
     """
     Return the script; the paths `facts` are read before the program begins.
 
-    The seed decides when it begins between two ticks of the kernel's timer.
+    `light` leaves out the cycles. The seed decides when it begins between two ticks of
+    the kernel's timer.
     """
+    cycles = _line(cycles_args(_PID, duration_ns))
     libraries = "LD_LIBRARY_PATH=/lib " if program.dynamic else ""
     guard = agent_line(
         *("load", "--log", f"/out/{LOG}", "--"),
@@ -280,10 +293,9 @@ def watching_script(
         f"""pid=$(sed -n 's/.*"load_hello".*"pid":\\([0-9]*\\).*/\\1/p' /out/{LOAD})""",
         f'[ -n "{_PID}" ] && [ -d "/proc/{_PID}" ] || exit 1',
         *_snapshot_lines(BEFORE),
-        f"{_line(cycles_args(_PID, duration_ns))} >/out/{CYCLES} &",
-        "cycles=$!",
+        *([] if light else [f"{cycles} >/out/{CYCLES} &", "cycles=$!"]),
         f"{_line(watch_args(_PID, duration_ns, probes))} >/out/{WATCH}",
-        "wait $cycles",
+        *([] if light else ["wait $cycles"]),
         *_snapshot_lines(AFTER),
         f'kill -KILL "{_PID}"',
         "true",

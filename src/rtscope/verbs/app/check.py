@@ -1,8 +1,7 @@
 """Check a running program: what its threads do that costs them their real time."""
 
 import sys
-from collections.abc import Iterator, Mapping
-from dataclasses import replace
+from collections.abc import Iterator, Mapping, Sequence
 from enum import StrEnum
 from itertools import chain
 from pathlib import Path
@@ -12,7 +11,6 @@ import typer
 
 from rtscope.cli.console import Json, put, put_json, stdout_console
 from rtscope.cli.options import BoardKernel, BoardSeed, DisplayOptions
-from rtscope.contract import CyclesEnd
 from rtscope.explain.timeline import ExplainedWindow, perfetto_trace
 from rtscope.host.errors import MeasurementError, UsageError
 from rtscope.host.files import refuse_unwritable, write_atomically
@@ -21,8 +19,8 @@ from rtscope.host.units import (
     NS_PER_H,
     NS_PER_MS,
     NS_PER_S,
+    NS_PER_US,
     exact_duration,
-    format_duration,
     parse_duration,
 )
 from rtscope.machine.target.address import address_of
@@ -30,29 +28,30 @@ from rtscope.present.document import Detail, muted
 from rtscope.present.formats.taskstatistics import statistics_blocks, statistics_rows
 from rtscope.present.render.page import page_of
 from rtscope.present.render.terminal import print_blocks
+from rtscope.stats.evidence import Verdict
 from rtscope.verbs.app.checktext import examined_blocks, examined_row, headline
-from rtscope.verbs.app.cycles import Period, ThreadCycles
 from rtscope.verbs.app.cycletables import (
     JudgedCycles,
     cycle_lines,
     cycles_row,
     longest_words,
 )
+from rtscope.verbs.app.lateness import with_cycles
 from rtscope.verbs.app.model import (
     RANK,
     BoardLabel,
     Examined,
     Finding,
-    Unseen,
     Weight,
     board_row,
     digest_words,
     finding_kinds,
 )
 from rtscope.verbs.app.page import examined_document
+from rtscope.verbs.app.response import Response, judge_response, verdict_blocks
 from rtscope.verbs.app.rules import examine
 from rtscope.verbs.app.source import Watched, WatchRequest, watch_program
-from rtscope.verbs.app.watchedcycles import explained_cycles
+from rtscope.verbs.app.watchedcycles import explained_cycles, with_period
 
 FINDINGS_STATUS = 1
 
@@ -104,6 +103,27 @@ def check(
             "control,io."
         ),
     ] = None,
+    period: Annotated[
+        str | None,
+        typer.Option(
+            help="Period of the cycles of the judged threads (default: found by what "
+            "wakes them), e.g. 5ms."
+        ),
+    ] = None,
+    response: Annotated[
+        str | None,
+        typer.Option(
+            help="Longest response time to allow, from the begin of a cycle to its "
+            "end (default: no verdict), e.g. 500us."
+        ),
+    ] = None,
+    light: Annotated[
+        bool,
+        typer.Option(
+            "--light",
+            help="Watch without probes and cycles: a thread is delayed least.",
+        ),
+    ] = False,
     fail_on: Annotated[
         FailOn,
         typer.Option(
@@ -137,6 +157,10 @@ def check(
     """
     duration_ns = _time("--duration", duration, 100 * NS_PER_MS)
     settle_ns = _time("--settle", settle, NS_PER_MS)
+    period_ns = None if period is None else _time("--period", period, NS_PER_US)
+    response_ns = None if response is None else _time("--response", response, NS_PER_US)
+    if light:
+        _refuse_cycles(period=period, response=response, perfetto=perfetto)
     threads = [] if thread is None else thread.split(",")
     for file in filter(None, (html, perfetto, junit)):
         refuse_unwritable(file)
@@ -147,27 +171,31 @@ def check(
             f"check -- {' '.join(program)}"
         )
     request = WatchRequest(
-        program, command, settle_ns, duration_ns, kernel, seed, append
+        program, command, settle_ns, duration_ns, kernel, seed, append, light=light
     )
     watched = watch_program(address_of(target, boards=True), request)
-    recording, kept, board = watched.recording, watched.statistics, watched.board
-    examined = examine(watched.observation, threads=threads)
-    examined = with_cycles(examined, recording.end, recording.threads)
-    cycles, whole = _cycles(examined, watched)
+    kept, board = watched.statistics, watched.board
+    examined, cycles, whole = _examined(watched, threads, period_ns)
+    verdict = judged_response(cycles, response_ns)
+    said = [] if verdict is None else list(verdict_blocks(verdict))
     library = tuple(statistics_blocks(kept))
     if html is not None:
-        shown = examined_document(examined, cycles, whole, board=board, kept=library)
+        shown = examined_document(
+            examined, cycles, whole, board=board, kept=library, verdict=said
+        )
         write_atomically(html, page_of(shown).encode())
     if perfetto is not None:
         write_atomically(perfetto, perfetto_trace(whole.values()))
     if junit is not None:
-        write_atomically(junit, examined_junit(examined, board).encode())
+        write_atomically(junit, examined_junit(examined, board, verdict).encode())
     row = {**examined_row(examined), "cycles": cycles_row(cycles)}
+    row["response"] = None if verdict is None else verdict.row()
     row["statistics"] = statistics_rows(kept)
     if json:
         put_json({**row, **board_row(board, row)})
     elif display.detail is Detail.QUIET:
-        put(f"{headline(examined)}\n")
+        verdicts = [] if verdict is None else list(verdict.sentences())[:1]
+        put("".join(f"{one}\n" for one in (headline(examined), *verdicts)))
     else:
         with stdout_console() as console:
             width = min(console.width, 100)
@@ -180,31 +208,60 @@ def check(
                 everything=display.detail is Detail.ALL,
                 board=board,
                 cycles=lines,
+                verdict=said,
             )
             print_blocks(chain(blocks, library), console)
-    return status_of(examined, fail_on)
+    return status_of(examined, fail_on, verdict)
 
 
-def _cycles(
-    examined: Examined, watched: Watched
-) -> tuple[JudgedCycles, Mapping[int, ExplainedWindow]]:
-    """Return the cycles of the judged threads, and their longest with its events."""
+def _refuse_cycles(**options: object) -> None:
+    given = [f"--{name}" for name, value in options.items() if value is not None]
+    if given:
+        raise UsageError(
+            f"{given[0]} needs the cycles, which --light leaves out: leave out one of "
+            "them"
+        )
+
+
+def _examined(
+    watched: Watched, threads: Sequence[str], period_ns: int | None
+) -> tuple[Examined, JudgedCycles, Mapping[int, ExplainedWindow]]:
+    """Return findings, cycles of the judged threads, and their longest with events."""
+    examined = examine(watched.observation, threads=threads)
     names = {one.line.tid: one.name for one in examined.judged}
     recording, board = watched.recording, watched.board
-    longest = explained_cycles(
+    if period_ns is not None:
+        recording = with_period(recording, period_ns)
+    recording, longest = explained_cycles(
         recording, names, watched.traits, board="" if board is None else board.name
     )
     words = {
-        tid: longest_words(one.cycle, one.whole.explanation)
+        tid: longest_words(recording.threads[tid], one.cycle, one.whole.explanation)
         for tid, one in longest.items()
     }
     begin, end = recording.begin, recording.end
     cycles = JudgedCycles(begin.from_ns, end, recording.threads, names, words)
-    return cycles, {tid: one.whole for tid, one in longest.items()}
+    examined = with_cycles(examined, end, recording.threads)
+    return examined, cycles, {tid: one.whole for tid, one in longest.items()}
 
 
-def status_of(examined: Examined, fail_on: FailOn) -> int:
-    """Return 1 for a finding of this weight, 3 if none and not all was seen, else 0."""
+def judged_response(cycles: JudgedCycles, limit_ns: int | None) -> Response | None:
+    """Return the verdict on the response time of the judged threads, if asked for."""
+    if limit_ns is None:
+        return None
+    return judge_response(limit_ns, cycles.end, cycles.threads, cycles.names)
+
+
+def status_of(
+    examined: Examined, fail_on: FailOn, verdict: Response | None = None
+) -> int:
+    """
+    Return the status of the verdict if that is not 0: NO, INVALID, NOT SHOWN.
+
+    Else 1 for a finding of this weight, 3 if none and not all was seen, else 0.
+    """
+    if verdict is not None and verdict.exit_status:
+        return verdict.exit_status
     if fail_on is not FailOn.NEVER:
         least = RANK[Weight(fail_on.value)]
         if any(RANK[one.weight] <= least for one in examined.findings):
@@ -223,96 +280,51 @@ def _time(option: str, text: str, least_ns: int) -> int:
     return time_ns
 
 
-# --- findings about cycles, and what could not be seen of them ----------------------
-
-_IDS = ("RA16", "RA17")
-
-
-def with_cycles(
-    examined: Examined, end: CyclesEnd, threads: Mapping[int, ThreadCycles]
-) -> Examined:
-    """Add what the cycles of the judged threads show, and what could not be seen."""
-    findings = [
-        *examined.findings,
-        *(
-            Finding(
-                "RA17",
-                words,
-                tid=one.line.tid,
-                thread=one.name,
-                count=late_count(period),
-            )
-            for one in examined.judged
-            if (cycles := threads.get(one.line.tid)) is not None
-            and (period := cycles.period) is not None
-            and (words := late_words(period))
-        ),
-    ]
-    findings.sort(key=lambda one: (RANK[one.weight], one.id, -(one.count or 0)))
-    return replace(
-        examined,
-        findings=tuple(findings),
-        unseen=(*examined.unseen, *_unseen(examined, end, threads)),
-    )
-
-
-def late_count(period: Period) -> int:
-    """Return how many periods had no cycle, or one that did not end in time."""
-    return period.missed + period.overruns
-
-
-def late_words(period: Period) -> str:
-    """Return how cycles missed their times; empty if they did not."""
-    words = [
-        f"{number:,} {what}"
-        for number, what in (
-            (period.missed, "periods without a cycle"),
-            (period.late_starts, "began a period late or more"),
-            (period.overruns, "ended after the next was due"),
-        )
-        if number
-    ]
-    if words:
-        words.append(f"the period is {format_duration(period.period_ns)}")
-    return ", ".join(words)
-
-
-def _unseen(
-    examined: Examined, end: CyclesEnd, threads: Mapping[int, ThreadCycles]
-) -> Iterator[Unseen]:
-    tracing = end.tracing
-    if not tracing.enabled:
-        yield Unseen(_IDS, "cycles", tracing.reason, tracing.remedy)
-        return
-    if end.not_watched:
-        yield Unseen(
-            _IDS, f"{end.not_watched} threads", "the agent records 128 at once", ""
-        )
-
-
 # --- findings as JUnit XML, a case for each -----------------------------------------
 
 
-def examined_junit(examined: Examined, board: BoardLabel | None = None) -> str:
+def examined_junit(
+    examined: Examined,
+    board: BoardLabel | None = None,
+    verdict: Response | None = None,
+) -> str:
     """
     Return JUnit XML: a case for each rule, which fails if it found something.
 
     A rule that could not be looked at is an error: it has neither passed nor failed.
+    With a verdict on the response time there is a case for each thread.
     """
     seen = examined.observation
+    of_verdict = [] if verdict is None else list(_response_cases(examined, verdict))
     suite = TestSuite(
         name=f"app check {seen.name}",
-        cases=[_case(examined, id_) for id_ in finding_kinds()],
+        cases=[*of_verdict, *(_case(examined, id_) for id_ in finding_kinds())],
         time_s=seen.watch.window_ns / NS_PER_S,
         properties={} if board is None else {"virtual board": board.words},
     )
     return junit_file([suite])
 
 
+def _response_cases(examined: Examined, verdict: Response) -> Iterator[TestCase]:
+    limit = exact_duration(verdict.limit_ns)
+    for one in verdict.threads:
+        outcome = Outcome(message=one.words, type=one.verdict.value)
+        is_no = one.verdict is Verdict.NO
+        held = one.verdict is Verdict.HELD_IN_TEST
+        worst = {} if one.worst_ns is None else {"longest ns": str(one.worst_ns)}
+        yield TestCase(
+            classname=examined.observation.name,
+            name=f"response of {one.tid} {one.thread} within {limit}",
+            properties={**worst, "cycles that took longer": str(one.longer)},
+            failures=[outcome] if is_no else [],
+            error=None if is_no or held else outcome,
+        )
+
+
 def _case(examined: Examined, id_: str) -> TestCase:
     kind = finding_kinds()[id_]
     failures = [
-        Outcome(message=_message(one), type=kind.weight.value, text=kind.remedy)
+        Outcome(message=_message(one), type=one.weight.value, text=one.kind.remedy)
         for one in examined.findings
         if one.id == id_
     ]

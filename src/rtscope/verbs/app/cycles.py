@@ -1,59 +1,31 @@
 """
 From the runs of a thread to its cycles: period, missed releases, latencies. Pure.
 
-A run goes from a wake-up to the next sleep. Where a timer wakes the thread at a steady
-interval, a cycle begins when that timer is due, and other waits within it are a part of
-it; else every run is a cycle, from its wake-up on. All numbers are of the samples
+A run goes from a wake-up to the next sleep. A cycle begins with a run that `periods`
+names, at the time of its timer, and other waits within it are a part of it; without a
+period every run is a cycle, from its wake-up on. All numbers are of the samples
 themselves, not of buckets; a percentile that their number does not support is None.
 """
 
-from collections.abc import Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, replace
 from itertools import pairwise
 from statistics import median_low
+from typing import TypedDict
 
-from rtscope.contract import CycleRuns
 from rtscope.host.units import NS_PER_S
 from rtscope.stats.summary import Summary, summarize_samples
+from rtscope.verbs.app.periods import (
+    NEAR_SHARE,
+    Basis,
+    Beginnings,
+    beginnings_of,
+    periods_in,
+)
+from rtscope.verbs.app.threadruns import BETWEEN, CUT, GAP, NO_SLEEP, RELATIVE, Run
 
-RELATIVE, NO_SLEEP, CUT, GAP = 1, 2, 4, 8
-"""Flags of a run: agent/cycles/cycles.h."""
-
-NEAR_SHARE = 0.25
-"""An interval this near to a multiple of the period is that many periods."""
-STEADY_SHARE = 0.9
-"""Of the intervals, near to a multiple: else the timer is none of a cycle."""
-SINGLE_SHARE = 0.5
-"""Of the intervals, near to one period: else the median is not the period."""
-FEWEST = 4
-"""Intervals without which nothing is called a period."""
-
-
-@dataclass(frozen=True, slots=True)
-class Run:
-    """From a wake-up to the next sleep; times of CLOCK_MONOTONIC in ns."""
-
-    tid: int
-    cpu: int
-    armed_ns: int
-    """When its timer was set; 0 if no timer of the process woke it."""
-    due_ns: int
-    """What it was set to; 0 as above."""
-    woken_ns: int
-    in_ns: int
-    out_ns: int
-    ran_ns: int
-    preempted: int
-    flags: int
-
-
-def runs_in(lines: Iterable[CycleRuns]) -> Mapping[int, list[Run]]:
-    """Return the runs of each thread, by TID, in the order of their ends."""
-    runs: dict[int, list[Run]] = {}
-    for line in lines:
-        for row in line.runs:
-            runs.setdefault(row[0], []).append(Run(*row))
-    return runs
+ANY_SHARE = 0.5
+"""Every interval is this near to a number of periods that the user gave."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -70,6 +42,8 @@ class Cycle:
     """On a CPU, with the interrupts that came meanwhile."""
     waits: int
     """Waits within it for something else than its timer."""
+    timed_waits: int
+    """Those of them that another timer of the process ended."""
     preempted: int
     slept: bool
     """False: the time had passed already, and it went on at once."""
@@ -89,24 +63,32 @@ class Cycle:
 
 @dataclass(frozen=True, slots=True)
 class Period:
-    """At which times the timer of a thread is due."""
+    """At which times the cycles of a thread begin."""
 
     period_ns: int
-    """The median interval between two of them."""
-    absolute: bool
-    """Its timer is set to a time, not to an interval from then on."""
+    """The median interval between two of them, or what the user gave."""
+    basis: Basis
+    """What it is known from."""
+    asks_relative: bool
+    """The thread asks for an interval from then on, though the times keep a period."""
     exact_share: float
     """Of the intervals, that are whole periods to the ns."""
-    missed: int
-    """Whole periods in which it was not due, because it skipped them."""
-    late_starts: int
-    """Cycles that began to run when the next one was due already."""
-    overruns: int
-    """Cycles that ended when the next one was due already."""
+    missed: int | None
+    """Whole periods in which it was not due, because it skipped them; None: nothing is
+    due, since it sleeps for an interval."""
+    late_starts: int | None
+    """Cycles that began to run when the next one was due already; None as above."""
+    overruns: int | None
+    """Cycles that ended when the next one was due already; None as above."""
     drift_ns_per_s: float | None
     """How much later it is due after a second; None: it has no time to drift from."""
     start_jitter_ns: Summary | None
     """By how much the time between two starts differs from the period."""
+
+    @property
+    def absolute(self) -> bool:
+        """Whether its timer is due at times, not after an interval from then on."""
+        return self.basis is Basis.TIME
 
 
 @dataclass(frozen=True, slots=True)
@@ -119,9 +101,20 @@ class ThreadCycles:
     """Cycles of which events are missing: in no number but those of the period."""
     cut_longest_ns: int
     """The longest response time of these, whose begin and end are known; 0: of none."""
+    cut_unknown: int
+    """Of the cut ones, those whose begin or end is not known."""
+    before: int
+    """Cycles whose time had passed when the recording began: in no time either."""
+    between: int
+    """Runs of no cycle: within a sleep, which then went on, or by another timer."""
+    withdrawn: int
+    """Cycles that the events contradict: in no number."""
+    sleeps_for_intervals: bool
+    """Its wake-ups end sleeps for an interval: nothing is due, so nothing is missed."""
     period: Period | None
     """None: it has none, and each wake-up is a cycle."""
-    latency: Summary
+    latency: Summary | None
+    """None: it was never asleep when its time came."""
     execution: Summary
     response: Summary
 
@@ -131,69 +124,127 @@ class ThreadCycles:
         return max(self.cycles, key=lambda one: one.response_ns)
 
 
-def cycles_of(runs: Sequence[Run]) -> ThreadCycles | None:
-    """Return the cycles of one thread's runs; None without any."""
-    due = [run for run in runs if run.due_ns]
-    period_ns = _steady([run.due_ns for run in due])
-    timed = period_ns is not None
-    groups = list(_groups(runs, timed=timed))
-    cycles = tuple(_cycle(group) for group in groups if not _is_cut(group))
-    cut_ns = [
-        group[-1].out_ns - (group[0].due_ns or group[0].woken_ns)
-        for group in groups
-        if _is_cut(group) and not any(run.flags & GAP for run in group[1:])
-    ]
-    if not cycles:
+def cycles_of_all(
+    runs: Mapping[int, Sequence[Run]],
+    *,
+    given_ns: int | None = None,
+    from_ns: int = 0,
+) -> Mapping[int, ThreadCycles]:
+    """Return the cycles of each thread that has some, by TID."""
+    threads = {
+        tid: cycles_of(some, given_ns=given_ns, from_ns=from_ns)
+        for tid, some in runs.items()
+    }
+    return {tid: some for tid, some in threads.items() if some is not None}
+
+
+def cycles_of(
+    runs: Sequence[Run], *, given_ns: int | None = None, from_ns: int = 0
+) -> ThreadCycles | None:
+    """
+    Return the cycles of one thread's runs; None without any.
+
+    `given_ns` is a period that the user gave; `from_ns` when the recording began.
+    """
+    serving = [run for run in runs if not run.flags & BETWEEN]
+    found = beginnings_of(serving, given_ns)
+    groups = list(_groups(serving, found))
+    whole = [group for group in groups if not _is_cut(group)]
+    cycles = tuple(map(_cycle, whole))
+    kept = tuple(one for one in cycles if one.begin_ns >= from_ns)
+    if not kept:
         return None
+    cut = [group for group in groups if _is_cut(group)]
+    known = [group for group in cut if not any(run.flags & GAP for run in group[1:])]
+    cut_ns = [group[-1].out_ns - group[0].begin_ns for group in known]
+    first = [] if found is None else [serving[index] for index in sorted(found.at)]
     return ThreadCycles(
         tid=runs[0].tid,
-        cycles=cycles,
-        cut=len(groups) - len(cycles),
+        cycles=kept,
+        cut=len(cut),
         cut_longest_ns=max(cut_ns, default=0),
-        period=None if period_ns is None else _period(due, (cycles, cut_ns), period_ns),
-        latency=summarize_samples([one.latency_ns for one in cycles]),
-        execution=summarize_samples([one.ran_ns for one in cycles]),
-        response=summarize_samples([one.response_ns for one in cycles]),
+        cut_unknown=len(cut) - len(known),
+        before=len(cycles) - len(kept),
+        between=len(runs) - sum(map(len, groups)) - _leading(found),
+        withdrawn=0,
+        sleeps_for_intervals=found is not None and found.basis is Basis.INTERVAL,
+        period=None
+        if found is None or found.period_ns is None
+        else _period(first, (cycles, cut_ns), (found.period_ns, found.basis)),
+        **_spreads(kept),
     )
 
 
-def _steady(due_ns: Sequence[int]) -> int | None:
-    """Return the median interval if most are near to it or to multiples of it."""
-    intervals = [b - a for a, b in pairwise(due_ns)]
-    if len(intervals) < FEWEST:
+def _leading(found: Beginnings | None) -> int:
+    """Return how many runs came before the first cycle began."""
+    return 0 if found is None else min(found.at)
+
+
+def without(thread: ThreadCycles, cycle: Cycle) -> ThreadCycles | None:
+    """Take out a cycle that its events contradict; None if it was the only one."""
+    kept = tuple(one for one in thread.cycles if one is not cycle)
+    if not kept:
         return None
-    period_ns = median_low(intervals)
-    if period_ns <= 0:
-        return None
-    periods = [_periods(one, period_ns) for one in intervals]
-    near = sum(number is not None for number in periods)
-    single = sum(number == 1 for number in periods)
-    if near < STEADY_SHARE * len(periods) or single < SINGLE_SHARE * len(periods):
-        return None
-    return period_ns
+    return replace(
+        thread,
+        cycles=kept,
+        withdrawn=thread.withdrawn + 1,
+        period=thread.period and _period_without(thread, thread.period, cycle),
+        **_spreads(kept),
+    )
 
 
-def _periods(interval_ns: int, period_ns: int) -> int | None:
-    number = round(interval_ns / period_ns)
-    off_ns = abs(interval_ns - number * period_ns)
-    return number if number > 0 and off_ns <= NEAR_SHARE * period_ns else None
+def _period_without(thread: ThreadCycles, period: Period, cycle: Cycle) -> Period:
+    if period.missed is None or period.late_starts is None or period.overruns is None:
+        return period
+    later = [one.begin_ns for one in thread.cycles if one.begin_ns > cycle.begin_ns]
+    until_ns = min(later, default=cycle.begin_ns)
+    near = _near(period.basis)
+    number = periods_in(until_ns - cycle.begin_ns, period.period_ns, near) or 1
+    return replace(
+        period,
+        missed=max(0, period.missed - (number - 1)),
+        late_starts=period.late_starts - (cycle.latency_ns >= period.period_ns),
+        overruns=period.overruns - (cycle.response_ns > period.period_ns),
+    )
 
 
-def _groups(runs: Sequence[Run], *, timed: bool) -> Iterator[list[Run]]:
-    """Give the runs of each cycle; those before the first timer are of none."""
-    if not timed:
+class _Spreads(TypedDict):
+    latency: Summary | None
+    execution: Summary
+    response: Summary
+
+
+def _spreads(cycles: Sequence[Cycle]) -> _Spreads:
+    """Summarize them; one that went on without a sleep was not woken."""
+    latency = [one.latency_ns for one in cycles if one.slept]
+    return {
+        "latency": summarize_samples(latency) if latency else None,
+        "execution": summarize_samples([one.ran_ns for one in cycles]),
+        "response": summarize_samples([one.response_ns for one in cycles]),
+    }
+
+
+def _groups(runs: Sequence[Run], found: Beginnings | None) -> Iterator[list[Run]]:
+    """Give the runs of each cycle; those before the first one are of none."""
+    if found is None:
         yield from ([run] for run in runs)
         return
     group: list[Run] = []
-    for run in runs:
-        if run.due_ns:
+    for index, run in enumerate(runs):
+        if index in found.at:
             if group:
                 yield group
             group = [run]
-        elif group:
+        elif group and not _is_of_another_timer(run, runs[index - 1]):
             group.append(run)
     if group:
         yield group
+
+
+def _is_of_another_timer(run: Run, before: Run) -> bool:
+    """Whether its timer was set before the wait that it ended: it is another one."""
+    return run.due_ns > 0 and run.armed_ns < before.woken_ns
 
 
 def _is_cut(group: Sequence[Run]) -> bool:
@@ -205,50 +256,59 @@ def _is_cut(group: Sequence[Run]) -> bool:
 def _cycle(group: Sequence[Run]) -> Cycle:
     first = group[0]
     return Cycle(
-        begin_ns=first.due_ns or first.woken_ns,
+        begin_ns=first.begin_ns,
         in_ns=first.in_ns,
         end_ns=group[-1].out_ns,
         ran_ns=sum(run.ran_ns for run in group),
         waits=len(group) - 1,
+        timed_waits=sum(run.due_ns > 0 for run in group[1:]),
         preempted=sum(run.preempted for run in group),
         slept=not first.flags & NO_SLEEP,
         timed=first.due_ns > 0,
     )
 
 
+def _near(basis: Basis) -> float:
+    return ANY_SHARE if basis is Basis.GIVEN else NEAR_SHARE
+
+
 def _period(
-    due: Sequence[Run],
+    first: Sequence[Run],
     cycles_and_cut: tuple[Sequence[Cycle], Sequence[int]],
-    period_ns: int,
+    found: tuple[int, Basis],
 ) -> Period:
     """Judge by the cycles, and the response times of those without all events."""
     cycles, cut_ns = cycles_and_cut
+    period_ns, basis = found
     # Where events were lost nobody knows whether a period was missed.
-    pairs = [(a, b) for a, b in pairwise(due) if not b.flags & GAP]
-    intervals = [b.due_ns - a.due_ns for a, b in pairs]
-    numbers = [_periods(one, period_ns) for one in intervals]
-    absolute = not any(run.flags & RELATIVE for run in due)
+    pairs = [(a, b) for a, b in pairwise(first) if not b.flags & GAP]
+    intervals = [b.begin_ns - a.begin_ns for a, b in pairs]
+    numbers = [periods_in(one, period_ns, _near(basis)) for one in intervals]
     one_apart = [
         abs(b.in_ns - a.in_ns - period_ns)
         for (a, b), number in zip(pairs, numbers, strict=True)
         if number == 1 and a.in_ns and b.in_ns
     ]
+    judged = basis is not Basis.INTERVAL
+    late = sum(one.latency_ns >= period_ns for one in cycles)
+    overruns = sum(one.response_ns > period_ns for one in cycles)
+    overruns += sum(response_ns > period_ns for response_ns in cut_ns)
     return Period(
         period_ns=period_ns,
-        absolute=absolute,
+        basis=basis,
+        asks_relative=any(run.due_ns and run.flags & RELATIVE for run in first),
         exact_share=sum(one % period_ns == 0 for one in intervals)
         / max(1, len(intervals)),
-        missed=sum(number - 1 for number in numbers if number),
-        late_starts=sum(one.latency_ns >= period_ns for one in cycles),
-        overruns=sum(one.response_ns > period_ns for one in cycles)
-        + sum(response_ns > period_ns for response_ns in cut_ns),
-        drift_ns_per_s=_drift(due, intervals, absolute=absolute),
+        missed=sum(number - 1 for number in numbers if number) if judged else None,
+        late_starts=late if judged else None,
+        overruns=overruns if judged else None,
+        drift_ns_per_s=_drift(first, intervals, basis),
         start_jitter_ns=summarize_samples(one_apart) if one_apart else None,
     )
 
 
 def _drift(
-    due: Sequence[Run], intervals: Sequence[int], *, absolute: bool
+    first: Sequence[Run], intervals: Sequence[int], basis: Basis
 ) -> float | None:
     """
     Return by how much a thread that sleeps for an interval is later each second.
@@ -256,9 +316,9 @@ def _drift(
     What it asked for is the interval that it wants; what it gets is longer by its own
     cycle. A grid of absolute times has no drift, whatever the thread does.
     """
-    if absolute:
-        return 0.0
-    interval_ns = median_low([run.due_ns - run.armed_ns for run in due])
+    if basis is not Basis.INTERVAL:
+        return 0.0 if basis is Basis.TIME else None
+    interval_ns = median_low([run.due_ns - run.armed_ns for run in first])
     if interval_ns <= 0 or not intervals:
         return None
     mean = sum(intervals) / len(intervals)

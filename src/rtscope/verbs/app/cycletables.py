@@ -26,6 +26,7 @@ from rtscope.verbs.app.cycles import (
     Period,
     ThreadCycles,
 )
+from rtscope.verbs.app.periods import Basis
 
 MAX_THREADS = 2
 NAMES = ("wake-up latency", "execution time", "response time")
@@ -48,7 +49,7 @@ class JudgedCycles:
 
 
 def cycle_lines(cycles: JudgedCycles, *, width: int = 100) -> Iterator[Words | Table]:
-    """Write the cycles of each thread: at most 9 lines for each of two threads."""
+    """Write the cycles of each thread: at most 10 lines for each of two threads."""
     if not cycles.end.tracing.enabled:
         return
     for tid in list(cycles.names)[:MAX_THREADS]:
@@ -57,7 +58,7 @@ def cycle_lines(cycles: JudgedCycles, *, width: int = 100) -> Iterator[Words | T
         if thread is None:
             yield strong(printable(f"{who}: no wake-up was seen"))
             continue
-        yield from _wrapped(f"{who}: {cycle_words(thread)}", width, 2, "strong")
+        yield from _wrapped(f"{who}: {cycle_words(thread)}", width, 3, "strong")
         yield times_table(thread, "cycles", width=width)
         if said := cycles.longest.get(tid):
             yield from _wrapped(f"  longest cycle: {said}", width, 3)
@@ -102,29 +103,53 @@ def caveats(end: CyclesEnd) -> Iterator[str]:
 
 def cycle_words(thread: ThreadCycles) -> str:
     """Describe the period of a thread in a sentence."""
-    total = plural(len(thread.cycles), "cycle")
-    if thread.cut:
-        longest = f", the longest {format_us(thread.cut_longest_ns)} µs"
-        known = longest if thread.cut_longest_ns else ""
-        total += f" ({thread.cut:,} more without all events{known})"
     period = thread.period
-    if period is None:
-        return f"{total}, each from a wake-up by something else than a steady timer"
-    how = "a time" if period.absolute else "an interval"
-    said = [
-        f"{total}, every {format_us(period.period_ns)} µs by a timer set to {how}",
-        f"{period.missed:,} missed" if period.missed else "none missed",
-    ]
-    if period.overruns:
-        said.append(f"{period.overruns:,} longer than the period")
-    if drift := drift_words(period):
-        said.append(drift)
-    return ", ".join(said)
+    said = [plural(len(thread.cycles), "cycle")]
+    if period is not None:
+        said.append(f"every {format_us(period.period_ns)} µs {_BASES[period.basis]}")
+        if period.missed is not None:
+            missed = f"{period.missed:,} missed" if period.missed else "none missed"
+            said.append(missed)
+        if period.overruns:
+            said.append(f"{period.overruns:,} longer than the period")
+    elif thread.sleeps_for_intervals:
+        said.append("each after a sleep for an interval, between them any time")
+    else:
+        said.append("each from a wake-up by something else than a steady timer")
+    if thread.sleeps_for_intervals:
+        said.append("nothing is due, so nothing is missed")
+    if period is not None:
+        said += filter(None, [drift_words(period)])
+    if at_once := sum(not one.slept for one in thread.cycles):
+        said.append(f"{at_once:,} began at once, their time had passed")
+    return "; ".join(filter(None, [", ".join(said), *_other_words(thread)]))
+
+
+_BASES = {
+    Basis.TIME: "by a timer set to a time",
+    Basis.INTERVAL: "by a timer set to an interval",
+    Basis.WAKEUPS: "by wake-ups without a timer of its own",
+    Basis.GIVEN: "as you gave it",
+}
+
+
+def _other_words(thread: ThreadCycles) -> Iterator[str]:
+    """Say how many cycles and wake-ups are in no number."""
+    longest = f", the longest {format_us(thread.cut_longest_ns)} µs"
+    known = longest if thread.cut_longest_ns else ""
+    for number, what in (
+        (thread.cut, f"without all events{known}"),
+        (thread.before, "due before the recording began"),
+        (thread.withdrawn, "whose events contradict them"),
+        (thread.between, "wake-ups for something else"),
+    ):
+        if number:
+            yield f"{number:,} more {what}"
 
 
 def drift_words(period: Period) -> str:
     """Say by how much its time moves; empty if it does not."""
-    if period.absolute or not period.drift_ns_per_s:
+    if not period.drift_ns_per_s:
         return ""
     share = 100 * period.drift_ns_per_s / NS_PER_S
     return f"{count(share)} % longer than the interval it asks for"
@@ -148,7 +173,9 @@ def times_table(
 def spreads(thread: ThreadCycles) -> Iterator[tuple[str, Summary]]:
     """Yield the times of a thread's cycles with their names."""
     times = thread.latency, thread.execution, thread.response
-    yield from zip(NAMES, times, strict=True)
+    for name, spread in zip(NAMES, times, strict=True):
+        if spread is not None:
+            yield name, spread
 
 
 def cycles_row(cycles: JudgedCycles) -> dict[str, Any]:
@@ -182,12 +209,16 @@ def _thread_row(cycles: JudgedCycles, tid: int, thread: ThreadCycles) -> dict[st
         "thread": cycles.names[tid],
         "cycles": len(thread.cycles),
         "cycles_cut": thread.cut,
+        "cycles_before": thread.before,
+        "cycles_withdrawn": thread.withdrawn,
         "cut_longest_ns": thread.cut_longest_ns,
+        "wakeups_between": thread.between,
+        "sleeps_for_intervals": thread.sleeps_for_intervals,
         "began_at_once": sum(not one.slept for one in thread.cycles),
         "preempted": sum(one.preempted for one in thread.cycles),
         "waits": sum(one.waits for one in thread.cycles),
         "period": None,
-        "latency_ns": spread_row(thread.latency),
+        "latency_ns": None if thread.latency is None else spread_row(thread.latency),
         "execution_ns": spread_row(thread.execution),
         "response_ns": spread_row(thread.response),
         "longest": _longest_row(thread.worst, cycles.longest.get(tid, "")),
@@ -196,6 +227,7 @@ def _thread_row(cycles: JudgedCycles, tid: int, thread: ThreadCycles) -> dict[st
         jitter = period.start_jitter_ns
         row["period"] = {
             "period_ns": period.period_ns,
+            "basis": period.basis.value,
             "absolute": period.absolute,
             "exact_share": period.exact_share,
             "missed": period.missed,
@@ -230,10 +262,16 @@ def spread_row(spread: Summary) -> dict[str, Any]:
     }
 
 
-def longest_words(cycle: Cycle, whole: Explanation) -> str:
+def longest_words(thread: ThreadCycles, cycle: Cycle, whole: Explanation) -> str:
     """Say where the time of a cycle went, in the words of `rtscope explain`."""
     begin = "its time" if cycle.timed else "its wake-up"
     spent = f"{format_us(cycle.response_ns)} µs from {begin} to its end"
+    worst_ns = max(thread.worst.response_ns, thread.cut_longest_ns)
+    if worst_ns > cycle.response_ns:
+        spent = (
+            f"{format_us(worst_ns)} µs, without a trace that explains it; of those "
+            f"with one: {spent}"
+        )
     waited_ns = cycle.response_ns - cycle.latency_ns - cycle.ran_ns
     words = [
         f"{format_us(cycle.latency_ns)} µs until it got the CPU",

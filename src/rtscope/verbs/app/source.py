@@ -20,7 +20,7 @@ from rtscope.verbs.app.watch import (
     observe,
     running_command,
 )
-from rtscope.verbs.app.watchedcycles import CycleRecording, recording_cycles
+from rtscope.verbs.app.watchedcycles import CycleRecording, no_cycles, recording_cycles
 
 
 @dataclass(frozen=True, slots=True)
@@ -38,6 +38,8 @@ class WatchRequest:
     """Of a virtual board; None: 1."""
     append: str | None = None
     """Additional kernel parameters of a virtual board."""
+    light: bool = False
+    """Without probes and cycles."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -64,15 +66,24 @@ def watch_program(address: Address, request: WatchRequest) -> Watched:
         traits = traits_of(gather(machine.reader))
         if not request.is_command:
             pid = find_process(machine, request.program[0])
-            return _on_machine(machine, pid, traits, request.duration_ns)
+            return _on_machine(machine, pid, traits, request)
         settle_s = request.settle_ns / NS_PER_S
         with running_command(machine, request.program, settle_s=settle_s) as pid:
-            return _on_machine(machine, pid, traits, request.duration_ns)
+            return _on_machine(machine, pid, traits, request)
 
 
 def _on_machine(
-    machine: Target, pid: int, traits: MachineTraits, duration_ns: int
+    machine: Target, pid: int, traits: MachineTraits, request: WatchRequest
 ) -> Watched:
+    duration_ns = request.duration_ns
+    if request.light:
+        observation = observe(machine, pid, duration_ns=duration_ns, light=True)
+        return Watched(
+            observation,
+            no_cycles(observation),
+            traits,
+            _statistics(machine.reader, pid),
+        )
     with recording_cycles(machine, pid, duration_ns=duration_ns) as recorder:
         observation = observe(machine, pid, duration_ns=duration_ns)
         recording = recorder.result()
@@ -116,6 +127,7 @@ def _on_board(name: str, request: WatchRequest) -> Watched:
             settle_ns=request.settle_ns,
             duration_ns=request.duration_ns,
             seed=1 if request.seed is None else request.seed,
+            light=request.light,
             progress=waiting,
         )
     return Watched(

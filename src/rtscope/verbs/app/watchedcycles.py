@@ -3,16 +3,18 @@
 import threading
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 from rtscope.contract import (
     AgentError,
     CycleRuns,
     CyclesBegin,
     CyclesEnd,
+    KeptTrace,
     Line,
     TraceFile,
     TracePages,
+    Tracing,
 )
 from rtscope.explain.events.explain import explain_events
 from rtscope.explain.events.threadstates import MachineTraits, TracedWakeup
@@ -26,7 +28,10 @@ from rtscope.machine.target.stream import collect
 from rtscope.record.events.dat import dat_trace
 from rtscope.record.events.events import Trace
 from rtscope.record.events.writer import TraceParts, trace_of
-from rtscope.verbs.app.cycles import Cycle, ThreadCycles, cycles_of, runs_in
+from rtscope.verbs.app.cycles import Cycle, ThreadCycles, cycles_of_all, without
+from rtscope.verbs.app.model import Observation
+from rtscope.verbs.app.threadruns import Run, runs_in
+from rtscope.verbs.app.watch import LEFT_OUT
 
 TIMEOUT_S = 60.0
 
@@ -37,8 +42,10 @@ class CycleRecording:
 
     begin: CyclesBegin
     end: CyclesEnd
-    threads: Mapping[int, ThreadCycles]
+    runs: Mapping[int, Sequence[Run]]
     """By TID; a thread that did not wake up in this time is not in it."""
+    threads: Mapping[int, ThreadCycles]
+    """The cycles that these are."""
     trace: bytes | None
     """The trace around the longest cycles, as a file of trace-cmd; None: none kept."""
 
@@ -107,13 +114,52 @@ def recording_of(lines: Sequence[Line], stderr: str = "") -> CycleRecording:
     runs = runs_in(line for line in lines if isinstance(line, CycleRuns))
     if sum(len(some) for some in runs.values()) != end.runs:
         raise ContractError("the agent's runs of threads are not complete")
-    threads = {tid: cycles_of(some) for tid, some in runs.items()}
-    return CycleRecording(
-        begin,
-        end,
-        {tid: some for tid, some in threads.items() if some is not None},
-        _trace(lines, end),
+    threads = cycles_of_all(runs, from_ns=begin.from_ns)
+    return CycleRecording(begin, end, runs, threads, _trace(lines, end))
+
+
+def no_cycles(seen: Observation) -> CycleRecording:
+    """Return what `--light` has of cycles: that there are none, and why."""
+    begin, end = seen.watch.begin, seen.watch.end
+    none = Tracing(
+        enabled=False,
+        cause="light",
+        reason=LEFT_OUT,
+        remedy="leave out --light",
+        clock="",
+        page_bytes=0,
+        buffer_kb=0,
+        longest_read_gap_ns=0,
+        candidates_lost=0,
+        events=(),
+        missing_events=(),
+        cpus=(),
+        kept=(),
     )
+    return CycleRecording(
+        CyclesBegin(schema=begin.schema, pid=seen.pid, from_ns=begin.from_ns),
+        CyclesEnd(
+            to_ns=end.to_ns,
+            stopped=end.stopped,
+            runs=0,
+            left_out=0,
+            cut=0,
+            losses=0,
+            not_watched=0,
+            agent_cpu_ns=0,
+            tracing=none,
+        ),
+        {},
+        {},
+        None,
+    )
+
+
+def with_period(recording: CycleRecording, period_ns: int) -> CycleRecording:
+    """Return it with cycles of a period that the user gave."""
+    from_ns = recording.begin.from_ns
+    threads = cycles_of_all(recording.runs, given_ns=period_ns, from_ns=from_ns)
+    return replace(recording, threads=threads)
 
 
 def _trace(lines: Sequence[Line], end: CyclesEnd) -> bytes | None:
@@ -143,35 +189,52 @@ def explained_cycles(
     machine: MachineTraits | None = None,
     *,
     board: str = "",
-) -> Mapping[int, LongestCycle]:
+) -> tuple[CycleRecording, Mapping[int, LongestCycle]]:
     """
     Explain the longest cycle of each thread in `names` whose trace was kept.
 
-    The titles have the name of the virtual board, if it was recorded on one.
+    The recording comes back without the cycles whose events contradict them. The titles
+    have the name of the virtual board, if it was recorded on one.
     """
     if recording.trace is None:
-        return {}
+        return recording, {}
     trace = dat_trace(memoryview(recording.trace), name="the trace of the cycles")
-    cycles = {}
+    threads, longest = dict(recording.threads), {}
     for tid, name in names.items():
-        cycle = _longest_kept(recording, tid)
-        if cycle is not None:
+        thread = threads.pop(tid, None)
+        for cycle, complete in [] if thread is None else _kept(recording, thread):
             traits = machine or MachineTraits()
-            cycles[tid] = _explained(trace, cycle, (tid, name), traits, board)
-    return cycles
+            one = _explained(trace, cycle, (tid, name), traits, board)
+            if not one.whole.explanation.is_withdrawn:
+                longest[tid] = one
+                break
+            # One that began at once follows from its timer, whatever the events are.
+            if thread is not None and cycle.slept and complete:
+                thread = without(thread, cycle)
+        if thread is not None:
+            threads[tid] = thread
+    return replace(recording, threads=threads), longest
 
 
-def _longest_kept(recording: CycleRecording, tid: int) -> Cycle | None:
-    """Return the longest cycle of a thread around which the trace was kept."""
-    thread = recording.threads.get(tid)
-    kept = {
-        (one.expiry_ns, one.wake_ns)
-        for one in recording.end.tracing.kept
-        if one.seq == tid and one.pages
-    }
-    cycles = () if thread is None else thread.cycles
-    there = [one for one in cycles if (one.begin_ns, one.end_ns) in kept]
-    return max(there, key=lambda one: one.response_ns, default=None)
+def _kept(
+    recording: CycleRecording, thread: ThreadCycles
+) -> Sequence[tuple[Cycle, bool]]:
+    """Return the cycles whose trace was kept, and if all of it; the longest first."""
+    kept = [
+        one for one in recording.end.tracing.kept if one.seq == thread.tid and one.pages
+    ]
+    there = [
+        (cycle, not any(one.truncated or one.overwritten for one in around))
+        for cycle in thread.cycles
+        if (around := [one for one in kept if _is_around(one, cycle)])
+    ]
+    return sorted(there, key=lambda one: -one[0].response_ns)
+
+
+def _is_around(kept: KeptTrace, cycle: Cycle) -> bool:
+    return (
+        kept.from_ns <= cycle.begin_ns <= kept.expiry_ns <= cycle.end_ns <= kept.to_ns
+    )
 
 
 def _explained(
@@ -192,6 +255,7 @@ def _explained(
             expiry_ns=cycle.begin_ns,
             wake_ns=end_ns,
             programmed=cycle.timed,
+            timed_waits=cycle.timed_waits,
             to_the_end=not to_the_switch,
             to_the_switch=to_the_switch,
         )

@@ -1,0 +1,86 @@
+"""Findings about cycles that are not on time, and what could not be judged of them."""
+
+from collections.abc import Iterator, Mapping
+from dataclasses import replace
+
+from rtscope.contract import CyclesEnd
+from rtscope.host.units import format_duration, plural
+from rtscope.verbs.app.cycles import Period, ThreadCycles
+from rtscope.verbs.app.model import RANK, Examined, Finding, Unseen
+
+_IDS = ("RA16", "RA17")
+_ID = "RA17"
+
+
+def with_cycles(
+    examined: Examined, end: CyclesEnd, threads: Mapping[int, ThreadCycles]
+) -> Examined:
+    """Add what the cycles of the judged threads show, and what could not be seen."""
+    findings = [
+        *examined.findings,
+        *(
+            Finding(
+                _ID,
+                words,
+                tid=one.line.tid,
+                thread=one.name,
+                count=late_count(period),
+                variant="relative" if period.asks_relative else "",
+            )
+            for one in examined.judged
+            if (cycles := threads.get(one.line.tid)) is not None
+            and (period := cycles.period) is not None
+            and (words := late_words(period))
+        ),
+    ]
+    findings.sort(key=lambda one: (RANK[one.weight], one.id, -(one.count or 0)))
+    return replace(
+        examined,
+        findings=tuple(findings),
+        unseen=(*examined.unseen, *_unseen(examined, end, threads)),
+    )
+
+
+def late_count(period: Period) -> int:
+    """Return how many periods had no cycle, or one that did not end in time."""
+    return (period.missed or 0) + (period.overruns or 0)
+
+
+def late_words(period: Period) -> str:
+    """Return how cycles missed their times; empty if they did not."""
+    words = [
+        f"{number:,} {what}"
+        for number, what in (
+            (period.missed, "without a cycle"),
+            (period.late_starts, "began a period late or more"),
+            (period.overruns, "ended after the next was due"),
+        )
+        if number
+    ]
+    if period.missed:
+        words[0] = f"{plural(period.missed, 'period')} without a cycle"
+    if words:
+        words.append(f"the period is {format_duration(period.period_ns)}")
+    return ", ".join(words)
+
+
+def _unseen(
+    examined: Examined, end: CyclesEnd, threads: Mapping[int, ThreadCycles]
+) -> Iterator[Unseen]:
+    tracing = end.tracing
+    if not tracing.enabled:
+        yield Unseen(_IDS, "cycles", tracing.reason, tracing.remedy)
+        return
+    if end.not_watched:
+        yield Unseen(
+            _IDS, f"{end.not_watched} threads", "the agent records 128 at once", ""
+        )
+    for one in examined.judged:
+        thread = threads.get(one.line.tid)
+        what = f"thread {one.line.tid} {one.name}"
+        if thread is None:
+            cause = "a thread made no cycle in this time"
+            yield Unseen((_ID,), what, cause, "watch for longer: --duration 1m")
+        elif thread.period is None and not thread.sleeps_for_intervals:
+            cause = "no steady period was found in the wake-ups of a thread"
+            yield Unseen((_ID,), what, cause, "give its period: --period 5ms")

@@ -1,0 +1,253 @@
+"""
+Which runs of a thread begin its cycles, and at which period. Pure.
+
+A loop has one wake-up of a cycle, and others within it: a lock, a wait with a timeout.
+Times that are whole periods apart to the ns are those of the cycle, whatever else wakes
+the thread. Without such, all timers are tried, then waits for one interval, the longest
+first; without a timer, wake-ups that come at one pace.
+"""
+
+from collections import Counter
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from enum import StrEnum
+from itertools import pairwise
+from statistics import median_low
+
+from rtscope.verbs.app.threadruns import RELATIVE, Run
+
+NEAR_SHARE = 0.25
+"""An interval this near to a multiple of the period is that many periods."""
+NEARER_SHARE = 0.1
+"""The same for sums of several intervals, which differ less by themselves."""
+STEADY_SHARE = 0.9
+"""Of the intervals, near to a multiple: else the timer is none of a cycle."""
+SINGLE_SHARE = 0.5
+"""Of the intervals, near to one period: else the median is not the period."""
+SINGLE_PACES = 0.75
+"""The same of wake-ups without a timer: several of a cycle look like missed ones."""
+FEWEST = 4
+"""Intervals without which nothing is called a period."""
+EXACT_SHARE = 0.4
+"""Of the intervals between every n-th timer, equal to the ns: else it is no grid."""
+MOST_PERIODS = 3
+"""In the mean of the intervals: more, and the shorter of two waits is no period."""
+MOST_WAKEUPS = 8
+"""Of a cycle with a timer, among which its own is looked for."""
+MOST_PACES = 4
+"""Of a cycle without one: more add up to a pace that none of them has."""
+SAME_REQUEST = 1.5
+"""Two requests are of one interval if the longer is not this many times the other."""
+SAME_SHARE = 0.05
+"""A request differs by less from the median of those that are always the same."""
+SLEEPS_SHARE = 0.5
+"""Of the wake-ups, the end of a sleep for an interval: each begins a cycle then."""
+ADAPTS = 2
+"""A request that varies this many times more than the time it leads to adapts to it."""
+
+
+class Basis(StrEnum):
+    """What the period of a thread is known from."""
+
+    TIME = "time"
+    """Its timer is due at times that are a period apart, whatever the thread does."""
+    INTERVAL = "interval"
+    """It sleeps for an interval from then on: nothing is due, so nothing is missed."""
+    WAKEUPS = "wake-ups"
+    """Something else than a timer of the process wakes it, at a steady pace."""
+    GIVEN = "given"
+    """The user gave it."""
+
+
+@dataclass(frozen=True, slots=True)
+class Beginnings:
+    """The runs with which cycles begin."""
+
+    period_ns: int | None
+    """None: the sleeps are for an interval, and the work between them differs much."""
+    basis: Basis
+    at: frozenset[int]
+    """Indices of the runs."""
+
+
+def beginnings_of(
+    runs: Sequence[Run], given_ns: int | None = None
+) -> Beginnings | None:
+    """Find the runs with which cycles begin; None: each run is a cycle of its own."""
+    if given_ns is not None:
+        return _at_given(runs, given_ns)
+    due = [index for index, run in enumerate(runs) if run.due_ns]
+    for members in _families(runs, due):
+        period_ns = steady_ns([runs[index].due_ns for index in members])
+        if period_ns is not None:
+            some = [runs[index] for index in members]
+            basis = Basis.TIME if _keeps_a_grid(some, period_ns) else Basis.INTERVAL
+            return Beginnings(period_ns, basis, frozenset(members))
+    return _paced(runs) or _after_sleeps(runs, due)
+
+
+def steady_ns(
+    times_ns: Sequence[int], near: float = NEAR_SHARE, least: float = SINGLE_SHARE
+) -> int | None:
+    """Return the median interval if most are near to it or to multiples of it."""
+    intervals = [b - a for a, b in pairwise(times_ns)]
+    if len(intervals) < FEWEST:
+        return None
+    period_ns = median_low(intervals)
+    if period_ns <= 0:
+        return None
+    periods = [periods_in(one, period_ns, near) for one in intervals]
+    multiple = sum(number is not None for number in periods)
+    single = sum(number == 1 for number in periods)
+    is_steady = (
+        multiple >= STEADY_SHARE * len(periods)
+        and single >= least * len(periods)
+        and sum(filter(None, periods)) <= MOST_PERIODS * len(periods)
+    )
+    return period_ns if is_steady else None
+
+
+def periods_in(
+    interval_ns: int, period_ns: int, near: float = NEAR_SHARE
+) -> int | None:
+    """Return how many periods an interval is; None if it is near to no number."""
+    number = round(interval_ns / period_ns)
+    off_ns = abs(interval_ns - number * period_ns)
+    return number if number > 0 and off_ns <= near * period_ns else None
+
+
+def _families(runs: Sequence[Run], due: Sequence[int]) -> Iterator[Sequence[int]]:
+    """Give the timed runs that may be of one timer, the likeliest first."""
+    absolute = [index for index in due if not runs[index].flags & RELATIVE]
+    if grid := _on_a_grid(runs, absolute):
+        yield grid
+    yield due
+    requests = sorted(due, key=lambda index: _request_ns(runs[index]), reverse=True)
+    alike: list[int] = []
+    for index in requests:
+        ns = _request_ns(runs[index])
+        if alike and ns * SAME_REQUEST < _request_ns(runs[alike[-1]]):
+            yield sorted(alike)
+            alike = []
+        alike.append(index)
+    if alike:
+        yield sorted(alike)
+
+
+def _request_ns(run: Run) -> int:
+    return run.due_ns - run.armed_ns
+
+
+def _on_a_grid(runs: Sequence[Run], absolute: Sequence[int]) -> Sequence[int]:
+    """Return the runs whose times are whole periods apart, to the ns; none if few."""
+    times = [runs[index].due_ns for index in absolute]
+    for step in range(1, MOST_WAKEUPS + 1):
+        apart = Counter(b - a for a, b in zip(times, times[step:], strict=False))
+        if not apart:
+            break
+        period_ns, number = apart.most_common(1)[0]
+        wanted = max(FEWEST, EXACT_SHARE * (len(times) - step) / step)
+        if period_ns > 0 and number >= wanted:
+            return _of_one_phase(runs, absolute, period_ns)
+    return ()
+
+
+def _of_one_phase(
+    runs: Sequence[Run], absolute: Sequence[int], period_ns: int
+) -> Sequence[int]:
+    """Return those of the commonest phase; of equals, the one after most sleep."""
+    phases: dict[int, list[int]] = {}
+    for index in absolute:
+        phases.setdefault(runs[index].due_ns % period_ns, []).append(index)
+    most = max(map(len, phases.values()))
+    # Of two sleeps in each cycle one may be left out at an end of the recording.
+    likely = [some for some in phases.values() if len(some) >= most - 1]
+    return max(likely, key=lambda some: _slept_ns(runs, some) / len(some))
+
+
+def _slept_ns(runs: Sequence[Run], some: Sequence[int]) -> int:
+    """Return how long the thread slept before these runs."""
+    return sum(
+        max(0, runs[index].woken_ns - runs[index - 1].out_ns) for index in some if index
+    )
+
+
+def _keeps_a_grid(due: Sequence[Run], period_ns: int) -> bool:
+    """
+    Whether the times are due whatever the thread did before.
+
+    A sleep to a time asks for the rest of a period, which varies as the cycle does; one
+    for an interval always asks for the same, and its times vary. Functions of a library
+    may ask for a time that they have made of an interval, or the other way round.
+    """
+    intervals = [b.due_ns - a.due_ns for a, b in pairwise(due)]
+    requests = [_request_ns(run) for run in due[1:]]
+    near = [one for one in intervals if periods_in(one, period_ns) == 1]
+    if any(run.flags & RELATIVE for run in due):
+        return _spread_ns(requests) > ADAPTS * _spread_ns(near)
+    return _spread_ns(near) <= _spread_ns(requests)
+
+
+def _spread_ns(values: Sequence[int]) -> int:
+    """Return the median distance from the median."""
+    middle = median_low(values)
+    return median_low([abs(one - middle) for one in values])
+
+
+def _paced(runs: Sequence[Run]) -> Beginnings | None:
+    """Find the pace of wake-ups: of all, or of every n-th, the one after most sleep."""
+    for step in range(1, MOST_PACES + 1):
+        near = NEAR_SHARE if step == 1 else NEARER_SHARE
+        series = [range(first, len(runs), step) for first in range(step)]
+        likely = max(series, key=lambda some: _slept_ns(runs, some) / max(1, len(some)))
+        times_ns = [runs[index].begin_ns for index in likely]
+        period_ns = steady_ns(times_ns, near, SINGLE_PACES)
+        if period_ns is not None:
+            return Beginnings(period_ns, Basis.WAKEUPS, frozenset(likely))
+    return None
+
+
+def _after_sleeps(runs: Sequence[Run], due: Sequence[int]) -> Beginnings | None:
+    """Begin a cycle with each end of a sleep for an interval, whatever lies between."""
+    if not due:
+        return None
+    middle_ns = median_low([_request_ns(runs[index]) for index in due])
+    slept = [
+        index
+        for index in due
+        if runs[index].flags & RELATIVE
+        or abs(_request_ns(runs[index]) - middle_ns) <= SAME_SHARE * middle_ns
+    ]
+    if len(slept) < max(FEWEST, SLEEPS_SHARE * len(runs)):
+        return None
+    return Beginnings(None, Basis.INTERVAL, frozenset(slept))
+
+
+def _at_given(runs: Sequence[Run], period_ns: int) -> Beginnings | None:
+    """Begin a cycle with the run that is nearest to a period after the last one."""
+    if not runs:
+        return None
+    soon = [i for i, run in enumerate(runs) if _since_ns(runs, 0, run) < period_ns]
+    at = [max(soon, key=lambda index: _slept_ns(runs, [index]))]
+    while (nearest := _after_a_period(runs, at[-1], period_ns)) is not None:
+        at.append(nearest)
+    return Beginnings(period_ns, Basis.GIVEN, frozenset(at))
+
+
+def _since_ns(runs: Sequence[Run], index: int, run: Run) -> int:
+    return run.begin_ns - runs[index].begin_ns
+
+
+def _after_a_period(runs: Sequence[Run], last: int, period_ns: int) -> int | None:
+    nearest: int | None = None
+    best_ns = period_ns
+    for index in range(last + 1, len(runs)):
+        since_ns = _since_ns(runs, last, runs[index])
+        if since_ns <= period_ns / 2:
+            continue
+        off_ns = abs(since_ns - period_ns)
+        if nearest is None or off_ns < best_ns:
+            nearest, best_ns = index, off_ns
+        if since_ns >= period_ns:
+            break
+    return nearest
