@@ -244,7 +244,7 @@ static void *run(void *arg)
 		return NULL;
 	}
 
-	clock_measure_cost(&s->clock_before);
+	clock_take_reads(&s->reads_before);
 	hist_init(&s->hist); /* touches every page of it */
 	atomic_store_explicit(&s->step, SAMPLER_READY, memory_order_release);
 
@@ -262,7 +262,7 @@ static void *run(void *arg)
 	s->usage = usage_since(&before);
 	s->usage.voluntary_switches -= quiesced;
 
-	clock_measure_cost(&s->clock_after);
+	clock_take_reads(&s->reads_after);
 	read_back(s);
 	/* release: pairs with the supervisor's acquire before it joins */
 	atomic_store_explicit(&s->progress.done, true, memory_order_release);
@@ -315,7 +315,16 @@ enum sampler_step sampler_wait_ready(struct sampler *s, int64_t until_ns)
 		       SAMPLER_STARTING &&
 	       clock_now_ns() < until_ns)
 		nanosleep(&pause, NULL);
+	if (step == SAMPLER_READY)
+		clock_cost_of(&s->reads_before, &s->clock_before);
 	return (enum sampler_step)step;
+}
+
+void sampler_join(struct sampler *s)
+{
+	pthread_join(s->thread, NULL);
+	if (relaxed(s->progress.done)) /* else it was stopped before it had begun */
+		clock_cost_of(&s->reads_after, &s->clock_after);
 }
 
 void sampler_wake(struct sampler *s)

@@ -81,7 +81,8 @@ struct sampler {
 		interrupted_sleeps; /* sleeps that a signal ended and that were resumed */
 	struct wide missed_periods_sum_ns;
 	struct usage usage;
-	struct clock_cost clock_before, clock_after;
+	struct clock_reads reads_before, reads_after;
+	struct clock_cost clock_before, clock_after; /* by the supervisor, of these */
 	struct worst worst;
 	struct hist hist;
 
@@ -95,6 +96,9 @@ void sampler_free(struct sampler *s, unsigned int n);
 /* Starts the i-th thread: it sets itself up, measures the clock, and waits for the go.
  * Returns 0 or -errno. */
 int sampler_start(struct sampler *all, unsigned int i, unsigned int n);
+
+/* Waits for the end of the thread. */
+void sampler_join(struct sampler *s);
 
 /* Waits until the thread is ready or has failed; returns its step, which is
  * SAMPLER_STARTING if something else has had its CPU until then. */

@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 #include "measure/samplers.h"
 
-#include <pthread.h>
 #include <stdio.h>
 #include <string.h>
 
@@ -124,7 +123,7 @@ void samplers_stop(struct run *run)
 void samplers_join(struct run *run)
 {
 	for (unsigned int i = 0; i < run->started; i++)
-		pthread_join(run->sampler[i].thread, NULL);
+		sampler_join(&run->sampler[i]);
 	run->started = 0;
 }
 

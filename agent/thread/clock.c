@@ -3,7 +3,8 @@
 
 #include <stdlib.h>
 
-#define COST_READS 4000
+#define READS_AT_ONCE 40
+#define PAUSE_NS      100000
 
 static int64_t read_ns(clockid_t clock)
 {
@@ -20,29 +21,41 @@ static int by_size(const void *a, const void *b)
 	return (x > y) - (x < y);
 }
 
-void clock_measure_cost(struct clock_cost *out)
+void clock_take_reads(struct clock_reads *out)
 {
-	uint32_t cost[COST_READS];
-	uint32_t step = 0;
-	int64_t before = clock_now_ns();
+	const struct timespec pause = { .tv_nsec = PAUSE_NS };
 
-	for (int i = 0; i < COST_READS; i++) {
-		int64_t now = clock_now_ns();
-		int64_t ns = now - before;
+	for (int begin = 0; begin < CLOCK_READS; begin += READS_AT_ONCE) {
+		int64_t before;
 
-		cost[i] = ns > UINT32_MAX ? UINT32_MAX : (uint32_t)ns;
-		if (ns > 0 && (step == 0 || cost[i] < step))
-			step = cost[i];
-		before = now;
+		if (begin)
+			nanosleep(&pause, NULL);
+		clock_now_ns(); /* the first one fills the caches again */
+		before = clock_now_ns();
+		for (int i = begin; i < begin + READS_AT_ONCE; i++) {
+			int64_t now = clock_now_ns();
+			int64_t ns = now - before;
+
+			out->ns[i] = ns > UINT32_MAX ? UINT32_MAX : (uint32_t)ns;
+			before = now;
+		}
 	}
+}
 
-	qsort(cost, COST_READS, sizeof(cost[0]), by_size);
+void clock_cost_of(struct clock_reads *reads, struct clock_cost *out)
+{
+	uint32_t *cost = reads->ns;
+	uint32_t step = 0;
+
+	qsort(cost, CLOCK_READS, sizeof(cost[0]), by_size);
+	for (int i = 0; i < CLOCK_READS && !step; i++)
+		step = cost[i];
 	*out = (struct clock_cost){
-		.reads = COST_READS,
+		.reads = CLOCK_READS,
 		.min_ns = cost[0],
-		.p50_ns = cost[COST_READS / 2],
-		.p999_ns = cost[COST_READS - 1 - COST_READS / 1000],
-		.max_ns = cost[COST_READS - 1],
+		.p50_ns = cost[CLOCK_READS / 2],
+		.p999_ns = cost[CLOCK_READS - 1 - CLOCK_READS / 1000],
+		.max_ns = cost[CLOCK_READS - 1],
 		.granularity_ns = step,
 	};
 }

@@ -59,8 +59,18 @@ struct clock_cost {
 	int64_t granularity_ns;
 };
 
-/* Reads the clock a few thousand times: under a millisecond on most machines. */
-void clock_measure_cost(struct clock_cost *out);
+#define CLOCK_READS 4000
+
+struct clock_reads {
+	uint32_t ns[CLOCK_READS];
+};
+
+/* Reads the clock, some microseconds at a time, and sleeps between: a thread of a lower
+ * priority waits no longer than for a wake-up. */
+void clock_take_reads(struct clock_reads *out);
+
+/* Sorts them: milliseconds on a slow machine, for an ordinary thread. */
+void clock_cost_of(struct clock_reads *reads, struct clock_cost *out);
 
 /* Detects steps of the wall clock and suspends; call once a second. */
 struct clock_watch {

@@ -43,7 +43,7 @@ static void let_go(struct sampler *s, int64_t start_ns, int64_t intervals)
 
 static void join(struct sampler *s)
 {
-	CHECK(pthread_join(s->thread, NULL) == 0);
+	sampler_join(s);
 	CHECK(atomic_load(&s->progress.done));
 }
 
@@ -259,8 +259,9 @@ static void a_stop_before_the_go_ends_the_thread(void)
 	struct sampler *s = prepare_one(-1);
 
 	atomic_store_explicit(&stop, true, memory_order_relaxed);
-	CHECK(pthread_join(s->thread, NULL) == 0);
+	sampler_join(s);
 	CHECK(samples(s) == 0);
+	CHECK(s->clock_after.reads == 0);
 	sampler_free(s, 1);
 }
 

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 #include <errno.h>
+#include <sys/resource.h>
 
 #include "tests/check.h"
 #include "thread/clock.h"
@@ -48,13 +49,27 @@ static void a_time_that_is_none_is_an_error(void)
 
 static void costs_are_in_order(void)
 {
+	static struct clock_reads reads;
 	struct clock_cost cost;
 
-	clock_measure_cost(&cost);
+	clock_take_reads(&reads);
+	clock_cost_of(&reads, &cost);
 	CHECK(cost.reads > 0);
 	CHECK(0 <= cost.min_ns && cost.min_ns <= cost.p50_ns);
 	CHECK(cost.p50_ns <= cost.p999_ns && cost.p999_ns <= cost.max_ns);
 	CHECK(0 < cost.granularity_ns && cost.granularity_ns <= cost.max_ns);
+}
+
+/* It is done at a real-time priority: others must get the CPU between. */
+static void the_readings_of_a_cost_are_made_in_many_pieces(void)
+{
+	static struct clock_reads reads;
+	struct rusage before, after;
+
+	getrusage(RUSAGE_THREAD, &before);
+	clock_take_reads(&reads);
+	getrusage(RUSAGE_THREAD, &after);
+	CHECK(after.ru_nvcsw - before.ru_nvcsw >= CLOCK_READS / 100 - 1);
 }
 
 static void a_watch_on_unchanged_clocks_sees_nothing(void)
@@ -94,6 +109,7 @@ int main(void)
 	a_sleep_ends_no_earlier_than_asked();
 	a_time_that_is_none_is_an_error();
 	costs_are_in_order();
+	the_readings_of_a_cost_are_made_in_many_pieces();
 	a_watch_on_unchanged_clocks_sees_nothing();
 	a_step_and_a_suspend_are_seen_with_their_size();
 	return 0;
