@@ -16,6 +16,7 @@
 #include "journal/journal.h"
 #include "thread/clock.h"
 #include "thread/rights.h"
+#include "thread/wakecost.h"
 #include "trace/counterdeltas.h"
 #include "trace/tracer.h"
 #include "trace/tracereport.h"
@@ -52,6 +53,7 @@ struct cyclewatch {
 	int tid[CYCLES_MAX_THREADS];
 	int64_t not_watched;
 	int64_t from_ns, to_ns;
+	int64_t wakeup_plain_ns, wakeup_recorded_ns; /* how late one is; 0: unknown */
 	bool gone;
 };
 
@@ -96,7 +98,7 @@ static void keep_longest(struct cyclewatch *w, const struct cyclerun *r)
 	struct cycle_of_thread *c = cycle_of(w, r->tid);
 	struct trace_kept kept = { .cpu = w->tracer.cpu[r->cpu], .own = r->cpu };
 
-	if (!c || r->flags & CYCLE_CUT)
+	if (!c || r->flags & (CYCLE_CUT | CYCLE_BETWEEN))
 		return;
 	c->due += r->due_ns > 0;
 	c->other += r->due_ns == 0;
@@ -285,6 +287,8 @@ static int emit_ending(struct cyclewatch *w, enum hostlink_end ended)
 	emit_int(w->out, "losses", (int64_t)w->losses);
 	emit_int(w->out, "not_watched", w->not_watched);
 	emit_int(w->out, "agent_cpu_ns", timespec_ns(used));
+	emit_int(w->out, "wakeup_plain_ns", w->wakeup_plain_ns);
+	emit_int(w->out, "wakeup_recorded_ns", w->wakeup_recorded_ns);
 	tracereport_emit_summary(&w->tracer, &none, w->out);
 	return emit_end(w->out);
 }
@@ -312,10 +316,15 @@ static enum exit_status record(struct cyclewatch *w)
 		if (!cyclepick_works(&w->pick))
 			refuse_events(&w->tracer);
 	}
+	wakecost_begin();
+	w->wakeup_plain_ns = wakecost_ns();
 	w->from_ns = clock_now_ns();
-	emit_beginning(w);
 	if (tracer_works(&w->tracer))
 		tracer_record(&w->tracer, w->tid, w->cycles.threads);
+	if (tracer_works(&w->tracer))
+		w->wakeup_recorded_ns = wakecost_ns();
+	wakecost_end();
+	emit_beginning(w); /* from now on others may measure what recording adds */
 	if (tracer_works(&w->tracer))
 		ended = record_until(w);
 	w->to_ns = clock_now_ns();

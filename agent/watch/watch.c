@@ -9,12 +9,14 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/resource.h>
+#include <sys/syscall.h>
 #include <time.h>
 #include <unistd.h>
 
 #include "files/slurp.h"
 #include "thread/clock.h"
 #include "thread/rights.h"
+#include "thread/wakecost.h"
 #include "watch/flowevents.h"
 #include "watch/perfevent.h"
 #include "watch/watchcost.h"
@@ -155,7 +157,11 @@ static bool is_there(const struct watch *w, const struct watched *t)
 static int open_events(struct watch *w, struct watched *t)
 {
 	for (unsigned int i = w->kinds; i-- > 0;) {
-		int err = open_event(w, t, i);
+		int err;
+
+		if (t->own && w->kind[i].path) /* no wake-up, and slow to close */
+			continue;
+		err = open_event(w, t, i);
 
 		if (err && t->on_cpus && w->places.err) { /* then all are its own */
 			leave_cpus(w, t);
@@ -195,13 +201,14 @@ static void close_thread(struct watch *w, struct watched *t)
 	free(t);
 }
 
-static int attach(struct watch *w, int tid)
+static int attach(struct watch *w, int tid, bool own)
 {
 	struct watched *t = calloc(1, sizeof(*t));
 
 	if (!t)
 		return -ENOMEM;
 	t->tid = tid;
+	t->own = own;
 	for (unsigned int i = 0; i < w->kinds; i++)
 		t->event[i].counter_fd = t->event[i].sampler_fd = -1;
 	flowevents_init(&t->flow);
@@ -220,6 +227,24 @@ static int attach(struct watch *w, int tid)
 	watchflow_attach(w, t); /* first: of what has a stack the begin is known */
 	begin_events(w, t);
 	return 0;
+}
+
+/* How late a thread of the agent wakes while it is watched as those of the process will
+ * be. What the kernel refuses of its events it may still grant of theirs. */
+static void measure_wakeup(struct watch *w)
+{
+	int refused[PERFEVENT_MAX_KINDS];
+	const int64_t vanished = w->vanished;
+
+	memcpy(refused, w->refused, sizeof(refused));
+	if (attach(w, (int)syscall(SYS_gettid), true) == 0 && w->threads) {
+		watchflow_look_at_policies(w);
+		w->cost[3].counted_ns = wakecost_ns();
+		close_thread(w, w->thread[0]);
+		w->threads = 0;
+	}
+	memcpy(w->refused, refused, sizeof(refused));
+	w->vanished = vanished;
 }
 
 /* Attaches to the threads that are there now. -ESRCH if the process is not. */
@@ -247,7 +272,7 @@ static int look_for_threads(struct watch *w)
 		else if (tid && w->threads == WATCH_MAX_THREADS)
 			beyond++;
 		else if (tid)
-			err = attach(w, tid);
+			err = attach(w, tid, false);
 	}
 	closedir(dir);
 	if (beyond > w->not_watched)
@@ -406,14 +431,19 @@ enum exit_status watch(struct options *options, struct emit *out)
 	w.buffer = malloc(RECORD_BYTES);
 	if (!w.buffer)
 		return emit_error(out, "memlock", "no memory to watch a process", "");
+	wakecost_begin();
+	w.cost[3].name = "wakeup";
+	w.cost[3].plain_ns = wakecost_ns();
 	if (rights_drop_to_watch(options->probes > 0))
 		return emit_error(out, "other", "cannot drop capabilities", "");
-	watchcost_measure(&w);
 	watchflow_begin(&w);
 	if (!w.flow.err)
 		watchplaces_open(&w.places, &w.flow.online);
 	else
 		w.places.err = w.flow.err;
+	measure_wakeup(&w);
+	wakecost_end();
+	watchcost_measure(&w);
 	w.from_ns = clock_now_ns();
 	err = look_for_threads(&w);
 	if (!err && !w.threads)

@@ -170,7 +170,7 @@ bool watchflow_is_real_time(int tid)
 #define WAKING_BYTES 48 /* of the filter, for each thread */
 
 /* The kernel compares each wake-up of the machine with these threads. */
-static void look_at_policies(struct watch *w)
+void watchflow_look_at_policies(struct watch *w)
 {
 	char filter[WATCH_MAX_THREADS * WAKING_BYTES] = "";
 	size_t used = 0;
@@ -409,5 +409,5 @@ void watchflow_take(struct watch *w, int64_t until_ns)
 		give(w, &f->pending[done++]);
 	f->count -= done;
 	memmove(f->pending, f->pending + done, f->count * sizeof(*f->pending));
-	look_at_policies(w);
+	watchflow_look_at_policies(w);
 }

@@ -27,6 +27,9 @@ void watchflow_fault(struct watch *w, int tid, int64_t t_ns, bool major);
 
 bool watchflow_is_real_time(int tid);
 
+/* Looks at the wake-ups of those threads that are real-time now. */
+void watchflow_look_at_policies(struct watch *w);
+
 /* Takes what there is; what is not before `until_ns` waits for the next time. */
 void watchflow_take(struct watch *w, int64_t until_ns);
 

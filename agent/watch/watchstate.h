@@ -61,6 +61,7 @@ struct watched {
 	int tid;
 	bool alive;
 	bool on_cpus; /* its tracepoints are: see watchplaces.h */
+	bool own;     /* the agent's thread, whose wake-ups are measured */
 	char name[32];
 	int64_t from_ns;
 	struct perfring ring;   /* of software events */
@@ -93,7 +94,7 @@ struct watch {
 	uint64_t stacks;      /* of all so far */
 	int64_t from_ns, to_ns;
 	int64_t seen, vanished, not_watched, samples_lost;
-	struct watch_cost cost[3];
+	struct watch_cost cost[4];
 	struct watchflow flow;
 	struct watchplaces places;
 	bool gone; /* the process ended before the time was over */

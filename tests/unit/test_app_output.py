@@ -8,16 +8,16 @@ from xml.etree import ElementTree
 
 import pytest
 
-from fakes import cycling, traces
+from fakes import cycling, traces, watching
 from fakes import printed as terminal
-from rtscope.contract import CycleRuns, CyclesEnd, Line
+from rtscope.contract import CycleRuns, CyclesEnd, Line, WatchCost
 from rtscope.explain.events.threadstates import MachineTraits
 from rtscope.explain.model import Cause, Explanation, Part, Segment
 from rtscope.host.errors import ContractError
 from rtscope.present.render.page import page_of
 from rtscope.verbs.app import watchedcycles
 from rtscope.verbs.app.check import FailOn, examined_junit, status_of
-from rtscope.verbs.app.checktext import MAX_LINES, examined_blocks
+from rtscope.verbs.app.checktext import MAX_LINES, disturbance, examined_blocks
 from rtscope.verbs.app.cycles import Cycle
 from rtscope.verbs.app.cycletables import (
     JudgedCycles,
@@ -277,6 +277,24 @@ def test_a_sleep_for_an_interval_was_judged_and_misses_nothing() -> None:
     period = cycles_row(shown)["threads"][0]["period"]
     assert period["basis"] == "interval"
     assert period["missed"] is None
+
+
+def test_the_cost_of_a_wake_up_is_of_all_watching_together() -> None:
+    lines = (cycling.periodic(10),)
+    end = replace(cycling.end(lines), wakeup_plain_ns=20_000, wakeup_recorded_ns=24_000)
+    costs = {"wakeup": WatchCost(25_000, 33_000, 0)}
+    observed = seen(thread(TID), end=replace(watching.end(), costs=costs))
+    light = examine(observed)
+    assert "it adds in µs (with stack): a wake-up 8.0" in disturbed(light)
+
+    whole = with_cycles(
+        light, end, recording_of((cycling.begin(), *lines, end)).threads
+    )
+    assert "it adds in µs (with stack): a wake-up 13.0" in disturbed(whole)
+
+
+def disturbed(examined: Examined) -> str:
+    return " ".join(" ".join(lines) for lines in disturbance(examined))
 
 
 def test_the_advice_fits_what_the_thread_does_already() -> None:

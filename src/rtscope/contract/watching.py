@@ -172,7 +172,7 @@ class WatchEnd:
     stacks: Count
     agent_cpu_ns: Count
     costs: Mapping[Text, WatchCost]
-    """Of a page fault, a system call and a probed function."""
+    """Of a page fault, a system call, a probed function and a wake-up."""
     records_lost: Count
     """Of switches, wake-ups and calls: there was no room for them."""
     samples_lost: Count = 0
@@ -233,3 +233,7 @@ class CyclesEnd:
     not_watched: Count
     agent_cpu_ns: Count
     tracing: Tracing
+    wakeup_plain_ns: Count = 0
+    """How late a thread of the agent woke while nothing was recorded; 0: unknown."""
+    wakeup_recorded_ns: Count = 0
+    """And while this was; 0: unknown."""

@@ -245,6 +245,11 @@ WATCH, CYCLES = "watch.jsonl", "cycles.jsonl"
 TICK_NS = 4_000_000
 """Of kernels with 250 ticks a second, and a multiple of that of faster ones."""
 
+_RECORDING = (
+    f"until [ -s /out/{CYCLES} ] || ! kill -0 $cycles 2>/dev/null; do sleep 0.01; done"
+)
+"""Its first line is there, or it has ended."""
+
 _PID = "$pid"
 """A variable of the shell."""
 
@@ -293,7 +298,7 @@ def watching_script(
         f"""pid=$(sed -n 's/.*"load_hello".*"pid":\\([0-9]*\\).*/\\1/p' /out/{LOAD})""",
         f'[ -n "{_PID}" ] && [ -d "/proc/{_PID}" ] || exit 1',
         *_snapshot_lines(BEFORE),
-        *([] if light else [f"{cycles} >/out/{CYCLES} &", "cycles=$!"]),
+        *([] if light else [f"{cycles} >/out/{CYCLES} &", "cycles=$!", _RECORDING]),
         f"{_line(watch_args(_PID, duration_ns, probes))} >/out/{WATCH}",
         *([] if light else ["wait $cycles"]),
         *_snapshot_lines(AFTER),

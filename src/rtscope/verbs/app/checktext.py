@@ -167,7 +167,12 @@ def _end(examined: Examined) -> Iterator[Words]:
         yield from (muted(f"  {one}") for one in more)
 
 
-_COSTS = {"fault": "a fault", "call": "a system call", "probe": "an allocation"}
+_COSTS = {
+    "wakeup": "a wake-up",
+    "fault": "a fault",
+    "call": "a system call",
+    "probe": "an allocation",
+}
 
 
 def disturbance(examined: Examined) -> Iterator[tuple[str, ...]]:
@@ -179,10 +184,10 @@ def disturbance(examined: Examined) -> Iterator[tuple[str, ...]]:
         f"{plural(watch.end.stacks, 'stack')}",
     )
     costs = [
-        f"{_COSTS[name]} {_us(one.counted_ns - one.plain_ns)} "
-        f"({_us(one.copied_ns - one.plain_ns)})"
-        for name, one in watch.end.costs.items()
-        if name in _COSTS and one.counted_ns
+        f"{_COSTS[name]} {_us(one.counted_ns - one.plain_ns)}"
+        + (f" ({_us(one.copied_ns - one.plain_ns)})" if one.copied_ns else "")
+        for name in _COSTS
+        if (one := watch.end.costs.get(name)) is not None and one.counted_ns
     ]
     if costs:
         yield (f"it adds in µs (with stack): {', '.join(costs)}",)

@@ -6,10 +6,12 @@ from dataclasses import replace
 from rtscope.contract import CyclesEnd
 from rtscope.host.units import format_duration, plural
 from rtscope.verbs.app.cycles import Period, ThreadCycles
-from rtscope.verbs.app.model import RANK, Examined, Finding, Unseen
+from rtscope.verbs.app.model import RANK, Examined, Finding, Observation, Unseen
 
 _IDS = ("RA16", "RA17")
 _ID = "RA17"
+WAKEUP = "wakeup"
+"""Of the costs of watching: what it adds to a wake-up."""
 
 
 def with_cycles(
@@ -36,8 +38,21 @@ def with_cycles(
     findings.sort(key=lambda one: (RANK[one.weight], one.id, -(one.count or 0)))
     return replace(
         examined,
+        observation=_with_whole_cost(examined.observation, end),
         findings=tuple(findings),
         unseen=(*examined.unseen, *_unseen(examined, end, threads)),
+    )
+
+
+def _with_whole_cost(seen: Observation, end: CyclesEnd) -> Observation:
+    """Take what all watching adds to a wake-up: from nothing to the last of it."""
+    wakeup = seen.watch.end.costs.get(WAKEUP)
+    if wakeup is None or not end.wakeup_plain_ns:
+        return seen
+    whole = replace(wakeup, plain_ns=end.wakeup_plain_ns)
+    costs = {**seen.watch.end.costs, WAKEUP: whole}
+    return replace(
+        seen, watch=replace(seen.watch, end=replace(seen.watch.end, costs=costs))
     )
 
 

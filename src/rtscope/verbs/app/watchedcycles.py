@@ -58,18 +58,30 @@ class CycleRecorder:
         self._lines: list[Line] = []
         self._error: TargetError | ContractError | None = None
         # A thread, because a pipe that nobody empties would hold the agent up.
-        self._done = threading.Event()
+        self._done, self._began = threading.Event(), threading.Event()
         start_thread(self._read)
 
     def _read(self) -> None:
         try:
             self._lines = collect(
-                self._stream, timeout_s=TIMEOUT_S, works_s=self._works_s
+                self._stream,
+                timeout_s=TIMEOUT_S,
+                works_s=self._works_s,
+                until=self._note_begin,
             )
         except (TargetError, ContractError) as error:
             self._error = error
         finally:
+            self._began.set()
             self._done.set()
+
+    def _note_begin(self, _line: Line) -> bool:
+        self._began.set()
+        return False
+
+    def wait_until_it_records(self) -> None:
+        """Wait for its first line, or its end."""
+        self._began.wait(TIMEOUT_S)
 
     def result(self) -> CycleRecording:
         """Wait for its end; TargetError or ContractError if it gave no result."""
@@ -92,6 +104,8 @@ def recording_cycles(
     stream = machine.start_agent(cycles_args(str(pid), duration_ns), privileged=True)
     recorder = CycleRecorder(stream, works_s=duration_ns / NS_PER_S)
     try:
+        # What watching adds to a wake-up is measured with all of it.
+        recorder.wait_until_it_records()
         yield recorder
     finally:
         recorder.kill()
