@@ -231,6 +231,9 @@ complete -c rtscope -n '__rtscope_at app check' -l seed -d 'Seed of a virtual bo
 complete -c rtscope -n '__rtscope_at app check' -l duration -s d -d 'Time to watch' -x
 complete -c rtscope -n '__rtscope_at app check' -l settle -d 'Time before a command is watched' -x
 complete -c rtscope -n '__rtscope_at app check' -l thread -d 'Threads to judge, by name or TID' -x
+complete -c rtscope -n '__rtscope_at app check' -l period -d 'Period of the cycles of the judged threads' -x
+complete -c rtscope -n '__rtscope_at app check' -l response -d 'Longest response time to allow, from the begin of a cycle to its end' -x
+complete -c rtscope -n '__rtscope_at app check' -l light -d 'Watch without probes and cycles'
 complete -c rtscope -n '__rtscope_at app check' -l fail-on -d 'Least weight of a finding for exit status 1' -xa 'high medium low never'
 complete -c rtscope -n '__rtscope_at app check' -l html -d 'HTML page to write, with charts' -rF
 complete -c rtscope -n '__rtscope_at app check' -l perfetto -d 'Trace of the longest cycles to write for ui.perfetto.dev' -rF
