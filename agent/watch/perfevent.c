@@ -18,7 +18,8 @@
 
 #define SAMPLE_FIELDS                                                                  \
 	(PERF_SAMPLE_IDENTIFIER | PERF_SAMPLE_IP | PERF_SAMPLE_TIME |                  \
-	 PERF_SAMPLE_ADDR | PERF_SAMPLE_REGS_USER | PERF_SAMPLE_STACK_USER)
+	 PERF_SAMPLE_ADDR | PERF_SAMPLE_RAW | PERF_SAMPLE_REGS_USER |                  \
+	 PERF_SAMPLE_STACK_USER)
 
 /* See watchform.c, which reads them. */
 #define FLOW_FIELDS                                                                    \
@@ -267,6 +268,18 @@ static uint64_t take_number(struct cursor *c)
 	return number;
 }
 
+/* Its size and it are a number of 8 bytes together. */
+static void take_raw(struct cursor *c, struct perfsample *out)
+{
+	const unsigned char *at = take(c, sizeof(uint32_t));
+	uint32_t bytes = 0;
+
+	if (!c->cut)
+		memcpy(&bytes, at, sizeof(bytes));
+	out->raw = take(c, bytes);
+	out->raw_bytes = c->cut ? 0 : bytes;
+}
+
 /* In the order of SAMPLE_FIELDS, which the kernel's header gives. */
 static bool read_sample(struct cursor *c, struct perfsample *out)
 {
@@ -276,6 +289,7 @@ static bool read_sample(struct cursor *c, struct perfsample *out)
 	out->ip = take_number(c);
 	out->t_ns = (int64_t)take_number(c);
 	out->address = take_number(c);
+	take_raw(c, out);
 	out->abi = take_number(c);
 	if (out->abi) {
 		out->regs_bytes =

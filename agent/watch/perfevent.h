@@ -32,6 +32,7 @@ struct perfevent_kind {
 	/* the tracepoint that tells the same where events are of CPUs, with the thread
 	 * in its field `pid`; 0: none */
 	uint64_t of_cpu;
+	bool is_call;   /* it has the arguments of a system call */
 	bool sampled;   /* copies stacks, else only counts */
 	bool by_hand;   /* see perfevent_grant() */
 	bool user_only; /* the kernel lets us see no more */
@@ -61,9 +62,10 @@ struct perfsample {
 	int64_t t_ns;
 	uint64_t address; /* of a page fault */
 	uint64_t ip;
-	uint64_t abi; /* of the registers: 0 none, 1 32-bit, 2 64-bit */
+	uint64_t abi;             /* of the registers: 0 none, 1 32-bit, 2 64-bit */
+	const unsigned char *raw; /* the fields of a tracepoint */
 	const unsigned char *regs, *stack;
-	size_t regs_bytes, stack_bytes;
+	size_t raw_bytes, regs_bytes, stack_bytes;
 };
 
 /* The type number of the PMU of probes, or -errno: -ENOENT where the kernel has none. */

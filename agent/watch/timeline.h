@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /*
  * timeline - what happened to one thread, in order of time: how long its faults, system
- * calls and preemptions lasted, who woke it, and when a lock that it waited for was held
- * by a thread that could not run. Pure.
+ * calls and preemptions lasted, where it slept, who woke it, and for which words of memory
+ * it waited, which may be locks: who ended that, and what that one did meanwhile. Pure.
  *
  * Priorities are the kernel's: 0 to 98 for real-time ones, the lower the more urgent,
  * 100 and more for ordinary threads, -1 for deadline.
@@ -14,8 +14,10 @@
 #include <stdint.h>
 
 #define TIMELINE_NAME    16 /* of the kernel */
-#define TIMELINE_WAKERS  8
-#define TIMELINE_HISTORY 16
+#define TIMELINE_WAKERS  16
+#define TIMELINE_CALLS   48
+#define TIMELINE_WORDS   16
+#define TIMELINE_HISTORY 32
 #define TIMELINE_LOWEST  100 /* priorities of real-time threads are below */
 
 enum timeline_what {
@@ -23,6 +25,7 @@ enum timeline_what {
 	TIMELINE_IN,     /* got a CPU */
 	TIMELINE_CALL,   /* entered the system call `call` */
 	TIMELINE_RETURN, /* of it */
+	TIMELINE_UNLOCK, /* wakes those that wait for `futex.word` */
 	TIMELINE_FAULT,  /* entered a page fault */
 	TIMELINE_MINOR,  /* the fault was minor, and is over */
 	TIMELINE_MAJOR,
@@ -49,6 +52,13 @@ struct timeline_party {
 	char name[TIMELINE_NAME];
 };
 
+/* A word of memory, and what a wait for it says: linux/futex.h. */
+struct timeline_futex {
+	uint64_t word;
+	uint32_t value; /* that it is expected to have */
+	uint8_t command;
+};
+
 struct timeline_record {
 	int64_t t_ns;
 	int tid; /* of the thread that it happened to */
@@ -58,8 +68,13 @@ struct timeline_record {
 	int priority;  /* of the thread; of OUT and WAKE */
 	struct timeline_party other;
 	enum timeline_context context; /* of WAKE */
-	enum timeline_kind kind; /* of CALL; a lock wait only if it looks like one */
-	const char *call;        /* its name, which stays */
+	enum timeline_kind kind;       /* of CALL */
+	const char *call;              /* its name, which stays; empty: unknown */
+	int number;                    /* of CALL */
+	uint64_t key;                  /* of an idle one: what it waits for */
+	bool idle;                     /* it may be the wait for the next cycle */
+	bool cannot_block;             /* as it is called */
+	struct timeline_futex futex;   /* of UNLOCK, and of CALL that is a lock wait */
 };
 
 /* How often something was seen from begin to end, and how long it lasted. */
@@ -68,43 +83,98 @@ struct timed {
 	char worst_in[TIMELINE_NAME + 8]; /* the system call, or who got the CPU */
 };
 
+/* One system call, or one of its first arguments if it may be the wait for a cycle. */
+struct timeline_call {
+	const char *name;
+	int number;
+	enum timeline_kind kind;
+	bool idle;
+	uint64_t key;
+	unsigned int sent;        /* stacks of it */
+	int64_t harmless;         /* times that it could not block, and did not */
+	struct timed times;       /* all others */
+	struct timed slept, held; /* in it; `worst_in`: who ended that */
+};
+
+/* What a thread did for a time. */
+struct timeline_doing {
+	bool known;
+	int64_t ran_ns, aside_ns, slept_ns;
+	char slept_in[TIMELINE_NAME + 8]; /* the last system call */
+};
+
+/* The waits for one word. */
+struct timeline_word {
+	struct timeline_futex futex; /* of the first */
+	bool values_differ;
+	int64_t wakes; /* of the same word by this thread */
+	int64_t looks,
+		free; /* while it did not wait for it; of these: the word was 1 */
+	struct timed times;
+	bool has_waker; /* of the longest */
+	struct timeline_party waker;
+	struct timeline_doing meanwhile; /* of the waker, in the longest */
+};
+
 struct timeline_waker {
 	struct timeline_party by;
 	bool softirq;
+	uint64_t word; /* that it waited for; 0: none */
 	int64_t count;
 };
 
-/* A thread held a lock that this one waited for, and was kept from its CPU. */
+/* A thread changed the word that this one waited for, and was kept from its CPU before. */
 struct timeline_inversion {
 	struct timeline_party owner, by;
+	uint64_t word;
 	struct timed waited;
 };
 
+/* Off the CPU. */
 struct timeline_interval {
 	int64_t from_ns, to_ns; /* 0: still */
+	bool runnable;
 	struct timeline_party by;
+	const char *call; /* that it slept in; NULL: none that is timed */
 };
 
 struct timeline {
-	int priority; /* as it was last seen */
-	bool known;   /* the priority */
+	int priority;     /* as it was last seen */
+	bool known;       /* the priority */
+	bool sees_wakers; /* its wake-ups by threads are looked at */
 	bool is_out, runnable, held;
-	int64_t out_ns, call_ns, fault_ns; /* 0: is in none */
-	enum timeline_kind call_kind;
-	const char *call;
-	struct timeline_interval aside[TIMELINE_HISTORY]; /* could run and did not */
-	unsigned int asides;                              /* ever */
+	int64_t out_ns, woken_ns; /* 0: not yet */
+	char woken_by[TIMELINE_NAME + 8];
+	int64_t call_ns, fault_ns; /* 0: is in none */
+	bool call_slept;
+	struct timeline_record in; /* the call */
+	bool has_ender;            /* of the wait for a word: who ended it */
+	struct timeline_party ender;
+	struct timeline_doing ender_did;
+	struct timeline_interval off[TIMELINE_HISTORY];
+	unsigned int offs; /* ever */
 	struct timed timed[TIMED_KINDS];
+	struct timeline_call call[TIMELINE_CALLS];
+	unsigned int calls;
+	int64_t other_calls;        /* that had no room */
+	int64_t slept_elsewhere_ns; /* in no call that is timed: the sleep of a cycle */
+	struct timeline_word word[TIMELINE_WORDS];
+	unsigned int words;
+	int64_t other_words;
 	struct timeline_waker waker[TIMELINE_WAKERS];
 	unsigned int wakers;
 	int64_t other_wakers; /* that had no room */
 	struct timeline_inversion inversion[TIMELINE_WAKERS];
 	unsigned int inversions;
+	int64_t other_inversions;
 };
 
 /* `waker` is the timeline of who woke it, if that is a thread of this process. */
 void timeline_add(struct timeline *t, const struct timeline_record *r,
 		  const struct timeline *waker);
+
+/* The row of a call, made if it is the first; NULL: there is no room. */
+struct timeline_call *timeline_row(struct timeline *t, const struct timeline_record *r);
 
 extern const char *const timeline_kind_names[TIMED_KINDS];
 

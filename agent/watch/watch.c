@@ -30,6 +30,8 @@
 #define FEW_THREADS  8
 #define MANY_BYTES   (1 << 17) /* else: 33 MB for all */
 #define SAMPLE_BYTES (PERFEVENT_STACK_BYTES + 512)
+#define STACK_SHARE  4    /* of them for one system call */
+#define UNSENT       4    /* so many others are copied for each that is sent */
 #define MAX_STACKS   4096 /* of all threads: 90 MB for the host */
 
 static void read_name(struct watch *w, struct watched *t)
@@ -59,7 +61,8 @@ static void go_on(struct watch *w, struct watched *t, unsigned int kind)
 	const uint64_t room = w->ring_bytes / SAMPLE_BYTES;
 	const uint64_t most = room / (w->samplers ? w->samplers : 1);
 	const uint64_t sampled = t->sampled[kind];
-	const bool enough = sampled >= w->stacks_each || w->stacks >= MAX_STACKS;
+	const bool enough = sampled >= w->stacks_each || w->stacks >= MAX_STACKS ||
+			    t->unsent[kind] >= UNSENT * w->stacks_each;
 	const uint64_t left = enough ? 0 : w->stacks_each - sampled;
 	unsigned int events;
 	struct perfevent *e = watched_events(w, t, kind, &events);
@@ -280,17 +283,37 @@ static int look_for_threads(struct watch *w)
 	return err;
 }
 
+/* Not of a call that cannot block, and of each other one a few. */
+static bool is_wanted(struct watch *w, struct watched *t,
+		      const struct perfsample *sample, struct timeline_record *out)
+{
+	const struct watchform_record r = { .raw = sample->raw,
+					    .raw_bytes = sample->raw_bytes };
+	struct timeline_call *c;
+
+	if (!watchflow_call(&w->flow, &r, out) || out->kind == TIMED_LOCK_WAIT)
+		return true;
+	c = timeline_row(&t->line, out);
+	return !out->cannot_block && (!c || c->sent++ < w->stacks_each / STACK_SHARE);
+}
+
 static void take_sample(struct watch *w, struct watched *t, unsigned int i,
 			const struct perfsample *sample)
 {
+	struct timeline_record call = { .call = "" };
+
 	if (t->sampled[i] >= w->stacks_each || w->stacks >= MAX_STACKS)
 		return;
+	if (w->kind[i].is_call && !w->flow.err && !is_wanted(w, t, sample, &call)) {
+		t->unsent[i]++;
+		return;
+	}
 	t->sampled[i]++;
 	w->stacks++;
 	if (w->kind[i].type == PERF_TYPE_SOFTWARE)
 		watchflow_fault(w, t->tid, sample->t_ns,
 				w->kind[i].config == PERF_COUNT_SW_PAGE_FAULTS_MAJ);
-	watchreport_sample(w, t, i, sample);
+	watchreport_sample(w, t, i, sample, &call);
 }
 
 static void take_own(struct watch *w, struct watched *t, struct perfring *ring)

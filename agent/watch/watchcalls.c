@@ -1,84 +1,80 @@
 /* SPDX-License-Identifier: MIT */
 #include "watch/watchcalls.h"
 
+#include <linux/futex.h>
 #include <stdio.h>
 #include <stdlib.h>
+#include <string.h>
+#include <sys/sem.h>
 #include <sys/syscall.h>
 
+#include "watch/calltable.h"
+
 #define COUNT_OF(list) (sizeof(list) / sizeof(*(list)))
+#define RULES          2
+#define VALUES         3
+
+/* When a call cannot block: see calls.toml. */
+enum { ZERO = 1, HAS, UNLESS, NONBLOCKING, NOTIME, NOWAIT };
+
+struct rule {
+	uint8_t when, arg;
+	uint16_t value[VALUES];
+};
 
 struct call {
-	int number;
+	int16_t number;
+	uint8_t kind;
+	bool idle;
+	struct rule rule[RULES];
 	const char *name;
 };
 
-#define CALL(name) { SYS_##name, #name }
-
-/* They take the lock of the process's memory, which faults of all its threads need. */
-static const struct call memory_calls[] = {
-#ifdef SYS_mmap2
-	CALL(mmap2),
+#if defined(__x86_64__)
+#define NUMBER(x86, generic, arm) x86
+#elif defined(__arm__)
+#define NUMBER(x86, generic, arm) arm
 #else
-	CALL(mmap),
+#define NUMBER(x86, generic, arm) generic
 #endif
-	CALL(munmap), CALL(mprotect), CALL(brk),      CALL(madvise),    CALL(mremap),
-	CALL(mlock),  CALL(munlock),  CALL(mlockall), CALL(munlockall),
-};
 
-/* They may wait for a device, another program or the network; of futex and
- * clock_nanosleep only some, and epoll is how a thread should wait for many. */
-static const struct call blocking_calls[] = {
-	CALL(read),        CALL(write),  CALL(pread64),  CALL(pwrite64),
-	CALL(readv),       CALL(writev), CALL(openat),   CALL(fsync),
-	CALL(fdatasync),   CALL(sync),   CALL(ioctl),    CALL(ppoll),
-	CALL(pselect6),    CALL(sendto), CALL(recvfrom), CALL(sendmsg),
-	CALL(recvmsg),     CALL(accept), CALL(accept4),  CALL(connect),
-	CALL(sched_yield), CALL(clone),  CALL(clone3),   CALL(execve),
-	CALL(waitid),      CALL(flock),
-#ifdef SYS_nanosleep
-	CALL(nanosleep),
-#endif
-#ifdef SYS_open
-	CALL(open),
-#endif
-#ifdef SYS_poll
-	CALL(poll),
-#endif
-#ifdef SYS_select
-	CALL(select),
-#endif
-#ifdef SYS_wait4
-	CALL(wait4),
-#endif
-};
+#define WHEN(when, arg, ...)                                                           \
+	{                                                                              \
+		when, arg,                                                             \
+		{                                                                      \
+			__VA_ARGS__                                                    \
+		}                                                                      \
+	}
+#define CALL(x86, generic, arm, name, kind, idle, ...)                                 \
+	{ NUMBER(x86, generic, arm), kind, idle, { __VA_ARGS__ }, #name },
 
-/* Their waits are for locks, and for conditions, which are no fault. */
-static const struct call lock_calls[] = {
-	CALL(futex),
-#ifdef SYS_futex_time64
-	CALL(futex_time64),
-#endif
-};
+/* Of another architecture: -1. */
+static const struct call calls[] = { CALLTABLE(CALL) };
 
-struct calls {
-	const struct call *call;
-	size_t count;
-};
+/* Of a newer kernel: nothing is known of them. */
+#define HIGHEST 1023
+static const struct call newer = { .kind = TIMED_BLOCKING_CALL, .name = "" };
 
-#define CALLS(table) { table, COUNT_OF(table) }
+static const struct call *find(long number)
+{
+	for (size_t i = 0; i < COUNT_OF(calls); i++)
+		if (calls[i].number == number && number >= 0)
+			return &calls[i];
+	return number > CALLTABLE_HIGHEST && number <= HIGHEST ? &newer : NULL;
+}
 
-static const struct calls timed_calls[] = {
-	CALLS(memory_calls),
-	CALLS(blocking_calls),
-	CALLS(lock_calls),
-};
+/* --- the kernel's filters ------------------------------------------------------------ */
 
-#define MOST_CALLS 64
-#define IN_A_ROW   4 /* so many comparisons are no more than a step of the search */
+#define IN_A_ROW 3 /* so many comparisons are no more than a step of the search */
 
 struct filter_text {
 	char *text;
 	size_t size, used; /* more than size: it has no room */
+};
+
+/* Of numbers that follow each other, without the last. */
+struct range {
+	int from, to;
 };
 
 static void put(struct filter_text *f, const char *format, int number)
@@ -89,92 +85,190 @@ static void put(struct filter_text *f, const char *format, int number)
 				    room ? f->size - f->used : 0, format, number);
 }
 
-static void put_search(struct filter_text *f, const int *id, size_t count)
+static void put_range(struct filter_text *f, const struct range *r)
+{
+	if (r->to == r->from + 1) {
+		put(f, "id == %d", r->from);
+		return;
+	}
+	put(f, "(id >= %d && ", r->from);
+	put(f, "id < %d)", r->to);
+}
+
+static void put_search(struct filter_text *f, const struct range *r, size_t count)
 {
 	const size_t half = count / 2;
 
 	if (count <= IN_A_ROW) {
-		for (size_t i = 0; i < count; i++)
-			put(f, i ? " || id == %d" : "id == %d", id[i]);
+		for (size_t i = 0; i < count; i++) {
+			put(f, i ? " || " : "", 0);
+			put_range(f, &r[i]);
+		}
 		return;
 	}
-	put(f, "(id < %d && (", id[half]);
-	put_search(f, id, half);
-	put(f, ")) || (id >= %d && (", id[half]);
-	put_search(f, id + half, count - half);
+	put(f, "(id < %d && (", r[half].from);
+	put_search(f, r, half);
+	put(f, ")) || (id >= %d && (", r[half].from);
+	put_search(f, r + half, count - half);
 	put(f, "))", 0);
 }
 
-static int by_number(const void *a, const void *b)
+static bool is_of(int number, unsigned int kinds)
 {
-	return *(const int *)a - *(const int *)b;
+	const struct call *call = find(number);
+
+	return call && kinds >> call->kind & 1;
+}
+
+static size_t find_ranges(unsigned int kinds, struct range *out)
+{
+	size_t count = 0;
+
+	for (int number = 0; number <= HIGHEST; number++) {
+		if (!is_of(number, kinds))
+			continue;
+		if (count && out[count - 1].to == number)
+			out[count - 1].to++;
+		else
+			out[count++] = (struct range){ number, number + 1 };
+	}
+	return count;
 }
 
 /* First the sleep of each cycle: the kernel compares its end while the thread wakes. The
  * others are searched for, since one comparison after the other would take long. */
-static void filter_calls(char *filter, size_t size, const struct calls *some,
-			 size_t count)
+static bool filter_calls(char *filter, size_t size, unsigned int kinds)
 {
+	struct range range[HIGHEST / 2];
 	struct filter_text f = { filter, size, 0 };
-	int id[MOST_CALLS];
-	size_t ids = 0;
 
-	for (size_t i = 0; i < count; i++)
-		for (size_t j = 0; j < some[i].count && ids < MOST_CALLS; j++)
-			id[ids++] = some[i].call[j].number;
-	qsort(id, ids, sizeof(*id), by_number);
 #ifdef SYS_clock_nanosleep
 	put(&f, "id != %d && (", SYS_clock_nanosleep);
 #else
 	put(&f, "(", 0);
 #endif
-	put_search(&f, id, ids);
+	put_search(&f, range, find_ranges(kinds, range));
 	put(&f, ")", 0);
+	return f.used < f.size;
 }
 
-void watchcalls_filter_memory(char *filter, size_t size)
+bool watchcalls_filter_memory(char *filter, size_t size)
 {
-	filter_calls(filter, size, &timed_calls[0], 1);
+	return filter_calls(filter, size, 1u << TIMED_MEMORY_CALL);
 }
 
-void watchcalls_filter_blocking(char *filter, size_t size)
+bool watchcalls_filter_blocking(char *filter, size_t size)
 {
-	filter_calls(filter, size, &timed_calls[1], 1);
+	return filter_calls(filter, size, 1u << TIMED_BLOCKING_CALL);
 }
 
-void watchcalls_filter_timed(char *filter, size_t size)
+bool watchcalls_filter_timed(char *filter, size_t size)
 {
-	filter_calls(filter, size, timed_calls, COUNT_OF(timed_calls));
+	return filter_calls(filter, size,
+			    1u << TIMED_MEMORY_CALL | 1u << TIMED_BLOCKING_CALL |
+				    1u << TIMED_LOCK_WAIT);
 }
 
-static const char *name_in(const struct call *calls, size_t count, long number)
+/* --- what a call can do -------------------------------------------------------------- */
+
+static bool is_no_time(const struct watchcalls_process *p, uint64_t address)
 {
-	for (size_t i = 0; i < count; i++)
-		if (calls[i].number == number)
-			return calls[i].name;
-	return NULL;
+	uint64_t time[2] = { 1, 1 };
+	const size_t size = p->word == 4 ? sizeof(uint64_t) : sizeof(time);
+
+	if (!address || !p->copy(p->of, address, time, size))
+		return false;
+	return !time[0] && (p->word == 4 || !time[1]);
 }
 
-#define FUTEX_COMMANDS 127 /* the rest are options: linux/futex.h */
-#define WAIT           0
-#define WAIT_BITSET    9
-#define CONTENDED      2                    /* of glibc and of Rust */
-#define HAS_WAITERS    UINT64_C(0x80000000) /* of musl, beside the owner's TID */
-
-enum timeline_kind watchcalls_timed(long call, const uint64_t args[3],
-				    const char **name)
+static bool is_no_wait(const struct watchcalls_process *p, uint64_t address)
 {
-	const uint64_t command = args[1] & FUTEX_COMMANDS;
+	struct sembuf first;
 
-	*name = name_in(blocking_calls, COUNT_OF(blocking_calls), call);
-	if (*name)
-		return TIMED_BLOCKING_CALL;
-	*name = name_in(memory_calls, COUNT_OF(memory_calls), call);
-	if (*name)
-		return TIMED_MEMORY_CALL;
-	*name = name_in(lock_calls, COUNT_OF(lock_calls), call);
-	if (*name && (command == WAIT || command == WAIT_BITSET) &&
-	    (args[2] == CONTENDED || args[2] & HAS_WAITERS))
-		return TIMED_LOCK_WAIT;
-	return TIMED_NOT;
+	return p->copy(p->of, address, &first, sizeof(first)) &&
+	       first.sem_flg & IPC_NOWAIT;
+}
+
+static bool applies(const struct rule *r, const uint64_t args[WATCHCALLS_ARGS],
+		    const struct watchcalls_process *p)
+{
+	const uint64_t arg = args[r->arg];
+
+	switch (r->when) {
+	case ZERO:
+		return (uint32_t)arg == 0;
+	case HAS:
+		return arg & r->value[0];
+	case UNLESS:
+		for (unsigned int i = 0; i < VALUES; i++)
+			if (r->value[i] && (uint32_t)arg == r->value[i])
+				return false;
+		return true;
+	case NONBLOCKING:
+		return p->nonblocking(p->of, (int)arg);
+	case NOTIME:
+		return is_no_time(p, arg);
+	case NOWAIT:
+		return is_no_wait(p, arg);
+	default:
+		return false;
+	}
+}
+
+static bool cannot_block(const struct call *call, const uint64_t args[WATCHCALLS_ARGS],
+			 const struct watchcalls_process *p)
+{
+	for (unsigned int i = 0; i < RULES; i++)
+		if (applies(&call->rule[i], args, p))
+			return true;
+	return false;
+}
+
+#ifndef FUTEX_LOCK_PI2
+#define FUTEX_LOCK_PI2 13
+#endif
+
+/* The word that it waits for, or that it wakes others of. */
+static bool read_futex(const struct call *call, const uint64_t args[WATCHCALLS_ARGS],
+		       struct timeline_record *out)
+{
+	const bool newer_call = strcmp(call->name, "futex_wait") == 0;
+
+	out->futex = (struct timeline_futex){
+		.word = args[0],
+		.value = (uint32_t)(newer_call ? args[1] : args[2]),
+		.command =
+			newer_call ? FUTEX_WAIT : (uint8_t)(args[1] & FUTEX_CMD_MASK),
+	};
+	switch (out->futex.command) {
+	case FUTEX_WAIT:
+	case FUTEX_WAIT_BITSET:
+	case FUTEX_WAIT_REQUEUE_PI:
+	case FUTEX_LOCK_PI:
+	case FUTEX_LOCK_PI2:
+		return true;
+	default:
+		out->what = TIMELINE_UNLOCK;
+		return true;
+	}
+}
+
+bool watchcalls_read(long number, const uint64_t args[WATCHCALLS_ARGS],
+		     const struct watchcalls_process *process,
+		     struct timeline_record *out)
+{
+	const struct call *call = find(number);
+
+	if (!call)
+		return false;
+	out->what = TIMELINE_CALL;
+	out->kind = call->kind;
+	out->call = call->name;
+	out->number = (int)number;
+	out->idle = call->idle;
+	if (call->kind == TIMED_LOCK_WAIT)
+		return read_futex(call, args, out);
+	out->key = call->idle ? args[0] : 0;
+	out->cannot_block = cannot_block(call, args, process);
+	return true;
 }

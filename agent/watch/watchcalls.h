@@ -6,21 +6,35 @@
 #ifndef WATCHCALLS_H
 #define WATCHCALLS_H
 
+#include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
 
 #include "watch/timeline.h"
 
-/* Of the calls that take the lock of the process's memory, and of those that may wait. */
-void watchcalls_filter_memory(char *filter, size_t size);
-void watchcalls_filter_blocking(char *filter, size_t size);
+#define WATCHCALLS_ARGS 6
+
+/* Of the calls that take the lock of the process's memory, and of those that may wait.
+ * False: it has no room. */
+bool watchcalls_filter_memory(char *filter, size_t size);
+bool watchcalls_filter_blocking(char *filter, size_t size);
 
 /* The filter of the system calls that are timed, from their entry to their return. */
-void watchcalls_filter_timed(char *filter, size_t size);
+bool watchcalls_filter_timed(char *filter, size_t size);
 
-/* Which of them it is: a futex only if it waits for what looks like a lock. TIMED_NOT, or
- * its kind and name. */
-enum timeline_kind watchcalls_timed(long call, const uint64_t args[3],
-				    const char **name);
+/* What is known of the process that makes a call. */
+struct watchcalls_process {
+	void *of;
+	/* Whether a descriptor has O_NONBLOCK and is of no file, directory or disk. */
+	bool (*nonblocking)(void *of, int fd);
+	/* Copies from its memory, as it is now; false: it cannot be read. */
+	bool (*copy)(void *of, uint64_t address, void *to, size_t size);
+	unsigned int word; /* of the kernel: its long, in bytes */
+};
+
+/* Fills in what a record of an entry says of the call; false for one that is not timed. */
+bool watchcalls_read(long number, const uint64_t args[WATCHCALLS_ARGS],
+		     const struct watchcalls_process *process,
+		     struct timeline_record *out);
 
 #endif

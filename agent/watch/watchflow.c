@@ -101,7 +101,9 @@ void watchflow_make(struct watch *w, const char *tracefs, int err)
 	memset(f->cpu_fd, -1, sizeof(f->cpu_fd));
 	if (f->err)
 		return;
-	watchcalls_filter_timed(f->filter, sizeof(f->filter));
+	f->process.pid = w->pid;
+	if (!watchcalls_filter_timed(f->filter, sizeof(f->filter)))
+		f->err = -E2BIG;
 	f->pending = malloc(PENDING * sizeof(*f->pending));
 	if (!f->pending)
 		f->err = -ENOMEM;
@@ -182,6 +184,7 @@ void watchflow_look_at_policies(struct watch *w)
 
 		changed |= real_time != t->flow.real_time;
 		t->flow.real_time = real_time;
+		t->line.sees_wakers = real_time && !w->flow.without_wakers;
 		if (real_time)
 			used += (size_t)snprintf(
 				filter + used, sizeof(filter) - used, "%s(pid == %d%s)",
@@ -256,17 +259,18 @@ static struct timeline_record *room(struct watchflow *f)
 	return NULL;
 }
 
-static bool read_call(const struct watchflow *f, const struct watchform_record *r,
-		      struct timeline_record *out)
+bool watchflow_call(struct watchflow *f, const struct watchform_record *r,
+		    struct timeline_record *out)
 {
-	uint64_t args[3] = { 0 };
-	const long call = watchform_call(&f->form, r, args);
+	const struct watchcalls_process process = { &f->process, watchproc_nonblocking,
+						    watchproc_copy, f->form.word };
+	uint64_t args[WATCHCALLS_ARGS] = { 0 };
+	const long number = watchform_call(&f->form, r, args);
 
-	out->kind = watchcalls_timed(call, args, &out->call);
-	return out->kind != TIMED_NOT;
+	return watchcalls_read(number, args, &process, out);
 }
 
-static bool read_record(const struct watchflow *f, const struct watched *t,
+static bool read_record(struct watchflow *f, const struct watched *t,
 			const struct watchform_record *r, unsigned int event,
 			struct timeline_record *out)
 {
@@ -277,8 +281,7 @@ static bool read_record(const struct watchflow *f, const struct watched *t,
 		out->what = TIMELINE_IN;
 		return r->tid == t->tid ? watchform_switch(&f->form, r, out) : true;
 	case FLOW_ENTER:
-		out->what = TIMELINE_CALL;
-		return read_call(f, r, out);
+		return watchflow_call(f, r, out);
 	case FLOW_LEAVE:
 		out->what = TIMELINE_RETURN;
 		return true;
@@ -298,7 +301,7 @@ static unsigned int event_with(const struct watchflow_event *of, unsigned int co
 	return i < count ? i : WATCHFLOW_EVENTS;
 }
 
-static bool read_own(const struct watchflow *f, const struct watched *t,
+static bool read_own(struct watchflow *f, const struct watched *t,
 		     const struct watchform_record *r, struct timeline_record *out)
 {
 	if (!r->is_switch)
@@ -310,7 +313,7 @@ static bool read_own(const struct watchflow *f, const struct watched *t,
 	return r->switched_in;
 }
 
-static bool read_of_cpu(const struct watch *w, const struct watchform_record *r,
+static bool read_of_cpu(struct watch *w, const struct watchform_record *r,
 			unsigned int cpu, struct timeline_record *out)
 {
 	for (unsigned int i = 0; !r->is_switch && i < w->threads; i++) {
@@ -390,6 +393,22 @@ static void give(struct watch *w, struct timeline_record *r)
 	timeline_add(&t->line, r, waker ? &waker->line : NULL);
 }
 
+/* A semaphore that is a lock may be taken most of the time; one of a queue may not. */
+static void look_at_words(struct watch *w, struct timeline *t)
+{
+	for (unsigned int i = 0; t->sees_wakers && i < t->words; i++) {
+		struct timeline_word *word = &t->word[i];
+		uint32_t value;
+
+		if ((t->call_ns && t->in.futex.word == word->futex.word) ||
+		    !watchproc_copy(&w->flow.process, word->futex.word, &value,
+				    sizeof(value)))
+			continue;
+		word->looks++;
+		word->free += value == 1;
+	}
+}
+
 void watchflow_take(struct watch *w, int64_t until_ns)
 {
 	struct watchflow *f = &w->flow;
@@ -397,6 +416,7 @@ void watchflow_take(struct watch *w, int64_t until_ns)
 
 	if (f->err)
 		return;
+	watchproc_forget(&f->process);
 	for (unsigned int i = 0; i < w->threads; i++)
 		take_thread(w, w->thread[i]);
 	for (unsigned int i = 0; i < f->cpus; i++) {
@@ -409,5 +429,7 @@ void watchflow_take(struct watch *w, int64_t until_ns)
 		give(w, &f->pending[done++]);
 	f->count -= done;
 	memmove(f->pending, f->pending + done, f->count * sizeof(*f->pending));
+	for (unsigned int i = 0; i < w->threads; i++)
+		look_at_words(w, &w->thread[i]->line);
 	watchflow_look_at_policies(w);
 }

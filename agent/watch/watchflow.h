@@ -30,6 +30,10 @@ bool watchflow_is_real_time(int tid);
 /* Looks at the wake-ups of those threads that are real-time now. */
 void watchflow_look_at_policies(struct watch *w);
 
+/* What the arguments of a system call say of it, as watchcalls_read(). */
+bool watchflow_call(struct watchflow *f, const struct watchform_record *r,
+		    struct timeline_record *out);
+
 /* Takes what there is; what is not before `until_ns` waits for the next time. */
 void watchflow_take(struct watch *w, int64_t until_ns);
 

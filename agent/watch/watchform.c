@@ -55,7 +55,7 @@ int watchform_read_calls(struct watchform *f, const char *enter)
 	unsigned int size;
 
 	if (find(enter, "id", &f->call, &size) || size != f->word ||
-	    find(enter, "args", &f->args, &size) || size < 3 * f->word)
+	    find(enter, "args", &f->args, &size) || size < WATCHFORM_ARGS * f->word)
 		return -EINVAL;
 	return 0;
 }
@@ -180,11 +180,13 @@ bool watchform_waking(const struct watchform *f, const struct watchform_record *
 }
 
 long watchform_call(const struct watchform *f, const struct watchform_record *r,
-		    uint64_t args[3])
+		    uint64_t args[WATCHFORM_ARGS])
 {
-	if (!has(r, f->call, f->word) || !has(r, f->args, 3 * (size_t)f->word))
+	if (!has(r, f->call, f->word) ||
+	    !has(r, f->args, WATCHFORM_ARGS * (size_t)f->word))
 		return -1;
-	for (unsigned int i = 0; i < 3; i++)
+	for (unsigned int i = 0; i < WATCHFORM_ARGS; i++)
 		args[i] = number(r->raw + f->args + i * f->word, f->word);
-	return (long)number(r->raw + f->call, f->word);
+	/* half a number of the tracepoint of one call */
+	return int_at(r, f->call);
 }

@@ -11,6 +11,8 @@
 
 #include "watch/timeline.h"
 
+#define WATCHFORM_ARGS 6 /* of a system call */
+
 /* Offsets in the records of a tracepoint, in bytes. */
 struct watchform {
 	unsigned int prev_prio, prev_state, next_name, next_tid, next_prio;
@@ -47,8 +49,9 @@ bool watchform_switch(const struct watchform *f, const struct watchform_record *
 bool watchform_waking(const struct watchform *f, const struct watchform_record *r,
 		      struct timeline_record *out);
 
-/* The number of the system call, or -1; its first three arguments on entry. */
+/* The number of the system call, or -1; its arguments on entry. The
+ * tracepoint of one call has them at the same places, but half a number. */
 long watchform_call(const struct watchform *f, const struct watchform_record *r,
-		    uint64_t args[3]);
+		    uint64_t args[WATCHFORM_ARGS]);
 
 #endif

@@ -4,6 +4,7 @@
 #include <errno.h>
 #include <linux/perf_event.h>
 #include <stdio.h>
+#include <string.h>
 
 #include "files/slurp.h"
 #include "machine/tracefs.h"
@@ -40,9 +41,14 @@ static const struct tracepoint tracepoints[] = {
 	 * kernel takes the CPU from all real-time threads */
 	{ "preempted", "sched/sched_switch", RUNNABLE " && next_prio < 100" },
 	{ "set_aside", "sched/sched_switch", RUNNABLE " && next_prio >= 100" },
-	/* FUTEX_WAIT and FUTEX_WAIT_BITSET, private or not, with CLOCK_REALTIME or not */
+	/* FUTEX_WAIT, _WAIT_BITSET, _LOCK_PI and _LOCK_PI2, private or not, with CLOCK_REALTIME or not */
 	{ "lock_wait", "syscalls/sys_enter_futex",
-	  "op == 0 || op == 128 || op == 9 || op == 137 || op == 265 || op == 393" },
+	  "op == 0 || op == 128 || op == 9 || op == 137 || op == 265 || op == 393 || "
+	  "op == 6 || op == 134 || op == 13 || op == 141 || op == 269 || op == 397" },
+	/* FUTEX_WAKE, _WAKE_BITSET, _WAKE_OP, _UNLOCK_PI: where locks are let go */
+	{ "lock_wake", "syscalls/sys_enter_futex",
+	  "op == 1 || op == 129 || op == 10 || op == 138 || op == 5 || op == 133 || "
+	  "op == 7 || op == 135" },
 	/* not to a time of CLOCK_MONOTONIC */
 	{ "relative_sleep", "syscalls/sys_enter_clock_nanosleep",
 	  "flags == 0 || which_clock == 0" },
@@ -54,6 +60,12 @@ static struct perfevent_kind *add(struct watch *w, struct perfevent_kind kind, i
 	w->refused[w->kinds] = err;
 	w->kind[w->kinds] = kind;
 	return &w->kind[w->kinds++];
+}
+
+/* Their fields are those of a system call: a number, and six arguments. */
+static bool is_call(const char *event)
+{
+	return strstr(event, "syscalls/");
 }
 
 static void add_tracepoint(struct watch *w, const char *tracefs, int err,
@@ -70,6 +82,7 @@ static void add_tracepoint(struct watch *w, const char *tracefs, int err,
 				     .type = PERF_TYPE_TRACEPOINT,
 				     .config = (uint64_t)id,
 				     .filter = t->filter,
+				     .is_call = is_call(t->event),
 				     .sampled = true,
 				     .by_hand = true },
 	    err);

@@ -216,13 +216,16 @@ static void emit_hex(struct emit *out, const char *key, uint64_t value)
 }
 
 void watchreport_sample(struct watch *w, const struct watched *t, unsigned int kind,
-			const struct perfsample *sample)
+			const struct perfsample *sample,
+			const struct timeline_record *call)
 {
 	emit_begin(w->out, "watch_sample");
 	emit_text(w->out, "event", w->kind[kind].name);
 	emit_int(w->out, "tid", t->tid);
 	emit_int(w->out, "t_ns", sample->t_ns);
 	emit_hex(w->out, "address", sample->address);
+	emit_text(w->out, "call", call->call);
+	emit_hex(w->out, "key", call->futex.word ? call->futex.word : call->key);
 	emit_int(w->out, "abi", (int64_t)sample->abi);
 	emit_base64(w->out, "regs", sample->regs, sample->regs_bytes);
 	emit_base64(w->out, "stack", sample->stack, sample->stack_bytes);
@@ -265,6 +268,7 @@ static void emit_wakers(struct emit *out, const struct timeline *t)
 		emit_open(out, NULL, '{');
 		emit_party(out, "by", &t->waker[i].by);
 		emit_bool(out, "softirq", t->waker[i].softirq);
+		emit_hex(out, "word", t->waker[i].word);
 		emit_int(out, "count", t->waker[i].count);
 		emit_close(out, '}');
 	}
@@ -275,10 +279,69 @@ static void emit_wakers(struct emit *out, const struct timeline *t)
 		emit_open(out, NULL, '{');
 		emit_party(out, "owner", &t->inversion[i].owner);
 		emit_party(out, "by", &t->inversion[i].by);
+		emit_hex(out, "word", t->inversion[i].word);
 		emit_timed(out, "times", &t->inversion[i].waited);
 		emit_close(out, '}');
 	}
 	emit_close(out, ']');
+}
+
+static void emit_calls(struct emit *out, const struct timeline *t)
+{
+	emit_open(out, "calls", '[');
+	for (unsigned int i = 0; i < t->calls; i++) {
+		const struct timeline_call *c = &t->call[i];
+
+		emit_open(out, NULL, '{');
+		emit_text(out, "name", c->name);
+		emit_int(out, "number", c->number);
+		emit_bool(out, "memory", c->kind == TIMED_MEMORY_CALL);
+		emit_bool(out, "idle", c->idle);
+		emit_hex(out, "key", c->key);
+		emit_int(out, "harmless", c->harmless);
+		emit_timed(out, "times", &c->times);
+		emit_timed(out, "slept", &c->slept);
+		emit_timed(out, "held", &c->held);
+		emit_close(out, '}');
+	}
+	emit_close(out, ']');
+	emit_int(out, "other_calls", t->other_calls);
+	emit_int(out, "slept_elsewhere_ns", t->slept_elsewhere_ns);
+}
+
+static void emit_doing(struct emit *out, const struct timeline_doing *d)
+{
+	emit_open(out, "meanwhile", '{');
+	emit_int(out, "ran_ns", d->ran_ns);
+	emit_int(out, "aside_ns", d->aside_ns);
+	emit_int(out, "slept_ns", d->slept_ns);
+	emit_text(out, "slept_in", d->slept_in);
+	emit_close(out, '}');
+}
+
+static void emit_words(struct emit *out, const struct timeline *t)
+{
+	emit_open(out, "words", '[');
+	for (unsigned int i = 0; i < t->words; i++) {
+		const struct timeline_word *word = &t->word[i];
+
+		emit_open(out, NULL, '{');
+		emit_hex(out, "word", word->futex.word);
+		emit_int(out, "value", word->futex.value);
+		emit_int(out, "command", word->futex.command);
+		emit_bool(out, "values_differ", word->values_differ);
+		emit_int(out, "wakes", word->wakes);
+		emit_int(out, "looks", word->looks);
+		emit_int(out, "free", word->free);
+		emit_timed(out, "times", &word->times);
+		if (word->has_waker)
+			emit_party(out, "waker", &word->waker);
+		if (word->has_waker && word->meanwhile.known)
+			emit_doing(out, &word->meanwhile);
+		emit_close(out, '}');
+	}
+	emit_close(out, ']');
+	emit_int(out, "other_words", t->other_words);
 }
 
 void watchreport_thread(struct watch *w, struct watched *t)
@@ -309,6 +372,8 @@ void watchreport_thread(struct watch *w, struct watched *t)
 		emit_close(w->out, '}');
 	}
 	emit_close(w->out, '}');
+	emit_calls(w->out, &t->line);
+	emit_words(w->out, &t->line);
 	emit_wakers(w->out, &t->line);
 	emit_timed(w->out, "kernel_waits", &t->line.timed[TIMED_KERNEL_WAIT]);
 	emit_end(w->out);

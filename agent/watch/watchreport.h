@@ -13,7 +13,8 @@ struct perfevent *watched_events(const struct watch *w, struct watched *t,
 
 void watchreport_begin(struct watch *w);
 void watchreport_sample(struct watch *w, const struct watched *t, unsigned int kind,
-			const struct perfsample *sample);
+			const struct perfsample *sample,
+			const struct timeline_record *call);
 void watchreport_thread(struct watch *w, struct watched *t);
 int watchreport_end(struct watch *w, const char *stopped);
 

@@ -15,13 +15,14 @@
 #include "watch/timeline.h"
 #include "watch/watchform.h"
 #include "watch/watchplaces.h"
+#include "watch/watchproc.h"
 
 #define WATCHFLOW_EVENTS   5
 #define WATCHFLOW_PARTIES  64 /* wakers that are remembered */
 #define WATCHFLOW_FRESH_NS INT64_C(1000000000)
 
 #define WATCH_MAX_THREADS 128
-#define WATCH_FILTER      1024
+#define WATCH_FILTER      4000 /* a thread is added to it: PERFEVENT_FILTER */
 
 /* An event of a thread: switches, calls, or faults. */
 struct watchflow_event {
@@ -42,7 +43,8 @@ struct watchflow {
 	int err; /* -errno: there is none */
 	struct watchform form;
 	uint64_t config[WATCHFLOW_EVENTS], waking; /* numbers of events; 0: none */
-	char filter[4096];                         /* of system calls */
+	char filter[WATCH_FILTER];                 /* of system calls */
+	struct watchproc process;
 	struct cpulist online;
 	bool without_wakers; /* their events have other numbers of threads */
 	int cpu_fd[CPULIST_MAX_CPUS], cpu[CPULIST_MAX_CPUS];
@@ -68,7 +70,8 @@ struct watched {
 	struct perfring probes; /* and tracepoints: their storms must not fill it */
 	struct perfevent event[PERFEVENT_MAX_KINDS]; /* as in watch.kind; its own */
 	struct perfevent *of_cpu; /* by kind and CPU, where they are not its own */
-	uint64_t sampled[PERFEVENT_MAX_KINDS];
+	uint64_t sampled[PERFEVENT_MAX_KINDS]; /* and sent */
+	uint64_t unsent[PERFEVENT_MAX_KINDS];  /* but copied */
 	struct watchflow_thread flow;
 	struct timeline line;
 };

@@ -1,14 +1,21 @@
 """Lines of a watched process, as the agent would write them."""
 
+from dataclasses import replace
+from typing import Any
+
 from rtscope.contract import (
     EventCount,
     EventTimes,
     WatchBegin,
+    WatchedCall,
     WatchedEvent,
     WatchedThread,
+    WatchedWord,
     WatchEnd,
     WatchSample,
 )
+from rtscope.verbs.app.model import EventStack
+from rtscope.verbs.app.naming import NamedFrame, NamedStack
 
 
 def event(name: str, *, cause: str = "", user_only: bool = False) -> WatchedEvent:
@@ -78,3 +85,48 @@ def end(
         costs={},
         records_lost=0,
     )
+
+
+NEVER = EventTimes(0, 0, 0, 0, "")
+
+
+def times(count: int, worst_ns: int = 1000, worst_in: str = "") -> EventTimes:
+    """Return so many of equal length."""
+    return EventTimes(count, count * worst_ns, worst_ns, 10**15, worst_in)
+
+
+def call(name: str, count: int = 1, worst_ns: int = 1000, **given: Any) -> WatchedCall:
+    """Return a system call that was made so many times, and never slept."""
+    made = WatchedCall(
+        name=name,
+        number=1,
+        memory=False,
+        idle=False,
+        key="0",
+        harmless=0,
+        times=times(count, worst_ns, name) if count else NEVER,
+        slept=NEVER,
+        held=NEVER,
+    )
+    return replace(made, **given)
+
+
+def word(value: int, count: int = 1, **given: Any) -> WatchedWord:
+    """Return waits for a word by FUTEX_WAIT."""
+    made = WatchedWord(
+        word="7f00",
+        value=value,
+        command=0,
+        values_differ=False,
+        wakes=0,
+        looks=0,
+        free=0,
+        times=times(count),
+    )
+    return replace(made, **given)
+
+
+def stack(*functions: str, **given: Any) -> EventStack:
+    """Return a stack of these functions, innermost first."""
+    frames = [NamedFrame(name, "", 0, "libc", 1, inlined=False) for name in functions]
+    return replace(EventStack(NamedStack(tuple(frames), None), 1, 0), **given)

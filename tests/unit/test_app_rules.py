@@ -246,8 +246,6 @@ def test_the_setup_of_a_thread_is_judged(task: TaskLine, id_: str, detail: str) 
     [
         ("minor_fault", "RA05"),
         ("major_fault", "RA06"),
-        ("memory_call", "RA08"),
-        ("blocking_call", "RA09"),
         ("relative_sleep", "RA09"),
         ("preempted", "RA13"),
         ("set_aside", "RA14"),
@@ -461,68 +459,3 @@ def test_what_the_watching_costs_is_said() -> None:
     assert "it adds in µs (with stack): a fault 0.1 (2.9)\n" in said_of(examined)
     disturbance = examined_row(examined)["disturbance"]
     assert disturbance["costs"]["fault"]["copied_ns"] == 3_400
-
-
-def a_stack(*functions: str, times: int = 1) -> EventStack:
-    frames = [NamedFrame(name, "", 0, "libc", 1, inlined=False) for name in functions]
-    return EventStack(NamedStack(tuple(frames), None), times, 0)
-
-
-def test_waits_for_conditions_are_no_waits_for_locks() -> None:
-    lock = a_stack("__lll_lock_wait", "pthread_mutex_lock", "cycle", times=2)
-    condition = a_stack("__futex_wait", "pthread_cond_wait", "cycle")
-
-    def locks(*stacks: EventStack, waits: int) -> list[tuple[int | None, str]]:
-        watched = watching.thread(101, lock_wait=waits)
-        given = {(101, "lock_wait"): stacks}
-        examined = examine(seen(watched=[watched], stacks=given))
-        return [(one.count, one.detail) for one in examined.findings]
-
-    assert locks(condition, waits=1) == []
-    assert locks(lock, condition, waits=3) == [(2, "")]
-    # of those without a stack nobody knows
-    ((count, detail),) = locks(lock, waits=50)
-    assert count is None
-    assert "2 of" in detail
-
-
-def test_a_system_call_has_the_name_of_its_function() -> None:
-    stacks = (a_stack("__GI___libc_write", "log"), a_stack("ioctl"))
-    watched = watching.thread(101, blocking_call=2)
-
-    examined = examine(seen(watched=[watched], stacks={(101, "blocking_call"): stacks}))
-
-    assert found(examined) == {"RA09": "write, ioctl"}
-
-
-@pytest.mark.parametrize(
-    "between",
-    [
-        ("__syscall_cancel_arch", "__internal_syscall_cancel", "__syscall_cancel"),
-        ("__internal_syscall_cancel", "__syscall_cancel"),
-        ("", ""),
-    ],
-    ids=["glibc 2.41", "as debug information tells them", "without symbols"],
-)
-def test_what_glibc_passes_a_call_on_to_is_not_its_name(
-    between: tuple[str, ...],
-) -> None:
-    stacks = (a_stack(*between, "__GI___libc_write", "log"),)
-    watched = watching.thread(101, blocking_call=1)
-
-    examined = examine(seen(watched=[watched], stacks={(101, "blocking_call"): stacks}))
-
-    assert found(examined) == {"RA09": "write"}
-
-
-def test_a_call_without_any_name_is_not_called_after_another_file_of_the_program() -> (
-    None
-):
-    nameless, caller = a_stack("").stack.frames[0], a_stack("main").stack.frames[0]
-    frames = (nameless, replace(caller, image="prog"))
-    stacks = (EventStack(NamedStack(frames, None), 1, 0),)
-    watched = watching.thread(101, blocking_call=1)
-
-    examined = examine(seen(watched=[watched], stacks={(101, "blocking_call"): stacks}))
-
-    assert found(examined) == {"RA09": "unknown"}

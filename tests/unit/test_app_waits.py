@@ -6,17 +6,35 @@ from typing import Any
 import pytest
 
 from fakes import watching
-from rtscope.contract import EventTimes, Inversion, Party, Waker, WatchedThread
-from rtscope.verbs.app.model import Watch
-from rtscope.verbs.app.rules import inversions, wakers, worst_of
+from rtscope.contract import (
+    EventTimes,
+    Inversion,
+    Meanwhile,
+    Party,
+    Waker,
+    WatchedThread,
+)
+from rtscope.verbs.app.locks import Lock
+from rtscope.verbs.app.model import EventStack, Finding, Watch
+from rtscope.verbs.app.waits import inversions, of_waits, wakers, worst_of
 
 POSTER = Party(tid=7, name="poster", priority=120)
 OWNER = Party(tid=8, name="owner", priority=89)
 BETWEEN = Party(tid=9, name="between", priority=79)
 
 
-def watch() -> Watch:
-    return Watch(watching.begin(), (), watching.end(), {}, {})
+LOCKS = {"7f00": Lock("a mutex", "c")}
+
+
+def watch(**stacks: tuple[EventStack, ...]) -> Watch:
+    """Return what was seen, with stacks of thread 101 by kind."""
+    of_thread = {(101, kind): some for kind, some in stacks.items()}
+    threads = (watching.thread(101), watching.thread(OWNER.tid))
+    return Watch(watching.begin(), threads, watching.end(), of_thread, {})
+
+
+def found(seen: Watch, **given: Any) -> list[Finding]:
+    return list(of_waits(seen, watched(**given)))
 
 
 def watched(**given: Any) -> WatchedThread:
@@ -36,16 +54,33 @@ def test_the_longest_is_told_from_the_begin_of_the_watching() -> None:
 
 
 def test_an_inversion_names_owner_and_the_one_between() -> None:
-    one = Inversion(OWNER, BETWEEN, EventTimes(5, 900, 400, 10**15 + 7, "between"))
+    times = EventTimes(5, 900, 400, 10**15 + 7, "between")
+    one = Inversion(OWNER, BETWEEN, times, word="7f00")
+    of_none = replace(one, word="9f00")
+    thread = watched(words=(watching.word(2),), inversions=(one, of_none))
 
-    (found,) = inversions(watch(), watched(inversions=(one,)))
+    (one_found,) = inversions(watch(), thread, LOCKS)
 
-    assert (found.id, found.count, found.rate_per_s) == ("RA11", 5, 0.5)
-    assert found.detail == (
+    assert (one_found.id, one_found.count, one_found.rate_per_s) == ("RA11", 5, 0.5)
+    assert one_found.detail == (
         "owner (8, priority 10) had the lock, between (9, priority 20) had its CPU"
     )
-    assert found.worst is not None
-    assert found.worst.lasted_ns == 400
+    assert one_found.worst is not None
+    assert one_found.worst.lasted_ns == 400
+
+
+def test_inversions_of_one_lock_are_one_finding() -> None:
+    rows = tuple(
+        Inversion(OWNER, replace(BETWEEN, tid=tid), watching.times(tid), word="7f00")
+        for tid in range(20, 25)
+    )
+    thread = watched(words=(watching.word(2),), inversions=rows)
+
+    (one,) = inversions(watch(), thread, LOCKS)
+
+    assert one.count == 20 + 21 + 22 + 23 + 24
+    assert one.detail.startswith("owner (8, priority 10) had the lock, between (24,")
+    assert one.detail.endswith("between (22, priority 20), and others had its CPU")
 
 
 @pytest.mark.parametrize(
@@ -55,9 +90,9 @@ def test_an_inversion_names_owner_and_the_one_between() -> None:
 def test_wakers_have_the_priority_that_people_know(priority: int, words: str) -> None:
     one = Waker(replace(POSTER, priority=priority), softirq=False, count=3)
 
-    (found,) = wakers(watch(), watched(wakers=(one,)))
+    (one_found,) = wakers(watched(wakers=(one,)), {})
 
-    assert found.detail == f"by poster (7, {words}) 3"
+    assert one_found.detail == f"by poster (7, {words}) 3"
 
 
 def test_the_most_frequent_wakers_come_first_and_all_are_counted() -> None:
@@ -66,10 +101,138 @@ def test_the_most_frequent_wakers_come_first_and_all_are_counted() -> None:
         for tid in range(2, 6)
     )
 
-    (found,) = wakers(watch(), watched(wakers=some, other_wakers=2))
+    (one_found,) = wakers(watched(wakers=some, other_wakers=2), {})
 
-    assert found.id == "RA12"
-    assert found.count == 2 + 3 + 4 + 5 + 2
-    assert found.detail.startswith("by a softirq in poster 5, by poster (4,")
-    assert found.detail.endswith("and others")
-    assert list(wakers(watch(), watched())) == []
+    assert one_found.id == "RA12"
+    assert one_found.count == 2 + 3 + 4 + 5 + 2
+    assert one_found.detail.startswith("by a softirq in poster 5, by poster (4,")
+    assert one_found.detail.endswith("and others")
+    assert list(wakers(watched(), {})) == []
+
+
+def test_who_lets_a_lock_go_is_no_waker_that_it_depends_on() -> None:
+    of_lock = Waker(POSTER, softirq=False, count=3, word="7f00")
+    other = replace(of_lock, count=4, word="0")
+
+    (one,) = wakers(watched(wakers=(of_lock, other)), LOCKS)
+
+    assert one.count == 4
+    assert list(wakers(watched(wakers=(of_lock,)), LOCKS)) == []
+
+
+def test_each_call_that_may_block_is_named_with_its_longest_the_worst_first() -> None:
+    calls = (
+        watching.call("rename", 154, 41_000),
+        watching.call("membarrier", 154, 27_000_000),
+        watching.call("mmap", 2, 5_000, memory=True),
+        watching.call("", 3, 100, number=472),
+    )
+
+    memory, blocking = found(watch(), calls=calls)
+
+    assert (memory.id, memory.detail) == ("RA08", "mmap 2 (at most 5 us)")
+    assert (blocking.id, blocking.count) == ("RA09", 311)
+    assert blocking.detail == (
+        "membarrier 154 (at most 27 ms), rename 154 (at most 41 us), "
+        "system call 472 3 (at most 100 ns)"
+    )
+    assert blocking.worst is not None
+    assert (blocking.worst.lasted_ns, blocking.worst.where) == (
+        27_000_000,
+        "membarrier",
+    )
+
+
+def test_calls_that_cannot_block_are_no_finding() -> None:
+    assert found(watch(), calls=(watching.call("sendmsg", 0, harmless=50),)) == []
+
+
+POLL = watching.call(
+    "poll", 9, 900, idle=True, key="7f10", slept=watching.times(9, 800)
+)
+
+
+def test_the_wait_for_the_next_cycle_is_no_finding_but_another_one_is() -> None:
+    within = replace(POLL, key="7f20", slept=watching.times(9, 10))
+    stacks = tuple(
+        watching.stack("x", call="poll", key=key) for key in (0x7F10, 0x7F20)
+    )
+
+    (one,) = found(watch(blocking_call=stacks), calls=(POLL, within))
+
+    assert (one.id, one.count, one.detail) == ("RA09", 9, "poll 9 (at most 900 ns)")
+    assert one.stacks == stacks[1:]
+    assert found(watch(), calls=(POLL,)) == []
+
+
+@pytest.mark.parametrize(
+    "other",
+    [
+        {"slept_elsewhere_ns": 10_000},
+        {"words": (watching.word(0, 10),)},
+        {"calls": (POLL, watching.call("nanosleep", slept=watching.times(10)))},
+    ],
+    ids=["a timer", "a word", "a sleep"],
+)
+def test_a_wait_for_events_within_a_cycle_is_found(other: dict[str, Any]) -> None:
+    (one,) = found(watch(), **{"calls": (POLL,), **other})
+
+    assert "poll 9" in one.detail
+
+
+def test_a_wait_inside_the_kernel_is_found_with_its_reason_and_who_ended_it() -> None:
+    held = watching.times(2, 27_000_000, "rcu_preempt")
+    calls = (watching.call("membarrier", 154, 27_100_000, slept=held, held=held),)
+
+    _, one = found(watch(), calls=calls)
+
+    assert (one.id, one.count) == ("RA24", 2)
+    assert one.worst is not None
+    assert (one.worst.lasted_ns, one.worst.where) == (27_000_000, "rcu_preempt")
+    assert one.detail.startswith(
+        "membarrier 2 (at most 27 ms, ended by rcu_preempt): it"
+    )
+    assert "RCU" in one.detail
+
+
+def test_a_lock_has_its_holder_the_place_and_what_that_did_meanwhile() -> None:
+    did = Meanwhile(ran_ns=2_000, aside_ns=300, slept_ns=40, slept_in="fsync")
+    word = watching.word(2, 7, waker=OWNER, meanwhile=did)
+    seen = watch(lock_wait=(watching.stack("step", call="futex", key=0x7F00),))
+    libc, own = watching.stack("unlock", "slow").stack.frames
+    frames = (
+        replace(libc, file="./nptl/unlock.c", line=3),
+        replace(own, file="/src/a.c", line=17),
+    )
+    at = watching.stack(key=0x7F00)
+    at = replace(at, stack=replace(at.stack, frames=frames))
+    seen = replace(seen, stacks={**seen.stacks, (OWNER.tid, "lock_wake"): (at,)})
+
+    (one,) = found(seen, words=(word,))
+
+    assert (one.id, one.count, len(one.stacks)) == ("RA10", 7, 1)
+    assert one.detail == (
+        "a mutex; the longest until owner (8, priority 10) let it go in slow a.c:17, "
+        "which ran 2 us, lacked a CPU for 300 ns, slept 40 ns (fsync)"
+    )
+    assert "PTHREAD_PRIO_INHERIT" in one.remedy
+
+
+def test_a_wait_for_a_lock_that_inherits_is_a_call_that_blocks_and_no_more() -> None:
+    (one,) = found(watch(), words=(watching.word(0, 4, command=6),))
+
+    assert (one.id, one.count) == ("RA09", 4)
+    assert one.detail == "futex(LOCK_PI) 4 (at most 1 us)"
+
+
+def test_all_words_of_the_interpreter_lock_are_one_finding() -> None:
+    words = tuple(watching.word(v, 2, word=f"7f{v:02x}") for v in range(3))
+    stacks = tuple(
+        watching.stack("pthread_cond_timedwait", "take_gil", key=0x7F00 + v)
+        for v in range(3)
+    )
+
+    (one,) = found(watch(lock_wait=stacks), words=words)
+
+    assert (one.id, one.count, one.detail) == ("RA10", 6, "the GIL")
+    assert "another process" in one.remedy

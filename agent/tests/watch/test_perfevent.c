@@ -47,7 +47,7 @@ static void put_sample(uint64_t id, unsigned int stack_bytes, unsigned int copie
 	const unsigned int regs = (unsigned int)__builtin_popcountll(PERFREGS_MASK);
 	struct perf_event_header header = {
 		.type = PERF_RECORD_SAMPLE,
-		.size = (uint16_t)(sizeof(header) + 8 * (6 + regs + 1) + stack_bytes),
+		.size = (uint16_t)(sizeof(header) + 8 * (8 + regs + 1) + stack_bytes),
 	};
 
 	put(&header, sizeof(header));
@@ -55,7 +55,9 @@ static void put_sample(uint64_t id, unsigned int stack_bytes, unsigned int copie
 	put_number(0x1000); /* where */
 	put_number(77);     /* when */
 	put_number(0xfff0); /* touched */
-	put_number(2);      /* 64-bit registers */
+	put(&(uint32_t){ 12 }, 4);
+	put("tracepoint..", 12);
+	put_number(2); /* 64-bit registers */
 	for (unsigned int i = 0; i < regs; i++)
 		put_number(i);
 	put_number(stack_bytes);
@@ -73,6 +75,7 @@ static void a_sample_comes_out_as_it_went_in(void)
 	put_sample(5, 64, 40);
 	CHECK(perfring_take(&r, buffer, &s));
 	CHECK(s.id == 5 && s.ip == 0x1000 && s.t_ns == 77 && s.address == 0xfff0);
+	CHECK(s.raw_bytes == 12 && memcmp(s.raw, "tracepoint", 10) == 0);
 	CHECK(s.abi == 2 && s.stack_bytes == 40 && s.stack[39] == 's');
 	CHECK(s.regs[8] == 1 && page->data_tail == page->data_head);
 	CHECK(!perfring_take(&r, buffer, &s));

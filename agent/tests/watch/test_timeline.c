@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* How long things lasted, who woke a thread, and who kept a lock's owner waiting. */
+/* How long things lasted, who woke a thread, and what a lock's owner did meanwhile. */
 #include "watch/timeline.h"
 
 #include <string.h>
@@ -7,6 +7,7 @@
 #include "tests/check.h"
 
 enum { HIGH = 20, MIDDLE = 50, LOW = 80, ORDINARY = 120 };
+enum { WORD = 0x1000 };
 enum { WAITER = 1, OWNER = 2, BETWEEN = 3 };
 
 static void out_to(struct timeline *t, int64_t t_ns, bool runnable, int own, int tid,
@@ -32,7 +33,12 @@ static void call(struct timeline *t, int64_t t_ns, enum timeline_kind kind,
 		 const char *name)
 {
 	struct timeline_record r = {
-		.t_ns = t_ns, .what = TIMELINE_CALL, .kind = kind, .call = name
+		.t_ns = t_ns,
+		.what = TIMELINE_CALL,
+		.kind = kind,
+		.call = name,
+		.number = name[0], /* another one for each */
+		.futex = { .word = kind == TIMED_LOCK_WAIT ? WORD : 0, .value = 2 },
 	};
 
 	timeline_add(t, &r, NULL);
@@ -70,6 +76,8 @@ static void the_longest_of_each_kind_is_kept(void)
 	CHECK(t.timed[TIMED_BLOCKING_CALL].worst_ns == 90);
 	CHECK(t.timed[TIMED_BLOCKING_CALL].worst_at_ns == 200);
 	CHECK(strcmp(t.timed[TIMED_BLOCKING_CALL].worst_in, "fsync") == 0);
+	CHECK(t.calls == 3 && strcmp(t.call[1].name, "fsync") == 0);
+	CHECK(t.call[0].times.worst_ns == 40 && t.call[1].times.worst_ns == 90);
 	CHECK(t.timed[TIMED_MAJOR_FAULT].worst_ns == 7);
 	CHECK(t.timed[TIMED_MINOR_FAULT].count == 0);
 }
@@ -161,8 +169,8 @@ static void an_owner_that_cannot_run_for_one_between_is_an_inversion(void)
 	CHECK(t.inversions == 1);
 	CHECK(t.inversion[0].owner.tid == OWNER && t.inversion[0].by.tid == BETWEEN);
 	CHECK(t.inversion[0].waited.count == 1 && t.inversion[0].waited.worst_ns == 50);
-	CHECK(t.inversion[0].waited.worst_at_ns == 120);
-	CHECK(t.wakers == 0);
+	CHECK(t.inversion[0].waited.worst_at_ns == 120 && t.inversion[0].word == WORD);
+	CHECK(t.wakers == 1 && t.waker[0].word == WORD);
 }
 
 static void it_is_none_for_a_more_urgent_thread_or_another_wait(void)
@@ -178,7 +186,8 @@ static void it_is_none_for_a_more_urgent_thread_or_another_wait(void)
 	call(&t, 200, TIMED_LOCK_WAIT, "futex");
 	wake_by(&t, 210, LOW, IN_THREAD, &between); /* after all that */
 
-	CHECK(t.inversions == 0 && t.wakers == 1);
+	CHECK(t.inversions == 0 && t.wakers == 2);
+	CHECK(t.waker[0].word == WORD && t.waker[0].count == 2 && !t.waker[1].word);
 }
 
 static void more_of_them_than_have_room_are_counted(void)
@@ -193,6 +202,144 @@ static void more_of_them_than_have_room_are_counted(void)
 	CHECK(t.wakers == TIMELINE_WAKERS && t.other_wakers == 3);
 }
 
+static void sleep_in(struct timeline *t, int64_t from_ns, int64_t to_ns, bool held)
+{
+	struct timeline_record out = {
+		.t_ns = from_ns, .what = TIMELINE_OUT, .held = held, .priority = HIGH
+	};
+
+	timeline_add(t, &out, NULL);
+	at(t, to_ns, TIMELINE_IN);
+}
+
+static void a_call_that_sleeps_may_block_whatever_its_arguments_say(void)
+{
+	struct timeline t = { 0 };
+	struct timeline_record r = {
+		.what = TIMELINE_CALL,
+		.kind = TIMED_BLOCKING_CALL,
+		.call = "poll",
+		.number = 7,
+		.cannot_block = true,
+	};
+
+	for (r.t_ns = 100; r.t_ns < 400; r.t_ns += 100) {
+		timeline_add(&t, &r, NULL);
+		if (r.t_ns == 200)
+			sleep_in(&t, 210, 250, false);
+		at(&t, r.t_ns + 60, TIMELINE_RETURN);
+	}
+
+	CHECK(t.calls == 1 && t.call[0].harmless == 2);
+	CHECK(t.call[0].times.count == 1 && t.call[0].times.worst_ns == 60);
+	CHECK(t.call[0].slept.count == 1 && t.call[0].slept.worst_ns == 40);
+	CHECK(t.call[0].held.count == 0);
+}
+
+static void a_wait_for_the_kernel_has_its_call_and_who_ended_it(void)
+{
+	struct timeline t = { .sees_wakers = true };
+
+	call(&t, 100, TIMED_BLOCKING_CALL, "membarrier");
+	timeline_add(&t,
+		     &(struct timeline_record){ .t_ns = 110,
+						.what = TIMELINE_OUT,
+						.held = true,
+						.priority = HIGH },
+		     NULL);
+	wake_by(&t, 170, LOW, IN_THREAD, NULL);
+	at(&t, 190, TIMELINE_IN);
+	sleep_in(&t, 200, 205, true); /* ended by what is not looked at */
+	at(&t, 210, TIMELINE_RETURN);
+	sleep_in(&t, 300, 400, false);
+
+	CHECK(t.call[0].held.count == 2 && t.call[0].held.worst_ns == 60);
+	CHECK(strcmp(t.call[0].held.worst_in, "owner") == 0);
+	CHECK(t.timed[TIMED_KERNEL_WAIT].count == 2);
+	CHECK(t.slept_elsewhere_ns == 100);
+	sleep_in(&t, 500, 900, true);
+	CHECK(strcmp(t.timed[TIMED_KERNEL_WAIT].worst_in, "an interrupt") == 0);
+}
+
+static void what_the_owner_did_meanwhile_is_told(void)
+{
+	struct timeline owner = { 0 }, t = { 0 };
+
+	out_to(&owner, 120, true, LOW, BETWEEN, MIDDLE);
+	at(&owner, 150, TIMELINE_IN);
+	call(&owner, 155, TIMED_BLOCKING_CALL, "fsync");
+	sleep_in(&owner, 160, 180, true);
+	at(&owner, 185, TIMELINE_RETURN);
+	call(&t, 100, TIMED_LOCK_WAIT, "futex");
+	sleep_in(&t, 101, 102, false);
+	out_to(&t, 105, false, HIGH, BETWEEN, MIDDLE);
+	wake_by(&t, 200, LOW, IN_THREAD, &owner);
+	at(&t, 202, TIMELINE_IN);
+	at(&t, 205, TIMELINE_RETURN);
+
+	CHECK(t.words == 1 && t.word[0].futex.word == WORD && t.word[0].has_waker);
+	CHECK(t.word[0].waker.tid == OWNER && t.word[0].times.worst_ns == 105);
+	CHECK(t.word[0].meanwhile.known && t.word[0].meanwhile.aside_ns == 30);
+	CHECK(t.word[0].meanwhile.slept_ns == 20 && t.word[0].meanwhile.ran_ns == 50);
+	CHECK(strcmp(t.word[0].meanwhile.slept_in, "fsync") == 0);
+}
+
+static void a_word_that_its_waiter_wakes_later_and_its_values_are_remembered(void)
+{
+	struct timeline t = { 0 };
+	struct timeline_record r = { .what = TIMELINE_UNLOCK,
+				     .futex = { .word = WORD } };
+
+	timeline_add(&t, &r, NULL); /* nobody waited for it before */
+	call(&t, 100, TIMED_LOCK_WAIT, "futex");
+	at(&t, 110, TIMELINE_RETURN);
+	timeline_add(&t, &r, NULL);
+	at(&t, 120, TIMELINE_RETURN); /* of the wake-up: no wait */
+	call(&t, 130, TIMED_LOCK_WAIT, "futex");
+	at(&t, 137, TIMELINE_RETURN);
+
+	CHECK(t.words == 1 && t.word[0].wakes == 1 && !t.word[0].values_differ);
+	CHECK(t.word[0].times.count == 2 && t.word[0].times.total_ns == 17);
+	t.in.futex.value = 3;
+	t.call_ns = 150;
+	at(&t, 160, TIMELINE_RETURN);
+	CHECK(t.word[0].values_differ);
+}
+
+static void what_the_owner_did_is_unknown_if_not_all_of_it_is_remembered(void)
+{
+	struct timeline owner = { 0 }, t = { 0 };
+
+	for (int i = 0; i < TIMELINE_HISTORY + 1; i++)
+		sleep_in(&owner, 200 + 2 * i, 201 + 2 * i, false);
+	call(&t, 100, TIMED_LOCK_WAIT, "futex");
+	out_to(&t, 105, false, HIGH, BETWEEN, MIDDLE);
+	wake_by(&t, 400, LOW, IN_THREAD, &owner);
+	at(&t, 402, TIMELINE_IN);
+	at(&t, 405, TIMELINE_RETURN);
+
+	CHECK(t.word[0].has_waker && !t.word[0].meanwhile.known);
+}
+
+static void calls_and_words_without_room_are_counted(void)
+{
+	struct timeline t = { 0 };
+	struct timeline_record r = { .what = TIMELINE_CALL, .t_ns = 1, .call = "call" };
+
+	for (r.number = 0; r.number < TIMELINE_CALLS + 2; r.number++) {
+		r.kind = TIMED_BLOCKING_CALL;
+		timeline_add(&t, &r, NULL);
+		at(&t, 2, TIMELINE_RETURN);
+		r.kind = TIMED_LOCK_WAIT;
+		r.futex.word = (uint64_t)r.number + 1;
+		timeline_add(&t, &r, NULL);
+		at(&t, 2, TIMELINE_RETURN);
+	}
+	CHECK(t.calls == TIMELINE_CALLS && t.other_calls == 2);
+	CHECK(t.words == TIMELINE_WORDS);
+	CHECK(t.other_words == TIMELINE_CALLS + 2 - TIMELINE_WORDS);
+}
+
 int main(void)
 {
 	the_longest_of_each_kind_is_kept();
@@ -203,5 +350,11 @@ int main(void)
 	an_owner_that_cannot_run_for_one_between_is_an_inversion();
 	it_is_none_for_a_more_urgent_thread_or_another_wait();
 	more_of_them_than_have_room_are_counted();
+	a_call_that_sleeps_may_block_whatever_its_arguments_say();
+	a_wait_for_the_kernel_has_its_call_and_who_ended_it();
+	what_the_owner_did_meanwhile_is_told();
+	a_word_that_its_waiter_wakes_later_and_its_values_are_remembered();
+	what_the_owner_did_is_unknown_if_not_all_of_it_is_remembered();
+	calls_and_words_without_room_are_counted();
 	return 0;
 }

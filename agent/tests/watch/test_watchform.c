@@ -127,7 +127,7 @@ static void a_wakeup_says_by_whom_and_from_where(void)
 static void a_call_has_its_number_and_arguments(void)
 {
 	struct watchform_record r;
-	uint64_t args[3];
+	uint64_t args[WATCHFORM_ARGS];
 
 	sample_of(64);
 	put64(36 + 8, 202);

@@ -89,11 +89,14 @@ from rtscope.contract.watching import CyclesEnd as CyclesEnd
 from rtscope.contract.watching import EventCount as EventCount
 from rtscope.contract.watching import EventTimes as EventTimes
 from rtscope.contract.watching import Inversion as Inversion
+from rtscope.contract.watching import Meanwhile as Meanwhile
 from rtscope.contract.watching import Party as Party
 from rtscope.contract.watching import Waker as Waker
 from rtscope.contract.watching import WatchBegin as WatchBegin
 from rtscope.contract.watching import WatchCost as WatchCost
+from rtscope.contract.watching import WatchedCall as WatchedCall
 from rtscope.contract.watching import WatchedEvent as WatchedEvent
 from rtscope.contract.watching import WatchedThread as WatchedThread
+from rtscope.contract.watching import WatchedWord as WatchedWord
 from rtscope.contract.watching import WatchEnd as WatchEnd
 from rtscope.contract.watching import WatchSample as WatchSample

@@ -63,6 +63,10 @@ class WatchSample:
     """Base64 of numbers of 64 bits, in the order of agent/watch/perfregs.h."""
     stack: Annotated[str, Field(max_length=128 * 1024)]
     """Base64 of the memory from the stack pointer on."""
+    call: Text = ""
+    """Of a system call: its name; empty if it is unknown or no call."""
+    key: Hex = "0"
+    """Of a futex: its word; of a call that waits for events: its first argument."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -105,15 +109,76 @@ class Waker:
     by: Party
     softirq: Flag
     count: Count
+    word: Hex = "0"
+    """The word of memory that it waited for; 0: none."""
 
 
 @dataclass(frozen=True, slots=True)
 class Inversion:
-    """How long `owner` had a lock that it waited for, and `by` the owner's CPU."""
+    """How long `owner`, who ended the wait for a word, lacked a CPU that `by` had."""
 
     owner: Party
     by: Party
     times: EventTimes
+    word: Hex = "0"
+
+
+@dataclass(frozen=True, slots=True)
+class WatchedCall:
+    """A system call of one thread; of those that wait for events, by `key`."""
+
+    name: Text
+    """Empty: of a newer kernel."""
+    number: Count
+    memory: Flag
+    """It takes the lock of the process's memory."""
+    idle: Flag
+    """It may be the wait for the next cycle."""
+    key: Hex
+    """Its first argument, if `idle`; else 0."""
+    harmless: Count
+    """How often it could not block, and did not."""
+    times: EventTimes
+    """Of all others, from entry to return."""
+    slept: EventTimes
+    """In them; `worst_in`: who ended the longest, empty if that is not known."""
+    held: EventTimes
+    """Of these, where no signal ends it: for the kernel or a device."""
+
+
+@dataclass(frozen=True, slots=True)
+class Meanwhile:
+    """What a thread did while another waited for it."""
+
+    ran_ns: Count
+    aside_ns: Count
+    """It could have run, and others had its CPU."""
+    slept_ns: Count
+    slept_in: Text
+    """The last system call that it slept in; empty: one that is not timed, or none."""
+
+
+@dataclass(frozen=True, slots=True)
+class WatchedWord:
+    """The waits of one thread for one word of memory, by futex."""
+
+    word: Hex
+    value: Count
+    """That the first wait expected there."""
+    command: Count
+    """Of the first: linux/futex.h."""
+    values_differ: Flag
+    wakes: Count
+    """How often the thread woke others of the word, after its own first wait."""
+    looks: Count
+    """How often the agent read the word while the thread did not wait for it."""
+    free: Count
+    """How often it was 1 then, as a semaphore that may be taken."""
+    times: EventTimes
+    waker: Party | None = None
+    """Who ended the longest; None if it is not known."""
+    meanwhile: Meanwhile | None = None
+    """What that one did in the longest; None if it is not known."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -139,9 +204,16 @@ class WatchedThread:
     """
     For locks of the kernel and for devices.
 
-    `worst_in`: the thread that ran when the longest ended: it freed the lock, or an
-    interrupt came while it ran.
+    `worst_in`: who ended the longest; empty if that is not known.
     """
+    calls: tuple[WatchedCall, ...] = ()
+    other_calls: Count = 0
+    """Calls that are not in `calls`."""
+    slept_elsewhere_ns: Count = 0
+    """In no call that is timed: in `clock_nanosleep`, mostly."""
+    words: tuple[WatchedWord, ...] = ()
+    other_words: Count = 0
+    """Waits that are not in `words`."""
 
 
 @dataclass(frozen=True, slots=True)

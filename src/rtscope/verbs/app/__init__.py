@@ -8,7 +8,9 @@ A running program: delays of its threads, and a unit of systemd with its rights.
     board*.py                          the same on a virtual board, in one boot
     model.py                           a watched program, and its findings
     findings.toml                      the findings: title, weight, reason, remedy
-    rules.py                           the rules of findings, of waits too
+    rules.py, waits.py                 the rules of findings, and those of waits
+    calls.py, calls.toml               all system calls, judged by their effect
+    locks.py, locks.toml               which waits are for locks; remedies by language
     threadruns.py, periods.py          runs of a thread; which begin its cycles
     cycles.py, lateness.py             cycles: latencies, missed releases; findings
     response.py                        the verdict on response times

@@ -66,6 +66,12 @@ class EventStack:
     times: int
     address: int
     """Of a page fault: what was touched first with this stack."""
+    call: str = ""
+    """Of a system call: its name."""
+    key: int = 0
+    """As in a sample: the word of a futex, or the first argument of a call."""
+    own_memory: bool = False
+    """The word is on the stack of the thread itself."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -100,12 +106,19 @@ class Finding:
     """None: how long it lasts cannot be seen, or was not."""
     variant: str = ""
     """Of its rule, where title, weight or remedy differ."""
+    advice: str = ""
+    """What to do here; empty: what the rule says."""
 
     @property
     def kind(self) -> FindingKind:
         """Its rule, with the words of its variant."""
         kind = finding_kinds()[self.id]
         return kind.variants[self.variant] if self.variant else kind
+
+    @property
+    def remedy(self) -> str:
+        """What to do."""
+        return self.advice or self.kind.remedy
 
     @property
     def weight(self) -> Weight:

@@ -121,7 +121,7 @@ def _kind(found: list[Finding]) -> Iterator[Block]:
     """Say why a kind of finding costs time and what to do, with the stacks of it."""
     kind = found[0].kind
     yield words(
-        f"{kind.why} ", (f"→\N{NO-BREAK SPACE}{as_sentence(kind.remedy)}", "muted")
+        f"{kind.why} ", (f"→\N{NO-BREAK SPACE}{as_sentence(found[0].remedy)}", "muted")
     )
     stacks = [one for each in found for one in each.stacks[:MAX_STACKS]]
     if stacks:

@@ -7,12 +7,10 @@ process has no such thread, that is the first finding, and all are judged.
 
 import re
 from collections.abc import Iterator, Sequence
-from itertools import takewhile
 
-from rtscope.contract import EventTimes, Waker, WatchedThread
-from rtscope.contract.watching import Party
+from rtscope.contract import WatchedThread
 from rtscope.host.errors import UsageError
-from rtscope.host.units import NS_PER_S, format_duration, plural
+from rtscope.host.units import format_duration, plural
 from rtscope.machine.cpulist import format_cpulist
 from rtscope.machine.tasks.marks import enumerated
 from rtscope.machine.tasks.model import Thread, ThreadKind
@@ -24,8 +22,14 @@ from rtscope.verbs.app.model import (
     Finding,
     Observation,
     Unseen,
-    Watch,
-    Worst,
+)
+from rtscope.verbs.app.waits import (
+    OF_TIMELINE,
+    OF_WAKERS,
+    WAITS_SEEN_BY,
+    of_waits,
+    rate_of,
+    worst_of,
 )
 
 ALLOCATIONS = (
@@ -37,8 +41,6 @@ ALLOCATIONS = (
 _EVENTS = {
     "minor_fault": "RA05",
     "major_fault": "RA06",
-    "memory_call": "RA08",
-    "blocking_call": "RA09",
     "relative_sleep": "RA09",
     "preempted": "RA13",
     "set_aside": "RA14",
@@ -55,11 +57,6 @@ _TRAPS = {
     "alignment_fault": "addresses that the kernel has to align",
     "emulation_fault": "instructions that the kernel has to emulate",
 }
-_CALLS = ("memory_call", "blocking_call")
-_PASSED_ON = ("__syscall_cancel", "__internal_syscall_cancel")
-"""How functions begin through which others of glibc 2.41 make their system call."""
-_LOCK_WAIT = "lock_wait"
-_LOCKS = ("mutex_lock", "mutex_timedlock", "mutex_clocklock", "lll_lock_wait", "rwlock")
 HIGHEST = 99
 TIMER_SLACK_NS = 1000
 MAX_DETAILS = 2
@@ -239,9 +236,7 @@ def _events(seen: Observation, judged: Sequence[Thread]) -> Iterator[Finding]:
             if count := _count(seen, watched, kind):
                 yield _event(seen, watched, id_, kind, count, MemoryMap(maps))
         yield from _allocations(seen, watched)
-        yield from _locks(seen, watched)
-        yield from inversions(seen.watch, watched)
-        yield from wakers(seen.watch, watched)
+        yield from of_waits(seen.watch, watched)
 
 
 def _count(seen: Observation, watched: WatchedThread, kind: str) -> int:
@@ -265,8 +260,6 @@ def _event(
     if stacks and kind in _FAULTS:
         where = {_class_of(one, maps): None for one in stacks}
         detail = f"in {', '.join(where)}"
-    elif kind in _CALLS:
-        detail = ", ".join({_call_of(one): None for one in stacks})
     elif kind in _TRAPS:
         detail = _TRAPS[kind]
     elif kind == "relative_sleep":
@@ -280,40 +273,6 @@ def _event(
         rate_per_s=rate_of(count, watched),
         stacks=stacks,
         worst=worst_of(seen.watch, watched.events[kind].times),
-    )
-
-
-def _call_of(stack: EventStack) -> str:
-    """Return the function of the C library that made the system call."""
-    frames = [one for one in stack.stack.frames if not one.inlined]
-    of_it = takewhile(lambda one: one.image == frames[0].image, frames)
-    names = (one.function for one in of_it if not one.function.startswith(_PASSED_ON))
-    name = next(filter(None, names), "").removeprefix("__GI_").lstrip("_")
-    return name.removeprefix("libc_") or "unknown"
-
-
-def _locks(seen: Observation, watched: WatchedThread) -> Iterator[Finding]:
-    """Find waits for locks among those for conditions, which are no fault."""
-    stacks = seen.watch.stacks.get((watched.tid, _LOCK_WAIT), ())
-    of_locks = tuple(
-        one
-        for one in stacks
-        if any(word in f.function for f in one.stack.frames[:5] for word in _LOCKS)
-    )
-    if not of_locks:
-        return
-    event = watched.events[_LOCK_WAIT]
-    times = sum(one.times for one in of_locks)
-    all_known = sum(one.times for one in stacks) == event.count
-    yield Finding(
-        "RA10",
-        "" if all_known else f"{times} of {event.sampled} copied of {event.count:,}",
-        tid=watched.tid,
-        thread=watched.name,
-        count=times if all_known else None,
-        rate_per_s=rate_of(times, watched) if all_known else None,
-        stacks=of_locks,
-        worst=worst_of(seen.watch, event.times),
     )
 
 
@@ -442,12 +401,13 @@ def _unseen(seen: Observation) -> Iterator[Unseen]:
                 "run as root or with sudo",
             )
     by_kind: dict[str, tuple[str, ...]] = {k: (id_,) for k, id_ in _EVENTS.items()}
-    by_kind[_LOCK_WAIT] = ("RA10",)
-    by_kind["timeline"] = ("RA11", "RA12")
+    by_kind |= WAITS_SEEN_BY
     by_kind |= dict.fromkeys(ALLOCATIONS, ("RA07",))
     refused: dict[tuple[str, ...], Unseen] = {}
     for event in seen.watch.begin.events:
         ids = by_kind.get(event.name.partition(".")[0])
+        if event.name == "timeline" and event.cause == "namespace":
+            ids = OF_WAKERS  # all else is seen there, too
         if ids and not event.seen:
             why = f"{event.reason} ({event.cause})" if event.cause else event.reason
             refused.setdefault(ids, Unseen(ids, event.name, why, event.remedy))
@@ -467,93 +427,15 @@ def _unseen(seen: Observation) -> Iterator[Unseen]:
     end = seen.watch.end
     if lost := end.records_lost + sum(t.records_lost for t in seen.watch.threads):
         yield Unseen(
-            ("RA11", "RA12"),
+            OF_TIMELINE,
             f"{lost:,} switches, wake-ups and calls",
             "there was no room for them: the program does too much at once",
             "",
         )
     if end.not_watched:
         yield Unseen(
-            (*sorted({*_EVENTS.values(), "RA07", "RA10", "RA11", "RA12"}),),
+            (*sorted({*_EVENTS.values(), "RA07", *OF_TIMELINE}),),
             f"{end.not_watched} threads",
             "the agent watches 128 at once",
             "",
         )
-
-
-# --- waits: how long, who ends them, inverted priorities ----------------------------
-
-_LOWEST_REAL_TIME = 99
-"""Of the kernel's priorities: those of ordinary threads are above."""
-
-
-def worst_of(watch: Watch, times: EventTimes | None) -> Worst | None:
-    """Return the longest; None if none was seen from begin to end."""
-    if times is None:
-        return None
-    return Worst(
-        lasted_ns=times.worst_ns,
-        after_ns=max(0, times.worst_at_ns - watch.begin.from_ns),
-        where=times.worst_in,
-        timed=times.count,
-        total_ns=times.total_ns,
-    )
-
-
-def inversions(watch: Watch, watched: WatchedThread) -> Iterator[Finding]:
-    """Find locks whose owners could not run, as a thread that is less urgent did."""
-    for one in watched.inversions:
-        yield Finding(
-            "RA11",
-            f"{_named(one.owner)} had the lock, {_named(one.by)} had its CPU",
-            tid=watched.tid,
-            thread=watched.name,
-            count=one.times.count,
-            rate_per_s=rate_of(one.times.count, watched),
-            stacks=_lock_stacks(watch, watched),
-            worst=worst_of(watch, one.times),
-        )
-
-
-def _lock_stacks(watch: Watch, watched: WatchedThread) -> tuple[EventStack, ...]:
-    return watch.stacks.get((watched.tid, "lock_wait"), ())
-
-
-def wakers(watch: Watch, watched: WatchedThread) -> Iterator[Finding]:
-    """Find wake-ups of a real-time thread that depend on a less urgent one."""
-    if not watched.wakers:
-        return
-    by = sorted(watched.wakers, key=lambda one: -one.count)
-    total = sum(one.count for one in by) + watched.other_wakers
-    words = [_waker(one) for one in by[:3]]
-    if len(by) > len(words) or watched.other_wakers:
-        words.append("and others")
-    yield Finding(
-        "RA12",
-        ", ".join(words),
-        tid=watched.tid,
-        thread=watched.name,
-        count=total,
-        rate_per_s=rate_of(total, watched),
-    )
-
-
-def _waker(one: Waker) -> str:
-    if one.softirq:
-        return f"by a softirq in {one.by.name} {one.count:,}"
-    return f"by {_named(one.by)} {one.count:,}"
-
-
-def _named(party: Party) -> str:
-    """Return thread and priority as chrt and ps give them."""
-    if party.priority > _LOWEST_REAL_TIME:
-        return f"{party.name} ({party.tid}, not real-time)"
-    if party.priority < 0:
-        return f"{party.name} ({party.tid}, deadline)"
-    return f"{party.name} ({party.tid}, priority {99 - party.priority})"
-
-
-def rate_of(count: int, watched: WatchedThread) -> float | None:
-    """Return how often a second; None if the thread was watched for no time."""
-    lasted_ns = watched.to_ns - watched.from_ns
-    return count * NS_PER_S / lasted_ns if lasted_ns > 0 else None

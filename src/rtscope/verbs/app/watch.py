@@ -308,28 +308,48 @@ def _stacks(
         return {}
     unwinder = Unwinder(machine, maps, images.of)
     namer = Namer(images.debug_file)
-    stacks_of: dict[tuple[int, str], dict[tuple[int, ...], list[int]]] = {}
+    stacks_of: dict[tuple[int, str], dict[_Same, list[WatchSample]]] = {}
     unwound: dict[tuple[int, ...], Stack] = {}
     probed = {one.name for one in begin.events if one.name.startswith(ALLOCATIONS)}
     for sample in samples:
+        registers = registers_in(base64.b64decode(sample.regs), machine)
         stack = unwinder.unwind(
-            registers_in(base64.b64decode(sample.regs), machine),
+            registers,
             base64.b64decode(sample.stack),
             at_entry=sample.event in probed,
         )
-        key = tuple(frame.address for frame in stack.frames)
-        unwound.setdefault(key, stack)
+        places = tuple(frame.address for frame in stack.frames)
+        unwound.setdefault(places, stack)
+        key = int(sample.key, 16)
+        own = _same_piece(maps, key, registers.get(machine.sp))
         of_event = stacks_of.setdefault((sample.tid, sample.event), {})
-        of_event.setdefault(key, []).append(int(sample.address, 16))
+        of_event.setdefault((places, sample.call, key, own), []).append(sample)
     return {
         event: tuple(
             EventStack(
-                _named_stack(namer, unwound[key], event[1]), len(touched), touched[0]
+                _named_stack(namer, unwound[places], event[1]),
+                times=len(same),
+                address=int(same[0].address, 16),
+                call=call,
+                key=key,
+                own_memory=own,
             )
-            for key, touched in sorted(stacks.items(), key=lambda one: -len(one[1]))
+            for (places, call, key, own), same in sorted(
+                stacks.items(), key=lambda one: -len(one[1])
+            )
         )
         for event, stacks in stacks_of.items()
     }
+
+
+_Same = tuple[tuple[int, ...], str, int, bool]
+"""Places, call, its key, and whether that is in the thread's own stack."""
+
+
+def _same_piece(maps: MemoryMap, word: int, stack_pointer: int | None) -> bool:
+    """Whether a word is in the memory that the stack is in."""
+    piece = maps.at(word) if word and stack_pointer is not None else None
+    return piece is not None and piece is maps.at(stack_pointer or 0)
 
 
 def _named_stack(namer: Namer, stack: Stack, event: str) -> NamedStack:

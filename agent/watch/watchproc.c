@@ -1,0 +1,56 @@
+/* SPDX-License-Identifier: MIT */
+#include "watch/watchproc.h"
+
+#include <fcntl.h>
+#include <stdio.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <sys/uio.h>
+
+#include "files/slurp.h"
+
+static bool ask(int pid, int fd)
+{
+	char path[64], text[512];
+	const char *line;
+	unsigned int flags;
+	struct stat file;
+
+	snprintf(path, sizeof(path), "/proc/%d/fd/%d", pid, fd);
+	if (stat(path, &file) || S_ISREG(file.st_mode) || S_ISDIR(file.st_mode) ||
+	    S_ISBLK(file.st_mode))
+		return false;
+	snprintf(path, sizeof(path), "/proc/%d/fdinfo/%d", pid, fd);
+	if (slurp(path, text, sizeof(text)) <= 0)
+		return false;
+	line = strstr(text, "flags:");
+	return line && sscanf(line, "flags: %o", &flags) == 1 && flags & O_NONBLOCK;
+}
+
+bool watchproc_nonblocking(void *of, int fd)
+{
+	struct watchproc *p = of;
+	const unsigned int at = (unsigned int)fd % WATCHPROC_DESCRIPTORS;
+
+	if (fd < 0)
+		return false;
+	if (p->known[at].fd != fd + 1) {
+		p->known[at].fd = fd + 1;
+		p->known[at].nonblocking = ask(p->pid, fd);
+	}
+	return p->known[at].nonblocking;
+}
+
+bool watchproc_copy(void *of, uint64_t address, void *to, size_t size)
+{
+	const struct watchproc *p = of;
+	const struct iovec here = { to, size };
+	const struct iovec there = { (void *)(uintptr_t)address, size };
+
+	return process_vm_readv(p->pid, &here, 1, &there, 1, 0) == (ssize_t)size;
+}
+
+void watchproc_forget(struct watchproc *p)
+{
+	memset(p->known, 0, sizeof(p->known));
+}

@@ -1,0 +1,124 @@
+"""
+System calls by their effect, and which of a thread's calls may block.
+
+`calls.toml` judges each call of the kernel; the agent's table is made of it.
+"""
+
+import tomllib
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass
+from functools import cache
+from importlib import resources
+
+from rtscope.contract import EventTimes, WatchedCall, WatchedThread
+
+
+@dataclass(frozen=True, slots=True)
+class CallKind:
+    """What a system call does to the thread that makes it."""
+
+    effect: str
+    """A word of the table `effects`; `none`: it cannot block."""
+    why: str
+    idle: bool
+    """A thread may wait there for its next cycle."""
+    numbers: tuple[int, int, int]
+    """On x86-64, on arm64 and riscv64, and on ARM; -1: it has none."""
+
+
+@cache
+def call_kinds() -> Mapping[str, CallKind]:
+    """Return all system calls by their names."""
+    text = (
+        resources.files("rtscope.verbs.app").joinpath("calls.toml").read_text("utf-8")
+    )
+    table = tomllib.loads(text)
+    effects: Mapping[str, str] = table["effects"]
+    return {
+        name: CallKind(
+            effect=row["is"],
+            why=row.get("why", effects[row["is"]]),
+            idle=row.get("idle", False),
+            numbers=(row["at"][0], row["at"][1], row["at"][2]),
+        )
+        for name, row in table["calls"].items()
+    }
+
+
+def reason_of(name: str) -> str:
+    """Return why a call may block; of one of a newer kernel that it is unknown."""
+    kind = call_kinds().get(name)
+    return "a newer kernel's, not judged" if kind is None else kind.why
+
+
+def idle_wait(watched: WatchedThread) -> WatchedCall | None:
+    """
+    Return the call in which a thread waits for its next cycle; None if it does in none.
+
+    It is the one in which it slept longest of those that wait for events, and longer
+    than in timers and words of memory.
+    """
+    waits = [one for one in watched.calls if one.idle and one.slept.count]
+    longest = max(waits, key=lambda one: one.slept.total_ns, default=None)
+    sleeps = (one.slept.total_ns for one in watched.calls if _is_sleep(one))
+    words = (one.times.total_ns for one in watched.words)
+    others = max((watched.slept_elsewhere_ns, *sleeps, *words))
+    if longest is None or longest.slept.total_ns <= others:
+        return None
+    return longest
+
+
+def _is_sleep(call: WatchedCall) -> bool:
+    kind = call_kinds().get(call.name)
+    return kind is not None and kind.effect == "sleep"
+
+
+def may_block(watched: WatchedThread) -> tuple[WatchedCall, ...]:
+    """Return the calls of a thread that may block, by name, the longest first."""
+    idle = idle_wait(watched)
+    rows: dict[str, WatchedCall] = {}
+    for one in watched.calls:
+        if one is not idle and not one.memory and one.times.count:
+            name = name_of(one)
+            rows[name] = _together(rows[name], one) if name in rows else one
+    return tuple(sorted(rows.values(), key=lambda one: -one.times.worst_ns))
+
+
+def memory_calls(watched: WatchedThread) -> tuple[WatchedCall, ...]:
+    """Return the calls that change the memory map, the longest first."""
+    rows = [one for one in watched.calls if one.memory and one.times.count]
+    return tuple(sorted(rows, key=lambda one: -one.times.worst_ns))
+
+
+def name_of(call: WatchedCall) -> str:
+    """Return the name of a call, or its number."""
+    return call.name or f"system call {call.number}"
+
+
+def _together(one: WatchedCall, other: WatchedCall) -> WatchedCall:
+    return WatchedCall(
+        name=one.name,
+        number=one.number,
+        memory=one.memory,
+        idle=one.idle,
+        key="0",
+        harmless=one.harmless + other.harmless,
+        times=sum_of((one.times, other.times)),
+        slept=sum_of((one.slept, other.slept)),
+        held=sum_of((one.held, other.held)),
+    )
+
+
+def sum_of(some: Iterable[EventTimes]) -> EventTimes:
+    """Return all of them as one."""
+    times = [one for one in some if one.count]
+    if not times:
+        return EventTimes(0, 0, 0, 0, "")
+    worst = max(times, key=lambda one: one.worst_ns)
+    return EventTimes(
+        sum(one.count for one in times),
+        sum(one.total_ns for one in times),
+        worst.worst_ns,
+        worst.worst_at_ns,
+        worst.worst_in,
+    )

@@ -1,0 +1,338 @@
+"""
+The findings about waits: calls that may block, locks, the kernel, and who ends a wait.
+"""
+
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+
+from rtscope.contract import (
+    EventTimes,
+    Inversion,
+    Waker,
+    WatchedCall,
+    WatchedThread,
+    WatchedWord,
+)
+from rtscope.contract.watching import Meanwhile, Party
+from rtscope.host.units import NS_PER_S, format_duration
+from rtscope.verbs.app.calls import (
+    idle_wait,
+    may_block,
+    memory_calls,
+    name_of,
+    reason_of,
+    sum_of,
+)
+from rtscope.verbs.app.locks import Lock, inherits, lock_of
+from rtscope.verbs.app.model import EventStack, Finding, Watch, Worst
+
+OF_TIMELINE = ("RA08", "RA09", "RA10", "RA11", "RA12", "RA24")
+"""The rules that need switches, wake-ups and calls in order."""
+
+OF_WAKERS = ("RA11", "RA12")
+"""Those that need wake-ups."""
+
+WAITS_SEEN_BY: Mapping[str, tuple[str, ...]] = {
+    "memory_call": ("RA08",),
+    "blocking_call": ("RA09",),
+    "lock_wait": ("RA10",),
+    "timeline": OF_TIMELINE,
+}
+
+_LOWEST_REAL_TIME = 99
+"""Of the kernel's priorities: those of ordinary threads are above."""
+
+
+MAX_NAMED = 3
+"""Threads in a sentence: the JSON of a finding has all times together."""
+
+
+def of_waits(watch: Watch, watched: WatchedThread) -> Iterator[Finding]:
+    """Find what one thread waited for."""
+    locks = locks_in(watch, watched)
+    yield from memory(watch, watched)
+    yield from blocking(watch, watched)
+    yield from waits_in_kernel(watch, watched)
+    yield from lock_waits(watch, watched, locks)
+    yield from inversions(watch, watched, locks)
+    yield from wakers(watched, locks)
+
+
+# --- calls --------------------------------------------------------------------------
+
+
+def memory(watch: Watch, watched: WatchedThread) -> Iterator[Finding]:
+    """Find calls that change the memory map."""
+    calls = memory_calls(watched)
+    if calls:
+        yield _of_calls("RA08", watch, watched, calls, "memory_call")
+
+
+def blocking(watch: Watch, watched: WatchedThread) -> Iterator[Finding]:
+    """Find calls that may block, but not the wait for the next cycle."""
+    calls = (*may_block(watched), *_waits_that_inherit(watched))
+    if calls:
+        ordered = sorted(calls, key=lambda one: -one.times.worst_ns)
+        yield _of_calls("RA09", watch, watched, ordered, "blocking_call")
+
+
+def _waits_that_inherit(watched: WatchedThread) -> Iterator[WatchedCall]:
+    words = [one for one in watched.words if inherits(one)]
+    if words:
+        times = sum_of(one.times for one in words)
+        none = EventTimes(0, 0, 0, 0, "")
+        yield WatchedCall(
+            "futex(LOCK_PI)", 0, False, False, "0", 0, times, slept=none, held=none
+        )
+
+
+def _of_calls(
+    id_: str,
+    watch: Watch,
+    watched: WatchedThread,
+    calls: Iterable[WatchedCall],
+    event: str,
+) -> Finding:
+    rows = tuple(calls)
+    idle = idle_wait(watched)
+    times = sum_of(one.times for one in rows)
+    names = [_call_words(one) for one in rows]
+    stacks = watch.stacks.get((watched.tid, event), ())
+    return Finding(
+        id_,
+        ", ".join(names),
+        tid=watched.tid,
+        thread=watched.name,
+        count=times.count,
+        rate_per_s=rate_of(times.count, watched),
+        stacks=tuple(
+            one
+            for one in stacks
+            if idle is None or (one.call, f"{one.key:x}") != (idle.name, idle.key)
+        ),
+        worst=worst_of(watch, times),
+    )
+
+
+def _call_words(call: WatchedCall) -> str:
+    longest = format_duration(call.times.worst_ns)
+    return f"{name_of(call)} {call.times.count:,} (at most {longest})"
+
+
+def waits_in_kernel(watch: Watch, watched: WatchedThread) -> Iterator[Finding]:
+    """Find calls that waited where no signal ends it: for the kernel, or a device."""
+    idle = idle_wait(watched)
+    rows = [one for one in watched.calls if one is not idle and one.held.count]
+    if not rows:
+        return
+    rows.sort(key=lambda one: -one.held.worst_ns)
+    held = sum_of(one.held for one in rows)
+    names = {name_of(one) for one in rows}
+    stacks = (
+        one
+        for event in ("blocking_call", "memory_call")
+        for one in watch.stacks.get((watched.tid, event), ())
+    )
+    worst = worst_of(watch, held)
+    yield Finding(
+        "RA24",
+        ", ".join(_held_words(one) for one in rows),
+        tid=watched.tid,
+        thread=watched.name,
+        count=held.count,
+        rate_per_s=rate_of(held.count, watched),
+        stacks=tuple(one for one in stacks if one.call in names),
+        worst=worst,
+    )
+
+
+def _held_words(call: WatchedCall) -> str:
+    by = f", ended by {call.held.worst_in}" if call.held.worst_in else ""
+    longest = format_duration(call.held.worst_ns)
+    why = reason_of(call.name)
+    return f"{name_of(call)} {call.held.count:,} (at most {longest}{by}): it {why}"
+
+
+# --- locks --------------------------------------------------------------------------
+
+
+def locks_in(watch: Watch, watched: WatchedThread) -> Mapping[str, Lock]:
+    """Return the words that a thread waited for and that are locks."""
+    threads = {one.tid for one in watch.threads}
+    stacks = watch.stacks.get((watched.tid, "lock_wait"), ())
+    locks = {
+        one.word: lock_of(one, _of_word(stacks, one.word), threads)
+        for one in watched.words
+    }
+    return {word: lock for word, lock in locks.items() if lock is not None}
+
+
+def _of_word(stacks: Iterable[EventStack], word: str) -> tuple[EventStack, ...]:
+    return tuple(one for one in stacks if one.key == int(word, 16))
+
+
+def lock_waits(
+    watch: Watch, watched: WatchedThread, locks: Mapping[str, Lock]
+) -> Iterator[Finding]:
+    """Find waits for locks among those for conditions, which are no fault."""
+    stacks = watch.stacks.get((watched.tid, "lock_wait"), ())
+    for lock, words in _by_lock(watched, locks):
+        times = sum_of(one.times for one in words)
+        longest = max(words, key=lambda one: one.times.worst_ns)
+        yield Finding(
+            "RA10",
+            f"{lock.kind}{_holder_words(watch, longest)}",
+            tid=watched.tid,
+            thread=watched.name,
+            count=times.count,
+            rate_per_s=rate_of(times.count, watched),
+            stacks=tuple(s for one in words for s in _of_word(stacks, one.word)),
+            worst=worst_of(watch, times),
+            advice=lock.remedy,
+        )
+
+
+def _by_lock(
+    watched: WatchedThread, locks: Mapping[str, Lock]
+) -> Iterator[tuple[Lock, list[WatchedWord]]]:
+    """Return the words of each lock, of those that it waited for."""
+    groups: dict[str, tuple[Lock, list[WatchedWord]]] = {}
+    for one in watched.words:
+        if (lock := locks.get(one.word)) is not None and one.times.count:
+            name = lock.kind if lock.single else one.word
+            groups.setdefault(name, (lock, []))[1].append(one)
+    yield from groups.values()
+
+
+def _holder_words(watch: Watch, word: WatchedWord) -> str:
+    if word.waker is None:
+        return ""
+    place = _place_of(watch, word.waker.tid, word.word)
+    did = "" if word.meanwhile is None else f", which {_did_words(word.meanwhile)}"
+    return f"; the longest until {_named(word.waker)} let it go{place}{did}"
+
+
+def _did_words(did: Meanwhile) -> str:
+    parts = [f"ran {format_duration(did.ran_ns)}"]
+    if did.aside_ns:
+        parts.append(f"lacked a CPU for {format_duration(did.aside_ns)}")
+    if did.slept_ns:
+        where = f" ({did.slept_in})" if did.slept_in else ""
+        parts.append(f"slept {format_duration(did.slept_ns)}{where}")
+    return ", ".join(parts)
+
+
+def _place_of(watch: Watch, tid: int, word: str) -> str:
+    """Return where a thread lets a lock go: its first line outside of libraries."""
+    for stack in _of_word(watch.stacks.get((tid, "lock_wake"), ()), word):
+        for frame in stack.stack.frames:
+            if frame.line and not frame.file.startswith(_OF_OTHERS):
+                name = frame.file.rpartition("/")[2]
+                return f" in {frame.function} {name}:{frame.line}"
+    return ""
+
+
+_OF_OTHERS = ("/rustc/", "/usr/", "./", "../")
+"""Where the sources of libraries are; glibc's are relative."""
+
+
+def inversions(
+    watch: Watch, watched: WatchedThread, locks: Mapping[str, Lock]
+) -> Iterator[Finding]:
+    """Find locks whose owners could not run, as a thread that is less urgent did."""
+    stacks = watch.stacks.get((watched.tid, "lock_wait"), ())
+    for lock, words in _by_lock(watched, locks):
+        names = {one.word for one in words}
+        rows = [one for one in watched.inversions if one.word in names]
+        if rows:
+            times = sum_of(one.times for one in rows)
+            yield Finding(
+                "RA11",
+                _inversion_words(rows),
+                tid=watched.tid,
+                thread=watched.name,
+                count=times.count,
+                rate_per_s=rate_of(times.count, watched),
+                stacks=tuple(s for one in words for s in _of_word(stacks, one.word)),
+                worst=worst_of(watch, times),
+                advice=lock.remedy,
+            )
+
+
+def _inversion_words(rows: Sequence[Inversion]) -> str:
+    owners = dict.fromkeys(_named(one.owner) for one in rows)
+    by = sorted(rows, key=lambda one: -one.times.total_ns)
+    names = list(dict.fromkeys(_named(one.by) for one in by))
+    others = ["and others"] if len(names) > MAX_NAMED else []
+    had = ", ".join([*names[:MAX_NAMED], *others])
+    return f"{', '.join(owners)} had the lock, {had} had its CPU"
+
+
+# --- who wakes ----------------------------------------------------------------------
+
+
+def wakers(watched: WatchedThread, locks: Mapping[str, Lock]) -> Iterator[Finding]:
+    """Find wake-ups of a real-time thread that depend on a less urgent one."""
+    by = sorted(_merged(watched, locks), key=lambda one: -one.count)
+    total = sum(one.count for one in by) + watched.other_wakers
+    if not total:
+        return
+    words = [_waker(one) for one in by[:MAX_NAMED]]
+    if len(by) > len(words) or watched.other_wakers:
+        words.append("and others")
+    yield Finding(
+        "RA12",
+        ", ".join(words),
+        tid=watched.tid,
+        thread=watched.name,
+        count=total,
+        rate_per_s=rate_of(total, watched),
+    )
+
+
+def _merged(watched: WatchedThread, locks: Mapping[str, Lock]) -> Iterable[Waker]:
+    """Return who woke it, but for the owners of locks; each once."""
+    rows: dict[tuple[int, bool], Waker] = {}
+    for one in watched.wakers:
+        if one.word in locks:
+            continue
+        key = (one.by.tid, one.softirq)
+        count = rows[key].count if key in rows else 0
+        rows[key] = Waker(one.by, one.softirq, one.count + count)
+    return rows.values()
+
+
+def _waker(one: Waker) -> str:
+    if one.softirq:
+        return f"by a softirq in {one.by.name} {one.count:,}"
+    return f"by {_named(one.by)} {one.count:,}"
+
+
+def _named(party: Party) -> str:
+    """Return thread and priority as chrt and ps give them."""
+    if party.priority > _LOWEST_REAL_TIME:
+        return f"{party.name} ({party.tid}, not real-time)"
+    if party.priority < 0:
+        return f"{party.name} ({party.tid}, deadline)"
+    return f"{party.name} ({party.tid}, priority {99 - party.priority})"
+
+
+# --- numbers ------------------------------------------------------------------------
+
+
+def worst_of(watch: Watch, times: EventTimes | None) -> Worst | None:
+    """Return the longest; None if none was seen from begin to end."""
+    if times is None or not times.count:
+        return None
+    return Worst(
+        lasted_ns=times.worst_ns,
+        after_ns=max(0, times.worst_at_ns - watch.begin.from_ns),
+        where=times.worst_in,
+        timed=times.count,
+        total_ns=times.total_ns,
+    )
+
+
+def rate_of(count: int, watched: WatchedThread) -> float | None:
+    """Return how often a second; None if the thread was watched for no time."""
+    lasted_ns = watched.to_ns - watched.from_ns
+    return count * NS_PER_S / lasted_ns if lasted_ns > 0 else None

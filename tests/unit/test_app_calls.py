@@ -1,0 +1,121 @@
+"""Each system call of the kernel is judged, and the agent's table is that judgement."""
+
+import re
+import subprocess
+import sys
+import tomllib
+from collections.abc import Mapping
+from dataclasses import replace
+from importlib import resources
+from pathlib import Path
+
+import pytest
+import ziglang
+
+from fakes import watching
+from rtscope.verbs.app.calls import call_kinds, idle_wait, may_block, reason_of
+
+ROOT = Path(__file__).parent.parent.parent
+HEADERS = Path(ziglang.__file__).parent / "lib" / "libc" / "include"
+X86_64, GENERIC, ARM = range(3)
+PLACES = [
+    ("x86-linux-any/asm/unistd_64.h", X86_64),
+    ("aarch64-linux-any/asm/unistd_64.h", GENERIC),
+    ("riscv-linux-any/asm/unistd_64.h", GENERIC),
+    ("arm-linux-any/asm/unistd-eabi.h", ARM),
+]
+NUMBER = re.compile(
+    r"#define __NR_([a-z0-9_]+)\s+(?:\(__NR_SYSCALL_BASE ?\+ ?)?([0-9]+)\)?\s*$", re.M
+)
+
+
+def numbers_in(header: Path) -> Mapping[str, int]:
+    return {match[1]: int(match[2]) for match in NUMBER.finditer(header.read_text())}
+
+
+@pytest.mark.parametrize(("place", "column"), PLACES)
+def test_each_call_of_the_kernels_headers_is_judged(place: str, column: int) -> None:
+    numbers = numbers_in(HEADERS / place)
+
+    assert len(numbers) > 300
+    for name, number in numbers.items():
+        assert call_kinds()[name].numbers[column] == number, name
+
+
+@pytest.mark.parametrize(
+    ("place", "column"),
+    [
+        ("/usr/include/x86_64-linux-gnu/asm/unistd_64.h", X86_64),
+        ("/usr/include/aarch64-linux-gnu/asm/unistd_64.h", GENERIC),
+        ("/usr/include/riscv64-linux-gnu/asm/unistd_64.h", GENERIC),
+    ],
+)
+def test_each_call_of_this_machines_headers_is_judged(place: str, column: int) -> None:
+    if not Path(place).exists():
+        pytest.skip(f"needs {place}")
+    for name, number in numbers_in(Path(place)).items():
+        assert call_kinds()[name].numbers[column] == number, name
+
+
+def test_the_agents_table_is_made_of_the_judgement() -> None:
+    command = [sys.executable, ROOT / "tools" / "calltable.py", "--check"]
+
+    assert subprocess.run(command, check=False).returncode == 0
+
+
+def test_each_call_has_a_reason_and_an_effect_that_is_explained() -> None:
+    text = resources.files("rtscope.verbs.app").joinpath("calls.toml").read_text()
+    effects = tomllib.loads(text)["effects"]
+
+    for name, kind in call_kinds().items():
+        assert kind.why, name
+        assert kind.effect in effects, name
+        assert not (kind.idle and kind.effect in ("none", "file", "memory")), name
+    assert "not judged" in reason_of("")
+
+
+@pytest.mark.parametrize(
+    "names",
+    [
+        "rename unlink ftruncate fallocate newfstatat access msync sync_file_range "
+        "preadv pwritev close mq_timedreceive semtimedop sendmmsg recvmmsg getrandom "
+        "membarrier",
+        "io_uring_enter sendfile splice copy_file_range preadv2 pwritev2 mkdir "
+        "getdents64 statx openat2 syncfs msgrcv semop rt_sigtimedwait fork vfork "
+        "epoll_wait fcntl",
+        "read write openat fsync fdatasync sync ioctl ppoll pselect6 sendto recvfrom "
+        "sendmsg recvmsg accept connect sched_yield clone clone3 execve waitid flock "
+        "msgsnd tee vmsplice mkdirat linkat symlinkat truncate fchmod statfs dup",
+    ],
+)
+def test_calls_that_block_or_touch_a_file_system_are_judged_so(names: str) -> None:
+    for name in names.split():
+        assert call_kinds()[name].effect not in ("none", "memory", "cycle"), name
+
+
+def test_calls_that_only_read_or_set_a_number_cannot_block() -> None:
+    for name in [
+        "getpid",
+        "gettid",
+        "clock_gettime",
+        "timerfd_settime",
+        "timer_settime",
+        "rt_sigprocmask",
+        "tgkill",
+        "sched_getaffinity",
+        "rseq",
+        "getcpu",
+        "prlimit64",
+        "futex_wake",
+    ]:
+        assert call_kinds()[name].effect == "none", name
+
+
+def test_one_call_with_several_arguments_is_one_row() -> None:
+    rows = tuple(watching.call("read", 2, n, idle=True, key=f"{n:x}") for n in (5, 9))
+    seen = replace(watching.thread(1), calls=rows)
+
+    (one,) = may_block(seen)
+
+    assert (one.name, one.times.count, one.times.worst_ns) == ("read", 4, 9)
+    assert idle_wait(seen) is None

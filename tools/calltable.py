@@ -1,0 +1,78 @@
+"""
+Make the agent's table of system calls of calls.toml: python tools/calltable.py.
+
+Calls that cannot block, and the sleep of a cycle, are not in it. `--check` compares and
+writes nothing.
+"""
+
+import sys
+import tomllib
+from pathlib import Path
+
+ROOT = Path(__file__).parent.parent
+TABLE = ROOT / "src" / "rtscope" / "verbs" / "app" / "calls.toml"
+HEADER = ROOT / "agent" / "watch" / "calltable.h"
+
+RULES = 2
+VALUES = 3
+NOT_TIMED = ("none", "cycle")
+KINDS = {"memory": "TIMED_MEMORY_CALL", "lock": "TIMED_LOCK_WAIT"}
+HEAD = """\
+/* SPDX-License-Identifier: MIT */
+/*
+ * calltable - the system calls that may block: number on x86-64, on arm64 and riscv64,
+ * and on ARM; name; kind; whether a thread may wait there for its next cycle; when it
+ * cannot block. Made of calls.toml by tools/calltable.py: change that.
+ */
+#ifndef CALLTABLE_H
+#define CALLTABLE_H
+
+/* clang-format off */
+#define CALLTABLE(CALL) \\
+"""
+
+
+def header(text: str) -> str:
+    """Return the header for the text of calls.toml."""
+    calls = tomllib.loads(text)["calls"]
+    timed = {n: row for n, row in calls.items() if row["is"] not in NOT_TIMED}
+    rows = [_row(name, row) for name, row in timed.items()]
+    highest = max(max(row["at"]) for row in calls.values())
+    return (
+        HEAD
+        + " \\\n".join(f"\t{row}" for row in rows)
+        + "\n/* clang-format on */\n\n"
+        + f"#define CALLTABLE_HIGHEST {highest} /* of today's kernels */\n\n#endif\n"
+    )
+
+
+def _row(name: str, row: dict[str, object]) -> str:
+    kind = KINDS.get(str(row["is"]), "TIMED_BLOCKING_CALL")
+    at, unless = row["at"], row.get("unless", ())
+    assert isinstance(at, list)
+    assert isinstance(unless, list | tuple)
+    rules = "".join(f", {_rule(one)}" for one in unless)
+    assert len(unless) <= RULES, name
+    numbers = ", ".join(map(str, at))
+    idle = int(bool(row.get("idle")))
+    return f"CALL({numbers}, {name}, {kind}, {idle}{rules})"
+
+
+def _rule(text: str) -> str:
+    word, argument, *values = text.split()
+    assert len(values) <= VALUES, text
+    numbers = "".join(f", {value}" for value in values)
+    return f"WHEN({word.upper()}, {argument}{numbers})"
+
+
+def main(argv: list[str]) -> int:
+    """Write the header, or compare it."""
+    made = header(TABLE.read_text("utf-8"))
+    if argv == ["--check"]:
+        return int(HEADER.read_text("utf-8") != made)
+    HEADER.write_text(made, "utf-8")
+    return 0
+
+
+if __name__ == "__main__":
+    sys.exit(main(sys.argv[1:]))
