@@ -58,7 +58,7 @@ def test_each_call_of_this_machines_headers_is_judged(place: str, column: int) -
 
 
 def test_the_agents_table_is_made_of_the_judgement() -> None:
-    command = [sys.executable, ROOT / "tools" / "calltable.py", "--check"]
+    command = [sys.executable, str(ROOT / "tools" / "calltable.py"), "--check"]
 
     assert subprocess.run(command, check=False).returncode == 0
 

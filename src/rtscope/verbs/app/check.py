@@ -324,7 +324,7 @@ def _response_cases(examined: Examined, verdict: Response) -> Iterator[TestCase]
 def _case(examined: Examined, id_: str) -> TestCase:
     kind = finding_kinds()[id_]
     failures = [
-        Outcome(message=_message(one), type=one.weight.value, text=one.kind.remedy)
+        Outcome(message=_message(one), type=one.weight.value, text=one.remedy)
         for one in examined.findings
         if one.id == id_
     ]

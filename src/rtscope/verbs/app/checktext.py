@@ -26,6 +26,8 @@ SCHEMA = 1
 MAX_LINES = 40
 MAX_THREADS = 3
 MAX_STACKS = 2
+MAX_TEXT = 4
+"""Lines of one thread."""
 MAX_FRAMES = 8
 MAX_NAME = 40
 
@@ -105,14 +107,19 @@ def _block(findings: Sequence[Finding], width: int) -> Iterator[Words]:
     head = f"{findings[0].id} {kind.weight:6} "
     yield words((head, _WEIGHTS[kind.weight]), (said, "strong"), kind.why)
     for one in findings[:MAX_THREADS]:
-        yield words(f"  {printable(finding_words(one), limit=200)}")
+        lines = wrap(printable(finding_words(one), limit=4000), width - 2)
+        yield from (words(f"  {line}") for line in lines[:MAX_TEXT])
+        if len(lines) > MAX_TEXT:
+            yield muted("  and more: see -v")
     if len(findings) > MAX_THREADS:
         yield muted(f"  and {len(findings) - MAX_THREADS:,} more")
     for stack in findings[0].stacks[:MAX_STACKS]:
         text = f"{stack.times}x {stack_words(stack.stack)}"
         for one_line in wrap(text, width - 6, subsequent_indent="   ")[:2]:
             yield words((f"  {one_line}", "note"))
-    yield words((f"  do: {kind.remedy}", "good"))
+    for remedy in list(dict.fromkeys(one.remedy for one in findings))[:MAX_STACKS]:
+        lines = wrap(f"do: {remedy}", width - 2, subsequent_indent="    ")
+        yield from (words((f"  {line}", "good")) for line in lines)
 
 
 def finding_words(one: Finding) -> str:
@@ -208,12 +215,13 @@ def kernel_waits(examined: Examined) -> Iterator[tuple[str, str]]:
     judged = {one.line.tid for one in examined.judged}
     for one in examined.observation.watch.threads:
         times = one.kernel_waits
-        if one.tid in judged and times.count:
+        if one.tid in judged and times.count > sum(c.held.count for c in one.calls):
+            by = f", ended by {printable(times.worst_in)}" if times.worst_in else ""
             yield (
                 f"thread {one.tid} {printable(one.name)} waited for a lock of the "
                 "kernel or a device:",
-                f"{plural(times.count, 'time')}, at most {_us(times.worst_ns)} µs, "
-                f"ended by {printable(times.worst_in)} or an interrupt on its CPU",
+                f"{plural(times.count, 'time')}, at most "
+                f"{format_duration(times.worst_ns)}{by}",
             )
 
 
@@ -272,7 +280,8 @@ def _finding_row(one: Finding) -> dict[str, Any]:
         "rate_per_s": one.rate_per_s,
         "detail": one.detail,
         "worst": None if one.worst is None else asdict(one.worst),
-        "remedy": one.kind.remedy,
+        "remedy": one.remedy,
+        "calls": [asdict(call) for call in one.calls],
         "stacks": [
             {
                 "times": stack.times,

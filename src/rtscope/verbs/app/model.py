@@ -90,6 +90,26 @@ class Worst:
 
 
 @dataclass(frozen=True, slots=True)
+class JudgedCall:
+    """A system call of a finding: why it may block, and how long it took."""
+
+    name: str
+    effect: str
+    why: str
+    count: int
+    longest_ns: int
+    """From its entry to its return."""
+    slept: int
+    """Times that the thread slept in it."""
+    longest_sleep_ns: int
+    in_kernel: int
+    """Of these, where no signal ends it."""
+    longest_in_kernel_ns: int
+    ended_by: str
+    """Who ended the longest sleep; empty if that is not known."""
+
+
+@dataclass(frozen=True, slots=True)
 class Finding:
     """One thing that costs one thread, or the whole process, its real time."""
 
@@ -108,6 +128,8 @@ class Finding:
     """Of its rule, where title, weight or remedy differ."""
     advice: str = ""
     """What to do here; empty: what the rule says."""
+    calls: tuple[JudgedCall, ...] = ()
+    """Of a finding about system calls: each one, the longest first."""
 
     @property
     def kind(self) -> FindingKind:

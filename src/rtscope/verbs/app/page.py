@@ -113,16 +113,16 @@ def _row(one: Finding) -> tuple[str, ...]:
         printable(f"{one.tid} {one.thread}") if one.tid else "all",
         NOTHING if one.count is None else f"{one.count:,}",
         NOTHING if one.rate_per_s is None else count(one.rate_per_s),
-        printable(one.detail, limit=400) or NOTHING,
+        printable(one.detail, limit=4000) or NOTHING,
     )
 
 
 def _kind(found: list[Finding]) -> Iterator[Block]:
     """Say why a kind of finding costs time and what to do, with the stacks of it."""
     kind = found[0].kind
-    yield words(
-        f"{kind.why} ", (f"→\N{NO-BREAK SPACE}{as_sentence(found[0].remedy)}", "muted")
-    )
+    remedies = dict.fromkeys(one.remedy for one in found)
+    todo = " ".join(f"→\N{NO-BREAK SPACE}{as_sentence(one)}" for one in remedies)
+    yield words(f"{kind.why} ", (todo, "muted"))
     stacks = [one for each in found for one in each.stacks[:MAX_STACKS]]
     if stacks:
         said = (f"{one.times}x {stack_words(one.stack)}" for one in stacks)

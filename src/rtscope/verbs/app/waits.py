@@ -15,6 +15,7 @@ from rtscope.contract import (
 from rtscope.contract.watching import Meanwhile, Party
 from rtscope.host.units import NS_PER_S, format_duration
 from rtscope.verbs.app.calls import (
+    call_kinds,
     idle_wait,
     may_block,
     memory_calls,
@@ -23,7 +24,7 @@ from rtscope.verbs.app.calls import (
     sum_of,
 )
 from rtscope.verbs.app.locks import Lock, inherits, lock_of
-from rtscope.verbs.app.model import EventStack, Finding, Watch, Worst
+from rtscope.verbs.app.model import EventStack, Finding, JudgedCall, Watch, Worst
 
 OF_TIMELINE = ("RA08", "RA09", "RA10", "RA11", "RA12", "RA24")
 """The rules that need switches, wake-ups and calls in order."""
@@ -110,6 +111,23 @@ def _of_calls(
             if idle is None or (one.call, f"{one.key:x}") != (idle.name, idle.key)
         ),
         worst=worst_of(watch, times),
+        calls=tuple(_judged(one) for one in rows),
+    )
+
+
+def _judged(call: WatchedCall) -> JudgedCall:
+    kind = call_kinds().get(call.name)
+    return JudgedCall(
+        name=name_of(call),
+        effect="unknown" if kind is None else kind.effect,
+        why=reason_of(call.name),
+        count=call.times.count,
+        longest_ns=call.times.worst_ns,
+        slept=call.slept.count,
+        longest_sleep_ns=call.slept.worst_ns,
+        in_kernel=call.held.count,
+        longest_in_kernel_ns=call.held.worst_ns,
+        ended_by=call.slept.worst_in,
     )
 
 
@@ -142,6 +160,7 @@ def waits_in_kernel(watch: Watch, watched: WatchedThread) -> Iterator[Finding]:
         rate_per_s=rate_of(held.count, watched),
         stacks=tuple(one for one in stacks if one.call in names),
         worst=worst,
+        calls=tuple(_judged(one) for one in rows),
     )
 
 
