@@ -209,6 +209,10 @@ static void begin_call(struct timeline *t, const struct timeline_record *r)
 	t->has_ender = false;
 	t->ender_did.known = false;
 	t->in = *r;
+	if (r->kind == TIMED_LOCK_WAIT && t->marked) {
+		t->in.futex.word |= 1;
+		t->marked = false;
+	}
 }
 
 static void unlock(struct timeline *t, const struct timeline_record *r)
@@ -345,6 +349,9 @@ void timeline_add(struct timeline *t, const struct timeline_record *r,
 		break;
 	case TIMELINE_CALL:
 		begin_call(t, r);
+		break;
+	case TIMELINE_MARK:
+		t->marked = true;
 		break;
 	case TIMELINE_UNLOCK:
 		unlock(t, r);

@@ -25,6 +25,7 @@ enum timeline_what {
 	TIMELINE_IN,     /* got a CPU */
 	TIMELINE_CALL,   /* entered the system call `call` */
 	TIMELINE_RETURN, /* of it */
+	TIMELINE_MARK, /* its next wait for a word is one for a lock: the word gets odd */
 	TIMELINE_UNLOCK, /* wakes those that wait for `futex.word` */
 	TIMELINE_FAULT,  /* entered a page fault */
 	TIMELINE_MINOR,  /* the fault was minor, and is over */
@@ -148,7 +149,8 @@ struct timeline {
 	int64_t call_ns, fault_ns; /* 0: is in none */
 	bool call_slept;
 	struct timeline_record in; /* the call */
-	bool has_ender;            /* of the wait for a word: who ended it */
+	bool marked;
+	bool has_ender; /* of the wait for a word: who ended it */
 	struct timeline_party ender;
 	struct timeline_doing ender_did;
 	struct timeline_interval off[TIMELINE_HISTORY];

@@ -30,9 +30,10 @@
 #define FEW_THREADS  8
 #define MANY_BYTES   (1 << 17) /* else: 33 MB for all */
 #define SAMPLE_BYTES (PERFEVENT_STACK_BYTES + 512)
-#define STACK_SHARE  4    /* of them for one system call */
-#define UNSENT       4    /* so many others are copied for each that is sent */
-#define MAX_STACKS   4096 /* of all threads: 90 MB for the host */
+#define LOCK_PROBE   "lock_slow" /* of the host: src/rtscope/verbs/app/locks.py */
+#define STACK_SHARE  4           /* of them for one system call */
+#define UNSENT       4           /* so many others are copied for each that is sent */
+#define MAX_STACKS   4096        /* of all threads: 90 MB for the host */
 
 static void read_name(struct watch *w, struct watched *t)
 {
@@ -310,6 +311,8 @@ static void take_sample(struct watch *w, struct watched *t, unsigned int i,
 	}
 	t->sampled[i]++;
 	w->stacks++;
+	if (strncmp(w->kind[i].name, LOCK_PROBE, strlen(LOCK_PROBE)) == 0)
+		watchflow_mark(w, t->tid, sample->t_ns);
 	if (w->kind[i].type == PERF_TYPE_SOFTWARE)
 		watchflow_fault(w, t->tid, sample->t_ns,
 				w->kind[i].config == PERF_COUNT_SW_PAGE_FAULTS_MAJ);

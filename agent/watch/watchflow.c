@@ -346,6 +346,18 @@ void watchflow_fault(struct watch *w, int tid, int64_t t_ns, bool major)
 	w->flow.count++;
 }
 
+void watchflow_mark(struct watch *w, int tid, int64_t t_ns)
+{
+	struct timeline_record *out = w->flow.err ? NULL : room(&w->flow);
+
+	if (!out)
+		return;
+	*out = (struct timeline_record){ .t_ns = t_ns,
+					 .tid = tid,
+					 .what = TIMELINE_MARK };
+	w->flow.count++;
+}
+
 static void take_thread(struct watch *w, struct watched *t)
 {
 	struct watchflow *f = &w->flow;

@@ -25,6 +25,9 @@ void watchflow_attach(struct watch *w, struct watched *t);
 /* A sample of a fault, which comes when it is over. */
 void watchflow_fault(struct watch *w, int tid, int64_t t_ns, bool major);
 
+/* A call of a function whose callers wait for a lock. */
+void watchflow_mark(struct watch *w, int tid, int64_t t_ns);
+
 bool watchflow_is_real_time(int tid);
 
 /* Looks at the wake-ups of those threads that are real-time now. */

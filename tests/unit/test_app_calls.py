@@ -94,20 +94,11 @@ def test_calls_that_block_or_touch_a_file_system_are_judged_so(names: str) -> No
 
 
 def test_calls_that_only_read_or_set_a_number_cannot_block() -> None:
-    for name in [
-        "getpid",
-        "gettid",
-        "clock_gettime",
-        "timerfd_settime",
-        "timer_settime",
-        "rt_sigprocmask",
-        "tgkill",
-        "sched_getaffinity",
-        "rseq",
-        "getcpu",
-        "prlimit64",
-        "futex_wake",
-    ]:
+    names = (
+        "getpid gettid clock_gettime timerfd_settime timer_settime rt_sigprocmask "
+        "tgkill sched_getaffinity rseq getcpu prlimit64 futex_wake"
+    )
+    for name in names.split():
         assert call_kinds()[name].effect == "none", name
 
 

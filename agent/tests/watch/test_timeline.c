@@ -261,6 +261,20 @@ static void a_wait_for_the_kernel_has_its_call_and_who_ended_it(void)
 	CHECK(strcmp(t.timed[TIMED_KERNEL_WAIT].worst_in, "an interrupt") == 0);
 }
 
+static void the_wait_after_a_mark_is_one_for_a_lock(void)
+{
+	struct timeline t = { 0 };
+
+	at(&t, 90, TIMELINE_MARK);
+	call(&t, 100, TIMED_LOCK_WAIT, "futex");
+	at(&t, 110, TIMELINE_RETURN);
+	call(&t, 200, TIMED_LOCK_WAIT, "futex");
+	at(&t, 205, TIMELINE_RETURN);
+
+	CHECK(t.words == 2 && t.word[0].futex.word == (WORD | 1));
+	CHECK(t.word[0].times.worst_ns == 10 && t.word[1].times.worst_ns == 5);
+}
+
 static void what_the_owner_did_meanwhile_is_told(void)
 {
 	struct timeline owner = { 0 }, t = { 0 };
@@ -352,6 +366,7 @@ int main(void)
 	more_of_them_than_have_room_are_counted();
 	a_call_that_sleeps_may_block_whatever_its_arguments_say();
 	a_wait_for_the_kernel_has_its_call_and_who_ended_it();
+	the_wait_after_a_mark_is_one_for_a_lock();
 	what_the_owner_did_meanwhile_is_told();
 	a_word_that_its_waiter_wakes_later_and_its_values_are_remembered();
 	what_the_owner_did_is_unknown_if_not_all_of_it_is_remembered();

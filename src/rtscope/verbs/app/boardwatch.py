@@ -29,7 +29,7 @@ from rtscope.machine.tasks.listing import PATHS, make_listing, read_surroundings
 from rtscope.machine.tasks.statistics import PATTERN
 from rtscope.verbs.app.boardprogram import ROOT, Program
 from rtscope.verbs.app.image import Image
-from rtscope.verbs.app.images import Images, Probe, allocators_in, each_once
+from rtscope.verbs.app.images import Images, Probe, allocators_in, each_once, waits_in
 from rtscope.verbs.app.memorymap import Mapping as Piece
 from rtscope.verbs.app.model import Observation
 from rtscope.verbs.app.watch import (
@@ -162,7 +162,8 @@ def _probes(program: Program) -> list[Probe]:
     return each_once(
         (path, Probe(function, offset, f"/{path}", 0))
         for path, content in sorted(program.files.items())
-        for function, offset in allocators_in(Image(content, PurePosixPath(path).name))
+        for image in (Image(content, PurePosixPath(path).name),)
+        for function, offset in (*allocators_in(image), *waits_in(image))
     )
 
 

@@ -11,6 +11,7 @@ from rtscope.host.errors import TargetError
 from rtscope.machine.reader import Content, Denied
 from rtscope.machine.target.agentreader import content_of
 from rtscope.verbs.app.image import Image
+from rtscope.verbs.app.locks import PROBE, probed_functions
 from rtscope.verbs.app.memorymap import VDSO
 from rtscope.verbs.app.memorymap import Mapping as Piece
 from rtscope.verbs.app.rules import ALLOCATIONS
@@ -101,7 +102,9 @@ class Images:
 
 def probes_in(maps: Sequence[Piece], images: Images, *, directory: str) -> list[Probe]:
     """
-    Return where the allocators of a process begin: of the C library, or of another.
+    Return where the functions of a process begin that are probed.
+
+    They are the allocators, of the C library or of another, and waits for locks.
 
     The directory has links to its files, by their places in memory.
     """
@@ -113,7 +116,7 @@ def probes_in(maps: Sequence[Piece], images: Images, *, directory: str) -> list[
         link = f"{directory}/{piece.start:x}-{piece.end:x}"
         places += [
             (piece.inode, Probe(function, offset, link, piece.inode))
-            for function, offset in allocators_in(image)
+            for function, offset in (*allocators_in(image), *waits_in(image))
         ]
     return each_once(places)
 
@@ -137,6 +140,17 @@ def each_once(places: Iterable[tuple[Hashable, Probe]]) -> list[Probe]:
         name = one.name if number == 1 else f"{one.name}.{number}"
         probes.append(replace(one, name=name))
     return probes[:MAX_PROBES]
+
+
+def waits_in(image: Image) -> Iterable[tuple[str, int]]:
+    """Yield each function of a program of Go whose callers wait for a lock."""
+    if image.elf.get_section_by_name(".go.buildinfo") is None:
+        return
+    for function in probed_functions():
+        for symbol in image.functions_named(function):
+            offset = image.offset_of(symbol.vaddr)
+            if offset is not None:
+                yield PROBE, offset
 
 
 def allocators_in(image: Image) -> Iterable[tuple[str, int]]:

@@ -44,13 +44,28 @@ class Lock:
     language: str
     """`c` if nothing shows another one."""
     single: bool = False
-    """There is one in the process, whatever words it has."""
+    """Its words do not tell it apart from others of its kind."""
 
     @property
     def remedy(self) -> str:
         """What to do about it in this language."""
         remedies: Mapping[str, str] = _table()["remedies"][self.language]
         return remedies.get(self.kind, remedies[""])
+
+
+PROBE = "lock_slow"
+"""The event of the functions that are probed."""
+
+
+def probed_functions() -> Sequence[str]:
+    """Return the functions whose callers wait for a lock in the wait that follows."""
+    names: Sequence[str] = _table()["probes"]["names"]
+    return names
+
+
+def after_probe(word: str) -> bool:
+    """Whether a wait followed such a call: the agent makes its word odd."""
+    return int(word, 16) % 2 == 1
 
 
 def inherits(word: WatchedWord) -> bool:
@@ -68,6 +83,8 @@ def lock_of(
     """
     if inherits(word):
         return None
+    if after_probe(word.word):
+        return Lock(_table()["probes"]["lock"], _table()["probes"]["language"])
     language = _language(stacks)
     for stack in stacks:
         if (row := _row_of(stack)) is not None:

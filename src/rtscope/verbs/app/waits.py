@@ -23,7 +23,7 @@ from rtscope.verbs.app.calls import (
     reason_of,
     sum_of,
 )
-from rtscope.verbs.app.locks import Lock, inherits, lock_of
+from rtscope.verbs.app.locks import PROBE, Lock, after_probe, inherits, lock_of
 from rtscope.verbs.app.model import EventStack, Finding, JudgedCall, Watch, Worst
 
 OF_TIMELINE = ("RA08", "RA09", "RA10", "RA11", "RA12", "RA24")
@@ -196,18 +196,33 @@ def lock_waits(
     stacks = watch.stacks.get((watched.tid, "lock_wait"), ())
     for lock, words in _by_lock(watched, locks):
         times = sum_of(one.times for one in words)
-        longest = max(words, key=lambda one: one.times.worst_ns)
+        of_words = tuple(s for one in words for s in _of_word(stacks, one.word))
+        if after_probe(words[0].word):
+            of_words, count = _of_probes(watch, watched)
+        else:
+            count = times.count
         yield Finding(
             "RA10",
-            f"{lock.kind}{_holder_words(watch, longest)}",
+            f"{lock.kind}{_holder_words(watch, words)}",
             tid=watched.tid,
             thread=watched.name,
-            count=times.count,
-            rate_per_s=rate_of(times.count, watched),
-            stacks=tuple(s for one in words for s in _of_word(stacks, one.word)),
+            count=count,
+            rate_per_s=rate_of(count, watched),
+            stacks=of_words,
             worst=worst_of(watch, times),
             advice=lock.remedy,
         )
+
+
+def _of_probes(
+    watch: Watch, watched: WatchedThread
+) -> tuple[tuple[EventStack, ...], int]:
+    """Return stacks and number of the calls that waits for locks followed."""
+    names = [name for name in watched.events if name.partition(".")[0] == PROBE]
+    stacks = [
+        one for name in names for one in watch.stacks.get((watched.tid, name), ())
+    ]
+    return tuple(stacks), sum(watched.events[name].count for name in names)
 
 
 def _by_lock(
@@ -217,17 +232,25 @@ def _by_lock(
     groups: dict[str, tuple[Lock, list[WatchedWord]]] = {}
     for one in watched.words:
         if (lock := locks.get(one.word)) is not None and one.times.count:
-            name = lock.kind if lock.single else one.word
+            same = lock.single or after_probe(one.word)
+            name = lock.kind if same else one.word
             groups.setdefault(name, (lock, []))[1].append(one)
     yield from groups.values()
 
 
-def _holder_words(watch: Watch, word: WatchedWord) -> str:
-    if word.waker is None:
+def _holder_words(watch: Watch, words: Sequence[WatchedWord]) -> str:
+    """Return who let it go, of the longest wait of which that is known."""
+    known = [one for one in words if one.waker is not None]
+    word = max(known, key=lambda one: one.times.worst_ns, default=None)
+    if word is None or word.waker is None:
         return ""
     place = _place_of(watch, word.waker.tid, word.word)
     did = "" if word.meanwhile is None else f", which {_did_words(word.meanwhile)}"
-    return f"; the longest until {_named(word.waker)} let it go{place}{did}"
+    verb = "woke it" if after_probe(word.word) else "let it go"
+    return (
+        f"; {_named(word.waker)} {verb}{place} after "
+        f"{format_duration(word.times.worst_ns)}{did}"
+    )
 
 
 def _did_words(did: Meanwhile) -> str:
@@ -261,7 +284,9 @@ def inversions(
     stacks = watch.stacks.get((watched.tid, "lock_wait"), ())
     for lock, words in _by_lock(watched, locks):
         names = {one.word for one in words}
-        rows = [one for one in watched.inversions if one.word in names]
+        # of a probed lock it is known who woke the thread, not who had the lock
+        known = not after_probe(words[0].word)
+        rows = [one for one in watched.inversions if known and one.word in names]
         if rows:
             times = sum_of(one.times for one in rows)
             yield Finding(

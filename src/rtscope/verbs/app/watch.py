@@ -27,6 +27,7 @@ from rtscope.machine.target.stream import answer_of, wait_any
 from rtscope.machine.tasks.listing import make_listing, read_surroundings
 from rtscope.machine.tasks.model import Listing
 from rtscope.verbs.app.images import MAX_IMAGE_BYTES, Images, Probe, probes_in
+from rtscope.verbs.app.locks import PROBE
 from rtscope.verbs.app.memorymap import Mapping as Piece
 from rtscope.verbs.app.memorymap import MemoryMap, parse_maps
 from rtscope.verbs.app.model import EventStack, Files, Observation, Watch
@@ -127,7 +128,9 @@ def observation_of(
         watch=_watch_of(lines, maps, images, probed),
         lazy_images=images.lazy,
         unread_images=images.unread,
-        no_probe="" if probes else _no_probe(before, light=light),
+        no_probe=""
+        if any(one.name.startswith(ALLOCATIONS) for one in probes)
+        else _no_probe(before, light=light),
     )
 
 
@@ -310,7 +313,7 @@ def _stacks(
     namer = Namer(images.debug_file)
     stacks_of: dict[tuple[int, str], dict[_Same, list[WatchSample]]] = {}
     unwound: dict[tuple[int, ...], Stack] = {}
-    probed = {one.name for one in begin.events if one.name.startswith(ALLOCATIONS)}
+    probed = {e.name for e in begin.events if e.name.startswith((*ALLOCATIONS, PROBE))}
     for sample in samples:
         registers = registers_in(base64.b64decode(sample.regs), machine)
         stack = unwinder.unwind(
