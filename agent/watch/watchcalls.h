@@ -25,7 +25,8 @@ bool watchcalls_filter_timed(char *filter, size_t size);
 /* What is known of the process that makes a call. */
 struct watchcalls_process {
 	void *of;
-	/* Whether a descriptor has O_NONBLOCK and is of no file, directory or disk. */
+	/* Whether a descriptor has O_NONBLOCK and is of no file, directory or disk; or is
+	 * of a timer or of events. */
 	bool (*nonblocking)(void *of, int fd);
 	/* Copies from its memory, as it is now; false: it cannot be read. */
 	bool (*copy)(void *of, uint64_t address, void *to, size_t size);

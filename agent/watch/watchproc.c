@@ -6,8 +6,23 @@
 #include <string.h>
 #include <sys/stat.h>
 #include <sys/uio.h>
+#include <unistd.h>
 
 #include "files/slurp.h"
+
+/* Of these a thread that does not sleep takes an event that is there. */
+static bool is_of_events(const char *path)
+{
+	static const char *const kinds[] = { "[timerfd]", "[eventfd]", "[signalfd]" };
+	char text[64];
+	const ssize_t size = readlink(path, text, sizeof(text) - 1);
+
+	text[size > 0 ? size : 0] = '\0';
+	for (size_t i = 0; i < sizeof(kinds) / sizeof(*kinds); i++)
+		if (strstr(text, kinds[i]))
+			return true;
+	return false;
+}
 
 static bool ask(int pid, int fd)
 {
@@ -20,6 +35,8 @@ static bool ask(int pid, int fd)
 	if (stat(path, &file) || S_ISREG(file.st_mode) || S_ISDIR(file.st_mode) ||
 	    S_ISBLK(file.st_mode))
 		return false;
+	if (is_of_events(path))
+		return true;
 	snprintf(path, sizeof(path), "/proc/%d/fdinfo/%d", pid, fd);
 	if (slurp(path, text, sizeof(text)) <= 0)
 		return false;

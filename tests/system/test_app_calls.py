@@ -1,0 +1,102 @@
+"""Each call that may block is named with its longest time; harmless ones are none."""
+
+import json
+import shutil
+import subprocess
+from pathlib import Path
+from typing import Any
+
+import pytest
+from rig import PATIENCE_S, rtscope
+
+pytestmark = [pytest.mark.system, pytest.mark.usefixtures("root")]
+
+SOURCE = Path(__file__).parent.parent / "offenders" / "calls.c"
+
+
+@pytest.fixture(scope="module")
+def program(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    gcc = shutil.which("gcc")
+    if gcc is None:
+        pytest.skip("needs gcc")
+    out = tmp_path_factory.mktemp("calls") / "prog"
+    argv = [gcc, "-O1", "-g", "-w", "-o", out, SOURCE, "-pthread", "-lrt"]
+    subprocess.run(argv, check=True)
+    return out
+
+
+def findings_of(program: Path, kind: str, place: Path) -> dict[str, Any]:
+    """Check it; return what was found of its calls, by ids."""
+    place.mkdir(exist_ok=True)
+    words = ("app", "check", "--json", "--duration", "1s", "--settle", "1s")
+    named = ("--thread", "cycle", "--", str(program), kind, str(place))
+    with rtscope(*words, *named) as checked:
+        done = checked.finish(4 * PATIENCE_S)
+    assert done.status in (0, 1, 3), done.stderr
+    found = {one["id"]: one for one in json.loads(done.stdout)["findings"]}
+    return {id_: one for id_, one in found.items() if id_ in ("RA08", "RA09", "RA24")}
+
+
+def names_in(finding: dict[str, Any]) -> set[str]:
+    return {one["name"] for one in finding["calls"]}
+
+
+def test_calls_that_touch_files_or_wait_for_others(
+    program: Path, tmp_path: Path
+) -> None:
+    found = findings_of(program, "many", tmp_path / "place")
+
+    one = found["RA09"]
+    wanted = {
+        *("rename", "unlink", "ftruncate", "fallocate", "access", "msync"),
+        *("sync_file_range", "preadv", "pwritev", "close", "mq_timedreceive"),
+        *("semtimedop", "sendmmsg", "recvmmsg", "getrandom", "membarrier", "openat"),
+    }
+    assert wanted <= names_in(one)
+    assert {"newfstatat", "stat", "statx"} & names_in(one)
+    for call in one["calls"]:
+        assert 0 < call["longest_ns"] <= one["worst"]["lasted_ns"], call
+        assert call["count"] > 0
+        assert call["why"]
+        assert call["name"] in one["detail"]
+    assert sum(call["count"] for call in one["calls"]) == one["count"]
+
+
+def test_a_wait_inside_the_kernel_has_who_ended_it(
+    program: Path, tmp_path: Path
+) -> None:
+    found = findings_of(program, "many", tmp_path / "place")
+
+    one = found["RA24"]
+    (call,) = [call for call in one["calls"] if call["name"] == "membarrier"]
+    assert 0 < call["longest_in_kernel_ns"] <= call["longest_ns"]
+    assert call["ended_by"]
+    assert "RCU" in call["why"]
+
+
+def test_other_calls_that_may_block(program: Path, tmp_path: Path) -> None:
+    found = findings_of(program, "others", tmp_path / "place")
+
+    wanted = {
+        *("openat", "close", "flock", "fcntl", "msgsnd", "msgrcv", "splice", "read"),
+        *("getdents64", "statx", "sched_yield", "copy_file_range", "mkdir", "rmdir"),
+        "fsync",
+    }
+    assert wanted <= names_in(found["RA09"])
+    assert "lseek" not in names_in(found["RA09"])
+    assert {"madvise", "mmap", "munmap"} <= names_in(found["RA08"])
+
+
+@pytest.mark.parametrize(
+    "kind", ["harmless", "poll", "ppoll", "epoll", "select", "timerfd"]
+)
+def test_calls_that_cannot_block_and_the_wait_for_the_next_cycle_are_none(
+    program: Path, tmp_path: Path, kind: str
+) -> None:
+    assert findings_of(program, kind, tmp_path / "place") == {}
+
+
+def test_a_wait_for_events_within_a_cycle_is_one(program: Path, tmp_path: Path) -> None:
+    found = findings_of(program, "within", tmp_path / "place")
+
+    assert names_in(found["RA09"]) == {"poll"} or names_in(found["RA09"]) == {"ppoll"}
