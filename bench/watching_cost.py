@@ -19,7 +19,7 @@ from pathlib import Path
 from rtscope.machine.target import agent_file
 from rtscope.stats.comparison.design import Dealt, Figure, Slot
 from rtscope.stats.comparison.effect import effects_of_runs
-from rtscope.verbs.app.image import Image
+from rtscope.verbs.app.binaries.image import Image
 from rtscope.verbs.app.memorymap import parse_maps
 
 BUILD = Path(__file__).parent.parent / "build" / "bench"

@@ -20,7 +20,7 @@ def program(tmp_path_factory: pytest.TempPathFactory) -> Path:
     if gcc is None:
         pytest.skip("needs gcc")
     out = tmp_path_factory.mktemp("calls") / "prog"
-    argv = [gcc, "-O1", "-g", "-w", "-o", out, SOURCE, "-pthread", "-lrt"]
+    argv = [gcc, "-O1", "-g", "-w", "-o", str(out), str(SOURCE), "-pthread", "-lrt"]
     subprocess.run(argv, check=True)
     return out
 

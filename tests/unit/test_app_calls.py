@@ -6,17 +6,19 @@ import sys
 import tomllib
 from collections.abc import Mapping
 from dataclasses import replace
-from importlib import resources
+from importlib import metadata, resources
 from pathlib import Path
 
 import pytest
-import ziglang
 
 from fakes import watching
 from rtscope.verbs.app.calls import call_kinds, idle_wait, may_block, reason_of
 
 ROOT = Path(__file__).parent.parent.parent
-HEADERS = Path(ziglang.__file__).parent / "lib" / "libc" / "include"
+HEADERS = (
+    Path(str(metadata.distribution("ziglang").locate_file("ziglang")))
+    / "lib/libc/include"
+)
 X86_64, GENERIC, ARM = range(3)
 PLACES = [
     ("x86-linux-any/asm/unistd_64.h", X86_64),

@@ -7,17 +7,16 @@ from typing import cast
 
 import pytest
 
-from rtscope.verbs.app.frametable import (
-    FrameRow,
-    Operation,
-    Saved,
-    Unreadable,
-    evaluate,
+from rtscope.verbs.app.binaries.expression import Expression, Unreadable, evaluate
+from rtscope.verbs.app.binaries.frametable import FrameRow, Saved
+from rtscope.verbs.app.binaries.image import Image, Symbol
+from rtscope.verbs.app.binaries.unwind import (
+    BY_MACHINE,
+    Stack,
+    Unwinder,
+    registers_in,
 )
-from rtscope.verbs.app.image import Image, Symbol
 from rtscope.verbs.app.memorymap import MemoryMap, parse_maps
-from rtscope.verbs.app.naming import demangled
-from rtscope.verbs.app.unwind import BY_MACHINE, Stack, Unwinder, registers_in
 
 X86, ARM = BY_MACHINE["x86_64"], BY_MACHINE["aarch64"]
 MAPS = parse_maps(
@@ -29,12 +28,6 @@ MAPS = parse_maps(
 """
 )
 SP = 0x9000
-
-
-@dataclass(frozen=True)
-class Op:
-    op_name: str
-    args: Sequence[int] = ()
 
 
 @dataclass
@@ -178,21 +171,23 @@ def test_where_a_thread_begins_needs_no_table() -> None:
 
 def test_a_linkage_table_tells_its_frame_by_an_expression() -> None:
     # as ld writes it: sp + 8, and 8 more behind the first push
-    names = ("breg7", "breg16", "lit15", "and", "lit11", "ge", "lit3", "shl", "plus")
-    values = {"breg7": (8,), "breg16": (0,)}
-    operations: list[Operation] = [Op(f"DW_OP_{n}", values.get(n, ())) for n in names]
+    # breg7 8, breg16 0, lit15, and, lit11, ge, lit3, shl, plus
+    linkage = Expression(bytes.fromhex("770880003f1a3b2a332422"))
 
     def at(pc: int) -> int:
-        return evaluate(operations, registers={7: SP, 16: pc}, read=lambda a: 0)
+        return evaluate(linkage, registers={7: SP, 16: pc}, read=lambda a: 0)
 
     assert at(0x1000) == SP + 8
     assert at(0x100B) == SP + 16
 
 
 def test_an_expression_that_asks_for_what_is_not_there_is_refused() -> None:
-    for operations in ([Op("DW_OP_plus")], [Op("DW_OP_breg3", (0,))], [], [Op("x")]):
+    # plus, breg3 0, nothing, an unknown one, and one that is cut short
+    for operations in ("22", "7300", "", "ff", "0a01"):
         with pytest.raises(Unreadable):
-            evaluate(operations, registers={}, read=lambda a: 0)
+            evaluate(
+                Expression(bytes.fromhex(operations)), registers={}, read=lambda a: 0
+            )
 
 
 def test_registers_have_the_numbers_of_dwarf() -> None:
@@ -214,20 +209,3 @@ def test_what_is_where_comes_from_the_maps() -> None:
     assert maps.at(0x4000) is None
     assert maps.at(0x0) is None
     assert [one.is_file for one in maps.mappings] == [True, True, False, False]
-
-
-def test_names_of_other_languages_stay() -> None:
-    assert demangled("malloc") == "malloc"
-    assert demangled("_ZN3foo3barEv") in ("foo::bar()", "_ZN3foo3barEv")
-    assert demangled("_Zbroken") == "_Zbroken"
-
-
-def test_names_of_rust_are_those_of_the_source() -> None:
-    drop = "_ZN66_$LT$alloc..vec..Vec$LT$T$GT$$u20$as$u20$core..ops..drop..Drop$GT$"
-
-    if demangled("_ZN3foo3barEv") == "_ZN3foo3barEv":
-        pytest.skip("needs the library of C++")
-    assert demangled("_ZN4prog6append17h0123456789abcdefE") == "prog::append"
-    assert demangled(f"{drop}4drop17h0123456789abcdefE") == (
-        "<alloc::vec::Vec<T> as core::ops::drop::Drop>::drop"
-    )

@@ -17,10 +17,12 @@ A running program: delays of its threads, and a unit of systemd with its rights.
     running.py                         command, user, rights, limits, threads
     service.py                         the unit of a program, each line with its reason
     memorymap.py                       memory of a process, from /proc
-    image.py, images.py                ELF files in the memory of a process
-    unwind.py                          callers of a place, from a copy of the stack
-    frametable.py                      tables of frames in ELF files
-    naming.py                          functions and lines of a stack
+    images.py                          files in the memory of a process, and probes
+    binaries/                          ELF files and stacks, read by another process
+    naming.py                          functions and lines of a stack, whose they are
+    eventstacks.py                     the stacks of events
+    packages.py, debuginfod.py         where debug information is
+    stackwords.py                      a stack in words
     checktext.py, cycletables.py       findings and cycles, for a terminal and as JSON
     page.py, spread.py                 findings and cycles as a page; histograms
 """

@@ -28,8 +28,8 @@ from rtscope.machine.reader import Content, Missing
 from rtscope.machine.tasks.listing import PATHS, make_listing, read_surroundings
 from rtscope.machine.tasks.statistics import PATTERN
 from rtscope.verbs.app.boardprogram import ROOT, Program
-from rtscope.verbs.app.image import Image
-from rtscope.verbs.app.images import Images, Probe, allocators_in, each_once, waits_in
+from rtscope.verbs.app.eventstacks import Naming
+from rtscope.verbs.app.images import Images, Probe, each_once
 from rtscope.verbs.app.memorymap import Mapping as Piece
 from rtscope.verbs.app.model import Observation
 from rtscope.verbs.app.watch import (
@@ -49,7 +49,7 @@ from rtscope.verbs.app.watchedcycles import (
 ENDING_NS = 20 * NS_PER_S
 """To close the probes of a thread takes half a second of the kernel."""
 
-NO_DEBUG_FILES = Path("/nonexistent")
+NO_DEBUG_FILES: tuple[Path, ...] = ()
 """Those of this computer are no input of the board."""
 
 
@@ -139,14 +139,16 @@ def watch_on_board(
     before = _snapshot(prepared, booted, BEFORE, facts, pid)
     after = _snapshot(prepared, booted, AFTER, facts, pid)
     later = files_of(prepared, booted, FILES.format(AFTER))
-    observation = observation_of(
-        before,
-        list(booted.lines(WATCH)),
-        after,
-        images=Images(_reading(program), debug_files=NO_DEBUG_FILES),
-        probes=_with_inodes(places, before.maps),
-        light=light,
-    )
+    with Images(_reading(program), debug_files=NO_DEBUG_FILES) as images:
+        observation = observation_of(
+            before,
+            list(booted.lines(WATCH)),
+            after,
+            images=images,
+            probes=_with_inodes(places, before.maps),
+            naming=Naming(progress, packages=lambda _paths: {}),
+            light=light,
+        )
     return BoardWatch(
         observation,
         no_cycles(observation)
@@ -159,12 +161,16 @@ def watch_on_board(
 
 def _probes(program: Program) -> list[Probe]:
     """Return where allocators begin in the files that the board gets."""
-    return each_once(
-        (path, Probe(function, offset, f"/{path}", 0))
-        for path, content in sorted(program.files.items())
-        for image in (Image(content, PurePosixPath(path).name),)
-        for function, offset in (*allocators_in(image), *waits_in(image))
-    )
+    pieces = [
+        Piece(0, 0, "r-xp", 0, "", 1, f"/{path}") for path in sorted(program.files)
+    ]
+    with Images(_reading(program), debug_files=NO_DEBUG_FILES) as images:
+        images.read(pieces)
+        return each_once(
+            (one.path, Probe(function, offset, one.path, 0))
+            for one in pieces
+            for function, offset in images.functions(one)
+        )
 
 
 def _with_inodes(places: Sequence[Probe], maps: Sequence[Piece]) -> list[Probe]:

@@ -1,29 +1,32 @@
-"""The files in the memory of a process: read once each, and where to probe them."""
+"""The files in the memory of a process: probes in them, and stacks through them."""
 
+import base64
+import tempfile
 from collections import Counter
-from collections.abc import Callable, Hashable, Iterable, Sequence
-from contextlib import suppress
+from collections.abc import Callable, Hashable, Iterable, Mapping, Sequence
+from contextlib import ExitStack
 from dataclasses import dataclass, replace
 from pathlib import Path, PurePosixPath
+from types import TracebackType
+from typing import Any, Self
 
 from rtscope.contract import FileLine, Line
-from rtscope.host.errors import TargetError
 from rtscope.machine.reader import Content, Denied
 from rtscope.machine.target.agentreader import content_of
-from rtscope.verbs.app.image import Image
+from rtscope.verbs.app.binaries.reading import Answer, Request, Row, answer_to
 from rtscope.verbs.app.locks import PROBE, probed_functions
 from rtscope.verbs.app.memorymap import VDSO
 from rtscope.verbs.app.memorymap import Mapping as Piece
+from rtscope.verbs.app.naming import NamedFrame, NamedStack, origin_of
 from rtscope.verbs.app.rules import ALLOCATIONS
 
 MAX_PROBES = 16
 """Of the agent: agent/options.h."""
 
-MAX_IMAGE_BYTES = 256 << 20
-DEBUG_FILES = Path("/usr/lib/debug/.build-id")
+MAX_FILES = 1024
+"""Of a process that are read; the first ones."""
 
-_LOADERS = ("ld-linux", "ld-2", "ld.so", "ld64")
-"""They have an allocator of their own, for before the C library is there."""
+DEBUG_FILES = Path("/usr/lib/debug/.build-id")
 
 
 @dataclass(frozen=True, slots=True)
@@ -42,16 +45,66 @@ class Probe:
         return f"{self.name}:{self.offset}:{self.path}"
 
 
+@dataclass(frozen=True, slots=True)
+class MadeFiles:
+    """Files in which a process names the code that it makes while it runs."""
+
+    uid: int
+    """Whose they have to be."""
+    maps: Sequence[str]
+    dumps: Sequence[str]
+
+
+Sample = tuple[str, str, bool]
+"""Registers and stack in base64; whether it is of the begin of a function."""
+
+
+@dataclass(frozen=True, slots=True)
+class Stacks:
+    """Stacks with names, and what could not be named."""
+
+    named: Sequence[NamedStack]
+    """One for each sample."""
+    not_named: Mapping[str, str]
+    """Why functions of a file have no names, by its path."""
+    bare: Mapping[str, str]
+    """Numbers of the builds of files on the stacks that lack debug information."""
+
+
 class Images:
-    """The files in the memory of a process; each is read once."""
+    """
+    The files in the memory of a process; another process reads them: a context manager.
+
+    `read` returns the content of a file, or a path that the other process can open.
+    """
 
     def __init__(
-        self, read: Callable[[Piece], Content], *, debug_files: Path = DEBUG_FILES
+        self,
+        read: Callable[[Piece], Content | Path],
+        *,
+        debug_files: Sequence[Path] = (DEBUG_FILES,),
+        cache: Path | None = None,
     ) -> None:
-        self._read_file, self._debug_files = read, debug_files
-        self._known: dict[tuple[str, int], Image | None] = {}
-        self._vdso: Image | None = None
+        self._read_file, self._cache = read, cache
+        self.debug_files = tuple(debug_files)
+        self._files: dict[str, Mapping[str, str]] = {}
+        self._left_out: dict[str, str] = {}
+        self._about: dict[str, Row] = {}
+        self._vdso = ""
+        self._stack = ExitStack()
+        self._folder: Path | None = None
         self.unread: dict[str, str] = {}
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(
+        self,
+        kind: type[BaseException] | None,
+        error: BaseException | None,
+        trace: TracebackType | None,
+    ) -> None:
+        self._stack.close()
 
     def learn(self, lines: Iterable[Line]) -> None:
         """Take the kernel's code from the lines of the agent, which has the same."""
@@ -59,45 +112,187 @@ class Images:
             if isinstance(line, FileLine) and line.path == VDSO:
                 content = content_of(line)
                 if isinstance(content, bytes):
-                    with suppress(TargetError):
-                        self._vdso = Image(content, VDSO)
+                    self._vdso = base64.b64encode(content).decode()
 
-    def of(self, piece: Piece) -> Image | None:
-        """Return the file that a piece of memory shows; None if it cannot be read."""
-        if piece.is_vdso:
-            return self._vdso
-        key = (piece.device, piece.inode)
-        if key not in self._known:
-            self._known[key] = self._read(piece)
-        return self._known[key]
+    def read(self, pieces: Iterable[Piece]) -> None:
+        """Read the files in pieces of memory that hold code, each once."""
+        new: dict[str, Mapping[str, str]] = {}
+        for piece in pieces:
+            if not (piece.executable and piece.is_file):
+                continue
+            key = _key(piece)
+            if key in self._files or key in new or piece.path in self.unread:
+                continue
+            if len(self._files) + len(new) >= MAX_FILES:
+                self.unread[piece.path] = f"it has more than {MAX_FILES:,} such files"
+                continue
+            path = self._path(piece)
+            if path is not None:
+                new[key] = {"path": path, "name": piece.path}
+        if new:
+            self._files |= new
+            self._take(self._ask(new))
 
-    def _read(self, piece: Piece) -> Image | None:
+    def _ask(
+        self, files: Mapping[str, Mapping[str, str]], stacks: Row | None = None
+    ) -> Answer:
+        request = Request(
+            dict(files),
+            find=() if stacks is not None else (*ALLOCATIONS, *probed_functions()),
+            vdso=self._vdso,
+            debug=[str(one) for one in self.debug_files],
+            cache="" if self._cache is None else str(self._cache),
+            stacks=stacks,
+            left_out=self._left_out,
+        )
+        return answer_to(request)
+
+    def _take(self, answer: Answer) -> None:
+        for row in answer.of("file"):
+            name = self._files[row["file"]]["name"]
+            self._about[row["file"]] = row
+            why = row.get("error") or row.get("damaged")
+            if why:
+                self.unread[name] = why
+        if answer.ended:
+            for key, file in self._files.items():
+                if key not in self._about:
+                    self.unread[file["name"]] = f"the reading process {answer.ended}"
+
+    def _path(self, piece: Piece) -> str | None:
         content = self._read_file(piece)
+        if isinstance(content, Path):
+            return str(content)
         if not isinstance(content, bytes):
             reason = content.reason if isinstance(content, Denied) else "not there"
             self.unread[piece.path] = reason
             return None
-        try:
-            return Image(content, piece.path)
-        except TargetError as error:
-            self.unread[piece.path] = str(error)
-            return None
-
-    def debug_file(self, build_id: str) -> Image | None:
-        """Return the debug file of a build, if its package is installed here."""
-        path = self._debug_files / build_id[:2] / f"{build_id[2:]}.debug"
-        try:
-            if path.stat().st_size > MAX_IMAGE_BYTES:
-                return None
-            return Image(path.read_bytes(), str(path))
-        except (OSError, TargetError):
-            return None
+        if self._folder is None:
+            folder = tempfile.TemporaryDirectory(prefix="rtscope-files-")
+            self._folder = Path(self._stack.enter_context(folder))
+        path = self._folder / str(len(list(self._folder.iterdir())))
+        path.write_bytes(content)
+        return str(path)
 
     @property
     def lazy(self) -> tuple[str, ...]:
         """Those whose functions are looked up at their first call."""
-        images = (one for one in self._known.values() if one is not None)
-        return tuple(PurePosixPath(one.name).name for one in images if one.lazy)
+        return tuple(
+            PurePosixPath(self._files[key]["name"]).name
+            for key, row in self._about.items()
+            if row.get("lazy")
+        )
+
+    def functions(self, piece: Piece) -> Sequence[tuple[str, int]]:
+        """
+        Return allocators in a file, and where each begins; `read` was before.
+
+        So are functions of Go whose callers wait for a lock, as PROBE.
+        """
+        row = self._about.get(_key(piece), {})
+        waits = probed_functions()
+        found = ((str(name), int(at)) for name, at in row.get("functions", ()))
+        return [(PROBE if name in waits else name, at) for name, at in found]
+
+    def stacks(
+        self,
+        pieces: Sequence[Piece],
+        samples: Sequence[Sample],
+        *,
+        arch: str,
+        made: MadeFiles | None = None,
+    ) -> Stacks:
+        """Return the named stacks of samples; of what was not read they say why."""
+        program = next((p.path for p in pieces if p.executable and p.is_file), "")
+        maps = [
+            [p.start, p.end, p.offset, p.path, _key(p) if p.is_file else None]
+            for p in pieces
+            if p.executable or p.is_vdso
+        ]
+        for row in maps:
+            row[4] = row[4] if row[4] in self._files else None
+        asked = {
+            "arch": arch,
+            "maps": maps,
+            "samples": samples,
+            "made": None
+            if made is None
+            else {"uid": made.uid, "maps": made.maps, "dumps": made.dumps},
+        }
+        answer = self._ask(self._files, asked)
+        return _Naming(self._files, answer, program).stacks(len(samples))
+
+
+def _key(piece: Piece) -> str:
+    return f"{piece.device} {piece.inode} {piece.path}"
+
+
+class _Naming:
+    """Puts the lines of an answer together."""
+
+    def __init__(
+        self, files: Mapping[str, Mapping[str, str]], answer: Answer, program: str
+    ) -> None:
+        self._files, self._answer, self._program = files, answer, program
+        self._frames = {tuple(row["frame"]): row for row in answer.of("frame")}
+        self._known: dict[tuple[Any, ...], tuple[NamedFrame, ...]] = {}
+
+    def stacks(self, count: int) -> Stacks:
+        answer = self._answer
+        why = f"not named, because the reading process {answer.ended}"
+        named = [
+            NamedStack(
+                tuple(one for at in row["stack"] for one in self._named(tuple(at))),
+                row["ends_early"],
+            )
+            for row in answer.of("stack")
+        ][:count]
+        missing = [NamedStack((), why)] * (count - len(named))
+        not_named = {
+            self._name(row["not_named"]): str(row["why"])
+            for row in answer.of("not_named")
+        }
+        for row in answer.of("file"):
+            if row.get("error"):
+                not_named[self._name(row["file"])] = str(row["error"])
+        if answer.ended:
+            not_named["all files"] = f"the reading process {answer.ended}"
+        bare = {
+            self._name(row["bare"]): str(row["build_id"] or "")
+            for row in answer.of("bare")
+            if row["bare"] in self._files
+        }
+        return Stacks([*named, *missing], not_named, bare)
+
+    def _name(self, key: str) -> str:
+        return self._files[key]["name"] if key in self._files else key
+
+    def _named(self, at: tuple[Any, ...]) -> tuple[NamedFrame, ...]:
+        if at not in self._known:
+            self._known[at] = tuple(self._frames_of(at))
+        return self._known[at]
+
+    def _frames_of(self, at: tuple[Any, ...]) -> Iterable[NamedFrame]:
+        row = self._frames.get(at)
+        address = int(at[0])
+        if row is None:
+            yield NamedFrame("", "", 0, "", address, inlined=False)
+            return
+        path = str(row["path"])
+        image = PurePosixPath(path).name if row["key"] else path
+        vaddr = row["vaddr"]
+        for function, file, line, inlined in row["names"] or [("", "", 0, False)]:
+            yield NamedFrame(
+                function,
+                file,
+                line,
+                image,
+                address,
+                inlined,
+                offset=-1 if vaddr is None else vaddr,
+                build_id=row["build_id"],
+                origin=origin_of(path, function, file, program=self._program),
+            )
 
 
 def probes_in(maps: Sequence[Piece], images: Images, *, directory: str) -> list[Probe]:
@@ -108,16 +303,15 @@ def probes_in(maps: Sequence[Piece], images: Images, *, directory: str) -> list[
 
     The directory has links to its files, by their places in memory.
     """
+    images.read(maps)
     places: list[tuple[Hashable, Probe]] = []
     for piece in maps:
-        image = images.of(piece) if piece.executable and piece.is_file else None
-        if image is None:
-            continue
         link = f"{directory}/{piece.start:x}-{piece.end:x}"
-        places += [
-            (piece.inode, Probe(function, offset, link, piece.inode))
-            for function, offset in (*allocators_in(image), *waits_in(image))
-        ]
+        if piece.executable and piece.is_file:
+            places += [
+                (piece.inode, Probe(function, offset, link, piece.inode))
+                for function, offset in images.functions(piece)
+            ]
     return each_once(places)
 
 
@@ -140,25 +334,3 @@ def each_once(places: Iterable[tuple[Hashable, Probe]]) -> list[Probe]:
         name = one.name if number == 1 else f"{one.name}.{number}"
         probes.append(replace(one, name=name))
     return probes[:MAX_PROBES]
-
-
-def waits_in(image: Image) -> Iterable[tuple[str, int]]:
-    """Yield each function of a program of Go whose callers wait for a lock."""
-    if image.elf.get_section_by_name(".go.buildinfo") is None:
-        return
-    for function in probed_functions():
-        for symbol in image.functions_named(function):
-            offset = image.offset_of(symbol.vaddr)
-            if offset is not None:
-                yield PROBE, offset
-
-
-def allocators_in(image: Image) -> Iterable[tuple[str, int]]:
-    """Yield each function of an allocator in a file, and where it begins there."""
-    if PurePosixPath(image.name).name.startswith(_LOADERS):
-        return
-    for function in ALLOCATIONS:
-        for symbol in image.functions_named(function):
-            offset = image.offset_of(symbol.vaddr)
-            if offset is not None:
-                yield function, offset

@@ -10,7 +10,7 @@ from typing import Any
 
 from rtscope.contract import WatchBegin, WatchedThread, WatchEnd, sha256_of_json
 from rtscope.machine.tasks.model import Listing, Thread
-from rtscope.verbs.app.naming import NamedStack
+from rtscope.verbs.app.naming import BareFile, NamedStack
 
 
 class Weight(StrEnum):
@@ -203,6 +203,10 @@ class Observation:
     """Files in its memory that could not be read, and why."""
     no_probe: str
     """Why no function could be probed; empty if one could."""
+    not_named: Mapping[str, str] = field(default_factory=dict)
+    """Files whose functions have no names, and why."""
+    bare_files: Mapping[str, BareFile] = field(default_factory=dict)
+    """Files on its stacks that lack debug information."""
 
     @property
     def threads(self) -> tuple[Thread, ...]:

@@ -1,10 +1,11 @@
 """Where a checked program runs: a machine, or a virtual board."""
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 from rtscope.cli.console import note, stderr_console
 from rtscope.cli.options import refuse_board_options
+from rtscope.cli.progress import Waiting
 from rtscope.explain.events.explain import traits_of
 from rtscope.explain.events.threadstates import MachineTraits
 from rtscope.host.errors import UsageError
@@ -14,6 +15,8 @@ from rtscope.machine.reader import Reader
 from rtscope.machine.target import Target
 from rtscope.machine.target.address import Address, open_target
 from rtscope.machine.tasks.statistics import Statistics, read_statistics
+from rtscope.verbs.app.debuginfod import Debuginfod
+from rtscope.verbs.app.eventstacks import Naming
 from rtscope.verbs.app.model import BoardLabel, Observation
 from rtscope.verbs.app.watch import (
     find_process,
@@ -40,6 +43,8 @@ class WatchRequest:
     """Additional kernel parameters of a virtual board."""
     light: bool = False
     """Without probes and cycles."""
+    debuginfod: Debuginfod | None = None
+    """Of a machine; None: nothing is downloaded."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -76,17 +81,21 @@ def _on_machine(
     machine: Target, pid: int, traits: MachineTraits, request: WatchRequest
 ) -> Watched:
     duration_ns = request.duration_ns
-    if request.light:
-        observation = observe(machine, pid, duration_ns=duration_ns, light=True)
-        return Watched(
-            observation,
-            no_cycles(observation),
-            traits,
-            _statistics(machine.reader, pid),
-        )
-    with recording_cycles(machine, pid, duration_ns=duration_ns) as recorder:
-        observation = observe(machine, pid, duration_ns=duration_ns)
-        recording = recorder.result()
+    with Waiting(stderr_console()) as waiting:
+        naming = Naming(waiting, request.debuginfod)
+        if machine.name != "local":
+            naming = replace(naming, packages=lambda _paths: {})
+        if request.light:
+            observation = observe(
+                machine, pid, duration_ns=duration_ns, naming=naming, light=True
+            )
+            recording = no_cycles(observation)
+        else:
+            with recording_cycles(machine, pid, duration_ns=duration_ns) as recorder:
+                observation = observe(
+                    machine, pid, duration_ns=duration_ns, naming=naming
+                )
+                recording = recorder.result()
     return Watched(observation, recording, traits, _statistics(machine.reader, pid))
 
 
@@ -100,7 +109,6 @@ def _on_board(name: str, request: WatchRequest) -> Watched:
     from rtscope.boards.parts.buildcontext import BuildContext
     from rtscope.boards.parts.cache import cache_dir
     from rtscope.boards.parts.prepare import prepare
-    from rtscope.cli.progress import Waiting
     from rtscope.machine.target import agent_file
     from rtscope.verbs.app.boardprogram import program_of
     from rtscope.verbs.app.boardwatch import watch_on_board

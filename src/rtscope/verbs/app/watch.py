@@ -1,13 +1,15 @@
 """Watch a running process from outside: its threads, files, events and stacks."""
 
-import base64
+import os
+import stat
 import time
 from collections import Counter
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
-from contextlib import contextmanager
-from dataclasses import dataclass, replace
+from contextlib import ExitStack, contextmanager, suppress
+from dataclasses import dataclass
 from pathlib import Path
 
+from rtscope.boards.parts.cache import cache_dir
 from rtscope.contract import (
     AgentError,
     Line,
@@ -26,14 +28,17 @@ from rtscope.machine.target.agentreader import AgentReader
 from rtscope.machine.target.stream import answer_of, wait_any
 from rtscope.machine.tasks.listing import make_listing, read_surroundings
 from rtscope.machine.tasks.model import Listing
-from rtscope.verbs.app.images import MAX_IMAGE_BYTES, Images, Probe, probes_in
-from rtscope.verbs.app.locks import PROBE
+from rtscope.verbs.app.eventstacks import (
+    EventStacks,
+    Naming,
+    event_stacks,
+    made_files,
+)
+from rtscope.verbs.app.images import Images, MadeFiles, Probe, probes_in
 from rtscope.verbs.app.memorymap import Mapping as Piece
 from rtscope.verbs.app.memorymap import MemoryMap, parse_maps
-from rtscope.verbs.app.model import EventStack, Files, Observation, Watch
-from rtscope.verbs.app.naming import NamedStack, Namer
+from rtscope.verbs.app.model import Files, Observation, Watch
 from rtscope.verbs.app.rules import ALLOCATIONS
-from rtscope.verbs.app.unwind import BY_MACHINE, Stack, Unwinder, registers_in
 
 TIMEOUT_S = 60.0
 
@@ -46,7 +51,12 @@ _FILES = ("status", "limits", "smaps", "environ")
 
 
 def observe(
-    machine: Target, pid: int, *, duration_ns: int, light: bool = False
+    machine: Target,
+    pid: int,
+    *,
+    duration_ns: int,
+    naming: Naming | None = None,
+    light: bool = False,
 ) -> Observation:
     """
     Watch a process for some time; TargetError if it is not there or cannot be watched.
@@ -57,14 +67,24 @@ def observe(
     """
     reader = privileged_reader(machine)
     before = read_snapshot(reader, list_threads(machine), pid)
-    images = Images(_reading(machine, reader, pid))
-    files = f"/proc/{pid}/map_files"
-    probes = () if light else probes_in(before.maps, images, directory=files)
-    lines = _watched(machine, pid, duration_ns, probes)
-    after = read_snapshot(reader, list_threads(machine), pid)
-    return observation_of(
-        before, lines, after, images=images, probes=probes, light=light
-    )
+    with ExitStack() as stack:
+        read = _reading(machine, reader, pid, stack)
+        images = stack.enter_context(Images(read, cache=cache_dir() / "names"))
+        files = f"/proc/{pid}/map_files"
+        probes = () if light else probes_in(before.maps, images, directory=files)
+        lines = _watched(machine, pid, duration_ns, probes)
+        after = read_snapshot(reader, list_threads(machine), pid)
+        made = _made_files(after, pid) if machine.name == "local" else None
+        return observation_of(
+            before,
+            lines,
+            after,
+            images=images,
+            probes=probes,
+            naming=naming,
+            made=made,
+            light=light,
+        )
 
 
 @dataclass(frozen=True, slots=True)
@@ -103,6 +123,8 @@ def observation_of(
     *,
     images: Images,
     probes: Sequence[Probe],
+    naming: Naming | None = None,
+    made: MadeFiles | None = None,
     light: bool = False,
 ) -> Observation:
     """
@@ -114,23 +136,26 @@ def observation_of(
     refuse_errors(lines)
     pid = before.pid
     images.learn(lines)
-    for piece in before.maps:
-        if piece.executable and piece.is_file:
-            images.of(piece)
+    images.read([*before.maps, *(after.maps if after.there else ())])
     probed = {(one.inode, one.offset // PAGE_BYTES) for one in probes}
     last = after if after.there else before
     maps = MemoryMap([*before.maps, *(after.maps if after.there else ())])
+    watch, stacks = _watch_of(
+        lines, maps, images, probed, naming=naming or Naming(), made=made
+    )
     return Observation(
         pid=pid,
         name=_name(before.listing, pid),
         listing=last.listing,
         files=last.files,
-        watch=_watch_of(lines, maps, images, probed),
+        watch=watch,
         lazy_images=images.lazy,
         unread_images=images.unread,
         no_probe=""
         if any(one.name.startswith(ALLOCATIONS) for one in probes)
         else _no_probe(before, light=light),
+        not_named=stacks.not_named,
+        bare_files=stacks.bare,
     )
 
 
@@ -148,21 +173,30 @@ def refuse_errors(lines: Iterable[Line]) -> None:
             raise TargetError(f"{line.message}{remedy}")
 
 
-def _reading(
-    machine: Target, reader: AgentReader, pid: int
-) -> Callable[[Piece], Content]:
-    """Return a function that reads the file in a piece of memory."""
+MAX_OPEN = 256
+"""Files of a process that are kept open, so that they are there when it has ended."""
 
-    def read_piece(piece: Piece) -> Content:
+
+def _reading(
+    machine: Target, reader: AgentReader, pid: int, stack: ExitStack
+) -> Callable[[Piece], Content | Path]:
+    """Return a function that reads the file in a piece of memory, or says where."""
+    kept = 0
+
+    def read_piece(piece: Piece) -> Content | Path:
+        nonlocal kept
         # The link leads to the file itself, through namespaces, also a deleted one.
         link = f"/proc/{pid}/map_files/{piece.start:x}-{piece.end:x}"
         if machine.name == "local":
             for place in (Path(link), Path(piece.path)):
-                try:
-                    if place.stat().st_size <= MAX_IMAGE_BYTES:
-                        return place.read_bytes()
-                except OSError:
-                    continue
+                with suppress(OSError, ValueError):
+                    number = os.open(place, os.O_RDONLY | os.O_NONBLOCK | os.O_CLOEXEC)
+                    if kept < MAX_OPEN and stat.S_ISREG(os.fstat(number).st_mode):
+                        kept += 1
+                        stack.callback(os.close, number)
+                        return Path(f"/proc/{os.getpid()}/fd/{number}")
+                    os.close(number)
+                    return place
         return reader.read_many([link])[link]
 
     return read_piece
@@ -270,7 +304,10 @@ def _watch_of(
     maps: MemoryMap,
     images: Images,
     probed: Collection[tuple[int, int]],
-) -> Watch:
+    *,
+    naming: Naming,
+    made: MadeFiles | None,
+) -> tuple[Watch, EventStacks]:
     begin = next((one for one in lines if isinstance(one, WatchBegin)), None)
     end = next((one for one in lines if isinstance(one, WatchEnd)), None)
     threads = tuple(one for one in lines if isinstance(one, WatchedThread))
@@ -278,14 +315,10 @@ def _watch_of(
         raise ContractError("the agent's list of events is incomplete")
     samples = [one for one in lines if isinstance(one, WatchSample)]
     own = [one for one in samples if _is_own(one, maps, probed)]
-    others = [one for one in samples if one not in own]
-    return Watch(
-        begin,
-        threads,
-        end,
-        _stacks(begin, others, maps, images),
-        own_faults=Counter(one.tid for one in own),
-    )
+    others = [one for one in samples if not _is_own(one, maps, probed)]
+    stacks = event_stacks(begin, others, maps, images, naming=naming, made=made)
+    own_faults = Counter(one.tid for one in own)
+    return Watch(begin, threads, end, stacks.stacks, own_faults=own_faults), stacks
 
 
 def _is_own(
@@ -303,68 +336,9 @@ def _is_own(
     return (piece.inode, page) in probed
 
 
-def _stacks(
-    begin: WatchBegin, samples: Sequence[WatchSample], maps: MemoryMap, images: Images
-) -> Mapping[tuple[int, str], tuple[EventStack, ...]]:
-    machine = BY_MACHINE.get(begin.arch)
-    if machine is None:
-        return {}
-    unwinder = Unwinder(machine, maps, images.of)
-    namer = Namer(images.debug_file)
-    stacks_of: dict[tuple[int, str], dict[_Same, list[WatchSample]]] = {}
-    unwound: dict[tuple[int, ...], Stack] = {}
-    probed = {e.name for e in begin.events if e.name.startswith((*ALLOCATIONS, PROBE))}
-    for sample in samples:
-        registers = registers_in(base64.b64decode(sample.regs), machine)
-        stack = unwinder.unwind(
-            registers,
-            base64.b64decode(sample.stack),
-            at_entry=sample.event in probed,
-        )
-        places = tuple(frame.address for frame in stack.frames)
-        unwound.setdefault(places, stack)
-        key = int(sample.key, 16)
-        own = _same_piece(maps, key, registers.get(machine.sp))
-        of_event = stacks_of.setdefault((sample.tid, sample.event), {})
-        of_event.setdefault((places, sample.call, key, own), []).append(sample)
-    return {
-        event: tuple(
-            EventStack(
-                _named_stack(namer, unwound[places], event[1]),
-                times=len(same),
-                address=int(same[0].address, 16),
-                call=call,
-                key=key,
-                own_memory=own,
-            )
-            for (places, call, key, own), same in sorted(
-                stacks.items(), key=lambda one: -len(one[1])
-            )
-        )
-        for event, stacks in stacks_of.items()
-    }
-
-
-_Same = tuple[tuple[int, ...], str, int, bool]
-"""Places, call, its key, and whether that is in the thread's own stack."""
-
-
-def _same_piece(maps: MemoryMap, word: int, stack_pointer: int | None) -> bool:
-    """Whether a word is in the memory that the stack is in."""
-    piece = maps.at(word) if word and stack_pointer is not None else None
-    return piece is not None and piece is maps.at(stack_pointer or 0)
-
-
-def _named_stack(namer: Namer, stack: Stack, event: str) -> NamedStack:
-    """Name a stack; a probed function has the name that it is called by."""
-    named = namer.named(stack)
-    function = event.partition(".")[0]
-    if function not in ALLOCATIONS or not named.frames:
-        return named
-    first = replace(named.frames[0], function=function, file="", line=0)
-    inner = [frame for frame in named.frames if not frame.inlined]
-    rest = named.frames[named.frames.index(inner[0]) + 1 :] if inner else ()
-    return replace(named, frames=(first, *rest))
+def _made_files(snapshot: ProcessSnapshot, pid: int) -> MadeFiles | None:
+    """Return where the process may name the code that it makes."""
+    return made_files(snapshot.files.status, [one.path for one in snapshot.maps], pid)
 
 
 def process_named(listing: Listing, name: str) -> list[int]:

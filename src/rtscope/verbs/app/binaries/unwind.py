@@ -10,8 +10,9 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from types import MappingProxyType
 
-from rtscope.verbs.app.frametable import FrameRow, Unreadable, evaluate
-from rtscope.verbs.app.image import Image
+from rtscope.verbs.app.binaries.expression import Unreadable, evaluate
+from rtscope.verbs.app.binaries.frametable import FrameRow, Saved
+from rtscope.verbs.app.binaries.image import Image
 from rtscope.verbs.app.memorymap import Mapping, MemoryMap
 
 # --- registers of a sample ----------------------------------------------------------
@@ -154,6 +155,9 @@ class _End(Exception):
         self.why = why
 
 
+_UNKNOWN = "which is unknown"
+
+
 class Unwinder:
     """Unwinds stacks of one process."""
 
@@ -178,7 +182,7 @@ class Unwinder:
         called = False
         try:
             while len(frames) < MAX_FRAMES:
-                frame = self._frame(registers[self._machine.pc], called=called)
+                frame = self.frame(registers[self._machine.pc], called=called)
                 frames.append(frame)
                 first = at_entry and len(frames) == 1
                 registers, called = self._caller(frame, registers, memory, first)
@@ -188,7 +192,8 @@ class Unwinder:
             return Stack(tuple(frames), str(error))
         return Stack(tuple(frames), f"it has more than {MAX_FRAMES} frames")
 
-    def _frame(self, address: int, *, called: bool) -> Frame:
+    def frame(self, address: int, *, called: bool) -> Frame:
+        """Return the place in a file that an address is."""
         mapping = self._maps.at(address - 1 if called else address)
         if mapping is None:
             return Frame(address, called, None, None, None)
@@ -240,33 +245,40 @@ class Unwinder:
         self, row: FrameRow, registers: dict[int, int], memory: "_Memory"
     ) -> dict[int, int]:
         machine = self._machine
-        if row.cfa_operations is not None:
-            cfa = evaluate(row.cfa_operations, registers=registers, read=memory.word)
+        if row.cfa_expression is not None:
+            cfa = evaluate(row.cfa_expression, registers=registers, read=memory.word)
         elif row.cfa_register in registers:
             cfa = (registers[row.cfa_register] + row.cfa_offset) & ((1 << 64) - 1)
         else:
-            raise _End(f"the frame needs register {row.cfa_register}, which is unknown")
+            raise _End(f"the frame needs register {row.cfa_register}, {_UNKNOWN}")
         caller = dict(registers)
         caller[machine.sp] = cfa
         for number, saved in row.saved.items():
-            if saved.kind == "at":
-                caller[number] = memory.word(cfa + saved.value)
-            elif saved.kind == "is":
-                caller[number] = cfa + saved.value
-            elif saved.kind == "in":
-                caller[number] = registers[saved.value]
-            elif saved.kind == "undefined":
+            if saved.kind == "undefined":
                 caller.pop(number, None)
             elif saved.kind != "same":
-                value = evaluate(
-                    saved.operations, registers=registers, read=memory.word, first=cfa
-                )
-                at = saved.kind == "at_expression"
-                caller[number] = memory.word(value) if at else value
+                caller[number] = self._saved(saved, cfa, registers, memory)
         if row.return_column not in caller:
             raise _End(None)
         caller[machine.pc] = caller[row.return_column]
         return self._checked(registers, caller)
+
+    def _saved(
+        self, saved: Saved, cfa: int, registers: dict[int, int], memory: "_Memory"
+    ) -> int:
+        """Return a register of the caller."""
+        if saved.kind == "at":
+            return memory.word(cfa + saved.value)
+        if saved.kind == "is":
+            return cfa + saved.value
+        if saved.expression is not None:
+            value = evaluate(
+                saved.expression, registers=registers, read=memory.word, first=cfa
+            )
+            return memory.word(value) if saved.kind == "at_expression" else value
+        if saved.value not in registers:
+            raise _End(f"the frame needs register {saved.value}, {_UNKNOWN}")
+        return registers[saved.value]
 
     def _checked(
         self, before: dict[int, int], caller: dict[int, int]

@@ -1,0 +1,243 @@
+"""An ELF file that is in the memory of a process: its segments, symbols and frames."""
+
+import lzma
+import struct
+from bisect import bisect_right
+from collections.abc import Iterable, Iterator
+from dataclasses import dataclass
+from functools import cached_property
+
+from rtscope.verbs.app.binaries.elf import (
+    LOAD,
+    Damaged,
+    ElfFile,
+    Section,
+    text_at,
+)
+from rtscope.verbs.app.binaries.frametable import FrameTable
+
+_JUMP_SLOT = {"EM_X86_64": 7, "EM_AARCH64": 1026, "EM_ARM": 22, "EM_RISCV": 5}
+"""Relocations that wait for the first call of a function."""
+
+_NO_SIZE = 4096
+"""How far a symbol without a size goes, at most: those of assembler have none."""
+
+_FUNCTIONS = (2, 10)
+"""STT_FUNC, STT_GNU_IFUNC."""
+_TABLES = (2, 11)
+"""SHT_SYMTAB, SHT_DYNSYM."""
+_BEFORE = 16
+"""So many functions that begin before a place are looked at: they can overlap."""
+_MAX_MINI_BYTES = 64 << 20
+
+
+@dataclass(frozen=True, slots=True)
+class Symbol:
+    """A function: its name, and where it is in the file's own addresses."""
+
+    name: str
+    vaddr: int
+    size: int
+    global_: bool
+
+
+class Image:
+    """One file. What it lacks is empty, not an error."""
+
+    def __init__(self, data: bytes | memoryview, name: str) -> None:
+        """Read its headers; Damaged if it is no ELF file."""
+        self.name = name
+        self.elf = ElfFile(data)
+        self._loads = [
+            (one.offset, one.file_bytes, one.vaddr)
+            for one in self.elf.segments
+            if one.type == LOAD
+        ]
+
+    def vaddr_of(self, offset: int) -> int | None:
+        """Return the file's own address of what is at an offset in it."""
+        for begin, size, vaddr in self._loads:
+            if begin <= offset < begin + size:
+                return offset - begin + vaddr
+        # the last page of a segment shows what follows it in the file
+        for begin, size, vaddr in self._loads:
+            if begin & ~0xFFF <= offset < (begin + size + 0xFFF) & ~0xFFF:
+                return offset - begin + vaddr
+        return None
+
+    def offset_of(self, vaddr: int) -> int | None:
+        """Return where in the file something with this address of its own is."""
+        for begin, size, start in self._loads:
+            if start <= vaddr < start + size:
+                return vaddr - start + begin
+        return None
+
+    @cached_property
+    def frames(self) -> FrameTable:
+        """The table of frames."""
+        return FrameTable(self.elf)
+
+    @cached_property
+    def symbols(self) -> "SymbolTable":
+        """Its functions."""
+        return SymbolTable(self.elf)
+
+    def symbol_at(self, vaddr: int) -> Symbol | None:
+        """Return the function that an address of the file is in."""
+        return self.symbols.at(vaddr)
+
+    def functions_named(self, name: str) -> list[Symbol]:
+        """Return the functions of this name, whatever their version."""
+        return [symbol for part in _parts(self.elf) for symbol in part.named(name)]
+
+    @property
+    def build_id(self) -> str | None:
+        """The number of its build, in hexadecimal."""
+        return self.elf.build_id
+
+    @cached_property
+    def lazy(self) -> bool:
+        """Whether functions of others are looked up when they are first called."""
+        form = "QQ" if self.elf.word_bytes == 8 else "II"
+        dynamic = self.elf.part(".dynamic")
+        tags = {row[0]: row[1] for row in _rows(dynamic, self.elf.order + form)}
+        now = 24 in tags or tags.get(30, 0) & 0x8 or tags.get(0x6FFFFFFB, 0) & 0x1
+        return (
+            bool(tags)
+            and not now
+            and any(
+                kind == _JUMP_SLOT.get(self.elf.machine) for kind in self._relocations()
+            )
+        )
+
+    def _relocations(self) -> Iterator[int]:
+        wide = self.elf.word_bytes == 8
+        for name in (".rela.plt", ".rel.plt"):
+            form = ("QQ" if wide else "II") + (
+                "" if name == ".rel.plt" else "qi"[not wide]
+            )
+            for row in _rows(self.elf.part(name), self.elf.order + form):
+                yield row[1] & 0xFFFFFFFF if wide else row[1] & 0xFF
+
+
+def _rows(data: memoryview, form: str) -> Iterable[tuple[int, ...]]:
+    whole = len(data) - len(data) % struct.calcsize(form)
+    return struct.iter_unpack(form, data[:whole])
+
+
+# --- symbols ------------------------------------------------------------------------
+
+_Row = tuple[int, int, int, int, int]
+"""Address, size, number of the section, whether it is global, place of the name."""
+
+
+class _Part:
+    """One table of symbols, with its names."""
+
+    def __init__(self, elf: ElfFile, section: Section, texts: Section) -> None:
+        self.texts = elf.content(texts)
+        self.elf, self._section = elf, section
+
+    def rows(self) -> list[_Row]:
+        """Return its functions."""
+        elf = self.elf
+        content = elf.content(self._section)
+        thumb = ~1 if elf.machine == "EM_ARM" else ~0
+        if elf.word_bytes == 8:
+            return [
+                (value & thumb, size, where, info >> 4, name)
+                for name, info, _, where, value, size in _rows(
+                    content, elf.order + "IBBHQQ"
+                )
+                if info & 15 in _FUNCTIONS and value and where
+            ]
+        return [
+            (value & thumb, size, where, info >> 4, name)
+            for name, value, size, info, _, where in _rows(
+                content, elf.order + "IIIBBH"
+            )
+            if info & 15 in _FUNCTIONS and value and where
+        ]
+
+    def named(self, name: str) -> Iterator[Symbol]:
+        """Yield its functions of a name, without reading the other names."""
+        wanted = name.encode() + b"\0"
+        texts = bytes(self.texts)
+        places, at = set(), texts.find(wanted)
+        while at >= 0:
+            places.add(at)
+            at = texts.find(wanted, at + 1)
+        if places:
+            for value, size, _, bind, text in self.rows():
+                if text in places:
+                    yield Symbol(name, value, size, bind == 1)
+
+
+def _parts(elf: ElfFile) -> Iterator[_Part]:
+    for one in elf.sections:
+        if one.type in _TABLES and one.link < len(elf.sections):
+            yield _Part(elf, one, elf.sections[one.link])
+
+
+class SymbolTable:
+    """Functions by their addresses, of all tables of symbols of a file."""
+
+    def __init__(self, elf: ElfFile) -> None:
+        """Read them; Damaged if a table is cut."""
+        self._parts = list(_parts(elf))
+        mini = _mini_debug_file(elf)
+        if mini is not None:
+            self._parts += _parts(mini)
+        rows = [
+            (*row, number)
+            for number, part in enumerate(self._parts)
+            for row in part.rows()
+        ]
+        rows.sort()
+        self._rows = rows
+        self._vaddrs = [row[0] for row in rows]
+
+    def at(self, vaddr: int) -> Symbol | None:
+        """Return the function that an address is in."""
+        end = bisect_right(self._vaddrs, vaddr)
+        for _ in range(_BEFORE):
+            if not end:
+                return None
+            begin = bisect_right(self._vaddrs, self._vaddrs[end - 1] - 1, 0, end)
+            here = [row for row in self._rows[begin:end] if self._holds(row, vaddr)]
+            if here:
+                return max(map(self._symbol, here[:64]), key=_rank)
+            end = begin
+        return None
+
+    def _holds(self, row: tuple[int, ...], vaddr: int) -> bool:
+        value, size, where = row[:3]
+        if size:
+            return vaddr < value + size
+        sections = self._parts[row[-1]].elf.sections
+        if vaddr >= value + _NO_SIZE or where >= len(sections):
+            return False
+        return vaddr < sections[where].address + sections[where].size
+
+    def _symbol(self, row: tuple[int, ...]) -> Symbol:
+        value, size, _, bind, text, number = row
+        name = text_at(self._parts[number].texts, text)
+        return Symbol(name.partition("@")[0], value, size, bind == 1)
+
+
+def _rank(symbol: Symbol) -> tuple[bool, bool, bool, int]:
+    """Of several names of one function the public one without underscores."""
+    public = not symbol.name.startswith("_")
+    return (symbol.size > 0, symbol.global_, public, -len(symbol.name))
+
+
+def _mini_debug_file(elf: ElfFile) -> ElfFile | None:
+    """Return the table of symbols that some distributions leave in, packed."""
+    packed = elf.part(".gnu_debugdata")
+    if not packed:
+        return None
+    try:
+        unpacking = lzma.LZMADecompressor(memlimit=_MAX_MINI_BYTES)
+        return ElfFile(unpacking.decompress(packed, _MAX_MINI_BYTES))
+    except (lzma.LZMAError, Damaged, MemoryError):
+        return None
