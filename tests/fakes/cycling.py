@@ -39,4 +39,6 @@ def end(
         not_watched=0,
         agent_cpu_ns=MS,
         tracing=recorded,
+        wakeup_plain_ns=0,
+        wakeup_recorded_ns=0,
     )

@@ -49,6 +49,8 @@ def sample(
         abi=2,
         regs=regs,
         stack=stack,
+        call="",
+        key="0",
     )
 
 
@@ -67,6 +69,11 @@ def thread(tid: int, name: str = "worker", **counts: int) -> WatchedThread:
         records_lost=0,
         kernel_waits=EventTimes(0, 0, 0, 0, ""),
         events={kind: EventCount(count, 0) for kind, count in counts.items()},
+        calls=(),
+        other_calls=0,
+        slept_elsewhere_ns=0,
+        words=(),
+        other_words=0,
     )
 
 

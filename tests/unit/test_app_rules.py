@@ -166,16 +166,22 @@ def test_ordinary_threads_that_nothing_waits_for_are_of_low_weight() -> None:
 @pytest.mark.parametrize(
     ("given", "expected"),
     [
-        ({"wakers": (Waker(Party(101, "logger", 120), False, 3),)}, [(101, "high")]),
-        # a softirq that came in its time is not it
-        ({"wakers": (Waker(Party(101, "logger", 120), True, 3),)}, [(None, "low")]),
-        ({"wakers": (Waker(RCU, False, 3),)}, [(None, "low")]),
         (
-            {"inversions": (Inversion(Party(101, "logger", 120), RCU, TIMES),)},
+            {"wakers": (Waker(Party(101, "logger", 120), False, 3, "0"),)},
+            [(101, "high")],
+        ),
+        # a softirq that came in its time is not it
+        (
+            {"wakers": (Waker(Party(101, "logger", 120), True, 3, "0"),)},
+            [(None, "low")],
+        ),
+        ({"wakers": (Waker(RCU, False, 3, "0"),)}, [(None, "low")]),
+        (
+            {"inversions": (Inversion(Party(101, "logger", 120), RCU, TIMES, "0"),)},
             [(101, "high")],
         ),
         (
-            {"inversions": (Inversion(Party(55, "other", 120), RCU, TIMES),)},
+            {"inversions": (Inversion(Party(55, "other", 120), RCU, TIMES, "0"),)},
             [(None, "low")],
         ),
     ],

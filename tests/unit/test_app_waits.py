@@ -88,7 +88,7 @@ def test_inversions_of_one_lock_are_one_finding() -> None:
     [(120, "not real-time"), (38, "priority 61"), (-1, "deadline")],
 )
 def test_wakers_have_the_priority_that_people_know(priority: int, words: str) -> None:
-    one = Waker(replace(POSTER, priority=priority), softirq=False, count=3)
+    one = Waker(replace(POSTER, priority=priority), softirq=False, count=3, word="0")
 
     (one_found,) = wakers(watched(wakers=(one,)), {})
 
@@ -97,7 +97,7 @@ def test_wakers_have_the_priority_that_people_know(priority: int, words: str) ->
 
 def test_the_most_frequent_wakers_come_first_and_all_are_counted() -> None:
     some = tuple(
-        Waker(replace(POSTER, tid=tid), softirq=tid == 5, count=tid)
+        Waker(replace(POSTER, tid=tid), softirq=tid == 5, count=tid, word="0")
         for tid in range(2, 6)
     )
 

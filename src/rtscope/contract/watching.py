@@ -63,9 +63,9 @@ class WatchSample:
     """Base64 of numbers of 64 bits, in the order of agent/watch/perfregs.h."""
     stack: Annotated[str, Field(max_length=128 * 1024)]
     """Base64 of the memory from the stack pointer on."""
-    call: Text = ""
+    call: Text
     """Of a system call: its name; empty if it is unknown or no call."""
-    key: Hex = "0"
+    key: Hex
     """Of a futex: its word; of a call that waits for events: its first argument."""
 
 
@@ -109,7 +109,7 @@ class Waker:
     by: Party
     softirq: Flag
     count: Count
-    word: Hex = "0"
+    word: Hex
     """The word of memory that it waited for; 0: none."""
 
 
@@ -120,7 +120,7 @@ class Inversion:
     owner: Party
     by: Party
     times: EventTimes
-    word: Hex = "0"
+    word: Hex
 
 
 @dataclass(frozen=True, slots=True)
@@ -206,13 +206,13 @@ class WatchedThread:
 
     `worst_in`: who ended the longest; empty if that is not known.
     """
-    calls: tuple[WatchedCall, ...] = ()
-    other_calls: Count = 0
+    calls: tuple[WatchedCall, ...]
+    other_calls: Count
     """Calls that are not in `calls`."""
-    slept_elsewhere_ns: Count = 0
+    slept_elsewhere_ns: Count
     """In no call that is timed: in `clock_nanosleep`, mostly."""
-    words: tuple[WatchedWord, ...] = ()
-    other_words: Count = 0
+    words: tuple[WatchedWord, ...]
+    other_words: Count
     """Waits that are not in `words`."""
 
 
@@ -305,7 +305,7 @@ class CyclesEnd:
     not_watched: Count
     agent_cpu_ns: Count
     tracing: Tracing
-    wakeup_plain_ns: Count = 0
+    wakeup_plain_ns: Count
     """How late a thread of the agent woke while nothing was recorded; 0: unknown."""
-    wakeup_recorded_ns: Count = 0
+    wakeup_recorded_ns: Count
     """And while this was; 0: unknown."""

@@ -341,7 +341,7 @@ def _merged(watched: WatchedThread, locks: Mapping[str, Lock]) -> Iterable[Waker
             continue
         key = (one.by.tid, one.softirq)
         count = rows[key].count if key in rows else 0
-        rows[key] = Waker(one.by, one.softirq, one.count + count)
+        rows[key] = Waker(one.by, one.softirq, one.count + count, "0")
     return rows.values()
 
 

@@ -162,6 +162,8 @@ def no_cycles(seen: Observation) -> CycleRecording:
             not_watched=0,
             agent_cpu_ns=0,
             tracing=none,
+            wakeup_plain_ns=0,
+            wakeup_recorded_ns=0,
         ),
         {},
         {},
