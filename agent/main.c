@@ -14,9 +14,10 @@
  *   apply     changes settings until they are asked back
  *   hold      changes settings for as long as the host lives
  *   restore   puts back what a killed agent had changed; asked, what was applied too
+ *   start     becomes a program with the policy, CPUs and locked memory it is to have
  *   version   of the agent and the contract
  *
- * Exit status: 0 done, 2 usage, 3 no valid measurement.
+ * Exit status: 0 done, 2 usage, 3 no valid measurement; of start that of the program.
  */
 #include <fcntl.h>
 #include <poll.h>
@@ -34,6 +35,7 @@
 #include "measure/measure.h"
 #include "options.h"
 #include "settings/tune.h"
+#include "start/start.h"
 #include "tasks/tasks.h"
 #include "thread/clock.h"
 #include "watch/watch.h"
@@ -86,6 +88,7 @@ static enum exit_status run_command(struct options *o, struct emit *out)
 		return cyclewatch(o, out);
 	case COMMAND_DEMO:
 		return demo(o, out);
+	case COMMAND_START:
 	case COMMAND_VERSION:
 		break;
 	}
@@ -113,6 +116,8 @@ int main(int argc, char **argv)
 		fprintf(stderr, "rtscope-agent: %s\n", error);
 		return EXIT_USAGE;
 	}
+	if (options.command == COMMAND_START) /* signals and streams are the program's */
+		return start(&options);
 	emit_init(&out, STDOUT_FILENO);
 	if (options.link.heartbeat)
 		emit_set_timeout(&out, LINK_TIMEOUT_MS);

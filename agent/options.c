@@ -12,6 +12,7 @@
 #include "demo/demoscript.h"
 #include "demo/demothread.h"
 #include "journal/knob.h"
+#include "start/startoptions.h"
 #include "trace/worst.h"
 
 #define MAX_INDEX       (64 * KNOB_STRIDE) /* more interrupts than there can be */
@@ -49,6 +50,14 @@ enum {
 	OPT_PROBE,
 	OPT_LOCK_MEMORY,
 	OPT_INHERIT,
+	OPT_DEADLINE,
+	OPT_PERIOD,
+	OPT_NICE,
+	OPT_RESET_ON_FORK,
+	OPT_GROUPS,
+	OPT_CAPABILITIES,
+	OPT_IO,
+	OPT_GIVEN,
 };
 
 static const struct option long_options[] = {
@@ -77,6 +86,14 @@ static const struct option long_options[] = {
 	{ "probe", required_argument, NULL, OPT_PROBE },
 	{ "lock-memory", no_argument, NULL, OPT_LOCK_MEMORY },
 	{ "inherit", no_argument, NULL, OPT_INHERIT },
+	{ "deadline-ns", required_argument, NULL, OPT_DEADLINE },
+	{ "period-ns", required_argument, NULL, OPT_PERIOD },
+	{ "nice", required_argument, NULL, OPT_NICE },
+	{ "reset-on-fork", no_argument, NULL, OPT_RESET_ON_FORK },
+	{ "groups", required_argument, NULL, OPT_GROUPS },
+	{ "capabilities", required_argument, NULL, OPT_CAPABILITIES },
+	{ "io", required_argument, NULL, OPT_IO },
+	{ "given", required_argument, NULL, OPT_GIVEN },
 	{ NULL, 0, NULL, 0 },
 };
 
@@ -90,7 +107,7 @@ static const struct {
 	{ "hold", COMMAND_HOLD },       { "restore", COMMAND_RESTORE },
 	{ "tasks", COMMAND_TASKS },     { "watch", COMMAND_WATCH },
 	{ "cycles", COMMAND_CYCLES },   { "demo", COMMAND_DEMO },
-	{ "version", COMMAND_VERSION },
+	{ "start", COMMAND_START },     { "version", COMMAND_VERSION },
 };
 
 static int __attribute__((format(printf, 2, 3))) refuse(char error[OPTIONS_TEXT],
@@ -131,6 +148,43 @@ static int parse_user(const char *text, struct options *o)
 	o->uid = (uid_t)uid;
 	o->gid = (gid_t)gid;
 	return 0;
+}
+
+static int parse_start_option(int option, const char *text, struct options *o)
+{
+	int64_t number = 0;
+	char *end;
+	int err;
+
+	switch (option) {
+	case OPT_DEADLINE:
+		err = parse_number(text, 1024, MAX_INTERVAL_NS, &number);
+		o->policy.deadline_ns = (uint64_t)number;
+		return err;
+	case OPT_PERIOD:
+		err = parse_number(text, 1024, MAX_INTERVAL_NS, &number);
+		o->policy.period_ns = (uint64_t)number;
+		return err;
+	case OPT_NICE:
+		err = parse_number(text, -20, 19, &number);
+		o->nice_given = true;
+		o->nice = (int)number;
+		return err;
+	case OPT_RESET_ON_FORK:
+		o->reset_on_fork = true;
+		return 0;
+	case OPT_GROUPS:
+		o->groups = startoptions_groups(text, o->group, OPTIONS_MAX_GROUPS);
+		return o->groups < 0 ? o->groups : 0;
+	case OPT_CAPABILITIES:
+		o->capabilities = strtoull(text, &end, 16);
+		return *text && !*end ? 0 : -EINVAL;
+	case OPT_IO:
+		return startoptions_io(text, &o->io_class, &o->io_level);
+	default: /* OPT_GIVEN */
+		o->given_path = text;
+		return 0;
+	}
 }
 
 int options_next_range(const char **list, int *from, int *to)
@@ -245,6 +299,7 @@ static int parse_option(int option, char *text, struct options *o)
 		o->cpus_given = true;
 		return cpulist_parse(text, &o->cpus);
 	case OPT_POLICY:
+		o->policy_given = true;
 		return policy_parse(text, &o->policy.kind);
 	case OPT_SET:
 		return parse_knob(text, o);
@@ -289,7 +344,8 @@ static int parse_option(int option, char *text, struct options *o)
 	case '?':
 		return -EINVAL;
 	default:
-		return parse_number_option(option, text, o);
+		return option < OPT_DEADLINE ? parse_number_option(option, text, o)
+					     : parse_start_option(option, text, o);
 	}
 }
 
@@ -343,6 +399,8 @@ static int check_demo(const struct options *o, char error[OPTIONS_TEXT])
 
 static int check_command(struct options *o, char error[OPTIONS_TEXT])
 {
+	const char *why;
+
 	switch (o->command) {
 	case COMMAND_MEASURE:
 		if (o->operands)
@@ -375,6 +433,11 @@ static int check_command(struct options *o, char error[OPTIONS_TEXT])
 		return o->pid ? 0 : refuse(error, "cycles: which process? --pid PID");
 	case COMMAND_DEMO:
 		return check_demo(o, error);
+	case COMMAND_START:
+		if (!o->operands)
+			return refuse(error, "start: no command after --");
+		why = o->policy_given ? startoptions_misfit(&o->policy) : NULL;
+		return why ? refuse(error, "start: %s", why) : 0;
 	default:
 		return 0;
 	}
@@ -396,7 +459,7 @@ int options_parse(int argc, char **argv, struct options *out, char error[OPTIONS
 		return refuse(
 			error,
 			"no command: measure, load, keep, read, disk, apply, hold, "
-			"restore, tasks, watch, cycles, demo or version");
+			"restore, tasks, watch, cycles, demo, start or version");
 	for (size_t i = 0; i < sizeof(commands) / sizeof(commands[0]); i++) {
 		if (strcmp(argv[1], commands[i].name) == 0) {
 			out->command = commands[i].command;

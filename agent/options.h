@@ -17,6 +17,7 @@
 
 #define OPTIONS_MAX_KNOBS  64
 #define OPTIONS_MAX_PROBES 16
+#define OPTIONS_MAX_GROUPS 256
 #define OPTIONS_TEXT       256
 
 enum command {
@@ -32,6 +33,7 @@ enum command {
 	COMMAND_WATCH,
 	COMMAND_CYCLES,
 	COMMAND_DEMO,
+	COMMAND_START,
 	COMMAND_VERSION,
 };
 
@@ -87,11 +89,22 @@ struct options {
 	bool lock_memory;
 	bool inherit; /* its mutexes have priority inheritance */
 
+	/* start: beside policy, CPUs, user and lock_memory */
+	bool policy_given, nice_given; /* else as the agent itself has it */
+	int nice;
+	bool reset_on_fork;
+	gid_t group[OPTIONS_MAX_GROUPS];
+	int groups;
+	uint64_t capabilities; /* a bit for each, which the program gets */
+	int io_class;          /* 1 to 3 of ioprio_set(2); 0: as it is */
+	int io_level;
+	const char *given_path; /* where it writes what the program has; NULL: nowhere */
+
 	/* load, and tasks, where 0 is none */
 	int64_t window_ns;
 
 	/* load: the command; read, disk: the paths; keep: the directory; demo: the
-	 * scripts of the threads */
+	 * scripts of the threads; start: the program */
 	char **operand;
 	int operands;
 };

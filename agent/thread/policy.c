@@ -10,6 +10,8 @@
 
 #include "thread/rights.h"
 
+#define RESET_ON_FORK 0x01 /* SCHED_FLAG_RESET_ON_FORK, include/uapi/linux/sched.h */
+
 /* The first version of the kernel's struct; size says so to the kernel. */
 struct attr {
 	uint32_t size;
@@ -64,12 +66,15 @@ int policy_set(const struct policy *policy)
 	struct attr attr = {
 		.size = sizeof(attr),
 		.policy = policy->kind,
+		.flags = policy->reset_on_fork ? RESET_ON_FORK : 0,
+		.nice = policy->nice,
 		.priority = policy->priority,
 	};
 
 	if (policy->kind == POLICY_DEADLINE) {
 		attr.runtime_ns = policy->runtime_ns;
-		attr.deadline_ns = policy->period_ns;
+		attr.deadline_ns =
+			policy->deadline_ns ? policy->deadline_ns : policy->period_ns;
 		attr.period_ns = policy->period_ns;
 	}
 	return syscall(SYS_sched_setattr, 0, &attr, 0) < 0 ? -errno : 0;
@@ -85,8 +90,11 @@ int policy_get(struct policy *out)
 	*out = (struct policy){
 		.kind = (enum policy_kind)attr.policy,
 		.priority = attr.priority,
+		.nice = attr.nice,
 		.runtime_ns = attr.runtime_ns,
+		.deadline_ns = attr.deadline_ns,
 		.period_ns = attr.period_ns,
+		.reset_on_fork = attr.flags & RESET_ON_FORK,
 	};
 	return 0;
 }

@@ -24,8 +24,11 @@ enum policy_kind {
 struct policy {
 	enum policy_kind kind;
 	unsigned int priority; /* 1 to 99 for FIFO and RR, else 0 */
-	uint64_t runtime_ns;   /* DEADLINE only; deadline = period */
+	int nice;              /* OTHER and BATCH only */
+	uint64_t runtime_ns;   /* DEADLINE only, as the next two */
+	uint64_t deadline_ns;  /* 0: the period */
 	uint64_t period_ns;
+	bool reset_on_fork; /* what it starts is ordinary */
 };
 
 /* Name as on the command line and in the contract; "unknown" for others. */

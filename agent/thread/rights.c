@@ -103,6 +103,60 @@ int rights_become(uid_t uid, gid_t gid)
 	return 0;
 }
 
+/* For those of the kernel that a later one may have: PR_CAP_AMBIENT of Linux 4.3. */
+#define MOST_CAPABILITIES 64
+
+uint64_t rights_ambient(void)
+{
+	uint64_t found = 0;
+
+	for (int i = 0; i < MOST_CAPABILITIES; i++)
+		if (prctl(PR_CAP_AMBIENT, PR_CAP_AMBIENT_IS_SET, i, 0, 0) == 1)
+			found |= UINT64_C(1) << i;
+	return found;
+}
+
+static int raise_ambient(uint64_t capabilities, bool keep_others)
+{
+	struct cap_header header = { .version = CAP_VERSION };
+	struct cap_word caps[2] = { { 0 } };
+	int err = get_caps(caps);
+
+	if (err)
+		return err;
+	for (int i = 0; i < 2; i++) {
+		const uint32_t wanted = (uint32_t)(capabilities >> 32 * i);
+
+		if (wanted & ~caps[i].permitted)
+			return -EPERM;
+		caps[i].inheritable |= wanted;
+		if (!keep_others)
+			caps[i].permitted = wanted;
+		caps[i].effective = caps[i].permitted;
+	}
+	if (syscall(SYS_capset, &header, caps) < 0)
+		return -errno;
+	for (int i = 0; i < MOST_CAPABILITIES; i++)
+		if ((capabilities >> i & 1) &&
+		    prctl(PR_CAP_AMBIENT, PR_CAP_AMBIENT_RAISE, i, 0, 0) < 0)
+			return -errno;
+	return 0;
+}
+
+int rights_become_with(uid_t uid, gid_t gid, const gid_t *group, int groups,
+		       uint64_t capabilities)
+{
+	if (group) {
+		if (setgroups((size_t)groups, group) < 0 || setgid(gid) < 0)
+			return -errno;
+		/* else the change of user takes them all away */
+		if (prctl(PR_SET_KEEPCAPS, 1, 0, 0, 0) < 0 || setuid(uid) < 0)
+			return -errno;
+		prctl(PR_SET_KEEPCAPS, 0, 0, 0, 0);
+	}
+	return raise_ambient(capabilities, uid == 0);
+}
+
 /* The path after "N:NAME:" of the hierarchy in /proc/self/cgroup; NULL if there is none. */
 static char *cgroup_of(char *text, const char *controller)
 {

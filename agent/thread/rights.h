@@ -7,6 +7,7 @@
 
 #include <stdbool.h>
 #include <stddef.h>
+#include <stdint.h>
 #include <sys/types.h>
 
 /* The kernel's capability numbers. */
@@ -43,5 +44,16 @@ bool rights_cgroup_without_rt(char *where, size_t size);
 
 /* Becomes the user for good, with no supplementary groups but gid. 0 or -errno. */
 int rights_become(uid_t uid, gid_t gid);
+
+/*
+ * Becomes the user with these groups (NULL: they stay), and keeps the capabilities, a
+ * bit for each: also a program that it executes has them (ambient). Those that are kept
+ * are all that it has, unless it stays root. 0 or -errno.
+ */
+int rights_become_with(uid_t uid, gid_t gid, const gid_t *group, int groups,
+		       uint64_t capabilities);
+
+/* The ambient capabilities of the calling thread; 0 where the kernel has none. */
+uint64_t rights_ambient(void);
 
 #endif
