@@ -434,7 +434,7 @@ def limits() -> Iterator[str]:
     )
     yield "|---|---|---|---|---|---|---|---|---|---|---|"
     for name, spread in SPREADS.items():
-        for runs in (1, 4, 10):
+        for runs in (1, 10):
             for expected in (5.0, 50.0):
                 yield _limits_row(name, spread, runs, expected)
 

@@ -115,7 +115,8 @@ EXIT_WORDS: Mapping[int, str] = {
     "write instead. Nothing was measured.",
     3: "There is no valid measurement: target, agent or record failed, or the verdict "
     "is INVALID. What was measured before is saved. Also: a comparison in which equal "
-    "inputs of a virtual board gave different results.",
+    "inputs of a virtual board gave different results. Of `rtscope app start`: the "
+    "kernel refused what the program was to have, and it did not begin.",
     4: "The claim or number of boots that was asked for is not supported, or a CPU has "
     "fewer than 1,000 wake-ups: the verdict is NOT SHOWN. Of `rtscope bisect`: good "
     "and bad do not differ by more than the margin, or no single change was found. Of "
@@ -127,6 +128,8 @@ EXIT_WORDS: Mapping[int, str] = {
     "too few valid runs; `git bisect run` skips it.",
     128: "Of `rtscope bisect --measured` alone: there is no verdict, for a reason that "
     "is 2, 3 or 70 elsewhere; `git bisect run` stops, and takes it for no bad kernel.",
+    126: "Of `rtscope app start` alone: the program is there and cannot be executed.",
+    127: "Of `rtscope app start` alone: there is no such program.",
     130: "Interrupted by Ctrl-C or a signal; what was measured is saved, and `rtscope "
     "run --resume` goes on.",
 }

@@ -2,8 +2,9 @@
 The `rtscope` command: choose the verb, run it, turn errors into an exit status.
 
 0 passed or done, 1 deadline missed or check failed, 2 wrong usage, 3 no valid
-measurement, 4 claim not shown, 70 rtscope itself failed, 125 kernel to skip, 128 no
-verdict for `git bisect run`, 130 interrupted.
+measurement, 4 claim not shown, 70 rtscope itself failed, 125 kernel to skip, 126 no
+execution of a program, 127 no such program, 128 no verdict for `git bisect run`,
+130 interrupted.
 
 The module of a verb is imported when it is asked for; the fields of its dataclasses are
 its options. An option given twice is refused.
@@ -269,8 +270,10 @@ class Command(TyperCommand):
         """
         Refuse an option that is given twice: the first would be lost unseen.
 
-        And a path that is empty: Python takes it for the current directory.
+        And a path that is empty: Python takes it for the current directory. What
+        follows `--` belongs to a program.
         """
+        own = args[: args.index("--")] if "--" in args else args
         parsed, _, order = self.make_parser(ctx).parse_args(args=list(args))
         counts = Counter(
             param.name
@@ -283,7 +286,8 @@ class Command(TyperCommand):
                 ctx.fail(_duplicate_message(param.opts, args))
             values = parsed.get(param.name)
             listed = values if isinstance(values, list | tuple) else [values]
-            if "" in listed and _is_place(param):
+            is_of_program = param.param_type_name == "argument" and "" not in own
+            if "" in listed and _is_place(param) and not is_of_program:
                 ctx.fail(f"{param.opts[0]} is empty: name a file or a directory")
         return super().parse_args(ctx, args)
 

@@ -14,10 +14,10 @@ import signal
 import subprocess
 import threading
 import time
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import IO, cast
+from typing import IO, NoReturn, cast
 
 from rtscope.host.errors import TargetError
 
@@ -233,6 +233,31 @@ def start(
             env=os.environ,
             process_group=0,
         )
+    except OSError as error:
+        raise _not_started(argv[0], error) from error
+
+
+def run_attached(argv: Sequence[str]) -> int:
+    """
+    Run a program that has the streams of this process, and its terminal, to its end.
+
+    Returns its status, as the shell does: 128 and the signal's number if one ended it.
+    Raises TargetError if it cannot be started.
+    """
+    try:
+        with subprocess.Popen(list(argv), env=os.environ) as started:
+            status = started.wait()
+    except OSError as error:
+        raise _not_started(argv[0], error) from error
+    return status if status >= 0 else 128 - status
+
+
+def become(argv: Sequence[str], environ: Mapping[str, str]) -> NoReturn:
+    """Execute a program in place of this one; TargetError if that fails."""
+    for signo in (signal.SIGPIPE, signal.SIGXFSZ):  # Python ignores both
+        signal.signal(signo, signal.SIG_DFL)
+    try:
+        os.execve(argv[0], list(argv), dict(environ))
     except OSError as error:
         raise _not_started(argv[0], error) from error
 

@@ -8,7 +8,7 @@ _rtscope_known() {
             [[ $2 == '' ]] && kind=values values='run report compare sweep bisect tasks audit explain import export pack doctor completion app board kernel'
             ;;
         'app') options='--help -h'
-            [[ $2 == '' ]] && kind=values values='check unit demo'
+            [[ $2 == '' ]] && kind=values values='check start unit demo'
             ;;
         'board') options='--help -h'
             [[ $2 == '' ]] && kind=values values='list show build export import trace'
@@ -207,6 +207,21 @@ _rtscope_known() {
                 --html) kind=files ;;
                 --perfetto) kind=files ;;
                 --junit) kind=files ;;
+                '') kind=none ;;
+            esac
+            ;;
+        'app start') options='--policy --priority -p --runtime --nice --reset-on-fork --cpus --lock --io --user --capabilities --target -t --json --help -h'
+            case "$2" in
+                --policy) kind=values values='fifo rr other batch idle deadline' many=yes ;;
+                --priority|-p) kind=none ;;
+                --runtime) kind=none ;;
+                --nice) kind=none ;;
+                --cpus) kind=none ;;
+                --io) kind=none ;;
+                --user) kind=none ;;
+                --capabilities) kind=none ;;
+                --target|-t) kind=values values='local ssh: virtual:jh7110 virtual:pc virtual:rpi3' ;;
+                --json) kind=none ;;
                 '') kind=none ;;
             esac
             ;;

@@ -40,6 +40,7 @@ complete -c rtscope -n '__rtscope_just' -a app -d 'Your program: watch it from o
 complete -c rtscope -n '__rtscope_just' -a board -d 'Virtual boards: list, build, export and import them'
 complete -c rtscope -n '__rtscope_just' -a kernel -d 'Kernels: patch, configure, build, test, package and verify them'
 complete -c rtscope -n '__rtscope_just app' -a check -d 'Find the causes of delays in a running program'
+complete -c rtscope -n '__rtscope_just app' -a start -d 'Start a program with a policy, CPUs, limits and locked memory, and become it'
 complete -c rtscope -n '__rtscope_just app' -a unit -d 'Write a systemd unit with the rights and limits that a running program uses'
 complete -c rtscope -n '__rtscope_just app' -a demo -d 'Run a scheduling scenario, and check that the kernel behaves as documented'
 complete -c rtscope -n '__rtscope_just board' -a list -d 'List the virtual boards, and the size of their parts in the cache'
@@ -242,6 +243,19 @@ complete -c rtscope -n '__rtscope_at app check' -l quiet -s q -d 'The answer alo
 complete -c rtscope -n '__rtscope_at app check' -l verbose -s v -d 'Everything on the terminal'
 complete -c rtscope -n '__rtscope_at app check' -l json -d 'Result as JSON'
 complete -c rtscope -n '__rtscope_at app check'
+complete -c rtscope -n '__rtscope_at app start' -l policy -d 'Scheduling policy' -xa '(__fish_append , fifo rr other batch idle deadline)'
+complete -c rtscope -n '__rtscope_at app start' -l priority -s p -d 'Priority, 1 to 99, policies fifo and rr only' -x
+complete -c rtscope -n '__rtscope_at app start' -l runtime -d 'CPU time in each period, policy deadline only, as RUNTIME/PERIOD or RUNTIME/DEADLINE/PERIOD' -x
+complete -c rtscope -n '__rtscope_at app start' -l nice -d 'Nice value, -20 to 19, policies other and batch only' -x
+complete -c rtscope -n '__rtscope_at app start' -l reset-on-fork -d 'Ordinary policy for the threads and processes that it makes'
+complete -c rtscope -n '__rtscope_at app start' -l cpus -d 'CPUs that it may use' -x
+complete -c rtscope -n '__rtscope_at app start' -l lock -d 'Locked memory, before its first instruction, of this program alone'
+complete -c rtscope -n '__rtscope_at app start' -l io -d 'I/O class and level' -x
+complete -c rtscope -n '__rtscope_at app start' -l user -d 'User that it becomes, if root types this' -x
+complete -c rtscope -n '__rtscope_at app start' -l capabilities -d 'Capabilities that it gets beside those that the rest needs' -x
+complete -c rtscope -n '__rtscope_at app start' -l target -s t -d 'Machine' -xa 'local ssh: virtual:jh7110 virtual:pc virtual:rpi3'
+complete -c rtscope -n '__rtscope_at app start' -l json -d 'File or descriptor for what it has, as JSON, before it begins' -x
+complete -c rtscope -n '__rtscope_at app start'
 complete -c rtscope -n '__rtscope_at app unit' -l target -s t -d 'Running machine' -xa 'local ssh: virtual:jh7110 virtual:pc virtual:rpi3'
 complete -c rtscope -n '__rtscope_at app unit' -l out -s o -d 'Unit to write' -rF
 complete -c rtscope -n '__rtscope_at app unit'

@@ -17,7 +17,7 @@ import string
 import sys
 import tempfile
 import tomllib
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from contextlib import nullcontext, suppress
 from dataclasses import dataclass, field
 from functools import cache
@@ -297,6 +297,19 @@ class SshTarget:
         """Start the agent on the board; it ends within 3 s without the link."""
         return self._start(args, root=self._root if privileged else ())
 
+    def run_attached(self, make_script: Callable[[str], str]) -> int:
+        """
+        Run a script on the board that has the streams of this process; its status.
+
+        It is made with the path of the agent there. A terminal stays one, so that the
+        board gets Ctrl-C.
+        """
+        self._refuse_if_lost()
+        script = make_script(f"{self._work_dir}/rtscope-agent")
+        terminal = ("-t",) if sys.stdin.isatty() and sys.stdout.isatty() else ()
+        argv = [*self._argv(*_SHARED, *terminal), self._shell.wrap(script, bare=True)]
+        return process.run_attached(argv)
+
     def _run_agent(self, args: Sequence[str]) -> list[Line]:
         stream = self._start(args)
         try:
@@ -365,9 +378,9 @@ class RemoteShell:
     word: bytes = field(default_factory=_new_word)
     """Stands alone on a line where the command's own output begins."""
 
-    def wrap(self, script: str) -> str:
-        """Return the argument for ssh with which sh runs the script."""
-        whole = f"echo; echo {self.word.decode()}; {script}"
+    def wrap(self, script: str, *, bare: bool = False) -> str:
+        """Return the argument for ssh with which sh runs it; bare: without the word."""
+        whole = script if bare else f"echo; echo {self.word.decode()}; {script}"
         return f"{_UNPACK}'{_packed(whole)}'"
 
     def answer(self, stdout: bytes) -> str | None:

@@ -2,6 +2,7 @@
 A running program: delays of its threads, and a unit of systemd with its rights.
 
     check.py                           `app check`: findings about cycles, JUnit
+    start.py                           `app start`
     unit.py                            `app unit`
     source.py                          a program on a machine or a virtual board
     watch.py, watchedcycles.py         a program, watched: events, stacks, cycles

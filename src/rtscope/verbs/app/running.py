@@ -25,8 +25,7 @@ _AT_PHDR = 3
 DELETED = " (deleted)"
 _LIMIT = re.compile(r"(Max [a-z ]+?) {2,}(\S+) +(\S+) *(\S*)")
 
-# Bits of CapEff, <linux/capability.h>.
-_CAPABILITIES = (
+CAPABILITIES = (
     *("CHOWN", "DAC_OVERRIDE", "DAC_READ_SEARCH", "FOWNER", "FSETID", "KILL"),
     *("SETGID", "SETUID", "SETPCAP", "LINUX_IMMUTABLE", "NET_BIND_SERVICE"),
     *("NET_BROADCAST", "NET_ADMIN", "NET_RAW", "IPC_LOCK", "IPC_OWNER"),
@@ -36,6 +35,7 @@ _CAPABILITIES = (
     *("SETFCAP", "MAC_OVERRIDE", "MAC_ADMIN", "SYSLOG", "WAKE_ALARM"),
     *("BLOCK_SUSPEND", "AUDIT_READ", "PERFMON", "BPF", "CHECKPOINT_RESTORE"),
 )
+"""Bits of CapEff, <linux/capability.h>."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -114,7 +114,7 @@ class RunningProgram:
         except ValueError:
             return ()
         return tuple(
-            f"CAP_{name}" for bit, name in enumerate(_CAPABILITIES) if bits >> bit & 1
+            f"CAP_{name}" for bit, name in enumerate(CAPABILITIES) if bits >> bit & 1
         )
 
     @property
