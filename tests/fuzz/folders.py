@@ -37,6 +37,7 @@ from rtscope.host.escape import printable
 from rtscope.host.files.archive import GZIP
 from rtscope.host.files.documents import json_value
 from rtscope.machine.audit.examine import auditing_a_unit, examine, read_context
+from rtscope.machine.audit.unitfiles import load_unit
 from rtscope.measure.campaign.file import load_campaign
 from rtscope.present.document import Detail
 from rtscope.present.model.build import build_model
@@ -44,7 +45,6 @@ from rtscope.record.directory.journal import STEPS, Tried, read_journal
 from rtscope.record.directory.records import open_records
 from rtscope.record.model import RunRecord, record_to_json
 from rtscope.record.pack import collect, pack, unpacking
-from rtscope.verbs.audit.unitfiles import load_unit
 from rtscope.verbs.bisect.directory import SearchOptions, resumed_work
 from rtscope.verbs.bisect.directory import create as create_search
 from rtscope.verbs.bisect.directory import new_work as new_search

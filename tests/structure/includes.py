@@ -13,7 +13,7 @@ from pathlib import Path
 from structure.sizes import c_of
 
 COMMANDS = frozenset(
-    {"measure", "load", "watch", "cycles", "tasks", "settings", "demo"}
+    {"measure", "load", "watch", "cycles", "tasks", "settings", "start", "demo"}
 )
 """Folders of the agent that have one command, or a family of them, for themselves."""
 

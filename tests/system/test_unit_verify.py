@@ -9,8 +9,8 @@ import pytest
 
 from rtscope.machine.audit.examine import auditing_a_unit, examine, read_context
 from rtscope.machine.audit.model import CheckOutcome
+from rtscope.machine.audit.unitfiles import load_unit
 from rtscope.machine.filetree import FileReader
-from rtscope.verbs.audit.unitfiles import load_unit
 
 ANALYZE = shutil.which("systemd-analyze")
 

@@ -10,8 +10,8 @@ from rtscope.machine.audit.examine import catalogue, examine, read_context
 from rtscope.machine.audit.model import Check, CheckOutcome, Severity
 from rtscope.machine.audit.sessionchecks import read_limits
 from rtscope.machine.audit.unit import merge
+from rtscope.machine.audit.unitfiles import load_unit
 from rtscope.machine.audit.unitmeaning import SYS_NICE, has_capability, runs_as_root
-from rtscope.verbs.audit.unitfiles import load_unit
 
 PASS, FAIL = CheckOutcome.PASS, CheckOutcome.FAIL
 UNKNOWN, NONE = CheckOutcome.UNKNOWN, CheckOutcome.NOT_APPLICABLE

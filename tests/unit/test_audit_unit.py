@@ -13,7 +13,7 @@ from rtscope.host.errors import UsageError
 from rtscope.machine.audit.examine import UNIT, auditing, auditing_a_unit
 from rtscope.machine.audit.model import CheckOutcome, Severity
 from rtscope.machine.audit.unit import merge, parse
-from rtscope.verbs.audit.unitfiles import load_unit, processes_of
+from rtscope.machine.audit.unitfiles import load_unit, processes_of
 
 # These say nothing of a unit that has nothing of the kind.
 NOT_ASKED = {"unit_nice", "unit_quota"}

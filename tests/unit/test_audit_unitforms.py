@@ -7,6 +7,7 @@ import pytest
 
 from rtscope.host.errors import UsageError
 from rtscope.machine.audit.unit import Unit, merge
+from rtscope.machine.audit.unitfiles import load_unit
 from rtscope.machine.audit.unitmeaning import (
     SYS_NICE,
     asks_for_realtime,
@@ -17,7 +18,6 @@ from rtscope.machine.audit.unitmeaning import (
     soft_limit,
 )
 from rtscope.machine.filetree import FileReader
-from rtscope.verbs.audit.unitfiles import load_unit
 
 CAT = """\
 # /usr/lib/systemd/system/motor.service

@@ -8,6 +8,7 @@ from fakes.trees import reader_of
 from fakes.unitcases import FIFO, NAME, unit
 from rtscope.host.errors import UsageError
 from rtscope.machine.audit.unit import SECTIONS, merge, parse
+from rtscope.machine.audit.unitfiles import load_unit, processes_of
 from rtscope.machine.audit.unitmeaning import (
     IPC_LOCK,
     SYS_NICE,
@@ -26,7 +27,6 @@ from rtscope.machine.audit.unitmeaning import (
 from rtscope.machine.audit.unitvalues import MAX_PRIORITY
 from rtscope.machine.cpulist import format_cpulist
 from rtscope.machine.reader import Denied
-from rtscope.verbs.audit.unitfiles import load_unit, processes_of
 
 KI, EI = 1 << 10, 1 << 60
 AMBIENT, BOUNDING = "AmbientCapabilities", "CapabilityBoundingSet"

@@ -17,6 +17,7 @@ A running program: delays of its threads, and a unit of systemd with its rights.
     response.py                        the verdict on response times
     running.py                         command, user, rights, limits, threads
     service.py                         the unit of a program, each line with its reason
+    ownunit.py                         the unit that it runs in, kept in the new one
     memorymap.py                       memory of a process, from /proc
     images.py                          files in the memory of a process, and probes
     binaries/                          ELF files and stacks, read by another process

@@ -2,7 +2,7 @@
 
 import re
 import struct
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 
 from rtscope.machine.facts import cpus_in
@@ -18,6 +18,9 @@ FILES = (
 
 PASSWD, GROUP = "/etc/passwd", "/etc/group"
 ONLINE = "/sys/devices/system/cpu/online"
+
+START_MARK = "RTSCOPE_START"
+"""A variable of the environment: agent/start/start.c writes it."""
 
 _AT_PHDR = 3
 """auxv(5): where the headers of the program lie in its memory, linked in or not."""
@@ -68,12 +71,19 @@ class RunningProgram:
     status: Mapping[str, str]
     limits: Mapping[str, str]
     """Soft limits by their names in /proc/PID/limits, in the units of the kernel."""
+    hard_limits: Mapping[str, str]
     environ: Mapping[str, str]
     service: str | None
     """The unit of systemd that it runs in."""
+    cgroups: tuple[str, ...]
+    """Directories that may have the limits of its control group, the first best."""
     oom_score_adj: int
     denied: Mapping[str, str]
     """Files of /proc/PID that could not be read, and why."""
+    memory_max_bytes: int | None = None
+    """The limit of its control group; None if there is none, or none was seen."""
+    devices: Mapping[str, str] | None = None
+    """Files in /dev that it has open, each with r, w or rw; None: not known."""
 
     @property
     def first(self) -> Thread:
@@ -105,6 +115,12 @@ class RunningProgram:
         """How much of its memory is locked."""
         words = self.status.get("VmLck", "").split()
         return int(words[0]) if words and words[0].isdigit() else 0
+
+    @property
+    def locked_at_start(self) -> bool:
+        """Whether `rtscope app start` locked its memory: its mark has its number."""
+        inside = self.status.get("NSpid", "").split() or [str(self.pid)]
+        return self.environ.get(START_MARK) == f"{inside[-1]} lock"
 
     @property
     def capabilities(self) -> tuple[str, ...]:
@@ -163,9 +179,11 @@ def running_program(
         user=user[0] if user else None,
         groups=_groups(user, group),
         status=status,
-        limits=_limits(texts.get("limits", "")),
+        limits=_limits(texts.get("limits", ""), 2),
+        hard_limits=_limits(texts.get("limits", ""), 3),
         environ=_environ(texts.get("environ", "")),
         service=_service(texts.get("cgroup", "")),
+        cgroups=tuple(_memory_groups(texts.get("cgroup", ""))),
         oom_score_adj=int(score) if score.lstrip("-").isdigit() else 0,
         denied=denied,
     )
@@ -181,9 +199,9 @@ def _status(text: str) -> Mapping[str, str]:
     return {key: value.strip() for key, _, value in pairs}
 
 
-def _limits(text: str) -> Mapping[str, str]:
+def _limits(text: str, column: int) -> Mapping[str, str]:
     matches = (_LIMIT.match(line) for line in text.splitlines())
-    return {one[1]: one[2] for one in matches if one}
+    return {one[1]: one[column] for one in matches if one}
 
 
 def _environ(text: str) -> Mapping[str, str]:
@@ -214,6 +232,47 @@ def _groups(user: Sequence[str], group: str) -> Groups:
 def _service(cgroups: str) -> str | None:
     last = (line.rpartition("/")[2] for line in cgroups.splitlines())
     return next((name for name in last if name.endswith(".service")), None)
+
+
+def _memory_groups(cgroups: str) -> Iterator[str]:
+    """Yield the files with its limit of memory, of version 2 and of version 1."""
+    for line in cgroups.splitlines():
+        _, _, rest = line.partition(":")
+        controllers, _, path = rest.partition(":")
+        if not controllers:
+            yield f"/sys/fs/cgroup{path.rstrip('/')}/memory.max"
+        elif "memory" in controllers.split(","):
+            yield f"/sys/fs/cgroup/memory{path.rstrip('/')}/memory.limit_in_bytes"
+
+
+MOST_BYTES = 1 << 60
+"""Of a limit; version 1 of control groups writes a number beyond it for none."""
+
+
+def memory_max(texts: Iterable[str | None]) -> int | None:
+    """Return the limit in the first file that has one, in bytes."""
+    numbers = (int(text) for text in texts if text and text.strip().isdigit())
+    return next((number for number in numbers if number < MOST_BYTES), None)
+
+
+_ORDINARY = re.compile(
+    r"/dev/(null|zero|full|u?random|tty|ptmx|pts/.*|shm/.*|mqueue/.*|hugepages/.*)"
+)
+"""Devices that every unit may use (systemd.resource-control(5)), and no devices."""
+
+_O_ACCMODE = 3
+_ACCESS = ("r", "w", "rw", "rw")
+
+
+def devices_of(opened: Iterable[tuple[str, int]]) -> Mapping[str, str]:
+    """Return the devices of open files: path, and flags of open(2)."""
+    found: dict[str, set[str]] = {}
+    for link, flags in opened:
+        path = link.removesuffix(DELETED)
+        if path.startswith("/dev/") and not _ORDINARY.fullmatch(path):
+            access = found.setdefault(path, set())
+            access.update(_ACCESS[flags & _O_ACCMODE])
+    return {path: "".join(sorted(found[path])) for path in sorted(found)}
 
 
 def _executable(auxv: bytes, maps: str) -> str | None:

@@ -10,9 +10,10 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import PurePosixPath
 
+from rtscope.host.escape import printable
 from rtscope.machine.cpulist import format_cpulist
 from rtscope.machine.tasks.model import Thread
-from rtscope.verbs.app.running import DELETED, RunningProgram
+from rtscope.verbs.app.running import DELETED, START_MARK, RunningProgram
 
 SYS_NICE = "CAP_SYS_NICE"
 FIXED_PRIORITY = ("fifo", "rr")
@@ -51,28 +52,52 @@ class Service:
 
     program: RunningProgram
     settings: tuple[Setting, ...]
+    """Of [Service]."""
+    general: tuple[Setting, ...]
+    """Of [Unit]."""
+    install: tuple[Setting, ...]
+    """Of [Install]."""
     unknown: tuple[str, ...]
     """What could not be known from outside, a sentence each."""
 
 
-def service_of(program: RunningProgram) -> Service:
-    """Return the unit of a program that runs."""
+def service_of(program: RunningProgram, *, starter: str | None = None) -> Service:
+    """
+    Return the unit of a program that runs.
+
+    `starter`: the path of rtscope on its machine, for what systemd cannot give.
+    """
     settings = (
-        *_command(program),
+        *_command(program, starter),
         *_user(program),
         *_policy(program),
         *_cpus(program),
         *_limits(program),
         *_rights(program),
         *_surroundings(program),
+        *_devices(program),
     )
-    return Service(program, settings, tuple(_unknown(program)))
+    described = program.name.strip()
+    if described.endswith("\\"):  # at the end of a line it would continue it
+        described += f" (process {program.pid})"
+    description = printable(described).replace("%", "%%")
+    return Service(
+        program,
+        settings,
+        (Setting("", "Description", description),),
+        (
+            Setting(
+                "systemctl enable starts it at boot.", "WantedBy", "multi-user.target"
+            ),
+        ),
+        tuple(_unknown(program)),
+    )
 
 
 # --- what is started, and as whom -----------------------------------------------
 
 
-def _command(program: RunningProgram) -> Iterator[Setting]:
+def _command(program: RunningProgram, starter: str | None) -> Iterator[Setting]:
     yield Setting(
         "A policy, CPU or limit that cannot be had fails the start of the unit.",
         "Type",
@@ -92,8 +117,27 @@ def _command(program: RunningProgram) -> Iterator[Setting]:
     elif "$" in path or not _is_name_of(path, first):
         why += " After @: the file, then the name that the program was started by."
         words = [f"@{words[0]}", _argument(first)]
-    yield Setting(why, "ExecStart", " ".join([*words, *map(_argument, others)]))
+    command = " ".join([*words, *map(_argument, others)])
+    given = _given_by_start(program)
+    if starter is not None and given:
+        why += " systemd gives no SCHED_DEADLINE and no locked memory: rtscope does."
+        began = [_quoted(starter), "app", "start", *given, "--"]
+        if command.startswith("@"):
+            command = " ".join([words[0].removeprefix("@"), *map(_argument, others)])
+        command = " ".join([*began, command])
+    yield Setting(why, "ExecStart", command)
     yield from _directory(program.directory)
+
+
+def _given_by_start(program: RunningProgram) -> list[str]:
+    """Return the options of `app start` for what it has and no unit can give."""
+    words = ["--lock"] if program.locked_at_start else []
+    deadline = program.first.line.deadline
+    if program.first.line.policy == "deadline" and deadline is not None:
+        times = (deadline.runtime_ns, deadline.deadline_ns, deadline.period_ns)
+        words += ["--policy", "deadline", "--runtime"]
+        words.append("/".join(f"{ns}ns" for ns in times))
+    return words
 
 
 _NO_FILE_OF_SYSTEMD = re.compile(r"[\x00-\x1f\x7f\"'\\]")
@@ -277,7 +321,21 @@ def _deadlines(program: RunningProgram) -> list[Thread]:
 # --- what it may do -----------------------------------------------------------------
 
 
+DEFAULT_FILES = "1024"
+"""The soft limit of open files that systemd gives."""
+
+
 def _limits(program: RunningProgram) -> Iterator[Setting]:
+    files = program.limits.get("Max open files", DEFAULT_FILES)
+    if files != DEFAULT_FILES:
+        hard = program.hard_limits.get("Max open files", files)
+        both = files if files == hard else f"{files}:{hard}"
+        yield Setting(
+            "Its limit of open files, soft and hard; systemd's soft one is 1024.",
+            "LimitNOFILE",
+            both.replace("unlimited", "infinity"),
+        )
+    yield from _memory_limit(program)
     fixed = [t for t in program.threads if t.line.policy in FIXED_PRIORITY]
     if fixed:
         top = max(fixed, key=lambda t: t.line.priority)
@@ -309,6 +367,33 @@ def _limits(program: RunningProgram) -> Iterator[Setting]:
     if nice < 0 and nice < program.first.line.nice:
         why = "The least nice value that its threads have."
         yield Setting(why, "LimitNICE", str(nice))
+
+
+def _memory_limit(program: RunningProgram) -> Iterator[Setting]:
+    if program.memory_max_bytes is not None:
+        why = "The limit of its control group: beyond it the kernel ends it."
+        yield Setting(why, "MemoryMax", str(program.memory_max_bytes))
+        return
+    peak = program.status.get("VmHWM", "").removesuffix(" kB").strip()
+    if peak.isdigit():
+        yield Setting(
+            f"No MemoryMax=: it had none. Its peak so far was {int(peak):,} KiB."
+        )
+
+
+def _devices(program: RunningProgram) -> Iterator[Setting]:
+    if not program.devices:
+        return
+    yield Setting(
+        "Devices that it had open. With DeviceAllow= systemd refuses all others, but "
+        "for those that every unit may use: add those that it opens later."
+    )
+    for path, access in program.devices.items():
+        if path.isprintable() and not set(path) & set(" \\\"'"):
+            value = path.replace("%", "%%")
+            yield Setting("", "DeviceAllow", f"{value} {access}")
+        else:
+            yield Setting(f"No DeviceAllow=: no unit can name {path!a}.")
 
 
 def _rights(program: RunningProgram) -> Iterator[Setting]:
@@ -362,7 +447,7 @@ def _unknown(program: RunningProgram) -> Iterator[str]:
                 f"It did not have the group {_group(program, gid)}, which systemd "
                 f"gives to {program.user}: no unit can take a group away."
             )
-    others = sorted(set(program.environ) - set(ENVIRONMENT))
+    others = sorted(set(program.environ) - {*ENVIRONMENT, START_MARK})
     if others:
         yield (
             f"Which of its {len(others)} other environment variables it needs: they "
@@ -370,15 +455,9 @@ def _unknown(program: RunningProgram) -> Iterator[str]:
         )
     if program.uid == 0:
         yield "Which of root's capabilities it uses."
-    yield (
-        "What it will ask for later: threads, policies and memory of its future; open "
-        "files and other limits than these."
-    )
+    if program.devices is None:
+        yield "Which devices it has open: add DeviceAllow= to limit them."
+    yield "What it will ask for later: threads, policies, memory, files and devices."
     yield "What it needs to be started first: add After= and Requires=."
     if program.contained:
         yield "What its container gives it: paths and users here are those inside."
-    if program.service is not None:
-        yield (
-            f"What {program.service}, in which it runs now, says besides: systemctl "
-            f"cat {program.service}"
-        )

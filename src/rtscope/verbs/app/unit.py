@@ -1,8 +1,12 @@
 """Write a systemd unit with the rights and limits that a running program uses."""
 
+import os
 import shlex
+import shutil
+import sys
 import textwrap
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
+from contextlib import suppress
 from dataclasses import replace
 from pathlib import Path
 from typing import Annotated
@@ -16,15 +20,19 @@ from rtscope.host.files import refuse_unwritable, write_atomically
 from rtscope.machine.audit.examine import auditing_a_unit, examine, read_context
 from rtscope.machine.audit.model import Severity
 from rtscope.machine.audit.unit import merge
-from rtscope.machine.reader import Reader
+from rtscope.machine.audit.unitfiles import load_unit
+from rtscope.machine.reader import Reader, text_of
 from rtscope.machine.target import Target
 from rtscope.machine.target.address import address_of, open_target
+from rtscope.verbs.app.ownunit import is_its_own, with_own_unit
 from rtscope.verbs.app.running import (
     FILES,
     GROUP,
     ONLINE,
     PASSWD,
     RunningProgram,
+    devices_of,
+    memory_max,
     running_program,
 )
 from rtscope.verbs.app.service import Service, service_of
@@ -68,7 +76,9 @@ def unit(
         seen = see_program(machine, pid)
         if not seen.executable or not seen.argv:
             raise TargetError(f"no unit for process {pid}: {_why_no_command(seen)}")
-        text = render_unit(service_of(seen))
+        starter = _starter() if machine.name == "local" else None
+        service = service_of(seen, starter=starter)
+        text = render_unit(_with_its_own(service, machine.reader))
         failed = _failed(text, machine.reader)
     if out is None:
         put(text)
@@ -78,6 +88,29 @@ def unit(
     for line in failed:
         say(line)
     return FINDINGS_STATUS if failed else 0
+
+
+def _starter() -> str | None:
+    """Return the path of this command, by which a unit can start a program."""
+    path = Path(sys.argv[0]).absolute()
+    return str(path) if os.access(path, os.X_OK) else shutil.which("rtscope")
+
+
+def _with_its_own(service: Service, reader: Reader) -> Service:
+    """Add what the unit says in which the program runs, if that unit starts it."""
+    name = service.program.service
+    if name is None:
+        return service
+    try:
+        own = load_unit(name, reader)
+    except UsageError as error:
+        why = str(error).removeprefix(f"--unit {name}: ")
+        more = f"What {name} says, in which it runs: {why}"
+        return replace(service, unknown=(*service.unknown, more))
+    if is_its_own(own, service):
+        return with_own_unit(service, own)
+    more = f"It runs in {name}, which starts another program: nothing of that is here."
+    return replace(service, unknown=(*service.unknown, more))
 
 
 def _failed(text: str, reader: Reader) -> list[str]:
@@ -117,7 +150,25 @@ def see_program(machine: Target, pid: int) -> RunningProgram:
     if not any(thread.line.pid == pid for thread in threads):
         raise TargetError(f"process {pid} ended while it was looked at")
     directory = _directory(pid) if machine.name == "local" else None
-    return running_program(pid, threads, contents, directory=directory)
+    seen = running_program(pid, threads, contents, directory=directory)
+    files = machine.reader.read_many(seen.cgroups) if seen.cgroups else {}
+    limit = memory_max(text_of(content) for content in files.values())
+    devices = _devices(pid) if machine.name == "local" else None
+    return replace(seen, memory_max_bytes=limit, devices=devices)
+
+
+def _devices(pid: int) -> Mapping[str, str] | None:
+    """Return the devices that it has open: links, which only this machine's can be."""
+    opened: list[tuple[str, int]] = []
+    try:
+        for link in Path(f"/proc/{pid}/fd").iterdir():
+            with suppress(FileNotFoundError):  # closed meanwhile
+                path = str(link.readlink())
+                flags = Path(f"/proc/{pid}/fdinfo/{link.name}").read_text()
+                opened.append((path, int(flags.partition("flags:")[2].split()[0], 8)))
+    except (OSError, ValueError, IndexError):
+        return None
+    return devices_of(opened)
 
 
 def _directory(pid: int) -> str | None:
@@ -137,9 +188,6 @@ def render_unit(service: Service) -> str:
     """Return the text of the unit: before each line, in a comment, its reason."""
     program = service.program
     name = printable(program.name)
-    described = name.strip()
-    if described.endswith("\\"):  # at the end of a line it would continue it
-        described += f" (process {program.pid})"
     lines = [
         *_comment(
             f"A unit for {name}, made by rtscope app unit of process {program.pid}."
@@ -148,19 +196,19 @@ def render_unit(service: Service) -> str:
             "It asks for what the program had then. Its end says what could not "
             "be known."
         ),
-        "",
-        "[Unit]",
-        f"Description={described.replace('%', '%%')}",
-        "",
-        "[Service]",
     ]
-    for setting in service.settings:
-        lines += _comment(printable(setting.why))
-        if setting.key:
-            lines.append(f"{setting.key}={setting.value}")
-    lines += ["", "[Install]"]
-    lines += _comment("systemctl enable starts it at boot.")
-    lines += ["WantedBy=multi-user.target", ""]
+    sections = {
+        "Unit": service.general,
+        "Service": service.settings,
+        "Install": service.install,
+    }
+    for section, settings in sections.items():
+        lines += ["", f"[{section}]"]
+        for setting in settings:
+            lines += _comment(printable(setting.why))
+            if setting.key:
+                lines.append(f"{setting.key}={setting.value}")
+    lines.append("")
     lines += _comment("Not known from outside:")
     for sentence in service.unknown:
         lines += _comment(f"* {printable(sentence)}", indent="  ")

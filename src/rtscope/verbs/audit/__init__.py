@@ -3,5 +3,4 @@
 
     audit.py      the verb
     capture.py    the files that an audit read, as an archive without secrets
-    unitfiles.py  the files of a systemd unit: search paths, templates, drop-ins
 """

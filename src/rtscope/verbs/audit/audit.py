@@ -42,6 +42,7 @@ from rtscope.machine.audit.examine import (
 from rtscope.machine.audit.model import Check, CheckKind, CheckOutcome, Profile
 from rtscope.machine.audit.observe import TRIAL_ARGS, read_trial, watch, watch_here
 from rtscope.machine.audit.unit import Unit, UnitThread
+from rtscope.machine.audit.unitfiles import load_unit, processes_of
 from rtscope.machine.cpulist import parse_cpulist
 from rtscope.machine.filetree import FileReader
 from rtscope.machine.reader import Reader, read, text_of
@@ -67,7 +68,6 @@ from rtscope.present.formats.audit import (
     tuning_document,
 )
 from rtscope.verbs.audit import capture as capturing
-from rtscope.verbs.audit.unitfiles import load_unit, processes_of
 
 MAX_WINDOW_S = 60.0
 TIMEOUT_S = 30.0
