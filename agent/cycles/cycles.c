@@ -66,6 +66,12 @@ static bool is_waking(const struct cycles *c, uint64_t function)
 	return false;
 }
 
+/* Of a sleep: it ends with its expiry, and no later read takes that. */
+static bool is_sleep(const struct cycles *c, const struct cycle_timer *timer)
+{
+	return c->sleeper_known && timer->function == c->sleeper;
+}
+
 static void begin(struct cycles *c, struct cycle_thread *t, const struct pick *p,
 		  struct cycle_timer *by)
 {
@@ -184,11 +190,12 @@ static void take_out(struct cycles *c, struct cycle_thread *t, const struct pick
 
 /* A timerfd that expired while its thread ran is set again by the read that takes it: to
  * a multiple of its interval. A timer of a new sleep may have the place of an old one. */
-static bool is_taken_late(const struct cycle_timer *timer, const struct cycle_thread *t,
-			  const struct pick *p)
+static bool is_taken_late(const struct cycles *c, const struct cycle_timer *timer,
+			  const struct cycle_thread *t, const struct pick *p)
 {
-	return timer->wakes && timer->due_ns > 0 && t->state == THREAD_RUNNING &&
-	       timer->step_ns > 0 && p->when_ns > timer->when_ns &&
+	return !is_sleep(c, timer) && timer->wakes && timer->due_ns > 0 &&
+	       t->state == THREAD_RUNNING && timer->step_ns > 0 &&
+	       p->when_ns > timer->when_ns &&
 	       (p->when_ns - timer->when_ns) % timer->step_ns == 0;
 }
 
@@ -219,11 +226,15 @@ static void take_armed(struct cycles *c, struct cycle_thread *t, const struct pi
 	const struct cycle_timer before =
 		timer ? *timer : (struct cycle_timer){ .timer = 0 };
 
+	if (p->by == c->own_tid && p->when_ns == c->own_ns && c->own_ns) {
+		c->sleeper = p->function;
+		c->sleeper_known = true;
+	}
 	if (!t && !timer)
 		return;
 	if (t)
 		runs_unseen(t, p->at_ns);
-	if (t && timer && is_taken_late(timer, t, p))
+	if (t && timer && is_taken_late(c, timer, t, p))
 		go_on(c, t, p, timer, p->at_ns);
 	if (t && is_waking(c, p->function))
 		note_asked(t, p);
@@ -258,6 +269,27 @@ static void take_expiring(struct cycles *c, const struct pick *p)
 		timer->due_ns = p->at_ns - (p->when_ns - timer->when_ns);
 }
 
+/* A sleep whose thread was woken by something else just before, and has not gone on
+ * since: when it does, the sleep is over. */
+static void take_expired(struct cycles *c, const struct pick *p)
+{
+	struct cycle_timer *timer = c->callback[p->cpu].timer;
+	struct cycle_thread *t = timer ? find(c, timer->by) : NULL;
+
+	c->callback[p->cpu].timer = NULL;
+	if (!timer || timer->due_ns <= 0 || !is_sleep(c, timer))
+		return;
+	if (t && t->open && !t->run.due_ns && t->within_ns == timer->when_ns) {
+		if (t->run.in_ns) /* it runs, and would have taken its timer back */
+			t->run.in_ns = p->at_ns;
+		t->run.due_ns = timer->due_ns;
+		t->run.armed_ns = timer->armed_ns;
+		t->run.flags |= timer->relative ? CYCLE_RELATIVE : 0;
+		t->within_ns = 0;
+	}
+	timer->due_ns = 0;
+}
+
 static void take_lost(struct cycles *c, const struct pick *p)
 {
 	for (unsigned int i = 0; i < c->threads; i++)
@@ -282,7 +314,7 @@ void cycles_take(struct cycles *c, const struct pick *p)
 	if (p->kind == PICK_EXPIRING)
 		take_expiring(c, p);
 	else if (p->kind == PICK_EXPIRED)
-		c->callback[p->cpu].timer = NULL;
+		take_expired(c, p);
 	else if (p->kind == PICK_ARMED)
 		take_armed(c, t, p);
 	if (!t)

@@ -75,6 +75,10 @@ struct cycles {
 	struct cycle_timer timer[CYCLES_TIMER_SETS][CYCLES_TIMER_WAYS];
 	uint64_t waking[CYCLES_WAKING]; /* callbacks that have woken a watched thread */
 	unsigned int wakings;
+	int own_tid; /* of the agent, which slept until own_ns: 0: it did not */
+	int64_t own_ns;
+	uint64_t sleeper; /* the callback of its timer, and of all such sleeps */
+	bool sleeper_known;
 	struct {
 		struct cycle_timer *timer; /* NULL: no callback, or not of ours */
 		int by;

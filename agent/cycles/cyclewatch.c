@@ -7,7 +7,9 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/syscall.h>
 #include <time.h>
+#include <unistd.h>
 
 #include "cycles/cyclepick.h"
 #include "cycles/cycles.h"
@@ -22,6 +24,7 @@
 #include "trace/tracereport.h"
 
 #define LOOK_NS INT64_C(50000000) /* between two times that the rings are emptied */
+#define OWN_SLEEP_NS  100000
 #define FORMAT_BYTES  8192
 #define RUNS_PER_LINE 128
 #define MAX_RUNS      (1 << 20) /* of all threads; later ones are counted */
@@ -302,6 +305,17 @@ static void refuse_events(struct tracer *t)
 		 "this kernel has no events sched_switch and sched_waking");
 }
 
+/* The events show which callback ends such a sleep. */
+static void sleep_as_programs_do(struct cyclewatch *w)
+{
+	struct timespec until;
+
+	w->cycles.own_tid = (int)syscall(SYS_gettid);
+	w->cycles.own_ns = clock_now_ns() + OWN_SLEEP_NS;
+	until = ns_timespec(w->cycles.own_ns);
+	clock_sleep_until(&until);
+}
+
 static enum exit_status record(struct cyclewatch *w)
 {
 	enum hostlink_end ended = HOSTLINK_UP;
@@ -321,8 +335,10 @@ static enum exit_status record(struct cyclewatch *w)
 	w->from_ns = clock_now_ns();
 	if (tracer_works(&w->tracer))
 		tracer_record(&w->tracer, w->tid, w->cycles.threads);
-	if (tracer_works(&w->tracer))
+	if (tracer_works(&w->tracer)) {
+		sleep_as_programs_do(w);
 		w->wakeup_recorded_ns = wakecost_ns();
+	}
 	wakecost_end();
 	emit_beginning(w); /* from now on others may measure what recording adds */
 	if (tracer_works(&w->tracer))

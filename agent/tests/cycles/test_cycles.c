@@ -278,6 +278,80 @@ static void an_expiry_that_woke_nobody_is_of_no_later_sleep_in_its_place(void)
 	CHECK(run[2].out_ns == 900 * MS + 30);
 }
 
+/* The agent has slept to a time itself: so it knows the callback of such a sleep. */
+static void learn_sleeper(uint64_t function)
+{
+	c.own_tid = 9;
+	c.own_ns = 77;
+	cycles_take(&c, &(struct pick){ .at_ns = 50,
+					.kind = PICK_ARMED,
+					.by = 9,
+					.timer = TIMER + 0x770,
+					.function = function,
+					.when_ns = 77 });
+	CHECK(c.sleeper_known);
+}
+
+static void a_sleep_that_ends_while_its_thread_waits_for_a_cpu_is_over(void)
+{
+	begin_cycles();
+	learn_sleeper(0);
+	take(PICK_IN, 100, (struct pick){ 0 });
+	arm_and_sleep(200, MS, false);
+	expire_and_wake(MS);
+	take(PICK_IN, MS + 100, (struct pick){ 0 });
+	arm_and_sleep(MS + 200, 2 * MS, false);
+	take(PICK_WAKING, 2 * MS - 5, (struct pick){ .by = 5 });
+	expire_and_wake_nobody(2 * MS);
+	take(PICK_IN, 2 * MS + 100, (struct pick){ 0 });
+	take(PICK_OUT, 2 * MS + 200, (struct pick){ 0 });
+
+	CHECK(runs == 2);
+	CHECK(run[1].due_ns == 2 * MS);
+	CHECK(run[1].armed_ns == MS + 200);
+	CHECK(run[1].flags == 0);
+}
+
+/* As a grid of absolute times on one stack has them. */
+static void an_expiry_of_a_sleep_is_not_taken_by_the_next_one_in_its_place(void)
+{
+	begin_cycles();
+	learn_sleeper(0);
+	take(PICK_IN, 100, (struct pick){ 0 });
+	for (int64_t due = MS; due < 4 * MS; due += MS) {
+		arm_and_sleep(due - 500, due, false);
+		expire_and_wake(due);
+		take(PICK_IN, due + 100, (struct pick){ 0 });
+	}
+	arm_and_sleep(3 * MS + 200, 4 * MS, false);
+	take(PICK_WAKING, 4 * MS - 100, (struct pick){ .by = 5 });
+	take(PICK_IN, 4 * MS - 5, (struct pick){ 0 });
+	expire_and_wake_nobody(4 * MS);
+	arm_and_sleep(40 * MS + 20, 41 * MS, false);
+
+	CHECK(runs == 4);
+	CHECK(run[3].due_ns == 4 * MS);
+	CHECK(run[3].in_ns == 4 * MS + 30);
+	CHECK(run[3].out_ns == 40 * MS + 30);
+}
+
+static void a_timer_that_is_no_sleep_is_still_taken_late(void)
+{
+	begin_cycles();
+	learn_sleeper(1);
+	take(PICK_IN, 100, (struct pick){ 0 });
+	arm_and_sleep(200, MS, false);
+	expire_and_wake(MS);
+	take(PICK_IN, MS + 100, (struct pick){ 0 });
+	arm(MS + 110, 2 * MS);
+	expire_and_wake_nobody(2 * MS);
+	arm(2 * MS + 500, 3 * MS);
+	take(PICK_OUT, 2 * MS + 900, (struct pick){ 0 });
+
+	CHECK(runs == 2);
+	CHECK(run[1].due_ns == 2 * MS);
+}
+
 /* A handler of a signal, or a condition before its timeout: the sleep goes on. */
 static void a_run_within_a_sleep_that_goes_on_is_marked(void)
 {
@@ -406,6 +480,9 @@ int main(void)
 	where_a_waiting_timer_had_no_place_the_next_run_says_so();
 	a_timer_that_is_taken_late_begins_a_run_at_its_time();
 	an_expiry_that_woke_nobody_is_of_no_later_sleep_in_its_place();
+	a_sleep_that_ends_while_its_thread_waits_for_a_cpu_is_over();
+	an_expiry_of_a_sleep_is_not_taken_by_the_next_one_in_its_place();
+	a_timer_that_is_no_sleep_is_still_taken_late();
 	a_run_within_a_sleep_that_goes_on_is_marked();
 	a_wait_for_another_time_is_no_sleep_that_goes_on();
 	switches_are_read_from_a_page_by_the_kernels_format();
