@@ -33,6 +33,7 @@ def findings_of(program: Path, kind: str, place: Path) -> dict[str, Any]:
     with rtscope(*words, *named) as checked:
         done = checked.finish(4 * PATIENCE_S)
     assert done.status in (0, 1, 3), done.stderr
+    assert done.stdout, done.stderr
     found = {one["id"]: one for one in json.loads(done.stdout)["findings"]}
     return {id_: one for id_, one in found.items() if id_ in ("RA08", "RA09", "RA24")}
 

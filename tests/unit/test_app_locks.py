@@ -25,6 +25,7 @@ def kind_of(*stacks: EventStack, value: int = 0, **given: Any) -> str | None:
         ({"value": 2, "command": BITSET}, "a mutex"),  # Rust
         ({"value": 0x80000010}, "a mutex"),  # musl
         ({"value": 0x80000000 | 4711, "values_differ": True}, "a mutex"),  # robust
+        ({"value": 0x80000002, "values_differ": True}, "a lock"),  # musl, to write
         ({"value": 3, "command": BITSET}, "a rwlock"),  # glibc
         ({"value": 0x7FFFFFFF, "command": BITSET}, "a rwlock"),  # Rust, to read
         ({"value": 1, "times": times(5), "wakes": 5}, "a lock"),  # of one's own
@@ -44,7 +45,7 @@ def test_a_lock_is_one_by_its_word(given: dict[str, Any], kind: str) -> None:
         {"value": 0},  # a note of Go, a semaphore that is a queue
         {"value": 0, "looks": 20, "free": 1},  # the same, with work once
         {"value": 4711},  # pthread_join
-        {"value": 0x80000000 | 99},  # of no thread of this process
+        {"value": 0x80000000 | 99999},  # of no thread of this process
         {"value": 5, "times": times(9)},  # a barrier's round
         {"value": 7, "times": times(9), "wakes": 3, "values_differ": True},  # the same
         {"value": 2, "command": 11},  # FUTEX_WAIT_REQUEUE_PI

@@ -33,6 +33,9 @@ _PARKED = (1 << 32) - 1
 _NONE_LEFT = (0, _WAITERS, _PARKED)
 """Of a semaphore of glibc and of musl."""
 
+_MANY = 1 << 12
+"""More readers at once than programs have."""
+
 MUTEX, RWLOCK, SEMAPHORE, OTHER = "a mutex", "a rwlock", "a semaphore", "a lock"
 
 
@@ -105,6 +108,8 @@ def _by_word(word: WatchedWord, threads: Collection[int]) -> str:
         return MUTEX
     if value & _TID_MASK == _TID_MASK and value != _PARKED:
         return RWLOCK
+    if word.command == _WAIT and _WAITERS < value < _WAITERS + _MANY:
+        return OTHER  # a rwlock of musl that others read, or a lock inside of musl
     if word.values_differ:
         return ""
     if value in _NONE_LEFT:
