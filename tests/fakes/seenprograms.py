@@ -4,7 +4,7 @@ import struct
 from collections.abc import Mapping
 
 from fakes.threads import listing, task
-from rtscope.contract.tasks import TaskLine
+from rtscope.contract.commands import TaskLine
 from rtscope.machine.audit.unit import parse
 from rtscope.machine.reader import Content
 from rtscope.verbs.app.running import RunningProgram, running_program
