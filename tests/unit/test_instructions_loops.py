@@ -189,3 +189,58 @@ def test_a_helper_of_loops_that_wait_is_no_wait_by_itself(helper: str) -> None:
     assert not any(one.cause is Cause.OTHER_CPU for one in found.segments)
     assert found.dominant is not None
     assert found.dominant.name == "step_gate"
+
+
+# --- loops that wait for nobody -------------------------------------------------------
+
+BESIDE: list[Step] = [*HELD, (5, "step_gate+")] * 60
+"""Turns in which another CPU executes something each time."""
+BY_HELPER: list[Step] = [(5, "relax_a_bit"), *HELD, (5, "step_gate+")] * 60
+ALONE: list[Step] = [(500, "step_gate+")] * 60
+
+
+def looped(*steps: Step) -> Explanation:
+    """Explain a wake-up behind a loop with interrupts off, that looks at no clock."""
+    before: list[Step] = [*THEIRS, (100, "step_gate"), *steps]
+    return explained(before, turns=1)
+
+
+@pytest.mark.parametrize(
+    "steps",
+    [
+        [*BESIDE, *ALONE],
+        [*ALONE, *BESIDE, *ALONE],
+        [*BESIDE, *ALONE, *BESIDE, *ALONE],
+        [*BY_HELPER, *[(500, "relax_a_bit"), (5, "step_gate+")] * 60],
+        [*BESIDE, *[(250, "step_gate+"), (250, "swap"), (5, "step_gate+")] * 60],
+    ],
+)
+def test_a_loop_that_goes_on_when_no_other_cpu_runs_waits_for_none(
+    steps: list[Step],
+) -> None:
+    found = looped(*steps)
+
+    assert found.dominant is not None
+    assert (found.dominant.cause, found.dominant.name) == (
+        *(Cause.INTERRUPTS_OFF, "step_gate"),
+    )
+
+
+@pytest.mark.parametrize(
+    "steps",
+    [
+        BESIDE,
+        BY_HELPER,
+        [*ALONE, *BESIDE],  # the other CPU slept before
+        [*BESIDE, *ALONE, *BESIDE],  # and for a while
+        [*BESIDE, *ALONE[:8]],  # by less than two clocks may differ
+        [*BESIDE * 9, (500, "swap"), *[(500, "swap+")] * 60],  # other code follows
+    ],
+)
+def test_a_loop_that_ends_when_another_cpu_has_run_waits_for_it(
+    steps: list[Step],
+) -> None:
+    found = looped(*steps)
+
+    assert found.dominant is not None
+    assert found.dominant.cause is Cause.OTHER_CPU

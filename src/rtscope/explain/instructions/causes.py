@@ -77,6 +77,9 @@ def kinds_of(path: WakeupPath) -> Sequence[Kind]:
     )
     by_hand = loops_by_hand(path.runs, path.contexts, first=first)
     for gap in [*gaps, *by_hand]:
+        own = path.runs[gap.first].frame
+        if gap.cause is Cause.OTHER_CPU and {own, own.caller} & path.countdowns:
+            continue
         for at in range(gap.first - first, gap.last - first):
             if kinds[at].cause not in _STAY:
                 kinds[at] = replace(kinds[at], cause=gap.cause)
@@ -326,7 +329,8 @@ def _waits_for_another(path: WakeupPath, i: int) -> Cause | None:
         return Cause.LOCK
     spin = spin_of(run.frame)
     # CPUs that share a clock pause wherever another executes.
-    polling = path.section.block_ns > 0 and polls(path.runs, i)
+    counts = run.frame in path.countdowns
+    polling = path.section.block_ns > 0 and not counts and polls(path.runs, i)
     if spin is None and not polling:
         return None
     wants_lock = any(

@@ -8,6 +8,8 @@ is what the other CPU did meanwhile; a helper in that only spent the time.
 A CPU that waits pauses in each turn of a loop, or tries to take a lock in each. A turn
 may call helpers: to tell a watchdog, or RCU, that the CPU is alive. They are part of
 the wait, also where a helper has interrupts off for some instructions.
+
+A loop that goes on when no other CPU executes anything waits for none: it counts.
 """
 
 from bisect import bisect_left, bisect_right
@@ -15,6 +17,8 @@ from collections.abc import Collection, Iterator, Sequence
 from dataclasses import dataclass, field, replace
 from functools import lru_cache
 from itertools import pairwise
+
+import numpy as np
 
 from rtscope.explain.instructions.absences import spin_of
 from rtscope.explain.instructions.calls import (
@@ -201,6 +205,8 @@ TURNS = 8
 ATTEMPTS = 3
 """A lock that a function tries to take so often is waited for."""
 WAITS = frozenset({Cause.LOCK, Cause.OTHER_CPU})
+_SKEW_BLOCKS = 10
+"""The longest blocks in two quanta: by so much the clocks of CPUs may differ."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -239,6 +245,45 @@ def _pauses(runs: Sequence[Run], i: int) -> bool:
         one.frame.caller is run.frame and is_clock(plain(one.frame.name))
         for one in near
     )
+
+
+def countdowns(section: TraceSection, runs: Sequence[Run]) -> frozenset[Frame]:
+    """
+    Return the calls with loops that pause in each turn, and wait for nobody.
+
+    The code that paused beside another CPU goes on when all others have stopped. Only
+    of CPUs with clocks of their own, as others pause wherever another executes.
+    """
+    first: dict[Frame, int] = {}
+    last: dict[Frame, int] = {}
+    for i in range(len(runs) if section.block_ns else 0):
+        if _pauses(runs, i):
+            for frame in filter(None, (runs[i].frame, runs[i].frame.caller)):
+                first.setdefault(frame, i)
+                last[frame] = i
+    found: set[Frame] = set()
+    for frame, at in last.items():
+        end = at
+        while end + 1 < len(runs) and frame in runs[end + 1].frame.chain():
+            end += 1
+        if _turns_alone(section, runs[first[frame]].begin_ns, runs[end].end_ns) > TURNS:
+            found.add(frame)
+    return frozenset(found)
+
+
+def _turns_alone(section: TraceSection, begin_ns: int, end_ns: int) -> int:
+    """Count the blocks that paused before, behind the last of all other CPUs."""
+    rows = slice(*np.searchsorted(section.at_ns, (begin_ns, end_ns)))
+    kinds, at_ns = section.kinds[rows], section.at_ns[rows]
+    mine, is_block = section.cpus[rows] == section.cpu, kinds == RecordKind.BLOCK
+    others = np.flatnonzero(is_block & ~mine)
+    stopped_ns = int(at_ns[others[-1]]) if len(others) else begin_ns
+    own = np.flatnonzero(mine & is_block)
+    pauses = np.flatnonzero(mine & (kinds == RecordKind.PAUSE))
+    before = np.searchsorted(own, pauses) - 1
+    paused = section.values[rows][own[before[before >= 0]]]
+    alone = own[at_ns[own] > stopped_ns + _SKEW_BLOCKS * section.block_ns]
+    return int(np.isin(section.values[rows][alone], paused).sum())
 
 
 def gaps_in_loops(

@@ -47,7 +47,7 @@ from rtscope.explain.instructions.milestones import (
     find_milestones,
     ticked_at,
 )
-from rtscope.explain.instructions.othercpus import OtherCpus
+from rtscope.explain.instructions.othercpus import OtherCpus, countdowns
 from rtscope.explain.instructions.roles import Role
 from rtscope.explain.instructions.scheduling import (
     PERIOD,
@@ -126,6 +126,8 @@ class WakeupPath:
     tasks: Tasks
     delays: frozenset[Frame]
     """The calls that only spent time."""
+    countdowns: frozenset[Frame]
+    """The calls with loops that pause, and wait for nobody."""
     absences: Sequence[Absence]
     """Of the measured thread, that ended after the expiry."""
     held: Absence | None
@@ -205,6 +207,7 @@ def wakeup_path(
         competing=competing,
         tasks=tasks,
         delays=own.delays,
+        countdowns=countdowns(section, runs),
         absences=absences,
         held=held,
         in_place=[time for one in absences for time in locks.in_place_of_holder(one)],
