@@ -16,11 +16,13 @@
 #include <fcntl.h>
 #include <limits.h>
 #include <malloc.h>
+#include <poll.h>
 #include <sched.h>
 #include <stdarg.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/eventfd.h>
 #include <sys/file.h>
 #include <sys/mman.h>
 #include <sys/prctl.h>
@@ -82,6 +84,8 @@ struct rtsc_task {
 	uint32_t ready;            /* a futex: 1 when it has its policy, or err */
 	uint32_t stop;
 	bool joined;
+	int stop_fd;   /* an eventfd that ends its sleep; -1: it is periodic */
+	bool is_timed; /* the time of this cycle's event was told */
 	/* The task's own. */
 	bool released;       /* it knows its first release */
 	int64_t base_ns;     /* of the grid: of release 0 */
@@ -1097,16 +1101,41 @@ static int check_config(const struct rtsc *app, struct rtsc_config *c,
 		why = "the offset must be less than the period";
 	else if (c->policy == RTSC_POLICY_DEADLINE && c->period_ns == 0)
 		why = "SCHED_DEADLINE needs period_ns and runtime_ns";
+	else if (c->event_timeout_ns < 0 || (unsigned int)c->event > RTSC_EVENT_COUNTER)
+		why = "no such event, or a timeout below 0";
 	else if (app->started == app->capacity)
 		why = "there are as many tasks as setup.tasks says";
 	if (c->deadline_ns == 0)
 		c->deadline_ns = c->period_ns;
+	if (c->deadline_ns == 0 && c->event != RTSC_EVENT_NONE)
+		c->deadline_ns = INT64_MAX; /* none */
 	if (c->stack_bytes == 0)
 		c->stack_bytes = TASK_STACK_BYTES;
 	if (!why)
 		return 0;
 	because(lack_of(report, EINVAL, c->name), RTSC_CAUSE_ARGUMENT, "", "%s", why);
 	return -EINVAL;
+}
+
+/* What wakes it besides its events. */
+static int make_stop_fd(struct rtsc_task *t, struct rtsc_report *report)
+{
+	int err = 0;
+
+	t->stop_fd = -1;
+	if (t->config.event == RTSC_EVENT_NONE)
+		return 0;
+	if (fcntl(t->config.event_fd, F_GETFD) < 0)
+		err = EBADF;
+	else if ((t->stop_fd = eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK)) < 0)
+		err = errno;
+	if (err == EBADF)
+		because(lack_of(report, err, t->config.name), RTSC_CAUSE_ARGUMENT, "",
+			"config.event_fd is not open");
+	else if (err)
+		because(lack_of(report, err, t->config.name), RTSC_CAUSE_RLIMIT,
+			"ulimit -n; ls /proc/PID/fd", "no eventfd to end its sleep");
+	return -err;
 }
 
 static int create_thread(struct rtsc_task *t, struct rtsc_report *report)
@@ -1141,9 +1170,11 @@ static void init_slot(struct rtsc_task *t)
 
 	memset(s, 0, sizeof(*s));
 	snprintf(s->name, sizeof(s->name), "%s", t->config.name);
-	s->period_ns = (uint64_t)t->config.period_ns;
+	if (t->config.event == RTSC_EVENT_NONE)
+		s->period_ns = (uint64_t)t->config.period_ns;
 	s->offset_ns = (uint64_t)t->config.offset_ns;
-	s->deadline_ns = (uint64_t)t->config.deadline_ns;
+	if (t->config.deadline_ns != INT64_MAX)
+		s->deadline_ns = (uint64_t)t->config.deadline_ns;
 	s->overrun = (uint64_t)t->config.overrun;
 	s->last_fault_cycle = UINT64_MAX;
 	s->usage_cycle = UINT64_MAX;
@@ -1151,6 +1182,13 @@ static void init_slot(struct rtsc_task *t)
 	hist_init(&s->execution);
 	hist_init(&s->response);
 	hist_init(&s->jitter);
+}
+
+static void close_stop_fd(struct rtsc_task *t)
+{
+	if (t->stop_fd >= 0)
+		close(t->stop_fd);
+	t->stop_fd = -1;
 }
 
 int rtsc_start(struct rtsc *app, const struct rtsc_config *config,
@@ -1169,19 +1207,26 @@ int rtsc_start(struct rtsc *app, const struct rtsc_config *config,
 	t->app = app;
 	t->slot = slot_at(app, app->started);
 	t->config = c;
-	t->usual_ns = c.deadline_ns < c.period_ns ? c.deadline_ns : c.period_ns;
+	t->usual_ns = c.deadline_ns < c.period_ns || c.event != RTSC_EVENT_NONE
+			      ? c.deadline_ns
+			      : c.period_ns;
 	t->function = function;
 	t->arg = arg;
 	init_slot(t);
 	t->config.name = t->slot->name;
-	err = create_thread(t, report);
-	if (err)
+	err = make_stop_fd(t, report);
+	if (!err)
+		err = create_thread(t, report);
+	if (!err) {
+		futex_wait(&t->ready);
+		append_report(report, &t->report);
+		err = t->err;
+		if (err)
+			pthread_join(t->thread, NULL);
+	}
+	if (err) {
+		close_stop_fd(t);
 		return err;
-	futex_wait(&t->ready);
-	append_report(report, &t->report);
-	if (t->err) {
-		pthread_join(t->thread, NULL);
-		return t->err;
 	}
 	app->started++;
 	*out = t;
@@ -1198,7 +1243,14 @@ void rtsc_go(struct rtsc *app)
 
 void rtsc_stop(struct rtsc_task *task)
 {
-	__atomic_store_n(&task->stop, 1, __ATOMIC_RELAXED);
+	const uint64_t one = 1;
+	const int err = errno;
+
+	/* release: pairs with the acquire of its read of stop_fd, by the kernel's lock */
+	__atomic_store_n(&task->stop, 1, __ATOMIC_RELEASE);
+	/* a full counter wakes it as well */
+	if (task->stop_fd >= 0 && write(task->stop_fd, &one, sizeof(one)) < 0)
+		errno = err;
 }
 
 int rtsc_join(struct rtsc_task *task)
@@ -1206,8 +1258,9 @@ int rtsc_join(struct rtsc_task *task)
 	if (!task->joined) {
 		pthread_join(task->thread, NULL);
 		task->joined = true;
+		close_stop_fd(task);
 	}
-	return peek(&task->slot->state) == RTSC_STATE_OVERRAN ? -ETIME : 0;
+	return peek(&task->slot->state) == RTSC_STATE_OVERRAN ? -ETIME : task->err;
 }
 
 const struct rtsc_slot *rtsc_statistics(const struct rtsc_task *task)
@@ -1269,6 +1322,19 @@ __attribute__((noinline)) static bool end_task(struct rtsc_task *t)
 	return false;
 }
 
+__attribute__((noinline)) static void tell_miss(struct rtsc_task *t, int64_t now)
+{
+	const struct rtsc_slot *s = t->slot;
+	struct rtsc_miss miss;
+
+	miss.number = s->number;
+	miss.release_ns = (int64_t)s->release_ns;
+	miss.wake_ns = (int64_t)s->wake_ns;
+	miss.end_ns = now;
+	miss.deadline_ns = t->config.deadline_ns;
+	t->config.on_miss(t, &miss, t->config.miss_arg);
+}
+
 /* Whether it ended after its deadline. */
 static ALWAYS_INLINE bool end_cycle(struct rtsc_task *t, int64_t now)
 {
@@ -1293,6 +1359,8 @@ static ALWAYS_INLINE bool end_cycle(struct rtsc_task *t, int64_t now)
 	if (RARELY(now >= t->look_ns))
 		look_at_usage(t, now);
 	end_write(s);
+	if (RARELY(late) && t->config.on_miss)
+		tell_miss(t, now);
 	return late;
 }
 
@@ -1408,16 +1476,139 @@ __attribute__((noinline)) static bool wait_late(struct rtsc_task *t, int64_t lat
 	return next_cycle(t, release_of(t, t->next), skipped > 0, false, cycle);
 }
 
+/* --- in a task: events ----------------------------------------------------------- */
+
+static void begin_event_cycle(struct rtsc_task *t, struct rtsc_cycle *cycle)
+{
+	struct rtsc_slot *s = t->slot;
+	const int64_t wake_ns = seam.now_ns();
+	const uint64_t number = t->next++;
+
+	t->is_timed = false;
+	begin_write(s);
+	put(&s->number, number);
+	put(&s->release_ns, (uint64_t)wake_ns);
+	put(&s->wake_ns, (uint64_t)wake_ns);
+	put(&s->in_cycle, 1);
+	add(&s->skipped, cycle->skipped);
+	end_write(s);
+	cycle->number = number;
+	cycle->release_ns = wake_ns;
+	cycle->wake_ns = wake_ns;
+}
+
+/* Sleeps until one of both can be read, at most until end_ns (0: for ever). What ppoll()
+ * gives, or -errno. */
+static int sleep_for_event(struct pollfd fds[2], int64_t end_ns)
+{
+	struct timespec left;
+	int64_t left_ns = end_ns - seam.now_ns();
+	int n;
+
+	if (left_ns < 0)
+		left_ns = 0;
+	left.tv_sec = (time_t)(left_ns / NS_PER_S);
+	left.tv_nsec = (long)(left_ns % NS_PER_S);
+	n = ppoll(fds, 2, end_ns ? &left : NULL, NULL);
+	return n < 0 ? -errno : n;
+}
+
+/* Takes the counter of an eventfd or timerfd. 0; 1: another took it; -errno. */
+static int take_counter(struct rtsc_task *t, struct rtsc_cycle *cycle)
+{
+	uint64_t count = 0;
+
+	if (t->config.event != RTSC_EVENT_COUNTER)
+		return 0;
+	if (read(t->config.event_fd, &count, sizeof(count)) == (ssize_t)sizeof(count)) {
+		cycle->skipped = count ? count - 1 : 0;
+		return 0;
+	}
+	return errno == EAGAIN || errno == EINTR ? 1 : -errno;
+}
+
+__attribute__((noinline)) static bool wait_event(struct rtsc_task *t,
+						 struct rtsc_cycle *cycle)
+{
+	const int64_t timeout_ns = t->config.event_timeout_ns;
+	const int64_t end_ns = timeout_ns ? seam.now_ns() + timeout_ns : 0;
+	struct pollfd fds[2];
+	int n;
+
+	memset(fds, 0, sizeof(fds));
+	fds[0].fd = t->config.event_fd;
+	fds[1].fd = t->stop_fd;
+	fds[0].events = fds[1].events = POLLIN;
+	cycle->skipped = 0;
+	cycle->timed_out = false;
+	while (!stopped(t)) {
+		n = sleep_for_event(fds, end_ns);
+		if (n == -EINTR || (n > 0 && !fds[0].revents))
+			continue; /* it was asked to stop, or there was a signal */
+		if (n > 0 && fds[0].revents & POLLIN) {
+			const int took = take_counter(t, cycle);
+
+			n = took == 0 ? INT_MAX : took;
+		} else if (n > 0) {
+			n = -EPIPE; /* hung up, an error, or closed */
+		}
+		if (n == 1)
+			continue;
+		if (n < 0) {
+			t->err = n;
+			return end_task(t);
+		}
+		if (stopped(t))
+			break;
+		cycle->timed_out = n == 0;
+		begin_event_cycle(t, cycle);
+		return true;
+	}
+	return end_task(t);
+}
+
+void rtsc_event_time(struct rtsc_task *t, int64_t event_ns)
+{
+	struct rtsc_slot *s = t->slot;
+
+	if (t->config.event == RTSC_EVENT_NONE || t->is_timed || !s->in_cycle)
+		return;
+	t->is_timed = true;
+	begin_write(s);
+	put(&s->release_ns, (uint64_t)event_ns);
+	hist_add(&s->latency, (int64_t)s->wake_ns - event_ns);
+	end_write(s);
+}
+
+/* Waits for the epoch, and for the first event. */
+static bool wait_first_event(struct rtsc_task *t, struct rtsc_cycle *cycle)
+{
+	if (!t->released) {
+		futex_wait(&t->app->gone);
+		t->released = true;
+		put(&t->slot->state, RTSC_STATE_RUNNING);
+		seam.usage(&t->usage);
+		t->cpu_ns = seam.cpu_ns();
+	}
+	cycle->late = false;
+	return wait_event(t, cycle);
+}
+
+/* --- in a task: all of it -------------------------------------------------------- */
+
 /* When no cycle has ended: before the first one, nothing can have taken too long. */
 __attribute__((noinline)) static bool wait_first(struct rtsc_task *t,
 						 struct rtsc_cycle *cycle)
 {
 	int64_t late_ns;
 
+	if (t->config.event != RTSC_EVENT_NONE)
+		return wait_first_event(t, cycle);
 	if (!t->released && !find_first_release(t))
 		return false;
 	cycle->late = false;
 	cycle->skipped = 0;
+	cycle->timed_out = false;
 	late_ns = seam.now_ns() - release_of(t, t->next);
 	if (late_ns > 0 && t->slot->wake_ns)
 		return wait_late(t, late_ns, cycle);
@@ -1432,6 +1623,9 @@ bool rtsc_wait(struct rtsc_task *t, struct rtsc_cycle *cycle)
 		return wait_first(t, cycle);
 	now = seam.now_ns();
 	cycle->late = end_cycle(t, now);
+	if (RARELY(t->config.event != RTSC_EVENT_NONE))
+		return wait_event(t, cycle);
+	cycle->timed_out = false;
 	release_ns = release_of(t, t->next);
 	if (RARELY(now > release_ns))
 		return wait_late(t, now - release_ns, cycle);

@@ -135,6 +135,27 @@ enum rtsc_overrun {
 	RTSC_OVERRUN_STOP,     /* rtsc_wait() returns false */
 };
 
+/* What wakes a task that has no timer: something to read from config.event_fd. */
+enum rtsc_event {
+	RTSC_EVENT_NONE,     /* it is periodic */
+	RTSC_EVENT_READABLE, /* a socket, GPIO line, pipe: the task has to read it */
+	RTSC_EVENT_COUNTER,  /* an eventfd or timerfd: the library reads its counter */
+};
+
+/* A cycle that ended after its deadline. */
+struct rtsc_miss {
+	uint64_t number;
+	int64_t release_ns, wake_ns, end_ns,
+		deadline_ns; /* the deadline as configured */
+};
+
+struct rtsc_task;
+
+/* Called by the task itself, in rtsc_wait(), at the end of the cycle: bounded, as the
+ * cycle is. Without a call the cycle is counted all the same. */
+typedef void rtsc_miss_function(struct rtsc_task *task, const struct rtsc_miss *miss,
+				void *arg);
+
 struct rtsc_config {
 	const char *name; /* up to 15 characters are seen by ps and rtscope tasks */
 	enum rtsc_policy policy;
@@ -149,9 +170,15 @@ struct rtsc_config {
 	size_t stack_bytes; /* 0: 256 KiB */
 	/* Run it as SCHED_OTHER on any CPU where what is asked for is refused. */
 	bool may_degrade;
+	/* Woken by a descriptor: period_ns is for DEADLINE alone, and offset and overrun
+	 * mean nothing. */
+	enum rtsc_event event;
+	int event_fd;
+	int64_t event_timeout_ns;    /* longest sleep without an event; 0: for ever */
+	rtsc_miss_function *on_miss; /* NULL: none */
+	void *miss_arg;
 };
 
-struct rtsc_task;
 typedef void rtsc_function(struct rtsc_task *task, void *arg);
 
 /*
@@ -174,19 +201,31 @@ struct rtsc_cycle {
 	uint64_t number;    /* of the release: 0, 1, ...; those left out are counted */
 	int64_t release_ns; /* when it was due */
 	int64_t wake_ns;    /* when it began */
-	uint64_t skipped;   /* releases left out right before this one */
-	bool late;          /* the last cycle ended after its deadline */
+	/* Releases left out right before this one; with RTSC_EVENT_COUNTER, events that
+	 * came together with this one. */
+	uint64_t skipped;
+	bool late;      /* the last cycle ended after its deadline */
+	bool timed_out; /* no event: event_timeout_ns is over */
 };
 
 /* Ends the cycle and sleeps until the next. False: asked to stop, or overrun with
  * RTSC_OVERRUN_STOP. Only by the task itself. */
 bool rtsc_wait(struct rtsc_task *task, struct rtsc_cycle *cycle);
 
+/*
+ * Only by a task that is woken by events, once in a cycle: when the event happened, as a
+ * GPIO line's time stamp says (CLOCK_MONOTONIC). It is the release of the cycle, for
+ * its latency and response. Without it the release is the wake-up, and no latency is
+ * counted: it is not known.
+ */
+void rtsc_event_time(struct rtsc_task *task, int64_t event_ns);
+
 /* Asks a task to end; it sees that at its next rtsc_wait(). Safe from any thread and
  * from signal handlers. */
 void rtsc_stop(struct rtsc_task *task);
 
-/* Waits for its end. 0, or -ETIME if it was stopped by an overrun. */
+/* Waits for its end. 0; -ETIME if it was stopped by an overrun; -EPIPE if nothing can be
+ * read from its descriptor any more, or the error of that. */
 int rtsc_join(struct rtsc_task *task);
 
 /* --- a mutex with priority inheritance ------------------------------------------- */
@@ -256,12 +295,13 @@ struct rtsc_slot {
 	uint64_t dl_deadline_ns;
 	uint64_t dl_period_ns;
 	/* As configured. */
-	uint64_t period_ns;
+	uint64_t period_ns; /* 0: woken by events */
 	uint64_t offset_ns;
 	uint64_t deadline_ns;
 	uint64_t overrun;
 	/* Of cycles that have ended. A cycle that began without a sleep, late, is an
-	 * overrun: latency.count + latency.early + overruns = cycles begun. */
+	 * overrun: latency.count + latency.early + overruns = cycles begun. Woken by events
+	 * there are no overruns, and latencies of those alone whose time was told. */
 	uint64_t cycles;
 	uint64_t missed;   /* ended after their deadline */
 	uint64_t overruns; /* began late: no sleep before them */

@@ -185,3 +185,28 @@ def test_a_name_cannot_command_the_terminal() -> None:
     said = printed(statistics_blocks(Statistics((evil,), ())), width=120)
 
     assert "\x1b" not in said
+
+
+def by_events(latencies: tuple[int, ...] = (), *, overruns: int = 0) -> list[int]:
+    words = slot()
+    words[8], words[14] = 0, overruns
+    begin = len(words) - 4 * 504
+    words[begin : begin + 504] = histogram(*latencies)
+    words[-504:] = histogram()
+    return words
+
+
+def test_a_task_woken_by_events_has_latencies_of_those_whose_time_is_known() -> None:
+    for latencies in ((), (4,), (3, 5, 4)):
+        (task,) = only(read(page(by_events(latencies)))).tasks
+
+        assert (task.period_ns, task.torn) == (0, False)
+        assert task.latency.count == len(latencies)
+        assert task.response.count == task.cycles == 2
+
+
+def test_counts_that_no_task_woken_by_events_can_have_are_torn() -> None:
+    for words in (by_events((1, 2, 3, 4)), by_events(overruns=1)):
+        (task,) = only(read(page(words))).tasks
+
+        assert task.torn

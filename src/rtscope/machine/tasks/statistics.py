@@ -68,6 +68,7 @@ class TaskStatistics:
     name: str
     state: State
     period_ns: int
+    """0: it is woken by events."""
     offset_ns: int
     deadline_ns: int
     cycles: int
@@ -194,13 +195,17 @@ def _task(words: Sequence[int], name: str) -> TaskStatistics:
     )
     in_cycle = bool(words[24])
     begun = cycles + in_cycle
+    woken = latency.count + latency.early + overruns
+    if words[8]:
+        agrees = woken == begun and jitter.count == max(begun - 1, 0)
+    else:  # by events: only those whose time was told have a latency
+        agrees = woken <= begun and overruns == jitter.count == 0
     agrees = (
-        words[0] % 2 == 0
+        agrees
+        and words[0] % 2 == 0
         and all(s.agrees for s in (latency, execution, response, jitter))
-        and latency.count + latency.early + overruns == begun
         and response.count + response.early == cycles
         and execution.count + execution.early == cycles
-        and jitter.count == max(begun - 1, 0)
     )
     return TaskStatistics(
         tid=words[2],
