@@ -169,7 +169,7 @@ agent-tests-on-%:
 	@$(MAKE) -s -C agent check ARCH=$*
 
 lib-tests: .venv/.stamp-dev
-	@$(MAKE) -s -C lib check cxx WERROR=1
+	@$(MAKE) -s -C lib check cxx consumers WERROR=1
 
 lib-tests-address:
 	@$(MAKE) -s -C lib check WERROR=1 SAN=address,undefined

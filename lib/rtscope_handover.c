@@ -247,7 +247,7 @@ static long long take_number(va_list *args, const struct conversion *c)
 	}
 }
 
-bool rtsc_log(struct rtsc_log *log, const char *format, ...)
+bool rtsc_log_print(struct rtsc_log *log, const char *format, ...)
 {
 	struct message m;
 	struct timespec now;

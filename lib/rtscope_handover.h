@@ -101,8 +101,8 @@ int rtsc_log_open(struct rtsc_log **out, const struct rtsc_log_setup *setup);
  * the log is closed: literals. At most RTSC_LOG_ARGS values. False: it was full, and the
  * message is dropped, which a line of the log then says.
  */
-__attribute__((format(printf, 2, 3))) bool rtsc_log(struct rtsc_log *log,
-						    const char *format, ...);
+__attribute__((format(printf, 2, 3))) bool rtsc_log_print(struct rtsc_log *log,
+							  const char *format, ...);
 
 /* Messages dropped because it was full, and lines that could not be written. */
 uint64_t rtsc_log_dropped(const struct rtsc_log *log);

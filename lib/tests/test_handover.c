@@ -174,12 +174,12 @@ static void a_log_has_all_conversions_as_printf(void)
 	CHECK(pipe(end) == 0);
 	setup.fd = end[1];
 	CHECK(rtsc_log_open(&log, &setup) == 0);
-	CHECK(rtsc_log(log, "plain"));
-	CHECK(rtsc_log(log, "%d %i|%5d|%-4d|%04x %X %o %c 100%%", -1, INT32_MIN, 42, 7,
-		       255, 0xbeef, 8, 'y'));
-	CHECK(rtsc_log(log, "%u %lu %llu %zu %ld %lld %hhd", 4000000000u, 1ul,
-		       18446744073709551615ull, (size_t)3, -4l, -5ll, 6));
-	CHECK(rtsc_log(log, "%.3f %e %g %s %%", 1.5, 2.0, 0.25, "literal"));
+	CHECK(rtsc_log_print(log, "plain"));
+	CHECK(rtsc_log_print(log, "%d %i|%5d|%-4d|%04x %X %o %c 100%%", -1, INT32_MIN,
+			     42, 7, 255, 0xbeef, 8, 'y'));
+	CHECK(rtsc_log_print(log, "%u %lu %llu %zu %ld %lld %hhd", 4000000000u, 1ul,
+			     18446744073709551615ull, (size_t)3, -4l, -5ll, 6));
+	CHECK(rtsc_log_print(log, "%.3f %e %g %s %%", 1.5, 2.0, 0.25, "literal"));
 	rtsc_log_close(log);
 	close(end[1]);
 	text_of(end[0]);
@@ -204,7 +204,7 @@ static void a_log_says_how_many_messages_were_dropped(void)
 	setup.fd = end[1];
 	CHECK(rtsc_log_open(&log, &setup) == 0);
 	for (int i = 0; i < 100; i++)
-		taken += rtsc_log(log, "message %d", i);
+		taken += rtsc_log_print(log, "message %d", i);
 	snprintf(want, sizeof(want), "%llu messages were dropped\n",
 		 (unsigned long long)(100 - taken));
 	CHECK(rtsc_log_dropped(log) == 100 - taken && taken >= 4 && taken < 100);
@@ -228,8 +228,8 @@ static void a_line_that_is_too_long_is_cut_and_one_that_nobody_reads_is_counted(
 	CHECK(pipe(end) == 0);
 	setup.fd = end[1];
 	CHECK(rtsc_log_open(&log, &setup) == 0);
-	CHECK(rtsc_log(log, "a%sb", longer));
-	CHECK(rtsc_log(log, "next"));
+	CHECK(rtsc_log_print(log, "a%sb", longer));
+	CHECK(rtsc_log_print(log, "next"));
 	rtsc_log_close(log);
 	close(end[1]);
 	CHECK(strstr(text_of(end[0]), "xxx\n") || strstr(text, "xxxb\n"));
@@ -237,7 +237,7 @@ static void a_line_that_is_too_long_is_cut_and_one_that_nobody_reads_is_counted(
 
 	setup.fd = 9999; /* none */
 	CHECK(rtsc_log_open(&log, &setup) == 0);
-	CHECK(rtsc_log(log, "lost"));
+	CHECK(rtsc_log_print(log, "lost"));
 	while (!rtsc_log_unwritten(log))
 		sched_yield();
 	CHECK(rtsc_log_unwritten(log) == 1);
