@@ -24,6 +24,7 @@ from test_rights import AS_NOBODY
 from fakes.sshd import SSHD, board
 from rtscope.contract import CycleRuns
 from rtscope.verbs.app.cycles import Period, ThreadCycles
+from rtscope.verbs.app.periods import Basis
 from rtscope.verbs.app.threadruns import runs_in
 from rtscope.verbs.app.watchedcycles import CycleRecording, recording_of
 
@@ -125,6 +126,54 @@ def test_each_cycle_is_due_when_the_program_says(
         assert seen.period.missed >= 2 * (len(seen.own) // 20 - 1)
     if kind == "long":
         assert (seen.period.overruns or 0) >= len(seen.own) // 20 - 1
+
+
+LOOPS = {
+    **dict.fromkeys(("absolute", "signal", "realtime", "rest", "second"), Basis.TIME),
+    **dict.fromkeys(("timerfd", "timers", "timer"), Basis.TIME),
+    **dict.fromkeys(("relative", "timeout"), Basis.INTERVAL),
+    **dict.fromkeys(("semaphore", "pipe", "socket"), Basis.WAKEUPS),
+}
+
+
+@pytest.mark.parametrize("kind", LOOPS)
+def test_the_period_of_a_loop_is_found_whatever_wakes_it(
+    root: None, tmp_path: Path, kind: str
+) -> None:
+    if shutil.which("gcc") is None:
+        pytest.skip("needs gcc")
+    source = SOURCE.with_name("loops.c")
+    subprocess.run(
+        ["gcc", "-O1", "-pthread", "-o", tmp_path / "loops", source, "-lrt"], check=True
+    )
+    with subprocess.Popen([tmp_path / "loops", kind]) as process:
+        until(lambda: "looping" in names_of(process.pid), what="it loops")
+        tid = names_of(process.pid)["looping"]
+        argv = [str(native_agent()), "cycles", "--pid", str(process.pid)]
+        with Program([*argv, "--duration-ns", str(2 * RECORDED_NS)]) as agent:
+            done = agent.finish()
+        process.kill()
+
+    recording = recording_of(done.lines, done.stderr)
+    if not recording.end.tracing.enabled or recording.end.losses:
+        pytest.skip("this machine gives out no trace, or lost events")
+    thread = recording.threads[tid]
+    assert thread.period is not None
+    assert thread.period.basis is LOOPS[kind]
+    assert thread.period.period_ns == pytest.approx(5_250_000, rel=0.06)
+    assert {one.waits for one in thread.cycles} == {1 if kind == "second" else 0}
+    if kind in ("relative", "timeout"):
+        assert thread.period.missed is thread.period.overruns is None
+    if kind in ("signal", "timers"):
+        assert thread.between > len(thread.cycles) // 4
+
+
+def names_of(pid: int) -> dict[str, int]:
+    """Return the TIDs of a process's threads by their names."""
+    tasks = Path(f"/proc/{pid}/task")
+    return {
+        (one / "comm").read_text().strip(): int(one.name) for one in tasks.iterdir()
+    }
 
 
 def test_the_program_runs_between_the_switch_to_it_and_its_sleep(
