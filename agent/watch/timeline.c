@@ -41,6 +41,8 @@ static void leave(struct timeline *t, const struct timeline_record *r)
 	t->woken_ns = 0;
 	t->runnable = r->runnable;
 	t->held = r->held;
+	if (t->offs && !last_off(t)->to_ns)
+		last_off(t)->to_ns = r->t_ns; /* when it came back is lost */
 	t->offs++;
 	*last_off(t) = (struct timeline_interval){
 		.from_ns = r->t_ns,
@@ -161,6 +163,7 @@ static struct timeline_doing doing_of(const struct timeline *t, int64_t from_ns,
 		}
 	}
 	d.ran_ns = to_ns - from_ns - d.aside_ns - d.slept_ns;
+	d.known &= d.ran_ns >= 0;
 	memcpy(d.slept_in, in, strnlen(in, sizeof(d.slept_in) - 1));
 	return d;
 }
@@ -195,11 +198,31 @@ static void end_call(struct timeline *t, int64_t now_ns)
 			t->other_calls++;
 		else if (t->in.cannot_block && !t->call_slept)
 			c->harmless++;
+		else if (t->in.unsure && !t->call_slept)
+			add_time(&c->unsure, t->call_ns, now_ns, t->in.call);
 		else
 			add_time(&c->times, t->call_ns, now_ns, t->in.call);
 	}
 	add_time(&t->timed[t->in.kind], t->call_ns, now_ns, t->in.call);
 	t->call_ns = 0;
+}
+
+void timeline_settle(struct timeline_call *c)
+{
+	const struct timed *some = &c->unsure;
+
+	if (c->could_not && !c->could) {
+		c->harmless += some->count;
+	} else if (some->count) {
+		const int64_t count = c->times.count + some->count;
+		const int64_t total_ns = c->times.total_ns + some->total_ns;
+
+		if (!c->times.count || some->worst_ns > c->times.worst_ns)
+			c->times = *some;
+		c->times.count = count;
+		c->times.total_ns = total_ns;
+	}
+	c->unsure = (struct timed){ 0 };
 }
 
 static void begin_call(struct timeline *t, const struct timeline_record *r)

@@ -75,7 +75,8 @@ struct timeline_record {
 	uint64_t key;                  /* of an idle one: what it waits for */
 	bool idle;                     /* it may be the wait for the next cycle */
 	bool cannot_block;             /* as it is called */
-	struct timeline_futex futex;   /* of UNLOCK, and of CALL that is a lock wait */
+	bool unsure;                 /* unless what it points to says that it cannot */
+	struct timeline_futex futex; /* of UNLOCK, and of CALL that is a lock wait */
 };
 
 /* How often something was seen from begin to end, and how long it lasted. */
@@ -91,10 +92,12 @@ struct timeline_call {
 	enum timeline_kind kind;
 	bool idle;
 	uint64_t key;
-	unsigned int sent;        /* stacks of it */
-	int64_t harmless;         /* times that it could not block, and did not */
-	struct timed times;       /* all others */
-	struct timed slept, held; /* in it; `worst_in`: who ended that */
+	unsigned int sent;   /* stacks of it */
+	struct timed unsure; /* until timeline_settle(): what they point to decides */
+	unsigned int could, could_not; /* block, of those whose memory was copied */
+	int64_t harmless;              /* times that it could not block, and did not */
+	struct timed times;            /* all others */
+	struct timed slept, held;      /* in it; `worst_in`: who ended that */
 };
 
 /* What a thread did for a time. */
@@ -174,6 +177,9 @@ struct timeline {
 /* `waker` is the timeline of who woke it, if that is a thread of this process. */
 void timeline_add(struct timeline *t, const struct timeline_record *r,
 		  const struct timeline *waker);
+
+/* Judges the calls whose memory was not copied by those whose was. */
+void timeline_settle(struct timeline_call *c);
 
 /* The row of a call, made if it is the first; NULL: there is no room. */
 struct timeline_call *timeline_row(struct timeline *t, const struct timeline_record *r);

@@ -288,14 +288,17 @@ static int look_for_threads(struct watch *w)
 static bool is_wanted(struct watch *w, struct watched *t,
 		      const struct perfsample *sample, struct timeline_record *out)
 {
-	const struct watchform_record r = { .raw = sample->raw,
-					    .raw_bytes = sample->raw_bytes };
 	struct timeline_call *c;
 
-	if (!watchflow_call(&w->flow, &r, out) || out->kind == TIMED_LOCK_WAIT)
+	if (!watchflow_sampled_call(&w->flow, sample, out) ||
+	    out->kind == TIMED_LOCK_WAIT)
 		return true;
 	c = timeline_row(&t->line, out);
-	return !out->cannot_block && (!c || c->sent++ < w->stacks_each / STACK_SHARE);
+	if (!c)
+		return !out->cannot_block;
+	c->could += !out->cannot_block;
+	c->could_not += out->cannot_block;
+	return !out->cannot_block && c->sent++ < w->stacks_each / STACK_SHARE;
 }
 
 static void take_sample(struct watch *w, struct watched *t, unsigned int i,

@@ -176,7 +176,7 @@ static bool is_no_time(const struct watchcalls_process *p, uint64_t address)
 	uint64_t time[2] = { 1, 1 };
 	const size_t size = p->word == 4 ? sizeof(uint64_t) : sizeof(time);
 
-	if (!address || !p->copy(p->of, address, time, size))
+	if (!address || !p->copy || !p->copy(p->of, address, time, size))
 		return false;
 	return !time[0] && (p->word == 4 || !time[1]);
 }
@@ -185,7 +185,7 @@ static bool is_no_wait(const struct watchcalls_process *p, uint64_t address)
 {
 	struct sembuf first;
 
-	return p->copy(p->of, address, &first, sizeof(first)) &&
+	return p->copy && p->copy(p->of, address, &first, sizeof(first)) &&
 	       first.sem_flg & IPC_NOWAIT;
 }
 
@@ -213,6 +213,16 @@ static bool applies(const struct rule *r, const uint64_t args[WATCHCALLS_ARGS],
 	default:
 		return false;
 	}
+}
+
+static bool is_of_memory(const struct rule *r, const uint64_t args[WATCHCALLS_ARGS])
+{
+	return (r->when == NOTIME || r->when == NOWAIT) && args[r->arg];
+}
+
+static bool is_unsure(const struct call *call, const uint64_t args[WATCHCALLS_ARGS])
+{
+	return is_of_memory(&call->rule[0], args) || is_of_memory(&call->rule[1], args);
 }
 
 static bool cannot_block(const struct call *call, const uint64_t args[WATCHCALLS_ARGS],
@@ -270,5 +280,6 @@ bool watchcalls_read(long number, const uint64_t args[WATCHCALLS_ARGS],
 		return read_futex(call, args, out);
 	out->key = call->idle ? args[0] : 0;
 	out->cannot_block = cannot_block(call, args, process);
+	out->unsure = !out->cannot_block && !process->copy && is_unsure(call, args);
 	return true;
 }

@@ -28,7 +28,8 @@ struct watchcalls_process {
 	/* Whether a descriptor has O_NONBLOCK and is of no file, directory or disk; or is
 	 * of a timer or of events. */
 	bool (*nonblocking)(void *of, int fd);
-	/* Copies from its memory, as it is now; false: it cannot be read. */
+	/* Copies from its memory, as the call was made; false: it cannot be read. NULL:
+	 * it is not known, and the record is unsure. */
 	bool (*copy)(void *of, uint64_t address, void *to, size_t size);
 	unsigned int word; /* of the kernel: its long, in bytes */
 };

@@ -16,6 +16,7 @@
 #include "machine/taskfile.h"
 #include "machine/tracefs.h"
 #include "watch/flowevents.h"
+#include "watch/perfregs.h"
 #include "watch/watchcalls.h"
 
 #define PENDING    32768     /* records between two looks into the rings */
@@ -259,15 +260,64 @@ static struct timeline_record *room(struct watchflow *f)
 	return NULL;
 }
 
-bool watchflow_call(struct watchflow *f, const struct watchform_record *r,
-		    struct timeline_record *out)
+/* A process, and the stack of one of its threads. */
+struct stack_copy {
+	struct watchproc *process;
+	const struct perfsample *sample;
+	uint64_t pointer;
+};
+
+static bool copy_of_stack(void *of, uint64_t address, void *to, size_t size)
 {
-	const struct watchcalls_process process = { &f->process, watchproc_nonblocking,
-						    watchproc_copy, f->form.word };
+	const struct stack_copy *s = of;
+	const uint64_t at = address - s->pointer;
+
+	if (address < s->pointer || at + size > s->sample->stack_bytes)
+		return watchproc_copy(s->process, address, to, size);
+	memcpy(to, s->sample->stack + at, size);
+	return true;
+}
+
+static bool nonblocking(void *of, int fd)
+{
+	const struct stack_copy *s = of;
+
+	return watchproc_nonblocking(s->process, fd);
+}
+
+static bool read_call(struct watchflow *f, const struct watchform_record *r,
+		      struct stack_copy *stack, struct timeline_record *out)
+{
+	const struct watchcalls_process process = {
+		stack, nonblocking, stack->sample ? copy_of_stack : NULL, f->form.word
+	};
 	uint64_t args[WATCHCALLS_ARGS] = { 0 };
 	const long number = watchform_call(&f->form, r, args);
 
 	return watchcalls_read(number, args, &process, out);
+}
+
+bool watchflow_call(struct watchflow *f, const struct watchform_record *r,
+		    struct timeline_record *out)
+{
+	struct stack_copy none = { .process = &f->process };
+
+	return read_call(f, r, &none, out);
+}
+
+bool watchflow_sampled_call(struct watchflow *f, const struct perfsample *sample,
+			    struct timeline_record *out)
+{
+	const struct watchform_record r = { .raw = sample->raw,
+					    .raw_bytes = sample->raw_bytes };
+	struct stack_copy stack = { &f->process, sample, 0 };
+
+	if (sample->regs_bytes < (PERFREGS_SP + 1) * sizeof(uint64_t))
+		stack.sample = NULL;
+	else
+		memcpy(&stack.pointer, sample->regs + PERFREGS_SP * sizeof(uint64_t),
+		       sizeof(uint64_t));
+	return read_call(f, &r, &stack, out);
 }
 
 static bool read_record(struct watchflow *f, const struct watched *t,

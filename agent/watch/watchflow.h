@@ -37,6 +37,10 @@ void watchflow_look_at_policies(struct watch *w);
 bool watchflow_call(struct watchflow *f, const struct watchform_record *r,
 		    struct timeline_record *out);
 
+/* The same of a sample, which has a copy of the stack as the call was made. */
+bool watchflow_sampled_call(struct watchflow *f, const struct perfsample *sample,
+			    struct timeline_record *out);
+
 /* Takes what there is; what is not before `until_ns` waits for the next time. */
 void watchflow_take(struct watch *w, int64_t until_ns);
 

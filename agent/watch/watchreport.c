@@ -286,12 +286,13 @@ static void emit_wakers(struct emit *out, const struct timeline *t)
 	emit_close(out, ']');
 }
 
-static void emit_calls(struct emit *out, const struct timeline *t)
+static void emit_calls(struct emit *out, struct timeline *t)
 {
 	emit_open(out, "calls", '[');
 	for (unsigned int i = 0; i < t->calls; i++) {
-		const struct timeline_call *c = &t->call[i];
+		struct timeline_call *c = &t->call[i];
 
+		timeline_settle(c);
 		emit_open(out, NULL, '{');
 		emit_text(out, "name", c->name);
 		emit_int(out, "number", c->number);

@@ -171,8 +171,9 @@ def test_the_wait_for_the_next_cycle_is_no_finding_but_another_one_is() -> None:
         {"slept_elsewhere_ns": 10_000},
         {"words": (watching.word(0, 10),)},
         {"calls": (POLL, watching.call("nanosleep", slept=watching.times(10)))},
+        {"calls": (POLL, watching.call("membarrier", slept=watching.times(10)))},
     ],
-    ids=["a timer", "a word", "a sleep"],
+    ids=["a timer", "a word", "a sleep", "the kernel"],
 )
 def test_a_wait_for_events_within_a_cycle_is_found(other: dict[str, Any]) -> None:
     (one,) = found(watch(), **{"calls": (POLL,), **other})

@@ -236,6 +236,27 @@ static void a_call_that_sleeps_may_block_whatever_its_arguments_say(void)
 	CHECK(t.call[0].held.count == 0);
 }
 
+static struct timeline_call settled(unsigned int could, unsigned int could_not)
+{
+	struct timeline_call c = {
+		.times = { .count = 1, .total_ns = 5, .worst_ns = 5 },
+		.unsure = { .count = 3, .total_ns = 20, .worst_ns = 9 },
+		.could = could,
+		.could_not = could_not,
+	};
+
+	timeline_settle(&c);
+	timeline_settle(&c); /* once more changes nothing */
+	return c;
+}
+
+static void calls_without_a_copy_are_judged_by_those_with_one(void)
+{
+	CHECK(settled(0, 2).harmless == 3 && settled(0, 2).times.count == 1);
+	CHECK(settled(1, 2).harmless == 0 && settled(1, 2).times.count == 4);
+	CHECK(settled(0, 0).times.total_ns == 25 && settled(0, 0).times.worst_ns == 9);
+}
+
 static void a_wait_for_the_kernel_has_its_call_and_who_ended_it(void)
 {
 	struct timeline t = { .sees_wakers = true };
@@ -335,6 +356,22 @@ static void what_the_owner_did_is_unknown_if_not_all_of_it_is_remembered(void)
 	CHECK(t.word[0].has_waker && !t.word[0].meanwhile.known);
 }
 
+static void what_the_owner_did_is_no_more_than_the_wait_if_a_switch_is_lost(void)
+{
+	struct timeline owner = { 0 }, t = { 0 };
+
+	out_to(&owner, 110, true, LOW, BETWEEN, MIDDLE); /* it came back unseen */
+	out_to(&owner, 150, false, LOW, BETWEEN, MIDDLE);
+	call(&t, 100, TIMED_LOCK_WAIT, "futex");
+	out_to(&t, 105, false, HIGH, BETWEEN, MIDDLE);
+	wake_by(&t, 200, LOW, IN_THREAD, &owner);
+	at(&t, 202, TIMELINE_IN);
+	at(&t, 205, TIMELINE_RETURN);
+
+	CHECK(t.word[0].meanwhile.known && t.word[0].meanwhile.ran_ns == 10);
+	CHECK(t.word[0].meanwhile.aside_ns == 40 && t.word[0].meanwhile.slept_ns == 50);
+}
+
 static void calls_and_words_without_room_are_counted(void)
 {
 	struct timeline t = { 0 };
@@ -365,11 +402,13 @@ int main(void)
 	it_is_none_for_a_more_urgent_thread_or_another_wait();
 	more_of_them_than_have_room_are_counted();
 	a_call_that_sleeps_may_block_whatever_its_arguments_say();
+	calls_without_a_copy_are_judged_by_those_with_one();
 	a_wait_for_the_kernel_has_its_call_and_who_ended_it();
 	the_wait_after_a_mark_is_one_for_a_lock();
 	what_the_owner_did_meanwhile_is_told();
 	a_word_that_its_waiter_wakes_later_and_its_values_are_remembered();
 	what_the_owner_did_is_unknown_if_not_all_of_it_is_remembered();
+	what_the_owner_did_is_no_more_than_the_wait_if_a_switch_is_lost();
 	calls_and_words_without_room_are_counted();
 	return 0;
 }

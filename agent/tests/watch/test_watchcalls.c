@@ -176,6 +176,21 @@ static void a_time_of_zero_is_read_from_memory(void)
 	      !harmless(SYS_semop, 1, 48, 1, 0, 0));
 }
 
+static void without_its_memory_a_call_with_a_time_is_unsure(void)
+{
+	static const struct watchcalls_process later = { NULL, nonblocking, NULL,
+							 sizeof(long) };
+	const uint64_t args[WATCHCALLS_ARGS] = { 1, 32, 1, 0, 0, 0 };
+	struct timeline_record r = { .kind = TIMED_NOT };
+
+	CHECK(watchcalls_read(SYS_semop, args, &later, &r));
+	CHECK(r.unsure && !r.cannot_block);
+	CHECK(watchcalls_read(SYS_semop, args, &process, &r));
+	CHECK(!r.unsure && r.cannot_block);
+	CHECK(watchcalls_read(SYS_fsync, args, &later, &r));
+	CHECK(!r.unsure && !r.cannot_block);
+}
+
 static void a_futex_call_has_its_word_and_what_it_expects(void)
 {
 	struct timeline_record r = call_of(SYS_futex, 0x1000, 128, 2, 0, 0);
@@ -203,6 +218,7 @@ int main(void)
 	a_call_that_costs_nothing_is_not_timed();
 	a_call_that_cannot_block_is_known_by_its_arguments();
 	a_time_of_zero_is_read_from_memory();
+	without_its_memory_a_call_with_a_time_is_unsure();
 	a_futex_call_has_its_word_and_what_it_expects();
 	a_wait_for_events_is_told_from_another_by_its_argument();
 	return 0;

@@ -55,22 +55,20 @@ def idle_wait(watched: WatchedThread) -> WatchedCall | None:
     """
     Return the call in which a thread waits for its next cycle; None if it does in none.
 
-    It is the one in which it slept longest of those that wait for events, and longer
-    than in timers and words of memory.
+    It is the one of those that wait for events in which it slept longest of all: also
+    of timers, of words of memory, and of calls that wait for something else.
     """
     waits = [one for one in watched.calls if one.idle and one.slept.count]
     longest = max(waits, key=lambda one: one.slept.total_ns, default=None)
-    sleeps = (one.slept.total_ns for one in watched.calls if _is_sleep(one))
-    words = (one.times.total_ns for one in watched.words)
-    others = max((watched.slept_elsewhere_ns, *sleeps, *words))
+    others = max(
+        watched.slept_elsewhere_ns,
+        *(one.slept.total_ns for one in watched.calls if one is not longest),
+        *(one.times.total_ns for one in watched.words),
+        0,
+    )
     if longest is None or longest.slept.total_ns <= others:
         return None
     return longest
-
-
-def _is_sleep(call: WatchedCall) -> bool:
-    kind = call_kinds().get(call.name)
-    return kind is not None and kind.effect == "sleep"
 
 
 def may_block(watched: WatchedThread) -> tuple[WatchedCall, ...]:
