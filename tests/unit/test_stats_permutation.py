@@ -230,3 +230,76 @@ def test_there_may_be_no_ratio_that_a_design_finds(
     spread: float, critical: float, runs: tuple[int, int]
 ) -> None:
     assert detectable_ratio(spread, critical=critical, runs=runs) is None
+
+
+# --- the interval of a ratio ----------------------------------------------------------
+
+DESIGNS = [
+    # runs of both sides of each block, spread of both, and a drift from block to block
+    (((4, 4),), (0.1, 0.1), 0.0),
+    (((6, 6),), (0.1, 0.3), 0.0),
+    (((4, 8),), (0.2, 0.2), 0.0),
+    (((3, 3), (3, 3)), (0.1, 0.1), 0.5),
+    (((2, 2), (2, 2), (2, 2)), (0.1, 0.2), 0.3),
+]
+
+
+@pytest.mark.parametrize(("blocks", "spreads", "drift"), DESIGNS)
+def test_95_of_100_intervals_have_the_ratio(
+    blocks: tuple[tuple[int, int], ...], spreads: tuple[float, float], drift: float
+) -> None:
+    rng, log_ratio, times, hit = np.random.default_rng(7), math.log(1.3), 300, 0
+    for _ in range(times):
+        values = [
+            drift * block + log_ratio * ours + spreads[ours] * rng.standard_normal()
+            for block, sizes in enumerate(blocks)
+            for ours in (False, True)
+            for _ in range(sizes[ours])
+        ]
+        interval = alone(values, *blocks).interval
+        assert interval is not None
+        hit += interval[0] <= 1.3 <= interval[1]
+
+    # Of 300 at 95 %, three standard deviations; labellings are few, so some more.
+    assert 0.91 <= hit / times <= 0.99
+
+
+@given(st.lists(st.floats(0, 3), min_size=10, max_size=10), st.integers(0, 9))
+def test_an_interval_has_1_in_it_unless_the_groups_differ(
+    values: list[float], seed: int
+) -> None:
+    effect = alone([one + at / 100 for at, one in enumerate(values)], (5, 5), seed=seed)
+
+    assert effect.interval is not None
+    low, high = effect.interval
+    assert low <= effect.ratio <= high
+    if min(abs(math.log(low)), abs(math.log(high))) > 1e-2:
+        assert (low <= 1 <= high) == (effect.p > 0.05)
+
+
+@pytest.mark.parametrize("blocks", [((3, 3),), ((1, 9),), ((1, 20),), ((2, 2), (1, 1))])
+def test_a_design_that_can_refuse_nothing_has_no_interval(
+    blocks: tuple[tuple[int, int], ...],
+) -> None:
+    values = [0.1 * at for at in range(sum(map(sum, blocks)))]
+
+    assert alone(values, *blocks).interval is None
+
+
+def test_groups_without_variation_have_their_ratio_as_interval() -> None:
+    interval = alone([1.0] * 4 + [2.0] * 4, (4, 4)).interval
+
+    assert interval == pytest.approx((math.e, math.e), rel=1e-4)
+
+
+def test_the_same_runs_have_the_same_interval_each_time() -> None:
+    values = np.random.default_rng(3).normal(size=20).tolist()
+    one, again = (alone(values, (10, 10), seed=5).interval for _ in range(2))
+
+    assert one == again
+    assert one is not None
+    others = [
+        effect.interval for effect in (alone(values, (10, 10), seed=s) for s in (1, 2))
+    ]
+    for other in others:
+        assert other == pytest.approx(one, rel=0.1)

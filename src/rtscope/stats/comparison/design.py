@@ -23,8 +23,8 @@ how often the ratio that is stated is found.
 import math
 from bisect import bisect_left
 from collections import Counter
-from collections.abc import Hashable, Mapping, Sequence
-from dataclasses import dataclass
+from collections.abc import Callable, Hashable, Mapping, Sequence
+from dataclasses import dataclass, replace
 from functools import cached_property, partial
 from itertools import combinations
 from statistics import median
@@ -36,6 +36,12 @@ MAX_LABELLINGS = 200_000
 """Up to here every labelling is tried; one block of 10 v 10 runs has 184,756."""
 
 DRAWN_LABELLINGS = 19_999
+
+LABELLINGS_OF_AN_INTERVAL = 4_999
+"""It deals them some thirty times over."""
+
+MOST_LOG_RATIO = 64.0
+"""An interval that reaches further is none."""
 
 MOST_ALONE, GROUPS = 20, 16
 """
@@ -144,6 +150,36 @@ class Dealt:
             groups[self.slots[at].candidate].append(value)
         return groups
 
+    def interval(
+        self, figure: Figure, confidence: float, seed: int
+    ) -> tuple[float, float] | None:
+        """
+        Return the interval of the difference; None if no test could refuse any.
+
+        It is the test inverted (Hodges and Lehmann 1963): a difference is in it unless
+        the groups differ where it was taken off the candidate. Many labellings are
+        dealt as a seeded sample.
+        """
+        alpha = 1 - confidence
+        if min(map(len, self.levels(figure))) < 2 or self.smallest_p > alpha:
+            return None
+        labels = self.all_labels(seed)
+        rng = np.random.default_rng(seed)
+        some = rng.permutation(len(labels) - 1)[:LABELLINGS_OF_AN_INTERVAL] + 1
+        labels = np.vstack([labels[:1], labels[some]])
+        ours = np.array([self.slots[at].candidate for at in figure.slots], float)
+
+        def is_refused(difference: float) -> bool:
+            values = np.array(figure.values) - difference * ours
+            sizes = np.abs(self._welch(replace(figure, values=tuple(values)), labels))
+            reached = sizes >= sizes[0] - 1e-9 * max(sizes[0], 1e-12)
+            return bool(reached.mean() <= alpha)
+
+        others, mine = map(np.mean, self.levels(figure))
+        middle = float(mine - others)
+        low, high = (_last_kept(middle, way, is_refused) for way in (-1, 1))
+        return (low, high) if max(-low, high) <= MOST_LOG_RATIO else None
+
     def blocks(self, figure: Figure) -> set[Hashable]:
         """Return the blocks of the runs of a figure."""
         return {self.slots[at].block for at in figure.slots}
@@ -175,6 +211,19 @@ class Dealt:
         t = np.where(np.abs(difference) > none, t, 0.0)
         limited: Values = np.clip(np.nan_to_num(t), -_LARGEST, _LARGEST)
         return limited
+
+
+def _last_kept(middle: float, way: int, is_refused: Callable[[float], bool]) -> float:
+    """Return up to where nothing is refused, to a thousandth; infinite: everywhere."""
+    kept, step = 0.0, 1e-6
+    while not is_refused(middle + way * step):
+        kept, step = step, 2 * step
+        if step > MOST_LOG_RATIO:
+            return way * math.inf
+    while step - kept > 1e-3 * step and step > 1e-6:
+        half = (kept + step) / 2
+        kept, step = (kept, half) if is_refused(middle + way * half) else (half, step)
+    return middle + way * step
 
 
 def two_groups(one: int, other: int) -> Dealt:

@@ -88,7 +88,7 @@ class Effect:
     critical: float | None
     """What the statistic has to exceed; None: pairs."""
     interval: tuple[float, float] | None = None
-    """Of the ratio, at 95 %; None: whole runs, or too few pairs."""
+    """Of the ratio, at 95 %; None: too few runs or pairs for one."""
 
     @property
     def ratio(self) -> float:
@@ -167,6 +167,7 @@ def effects_of_runs(
                 alpha=alpha,
                 tests=len(figures),
                 critical=critical,
+                interval=_of_ratio(design.interval(figure, CONFIDENCE, seed)),
             )
         )
     return tuple(effects)
@@ -197,7 +198,6 @@ def effect_of_pairs(
     """Test the differences of logarithms of independent pairs, in one figure alone."""
     design = Paired(tuple(differences))
     mean, count = fmean(differences), len(differences)
-    ends = design.interval(CONFIDENCE)
     p = float(share(design.sums, design.seen))
     return Effect(
         figure=figure,
@@ -210,5 +210,9 @@ def effect_of_pairs(
         alpha=alpha,
         tests=1,
         critical=None,
-        interval=ends and (math.exp(ends[0]), math.exp(ends[1])),
+        interval=_of_ratio(design.interval(CONFIDENCE)),
     )
+
+
+def _of_ratio(ends: tuple[float, float] | None) -> tuple[float, float] | None:
+    return None if ends is None else (math.exp(ends[0]), math.exp(ends[1]))
