@@ -23,9 +23,10 @@ static void run_as(const char *name, int priority)
 
 	CPU_ZERO(&set);
 	CPU_SET(1, &set);
-	sched_setaffinity(0, sizeof(set), &set);
 	prctl(PR_SET_NAME, name);
+	/* Before it goes there: pi_low lets no ordinary thread run on that CPU. */
 	sched_setscheduler(0, SCHED_FIFO, &p);
+	sched_setaffinity(0, sizeof(set), &set);
 }
 
 static double now(void)
