@@ -7,10 +7,12 @@ Build results and records from a list of latencies, exactly as the agent would.
 What these functions have no argument for is changed with `dataclasses.replace`.
 """
 
+from bisect import bisect_right
 from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import replace
 from itertools import accumulate
+from operator import attrgetter
 from typing import Any
 
 from rtscope import __version__
@@ -164,10 +166,14 @@ def ticks_of(
     assert all(len(t.worst) == t.own.samples - t.early for t in threads)
     start_ns = min(t.start_ns for t in threads)
     seconds = (max(t.end_ns for t in threads) - start_ns) // SECOND_NS
+    in_time = [sorted(t.worst, key=attrgetter("wake_ns")) for t in threads]
     return tuple(
         Tick(
             t_ns=second * SECOND_NS,
-            cpus=tuple(_tick_cpu(t, start_ns + second * SECOND_NS) for t in threads),
+            cpus=tuple(
+                _tick_cpu(t, wakeups, start_ns + second * SECOND_NS)
+                for t, wakeups in zip(threads, in_time, strict=True)
+            ),
             freq_khz=freq_khz or {},
             temp_mc=temp_mc or {},
         )
@@ -175,11 +181,17 @@ def ticks_of(
     )
 
 
-def _tick_cpu(thread: ThreadResult, now_ns: int) -> TickCpu:
-    done = [w for w in thread.worst if w.wake_ns <= now_ns]
-    recent = [w.latency_ns for w in done if w.wake_ns > now_ns - SECOND_NS]
+def _tick_cpu(thread: ThreadResult, in_time: Sequence[Wakeup], now_ns: int) -> TickCpu:
+    begun, ended = (
+        bisect_right(in_time, ns, key=attrgetter("wake_ns"))
+        for ns in (now_ns - SECOND_NS, now_ns)
+    )
+    done = in_time[:ended]
+    recent = [w.latency_ns for w in in_time[begun:ended]]
     skipped = sum(
-        len(_skipped_ns(w, thread.interval_ns, end_ns=thread.end_ns)) for w in done
+        len(_skipped_ns(w, thread.interval_ns, end_ns=thread.end_ns))
+        for w in done
+        if w.latency_ns >= thread.interval_ns
     )
     return TickCpu(thread.cpu, len(done), skipped, max(recent, default=0))
 

@@ -53,12 +53,20 @@ def imports(source: Path) -> Mapping[str, frozenset[str]]:
 
 def imported_names(path: Path) -> Iterator[str]:
     """Yield each name that a file imports, with the module that it comes from."""
-    for node in ast.walk(ast.parse(path.read_text("utf-8"))):
+    for node in _statements(ast.parse(path.read_text("utf-8"))):
         if isinstance(node, ast.ImportFrom):
             assert node.level == 0, "absolute imports only"
             yield from (f"{node.module}.{alias.name}" for alias in node.names)
         elif isinstance(node, ast.Import):
             yield from (alias.name for alias in node.names)
+
+
+def _statements(tree: ast.AST) -> Iterator[ast.AST]:
+    """Yield all statements in a tree; no expression has one in it."""
+    for child in ast.iter_child_nodes(tree):
+        if not isinstance(child, ast.expr):
+            yield child
+            yield from _statements(child)
 
 
 def _known(name: str, files: Mapping[str, Path]) -> str:

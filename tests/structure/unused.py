@@ -10,7 +10,7 @@ attribute of its name; methods that a class of a library calls are not looked at
 
 import ast
 import re
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 
@@ -36,18 +36,23 @@ def unused_names(package: Path) -> list[str]:
         _module_of(file, package): ast.parse(file.read_text("utf-8"))
         for file in sorted(package.rglob("*.py"))
     }
+    nodes = {
+        module: [(one, list(_nodes_of(one))) for one in tree.body]
+        for module, tree in trees.items()
+    }
     uses = _Uses()
-    for tree in trees.values():
-        _read_uses(tree, trees, uses)
+    for statements in nodes.values():
+        _read_uses([node for _, some in statements for node in some], trees, uses)
     words = _words_of_texts(package)
     unused = []
     for module, tree in trees.items():
+        named = [(one, _names_in(some)) for one, some in nodes[module]]
         for name, node in _definitions(tree):
             in_tables = module in uses.whole or f"{module}:{name}" in words
             if not (
                 name.startswith("_")
                 or (module, name) in uses.names
-                or _named_beside(name, node, tree)
+                or any(name in some for one, some in named if one is not node)
                 or (in_tables and name in words | uses.attributes)
             ):
                 unused.append(f"{module}.{name}")
@@ -74,9 +79,10 @@ def _words_of_texts(package: Path) -> set[str]:
     return words | {f"{package.name}.{place}" for some in places for place in some}
 
 
-def _read_uses(tree: ast.Module, modules: Mapping[str, object], uses: _Uses) -> None:
+def _read_uses(
+    nodes: Sequence[ast.AST], modules: Mapping[str, object], uses: _Uses
+) -> None:
     aliases: dict[str, str] = {}
-    nodes = [*ast.walk(tree), *_quoted_annotations(tree)]
     for node in nodes:
         if isinstance(node, ast.ImportFrom) and node.module:
             for one in node.names:
@@ -98,12 +104,17 @@ def _read_uses(tree: ast.Module, modules: Mapping[str, object], uses: _Uses) -> 
     )
 
 
-def _quoted_annotations(tree: ast.AST) -> Iterator[ast.AST]:
-    for node in ast.walk(tree):
-        for name in ("annotation", "returns"):
-            match getattr(node, name, None):
-                case ast.Constant(value=str(text)):
-                    yield from ast.walk(ast.parse(text, mode="eval"))
+def _nodes_of(statement: ast.stmt) -> Iterator[ast.AST]:
+    """Yield all nodes, and those of annotations that are quoted."""
+    for node in ast.walk(statement):
+        yield node
+        match node:
+            case (
+                ast.arg(annotation=ast.Constant(value=str(text)))
+                | ast.AnnAssign(annotation=ast.Constant(value=str(text)))
+                | ast.FunctionDef(returns=ast.Constant(value=str(text)))
+            ):
+                yield from ast.walk(ast.parse(text, mode="eval"))
 
 
 def _definitions(tree: ast.Module) -> Iterator[tuple[str, ast.stmt]]:
@@ -117,14 +128,8 @@ def _definitions(tree: ast.Module) -> Iterator[tuple[str, ast.stmt]]:
                 yield name, node
 
 
-def _named_beside(name: str, definition: ast.stmt, tree: ast.Module) -> bool:
-    """Whether a module names it outside of its own definition."""
-    return any(
-        isinstance(node, ast.Name) and node.id == name
-        for statement in tree.body
-        if statement is not definition
-        for node in [*ast.walk(statement), *_quoted_annotations(statement)]
-    )
+def _names_in(nodes: Sequence[ast.AST]) -> frozenset[str]:
+    return frozenset(node.id for node in nodes if isinstance(node, ast.Name))
 
 
 def _own_methods(definition: ast.ClassDef) -> Iterator[str]:

@@ -3,6 +3,7 @@
 import re
 import tomllib
 from collections.abc import Mapping
+from functools import cache
 from pathlib import Path
 from typing import Any
 
@@ -15,6 +16,11 @@ IDEAS: Mapping[str, Mapping[str, Any]] = tomllib.loads(
 )
 OTHERS = ("bench", "lab", "tools")
 SUFFIXES = {".py", ".toml", ".html", ".md"}
+
+
+@cache
+def lines_of(path: Path) -> list[str]:
+    return path.read_text("utf-8").splitlines()
 
 
 def has_one(line: str, patterns: list[str]) -> bool:
@@ -32,7 +38,7 @@ def test_no_second_place_has_the_idea(name: str) -> None:
         f"{path.relative_to(ROOT)}:{number}: {line.strip()}"
         for path in files
         if own.isdisjoint({path, *path.parents})
-        for number, line in enumerate(path.read_text("utf-8").splitlines(), 1)
+        for number, line in enumerate(lines_of(path), 1)
         if has_one(line, idea["patterns"])
     ]
 
@@ -45,7 +51,7 @@ def test_a_second_place_would_be_found(name: str) -> None:
     idea = IDEAS[name]
     module = SRC / idea["module"]
     files = module.rglob("*.py") if module.is_dir() else [module]
-    lines = [line for file in files for line in file.read_text("utf-8").splitlines()]
+    lines = [line for file in files for line in lines_of(file)]
 
     assert any(has_one(line, idea["patterns"]) for line in lines)
     for example in idea["examples"]:
