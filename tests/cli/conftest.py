@@ -1,25 +1,23 @@
 """The command line in this process, with its output caught and its effects undone."""
 
 import contextlib
-import pickle
 import signal
 import sys
 from collections.abc import Iterator
 from pathlib import Path
-from typing import Any
 
 import pytest
 
 from fakes import targets
 from fakes.bootedboard import FakeBoard
 from fakes.commandline import Rtscope, Said
+from fakes.drawn import drawn_once
 from fakes.faketarget import FakeTarget
 from fakes.forked import Forked, loaded
 from fakes.sweepfile import FILE
 from rtscope.boards.runs import runner
 from rtscope.cli import main, start
 from rtscope.machine import target
-from rtscope.present.charts import drawings
 from rtscope.verbs.run import run
 from rtscope.verbs.sweep import sweep
 
@@ -42,22 +40,9 @@ def forked() -> Iterator[Forked]:
         yield forked
 
 
-RENDERED: dict[bytes, bytes] = {}
-
-
 @pytest.fixture(scope="module", autouse=True)
-def _each_chart_is_drawn_once() -> Iterator[None]:
-    """Most commands here show the same few results, and drawing takes most of them."""
-    render = drawings._rendered
-
-    def once(*chart: Any) -> bytes:
-        key = pickle.dumps(chart)
-        if key not in RENDERED:
-            RENDERED[key] = render(*chart)
-        return RENDERED[key]
-
-    with pytest.MonkeyPatch.context() as patched:
-        patched.setattr(drawings, "_rendered", once)
+def _each_chart_is_drawn_once(pytestconfig: pytest.Config) -> Iterator[None]:
+    with drawn_once(pytestconfig):
         yield
 
 
