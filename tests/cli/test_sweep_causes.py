@@ -21,6 +21,7 @@ from rtscope.record.explanation import EXPLAINED
 from rtscope.record.instructions import file as exectrace
 from rtscope.record.instructions.symbols import NO_SYMBOLS
 from rtscope.verbs.sweep import boots as sweeping
+from rtscope.verbs.sweep import worstruns
 
 SWEEP = ("sweep", "ticks.toml", "--out", "out")
 RESUME = ("sweep", "--resume", "out")
@@ -224,26 +225,27 @@ def test_a_disk_that_is_full_while_it_explains_ends_that_with_one_message(
     assert {*explaining.asked} == {BASE, OFF, ONE}
 
 
-def test_at_most_20_cells_are_explained_unasked(
+def test_at_most_so_many_cells_are_explained_unasked(
     rtscope: Rtscope,
     sweep_board: FakeBoard,
     explaining: FakeExplaining,
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     monkeypatch.setattr(sweeping, "CHECK_EVERY", 1_000)
+    monkeypatch.setattr(worstruns, "MOST_EXPLAINED", 4)
     levels = ",".join(
-        f'{{ name = "loops {n}", kernel.append = "lpj={n}" }}' for n in range(1, 31)
+        f'{{ name = "loops {n}", kernel.append = "lpj={n}" }}' for n in range(1, 7)
     )
     base, _ = FILE.replace("seeds = 8", "seeds = 2").split("[[axis]]", 1)
     Path("ticks.toml").write_text(f'{base}[[axis]]\nname = "loops"\nlevel=[{levels}]')
-    sweep_board.results = [10_000 + n // 2 * 500 for n in range(70)]
+    sweep_board.results = [10_000 + n // 2 * 500 for n in range(20)]
 
     said = rtscope(*SWEEP, "--json")
 
     assert said.status == 0, said.err
-    assert len(explaining.asked) == 21
+    assert len(explaining.asked) == 5
     known = [run["known"] for run in worst_runs(said.out).values()]
-    assert (known.count("explained"), known.count("not explained")) == (21, 10)
+    assert (known.count("explained"), known.count("not explained")) == (5, 2)
 
 
 def test_a_sweep_without_recorded_paths_says_so_and_how_to_get_them(
