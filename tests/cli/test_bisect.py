@@ -75,6 +75,7 @@ def test_the_first_bad_commit_is_found_with_real_checkouts_and_builds(
     assert not list((tmp_path / "rtscope/bisect").iterdir())
 
 
+@pytest.mark.slow
 def test_a_kernel_on_which_the_load_dies_says_nothing_and_is_skipped(
     rtscope: Rtscope, history: list[str], measured: Measured
 ) -> None:
@@ -92,6 +93,7 @@ def test_a_kernel_on_which_the_load_dies_says_nothing_and_is_skipped(
     assert names == history[5:7]
 
 
+@pytest.mark.slow
 def test_the_terminal_has_the_change_the_figures_and_both_explanations(
     rtscope: Rtscope, history: list[str], measured: Measured
 ) -> None:
@@ -394,12 +396,22 @@ def test_settings_of_which_a_part_was_skipped_are_no_certain_answer(
     assert "DEBUG_005" in [one["name"] for one in found["skipped"]]
 
 
-def test_a_search_does_not_go_on_with_another_configuration(
+@pytest.mark.slow
+def test_a_search_does_not_go_on_with_a_broken_journal_or_another_configuration(
     rtscope: Rtscope, configurations: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     boards = Measured(lambda image: "CONFIG_DEBUG_005=y" in image)
     boards.install(monkeypatch)
     rtscope(*SETTINGS)
+    journal = configurations / "out/steps.jsonl"
+    steps = journal.read_bytes()
+    journal.write_bytes(b"\xff\xfe\n")
+
+    said = rtscope("bisect", "--resume", "out", "--yes")
+
+    assert said.status == 3
+    assert "no journal of a search" in said.err
+    journal.write_bytes(steps)
     bad = configurations / "bad.config"
     bad.write_text(bad.read_text().replace("CONFIG_DEBUG_005=y\n", ""))
 
@@ -407,19 +419,6 @@ def test_a_search_does_not_go_on_with_another_configuration(
 
     assert said.status == 2
     assert "are not those that it was started with" in " ".join(said.err.split())
-
-
-def test_a_journal_that_is_no_text_is_refused(
-    rtscope: Rtscope, configurations: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    Measured(lambda image: "CONFIG_DEBUG_005=y" in image).install(monkeypatch)
-    rtscope(*SETTINGS)
-    (configurations / "out/steps.jsonl").write_bytes(b"\xff\xfe\n")
-
-    said = rtscope("bisect", "--resume", "out", "--yes")
-
-    assert said.status == 3
-    assert "no journal of a search" in said.err
 
 
 @pytest.mark.parametrize("name", ["bisect.json", "steps.jsonl", "steps"])

@@ -73,6 +73,7 @@ def search(board: Path) -> str:
     return git(board / "linux", "bisect", "run", "../step.sh")
 
 
+@pytest.mark.slow
 def test_git_finds_the_first_bad_commit_by_the_script_of_the_guide(
     board: Path,
 ) -> None:

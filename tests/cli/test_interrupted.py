@@ -25,9 +25,15 @@ VERBS = {
 @pytest.mark.parametrize(
     ("verb", "signo"),
     [
-        *((verb, signal.SIGINT) for verb in VERBS),
+        ("version", signal.SIGINT),
         ("audit", signal.SIGTERM),
-        ("refused", signal.SIGHUP),
+        *(
+            pytest.param(verb, signo, marks=pytest.mark.slow)
+            for verb, signo in (
+                *((verb, signal.SIGINT) for verb in VERBS if verb != "version"),
+                ("refused", signal.SIGHUP),
+            )
+        ),
     ],
 )
 def test_a_signal_at_any_line_ends_a_command_in_words(

@@ -22,8 +22,9 @@ def test_a_case_gives_what_is_held(case: Case) -> None:
     assert differences(case.name, run_case(case)) == []
 
 
-def test_200_families_have_the_p_values_that_are_held() -> None:
-    assert families.differing() == []
+@pytest.mark.parametrize("number", [30, pytest.param(200, marks=pytest.mark.slow)])
+def test_families_have_the_p_values_that_are_held(number: int) -> None:
+    assert families.differing(number) == []
 
 
 def test_nothing_is_held_of_a_case_that_is_gone() -> None:

@@ -99,6 +99,7 @@ def test_recording_changes_nothing_in_the_guest(board: Board) -> None:
     assert recorded["last_mark"] == silent["last_mark"]
 
 
+@pytest.mark.slow
 def test_unbounded_turns_keep_a_cpu_waiting_and_bounded_ones_do_not(
     board: Board,
 ) -> None:
@@ -380,6 +381,7 @@ def test_a_qemu_whose_host_is_gone_ends(board: Board) -> None:
     assert done.returncode == 3
 
 
+@pytest.mark.slow
 def test_paths_that_have_no_room_are_left_out_by_name(
     board: Board, equally_late: Path, three_worst: Sequence[TraceSection]
 ) -> None:

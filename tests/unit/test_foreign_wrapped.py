@@ -4,8 +4,10 @@ import base64
 import gzip
 import json
 import quopri
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
+from functools import cache
 from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -33,19 +35,39 @@ BEFORE: dict[str, Callable[[int], str]] = {
 }
 
 
+def named(one: Path | str) -> str:
+    return one.name if isinstance(one, Path) else one
+
+
 def runs_of(path: Path, content: bytes) -> list[ForeignRun]:
     path.write_bytes(content)
     return read(Source(path))
+
+
+@cache
+def plain_runs(path: Path) -> list[ForeignRun]:
+    return read(Source(path))
+
+
+def in_turn(rows: Sequence[Any], columns: Sequence[Any], *, each: int = 1) -> list[Any]:
+    """Pair all; `make check` takes some of each row, and all columns in turn."""
+    return [
+        pytest.param(
+            *(row, column),
+            marks=() if (i - j) % len(columns) < each else pytest.mark.slow,
+        )
+        for i, row in enumerate(rows)
+        for j, column in enumerate(columns)
+    ]
 
 
 def numbers(runs: list[ForeignRun]) -> list[object]:
     return [(r.format, r.variant, r.threads, r.metadata) for r in runs]
 
 
-@pytest.mark.parametrize("before", BEFORE)
-@pytest.mark.parametrize("path", SHORT, ids=lambda path: path.name)
+@pytest.mark.parametrize(("path", "before"), in_turn(SHORT, [*BEFORE]), ids=named)
 def test_a_prefix_changes_no_number(tmp_path: Path, path: Path, before: str) -> None:
-    plain = runs_of(tmp_path / "x", path.read_bytes())
+    plain = plain_runs(path)
     assert not any(c.id == "import_text_removed" for r in plain for c in r.caveats)
     lines = path.read_text().split("\n")
     text = "\n".join(BEFORE[before](n) + line for n, line in enumerate(lines))
@@ -74,7 +96,7 @@ def test_packing_and_encoding_change_no_number(tmp_path: Path, path: Path) -> No
     if "left-out" in path.name:
         pytest.skip("it has no run")
     content = path.read_bytes()
-    plain = runs_of(tmp_path / "x", content)
+    plain = plain_runs(path)
     for other in (
         gzip.compress(content),
         b"\xef\xbb\xbf" + content,
@@ -104,13 +126,12 @@ UNLISTED: dict[str, Callable[[int], str]] = {
 }
 
 
-@pytest.mark.parametrize("name", SOME)
-@pytest.mark.parametrize("before", UNLISTED)
+@pytest.mark.parametrize(("before", "name"), in_turn([*UNLISTED], SOME, each=2))
 def test_a_prefix_that_nobody_has_listed_changes_no_number(
     tmp_path: Path, name: str, before: str
 ) -> None:
     content = (OUTPUTS / name).read_text()
-    plain = runs_of(tmp_path / "x", content.encode())
+    plain = plain_runs(OUTPUTS / name)
     lines = enumerate(content.rstrip("\n").split("\n"))
     text = "\n".join(UNLISTED[before](n) + line for n, line in lines)
     assert numbers(runs_of(tmp_path / "x", text.encode())) == numbers(plain)
@@ -151,7 +172,7 @@ def test_a_mail_as_it_was_sent_changes_no_number(
     tmp_path: Path, name: str, mail: str
 ) -> None:
     content = (OUTPUTS / name).read_text()
-    plain = runs_of(tmp_path / "x", content.encode())
+    plain = plain_runs(OUTPUTS / name)
     found = runs_of(tmp_path / "x", MAILS[mail](content).encode())
     assert [(r.format, r.threads) for r in found] == [
         (r.format, r.threads) for r in plain
@@ -163,14 +184,14 @@ LOG = "".join(f"building object {n} of 99999, please be patient\n" for n in rang
 
 
 @pytest.mark.parametrize(
-    "name", ["cyclictest-2.10-histogram.txt", "cyclictest-2.10.json", "rteval-3.8.xml"]
+    ("before", "name"),
+    in_turn(["", "2024-05-03T10:11:12.1234567Z "], SOME[:3]),
 )
-@pytest.mark.parametrize("before", ["", "2024-05-03T10:11:12.1234567Z "])
 def test_a_result_is_found_in_a_long_log(
     tmp_path: Path, name: str, before: str
 ) -> None:
     text = (OUTPUTS / name).read_text()
-    plain = runs_of(tmp_path / "x", text.encode())
+    plain = plain_runs(OUTPUTS / name)
     log = f"{LOG}$ cat {name}\n{text}\n$ echo done\ndone\n"
     log = "".join(f"{before}{line}\n" for line in log.split("\n"))
     (found,) = runs_of(tmp_path / "x", log.encode())

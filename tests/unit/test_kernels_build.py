@@ -51,6 +51,7 @@ def _build(context: BuildContext, recipe: Recipe) -> str:
     return str(part.manifest["files"]["kernel"]["sha256"])
 
 
+@pytest.mark.slow
 def test_the_same_recipe_gives_the_same_kernel_wherever_it_is_built(
     tmp_path: Path,
 ) -> None:

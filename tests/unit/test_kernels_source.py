@@ -63,6 +63,7 @@ def _repository(folder: Path) -> str:
     return _git(folder, "rev-parse", "HEAD")
 
 
+@pytest.mark.slow
 def test_an_archive_and_a_repository_give_the_kernel_that_the_directory_gives(
     tmp_path: Path,
 ) -> None:
@@ -200,6 +201,7 @@ def test_a_directory_can_be_pinned_too(tmp_path: Path) -> None:
     assert len(_digest(tmp_path / "cache", recipe)) == 64
 
 
+@pytest.mark.slow
 def test_of_two_kernels_of_a_recipe_the_one_that_was_built_last_counts(
     tmp_path: Path,
 ) -> None:

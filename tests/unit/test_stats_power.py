@@ -109,7 +109,7 @@ NOISE = 0.045
 
 
 @pytest.mark.parametrize("spread", [0.02, 0.2])
-@pytest.mark.parametrize("runs", [4, 5, 6])
+@pytest.mark.parametrize("runs", [4, 5, pytest.param(6, marks=pytest.mark.slow)])
 def test_the_ratio_that_is_stated_is_found_in_4_of_5_cases(
     runs: int, spread: float
 ) -> None:

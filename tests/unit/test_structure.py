@@ -119,7 +119,13 @@ def test_a_reader_walks_each_pair_once_and_into_what_is_called_later() -> None:
     assert walk_of(calls).returns == 2
 
 
-@pytest.mark.parametrize("title", LIMITS)
+@pytest.mark.parametrize(
+    "title",
+    [
+        pytest.param(title, marks=() if title.endswith("RECORD") else pytest.mark.slow)
+        for title in LIMITS
+    ],
+)
 def test_nobody_walks_further_than_the_limit(title: str) -> None:
     words, _ = WALKS[title]
     walk = walk_of(calls_of(ROOT, words, python=Path(sys.executable)))
