@@ -8,6 +8,7 @@ import pytest
 from matplotlib.image import imread
 
 from fakes.boards import campaign
+from fakes.drawn import drawn_once
 from fakes.measurements import record, thread, ticks_of
 from fakes.printed import render_text
 from rtscope.contract import KernelThread
@@ -56,8 +57,9 @@ def small_campaign() -> list[RunRecord]:
 
 
 @pytest.fixture(scope="module")
-def large_page() -> str:
-    return render_html(build_model(campaign(), deadline_ns=200_000))
+def large_page(pytestconfig: pytest.Config) -> str:
+    with drawn_once(pytestconfig):
+        return render_html(build_model(campaign(), deadline_ns=200_000))
 
 
 def test_the_page_of_five_loads_and_eight_cpus_is_at_most_1_5_mb(
