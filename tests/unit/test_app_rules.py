@@ -327,12 +327,48 @@ def test_limits_and_surroundings_are_judged(
     assert word in found(examined)[id_]
 
 
-def test_functions_that_are_looked_up_later_are_found_unless_switched_off() -> None:
+PROBED = [watching.event("lookup")]
+
+
+@pytest.mark.parametrize("name", ["lookup", "lookup.2"])
+def test_functions_that_a_judged_thread_looked_up_are_found(name: str) -> None:
+    counts: Any = {name: 3}
+    looked = watching.thread(101, **counts)
+    stacks = {(101, name): (STACK,)}
+    lazy = seen(
+        watched=[looked],
+        events=PROBED,
+        lazy_images=("app", "b", "c", "d"),
+        stacks=stacks,
+    )
+
+    (one,) = examine(lazy).findings
+    assert (one.id, one.tid, one.count, one.stacks) == ("RA20", 101, 3, (STACK,))
+    assert one.detail.endswith("first called, in app, b, c and 1 more")
+    assert "LD_BIND_NOW" in one.kind.remedy
+    assert "tracer" not in one.kind.remedy
+
+
+def test_files_that_may_be_looked_up_in_are_no_finding_by_themselves() -> None:
+    quiet = watching.thread(101, lookup=0)
+    other = watching.thread(100, lookup=3)  # not judged
+
+    lazy = seen(watched=[quiet, other], events=PROBED, lazy_images=("app",))
+
+    assert examine(lazy).findings == ()
+    assert examine(lazy).unseen == ()
+
+
+def test_lookups_that_nobody_could_see_are_not_seen_unless_switched_off() -> None:
     lazy = seen(lazy_images=("app",))
     now = replace(lazy, files=replace(CLEAN, environ="A=b\0LD_BIND_NOW=1\0"))
+    light = replace(lazy, no_probe="--light leaves it out")
+    refused = seen(lazy_images=("a",), events=[watching.event("lookup", cause="x")])
 
-    assert list(found(examine(lazy))) == ["RA20"]
-    assert found(examine(now)) == {}
+    assert [one.ids for one in examine(lazy).unseen] == [("RA20",)]
+    assert [one.ids for one in examine(now).unseen] == []
+    assert {one.cause for one in examine(light).unseen} == {"--light leaves it out"}
+    assert [one.ids for one in examine(refused).unseen] == [("RA20",)]
 
 
 def test_what_could_not_be_seen_is_never_clean() -> None:

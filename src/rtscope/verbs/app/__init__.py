@@ -19,6 +19,7 @@ A running program: delays of its threads, and a unit of systemd with its rights.
     service.py                         the unit of a program, each line with its reason
     ownunit.py                         the unit that it runs in, kept in the new one
     memorymap.py                       memory of a process, from /proc
+    lookups.py                         the findings about functions looked up
     images.py                          files in the memory of a process, and probes
     binaries/                          ELF files and stacks, read by another process
     naming.py                          functions and lines of a stack, whose they are

@@ -14,6 +14,8 @@ from rtscope.host.units import format_duration, plural
 from rtscope.machine.cpulist import format_cpulist
 from rtscope.machine.tasks.marks import enumerated
 from rtscope.machine.tasks.model import Thread, ThreadKind
+from rtscope.verbs.app.binaries.lookups import LOOKUP
+from rtscope.verbs.app.lookups import lookups, unseen_lookups
 from rtscope.verbs.app.memorymap import MemoryMap, Piece, pieces_in
 from rtscope.verbs.app.model import (
     RANK,
@@ -236,6 +238,7 @@ def _events(seen: Observation, judged: Sequence[Thread]) -> Iterator[Finding]:
             if count := _count(seen, watched, kind):
                 yield _event(seen, watched, id_, kind, count, MemoryMap(maps))
         yield from _allocations(seen, watched)
+        yield from lookups(seen, watched)
         yield from of_waits(seen.watch, watched)
 
 
@@ -375,13 +378,6 @@ def _surroundings(seen: Observation) -> Iterator[Finding]:
         yield Finding("RA20", f"process {tracer} traces it (ptrace)")
     if _status_number(seen, "Seccomp") == 2:
         yield Finding("RA20", "a seccomp filter runs at each of its system calls")
-    now = re.search("(^|\0)LD_BIND_NOW=[^\0]", seen.files.environ or "")
-    if seen.lazy_images and not now:
-        yield Finding(
-            "RA20",
-            f"{', '.join(seen.lazy_images[:3])}: functions are looked up when they "
-            "are first called",
-        )
 
 
 _BY_FILE = {
@@ -403,6 +399,7 @@ def _unseen(seen: Observation) -> Iterator[Unseen]:
     by_kind: dict[str, tuple[str, ...]] = {k: (id_,) for k, id_ in _EVENTS.items()}
     by_kind |= WAITS_SEEN_BY
     by_kind |= dict.fromkeys(ALLOCATIONS, ("RA07",))
+    by_kind[LOOKUP] = ("RA20",)
     refused: dict[tuple[str, ...], Unseen] = {}
     for event in seen.watch.begin.events:
         ids = by_kind.get(event.name.partition(".")[0])
@@ -424,6 +421,7 @@ def _unseen(seen: Observation) -> Iterator[Unseen]:
     yield from refused.values()
     if seen.no_probe:
         yield Unseen(("RA07",), "calls of the allocator", seen.no_probe, "")
+    yield from unseen_lookups(seen)
     end = seen.watch.end
     if lost := end.records_lost + sum(t.records_lost for t in seen.watch.threads):
         yield Unseen(

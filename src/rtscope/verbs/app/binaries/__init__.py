@@ -6,6 +6,7 @@ Files of a checked program, which may be hostile: another process reads them.
     elf.py                             headers, sections and notes of ELF files
     bytestream.py                      numbers and texts from a piece of memory
     image.py                           segments and symbols of a file in memory
+    lookups.py                         where a dynamic linker looks functions up
     frametable.py, expression.py       tables of frames
     unwind.py                          callers of a place, from a copy of the stack
     namer.py, namecache.py             functions and lines of places, and their cache

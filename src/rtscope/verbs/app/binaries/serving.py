@@ -16,13 +16,14 @@ import stat
 import sys
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager, suppress
-from pathlib import Path, PurePosixPath
+from pathlib import Path
 from types import FrameType
 from typing import Any
 
 from rtscope.verbs.app.binaries.elf import Damaged
 from rtscope.verbs.app.binaries.image import Image
 from rtscope.verbs.app.binaries.jitcode import MadeCode, made_code
+from rtscope.verbs.app.binaries.lookups import is_loader, lookups_in
 from rtscope.verbs.app.binaries.namecache import NameCache
 from rtscope.verbs.app.binaries.namer import DAMAGED, Namer
 from rtscope.verbs.app.binaries.unwind import (
@@ -42,9 +43,6 @@ CPU_S = 30
 FILE_CPU_S = 5
 """Of one file: more, and it is left out."""
 MAX_IMAGE_BYTES = 256 << 20
-
-_LOADERS = ("ld-linux", "ld-2", "ld.so", "ld64")
-"""They have an allocator of their own, for before the C library is there."""
 
 
 class TookTooLong(Exception):
@@ -130,7 +128,9 @@ def _about(key: str, image: Image, find: Sequence[str]) -> Mapping[str, Any]:
 
 
 def _functions(image: Image, find: Sequence[str]) -> Iterator[tuple[str, int]]:
-    if PurePosixPath(image.name).name.startswith(_LOADERS):
+    if is_loader(image):
+        # It has an allocator of its own, for before the C library is there.
+        yield from lookups_in(image) if find else ()
         return
     for function in find:
         for symbol in image.functions_named(function):
