@@ -16,7 +16,7 @@ from rtscope.contract import (
 )
 from rtscope.verbs.app.locks import Lock
 from rtscope.verbs.app.model import EventStack, Finding, Watch
-from rtscope.verbs.app.waits import inversions, of_waits, wakers, worst_of
+from rtscope.verbs.app.waits import inversions, of_waits, unseen_waits, wakers, worst_of
 
 POSTER = Party(tid=7, name="poster", priority=120)
 OWNER = Party(tid=8, name="owner", priority=89)
@@ -108,6 +108,22 @@ def test_the_most_frequent_wakers_come_first_and_all_are_counted() -> None:
     assert one_found.detail.startswith("by a softirq in poster 5, by poster (4,")
     assert one_found.detail.endswith("and others")
     assert list(wakers(watched(), {})) == []
+
+
+def test_what_found_no_room_is_not_seen_or_not_all_of_it_is() -> None:
+    thread = watched(records_lost=3, other_calls=2, other_words=1)
+    seen = replace(watch(), threads=(thread,))
+
+    unseen = list(unseen_waits(seen, {"RA12"}))
+
+    assert [(one.ids, one.what.partition(" ")[0]) for one in unseen] == [
+        (("RA08", "RA09", "RA10", "RA11", "RA24"), "3"),
+        (("RA12",), "3"),
+        (("RA08", "RA09", "RA24"), "2"),
+        (("RA10", "RA11"), "1"),
+    ]
+    assert "not all" in unseen[1].cause
+    assert list(unseen_waits(watch(), set())) == []
 
 
 def test_who_lets_a_lock_go_is_no_waker_that_it_depends_on() -> None:

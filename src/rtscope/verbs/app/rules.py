@@ -31,6 +31,7 @@ from rtscope.verbs.app.waits import (
     WAITS_SEEN_BY,
     of_waits,
     rate_of,
+    unseen_waits,
     worst_of,
 )
 
@@ -82,7 +83,9 @@ def examine(observation: Observation, *, threads: Sequence[str] = ()) -> Examine
         *_surroundings(observation),
     ]
     findings.sort(key=lambda one: (RANK[one.weight], one.id, -(one.count or 0)))
-    return Examined(observation, judged, tuple(findings), tuple(_unseen(observation)))
+    found = {one.id for one in findings}
+    unseen = (*_unseen(observation), *unseen_waits(observation.watch, found))
+    return Examined(observation, judged, tuple(findings), unseen)
 
 
 def _judged(seen: Observation, named: Sequence[str]) -> tuple[Thread, ...]:
@@ -423,13 +426,6 @@ def _unseen(seen: Observation) -> Iterator[Unseen]:
         yield Unseen(("RA07",), "calls of the allocator", seen.no_probe, "")
     yield from unseen_lookups(seen)
     end = seen.watch.end
-    if lost := end.records_lost + sum(t.records_lost for t in seen.watch.threads):
-        yield Unseen(
-            OF_TIMELINE,
-            f"{lost:,} switches, wake-ups and calls",
-            "there was no room for them: the program does too much at once",
-            "",
-        )
     if end.not_watched:
         yield Unseen(
             (*sorted({*_EVENTS.values(), "RA07", *OF_TIMELINE}),),

@@ -2,7 +2,7 @@
 The findings about waits: calls that may block, locks, the kernel, and who ends a wait.
 """
 
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 
 from rtscope.contract import (
     EventTimes,
@@ -24,7 +24,14 @@ from rtscope.verbs.app.calls import (
     sum_of,
 )
 from rtscope.verbs.app.locks import PROBE, Lock, after_probe, inherits, lock_of
-from rtscope.verbs.app.model import EventStack, Finding, JudgedCall, Watch, Worst
+from rtscope.verbs.app.model import (
+    EventStack,
+    Finding,
+    JudgedCall,
+    Unseen,
+    Watch,
+    Worst,
+)
 
 OF_TIMELINE = ("RA08", "RA09", "RA10", "RA11", "RA12", "RA24")
 """The rules that need switches, wake-ups and calls in order."""
@@ -56,6 +63,27 @@ def of_waits(watch: Watch, watched: WatchedThread) -> Iterator[Finding]:
     yield from lock_waits(watch, watched, locks)
     yield from inversions(watch, watched, locks)
     yield from wakers(watched, locks)
+
+
+def unseen_waits(watch: Watch, found: Collection[str]) -> Iterator[Unseen]:
+    """Say what there was no room for; what was `found` was seen in part."""
+    lost = watch.end.records_lost + sum(t.records_lost for t in watch.threads)
+    calls = sum(t.other_calls for t in watch.threads)
+    words = sum(t.other_words for t in watch.threads)
+    losses = (
+        (OF_TIMELINE, lost, "switches, wake-ups and calls"),
+        (("RA08", "RA09", "RA24"), calls, "system calls of more kinds than 48"),
+        (("RA10", "RA11"), words, "waits for more words than 16"),
+    )
+    for ids, count, what in losses:
+        missing = tuple(id_ for id_ in ids if id_ not in found)
+        partly = tuple(id_ for id_ in ids if id_ in found)
+        if count and missing:
+            cause = "there was no room for them: the program does too much at once"
+            yield Unseen(missing, f"{count:,} {what}", cause, "")
+        if count and partly:
+            cause = "there was no room for some: what is counted above is not all"
+            yield Unseen(partly, f"{count:,} {what}", cause, "")
 
 
 # --- calls --------------------------------------------------------------------------
