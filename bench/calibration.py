@@ -378,8 +378,6 @@ SPREADS: dict[str, Spread] = {
     "independent": independent,
     "bursts of 5, 50 ms apart": bursts_of(5, 0.05 / 3_600),
     "bursts of 20, 50 ms apart": bursts_of(20, 0.05 / 3_600),
-    "bursts of 5, 10 s apart": bursts_of(5, 10 / 3_600),
-    "run-to-run CV 0.5": varying(0.5),
     "run-to-run CV 1": varying(1.0),
 }
 
