@@ -9,7 +9,7 @@ from contextlib import contextmanager
 from pathlib import Path
 
 import pytest
-from rig import CPUS, Program, rtscope
+from rig import CPUS, Program, rtscope, until
 
 from rtscope.machine.audit.unit import parse
 
@@ -151,3 +151,41 @@ def test_a_thread_of_the_kernel_has_no_command(root: None) -> None:
 
     assert (done.status, done.stdout) == (3, b"")
     assert "thread of the kernel" in done.stderr
+
+
+def test_the_unit_of_a_program_of_app_start_gives_it_the_same(
+    tmp_path: Path, root: None
+) -> None:
+    path = tmp_path / "loop.service"
+    words = ("--policy", "fifo", "--priority", "43", "--cpus", CPU, "--lock")
+    with rtscope("app", "start", *words, "--", "/usr/bin/sleep", "600") as program:
+        comm = Path(f"/proc/{program.pid}/comm")
+        until(lambda: comm.read_text() == "sleep\n", what="it has become the program")
+        until(lambda: _locked_kb(program.pid) > 0, what="its memory is locked")
+        found = written(program.pid, path)
+
+    assert "app start --lock -- /usr/bin/sleep 600" in found["ExecStart"]
+    assert found["CPUSchedulingPolicy"] == "fifo"
+    assert found["CPUSchedulingPriority"] == found["LimitRTPRIO"] == "43"
+    assert found["LimitMEMLOCK"] == "infinity"
+    assert complaints(path) == ""
+
+
+def _locked_kb(pid: int) -> int:
+    status = Path(f"/proc/{pid}/status").read_text()
+    return int(status.partition("VmLck:")[2].split()[0])
+
+
+def test_the_unit_of_a_deadline_program_starts_it_with_its_deadline(
+    tmp_path: Path, root: None
+) -> None:
+    path = tmp_path / "loop.service"
+    words = ("--policy", "deadline", "--runtime", "1ms/5ms/20ms")
+    with rtscope("app", "start", *words, "--", "/usr/bin/sleep", "600") as program:
+        comm = Path(f"/proc/{program.pid}/comm")
+        until(lambda: comm.read_text() == "sleep\n", what="it has become the program")
+        found = written(program.pid, path)
+
+    given = "--policy deadline --runtime 1000000ns/5000000ns/20000000ns -- "
+    assert f"app start {given}/usr/bin/sleep 600" in found["ExecStart"]
+    assert complaints(path) == ""

@@ -4,7 +4,7 @@ from dataclasses import replace
 
 import pytest
 
-from fakes.seenprograms import EXE, FIFO, LIMITS, program, settings, status
+from fakes.seenprograms import EXE, FIFO, LIMITS, MAPS, program, settings, status
 from fakes.threads import DEADLINE, task
 from rtscope.machine.audit.unit import merge, parse
 from rtscope.verbs.app.ownunit import is_its_own, with_own_unit
@@ -213,7 +213,7 @@ def test_memory_has_the_limit_of_its_group_or_a_remark_with_its_peak() -> None:
 
 
 def started(seen: RunningProgram) -> str:
-    text = render_unit(service_of(seen, starter="/usr/bin/rtscope"))
+    text = render_unit(service_of(seen, starter=("/usr/bin/rtscope",)))
     found, _ = parse(text, name="unit")
     return next(a.value for a in found if a.key == "ExecStart")
 
@@ -250,4 +250,14 @@ def test_a_deadline_that_no_unit_can_give_is_given_by_the_same_command() -> None
     assert started(seen) == (
         f"/usr/bin/rtscope app start --policy deadline --runtime {times} -- "
         f"{EXE} --fast"
+    )
+
+
+def test_the_path_of_a_started_program_is_an_argument_then() -> None:
+    environ = b"RTSCOPE_START=100 lock\0"
+    maps = MAPS.replace(EXE, "/opt/$x/50%/con trol").encode()
+    seen = program(environ=environ, maps=maps, cmdline=b"-other\0a b\0")
+
+    assert started(seen) == (
+        '/usr/bin/rtscope app start --lock -- "/opt/$$x/50%%/con trol" "a b"'
     )

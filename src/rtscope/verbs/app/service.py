@@ -61,11 +61,11 @@ class Service:
     """What could not be known from outside, a sentence each."""
 
 
-def service_of(program: RunningProgram, *, starter: str | None = None) -> Service:
+def service_of(program: RunningProgram, *, starter: Sequence[str] = ()) -> Service:
     """
     Return the unit of a program that runs.
 
-    `starter`: the path of rtscope on its machine, for what systemd cannot give.
+    `starter`: the command rtscope on its machine, for what systemd cannot give.
     """
     settings = (
         *_command(program, starter),
@@ -97,7 +97,7 @@ def service_of(program: RunningProgram, *, starter: str | None = None) -> Servic
 # --- what is started, and as whom -----------------------------------------------
 
 
-def _command(program: RunningProgram, starter: str | None) -> Iterator[Setting]:
+def _command(program: RunningProgram, starter: Sequence[str]) -> Iterator[Setting]:
     yield Setting(
         "A policy, CPU or limit that cannot be had fails the start of the unit.",
         "Type",
@@ -119,12 +119,11 @@ def _command(program: RunningProgram, starter: str | None) -> Iterator[Setting]:
         words = [f"@{words[0]}", _argument(first)]
     command = " ".join([*words, *map(_argument, others)])
     given = _given_by_start(program)
-    if starter is not None and given:
-        why += " systemd gives no SCHED_DEADLINE and no locked memory: rtscope does."
-        began = [_quoted(starter), "app", "start", *given, "--"]
-        if command.startswith("@"):
-            command = " ".join([words[0].removeprefix("@"), *map(_argument, others)])
-        command = " ".join([*began, command])
+    if starter and given:
+        why = "systemd gives no SCHED_DEADLINE and no locked memory: rtscope does."
+        file, *more = starter
+        rest = (*more, "app", "start", *given, "--", path, *others)
+        command = " ".join([_quoted(file.replace("%", "%%")), *map(_argument, rest)])
     yield Setting(why, "ExecStart", command)
     yield from _directory(program.directory)
 

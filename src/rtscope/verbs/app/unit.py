@@ -76,7 +76,7 @@ def unit(
         seen = see_program(machine, pid)
         if not seen.executable or not seen.argv:
             raise TargetError(f"no unit for process {pid}: {_why_no_command(seen)}")
-        starter = _starter() if machine.name == "local" else None
+        starter = _starter() if machine.name == "local" else ()
         service = service_of(seen, starter=starter)
         text = render_unit(_with_its_own(service, machine.reader))
         failed = _failed(text, machine.reader)
@@ -90,10 +90,11 @@ def unit(
     return FINDINGS_STATUS if failed else 0
 
 
-def _starter() -> str | None:
-    """Return the path of this command, by which a unit can start a program."""
+def _starter() -> tuple[str, ...]:
+    """Return the words of this command, by which a unit can start a program."""
     path = Path(sys.argv[0]).absolute()
-    return str(path) if os.access(path, os.X_OK) else shutil.which("rtscope")
+    found = str(path) if os.access(path, os.X_OK) else shutil.which("rtscope")
+    return (found,) if found else (sys.executable, "-m", "rtscope")
 
 
 def _with_its_own(service: Service, reader: Reader) -> Service:
