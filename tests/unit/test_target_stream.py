@@ -232,6 +232,17 @@ def test_a_thread_that_reads_may_see_the_end_before_the_one_that_kills(
     assert running.status == 0
 
 
+def test_what_was_stopped_goes_on_to_its_end() -> None:
+    running = says("kill -STOP $$; read line")
+    while b"T" not in Path(f"/proc/{running.pid}/stat").read_bytes().split()[2]:
+        time.sleep(0.01)
+
+    running.kill()
+
+    assert running.status is not None
+    assert running.status >= 0
+
+
 def test_what_does_not_end_by_itself_is_killed(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:

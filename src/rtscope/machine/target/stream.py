@@ -261,6 +261,8 @@ class PipeStream:
         if self._ended:
             return
         self._let_go()
+        # What it runs may have stopped it, and a stopped process cannot end.
+        self._process.send_signal(signal.SIGCONT)
         if not self._ends():
             self._end_it()
         self._finish()
