@@ -146,8 +146,8 @@ def watch_on_board(
             after,
             images=images,
             probes=_with_inodes(places, before.maps),
-            naming=Naming(progress, packages=lambda _paths: {}),
             light=light,
+            naming=Naming(progress, packages=lambda _paths: {}),
         )
     return BoardWatch(
         observation,

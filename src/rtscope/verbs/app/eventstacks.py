@@ -18,8 +18,6 @@ from rtscope.verbs.app.naming import BareFile, NamedFrame, NamedStack
 from rtscope.verbs.app.packages import packages_of
 from rtscope.verbs.app.rules import ALLOCATIONS
 
-_ARCHITECTURES = ("x86_64", "aarch64", "armv7l", "riscv64")
-
 
 @dataclass(frozen=True, slots=True)
 class Naming:
@@ -54,10 +52,10 @@ def event_stacks(
     made: MadeFiles | None,
 ) -> EventStacks:
     """Return the stacks of events; none on an architecture that cannot be unwound."""
-    if begin.arch not in _ARCHITECTURES or not samples:
+    machine = BY_MACHINE.get(begin.arch)
+    if machine is None or not samples:
         return EventStacks({}, {}, {})
-    probes = (*ALLOCATIONS, PROBE)
-    probed = {one.name for one in begin.events if one.name.startswith(probes)}
+    probed = {e.name for e in begin.events if e.name.startswith((*ALLOCATIONS, PROBE))}
     copied: list[Sample] = [
         (one.regs, one.stack, one.event in probed) for one in samples
     ]
@@ -77,8 +75,9 @@ def event_stacks(
         path: BareFile(build_id, packages.get(path, ""))
         for path, build_id in stacks.bare.items()
     }
-    grouped = _by_event(samples, stacks.named, maps, BY_MACHINE[begin.arch])
-    return EventStacks(grouped, stacks.not_named, bare)
+    return EventStacks(
+        _by_event(samples, stacks.named, maps, machine), stacks.not_named, bare
+    )
 
 
 _Same = tuple[tuple[tuple[int, bool], ...], str, int, bool]
@@ -91,26 +90,31 @@ def _by_event(
     maps: MemoryMap,
     machine: Registers,
 ) -> Mapping[tuple[int, str], tuple[EventStack, ...]]:
-    """Put those together that go through the same addresses, with the same call."""
-    groups: dict[tuple[int, str], dict[_Same, EventStack]] = {}
+    """Put those together that go through the same places, for the same call."""
+    groups: dict[tuple[int, str], dict[_Same, list[WatchSample]]] = {}
+    first: dict[tuple[tuple[int, bool], ...], NamedStack] = {}
     for sample, stack in zip(samples, named, strict=True):
         places = tuple((one.address, one.inlined) for one in stack.frames)
-        key = int(sample.key, 16)
+        first.setdefault(places, stack)
         registers = registers_in(base64.b64decode(sample.regs), machine)
+        key = int(sample.key, 16)
         own = _same_piece(maps, key, registers.get(machine.sp))
         of_event = groups.setdefault((sample.tid, sample.event), {})
-        same = (places, sample.call, key, own)
-        first = of_event.get(same) or EventStack(
-            _of_event(stack, sample.event),
-            times=0,
-            address=int(sample.address, 16),
-            call=sample.call,
-            key=key,
-            own_memory=own,
-        )
-        of_event[same] = replace(first, times=first.times + 1)
+        of_event.setdefault((places, sample.call, key, own), []).append(sample)
     return {
-        event: tuple(sorted(stacks.values(), key=lambda one: -one.times))
+        event: tuple(
+            EventStack(
+                _of_event(first[places], event[1], call),
+                times=len(same),
+                address=int(same[0].address, 16),
+                call=call,
+                key=key,
+                own_memory=own,
+            )
+            for (places, call, key, own), same in sorted(
+                stacks.items(), key=lambda one: -len(one[1])
+            )
+        )
         for event, stacks in groups.items()
     }
 
@@ -121,7 +125,7 @@ def _same_piece(maps: MemoryMap, word: int, stack_pointer: int | None) -> bool:
     return piece is not None and piece is maps.at(stack_pointer or 0)
 
 
-def _of_event(named: NamedStack, event: str) -> NamedStack:
+def _of_event(named: NamedStack, event: str, call: str) -> NamedStack:
     """Give a probed function the name that it is called by, and a call its own."""
     function = event.partition(".")[0]
     if function in ALLOCATIONS and named.frames:
@@ -129,29 +133,18 @@ def _of_event(named: NamedStack, event: str) -> NamedStack:
         inner = [frame for frame in named.frames if not frame.inlined]
         rest = named.frames[named.frames.index(inner[0]) + 1 :] if inner else ()
         return replace(named, frames=(first, *rest))
-    if event in ("blocking_call", "memory_call"):
-        return replace(named, frames=with_call(named.frames))
-    return named
+    return replace(named, frames=with_call(named.frames, call)) if call else named
 
 
-_GATE = re.compile(
-    r"(?:.*[./])?(?:Raw|Runtime|raw)?(?:Syscall|syscall)[0-9]?(?:NoError|\.abi0)?"
-)
-_GO_CALL = re.compile(r"(?:syscall|golang\.org/x/sys/unix)\.([A-Za-z]\w*)")
+_GATE = re.compile(r"(?:.*[./])?(?:Raw|raw)?[Ss]yscall[0-9]?(?:NoError|\.abi0)?")
+"""A function through which a language makes each of its calls."""
 
 
-def with_call(frames: Sequence[NamedFrame]) -> tuple[NamedFrame, ...]:
-    """Name the gates of Go, through which it makes every call, as the call itself."""
-    gates = 0
-    while gates < len(frames) and _GATE.fullmatch(frames[gates].function):
-        gates += 1
-    call = None
-    if 0 < gates < len(frames):
-        call = _GO_CALL.fullmatch(frames[gates].function)
-    if call is None:
+def with_call(frames: Sequence[NamedFrame], call: str) -> tuple[NamedFrame, ...]:
+    """Name a gate through which a call was made as that call."""
+    if not frames or not _GATE.fullmatch(frames[0].function):
         return tuple(frames)
-    name = call[1].lower()
-    return (replace(frames[0], function=name), *frames[1:])
+    return (replace(frames[0], function=call), *frames[1:])
 
 
 def made_files(status: str | None, paths: Sequence[str], pid: int) -> MadeFiles | None:

@@ -138,7 +138,8 @@ class Images:
     ) -> Answer:
         request = Request(
             dict(files),
-            find=() if stacks is not None else (*ALLOCATIONS, *probed_functions()),
+            find=() if stacks is not None else ALLOCATIONS,
+            find_in_go=() if stacks is not None else probed_functions(),
             vdso=self._vdso,
             debug=[str(one) for one in self.debug_files],
             cache="" if self._cache is None else str(self._cache),
@@ -185,14 +186,13 @@ class Images:
 
     def functions(self, piece: Piece) -> Sequence[tuple[str, int]]:
         """
-        Return allocators in a file, and where each begins; `read` was before.
+        Return the functions in a file that are probed, and where each begins.
 
-        So are functions of Go whose callers wait for a lock, as PROBE.
+        They are allocators, and in programs of Go waits for locks. `read` was before.
         """
         row = self._about.get(_key(piece), {})
-        waits = probed_functions()
-        found = ((str(name), int(at)) for name, at in row.get("functions", ()))
-        return [(PROBE if name in waits else name, at) for name, at in found]
+        waits = [(PROBE, int(at)) for _, at in row.get("of_go", ())]
+        return [*((str(n), int(at)) for n, at in row.get("functions", ())), *waits]
 
     def stacks(
         self,

@@ -99,6 +99,8 @@ def origin_of(path: str, function: str, source: str, *, program: str) -> Origin:
     name = PurePosixPath(path).name
     if path.startswith("[") or _RUNTIME_LIBRARY.match(name):
         return Origin.RUNTIME
+    if not path and not function:
+        return Origin.RUNTIME  # no code is known to be there
     if _RUNTIME_SOURCE.search(source):
         return Origin.RUNTIME
     if not source and _GO_RUNTIME.match(function):

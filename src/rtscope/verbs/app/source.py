@@ -87,7 +87,7 @@ def _on_machine(
             naming = replace(naming, packages=lambda _paths: {})
         if request.light:
             observation = observe(
-                machine, pid, duration_ns=duration_ns, naming=naming, light=True
+                machine, pid, duration_ns=duration_ns, light=True, naming=naming
             )
             recording = no_cycles(observation)
         else:

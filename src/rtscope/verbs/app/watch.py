@@ -55,8 +55,8 @@ def observe(
     pid: int,
     *,
     duration_ns: int,
-    naming: Naming | None = None,
     light: bool = False,
+    naming: Naming | None = None,
 ) -> Observation:
     """
     Watch a process for some time; TargetError if it is not there or cannot be watched.
@@ -81,9 +81,9 @@ def observe(
             after,
             images=images,
             probes=probes,
+            light=light,
             naming=naming,
             made=made,
-            light=light,
         )
 
 
@@ -123,9 +123,9 @@ def observation_of(
     *,
     images: Images,
     probes: Sequence[Probe],
+    light: bool = False,
     naming: Naming | None = None,
     made: MadeFiles | None = None,
-    light: bool = False,
 ) -> Observation:
     """
     Return all that was seen of a process between two snapshots of it.

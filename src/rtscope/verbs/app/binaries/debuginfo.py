@@ -31,6 +31,7 @@ _TYPES = (0x01, 0x02, 0x04, 0x13, 0x15, 0x17)
 """Kinds without code: what they contain is not read."""
 _TYPE_UNITS = (0x02, 0x06)
 _SKELETON = 0x04
+_CUT = "an entry is cut short"
 _HOPS = 8
 """From an entry to the one that has its name."""
 _MAX_DEPTH = 4096
@@ -75,6 +76,8 @@ class DebugInfo:
         self._texts = Texts(elf)
         self._units: dict[int, Unit] = {}
         self._names: dict[int, str] = {}
+        self.damage = ""
+        """Why a unit could not be read; empty if none was damaged."""
 
     @cached_property
     def _info(self) -> memoryview:
@@ -90,7 +93,7 @@ class DebugInfo:
         """
         Return the functions at each address that is known, innermost inlined one first.
 
-        Raises Damaged.
+        A unit that is damaged has none: see `damage`. Raises Damaged if all are.
         """
         if not self.there:
             return {}
@@ -99,7 +102,10 @@ class DebugInfo:
             by_unit.setdefault(unit, []).append(vaddr)
         found: dict[int, tuple[SourcePlace, ...]] = {}
         for at, places in by_unit.items():
-            found.update(_Search(self, self.unit_at(at), places).found())
+            try:
+                found.update(_Search(self, self.unit_at(at), places).found())
+            except (Damaged, IndexError, OverflowError) as error:
+                self.damage = str(error) if isinstance(error, Damaged) else _CUT
         return found
 
     # --- which unit ---
@@ -293,10 +299,11 @@ class _Search:
                 self._functions, self._thorough = [], True
                 self._walk()
         except IndexError as error:
-            raise Damaged("an entry is cut short") from error
+            raise Damaged(_CUT) from error
         try:
             lines = self._info.lines(self._unit, self._wanted)
-        except Damaged:
+        except Damaged as error:
+            self._info.damage = str(error)
             lines = None
         return {
             vaddr: places

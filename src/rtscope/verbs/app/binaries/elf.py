@@ -80,6 +80,7 @@ class ElfFile:
         self.word_bytes = 8 if head[4] == 2 else 4
         self.order = "<" if head[5] == 1 else ">"
         self._unpacked = 0
+        self._contents: dict[Section, memoryview] = {}
         form = "HHIQQQIHHHHHH" if self.word_bytes == 8 else "HHIIIIIHHHHHH"
         try:
             fields = struct.unpack_from(self.order + form, head, 16)
@@ -152,6 +153,15 @@ class ElfFile:
         end = min(texts[4] + texts[5], len(self.data))
         return text_at(self.data[:end], texts[4] + at, most=256)
 
+    def check_sections(self) -> None:
+        """Raise Damaged if a section is not in the file, or names one that is not."""
+        count = len(self.sections)
+        for one in self.sections:
+            if one.type != _NOBITS and one.offset + one.size > len(self.data):
+                raise Damaged(f"it ends before the end of {one.name}")
+            if one.link >= max(count, 1) and one.type != 0:
+                raise Damaged(f"{one.name} names section {one.link:,} of {count:,}")
+
     def unpack(self, form: str, at: int) -> tuple[int, ...]:
         """Return numbers at an offset; Damaged beyond the end of the file."""
         try:
@@ -175,7 +185,12 @@ class ElfFile:
         end = section.offset + section.size
         if end > len(self.data):
             raise Damaged(f"it ends before the end of {section.name}")
-        packed = self.data[section.offset : end]
+        if section not in self._contents:
+            packed = self.data[section.offset : end]
+            self._contents[section] = self._content(section, packed)
+        return self._contents[section]
+
+    def _content(self, section: Section, packed: memoryview) -> memoryview:
         if section.flags & _COMPRESSED and not section.flags & _ALLOC:
             return memoryview(self._unpack(section.name, packed))
         if section.name.startswith(".zdebug") and bytes(packed[:4]) == b"ZLIB":

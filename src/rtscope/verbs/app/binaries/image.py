@@ -197,6 +197,10 @@ class SymbolTable:
         self._rows = rows
         self._vaddrs = [row[0] for row in rows]
 
+    def ranges(self) -> Iterator[tuple[int, int]]:
+        """Yield begin and size of each function."""
+        yield from ((row[0], row[1]) for row in self._rows)
+
     def at(self, vaddr: int) -> Symbol | None:
         """Return the function that an address is in."""
         end = bisect_right(self._vaddrs, vaddr)

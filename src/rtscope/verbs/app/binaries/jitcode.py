@@ -65,14 +65,16 @@ def _content(path: str, uid: int) -> bytes:
         number = os.open(path, flags)
     except (OSError, ValueError):
         return b""
-    with os.fdopen(number, "rb") as file:
+    try:
         about = os.fstat(number)
         if not stat.S_ISREG(about.st_mode) or about.st_uid not in (uid, 0):
             return b""
-        try:
+        with os.fdopen(number, "rb", closefd=False) as file:
             return file.read(MAX_BYTES)
-        except OSError:
-            return b""
+    except OSError:
+        return b""
+    finally:
+        os.close(number)
 
 
 def _in_map(content: bytes) -> Iterator[Piece]:

@@ -35,6 +35,8 @@ class _Program:
         name, within = self.files[number - first]
         at = within - first
         folder = self.directories[at] if 0 <= at < len(self.directories) else ""
+        if self.version >= 5 and not at and folder:
+            directory = ""  # the first one is that of the compilation
         return str(PurePosixPath(directory, folder, name))
 
 

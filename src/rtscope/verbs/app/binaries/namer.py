@@ -20,8 +20,16 @@ DebugFile = Callable[[str], Image | None]
 class Namer:
     """Names places; remembers them in a cache."""
 
-    def __init__(self, debug_file: DebugFile, cache: NameCache | None) -> None:
+    def __init__(
+        self,
+        debug_file: DebugFile,
+        cache: NameCache | None,
+        *,
+        demangle: Callable[[str], str] = demangled,
+    ) -> None:
         self._debug_file, self._cache = debug_file, cache
+        self._demangle = demangle
+        self._failed: dict[int, list[str]] = {}
 
     def named(self, image: Image, places: Collection[int]) -> Mapping[int, Names]:
         """Return the functions at each place, innermost first; empty if unknown."""
@@ -31,11 +39,16 @@ class Namer:
         known = {} if self._cache is None else self._cache.read(key)
         new = [place for place in places if place not in known]
         if new:
-            found = _read(sources, new)
+            failed = self._failed.setdefault(id(image), [])
+            found = self._read(sources, new, failed)
             known |= found
-            if self._cache is not None and any(found.values()):
+            if self._cache is not None and any(found.values()) and not failed:
                 self._cache.write(key, known)
         return {place: known[place] for place in places if place in known}
+
+    def failed(self, image: Image) -> Sequence[str]:
+        """Return why debug information of a file could not be read, if it could not."""
+        return self._failed.get(id(image), ())
 
     def bare(self, image: Image) -> bool:
         """Whether neither the file nor a debug file has debug information."""
@@ -43,28 +56,43 @@ class Namer:
         sources = [one for one in (debug_file, image) if one is not None]
         return not any(DebugInfo(one.elf).there for one in sources)
 
-
-def _read(sources: Sequence[Image], places: Collection[int]) -> dict[int, Names]:
-    found: dict[int, tuple[SourcePlace, ...]] = {}
-    for source in sources:
-        with suppress(*DAMAGED, MemoryError):
+    def _read(
+        self, sources: Sequence[Image], places: Collection[int], failed: list[str]
+    ) -> dict[int, Names]:
+        found: dict[int, tuple[SourcePlace, ...]] = {}
+        for source in sources:
             left = [place for place in places if place not in found]
-            found |= DebugInfo(source.elf).places(left) if left else {}
-    return {
-        place: tuple(_names(sources, place, found.get(place, ()))) for place in places
-    }
+            try:
+                info = DebugInfo(source.elf)
+                found |= info.places(left) if left else {}
+                if info.damage:
+                    failed.append(f"its debug information is damaged: {info.damage}")
+            except MemoryError:
+                failed.append("its debug information needs too much memory")
+            except DAMAGED as error:
+                failed.append(f"its debug information is damaged: {why_damaged(error)}")
+        return {
+            place: tuple(self._names(sources, place, found.get(place, ())))
+            for place in places
+        }
+
+    def _names(
+        self, sources: Sequence[Image], place: int, known: Sequence[SourcePlace]
+    ) -> Iterator[tuple[str, str, int, bool]]:
+        """Yield the functions at a place; a symbol names one without a name."""
+        for number, one in enumerate(known):
+            function = one.function or _symbol(sources, place)
+            inlined = number < len(known) - 1
+            yield self._demangle(function), one.file, one.line, inlined
+        if not known and (symbol := _symbol(sources, place)):
+            yield self._demangle(symbol), "", 0, False
 
 
-def _names(
-    sources: Sequence[Image], place: int, known: Sequence[SourcePlace]
-) -> Iterator[tuple[str, str, int, bool]]:
-    """Yield the functions at a place; what has no name there has that of a symbol."""
-    for number, one in enumerate(known):
-        function = one.function or _symbol(sources, place)
-        inlined = number < len(known) - 1
-        yield demangled(function), one.file, one.line, inlined
-    if not known and (symbol := _symbol(sources, place)):
-        yield demangled(symbol), "", 0, False
+def why_damaged(error: BaseException) -> str:
+    """Say why a file cannot be read."""
+    if isinstance(error, Damaged):
+        return str(error)
+    return f"it is damaged ({type(error).__name__})"
 
 
 def _symbol(sources: Sequence[Image], place: int) -> str:

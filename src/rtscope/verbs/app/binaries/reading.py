@@ -33,6 +33,8 @@ class Request:
     """Paths, and names to show, by keys."""
     find: Sequence[str] = ()
     """Functions whose places in the files are returned."""
+    find_in_go: Sequence[str] = ()
+    """The same in programs of Go alone."""
     vdso: str = ""
     debug: Sequence[str] = ()
     """Directories of debug files."""
@@ -47,6 +49,7 @@ class Request:
             {
                 "files": self.files,
                 "find": list(self.find),
+                "find_in_go": list(self.find_in_go),
                 "vdso": self.vdso,
                 "debug": list(self.debug),
                 "cache": self.cache,

@@ -25,7 +25,7 @@ from rtscope.verbs.app.binaries.image import Image
 from rtscope.verbs.app.binaries.jitcode import MadeCode, made_code
 from rtscope.verbs.app.binaries.lookups import is_loader, lookups_in
 from rtscope.verbs.app.binaries.namecache import NameCache
-from rtscope.verbs.app.binaries.namer import DAMAGED, Namer
+from rtscope.verbs.app.binaries.namer import DAMAGED, Namer, why_damaged
 from rtscope.verbs.app.binaries.unwind import (
     BY_MACHINE,
     Frame,
@@ -91,11 +91,9 @@ def _limited_time() -> Iterator[None]:
 def _why(error: BaseException) -> str:
     if isinstance(error, MemoryError):
         return f"it needs more than {MEMORY_BYTES >> 20} MiB"
-    if isinstance(error, Damaged | TookTooLong):
-        return str(error)
     if isinstance(error, OSError):
         return error.strerror or "it cannot be read"
-    return f"it is damaged ({type(error).__name__})"
+    return str(error) if isinstance(error, TookTooLong) else why_damaged(error)
 
 
 def answers(request: Mapping[str, Any]) -> Iterator[Mapping[str, Any]]:
@@ -107,21 +105,24 @@ def answers(request: Mapping[str, Any]) -> Iterator[Mapping[str, Any]]:
         if image is None:
             yield {"file": key, "error": files.errors[key]}
         else:
-            yield _about(key, image, request["find"])
+            yield _about(key, image, request)
     if request["stacks"] is not None:
         yield from Stacks(request, files).lines()
     yield {"done": True}
 
 
-def _about(key: str, image: Image, find: Sequence[str]) -> Mapping[str, Any]:
+def _about(key: str, image: Image, request: Mapping[str, Any]) -> Mapping[str, Any]:
     """Return what is known of a file without any place in it."""
     row: dict[str, Any] = {"file": key, "build_id": None, "lazy": False}
     row["functions"] = []
     try:
         with _limited_time():
+            row["functions"] = list(_functions(image, request["find"]))
+            if image.elf.section(".go.buildinfo") is not None:
+                row["of_go"] = list(_functions(image, request["find_in_go"]))
             row["build_id"] = image.build_id
             row["lazy"] = image.lazy
-            row["functions"] = list(_functions(image, find))
+            image.elf.check_sections()
     except _FAILED as error:
         row["damaged"] = _why(error)
     return row
@@ -284,6 +285,8 @@ class Stacks:
                 if namer.bare(image):
                     yield {"bare": key, "build_id": build_id}
                 names = namer.named(image, places)
+                for why in namer.failed(image):
+                    yield {"not_named": key, "why": why}
         except _FAILED as error:
             yield {"not_named": key, "why": _why(error)}
         for frame in frames:
