@@ -192,7 +192,7 @@ _rtscope_known() {
                 '') kind=values values='bash zsh fish' ;;
             esac
             ;;
-        'app check') options='--target -t --kernel -k --append --seed --duration -d --settle --thread --period --response --light --fail-on --html --perfetto --junit --quiet -q --verbose -v --json --help -h'
+        'app check') options='--target -t --kernel -k --append --seed --duration -d --settle --thread --period --response --light --fail-on --html --perfetto --junit --debuginfod --quiet -q --verbose -v --json --help -h'
             case "$2" in
                 --target|-t) kind=values values='local ssh: virtual:jh7110 virtual:pc virtual:rpi3' ;;
                 --kernel|-k) kind=values values='debian-6.12 debian-6.12-rt debian-6.1 debian-6.1-rt jh7110-6.1 jh7110-6.1-rt jh7110-6.1-rt-debug jh7110-6.1-rt-nolazy jh7110-6.12 jh7110-6.12-board jh7110-6.12-rt jh7110-6.12-rt-board jh7110-7.3 jh7110-7.3-board jh7110-7.3-rt jh7110-7.3-rt-board pc-6.12 pc-6.12-board pc-6.12-rt pc-6.12-rt-board pc-6.12-rtgroup rpi-6.12 rpi-6.12-board rpi-6.12-rt rpi-6.12-rt-board' many=yes ;;
@@ -207,6 +207,7 @@ _rtscope_known() {
                 --html) kind=files ;;
                 --perfetto) kind=files ;;
                 --junit) kind=files ;;
+                --debuginfod) kind=none ;;
                 '') kind=none ;;
             esac
             ;;

@@ -239,6 +239,7 @@ complete -c rtscope -n '__rtscope_at app check' -l fail-on -d 'Least weight of a
 complete -c rtscope -n '__rtscope_at app check' -l html -d 'HTML page to write, with charts' -rF
 complete -c rtscope -n '__rtscope_at app check' -l perfetto -d 'Trace of the longest cycles to write for ui.perfetto.dev' -rF
 complete -c rtscope -n '__rtscope_at app check' -l junit -d 'JUnit XML to write, a case for each finding looked for' -rF
+complete -c rtscope -n '__rtscope_at app check' -l debuginfod -d 'Server to download debug files from' -x
 complete -c rtscope -n '__rtscope_at app check' -l quiet -s q -d 'The answer alone, in one line'
 complete -c rtscope -n '__rtscope_at app check' -l verbose -s v -d 'Everything on the terminal'
 complete -c rtscope -n '__rtscope_at app check' -l json -d 'Result as JSON'

@@ -9,6 +9,7 @@ from typing import Annotated
 
 import typer
 
+from rtscope.boards.parts.cache import cache_dir
 from rtscope.cli.console import Json, put, put_json, stdout_console
 from rtscope.cli.options import BoardKernel, BoardSeed, DisplayOptions
 from rtscope.explain.timeline import ExplainedWindow, perfetto_trace
@@ -36,6 +37,7 @@ from rtscope.verbs.app.cycletables import (
     cycles_row,
     longest_words,
 )
+from rtscope.verbs.app.debuginfod import debuginfod_at
 from rtscope.verbs.app.lateness import with_cycles
 from rtscope.verbs.app.model import (
     RANK,
@@ -148,6 +150,13 @@ def check(
             "check.xml."
         ),
     ] = None,
+    debuginfod: Annotated[
+        str | None,
+        typer.Option(
+            help="Server to download debug files from (default: none), e.g. "
+            "https://debuginfod.debian.net."
+        ),
+    ] = None,
     display: DisplayOptions,
     json: Json = False,
 ) -> int:
@@ -164,6 +173,7 @@ def check(
     threads = [] if thread is None else thread.split(",")
     for file in filter(None, (html, perfetto, junit)):
         refuse_unwritable(file)
+    server = None if debuginfod is None else debuginfod_at(debuginfod, cache_dir())
     command = "--" in sys.argv
     if not command and len(program) > 1:
         raise UsageError(
@@ -171,7 +181,15 @@ def check(
             f"check -- {' '.join(program)}"
         )
     request = WatchRequest(
-        program, command, settle_ns, duration_ns, kernel, seed, append, light=light
+        program,
+        command,
+        settle_ns,
+        duration_ns,
+        kernel,
+        seed,
+        append,
+        light=light,
+        debuginfod=server,
     )
     watched = watch_program(address_of(target, boards=True), request)
     kept, board = watched.statistics, watched.board
@@ -198,14 +216,16 @@ def check(
         put("".join(f"{one}\n" for one in (headline(examined), *verdicts)))
     else:
         with stdout_console() as console:
-            width = min(console.width, 100)
-            lines = list(cycle_lines(cycles, width=width))
+            everything = display.detail is Detail.ALL
+            uncut = everything or not console.is_terminal
+            width = None if uncut else min(console.width, 100)
+            lines = list(cycle_lines(cycles, width=width, everything=everything))
             if board is not None:
                 lines.append(muted(digest_words(row)))
             blocks = examined_blocks(
                 examined,
                 width=width,
-                everything=display.detail is Detail.ALL,
+                everything=everything,
                 board=board,
                 cycles=lines,
                 verdict=said,

@@ -2,7 +2,6 @@
 
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import asdict, replace
-from pathlib import PurePosixPath
 from textwrap import wrap
 from typing import Any
 
@@ -12,15 +11,18 @@ from rtscope.host.units import count, format_duration, plural
 from rtscope.present import document
 from rtscope.present.document import Block, Fit, Table, Words, muted, strong, words
 from rtscope.present.words import enumeration
+from rtscope.verbs.app.cycletables import WIDE
 from rtscope.verbs.app.model import (
     BoardLabel,
+    EventStack,
     Examined,
     Finding,
+    Observation,
     Unseen,
     Weight,
     Worst,
 )
-from rtscope.verbs.app.naming import NamedFrame, NamedStack
+from rtscope.verbs.app.stackwords import DIGITS, frame_row, stack_lines, stack_words
 
 SCHEMA = 1
 MAX_LINES = 40
@@ -28,8 +30,6 @@ MAX_THREADS = 3
 MAX_STACKS = 2
 MAX_TEXT = 4
 """Lines of one thread."""
-MAX_FRAMES = 8
-MAX_NAME = 40
 
 NOT_BUILT = {
     "denormals": "denormal numbers, which nothing outside of it can see",
@@ -46,28 +46,34 @@ _WEIGHTS: Mapping[Weight, document.Weight] = {
 def examined_blocks(
     examined: Examined,
     *,
-    width: int,
+    width: int | None,
     everything: bool,
     board: BoardLabel | None = None,
     cycles: Sequence[Words | Table] = (),
     verdict: Sequence[Words] = (),
 ) -> Iterator[Block]:
-    """Yield verdict, findings, what could not be seen, and what the watching cost."""
+    """
+    Yield verdict, findings, what could not be seen, and what the watching cost.
+
+    Without a width, of a file or pipe, no line is cut.
+    """
     yield strong(headline(examined))
     yield from verdict
-    label = [] if board is None else wrap(printable(board.words, limit=400), width)
+    label = (
+        [] if board is None else wrap(printable(board.words, limit=400), width or WIDE)
+    )
     yield from (Words(((one, "limit"),), fit="whole") for one in label)
     end = [*cycles, *_end(examined)]
     room = MAX_LINES - 2 - sum(map(_height, end)) - len(label) - len(verdict)
     lines: list[Words | Table] = []
     groups = _by_kind(examined.findings)
     for number, some in enumerate(groups):
-        block = list(_block(some, 10_000 if everything else width))
+        block = list(_block(some, width, everything=everything))
         rest = len(groups) - number - 1
-        whole = everything or len(block) + rest <= room
+        whole = everything or width is None or len(block) + rest <= room
         lines += block if whole else block[:1]
         room -= len(block) if whole else 1
-    fit: Fit = "whole" if everything else "cut"
+    fit: Fit = "whole" if everything or width is None else "cut"
     for one in (*lines, *end):
         yield replace(one, fit=fit) if isinstance(one, Words) else one
 
@@ -100,26 +106,44 @@ def _by_kind(findings: Sequence[Finding]) -> list[list[Finding]]:
     return list(groups.values())
 
 
-def _block(findings: Sequence[Finding], width: int) -> Iterator[Words]:
+def _block(
+    findings: Sequence[Finding], width: int | None, *, everything: bool
+) -> Iterator[Words]:
     kind = findings[0].kind
     total = sum(one.count or 0 for one in findings)
     said = f"{kind.title}: {total:,}. " if total else f"{kind.title}. "
     head = f"{findings[0].id} {kind.weight:6} "
     yield words((head, _WEIGHTS[kind.weight]), (said, "strong"), kind.why)
-    for one in findings[:MAX_THREADS]:
-        lines = wrap(printable(finding_words(one), limit=4000), width - 2)
-        yield from (words(f"  {line}") for line in lines[:MAX_TEXT])
-        if len(lines) > MAX_TEXT:
-            yield muted("  and more: see -v")
-    if len(findings) > MAX_THREADS:
-        yield muted(f"  and {len(findings) - MAX_THREADS:,} more")
-    for stack in findings[0].stacks[:MAX_STACKS]:
-        text = f"{stack.times}x {stack_words(stack.stack)}"
-        for one_line in wrap(text, width - 6, subsequent_indent="   ")[:2]:
-            yield words((f"  {one_line}", "note"))
-    for remedy in list(dict.fromkeys(one.remedy for one in findings))[:MAX_STACKS]:
-        lines = wrap(f"do: {remedy}", width - 2, subsequent_indent="    ")
+    for one in findings if everything else findings[:MAX_THREADS]:
+        yield from _thread(one, width)
+        yield from _stacks(one.stacks if everything else (), None)
+    if len(findings) > MAX_THREADS and not everything:
+        yield muted(f"  and {len(findings) - MAX_THREADS:,} more: see -v")
+    if not everything:
+        yield from _stacks(findings[0].stacks[:MAX_STACKS], width)
+    remedies = list(dict.fromkeys(one.remedy for one in findings))
+    for remedy in remedies if everything else remedies[:MAX_STACKS]:
+        lines = wrap(f"do: {remedy}", (width or WIDE) - 2, subsequent_indent="    ")
         yield from (words((f"  {line}", "good")) for line in lines)
+
+
+def _thread(one: Finding, width: int | None) -> Iterator[Words]:
+    if width is None:
+        yield words(f"  {printable(finding_words(one))}")
+        return
+    lines = wrap(printable(finding_words(one), limit=4000), width - 2)
+    yield from (words(f"  {line}") for line in lines[:MAX_TEXT])
+    if len(lines) > MAX_TEXT:
+        yield muted("  and more: see -v")
+
+
+def _stacks(stacks: Sequence[EventStack], width: int | None) -> Iterator[Words]:
+    for one in stacks:
+        if width is None:
+            lines = [f"{one.times}x {stack_words(one.stack)}"]
+        else:
+            lines = stack_lines(one.stack, one.times, width=width - 6)
+        yield from (words((f"  {line}", "note")) for line in lines)
 
 
 def finding_words(one: Finding) -> str:
@@ -137,23 +161,6 @@ def _worst_words(worst: Worst) -> str:
     return f"worst {format_duration(worst.lasted_ns)}{where} after {after}"
 
 
-def stack_words(stack: NamedStack) -> str:
-    """Return a stack in a line, innermost first."""
-    frames = [_frame_words(frame) for frame in stack.frames]
-    shown = frames[:MAX_FRAMES]
-    if left := len(frames) - len(shown):
-        shown.append(f"{left} more")
-    text = " < ".join(shown)
-    return text if stack.complete else f"{text} (ends early: {stack.ends_early})"
-
-
-def _frame_words(frame: NamedFrame) -> str:
-    name = printable(frame.function or f"{frame.address:#x}", limit=MAX_NAME)
-    if frame.line:
-        return f"{name} {printable(PurePosixPath(frame.file).name)}:{frame.line}"
-    return name if frame.function else f"{name} in {printable(frame.image)}"
-
-
 def _end(examined: Examined) -> Iterator[Words]:
     seen = examined.observation
     same: dict[tuple[str, str], list[Unseen]] = {}
@@ -164,14 +171,29 @@ def _end(examined: Examined) -> Iterator[Words]:
         yield words((printable(f"not seen: {ids}: {cause}", limit=300), "unseen"))
         if remedy:
             yield words((printable(f"  do: {remedy}", limit=300), "good"))
-    if seen.unread_images:
-        names = list(seen.unread_images)[:3]
-        why = seen.unread_images[names[0]]
-        yield words((printable(f"not read: {enumeration(names)}: {why}"), "unseen"))
+    yield from _files(seen)
     yield muted(f"not looked for by this version: {', '.join(NOT_BUILT.values())}")
     for first, *more in (*kernel_waits(examined), *disturbance(examined)):
         yield muted(first)
         yield from (muted(f"  {one}") for one in more)
+
+
+def _files(seen: Observation) -> Iterator[Words]:
+    """Say which files were not read, or have no names, why, and what would help."""
+    for said, files in (("read", seen.unread_images), ("named", seen.not_named)):
+        reasons: dict[str, list[str]] = {}
+        for path, why in files.items():
+            if said == "read" or path not in seen.unread_images:
+                reasons.setdefault(why, []).append(path)
+        for why, paths in reasons.items():
+            text = f"not {said}, because {why}: {enumeration(paths)}"
+            yield words((printable(text), "unseen"))
+    packages = sorted({one.package for one in seen.bare_files.values() if one.package})
+    for path, bare in seen.bare_files.items():
+        build = f" (build id {bare.build_id[:DIGITS]})" if bare.build_id else ""
+        yield words((printable(f"no debug information: {path}{build}"), "unseen"))
+    if packages:
+        yield words((f"  do: apt install {' '.join(packages)}", "good"))
 
 
 _COSTS = {
@@ -253,6 +275,11 @@ def examined_row(examined: Examined) -> dict[str, Any]:
         "not_seen": [asdict(one) for one in examined.unseen],
         "not_looked_for": list(NOT_BUILT),
         "unread_files": dict(seen.unread_images),
+        "not_named_files": dict(seen.not_named),
+        "files_without_debug_information": {
+            path: {"build_id": one.build_id, "debug_package": one.package}
+            for path, one in seen.bare_files.items()
+        },
         "disturbance": {
             "agent_cpu_ns": watch.end.agent_cpu_ns,
             "stacks_copied": watch.end.stacks,
@@ -288,10 +315,7 @@ def _finding_row(one: Finding) -> dict[str, Any]:
                 "complete": stack.stack.complete,
                 "ends_early": stack.stack.ends_early,
                 "address": f"{stack.address:#x}",
-                "frames": [
-                    asdict(frame) | {"address": f"{frame.address:#x}"}
-                    for frame in stack.stack.frames
-                ],
+                "frames": [frame_row(frame) for frame in stack.stack.frames],
             }
             for stack in one.stacks
         ],

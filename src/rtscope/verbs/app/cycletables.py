@@ -29,6 +29,8 @@ from rtscope.verbs.app.cycles import (
 from rtscope.verbs.app.periods import Basis
 
 MAX_THREADS = 2
+WIDE = 10_000
+"""Characters of a line that is not wrapped."""
 NAMES = ("wake-up latency", "execution time", "response time")
 HEAD, CELL = 17, 11
 """Of a table on the terminal: first column, width of another if there is room."""
@@ -48,23 +50,31 @@ class JudgedCycles:
     """What made the longest cycle of a thread long, in a sentence."""
 
 
-def cycle_lines(cycles: JudgedCycles, *, width: int = 100) -> Iterator[Words | Table]:
-    """Write the cycles of each thread: at most 10 lines for each of two threads."""
+def cycle_lines(
+    cycles: JudgedCycles, *, width: int | None = 100, everything: bool = False
+) -> Iterator[Words | Table]:
+    """
+    Write the cycles of each thread: at most 10 lines for each of two, or all.
+
+    Without a width no line is cut.
+    """
     if not cycles.end.tracing.enabled:
         return
-    for tid in list(cycles.names)[:MAX_THREADS]:
+    shown = len(cycles.names) if everything else MAX_THREADS
+    room = width or WIDE
+    for tid in list(cycles.names)[:shown]:
         who = f"thread {tid} {cycles.names[tid]}"
         thread = cycles.threads.get(tid)
         if thread is None:
             yield strong(printable(f"{who}: no wake-up was seen"))
             continue
-        yield from _wrapped(f"{who}: {cycle_words(thread)}", width, 3, "strong")
-        yield times_table(thread, "cycles", width=width)
+        yield from _wrapped(f"{who}: {cycle_words(thread)}", room, 3, "strong")
+        yield times_table(thread, "cycles", width=width or 100)
         if said := cycles.longest.get(tid):
-            yield from _wrapped(f"  longest cycle: {said}", width, 3)
-    left = len(cycles.names) - MAX_THREADS
+            yield from _wrapped(f"  longest cycle: {said}", room, 3)
+    left = len(cycles.names) - shown
     if left > 0:
-        yield muted(f"and {plural(left, 'more thread')}: see --json")
+        yield muted(f"and {plural(left, 'more thread')}: see -v")
     for caveat in caveats(cycles.end):
         yield words((f"caveat: {caveat}", "limit"))
     yield muted(cost_words(cycles))
@@ -83,7 +93,7 @@ def cost_words(cycles: JudgedCycles) -> str:
 
 def _wrapped(text: str, width: int, lines: int, weight: Weight = "") -> Iterator[Words]:
     indent = "    "
-    clean = printable(text, limit=1000)
+    clean = printable(text, limit=WIDE)
     for one in wrap(clean, width, subsequent_indent=indent, max_lines=lines):
         yield words((one, weight))
 

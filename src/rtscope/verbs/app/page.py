@@ -31,7 +31,6 @@ from rtscope.verbs.app.checktext import (
     disturbance,
     headline,
     kernel_waits,
-    stack_words,
 )
 from rtscope.verbs.app.cycletables import (
     JudgedCycles,
@@ -42,6 +41,7 @@ from rtscope.verbs.app.cycletables import (
 )
 from rtscope.verbs.app.model import BoardLabel, Examined, Finding
 from rtscope.verbs.app.spread import spread_chart
+from rtscope.verbs.app.stackwords import stack_words
 
 MAX_STACKS = 8
 
