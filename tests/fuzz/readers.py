@@ -12,6 +12,8 @@ from dataclasses import asdict, dataclass
 from fnmatch import fnmatchcase
 from functools import cache
 from pathlib import Path
+from random import Random
+from typing import Protocol
 
 import numpy as np
 
@@ -20,7 +22,8 @@ from fakes.audited import BOOTED
 from fakes.foreign import DESCRIBED
 from fakes.printed import render_text
 from fakes.trees import reader_of
-from fuzz import folders
+from fuzz import binaries, folders
+from fuzz.mutate import mutated
 from rtscope.contract import KernelMessage, LoadWindow, parse_line
 from rtscope.host.errors import RtscopeError
 from rtscope.machine.audit.context import Observed
@@ -47,6 +50,12 @@ OUTPUTS = Path(__file__).parents[1] / "foreign"
 RECORDS = Path(__file__).parents[1] / "structure" / "records.tar.gz"
 
 
+class Mutate(Protocol):
+    """Returns bytes after mutations, at most so many of them."""
+
+    def __call__(self, data: bytes, random: Random, /, *, most: int) -> bytes: ...
+
+
 @dataclass(frozen=True, slots=True)
 class FuzzedReader:
     """One reader of foreign input."""
@@ -57,6 +66,7 @@ class FuzzedReader:
     share: float = 1.0
     """Of the cases of a reader that is fast; slow ones get fewer."""
     errors: tuple[type[BaseException], ...] = (RtscopeError,)
+    mutate: Mutate = mutated
 
 
 @cache
@@ -297,5 +307,21 @@ READERS = (
         folders.read_worker_answer,
         share=0.2,
         errors=(RtscopeError, ValueError),
+    ),
+    FuzzedReader(
+        "elf",
+        binaries.elf_files,
+        binaries.read_elf,
+        share=0.2,
+        errors=binaries.ERRORS,
+        mutate=binaries.mutated_elf,
+    ),
+    FuzzedReader(
+        "debug information",
+        binaries.elf_files,
+        binaries.read_debug_info,
+        share=0.2,
+        errors=binaries.ERRORS,
+        mutate=binaries.mutated_debug_info,
     ),
 )

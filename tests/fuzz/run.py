@@ -26,7 +26,6 @@ from dataclasses import asdict, dataclass
 from pathlib import Path
 
 from fuzz.confined import OutsideError, confined
-from fuzz.mutate import mutated
 from fuzz.readers import READERS, FuzzedReader
 
 SLOW_S = 2.0
@@ -73,7 +72,7 @@ def fuzz(
     ):
         for _ in range(cases):
             origin = grown if grown and draw.randrange(2) else seeds
-            data = mutated(draw.choice(origin), draw, most=1 << 20)
+            data = reader.mutate(draw.choice(origin), draw, most=1 << 20)
             outcome = _outcome(reader, data, Path(folder))
             found[outcome] += 1
             if outcome.startswith("DEFECT"):
