@@ -16,6 +16,7 @@ from rtscope.contract import (
 )
 from rtscope.verbs.app.locks import Lock
 from rtscope.verbs.app.model import EventStack, Finding, Watch
+from rtscope.verbs.app.naming import Origin
 from rtscope.verbs.app.waits import inversions, of_waits, unseen_waits, wakers, worst_of
 
 POSTER = Party(tid=7, name="poster", priority=120)
@@ -159,6 +160,15 @@ def test_each_call_that_may_block_is_named_with_its_longest_the_worst_first() ->
     )
 
 
+def test_the_first_stack_is_one_of_the_longest_call() -> None:
+    calls = (watching.call("rename", 1, 5), watching.call("fsync", 1, 9))
+    stacks = tuple(watching.stack("x", call=name) for name in ("rename", "fsync"))
+
+    (one,) = found(watch(blocking_call=stacks), calls=calls)
+
+    assert [stack.call for stack in one.stacks] == ["fsync", "rename"]
+
+
 def test_calls_that_cannot_block_are_no_finding() -> None:
     assert found(watch(), calls=(watching.call("sendmsg", 0, harmless=50),)) == []
 
@@ -219,7 +229,7 @@ def test_a_lock_has_its_holder_the_place_and_what_that_did_meanwhile() -> None:
     libc, own = watching.stack("unlock", "slow").stack.frames
     frames = (
         replace(libc, file="./nptl/unlock.c", line=3),
-        replace(own, file="/src/a.c", line=17),
+        replace(own, file="/src/a.c", line=17, origin=Origin.PROGRAM),
     )
     at = watching.stack(key=0x7F00)
     at = replace(at, stack=replace(at.stack, frames=frames))

@@ -32,6 +32,7 @@ from rtscope.verbs.app.model import (
     Watch,
     Worst,
 )
+from rtscope.verbs.app.stackwords import frame_words
 
 OF_TIMELINE = ("RA08", "RA09", "RA10", "RA11", "RA12", "RA24")
 """The rules that need switches, wake-ups and calls in order."""
@@ -133,14 +134,25 @@ def _of_calls(
         thread=watched.name,
         count=times.count,
         rate_per_s=rate_of(times.count, watched),
-        stacks=tuple(
-            one
-            for one in stacks
-            if idle is None or (one.call, f"{one.key:x}") != (idle.name, idle.key)
+        stacks=_in_order(
+            rows,
+            [
+                one
+                for one in stacks
+                if idle is None or (one.call, f"{one.key:x}") != (idle.name, idle.key)
+            ],
         ),
         worst=worst_of(watch, times),
         calls=tuple(_judged(one) for one in rows),
     )
+
+
+def _in_order(
+    calls: Iterable[WatchedCall], stacks: Iterable[EventStack]
+) -> tuple[EventStack, ...]:
+    """Return the stacks in the order of their calls: the longest first."""
+    place = {name_of(call): number for number, call in enumerate(calls)}
+    return tuple(sorted(stacks, key=lambda one: place.get(one.call, len(place))))
 
 
 def _judged(call: WatchedCall) -> JudgedCall:
@@ -186,7 +198,7 @@ def waits_in_kernel(watch: Watch, watched: WatchedThread) -> Iterator[Finding]:
         thread=watched.name,
         count=held.count,
         rate_per_s=rate_of(held.count, watched),
-        stacks=tuple(one for one in stacks if one.call in names),
+        stacks=_in_order(rows, [one for one in stacks if one.call in names]),
         worst=worst,
         calls=tuple(_judged(one) for one in rows),
     )
@@ -292,17 +304,11 @@ def _did_words(did: Meanwhile) -> str:
 
 
 def _place_of(watch: Watch, tid: int, word: str) -> str:
-    """Return where a thread lets a lock go: its first line outside of libraries."""
-    for stack in _of_word(watch.stacks.get((tid, "lock_wake"), ()), word):
-        for frame in stack.stack.frames:
-            if frame.line and not frame.file.startswith(_OF_OTHERS):
-                name = frame.file.rpartition("/")[2]
-                return f" in {frame.function} {name}:{frame.line}"
+    """Return where a thread lets a lock go: its first frame of the program's own."""
+    for one in _of_word(watch.stacks.get((tid, "lock_wake"), ()), word):
+        if (leading := one.stack.leading) is not None:
+            return f" in {frame_words(one.stack.frames[leading])}"
     return ""
-
-
-_OF_OTHERS = ("/rustc/", "/usr/", "./", "../")
-"""Where the sources of libraries are; glibc's are relative."""
 
 
 def inversions(
