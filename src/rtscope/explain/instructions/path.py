@@ -182,7 +182,6 @@ def wakeup_path(
     absences += quotas
     locks = _locks(symbols, absences, runs, others)
     absences = [_with_holder(one, locks) for one in absences]
-    switching = _switching(runs)
     milestones = find_milestones(
         runs,
         contexts,
@@ -218,7 +217,7 @@ def wakeup_path(
         others=others,
         spins=loops,
         ticked=ticked_at(runs, contexts, milestones, own.flags),
-        switching=switching,
+        switching=_switching(runs),
         is_rt=symbols.address_of(_OF_RT) is not None,
         unread_ns=marked_ns - section.last_ns,
     )

@@ -1,8 +1,9 @@
 """Check a running program: what its threads do that costs them their real time."""
 
 import sys
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from enum import StrEnum
+from functools import partial
 from itertools import chain
 from pathlib import Path
 from typing import Annotated
@@ -174,15 +175,9 @@ def check(
     for file in filter(None, (html, perfetto, junit)):
         refuse_unwritable(file)
     server = None if debuginfod is None else debuginfod_at(debuginfod, cache_dir())
-    command = "--" in sys.argv
-    if not command and len(program) > 1:
-        raise UsageError(
-            f"{program[1]}: name one process; before a command write --: rtscope app "
-            f"check -- {' '.join(program)}"
-        )
     request = WatchRequest(
         program,
-        command,
+        _is_command(program),
         settle_ns,
         duration_ns,
         kernel,
@@ -197,15 +192,10 @@ def check(
     verdict = judged_response(cycles, response_ns)
     said = [] if verdict is None else list(verdict_blocks(verdict))
     library = tuple(statistics_blocks(kept))
-    if html is not None:
-        shown = examined_document(
-            examined, cycles, whole, board=board, kept=library, verdict=said
-        )
-        write_atomically(html, page_of(shown).encode())
-    if perfetto is not None:
-        write_atomically(perfetto, perfetto_trace(whole.values()))
-    if junit is not None:
-        write_atomically(junit, examined_junit(examined, board, verdict).encode())
+    shown = partial(examined_document, board=board, kept=library, verdict=said)
+    _write(html, lambda: page_of(shown(examined, cycles, whole)).encode())
+    _write(perfetto, lambda: perfetto_trace(whole.values()))
+    _write(junit, lambda: examined_junit(examined, board, verdict).encode())
     row = {**examined_row(examined), "cycles": cycles_row(cycles)}
     row["response"] = None if verdict is None else verdict.row()
     row["statistics"] = statistics_rows(kept)
@@ -287,6 +277,22 @@ def status_of(
         if any(RANK[one.weight] <= least for one in examined.findings):
             return FINDINGS_STATUS
     return MeasurementError.exit_status if examined.unseen else 0
+
+
+def _write(file: Path | None, content: Callable[[], bytes]) -> None:
+    if file is not None:
+        write_atomically(file, content())
+
+
+def _is_command(program: Sequence[str]) -> bool:
+    """Whether it is a command to run. Raise UsageError for several processes."""
+    command = "--" in sys.argv
+    if not command and len(program) > 1:
+        raise UsageError(
+            f"{program[1]}: name one process; before a command write --: rtscope app "
+            f"check -- {' '.join(program)}"
+        )
+    return command
 
 
 def _time(option: str, text: str, least_ns: int) -> int:
