@@ -196,7 +196,7 @@ static const struct deed {
 	const char *name;
 	void (*far)(void);
 	void (*near)(void);
-	int priority;	     /* of the worker */
+	int priority;        /* of the worker */
 	void (*ready)(void); /* before the measurement */
 } deeds[] = {
 	{ "work", far_work, NULL, 0 },
