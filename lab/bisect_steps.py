@@ -20,8 +20,8 @@ import numpy as np
 from scipy.stats import beta
 
 from rtscope.stats.comparison.design import can_differ
+from rtscope.verbs.bisect.outcome import Verdict
 from rtscope.verbs.bisect.step import ALPHA, decides_steps, difference, judge
-from rtscope.verbs.bisect.trials import Verdict
 
 COMMITS = 64
 LEVEL_NS = 80_000.0

@@ -11,7 +11,7 @@ from collections.abc import Callable, Iterable, Sequence
 
 import numpy as np
 
-from rtscope.stats.steady import steady_distance
+from rtscope.stats.latetimes import steady_distance
 
 S = 10**9
 HOUR = 3_600 * S

@@ -10,7 +10,7 @@ import pytest
 import commandline
 from fakes.commandline import Rtscope
 from rtscope.boards.catalogue import board_names
-from rtscope.cli.main import tables
+from rtscope.cli.app import tables
 
 ROOT = Path(__file__).parents[2]
 COMPLETIONS = ROOT / "src" / "rtscope" / "cli" / "completions"

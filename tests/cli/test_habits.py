@@ -6,8 +6,8 @@ import shlex
 import pytest
 
 from fakes.commandline import Rtscope
+from rtscope.cli.app import tables
 from rtscope.cli.foreign import answers
-from rtscope.cli.main import tables
 
 
 def told(typed: str) -> list[str]:

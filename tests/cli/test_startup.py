@@ -6,7 +6,7 @@ import sys
 
 import pytest
 
-from rtscope.cli.main import tables
+from rtscope.cli.app import tables
 
 HEAVY = ("numpy", "scipy", "matplotlib", "rtscope.contract", "rtscope.record")
 

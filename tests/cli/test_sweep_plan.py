@@ -10,7 +10,7 @@ from fakes.bootedboard import FakeBoard
 from fakes.commandline import Rtscope
 from fakes.sweepfile import FILE, one_line
 from pages.jsonkeys import keys_without_words
-from rtscope.boards.runs.hosttime import Kind, Took
+from rtscope.boards.runs.store import Kind, Took
 from rtscope.record.directory.records import open_records
 from rtscope.verbs.sweep import plan as sweepplan
 

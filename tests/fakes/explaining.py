@@ -6,10 +6,10 @@ from typing import Any
 
 from fakes.paths import Step, section
 from fakes.wakeuppaths import SWITCH, TABLE, THREAD, TIMER
+from rtscope.explain.activity import Recording
 from rtscope.explain.directory import Explained, every_run
 from rtscope.explain.instructions.explain import explain_path
 from rtscope.explain.runs import explained_run
-from rtscope.explain.timeline import Recording
 from rtscope.host.errors import UsageError
 from rtscope.record.explanation import EXPLAINED, write_explained
 from rtscope.record.model import RunRecord

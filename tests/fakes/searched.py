@@ -9,7 +9,7 @@ from fakes.bootedboard import FakeBoard
 from rtscope.boards.parts.cache import Part
 from rtscope.boards.runs.prepare import PreparedCampaign
 from rtscope.record.caveats.catalogue import make
-from rtscope.verbs.bisect import boards
+from rtscope.verbs.bisect import kernels
 
 GOOD_NS, BAD_NS = 5_000, 300_000
 
@@ -25,10 +25,10 @@ class Measured:
 
     def install(self, monkeypatch: pytest.MonkeyPatch) -> None:
         """Take the place of boards that boot."""
-        monkeypatch.setattr(boards, "prepare_with", self._prepare)
-        monkeypatch.setattr(boards, "with_append", lambda board, _: board)
-        monkeypatch.setattr(boards, "replace", lambda one, **_: one)
-        monkeypatch.setattr(boards, "BoardRunner", self._runner)
+        monkeypatch.setattr(kernels, "prepare_with", self._prepare)
+        monkeypatch.setattr(kernels, "with_append", lambda board, _: board)
+        monkeypatch.setattr(kernels, "replace", lambda one, **_: one)
+        monkeypatch.setattr(kernels, "BoardRunner", self._runner)
 
     def _prepare(self, _board: object, part: Part, **_: object) -> str:
         return part.file("kernel").read_text("utf-8", "replace")

@@ -14,6 +14,7 @@ from rtscope.boards.parts.initrd import Job
 from rtscope.boards.parts.prepare import prepare
 from rtscope.boards.runs.boot import BootTimeout, boot
 from rtscope.machine.target import agent_file
+from rtscope.verbs.demo.board import result_of, script_of
 from rtscope.verbs.demo.judge import judged
 from rtscope.verbs.demo.model import (
     DURATION_NS,
@@ -22,7 +23,6 @@ from rtscope.verbs.demo.model import (
     Scenario,
     demos,
 )
-from rtscope.verbs.demo.run import result_of, script_of
 
 pytestmark = [pytest.mark.system, NEEDS_APT]
 

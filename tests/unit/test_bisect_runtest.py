@@ -5,8 +5,8 @@ import math
 import pytest
 
 from rtscope.stats.comparison.design import can_differ, least_runs
+from rtscope.verbs.bisect.outcome import Verdict
 from rtscope.verbs.bisect.step import ALPHA, Why, decides_steps, difference, judge
-from rtscope.verbs.bisect.trials import Verdict
 
 US = 1_000.0
 GOOD = [40 * US, 41 * US, 42 * US, 43 * US, 44 * US]

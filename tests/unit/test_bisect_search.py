@@ -23,9 +23,18 @@ from rtscope.record.directory.journal import STEPS, Journal, read_journal
 from rtscope.verbs.bisect import history
 from rtscope.verbs.bisect.bisect import search
 from rtscope.verbs.bisect.criterion import Margin, Values, parse_margin
-from rtscope.verbs.bisect.outcome import Change, Kind, Located, Outcome, Side
+from rtscope.verbs.bisect.outcome import (
+    Built,
+    CannotGoOnError,
+    Change,
+    Kind,
+    Located,
+    Outcome,
+    Side,
+    Trials,
+    Verdict,
+)
 from rtscope.verbs.bisect.subjects import Subject
-from rtscope.verbs.bisect.trials import Built, CannotGoOnError, Trials, Verdict
 
 SEEDS = (1, 2, 3)
 GOOD_NS, BAD_NS = 40_000, 340_000

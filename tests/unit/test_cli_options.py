@@ -5,7 +5,7 @@ from typing import Any
 
 import typer
 
-from rtscope.cli.main import make_app, tables
+from rtscope.cli.app import make_app, tables
 
 
 def verbs(command: Any, name: str = "rtscope") -> Iterator[tuple[str, Any]]:

@@ -1,7 +1,7 @@
 """The script with which a virtual board runs a demonstration."""
 
+from rtscope.verbs.demo.board import script_of
 from rtscope.verbs.demo.model import Scenario, demos
-from rtscope.verbs.demo.run import script_of
 
 
 def test_a_board_runs_each_case_between_two_looks_at_its_settings() -> None:

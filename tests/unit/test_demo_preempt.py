@@ -21,13 +21,8 @@ from rtscope.verbs.demo.model import (
     digest_of,
     spans_of,
 )
-from rtscope.verbs.demo.text import (
-    chars_of,
-    demo_document,
-    lane_cells,
-    print_demo,
-    render_demo,
-)
+from rtscope.verbs.demo.page import render_demo
+from rtscope.verbs.demo.text import chars_of, demo_document, lane_cells, print_demo
 
 STORY = demos()[Scenario.PREEMPT]
 (CASE,) = STORY.cases

@@ -19,7 +19,7 @@ import typer
 from pages.blocks import all_pages
 from rtscope import contract
 from rtscope.boards.kernels.recipe import fragment_names, recipe_names
-from rtscope.cli.main import make_app
+from rtscope.cli.app import make_app
 from rtscope.machine.facts import catalogue as fact_catalogue
 from rtscope.machine.tasks.marks import mark_kinds
 from rtscope.measure.campaign.file import key_schemas, load_campaign

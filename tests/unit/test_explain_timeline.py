@@ -6,8 +6,9 @@ import pytest
 
 from fakes.paths import Step, section, symbols
 from rtscope.explain import timeline
+from rtscope.explain.activity import Recording
 from rtscope.explain.instructions.explain import explain_path
-from rtscope.explain.timeline import Recording, Slice, Timeline, Track, timeline_of
+from rtscope.explain.timeline import Slice, Timeline, Track, timeline_of
 from rtscope.present.charts.flame import flame_chart, note_of_timeline
 
 TABLE = symbols("zap", "free_pages", "do_irq")

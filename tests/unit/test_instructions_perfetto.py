@@ -18,10 +18,10 @@ from fakes.events import (
     woken,
 )
 from fakes.paths import ASLEEP, Step, section, symbols
+from rtscope.explain.activity import ExplainedWindow, Recording, perfetto_trace
 from rtscope.explain.events.explain import explain_events
 from rtscope.explain.events.threadstates import MachineTraits, TracedWakeup
 from rtscope.explain.instructions.explain import explain_path
-from rtscope.explain.timeline import ExplainedWindow, Recording, perfetto_trace
 
 TABLE = symbols("zap", "free_pages", "do_irq", "hrtimer_interrupt")
 STEPS: list[Step] = [

@@ -4,9 +4,9 @@ import pytest
 
 from fakes.paths import Step, section, symbols
 from fakes.wakeuppaths import NAMES, PREEMPT, THREAD, TIMER
+from rtscope.explain.activity import Recording, activity_of
 from rtscope.explain.instructions.explain import explain_path
 from rtscope.explain.model import Explanation, Part
-from rtscope.explain.timeline import Recording, activity_of
 
 CALL = "__arm64_sys_clock_gettime"
 TABLE = symbols(*NAMES, CALL, "ktime_get_ts64", "get_random_u16")

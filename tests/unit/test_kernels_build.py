@@ -14,9 +14,14 @@ from typing import IO
 import pytest
 
 from fakes.fakelinux import make_programs, make_recipe
-from rtscope.boards.kernels import build, package, sourcekernel
-from rtscope.boards.kernels.build import first_error
-from rtscope.boards.kernels.package import BuiltKernel, deb_name, write_deb, write_tar
+from rtscope.boards.kernels import build, sourcekernel
+from rtscope.boards.kernels.build import (
+    BuiltKernel,
+    deb_name,
+    first_error,
+    write_deb,
+    write_tar,
+)
 from rtscope.boards.kernels.recipe import LINES, Recipe, find_recipe, fragments_of
 from rtscope.boards.kernels.source import Origin, find_origin
 from rtscope.boards.kernels.sourcekernel import (
@@ -435,10 +440,8 @@ def test_a_package_that_cannot_be_written_is_told_and_leaves_nothing(
         out.write(b"some")
         raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC))
 
-    monkeypatch.setattr(package, "_write_tar", full)
-    monkeypatch.setattr(
-        package, "_write_control", lambda *_a, **_k: full({}, BytesIO())
-    )
+    monkeypatch.setattr(build, "_write_tar", full)
+    monkeypatch.setattr(build, "_write_control", lambda *_a, **_k: full({}, BytesIO()))
 
     for write, file in ((write_tar, to / "k.tar.gz"), (write_deb, to / "k.deb")):
         with pytest.raises(KernelError, match=rf"{file}: No space left on device"):

@@ -15,9 +15,9 @@ from fakes.measurements import on_board, record, thread
 from fakes.printed import printed
 from golden import test_explain_text
 from rtscope.contract import CycleRuns, KernelThread
+from rtscope.explain.activity import ExplainedWindow
 from rtscope.explain.bound import compose
 from rtscope.explain.events.threadstates import TracedWakeup
-from rtscope.explain.timeline import ExplainedWindow
 from rtscope.host.units import format_us
 from rtscope.present.documents.pages import render_explanations, render_html
 from rtscope.present.model.build import build_model
@@ -27,7 +27,7 @@ from rtscope.record.model import RunRecord
 from rtscope.stats.figures import columns, named
 from rtscope.verbs.app.cycletables import cycle_lines
 from rtscope.verbs.app.page import examined_document
-from rtscope.verbs.demo.text import render_demo
+from rtscope.verbs.demo.page import render_demo
 from rtscope.verbs.sweep.file import Diagnosis
 from rtscope.verbs.sweep.result import result_of
 from rtscope.verbs.sweep.surveytext import survey_page

@@ -18,8 +18,7 @@ from pricelist import (
     sentence_of_resolution,
 )
 from rtscope.present.words import NOTHING
-from rtscope.verbs.sweep.checks import Checks
-from rtscope.verbs.sweep.doubts import Doubt
+from rtscope.verbs.sweep.doubts import Checks, Doubt
 from rtscope.verbs.sweep.effects import Effect
 from rtscope.verbs.sweep.result import CellResult, SweepResult
 

@@ -10,7 +10,7 @@ from fakes.measurements import on_board, record, thread
 from rtscope.contract import CounterDelta
 from rtscope.record.caveats.catalogue import Caveat, make
 from rtscope.record.model import FILE_LOST, RunRecord
-from rtscope.verbs.sweep.checks import Difference, differences
+from rtscope.verbs.sweep.doubts import Difference, differences
 
 NOTE: Mapping[str, Any] = {"sha256": "a" * 64, "paths": 16, "truncated": 0}
 

@@ -7,8 +7,8 @@ import pytest
 from fakes.measurements import on_board, record, thread
 from rtscope.boards.catalogue import get_board
 from rtscope.boards.runs.boot import Booted
-from rtscope.boards.runs.hosttime import HostTime, Kind, Took, host_time, kind_of, took
 from rtscope.boards.runs.prepare import request_for
+from rtscope.boards.runs.store import HostTime, Kind, Took, host_time, kind_of, took
 from rtscope.measure.campaign.model import Campaign
 
 IDLE, OS = Kind("pc", "idle", 12_000_000_000), Kind("pc", "os", 12_000_000_000)

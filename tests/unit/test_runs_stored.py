@@ -13,13 +13,14 @@ from fakes.fulldisk import full_but_for
 from rtscope.boards.parts.qemu import Recording
 from rtscope.boards.runs import store as stored
 from rtscope.boards.runs.boot import Booted
-from rtscope.boards.runs.hosttime import Kind, Took
 from rtscope.boards.runs.store import (
     KEY,
     KEY_BYTES,
+    Kind,
     Origin,
     Stored,
     StoredResults,
+    Took,
     earlier_boots,
     open_stored,
     state_dir,

@@ -5,7 +5,7 @@ from collections.abc import Callable, Iterable, Sequence
 import numpy as np
 import pytest
 
-from rtscope.stats.steady import LEAST_EVENTS, SIGNIFICANCE, Steady, steady_distance
+from rtscope.stats.latetimes import LEAST_EVENTS, SIGNIFICANCE, Steady, steady_distance
 
 S = 10**9
 MINUTE, HOUR = 60 * S, 3_600 * S

@@ -11,11 +11,11 @@ from hypothesis import strategies as st
 from fakes.measurements import thread
 from rtscope.contract import bucket_low_ns
 from rtscope.host.errors import MeasurementError
-from rtscope.stats.percentiles import resolvable
 from rtscope.stats.summary import (
     Summary,
     observed_ns,
     population_stdev,
+    resolvable,
     summarize,
     summarize_samples,
 )

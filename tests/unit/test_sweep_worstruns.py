@@ -18,17 +18,22 @@ from rtscope.record.explanation import (
     Wakeup,
 )
 from rtscope.record.model import RunRecord
-from rtscope.verbs.sweep import worstruns
+from rtscope.verbs.sweep import result as results
 from rtscope.verbs.sweep.design import cells_of
 from rtscope.verbs.sweep.file import sweep_of
-from rtscope.verbs.sweep.result import SweepResult, result_of
+from rtscope.verbs.sweep.result import (
+    Known,
+    SweepResult,
+    WorstRun,
+    explained_by,
+    result_of,
+)
 from rtscope.verbs.sweep.text import (
     compose_sweep,
     sentences_on_causes,
     sweep_data,
     sweep_page,
 )
-from rtscope.verbs.sweep.worstruns import Known, WorstRun, explained_by
 
 SEEDS = 8
 
@@ -310,7 +315,7 @@ def test_the_cell_of_the_top_main_effect_is_explained_before_any_other(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     """The terminal names its cause, also if single cells changed more."""
-    monkeypatch.setattr(worstruns, "MOST_EXPLAINED", 1)
+    monkeypatch.setattr(results, "MOST_EXPLAINED", 1)
     found = result(*(runs([top] * SEEDS) for top in (10_000, 40_000, 20_000)))
     (less,) = (
         one for one in found.effects if (one.cell, one.figure) == ("boot: x=2", "worst")

@@ -15,8 +15,8 @@ import typer
 from rtscope.boards.catalogue import board_names
 from rtscope.boards.kernels.catalogue import kernel_names
 from rtscope.boards.kernels.recipe import recipe_names
-from rtscope.cli import main as cli
-from rtscope.cli.main import LISTS
+from rtscope.cli import app as cli
+from rtscope.cli.app import LISTS
 from rtscope.machine.settings.remedies import tunable
 from rtscope.measure.campaign.file import element, key_schemas
 from rtscope.measure.campaign.options import option_of

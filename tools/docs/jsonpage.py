@@ -7,17 +7,15 @@ from pydantic import TypeAdapter
 
 from classpages import HEAD, class_node, field_rows
 from prose import row, sentences
-from rtscope.boards.runs.hosttime import HostTime
+from rtscope.boards.runs.store import HostTime
 from rtscope.record.directory.journal import Tried
 from rtscope.verbs.bisect.outcome import Change, Located, Outcome, Side
-from rtscope.verbs.sweep.checks import Checks
-from rtscope.verbs.sweep.doubts import Doubt
+from rtscope.verbs.sweep.doubts import Checks, Doubt
 from rtscope.verbs.sweep.effects import FIGURES, Effect
 from rtscope.verbs.sweep.file import Diagnosis
 from rtscope.verbs.sweep.plan import KernelToBuild
 from rtscope.verbs.sweep.ranking import Cause, RankedLoad, Ranking, Standing
-from rtscope.verbs.sweep.result import CellResult, Costs, SweepResult
-from rtscope.verbs.sweep.worstruns import WorstRun
+from rtscope.verbs.sweep.result import CellResult, Costs, SweepResult, WorstRun
 
 PAGE_HEAD = """\
 # JSON of sweeps and searches

@@ -31,10 +31,9 @@ from rtscope.host.units import count, plural
 from rtscope.present.words import NOTHING
 from rtscope.stats.comparison.design import FALSE_DISCOVERIES, LEAST_PAIRS
 from rtscope.stats.comparison.effect import false_discovered
-from rtscope.verbs.sweep.checks import Checks
-from rtscope.verbs.sweep.doubts import Doubt
+from rtscope.verbs.sweep.design import Key
+from rtscope.verbs.sweep.doubts import Checks, Doubt
 from rtscope.verbs.sweep.effects import FIGURES, Effect, judged
-from rtscope.verbs.sweep.keys import Key
 from rtscope.verbs.sweep.result import CellResult, SweepResult
 from rtscope.verbs.sweep.text import (
     columns_of_costs,

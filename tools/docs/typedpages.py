@@ -7,7 +7,7 @@ from typing import Any
 import typer
 
 from prose import cell, plain_type, sentences
-from rtscope.cli import main as cli
+from rtscope.cli import app as cli
 from rtscope.measure.campaign import model
 from rtscope.measure.campaign.file import description, element, key_schemas, to_dict
 from rtscope.measure.campaign.options import option_of

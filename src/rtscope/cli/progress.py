@@ -17,7 +17,7 @@ from rich.progress import BarColumn, Progress, TaskID, TextColumn
 from rich.table import Table
 from rich.text import Text
 
-from rtscope.cli.console import never_wait_for_readers
+from rtscope.cli.streams import never_wait_for_readers
 from rtscope.contract import KernelMessage, Line, Tick
 from rtscope.host.escape import printable
 from rtscope.host.process import Step

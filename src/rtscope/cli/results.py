@@ -24,7 +24,7 @@ from rtscope.present.formats.data import render_csv, render_json
 from rtscope.present.model.build import Model, build_model
 from rtscope.record.explanation import find_explained
 from rtscope.record.model import RunRecord
-from rtscope.stats.verdict import Claim
+from rtscope.stats.evidence import Claim
 
 PAGE = "report.html"
 """The page that a run writes beside its records."""

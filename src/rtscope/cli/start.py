@@ -20,7 +20,7 @@ ENDING = (signal.SIGINT, signal.SIGTERM, signal.SIGHUP)
 SAID = "rtscope: interrupted"
 
 AT_WORK = "at_work"
-"""The function of `main.py` in which every verb runs."""
+"""The function of `app.py` in which every verb runs."""
 
 
 def main() -> None:

@@ -8,5 +8,6 @@ Who made a wake-up late, for how long, with evidence: a sum that closes.
     events/                         from the events of a kernel's trace
     words.py, clauses.toml          an explanation in words (pure)
     bound.py                        latency bound from sections; the tail by cause
-    timeline.py                     activity of all CPUs: as slices, and for Perfetto
+    activity.py                     activity of all CPUs in a wake-up; for Perfetto
+    timeline.py                     the same as slices that can be drawn (pure)
 """

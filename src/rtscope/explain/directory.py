@@ -20,6 +20,7 @@ from rtscope.boards.recording.replay import (
     windows_around,
 )
 from rtscope.boards.recording.symbols import find_symbols, read_symbols
+from rtscope.explain.activity import ExplainedWindow, Recording, perfetto_trace
 from rtscope.explain.events.explain import explain_events, machine_of, traits_told
 from rtscope.explain.events.run import counted_wakeups, explained_windows, why_untraced
 from rtscope.explain.events.sections import bounds_of_events, why_no_sections
@@ -35,13 +36,7 @@ from rtscope.explain.instructions.explain import explain_path
 from rtscope.explain.instructions.sections import bounds_of
 from rtscope.explain.model import Explanation
 from rtscope.explain.runs import ExplainedRun, explained_run, explained_trace
-from rtscope.explain.timeline import (
-    ExplainedWindow,
-    Recording,
-    Timeline,
-    perfetto_trace,
-    timeline_of,
-)
+from rtscope.explain.timeline import Timeline, timeline_of
 from rtscope.host.errors import RecordError, RtscopeError, UsageError
 from rtscope.host.files import write_atomically
 from rtscope.host.process import Progress, Step

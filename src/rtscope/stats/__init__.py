@@ -2,16 +2,13 @@
 Numbers that a record supports: pure functions from records to numbers.
 
     figures.py, figures.toml  the figures of every command, also costs
-    summary.py       numbers of one run's threads, or of other samples
-    percentiles.py   percentiles of samples in buckets
+    summary.py                numbers of threads and samples; percentiles
     distribution.py  the distribution of latencies, as measured and corrected
-    evidence.py      evidence of runs about a deadline
+    evidence.py               evidence about a deadline, in numbers and in words
     verdict.py       the verdict on a deadline
-    verdictwords.py  the sentence of a verdict, and the next command
     exposure.py               rates that a time supports; are episodes Poisson?
     episodes.py      episodes of late wake-ups
-    latetimes.py     times of the latest wake-ups
-    steady.py        do events come at a steady distance?
+    latetimes.py              times of the latest wake-ups; a steady distance?
     conditions.py    conditions of a run; equal ones are pooled
     runsets.py       the runs to compare under one load, each as its figures
     compare.py       a comparison of groups of runs

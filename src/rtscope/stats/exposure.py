@@ -25,8 +25,7 @@ from dataclasses import dataclass
 
 from rtscope.contract import ThreadResult
 from rtscope.host.units import NS_PER_H
-from rtscope.stats.percentiles import CONFIDENCE
-from rtscope.stats.summary import counted_of
+from rtscope.stats.summary import CONFIDENCE, counted_of
 
 MIN_WAKEUPS = 1_000
 """

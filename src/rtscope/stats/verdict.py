@@ -16,11 +16,10 @@ from rtscope.record.model import RunRecord
 from rtscope.stats.conditions import conditions_of, differences
 from rtscope.stats.determinism import caveats_among, distinct, trajectories
 from rtscope.stats.episodes import misses_of
-from rtscope.stats.evidence import Claim, Evidence, Verdict
+from rtscope.stats.evidence import Claim, Evidence, Verdict, put_in_words
 from rtscope.stats.exposure import dispersion_of, watched
 from rtscope.stats.runcaveats import clock_coarse, left_out_words, parted
 from rtscope.stats.summary import threshold_of
-from rtscope.stats.verdictwords import put_in_words
 
 __all__ = ["Claim", "Finding", "Judgement", "Verdict", "judge"]
 

@@ -9,9 +9,8 @@ Kernels that rtscope builds: recipe, source, patches, configuration.
     source.py                 sources: fetched or copied, and identified
     tree.py                   source trees, and series of patches
     kconfig.py                symbols of Kconfig: dependencies, selections
-    build.py                  configure and compile with tuxmake
+    build.py, package.toml    kbuild driven by tuxmake; built kernels packed
     arches.toml               differences between the architectures of kernels
     resolved.py               settings that kbuild changed
     sourcekernel.py           a built kernel in the cache
-    package.py, package.toml  a kernel as an archive or a Debian package
 """

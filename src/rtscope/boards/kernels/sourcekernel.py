@@ -16,7 +16,7 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 
 from rtscope.boards.catalogue import get_board
-from rtscope.boards.kernels import build, package
+from rtscope.boards.kernels import build
 from rtscope.boards.kernels.catalogue import CONFIG, IMAGE, SYMBOLS
 from rtscope.boards.kernels.kconfig import Symbol, read_kconfig
 from rtscope.boards.kernels.recipe import (
@@ -250,7 +250,7 @@ def _build(context: BuildContext, recipe: Recipe, origin: Origin, work: Path) ->
         shutil.copyfile(place.build / path, work / name)
     for folder, name in (("modinstall", MODULE_TREE), ("dtbsinstall", DEVICE_TREES)):
         if (place.build / folder).is_dir():
-            package.pack_folder(place.build / folder, work / name)
+            build.pack_folder(place.build / folder, work / name)
     _clear(work)
     return {
         "release": release,

@@ -4,12 +4,11 @@ Campaigns on virtual boards: each run is one boot, whose result is exact.
     prepare.py                    a campaign checked, and its parts made
     sameparts.py                  parts of earlier results, which later ones must share
     readiness.py                  abilities of this computer for virtual boards
-    hosttime.py                   host time of boots, estimated from earlier ones (pure)
     runner.py                     the runner: as many boots at once as fit
     script.py                     the script of a run for the board's shell (pure)
     boot.py                       one boot; how many fit at once
     outcome.py                    the results of a boot as bytes
-    store.py                      results of earlier boots, by digest of their inputs
+    store.py                      results of earlier boots, and their host time
     assemble.py                   observations from the files of a board
     diagnosis.py, diagnosis.toml  boots without results; kernels that complain
     inspect.py                    a board seen from inside; settings of `--tuned`

@@ -17,9 +17,8 @@ from rtscope.boards.recording.symbols import find_kernel_layout
 from rtscope.boards.runs.assemble import inputs_before, inputs_of, measured_on_board
 from rtscope.boards.runs.boot import Booted, boot
 from rtscope.boards.runs.diagnosis import KERNEL_LOG
-from rtscope.boards.runs.hosttime import took
 from rtscope.boards.runs.prepare import PreparedCampaign, RunRequest, job_for
-from rtscope.boards.runs.store import Origin, StoredResults
+from rtscope.boards.runs.store import Origin, StoredResults, took
 from rtscope.host.errors import BoardError, ContractError, MeasurementError, TargetError
 from rtscope.machine.audit.examine import context_of_config
 from rtscope.machine.kernelconfig import parse_config

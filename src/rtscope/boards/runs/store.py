@@ -15,23 +15,85 @@ import re
 import secrets
 import stat
 import tempfile
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import asdict, dataclass, field
 from pathlib import Path
+from statistics import fmean
 
 from pydantic import TypeAdapter
 
 from rtscope.boards.parts.cache import user_dir
 from rtscope.boards.parts.qemu import Recording
 from rtscope.boards.runs.boot import Booted
-from rtscope.boards.runs.hosttime import Took
 from rtscope.boards.runs.outcome import pack_booted, read_booted
+from rtscope.boards.runs.prepare import RunRequest
 from rtscope.contract import sha256_of_json
 from rtscope.host.errors import BoardError, RecordError
 from rtscope.host.files import read_bounded, write_atomically
 from rtscope.host.version import __version__
-from rtscope.record.model import InputDigests
+from rtscope.measure.campaign.model import Campaign
+from rtscope.record.model import InputDigests, Run
+
+# --- the time that boots take of this machine, from boots that it has measured --------
+
+
+@dataclass(frozen=True, slots=True)
+class Kind:
+    """Boots that take about the same time."""
+
+    board: str
+    load: str
+    virtual_ns: int
+    """With settling and warm-up."""
+    records: bool = True
+    """Whether paths are recorded, which takes time."""
+
+
+@dataclass(frozen=True, slots=True)
+class Took:
+    """What one boot took."""
+
+    kind: Kind
+    host_s: float
+
+
+@dataclass(frozen=True, slots=True)
+class HostTime:
+    """An estimate, and from how many boots it is."""
+
+    seconds: float
+    runs: int
+
+
+def kind_of(run: Run, campaign: Campaign) -> Kind:
+    """Return the kind of a run's boot."""
+    waits_ns = campaign.settling_ns + campaign.warmup_ns
+    virtual_ns = run.duration_ns + waits_ns
+    return Kind(campaign.board or "", run.load, virtual_ns, campaign.record)
+
+
+def took(request: RunRequest, booted: Booted) -> Took:
+    """Return what the boot of a run took."""
+    return Took(kind_of(request.run, request.campaign), booted.host_seconds)
+
+
+def host_time(
+    kinds: Sequence[Kind], earlier: Iterable[Took], *, at_once: int
+) -> HostTime | None:
+    """Return how long boots take together; None if of one kind no boot is known."""
+    host_times: dict[Kind, list[float]] = {kind: [] for kind in kinds}
+    for one in earlier:
+        if one.kind in host_times:
+            host_times[one.kind].append(one.host_s)
+    if not host_times or not all(host_times.values()):
+        return None
+    means = {kind: fmean(times) for kind, times in host_times.items()}
+    seconds = sum(means[kind] for kind in kinds) / at_once
+    return HostTime(seconds, sum(map(len, host_times.values())))
+
+
+# --- results of boots that were computed before, by the digest of their inputs --------
 
 FOLDER = "results"
 """Beside the key."""

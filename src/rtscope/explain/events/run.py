@@ -9,11 +9,11 @@ by which counters grew around a wake-up.
 from collections.abc import Iterator
 
 from rtscope.contract import Around, CounterDelta
+from rtscope.explain.activity import ExplainedWindow
 from rtscope.explain.events.explain import explain_events
 from rtscope.explain.events.threadstates import MachineTraits, TracedWakeup
 from rtscope.explain.events.window import window_around
 from rtscope.explain.model import Explanation
-from rtscope.explain.timeline import ExplainedWindow
 from rtscope.host.units import NS_PER_MS
 from rtscope.record.events.events import Trace
 from rtscope.record.events.writer import TRACE

@@ -9,8 +9,7 @@ from rtscope.present.model.charts import Chart
 from rtscope.present.model.overtime import late_over_time
 from rtscope.present.model.rows import Row
 from rtscope.present.words import duration, enumeration
-from rtscope.stats.latetimes import Timing, timing_of
-from rtscope.stats.steady import Distance
+from rtscope.stats.latetimes import Distance, Timing, timing_of
 
 FEW_EVENTS = 12
 """With fewer a distance is found if all keep to it: lab/steady-distance.md."""

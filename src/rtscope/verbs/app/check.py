@@ -13,7 +13,7 @@ import typer
 from rtscope.boards.parts.cache import cache_dir
 from rtscope.cli.console import Json, put, put_json, stdout_console
 from rtscope.cli.options import BoardKernel, BoardSeed, DisplayOptions
-from rtscope.explain.timeline import ExplainedWindow, perfetto_trace
+from rtscope.explain.activity import ExplainedWindow, perfetto_trace
 from rtscope.host.errors import MeasurementError, UsageError
 from rtscope.host.files import refuse_unwritable, write_atomically
 from rtscope.host.files.junit import Outcome, TestCase, TestSuite, junit_file

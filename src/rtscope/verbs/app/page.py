@@ -4,8 +4,9 @@ from collections.abc import Iterator, Mapping, Sequence
 
 from markupsafe import Markup
 
+from rtscope.explain.activity import ExplainedWindow
 from rtscope.explain.model import TITLES, Explanation
-from rtscope.explain.timeline import ExplainedWindow, Timeline, timeline_of
+from rtscope.explain.timeline import Timeline, timeline_of
 from rtscope.explain.words import where
 from rtscope.host.escape import all_printable, printable
 from rtscope.host.units import count, format_us, plural

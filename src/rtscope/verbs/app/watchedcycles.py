@@ -16,10 +16,10 @@ from rtscope.contract import (
     TracePages,
     Tracing,
 )
+from rtscope.explain.activity import ExplainedWindow
 from rtscope.explain.events.explain import explain_events
 from rtscope.explain.events.threadstates import MachineTraits, TracedWakeup
 from rtscope.explain.events.window import window_around
-from rtscope.explain.timeline import ExplainedWindow
 from rtscope.host.errors import ContractError, TargetError
 from rtscope.host.process import start_thread
 from rtscope.host.units import NS_PER_S

@@ -6,11 +6,9 @@ The change that makes a kernel worse: search commits, patches or settings.
     subjects.py                 subjects of a search: commits, patches, settings
     history.py                  commits by git bisect, patches as commits
     settings.py                 settings that differ, searched by delta debugging
-    kernels.py                  kernels of a search, built in a directory of the cache
-    boards.py                   boots of each kernel, one for each seed
-    trials.py                   trials: each kernel built and measured once
+    kernels.py                  kernels of a search: built, and booted for each seed
     criterion.py                figures to search by; what makes a kernel bad
-    outcome.py                  the result of a search (pure)
+    outcome.py                  trials of kernels, and the result of a search
     text.py                     the result for a terminal
     step.py                     one step on a machine, by its runs
     measured.py                 `--measured`: that step, for a terminal

@@ -37,7 +37,6 @@ from rtscope.record.directory.journal import STEPS, Journal, read_journal
 from rtscope.record.directory.place import SEARCH, hold, make_directory
 from rtscope.record.directory.records import ResultDir
 from rtscope.verbs.bisect import subjects
-from rtscope.verbs.bisect.boards import VirtualBoards, directory_of, worst_seed
 from rtscope.verbs.bisect.criterion import (
     Margin,
     format_value,
@@ -51,19 +50,26 @@ from rtscope.verbs.bisect.directory import (
     new_work,
     resumed_work,
 )
-from rtscope.verbs.bisect.kernels import LOG, Bench, workplace
+from rtscope.verbs.bisect.kernels import (
+    LOG,
+    Bench,
+    VirtualBoards,
+    directory_of,
+    workplace,
+    worst_seed,
+)
 from rtscope.verbs.bisect.measured import judge_measured
 from rtscope.verbs.bisect.outcome import (
     Kind,
     Outcome,
     Side,
+    Trials,
     ends_of,
     outcome_data,
     skipped_of,
 )
 from rtscope.verbs.bisect.subjects import Left, Subject
 from rtscope.verbs.bisect.text import answer, lines
-from rtscope.verbs.bisect.trials import Trials
 
 # --- one search from its ends to the change: good and bad, then what lies between -----
 

@@ -18,14 +18,13 @@ from rtscope.record.directory import place
 from rtscope.record.directory.journal import STEPS
 from rtscope.record.directory.records import refuse_links
 from rtscope.stats.figures import IDLE
-from rtscope.verbs.bisect.boards import Measurement
 from rtscope.verbs.bisect.criterion import (
     FIGURES,
     check_figure,
     check_load,
     parse_margin,
 )
-from rtscope.verbs.bisect.kernels import LOG
+from rtscope.verbs.bisect.kernels import LOG, Measurement
 from rtscope.verbs.bisect.outcome import Kind
 from rtscope.verbs.bisect.subjects import Subject
 

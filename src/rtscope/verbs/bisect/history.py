@@ -21,7 +21,7 @@ from rtscope.boards.kernels.tree import Patch, Series, describe, try_series
 from rtscope.host import process
 from rtscope.host.errors import KernelError, UsageError
 from rtscope.host.escape import printable
-from rtscope.verbs.bisect.trials import Verdict
+from rtscope.verbs.bisect.outcome import Verdict
 
 # --- run git, in repositories of our own and in the user's ----------------------------
 

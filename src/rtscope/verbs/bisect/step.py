@@ -22,7 +22,7 @@ from rtscope.stats.comparison.design import can_differ, least_runs
 from rtscope.stats.comparison.effect import Effect, effect_of_groups
 from rtscope.verbs.bisect.criterion import FIGURES, format_value, unit_of_values
 from rtscope.verbs.bisect.machineruns import Sample, Samples
-from rtscope.verbs.bisect.trials import Verdict
+from rtscope.verbs.bisect.outcome import Verdict
 
 # --- which end a kernel is like, by runs that a machine measured ----------------------
 

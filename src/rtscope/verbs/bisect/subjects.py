@@ -24,7 +24,7 @@ from rtscope.verbs.bisect.kernels import (
     CommitKernels,
     ConfiguredKernels,
 )
-from rtscope.verbs.bisect.outcome import Change, Kind, Located
+from rtscope.verbs.bisect.outcome import Change, Kernels, Kind, Located, Verdict
 from rtscope.verbs.bisect.settings import (
     Blamed,
     Differences,
@@ -33,7 +33,6 @@ from rtscope.verbs.bisect.settings import (
     differences_of,
     name_of,
 )
-from rtscope.verbs.bisect.trials import Kernels, Verdict
 
 REPOSITORY = "history.git"
 

@@ -18,8 +18,8 @@ from rtscope.host.errors import UsageError
 from rtscope.host.files import refuse_unwritable, write_atomically
 from rtscope.machine.target.address import address_of, open_target
 from rtscope.verbs.demo.judge import judged
+from rtscope.verbs.demo.machine import run_demo
 from rtscope.verbs.demo.model import Demo, DemoResult, Scenario, demos
-from rtscope.verbs.demo.run import run_demo
 from rtscope.verbs.demo.text import demo_document, print_chars, print_demo
 
 NOT_HELD = 1
@@ -71,7 +71,7 @@ def demo(
     judgement = judged(demo, result, target)
     if html is not None:
         # Loaded for a page only: it takes as long as all the rest.
-        from rtscope.verbs.demo.text import render_demo
+        from rtscope.verbs.demo.page import render_demo
 
         write_atomically(html, render_demo(judgement).encode())
     if json:
@@ -93,7 +93,7 @@ def _on_board(name: str, kernel: str | None, demo: Demo, cpu: int | None) -> Dem
     from rtscope.boards.parts.prepare import prepare
     from rtscope.cli.progress import Waiting
     from rtscope.machine.target import agent_file
-    from rtscope.verbs.demo.run import run_demo_on_board
+    from rtscope.verbs.demo.board import run_demo_on_board
 
     board = get_board(name)
     with Waiting(stderr_console()) as waiting:

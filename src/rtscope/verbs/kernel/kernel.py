@@ -8,7 +8,7 @@ from typing import Annotated, Any
 
 import typer
 
-from rtscope.boards.kernels import package as pack
+from rtscope.boards.kernels import build as pack
 from rtscope.boards.kernels import sourcekernel
 from rtscope.boards.kernels.catalogue import CONFIG, IMAGE, SYMBOLS
 from rtscope.boards.kernels.recipe import Recipe, find_recipe, get_arch, recipe_names

@@ -5,18 +5,16 @@ Sweeps: campaigns that differ in a few settings, and the effect of each setting.
     show.py                        the result for terminal, page, JSON
     directory.py, file.py          the directory of a sweep, and its file
     shipped/                       sweep files that rtscope brings
-    design.py, plan.py             from a sweep to cells; the plan before anything runs
+    design.py                      from a sweep to cells; what pairs have in common
+    plan.py                        the plan before anything runs
     preflight.py                   sweeps that a board cannot do, refused
     boots.py                       all cells, measured here or on a cluster
     cluster/                       boots on the workers of a Dask cluster
-    checks.py                      runs computed twice, which must be equal
-    keys.py                        what pairs have in common besides the seed
     effects.py                     pairs of equal seeds; effects of cells, of levels
-    doubts.py                      reasons that invalidate or limit an effect
-    result.py                      the result: cells, effects, costs, failures
+    doubts.py                      reasons against an effect; runs computed twice
+    result.py                      the result: cells, effects, costs, worst runs
     text.py, sweep.html            the result for a terminal, and as a page
     causes.py                      causes of worst wake-ups, read or explained
-    worstruns.py                   the worst run of each cell
     survey.py                      surveys of stressors on boards
     ranking.py                     loads by their worst wake-up
     surveytext.py, survey.html     the result of a survey

@@ -2,7 +2,7 @@
 Measure the cells of a sweep as one plan: on this machine, or on a cluster.
 
 Some runs are computed twice: equal inputs must give equal records, in all that is not
-of the host (`rtscope.verbs.sweep.checks`). A difference ends the sweep, and
+of the host (`rtscope.verbs.sweep.doubts`). A difference ends the sweep, and
 neither result stays, because nobody knows which one is right.
 """
 
@@ -32,8 +32,8 @@ from rtscope.measure.plan import Plan
 from rtscope.record.directory.place import make_directory
 from rtscope.record.directory.records import RECORD, ResultDir, read_record
 from rtscope.record.model import InputDigests, Run, RunRecord, record_to_json
-from rtscope.verbs.sweep.checks import Difference, differences
 from rtscope.verbs.sweep.cluster.address import SchedulerAddress
+from rtscope.verbs.sweep.doubts import Difference, differences
 
 CHECK_EVERY = 50
 """One run of so many is computed twice."""

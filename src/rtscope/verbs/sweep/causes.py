@@ -23,8 +23,7 @@ from rtscope.host.process import Progress, Step
 from rtscope.host.units import plural
 from rtscope.record.directory.records import INTERRUPTED, RECORD, read_record
 from rtscope.record.explanation import EXPLAINED, Explained, read_explained
-from rtscope.verbs.sweep.result import SweepResult
-from rtscope.verbs.sweep.worstruns import Known, WorstRun, explained_by
+from rtscope.verbs.sweep.result import Known, SweepResult, WorstRun, explained_by
 
 # --- explain many runs that are already measured, one after the other -----------------
 

@@ -17,7 +17,6 @@ from rtscope.measure.plan import Plan, remaining
 from rtscope.record.directory import journal, place
 from rtscope.record.directory.place import CAMPAIGN, SWEEP
 from rtscope.record.directory.records import ResultDir, create, refuse_links
-from rtscope.verbs.sweep.checks import Checks, checks_of
 from rtscope.verbs.sweep.design import (
     MAX_SEEDS,
     WHY_SEEDS,
@@ -25,6 +24,7 @@ from rtscope.verbs.sweep.design import (
     cells_of,
     chosen_cells,
 )
+from rtscope.verbs.sweep.doubts import Checks, checks_of
 from rtscope.verbs.sweep.file import (
     Diagnosis,
     Sweep,

@@ -36,8 +36,7 @@ from rtscope.stats.comparison.effect import effect_of_pairs, false_discovered
 from rtscope.stats.exposure import SIGNIFICANCE
 from rtscope.stats.figures import named
 from rtscope.stats.summary import summarize
-from rtscope.verbs.sweep.design import Cell, LevelName
-from rtscope.verbs.sweep.keys import Key, by_key
+from rtscope.verbs.sweep.design import Cell, Key, LevelName, by_key
 
 FIGURES = named("sweep")
 """Latencies in ns; operations as stress-ng counts them, of all stressors."""

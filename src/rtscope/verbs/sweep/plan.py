@@ -6,9 +6,14 @@ from typing import Any
 
 from rtscope.boards.catalogue import get_board
 from rtscope.boards.kernels.recipe import recipe_names
-from rtscope.boards.runs.hosttime import HostTime, host_time, kind_of
 from rtscope.boards.runs.prepare import capacity_for, is_built_for
-from rtscope.boards.runs.store import earlier_boots, state_dir
+from rtscope.boards.runs.store import (
+    HostTime,
+    earlier_boots,
+    host_time,
+    kind_of,
+    state_dir,
+)
 from rtscope.cli.console import note
 from rtscope.host.errors import BoardError
 from rtscope.host.escape import printable

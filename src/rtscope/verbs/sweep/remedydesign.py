@@ -21,9 +21,8 @@ from rtscope.measure.campaign.model import Campaign
 from rtscope.measure.campaign.values import REALTIME_POLICIES
 from rtscope.record.directory.journal import REMEDY
 from rtscope.record.model import Run
-from rtscope.verbs.sweep.design import MAX_SEEDS, changed
+from rtscope.verbs.sweep.design import MAX_SEEDS, changed, key_of
 from rtscope.verbs.sweep.file import Axis, Diagnosis, Level, Sweep, Table
-from rtscope.verbs.sweep.keys import key_of
 from rtscope.verbs.sweep.remedies import (
     NO_REMEDY,
     REAL_TIME,

@@ -22,7 +22,7 @@ from rtscope.record.directory.place import CAMPAIGN, SWEEP, read_document
 from rtscope.record.directory.records import ResultDir
 from rtscope.record.explanation import find_explained
 from rtscope.record.pack import is_packed
-from rtscope.verbs.sweep.checks import lines_of_checks
+from rtscope.verbs.sweep.doubts import lines_of_checks
 from rtscope.verbs.sweep.effects import Effect
 from rtscope.verbs.sweep.file import Diagnosis, Sweep
 from rtscope.verbs.sweep.remedies import worst_records, worst_wakeups

@@ -12,7 +12,7 @@ from rtscope.present.document import Block, Span, Table, line, strong, table, wo
 from rtscope.present.render.fitted import Compose, Room, rows_left_out
 from rtscope.present.render.page import render_page
 from rtscope.present.words import NOTHING
-from rtscope.verbs.sweep.checks import Checks, lines_of_checks
+from rtscope.verbs.sweep.doubts import Checks, lines_of_checks
 from rtscope.verbs.sweep.ranking import RankedLoad, Ranking, Standing
 from rtscope.verbs.sweep.text import line_of_doubt
 

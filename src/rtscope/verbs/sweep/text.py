@@ -25,13 +25,11 @@ from rtscope.present.render.fitted import COLUMNS, FEWEST_ROWS, Compose, Room
 from rtscope.present.render.page import render_page
 from rtscope.present.words import NOTHING
 from rtscope.stats.comparison.design import LEAST_PAIRS
-from rtscope.verbs.sweep.checks import lines_of_checks
-from rtscope.verbs.sweep.doubts import Doubt
+from rtscope.verbs.sweep.design import Key, label_of
+from rtscope.verbs.sweep.doubts import Doubt, lines_of_checks
 from rtscope.verbs.sweep.effects import FIGURES, Effect
 from rtscope.verbs.sweep.file import Diagnosis
-from rtscope.verbs.sweep.keys import Key, label_of
-from rtscope.verbs.sweep.result import SweepResult
-from rtscope.verbs.sweep.worstruns import Known, WorstRun
+from rtscope.verbs.sweep.result import Known, SweepResult, WorstRun
 
 # --- the worst runs -------------------------------------------------------------------
 
