@@ -163,8 +163,8 @@ def test_messages_that_nobody_reads_stop_no_measurement(
 
 SAY_MUCH = """
 import os, sys
-from rtscope.cli.console import open_streams
-from rtscope.cli.console import never_wait_for_readers
+from rtscope.cli.streams import open_streams
+from rtscope.cli.streams import never_wait_for_readers
 open_streams()
 never_wait_for_readers()
 for number in range(3000):
