@@ -21,7 +21,7 @@ from rtscope.record.explanation import EXPLAINED
 from rtscope.record.instructions import file as exectrace
 from rtscope.record.instructions.symbols import NO_SYMBOLS
 from rtscope.verbs.sweep import boots as sweeping
-from rtscope.verbs.sweep import worstruns
+from rtscope.verbs.sweep import result
 
 SWEEP = ("sweep", "ticks.toml", "--out", "out")
 RESUME = ("sweep", "--resume", "out")
@@ -232,7 +232,7 @@ def test_at_most_so_many_cells_are_explained_unasked(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     monkeypatch.setattr(sweeping, "CHECK_EVERY", 1_000)
-    monkeypatch.setattr(worstruns, "MOST_EXPLAINED", 4)
+    monkeypatch.setattr(result, "MOST_EXPLAINED", 4)
     levels = ",".join(
         f'{{ name = "loops {n}", kernel.append = "lpj={n}" }}' for n in range(1, 7)
     )
