@@ -227,13 +227,16 @@ def running_command(
         pid = None
         for line in lines:
             if isinstance(line, AgentError):
-                raise TargetError(line.message)
+                # The guard of loads runs it; a checked program is none.
+                raise TargetError(line.message.replace(" the load ", " ", 1))
             if isinstance(line, LoadHello):
                 pid = line.pid
             if isinstance(line, LoadEnd):
+                how = f"by signal {line.signal}" if line.signal else ""
                 raise TargetError(
-                    f"{argv[0]} ended before it could be watched, with status "
-                    f"{line.status}"
+                    f"{argv[0]} ended before it could be watched, "
+                    f"{how or f'with status {line.status}'}; run it by itself to see "
+                    "why, or watch it earlier: --settle 100ms"
                 )
         if pid is None:
             raise TargetError(f"{argv[0]} did not begin: {guard.stderr_tail()}")
