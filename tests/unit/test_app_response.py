@@ -12,6 +12,7 @@ from fakes import printed as terminal
 from rtscope.contract import CycleRuns, CyclesEnd
 from rtscope.stats.evidence import Verdict
 from rtscope.verbs.app.check import FailOn, examined_junit, status_of
+from rtscope.verbs.app.checktext import examined_blocks
 from rtscope.verbs.app.cycles import ThreadCycles
 from rtscope.verbs.app.response import Response, judge_response, verdict_blocks
 from rtscope.verbs.app.rules import examine
@@ -160,6 +161,19 @@ def test_junit_has_a_case_for_the_verdict(
     assert [one.tag for one in case if one.tag != "properties"] == (
         [] if outcome is None else [outcome]
     )
+
+
+@pytest.mark.parametrize(("width", "lines"), [(None, 1), (80, 2)])
+def test_a_pipe_gets_the_verdict_in_one_line(width: int | None, lines: int) -> None:
+    verdict = list(verdict_blocks(judged(cycling.periodic(9))))
+    blocks = examined_blocks(
+        examine(seen(thread(TID))), width=width, everything=False, verdict=verdict
+    )
+
+    text = terminal.printed(blocks, width=80)
+
+    begin = text.index("NOT SHOWN")
+    assert "--duration" in text[begin:].split("\n", lines)[lines - 1]
 
 
 def test_data_has_the_verdict_and_its_numbers() -> None:

@@ -58,7 +58,8 @@ def examined_blocks(
     Without a width, of a file or pipe, no line is cut.
     """
     yield strong(headline(examined))
-    yield from verdict
+    narrow = width is not None and not everything
+    yield from (one if narrow else replace(one, fit="whole") for one in verdict)
     label = (
         [] if board is None else wrap(printable(board.words, limit=400), width or WIDE)
     )
