@@ -12,6 +12,8 @@ from fakes.commandline import Rtscope
         ("--settle", "61m", "1ms"),
         ("--duration", "99ms", "100ms"),
         ("--duration", "2h", "100ms"),
+        ("--period", "999ns", "1us"),
+        ("--response", "2h", "1us"),
     ],
 )
 def test_a_time_out_of_range_is_refused_with_the_range(
@@ -28,3 +30,11 @@ def test_quiet_and_verbose_exclude_each_other(rtscope: Rtscope) -> None:
 
     assert said.status == 2
     assert "--quiet and --verbose exclude each other" in said.err
+
+
+def test_light_refuses_what_needs_the_cycles(rtscope: Rtscope) -> None:
+    for option in ("--period", "--response"):
+        said = rtscope("app", "check", "--light", option, "5ms", "1")
+
+        assert said.status == 2
+        assert f"{option} needs the cycles, which --light leaves out" in said.err
