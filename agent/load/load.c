@@ -267,13 +267,13 @@ static enum exit_status fail_start(struct guard *g, struct emit *out, int err)
 
 	if (err == -ENOENT && folder_is_gone(g->options->log_path)) {
 		snprintf(message, sizeof(message),
-			 "cannot run the load %.60s: the folder of %.140s was removed",
+			 "cannot run %.60s: the folder of %.140s was removed",
 			 g->options->operand[0], g->options->log_path);
 		return emit_error(out, "other", message,
 				  "leave temporary files alone while rtscope works, "
 				  "or name another directory in TMPDIR");
 	}
-	snprintf(message, sizeof(message), "cannot run the load %.100s: %s",
+	snprintf(message, sizeof(message), "cannot run %.100s: %s",
 		 g->options->operand[0], strerror(-err));
 	return emit_error(out, err == -ENOENT ? "missing" : "other", message,
 			  err == -ENOENT

@@ -180,7 +180,7 @@ def test_a_custom_load_that_is_not_there_is_told(tmp_path: Path) -> None:
         done = run.finish()
 
     assert done.status == 3
-    assert "cannot run the load /no/such/program: No such file" in done.stderr
+    assert "cannot run /no/such/program: No such file" in done.stderr
 
 
 def test_the_oom_load_is_killed_inside_its_group_and_the_machine_survives(

@@ -84,7 +84,7 @@ def test_what_tracing_costs_is_measured_before_and_after_under_the_same_load() -
 def test_a_limit_of_processes_is_named_in_place_of_the_command() -> None:
     refused = AgentError(
         cause="other",
-        message="cannot run the load stress-ng: Resource temporarily unavailable",
+        message="cannot run stress-ng: Resource temporarily unavailable",
         remedy="check the command and the directories named",
     )
     on = target({"load": [[refused]]})
