@@ -3,6 +3,7 @@
 import platform
 import shutil
 import struct
+import sys
 from collections.abc import Callable
 from pathlib import Path
 
@@ -131,3 +132,24 @@ def test_a_program_that_fills_the_memory_of_a_board_is_refused(
 
     with pytest.raises(UsageError, match="a board takes 64"):
         program_of([path], arch)
+
+
+@pytest.mark.parametrize(
+    "change",
+    [
+        lambda elf: elf[:70],
+        lambda elf: elf[:54] + b"\xff\xff" + elf[56:],
+        lambda elf: elf[:40] + b"\xff" * 8 + elf[48:],
+        lambda elf: elf[:32] + b"\xff" * 8 + elf[40:],
+        lambda elf: elf[:58] + b"\x01\x00\xff\xff" + elf[62:],
+    ],
+)
+def test_a_damaged_program_is_refused_with_its_reason(
+    change: Callable[[bytes], bytes], tmp_path: Path, arch: Arch
+) -> None:
+    program = tmp_path / "damaged"
+    program.write_bytes(change(Path(sys.executable).resolve().read_bytes()))
+    program.chmod(0o755)
+
+    with pytest.raises(UsageError, match="no program in the ELF format"):
+        program_of([str(program)], arch)

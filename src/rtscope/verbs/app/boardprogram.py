@@ -5,21 +5,16 @@ Nothing of it is run here. On the board it has a root directory of its own, so t
 libraries are not mixed with those of the board's stress-ng.
 """
 
-import io
 import shutil
+import struct
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path, PurePosixPath
-from typing import Any
-
-from elftools.common.exceptions import ELFError
-from elftools.elf.dynamic import DynamicSection
-from elftools.elf.elffile import ELFFile
-from elftools.elf.segments import InterpSegment
 
 from rtscope.boards.catalogue import Arch
 from rtscope.boards.parts.initrd import MAX_FILES_BYTES
 from rtscope.host.errors import UsageError
+from rtscope.verbs.app.binaries.elf import Damaged, ElfFile, text_at
 
 ROOT = "program"
 """The directory of the board that the program has as its root directory."""
@@ -28,6 +23,8 @@ LIBRARIES = "lib"
 """Where its libraries are, below its root directory, all in one directory."""
 
 _SYSTEM = ("lib64", "usr/lib64", "lib", "usr/lib", "usr/local/lib")
+_INTERP = 3
+_NEEDED, _RPATH, _RUNPATH = 1, 15, 29
 _STATIC = "link it statically (gcc -static)"
 
 
@@ -88,51 +85,61 @@ def _content(path: Path) -> bytes:
 
 
 class _Elf:
-    """The headers of a program or library."""
+    """The headers of a program or library, which may be damaged."""
 
     def __init__(self, path: Path, content: bytes) -> None:
         self.path, self.content = path, content
         try:
-            self._file = ELFFile(io.BytesIO(content))
-        except ELFError as error:
+            self._file = ElfFile(content)
+            self.loader = self._read_loader()
+            self._tags = list(self._read_tags())
+        except Damaged as error:
             raise UsageError(
-                f"{path}: no program in the ELF format; a board has no interpreter for "
-                "scripts: name a compiled program"
+                f"{path}: no program in the ELF format ({error}); a board has no "
+                "interpreter for scripts: name a compiled program"
             ) from error
 
     @property
     def machine(self) -> str:
         """The processor, as elf.h names it."""
-        return str(self._file.header["e_machine"])
+        return self._file.machine
 
-    @property
-    def loader(self) -> str:
-        """The loader that it names; empty for a static program, and for a library."""
-        for segment in self._file.iter_segments():
-            if isinstance(segment, InterpSegment):
-                return str(segment.get_interp_name())
+    def _read_loader(self) -> str:
+        """Return the loader that it names; empty for a static program or a library."""
+        for one in self._file.segments:
+            if one.type == _INTERP:
+                return text_at(self._file.data, one.offset)
         return ""
+
+    def _read_tags(self) -> Iterator[tuple[int, str]]:
+        """Yield the tags that name a text, with the text."""
+        elf = self._file
+        dynamic = elf.section(".dynamic")
+        if dynamic is None or dynamic.link >= len(elf.sections):
+            return
+        texts = elf.content(elf.sections[dynamic.link])
+        form = elf.order + ("QQ" if elf.word_bytes == 8 else "II")
+        content = elf.content(dynamic)
+        whole = len(content) - len(content) % struct.calcsize(form)
+        for tag, value in struct.iter_unpack(form, content[:whole]):
+            if tag in (_NEEDED, _RPATH, _RUNPATH):
+                yield tag, text_at(texts, value)
 
     @property
     def needed(self) -> tuple[str, ...]:
         """The libraries that it names."""
-        return tuple(str(tag.needed) for tag in self._tags("DT_NEEDED"))
+        return tuple(text for tag, text in self._tags if tag == _NEEDED)
 
     @property
     def own_places(self) -> Iterator[Path]:
         """Yield where it says that its libraries are."""
-        for kind, field in (("DT_RUNPATH", "runpath"), ("DT_RPATH", "rpath")):
-            for tag in self._tags(kind):
-                for place in str(getattr(tag, field)).split(":"):
+        for kind in (_RUNPATH, _RPATH):
+            for places in (text for tag, text in self._tags if tag == kind):
+                for place in places.split(":"):
                     here = str(self.path.parent)
                     for word in ("$ORIGIN", "${ORIGIN}"):
                         place = place.replace(word, here)
                     yield Path(place)
-
-    def _tags(self, kind: str) -> Iterator[Any]:
-        section = self._file.get_section_by_name(".dynamic")
-        if isinstance(section, DynamicSection):
-            yield from (t for t in section.iter_tags() if t.entry.d_tag == kind)
 
     def refuse_other_than(self, arch: Arch) -> None:
         # a board has no libraries of 32 bits

@@ -29,11 +29,10 @@ LOAD = 1
 _PT_NOTE = 4
 
 MACHINES: Mapping[int, str] = {
-    3: "EM_386",
-    40: "EM_ARM",
-    62: "EM_X86_64",
-    183: "EM_AARCH64",
-    243: "EM_RISCV",
+    **{2: "EM_SPARC", 3: "EM_386", 4: "EM_68K", 8: "EM_MIPS", 15: "EM_PARISC"},
+    **{20: "EM_PPC", 21: "EM_PPC64", 22: "EM_S390", 40: "EM_ARM", 42: "EM_SH"},
+    **{43: "EM_SPARCV9", 50: "EM_IA_64", 62: "EM_X86_64", 183: "EM_AARCH64"},
+    **{189: "EM_MICROBLAZE", 243: "EM_RISCV", 258: "EM_LOONGARCH"},
 }
 """Names of elf.h."""
 
@@ -166,7 +165,7 @@ class ElfFile:
         """Return numbers at an offset; Damaged beyond the end of the file."""
         try:
             return struct.unpack_from(self.order + form, self.data, at)
-        except struct.error as error:
+        except (struct.error, OverflowError) as error:
             raise Damaged(f"it ends before what should be at {at:#x}") from error
 
     @cached_property
