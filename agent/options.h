@@ -98,7 +98,8 @@ struct options {
 	uint64_t capabilities; /* a bit for each, which the program gets */
 	int io_class;          /* 1 to 3 of ioprio_set(2); 0: as it is */
 	int io_level;
-	const char *given_path; /* where it writes what the program has; NULL: nowhere */
+	const char
+		*given_path; /* where it writes what the program has; NULL: nowhere */
 
 	/* load, and tasks, where 0 is none */
 	int64_t window_ns;
