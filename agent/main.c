@@ -116,7 +116,8 @@ int main(int argc, char **argv)
 		fprintf(stderr, "rtscope-agent: %s\n", error);
 		return EXIT_USAGE;
 	}
-	if (options.command == COMMAND_START) /* signals and streams are the program's */
+	if (options.command ==
+	    COMMAND_START) /* signals and streams are the program's */
 		return start(&options);
 	emit_init(&out, STDOUT_FILENO);
 	if (options.link.heartbeat)

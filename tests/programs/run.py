@@ -75,12 +75,9 @@ def _checked(name: str, program: Mapping[str, Any], duration: str) -> dict[str, 
         for file in (HERE / "files").iterdir():
             text = file.read_text().replace("RUN", str(run))
             (run / file.name).write_text(text)
-        env = {
-            **os.environ,
-            **{
-                k: v.replace("RUN", str(run)) for k, v in program.get("env", {}).items()
-            },
-        }
+        told = program.get("env", {}).items()
+        env = {**os.environ, "TMPDIR": str(run)}
+        env |= {name: value.replace("RUN", str(run)) for name, value in told}
         for helper in program.get("helpers", ()):
             stack.enter_context(_started(_argv(helper, run), env))
             time.sleep(_SETTLE_S)
