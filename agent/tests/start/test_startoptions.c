@@ -10,8 +10,12 @@ static char error[OPTIONS_TEXT];
 
 static int parse(int argc, char **argv)
 {
+	static char *words[64]; /* the options keep pointers to them */
+
+	CHECK(argc < 64);
+	memcpy(words, argv, (size_t)(argc + 1) * sizeof(*argv));
 	error[0] = '\0';
-	return options_parse(argc, argv, &o, error);
+	return options_parse(argc, words, &o, error);
 }
 
 #define PARSE(...)                                                                     \
