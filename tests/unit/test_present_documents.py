@@ -16,11 +16,8 @@ from rtscope.present.document import (
     Notes,
     Section,
     Table,
-    line,
-    muted,
-    strong,
+    Words,
     table,
-    words,
 )
 from rtscope.present.render.fitted import print_fitted
 from rtscope.present.render.markdown import render_document
@@ -31,12 +28,12 @@ MOST_PAGES = 8
 
 BLOCKS = (
     "a *sentence*",
-    words(("NO", "alarm"), ": too late"),
+    Words((("NO", "alarm"), ": too late")),
     "",
-    Section("Findings", (Item(words("one")), Item(words("two"), (muted("→ act"),)))),
-    table(("load",), ("max",), [["idle", ("7", "strong")], [words("a", "b"), "8"]]),
+    Section("Findings", (Item("one"), Item("two", (("→ act", "muted"),)))),
+    table(("load",), ("max",), [["idle", ("7", "strong")], [Words(("a", "b")), "8"]]),
     Notes(()),
-    line("rtscope report x"),
+    Words(("rtscope report x",), fit="whole"),
 )
 
 
@@ -86,7 +83,7 @@ def test_a_terminal_writes_every_block() -> None:
 
 
 def test_bold_words_of_markdown_end_before_a_space() -> None:
-    assert render_document(Document("t", (words(("idle: ", "strong"), "x"),))) == (
+    assert render_document(Document("t", (Words((("idle: ", "strong"), "x")),))) == (
         "# t\n\n**idle:** x\n"
     )
 
@@ -105,7 +102,7 @@ def test_a_table_without_headings_has_no_head() -> None:
 def test_a_command_is_one_line_however_long() -> None:
     long = "rtscope report " + "x" * 100
 
-    assert printed([line(long)], width=40) == f"{long}\n"
+    assert printed([Words((long,), fit="whole")], width=40) == f"{long}\n"
 
 
 def test_what_fits_loses_sentences_then_blank_lines_then_rows() -> None:
@@ -113,7 +110,7 @@ def test_what_fits_loses_sentences_then_blank_lines_then_rows() -> None:
     with console.capture() as captured:
         print_fitted(
             lambda room: [
-                strong("answer"),
+                ("answer", "strong"),
                 "",
                 *(["sentence"] * room.sentences),
                 table(("n",), (), [[str(n)] for n in range(30)[: room.rows]]),

@@ -108,7 +108,7 @@ def test_a_setting_that_kills_the_load_has_no_effect_in_a_sweep(caveat: str) -> 
     assert found.cells[1].not_counted.startswith("12 of 12 runs of x: y do not count: ")
     assert catalogue()[caveat].message in sweep_answer(found)
     (line,) = lines_of_limits(found)
-    assert "12 runs of x: y, left out of all effects" in line.plain
+    assert "12 runs of x: y, left out of all effects" in line[0]
     assert "12 of 12 runs of x: y do not count" in sweep_page(found)
 
 

@@ -57,7 +57,7 @@ def test_other_cpus_than_those_of_the_base_are_a_limit_with_a_remedy(
     found = result({"isolcpus=1": level}, runs(*cpus))
 
     (line,) = lines_of_limits(found)
-    assert line.plain == (
+    assert line[0] == (
         f"LIMIT: 1 run of boot: isolcpus=1: measured CPU {told}, the base CPU 0-3, so "
         "the effects are also those of other CPUs; give the base the same run.cpus = "
         f'"{told}"'
@@ -84,7 +84,7 @@ def test_cells_with_the_same_cpus_are_one_limit() -> None:
         (1, ("boot: c",)),
     ]
     first, _ = lines_of_limits(found)
-    assert "2 runs of 2 cells: measured CPU 0,2-3" in first.plain
+    assert "2 runs of 2 cells: measured CPU 0,2-3" in first[0]
 
 
 @pytest.mark.parametrize(

@@ -132,7 +132,7 @@ def test_invalid_runs_are_named_and_in_no_effect(
 
     assert found.effects == ()
     (line,) = lines_of_limits(found)
-    assert "INVALID: 1 run of base, left out of all effects" in line.plain
+    assert "INVALID: 1 run of base, left out of all effects" in line[0]
     assert "1 of 1 run of base does not count" in sweep_answer(found)
     assert message in sweep_page(found)
 

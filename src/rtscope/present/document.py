@@ -2,7 +2,7 @@
 What a person reads of a result, before it is for a terminal, a page or Markdown.
 
 A verb makes blocks of its result; the renderers of `render/` write them, and know no
-verb. Of `Block`, a text alone is a paragraph, and an empty one a blank line.
+verb. A text is a paragraph, and an empty one a blank line.
 """
 
 from collections.abc import Iterable, Sequence
@@ -68,15 +68,16 @@ class Words:
         )
 
 
-Cell = Span | Words
+Phrase = Span | Words
+"""A sentence: one piece, or several."""
 
 
 @dataclass(frozen=True, slots=True)
 class Item:
     """An item of a list."""
 
-    words: Words
-    then: tuple[Words, ...] = ()
+    words: Phrase
+    then: tuple[Phrase, ...] = ()
     """What to do about it, or to know."""
     mark: Mark = "bullet"
 
@@ -101,7 +102,7 @@ class Table:
     """A table without lines; it has a head if a column has a heading."""
 
     columns: tuple[Column, ...]
-    rows: Sequence[Sequence[Cell]]
+    rows: Sequence[Sequence[Phrase]]
     gap: int = 2
     indent: int = 0
     fills: bool = False
@@ -166,7 +167,7 @@ class Section:
     blocks: tuple["Block", ...]
 
 
-Block = str | Words | Item | Table | Lines | Notes | Section | Chart | Folded
+Block = Phrase | Item | Table | Lines | Notes | Section | Chart | Folded
 
 
 @dataclass(frozen=True, slots=True)
@@ -180,30 +181,10 @@ class Document:
     """Lines below the title of a page."""
 
 
-def words(*spans: Span, indent: int = 0) -> Words:
-    """Return a paragraph of these pieces."""
-    return Words(spans, indent)
-
-
-def strong(text: str) -> Words:
-    """Return a paragraph that stands out."""
-    return Words(((text, "strong"),))
-
-
-def muted(text: str) -> Words:
-    """Return a paragraph that explains a table."""
-    return Words(((text, "muted"),))
-
-
-def line(*spans: Span) -> Words:
-    """Return a line that is not broken, as one with a command to type."""
-    return Words(spans, fit="whole")
-
-
 def table(
     left: Iterable[str],
     right: Iterable[str],
-    rows: Sequence[Sequence[Cell]],
+    rows: Sequence[Sequence[Phrase]],
     *,
     last: Iterable[str] = (),
     gap: int = 2,

@@ -10,13 +10,12 @@ from rtscope.present.document import (
     Document,
     Item,
     Notes,
+    Phrase,
     Span,
     Table,
     Weight,
-    muted,
-    strong,
+    Words,
     table,
-    words,
 )
 from rtscope.present.documents.shared import (
     WIDE,
@@ -49,7 +48,9 @@ def comparison_document(
 def _comparison(
     comparison: ComparisonReport, form: Form, width: int
 ) -> Iterator[Block]:
-    yield strong(comparison.summary) if form is Form.MARKDOWN else comparison.summary
+    yield (
+        (comparison.summary, "strong") if form is Form.MARKDOWN else comparison.summary
+    )
     yield ""
     pair = comparison.pair
     if pair is not None:
@@ -67,10 +68,10 @@ def _comparison(
         ):
             yield _sets_table(load)
         else:  # its figures are in the table above
-            yield strong(load.load)
+            yield (load.load, "strong")
         yield from map(_outcome, load.outcomes)
         yield ""
-    yield muted(_unit(comparison))
+    yield (_unit(comparison), "muted")
     yield ""
     yield Notes(comparison.caveats)
 
@@ -81,8 +82,9 @@ def _unit(comparison: ComparisonReport) -> str:
 
 def _outcome(outcome: SetOutcome) -> Item:
     weight: Weight = "strong" if outcome.different else "open"
-    said = words((outcome.word, weight), outcome.rest)
-    return Item(said, tuple(map(muted, outcome.remarks)), "nothing")
+    remarks: tuple[Phrase, ...] = tuple((one, "muted") for one in outcome.remarks)
+    said = Words(((outcome.word, weight), outcome.rest))
+    return Item(said, remarks, "nothing")
 
 
 def _sets_table(load: LoadComparison) -> Table:
@@ -114,7 +116,7 @@ def _sets_table(load: LoadComparison) -> Table:
 
 def brief_comparison(comparison: ComparisonReport, room: Room) -> Iterator[Block]:
     """Yield what one look at a terminal has room for."""
-    yield strong(comparison.title)
+    yield (comparison.title, "strong")
     yield comparison.summary
     yield ""
     labels = list(dict.fromkeys(s.label for c in comparison.loads for s in c.sides))
@@ -124,7 +126,7 @@ def brief_comparison(comparison: ComparisonReport, room: Room) -> Iterator[Block
     last = ("  against the first",)
     yield table(("load", ""), heads, rows[: room.rows], last=last)
     yield from rows_left_out(len(rows) - room.rows)
-    yield muted(_unit(comparison))
+    yield (_unit(comparison), "muted")
     for label, name in names.items():
         if label != name:
             yield f"{name} = {label}"
@@ -138,7 +140,7 @@ def brief_comparison(comparison: ComparisonReport, room: Room) -> Iterator[Block
     several = len(comparison.loads) > 1
     for sentence in list(loads)[: room.sentences]:
         head = f"{enumeration(loads[sentence])}: " if several else ""
-        yield words((head, "strong"), sentence)
+        yield Words(((head, "strong"), sentence))
 
 
 def _labels(labels: Sequence[str]) -> dict[str, str]:

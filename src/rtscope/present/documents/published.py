@@ -10,10 +10,8 @@ from rtscope.present.document import (
     Notes,
     Span,
     Table,
-    muted,
-    strong,
+    Words,
     table,
-    words,
 )
 from rtscope.present.documents.shared import Form, bullets, strong_if
 from rtscope.present.model.published_comparison import (
@@ -45,13 +43,14 @@ def _published(comparison: PublishedComparison, form: Form) -> Iterator[Block]:
         if comparison.virtual
         else "in µs"
     )
-    yield muted(
+    yield (
         f"Latencies {unit}; {NOTHING} means not published or not measured. "
-        "Ratio: mainline maximum over PREEMPT_RT maximum."
+        "Ratio: mainline maximum over PREEMPT_RT maximum.",
+        "muted",
     )
     yield ""
     for row in comparison.rows:
-        line = words((f"{row.load}: ", "strong"), row.sentence)
+        line = Words(((f"{row.load}: ", "strong"), row.sentence))
         yield Item(line, mark="nothing")
     for said, loads in (
         ("Published but not measured", comparison.not_measured),
@@ -97,15 +96,16 @@ def _table(rows: Sequence[PublishedRow], form: Form = Form.TERMINAL) -> Table:
 
 def brief_published(comparison: PublishedComparison, room: Room) -> Iterator[Block]:
     """Yield what one look at a terminal has room for."""
-    yield strong(comparison.title)
+    yield (comparison.title, "strong")
     yield ""
     yield comparison.summary
     yield ""
     yield _table(comparison.rows[: room.rows])
     yield from rows_left_out(len(comparison.rows) - room.rows)
     unit = f"{comparison.virtual}µs" if comparison.virtual else "µs"
-    yield muted(
-        f"Published in µs, measured in {unit}; ratio: mainline over PREEMPT_RT."
+    yield (
+        f"Published in µs, measured in {unit}; ratio: mainline over PREEMPT_RT.",
+        "muted",
     )
     yield ""
     counted = (

@@ -8,14 +8,11 @@ from rtscope.present.document import (
     Document,
     Item,
     Notes,
+    Phrase,
     Section,
     Span,
     Words,
-    line,
-    muted,
-    strong,
     table,
-    words,
 )
 from rtscope.present.documents.shared import (
     TONES,
@@ -44,10 +41,10 @@ LONGEST_NAME = 12
 """A longer name of a variant gets a letter in the table, and a line below."""
 
 
-def report_answer(model: Model) -> Words:
+def report_answer(model: Model) -> Phrase:
     """Return the answer in a line."""
     if model.verdict is None:
-        return words(f"{model.headline.maximum} {model.headline.where}")
+        return f"{model.headline.maximum} {model.headline.where}"
     return _meaning(model.verdict)
 
 
@@ -74,25 +71,26 @@ def _report(model: Model, form: Form, width: int) -> Iterator[Block]:
     yield from _loads(model, form)
     yield Notes(model.caveats)
     if form is Form.MARKDOWN:
-        yield Section("Repeat this measurement", tuple(map(line, model.commands)))
+        commands = tuple(Words((one,), fit="whole") for one in model.commands)
+        yield Section("Repeat this measurement", commands)
         return
     for one in model.commands:
-        yield words(("Repeat with: ", "strong"), one)
+        yield Words((("Repeat with: ", "strong"), one))
 
 
 def _meaning(verdict: VerdictInWords) -> Words:
-    return words((verdict.word, TONES[verdict.tone]), f": {verdict.meaning}.")
+    return Words(((verdict.word, TONES[verdict.tone]), f": {verdict.meaning}."))
 
 
 def _judged_load(load: LoadVerdict) -> Item:
-    said = words((load.word, TONES[load.tone]), f" ({load.name}): {load.sentence}")
-    advice = (words(f"→ {load.run_next}"),) if load.run_next else ()
+    said = Words(((load.word, TONES[load.tone]), f" ({load.name}): {load.sentence}"))
+    advice = (f"→ {load.run_next}",) if load.run_next else ()
     return Item(said, advice, "indent")
 
 
 def _headline(model: Model) -> Iterator[Block]:
     head = model.headline
-    yield words((head.maximum, "strong"), f" {head.where}")
+    yield Words(((head.maximum, "strong"), f" {head.where}"))
     yield head.support
 
 
@@ -133,7 +131,7 @@ def _below(model: Model, main: Sequence[Figure], form: Form) -> Iterator[Block]:
         runs = sorted({row.runs for row in model.rows})
         notes.append(f"{' or '.join(map(str, runs))} runs merged in each row.")
     notes.append(f"Measured per row: {_time_and_cpus(model)}.")
-    yield muted(" ".join(notes))
+    yield (" ".join(notes), "muted")
 
 
 def _lacks_percentiles(rows: Sequence[Row], figures: Sequence[Figure]) -> bool:
@@ -166,7 +164,7 @@ def _seeds(model: Model, letters: Mapping[str, str]) -> Iterator[Section]:
         names = [row.load, letters[row.variant]][: len(left)]
         rows.append([*names, lowest, middle, (highest, "strong"), *rest])
     shown = table(left, SEEDS_HEADINGS, rows)
-    yield Section(seeds_title(model.seeds), (shown, muted(SEEDS_EXPLAINED)))
+    yield Section(seeds_title(model.seeds), (shown, (SEEDS_EXPLAINED, "muted")))
 
 
 def _letters(model: Model, form: Form = Form.TERMINAL) -> dict[str, str]:
@@ -217,7 +215,7 @@ def _loads(model: Model, form: Form) -> Iterator[Section]:
 
 def brief_report(model: Model, room: Room) -> Iterator[Block]:
     """Yield what one look at a terminal has room for."""
-    yield strong(model.title)
+    yield (model.title, "strong")
     yield model.subtitle
     yield ""
     if model.verdict is not None:
@@ -281,7 +279,7 @@ def _table(model: Model, room: Room) -> Iterator[Block]:
     if _lacks_percentiles(rows, figures):
         notes.append(f"{NOTHING}: too few samples.")
     notes.append(f"Each row: {_time_and_cpus(model)}.")
-    yield muted(" ".join(notes))
+    yield (" ".join(notes), "muted")
     yield from _legend(letters)
 
 
@@ -300,9 +298,9 @@ def summary_document(model: Model) -> Document:
 def _summary(model: Model) -> Iterator[Block]:
     verdict, head = model.verdict, model.headline
     if verdict is None:
-        yield words((head.maximum, "strong"), f" {head.where}")
+        yield Words(((head.maximum, "strong"), f" {head.where}"))
     else:
-        yield words((verdict.word, "strong"), f": {verdict.question}")
+        yield Words(((verdict.word, "strong"), f": {verdict.question}"))
         yield from (Item(_judged_load(load).words) for load in verdict.loads)
     letters, form = _letters(model, Form.MARKDOWN), Form.MARKDOWN
     figures, kind = columns("brief"), model.variant_kind
@@ -311,8 +309,8 @@ def _summary(model: Model) -> Iterator[Block]:
     severe = grave(model.caveats)
     for note in severe:
         runs = "" if note.everywhere else f" in {', '.join(note.runs)}"
-        yield Item(words((note.label, "strong"), f" {note.says}{runs}"))
+        yield Item(Words(((note.label, "strong"), f" {note.says}{runs}")))
     if notes := len(model.caveats) - len(severe):
-        yield Item(words(f"{plural(notes, 'further note')} in the report"))
+        yield Item(f"{plural(notes, 'further note')} in the report")
     yield ""
     yield f"{model.subtitle}. Made by {model.made_by}."

@@ -5,15 +5,7 @@ from itertools import chain
 
 from rich.console import Console
 
-from rtscope.present.document import (
-    Block,
-    Detail,
-    Document,
-    Notes,
-    Words,
-    strong,
-    words,
-)
+from rtscope.present.document import Block, Detail, Document, Notes, Phrase, Words
 from rtscope.present.documents.comparison import brief_comparison, comparison_document
 from rtscope.present.documents.published import brief_published, published_document
 from rtscope.present.documents.report import (
@@ -45,8 +37,8 @@ def print_result(
         case Detail.BRIEF:
             print_brief(result, console, more=more)
         case Detail.NOTES:
-            blocks = (strong(result.title), "", Notes(result.caveats))
-            print_blocks(blocks, console)
+            head: Block = (result.title, "strong")
+            print_blocks((head, "", Notes(result.caveats)), console)
         case Detail.ALL:
             print_text(result, console, page=more.page)
 
@@ -65,8 +57,9 @@ def print_brief(result: Result, console: Console, *, more: More) -> None:
 def print_text(result: Result, console: Console, *, page: str = "") -> None:
     """Print all of a report or a comparison; `page` is where its page is."""
     document = _document(result, Form.TERMINAL, console.width)
-    where = words(("Charts, details, definitions: ", "strong"), page)
-    head, end = strong(document.title), (where,) if page else ()
+    where = Words((("Charts, details, definitions: ", "strong"), page))
+    head: Block = (document.title, "strong")
+    end = (where,) if page else ()
     print_blocks(chain((head,), document.blocks, end), console)
 
 
@@ -80,8 +73,8 @@ def render_summary(model: Model) -> str:
     return render_document(summary_document(model), level=3)
 
 
-def _answer(result: Result) -> Words:
-    return report_answer(result) if isinstance(result, Model) else words(result.summary)
+def _answer(result: Result) -> Phrase:
+    return report_answer(result) if isinstance(result, Model) else result.summary
 
 
 def _brief(result: Result, room: Room) -> Iterator[Block]:

@@ -14,10 +14,7 @@ from rtscope.present.document import (
     Table,
     Weight,
     Words,
-    line,
-    muted,
     table,
-    words,
 )
 from rtscope.present.model.rows import Row
 from rtscope.present.model.side_by_side import SideBySide
@@ -95,7 +92,7 @@ def sides_table(
     """Name both sides, give their table, and the limits of such a sample."""
     for mark, side in zip("AB", pair.sides, strict=True):
         model = f", {side.model}" if side.model else ""
-        said = words((f"{mark} = {side.label}", "strong"), model)
+        said = Words(((f"{mark} = {side.label}", "strong"), model))
         yield Item(said, mark="nothing")
     names = [f"{mark} {one.heading}" for mark in "AB" for one in figures]
     names += [f"{one.heading} B/A" for one in compared()]
@@ -113,19 +110,19 @@ def sides_table(
         gap=2 if width >= WIDE else 1,
         fit="wraps",
     )
-    yield muted(pair.caution)
+    yield (pair.caution, "muted")
 
 
 def conclusions(pair: SideBySide) -> Section:
     """Return what follows from the samples of each load."""
-    said = [words((f"{row.load}: ", "strong"), row.sentence) for row in pair.rows]
+    said = [Words(((f"{row.load}: ", "strong"), row.sentence)) for row in pair.rows]
     items = tuple(Item(one, mark="indent") for one in said)
     return Section("Conclusions from the samples", items)
 
 
 def bullets(heading: str, texts: Iterable[str]) -> Iterator[Section]:
     """Yield a list with its heading, if it has items."""
-    if items := tuple(Item(words(one)) for one in texts):
+    if items := tuple(Item(one) for one in texts):
         yield Section(heading, items)
 
 
@@ -139,7 +136,7 @@ def notes_in_lines(notes: Sequence[Note], more: More, room: Room) -> Iterator[Bl
     for note in grave(notes):
         label = f"{note.effect.upper()} "
         line = _in_a_line(note, room.width - len(label))
-        yield words((label, EFFECTS[note.effect]), line)
+        yield Words(((label, EFFECTS[note.effect]), line))
     if not notes:
         yield "No caveats."
         return
@@ -167,8 +164,11 @@ def _in_a_line(note: Note, width: int) -> str:
 
 def foot(more: More) -> Words:
     """Return where the rest is."""
-    return line(
-        f"Page with charts: {more.page}"
-        if more.page
-        else f"Everything: {more.command} -v"
+    return Words(
+        (
+            f"Page with charts: {more.page}"
+            if more.page
+            else f"Everything: {more.command} -v",
+        ),
+        fit="whole",
     )

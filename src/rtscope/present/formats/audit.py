@@ -12,16 +12,7 @@ from rtscope.machine.audit.model import Check, CheckOutcome, RemedyPart, Severit
 from rtscope.machine.kernelidentity import KernelIdentity
 from rtscope.machine.settings.change import TuningResult
 from rtscope.machine.settings.remedies import SettingChange, TuningPlan
-from rtscope.present.document import (
-    Block,
-    Column,
-    Table,
-    Weight,
-    Words,
-    line,
-    strong,
-    words,
-)
+from rtscope.present.document import Block, Column, Phrase, Table, Weight, Words
 from rtscope.present.render.fitted import Room, command_to_type, print_fitted
 from rtscope.present.render.terminal import print_blocks
 
@@ -55,7 +46,7 @@ def print_checks(
 def _checks(
     checks: Sequence[Check], target: str, kernel: KernelIdentity
 ) -> Iterator[Block]:
-    yield strong(printable(f"{target}: {kernel_line(kernel)}"))
+    yield (printable(f"{target}: {kernel_line(kernel)}"), "strong")
     yield ""
     open_checks = [
         c for c in checks if c.outcome in (CheckOutcome.FAIL, CheckOutcome.UNKNOWN)
@@ -91,15 +82,15 @@ def print_brief_checks(
         (check for check in checks if check.failed and not is_note(check)),
         key=lambda check: -check.severity,
     )
-    head = strong(printable(f"{target}: {kernel_line(kernel)}"))
+    head = printable(f"{target}: {kernel_line(kernel)}")
 
     def compose(room: Room) -> Iterator[Block]:
-        yield head
+        yield head, "strong"
         yield ""
         for check in failed[: room.rows]:
             yield _head(check)
             if check.remedy:
-                yield words(f"→ {printable(check.remedy)}", indent=4)
+                yield Words((f"→ {printable(check.remedy)}",), indent=4)
         if left := failed[room.rows :]:
             yield f"{len(left)} more failed: {_titles(left)}."
         yield ""
@@ -146,12 +137,12 @@ def _preemption(model: str | None) -> str:
 
 def _head(check: Check) -> Table:
     """Return outcome and message side by side: a long message stays in its column."""
-    word = words(("note", "note"))
+    word: Phrase = ("note", "note")
     if not is_note(check):
         severity = check.severity.name.lower()
         grave = _GRAVE.get(check.severity, "")
-        word = words(_WORDS[check.outcome], (f" {severity}", grave))
-    said = words((f"{check.kind.title}: ", "strong"), printable(check.message))
+        word = Words((_WORDS[check.outcome], (f" {severity}", grave)))
+    said = Words(((f"{check.kind.title}: ", "strong"), printable(check.message)))
     columns = Column("", least=len("FAIL medium")), Column("", fit="folds")
     return Table(columns, [(word, said)])
 
@@ -181,7 +172,9 @@ def _advice(check: Check) -> Table:
         ("permanently", check.permanent_remedy),
         ("risk", kind.risk),
     )
-    rows = [(words((word, "muted")), said) for word, said in lines if said]
+    rows: list[Sequence[Phrase]] = [
+        ((word, "muted"), said) for word, said in lines if said
+    ]
     return Table((Column(""), Column("", fit="folds")), rows, gap=1, indent=5)
 
 
@@ -195,13 +188,15 @@ def print_plan(plan: TuningPlan, console: Console) -> None:
 
 def _plan(plan: TuningPlan) -> Iterator[Block]:
     if plan.changes:
-        yield strong("To be changed, and put back by --restore:")
+        yield ("To be changed, and put back by --restore:", "strong")
         yield _change_table(plan.changes)
         for name in dict.fromkeys(change.check for change in plan.changes):
             if risk := catalogue()[name].risk:
-                yield words((f"{name} costs: {risk}", "limit"))
+                yield (f"{name} costs: {risk}", "limit")
     for name, says in plan.good.items():
-        yield line((printable(f"{name}: nothing to do, {says}"), "muted"))
+        yield Words(
+            ((printable(f"{name}: nothing to do, {says}"), "muted"),), fit="whole"
+        )
     for name, why in plan.impossible.items():
         yield _not_done(name, why)
 
@@ -216,7 +211,7 @@ def print_tuning(
 def _tuning(tuning: TuningResult, after: Iterable[Check]) -> Iterator[Block]:
     for one in tuning.left_by_others:
         says = f"restored after a killed run: {one.knob} to {one.value}"
-        yield line(printable(says))
+        yield Words((printable(says),), fit="whole")
     changed = [change for change in tuning.applied if change.changed]
     yield f"changed and read back: {_files(len(changed))}"
     for refused in tuning.refused:
@@ -224,7 +219,9 @@ def _tuning(tuning: TuningResult, after: Iterable[Check]) -> Iterator[Block]:
         yield _not_done(refused.change.check, why)
     for check in after:
         says = f"{check.kind.id}: now {check.outcome.value}: {check.message}"
-        yield line((printable(says), "alarm" if check.failed else "good"))
+        yield Words(
+            ((printable(says), "alarm" if check.failed else "good"),), fit="whole"
+        )
 
 
 def restored_lines(lines: Sequence[Restored]) -> Iterable[str]:
@@ -294,7 +291,7 @@ def _change_table(changes: Sequence[SettingChange]) -> Table:
 
 
 def _not_done(name: str, why: str) -> Words:
-    return line(("NOT DONE ", "alarm"), printable(f"{name}: {why}"))
+    return Words((("NOT DONE ", "alarm"), printable(f"{name}: {why}")), fit="whole")
 
 
 def _files(count: int) -> str:

@@ -12,7 +12,7 @@ from rtscope.machine.tasks.statistics import (
     Statistics,
     TaskStatistics,
 )
-from rtscope.present.document import Block, Column, Table, muted, strong
+from rtscope.present.document import Block, Column, Table
 from rtscope.present.words import NOTHING
 
 _HEADS = ("TID", "TASK", "CYCLES", "MISSED", "OVER", "SKIP", "FAULTS")
@@ -22,7 +22,7 @@ _TIMES = ("LATENCY", "EXEC", "RESPONSE", "JITTER")
 def statistics_blocks(statistics: Statistics) -> Iterator[Block]:
     """Yield each program's tasks, with the maximum of each time; nothing for none."""
     for program in statistics.programs:
-        yield strong(_title(program))
+        yield (_title(program), "strong")
         columns = (Column(head, right=head != "TASK") for head in (*_HEADS, *_TIMES))
         yield Table(tuple(columns), list(map(_cells, program.tasks)), gap=1)
         for task in program.tasks:
@@ -30,7 +30,7 @@ def statistics_blocks(statistics: Statistics) -> Iterator[Block]:
                 yield f"  {printable(task.name)}: {note}"
         yield ""
     for unread in statistics.unread:
-        yield muted(f"not read: {printable(unread)}")
+        yield (f"not read: {printable(unread)}", "muted")
 
 
 def statistics_rows(statistics: Statistics) -> list[dict[str, object]]:

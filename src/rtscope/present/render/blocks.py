@@ -8,7 +8,6 @@ from markupsafe import Markup, escape
 from rtscope.host.errors import first_of
 from rtscope.present.document import (
     Block,
-    Cell,
     Chart,
     Folded,
     Item,
@@ -16,6 +15,7 @@ from rtscope.present.document import (
     Lines,
     Note,
     Notes,
+    Phrase,
     Section,
     Span,
     Table,
@@ -56,16 +56,16 @@ def _around(block: Block) -> Markup:
 
 def _block(block: Block, level: int) -> Markup:
     match block:
-        case str():
+        case str() | tuple() | Key():
             return _paragraph(Words((block,)))
         case Words():
             return _paragraph(block)
         case Item():
-            then = (_words(one) for one in block.then)
+            then = (_phrase(one) for one in block.then)
             next_ = (
                 Markup(' <span class="next">{}</span>').format(one) for one in then
             )
-            said = _words(block.words) + Markup("").join(next_)
+            said = _phrase(block.words) + Markup("").join(next_)
             return Markup("<li>{}</li>").format(said)
         case Table():
             return _table(block)
@@ -94,11 +94,12 @@ def _paragraph(words: Words) -> Markup:
         return Markup("<pre>{}</pre>").format(words.plain)
     aside = all(isinstance(one, tuple) and one[1] == "muted" for one in words.spans)
     kind = Markup(' class="note"') if aside else ""
-    return Markup("<p{}>{}</p>").format(kind, _words(words))
+    return Markup("<p{}>{}</p>").format(kind, _phrase(words))
 
 
-def _words(words: Words) -> Markup:
-    return Markup("").join(map(_span, words.spans))
+def _phrase(phrase: Phrase) -> Markup:
+    spans = phrase.spans if isinstance(phrase, Words) else (phrase,)
+    return Markup("").join(map(_span, spans))
 
 
 def _span(span: Span) -> Markup:
@@ -131,10 +132,10 @@ def _table(table: Table) -> Markup:
     ).format(table.label, Markup("").join(heads), Markup("\n").join(rows))
 
 
-def _row(cells: Sequence[Cell], classes: Sequence[Markup | str]) -> Markup:
+def _row(cells: Sequence[Phrase], classes: Sequence[Markup | str]) -> Markup:
     row = (
         Markup("<td{}>{}</td>" if at else '<th scope="row"{}>{}</th>').format(
-            kind, _words(cell) if isinstance(cell, Words) else _span(cell)
+            kind, _phrase(cell)
         )
         for at, (cell, kind) in enumerate(zip(cells, classes, strict=True))
     )

@@ -11,7 +11,7 @@ from dataclasses import dataclass, replace
 
 from rich.console import Console, RenderableType
 
-from rtscope.present.document import Block, Words, line, muted
+from rtscope.present.document import Block, Words
 from rtscope.present.render.terminal import is_whole, print_parts, rendered
 
 LINES = 22
@@ -71,13 +71,13 @@ def _rooms(width: int) -> Iterator[Room]:
 def command_to_type(said: str, typed: str, room: Room) -> Iterator[Block]:
     """Say it with a command in the same line, or below it where that is too long."""
     if len(said) + 1 + len(typed) <= room.width:
-        yield line(f"{said} {typed}")
+        yield Words((f"{said} {typed}",), fit="whole")
     else:
         yield said
-        yield line(f"  {typed}")
+        yield Words((f"  {typed}",), fit="whole")
 
 
-def rows_left_out(count: int) -> Iterator[Words]:
+def rows_left_out(count: int) -> Iterator[Block]:
     """Count the rows of a table that had no room."""
     if count > 0:
-        yield muted(f"and {count} more: -v")
+        yield (f"and {count} more: -v", "muted")

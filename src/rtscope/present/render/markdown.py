@@ -5,13 +5,13 @@ from collections.abc import Iterable, Iterator, Sequence
 from rtscope.host.escape import for_markdown
 from rtscope.present.document import (
     Block,
-    Cell,
     Document,
     Item,
     Key,
     Lines,
     Note,
     Notes,
+    Phrase,
     Section,
     Span,
     Table,
@@ -39,7 +39,7 @@ def _groups(blocks: Iterable[Block], head: str) -> Iterator[list[str]]:
     group: list[str] = []
     before: type[Block] | None = None
     for block in blocks:
-        kind = Words if isinstance(block, str) else type(block)
+        kind = Words if isinstance(block, str | tuple) else type(block)
         if group and (block == "" or kind is not before or kind in (Table, Section)):
             yield group
             group = []
@@ -59,23 +59,22 @@ def _groups(blocks: Iterable[Block], head: str) -> Iterator[list[str]]:
 
 def _lines(block: Block) -> Iterator[str]:
     match block:
-        case str():
-            yield for_markdown(block)
         case Words(fit="whole"):
             # Indented code: nothing in a line without line breaks can end it.
             yield f"    {block.plain}"
-        case Words():
-            yield _words(block)
+        case str() | tuple() | Words():
+            yield _phrase(block)
         case Item():
-            yield f"* {' '.join(map(_words, (block.words, *block.then)))}"
+            yield f"* {' '.join(map(_phrase, (block.words, *block.then)))}"
         case Table():
             yield from _table(block)
         case Lines():
             yield from (f"    {Words(tuple(spans)).plain}" for spans in block.lines)
 
 
-def _words(words: Words) -> str:
-    return "".join(map(_span, words.spans))
+def _phrase(phrase: Phrase) -> str:
+    spans = phrase.spans if isinstance(phrase, Words) else (phrase,)
+    return "".join(map(_span, spans))
 
 
 def _span(span: Span) -> str:
@@ -92,11 +91,7 @@ def _table(table: Table) -> Iterator[str]:
     yield _row([for_markdown(column.heading.strip()) for column in table.columns])
     yield _row(["---:" if column.right else "---" for column in table.columns])
     for row in table.rows:
-        yield _row([_cell(cell) for cell in row])
-
-
-def _cell(cell: Cell) -> str:
-    return _words(cell) if isinstance(cell, Words) else _span(cell)
+        yield _row([_phrase(cell) for cell in row])
 
 
 def _row(cells: Sequence[str]) -> str:

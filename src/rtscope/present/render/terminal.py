@@ -17,13 +17,13 @@ from rich.text import Text
 from rtscope.host.errors import first_of
 from rtscope.present.document import (
     Block,
-    Cell,
     Fit,
     Item,
     Key,
     Lines,
     Note,
     Notes,
+    Phrase,
     Section,
     Span,
     Table,
@@ -92,8 +92,10 @@ def rendered(block: Block) -> Iterator[RenderableType]:
     match block:
         case str():
             yield Text(block)
+        case tuple():
+            yield _span(block)
         case Words():
-            text = _text(block)
+            text = _words(block)
             yield _indented(text, block.indent) if block.indent else text
         case Item():
             yield from _item(block)
@@ -114,9 +116,13 @@ def _indented(part: RenderableType, by: int) -> Padding:
     return Padding(part, (0, 0, 0, by), expand=False)
 
 
-def _text(words: Words) -> Text:
+def _words(words: Words) -> Text:
     made = Text(no_wrap=words.fit in _LINES or None, overflow=_LINES.get(words.fit))
     return made.append_text(Text("").join(map(_span, words.spans)))
+
+
+def _text(phrase: Phrase) -> Text:
+    return _words(phrase) if isinstance(phrase, Words) else _span(phrase)
 
 
 def _span(span: Span) -> Text:
@@ -136,10 +142,6 @@ def _segments(block: Lines) -> Iterator[Segment]:
             text = _span(span)
             yield Segment(text.plain, Style.parse(str(text.style)))
         yield Segment.line()
-
-
-def _cell(cell: Cell) -> Text:
-    return _text(cell) if isinstance(cell, Words) else _span(cell)
 
 
 def _item(item: Item) -> Iterator[RenderableType]:
@@ -177,7 +179,7 @@ def _table(table: Table) -> rich_table.Table:
             ratio=column.share,
         )
     for row in table.rows:
-        made.add_row(*map(_cell, row))
+        made.add_row(*map(_text, row))
     return made
 
 

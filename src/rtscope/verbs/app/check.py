@@ -26,7 +26,7 @@ from rtscope.host.units import (
     parse_duration,
 )
 from rtscope.machine.target.address import address_of
-from rtscope.present.document import Detail, muted
+from rtscope.present.document import Detail
 from rtscope.present.formats.taskstatistics import statistics_blocks, statistics_rows
 from rtscope.present.render.page import page_of
 from rtscope.present.render.terminal import print_blocks
@@ -211,7 +211,7 @@ def check(
             width = None if uncut else min(console.width, 100)
             lines = list(cycle_lines(cycles, width=width, everything=everything))
             if board is not None:
-                lines.append(muted(digest_words(row)))
+                lines.append((digest_words(row), "muted"))
             blocks = examined_blocks(
                 examined,
                 width=width,

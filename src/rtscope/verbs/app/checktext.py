@@ -1,7 +1,7 @@
 """What was found in a running program: at most 40 lines, worst first; and as JSON."""
 
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import asdict, replace
+from dataclasses import asdict
 from textwrap import wrap
 from typing import Any
 
@@ -9,7 +9,7 @@ from rtscope.contract import BY_CPU
 from rtscope.host.escape import printable
 from rtscope.host.units import count, format_duration, plural
 from rtscope.present import document
-from rtscope.present.document import Block, Fit, Table, Words, muted, strong, words
+from rtscope.present.document import Block, Fit, Phrase, Table, Words
 from rtscope.present.words import enumeration
 from rtscope.verbs.app.cycletables import WIDE
 from rtscope.verbs.app.model import (
@@ -49,24 +49,28 @@ def examined_blocks(
     width: int | None,
     everything: bool,
     board: BoardLabel | None = None,
-    cycles: Sequence[Words | Table] = (),
-    verdict: Sequence[Words] = (),
+    cycles: Sequence[Phrase | Table] = (),
+    verdict: Sequence[Phrase] = (),
 ) -> Iterator[Block]:
     """
     Yield verdict, findings, what could not be seen, and what the watching cost.
 
     Without a width, of a file or pipe, no line is cut.
     """
-    yield strong(headline(examined))
+    yield (headline(examined), "strong")
     narrow = width is not None and not everything
-    yield from (one if narrow else replace(one, fit="whole") for one in verdict)
+    for sentence in verdict:
+        if narrow or isinstance(sentence, Words):
+            yield sentence
+        else:
+            yield Words((sentence,), fit="whole")
     label = (
         [] if board is None else wrap(printable(board.words, limit=400), width or WIDE)
     )
     yield from (Words(((one, "limit"),), fit="whole") for one in label)
     end = [*cycles, *_end(examined)]
     room = MAX_LINES - 2 - sum(map(_height, end)) - len(label) - len(verdict)
-    lines: list[Words | Table] = []
+    lines: list[Phrase | Table] = []
     groups = _by_kind(examined.findings)
     for number, some in enumerate(groups):
         block = list(_block(some, width, everything=everything))
@@ -76,11 +80,13 @@ def examined_blocks(
         room -= len(block) if whole else 1
     fit: Fit = "whole" if everything or width is None else "cut"
     for one in (*lines, *end):
-        yield replace(one, fit=fit) if isinstance(one, Words) else one
+        if not isinstance(one, Table):
+            one = Words(one.spans if isinstance(one, Words) else (one,), fit=fit)
+        yield one
 
 
-def _height(block: Words | Table) -> int:
-    return 1 if isinstance(block, Words) else 1 + len(block.rows)
+def _height(block: Phrase | Table) -> int:
+    return 1 + len(block.rows) if isinstance(block, Table) else 1
 
 
 def headline(examined: Examined) -> str:
@@ -109,42 +115,42 @@ def _by_kind(findings: Sequence[Finding]) -> list[list[Finding]]:
 
 def _block(
     findings: Sequence[Finding], width: int | None, *, everything: bool
-) -> Iterator[Words]:
+) -> Iterator[Phrase]:
     kind = findings[0].kind
     total = sum(one.count or 0 for one in findings)
     said = f"{kind.title}: {total:,}. " if total else f"{kind.title}. "
     head = f"{findings[0].id} {kind.weight:6} "
-    yield words((head, _WEIGHTS[kind.weight]), (said, "strong"), kind.why)
+    yield Words(((head, _WEIGHTS[kind.weight]), (said, "strong"), kind.why))
     for one in findings if everything else findings[:MAX_THREADS]:
         yield from _thread(one, width)
         yield from _stacks(one.stacks if everything else (), None)
     if len(findings) > MAX_THREADS and not everything:
-        yield muted(f"  and {len(findings) - MAX_THREADS:,} more: see -v")
+        yield (f"  and {len(findings) - MAX_THREADS:,} more: see -v", "muted")
     if not everything:
         yield from _stacks(findings[0].stacks[:MAX_STACKS], width)
     remedies = list(dict.fromkeys(one.remedy for one in findings))
     for remedy in remedies if everything else remedies[:MAX_STACKS]:
         lines = wrap(f"do: {remedy}", (width or WIDE) - 2, subsequent_indent="    ")
-        yield from (words((f"  {line}", "good")) for line in lines)
+        yield from ((f"  {line}", "good") for line in lines)
 
 
-def _thread(one: Finding, width: int | None) -> Iterator[Words]:
+def _thread(one: Finding, width: int | None) -> Iterator[Phrase]:
     if width is None:
-        yield words(f"  {printable(finding_words(one))}")
+        yield f"  {printable(finding_words(one))}"
         return
     lines = wrap(printable(finding_words(one), limit=4000), width - 2)
-    yield from (words(f"  {line}") for line in lines[:MAX_TEXT])
+    yield from (f"  {line}" for line in lines[:MAX_TEXT])
     if len(lines) > MAX_TEXT:
-        yield muted("  and more: see -v")
+        yield ("  and more: see -v", "muted")
 
 
-def _stacks(stacks: Sequence[EventStack], width: int | None) -> Iterator[Words]:
+def _stacks(stacks: Sequence[EventStack], width: int | None) -> Iterator[Phrase]:
     for one in stacks:
         if width is None:
             lines = [f"{one.times}x {stack_words(one.stack)}"]
         else:
             lines = stack_lines(one.stack, one.times, width=width - 6)
-        yield from (words((f"  {line}", "note")) for line in lines)
+        yield from ((f"  {line}", "note") for line in lines)
 
 
 def finding_words(one: Finding) -> str:
@@ -162,24 +168,24 @@ def _worst_words(worst: Worst) -> str:
     return f"worst {format_duration(worst.lasted_ns)}{where} after {after}"
 
 
-def _end(examined: Examined) -> Iterator[Words]:
+def _end(examined: Examined) -> Iterator[Phrase]:
     seen = examined.observation
     same: dict[tuple[str, str], list[Unseen]] = {}
     for one in examined.unseen:
         same.setdefault((one.cause, one.remedy), []).append(one)
     for (cause, remedy), some in same.items():
         ids = ", ".join(dict.fromkeys(id_ for one in some for id_ in one.ids))
-        yield words((printable(f"not seen: {ids}: {cause}", limit=300), "unseen"))
+        yield (printable(f"not seen: {ids}: {cause}", limit=300), "unseen")
         if remedy:
-            yield words((printable(f"  do: {remedy}", limit=300), "good"))
+            yield (printable(f"  do: {remedy}", limit=300), "good")
     yield from _files(seen)
-    yield muted(f"not looked for by this version: {', '.join(NOT_BUILT.values())}")
+    yield (f"not looked for by this version: {', '.join(NOT_BUILT.values())}", "muted")
     for first, *more in (*kernel_waits(examined), *disturbance(examined)):
-        yield muted(first)
-        yield from (muted(f"  {one}") for one in more)
+        yield (first, "muted")
+        yield from ((f"  {one}", "muted") for one in more)
 
 
-def _files(seen: Observation) -> Iterator[Words]:
+def _files(seen: Observation) -> Iterator[Phrase]:
     """Say which files were not read, or have no names, why, and what would help."""
     for said, files in (("read", seen.unread_images), ("named", seen.not_named)):
         reasons: dict[str, list[str]] = {}
@@ -188,13 +194,13 @@ def _files(seen: Observation) -> Iterator[Words]:
                 reasons.setdefault(why, []).append(path)
         for why, paths in reasons.items():
             text = f"not {said}, because {why}: {enumeration(paths)}"
-            yield words((printable(text), "unseen"))
+            yield (printable(text), "unseen")
     packages = sorted({one.package for one in seen.bare_files.values() if one.package})
     for path, bare in seen.bare_files.items():
         build = f" (build id {bare.build_id[:DIGITS]})" if bare.build_id else ""
-        yield words((printable(f"no debug information: {path}{build}"), "unseen"))
+        yield (printable(f"no debug information: {path}{build}"), "unseen")
     if packages:
-        yield words((f"  do: apt install {' '.join(packages)}", "good"))
+        yield (f"  do: apt install {' '.join(packages)}", "good")
 
 
 _COSTS = {

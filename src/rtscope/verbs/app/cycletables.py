@@ -10,15 +10,7 @@ from rtscope.explain.model import Explanation
 from rtscope.explain.words import sentence
 from rtscope.host.escape import printable
 from rtscope.host.units import NS_PER_S, count, format_duration, format_us, plural
-from rtscope.present.document import (
-    Column,
-    Table,
-    Weight,
-    Words,
-    muted,
-    strong,
-    words,
-)
+from rtscope.present.document import Column, Phrase, Table, Weight
 from rtscope.stats.figures import named, percentiles
 from rtscope.stats.summary import Summary, buckets_of
 from rtscope.verbs.app.cycles import (
@@ -52,7 +44,7 @@ class JudgedCycles:
 
 def cycle_lines(
     cycles: JudgedCycles, *, width: int | None = 100, everything: bool = False
-) -> Iterator[Words | Table]:
+) -> Iterator[Phrase | Table]:
     """
     Write the cycles of each thread: at most 10 lines for each of two, or all.
 
@@ -66,7 +58,7 @@ def cycle_lines(
         who = f"thread {tid} {cycles.names[tid]}"
         thread = cycles.threads.get(tid)
         if thread is None:
-            yield strong(printable(f"{who}: no wake-up was seen"))
+            yield (printable(f"{who}: no wake-up was seen"), "strong")
             continue
         yield from _wrapped(f"{who}: {cycle_words(thread)}", room, 3, "strong")
         yield times_table(thread, "cycles", width=width or 100)
@@ -74,10 +66,10 @@ def cycle_lines(
             yield from _wrapped(f"  longest cycle: {said}", room, 3)
     left = len(cycles.names) - shown
     if left > 0:
-        yield muted(f"and {plural(left, 'more thread')}: see -v")
+        yield (f"and {plural(left, 'more thread')}: see -v", "muted")
     for caveat in caveats(cycles.end):
-        yield words((f"caveat: {caveat}", "limit"))
-    yield muted(cost_words(cycles))
+        yield (f"caveat: {caveat}", "limit")
+    yield (cost_words(cycles), "muted")
 
 
 def cost_words(cycles: JudgedCycles) -> str:
@@ -91,11 +83,13 @@ def cost_words(cycles: JudgedCycles) -> str:
     )
 
 
-def _wrapped(text: str, width: int, lines: int, weight: Weight = "") -> Iterator[Words]:
+def _wrapped(
+    text: str, width: int, lines: int, weight: Weight = ""
+) -> Iterator[Phrase]:
     indent = "    "
     clean = printable(text, limit=WIDE)
     for one in wrap(clean, width, subsequent_indent=indent, max_lines=lines):
-        yield words((one, weight))
+        yield (one, weight)
 
 
 def caveats(end: CyclesEnd) -> Iterator[str]:

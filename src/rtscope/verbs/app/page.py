@@ -15,17 +15,16 @@ from rtscope.present.charts.bars import colour_of, path_bar
 from rtscope.present.charts.flame import flame_chart, note_of_timeline
 from rtscope.present.document import (
     Block,
-    Cell,
     Chart,
     Column,
     Document,
     Folded,
     Item,
     Key,
+    Phrase,
     Section,
     Table,
     Words,
-    words,
 )
 from rtscope.present.words import NOTHING, as_sentence, capital
 from rtscope.verbs.app.checktext import (
@@ -54,7 +53,7 @@ def examined_document(
     *,
     board: BoardLabel | None = None,
     kept: Sequence[Block] = (),
-    verdict: Sequence[Words] = (),
+    verdict: Sequence[Phrase] = (),
 ) -> Document:
     """Return the page; `longest` are the longest cycles by TID, with their events."""
     label = "" if board is None else as_sentence(printable(board.words, limit=400))
@@ -80,7 +79,7 @@ def examined_document(
             *((Section("Waits inside the kernel", waits),) if waits else ()),
             *((Section("Statistics of its tasks", tuple(kept)),) if kept else ()),
             Section("What the watching cost", tuple(_items(disturbance(examined)))),
-            *(words((f"Caveat: {one}.", "muted")) for one in caveats(cycles.end)),
+            *((f"Caveat: {one}.", "muted") for one in caveats(cycles.end)),
         ),
         f"rtscope {__version__} from what was seen from outside",
         tuple(filter(None, (headline(examined), label))),
@@ -89,7 +88,7 @@ def examined_document(
 
 def _items(phrases: Iterator[tuple[str, ...]]) -> Iterator[Item]:
     for lines in phrases:
-        yield Item(words(as_sentence(" ".join(lines))))
+        yield Item(as_sentence(" ".join(lines)))
 
 
 def _findings(examined: Examined) -> Iterator[Block]:
@@ -123,19 +122,19 @@ def _kind(found: list[Finding]) -> Iterator[Block]:
     kind = found[0].kind
     remedies = dict.fromkeys(one.remedy for one in found)
     todo = " ".join(f"→\N{NO-BREAK SPACE}{as_sentence(one)}" for one in remedies)
-    yield words(f"{kind.why} ", (todo, "muted"))
+    yield Words((f"{kind.why} ", (todo, "muted")))
     stacks = [one for each in found for one in each.stacks[:MAX_STACKS]]
     if stacks:
         said = (f"{one.times}x {stack_words(one.stack)}" for one in stacks)
-        items = tuple(Item(words((one, "muted"))) for one in said)
+        items = tuple(Item((one, "muted")) for one in said)
         yield Folded(plural(len(stacks), "stack"), items)
 
 
 def _unseen(examined: Examined) -> Iterator[Item]:
     for one in map(all_printable, examined.unseen):
         said = f"{', '.join(one.ids)}: {one.cause}"
-        then = (words(as_sentence(one.remedy)),) if one.remedy else ()
-        yield Item(words(("NOT SEEN", "unseen"), f" {said}"), then)
+        then = (as_sentence(one.remedy),) if one.remedy else ()
+        yield Item(Words((("NOT SEEN", "unseen"), f" {said}")), then)
 
 
 def _cycles(
@@ -188,7 +187,7 @@ def _segments(path: Explanation) -> Table:
         Column(head, right=number < 3, fit="wraps" if head == "where" else "cut")
         for number, head in enumerate(heads)
     )
-    rows: list[Sequence[Cell]] = [
+    rows: list[Sequence[Phrase]] = [
         (
             str(number),
             format_us(one.begin_ns),

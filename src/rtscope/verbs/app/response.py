@@ -12,7 +12,7 @@ from typing import Any
 from rtscope.contract import CyclesEnd
 from rtscope.host.escape import printable
 from rtscope.host.units import format_us, plural
-from rtscope.present.document import Weight, Words, muted, words
+from rtscope.present.document import Phrase, Weight
 from rtscope.stats.evidence import Verdict
 from rtscope.stats.exposure import MIN_WAKEUPS
 from rtscope.verbs.app.cycles import ThreadCycles
@@ -148,11 +148,11 @@ _WEIGHTS: Mapping[Verdict, Weight] = {
 MAX_THREADS = 3
 
 
-def verdict_blocks(response: Response) -> Iterator[Words]:
+def verdict_blocks(response: Response) -> Iterator[Phrase]:
     """Yield the verdict on each thread: of three, and how many more there are."""
     for one, sentence in list(
         zip(response.in_order, response.sentences(), strict=True)
     )[:MAX_THREADS]:
-        yield words((printable(sentence, limit=400), _WEIGHTS[one.verdict]))
+        yield (printable(sentence, limit=400), _WEIGHTS[one.verdict])
     if (left := len(response.threads) - MAX_THREADS) > 0:
-        yield muted(f"and {plural(left, 'more thread')}")
+        yield (f"and {plural(left, 'more thread')}", "muted")

@@ -59,7 +59,7 @@ from rtscope.machine.target import Target
 from rtscope.machine.target.address import address_of, open_target
 from rtscope.machine.target.stream import collect
 from rtscope.machine.tasks.agentlist import list_threads
-from rtscope.present.document import line
+from rtscope.present.document import Words
 from rtscope.present.formats.audit import (
     print_plan,
     print_tuning,
@@ -393,7 +393,10 @@ def _restore(target: str | None, *, json: bool) -> int:
         return int(bool(refused))
     nothing = () if back or refused else ("no changed settings to restore",)
     failures = (
-        line(f"NOT restored: {one.knob} to {one.value}: {one.reason} ({one.cause})")
+        Words(
+            (f"NOT restored: {one.knob} to {one.value}: {one.reason} ({one.cause})",),
+            fit="whole",
+        )
         for one in refused
     )
     put_blocks(*restored_lines(back), *nothing, *failures)

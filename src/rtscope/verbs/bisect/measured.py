@@ -7,7 +7,7 @@ from statistics import median
 from rtscope.cli.console import put, put_json, stdout_console
 from rtscope.cli.foreign import open_ours
 from rtscope.host.errors import UsageError, first_of
-from rtscope.present.document import Block, Detail, Span, Table, strong, table, words
+from rtscope.present.document import Block, Detail, Span, Table, table
 from rtscope.present.render.terminal import print_blocks
 from rtscope.record.model import RunRecord
 from rtscope.record.pack import unpacking
@@ -50,9 +50,9 @@ def step_answer(step: Step) -> str:
 
 def step_lines(step: Step) -> Iterator[Block]:
     """Return what the terminal shows of a step."""
-    yield strong(step_answer(step))
+    yield (step_answer(step), "strong")
     yield ""
-    yield strong(heading(step.figure, step.samples.load))
+    yield (heading(step.figure, step.samples.load), "strong")
     yield _table(step.samples, step.figure)
     for end, effect in (
         (step.samples.good, step.judged.from_good),
@@ -62,7 +62,7 @@ def step_lines(step: Step) -> Iterator[Block]:
             yield f"against {end.label}: {effect_words(effect)}"
     yield ""
     for note in _notes(step):
-        yield words((note, "limit"))
+        yield (note, "limit")
 
 
 def _notes(step: Step) -> Iterator[str]:

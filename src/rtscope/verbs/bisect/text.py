@@ -4,7 +4,7 @@ from collections.abc import Iterable, Iterator, Sequence
 
 from rtscope.host.errors import first_of
 from rtscope.host.units import plural
-from rtscope.present.document import Block, Column, Span, Table, strong, table, words
+from rtscope.present.document import Block, Column, Span, Table, table
 from rtscope.verbs.bisect.criterion import format_value, format_without_unit, heading
 from rtscope.verbs.bisect.outcome import WHOLE, Change, Kind, Outcome, Side
 
@@ -47,11 +47,11 @@ def answer(outcome: Outcome) -> str:
 
 def lines(outcome: Outcome, *, all_of_it: bool = False) -> Iterator[Block]:
     """Return what the terminal shows of a search."""
-    yield strong(answer(outcome))
+    yield (answer(outcome), "strong")
     if outcome.located is not None:
         yield from _notes(outcome)
     yield ""
-    yield strong(heading(outcome.figure, outcome.load, virtual=True))
+    yield (heading(outcome.figure, outcome.load, virtual=True), "strong")
     yield _table(outcome)
     yield from _explained(outcome)
     yield ""
@@ -63,7 +63,7 @@ def lines(outcome: Outcome, *, all_of_it: bool = False) -> Iterator[Block]:
     skipped = outcome.skipped if all_of_it else outcome.skipped[:2]
     for tried in skipped:
         name = tried.name if outcome.kind is Kind.SETTING else tried.name[:SHORT]
-        yield words((f"skipped {name}: {tried.why}", "limit"))
+        yield (f"skipped {name}: {tried.why}", "limit")
 
 
 def _notes(outcome: Outcome) -> Iterator[Block]:
@@ -83,7 +83,7 @@ def _notes(outcome: Outcome) -> Iterator[Block]:
         yield f"{it} {_part(outcome.share)} {whole}."
     if outcome.located.narrowed and outcome.share < WHOLE:
         rest = "Other changes make the rest: search again from this kernel, as --good."
-        yield words((rest, "limit"))
+        yield (rest, "limit")
 
 
 def _table(outcome: Outcome) -> Table:

@@ -32,7 +32,7 @@ from rtscope.host.errors import UsageError
 from rtscope.host.escape import printable
 from rtscope.host.files.jsontext import json_text
 from rtscope.host.units import format_duration, format_us
-from rtscope.present.document import Block, Span, Weight, Words, muted, strong
+from rtscope.present.document import Block, Span, Weight, Words
 from rtscope.present.render.terminal import print_blocks
 from rtscope.record.instructions.section import (
     ExecTrace,
@@ -315,18 +315,19 @@ def head_of(record: RunRecord, trace: ExecTrace) -> str:
 def path_blocks(path: ListedPath, number: int, *, limit: int) -> Iterator[Block]:
     """Yield one path: its head, then at most `limit` steps; 0 for all of them."""
     yield ""
-    yield strong(_title(path, number))
-    yield from (muted(f"  {one}") for one in _remarks(path))
+    yield (_title(path, number), "strong")
+    yield from ((f"  {one}", "muted") for one in _remarks(path))
     if path.section.left_out:
         return
     steps = path.steps if limit == 0 else _from_expiry(path)
-    yield muted(f"{'virtual µs':>14} {'CPU':>4} {'executed ns':>13}  step")
+    yield (f"{'virtual µs':>14} {'CPU':>4} {'executed ns':>13}  step", "muted")
     head, tail = _ends(steps, limit)
     yield from map(_row, head)
     if left := len(steps) - len(head) - len(tail):
         between = sum(s.executed_ns for s in steps[len(head) : len(steps) - len(tail)])
-        yield muted(
-            f"{'…':>14} {left:,} more steps with {between:,} ns: --limit 0 shows all"
+        yield (
+            f"{'…':>14} {left:,} more steps with {between:,} ns: --limit 0 shows all",
+            "muted",
         )
     yield from map(_row, tail)
 

@@ -13,10 +13,6 @@ from rtscope.present.document import (
     Table,
     Weight,
     Words,
-    line,
-    muted,
-    strong,
-    words,
 )
 from rtscope.present.render.terminal import print_blocks
 from rtscope.verbs.demo.model import CaseResult, Judged, Lane, State
@@ -37,25 +33,28 @@ def print_demo(judgement: Judged, console: Console) -> None:
 
 def _demo(judgement: Judged, width: int) -> Iterator[Block]:
     begin = judgement.results[0].begin
-    yield strong(judgement.demo.title)
+    yield (judgement.demo.title, "strong")
     kernel = f"Linux {printable(begin.kernel)}"
     yield f"{printable(judgement.target)}, {kernel}, CPU {begin.cpu}"
     yield judgement.demo.about
     for one in judgement.results:
         yield ""
         if len(judgement.results) > 1:
-            yield strong(one.case.title)
+            yield (one.case.title, "strong")
         yield from timeline_lines(one, width)
-    yield muted(LEGEND)
+    yield (LEGEND, "muted")
     yield ""
     yield Table(
         (Column(""), Column("", fit="wraps")),
         [
             (
                 ("yes", "good") if check.held else ("NO", "alarm"),
-                words(check.says, (f" ({printable(check.seen, limit=200)})", "muted")),
+                Words(
+                    (check.says, (f" ({printable(check.seen, limit=200)})", "muted"))
+                ),
             )
             for check in judgement.checks
+            for seen in (printable(check.seen, limit=200),)
         ],
     )
     yield from (printable(note, limit=400) for note in judgement.notes)
@@ -63,9 +62,9 @@ def _demo(judgement: Judged, width: int) -> Iterator[Block]:
     failed = sum(not check.held for check in judgement.checks)
     if failed:
         said = f"{failed} of {len(judgement.checks)} checks do not hold."
-        yield words((said, "alarm"))
+        yield (said, "alarm")
     else:
-        yield strong(f"All {len(judgement.checks)} checks hold.")
+        yield (f"All {len(judgement.checks)} checks hold.", "strong")
 
 
 def timeline_lines(one: CaseResult, width: int) -> Iterator[Words]:
@@ -75,9 +74,9 @@ def timeline_lines(one: CaseResult, width: int) -> Iterator[Words]:
     columns = max(width - head, 10)
     for number, (label, lane) in enumerate(zip(labels, one.lanes, strict=True)):
         cells = lane_cells(lane, one.end_ns, columns)
-        yield line(f"{label:<{head}}", (cells, _LANES[number]))
+        yield Words((f"{label:<{head}}", (cells, _LANES[number])), fit="whole")
     times = " " * head + axis(one.end_ns, columns)
-    yield line((times, "muted"))
+    yield Words(((times, "muted"),), fit="whole")
 
 
 def _label(lane: Lane) -> str:
@@ -136,8 +135,10 @@ def print_chars(judgement: Judged, console: Console) -> None:
     """Print a character for each ms of CPU time of each thread, in their order."""
     width = min(console.width, MAX_WIDTH)
     for one in judgement.results:
-        title = [strong(one.case.title)] if len(judgement.results) > 1 else []
-        print_blocks([*title, chars_of(one), ""], console, width=width)
+        blocks: list[Block] = [chars_of(one), ""]
+        if len(judgement.results) > 1:
+            blocks.insert(0, (one.case.title, "strong"))
+        print_blocks(blocks, console, width=width)
 
 
 def chars_of(one: CaseResult) -> str:

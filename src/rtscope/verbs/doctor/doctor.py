@@ -25,16 +25,7 @@ from rtscope.measure.preflight import (
     machine_abilities,
     refused,
 )
-from rtscope.present.document import (
-    Block,
-    Column,
-    Detail,
-    Span,
-    Table,
-    Weight,
-    line,
-    strong,
-)
+from rtscope.present.document import Block, Column, Detail, Span, Table, Weight, Words
 from rtscope.present.render.fitted import MOST_SENTENCES, Room, print_fitted
 from rtscope.present.render.terminal import print_blocks
 
@@ -137,7 +128,7 @@ def _print(diagnosis: _Diagnosis, request: DoctorRequest) -> None:
     again = "rtscope doctor -v" + (f" -t {request.target}" if request.target else "")
 
     def compose(room: Room) -> Iterator[Block]:
-        yield strong(printable(diagnosis.answer))
+        yield (printable(diagnosis.answer), "strong")
         yield ""
         rows = _fitting(diagnosis.abilities, room)
         yield _table(rows, limit=LINE * max(1, room.sentences))
@@ -145,14 +136,14 @@ def _print(diagnosis: _Diagnosis, request: DoctorRequest) -> None:
         if names := [name for name in works if name not in {a.name for a in rows}]:
             yield f"These work: {', '.join(names)}."
         yield ""
-        yield line(_next(diagnosis, again))
+        yield Words((_next(diagnosis, again),), fit="whole")
 
     with stdout_console() as console:
         if request.display.detail is not Detail.ALL:
             print_fitted(compose, console)
             return
         rows = _table(diagnosis.abilities, limit=sys.maxsize)
-        print_blocks((strong(printable(diagnosis.answer)), "", rows), console)
+        print_blocks(((printable(diagnosis.answer), "strong"), "", rows), console)
 
 
 def _fitting(abilities: Sequence[Ability], room: Room) -> Sequence[Ability]:

@@ -27,10 +27,6 @@ from rtscope.present.document import (
     Table,
     Weight,
     Words,
-    line,
-    muted,
-    strong,
-    words,
 )
 from rtscope.present.render.fitted import (
     COLUMNS,
@@ -105,13 +101,13 @@ def _brief(runs: Sequence[ExplainedRun], room: Room) -> Iterator[Block]:
     width = COLUMNS
     worst = _worst_run(runs)
     if len(runs) == 1:
-        yield strong(_head_of(runs[0]))
+        yield (_head_of(runs[0]), "strong")
     else:
         yield f"{len(runs):,} runs explained; the worst wake-up of all:"
     yield worst_sentence(runs)
     if worst is not None:
         for caveat in worst.document.wakeups[0].notes:
-            yield words((f"caveat: {caveat}", "limit"))
+            yield (f"caveat: {caveat}", "limit")
     yield ""
     if len(runs) > 1:
         yield from _runs_table(runs, room, width=width)
@@ -124,8 +120,8 @@ def _brief(runs: Sequence[ExplainedRun], room: Room) -> Iterator[Block]:
             yield sentence_of_tail(runs[0].tail, virtual=runs[0].unit)
     for run in runs:
         if run.bounds:
-            yield strong(bound_sentence(run))
-            yield muted(f"  ({NO_PROOF})")
+            yield (bound_sentence(run), "strong")
+            yield (f"  ({NO_PROOF})", "muted")
 
 
 def _runs_table(
@@ -146,7 +142,7 @@ def _runs_table(
 
 
 def _run(run: ExplainedRun, *, worst: int, width: int) -> Iterator[Block]:
-    yield strong(_head_of(run))
+    yield (_head_of(run), "strong")
     explained = zip(run.explanations, run.document.wakeups, strict=True)
     for number, (one, said) in enumerate(islice(explained, worst), 1):
         yield from _wakeup(one, said, number=number, unit=run.unit, width=width)
@@ -182,8 +178,8 @@ def _floored(share_of_latency: float) -> str:
 
 def _bound(run: ExplainedRun, *, width: int) -> Iterator[Block]:
     text = bound_sentence(run)
-    yield strong(text)
-    yield muted(f"  ({NO_PROOF})")
+    yield (text, "strong")
+    yield (f"  ({NO_PROOF})", "muted")
     worst = run.document.worst_bound
     if worst is None:
         return
@@ -198,9 +194,10 @@ def _wakeup(
     yield ""
     # A trace without a record has no numbers of wake-ups.
     of = f", sequence {wakeup.sequence:,}" if wakeup.sequence >= 0 else ""
-    yield strong(
+    yield (
         f"Worst wake-up {number}: {format_us(wakeup.latency_ns)} {unit}µs "
-        f"late, CPU {wakeup.cpu}{of}"
+        f"late, CPU {wakeup.cpu}{of}",
+        "strong",
     )
     yield Words((words.sentence,), indent=2)
     for caveat in words.notes:
@@ -271,7 +268,10 @@ def _figures(
         text = "  " + "  ".join((*figures, row[-1]))
         if cell_len(text) > width:
             text = set_cell_size(text, width - 1) + "…"
-        yield line((text, "muted" if at == 0 else weights[at - 1] if weights else ""))
+        yield Words(
+            ((text, "muted" if at == 0 else weights[at - 1] if weights else ""),),
+            fit="whole",
+        )
 
 
 def _row(segment: Segment) -> Cells:
@@ -286,7 +286,7 @@ def _causes(causes: Causes, *, width: int, most: int = CAUSES_SHOWN) -> Iterator
         f"Causes of {plural(causes.wakeups, 'worst wake-up')} under {causes.load}, "
         f"{causes.kernel}"
     )
-    yield strong(title)
+    yield (title, "strong")
     rows = [
         (
             str(one.dominant_in),
@@ -303,4 +303,4 @@ def _causes(causes: Causes, *, width: int, most: int = CAUSES_SHOWN) -> Iterator
     if left > 0:
         ns = sum(one.sum_ns for one in causes.sums[most:])
         text = f"  and {left} more, {format_us(ns)} µs together: --json lists all"
-        yield muted(text)
+        yield (text, "muted")

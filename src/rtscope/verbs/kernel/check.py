@@ -39,7 +39,7 @@ from rtscope.measure.campaign.model import Campaign
 from rtscope.measure.campaign.options import Options, help_of, with_options
 from rtscope.measure.execute import execute
 from rtscope.measure.plan import make_plan
-from rtscope.present.document import Column, Span, Table, muted
+from rtscope.present.document import Column, Span, Table
 from rtscope.record.directory.place import refuse_used
 from rtscope.record.directory.records import ResultDir, create
 
@@ -192,8 +192,8 @@ def print_outcomes(outcomes: Sequence[SmokeTest]) -> None:
         )
         for one in outcomes
     ]
-    said = muted("Longest latency in virtual µs, in a short run.")
-    put_blocks(Table(columns, rows), said)
+    said = "Longest latency in virtual µs, in a short run."
+    put_blocks(Table(columns, rows), (said, "muted"))
     for one in outcomes:
         for problem in one.problems:
             # The reason of a failed boot includes the end of its console.

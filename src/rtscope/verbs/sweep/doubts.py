@@ -20,7 +20,7 @@ from rtscope.host.escape import printable
 from rtscope.host.units import plural
 from rtscope.machine.cpulist import format_cpulist
 from rtscope.measure.campaign.model import Campaign
-from rtscope.present.document import Block, words
+from rtscope.present.document import Block
 from rtscope.record.caveats.catalogue import (
     Caveat,
     Counts,
@@ -205,7 +205,7 @@ def lines_of_checks(checks: Checks) -> Iterator[Block]:
         yield text
         return
     first = printable(checks.failures[0])
-    yield words((f"{text}, {len(checks.failures)} failed: {first}", "limit"))
+    yield (f"{text}, {len(checks.failures)} failed: {first}", "limit")
 
 
 # --- where the records of one virtual run that was computed twice differ --------------

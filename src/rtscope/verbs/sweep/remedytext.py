@@ -15,7 +15,7 @@ from rtscope.machine.audit.model import CheckKind
 from rtscope.machine.settings.remedies import choose
 from rtscope.measure.campaign.file import from_dict, to_dict
 from rtscope.measure.campaign.model import Campaign
-from rtscope.present.document import Block, Span, Table, line, strong, table, words
+from rtscope.present.document import Block, Span, Table, Words, table
 from rtscope.present.render.fitted import Compose, Room
 from rtscope.record.directory.journal import REMEDY
 from rtscope.record.directory.place import CAMPAIGN, SWEEP, read_document
@@ -91,10 +91,10 @@ def compose_remedies(
     """Return what composes the short form for `print_fitted`."""
 
     def compose(room: Room) -> Iterator[Block]:
-        yield strong(remedies_answer(result, diagnoses))
+        yield (remedies_answer(result, diagnoses), "strong")
         if result.missing:
             text = f"{plural(result.missing, 'planned run')} without a result"
-            yield words((f"LIMIT: {text}", "limit"))
+            yield (f"LIMIT: {text}", "limit")
         yield from lines_of_limits(result)
         yield ""
         left = room.rows
@@ -116,7 +116,7 @@ def compose_remedies(
                 "test, all others may be chance."
             )
         yield from lines_of_checks(result.checks)
-        yield line(more)
+        yield Words((more,), fit="whole")
 
     return compose
 

@@ -8,7 +8,7 @@ from typing import Any
 from rtscope.host.escape import all_printable, printable
 from rtscope.host.units import count, format_us, plural
 from rtscope.host.version import __version__
-from rtscope.present.document import Block, Span, Table, line, strong, table, words
+from rtscope.present.document import Block, Span, Table, Words, table
 from rtscope.present.render.fitted import Compose, Room, rows_left_out
 from rtscope.present.render.page import render_page
 from rtscope.present.words import NOTHING
@@ -78,10 +78,10 @@ def compose_survey(
     printable_ranking = all_printable(ranking)
 
     def compose(room: Room) -> Iterator[Block]:
-        yield strong(survey_answer(ranking))
+        yield (survey_answer(ranking), "strong")
         if missing:
             text = f"LIMIT: {plural(missing, 'planned run')} without a result"
-            yield words((text, "limit"))
+            yield (text, "limit")
         for doubt in printable_ranking.doubts:
             yield line_of_doubt(doubt, of="load", out_of="the ranking")
         if in_part := sum(bool(load.in_part) for load in printable_ranking.loads):
@@ -109,7 +109,7 @@ def compose_survey(
             if unknown := printable_ranking.without_cause(kernel):
                 yield f"{kernel}: {_not_known(unknown)}"
         yield from lines_of_checks(checks)
-        yield line(more)
+        yield Words((more,), fit="whole")
 
     return compose
 

@@ -11,16 +11,7 @@ from urllib.parse import quote
 from rtscope.host.escape import all_printable, printable
 from rtscope.host.units import count, format_us, plural
 from rtscope.host.version import __version__
-from rtscope.present.document import (
-    Block,
-    Column,
-    Span,
-    Table,
-    Words,
-    line,
-    strong,
-    words,
-)
+from rtscope.present.document import Block, Column, Span, Table, Weight, Words
 from rtscope.present.render.fitted import COLUMNS, FEWEST_ROWS, Compose, Room
 from rtscope.present.render.page import render_page
 from rtscope.present.words import NOTHING
@@ -160,10 +151,10 @@ def compose_sweep(result: SweepResult, *, more: str) -> Compose:
     """Return what composes the short form for `print_fitted`."""
 
     def compose(room: Room) -> Iterator[Block]:
-        yield strong(sweep_answer(result))
+        yield (sweep_answer(result), "strong")
         if result.missing:
             text = f"{plural(result.missing, 'planned run')} without a result"
-            yield words((f"LIMIT: {text}: {_first_failure(result)}", "limit"))
+            yield (f"LIMIT: {text}: {_first_failure(result)}", "limit")
         yield from lines_of_limits(result)
         if result.left_out:
             cells = plural(result.left_out, "cell")
@@ -186,7 +177,7 @@ def compose_sweep(result: SweepResult, *, more: str) -> Compose:
         if room.rows > FEWEST_ROWS:
             yield from sentences_on_causes(result)
         yield from lines_of_checks(result.checks)
-        yield line(more)
+        yield Words((more,), fit="whole")
 
     return compose
 
@@ -199,13 +190,13 @@ def _some(result: SweepResult, effects: Sequence[Effect], rows: int) -> Iterator
         yield f"… and {left} more"
 
 
-def lines_of_limits(result: SweepResult) -> Iterator[Words]:
+def lines_of_limits(result: SweepResult) -> Iterator[tuple[str, Weight]]:
     """Yield lines on invalid and limited runs."""
     for doubt in result.doubts:
         yield line_of_doubt(doubt, of="cell", out_of="all effects")
 
 
-def line_of_doubt(doubt: Doubt, *, of: str, out_of: str) -> Words:
+def line_of_doubt(doubt: Doubt, *, of: str, out_of: str) -> tuple[str, Weight]:
     """Return a line on a caveat of some runs of cells, or loads."""
     out = "" if doubt.counts else f", left out of {out_of}"
     first, *others = doubt.where
@@ -214,7 +205,7 @@ def line_of_doubt(doubt: Doubt, *, of: str, out_of: str) -> Words:
         f"{doubt.weight.upper()}: {plural(doubt.runs, 'run')} of {where}{out}: "
         f"{doubt.message}"
     )
-    return words((said, "alarm" if doubt.weight == "invalid" else "limit"))
+    return (said, "alarm" if doubt.weight == "invalid" else "limit")
 
 
 def _first_failure(result: SweepResult) -> str:
@@ -237,7 +228,7 @@ def _table(result: SweepResult, effects: Sequence[Effect]) -> Table:
     ]
     # Of a line that is too long, the name of the change is cut.
     widths = [
-        max(len(words(cell).plain) for cell in column)
+        max(len(Words((cell,)).plain) for cell in column)
         for column in zip(HEADINGS, *rows, strict=True)
     ]
     room = COLUMNS - sum(width + BETWEEN for width in widths[1:])

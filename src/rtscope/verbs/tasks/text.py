@@ -16,7 +16,7 @@ from rtscope.host.units import format_duration, plural
 from rtscope.machine.tasks.listing import notes_of
 from rtscope.machine.tasks.marks import mark_kinds
 from rtscope.machine.tasks.model import Listing, Order, Thread, ThreadKind
-from rtscope.present.document import Block, Lines, Span, Weight, muted, strong, words
+from rtscope.present.document import Block, Lines, Span, Weight, Words
 from rtscope.present.words import NOTHING, capital, duration, enumeration
 
 SCHEMA = 1
@@ -56,8 +56,8 @@ def tasks_blocks(
     yield Lines(list(_lines(threads, width, order=order, window=window)))
     yield ""
     yield from _marked(threads)
-    yield from (muted(printable(note)) for note in notes_of(listing))
-    yield strong(summary(listing, threads))
+    yield from ((printable(note), "muted") for note in notes_of(listing))
+    yield (summary(listing, threads), "strong")
 
 
 def summary(listing: Listing, threads: Sequence[Thread]) -> str:
@@ -141,13 +141,13 @@ def _marked(threads: Sequence[Thread]) -> Iterator[Block]:
             continue
         said = f"{capital(kind.title)}: {len(marked):,}. "
         weight: Weight = "alarm" if kind.grave else "note"
-        yield words((f"{kind.word:5} ", weight), (said, "strong"), kind.why)
+        yield Words(((f"{kind.word:5} ", weight), (said, "strong"), kind.why))
         for thread, detail in marked[:MAX_MARKED]:
             said = f"{thread.line.tid} {_display_name(thread)}: {printable(detail)}"
-            yield words(said + _parameters(thread, id_), indent=6)
+            yield Words((said + _parameters(thread, id_),), indent=6)
         if len(marked) > MAX_MARKED:
             left = len(marked) - MAX_MARKED
-            yield words((f"and {left:,} more", "muted"), indent=6)
+            yield Words(((f"and {left:,} more", "muted"),), indent=6)
         yield ""
 
 
