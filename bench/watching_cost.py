@@ -17,7 +17,7 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 
 from rtscope.machine.target import agent_file
-from rtscope.stats.comparison.design import Dealt, Figure, Slot
+from rtscope.stats.comparison.design import Dealt, FigureOfRuns, Slot
 from rtscope.stats.comparison.effect import effects_of_runs
 from rtscope.verbs.app.binaries.image import Image
 from rtscope.verbs.app.memorymap import parse_maps
@@ -183,7 +183,7 @@ def show(runs: Mapping[str, Sequence[tuple[float, ...]]], mode: str) -> None:
     for variant in list(VARIANTS)[1:]:
         slots = tuple(Slot(n // 2, bool(n % 2)) for n in range(2 * blocks))
         figures = [
-            Figure(
+            FigureOfRuns(
                 tuple(range(2 * blocks)),
                 tuple(
                     runs[("off", variant)[n % 2]][n // 2][at] for n in range(2 * blocks)

@@ -18,7 +18,7 @@ from rtscope.record.model import RunRecord
 from rtscope.stats.compare import compare_loads
 from rtscope.stats.comparison.design import (
     Dealt,
-    Figure,
+    FigureOfRuns,
     Paired,
     Slot,
     detectable_ratio,
@@ -100,7 +100,7 @@ def _joint(draw: random.Random) -> Lines:
         digits = draw.choice((None, 1, 0))
         if digits is not None:
             values = [round(value, digits) for value in values]
-        figures.append(Figure(tuple(range(len(slots))), tuple(values)))
+        figures.append(FigureOfRuns(tuple(range(len(slots))), tuple(values)))
     design = Dealt(slots)
     tests = effects_of_runs(design, figures, alpha=ALPHA, seed=draw.randint(0, 9))
     critical = tests[0].critical

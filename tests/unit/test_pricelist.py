@@ -19,13 +19,13 @@ from pricelist import (
 )
 from rtscope.present.words import NOTHING
 from rtscope.verbs.sweep.doubts import Checks, Doubt
-from rtscope.verbs.sweep.effects import Effect
+from rtscope.verbs.sweep.effects import CellEffect
 from rtscope.verbs.sweep.result import CellResult, SweepResult
 
 
 def part(*p_values: float) -> SweepResult:
     """Return a result with an effect for each p-value."""
-    one = Effect(
+    one = CellEffect(
         cell="",
         key=("os", "rt", "fifo", "99", "500000", "1000000000", "", ""),
         figure="worst",

@@ -12,7 +12,7 @@ from rtscope.stats.comparison import design as designs
 from rtscope.stats.comparison.design import (
     DRAWN_LABELLINGS,
     Dealt,
-    Figure,
+    FigureOfRuns,
     Slot,
     Values,
     detectable_ratio,
@@ -33,8 +33,8 @@ def design(*blocks: tuple[int, int]) -> Dealt:
     )
 
 
-def figure(values: list[float]) -> Figure:
-    return Figure(tuple(range(len(values))), tuple(values))
+def figure(values: list[float]) -> FigureOfRuns:
+    return FigureOfRuns(tuple(range(len(values))), tuple(values))
 
 
 def alone(values: list[float], *blocks: tuple[int, int], seed: int = 0) -> Effect:

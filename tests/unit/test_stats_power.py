@@ -9,7 +9,7 @@ from scipy.stats import t as student
 
 from rtscope.stats.comparison.design import (
     MAX_RUNS,
-    Figure,
+    FigureOfRuns,
     detectable_ratio,
     detectable_ratio_of_pairs,
     needed_runs,
@@ -91,7 +91,7 @@ def test_more_than_10000_runs_are_no_answer() -> None:
 def joint(values: np.ndarray, runs: int) -> tuple[float, float]:
     """Return the adjusted p of the second of two figures, and the critical value."""
     places = tuple(range(2 * runs))
-    figures = [Figure(places, tuple(row)) for row in values.tolist()]
+    figures = [FigureOfRuns(places, tuple(row)) for row in values.tolist()]
     effects = effects_of_runs(two_groups(runs, runs), figures, alpha=0.05)
     critical = effects[1].critical
     assert critical is not None

@@ -11,7 +11,7 @@ from rtscope.contract import ThreadResult
 from rtscope.record.model import RunRecord
 from rtscope.stats.summary import Summary, summarize
 from rtscope.verbs.sweep.design import Cell, cells_of
-from rtscope.verbs.sweep.effects import Effect, effects_of, runs_by_key
+from rtscope.verbs.sweep.effects import CellEffect, effects_of, runs_by_key
 from rtscope.verbs.sweep.file import sweep_of
 
 BASE: Mapping[str, Any] = {
@@ -49,7 +49,7 @@ def effects(
     changed: Mapping[str, Sequence[RunRecord]],
     *levels: Mapping[str, Any],
     **base: Any,
-) -> tuple[Effect, ...]:
+) -> tuple[CellEffect, ...]:
     """Return the effects of cells with these levels, by the name of the level."""
     some = cells(changed, *levels, **base)
     measured = (before, *changed.values())

@@ -10,7 +10,7 @@ from fakes.measurements import on_board, record, thread
 from rtscope.record.model import RunRecord
 from rtscope.verbs.sweep.design import Cell, cells_of
 from rtscope.verbs.sweep.effects import (
-    Effect,
+    CellEffect,
     main_effects_of,
     pairs_of_cells,
     runs_by_key,
@@ -75,11 +75,11 @@ def records_of(
 
 def main_effects(
     some: Sequence[Cell], records: Mapping[int, Sequence[RunRecord]]
-) -> tuple[Effect, ...]:
+) -> tuple[CellEffect, ...]:
     return main_effects_of(some, runs_by_key(some, records))
 
 
-def worst_of(found: Sequence[Effect]) -> dict[str, Effect]:
+def worst_of(found: Sequence[CellEffect]) -> dict[str, CellEffect]:
     return {one.cell: one for one in found if one.figure == "worst"}
 
 

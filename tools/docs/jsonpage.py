@@ -11,7 +11,7 @@ from rtscope.boards.runs.store import HostTime
 from rtscope.record.directory.journal import Tried
 from rtscope.verbs.bisect.outcome import Change, Located, Outcome, Side
 from rtscope.verbs.sweep.doubts import Checks, Doubt
-from rtscope.verbs.sweep.effects import FIGURES, Effect
+from rtscope.verbs.sweep.effects import FIGURES, CellEffect
 from rtscope.verbs.sweep.file import Diagnosis
 from rtscope.verbs.sweep.plan import KernelToBuild
 from rtscope.verbs.sweep.ranking import Cause, RankedLoad, Ranking, Standing
@@ -118,11 +118,11 @@ WORDS: Mapping[str, str] = {
     "WorstRun.result_digest": "As its record has it.",
     "WorstRun.known": "Of the cause.",
     "WorstRun.cause": "What took longest; empty: not known.",
-    "Effect.cell": "Its name; of a main effect, that of the level.",
-    "Effect.key": "Of the runs that are compared.",
-    "Effect.figure": f"One of {', '.join(f'`{name}`' for name in FIGURES)}.",
-    "Effect.changed": "The same of the cell.",
-    "Effect.high": "See `low`.",
+    "CellEffect.cell": "Its name; of a main effect, that of the level.",
+    "CellEffect.key": "Of the runs that are compared.",
+    "CellEffect.figure": f"One of {', '.join(f'`{name}`' for name in FIGURES)}.",
+    "CellEffect.changed": "The same of the cell.",
+    "CellEffect.high": "See `low`.",
     "Checks.equal": "With equal results.",
     "Doubt.caveat": "A name from [the caveats](caveats.md).",
     "Doubt.message": "What it says.",
@@ -161,7 +161,7 @@ def json_page() -> Iterator[str]:
     """Yield the lines of the page."""
     yield PAGE_HEAD
     yield from _section("rtscope sweep --json", SweepResult, (ANSWER,))
-    yield from _classes(CellResult, Costs, WorstRun, Effect, Checks, Doubt)
+    yield from _classes(CellResult, Costs, WorstRun, CellEffect, Checks, Doubt)
     yield from ("", "## rtscope sweep remedies --json", "")
     yield "The keys of a sweep, and:"
     found = ("diagnoses", "list of: Diagnosis", "Causes, and what is tried.")

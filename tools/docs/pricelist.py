@@ -33,7 +33,7 @@ from rtscope.stats.comparison.design import FALSE_DISCOVERIES, LEAST_PAIRS
 from rtscope.stats.comparison.effect import false_discovered
 from rtscope.verbs.sweep.design import Key
 from rtscope.verbs.sweep.doubts import Checks, Doubt
-from rtscope.verbs.sweep.effects import FIGURES, Effect, judged
+from rtscope.verbs.sweep.effects import FIGURES, CellEffect, judged
 from rtscope.verbs.sweep.result import CellResult, SweepResult
 from rtscope.verbs.sweep.text import (
     columns_of_costs,
@@ -124,14 +124,14 @@ def _option(cell: str) -> str:
     return f"`{level}` ({axis})" if level else cell
 
 
-def _ratio(effect: Effect | None) -> str:
+def _ratio(effect: CellEffect | None) -> str:
     if effect is None or effect.low is None:
         return _ratio_alone(effect)
     text = f"{ratio_of(effect.ratio)} ({interval_of(effect)})"
     return f"**{text}**" if effect.found else text
 
 
-def _ratio_alone(effect: Effect | None) -> str:
+def _ratio_alone(effect: CellEffect | None) -> str:
     if effect is None:
         return NOTHING
     text = ratio_of(effect.ratio)
@@ -173,7 +173,7 @@ def joined(results: Sequence[SweepResult]) -> SweepResult:
         if _identity(other) != _identity(first):
             raise ValueError(f"{other.name}: of another board, base or release")
     cells: dict[str, CellResult] = {}
-    effects: list[Effect] = []
+    effects: list[CellEffect] = []
     for result in results:
         new = {cell.name: cell for cell in result.cells if _has_more(cell, cells)}
         cells |= new

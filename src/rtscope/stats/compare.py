@@ -21,7 +21,13 @@ from itertools import islice
 from statistics import median
 
 from rtscope.host.units import format_number
-from rtscope.stats.comparison.design import MIN_RUNS, Dealt, Figure, Slot, least_runs
+from rtscope.stats.comparison.design import (
+    MIN_RUNS,
+    Dealt,
+    FigureOfRuns,
+    Slot,
+    least_runs,
+)
 from rtscope.stats.comparison.effect import Effect, effects_of_runs
 from rtscope.stats.runsets import Group, RunSets
 
@@ -194,11 +200,13 @@ def _tested(pairs: Sequence[Pair], *, alpha: float, seed: int) -> Iterator[Pair]
         )
 
 
-def _designed(pairs: Sequence[Pair], *, randomised: bool) -> tuple[Dealt, list[Figure]]:
+def _designed(
+    pairs: Sequence[Pair], *, randomised: bool
+) -> tuple[Dealt, list[FigureOfRuns]]:
     """Return the places of all runs of one candidate, and all its figures."""
     places: dict[object, int] = {}
     slots: list[Slot] = []
-    figures: list[Figure] = []
+    figures: list[FigureOfRuns] = []
     for pair in pairs:
         runs = []
         for group in pair.groups:
@@ -212,7 +220,9 @@ def _designed(pairs: Sequence[Pair], *, randomised: bool) -> tuple[Dealt, list[F
                 runs.append((places[key], run))
         for name in pair.sets.figures:
             values = tuple(run.value(name) for _, run in runs)
-            figures.append(Figure(tuple(place for place, _ in runs), values, name))
+            figures.append(
+                FigureOfRuns(tuple(place for place, _ in runs), values, name)
+            )
     return Dealt(tuple(slots)), figures
 
 

@@ -67,7 +67,7 @@ class Slot:
 
 
 @dataclass(frozen=True, slots=True)
-class Figure:
+class FigureOfRuns:
     """One figure of the runs of both groups, and the slot of each run."""
 
     slots: tuple[int, ...]
@@ -131,7 +131,7 @@ class Dealt:
             rows = _dealt(rows, places, int(seen[places].sum()))
         return np.vstack([seen, rows[(rows != seen).any(axis=1)]])
 
-    def statistics(self, figures: Sequence[Figure], seed: int) -> Values:
+    def statistics(self, figures: Sequence[FigureOfRuns], seed: int) -> Values:
         """
         Return Welch's t of each figure, one a row, for each labelling.
 
@@ -141,7 +141,7 @@ class Dealt:
         labels = self.all_labels(seed)
         return np.array([self._welch(figure, labels) for figure in figures])
 
-    def levels(self, figure: Figure) -> tuple[list[float], list[float]]:
+    def levels(self, figure: FigureOfRuns) -> tuple[list[float], list[float]]:
         """Return the values of both groups, less the means of several blocks."""
         alone = len(self.blocks(figure)) == 1
         values = figure.values if alone else self._aligned(figure).tolist()
@@ -151,7 +151,7 @@ class Dealt:
         return groups
 
     def interval(
-        self, figure: Figure, confidence: float, seed: int
+        self, figure: FigureOfRuns, confidence: float, seed: int
     ) -> tuple[float, float] | None:
         """
         Return the interval of the difference; None if no test could refuse any.
@@ -180,11 +180,11 @@ class Dealt:
         low, high = (_last_kept(middle, way, is_refused) for way in (-1, 1))
         return (low, high) if max(-low, high) <= MOST_LOG_RATIO else None
 
-    def blocks(self, figure: Figure) -> set[Hashable]:
+    def blocks(self, figure: FigureOfRuns) -> set[Hashable]:
         """Return the blocks of the runs of a figure."""
         return {self.slots[at].block for at in figure.slots}
 
-    def _aligned(self, figure: Figure) -> Values:
+    def _aligned(self, figure: FigureOfRuns) -> Values:
         """Return the values of a figure as differences from the mean of their block."""
         values = np.array(figure.values)
         for block in self.blocks(figure):
@@ -192,7 +192,7 @@ class Dealt:
             values[of_it] -= values[of_it].mean()
         return values
 
-    def _welch(self, figure: Figure, labels: Labels) -> Values:
+    def _welch(self, figure: FigureOfRuns, labels: Labels) -> Values:
         values = self._aligned(figure)
         ours = labels[:, list(figure.slots)].astype(np.float64)
         count = ours.sum(axis=1)

@@ -17,7 +17,7 @@ import numpy as np
 
 from rtscope.stats.comparison.design import (
     Dealt,
-    Figure,
+    FigureOfRuns,
     Paired,
     Values,
     detectable_ratio,
@@ -135,7 +135,7 @@ class Effect:
 
 
 def effects_of_runs(
-    design: Dealt, figures: Sequence[Figure], *, alpha: float, seed: int = 0
+    design: Dealt, figures: Sequence[FigureOfRuns], *, alpha: float, seed: int = 0
 ) -> tuple[Effect, ...]:
     """Compare two groups of runs in all figures together; these are one family."""
     statistics = design.statistics(figures, seed)
@@ -183,7 +183,7 @@ def effect_of_groups(
 ) -> Effect:
     """Compare the logarithms of one figure of two groups, whose order nothing drew."""
     values = (*one, *other)
-    whole = Figure(tuple(range(len(values))), values, figure, more_is_better)
+    whole = FigureOfRuns(tuple(range(len(values))), values, figure, more_is_better)
     [effect] = effects_of_runs(two_groups(len(one), len(other)), [whole], alpha=alpha)
     return effect
 

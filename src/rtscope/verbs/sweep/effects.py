@@ -43,7 +43,7 @@ FIGURES = named("sweep")
 
 
 @dataclass(frozen=True, slots=True)
-class Effect:
+class CellEffect:
     """What a cell changed in one figure, under one load."""
 
     cell: str
@@ -74,7 +74,7 @@ class Effect:
         return (self.ratio < 1) == FIGURES[self.figure].more_is_better
 
 
-def judged(effects: Iterable[Effect]) -> tuple[Effect, ...]:
+def judged(effects: Iterable[CellEffect]) -> tuple[CellEffect, ...]:
     """Return effects with those that are found marked, the largest of these first."""
     tested = list(effects)
     adjusted = false_discovered([effect.p for effect in tested])
@@ -96,11 +96,11 @@ def effect_of(
     after: Sequence[float],
     differences: Sequence[float],
     pairs_of_cells: int = 1,
-) -> Effect:
+) -> CellEffect:
     """Test the differences of logarithms of independent pairs of runs."""
     tested = effect_of_pairs(differences, figure=figure, alpha=FALSE_DISCOVERIES)
     low, high = tested.interval or (None, None)
-    return Effect(
+    return CellEffect(
         cell=cell,
         key=key,
         figure=figure,
@@ -347,7 +347,7 @@ def runs_by_key(
 
 def effects_of(
     cells: Sequence[Cell], runs: Mapping[Key, RunsOfCells]
-) -> tuple[Effect, ...]:
+) -> tuple[CellEffect, ...]:
     """
     Return the effects of all cells, the largest discoveries first.
 
@@ -369,7 +369,7 @@ def effects_of(
 
 def effects_of_pairs(
     key: Key, runs: RunsOfCells, pairs: Mapping[str, CellPairs]
-) -> Iterator[Effect]:
+) -> Iterator[CellEffect]:
     """Yield the effects of changes, each by its name with its pairs of cells."""
     alike = _alike(runs)
     for figure in FIGURES:
@@ -436,7 +436,7 @@ def _alike(runs: RunsOfCells) -> Mapping[Point, Point]:
 
 def main_effects_of(
     cells: Sequence[Cell], runs: Mapping[Key, RunsOfCells]
-) -> tuple[Effect, ...]:
+) -> tuple[CellEffect, ...]:
     """
     Return the effect of each level that several cells have beside others.
 

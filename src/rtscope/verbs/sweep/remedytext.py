@@ -23,7 +23,7 @@ from rtscope.record.directory.records import ResultDir
 from rtscope.record.explanation import find_explained
 from rtscope.record.pack import is_packed
 from rtscope.verbs.sweep.doubts import lines_of_checks
-from rtscope.verbs.sweep.effects import Effect
+from rtscope.verbs.sweep.effects import CellEffect
 from rtscope.verbs.sweep.file import Diagnosis, Sweep
 from rtscope.verbs.sweep.remedies import worst_records, worst_wakeups
 from rtscope.verbs.sweep.remedydesign import Original, sweep_of_remedies
@@ -61,7 +61,7 @@ def _why(one: Diagnosis) -> str:
 
 def effects_on(
     result: SweepResult, diagnosis: Diagnosis, figure: str
-) -> tuple[Effect, ...]:
+) -> tuple[CellEffect, ...]:
     """Return what the remedies of a load do to a figure, the most helpful first."""
     effects = [
         one
@@ -73,14 +73,14 @@ def effects_on(
     return tuple(sorted(effects, key=lambda one: one.ratio))
 
 
-def _is_of(effect: Effect, diagnosis: Diagnosis) -> bool:
+def _is_of(effect: CellEffect, diagnosis: Diagnosis) -> bool:
     """Whether the base of an effect is the run of a diagnosis, all else equal."""
     if diagnosis.key:
         return effect.key == diagnosis.key
     return effect.key[:2] == (diagnosis.load, diagnosis.kernel)
 
 
-def remedy_of(effect: Effect) -> str:
+def remedy_of(effect: CellEffect) -> str:
     """Return the name of the remedy that an effect is of."""
     return effect.cell.removeprefix(f"{REMEDY}: ")
 
@@ -132,7 +132,7 @@ def lines_of_cause(one: Diagnosis) -> list[str]:
 
 
 def _table(
-    result: SweepResult, diagnosis: Diagnosis, effects: Sequence[Effect]
+    result: SweepResult, diagnosis: Diagnosis, effects: Sequence[CellEffect]
 ) -> Table:
     averages = {remedy_of(one): one for one in effects_on(result, diagnosis, AVERAGE)}
     rows: list[list[Span]] = []
@@ -153,7 +153,7 @@ def _table(
     return table(("  remedy",), heads, rows)
 
 
-def _ratio(effect: Effect) -> str:
+def _ratio(effect: CellEffect) -> str:
     return f"{effect.ratio:.3g}{'*' if effect.found else ''}"
 
 

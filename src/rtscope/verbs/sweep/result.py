@@ -35,7 +35,7 @@ from rtscope.verbs.sweep.doubts import (
     releases_of,
 )
 from rtscope.verbs.sweep.effects import (
-    Effect,
+    CellEffect,
     RunsOfCells,
     effects_of,
     main_effects_of,
@@ -124,7 +124,7 @@ def explained_by(run: WorstRun, explained: Explained) -> WorstRun:
     return replace(run, known=Known.CAUSE, cause=cause.title, cause_ns=worst.blamed_ns)
 
 
-def most_changed(effects: Sequence[Effect]) -> tuple[tuple[str, Key], ...]:
+def most_changed(effects: Sequence[CellEffect]) -> tuple[tuple[str, Key], ...]:
     """
     Return cells, each with a load, that have the largest effects; at most 20.
 
@@ -134,7 +134,9 @@ def most_changed(effects: Sequence[Effect]) -> tuple[tuple[str, Key], ...]:
 
 
 def to_explain(
-    effects: Sequence[Effect], worst_runs: Mapping[tuple[str, Key], WorstRun], base: str
+    effects: Sequence[CellEffect],
+    worst_runs: Mapping[tuple[str, Key], WorstRun],
+    base: str,
 ) -> Iterator[WorstRun]:
     """
     Yield the worst runs of the most changed cells; those of the base come first.
@@ -242,9 +244,9 @@ class SweepResult:
     board: str
     seeds: int
     cells: tuple[CellResult, ...]
-    effects: tuple[Effect, ...]
+    effects: tuple[CellEffect, ...]
     """Of each cell, against the base."""
-    main_effects: tuple[Effect, ...] = ()
+    main_effects: tuple[CellEffect, ...] = ()
     """Of each level over all cells, if a design combines them."""
     checks: Checks = NO_CHECKS
     doubts: tuple[Doubt, ...] = ()
@@ -259,12 +261,12 @@ class SweepResult:
     """Of Linux, as they ran."""
 
     @property
-    def discoveries(self) -> tuple[Effect, ...]:
+    def discoveries(self) -> tuple[CellEffect, ...]:
         """The discoveries among single cells."""
         return tuple(effect for effect in self.effects if effect.found)
 
     @property
-    def main_discoveries(self) -> tuple[Effect, ...]:
+    def main_discoveries(self) -> tuple[CellEffect, ...]:
         """The discoveries among main effects."""
         return tuple(effect for effect in self.main_effects if effect.found)
 
@@ -294,7 +296,7 @@ class SweepResult:
         return tuple(to_explain(effects, self.worst_runs, self.cells[0].name))
 
     @property
-    def top(self) -> Effect | None:
+    def top(self) -> CellEffect | None:
         """The largest effect on the worst latency that is found, or None."""
         effects = self.main_effects or self.effects
         return next((e for e in effects if e.found and e.figure == "worst"), None)
@@ -303,7 +305,7 @@ class SweepResult:
         """Return its load, with what else tells it from keys of the same load."""
         return label_of(key, self.keys)
 
-    def effect(self, cell: str, key: Key, figure: str) -> Effect | None:
+    def effect(self, cell: str, key: Key, figure: str) -> CellEffect | None:
         """Return one effect; None if it could not be tested."""
         for one in self.effects:
             if (one.cell, one.key, one.figure) == (cell, key, figure):

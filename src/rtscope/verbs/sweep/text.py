@@ -18,7 +18,7 @@ from rtscope.present.words import NOTHING
 from rtscope.stats.comparison.design import LEAST_PAIRS
 from rtscope.verbs.sweep.design import Key, label_of
 from rtscope.verbs.sweep.doubts import Doubt, lines_of_checks
-from rtscope.verbs.sweep.effects import FIGURES, Effect
+from rtscope.verbs.sweep.effects import FIGURES, CellEffect
 from rtscope.verbs.sweep.file import Diagnosis
 from rtscope.verbs.sweep.result import Known, SweepResult, WorstRun
 
@@ -124,7 +124,7 @@ def sweep_answer(result: SweepResult) -> str:
     return _answer(result, result.effects, "effect")
 
 
-def _answer(result: SweepResult, effects: Sequence[Effect], what: str) -> str:
+def _answer(result: SweepResult, effects: Sequence[CellEffect], what: str) -> str:
     discoveries = [one for one in effects if one.found]
     if all(one.pairs < LEAST_PAIRS for one in effects):
         return (
@@ -182,7 +182,9 @@ def compose_sweep(result: SweepResult, *, more: str) -> Compose:
     return compose
 
 
-def _some(result: SweepResult, effects: Sequence[Effect], rows: int) -> Iterator[Block]:
+def _some(
+    result: SweepResult, effects: Sequence[CellEffect], rows: int
+) -> Iterator[Block]:
     """Yield a table with room for so many effects, and how many are left."""
     if first := effects[:rows]:
         yield _table(result, first)
@@ -213,7 +215,7 @@ def _first_failure(result: SweepResult) -> str:
     return printable(next(failures, "interrupted; rtscope sweep --resume goes on"))
 
 
-def _table(result: SweepResult, effects: Sequence[Effect]) -> Table:
+def _table(result: SweepResult, effects: Sequence[CellEffect]) -> Table:
     rows: list[tuple[Span, ...]] = [
         (
             printable(one.cell),
@@ -252,14 +254,14 @@ def ratio_of(value: float) -> str:
     return f"{value:#.3g}" if value < 99.95 else f"{value:,.0f}"
 
 
-def interval_of(effect: Effect) -> str:
+def interval_of(effect: CellEffect) -> str:
     """Write the interval of a ratio."""
     if effect.low is None or effect.high is None:
         return NOTHING
     return f"{ratio_of(effect.low)} to {ratio_of(effect.high)}"
 
 
-def shade_of(effect: Effect) -> str:
+def shade_of(effect: CellEffect) -> str:
     """Return the background of a cell of the heat map, as CSS."""
     strength = min(1.0, abs(math.log(effect.ratio)) / STRONGEST)
     colour = "var(--bad)" if effect.is_worse else "var(--good)"
@@ -316,11 +318,11 @@ def _labels(result: SweepResult) -> Mapping[Key, str]:
     return {key: label_of(key, keys) for key in keys}
 
 
-def _tested(result: SweepResult) -> Sequence[Effect]:
+def _tested(result: SweepResult) -> Sequence[CellEffect]:
     return (*result.main_effects, *result.effects)
 
 
-def resolution_of(effects: Sequence[Effect]) -> Iterator[tuple[str, str, str]]:
+def resolution_of(effects: Sequence[CellEffect]) -> Iterator[tuple[str, str, str]]:
     """Yield each figure with the ratio that is found with 80 %: median and largest."""
     for figure in FIGURES:
         seen = [
