@@ -5,14 +5,21 @@ import re
 from pathlib import Path
 
 import pytest
+from markupsafe import Markup
 from rich.console import Console
 
 import rtscope
 from fakes.printed import printed
 from rtscope.present.document import (
+    Block,
+    Chart,
     Column,
     Document,
+    Folded,
     Item,
+    Key,
+    Lines,
+    Note,
     Notes,
     Section,
     Table,
@@ -21,9 +28,14 @@ from rtscope.present.document import (
 )
 from rtscope.present.render.fitted import print_fitted
 from rtscope.present.render.markdown import render_document
+from rtscope.present.render.page import page_of
+from rtscope.record.caveats.catalogue import Effect
 
 SRC = Path(rtscope.__file__).parent
-RENDERERS = ("document", "render/terminal", "render/fitted", "render/markdown")
+RENDERERS = (
+    *("document", "render/terminal", "render/fitted", "render/markdown"),
+    "render/blocks",
+)
 MOST_PAGES = 8
 
 BLOCKS = (
@@ -47,9 +59,11 @@ def test_a_renderer_names_no_verb(name: str) -> None:
     assert named <= {"run", "report", "request"}
 
 
-def test_a_renderer_imports_no_verb() -> None:
+def test_a_renderer_imports_neither_a_verb_nor_what_explains() -> None:
     for path in (SRC / "present/render").glob("*.py"):
-        assert "rtscope.verbs" not in path.read_text("utf-8")
+        text = path.read_text("utf-8")
+        assert "rtscope.verbs" not in text
+        assert "rtscope.explain" not in text
 
 
 def test_few_pages_have_a_template_of_their_own() -> None:
@@ -69,6 +83,55 @@ def test_markdown_writes_every_block() -> None:
         "| ab | 8 |\n\n## Caveats\n\n* none\n\n    rtscope report x\n\n"
         "Made by rtscope.\n"
     )
+
+
+def test_a_page_writes_every_block() -> None:
+    more: tuple[Block, ...] = (
+        ("all of it", "muted"),
+        Item("alone", mark="nothing"),
+        Lines([["a", ("<b>", "bad")], ["c"]]),
+        Chart(Markup("<svg/>"), "one & all", beside=True),
+        Chart(Markup("<svg/>"), "two", beside=True),
+        Folded("more", (Words((Key(2), "part")),)),
+    )
+    page = page_of(Document("<i>", (*BLOCKS, *more), "rtscope", ("below",)))
+
+    assert '<h1>&lt;i&gt;</h1>\n<p class="subtitle">below</p>' in page
+    assert '<p><span class="bad"><strong>NO</strong></span>: too late</p>' in page
+    assert '<ul><li>one</li>\n<li>two <span class="next">' in page
+    assert '<th scope="col">max</th>' in page
+    assert "<p>None: the checks of rtscope found no problem" in page
+    assert "<pre>rtscope report x</pre>" in page
+    assert '<p class="note"><span class="muted">all of it</span></p>' in page
+    assert "<pre>a&lt;b&gt;\nc</pre>" in page
+    assert page.count('<div class="grid">') == 1
+    assert "<figcaption>one &amp; all</figcaption>" in page
+    assert "<summary>more</summary>" in page
+    assert '<span class="key key2"></span>part' in page
+    assert "Made by rtscope." in page
+
+
+def test_text_of_a_page_is_no_markup() -> None:
+    evil = "<script>alert(1)</script>"
+    note = Note("a", Effect.LIMIT, evil, evil, (evil,), evil, (evil,), everywhere=False)
+    blocks: tuple[Block, ...] = (
+        evil,
+        (evil, "bad"),
+        Words((evil, (evil, "strong"))),
+        Words((evil,), fit="whole"),
+        Item(evil, (evil,)),
+        Table((Column(evil),), [(evil,)], label=f'"{evil}'),
+        Lines([[evil]]),
+        Notes((note,)),
+        Chart(Markup(""), evil),
+        Folded(evil, (evil,)),
+        Section(evil, (evil,)),
+    )
+
+    page = page_of(Document(evil, blocks, evil, (evil,)))
+
+    assert "<script" not in page
+    assert 'label="&#34;&lt;script' in page
 
 
 def test_a_terminal_writes_every_block() -> None:

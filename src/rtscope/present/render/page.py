@@ -14,19 +14,9 @@ from typing import Any
 from jinja2 import Environment, PackageLoader, StrictUndefined
 from markupsafe import Markup
 
-from rtscope.explain.bound import bound_rows, sentence_of_tail
-from rtscope.explain.model import TITLES
-from rtscope.explain.runs import (
-    NO_PROOF,
-    bound_sentence,
-    title_of,
-)
-from rtscope.explain.words import where
 from rtscope.host.units import count, format_share, format_us, plural
 from rtscope.present import tables
-from rtscope.present.charts.bars import colour_of, path_bar, tail_bars
 from rtscope.present.charts.drawings import svg_of
-from rtscope.present.charts.flame import flame_chart, note_of_timeline
 from rtscope.present.document import Document
 from rtscope.present.model.charts import BINS_PER_DECADE
 from rtscope.present.render.blocks import caveat_list, markup_of
@@ -114,17 +104,5 @@ _GLOBALS: Mapping[str, Any] = {
     "plural": plural,
     "tables": tables,
     "figure_table": figures,
-    "tail_bars": _ours(tail_bars),
-    "tail_sentence": sentence_of_tail,
-    "path_bar": _ours(path_bar),
-    "flame_chart": _ours(flame_chart),
-    "timeline_note": note_of_timeline,
-    "colour": colour_of,
-    "where": where,
-    "part_titles": TITLES,
     "share": format_share,
-    "bound_sentence": bound_sentence,
-    "bound_rows": bound_rows,
-    "title_of": title_of,
-    "no_proof": NO_PROOF,
 }
