@@ -33,6 +33,7 @@ struct starting {
 	struct rlimit rtprio, memlock, nice;
 	uint64_t capabilities, ambient; /* bits: to be passed on, read back */
 	int given;                      /* descriptor; -1: nobody asked */
+	bool made_given;                /* its file was not there before */
 	int pid;
 	bool may_lock; /* without a limit */
 };
@@ -238,6 +239,28 @@ static void emit_limit(struct emit *e, const char *key, const struct rlimit *lim
 		emit_int(e, key, (int64_t)limit->rlim_cur);
 }
 
+/* The number in "/dev/fd/3" and the like: to open that again would empty a file behind
+ * it, and fail for a socket. -1: another path. */
+static int descriptor_in(const char *path)
+{
+	int fd, end = 0;
+
+	if (strcmp(path, "/dev/stdout") == 0)
+		return STDOUT_FILENO;
+	if (strcmp(path, "/dev/stderr") == 0)
+		return STDERR_FILENO;
+	return sscanf(path, "/dev/fd/%d%n", &fd, &end) == 1 && !path[end] && fd >= 0
+		       ? fd
+		       : -1;
+}
+
+/* A start that is refused leaves no file behind, and an old one as it was. */
+static void forget_given(const struct starting *s)
+{
+	if (s->made_given)
+		unlink(s->o->given_path);
+}
+
 static void write_given(const struct starting *s, int64_t locked_kb)
 {
 	static struct emit e;
@@ -245,6 +268,8 @@ static void write_given(const struct starting *s, int64_t locked_kb)
 
 	if (s->given < 0)
 		return;
+	if (descriptor_in(s->o->given_path) < 0)
+		(void)!ftruncate(s->given, 0); /* refused by what is no file: fine */
 	cpulist_format(&s->cpus, text, sizeof(text));
 	snprintf(capabilities, sizeof(capabilities), "%016llx",
 		 (unsigned long long)s->ambient);
@@ -294,6 +319,7 @@ static void after_lock(const struct startlock *lock, void *arg)
 				s->program, (unsigned long)(s->memlock.rlim_cur >> 10));
 		return;
 	}
+	forget_given(s);
 	snprintf(what, sizeof(what), "locked memory (%s)", lock->failed);
 	if (lock->err == ENOTSUP)
 		snprintf(refusal.why, sizeof(refusal.why),
@@ -389,21 +415,6 @@ static void note_isolated(const struct starting *s)
 			text, s->program);
 }
 
-/* The number in "/dev/fd/3" and the like: to open that again would empty a file behind
- * it, and fail for a socket. -1: another path. */
-static int descriptor_in(const char *path)
-{
-	int fd, end = 0;
-
-	if (strcmp(path, "/dev/stdout") == 0)
-		return STDOUT_FILENO;
-	if (strcmp(path, "/dev/stderr") == 0)
-		return STDERR_FILENO;
-	return sscanf(path, "/dev/fd/%d%n", &fd, &end) == 1 && !path[end] && fd >= 0
-		       ? fd
-		       : -1;
-}
-
 static int open_given(struct starting *s)
 {
 	int fd;
@@ -412,11 +423,15 @@ static int open_given(struct starting *s)
 	if (!s->o->given_path)
 		return EXIT_DONE;
 	fd = descriptor_in(s->o->given_path);
-	if (fd >= 0)
+	if (fd >= 0) {
 		s->given = fcntl(fd, F_DUPFD_CLOEXEC, 0);
-	else
+	} else {
 		s->given = open(s->o->given_path,
-				O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC, 0666);
+				O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC, 0666);
+		s->made_given = s->given >= 0;
+		if (s->given < 0 && errno == EEXIST)
+			s->given = open(s->o->given_path, O_WRONLY | O_CLOEXEC);
+	}
 	if (s->given >= 0)
 		return EXIT_DONE;
 	fprintf(stderr, "rtscope: %s: %s; name another file with --json\n",
@@ -458,8 +473,10 @@ int start(const struct options *o)
 	if (!startprogram_find(s->program, path, sizeof(path)))
 		return startprogram_explain(s->program, errno);
 	status = give(s, path);
-	if (status)
+	if (status) {
+		forget_given(s);
 		return status;
+	}
 	note_isolated(s);
 	if (!o->lock_memory)
 		write_given(s, 0);

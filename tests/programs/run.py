@@ -108,7 +108,10 @@ def _checked(name: str, program: Mapping[str, Any], duration: str) -> dict[str, 
             - used.children_user
             - used.children_system
         )
-        seen = witness.end()
+        try:
+            seen = witness.end()
+        except RuntimeError as error:
+            return {"skipped": str(error)}
         alive = process.poll() is None
     if checked.returncode not in {0, 1}:
         return {"skipped": f"status {checked.returncode}: {checked.stderr[-500:]}"}

@@ -19,8 +19,7 @@ ALLOCATING = (
     "aligned_alloc",
     "memalign",
 )
-_RUNNABLE = (0, 256)
-_READY_S = 20.0
+_END_S = 120.0
 
 _SCRIPT = """
 BEGIN { printf("ready\\n"); }
@@ -142,7 +141,12 @@ class Witness:
         lazy = tuple(_lazy_of(_read(proc / "maps")))
         window_ns = time.monotonic_ns() - self._begun
         self._process.send_signal(signal.SIGINT)
-        out, _ = self._process.communicate(timeout=60)
+        try:
+            out, _ = self._process.communicate(timeout=_END_S)
+        except subprocess.TimeoutExpired:
+            self._process.kill()
+            self._process.communicate()
+            raise RuntimeError("bpftrace did not end") from None
         maps, allocations = _maps(out)
         return Seen(
             maps,

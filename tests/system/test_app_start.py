@@ -236,6 +236,24 @@ def test_no_lock_is_claimed_for_a_program_with_rights_of_its_own(
 # --- what is refused ------------------------------------------------------------------
 
 
+def test_a_refused_start_leaves_no_file_and_an_old_one_as_it_was(
+    root: None, tmp_path: Path
+) -> None:
+    new, old = tmp_path / "new.json", tmp_path / "old.json"
+    old.write_text("from before, and longer than what is written\n" * 99)
+    before = old.read_text()
+    # Its CPUs have to be all of its root domain.
+    deadline = ("--policy", "deadline", "--runtime", "2ms/10ms", "--cpus", LAST)
+
+    for path in (new, old):
+        assert started(*deadline, "--json", path, "--", "true").status == 3
+    assert not new.exists()
+    assert old.read_text() == before
+
+    assert started("--nice", "1", "--json", old, "--", "true").status == 0
+    assert given(old)["nice"] == 1
+
+
 @pytest.mark.parametrize(
     ("words", "says", "types"),
     [
