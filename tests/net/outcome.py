@@ -41,7 +41,10 @@ NORMALISED = (
     (r"\b{today}\b", "TODAY"),
     (r"\b{compact}-\d{{6}}\b", "TODAY-NOW"),
     (r"\brtscope-crash-\w+", "rtscope-crash-NAME"),
-    (r'("(host_duration_s|build_seconds)": ?)[0-9.e-]+', r"\1DURATION"),
+    (
+        r'("(host_duration_s|build_seconds|build_cpu_seconds)": ?)[0-9.e-]+',
+        r"\1DURATION",
+    ),
     (r"\bcompiling \S+: \d+ of .* files\n", ""),
     (r"\b(rtscope-scratch|load)-[0-9a-f]{{8}}\b", r"\1-NAME"),
 )
