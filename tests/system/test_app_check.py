@@ -192,7 +192,8 @@ def test_a_static_program_is_seen_as_others_are(
 def test_a_wait_for_a_lock_is_found_with_its_place(offender: Path, root: None) -> None:
     _, document = checked(offender, "mutex")
 
-    assert set(by_id(document)) == {"RA10"}
+    # Its owner is not real-time.
+    assert set(by_id(document)) == {"RA01", "RA10"}
     one = by_id(document)["RA10"]
     assert one["thread"] == "cycle"
     functions = {f["function"] for s in one["stacks"] for f in s["frames"]}
@@ -227,7 +228,7 @@ def test_an_inversion_is_found_with_owner_and_the_one_between(
 def test_who_wakes_a_thread_is_found(offender: Path, root: None) -> None:
     _, document = checked(offender, "woken")
 
-    assert set(by_id(document)) == {"RA12"}
+    assert set(by_id(document)) == {"RA01", "RA12"}
     one = by_id(document)["RA12"]
     assert one["thread"] == "cycle"
     assert "by poster (" in one["detail"]
