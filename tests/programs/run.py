@@ -157,18 +157,19 @@ def _started(
 
 
 def _watched(process: subprocess.Popen[bytes], name: str | None) -> int | None:
-    """Return the process itself, or the one of its children that has the name."""
+    """Return the process itself, or the youngest of its group that has the name."""
     if process.poll() is not None:
         return None
     if name is None:
         return process.pid
+    found = []
     for stat in Path("/proc").glob("[0-9]*/stat"):
         with contextlib.suppress(OSError):
             pid = int(stat.parent.name)
             command = (stat.parent / "comm").read_text().strip()
             if os.getpgid(pid) == process.pid and command.startswith(name[:15]):
-                return pid
-    return None
+                found.append(pid)
+    return max(found, default=None)
 
 
 def _set_policy(pid: int, asked: str) -> None:

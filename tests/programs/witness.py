@@ -40,7 +40,9 @@ software:page-faults:1 /pid == PID/ { @faults[tid] = count(); }
 tracepoint:exceptions:page_fault_user /pid == PID/ {
   @faultat[tid, args->address >> 12] = count();
 }
-tracepoint:sched:sched_migrate_task { @moved[args->pid] = count(); }
+tracepoint:sched:sched_migrate_task /args->orig_cpu != args->dest_cpu/ {
+  @moved[args->pid] = count();
+}
 tracepoint:sched:sched_waking /@mine[args->pid]/ {
   @woken[args->pid, tid, args->prio, ((struct task_struct *)curtask)->prio] = count();
 }
