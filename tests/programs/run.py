@@ -15,6 +15,7 @@ import shlex
 import shutil
 import signal
 import subprocess
+import sys
 import tempfile
 import time
 import tomllib
@@ -44,6 +45,7 @@ def main() -> int:
     programs = tomllib.loads((HERE / "programs.toml").read_text())
     if unknown := set(asked.programs) - programs.keys():
         parser.error(f"no program {', '.join(sorted(unknown))}")
+    signal.signal(signal.SIGTERM, lambda *_: sys.exit(128 + signal.SIGTERM))
     RESULTS.mkdir(parents=True, exist_ok=True)
     names = asked.programs or list(programs)
     for name in names:
@@ -94,6 +96,7 @@ def _checked(name: str, program: Mapping[str, Any], duration: str) -> dict[str, 
             witness = Witness(pid)
         except RuntimeError as error:
             return {"skipped": str(error)}
+        stack.callback(witness.kill)
         begun, used = time.monotonic(), os.times()
         checked = subprocess.run(
             ["rtscope", "app", "check", "--json", "--duration", duration, str(pid)],

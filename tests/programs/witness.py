@@ -132,6 +132,12 @@ class Witness:
             raise RuntimeError(f"bpftrace ended, with status {self._process.wait()}")
         self._begun = time.monotonic_ns()
 
+    def kill(self) -> None:
+        """End it, if it has not ended."""
+        if self._process.poll() is None:
+            self._process.kill()
+            self._process.wait()
+
     def end(self) -> Seen:
         """End it, and return what it saw."""
         proc = Path(f"/proc/{self.pid}")
@@ -146,8 +152,7 @@ class Witness:
         try:
             out, _ = self._process.communicate(timeout=_END_S)
         except subprocess.TimeoutExpired:
-            self._process.kill()
-            self._process.communicate()
+            self.kill()
             raise RuntimeError("bpftrace did not end") from None
         maps, allocations = _maps(out)
         return Seen(
