@@ -124,7 +124,8 @@ def is_by_cpu(begin: WatchBegin) -> bool:
 def all_is_seen_of(thread: WatchedThread) -> None:
     """Assert what each writer does: it sleeps, and writes, for 2 s."""
     calls, sleeps = thread.events["blocking_call"], thread.events["relative_sleep"]
-    assert calls.sampled == sleeps.sampled == 4
+    assert sleeps.sampled == 4
+    assert calls.sampled == 1  # of one call only a share, as others may follow
     assert calls.count > 10
     # not all of a thread begins and ends at once
     some = calls.count // 10
