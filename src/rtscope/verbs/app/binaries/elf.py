@@ -19,6 +19,8 @@ MAX_UNPACKED_BYTES = 128 << 20
 """Of all compressed sections of a file together."""
 
 MAX_SECTIONS = 1 << 16
+_SEGMENT_BYTES = {8: 56, 4: 32}
+"""By the bytes of a word: the only sizes that the kernel loads."""
 MAX_SEGMENTS = 1 << 12
 MAX_NAME_BYTES = 1 << 16
 
@@ -106,6 +108,9 @@ class ElfFile:
         form = "IIQQQQ" if self.word_bytes == 8 else "IIIIII"
         if self._segment_count > MAX_SEGMENTS:
             raise Damaged(f"it has {self._segment_count:,} segments")
+        wanted = _SEGMENT_BYTES[self.word_bytes]
+        if self._segment_count and self._segment_bytes != wanted:
+            raise Damaged(f"its segments have {self._segment_bytes:,} bytes each")
         segments = []
         for number in range(self._segment_count):
             at = self._segments_at + number * self._segment_bytes
