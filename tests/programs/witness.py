@@ -24,14 +24,12 @@ _END_S = 120.0
 _SCRIPT = """
 BEGIN { printf("ready\\n"); }
 tracepoint:raw_syscalls:sys_enter /pid == PID/ {
-  @calls[tid, args->id] = count(); @at[tid] = nsecs; @of[tid] = args->id;
+  @calls[tid, args->id] = count(); @at[tid] = nsecs;
   @files[tid, args->id, args->args[0] & 0xffffffff] = count();
-  if (args->id == FUTEX) { @word[tid] = args->args[0]; @op[tid] = args->args[1]; }
+  if (args->id == FUTEX) { @op[tid] = args->args[1]; }
 }
 tracepoint:raw_syscalls:sys_exit /pid == PID && @at[tid]/ {
-  @longest[tid, args->id] = max(nsecs - @at[tid]);
   if (args->id == FUTEX) {
-    @futex[tid, @op[tid] & 127] = count();
     @futexlongest[tid, @op[tid] & 127] = max(nsecs - @at[tid]);
   }
   delete(@at[tid]);
@@ -50,14 +48,14 @@ tracepoint:sched:sched_waking /pid == PID/ { @mine[tid] = 1; }
 tracepoint:sched:sched_switch /pid == PID/ {
   @mine[tid] = 1;
   if (args->prev_state == 0 || args->prev_state == 256) {
-    @preempted[tid] = count(); @preemptor[tid, args->next_prio] = count();
+    @preempted[tid] = count();
   } else if (@on[tid]) {
     @busy[tid] = max(nsecs - @on[tid]); delete(@on[tid]);
   }
 }
 tracepoint:sched:sched_wakeup /@mine[args->pid]/ {
   if (@woke[args->pid]) { @gap[args->pid] = max(nsecs - @woke[args->pid]); }
-  @woke[args->pid] = nsecs; @on[args->pid] = nsecs; @wakeups[args->pid] = count();
+  @woke[args->pid] = nsecs; @on[args->pid] = nsecs;
 }
 tracepoint:signal:signal_deliver /pid == PID/ { @signals[tid, args->sig] = count(); }
 """
@@ -87,7 +85,6 @@ class Seen:
     lazy: tuple[str, ...]
     nonblocking: frozenset[int]
     own_pages: frozenset[int]
-    limits: str
     window_ns: int = 0
     major: Mapping[int, int] = field(default_factory=dict)
 
@@ -143,7 +140,6 @@ class Witness:
         proc = Path(f"/proc/{self.pid}")
         threads = threads_of(self.pid)
         smaps = _read(proc / "smaps")
-        limits = _read(proc / "limits")
         nonblocking = _nonblocking(proc)
         own = frozenset(_pages(_read(proc / "maps"), "[uprobes]"))
         lazy = tuple(_lazy_of(_read(proc / "maps")))
@@ -163,7 +159,6 @@ class Witness:
             lazy,
             nonblocking,
             own,
-            limits,
             window_ns,
             {
                 tid: thread.major_faults - self._before[tid].major_faults
