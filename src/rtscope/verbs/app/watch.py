@@ -317,10 +317,14 @@ def _watch_of(
     if begin is None or end is None or end.threads != len(threads):
         raise ContractError("the agent's list of events is incomplete")
     samples = [one for one in lines if isinstance(one, WatchSample)]
-    own = [one for one in samples if _is_own(one, maps, probed)]
-    others = [one for one in samples if not _is_own(one, maps, probed)]
+    own_faults: Counter[int] = Counter()
+    others = []
+    for one in samples:
+        if _is_own(one, maps, probed):
+            own_faults[one.tid] += 1
+        else:
+            others.append(one)
     stacks = event_stacks(begin, others, maps, images, naming=naming, made=made)
-    own_faults = Counter(one.tid for one in own)
     return Watch(begin, threads, end, stacks.stacks, own_faults=own_faults), stacks
 
 
