@@ -151,7 +151,7 @@ class LoadEnd:
     status: Count | None
     signal: Count | None
     stop_requested: Flag
-    """True if the load was told to stop; False if it ended by itself."""
+    """True: the host stopped the load; False: it ended by itself."""
     killed: Count
     """Processes that did not end when asked and were killed."""
     oom_kills: Count | None

@@ -41,6 +41,11 @@ class Verdict(StrEnum):
     HELD_IN_TEST = "HELD IN TEST"
     HELD_AND_EXPLAINED = "HELD AND EXPLAINED"
 
+    @property
+    def exit_status(self) -> int:
+        """Of a command that was asked for it: 0 if the deadline was held."""
+        return {Verdict.NO: 1, Verdict.INVALID: 3, Verdict.NOT_SHOWN: 4}.get(self, 0)
+
 
 @dataclass(frozen=True, slots=True)
 class Claim:

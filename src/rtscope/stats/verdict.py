@@ -113,9 +113,9 @@ def _differences(groups: Sequence[Sequence[RunRecord]]) -> list[tuple[str, ...]]
 
 def _exit_status(verdict: Verdict, *, is_required: bool) -> int:
     """Without a claim, a deadline that was not missed is nothing to fail about."""
-    if verdict is Verdict.NOT_SHOWN:
-        return 4 if is_required else 0
-    return {Verdict.NO: 1, Verdict.INVALID: 3}.get(verdict, 0)
+    if verdict is Verdict.NOT_SHOWN and not is_required:
+        return 0
+    return verdict.exit_status
 
 
 def _finding(

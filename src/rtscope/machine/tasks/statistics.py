@@ -198,7 +198,7 @@ def _task(words: Sequence[int], name: str) -> TaskStatistics:
     woken = latency.count + latency.early + overruns
     if words[8]:
         agrees = woken == begun and jitter.count == max(begun - 1, 0)
-    else:  # by events: only those whose time was told have a latency
+    else:  # woken by events: only those whose time is known have a latency
         agrees = woken <= begun and overruns == jitter.count == 0
     agrees = (
         agrees

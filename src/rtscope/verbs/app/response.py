@@ -19,7 +19,6 @@ from rtscope.verbs.app.cycles import ThreadCycles
 
 _ORDER = (Verdict.NO, Verdict.INVALID, Verdict.NOT_SHOWN, Verdict.HELD_IN_TEST)
 """Of several threads the first of these decides."""
-_STATUS = {Verdict.NO: 1, Verdict.INVALID: 3, Verdict.NOT_SHOWN: 4}
 
 
 @dataclass(frozen=True, slots=True)
@@ -57,7 +56,7 @@ class Response:
     @property
     def exit_status(self) -> int:
         """Return 1 for NO, 3 for INVALID, 4 for NOT SHOWN, else 0."""
-        return _STATUS.get(self.verdict, 0)
+        return self.verdict.exit_status
 
     def row(self) -> dict[str, Any]:
         """Return it for a JSON document; times in ns."""
