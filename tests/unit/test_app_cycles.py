@@ -1,6 +1,6 @@
 """Cycles from runs whose numbers are known: period, misses, drift, percentiles."""
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import replace
 
 import pytest
@@ -204,28 +204,20 @@ def test_a_lock_between_sleeps_of_any_work_ends_no_cycle() -> None:
     assert found.cycles[49].waits == 1
 
 
-def test_the_rest_of_a_period_is_asked_for_anew_and_is_a_time() -> None:
+def asked_anew(numbers: Iterable[int]) -> list[Run]:
+    """Runs of a loop that asks for the rest of each of these periods."""
     # poll(next - now), Go's tickers, time.sleep(next - time.monotonic())
     runs, armed = [], 0
-    for number, ns in enumerate(WORK, 1):
-        due = number * MS + number % 3 * 400
-        runs.append(
-            Run(
-                TID,
-                0,
-                armed or due - MS,
-                due,
-                due + 50,
-                due + 90,
-                due + ns,
-                ns,
-                0,
-                RELATIVE,
-            )
-        )
+    for at, (number, ns) in enumerate(zip(numbers, WORK, strict=True), 1):
+        due = number * MS + at % 3 * 400
+        times = (armed or due - MS, due, due + 50, due + 90, due + ns)
+        runs.append(Run(TID, 0, *times, ns, 0, RELATIVE))
         armed = due + ns
+    return runs
 
-    period = cycles(runs).period
+
+def test_the_rest_of_a_period_is_asked_for_anew_and_is_a_time() -> None:
+    period = cycles(asked_anew(range(1, len(WORK) + 1))).period
 
     assert period is not None
     assert period.basis is Basis.TIME
@@ -233,26 +225,8 @@ def test_the_rest_of_a_period_is_asked_for_anew_and_is_a_time() -> None:
 
 
 def test_a_period_that_is_asked_for_anew_and_left_out_is_missed() -> None:
-    runs, armed = [], 0
-    for number, ns in enumerate(WORK, 1):
-        due = (number + (number > 100) * 2) * MS + number % 3 * 400
-        runs.append(
-            Run(
-                TID,
-                0,
-                armed or due - MS,
-                due,
-                due + 50,
-                due + 90,
-                due + ns,
-                ns,
-                0,
-                RELATIVE,
-            )
-        )
-        armed = due + ns
-
-    period = cycles(runs).period
+    left_out = [n + (n > 100) * 2 for n in range(1, len(WORK) + 1)]
+    period = cycles(asked_anew(left_out)).period
 
     assert period is not None
     assert period.missed == 2
