@@ -16,8 +16,8 @@ import time
 from collections.abc import Sequence
 from pathlib import Path
 
-from rtscope.verbs.app.binaries.image import Image
-from rtscope.verbs.app.binaries.namer import Namer
+from rtscope.programs.binaries.image import Image
+from rtscope.programs.binaries.namer import Namer
 
 Names = list[tuple[str, str]]
 """Functions, innermost first, each with name of the source file and line."""

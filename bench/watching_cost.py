@@ -17,10 +17,10 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 
 from rtscope.machine.target import agent_file
+from rtscope.programs.binaries.image import Image
+from rtscope.programs.memorymap import parse_maps
 from rtscope.stats.comparison.design import Dealt, FigureOfRuns, Slot
 from rtscope.stats.comparison.effect import effects_of_runs
-from rtscope.verbs.app.binaries.image import Image
-from rtscope.verbs.app.memorymap import parse_maps
 
 BUILD = Path(__file__).parent.parent / "build" / "bench"
 BLOCKS = 8

@@ -10,7 +10,7 @@ import tomllib
 from pathlib import Path
 
 ROOT = Path(__file__).parent.parent
-TABLE = ROOT / "src" / "rtscope" / "verbs" / "app" / "calls.toml"
+TABLE = ROOT / "src" / "rtscope" / "programs" / "calls.toml"
 HEADER = ROOT / "agent" / "watch" / "calltable.h"
 
 RULES = 2

@@ -5,7 +5,7 @@
  * PERFREGS_SP is the place of the stack pointer.
  *
  * All that a frame may be unwound from: the numbers of the host's table
- * (src/rtscope/verbs/app/registers.py) are the bits set here, in ascending order.
+ * (src/rtscope/programs/binaries/unwind.py) are the bits set here, in ascending order.
  */
 #ifndef PERFREGS_H
 #define PERFREGS_H

@@ -30,7 +30,7 @@
 #define FEW_THREADS  8
 #define MANY_BYTES   (1 << 17) /* else: 33 MB for all */
 #define SAMPLE_BYTES (PERFEVENT_STACK_BYTES + 512)
-#define LOCK_PROBE   "lock_slow" /* of the host: src/rtscope/verbs/app/locks.py */
+#define LOCK_PROBE   "lock_slow" /* of the host: src/rtscope/programs/probes.py */
 #define STACK_SHARE  4           /* of them for one system call */
 #define UNSENT       4           /* so many others are copied for each that is sent */
 #define MAX_STACKS   4096        /* of all threads: 90 MB for the host */

@@ -14,8 +14,8 @@ from rtscope.contract import (
     WatchEnd,
     WatchSample,
 )
+from rtscope.programs.naming import NamedFrame, NamedStack
 from rtscope.verbs.app.model import EventStack
-from rtscope.verbs.app.naming import NamedFrame, NamedStack
 
 
 def event(name: str, *, cause: str = "", user_only: bool = False) -> WatchedEvent:

@@ -10,10 +10,10 @@ from pathlib import Path
 from random import Random
 
 from fuzz.mutate import mutated
-from rtscope.verbs.app.binaries.debuginfo import DebugInfo
-from rtscope.verbs.app.binaries.demangling import demangled
-from rtscope.verbs.app.binaries.elf import Damaged, ElfFile
-from rtscope.verbs.app.binaries.image import Image
+from rtscope.programs.binaries.debuginfo import DebugInfo
+from rtscope.programs.binaries.demangling import demangled
+from rtscope.programs.binaries.elf import Damaged, ElfFile
+from rtscope.programs.binaries.image import Image
 
 ERRORS = (Damaged, IndexError, KeyError, OverflowError, ValueError, struct.error)
 """What `serving` takes for damage: the file is left out, and has a reason."""

@@ -18,7 +18,7 @@ AREAS: dict[str, tuple[str, ...]] = {
     "measure": ("measure/**/*.py",),
     "boards": ("boards/**/*.py",),
     "present": ("present/**/*.py",),
-    "app": ("verbs/app/**/*.py", "verbs/demo/**/*.py"),
+    "app": ("programs/**/*.py", "verbs/app/**/*.py", "verbs/demo/**/*.py"),
     "cluster": ("verbs/sweep/cluster/**/*.py",),
     "sweep": ("verbs/sweep/**/*.py",),
     "bisect": ("verbs/bisect/**/*.py",),

@@ -13,9 +13,9 @@ import pytest
 from rig import SECOND_NS, Program, native_agent
 
 from rtscope.contract import WatchBegin, WatchedThread, WatchEnd, WatchSample
-from rtscope.verbs.app.binaries.image import Image
-from rtscope.verbs.app.binaries.unwind import BY_MACHINE, Stack, Unwinder, registers_in
-from rtscope.verbs.app.memorymap import Mapping, MemoryMap, parse_maps
+from rtscope.programs.binaries.image import Image
+from rtscope.programs.binaries.unwind import BY_MACHINE, Stack, Unwinder, registers_in
+from rtscope.programs.memorymap import Mapping, MemoryMap, parse_maps
 
 pytestmark = pytest.mark.system
 

@@ -23,13 +23,13 @@ from fakes.elffiles import (
     uleb,
     unit,
 )
-from rtscope.verbs.app.binaries import reading
-from rtscope.verbs.app.binaries.debuginfo import DebugInfo
-from rtscope.verbs.app.binaries.demangling import demangled
-from rtscope.verbs.app.binaries.elf import MAX_UNPACKED_BYTES, Damaged, ElfFile
-from rtscope.verbs.app.binaries.image import Image
-from rtscope.verbs.app.binaries.reading import Request, answer_to
-from rtscope.verbs.app.binaries.rustnames import MAX_TEXT
+from rtscope.programs.binaries import reading
+from rtscope.programs.binaries.debuginfo import DebugInfo
+from rtscope.programs.binaries.demangling import demangled
+from rtscope.programs.binaries.elf import MAX_UNPACKED_BYTES, Damaged, ElfFile
+from rtscope.programs.binaries.image import Image
+from rtscope.programs.binaries.reading import Request, answer_to
+from rtscope.programs.binaries.rustnames import MAX_TEXT
 
 SUBPROGRAM, INLINED, COMPILE_UNIT = 0x2E, 0x1D, 0x11
 NAME, LOW, HIGH, ORIGIN, RANGES, STMT = 0x03, 0x11, 0x12, 0x31, 0x55, 0x10
@@ -337,7 +337,7 @@ def test_a_file_that_ends_the_process_is_left_out_and_the_others_are_read(
     program = tmp_path / "serving.py"
     program.write_text(
         "import os, resource, sys\n"
-        "from rtscope.verbs.app.binaries import serving\n"
+        "from rtscope.programs.binaries import serving\n"
         "opened = serving._opened\n"
         "def ended(path, name):\n"
         "    if name == '/bad':\n"

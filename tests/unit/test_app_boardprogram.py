@@ -10,8 +10,8 @@ from pathlib import Path
 import pytest
 
 from rtscope.boards.catalogue import Arch, get_arch
+from rtscope.boards.parts.program import program_of
 from rtscope.host.errors import UsageError
-from rtscope.verbs.app.boardprogram import program_of
 
 MACHINE = slice(18, 20)
 """Of an ELF header: the processor."""

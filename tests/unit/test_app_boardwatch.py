@@ -10,15 +10,15 @@ from fakes.printed import printed
 from rtscope.boards.catalogue import get_board
 from rtscope.boards.kernels.catalogue import Kernel
 from rtscope.boards.parts.prepared import Prepared
+from rtscope.boards.parts.program import Program
 from rtscope.boards.parts.qemu import Qemu
 from rtscope.boards.runs.boot import Booted
 from rtscope.host.errors import BoardError, TargetError
+from rtscope.programs.images import Probe
 from rtscope.verbs.app import boardwatch as appwatch
-from rtscope.verbs.app.boardprogram import Program
 from rtscope.verbs.app.boardwatch import watching_script
 from rtscope.verbs.app.check import examined_junit
 from rtscope.verbs.app.checktext import MAX_LINES, examined_blocks
-from rtscope.verbs.app.images import Probe
 from rtscope.verbs.app.model import (
     BoardLabel,
     answer_digest,

@@ -12,7 +12,7 @@ from pathlib import Path
 import pytest
 
 from fakes import watching
-from rtscope.verbs.app.calls import call_kinds, idle_wait, may_block, reason_of
+from rtscope.programs.calls import call_kinds, idle_wait, may_block, reason_of
 
 ROOT = Path(__file__).parent.parent.parent
 HEADERS = (
@@ -66,7 +66,7 @@ def test_the_agents_table_is_made_of_the_judgement() -> None:
 
 
 def test_each_call_has_a_reason_and_an_effect_that_is_explained() -> None:
-    text = resources.files("rtscope.verbs.app").joinpath("calls.toml").read_text()
+    text = resources.files("rtscope.programs").joinpath("calls.toml").read_text()
     effects = tomllib.loads(text)["effects"]
 
     for name, kind in call_kinds().items():

@@ -11,13 +11,13 @@ from pathlib import Path
 import pytest
 
 from rtscope.host.errors import UsageError
-from rtscope.verbs.app.binaries.jitcode import made_code
-from rtscope.verbs.app.binaries.namecache import NameCache, key_of
+from rtscope.programs.binaries.jitcode import made_code
+from rtscope.programs.binaries.namecache import NameCache, key_of
+from rtscope.programs.naming import NamedFrame, NamedStack, Origin, origin_of
+from rtscope.programs.packages import debug_package, owners_in
+from rtscope.programs.stackwords import frame_words, stack_lines, stack_words
 from rtscope.verbs.app.debuginfod import debuginfod_at
 from rtscope.verbs.app.eventstacks import made_files, with_call
-from rtscope.verbs.app.naming import NamedFrame, NamedStack, Origin, origin_of
-from rtscope.verbs.app.packages import debug_package, owners_in
-from rtscope.verbs.app.stackwords import frame_words, stack_lines, stack_words
 
 UID = os.getuid()
 
@@ -313,7 +313,7 @@ def test_a_cache_that_cannot_be_written_is_none(tmp_path: Path) -> None:
 def test_the_oldest_names_go_first(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr("rtscope.verbs.app.binaries.namecache.MAX_BYTES", 400)
+    monkeypatch.setattr("rtscope.programs.binaries.namecache.MAX_BYTES", 400)
     cache = NameCache(tmp_path)
     keys = [key_of(memoryview(bytes([n]))) for n in range(6)]
     for number, key in enumerate(keys):

@@ -5,9 +5,9 @@ from pathlib import Path
 import pytest
 
 from fakes import watching
-from rtscope.verbs.app.binaries.image import Image
-from rtscope.verbs.app.binaries.lookups import LOOKUP, lookups_in
-from rtscope.verbs.app.memorymap import MemoryMap, parse_maps
+from rtscope.programs.binaries.image import Image
+from rtscope.programs.binaries.lookups import LOOKUP, lookups_in
+from rtscope.programs.memorymap import MemoryMap, parse_maps
 from rtscope.verbs.app.watch import _is_own
 
 MAPS = """\

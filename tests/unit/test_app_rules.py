@@ -21,6 +21,8 @@ from rtscope.contract import (
 from rtscope.contract.commands import TaskLine
 from rtscope.host.errors import UsageError
 from rtscope.present.document import Block
+from rtscope.programs.memorymap import pieces_in
+from rtscope.programs.naming import NamedFrame, NamedStack
 from rtscope.verbs.app.check import FailOn, status_of
 from rtscope.verbs.app.checktext import (
     MAX_LINES,
@@ -28,7 +30,6 @@ from rtscope.verbs.app.checktext import (
     examined_row,
     kernel_waits,
 )
-from rtscope.verbs.app.memorymap import pieces_in
 from rtscope.verbs.app.model import (
     EventStack,
     Examined,
@@ -37,7 +38,6 @@ from rtscope.verbs.app.model import (
     Watch,
     finding_kinds,
 )
-from rtscope.verbs.app.naming import NamedFrame, NamedStack
 from rtscope.verbs.app.rules import examine
 
 LOCKED = """\

@@ -7,16 +7,16 @@ from typing import cast
 
 import pytest
 
-from rtscope.verbs.app.binaries.expression import Expression, Unreadable, evaluate
-from rtscope.verbs.app.binaries.frametable import FrameRow, Saved
-from rtscope.verbs.app.binaries.image import Image, Symbol
-from rtscope.verbs.app.binaries.unwind import (
+from rtscope.programs.binaries.expression import Expression, Unreadable, evaluate
+from rtscope.programs.binaries.frametable import FrameRow, Saved
+from rtscope.programs.binaries.image import Image, Symbol
+from rtscope.programs.binaries.unwind import (
     BY_MACHINE,
     Stack,
     Unwinder,
     registers_in,
 )
-from rtscope.verbs.app.memorymap import MemoryMap, parse_maps
+from rtscope.programs.memorymap import MemoryMap, parse_maps
 
 X86, ARM = BY_MACHINE["x86_64"], BY_MACHINE["aarch64"]
 MAPS = parse_maps(

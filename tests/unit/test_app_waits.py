@@ -14,9 +14,9 @@ from rtscope.contract import (
     Waker,
     WatchedThread,
 )
+from rtscope.programs.naming import Origin
 from rtscope.verbs.app.locks import Lock
 from rtscope.verbs.app.model import EventStack, Finding, Watch
-from rtscope.verbs.app.naming import Origin
 from rtscope.verbs.app.waits import inversions, of_waits, unseen_waits, wakers, worst_of
 
 POSTER = Party(tid=7, name="poster", priority=120)

@@ -10,7 +10,6 @@ A running program: delays of its threads, and a unit of systemd with its rights.
     model.py                           a watched program, and its findings
     findings.toml                      the findings: title, weight, reason, remedy
     rules.py, waits.py                 the rules of findings, and those of waits
-    calls.py, calls.toml               all system calls, judged by their effect
     locks.py, locks.toml               which waits are for locks; remedies by language
     threadruns.py, periods.py          runs of a thread; which begin its cycles
     cycles.py, lateness.py             cycles: latencies, missed releases; findings
@@ -18,14 +17,9 @@ A running program: delays of its threads, and a unit of systemd with its rights.
     running.py                         command, user, rights, limits, threads
     service.py                         the unit of a program, each line with its reason
     ownunit.py                         the unit that it runs in, kept in the new one
-    memorymap.py                       memory of a process, from /proc
     lookups.py                         the findings about functions looked up
-    images.py                          files in the memory of a process, and probes
-    binaries/                          ELF files and stacks, read by another process
-    naming.py                          functions and lines of a stack, whose they are
     eventstacks.py                     the stacks of events
-    packages.py, debuginfod.py         where debug information is
-    stackwords.py                      a stack in words
+    debuginfod.py                      where debug information is
     checktext.py, cycletables.py       findings and cycles, for a terminal and as JSON
     page.py, spread.py                 findings and cycles as a page; histograms
 """

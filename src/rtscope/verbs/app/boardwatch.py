@@ -14,6 +14,7 @@ from typing import Any
 from rtscope.boards.catalogue import appended
 from rtscope.boards.parts.initrd import Job
 from rtscope.boards.parts.prepared import Prepared
+from rtscope.boards.parts.program import ROOT, Program
 from rtscope.boards.runs.assemble import board_digest
 from rtscope.boards.runs.boot import Booted, BootTimeout, boot, in_steps
 from rtscope.boards.runs.diagnosis import oom_kills
@@ -27,10 +28,9 @@ from rtscope.machine.gather import paths as fact_paths
 from rtscope.machine.reader import Content, Missing
 from rtscope.machine.tasks.listing import PATHS, make_listing, read_surroundings
 from rtscope.machine.tasks.statistics import PATTERN
-from rtscope.verbs.app.boardprogram import ROOT, Program
+from rtscope.programs.images import Images, Probe, each_once
+from rtscope.programs.memorymap import Mapping as Piece
 from rtscope.verbs.app.eventstacks import Naming
-from rtscope.verbs.app.images import Images, Probe, each_once
-from rtscope.verbs.app.memorymap import Mapping as Piece
 from rtscope.verbs.app.model import Observation
 from rtscope.verbs.app.watch import (
     ProcessSnapshot,

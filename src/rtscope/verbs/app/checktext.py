@@ -11,6 +11,7 @@ from rtscope.host.units import count, format_duration, plural
 from rtscope.present import document
 from rtscope.present.document import Block, Fit, Phrase, Table, Words
 from rtscope.present.words import enumeration
+from rtscope.programs.stackwords import DIGITS, frame_row, stack_lines, stack_words
 from rtscope.verbs.app.cycletables import WIDE
 from rtscope.verbs.app.model import (
     BoardLabel,
@@ -22,7 +23,6 @@ from rtscope.verbs.app.model import (
     Weight,
     Worst,
 )
-from rtscope.verbs.app.stackwords import DIGITS, frame_row, stack_lines, stack_words
 
 SCHEMA = 1
 MAX_LINES = 40

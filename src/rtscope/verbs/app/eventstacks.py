@@ -8,15 +8,14 @@ from pathlib import Path
 
 from rtscope.contract import WatchBegin, WatchSample
 from rtscope.host.process import Progress, Step
-from rtscope.verbs.app.binaries.unwind import BY_MACHINE, Registers, registers_in
+from rtscope.programs.binaries.unwind import BY_MACHINE, Registers, registers_in
+from rtscope.programs.images import Images, MadeFiles, Sample, Stacks
+from rtscope.programs.memorymap import MemoryMap
+from rtscope.programs.naming import BareFile, NamedFrame, NamedStack
+from rtscope.programs.packages import packages_of
+from rtscope.programs.probes import ALLOCATIONS, PROBE
 from rtscope.verbs.app.debuginfod import Debuginfod
-from rtscope.verbs.app.images import Images, MadeFiles, Sample, Stacks
-from rtscope.verbs.app.locks import PROBE
-from rtscope.verbs.app.memorymap import MemoryMap
 from rtscope.verbs.app.model import EventStack
-from rtscope.verbs.app.naming import BareFile, NamedFrame, NamedStack
-from rtscope.verbs.app.packages import packages_of
-from rtscope.verbs.app.rules import ALLOCATIONS
 
 
 @dataclass(frozen=True, slots=True)

@@ -14,8 +14,8 @@ from pathlib import PurePosixPath
 from typing import Any
 
 from rtscope.contract import WatchedWord
+from rtscope.programs.naming import NamedFrame
 from rtscope.verbs.app.model import EventStack
-from rtscope.verbs.app.naming import NamedFrame
 
 # linux/futex.h
 _WAIT, _LOCK_PI, _WAIT_BITSET, _LOCK_PI2 = 0, 6, 9, 13
@@ -54,16 +54,6 @@ class Lock:
         """What to do about it in this language."""
         remedies: Mapping[str, str] = _table()["remedies"][self.language]
         return remedies.get(self.kind, remedies[""])
-
-
-PROBE = "lock_slow"
-"""The event of the functions that are probed."""
-
-
-def probed_functions() -> Sequence[str]:
-    """Return the functions whose callers wait for a lock in the wait that follows."""
-    names: Sequence[str] = _table()["probes"]["names"]
-    return names
 
 
 def after_probe(word: str) -> bool:

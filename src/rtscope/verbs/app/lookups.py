@@ -4,7 +4,7 @@ import re
 from collections.abc import Iterator, Sequence
 
 from rtscope.contract import WatchedThread
-from rtscope.verbs.app.binaries.lookups import LOOKUP
+from rtscope.programs.binaries.lookups import LOOKUP
 from rtscope.verbs.app.model import Finding, Observation, Unseen
 
 MAX_FILES = 3

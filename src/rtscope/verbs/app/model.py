@@ -10,7 +10,7 @@ from typing import Any
 
 from rtscope.contract import WatchBegin, WatchedThread, WatchEnd, sha256_of_json
 from rtscope.machine.tasks.model import Listing, Thread
-from rtscope.verbs.app.naming import BareFile, NamedStack
+from rtscope.programs.naming import BareFile, NamedStack
 
 
 class Weight(StrEnum):

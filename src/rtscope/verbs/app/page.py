@@ -27,6 +27,7 @@ from rtscope.present.document import (
     Words,
 )
 from rtscope.present.words import NOTHING, as_sentence, capital
+from rtscope.programs.stackwords import stack_words
 from rtscope.verbs.app.checktext import (
     disturbance,
     headline,
@@ -41,7 +42,6 @@ from rtscope.verbs.app.cycletables import (
 )
 from rtscope.verbs.app.model import BoardLabel, Examined, Finding
 from rtscope.verbs.app.spread import spread_chart
-from rtscope.verbs.app.stackwords import stack_words
 
 MAX_STACKS = 8
 

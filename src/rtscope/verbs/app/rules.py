@@ -14,9 +14,10 @@ from rtscope.host.units import format_duration, plural
 from rtscope.machine.cpulist import format_cpulist
 from rtscope.machine.tasks.marks import enumerated
 from rtscope.machine.tasks.model import Thread, ThreadKind
-from rtscope.verbs.app.binaries.lookups import LOOKUP
+from rtscope.programs.binaries.lookups import LOOKUP
+from rtscope.programs.memorymap import MemoryMap, Piece, pieces_in
+from rtscope.programs.probes import ALLOCATIONS
 from rtscope.verbs.app.lookups import lookups, unseen_lookups
-from rtscope.verbs.app.memorymap import MemoryMap, Piece, pieces_in
 from rtscope.verbs.app.model import (
     RANK,
     EventStack,
@@ -34,12 +35,6 @@ from rtscope.verbs.app.waits import (
     unseen_waits,
     worst_of,
 )
-
-ALLOCATIONS = (
-    *("malloc", "calloc", "realloc", "free", "posix_memalign", "aligned_alloc"),
-    *("memalign", "reallocarray"),
-)
-"""Functions of the C library; those of C++ and Rust call them."""
 
 _EVENTS = {
     "minor_fault": "RA05",

@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from rtscope.machine.facts import cpus_in
 from rtscope.machine.reader import Content, Denied, text_of
 from rtscope.machine.tasks.model import Thread
-from rtscope.verbs.app.memorymap import MemoryMap, parse_maps
+from rtscope.programs.memorymap import MemoryMap, parse_maps
 
 FILES = (
     *("cmdline", "auxv", "maps", "status", "limits", "environ"),

@@ -109,8 +109,8 @@ def _on_board(name: str, request: WatchRequest) -> Watched:
     from rtscope.boards.parts.buildcontext import BuildContext
     from rtscope.boards.parts.cache import cache_dir
     from rtscope.boards.parts.prepare import prepare
+    from rtscope.boards.parts.program import program_of
     from rtscope.machine.target import agent_file
-    from rtscope.verbs.app.boardprogram import program_of
     from rtscope.verbs.app.boardwatch import watch_on_board
 
     if not request.is_command:

@@ -14,7 +14,7 @@ from rtscope.contract import (
 )
 from rtscope.contract.watching import Meanwhile, Party
 from rtscope.host.units import NS_PER_S, format_duration
-from rtscope.verbs.app.calls import (
+from rtscope.programs.calls import (
     call_kinds,
     idle_wait,
     may_block,
@@ -23,7 +23,9 @@ from rtscope.verbs.app.calls import (
     reason_of,
     sum_of,
 )
-from rtscope.verbs.app.locks import PROBE, Lock, after_probe, inherits, lock_of
+from rtscope.programs.probes import PROBE
+from rtscope.programs.stackwords import frame_words
+from rtscope.verbs.app.locks import Lock, after_probe, inherits, lock_of
 from rtscope.verbs.app.model import (
     EventStack,
     Finding,
@@ -32,7 +34,6 @@ from rtscope.verbs.app.model import (
     Watch,
     Worst,
 )
-from rtscope.verbs.app.stackwords import frame_words
 
 OF_TIMELINE = ("RA08", "RA09", "RA10", "RA11", "RA12", "RA24")
 """The rules that need switches, wake-ups and calls in order."""

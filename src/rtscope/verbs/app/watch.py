@@ -28,17 +28,17 @@ from rtscope.machine.target.agentreader import AgentReader
 from rtscope.machine.target.stream import answer_of, wait_any
 from rtscope.machine.tasks.listing import make_listing, read_surroundings
 from rtscope.machine.tasks.model import Listing
+from rtscope.programs.images import Images, MadeFiles, Probe, probes_in
+from rtscope.programs.memorymap import Mapping as Piece
+from rtscope.programs.memorymap import MemoryMap, parse_maps
+from rtscope.programs.probes import ALLOCATIONS
 from rtscope.verbs.app.eventstacks import (
     EventStacks,
     Naming,
     event_stacks,
     made_files,
 )
-from rtscope.verbs.app.images import Images, MadeFiles, Probe, probes_in
-from rtscope.verbs.app.memorymap import Mapping as Piece
-from rtscope.verbs.app.memorymap import MemoryMap, parse_maps
 from rtscope.verbs.app.model import Files, Observation, Watch
-from rtscope.verbs.app.rules import ALLOCATIONS
 
 TIMEOUT_S = 60.0
 

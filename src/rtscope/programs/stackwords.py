@@ -7,7 +7,7 @@ from textwrap import wrap
 from typing import Any
 
 from rtscope.host.escape import printable
-from rtscope.verbs.app.naming import NamedFrame, NamedStack
+from rtscope.programs.naming import NamedFrame, NamedStack
 
 MAX_LINES = 2
 MAX_NAME = 40

@@ -20,21 +20,21 @@ from pathlib import Path
 from types import FrameType
 from typing import Any
 
-from rtscope.verbs.app.binaries.elf import Damaged
-from rtscope.verbs.app.binaries.image import Image
-from rtscope.verbs.app.binaries.jitcode import MadeCode, made_code
-from rtscope.verbs.app.binaries.lookups import is_loader, lookups_in
-from rtscope.verbs.app.binaries.namecache import NameCache
-from rtscope.verbs.app.binaries.namer import DAMAGED, Namer, why_damaged
-from rtscope.verbs.app.binaries.unwind import (
+from rtscope.programs.binaries.elf import Damaged
+from rtscope.programs.binaries.image import Image
+from rtscope.programs.binaries.jitcode import MadeCode, made_code
+from rtscope.programs.binaries.lookups import is_loader, lookups_in
+from rtscope.programs.binaries.namecache import NameCache
+from rtscope.programs.binaries.namer import DAMAGED, Namer, why_damaged
+from rtscope.programs.binaries.unwind import (
     BY_MACHINE,
     Frame,
     Stack,
     Unwinder,
     registers_in,
 )
-from rtscope.verbs.app.memorymap import Mapping as Piece
-from rtscope.verbs.app.memorymap import MemoryMap
+from rtscope.programs.memorymap import Mapping as Piece
+from rtscope.programs.memorymap import MemoryMap
 
 MEMORY_BYTES = 256 << 20
 """Of its own; the files are mapped, and do not count."""

@@ -2,7 +2,7 @@
 
 import struct
 
-from rtscope.verbs.app.binaries.elf import Damaged, text_at
+from rtscope.programs.binaries.elf import Damaged, text_at
 
 _FORMS = {
     (1, False): "B",

@@ -20,7 +20,7 @@ TIMEOUT_S = 150.0
 ATTEMPTS = 3
 MAX_ANSWER_BYTES = 64 << 20
 
-_PROGRAM = ("-P", "-m", "rtscope.verbs.app.binaries.serving")
+_PROGRAM = ("-P", "-m", "rtscope.programs.binaries.serving")
 
 Row = Mapping[str, Any]
 

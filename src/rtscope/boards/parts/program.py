@@ -14,7 +14,7 @@ from pathlib import Path, PurePosixPath
 from rtscope.boards.catalogue import Arch
 from rtscope.boards.parts.initrd import MAX_FILES_BYTES
 from rtscope.host.errors import UsageError
-from rtscope.verbs.app.binaries.elf import Damaged, ElfFile, text_at
+from rtscope.programs.binaries.elf import Damaged, ElfFile, text_at
 
 ROOT = "program"
 """The directory of the board that the program has as its root directory."""

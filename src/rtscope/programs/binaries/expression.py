@@ -10,8 +10,8 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from types import MappingProxyType
 
-from rtscope.verbs.app.binaries.bytestream import Cursor
-from rtscope.verbs.app.binaries.elf import Damaged
+from rtscope.programs.binaries.bytestream import Cursor
+from rtscope.programs.binaries.elf import Damaged
 
 
 class Unreadable(Exception):

@@ -29,9 +29,7 @@ class CallKind:
 @cache
 def call_kinds() -> Mapping[str, CallKind]:
     """Return all system calls by their names."""
-    text = (
-        resources.files("rtscope.verbs.app").joinpath("calls.toml").read_text("utf-8")
-    )
+    text = resources.files("rtscope.programs").joinpath("calls.toml").read_text("utf-8")
     table = tomllib.loads(text)
     effects: Mapping[str, str] = table["effects"]
     return {

@@ -9,8 +9,8 @@ from dataclasses import dataclass
 from enum import IntEnum
 from functools import cached_property
 
-from rtscope.verbs.app.binaries.bytestream import Cursor
-from rtscope.verbs.app.binaries.elf import Damaged, ElfFile, text_at
+from rtscope.programs.binaries.bytestream import Cursor
+from rtscope.programs.binaries.elf import Damaged, ElfFile, text_at
 
 
 class At(IntEnum):

@@ -11,9 +11,9 @@ from bisect import bisect_right
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 
-from rtscope.verbs.app.binaries.bytestream import Cursor
-from rtscope.verbs.app.binaries.elf import Damaged, ElfFile
-from rtscope.verbs.app.binaries.expression import Expression
+from rtscope.programs.binaries.bytestream import Cursor
+from rtscope.programs.binaries.elf import Damaged, ElfFile
+from rtscope.programs.binaries.expression import Expression
 
 # --- rows ---------------------------------------------------------------------------
 

@@ -6,7 +6,7 @@ import resource
 from collections.abc import Callable
 from functools import cache
 
-from rtscope.verbs.app.binaries.rustnames import MAX_TEXT, from_new, from_old
+from rtscope.programs.binaries.rustnames import MAX_TEXT, from_new, from_old
 
 _MAX_MANGLED = 1 << 13
 _FEW_REFERENCES = 12

@@ -13,12 +13,11 @@ from typing import Any, Self
 from rtscope.contract import FileLine, Line
 from rtscope.machine.reader import Content, Denied
 from rtscope.machine.target.agentreader import content_of
-from rtscope.verbs.app.binaries.reading import Answer, Request, Row, answer_to
-from rtscope.verbs.app.locks import PROBE, probed_functions
-from rtscope.verbs.app.memorymap import VDSO
-from rtscope.verbs.app.memorymap import Mapping as Piece
-from rtscope.verbs.app.naming import NamedFrame, NamedStack, origin_of
-from rtscope.verbs.app.rules import ALLOCATIONS
+from rtscope.programs.binaries.reading import Answer, Request, Row, answer_to
+from rtscope.programs.memorymap import VDSO
+from rtscope.programs.memorymap import Mapping as Piece
+from rtscope.programs.naming import NamedFrame, NamedStack, origin_of
+from rtscope.programs.probes import ALLOCATIONS, LOCKS_OF_GO, PROBE
 
 MAX_PROBES = 16
 """Of the agent: agent/options.h."""
@@ -139,7 +138,7 @@ class Images:
         request = Request(
             dict(files),
             find=() if stacks is not None else ALLOCATIONS,
-            find_in_go=() if stacks is not None else probed_functions(),
+            find_in_go=() if stacks is not None else LOCKS_OF_GO,
             vdso=self._vdso,
             debug=[str(one) for one in self.debug_files],
             cache="" if self._cache is None else str(self._cache),

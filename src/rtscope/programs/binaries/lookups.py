@@ -8,7 +8,7 @@ import re
 from collections.abc import Iterator, Sequence
 from pathlib import PurePosixPath
 
-from rtscope.verbs.app.binaries.image import Image
+from rtscope.programs.binaries.image import Image
 
 LOOKUP = "lookup"
 """The event of a function that is looked up."""

@@ -10,8 +10,8 @@ from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 
-from rtscope.verbs.app.binaries.bytestream import Cursor
-from rtscope.verbs.app.binaries.dwarfentries import (
+from rtscope.programs.binaries.bytestream import Cursor
+from rtscope.programs.binaries.dwarfentries import (
     ADDRESSES,
     RNGLISTX,
     At,
@@ -22,8 +22,8 @@ from rtscope.verbs.app.binaries.dwarfentries import (
     Value,
     kinds_at,
 )
-from rtscope.verbs.app.binaries.elf import Damaged, ElfFile
-from rtscope.verbs.app.binaries.linetable import Lines, lines_at
+from rtscope.programs.binaries.elf import Damaged, ElfFile
+from rtscope.programs.binaries.linetable import Lines, lines_at
 
 _SUBPROGRAM, _INLINED = 0x2E, 0x1D
 _FUNCTIONS = (_SUBPROGRAM, _INLINED)

@@ -5,9 +5,9 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import PurePosixPath
 
-from rtscope.verbs.app.binaries.bytestream import Cursor
-from rtscope.verbs.app.binaries.dwarfentries import Shape, Texts
-from rtscope.verbs.app.binaries.elf import Damaged, text_at
+from rtscope.programs.binaries.bytestream import Cursor
+from rtscope.programs.binaries.dwarfentries import Shape, Texts
+from rtscope.programs.binaries.elf import Damaged, text_at
 
 _MAX_FILES = 1 << 17
 _PATH, _DIRECTORY = 1, 2

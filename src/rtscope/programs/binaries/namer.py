@@ -4,11 +4,11 @@ import struct
 from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from contextlib import suppress
 
-from rtscope.verbs.app.binaries.debuginfo import DebugInfo, SourcePlace
-from rtscope.verbs.app.binaries.demangling import demangled
-from rtscope.verbs.app.binaries.elf import Damaged
-from rtscope.verbs.app.binaries.image import Image
-from rtscope.verbs.app.binaries.namecache import NameCache, Names, key_of
+from rtscope.programs.binaries.debuginfo import DebugInfo, SourcePlace
+from rtscope.programs.binaries.demangling import demangled
+from rtscope.programs.binaries.elf import Damaged
+from rtscope.programs.binaries.image import Image
+from rtscope.programs.binaries.namecache import NameCache, Names, key_of
 
 DAMAGED = (Damaged, IndexError, KeyError, OverflowError, ValueError, struct.error)
 """What reading a file raises that is not as it says."""

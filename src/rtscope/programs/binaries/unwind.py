@@ -10,10 +10,10 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from types import MappingProxyType
 
-from rtscope.verbs.app.binaries.expression import Unreadable, evaluate
-from rtscope.verbs.app.binaries.frametable import FrameRow, Saved
-from rtscope.verbs.app.binaries.image import Image
-from rtscope.verbs.app.memorymap import Mapping, MemoryMap
+from rtscope.programs.binaries.expression import Unreadable, evaluate
+from rtscope.programs.binaries.frametable import FrameRow, Saved
+from rtscope.programs.binaries.image import Image
+from rtscope.programs.memorymap import Mapping, MemoryMap
 
 # --- registers of a sample ----------------------------------------------------------
 

@@ -7,14 +7,14 @@ from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 from functools import cached_property
 
-from rtscope.verbs.app.binaries.elf import (
+from rtscope.programs.binaries.elf import (
     LOAD,
     Damaged,
     ElfFile,
     Section,
     text_at,
 )
-from rtscope.verbs.app.binaries.frametable import FrameTable
+from rtscope.programs.binaries.frametable import FrameTable
 
 _JUMP_SLOT = {"EM_X86_64": 7, "EM_AARCH64": 1026, "EM_ARM": 22, "EM_RISCV": 5}
 """Relocations that wait for the first call of a function."""
