@@ -87,15 +87,20 @@ def arrows(source: Path) -> frozenset[Arrow]:
 
 
 def files_of_one_verb(source: Path) -> Mapping[str, str]:
-    """Return the shared modules most of whose importers are one verb, and that verb."""
+    """
+    Return the shared modules most of whose importers are one verb, and that verb.
+
+    Not those that a second verb imports too.
+    """
     importers: dict[str, Counter[str]] = {}
     for module, others in imports(source).items():
         for used in others:
             importers.setdefault(used, Counter())[room_of(module)] += 1
     found = {}
     for module, rooms in importers.items():
-        for room, times in rooms.items():
-            shared = not is_verb(room_of(module))
-            if shared and is_verb(room) and 2 * times > rooms.total():
-                found[module] = room
+        verbs = [room for room in rooms if is_verb(room)]
+        if is_verb(room_of(module)) or len(verbs) != 1:
+            continue
+        if 2 * rooms[verbs[0]] > rooms.total():
+            found[module] = verbs[0]
     return found
