@@ -11,7 +11,8 @@ from net.run import DIGESTS, differences, held
 
 MAN = Path(__file__).parents[2] / "docs/man"
 
-OTHERS = {"board-build", "board-export", "board-import", "kernel-check", "app-start"}
+OTHERS = {"board-build", "board-export", "board-import", "kernel-check"}
+OTHERS |= {"app-start", "cyclictest"}
 """Verbs that fetch, boot or become a program: of these only help and refusals."""
 
 NAMES = [case.name for case in all_cases()]

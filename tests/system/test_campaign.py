@@ -224,3 +224,25 @@ def test_a_killed_campaign_leaves_nothing_running_and_resumed_it_runs_through(
     assert identity(first / "record.json") == finished
     assert tuple(records_in(out)) == ("idle", "cpu")
     assert (out / "report.html").exists()
+
+
+def test_a_line_of_cyclictest_is_measured_and_read_again_as_one(tmp_path: Path) -> None:
+    out, printed, document = (tmp_path / name for name in ("out", "text", "json"))
+    words = ("-m", "-S", "-p", "80", "-i", "1000", "-q", "-D", "1", "-H", "50")
+    done = rtscope("cyclictest", *words, f"--json={document}", "--out", out).finish()
+    assert done.status == 0, done.stderr
+    printed.write_bytes(done.stdout)
+    (measured,) = records_in(out).values()
+
+    assert measured.command[:2] == ("rtscope", "cyclictest")
+    for path in (printed, document):
+        back = tmp_path / f"again-{path.name}"
+        read = rtscope("import", path, "--out", back).finish()
+        assert read.status == 0, read.stderr
+        (again,) = records_in(back).values()
+        for mine, theirs in zip(
+            measured.result.threads, again.result.threads, strict=True
+        ):
+            assert theirs.samples == mine.samples
+            assert theirs.min_ns == (mine.min_ns or 0) // 1000 * 1000
+            assert theirs.max_ns == (mine.max_ns or 0) // 1000 * 1000

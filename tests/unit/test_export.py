@@ -12,6 +12,7 @@ import pytest
 
 from fakes.measurements import record, thread
 from rtscope.host.errors import UsageError
+from rtscope.present.formats.cyclictest import histogram_text, table_text
 from rtscope.record.foreign import read
 from rtscope.record.foreign.source import Source
 from rtscope.record.model import RunRecord
@@ -220,3 +221,32 @@ def test_kcidb_has_the_maximum_in_seconds() -> None:
     assert first["number"] == {"value": 0.001999999, "unit": "s", "prefix": "metric"}
     unjudged = json.loads(WRITERS["kcidb"]([ours()], ExportOptions()))["tests"]
     assert {test["status"] for test in unjudged} == {"DONE"}
+
+
+def test_the_histogram_up_to_a_limit_has_each_row_and_the_sums(tmp_path: Path) -> None:
+    one = ours()
+    text = histogram_text(one.result.threads, rows=50, summed=True)
+    path = tmp_path / "out"
+    path.write_text(text)
+    back = imported(path)
+
+    rows = [line.split() for line in text.splitlines() if line[:1].isdigit()]
+    assert [int(row[0]) for row in rows] == list(range(50))
+    assert all(int(row[3]) == int(row[1]) + int(row[2]) for row in rows)
+    assert "# Histogram Overflows: 00002 00000 00002" in text
+    assert [t.samples for t in back.result.threads] == [len(LATENCIES_NS), 50]
+    assert [t.max_ns for t in back.result.threads] == [1_999_000, 6_000]
+
+
+def test_the_table_of_cyclictest_is_read_again_with_equal_numbers(
+    tmp_path: Path,
+) -> None:
+    one = ours()
+    path = tmp_path / "out"
+    path.write_text(table_text(one))
+    back = imported(path)
+
+    for mine, theirs in zip(one.result.threads, back.result.threads, strict=True):
+        assert theirs.samples == mine.samples
+        assert theirs.min_ns == (mine.min_ns or 0) // 1000 * 1000
+        assert theirs.max_ns == (mine.max_ns or 0) // 1000 * 1000

@@ -6,7 +6,8 @@ The command line: verbs by name, and the parts that several of them share.
     app.py                       verbs as one app: loaded by name, with options and help
     verbs.toml                   the verbs: function, help, examples; short options
     completion.py, completions/  `rtscope completion`: what it prints for each shell
-    foreign.py                   answers to options and files of cyclictest and rtla
+    foreign.py                   answers to files of other tools
+    otherlines.py, *.toml        command lines of cyclictest, rtla and oslat, translated
     console.py                   standard output and error: results, messages
     streams.py                   standard streams of this process; control characters
     progress.py                  the live display of a campaign and of a cluster

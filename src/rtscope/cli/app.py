@@ -97,7 +97,16 @@ def _add(app: typer.Typer, name: str, row: Mapping[str, Any], *, load: bool) -> 
         return
     examples = "\n".join(f"  {line}" for line in row["examples"])
     verb = _exits(_loaded(row["place"]))
-    app.command(name, cls=Command, epilog=f"\b\nExamples:\n{examples}")(verb)
+    settings = _PASSES_ON if row.get("passes_on") else None
+    app.command(
+        name,
+        cls=Command,
+        epilog=f"\b\nExamples:\n{examples}",
+        context_settings=settings,
+    )(verb)
+
+
+_PASSES_ON = {"ignore_unknown_options": True, "help_option_names": ["--help"]}
 
 
 def _first(

@@ -15,8 +15,7 @@ from typing import NoReturn
 
 import typer
 
-from rtscope.cli.app import make_app, tables
-from rtscope.cli.foreign import answers
+from rtscope.cli.app import make_app
 from rtscope.cli.start import INTERRUPTED
 from rtscope.cli.streams import open_streams
 from rtscope.host.errors import MeasurementError, UsageError
@@ -110,6 +109,8 @@ def _keep_traceback(error: Exception) -> None:
 
 
 def _name_foreign(words: Sequence[str]) -> None:
+    from rtscope.cli.otherlines import answer
+
     if words[:1] == ["run"] or words[0].startswith("-"):
-        for line in answers(words, tables()["foreign"]):
+        for line in answer(words[words[:1] == ["run"] :]):
             print(f"rtscope: {line}", file=sys.stderr)

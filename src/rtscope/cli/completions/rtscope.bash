@@ -5,7 +5,7 @@ _rtscope_known() {
     kind='' values='' many=''
     case "$1" in
         '') options='--help -h --version'
-            [[ $2 == '' ]] && kind=values values='run report compare sweep bisect tasks audit explain import export pack doctor completion app board kernel'
+            [[ $2 == '' ]] && kind=values values='run cyclictest report compare sweep bisect tasks audit explain import export pack doctor completion app board kernel'
             ;;
         'app') options='--help -h'
             [[ $2 == '' ]] && kind=values values='check start unit demo'
@@ -51,6 +51,11 @@ _rtscope_known() {
                 --out|-o) kind=files ;;
                 --resume) kind=directories ;;
                 '') kind=files ;;
+            esac
+            ;;
+        'cyclictest') options='--help -h'
+            case "$2" in
+                '') kind=none ;;
             esac
             ;;
         'report') options='--html --format --json --quiet -q --verbose -v --notes --summary --charts --deadline --claim --min-boots --help -h'

@@ -24,6 +24,7 @@ complete -c rtscope -f
 complete -c rtscope -s h -l help -d 'Show this help'
 complete -c rtscope -n __rtscope_just -l version -d 'Version of rtscope'
 complete -c rtscope -n '__rtscope_just' -a run -d 'Measure the wake-up latency of a machine'
+complete -c rtscope -n '__rtscope_just' -a cyclictest -d 'Measure by a command line of cyclictest, and print what cyclictest prints'
 complete -c rtscope -n '__rtscope_just' -a report -d 'Report records: on the terminal, as a page, as data'
 complete -c rtscope -n '__rtscope_just' -a compare -d 'Compare records: machines, kernels or settings, run by run'
 complete -c rtscope -n '__rtscope_just' -a sweep -d 'Vary settings or loads of a virtual board, and rank their effects'
@@ -99,6 +100,7 @@ complete -c rtscope -n '__rtscope_at run' -l json -d 'Result as JSON'
 complete -c rtscope -n '__rtscope_at run' -l quiet -s q -d 'The answer alone, in one line'
 complete -c rtscope -n '__rtscope_at run' -l verbose -s v -d 'Everything on the terminal'
 complete -c rtscope -n '__rtscope_at run' -F
+complete -c rtscope -n '__rtscope_at cyclictest'
 complete -c rtscope -n '__rtscope_at report' -l html -d 'HTML page to write' -rF
 complete -c rtscope -n '__rtscope_at report' -l format -d 'Format of the report' -xa 'table markdown csv json'
 complete -c rtscope -n '__rtscope_at report' -l json -d 'Result as JSON, short for --format json'

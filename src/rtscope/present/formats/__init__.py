@@ -2,6 +2,7 @@
 Renderers of reports: no decisions, no arithmetic.
 
     data.py            JSON, and the main table as CSV
+    cyclictest.py      the table, histogram and JSON of cyclictest
     audit.py           outcomes of an audit, changed settings
     taskstatistics.py  task statistics of programs, as text and JSON
 """

@@ -1,9 +1,10 @@
 """Measure the wake-up latency of a machine."""
 
 import contextlib
+import functools
 import shlex
 import sys
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Annotated
@@ -228,7 +229,16 @@ def run(request: RunRequest) -> int:
 
     Values of options replace those of the campaign file.
     """
-    result = request.result
+    result = request.result  # refuses -q with -v before any work
+    return carry_out(request, functools.partial(_show, result=result))
+
+
+Show = Callable[[Campaign, ResultDir, bool], int]
+"""Print a result, of a campaign in a directory, or of what it has so far."""
+
+
+def carry_out(request: RunRequest, show: Show) -> int:
+    """Measure as asked, show the result, and return the exit status."""
     if request.resume is not None:
         _refuse_more(request)
     options = replace(request.options, kernel=_kernels(request.options.kernel))
@@ -249,7 +259,7 @@ def run(request: RunRequest) -> int:
             campaign = with_places(with_options(written, options), Path.cwd())
             work = _begin(campaign, bundle, request, held)
             held.enter_context(place.hold(work.store.path))
-        status = _measure(work, result, reuse=request.reuse)
+        status = _measure(work, show, reuse=request.reuse)
     if stored is None and not work.campaign.require_identical:
         return status
     records = work.store.records()
@@ -405,7 +415,7 @@ def _check_target(campaign: Campaign, request: RunRequest) -> None:
         )
 
 
-def _measure(work: _Work, result: _Result, *, reuse: bool) -> int:
+def _measure(work: _Work, show: Show, *, reuse: bool) -> int:
     try:
         with (
             place.resumable(work.store.path, place.CAMPAIGN),
@@ -416,9 +426,9 @@ def _measure(work: _Work, result: _Result, *, reuse: bool) -> int:
                 pass
     except (RtscopeError, KeyboardInterrupt):
         with contextlib.suppress(RecordError):  # the first cause counts
-            _show(work.campaign, work.store, result, so_far=True)
+            show(work.campaign, work.store, True)
         raise
-    return _show(work.campaign, work.store, result, so_far=False)
+    return show(work.campaign, work.store, False)
 
 
 @contextlib.contextmanager
@@ -436,7 +446,11 @@ def _runner(work: _Work, *, reuse: bool) -> Iterator[Runner]:
 
 
 def _show(
-    campaign: Campaign, store: ResultDir, result: _Result, *, so_far: bool
+    campaign: Campaign,
+    store: ResultDir,
+    so_far: bool,
+    *,
+    result: _Result,
 ) -> int:
     records = store.records()
     if not records:
