@@ -19,7 +19,7 @@ import typer
 from pages.blocks import all_pages
 from rtscope import contract
 from rtscope.boards.kernels.recipe import fragment_names, recipe_names
-from rtscope.cli.app import make_app
+from rtscope.cli.app import make_app, tables
 from rtscope.machine.facts import catalogue as fact_catalogue
 from rtscope.machine.tasks.marks import mark_kinds
 from rtscope.measure.campaign.file import key_schemas, load_campaign
@@ -339,6 +339,8 @@ def test_commands_on_a_page_have_verbs_and_options_that_exist(page: Path) -> Non
         two = " ".join(words[1:3])
         verb = two if two in verbs() else words[1]
         assert verb in verbs(), words
+        if tables()["verbs"].get(verb, {}).get("passes_on"):
+            continue  # they are another program's
         known = {
             name
             for parameter in getattr(verbs().get(verb), "params", ())
@@ -403,7 +405,7 @@ def test_a_line_of_prose_has_one_sentence(page: Path) -> None:
             assert not re.search(r"[a-z)][.!?] [A-Z]", text), line
 
 
-@pytest.mark.parametrize(("folder", "most"), [(DOCS, 85_000), (LAB, 15_000)])
+@pytest.mark.parametrize(("folder", "most"), [(DOCS, 88_000), (LAB, 15_000)])
 def test_the_pages_of_a_folder_have_no_more_words_than_it_may(
     folder: Path, most: int
 ) -> None:
