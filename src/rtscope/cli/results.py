@@ -25,6 +25,7 @@ from rtscope.present.model.build import Model, build_model
 from rtscope.record.explanation import find_explained
 from rtscope.record.model import RunRecord
 from rtscope.stats.evidence import Claim
+from rtscope.stats.utility import Utility
 
 PAGE = "report.html"
 """The page that a run writes beside its records."""
@@ -100,7 +101,11 @@ def question_of(
 
 
 def model_of(
-    records: Sequence[RunRecord], question: Question, *, paths: Sequence[Path] = ()
+    records: Sequence[RunRecord],
+    question: Question,
+    *,
+    paths: Sequence[Path] = (),
+    utility: Utility | None = None,
 ) -> Model:
     """Build the report that answers the question; explanations lie below `paths`."""
     explained = find_explained(paths, records, log=log)
@@ -110,6 +115,7 @@ def model_of(
         claim=Claim(*question.claim) if question.claim else None,
         min_boots=question.min_boots,
         explained=explained,
+        utility=utility,
     )
 
 

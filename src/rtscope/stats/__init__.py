@@ -6,6 +6,7 @@ Numbers that a record supports: pure functions from records to numbers.
     distribution.py  the distribution of latencies, as measured and corrected
     evidence.py               evidence about a deadline, in numbers and in words
     verdict.py       the verdict on a deadline
+    utility.py                what wake-ups are worth to a soft deadline
     exposure.py               rates that a time supports; are episodes Poisson?
     episodes.py      episodes of late wake-ups
     latetimes.py              times of the latest wake-ups; a steady distance?

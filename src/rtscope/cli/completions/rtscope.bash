@@ -58,7 +58,7 @@ _rtscope_known() {
                 '') kind=none ;;
             esac
             ;;
-        'report') options='--html --format --json --quiet -q --verbose -v --notes --summary --charts --deadline --claim --min-boots --help -h'
+        'report') options='--html --format --json --quiet -q --verbose -v --notes --summary --charts --deadline --claim --soft --min-boots --help -h'
             case "$2" in
                 --html) kind=files ;;
                 --format) kind=values values='table markdown csv json' ;;
@@ -66,6 +66,7 @@ _rtscope_known() {
                 --charts) kind=files ;;
                 --deadline) kind=none ;;
                 --claim) kind=none ;;
+                --soft) kind=none ;;
                 --min-boots) kind=none ;;
                 '') kind=files ;;
             esac

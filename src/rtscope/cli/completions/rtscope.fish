@@ -111,6 +111,7 @@ complete -c rtscope -n '__rtscope_at report' -l summary -d 'Markdown file to wri
 complete -c rtscope -n '__rtscope_at report' -l charts -d 'Directory for each chart as SVG and PNG' -rF
 complete -c rtscope -n '__rtscope_at report' -l deadline -d 'Longest allowed latency' -x
 complete -c rtscope -n '__rtscope_at report' -l claim -d 'Claim to test' -x
+complete -c rtscope -n '__rtscope_at report' -l soft -d 'Soft or firm deadline, as a value from 1 to 0 over the latency, whose average over all wake-ups is shown' -x
 complete -c rtscope -n '__rtscope_at report' -l min-boots -d 'Minimum number of boots behind a claim' -x
 complete -c rtscope -n '__rtscope_at report' -F
 complete -c rtscope -n '__rtscope_at compare' -l published -d 'Published table to compare with' -xa 'raspberry-pi-2018 scheduler-talk-raspberry-pi-3bplus scheduler-talk-x86-64 starfive-jh7110-devkit starfive-visionfive2'

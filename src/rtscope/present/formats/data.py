@@ -17,7 +17,7 @@ from rtscope.present.model.published_comparison import (
 from rtscope.present.model.rows import MeasuredMachine, Row
 from rtscope.present.model.side_by_side import SideBySide
 from rtscope.present.model.steadiness import Steadiness
-from rtscope.present.model.verdicts import VerdictInWords
+from rtscope.present.model.verdicts import Soft, VerdictInWords
 from rtscope.stats.determinism import OverSeeds
 from rtscope.stats.figures import columns, figures, percentiles
 
@@ -65,7 +65,9 @@ def render_json(document: Model | ComparisonReport | PublishedComparison) -> str
     reaches it; `percentiles` with too few samples;
     `bogo_ops_per_s` of a load without any; `over_seeds` with fewer than two seeds;
     `latest_over_time` with too few known times, `steady_distance` if none was found;
-    `kernel_digest` that was not recorded; `inputs_digest` and `seed` of a real machine;
+    `kernel_digest` that was not recorded; the soft `value` of a row without a run that
+    counts (`soft` itself is there with a soft deadline alone); `inputs_digest` and
+    `seed` of a real machine;
     the `value` of an unknown fact (`why` then says why). New keys may come within a
     schema; none changes its meaning or goes.
     """
@@ -128,10 +130,21 @@ def _pair(pair: SideBySide) -> Mapping[str, Any]:
     }
 
 
+def _soft(soft: Soft) -> Mapping[str, Any]:
+    return {
+        "curve": soft.curve,
+        "rows": [
+            {"name": row.name, "value": row.value and asdict(row.value)}
+            for row in soft.rows
+        ],
+    }
+
+
 def _report(model: Model) -> Mapping[str, Any]:
     return {
         **_named(model, "made_by", "title", "deadline_ns"),
         "verdict": model.verdict and _verdict(model.verdict),
+        **({} if model.soft is None else {"soft": _soft(model.soft)}),
         "findings": model.findings,
         "caveats": [_caveat(caveat) for caveat in model.caveats],
         "rows": [

@@ -29,12 +29,13 @@ from rtscope.present.model.rows import (
 from rtscope.present.model.sections import LoadSection, section_of
 from rtscope.present.model.side_by_side import SideBySide, by_variant, side_by_side
 from rtscope.present.model.steadiness import Steadiness, late_wakeups, steady_sentences
-from rtscope.present.model.verdicts import VerdictInWords, verdict_of
+from rtscope.present.model.verdicts import Soft, VerdictInWords, soft_of, verdict_of
 from rtscope.present.model.workers import LoadRow, load_rows
 from rtscope.present.words import command_line
 from rtscope.record.caveats.catalogue import Effect
 from rtscope.record.explanation import Explained, bounds_by_digest
 from rtscope.record.model import RunRecord
+from rtscope.stats.utility import Utility
 from rtscope.stats.verdict import Claim
 
 
@@ -70,6 +71,8 @@ class Model:
     made_by: str
     virtual: str
     """`virtual ` if a time in it is a virtual board's, to stand before units."""
+    soft: Soft | None
+    """What the wake-ups were worth; None without a soft deadline."""
     exit_status: int
     """That of the verdict; without one 0, or 3 if a run is not valid."""
 
@@ -118,9 +121,10 @@ def build_model(
     claim: Claim | None = None,
     min_boots: int = 1,
     explained: Mapping[str, Explained] | None = None,
+    utility: Utility | None = None,
 ) -> Model:
     """
-    Build the report of these records; a deadline adds a verdict.
+    Build the report of these records; a deadline adds a verdict, a utility its value.
 
     `explained` has the attached explanations, by the digests of the results.
 
@@ -133,15 +137,15 @@ def build_model(
     kind = variant_kind(rows)
     machines = machines_of(records)
     subtitle = subtitle_of(records, machines)
-    provenance = tuple(map(provenance_of, records))
     caveats = merged_caveats(records)
-    commands = tuple(dict.fromkeys(command_line(r.command) for r in records))
     pair = side_by_side(by_variant(rows), deadline_ns=deadline_ns)
     attached = explained_records(records, explained)
     headline, late = headline_of(rows), late_wakeups(rows)
     distances = steady_sentences(late.values())
     # With a verdict on top the maximum is the first finding; without, it is on top.
     first = () if deadline_ns is None else (f"{headline.maximum} {headline.where}",)
+    soft = None if utility is None else soft_of(rows, utility)
+    first = first if soft is None else (soft.sentence, *first)
     names = {machine.name for machine in machines}
     whose = machines[0].name if len(names) == 1 else f"{len(names)} machines"
     invalid = any(caveat.effect is Effect.INVALID for caveat in caveats)
@@ -177,10 +181,11 @@ def build_model(
         seeds=tuple(row for row in rows if row.seeds is not None),
         records=records,
         machines=machines,
-        commands=commands,
-        provenance=provenance,
+        commands=tuple(dict.fromkeys(command_line(r.command) for r in records)),
+        provenance=tuple(map(provenance_of, records)),
         deadline_ns=deadline_ns,
         made_by=f"rtscope {__version__}",
         virtual="virtual " if any(row.virtual for row in rows) else "",
+        soft=soft,
         exit_status=status,
     )

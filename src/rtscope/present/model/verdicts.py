@@ -5,8 +5,11 @@ from dataclasses import dataclass, replace
 from typing import Literal
 
 from rtscope.host.units import plural
+from rtscope.present.model.rows import Row
 from rtscope.present.words import capital, duration, micro, us, virtual_word
 from rtscope.record.model import RunRecord
+from rtscope.stats.runcaveats import parted
+from rtscope.stats.utility import SoftValue, Utility, soft_value
 from rtscope.stats.verdict import Claim, Finding, Judgement, Verdict, judge
 
 Tone = Literal["bad", "open", "good"]
@@ -145,3 +148,75 @@ def _advice_once(loads: Iterable[LoadVerdict]) -> tuple[LoadVerdict, ...]:
 def _sentence(sentence: str) -> str:
     done = capital(sentence)
     return f"{done}." if done and not done.endswith((".", "…")) else done
+
+
+# --- the value to a soft deadline -----------------------------------------------------
+
+ONE_DIGITS = 6
+"""Of a value: one activation in a million shows."""
+
+
+@dataclass(frozen=True, slots=True)
+class SoftRow:
+    """The value of one row of the main table."""
+
+    name: str
+    anchor: str
+    value: SoftValue | None
+    """None: no run of it counts, or nothing was measured."""
+
+
+@dataclass(frozen=True, slots=True)
+class Soft:
+    """The values of all rows, the least first."""
+
+    curve: str
+    """As it is typed."""
+    rows: tuple[SoftRow, ...]
+
+    @property
+    def sentence(self) -> str:
+        """The least value with its interval, and those of the others."""
+        known = [row for row in self.rows if row.value is not None]
+        unknown = [row.name for row in self.rows if row.value is None]
+        beyond = f"; not known: {', '.join(unknown)}" if unknown else ""
+        if not known:
+            return f"Soft deadline {self.curve}: no run counts{beyond}."
+        least = known[0]
+        others = "".join(f"; {row.name} {_worth(row)}" for row in known[1:])
+        return (
+            f"Soft deadline {self.curve}: of a value of 1 for each activation, "
+            f"{_worth(least)} was delivered under {least.name}{_over_runs(least)}"
+            f"{others}{beyond}."
+        )
+
+
+def soft_of(rows: Sequence[Row], utility: Utility) -> Soft:
+    """Return the value of each row, of its runs that count."""
+    found = [
+        SoftRow(
+            row.name,
+            row.anchor,
+            soft_value([r.result.threads for r in parted(row.counted)[0]], utility),
+        )
+        for row in rows
+    ]
+    found.sort(key=lambda one: 2.0 if one.value is None else one.value.mean)
+    return Soft(utility.words, tuple(found))
+
+
+def _worth(row: SoftRow) -> str:
+    assert row.value is not None, "only of rows with a value"
+    return f"{row.value.mean:.{ONE_DIGITS}f}".rstrip("0").rstrip(".")
+
+
+def _over_runs(row: SoftRow) -> str:
+    assert row.value is not None, "only of rows with a value"
+    if row.value.interval is None:
+        few = plural(row.value.runs, "run")
+        return f" ({few}: no interval with fewer than three)"
+    low, high = row.value.interval
+    return (
+        f" ({row.value.runs} runs: {low:.{ONE_DIGITS}f} to {high:.{ONE_DIGITS}f} at "
+        f"95 %)"
+    )

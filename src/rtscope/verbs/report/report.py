@@ -22,6 +22,7 @@ from rtscope.host.errors import UsageError
 from rtscope.host.files import refuse_unwritable, write_atomically
 from rtscope.present.documents.results import render_summary
 from rtscope.record.pack import unpacking
+from rtscope.stats.utility import parse_utility
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -47,6 +48,11 @@ class ReportRequest:
     Claim to test: fewer than MISSES missed deadlines in TIME (default: that of the
     record), e.g. 1/1h.
     """
+    soft: str | None = None
+    """
+    Soft or firm deadline, as a value from 1 to 0 over the latency, whose average over
+    all wake-ups is shown, e.g. 200us:1,500us:0.
+    """
     min_boots: Annotated[int | None, typer.Option(min=1)] = None
     """
     Minimum number of boots behind a claim (default: that of the record), e.g. 3.
@@ -60,6 +66,7 @@ def report(request: ReportRequest) -> int:
     for path in (request.html, request.summary):
         if path is not None:
             refuse_unwritable(path)
+    utility = None if request.soft is None else parse_utility(request.soft)
     charts = request.charts
     if charts is not None and charts.exists() and not charts.is_dir():
         raise UsageError(f"--charts {charts}: a file; name a directory")
@@ -72,7 +79,7 @@ def report(request: ReportRequest) -> int:
             claim=request.claim,
             min_boots=request.min_boots,
         )
-        model = model_of(records, question, paths=paths)
+        model = model_of(records, question, paths=paths, utility=utility)
     if request.html is not None:
         write_page(model, request.html)
     if request.summary is not None:
