@@ -38,6 +38,7 @@ EXCEPTIONS: frozenset[tuple[str, str]] = frozenset()
 FOR_TEST = frozenset(
     {
         "rtscope.boards.parts.program",
+        "rtscope.boards.runs.identity",
         "rtscope.programs.binaries.lookups",
         "rtscope.programs.calls",
         "rtscope.programs.images",

@@ -6,18 +6,16 @@ the program decides the result, so the same program gives the same result again.
 """
 
 import shlex
-from collections.abc import Callable, Mapping, Sequence
-from dataclasses import asdict, dataclass
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
 from pathlib import Path, PurePosixPath
-from typing import Any
 
-from rtscope.boards.catalogue import appended
 from rtscope.boards.parts.initrd import Job
 from rtscope.boards.parts.prepared import Prepared
 from rtscope.boards.parts.program import ROOT, Program
-from rtscope.boards.runs.assemble import board_digest
 from rtscope.boards.runs.boot import Booted, BootTimeout, boot, in_steps
 from rtscope.boards.runs.diagnosis import oom_kills
+from rtscope.boards.runs.identity import BoardIdentity, identity_of
 from rtscope.boards.runs.inspect import INSERT_RESULTS, GuestFiles, files_of
 from rtscope.boards.runs.script import PHASE_STEP_NS, agent_line, batches
 from rtscope.contract import AgentError, Line, LoadEnd, LoadHello
@@ -51,41 +49,6 @@ ENDING_NS = 20 * NS_PER_S
 
 NO_DEBUG_FILES: tuple[Path, ...] = ()
 """Those of this computer are no input of the board."""
-
-
-@dataclass(frozen=True, slots=True)
-class BoardIdentity:
-    """All that decides the result."""
-
-    board: str
-    cpus: int
-    mips: float
-    quantum_instructions: int | None
-    revision: int
-    seed: int
-    kernel: str
-    append: str
-    """Additional kernel parameters."""
-    kernel_digest: str
-    initrd_digest: str
-    qemu_digest: str
-    plugin_digest: str
-    board_digest: str
-
-    @property
-    def words(self) -> str:
-        """Say what its times are, and what is needed to get them again."""
-        return (
-            f"virtual board {self.board} with {self.kernel}"
-            f"{self.append and f' and {self.append}'}: {self.cpus} CPUs of "
-            f"{self.mips:g} million instructions per virtual second, quantum "
-            f"{self.quantum_instructions} instructions, revision {self.revision}, seed "
-            f"{self.seed}; its times are virtual, of no real board"
-        )
-
-    def row(self) -> Mapping[str, Any]:
-        """Return it for a JSON document."""
-        return asdict(self)
 
 
 @dataclass(frozen=True, slots=True)
@@ -155,7 +118,7 @@ def watch_on_board(
         if light
         else recording_of(list(booted.lines(CYCLES)), booted.text("script.log")),
         GuestFiles({**facts.files, **later.files}),
-        _identity(prepared, booted, seed),
+        identity_of(prepared, booted, seed),
     )
 
 
@@ -220,25 +183,6 @@ def _pid(prepared: Prepared, booted: Booted, program: Program) -> int:
     killed = oom_kills(booted.text("kernel.log"), prepared.board)
     raise BoardError(
         f"{prepared.board.name}: {name} {ended}{printed}{killed and f'; {killed}'}"
-    )
-
-
-def _identity(prepared: Prepared, booted: Booted, seed: int) -> BoardIdentity:
-    board = prepared.board
-    return BoardIdentity(
-        board=board.name,
-        cpus=board.cpus,
-        mips=board.mips,
-        quantum_instructions=board.quantum_instructions,
-        revision=board.revision,
-        seed=seed,
-        kernel=prepared.kernel.name,
-        append=" ".join(appended(board)),
-        kernel_digest=prepared.kernel.digest,
-        initrd_digest=booted.initrd_digest,
-        qemu_digest=prepared.qemu.digest,
-        plugin_digest=booted.plugin_digest,
-        board_digest=board_digest(board),
     )
 
 
