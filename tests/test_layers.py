@@ -37,7 +37,10 @@ EXCEPTIONS: frozenset[tuple[str, str]] = frozenset()
 
 FOR_TEST = frozenset(
     {
+        "rtscope.boards.parts.elfheaders",
         "rtscope.boards.parts.program",
+        "rtscope.boards.parts.programpackages",
+        "rtscope.boards.parts.programtree",
         "rtscope.boards.runs.identity",
         "rtscope.programs.binaries.lookups",
         "rtscope.programs.calls",

@@ -50,7 +50,7 @@ def test_a_program_gets_its_loader_and_all_libraries(
     program = program_of([changed(lambda content: content), "-v", "a b"], arch)
 
     assert program.command == ("/prog", "-v", "a b")
-    assert program.dynamic
+    assert program.libraries
     paths = set(program.files)
     assert {"program/prog", "program/lib/libc.so.6"} <= paths
     (loader,) = (path for path in paths if "/ld-" in path)
@@ -83,7 +83,7 @@ def test_a_static_program_of_32_bits_is_for_boards_of_64_bits_of_arm(
     path.chmod(0o755)
 
     if runs:
-        assert not program_of([str(path)], get_arch(machine)).dynamic
+        assert not program_of([str(path)], get_arch(machine)).libraries
         return
     with pytest.raises(UsageError, match=f"built for ARM, .* compile it for {machine}"):
         program_of([str(path)], get_arch(machine))
@@ -130,7 +130,7 @@ def test_a_program_that_fills_the_memory_of_a_board_is_refused(
 ) -> None:
     path = changed(lambda content: content + bytes(64 << 20))
 
-    with pytest.raises(UsageError, match="a board takes 64"):
+    with pytest.raises(UsageError, match="more than 64 MiB"):
         program_of([path], arch)
 
 

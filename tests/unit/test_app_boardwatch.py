@@ -9,6 +9,7 @@ import pytest
 from fakes.printed import printed
 from rtscope.boards.catalogue import get_board
 from rtscope.boards.kernels.catalogue import Kernel
+from rtscope.boards.parts.initrd import File
 from rtscope.boards.parts.prepared import Prepared
 from rtscope.boards.parts.program import Program
 from rtscope.boards.parts.qemu import Qemu
@@ -37,7 +38,7 @@ PREPARED = Prepared(
     archives=(),
     parts=(),
 )
-STATIC = Program(("/prog", "--name", "a b"), {"program/prog": b""}, dynamic=False)
+STATIC = Program(("/prog", "--name", "a b"), {"program/prog": File(b"")}, ())
 LABEL = BoardLabel("pc", "virtual board pc, seed 1", {"board": "pc", "seed": 1})
 
 
@@ -94,7 +95,7 @@ def test_the_process_is_taken_from_the_line_of_the_agent(tmp_path: Path) -> None
 
 
 def test_a_dynamic_program_finds_its_libraries() -> None:
-    lines = script(replace(STATIC, dynamic=True))
+    lines = script(replace(STATIC, libraries=("/lib",)))
 
     assert any(line.startswith("LD_LIBRARY_PATH=/lib rtscope") for line in lines)
 
@@ -114,7 +115,7 @@ def watched(monkeypatch: pytest.MonkeyPatch, **files: bytes) -> None:
     monkeypatch.setattr(appwatch, "boot", lambda *_, **__: booted)
     appwatch.watch_on_board(
         PREPARED,
-        Program(("/prog",), {}, dynamic=False),
+        Program(("/prog",), {}, ()),
         settle_ns=MS,
         duration_ns=MS,
         seed=1,
@@ -173,9 +174,9 @@ def test_a_place_is_probed_once_whatever_its_names(
     subprocess.run(
         ["gcc", *flags, "-", "-o", out], input=ALLOCATOR, text=True, check=True
     )
-    files = {f"program/lib/{name}": out.read_bytes() for name in ("a.so", "b.so")}
+    files = {f"program/lib/{name}": File(out.read_bytes()) for name in ("a.so", "b.so")}
 
-    probes = probes_of(monkeypatch, Program(("/prog",), files, dynamic=True))
+    probes = probes_of(monkeypatch, Program(("/prog",), files, ("/lib",)))
 
     assert [one.name for one in probes] == ["malloc", "calloc", "malloc.2", "calloc.2"]
     assert len({(one.path, one.offset) for one in probes}) == len(probes) == 4

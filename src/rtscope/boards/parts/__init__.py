@@ -7,7 +7,10 @@ The parts of virtual boards: packages, user space, QEMU, initrd, in a cache.
     cache.py              the cache: parts by the digest of their inputs
     aptroot.py, apt.conf  packages of Debian by SHA-256, fetched without root
     initrd.py, init       initrds, files brought, libraries that programs need
-    program.py            a program of the user's with its libraries
+    program.py            a program of the user's with its loader and its libraries
+    programtree.py        its files, from directories, files and packages
+    programpackages.py    its packages of Debian, unpacked
+    elfheaders.py         headers of programs and libraries
     qemu.py               QEMU, and the command line that boots a board
     bundle.py             all parts of a board in one file
 """

@@ -29,6 +29,7 @@ from rtscope.boards.parts.cache import Part
 from rtscope.host.errors import BoardError, UsageError
 from rtscope.host.files.opening import read_named
 
+HEADER_BYTES = 110
 BLOCK = 512
 """Archives are padded to this, so that one can follow another in the same file."""
 
@@ -124,6 +125,35 @@ def _describe(entry: Entry | None) -> tuple[int, bytes, tuple[int, int]]:
             return 0, b"", (0, 0)
 
 
+def unpack(archive: bytes) -> dict[str, Entry]:
+    """Return what `pack` has put into an archive; BoardError for any other one."""
+    entries: dict[str, Entry] = {}
+    at = 0
+    while at < len(archive):
+        head = archive[at : at + HEADER_BYTES]
+        try:
+            fields = [int(head[i : i + 8], 16) for i in range(6, HEADER_BYTES, 8)]
+        except ValueError as error:
+            raise BoardError("a damaged archive of files") from error
+        mode, size, name_bytes = fields[1], fields[6], fields[11]
+        at += HEADER_BYTES
+        name = archive[at : at + name_bytes - 1].decode()
+        at += name_bytes
+        at += -at % 4
+        content = archive[at : at + size]
+        at += size + -size % 4
+        if name == "TRAILER!!!":
+            return entries
+        entries[name] = _entry_of(mode, content)
+    raise BoardError("an archive of files that is cut short")
+
+
+def _entry_of(mode: int, content: bytes) -> Entry:
+    if stat.S_ISLNK(mode):
+        return Link(content.decode())
+    return Folder() if stat.S_ISDIR(mode) else File(content, bool(mode & 0o100))
+
+
 @dataclass(frozen=True, slots=True)
 class Job:
     """What a board does once it has booted."""
@@ -134,8 +164,8 @@ class Job:
     """Make a disk in memory and mount it at /disk before the script starts."""
     files: Mapping[str, bytes] = field(default_factory=dict)
     """More files, by their names below /job."""
-    programs: Mapping[str, bytes] = field(default_factory=dict)
-    """Files that can be run, by their paths on the board, without the first slash."""
+    tree: Mapping[str, Entry] = field(default_factory=dict)
+    """Of a program, by their paths on the board, without the first slash."""
 
 
 def agent_archive(agent: bytes) -> bytes:
@@ -149,9 +179,7 @@ def job_archive(job: Job, *, results: str) -> bytes:
     entries: dict[str, Entry] = {
         f"job/{name}": File(content) for name, content in job.files.items()
     }
-    entries |= {
-        path: File(content, runs=True) for path, content in job.programs.items()
-    }
+    entries |= job.tree
     entries["job/script"] = File(job.script.encode())
     entries["job/results"] = File(f"{results}\n".encode())
     if job.disk:

@@ -1,31 +1,42 @@
 """
-A program of the user's for a board: its file, its loader and its libraries.
+A program of the user's for a board: its files, its loader and its libraries.
 
 Nothing of it is run here. On the board it has a root directory of its own, so that its
-libraries are not mixed with those of the board's stress-ng.
+libraries are not mixed with those of the board's stress-ng. What the tree of its files
+lacks is taken from this computer: the program itself, its loader, its libraries.
 """
 
+import posixpath
+import shlex
 import shutil
-import struct
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
-from pathlib import Path, PurePosixPath
+from pathlib import Path, PurePath, PurePosixPath
 
 from rtscope.boards.catalogue import Arch
-from rtscope.boards.parts.initrd import MAX_FILES_BYTES
+from rtscope.boards.parts.elfheaders import MAGIC, Elf, elf_of
+from rtscope.boards.parts.initrd import MAX_FILES_BYTES, Entry, File
+from rtscope.boards.parts.programtree import ProgramTree
 from rtscope.host.errors import UsageError
-from rtscope.programs.binaries.elf import Damaged, ElfFile, text_at
 
 ROOT = "program"
 """The directory of the board that the program has as its root directory."""
 
 LIBRARIES = "lib"
-"""Where its libraries are, below its root directory, all in one directory."""
+"""Where libraries of this computer are, below its root directory."""
+
+PATH = ("usr/local/sbin", "usr/local/bin", "usr/sbin", "usr/bin", "sbin", "bin")
+"""Where a name without a slash is looked up in the tree."""
+
+PACKAGES = {
+    **{"python3": "python3-minimal", "perl": "perl-base", "sh": "dash"},
+    **{"bash": "bash", "dash": "dash", "lua": "lua5.4", "ruby": "ruby", "env": "coreutils"},
+}
+"""Packages of interpreters."""
 
 _SYSTEM = ("lib64", "usr/lib64", "lib", "usr/lib", "usr/local/lib")
-_INTERP = 3
-_NEEDED, _RPATH, _RUNPATH = 1, 15, 29
 _STATIC = "link it statically (gcc -static)"
+_MAX_SCRIPT_LINE = 255
 
 
 @dataclass(frozen=True, slots=True)
@@ -34,47 +45,98 @@ class Program:
 
     command: tuple[str, ...]
     """With the path that the program has below its own root directory."""
-    files: Mapping[str, bytes]
+    tree: Mapping[str, Entry]
     """By their paths on the board, without the first slash."""
-    dynamic: bool
+    libraries: tuple[str, ...]
+    """Directories below its root for LD_LIBRARY_PATH; empty: a static program."""
+
+    @property
+    def files(self) -> Mapping[str, bytes]:
+        """The regular files by their paths on the board, without the first slash."""
+        return {
+            path: entry.content
+            for path, entry in self.tree.items()
+            if isinstance(entry, File)
+        }
 
     def image(self, path: str) -> bytes | None:
         """Return the file that the board has at an absolute path; None: not of it."""
-        return self.files.get(path.removeprefix("/"))
+        entry = self.tree.get(path.removeprefix("/"))
+        return entry.content if isinstance(entry, File) else None
 
 
-def program_of(command: Sequence[str], arch: Arch) -> Program:
+def program_of(
+    command: Sequence[str],
+    arch: Arch,
+    *,
+    tree: ProgramTree | None = None,
+    base: Path = Path(),
+    checked: Sequence[str] = (),
+) -> Program:
     """
     Return a command with all files that it needs; UsageError if a board cannot run it.
 
-    The first word is a file of this computer, or a name in PATH; the others are passed
-    on as they are.
+    The first word is a file of the tree, a file of this computer, or a name in their
+    PATHs; the others are passed on as they are. A script needs a tree with its
+    interpreter. Relative paths of this computer begin at `base`. The libraries of the
+    files `checked` of the tree are looked up too: those that a program opens itself.
     """
-    path = _program_path(command[0])
-    elf = _Elf(path, _content(path))
-    elf.refuse_other_than(arch)
-    files = {f"{ROOT}/{path.name}": elf.content}
-    if elf.loader:
-        files[f"{ROOT}{elf.loader}"] = _loader(elf, arch)
-    for name, content in _libraries(elf, arch).items():
-        files[f"{ROOT}/{LIBRARIES}/{name}"] = content
-    total = sum(map(len, files.values()))
-    if total > MAX_FILES_BYTES:
-        raise UsageError(
-            f"{path}: with its libraries it has {total >> 20} MiB, and a board takes "
-            f"{MAX_FILES_BYTES >> 20}: strip --strip-debug them"
-        )
-    return Program((f"/{path.name}", *command[1:]), files, dynamic=bool(elf.loader))
+    own = ProgramTree(MAX_FILES_BYTES) if tree is None else tree
+    found = _Finder(own, arch, libraries=[LIBRARIES])
+    place, origin = _placed(command[0], own, base)
+    words: list[str] = [f"/{place}"]
+    content = _at(own, place)
+    if tree is not None and content.startswith(b"#!"):
+        words = [*_interpreter(place, content, own), f"/{place}"]
+        origin = None
+    elf = found.take(words[0], origin)
+    for path in checked:
+        if _at(own, path).startswith(MAGIC):
+            found.take(path)
+    entries = {f"{ROOT}/{path}": entry for path, entry in own.entries.items()}
+    return Program(
+        (*words, *command[1:]),
+        dict(sorted(entries.items())),
+        tuple(f"/{one}" for one in found.libraries) if elf.loader else (),
+    )
 
 
-def _program_path(name: str) -> Path:
-    path = shutil.which(name)
-    if path is None:
+def _at(tree: ProgramTree, place: str) -> bytes:
+    file = tree.file(place)
+    return b"" if file is None else file.content
+
+
+# --- the program ----------------------------------------------------------------------
+
+
+def _placed(word: str, tree: ProgramTree, base: Path) -> tuple[str, Path | None]:
+    """
+    Return where the tree has the program; put it there from this computer.
+
+    With its path on this computer, if it is from there.
+    """
+    if "/" not in word:
+        inside = _in_path(word, tree)
+    else:
+        inside = word if word.startswith("/") and tree.file(word) else None
+    if inside is not None:
+        return tree.real(inside), None
+    path = Path(shutil.which(base / word if "/" in word else word) or "")
+    if not path.name:
+        if "/" in word and tree.file(word):
+            return tree.real(word), None
         raise UsageError(
-            f"{name}: there is no such program on this computer, or it may not be run: "
+            f"{word}: there is no such program on this computer, or it may not be run: "
             "name the file that the board gets, e.g. ./control"
         )
-    return Path(path).resolve()
+    resolved = path.resolve()
+    tree.put(resolved.name, File(_content(resolved), runs=True))
+    return tree.real(resolved.name), resolved
+
+
+def _in_path(name: str, tree: ProgramTree) -> str | None:
+    places = (f"{folder}/{name}" for folder in PATH)
+    return next((place for place in places if tree.file(place)), None)
 
 
 def _content(path: Path) -> bytes:
@@ -84,119 +146,115 @@ def _content(path: Path) -> bytes:
         raise UsageError(f"cannot read {path}: {error.strerror}") from error
 
 
-class _Elf:
-    """The headers of a program or library, which may be damaged."""
+def _interpreter(place: str, content: bytes, tree: ProgramTree) -> list[str]:
+    """Return the interpreter that a script names, and its argument."""
+    line = content.partition(b"\n")[0][2:_MAX_SCRIPT_LINE]
+    words = line.decode("utf-8", "replace").strip().split(maxsplit=1)
+    name = PurePosixPath(words[0]).name if words else ""
+    if name == "env" and len(words) > 1:
+        words = shlex.split(words[1].removeprefix("-S "))
+        name = PurePosixPath(words[0]).name if words else ""
+    inside = words[0] if words and tree.file(words[0]) else _in_path(name, tree)
+    if not name or inside is None:
+        package = PACKAGES.get(name) or name or "python3-minimal"
+        raise UsageError(
+            f"/{place} is a script for {name or 'no interpreter'}, which the board "
+            f'does not have: add its package: packages = ["{package}"], or --package '
+            f"{package}"
+        )
+    return [f"/{tree.real(inside)}", *words[1:]]
 
-    def __init__(self, path: Path, content: bytes) -> None:
-        self.path, self.content = path, content
+
+# --- its loader and its libraries -----------------------------------------------------
+
+
+@dataclass(frozen=True, slots=True)
+class _Finder:
+    tree: ProgramTree
+    arch: Arch
+    libraries: list[str]
+    """Directories of the tree, in the order in which they were needed."""
+
+    def take(self, place: str, origin: Path | None = None) -> Elf:
+        """
+        Put what a program of the tree needs beside it; UsageError if it cannot.
+
+        `origin` is where this computer has the program, if it is from there.
+        """
+        content = _at(self.tree, place)
+        program = elf_of(origin or PurePosixPath("/", place), content)
+        program.refuse_other_than(self.arch)
+        if program.loader and self.tree.file(program.loader) is None:
+            loader = File(_loader(program, self.arch), runs=True)
+            self.tree.put(program.loader, loader)
+        there = elf_of(PurePosixPath("/", place), content)
+        self._take_libraries(program, there)
+        return program
+
+    def _take_libraries(self, program: Elf, there: Elf) -> None:
+        loader = PurePosixPath(program.loader).name
+        taken, todo = {loader}, [program]
+        while todo:
+            user = todo.pop()
+            for name in user.needed:
+                if name in taken:
+                    continue
+                taken.add(name)
+                library = self._library(name, (user, program, there))
+                if library is None:
+                    raise UsageError(
+                        f"{program.path}: {user.path.name} needs {name}, which this "
+                        f"computer does not have for {self.arch.name}: {_STATIC}"
+                    )
+                todo.append(library)
+
+    def _library(self, name: str, users: Sequence[Elf]) -> Elf | None:
+        own = [place for user in users for place in user.own_places]
+        for folder in (*own, *_system(self.arch)):
+            place = posixpath.join(str(folder), name)
+            file = self.tree.file(place)
+            if file is not None and (elf := self._fitting(place, file.content)):
+                self._note(str(folder).strip("/"))
+                return elf
+        for folder in (*own, *_system(self.arch)):
+            path = Path("/", folder, name)
+            try:
+                if not path.is_file():
+                    continue
+                content = _content(path)
+            except OSError:
+                continue
+            if elf := self._fitting(path.resolve(), content):
+                self.tree.put(f"{LIBRARIES}/{name}", File(content, runs=True))
+                return elf
+        return None
+
+    def _fitting(self, path: PurePath | str, content: bytes) -> Elf | None:
         try:
-            self._file = ElfFile(content)
-            self.loader = self._read_loader()
-            self._tags = list(self._read_tags())
-        except Damaged as error:
-            raise UsageError(
-                f"{path}: no program in the ELF format ({error}); a board has no "
-                "interpreter for scripts: name a compiled program"
-            ) from error
+            elf = elf_of(PurePath(path), content)
+        except UsageError:
+            return None  # a linker script, or a file of another user
+        return elf if elf.machine == self.arch.elf else None
 
-    @property
-    def machine(self) -> str:
-        """The processor, as elf.h names it."""
-        return self._file.machine
-
-    def _read_loader(self) -> str:
-        """Return the loader that it names; empty for a static program or a library."""
-        for one in self._file.segments:
-            if one.type == _INTERP:
-                return text_at(self._file.data, one.offset)
-        return ""
-
-    def _read_tags(self) -> Iterator[tuple[int, str]]:
-        """Yield the tags that name a text, with the text."""
-        elf = self._file
-        dynamic = elf.section(".dynamic")
-        if dynamic is None or dynamic.link >= len(elf.sections):
-            return
-        texts = elf.content(elf.sections[dynamic.link])
-        form = elf.order + ("QQ" if elf.word_bytes == 8 else "II")
-        content = elf.content(dynamic)
-        whole = len(content) - len(content) % struct.calcsize(form)
-        for tag, value in struct.iter_unpack(form, content[:whole]):
-            if tag in (_NEEDED, _RPATH, _RUNPATH):
-                yield tag, text_at(texts, value)
-
-    @property
-    def needed(self) -> tuple[str, ...]:
-        """The libraries that it names."""
-        return tuple(text for tag, text in self._tags if tag == _NEEDED)
-
-    @property
-    def own_places(self) -> Iterator[Path]:
-        """Yield where it says that its libraries are."""
-        for kind in (_RUNPATH, _RPATH):
-            for places in (text for tag, text in self._tags if tag == kind):
-                for place in places.split(":"):
-                    here = str(self.path.parent)
-                    for word in ("$ORIGIN", "${ORIGIN}"):
-                        place = place.replace(word, here)
-                    yield Path(place)
-
-    def refuse_other_than(self, arch: Arch) -> None:
-        # a board has no libraries of 32 bits
-        static32 = self.machine == arch.elf32 and not self.loader
-        if self.machine != arch.elf and not static32:
-            raise UsageError(
-                f"{self.path} is built for {self.machine.removeprefix('EM_')}, and the "
-                f"board is {arch.name}: compile it for {arch.name}"
-            )
+    def _note(self, folder: str) -> None:
+        if folder not in self.libraries:
+            self.libraries.append(folder)
 
 
-def _loader(elf: _Elf, arch: Arch) -> bytes:
+def _system(arch: Arch) -> Iterator[PurePath]:
+    for place in (arch.libs, *_SYSTEM):
+        yield PurePosixPath("/", place)
+    yield PurePosixPath("/usr/local/lib", arch.triplet)
+    yield PurePosixPath("/usr", arch.triplet, "lib")
+
+
+def _loader(elf: Elf, arch: Arch) -> bytes:
     for place in (Path(elf.loader), Path("/usr") / arch.triplet / elf.loader[1:]):
         if place.is_file():
-            loader = _Elf(place, _content(place))
+            loader = elf_of(place, _content(place))
             if loader.machine == arch.elf:
                 return loader.content
     raise UsageError(
         f"{elf.path} needs the loader {elf.loader}, which this computer does not have: "
         f"{_STATIC}"
     )
-
-
-def _libraries(program: _Elf, arch: Arch) -> Mapping[str, bytes]:
-    """Return every library that it needs, by name; UsageError for one not here."""
-    libraries: dict[str, bytes] = {}
-    todo = [program]
-    loader = PurePosixPath(program.loader).name
-    while todo:
-        user = todo.pop()
-        for name in user.needed:
-            if name in libraries or name == loader:
-                continue
-            library = _library(name, (user, program), arch)
-            if library is None:
-                raise UsageError(
-                    f"{program.path}: {user.path.name} needs {name}, which this "
-                    f"computer does not have for {arch.name}: {_STATIC}"
-                )
-            libraries[name] = library.content
-            todo.append(library)
-    return dict(sorted(libraries.items()))
-
-
-def _library(name: str, users: Sequence[_Elf], arch: Arch) -> _Elf | None:
-    own = [place for user in users for place in user.own_places]
-    cross = Path("/usr") / arch.triplet / "lib"
-    system = [Path("/") / place for place in (arch.libs, *_SYSTEM)]
-    multi = Path("/usr/local/lib") / arch.triplet
-    for place in (*own, *system, multi, cross):
-        path = place / name
-        try:
-            if not path.is_file():
-                continue
-            library = _Elf(path.resolve(), _content(path))
-        except UsageError:
-            continue  # a linker script, or a file of another user
-        if library.machine == arch.elf:
-            return library
-    return None

@@ -91,7 +91,7 @@ def watch_on_board(
     )
     booted = boot(
         prepared,
-        Job(script, programs=program.files),
+        Job(script, tree=program.tree),
         seed=seed,
         timeout=BootTimeout(0, settle_ns + duration_ns + ENDING_NS),
         stopped=stopped,
@@ -233,7 +233,8 @@ def watching_script(
     the kernel's timer.
     """
     cycles = _line(cycles_args(_PID, duration_ns))
-    libraries = "LD_LIBRARY_PATH=/lib " if program.dynamic else ""
+    places = ":".join(program.libraries)
+    libraries = f"LD_LIBRARY_PATH={places} " if places else ""
     guard = agent_line(
         *("load", "--log", f"/out/{LOG}", "--"),
         *("busybox", "chroot", f"/{ROOT}", *program.command),
