@@ -30,7 +30,13 @@ PATH = ("usr/local/sbin", "usr/local/bin", "usr/sbin", "usr/bin", "sbin", "bin")
 
 PACKAGES = {
     **{"python3": "python3-minimal", "perl": "perl-base", "sh": "dash"},
-    **{"bash": "bash", "dash": "dash", "lua": "lua5.4", "ruby": "ruby", "env": "coreutils"},
+    **{
+        "bash": "bash",
+        "dash": "dash",
+        "lua": "lua5.4",
+        "ruby": "ruby",
+        "env": "coreutils",
+    },
 }
 """Packages of interpreters."""
 
@@ -121,7 +127,7 @@ def _placed(word: str, tree: ProgramTree, base: Path) -> tuple[str, Path | None]
         inside = word if word.startswith("/") and tree.file(word) else None
     if inside is not None:
         return tree.real(inside), None
-    path = Path(shutil.which(base / word if "/" in word else word) or "")
+    path = Path(shutil.which((base / word).absolute() if "/" in word else word) or "")
     if not path.name:
         if "/" in word and tree.file(word):
             return tree.real(word), None

@@ -9,6 +9,8 @@ Campaigns on virtual boards: each run is one boot, whose result is exact.
     boot.py                       one boot; how many fit at once
     outcome.py                    the results of a boot as bytes
     store.py                      results of earlier boots, and their host time
+    program.py                    a program of the user's: one boot, some starts
+    programscript.py              its script for the board's shell (pure)
     identity.py                   all that decides the result of a program's boot
     assemble.py                   observations from the files of a board
     diagnosis.py, diagnosis.toml  boots without results; kernels that complain

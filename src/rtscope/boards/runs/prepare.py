@@ -303,10 +303,15 @@ def job_for(request: RunRequest, prepared: Prepared) -> Job:
 
 
 def _load(run: Run, campaign: Campaign, board: Board) -> LoadCommand:
-    cpus = run.cpus or tuple(range(board.cpus))
-    place = LoadPlace(
-        workers=len(cpus),
-        cpus=",".join(map(str, cpus)) if len(cpus) < board.cpus else None,
+    return load_command(run, campaign, load_place(board, run.cpus))
+
+
+def load_place(board: Board, cpus: Sequence[int] | None) -> LoadPlace:
+    """Return where a load runs on a board: on these CPUs, or on all of them."""
+    used = cpus or tuple(range(board.cpus))
+    return LoadPlace(
+        workers=len(used),
+        cpus=",".join(map(str, used)) if len(used) < board.cpus else None,
         scratch_dir=SCRATCH,
         yaml_path=METRICS,
         memory_bytes=parse_size(board.memory),
@@ -318,4 +323,3 @@ def _load(run: Run, campaign: Campaign, board: Board) -> LoadCommand:
             allow_in_memory=True,
         ),
     )
-    return load_command(run, campaign, place)

@@ -1,0 +1,249 @@
+"""
+Write the script for a board's shell that runs a program of the user's. Pure.
+
+The order is that of a run: settling, facts, load on; then each start of the program
+with its warm-up and its duration; load off. Nothing in the guest watches the program:
+its output goes to files in memory, and what is read of it is read when the time that
+is judged is over, or in its warm-up.
+"""
+
+import shlex
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+
+from rtscope.boards.parts.initrd import Job
+from rtscope.boards.parts.program import ROOT, Program
+from rtscope.boards.runs.inspect import INSERT_RESULTS
+from rtscope.boards.runs.script import (
+    LOOPBACK,
+    MEMORY_GROUPS,
+    PHASE_STEP_NS,
+    SCRATCH,
+    agent_line,
+    batches,
+)
+from rtscope.host.units import NS_PER_MS, NS_PER_S
+from rtscope.measure.loads import LoadCommand
+from rtscope.measure.plan import load_args
+
+TICK_NS = 4_000_000
+"""Of kernels with 250 ticks a second, and a multiple of that of faster ones."""
+
+LEAD_NS = NS_PER_S
+"""A load has as long to make its workers before the program begins."""
+
+STREAM_BYTES = 32 << 20
+"""Room for the output of a start: what is written beyond it is refused (ENOSPC)."""
+
+KEPT_BYTES = 512 << 10
+"""Of the begin, and of the end, of an output that is larger than both."""
+
+TOOLS = ".rtscope"
+"""Where the program's root directory has the tools of the board."""
+
+LOAD, LOAD_LOG, FACTS = "load.jsonl", "load.log", "facts.jsonl"
+GUARD, MAPS, STATS = "guard-{}.jsonl", "maps-{}.jsonl", "stats-{}.jsonl"
+GUARD_LOG, BEGUN, ENDED, ASKED = "guard-{}.log", "begun-{}", "ended-{}", "asked-{}"
+STDOUT, STDERR = "stdout-{}", "stderr-{}"
+TAIL, SIZE = "{}.tail", "{}.size"
+RUN_ENDED = "run-ended"
+
+_PATH = "/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin"
+
+
+@dataclass(frozen=True, slots=True)
+class ProgramJob:
+    """A program for a board, and how to run it."""
+
+    program: Program
+    duration_ns: int
+    """The longest that a start runs after its warm-up."""
+    warmup_ns: int = 0
+    settle_ns: int = 0
+    """Before the first start, and before the load."""
+    seed: int = 1
+    phases_ns: tuple[int, ...] = (0,)
+    """One for each start: how much later it begins, modulo a tick of the kernel."""
+    environment: tuple[tuple[str, str], ...] = ()
+    stdin: bytes | None = None
+    directory: str = "/"
+    user: tuple[int, int] = (0, 0)
+    """Its uid and gid."""
+    cpus: tuple[int, ...] | None = None
+    """CPUs that it may use; None: all."""
+    load: str = "idle"
+    load_command: LoadCommand = field(default_factory=lambda: LoadCommand((), None, ()))
+
+    @property
+    def starts_ns(self) -> int:
+        """The virtual time of all starts, but for what ends them."""
+        return len(self.phases_ns) * (TICK_NS + self.warmup_ns + self.duration_ns)
+
+    @property
+    def lead_ns(self) -> int:
+        """How long the load runs before the first start."""
+        return LEAD_NS if self.load_command.argv else 0
+
+
+def job_of_program(job: ProgramJob, *, facts: Sequence[str]) -> Job:
+    """Return the job of a board; the paths `facts` are read before the first start."""
+    files = {"begin": _begin(job).encode()}
+    if job.stdin is not None:
+        files["stdin"] = job.stdin
+    return Job(
+        script_of_program(job, facts=facts),
+        disk=bool(job.load_command.argv),
+        files=files,
+        tree=job.program.tree,
+    )
+
+
+def script_of_program(job: ProgramJob, *, facts: Sequence[str]) -> str:
+    """Return the script; see `job_of_program`."""
+    load = job.load_command
+    lines = [
+        *([] if load.argv else [INSERT_RESULTS]),
+        LOOPBACK,
+        *_MOUNTS,
+        *(f"{agent_line('read', '--', *b)} >>/out/{FACTS}" for b in batches(facts)),
+        *([_sleep(job.settle_ns)] if job.settle_ns else []),
+        *_load_lines(job),
+    ]
+    for number, phase_ns in enumerate(job.phases_ns, 1):
+        lines += _start_lines(job, number, phase_ns)
+    lines.append(f"cat /proc/uptime >/out/{RUN_ENDED}")
+    if load.argv:
+        lines += ["kill $load 2>/dev/null", "wait $load"]
+    return "\n".join([*lines, "true"]) + "\n"
+
+
+def _load_lines(job: ProgramJob) -> Sequence[str]:
+    load = job.load_command
+    if not load.argv:
+        return ()
+    guard = agent_line(
+        *load_args(
+            load,
+            duration_ns=job.starts_ns,
+            log=f"/out/{LOAD_LOG}",
+            scratch_dir=SCRATCH,
+        )
+    )
+    return (
+        *((MEMORY_GROUPS,) if load.memory_limit_bytes else ()),
+        f"{guard} </dev/null >/out/{LOAD} &",
+        "load=$!",
+        _sleep(job.lead_ns),
+    )
+
+
+# What a program expects in its root directory. /dev/shm is that of the board, where the
+# library of the tasks keeps its statistics.
+_MOUNTS = (
+    f"cd /{ROOT} && mkdir -p proc sys dev tmp run {TOOLS} /streams && cd /tmp",
+    f"mount -t proc proc /{ROOT}/proc",
+    f"mount -t sysfs sysfs /{ROOT}/sys",
+    f"mount -t devtmpfs dev /{ROOT}/dev",
+    f"mkdir -p /{ROOT}/dev/pts",
+    f"mount -t devpts devpts /{ROOT}/dev/pts 2>/dev/null",
+    f"mount -o bind /dev/shm /{ROOT}/dev/shm",
+    f"mount -o bind /bin /{ROOT}/{TOOLS}",
+    f"[ -e /{ROOT}/dev/fd ] || ln -s /proc/self/fd /{ROOT}/dev/fd",
+    "chmod 1777 /dev/shm",
+)
+
+_PID = """sed -n 's/.*"load_hello".*"pid":\\([0-9]*\\).*/\\1/p'"""
+
+
+def _start_lines(job: ProgramJob, number: int, phase_ns: int) -> Sequence[str]:
+    """Return the lines of one start: a new process, with nothing in its /tmp."""
+    begin_ns = (job.seed * PHASE_STEP_NS + phase_ns) % TICK_NS
+    guard = GUARD.format(number)
+    start = agent_line(
+        *("load", "--log", f"/out/{GUARD_LOG.format(number)}", "--"),
+        *("busybox", "sh", "/job/begin"),
+    )
+    early_ns = job.warmup_ns // 2
+    maps = f">>/out/{MAPS.format(number)}"
+    return (
+        f"for at in tmp run; do mount -t tmpfs $at /{ROOT}/$at; done",
+        f"mount -t tmpfs -o size={STREAM_BYTES} streams /streams",
+        f"chmod 1777 /{ROOT}/tmp",
+        ": >/streams/stdout; : >/streams/stderr",
+        *([_sleep(begin_ns)] if begin_ns else []),
+        f"cat /proc/uptime >/out/{BEGUN.format(number)}",
+        f"{start} </dev/null >/out/{guard} &",
+        "guard=$!",
+        f"until [ -s /out/{guard} ] || ! kill -0 $guard 2>/dev/null; "
+        "do sleep 0.001; done",
+        f"pid=$({_PID} /out/{guard})",
+        "(",
+        *((_sleep(early_ns),) if early_ns else ()),
+        *((f'rtscope-agent read -- "/proc/$pid/maps" {maps}',) if early_ns else ()),
+        _sleep(job.warmup_ns - early_ns + job.duration_ns),
+        f": >/out/{ASKED.format(number)}",
+        f"rtscope-agent read -- '/proc/*/maps' {maps}",
+        f"rtscope-agent read -- '/proc/*/stat' >/out/{STATS.format(number)}",
+        'kill -KILL "-$pid"',
+        ") &",
+        "ender=$!",
+        "wait $guard",
+        "kill $ender 2>/dev/null",
+        f"cat /proc/uptime >/out/{ENDED.format(number)}",
+        *_kept(STDOUT.format(number), "/streams/stdout"),
+        *_kept(STDERR.format(number), "/streams/stderr"),
+        f"umount /streams /{ROOT}/tmp /{ROOT}/run",
+    )
+
+
+def _kept(name: str, stream: str) -> Sequence[str]:
+    """Return the lines that keep the begin and the end of an output, and its size."""
+    return (
+        f"wc -c <{stream} >/out/{SIZE.format(name)}",
+        f"head -c {KEPT_BYTES} {stream} >/out/{name}",
+        f"tail -c {KEPT_BYTES} {stream} >/out/{TAIL.format(name)}",
+    )
+
+
+def _begin(job: ProgramJob) -> str:
+    """
+    Return the script that becomes the program.
+
+    A thread may take any real-time priority and lock memory, whoever its user is.
+    """
+    words = ["busybox", "chroot", f"/{ROOT}"]
+    if job.cpus is not None:
+        mask = sum(1 << cpu for cpu in job.cpus)
+        words = ["busybox", "taskset", f"{mask:#x}", *words]
+    words += [f"/{TOOLS}/busybox", "env", "-i", *_environment(job)]
+    words += [f"/{TOOLS}/busybox", "sh", "-c", 'cd "$0" && exec "$@"', job.directory]
+    if job.user != (0, 0):
+        uid, gid = job.user
+        words += [f"/{TOOLS}/rtscope-agent", "start", "--user", f"{uid}:{gid}", "--"]
+    words += job.program.command
+    source = "/dev/null" if job.stdin is None else "/job/stdin"
+    return (
+        "ulimit -r 99; ulimit -l unlimited; ulimit -c 0\n"
+        f"exec {shlex.join(words)} <{source} >>/streams/stdout 2>>/streams/stderr\n"
+    )
+
+
+def _environment(job: ProgramJob) -> Sequence[str]:
+    given = dict(job.environment)
+    places = ":".join(filter(None, [given.get("LD_LIBRARY_PATH"), *_places(job)]))
+    whole = {"PATH": _PATH, "HOME": "/", "LC_ALL": "C", **given}
+    if places:
+        whole["LD_LIBRARY_PATH"] = places
+    return [f"{name}={value}" for name, value in whole.items()]
+
+
+def _places(job: ProgramJob) -> Sequence[str]:
+    return job.program.libraries
+
+
+def _sleep(time_ns: int) -> str:
+    return f"sleep {time_ns / NS_PER_S:.9f}"
+
+
+LONGEST_END_NS = 20 * NS_PER_S + 500 * NS_PER_MS
+"""To read the maps and end a program, beside any load."""
