@@ -19,6 +19,7 @@ from rtscope.host.errors import UsageError, no_such, quote
 from rtscope.host.files.documents import toml_tables
 from rtscope.host.files.opening import read_named
 from rtscope.host.units import exact_duration, format_duration
+from rtscope.measure.campaign.messages import table_at, wanted
 from rtscope.measure.campaign.model import Campaign, RunTable
 from rtscope.measure.campaign.values import MAX_ITEMS, REALTIME_POLICIES
 
@@ -236,13 +237,13 @@ def from_dict(document: object, *, source: str) -> Campaign:
         return f"{source}: {head} {name}".rstrip()
 
     values: dict[str, object] = {}
-    for name, table in _table(document, source).items():
+    for name, table in table_at(document, source).items():
         if name not in _tables():
             raise UsageError(f"{source}: {no_such('table', name, _tables())}")
         if name == "run":
             values[name] = table
         else:
-            keys = _table(table, at(name, 0))
+            keys = table_at(table, at(name, 0))
             values |= {f"{name}.{key}": value for key, value in keys.items()}
     return checked(validated(values, at), at)
 
@@ -334,12 +335,6 @@ def _tables() -> Sequence[str]:
     return tuple(dict.fromkeys(key.partition(".")[0] for key in key_schemas()))
 
 
-def _table(value: object, where: str) -> Mapping[str, object]:
-    if not isinstance(value, Mapping) or not all(isinstance(k, str) for k in value):
-        raise UsageError(f"{where}: {quote(value)}: write a table")
-    return value
-
-
 # --- messages for the errors of pydantic -----------------------------------------
 
 
@@ -364,40 +359,4 @@ def _message(error: ErrorDetails, at: At) -> str:
             f"{at('run', 0)}: {quote(value)}: write 1 to {MAX_ITEMS} tables, each "
             "headed [[run]]"
         )
-    return f"{at(key, number)}: {_wanted(kind, error, key_schemas()[key])}"
-
-
-def _wanted(kind: str, error: ErrorDetails, schema: Mapping[str, Any]) -> str:
-    """Write the wrong value, and a right one by the schema of its key."""
-    value = quote(error["input"])
-    one = element(schema)
-    match kind:
-        case "value_error":
-            return str(error["ctx"]["error"])
-        case "too_short" | "too_long":
-            return f"write 1 to {MAX_ITEMS} values"
-        case "string_type" | "string_unicode":
-            return f"{value} is no text; write it in quotes"
-        case "string_too_short" | "string_too_long":
-            return f"write 1 to {one['maxLength']} characters"
-        case "string_pattern_mismatch":
-            return f"{value}: write for example {one['examples'][0]}"
-        case "literal_error":
-            return no_such(one["title"], error["input"], one["enum"])
-        case "bool_type":
-            return f"{value}: write true or false"
-        case "int_type":
-            return f"{value}: write a whole number, {bounds(one)}"
-    return f"{value}: write {bounds(one)}"
-
-
-def element(schema: Mapping[str, Any]) -> Mapping[str, Any]:
-    """Return the schema of one value: the item of a list, the type without None."""
-    while "anyOf" in schema or "items" in schema:
-        schema = schema["anyOf"][0] if "anyOf" in schema else schema["items"]
-    return schema
-
-
-def bounds(schema: Mapping[str, Any]) -> str:
-    """Return the range of a number, such as `1 to 99`."""
-    return f"{schema['minimum']} to {schema['maximum']}"
+    return f"{at(key, number)}: {wanted(error, key_schemas()[key])}"

@@ -10,12 +10,12 @@ from rtscope.measure.campaign.file import (
     BOARDS_ONLY,
     checked,
     description,
-    element,
     field_of,
     key_schemas,
     validated,
     written,
 )
+from rtscope.measure.campaign.messages import element
 from rtscope.measure.campaign.model import Campaign
 from rtscope.measure.campaign.values import REALTIME_POLICIES
 

@@ -98,7 +98,8 @@ def _parse_within(low_ns: int, high_ns: int, text: str) -> int:
     return duration_ns
 
 
-def _duration(low_ns: int, high_ns: int, *, example: str) -> Written:
+def duration_between(low_ns: int, high_ns: int, *, example: str) -> Written:
+    """Return the kind of a duration in these bounds."""
     kind = f"a duration, {exact_duration(low_ns)} to {exact_duration(high_ns)}"
     return Written(
         partial(_parse_within, low_ns, high_ns), exact_duration, kind, example
@@ -227,13 +228,17 @@ Flag = Annotated[bool, Field(strict=True)]
 Times = Annotated[int, Field(strict=True, ge=1, le=10_000)]
 Worst = Annotated[int, Field(strict=True, ge=1, le=64)]
 
-Settle = Annotated[int, _duration(0, NS_PER_DAY, example="3m")]
-HostLimit = Annotated[int, _duration(NS_PER_S, 7 * NS_PER_DAY, example="10m")]
-Warmup = Annotated[int, _duration(0, NS_PER_H, example="5s")]
-Deadline = Annotated[int, _duration(1, MAX_DURATION_NS, example="200us")]
-DeadlineRuntime = Annotated[int, _duration(NS_PER_US, 10 * NS_PER_S, example="50us")]
-Duration = Annotated[int, _duration(NS_PER_S, MAX_DURATION_NS, example="10m")]
-Interval = Annotated[int, _duration(10 * NS_PER_US, 10 * NS_PER_S, example="1ms")]
+Settle = Annotated[int, duration_between(0, NS_PER_DAY, example="3m")]
+HostLimit = Annotated[int, duration_between(NS_PER_S, 7 * NS_PER_DAY, example="10m")]
+Warmup = Annotated[int, duration_between(0, NS_PER_H, example="5s")]
+Deadline = Annotated[int, duration_between(1, MAX_DURATION_NS, example="200us")]
+DeadlineRuntime = Annotated[
+    int, duration_between(NS_PER_US, 10 * NS_PER_S, example="50us")
+]
+Duration = Annotated[int, duration_between(NS_PER_S, MAX_DURATION_NS, example="10m")]
+Interval = Annotated[
+    int, duration_between(10 * NS_PER_US, 10 * NS_PER_S, example="1ms")
+]
 Claim = Annotated[
     tuple[int, int], Written(parse_claim, _write_claim, "misses per time", "1/1h")
 ]
