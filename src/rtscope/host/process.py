@@ -183,12 +183,18 @@ WATCH_EVERY_S = 0.5
 
 
 def run_watched(
-    argv: Sequence[str], *, timeout_s: float, log: Path, watch: Callable[[], None]
+    argv: Sequence[str],
+    *,
+    timeout_s: float,
+    log: Path,
+    watch: Callable[[], None],
+    cwd: Path | None = None,
 ) -> int:
     """
     Run a program to its end, which says all into a new log; return its status.
 
-    `watch` is called twice a second. Raises TargetError as `run` does.
+    It begins in `cwd`; None: in the current directory. `watch` is called twice a
+    second. Raises TargetError as `run` does.
     """
     end = time.monotonic() + timeout_s
     with log.open("wb") as said:
@@ -198,6 +204,7 @@ def run_watched(
                 stdin=subprocess.DEVNULL,
                 stdout=said,
                 stderr=said,
+                cwd=cwd,
                 env=os.environ,
                 process_group=0,
             )

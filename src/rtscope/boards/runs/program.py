@@ -7,7 +7,7 @@ that the program wrote elsewhere, and /dev/shm.
 """
 
 import re
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass
 from pathlib import PurePosixPath
 
@@ -294,8 +294,3 @@ def _load_caveats(job: ProgramJob, booted: Booted) -> Iterator[Caveat]:
     )
     proof = LoadProof(load, command.argv, windows, span_ns, ticks=ticks)
     yield from proof.caveats(ended_early=early)
-
-
-def seeds_and_phases(starts: int) -> Sequence[int]:
-    """Return the phases of so many starts: spread over a tick of the kernel."""
-    return [number * script.TICK_NS // starts for number in range(starts)]

@@ -85,6 +85,11 @@ class ProgramJob:
         return LEAD_NS if self.load_command.argv else 0
 
 
+def spread_phases(starts: int) -> tuple[int, ...]:
+    """Return the phases of so many starts: spread over a tick of the kernel."""
+    return tuple(number * TICK_NS // starts for number in range(starts))
+
+
 def job_of_program(job: ProgramJob, *, facts: Sequence[str]) -> Job:
     """Return the job of a board; the paths `facts` are read before the first start."""
     files = {"begin": _begin(job).encode()}

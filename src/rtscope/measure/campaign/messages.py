@@ -44,6 +44,15 @@ def wanted(error: ErrorDetails, schema: Mapping[str, Any]) -> str:
     return f"{value}: write {bounds(one)}"
 
 
+def help_text(text: str, schema: Mapping[str, Any], default: object) -> str:
+    """Return the help of an option: what it is, its default, an example."""
+    value = ",".join(map(str, default)) if isinstance(default, list) else default
+    if value:
+        text += f" (default: {'on' if value is True else value})"
+    examples = schema.get("examples") or element(schema).get("examples", ())
+    return f"{text}{', e.g. ' * bool(examples)}{' or '.join(examples)}."
+
+
 def element(schema: Mapping[str, Any]) -> Mapping[str, Any]:
     """Return the schema of one value: the item of a list, the type without None."""
     while "anyOf" in schema or "items" in schema:

@@ -15,7 +15,7 @@ from rtscope.measure.campaign.file import (
     validated,
     written,
 )
-from rtscope.measure.campaign.messages import element
+from rtscope.measure.campaign.messages import help_text
 from rtscope.measure.campaign.model import Campaign
 from rtscope.measure.campaign.values import REALTIME_POLICIES
 
@@ -33,13 +33,7 @@ def help_of(key: str) -> str:
     value = (default["run"][0] if key.startswith("run.") else default).get(
         key.removeprefix("run.")
     )
-    text = description(key)
-    if isinstance(value, list):
-        value = ",".join(map(str, value))
-    if value:
-        text += f" (default: {'on' if value is True else value})"
-    examples = schema.get("examples") or element(schema).get("examples", ())
-    return f"{text}{', e.g. ' * bool(examples)}{' or '.join(examples)}."
+    return help_text(description(key), schema, value)
 
 
 def _option(key: str, panel: str, *names: str) -> Any:

@@ -179,7 +179,7 @@ def _symbol(word: str) -> str:
     return word
 
 
-def _number(value: object) -> object:
+def number(value: object) -> object:
     """Return a text of digits as a number, and everything else unchanged."""
     digits = isinstance(value, str) and re.fullmatch("[0-9]{1,19}", value.strip())
     return int(str(value)) if digits else value
@@ -189,7 +189,7 @@ def _counted(value: object) -> object:
     """A count N means the seeds 1 to N; a text with commas is a list."""
     if isinstance(value, list | tuple) or (isinstance(value, str) and "," in value):
         return value
-    count = _number(value)
+    count = number(value)
     if not isinstance(count, int) or isinstance(count, bool):
         raise ValueError(f"{quote(value)}: write a whole number, 1 to {MAX_ITEMS}")
     if not 0 < count <= MAX_ITEMS:
@@ -246,9 +246,9 @@ CpuList = Annotated[
     tuple[int, ...], Written(parse_cpulist, format_cpulist, "a list of CPUs", "2-3")
 ]
 
-Seed = Annotated[int, Field(strict=True, ge=0, le=MAX_SEED), BeforeValidator(_number)]
+Seed = Annotated[int, Field(strict=True, ge=0, le=MAX_SEED), BeforeValidator(number)]
 Seeds = Annotated[Many[Seed], BeforeValidator(_counted)]
-Priority = Annotated[int, Field(strict=True, ge=1, le=99), BeforeValidator(_number)]
+Priority = Annotated[int, Field(strict=True, ge=1, le=99), BeforeValidator(number)]
 RealtimePolicy = Literal["fifo", "rr"]
 Policy = Annotated[
     Literal[RealtimePolicy, "other", "batch", "idle", "deadline"], Field(title="policy")
