@@ -37,11 +37,7 @@ EXCEPTIONS: frozenset[tuple[str, str]] = frozenset()
 
 FOR_TEST = frozenset(
     {
-        "rtscope.boards.parts.elfheaders",
-        "rtscope.boards.parts.program",
-        "rtscope.boards.parts.programpackages",
-        "rtscope.boards.parts.programtree",
-        "rtscope.boards.runs.identity",
+        "rtscope.boards.runs.program",
         "rtscope.programs.binaries.lookups",
         "rtscope.programs.calls",
         "rtscope.programs.images",
@@ -50,7 +46,6 @@ FOR_TEST = frozenset(
         "rtscope.programs.packages",
         "rtscope.programs.probes",
         "rtscope.programs.stackwords",
-        "rtscope.programs.binaries.unwind",
     }
 )
 """What `rtscope test` will share with `app check`: to be removed with it."""

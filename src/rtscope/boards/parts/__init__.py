@@ -9,7 +9,6 @@ The parts of virtual boards: packages, user space, QEMU, initrd, in a cache.
     initrd.py, init       initrds, files brought, libraries that programs need
     program.py            a program of the user's with its loader and its libraries
     programtree.py        its files, from directories, files and packages
-    programpackages.py    its packages of Debian, unpacked
     elfheaders.py         headers of programs and libraries
     qemu.py               QEMU, and the command line that boots a board
     bundle.py             all parts of a board in one file

@@ -2,6 +2,10 @@
 `rtscope test`: a program as an exact real-time test, on virtual boards.
 
     command.py       the verb: its options, its answer, its exit status
+    options.py       the options that stand for keys of a test file
     file.py          a test: what is run where, and its budgets, from a file or options
-    plan.py          a test as jobs of boards: files, packages, user, loads
+    plan.py          a test as boots: the program built, its files, its loads
+    packages.py      its packages of Debian, unpacked, as a part of the cache
+    running.py       the boots, as many at once as fit
+    runs.py          what each boot gave besides times: output, end, identity
 """

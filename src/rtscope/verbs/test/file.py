@@ -278,11 +278,11 @@ _NESTED = ("budget", "thread")
 
 def load_test(path: Path) -> ProgramTest:
     """Read a test file; UsageError names file, table, key and remedy."""
-    test = test_of(read_toml(path, kind="test"), source=str(path))
+    test = program_test_of(read_toml(path, kind="test"), source=str(path))
     return replace(test, base=str(path.parent))
 
 
-def test_of(document: Mapping[str, object], *, source: str) -> ProgramTest:
+def program_test_of(document: Mapping[str, object], *, source: str) -> ProgramTest:
     """Return a test from the tables of its file; UsageError as `load_test`."""
 
     def at(table: str, key: str) -> str:

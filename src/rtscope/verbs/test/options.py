@@ -42,7 +42,7 @@ def _option(name: str, panel: str) -> Any:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class TestOptions:
+class ProgramTestOptions:
     """The options that set keys of a test, as typed; None: not given."""
 
     build: Annotated[str | None, _option("build", PROGRAM)] = None

@@ -17,7 +17,6 @@ from rtscope.boards.parts.initrd import Entry, File
 from rtscope.boards.parts.prepare import check_kernel, prepare_all
 from rtscope.boards.parts.prepared import Prepared
 from rtscope.boards.parts.program import Program, program_of
-from rtscope.boards.parts.programpackages import packages_entries, packages_part
 from rtscope.boards.parts.programtree import (
     ProgramTree,
     entries_of,
@@ -36,6 +35,7 @@ from rtscope.host.units import NS_PER_S
 from rtscope.machine.target import agent_file
 from rtscope.measure.loads import get_load, make_command
 from rtscope.verbs.test.file import ProgramTest
+from rtscope.verbs.test.packages import packages_entries, packages_part
 
 BUILD_PATIENCE_S = 3600.0
 SHOWN_LINES, SHOWN_CHARACTERS = 12, 200
