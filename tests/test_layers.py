@@ -37,6 +37,7 @@ EXCEPTIONS: frozenset[tuple[str, str]] = frozenset()
 
 FOR_TEST = frozenset(
     {
+        "rtscope.boards.parts.programtree",
         "rtscope.boards.runs.program",
         "rtscope.programs.binaries.lookups",
         "rtscope.programs.calls",

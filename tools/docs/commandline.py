@@ -18,7 +18,8 @@ from rtscope.boards.kernels.recipe import recipe_names
 from rtscope.cli import app as cli
 from rtscope.cli.app import LISTS
 from rtscope.machine.settings.remedies import tunable
-from rtscope.measure.campaign.file import element, key_schemas
+from rtscope.measure.campaign.file import key_schemas
+from rtscope.measure.campaign.messages import element
 from rtscope.measure.campaign.options import option_of
 from rtscope.measure.loads import load_names
 from rtscope.record.published import published_names
@@ -139,7 +140,7 @@ def _param(words: tuple[str, ...], param: Any) -> Param:
 
 
 def _places(param: Any) -> str:
-    if param.name in ("storage_dir", "directory", "resume"):
+    if param.name in ("storage_dir", "directory", "resume", "root"):
         return DIRECTORIES
     return FILES if param.type_descriptor.is_path or param.name in _FILES else ""
 
@@ -164,7 +165,10 @@ def _of_campaign() -> Mapping[str, tuple[str, ...]]:
     return {option_of(key): tuple(words) for key, words in found.items() if words}
 
 
-_FILES = ("record", "qemu", "lockfile", "guest_files", "against", "measured")
+_FILES = (
+    *("record", "qemu", "lockfile", "guest_files", "against", "measured"),
+    *("stdin", "program"),
+)
 """Names of files whose type is text: some admit more than a path."""
 
 _CHANGES = ("safe", *(kind.id for kind in tunable()))
@@ -181,6 +185,8 @@ _BY_NAME: Mapping[str, tuple[str, ...]] = {
 
 _OF_VERB: Mapping[tuple[str, str], tuple[str, ...]] = {
     ("board", "name"): board_names(),
+    ("test", "board"): board_names(),
+    ("app", "program"): (),
     ("board", "names"): board_names(),
     ("kernel", "name"): recipe_names(),
     ("kernel", "names"): recipe_names(),

@@ -37,7 +37,7 @@ from rtscope.present.words import NOTHING, as_published
 from rtscope.record.caveats import catalogue
 from rtscope.record.published import get_published, published_names
 from rtscope.stats.figures import definitions
-from typedpages import campaign_page, commands_page
+from typedpages import campaign_page, commands_page, test_file_page
 
 ROOT = Path(__file__).parents[2]
 SRC = ROOT / "src" / "rtscope"
@@ -140,6 +140,7 @@ def pages() -> Mapping[str, str]:
     made = {
         "commands.md": (commands_page(), "src/rtscope/cli/"),
         "campaign.md": (campaign_page(), "src/rtscope/measure/campaign/model.py"),
+        "test-file.md": (test_file_page(), "src/rtscope/verbs/test/file.py"),
         "loads.md": (_loads(), "src/rtscope/measure/loads/loads.toml"),
         "checks.md": (_checks(), "src/rtscope/machine/audit/checks/"),
         "facts.md": (_facts(), "src/rtscope/machine/facts.toml"),

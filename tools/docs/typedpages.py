@@ -9,8 +9,10 @@ import typer
 from prose import cell, plain_type, sentences
 from rtscope.cli import app as cli
 from rtscope.measure.campaign import model
-from rtscope.measure.campaign.file import description, element, key_schemas, to_dict
+from rtscope.measure.campaign.file import description, key_schemas, to_dict
+from rtscope.measure.campaign.messages import element
 from rtscope.measure.campaign.options import option_of
+from rtscope.verbs.test import file as testfile
 
 
 def commands_page() -> Iterator[str]:
@@ -89,6 +91,41 @@ def campaign_page() -> Iterator[str]:
         if written or "(default: " not in description(key):
             yield f"* Default: {f'`{written}`' if written else 'not set'}."
         yield f"* Option: {f'`{option}`' if option in known else 'none'}."
+
+
+def test_file_page() -> Iterator[str]:
+    """Yield the page of every key of a test file."""
+    yield "# The test file"
+    yield ""
+    yield "A TOML file with a program and its budgets: `rtscope test FILE.toml`."
+    yield "Every key but `command` is optional; an option replaces its value."
+    yield "Paths begin at the directory of the file."
+    yield "How: [test a program](../how-to/test-a-program.md)."
+    defaults = testfile.written(testfile.ProgramTest())
+    last = None
+    for key, schema in testfile.schemas().items():
+        table, _, name = key.rpartition(".")
+        if key in ("budget", "thread", ".base"):
+            continue
+        if table != last:
+            yield from ("", f"## [{table}]" if table else "## Before any table", "")
+            if table == "budget":
+                yield '`[thread."NAME*"]` has the same keys, for threads of that name.'
+                yield ""
+            yield from ("| key | value | default | meaning |", "|---|---|---|---|")
+            last = table
+        value = defaults.get(key.removeprefix("."))
+        default = f"`{_toml(value)}`" if value not in (None, {}) else ""
+        said = str(schema.get("description", "")).split("(default")[0]
+        meaning = " ".join(said.split()).rstrip(".")
+        kind = plain_type(_without_none(schema)).replace("|", "\\|")
+        yield f"| `{name}` | {kind} | {default} | {meaning} |"
+
+
+def _without_none(schema: Mapping[str, Any]) -> Mapping[str, Any]:
+    kinds = [one for one in schema.get("anyOf", ()) if one.get("type") != "null"]
+    examples = {key: schema[key] for key in ("examples",) if key in schema}
+    return {**kinds[0], **examples} if kinds else schema
 
 
 def _options_of_run() -> frozenset[str]:

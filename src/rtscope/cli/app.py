@@ -294,7 +294,10 @@ def _is_place(param: Any) -> bool:
     return kind is None or kind.name == "path"
 
 
-LISTS = ("--load", "--kernel", "--cpus", "--seeds", "--policy", "--priority")
+LISTS = (
+    *("--load", "--kernel", "--cpus", "--seeds", "--policy", "--priority"),
+    *("--board", "--package", "--files", "--environment"),
+)
 """Options that take several values with commas between them."""
 
 

@@ -5,7 +5,7 @@ _rtscope_known() {
     kind='' values='' many=''
     case "$1" in
         '') options='--help -h --version'
-            [[ $2 == '' ]] && kind=values values='run cyclictest report compare sweep bisect tasks audit explain import export pack doctor completion app board kernel'
+            [[ $2 == '' ]] && kind=values values='run report compare test sweep bisect tasks audit explain import export pack doctor completion app board kernel'
             ;;
         'app') options='--help -h'
             [[ $2 == '' ]] && kind=values values='check start unit demo'
@@ -53,12 +53,7 @@ _rtscope_known() {
                 '') kind=files ;;
             esac
             ;;
-        'cyclictest') options='--help -h'
-            case "$2" in
-                '') kind=none ;;
-            esac
-            ;;
-        'report') options='--html --format --json --quiet -q --verbose -v --notes --summary --charts --deadline --claim --soft --min-boots --help -h'
+        'report') options='--html --format --json --quiet -q --verbose -v --notes --summary --charts --deadline --claim --min-boots --help -h'
             case "$2" in
                 --html) kind=files ;;
                 --format) kind=values values='table markdown csv json' ;;
@@ -66,7 +61,6 @@ _rtscope_known() {
                 --charts) kind=files ;;
                 --deadline) kind=none ;;
                 --claim) kind=none ;;
-                --soft) kind=none ;;
                 --min-boots) kind=none ;;
                 '') kind=files ;;
             esac
@@ -77,6 +71,43 @@ _rtscope_known() {
                 --html) kind=files ;;
                 --deadline) kind=none ;;
                 --format) kind=values values='table markdown json' ;;
+                '') kind=files ;;
+            esac
+            ;;
+        'test') options='--build --root --files --package --environment --stdin --directory --user --board --kernel -k --load -l --cpus --seed --append --qemu --lockfile --warmup --duration -d --cycles --settle --starts --period --response --latency --execution --instructions --missed --allocations --faults --blocking --inversions --quiet -q --verbose -v --jobs --json --help -h'
+            case "$2" in
+                --build) kind=none ;;
+                --root) kind=directories ;;
+                --files) kind=none ;;
+                --package) kind=none ;;
+                --environment) kind=none ;;
+                --stdin) kind=files ;;
+                --directory) kind=directories ;;
+                --user) kind=none ;;
+                --board) kind=values values='jh7110 pc rpi3' many=yes ;;
+                --kernel|-k) kind=values values='debian-6.12 debian-6.12-rt debian-6.1 debian-6.1-rt jh7110-6.1 jh7110-6.1-rt jh7110-6.1-rt-debug jh7110-6.1-rt-nolazy jh7110-6.12 jh7110-6.12-board jh7110-6.12-rt jh7110-6.12-rt-board jh7110-7.3 jh7110-7.3-board jh7110-7.3-rt jh7110-7.3-rt-board pc-6.12 pc-6.12-board pc-6.12-rt pc-6.12-rt-board pc-6.12-rtgroup rpi-6.12 rpi-6.12-board rpi-6.12-rt rpi-6.12-rt-board' many=yes ;;
+                --load|-l) kind=values values='idle cpu os memory storage network timers switch pipe oom custom' many=yes ;;
+                --cpus) kind=none ;;
+                --seed) kind=none ;;
+                --append) kind=none ;;
+                --qemu) kind=files ;;
+                --lockfile) kind=files ;;
+                --warmup) kind=none ;;
+                --duration|-d) kind=none ;;
+                --cycles) kind=none ;;
+                --settle) kind=none ;;
+                --starts) kind=none ;;
+                --period) kind=none ;;
+                --response) kind=none ;;
+                --latency) kind=none ;;
+                --execution) kind=none ;;
+                --instructions) kind=none ;;
+                --missed) kind=none ;;
+                --allocations) kind=none ;;
+                --faults) kind=none ;;
+                --blocking) kind=none ;;
+                --inversions) kind=none ;;
+                --jobs) kind=none ;;
                 '') kind=files ;;
             esac
             ;;
@@ -134,7 +165,7 @@ _rtscope_known() {
                 --kernel|-k) kind=values values='debian-6.12 debian-6.12-rt debian-6.1 debian-6.1-rt jh7110-6.1 jh7110-6.1-rt jh7110-6.1-rt-debug jh7110-6.1-rt-nolazy jh7110-6.12 jh7110-6.12-board jh7110-6.12-rt jh7110-6.12-rt-board jh7110-7.3 jh7110-7.3-board jh7110-7.3-rt jh7110-7.3-rt-board pc-6.12 pc-6.12-board pc-6.12-rt pc-6.12-rt-board pc-6.12-rtgroup rpi-6.12 rpi-6.12-board rpi-6.12-rt rpi-6.12-rt-board' many=yes ;;
                 --append) kind=none ;;
                 --config) kind=files ;;
-                --root) kind=files ;;
+                --root) kind=directories ;;
                 --observe) kind=none ;;
                 --capture) kind=files ;;
                 --unit) kind=none ;;
@@ -214,7 +245,7 @@ _rtscope_known() {
                 --perfetto) kind=files ;;
                 --junit) kind=files ;;
                 --debuginfod) kind=none ;;
-                '') kind=none ;;
+                '') kind=files ;;
             esac
             ;;
         'app start') options='--policy --priority -p --runtime --nice --reset-on-fork --cpus --lock --io --user --capabilities --target -t --json --help -h'
@@ -236,7 +267,7 @@ _rtscope_known() {
             case "$2" in
                 --target|-t) kind=values values='local ssh: virtual:jh7110 virtual:pc virtual:rpi3' ;;
                 --out|-o) kind=files ;;
-                '') kind=none ;;
+                '') kind=files ;;
             esac
             ;;
         'app demo') options='--target -t --kernel -k --cpu --chars --html --json --help -h'
@@ -332,7 +363,7 @@ _rtscope_known() {
         'kernel verify') options='--target -t --root --config --image --against --ordinary --fail-on --json --quiet -q --verbose -v --help -h'
             case "$2" in
                 --target|-t) kind=values values='local ssh:' ;;
-                --root) kind=files ;;
+                --root) kind=directories ;;
                 --config) kind=files ;;
                 --image) kind=files ;;
                 --against) kind=files ;;

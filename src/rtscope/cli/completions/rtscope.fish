@@ -27,6 +27,7 @@ complete -c rtscope -n '__rtscope_just' -a run -d 'Measure the wake-up latency o
 complete -c rtscope -n '__rtscope_just' -a cyclictest -d 'Measure by a command line of cyclictest, and print what cyclictest prints'
 complete -c rtscope -n '__rtscope_just' -a report -d 'Report records: on the terminal, as a page, as data'
 complete -c rtscope -n '__rtscope_just' -a compare -d 'Compare records: machines, kernels or settings, run by run'
+complete -c rtscope -n '__rtscope_just' -a test -d 'Test a program on virtual boards: exact times, judged by budgets'
 complete -c rtscope -n '__rtscope_just' -a sweep -d 'Vary settings or loads of a virtual board, and rank their effects'
 complete -c rtscope -n '__rtscope_just' -a bisect -d 'Find the commit, patch or setting that makes a kernel worse'
 complete -c rtscope -n '__rtscope_just' -a tasks -d 'Show every thread of a machine: policy, priority, CPUs and remarks'
@@ -123,6 +124,42 @@ complete -c rtscope -n '__rtscope_at compare' -l quiet -s q -d 'The answer alone
 complete -c rtscope -n '__rtscope_at compare' -l verbose -s v -d 'Everything on the terminal'
 complete -c rtscope -n '__rtscope_at compare' -l notes -d 'Every caveat with its numbers and its remedy'
 complete -c rtscope -n '__rtscope_at compare' -F
+complete -c rtscope -n '__rtscope_at test' -l build -d 'Command to run on this computer first' -x
+complete -c rtscope -n '__rtscope_at test' -l root -d 'Directory whose files the program finds at its root' -xa '(__fish_complete_directories)'
+complete -c rtscope -n '__rtscope_at test' -l files -d 'Additional files' -x
+complete -c rtscope -n '__rtscope_at test' -l package -d 'Debian packages, with all that they depend on' -x
+complete -c rtscope -n '__rtscope_at test' -l environment -d 'Environment variables' -x
+complete -c rtscope -n '__rtscope_at test' -l stdin -d 'File for the standard input' -rF
+complete -c rtscope -n '__rtscope_at test' -l directory -d 'Working directory on the board' -xa '(__fish_complete_directories)'
+complete -c rtscope -n '__rtscope_at test' -l user -d 'User on the board' -x
+complete -c rtscope -n '__rtscope_at test' -l board -d 'Virtual boards' -xa '(__fish_append , jh7110 pc rpi3)'
+complete -c rtscope -n '__rtscope_at test' -l kernel -s k -d 'Kernels, by name or path of an image' -xa '(__fish_append , debian-6.12 debian-6.12-rt debian-6.1 debian-6.1-rt jh7110-6.1 jh7110-6.1-rt jh7110-6.1-rt-debug jh7110-6.1-rt-nolazy jh7110-6.12 jh7110-6.12-board jh7110-6.12-rt jh7110-6.12-rt-board jh7110-7.3 jh7110-7.3-board jh7110-7.3-rt jh7110-7.3-rt-board pc-6.12 pc-6.12-board pc-6.12-rt pc-6.12-rt-board pc-6.12-rtgroup rpi-6.12 rpi-6.12-board rpi-6.12-rt rpi-6.12-rt-board)'
+complete -c rtscope -n '__rtscope_at test' -l load -s l -d 'Loads beside the program, one boot under each' -xa '(__fish_append , idle cpu os memory storage network timers switch pipe oom custom)'
+complete -c rtscope -n '__rtscope_at test' -l cpus -d 'CPUs that the program may use' -x
+complete -c rtscope -n '__rtscope_at test' -l seed -d 'Random seeds, one boot for each' -x
+complete -c rtscope -n '__rtscope_at test' -l append -d 'Additional kernel parameters' -x
+complete -c rtscope -n '__rtscope_at test' -l qemu -d 'Path of your own QEMU' -rF
+complete -c rtscope -n '__rtscope_at test' -l lockfile -d 'Lock file with the exact packages of board and program' -rF
+complete -c rtscope -n '__rtscope_at test' -l warmup -d 'Time of the program that is not judged, from its start' -x
+complete -c rtscope -n '__rtscope_at test' -l duration -s d -d 'Longest time that is judged' -x
+complete -c rtscope -n '__rtscope_at test' -l cycles -d 'Cycles of each thread to judge' -x
+complete -c rtscope -n '__rtscope_at test' -l settle -d 'Idle time after the boot' -x
+complete -c rtscope -n '__rtscope_at test' -l starts -d 'Starts of the program in one boot, at different times in a timer tick' -x
+complete -c rtscope -n '__rtscope_at test' -l period -d 'Period of the cycles' -x
+complete -c rtscope -n '__rtscope_at test' -l response -d 'Longest time from the begin of a cycle, its due time, to its end' -x
+complete -c rtscope -n '__rtscope_at test' -l latency -d 'Longest time from the begin of a cycle to the first instruction of the thread' -x
+complete -c rtscope -n '__rtscope_at test' -l execution -d 'Longest time on a CPU in a cycle' -x
+complete -c rtscope -n '__rtscope_at test' -l instructions -d 'Most instructions of the program itself in a cycle' -x
+complete -c rtscope -n '__rtscope_at test' -l missed -d 'Most missed periods' -x
+complete -c rtscope -n '__rtscope_at test' -l allocations -d 'Most allocations of memory in all cycles' -x
+complete -c rtscope -n '__rtscope_at test' -l faults -d 'Most page faults in all cycles' -x
+complete -c rtscope -n '__rtscope_at test' -l blocking -d 'Most waits in all cycles, but for those for the next cycle' -x
+complete -c rtscope -n '__rtscope_at test' -l inversions -d 'Most priority inversions' -x
+complete -c rtscope -n '__rtscope_at test' -l quiet -s q -d 'The answer alone, in one line'
+complete -c rtscope -n '__rtscope_at test' -l verbose -s v -d 'Everything on the terminal'
+complete -c rtscope -n '__rtscope_at test' -l jobs -d 'Boots at the same time' -x
+complete -c rtscope -n '__rtscope_at test' -l json -d 'Result as JSON'
+complete -c rtscope -n '__rtscope_at test' -F
 complete -c rtscope -n '__rtscope_at sweep' -l target -s t -d 'Virtual board instead of that of the file' -xa 'local ssh: virtual:jh7110 virtual:pc virtual:rpi3'
 complete -c rtscope -n '__rtscope_at sweep' -l kernel -s k -d 'Kernels of the base instead of those of the file' -xa '(__fish_append , debian-6.12 debian-6.12-rt debian-6.1 debian-6.1-rt jh7110-6.1 jh7110-6.1-rt jh7110-6.1-rt-debug jh7110-6.1-rt-nolazy jh7110-6.12 jh7110-6.12-board jh7110-6.12-rt jh7110-6.12-rt-board jh7110-7.3 jh7110-7.3-board jh7110-7.3-rt jh7110-7.3-rt-board pc-6.12 pc-6.12-board pc-6.12-rt pc-6.12-rt-board pc-6.12-rtgroup rpi-6.12 rpi-6.12-board rpi-6.12-rt rpi-6.12-rt-board)'
 complete -c rtscope -n '__rtscope_at sweep' -l seed -d 'Random seed of the base instead of the seeds of the file' -x
@@ -176,7 +213,7 @@ complete -c rtscope -n '__rtscope_at audit' -l target -s t -d 'Machine to check'
 complete -c rtscope -n '__rtscope_at audit' -l kernel -s k -d 'Kernel of a virtual board, by name or path of an image' -xa '(__fish_append , debian-6.12 debian-6.12-rt debian-6.1 debian-6.1-rt jh7110-6.1 jh7110-6.1-rt jh7110-6.1-rt-debug jh7110-6.1-rt-nolazy jh7110-6.12 jh7110-6.12-board jh7110-6.12-rt jh7110-6.12-rt-board jh7110-7.3 jh7110-7.3-board jh7110-7.3-rt jh7110-7.3-rt-board pc-6.12 pc-6.12-board pc-6.12-rt pc-6.12-rt-board pc-6.12-rtgroup rpi-6.12 rpi-6.12-board rpi-6.12-rt rpi-6.12-rt-board)'
 complete -c rtscope -n '__rtscope_at audit' -l append -d 'Additional kernel command line of a virtual board' -x
 complete -c rtscope -n '__rtscope_at audit' -l config -d 'Kernel configuration to check instead of a machine' -rF
-complete -c rtscope -n '__rtscope_at audit' -l root -d 'Captured file tree, or archive of --capture, to check instead of a machine' -rF
+complete -c rtscope -n '__rtscope_at audit' -l root -d 'Captured file tree, or archive of --capture, to check instead of a machine' -xa '(__fish_complete_directories)'
 complete -c rtscope -n '__rtscope_at audit' -l observe -d 'Seconds to observe the machine, 0 to 60' -x
 complete -c rtscope -n '__rtscope_at audit' -l capture -d 'Archive to write with the files that were read, to send to others' -rF
 complete -c rtscope -n '__rtscope_at audit' -l unit -d 'Systemd unit to check instead, by name or file' -x
@@ -246,7 +283,7 @@ complete -c rtscope -n '__rtscope_at app check' -l debuginfod -d 'Server to down
 complete -c rtscope -n '__rtscope_at app check' -l quiet -s q -d 'The answer alone, in one line'
 complete -c rtscope -n '__rtscope_at app check' -l verbose -s v -d 'Everything on the terminal'
 complete -c rtscope -n '__rtscope_at app check' -l json -d 'Result as JSON'
-complete -c rtscope -n '__rtscope_at app check'
+complete -c rtscope -n '__rtscope_at app check' -F
 complete -c rtscope -n '__rtscope_at app start' -l policy -d 'Scheduling policy' -xa '(__fish_append , fifo rr other batch idle deadline)'
 complete -c rtscope -n '__rtscope_at app start' -l priority -s p -d 'Priority, 1 to 99, policies fifo and rr only' -x
 complete -c rtscope -n '__rtscope_at app start' -l runtime -d 'CPU time in each period, policy deadline only, as RUNTIME/PERIOD or RUNTIME/DEADLINE/PERIOD' -x
@@ -262,7 +299,7 @@ complete -c rtscope -n '__rtscope_at app start' -l json -d 'File or descriptor f
 complete -c rtscope -n '__rtscope_at app start'
 complete -c rtscope -n '__rtscope_at app unit' -l target -s t -d 'Running machine' -xa 'local ssh: virtual:jh7110 virtual:pc virtual:rpi3'
 complete -c rtscope -n '__rtscope_at app unit' -l out -s o -d 'Unit to write' -rF
-complete -c rtscope -n '__rtscope_at app unit'
+complete -c rtscope -n '__rtscope_at app unit' -F
 complete -c rtscope -n '__rtscope_at app demo' -l target -s t -d 'Machine' -xa 'local ssh: virtual:jh7110 virtual:pc virtual:rpi3'
 complete -c rtscope -n '__rtscope_at app demo' -l kernel -s k -d 'Kernel of a virtual board, by name or path of an image' -xa '(__fish_append , debian-6.12 debian-6.12-rt debian-6.1 debian-6.1-rt jh7110-6.1 jh7110-6.1-rt jh7110-6.1-rt-debug jh7110-6.1-rt-nolazy jh7110-6.12 jh7110-6.12-board jh7110-6.12-rt jh7110-6.12-rt-board jh7110-7.3 jh7110-7.3-board jh7110-7.3-rt jh7110-7.3-rt-board pc-6.12 pc-6.12-board pc-6.12-rt pc-6.12-rt-board pc-6.12-rtgroup rpi-6.12 rpi-6.12-board rpi-6.12-rt rpi-6.12-rt-board)'
 complete -c rtscope -n '__rtscope_at app demo' -l cpu -d 'CPU of the threads' -x
@@ -313,7 +350,7 @@ complete -c rtscope -n '__rtscope_at kernel package' -l out -s o -d 'Directory f
 complete -c rtscope -n '__rtscope_at kernel package' -l json -d 'Result as JSON'
 complete -c rtscope -n '__rtscope_at kernel package' -a 'jh7110-6.1 jh7110-6.1-rt jh7110-6.1-rt-debug jh7110-6.1-rt-nolazy jh7110-6.12 jh7110-6.12-board jh7110-6.12-rt jh7110-6.12-rt-board jh7110-7.3 jh7110-7.3-board jh7110-7.3-rt jh7110-7.3-rt-board pc-6.12 pc-6.12-board pc-6.12-rt pc-6.12-rt-board pc-6.12-rtgroup rpi-6.12 rpi-6.12-board rpi-6.12-rt rpi-6.12-rt-board'
 complete -c rtscope -n '__rtscope_at kernel verify' -l target -s t -d 'Running machine' -xa 'local ssh:'
-complete -c rtscope -n '__rtscope_at kernel verify' -l root -d 'File tree captured from a machine' -rF
+complete -c rtscope -n '__rtscope_at kernel verify' -l root -d 'File tree captured from a machine' -xa '(__fish_complete_directories)'
 complete -c rtscope -n '__rtscope_at kernel verify' -l config -d 'Kernel configuration' -rF
 complete -c rtscope -n '__rtscope_at kernel verify' -l image -d 'Kernel image built with IKCONFIG' -rF
 complete -c rtscope -n '__rtscope_at kernel verify' -l against -d 'Intended kernel' -rF

@@ -8,16 +8,18 @@ from typing import Annotated
 
 import typer
 
+from rtscope.boards.parts.aptroot import lock_text
 from rtscope.cli.console import Json, note, put, put_json, stderr_console
 from rtscope.cli.options import DisplayOptions
 from rtscope.cli.progress import Waiting
 from rtscope.host.errors import UsageError
+from rtscope.host.files import refuse_unwritable, write_atomically
 from rtscope.host.units import NS_PER_S
 from rtscope.measure.campaign.options import OUTPUT
 from rtscope.present.document import Detail
 from rtscope.verbs.test.file import ProgramTest, load_test, with_values
 from rtscope.verbs.test.options import OPTION_OF, ProgramTestOptions
-from rtscope.verbs.test.plan import boots_of
+from rtscope.verbs.test.plan import boots_of, lock_of
 from rtscope.verbs.test.running import Ran, run_boots
 from rtscope.verbs.test.runs import run_row
 
@@ -32,6 +34,8 @@ class ProgramTestRequest:
     display: DisplayOptions
     jobs: Annotated[int | None, typer.Option(min=1, rich_help_panel=OUTPUT)] = None
     """Boots at the same time (default: one for each CPU), e.g. 1."""
+    save_lock: Annotated[Path | None, typer.Option(rich_help_panel=OUTPUT)] = None
+    """Lock file to write with the exact packages used, e.g. test.lock."""
     json: Json = False
 
 
@@ -41,9 +45,14 @@ def test(request: ProgramTestRequest) -> int:
     Nothing watches inside the board, so the times are those of the program alone. Equal
     inputs give equal times on every computer.
     """
+    for file in filter(None, (request.save_lock,)):
+        refuse_unwritable(file)
     asked = test_asked(request.program, request.options)
     with Waiting(stderr_console()) as waiting:
         boots = boots_of(asked, log=waiting.over(note), progress=waiting)
+        if request.save_lock is not None:
+            used = lock_text(lock_of(asked, boots))
+            write_atomically(request.save_lock, used.encode())
         ran = list(run_boots(boots, jobs=request.jobs, progress=waiting))
     if request.json:
         put_json({"name": asked.title, "runs": [run_row(one) for one in ran]})

@@ -36,6 +36,7 @@ from rtscope.measure.campaign.values import MAX_ITEMS, Many, Written, duration_b
 SCHEMA = 1
 MAX_CYCLES = 10_000_000
 MAX_STARTS = 1000
+MAX_NUMBER = 10**12
 
 At = Callable[[str, str], str]
 """From table and key to the name of that place; an empty key: of the table itself."""
@@ -43,6 +44,10 @@ At = Callable[[str, str], str]
 
 def _cpus(text: str) -> tuple[int, ...]:
     return () if text.strip() == "all" else parse_cpulist(text)
+
+
+def _cpus_text(cpus: tuple[int, ...]) -> str:
+    return format_cpulist(cpus) or "all"
 
 
 def _pairs(value: object) -> object:
@@ -99,14 +104,14 @@ Value = Annotated[
     str, Field(strict=True, max_length=values.MAX_TEXT), AfterValidator(_value)
 ]
 Cpus = Annotated[
-    tuple[int, ...], Written(_cpus, format_cpulist, "a list of CPUs, or all", "0-1")
+    tuple[int, ...], Written(_cpus, _cpus_text, "a list of CPUs, or all", "0-1")
 ]
 Time = Annotated[int, duration_between(NS_PER_MS, NS_PER_H, example="2s")]
 Wait = Annotated[int, duration_between(0, NS_PER_H, example="100ms")]
 Limit = Annotated[int, duration_between(1, NS_PER_H, example="200us")]
 Period = Annotated[int, duration_between(NS_PER_US, NS_PER_H, example="1ms")]
 Number = Annotated[
-    int, Field(strict=True, ge=0, le=2**53), BeforeValidator(values.number)
+    int, Field(strict=True, ge=0, le=MAX_NUMBER), BeforeValidator(values.number)
 ]
 Cycles = Annotated[
     int, Field(strict=True, ge=1, le=MAX_CYCLES), BeforeValidator(values.number)

@@ -52,18 +52,22 @@ def packages_part(context: BuildContext, names: Sequence[str], arch: Arch) -> Pa
     return part
 
 
+def packages_name(names: Sequence[str], arch: Arch) -> str:
+    """Return the name by which a lock file knows the packages."""
+    wanted = json.dumps(sorted(set(names)))
+    return f"{KIND}-{hashlib.sha256(wanted.encode()).hexdigest()[:16]}-{arch.name}"
+
+
 def packages_entries(part: Part) -> Mapping[str, Entry]:
     """Return the files of such a part; BoardError if it was changed."""
     return initrd.unpack(part.content(ARCHIVE))
 
 
 def _part(context: BuildContext, names: Sequence[str], arch: Arch) -> Part:
-    wanted = sorted(set(names))
-    key = hashlib.sha256(json.dumps(wanted).encode()).hexdigest()[:16]
     return part_of_packages(
         context,
-        f"{KIND}-{key}-{arch.name}",
-        partial(_resolve, wanted, arch),
+        packages_name(names, arch),
+        partial(_resolve, sorted(set(names)), arch),
         recipe=RECIPE,
         build=_build,
     )

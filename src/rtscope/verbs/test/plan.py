@@ -10,8 +10,8 @@ from dataclasses import dataclass, replace
 from itertools import product
 
 from rtscope.boards.catalogue import Board, get_arch, get_board, with_append
-from rtscope.boards.parts.aptroot import read_lock
-from rtscope.boards.parts.buildcontext import BuildContext
+from rtscope.boards.parts.aptroot import Lock, read_lock
+from rtscope.boards.parts.buildcontext import BuildContext, cached_lock
 from rtscope.boards.parts.cache import cache_dir
 from rtscope.boards.parts.initrd import Entry, File
 from rtscope.boards.parts.prepare import check_kernel, prepare_all
@@ -35,7 +35,11 @@ from rtscope.host.units import NS_PER_S
 from rtscope.machine.target import agent_file
 from rtscope.measure.loads import get_load, make_command
 from rtscope.verbs.test.file import ProgramTest
-from rtscope.verbs.test.packages import packages_entries, packages_part
+from rtscope.verbs.test.packages import (
+    packages_entries,
+    packages_name,
+    packages_part,
+)
 
 BUILD_PATIENCE_S = 3600.0
 SHOWN_LINES, SHOWN_CHARACTERS = 12, 200
@@ -123,6 +127,17 @@ def boots_of(
             loaded = _with_load(replace(job, seed=seed), board, load)
             boots.append(Boot(board.name, name, load, seed, one, loaded))
     return tuple(boots)
+
+
+def lock_of(test: ProgramTest, boots: Sequence[Boot]) -> Lock:
+    """Return the exact packages of the boards of a test, and of its program."""
+    names = {part.name for one in boots for part in one.prepared.parts}
+    arches = {get_arch(one.prepared.board.arch) for one in boots}
+    names |= {packages_name(test.packages, arch) for arch in arches}
+    known = cached_lock(cache_dir())
+    return replace(
+        known, parts={name: known.parts[name] for name in names & known.parts.keys()}
+    )
 
 
 def _kernels(test: ProgramTest, board: Board) -> list[str]:
