@@ -28,6 +28,10 @@
 
 /* There is no virtual board with a 32-bit ARM CPU. */
 
+/* In place of a latency: the process that executes it becomes, at its next system call, the
+ * program that is watched from outside. */
+#define MARKER_OF_PROGRAM UINT64_MAX
+
 /* A wake-up that is a candidate for the K worst. */
 static inline void marker_candidate(uint64_t latency_ns, uint64_t sequence)
 {

@@ -37,6 +37,10 @@ struct arch {
 	bool (*is_pause)(const struct instruction *i);
 	/* The CPU may sleep behind it. */
 	bool (*is_wait)(const struct instruction *i);
+	const char *argument[3], *result; /* registers of a function */
+	/* offsets in the registers of a system call: its arguments, and its number; 0: that
+	 * is the second argument */
+	unsigned int call_argument[3], call_number;
 	bool count_tells;   /* bit 31 of the count is clear if a switch is due */
 	const char *vector; /* the register that identifies interrupts; or NULL */
 	const char *flags;  /* the register with the interrupt flag */

@@ -59,6 +59,23 @@ static bool parse_place(const char *text, struct place *p)
 	return !*end || p->bytes == 4;
 }
 
+/* Exactly so many numbers, with colons between them. */
+static bool parse_numbers(const char *text, unsigned int count, uint64_t *out)
+{
+	char *end;
+
+	for (unsigned int i = 0; i < count; i++) {
+		if (*text < '0' || *text > '9')
+			return false;
+		errno = 0;
+		out[i] = strtoull(text, &end, 0);
+		if (errno || *end != (i + 1 < count ? ':' : '\0'))
+			return false;
+		text = end + 1;
+	}
+	return true;
+}
+
 static bool parse_one(const char *name, const char *value, struct options *o)
 {
 	if (strcmp(name, "quantum") == 0)
@@ -91,7 +108,18 @@ static bool parse_one(const char *name, const char *value, struct options *o)
 		return parse_number(value, 1, UINT64_MAX, &o->exit);
 	if (strcmp(name, "due") == 0)
 		return parse_number(value, 0, 63, &o->due);
-	if (strcmp(name, "summary") == 0)
+	if (strcmp(name, "hooks") == 0)
+		return parse_numbers(value, OPTIONS_HOOKS, o->hook);
+	if (strcmp(name, "fields") == 0)
+		return parse_numbers(value, OPTIONS_FIELDS, o->field);
+	if (strcmp(name, "time") == 0)
+		return parse_numbers(value, OPTIONS_TIMES, o->time) &&
+		       o->time[TIME_HZ];
+	if (strcmp(name, "most") == 0)
+		return parse_number(value, 1, UINT64_MAX, &o->most);
+	if (strcmp(name, "program") == 0)
+		o->program = value;
+	else if (strcmp(name, "summary") == 0)
 		o->summary = value;
 	else if (strcmp(name, "progress") == 0)
 		o->progress = value;
@@ -106,7 +134,8 @@ const char *options_parse(int argc, char **argv, struct options *out)
 {
 	*out = (struct options){ .worst = 16,
 				 .ring = UINT64_C(1) << 22,
-				 .room = UINT64_C(1) << 23 };
+				 .room = UINT64_C(1) << 23,
+				 .most = UINT64_C(1) << 24 };
 
 	for (int i = 0; i < argc; i++) {
 		char name[16];
@@ -122,10 +151,13 @@ const char *options_parse(int argc, char **argv, struct options *out)
 	}
 	if ((out->windows || out->task.name[0] || out->preempt.name[0] ||
 	     out->switched) &&
-	    !out->out)
+	    !out->out && !out->program)
 		return "out=FILE is missing";
 	if (out->schedule && !(out->idle && out->sleep && out->exit &&
 			       out->task.name[0] && out->preempt.name[0]))
 		return "schedule=ADDRESS needs idle, sleep, exit, task and preempt";
+	if (out->program && !(out->task.name[0] && out->hook[HOOK_SWITCHED] &&
+			      out->field[FIELD_COMM] && out->time[TIME_HZ]))
+		return "program=FILE needs task, hooks, fields and time";
 	return NULL;
 }

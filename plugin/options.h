@@ -28,6 +28,13 @@
  *   exit=ADDRESS       of its do_exit, and
  *   due=BIT            of the first 8 bytes of a task, that it is to be switched;
  *                      not on x86-64, where the preemption count tells
+ *   program=FILE       all the time: what the threads of a program do, see outside.h.
+ *                      Needs task, and for each of the three that follow numbers with
+ *                      colons between them, in the order of the enumerations below:
+ *   hooks=LIST         addresses of functions of the kernel; 0: it has none
+ *   fields=LIST        offsets in a task
+ *   time=LIST          how the kernel keeps time
+ *   most=N             how many records are written
  */
 #ifndef OPTIONS_H
 #define OPTIONS_H
@@ -49,6 +56,43 @@ struct place {
 	unsigned int bytes;
 };
 
+/* The functions at whose beginning something is recorded. */
+enum options_hook {
+	HOOK_WAKE,        /* try_to_wake_up(task, ...) */
+	HOOK_SWITCHED,    /* finish_task_switch(task before) */
+	HOOK_SLEEPER,     /* hrtimer_wakeup(timer) */
+	HOOK_TIMERFD,     /* timerfd_tmrproc(timer) */
+	HOOK_POSIX_TIMER, /* posix_timer_fn(timer) */
+	HOOK_NEW,         /* wake_up_new_task(task) */
+	HOOK_EXIT,        /* do_exit(code) */
+	HOOK_CALL,        /* what is given the registers of a system call */
+	HOOK_FAULT,       /* handle_mm_fault(area, address, flags, ...) */
+	OPTIONS_HOOKS
+};
+#define OPTIONS_HOOK_NAMES                                                             \
+	{ "try_to_wake_up",   "finish_task_switch", "hrtimer_wakeup",                  \
+	  "timerfd_tmrproc",  "posix_timer_fn",     "wake_up_new_task",                \
+	  "do_exit",          "system call",        "handle_mm_fault" }
+
+enum options_field { FIELD_PID, FIELD_TGID, FIELD_COMM, FIELD_PRIO, FIELD_STATE, FIELD_ON_RQ, OPTIONS_FIELDS };
+
+/* tk_core of kernel/time/timekeeping.c, and its tkr_mono; offsets in that, in a timer and
+ * in the clock that it is of. */
+enum options_time {
+	TIME_CORE,   /* address of the sequence count */
+	TIME_KEEPER, /* address of tkr_mono; 0: not known */
+	TIME_LAST,   /* offset of cycle_last */
+	TIME_MULT,
+	TIME_SHIFT,
+	TIME_XTIME, /* of xtime_nsec */
+	TIME_NS,    /* of base */
+	TIME_EXPIRES,
+	TIME_BASE,   /* of base in a timer, */
+	TIME_OFFSET, /* and of offset in that */
+	TIME_HZ,     /* of the counter */
+	OPTIONS_TIMES
+};
+
 struct options {
 	uint64_t quantum;
 	const char *summary;
@@ -64,6 +108,9 @@ struct options {
 	uint64_t schedule, idle, sleep, exit, due; /* schedule is 0: no sections */
 	uint64_t switched;                         /* 0: not given */
 	uint64_t first_task;                       /* likewise */
+	const char *program;                       /* NULL: no program is recorded */
+	uint64_t hook[OPTIONS_HOOKS], field[OPTIONS_FIELDS], time[OPTIONS_TIMES];
+	uint64_t most;
 };
 
 /* Returns NULL, or the argument that is wrong. What it points to must stay. */

@@ -15,6 +15,7 @@
 #include "cpus.h"
 #include "mainloop.h"
 #include "options.h"
+#include "outside.h"
 #include "progress.h"
 #include "qemu.h"
 #include "recorder.h"
@@ -22,6 +23,8 @@
 #include "sections.h"
 #include "state.h"
 #include "summary.h"
+
+#include "../agent/marker.h"
 
 #define EXPORTED __attribute__((visibility("default")))
 
@@ -65,7 +68,9 @@ static void at_cpu(qemu_plugin_id_t id, unsigned int index)
 	if (!plugin.latency || !plugin.sequence)
 		give_up("the CPU has no register", plugin.arch->latency);
 	missing = state_init(plugin.arch, &plugin.options);
-	if (missing && plugin.options.out)
+	if (missing && (plugin.options.out || plugin.options.program))
+		give_up("the CPU has no register", missing);
+	if (plugin.options.program && (missing = outside_registers()))
 		give_up("the CPU has no register", missing);
 	if (plugin.options.schedule)
 		sections_init(plugin.arch, &plugin.options);
@@ -98,10 +103,44 @@ static void at_block(unsigned int index, void *userdata)
 	cpus.counted += instructions;
 }
 
+/* All that is to be known of most blocks is in the bits of the userdata. */
+enum { ADDRESS_SHIFT = 16 };
+
 static void at_block_of_program(unsigned int index, void *userdata)
 {
 	at_block(index, userdata);
 	plugin.in_programs += (unsigned int)(uintptr_t)userdata;
+}
+
+static void at_outside(uint64_t address, unsigned int instructions)
+{
+	outside_count(instructions);
+	if (__builtin_expect(outside_awaits, 0))
+		outside_at_program(address, instructions);
+}
+
+/* Userdata: as of a plain block. */
+static void at_block_seen_outside(unsigned int index, void *userdata)
+{
+	unsigned int instructions = (uint16_t)(uintptr_t)userdata;
+
+	at_block_of_program(index, (void *)(uintptr_t)instructions);
+	at_outside((uintptr_t)userdata >> ADDRESS_SHIFT, instructions);
+}
+
+/* After what is done at every block of a board that is recorded. */
+static void at_recorded_seen_outside(unsigned int index, void *userdata)
+{
+	(void)index;
+	at_outside((uintptr_t)userdata >> ADDRESS_SHIFT, (uint16_t)(uintptr_t)userdata);
+}
+
+/* Userdata: the hook, and how many instructions its block has. */
+static void at_hook(unsigned int index, void *userdata)
+{
+	(void)index;
+	outside_at_hook((uintptr_t)userdata & 15,
+			(unsigned int)((uintptr_t)userdata >> 4));
 }
 
 static struct cpu *begin_block(const struct block *block)
@@ -143,9 +182,6 @@ static void at_watched_block(unsigned int index, void *userdata)
 	sections_at_block(cpu, block);
 	count_block(block, cpu);
 }
-
-/* All that is to be known of most blocks is in the bits of the userdata. */
-enum { ADDRESS_SHIFT = 16 };
 
 static bool is_plain(const struct block *block)
 {
@@ -208,12 +244,17 @@ static void at_marker(unsigned int index, void *userdata)
 	uint64_t executed = cpus_all_executed() - to_come;
 
 	(void)index;
-	plugin.marks.count++;
-	plugin.marks.last = executed;
-	plugin.marks.last_in_programs = plugin.in_programs - of_program * to_come;
 	if (!registers_read(plugin.latency, &mark.latency_ns) ||
 	    !registers_read(plugin.sequence, &mark.sequence))
 		give_up("cannot read", "the marker's registers");
+	if (mark.latency_ns == MARKER_OF_PROGRAM) {
+		if (plugin.options.program)
+			outside_begin_program();
+		return;
+	}
+	plugin.marks.count++;
+	plugin.marks.last = executed;
+	plugin.marks.last_in_programs = plugin.in_programs - of_program * to_come;
 	if (plugin.options.out)
 		recorder_at_mark(&mark);
 	if (plugin.options.schedule)
@@ -242,7 +283,11 @@ static void call_before(struct qemu_plugin_insn *insn, qemu_udata_cb callback)
 
 static void call_at_block(struct qemu_plugin_tb *tb, const struct block *block)
 {
-	if (!plugin.options.out) {
+	if (!plugin.options.out && plugin.options.program && block->in_program) {
+		qemu_plugin_register_vcpu_tb_exec_cb(tb, at_block_seen_outside,
+						     QEMU_READS_REGISTERS,
+						     as_userdata(block));
+	} else if (!plugin.options.out) {
 		qemu_plugin_register_vcpu_tb_exec_cb(
 			tb, block->in_program ? at_block_of_program : at_block,
 			QEMU_READS_NO_REGISTERS,
@@ -256,6 +301,20 @@ static void call_at_block(struct qemu_plugin_tb *tb, const struct block *block)
 			plugin.options.schedule ? at_watched_block : at_recorded_block,
 			QEMU_READS_REGISTERS, (void *)(uintptr_t)blocks_intern(*block));
 	}
+}
+
+static void call_outside(struct qemu_plugin_tb *tb, const struct block *block)
+{
+	unsigned int hook = outside_hook_at(block->address);
+
+	if (hook != OPTIONS_HOOKS)
+		qemu_plugin_register_vcpu_insn_exec_cb(
+			qemu_plugin_tb_get_insn(tb, 0), at_hook, QEMU_READS_REGISTERS,
+			(void *)((uintptr_t)block->instructions << 4 | hook));
+	if (block->in_program && plugin.options.out)
+		qemu_plugin_register_vcpu_tb_exec_cb(tb, at_recorded_seen_outside,
+						     QEMU_READS_REGISTERS,
+						     as_userdata(block));
 }
 
 static void at_translation(qemu_plugin_id_t id, struct qemu_plugin_tb *tb)
@@ -296,10 +355,13 @@ static void at_translation(qemu_plugin_id_t id, struct qemu_plugin_tb *tb)
 				(void *)(uintptr_t)((n - i) << 1 | of_program));
 	}
 	call_at_block(tb, &block);
+	if (plugin.options.program)
+		call_outside(tb, &block);
 }
 
 static void at_exit(qemu_plugin_id_t id, void *userdata)
 {
+	const char *wrong;
 	int err;
 
 	(void)id;
@@ -307,6 +369,10 @@ static void at_exit(qemu_plugin_id_t id, void *userdata)
 	if (plugin.options.summary)
 		summary_write(plugin.options.summary, plugin.options.quantum,
 			      &plugin.marks);
+	wrong = plugin.options.program ? outside_end() : NULL;
+	if (wrong)
+		fprintf(stderr, "rtscope-plugin: %s: %s\n", plugin.options.program,
+			wrong);
 	if (!plugin.options.out)
 		return;
 	err = recorder_write(&plugin.options, plugin.arch->name);
@@ -328,6 +394,11 @@ int qemu_plugin_install(qemu_plugin_id_t id, const struct qemu_info *info, int a
 	if (!plugin.arch || !info->system_emulation) {
 		fprintf(stderr, "rtscope-plugin: no boards of the architecture %s\n",
 			info->target_name);
+		return -1;
+	}
+	if (plugin.options.program && outside_init(&plugin.options, plugin.arch)) {
+		fprintf(stderr, "rtscope-plugin: cannot write %s\n",
+			plugin.options.program);
 		return -1;
 	}
 	mainloop_init();

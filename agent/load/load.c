@@ -6,6 +6,7 @@
 #include <signal.h>
 #include <stddef.h>
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 #include <sys/prctl.h>
 #include <sys/stat.h>
@@ -19,6 +20,7 @@
 #include "load/abandoned.h"
 #include "load/proctree.h"
 #include "load/workers.h"
+#include "marker.h"
 #include "thread/clock.h"
 #include "thread/rights.h"
 
@@ -26,6 +28,7 @@
 #define POLITE_MS    12000 /* stress-ng cleans up and writes its metrics after SIGINT */
 #define IMPATIENT_MS 300
 #define GRACE_AFTER_TERM 1000
+#define OF_PROGRAM       "RTSCOPE_PROGRAM" /* set: the load is what a board watches */
 
 struct guard {
 	struct options *options;
@@ -71,6 +74,10 @@ static void __attribute__((noreturn)) become_load(struct guard *g, pid_t parent,
 		prctl(PR_SET_PDEATHSIG, SIGKILL, 0, 0, 0);
 		if (getppid() != parent)
 			_exit(126); /* it died before the kernel knew our request */
+		if (getenv(OF_PROGRAM)) {
+			unsetenv(OF_PROGRAM);
+			marker_candidate(MARKER_OF_PROGRAM, 0);
+		}
 		execvp(o->operand[0], o->operand);
 		err = -errno;
 	}

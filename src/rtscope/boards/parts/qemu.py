@@ -24,6 +24,7 @@ RECIPE = 1
 """Counts up when what is kept of the packages changes."""
 
 SUMMARY, PROGRESS, STREAM = "summary.json", "progress", "stream"
+PROGRAM_RECORD = "program"
 """The files that the plugin writes in a boot."""
 
 TIMEOUT_S = 30.0
@@ -80,6 +81,19 @@ class Recording:
 
 
 @dataclass(frozen=True, slots=True)
+class ProgramView:
+    """What is recorded of a program, and where this kernel keeps it: plugin/options.h."""
+
+    task: str
+    """Where its current task is."""
+    hooks: tuple[int, ...]
+    fields: tuple[int, ...]
+    time: tuple[int, ...]
+    most: int | None = None
+    """Records; None for the plugin's own number."""
+
+
+@dataclass(frozen=True, slots=True)
 class Boot:
     """One boot of a board; all paths are of this machine."""
 
@@ -128,12 +142,13 @@ def with_plugin(
     *,
     folder: Path,
     recording: Recording | None,
+    view: ProgramView | None = None,
     progress: bool = True,
 ) -> tuple[str, ...]:
     """
     Return the options by which the plugin bounds the quantum, and writes into a folder.
 
-    That is SUMMARY, PROGRESS and STREAM. With `progress` it ends QEMU where the
+    That is SUMMARY, PROGRESS, STREAM and PROGRAM_RECORD. With `progress` it ends QEMU where the
     standard input does: rtscope is gone then.
     """
     option, quantum = quantum_by_plugin(plugin, board)
@@ -150,6 +165,22 @@ def with_plugin(
             *(f"{name}={place}" for name, place in recording.layout.items()),
             *(f"{name}={value}" for name, value in recording.sections.items()),
         ]
+    if view is not None:
+        words += [
+            f"program={escaped(folder / PROGRAM_RECORD)}",
+            *(f"shift={board.shift}" for _ in range(recording is None)),
+            *(
+                f"{name}={':'.join(map(str, values))}"
+                for name, values in (
+                    ("hooks", view.hooks),
+                    ("fields", view.fields),
+                    ("time", view.time),
+                )
+            ),
+            *_assignments(most=view.most),
+        ]
+        if recording is None or "task" not in recording.layout:
+            words.append(f"task={view.task}")
     return (option, ",".join(words))
 
 

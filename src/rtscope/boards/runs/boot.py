@@ -22,10 +22,12 @@ from rtscope.boards.catalogue import Board
 from rtscope.boards.parts.initrd import Job
 from rtscope.boards.parts.prepared import Prepared, write_initrd
 from rtscope.boards.parts.qemu import (
+    PROGRAM_RECORD,
     PROGRESS,
     STREAM,
     SUMMARY,
     Boot,
+    ProgramView,
     Recording,
     command_line,
     with_plugin,
@@ -198,6 +200,8 @@ class Booted:
     host_seconds: float
     stream: bytes | None = None
     """The recorded paths, if they were asked for and the plugin wrote them."""
+    program: bytes | None = None
+    """What the threads of a program did, if that was asked for."""
 
     def text(self, name: str) -> str:
         """Return a file as text; empty if the board did not send it."""
@@ -217,6 +221,7 @@ def boot(
     stopped: Callable[[], bool],
     on_progress: Callable[[BoardProgress], None] = lambda _board: None,
     recording: Recording | None = None,
+    view: ProgramView | None = None,
 ) -> Booted:
     """
     Boot once and return what the board sent.
@@ -228,8 +233,11 @@ def boot(
     with temporary_folder("board", error=HostError) as folder:
         digest = _write(folder / "initrd", prepared, job)
         summary, stream = folder / SUMMARY, folder / STREAM
+        seen = folder / PROGRAM_RECORD
         argv = command_line(
-            prepared.qemu, prepared.board, _boot(prepared, folder, seed, recording)
+            prepared.qemu,
+            prepared.board,
+            _boot(prepared, folder, seed, recording, view),
         )
         began = time.monotonic()
         ended = _run(
@@ -249,6 +257,7 @@ def boot(
             plugin_digest=prepared.plugin_digest,
             host_seconds=round(time.monotonic() - began, 3),
             stream=stream.read_bytes() if stream.exists() else None,
+            program=_program(prepared, seen, ended) if view else None,
         )
 
 
@@ -271,8 +280,23 @@ def _write(path: Path, prepared: Prepared, job: Job) -> str:
         ) from error
 
 
+def _program(prepared: Prepared, path: Path, ended: "_Ended") -> bytes:
+    """Return what the plugin wrote of a program; BoardError if it is no good."""
+    wrong = re.search(rf"{re.escape(str(path))}: (.*)", ended.stderr)
+    if wrong or not path.exists():
+        why = wrong[1] if wrong else "the plugin wrote nothing"
+        raise BoardError(
+            f"{prepared.kernel.name}: its programs cannot be watched from outside: {why}"
+        )
+    return path.read_bytes()
+
+
 def _boot(
-    prepared: Prepared, folder: Path, seed: int, recording: Recording | None
+    prepared: Prepared,
+    folder: Path,
+    seed: int,
+    recording: Recording | None,
+    view: ProgramView | None,
 ) -> Boot:
     return Boot(
         kernel=prepared.kernel.image,
@@ -285,6 +309,7 @@ def _boot(
             prepared.board,
             folder=folder,
             recording=recording,
+            view=view,
         ),
     )
 

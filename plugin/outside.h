@@ -1,0 +1,44 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+/*
+ * outside - what the threads of a user's program do, seen from outside: released, woken,
+ * switched in and out, their first own instruction, their calls of the kernel and page
+ * faults. The guest does the same without it. See format/program.md.
+ *
+ * The program is the process that begins with the marker of agent/marker.h, and all its
+ * descendants. Records are made where certain functions of the kernel begin.
+ */
+#ifndef OUTSIDE_H
+#define OUTSIDE_H
+
+#include <stdbool.h>
+#include <stdint.h>
+
+#include "arch.h"
+#include "options.h"
+
+/* A CPU is to execute an instruction of the program that is to be recorded. */
+extern bool outside_awaits;
+
+/* Returns 0 or -errno. */
+int outside_init(const struct options *options, const struct arch *arch);
+
+/* Of the first CPU; returns NULL or the register that it lacks. */
+const char *outside_registers(void);
+
+/* What begins at an address: OPTIONS_HOOKS: nothing. */
+unsigned int outside_hook_at(uint64_t address);
+
+/* At the first instruction of a block with so many. */
+void outside_at_hook(unsigned int hook, unsigned int instructions);
+
+/* The process of the executing CPU is the program from its next system call on. */
+void outside_begin_program(void);
+
+/* At each block of programs, the last two only if outside_awaits. */
+void outside_count(unsigned int instructions);
+void outside_at_program(uint64_t address, unsigned int instructions);
+
+/* Returns NULL, or why the records are no good. */
+const char *outside_end(void);
+
+#endif

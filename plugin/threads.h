@@ -1,0 +1,35 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+/*
+ * threads - the tasks that the outside view has met, by their addresses.
+ *
+ * An address is of another task once the task that had it is gone: a new task is told by
+ * thread_renew().
+ */
+#ifndef THREADS_H
+#define THREADS_H
+
+#include <stdbool.h>
+#include <stdint.h>
+
+struct thread {
+	uint64_t task; /* its address; 0: a free place */
+	uint32_t id, process;
+	uint32_t parent;
+	uint64_t name[2];
+	bool own;   /* of the program, or a descendant */
+	bool told;  /* it has a record with its name */
+	bool calls; /* is in a system call */
+	uint32_t call;
+};
+
+/* Never NULL; ends QEMU if memory is short. A new one is all zero but its address. The
+ * pointer is good until the next call. */
+struct thread *thread_at(uint64_t task);
+
+/* NULL: never met. */
+struct thread *thread_known(uint64_t task);
+
+/* Forgets what had this address. */
+struct thread *thread_renew(uint64_t task);
+
+#endif

@@ -1,0 +1,181 @@
+"""
+Where a board's kernel keeps what tells what the threads of a program do.
+
+Addresses of functions come from its symbols, offsets in its structures from its BTF,
+which an extra boot reads once from /sys/kernel/btf/vmlinux. Only offsets are kept.
+"""
+
+import json
+from collections.abc import Callable, Mapping
+from pathlib import Path
+from typing import Any
+
+from rtscope.boards.parts.cache import build_part, find_part, locked, part_key
+from rtscope.boards.parts.initrd import Job
+from rtscope.boards.parts.prepared import Prepared
+from rtscope.boards.parts.qemu import ProgramView
+from rtscope.boards.recording.btf import Btf
+from rtscope.boards.recording.symbols import (
+    find_symbols,
+    kernel_layout,
+    require_symbols,
+)
+from rtscope.boards.runs.boot import BootTimeout, boot, in_steps
+from rtscope.host.errors import BoardError
+from rtscope.host.process import Progress
+from rtscope.host.units import NS_PER_S
+from rtscope.record.instructions.symbols import SymbolTable
+
+RECIPE = 1
+"""Increment it when the kept offsets change."""
+
+OFFSETS = "offsets.json"
+_SCRIPT = "cat /sys/kernel/btf/vmlinux >/out/btf\ntrue\n"
+_BOOT_NS = 120 * NS_PER_S
+
+_HOOKS = {
+    "wake": ("try_to_wake_up",),
+    "switched": ("finish_task_switch",),
+    "sleeper": ("hrtimer_wakeup",),
+    "timerfd": ("timerfd_tmrproc",),
+    "posix_timer": ("posix_timer_fn",),
+    "new": ("wake_up_new_task",),
+    "exit": ("do_exit",),
+    "call": ("do_syscall_64", "do_trap_ecall_u", "invoke_syscall", "el0_svc_common"),
+    "fault": ("handle_mm_fault",),
+}
+"""In the order of `enum options_hook` of plugin/options.h; the first that there is."""
+
+_NEEDED = ("wake", "switched", "new", "exit", "call")
+
+_FIELDS = {
+    "pid": ("task_struct", "pid"),
+    "tgid": ("task_struct", "tgid"),
+    "comm": ("task_struct", "comm"),
+    "prio": ("task_struct", "prio"),
+    "state": ("task_struct", "__state"),
+    "on_rq": ("task_struct", "on_rq"),
+}
+_TIMES = {
+    "last": ("tk_read_base", "cycle_last"),
+    "mult": ("tk_read_base", "mult"),
+    "shift": ("tk_read_base", "shift"),
+    "xtime": ("tk_read_base", "xtime_nsec"),
+    "ns": ("tk_read_base", "base"),
+    "expires": ("hrtimer", "node", "expires"),
+    "base": ("hrtimer", "base"),
+    "offset": ("hrtimer_clock_base", "offset"),
+}
+_MONOTONIC = ("timekeeper", "tkr_mono")
+_SEQUENCE = "seqcount_raw_spinlock_t"
+"""What stands in tk_core before its timekeeper."""
+
+COUNTER_HZ = {
+    "x86_64": 1_000_000_000,
+    "aarch64": 62_500_000,
+    "riscv64": 10_000_000,
+}
+"""Of the counter that each kernel reads, in virtual time: QEMU 10.0 with -icount."""
+
+
+def program_view(
+    prepared: Prepared,
+    *,
+    cache: Path,
+    log: Callable[[str], None],
+    progress: Progress = lambda _step: None,
+) -> ProgramView:
+    """
+    Return where this kernel keeps what is recorded of a program.
+
+    Boots the board up to twice, once for each kernel. Raises BoardError if the kernel
+    lacks symbols or BTF.
+    """
+    require_symbols(prepared, cache=cache, log=log, progress=progress)
+    parts = {part.name: part.digest for part in prepared.parts}
+    symbols = find_symbols(cache, prepared.kernel.digest, modules={}, parts=parts)
+    name = prepared.kernel.name
+    if symbols is None:
+        raise BoardError(f"{name}: its symbols are not known: no program is watched")
+    config = prepared.kernel.config
+    text = config.read_text("utf-8", "replace") if config else ""
+    layout = kernel_layout(prepared.board.arch, config=text, symbols=symbols)
+    if "task" not in layout:
+        raise BoardError(f"{name}: where it keeps its current task is not known")
+    offsets = _offsets(prepared, cache=cache, log=log, progress=progress)
+    return ProgramView(
+        task=layout["task"],
+        hooks=tuple(_hooks(symbols, name).values()),
+        fields=tuple(offsets[one] for one in _FIELDS),
+        time=_times(symbols, offsets, prepared.board.arch),
+    )
+
+
+def _hooks(symbols: SymbolTable, kernel: str) -> dict[str, int]:
+    found = {}
+    for hook, names in _HOOKS.items():
+        places = (symbols.address_of(name) for name in names)
+        found[hook] = next((place for place in places if place is not None), 0)
+    if missing := [
+        names[0]
+        for hook, names in _HOOKS.items()
+        if hook in _NEEDED and not found[hook]
+    ]:
+        raise BoardError(f"{kernel}: its symbols lack {', '.join(missing)}")
+    return found
+
+
+def _times(
+    symbols: SymbolTable, offsets: Mapping[str, int], arch: str
+) -> tuple[int, ...]:
+    core = symbols.values.get("tk_core", 0)
+    keeper = core and core + offsets["keeper"]
+    return (core, keeper, *(offsets[one] for one in _TIMES), COUNTER_HZ[arch])
+
+
+def _offsets(
+    prepared: Prepared,
+    *,
+    cache: Path,
+    log: Callable[[str], None],
+    progress: Progress,
+) -> Mapping[str, int]:
+    digest, kernel = prepared.kernel.digest, prepared.kernel
+    name, inputs = f"places-{digest[:12]}", {"kernel": digest, "recipe": RECIPE}
+    if part := find_part(cache, name, part_key(inputs)):
+        kept: dict[str, int] = json.loads(part.content(OFFSETS))
+        return kept
+
+    def build(work: Path) -> Mapping[str, Any]:
+        log(f"reading the types of {kernel.name}: one boot, once")
+        booted = boot(
+            prepared,
+            Job(_SCRIPT),
+            seed=1,
+            timeout=BootTimeout(duration_ns=0, boot_ns=_BOOT_NS),
+            stopped=lambda: False,
+            on_progress=in_steps(f"{kernel.name} boots", progress),
+        )
+        content = booted.files.get("btf", b"")
+        if not content:
+            raise BoardError(
+                f"{kernel.name}: has no /sys/kernel/btf/vmlinux; build a kernel with "
+                "CONFIG_DEBUG_INFO_BTF"
+            )
+        (work / OFFSETS).write_text(json.dumps(offsets_in(Btf(content))))
+        return {"kernel": kernel.name, "release": kernel.release}
+
+    with locked(cache, log=log):
+        part = build_part(cache, name, inputs=inputs, build=build)
+    made: dict[str, int] = json.loads(part.content(OFFSETS))
+    return made
+
+
+def offsets_in(btf: Btf) -> dict[str, int]:
+    """Return the offsets that the plugin needs; BoardError names one that is missing."""
+    pointer = 8
+    keeper = -(-btf.size_of(_SEQUENCE) // pointer) * pointer
+    return {
+        **{name: btf.offset_of(*path) for name, path in (_FIELDS | _TIMES).items()},
+        "keeper": keeper + btf.offset_of(*_MONOTONIC),
+    }
