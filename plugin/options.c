@@ -113,8 +113,7 @@ static bool parse_one(const char *name, const char *value, struct options *o)
 	if (strcmp(name, "fields") == 0)
 		return parse_numbers(value, OPTIONS_FIELDS, o->field);
 	if (strcmp(name, "time") == 0)
-		return parse_numbers(value, OPTIONS_TIMES, o->time) &&
-		       o->time[TIME_HZ];
+		return parse_numbers(value, OPTIONS_TIMES, o->time) && o->time[TIME_HZ];
 	if (strcmp(name, "most") == 0)
 		return parse_number(value, 1, UINT64_MAX, &o->most);
 	if (strcmp(name, "program") == 0)

@@ -70,11 +70,19 @@ enum options_hook {
 	OPTIONS_HOOKS
 };
 #define OPTIONS_HOOK_NAMES                                                             \
-	{ "try_to_wake_up",   "finish_task_switch", "hrtimer_wakeup",                  \
-	  "timerfd_tmrproc",  "posix_timer_fn",     "wake_up_new_task",                \
-	  "do_exit",          "system call",        "handle_mm_fault" }
+	{ "try_to_wake_up",  "finish_task_switch", "hrtimer_wakeup",                   \
+	  "timerfd_tmrproc", "posix_timer_fn",     "wake_up_new_task",                 \
+	  "do_exit",         "system call",        "handle_mm_fault" }
 
-enum options_field { FIELD_PID, FIELD_TGID, FIELD_COMM, FIELD_PRIO, FIELD_STATE, FIELD_ON_RQ, OPTIONS_FIELDS };
+enum options_field {
+	FIELD_PID,
+	FIELD_TGID,
+	FIELD_COMM,
+	FIELD_PRIO,
+	FIELD_STATE,
+	FIELD_ON_RQ,
+	OPTIONS_FIELDS
+};
 
 /* tk_core of kernel/time/timekeeping.c, and its tkr_mono; offsets in that, in a timer and
  * in the clock that it is of. */

@@ -39,7 +39,7 @@ struct program_header {
 	uint32_t cpus;
 	char arch[16];
 	uint32_t shift;
-	uint32_t record_bytes;
+	uint32_t kinds; /* bit by bit, those that can be there */
 	uint64_t quantum;
 	uint64_t zero[2];
 };
@@ -65,20 +65,42 @@ static struct {
 	unsigned int seen; /* bits of hooks whose argument was checked */
 	struct outside_cpu {
 		uint64_t executed; /* instructions of programs */
-		uint64_t task;     /* of the program, that this CPU is in; 0: of others */
-		bool entered;      /* it was switched to and has not executed its own */
-		bool begins;       /* its next system call is the program's */
-		int64_t due_ns;    /* of the timer whose callback runs here */
-		uint32_t due;      /* how; 0: none runs */
+		uint64_t task;  /* of the program, that this CPU is in; 0: of others */
+		bool entered;   /* it was switched to and has not executed its own */
+		bool begins;    /* its next system call is the program's */
+		int64_t due_ns; /* of the timer whose callback runs here */
+		uint32_t due;   /* how; 0: none runs */
 	} cpu[CPUS_MAX];
 } outside;
+
+/* Without a hook its records are missing: unknown, and not none. */
+static uint32_t kinds_of(const struct options *o)
+{
+	uint32_t kinds = 1u << PROGRAM_THREAD | 1u << PROGRAM_NAME | 1u << PROGRAM_IN |
+			 1u << PROGRAM_OUT | 1u << PROGRAM_FIRST | 1u << PROGRAM_LOST;
+
+	if (o->hook[HOOK_WAKE])
+		kinds |= 1u << PROGRAM_WAKE;
+	if (o->hook[HOOK_SLEEPER] && o->hook[HOOK_WAKE] && o->time[TIME_KEEPER])
+		kinds |= 1u << PROGRAM_RELEASE;
+	if (o->hook[HOOK_NEW])
+		kinds |= 1u << PROGRAM_FORK;
+	if (o->hook[HOOK_EXIT])
+		kinds |= 1u << PROGRAM_EXIT;
+	if (o->hook[HOOK_CALL])
+		kinds |= 1u << PROGRAM_CALL | 1u << PROGRAM_RETURN |
+			 1u << PROGRAM_ARGUMENTS;
+	if (o->hook[HOOK_FAULT])
+		kinds |= 1u << PROGRAM_FAULT;
+	return kinds;
+}
 
 int outside_init(const struct options *options, const struct arch *arch)
 {
 	struct program_header header = { .magic = "RTSCPROG",
 					 .version = PROGRAM_VERSION,
 					 .shift = (uint32_t)options->shift,
-					 .record_bytes = sizeof(struct program_record),
+					 .kinds = kinds_of(options),
 					 .quantum = options->quantum };
 
 	outside.options = options;
@@ -173,7 +195,8 @@ static struct thread *tell(uint64_t task, unsigned int to_come)
 {
 	struct thread *t = thread_at(task);
 	uint64_t name[2] = { field(task, FIELD_COMM, 8),
-			     value_at(task + outside.options->field[FIELD_COMM] + 8, 8) };
+			     value_at(task + outside.options->field[FIELD_COMM] + 8,
+				      8) };
 	uint32_t id = (uint32_t)field(task, FIELD_PID, 4);
 	bool is_new = !t->told || t->id != id;
 
@@ -257,7 +280,7 @@ static int64_t release_of(uint64_t timer)
 	return (int64_t)(cycles * 1000000000 / (__int128)at[TIME_HZ]);
 }
 
-static void at_timer(enum options_hook hook, unsigned int to_come)
+static void at_timer(enum options_hook hook)
 {
 	struct outside_cpu *cpu = this_cpu();
 	uint64_t timer = argument(0);
@@ -266,16 +289,9 @@ static void at_timer(enum options_hook hook, unsigned int to_come)
 		return;
 	cpu->due = hook == HOOK_SLEEPER ? 1 : hook == HOOK_TIMERFD ? 2 : 3;
 	cpu->due_ns = release_of(timer);
-	(void)to_come;
 }
 
 /* --- switches, wake-ups --------------------------------------------------------------- */
-
-static void await(struct outside_cpu *cpu)
-{
-	(void)cpu;
-	outside_awaits = true;
-}
 
 static void at_switch(unsigned int to_come)
 {
@@ -303,7 +319,7 @@ static void at_switch(unsigned int to_come)
 			  (uint32_t)field(after, FIELD_PRIO, 4), 0);
 		cpu->task = after;
 		cpu->entered = true;
-		await(cpu);
+		outside_awaits = true;
 	}
 }
 
@@ -389,7 +405,7 @@ static void at_call(unsigned int to_come)
 	put(PROGRAM_ARGUMENTS, to_come, t->id, t->call, of_call(registers, 1),
 	    of_call(registers, 2));
 	cpu->task = task;
-	await(cpu);
+	outside_awaits = true;
 }
 
 static void at_fault(unsigned int to_come)
@@ -413,7 +429,7 @@ void outside_at_hook(unsigned int hook, unsigned int instructions)
 	case HOOK_SLEEPER:
 	case HOOK_TIMERFD:
 	case HOOK_POSIX_TIMER:
-		at_timer((enum options_hook)hook, instructions);
+		at_timer((enum options_hook)hook);
 		break;
 	case HOOK_NEW:
 		at_new(instructions);
@@ -479,12 +495,11 @@ const char *outside_end(void)
 		fwrite(&record, sizeof(record), 1, outside.file);
 	}
 	if (fseek(outside.file, offsetof(struct program_header, cpus), SEEK_SET) ||
-	    fwrite(&count, sizeof(count), 1, outside.file) != 1 ||
-	    fclose(outside.file))
+	    fwrite(&count, sizeof(count), 1, outside.file) != 1 || fclose(outside.file))
 		return "cannot be written";
 	if (!outside.wrong)
 		return NULL;
-	snprintf(why, sizeof(why), "the kernel's %s has another argument than it should",
-		 outside.wrong);
+	snprintf(why, sizeof(why),
+		 "the kernel's %s has another argument than it should", outside.wrong);
 	return why;
 }

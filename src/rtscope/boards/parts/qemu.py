@@ -82,7 +82,7 @@ class Recording:
 
 @dataclass(frozen=True, slots=True)
 class ProgramView:
-    """What is recorded of a program, and where this kernel keeps it: plugin/options.h."""
+    """Where this kernel keeps what is recorded of a program; `plugin/options.h`."""
 
     task: str
     """Where its current task is."""
@@ -148,8 +148,8 @@ def with_plugin(
     """
     Return the options by which the plugin bounds the quantum, and writes into a folder.
 
-    That is SUMMARY, PROGRESS, STREAM and PROGRAM_RECORD. With `progress` it ends QEMU where the
-    standard input does: rtscope is gone then.
+    That is SUMMARY, PROGRESS, STREAM and PROGRAM_RECORD. With `progress` it ends QEMU
+    where the standard input does: rtscope is gone then.
     """
     option, quantum = quantum_by_plugin(plugin, board)
     words = [quantum, f"summary={escaped(folder / SUMMARY)}"]

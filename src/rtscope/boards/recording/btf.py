@@ -47,7 +47,7 @@ class Btf:
         }
 
     def size_of(self, name: str) -> int:
-        """Return the bytes of a structure, also by a name of its type; else BoardError."""
+        """Return the bytes of a structure or typedef; BoardError if there is none."""
         return self._resolved(self._structure(name)).size_or_type
 
     def offset_of(self, structure: str, *path: str) -> int:

@@ -116,11 +116,7 @@ def _hooks(symbols: SymbolTable, kernel: str) -> dict[str, int]:
     for hook, names in _HOOKS.items():
         places = (symbols.address_of(name) for name in names)
         found[hook] = next((place for place in places if place is not None), 0)
-    if missing := [
-        names[0]
-        for hook, names in _HOOKS.items()
-        if hook in _NEEDED and not found[hook]
-    ]:
+    if missing := [_HOOKS[hook][0] for hook in _NEEDED if not found[hook]]:
         raise BoardError(f"{kernel}: its symbols lack {', '.join(missing)}")
     return found
 
@@ -172,7 +168,7 @@ def _offsets(
 
 
 def offsets_in(btf: Btf) -> dict[str, int]:
-    """Return the offsets that the plugin needs; BoardError names one that is missing."""
+    """Return the offsets that the plugin needs; BoardError names a missing one."""
     pointer = 8
     keeper = -(-btf.size_of(_SEQUENCE) // pointer) * pointer
     return {

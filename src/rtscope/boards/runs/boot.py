@@ -286,7 +286,7 @@ def _program(prepared: Prepared, path: Path, ended: "_Ended") -> bytes:
     if wrong or not path.exists():
         why = wrong[1] if wrong else "the plugin wrote nothing"
         raise BoardError(
-            f"{prepared.kernel.name}: its programs cannot be watched from outside: {why}"
+            f"{prepared.kernel.name}: programs cannot be watched from outside: {why}"
         )
     return path.read_bytes()
 
