@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from programs.systemcalls import NUMBERS
-from programs.witness import Seen
+from programs.witness import ALLOCATING, Seen
 
 Answered = tuple[bool | None, str]
 """Right or not, None if the witness cannot tell; and why."""
@@ -77,10 +77,12 @@ class Verdict:
 
 
 def judged(answer: Mapping[str, Any], seen: Seen) -> list[Verdict]:
-    """Judge each finding of an answer."""
+    """Judge each finding of an answer, by what was seen in the time that it is of."""
     verdicts = []
     for finding in answer["findings"]:
-        right, why = _right(finding, seen, answer)
+        from_ns, to_ns = _window(answer, finding["tid"], finding["id"])
+        touching = seen.between(from_ns, to_ns, whole=False)
+        right, why = _right(finding, touching, answer)
         verdicts.append(
             Verdict(finding["id"], finding["weight"], finding["thread"], right, why)
         )
@@ -95,7 +97,8 @@ def missed(answer: Mapping[str, Any], seen: Seen) -> list[Verdict]:
     verdicts = []
     for thread in answer["threads"]:
         tid = thread["tid"]
-        for name, why in _offences(tid, seen):
+        within = seen.between(*_window(answer, tid), whole=True)
+        for name, why in _offences(tid, within):
             there = (name, tid) in found or name in without_thread
             verdicts.append(
                 Verdict(
@@ -109,8 +112,32 @@ def missed(answer: Mapping[str, Any], seen: Seen) -> list[Verdict]:
     return verdicts
 
 
+def _window(
+    answer: Mapping[str, Any], tid: int | None, finding: str = ""
+) -> tuple[int, int]:
+    """Return when a thread was watched; of one that is not listed, when any was."""
+    cycles = answer["cycles"]
+    if finding == "RA17":
+        return cycles["from_ns"], cycles["from_ns"] + cycles["window_ns"]
+    windows = {
+        one["tid"]: one["watched_ns"] for one in answer["threads"] if one["watched_ns"]
+    }
+    if tid in windows:
+        from_ns, to_ns = windows[tid]
+    elif windows:
+        from_ns = min(begin for begin, _ in windows.values())
+        to_ns = max(end for _, end in windows.values())
+    else:
+        from_ns, to_ns = cycles["from_ns"], cycles["from_ns"] + cycles["window_ns"]
+    return from_ns, to_ns
+
+
 def _offences(tid: int, seen: Seen) -> Iterator[tuple[str, str]]:
-    allocating = {n: c for (t, n), c in seen.allocations.items() if t == tid}
+    allocating = {
+        ALLOCATING[which]: count
+        for (owner, which), count in seen.maps.get("alloc", {}).items()
+        if owner == tid
+    }
     if sum(allocating.values()) >= _FEW:
         yield "RA07", f"{allocating}"
     faults = _faults(tid, seen)
@@ -154,7 +181,7 @@ class _Case:
     def some(self, of: str) -> Answered:
         """True if any of its threads has one."""
         count = sum(self.seen.count(of, one) for one in self.tids)
-        return count > 0, f"{of}: {count} in {self.seen.window_ns / 1e9:.1f} s"
+        return count > 0, f"{of}: {count}"
 
     def called(self, name: str) -> int:
         """Return how often its threads made a system call."""
@@ -201,10 +228,9 @@ def _major_faults(case: _Case) -> Answered:
 
 
 def _allocations(case: _Case) -> Answered:
-    made = case.seen.allocations
-    if not made:
+    if not case.seen.maps.get("alloc"):
         return None, "the witness has no probe in this program's allocator"
-    count = sum(times for (tid, _), times in made.items() if tid in case.tids)
+    count = sum(case.seen.count("alloc", one) for one in case.tids)
     return count > 0, f"{count} allocations"
 
 

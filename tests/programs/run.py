@@ -39,7 +39,7 @@ def main() -> int:
     parser = argparse.ArgumentParser(description=(__doc__ or "").split("\n")[1])
     parser.add_argument("programs", nargs="*", help="default: all")
     parser.add_argument("--again", action="store_true", help="forget earlier runs")
-    parser.add_argument("--duration", default="3s", help="time to watch each")
+    parser.add_argument("--duration", default="8s", help="time to watch each")
     asked = parser.parse_args()
     programs = tomllib.loads((HERE / "programs.toml").read_text())
     if unknown := set(asked.programs) - programs.keys():

@@ -4,11 +4,11 @@ import json
 import re
 import signal
 import subprocess
-import time
 from collections import defaultdict
 from collections.abc import Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from pathlib import Path
+from typing import Self
 
 ALLOCATING = (
     "malloc",
@@ -21,44 +21,64 @@ ALLOCATING = (
 )
 _END_S = 120.0
 
+_WITH_TRACEFS = (
+    *("unshare", "--mount", "sh", "-c"),
+    "mount -t tracefs tracefs /sys/kernel/tracing 2>&-; exec \"$@\"",
+    "sh",
+)
+"""Runs a command that finds tracefs, also where it is not mounted."""
+
+SLICE_NS = 50_000_000
+"""What it sees is counted in slices of this length: the last part of each key."""
+
 _SCRIPT = """
 BEGIN { printf("ready\\n"); }
 tracepoint:raw_syscalls:sys_enter /pid == PID/ {
-  @calls[tid, args->id] = count(); @at[tid] = nsecs;
+  @calls[tid, args->id, SLICE] = count(); @at[tid] = nsecs;
   @files[tid, args->id, args->args[0] & 0xffffffff] = count();
   if (args->id == FUTEX) { @op[tid] = args->args[1]; }
 }
 tracepoint:raw_syscalls:sys_exit /pid == PID && @at[tid]/ {
   if (args->id == FUTEX) {
-    @futexlongest[tid, @op[tid] & 127] = max(nsecs - @at[tid]);
+    @futexlongest[tid, @op[tid] & 127, SLICE] = max(nsecs - @at[tid]);
   }
   delete(@at[tid]);
 }
-software:page-faults:1 /pid == PID/ { @faults[tid] = count(); }
+software:page-faults:1 /pid == PID/ { @faults[tid, SLICE] = count(); }
 tracepoint:exceptions:page_fault_user /pid == PID/ {
-  @faultat[tid, args->address >> 12] = count();
+  @faultat[tid, args->address >> 12, SLICE] = count();
 }
 tracepoint:sched:sched_migrate_task /args->orig_cpu != args->dest_cpu/ {
-  @moved[args->pid] = count();
+  @moved[args->pid, SLICE] = count();
 }
 tracepoint:sched:sched_waking /@mine[args->pid]/ {
-  @woken[args->pid, tid, args->prio, ((struct task_struct *)curtask)->prio] = count();
+  @woken[args->pid, tid, args->prio, ((struct task_struct *)curtask)->prio, SLICE] =
+    count();
 }
 tracepoint:sched:sched_waking /pid == PID/ { @mine[tid] = 1; }
 tracepoint:sched:sched_switch /pid == PID/ {
   @mine[tid] = 1;
   if (args->prev_state == 0 || args->prev_state == 256) {
-    @preempted[tid] = count();
+    @preempted[tid, SLICE] = count();
   } else if (@on[tid]) {
-    @busy[tid] = max(nsecs - @on[tid]); delete(@on[tid]);
+    @busy[tid, SLICE] = max(nsecs - @on[tid]); delete(@on[tid]);
   }
 }
 tracepoint:sched:sched_wakeup /@mine[args->pid]/ {
-  if (@woke[args->pid]) { @gap[args->pid] = max(nsecs - @woke[args->pid]); }
+  if (@woke[args->pid]) { @gap[args->pid, SLICE] = max(nsecs - @woke[args->pid]); }
   @woke[args->pid] = nsecs; @on[args->pid] = nsecs;
 }
-tracepoint:signal:signal_deliver /pid == PID/ { @signals[tid, args->sig] = count(); }
+tracepoint:signal:signal_deliver /pid == PID/ {
+  @signals[tid, args->sig, SLICE] = count();
+}
 """
+_SLICED = frozenset(
+    [
+        *("calls", "futexlongest", "faults", "faultat", "moved", "woken"),
+        *("preempted", "busy", "gap", "signals", "alloc"),
+    ]
+)
+_LONGEST = frozenset(["futexlongest", "busy", "gap"])
 
 
 @dataclass(frozen=True, slots=True)
@@ -73,20 +93,42 @@ class Thread:
     major_faults: int
 
 
-@dataclass(slots=True)
+Maps = Mapping[str, Mapping[tuple[int, ...], int]]
+
+
+@dataclass(frozen=True, slots=True)
 class Seen:
     """What was seen: of each map of the script its numbers, by their keys."""
 
-    maps: Mapping[str, Mapping[tuple[int, ...], int]]
-    allocations: Mapping[tuple[int, str], int]
+    maps: Maps
+    """Of what is counted in slices, the last part of a key is that of its begin."""
     threads: Mapping[int, Thread]
     unlocked_kib: int
     not_resident_kib: int
     lazy: tuple[str, ...]
     nonblocking: frozenset[int]
     own_pages: frozenset[int]
-    window_ns: int = 0
     major: Mapping[int, int] = field(default_factory=dict)
+
+    def between(self, from_ns: int, to_ns: int, *, whole: bool) -> Self:
+        """
+        Return what was seen in a time, of CLOCK_MONOTONIC, without slices.
+
+        `whole`: of slices that lie in it; else of those that touch it.
+        """
+        first, last = from_ns // SLICE_NS, to_ns // SLICE_NS
+        if whole:
+            first, last = first + 1, last - 1
+        maps = dict(self.maps)
+        for name in _SLICED & maps.keys():
+            summed: dict[tuple[int, ...], int] = {}
+            for (*key, at), value in maps[name].items():
+                if first <= at <= last:
+                    old = summed.get(tuple(key), 0)
+                    new = max(old, value) if name in _LONGEST else old + value
+                    summed[tuple(key)] = new
+            maps[name] = summed
+        return replace(self, maps=maps)
 
     def count(self, of: str, tid: int) -> int:
         """Return how often, for a thread."""
@@ -105,19 +147,25 @@ class Witness:
     def __init__(self, pid: int) -> None:
         self.pid = pid
         self._before = threads_of(pid)
-        script = _SCRIPT.replace("PID", str(pid)).replace("FUTEX", "202")
+        script = _SCRIPT
         libc = _libc_of(pid)
         if libc:
-            for name in ALLOCATING:
-                script += f"uprobe:{libc}:{name} /pid == {pid}/ "
-                script += f'{{ @alloc[tid, "{name}"] = count(); }}\n'
+            for number, name in enumerate(ALLOCATING):
+                script += f"uprobe:{libc}:{name} /pid == PID/ "
+                script += f"{{ @alloc[tid, {number}, SLICE] = count(); }}\n"
+        for name, value in (
+            ("PID", str(pid)),
+            ("FUTEX", "202"),
+            ("SLICE", f"nsecs / {SLICE_NS}"),
+        ):
+            script = script.replace(name, value)
         self._process = subprocess.Popen(
-            ["bpftrace", "-f", "json", "-e", script],
+            [*_WITH_TRACEFS, "bpftrace", "-f", "json", "-e", script],
             stdout=subprocess.PIPE,
             stderr=subprocess.DEVNULL,
             env={
                 "PATH": "/usr/sbin:/usr/bin:/sbin:/bin",
-                "BPFTRACE_MAP_KEYS_MAX": "65536",
+                "BPFTRACE_MAP_KEYS_MAX": "262144",
             },
             text=True,
         )
@@ -127,7 +175,6 @@ class Witness:
                 break
         else:
             raise RuntimeError(f"bpftrace ended, with status {self._process.wait()}")
-        self._begun = time.monotonic_ns()
 
     def kill(self) -> None:
         """End it, if it has not ended."""
@@ -143,23 +190,19 @@ class Witness:
         nonblocking = _nonblocking(proc)
         own = frozenset(_pages(_read(proc / "maps"), "[uprobes]"))
         lazy = tuple(_lazy_of(_read(proc / "maps")))
-        window_ns = time.monotonic_ns() - self._begun
         self._process.send_signal(signal.SIGINT)
         try:
             out, _ = self._process.communicate(timeout=_END_S)
         except subprocess.TimeoutExpired:
             self.kill()
             raise RuntimeError("bpftrace did not end") from None
-        maps, allocations = _maps(out)
         return Seen(
-            maps,
-            allocations,
+            _maps(out),
             threads or self._before,
             *_memory(smaps),
             lazy,
             nonblocking,
             own,
-            window_ns,
             {
                 tid: thread.major_faults - self._before[tid].major_faults
                 for tid, thread in threads.items()
@@ -255,26 +298,16 @@ def _nonblocking(proc: Path) -> frozenset[int]:
     return frozenset(found)
 
 
-def _maps(
-    out: str,
-) -> tuple[dict[str, dict[tuple[int, ...], int]], dict[tuple[int, str], int]]:
+def _maps(out: str) -> Maps:
     maps: dict[str, dict[tuple[int, ...], int]] = defaultdict(dict)
-    allocations: dict[tuple[int, str], int] = {}
     for line in out.splitlines():
-        if not line.startswith("{"):
-            continue
-        row = json.loads(line)
+        row = json.loads(line) if line.startswith("{") else {"type": ""}
         if row["type"] != "map":
             continue
         for name, values in row["data"].items():
-            if not isinstance(values, dict):
-                continue
-            for key, value in values.items():
-                if name == "@alloc":
-                    tid, function = key.split(",", 1)
-                    allocations[int(tid), function] = int(value)
-                else:
-                    maps[name[1:]][tuple(int(part) for part in key.split(","))] = int(
-                        value
-                    )
-    return dict(maps), allocations
+            if isinstance(values, dict):
+                maps[name[1:]] = {
+                    tuple(int(part) for part in key.split(",")): int(value)
+                    for key, value in values.items()
+                }
+    return dict(maps)

@@ -262,6 +262,7 @@ def examined_row(examined: Examined) -> dict[str, Any]:
     """Return the result for a JSON document: stable keys, times in ns."""
     seen = examined.observation
     watch = seen.watch
+    watched = {one.tid: (one.from_ns, one.to_ns) for one in watch.threads}
     return {
         "schema": SCHEMA,
         "pid": seen.pid,
@@ -275,6 +276,7 @@ def examined_row(examined: Examined) -> dict[str, Any]:
                 "policy": one.line.policy,
                 "priority": one.line.priority,
                 "cpus": sorted(one.cpus),
+                "watched_ns": watched.get(one.line.tid),
             }
             for one in examined.judged
         ],

@@ -187,6 +187,7 @@ def cycles_row(cycles: JudgedCycles) -> dict[str, Any]:
     end = cycles.end
     return {
         "recorded": end.tracing.enabled,
+        "from_ns": cycles.from_ns,
         "window_ns": end.to_ns - cycles.from_ns,
         "runs": end.runs,
         "runs_cut": end.cut,
