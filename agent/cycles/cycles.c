@@ -81,6 +81,7 @@ static void begin(struct cycles *c, struct cycle_thread *t, const struct pick *p
 				    .woken_ns = p->at_ns,
 				    .flags = t->gap ? CYCLE_GAP : 0 };
 	t->gap = false;
+	t->woken_ns = 0;
 	t->within_ns = t->asked_ns;
 	t->asked_ns = 0;
 	if (!by)
@@ -157,11 +158,28 @@ static void take_waking(struct cycles *c, struct cycle_thread *t, const struct p
 		t->state = THREAD_READY;
 	} else if (by && by->due_ns > 0) {
 		go_on(c, t, p, by, by->armed_ns);
+	} else if (t->state == THREAD_RUNNING) {
+		t->woken_ns = p->at_ns;
 	}
 }
 
-static void take_in(struct cycle_thread *t, const struct pick *p)
+/* It is switched to while it runs: the switch from it was not recorded. */
+static void left_unseen(struct cycles *c, struct cycle_thread *t, const struct pick *p)
 {
+	if (t->woken_ns) {
+		cut(c, t);
+		begin(c, t, &(struct pick){ .at_ns = t->woken_ns, .cpu = p->cpu },
+		      NULL);
+	} else if (t->open) {
+		t->run.flags |= CYCLE_CUT;
+		t->run.flags &= ~(unsigned int)CYCLE_NO_SLEEP;
+	}
+}
+
+static void take_in(struct cycles *c, struct cycle_thread *t, const struct pick *p)
+{
+	if (t->state == THREAD_RUNNING)
+		left_unseen(c, t, p);
 	if (t->open && !t->run.in_ns)
 		t->run.in_ns = p->at_ns;
 	t->run.cpu = p->cpu;
@@ -172,6 +190,7 @@ static void take_in(struct cycle_thread *t, const struct pick *p)
 static void take_out(struct cycles *c, struct cycle_thread *t, const struct pick *p)
 {
 	runs_unseen(t, p->at_ns);
+	t->woken_ns = 0;
 	if (t->state != THREAD_RUNNING) {
 		cut(c, t);
 		t->state = p->runnable ? THREAD_UNKNOWN : THREAD_ASLEEP;
@@ -322,7 +341,7 @@ void cycles_take(struct cycles *c, const struct pick *p)
 	if (p->kind == PICK_WAKING)
 		take_waking(c, t, p);
 	else if (p->kind == PICK_IN)
-		take_in(t, p);
+		take_in(c, t, p);
 	else if (p->kind == PICK_OUT)
 		take_out(c, t, p);
 }

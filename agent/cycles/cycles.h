@@ -52,6 +52,7 @@ struct cycle_thread {
 	bool open; /* run has a begin */
 	bool gap;  /* before the next run: events were lost */
 	int64_t running_since_ns, preempted_at_ns;
+	int64_t woken_ns;  /* while it ran, so the records say; 0: it was not */
 	int64_t asked_ns;  /* what its last timer was set to, of its clock; 0: none */
 	int64_t within_ns; /* the same, of the sleep that its run came within */
 	struct cyclerun run;
