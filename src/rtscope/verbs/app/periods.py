@@ -11,10 +11,9 @@ from collections import Counter
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from enum import StrEnum
-from itertools import pairwise
 from statistics import median_low
 
-from rtscope.verbs.app.threadruns import RELATIVE, Run
+from rtscope.verbs.app.threadruns import GAP, RELATIVE, Run
 
 NEAR_SHARE = 0.25
 """An interval this near to a multiple of the period is that many periods."""
@@ -78,19 +77,27 @@ def beginnings_of(
         return _at_given(runs, given_ns)
     due = [index for index, run in enumerate(runs) if run.due_ns]
     for members in _families(runs, due):
-        period_ns = steady_ns([runs[index].due_ns for index in members])
+        period_ns = steady_ns(_intervals(runs, members))
         if period_ns is not None:
-            some = [runs[index] for index in members]
-            basis = Basis.TIME if _keeps_a_grid(some, period_ns) else Basis.INTERVAL
+            on_grid = _keeps_a_grid(runs, members, period_ns)
+            basis = Basis.TIME if on_grid else Basis.INTERVAL
             return Beginnings(period_ns, basis, frozenset(members))
     return _paced(runs) or _after_sleeps(runs, due)
 
 
+def _intervals(runs: Sequence[Run], at: Sequence[int], step: int = 1) -> list[int]:
+    """Return the times from one to the `step`-th after it, where no run was lost."""
+    return [
+        runs[last].begin_ns - runs[first].begin_ns
+        for first, last in zip(at, at[step:], strict=False)
+        if not any(run.flags & GAP for run in runs[first + 1 : last + 1])
+    ]
+
+
 def steady_ns(
-    times_ns: Sequence[int], near: float = NEAR_SHARE, least: float = SINGLE_SHARE
+    intervals: Sequence[int], near: float = NEAR_SHARE, least: float = SINGLE_SHARE
 ) -> int | None:
     """Return the median interval if most are near to it or to multiples of it."""
-    intervals = [b - a for a, b in pairwise(times_ns)]
     if len(intervals) < FEWEST:
         return None
     period_ns = median_low(intervals)
@@ -140,13 +147,12 @@ def _request_ns(run: Run) -> int:
 
 def _on_a_grid(runs: Sequence[Run], absolute: Sequence[int]) -> Sequence[int]:
     """Return the runs whose times are whole periods apart, to the ns; none if few."""
-    times = [runs[index].due_ns for index in absolute]
     for step in range(1, MOST_WAKEUPS + 1):
-        apart = Counter(b - a for a, b in zip(times, times[step:], strict=False))
+        apart = Counter(_intervals(runs, absolute, step))
         if not apart:
             break
         period_ns, number = apart.most_common(1)[0]
-        wanted = max(FEWEST, EXACT_SHARE * (len(times) - step) / step)
+        wanted = max(FEWEST, EXACT_SHARE * apart.total() / step)
         if period_ns > 0 and number >= wanted:
             return _of_one_phase(runs, absolute, period_ns)
     return ()
@@ -172,7 +178,7 @@ def _slept_ns(runs: Sequence[Run], some: Sequence[int]) -> int:
     )
 
 
-def _keeps_a_grid(due: Sequence[Run], period_ns: int) -> bool:
+def _keeps_a_grid(runs: Sequence[Run], at: Sequence[int], period_ns: int) -> bool:
     """
     Whether the times are due whatever the thread did before.
 
@@ -180,7 +186,8 @@ def _keeps_a_grid(due: Sequence[Run], period_ns: int) -> bool:
     for an interval always asks for the same, and its times vary. Functions of a library
     may ask for a time that they have made of an interval, or the other way round.
     """
-    intervals = [b.due_ns - a.due_ns for a, b in pairwise(due)]
+    due = [runs[index] for index in at]
+    intervals = _intervals(runs, at)
     requests = [_request_ns(run) for run in due[1:]]
     near = [one for one in intervals if periods_in(one, period_ns) == 1]
     if any(run.flags & RELATIVE for run in due):
@@ -200,8 +207,7 @@ def _paced(runs: Sequence[Run]) -> Beginnings | None:
         near = NEAR_SHARE if step == 1 else NEARER_SHARE
         series = [range(first, len(runs), step) for first in range(step)]
         likely = max(series, key=lambda some: _slept_ns(runs, some) / max(1, len(some)))
-        times_ns = [runs[index].begin_ns for index in likely]
-        period_ns = steady_ns(times_ns, near, SINGLE_PACES)
+        period_ns = steady_ns(_intervals(runs, likely), near, SINGLE_PACES)
         if period_ns is not None:
             return Beginnings(period_ns, Basis.WAKEUPS, frozenset(likely))
     return None
