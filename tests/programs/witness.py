@@ -23,7 +23,7 @@ _END_S = 120.0
 
 _WITH_TRACEFS = (
     *("unshare", "--mount", "sh", "-c"),
-    "mount -t tracefs tracefs /sys/kernel/tracing 2>&-; exec \"$@\"",
+    'mount -t tracefs tracefs /sys/kernel/tracing 2>&-; exec "$@"',
     "sh",
 )
 """Runs a command that finds tracefs, also where it is not mounted."""
