@@ -3,9 +3,11 @@ CPU seconds and memory of `rtscope app check` by language, without those of `--l
 
 A program of each language runs with a FIFO thread, and is watched for 2 s with and
 without probes and cycles: the difference is events, stacks and names. Languages whose
-compiler or interpreter is not installed are left out, with a line.
+compiler or interpreter is not installed are left out, with a line. A language takes a
+minute on a machine at rest: name those to run, and with --turns how often.
 """
 
+import argparse
 import os
 import shutil
 import statistics
@@ -16,7 +18,8 @@ from collections.abc import Callable, Sequence
 from pathlib import Path
 
 SOURCES = Path(__file__).parent / "languages"
-TURNS = 3
+STATUSES = (0, 1, 3)
+"""Of a check with an answer: nothing, something, or not everything seen."""
 FIFO = ("chrt", "-f", "40")
 
 
@@ -61,28 +64,43 @@ def used(command: Sequence[str], cache: Path, *options: str) -> tuple[float, flo
         stderr=subprocess.DEVNULL,
         env={**os.environ, "XDG_CACHE_HOME": str(cache)},
     )
-    _, _, usage = os.wait4(started.pid, 0)
-    started.returncode = 0
+    _, status, usage = os.wait4(started.pid, 0)
+    started.returncode = os.waitstatus_to_exitcode(status)
+    if started.returncode not in STATUSES:
+        raise SystemExit(f"{command}: the check ended with {started.returncode}")
     return usage.ru_utime + usage.ru_stime, usage.ru_maxrss / 1024
 
 
+def row_of(name: str, turns: int) -> str:
+    """Measure a language: medians of all turns, the first one without a cache."""
+    needed, build = LANGUAGES[name]
+    if shutil.which(needed) is None:
+        return f"| {name} | left out: {needed} is not installed | | | |"
+    whole, light = [], []
+    with tempfile.TemporaryDirectory(prefix="rtscope-bench-") as made:
+        folder = Path(made)
+        command = build(folder)
+        for turn in range(turns):
+            whole.append(used(command, folder / f"cache{turn}"))
+            light.append(used(command, folder / "cache0", "--light"))
+    both = statistics.median(cpu for cpu, _ in whole)
+    less = statistics.median(cpu for cpu, _ in light)
+    most = max(mib for _, mib in (*whole, *light))
+    return f"| {name} | {both:.1f} | {less:.1f} | {both - less:.1f} | {most:,.0f} |"
+
+
 def main() -> None:
-    """Print a table: medians of all turns, the first one without a cache."""
+    """Print a table, each row when it is measured."""
+    parser = argparse.ArgumentParser(description=(__doc__ or "").split("\n")[1])
+    parser.add_argument("languages", nargs="*", help="default: all", metavar="LANGUAGE")
+    parser.add_argument("--turns", type=int, default=3, help="default: 3")
+    asked = parser.parse_args()
+    if unknown := [one for one in asked.languages if one not in LANGUAGES]:
+        parser.error(f"no language {unknown[0]}: name some of {', '.join(LANGUAGES)}")
     print("| program | check, s | `--light`, s | difference, s | MiB |")
-    print("|---|--:|--:|--:|--:|")
-    for name, (needed, build) in LANGUAGES.items():
-        if shutil.which(needed) is None:
-            print(f"| {name} | left out: {needed} is not installed | | | |")
-            continue
-        with tempfile.TemporaryDirectory(prefix="rtscope-bench-") as made:
-            folder = Path(made)
-            command = build(folder)
-            whole = [used(command, folder / f"cache{n}") for n in range(TURNS)]
-            light = [used(command, folder / "cache0", "--light") for _ in range(TURNS)]
-        both = statistics.median(cpu for cpu, _ in whole)
-        less = statistics.median(cpu for cpu, _ in light)
-        most = max(mib for _, mib in (*whole, *light))
-        print(f"| {name} | {both:.1f} | {less:.1f} | {both - less:.1f} | {most:,.0f} |")
+    print("|---|--:|--:|--:|--:|", flush=True)
+    for name in asked.languages or LANGUAGES:
+        print(row_of(name, asked.turns), flush=True)
 
 
 if __name__ == "__main__":

@@ -8,7 +8,7 @@ from collections import defaultdict
 from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
 from pathlib import Path
-from typing import Self
+from typing import Any, Self
 
 ALLOCATING = (
     "malloc",
@@ -301,8 +301,8 @@ def _nonblocking(proc: Path) -> frozenset[int]:
 def _maps(out: str) -> Maps:
     maps: dict[str, dict[tuple[int, ...], int]] = defaultdict(dict)
     for line in out.splitlines():
-        row = json.loads(line) if line.startswith("{") else {"type": ""}
-        if row["type"] != "map":
+        row: dict[str, Any] = json.loads(line) if line.startswith("{") else {}
+        if row.get("type") != "map":
             continue
         for name, values in row["data"].items():
             if isinstance(values, dict):
