@@ -222,6 +222,20 @@ def test_a_wait_inside_the_kernel_is_found_with_its_reason_and_who_ended_it() ->
     assert "RCU" in one.detail
 
 
+@pytest.mark.parametrize(
+    ("lasted_ns", "weight"), [(27_000_000, "high"), (999_999, "medium")]
+)
+def test_a_short_wait_inside_the_kernel_weighs_less(
+    lasted_ns: int, weight: str
+) -> None:
+    held = watching.times(2, lasted_ns)
+    call = watching.call("membarrier", 2, lasted_ns, slept=held, held=held)
+
+    one = found(watch(), calls=(call,))[-1]
+
+    assert (one.id, one.weight) == ("RA24", weight)
+
+
 def test_a_lock_has_its_holder_the_place_and_what_that_did_meanwhile() -> None:
     did = Meanwhile(ran_ns=2_000, aside_ns=300, slept_ns=40, slept_in="fsync")
     word = watching.word(2, 7, waker=OWNER, meanwhile=did)

@@ -13,7 +13,7 @@ from rtscope.contract import (
     WatchedWord,
 )
 from rtscope.contract.watching import Meanwhile, Party
-from rtscope.host.units import NS_PER_S, format_duration
+from rtscope.host.units import NS_PER_MS, NS_PER_S, format_duration
 from rtscope.programs.calls import (
     call_kinds,
     idle_wait,
@@ -51,6 +51,8 @@ WAITS_SEEN_BY: Mapping[str, tuple[str, ...]] = {
 _LOWEST_REAL_TIME = 99
 """Of the kernel's priorities: those of ordinary threads are above."""
 
+LONG_WAIT_NS = NS_PER_MS
+"""Inside the kernel: it weighs more than a shorter one."""
 
 MAX_NAMED = 3
 """Threads in a sentence: the JSON of a finding has all times together."""
@@ -201,6 +203,7 @@ def waits_in_kernel(watch: Watch, watched: WatchedThread) -> Iterator[Finding]:
         rate_per_s=rate_of(held.count, watched),
         stacks=_in_order(rows, [one for one in stacks if one.call in names]),
         worst=worst,
+        variant="short" if held.worst_ns < LONG_WAIT_NS else "",
         calls=tuple(_judged(one) for one in rows),
     )
 
