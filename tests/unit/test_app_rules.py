@@ -488,7 +488,7 @@ def test_waits_for_the_kernel_outside_of_calls_are_said_and_are_no_finding() -> 
     words = " ".join(said_of(examined).split())
     assert "cycle waited for a lock of the kernel or a device: 2 times, at" in words
     ((_, words),) = kernel_waits(examined)
-    assert words == "2 times, at most 12.3 us, ended by rtscope-agent"
+    assert words == "2 times, at most 12.3 µs, ended by rtscope-agent"
     assert examined_row(examined)["kernel_waits"]["101"]["total_ns"] == 21_000
 
 

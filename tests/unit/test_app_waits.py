@@ -147,10 +147,10 @@ def test_each_call_that_may_block_is_named_with_its_longest_the_worst_first() ->
 
     memory, blocking = found(watch(), calls=calls)
 
-    assert (memory.id, memory.detail) == ("RA08", "mmap 2 (at most 5 us)")
+    assert (memory.id, memory.detail) == ("RA08", "mmap 2 (at most 5 µs)")
     assert (blocking.id, blocking.count) == ("RA09", 311)
     assert blocking.detail == (
-        "membarrier 154 (at most 27 ms), rename 154 (at most 41 us), "
+        "membarrier 154 (at most 27 ms), rename 154 (at most 41 µs), "
         "system call 472 3 (at most 100 ns)"
     )
     assert blocking.worst is not None
@@ -253,8 +253,8 @@ def test_a_lock_has_its_holder_the_place_and_what_that_did_meanwhile() -> None:
 
     assert (one.id, one.count, len(one.stacks)) == ("RA10", 7, 1)
     assert one.detail == (
-        "a mutex; owner (8, priority 10) let it go in slow a.c:17 after 1 us, "
-        "which ran 2 us, lacked a CPU for 300 ns, slept 40 ns (fsync)"
+        "a mutex; owner (8, priority 10) let it go in slow a.c:17 after 1 µs, "
+        "which ran 2 µs, lacked a CPU for 300 ns, slept 40 ns (fsync)"
     )
     assert "PTHREAD_PRIO_INHERIT" in one.remedy
 
@@ -263,7 +263,7 @@ def test_a_wait_for_a_lock_that_inherits_is_a_call_that_blocks_and_no_more() -> 
     (one,) = found(watch(), words=(watching.word(0, 4, command=6),))
 
     assert (one.id, one.count) == ("RA09", 4)
-    assert one.detail == "futex(LOCK_PI) 4 (at most 1 us)"
+    assert one.detail == "futex(LOCK_PI) 4 (at most 1 µs)"
 
 
 def test_all_words_of_the_interpreter_lock_are_one_finding() -> None:

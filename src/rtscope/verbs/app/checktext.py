@@ -7,10 +7,10 @@ from typing import Any
 
 from rtscope.contract import BY_CPU
 from rtscope.host.escape import printable
-from rtscope.host.units import count, format_duration, plural
+from rtscope.host.units import count, plural
 from rtscope.present import document
 from rtscope.present.document import Block, Fit, Phrase, Table, Words
-from rtscope.present.words import enumeration
+from rtscope.present.words import duration, enumeration
 from rtscope.programs.stackwords import DIGITS, frame_row, stack_lines, stack_words
 from rtscope.verbs.app.cycletables import WIDE
 from rtscope.verbs.app.model import (
@@ -92,7 +92,7 @@ def _height(block: Phrase | Table) -> int:
 def headline(examined: Examined) -> str:
     """Return the answer in a sentence."""
     seen = examined.observation
-    lasted = format_duration(seen.watch.window_ns)
+    lasted = duration(seen.watch.window_ns)
     who = f"{seen.name} (process {seen.pid})"
     judged = plural(len(examined.judged), "thread")
     if examined.findings:
@@ -164,8 +164,8 @@ def finding_words(one: Finding) -> str:
 
 def _worst_words(worst: Worst) -> str:
     where = f" ({worst.where})" if worst.where else ""
-    after = format_duration(worst.after_ns)
-    return f"worst {format_duration(worst.lasted_ns)}{where} after {after}"
+    after = duration(worst.after_ns)
+    return f"worst {duration(worst.lasted_ns)}{where} after {after}"
 
 
 def _end(examined: Examined) -> Iterator[Phrase]:
@@ -250,7 +250,7 @@ def kernel_waits(examined: Examined) -> Iterator[tuple[str, str]]:
                 f"thread {one.tid} {printable(one.name)} waited for a lock of the "
                 "kernel or a device:",
                 f"{plural(times.count, 'time')}, at most "
-                f"{format_duration(times.worst_ns)}{by}",
+                f"{duration(times.worst_ns)}{by}",
             )
 
 

@@ -9,8 +9,9 @@ from rtscope.contract import CyclesEnd
 from rtscope.explain.model import Explanation
 from rtscope.explain.words import sentence
 from rtscope.host.escape import printable
-from rtscope.host.units import NS_PER_S, count, format_duration, format_us, plural
+from rtscope.host.units import NS_PER_S, count, format_us, plural
 from rtscope.present.document import Column, Phrase, Table, Weight
+from rtscope.present.words import duration
 from rtscope.stats.figures import named, percentiles
 from rtscope.stats.summary import Summary, buckets_of
 from rtscope.verbs.app.cycles import (
@@ -78,7 +79,7 @@ def cost_words(cycles: JudgedCycles) -> str:
     share = 100 * cycles.end.agent_cpu_ns / max(1, lasted_ns)
     events = sum(cpu.events for cpu in cycles.end.tracing.cpus)
     return (
-        f"recording the cycles took {format_duration(lasted_ns)}, {share:.2f} % of a "
+        f"recording the cycles took {duration(lasted_ns)}, {share:.2f} % of a "
         f"CPU and {events:,} events of the kernel"
     )
 

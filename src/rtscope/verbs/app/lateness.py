@@ -4,7 +4,8 @@ from collections.abc import Iterator, Mapping
 from dataclasses import replace
 
 from rtscope.contract import CyclesEnd
-from rtscope.host.units import format_duration, plural
+from rtscope.host.units import plural
+from rtscope.present.words import duration
 from rtscope.verbs.app.cycles import Period, ThreadCycles
 from rtscope.verbs.app.model import RANK, Examined, Finding, Observation, Unseen
 
@@ -75,7 +76,7 @@ def late_words(period: Period) -> str:
     if period.missed:
         words[0] = f"{plural(period.missed, 'period')} without a cycle"
     if words:
-        words.append(f"the period is {format_duration(period.period_ns)}")
+        words.append(f"the period is {duration(period.period_ns)}")
     return ", ".join(words)
 
 

@@ -10,10 +10,11 @@ from collections.abc import Iterator, Sequence
 
 from rtscope.contract import WatchedThread
 from rtscope.host.errors import UsageError
-from rtscope.host.units import format_duration, plural
+from rtscope.host.units import plural
 from rtscope.machine.cpulist import format_cpulist
 from rtscope.machine.tasks.marks import enumerated
 from rtscope.machine.tasks.model import Thread, ThreadKind
+from rtscope.present.words import duration
 from rtscope.programs.binaries.lookups import LOOKUP
 from rtscope.programs.memorymap import MemoryMap, Piece, pieces_in
 from rtscope.programs.probes import ALLOCATIONS
@@ -164,7 +165,7 @@ def _set_up(seen: Observation, judged: Sequence[Thread]) -> Iterator[Finding]:
     yield from _once(
         "RA18",
         [
-            (thread, f"timer slack {format_duration(slack)}")
+            (thread, f"timer slack {duration(slack)}")
             for thread in judged
             if not thread.real_time
             and (slack := thread.line.timer_slack_ns) is not None

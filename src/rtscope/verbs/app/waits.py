@@ -13,7 +13,8 @@ from rtscope.contract import (
     WatchedWord,
 )
 from rtscope.contract.watching import Meanwhile, Party
-from rtscope.host.units import NS_PER_MS, NS_PER_S, format_duration
+from rtscope.host.units import NS_PER_MS, NS_PER_S
+from rtscope.present.words import duration
 from rtscope.programs.calls import (
     call_kinds,
     idle_wait,
@@ -175,7 +176,7 @@ def _judged(call: WatchedCall) -> JudgedCall:
 
 
 def _call_words(call: WatchedCall) -> str:
-    longest = format_duration(call.times.worst_ns)
+    longest = duration(call.times.worst_ns)
     return f"{name_of(call)} {call.times.count:,} (at most {longest})"
 
 
@@ -210,7 +211,7 @@ def waits_in_kernel(watch: Watch, watched: WatchedThread) -> Iterator[Finding]:
 
 def _held_words(call: WatchedCall) -> str:
     by = f", ended by {call.held.worst_in}" if call.held.worst_in else ""
-    longest = format_duration(call.held.worst_ns)
+    longest = duration(call.held.worst_ns)
     why = reason_of(call.name)
     return f"{name_of(call)} {call.held.count:,} (at most {longest}{by}): it {why}"
 
@@ -293,17 +294,17 @@ def _holder_words(watch: Watch, words: Sequence[WatchedWord]) -> str:
     verb = "woke it" if after_probe(word.word) else "let it go"
     return (
         f"; {_named(word.waker)} {verb}{place} after "
-        f"{format_duration(word.times.worst_ns)}{did}"
+        f"{duration(word.times.worst_ns)}{did}"
     )
 
 
 def _did_words(did: Meanwhile) -> str:
-    parts = [f"ran {format_duration(did.ran_ns)}"]
+    parts = [f"ran {duration(did.ran_ns)}"]
     if did.aside_ns:
-        parts.append(f"lacked a CPU for {format_duration(did.aside_ns)}")
+        parts.append(f"lacked a CPU for {duration(did.aside_ns)}")
     if did.slept_ns:
         where = f" ({did.slept_in})" if did.slept_in else ""
-        parts.append(f"slept {format_duration(did.slept_ns)}{where}")
+        parts.append(f"slept {duration(did.slept_ns)}{where}")
     return ", ".join(parts)
 
 
