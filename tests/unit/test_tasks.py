@@ -27,7 +27,8 @@ from rtscope.machine.tasks.model import (
     choose,
     effective_words,
 )
-from rtscope.verbs.tasks.text import summary, task_row
+from rtscope.present.document import Lines
+from rtscope.verbs.tasks.text import summary, task_row, tasks_blocks
 
 ISOLATED = replace(AROUND, isolated=frozenset({2, 3}))
 
@@ -91,6 +92,22 @@ def test_threads_stand_below_the_first_of_their_process() -> None:
     found = listing(task(9, pid=9), task(3, pid=9), task(5), task(4, pid=5))
 
     assert [t.line.tid for t in found.threads] == [5, 4, 9, 3]
+
+
+def test_a_thread_with_the_name_of_its_process_has_it_once() -> None:
+    first, second, other = task(5), task(6, pid=5), replace(task(7, pid=5), name="io")
+    found = listing(first, second, other)
+
+    rows = "\n".join(
+        "".join(text for text, _ in line)
+        for block in tasks_blocks(
+            found, found.threads[1:], order=Order.PRIORITY, width=80
+        )
+        if isinstance(block, Lines)
+        for line in block.lines
+    )
+    assert f"io [{first.name}]" in rows
+    assert f"{first.name} [{first.name}]" not in rows
 
 
 @pytest.mark.parametrize("kept", [slice(0, -1), slice(1, None)])

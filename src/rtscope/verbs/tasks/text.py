@@ -225,10 +225,12 @@ def _name(thread: Thread, heads: frozenset[int] | None) -> str:
     name = _display_name(thread)
     if thread.is_leader:
         return name
+    process = _safe(thread.process)
+    of_process = f" [{process}]" if process != name else ""
     if heads is None:
-        return f"{name} [{_safe(thread.process)}]"
+        return f"{name}{of_process}"
     if thread.line.tid in heads:
-        return f"  {name} [{_safe(thread.process)}]"
+        return f"  {name}{of_process}"
     return f"  {name}"
 
 
