@@ -2,7 +2,6 @@
 
 from collections.abc import Iterable, Sequence
 from dataclasses import replace
-from itertools import pairwise
 
 import pytest
 
@@ -363,42 +362,6 @@ def test_a_wake_up_that_does_not_come_is_a_missed_period() -> None:
 
     assert period is not None
     assert period.missed == 2
-
-
-LOSSY = (0, 4, 8, 9, 13, 17, 18, 19, 23, 27, 28, 32, 36, 37, 41)
-"""Periods of which runs came, where the kernel lost the events of the others."""
-
-
-def lossy(*, timed: bool) -> list[Run]:
-    """Loops of 5 ms: a run that does not follow the one before says that some lack."""
-    every = 5 * MS
-    runs = []
-    for before, number in pairwise((-2, *LOSSY)):
-        flags = 0 if number == before + 1 else GAP
-        at = (number + 1) * every
-        runs.append(
-            run(at, armed=at - every, flags=flags)
-            if timed
-            else replace(woken(at), flags=flags)
-        )
-    return runs
-
-
-@pytest.mark.parametrize("timed", [True, False])
-def test_runs_whose_events_were_lost_make_no_period_longer(timed: bool) -> None:
-    period = cycles(lossy(timed=timed)).period
-
-    assert period is not None
-    assert period.period_ns == 5 * MS
-    assert period.missed == 0
-
-
-def test_a_thread_of_which_every_second_run_was_lost_has_no_period() -> None:
-    runs = [replace(woken(n * 10 * MS), flags=GAP) for n in range(1, 40)]
-    timed = [run(n * 10 * MS, flags=GAP) for n in range(1, 40)]
-
-    assert cycles(runs).period is None
-    assert cycles(timed).period is None
 
 
 @pytest.mark.parametrize("power", [1.0, 1.5, 2.0])

@@ -2,57 +2,9 @@
 /* From events to runs: as a page of the kernel has them, and with some missing. */
 #include <string.h>
 
-#include "cycles/cycles.h"
 #include "tests/check.h"
+#include "tests/cyclepicks.h"
 #include "tests/tracepages.h"
-
-#define TID   77
-#define TIMER 0xffffc90000001000
-#define MS    1000000
-
-static struct cycles c;
-static struct cyclerun run[8];
-static unsigned int runs;
-
-static void keep_run(void *context, const struct cyclerun *done)
-{
-	(void)context;
-	CHECK(runs < 8);
-	run[runs++] = *done;
-}
-
-static void begin_cycles(void)
-{
-	runs = 0;
-	c = (struct cycles){ .done = keep_run };
-	CHECK(cycles_add(&c, TID));
-}
-
-static void take(enum pick_kind kind, int64_t at_ns, struct pick rest)
-{
-	rest.kind = kind;
-	rest.at_ns = at_ns;
-	if (kind != PICK_EXPIRING && kind != PICK_EXPIRED && kind != PICK_LOST)
-		rest.tid = TID;
-	cycles_take(&c, &rest);
-}
-
-static void arm_and_sleep(int64_t at_ns, int64_t due_ns, bool relative)
-{
-	const struct pick timer = { .timer = TIMER,
-				    .when_ns = due_ns,
-				    .relative = relative };
-
-	take(PICK_ARMED, at_ns, timer);
-	take(PICK_OUT, at_ns + 10, (struct pick){ 0 });
-}
-
-static void expire_and_wake(int64_t at_ns)
-{
-	take(PICK_EXPIRING, at_ns, (struct pick){ .timer = TIMER, .when_ns = at_ns });
-	take(PICK_WAKING, at_ns + 20, (struct pick){ 0 });
-	take(PICK_EXPIRED, at_ns + 30, (struct pick){ 0 });
-}
 
 static void a_run_goes_from_the_time_of_the_timer_to_the_sleep(void)
 {
@@ -129,99 +81,6 @@ static void a_time_that_has_passed_begins_a_run_without_a_sleep(void)
 	CHECK(run[1].in_ns == 3 * MS + 30);
 	CHECK(run[1].out_ns == 4 * MS);
 	CHECK(run[1].flags == CYCLE_NO_SLEEP);
-}
-
-static void a_switch_that_was_not_recorded_cuts_one_run_only(void)
-{
-	begin_cycles();
-	take(PICK_IN, 100, (struct pick){ 0 });
-	arm_and_sleep(200, MS, false);
-	expire_and_wake(MS);
-	arm_and_sleep(MS + 500, 2 * MS, false);
-	expire_and_wake(2 * MS);
-	take(PICK_IN, 2 * MS + 100, (struct pick){ 0 });
-	arm_and_sleep(2 * MS + 490, 3 * MS, false);
-
-	CHECK(runs == 2);
-	CHECK(run[0].flags == CYCLE_CUT);
-	CHECK(run[0].due_ns == MS);
-	CHECK(run[0].in_ns == 0);
-	CHECK(run[0].ran_ns == 0);
-	CHECK(run[1].flags == 0);
-	CHECK(run[1].due_ns == 2 * MS);
-	CHECK(c.cut == 1);
-}
-
-/* A thread that runs is switched to: it slept, or was preempted, unseen. */
-static void a_sleep_that_was_not_recorded_hides_no_wake_up(void)
-{
-	begin_cycles();
-	take(PICK_IN, 100, (struct pick){ 0 });
-	take(PICK_OUT, 200, (struct pick){ 0 });
-	take(PICK_WAKING, MS, (struct pick){ .by = 6 });
-	take(PICK_IN, MS + 100, (struct pick){ 0 });
-	/* no switch from it */
-	take(PICK_WAKING, 2 * MS, (struct pick){ .by = 6 });
-	take(PICK_IN, 2 * MS + 100, (struct pick){ 0 });
-	take(PICK_OUT, 2 * MS + 200, (struct pick){ 0 });
-	/* woken before it slept: it goes on */
-	take(PICK_WAKING, 3 * MS, (struct pick){ .by = 6 });
-	take(PICK_IN, 3 * MS + 100, (struct pick){ 0 });
-	take(PICK_WAKING, 3 * MS + 200, (struct pick){ .by = 6 });
-	take(PICK_OUT, 3 * MS + 300, (struct pick){ .runnable = true });
-	take(PICK_IN, 3 * MS + 400, (struct pick){ 0 });
-	take(PICK_OUT, 3 * MS + 500, (struct pick){ 0 });
-
-	CHECK(runs == 2);
-	CHECK(run[0].woken_ns == 2 * MS);
-	CHECK(run[0].in_ns == 2 * MS + 100);
-	CHECK(run[0].flags == CYCLE_GAP);
-	CHECK(run[1].woken_ns == 3 * MS);
-	CHECK(run[1].out_ns == 3 * MS + 500);
-	CHECK(run[1].flags == 0);
-	CHECK(c.cut == 1);
-}
-
-static void a_sleep_to_a_time_that_was_not_recorded_cuts_one_run(void)
-{
-	begin_cycles();
-	take(PICK_IN, 100, (struct pick){ 0 });
-	arm_and_sleep(200, MS, false);
-	expire_and_wake(MS);
-	take(PICK_IN, MS + 100, (struct pick){ 0 });
-	take(PICK_ARMED, MS + 300, (struct pick){ .timer = TIMER, .when_ns = 2 * MS });
-	/* no switch from it */
-	expire_and_wake(2 * MS);
-	take(PICK_IN, 2 * MS + 100, (struct pick){ 0 });
-	arm_and_sleep(2 * MS + 490, 3 * MS, false);
-
-	CHECK(runs == 2);
-	CHECK(run[0].out_ns == MS + 300);
-	CHECK(run[0].flags == 0);
-	CHECK(run[1].due_ns == 2 * MS);
-	CHECK(run[1].out_ns == 2 * MS + 500);
-	CHECK(run[1].flags == CYCLE_CUT);
-	CHECK(c.cut == 1);
-}
-
-static void lost_events_are_told_with_the_next_run(void)
-{
-	begin_cycles();
-	take(PICK_IN, 100, (struct pick){ 0 });
-	arm_and_sleep(200, MS, false);
-	expire_and_wake(MS);
-	take(PICK_LOST, MS + 50, (struct pick){ .when_ns = 5 * MS });
-	take(PICK_IN, MS + 100, (struct pick){ 0 });
-	take(PICK_IN, 5 * MS + 100, (struct pick){ 0 });
-	arm_and_sleep(5 * MS + 200, 6 * MS, false);
-	expire_and_wake(6 * MS);
-	take(PICK_IN, 6 * MS + 100, (struct pick){ 0 });
-	take(PICK_OUT, 6 * MS + 200, (struct pick){ 0 });
-
-	CHECK(runs == 1);
-	CHECK(run[0].due_ns == 6 * MS);
-	CHECK(run[0].flags == CYCLE_GAP);
-	CHECK(c.cut == 1);
 }
 
 /* The kernel begins the stack of a thread at random: each sleep has another place. */
@@ -525,10 +384,6 @@ int main(void)
 	a_timer_of_another_clock_is_due_when_its_callback_says();
 	a_wake_up_by_another_thread_has_no_timer();
 	a_time_that_has_passed_begins_a_run_without_a_sleep();
-	a_switch_that_was_not_recorded_cuts_one_run_only();
-	a_sleep_that_was_not_recorded_hides_no_wake_up();
-	a_sleep_to_a_time_that_was_not_recorded_cuts_one_run();
-	lost_events_are_told_with_the_next_run();
 	a_run_that_ends_behind_the_recording_is_counted_as_cut();
 	a_timer_of_another_thread_never_takes_the_place_of_one_that_waits();
 	where_a_waiting_timer_had_no_place_the_next_run_says_so();
