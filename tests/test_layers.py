@@ -41,6 +41,8 @@ FOR_TEST = frozenset(
         "rtscope.boards.runs.program",
         "rtscope.programs.binaries.lookups",
         "rtscope.programs.calls",
+        "rtscope.programs.cycles.periods",
+        "rtscope.programs.cycles.threadruns",
         "rtscope.programs.images",
         "rtscope.programs.memorymap",
         "rtscope.programs.naming",

@@ -24,9 +24,9 @@ from test_rights import AS_NOBODY
 
 from fakes.sshd import SSHD, board
 from rtscope.contract import CycleRuns
+from rtscope.programs.cycles.periods import Basis
+from rtscope.programs.cycles.threadruns import runs_in
 from rtscope.verbs.app.cycles import Period, ThreadCycles
-from rtscope.verbs.app.periods import Basis
-from rtscope.verbs.app.threadruns import runs_in
 from rtscope.verbs.app.watchedcycles import CycleRecording, recording_of
 
 pytestmark = pytest.mark.system

@@ -5,10 +5,17 @@ from dataclasses import replace
 
 import pytest
 
+from rtscope.programs.cycles.periods import Basis
+from rtscope.programs.cycles.threadruns import (
+    BETWEEN,
+    CUT,
+    GAP,
+    NO_SLEEP,
+    RELATIVE,
+    Run,
+)
 from rtscope.stats.summary import buckets_of, summarize_samples
 from rtscope.verbs.app.cycles import ThreadCycles, cycles_of, without
-from rtscope.verbs.app.periods import Basis
-from rtscope.verbs.app.threadruns import BETWEEN, CUT, GAP, NO_SLEEP, RELATIVE, Run
 
 MS = 1_000_000
 TID = 7

@@ -4,8 +4,8 @@ from itertools import pairwise
 
 import pytest
 
+from rtscope.programs.cycles.threadruns import GAP, Run
 from rtscope.verbs.app.cycles import ThreadCycles, cycles_of
-from rtscope.verbs.app.threadruns import GAP, Run
 
 MS = 1_000_000
 TID = 7

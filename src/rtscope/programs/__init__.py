@@ -2,6 +2,7 @@
 The files of a user's program: its code, its stacks, its calls of the kernel.
 
     binaries/             ELF, DWARF and frames, read by another process with limits
+    cycles/               runs of a thread, and which of them begin its cycles
     images.py             the files in the memory of a process
     memorymap.py          which file is where in it
     naming.py             functions of a stack, and whose code they are

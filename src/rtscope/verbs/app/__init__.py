@@ -11,7 +11,6 @@ A running program: delays of its threads, and a unit of systemd with its rights.
     findings.toml                      the findings: title, weight, reason, remedy
     rules.py, waits.py                 the rules of findings, and those of waits
     locks.py, locks.toml               which waits are for locks; remedies by language
-    threadruns.py, periods.py          runs of a thread; which begin its cycles
     cycles.py, lateness.py             cycles: latencies, missed releases; findings
     response.py                        the verdict on response times
     running.py                         command, user, rights, limits, threads

@@ -14,18 +14,24 @@ from statistics import median_low
 from typing import TypedDict
 
 from rtscope.host.units import NS_PER_S
-from rtscope.stats.summary import Summary, summarize_samples
-from rtscope.verbs.app.periods import (
-    NEAR_SHARE,
+from rtscope.programs.cycles.periods import (
     Basis,
     Beginnings,
     beginnings_of,
+    missed_in,
+    near_of,
+    periods_between,
     periods_in,
 )
-from rtscope.verbs.app.threadruns import BETWEEN, CUT, GAP, NO_SLEEP, RELATIVE, Run
-
-ANY_SHARE = 0.5
-"""Every interval is this near to a number of periods that the user gave."""
+from rtscope.programs.cycles.threadruns import (
+    BETWEEN,
+    CUT,
+    GAP,
+    NO_SLEEP,
+    RELATIVE,
+    Run,
+)
+from rtscope.stats.summary import Summary, summarize_samples
 
 
 @dataclass(frozen=True, slots=True)
@@ -199,7 +205,7 @@ def _period_without(thread: ThreadCycles, period: Period, cycle: Cycle) -> Perio
         return period
     later = [one.begin_ns for one in thread.cycles if one.begin_ns > cycle.begin_ns]
     until_ns = min(later, default=cycle.begin_ns)
-    near = _near(period.basis)
+    near = near_of(period.basis)
     number = periods_in(until_ns - cycle.begin_ns, period.period_ns, near) or 1
     return replace(
         period,
@@ -268,10 +274,6 @@ def _cycle(group: Sequence[Run]) -> Cycle:
     )
 
 
-def _near(basis: Basis) -> float:
-    return ANY_SHARE if basis is Basis.GIVEN else NEAR_SHARE
-
-
 def _period(
     first: Sequence[Run],
     cycles_and_cut: tuple[Sequence[Cycle], Sequence[int]],
@@ -283,7 +285,7 @@ def _period(
     # Where events were lost nobody knows whether a period was missed.
     pairs = [(a, b) for a, b in pairwise(first) if not b.flags & GAP]
     intervals = [b.begin_ns - a.begin_ns for a, b in pairs]
-    numbers = [periods_in(one, period_ns, _near(basis)) for one in intervals]
+    numbers = periods_between(pairs, period_ns, basis)
     one_apart = [
         abs(b.in_ns - a.in_ns - period_ns)
         for (a, b), number in zip(pairs, numbers, strict=True)
@@ -299,7 +301,7 @@ def _period(
         asks_relative=any(run.due_ns and run.flags & RELATIVE for run in first),
         exact_share=sum(one % period_ns == 0 for one in intervals)
         / max(1, len(intervals)),
-        missed=sum(number - 1 for number in numbers if number) if judged else None,
+        missed=missed_in(numbers) if judged else None,
         late_starts=late if judged else None,
         overruns=overruns if judged else None,
         drift_ns_per_s=_drift(first, intervals, basis),

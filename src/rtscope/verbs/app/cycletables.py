@@ -12,6 +12,7 @@ from rtscope.host.escape import printable
 from rtscope.host.units import NS_PER_S, count, format_us, plural
 from rtscope.present.document import Column, Phrase, Table, Weight
 from rtscope.present.words import duration
+from rtscope.programs.cycles.periods import Basis
 from rtscope.stats.figures import named, percentiles
 from rtscope.stats.summary import Summary, buckets_of
 from rtscope.verbs.app.cycles import (
@@ -19,7 +20,6 @@ from rtscope.verbs.app.cycles import (
     Period,
     ThreadCycles,
 )
-from rtscope.verbs.app.periods import Basis
 
 MAX_THREADS = 2
 WIDE = 10_000

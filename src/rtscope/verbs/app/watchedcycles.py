@@ -25,12 +25,12 @@ from rtscope.host.process import start_thread
 from rtscope.host.units import NS_PER_S
 from rtscope.machine.target import Stream, Target
 from rtscope.machine.target.stream import collect
+from rtscope.programs.cycles.threadruns import Run, runs_in
 from rtscope.record.events.dat import dat_trace
 from rtscope.record.events.events import Trace
 from rtscope.record.events.writer import TraceParts, trace_of
 from rtscope.verbs.app.cycles import Cycle, ThreadCycles, cycles_of_all, without
 from rtscope.verbs.app.model import Observation
-from rtscope.verbs.app.threadruns import Run, runs_in
 from rtscope.verbs.app.watch import LEFT_OUT
 
 TIMEOUT_S = 60.0

@@ -13,10 +13,12 @@ from dataclasses import dataclass
 from enum import StrEnum
 from statistics import median_low
 
-from rtscope.verbs.app.threadruns import GAP, RELATIVE, Run
+from rtscope.programs.cycles.threadruns import GAP, RELATIVE, Run
 
 NEAR_SHARE = 0.25
 """An interval this near to a multiple of the period is that many periods."""
+ANY_SHARE = 0.5
+"""Every interval is this near to a number of periods that the user gave."""
 NEARER_SHARE = 0.1
 """The same for sums of several intervals, which differ less by themselves."""
 STEADY_SHARE = 0.9
@@ -121,6 +123,24 @@ def periods_in(
     number = round(interval_ns / period_ns)
     off_ns = abs(interval_ns - number * period_ns)
     return number if number > 0 and off_ns <= near * period_ns else None
+
+
+def near_of(basis: Basis) -> float:
+    """Return how near to a number of periods an interval of this basis has to be."""
+    return ANY_SHARE if basis is Basis.GIVEN else NEAR_SHARE
+
+
+def periods_between(
+    pairs: Sequence[tuple[Run, Run]], period_ns: int, basis: Basis
+) -> Sequence[int | None]:
+    """Return how many periods lie between each two runs; None: near to no number."""
+    near = near_of(basis)
+    return [periods_in(b.begin_ns - a.begin_ns, period_ns, near) for a, b in pairs]
+
+
+def missed_in(periods: Sequence[int | None]) -> int:
+    """Return the whole periods that a thread skipped, so that it was not due in them."""
+    return sum(number - 1 for number in periods if number)
 
 
 def _families(runs: Sequence[Run], due: Sequence[int]) -> Iterator[Sequence[int]]:
