@@ -5,7 +5,7 @@ _rtscope_known() {
     kind='' values='' many=''
     case "$1" in
         '') options='--help -h --version'
-            [[ $2 == '' ]] && kind=values values='run report compare test sweep bisect tasks audit explain import export pack doctor completion app board kernel'
+            [[ $2 == '' ]] && kind=values values='run cyclictest report compare test sweep bisect tasks audit explain import export pack doctor completion app board kernel'
             ;;
         'app') options='--help -h'
             [[ $2 == '' ]] && kind=values values='check start unit demo'
@@ -53,7 +53,12 @@ _rtscope_known() {
                 '') kind=files ;;
             esac
             ;;
-        'report') options='--html --format --json --quiet -q --verbose -v --notes --summary --charts --deadline --claim --min-boots --help -h'
+        'cyclictest') options='--help -h'
+            case "$2" in
+                '') kind=none ;;
+            esac
+            ;;
+        'report') options='--html --format --json --quiet -q --verbose -v --notes --summary --charts --deadline --claim --soft --min-boots --help -h'
             case "$2" in
                 --html) kind=files ;;
                 --format) kind=values values='table markdown csv json' ;;
@@ -61,6 +66,7 @@ _rtscope_known() {
                 --charts) kind=files ;;
                 --deadline) kind=none ;;
                 --claim) kind=none ;;
+                --soft) kind=none ;;
                 --min-boots) kind=none ;;
                 '') kind=files ;;
             esac
@@ -74,7 +80,7 @@ _rtscope_known() {
                 '') kind=files ;;
             esac
             ;;
-        'test') options='--build --root --files --package --environment --stdin --directory --user --board --kernel -k --load -l --cpus --seed --append --qemu --lockfile --warmup --duration -d --cycles --settle --starts --period --response --latency --execution --instructions --missed --allocations --faults --blocking --inversions --quiet -q --verbose -v --jobs --json --help -h'
+        'test') options='--build --root --files --package --environment --stdin --directory --user --board --kernel -k --load -l --cpus --seed --append --qemu --lockfile --warmup --duration -d --cycles --settle --starts --period --response --latency --execution --instructions --missed --allocations --faults --blocking --inversions --quiet -q --verbose -v --jobs --save-lock --json --help -h'
             case "$2" in
                 --build) kind=none ;;
                 --root) kind=directories ;;
@@ -108,6 +114,7 @@ _rtscope_known() {
                 --blocking) kind=none ;;
                 --inversions) kind=none ;;
                 --jobs) kind=none ;;
+                --save-lock) kind=files ;;
                 '') kind=files ;;
             esac
             ;;

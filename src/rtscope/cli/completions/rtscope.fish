@@ -158,6 +158,7 @@ complete -c rtscope -n '__rtscope_at test' -l inversions -d 'Most priority inver
 complete -c rtscope -n '__rtscope_at test' -l quiet -s q -d 'The answer alone, in one line'
 complete -c rtscope -n '__rtscope_at test' -l verbose -s v -d 'Everything on the terminal'
 complete -c rtscope -n '__rtscope_at test' -l jobs -d 'Boots at the same time' -x
+complete -c rtscope -n '__rtscope_at test' -l save-lock -d 'Lock file to write with the exact packages used' -rF
 complete -c rtscope -n '__rtscope_at test' -l json -d 'Result as JSON'
 complete -c rtscope -n '__rtscope_at test' -F
 complete -c rtscope -n '__rtscope_at sweep' -l target -s t -d 'Virtual board instead of that of the file' -xa 'local ssh: virtual:jh7110 virtual:pc virtual:rpi3'
