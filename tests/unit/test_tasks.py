@@ -99,7 +99,7 @@ def test_a_thread_with_the_name_of_its_process_has_it_once() -> None:
     found = listing(first, second, other)
 
     rows = "\n".join(
-        "".join(text for text, _ in line)
+        "".join(one[0] for one in line if isinstance(one, tuple))
         for block in tasks_blocks(
             found, found.threads[1:], order=Order.PRIORITY, width=80
         )

@@ -12,6 +12,7 @@ from dataclasses import dataclass
 from pathlib import PurePosixPath
 
 from rtscope.boards.parts.prepared import Prepared
+from rtscope.boards.parts.qemu import ProgramView
 from rtscope.boards.runs import programscript as script
 from rtscope.boards.runs.boot import Booted, BootTimeout, boot, in_steps
 from rtscope.boards.runs.diagnosis import oom_kills
@@ -114,11 +115,14 @@ def run_program(
     prepared: Prepared,
     job: ProgramJob,
     *,
+    view: ProgramView | None = None,
     stopped: Callable[[], bool] = lambda: False,
     progress: Progress = lambda _step: None,
 ) -> ProgramRun:
     """
     Boot once, and start the program as often as the job says.
+
+    With a `view` the plugin writes what its threads do.
 
     Raises BoardError if the board does not boot, or if the program did not begin, ended
     with an error, or ended before its warm-up was over; with what it printed.
@@ -131,6 +135,7 @@ def run_program(
         timeout=BootTimeout(0, job.settle_ns + job.lead_ns + job.starts_ns + ends_ns),
         stopped=stopped,
         on_progress=in_steps(f"{prepared.kernel.name} runs the program", progress),
+        view=view,
     )
     starts = tuple(
         _start(prepared, job, booted, number)
@@ -139,7 +144,7 @@ def run_program(
     return ProgramRun(
         starts=starts,
         identity=identity_of(prepared, booted, job.seed),
-        record=None,
+        record=booted.program,
         reader=files_of(prepared, booted, script.FACTS),
         caveats=tuple(_load_caveats(job, booted)),
         kernel_log=booted.text("kernel.log"),

@@ -177,7 +177,7 @@ def _start_lines(job: ProgramJob, number: int, phase_ns: int) -> Sequence[str]:
         ": >/streams/stdout; : >/streams/stderr",
         *([_sleep(begin_ns)] if begin_ns else []),
         f"cat /proc/uptime >/out/{BEGUN.format(number)}",
-        f"{start} </dev/null >/out/{guard} &",
+        f"RTSCOPE_PROGRAM=1 {start} </dev/null >/out/{guard} &",
         "guard=$!",
         f"until [ -s /out/{guard} ] || ! kill -0 $guard 2>/dev/null; "
         "do sleep 0.001; done",

@@ -139,7 +139,7 @@ def periods_between(
 
 
 def missed_in(periods: Sequence[int | None]) -> int:
-    """Return the whole periods that a thread skipped, so that it was not due in them."""
+    """Return the whole periods that a thread skipped: it was not due in them."""
     return sum(number - 1 for number in periods if number)
 
 

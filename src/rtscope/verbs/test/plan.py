@@ -24,6 +24,8 @@ from rtscope.boards.parts.programtree import (
     put_merged_links,
     tree_for,
 )
+from rtscope.boards.parts.qemu import ProgramView
+from rtscope.boards.recording.programplaces import program_view
 from rtscope.boards.runs.prepare import load_place
 from rtscope.boards.runs.programscript import ProgramJob, spread_phases
 from rtscope.host import process
@@ -70,6 +72,7 @@ class Boot:
     seed: int
     prepared: Prepared
     job: ProgramJob
+    view: ProgramView
 
 
 def boots_of(
@@ -123,9 +126,13 @@ def boots_of(
             (name, replace(one, board=board))
             for name, one in zip(names, made, strict=True)
         ]
+        views = {
+            name: program_view(one, cache=cache_dir(), log=log, progress=progress)
+            for name, one in ready
+        }
         for (name, one), load, seed in product(ready, test.loads, test.seeds):
             loaded = _with_load(replace(job, seed=seed), board, load)
-            boots.append(Boot(board.name, name, load, seed, one, loaded))
+            boots.append(Boot(board.name, name, load, seed, one, loaded, views[name]))
     return tuple(boots)
 
 

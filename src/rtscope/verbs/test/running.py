@@ -41,7 +41,12 @@ def run_boots(
     with ThreadPoolExecutor(max_workers=at_once) as pool:
         futures = [
             pool.submit(
-                run_program, one.prepared, one.job, stopped=halt.is_set, progress=told
+                run_program,
+                one.prepared,
+                one.job,
+                view=one.view,
+                stopped=halt.is_set,
+                progress=told,
             )
             for one in boots
         ]
