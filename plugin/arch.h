@@ -41,9 +41,10 @@ struct arch {
 	/* offsets in the registers of a system call: its arguments, and its number; 0: that
 	 * is the second argument */
 	unsigned int call_argument[3], call_number;
-	bool count_tells;   /* bit 31 of the count is clear if a switch is due */
-	const char *vector; /* the register that identifies interrupts; or NULL */
-	const char *flags;  /* the register with the interrupt flag */
+	uint32_t call_sleep; /* the number of clock_nanosleep */
+	bool count_tells;    /* bit 31 of the count is clear if a switch is due */
+	const char *vector;  /* the register that identifies interrupts; or NULL */
+	const char *flags;   /* the register with the interrupt flag */
 	uint64_t flag;
 	bool flag_masks; /* set: interrupts are off */
 };

@@ -31,6 +31,7 @@ enum program_kind {
 	PROGRAM_FORK = 16,
 	PROGRAM_LOST = 17,
 	PROGRAM_ARGUMENTS = 18,
+	PROGRAM_ASKED = 19,
 };
 
 struct program_header {
@@ -89,7 +90,7 @@ static uint32_t kinds_of(const struct options *o)
 		kinds |= 1u << PROGRAM_EXIT;
 	if (o->hook[HOOK_CALL])
 		kinds |= 1u << PROGRAM_CALL | 1u << PROGRAM_RETURN |
-			 1u << PROGRAM_ARGUMENTS;
+			 1u << PROGRAM_ARGUMENTS | 1u << PROGRAM_ASKED;
 	if (o->hook[HOOK_FAULT])
 		kinds |= 1u << PROGRAM_FAULT;
 	return kinds;
@@ -404,6 +405,13 @@ static void at_call(unsigned int to_come)
 	put_event(PROGRAM_CALL, to_come, t->id, t->call, of_call(registers, 0));
 	put(PROGRAM_ARGUMENTS, to_come, t->id, t->call, of_call(registers, 1),
 	    of_call(registers, 2));
+	if (t->call == arch->call_sleep) {
+		uint64_t asked = of_call(registers, 2); /* struct __kernel_timespec */
+
+		put_event(PROGRAM_ASKED, to_come, t->id,
+			  (uint32_t)of_call(registers, 1),
+			  value_at(asked, 8) * 1000000000 + value_at(asked + 8, 8));
+	}
 	cpu->task = task;
 	outside_awaits = true;
 }
