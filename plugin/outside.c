@@ -66,11 +66,12 @@ static struct {
 	unsigned int seen; /* bits of hooks whose argument was checked */
 	struct outside_cpu {
 		uint64_t executed; /* instructions of programs */
-		uint64_t task;  /* of the program, that this CPU is in; 0: of others */
-		bool entered;   /* it was switched to and has not executed its own */
-		bool begins;    /* its next system call is the program's */
-		int64_t due_ns; /* of the timer whose callback runs here */
-		uint32_t due;   /* how; 0: none runs */
+		uint64_t task;   /* of the program, that this CPU is in; 0: of others */
+		bool entered;    /* it was switched to and has not executed its own */
+		bool begins;     /* its next system call is the program's */
+		int64_t due_ns;  /* of the timer whose callback runs here, */
+		int64_t expires; /* the same by CLOCK_MONOTONIC */
+		uint32_t due;    /* how; 0: none runs */
 	} cpu[CPUS_MAX];
 } outside;
 
@@ -257,16 +258,17 @@ static struct thread *own(uint64_t task)
 
 /* When a clock of the kernel reaches what a timer waits for, in virtual ns: the inverse of
  * timekeeping_get_ns() of kernel/time/timekeeping.c. Another CPU may be writing there. */
-static int64_t release_of(uint64_t timer)
+static int64_t release_of(uint64_t timer, int64_t *monotonic)
 {
 	const uint64_t *at = outside.options->time;
 	uint64_t base = value_at(timer + at[TIME_BASE], 8), sequence, mult, shift;
 	int64_t expires = (int64_t)value_at(timer + at[TIME_EXPIRES], 8);
 	__int128 cycles;
 
+	expires -= (int64_t)value_at(base + at[TIME_OFFSET], 8);
+	*monotonic = expires;
 	if (!at[TIME_KEEPER])
 		return UNKNOWN_NS;
-	expires -= (int64_t)value_at(base + at[TIME_OFFSET], 8);
 	sequence = value_at(at[TIME_CORE], 4);
 	mult = value_at(at[TIME_KEEPER] + at[TIME_MULT], 4);
 	shift = value_at(at[TIME_KEEPER] + at[TIME_SHIFT], 4);
@@ -289,7 +291,7 @@ static void at_timer(enum options_hook hook)
 	if (!is_right(hook, timer >> 63))
 		return;
 	cpu->due = hook == HOOK_SLEEPER ? 1 : hook == HOOK_TIMERFD ? 2 : 3;
-	cpu->due_ns = release_of(timer);
+	cpu->due_ns = release_of(timer, &cpu->expires);
 }
 
 /* --- switches, wake-ups --------------------------------------------------------------- */
@@ -337,8 +339,8 @@ static void at_wake(unsigned int to_come)
 		by = tell(waker, to_come)->id;
 	t = tell(task, to_come);
 	if (cpu->due)
-		put_event(PROGRAM_RELEASE, to_come, t->id, cpu->due,
-			  (uint64_t)cpu->due_ns);
+		put(PROGRAM_RELEASE, to_come, t->id, cpu->due, (uint64_t)cpu->due_ns,
+		    (uint64_t)cpu->expires);
 	put_event(PROGRAM_WAKE, to_come, t->id, 0, by);
 }
 
