@@ -7,5 +7,8 @@
     plan.py          a test as boots: the program built, its files, its loads
     packages.py      its packages of Debian, unpacked, as a part of the cache
     running.py       the boots, as many at once as fit
-    runs.py          what each boot gave besides times: output, end, identity
+    runs.py          what each boot gave: its threads; output, end, identity
+    judge.py         its budgets, kept or broken
+    baseline.py      results that are kept, and what differs from them
+    answer.py        the answer, for every form
 """

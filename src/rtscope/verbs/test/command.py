@@ -1,27 +1,59 @@
 """Test a program on virtual boards: exact times, judged by budgets."""
 
+import re
 import sys
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
+from functools import partial
 from pathlib import Path
 from typing import Annotated
 
 import typer
 
 from rtscope.boards.parts.aptroot import lock_text
-from rtscope.cli.console import Json, note, put, put_json, stderr_console
+from rtscope.cli.console import (
+    Json,
+    note,
+    put,
+    put_json,
+    stderr_console,
+    stdout_console,
+)
 from rtscope.cli.options import DisplayOptions
 from rtscope.cli.progress import Waiting
-from rtscope.host.errors import UsageError
+from rtscope.host.errors import UsageError, quote
+from rtscope.host.escape import visible_lines
 from rtscope.host.files import refuse_unwritable, write_atomically
 from rtscope.host.units import NS_PER_S
 from rtscope.measure.campaign.options import OUTPUT
 from rtscope.present.document import Detail
+from rtscope.present.render.fitted import print_fitted
+from rtscope.present.render.markdown import render_document
+from rtscope.present.render.page import page_of
+from rtscope.present.render.terminal import print_blocks
+from rtscope.verbs.test.answer import (
+    Answer,
+    answer_blocks,
+    answer_document,
+    answer_junit,
+    answer_row,
+    brief_blocks,
+)
+from rtscope.verbs.test.baseline import (
+    Baseline,
+    baseline_text,
+    changed,
+    differences,
+    read_baseline,
+)
 from rtscope.verbs.test.file import ProgramTest, load_test, with_values
+from rtscope.verbs.test.judge import judge
 from rtscope.verbs.test.options import OPTION_OF, ProgramTestOptions
 from rtscope.verbs.test.plan import boots_of, lock_of
 from rtscope.verbs.test.running import Ran, run_boots
-from rtscope.verbs.test.runs import run_row
+from rtscope.verbs.test.runs import run_row, tested_of
+
+BASELINE = "Baseline"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -36,6 +68,23 @@ class ProgramTestRequest:
     """Boots at the same time (default: one for each CPU), e.g. 1."""
     save_lock: Annotated[Path | None, typer.Option(rich_help_panel=OUTPUT)] = None
     """Lock file to write with the exact packages used, e.g. test.lock."""
+    save: Annotated[Path | None, typer.Option(rich_help_panel=BASELINE)] = None
+    """File for the results, to compare later ones with, e.g. test.json."""
+    identical_to: Annotated[Path | None, typer.Option(rich_help_panel=BASELINE)] = None
+    """File of --save; exit status 1 unless every cycle is equal, e.g. test.json."""
+    no_worse_than: Annotated[Path | None, typer.Option(rich_help_panel=BASELINE)] = None
+    """
+    File of --save; exit status 1 if a worst response, a number of instructions or of
+    missed periods is more, by the tolerance, e.g. test.json.
+    """
+    tolerance: Annotated[str | None, typer.Option(rich_help_panel=BASELINE)] = None
+    """Share that --no-worse-than allows to be more (default: 0%), e.g. 2%."""
+    junit: Annotated[Path | None, typer.Option(rich_help_panel=OUTPUT)] = None
+    """JUnit file to write, a case for each budget, e.g. test.xml."""
+    markdown: Annotated[Path | None, typer.Option(rich_help_panel=OUTPUT)] = None
+    """Markdown file to write for a merge request, e.g. test.md."""
+    html: Annotated[Path | None, typer.Option(rich_help_panel=OUTPUT)] = None
+    """HTML page to write, e.g. test.html."""
     json: Json = False
 
 
@@ -45,20 +94,91 @@ def test(request: ProgramTestRequest) -> int:
     Nothing watches inside the board, so the times are those of the program alone. Equal
     inputs give equal times on every computer.
     """
-    for file in filter(None, (request.save_lock,)):
+    files = (request.junit, request.markdown, request.html)
+    for file in filter(None, (request.save_lock, request.save, *files)):
         refuse_unwritable(file)
     asked = test_asked(request.program, request.options)
+    baseline, tolerance = _baseline(request)
     with Waiting(stderr_console()) as waiting:
         boots = boots_of(asked, log=waiting.over(note), progress=waiting)
         if request.save_lock is not None:
             used = lock_text(lock_of(asked, boots))
             write_atomically(request.save_lock, used.encode())
         ran = list(run_boots(boots, jobs=request.jobs, progress=waiting))
+    tested = tuple(one for boot in ran for one in tested_of(asked, boot))
+    path = request.identical_to or request.no_worse_than
+    answer = Answer(
+        asked,
+        tested,
+        judge(asked, tested),
+        compared="" if path is None else str(path),
+        exact=request.identical_to is not None,
+        differences=()
+        if baseline is None
+        else tuple(differences(asked, tested, baseline, tolerance=tolerance)),
+        changed=() if baseline is None else changed(tested, baseline),
+    )
+    _write(request, answer)
     if request.json:
-        put_json({"name": asked.title, "runs": [run_row(one) for one in ran]})
+        runs = [run_row(one) for one in ran]
+        put_json({**answer_row(answer), "runs": runs})
     else:
-        put("".join(_lines(ran, request.display.detail)))
-    return 0
+        _print(request, answer, ran)
+    return answer.exit_status
+
+
+def _baseline(
+    request: ProgramTestRequest,
+) -> tuple[Baseline | None, float | None]:
+    """Return the baseline, and the tolerance: None if all has to be equal."""
+    exact, loose = request.identical_to, request.no_worse_than
+    if exact is not None and loose is not None:
+        raise UsageError(
+            "--identical-to allows no difference, --no-worse-than some: leave one out"
+        )
+    if request.tolerance is not None and loose is None:
+        raise UsageError(
+            "--tolerance is for --no-worse-than: add that, or leave it out"
+        )
+    path = exact or loose
+    if path is None:
+        return None, None
+    return read_baseline(path), None if loose is None else _share(request.tolerance)
+
+
+def _share(text: str | None) -> float:
+    match = re.fullmatch(r"([0-9]{1,4}(?:\.[0-9]{1,4})?)\s*%", text or "0%")
+    if match is None:
+        raise UsageError(f"--tolerance {quote(text)}: write a share such as 2%")
+    return float(match[1]) / 100
+
+
+def _write(request: ProgramTestRequest, answer: Answer) -> None:
+    """Write the files that were asked for."""
+    if request.save is not None:
+        text = baseline_text(answer.test, answer.tested)
+        write_atomically(request.save, text.encode())
+    if request.junit is not None:
+        write_atomically(request.junit, answer_junit(answer).encode())
+    if request.markdown is not None:
+        text = render_document(answer_document(answer))
+        write_atomically(request.markdown, text.encode())
+    if request.html is not None:
+        write_atomically(request.html, page_of(answer_document(answer)).encode())
+
+
+def _print(request: ProgramTestRequest, answer: Answer, ran: Sequence[Ran]) -> None:
+    detail = request.display.detail
+    if detail is Detail.QUIET:
+        put(f"{answer.sentence}\n")
+        return
+    with stdout_console() as console:
+        if detail is Detail.ALL:
+            print_blocks(answer_blocks(answer), console)
+        else:
+            print_fitted(partial(brief_blocks, answer), console)
+    if detail is Detail.ALL:
+        put("".join(_outputs(ran)))
 
 
 def test_asked(words: Sequence[str], options: ProgramTestOptions) -> ProgramTest:
@@ -77,11 +197,11 @@ def test_asked(words: Sequence[str], options: ProgramTestOptions) -> ProgramTest
     return with_values(test, given, OPTION_OF)
 
 
-def _lines(ran: Sequence[Ran], detail: Detail) -> Iterator[str]:
+def _outputs(ran: Sequence[Ran]) -> Iterator[str]:
+    """Yield what each start printed, and how it ended."""
     for one in ran:
         for start in one.run.starts:
             end = "ran until it was ended" if start.stopped else "ended by itself"
             lasted = f"{start.lasted_ns / NS_PER_S:.2f} virtual s"
-            yield f"{one.run.identity.words}: {end} after {lasted}\n"
-            if detail is Detail.ALL:
-                yield start.stdout.text + start.stderr.text
+            yield f"\n{one.run.identity.words}: {end} after {lasted}\n"
+            yield visible_lines(start.stdout.text + start.stderr.text)

@@ -1,9 +1,15 @@
-"""What each boot of a test gave besides times: output, end, identity. As JSON."""
+"""What each boot of a test gave: its threads; output, end and identity as JSON."""
 
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
+from functools import partial
 from typing import Any
 
 from rtscope.boards.runs.program import Output, ProgramStart
+from rtscope.host.errors import BoardError, ContractError
+from rtscope.programs.outside.cycles import outside_of
+from rtscope.programs.outside.file import parse_program_record
+from rtscope.verbs.test.file import ProgramTest
+from rtscope.verbs.test.judge import Tested, period_of
 from rtscope.verbs.test.running import Ran
 
 
@@ -37,3 +43,30 @@ def _output_row(output: Output) -> Mapping[str, Any]:
         "cut_bytes": output.cut_bytes,
         "refused": output.refused,
     }
+
+
+def tested_of(test: ProgramTest, ran: Ran) -> Iterator[Tested]:
+    """
+    Yield each start of a boot with what its threads did in the time that is judged.
+
+    Raises BoardError if the plugin's record of the program is damaged.
+    """
+    try:
+        record = parse_program_record(ran.run.record or b"")
+    except ContractError as error:
+        raise BoardError(f"{ran.boot.kernel}: {error}") from error
+    for start in ran.run.starts:
+        yield Tested(
+            identity=ran.run.identity,
+            load=ran.boot.load,
+            start=start.number,
+            starts=len(ran.run.starts),
+            outside=outside_of(
+                record,
+                process=start.pid,
+                warmup_ns=test.warmup_ns,
+                duration_ns=test.longest_ns,
+                given_ns=partial(period_of, test),
+                most=test.cycles,
+            ),
+        )

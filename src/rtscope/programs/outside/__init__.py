@@ -1,0 +1,7 @@
+"""
+What the plugin of a virtual board saw of a program, and what is made of it. Pure.
+
+    file.py     the plugin's record of a program, parsed
+    wakeups.py  from records to what each thread did between two sleeps
+    cycles.py   from these to the cycles of each thread
+"""

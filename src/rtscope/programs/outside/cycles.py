@@ -1,0 +1,472 @@
+"""
+From what a thread did between two sleeps to its cycles. Pure.
+
+A cycle begins with a wake-up that `programs.cycles.periods` names, at the time at which
+its timer was due, or where it went on at once because that time had passed. Sleeps for
+something else are waits within a cycle. Without a period each wake-up begins one.
+"""
+
+from bisect import bisect_right
+from collections import Counter
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from fnmatch import fnmatchcase
+from itertools import pairwise
+from statistics import median_low
+
+from rtscope.programs.calls import call_kinds
+from rtscope.programs.cycles.periods import (
+    Basis,
+    Beginnings,
+    beginnings_of,
+    missed_in,
+    near_of,
+    periods_in,
+)
+from rtscope.programs.cycles.threadruns import NO_SLEEP, RELATIVE, Run
+from rtscope.programs.outside.file import Kind, ProgramRecord
+from rtscope.programs.outside.wakeups import (
+    TIMER_ABSTIME,
+    Call,
+    OwnThread,
+    Party,
+    Preemption,
+    Reader,
+    Wakeup,
+)
+
+ORDINARY = 100
+"""The kernel's `prio` from here on is of no real-time thread."""
+
+_ABSOLUTE = ("clock_nanosleep",)
+_MONOTONIC = 1
+"""CLOCK_MONOTONIC."""
+_LOCKS = ("futex", "futex_wait", "futex_waitv")
+
+
+@dataclass(frozen=True, slots=True)
+class Wait:
+    """A sleep within a cycle."""
+
+    call: str
+    """The system call; empty: in none, as at a page fault or a lock of the kernel."""
+    began_ns: int
+    ended_ns: int
+    ended_by: Party | None
+    """Who ended it: of a lock, who held it last; None: nobody that was seen."""
+    is_lock: bool
+    is_inversion: bool
+    """A less urgent thread of the program ended a wait for a lock."""
+
+    @property
+    def lasted_ns(self) -> int:
+        """How long it was."""
+        return self.ended_ns - self.began_ns
+
+
+@dataclass(frozen=True, slots=True)
+class OutsideCycle:
+    """One cycle; virtual ns since the board was switched on."""
+
+    number: int
+    begin_ns: int
+    """When its timer was due; without one, when it was woken."""
+    timed: bool
+    """Whether a timer was due."""
+    woken_ns: int
+    waker: Party | None
+    first_ns: int
+    """Its first own instruction."""
+    done_ns: int
+    """Where it calls what waits for the next cycle."""
+    on_cpu_ns: int
+    user_instructions: int
+    preemptions: tuple[Preemption, ...]
+    waits: tuple[Wait, ...]
+    calls: Mapping[str, int]
+    faults: int
+    slept: bool
+    """False: its time had passed already, and it went on at once."""
+
+    @property
+    def latency_ns(self) -> int:
+        """From its begin to its first own instruction."""
+        return self.first_ns - self.begin_ns
+
+    @property
+    def response_ns(self) -> int:
+        """From its begin to its end."""
+        return self.done_ns - self.begin_ns
+
+    @property
+    def preempted_ns(self) -> int:
+        """How long others had its CPU."""
+        return sum(one.ended_ns - one.began_ns for one in self.preemptions)
+
+    @property
+    def waited_ns(self) -> int:
+        """How long it slept within the cycle."""
+        return sum(one.lasted_ns for one in self.waits)
+
+
+@dataclass(frozen=True, slots=True)
+class OutsideThread:
+    """A thread of the program, and its cycles in the time that is judged."""
+
+    tid: int
+    process: int
+    name: str
+    prio: int
+    """The kernel's, at its last cycle."""
+    period_ns: int | None
+    basis: Basis | None
+    """None: it has no period, and each wake-up begins a cycle."""
+    cycles: tuple[OutsideCycle, ...]
+    missed: int | None
+    """Periods in which it was not due: it skipped them; None: nothing is due."""
+    cut: int
+    """Cycles of which an end is not in the time that is judged."""
+
+    @property
+    def is_realtime(self) -> bool:
+        """Whether its policy is a real-time one."""
+        return self.prio < ORDINARY
+
+    @property
+    def priority_words(self) -> str:
+        """Its priority as users know it."""
+        if self.prio < 0:
+            return "deadline"
+        return str(99 - self.prio) if self.is_realtime else "ordinary"
+
+    @property
+    def worst(self) -> OutsideCycle:
+        """The cycle with the longest response; of equal ones the first."""
+        return max(self.cycles, key=lambda one: one.response_ns)
+
+
+@dataclass(frozen=True, slots=True)
+class Outside:
+    """What a program did in the time that is judged."""
+
+    threads: tuple[OutsideThread, ...]
+    began_ns: int
+    ended_ns: int
+    lost: int
+    """Records that were not written; the last cycles are then missing."""
+    kinds: frozenset[Kind]
+    shift: int
+
+    def named(self, pattern: str) -> tuple[OutsideThread, ...]:
+        """Return the threads whose names a pattern fits."""
+        return tuple(one for one in self.threads if fnmatchcase(one.name, pattern))
+
+
+def outside_of(
+    record: ProgramRecord,
+    *,
+    process: int | None = None,
+    warmup_ns: int = 0,
+    duration_ns: int | None = None,
+    given_ns: Callable[[str], int | None] = lambda _name: None,
+    most: int | None = None,
+) -> Outside:
+    """
+    Return the cycles of each thread of a start of the program.
+
+    `process` is the one that the start began with; None: of all. Judged is the time
+    after its warm-up; `given_ns` gives the period of a thread by its name, `most` the
+    number of cycles to judge.
+    """
+    reader = Reader(record)
+    threads = _of_start(reader.threads, process)
+    begin_ns = min((one.began_ns for one in threads), default=0) + warmup_ns
+    end_ns = reader.end_ns
+    if duration_ns is not None:
+        end_ns = min(end_ns, begin_ns + duration_ns)
+    clock_ns = _clock(threads)
+    made = (
+        _thread(one, clock_ns, (begin_ns, end_ns), given_ns(one.name), most)
+        for one in threads
+    )
+    return Outside(
+        threads=tuple(one for one in made if one is not None),
+        began_ns=begin_ns,
+        ended_ns=end_ns,
+        lost=record.lost,
+        kinds=record.kinds,
+        shift=record.shift,
+    )
+
+
+def _clock(threads: Sequence[OwnThread]) -> int | None:
+    """Return by how much CLOCK_MONOTONIC is behind the board's time; None: unknown."""
+    apart = [
+        one.release_ns - one.expires_ns
+        for thread in threads
+        for one in thread.wakeups
+        if one.release_ns is not None and one.expires_ns is not None
+    ]
+    return median_low(apart) if apart else None
+
+
+def _of_start(
+    threads: Sequence[OwnThread], process: int | None
+) -> tuple[OwnThread, ...]:
+    """Return the threads of a process and of its descendants."""
+    if process is None:
+        return tuple(threads)
+    of: set[int] = {process}
+    kept = []
+    for one in threads:
+        if one.tid in of or one.process in of or one.parent in of:
+            of |= {one.tid, one.process}
+            kept.append(one)
+    return tuple(kept)
+
+
+# --- wake-ups of a thread as runs -----------------------------------------------------
+
+
+@dataclass(frozen=True, slots=True)
+class _Stretch:
+    """A wake-up, or what follows within it after a sleep that was none."""
+
+    run: Run
+    wakeup: Wakeup
+    begin_ns: int
+    timed: bool
+    first_ns: int
+    from_call: int
+    """Calls of the wake-up from here on are its own."""
+    slept: bool
+
+
+def _thread(
+    thread: OwnThread,
+    clock_ns: int | None,
+    judged_ns: tuple[int, int],
+    given_ns: int | None,
+    most: int | None,
+) -> OutsideThread | None:
+    begin_ns, end_ns = judged_ns
+    stretches = [
+        one for wakeup in thread.wakeups for one in _stretches(wakeup, clock_ns)
+    ]
+    ours = [one for one in stretches if begin_ns <= one.begin_ns < end_ns]
+    if not ours:
+        return None
+    found = beginnings_of([one.run for one in ours], given_ns)
+    cycles = list(_cycles(ours, found, end_ns))
+    cut = sum(1 for one in cycles if one is None)
+    whole = [one for one in cycles if one is not None][:most]
+    if not whole:
+        return None
+    return OutsideThread(
+        tid=thread.tid,
+        process=thread.process,
+        name=thread.name,
+        prio=ours[-1].wakeup.prio,
+        period_ns=None if found is None else found.period_ns,
+        basis=None if found is None else found.basis,
+        cycles=tuple(whole),
+        missed=_missed(whole, found),
+        cut=cut,
+    )
+
+
+def _stretches(wakeup: Wakeup, clock_ns: int | None) -> Iterator[_Stretch]:
+    """Yield a wake-up in parts: it goes on at once where its time had passed."""
+    if wakeup.first_ns is None:
+        return
+    asleep = wakeup.after
+    relative = asleep is not None and _is_relative(asleep)
+    begin_ns, timed = wakeup.woken_ns, False
+    if wakeup.expires_ns is not None and clock_ns is not None:
+        # to the ns of the kernel's clock, so that a period is one
+        begin_ns, timed = wakeup.expires_ns + clock_ns, True
+    starts = [
+        (number + 1, call)
+        for number, call in enumerate(wakeup.calls)
+        if _passed(call) and call.ended_ns is not None
+    ]
+    armed_ns = 0 if asleep is None else asleep.began_ns
+    flags = RELATIVE if relative else 0
+    run = _run(wakeup, begin_ns if timed else 0, armed_ns, wakeup.woken_ns, flags)
+    yield _Stretch(run, wakeup, begin_ns, timed, wakeup.first_ns, 0, slept=True)
+    for number, call in starts:
+        assert call.ended_ns is not None, "chosen above"
+        due_ns = _due(call, clock_ns)
+        at_ns = call.ended_ns if due_ns is None else min(due_ns, call.ended_ns)
+        run = _run(wakeup, at_ns, call.began_ns, call.ended_ns, NO_SLEEP)
+        yield _Stretch(
+            run, wakeup, at_ns, due_ns is not None, call.ended_ns, number, slept=False
+        )
+
+
+def _run(wakeup: Wakeup, due_ns: int, armed_ns: int, woken_ns: int, flags: int) -> Run:
+    return Run(
+        tid=0,
+        cpu=wakeup.cpu,
+        armed_ns=min(armed_ns, due_ns) if due_ns else 0,
+        due_ns=due_ns,
+        woken_ns=woken_ns,
+        in_ns=wakeup.in_ns,
+        out_ns=wakeup.asleep_ns or wakeup.in_ns,
+        ran_ns=wakeup.on_cpu_ns,
+        preempted=len(wakeup.preemptions),
+        flags=flags,
+    )
+
+
+def _is_relative(call: Call) -> bool:
+    if call.name in _ABSOLUTE:
+        return not call.arguments[1] & TIMER_ABSTIME
+    return call.name != "read"  # of a timerfd
+
+
+def _passed(call: Call) -> bool:
+    """Whether a sleep to a time ended at once, since that had passed."""
+    is_absolute = call.name in _ABSOLUTE and call.arguments[1] & TIMER_ABSTIME
+    return bool(is_absolute) and not call.slept and call.result == 0
+
+
+def _due(call: Call, clock_ns: int | None) -> int | None:
+    """Return the time that a sleep asked for; None: of another clock, or not seen."""
+    if call.asked_ns is None or clock_ns is None or call.arguments[0] != _MONOTONIC:
+        return None
+    return call.asked_ns + clock_ns
+
+
+# --- cycles ---------------------------------------------------------------------------
+
+
+def _cycles(
+    stretches: Sequence[_Stretch], found: Beginnings | None, end_ns: int
+) -> Iterator[OutsideCycle | None]:
+    """Yield each cycle; None for one whose end is not in the time that is judged."""
+    at = range(len(stretches)) if found is None else sorted(found.at)
+    for number, (first, after) in enumerate(pairwise([*at, len(stretches)])):
+        yield _cycle(number, stretches[first:after], _after(stretches, after), end_ns)
+
+
+def _after(stretches: Sequence[_Stretch], index: int) -> _Stretch | None:
+    return stretches[index] if index < len(stretches) else None
+
+
+def _cycle(
+    number: int, parts: Sequence[_Stretch], following: _Stretch | None, end_ns: int
+) -> OutsideCycle | None:
+    first, last = parts[0], parts[-1]
+    done_ns = _done(last, following)
+    if done_ns is None or done_ns > end_ns:
+        return None
+    wakeups = list(dict.fromkeys(id(one.wakeup) for one in parts))
+    by_id = {id(one.wakeup): one.wakeup for one in parts}
+    whole = [by_id[one] for one in wakeups]
+    calls = Counter(
+        call.name
+        for one in whole
+        for call in one.calls
+        if first.first_ns <= call.began_ns < done_ns
+    )
+    shared = len([one for one in parts if one.slept]) != len(whole) or not (
+        following is None or following.slept
+    )
+    return OutsideCycle(
+        number=number,
+        begin_ns=first.begin_ns,
+        timed=first.timed,
+        woken_ns=first.run.woken_ns,
+        waker=first.wakeup.waker,
+        first_ns=first.first_ns,
+        done_ns=done_ns,
+        on_cpu_ns=_on_cpu(whole, first, done_ns, shared=shared),
+        user_instructions=sum(one.user_instructions for one in whole),
+        preemptions=tuple(
+            push
+            for one in whole
+            for push in one.preemptions
+            if first.first_ns <= push.began_ns < done_ns
+        ),
+        waits=tuple(_waits(whole)),
+        calls=calls,
+        faults=sum(
+            first.first_ns <= fault.at_ns < done_ns
+            for one in whole
+            for fault in one.faults
+        ),
+        slept=first.slept,
+    )
+
+
+def _on_cpu(
+    whole: Sequence[Wakeup], first: _Stretch, done_ns: int, *, shared: bool
+) -> int:
+    """Return the time on a CPU; of a wake-up with several cycles, its own part."""
+    if not shared:
+        return sum(one.on_cpu_ns for one in whole)
+    others_ns = sum(
+        push.ended_ns - push.began_ns
+        for one in whole
+        for push in one.preemptions
+        if first.first_ns <= push.began_ns < done_ns
+    )
+    asleep_ns = sum(
+        b.woken_ns - (a.asleep_ns or b.woken_ns) for a, b in pairwise(whole)
+    )
+    return max(0, done_ns - first.first_ns - others_ns - asleep_ns)
+
+
+def _done(last: _Stretch, following: _Stretch | None) -> int | None:
+    """Return when the thread called what waits for its next cycle."""
+    if following is not None and not following.slept:
+        return following.run.armed_ns or following.run.woken_ns
+    wakeup = last.wakeup
+    if wakeup.asleep_ns is None:
+        return None
+    return wakeup.asleep_ns if wakeup.wait is None else wakeup.wait.began_ns
+
+
+def _waits(whole: Sequence[Wakeup]) -> Iterator[Wait]:
+    for one, following in pairwise(whole):
+        if one.asleep_ns is None:
+            continue
+        name = "" if one.wait is None else one.wait.name
+        is_lock = name in _LOCKS
+        by = following.waker
+        less_urgent = (
+            by is not None and by.own and by.prio is not None and by.prio > one.prio
+        )
+        yield Wait(
+            name,
+            one.asleep_ns,
+            following.in_ns,
+            by,
+            is_lock,
+            is_lock and less_urgent,
+        )
+
+
+def _missed(cycles: Sequence[OutsideCycle], found: Beginnings | None) -> int | None:
+    if found is None or found.period_ns is None or found.basis is Basis.INTERVAL:
+        return None
+    near = near_of(found.basis)
+    return missed_in(
+        [
+            periods_in(b.begin_ns - a.begin_ns, found.period_ns, near)
+            for a, b in pairwise(cycles)
+        ]
+    )
+
+
+def effect_of(name: str) -> str:
+    """Return what a system call does to its thread; empty if it cannot block."""
+    kind = call_kinds().get(name)
+    return "" if kind is None or kind.effect == "none" else kind.why
+
+
+def nearest(cycles: Sequence[OutsideCycle], at_ns: int) -> OutsideCycle:
+    """Return the cycle that an instant lies in, or the last before it."""
+    begins = [one.begin_ns for one in cycles]
+    return cycles[max(0, bisect_right(begins, at_ns) - 1)]

@@ -1,0 +1,323 @@
+"""
+From the records of a program to what each thread did between two sleeps. Pure.
+
+Two CPUs are in step to two quanta only: a wake-up by another CPU may stand in the
+record before the sleep that it ends. Times of one thread on one CPU are exact.
+"""
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+
+from rtscope.programs.calls import call_kinds
+from rtscope.programs.outside.file import Entry, Kind, ProgramRecord, name_of
+
+UNKNOWN_NS = -(1 << 63)
+"""Of a release: the kernel was writing its clock when it was to be read."""
+
+TIMER_ABSTIME = 1
+
+_COLUMN = {"x86_64": 0, "aarch64": 1, "riscv64": 1}
+"""Of the numbers of a call."""
+
+_SLEEPING = 0
+_PREEMPTED = 1
+
+
+@dataclass(frozen=True, slots=True)
+class Party:
+    """A thread, of the program or another, as it was called then."""
+
+    tid: int
+    name: str
+    own: bool
+    """Of the program."""
+    prio: int | None = None
+    """The kernel's: below 100 real-time; None: not seen."""
+
+
+@dataclass(frozen=True, slots=True)
+class Preemption:
+    """A time in which a thread was ready, and another one had its CPU."""
+
+    by: Party
+    began_ns: int
+    ended_ns: int
+
+
+@dataclass(slots=True)
+class Call:
+    """A system call."""
+
+    number: int
+    name: str
+    arguments: tuple[int, int, int]
+    began_ns: int
+    ended_ns: int | None = None
+    """None: the thread is still in it."""
+    result: int | None = None
+    asked_ns: int | None = None
+    """Of clock_nanosleep: the time that it asks for, of its own clock."""
+    slept: bool = False
+
+
+@dataclass(slots=True)
+class Wakeup:
+    """What a thread did from a wake-up to the next sleep; virtual ns."""
+
+    cpu: int
+    woken_ns: int
+    waker: Party | None
+    """None: unknown, or itself."""
+    release_ns: int | None
+    """When the timer that woke it was due; None: no timer did, or it was not seen."""
+    expires_ns: int | None
+    """The same by CLOCK_MONOTONIC, exact."""
+    born: bool = False
+    """It is a new thread."""
+    in_ns: int = 0
+    first_ns: int | None = None
+    """Its first own instruction; None: it executed none."""
+    asleep_ns: int | None = None
+    """None: it had not gone to sleep at the end of the record."""
+    on_cpu_ns: int = 0
+    user_instructions: int = 0
+    preemptions: list[Preemption] = field(default_factory=list)
+    calls: list[Call] = field(default_factory=list)
+    faults: list[Entry] = field(default_factory=list)
+    wait: Call | None = None
+    """The call in which it went to sleep; None: in none (a page fault, a lock)."""
+    exited: bool = False
+    prio: int = 0
+    after: Call | None = None
+    """The call in which it slept before it was woken."""
+
+
+@dataclass(slots=True)
+class OwnThread:
+    """A thread of the program."""
+
+    tid: int
+    process: int
+    names: list[str] = field(default_factory=list)
+    wakeups: list[Wakeup] = field(default_factory=list)
+    began_ns: int = 0
+    parent: int = 0
+
+    @property
+    def name(self) -> str:
+        """Its last name."""
+        return self.names[-1] if self.names else ""
+
+
+@dataclass(slots=True)
+class _State:
+    thread: OwnThread
+    now: Wakeup | None = None
+    """None: it sleeps."""
+    running: bool = False
+    in_entry: Entry | None = None
+    out_ns: int = 0
+    pushed_by: Party | None = None
+    """Who has its CPU while it is ready."""
+    undecided: bool = False
+    """It left its CPU, and whether it sleeps is not known."""
+    woken: tuple[int, Party | None] | None = None
+    release: Entry | None = None
+    call: Call | None = None
+    last_wait: Call | None = None
+    prio: int = 0
+
+
+class Reader:
+    """Goes through the records of a program once."""
+
+    def __init__(self, record: ProgramRecord) -> None:
+        self._slack_ns = 2 * record.quantum_ns
+        self._column = _COLUMN.get(record.arch, 0)
+        self._names: dict[int, str] = {}
+        self._prios: dict[int, int] = {}
+        self._own: dict[int, _State] = {}
+        self._gone: list[OwnThread] = []
+        for entry in record.entries:
+            self._take(entry)
+        self.end_ns = max((one.at_ns for one in record.entries), default=0)
+
+    @property
+    def threads(self) -> tuple[OwnThread, ...]:
+        """All threads of the program, in the order of their begin."""
+        known = [*self._gone, *(one.thread for one in self._own.values())]
+        return tuple(sorted(known, key=lambda one: (one.began_ns, one.tid)))
+
+    # --- one record -------------------------------------------------------------------
+
+    def _take(self, entry: Entry) -> None:
+        match entry.kind:
+            case Kind.THREAD:
+                self._thread(entry)
+            case Kind.NAME:
+                self._name(entry)
+            case _ if (state := self._own.get(entry.tid)) is not None:
+                self._of_own(state, entry)
+
+    def _thread(self, entry: Entry) -> None:
+        self._names.pop(entry.tid, None)
+        self._prios.pop(entry.tid, None)
+        if (old := self._own.pop(entry.tid, None)) is not None:
+            self._gone.append(old.thread)
+        if not entry.user:
+            return
+        thread = OwnThread(
+            entry.tid,
+            entry.detail,
+            began_ns=entry.at_ns,
+            parent=entry.value & 0xFFFFFFFF,
+        )
+        state = _State(thread)
+        if not thread.parent:  # the process that was marked, which executes
+            state.now = Wakeup(entry.cpu, entry.at_ns, None, None, None, born=True)
+            state.now.in_ns, state.running, state.in_entry = entry.at_ns, True, None
+            thread.wakeups.append(state.now)
+        self._own[entry.tid] = state
+
+    def _name(self, entry: Entry) -> None:
+        name = name_of(entry)
+        self._names[entry.tid] = name
+        if state := self._own.get(entry.tid):
+            state.thread.names.append(name)
+
+    def _of_own(self, state: _State, entry: Entry) -> None:
+        match entry.kind:
+            case Kind.WAKE:
+                self._wake(state, entry)
+            case Kind.IN:
+                self._in(state, entry)
+            case Kind.OUT:
+                self._out(state, entry)
+            case Kind.RELEASE if state.woken is None:
+                state.release = entry
+            case Kind.CALL | Kind.ARGUMENTS | Kind.ASKED | Kind.RETURN:
+                self._call(state, entry)
+            case _ if state.now is not None:
+                _in_wakeup(state.now, entry)
+
+    def _party(self, tid: int) -> Party | None:
+        if not tid:
+            return None
+        return Party(
+            tid, self._names.get(tid, ""), tid in self._own, self._prios.get(tid)
+        )
+
+    def _wake(self, state: _State, entry: Entry) -> None:
+        if state.undecided:
+            self._sleeps(state, state.out_ns)
+        if state.woken is None:
+            state.woken = (entry.at_ns, self._party(entry.value & 0xFFFFFFFF))
+
+    def _in(self, state: _State, entry: Entry) -> None:
+        state.prio = self._prios[entry.tid] = _signed32(entry.detail)
+        if state.now is None:
+            self._begins(state, entry)
+        elif state.pushed_by is not None:
+            state.now.preemptions.append(
+                Preemption(state.pushed_by, state.out_ns, entry.at_ns)
+            )
+        state.running, state.undecided, state.pushed_by = True, False, None
+        state.in_entry = entry
+
+    def _begins(self, state: _State, entry: Entry) -> None:
+        woken, release = state.woken, state.release
+        if woken is None:
+            woken = (entry.at_ns, None)
+        if release is not None and release.signed == UNKNOWN_NS:
+            release = None
+        state.now = Wakeup(
+            entry.cpu,
+            min(woken[0], entry.at_ns),
+            woken[1],
+            None if release is None else release.signed,
+            None if release is None else release.user,
+            born=not state.thread.wakeups,
+            in_ns=entry.at_ns,
+            prio=state.prio,
+            after=state.last_wait,
+        )
+        state.thread.wakeups.append(state.now)
+        state.woken = state.release = None
+
+    def _out(self, state: _State, entry: Entry) -> None:
+        self._ran(state, entry)
+        state.out_ns = entry.at_ns
+        state.running = False
+        if entry.detail == _SLEEPING:
+            self._sleeps(state, entry.at_ns)
+            return
+        state.pushed_by = self._party(entry.value >> 32)
+        state.undecided = entry.detail != _PREEMPTED
+        state.woken = state.release = None
+
+    def _ran(self, state: _State, entry: Entry) -> None:
+        if state.now is None:
+            return
+        begin = state.in_entry
+        began_ns = state.now.in_ns if begin is None else begin.at_ns
+        state.now.on_cpu_ns += max(0, entry.at_ns - began_ns)
+        if begin is not None and begin.cpu == entry.cpu:
+            state.now.user_instructions += max(0, entry.user - begin.user)
+
+    def _sleeps(self, state: _State, at_ns: int) -> None:
+        if state.now is not None:
+            state.now.asleep_ns, state.now.wait = at_ns, state.call
+            if state.call is not None:
+                state.call.slept = True
+        state.last_wait = state.call
+        state.now, state.undecided, state.pushed_by = None, False, None
+        # one that another CPU gave before it slept, by its own time
+        if state.woken is not None and state.woken[0] < at_ns - self._slack_ns:
+            state.woken = state.release = None
+
+    def _call(self, state: _State, entry: Entry) -> None:
+        call = state.call
+        if entry.kind == Kind.CALL:
+            name = _call_name(entry.detail, self._column)
+            state.call = Call(entry.detail, name, (entry.value, 0, 0), entry.at_ns)
+            if state.now is not None:
+                state.now.calls.append(state.call)
+        elif call is None:
+            return
+        elif entry.kind == Kind.ARGUMENTS:
+            call.arguments = (call.arguments[0], entry.value, entry.user)
+        elif entry.kind == Kind.ASKED:
+            call.asked_ns = entry.signed
+        else:
+            call.ended_ns, call.result = entry.at_ns, entry.signed
+            state.call = None
+
+
+def _in_wakeup(now: Wakeup, entry: Entry) -> None:
+    if entry.kind == Kind.FIRST and now.first_ns is None:
+        now.first_ns = entry.at_ns
+    elif entry.kind == Kind.FAULT:
+        now.faults.append(entry)
+    elif entry.kind == Kind.EXIT:
+        now.exited = True
+
+
+def _signed32(value: int) -> int:
+    return value - (1 << 32) if value >> 31 else value
+
+
+def _call_name(number: int, column: int) -> str:
+    return _numbers(column).get(number, f"system call {number}")
+
+
+_BY_NUMBER: dict[int, Mapping[int, str]] = {}
+
+
+def _numbers(column: int) -> Mapping[int, str]:
+    if column not in _BY_NUMBER:
+        _BY_NUMBER[column] = {
+            kind.numbers[column]: name
+            for name, kind in call_kinds().items()
+            if kind.numbers[column] >= 0
+        }
+    return _BY_NUMBER[column]

@@ -1,0 +1,490 @@
+"""The answer of a test: sentences, tables and the worst cycle, for every form. Pure."""
+
+from collections import Counter
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+from rtscope.host.files.junit import Outcome as CaseOutcome
+from rtscope.host.files.junit import TestCase, TestSuite, junit_file
+from rtscope.host.units import NS_PER_S, count, plural
+from rtscope.host.version import __version__
+from rtscope.present.document import (
+    Block,
+    Document,
+    Section,
+    Table,
+    Weight,
+    Words,
+    table,
+)
+from rtscope.present.render.fitted import Room, rows_left_out
+from rtscope.present.words import NOTHING, duration, enumeration, us
+from rtscope.programs.outside.cycles import OutsideCycle, OutsideThread
+from rtscope.programs.outside.file import Kind
+from rtscope.stats.summary import summarize_samples
+from rtscope.verbs.test.baseline import VIRTUAL, Difference
+from rtscope.verbs.test.file import ProgramTest
+from rtscope.verbs.test.judge import (
+    MEASURES,
+    NS,
+    Judged,
+    Measure,
+    Outcome,
+    Tested,
+    judged_threads,
+    outcome_of,
+)
+
+TONES: Mapping[Outcome, Weight] = {
+    Outcome.BROKEN: "bad",
+    Outcome.NOT_SEEN: "open",
+    Outcome.KEPT: "good",
+}
+MOST_PARTS = 5
+"""Of what took the time of a cycle, in a sentence."""
+
+
+@dataclass(frozen=True, slots=True)
+class Answer:
+    """All that a test found."""
+
+    test: ProgramTest
+    tested: tuple[Tested, ...]
+    judged: tuple[Judged, ...]
+    compared: str
+    """The baseline that it was compared with, as it is called; empty: with none."""
+    exact: bool
+    """Whether everything has to be equal to it."""
+    differences: tuple[Difference, ...]
+    changed: tuple[str, ...]
+    """Inputs that are not as in the baseline."""
+
+    @property
+    def exit_status(self) -> int:
+        """1 if a budget is broken or the baseline differs, 3 if one was not seen."""
+        broken = outcome_of(self.judged)
+        if broken is Outcome.BROKEN or self.is_worse:
+            return 1
+        return broken.exit_status
+
+    @property
+    def is_worse(self) -> bool:
+        """Whether it differs from the baseline in a way that counts."""
+        return any(self.exact or one.worse for one in self.differences)
+
+    @property
+    def sentence(self) -> str:
+        """The answer in a line."""
+        return f"{self._main}{self._as_before}"
+
+    @property
+    def _main(self) -> str:
+        deciding = _deciding(self.judged)
+        if deciding is None:
+            return _figures_only(self.test, self.tested)
+        of = f" of thread {deciding.thread.name}" if deciding.thread else ""
+        where = f" ({deciding.tested.name})" if len(self.tested) > 1 else ""
+        limit = _shown(deciding.measure, deciding.limit)
+        if deciding.value is None:
+            who = of or f" of a thread {deciding.pattern}"
+            return f"{deciding.measure.what}{who} not seen: {deciding.why}"
+        worst = "worst " if deciding.measure.of_cycle is not None else ""
+        value = _shown(deciding.measure, deciding.value)
+        return f"{worst}{deciding.measure.what} {value}{of}{where}, of {limit} allowed"
+
+    @property
+    def _as_before(self) -> str:
+        if not self.compared:
+            return ""
+        if not self.differences:
+            return ", same as before" if self.exact else ", no worse than before"
+        first = self.differences[0]
+        who = f"{first.thread}: " if first.thread else ""
+        return f"; not as before: {who}{first.words}"
+
+
+def _deciding(judged: Sequence[Judged]) -> Judged | None:
+    """Return the budget that decides: the worst outcome, and nearest to its limit."""
+    if not judged:
+        return None
+    order = list(Outcome)
+
+    def rank(one: Judged) -> tuple[int, float]:
+        share = 0.0 if one.value is None else one.value / max(one.limit, 1)
+        return order.index(one.outcome), -share
+
+    return min(judged, key=rank)
+
+
+def _figures_only(test: ProgramTest, tested: Sequence[Tested]) -> str:
+    found = [
+        (thread.worst.response_ns, thread.name)
+        for one in tested
+        for thread in judged_threads(test, one.outside)
+    ]
+    if not found:
+        return "no real-time thread had a whole cycle"
+    worst_ns, name = max(found)
+    return f"worst response {us(worst_ns, VIRTUAL)} of thread {name}, no budget"
+
+
+def _shown(measure: Measure, value: int) -> str:
+    if measure.unit == NS:
+        return us(value, VIRTUAL)
+    return count(value)
+
+
+# --- what took the time of a cycle ----------------------------------------------------
+
+
+def cycle_words(thread: OutsideThread, cycle: OutsideCycle, shift: int) -> str:
+    """Say what took the time of a cycle, the longest first."""
+    parts = sorted(_parts(cycle, shift), key=lambda one: -one[0])
+    said = [f"{us(ns, VIRTUAL)} {what}" for ns, what in parts if ns > 0][:MOST_PARTS]
+    begin = "its timer was due" if cycle.timed else "it was woken"
+    by = f" by {cycle.waker.name}" if cycle.waker and not cycle.timed else ""
+    return (
+        f"{thread.name}, cycle {cycle.number}, {us(cycle.response_ns, VIRTUAL)} from "
+        f"when {begin}{by}: {enumeration(said)}."
+    )
+
+
+def _parts(cycle: OutsideCycle, shift: int) -> Iterator[tuple[int, str]]:
+    own_ns = cycle.user_instructions << shift
+    if cycle.slept:
+        yield cycle.latency_ns, "until its first own instruction"
+    else:
+        yield cycle.latency_ns, "late already, by the cycle before"
+    by: Counter[str] = Counter()
+    for push in cycle.preemptions:
+        by[push.by.name or f"thread {push.by.tid}"] += push.ended_ns - push.began_ns
+    for name, ns in by.items():
+        yield ns, f"preempted by {name}"
+    waits: Counter[str] = Counter()
+    for one in cycle.waits:
+        call = one.call or "the kernel"
+        ended = f", ended by {one.ended_by.name}" if one.ended_by else ""
+        waits[f"waiting in {call}{ended}"] += one.lasted_ns
+    for what, ns in waits.items():
+        yield ns, what
+    yield own_ns, "of its own instructions"
+    rest_ns = cycle.response_ns - cycle.latency_ns - own_ns
+    rest_ns -= cycle.preempted_ns + cycle.waited_ns
+    calls = sum(cycle.calls.values())
+    with_calls = f" for {plural(calls, 'system call')}" if calls else ""
+    yield rest_ns, f"of the kernel{with_calls}"
+
+
+# --- documents ------------------------------------------------------------------------
+
+
+def answer_document(answer: Answer) -> Document:
+    """Return everything, for a page or a merge request."""
+    return Document(
+        f"rtscope test {answer.test.title}",
+        tuple(answer_blocks(answer)),
+        made_by=f"rtscope {__version__}",
+        subtitle=tuple(dict.fromkeys(one.identity.words for one in answer.tested)),
+    )
+
+
+def brief_blocks(answer: Answer, room: Room) -> Iterator[Block]:
+    """Yield what one look at a terminal has room for."""
+    yield from headline_blocks(answer)
+    yield ""
+    for one in answer.tested[: room.rows]:
+        if len(answer.tested) > 1:
+            yield (one.name, "strong")
+        yield threads_table(answer.test, one, NARROW)
+        yield from _unseen(one)
+    yield from rows_left_out(len(answer.tested) - room.rows)
+    yield ""
+    yield from worst_blocks(answer)
+    broken = [one for one in answer.judged if one.outcome is not Outcome.KEPT]
+    for judged in broken[: room.sentences]:
+        yield _budget_words(judged)
+    if answer.differences:
+        yield from list(_difference_words(answer))[: room.sentences]
+
+
+def _budget_words(one: Judged) -> Words:
+    name = one.pattern if one.thread is None else one.thread.name
+    found = one.why if one.value is None else _shown(one.measure, one.value)
+    limit = _shown(one.measure, one.limit)
+    rest = f" {name}: {one.measure.what} {found}, {limit} allowed"
+    return Words(((one.outcome.value.upper(), TONES[one.outcome]), rest))
+
+
+def answer_blocks(answer: Answer) -> Iterator[Block]:
+    """Yield the answer, the table of threads, broken budgets and the worst cycle."""
+    yield from headline_blocks(answer)
+    yield ""
+    for one in answer.tested:
+        if len(answer.tested) > 1:
+            yield (one.name, "strong")
+        yield threads_table(answer.test, one)
+        yield from _unseen(one)
+        yield ""
+    yield from worst_blocks(answer)
+    budgets = [_budget_row(one) for one in answer.judged]
+    if budgets:
+        heads = ("thread", "budget"), ("found", "allowed")
+        yield Section("Budgets", (table(*heads, budgets, last=("",)),))
+    if answer.differences:
+        yield Section(
+            f"Compared with {answer.compared}", tuple(_difference_words(answer))
+        )
+
+
+def headline_blocks(answer: Answer) -> Iterator[Block]:
+    """Yield the answer, and where it was tested."""
+    tone: Weight = (
+        "bad" if answer.exit_status == 1 else TONES[outcome_of(answer.judged)]
+    )
+    yield Words(((_capital(answer.sentence), tone), "."))
+    for words in dict.fromkeys(one.identity.words for one in answer.tested):
+        yield (f"{_capital(words)}.", "muted")
+
+
+def _capital(text: str) -> str:
+    return text[:1].upper() + text[1:]
+
+
+WIDE = (
+    *("thread", "prio", "cycles", "period", "worst", "p99", "average"),
+    *("latency", "on CPU", "instr.", "missed", "faults", "waits"),
+)
+NARROW = (
+    *("thread", "prio", "cycles", "worst", "p99", "latency", "on CPU", "missed"),
+    *("faults", "waits"),
+)
+"""Columns of a page, and of a terminal of 80 columns."""
+
+
+def threads_table(
+    test: ProgramTest, one: Tested, columns: Sequence[str] = WIDE
+) -> Table:
+    """Return the table of the judged threads of a start; times in virtual us."""
+    rows = [
+        [cells[name] for name in columns]
+        for thread in judged_threads(test, one.outside)
+        for cells in [_cells(thread, one)]
+    ]
+    return table(columns[:2], columns[2:], rows)
+
+
+def _cells(thread: OutsideThread, one: Tested) -> Mapping[str, str]:
+    response = summarize_samples([cycle.response_ns for cycle in thread.cycles])
+    values = {measure.name: measure.of(thread) for measure in MEASURES}
+    kinds = one.outside.kinds
+    faults, waits = values["faults"] or 0, values["blocking"] or 0
+    return {
+        "thread": thread.name,
+        "prio": thread.priority_words,
+        "cycles": count(len(thread.cycles)),
+        "period": NOTHING if thread.period_ns is None else duration(thread.period_ns),
+        "worst": us_cell(values["response"]),
+        "p99": us_cell(response.ranks.percentile_ns(99)),
+        "average": us_cell(response.mean_ns),
+        "latency": us_cell(values["latency"]),
+        "on CPU": us_cell(values["execution"]),
+        "instr.": count(values["instructions"] or 0),
+        "missed": NOTHING if thread.missed is None else count(thread.missed),
+        "faults": count(faults) if Kind.FAULT in kinds else NOTHING,
+        "waits": count(waits) if Kind.CALL in kinds else NOTHING,
+    }
+
+
+def us_cell(ns: float | None) -> str:
+    """Write a time without its unit."""
+    return us(ns).removesuffix(" µs")
+
+
+def _unseen(one: Tested) -> Iterator[Block]:
+    if one.outside.lost:
+        yield (
+            f"{one.outside.lost:,} records were lost: the last cycles are missing.",
+            "limit",
+        )
+    if not one.outside.threads:
+        yield ("No thread had a whole cycle in the time that is judged.", "limit")
+
+
+def worst_blocks(answer: Answer) -> Iterator[Block]:
+    """Yield what took the time of the worst cycle that matters most."""
+    deciding = _deciding(answer.judged)
+    if deciding is not None and deciding.cycle is not None and deciding.thread:
+        shift = deciding.tested.outside.shift
+        yield cycle_words(deciding.thread, deciding.cycle, shift)
+        return
+    found = [
+        (thread.worst.response_ns, thread, one)
+        for one in answer.tested
+        for thread in judged_threads(answer.test, one.outside)
+    ]
+    if found:
+        _, thread, one = max(found, key=lambda row: row[0])
+        yield cycle_words(thread, thread.worst, one.outside.shift)
+
+
+def _budget_row(one: Judged) -> list[Any]:
+    name = one.pattern if one.thread is None else one.thread.name
+    found = NOTHING if one.value is None else _shown(one.measure, one.value)
+    where = f" {one.why}" if one.why else ""
+    return [
+        name,
+        one.measure.name,
+        found,
+        _shown(one.measure, one.limit),
+        Words(((one.outcome.value, TONES[one.outcome]), where)),
+    ]
+
+
+def _difference_words(answer: Answer) -> Iterator[Block]:
+    for one in answer.differences:
+        who = f" {one.thread}" if one.thread else ""
+        yield f"{one.where}{who}: {one.words}."
+    if answer.changed:
+        yield f"Not as in the baseline: {enumeration(list(answer.changed))}."
+    else:
+        yield "All inputs that are known are as in the baseline."
+
+
+# --- for programs ---------------------------------------------------------------------
+
+
+def answer_row(answer: Answer) -> dict[str, Any]:
+    """Return the answer for a JSON document; times in virtual ns."""
+    return {
+        "schema": 1,
+        "made_by": f"rtscope {__version__}",
+        "name": answer.test.title,
+        "answer": answer.sentence,
+        "exit_status": answer.exit_status,
+        "outcome": outcome_of(answer.judged).value,
+        "budgets": [_judged_json(one) for one in answer.judged],
+        "baseline": answer.compared or None,
+        "differences": [
+            {
+                "where": one.where,
+                "thread": one.thread,
+                "says": one.words,
+                "worse": one.worse,
+            }
+            for one in answer.differences
+        ],
+        "changed": list(answer.changed),
+        "threads": [
+            _thread_json(thread, one)
+            for one in answer.tested
+            for thread in judged_threads(answer.test, one.outside)
+        ],
+    }
+
+
+def _judged_json(one: Judged) -> dict[str, Any]:
+    return {
+        "run": one.tested.name,
+        "thread": one.pattern if one.thread is None else one.thread.name,
+        "budget": one.measure.name,
+        "unit": one.measure.unit,
+        "limit": one.limit,
+        "value": one.value,
+        "outcome": one.outcome.value,
+        "why": one.why,
+        "cycle": None if one.cycle is None else one.cycle.number,
+    }
+
+
+def _thread_json(thread: OutsideThread, one: Tested) -> dict[str, Any]:
+    response = summarize_samples([cycle.response_ns for cycle in thread.cycles])
+    kinds = one.outside.kinds
+    seen = {
+        measure.name: None
+        if any(kind not in kinds for kind in measure.needs)
+        else measure.of(thread)
+        for measure in MEASURES
+    }
+    return {
+        "run": one.name,
+        "thread": thread.name,
+        "tid": thread.tid,
+        "priority": thread.priority_words,
+        "cycles": len(thread.cycles),
+        "period_ns": thread.period_ns,
+        "response_mean_ns": response.mean_ns,
+        "lost_records": one.outside.lost,
+        **seen,
+        "worst": {
+            "cycle": thread.worst.number,
+            "begin_ns": thread.worst.begin_ns,
+            "says": cycle_words(thread, thread.worst, one.outside.shift),
+        },
+    }
+
+
+def answer_junit(answer: Answer) -> str:
+    """Return the answer as JUnit: a case for each budget, figures as properties."""
+    cases = [_case(one) for one in answer.judged]
+    if answer.compared:
+        failures = [
+            CaseOutcome(
+                message=f"{one.where} {one.thread}: {one.words}", type="baseline"
+            )
+            for one in answer.differences
+            if answer.exact or one.worse
+        ]
+        name = (
+            f"as in {answer.compared}"
+            if answer.exact
+            else f"no worse than {answer.compared}"
+        )
+        cases.append(
+            TestCase(classname=answer.test.title, name=name, failures=failures)
+        )
+    longest = max(
+        (one.outside.ended_ns - one.outside.began_ns for one in answer.tested),
+        default=0,
+    )
+    properties = {
+        f"virtual board {number}": one.identity.words
+        for number, one in enumerate(answer.tested, 1)
+    }
+    return junit_file(
+        [
+            TestSuite(
+                name=f"rtscope test {answer.test.title}",
+                cases=cases,
+                time_s=longest / NS_PER_S,
+                properties=properties,
+            )
+        ]
+    )
+
+
+def _case(one: Judged) -> TestCase:
+    name = one.pattern if one.thread is None else one.thread.name
+    limit = _shown(one.measure, one.limit)
+    values = (
+        {}
+        if one.value is None
+        else {f"{one.measure.name} {one.measure.unit}": str(one.value)}
+    )
+    found = "not seen" if one.value is None else _shown(one.measure, one.value)
+    text = ""
+    if one.cycle is not None and one.thread is not None:
+        text = cycle_words(one.thread, one.cycle, one.tested.outside.shift)
+    outcome = CaseOutcome(
+        message=f"{one.measure.what} {found}, {limit} allowed"
+        f"{one.why and f': {one.why}'}",
+        type=one.measure.name,
+        text=text,
+    )
+    return TestCase(
+        classname=one.tested.name,
+        name=f"{one.measure.what} of {name} at most {limit}",
+        properties={**values, f"limit {one.measure.unit}": str(one.limit)},
+        failures=[outcome] if one.outcome is Outcome.BROKEN else [],
+        error=outcome if one.outcome is Outcome.NOT_SEEN else None,
+    )

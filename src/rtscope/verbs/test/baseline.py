@@ -1,0 +1,286 @@
+"""
+Results of a test, kept to be compared with later ones: exactly, or with a tolerance.
+
+The file has each cycle's response and instructions, so that the first cycle that
+differs can be named; and the inputs, so that what changed can be.
+"""
+
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import asdict, dataclass
+from pathlib import Path
+
+from pydantic import ConfigDict, TypeAdapter, ValidationError
+from pydantic.dataclasses import dataclass as checked_dataclass
+
+from rtscope.boards.runs.identity import BoardIdentity
+from rtscope.host.errors import RecordError
+from rtscope.host.files import first_mistake
+from rtscope.host.files.documents import json_value
+from rtscope.host.files.jsontext import json_text
+from rtscope.host.files.opening import read_named
+from rtscope.host.version import __version__
+from rtscope.present.words import us
+from rtscope.programs.outside.cycles import OutsideThread
+from rtscope.verbs.test.file import ProgramTest
+from rtscope.verbs.test.judge import Tested, judged_threads
+
+SCHEMA = 1
+VIRTUAL = "virtual "
+MAX_BYTES = 256 << 20
+MAX_CYCLES = 200_000
+"""Of a thread, that are kept; their number is exact."""
+
+CHANGED = {
+    "kernel_digest": "the kernel",
+    "initrd_digest": "the program, its files or its libraries",
+    "qemu_digest": "QEMU",
+    "plugin_digest": "rtscope's plugin",
+    "board_digest": "the board's model",
+    "append": "the kernel parameters",
+}
+"""Inputs of a boot, in the order in which they are named."""
+
+_CHECKED = ConfigDict(extra="forbid")
+
+
+@checked_dataclass(frozen=True, slots=True, config=_CHECKED)
+class KeptThread:
+    """The cycles of a thread."""
+
+    name: str
+    cycles: int
+    missed: int | None
+    response_ns: list[int]
+    instructions: list[int]
+
+
+@checked_dataclass(frozen=True, slots=True, config=_CHECKED)
+class KeptStart:
+    """A start, by what it was run on."""
+
+    board: str
+    kernel: str
+    load: str
+    seed: int
+    start: int
+    inputs: dict[str, str | int | float | None]
+    threads: list[KeptThread]
+
+
+@checked_dataclass(frozen=True, slots=True, config=_CHECKED)
+class Baseline:
+    """All that is kept of a test."""
+
+    schema: int
+    rtscope: str
+    command: list[str]
+    starts: list[KeptStart]
+
+
+@dataclass(frozen=True, slots=True)
+class Difference:
+    """What is not as before, in one thread of one start."""
+
+    where: str
+    thread: str
+    words: str
+    worse: bool
+    """Whether it counts with a tolerance."""
+
+
+def baseline_text(test: ProgramTest, tested: Sequence[Tested]) -> str:
+    """Return the file of a baseline."""
+    kept = Baseline(
+        schema=SCHEMA,
+        rtscope=__version__,
+        command=list(test.command),
+        starts=[_kept(test, one) for one in tested],
+    )
+    return json_text(asdict(kept), indent=None)
+
+
+def _kept(test: ProgramTest, one: Tested) -> KeptStart:
+    who = one.identity
+    return KeptStart(
+        board=who.board,
+        kernel=who.kernel,
+        load=one.load,
+        seed=who.seed,
+        start=one.start,
+        inputs=_inputs(who),
+        threads=[_thread(thread) for thread in judged_threads(test, one.outside)],
+    )
+
+
+def _inputs(identity: BoardIdentity) -> dict[str, str | int | float | None]:
+    row = identity.row()
+    return {name: row[name] for name in CHANGED}
+
+
+def _thread(thread: OutsideThread) -> KeptThread:
+    kept = thread.cycles[:MAX_CYCLES]
+    return KeptThread(
+        name=thread.name,
+        cycles=len(thread.cycles),
+        missed=thread.missed,
+        response_ns=[one.response_ns for one in kept],
+        instructions=[one.user_instructions for one in kept],
+    )
+
+
+def read_baseline(path: Path) -> Baseline:
+    """Read a baseline; RecordError names what is wrong with the file."""
+    content = read_named(path, kind="baseline of rtscope test", limit=MAX_BYTES)
+    value = json_value(content, name=str(path), error=RecordError)
+    schema = value.get("schema") if isinstance(value, dict) else None
+    if schema != SCHEMA:
+        raise RecordError(
+            f"{path}: no baseline of this rtscope (schema {schema!r}, not {SCHEMA}): "
+            "write one with rtscope test --save FILE"
+        )
+    try:
+        return TypeAdapter(Baseline).validate_python(value)
+    except ValidationError as error:
+        raise RecordError(f"{path}: {first_mistake(error)}") from error
+
+
+# --- compare --------------------------------------------------------------------------
+
+
+def differences(
+    test: ProgramTest,
+    tested: Sequence[Tested],
+    before: Baseline,
+    *,
+    tolerance: float | None,
+) -> Iterator[Difference]:
+    """
+    Yield what is not as before; with a `tolerance`, a share, what is worse by more.
+
+    A start that the baseline does not have, and one that is missing now, differ.
+    """
+    kept = {_key(one): one for one in before.starts}
+    for one in tested:
+        now = _kept(test, one)
+        then = kept.pop(_key(now), None)
+        if then is None:
+            yield Difference(one.name, "", "the baseline has no such run", worse=True)
+            continue
+        yield from _of_start(one.name, now, then, tolerance)
+    for key in kept:
+        where = f"{key[0]} {key[1]} {key[2]} seed {key[3]}"
+        if tolerance is None:
+            yield Difference(where, "", "only the baseline has this run", worse=False)
+
+
+def changed(tested: Sequence[Tested], before: Baseline) -> tuple[str, ...]:
+    """Return which inputs are not as before, in words."""
+    kept = {_key(one): one.inputs for one in before.starts}
+    found = [
+        name
+        for name in CHANGED
+        for one in tested
+        if (inputs := kept.get(_of_tested(one))) is not None
+        and inputs.get(name) != _inputs(one.identity)[name]
+    ]
+    words = [CHANGED[name] for name in dict.fromkeys(found)]
+    if before.rtscope != __version__:
+        words.append(f"rtscope ({before.rtscope}, now {__version__})")
+    return tuple(words)
+
+
+Key = tuple[str, str, str, int, int]
+
+
+def _key(one: KeptStart) -> Key:
+    return one.board, one.kernel, one.load, one.seed, one.start
+
+
+def _of_tested(one: Tested) -> Key:
+    who = one.identity
+    return who.board, who.kernel, one.load, who.seed, one.start
+
+
+def _of_start(
+    where: str, now: KeptStart, then: KeptStart, tolerance: float | None
+) -> Iterator[Difference]:
+    before = _by_name(then.threads)
+    for name, thread in _by_name(now.threads).items():
+        other = before.pop(name, None)
+        if other is None:
+            yield Difference(
+                where, name, "the baseline has no such thread", worse=False
+            )
+        elif tolerance is None:
+            yield from _exactly(where, name, thread, other)
+        else:
+            yield from _within(where, name, thread, other, tolerance)
+    for name in before:
+        yield Difference(
+            where, name, "the thread had cycles before, and has none", worse=True
+        )
+
+
+def _by_name(threads: Sequence[KeptThread]) -> dict[str, KeptThread]:
+    """Return threads by name; of equal names the later ones with a number."""
+    found: dict[str, KeptThread] = {}
+    for one in threads:
+        names = [one.name, *(f"{one.name} #{n}" for n in range(2, len(threads) + 2))]
+        found[next(name for name in names if name not in found)] = one
+    return found
+
+
+def _exactly(
+    where: str, name: str, now: KeptThread, then: KeptThread
+) -> Iterator[Difference]:
+    rows = zip(
+        zip(now.response_ns, now.instructions, strict=True),
+        zip(then.response_ns, then.instructions, strict=True),
+        strict=False,
+    )
+    for number, (new, old) in enumerate(rows):
+        if new != old:
+            yield Difference(
+                where,
+                name,
+                f"cycle {number} is the first that differs: response "
+                f"{_us(old[0])} then, {_us(new[0])} now; instructions {old[1]:,} then, "
+                f"{new[1]:,} now",
+                worse=new[0] > old[0],
+            )
+            return
+    if now.cycles != then.cycles:
+        said = (
+            f"{then.cycles:,} cycles then, {now.cycles:,} now; those of both are equal"
+        )
+        yield Difference(where, name, said, worse=now.cycles < then.cycles)
+    elif now.missed != then.missed:
+        said = f"{then.missed} missed periods then, {now.missed} now"
+        yield Difference(
+            where, name, said, worse=(now.missed or 0) > (then.missed or 0)
+        )
+
+
+def _within(
+    where: str, name: str, now: KeptThread, then: KeptThread, tolerance: float
+) -> Iterator[Difference]:
+    figures: Mapping[str, tuple[list[int], list[int], bool]] = {
+        "worst response": (now.response_ns, then.response_ns, True),
+        "most instructions": (now.instructions, then.instructions, False),
+    }
+    for figure, (new, old, is_time) in figures.items():
+        if new and old and max(new) > max(old) * (1 + tolerance):
+            shown = _us if is_time else "{:,}".format
+            share = max(new) / max(old) - 1 if max(old) else float("inf")
+            said = (
+                f"{figure} {shown(max(old))} then, {shown(max(new))} now: "
+                f"{100 * share:.1f} % more, {100 * tolerance:g} % allowed"
+            )
+            yield Difference(where, name, said, worse=True)
+    if (now.missed or 0) > (then.missed or 0):
+        said = f"{then.missed} missed periods then, {now.missed} now"
+        yield Difference(where, name, said, worse=True)
+
+
+def _us(ns: int) -> str:
+    return us(ns, VIRTUAL)

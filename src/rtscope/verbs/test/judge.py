@@ -1,0 +1,261 @@
+"""
+Judge what a program did by the budgets of its threads. Pure.
+
+A budget is kept, broken, or was not seen; one that was not seen is never kept.
+"""
+
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, fields
+from enum import StrEnum
+from fnmatch import fnmatchcase
+
+from rtscope.boards.runs.identity import BoardIdentity
+from rtscope.host.errors import MeasurementError
+from rtscope.programs.outside.cycles import (
+    ORDINARY,
+    Outside,
+    OutsideCycle,
+    OutsideThread,
+)
+from rtscope.programs.outside.file import Kind
+from rtscope.verbs.test.file import BudgetTable, ProgramTest
+
+
+class Outcome(StrEnum):
+    """What became of a budget; the worst first."""
+
+    BROKEN = "broken"
+    NOT_SEEN = "not seen"
+    KEPT = "kept"
+
+    @property
+    def exit_status(self) -> int:
+        """As that of a check; not seen: no valid measurement."""
+        if self is Outcome.NOT_SEEN:
+            return MeasurementError.exit_status
+        return int(self is Outcome.BROKEN)
+
+
+Unit = str
+NS, COUNT = "ns", "count"
+
+
+@dataclass(frozen=True, slots=True)
+class Measure:
+    """What a budget is about."""
+
+    name: str
+    """Its key in a test file."""
+    unit: Unit
+    heading: str
+    what: str
+    """In a sentence."""
+    needs: tuple[Kind, ...]
+    """Records without which it is not seen."""
+    of: Callable[[OutsideThread], int | None]
+    """None: it was not seen of this thread."""
+    of_cycle: Callable[[OutsideCycle], int] | None = None
+    """None: it is of no single cycle."""
+
+
+def _most(of: Callable[[OutsideCycle], int]) -> Callable[[OutsideThread], int | None]:
+    return lambda thread: max(map(of, thread.cycles), default=None)
+
+
+def _sum(of: Callable[[OutsideCycle], int]) -> Callable[[OutsideThread], int | None]:
+    return lambda thread: sum(map(of, thread.cycles))
+
+
+def _per_cycle(
+    name: str, unit: Unit, heading: str, what: str, of: Callable[[OutsideCycle], int]
+) -> Measure:
+    return Measure(name, unit, heading, what, (), _most(of), of)
+
+
+def _in_all(
+    name: str,
+    what: str,
+    needs: tuple[Kind, ...],
+    of: Callable[[OutsideCycle], int],
+) -> Measure:
+    return Measure(name, COUNT, name, what, needs, _sum(of), of)
+
+
+def _inversions(cycle: OutsideCycle) -> int:
+    return sum(one.is_inversion for one in cycle.waits)
+
+
+MEASURES: tuple[Measure, ...] = (
+    _per_cycle(*("response", NS, "response", "response"), lambda one: one.response_ns),
+    _per_cycle(
+        *("latency", NS, "latency", "wake-up latency"), lambda one: one.latency_ns
+    ),
+    _per_cycle(
+        *("execution", NS, "on CPU", "time on a CPU"), lambda one: one.on_cpu_ns
+    ),
+    _per_cycle(
+        *("instructions", COUNT, "instructions", "instructions in a cycle"),
+        lambda one: one.user_instructions,
+    ),
+    Measure(
+        *("missed", COUNT, "missed", "missed periods"),
+        (),
+        lambda thread: thread.missed,
+    ),
+    _in_all("faults", "page faults", (Kind.FAULT,), lambda one: one.faults),
+    _in_all(
+        "blocking", "waits within cycles", (Kind.CALL,), lambda one: len(one.waits)
+    ),
+    _in_all("inversions", "priority inversions", (Kind.CALL,), _inversions),
+    Measure(
+        *("allocations", COUNT, "allocations", "allocations of memory"),
+        (),
+        lambda _thread: None,
+    ),
+)
+
+_FIELD = {
+    "response": "response_ns",
+    "latency": "latency_ns",
+    "execution": "execution_ns",
+}
+
+
+@dataclass(frozen=True, slots=True)
+class Tested:
+    """One start of a program, and what it did."""
+
+    identity: BoardIdentity
+    load: str
+    start: int
+    outside: Outside
+    starts: int = 1
+    """Of the boot."""
+
+    @property
+    def name(self) -> str:
+        """Where it was."""
+        words = f"{self.identity.board} {self.identity.kernel} {self.load}"
+        seed = f" seed {self.identity.seed}"
+        return f"{words}{seed}{f' start {self.start}' if self.starts > 1 else ''}"
+
+
+@dataclass(frozen=True, slots=True)
+class Judged:
+    """A budget of a thread in one start."""
+
+    tested: Tested
+    thread: OutsideThread | None
+    """None: no thread has this name."""
+    pattern: str
+    measure: Measure
+    limit: int
+    value: int | None
+    """None: not seen."""
+    why: str
+    """Why it was not seen; empty if it was."""
+
+    @property
+    def outcome(self) -> Outcome:
+        """What became of it."""
+        if self.value is None:
+            return Outcome.NOT_SEEN
+        return Outcome.BROKEN if self.value > self.limit else Outcome.KEPT
+
+    @property
+    def cycle(self) -> OutsideCycle | None:
+        """The cycle with the highest value; None if it is of no single one."""
+        of = self.measure.of_cycle
+        if of is None or self.thread is None or not self.value:
+            return None
+        return max(self.thread.cycles, key=of)
+
+
+def judge(test: ProgramTest, tested: Sequence[Tested]) -> tuple[Judged, ...]:
+    """Return each budget of each thread in each start, in the order of the starts."""
+    return tuple(one for start in tested for one in _of_start(test, start))
+
+
+def outcome_of(judged: Sequence[Judged]) -> Outcome:
+    """Return the worst outcome; without a budget it is kept."""
+    order = list(Outcome)
+    return min((one.outcome for one in judged), key=order.index, default=Outcome.KEPT)
+
+
+def judged_threads(test: ProgramTest, outside: Outside) -> tuple[OutsideThread, ...]:
+    """Return the threads that are judged: real-time ones, and those that are named."""
+    return tuple(
+        one
+        for one in outside.threads
+        if one.prio < ORDINARY or any(fnmatchcase(one.name, p) for p in test.threads)
+    )
+
+
+def period_of(test: ProgramTest, name: str) -> int | None:
+    """Return the period that the test gives a thread; None: none."""
+    return budget_of(test, name).period_ns
+
+
+def budget_of(test: ProgramTest, name: str) -> BudgetTable:
+    """Return the limits of a thread: those of its name in place of those of all."""
+    values = _typed(test.budget)
+    for pattern, table in test.threads.items():
+        if fnmatchcase(name, pattern):
+            values |= _typed(table)
+    return BudgetTable(**values)  # type: ignore[arg-type]
+
+
+def _typed(table: BudgetTable) -> dict[str, object]:
+    every = ((one.name, getattr(table, one.name)) for one in fields(table))
+    return {name: value for name, value in every if value is not None}
+
+
+def _of_start(test: ProgramTest, start: Tested) -> Iterator[Judged]:
+    threads = judged_threads(test, start.outside)
+    for thread in threads:
+        budget = budget_of(test, thread.name)
+        for measure in MEASURES:
+            limit = getattr(budget, _FIELD.get(measure.name, measure.name))
+            if limit is not None:
+                yield _judged(start, thread, measure, limit)
+    for pattern, table in _unmet(test, threads).items():
+        for measure in MEASURES:
+            limit = getattr(table, _FIELD.get(measure.name, measure.name))
+            if limit is not None:
+                yield Judged(
+                    *(start, None, pattern, measure, limit, None),
+                    why="no thread of this name had a whole cycle",
+                )
+
+
+def _unmet(
+    test: ProgramTest, threads: Sequence[OutsideThread]
+) -> Mapping[str, BudgetTable]:
+    """Return the tables of limits that no thread has."""
+    unmet = {
+        pattern: table
+        for pattern, table in test.threads.items()
+        if not any(fnmatchcase(one.name, pattern) for one in threads)
+    }
+    return unmet if threads or unmet else {"*": test.budget}
+
+
+def _judged(
+    start: Tested, thread: OutsideThread, measure: Measure, limit: int
+) -> Judged:
+    value, why = measure.of(thread), ""
+    missing = [kind for kind in measure.needs if kind not in start.outside.kinds]
+    if missing:
+        value, why = None, "this kernel does not allow to see it"
+    elif value is None:
+        why = _why_unseen(measure, thread)
+    elif start.outside.lost and value <= limit:
+        value, why = None, f"{start.outside.lost:,} records were lost"
+    return Judged(start, thread, thread.name, measure, limit, value, why)
+
+
+def _why_unseen(measure: Measure, thread: OutsideThread) -> str:
+    if measure.name == "missed":
+        basis = "sleeps for intervals" if thread.basis else "has no period"
+        return f"it {basis}: nothing is due; give a period"
+    return "not seen from outside"
