@@ -37,6 +37,9 @@ EXCEPTIONS: frozenset[tuple[str, str]] = frozenset()
 
 FOR_TEST = frozenset(
     {
+        "rtscope.boards.recording.programplaces",
+        "rtscope.programs.outside.cycles",
+        "rtscope.programs.outside.file",
         "rtscope.boards.parts.programtree",
         "rtscope.boards.runs.program",
         "rtscope.programs.binaries.lookups",

@@ -80,7 +80,7 @@ _rtscope_known() {
                 '') kind=files ;;
             esac
             ;;
-        'test') options='--build --root --files --package --environment --stdin --directory --user --board --kernel -k --load -l --cpus --seed --append --qemu --lockfile --warmup --duration -d --cycles --settle --starts --period --response --latency --execution --instructions --missed --allocations --faults --blocking --inversions --quiet -q --verbose -v --jobs --save-lock --json --help -h'
+        'test') options='--build --root --files --package --environment --stdin --directory --user --board --kernel -k --load -l --cpus --seed --append --qemu --lockfile --warmup --duration -d --cycles --settle --starts --period --response --latency --execution --instructions --missed --allocations --faults --blocking --inversions --quiet -q --verbose -v --jobs --save-lock --save --identical-to --no-worse-than --tolerance --junit --markdown --html --json --help -h'
             case "$2" in
                 --build) kind=none ;;
                 --root) kind=directories ;;
@@ -115,6 +115,13 @@ _rtscope_known() {
                 --inversions) kind=none ;;
                 --jobs) kind=none ;;
                 --save-lock) kind=files ;;
+                --save) kind=files ;;
+                --identical-to) kind=files ;;
+                --no-worse-than) kind=files ;;
+                --tolerance) kind=none ;;
+                --junit) kind=files ;;
+                --markdown) kind=files ;;
+                --html) kind=files ;;
                 '') kind=files ;;
             esac
             ;;

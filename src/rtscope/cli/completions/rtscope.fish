@@ -159,6 +159,13 @@ complete -c rtscope -n '__rtscope_at test' -l quiet -s q -d 'The answer alone, i
 complete -c rtscope -n '__rtscope_at test' -l verbose -s v -d 'Everything on the terminal'
 complete -c rtscope -n '__rtscope_at test' -l jobs -d 'Boots at the same time' -x
 complete -c rtscope -n '__rtscope_at test' -l save-lock -d 'Lock file to write with the exact packages used' -rF
+complete -c rtscope -n '__rtscope_at test' -l save -d 'File for the results, to compare later ones with' -rF
+complete -c rtscope -n '__rtscope_at test' -l identical-to -d 'File of --save' -rF
+complete -c rtscope -n '__rtscope_at test' -l no-worse-than -d 'File of --save' -rF
+complete -c rtscope -n '__rtscope_at test' -l tolerance -d 'Share that --no-worse-than allows to be more' -x
+complete -c rtscope -n '__rtscope_at test' -l junit -d 'JUnit file to write, a case for each budget' -rF
+complete -c rtscope -n '__rtscope_at test' -l markdown -d 'Markdown file to write for a merge request' -rF
+complete -c rtscope -n '__rtscope_at test' -l html -d 'HTML page to write' -rF
 complete -c rtscope -n '__rtscope_at test' -l json -d 'Result as JSON'
 complete -c rtscope -n '__rtscope_at test' -F
 complete -c rtscope -n '__rtscope_at sweep' -l target -s t -d 'Virtual board instead of that of the file' -xa 'local ssh: virtual:jh7110 virtual:pc virtual:rpi3'

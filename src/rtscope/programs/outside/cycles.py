@@ -6,7 +6,6 @@ its timer was due, or where it went on at once because that time had passed. Sle
 something else are waits within a cycle. Without a period each wake-up begins one.
 """
 
-from bisect import bisect_right
 from collections import Counter
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
@@ -14,7 +13,6 @@ from fnmatch import fnmatchcase
 from itertools import pairwise
 from statistics import median_low
 
-from rtscope.programs.calls import call_kinds
 from rtscope.programs.cycles.periods import (
     Basis,
     Beginnings,
@@ -458,15 +456,3 @@ def _missed(cycles: Sequence[OutsideCycle], found: Beginnings | None) -> int | N
             for a, b in pairwise(cycles)
         ]
     )
-
-
-def effect_of(name: str) -> str:
-    """Return what a system call does to its thread; empty if it cannot block."""
-    kind = call_kinds().get(name)
-    return "" if kind is None or kind.effect == "none" else kind.why
-
-
-def nearest(cycles: Sequence[OutsideCycle], at_ns: int) -> OutsideCycle:
-    """Return the cycle that an instant lies in, or the last before it."""
-    begins = [one.begin_ns for one in cycles]
-    return cycles[max(0, bisect_right(begins, at_ns) - 1)]
