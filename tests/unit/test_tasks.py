@@ -98,14 +98,8 @@ def test_a_thread_with_the_name_of_its_process_has_it_once() -> None:
     first, second, other = task(5), task(6, pid=5), replace(task(7, pid=5), name="io")
     found = listing(first, second, other)
 
-    rows = "\n".join(
-        "".join(one[0] for one in line if isinstance(one, tuple))
-        for block in tasks_blocks(
-            found, found.threads[1:], order=Order.PRIORITY, width=80
-        )
-        if isinstance(block, Lines)
-        for line in block.lines
-    )
+    blocks = tasks_blocks(found, found.threads[1:], order=Order.PRIORITY, width=80)
+    rows = repr([block.lines for block in blocks if isinstance(block, Lines)])
     assert f"io [{first.name}]" in rows
     assert f"{first.name} [{first.name}]" not in rows
 
