@@ -500,3 +500,11 @@ def test_what_the_watching_costs_is_said() -> None:
     assert "it adds in µs (with stack): a fault 0.1 (2.9)\n" in said_of(examined)
     disturbance = examined_row(examined)["disturbance"]
     assert disturbance["costs"]["fault"]["copied_ns"] == 3_400
+
+
+def test_a_cost_that_other_work_hid_is_not_known_and_is_not_none() -> None:
+    costs = {"wakeup": WatchCost(16_000, 14_500, 0), "fault": WatchCost(500, 600, 0)}
+    said = said_of(examine(seen(end=replace(watching.end(), costs=costs))))
+
+    assert "it adds in µs (with stack): a wake-up unknown, a fault 0.1\n" in said
+    assert "unknown: other work hid it; watch again on a quiet machine" in said

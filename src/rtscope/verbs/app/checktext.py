@@ -203,6 +203,8 @@ def _files(seen: Observation) -> Iterator[Phrase]:
         yield (f"  do: apt install {' '.join(packages)}", "good")
 
 
+UNKNOWN = "unknown"
+
 _COSTS = {
     "wakeup": "a wake-up",
     "fault": "a fault",
@@ -227,6 +229,8 @@ def disturbance(examined: Examined) -> Iterator[tuple[str, ...]]:
     ]
     if costs:
         yield (f"it adds in µs (with stack): {', '.join(costs)}",)
+    if any(UNKNOWN in one for one in costs):
+        yield (f"{UNKNOWN}: other work hid it; watch again on a quiet machine",)
     if own := watch.end.own_events:
         why = next(
             (e.reason for e in watch.begin.events if e.name == BY_CPU and not e.seen),
@@ -255,7 +259,8 @@ def kernel_waits(examined: Examined) -> Iterator[tuple[str, str]]:
 
 
 def _us(ns: int) -> str:
-    return f"{max(0, ns) / 1000:.1f}"
+    """Write what is added; nothing is added for less than nothing."""
+    return f"{ns / 1000:.1f}" if ns > 0 else UNKNOWN
 
 
 def examined_row(examined: Examined) -> dict[str, Any]:
