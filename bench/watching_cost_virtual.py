@@ -26,7 +26,7 @@ from rtscope.machine.target import agent_file
 from watching_cost import BUILD, CYCLES, PACED, WATCH
 
 CYCLES_EACH = 400
-SKIPPED = 800
+SKIPPED = 1500
 """Cycles while the agent begins to watch."""
 ROWS = {
     "nothing": (),
@@ -36,8 +36,8 @@ ROWS = {
 }
 """What watches, in the order of `rtscope app check`."""
 LINES = {
-    WATCH: "/bench/agent watch --pid $pid --stacks 32 --duration-ns 2000000000",
-    CYCLES: "/bench/agent cycles --pid $pid --duration-ns 2000000000",
+    WATCH: "/bench/agent watch --pid $pid --stacks 32 --duration-ns 3000000000",
+    CYCLES: "/bench/agent cycles --pid $pid --duration-ns 3000000000",
 }
 AFTER = "sleep 0.25"
 """Until one has measured what a wake-up is without and with it."""
@@ -97,9 +97,12 @@ def figures(agent: Path, mode: str) -> tuple[Sequence[Sequence[float]], float]:
     )
     said = booted.files["figures"].decode().splitlines()
     rows = [[float(word) / 1000 for word in line.split()] for line in said]
-    lines = [parse_line(one) for one in booted.files["lines"].splitlines()]
-    *_, watch = (one for one in lines if isinstance(one, WatchEnd))
-    *_, cycles = (one for one in lines if isinstance(one, CyclesEnd))
+    # of the last row, which has both
+    watch, cycles = (
+        parse_line(booted.files[part].splitlines()[-1]) for part in (WATCH, CYCLES)
+    )
+    assert isinstance(watch, WatchEnd)
+    assert isinstance(cycles, CyclesEnd)
     stated_ns = watch.costs["wakeup"].counted_ns - cycles.wakeup_plain_ns
     return rows, stated_ns / 1000
 
