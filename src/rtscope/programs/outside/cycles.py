@@ -235,9 +235,20 @@ class _Stretch:
     begin_ns: int
     timed: bool
     first_ns: int
-    from_call: int
-    """Calls of the wake-up from here on are its own."""
-    slept: bool
+    call: Call | None
+    """The sleep that was none, with which it began; None: it began with the wake-up."""
+
+    @property
+    def slept(self) -> bool:
+        """Whether it began with the wake-up."""
+        return self.call is None
+
+    @property
+    def before(self) -> tuple[int, int]:
+        """Time on a CPU in ns, and own instructions, of the wake-up until it began."""
+        if self.call is None:
+            return 0, 0
+        return self.call.on_cpu_before_ns, self.call.user_before
 
 
 def _thread(
@@ -283,23 +294,17 @@ def _stretches(wakeup: Wakeup, clock_ns: int | None) -> Iterator[_Stretch]:
     if wakeup.expires_ns is not None and clock_ns is not None:
         # to the ns of the kernel's clock, so that a period is one
         begin_ns, timed = wakeup.expires_ns + clock_ns, True
-    starts = [
-        (number + 1, call)
-        for number, call in enumerate(wakeup.calls)
-        if _passed(call) and call.ended_ns is not None
-    ]
     armed_ns = 0 if asleep is None else asleep.began_ns
     flags = RELATIVE if relative else 0
     run = _run(wakeup, begin_ns if timed else 0, armed_ns, wakeup.woken_ns, flags)
-    yield _Stretch(run, wakeup, begin_ns, timed, wakeup.first_ns, 0, slept=True)
-    for number, call in starts:
-        assert call.ended_ns is not None, "chosen above"
+    yield _Stretch(run, wakeup, begin_ns, timed, wakeup.first_ns, None)
+    for call in wakeup.calls:
+        if not _passed(call) or call.ended_ns is None:
+            continue
         due_ns = _due(call, clock_ns)
         at_ns = call.ended_ns if due_ns is None else min(due_ns, call.ended_ns)
         run = _run(wakeup, at_ns, call.began_ns, call.ended_ns, NO_SLEEP)
-        yield _Stretch(
-            run, wakeup, at_ns, due_ns is not None, call.ended_ns, number, slept=False
-        )
+        yield _Stretch(run, wakeup, at_ns, due_ns is not None, call.ended_ns, call)
 
 
 def _run(wakeup: Wakeup, due_ns: int, armed_ns: int, woken_ns: int, flags: int) -> Run:
@@ -368,9 +373,7 @@ def _cycle(
         for call in one.calls
         if first.first_ns <= call.began_ns < done_ns
     )
-    shared = len([one for one in parts if one.slept]) != len(whole) or not (
-        following is None or following.slept
-    )
+    on_cpu_ns, instructions = _used(whole, first, following)
     return OutsideCycle(
         number=number,
         begin_ns=first.begin_ns,
@@ -379,8 +382,8 @@ def _cycle(
         waker=first.wakeup.waker,
         first_ns=first.first_ns,
         done_ns=done_ns,
-        on_cpu_ns=_on_cpu(whole, first, done_ns, shared=shared),
-        user_instructions=sum(one.user_instructions for one in whole),
+        on_cpu_ns=on_cpu_ns,
+        user_instructions=instructions,
         preemptions=tuple(
             push
             for one in whole
@@ -398,28 +401,23 @@ def _cycle(
     )
 
 
-def _on_cpu(
-    whole: Sequence[Wakeup], first: _Stretch, done_ns: int, *, shared: bool
-) -> int:
-    """Return the time on a CPU; of a wake-up with several cycles, its own part."""
-    if not shared:
-        return sum(one.on_cpu_ns for one in whole)
-    others_ns = sum(
-        push.ended_ns - push.began_ns
-        for one in whole
-        for push in one.preemptions
-        if first.first_ns <= push.began_ns < done_ns
-    )
-    asleep_ns = sum(
-        b.woken_ns - (a.asleep_ns or b.woken_ns) for a, b in pairwise(whole)
-    )
-    return max(0, done_ns - first.first_ns - others_ns - asleep_ns)
+def _used(
+    whole: Sequence[Wakeup], first: _Stretch, following: _Stretch | None
+) -> tuple[int, int]:
+    """Return the time on a CPU in ns, and the own instructions, of a cycle."""
+    on_cpu_ns = sum(one.on_cpu_ns for one in whole)
+    instructions = sum(one.user_instructions for one in whole)
+    if following is not None and not following.slept:
+        # the next one goes on in the same wake-up
+        on_cpu_ns += following.before[0] - whole[-1].on_cpu_ns
+        instructions += following.before[1] - whole[-1].user_instructions
+    return on_cpu_ns - first.before[0], instructions - first.before[1]
 
 
 def _done(last: _Stretch, following: _Stretch | None) -> int | None:
     """Return when the thread called what waits for its next cycle."""
-    if following is not None and not following.slept:
-        return following.run.armed_ns or following.run.woken_ns
+    if following is not None and following.call is not None:
+        return following.call.began_ns
     wakeup = last.wakeup
     if wakeup.asleep_ns is None:
         return None

@@ -73,7 +73,16 @@ class Entry:
     @property
     def signed(self) -> int:
         """The value as a signed number."""
-        return self.value - (1 << 64) if self.value >> 63 else self.value
+        return _signed(self.value)
+
+    @property
+    def expires_ns(self) -> int:
+        """Of a release: when its timer was due by CLOCK_MONOTONIC."""
+        return _signed(self.user)
+
+
+def _signed(value: int) -> int:
+    return value - (1 << 64) if value >> 63 else value
 
 
 @dataclass(frozen=True, slots=True, eq=False)

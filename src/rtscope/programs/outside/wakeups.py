@@ -58,6 +58,10 @@ class Call:
     asked_ns: int | None = None
     """Of clock_nanosleep: the time that it asks for, of its own clock."""
     slept: bool = False
+    user_before: int = 0
+    """Own instructions of the wake-up until the call."""
+    on_cpu_before_ns: int = 0
+    """Time on a CPU of the wake-up until the call."""
 
 
 @dataclass(slots=True)
@@ -235,7 +239,7 @@ class Reader:
             min(woken[0], entry.at_ns),
             woken[1],
             None if release is None else release.signed,
-            None if release is None else release.user,
+            None if release is None else release.expires_ns,
             born=not state.thread.wakeups,
             in_ns=entry.at_ns,
             prio=state.prio,
@@ -281,6 +285,7 @@ class Reader:
             name = _call_name(entry.detail, self._column)
             state.call = Call(entry.detail, name, (entry.value, 0, 0), entry.at_ns)
             if state.now is not None:
+                _so_far(state, state.now, state.call, entry)
                 state.now.calls.append(state.call)
         elif call is None:
             return
@@ -291,6 +296,15 @@ class Reader:
         else:
             call.ended_ns, call.result = entry.at_ns, entry.signed
             state.call = None
+
+
+def _so_far(state: _State, now: Wakeup, call: Call, entry: Entry) -> None:
+    begin = state.in_entry
+    began_ns = now.in_ns if begin is None else begin.at_ns
+    call.on_cpu_before_ns = now.on_cpu_ns + max(0, entry.at_ns - began_ns)
+    call.user_before = now.user_instructions
+    if begin is not None and begin.cpu == entry.cpu:
+        call.user_before += max(0, entry.user - begin.user)
 
 
 def _in_wakeup(now: Wakeup, entry: Entry) -> None:

@@ -31,7 +31,7 @@ from rtscope.verbs.test.judge import (
     Judged,
     Measure,
     Outcome,
-    Tested,
+    SeenStart,
     judged_threads,
     outcome_of,
 )
@@ -50,7 +50,7 @@ class Answer:
     """All that a test found."""
 
     test: ProgramTest
-    tested: tuple[Tested, ...]
+    tested: tuple[SeenStart, ...]
     judged: tuple[Judged, ...]
     compared: str
     """The baseline that it was compared with, as it is called; empty: with none."""
@@ -117,7 +117,7 @@ def _deciding(judged: Sequence[Judged]) -> Judged | None:
     return min(judged, key=rank)
 
 
-def _figures_only(test: ProgramTest, tested: Sequence[Tested]) -> str:
+def _figures_only(test: ProgramTest, tested: Sequence[SeenStart]) -> str:
     found = [
         (thread.worst.response_ns, thread.name)
         for one in tested
@@ -263,7 +263,7 @@ NARROW = (
 
 
 def threads_table(
-    test: ProgramTest, one: Tested, columns: Sequence[str] = WIDE
+    test: ProgramTest, one: SeenStart, columns: Sequence[str] = WIDE
 ) -> Table:
     """Return the table of the judged threads of a start; times in virtual us."""
     rows = [
@@ -274,7 +274,7 @@ def threads_table(
     return table(columns[:2], columns[2:], rows)
 
 
-def _cells(thread: OutsideThread, one: Tested) -> Mapping[str, str]:
+def _cells(thread: OutsideThread, one: SeenStart) -> Mapping[str, str]:
     response = summarize_samples([cycle.response_ns for cycle in thread.cycles])
     values = {measure.name: measure.of(thread) for measure in MEASURES}
     kinds = one.outside.kinds
@@ -301,7 +301,7 @@ def us_cell(ns: float | None) -> str:
     return us(ns).removesuffix(" µs")
 
 
-def _unseen(one: Tested) -> Iterator[Block]:
+def _unseen(one: SeenStart) -> Iterator[Block]:
     if one.outside.lost:
         yield (
             f"{one.outside.lost:,} records were lost: the last cycles are missing.",
@@ -397,7 +397,7 @@ def _judged_json(one: Judged) -> dict[str, Any]:
     }
 
 
-def _thread_json(thread: OutsideThread, one: Tested) -> dict[str, Any]:
+def _thread_json(thread: OutsideThread, one: SeenStart) -> dict[str, Any]:
     response = summarize_samples([cycle.response_ns for cycle in thread.cycles])
     kinds = one.outside.kinds
     seen = {

@@ -22,7 +22,7 @@ from rtscope.host.version import __version__
 from rtscope.present.words import us
 from rtscope.programs.outside.cycles import OutsideThread
 from rtscope.verbs.test.file import ProgramTest
-from rtscope.verbs.test.judge import Tested, judged_threads
+from rtscope.verbs.test.judge import SeenStart, judged_threads
 
 SCHEMA = 1
 VIRTUAL = "virtual "
@@ -88,7 +88,7 @@ class Difference:
     """Whether it counts with a tolerance."""
 
 
-def baseline_text(test: ProgramTest, tested: Sequence[Tested]) -> str:
+def baseline_text(test: ProgramTest, tested: Sequence[SeenStart]) -> str:
     """Return the file of a baseline."""
     kept = Baseline(
         schema=SCHEMA,
@@ -99,7 +99,7 @@ def baseline_text(test: ProgramTest, tested: Sequence[Tested]) -> str:
     return json_text(asdict(kept), indent=None)
 
 
-def _kept(test: ProgramTest, one: Tested) -> KeptStart:
+def _kept(test: ProgramTest, one: SeenStart) -> KeptStart:
     who = one.identity
     return KeptStart(
         board=who.board,
@@ -149,7 +149,7 @@ def read_baseline(path: Path) -> Baseline:
 
 def differences(
     test: ProgramTest,
-    tested: Sequence[Tested],
+    tested: Sequence[SeenStart],
     before: Baseline,
     *,
     tolerance: float | None,
@@ -173,7 +173,7 @@ def differences(
             yield Difference(where, "", "only the baseline has this run", worse=False)
 
 
-def changed(tested: Sequence[Tested], before: Baseline) -> tuple[str, ...]:
+def changed(tested: Sequence[SeenStart], before: Baseline) -> tuple[str, ...]:
     """Return which inputs are not as before, in words."""
     kept = {_key(one): one.inputs for one in before.starts}
     found = [
@@ -196,7 +196,7 @@ def _key(one: KeptStart) -> Key:
     return one.board, one.kernel, one.load, one.seed, one.start
 
 
-def _of_tested(one: Tested) -> Key:
+def _of_tested(one: SeenStart) -> Key:
     who = one.identity
     return who.board, who.kernel, one.load, who.seed, one.start
 

@@ -51,7 +51,7 @@ from rtscope.verbs.test.judge import judge
 from rtscope.verbs.test.options import OPTION_OF, ProgramTestOptions
 from rtscope.verbs.test.plan import boots_of, lock_of
 from rtscope.verbs.test.running import Ran, run_boots
-from rtscope.verbs.test.runs import run_row, tested_of
+from rtscope.verbs.test.runs import run_row, seen_starts
 
 BASELINE = "Baseline"
 
@@ -105,7 +105,7 @@ def test(request: ProgramTestRequest) -> int:
             used = lock_text(lock_of(asked, boots))
             write_atomically(request.save_lock, used.encode())
         ran = list(run_boots(boots, jobs=request.jobs, progress=waiting))
-    tested = tuple(one for boot in ran for one in tested_of(asked, boot))
+    tested = tuple(one for boot in ran for one in seen_starts(asked, boot))
     path = request.identical_to or request.no_worse_than
     answer = Answer(
         asked,

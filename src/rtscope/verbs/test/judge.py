@@ -122,7 +122,7 @@ _FIELD = {
 
 
 @dataclass(frozen=True, slots=True)
-class Tested:
+class SeenStart:
     """One start of a program, and what it did."""
 
     identity: BoardIdentity
@@ -144,7 +144,7 @@ class Tested:
 class Judged:
     """A budget of a thread in one start."""
 
-    tested: Tested
+    tested: SeenStart
     thread: OutsideThread | None
     """None: no thread has this name."""
     pattern: str
@@ -171,7 +171,7 @@ class Judged:
         return max(self.thread.cycles, key=of)
 
 
-def judge(test: ProgramTest, tested: Sequence[Tested]) -> tuple[Judged, ...]:
+def judge(test: ProgramTest, tested: Sequence[SeenStart]) -> tuple[Judged, ...]:
     """Return each budget of each thread in each start, in the order of the starts."""
     return tuple(one for start in tested for one in _of_start(test, start))
 
@@ -210,7 +210,7 @@ def _typed(table: BudgetTable) -> dict[str, object]:
     return {name: value for name, value in every if value is not None}
 
 
-def _of_start(test: ProgramTest, start: Tested) -> Iterator[Judged]:
+def _of_start(test: ProgramTest, start: SeenStart) -> Iterator[Judged]:
     threads = judged_threads(test, start.outside)
     for thread in threads:
         budget = budget_of(test, thread.name)
@@ -241,7 +241,7 @@ def _unmet(
 
 
 def _judged(
-    start: Tested, thread: OutsideThread, measure: Measure, limit: int
+    start: SeenStart, thread: OutsideThread, measure: Measure, limit: int
 ) -> Judged:
     value, why = measure.of(thread), ""
     missing = [kind for kind in measure.needs if kind not in start.outside.kinds]

@@ -9,7 +9,7 @@ from rtscope.host.errors import BoardError, ContractError
 from rtscope.programs.outside.cycles import outside_of
 from rtscope.programs.outside.file import parse_program_record
 from rtscope.verbs.test.file import ProgramTest
-from rtscope.verbs.test.judge import Tested, period_of
+from rtscope.verbs.test.judge import SeenStart, period_of
 from rtscope.verbs.test.running import Ran
 
 
@@ -45,7 +45,7 @@ def _output_row(output: Output) -> Mapping[str, Any]:
     }
 
 
-def tested_of(test: ProgramTest, ran: Ran) -> Iterator[Tested]:
+def seen_starts(test: ProgramTest, ran: Ran) -> Iterator[SeenStart]:
     """
     Yield each start of a boot with what its threads did in the time that is judged.
 
@@ -56,7 +56,7 @@ def tested_of(test: ProgramTest, ran: Ran) -> Iterator[Tested]:
     except ContractError as error:
         raise BoardError(f"{ran.boot.kernel}: {error}") from error
     for start in ran.run.starts:
-        yield Tested(
+        yield SeenStart(
             identity=ran.run.identity,
             load=ran.boot.load,
             start=start.number,

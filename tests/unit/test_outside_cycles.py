@@ -1,0 +1,227 @@
+"""What threads of a program did, from records whose answers are worked out by hand."""
+
+import pytest
+
+from fakes.programrecords import (
+    ALL,
+    CLOCK_NANOSLEEP,
+    FUTEX,
+    HEADER,
+    READ,
+    Written,
+    file_of,
+)
+from rtscope.host.errors import ContractError
+from rtscope.programs.cycles.periods import Basis
+from rtscope.programs.outside.cycles import Outside, OutsideThread, outside_of
+from rtscope.programs.outside.file import Kind, parse_program_record
+
+LOOP, IO, OTHER = 11, 12, 90
+
+
+def outside(written: Written, **options: object) -> Outside:
+    record = parse_program_record(file_of(written.records))
+    return outside_of(record, **options)  # type: ignore[arg-type]
+
+
+def only(seen: Outside) -> OutsideThread:
+    (thread,) = seen.threads
+    return thread
+
+
+def loop(cycles: int = 8) -> Written:
+    written = Written()
+    written.thread(LOOP, "loop")
+    for number in range(cycles):
+        written.cycle(LOOP, 10_000 + 1_000 * number)
+    return written
+
+
+def test_a_loop_has_each_of_its_cycles() -> None:
+    thread = only(outside(loop()))
+
+    assert (thread.name, thread.prio, thread.priority_words) == ("loop", 2, "97")
+    assert (thread.period_ns, thread.basis) == (1_000_000, Basis.TIME)
+    assert (len(thread.cycles), thread.missed, thread.cut) == (8, 0, 0)
+    for number, cycle in enumerate(thread.cycles):
+        assert cycle.begin_ns == 10_000_000 + 1_000_000 * number
+        assert cycle.latency_ns == 5_000
+        assert cycle.response_ns == 5_000 + 20_000
+        assert cycle.on_cpu_ns == 1_000 + 20_000 + 2_000
+        assert cycle.user_instructions == 10_000
+        assert (cycle.waits, cycle.preemptions, cycle.faults) == ((), (), 0)
+
+
+def test_a_period_in_which_it_was_not_due_is_missed() -> None:
+    written = loop(6)
+    written.cycle(LOOP, 18_000)  # 16 and 17 ms are left out
+
+    assert only(outside(written)).missed == 2
+
+
+def test_a_preempted_thread_says_by_whom_and_how_long() -> None:
+    written = loop(6)
+    written.thread(OTHER, "irq/24", own=False)
+    written.wake(LOOP, 16_001, due_us=16_000)
+    written.runs(LOOP, 16_004, first_us=16_005)
+    written.returns(LOOP, 16_005, CLOCK_NANOSLEEP)
+    written.user += 1_000
+    written.leaves(LOOP, 16_007, by=OTHER, slept=False)
+    written.runs(LOOP, 16_057)
+    written.user += 1_000
+    written.call(LOOP, 16_059, CLOCK_NANOSLEEP, asked_us=17_000)
+    written.leaves(LOOP, 16_060)
+
+    cycle = only(outside(written)).cycles[-1]
+    (push,) = cycle.preemptions
+    assert (push.by.name, push.by.own) == ("irq/24", False)
+    assert push.ended_ns - push.began_ns == cycle.preempted_ns == 50_000
+    assert cycle.response_ns == 59_000
+    assert cycle.on_cpu_ns == 3_000 + 3_000
+    assert cycle.user_instructions == 2_000
+
+
+def test_a_lock_within_a_cycle_is_a_wait_and_who_ended_it_is_named() -> None:
+    written = loop(6)
+    written.thread(IO, "io")
+    written.runs(IO, 15_500, first_us=15_501, prio=120)
+    written.wake(LOOP, 16_001, due_us=16_000)
+    written.runs(LOOP, 16_004, first_us=16_005)
+    written.returns(LOOP, 16_005, CLOCK_NANOSLEEP)
+    written.call(LOOP, 16_010, FUTEX)
+    written.leaves(LOOP, 16_012)
+    written.wake(LOOP, 16_300, by=IO)
+    written.runs(LOOP, 16_312, first_us=16_313)
+    written.returns(LOOP, 16_313, FUTEX)
+    written.call(LOOP, 16_320, CLOCK_NANOSLEEP, asked_us=17_000)
+    written.leaves(LOOP, 16_321)
+    written.cycle(LOOP, 17_000)
+
+    (thread,) = outside(written).named("loop")
+    cycle = thread.cycles[-2]
+    (wait,) = cycle.waits
+    assert (wait.call, wait.is_lock, wait.lasted_ns) == ("futex", True, 300_000)
+    assert wait.ended_by is not None
+    assert (wait.ended_by.name, wait.is_inversion) == ("io", True)
+    assert cycle.response_ns == 320_000
+    assert len(thread.cycles) == 8
+
+
+def test_a_cycle_that_overran_is_two_and_the_second_begins_when_it_was_due() -> None:
+    written = loop(6)
+    written.wake(LOOP, 16_001, due_us=16_000)
+    written.runs(LOOP, 16_004, first_us=16_005)
+    written.returns(LOOP, 16_005, CLOCK_NANOSLEEP)
+    written.user += 600_000
+    written.call(LOOP, 17_205, CLOCK_NANOSLEEP, asked_us=17_000)
+    written.returns(LOOP, 17_206, CLOCK_NANOSLEEP)
+    written.user += 10_000
+    written.call(LOOP, 17_226, CLOCK_NANOSLEEP, asked_us=18_000)
+    written.leaves(LOOP, 17_228)
+    written.cycle(LOOP, 18_000)
+
+    *_, overran, late, last = only(outside(written)).cycles
+    assert (overran.response_ns, overran.slept) == (1_205_000, True)
+    assert (late.begin_ns, late.latency_ns, late.slept) == (17_000_000, 206_000, False)
+    assert late.response_ns == 226_000
+    # what both did is shared between them
+    assert (overran.user_instructions, late.user_instructions) == (600_000, 10_000)
+    assert overran.on_cpu_ns + late.on_cpu_ns == 17_228_000 - 16_004_000
+    assert (last.begin_ns, last.response_ns) == (18_000_000, 25_000)
+
+
+def test_without_a_timer_each_wake_up_by_another_thread_begins_a_cycle() -> None:
+    written = Written()
+    written.thread(LOOP, "reader")
+    for at in (1_000, 1_700, 3_900, 4_000, 9_000, 9_300):
+        written.wake(LOOP, at, by=OTHER)
+        written.runs(LOOP, at + 5, first_us=at + 6)
+        written.returns(LOOP, at + 6, READ, 8)
+        written.call(LOOP, at + 20, READ)
+        written.leaves(LOOP, at + 22)
+
+    thread = only(outside(written))
+    assert (len(thread.cycles), thread.period_ns, thread.missed) == (6, None, None)
+    assert {cycle.latency_ns for cycle in thread.cycles} == {6_000}
+    assert not any(cycle.timed for cycle in thread.cycles)
+
+
+def test_a_wake_up_that_another_cpu_wrote_first_is_not_lost() -> None:
+    written = loop(6)
+    # the timer's CPU was executed before the one that goes to sleep
+    written.wake(LOOP, 16_001, due_us=16_000)
+    *before, leaves, release, wake = written.records
+    written.records = [*before, release, wake, leaves]
+    written.runs(LOOP, 16_004, first_us=16_005)
+    written.returns(LOOP, 16_005, CLOCK_NANOSLEEP)
+    written.call(LOOP, 16_010, CLOCK_NANOSLEEP, asked_us=17_000)
+    written.leaves(LOOP, 16_012)
+
+    cycle = only(outside(written)).cycles[-1]
+    assert (cycle.begin_ns, cycle.timed, cycle.latency_ns) == (16_000_000, True, 5_000)
+
+
+def test_only_the_time_after_the_warm_up_is_judged() -> None:
+    thread = only(outside(loop(20), warmup_ns=15_500_000, duration_ns=10_000_000))
+
+    assert [one.begin_ns for one in thread.cycles] == [
+        1_000_000 * at for at in range(16, 26)
+    ]
+
+
+def test_a_cycle_that_had_not_ended_is_cut() -> None:
+    written = loop(6)
+    written.wake(LOOP, 16_001, due_us=16_000)
+    written.runs(LOOP, 16_004, first_us=16_005)
+
+    thread = only(outside(written))
+    assert (len(thread.cycles), thread.cut) == (6, 1)
+
+
+def test_threads_of_another_start_are_left_out() -> None:
+    written = loop()
+    written.put(Kind.THREAD, 50_000, 40, detail=40, user=1)
+
+    assert outside(written, process=40).threads == ()
+    assert len(outside(written, process=100).threads) == 1
+
+
+def test_what_this_kernel_does_not_show_is_known() -> None:
+    kinds = ALL & ~(1 << Kind.FAULT)
+    record = parse_program_record(file_of(loop().records, kinds=kinds))
+
+    assert Kind.FAULT not in outside_of(record).kinds
+
+
+def test_lost_records_are_counted() -> None:
+    written = loop()
+    written.put(Kind.LOST, 0, 0, value=12)
+
+    assert outside(written).lost == 12
+
+
+@pytest.mark.parametrize(
+    "damaged",
+    [
+        b"",
+        b"RTSCPROG",
+        file_of([])[:-1],
+        file_of(loop().records)[:-3],
+        HEADER.pack(b"RTSCPROG", 2, 2, b"x86_64", 1, ALL, 2500),
+        HEADER.pack(b"RTSCPROG", 1, 0, b"x86_64", 1, ALL, 2500),
+        HEADER.pack(b"RTSCPROG", 1, 2, b"x86_64", 60, ALL, 2500),
+        file_of(loop().records, cpus=1).replace(b"\x00\x09", b"\x07\x09"),
+    ],
+)
+def test_a_damaged_record_is_refused_or_read(damaged: bytes) -> None:
+    try:
+        outside_of(parse_program_record(damaged))
+    except ContractError as error:
+        assert "record" in str(error)  # noqa: PT017
+
+
+def test_names_of_a_hostile_program_have_no_control_characters() -> None:
+    written = loop()
+    written.thread(LOOP, "\x1b[31mred")
+
+    assert all(one.isprintable() for one in (t.name for t in outside(written).threads))

@@ -1,0 +1,224 @@
+"""Budgets of a test, and baselines, over records whose figures are known."""
+
+from dataclasses import replace
+from pathlib import Path
+
+import pytest
+
+from fakes.programrecords import ALL, Written, file_of
+from rtscope.boards.runs.identity import BoardIdentity
+from rtscope.host.errors import RecordError
+from rtscope.present.render.markdown import render_document
+from rtscope.programs.outside.cycles import outside_of
+from rtscope.programs.outside.file import Kind, parse_program_record
+from rtscope.verbs.test.answer import (
+    Answer,
+    answer_document,
+    answer_junit,
+    answer_row,
+)
+from rtscope.verbs.test.baseline import (
+    baseline_text,
+    changed,
+    differences,
+    read_baseline,
+)
+from rtscope.verbs.test.file import BudgetTable, ProgramTest
+from rtscope.verbs.test.judge import Outcome, SeenStart, judge, outcome_of
+
+LOOP = 11
+BOARD = BoardIdentity(
+    *("pc", 2, 500.0, 2500, 2, 1, "debian-6.12-rt", ""), *("0", "0", "0", "0", "0")
+)
+
+
+def seen(*, work: int = 10_000, lost: int = 0, kinds: int = ALL) -> SeenStart:
+    """Eight cycles of 1 ms: 5 us latency, a response of 5 us and the work."""
+    written = Written()
+    written.thread(LOOP, "loop")
+    for number in range(8):
+        written.cycle(LOOP, 10_000 + 1_000 * number, work=work + number)
+    if lost:
+        written.put(Kind.LOST, 0, 0, value=lost)
+    record = parse_program_record(file_of(written.records, kinds=kinds))
+    return SeenStart(BOARD, "idle", 1, outside_of(record))
+
+
+def judged(
+    budget: BudgetTable, one: SeenStart, **threads: BudgetTable
+) -> dict[str, Outcome]:
+    test = ProgramTest(budget=budget, threads=threads)
+    return {row.measure.name: row.outcome for row in judge(test, [one])}
+
+
+@pytest.mark.parametrize(
+    ("key", "value"),
+    [
+        ("response_ns", 25_014),
+        ("latency_ns", 5_000),
+        ("execution_ns", 23_014),
+        ("instructions", 10_007),
+        ("missed", 0),
+        ("faults", 0),
+        ("blocking", 0),
+        ("inversions", 0),
+    ],
+)
+def test_a_budget_is_kept_up_to_its_limit_and_broken_beyond(
+    key: str, value: int
+) -> None:
+    budget = replace(BudgetTable(), **{key: value})
+    (kept,) = judged(budget, seen()).values()
+    assert kept is Outcome.KEPT
+    if value:
+        less = replace(BudgetTable(), **{key: value - 1})
+        (broken,) = judged(less, seen()).values()
+        assert broken is Outcome.BROKEN
+
+
+def test_the_limits_of_a_name_replace_those_of_all() -> None:
+    strict, loose = BudgetTable(response_ns=1), BudgetTable(response_ns=10**6)
+
+    assert judged(strict, seen()) == {"response": Outcome.BROKEN}
+    assert judged(strict, seen(), **{"lo*": loose}) == {"response": Outcome.KEPT}
+
+
+def test_a_thread_that_is_not_there_is_not_seen_and_not_kept() -> None:
+    found = judged(BudgetTable(), seen(), io=BudgetTable(missed=0))
+
+    assert found == {"missed": Outcome.NOT_SEEN}
+    assert Outcome.NOT_SEEN.exit_status == 3
+
+
+def test_no_thread_at_all_is_not_seen() -> None:
+    nothing = outside_of(parse_program_record(file_of([])))
+    empty = replace(seen(), outside=nothing)
+
+    assert judged(BudgetTable(response_ns=10**9), empty) == {
+        "response": Outcome.NOT_SEEN
+    }
+
+
+def test_what_the_kernel_does_not_show_is_not_kept() -> None:
+    blind = seen(kinds=ALL & ~(1 << Kind.FAULT))
+
+    assert judged(BudgetTable(faults=0), blind) == {"faults": Outcome.NOT_SEEN}
+    assert judged(BudgetTable(allocations=0), seen()) == {
+        "allocations": Outcome.NOT_SEEN
+    }
+
+
+def test_lost_records_keep_no_budget_and_may_break_one() -> None:
+    lossy = seen(lost=5)
+
+    assert judged(BudgetTable(response_ns=10**9), lossy) == {
+        "response": Outcome.NOT_SEEN
+    }
+    assert judged(BudgetTable(response_ns=1), lossy) == {"response": Outcome.BROKEN}
+
+
+def test_the_worst_outcome_decides() -> None:
+    test = ProgramTest(budget=BudgetTable(response_ns=1, allocations=0, missed=0))
+
+    assert outcome_of(judge(test, [seen()])) is Outcome.BROKEN
+    assert outcome_of(()) is Outcome.KEPT
+
+
+# --- baselines ------------------------------------------------------------------------
+
+TEST = ProgramTest(command=("./loop",))
+
+
+def saved(tmp_path: Path, *some: SeenStart) -> Path:
+    path = tmp_path / "base.json"
+    path.write_text(baseline_text(TEST, some))
+    return path
+
+
+def test_equal_results_do_not_differ(tmp_path: Path) -> None:
+    before = read_baseline(saved(tmp_path, seen()))
+
+    assert list(differences(TEST, [seen()], before, tolerance=None)) == []
+    assert list(differences(TEST, [seen()], before, tolerance=0.0)) == []
+    assert changed([seen()], before) == ()
+
+
+def test_the_first_cycle_that_differs_is_named(tmp_path: Path) -> None:
+    before = read_baseline(saved(tmp_path, seen()))
+    (one,) = differences(TEST, [seen(work=10_500)], before, tolerance=None)
+
+    assert "cycle 0 is the first that differs" in one.words
+    assert "instructions 10,000 then, 10,500 now" in one.words
+    assert one.worse
+
+
+@pytest.mark.parametrize(("tolerance", "rows"), [(0.02, 2), (0.2, 0)])
+def test_a_tolerance_allows_so_much_more(
+    tmp_path: Path, tolerance: float, rows: int
+) -> None:
+    before = read_baseline(saved(tmp_path, seen()))
+    found = list(differences(TEST, [seen(work=11_000)], before, tolerance=tolerance))
+
+    assert len(found) == rows
+
+
+def test_inputs_that_changed_are_named(tmp_path: Path) -> None:
+    before = read_baseline(saved(tmp_path, seen()))
+    other = replace(seen(), identity=replace(BOARD, kernel_digest="1"))
+
+    assert changed([other], before) == ("the kernel",)
+
+
+def test_a_run_that_the_baseline_lacks_differs(tmp_path: Path) -> None:
+    before = read_baseline(saved(tmp_path, seen()))
+    other = replace(seen(), load="memory")
+    found = list(differences(TEST, [other], before, tolerance=None))
+
+    assert [one.words for one in found] == [
+        "the baseline has no such run",
+        "only the baseline has this run",
+    ]
+
+
+@pytest.mark.parametrize(
+    "content", ["", "[]", "{}", '{"schema": 9}', '{"schema": 1}', "\0", "[" * 10_000]
+)
+def test_another_file_is_no_baseline(tmp_path: Path, content: str) -> None:
+    path = tmp_path / "x"
+    path.write_text(content)
+    with pytest.raises(RecordError, match=str(path)):
+        read_baseline(path)
+
+
+# --- the answer -----------------------------------------------------------------------
+
+
+def answered(budget: BudgetTable, one: SeenStart) -> Answer:
+    test = replace(TEST, budget=budget)
+    return Answer(test, (one,), judge(test, [one]), "", False, (), ())
+
+
+def test_the_answer_names_thread_value_and_limit() -> None:
+    broken = answered(BudgetTable(response_ns=20_000), seen())
+    kept = answered(BudgetTable(response_ns=30_000), seen())
+
+    said = "worst response 25.0 virtual µs of thread loop, of 20.0 virtual µs allowed"
+    assert (broken.sentence, broken.exit_status) == (said, 1)
+    assert kept.exit_status == 0
+    assert answered(BudgetTable(allocations=0), seen()).exit_status == 3
+    assert answered(BudgetTable(), seen()).exit_status == 0
+
+
+def test_every_form_has_the_broken_budget_and_what_took_the_time() -> None:
+    answer = answered(BudgetTable(response_ns=20_000, missed=0), seen())
+    junit, markdown = answer_junit(answer), render_document(answer_document(answer))
+    row = answer_row(answer)
+
+    assert 'tests="2" failures="1" errors="0"' in junit
+    assert "20.0 virtual µs of its own instructions" in junit
+    assert (
+        "| loop | response | 25.0 virtual µs | 20.0 virtual µs | broken |" in markdown
+    )
+    assert (row["outcome"], row["exit_status"]) == ("broken", 1)
+    assert row["threads"][0]["response"] == 25_014
+    assert row["threads"][0]["allocations"] is None
