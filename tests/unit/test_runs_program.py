@@ -36,8 +36,13 @@ def script(job: ProgramJob = JOB) -> str:
     return script_of_program(job, facts=["/proc/version"])
 
 
+def scripts(job: ProgramJob) -> Mapping[str, str]:
+    files = job_of_program(job, facts=[]).files
+    return {name: content.decode() for name, content in files.items()}
+
+
 def begin(job: ProgramJob) -> str:
-    return job_of_program(job, facts=[]).files["begin"].decode()
+    return scripts(job)["begin"]
 
 
 def test_a_shell_takes_all_scripts() -> None:
@@ -50,7 +55,7 @@ def test_a_shell_takes_all_scripts() -> None:
         load_command=LoadCommand(("stress-ng", "--cpu", "2"), 1 << 20, ()),
     )
     for job in (JOB, loaded):
-        for text in (script(job), begin(job)):
+        for text in (script(job), begin(job), scripts(job)["end"]):
             subprocess.run(["sh", "-n"], input=text, text=True, check=True)
 
 
@@ -80,6 +85,19 @@ def test_the_program_gets_its_environment_user_and_streams() -> None:
     assert "taskset 0x3 busybox chroot /program" in text
     assert "</job/stdin >>/streams/stdout 2>>/streams/stderr" in text
     assert "ulimit -r 99" in text
+
+
+def test_what_ends_it_has_the_highest_priority_and_only_sleeps_until_then() -> None:
+    lines = scripts(JOB)["end"].splitlines()
+
+    assert "start --policy fifo --priority 99 -- busybox sh /job/end 1 &" in script()
+    ended = lines.index(': >"/out/asked-$1"')
+    assert lines[2:ended] == [
+        "sleep 0.050000000",
+        'rtscope-agent read -- "/proc/$pid/maps" >>"/out/maps-$1.jsonl"',
+        "sleep 1.050000000",
+    ]
+    assert lines[-1] == 'kill -KILL "-$pid"'
 
 
 def test_each_start_begins_at_its_phase_of_a_tick() -> None:

@@ -44,6 +44,7 @@ TOOLS = ".rtscope"
 LOAD, LOAD_LOG, FACTS = "load.jsonl", "load.log", "facts.jsonl"
 GUARD, MAPS, STATS = "guard-{}.jsonl", "maps-{}.jsonl", "stats-{}.jsonl"
 GUARD_LOG, BEGUN, ENDED, ASKED = "guard-{}.log", "begun-{}", "ended-{}", "asked-{}"
+PID = "pid-{}"
 STDOUT, STDERR = "stdout-{}", "stderr-{}"
 TAIL, SIZE = "{}.tail", "{}.size"
 RUN_ENDED = "run-ended"
@@ -92,7 +93,7 @@ def spread_phases(starts: int) -> tuple[int, ...]:
 
 def job_of_program(job: ProgramJob, *, facts: Sequence[str]) -> Job:
     """Return the job of a board; the paths `facts` are read before the first start."""
-    files = {"begin": _begin(job).encode()}
+    files = {"begin": _begin(job).encode(), "end": _end(job).encode()}
     if job.stdin is not None:
         files["stdin"] = job.stdin
     return Job(
@@ -157,48 +158,56 @@ _MOUNTS = (
     "chmod 1777 /dev/shm",
 )
 
-_PID = """sed -n 's/.*"load_hello".*"pid":\\([0-9]*\\).*/\\1/p'"""
+
+_HIGHEST = "rtscope-agent start --policy fifo --priority 99 --"
 
 
 def _start_lines(job: ProgramJob, number: int, phase_ns: int) -> Sequence[str]:
     """Return the lines of one start: a new process, with nothing in its /tmp."""
     begin_ns = (job.seed * PHASE_STEP_NS + phase_ns) % TICK_NS
-    guard = GUARD.format(number)
-    start = agent_line(
+    guard = agent_line(
         *("load", "--log", f"/out/{GUARD_LOG.format(number)}", "--"),
-        *("busybox", "sh", "/job/begin"),
+        *("busybox", "sh", "/job/begin", str(number)),
     )
-    early_ns = job.warmup_ns // 2
-    maps = f">>/out/{MAPS.format(number)}"
     return (
         f"for at in tmp run; do mount -t tmpfs $at /{ROOT}/$at; done",
         f"mount -t tmpfs -o size={STREAM_BYTES} streams /streams",
         f"chmod 1777 /{ROOT}/tmp",
         ": >/streams/stdout; : >/streams/stderr",
+        f"{_HIGHEST} busybox sh /job/end {number} &",
+        "ender=$!",
         *([_sleep(begin_ns)] if begin_ns else []),
         f"cat /proc/uptime >/out/{BEGUN.format(number)}",
-        f"RTSCOPE_PROGRAM=1 {start} </dev/null >/out/{guard} &",
-        "guard=$!",
-        f"until [ -s /out/{guard} ] || ! kill -0 $guard 2>/dev/null; "
-        "do sleep 0.001; done",
-        f"pid=$({_PID} /out/{guard})",
-        "(",
-        *((_sleep(early_ns),) if early_ns else ()),
-        *((f'rtscope-agent read -- "/proc/$pid/maps" {maps}',) if early_ns else ()),
-        _sleep(job.warmup_ns - early_ns + job.duration_ns),
-        f": >/out/{ASKED.format(number)}",
-        f"rtscope-agent read -- '/proc/*/maps' {maps}",
-        f"rtscope-agent read -- '/proc/*/stat' >/out/{STATS.format(number)}",
-        'kill -KILL "-$pid"',
-        ") &",
-        "ender=$!",
-        "wait $guard",
+        f"RTSCOPE_PROGRAM=1 {guard} </dev/null >/out/{GUARD.format(number)}",
         "kill $ender 2>/dev/null",
         f"cat /proc/uptime >/out/{ENDED.format(number)}",
         *_kept(STDOUT.format(number), "/streams/stdout"),
         *_kept(STDERR.format(number), "/streams/stderr"),
         f"umount /streams /{ROOT}/tmp /{ROOT}/run",
     )
+
+
+def _end(job: ProgramJob) -> str:
+    """
+    Return the script that ends a start when its time is over.
+
+    It only sleeps until then, with the highest priority: a program whose real-time
+    threads never sleep leaves no time to anything of a lower one, nor to its timers.
+    """
+    early_ns = job.warmup_ns // 2
+    maps = f'>>"/out/{MAPS.format("$1")}"'
+    lines = (
+        f'until [ -s "/out/{PID.format("$1")}" ]; do sleep 0.001; done',
+        f'read -r pid <"/out/{PID.format("$1")}"',
+        *((_sleep(early_ns),) if early_ns else ()),
+        *((f'rtscope-agent read -- "/proc/$pid/maps" {maps}',) if early_ns else ()),
+        _sleep(job.warmup_ns - early_ns + job.duration_ns),
+        f': >"/out/{ASKED.format("$1")}"',
+        f"rtscope-agent read -- '/proc/*/maps' {maps}",
+        f"rtscope-agent read -- '/proc/*/stat' >\"/out/{STATS.format('$1')}\"",
+        'kill -KILL "-$pid"',
+    )
+    return "\n".join(lines) + "\n"
 
 
 def _kept(name: str, stream: str) -> Sequence[str]:
@@ -228,6 +237,7 @@ def _begin(job: ProgramJob) -> str:
     words += job.program.command
     source = "/dev/null" if job.stdin is None else "/job/stdin"
     return (
+        f'echo $$ >"/out/{PID.format("$1")}"\n'
         "ulimit -r 99; ulimit -l unlimited; ulimit -c 0\n"
         f"exec {shlex.join(words)} <{source} >>/streams/stdout 2>>/streams/stderr\n"
     )
