@@ -6,6 +6,7 @@ its timer was due, or where it went on at once because that time had passed. Sle
 something else are waits within a cycle. Without a period each wake-up begins one.
 """
 
+from bisect import bisect_left
 from collections import Counter
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
@@ -182,9 +183,9 @@ def outside_of(
     end_ns = reader.end_ns
     if duration_ns is not None:
         end_ns = min(end_ns, begin_ns + duration_ns)
-    clock_ns = _clock(threads)
+    clock = _Clock(threads)
     made = (
-        _thread(one, clock_ns, (begin_ns, end_ns), given_ns(one.name), most)
+        _thread(one, clock, (begin_ns, end_ns), given_ns(one.name), most)
         for one in threads
     )
     return Outside(
@@ -197,15 +198,37 @@ def outside_of(
     )
 
 
-def _clock(threads: Sequence[OwnThread]) -> int | None:
-    """Return by how much CLOCK_MONOTONIC is behind the board's time; None: unknown."""
-    apart = [
-        one.release_ns - one.expires_ns
-        for thread in threads
-        for one in thread.wakeups
-        if one.release_ns is not None and one.expires_ns is not None
-    ]
-    return median_low(apart) if apart else None
+class _Clock:
+    """
+    The kernel's CLOCK_MONOTONIC beside the board's time, by timers that were due.
+
+    The kernel corrects its clock by a few ns in a ms: between two timers it is taken as
+    it was at the nearer one.
+    """
+
+    def __init__(self, threads: Sequence[OwnThread]) -> None:
+        seen = sorted(
+            (one.expires_ns, one.release_ns)
+            for thread in threads
+            for one in thread.wakeups
+            if one.release_ns is not None and one.expires_ns is not None
+        )
+        self._monotonic = [expires for expires, _ in seen]
+        self._apart = [release - expires for expires, release in seen]
+        self._usual_ns = median_low(self._apart) if seen else 0
+
+    def on_grid(self, monotonic_ns: int) -> int:
+        """Return a time in which periods of the kernel's clock stay exact."""
+        return monotonic_ns + self._usual_ns
+
+    def of_board(self, monotonic_ns: int) -> int | None:
+        """Return the board's time; None: no timer tells it."""
+        if not self._apart:
+            return None
+        at = bisect_left(self._monotonic, monotonic_ns)
+        near = [n for n in (at - 1, at) if 0 <= n < len(self._apart)]
+        best = min(near, key=lambda n: abs(self._monotonic[n] - monotonic_ns))
+        return monotonic_ns + self._apart[best]
 
 
 def _of_start(
@@ -253,15 +276,13 @@ class _Stretch:
 
 def _thread(
     thread: OwnThread,
-    clock_ns: int | None,
+    clock: _Clock,
     judged_ns: tuple[int, int],
     given_ns: int | None,
     most: int | None,
 ) -> OutsideThread | None:
     begin_ns, end_ns = judged_ns
-    stretches = [
-        one for wakeup in thread.wakeups for one in _stretches(wakeup, clock_ns)
-    ]
+    stretches = [one for wakeup in thread.wakeups for one in _stretches(wakeup, clock)]
     ours = [one for one in stretches if begin_ns <= one.begin_ns < end_ns]
     if not ours:
         return None
@@ -284,27 +305,28 @@ def _thread(
     )
 
 
-def _stretches(wakeup: Wakeup, clock_ns: int | None) -> Iterator[_Stretch]:
+def _stretches(wakeup: Wakeup, clock: _Clock) -> Iterator[_Stretch]:
     """Yield a wake-up in parts: it goes on at once where its time had passed."""
     if wakeup.first_ns is None:
         return
     asleep = wakeup.after
     relative = asleep is not None and _is_relative(asleep)
-    begin_ns, timed = wakeup.woken_ns, False
-    if wakeup.expires_ns is not None and clock_ns is not None:
-        # to the ns of the kernel's clock, so that a period is one
-        begin_ns, timed = wakeup.expires_ns + clock_ns, True
+    begin_ns, due_ns = wakeup.woken_ns, 0
+    if wakeup.release_ns is not None and wakeup.expires_ns is not None:
+        begin_ns, due_ns = wakeup.release_ns, clock.on_grid(wakeup.expires_ns)
     armed_ns = 0 if asleep is None else asleep.began_ns
     flags = RELATIVE if relative else 0
-    run = _run(wakeup, begin_ns if timed else 0, armed_ns, wakeup.woken_ns, flags)
-    yield _Stretch(run, wakeup, begin_ns, timed, wakeup.first_ns, None)
+    run = _run(wakeup, due_ns, armed_ns, wakeup.woken_ns, flags)
+    yield _Stretch(run, wakeup, begin_ns, due_ns != 0, wakeup.first_ns, None)
     for call in wakeup.calls:
         if not _passed(call) or call.ended_ns is None:
             continue
-        due_ns = _due(call, clock_ns)
-        at_ns = call.ended_ns if due_ns is None else min(due_ns, call.ended_ns)
-        run = _run(wakeup, at_ns, call.began_ns, call.ended_ns, NO_SLEEP)
-        yield _Stretch(run, wakeup, at_ns, due_ns is not None, call.ended_ns, call)
+        asked_ns = call.asked_ns if call.arguments[0] == _MONOTONIC else None
+        due = None if asked_ns is None else clock.of_board(asked_ns)
+        at_ns = call.ended_ns if due is None else min(due, call.ended_ns)
+        grid_ns = at_ns if asked_ns is None else clock.on_grid(asked_ns)
+        run = _run(wakeup, grid_ns, call.began_ns, call.ended_ns, NO_SLEEP)
+        yield _Stretch(run, wakeup, at_ns, due is not None, call.ended_ns, call)
 
 
 def _run(wakeup: Wakeup, due_ns: int, armed_ns: int, woken_ns: int, flags: int) -> Run:
@@ -332,13 +354,6 @@ def _passed(call: Call) -> bool:
     """Whether a sleep to a time ended at once, since that had passed."""
     is_absolute = call.name in _ABSOLUTE and call.arguments[1] & TIMER_ABSTIME
     return bool(is_absolute) and not call.slept and call.result == 0
-
-
-def _due(call: Call, clock_ns: int | None) -> int | None:
-    """Return the time that a sleep asked for; None: of another clock, or not seen."""
-    if call.asked_ns is None or clock_ns is None or call.arguments[0] != _MONOTONIC:
-        return None
-    return call.asked_ns + clock_ns
 
 
 # --- cycles ---------------------------------------------------------------------------

@@ -51,6 +51,7 @@ class KeptThread:
     cycles: int
     missed: int | None
     response_ns: list[int]
+    latency_ns: list[int]
     instructions: list[int]
 
 
@@ -124,6 +125,7 @@ def _thread(thread: OutsideThread) -> KeptThread:
         cycles=len(thread.cycles),
         missed=thread.missed,
         response_ns=[one.response_ns for one in kept],
+        latency_ns=[one.latency_ns for one in kept],
         instructions=[one.user_instructions for one in kept],
     )
 
@@ -233,21 +235,22 @@ def _by_name(threads: Sequence[KeptThread]) -> dict[str, KeptThread]:
 def _exactly(
     where: str, name: str, now: KeptThread, then: KeptThread
 ) -> Iterator[Difference]:
-    rows = zip(
-        zip(now.response_ns, now.instructions, strict=True),
-        zip(then.response_ns, then.instructions, strict=True),
-        strict=False,
-    )
+    rows = zip(_rows(now), _rows(then), strict=False)
     for number, (new, old) in enumerate(rows):
         if new != old:
-            yield Difference(
-                where,
-                name,
-                f"cycle {number} is the first that differs: response "
-                f"{_us(old[0])} then, {_us(new[0])} now; instructions {old[1]:,} then, "
-                f"{new[1]:,} now",
-                worse=new[0] > old[0],
+            figures = (
+                f"{what} {shown(a)} then, {shown(b)} now"
+                for what, shown, a, b in zip(
+                    ("response", "latency", "instructions"),
+                    (_us, _us, "{:,}".format),
+                    old,
+                    new,
+                    strict=True,
+                )
+                if a != b
             )
+            said = f"cycle {number} is the first that differs: {'; '.join(figures)}"
+            yield Difference(where, name, said, worse=new[0] > old[0])
             return
     if now.cycles != then.cycles:
         said = (
@@ -259,6 +262,11 @@ def _exactly(
         yield Difference(
             where, name, said, worse=(now.missed or 0) > (then.missed or 0)
         )
+
+
+def _rows(thread: KeptThread) -> Iterator[tuple[int, int, int]]:
+    """Yield response, latency and instructions of each cycle."""
+    return zip(thread.response_ns, thread.latency_ns, thread.instructions, strict=True)
 
 
 def _within(
