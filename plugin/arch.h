@@ -13,6 +13,7 @@
 #include "options.h"
 
 #define ARCH_INSTRUCTION_BYTES 16
+#define ARCH_UNWOUND           33
 
 /* The first bytes of an instruction; the rest is zero. */
 struct instruction {
@@ -37,14 +38,28 @@ struct arch {
 	bool (*is_pause)(const struct instruction *i);
 	/* The CPU may sleep behind it. */
 	bool (*is_wait)(const struct instruction *i);
-	const char *argument[3], *result; /* registers of a function */
-	/* offsets in the registers of a system call: its arguments, and its number; 0: that
-	 * is the second argument */
-	unsigned int call_argument[3], call_number;
-	uint32_t call_sleep; /* the number of clock_nanosleep */
-	bool count_tells;    /* bit 31 of the count is clear if a switch is due */
-	const char *vector;  /* the register that identifies interrupts; or NULL */
-	const char *flags;   /* the register with the interrupt flag */
+	const char *argument[4], *result, *stack; /* registers of a function */
+	/* Offsets in struct pt_regs, the registers of a program in the kernel: arguments of a
+	 * system call; its number, 0: that is the second argument of its function; what
+	 * proves that it is one; the instruction that the program goes on with, and by how
+	 * much it is behind that at a call; the stack pointer */
+	unsigned int call_argument[3], call_number, call_proof, call_pc, call_ends,
+		call_sp;
+	uint32_t call_sleep;  /* the number of clock_nanosleep */
+	uint64_t call_proves; /* 0: the number */
+	/* The registers of a program that unwinding needs, in the order of perf_regs.h, as
+	 * QEMU names them and by their offsets in struct pt_regs. */
+	struct {
+		const char *name;
+		unsigned int offset;
+	} unwound[ARCH_UNWOUND];
+	unsigned int
+		link; /* which of them has the return address; 0: the stack has it */
+	/* Addresses in the lower half that are no program's: of a firmware. */
+	uint64_t firmware, firmware_end;
+	bool count_tells;   /* bit 31 of the count is clear if a switch is due */
+	const char *vector; /* the register that identifies interrupts; or NULL */
+	const char *flags;  /* the register with the interrupt flag */
 	uint64_t flag;
 	bool flag_masks; /* set: interrupts are off */
 };

@@ -5,7 +5,8 @@
 #include <stdlib.h>
 #include <string.h>
 
-#define MAX_RING (UINT64_C(1) << 28) /* 4 GiB */
+#define MAX_RING    (UINT64_C(1) << 28)       /* 4 GiB */
+#define MAX_RECORDS ((UINT64_C(1) << 24) - 3) /* 512 MiB: record/outside/file.py */
 
 static bool parse_number(const char *text, uint64_t low, uint64_t high, uint64_t *out)
 {
@@ -76,6 +77,26 @@ static bool parse_numbers(const char *text, unsigned int count, uint64_t *out)
 	return true;
 }
 
+static bool parse_uses(const char *text, struct options *o)
+{
+	unsigned int count = 1;
+
+	for (const char *at = text; (at = strchr(at, ':')); at++)
+		count++;
+	o->uses = count <= OPTIONS_USES ? count : 0;
+	return o->uses && parse_numbers(text, count, o->use);
+}
+
+static bool parse_stacked(const char *text, struct options *o)
+{
+	uint64_t time[2];
+
+	if (!parse_numbers(text, 2, time) || time[0] > time[1])
+		return false;
+	o->stacked = (struct window){ time[0], time[1] };
+	return true;
+}
+
 static bool parse_one(const char *name, const char *value, struct options *o)
 {
 	if (strcmp(name, "quantum") == 0)
@@ -115,7 +136,15 @@ static bool parse_one(const char *name, const char *value, struct options *o)
 	if (strcmp(name, "time") == 0)
 		return parse_numbers(value, OPTIONS_TIMES, o->time) && o->time[TIME_HZ];
 	if (strcmp(name, "most") == 0)
-		return parse_number(value, 1, UINT64_MAX, &o->most);
+		return parse_number(value, 1, MAX_RECORDS, &o->most);
+	if (strcmp(name, "use") == 0)
+		return parse_uses(value, o);
+	if (strcmp(name, "stacks") == 0)
+		return parse_number(value, 1, 255, &o->stacks);
+	if (strcmp(name, "stack") == 0)
+		return parse_number(value, 0, OPTIONS_STACK, &o->stack);
+	if (strcmp(name, "stacked") == 0)
+		return parse_stacked(value, o);
 	if (strcmp(name, "program") == 0)
 		o->program = value;
 	else if (strcmp(name, "summary") == 0)
@@ -134,7 +163,9 @@ const char *options_parse(int argc, char **argv, struct options *out)
 	*out = (struct options){ .worst = 16,
 				 .ring = UINT64_C(1) << 22,
 				 .room = UINT64_C(1) << 23,
-				 .most = UINT64_C(1) << 24 };
+				 .most = MAX_RECORDS,
+				 .stack = 8192,
+				 .stacked = { 0, UINT64_MAX } };
 
 	for (int i = 0; i < argc; i++) {
 		char name[16];

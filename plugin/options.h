@@ -35,6 +35,11 @@
  *   fields=LIST        offsets in a task
  *   time=LIST          how the kernel keeps time
  *   most=N             how many records are written
+ *   use=LIST           also where functions of the program begin, at these addresses
+ *   stacks=N           also the stack, at the first N of each function and system call
+ *                      of a thread, and of its page faults,
+ *   stack=BYTES        so much of it,
+ *   stacked=FIRST:LAST and only between two virtual times in ns
  */
 #ifndef OPTIONS_H
 #define OPTIONS_H
@@ -56,24 +61,47 @@ struct place {
 	unsigned int bytes;
 };
 
+#define OPTIONS_USES  64
+#define OPTIONS_STACK 65536
+
 /* The functions at whose beginning something is recorded. */
 enum options_hook {
 	HOOK_WAKE,        /* try_to_wake_up(task, ...) */
+	HOOK_ACTIVATE,    /* ttwu_do_activate(run queue, task, ...) */
 	HOOK_SWITCHED,    /* finish_task_switch(task before) */
 	HOOK_SLEEPER,     /* hrtimer_wakeup(timer) */
 	HOOK_TIMERFD,     /* timerfd_tmrproc(timer) */
 	HOOK_POSIX_TIMER, /* posix_timer_fn(timer) */
+	HOOK_ITIMER,      /* it_real_fn(timer) */
 	HOOK_NEW,         /* wake_up_new_task(task) */
+	HOOK_RENAME,      /* __set_task_comm(task, name, ...) */
 	HOOK_EXIT,        /* do_exit(code) */
 	HOOK_CALL,        /* what is given the registers of a system call */
-	HOOK_FAULT,       /* handle_mm_fault(area, address, flags, ...) */
+	HOOK_FAULT,       /* handle_mm_fault(area, address, flags, registers) */
+	HOOK_MUTEX,       /* __mutex_lock(mutex, ...): a slow path, as the next two */
+	HOOK_READ,        /* rwsem_down_read_slowpath(semaphore, ...) */
+	HOOK_WRITE,       /* rwsem_down_write_slowpath(semaphore, ...) */
 	OPTIONS_HOOKS
 };
 #define OPTIONS_HOOK_NAMES                                                             \
-	{ "try_to_wake_up",  "finish_task_switch", "hrtimer_wakeup",                   \
-	  "timerfd_tmrproc", "posix_timer_fn",     "wake_up_new_task",                 \
-	  "do_exit",         "system call",        "handle_mm_fault" }
+	{ "try_to_wake_up",                                                            \
+	  "ttwu_do_activate",                                                          \
+	  "finish_task_switch",                                                        \
+	  "hrtimer_wakeup",                                                            \
+	  "timerfd_tmrproc",                                                           \
+	  "posix_timer_fn",                                                            \
+	  "it_real_fn",                                                                \
+	  "wake_up_new_task",                                                          \
+	  "__set_task_comm",                                                           \
+	  "do_exit",                                                                   \
+	  "the function for system calls",                                             \
+	  "handle_mm_fault",                                                           \
+	  "__mutex_lock",                                                              \
+	  "rwsem_down_read_slowpath",                                                  \
+	  "rwsem_down_write_slowpath" }
 
+/* Of a task, unless something else is said; 0: not known, but for the offsets that are
+ * not of a task. */
 enum options_field {
 	FIELD_PID,
 	FIELD_TGID,
@@ -81,6 +109,14 @@ enum options_field {
 	FIELD_PRIO,
 	FIELD_STATE,
 	FIELD_ON_RQ,
+	FIELD_DELAYED, /* se.sched_delayed: it sleeps, though it is on the run queue */
+	FIELD_BLOCKED, /* pi_blocked_on */
+	FIELD_LOCK,    /* of lock in what that points to */
+	FIELD_OWNER,   /* of owner in such a lock, */
+	FIELD_MUTEX,   /* in a mutex, */
+	FIELD_RWSEM,   /* and in a read-write semaphore */
+	FIELD_AREA,    /* of vm_start in a memory area, */
+	FIELD_AREA_END,
 	OPTIONS_FIELDS
 };
 
@@ -95,9 +131,11 @@ enum options_time {
 	TIME_XTIME, /* of xtime_nsec */
 	TIME_NS,    /* of base */
 	TIME_EXPIRES,
-	TIME_BASE,   /* of base in a timer, */
-	TIME_OFFSET, /* and of offset in that */
-	TIME_HZ,     /* of the counter */
+	TIME_FUNCTION, /* of function in a timer, */
+	TIME_BASE,     /* of base in it, */
+	TIME_OFFSET,   /* and of offset in that */
+	TIME_TASK,     /* of task in the hrtimer_sleeper that begins with a timer */
+	TIME_HZ,       /* of the counter */
 	OPTIONS_TIMES
 };
 
@@ -119,6 +157,10 @@ struct options {
 	const char *program;                       /* NULL: no program is recorded */
 	uint64_t hook[OPTIONS_HOOKS], field[OPTIONS_FIELDS], time[OPTIONS_TIMES];
 	uint64_t most;
+	uint64_t use[OPTIONS_USES];
+	unsigned int uses;
+	uint64_t stacks, stack;
+	struct window stacked; /* all times, if not given */
 };
 
 /* Returns NULL, or the argument that is wrong. What it points to must stay. */

@@ -1,437 +1,310 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 #include "outside.h"
 
-#include <errno.h>
-#include <stddef.h>
 #include <stdio.h>
-#include <stdlib.h>
 #include <string.h>
 
-#include "clock.h"
-#include "record.h"
+#include "outsidecalls.h"
+#include "outsidestate.h"
+#include "outsidetime.h"
 #include "registers.h"
 #include "state.h"
-#include "threads.h"
 
-#define PROGRAM_VERSION 1
-#define BUFFER_BYTES    (1 << 20)
+/* include/linux/preempt.h: hard interrupts and NMIs, and bit 0 of softirqs: one runs */
+#define IN_INTERRUPT UINT64_C(0x00ff0100)
 
-enum program_kind {
-	PROGRAM_THREAD = 1,
-	PROGRAM_NAME = 2,
-	PROGRAM_RELEASE = 3,
-	PROGRAM_WAKE = 4,
-	PROGRAM_IN = 6,
-	PROGRAM_OUT = 7,
-	PROGRAM_FIRST = 8,
-	PROGRAM_CALL = 9,
-	PROGRAM_RETURN = 10,
-	PROGRAM_FAULT = 11,
-	PROGRAM_EXIT = 15,
-	PROGRAM_FORK = 16,
-	PROGRAM_LOST = 17,
-	PROGRAM_ARGUMENTS = 18,
-	PROGRAM_ASKED = 19,
-};
+/* kernel/sched/core.c, kernel/locking/: bits of an owner that are none of its address */
+#define LOCK_BITS UINT64_C(7)
 
-struct program_header {
-	char magic[8]; /* "RTSCPROG" */
-	uint32_t version;
-	uint32_t cpus;
-	char arch[16];
-	uint32_t shift;
-	uint32_t kinds; /* bit by bit, those that can be there */
-	uint64_t quantum;
-	uint64_t zero[2];
-};
-
-struct program_record {
-	uint64_t stamp; /* as in record.h */
-	uint32_t thread;
-	uint32_t detail;
-	uint64_t value;
-	uint64_t user;
-};
+enum { HELD_LENDING = 1, HELD_FUTEX, HELD_MUTEX, HELD_RWSEM };
 
 bool outside_awaits;
 
-static struct {
-	const struct options *options;
-	const struct arch *arch;
-	FILE *file;
-	char *buffer;
-	struct qemu_plugin_register *argument[3], *result;
-	uint64_t written, lost;
-	const char *wrong; /* a hook whose argument was none */
-	unsigned int seen; /* bits of hooks whose argument was checked */
-	struct outside_cpu {
-		uint64_t executed; /* instructions of programs */
-		uint64_t task;   /* of the program, that this CPU is in; 0: of others */
-		bool entered;    /* it was switched to and has not executed its own */
-		bool begins;     /* its next system call is the program's */
-		int64_t due_ns;  /* of the timer whose callback runs here, */
-		int64_t expires; /* the same by CLOCK_MONOTONIC */
-		uint32_t due;    /* how; 0: none runs */
-	} cpu[CPUS_MAX];
-} outside;
-
-/* Without a hook its records are missing: unknown, and not none. */
-static uint32_t kinds_of(const struct options *o)
-{
-	uint32_t kinds = 1u << PROGRAM_THREAD | 1u << PROGRAM_NAME | 1u << PROGRAM_IN |
-			 1u << PROGRAM_OUT | 1u << PROGRAM_FIRST | 1u << PROGRAM_LOST;
-
-	if (o->hook[HOOK_WAKE])
-		kinds |= 1u << PROGRAM_WAKE;
-	if (o->hook[HOOK_SLEEPER] && o->hook[HOOK_WAKE] && o->time[TIME_KEEPER])
-		kinds |= 1u << PROGRAM_RELEASE;
-	if (o->hook[HOOK_NEW])
-		kinds |= 1u << PROGRAM_FORK;
-	if (o->hook[HOOK_EXIT])
-		kinds |= 1u << PROGRAM_EXIT;
-	if (o->hook[HOOK_CALL])
-		kinds |= 1u << PROGRAM_CALL | 1u << PROGRAM_RETURN |
-			 1u << PROGRAM_ARGUMENTS | 1u << PROGRAM_ASKED;
-	if (o->hook[HOOK_FAULT])
-		kinds |= 1u << PROGRAM_FAULT;
-	return kinds;
-}
-
 int outside_init(const struct options *options, const struct arch *arch)
 {
-	struct program_header header = { .magic = "RTSCPROG",
-					 .version = PROGRAM_VERSION,
-					 .shift = (uint32_t)options->shift,
-					 .kinds = kinds_of(options),
-					 .quantum = options->quantum };
-
 	outside.options = options;
 	outside.arch = arch;
-	outside.file = fopen(options->program, "wb");
-	if (!outside.file)
-		return -errno;
-	outside.buffer = malloc(BUFFER_BYTES);
-	if (outside.buffer)
-		setvbuf(outside.file, outside.buffer, _IOFBF, BUFFER_BYTES);
-	strncpy(header.arch, arch->name, sizeof(header.arch) - 1);
-	/* the CPUs are known at the end: see outside_end() */
-	return fwrite(&header, sizeof(header), 1, outside.file) == 1 ? 0 : -EIO;
+	return outsidefile_init(options, arch->name);
 }
 
 const char *outside_registers(void)
 {
-	for (unsigned int i = 0; i < 3; i++) {
-		outside.argument[i] = registers_find(outside.arch->argument[i]);
+	const struct arch *arch = outside.arch;
+
+	for (unsigned int i = 0; i < 4; i++) {
+		outside.argument[i] = registers_find(arch->argument[i]);
 		if (!outside.argument[i])
-			return outside.arch->argument[i];
+			return arch->argument[i];
 	}
-	outside.result = registers_find(outside.arch->result);
-	return outside.result ? NULL : outside.arch->result;
+	for (unsigned int i = 0; i < ARCH_UNWOUND && arch->unwound[i].name; i++) {
+		outside.unwound[i] = registers_find(arch->unwound[i].name);
+		if (!outside.unwound[i])
+			return arch->unwound[i].name;
+	}
+	outside.result = registers_find(arch->result);
+	outside.stack = registers_find(arch->stack);
+	return !outside.result ? arch->result : outside.stack ? NULL : arch->stack;
 }
 
+/* Hooks of the kernel first, from 1 on, then those of the program. */
 unsigned int outside_hook_at(uint64_t address)
 {
 	for (unsigned int i = 0; i < OPTIONS_HOOKS; i++)
 		if (address == outside.options->hook[i])
-			return i;
-	return OPTIONS_HOOKS;
+			return 1 + i;
+	for (unsigned int i = 0; i < outside.options->uses; i++)
+		if (address == outside.options->use[i])
+			return 1 + OPTIONS_HOOKS + i;
+	return 0;
 }
 
-static uint64_t value_at(uint64_t address, unsigned int size)
+bool outside_is_program(uint64_t address)
 {
-	uint64_t value;
-
-	return registers_read_memory(address, size, &value) ? value : 0;
+	return address < outside.arch->firmware ||
+	       address >= outside.arch->firmware_end;
 }
 
-static uint64_t argument(unsigned int number)
-{
-	uint64_t value = 0;
+/* --- switches ------------------------------------------------------------------------- */
 
-	registers_read(outside.argument[number], &value);
-	return value;
+/* The task that owns a lock, by the word in which the kernel keeps it. */
+static uint64_t owner_at(uint64_t address)
+{
+	return outside_value(address, 8) & ~LOCK_BITS;
 }
 
-static struct outside_cpu *this_cpu(void)
+static void put_held(struct thread *t, uint32_t kind, uint64_t owner,
+		     unsigned int to_come)
 {
-	return &outside.cpu[cpus_index(cpus.now)];
+	uint32_t self = t->id, holder = 0;
+
+	if (outside_is_task(owner))
+		holder = outside_tell(owner, to_come)->id;
+	outside_put(OUTSIDE_HELD, to_come, self, kind, holder);
 }
 
-/* --- records ------------------------------------------------------------------------ */
-
-static void put(enum program_kind kind, unsigned int to_come, uint32_t thread,
-		uint32_t detail, uint64_t value, uint64_t user)
+/* What a thread sleeps for, where the kernel knows who has it. */
+static void look_who_holds(struct thread *t, unsigned int to_come)
 {
-	unsigned int cpu = cpus_index(cpus.now);
-	struct record stamp =
-		record_make(RECORD_BLOCK, cpu, (uint64_t)clock_own_ns(to_come), 0);
-	struct program_record record = {
-		.stamp = (stamp.stamp & (UINT64_MAX >> 8)) | (uint64_t)kind << 56,
-		.thread = thread,
-		.detail = detail,
-		.value = value,
-		.user = user,
-	};
+	const uint64_t *at = outside.options->field;
+	uint64_t waiter =
+		at[FIELD_BLOCKED] ? outside_field(t->task, FIELD_BLOCKED, 8) : 0;
+	uint64_t owner;
 
-	if (outside.written == outside.options->most) {
-		outside.lost++;
+	if (outside_in_kernel(waiter)) {
+		uint64_t lock = outside_value(waiter + at[FIELD_LOCK], 8);
+
+		put_held(t, HELD_LENDING, owner_at(lock + at[FIELD_OWNER]), to_come);
 		return;
 	}
-	outside.written++;
-	fwrite(&record, sizeof(record), 1, outside.file);
-}
-
-static void put_event(enum program_kind kind, unsigned int to_come, uint32_t thread,
-		      uint32_t detail, uint64_t value)
-{
-	put(kind, to_come, thread, detail, value, this_cpu()->executed);
-}
-
-static uint64_t field(uint64_t task, enum options_field which, unsigned int size)
-{
-	return value_at(task + outside.options->field[which], size);
-}
-
-/* Who it is; told when it is first mentioned, and when its name is another. */
-static struct thread *tell(uint64_t task, unsigned int to_come)
-{
-	struct thread *t = thread_at(task);
-	uint64_t name[2] = { field(task, FIELD_COMM, 8),
-			     value_at(task + outside.options->field[FIELD_COMM] + 8,
-				      8) };
-	uint32_t id = (uint32_t)field(task, FIELD_PID, 4);
-	bool is_new = !t->told || t->id != id;
-
-	if (is_new) {
-		t->told = true;
-		t->id = id;
-		t->process = (uint32_t)field(task, FIELD_TGID, 4);
-		put(PROGRAM_THREAD, to_come, t->id, t->process, t->parent, t->own);
-	}
-	if (is_new || name[0] != t->name[0] || name[1] != t->name[1]) {
-		memcpy(t->name, name, sizeof(name));
-		put(PROGRAM_NAME, to_come, t->id, 0, name[0], name[1]);
-	}
-	return t;
-}
-
-/* --- what a hook is given ------------------------------------------------------------- */
-
-static bool is_task(uint64_t task)
-{
-	uint64_t word;
-	char name[8];
-
-	if (!(task >> 63) ||
-	    !registers_read_memory(task + outside.options->field[FIELD_COMM], 8, &word))
-		return false;
-	memcpy(name, &word, sizeof(name));
-	for (unsigned int i = 0; i < sizeof(name) && name[i]; i++)
-		if (name[i] < ' ' || name[i] > '~')
-			return false;
-	return name[0];
-}
-
-/* At its first hit the argument of a hook must be what the kernel's source says. */
-static bool is_right(enum options_hook hook, bool fits)
-{
-	static const char *const names[OPTIONS_HOOKS] = OPTIONS_HOOK_NAMES;
-
-	if (outside.seen & 1u << hook)
-		return true;
-	outside.seen |= 1u << hook;
-	if (!fits && !outside.wrong)
-		outside.wrong = names[hook];
-	return fits;
-}
-
-static struct thread *own(uint64_t task)
-{
-	struct thread *t = thread_known(task);
-
-	return t && t->own ? t : NULL;
-}
-
-/* --- timers --------------------------------------------------------------------------- */
-
-#define UNKNOWN_NS INT64_MIN
-
-/* When a clock of the kernel reaches what a timer waits for, in virtual ns: the inverse of
- * timekeeping_get_ns() of kernel/time/timekeeping.c. Another CPU may be writing there. */
-static int64_t release_of(uint64_t timer, int64_t *monotonic)
-{
-	const uint64_t *at = outside.options->time;
-	uint64_t base = value_at(timer + at[TIME_BASE], 8), sequence, mult, shift;
-	int64_t expires = (int64_t)value_at(timer + at[TIME_EXPIRES], 8);
-	__int128 cycles;
-
-	expires -= (int64_t)value_at(base + at[TIME_OFFSET], 8);
-	*monotonic = expires;
-	if (!at[TIME_KEEPER])
-		return UNKNOWN_NS;
-	sequence = value_at(at[TIME_CORE], 4);
-	mult = value_at(at[TIME_KEEPER] + at[TIME_MULT], 4);
-	shift = value_at(at[TIME_KEEPER] + at[TIME_SHIFT], 4);
-	if (sequence & 1 || !mult || shift > 32)
-		return UNKNOWN_NS;
-	cycles = (__int128)(expires -
-			    (int64_t)value_at(at[TIME_KEEPER] + at[TIME_NS], 8))
-		 << shift;
-	cycles -= (__int128)value_at(at[TIME_KEEPER] + at[TIME_XTIME], 8);
-	cycles /= (__int128)mult;
-	cycles += (__int128)value_at(at[TIME_KEEPER] + at[TIME_LAST], 8);
-	return (int64_t)(cycles * 1000000000 / (__int128)at[TIME_HZ]);
-}
-
-static void at_timer(enum options_hook hook)
-{
-	struct outside_cpu *cpu = this_cpu();
-	uint64_t timer = argument(0);
-
-	if (!is_right(hook, timer >> 63))
+	if (!t->waits_for)
 		return;
-	cpu->due = hook == HOOK_SLEEPER ? 1 : hook == HOOK_TIMERFD ? 2 : 3;
-	cpu->due_ns = release_of(timer, &cpu->expires);
+	owner = owner_at(t->waits_for);
+	if (!owner ||
+	    owner == t->task) /* it has got it, and sleeps for something else */
+		t->waits_for = 0;
+	else
+		put_held(t, t->waits_kind, owner, to_come);
 }
 
-/* --- switches, wake-ups --------------------------------------------------------------- */
+static void leave(uint64_t before, uint64_t after, unsigned int to_come)
+{
+	bool asleep = !outside_field(before, FIELD_ON_RQ, 4);
+	uint64_t state = outside_field(before, FIELD_STATE, 4);
+	uint32_t next = outside_tell(after, to_come)->id;
+	struct thread *t = outside_tell(before, to_come);
+	uint32_t id = t->id;
+
+	if (outside.options->field[FIELD_DELAYED])
+		asleep |= outside_field(before, FIELD_DELAYED, 1) & 1;
+	if (asleep)
+		look_who_holds(t, to_come);
+	outside_put(OUTSIDE_OUT, to_come, id, !asleep,
+		    (uint64_t)next << 32 | (uint32_t)state);
+}
 
 static void at_switch(unsigned int to_come)
 {
-	struct outside_cpu *cpu = this_cpu();
-	uint64_t before = argument(0), after = 0;
+	struct outside_cpu *cpu = outside_cpu();
+	uint64_t before = outside_argument(0), after = 0;
 	const struct thread *t;
-	uint32_t next = 0;
 
-	if (!is_right(HOOK_SWITCHED, is_task(before)) || !state_read_task(&after))
+	if (!state_read_task(&after))
 		return;
-	cpu->task = 0;
-	cpu->due = 0;
-	if (own(before)) {
-		uint64_t asleep = !field(before, FIELD_ON_RQ, 4);
-		uint64_t state = field(before, FIELD_STATE, 4);
+	if (outside_is_new(HOOK_SWITCHED) &&
+	    !outside_check(HOOK_SWITCHED, outside_is_task(before)))
+		return;
+	/* each time, once both are known: it costs nothing */
+	if (cpu->current && cpu->current != before)
+		outside_check(HOOK_SWITCHED, false);
+	if (outside_own(before))
+		leave(before, after, to_come);
+	cpu->current = after;
+	cpu->entered = cpu->awaits = false;
+	if (outside_own(after)) {
+		uint32_t id = outside_tell(before, to_come)->id;
 
-		next = tell(after, to_come)->id;
-		t = tell(before, to_come);
-		put_event(PROGRAM_OUT, to_come, t->id, !asleep,
-			  (uint64_t)next << 32 | (uint32_t)state);
-	}
-	if (own(after)) {
-		t = tell(after, to_come);
-		put_event(PROGRAM_IN, to_come, t->id,
-			  (uint32_t)field(after, FIELD_PRIO, 4), 0);
-		cpu->task = after;
+		t = outside_tell(after, to_come);
+		outside_put(OUTSIDE_IN, to_come, t->id,
+			    (uint32_t)outside_field(after, FIELD_PRIO, 4), id);
 		cpu->entered = true;
-		outside_awaits = true;
+		outside_await();
 	}
+}
+
+/* --- wake-ups ------------------------------------------------------------------------- */
+
+static bool is_in_interrupt(void)
+{
+	uint64_t count;
+
+	return state_read_count(&count) && count & IN_INTERRUPT;
 }
 
 static void at_wake(unsigned int to_come)
 {
-	struct outside_cpu *cpu = this_cpu();
-	uint64_t task = argument(0), waker = 0;
+	uint64_t task = outside_argument(0), waker = outside_cpu()->current;
 	const struct thread *t;
 	uint32_t by = 0;
 
-	if (!is_right(HOOK_WAKE, is_task(task)) || !own(task))
+	if (outside_is_new(HOOK_WAKE) &&
+	    !outside_check(HOOK_WAKE, outside_is_task(task)))
 		return;
-	if (state_read_task(&waker) && waker != task)
-		by = tell(waker, to_come)->id;
-	t = tell(task, to_come);
-	if (cpu->due)
-		put(PROGRAM_RELEASE, to_come, t->id, cpu->due, (uint64_t)cpu->due_ns,
-		    (uint64_t)cpu->expires);
-	put_event(PROGRAM_WAKE, to_come, t->id, 0, by);
+	if (!outside_own(task))
+		return;
+	if (waker)
+		by = outside_tell(waker, to_come)->id;
+	t = outside_tell(task, to_come);
+	outsidetime_at_wake(task, t->id, to_come);
+	outside_put(OUTSIDE_WAKE, to_come, t->id, is_in_interrupt(), by);
+}
+
+static void at_activate(unsigned int to_come)
+{
+	uint64_t task = outside_argument(1);
+
+	if (outside_is_new(HOOK_ACTIVATE) &&
+	    !outside_check(HOOK_ACTIVATE, outside_is_task(task)))
+		return;
+	if (outside_own(task))
+		outside_put(OUTSIDE_ACTIVATE, to_come, outside_tell(task, to_come)->id,
+			    0, 0);
 }
 
 /* --- begin and end of threads ---------------------------------------------------------- */
 
 static void at_new(unsigned int to_come)
 {
-	uint64_t task = argument(0), parent = 0;
+	uint64_t task = outside_argument(0), parent = outside_cpu()->current;
+	bool is_own = outside_own(parent);
 	struct thread *t;
 	uint32_t by;
-	bool is_own;
 
-	if (!is_right(HOOK_NEW, is_task(task)) || !state_read_task(&parent))
+	if (outside_is_new(HOOK_NEW) && !outside_check(HOOK_NEW, outside_is_task(task)))
 		return;
-	is_own = own(parent);
-	by = is_own ? tell(parent, to_come)->id : 0;
+	by = is_own ? outside_tell(parent, to_come)->id : 0;
 	t = thread_renew(task);
 	t->own = is_own;
 	t->parent = by;
-	if (!is_own)
+	if (is_own)
+		outside_put(OUTSIDE_FORK, to_come, by, 0,
+			    outside_tell(task, to_come)->id);
+}
+
+/* A name ends with a zero, and what follows may be anything. */
+static void read_name(uint64_t from, uint64_t name[2])
+{
+	char text[16];
+
+	name[0] = outside_value(from, 8);
+	name[1] = outside_value(from + 8, 8);
+	memcpy(text, name, sizeof(text));
+	text[15] = '\0';
+	for (size_t length = strlen(text); length < sizeof(text); length++)
+		text[length] = '\0';
+	memcpy(name, text, sizeof(text));
+}
+
+/* Also at exec, by which a thread may have become another process' first. */
+static void at_rename(unsigned int to_come)
+{
+	uint64_t task = outside_argument(0), name[2];
+	struct thread *t;
+
+	if (outside_is_new(HOOK_RENAME) &&
+	    !outside_check(HOOK_RENAME, outside_is_task(task)))
 		return;
-	t = tell(task, to_come);
-	put_event(PROGRAM_FORK, to_come, by, 0, t->id);
+	t = thread_known(task);
+	if (!t || !(t->told || t->own))
+		return;
+	if (t->id != (uint32_t)outside_field(task, FIELD_PID, 4))
+		t->told = false;
+	t = outside_tell(task, to_come);
+	read_name(outside_argument(1), name);
+	if (name[0] == t->name[0] && name[1] == t->name[1])
+		return;
+	memcpy(t->name, name, sizeof(name));
+	outside_put_with(OUTSIDE_NAME, to_come, t->id, 0, name[0], name[1]);
 }
 
 static void at_exit_of_thread(unsigned int to_come)
 {
-	uint64_t task;
+	struct thread *t = outside_current();
 
-	if (state_read_task(&task) && own(task))
-		put_event(PROGRAM_EXIT, to_come, tell(task, to_come)->id, 0,
-			  argument(0));
+	outside_check(HOOK_EXIT, true);
+	if (t)
+		outside_put(OUTSIDE_EXIT, to_come, outside_tell(t->task, to_come)->id,
+			    0, outside_argument(0));
 }
 
-/* --- calls of the kernel, page faults --------------------------------------------------- */
-
-/* struct pt_regs of arch/<arch>/include/asm/ptrace.h */
-static uint64_t of_call(uint64_t registers, unsigned int number)
+void outside_begin_program(void)
 {
-	return value_at(registers + outside.arch->call_argument[number], 8);
-}
-
-static void at_call(unsigned int to_come)
-{
-	struct outside_cpu *cpu = this_cpu();
-	uint64_t registers = argument(0), task;
-	const struct arch *arch = outside.arch;
+	uint64_t current = outside_cpu()->current;
 	struct thread *t;
 
-	if (!is_right(HOOK_CALL, registers >> 63) || !state_read_task(&task))
+	if (!current)
 		return;
-	if (cpu->begins) {
-		cpu->begins = false;
-		thread_at(task)->own = true;
-		cpu->task = task;
-	}
-	if (!own(task))
-		return;
-	t = tell(task, to_come);
-	t->calls = true;
-	t->call = (uint32_t)(arch->call_number
-				     ? value_at(registers + arch->call_number, 8)
-				     : argument(1));
-	put_event(PROGRAM_CALL, to_come, t->id, t->call, of_call(registers, 0));
-	put(PROGRAM_ARGUMENTS, to_come, t->id, t->call, of_call(registers, 1),
-	    of_call(registers, 2));
-	if (t->call == arch->call_sleep) {
-		uint64_t asked = of_call(registers, 2); /* struct __kernel_timespec */
-
-		put_event(PROGRAM_ASKED, to_come, t->id,
-			  (uint32_t)of_call(registers, 1),
-			  value_at(asked, 8) * 1000000000 + value_at(asked + 8, 8));
-	}
-	cpu->task = task;
-	outside_awaits = true;
+	t = thread_at(current);
+	t->own = true;
+	t->told = false; /* it may have been told as another's */
 }
 
-static void at_fault(unsigned int to_come)
-{
-	uint64_t task;
+/* --- locks ---------------------------------------------------------------------------- */
 
-	if (state_read_task(&task) && own(task))
-		put_event(PROGRAM_FAULT, to_come, tell(task, to_come)->id,
-			  (uint32_t)argument(2), argument(1));
+/* Where a thread has found a lock taken, and may wait. */
+static void at_lock(enum options_hook hook)
+{
+	const uint64_t *at = outside.options->field;
+	struct thread *t = outside_current();
+	uint64_t owner, word;
+
+	if (!t && !outside_is_new(hook))
+		return;
+	word = outside_argument(0) + at[hook == HOOK_MUTEX ? FIELD_MUTEX : FIELD_RWSEM];
+	owner = owner_at(word);
+	if (outside_is_new(hook) &&
+	    !outside_check(hook, outside_in_kernel(word) &&
+					 (!owner || outside_is_task(owner))))
+		return;
+	if (t) {
+		t->waits_for = word;
+		t->waits_kind = hook == HOOK_MUTEX ? HELD_MUTEX : HELD_RWSEM;
+	}
 }
 
 void outside_at_hook(unsigned int hook, unsigned int instructions)
 {
-	switch ((enum options_hook)hook) {
+	if (outside.wrong)
+		return;
+	if (hook > OPTIONS_HOOKS) {
+		outsidecalls_at_use(hook - 1 - OPTIONS_HOOKS, instructions);
+		return;
+	}
+	switch ((enum options_hook)(hook - 1)) {
 	case HOOK_WAKE:
 		at_wake(instructions);
+		break;
+	case HOOK_ACTIVATE:
+		at_activate(instructions);
 		break;
 	case HOOK_SWITCHED:
 		at_switch(instructions);
@@ -439,19 +312,28 @@ void outside_at_hook(unsigned int hook, unsigned int instructions)
 	case HOOK_SLEEPER:
 	case HOOK_TIMERFD:
 	case HOOK_POSIX_TIMER:
-		at_timer((enum options_hook)hook);
+	case HOOK_ITIMER:
+		outsidetime_at_timer((enum options_hook)(hook - 1), instructions);
 		break;
 	case HOOK_NEW:
 		at_new(instructions);
+		break;
+	case HOOK_RENAME:
+		at_rename(instructions);
 		break;
 	case HOOK_EXIT:
 		at_exit_of_thread(instructions);
 		break;
 	case HOOK_CALL:
-		at_call(instructions);
+		outsidecalls_at_call(instructions);
 		break;
 	case HOOK_FAULT:
-		at_fault(instructions);
+		outsidecalls_at_fault(instructions);
+		break;
+	case HOOK_MUTEX:
+	case HOOK_READ:
+	case HOOK_WRITE:
+		at_lock((enum options_hook)(hook - 1));
 		break;
 	case OPTIONS_HOOKS:
 		break;
@@ -460,56 +342,94 @@ void outside_at_hook(unsigned int hook, unsigned int instructions)
 
 /* --- in programs ------------------------------------------------------------------------ */
 
-void outside_begin_program(void)
-{
-	this_cpu()->begins = true;
-}
-
 void outside_count(unsigned int instructions)
 {
-	this_cpu()->executed += instructions;
+	outside_cpu()->executed += instructions;
 }
 
 void outside_at_program(uint64_t address, unsigned int instructions)
 {
-	struct outside_cpu *cpu = this_cpu();
-	struct thread *t = cpu->task ? own(cpu->task) : NULL;
-	uint64_t result = 0;
+	struct outside_cpu *cpu = outside_cpu();
+	struct thread *t = cpu->awaits ? outside_current() : NULL;
 
 	if (!t)
 		return;
 	if (cpu->entered)
-		put(PROGRAM_FIRST, instructions, t->id, 0, address,
-		    cpu->executed - instructions);
-	if (t->calls) {
-		registers_read(outside.result, &result);
-		put(PROGRAM_RETURN, instructions, t->id, t->call, result,
-		    cpu->executed - instructions);
-	}
-	cpu->entered = t->calls = false;
-	cpu->task = 0;
+		outside_put_with(OUTSIDE_FIRST, instructions, t->id, 0, address,
+				 cpu->executed - instructions);
+	if (t->calls)
+		outsidecalls_at_return(t, address, instructions,
+				       cpu->executed - instructions);
+	cpu->entered = cpu->awaits = false;
 	outside_awaits = false;
 	for (unsigned int i = 0; i < cpus.count; i++)
-		outside_awaits |= outside.cpu[i].task != 0;
+		outside_awaits |= outside.cpu[i].awaits;
+}
+
+/* --- the end --------------------------------------------------------------------------- */
+
+/* Without a hook its records are missing: unknown, and not none. */
+static uint32_t possible_kinds(void)
+{
+	static const enum outside_kind of_hook[OPTIONS_HOOKS] = {
+		[HOOK_WAKE] = OUTSIDE_WAKE,    [HOOK_ACTIVATE] = OUTSIDE_ACTIVATE,
+		[HOOK_SWITCHED] = OUTSIDE_OUT, [HOOK_SLEEPER] = OUTSIDE_RELEASE,
+		[HOOK_NEW] = OUTSIDE_FORK,     [HOOK_RENAME] = OUTSIDE_NAME,
+		[HOOK_EXIT] = OUTSIDE_EXIT,    [HOOK_CALL] = OUTSIDE_CALL,
+		[HOOK_FAULT] = OUTSIDE_FAULT,  [HOOK_MUTEX] = OUTSIDE_HELD,
+	};
+	const struct options *o = outside.options;
+	uint32_t kinds = 1u << OUTSIDE_THREAD | 1u << OUTSIDE_NAME | 1u << OUTSIDE_IN |
+			 1u << OUTSIDE_FIRST | 1u << OUTSIDE_LOST;
+
+	for (unsigned int i = 0; i < OPTIONS_HOOKS; i++)
+		if (o->hook[i] && of_hook[i])
+			kinds |= 1u << of_hook[i];
+	if (!o->time[TIME_KEEPER])
+		kinds &= ~(1u << OUTSIDE_RELEASE);
+	if (o->field[FIELD_BLOCKED])
+		kinds |= 1u << OUTSIDE_HELD;
+	if (o->hook[HOOK_CALL])
+		kinds |= 1u << OUTSIDE_RETURN | 1u << OUTSIDE_ARGUMENTS |
+			 1u << OUTSIDE_ASKED;
+	if (o->uses)
+		kinds |= 1u << OUTSIDE_USED;
+	if (o->stacks)
+		kinds |= 1u << OUTSIDE_STACK;
+	return kinds;
+}
+
+/* Whatever a machine does, it comes by these before it ends. */
+static const char *never_reached(void)
+{
+	static const enum options_hook always[] = { HOOK_WAKE,     HOOK_ACTIVATE,
+						    HOOK_SWITCHED, HOOK_NEW,
+						    HOOK_RENAME,   HOOK_EXIT,
+						    HOOK_CALL,     HOOK_FAULT };
+	static const char *const names[OPTIONS_HOOKS] = OPTIONS_HOOK_NAMES;
+
+	for (size_t i = 0; i < sizeof(always) / sizeof(always[0]); i++)
+		if (outside.options->hook[always[i]] && outside_is_new(always[i]))
+			return names[always[i]];
+	return NULL;
 }
 
 const char *outside_end(void)
 {
-	static char why[96];
-	uint32_t count = cpus.count;
+	static char why[128];
+	const char *missing;
 
-	if (outside.lost) {
-		struct program_record record = { .stamp = (uint64_t)PROGRAM_LOST << 56,
-						 .value = outside.lost };
-
-		fwrite(&record, sizeof(record), 1, outside.file);
-	}
-	if (fseek(outside.file, offsetof(struct program_header, cpus), SEEK_SET) ||
-	    fwrite(&count, sizeof(count), 1, outside.file) != 1 || fclose(outside.file))
+	if (!outsidefile_end(cpus.count, possible_kinds()))
 		return "cannot be written";
-	if (!outside.wrong)
+	if (outside.wrong) {
+		snprintf(why, sizeof(why),
+			 "the first argument of %s is not what it should be",
+			 outside.wrong);
+		return why;
+	}
+	missing = never_reached();
+	if (!missing)
 		return NULL;
-	snprintf(why, sizeof(why),
-		 "the kernel's %s has another argument than it should", outside.wrong);
+	snprintf(why, sizeof(why), "the kernel never came by %s", missing);
 	return why;
 }

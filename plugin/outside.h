@@ -1,11 +1,12 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /*
  * outside - what the threads of a user's program do, seen from outside: released, woken,
- * switched in and out, their first own instruction, their calls of the kernel and page
- * faults. The guest does the same without it. See format/program.md.
+ * switched in and out, their first own instruction, what they wait for, their calls of
+ * the kernel and of functions of the program, page faults. The guest does the same
+ * without it. See format/program.md.
  *
- * The program is the process that begins with the marker of agent/marker.h, and all its
- * descendants. Records are made where certain functions of the kernel begin.
+ * The program is the process that executes MARKER_OF_PROGRAM of agent/marker.h, and all
+ * its descendants. Records are made where certain functions of the kernel begin.
  */
 #ifndef OUTSIDE_H
 #define OUTSIDE_H
@@ -25,13 +26,16 @@ int outside_init(const struct options *options, const struct arch *arch);
 /* Of the first CPU; returns NULL or the register that it lacks. */
 const char *outside_registers(void);
 
-/* What begins at an address: OPTIONS_HOOKS: nothing. */
+/* What begins at an address: 0: nothing. */
 unsigned int outside_hook_at(uint64_t address);
+
+/* Whether an address in the lower half is a program's. */
+bool outside_is_program(uint64_t address);
 
 /* At the first instruction of a block with so many. */
 void outside_at_hook(unsigned int hook, unsigned int instructions);
 
-/* The process of the executing CPU is the program from its next system call on. */
+/* The process that the CPU executes is the program from here on. */
 void outside_begin_program(void);
 
 /* At each block of programs, the last two only if outside_awaits. */

@@ -135,12 +135,15 @@ static void at_recorded_seen_outside(unsigned int index, void *userdata)
 	at_outside((uintptr_t)userdata >> ADDRESS_SHIFT, (uint16_t)(uintptr_t)userdata);
 }
 
+enum { HOOK_SHIFT = 8, HOOK_MASK = (1 << HOOK_SHIFT) - 1 };
+_Static_assert(1 + OPTIONS_HOOKS + OPTIONS_USES <= HOOK_MASK, "hooks do not fit");
+
 /* Userdata: the hook, and how many instructions its block has. */
 static void at_hook(unsigned int index, void *userdata)
 {
 	(void)index;
-	outside_at_hook((uintptr_t)userdata & 15,
-			(unsigned int)((uintptr_t)userdata >> 4));
+	outside_at_hook((uintptr_t)userdata & HOOK_MASK,
+			(unsigned int)((uintptr_t)userdata >> HOOK_SHIFT));
 }
 
 static struct cpu *begin_block(const struct block *block)
@@ -283,7 +286,10 @@ static void call_before(struct qemu_plugin_insn *insn, qemu_udata_cb callback)
 
 static void call_at_block(struct qemu_plugin_tb *tb, const struct block *block)
 {
-	if (!plugin.options.out && plugin.options.program && block->in_program) {
+	bool of_program = plugin.options.program && block->in_program &&
+			  outside_is_program(block->address);
+
+	if (!plugin.options.out && of_program) {
 		qemu_plugin_register_vcpu_tb_exec_cb(tb, at_block_seen_outside,
 						     QEMU_READS_REGISTERS,
 						     as_userdata(block));
@@ -307,11 +313,12 @@ static void call_outside(struct qemu_plugin_tb *tb, const struct block *block)
 {
 	unsigned int hook = outside_hook_at(block->address);
 
-	if (hook != OPTIONS_HOOKS)
+	if (hook)
 		qemu_plugin_register_vcpu_insn_exec_cb(
 			qemu_plugin_tb_get_insn(tb, 0), at_hook, QEMU_READS_REGISTERS,
-			(void *)((uintptr_t)block->instructions << 4 | hook));
-	if (block->in_program && plugin.options.out)
+			(void *)((uintptr_t)block->instructions << HOOK_SHIFT | hook));
+	if (block->in_program && plugin.options.out &&
+	    outside_is_program(block->address))
 		qemu_plugin_register_vcpu_tb_exec_cb(tb, at_recorded_seen_outside,
 						     QEMU_READS_REGISTERS,
 						     as_userdata(block));

@@ -64,6 +64,7 @@ struct thread *thread_renew(uint64_t task)
 {
 	struct thread *found = thread_at(task);
 
+	free(found->stacks);
 	*found = (struct thread){ .task = task };
 	return found;
 }

@@ -11,6 +11,9 @@
 #include <stdbool.h>
 #include <stdint.h>
 
+#define THREAD_CALLS                                                                   \
+	512 /* numbers of system calls; larger ones are counted as the last */
+
 struct thread {
 	uint64_t task; /* its address; 0: a free place */
 	uint32_t id, process;
@@ -20,6 +23,12 @@ struct thread {
 	bool told;  /* it has a record with its name */
 	bool calls; /* is in a system call */
 	uint32_t call;
+	uint64_t registers;         /* of its call, where the kernel keeps them */
+	uint64_t returns_to;        /* behind its call */
+	uint64_t waits_for;         /* a lock whose slow path it has entered; 0: none */
+	uint32_t waits_kind;        /* detail of its record */
+	uint64_t fault, fault_user; /* of its latest page fault: see outsidecalls.c */
+	unsigned char *stacks;      /* how many were taken, by reason; NULL: none yet */
 };
 
 /* Never NULL; ends QEMU if memory is short. A new one is all zero but its address. The

@@ -85,12 +85,22 @@ class ProgramView:
     """Where this kernel keeps what is recorded of a program; `plugin/options.h`."""
 
     task: str
-    """Where its current task is."""
+    """Where its current task is,"""
+    preempt: str
+    """and its preemption count."""
     hooks: tuple[int, ...]
     fields: tuple[int, ...]
     time: tuple[int, ...]
     most: int | None = None
     """Records; None for the plugin's own number."""
+    uses: tuple[int, ...] = ()
+    """Addresses of functions of the program whose calls are recorded."""
+    stacks: int | None = None
+    """How many of each function, system call and page fault of a thread; None: none."""
+    stack_bytes: int | None = None
+    """Of each of them; None for the plugin's own number."""
+    stacked_ns: tuple[int, int] | None = None
+    """The virtual times, first and last, between which they are taken; None: all."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -175,12 +185,16 @@ def with_plugin(
                     ("hooks", view.hooks),
                     ("fields", view.fields),
                     ("time", view.time),
+                    ("use", view.uses),
+                    ("stacked", view.stacked_ns),
                 )
+                if values
             ),
-            *_assignments(most=view.most),
+            *_assignments(most=view.most, stacks=view.stacks, stack=view.stack_bytes),
         ]
-        if recording is None or "task" not in recording.layout:
-            words.append(f"task={view.task}")
+        layout = recording.layout if recording else {}
+        own = {"task": view.task, "preempt": view.preempt}
+        words += [f"{n}={place}" for n, place in own.items() if n not in layout]
     return (option, ",".join(words))
 
 

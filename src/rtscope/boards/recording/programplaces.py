@@ -26,7 +26,7 @@ from rtscope.host.process import Progress
 from rtscope.host.units import NS_PER_S
 from rtscope.record.instructions.symbols import SymbolTable
 
-RECIPE = 1
+RECIPE = 2
 """Increment it when the kept offsets change."""
 
 OFFSETS = "offsets.json"
@@ -35,37 +35,60 @@ _BOOT_NS = 120 * NS_PER_S
 
 _HOOKS = {
     "wake": ("try_to_wake_up",),
+    "activate": ("ttwu_do_activate",),
     "switched": ("finish_task_switch",),
     "sleeper": ("hrtimer_wakeup",),
     "timerfd": ("timerfd_tmrproc",),
     "posix_timer": ("posix_timer_fn",),
+    "itimer": ("it_real_fn",),
     "new": ("wake_up_new_task",),
+    "rename": ("__set_task_comm",),
     "exit": ("do_exit",),
     "call": ("do_syscall_64", "do_trap_ecall_u", "invoke_syscall", "el0_svc_common"),
     "fault": ("handle_mm_fault",),
+    "mutex": ("__mutex_lock",),
+    "read": ("rwsem_down_read_slowpath",),
+    "write": ("rwsem_down_write_slowpath",),
 }
 """In the order of `enum options_hook` of plugin/options.h; the first that there is."""
 
-_NEEDED = ("wake", "switched", "new", "exit", "call")
+_NEEDED = ("wake", "switched", "new", "rename", "exit", "call")
 
-_FIELDS = {
+_Path = tuple[str, ...]
+
+_FIELDS: Mapping[str, _Path] = {
     "pid": ("task_struct", "pid"),
     "tgid": ("task_struct", "tgid"),
     "comm": ("task_struct", "comm"),
     "prio": ("task_struct", "prio"),
     "state": ("task_struct", "__state"),
     "on_rq": ("task_struct", "on_rq"),
+    "delayed": ("task_struct", "se", "sched_delayed"),
+    "blocked": ("task_struct", "pi_blocked_on"),
+    "lock": ("rt_mutex_waiter", "lock"),
+    "owner": ("rt_mutex_base", "owner"),
+    "mutex": ("mutex", "owner"),
+    "rwsem": ("rw_semaphore", "owner"),
+    "area": ("vm_area_struct", "vm_start"),
+    "area_end": ("vm_area_struct", "vm_end"),
 }
-_TIMES = {
+"""In the order of `enum options_field`."""
+_NOT_IN_ALL = frozenset({"delayed", "mutex", "rwsem"})
+"""Since 6.12; and with PREEMPT_RT both kinds of lock are others."""
+
+_TIMES: Mapping[str, _Path] = {
     "last": ("tk_read_base", "cycle_last"),
     "mult": ("tk_read_base", "mult"),
     "shift": ("tk_read_base", "shift"),
     "xtime": ("tk_read_base", "xtime_nsec"),
     "ns": ("tk_read_base", "base"),
     "expires": ("hrtimer", "node", "expires"),
+    "function": ("hrtimer", "function"),
     "base": ("hrtimer", "base"),
     "offset": ("hrtimer_clock_base", "offset"),
+    "task": ("hrtimer_sleeper", "task"),
 }
+"""In the order of `enum options_time`, behind the first two and before the last."""
 _MONOTONIC = ("timekeeper", "tkr_mono")
 _SEQUENCE = "seqcount_raw_spinlock_t"
 """What stands in tk_core before its timekeeper."""
@@ -100,11 +123,12 @@ def program_view(
     config = prepared.kernel.config
     text = config.read_text("utf-8", "replace") if config else ""
     layout = kernel_layout(prepared.board.arch, config=text, symbols=symbols)
-    if "task" not in layout:
+    if "task" not in layout or "preempt" not in layout:
         raise BoardError(f"{name}: where it keeps its current task is not known")
     offsets = _offsets(prepared, cache=cache, log=log, progress=progress)
     return ProgramView(
         task=layout["task"],
+        preempt=layout["preempt"],
         hooks=tuple(_hooks(symbols, name).values()),
         fields=tuple(offsets[one] for one in _FIELDS),
         time=_times(symbols, offsets, prepared.board.arch),
@@ -171,7 +195,12 @@ def offsets_in(btf: Btf) -> dict[str, int]:
     """Return the offsets that the plugin needs; BoardError names a missing one."""
     pointer = 8
     keeper = -(-btf.size_of(_SEQUENCE) // pointer) * pointer
-    return {
-        **{name: btf.offset_of(*path) for name, path in (_FIELDS | _TIMES).items()},
-        "keeper": keeper + btf.offset_of(*_MONOTONIC),
-    }
+    offsets = {"keeper": keeper + btf.offset_of(*_MONOTONIC)}
+    for name, path in (*_FIELDS.items(), *_TIMES.items()):
+        try:
+            offsets[name] = btf.offset_of(*path)
+        except BoardError:
+            if name not in _NOT_IN_ALL:
+                raise
+            offsets[name] = 0
+    return offsets

@@ -54,6 +54,7 @@ class Wait:
     ended_by: Party | None
     """Who ended it: of a lock, who held it last; None: nobody that was seen."""
     is_lock: bool
+    """A futex, or a lock of the kernel that tells its holder."""
     is_inversion: bool
     """A less urgent thread of the program ended a wait for a lock."""
 
@@ -74,6 +75,8 @@ class OutsideCycle:
     """Whether a timer was due."""
     woken_ns: int
     waker: Party | None
+    behind: Party | None
+    """Who had its CPU before it."""
     first_ns: int
     """Its first own instruction."""
     done_ns: int
@@ -395,6 +398,7 @@ def _cycle(
         timed=first.timed,
         woken_ns=first.run.woken_ns,
         waker=first.wakeup.waker,
+        behind=first.wakeup.behind if first.slept else None,
         first_ns=first.first_ns,
         done_ns=done_ns,
         on_cpu_ns=on_cpu_ns,
@@ -444,8 +448,8 @@ def _waits(whole: Sequence[Wakeup]) -> Iterator[Wait]:
         if one.asleep_ns is None:
             continue
         name = "" if one.wait is None else one.wait.name
-        is_lock = name in _LOCKS
-        by = following.waker
+        is_lock = name in _LOCKS or following.held_by is not None
+        by = following.held_by or following.waker
         less_urgent = (
             by is not None and by.own and by.prio is not None and by.prio > one.prio
         )

@@ -44,12 +44,16 @@ class Kind(IntEnum):
     NAME = 2
     RELEASE = 3
     WAKE = 4
+    ACTIVATE = 5
     IN = 6
     OUT = 7
     FIRST = 8
     CALL = 9
     RETURN = 10
     FAULT = 11
+    HELD = 12
+    USED = 13
+    STACK = 14
     EXIT = 15
     FORK = 16
     LOST = 17
@@ -85,6 +89,18 @@ def _signed(value: int) -> int:
     return value - (1 << 64) if value >> 63 else value
 
 
+@dataclass(frozen=True, slots=True)
+class Stack:
+    """Registers and a part of the stack of a thread, as they were at a record."""
+
+    at: int
+    """Index of the record that it belongs to: the one before it."""
+    words: tuple[int, ...]
+    """The registers, in the order in which a stack is unwound."""
+    content: bytes
+    """From the stack pointer on."""
+
+
 @dataclass(frozen=True, slots=True, eq=False)
 class ProgramRecord:
     """All records of a file, in its order."""
@@ -97,6 +113,7 @@ class ProgramRecord:
     kinds: frozenset[Kind]
     """What this kernel allowed to be seen; another kind is unknown, not none."""
     entries: tuple[Entry, ...]
+    stacks: tuple[Stack, ...]
 
     @property
     def lost(self) -> int:
@@ -120,6 +137,8 @@ def parse_program_record(data: bytes) -> ProgramRecord:
     if (len(data) - _HEADER.size) % _RECORD.itemsize:
         raise ContractError("the program's record breaks off in a record")
     rows = np.frombuffer(data, _RECORD, offset=_HEADER.size)
+    kept, stacks = _without_payload(rows)
+    rows = rows[kept]
     cpu = (rows["stamp"] >> np.uint64(48) & np.uint64(255)).astype(np.int64)
     if cpu.size and int(cpu.max()) >= cpus:
         raise ContractError("the program's record has a CPU that the board has not")
@@ -130,7 +149,33 @@ def parse_program_record(data: bytes) -> ProgramRecord:
         quantum_ns=(quantum << shift) if quantum < 1 << 40 else 0,
         kinds=frozenset(kind for kind in Kind if kinds >> kind & 1),
         entries=_entries(rows, cpu),
+        stacks=stacks,
     )
+
+
+def _without_payload(
+    rows: NDArray[np.void],
+) -> tuple[NDArray[np.bool_], tuple[Stack, ...]]:
+    """Return which rows are records, and the stacks that the others are."""
+    kept = np.ones(len(rows), dtype=np.bool_)
+    kinds = (rows["stamp"] >> np.uint64(56)).astype(np.uint8)
+    stacks: list[Stack] = []
+    end = gone = 0
+    for at in np.flatnonzero(kinds == Kind.STACK).tolist():
+        if at < end:  # within the content of another one
+            continue
+        end = at + 1 + int(rows["detail"][at])
+        if end > len(rows):
+            raise ContractError("the program's record breaks off in a stack")
+        kept[at:end] = False
+        raw, told = rows[at + 1 : end].tobytes(), int(rows["user"][at])
+        count, size = told & 0xFFFFFFFF, told >> 32
+        if 8 * count + size > len(raw):
+            raise ContractError("the program's record has a stack longer than it is")
+        words = struct.unpack_from(f"<{count}Q", raw)
+        stacks.append(Stack(at - gone - 1, words, raw[8 * count : 8 * count + size]))
+        gone += end - at
+    return kept, tuple(stacks)
 
 
 def _entries(rows: NDArray[np.void], cpu: NDArray[np.int64]) -> tuple[Entry, ...]:

@@ -92,6 +92,10 @@ class Wakeup:
     """The call in which it went to sleep; None: in none (a page fault, a lock)."""
     exited: bool = False
     prio: int = 0
+    behind: Party | None = None
+    """Who had its CPU before it."""
+    held_by: Party | None = None
+    """Who held what it slept for; None: unknown."""
     after: Call | None = None
     """The call in which it slept before it was woken."""
 
@@ -129,6 +133,7 @@ class _State:
     release: Entry | None = None
     call: Call | None = None
     last_wait: Call | None = None
+    held: Party | None = None
     prio: int = 0
 
 
@@ -197,6 +202,8 @@ class Reader:
                 self._in(state, entry)
             case Kind.OUT:
                 self._out(state, entry)
+            case Kind.HELD:
+                state.held = self._party(entry.value & 0xFFFFFFFF)
             case Kind.RELEASE if state.woken is None:
                 state.release = entry
             case Kind.CALL | Kind.ARGUMENTS | Kind.ASKED | Kind.RETURN:
@@ -244,7 +251,10 @@ class Reader:
             in_ns=entry.at_ns,
             prio=state.prio,
             after=state.last_wait,
+            behind=self._party(entry.value & 0xFFFFFFFF),
+            held_by=state.held,
         )
+        state.held = None
         state.thread.wakeups.append(state.now)
         state.woken = state.release = None
 

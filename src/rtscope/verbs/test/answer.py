@@ -153,7 +153,9 @@ def cycle_words(thread: OutsideThread, cycle: OutsideCycle, shift: int) -> str:
 def _parts(cycle: OutsideCycle, shift: int) -> Iterator[tuple[int, str]]:
     own_ns = cycle.user_instructions << shift
     if cycle.slept:
-        yield cycle.latency_ns, "until its first own instruction"
+        idle = cycle.behind is None or cycle.behind.name.startswith("swapper/")
+        behind = "" if cycle.behind is None or idle else f", behind {cycle.behind.name}"
+        yield cycle.latency_ns, f"until its first own instruction{behind}"
     else:
         yield cycle.latency_ns, "late already, by the cycle before"
     by: Counter[str] = Counter()
