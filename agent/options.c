@@ -45,6 +45,7 @@ enum {
 	OPT_APPLIED,
 	OPT_TRACE,
 	OPT_GROWTH,
+	OPT_EVENT,
 	OPT_PID,
 	OPT_STACKS,
 	OPT_PROBE,
@@ -81,6 +82,7 @@ static const struct option long_options[] = {
 	{ "applied", no_argument, NULL, OPT_APPLIED },
 	{ "trace", no_argument, NULL, OPT_TRACE },
 	{ "growth", no_argument, NULL, OPT_GROWTH },
+	{ "event", required_argument, NULL, OPT_EVENT },
 	{ "pid", required_argument, NULL, OPT_PID },
 	{ "stacks", required_argument, NULL, OPT_STACKS },
 	{ "probe", required_argument, NULL, OPT_PROBE },
@@ -319,6 +321,9 @@ static int parse_option(int option, char *text, struct options *o)
 	case OPT_GROWTH:
 		o->growth = true;
 		return 0;
+	case OPT_EVENT:
+		o->event_text = text;
+		return event_parse(text, &o->event);
 	case OPT_LOCK_MEMORY:
 		o->lock_memory = true;
 		return 0;
@@ -362,6 +367,16 @@ static int check_measure(struct options *o, char error[OPTIONS_TEXT])
 		return refuse(error, "policy %s %s --priority",
 			      policy_name(o->policy.kind),
 			      o->policy.priority ? "takes no" : "needs a");
+	if (o->policy.kind == POLICY_DEADLINE && o->event.kind)
+		return refuse(error,
+			      "--event %s: a SCHED_DEADLINE thread runs in periods of "
+			      "its own: choose --policy fifo or rr",
+			      o->event.kind->name);
+	if (o->trace && o->event.kind)
+		return refuse(error,
+			      "--event %s: only wake-ups by timers are traced: leave "
+			      "--trace out",
+			      o->event.kind->name);
 	if (o->policy.kind == POLICY_DEADLINE) {
 		if (o->cpus_given)
 			return refuse(error,

@@ -13,6 +13,7 @@
 
 #include "host/hostlink.h"
 #include "machine/cpulist.h"
+#include "measure/eventkind.h"
 #include "thread/policy.h"
 
 #define OPTIONS_MAX_KNOBS  64
@@ -61,6 +62,9 @@ struct options {
 	int64_t interval_ns;
 	int64_t duration_ns;
 	int64_t phase_ns; /* added to the start of the grid */
+	struct event_choice
+		event;          /* what wakes the threads; their timers without one */
+	const char *event_text; /* as it was given */
 	unsigned int worst;
 	bool hold_cpu_awake;
 	bool growth; /* tell once a second what the histogram grew by */

@@ -13,6 +13,7 @@
 #include "files/slurp.h"
 #include "journal/journal.h"
 #include "machine/counters.h"
+#include "measure/events.h"
 #include "measure/klog.h"
 #include "measure/kthreads.h"
 #include "measure/result.h"
@@ -47,9 +48,25 @@ static enum exit_status choose_cpus(struct run *run, struct emit *out)
 		return emit_error(out, "cpu", message, run->text);
 	}
 
-	run->housekeeping = usable;
+	if (run->options->event.cpu >= 0 &&
+	    !cpulist_has(&reachable, (unsigned int)run->options->event.cpu)) {
+		snprintf(message, sizeof(message),
+			 "CPU %d cannot run the stimulus: offline, not there, or not "
+			 "allowed for this process",
+			 run->options->event.cpu);
+		return emit_error(out, "cpu", message, "write :cpu=other or :cpu=same");
+	}
+	run->usable = run->housekeeping = usable;
 	cpulist_subtract(&run->housekeeping, &run->options->cpus);
 	run->count = cpulist_count(&run->options->cpus);
+	run->threads = run->options->event.kind ? 2 * run->count : run->count;
+	if (run->options->event.kind && run->options->event.cpu == EVENT_CPU_OTHER &&
+	    cpulist_count(&usable) < 2)
+		return emit_error(
+			out, "cpu",
+			"only one CPU may be used, and the stimulus is to run "
+			"on another one",
+			"write :cpu=same behind the event");
 	return EXIT_DONE;
 }
 
@@ -185,6 +202,8 @@ static enum exit_status sample(struct run *run, struct emit *out)
 		return samplers_starved(run, out);
 	samplers_join(run);
 	end_tracing(run);
+	if (events_broken(run, out))
+		return EXIT_INVALID;
 	munlockall(); /* what follows is allocation and printing */
 
 	snapshot_take("/proc/stat", &run->after.stat);
@@ -218,10 +237,13 @@ static enum exit_status prepare(struct run *run, struct emit *out)
 		return emit_error(out, "capability",
 				  "cannot hold /dev/cpu_dma_latency at 0",
 				  "run through sudo, or without --hold-cpu-awake");
+	status = events_open(run, out); /* network namespaces need rights */
+	if (status)
+		return status;
 	if (rights_drop(sensors_have_smi()))
 		return emit_error(out, "other", "cannot drop capabilities", "");
 
-	run->sampler = sampler_alloc(run->count);
+	run->sampler = sampler_alloc(run->threads);
 	if (!run->sampler)
 		return emit_error(out, "memlock", "no memory for the measuring threads",
 				  "measure fewer CPUs with --cpus");
@@ -276,6 +298,7 @@ enum exit_status measure(struct options *options, struct emit *out)
 			samplers_join(&run);
 	}
 	end_tracing(&run);
+	events_close(&run);
 	if (journal_restore(&run.journal, "", NULL, NULL))
 		status = emit_error(out, "knob", "a setting could not be put back",
 				    "run rtscope-agent restore as root");

@@ -29,6 +29,8 @@ static void emit_options(const struct options *o, struct emit *e)
 	emit_int(e, "interval_ns", o->interval_ns);
 	emit_int(e, "duration_ns", o->duration_ns);
 	emit_int(e, "phase_ns", o->phase_ns);
+	if (o->event.kind)
+		emit_text(e, "event", o->event_text);
 	emit_int(e, "worst", o->worst);
 	emit_bool(e, "hold_cpu_awake", o->hold_cpu_awake);
 	emit_bool(e, "trace", o->trace);
@@ -171,8 +173,32 @@ static void emit_set_up(struct emit *e, const struct sampler *s)
 	emit_int(e, "start_ns", s->start_ns);
 }
 
-static void emit_thread(struct emit *e, const struct sampler *s)
+/* The thread that wakes it, and after the run what became of the events. */
+static void emit_event(struct emit *e, const struct run *run, unsigned int i)
 {
+	const struct sampler *stimulus = &run->sampler[run->count + i];
+	const struct eventway *w = &run->way[i];
+
+	emit_open(e, "event", '{');
+	emit_text(e, "name", w->kind->name);
+	emit_int(e, "stimulus_cpu", stimulus->cpu);
+	emit_int(e, "stimulus_tid", stimulus->tid);
+	emit_text(e, "stimulus_policy", policy_name(stimulus->got_policy.kind));
+	emit_int(e, "stimulus_priority", stimulus->got_policy.priority);
+	emit_int(e, "sent", (int64_t)w->sent);
+	emit_int(e, "unsent", (int64_t)w->unsent);
+	emit_int(e, "stimulus_late_ns", w->stimulus_late_ns);
+	emit_int(e, "lost", (int64_t)w->lost);
+	emit_int(e, "full", (int64_t)w->full);
+	emit_int(e, "doubled", (int64_t)w->doubled);
+	emit_int(e, "reordered", (int64_t)w->reordered);
+	emit_close(e, '}');
+}
+
+static void emit_thread(struct emit *e, const struct run *run, unsigned int i)
+{
+	const struct sampler *s = &run->sampler[i];
+
 	emit_open(e, NULL, '{');
 	emit_set_up(e, s);
 	emit_int(e, "end_ns", s->end_ns);
@@ -183,15 +209,17 @@ static void emit_thread(struct emit *e, const struct sampler *s)
 	emit_wide(e, "missed_periods_sum_ns", &s->missed_periods_sum_ns);
 	emit_hist(e, &s->hist);
 	emit_open(e, "worst", '[');
-	for (unsigned int i = 0; i < s->worst.count; i++) {
+	for (unsigned int k = 0; k < s->worst.count; k++) {
 		emit_open(e, NULL, '{');
-		wakeupline_emit(e, s->cpu, &s->worst.entry[i]);
+		wakeupline_emit(e, s->cpu, &s->worst.entry[k]);
 		emit_close(e, '}');
 	}
 	emit_close(e, ']');
 	emit_usage(e, &s->usage);
 	emit_cost(e, "clock_before", &s->clock_before);
 	emit_cost(e, "clock_after", &s->clock_after);
+	if (run->way)
+		emit_event(e, run, i);
 	emit_close(e, '}');
 }
 
@@ -244,6 +272,8 @@ void result_emit_started(const struct run *run, struct emit *out)
 		emit_open(out, NULL, '{');
 		emit_set_up(out, &run->sampler[i]);
 		emit_cost(out, "clock_before", &run->sampler[i].clock_before);
+		if (run->way)
+			emit_event(out, run, i);
 		emit_close(out, '}');
 	}
 	emit_close(out, ']');
@@ -269,7 +299,7 @@ int result_emit(struct run *run, struct emit *out)
 	emit_int(out, "ticks_lost", run->ticks_lost);
 	emit_open(out, "threads", '[');
 	for (unsigned int i = 0; i < run->count; i++)
-		emit_thread(out, &run->sampler[i]);
+		emit_thread(out, run, i);
 	emit_close(out, ']');
 	emit_machine(run, out);
 	if (run->options->trace)

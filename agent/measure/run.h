@@ -8,6 +8,7 @@
 
 #include "journal/journal.h"
 #include "machine/counters.h"
+#include "measure/eventway.h"
 #include "measure/growth.h"
 #include "measure/klog.h"
 #include "measure/kthreads.h"
@@ -39,9 +40,12 @@ struct run {
 	unsigned int restored_count;
 
 	struct cpulist housekeeping; /* usable and not measured */
-	unsigned int count;          /* of samplers */
+	struct cpulist usable;       /* by stimuli, where no CPU was named */
+	unsigned int count;          /* of samplers that measure: the first ones */
+	unsigned int threads;        /* of samplers, with those that are stimuli */
 	unsigned int started;        /* of them, how many threads are to be joined */
 	struct sampler *sampler;
+	struct eventway *way; /* of each that measures; NULL: by its timer */
 	uint32_t record_version[CPULIST_MAX_CPUS];
 	int64_t tick_max_ns
 		[CPULIST_MAX_CPUS]; /* of each sampler, since the last tick */

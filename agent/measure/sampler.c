@@ -10,7 +10,7 @@
 #include <sys/syscall.h>
 #include <unistd.h>
 
-#include "marker.h"
+#include "measure/take.h"
 
 #ifndef SAMPLER_STACK_BYTES
 #define SAMPLER_STACK_BYTES (64 * 1024) /* sanitizers need more */
@@ -18,24 +18,6 @@
 
 /* After the last period of all: later than that, a quiescing thread is not to blame. */
 #define QUIESCE_NS INT64_C(20000000)
-
-#define relaxed(object) atomic_load_explicit(&(object), memory_order_relaxed)
-#define relax(object, desired)                                                         \
-	atomic_store_explicit(&(object), desired, memory_order_relaxed)
-
-static void publish_record(struct progress *p, const struct wakeup *w)
-{
-	uint32_t version = relaxed(p->record_version);
-
-	relax(p->record_version, version + 1);
-	/* release: who acquires a new field in sampler_read_record() then sees the odd
-	 * version; no fences, which the thread sanitizer does not know */
-	atomic_store_explicit(&p->record_seq, w->seq, memory_order_release);
-	atomic_store_explicit(&p->record_expiry_ns, w->expiry_ns, memory_order_release);
-	atomic_store_explicit(&p->record_wake_ns, w->wake_ns, memory_order_release);
-	/* release: the fields are out before the even version */
-	atomic_store_explicit(&p->record_version, version + 2, memory_order_release);
-}
 
 bool sampler_read_record(struct sampler *s, uint32_t *version, struct wakeup *out)
 {
@@ -60,22 +42,16 @@ bool sampler_read_record(struct sampler *s, uint32_t *version, struct wakeup *ou
 	return true;
 }
 
-/* The slow part of a sample: reached by a handful of wake-ups in a million. */
 static void __attribute__((noinline)) note_bad(struct sampler *s, int64_t expiry_ns,
 					       int64_t wake_ns, bool new_maximum)
 {
-	struct wakeup w = {
+	const struct wakeup w = {
 		.seq = (uint64_t)((expiry_ns - s->start_ns) / s->interval_ns),
 		.expiry_ns = expiry_ns,
 		.wake_ns = wake_ns,
 	};
 
-	marker_candidate((uint64_t)(wake_ns - expiry_ns), w.seq);
-	worst_offer(&s->worst, w);
-	if (s->candidates)
-		candidates_push(s->candidates, w);
-	if (new_maximum)
-		publish_record(&s->progress, &w);
+	take_bad(s, &w, new_maximum);
 }
 
 /*
@@ -94,19 +70,6 @@ static int64_t __attribute__((noinline)) count_missed(struct sampler *s,
 	}
 	relax(s->progress.missed_periods, relaxed(s->progress.missed_periods) + missed);
 	return next_ns;
-}
-
-/* Moves along by comparison, without a division. 64 bits: where long has 32, tv_nsec
- * cannot hold the sum with an interval of more than a second. */
-static void advance(struct timespec *t, int64_t by_ns)
-{
-	int64_t nsec = t->tv_nsec + by_ns;
-
-	while (nsec >= NS_PER_S) {
-		nsec -= NS_PER_S;
-		t->tv_sec++;
-	}
-	t->tv_nsec = (long)nsec;
 }
 
 static void __attribute__((noinline)) sample_until_end(struct sampler *s)
@@ -131,19 +94,13 @@ static void __attribute__((noinline)) sample_until_end(struct sampler *s)
 
 		if (__builtin_expect(latency_ns > s->worst.bar_ns, 0))
 			note_bad(s, expiry_ns, wake_ns, latency_ns > s->hist.max_ns);
-		hist_add(&s->hist, latency_ns);
-
-		/* Load and store, no exchange: the supervisor takes the maximum with an
-		 * exchange, and a maximum that crosses it lands in the next second. */
-		if (latency_ns > relaxed(s->progress.window_max_ns))
-			relax(s->progress.window_max_ns, latency_ns);
-		relax(s->progress.samples, relaxed(s->progress.samples) + 1);
+		take(s, latency_ns);
 
 		next_ns = expiry_ns + interval_ns;
 		if (__builtin_expect(next_ns <= wake_ns, 0))
 			next_ns = count_missed(s, next_ns, wake_ns);
 
-		advance(&expiry, next_ns - expiry_ns);
+		take_advance(&expiry, next_ns - expiry_ns);
 		expiry_ns = next_ns;
 		if (__builtin_expect(relaxed(*s->stop), 0))
 			break;
@@ -230,7 +187,8 @@ static void *run(void *arg)
 	sigset_t wake_only;
 	char name[16];
 
-	snprintf(name, sizeof(name), "rtscope/%d", s->cpu);
+	snprintf(name, sizeof(name), s->is_stimulus ? "rtscope-ev/%d" : "rtscope/%d",
+		 s->cpu);
 	prctl(PR_SET_NAME, name, 0, 0, 0);
 
 	/* Signals are the supervisor's; SIGUSR1 alone may end a sleep here. */
@@ -257,7 +215,10 @@ static void *run(void *arg)
 
 	end_ns = s->end_ns;
 	before = usage_now();
-	sample_until_end(s);
+	if (s->loop)
+		s->loop(s);
+	else
+		sample_until_end(s);
 	quiesced = quiesce(s, end_ns);
 	s->usage = usage_since(&before);
 	s->usage.voluntary_switches -= quiesced;

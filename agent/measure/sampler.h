@@ -48,6 +48,8 @@ enum sampler_step {
 	SAMPLER_FAILED,
 };
 
+struct eventway;
+
 struct sampler {
 	struct progress progress;
 
@@ -57,6 +59,11 @@ struct sampler {
 	int64_t interval_ns;
 	const _Atomic bool *stop;
 	struct candidates *candidates; /* NULL: nobody keeps traces */
+	/* NULL: it is woken by its own timer; else it sends or receives the events of
+	 * its way, see eventway.h */
+	void (*loop)(struct sampler *s);
+	struct eventway *way;
+	bool is_stimulus;
 
 	/* set by the supervisor before the go */
 	int64_t start_ns; /* releases are due at start + k * interval, k = 1, 2, ... */

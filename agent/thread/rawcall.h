@@ -62,7 +62,55 @@ static inline long rawcall4(long number, long a, long b, const void *c, void *d)
 			 : "memory");
 	return a0;
 #else
-	return syscall(number, a, b, c, d) == -1 ? -errno : 0;
+	long result = syscall(number, a, b, c, d);
+
+	return result == -1 ? -errno : result;
+#endif
+}
+
+/* The same with five arguments: what message queues take. */
+static inline long rawcall5(long number, long a, const void *b, long c, long d, void *e)
+{
+#if defined(__x86_64__)
+	register long r10 __asm__("r10") = d;
+	register long r8 __asm__("r8") = (long)e;
+	long result;
+
+	__asm__ volatile("syscall"
+			 : "=a"(result)
+			 : "a"(number), "D"(a), "S"(b), "d"(c), "r"(r10), "r"(r8)
+			 : "rcx", "r11", "memory");
+	return result;
+#elif defined(__aarch64__)
+	register long x8 __asm__("x8") = number;
+	register long x0 __asm__("x0") = a;
+	register long x1 __asm__("x1") = (long)b;
+	register long x2 __asm__("x2") = c;
+	register long x3 __asm__("x3") = d;
+	register long x4 __asm__("x4") = (long)e;
+
+	__asm__ volatile("svc 0"
+			 : "+r"(x0)
+			 : "r"(x8), "r"(x1), "r"(x2), "r"(x3), "r"(x4)
+			 : "memory");
+	return x0;
+#elif defined(__riscv)
+	register long a7 __asm__("a7") = number;
+	register long a0 __asm__("a0") = a;
+	register long a1 __asm__("a1") = (long)b;
+	register long a2 __asm__("a2") = c;
+	register long a3 __asm__("a3") = d;
+	register long a4 __asm__("a4") = (long)e;
+
+	__asm__ volatile("ecall"
+			 : "+r"(a0)
+			 : "r"(a7), "r"(a1), "r"(a2), "r"(a3), "r"(a4)
+			 : "memory");
+	return a0;
+#else
+	long result = syscall(number, a, b, c, d, e);
+
+	return result == -1 ? -errno : result;
 #endif
 }
 

@@ -1,0 +1,89 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * eventkind - the kinds of events that a thread can be woken by, beside its own timer.
+ *
+ * A kind is a way from one thread to another: what the stimulus thread calls to send an
+ * event, and what the measuring thread waits in. Both make one system call for each
+ * event, at most, that of the kind; the C library's part of sem and cond is musl's.
+ */
+#ifndef EVENTKIND_H
+#define EVENTKIND_H
+
+#include <pthread.h>
+#include <semaphore.h>
+#include <signal.h>
+#include <stdatomic.h>
+#include <stdbool.h>
+#include <stdint.h>
+
+#define EVENT_NAME_MAX 16 /* IFNAMSIZ */
+#define EVENT_WHY      160
+
+#define EVENT_CPU_OTHER (-1) /* the next CPU that the process may use */
+#define EVENT_CPU_SAME  (-2)
+
+/* What --event asks for. */
+struct event_choice {
+	const struct event_kind *kind; /* NULL: timer */
+	int cpu;                       /* of the stimulus, or one of the above */
+	unsigned int priority;     /* of the stimulus; 0: one below the receiver's */
+	char from[EVENT_NAME_MAX]; /* interfaces of raw; empty: a veth pair */
+	char to[EVENT_NAME_MAX];
+};
+
+/* The two ends of a way: each kind uses what it needs. */
+struct event_ends {
+	int send_fd, receive_fd; /* -1: none */
+	pid_t receiver;          /* its thread, before the first event */
+	siginfo_t info;          /* of signal, filled but for the number */
+
+	/* by the receiver: of kinds whose events have no number */
+	_Alignas(64) uint32_t received;
+
+	_Alignas(64) _Atomic uint32_t word; /* futex */
+	sem_t sem;
+
+	/* cond */
+	pthread_mutex_t mutex;
+	pthread_cond_t cond;
+	uint32_t posted;
+	bool closed;
+};
+
+/* What a kind that cannot be opened says. */
+struct event_refusal {
+	const char *cause; /* a word of the contract */
+	char why[EVENT_WHY];
+	const char *remedy;
+};
+
+struct event_kind {
+	const char *name;
+	/* Makes both ends. 0 or -errno, then *refusal is filled. */
+	int (*open)(struct event_ends *e, const struct event_choice *choice,
+		    struct event_refusal *refusal);
+	/* The stimulus. 0, -EAGAIN if the way is full, or -errno. */
+	int (*send)(struct event_ends *e, uint32_t number);
+	/* Waits; returns the number of the event, or -errno: -EINTR after SIGUSR1. */
+	int64_t (*receive)(struct event_ends *e);
+	/* Ends a wait that no signal ends; NULL: there is none. */
+	void (*close_wait)(struct event_ends *e);
+};
+
+/* Parses NAME[:OPTION=VALUE]... 0, or -EINVAL. */
+int event_parse(const char *text, struct event_choice *out);
+
+/* The name of what wakes the threads: timer, or that of the kind. */
+const char *event_name(const struct event_choice *choice);
+
+/* Closes what open has opened, also if it has failed half-way. */
+void event_ends_init(struct event_ends *e);
+void event_ends_close(struct event_ends *e);
+
+int64_t event_receive_number(struct event_ends *e);
+int event_send_number(struct event_ends *e, uint32_t number);
+void event_refuse(struct event_refusal *refusal, const char *what, int err);
+
+extern const struct event_kind event_kind_pty, event_kind_udp, event_kind_raw;
+
+#endif

@@ -1,0 +1,233 @@
+/* SPDX-License-Identifier: MIT */
+/* Events through a driver: a pseudo terminal, and packets between two interfaces. */
+#include <arpa/inet.h>
+#include <errno.h>
+#include <fcntl.h>
+#include <net/if.h>
+#include <netinet/in.h>
+#include <netpacket/packet.h>
+#include <poll.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/socket.h>
+#include <sys/syscall.h>
+#include <termios.h>
+#include <unistd.h>
+
+#include "measure/eventkind.h"
+#include "measure/vethpair.h"
+#include "thread/rawcall.h"
+
+#define FIRST_WAIT_MS 1000
+
+/* --- pty: into the master, out of the terminal ------------------------------------ */
+
+static int make_raw(int fd)
+{
+	struct termios t;
+
+	if (tcgetattr(fd, &t) < 0)
+		return -errno;
+	cfmakeraw(&t);
+	t.c_cc[VMIN] = sizeof(uint32_t); /* a number at a time */
+	t.c_cc[VTIME] = 0;
+	return tcsetattr(fd, TCSANOW, &t) < 0 ? -errno : 0;
+}
+
+static int open_pty(struct event_ends *e, const struct event_choice *choice,
+		    struct event_refusal *refusal)
+{
+	char name[64];
+	int err = 0;
+
+	(void)choice;
+	e->send_fd = posix_openpt(O_RDWR | O_NOCTTY | O_CLOEXEC);
+	if (e->send_fd < 0 || unlockpt(e->send_fd) < 0 ||
+	    ptsname_r(e->send_fd, name, sizeof(name)))
+		err = -errno;
+	if (!err) {
+		e->receive_fd = open(name, O_RDWR | O_NOCTTY | O_CLOEXEC);
+		err = e->receive_fd < 0 ? -errno : make_raw(e->receive_fd);
+	}
+	if (!err && fcntl(e->send_fd, F_SETFL, O_RDWR | O_NONBLOCK) < 0)
+		err = -errno;
+	if (err)
+		event_refuse(refusal, "make a pseudo terminal", err);
+	return err;
+}
+
+/* A terminal whose buffer is full takes nothing, and says so by a count of 0. */
+static int send_pty(struct event_ends *e, uint32_t number)
+{
+	long done = rawcall4(SYS_write, e->send_fd, (long)&number,
+			     (const void *)sizeof(number), NULL);
+
+	if (done == 0)
+		return -EAGAIN;
+	return done == sizeof(number) ? 0 : done < 0 ? (int)done : -EIO;
+}
+
+const struct event_kind event_kind_pty = { "pty", open_pty, send_pty,
+					   event_receive_number, NULL };
+
+/* --- packets ------------------------------------------------------------------------ */
+
+#define UDP_PORT   50505
+#define RAW_TYPE   0x88b5 /* for experiments on a local network: IEEE 802 */
+#define RAW_MAGIC  0x72747363
+#define RAW_HEADER 14
+#define RAW_FRAME  60 /* the shortest that Ethernet has */
+
+struct raw_frame {
+	uint8_t to[6], from[6];
+	uint16_t type;
+	uint32_t magic, number;
+	uint8_t rest[RAW_FRAME - RAW_HEADER - 8];
+} __attribute__((packed));
+
+_Static_assert(sizeof(struct raw_frame) == RAW_FRAME, "the shortest frame");
+
+static const char refused_namespaces[] =
+	"run through sudo (CAP_NET_ADMIN and CAP_SYS_ADMIN), or choose another --event";
+
+/* The first packet takes slow paths, and shows whether any comes through at all. */
+static int try_first(struct event_ends *e, const struct event_kind *kind,
+		     struct event_refusal *refusal)
+{
+	struct pollfd in = { .fd = e->receive_fd, .events = POLLIN };
+	int err = kind->send(e, 0);
+
+	if (err) {
+		event_refuse(refusal, "send a first packet", err);
+		return err;
+	}
+	if (poll(&in, 1, FIRST_WAIT_MS) == 1 && kind->receive(e) == 0)
+		return 0;
+	refusal->cause = "event";
+	snprintf(refusal->why, sizeof(refusal->why),
+		 "no packet comes through within a second");
+	refusal->remedy = "look at cable, peer and packet filter, or choose another "
+			  "--event";
+	return -ETIMEDOUT;
+}
+
+static int open_udp(struct event_ends *e, const struct event_choice *choice,
+		    struct event_refusal *refusal)
+{
+	const struct sockaddr_in there = { .sin_family = AF_INET,
+					   .sin_port = htons(UDP_PORT),
+					   .sin_addr.s_addr = htonl(VETH_RECEIVER) };
+	const char *what = "make a pair of network namespaces with veth";
+	struct veth_pair pair;
+	int err;
+
+	(void)choice;
+	err = veth_pair_make(&pair, AF_INET, SOCK_DGRAM, 0);
+	e->send_fd = pair.send_fd;
+	e->receive_fd = pair.receive_fd;
+	if (!err) {
+		what = "open UDP sockets";
+		if (bind(e->receive_fd, (const struct sockaddr *)&there,
+			 sizeof(there)) < 0 ||
+		    connect(e->send_fd, (const struct sockaddr *)&there,
+			    sizeof(there)) < 0 ||
+		    fcntl(e->send_fd, F_SETFL, O_NONBLOCK) < 0)
+			err = -errno;
+	}
+	if (err) {
+		event_refuse(refusal, what, err);
+		if (err == -EPERM)
+			refusal->remedy = refused_namespaces;
+		return err;
+	}
+	return try_first(e, &event_kind_udp, refusal);
+}
+
+const struct event_kind event_kind_udp = { "udp", open_udp, event_send_number,
+					   event_receive_number, NULL };
+
+static int send_raw(struct event_ends *e, uint32_t number)
+{
+	struct raw_frame frame = { .to = { 0xff, 0xff, 0xff, 0xff, 0xff, 0xff },
+				   .from = { 0x02, 0, 0, 0, 0, 1 },
+				   .type = htons(RAW_TYPE),
+				   .magic = RAW_MAGIC,
+				   .number = number };
+	long done = rawcall4(SYS_write, e->send_fd, (long)&frame,
+			     (const void *)sizeof(frame), NULL);
+
+	return done < 0 ? (int)done : 0;
+}
+
+static int64_t receive_raw(struct event_ends *e)
+{
+	struct raw_frame frame;
+	long done;
+
+	do { /* until it is one of ours */
+		frame.magic = 0;
+		done = rawcall4(SYS_read, e->receive_fd, (long)&frame,
+				(const void *)sizeof(frame), NULL);
+	} while (done >= 0 && frame.magic != RAW_MAGIC);
+	return done < 0 ? done : (int64_t)frame.number;
+}
+
+static int bind_to(int fd, unsigned int interface)
+{
+	const struct sockaddr_ll at = { .sll_family = AF_PACKET,
+					.sll_protocol = htons(RAW_TYPE),
+					.sll_ifindex = (int)interface };
+
+	return bind(fd, (const struct sockaddr *)&at, sizeof(at)) < 0 ? -errno : 0;
+}
+
+/* Between two interfaces that are there and up: nothing of them is changed. */
+static int open_between(struct veth_pair *pair, const struct event_choice *choice)
+{
+	pair->send_index = if_nametoindex(choice->from);
+	pair->receive_index = if_nametoindex(choice->to);
+	if (!pair->send_index || !pair->receive_index)
+		return -ENODEV;
+	pair->send_fd = socket(AF_PACKET, SOCK_RAW | SOCK_CLOEXEC, 0);
+	if (pair->send_fd < 0)
+		return -errno;
+	pair->receive_fd = socket(AF_PACKET, SOCK_RAW | SOCK_CLOEXEC, 0);
+	return pair->receive_fd < 0 ? -errno : 0;
+}
+
+static int open_raw(struct event_ends *e, const struct event_choice *choice,
+		    struct event_refusal *refusal)
+{
+	struct veth_pair pair = { .send_fd = -1, .receive_fd = -1 };
+	char what[96];
+	int err;
+
+	if (*choice->from) {
+		snprintf(what, sizeof(what), "open packet sockets on %s and %s",
+			 choice->from, choice->to);
+		err = open_between(&pair, choice);
+	} else {
+		snprintf(what, sizeof(what),
+			 "make a pair of network namespaces with veth");
+		err = veth_pair_make(&pair, AF_PACKET, SOCK_RAW, 0);
+	}
+	e->send_fd = pair.send_fd;
+	e->receive_fd = pair.receive_fd;
+	if (!err)
+		err = bind_to(e->send_fd, pair.send_index);
+	if (!err)
+		err = bind_to(e->receive_fd, pair.receive_index);
+	if (!err && fcntl(e->send_fd, F_SETFL, O_NONBLOCK) < 0)
+		err = -errno;
+	if (err) {
+		event_refuse(refusal, what, err);
+		if (err == -EPERM)
+			refusal->remedy = refused_namespaces;
+		return err;
+	}
+	return try_first(e, &event_kind_raw, refusal);
+}
+
+const struct event_kind event_kind_raw = { "raw", open_raw, send_raw, receive_raw,
+					   NULL };

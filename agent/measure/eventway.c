@@ -1,0 +1,248 @@
+/* SPDX-License-Identifier: MIT */
+#include "measure/eventway.h"
+
+#include <errno.h>
+#include <signal.h>
+#include <sys/mman.h>
+
+#include "measure/take.h"
+
+#define UNKNOWN UINT64_MAX
+
+struct eventway *eventways_alloc(unsigned int n, const struct event_kind *kind)
+{
+	/* zeroed, and prefaulted when memory is locked */
+	struct eventway *w = mmap(NULL, n * sizeof(*w), PROT_READ | PROT_WRITE,
+				  MAP_PRIVATE | MAP_ANONYMOUS | MAP_POPULATE, -1, 0);
+
+	if (w == MAP_FAILED)
+		return NULL;
+	for (unsigned int i = 0; i < n; i++) {
+		w[i].kind = kind;
+		atomic_init(&w[i].total, UNKNOWN);
+		event_ends_init(&w[i].ends);
+	}
+	return w;
+}
+
+/* --- the stimulus ----------------------------------------------------------------- */
+
+static bool has_room(const struct eventway *w, uint64_t number)
+{
+	/* acquire: pairs with the receiver's release; it is done with the place */
+	return number - atomic_load_explicit(&w->taken, memory_order_acquire) <
+	       EVENT_SLOTS;
+}
+
+/* Returns 0, -EAGAIN if the way is full, or -errno. */
+static int send_one(struct eventway *w, uint64_t number, uint64_t seq, int64_t now_ns)
+{
+	struct event_slot *slot = &w->slot[number % EVENT_SLOTS];
+
+	if (!has_room(w, number))
+		return -EAGAIN;
+	relax(slot->sent_ns, now_ns);
+	relax(slot->seq, seq);
+	/* release: pairs with the receiver's acquire; the place is filled */
+	atomic_store_explicit(&w->sent, number + 1, memory_order_release);
+	return w->kind->send(&w->ends, (uint32_t)number);
+}
+
+/* The periods of the grid that are gone when the stimulus itself was late. */
+static int64_t __attribute__((noinline)) count_unsent(struct sampler *s,
+						      int64_t next_ns, int64_t now_ns)
+{
+	for (; next_ns <= now_ns && next_ns <= s->end_ns; next_ns += s->interval_ns)
+		s->way->unsent++;
+	return next_ns;
+}
+
+/* What was not sent has no number: the next event takes it. */
+static bool take_back(struct eventway *w, uint64_t number, int err)
+{
+	atomic_store_explicit(&w->sent, number, memory_order_release);
+	if (err == -EAGAIN || err == -ENOBUFS) {
+		w->full++;
+		return true;
+	}
+	relax(w->send_failure, -err);
+	return false;
+}
+
+void eventway_send_until_end(struct sampler *s)
+{
+	struct eventway *w = s->way;
+	int64_t expiry_ns = s->start_ns + s->interval_ns;
+	struct timespec expiry = ns_timespec(expiry_ns);
+	uint64_t number = 0, seq = 1;
+
+	while (expiry_ns <= s->end_ns) {
+		int64_t now_ns, next_ns;
+		int err = clock_sleep_until(&expiry);
+
+		if (__builtin_expect(err, 0)) {
+			if (err != EINTR || relaxed(*s->stop))
+				break;
+			continue;
+		}
+		now_ns = clock_now_ns();
+		if (now_ns - expiry_ns > w->stimulus_late_ns)
+			w->stimulus_late_ns = now_ns - expiry_ns;
+		next_ns = expiry_ns + s->interval_ns;
+		if (__builtin_expect(next_ns <= now_ns, 0))
+			next_ns = count_unsent(s, next_ns, now_ns);
+		if (__builtin_expect(next_ns > s->end_ns, 0))
+			/* before it is sent: who gets it knows that it is the last */
+			relax(w->total, number + 1);
+
+		err = send_one(w, number, seq, now_ns);
+		if (__builtin_expect(err, 0)) {
+			if (!take_back(w, number, err))
+				break;
+		} else {
+			number++;
+		}
+		seq += (uint64_t)((next_ns - expiry_ns) / s->interval_ns);
+		take_advance(&expiry, next_ns - expiry_ns);
+		expiry_ns = next_ns;
+		if (__builtin_expect(relaxed(*s->stop), 0))
+			break;
+	}
+	relax(w->total, number);
+	s->end_ns = expiry_ns - s->interval_ns;
+}
+
+/* --- the receiver ----------------------------------------------------------------- */
+
+/* The whole number of an event, of which the way carries the lower half. */
+static uint64_t whole_number(uint64_t expected, int64_t received)
+{
+	return expected +
+	       (uint64_t)(int64_t)(int32_t)((uint32_t)received - (uint32_t)expected);
+}
+
+/* An event that is not the next one. Returns whether it is a sample. */
+static bool __attribute__((noinline)) judge_strange(struct sampler *s, uint64_t number,
+						    uint64_t expected)
+{
+	struct eventway *w = s->way;
+	uint64_t sent = atomic_load_explicit(&w->sent, memory_order_acquire);
+
+	if (number >= sent) { /* nobody has sent it: no event of ours */
+		w->doubled++;
+		return false;
+	}
+	if (number > expected) {
+		w->lost += number - expected;
+		relax(s->progress.missed_periods, w->lost);
+		return true;
+	}
+	if (sent - number >= EVENT_SLOTS ||
+	    w->seen[number % EVENT_SLOTS] == number + 1) {
+		w->doubled++;
+		return false;
+	}
+	w->reordered++;
+	w->lost--;
+	relax(s->progress.missed_periods, w->lost);
+	return true;
+}
+
+static void __attribute__((noinline)) note_bad(struct sampler *s, int64_t sent_ns,
+					       int64_t wake_ns, uint64_t seq)
+{
+	const struct wakeup w = { seq, sent_ns, wake_ns };
+
+	take_bad(s, &w, wake_ns - sent_ns > s->hist.max_ns);
+}
+
+static void take_event(struct sampler *s, uint64_t number, int64_t wake_ns)
+{
+	struct eventway *w = s->way;
+	const struct event_slot *slot = &w->slot[number % EVENT_SLOTS];
+	int64_t sent_ns = relaxed(slot->sent_ns);
+	int64_t latency_ns = wake_ns - sent_ns;
+
+	w->seen[number % EVENT_SLOTS] = number + 1;
+	if (__builtin_expect(latency_ns > s->worst.bar_ns, 0))
+		note_bad(s, sent_ns, wake_ns, relaxed(slot->seq));
+	if (__builtin_expect(latency_ns >= s->interval_ns, 0))
+		s->overruns++;
+	take(s, latency_ns);
+}
+
+/* Whether the loop goes on after a wait that brought no event. */
+static bool __attribute__((noinline)) goes_on(struct sampler *s, int err)
+{
+	struct eventway *w = s->way;
+
+	if (err != -EINTR) {
+		relax(w->receive_failure, -err);
+		return false;
+	}
+	s->interrupted_sleeps++;
+	return !relaxed(w->closing);
+}
+
+void eventway_receive_until_end(struct sampler *s)
+{
+	struct eventway *w = s->way;
+	uint64_t expected = 0;
+
+	while (expected < relaxed(w->total)) {
+		int64_t received = w->kind->receive(&w->ends);
+		int64_t wake_ns = clock_now_ns();
+		uint64_t number;
+
+		if (__builtin_expect(received < 0, 0)) {
+			if (!goes_on(s, (int)received))
+				break;
+			continue;
+		}
+		/* acquire: pairs with the stimulus' release; the place is filled */
+		(void)atomic_load_explicit(&w->sent, memory_order_acquire);
+		number = whole_number(expected, received);
+		if (__builtin_expect(number != expected, 0) &&
+		    !judge_strange(s, number, expected))
+			continue;
+		take_event(s, number, wake_ns);
+		if (__builtin_expect(number >= expected, 1)) {
+			expected = number + 1;
+			/* release: pairs with the stimulus' acquire */
+			atomic_store_explicit(&w->taken, expected,
+					      memory_order_release);
+		}
+	}
+}
+
+/* --- the supervisor --------------------------------------------------------------- */
+
+void eventway_end_wait(struct eventway *w, struct sampler *receiver, bool lost)
+{
+	if (lost)
+		relax(w->closing, true);
+	if (w->kind->close_wait)
+		w->kind->close_wait(&w->ends);
+	else
+		sampler_wake(receiver);
+}
+
+void eventway_settle(struct eventway *w, struct sampler *receiver,
+		     const struct sampler *stimulus)
+{
+	w->lost += relaxed(w->sent) - relaxed(w->taken);
+	relax(receiver->progress.missed_periods, w->lost + w->full);
+	receiver->end_ns = stimulus->end_ns;
+}
+
+int eventway_failure(const struct eventway *w, const char **what)
+{
+	int err = relaxed(w->send_failure);
+
+	*what = "send";
+	if (!err) {
+		err = relaxed(w->receive_failure);
+		*what = "receive";
+	}
+	return err;
+}
