@@ -397,6 +397,7 @@ def evidence(starts: Sequence[Values], *, all_counted: bool) -> Evidence:
     time_ns = HOUR_NS * len(runs)
     return Evidence(
         load="",
+        event="",
         deadline_ns=1,
         claim=None,
         min_boots=1,

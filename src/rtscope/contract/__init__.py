@@ -64,6 +64,7 @@ from rtscope.contract.threads import CpuGrowth as CpuGrowth
 from rtscope.contract.threads import ForeignBuckets as ForeignBuckets
 from rtscope.contract.threads import Growth as Growth
 from rtscope.contract.threads import OwnNumbers as OwnNumbers
+from rtscope.contract.threads import ThreadEvent as ThreadEvent
 from rtscope.contract.threads import ThreadResult as ThreadResult
 from rtscope.contract.threads import Wakeup as Wakeup
 from rtscope.contract.threads import bucket_low_ns as bucket_low_ns

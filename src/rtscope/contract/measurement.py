@@ -10,7 +10,7 @@ from typing import Annotated, Any, Literal
 
 from pydantic import Field
 
-from rtscope.contract.threads import ClockCost, ThreadResult, Wakeup
+from rtscope.contract.threads import ClockCost, ThreadEvent, ThreadResult, Wakeup
 from rtscope.contract.values import (
     Count,
     CounterDelta,
@@ -238,6 +238,7 @@ class ThreadStarted:
     interval_ns: Annotated[int, Field(gt=0, le=2**63 - 1, strict=True)]
     start_ns: Count
     clock_before: ClockCost
+    event: ThreadEvent | None = None
 
 
 @dataclass(frozen=True, slots=True)

@@ -9,9 +9,9 @@ import hashlib
 import json
 from collections.abc import Sequence
 from dataclasses import dataclass, field
-from typing import Annotated, Literal, TypeVar
+from typing import Annotated, Any, Literal, TypeVar
 
-from pydantic import Field
+from pydantic import Field, SerializerFunctionWrapHandler, model_serializer
 
 from rtscope.contract.values import (
     HIST_MAX_BITS,
@@ -23,6 +23,7 @@ from rtscope.contract.values import (
     Sum,
     Text,
     Times,
+    without_default,
 )
 
 Known = TypeVar("Known")
@@ -87,6 +88,30 @@ class ForeignBuckets:
     """The step of these times, and of those of `worst`."""
     times_from_start: Flag = True
     """False: the start of the run is unknown, they count from the first of them."""
+
+
+@dataclass(frozen=True, slots=True)
+class ThreadEvent:
+    """Which events woke a thread, from which other thread, and what became of them."""
+
+    name: Text
+    stimulus_cpu: Count
+    stimulus_tid: Count
+    stimulus_policy: Text
+    stimulus_priority: Count
+    sent: Times
+    unsent: Times
+    """Periods without an event, because the stimulus thread itself was late."""
+    stimulus_late_ns: Count
+    """The latest that the stimulus thread was for a period of its grid."""
+    lost: Times
+    """Events that were sent and never came."""
+    full: Times
+    """Periods without an event, because queue or buffer were full."""
+    doubled: Times
+    """Events that came again, or that nobody had sent: in no sample."""
+    reordered: Times
+    """Events that came after a later one: each is a sample."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -159,6 +184,12 @@ class ThreadResult:
     clock_after: ClockCost | None
     foreign: ForeignBuckets | None = None
     """How another tool kept the latencies; None: our agent did, and told all."""
+    event: ThreadEvent | None = None
+    """
+    What woke the thread; None: its own timer. `expiry_ns` of a wake-up then is when the
+    event was about to be sent, and the missed periods are events lost, or not sent
+    because queue or buffer were full.
+    """
 
     @property
     def own(self) -> OwnNumbers:
@@ -191,6 +222,10 @@ class ThreadResult:
             ]
         step_ns = self.foreign.step_ns
         return [(low_ns, low_ns + step_ns, n) for low_ns, n in self.histogram]
+
+    @model_serializer(mode="wrap")
+    def _written(self, write: SerializerFunctionWrapHandler) -> dict[str, Any]:
+        return without_default(write(self), "event", None)
 
     @property
     def counted(self) -> int | None:

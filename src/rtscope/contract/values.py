@@ -5,7 +5,7 @@ counters of the machine grew by.
 
 from collections.abc import Mapping
 from dataclasses import dataclass
-from typing import Annotated
+from typing import Annotated, Any
 
 from pydantic import AfterValidator, BeforeValidator, Field, PlainSerializer
 
@@ -64,6 +64,16 @@ def _known_schema(schema: int) -> int:
 Schema = Annotated[
     int, Field(ge=0, lt=2**31, strict=True), AfterValidator(_known_schema)
 ]
+
+
+def without_default(
+    written: dict[str, Any], key: str, default: object
+) -> dict[str, Any]:
+    """Leave a key out that has its default: older records stay equal to the byte."""
+    if written.get(key) == default:
+        written.pop(key, None)
+    return written
+
 
 Text = Annotated[str, Field(max_length=MAX_TEXT, strict=True)]
 Flag = Annotated[bool, Field(strict=True)]

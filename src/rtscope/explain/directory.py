@@ -67,7 +67,7 @@ from rtscope.record.instructions.symbols import (
     merged,
     parse_symbols,
 )
-from rtscope.record.model import RunRecord
+from rtscope.record.model import TIMER, RunRecord
 
 AT_ONCE = 100_000
 """Events that are decoded together: a whole trace may not fit into memory."""
@@ -174,6 +174,7 @@ def _wakeups_of(
     one: Recorded, *, worst: int, cache: Path, log: Log, progress: Progress
 ) -> tuple[Sequence[Explanation], Sequence[Recording | ExplainedWindow]]:
     """Return what explains the wake-ups of a run, and the worst with all of theirs."""
+    _require_timers(one.record)
     if one.record.virtual:
         return _explained_paths(
             one, worst=worst, cache=cache, log=log, progress=progress
@@ -184,6 +185,15 @@ def _wakeups_of(
         windows = explained_windows(one.record, trace, machine)
         return [window.explanation for window in windows], windows[:worst]
     return _counted(one.record), ()
+
+
+def _require_timers(record: RunRecord) -> None:
+    """Raise UsageError for wake-ups that no timer began."""
+    if record.run.event != TIMER:
+        raise UsageError(
+            f"{record.run.id}: woken by the event {record.run.event}: rtscope explains "
+            "wake-ups by timers only, so far; measure without --event"
+        )
 
 
 def explained_file(
@@ -403,6 +413,7 @@ def _record_sections_of(
             f"{name}: measured on {one.record.run.target}; --bound boots only runs of "
             "virtual boards again"
         )
+    _require_timers(one.record)
     symbols = symbols_of(one, cache=cache, log=log, progress=progress)
     log(f"{name}: booting again to record the longest critical sections")
     done = replay_run(

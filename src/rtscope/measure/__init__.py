@@ -2,6 +2,7 @@
 Execute a campaign: plan its runs, measure them on a runner, assemble their records.
 
     campaign/        a campaign, from a file, from options, or from a record
+    events/          what wakes the measuring threads: timers, threads, packets
     loads/           loads, and their commands
     plan.py          all runs in order, and the commands of each
     preflight.py     what a machine allows; campaigns that it cannot do

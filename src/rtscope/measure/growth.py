@@ -14,6 +14,7 @@ from rtscope.contract import (
     CpuGrowth,
     Growth,
     Started,
+    ThreadEvent,
     ThreadResult,
     ThreadStarted,
     Wakeup,
@@ -142,8 +143,10 @@ def _thread(
         max_ns=max_ns,
         sum_ns=sum(value * n for value, n in values.items()),
         sum_sq_ns2=sum(value * value * n for value, n in values.items()),
-        missed_periods_sum_ns=_missed_sum_ns(
-            values, begun.interval_ns, missed=total.missed_periods
+        missed_periods_sum_ns=(
+            0  # events that never came waited for no time that is known
+            if begun.event
+            else _missed_sum_ns(values, begun.interval_ns, missed=total.missed_periods)
         ),
         histogram=tuple(sorted((low, n) for low, n in counts.items() if n)),
         worst=tuple(w for w in maxima if w.cpu == begun.cpu and w.latency_ns == max_ns)[
@@ -157,7 +160,15 @@ def _thread(
         cpu_time_ns=None,
         clock_before=begun.clock_before,
         clock_after=None,
+        event=_event(begun, samples=samples, missed=total.missed_periods),
     )
+
+
+def _event(begun: ThreadStarted, *, samples: int, missed: int) -> ThreadEvent | None:
+    """Return what is known of the events of a run whose result never came."""
+    if begun.event is None:
+        return None
+    return replace(begun.event, sent=samples + missed, lost=missed)
 
 
 def _values(counts: Counter[int], total: CpuGrowth) -> Counter[int]:

@@ -23,7 +23,7 @@ from rtscope.machine.cpulist import format_cpulist
 from rtscope.measure.campaign.model import Campaign, RunTable, untraced_ns
 from rtscope.measure.campaign.values import MAX_SEED
 from rtscope.measure.loads import LoadCommand, LoadPlace, get_load, make_command
-from rtscope.record.model import Run
+from rtscope.record.model import TIMER, Run
 
 MAX_CPUS_CHARACTERS = 30
 """A longer CPU list does not fit into a run's name."""
@@ -181,8 +181,9 @@ def _blocks(repetitions: int) -> Iterator[int]:
 
 
 def _cells(campaign: Campaign, table: RunTable, *, kernel: str | None) -> Iterator[Run]:
-    for load, (policy, priority), interval_ns, duration_ns in product(
-        table.loads, table.policies, table.intervals_ns, table.durations_ns
+    for event, load, (policy, priority), interval_ns, duration_ns in product(
+        *(table.event_texts, table.loads, table.policies),
+        *(table.intervals_ns, table.durations_ns),
     ):
         reserved_ns = campaign.deadline_runtime_ns or interval_ns // 2
         yield Run(
@@ -199,6 +200,7 @@ def _cells(campaign: Campaign, table: RunTable, *, kernel: str | None) -> Iterat
             variant=table.variant,
             kernel_release=table.kernel_release,
             deadline_runtime_ns=reserved_ns if policy == "deadline" else None,
+            event=event,
         )
 
 
@@ -209,6 +211,7 @@ def _parts_that_vary(
     parts: tuple[Callable[[Run], str], ...] = (
         _kernel_part,
         _variant_part,
+        _event_part,
         lambda run: f"{run.policy}{run.priority or ''}",
         lambda run: exact_duration(run.interval_ns),
         lambda run: exact_duration(run.duration_ns),
@@ -234,6 +237,10 @@ def _kernel_part(run: Run) -> str:
 def _variant_part(run: Run) -> str:
     label = re.sub(r"[^a-z0-9._+-]+", "-", (run.variant or "unnamed").lower())
     return label[:MAX_KERNEL_CHARACTERS].strip("-.") or "variant"
+
+
+def _event_part(run: Run) -> str:
+    return re.sub(r"[^a-z0-9]+", "-", run.event.lower()).strip("-")[:30].strip("-")
 
 
 def _cpus_part(run: Run) -> str:
@@ -276,6 +283,7 @@ def measure_args(run: Run, campaign: Campaign) -> tuple[str, ...]:
             if run.deadline_runtime_ns
             else ()
         ),
+        *(("--event", run.event) if run.event != TIMER else ()),
         *("--interval-ns", str(run.interval_ns)),
         *("--duration-ns", str(run.duration_ns)),
         *("--worst", str(campaign.worst_kept)),

@@ -66,7 +66,7 @@ def _kinds(plan: Plan) -> Iterator[Run]:
     """Yield the first run of each kind that an agent could refuse."""
     seen = set()
     for run in plan.runs:
-        kind = run.policy, run.priority, run.cpus, run.deadline_runtime_ns
+        kind = run.policy, run.priority, run.cpus, run.deadline_runtime_ns, run.event
         if kind not in seen and run.interval_ns <= LONGEST_INTERVAL_NS:
             seen.add(kind)
             yield run

@@ -14,7 +14,13 @@ from dataclasses import asdict, dataclass, field
 from functools import cache
 from typing import Annotated, Any, Literal
 
-from pydantic import Field, TypeAdapter, ValidationError
+from pydantic import (
+    Field,
+    SerializerFunctionWrapHandler,
+    TypeAdapter,
+    ValidationError,
+    model_serializer,
+)
 from pydantic_core import from_json
 
 from rtscope.contract import (
@@ -33,6 +39,7 @@ from rtscope.contract import (
     Whole,
     sha256_of_json,
 )
+from rtscope.contract.values import without_default
 from rtscope.host.errors import RecordError, UsageError
 from rtscope.host.files import first_mistake
 from rtscope.host.files.documents import JsonShape, holds_too_much
@@ -166,6 +173,9 @@ class VirtualRun:
 
 SCHEMA = 2
 
+TIMER = "timer"
+"""The event that wakes a thread where no other is named: its own timer."""
+
 UNKNOWN = "unknown"
 """The load or policy of an imported run whose file does not name it."""
 
@@ -209,6 +219,17 @@ class Run:
     """Pattern of the kernel release that had to be booted; None: any."""
     block: Annotated[int, Field(ge=1, le=2**31)] | None = None
     """The block of the plan in which the order of the variants was drawn at random."""
+    event: Text = TIMER
+    """What wakes the measuring threads, with its options: `futex:cpu=same`."""
+
+    @property
+    def event_name(self) -> str:
+        """What wakes the measuring threads, without options."""
+        return self.event.partition(":")[0]
+
+    @model_serializer(mode="wrap")
+    def _written(self, write: SerializerFunctionWrapHandler) -> dict[str, Any]:
+        return without_default(write(self), "event", TIMER)
 
 
 @dataclass(frozen=True, slots=True)

@@ -11,6 +11,7 @@ from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from functools import cache
 
+from rtscope.contract import ThreadResult
 from rtscope.machine.facts import catalogue
 from rtscope.record.model import RunRecord
 from rtscope.stats.runcaveats import was_traced
@@ -38,6 +39,8 @@ def conditions_of(record: RunRecord) -> Conditions:
         "policy": run.policy,
         "priority": run.priority,
         "interval": run.interval_ns,
+        "event": run.event,
+        "stimuli": tuple(_stimulus(t) for t in threads),
         "runtime": run.deadline_runtime_ns,
         "CPUs": tuple(t.cpu for t in threads),
         "threads": _deviations(record),
@@ -135,6 +138,14 @@ def _deviations(record: RunRecord) -> tuple[tuple[str, int, int], ...]:
     request = record.run.policy, record.run.priority, record.run.interval_ns
     got = ((t.policy, t.priority, t.interval_ns) for t in record.result.threads)
     return tuple(thread for thread in got if thread != request)
+
+
+def _stimulus(thread: ThreadResult) -> tuple[int, str, int] | None:
+    """Return the CPU, policy and priority of the thread that wakes a thread."""
+    if thread.event is None:
+        return None
+    event = thread.event
+    return event.stimulus_cpu, event.stimulus_policy, event.stimulus_priority
 
 
 def _idle_states(record: RunRecord) -> int | None:

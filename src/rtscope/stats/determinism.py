@@ -211,7 +211,8 @@ def _cells(records: Iterable[RunRecord]) -> Cells:
         run = record.run
         key = (
             *(run.load, run.kernel, run.policy, run.priority, run.interval_ns),
-            *(run.duration_ns, run.cpus, run.deadline_runtime_ns, run.seed),
+            *(run.duration_ns, run.cpus, run.deadline_runtime_ns, run.event),
+            run.seed,
         )
         cells.setdefault(key, []).append(record)
     return cells

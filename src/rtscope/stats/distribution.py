@@ -128,8 +128,8 @@ def _edges() -> Counts:
 def _implied(thread: ThreadResult) -> Counts:
     """Count, per bucket and beyond, the latencies of a thread's missed periods."""
     implied = np.zeros(len(_edges()), dtype=np.int64)
-    if not thread.missed_periods or not thread.interval_ns:
-        return implied
+    if not thread.missed_periods or not thread.interval_ns or thread.event:
+        return implied  # an event that never came waited for no time that is known
     for latency_ns, times, skips in _late_wakeups(thread):
         # How many of L - T, L - 2T, … are at or above each edge; the difference of
         # two neighbours is a bucket. No list of skips: a hung hour has millions.

@@ -77,12 +77,15 @@ def misses_of(record: RunRecord, deadline_ns: int) -> Misses:
             _groups_of_ticks(record.ticks, deadline_ns, gap_ns),
             int(sum(late) + missed > 0),
         )
+    never_came = sum(t.missed_periods or 0 for t in threads if t.event)
+    if never_came:
+        episodes = max(episodes, 1)
     return Misses(
         late_samples=sum(late),
         missed_periods=missed,
         ambiguous=sum(n for _, n in counts) + sum(n for _, n in skipped),
         episodes=episodes,
-        episodes_exact=not unknown,
+        episodes_exact=not unknown and not never_came,
         starts_ns=tuple(start - record.result.start_ns for start, _ in groups),
         exact=not any(
             count and thread.samples is None
@@ -175,6 +178,8 @@ def _missed_periods(
     """Return the activations skipped by late wake-ups, and how many only may be."""
     missed = thread.missed_periods
     latest_ns = thread.latest_ns
+    if missed is not None and thread.event is not None:
+        return missed, 0  # an event that never came misses every deadline
     if missed is None or (latest_ns is not None and latest_ns <= deadline_ns):
         return 0, 0  # of another tool: `import_missed_periods` tells
     if not thread.interval_ns:  # of another tool: nobody knows which of them are late

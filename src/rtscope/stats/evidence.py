@@ -20,6 +20,7 @@ from rtscope.host.units import (
     format_us,
 )
 from rtscope.record.caveats.catalogue import Caveat, kind_of
+from rtscope.record.model import TIMER
 from rtscope.stats.episodes import Misses
 from rtscope.stats.exposure import (
     MIN_WAKEUPS,
@@ -69,6 +70,8 @@ class Evidence:
     """What the sentences of a finding are made of."""
 
     load: str
+    event: str
+    """What woke the threads."""
     deadline_ns: int
     claim: Claim | None
     min_boots: int
@@ -147,6 +150,16 @@ class Evidence:
             for time_ns in (self.watched.longest_ns, self.watched.least_ns)
         )
         return low[0], high[1] if self.exact else None
+
+    @property
+    def under(self) -> str:
+        """The load in words, with what woke the threads if it was no timer."""
+        return self.load if self.event == TIMER else f"{self.load}, event {self.event}"
+
+    @property
+    def event_option(self) -> str:
+        """What to type behind the load to measure again."""
+        return "" if self.event == TIMER else f" --event {self.event}"
 
     @property
     def supported_interval_ns(self) -> int:
@@ -250,14 +263,14 @@ def put_in_words(evidence: Evidence) -> tuple[str, str]:
 
 def _say_invalid(e: Evidence) -> tuple[str, str]:
     if not e.invalid:
-        return f"no valid measurement under {e.load}: a run has no samples", (
+        return f"no valid measurement under {e.under}: a run has no samples", (
             "measure again"
         )
     first = e.invalid[0]
     detail = f" ({first.detail})" if first.detail else ""
     others = f"; and {len(e.invalid) - 1} more" if len(e.invalid) > 1 else ""
     return (
-        f"no valid measurement under {e.load}: {kind_of(first).message}{detail}"
+        f"no valid measurement under {e.under}: {kind_of(first).message}{detail}"
         f"{others}",
         kind_of(first).remedy,
     )
@@ -291,7 +304,7 @@ def _misses(e: Evidence) -> str:
     return (
         f"{at_least}{_counted(e.total, 'miss', 'misses')} of "
         f"{format_duration(e.deadline_ns)}{of_them} in "
-        f"{_watched(e)} under {e.load} "
+        f"{_watched(e)} under {e.under} "
         f"({about}{_counted(e.episodes, 'episode', 'episodes')}, worst "
         f"{format_us(e.worst_ns)} us): {_rates(e)}"
     )
@@ -373,7 +386,8 @@ def _lacking_time(e: Evidence) -> Iterator[tuple[str, str]]:
     repeated = f" --repetitions {runs}" if runs > 1 else ""
     yield (
         f"{why}for {e.claim} run another {more}{split}",
-        f"rtscope run --load {e.load} --duration {length_ns // NS_PER_MIN}m{repeated}",
+        f"rtscope run --load {e.load}{e.event_option} "
+        f"--duration {length_ns // NS_PER_MIN}m{repeated}",
     )
 
 
@@ -396,7 +410,7 @@ def _lacking_wakeups(e: Evidence) -> Iterator[tuple[str, str]]:
     yield (
         f"only {_counted(fewest, 'wake-up', 'wake-ups')} of a CPU, of at least "
         f"{MIN_WAKEUPS:,} that a verdict needs",
-        f"rtscope run --load {e.load} --duration {seconds}s",
+        f"rtscope run --load {e.load}{e.event_option} --duration {seconds}s",
     )
 
 
@@ -445,7 +459,7 @@ _SAYS: Mapping[Verdict, Callable[[Evidence], tuple[str, str]]] = {
 
 def _no_miss(e: Evidence) -> str:
     said = (
-        f"no miss of {format_duration(e.deadline_ns)} in {_watched(e)} under {e.load}"
+        f"no miss of {format_duration(e.deadline_ns)} in {_watched(e)} under {e.under}"
     )
     if not e.length_known:
         return f"{said}: no rate, because the length is unknown"

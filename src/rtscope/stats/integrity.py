@@ -15,7 +15,13 @@ verdict that would need it.
 from collections.abc import Callable, Iterator, Sequence
 from itertools import pairwise
 
-from rtscope.contract import ForeignBuckets, OwnNumbers, ThreadResult, is_bucket_low
+from rtscope.contract import (
+    ForeignBuckets,
+    OwnNumbers,
+    ThreadEvent,
+    ThreadResult,
+    is_bucket_low,
+)
 from rtscope.host.units import format_duration, format_us
 from rtscope.machine.cpulist import format_cpulist
 from rtscope.record.caveats.catalogue import Caveat, make
@@ -146,10 +152,23 @@ def _identity(t: ThreadResult, own: OwnNumbers) -> str:
     if t.end_ns < t.start_ns or t.interval_ns == 0:
         return "no periods: the end is before the start, or the interval is 0"
     due = (t.end_ns - t.start_ns) // t.interval_ns
+    if t.event is not None:
+        return _events(t.event, own, due)
     if abs(own.samples + own.missed_periods - due) <= 1:
         return ""
     seen = f"{t.samples} samples + {t.missed_periods} missed periods"
     return f"{seen}, but {due} periods elapsed"
+
+
+def _events(event: ThreadEvent, own: OwnNumbers, due: int) -> str:
+    periods = event.sent + event.full + event.unsent
+    if abs(periods - due) > 1:
+        return f"{periods} periods with or without an event, but {due} elapsed"
+    if own.samples + event.lost != event.sent:
+        return f"{own.samples} samples + {event.lost} lost of {event.sent} events"
+    if own.missed_periods != event.lost + event.full:
+        return f"{own.missed_periods} missed, but {event.lost + event.full} events"
+    return ""
 
 
 def _histogram(t: ThreadResult, _own: OwnNumbers, buckets: Sequence[Bucket]) -> str:
@@ -222,7 +241,7 @@ def _skips(t: ThreadResult, own: OwnNumbers, _buckets: Sequence[Bucket]) -> str:
     overruns, missed = own.overruns, own.missed_periods
     if overruns > own.samples - t.early:
         return f"{overruns} overruns, but only {own.samples - t.early} in all"
-    if missed and not overruns:
+    if missed and not overruns and t.event is None:
         return f"{missed} missed periods, but no overrun"
     if overruns and (t.max_ns is None or t.max_ns < t.interval_ns):
         return f"{overruns} overruns, but the maximum is below the interval"

@@ -165,6 +165,7 @@ def lint(record: RunRecord) -> tuple[Caveat, ...]:
             *(check_thread(t) for t in result.threads),
             *(_thread(t, name_of(t)) for t in result.threads),
             _skipped(result.threads),
+            _events(result.threads),
             # Nothing says what another tool was asked for.
             () if record.imported else _setting_differences(record.run, result.threads),
             # On a virtual board a read's cost belongs to the model, and to no clock.
@@ -239,7 +240,20 @@ def _thread(t: ThreadResult, name: str) -> Iterator[Caveat]:
         )
 
 
+def _events(threads: Sequence[ThreadResult]) -> Iterator[Caveat]:
+    """Yield what became of events that are no samples, or came in another order."""
+    events = [t.event for t in threads if t.event is not None]
+    sent = sum(event.sent for event in events)
+    for kind in ("lost", "full", "doubled", "reordered", "unsent"):
+        count = sum(getattr(event, kind) for event in events)
+        if count:
+            late = max(event.stimulus_late_ns for event in events)
+            beside = f", the latest {format_us(late)} us" if kind == "unsent" else ""
+            yield make(f"events_{kind}", f"{count} beside {sent} sent{beside}")
+
+
 def _skipped(threads: Sequence[ThreadResult]) -> Iterator[Caveat]:
+    threads = [t for t in threads if t.event is None]
     skipped = total_of(t.missed_periods for t in threads)
     counted = counted_of(threads)
     sum_ns = total_of(t.sum_ns for t in threads)

@@ -151,6 +151,12 @@ def _require_comparable(groups: Mapping[str, Sequence[RunRecord]]) -> str:
             "a traced run and one that was not do not compare: tracing makes every "
             "wake-up later; measure both with --explain, or both without"
         )
+    events = sorted({r.run.event for r in records})
+    if len(events) > 1:
+        raise UsageError(
+            f"wake-ups by different events ({', '.join(events)}) do not compare: each "
+            "takes another way; compare runs of one event"
+        )
     intervals = sorted({r.run.interval_ns for r in records})
     if len(intervals) > 1:
         words = ", ".join(_known(ns) for ns in intervals)

@@ -157,6 +157,7 @@ def summarize(threads: Sequence[ThreadResult]) -> Summary:
             or sum_ns is None
             or missed is None
             or missed_sum_ns is None
+            or (missed and any(t.event for t in threads))
             else (sum_ns + missed_sum_ns) / (counted + missed)
         ),
         ranks=_ranks(threads, max_ns=max(highs)),

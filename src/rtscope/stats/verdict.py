@@ -179,6 +179,7 @@ def gather(
     maxima = [ns for r in records if (ns := r.max_ns) is not None]
     return Evidence(
         load=records[0].run.load,
+        event=records[0].run.event,
         deadline_ns=deadline_ns,
         claim=claim,
         min_boots=min_boots,

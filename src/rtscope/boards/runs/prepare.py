@@ -40,7 +40,7 @@ from rtscope.measure.campaign.model import Campaign
 from rtscope.measure.loads import FreeStorage, LoadCommand, LoadPlace
 from rtscope.measure.plan import Plan, kernels_by_label, load_command
 from rtscope.measure.settings import checks_for
-from rtscope.record.model import Run
+from rtscope.record.model import TIMER, Run
 
 DISK_BYTES = 128 << 20
 """Space for the storage load; the disk in memory is larger."""
@@ -124,7 +124,7 @@ def prepare_campaign(
     }
     if capacity.message:
         log(capacity.message)
-    if campaign.record:
+    if campaign.record and any(run.event == TIMER for run in plan.runs):
         for one in prepared.values():
             require_symbols(one, cache=cache_dir(), log=log, progress=progress)
     runs = tuple((one, prepared[_label(one.run, board)]) for one in requests)

@@ -27,7 +27,7 @@ from rtscope.measure.assemble import Measured
 from rtscope.measure.execute import BoardProgress, BoardsProgress, OnEvent, PendingRuns
 from rtscope.measure.plan import Plan
 from rtscope.record.instructions.file import FILE, pack
-from rtscope.record.model import Run
+from rtscope.record.model import TIMER, Run
 
 POLL_S = 0.5
 
@@ -187,7 +187,7 @@ def measured_of(
 
 def recording_of(request: RunRequest, prepared: Prepared) -> Recording | None:
     """Return what a run records; None for nothing."""
-    if not request.campaign.record:
+    if not request.campaign.record or request.run.event != TIMER:
         return None
     layout = find_kernel_layout(prepared, cache=cache_dir())
     return Recording(request.campaign.worst_kept, layout=layout)
@@ -199,6 +199,8 @@ def _packed(
     """Return the recorded paths as an attachment, and the note on it for the record."""
     if not request.campaign.record:
         return None, {"reason": "--no-record"}
+    if request.run.event != TIMER:
+        return None, {"reason": f"event {request.run.event}: only timers are recorded"}
     if raw is None:
         return None, {"reason": "the plugin wrote no stream"}
     try:

@@ -22,6 +22,7 @@ from rtscope.host.units import exact_duration, format_duration
 from rtscope.measure.campaign.messages import table_at, wanted
 from rtscope.measure.campaign.model import Campaign, RunTable
 from rtscope.measure.campaign.values import MAX_ITEMS, REALTIME_POLICIES
+from rtscope.record.model import TIMER
 
 # --- contradictions between values of a campaign, each with its reason ----------------
 
@@ -92,6 +93,12 @@ def _of_run(run: RunTable) -> Iterator[Wrong]:
             "the kernel pins no thread of policy deadline to a CPU; leave cpus out, or "
             "write another policy",
         )
+    if set(run.event_texts) != {TIMER} and "deadline" in run.policy_names:
+        yield (
+            "run.event",
+            "a thread of policy deadline runs in periods of its own timer; write "
+            "another policy, or leave event out",
+        )
     shortest, longest = min(run.durations_ns), max(run.intervals_ns)
     if shortest < 2 * longest:
         yield (
@@ -118,6 +125,12 @@ def _of_command(campaign: Campaign) -> Iterator[Wrong]:
 
 
 def _of_target(campaign: Campaign) -> Iterator[Wrong]:
+    if campaign.traced and any(set(r.event_texts) != {TIMER} for r in campaign.runs):
+        yield (
+            "campaign.explain",
+            "rtscope explains wake-ups by timers only, so far; leave explain or event "
+            "out",
+        )
     storage_dir = campaign.storage_dir or "/"
     if campaign.target != "local" and not storage_dir.startswith("/"):
         yield (
@@ -175,6 +188,7 @@ def _of_size(campaign: Campaign) -> Iterator[tuple[str, int, str]]:
     runs = total_ns = 0
     for run in campaign.runs:
         each = len(run.loads) * len(run.policies) * len(run.intervals_ns)
+        each *= len(run.event_texts)
         times = each * run.repetitions * max(1, len(campaign.kernels))
         times *= len(campaign.run_seeds)
         runs += times * len(run.durations_ns)
@@ -190,7 +204,10 @@ def _of_size(campaign: Campaign) -> Iterator[tuple[str, int, str]]:
 def _of_repeats(campaign: Campaign) -> Iterator[tuple[str, int, str]]:
     seen: set[tuple[object, ...]] = set()
     for number, run in enumerate(campaign.runs, 1):
-        axes = (run.loads, run.policies, run.intervals_ns, run.durations_ns)
+        axes = (
+            *(run.loads, run.policies, run.intervals_ns, run.durations_ns),
+            run.event_texts,
+        )
         cells = set(product(*axes, (run.cpus,), (run.variant,)))
         if seen & cells:
             load = min(str(cell[0]) for cell in seen & cells)

@@ -16,7 +16,9 @@ from rtscope.host.units import NS_PER_S, NS_PER_US, exact_duration
 from rtscope.machine.target.address import parse_address
 from rtscope.measure.campaign import values
 from rtscope.measure.campaign.values import REALTIME_POLICIES, Flag, Many
+from rtscope.measure.events import LIST, event_names
 from rtscope.measure.loads import load_names
+from rtscope.record.model import TIMER
 
 DEFAULT_SEED = 1
 """The seed of a virtual board."""
@@ -57,6 +59,17 @@ class RunTable:
             description=f"Loads, one run under each: {', '.join(load_names())}",
         ),
     ] = ("idle", "cpu", "os", "memory", "storage")
+    events: Annotated[
+        Many[values.Event],
+        Field(
+            alias="event",
+            description="Events that wake the measuring threads, one run with each; "
+            f"NAME or NAME:OPTION=VALUE, {LIST} to print them: "
+            f"{', '.join(event_names())} (default: {TIMER})",
+            examples=["udp,futex:cpu=same"],
+        ),
+    ] = ()
+    """Empty: the thread's own timer."""
     durations_ns: Annotated[Many[values.Duration], Field(alias="duration")] = (
         20 * NS_PER_S,
     )
@@ -100,6 +113,11 @@ class RunTable:
     CPUs to measure; with explain, leave one CPU unmeasured for the trace reader
     (default: all usable CPUs).
     """
+
+    @property
+    def event_texts(self) -> tuple[str, ...]:
+        """What wakes the threads, one run with each."""
+        return self.events or (TIMER,)
 
     @property
     def policies(self) -> tuple[tuple[str, int], ...]:

@@ -45,6 +45,7 @@ class Options:
     """The options that set a campaign's keys, as typed; None: not given."""
 
     load: Annotated[str | None, _option("run.load", MEASURE)] = None
+    event: Annotated[str | None, _option("run.event", MEASURE)] = None
     duration: Annotated[str | None, _option("run.duration", MEASURE)] = None
     interval: Annotated[str | None, _option("run.interval", MEASURE)] = None
     policy: Annotated[str | None, _option("run.policy", MEASURE)] = None

@@ -35,6 +35,7 @@ from rtscope.host.units import (
 )
 from rtscope.machine.cpulist import format_cpulist, parse_cpulist
 from rtscope.machine.target.address import parse_address
+from rtscope.measure.events import parse_event
 from rtscope.measure.loads import get_load
 
 MAX_SEED = 2**63 - 1
@@ -265,6 +266,7 @@ Load = Annotated[
     AfterValidator(_parser(lambda name: get_load(name).name)),
     Field(examples=["cpu"]),
 ]
+Event = Annotated[Text, AfterValidator(_parser(parse_event)), Field(examples=["futex"])]
 Target = Annotated[
     Text, AfterValidator(_parser(_address)), Field(examples=["ssh:board"])
 ]

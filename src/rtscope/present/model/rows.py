@@ -15,7 +15,7 @@ from rtscope.machine.facts import FactValue
 from rtscope.present.document import Note
 from rtscope.present.words import duration, micro, us, virtual_word
 from rtscope.record.caveats.catalogue import CaveatKind, Effect, gravest_first, kind_of
-from rtscope.record.model import Run, RunRecord
+from rtscope.record.model import TIMER, Run, RunRecord
 from rtscope.stats.conditions import load_names
 from rtscope.stats.determinism import (
     OverSeeds,
@@ -159,13 +159,15 @@ def rows_of(records: Sequence[RunRecord]) -> tuple[Row, ...]:
         named = zip(load_names(records), keys, strict=True)
         keys = [(load, *key[1:]) for load, key in named]
     varying = [i for i in (1, 2, 3) if len({key[i] for key in keys}) > 1]
-    grouped: dict[tuple[str, str, str, str], list[RunRecord]] = {}
+    if any(key[4] for key in keys):  # all but timers are named
+        varying.append(4)
+    grouped: dict[tuple[str, str, str, str, str], list[RunRecord]] = {}
     for key, record in zip(keys, records, strict=True):
         grouped.setdefault(key, []).append(record)
     loads = in_order(key[0] for key in keys)
     variants = list(dict.fromkeys(key[1:] for key in keys))
     return tuple(
-        merged_row(runs, load=key[0], variant=" · ".join(key[i] for i in varying))
+        merged_row(runs, load=key[0], variant=_variant(key, varying))
         for key, runs in sorted(
             grouped.items(),
             key=lambda item: (loads.index(item[0][0]), variants.index(item[0][1:])),
@@ -173,10 +175,15 @@ def rows_of(records: Sequence[RunRecord]) -> tuple[Row, ...]:
     )
 
 
-def _key_of(record: RunRecord) -> tuple[str, str, str, str]:
-    """Return load, target, kernel and settings: equal for the runs of one row."""
+def _key_of(record: RunRecord) -> tuple[str, str, str, str, str]:
+    """Return load, target, kernel, settings and event: equal for runs of one row."""
     run, settings = record.run, settings_of(record.run)
-    return run.load, run.target, record.kernel_name, settings
+    event = "" if run.event == TIMER else f"event {run.event}"
+    return run.load, run.target, record.kernel_name, settings, event
+
+
+def _variant(key: Sequence[str], varying: Sequence[int]) -> str:
+    return " · ".join(key[i] for i in varying if key[i])
 
 
 def in_order(loads: Iterable[str]) -> list[str]:
@@ -192,6 +199,7 @@ def variant_kind(rows: Sequence[Row]) -> str:
         "target": {row.target for row in rows},
         "kernel": {row.kernel for row in rows},
         "setting": {row.settings for row in rows},
+        "event": {row.records[0].run.event for row in rows},
     }
     return ", ".join(kind for kind, values in kinds.items() if len(values) > 1)
 
@@ -208,7 +216,7 @@ def merged_row(
 
     `comparing`: of its runs that count, unless none does.
     """
-    named, target, kernel, settings = _key_of(records[0])
+    named, target, kernel, settings, _ = _key_of(records[0])
     load = load or named
     counted, contradicted = distinct(records), bool(contradictions(records))
     among = caveats_among(records)
@@ -324,7 +332,7 @@ def machines_of(records: Sequence[RunRecord]) -> tuple[MeasuredMachine, ...]:
     """Return each combination of target and kernel once, in the order of the runs."""
     grouped: dict[tuple[str, str], list[RunRecord]] = {}
     for record in records:
-        _, target, kernel, _ = _key_of(record)
+        _, target, kernel, *_ = _key_of(record)
         grouped.setdefault((target, kernel), []).append(record)
     return tuple(_machine(*key, runs) for key, runs in grouped.items())
 

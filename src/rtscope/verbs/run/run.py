@@ -50,6 +50,7 @@ from rtscope.measure.campaign.options import (
     Options,
     with_options,
 )
+from rtscope.measure.events import LIST, describe
 from rtscope.measure.execute import Runner, execute
 from rtscope.measure.machine import MachineRunner
 from rtscope.measure.plan import Plan, make_plan, remaining, with_order_drawn
@@ -229,6 +230,9 @@ def run(request: RunRequest) -> int:
 
     Values of options replace those of the campaign file.
     """
+    if request.options.event == LIST:
+        put("\n".join(describe()) + "\n")
+        return 0
     result = request.result  # refuses -q with -v before any work
     return carry_out(request, functools.partial(_show, result=result))
 

@@ -41,6 +41,7 @@ PARTS = (
     "durations",
     "CPUs",
     "variants",
+    "events",
 )
 LOAD = 0
 
@@ -56,6 +57,7 @@ def key_of(run: Run) -> Key:
         str(run.duration_ns),
         _cpus(run.cpus),
         run.variant or "",
+        run.event,
     )
 
 
@@ -76,6 +78,7 @@ def values_of_parts(campaign: Campaign, load: str) -> tuple[frozenset[str], ...]
                 [str(ns) for run in runs for ns in run.durations_ns],
                 [_cpus(run.cpus) for run in runs],
                 [run.variant or "" for run in runs],
+                [event for run in runs for event in run.event_texts],
             ),
         )
     )
@@ -118,7 +121,7 @@ def label_of(key: Key, others: Sequence[Key]) -> str:
     """Return the load of a key, with what else tells it from keys of the same load."""
     alike = [other for other in others if other[LOAD] == key[LOAD]] or [key]
     varies = [len({*values}) > 1 for values in zip(*alike, strict=True)]
-    load, kernel, policy, priority, interval_ns, duration_ns, cpus, variant = key
+    load, kernel, policy, priority, interval_ns, duration_ns, cpus, variant, event = key
     parts = (
         load,
         kernel,
@@ -128,6 +131,7 @@ def label_of(key: Key, others: Sequence[Key]) -> str:
         f"for {format_duration(int(duration_ns))}",
         f"CPU {cpus}" if cpus else "all CPUs",
         variant,
+        f"event {event}",
     )
     more = [part for part, does in zip(parts, varies, strict=True) if does]
     return " ".join([load, *filter(None, more)])
