@@ -23,6 +23,7 @@ from rtscope.cli.app import make_app, tables
 from rtscope.machine.facts import catalogue as fact_catalogue
 from rtscope.machine.tasks.marks import mark_kinds
 from rtscope.measure.campaign.file import key_schemas, load_campaign
+from rtscope.measure.events import event_names
 from rtscope.measure.loads import load_names
 from rtscope.record.caveats import catalogue
 from rtscope.record.published import published_names
@@ -100,6 +101,7 @@ def anchors(path: Path) -> frozenset[str]:
         "commands.md",
         "campaign.md",
         "loads.md",
+        "events.md",
         "facts.md",
         "caveats.md",
         "kernel-log.md",
@@ -152,6 +154,7 @@ def verbs() -> Mapping[str, Any]:
         ("commands.md", [f"rtscope-{verb.replace(' ', '-')}" for verb in verbs()]),
         ("campaign.md", [key.partition(".")[2] for key in key_schemas()]),
         ("loads.md", list(load_names())),
+        ("events.md", list(event_names())),
         ("facts.md", list(fact_catalogue())),
         ("caveats.md", list(catalogue.catalogue())),
         ("published.md", list(published_names())),

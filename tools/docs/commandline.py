@@ -21,6 +21,7 @@ from rtscope.machine.settings.remedies import tunable
 from rtscope.measure.campaign.file import key_schemas
 from rtscope.measure.campaign.messages import element
 from rtscope.measure.campaign.options import option_of
+from rtscope.measure.events import LIST, event_names
 from rtscope.measure.loads import load_names
 from rtscope.record.published import published_names
 
@@ -176,6 +177,7 @@ _CHANGES = ("safe", *(kind.id for kind in tunable()))
 _BY_NAME: Mapping[str, tuple[str, ...]] = {
     **_of_campaign(),
     "load": load_names(),
+    "event": (*event_names(), LIST),
     "kernel": kernel_names(),
     "target": _targets(boards=True),
     "published": published_names(),

@@ -23,6 +23,7 @@ from rtscope.machine.audit.examine import catalogue as check_catalogue
 from rtscope.machine.audit.model import CheckKind
 from rtscope.machine.facts import catalogue as fact_catalogue
 from rtscope.machine.settings.remedies import FUNCTIONS
+from rtscope.measure.events import absent_events, event_names, get_event
 from rtscope.measure.loads.command import (
     STRESSOR,
     Need,
@@ -142,6 +143,7 @@ def pages() -> Mapping[str, str]:
         "campaign.md": (campaign_page(), "src/rtscope/measure/campaign/model.py"),
         "test-file.md": (test_file_page(), "src/rtscope/verbs/test/file.py"),
         "loads.md": (_loads(), "src/rtscope/measure/loads/loads.toml"),
+        "events.md": (_events(), "src/rtscope/measure/events/events.toml"),
         "checks.md": (_checks(), "src/rtscope/machine/audit/checks/"),
         "facts.md": (_facts(), "src/rtscope/machine/facts.toml"),
         "caveats.md": (_caveats(), "src/rtscope/record/caveats/caveats.toml"),
@@ -201,6 +203,37 @@ def _loads() -> Iterator[str]:
         "",
         *(f"* `{name}` {why}." for name, why in unsafe_stressors().items()),
     )
+
+
+def _events() -> Iterator[str]:
+    yield "# Events"
+    yield ""
+    yield "What wakes the measuring threads: `rtscope run --event NAME[:OPTION=VALUE]`."
+    yield (
+        "A stimulus thread sleeps to an absolute grid, reads the clock and makes its "
+        "call; the latency ends when the measuring thread's call has returned."
+    )
+    yield (
+        "`cpu=same`, `cpu=other` (default) or `cpu=N` places the stimulus; it has the "
+        "policy of the thread that it wakes and one priority less, or FIFO with "
+        "`priority=N`."
+    )
+    yield "No event was ever run by us on the hardware of a board."
+    for name in event_names():
+        event = get_event(name)
+        yield from ("", f"## {name}", "", f"{whole(event.title)}", "")
+        yield f"* Stimulus: {event.stimulus}."
+        yield f"* Wait: {event.wait}."
+        yield f"* Path: {event.path}."
+        if event.needs:
+            yield f"* Needs: {event.needs}."
+        yield f"* We ran it on {event.places}."
+        if event.options:
+            named = ", ".join(f"`{option}=`" for option in event.options)
+            yield f"* Options of its own: {named}."
+    yield from ("", "## Not there", "")
+    for name, reason in absent_events().items():
+        yield f"* `{name}`: {reason}."
 
 
 def _signs(alive: SignsOfLife) -> str:

@@ -28,6 +28,7 @@ WORDS: Mapping[str, str] = {
     "Run.id": "Name of the run and of its directory.",
     "Run.target": "`local` or `ssh:HOST`.",
     "Run.load": "A name from [the loads](loads.md).",
+    "Run.event": "An event from [the events](events.md); left out for `timer`.",
     "Run.repetition": "From 1.",
     "Run.policy": "Of the measuring threads.",
     "Run.priority": "Of the measuring threads; 0 for policies without one.",

@@ -1,0 +1,232 @@
+"""What wakes the threads: its names and options, and events that never come."""
+
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from fakes.measurements import on_board, record, thread
+from rtscope.contract import ThreadEvent, ThreadResult
+from rtscope.explain.directory import explained_runs
+from rtscope.host.errors import UsageError
+from rtscope.measure.campaign.file import from_dict, to_dict
+from rtscope.measure.campaign.model import Campaign, RunTable
+from rtscope.measure.events import (
+    absent_events,
+    describe,
+    event_names,
+    get_event,
+    parse_event,
+)
+from rtscope.measure.plan import make_plan, measure_args
+from rtscope.record.directory.records import create
+from rtscope.record.model import RunRecord, record_from_json, record_to_json
+from rtscope.stats.conditions import conditions_of
+from rtscope.stats.episodes import misses_of
+from rtscope.stats.integrity import check_thread
+from rtscope.stats.runcaveats import lint
+from rtscope.stats.runsets import run_sets
+from rtscope.stats.summary import summarize
+from rtscope.stats.verdict import judge
+
+US = 1_000
+
+
+def of_event(
+    latencies_ns: list[int], *, lost: int = 0, full: int = 0, **counts: int
+) -> ThreadResult:
+    """Return a thread that was woken by events, of which some never came."""
+    unsent = counts.get("unsent", 0)
+    made = thread(latencies_ns, activations=len(latencies_ns) + lost + full + unsent)
+    event: dict[str, Any] = {
+        "name": "futex",
+        "stimulus_cpu": 1,
+        "stimulus_tid": 2000,
+        "stimulus_policy": "fifo",
+        "stimulus_priority": 98,
+        "sent": len(latencies_ns) + lost,
+        "unsent": 0,
+        "stimulus_late_ns": 7 * US,
+        "lost": lost,
+        "full": full,
+        "doubled": 0,
+        "reordered": 0,
+        **counts,
+    }
+    return replace(made, missed_periods=lost + full, event=ThreadEvent(**event))
+
+
+def of_run(one: ThreadResult, event: str = "futex", repetition: int = 1) -> RunRecord:
+    made = record([one], repetition=repetition)
+    return replace(made, run=replace(made.run, event=event))
+
+
+# --- names and options ------------------------------------------------------------
+
+
+def test_options_of_an_event_are_recorded_in_one_order_and_without_defaults() -> None:
+    assert parse_event("futex") == "futex"
+    assert parse_event("mq:priority=7:cpu=same") == "mq:cpu=same:priority=7"
+    assert parse_event("sem:cpu=other") == "sem"
+    assert parse_event("raw:to=eth1:from=eth0") == "raw:from=eth0:to=eth1"
+
+
+@pytest.mark.parametrize(
+    ("text", "said"),
+    [
+        ("futx", "futex"),
+        ("can", "no event can yet"),
+        ("timer:cpu=same", "no options"),
+        ("futex:cup=same", "cpu"),
+        ("futex:cpu", "cpu="),
+        ("futex:cpu=x", "same, other"),
+        ("futex:priority=100", "1 to 99"),
+        ("futex:cpu=1:cpu=2", "once"),
+        ("udp:from=a:to=b", "from"),
+        ("raw:from=a", "both"),
+        ("raw:from=a/b:to=c", "interface"),
+        ("", "event"),
+    ],
+)
+def test_a_wrong_event_is_refused_with_what_to_write(text: str, said: str) -> None:
+    with pytest.raises(UsageError, match=said):
+        parse_event(text)
+
+
+def test_the_list_names_every_event_and_those_that_are_not_there() -> None:
+    text = "\n".join(describe())
+
+    for name in event_names():
+        event = get_event(name)
+        assert f"{name}: {event.title}" in text
+        assert event.stimulus in text
+        assert event.path in text
+        assert event.places in text
+    assert not set(absent_events()) & set(event_names())
+    assert all(reason in text for reason in absent_events().values())
+
+
+# --- campaigns and records without an event stay as they were -----------------------
+
+
+def test_a_campaign_without_an_event_does_not_name_one() -> None:
+    assert "event" not in to_dict(Campaign())["run"][0]
+    (run, *_) = make_plan(Campaign()).runs
+    assert run.event == "timer"
+    assert "--event" not in measure_args(run, Campaign())
+    assert b'"event"' not in record_to_json(record([thread([1])]))
+
+
+def test_a_record_of_an_event_is_read_as_it_was_written() -> None:
+    one = of_run(of_event([5 * US], lost=1), "futex:cpu=same")
+
+    assert record_from_json(record_to_json(one), name="one") == one
+
+
+def test_each_event_is_a_run_of_its_own() -> None:
+    table = RunTable(loads=("idle",), events=("timer", "futex:cpu=same"))
+    campaign = from_dict(to_dict(Campaign(runs=(table,))), source="a test")
+    runs = make_plan(campaign).runs
+
+    assert [run.id for run in runs] == ["001-idle-timer", "002-idle-futex-cpu-same"]
+    args = measure_args(runs[1], campaign)
+    assert args[args.index("--event") + 1] == "futex:cpu=same"
+
+
+@pytest.mark.parametrize(
+    ("tables", "said"),
+    [
+        ({"run": [{"event": "futex", "policy": "deadline"}]}, "another policy"),
+        ({"run": [{"event": "futex"}], "campaign": {"explain": True}}, "timers only"),
+        ({"run": [{"event": "futex,futex"}]}, "twice"),
+    ],
+)
+def test_what_makes_no_sense_with_an_event_is_refused(
+    tables: dict[str, Any], said: str
+) -> None:
+    with pytest.raises(UsageError, match=said):
+        from_dict(tables, source="a test")
+
+
+# --- events that never come ---------------------------------------------------------
+
+
+def test_samples_and_lost_events_make_up_what_was_sent() -> None:
+    good = of_event([5 * US] * 10, lost=2, full=3, unsent=4)
+    assert good.event is not None
+
+    assert list(check_thread(good)) == []
+    for wrong in (
+        replace(good, event=replace(good.event, lost=1)),
+        replace(good, event=replace(good.event, unsent=9)),
+        replace(good, missed_periods=4),
+    ):
+        assert [c.id for c in check_thread(wrong)][:1] == ["identity_broken"]
+
+
+def test_a_lost_event_misses_every_deadline() -> None:
+    lost, in_time = of_event([5 * US] * 2000, lost=1), of_event([5 * US] * 2000)
+
+    assert misses_of(of_run(lost), 10**9).total == 1
+    assert misses_of(of_run(lost), 10**9).episodes == 1
+    assert misses_of(of_run(in_time), 10**9).total == 0
+    for one, word in ((lost, "NO"), (in_time, "HELD IN TEST")):
+        judged = judge([of_run(one)], deadline_ns=10**9)
+        assert judged.verdict.value == word
+        assert "event futex" in judged.findings[0].sentence
+
+
+def test_a_period_that_the_stimulus_missed_is_no_miss_and_a_caveat() -> None:
+    one = of_run(of_event([5 * US] * 2000, unsent=2))
+
+    assert misses_of(one, 10 * US).total == 0
+    assert "events_unsent" in {c.id for c in lint(one)}
+
+
+@pytest.mark.parametrize("kind", ["lost", "full", "doubled", "reordered"])
+def test_each_oddity_of_events_has_its_caveat(kind: str) -> None:
+    counts = {kind: 3}
+
+    found = {c.id: c.detail for c in lint(of_run(of_event([US] * 9, **counts)))}
+    assert found[f"events_{kind}"].startswith("3 beside")
+    assert "missed_periods" not in found
+
+
+def test_no_average_claims_to_know_how_long_a_lost_event_took() -> None:
+    assert summarize([of_event([US], lost=1)]).mean_with_missed_periods_ns is None
+    assert summarize([of_event([US])]).mean_with_missed_periods_ns == US
+
+
+# --- what compares, and what is explained -------------------------------------------
+
+
+def test_runs_of_different_events_do_not_compare() -> None:
+    sets = {
+        event: [of_run(of_event([US + n]), event, n) for n in (1, 2)]
+        for event in ("futex", "pipe")
+    }
+
+    with pytest.raises(UsageError, match="different events"):
+        run_sets(sets, deadline_ns=None)
+
+
+def test_where_the_stimulus_runs_is_a_condition() -> None:
+    here = of_run(of_event([US]))
+    there = of_run(of_event([US], stimulus_cpu=2))
+
+    assert conditions_of(here) == conditions_of(of_run(of_event([US])))
+    assert conditions_of(here) != conditions_of(there)
+
+
+@pytest.mark.parametrize("bound", [False, True])
+def test_a_wake_up_by_an_event_is_not_explained_as_one_by_a_timer(
+    tmp_path: Path, bound: bool
+) -> None:
+    store = create(tmp_path / "out", to_dict(Campaign()), command=())
+    store.save(on_board(of_run(of_event([US]))))
+
+    with pytest.raises(UsageError, match="woken by the event futex"):
+        explained_runs(
+            store.path, None, worst=1, bound=bound, cache=tmp_path, log=print
+        )
