@@ -81,7 +81,7 @@ def main() -> int:
         judged = program != "signaltest"
         apart |= judged and not meet
         print(
-            f"{program:12} {statistics.median(a):6.1f} ({min(a):.1f} to {max(a):.1f})   "
+            f"{program:12} {statistics.median(a):6.1f} ({min(a):.1f} to {max(a):.1f})  "
             f"{event:7} {statistics.median(b):6.1f} ({min(b):.1f} to {max(b):.1f}) us  "
             f"{'meet' if meet else 'APART' if judged else 'not the same'}"
         )

@@ -8,7 +8,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Annotated, Any, Literal
 
-from pydantic import Field
+from pydantic import Field, SerializerFunctionWrapHandler, model_serializer
 
 from rtscope.contract.threads import ClockCost, ThreadEvent, ThreadResult, Wakeup
 from rtscope.contract.values import (
@@ -19,6 +19,7 @@ from rtscope.contract.values import (
     Flag,
     Schema,
     Text,
+    without_default,
 )
 
 # --- what the agent says of the kernel's trace around the worst wake-ups --------------
@@ -239,6 +240,10 @@ class ThreadStarted:
     start_ns: Count
     clock_before: ClockCost
     event: ThreadEvent | None = None
+
+    @model_serializer(mode="wrap")
+    def _written(self, write: SerializerFunctionWrapHandler) -> dict[str, Any]:
+        return without_default(write(self), "event", None)
 
 
 @dataclass(frozen=True, slots=True)
