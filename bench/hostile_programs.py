@@ -351,7 +351,8 @@ def main() -> int:
         options = ("-O1", "-g", "-gdwarf-5", "-no-pie")
         subprocess.run(["gcc", *options, "-o", base, source], check=True)
         print(
-            "| kind | status | s | MiB | said |\n|---|---:|---:|---:|---|", flush=True
+            "| kind | status | s | CPU s | MiB | said |\n|---|--:|--:|--:|--:|---|",
+            flush=True,
         )
         for kind in asked:
             change, argv = KINDS[kind]

@@ -71,7 +71,7 @@ def script_of(mode: str) -> str:
             *(
                 word
                 for part in row
-                for word in (f"{LINES[part]} >>/out/lines &", AFTER)
+                for word in (f"{LINES[part]} >/out/{part} &", AFTER)
             ),
             *(["wait $pid", "kill $load"] if loads else []),
             "wait",
