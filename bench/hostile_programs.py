@@ -12,6 +12,7 @@ As root; `mappings` raises vm.max_map_count meanwhile.
 
 import argparse
 import os
+import signal
 import struct
 import subprocess
 import sys
@@ -338,6 +339,7 @@ def main() -> int:
     if unknown := [one for one in asked if one not in KINDS]:
         parser.error(f"no kind {unknown[0]}: name some of {', '.join(KINDS)}")
     broken = 0
+    signal.signal(signal.SIGTERM, lambda *_: sys.exit(128 + signal.SIGTERM))
     with ExitStack() as stack:
         if "mappings" in asked:
             before = MAP_COUNT.read_text()
