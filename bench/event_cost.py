@@ -2,8 +2,8 @@
 What an event costs the measuring thread in user-space instructions.
 
 callgrind counts the receiving loop of the agent alone; the difference of two run
-lengths leaves out start and end. Beside it the bare loop of the same calls (wait, read the
-clock), so that it shows what number, histogram, sums and worst cost.
+lengths leaves out start and end. Beside it the bare loop of the same calls (wait, read
+the clock), so that it shows what number, histogram, sums and worst cost.
 """
 
 import re

@@ -244,12 +244,22 @@ def _events(threads: Sequence[ThreadResult]) -> Iterator[Caveat]:
     """Yield what became of events that are no samples, or came in another order."""
     events = [t.event for t in threads if t.event is not None]
     sent = sum(event.sent for event in events)
-    for kind in ("lost", "full", "doubled", "reordered", "unsent"):
+    for caveat, kind in _EVENTS.items():
         count = sum(getattr(event, kind) for event in events)
         if count:
-            late = max(event.stimulus_late_ns for event in events)
-            beside = f", the latest {format_us(late)} us" if kind == "unsent" else ""
-            yield make(f"events_{kind}", f"{count} beside {sent} sent{beside}")
+            late_ns = max(event.stimulus_late_ns for event in events)
+            beside = f", the latest {format_us(late_ns)} us" if kind == "unsent" else ""
+            yield make(caveat, f"{count} beside {sent} sent{beside}")
+
+
+_EVENTS = {
+    "events_lost": "lost",
+    "events_full": "full",
+    "events_doubled": "doubled",
+    "events_reordered": "reordered",
+    "events_unsent": "unsent",
+}
+"""Caveats, and the count of the agent that raises each."""
 
 
 def _skipped(threads: Sequence[ThreadResult]) -> Iterator[Caveat]:
