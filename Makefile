@@ -52,6 +52,9 @@ nightly:              ## all that takes hours, resumed where it ended; ARGS=--li
 flakes: packages-test .venv/.stamp-dev agent plugin ## run the system tests ten times in random order, half of them beside a load: hours
 	@PYTHONPATH=tests $(PY) -m rings.flakes $(ARGS)
 
+flakes-c: packages-test lib-tests lib-tests-address lib-tests-thread agent-tests agent-tests-address agent-tests-thread ## run each C test 500 times beside a load, on one CPU and with nice 19: hours
+	@PYTHONPATH=tests $(PY) -m rings.ctests $(ARGS)
+
 test-times: packages-test .venv/.stamp-dev agent plugin ## run the tests, and print the 40 dearest with CPU time, boots, builds and sleeps
 	@PYTHONPATH=tests $(PY) -m rings.times -n 2 -m "not long" $(or $(ARGS),tests)
 
@@ -202,6 +205,6 @@ endif
 .venv/.stamp-dev: $(NEEDED) | packages-check
 	@PYTHON='$(PYTHON)' setup/environment dev
 
-.PHONY: help run run-local check test test-long docs-run nightly flakes test-times fresh-machines clocks culprits strangers programs fmt bench fresh mutants fuzz golden net docs agent plugin wheel deb clean \
+.PHONY: help run run-local check test test-long docs-run nightly flakes flakes-c test-times fresh-machines clocks culprits strangers programs fmt bench fresh mutants fuzz golden net docs agent plugin wheel deb clean \
 	$(STYLE) style types agent-native plugin-native fast-tests agent-tests agent-tests-address \
 	agent-tests-thread lib-tests lib-tests-address lib-tests-thread agent-twice FORCE

@@ -22,6 +22,7 @@ STEPS = {
     "mutants": "a line of the program that no test holds",
     "fresh-machines": "a package or setting that only a developer's machine has",
     "flakes": "a test that other work can fail",
+    "flakes-c": "the same of the tests in C",
 }
 """Targets of make, and what only each of them finds."""
 

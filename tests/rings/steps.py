@@ -3,11 +3,14 @@
 import json
 import os
 import shlex
+import signal
 import subprocess
 import time
 from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from dataclasses import asdict, dataclass, field
 from pathlib import Path
+from types import FrameType
 
 
 @dataclass(frozen=True, slots=True)
@@ -57,24 +60,35 @@ def run_steps(
     return [done[step.name] for step in steps]
 
 
+@contextmanager
+def beside(argv: Sequence[str]) -> Iterator[None]:
+    """Keep a command running, if there is one; a SIGTERM ends it with the caller."""
+    if not argv:
+        yield
+        return
+    before = signal.signal(signal.SIGTERM, _leave)
+    load = subprocess.Popen(argv, process_group=0, stdout=subprocess.DEVNULL)
+    try:
+        yield
+    finally:
+        load.terminate()
+        load.wait()
+        signal.signal(signal.SIGTERM, before)
+
+
+def _leave(number: int, _frame: FrameType | None) -> None:
+    raise SystemExit(128 + number)
+
+
 def _run(step: Step) -> Ended:
     begun, used = time.monotonic(), _children_s()
-    beside = (
-        subprocess.Popen(step.beside, process_group=0, stdout=subprocess.DEVNULL)
-        if step.beside
-        else None
-    )
-    try:
+    with beside(step.beside):
         ran = subprocess.run(
             step.argv,
             env={**os.environ, **step.env},
             stdin=subprocess.DEVNULL,
             check=False,
         )
-    finally:
-        if beside is not None:
-            beside.terminate()
-            beside.wait()
     wall_s = time.monotonic() - begun
     return Ended(
         step.name, ran.returncode, round(_children_s() - used, 1), round(wall_s, 1)

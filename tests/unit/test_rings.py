@@ -10,7 +10,7 @@ from pathlib import Path
 
 import pytest
 
-from rings import flakes, leftovers, machines, nightly, steps, times
+from rings import ctests, flakes, leftovers, machines, nightly, steps, times
 from rings.steps import Ended, Step
 
 ROOT = Path(__file__).parents[2]
@@ -125,6 +125,44 @@ def test_a_test_that_ever_failed_is_named_with_its_seeds(tmp_path: Path) -> None
     reports = {seed: flakes.report_of(tmp_path, seed) for seed in (1, 2)}
 
     assert flakes.failed_in(reports) == {"test_it::test_flaps": [2]}
+
+
+@pytest.mark.parametrize("signal", ["SIGTERM", "SIGINT"])
+def test_a_run_that_is_ended_takes_its_load_with_it(signal: str) -> None:
+    script = (
+        "import os, signal, sys; from rings.steps import beside\n"
+        "load = (sys.executable, '-c', 'import time; time.sleep(1000)')\n"
+        "with beside(load):\n"
+        "    os.kill(os.getpid(), getattr(signal, sys.argv[1]))\n"
+    )
+    with subprocess.Popen(
+        [sys.executable, "-c", script, signal],
+        stderr=subprocess.PIPE,  # the load has it too: it ends with both
+        env={**os.environ, "PYTHONPATH": str(ROOT / "tests")},
+    ) as ended:
+        assert ended.stderr is not None
+        ended.stderr.read()
+
+    assert ended.returncode != 0
+
+
+def test_each_run_of_a_c_test_that_fails_says_what_it_printed(tmp_path: Path) -> None:
+    folder = tmp_path / "lib" / "build" / "x86_64-thread" / "tests"
+    folder.mkdir(parents=True)
+    script = (
+        f"#!/bin/sh\nmkdir {tmp_path}/there 2>/dev/null || {{ echo no >&2; exit 3; }}"
+    )
+    for name in ("test_flaps", "test_flaps.passed"):
+        (folder / name).write_text(script)
+    (folder / "test_flaps").chmod(0o700)
+    tests = ctests.programs([tmp_path / "lib"], "x86_64")
+    said: list[str] = []
+    failed = ctests.run(tests, [ctests.Mode("alone", (), 3)], 2, said.append)
+
+    assert [path.name for path in tests] == ["test_flaps"]
+    assert list(failed.values()) == [["3: no\n"] * 2]
+    assert said[0].endswith("alone: 2 of 3 failed")
+    assert ctests.table(failed, [ctests.Mode("alone", (), 3)])[2].endswith("| 2 |")
 
 
 def test_every_second_run_is_beside_a_load(tmp_path: Path) -> None:
