@@ -5,6 +5,7 @@ import os
 import re
 import subprocess
 import sys
+import tomllib
 from dataclasses import asdict
 from pathlib import Path
 
@@ -163,6 +164,22 @@ def test_each_run_of_a_c_test_that_fails_says_what_it_printed(tmp_path: Path) ->
     assert list(failed.values()) == [["3: no\n"] * 2]
     assert said[0].endswith("alone: 2 of 3 failed")
     assert ctests.table(failed, [ctests.Mode("alone", (), 3)])[2].endswith("| 2 |")
+
+
+def test_each_test_that_was_changed_for_a_flap_is_there_and_says_its_ground() -> None:
+    rows = tomllib.loads((ROOT / "tests" / "rings" / "flaps.toml").read_text())["test"]
+    gone = [
+        row["name"]
+        for row in rows
+        if not re.search(rf"\b{row['name']}\(", (ROOT / row["file"]).read_text())
+    ]
+
+    assert gone == []
+    assert {row["depends"] for row in rows} == {
+        *("sums", "event", "bound", "virtual", "own", "least"),
+    }
+    assert all(row["now"] and row["commits"] for row in rows)
+    assert len({(row["file"], row["name"]) for row in rows}) == len(rows)
 
 
 def test_every_second_run_is_beside_a_load(tmp_path: Path) -> None:
