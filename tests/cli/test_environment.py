@@ -41,7 +41,7 @@ def made(where: Path, *, collected: int, status: int) -> tuple[int, str]:
         env={"PATH": "/usr/bin:/bin", "PYTHON": str(python)},
         capture_output=True,
         text=True,
-        timeout=60,
+        timeout=600,
     )
     return done.returncode, done.stdout
 

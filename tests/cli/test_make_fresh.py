@@ -67,7 +67,7 @@ class Computer:
 
     def run(self, *words: str) -> tuple[int, str]:
         process = self.start(*words)
-        said, _ = process.communicate(timeout=60)
+        said, _ = process.communicate(timeout=600)
         return process.returncode, said
 
     def keep_base(self, suite: str) -> None:
@@ -191,7 +191,7 @@ def test_ctrl_c_leaves_no_folder_no_mount_and_no_program(
 
     os.killpg(process.pid, number)
 
-    process.communicate(timeout=30)
+    process.communicate(timeout=600)
     assert process.returncode == 128 + number
     assert not runs(left)
     assert list(committed.machines.iterdir()) == []

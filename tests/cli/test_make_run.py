@@ -63,7 +63,7 @@ def run(
     statuses = {"LOCAL": local, "VIRTUAL": virtual, "EXPLAIN": explain}
     env = {**os.environ, **{name: str(status) for name, status in statuses.items()}}
     done = subprocess.run(
-        [SCRIPT, *words], cwd=here, env=env, capture_output=True, text=True, timeout=30
+        [SCRIPT, *words], cwd=here, env=env, capture_output=True, text=True, timeout=600
     )
     assert done.stderr == ""
     return Ran(done.returncode, done.stdout.splitlines())

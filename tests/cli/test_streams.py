@@ -42,7 +42,7 @@ def shell(redirected: str, *words: str, here: Path) -> subprocess.CompletedProce
         stdin=subprocess.DEVNULL,
         capture_output=True,
         text=True,
-        timeout=60,
+        timeout=600,
         check=False,
     )
 
@@ -146,7 +146,7 @@ def test_messages_that_nobody_reads_stop_no_measurement(
             stdin=subprocess.DEVNULL,
             stdout=subprocess.PIPE,
             stderr=writer,
-            timeout=60,
+            timeout=600,
             check=False,
         )
         blocking = os.get_blocking(writer)  # whoever shares it did not ask for that
@@ -229,7 +229,7 @@ def test_a_terminal_that_is_gone_ends_only_a_campaign_that_listens(
     ) as run:
         os.close(slave)
         os.close(master)
-        shown, _ = run.communicate(timeout=60)
+        shown, _ = run.communicate(timeout=600)
 
     assert b"Traceback" not in shown
     assert run.returncode == (0 if ignored else 130)
@@ -285,7 +285,7 @@ def _on_terminal(*words: str, here: Path) -> str:
         stdin=subprocess.DEVNULL,
         stdout=slave,
         stderr=slave,
-        timeout=60,
+        timeout=600,
         check=False,
     )
     os.close(slave)

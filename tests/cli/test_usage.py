@@ -253,7 +253,7 @@ def typed(*words: str | Path, **environment: str) -> subprocess.CompletedProcess
         [sys.executable, "-m", "rtscope", *words],
         env={**os.environ, **environment},
         capture_output=True,
-        timeout=30,
+        timeout=600,
         check=False,
     )
 
@@ -267,7 +267,7 @@ def test_who_stops_reading_has_seen_enough(measured: ResultDir, forked: Forked) 
     os.close(reading)
     with os.fdopen(writing, "w") as gone:
         done = subprocess.run(
-            argv, stdout=gone, stderr=subprocess.PIPE, timeout=30, check=False
+            argv, stdout=gone, stderr=subprocess.PIPE, timeout=600, check=False
         )
 
     assert (done.returncode, done.stderr) == (0, b"")
@@ -282,7 +282,7 @@ def test_a_result_that_cannot_be_written_is_told(
             argv,
             stdout=full,
             stderr=subprocess.PIPE,
-            timeout=30,
+            timeout=600,
             check=False,
             # With it Python writes even what is empty, and /dev/full refuses that.
             env={k: v for k, v in os.environ.items() if k != "PYTHONUNBUFFERED"},

@@ -34,7 +34,7 @@ def test_the_second_waits_for_the_first_and_names_it() -> None:
         first.stdin.close()  # it ends; only then does the second go on
 
     with hold_alone(name, end_the_first):
-        assert first.wait(timeout=30) == 0
+        assert first.wait(timeout=600) == 0
 
     (said,) = told
     assert f"{name} is being measured by process {first.pid} of user " in said

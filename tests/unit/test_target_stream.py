@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 
 from fakes.targets import HELLO, LOAD_HELLO
-from rtscope.contract import Keeping, dump_line
+from rtscope.contract import Keeping, Line, dump_line
 from rtscope.host.errors import ContractError, TargetError
 from rtscope.machine.target import stream
 from rtscope.machine.target.stream import PipeStream, collect, wait_any
@@ -29,7 +29,7 @@ def test_lines_arrive_whole_and_in_order() -> None:
     )
     running = says(script)
 
-    assert collect(running, timeout_s=10) == [HELLO, HELLO, LOAD_HELLO]
+    assert collect(running, timeout_s=600) == [HELLO, HELLO, LOAD_HELLO]
     assert running.ended
     assert running.fileno() is None
     assert running.status == 0
@@ -37,7 +37,7 @@ def test_lines_arrive_whole_and_in_order() -> None:
 
 def test_output_that_breaks_off_is_an_error() -> None:
     with pytest.raises(ContractError, match="ends in the middle of a line"):
-        collect(says(f"printf '%s' '{LINE[:30]}'"), timeout_s=10)
+        collect(says(f"printf '%s' '{LINE[:30]}'"), timeout_s=600)
 
 
 @pytest.mark.parametrize("garbage", ["hello", '{"type":"hello"}', "\\377\\376", "[]"])
@@ -45,7 +45,7 @@ def test_garbage_is_an_error(garbage: str) -> None:
     running = says(f"printf '{garbage}\\n'")
 
     with pytest.raises(ContractError, match="breaks its contract"):
-        collect(running, timeout_s=10)
+        collect(running, timeout_s=600)
     running.kill()
 
 
@@ -57,7 +57,7 @@ def test_a_line_without_an_end_is_an_error_and_ends_the_agent(
     running = says("yes rtscope | tr -d '\\n'")
 
     with pytest.raises(ContractError, match="a line of more than"):
-        collect(running, timeout_s=10)
+        collect(running, timeout_s=600)
 
     assert running.ended
     assert running.status is not None
@@ -73,8 +73,8 @@ def test_many_lines_at_once_are_not_one_long_line(
     assert descriptor is not None
     fcntl.fcntl(descriptor, fcntl.F_SETPIPE_SZ, 1 << 20)
 
-    assert running.ends_within(10)
-    assert collect(running, timeout_s=10) == [HELLO] * 200
+    assert running.ends_within(600)
+    assert collect(running, timeout_s=600) == [HELLO] * 200
 
 
 def test_an_agent_that_never_pauses_leaves_time_for_others(
@@ -84,9 +84,9 @@ def test_an_agent_that_never_pauses_leaves_time_for_others(
     monkeypatch.setattr(stream, "READ_BYTES", len(LINE) + 1)
     running = says(f"yes '{LINE}' | head -n 10")
 
-    assert running.ends_within(10)
+    assert running.ends_within(600)
     assert running.take_lines() == [HELLO] * 3
-    assert collect(running, timeout_s=10) == [HELLO] * 7
+    assert collect(running, timeout_s=600) == [HELLO] * 7
 
 
 def test_an_agent_that_sends_too_much_is_ended(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -96,7 +96,7 @@ def test_an_agent_that_sends_too_much_is_ended(monkeypatch: pytest.MonkeyPatch) 
     running = says(f"yes '{LINE}'")
 
     with pytest.raises(ContractError, match="more than 10,000 and 1,000 for each"):
-        collect(running, timeout_s=10)
+        collect(running, timeout_s=600)
 
     assert running.ended
 
@@ -112,7 +112,7 @@ def test_lines_without_content_are_counted_too(
     running = says(f"yes \"$(printf '{line}')\"")
 
     with pytest.raises(ContractError, match="more than 10,000 and"):
-        collect(running, timeout_s=60)
+        collect(running, timeout_s=600)
 
 
 @pytest.mark.parametrize("line", [LINE, '{"type":"keep"}', '{"type":"keep","x":[[]]}'])
@@ -124,7 +124,7 @@ def test_an_answer_that_takes_too_much_memory_is_ended(
     running = says(f"yes '{line}'")
 
     with pytest.raises(ContractError, match="takes more than 100,000 bytes"):
-        collect(running, timeout_s=60)
+        collect(running, timeout_s=600)
 
     assert running.ended
     assert "memory runs out" not in running.stderr_tail()
@@ -148,7 +148,7 @@ def test_an_endless_standard_error_ends_the_agent_and_is_told(
     monkeypatch.setattr(stream, "KILL_TIMEOUT_S", 0.05)
     running = says(f"({endless}) >&2")
 
-    assert collect(running, timeout_s=60) == []
+    assert collect(running, timeout_s=600) == []
 
     assert "wrote more than 10,000 bytes to standard error" in running.stderr_tail()
     assert len(running.stderr_tail()) < 2300
@@ -160,14 +160,14 @@ def test_standard_error_takes_no_place_on_a_disk(
     monkeypatch.setenv("TMPDIR", str(tmp_path / "gone"))
     running = says("yes | head -n 100000 >&2; echo the end >&2")
 
-    assert collect(running, timeout_s=60) == []
+    assert collect(running, timeout_s=600) == []
     assert running.stderr_tail().endswith("the end")
 
 
 def test_what_the_agent_leaves_behind_is_not_waited_for() -> None:
     running = says("echo words >&2; sleep 5 <&- >&- &")
 
-    assert collect(running, timeout_s=60) == []
+    assert collect(running, timeout_s=600) == []
     assert running.stderr_tail() == "words"
 
 
@@ -175,17 +175,47 @@ def test_an_answer_without_an_end_is_given_up(monkeypatch: pytest.MonkeyPatch) -
     monkeypatch.setattr(stream, "MAX_ANSWER_S", 0.2)
     monkeypatch.setattr(stream, "KILL_TIMEOUT_S", 0.2)
     running = says(f"while echo '{LINE}'; do sleep 0.01; done")
+    wait_any([running], timeout_s=600)  # its first line is there
 
     with pytest.raises(TargetError, match="has no end after"):
-        collect(running, timeout_s=0.1)
+        collect(running, timeout_s=600)
 
     assert running.ended
+
+
+def test_each_line_ends_a_silence(monkeypatch: pytest.MonkeyPatch) -> None:
+    now_s = 0.0
+
+    class Talkative(PipeStream):
+        def __init__(self) -> None:
+            self.patience = None
+            self._memory_bytes = 0
+            self._ended = False
+
+        def fileno(self) -> None:
+            return None
+
+        def take_lines(self) -> list[Line]:
+            nonlocal now_s
+            now_s += 1
+            return [HELLO]
+
+        def kill(self) -> None:
+            self._ended = True
+
+    talkative = Talkative()
+    monkeypatch.setattr(time, "monotonic", lambda: now_s)
+    monkeypatch.setattr(stream, "MAX_ANSWER_S", 10)
+    with pytest.raises(TargetError, match="has no end after 10 s"):
+        collect(talkative, timeout_s=2)
+
+    assert talkative.ended
 
 
 def test_an_agent_that_says_nothing_is_given_up() -> None:
     running = says("cat")
 
-    with pytest.raises(TargetError, match="no answer from the agent for 0 s"):
+    with pytest.raises(TargetError, match=r"no answer from the agent for \d+ s"):
         collect(running, timeout_s=0.05)
 
     assert running.ended
@@ -194,7 +224,7 @@ def test_an_agent_that_says_nothing_is_given_up() -> None:
 
 def test_the_end_of_standard_error_is_kept() -> None:
     running = says("echo first >&2; yes | head -n 5000 >&2; echo last >&2")
-    collect(running, timeout_s=10)
+    collect(running, timeout_s=600)
 
     assert running.stderr_tail().endswith("y\nlast")
     assert len(running.stderr_tail()) <= 2000
@@ -232,7 +262,8 @@ def test_a_thread_that_reads_may_see_the_end_before_the_one_that_kills(
     assert running.status == 0
 
 
-def test_what_was_stopped_goes_on_to_its_end() -> None:
+def test_what_was_stopped_goes_on_to_its_end(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(stream, "KILL_TIMEOUT_S", 600)
     running = says("kill -STOP $$; read line")
     while b"T" not in Path(f"/proc/{running.pid}/stat").read_bytes().split()[2]:
         time.sleep(0.01)
@@ -263,7 +294,7 @@ def test_to_ask_is_to_write_a_q() -> None:
         heartbeat=False,
     )
     waiting.ask_stop()
-    assert collect(waiting, timeout_s=10) == [Keeping()]
+    assert collect(waiting, timeout_s=600) == [Keeping()]
 
 
 def test_a_heartbeat_goes_on_while_nobody_looks(
@@ -279,7 +310,7 @@ def test_a_heartbeat_goes_on_while_nobody_looks(
         heartbeat=True,
     )
 
-    assert collect(beating, timeout_s=10) == [Keeping()]
+    assert collect(beating, timeout_s=600) == [Keeping()]
 
 
 def test_without_a_thread_for_heartbeats_the_limit_is_named_and_nothing_runs_on(
@@ -298,14 +329,14 @@ def test_without_a_thread_for_heartbeats_the_limit_is_named_and_nothing_runs_on(
 
 def test_an_agent_that_the_kernel_killed_leads_to_its_log() -> None:
     running = says("kill -KILL $$")
-    collect(running, timeout_s=10)
+    collect(running, timeout_s=600)
 
     assert running.stderr_tail().startswith("sh ended by signal 9; the kernel sends it")
 
 
 def test_to_write_to_an_agent_that_is_gone_is_no_error() -> None:
     running = PipeStream(["true"], heartbeat=False)
-    collect(running, timeout_s=10)
+    collect(running, timeout_s=600)
 
     running.ask_stop()
 
@@ -319,6 +350,6 @@ def test_a_program_that_is_not_there_is_named() -> None:
 
 def test_to_wait_for_nobody_takes_no_time() -> None:
     begun = time.monotonic()
-    wait_any([], timeout_s=60)
+    wait_any([], timeout_s=3600)
 
-    assert time.monotonic() - begun < 10
+    assert time.monotonic() - begun < 1800
