@@ -2,7 +2,8 @@
 Where a board's kernel keeps what tells what the threads of a program do.
 
 Addresses of functions come from its symbols, offsets in its structures from its BTF,
-which an extra boot reads once from /sys/kernel/btf/vmlinux. Only offsets are kept.
+which an extra boot reads once from /sys/kernel/btf/vmlinux. Only offsets are kept. Of a
+kernel that was built without BTF, they come from its first task: see `firsttask`.
 """
 
 import json
@@ -10,11 +11,15 @@ from collections.abc import Callable, Mapping
 from pathlib import Path
 from typing import Any
 
+from elftools.elf.elffile import ELFFile
+
+from rtscope.boards.kernels.sourcekernel import DEBUG
 from rtscope.boards.parts.cache import build_part, find_part, locked, part_key
 from rtscope.boards.parts.initrd import Job
 from rtscope.boards.parts.prepared import Prepared
 from rtscope.boards.parts.qemu import ProgramView
 from rtscope.boards.recording.btf import Btf
+from rtscope.boards.recording.firsttask import offsets_of_first_task, read_first_task
 from rtscope.boards.recording.symbols import (
     find_symbols,
     kernel_layout,
@@ -24,6 +29,7 @@ from rtscope.boards.runs.boot import BootTimeout, boot, in_steps
 from rtscope.host.errors import BoardError
 from rtscope.host.process import Progress
 from rtscope.host.units import NS_PER_S
+from rtscope.machine.kernelconfig import parse_config
 from rtscope.record.instructions.symbols import SymbolTable
 
 RECIPE = 2
@@ -125,7 +131,9 @@ def program_view(
     layout = kernel_layout(prepared.board.arch, config=text, symbols=symbols)
     if "task" not in layout or "preempt" not in layout:
         raise BoardError(f"{name}: where it keeps its current task is not known")
-    offsets = _offsets(prepared, cache=cache, log=log, progress=progress)
+    offsets = _built_in(prepared, symbols) or _offsets(
+        prepared, cache=cache, log=log, progress=progress
+    )
     return ProgramView(
         task=layout["task"],
         preempt=layout["preempt"],
@@ -151,6 +159,26 @@ def _times(
     core = symbols.values.get("tk_core", 0)
     keeper = core and core + offsets["keeper"]
     return (core, keeper, *(offsets[one] for one in _TIMES), COUNTER_HZ[arch])
+
+
+def _built_in(prepared: Prepared, symbols: SymbolTable) -> Mapping[str, int] | None:
+    """Return what the first task of a kernel of ours tells; None: another has BTF."""
+    kernel = prepared.kernel
+    files = [part for part in prepared.parts if part.sha256_of(DEBUG)]
+    if not files or kernel.config is None:
+        return None
+    config = parse_config(kernel.config.read_bytes(), source=str(kernel.config))
+    task, stack = (symbols.values.get(one, 0) for one in ("init_task", "init_stack"))
+    if config.is_on("DEBUG_INFO_BTF") or not task:
+        return None
+    with files[0].file(DEBUG).open("rb") as file:
+        return offsets_of_first_task(
+            read_first_task(ELFFile(file), task),
+            address=task,
+            stack=stack,
+            release=kernel.release or "",
+            config=config,
+        )
 
 
 def _offsets(
