@@ -45,8 +45,8 @@ struct arch {
 	 * much it is behind that at a call; the stack pointer */
 	unsigned int call_argument[3], call_number, call_proof, call_pc, call_ends,
 		call_sp;
-	uint32_t call_sleep;  /* the number of clock_nanosleep */
-	uint64_t call_proves; /* 0: the number */
+	uint32_t call_sleep, call_futex; /* the numbers of clock_nanosleep and futex */
+	uint64_t call_proves;            /* 0: the number */
 	/* The registers of a program that unwinding needs, in the order of perf_regs.h, as
 	 * QEMU names them and by their offsets in struct pt_regs. */
 	struct {

@@ -16,7 +16,10 @@
 /* kernel/sched/core.c, kernel/locking/: bits of an owner that are none of its address */
 #define LOCK_BITS UINT64_C(7)
 
-enum { HELD_LENDING = 1, HELD_FUTEX, HELD_MUTEX, HELD_RWSEM };
+/* RWSEM_READER_OWNED: then the owner is any reader of the past */
+#define LOCK_READ UINT64_C(1)
+
+enum { HELD_LENDING = 1, HELD_FUTEX, HELD_MUTEX, HELD_WRITTEN, HELD_READ };
 
 bool outside_awaits;
 
@@ -92,16 +95,21 @@ static void look_who_holds(struct thread *t, unsigned int to_come)
 
 	if (outside_in_kernel(waiter)) {
 		uint64_t lock = outside_value(waiter + at[FIELD_LOCK], 8);
+		bool is_futex = t->calls && t->call == outside.arch->call_futex;
 
-		put_held(t, HELD_LENDING, owner_at(lock + at[FIELD_OWNER]), to_come);
+		put_held(t, is_futex ? HELD_FUTEX : HELD_LENDING,
+			 owner_at(lock + at[FIELD_OWNER]), to_come);
 		return;
 	}
 	if (!t->waits_for)
 		return;
 	owner = owner_at(t->waits_for);
-	if (!owner ||
-	    owner == t->task) /* it has got it, and sleeps for something else */
+	/* it has got it, and sleeps for something else */
+	if (!owner || owner == t->task)
 		t->waits_for = 0;
+	else if (t->waits_kind == HELD_WRITTEN &&
+		 outside_value(t->waits_for, 8) & LOCK_READ)
+		put_held(t, HELD_READ, 0, to_come);
 	else
 		put_held(t, t->waits_kind, owner, to_come);
 }
@@ -287,7 +295,7 @@ static void at_lock(enum options_hook hook)
 		return;
 	if (t) {
 		t->waits_for = word;
-		t->waits_kind = hook == HOOK_MUTEX ? HELD_MUTEX : HELD_RWSEM;
+		t->waits_kind = hook == HOOK_MUTEX ? HELD_MUTEX : HELD_WRITTEN;
 	}
 }
 
