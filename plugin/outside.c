@@ -21,8 +21,6 @@
 
 enum { HELD_LENDING = 1, HELD_FUTEX, HELD_MUTEX, HELD_WRITTEN, HELD_READ };
 
-bool outside_awaits;
-
 int outside_init(const struct options *options, const struct arch *arch)
 {
 	outside.options = options;

@@ -16,9 +16,7 @@
 
 #include "arch.h"
 #include "options.h"
-
-/* A CPU is to execute an instruction of the program that is to be recorded. */
-extern bool outside_awaits;
+#include "outsidestate.h"
 
 /* Returns 0 or -errno. */
 int outside_init(const struct options *options, const struct arch *arch);

@@ -4,12 +4,12 @@
 #include <stddef.h>
 #include <string.h>
 
-#include "outside.h"
 #include "registers.h"
 
 #define MAX_ID (1 << 22) /* PID_MAX_LIMIT, include/linux/threads.h */
 
 struct outside outside;
+bool outside_awaits;
 
 struct outside_cpu *outside_cpu(void)
 {

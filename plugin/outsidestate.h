@@ -32,6 +32,9 @@ struct outside_cpu {
 	struct outside_timer timer;
 };
 
+/* A CPU is to execute an instruction of the program that is to be recorded. */
+extern bool outside_awaits;
+
 struct outside {
 	const struct options *options;
 	const struct arch *arch;

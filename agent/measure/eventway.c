@@ -5,8 +5,6 @@
 #include <signal.h>
 #include <sys/mman.h>
 
-#include "measure/take.h"
-
 #define UNKNOWN UINT64_MAX
 
 struct eventway *eventways_alloc(unsigned int n, const struct event_kind *kind)

@@ -10,8 +10,6 @@
 #include <sys/syscall.h>
 #include <unistd.h>
 
-#include "measure/take.h"
-
 #ifndef SAMPLER_STACK_BYTES
 #define SAMPLER_STACK_BYTES (64 * 1024) /* sanitizers need more */
 #endif

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-#include "measure/take.h"
+#include "measure/sampler.h"
 
 #include "marker.h"
 

@@ -8,6 +8,7 @@ A folder imports only folders above it; `tests/test_layers.py` holds that.
     machine/     a machine: how it is reached, its facts, threads, settings and audit
     record/      a run on disk: record, caveats, traces, formats of other tools
     stats/       numbers that a record supports, verdicts, exact tests
+    programs/    files, stacks, calls and cycles of a user's program
     measure/     a campaign, its loads and its plan; runs on a machine
     boards/      virtual boards and kernels: built, booted, recorded
     explain/     causes of a late wake-up, from instructions or events

@@ -3,8 +3,7 @@ From a result directory, or the file of a trace, to explained runs.
 
 A run of a virtual board is explained from the paths that lie beside its record, with
 the symbols of its kernel; a run on a machine from the trace that it kept. Recordings of
-a replay (tasks, windows, the longest critical sections) lie there too. Each explanation
-is written beside its record.
+a replay lie there too. Each explanation is written beside its record.
 """
 
 from collections.abc import Callable, Iterator, Sequence
@@ -35,7 +34,12 @@ from rtscope.explain.events.window import (
 from rtscope.explain.instructions.explain import explain_path
 from rtscope.explain.instructions.sections import bounds_of
 from rtscope.explain.model import Explanation
-from rtscope.explain.runs import ExplainedRun, explained_run, explained_trace
+from rtscope.explain.runs import (
+    ExplainedRun,
+    explained_run,
+    explained_trace,
+    require_timers,
+)
 from rtscope.explain.timeline import Timeline, timeline_of
 from rtscope.host.errors import RecordError, RtscopeError, UsageError
 from rtscope.host.files import write_atomically
@@ -67,7 +71,7 @@ from rtscope.record.instructions.symbols import (
     merged,
     parse_symbols,
 )
-from rtscope.record.model import TIMER, RunRecord
+from rtscope.record.model import RunRecord
 
 AT_ONCE = 100_000
 """Events that are decoded together: a whole trace may not fit into memory."""
@@ -174,7 +178,7 @@ def _wakeups_of(
     one: Recorded, *, worst: int, cache: Path, log: Log, progress: Progress
 ) -> tuple[Sequence[Explanation], Sequence[Recording | ExplainedWindow]]:
     """Return what explains the wake-ups of a run, and the worst with all of theirs."""
-    _require_timers(one.record)
+    require_timers(one.record)
     if one.record.virtual:
         return _explained_paths(
             one, worst=worst, cache=cache, log=log, progress=progress
@@ -185,15 +189,6 @@ def _wakeups_of(
         windows = explained_windows(one.record, trace, machine)
         return [window.explanation for window in windows], windows[:worst]
     return _counted(one.record), ()
-
-
-def _require_timers(record: RunRecord) -> None:
-    """Raise UsageError for wake-ups that no timer began."""
-    if record.run.event != TIMER:
-        raise UsageError(
-            f"{record.run.id}: woken by the event {record.run.event}: rtscope explains "
-            "wake-ups by timers only, so far; measure without --event"
-        )
 
 
 def explained_file(
@@ -413,7 +408,7 @@ def _record_sections_of(
             f"{name}: measured on {one.record.run.target}; --bound boots only runs of "
             "virtual boards again"
         )
-    _require_timers(one.record)
+    require_timers(one.record)
     symbols = symbols_of(one, cache=cache, log=log, progress=progress)
     log(f"{name}: booting again to record the longest critical sections")
     done = replay_run(

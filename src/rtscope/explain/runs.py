@@ -16,12 +16,13 @@ from dataclasses import dataclass, field, replace
 from rtscope.explain.bound import WorstWakeups, caveats_of_bounds, known_cause, tail_of
 from rtscope.explain.model import HELD_BACK, Cause, Explanation, Segment
 from rtscope.explain.words import caveats_of, evidence, sentence
+from rtscope.host.errors import UsageError
 from rtscope.host.escape import all_printable
 from rtscope.host.units import format_us
 from rtscope.host.version import __version__
 from rtscope.record import explanation as written
 from rtscope.record.explanation import CauseSum, CpuBound
-from rtscope.record.model import RunRecord
+from rtscope.record.model import TIMER, RunRecord
 
 VIRTUAL = "virtual "
 NO_PROOF = (
@@ -427,3 +428,12 @@ def _wakeup(explanation: Explanation, unit: str) -> written.Wakeup:
             for segment in explanation.segments
         ),
     )
+
+
+def require_timers(record: RunRecord) -> None:
+    """Raise UsageError for wake-ups that no timer began."""
+    if record.run.event != TIMER:
+        raise UsageError(
+            f"{record.run.id}: woken by the event {record.run.event}: rtscope explains "
+            "wake-ups by timers only, so far; measure without --event"
+        )

@@ -9,5 +9,6 @@ The files of a user's program: its code, its stacks, its calls of the kernel.
     stackwords.py         the same as words
     packages.py           packages with the debug information that a file lacks
     probes.py             functions that are watched
+    outside/              a program as the plugin of a virtual board saw it
     calls.py, calls.toml  system calls by their effect
 """

@@ -222,11 +222,6 @@ class Run:
     event: Text = TIMER
     """What wakes the measuring threads, with its options: `futex:cpu=same`."""
 
-    @property
-    def event_name(self) -> str:
-        """What wakes the measuring threads, without options."""
-        return self.event.partition(":")[0]
-
     @model_serializer(mode="wrap")
     def _written(self, write: SerializerFunctionWrapHandler) -> dict[str, Any]:
         return without_default(write(self), "event", TIMER)

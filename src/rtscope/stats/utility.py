@@ -11,7 +11,7 @@ import itertools
 import re
 from collections.abc import Sequence
 from dataclasses import dataclass
-from statistics import fmean, stdev
+from statistics import fmean
 
 import numpy as np
 import numpy.typing as npt
@@ -19,6 +19,7 @@ import numpy.typing as npt
 from rtscope.contract import ThreadResult, bucket_width_ns
 from rtscope.host.errors import UsageError, quote
 from rtscope.host.units import exact_duration, parse_duration
+from rtscope.stats.comparison.design import interval_of_mean
 from rtscope.stats.distribution import with_skipped
 
 CONFIDENCE = 0.95
@@ -128,8 +129,5 @@ def _of_run(threads: Sequence[ThreadResult], utility: Utility) -> float | None:
 def _interval(values: Sequence[float]) -> tuple[float, float] | None:
     if len(values) < LEAST_RUNS:
         return None
-    from scipy.special import stdtrit
-
-    half = float(stdtrit(len(values) - 1, (1 + CONFIDENCE) / 2))
-    half *= stdev(values) / len(values) ** 0.5
-    return max(fmean(values) - half, 0.0), min(fmean(values) + half, 1.0)
+    low, high = interval_of_mean(values, CONFIDENCE)
+    return max(low, 0.0), min(high, 1.0)

@@ -1,8 +1,9 @@
 """
 Recorded runs of virtual boards: replayed, with the symbols of their kernels.
 
-    replay.py        the same run again, with more recorded
-    secondpass.py    a second pass for paths longer than the recorder's ring
-    symbols.py       symbols and layout of a kernel
+    replay.py                 the same run again, with more recorded
+    secondpass.py             a second pass for paths longer than the recorder's ring
+    symbols.py                symbols and layout of a kernel
     programplaces.py, btf.py  where it keeps what is recorded of a program
+    firsttask.py              the same of a kernel without BTF, by its first task
 """

@@ -27,7 +27,7 @@ from collections.abc import Callable, Hashable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property, partial
 from itertools import combinations
-from statistics import median
+from statistics import fmean, median, stdev
 
 import numpy as np
 import numpy.typing as npt
@@ -432,6 +432,13 @@ def _student(degrees: int, probability: float) -> float:
     from scipy.special import stdtrit
 
     return float(stdtrit(degrees, probability))
+
+
+def interval_of_mean(values: Sequence[float], confidence: float) -> tuple[float, float]:
+    """Return the interval of the mean of two or more runs, by Student's t."""
+    half = _student(len(values) - 1, (1 + confidence) / 2)
+    half *= stdev(values) / math.sqrt(len(values))
+    return fmean(values) - half, fmean(values) + half
 
 
 def _finds(runs: int, *, spread: float, effect: float, alpha: float) -> bool:
