@@ -20,6 +20,8 @@ from rtscope.measure.events import (
     parse_event,
 )
 from rtscope.measure.plan import make_plan, measure_args
+from rtscope.present.model.rows import Row, rows_of
+from rtscope.present.model.side_by_side import by_variant, side_by_side
 from rtscope.record.directory.records import create
 from rtscope.record.model import RunRecord, record_from_json, record_to_json
 from rtscope.stats.conditions import conditions_of
@@ -209,6 +211,17 @@ def test_runs_of_different_events_do_not_compare() -> None:
 
     with pytest.raises(UsageError, match="different events"):
         run_sets(sets, deadline_ns=None)
+
+
+def test_a_report_names_events_and_sets_different_ones_not_side_by_side() -> None:
+    def rows(*events: str) -> tuple[Row, ...]:
+        return rows_of(
+            [of_run(of_event([US + n]), e, n) for n, e in enumerate(events, 1)]
+        )
+
+    assert [row.name for row in rows("futex")] == ["idle · event futex"]
+    assert side_by_side(by_variant(rows("futex", "pipe"))) is None
+    assert [row.name for row in rows_of([record([thread([US])])])] == ["idle"]
 
 
 def test_where_the_stimulus_runs_is_a_condition() -> None:

@@ -87,10 +87,11 @@ def side_by_side(
     """
     Set two labelled sets of rows side by side, PREEMPT_RT first.
 
-    None if there are not two, or they have no load in common. `tested`: whether the
-    tests of their runs are in the same report.
+    None if there are not two, if different events woke them, or if they have no load
+    in common. `tested`: whether the tests of their runs are in the same report.
     """
-    if len(rows_of) != 2:
+    events = {row.records[0].run.event for rows in rows_of.values() for row in rows}
+    if len(rows_of) != 2 or len(events) > 1:
         return None
     names = [
         SideName(label, _model_of(rows), colour)
