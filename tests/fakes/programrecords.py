@@ -10,7 +10,7 @@ HEADER = struct.Struct("<8sII16sIIQ16x")
 RECORD = struct.Struct("<QIIQQ")
 ALL = sum(1 << kind for kind in Kind)
 
-CLOCK_NANOSLEEP, FUTEX, READ = 230, 202, 0
+CLOCK_NANOSLEEP, FUTEX, READ, EXIT = 230, 202, 0, 60
 """Of x86-64."""
 ABSTIME = 1
 CLOCK_NS = 1_000_000_000

@@ -58,13 +58,16 @@ static void *run(void *arg)
 	long long due = start;
 
 	prctl(PR_SET_NAME, l->name);
-	for (int i = 0; i < l->cycles; i++) {
+	/* After its last cycle it waits once more, as one that exits is not whole. */
+	for (int i = 0;; i++) {
 		struct timespec t;
 
 		due += l->period_ns;
 		t.tv_sec = due / 1000000000;
 		t.tv_nsec = due % 1000000000;
 		clock_nanosleep(CLOCK_MONOTONIC, TIMER_ABSTIME, &t, NULL);
+		if (i == l->cycles)
+			break;
 		l->cycle[i] = (struct cycle){ due, now() };
 		spin(l->work + ((i + 1) % 100 ? 0 : l->more));
 	}

@@ -5,6 +5,7 @@ import pytest
 from fakes.programrecords import (
     ALL,
     CLOCK_NANOSLEEP,
+    EXIT,
     FUTEX,
     HEADER,
     READ,
@@ -35,6 +36,14 @@ def loop(cycles: int = 8) -> Written:
     for number in range(cycles):
         written.cycle(LOOP, 10_000 + 1_000 * number)
     return written
+
+
+def starts(written: Written, name: str) -> None:
+    """Write a new thread that reads for the first time."""
+    written.thread(LOOP, name)
+    written.runs(LOOP, 500, first_us=501)
+    written.call(LOOP, 550, READ)
+    written.leaves(LOOP, 552)
 
 
 def test_a_loop_has_each_of_its_cycles() -> None:
@@ -120,7 +129,8 @@ def test_a_cycle_that_overran_is_two_and_the_second_begins_when_it_was_due() -> 
     written.leaves(LOOP, 17_228)
     written.cycle(LOOP, 18_000)
 
-    *_, overran, late, last = only(outside(written)).cycles
+    thread = only(outside(written))
+    *_, overran, late, last = thread.cycles
     assert (overran.response_ns, overran.slept) == (1_205_000, True)
     assert (late.begin_ns, late.latency_ns, late.slept) == (17_000_000, 206_000, False)
     assert late.response_ns == 226_000
@@ -132,7 +142,7 @@ def test_a_cycle_that_overran_is_two_and_the_second_begins_when_it_was_due() -> 
 
 def test_without_a_timer_each_wake_up_by_another_thread_begins_a_cycle() -> None:
     written = Written()
-    written.thread(LOOP, "reader")
+    starts(written, "reader")
     for at in (1_000, 1_700, 3_900, 4_000, 9_000, 9_300):
         written.wake(LOOP, at, by=OTHER)
         written.runs(LOOP, at + 5, first_us=at + 6)
@@ -144,6 +154,48 @@ def test_without_a_timer_each_wake_up_by_another_thread_begins_a_cycle() -> None
     assert (len(thread.cycles), thread.period_ns, thread.missed) == (6, None, None)
     assert {cycle.latency_ns for cycle in thread.cycles} == {6_000}
     assert not any(cycle.timed for cycle in thread.cycles)
+
+
+def test_without_a_timer_a_lock_within_a_cycle_begins_none() -> None:
+    written = Written()
+    starts(written, "reader")
+    for at in (1_000, 1_700, 3_900, 4_200, 9_000, 9_300):
+        written.wake(LOOP, at, by=OTHER)
+        written.runs(LOOP, at + 5, first_us=at + 6)
+        written.returns(LOOP, at + 6, READ, 8)
+        written.call(LOOP, at + 20, FUTEX)
+        written.leaves(LOOP, at + 22)
+        written.wake(LOOP, at + 52, by=OTHER)
+        written.runs(LOOP, at + 55, first_us=at + 56)
+        written.returns(LOOP, at + 56, FUTEX)
+        written.call(LOOP, at + 60, READ)
+        written.leaves(LOOP, at + 62)
+
+    thread = only(outside(written))
+    assert [one.begin_ns for one in thread.cycles] == [
+        1_000 * at for at in (1_000, 1_700, 3_900, 4_200, 9_000, 9_300)
+    ]
+    for cycle in thread.cycles:
+        assert (cycle.response_ns, cycle.latency_ns) == (60_000, 6_000)
+        assert [(one.call, one.lasted_ns) for one in cycle.waits] == [("futex", 33_000)]
+
+
+def test_a_timer_is_due_though_the_thread_sleeps_again_in_the_kernel() -> None:
+    written = loop(6)
+    written.wake(LOOP, 16_001, due_us=16_000)
+    written.runs(LOOP, 16_004)
+    written.leaves(LOOP, 16_006)  # for a lock of the kernel, in the same call
+    written.wake(LOOP, 16_026, by=OTHER)
+    written.runs(LOOP, 16_028, first_us=16_030)
+    written.returns(LOOP, 16_030, CLOCK_NANOSLEEP)
+    written.call(LOOP, 16_040, CLOCK_NANOSLEEP, asked_us=17_000)
+    written.leaves(LOOP, 16_041)
+
+    thread = only(outside(written))
+    cycle = thread.cycles[-1]
+    assert (cycle.begin_ns, cycle.timed) == (16_000_000, True)
+    assert (cycle.latency_ns, cycle.response_ns) == (30_000, 40_000)
+    assert (len(thread.cycles), thread.missed) == (7, 0)
 
 
 def test_a_wake_up_that_another_cpu_wrote_first_is_not_lost() -> None:
@@ -176,6 +228,43 @@ def test_a_cycle_that_had_not_ended_is_cut() -> None:
 
     thread = only(outside(written))
     assert (len(thread.cycles), thread.cut) == (6, 1)
+
+
+def test_the_exit_of_a_thread_ends_no_cycle() -> None:
+    written = loop(6)
+    written.wake(LOOP, 16_001, due_us=16_000)
+    written.runs(LOOP, 16_004, first_us=16_005)
+    written.returns(LOOP, 16_005, CLOCK_NANOSLEEP)
+    written.call(LOOP, 16_300, EXIT)
+    written.put(Kind.EXIT, 16_310, LOOP)
+    written.leaves(LOOP, 16_320)
+
+    thread = only(outside(written))
+    assert (len(thread.cycles), thread.cut) == (6, 1)
+    assert thread.worst.response_ns == 25_000
+
+
+def test_a_wait_within_the_last_cycle_is_not_its_end() -> None:
+    written = loop(6)
+    written.wake(LOOP, 16_001, due_us=16_000)
+    written.runs(LOOP, 16_004, first_us=16_005)
+    written.returns(LOOP, 16_005, CLOCK_NANOSLEEP)
+    written.call(LOOP, 16_006, FUTEX)
+    written.leaves(LOOP, 16_007)
+
+    thread = only(outside(written))
+    assert (len(thread.cycles), thread.cut) == (6, 1)
+
+
+def test_a_cycle_that_ends_after_the_time_that_is_judged_is_cut() -> None:
+    thread = only(outside(loop(8), warmup_ns=10_000_000, duration_ns=3_010_000))
+
+    assert [one.begin_ns for one in thread.cycles] == [
+        10_000_000,
+        11_000_000,
+        12_000_000,
+    ]
+    assert thread.cut == 1
 
 
 def test_threads_of_another_start_are_left_out() -> None:

@@ -5,7 +5,7 @@ System calls by their effect, and which of a thread's calls may block.
 """
 
 import tomllib
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cache
 from importlib import resources
@@ -43,6 +43,39 @@ def call_kinds() -> Mapping[str, CallKind]:
     }
 
 
+_COLUMNS: Mapping[str, int] = {"x86_64": 0, "aarch64": 1, "riscv64": 1, "arm": 2}
+"""Where `numbers` has those of an architecture, as QEMU names it."""
+
+
+@cache
+def names_of_calls(arch: str) -> Mapping[int, str]:
+    """Return the names of an architecture's system calls by their numbers."""
+    column = _COLUMNS.get(arch, 0)
+    return {
+        kind.numbers[column]: name
+        for name, kind in call_kinds().items()
+        if kind.numbers[column] >= 0
+    }
+
+
+def may_wait_for_a_cycle(name: str) -> bool:
+    """Whether a thread may wait there for its next cycle: a sleep, a word, an event."""
+    kind = call_kinds().get(name)
+    return kind is not None and (kind.idle or kind.effect in _WAITS)
+
+
+_WAITS = ("cycle", "sleep", "lock")
+
+
+def the_longest(waits_ns: Sequence[int], others_ns: Iterable[int] = ()) -> int | None:
+    """Return the index of the wait that is longer than each other; None: none is."""
+    if not waits_ns:
+        return None
+    longest = max(range(len(waits_ns)), key=lambda index: waits_ns[index])
+    rest = (*waits_ns[:longest], *waits_ns[longest + 1 :], *others_ns, 0)
+    return longest if waits_ns[longest] > max(rest) else None
+
+
 def reason_of(name: str) -> str:
     """Return why a call may block; of one of a newer kernel that it is unknown."""
     kind = call_kinds().get(name)
@@ -57,16 +90,13 @@ def idle_wait(watched: WatchedThread) -> WatchedCall | None:
     of timers, of words of memory, and of calls that wait for something else.
     """
     waits = [one for one in watched.calls if one.idle and one.slept.count]
-    longest = max(waits, key=lambda one: one.slept.total_ns, default=None)
-    others = max(
+    others = (
         watched.slept_elsewhere_ns,
-        *(one.slept.total_ns for one in watched.calls if one is not longest),
+        *(one.slept.total_ns for one in watched.calls if not one.idle),
         *(one.times.total_ns for one in watched.words),
-        0,
     )
-    if longest is None or longest.slept.total_ns <= others:
-        return None
-    return longest
+    longest = the_longest([one.slept.total_ns for one in waits], others)
+    return None if longest is None else waits[longest]
 
 
 def may_block(watched: WatchedThread) -> tuple[WatchedCall, ...]:

@@ -3,7 +3,8 @@ From what a thread did between two sleeps to its cycles. Pure.
 
 A cycle begins with a wake-up that `programs.cycles.periods` names, at the time at which
 its timer was due, or where it went on at once because that time had passed. Sleeps for
-something else are waits within a cycle. Without a period each wake-up begins one.
+something else are waits within a cycle. Without a period a cycle begins with each end
+of the wait in which the thread sleeps longest.
 """
 
 from bisect import bisect_left
@@ -14,6 +15,7 @@ from fnmatch import fnmatchcase
 from itertools import pairwise
 from statistics import median_low
 
+from rtscope.programs.calls import the_longest
 from rtscope.programs.cycles.periods import (
     Basis,
     Beginnings,
@@ -41,6 +43,8 @@ _ABSOLUTE = ("clock_nanosleep",)
 _MONOTONIC = 1
 """CLOCK_MONOTONIC."""
 _LOCKS = ("futex", "futex_wait", "futex_waitv")
+_WORD = ~7
+"""A condition of glibc has two words beside each other, which it uses in turn."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -122,7 +126,7 @@ class OutsideThread:
     """The kernel's, at its last cycle."""
     period_ns: int | None
     basis: Basis | None
-    """None: it has no period, and each wake-up begins a cycle."""
+    """None: it has no period."""
     cycles: tuple[OutsideCycle, ...]
     missed: int | None
     """Periods in which it was not due: it skipped them; None: nothing is due."""
@@ -256,6 +260,8 @@ def _of_start(
 class _Stretch:
     """A wake-up, or what follows within it after a sleep that was none."""
 
+    at: int
+    """The number of its wake-up."""
     run: Run
     wakeup: Wakeup
     begin_ns: int
@@ -285,14 +291,23 @@ def _thread(
     most: int | None,
 ) -> OutsideThread | None:
     begin_ns, end_ns = judged_ns
-    stretches = [one for wakeup in thread.wakeups for one in _stretches(wakeup, clock)]
-    ours = [one for one in stretches if begin_ns <= one.begin_ns < end_ns]
+    stretches = [
+        one
+        for at, wakeup in enumerate(thread.wakeups)
+        for one in _stretches(at, wakeup, clock)
+    ]
+    ours = [one for one in stretches if begin_ns <= one.begin_ns]
     if not ours:
         return None
     found = beginnings_of([one.run for one in ours], given_ns)
-    cycles = list(_cycles(ours, found, end_ns))
-    cut = sum(1 for one in cycles if one is None)
-    whole = [one for one in cycles if one is not None][:most]
+    cycles = [
+        cycle
+        for first, cycle in _cycles(ours, found, thread.wakeups)
+        if first.begin_ns < end_ns
+    ]
+    whole = [one for one in cycles if one is not None and one.done_ns <= end_ns]
+    cut = len(cycles) - len(whole)
+    whole = whole[:most]
     if not whole:
         return None
     return OutsideThread(
@@ -308,7 +323,7 @@ def _thread(
     )
 
 
-def _stretches(wakeup: Wakeup, clock: _Clock) -> Iterator[_Stretch]:
+def _stretches(at: int, wakeup: Wakeup, clock: _Clock) -> Iterator[_Stretch]:
     """Yield a wake-up in parts: it goes on at once where its time had passed."""
     if wakeup.first_ns is None:
         return
@@ -320,7 +335,7 @@ def _stretches(wakeup: Wakeup, clock: _Clock) -> Iterator[_Stretch]:
     armed_ns = 0 if asleep is None else asleep.began_ns
     flags = RELATIVE if relative else 0
     run = _run(wakeup, due_ns, armed_ns, wakeup.woken_ns, flags)
-    yield _Stretch(run, wakeup, begin_ns, due_ns != 0, wakeup.first_ns, None)
+    yield _Stretch(at, run, wakeup, begin_ns, due_ns != 0, wakeup.first_ns, None)
     for call in wakeup.calls:
         if not _passed(call) or call.ended_ns is None:
             continue
@@ -329,7 +344,7 @@ def _stretches(wakeup: Wakeup, clock: _Clock) -> Iterator[_Stretch]:
         at_ns = call.ended_ns if due is None else min(due, call.ended_ns)
         grid_ns = at_ns if asked_ns is None else clock.on_grid(asked_ns)
         run = _run(wakeup, grid_ns, call.began_ns, call.ended_ns, NO_SLEEP)
-        yield _Stretch(run, wakeup, at_ns, due is not None, call.ended_ns, call)
+        yield _Stretch(at, run, wakeup, at_ns, due is not None, call.ended_ns, call)
 
 
 def _run(wakeup: Wakeup, due_ns: int, armed_ns: int, woken_ns: int, flags: int) -> Run:
@@ -362,13 +377,60 @@ def _passed(call: Call) -> bool:
 # --- cycles ---------------------------------------------------------------------------
 
 
+def _begins(
+    stretches: Sequence[_Stretch],
+    found: Beginnings | None,
+    wakeups: Sequence[Wakeup],
+) -> Sequence[int]:
+    """
+    Return the stretches that begin cycles.
+
+    Without a period they follow the sleeps in which the thread slept longest.
+    """
+    if found is not None:
+        return sorted(found.at)
+    slept_ns: Counter[tuple[str, int]] = Counter()
+    for before, one in pairwise(wakeups):
+        if one.after is not None and before.asleep_ns is not None:
+            slept_ns[_place(one.after)] += one.woken_ns - before.asleep_ns
+    places = list(slept_ns)
+    longest = the_longest([slept_ns[one] for one in places])
+    if longest is None:
+        return range(len(stretches))
+    return [
+        index
+        for index, one in enumerate(stretches)
+        if one.wakeup.after is not None and _place(one.wakeup.after) == places[longest]
+    ]
+
+
+def _place(call: Call) -> tuple[str, int]:
+    """Return where a thread sleeps: a call, and the word of memory if it is for one."""
+    return call.name, call.arguments[0] & _WORD if call.name in _LOCKS else 0
+
+
 def _cycles(
-    stretches: Sequence[_Stretch], found: Beginnings | None, end_ns: int
-) -> Iterator[OutsideCycle | None]:
-    """Yield each cycle; None for one whose end is not in the time that is judged."""
-    at = range(len(stretches)) if found is None else sorted(found.at)
+    stretches: Sequence[_Stretch],
+    found: Beginnings | None,
+    wakeups: Sequence[Wakeup],
+) -> Iterator[tuple[_Stretch, OutsideCycle | None]]:
+    """Yield each cycle by its first part; None: its end is not in the record."""
+    at = _begins(stretches, found, wakeups)
+    waits = Counter(
+        call.name for one in at if (call := stretches[one].wakeup.after) is not None
+    )
+    usual = max(waits, key=lambda name: waits[name], default="")
     for number, (first, after) in enumerate(pairwise([*at, len(stretches)])):
-        yield _cycle(number, stretches[first:after], _after(stretches, after), end_ns)
+        parts, following = stretches[first:after], _after(stretches, after)
+        is_whole = following is not None or _waits_in(parts[-1].wakeup, usual)
+        whole = _cycle(number, parts, following, wakeups) if is_whole else None
+        yield parts[0], whole
+
+
+def _waits_in(wakeup: Wakeup, usual: str) -> bool:
+    """Whether it went to sleep where the thread waits for its cycles, not to exit."""
+    name = "" if wakeup.wait is None else wakeup.wait.name
+    return not wakeup.exited and (name == usual or not usual)
 
 
 def _after(stretches: Sequence[_Stretch], index: int) -> _Stretch | None:
@@ -376,15 +438,17 @@ def _after(stretches: Sequence[_Stretch], index: int) -> _Stretch | None:
 
 
 def _cycle(
-    number: int, parts: Sequence[_Stretch], following: _Stretch | None, end_ns: int
+    number: int,
+    parts: Sequence[_Stretch],
+    following: _Stretch | None,
+    wakeups: Sequence[Wakeup],
 ) -> OutsideCycle | None:
     first, last = parts[0], parts[-1]
     done_ns = _done(last, following)
-    if done_ns is None or done_ns > end_ns:
+    if done_ns is None:
         return None
-    wakeups = list(dict.fromkeys(id(one.wakeup) for one in parts))
-    by_id = {id(one.wakeup): one.wakeup for one in parts}
-    whole = [by_id[one] for one in wakeups]
+    # With those of which no own instruction came: they slept again in the kernel.
+    whole = wakeups[first.at : last.at + 1]
     calls = Counter(
         call.name
         for one in whole

@@ -5,19 +5,15 @@ Two CPUs are in step to two quanta only: a wake-up by another CPU may stand in t
 record before the sleep that it ends. Times of one thread on one CPU are exact.
 """
 
-from collections.abc import Mapping
 from dataclasses import dataclass, field
 
-from rtscope.programs.calls import call_kinds
+from rtscope.programs.calls import names_of_calls
 from rtscope.programs.outside.file import Entry, Kind, ProgramRecord, name_of
 
 UNKNOWN_NS = -(1 << 63)
 """Of a release: the kernel was writing its clock when it was to be read."""
 
 TIMER_ABSTIME = 1
-
-_COLUMN = {"x86_64": 0, "aarch64": 1, "riscv64": 1}
-"""Of the numbers of a call."""
 
 _SLEEPING = 0
 _PREEMPTED = 1
@@ -131,6 +127,8 @@ class _State:
     """It left its CPU, and whether it sleeps is not known."""
     woken: tuple[int, Party | None] | None = None
     release: Entry | None = None
+    due: Entry | None = None
+    """The release with which its last wake-up began."""
     call: Call | None = None
     last_wait: Call | None = None
     held: Party | None = None
@@ -142,7 +140,7 @@ class Reader:
 
     def __init__(self, record: ProgramRecord) -> None:
         self._slack_ns = 2 * record.quantum_ns
-        self._column = _COLUMN.get(record.arch, 0)
+        self._calls = names_of_calls(record.arch)
         self._names: dict[int, str] = {}
         self._prios: dict[int, int] = {}
         self._own: dict[int, _State] = {}
@@ -241,6 +239,8 @@ class Reader:
             woken = (entry.at_ns, None)
         if release is not None and release.signed == UNKNOWN_NS:
             release = None
+        release = release or _of_the_same_call(state)
+        state.due = release
         state.now = Wakeup(
             entry.cpu,
             min(woken[0], entry.at_ns),
@@ -292,7 +292,7 @@ class Reader:
     def _call(self, state: _State, entry: Entry) -> None:
         call = state.call
         if entry.kind == Kind.CALL:
-            name = _call_name(entry.detail, self._column)
+            name = self._calls.get(entry.detail, f"system call {entry.detail}")
             state.call = Call(entry.detail, name, (entry.value, 0, 0), entry.at_ns)
             if state.now is not None:
                 _so_far(state, state.now, state.call, entry)
@@ -306,6 +306,14 @@ class Reader:
         else:
             call.ended_ns, call.result = entry.at_ns, entry.signed
             state.call = None
+
+
+def _of_the_same_call(state: _State) -> Entry | None:
+    """Return the release of a wake-up that slept again before it left the kernel."""
+    before = state.thread.wakeups[-1] if state.thread.wakeups else None
+    if before is None or before.first_ns is not None or before.wait is None:
+        return None
+    return state.due if before.wait is before.after else None
 
 
 def _so_far(state: _State, now: Wakeup, call: Call, entry: Entry) -> None:
@@ -328,20 +336,3 @@ def _in_wakeup(now: Wakeup, entry: Entry) -> None:
 
 def _signed32(value: int) -> int:
     return value - (1 << 32) if value >> 31 else value
-
-
-def _call_name(number: int, column: int) -> str:
-    return _numbers(column).get(number, f"system call {number}")
-
-
-_BY_NUMBER: dict[int, Mapping[int, str]] = {}
-
-
-def _numbers(column: int) -> Mapping[int, str]:
-    if column not in _BY_NUMBER:
-        _BY_NUMBER[column] = {
-            kind.numbers[column]: name
-            for name, kind in call_kinds().items()
-            if kind.numbers[column] >= 0
-        }
-    return _BY_NUMBER[column]
