@@ -130,6 +130,7 @@ def test_a_cycle_that_overran_is_two_and_the_second_begins_when_it_was_due() -> 
     written.cycle(LOOP, 18_000)
 
     thread = only(outside(written))
+    assert thread.missed == 1
     *_, overran, late, last = thread.cycles
     assert (overran.response_ns, overran.slept) == (1_205_000, True)
     assert (late.begin_ns, late.latency_ns, late.slept) == (17_000_000, 206_000, False)

@@ -151,7 +151,7 @@ complete -c rtscope -n '__rtscope_at test' -l response -d 'Longest time from the
 complete -c rtscope -n '__rtscope_at test' -l latency -d 'Longest time from the begin of a cycle to the first instruction of the thread' -x
 complete -c rtscope -n '__rtscope_at test' -l execution -d 'Longest time on a CPU in a cycle' -x
 complete -c rtscope -n '__rtscope_at test' -l instructions -d 'Most instructions of the program itself in a cycle' -x
-complete -c rtscope -n '__rtscope_at test' -l missed -d 'Most missed periods' -x
+complete -c rtscope -n '__rtscope_at test' -l missed -d 'Most periods skipped, or not done when the next was due' -x
 complete -c rtscope -n '__rtscope_at test' -l allocations -d 'Most allocations of memory in all cycles' -x
 complete -c rtscope -n '__rtscope_at test' -l faults -d 'Most page faults in all cycles' -x
 complete -c rtscope -n '__rtscope_at test' -l blocking -d 'Most waits in all cycles, but for those for the next cycle' -x

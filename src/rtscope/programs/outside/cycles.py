@@ -129,7 +129,8 @@ class OutsideThread:
     """None: it has no period."""
     cycles: tuple[OutsideCycle, ...]
     missed: int | None
-    """Periods in which it was not due: it skipped them; None: nothing is due."""
+    """Periods that it skipped, or whose cycle was not done when the next one was due;
+    None: nothing is due."""
     cut: int
     """Cycles of which an end is not in the time that is judged."""
 
@@ -531,9 +532,10 @@ def _missed(cycles: Sequence[OutsideCycle], found: Beginnings | None) -> int | N
     if found is None or found.period_ns is None or found.basis is Basis.INTERVAL:
         return None
     near = near_of(found.basis)
-    return missed_in(
+    skipped = missed_in(
         [
             periods_in(b.begin_ns - a.begin_ns, found.period_ns, near)
             for a, b in pairwise(cycles)
         ]
     )
+    return skipped + sum(one.response_ns > found.period_ns for one in cycles)

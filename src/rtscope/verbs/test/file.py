@@ -142,7 +142,7 @@ class BudgetTable:
     ] = None
     """Most instructions of the program itself in a cycle."""
     missed: Annotated[Number | None, Field(alias="missed", examples=["0"])] = None
-    """Most missed periods."""
+    """Most periods skipped, or not done when the next was due."""
     allocations: Annotated[
         Number | None, Field(alias="allocations", examples=["0"])
     ] = None
