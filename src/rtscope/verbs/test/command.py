@@ -1,5 +1,6 @@
 """Test a program on virtual boards: exact times, judged by budgets."""
 
+import os
 import re
 import sys
 from collections.abc import Iterator, Mapping, Sequence
@@ -193,8 +194,18 @@ def test_asked(words: Sequence[str], options: ProgramTestOptions) -> ProgramTest
             f"-- {' '.join(words)}"
         )
     else:
+        _refuse_program(Path(words[0]))
         test = load_test(Path(words[0]))
     return with_values(test, given, OPTION_OF)
+
+
+def _refuse_program(path: Path) -> None:
+    """Raise UsageError for a program where a test file is expected."""
+    if path.is_file() and path.suffix != ".toml" and os.access(path, os.X_OK):
+        raise UsageError(
+            f"{path}: a program, no test file: before a command write --: rtscope test "
+            f"-- {path}"
+        )
 
 
 def _outputs(ran: Sequence[Ran]) -> Iterator[str]:
