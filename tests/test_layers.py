@@ -40,6 +40,7 @@ FOR_TEST = frozenset(
         "rtscope.boards.recording.programplaces",
         "rtscope.programs.outside.cycles",
         "rtscope.programs.outside.file",
+        "rtscope.programs.outside.model",
         "rtscope.boards.parts.programtree",
         "rtscope.boards.runs.program",
         "rtscope.programs.binaries.lookups",

@@ -14,8 +14,9 @@ from fakes.programrecords import (
 )
 from rtscope.host.errors import ContractError
 from rtscope.programs.cycles.periods import Basis
-from rtscope.programs.outside.cycles import Outside, OutsideThread, outside_of
+from rtscope.programs.outside.cycles import outside_of
 from rtscope.programs.outside.file import Kind, parse_program_record
+from rtscope.programs.outside.model import Outside, OutsideThread
 
 LOOP, IO, OTHER = 11, 12, 90
 

@@ -58,15 +58,6 @@ def names_of_calls(arch: str) -> Mapping[int, str]:
     }
 
 
-def may_wait_for_a_cycle(name: str) -> bool:
-    """Whether a thread may wait there for its next cycle: a sleep, a word, an event."""
-    kind = call_kinds().get(name)
-    return kind is not None and (kind.idle or kind.effect in _WAITS)
-
-
-_WAITS = ("cycle", "sleep", "lock")
-
-
 def the_longest(waits_ns: Sequence[int], others_ns: Iterable[int] = ()) -> int | None:
     """Return the index of the wait that is longer than each other; None: none is."""
     if not waits_ns:

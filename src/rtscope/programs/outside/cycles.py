@@ -9,9 +9,8 @@ of the wait in which the thread sleeps longest.
 
 from bisect import bisect_left
 from collections import Counter
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
-from fnmatch import fnmatchcase
 from itertools import pairwise
 from statistics import median_low
 
@@ -25,19 +24,20 @@ from rtscope.programs.cycles.periods import (
     periods_in,
 )
 from rtscope.programs.cycles.threadruns import NO_SLEEP, RELATIVE, Run
-from rtscope.programs.outside.file import Kind, ProgramRecord
+from rtscope.programs.outside.file import ProgramRecord
+from rtscope.programs.outside.model import (
+    Outside,
+    OutsideCycle,
+    OutsideThread,
+    Wait,
+)
 from rtscope.programs.outside.wakeups import (
     TIMER_ABSTIME,
     Call,
     OwnThread,
-    Party,
-    Preemption,
     Reader,
     Wakeup,
 )
-
-ORDINARY = 100
-"""The kernel's `prio` from here on is of no real-time thread."""
 
 _ABSOLUTE = ("clock_nanosleep",)
 _MONOTONIC = 1
@@ -45,128 +45,6 @@ _MONOTONIC = 1
 _LOCKS = ("futex", "futex_wait", "futex_waitv")
 _WORD = ~7
 """A condition of glibc has two words beside each other, which it uses in turn."""
-
-
-@dataclass(frozen=True, slots=True)
-class Wait:
-    """A sleep within a cycle."""
-
-    call: str
-    """The system call; empty: in none, as at a page fault or a lock of the kernel."""
-    began_ns: int
-    ended_ns: int
-    ended_by: Party | None
-    """Who ended it: of a lock, who held it last; None: nobody that was seen."""
-    is_lock: bool
-    """A futex, or a lock of the kernel that tells its holder."""
-    is_inversion: bool
-    """A less urgent thread of the program ended a wait for a lock."""
-
-    @property
-    def lasted_ns(self) -> int:
-        """How long it was."""
-        return self.ended_ns - self.began_ns
-
-
-@dataclass(frozen=True, slots=True)
-class OutsideCycle:
-    """One cycle; virtual ns since the board was switched on."""
-
-    number: int
-    begin_ns: int
-    """When its timer was due; without one, when it was woken."""
-    timed: bool
-    """Whether a timer was due."""
-    woken_ns: int
-    waker: Party | None
-    behind: Party | None
-    """Who had its CPU before it."""
-    first_ns: int
-    """Its first own instruction."""
-    done_ns: int
-    """Where it calls what waits for the next cycle."""
-    on_cpu_ns: int
-    user_instructions: int
-    preemptions: tuple[Preemption, ...]
-    waits: tuple[Wait, ...]
-    calls: Mapping[str, int]
-    faults: int
-    slept: bool
-    """False: its time had passed already, and it went on at once."""
-
-    @property
-    def latency_ns(self) -> int:
-        """From its begin to its first own instruction."""
-        return self.first_ns - self.begin_ns
-
-    @property
-    def response_ns(self) -> int:
-        """From its begin to its end."""
-        return self.done_ns - self.begin_ns
-
-    @property
-    def preempted_ns(self) -> int:
-        """How long others had its CPU."""
-        return sum(one.ended_ns - one.began_ns for one in self.preemptions)
-
-    @property
-    def waited_ns(self) -> int:
-        """How long it slept within the cycle."""
-        return sum(one.lasted_ns for one in self.waits)
-
-
-@dataclass(frozen=True, slots=True)
-class OutsideThread:
-    """A thread of the program, and its cycles in the time that is judged."""
-
-    tid: int
-    process: int
-    name: str
-    prio: int
-    """The kernel's, at its last cycle."""
-    period_ns: int | None
-    basis: Basis | None
-    """None: it has no period."""
-    cycles: tuple[OutsideCycle, ...]
-    missed: int | None
-    """Periods that it skipped, or whose cycle was not done when the next one was due;
-    None: nothing is due."""
-    cut: int
-    """Cycles of which an end is not in the time that is judged."""
-
-    @property
-    def is_realtime(self) -> bool:
-        """Whether its policy is a real-time one."""
-        return self.prio < ORDINARY
-
-    @property
-    def priority_words(self) -> str:
-        """Its priority as users know it."""
-        if self.prio < 0:
-            return "deadline"
-        return str(99 - self.prio) if self.is_realtime else "ordinary"
-
-    @property
-    def worst(self) -> OutsideCycle:
-        """The cycle with the longest response; of equal ones the first."""
-        return max(self.cycles, key=lambda one: one.response_ns)
-
-
-@dataclass(frozen=True, slots=True)
-class Outside:
-    """What a program did in the time that is judged."""
-
-    threads: tuple[OutsideThread, ...]
-    began_ns: int
-    ended_ns: int
-    lost: int
-    """Records that were not written; the last cycles are then missing."""
-    kinds: frozenset[Kind]
-    shift: int
-
-    def named(self, pattern: str) -> tuple[OutsideThread, ...]:
-        """Return the threads whose names a pattern fits."""
-        return tuple(one for one in self.threads if fnmatchcase(one.name, pattern))
 
 
 def outside_of(

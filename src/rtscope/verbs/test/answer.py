@@ -20,8 +20,8 @@ from rtscope.present.document import (
 )
 from rtscope.present.render.fitted import Room, rows_left_out
 from rtscope.present.words import NOTHING, duration, enumeration, us
-from rtscope.programs.outside.cycles import OutsideCycle, OutsideThread
 from rtscope.programs.outside.file import Kind
+from rtscope.programs.outside.model import OutsideCycle, OutsideThread
 from rtscope.stats.summary import summarize_samples
 from rtscope.verbs.test.baseline import VIRTUAL, Difference
 from rtscope.verbs.test.file import ProgramTest

@@ -20,7 +20,7 @@ from rtscope.host.files.jsontext import json_text
 from rtscope.host.files.opening import read_named
 from rtscope.host.version import __version__
 from rtscope.present.words import us
-from rtscope.programs.outside.cycles import OutsideThread
+from rtscope.programs.outside.model import OutsideThread
 from rtscope.verbs.test.file import ProgramTest
 from rtscope.verbs.test.judge import SeenStart, judged_threads
 

@@ -11,13 +11,13 @@ from fnmatch import fnmatchcase
 
 from rtscope.boards.runs.identity import BoardIdentity
 from rtscope.host.errors import MeasurementError
-from rtscope.programs.outside.cycles import (
+from rtscope.programs.outside.file import Kind
+from rtscope.programs.outside.model import (
     ORDINARY,
     Outside,
     OutsideCycle,
     OutsideThread,
 )
-from rtscope.programs.outside.file import Kind
 from rtscope.verbs.test.file import BudgetTable, ProgramTest
 
 
