@@ -79,7 +79,7 @@ def test_every_cycle_is_seen_and_differs_from_its_own_reading_by_a_constant(
         assert min(apart) in (usual - 1, usual)
         assert 0 < usual < 1_000
         assert (
-            apart[usual - 1] + apart[usual] + apart[usual + 1] >= 0.97 * one["cycles"]
+            apart[usual - 1] + apart[usual] + apart[usual + 1] >= 0.95 * one["cycles"]
         )
 
 
