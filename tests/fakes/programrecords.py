@@ -84,10 +84,16 @@ class Written:
             self.put(Kind.FIRST, first_us, tid)
 
     def call(
-        self, tid: int, at_us: float, number: int, *, asked_us: float | None = None
+        self,
+        tid: int,
+        at_us: float,
+        number: int,
+        *,
+        asked_us: float | None = None,
+        first: int = 1,
     ) -> None:
-        """Call the kernel; with a time to sleep to that."""
-        self.put(Kind.CALL, at_us, tid, detail=number, value=1)
+        """Call the kernel; with a time to sleep to that, or another first argument."""
+        self.put(Kind.CALL, at_us, tid, detail=number, value=first)
         if asked_us is not None:
             asked_ns = round(asked_us * 1000) - CLOCK_NS
             self.put(Kind.ARGUMENTS, at_us, tid, detail=number, value=ABSTIME, user=0)

@@ -182,6 +182,29 @@ def test_without_a_timer_a_lock_within_a_cycle_begins_none() -> None:
         assert [(one.call, one.lasted_ns) for one in cycle.waits] == [("futex", 33_000)]
 
 
+def test_both_words_of_a_condition_are_one_wait() -> None:
+    written = Written()
+    written.thread(LOOP, "worker")
+    written.runs(LOOP, 500, first_us=501)
+    for number, at in enumerate((1_000, 1_700, 3_900, 4_200, 9_000, 9_300)):
+        written.call(LOOP, at - 30, FUTEX, first=0x5000 + 4 * (number % 2))
+        written.leaves(LOOP, at - 28)
+        written.wake(LOOP, at, by=OTHER)
+        written.runs(LOOP, at + 5, first_us=at + 6)
+        written.returns(LOOP, at + 6, FUTEX)
+        written.call(LOOP, at + 20, FUTEX, first=0x7000)
+        written.leaves(LOOP, at + 22)
+        written.wake(LOOP, at + 30, by=OTHER)
+        written.runs(LOOP, at + 35, first_us=at + 36)
+        written.returns(LOOP, at + 36, FUTEX)
+    written.call(LOOP, 9_400, FUTEX, first=0x5000)
+    written.leaves(LOOP, 9_402)
+
+    thread = only(outside(written))
+    assert [len(one.waits) for one in thread.cycles] == [1] * 6
+    assert [one.response_ns for one in thread.cycles[:1]] == [670_000]
+
+
 def test_a_timer_is_due_though_the_thread_sleeps_again_in_the_kernel() -> None:
     written = loop(6)
     written.wake(LOOP, 16_001, due_us=16_000)
