@@ -16,6 +16,11 @@ pytestmark = [pytest.mark.system, pytest.mark.long, NEEDS_APT]
 SOURCE = Path(__file__).parent.parent / "offenders" / "twoloops.c"
 PATIENCE_S = 900.0
 CYCLES = 1_000
+"""Of fast, one a ms."""
+TICK_MS = 4
+"""The kernels' own timer interrupt, which may keep in step with the loops."""
+FEW = 10
+"""Other interrupts."""
 KERNELS = ("debian-6.12-rt", "debian-6.12")
 
 
@@ -74,13 +79,13 @@ def test_every_cycle_is_seen_and_differs_from_its_own_reading_by_a_constant(
             for mine, seen in zip(own[one["name"]], one["latency_ns"], strict=True)
         )
         # the code between its first instruction and its reading, where no interrupt
-        # comes between them; the guest's clock is cut to a ns
+        # comes between them; the guest's clock is cut to a ns. Whether the tick comes
+        # there depends on when the program starts, and so on each byte of its file.
         usual = apart.most_common(1)[0][0]
         assert min(apart) in (usual - 1, usual)
         assert 0 < usual < 1_000
-        assert (
-            apart[usual - 1] + apart[usual] + apart[usual + 1] >= 0.95 * one["cycles"]
-        )
+        same = apart[usual - 1] + apart[usual] + apart[usual + 1]
+        assert one["cycles"] - same <= CYCLES // TICK_MS + FEW
 
 
 def test_planted_work_is_seen_to_the_instruction(answer: Answer) -> None:
