@@ -26,7 +26,8 @@ int main(void)
 	static double past[TAPS], weights[TAPS];
 	struct timespec next;
 
-	if (sched_setscheduler(0, SCHED_FIFO, &priority) || mlockall(MCL_CURRENT | MCL_FUTURE)) {
+	if (sched_setscheduler(0, SCHED_FIFO, &priority) ||
+	    mlockall(MCL_CURRENT | MCL_FUTURE)) {
 		fprintf(stderr, "hello: no real-time priority: %s\n", strerror(errno));
 		return 1;
 	}
