@@ -29,6 +29,7 @@
 #define IMPATIENT_MS 300
 #define GRACE_AFTER_TERM 1000
 #define OF_PROGRAM       "RTSCOPE_PROGRAM" /* set: the load is what a board watches */
+#define GRID_NS          (20 * INT64_C(1000000)) /* whole ticks at 100 to 1000 Hz */
 
 struct guard {
 	struct options *options;
@@ -41,6 +42,21 @@ struct guard {
 	int64_t next_window_ns;
 	struct workers *workers;
 };
+
+/*
+ * Begins a program on a board so many ns after a tick of the kernel's timer: what the
+ * boot did before, such as unpacking a larger file, then shifts nothing.
+ */
+static void begin_program(const char *phase)
+{
+	const int64_t grid = clock_now_ns() / GRID_NS + 2;
+	const int64_t phase_ns = strtoll(phase, NULL, 10);
+	const struct timespec at = ns_timespec(grid * GRID_NS + phase_ns);
+
+	clock_sleep_until(&at);
+	unsetenv(OF_PROGRAM);
+	marker_candidate(MARKER_OF_PROGRAM, 0);
+}
 
 static void __attribute__((noreturn)) become_load(struct guard *g, pid_t parent,
 						  int report_fd)
@@ -74,10 +90,8 @@ static void __attribute__((noreturn)) become_load(struct guard *g, pid_t parent,
 		prctl(PR_SET_PDEATHSIG, SIGKILL, 0, 0, 0);
 		if (getppid() != parent)
 			_exit(126); /* it died before the kernel knew our request */
-		if (getenv(OF_PROGRAM)) {
-			unsetenv(OF_PROGRAM);
-			marker_candidate(MARKER_OF_PROGRAM, 0);
-		}
+		if (getenv(OF_PROGRAM))
+			begin_program(getenv(OF_PROGRAM));
 		execvp(o->operand[0], o->operand);
 		err = -errno;
 	}

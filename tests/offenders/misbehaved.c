@@ -85,8 +85,8 @@ int main(int argc, char **argv)
 
 		real_time(80);
 		for (int i = 0; i < 4; i++)
-			pthread_create(&thread, NULL, spin, &thread);
-		spin(&thread);
+			pthread_create(&thread, NULL, spin, argv);
+		spin(argv);
 	} else if (!strcmp(way, "memory")) {
 		for (char *piece; (piece = malloc(MIB));)
 			memset(piece, 1, MIB);

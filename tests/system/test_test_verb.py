@@ -20,7 +20,7 @@ pytestmark = [pytest.mark.system, pytest.mark.long, NEEDS_APT]
 SOURCE = Path(__file__).parent.parent / "offenders" / "misbehaved.c"
 EXAMPLES = Path(__file__).parents[2] / "examples"
 PATIENCE_S = 900.0
-QUICK = ("--settle", "0s", "--warmup", "20ms")
+QUICK = ("--settle", "0s")
 
 
 @pytest.fixture(scope="module")
@@ -92,7 +92,7 @@ def test_a_program_that_ends_well_is_judged_by_what_it_did(asked: Asked) -> None
     [
         ("crash", "by signal 11; it printed: before the crash"),
         ("fail", "with status 4; it printed: no such device"),
-        ("end", "with status 0, before its warm-up of 20ms was over"),
+        ("end", "with status 0, before its warm-up of 100ms was over"),
         ("memory", "out of its memory"),
     ],
 )
@@ -103,7 +103,7 @@ def test_a_program_that_does_not_run_as_asked_is_named(
 
     assert done.status == 3
     assert done.stdout == b""
-    assert "pc: misbehaved ended after" in done.stderr
+    assert "pc: misbehaved ended " in done.stderr
     assert said in done.stderr
 
 

@@ -29,7 +29,7 @@ from rtscope.contract import (
 )
 from rtscope.host.errors import BoardError, TargetError
 from rtscope.host.process import Progress
-from rtscope.host.units import NS_PER_S, exact_duration
+from rtscope.host.units import NS_PER_S
 from rtscope.machine.gather import paths as fact_paths
 from rtscope.machine.reader import text_of
 from rtscope.measure.assemble import caveats_from_load
@@ -124,8 +124,8 @@ def run_program(
 
     With a `view` the plugin writes what its threads do.
 
-    Raises BoardError if the board does not boot, or if the program did not begin, ended
-    with an error, or ended before its warm-up was over; with what it printed.
+    Raises BoardError if the board does not boot, or if the program did not begin or
+    ended with an error; with what it printed.
     """
     ends_ns = len(job.phases_ns) * script.LONGEST_END_NS
     booted = boot(
@@ -185,12 +185,12 @@ def _start(
         stderr=_output(booted, script.STDERR.format(number)),
         maps=_maps(prepared, booted, number, pid),
     )
-    if problem := _problem(start, job):
+    if problem := _problem(start):
         raise BoardError(_failure(prepared, job, booted, number, problem))
     return start
 
 
-def _problem(start: ProgramStart, job: ProgramJob) -> str:
+def _problem(start: ProgramStart) -> str:
     """Return why a start does not count; empty if it does."""
     if start.stopped:
         return ""
@@ -199,11 +199,6 @@ def _problem(start: ProgramStart, job: ProgramJob) -> str:
         return f"ended {lasted}, by signal {start.signal}"
     if start.status:
         return f"ended {lasted}, with status {start.status}"
-    if start.lasted_ns < job.warmup_ns + _NS_PER_HUNDREDTH:
-        return (
-            f"ended {lasted}, with status 0, before its warm-up of "
-            f"{exact_duration(job.warmup_ns)} was over: let it run longer"
-        )
     return ""
 
 
@@ -211,19 +206,23 @@ def _failure(
     prepared: Prepared, job: ProgramJob, booted: Booted, number: int, problem: str
 ) -> str:
     name = PurePosixPath(job.program.command[0]).name
-    streams = [
-        *(_output(booted, one.format(number)).text for one in _STREAMS),
-        booted.text(script.GUARD_LOG.format(number)),
-        booted.text("script.log"),
-    ]
-    said = next((text.strip() for text in streams if text.strip()), "")
-    printed = f"; it printed: {said[-SHOWN_CHARACTERS:]}" if said else ""
+    streams = (_output(booted, one.format(number)) for one in _STREAMS)
+    logs = (booted.text(script.GUARD_LOG.format(number)), booted.text("script.log"))
     killed = oom_kills(booted.text("kernel.log"), prepared.board)
     which = f", start {number} of {len(job.phases_ns)}," if number > 1 else ""
     return (
         f"{prepared.board.name}: {name}{which} {problem}"
-        f"{printed or '; it printed nothing'}{killed and f'; {killed}'}"
+        f"{printed(*streams, *logs)}{killed and f'; {killed}'}"
     )
+
+
+def printed(*streams: Output | str) -> str:
+    """Return the end of the first of these that is not empty, for a message."""
+    texts = (one if isinstance(one, str) else one.text for one in streams)
+    said = next((text.strip() for text in texts if text.strip()), "")
+    if not said:
+        return "; it printed nothing"
+    return f"; it printed: {said[-SHOWN_CHARACTERS:]}"
 
 
 _STREAMS = (script.STDERR, script.STDOUT)

@@ -65,7 +65,8 @@ def outside_of(
     """
     reader = Reader(record)
     threads = _of_start(reader.threads, process)
-    begin_ns = min((one.began_ns for one in threads), default=0) + warmup_ns
+    first_ns = min((one.began_ns for one in threads), default=0)
+    begin_ns = first_ns + warmup_ns
     end_ns = reader.end_ns
     if duration_ns is not None:
         end_ns = min(end_ns, begin_ns + duration_ns)
@@ -81,7 +82,14 @@ def outside_of(
         lost=record.lost,
         kinds=record.kinds,
         shift=record.shift,
+        lived_ns=_lived_ns(threads, first_ns),
     )
+
+
+def _lived_ns(threads: Sequence[OwnThread], first_ns: int) -> int | None:
+    ends = [one.exit_ns for one in threads]
+    known = [one for one in ends if one is not None]
+    return max(known) - first_ns if known and len(known) == len(ends) else None
 
 
 class _Clock:

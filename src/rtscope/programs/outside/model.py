@@ -128,6 +128,8 @@ class Outside:
     """Records that were not written; the last cycles are then missing."""
     kinds: frozenset[Kind]
     shift: int
+    lived_ns: int | None = None
+    """From its begin to its end; None: something of it did not end by itself."""
 
     def named(self, pattern: str) -> tuple[OutsideThread, ...]:
         """Return the threads whose names a pattern fits."""

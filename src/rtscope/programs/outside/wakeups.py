@@ -105,6 +105,8 @@ class OwnThread:
     names: list[str] = field(default_factory=list)
     wakeups: list[Wakeup] = field(default_factory=list)
     began_ns: int = 0
+    exit_ns: int | None = None
+    """None: it did not end."""
     parent: int = 0
 
     @property
@@ -193,6 +195,8 @@ class Reader:
             state.thread.names.append(name)
 
     def _of_own(self, state: _State, entry: Entry) -> None:
+        if entry.kind == Kind.EXIT:
+            state.thread.exit_ns = entry.at_ns
         match entry.kind:
             case Kind.WAKE:
                 self._wake(state, entry)

@@ -4,10 +4,12 @@ from collections.abc import Iterator, Mapping
 from functools import partial
 from typing import Any
 
-from rtscope.boards.runs.program import Output, ProgramStart
+from rtscope.boards.runs.program import Output, ProgramStart, printed
 from rtscope.host.errors import BoardError, ContractError
+from rtscope.host.units import NS_PER_MS, exact_duration
 from rtscope.programs.outside.cycles import outside_of
 from rtscope.programs.outside.file import parse_program_record
+from rtscope.programs.outside.model import Outside
 from rtscope.verbs.test.file import ProgramTest
 from rtscope.verbs.test.judge import SeenStart, period_of
 from rtscope.verbs.test.running import Ran
@@ -56,17 +58,34 @@ def seen_starts(test: ProgramTest, ran: Ran) -> Iterator[SeenStart]:
     except ContractError as error:
         raise BoardError(f"{ran.boot.kernel}: {error}") from error
     for start in ran.run.starts:
+        outside = outside_of(
+            record,
+            process=start.pid,
+            warmup_ns=test.warmup_ns,
+            duration_ns=test.longest_ns,
+            given_ns=partial(period_of, test),
+            most=test.cycles,
+        )
+        _refuse_short(test, ran, start, outside)
         yield SeenStart(
             identity=ran.run.identity,
             load=ran.boot.load,
             start=start.number,
             starts=len(ran.run.starts),
-            outside=outside_of(
-                record,
-                process=start.pid,
-                warmup_ns=test.warmup_ns,
-                duration_ns=test.longest_ns,
-                given_ns=partial(period_of, test),
-                most=test.cycles,
-            ),
+            outside=outside,
         )
+
+
+def _refuse_short(
+    test: ProgramTest, ran: Ran, start: ProgramStart, outside: Outside
+) -> None:
+    """Raise BoardError for a program that has ended before anything is judged."""
+    lived_ns = outside.lived_ns
+    if start.stopped or lived_ns is None or lived_ns > test.warmup_ns:
+        return
+    raise BoardError(
+        f"{ran.boot.board}: {test.title} ended {lived_ns / NS_PER_MS:.3f} virtual ms "
+        f"after its start, with status 0, before its warm-up of "
+        f"{exact_duration(test.warmup_ns)} was over: let it run longer"
+        f"{printed(start.stderr, start.stdout)}"
+    )
