@@ -92,3 +92,57 @@ def test_the_published_schemas_accept_the_files(
         text=True,
     )
     assert done.returncode == 0, done.stdout
+
+
+# --- the files of examples/ci, which need no runner of one's own ----------------------
+
+CI = PAGE.parents[2] / "examples" / "ci"
+TESTED = CI.parent / "tested-program"
+
+
+def test_the_action_and_the_templates_name_files_that_there_are(
+    rtscope: Rtscope, here: Path
+) -> None:
+    action = yaml.safe_load((CI / "action.yml").read_text())
+    workflow = yaml.safe_load((CI / "github.yml").read_text())
+    template = yaml.safe_load((CI / "gitlab.yml").read_text())
+    shutil.copytree(CI, here / "ci")
+    shutil.copytree(TESTED, here, dirs_exist_ok=True)
+
+    given = workflow["jobs"]["test"]["steps"][1]["with"]["test"]
+    ran = [line for line in scripts(action) if "rtscope-test" in line]
+    (script,) = template["real-time"]["script"]
+    assert ran == ['sh "$ACTION/rtscope-test" $TEST']
+    assert shlex.split(script) == ["sh", "ci/rtscope-test", *shlex.split(given)]
+    assert (here / "ci" / "rtscope-test").is_file()
+    assert set(action["inputs"]) >= set(workflow["jobs"]["test"]["steps"][1]["with"])
+    # the options are known: what is missing is a file of the reader
+    said = rtscope("test", *shlex.split(given))
+    assert "baseline.json" in said.err
+
+
+def test_the_script_is_one_for_every_shell() -> None:
+    script = CI / "rtscope-test"
+
+    assert script.stat().st_mode & 0o111
+    subprocess.run(["sh", "-n", script], check=True)
+    if shutil.which("shellcheck"):
+        subprocess.run(["shellcheck", script], check=True)
+
+
+@pytest.mark.skipif(
+    not shutil.which("check-jsonschema"), reason="check-jsonschema is not installed"
+)
+@pytest.mark.parametrize(
+    ("name", "schema"),
+    [
+        ("gitlab.yml", "vendor.gitlab-ci"),
+        ("github.yml", "vendor.github-workflows"),
+        ("action.yml", "vendor.github-actions"),
+    ],
+)
+def test_the_published_schemas_accept_the_examples(name: str, schema: str) -> None:
+    words = ["check-jsonschema", "--builtin-schema", schema, str(CI / name)]
+    done = subprocess.run(words, check=False, capture_output=True, text=True)
+
+    assert done.returncode == 0, done.stdout
