@@ -233,21 +233,24 @@ static void a_step_of_many_seconds_is_exact(void)
 }
 
 /* Each sample gives up the CPU once, and what else makes a thread block on a busy machine
- * comes on top: one run without that is awaited. A sleep too many would be in each run
- * of which every sample slept, and others are left out. */
+ * comes on top: of 20 runs one without that is awaited. Runs with a late sample are left
+ * out: their thread may not have slept, neither before the next one nor at the end. */
 static void the_sleep_behind_the_grid_is_no_switch_of_the_samples(void)
 {
 	bool as_many_as_samples = false;
 
-	for (int i = 0; i < 500 && !as_many_as_samples; i++) {
+	for (int i = 0; i < 20 && !as_many_as_samples;) {
 		struct sampler *s = prepare_one(-1);
 
 		s->interval_ns = 10 * INTERVAL_NS;
 		let_go(s, clock_now_ns(), 2);
 		join(s);
 		CHECK(s->usage.voluntary_switches >= 0);
-		as_many_as_samples = missed_periods(s) == 0 &&
-				     s->usage.voluntary_switches == (int64_t)samples(s);
+		if (s->hist.max_ns < 5 * INTERVAL_NS) {
+			as_many_as_samples =
+				s->usage.voluntary_switches == (int64_t)samples(s);
+			i++;
+		}
 		sampler_free(s, 1);
 	}
 	CHECK(as_many_as_samples);
