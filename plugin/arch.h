@@ -14,6 +14,7 @@
 
 #define ARCH_INSTRUCTION_BYTES 16
 #define ARCH_UNWOUND           33
+#define ARCH_CALL_BYTES        288
 
 /* The first bytes of an instruction; the rest is zero. */
 struct instruction {
@@ -45,6 +46,7 @@ struct arch {
 	 * much it is behind that at a call; the stack pointer */
 	unsigned int call_argument[3], call_number, call_proof, call_pc, call_ends,
 		call_sp;
+	unsigned int call_bytes; /* of it that are read, ARCH_CALL_BYTES at most */
 	uint32_t call_sleep, call_futex; /* the numbers of clock_nanosleep and futex */
 	uint64_t call_proves;            /* 0: the number */
 	/* The registers of a program that unwinding needs, in the order of perf_regs.h, as

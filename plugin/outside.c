@@ -114,18 +114,15 @@ static void look_who_holds(struct thread *t, unsigned int to_come)
 
 static void leave(uint64_t before, uint64_t after, unsigned int to_come)
 {
-	bool asleep = !outside_field(before, FIELD_ON_RQ, 4);
-	uint64_t state = outside_field(before, FIELD_STATE, 4);
+	struct outside_task task = outside_read_task(before);
 	uint32_t next = outside_tell(after, to_come)->id;
 	struct thread *t = outside_tell(before, to_come);
 	uint32_t id = t->id;
 
-	if (outside.options->field[FIELD_DELAYED])
-		asleep |= outside_field(before, FIELD_DELAYED, 1) & 1;
-	if (asleep)
+	if (task.asleep)
 		look_who_holds(t, to_come);
-	outside_put(OUTSIDE_OUT, to_come, id, !asleep,
-		    (uint64_t)next << 32 | (uint32_t)state);
+	outside_put(OUTSIDE_OUT, to_come, id, !task.asleep,
+		    (uint64_t)next << 32 | task.state);
 }
 
 static void at_switch(unsigned int to_come)

@@ -92,20 +92,44 @@ static void put_stack(struct thread *t, unsigned int reason, uint64_t registers,
 
 /* --- system calls --------------------------------------------------------------------- */
 
-static uint64_t of_call(uint64_t registers, unsigned int offset)
+/* What the kernel has kept of the program's registers. */
+struct call {
+	uint64_t word[ARCH_CALL_BYTES / 8];
+};
+
+static uint64_t in_call(const struct call *call, unsigned int offset)
 {
-	return outside_value(registers + offset, 8);
+	return call->word[offset / 8];
 }
 
-static bool is_call(uint64_t registers, uint32_t number)
+static bool read_call(uint64_t registers, struct call *out)
+{
+	return outside_in_kernel(registers) &&
+	       registers_copy_memory(registers, outside.arch->call_bytes, out);
+}
+
+static bool is_call(const struct call *call, uint32_t number)
 {
 	const struct arch *arch = outside.arch;
-	uint64_t proof = of_call(registers, arch->call_proof);
+	uint64_t proof = in_call(call, arch->call_proof);
 
-	if (!outside_in_kernel(registers))
-		return false;
 	return arch->call_proves ? proof == arch->call_proves
 				 : (uint32_t)proof == number;
+}
+
+static void put_call(struct thread *t, const struct call *call, unsigned int to_come)
+{
+	const unsigned int *at = outside.arch->call_argument;
+	uint64_t asked = in_call(call, at[2]);
+
+	outside_put(OUTSIDE_CALL, to_come, t->id, t->call, in_call(call, at[0]));
+	outside_put_with(OUTSIDE_ARGUMENTS, to_come, t->id, t->call,
+			 in_call(call, at[1]), asked);
+	if (t->call == outside.arch->call_sleep) /* struct __kernel_timespec */
+		outside_put(OUTSIDE_ASKED, to_come, t->id,
+			    (uint32_t)in_call(call, at[1]),
+			    outside_value(asked, 8) * 1000000000 +
+				    outside_value(asked + 8, 8));
 }
 
 void outsidecalls_at_call(unsigned int to_come)
@@ -113,15 +137,20 @@ void outsidecalls_at_call(unsigned int to_come)
 	const struct arch *arch = outside.arch;
 	struct thread *t = outside_current();
 	uint64_t registers;
+	struct call call;
 	uint32_t number;
 
 	if (!t && !outside_is_new(HOOK_CALL))
 		return;
 	registers = outside_argument(0);
-	number = (uint32_t)(arch->call_number ? of_call(registers, arch->call_number)
+	if (!read_call(registers, &call)) {
+		outside_check(HOOK_CALL, false);
+		return;
+	}
+	number = (uint32_t)(arch->call_number ? in_call(&call, arch->call_number)
 					      : outside_argument(1));
 	if (outside_is_new(HOOK_CALL) &&
-	    !outside_check(HOOK_CALL, is_call(registers, number)))
+	    !outside_check(HOOK_CALL, is_call(&call, number)))
 		return;
 	if (!t)
 		return;
@@ -129,22 +158,9 @@ void outsidecalls_at_call(unsigned int to_come)
 	t->calls = true;
 	t->call = number;
 	t->registers = registers;
-	t->returns_to = of_call(registers, arch->call_pc) + arch->call_ends;
+	t->returns_to = in_call(&call, arch->call_pc) + arch->call_ends;
 	t->waits_for = 0;
-	outside_put(OUTSIDE_CALL, to_come, t->id, number,
-		    of_call(registers, arch->call_argument[0]));
-	outside_put_with(OUTSIDE_ARGUMENTS, to_come, t->id, number,
-			 of_call(registers, arch->call_argument[1]),
-			 of_call(registers, arch->call_argument[2]));
-	if (number == arch->call_sleep) {
-		uint64_t asked = of_call(registers, arch->call_argument[2]);
-
-		/* struct __kernel_timespec */
-		outside_put(OUTSIDE_ASKED, to_come, t->id,
-			    (uint32_t)of_call(registers, arch->call_argument[1]),
-			    outside_value(asked, 8) * 1000000000 +
-				    outside_value(asked + 8, 8));
-	}
+	put_call(t, &call, to_come);
 	if (number >= THREAD_CALLS)
 		number = THREAD_CALLS - 1;
 	if (is_wanted(t, number, to_come))

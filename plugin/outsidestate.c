@@ -46,6 +46,26 @@ uint64_t outside_field(uint64_t task, enum options_field which, unsigned int byt
 	return outside_value(task + outside.options->field[which], bytes);
 }
 
+/* The scheduler's members lie near the beginning of a task: one reading for all. */
+struct outside_task outside_read_task(uint64_t task)
+{
+	const uint64_t *at = outside.options->field;
+	unsigned char bytes[512] = { 0 };
+	struct outside_task read = { 0 };
+	uint32_t on_rq;
+
+	if (at[FIELD_STATE] + 4 > sizeof(bytes) ||
+	    at[FIELD_ON_RQ] + 4 > sizeof(bytes) || at[FIELD_DELAYED] >= sizeof(bytes) ||
+	    !registers_copy_memory(task, sizeof(bytes), bytes)) {
+		outside_check(HOOK_SWITCHED, false);
+		return read;
+	}
+	memcpy(&read.state, bytes + at[FIELD_STATE], sizeof(read.state));
+	memcpy(&on_rq, bytes + at[FIELD_ON_RQ], sizeof(on_rq));
+	read.asleep = !on_rq || (at[FIELD_DELAYED] && bytes[at[FIELD_DELAYED]] & 1);
+	return read;
+}
+
 bool outside_in_kernel(uint64_t address)
 {
 	return address >> 63;

@@ -55,6 +55,13 @@ uint64_t outside_argument(unsigned int number);
 uint64_t outside_stack(void);
 uint64_t outside_value(uint64_t address, unsigned int bytes);
 uint64_t outside_field(uint64_t task, enum options_field which, unsigned int bytes);
+
+struct outside_task {
+	uint32_t state;
+	bool asleep;
+};
+
+struct outside_task outside_read_task(uint64_t task);
 bool outside_in_kernel(uint64_t address);
 bool outside_is_task(uint64_t address);
 

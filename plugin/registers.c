@@ -49,3 +49,13 @@ bool registers_read_memory(uint64_t address, unsigned int size, uint64_t *out)
 
 	return qemu_plugin_read_memory_vaddr(address, bytes, size) && take(bytes, out);
 }
+
+bool registers_copy_memory(uint64_t address, unsigned int size, void *out)
+{
+	struct gbytearray *bytes = emptied();
+
+	if (!qemu_plugin_read_memory_vaddr(address, bytes, size) || bytes->len != size)
+		return false;
+	memcpy(out, bytes->data, size);
+	return true;
+}

@@ -19,5 +19,7 @@ struct qemu_plugin_register *registers_find(const char *name);
 /* False: cannot be read. */
 bool registers_read(struct qemu_plugin_register *handle, uint64_t *out);
 bool registers_read_memory(uint64_t address, unsigned int bytes, uint64_t *out);
+/* So many bytes at once: each reading costs as much as 1,000 bytes. */
+bool registers_copy_memory(uint64_t address, unsigned int bytes, void *out);
 
 #endif
