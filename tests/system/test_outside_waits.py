@@ -44,10 +44,16 @@ BOARDS = {
     "rt": ("pc", "debian-6.12-rt"),
     "pc": ("pc", "debian-6.12"),
     "riscv": ("jh7110", "jh7110-6.12-rt"),
+    "arm": ("rpi3", "debian-6.12-rt"),
 }
-TARGETS = {"pc": "x86_64-linux-musl", "jh7110": "riscv64-linux-musl"}
-GETPPID = {"pc": 110, "jh7110": 173}
-TICK_NS = {"pc": 1, "jh7110": 100}
+TARGETS = {
+    "pc": "x86_64-linux-musl",
+    "jh7110": "riscv64-linux-musl",
+    "rpi3": "aarch64-linux-musl",
+}
+MACHINES = {"pc": "x86_64", "jh7110": "riscv64", "rpi3": "aarch64"}
+GETPPID = {"pc": 110, "jh7110": 173, "rpi3": 173}
+TICK_NS = {"pc": 1, "jh7110": 100, "rpi3": 16}
 """Of the clock that the program reads."""
 SLEEP, TIMERFD, POSIX_TIMER = 1, 2, 3
 FUTEX, READ = 2, 5
@@ -211,7 +217,7 @@ def test_each_use_of_a_function_is_seen_with_its_callers(run: Run) -> None:
     image = Image(run.program.read_bytes(), "waits")
     stacks = [one for one in run.record.stacks if run.entries[one.at].kind == Kind.USED]
     assert len(stacks) == run.view.stacks
-    machine = BY_MACHINE["x86_64" if run.board == "pc" else "riscv64"]
+    machine = BY_MACHINE[MACHINES[run.board]]
     unwinder = Unwinder(machine, MemoryMap(_pieces(run.program)), lambda _: image)
     for one in stacks:
         registers = dict(zip(machine.order, one.words, strict=True))
