@@ -81,6 +81,7 @@ enum options_hook {
 	HOOK_MUTEX,       /* __mutex_lock(mutex, ...): a slow path, as the next two */
 	HOOK_READ,        /* rwsem_down_read_slowpath(semaphore, ...) */
 	HOOK_WRITE,       /* rwsem_down_write_slowpath(semaphore, ...) */
+	HOOK_LENDING, /* task_blocks_on_rt_mutex(lock, ...); not with FIELD_BLOCKED */
 	OPTIONS_HOOKS
 };
 #define OPTIONS_HOOK_NAMES                                                             \
@@ -98,7 +99,8 @@ enum options_hook {
 	  "handle_mm_fault",                                                           \
 	  "__mutex_lock",                                                              \
 	  "rwsem_down_read_slowpath",                                                  \
-	  "rwsem_down_write_slowpath" }
+	  "rwsem_down_write_slowpath",                                                 \
+	  "task_blocks_on_rt_mutex" }
 
 /* Of a task, unless something else is said; 0: not known, but for the offsets that are
  * not of a task. */

@@ -83,6 +83,12 @@ static void put_held(struct thread *t, uint32_t kind, uint64_t owner,
 	outside_put(OUTSIDE_HELD, to_come, self, kind, holder);
 }
 
+static uint32_t lending_kind(const struct thread *t)
+{
+	return t->calls && t->call == outside.arch->call_futex ? HELD_FUTEX
+							       : HELD_LENDING;
+}
+
 /* What a thread sleeps for, where the kernel knows who has it. */
 static void look_who_holds(struct thread *t, unsigned int to_come)
 {
@@ -93,10 +99,8 @@ static void look_who_holds(struct thread *t, unsigned int to_come)
 
 	if (outside_in_kernel(waiter)) {
 		uint64_t lock = outside_value(waiter + at[FIELD_LOCK], 8);
-		bool is_futex = t->calls && t->call == outside.arch->call_futex;
 
-		put_held(t, is_futex ? HELD_FUTEX : HELD_LENDING,
-			 owner_at(lock + at[FIELD_OWNER]), to_come);
+		put_held(t, lending_kind(t), owner_at(lock + at[FIELD_OWNER]), to_come);
 		return;
 	}
 	if (!t->waits_for)
@@ -282,7 +286,9 @@ static void at_lock(enum options_hook hook)
 
 	if (!t && !outside_is_new(hook))
 		return;
-	word = outside_argument(0) + at[hook == HOOK_MUTEX ? FIELD_MUTEX : FIELD_RWSEM];
+	word = outside_argument(0) + at[hook == HOOK_MUTEX     ? FIELD_MUTEX
+					: hook == HOOK_LENDING ? FIELD_OWNER
+							       : FIELD_RWSEM];
 	owner = owner_at(word);
 	if (outside_is_new(hook) &&
 	    !outside_check(hook, outside_in_kernel(word) &&
@@ -290,7 +296,9 @@ static void at_lock(enum options_hook hook)
 		return;
 	if (t) {
 		t->waits_for = word;
-		t->waits_kind = hook == HOOK_MUTEX ? HELD_MUTEX : HELD_WRITTEN;
+		t->waits_kind = hook == HOOK_MUTEX     ? HELD_MUTEX
+				: hook == HOOK_LENDING ? lending_kind(t)
+						       : HELD_WRITTEN;
 	}
 }
 
@@ -336,6 +344,7 @@ void outside_at_hook(unsigned int hook, unsigned int instructions)
 	case HOOK_MUTEX:
 	case HOOK_READ:
 	case HOOK_WRITE:
+	case HOOK_LENDING:
 		at_lock((enum options_hook)(hook - 1));
 		break;
 	case OPTIONS_HOOKS:
@@ -380,6 +389,7 @@ static uint32_t possible_kinds(void)
 		[HOOK_NEW] = OUTSIDE_FORK,     [HOOK_RENAME] = OUTSIDE_NAME,
 		[HOOK_EXIT] = OUTSIDE_EXIT,    [HOOK_CALL] = OUTSIDE_CALL,
 		[HOOK_FAULT] = OUTSIDE_FAULT,  [HOOK_MUTEX] = OUTSIDE_HELD,
+		[HOOK_LENDING] = OUTSIDE_HELD,
 	};
 	const struct options *o = outside.options;
 	uint32_t kinds = 1u << OUTSIDE_THREAD | 1u << OUTSIDE_NAME | 1u << OUTSIDE_IN |

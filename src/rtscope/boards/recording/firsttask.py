@@ -24,6 +24,9 @@ LARGEST_TASK = 32_768
 
 KNOWN = ((6, 1), (6, 12))
 
+_DEBUGGED = ("DEBUG_LOCK_ALLOC", "DEBUG_SPINLOCK")
+"""Options of kernels whose locks are larger."""
+
 _WORD = 8
 _NAME = b"swapper\0"
 _PRIORITIES = struct.pack("<4I", 120, 120, 120, 0)
@@ -38,8 +41,8 @@ _OF_TIMERS: Mapping[str, int] = {
 }
 _OF_AREAS: Mapping[str, int] = {"area": 0, "area_end": 8}
 _OF_LOCKS: Mapping[str, int] = {"mutex": 0, "rwsem": 8}
-_UNKNOWN: Mapping[str, int] = {"blocked": 0, "lock": 0, "owner": 0}
-"""Who has a lock of PREEMPT_RT: nothing in the first task tells where that is."""
+_OF_LENDING: Mapping[str, int] = {"blocked": 0, "lock": 0, "owner": 24}
+"""Nothing in the first task tells where a task has what it waits for: 0."""
 
 
 def read_first_task(vmlinux: ELFFile, address: int) -> bytes:
@@ -66,7 +69,9 @@ def offsets_of_first_task(
     """
     number = re.match(r"(\d+)\.(\d+)", release)
     series = (int(number[1]), int(number[2])) if number else (0, 0)
-    if not KNOWN[0] <= series <= KNOWN[1] or config.is_on("DEBUG_LOCK_ALLOC"):
+    if not KNOWN[0] <= series <= KNOWN[1] or any(
+        config.is_on(one) for one in _DEBUGGED
+    ):
         raise BoardError(
             f"where kernel {release or 'without a release'} keeps its tasks is not "
             "known: build it with CONFIG_DEBUG_INFO_BTF"
@@ -86,7 +91,7 @@ def offsets_of_first_task(
         "state": stack_at - _WORD,
         "on_rq": prio - 4,
         "delayed": entity + _DELAYED_IN_ENTITY if series >= (6, 12) else 0,
-        **_UNKNOWN,
+        **_OF_LENDING,
         **({"mutex": 0, "rwsem": 0} if rt else _OF_LOCKS),
         **_OF_AREAS,
         **_OF_TIMERS,

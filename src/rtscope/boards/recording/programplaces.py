@@ -55,6 +55,7 @@ _HOOKS = {
     "mutex": ("__mutex_lock",),
     "read": ("rwsem_down_read_slowpath",),
     "write": ("rwsem_down_write_slowpath",),
+    "lending": ("task_blocks_on_rt_mutex",),
 }
 """In the order of `enum options_hook` of plugin/options.h; the first that there is."""
 
@@ -134,10 +135,13 @@ def program_view(
     offsets = _built_in(prepared, symbols) or _offsets(
         prepared, cache=cache, log=log, progress=progress
     )
+    hooks = _hooks(symbols, name)
+    if offsets["blocked"]:  # each task says for what it waits
+        hooks["lending"] = 0
     return ProgramView(
         task=layout["task"],
         preempt=layout["preempt"],
-        hooks=tuple(_hooks(symbols, name).values()),
+        hooks=tuple(hooks.values()),
         fields=tuple(offsets[one] for one in _FIELDS),
         time=_times(symbols, offsets, prepared.board.arch),
     )
