@@ -21,7 +21,7 @@
 #include "thread/rawcall.h"
 
 #define FIRST_WAIT_MS 20
-#define FIRST_TRIES   50
+#define FIRST_TRIES   500 /* 10 s: a busy machine notices a link late */
 
 /* --- pty: into the master, out of the terminal ------------------------------------ */
 
@@ -102,7 +102,7 @@ static bool comes_in(struct event_ends *e, int within_ms)
 
 /*
  * The first packet takes slow paths, and shows whether any comes through at all. Again
- * and again for a second: the kernel drops what is sent before it has noticed that the
+ * and again for ten seconds: the kernel drops what is sent before it has noticed that the
  * link is up. What comes late is no event of the run.
  */
 static int try_first(struct event_ends *e, const struct event_kind *kind,
@@ -124,7 +124,7 @@ static int try_first(struct event_ends *e, const struct event_kind *kind,
 	}
 	refusal->cause = "event";
 	snprintf(refusal->why, sizeof(refusal->why),
-		 "no packet comes through within a second");
+		 "no packet comes through within ten seconds");
 	refusal->remedy = "look at cable, peer and packet filter, or choose another "
 			  "--event";
 	return -ETIMEDOUT;

@@ -192,8 +192,8 @@ def test_a_static_program_is_seen_as_others_are(
 def test_a_wait_for_a_lock_is_found_with_its_place(offender: Path, root: None) -> None:
     _, document = checked(offender, "mutex")
 
-    # Its owner is not real-time.
-    assert set(by_id(document)) == {"RA01", "RA10"}
+    # Its owner is not real-time: other work of this machine may keep it from its CPU.
+    assert set(by_id(document)) - {"RA11"} == {"RA01", "RA10"}
     one = by_id(document)["RA10"]
     assert one["thread"] == "cycle"
     functions = {f["function"] for s in one["stacks"] for f in s["frames"]}
