@@ -3,8 +3,8 @@ What a test can leave on a machine, seen before and after it.
 
 Of a folder for temporary files, and of processes, only those of this run of the tests
 are seen: they have its `TMPDIR` and its `MARK`. Journals, tracing instances, control
-groups and settings are the machine's, so they are looked at by a test that has the
-machine alone (`alone`), and other work may put its own back meanwhile.
+groups, mounts and settings are the machine's, so they are looked at by a test that has
+the machine alone (`alone`), and other work may put its own back meanwhile.
 """
 
 import contextlib
@@ -19,6 +19,7 @@ MARK = "RTSCOPE_TEST_RUN"
 JOURNALS = Path("/run/rtscope")
 INSTANCES = Path("/sys/kernel/tracing/instances")
 CONTROL_GROUPS = Path("/sys/fs/cgroup")
+MOUNTS = Path("/proc/self/mountinfo")
 SETTINGS = (
     "/proc/sys/kernel/sched_rt_runtime_us",
     "/proc/sys/kernel/sched_rt_period_us",
@@ -54,9 +55,16 @@ def left_after(
     end = time.monotonic() + patience_s
     while True:
         left = seen(folder, mark, machine=machine) - before
+        # What nobody could read before is not known to have changed.
+        left = frozenset(one for one in left if _was_known(one, before))
         if not left or time.monotonic() > end:
             return left
         time.sleep(0.02)
+
+
+def _was_known(one: str, before: frozenset[str]) -> bool:
+    name, is_value, _ = one.partition(" = ")
+    return not is_value or any(other.startswith(f"{name} = ") for other in before)
 
 
 def _of_machine() -> Iterator[str]:
@@ -68,9 +76,17 @@ def _of_machine() -> Iterator[str]:
     for pattern in ("rtscope*", "*/rtscope*", "*/*/rtscope*"):
         for group in CONTROL_GROUPS.glob(pattern):
             yield f"control group {group}"
+    for place in sorted(mounted(MOUNTS.read_text())):
+        yield f"mount {place}"
     for name in SETTINGS:
         with contextlib.suppress(OSError):
             yield f"setting {name} = {Path(name).read_text().strip()}"
+
+
+def mounted(mountinfo: str) -> set[str]:
+    """Return where the kernel's own file systems are: what is below /sys and /proc."""
+    places = {line.split()[4] for line in mountinfo.splitlines()}
+    return {one for one in places if one.startswith(("/sys/", "/proc/"))}
 
 
 def _processes(mark: str) -> Iterator[str]:

@@ -8,7 +8,6 @@ its name to at least 95 %.
 
 import json
 import os
-import shutil
 import signal
 import subprocess
 import sys
@@ -33,6 +32,7 @@ from rtscope.record.events.dat import open_trace
 from rtscope.record.events.events import Trace
 from rtscope.record.events.text import text_trace
 from rtscope.record.events.writer import TRACE
+from tracecmd import needs_trace_cmd, trace_cmd
 
 ATTRIBUTED = 0.95
 CPU = min(os.sched_getaffinity(0))
@@ -317,11 +317,6 @@ def test_every_sum_closes(wakeups: Wakeups) -> None:
         assert sum(one["parts"].values()) == one["latency_ns"]
 
 
-needs_trace_cmd = pytest.mark.skipif(
-    shutil.which("trace-cmd") is None, reason="needs trace-cmd"
-)
-
-
 def listed(trace: Trace) -> list[tuple[int, int, str]]:
     """Return time, CPU and name of every event."""
     return sorted(
@@ -329,12 +324,6 @@ def listed(trace: Trace) -> list[tuple[int, int, str]]:
         for rows in trace.rows
         for at_ns, kind in zip(rows.at_ns.tolist(), rows.kinds.tolist(), strict=True)
     )
-
-
-def trace_cmd(*words: str | Path) -> bytes:
-    return subprocess.run(
-        ["trace-cmd", *words], capture_output=True, check=True, timeout=PATIENCE_S
-    ).stdout
 
 
 @needs_trace_cmd

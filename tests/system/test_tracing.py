@@ -42,6 +42,7 @@ from rtscope.contract import (
 from rtscope.record.directory.records import open_records
 from rtscope.record.events.writer import TraceParts, trace_of
 from rtscope.stats.runcaveats import all_caveats, trace_cost
+from tracecmd import needs_trace_cmd, trace_cmd
 
 MOUNT = ("mount", "-t", "tracefs", "nodev")
 
@@ -62,11 +63,8 @@ pytestmark = [
         not has_tracefs(), reason="needs root and a kernel with tracefs"
     ),
 ]
-needs_trace_cmd = pytest.mark.skipif(
-    shutil.which("trace-cmd") is None, reason="needs trace-cmd to read the trace"
-)
 
-# trace-cmd of another test may have mounted tracefs, and leaves it mounted.
+# Where this machine has it mounted.
 WITHOUT_TRACEFS = (
     *("unshare", "--mount", "sh", "-c"),
     *('umount -q /sys/kernel/tracing; exec "$@"', "sh"),
@@ -132,13 +130,7 @@ def written(done: Done, to: Path) -> Path:
 def reported(file: Path, *events: str) -> list[tuple[int, str]]:
     """Return (time, line) of these events, as trace-cmd reads them."""
     only = [word for event in events for word in ("-F", event)]
-    text = subprocess.run(
-        ["trace-cmd", "report", "-t", "-i", file, *only],
-        capture_output=True,
-        check=True,
-        text=True,
-        timeout=60,
-    ).stdout
+    text = trace_cmd("report", "-t", "-i", file, *only).decode()
     found = []
     for line in text.splitlines():
         head, separator, _ = line.partition(": ")

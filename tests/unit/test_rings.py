@@ -68,6 +68,30 @@ def test_a_process_of_others_is_not_left(tmp_path: Path) -> None:
         others.communicate()
 
 
+def test_a_mount_is_left_and_not_the_settings_that_it_shows(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    mounts, setting = tmp_path / "mountinfo", tmp_path / "tracing_on"
+    other = tmp_path / "watchdog"
+    mounts.write_text("23 27 0:22 / /sys rw - sysfs sysfs rw\n")
+    other.write_text("1\n")
+    monkeypatch.setattr(leftovers, "MOUNTS", mounts)
+    monkeypatch.setattr(leftovers, "SETTINGS", (str(setting), str(other)))
+    folder = tmp_path / "files"
+    folder.mkdir()
+    before = leftovers.seen(folder, folder.name, machine=True)
+    with mounts.open("a") as file:
+        file.write("30 23 0:26 / /sys/kernel/tracing rw - tracefs nodev rw\n")
+    setting.write_text("1\n")
+    other.write_text("0\n")
+
+    found = leftovers.left_after(
+        before, folder, folder.name, machine=True, patience_s=0
+    )
+
+    assert found == {"mount /sys/kernel/tracing", f"setting {other} = 0"}
+
+
 def test_the_environment_is_put_back(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
