@@ -210,6 +210,16 @@ def test_a_program_that_fails_is_named_with_what_it_printed(
     assert "it printed: no such device" in str(failed.value)
 
 
+def test_an_end_of_its_own_counts_although_its_time_was_over_meanwhile(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    late = {"asked-1": ""}
+    (start,) = ran(monkeypatch, HELLO, end(status=0), files=late).starts
+    assert not start.stopped
+    with pytest.raises(BoardError, match="by signal 11"):
+        ran(monkeypatch, HELLO, end(signal=11), files=late)
+
+
 def test_a_program_that_ends_well_is_fine(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:

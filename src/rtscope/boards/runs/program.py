@@ -10,6 +10,7 @@ import re
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass
 from pathlib import PurePosixPath
+from signal import SIGKILL
 
 from rtscope.boards.parts.prepared import Prepared
 from rtscope.boards.parts.qemu import ProgramView
@@ -173,7 +174,8 @@ def _start(
     )
     if pid is None or end is None or begun_ns is None or ended_ns is None:
         raise BoardError(_failure(prepared, job, booted, number, "did not begin"))
-    asked = script.ASKED.format(number) in booted.files
+    # it may have ended by itself shortly before
+    asked = script.ASKED.format(number) in booted.files and end.signal == SIGKILL
     start = ProgramStart(
         number=number,
         pid=pid,
