@@ -68,7 +68,8 @@ static bool is_timer(enum options_hook hook, uint64_t timer, int64_t due,
 		outside_value(timer + outside.options->time[TIME_FUNCTION], 8);
 
 	return outside_in_kernel(timer) && function == outside.options->hook[hook] &&
-	       (due == UNKNOWN_NS || (late_ns >= 0 && late_ns < LATEST_NS));
+	       /* a timer with slack may fire with an earlier one, before it is due */
+	       (due == UNKNOWN_NS || (late_ns > -LATEST_NS && late_ns < LATEST_NS));
 }
 
 void outsidetime_at_timer(enum options_hook hook, unsigned int to_come)

@@ -158,6 +158,18 @@ def test_an_interrupt_ends_the_boot_and_leaves_nothing(
     assert list(tmp_path.iterdir()) == []
 
 
+def test_a_load_runs_beside_it_which_is_proved(program: Path) -> None:
+    # without PREEMPT_RT the first timer of another thread fires before it is due
+    done = ran(
+        *("--kernel", "debian-6.12", "--load", "cpu", "--missed", "0", "--json"),
+        *("--", program, "ask"),
+    )
+
+    assert done.status == 0, done.stderr
+    (run,) = json.loads(done.stdout)["runs"]
+    assert (run["load"], run["caveats"]) == ("cpu", [])
+
+
 # --- the script for CI, as an ordinary user -------------------------------------------
 
 

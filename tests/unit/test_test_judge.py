@@ -117,6 +117,19 @@ def test_lost_records_keep_no_budget_and_may_break_one() -> None:
     assert judged(BudgetTable(response_ns=1), lossy) == {"response": Outcome.BROKEN}
 
 
+def test_beside_a_load_that_died_no_budget_is_kept_and_one_may_be_broken() -> None:
+    doubt = "the load ended before the measurement did"
+    one = replace(seen(), doubts=(doubt,))
+    wide = BudgetTable(response_ns=1_000_000, execution_ns=1)
+
+    assert judged(wide, one) == {
+        "response": Outcome.NOT_SEEN,
+        "execution": Outcome.BROKEN,
+    }
+    text = render_document(answer_document(answered(wide, one)))
+    assert f"T{doubt[1:]}." in text
+
+
 def test_the_worst_outcome_decides() -> None:
     test = ProgramTest(budget=BudgetTable(response_ns=1, allocations=0, missed=0))
 

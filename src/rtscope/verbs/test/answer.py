@@ -304,6 +304,8 @@ def us_cell(ns: float | None) -> str:
 
 
 def _unseen(one: SeenStart) -> Iterator[Block]:
+    for doubt in one.doubts:
+        yield (f"{_capital(doubt)}.", "limit")
     if one.outside.lost:
         yield (
             f"{one.outside.lost:,} records were lost: the last cycles are missing.",
@@ -377,6 +379,11 @@ def answer_row(answer: Answer) -> dict[str, Any]:
             for one in answer.differences
         ],
         "changed": list(answer.changed),
+        "doubts": [
+            {"run": one.name, "says": doubt}
+            for one in answer.tested
+            for doubt in one.doubts
+        ],
         "threads": [
             _thread_json(thread, one)
             for one in answer.tested

@@ -131,6 +131,8 @@ class SeenStart:
     outside: Outside
     starts: int = 1
     """Of the boot."""
+    doubts: tuple[str, ...] = ()
+    """Why its load may not have run: a limit is then not shown to be kept."""
 
     @property
     def name(self) -> str:
@@ -251,6 +253,8 @@ def _judged(
         why = _why_unseen(measure, thread)
     elif start.outside.lost and value <= limit:
         value, why = None, f"{start.outside.lost:,} records were lost"
+    elif start.doubts and value <= limit:
+        value, why = None, start.doubts[0]
     return Judged(start, thread, thread.name, measure, limit, value, why)
 
 

@@ -1,6 +1,6 @@
 """What each boot of a test gave: its threads; output, end and identity as JSON."""
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from functools import partial
 from typing import Any
 
@@ -10,6 +10,7 @@ from rtscope.host.units import NS_PER_MS, exact_duration
 from rtscope.programs.outside.cycles import outside_of
 from rtscope.programs.outside.file import parse_program_record
 from rtscope.programs.outside.model import Outside
+from rtscope.record.caveats.catalogue import Caveat, Effect, kind_of
 from rtscope.verbs.test.file import ProgramTest
 from rtscope.verbs.test.judge import SeenStart, period_of
 from rtscope.verbs.test.running import Ran
@@ -57,6 +58,7 @@ def seen_starts(test: ProgramTest, ran: Ran) -> Iterator[SeenStart]:
         record = parse_program_record(ran.run.record or b"")
     except ContractError as error:
         raise BoardError(f"{ran.boot.kernel}: {error}") from error
+    doubts = tuple(_doubts(ran.run.caveats))
     for start in ran.run.starts:
         outside = outside_of(
             record,
@@ -73,6 +75,7 @@ def seen_starts(test: ProgramTest, ran: Ran) -> Iterator[SeenStart]:
             start=start.number,
             starts=len(ran.run.starts),
             outside=outside,
+            doubts=doubts,
         )
 
 
@@ -89,3 +92,11 @@ def _refuse_short(
         f"{exact_duration(test.warmup_ns)} was over: let it run longer"
         f"{printed(start.stderr, start.stdout)}"
     )
+
+
+def _doubts(caveats: Sequence[Caveat]) -> Iterator[str]:
+    """Yield the caveats for which a limit is not shown to be kept."""
+    for one in caveats:
+        kind = kind_of(one)
+        if kind.effect is not Effect.NOTE:
+            yield f"{kind.message}{one.detail and f' ({one.detail})'}"
