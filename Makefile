@@ -12,7 +12,7 @@ PYTEST := $(PY) -m pytest -q
 unexport PYTHONDONTWRITEBYTECODE
 
 FAST_TESTS := tests/unit tests/cli tests/golden tests/plugin tests/test_layers.py
-SCRIPTS    := setup/packages setup/environment setup/run setup/test-board setup/fresh setup/try-install .ci/run
+SCRIPTS    := setup/packages setup/environment setup/run setup/test-board setup/fresh setup/try-install setup/try-ci .ci/run
 C_FILES    := $(wildcard agent/*.[ch] agent/*/*.[ch] agent/tests/*/*.[ch] plugin/*.[ch] plugin/tests/*.c lib/*.[ch] lib/tests/*.[ch] bench/guest/*.c lab/plugin/*.c)
 
 help:                 ## list the targets
