@@ -89,7 +89,10 @@ bench: packages-bench .venv/.stamp-dev agent plugin ## compare the agent with cy
 	@for bench in $(BENCHES); do echo "--- $$bench"; $(PY) $$bench || exit 1; done
 
 SUITE ?= trixie
-AS    ?= root
+# make's own AS is the assembler
+ifneq ($(filter default undefined,$(origin AS)),)
+AS    := root
+endif
 
 fresh:                ## run both commands of README on a fresh SUITE=trixie, or ARGS="make check" AS=user
 	@setup/fresh '$(SUITE)' '$(AS)' "$$ARGS"
