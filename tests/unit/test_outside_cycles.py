@@ -238,6 +238,21 @@ def test_a_wake_up_that_another_cpu_wrote_first_is_not_lost() -> None:
     assert (cycle.begin_ns, cycle.timed, cycle.latency_ns) == (16_000_000, True, 5_000)
 
 
+def test_a_wake_up_of_a_thread_that_spins_for_a_lock_ends_no_later_sleep() -> None:
+    written = loop(6)
+    *before, call, arguments, asked, leaves = written.records
+    written.records = before
+    written.put(Kind.WAKE, 15_023, LOOP, cpu=1, value=IO)
+    written.records += [call, arguments, asked, leaves]
+    for due_us in (16_000, 17_000):
+        written.cycle(LOOP, due_us)
+
+    cycles = only(outside(written)).cycles
+
+    assert [one.begin_ns for one in cycles[-3:]] == [15_000_000, 16_000_000, 17_000_000]
+    assert {one.response_ns for one in cycles} == {25_000}
+
+
 def test_only_the_time_after_the_warm_up_is_judged() -> None:
     thread = only(outside(loop(20), warmup_ns=15_500_000, duration_ns=10_000_000))
 

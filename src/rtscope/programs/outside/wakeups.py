@@ -128,6 +128,8 @@ class _State:
     undecided: bool = False
     """It left its CPU, and whether it sleeps is not known."""
     woken: tuple[int, Party | None] | None = None
+    activated: bool = False
+    """That wake-up put it into a queue: it did sleep."""
     release: Entry | None = None
     due: Entry | None = None
     """The release with which its last wake-up began."""
@@ -142,6 +144,7 @@ class Reader:
 
     def __init__(self, record: ProgramRecord) -> None:
         self._slack_ns = 2 * record.quantum_ns
+        self._activates = Kind.ACTIVATE in record.kinds
         self._calls = names_of_calls(record.arch)
         self._names: dict[int, str] = {}
         self._prios: dict[int, int] = {}
@@ -206,7 +209,9 @@ class Reader:
                 self._out(state, entry)
             case Kind.HELD:
                 state.held = self._party(entry.value & 0xFFFFFFFF)
-            case Kind.RELEASE if state.woken is None:
+            case Kind.ACTIVATE:
+                state.activated = True
+            case Kind.RELEASE if self._may_be_woken(state):
                 state.release = entry
             case Kind.CALL | Kind.ARGUMENTS | Kind.ASKED | Kind.RETURN:
                 self._call(state, entry)
@@ -223,8 +228,18 @@ class Reader:
     def _wake(self, state: _State, entry: Entry) -> None:
         if state.undecided:
             self._sleeps(state, state.out_ns)
-        if state.woken is None:
+        if self._may_be_woken(state):
             state.woken = (entry.at_ns, self._party(entry.value & 0xFFFFFFFF))
+            state.activated = False
+
+    def _may_be_woken(self, state: _State) -> bool:
+        """
+        Return whether a wake-up may be the one that ends the sleep.
+
+        One before it may have met a thread that did not sleep, as where that spins for
+        a lock: it put none into a queue.
+        """
+        return state.woken is None or (self._activates and not state.activated)
 
     def _in(self, state: _State, entry: Entry) -> None:
         state.prio = self._prios[entry.tid] = _signed32(entry.detail)
