@@ -107,7 +107,7 @@ def test_a_lock_within_a_cycle_is_a_wait_and_who_ended_it_is_named() -> None:
     written.leaves(LOOP, 16_321)
     written.cycle(LOOP, 17_000)
 
-    (thread,) = outside(written).named("loop")
+    (thread,) = (one for one in outside(written).threads if one.name == "loop")
     cycle = thread.cycles[-2]
     (wait,) = cycle.waits
     assert (wait.call, wait.is_lock, wait.lasted_ns) == ("futex", True, 300_000)

@@ -2,7 +2,6 @@
 
 from collections.abc import Mapping
 from dataclasses import dataclass
-from fnmatch import fnmatchcase
 
 from rtscope.programs.cycles.periods import Basis
 from rtscope.programs.outside.file import Kind
@@ -130,7 +129,3 @@ class Outside:
     shift: int
     lived_ns: int | None = None
     """From its begin to its end; None: something of it did not end by itself."""
-
-    def named(self, pattern: str) -> tuple[OutsideThread, ...]:
-        """Return the threads whose names a pattern fits."""
-        return tuple(one for one in self.threads if fnmatchcase(one.name, pattern))

@@ -72,8 +72,6 @@ class Wakeup:
     """When the timer that woke it was due; None: no timer did, or it was not seen."""
     expires_ns: int | None
     """The same by CLOCK_MONOTONIC, exact."""
-    born: bool = False
-    """It is a new thread."""
     in_ns: int = 0
     first_ns: int | None = None
     """Its first own instruction; None: it executed none."""
@@ -120,7 +118,6 @@ class _State:
     thread: OwnThread
     now: Wakeup | None = None
     """None: it sleeps."""
-    running: bool = False
     in_entry: Entry | None = None
     out_ns: int = 0
     pushed_by: Party | None = None
@@ -136,7 +133,6 @@ class _State:
     call: Call | None = None
     last_wait: Call | None = None
     held: Party | None = None
-    prio: int = 0
 
 
 class Reader:
@@ -186,8 +182,8 @@ class Reader:
         )
         state = _State(thread)
         if not thread.parent:  # the process that was marked, which executes
-            state.now = Wakeup(entry.cpu, entry.at_ns, None, None, None, born=True)
-            state.now.in_ns, state.running, state.in_entry = entry.at_ns, True, None
+            state.now = Wakeup(entry.cpu, entry.at_ns, None, None, None)
+            state.now.in_ns = entry.at_ns
             thread.wakeups.append(state.now)
         self._own[entry.tid] = state
 
@@ -242,14 +238,14 @@ class Reader:
         return state.woken is None or (self._activates and not state.activated)
 
     def _in(self, state: _State, entry: Entry) -> None:
-        state.prio = self._prios[entry.tid] = _signed32(entry.detail)
+        self._prios[entry.tid] = _signed32(entry.detail)
         if state.now is None:
             self._begins(state, entry)
         elif state.pushed_by is not None:
             state.now.preemptions.append(
                 Preemption(state.pushed_by, state.out_ns, entry.at_ns)
             )
-        state.running, state.undecided, state.pushed_by = True, False, None
+        state.undecided, state.pushed_by = False, None
         state.in_entry = entry
 
     def _begins(self, state: _State, entry: Entry) -> None:
@@ -266,9 +262,8 @@ class Reader:
             woken[1],
             None if release is None else release.signed,
             None if release is None else release.expires_ns,
-            born=not state.thread.wakeups,
             in_ns=entry.at_ns,
-            prio=state.prio,
+            prio=self._prios[entry.tid],
             after=state.last_wait,
             behind=self._party(entry.value & 0xFFFFFFFF),
             held_by=state.held,
@@ -278,24 +273,16 @@ class Reader:
         state.woken = state.release = None
 
     def _out(self, state: _State, entry: Entry) -> None:
-        self._ran(state, entry)
+        if state.now is not None:
+            used = _used(state, state.now, entry)
+            state.now.on_cpu_ns, state.now.user_instructions = used
         state.out_ns = entry.at_ns
-        state.running = False
         if entry.detail == _SLEEPING:
             self._sleeps(state, entry.at_ns)
             return
         state.pushed_by = self._party(entry.value >> 32)
         state.undecided = entry.detail != _PREEMPTED
         state.woken = state.release = None
-
-    def _ran(self, state: _State, entry: Entry) -> None:
-        if state.now is None:
-            return
-        begin = state.in_entry
-        began_ns = state.now.in_ns if begin is None else begin.at_ns
-        state.now.on_cpu_ns += max(0, entry.at_ns - began_ns)
-        if begin is not None and begin.cpu == entry.cpu:
-            state.now.user_instructions += max(0, entry.user - begin.user)
 
     def _sleeps(self, state: _State, at_ns: int) -> None:
         if state.now is not None:
@@ -314,7 +301,8 @@ class Reader:
             name = self._calls.get(entry.detail, f"system call {entry.detail}")
             state.call = Call(entry.detail, name, (entry.value, 0, 0), entry.at_ns)
             if state.now is not None:
-                _so_far(state, state.now, state.call, entry)
+                used = _used(state, state.now, entry)
+                state.call.on_cpu_before_ns, state.call.user_before = used
                 state.now.calls.append(state.call)
         elif call is None:
             return
@@ -335,13 +323,14 @@ def _of_the_same_call(state: _State) -> Entry | None:
     return state.due if before.wait is before.after else None
 
 
-def _so_far(state: _State, now: Wakeup, call: Call, entry: Entry) -> None:
+def _used(state: _State, now: Wakeup, entry: Entry) -> tuple[int, int]:
+    """Return the time on a CPU in ns, and the own instructions, of a wake-up so far."""
     begin = state.in_entry
     began_ns = now.in_ns if begin is None else begin.at_ns
-    call.on_cpu_before_ns = now.on_cpu_ns + max(0, entry.at_ns - began_ns)
-    call.user_before = now.user_instructions
-    if begin is not None and begin.cpu == entry.cpu:
-        call.user_before += max(0, entry.user - begin.user)
+    on_cpu_ns = now.on_cpu_ns + max(0, entry.at_ns - began_ns)
+    if begin is None or begin.cpu != entry.cpu:
+        return on_cpu_ns, now.user_instructions
+    return on_cpu_ns, now.user_instructions + max(0, entry.user - begin.user)
 
 
 def _in_wakeup(now: Wakeup, entry: Entry) -> None:

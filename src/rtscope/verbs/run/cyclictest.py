@@ -64,8 +64,8 @@ class _Shape:
 def cyclictest(request: CyclictestRequest) -> int:
     """Measure by a command line of cyclictest, and print what cyclictest prints.
 
-    The record is kept as that of rtscope run. What rtscope does not have is refused by
-    name; what differs in meaning is said.
+    The record is kept as that of rtscope run. An option that rtscope lacks is refused
+    by name; a line says each difference in meaning.
     """
     own, words = _split(request.words or [])
     line = read_line(CYCLICTEST, words)

@@ -19,7 +19,7 @@ from rtscope.present.document import (
     table,
 )
 from rtscope.present.render.fitted import Room, rows_left_out
-from rtscope.present.words import NOTHING, duration, enumeration, us
+from rtscope.present.words import NOTHING, capital, duration, enumeration, us
 from rtscope.programs.outside.file import Kind
 from rtscope.programs.outside.model import OutsideCycle, OutsideThread
 from rtscope.stats.summary import summarize_samples
@@ -118,15 +118,22 @@ def _deciding(judged: Sequence[Judged]) -> Judged | None:
 
 
 def _figures_only(test: ProgramTest, tested: Sequence[SeenStart]) -> str:
-    found = [
-        (thread.worst.response_ns, thread.name)
-        for one in tested
-        for thread in judged_threads(test, one.outside)
-    ]
-    if not found:
+    worst = _worst_thread(test, tested)
+    if worst is None:
         return "no real-time thread had a whole cycle"
-    worst_ns, name = max(found)
-    return f"worst response {us(worst_ns, VIRTUAL)} of thread {name}, no budget"
+    thread, _ = worst
+    worst_ns = thread.worst.response_ns
+    return f"worst response {us(worst_ns, VIRTUAL)} of thread {thread.name}, no budget"
+
+
+def _worst_thread(
+    test: ProgramTest, tested: Sequence[SeenStart]
+) -> tuple[OutsideThread, SeenStart] | None:
+    """Return the thread with the longest response; of equal ones the first."""
+    every = (
+        (thread, one) for one in tested for thread in judged_threads(test, one.outside)
+    )
+    return max(every, key=lambda row: row[0].worst.response_ns, default=None)
 
 
 def _shown(measure: Measure, value: int) -> str:
@@ -211,10 +218,9 @@ def brief_blocks(answer: Answer, room: Room) -> Iterator[Block]:
 
 
 def _budget_words(one: Judged) -> Words:
-    name = one.pattern if one.thread is None else one.thread.name
     found = one.why if one.value is None else _shown(one.measure, one.value)
     limit = _shown(one.measure, one.limit)
-    rest = f" {name}: {one.measure.what} {found}, {limit} allowed"
+    rest = f" {one.name}: {one.measure.what} {found}, {limit} allowed"
     return Words(((one.outcome.value.upper(), TONES[one.outcome]), rest))
 
 
@@ -244,13 +250,9 @@ def headline_blocks(answer: Answer) -> Iterator[Block]:
     tone: Weight = (
         "bad" if answer.exit_status == 1 else TONES[outcome_of(answer.judged)]
     )
-    yield Words(((_capital(answer.sentence), tone), "."))
+    yield Words(((capital(answer.sentence), tone), "."))
     for words in dict.fromkeys(one.identity.words for one in answer.tested):
-        yield (f"{_capital(words)}.", "muted")
-
-
-def _capital(text: str) -> str:
-    return text[:1].upper() + text[1:]
+        yield (f"{capital(words)}.", "muted")
 
 
 WIDE = (
@@ -305,7 +307,7 @@ def us_cell(ns: float | None) -> str:
 
 def _unseen(one: SeenStart) -> Iterator[Block]:
     for doubt in one.doubts:
-        yield (f"{_capital(doubt)}.", "limit")
+        yield (f"{capital(doubt)}.", "limit")
     if one.outside.lost:
         yield (
             f"{one.outside.lost:,} records were lost: the last cycles are missing.",
@@ -322,22 +324,17 @@ def worst_blocks(answer: Answer) -> Iterator[Block]:
         shift = deciding.tested.outside.shift
         yield cycle_words(deciding.thread, deciding.cycle, shift)
         return
-    found = [
-        (thread.worst.response_ns, thread, one)
-        for one in answer.tested
-        for thread in judged_threads(answer.test, one.outside)
-    ]
-    if found:
-        _, thread, one = max(found, key=lambda row: row[0])
+    worst = _worst_thread(answer.test, answer.tested)
+    if worst is not None:
+        thread, one = worst
         yield cycle_words(thread, thread.worst, one.outside.shift)
 
 
 def _budget_row(one: Judged) -> list[Any]:
-    name = one.pattern if one.thread is None else one.thread.name
     found = NOTHING if one.value is None else _shown(one.measure, one.value)
     where = f" {one.why}" if one.why else ""
     return [
-        name,
+        one.name,
         one.measure.name,
         found,
         _shown(one.measure, one.limit),
@@ -395,7 +392,7 @@ def answer_row(answer: Answer) -> dict[str, Any]:
 def _judged_json(one: Judged) -> dict[str, Any]:
     return {
         "run": one.tested.name,
-        "thread": one.pattern if one.thread is None else one.thread.name,
+        "thread": one.name,
         "budget": one.measure.name,
         "unit": one.measure.unit,
         "limit": one.limit,
@@ -473,7 +470,6 @@ def answer_junit(answer: Answer) -> str:
 
 
 def _case(one: Judged) -> TestCase:
-    name = one.pattern if one.thread is None else one.thread.name
     limit = _shown(one.measure, one.limit)
     values = (
         {}
@@ -492,7 +488,7 @@ def _case(one: Judged) -> TestCase:
     )
     return TestCase(
         classname=one.tested.name,
-        name=f"{one.measure.what} of {name} at most {limit}",
+        name=f"{one.measure.what} of {one.name} at most {limit}",
         properties={**values, f"limit {one.measure.unit}": str(one.limit)},
         failures=[outcome] if one.outcome is Outcome.BROKEN else [],
         error=outcome if one.outcome is Outcome.NOT_SEEN else None,

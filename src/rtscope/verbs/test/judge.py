@@ -12,12 +12,7 @@ from fnmatch import fnmatchcase
 from rtscope.boards.runs.identity import BoardIdentity
 from rtscope.host.errors import MeasurementError
 from rtscope.programs.outside.file import Kind
-from rtscope.programs.outside.model import (
-    ORDINARY,
-    Outside,
-    OutsideCycle,
-    OutsideThread,
-)
+from rtscope.programs.outside.model import Outside, OutsideCycle, OutsideThread
 from rtscope.verbs.test.file import BudgetTable, ProgramTest
 
 
@@ -158,6 +153,11 @@ class Judged:
     """Why it was not seen; empty if it was."""
 
     @property
+    def name(self) -> str:
+        """That of the thread, or the pattern that none has."""
+        return self.pattern if self.thread is None else self.thread.name
+
+    @property
     def outcome(self) -> Outcome:
         """What became of it."""
         if self.value is None:
@@ -189,7 +189,7 @@ def judged_threads(test: ProgramTest, outside: Outside) -> tuple[OutsideThread, 
     return tuple(
         one
         for one in outside.threads
-        if one.prio < ORDINARY or any(fnmatchcase(one.name, p) for p in test.threads)
+        if one.is_realtime or any(fnmatchcase(one.name, p) for p in test.threads)
     )
 
 
