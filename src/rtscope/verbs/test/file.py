@@ -222,7 +222,7 @@ class ProgramTest:
     ] = (1,)
     """Random seeds, one boot for each."""
     cpus: Annotated[Cpus, Field(alias="board.cpus")] = ()
-    """CPUs that the program may use (default: all)."""
+    """CPUs that the program may use."""
     append: Annotated[
         values.Words, Field(alias="board.append", examples=["'nohz_full=1'"])
     ] = ()
