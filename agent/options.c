@@ -367,16 +367,16 @@ static int check_measure(struct options *o, char error[OPTIONS_TEXT])
 		return refuse(error, "policy %s %s --priority",
 			      policy_name(o->policy.kind),
 			      o->policy.priority ? "takes no" : "needs a");
-	if (o->policy.kind == POLICY_DEADLINE && o->event.kind)
+	if (o->policy.kind == POLICY_DEADLINE && (o->event.kind || o->event.polls))
 		return refuse(error,
 			      "--event %s: a SCHED_DEADLINE thread runs in periods of "
 			      "its own: choose --policy fifo or rr",
-			      o->event.kind->name);
-	if (o->trace && o->event.kind)
+			      event_name(&o->event));
+	if (o->trace && (o->event.kind || o->event.polls))
 		return refuse(error,
 			      "--event %s: only wake-ups by timers are traced: leave "
 			      "--trace out",
-			      o->event.kind->name);
+			      event_name(&o->event));
 	if (o->policy.kind == POLICY_DEADLINE) {
 		if (o->cpus_given)
 			return refuse(error,

@@ -372,7 +372,8 @@ int event_parse(const char *text, struct event_choice *out)
 	word = strtok_r(copy, ":", &rest);
 	if (!word)
 		return -EINVAL;
-	if (strcmp(word, "timer") == 0)
+	out->polls = strcmp(word, "poll") == 0;
+	if (out->polls || strcmp(word, "timer") == 0)
 		return strtok_r(NULL, ":", &rest) ? -EINVAL : 0;
 	out->kind = kind_of(word);
 	if (!out->kind)
@@ -391,6 +392,8 @@ int event_parse(const char *text, struct event_choice *out)
 
 const char *event_name(const struct event_choice *choice)
 {
+	if (choice->polls)
+		return "poll";
 	return choice->kind ? choice->kind->name : "timer";
 }
 

@@ -24,7 +24,8 @@
 
 /* What --event asks for. */
 struct event_choice {
-	const struct event_kind *kind; /* NULL: timer */
+	const struct event_kind *kind; /* NULL: timer, or poll */
+	bool polls;                    /* poll: it never sleeps */
 	int cpu;                       /* of the stimulus, or one of the above */
 	unsigned int priority;     /* of the stimulus; 0: one below the receiver's */
 	char from[EVENT_NAME_MAX]; /* interfaces of raw; empty: a veth pair */

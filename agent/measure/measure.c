@@ -60,6 +60,14 @@ static enum exit_status choose_cpus(struct run *run, struct emit *out)
 	cpulist_subtract(&run->housekeeping, &run->options->cpus);
 	run->count = cpulist_count(&run->options->cpus);
 	run->threads = run->options->event.kind ? 2 * run->count : run->count;
+	if (run->options->event.polls &&
+	    policy_has_priority(run->options->policy.kind) &&
+	    !cpulist_count(&run->housekeeping))
+		return emit_error(out, "cpu",
+				  "poll never sleeps: with a real-time policy on every "
+				  "CPU nothing else of this machine would run",
+				  "leave a CPU out with --cpus, or choose --policy "
+				  "other");
 	if (run->options->event.kind && run->options->event.cpu == EVENT_CPU_OTHER &&
 	    cpulist_count(&usable) < 2)
 		return emit_error(

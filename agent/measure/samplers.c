@@ -5,6 +5,7 @@
 #include <string.h>
 
 #include "host/hostlink.h"
+#include "measure/poller.h"
 #include "measure/result.h"
 
 #define START_DELAY_NS (20 * INT64_C(1000000)) /* for all threads to be asleep */
@@ -87,6 +88,8 @@ static void set_receiver(struct run *run, struct sampler *s, unsigned int i, int
 	s->candidates = run->candidates ? &run->candidates[i] : NULL;
 	if (s->candidates)
 		s->candidates->cpu = s->cpu;
+	if (o->event.polls)
+		s->loop = poller_until_end;
 	if (run->way) {
 		s->loop = eventway_receive_until_end;
 		s->way = &run->way[i];

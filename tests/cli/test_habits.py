@@ -43,7 +43,8 @@ def told(typed: str) -> list[str]:
         ),
         (
             "--cpu-list 2,3 --rtprio 80 -D 2h",
-            "rtscope run --load idle --duration 2h --priority 80 --cpus 2,3",
+            "rtscope run --load idle --event poll --duration 2h --priority 80 "
+            "--cpus 2,3",
         ),
     ],
 )
@@ -75,7 +76,7 @@ def test_a_line_of_another_program_is_answered_with_one_of_ours(
             "-S -p 99 -D 1m --latency=5",
             "not to be had: a limit of 5 us for idle states",
         ),
-        ("-D 1m -b 10 --cpu-list 1", "differs: oslat looks for gaps in a loop"),
+        ("-D 1m -b 10 --cpu-list 1", "differs: a sample is the longest gap of"),
         ("-p 100 -P d:1:2 -d 1m", "not to be had: -P d:1:2"),
     ],
 )

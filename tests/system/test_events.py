@@ -36,6 +36,30 @@ def test_every_event_that_was_sent_is_a_sample_or_counted(event: str) -> None:
         assert all(w.expiry_ns >= thread.start_ns + w.seq * MS for w in thread.worst)
 
 
+@two_cpus
+@pytest.mark.usefixtures("root")
+def test_a_loop_that_never_sleeps_has_a_gap_in_every_interval() -> None:
+    words = ("--event", "poll", "--cpus", str(CPUS[-1]))
+    with measuring(*words, seconds=0.2, priority=50) as agent:
+        done = agent.finish()
+
+    result = done.result
+    assert not {"identity_broken", "sums_inconsistent"} & doubts(judged(result)).keys()
+    (thread,) = result.threads
+    assert thread.event is None
+    assert thread.voluntary_switches == thread.minor_faults == 0
+    assert all(w.wake_ns > w.expiry_ns >= thread.start_ns for w in thread.worst)
+
+
+@pytest.mark.usefixtures("root")
+def test_a_real_time_loop_on_every_cpu_is_refused() -> None:
+    with measuring("--event", "poll", seconds=0.2, priority=50) as agent:
+        done = agent.finish()
+
+    assert done.status == 3
+    assert "nothing else of this machine would run" in done.error.message
+
+
 @pytest.mark.usefixtures("root")
 def test_interfaces_that_are_not_there_are_refused_by_name() -> None:
     with measuring("--event", "raw:from=rtscope-no:to=rtscope-ne") as agent:
@@ -80,8 +104,8 @@ def test_an_interface_that_is_removed_ends_the_run_in_words() -> None:
 def test_events_of_a_board_repeat_to_the_byte(tmp_path: Path) -> None:
     words = (
         *("run", "--target", "virtual:pc", "--kernel", "debian-6.12-rt"),
-        *("--event", "futex,mq,cond", "--load", "idle", "--duration", "1s"),
-        *("--interval", "1ms", "--settle", "1s", "--repetitions", "2"),
+        *("--event", "futex,mq,cond,poll", "--load", "idle", "--duration", "1s"),
+        *("--interval", "1ms", "--cpus", "1", "--settle", "1s", "--repetitions", "2"),
         *("--require-identical", "--out", tmp_path / "out"),
     )
     with rtscope(*words) as campaign:
@@ -89,5 +113,5 @@ def test_events_of_a_board_repeat_to_the_byte(tmp_path: Path) -> None:
 
     assert done.status == 0, done.stderr
     digests = {r.run.event: r.result_digest for r in open_records(tmp_path / "out")}
-    assert len(set(digests.values())) == 3
+    assert len(set(digests.values())) == 4
     assert set(digests) <= set(event_names())

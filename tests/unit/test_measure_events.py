@@ -20,6 +20,7 @@ from rtscope.measure.events import (
     parse_event,
 )
 from rtscope.measure.plan import make_plan, measure_args
+from rtscope.present.model.build import build_model
 from rtscope.present.model.rows import Row, rows_of
 from rtscope.present.model.side_by_side import by_variant, side_by_side
 from rtscope.record.directory.records import create
@@ -243,3 +244,31 @@ def test_a_wake_up_by_an_event_is_not_explained_as_one_by_a_timer(
         explained_runs(
             store.path, None, worst=1, bound=bound, cache=tmp_path, log=print
         )
+
+
+def polled(policy: str, *, throttled: bool) -> RunRecord:
+    made = record([thread([4_000, 90_000])], facts={"rt_throttling": throttled})
+    return replace(made, run=replace(made.run, event="poll", policy=policy))
+
+
+@pytest.mark.parametrize(
+    ("policy", "throttled", "raised"),
+    [("fifo", True, True), ("fifo", False, False), ("other", True, False)],
+)
+def test_a_rule_that_ends_a_busy_loop_is_a_caveat(
+    policy: str, throttled: bool, raised: bool
+) -> None:
+    found = [one.id for one in lint(polled(policy, throttled=throttled))]
+
+    assert ("poll_throttled" in found) == raised
+
+
+def test_a_busy_loop_has_gaps_and_no_wake_ups() -> None:
+    model = build_model([polled("other", throttled=False)])
+
+    assert model.title.startswith("Gaps in a busy loop of ")
+    assert model.headline.where.startswith("was the longest gap: ")
+    assert not any("wake" in chart.description for chart in model.charts)
+    assert parse_event("poll") == "poll"
+    with pytest.raises(UsageError, match="the event poll has no options"):
+        parse_event("poll:cpu=1")

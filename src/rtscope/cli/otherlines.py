@@ -68,7 +68,7 @@ class Translation:
         return shlex.join(words)
 
 
-_ORDER = ("load", "duration", "interval", "policy", "priority", "cpus")
+_ORDER = ("load", "event", "duration", "interval", "policy", "priority", "cpus")
 
 
 def _place(option: tuple[str, str]) -> int:
@@ -368,6 +368,11 @@ def _rtla_priority(line: OtherLine, result: Translation) -> None:
         result.options["priority"] = match[2]
 
 
+def _oslat_priority(line: OtherLine, result: Translation) -> None:
+    result.options.pop("policy", None)
+    result.options["priority"] = line.value("-f") or ""
+
+
 _RULES: Mapping[str, Callable[[OtherLine, Translation], None]] = {
     "policy": _policy,
     "length": _length,
@@ -376,6 +381,7 @@ _RULES: Mapping[str, Callable[[OtherLine, Translation], None]] = {
     "clock": _clock,
     "nanoseconds": _nanoseconds,
     "rtla_priority": _rtla_priority,
+    "oslat_priority": _oslat_priority,
 }
 
 

@@ -175,6 +175,8 @@ SCHEMA = 2
 
 TIMER = "timer"
 """The event that wakes a thread where no other is named: its own timer."""
+POLL = "poll"
+"""No event: the thread never sleeps, and its latency is a gap in what it does."""
 
 UNKNOWN = "unknown"
 """The load or policy of an imported run whose file does not name it."""

@@ -33,7 +33,7 @@ from rtscope.record.caveats.catalogue import (
     make,
     uncounted,
 )
-from rtscope.record.model import Run, RunRecord
+from rtscope.record.model import POLL, Run, RunRecord
 from rtscope.stats.figures import Figure, columns
 from rtscope.stats.integrity import check_import, check_thread, name_of
 from rtscope.stats.summary import (
@@ -166,6 +166,7 @@ def lint(record: RunRecord) -> tuple[Caveat, ...]:
             *(_thread(t, name_of(t)) for t in result.threads),
             _skipped(result.threads),
             _events(result.threads),
+            _polled(record),
             # Nothing says what another tool was asked for.
             () if record.imported else _setting_differences(record.run, result.threads),
             # On a virtual board a read's cost belongs to the model, and to no clock.
@@ -250,6 +251,14 @@ def _events(threads: Sequence[ThreadResult]) -> Iterator[Caveat]:
             late_ns = max(event.stimulus_late_ns for event in events)
             beside = f", the latest {format_us(late_ns)} us" if kind == "unsent" else ""
             yield make(caveat, f"{count} beside {sent} sent{beside}")
+
+
+def _polled(record: RunRecord) -> Iterator[Caveat]:
+    """Yield that the kernel's own rule ends the loop of each second."""
+    throttling = record.facts_before.get("rt_throttling")
+    is_on = throttling is not None and throttling.value is True
+    if record.run.event == POLL and record.run.policy in ("fifo", "rr") and is_on:
+        yield make("poll_throttled", f"policy {record.run.policy}")
 
 
 _EVENTS = {

@@ -60,7 +60,7 @@ complete -c rtscope -n '__rtscope_just kernel' -a check -d 'Boot kernels on thei
 complete -c rtscope -n '__rtscope_just kernel' -a package -d 'Package a kernel for its board: an archive, and a Debian package'
 complete -c rtscope -n '__rtscope_just kernel' -a verify -d 'Verify that a kernel is the intended one, running or before its installation'
 complete -c rtscope -n '__rtscope_at run' -l load -s l -d 'Loads, one run under each' -xa '(__fish_append , idle cpu os memory storage network timers switch pipe oom custom)'
-complete -c rtscope -n '__rtscope_at run' -l event -d 'Events that wake the measuring threads, one run with each' -xa 'timer futex eventfd pipe signal mq sem cond pty udp raw list'
+complete -c rtscope -n '__rtscope_at run' -l event -d 'Events that wake the measuring threads, one run with each' -xa 'timer futex eventfd pipe signal mq sem cond pty udp raw poll list'
 complete -c rtscope -n '__rtscope_at run' -l duration -s d -d 'Duration of each run' -x
 complete -c rtscope -n '__rtscope_at run' -l interval -d 'Interval between two wake-ups of a measuring thread' -x
 complete -c rtscope -n '__rtscope_at run' -l policy -d 'Scheduling policy of the measuring threads' -xa '(__fish_append , fifo rr other batch idle deadline)'

@@ -15,7 +15,7 @@ from typing import Any
 from pydantic import ConfigDict, TypeAdapter
 
 from rtscope.host.errors import UsageError, no_such, quote
-from rtscope.record.model import TIMER
+from rtscope.record.model import POLL, TIMER
 
 LIST = "list"
 """Instead of an event: print the events there are."""
@@ -51,7 +51,8 @@ class Event:
     @property
     def all_options(self) -> tuple[str, ...]:
         """The options that may be written behind its name."""
-        return () if self.name == TIMER else (CPU, PRIORITY, *self.options)
+        has_stimulus = self.name not in {TIMER, POLL}
+        return (CPU, PRIORITY, *self.options) if has_stimulus else ()
 
 
 def event_names() -> tuple[str, ...]:

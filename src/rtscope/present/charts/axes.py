@@ -10,6 +10,7 @@ from collections.abc import Callable, Sequence
 from typing import TYPE_CHECKING, Any, cast
 
 from rtscope.host.units import NS_PER_US, format_us
+from rtscope.present.model.charts import Chart
 from rtscope.present.model.overtime import CpuCurve
 
 if TYPE_CHECKING:
@@ -134,10 +135,10 @@ def in_us(values_ns: Sequence[float]) -> list[float]:
 
 
 def latency_axis(
-    ax: "Axes", low: float, high: float, *, logarithmic: bool, virtual: str
+    ax: "Axes", low: float, high: float, *, logarithmic: bool, chart: Chart
 ) -> None:
-    """Make x the latency, from low to high microseconds, `virtual ` or not."""
-    ax.set_xlabel(f"wake-up latency ({virtual}µs)")
+    """Make x the latency of a chart, from low to high microseconds."""
+    ax.set_xlabel(f"{chart.measured} ({chart.virtual}µs)")
     if logarithmic:
         ax.set_xscale("log")
         plain_log_ticks(ax, "x", low, high)

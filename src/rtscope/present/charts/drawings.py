@@ -156,9 +156,7 @@ def _draw_histogram(chart: Chart, content: Histogram) -> "Figure":
             )
     ax.set_yscale("log")
     ax.set_ylim(floor, max(content.merged) * 4)
-    latency_axis(
-        ax, edges[0], edges[-1], logarithmic=content.logarithmic, virtual=chart.virtual
-    )
+    latency_axis(ax, edges[0], edges[-1], logarithmic=content.logarithmic, chart=chart)
     count_axis(ax)
     ax.set_ylabel("samples per bin")
     mark_maximum(ax, content.max_ns)
@@ -182,7 +180,7 @@ def _draw_tail(chart: Chart, tails: tuple[TailCurve, ...]) -> "Figure":
         first * 0.9,
         max(last, first * 1.5) * 1.15,
         logarithmic=True,
-        virtual=chart.virtual,
+        chart=chart,
     )
     ax.set_ylim(min(tail.probability[-1] for tail in tails) / 3, 1.6)
     shade_unresolved(ax, chart.samples)
@@ -229,7 +227,7 @@ def _draw_comparison(chart: Chart, groups: tuple[RangeGroup, ...]) -> "Figure":
     ax.set_yticks(list(ticks), list(ticks.values()))
     ax.tick_params(axis="y", length=0)
     ax.spines["left"].set_visible(False)
-    latency_axis(ax, low / 1.3, end, logarithmic=True, virtual=chart.virtual)
+    latency_axis(ax, low / 1.3, end, logarithmic=True, chart=chart)
     mark_deadline(ax, chart.deadline_ns)
     title(ax, chart.title, ())
     mark_key(ax, with_p999=any(mark.p999_ns is not None for mark in marks))
@@ -286,7 +284,7 @@ def _draw_overlay(chart: Chart, content: Overlay) -> "Figure":
         edges[0] / NS_PER_US,
         edges[-1] / NS_PER_US,
         logarithmic=content.logarithmic,
-        virtual=chart.virtual,
+        chart=chart,
     )
     for place, layer in enumerate(content.layers):
         _name_end(

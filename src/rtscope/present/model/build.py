@@ -161,7 +161,7 @@ def build_model(
         )
         status = verdict.exit_status
     return Model(
-        title=f"Wake-up latency of {whose}",
+        title=f"{rows[0].measured.heading} of {whose}",
         subtitle=subtitle,
         headline=headline,
         verdict=verdict,

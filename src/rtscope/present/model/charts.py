@@ -22,7 +22,7 @@ from rtscope.present.model.overtime import (
     cpu_label,
     maxima_over_time,
 )
-from rtscope.present.model.rows import Row, anchor_of
+from rtscope.present.model.rows import MEASURED, Row, anchor_of
 from rtscope.present.words import us
 from rtscope.stats.distribution import (
     Distribution,
@@ -130,6 +130,8 @@ class Chart:
     deadline_ns: int | None = None
     virtual: str = ""
     """`virtual ` if its times are a virtual board's, to stand before units."""
+    measured: str = MEASURED[0].word
+    """What its latencies are."""
     figures: str = ""
     """The figures that a comparison of ranges draws of each row, in words."""
 
@@ -167,7 +169,7 @@ def charts_of(
         (
             "tail",
             "tail of the distribution",
-            "Share of wake-ups with at least each latency, both axes "
+            f"Share of {row.measured.samples} with at least each latency, both axes "
             f"logarithmic, of {samples} under {row.name}; it ends at {row.maximum}.",
             tuple(tails),
         ),
@@ -190,6 +192,7 @@ def charts_of(
             samples=counted,
             deadline_ns=deadline_ns,
             virtual=row.virtual,
+            measured=row.measured.word,
         )
         for kind, title, description, content in drawn
         if content is not None
@@ -233,6 +236,7 @@ def overlay_charts(
             samples=min(layer.samples for layer in layers),
             deadline_ns=deadline_ns,
             virtual=first.virtual or second.virtual,
+            measured=first.measured.word,
         )
         for kind, words, what in (
             ("counts", "both distributions", "Histograms"),
@@ -280,6 +284,7 @@ def ranges_chart(
         content=tuple(RangeGroup(load, tuple(marks)) for load, marks in groups.items()),
         deadline_ns=deadline_ns,
         virtual=virtual,
+        measured=rows[0].measured.word,
     )
 
 

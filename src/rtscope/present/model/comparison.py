@@ -147,7 +147,7 @@ def build_comparison(
     rows = [side.row for load in loads for side in load.sides]
     virtual = virtual_word(records)
     return ComparisonReport(
-        title=f"Wake-up latency of {enumeration(list(labelled))} compared",
+        title=f"{rows[0].measured.heading} of {enumeration(list(labelled))} compared",
         subtitle=f"Baseline: {next(iter(labelled))}",
         summary=_summary(loads),
         loads=loads,

@@ -47,7 +47,7 @@ def headline_of(rows: Sequence[Row]) -> Headline:
         )
     return Headline(
         maximum=row.maximum,
-        where=f"was the longest wake-up latency: {_place(row)}.",
+        where=f"was the longest {row.measured.word}: {_place(row)}.",
         support=_support(row),
     )
 
@@ -165,10 +165,11 @@ def _skipped(rows: Sequence[Row]) -> Iterator[str]:
     }
     if late:
         most = max(late, key=late.__getitem__)
+        (whole,) = {row.measured.whole for row in rows if row.name == most}
         where = f"{', most' if len(late) > 1 else ''} under {most}"
         yield (
-            f"{plural(sum(late.values()), 'missed period')}{where}: a thread was a "
-            "whole interval late. Averages and percentiles leave missed periods out."
+            f"{plural(sum(late.values()), 'missed period')}{where}: {whole}. "
+            "Averages and percentiles leave missed periods out."
         )
 
 

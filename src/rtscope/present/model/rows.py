@@ -15,7 +15,7 @@ from rtscope.machine.facts import FactValue
 from rtscope.present.document import Note
 from rtscope.present.words import duration, micro, us, virtual_word
 from rtscope.record.caveats.catalogue import CaveatKind, Effect, gravest_first, kind_of
-from rtscope.record.model import TIMER, Run, RunRecord
+from rtscope.record.model import POLL, TIMER, Run, RunRecord
 from rtscope.stats.conditions import load_names
 from rtscope.stats.determinism import (
     OverSeeds,
@@ -37,6 +37,31 @@ STANDARD_LOADS = ("idle", "cpu", "os", "memory", "storage")
 """StarFive's five, in the order of their Table 5-1; others follow."""
 
 _MACHINE_NAMES = ("machine_model", "hostname", "cpu_model")
+
+
+@dataclass(frozen=True, slots=True)
+class Measured:
+    """What the latencies of a row are, in words."""
+
+    heading: str
+    word: str
+    samples: str
+    """What each of its samples is of."""
+    whole: str
+    """What a missed period means."""
+
+
+MEASURED = (
+    Measured(
+        *("Wake-up latency", "wake-up latency", "wake-ups"),
+        "a thread was a whole interval late",
+    ),
+    Measured(
+        *("Gaps in a busy loop", "gap", "intervals"),
+        "a gap lasted a whole interval",
+    ),
+)
+"""Of threads that an event wakes, and of one that never sleeps."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -93,6 +118,8 @@ class Row:
     """How the maximum varies over the seeds of a virtual board, if it has several."""
     virtual: str
     """`virtual ` if its times are a virtual board's, to stand before units."""
+    measured: Measured
+    """What its latencies are."""
 
     @property
     def not_counted(self) -> str:
@@ -268,6 +295,7 @@ def merged_row(
         bogo_ops_per_s=sum(throughput.values()) if throughput else None,
         seeds=seeds,
         virtual=virtual,
+        measured=MEASURED[records[0].run.event == POLL],
     )
 
 
