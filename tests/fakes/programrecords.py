@@ -91,9 +91,15 @@ class Written:
         *,
         asked_us: float | None = None,
         first: int = 1,
+        rest: tuple[int, int] | None = None,
     ) -> None:
-        """Call the kernel; with a time to sleep to that, or another first argument."""
+        """Call the kernel; with a time to sleep to that, or other arguments."""
         self.put(Kind.CALL, at_us, tid, detail=number, value=first)
+        if rest is not None:
+            second, third = rest
+            self.put(
+                *(Kind.ARGUMENTS, at_us, tid), detail=number, value=second, user=third
+            )
         if asked_us is not None:
             asked_ns = round(asked_us * 1000) - CLOCK_NS
             self.put(Kind.ARGUMENTS, at_us, tid, detail=number, value=ABSTIME, user=0)

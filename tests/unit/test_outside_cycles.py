@@ -91,14 +91,21 @@ def test_a_preempted_thread_says_by_whom_and_how_long() -> None:
     assert cycle.user_instructions == 2_000
 
 
-def test_a_lock_within_a_cycle_is_a_wait_and_who_ended_it_is_named() -> None:
+WAIT, WAIT_BITSET, LOCK_PI, PRIVATE, REALTIME = 0, 9, 6, 128, 256
+"""Operations of futex."""
+CONTENDED, OWNED = 2, 0x8000_0000 | IO
+"""What a lock of glibc has that is waited for, and one that names its owner."""
+
+
+def waits_for(*rest: int, by_prio: int = 120) -> Outside:
+    """Return a loop with a futex in its last cycle but one, which another ends."""
     written = loop(6)
     written.thread(IO, "io")
-    written.runs(IO, 15_500, first_us=15_501, prio=120)
+    written.runs(IO, 15_500, first_us=15_501, prio=by_prio)
     written.wake(LOOP, 16_001, due_us=16_000)
     written.runs(LOOP, 16_004, first_us=16_005)
     written.returns(LOOP, 16_005, CLOCK_NANOSLEEP)
-    written.call(LOOP, 16_010, FUTEX)
+    written.call(LOOP, 16_010, FUTEX, first=0x5000, rest=(rest[0], rest[1]))
     written.leaves(LOOP, 16_012)
     written.wake(LOOP, 16_300, by=IO)
     written.runs(LOOP, 16_312, first_us=16_313)
@@ -106,8 +113,13 @@ def test_a_lock_within_a_cycle_is_a_wait_and_who_ended_it_is_named() -> None:
     written.call(LOOP, 16_320, CLOCK_NANOSLEEP, asked_us=17_000)
     written.leaves(LOOP, 16_321)
     written.cycle(LOOP, 17_000)
+    return outside(written)
 
-    (thread,) = (one for one in outside(written).threads if one.name == "loop")
+
+def test_a_lock_within_a_cycle_is_a_wait_and_who_ended_it_is_named() -> None:
+    seen = waits_for(WAIT | PRIVATE, CONTENDED)
+
+    (thread,) = (one for one in seen.threads if one.name == "loop")
     cycle = thread.cycles[-2]
     (wait,) = cycle.waits
     assert (wait.call, wait.is_lock, wait.lasted_ns) == ("futex", True, 300_000)
@@ -115,6 +127,29 @@ def test_a_lock_within_a_cycle_is_a_wait_and_who_ended_it_is_named() -> None:
     assert (wait.ended_by.name, wait.is_inversion) == ("io", True)
     assert cycle.response_ns == 320_000
     assert len(thread.cycles) == 8
+
+
+@pytest.mark.parametrize(
+    ("operation", "value", "by_prio", "is_lock", "is_inversion"),
+    [
+        (WAIT | PRIVATE, CONTENDED, 120, True, True),
+        (WAIT_BITSET | PRIVATE, CONTENDED, 120, True, True),  # Mutex of Rust
+        (WAIT, OWNED, 120, True, True),
+        (LOCK_PI | PRIVATE, 0, 120, True, True),
+        (WAIT | PRIVATE, CONTENDED, 1, True, False),  # more urgent than the loop
+        (WAIT_BITSET | PRIVATE | REALTIME, 0, 120, False, False),  # a semaphore
+        (WAIT_BITSET | PRIVATE | REALTIME, 24, 120, False, False),  # a condition
+        (WAIT_BITSET | REALTIME, IO, 120, False, False),  # a thread that ends
+    ],
+)
+def test_only_a_wait_for_a_lock_is_an_inversion(
+    *, operation: int, value: int, by_prio: int, is_lock: bool, is_inversion: bool
+) -> None:
+    seen = waits_for(operation, value, by_prio=by_prio)
+
+    (thread,) = (one for one in seen.threads if one.name == "loop")
+    (wait,) = thread.cycles[-2].waits
+    assert (wait.is_lock, wait.is_inversion) == (is_lock, is_inversion)
 
 
 def test_a_cycle_that_overran_is_two_and_the_second_begins_when_it_was_due() -> None:

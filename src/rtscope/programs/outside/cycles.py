@@ -42,9 +42,18 @@ from rtscope.programs.outside.wakeups import (
 _ABSOLUTE = ("clock_nanosleep",)
 _MONOTONIC = 1
 """CLOCK_MONOTONIC."""
-_LOCKS = ("futex", "futex_wait", "futex_waitv")
+_FUTEXES = ("futex", "futex_wait", "futex_waitv")
 _WORD = ~7
 """A condition of glibc has two words beside each other, which it uses in turn."""
+_COMMAND = 0x7F
+_WAITS = (0, 9)
+"""FUTEX_WAIT and FUTEX_WAIT_BITSET."""
+_LOCKS_PI = (6, 13)
+"""FUTEX_LOCK_PI and FUTEX_LOCK_PI2."""
+_CONTENDED = 2
+"""What the word of a lock has that is waited for: of glibc, Rust and Go."""
+_WAITERS = 0x8000_0000
+"""In the word of one that names its owner, as those of musl do."""
 
 
 def outside_of(
@@ -293,7 +302,7 @@ def _begins(
 
 def _place(call: Call) -> tuple[str, int]:
     """Return where a thread sleeps: a call, and the word of memory if it is for one."""
-    return call.name, call.arguments[0] & _WORD if call.name in _LOCKS else 0
+    return call.name, call.arguments[0] & _WORD if call.name in _FUTEXES else 0
 
 
 def _cycles(
@@ -399,7 +408,7 @@ def _waits(whole: Sequence[Wakeup]) -> Iterator[Wait]:
         if one.asleep_ns is None:
             continue
         name = "" if one.wait is None else one.wait.name
-        is_lock = name in _LOCKS or following.held_by is not None
+        is_lock = following.held_by is not None or _is_of_a_lock(one.wait)
         by = following.held_by or following.waker
         less_urgent = (
             by is not None and by.own and by.prio is not None and by.prio > one.prio
@@ -412,6 +421,17 @@ def _waits(whole: Sequence[Wakeup]) -> Iterator[Wait]:
             is_lock,
             is_lock and less_urgent,
         )
+
+
+def _is_of_a_lock(call: Call | None) -> bool:
+    """Whether a futex is one that a thread holds: no condition, semaphore or end."""
+    if call is None or call.name != "futex":
+        return False
+    _, operation, value = call.arguments
+    if operation & _COMMAND in _LOCKS_PI:
+        return True
+    in_use = value & 0xFFFFFFFF == _CONTENDED or bool(value & _WAITERS)
+    return operation & _COMMAND in _WAITS and in_use
 
 
 def _missed(cycles: Sequence[OutsideCycle], found: Beginnings | None) -> int | None:

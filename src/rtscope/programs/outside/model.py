@@ -22,9 +22,9 @@ class Wait:
     ended_by: Party | None
     """Who ended it: of a lock, who held it last; None: nobody that was seen."""
     is_lock: bool
-    """A futex, or a lock of the kernel that tells its holder."""
+    """A futex that a thread holds, or a lock of the kernel that tells its holder."""
     is_inversion: bool
-    """A less urgent thread of the program ended a wait for a lock."""
+    """It waited for a lock that a less urgent thread of the program held."""
 
     @property
     def lasted_ns(self) -> int:
