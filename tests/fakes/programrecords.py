@@ -90,10 +90,11 @@ class Written:
         number: int,
         *,
         asked_us: float | None = None,
+        for_us: float | None = None,
         first: int = 1,
         rest: tuple[int, int] | None = None,
     ) -> None:
-        """Call the kernel; with a time to sleep to that, or other arguments."""
+        """Call the kernel; with a time to sleep to, or for, or other arguments."""
         self.put(Kind.CALL, at_us, tid, detail=number, value=first)
         if rest is not None:
             second, third = rest
@@ -104,6 +105,10 @@ class Written:
             asked_ns = round(asked_us * 1000) - CLOCK_NS
             self.put(Kind.ARGUMENTS, at_us, tid, detail=number, value=ABSTIME, user=0)
             self.put(Kind.ASKED, at_us, tid, detail=ABSTIME, value=asked_ns)
+
+        if for_us is not None:
+            self.put(Kind.ARGUMENTS, at_us, tid, detail=number, value=0, user=0)
+            self.put(Kind.ASKED, at_us, tid, detail=0, value=round(for_us * 1000))
 
     def returns(self, tid: int, at_us: float, number: int, result: int = 0) -> None:
         """Return from the kernel."""

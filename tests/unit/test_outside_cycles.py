@@ -69,6 +69,27 @@ def test_a_period_in_which_it_was_not_due_is_missed() -> None:
     assert only(outside(written)).missed == 2
 
 
+def test_who_sleeps_for_intervals_misses_nothing_however_steady_they_are() -> None:
+    written = Written()
+    written.thread(LOOP, "naps")
+    written.runs(LOOP, 500, first_us=501)
+    at, entry_ns = 600.0, 0
+    for number in range(12):
+        at += 3_000 if number == 8 else 0  # once its work takes longer
+        written.call(LOOP, at, CLOCK_NANOSLEEP, for_us=1_000)
+        written.leaves(LOOP, at + 2)
+        # the kernel is a little later or earlier with its timer, its work as much less
+        entry_ns = 4 * number % 24
+        at += 1_000 + entry_ns / 1000
+        written.wake(LOOP, at + 1, due_us=at)
+        written.runs(LOOP, at + 4, first_us=at + 5)
+        written.returns(LOOP, at + 5, CLOCK_NANOSLEEP)
+        at += 25 - entry_ns / 1000
+
+    thread = only(outside(written))
+    assert (thread.basis, thread.missed) == (Basis.INTERVAL, None)
+
+
 def test_a_preempted_thread_says_by_whom_and_how_long() -> None:
     written = loop(6)
     written.thread(OTHER, "irq/24", own=False)
@@ -91,13 +112,15 @@ def test_a_preempted_thread_says_by_whom_and_how_long() -> None:
     assert cycle.user_instructions == 2_000
 
 
-WAIT, WAIT_BITSET, LOCK_PI, PRIVATE, REALTIME = 0, 9, 6, 128, 256
+WAIT, WAKE, WAIT_BITSET, LOCK_PI, PRIVATE, REALTIME = 0, 1, 9, 6, 128, 256
 """Operations of futex."""
 CONTENDED, OWNED = 2, 0x8000_0000 | IO
 """What a lock of glibc has that is waited for, and one that names its owner."""
 
 
-def waits_for(*rest: int, by_prio: int = 120) -> Outside:
+def waits_for(
+    operation: int, value: int, *, by_prio: int = 120, gives_back: bool = True
+) -> Outside:
     """Return a loop with a futex in its last cycle but one, which another ends."""
     written = loop(6)
     written.thread(IO, "io")
@@ -105,11 +128,14 @@ def waits_for(*rest: int, by_prio: int = 120) -> Outside:
     written.wake(LOOP, 16_001, due_us=16_000)
     written.runs(LOOP, 16_004, first_us=16_005)
     written.returns(LOOP, 16_005, CLOCK_NANOSLEEP)
-    written.call(LOOP, 16_010, FUTEX, first=0x5000, rest=(rest[0], rest[1]))
+    written.call(LOOP, 16_010, FUTEX, first=0x5000, rest=(operation, value))
     written.leaves(LOOP, 16_012)
     written.wake(LOOP, 16_300, by=IO)
     written.runs(LOOP, 16_312, first_us=16_313)
     written.returns(LOOP, 16_313, FUTEX)
+    if gives_back:
+        written.call(LOOP, 16_314, FUTEX, first=0x5000, rest=(WAKE | PRIVATE, 1))
+        written.returns(LOOP, 16_315, FUTEX)
     written.call(LOOP, 16_320, CLOCK_NANOSLEEP, asked_us=17_000)
     written.leaves(LOOP, 16_321)
     written.cycle(LOOP, 17_000)
@@ -134,6 +160,7 @@ def test_a_lock_within_a_cycle_is_a_wait_and_who_ended_it_is_named() -> None:
     [
         (WAIT | PRIVATE, CONTENDED, 120, True, True),
         (WAIT_BITSET | PRIVATE, CONTENDED, 120, True, True),  # Mutex of Rust
+        (WAIT_BITSET | PRIVATE | REALTIME, 3, 120, True, True),  # rwlock of glibc
         (WAIT, OWNED, 120, True, True),
         (LOCK_PI | PRIVATE, 0, 120, True, True),
         (WAIT | PRIVATE, CONTENDED, 1, True, False),  # more urgent than the loop
@@ -150,6 +177,14 @@ def test_only_a_wait_for_a_lock_is_an_inversion(
     (thread,) = (one for one in seen.threads if one.name == "loop")
     (wait,) = thread.cycles[-2].waits
     assert (wait.is_lock, wait.is_inversion) == (is_lock, is_inversion)
+
+
+def test_who_gives_nothing_back_waited_for_no_lock() -> None:
+    seen = waits_for(WAIT_BITSET | PRIVATE, CONTENDED, gives_back=False)
+
+    (thread,) = (one for one in seen.threads if one.name == "loop")
+    (wait,) = thread.cycles[-2].waits
+    assert (wait.is_lock, wait.is_inversion) == (False, False)
 
 
 def test_a_cycle_that_overran_is_two_and_the_second_begins_when_it_was_due() -> None:

@@ -11,7 +11,7 @@ from bisect import bisect_left
 from collections import Counter
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
-from itertools import pairwise
+from itertools import islice, pairwise
 from statistics import median_low
 
 from rtscope.programs.calls import the_longest
@@ -45,15 +45,19 @@ _MONOTONIC = 1
 _FUTEXES = ("futex", "futex_wait", "futex_waitv")
 _WORD = ~7
 """A condition of glibc has two words beside each other, which it uses in turn."""
-_COMMAND = 0x7F
-_WAITS = (0, 9)
-"""FUTEX_WAIT and FUTEX_WAIT_BITSET."""
-_LOCKS_PI = (6, 13)
-"""FUTEX_LOCK_PI and FUTEX_LOCK_PI2."""
-_CONTENDED = 2
+_FILE_LOCKS = {("flock", None), ("fcntl", 7), ("fcntl", 38)}
+"""Calls that wait for a lock of a file: F_SETLKW and F_OFD_SETLKW of fcntl."""
+_OPERATION = 0x7F
+_WAIT = (0, 9)
+_WAKE = (1, 5, 10)
+_LOCK_PI = (6, 13)
+"""Operations of futex: without and with a set of bits, or of a newer kernel."""
+_CONTENDED = (2, 3)
 """What the word of a lock has that is waited for: of glibc, Rust and Go."""
 _WAITERS = 0x8000_0000
 """In the word of one that names its owner, as those of musl do."""
+_MOST_CALLS = 1_000
+"""While a lock is held: in more it is not looked for who gives it back."""
 
 
 def outside_of(
@@ -229,6 +233,8 @@ def _stretches(at: int, wakeup: Wakeup, clock: _Clock) -> Iterator[_Stretch]:
     if wakeup.release_ns is not None and wakeup.expires_ns is not None:
         begin_ns, due_ns = wakeup.release_ns, clock.on_grid(wakeup.expires_ns)
     armed_ns = 0 if asleep is None else asleep.began_ns
+    if relative and asleep is not None and asleep.asked_ns is not None and due_ns:
+        armed_ns = due_ns - asleep.asked_ns
     flags = RELATIVE if relative else 0
     run = _run(wakeup, due_ns, armed_ns, wakeup.woken_ns, flags)
     yield _Stretch(at, run, wakeup, begin_ns, due_ns != 0, wakeup.first_ns, None)
@@ -369,7 +375,7 @@ def _cycle(
             for push in one.preemptions
             if first.first_ns <= push.began_ns < done_ns
         ),
-        waits=tuple(_waits(whole)),
+        waits=tuple(_waits(wakeups, range(first.at, last.at))),
         calls=calls,
         faults=sum(
             first.first_ns <= fault.at_ns < done_ns
@@ -403,12 +409,15 @@ def _done(last: _Stretch, following: _Stretch | None) -> int | None:
     return wakeup.asleep_ns if wakeup.wait is None else wakeup.wait.began_ns
 
 
-def _waits(whole: Sequence[Wakeup]) -> Iterator[Wait]:
-    for one, following in pairwise(whole):
+def _waits(wakeups: Sequence[Wakeup], within: range) -> Iterator[Wait]:
+    for at in within:
+        one, following = wakeups[at], wakeups[at + 1]
         if one.asleep_ns is None:
             continue
         name = "" if one.wait is None else one.wait.name
-        is_lock = following.held_by is not None or _is_of_a_lock(one.wait)
+        is_lock = following.held_by is not None or (
+            one.wait is not None and _is_of_a_lock(one.wait, wakeups, at + 1)
+        )
         by = following.held_by or following.waker
         less_urgent = (
             by is not None and by.own and by.prio is not None and by.prio > one.prio
@@ -423,15 +432,28 @@ def _waits(whole: Sequence[Wakeup]) -> Iterator[Wait]:
         )
 
 
-def _is_of_a_lock(call: Call | None) -> bool:
-    """Whether a futex is one that a thread holds: no condition, semaphore or end."""
-    if call is None or call.name != "futex":
-        return False
-    _, operation, value = call.arguments
-    if operation & _COMMAND in _LOCKS_PI:
+def _is_of_a_lock(call: Call, wakeups: Sequence[Wakeup], after: int) -> bool:
+    """
+    Whether a thread waits for what another one holds: no condition, semaphore or end.
+
+    Who has waited for a lock gives it back to the next one by a call of its own.
+    """
+    address, operation, value = call.arguments
+    if call.name != "futex":
+        return (call.name, operation if call.name == "fcntl" else None) in _FILE_LOCKS
+    if operation & _OPERATION in _LOCK_PI:
         return True
-    in_use = value & 0xFFFFFFFF == _CONTENDED or bool(value & _WAITERS)
-    return operation & _COMMAND in _WAITS and in_use
+    in_use = value & 0xFFFFFFFF in _CONTENDED or bool(value & _WAITERS)
+    if operation & _OPERATION not in _WAIT or not in_use:
+        return False
+    later = range(after, len(wakeups))
+    calls = (one for at in later for one in wakeups[at].calls)
+    return any(
+        one.name == "futex"
+        and one.arguments[0] == address
+        and one.arguments[1] & _OPERATION in _WAKE
+        for one in islice(calls, _MOST_CALLS)
+    )
 
 
 def _missed(cycles: Sequence[OutsideCycle], found: Beginnings | None) -> int | None:

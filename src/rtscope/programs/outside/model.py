@@ -22,7 +22,7 @@ class Wait:
     ended_by: Party | None
     """Who ended it: of a lock, who held it last; None: nobody that was seen."""
     is_lock: bool
-    """A futex that a thread holds, or a lock of the kernel that tells its holder."""
+    """For what another thread holds: a lock of the program, a file or the kernel."""
     is_inversion: bool
     """It waited for a lock that a less urgent thread of the program held."""
 
