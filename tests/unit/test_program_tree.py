@@ -147,6 +147,16 @@ def test_packages_get_the_links_that_their_scripts_would_make() -> None:
     assert "lib" not in made.entries  # a directory of its own
 
 
+def test_packages_find_the_places_that_each_machine_has() -> None:
+    made = tree(var_lib_x=File(b"1"))
+
+    put_merged_links(made)
+
+    assert made.real("var/run/daemon.pid") == "run/daemon.pid"
+    assert made.has_folder("var/log")
+    assert made.file("var/lib/x") == File(b"1")
+
+
 def test_a_program_in_a_tree_stays_there(arch: Arch) -> None:
     made = tree()
     made.put("opt/app/control", File(ENV.read_bytes(), runs=True))

@@ -27,6 +27,12 @@ MAX_LINKS = 40
 MERGED = ("bin", "sbin", "lib", "lib64")
 """Directories that Debian keeps below /usr; an install script makes the links."""
 
+VARIABLE: Mapping[str, Entry] = {
+    **{f"var/{name}": Folder() for name in ("cache", "lib", "log", "spool", "tmp")},
+    "var/run": Link("/run"),
+}
+"""What base-files brings to each machine, and no package names."""
+
 
 @dataclass(slots=True)
 class ProgramTree:
@@ -110,10 +116,13 @@ def put_all(tree: ProgramTree, entries: Mapping[str, Entry]) -> None:
 
 
 def put_merged_links(tree: ProgramTree) -> None:
-    """Add the links of /bin, /lib and the like to /usr that packages do not bring."""
+    """Add what packages take for granted: links to /usr and /run, and /var."""
     for name in MERGED:
         if tree.has_folder(f"usr/{name}") and not tree.has_folder(name):
             tree.put(name, Link(f"usr/{name}"))
+    for path, entry in VARIABLE.items():
+        if not tree.has_folder(path):
+            tree.put(path, entry)
 
 
 def entries_of(path: Path, place: str) -> dict[str, Entry]:
