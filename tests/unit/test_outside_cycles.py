@@ -114,8 +114,8 @@ def test_a_preempted_thread_says_by_whom_and_how_long() -> None:
 
 WAIT, WAKE, WAIT_BITSET, LOCK_PI, PRIVATE, REALTIME = 0, 1, 9, 6, 128, 256
 """Operations of futex."""
-CONTENDED, OWNED = 2, 0x8000_0000 | IO
-"""What a lock of glibc has that is waited for, and one that names its owner."""
+CONTENDED, OWNED, SEMAPHORE = 2, 0x8000_0010, 0x8000_0000
+"""What a lock of glibc has that is waited for; of musl, and its semaphore."""
 
 
 def waits_for(
@@ -161,7 +161,7 @@ def test_a_lock_within_a_cycle_is_a_wait_and_who_ended_it_is_named() -> None:
         (WAIT | PRIVATE, CONTENDED, 120, True, True),
         (WAIT_BITSET | PRIVATE, CONTENDED, 120, True, True),  # Mutex of Rust
         (WAIT_BITSET | PRIVATE | REALTIME, 3, 120, True, True),  # rwlock of glibc
-        (WAIT, OWNED, 120, True, True),
+        (WAIT | PRIVATE, SEMAPHORE, 120, False, False),
         (LOCK_PI | PRIVATE, 0, 120, True, True),
         (WAIT | PRIVATE, CONTENDED, 1, True, False),  # more urgent than the loop
         (WAIT_BITSET | PRIVATE | REALTIME, 0, 120, False, False),  # a semaphore
@@ -179,12 +179,18 @@ def test_only_a_wait_for_a_lock_is_an_inversion(
     assert (wait.is_lock, wait.is_inversion) == (is_lock, is_inversion)
 
 
-def test_who_gives_nothing_back_waited_for_no_lock() -> None:
-    seen = waits_for(WAIT_BITSET | PRIVATE, CONTENDED, gives_back=False)
+@pytest.mark.parametrize(
+    ("value", "is_lock"),
+    [(CONTENDED, False), (OWNED, True)],
+)
+def test_who_gives_nothing_back_waited_for_a_lock_if_its_word_tells(
+    *, value: int, is_lock: bool
+) -> None:
+    seen = waits_for(WAIT | PRIVATE, value, gives_back=False)
 
     (thread,) = (one for one in seen.threads if one.name == "loop")
     (wait,) = thread.cycles[-2].waits
-    assert (wait.is_lock, wait.is_inversion) == (False, False)
+    assert (wait.is_lock, wait.is_inversion) == (is_lock, is_lock)
 
 
 def test_a_cycle_that_overran_is_two_and_the_second_begins_when_it_was_due() -> None:

@@ -55,7 +55,7 @@ _LOCK_PI = (6, 13)
 _CONTENDED = (2, 3)
 """What the word of a lock has that is waited for: of glibc, Rust and Go."""
 _WAITERS = 0x8000_0000
-"""In the word of one that names its owner, as those of musl do."""
+"""Beside who holds it, in the word of other locks: all of musl are such."""
 _MOST_CALLS = 1_000
 """While a lock is held: in more it is not looked for who gives it back."""
 
@@ -436,15 +436,19 @@ def _is_of_a_lock(call: Call, wakeups: Sequence[Wakeup], after: int) -> bool:
     """
     Whether a thread waits for what another one holds: no condition, semaphore or end.
 
-    Who has waited for a lock gives it back to the next one by a call of its own.
+    Who has waited for a lock gives it back by a call of its own, or its word tells.
     """
     address, operation, value = call.arguments
+    word = value & 0xFFFFFFFF
     if call.name != "futex":
         return (call.name, operation if call.name == "fcntl" else None) in _FILE_LOCKS
     if operation & _OPERATION in _LOCK_PI:
         return True
-    in_use = value & 0xFFFFFFFF in _CONTENDED or bool(value & _WAITERS)
-    if operation & _OPERATION not in _WAIT or not in_use:
+    if operation & _OPERATION not in _WAIT:
+        return False
+    if word > _WAITERS:
+        return True
+    if word not in _CONTENDED:
         return False
     later = range(after, len(wakeups))
     calls = (one for at in later for one in wakeups[at].calls)
