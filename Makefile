@@ -76,6 +76,9 @@ strangers: agent plugin ## plant the designs of somebody who has not read how rt
 programs: packages-test agent ## check programs that others wrote beside bpftrace: a quarter of an hour, or ARGS=jackd
 	PATH=$(CURDIR)/.venv/bin:$$PATH PYTHONPATH=src:tests $(PY) -m programs.run $(ARGS)
 
+tested: agent plugin ## test programs of others on virtual boards, unchanged and made worse: hours, or ARGS=clocks
+	PYTHONPATH=src:tests $(PY) -m programs.tested.run $(ARGS)
+
 fmt: .venv/.stamp-dev ## rewrite the code in the house style
 	$(PY) -m ruff check --fix-only .
 	$(PY) -m ruff format .
@@ -208,6 +211,6 @@ endif
 .venv/.stamp-dev: $(NEEDED) | packages-check
 	@PYTHON='$(PYTHON)' setup/environment dev
 
-.PHONY: help run run-local check test test-long docs-run nightly flakes flakes-c test-times fresh-machines clocks culprits strangers programs fmt bench fresh mutants fuzz golden net docs agent plugin wheel deb clean \
+.PHONY: help run run-local check test test-long docs-run nightly flakes flakes-c test-times fresh-machines clocks culprits strangers programs tested fmt bench fresh mutants fuzz golden net docs agent plugin wheel deb clean \
 	$(STYLE) style types agent-native plugin-native fast-tests agent-tests agent-tests-address \
 	agent-tests-thread lib-tests lib-tests-address lib-tests-thread agent-twice FORCE

@@ -1,0 +1,1 @@
+"""`rtscope test` on programs of others, and on some that count themselves."""

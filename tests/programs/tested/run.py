@@ -1,0 +1,218 @@
+"""
+`rtscope test` on programs that others wrote: `make tested`, or `ARGS="clocks starts"`.
+
+Each answer is kept in build/tested, so a run that was ended goes on with what is not
+there; --again forgets. Only virtual times are judged: other work makes it slower, and
+changes nothing. Programs come from packages of Debian, which rtscope fetches.
+"""
+
+import argparse
+import os
+import subprocess
+import sys
+import tempfile
+import tomllib
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from pathlib import Path
+from typing import Any
+
+from programs.tested.asking import HERE, RESULTS, Asked, ask
+from programs.tested.boards import clocks, offences, watched
+from programs.tested.readings import reading_of
+
+AGAIN = 10
+"""Boots of each program, unchanged."""
+BOOTS, STARTS, STARTS_OF_A_BOOT = 50, 1_000, 250
+TOLERANCE = "1%"
+
+
+def main() -> int:
+    """Print a line for each fact; 1 if one of them is not as it has to be."""
+    parser = argparse.ArgumentParser(description=(__doc__ or "").split("\n")[1])
+    parser.add_argument("steps", nargs="*", help=f"default: {' '.join(STEPS)}")
+    parser.add_argument("--only", nargs="*", help="of the programs: default all")
+    parser.add_argument("--again", action="store_true", help="forget earlier answers")
+    asked = parser.parse_args()
+    if unknown := set(asked.steps) - STEPS.keys():
+        parser.error(f"no step {', '.join(sorted(unknown))}")
+    names = asked.only or sorted(
+        one.stem for one in HERE.glob("*.toml") if one.stem != "plan"
+    )
+    bad = 0
+    for step in asked.steps or STEPS:
+        print(f"\n{step}", flush=True)
+        for says, right in STEPS[step](names, asked.again):
+            bad += not right
+            print(f"{'' if right else 'WRONG '}{says}", flush=True)
+    print(f"\n{bad} facts are not as they have to be")
+    return int(bad > 0)
+
+
+Facts = Iterator[tuple[str, bool]]
+
+
+def _programs(names: Sequence[str], again: bool) -> Facts:
+    for name in names:
+        one = ask(f"program/{name}", [f"{name}.toml"], again=again)
+        if not one.ran:
+            yield f"| {name} | did not run: {one.error[-300:]} |", False
+            continue
+        reading = reading_of(name, one)
+        yield (
+            f"| {name} | {len(one.threads)} | {one.answer['answer']} | {reading.says} "
+            f"| {one.cpu_s} |",
+            reading.agrees,
+        )
+
+
+def _repeats(names: Sequence[str], again: bool) -> Facts:
+    """Boot each program ten times more; any alarm is wrong."""
+    for name in names:
+        first = ask(f"program/{name}", [f"{name}.toml"])
+        if not first.ran:
+            continue
+        ways = ["--identical-to"] * (AGAIN - 1) + ["--no-worse-than"]
+        more = [
+            ask(
+                f"again/{name}/{number}",
+                [f"{name}.toml", way, first.baseline_path],
+                again=again,
+            )
+            for number, way in enumerate(ways, 1)
+        ]
+        alarms = [one for one in more if one.answer["differences"]]
+        digests = {one.digest for one in (first, *more)}
+        yield (
+            f"{name}: {len(more)} boots more, {len(alarms)} alarms, {len(digests)} "
+            f"digest of cycles and output",
+            not alarms and len(digests) == 1,
+        )
+
+
+def _planted(names: Sequence[str], again: bool) -> Facts:
+    plans = tomllib.loads((HERE / "plan.toml").read_text())
+    for name, plan in plans.items():
+        if name not in names:
+            continue
+        first = ask(f"program/{name}", [f"{name}.toml"])
+        with tempfile.TemporaryDirectory() as folder:
+            words = list(_changed(name, plan, Path(folder)))
+            for way in ("--no-worse-than", "--identical-to"):
+                options = [*words, way, str(first.baseline_path)]
+                if way == "--no-worse-than":
+                    options += ["--tolerance", TOLERANCE]
+                key = f"planted/{name}{way.removeprefix('-')}"
+                one = ask(key, [f"{name}.toml", *options], again=again)
+                yield _found(name, plan, way, one)
+
+
+def _found(
+    name: str, plan: Mapping[str, Any], way: str, one: Asked
+) -> tuple[str, bool]:
+    if not one.ran:
+        return f"{name}: {plan['what']}: did not run: {one.error[-300:]}", False
+    of_thread = [
+        row["says"]
+        for row in one.answer["differences"]
+        if row["thread"].startswith(plan["thread"])
+    ]
+    wanted = plan["figure"] if way == "--no-worse-than" else "the first that differs"
+    named = [says for says in of_thread if wanted in says]
+    if way == "--identical-to" and "cycle" in plan:
+        named = [says for says in named if f"cycle {plan['cycle']} " in says]
+    changed = ", ".join(one.answer["changed"])
+    return (
+        f"{name}, {plan['what']}, {way}: status {one.status}, {plan['thread']}: "
+        f"{(named or of_thread or ['nothing'])[0]}; changed: {changed}",
+        bool(named) and one.status == 1 and bool(changed),
+    )
+
+
+def _changed(name: str, plan: Mapping[str, Any], folder: Path) -> Iterator[str]:
+    """Yield the options that plant a change."""
+    test = tomllib.loads((HERE / f"{name}.toml").read_text())
+    files = dict(test["program"].get("files", {})) | plan.get("files", {})
+    files = {place: str(HERE / path) for place, path in files.items()}
+    if "preload" in plan:
+        library = folder / "planted.so"
+        source = HERE / "files" / plan["preload"]
+        options = ("-O1", "-shared", "-fPIC", "-o", library)
+        subprocess.run(["gcc", *options, source, "-ldl"], check=True)
+        files["planted.so"] = str(library)
+        yield from ("--environment", "LD_PRELOAD=/planted.so")
+    if files:
+        pairs = ",".join(f"{place}={path}" for place, path in files.items())
+        yield from ("--files", pairs)
+
+
+def _boots(_names: Sequence[str], again: bool) -> Facts:
+    """Fifty boots of one test: alone, beside load, as another user, another cache."""
+    first = ask("program/cyclictest", ["cyclictest.toml"])
+    same = [
+        ask(f"boots/{number}", ["cyclictest.toml"], again=again)
+        for number in range(1, BOOTS + 1)
+    ]
+    digests = {one.digest for one in (first, *same)}
+    seconds = sum(one.cpu_s for one in same)
+    yield (
+        f"{BOOTS} boots: {len(digests)} digest, {seconds / BOOTS:.1f} s of CPU each",
+        len(digests) == 1,
+    )
+    beside = ask_beside_load("boots/load", ["cyclictest.toml"], again=again)
+    yield f"beside load: {beside.digest}", {beside.digest} == digests
+
+
+def ask_beside_load(name: str, words: Sequence[str], *, again: bool) -> Asked:
+    """Ask while two processes take all that they get of this computer."""
+    busy = [
+        subprocess.Popen([sys.executable, "-c", "while True: pass"]) for _ in range(2)
+    ]
+    try:
+        return ask(name, words, again=again)
+    finally:
+        for one in busy:
+            one.kill()
+            one.wait()
+
+
+def _starts(_names: Sequence[str], again: bool) -> Facts:
+    """A thousand starts, in boots of some hundred: the second round as the first."""
+    words = ["cyclictest.toml", "--starts", str(STARTS_OF_A_BOOT)]
+    words += ["--duration", "100ms"]
+    seeds = ",".join(str(n) for n in range(1, STARTS // STARTS_OF_A_BOOT + 1))
+    rounds = [
+        ask(f"starts/{number}", [*words, "--seed", seeds], again=again)
+        for number in (1, 2)
+    ]
+    for one in rounds:
+        starts = sum(len(run["starts"]) for run in one.answer["runs"])
+        cycles = {
+            len(thread["latency_ns"]) for s in one.kept for thread in s["threads"]
+        }
+        yield (
+            f"{starts} starts in {len(one.answer['runs'])} boots: digest {one.digest}, "
+            f"{sorted(cycles)} cycles each, {one.cpu_s / starts:.2f} s of CPU each",
+            starts == STARTS,
+        )
+    digests = {one.digest for one in rounds}
+    yield f"{len(digests)} digest in {len(rounds)} rounds", len(digests) == 1
+
+
+Step = Callable[[Sequence[str], bool], Facts]
+
+STEPS: Mapping[str, Step] = {
+    "programs": _programs,
+    "planted": _planted,
+    "offences": offences,
+    "clocks": clocks,
+    "watched": watched,
+    "starts": _starts,
+    "repeats": _repeats,
+    "boots": _boots,
+}
+
+
+if __name__ == "__main__":
+    RESULTS.mkdir(parents=True, exist_ok=True)
+    os.environ.setdefault("PYTHONUNBUFFERED", "1")
+    raise SystemExit(main())
