@@ -69,25 +69,49 @@ def test_a_period_in_which_it_was_not_due_is_missed() -> None:
     assert only(outside(written)).missed == 2
 
 
-def test_who_sleeps_for_intervals_misses_nothing_however_steady_they_are() -> None:
+EPOLL_WAIT = 232
+
+
+@pytest.mark.parametrize("call", [CLOCK_NANOSLEEP, EPOLL_WAIT])
+def test_who_sleeps_for_intervals_misses_nothing_however_steady_they_are(
+    call: int,
+) -> None:
     written = Written()
     written.thread(LOOP, "naps")
     written.runs(LOOP, 500, first_us=501)
-    at, entry_ns = 600.0, 0
+    at = 600.0
     for number in range(12):
         at += 3_000 if number == 8 else 0  # once its work takes longer
-        written.call(LOOP, at, CLOCK_NANOSLEEP, for_us=1_000)
+        told_us = 1_000 if call == CLOCK_NANOSLEEP else None
+        written.call(LOOP, at, call, for_us=told_us)
         written.leaves(LOOP, at + 2)
         # the kernel is a little later or earlier with its timer, its work as much less
-        entry_ns = 4 * number % 24
-        at += 1_000 + entry_ns / 1000
+        way_us = number % 6 * 0.004
+        at += 1_000 + way_us
         written.wake(LOOP, at + 1, due_us=at)
         written.runs(LOOP, at + 4, first_us=at + 5)
-        written.returns(LOOP, at + 5, CLOCK_NANOSLEEP)
-        at += 25 - entry_ns / 1000
+        written.returns(LOOP, at + 5, call)
+        at += 25 - way_us
 
     thread = only(outside(written))
     assert (thread.basis, thread.missed) == (Basis.INTERVAL, None)
+
+
+def test_who_asks_for_the_rest_of_its_period_is_due_then() -> None:
+    written = Written()
+    written.thread(LOOP, "asks")
+    written.runs(LOOP, 500, first_us=501)
+    for number in range(12):
+        due, late = 2_000 + 1_000 * number, 5 + number * 7 % 5 / 10
+        asked = due - 1_000 + late + 20 if number else 1_000
+        written.call(LOOP, asked, CLOCK_NANOSLEEP, for_us=due - asked)
+        written.leaves(LOOP, asked + 2)
+        written.wake(LOOP, due + 1, due_us=due)
+        written.runs(LOOP, due + 4, first_us=due + 5)
+        written.returns(LOOP, due + 5, CLOCK_NANOSLEEP)
+
+    thread = only(outside(written))
+    assert (thread.basis, thread.missed) == (Basis.TIME, 0)
 
 
 def test_a_preempted_thread_says_by_whom_and_how_long() -> None:

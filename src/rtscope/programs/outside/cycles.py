@@ -10,7 +10,7 @@ of the wait in which the thread sleeps longest.
 from bisect import bisect_left
 from collections import Counter
 from collections.abc import Callable, Iterator, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from itertools import islice, pairwise
 from statistics import median_low
 
@@ -42,6 +42,8 @@ from rtscope.programs.outside.wakeups import (
 _ABSOLUTE = ("clock_nanosleep",)
 _MONOTONIC = 1
 """CLOCK_MONOTONIC."""
+_WAY_NS = 1_000
+"""From a call to where the kernel sets its timer: it differs by less."""
 _FUTEXES = ("futex", "futex_wait", "futex_waitv")
 _WORD = ~7
 """A condition of glibc has two words beside each other, which it uses in turn."""
@@ -196,7 +198,7 @@ def _thread(
         for at, wakeup in enumerate(thread.wakeups)
         for one in _stretches(at, wakeup, clock)
     ]
-    ours = [one for one in stretches if begin_ns <= one.begin_ns]
+    ours = _with_equal_requests([one for one in stretches if begin_ns <= one.begin_ns])
     if not ours:
         return None
     found = beginnings_of([one.run for one in ours], given_ns)
@@ -247,6 +249,31 @@ def _stretches(at: int, wakeup: Wakeup, clock: _Clock) -> Iterator[_Stretch]:
         grid_ns = at_ns if asked_ns is None else clock.on_grid(asked_ns)
         run = _run(wakeup, grid_ns, call.began_ns, call.ended_ns, NO_SLEEP)
         yield _Stretch(at, run, wakeup, at_ns, due is not None, call.ended_ns, call)
+
+
+def _with_equal_requests(stretches: Sequence[_Stretch]) -> Sequence[_Stretch]:
+    """
+    Take sleeps for an interval as equal that differ by the way into the kernel only.
+
+    Where the call does not tell for how long, it is known from when it began.
+    """
+    unknown = [
+        at
+        for at, one in enumerate(stretches)
+        if one.run.flags & RELATIVE and one.run.due_ns and not _is_told(one.wakeup)
+    ]
+    runs = {at: stretches[at].run for at in unknown}
+    alike_ns: int | None = None
+    for at in sorted(unknown, key=lambda n: runs[n].due_ns - runs[n].armed_ns):
+        request_ns = runs[at].due_ns - runs[at].armed_ns
+        if alike_ns is None or request_ns - alike_ns > _WAY_NS:
+            alike_ns = request_ns
+        runs[at] = replace(runs[at], armed_ns=runs[at].due_ns - alike_ns)
+    return [replace(one, run=runs.get(at, one.run)) for at, one in enumerate(stretches)]
+
+
+def _is_told(wakeup: Wakeup) -> bool:
+    return wakeup.after is not None and wakeup.after.asked_ns is not None
 
 
 def _run(wakeup: Wakeup, due_ns: int, armed_ns: int, woken_ns: int, flags: int) -> Run:
