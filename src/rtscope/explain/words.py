@@ -266,8 +266,9 @@ def _rest(explanation: Explanation, main: Sequence[Segment]) -> str:
     if rest_ns <= 0:
         return ""
     spent: Counter[str] = Counter()
+    named = {id(segment) for segment in main}  # they may be thousands
     for segment in explanation.segments:
-        if segment not in main:
+        if id(segment) not in named:
             spent[segment.cause] += segment.duration_ns
     if explanation.residual_ns > 0:
         spent[Cause.UNKNOWN] += explanation.residual_ns
