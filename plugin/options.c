@@ -5,8 +5,10 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "uses.h"
+
 #define MAX_RING    (UINT64_C(1) << 28)       /* 4 GiB */
-#define MAX_RECORDS ((UINT64_C(1) << 24) - 3) /* 512 MiB: record/outside/file.py */
+#define MAX_RECORDS ((UINT64_C(1) << 24) - 3) /* 512 MiB: programs/outside/file.py */
 
 static bool parse_number(const char *text, uint64_t low, uint64_t high, uint64_t *out)
 {
@@ -79,12 +81,24 @@ static bool parse_numbers(const char *text, unsigned int count, uint64_t *out)
 
 static bool parse_uses(const char *text, struct options *o)
 {
-	unsigned int count = 1;
+	char *end;
 
-	for (const char *at = text; (at = strchr(at, ':')); at++)
-		count++;
-	o->uses = count <= OPTIONS_USES ? count : 0;
-	return o->uses && parse_numbers(text, count, o->use);
+	for (o->uses = 0; *text; o->uses++) {
+		struct use *use = &o->use[o->uses];
+
+		if (o->uses == OPTIONS_USES || *text < '0' || *text > '9')
+			return false;
+		errno = 0;
+		use->offset = strtoull(text, &end, 0);
+		if (errno || *end != '@' || use->offset >= USES_PAGE || end[1] < '0' ||
+		    end[1] > '9')
+			return false;
+		use->sum = strtoull(end + 1, &end, 0);
+		if (errno || (*end && (*end != ':' || !end[1])))
+			return false;
+		text = end + (*end == ':');
+	}
+	return o->uses;
 }
 
 static bool parse_stacked(const char *text, struct options *o)
@@ -140,7 +154,7 @@ static bool parse_one(const char *name, const char *value, struct options *o)
 	if (strcmp(name, "use") == 0)
 		return parse_uses(value, o);
 	if (strcmp(name, "stacks") == 0)
-		return parse_number(value, 1, 255, &o->stacks);
+		return parse_number(value, 1, OPTIONS_STACKS, &o->stacks);
 	if (strcmp(name, "stack") == 0)
 		return parse_number(value, 0, OPTIONS_STACK, &o->stack);
 	if (strcmp(name, "stacked") == 0)

@@ -35,11 +35,11 @@
  *   fields=LIST        offsets in a task
  *   time=LIST          how the kernel keeps time
  *   most=N             how many records are written
- *   use=LIST           also where functions of the program begin, at these addresses
- *   stacks=N           also the stack, at the first N of each function and system call
- *                      of a thread, and of its page faults,
+ *   use=LIST           also where functions of the program begin, each OFFSET@SUM: in
+ *                      a page of code with this sum, see uses.h
+ *   stacks=N           also the stack, at N places of each thread, see sites.h,
  *   stack=BYTES        so much of it,
- *   stacked=FIRST:LAST and only between two virtual times in ns
+ *   stacked=FIRST:LAST and only between two times in ns after the program's begin
  */
 #ifndef OPTIONS_H
 #define OPTIONS_H
@@ -54,6 +54,12 @@ struct window {
 	uint64_t first, last; /* virtual ns */
 };
 
+/* Where a function of a program begins, wherever that has it in memory. */
+struct use {
+	uint64_t offset; /* in a page */
+	uint64_t sum;    /* of the page's content */
+};
+
 struct place {
 	char name[24]; /* of the register; empty: not given */
 	bool in_memory;
@@ -61,8 +67,9 @@ struct place {
 	unsigned int bytes;
 };
 
-#define OPTIONS_USES  64
-#define OPTIONS_STACK 65536
+#define OPTIONS_USES   64
+#define OPTIONS_STACK  65536
+#define OPTIONS_STACKS 1024 /* of a thread */
 
 /* The functions at whose beginning something is recorded. */
 enum options_hook {
@@ -159,7 +166,7 @@ struct options {
 	const char *program;                       /* NULL: no program is recorded */
 	uint64_t hook[OPTIONS_HOOKS], field[OPTIONS_FIELDS], time[OPTIONS_TIMES];
 	uint64_t most;
-	uint64_t use[OPTIONS_USES];
+	struct use use[OPTIONS_USES];
 	unsigned int uses;
 	uint64_t stacks, stack;
 	struct window stacked; /* all times, if not given */

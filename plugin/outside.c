@@ -4,11 +4,14 @@
 #include <stdio.h>
 #include <string.h>
 
+#include "clock.h"
 #include "outsidecalls.h"
 #include "outsidestate.h"
 #include "outsidetime.h"
 #include "registers.h"
+#include "sites.h"
 #include "state.h"
+#include "uses.h"
 
 /* include/linux/preempt.h: hard interrupts and NMIs, and bit 0 of softirqs: one runs */
 #define IN_INTERRUPT UINT64_C(0x00ff0100)
@@ -50,13 +53,16 @@ const char *outside_registers(void)
 /* Hooks of the kernel first, from 1 on, then those of the program. */
 unsigned int outside_hook_at(uint64_t address)
 {
+	unsigned int use;
+
 	for (unsigned int i = 0; i < OPTIONS_HOOKS; i++)
 		if (address == outside.options->hook[i])
 			return 1 + i;
-	for (unsigned int i = 0; i < outside.options->uses; i++)
-		if (address == outside.options->use[i])
-			return 1 + OPTIONS_HOOKS + i;
-	return 0;
+	if (outside_in_kernel(address) || !outside_is_program(address))
+		return 0;
+	sites_note_code(address);
+	use = uses_at(outside.options, address);
+	return use ? OPTIONS_HOOKS + use : 0;
 }
 
 bool outside_is_program(uint64_t address)
@@ -243,6 +249,7 @@ static void at_rename(unsigned int to_come)
 	t = thread_known(task);
 	if (!t || !(t->told || t->own))
 		return;
+	sites_forget(&t->sites);
 	if (t->id != (uint32_t)outside_field(task, FIELD_PID, 4))
 		t->told = false;
 	t = outside_tell(task, to_come);
@@ -273,6 +280,7 @@ void outside_begin_program(void)
 	t = thread_at(current);
 	t->own = true;
 	t->told = false; /* it may have been told as another's */
+	outside.began_ns = (uint64_t)clock_own_ns(0);
 }
 
 /* --- locks ---------------------------------------------------------------------------- */
@@ -372,7 +380,13 @@ void outside_at_program(uint64_t address, unsigned int instructions)
 	if (t->calls)
 		outsidecalls_at_return(t, address, instructions,
 				       cpu->executed - instructions);
-	cpu->entered = cpu->awaits = false;
+	if (t->uses)
+		outsidecalls_at_done(t, address, instructions,
+				     cpu->executed - instructions);
+	cpu->entered = false;
+	cpu->awaits = t->uses;
+	if (cpu->awaits)
+		return;
 	outside_awaits = false;
 	for (unsigned int i = 0; i < cpus.count; i++)
 		outside_awaits |= outside.cpu[i].awaits;
@@ -406,7 +420,7 @@ static uint32_t possible_kinds(void)
 		kinds |= 1u << OUTSIDE_RETURN | 1u << OUTSIDE_ARGUMENTS |
 			 1u << OUTSIDE_ASKED;
 	if (o->uses)
-		kinds |= 1u << OUTSIDE_USED;
+		kinds |= 1u << OUTSIDE_USED | 1u << OUTSIDE_DONE;
 	if (o->stacks)
 		kinds |= 1u << OUTSIDE_STACK;
 	return kinds;

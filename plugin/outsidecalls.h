@@ -20,4 +20,8 @@ void outsidecalls_at_return(struct thread *t, uint64_t address, unsigned int to_
 /* Where a function of the program begins: its number in options->use. */
 void outsidecalls_at_use(unsigned int use, unsigned int to_come);
 
+/* At each instruction of the program that begins a block within such a function. */
+void outsidecalls_at_done(struct thread *t, uint64_t address, unsigned int to_come,
+			  uint64_t executed);
+
 #endif

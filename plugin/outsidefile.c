@@ -9,7 +9,7 @@
 #include "clock.h"
 #include "record.h"
 
-#define VERSION        1
+#define VERSION        2
 #define BUFFER_RECORDS 32768 /* 1 MiB */
 
 struct header {

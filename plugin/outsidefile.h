@@ -32,6 +32,7 @@ enum outside_kind {
 	OUTSIDE_LOST = 17,
 	OUTSIDE_ARGUMENTS = 18,
 	OUTSIDE_ASKED = 19,
+	OUTSIDE_DONE = 20,
 };
 
 struct outside_record {

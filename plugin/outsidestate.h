@@ -42,6 +42,7 @@ struct outside {
 	struct qemu_plugin_register *unwound[ARCH_UNWOUND];
 	unsigned int seen; /* bits of hooks whose arguments were checked */
 	const char *wrong; /* the first whose arguments were not right */
+	uint64_t began_ns; /* the program, last */
 	struct outside_cpu cpu[CPUS_MAX];
 };
 

@@ -64,7 +64,7 @@ struct thread *thread_renew(uint64_t task)
 {
 	struct thread *found = thread_at(task);
 
-	free(found->stacks);
+	sites_forget(&found->sites);
 	*found = (struct thread){ .task = task };
 	return found;
 }

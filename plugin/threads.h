@@ -11,8 +11,7 @@
 #include <stdbool.h>
 #include <stdint.h>
 
-#define THREAD_CALLS                                                                   \
-	512 /* numbers of system calls; larger ones are counted as the last */
+#include "sites.h"
 
 struct thread {
 	uint64_t task; /* its address; 0: a free place */
@@ -28,7 +27,11 @@ struct thread {
 	uint64_t waits_for;         /* a lock whose slow path it has entered; 0: none */
 	uint32_t waits_kind;        /* detail of its record */
 	uint64_t fault, fault_user; /* of its latest page fault: see outsidecalls.c */
-	unsigned char *stacks;      /* how many were taken, by reason; NULL: none yet */
+	bool uses;                  /* is in a function of the program, options->use, */
+	unsigned int use;           /* this one, */
+	uint64_t use_returns;       /* which returns to here */
+	uint64_t use_stack;         /* and was entered with this stack pointer */
+	struct sites sites;
 };
 
 /* Never NULL; ends QEMU if memory is short. A new one is all zero but its address. The

@@ -8,7 +8,8 @@
  *   it has a page fault, makes a thread, and goes to sleep in a call;
  *   a timer wakes it: that was due at DUE by a clock that is 10 ns ahead;
  *   another task is woken, by nothing that is the timer's;
- *   it goes on behind its call, calls a function of its own, and is preempted;
+ *   it goes on behind its call, calls a function of its own, one that calls that too,
+ *   and one that goes on in it, and is preempted;
  *   it goes on and exits with 5 << 8.
  *
  * With WRONG a page fault gives an address that is not in its memory area; the machine
@@ -140,6 +141,8 @@ behind_exec:
 behind_sleep:
 	nop
 	calls	used
+	calls	outer
+	calls	jumper
 	into_kernel
 	switch_to other, shell, 1, 0
 	switch_to shell, other, 1, 0
@@ -187,7 +190,16 @@ behind_sleep:
 	function handle_mm_fault, 0x8c0
 	ret
 	function used, 0x8d0
+	li	a0, 21
 	ret
+	function outer, 0x8e0
+	mv	s4, ra
+	calls	used
+	mv	ra, s4
+	li	a0, 22
+	ret
+	function jumper, 0x900
+	j	used
 
 	.macro	task	name, number, process, called
 \name:	.dword	0, 0

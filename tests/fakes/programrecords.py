@@ -4,7 +4,7 @@ import struct
 from collections.abc import Iterable
 from dataclasses import dataclass, field
 
-from rtscope.programs.outside.file import Kind
+from rtscope.programs.outside.file import VERSION, Kind
 
 HEADER = struct.Struct("<8sII16sIIQ16x")
 RECORD = struct.Struct("<QIIQQ")
@@ -19,7 +19,7 @@ CLOCK_NS = 1_000_000_000
 
 def file_of(records: Iterable[bytes], *, cpus: int = 2, kinds: int = ALL) -> bytes:
     """Return a whole file."""
-    head = HEADER.pack(b"RTSCPROG", 1, cpus, b"x86_64", 1, kinds, 2500)
+    head = HEADER.pack(b"RTSCPROG", VERSION, cpus, b"x86_64", 1, kinds, 2500)
     return head + b"".join(records)
 
 
@@ -121,13 +121,25 @@ class Written:
         self.put(Kind.OUT, at_us, tid, detail=int(not slept), value=by << 32)
 
     def cycle(
-        self, tid: int, due_us: float, *, late_us: float = 5, work: int = 10_000
+        self,
+        tid: int,
+        due_us: float,
+        *,
+        late_us: float = 5,
+        work: int = 10_000,
+        inside: Iterable[tuple[Kind, int]] = (),
     ) -> None:
-        """Write a cycle of a loop: late, some instructions of 2 ns, then asleep."""
+        """
+        Write a cycle of a loop: late, some instructions of 2 ns, then asleep.
+
+        Inside are records by kind and detail.
+        """
         at = due_us + late_us
         self.wake(tid, due_us + 1, due_us=due_us)
         self.runs(tid, at - 1, first_us=at)
         self.returns(tid, at, CLOCK_NANOSLEEP)
+        for kind, detail in inside:
+            self.put(kind, at, tid, detail=detail)
         self.user += work
         at += work * 2 / 1000
         self.call(tid, at, CLOCK_NANOSLEEP, asked_us=due_us + 1000)

@@ -1,12 +1,14 @@
 """What is seen of a program from outside, of a guest that has it by the instruction."""
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from pathlib import Path
 
 import pytest
 from bare import Board, address_of, build
+from elftools.elf.elffile import ELFFile
 from test_plugin import board, qemu
 
+from rtscope.boards.recording.programuses import sum_of_page
 from rtscope.programs.outside.file import (
     Entry,
     Kind,
@@ -18,6 +20,7 @@ from rtscope.programs.outside.file import (
 __all__ = ["board", "qemu"]
 
 DUE_NS = 64
+PLACED = (Kind.ARGUMENTS, Kind.FAULT, Kind.USED)
 PROGRAM = 0x4000_0000 - 0x8000_0000
 """From where a symbol is to where the program executes it."""
 HOOKS = (
@@ -26,6 +29,7 @@ HOOKS = (
     *("do_trap_ecall_u", "handle_mm_fault", "", "", "", ""),
 )
 FIELDS = (16, 20, 24, 40, 44, 48, 52, 0, 0, 0, 0, 0, 0, 8)
+USES = ("used", "outer", "jumper")
 TIMES = (16, 24, 28, 32, 40, 24, 40, 48, 0, 64, 10**9)
 
 
@@ -38,9 +42,18 @@ def arguments(guest: Path) -> dict[str, object]:
         "time": ":".join(map(str, (keeper, keeper, *TIMES))),
         "task": "tp",
         "preempt": "tp@8:4",
-        "use": (address_of(guest, "used") & 0xFFFF_FFFF) + PROGRAM,
+        "use": ":".join(uses_in(guest)),
         "shift": 1,
     }
+
+
+def uses_in(guest: Path) -> Iterator[str]:
+    """Yield the functions of the program: all are in the first page of the guest."""
+    with guest.open("rb") as file:
+        code = next(one for one in ELFFile(file).iter_segments("PT_LOAD"))
+        total = sum_of_page(code.data()[:4096])
+    for name in USES:
+        yield f"{address_of(guest, name) % 4096}@{total}"
 
 
 def guest_with(*, wrong: int = 0) -> Path:
@@ -49,7 +62,8 @@ def guest_with(*, wrong: int = 0) -> Path:
 
 def recorded(board: Board, **more: object) -> ProgramRecord:
     guest, file = guest_with(), board.work / "program"
-    done = board.start(guest, cpus=1, program=file, **arguments(guest), **more)
+    given = {**arguments(guest), **more}
+    done = board.start(guest, cpus=1, program=file, **given)
     assert (done.returncode, done.stderr) == (0, "")
     return parse_program_record(file.read_bytes())
 
@@ -95,9 +109,14 @@ def test_all_that_the_program_does_is_seen_in_its_order(record: ProgramRecord) -
         (Kind.FIRST, 7, 0, at["behind_sleep"]),
         (Kind.RETURN, 7, 101, 0),
         (Kind.USED, 7, 0, at["behind_sleep"] + 8),
+        (Kind.DONE, 7, 0, 21),
+        (Kind.USED, 7, 1, at["behind_sleep"] + 12),
+        (Kind.DONE, 7, 1, 22),
+        (Kind.USED, 7, 2, at["behind_sleep"] + 16),
+        (Kind.DONE, 7, 2, 21),
         (Kind.OUT, 7, 1, 9 << 32),
         (Kind.IN, 7, 120, 9),
-        (Kind.FIRST, 7, 0, seen[15][3]),
+        (Kind.FIRST, 7, 0, seen[20][3]),
         (Kind.EXIT, 7, 0, 5 << 8),
         (Kind.OUT, 7, 0, 128),
     ]
@@ -131,9 +150,9 @@ def test_times_and_instructions_are_those_of_the_guest(record: ProgramRecord) ->
 
     assert one(record, Kind.RELEASE).expires_ns == DUE_NS
     assert one(record, Kind.WAKE).at_ns > DUE_NS
-    # nop, jal, ret, and the six instructions into the kernel
-    assert preempted.user - first[0].user == 9
-    assert preempted.at_ns > first[0].at_ns + 9 * 2
+    # nop; three calls of 3, 8 and 4; and the six instructions into the kernel
+    assert preempted.user - first[0].user == 1 + 15 + 6
+    assert preempted.at_ns > first[0].at_ns + 22 * 2
 
 
 def test_only_what_can_be_seen_is_promised(record: ProgramRecord) -> None:
@@ -142,16 +161,44 @@ def test_only_what_can_be_seen_is_promised(record: ProgramRecord) -> None:
     assert {Kind.RELEASE, Kind.USED, Kind.FAULT} <= record.kinds
 
 
-def test_stacks_have_registers_and_what_the_stack_pointer_points_to(
-    board: Board,
-) -> None:
-    record = recorded(board, stacks=1, stack=64)
-    kinds = [record.entries[stack.at].kind for stack in record.stacks]
+def test_the_stack_of_each_place_is_taken_once(board: Board) -> None:
+    record = recorded(board, stacks=8, stack=64)
+    placed = [one for one in record.entries if one.kind in PLACED and one.place]
 
-    assert kinds == [Kind.ARGUMENTS, Kind.ARGUMENTS, Kind.USED]
-    used = record.stacks[-1]
+    assert [(one.kind, one.place) for one in placed] == [
+        (Kind.ARGUMENTS, 1),
+        (Kind.ARGUMENTS, 2),
+        (Kind.USED, 3),
+        (Kind.USED, 4),
+        (Kind.USED, 5),
+    ]
+    assert [one.function for one in placed[2:]] == [0, 1, 2]
+    used = record.stacks[2]
     assert len(used.words) == 32
     assert used.words[0] == (address_of(guest_with(), "used") & 0xFFFF_FFFF) + PROGRAM
+    assert used.words[1] == record.entries[record.entries.index(placed[2])].value
+
+
+def test_no_more_stacks_are_taken_than_asked_nor_at_other_times(board: Board) -> None:
+    # one before it executes another file: its places are others then
+    assert len(recorded(board, stacks=1).stacks) == 1 + 1
+    assert recorded(board, stacks=9, stacked="1000000:2000000").stacks == ()
+
+
+def test_a_page_with_another_content_is_not_the_functions(board: Board) -> None:
+    other = recorded(board, use="0x8d0@1:0x8d0@2")
+
+    assert Kind.USED not in {one.kind for one in other.entries}
+    assert Kind.USED in other.kinds
+
+
+@pytest.mark.parametrize("use", ["", "1", "1@", "@1", "4096@1", "1@2:", "1@2@3", "x@1"])
+def test_a_function_without_place_and_sum_is_refused(board: Board, use: str) -> None:
+    guest = guest_with()
+    given = {**arguments(guest), "use": use}
+    done = board.start(guest, cpus=1, program=board.work / "program", **given)
+
+    assert "bad argument: use=" in done.stderr
 
 
 def test_more_records_than_the_limit_are_counted(board: Board) -> None:

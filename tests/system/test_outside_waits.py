@@ -18,8 +18,9 @@ from rtscope.boards.parts.cache import cache_dir
 from rtscope.boards.parts.initrd import File, Job
 from rtscope.boards.parts.prepare import prepare
 from rtscope.boards.parts.prepared import Prepared
-from rtscope.boards.parts.qemu import ProgramView, Recording
+from rtscope.boards.parts.qemu import ProgramUse, ProgramView, Recording
 from rtscope.boards.recording.programplaces import program_view
+from rtscope.boards.recording.programuses import sum_of_page
 from rtscope.boards.recording.symbols import find_kernel_layout
 from rtscope.boards.runs.boot import Booted, BootTimeout, boot
 from rtscope.boards.runs.inspect import INSERT_RESULTS
@@ -71,6 +72,18 @@ SCRIPT = (
     " --priority 90 --interval-ns 1000000 --duration-ns 50000000 >/out/measured\n"
     "true\n"
 )
+
+
+def use_of(program: Path, name: str) -> ProgramUse:
+    """Return a function of a program as the plugin finds it."""
+    content = program.read_bytes()
+    image = Image(content, "waits")
+    (symbol,) = image.functions_named(name)
+    offset = image.offset_of(symbol.vaddr)
+    assert offset is not None
+    page = offset - offset % 4096
+    total = sum_of_page(content[page : page + 4096])
+    return ProgramUse(name, "/waits", offset % 4096, total)
 
 
 @dataclass(frozen=True)
@@ -166,8 +179,8 @@ def run(request: pytest.FixtureRequest, programs: Mapping[str, Path]) -> Run:
     prepared, program = prepared_for(board, kernel), programs[board]
     view = replace(
         program_view(prepared, cache=cache_dir(), log=print),
-        uses=(address_of(program, "used"),),
-        stacks=2,
+        uses=(use_of(program, "used"),),
+        stacks=1000,
     )
     return Run(board, booted_with(prepared, program, view), program, view)
 
@@ -224,10 +237,12 @@ def test_each_use_of_a_function_is_seen_with_its_callers(run: Run) -> None:
     used = [one for one in run.step(tid, 7) if one.kind == Kind.USED]
 
     assert len(used) == times
-    assert {one.detail for one in used} == {0}
+    assert {one.function for one in used} == {0}
+    done = [one for one in run.step(tid, 7) if one.kind == Kind.DONE]
+    assert [one.detail for one in done] == [0] * times
     image = Image(run.program.read_bytes(), "waits")
-    stacks = [one for one in run.record.stacks if run.entries[one.at].kind == Kind.USED]
-    assert len(stacks) == run.view.stacks
+    stacks = [run.record.stacks[one.place - 1] for one in used]
+    assert len({one.place for one in used}) == 1
     machine = BY_MACHINE[MACHINES[run.board]]
     unwinder = Unwinder(machine, MemoryMap(_pieces(run.program)), lambda _: image)
     for one in stacks:

@@ -74,7 +74,8 @@ class Images:
     """
     The files in the memory of a process; another process reads them: a context manager.
 
-    `read` returns the content of a file, or a path that the other process can open.
+    `read` returns the content of a file, or a path that the other process can open;
+    the functions `find` are looked for.
     """
 
     def __init__(
@@ -83,8 +84,9 @@ class Images:
         *,
         debug_files: Sequence[Path] = (DEBUG_FILES,),
         cache: Path | None = None,
+        find: Sequence[str] = ALLOCATIONS,
     ) -> None:
-        self._read_file, self._cache = read, cache
+        self._read_file, self._cache, self._find = read, cache, find
         self.debug_files = tuple(debug_files)
         self._files: dict[str, Mapping[str, str]] = {}
         self._left_out: dict[str, str] = {}
@@ -137,7 +139,7 @@ class Images:
     ) -> Answer:
         request = Request(
             dict(files),
-            find=() if stacks is not None else ALLOCATIONS,
+            find=() if stacks is not None else self._find,
             find_in_go=() if stacks is not None else LOCKS_OF_GO,
             vdso=self._vdso,
             debug=[str(one) for one in self.debug_files],
@@ -192,6 +194,12 @@ class Images:
         row = self._about.get(_key(piece), {})
         waits = [(PROBE, int(at)) for _, at in row.get("of_go", ())]
         return [*((str(n), int(at)) for n, at in row.get("functions", ())), *waits]
+
+    def why_hidden(self, piece: Piece) -> str:
+        """Return why some functions of a file are not found; empty if all are."""
+        row = self._about.get(_key(piece), {})
+        known = self.unread.get(piece.path) or row.get("hidden")
+        return str(known or "")
 
     def stacks(
         self,

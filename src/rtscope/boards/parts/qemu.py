@@ -27,6 +27,9 @@ SUMMARY, PROGRESS, STREAM = "summary.json", "progress", "stream"
 PROGRAM_RECORD = "program"
 """The files that the plugin writes in a boot."""
 
+MAX_USES = 64
+"""OPTIONS_USES of `plugin/options.h`."""
+
 TIMEOUT_S = 30.0
 
 WITHOUT_MACHINE = (
@@ -81,6 +84,23 @@ class Recording:
 
 
 @dataclass(frozen=True, slots=True)
+class ProgramUse:
+    """A function of a program: `plugin/uses.h`."""
+
+    name: str
+    path: str
+    """The file that it is in, on the board."""
+    offset: int
+    """In its page of memory."""
+    sum: int
+    """Of the content of that page."""
+
+    def __str__(self) -> str:
+        """Write it as the plugin takes it."""
+        return f"{self.offset}@{self.sum}"
+
+
+@dataclass(frozen=True, slots=True)
 class ProgramView:
     """Where this kernel keeps what is recorded of a program; `plugin/options.h`."""
 
@@ -93,14 +113,15 @@ class ProgramView:
     time: tuple[int, ...]
     most: int | None = None
     """Records; None for the plugin's own number."""
-    uses: tuple[int, ...] = ()
-    """Addresses of functions of the program whose calls are recorded."""
+    uses: tuple[ProgramUse, ...] = ()
+    """Functions of the program whose calls are recorded, MAX_USES at most."""
     stacks: int | None = None
-    """How many of each function, system call and page fault of a thread; None: none."""
+    """Of how many places of a thread; None: none is taken."""
     stack_bytes: int | None = None
     """Of each of them; None for the plugin's own number."""
     stacked_ns: tuple[int, int] | None = None
-    """The virtual times, first and last, between which they are taken; None: all."""
+    """The times after the program's begin, first and last, between which they are
+    taken; None: all."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -28,6 +28,8 @@ _NOBITS, _NOTE = 8, 7
 _ALLOC, _COMPRESSED = 0x2, 0x800
 _ZLIB, _ZSTD = 1, 2
 LOAD = 1
+INTERPRETER = 3
+_PF_W = 2
 _PT_NOTE = 4
 
 MACHINES: Mapping[int, str] = {
@@ -65,6 +67,7 @@ class Segment:
     offset: int
     vaddr: int
     file_bytes: int
+    writable: bool = False
 
 
 class ElfFile:
@@ -116,10 +119,12 @@ class ElfFile:
             at = self._segments_at + number * self._segment_bytes
             row = self.unpack(form, at)
             if self.word_bytes == 8:
-                kind, _, offset, vaddr, _, size = row
+                kind, flags, offset, vaddr, _, size = row
             else:
                 kind, offset, vaddr, _, size, _ = row
-            segments.append(Segment(kind, offset, vaddr, size))
+                flags = self.unpack("I", at + struct.calcsize(form))[0]
+            writable = bool(flags & _PF_W)
+            segments.append(Segment(kind, offset, vaddr, size, writable))
         return tuple(segments)
 
     @cached_property

@@ -3,15 +3,17 @@
 import lzma
 import struct
 from bisect import bisect_right
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from functools import cached_property
 
 from rtscope.programs.binaries.elf import (
+    INTERPRETER,
     LOAD,
     Damaged,
     ElfFile,
     Section,
+    Segment,
     text_at,
 )
 from rtscope.programs.binaries.frametable import FrameTable
@@ -41,6 +43,12 @@ class Symbol:
     global_: bool
 
 
+_TEXTREL, _FLAGS, _FLAGS_1 = 22, 30, 0x6FFFFFFB
+_TEXTREL_FLAG, _PIE = 4, 0x08000000
+"""Dynamic tags, and what they say: its code is changed; it is a program."""
+_SYMTAB, _EXECUTABLE = 2, 4
+
+
 class Image:
     """One file. What it lacks is empty, not an error."""
 
@@ -48,11 +56,8 @@ class Image:
         """Read its headers; Damaged if it is no ELF file."""
         self.name = name
         self.elf = ElfFile(data)
-        self._loads = [
-            (one.offset, one.file_bytes, one.vaddr)
-            for one in self.elf.segments
-            if one.type == LOAD
-        ]
+        self._loaded = [one for one in self.elf.segments if one.type == LOAD]
+        self._loads = [(one.offset, one.file_bytes, one.vaddr) for one in self._loaded]
 
     def vaddr_of(self, offset: int) -> int | None:
         """Return the file's own address of what is at an offset in it."""
@@ -96,12 +101,36 @@ class Image:
         return self.elf.build_id
 
     @cached_property
-    def lazy(self) -> bool:
-        """Whether functions of others are looked up when they are first called."""
+    def _tags(self) -> Mapping[int, int]:
         form = "QQ" if self.elf.word_bytes == 8 else "II"
         dynamic = self.elf.part(".dynamic")
-        tags = {row[0]: row[1] for row in _rows(dynamic, self.elf.order + form)}
-        now = 24 in tags or tags.get(30, 0) & 0x8 or tags.get(0x6FFFFFFB, 0) & 0x1
+        return {row[0]: row[1] for row in _rows(dynamic, self.elf.order + form)}
+
+    def _has_code(self, segment: Segment) -> bool:
+        end = segment.vaddr + segment.file_bytes
+        return any(
+            one.flags & _EXECUTABLE and segment.vaddr <= one.address < end
+            for one in self.elf.sections
+        )
+
+    @property
+    def why_hidden(self) -> str:
+        """Why some of its functions cannot be found in its memory; empty if all can."""
+        changed = _TEXTREL in self._tags or self._tags.get(_FLAGS, 0) & _TEXTREL_FLAG
+        if changed or any(one.writable and self._has_code(one) for one in self._loaded):
+            return "its code is changed where it is loaded"
+        library = self._tags and not self._tags.get(_FLAGS_1, 0) & _PIE
+        loaded = any(one.type == INTERPRETER for one in self.elf.segments)
+        names = any(one.type == _SYMTAB for one in self.elf.sections)
+        if not (library or loaded or names):
+            return "it is static, and stripped of the names of its functions"
+        return ""
+
+    @cached_property
+    def lazy(self) -> bool:
+        """Whether functions of others are looked up when they are first called."""
+        tags = self._tags
+        now = 24 in tags or tags.get(_FLAGS, 0) & 0x8 or tags.get(_FLAGS_1, 0) & 0x1
         return (
             bool(tags)
             and not now

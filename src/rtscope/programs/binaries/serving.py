@@ -122,6 +122,7 @@ def _about(key: str, image: Image, request: Mapping[str, Any]) -> Mapping[str, A
                 row["of_go"] = list(_functions(image, request["find_in_go"]))
             row["build_id"] = image.build_id
             row["lazy"] = image.lazy
+            row["hidden"] = image.why_hidden
             image.elf.check_sections()
     except _FAILED as error:
         row["damaged"] = _why(error)

@@ -24,11 +24,12 @@ from rtscope.programs.cycles.periods import (
     periods_in,
 )
 from rtscope.programs.cycles.threadruns import NO_SLEEP, RELATIVE, Run
-from rtscope.programs.outside.file import ProgramRecord
+from rtscope.programs.outside.file import Entry, ProgramRecord
 from rtscope.programs.outside.model import (
     Outside,
     OutsideCycle,
     OutsideThread,
+    Place,
     Wait,
 )
 from rtscope.programs.outside.wakeups import (
@@ -70,13 +71,15 @@ def outside_of(
     duration_ns: int | None = None,
     given_ns: Callable[[str], int | None] = lambda _name: None,
     most: int | None = None,
+    functions: Sequence[str] = (),
 ) -> Outside:
     """
     Return the cycles of each thread of a start of the program.
 
     `process` is the one that the start began with; None: of all. Judged is the time
     after its warm-up; `given_ns` gives the period of a thread by its name, `most` the
-    number of cycles to judge.
+    number of cycles to judge, `functions`
+    the names of those that were asked for.
     """
     reader = Reader(record)
     threads = _of_start(reader.threads, process)
@@ -87,7 +90,7 @@ def outside_of(
         end_ns = min(end_ns, begin_ns + duration_ns)
     clock = _Clock(threads)
     made = (
-        _thread(one, clock, (begin_ns, end_ns), given_ns(one.name), most)
+        _thread(one, clock, (begin_ns, end_ns), given_ns(one.name), most, functions)
         for one in threads
     )
     return Outside(
@@ -191,6 +194,7 @@ def _thread(
     judged_ns: tuple[int, int],
     given_ns: int | None,
     most: int | None,
+    functions: Sequence[str],
 ) -> OutsideThread | None:
     begin_ns, end_ns = judged_ns
     stretches = [
@@ -204,7 +208,7 @@ def _thread(
     found = beginnings_of([one.run for one in ours], given_ns)
     cycles = [
         cycle
-        for first, cycle in _cycles(ours, found, thread.wakeups)
+        for first, cycle in _cycles(ours, found, thread.wakeups, functions)
         if first.begin_ns < end_ns
     ]
     whole = [one for one in cycles if one is not None and one.done_ns <= end_ns]
@@ -342,6 +346,7 @@ def _cycles(
     stretches: Sequence[_Stretch],
     found: Beginnings | None,
     wakeups: Sequence[Wakeup],
+    functions: Sequence[str],
 ) -> Iterator[tuple[_Stretch, OutsideCycle | None]]:
     """Yield each cycle by its first part; None: its end is not in the record."""
     at = _begins(stretches, found, wakeups)
@@ -352,7 +357,9 @@ def _cycles(
     for number, (first, after) in enumerate(pairwise([*at, len(stretches)])):
         parts, following = stretches[first:after], _after(stretches, after)
         is_whole = following is not None or _waits_in(parts[-1].wakeup, usual)
-        whole = _cycle(number, parts, following, wakeups) if is_whole else None
+        whole = (
+            _cycle(number, parts, following, wakeups, functions) if is_whole else None
+        )
         yield parts[0], whole
 
 
@@ -371,6 +378,7 @@ def _cycle(
     parts: Sequence[_Stretch],
     following: _Stretch | None,
     wakeups: Sequence[Wakeup],
+    functions: Sequence[str],
 ) -> OutsideCycle | None:
     first, last = parts[0], parts[-1]
     done_ns = _done(last, following)
@@ -410,7 +418,33 @@ def _cycle(
             for fault in one.faults
         ),
         slept=first.slept,
+        faulted=tuple(
+            Place(_fault_words(fault), fault.place)
+            for one in whole
+            for fault in one.faults
+            if first.first_ns <= fault.at_ns < done_ns
+        ),
+        allocations=tuple(
+            Place(_name_at(functions, use.function), use.place)
+            for one in whole
+            for use in one.uses
+            if first.first_ns <= use.began_ns < done_ns
+        ),
     )
+
+
+_WRITES, _EXECUTES = 1, 1 << 8
+"""Of a page fault: FAULT_FLAG_WRITE, FAULT_FLAG_INSTRUCTION."""
+
+
+def _fault_words(fault: Entry) -> str:
+    if fault.detail & _EXECUTES:
+        return "execution"
+    return "write" if fault.detail & _WRITES else "read"
+
+
+def _name_at(functions: Sequence[str], number: int) -> str:
+    return functions[number] if number < len(functions) else f"function {number}"
 
 
 def _used(
@@ -456,6 +490,7 @@ def _waits(wakeups: Sequence[Wakeup], within: range) -> Iterator[Wait]:
             by,
             is_lock,
             is_lock and less_urgent,
+            0 if one.wait is None else one.wait.place,
         )
 
 

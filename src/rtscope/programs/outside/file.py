@@ -16,7 +16,7 @@ from numpy.typing import NDArray
 from rtscope.host.errors import ContractError
 from rtscope.host.escape import printable
 
-VERSION = 1
+VERSION = 2
 MAX_BYTES = 512 << 20
 """16 million records: 100,000 switches a second of 40 virtual seconds."""
 MAX_CPUS = 256
@@ -59,6 +59,7 @@ class Kind(IntEnum):
     LOST = 17
     ARGUMENTS = 18
     ASKED = 19
+    DONE = 20
 
 
 @dataclass(frozen=True, slots=True)
@@ -80,6 +81,16 @@ class Entry:
         return _signed(self.value)
 
     @property
+    def place(self) -> int:
+        """Of a fault, a use or the arguments of a call: the number of its stack; 0."""
+        return self.detail if self.kind == Kind.ARGUMENTS else self.detail >> 16
+
+    @property
+    def function(self) -> int:
+        """Of a use: the number of the function."""
+        return self.detail & 0xFFFF
+
+    @property
     def expires_ns(self) -> int:
         """Of a release: when its timer was due by CLOCK_MONOTONIC."""
         return _signed(self.user)
@@ -93,8 +104,6 @@ def _signed(value: int) -> int:
 class Stack:
     """Registers and a part of the stack of a thread, as they were at a record."""
 
-    at: int
-    """Index of the record that it belongs to: the one before it."""
     words: tuple[int, ...]
     """The registers, in the order in which a stack is unwound."""
     content: bytes
@@ -114,6 +123,7 @@ class ProgramRecord:
     """What this kernel allowed to be seen; another kind is unknown, not none."""
     entries: tuple[Entry, ...]
     stacks: tuple[Stack, ...]
+    """By the number of their place, less one."""
 
     @property
     def lost(self) -> int:
@@ -160,7 +170,7 @@ def _without_payload(
     kept = np.ones(len(rows), dtype=np.bool_)
     kinds = (rows["stamp"] >> np.uint64(56)).astype(np.uint8)
     stacks: list[Stack] = []
-    end = gone = 0
+    end = 0
     for at in np.flatnonzero(kinds == Kind.STACK).tolist():
         if at < end:  # within the content of another one
             continue
@@ -173,8 +183,7 @@ def _without_payload(
         if 8 * count + size > len(raw):
             raise ContractError("the program's record has a stack longer than it is")
         words = struct.unpack_from(f"<{count}Q", raw)
-        stacks.append(Stack(at - gone - 1, words, raw[8 * count : 8 * count + size]))
-        gone += end - at
+        stacks.append(Stack(words, raw[8 * count : 8 * count + size]))
     return kept, tuple(stacks)
 
 

@@ -26,10 +26,28 @@ class Wait:
     is_inversion: bool
     """It waited for a lock that a less urgent thread of the program held."""
 
+    place: int = 0
+    """The number of the stack of the call; 0: it has none."""
+
+    @property
+    def at(self) -> "Place":
+        """Where in the program it was."""
+        return Place(self.call or "the kernel", self.place)
+
     @property
     def lasted_ns(self) -> int:
         """How long it was."""
         return self.ended_ns - self.began_ns
+
+
+@dataclass(frozen=True, slots=True)
+class Place:
+    """Where in a program something was that a budget is about."""
+
+    what: str
+    """The function that allocates, the system call; of a page fault, what was done."""
+    number: int
+    """Of its stack; 0: it has none."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -57,6 +75,10 @@ class OutsideCycle:
     faults: int
     slept: bool
     """False: its time had passed already, and it went on at once."""
+    faulted: tuple[Place, ...] = ()
+    """Where each page fault was."""
+    allocations: tuple[Place, ...] = ()
+    """Calls of functions that allocate or free memory; none within another."""
 
     @property
     def latency_ns(self) -> int:

@@ -58,6 +58,21 @@ class Call:
     """Own instructions of the wake-up until the call."""
     on_cpu_before_ns: int = 0
     """Time on a CPU of the wake-up until the call."""
+    place: int = 0
+    """The number of its stack; 0: it has none."""
+
+
+@dataclass(slots=True)
+class Use:
+    """A call of a function of the program that was asked for."""
+
+    function: int
+    """Its number."""
+    place: int
+    """The number of its stack; 0: it has none."""
+    began_ns: int
+    ended_ns: int | None = None
+    """None: it did not return."""
 
 
 @dataclass(slots=True)
@@ -82,6 +97,7 @@ class Wakeup:
     preemptions: list[Preemption] = field(default_factory=list)
     calls: list[Call] = field(default_factory=list)
     faults: list[Entry] = field(default_factory=list)
+    uses: list[Use] = field(default_factory=list)
     wait: Call | None = None
     """The call in which it went to sleep; None: in none (a page fault, a lock)."""
     exited: bool = False
@@ -133,6 +149,8 @@ class _State:
     call: Call | None = None
     last_wait: Call | None = None
     held: Party | None = None
+    use: Use | None = None
+    """The function that has not returned."""
 
 
 class Reader:
@@ -211,8 +229,8 @@ class Reader:
                 state.release = entry
             case Kind.CALL | Kind.ARGUMENTS | Kind.ASKED | Kind.RETURN:
                 self._call(state, entry)
-            case _ if state.now is not None:
-                _in_wakeup(state.now, entry)
+            case _:
+                _in_wakeup(state, entry)
 
     def _party(self, tid: int) -> Party | None:
         if not tid:
@@ -308,6 +326,7 @@ class Reader:
             return
         elif entry.kind == Kind.ARGUMENTS:
             call.arguments = (call.arguments[0], entry.value, entry.user)
+            call.place = entry.place
         elif entry.kind == Kind.ASKED:
             call.asked_ns = entry.signed
         else:
@@ -333,11 +352,19 @@ def _used(state: _State, now: Wakeup, entry: Entry) -> tuple[int, int]:
     return on_cpu_ns, now.user_instructions + max(0, entry.user - begin.user)
 
 
-def _in_wakeup(now: Wakeup, entry: Entry) -> None:
+def _in_wakeup(state: _State, entry: Entry) -> None:
+    now = state.now
+    if entry.kind == Kind.DONE and state.use is not None:
+        state.use.ended_ns, state.use = entry.at_ns, None
+    if now is None:
+        return
     if entry.kind == Kind.FIRST and now.first_ns is None:
         now.first_ns = entry.at_ns
     elif entry.kind == Kind.FAULT:
         now.faults.append(entry)
+    elif entry.kind == Kind.USED:
+        state.use = Use(entry.function, entry.place, entry.at_ns)
+        now.uses.append(state.use)
     elif entry.kind == Kind.EXIT:
         now.exited = True
 
