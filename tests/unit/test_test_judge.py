@@ -1,5 +1,6 @@
 """Budgets of a test, and baselines, over records whose figures are known."""
 
+from collections.abc import Sequence
 from dataclasses import replace
 from pathlib import Path
 
@@ -32,16 +33,36 @@ BOARD = BoardIdentity(
 )
 
 
-def seen(*, work: int = 10_000, lost: int = 0, kinds: int = ALL) -> SeenStart:
-    """Eight cycles of 1 ms: 5 us latency, a response of 5 us and the work."""
+INNER = (
+    *((Kind.USED, 0), (Kind.DONE, 0)),
+    *((Kind.USED, 1 << 16 | 1), (Kind.DONE, 1), (Kind.FAULT, 2 << 16 | 1)),
+)
+"""A use of each of two functions, and a page fault; the last two at known places."""
+
+
+def seen(
+    *,
+    work: int = 10_000,
+    lost: int = 0,
+    kinds: int = ALL,
+    inside: Sequence[tuple[Kind, int]] = (),
+) -> SeenStart:
+    """
+    Eight cycles of 1 ms: 5 us latency, a response of 5 us and the work.
+
+    Every second one has more inside.
+    """
     written = Written()
     written.thread(LOOP, "loop")
     for number in range(8):
-        written.cycle(LOOP, 10_000 + 1_000 * number, work=work + number)
+        more = inside if number % 2 else ()
+        due_us = 10_000 + 1_000 * number
+        written.cycle(LOOP, due_us, work=work + number, inside=more)
     if lost:
         written.put(Kind.LOST, 0, 0, value=lost)
     record = parse_program_record(file_of(written.records, kinds=kinds))
-    return SeenStart(BOARD, "idle", 1, outside_of(record))
+    functions = ("malloc", "free")
+    return SeenStart(BOARD, "idle", 1, outside_of(record, functions=functions))
 
 
 def judged(
@@ -103,9 +124,25 @@ def test_what_the_kernel_does_not_show_is_not_kept() -> None:
     blind = seen(kinds=ALL & ~(1 << Kind.FAULT))
 
     assert judged(BudgetTable(faults=0), blind) == {"faults": Outcome.NOT_SEEN}
-    assert judged(BudgetTable(allocations=0), seen()) == {
-        "allocations": Outcome.NOT_SEEN
-    }
+
+
+def test_allocations_are_counted_in_all_cycles() -> None:
+    def outcome(limit: int, one: SeenStart) -> Outcome:
+        return judged(BudgetTable(allocations=limit), one)["allocations"]
+
+    assert outcome(0, seen()) is Outcome.KEPT
+    assert outcome(8, seen(inside=INNER)) is Outcome.KEPT
+    assert outcome(7, seen(inside=INNER)) is Outcome.BROKEN
+
+
+def test_allocations_of_a_program_without_names_are_not_seen() -> None:
+    stripped = replace(seen(), hidden={100: "/loop: it is static, and stripped"})
+    (one,) = judge(ProgramTest(budget=BudgetTable(allocations=0)), [stripped])
+
+    assert (one.outcome, one.value) == (Outcome.NOT_SEEN, None)
+    assert one.why == "/loop: it is static, and stripped"
+    other = replace(stripped, hidden={101: "another process"})
+    assert judged(BudgetTable(allocations=0), other) == {"allocations": Outcome.KEPT}
 
 
 def test_lost_records_keep_no_budget_and_may_break_one() -> None:
@@ -218,7 +255,8 @@ def test_the_answer_names_thread_value_and_limit() -> None:
     said = "worst response 25.0 virtual µs of thread loop, of 20.0 virtual µs allowed"
     assert (broken.sentence, broken.exit_status) == (said, 1)
     assert kept.exit_status == 0
-    assert answered(BudgetTable(allocations=0), seen()).exit_status == 3
+    blind = replace(seen(), hidden={100: "stripped"})
+    assert answered(BudgetTable(allocations=0), blind).exit_status == 3
     assert answered(BudgetTable(), seen()).exit_status == 0
 
 
@@ -234,4 +272,4 @@ def test_every_form_has_the_broken_budget_and_what_took_the_time() -> None:
     )
     assert (row["outcome"], row["exit_status"]) == ("broken", 1)
     assert row["threads"][0]["response"] == 25_014
-    assert row["threads"][0]["allocations"] is None
+    assert row["threads"][0]["allocations"] == 0

@@ -152,7 +152,7 @@ complete -c rtscope -n '__rtscope_at test' -l latency -d 'Longest time from the 
 complete -c rtscope -n '__rtscope_at test' -l execution -d 'Longest time on a CPU in a cycle' -x
 complete -c rtscope -n '__rtscope_at test' -l instructions -d 'Most instructions of the program itself in a cycle' -x
 complete -c rtscope -n '__rtscope_at test' -l missed -d 'Most periods skipped, or not done when the next was due' -x
-complete -c rtscope -n '__rtscope_at test' -l allocations -d 'Most allocations of memory in all cycles' -x
+complete -c rtscope -n '__rtscope_at test' -l allocations -d 'Most calls that allocate or free memory, in all cycles' -x
 complete -c rtscope -n '__rtscope_at test' -l faults -d 'Most page faults in all cycles' -x
 complete -c rtscope -n '__rtscope_at test' -l blocking -d 'Most waits in all cycles, but for those for the next cycle' -x
 complete -c rtscope -n '__rtscope_at test' -l inversions -d 'Most priority inversions' -x

@@ -89,7 +89,7 @@ class Answer:
         if deciding.value is None:
             who = of or f" of a thread {deciding.pattern}"
             return f"{deciding.measure.what}{who} not seen: {deciding.why}"
-        worst = "worst " if deciding.measure.of_cycle is not None else ""
+        worst = "worst " if deciding.is_worst_cycle else ""
         value = _shown(deciding.measure, deciding.value)
         return f"{worst}{deciding.measure.what} {value}{of}{where}, of {limit} allowed"
 
@@ -405,13 +405,7 @@ def _judged_json(one: Judged) -> dict[str, Any]:
 
 def _thread_json(thread: OutsideThread, one: SeenStart) -> dict[str, Any]:
     response = summarize_samples([cycle.response_ns for cycle in thread.cycles])
-    kinds = one.outside.kinds
-    seen = {
-        measure.name: None
-        if any(kind not in kinds for kind in measure.needs)
-        else measure.of(thread)
-        for measure in MEASURES
-    }
+    seen = {measure.name: one.value_of(measure, thread) for measure in MEASURES}
     return {
         "run": one.name,
         "thread": thread.name,

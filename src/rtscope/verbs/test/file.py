@@ -146,7 +146,7 @@ class BudgetTable:
     allocations: Annotated[
         Number | None, Field(alias="allocations", examples=["0"])
     ] = None
-    """Most allocations of memory in all cycles."""
+    """Most calls that allocate or free memory, in all cycles."""
     faults: Annotated[Number | None, Field(alias="faults", examples=["0"])] = None
     """Most page faults in all cycles."""
     blocking: Annotated[Number | None, Field(alias="blocking", examples=["0"])] = None

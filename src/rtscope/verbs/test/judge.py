@@ -4,15 +4,22 @@ Judge what a program did by the budgets of its threads. Pure.
 A budget is kept, broken, or was not seen; one that was not seen is never kept.
 """
 
+from collections import Counter
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, fields
+from dataclasses import dataclass, field, fields
 from enum import StrEnum
 from fnmatch import fnmatchcase
 
 from rtscope.boards.runs.identity import BoardIdentity
 from rtscope.host.errors import MeasurementError
+from rtscope.programs.naming import NamedStack
 from rtscope.programs.outside.file import Kind
-from rtscope.programs.outside.model import Outside, OutsideCycle, OutsideThread
+from rtscope.programs.outside.model import (
+    Outside,
+    OutsideCycle,
+    OutsideThread,
+    Place,
+)
 from rtscope.verbs.test.file import BudgetTable, ProgramTest
 
 
@@ -30,6 +37,8 @@ class Outcome(StrEnum):
             return MeasurementError.exit_status
         return int(self is Outcome.BROKEN)
 
+
+ALLOCATIONS = "allocations"
 
 Unit = str
 NS, COUNT = "ns", "count"
@@ -51,6 +60,8 @@ class Measure:
     """None: it was not seen of this thread."""
     of_cycle: Callable[[OutsideCycle], int] | None = None
     """None: it is of no single cycle."""
+    places: Callable[[OutsideCycle], Sequence[Place]] | None = None
+    """Where in the program what is counted was; None: it is no number in all cycles."""
 
 
 def _most(of: Callable[[OutsideCycle], int]) -> Callable[[OutsideThread], int | None]:
@@ -72,12 +83,21 @@ def _in_all(
     what: str,
     needs: tuple[Kind, ...],
     of: Callable[[OutsideCycle], int],
+    places: Callable[[OutsideCycle], Sequence[Place]],
 ) -> Measure:
-    return Measure(name, COUNT, name, what, needs, _sum(of), of)
+    return Measure(name, COUNT, name, what, needs, _sum(of), of, places)
 
 
 def _inversions(cycle: OutsideCycle) -> int:
     return sum(one.is_inversion for one in cycle.waits)
+
+
+def _waits(cycle: OutsideCycle) -> Sequence[Place]:
+    return [one.at for one in cycle.waits]
+
+
+def _inverted(cycle: OutsideCycle) -> Sequence[Place]:
+    return [one.at for one in cycle.waits if one.is_inversion]
 
 
 MEASURES: tuple[Measure, ...] = (
@@ -97,15 +117,23 @@ MEASURES: tuple[Measure, ...] = (
         (),
         lambda thread: thread.missed,
     ),
-    _in_all("faults", "page faults", (Kind.FAULT,), lambda one: one.faults),
     _in_all(
-        "blocking", "waits within cycles", (Kind.CALL,), lambda one: len(one.waits)
+        *("faults", "page faults", (Kind.FAULT,)),
+        lambda one: one.faults,
+        lambda one: one.faulted,
     ),
-    _in_all("inversions", "priority inversions", (Kind.CALL,), _inversions),
-    Measure(
-        *("allocations", COUNT, "allocations", "allocations of memory"),
-        (),
-        lambda _thread: None,
+    _in_all(
+        *("blocking", "waits within cycles", (Kind.CALL,)),
+        lambda one: len(one.waits),
+        _waits,
+    ),
+    _in_all(
+        *("inversions", "priority inversions", (Kind.CALL,)), _inversions, _inverted
+    ),
+    _in_all(
+        *(ALLOCATIONS, "allocations", ()),
+        lambda one: len(one.allocations),
+        lambda one: one.allocations,
     ),
 )
 
@@ -128,6 +156,18 @@ class SeenStart:
     """Of the boot."""
     doubts: tuple[str, ...] = ()
     """Why its load may not have run: a limit is then not shown to be kept."""
+    hidden: Mapping[int, str] = field(default_factory=dict)
+    """Why allocations of a process are not seen."""
+    stacks: Mapping[int, NamedStack] = field(default_factory=dict)
+    """By the numbers of places."""
+
+    def value_of(self, measure: Measure, thread: OutsideThread) -> int | None:
+        """Return what a thread did; None: it was not seen."""
+        if any(kind not in self.outside.kinds for kind in measure.needs):
+            return None
+        if measure.name == ALLOCATIONS and thread.process in self.hidden:
+            return None
+        return measure.of(thread)
 
     @property
     def name(self) -> str:
@@ -163,6 +203,21 @@ class Judged:
         if self.value is None:
             return Outcome.NOT_SEEN
         return Outcome.BROKEN if self.value > self.limit else Outcome.KEPT
+
+    @property
+    def is_worst_cycle(self) -> bool:
+        """Whether the value is that of a single cycle."""
+        return self.measure.of_cycle is not None and self.measure.places is None
+
+    @property
+    def places(self) -> Mapping[Place, int]:
+        """Where what is counted was, and how often, most often first."""
+        if self.measure.places is None or self.thread is None or self.value is None:
+            return {}
+        counts = Counter(
+            place for one in self.thread.cycles for place in self.measure.places(one)
+        )
+        return dict(counts.most_common())
 
     @property
     def cycle(self) -> OutsideCycle | None:
@@ -245,12 +300,9 @@ def _unmet(
 def _judged(
     start: SeenStart, thread: OutsideThread, measure: Measure, limit: int
 ) -> Judged:
-    value, why = measure.of(thread), ""
-    missing = [kind for kind in measure.needs if kind not in start.outside.kinds]
-    if missing:
-        value, why = None, "this kernel does not allow to see it"
-    elif value is None:
-        why = _why_unseen(measure, thread)
+    value, why = start.value_of(measure, thread), ""
+    if value is None:
+        why = _why_unseen(start, measure, thread)
     elif start.outside.lost and value <= limit:
         value, why = None, f"{start.outside.lost:,} records were lost"
     elif start.doubts and value <= limit:
@@ -258,8 +310,10 @@ def _judged(
     return Judged(start, thread, thread.name, measure, limit, value, why)
 
 
-def _why_unseen(measure: Measure, thread: OutsideThread) -> str:
+def _why_unseen(start: SeenStart, measure: Measure, thread: OutsideThread) -> str:
+    if measure.name == ALLOCATIONS:
+        return start.hidden[thread.process]
     if measure.name == "missed":
         basis = "sleeps for intervals" if thread.basis else "has no period"
         return f"it {basis}: nothing is due; give a period"
-    return "not seen from outside"
+    return "this kernel does not allow to see it"

@@ -26,6 +26,7 @@ from rtscope.boards.parts.programtree import (
 )
 from rtscope.boards.parts.qemu import ProgramView
 from rtscope.boards.recording.programplaces import program_view
+from rtscope.boards.recording.programuses import ProgramUses, program_uses
 from rtscope.boards.runs.prepare import load_place
 from rtscope.boards.runs.programscript import ProgramJob, spread_phases
 from rtscope.host import process
@@ -46,6 +47,9 @@ from rtscope.verbs.test.packages import (
 BUILD_PATIENCE_S = 3600.0
 SHOWN_LINES, SHOWN_CHARACTERS = 12, 200
 """Of a build that failed: its last lines."""
+
+STACKS = 200
+"""Of a thread: one for each place at which it allocates, calls the kernel, faults."""
 
 MAX_STDIN_BYTES = 16 << 20
 MAX_BOOTS = 10_000
@@ -73,6 +77,7 @@ class Boot:
     prepared: Prepared
     job: ProgramJob
     view: ProgramView
+    uses: ProgramUses
 
 
 def boots_of(
@@ -126,13 +131,21 @@ def boots_of(
             (name, replace(one, board=board))
             for name, one in zip(names, made, strict=True)
         ]
+        uses = program_uses(program)
         views = {
-            name: program_view(one, cache=cache_dir(), log=log, progress=progress)
+            name: replace(
+                program_view(one, cache=cache_dir(), log=log, progress=progress),
+                uses=uses.uses,
+                stacks=STACKS,
+                stacked_ns=(test.warmup_ns, test.warmup_ns + test.longest_ns),
+            )
             for name, one in ready
         }
         for (name, one), load, seed in product(ready, test.loads, test.seeds):
             loaded = _with_load(replace(job, seed=seed), board, load)
-            boots.append(Boot(board.name, name, load, seed, one, loaded, views[name]))
+            boots.append(
+                Boot(board.name, name, load, seed, one, loaded, views[name], uses)
+            )
     return tuple(boots)
 
 

@@ -4,6 +4,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from functools import partial
 from typing import Any
 
+from rtscope.boards.parts.program import ROOT
 from rtscope.boards.runs.program import Output, ProgramStart, printed
 from rtscope.host.errors import BoardError, ContractError
 from rtscope.host.units import NS_PER_MS, exact_duration
@@ -67,6 +68,7 @@ def seen_starts(test: ProgramTest, ran: Ran) -> Iterator[SeenStart]:
             duration_ns=test.longest_ns,
             given_ns=partial(period_of, test),
             most=test.cycles,
+            functions=[one.name for one in ran.boot.view.uses],
         )
         _refuse_short(test, ran, start, outside)
         yield SeenStart(
@@ -76,7 +78,19 @@ def seen_starts(test: ProgramTest, ran: Ran) -> Iterator[SeenStart]:
             starts=len(ran.run.starts),
             outside=outside,
             doubts=doubts,
+            hidden=_hidden(ran, start, outside),
         )
+
+
+def _hidden(ran: Ran, start: ProgramStart, outside: Outside) -> Mapping[int, str]:
+    """Return why allocations of processes are not seen."""
+    program, found = ran.boot.job.program, {}
+    for process in {one.process for one in outside.threads}:
+        paths = [one.path for one in start.maps.get(process, ()) if one.executable]
+        why = ran.boot.uses.why_unseen(paths or [f"/{ROOT}{program.command[0]}"])
+        if why:
+            found[process] = f"{why}: leave them in (no strip), or link it dynamically"
+    return found
 
 
 def _refuse_short(
