@@ -163,6 +163,8 @@ class Cause(StrEnum):
     RETURN = "the return path"
     OWN_CODE = "the program's own code"
     """Of a whole cycle: what the thread runs between its wake-up and its sleep."""
+    SYSTEM_CALL = "a system call"
+    """Of a whole cycle: what the kernel does because the thread asks for it."""
     TIMER_SLACK = "timer slack"
     """Timers of threads that are not real-time may expire some 50 us late."""
     TICK = "a timer that waits for the tick"

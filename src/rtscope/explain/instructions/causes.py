@@ -42,7 +42,8 @@ _PROBED = COMPETING_TASKS | HELD_BACK | WAITS
 """Causes that stay what they are where a probe is at work."""
 _STAY = COMPETING_TASKS | HELD_BACK | {Cause.LOCK, Cause.TICK, Cause.LATE_TIMER}
 """What a loop is part of, where another task waits in it, or for a lock."""
-_ONE = HELD_BACK | {Cause.RETURN, Cause.PAGE_FAULT}
+_OWN = frozenset({Cause.RETURN, Cause.OWN_CODE, Cause.SYSTEM_CALL})
+_ONE = HELD_BACK | _OWN | {Cause.PAGE_FAULT}
 CALLED_FROM_IDLE = frozenset(
     {"flush_smp_call_function_queue", "__flush_smp_call_function_queue"}
 )
@@ -297,9 +298,8 @@ def _has_irqs_off(path: WakeupPath, run: Run) -> bool:
 
 def _late_cause(path: WakeupPath, i: int) -> Cause:
     """Return the cause of what came after the first switch to the thread."""
-    run = path.runs[i]
     if not path.tasks.names or path.tasks.measured[i]:
-        return Cause.PAGE_FAULT if Role.FAULT in run.frame.within else Cause.RETURN
+        return _own_cause(path, i)
     before = bisect_left(path.tasks.departures, i) - 1
     left = path.runs[path.tasks.departures[before]] if before >= 0 else None
     if left is not None and sleeps_in_fault(left):
@@ -307,6 +307,16 @@ def _late_cause(path: WakeupPath, i: int) -> Cause:
     if path.contexts[i].role is Role.SCHEDULE:
         return Cause.SCHEDULER
     return _competing_cause(path, i, left)
+
+
+def _own_cause(path: WakeupPath, i: int) -> Cause:
+    """Return the cause of what the thread itself did."""
+    run = path.runs[i]
+    if Role.FAULT in run.frame.within:
+        return Cause.PAGE_FAULT
+    if path.own_from is None or i < path.own_from:
+        return Cause.RETURN
+    return Cause.OWN_CODE if run.frame.name == USER else Cause.SYSTEM_CALL
 
 
 def _is_late(path: WakeupPath, i: int) -> bool:

@@ -90,9 +90,14 @@ def explain_path(
     *,
     arch: str,
     preemptible: bool | None = None,
+    to_the_end: bool = False,
 ) -> Explanation:
-    """Explain one of the worst wake-ups; `preemptible`: the kernel's own code is."""
-    path = wakeup_path(section, symbols, arch=arch)
+    """
+    Explain one of the worst wake-ups; `preemptible`: the kernel's own code is.
+
+    A path `to_the_end` has also what the thread did behind its wake-up.
+    """
+    path = wakeup_path(section, symbols, arch=arch, to_the_end=to_the_end)
     kinds = kinds_of(path)
     pieces = _pieces(path, kinds)
     notes = (*_notes(path), *told_in_fewer(pieces))

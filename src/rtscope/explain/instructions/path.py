@@ -63,7 +63,7 @@ from rtscope.record.instructions.section import (
     executing_cpus,
     task_switches,
 )
-from rtscope.record.instructions.symbols import SymbolTable
+from rtscope.record.instructions.symbols import USER, SymbolTable
 
 # --- where the program read the clock that its latency is from: there a path ends -----
 
@@ -150,6 +150,8 @@ class WakeupPath:
     """The kernel is PREEMPT_RT's."""
     unread_ns: int
     """From the reading of the clock, where the path ends, to the mark behind it."""
+    own_from: int | None
+    """Where the thread's own code begins, if the path goes on behind the wake-up."""
 
     @property
     def readers(self) -> str:
@@ -158,11 +160,15 @@ class WakeupPath:
 
 
 def wakeup_path(
-    section: TraceSection, symbols: SymbolTable, *, arch: str
+    section: TraceSection,
+    symbols: SymbolTable,
+    *,
+    arch: str,
+    to_the_end: bool = False,
 ) -> WakeupPath:
     """Return all that one wake-up is explained from."""
     marked_ns = section.last_ns
-    own, others = _all_cpus(section, symbols, arch=arch)
+    own, others = _all_cpus(section, symbols, arch=arch, to_the_end=to_the_end)
     section, switches, here = others.section, others.switches, own.switches
     runs, contexts = own.runs, own.contexts
     expiry_ns = section.last_ns - section.latency_ns
@@ -220,13 +226,27 @@ def wakeup_path(
         switching=_switching(runs),
         is_rt=symbols.address_of(_OF_RT) is not None,
         unread_ns=marked_ns - section.last_ns,
+        own_from=_own_from(runs, tasks, milestones) if to_the_end else None,
     )
 
 
+def _own_from(runs: Sequence[Run], tasks: Tasks, milestones: Milestones) -> int | None:
+    """Return the first run of the thread's own code, once it has its CPU."""
+    if milestones.switched is None:
+        return None
+    behind = range(milestones.switched, len(runs))
+    own = (i for i in behind if runs[i].frame.name == USER and tasks.measured[i])
+    return next(own, None)
+
+
 def _all_cpus(
-    section: TraceSection, symbols: SymbolTable, *, arch: str
+    section: TraceSection, symbols: SymbolTable, *, arch: str, to_the_end: bool
 ) -> tuple[ThreadsCpu, OtherCpus]:
-    """Return the CPU of the wake-up, until it read the clock, and the others."""
+    """
+    Return the CPU of the wake-up, until it read the clock, and the others.
+
+    `to_the_end`: until the section ends, however often the thread reads it.
+    """
     blocks, switches = blocks_of(section, section.cpu), task_switches(section)
     elsewhere = tuple(cpu for cpu in executing_cpus(section) if cpu != section.cpu)
     here = [one for one in switches if one.cpu == section.cpu]
@@ -236,7 +256,8 @@ def _all_cpus(
     del blocks  # of a long path, each of these is many megabytes
     runs, is_merged = split_at(runs_in(stretches), changed), stretches.is_merged
     del stretches
-    section, runs = until_read(section, runs)
+    if not to_the_end:
+        section, runs = until_read(section, runs)
     own = ThreadsCpu(
         cpu=section.cpu,
         executed=executed,

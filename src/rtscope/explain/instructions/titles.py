@@ -209,7 +209,8 @@ def pieces_of(cause: Cause, runs: Sequence[Run]) -> list[tuple[str, int]]:
     """
     if cause in _BY_HANDLER:
         return _handlers(runs, cause).most_common()
-    if cause not in COMPETING_TASKS - {Cause.IN_PLACE_OF_HOLDER}:
+    by_place = COMPETING_TASKS - {Cause.IN_PLACE_OF_HOLDER} | {Cause.SYSTEM_CALL}
+    if cause not in by_place:
         return []
     spent: Counter[str] = Counter()
     for run in runs:
