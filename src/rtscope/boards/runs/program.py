@@ -13,7 +13,7 @@ from pathlib import PurePosixPath
 from signal import SIGKILL
 
 from rtscope.boards.parts.prepared import Prepared
-from rtscope.boards.parts.qemu import ProgramView
+from rtscope.boards.parts.qemu import ProgramView, Recording
 from rtscope.boards.runs import programscript as script
 from rtscope.boards.runs.boot import Booted, BootTimeout, boot, in_steps
 from rtscope.boards.runs.diagnosis import oom_kills
@@ -105,6 +105,8 @@ class ProgramRun:
     """What casts doubt on its load."""
     kernel_log: str
     host_seconds: float
+    paths: bytes | None = None
+    """What the CPUs executed, as the plugin wrote it; None: it was not asked for."""
 
     @property
     def inputs_digest(self) -> str:
@@ -117,13 +119,15 @@ def run_program(
     job: ProgramJob,
     *,
     view: ProgramView | None = None,
+    recording: Recording | None = None,
     stopped: Callable[[], bool] = lambda: False,
     progress: Progress = lambda _step: None,
 ) -> ProgramRun:
     """
     Boot once, and start the program as often as the job says.
 
-    With a `view` the plugin writes what its threads do.
+    With a `view` the plugin writes what its threads do, with a `recording` what the
+    CPUs execute.
 
     Raises BoardError if the board does not boot, or if the program did not begin or
     ended with an error; with what it printed.
@@ -137,6 +141,7 @@ def run_program(
         stopped=stopped,
         on_progress=in_steps(f"{prepared.kernel.name} runs the program", progress),
         view=view,
+        recording=recording,
     )
     starts = tuple(
         _start(prepared, job, booted, number)
@@ -150,6 +155,7 @@ def run_program(
         caveats=tuple(_load_caveats(job, booted)),
         kernel_log=booted.text("kernel.log"),
         host_seconds=booted.host_seconds,
+        paths=booted.stream,
     )
 
 

@@ -18,10 +18,10 @@ from rtscope.present.charts.axes import WIDTH_PT as WIDTH
 UNKNOWN_COLOUR = 6
 
 _TICKS = 5
-_STROKE = f'stroke="var(--muted, {MUTED})" stroke-width=".7"'
+STROKE = f'stroke="var(--muted, {MUTED})" stroke-width=".7"'
 
 
-def _svg(
+def drawing(
     kind: str, height: float, parts: Iterable[str], *, name: str, about: tuple[str, str]
 ) -> str:
     """Return an `<svg>` element, with `about`: its title, and its description."""
@@ -35,11 +35,12 @@ def _svg(
     )
 
 
-def _variable(colour: int) -> str:
+def fill_of(colour: int) -> str:
+    """Return the attribute that fills with a colour of the palette."""
     return f'fill="var(--c{colour}, {PALETTE[colour]})"'
 
 
-def _text(
+def text_at(
     x: float,
     y: float,
     text: str,
@@ -48,6 +49,7 @@ def _text(
     muted: bool = False,
     bold: bool = False,
 ) -> str:
+    """Return a text of a drawing."""
     ink = f"var(--muted, {MUTED})" if muted else f"var(--ink, {INK})"
     weight = ' font-weight="700"' if bold else ""
     return (
@@ -90,7 +92,7 @@ def path_bar(
         *_segments(explanation),
         *_axis(explanation.latency_ns, unit),
     )
-    return _svg("way", _AXIS + 34, parts, name=name, about=(title, description))
+    return drawing("way", _AXIS + 34, parts, name=name, about=(title, description))
 
 
 def colour_of(segment: Segment) -> int:
@@ -108,7 +110,7 @@ def _segments(explanation: Explanation) -> Iterator[str]:
     for number, segment in enumerate(explanation.segments, 1):
         left = _x(segment.begin_ns, explanation.latency_ns)
         width = _x(segment.end_ns, explanation.latency_ns) - left
-        fill = _variable(colour_of(segment))
+        fill = fill_of(colour_of(segment))
         # On a path it is known but of what slept, or was not recorded.
         unknown_ns = 0 if explanation.is_counted else segment.duration_ns
         executed_ns = unknown_ns if segment.executed_ns is None else segment.executed_ns
@@ -121,7 +123,7 @@ def _segments(explanation: Explanation) -> Iterator[str]:
                 f'stroke="var(--paper, {PAPER})" stroke-width=".8"/>'
             )
         if width >= _NUMBER_WIDTH:
-            yield _text(left + width / 2, _AXIS - 6, str(number))
+            yield text_at(left + width / 2, _AXIS - 6, str(number))
 
 
 def _letters(explanation: Explanation) -> Iterator[str]:
@@ -137,19 +139,21 @@ def _letters(explanation: Explanation) -> Iterator[str]:
         right = _x(group[-1].end_ns, explanation.latency_ns)
         if right - left >= _LETTER_WIDTH:
             letter = group[0].part.value
-            yield _text((left + right) / 2, _BAR_TOP - 6, letter, bold=True)
+            yield text_at((left + right) / 2, _BAR_TOP - 6, letter, bold=True)
 
 
 def _axis(latency_ns: int, unit: str) -> Iterator[str]:
-    yield f'<path d="M{_MARGIN} {_AXIS}H{WIDTH - _MARGIN}" {_STROKE}/>'
+    yield f'<path d="M{_MARGIN} {_AXIS}H{WIDTH - _MARGIN}" {STROKE}/>'
     step = tick_step(latency_ns)
     for at in range(0, latency_ns + 1, step):
         x = _x(at, latency_ns)
-        yield f'<path d="M{x:.1f} {_AXIS}v4" {_STROKE}/>'
+        yield f'<path d="M{x:.1f} {_AXIS}v4" {STROKE}/>'
         anchor = "middle" if at else "start"
         label = f"{at / NS_PER_US:,g}"
-        yield _text(x, _AXIS + 14, label, anchor=anchor, muted=True)
-    yield _text(WIDTH / 2, _AXIS + 28, f"{unit}µs since the timer was due", muted=True)
+        yield text_at(x, _AXIS + 14, label, anchor=anchor, muted=True)
+    yield text_at(
+        WIDTH / 2, _AXIS + 28, f"{unit}µs since the timer was due", muted=True
+    )
 
 
 def _segment(x: float, y: float, width: float, height: float, fill: str) -> str:
@@ -172,7 +176,7 @@ def tail_bars(tail: WorstWakeups, *, name: str, virtual: str) -> str:
     height = _TOP + _PLOT + 40 + _ROW * (len(tail.causes) + bool(tail.unknown))
     about = "Worst wake-ups by cause", sentence_of_tail(tail, virtual=virtual)
     parts = (*_axes(tail, virtual), *_bars(tail), *_legend(tail))
-    return _svg("tail", height, parts, name=name, about=about)
+    return drawing("tail", height, parts, name=name, about=about)
 
 
 def _highest(tail: WorstWakeups) -> int:
@@ -198,19 +202,19 @@ def _bars(tail: WorstWakeups) -> Iterator[str]:
 
 def _axes(tail: WorstWakeups, virtual: str) -> Iterator[str]:
     bottom, highest = _TOP + _PLOT, _highest(tail)
-    yield f'<path d="M{_LEFT} {_TOP}V{bottom}H{WIDTH - _RIGHT}" fill="none" {_STROKE}/>'
+    yield f'<path d="M{_LEFT} {_TOP}V{bottom}H{WIDTH - _RIGHT}" fill="none" {STROKE}/>'
     for count in sorted({0, highest // 2, highest}):
         y = bottom - _PLOT * count / highest
-        yield f'<path d="M{_LEFT} {y:.1f}h-4" {_STROKE}/>'
-        yield _text(_LEFT - 6, y + 3, f"{count:,}", anchor="end", muted=True)
+        yield f'<path d="M{_LEFT} {y:.1f}h-4" {STROKE}/>'
+        yield text_at(_LEFT - 6, y + 3, f"{count:,}", anchor="end", muted=True)
     step = tick_step(tail.bins[-1].high_ns - tail.bins[0].low_ns)
     first = -(-tail.bins[0].low_ns // step) * step
     for at in range(first, tail.bins[-1].high_ns + 1, step):
         x = _tail_x(tail, at)
-        yield f'<path d="M{x:.1f} {bottom}v4" {_STROKE}/>'
-        yield _text(x, bottom + 14, f"{at / NS_PER_US:,g}", muted=True)
+        yield f'<path d="M{x:.1f} {bottom}v4" {STROKE}/>'
+        yield text_at(x, bottom + 14, f"{at / NS_PER_US:,g}", muted=True)
     words = f"{virtual}µs latency; height: number of wake-ups"
-    yield _text(WIDTH / 2, bottom + 28, words, muted=True)
+    yield text_at(WIDTH / 2, bottom + 28, words, muted=True)
 
 
 def _legend(tail: WorstWakeups) -> Iterator[str]:
@@ -223,11 +227,11 @@ def _legend(tail: WorstWakeups) -> Iterator[str]:
     for number, (words, colour) in enumerate(rows):
         y = _TOP + _PLOT + 40 + _ROW * number
         yield _rect(_LEFT, y, 9, 9, colour)
-        yield _text(_LEFT + 14, y + 8, words, anchor="start")
+        yield text_at(_LEFT + 14, y + 8, words, anchor="start")
 
 
 def _rect(x: float, y: float, width: float, height: float, colour: int) -> str:
     return (
         f'<rect x="{x:.1f}" y="{y:.1f}" width="{width:.1f}" height="{height:.1f}" '
-        f"{_variable(colour)}/>"
+        f"{fill_of(colour)}/>"
     )

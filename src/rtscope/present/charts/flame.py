@@ -5,7 +5,7 @@ It is made of boxes and not of an SVG, so that names stay legible when it is wid
 the style sheet widens it by the zoom that the reader chose. No script.
 """
 
-from collections.abc import Collection, Iterator
+from collections.abc import Collection, Iterator, Sequence
 from html import escape
 
 from rtscope.explain.model import Explanation, Segment
@@ -19,15 +19,35 @@ _NAMED_SHARE = 0.02
 """Of the width at the largest zoom: narrower boxes have no room for a name."""
 
 
+Mark = tuple[int, str]
+"""A time that has a name, in ns since the timer was due."""
+
+
 def flame_chart(
-    timeline: Timeline, explanation: Explanation, *, name: str, unit: str = "virtual "
+    timeline: Timeline,
+    explanation: Explanation | None,
+    *,
+    name: str,
+    unit: str = "virtual ",
+    marks: Sequence[Mark] = (),
 ) -> str:
-    """Return the markup; `name` keeps its identifiers apart in a page."""
+    """
+    Return the markup; `name` keeps its identifiers apart in a page.
+
+    Without an explanation it has no row of causes. The `marks`, in their order, are
+    lines through all rows, each with its name at the top.
+    """
     drawn = _Scale(timeline)
-    dominant = explanation.dominant
+    dominant = explanation.dominant if explanation else None
     blamed = {dominant.name, *dominant.callers} if dominant else set()
+    causes = explanation.segments if explanation else ()
     rows = [
-        _row("causes", 1, (_cause(drawn, one) for one in explanation.segments)),
+        *(_marks(drawn, marks) if marks else ()),
+        *(
+            [_row("causes", 1, (_cause(drawn, one) for one in causes))]
+            if causes
+            else ()
+        ),
         *(_track(drawn, one, blamed) for one in timeline.tracks),
         _row("", 1, _ticks(drawn), kind="ticks"),
     ]
@@ -58,6 +78,10 @@ class _Scale:
 
     def percent(self, ns: int) -> str:
         return f"{100 * ns / self.span_ns:.3f}".rstrip("0").rstrip(".") + "%"
+
+    def is_late(self, at_ns: int) -> bool:
+        """Tell whether there is no room for words behind a time."""
+        return 5 * (at_ns - self.begin_ns) > 3 * self.span_ns
 
     def box(
         self, begin_ns: int, end_ns: int, label: str, *, level: int = 0, kind: str = ""
@@ -96,6 +120,20 @@ def _cause(drawn: _Scale, one: Segment) -> str:
     label = f"{one.part.value} {one.cause}: {one.name}"
     kind = f"key{colour_of(one)}"
     return drawn.box(one.begin_ns, one.end_ns, label, kind=kind)
+
+
+def _marks(drawn: _Scale, marks: Sequence[Mark]) -> Iterator[str]:
+    """Yield the lines, and the row with a name on a level of its own for each."""
+    places = [(drawn.percent(at_ns - drawn.begin_ns), at_ns) for at_ns, _ in marks]
+    yield from (f'<u style="left:{left}"></u>' for left, _ in places)
+    names = (
+        f"<span{' class=before' if drawn.is_late(at_ns) else ''} "
+        f'style="left:{left};--l:{level}">{escape(name)}</span>'
+        for level, ((left, at_ns), (_, name)) in enumerate(
+            zip(places, marks, strict=True)
+        )
+    )
+    yield _row("", len(marks), names, kind="marks")
 
 
 def _ticks(drawn: _Scale) -> Iterator[str]:

@@ -11,4 +11,8 @@
     judge.py         its budgets, kept or broken
     baseline.py      results that are kept, and what differs from them
     answer.py        the answer, for every form
+    recorded.py      the worst cycle booted again with every instruction, explained
+    page.py          the page: the worst cycle over all CPUs, the responses
+    cyclechart.py    a cycle over the CPUs, by what was seen of the program
+    responsecharts.py  its responses, drawn
 """

@@ -59,6 +59,8 @@ class Answer:
     differences: tuple[Difference, ...]
     changed: tuple[str, ...]
     """Inputs that are not as in the baseline."""
+    cause: str = ""
+    """Of the worst cycle, in a sentence; empty: it was not recorded."""
 
     @property
     def exit_status(self) -> int:
@@ -72,6 +74,17 @@ class Answer:
     def is_worse(self) -> bool:
         """Whether it differs from the baseline in a way that counts."""
         return any(self.exact or one.worse for one in self.differences)
+
+    @property
+    def is_too_long(self) -> bool:
+        """Whether the budget that decides is of a time of a cycle, and broken."""
+        one = _deciding(self.judged)
+        return (
+            one is not None
+            and one.outcome is Outcome.BROKEN
+            and one.measure.unit == NS
+            and one.cycle is not None
+        )
 
     @property
     def sentence(self) -> str:
@@ -188,13 +201,19 @@ def _parts(cycle: OutsideCycle, shift: int) -> Iterator[tuple[int, str]]:
 # --- documents ------------------------------------------------------------------------
 
 
-def answer_document(answer: Answer) -> Document:
-    """Return everything, for a page or a merge request."""
+def answer_document(
+    answer: Answer, *, worst: Sequence[Block] = (), more: Sequence[Block] = ()
+) -> Document:
+    """
+    Return everything, for a page or a merge request.
+
+    Drawings of a page stand behind the words about the `worst` cycle, and `more` of
+    them before the budgets.
+    """
     return Document(
         f"rtscope test {answer.test.title}",
-        tuple(answer_blocks(answer)),
+        tuple(answer_blocks(answer, worst=worst, more=more)),
         made_by=f"rtscope {__version__}",
-        subtitle=tuple(dict.fromkeys(one.identity.words for one in answer.tested)),
     )
 
 
@@ -224,7 +243,9 @@ def _budget_words(one: Judged) -> Words:
     return Words(((one.outcome.value.upper(), TONES[one.outcome]), rest))
 
 
-def answer_blocks(answer: Answer) -> Iterator[Block]:
+def answer_blocks(
+    answer: Answer, *, worst: Sequence[Block] = (), more: Sequence[Block] = ()
+) -> Iterator[Block]:
     """Yield the answer, the table of threads, broken budgets and the worst cycle."""
     yield from headline_blocks(answer)
     yield ""
@@ -235,6 +256,8 @@ def answer_blocks(answer: Answer) -> Iterator[Block]:
         yield from _unseen(one)
         yield ""
     yield from worst_blocks(answer)
+    yield from worst
+    yield from more
     budgets = [_budget_row(one) for one in answer.judged]
     if budgets:
         heads = ("thread", "budget"), ("found", "allowed")
@@ -317,17 +340,34 @@ def _unseen(one: SeenStart) -> Iterator[Block]:
         yield ("No thread had a whole cycle in the time that is judged.", "limit")
 
 
-def worst_blocks(answer: Answer) -> Iterator[Block]:
-    """Yield what took the time of the worst cycle that matters most."""
+@dataclass(frozen=True, slots=True)
+class Worst:
+    """The worst cycle that matters most."""
+
+    thread: OutsideThread
+    cycle: OutsideCycle
+    tested: SeenStart
+
+
+def worst_of(answer: Answer) -> Worst | None:
+    """Return the cycle of the budget that decides, or that with the worst response."""
     deciding = _deciding(answer.judged)
     if deciding is not None and deciding.cycle is not None and deciding.thread:
-        shift = deciding.tested.outside.shift
-        yield cycle_words(deciding.thread, deciding.cycle, shift)
-        return
+        return Worst(deciding.thread, deciding.cycle, deciding.tested)
     worst = _worst_thread(answer.test, answer.tested)
+    if worst is None:
+        return None
+    return Worst(worst[0], worst[0].worst, worst[1])
+
+
+def worst_blocks(answer: Answer) -> Iterator[Block]:
+    """Yield what took the time of the worst cycle that matters most."""
+    if answer.cause:
+        yield answer.cause
+        return
+    worst = worst_of(answer)
     if worst is not None:
-        thread, one = worst
-        yield cycle_words(thread, thread.worst, one.outside.shift)
+        yield cycle_words(worst.thread, worst.cycle, worst.tested.outside.shift)
 
 
 def _budget_row(one: Judged) -> list[Any]:
@@ -376,6 +416,7 @@ def answer_row(answer: Answer) -> dict[str, Any]:
             for one in answer.differences
         ],
         "changed": list(answer.changed),
+        "cause": answer.cause or None,
         "doubts": [
             {"run": one.name, "says": doubt}
             for one in answer.tested

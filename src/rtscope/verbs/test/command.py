@@ -4,7 +4,7 @@ import os
 import re
 import sys
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import partial
 from pathlib import Path
 from typing import Annotated
@@ -32,6 +32,7 @@ from rtscope.present.render.fitted import print_fitted
 from rtscope.present.render.markdown import render_document
 from rtscope.present.render.page import page_of
 from rtscope.present.render.terminal import print_blocks
+from rtscope.programs.outside.file import ProgramRecord, parse_program_record
 from rtscope.verbs.test.answer import (
     Answer,
     answer_blocks,
@@ -39,6 +40,7 @@ from rtscope.verbs.test.answer import (
     answer_junit,
     answer_row,
     brief_blocks,
+    worst_of,
 )
 from rtscope.verbs.test.baseline import (
     Baseline,
@@ -50,7 +52,9 @@ from rtscope.verbs.test.baseline import (
 from rtscope.verbs.test.file import ProgramTest, load_test, with_values
 from rtscope.verbs.test.judge import judge
 from rtscope.verbs.test.options import OPTION_OF, ProgramTestOptions
+from rtscope.verbs.test.page import page_document
 from rtscope.verbs.test.plan import boots_of, lock_of
+from rtscope.verbs.test.recorded import Recorded, recorded_cycle
 from rtscope.verbs.test.running import Ran, run_boots
 from rtscope.verbs.test.runs import run_row, seen_starts
 
@@ -86,6 +90,13 @@ class ProgramTestRequest:
     """Markdown file to write for a merge request, e.g. test.md."""
     html: Annotated[Path | None, typer.Option(rich_help_panel=OUTPUT)] = None
     """HTML page to write, e.g. test.html."""
+    explain: Annotated[
+        bool | None, typer.Option("--explain/--no-explain", rich_help_panel=OUTPUT)
+    ] = None
+    """
+    Boot again with all instructions of the worst cycle recorded, and name its cause
+    (default: for a broken budget of a time, and for --html).
+    """
     json: Json = False
 
 
@@ -106,26 +117,64 @@ def test(request: ProgramTestRequest) -> int:
             used = lock_text(lock_of(asked, boots))
             write_atomically(request.save_lock, used.encode())
         ran = list(run_boots(boots, jobs=request.jobs, progress=waiting))
-    tested = tuple(one for boot in ran for one in seen_starts(asked, boot))
-    path = request.identical_to or request.no_worse_than
-    answer = Answer(
-        asked,
-        tested,
-        judge(asked, tested),
-        compared="" if path is None else str(path),
-        exact=request.identical_to is not None,
-        differences=()
-        if baseline is None
-        else tuple(differences(asked, tested, baseline, tolerance=tolerance)),
-        changed=() if baseline is None else changed(tested, baseline),
-    )
-    _write(request, answer)
+        tested = tuple(one for boot in ran for one in seen_starts(asked, boot))
+        path = request.identical_to or request.no_worse_than
+        answer = Answer(
+            asked,
+            tested,
+            judge(asked, tested),
+            compared="" if path is None else str(path),
+            exact=request.identical_to is not None,
+            differences=()
+            if baseline is None
+            else tuple(differences(asked, tested, baseline, tolerance=tolerance)),
+            changed=() if baseline is None else changed(tested, baseline),
+        )
+        drawn = _drawn(request, answer, ran, waiting)
+    if drawn.recorded is not None:
+        answer = replace(answer, cause=drawn.recorded.says)
+    _write(request, answer, drawn)
     if request.json:
         runs = [run_row(one) for one in ran]
         put_json({**answer_row(answer), "runs": runs})
     else:
         _print(request, answer, ran)
     return answer.exit_status
+
+
+@dataclass(frozen=True, slots=True)
+class _Drawn:
+    """What is known of the worst cycle beyond its figures."""
+
+    record: ProgramRecord | None = None
+    """Of the boot that it was in."""
+    recorded: Recorded | None = None
+
+
+def _drawn(
+    request: ProgramTestRequest, answer: Answer, ran: Sequence[Ran], waiting: Waiting
+) -> _Drawn:
+    """Return the record of the worst cycle, and its cause, if that is asked for."""
+    worst = worst_of(answer)
+    wanted = request.explain
+    if wanted is None:
+        broken = request.display.detail is not Detail.QUIET and answer.is_too_long
+        wanted = broken or request.html is not None
+    if worst is None or not (wanted or request.html):
+        return _Drawn()
+    boot = next(one for one in ran if one.run.identity is worst.tested.identity)
+    record = parse_program_record(boot.run.record or b"")
+    if not wanted:
+        return _Drawn(record)
+    recorded = recorded_cycle(
+        boot,
+        record,
+        worst.thread,
+        worst.cycle,
+        log=waiting.over(note),
+        progress=waiting,
+    )
+    return _Drawn(record, recorded)
 
 
 def _baseline(
@@ -154,7 +203,7 @@ def _share(text: str | None) -> float:
     return float(match[1]) / 100
 
 
-def _write(request: ProgramTestRequest, answer: Answer) -> None:
+def _write(request: ProgramTestRequest, answer: Answer, drawn: _Drawn) -> None:
     """Write the files that were asked for."""
     if request.save is not None:
         text = baseline_text(answer.test, answer.tested)
@@ -165,7 +214,8 @@ def _write(request: ProgramTestRequest, answer: Answer) -> None:
         text = render_document(answer_document(answer))
         write_atomically(request.markdown, text.encode())
     if request.html is not None:
-        write_atomically(request.html, page_of(answer_document(answer)).encode())
+        page = page_of(page_document(answer, drawn.record, drawn.recorded))
+        write_atomically(request.html, page.encode())
 
 
 def _print(request: ProgramTestRequest, answer: Answer, ran: Sequence[Ran]) -> None:

@@ -1,0 +1,205 @@
+"""The responses of a thread, as SVG: how many were how long, and each over time."""
+
+import math
+from collections.abc import Callable, Iterator, Sequence
+
+import numpy as np
+from markupsafe import Markup
+
+from rtscope.host.units import NS_PER_MS, NS_PER_US, count, format_us
+from rtscope.present.charts.axes import LIMIT, PALETTE, WIDTH_PT
+from rtscope.present.charts.bars import (
+    STROKE,
+    drawing,
+    fill_of,
+    text_at,
+    tick_step,
+)
+from rtscope.present.model.charts import bin_edges
+from rtscope.programs.outside.model import OutsideThread
+from rtscope.verbs.test.baseline import VIRTUAL
+
+_LEFT, _RIGHT, _TOP, _PLOT = 44, 14, 26, 120
+_BOTTOM = _TOP + _PLOT
+_WIDE = WIDTH_PT - _LEFT - _RIGHT
+_TICK_PT = 34
+"""Between two numbers of an axis, at least."""
+MOST_DOTS = 1500
+"""Of more cycles, the shortest and the longest of each place are drawn."""
+
+_BUDGET = (
+    f'stroke="var(--limit, {LIMIT})" stroke-width="1.2" stroke-dasharray="5 2" '
+    'fill="none"'
+)
+
+
+Place = Callable[[int, int], tuple[float, float]]
+"""From begin and response of a cycle to where it is drawn."""
+
+
+def spread_of(thread: OutsideThread, limit_ns: int | None, *, name: str) -> Markup:
+    """Return how many responses were how long, beside what is allowed."""
+    responses = [one.response_ns for one in thread.cycles]
+    ends = [*responses, *([limit_ns] if limit_ns else [])]
+    edges, logarithmic = bin_edges(min(ends), max(ends))
+    counts, _ = np.histogram(responses, bins=edges)
+    low, high = _scaled([edges[0], edges[-1]], logarithmic=logarithmic)
+
+    def x(ns: float) -> float:
+        (at,) = _scaled([ns], logarithmic=logarithmic)
+        return _LEFT + _WIDE * (at - low) / (high - low)
+
+    parts = [*_count_axis(int(counts.max()))]
+    for begin, end, number in zip(edges[:-1], edges[1:], counts, strict=True):
+        if number:
+            height = _height(int(number), int(counts.max()))
+            parts.append(
+                f'<rect x="{x(begin):.1f}" y="{_BOTTOM - height:.1f}" '
+                f'width="{max(1.2, x(end) - x(begin)):.2f}" height="{height:.1f}" '
+                f"{fill_of(0)}/>"
+            )
+    free = -math.inf
+    for ns in _ticks(edges[0], edges[-1], logarithmic=logarithmic):
+        parts.append(f'<path d="M{x(ns):.1f} {_BOTTOM}v4" {STROKE}/>')
+        if x(ns) - free >= _TICK_PT:
+            shown = f"{ns / NS_PER_US:,g}"
+            parts.append(text_at(x(ns), _BOTTOM + 15, shown, muted=True))
+            free = x(ns)
+    words = f"response ({VIRTUAL}µs); height: number of cycles"
+    parts.append(text_at(WIDTH_PT / 2, _BOTTOM + 29, words, muted=True))
+    if limit_ns:
+        parts += _upright(x(limit_ns), f"allowed {format_us(limit_ns)}")
+    parts.append(_longest(x(max(responses)), max(responses)))
+    about = f"{count(len(responses))} responses of {thread.name}, {_range(responses)}"
+    title = f"Responses of {thread.name}"
+    return _drawn(parts, name=name, about=(title, about))
+
+
+def over_time_of(
+    thread: OutsideThread, limit_ns: int | None, *, began_ns: int, name: str
+) -> Markup:
+    """Return the response of each cycle by its begin, the worst marked."""
+    cycles, worst = thread.cycles, thread.worst
+    end_ns = max(1, cycles[-1].begin_ns - began_ns)
+    top_ns = 1.08 * max(worst.response_ns, limit_ns or 0)
+
+    def place(begin_ns: int, response_ns: int) -> tuple[float, float]:
+        x = _LEFT + _WIDE * (begin_ns - began_ns) / end_ns
+        return x, _BOTTOM - _PLOT * response_ns / top_ns
+
+    every = [(one.begin_ns, one.response_ns) for one in cycles]
+    dots = "".join(f"M{x:.1f} {y:.1f}h0" for x, y in _thinned(every, place))
+    parts = [*_time_axis(end_ns), *_response_axis(top_ns)]
+    if limit_ns:
+        _, y = place(began_ns, limit_ns)
+        parts.append(f'<path d="M{_LEFT} {y:.1f}h{_WIDE}" {_BUDGET}/>')
+        said = f"allowed {format_us(limit_ns)}"
+        parts.append(text_at(_LEFT + 3, y - 3, said, anchor="start", muted=True))
+    parts.append(
+        f'<path d="{dots}" stroke="var(--c0, {PALETTE[0]})" stroke-width="2.4" '
+        'stroke-linecap="round" fill="none"/>'
+    )
+    parts += _marked(*place(worst.begin_ns, worst.response_ns), worst.number)
+    words = "virtual ms since judging began; height: response in virtual µs"
+    parts.append(text_at(WIDTH_PT / 2, _BOTTOM + 29, words, muted=True))
+    responses = [one.response_ns for one in cycles]
+    about = f"{_range(responses)}, the longest at cycle {worst.number}"
+    title = f"Responses of {thread.name} over time"
+    return _drawn(parts, name=name, about=(title, about))
+
+
+def _drawn(parts: Sequence[str], *, name: str, about: tuple[str, str]) -> Markup:
+    return Markup(drawing("responses", _BOTTOM + 34, parts, name=name, about=about))
+
+
+def _range(responses: Sequence[int]) -> str:
+    low, high = format_us(min(responses)), format_us(max(responses))
+    return f"{low} to {high} {VIRTUAL}µs"
+
+
+def _scaled(values: Sequence[float], *, logarithmic: bool) -> list[float]:
+    return [math.log10(max(1, one)) if logarithmic else one for one in values]
+
+
+def _ticks(low: float, high: float, *, logarithmic: bool) -> Iterator[float]:
+    if not logarithmic:
+        step = tick_step(int(high - low))
+        yield from range(-(-int(low) // step) * step, int(high) + 1, step)
+        return
+    for power in range(math.floor(math.log10(low)), math.ceil(math.log10(high)) + 1):
+        for factor in (1, 2, 5):
+            if low <= factor * 10**power <= high:
+                yield factor * 10**power
+
+
+def _height(number: int, most: int) -> float:
+    """Return how high a bar is; the axis of counts is logarithmic, from one half on."""
+    return (_PLOT - 14) * math.log10(2 * number) / math.log10(2 * max(2, most))
+
+
+def _count_axis(most: int) -> Iterator[str]:
+    yield f'<path d="M{_LEFT} {_BOTTOM}h{_WIDE}" {STROKE}/>'
+    level = 1
+    while level <= most:
+        y = _BOTTOM - _height(level, most)
+        yield f'<path d="M{_LEFT} {y:.1f}h-4" {STROKE}/>'
+        yield text_at(_LEFT - 6, y + 3, f"{level:,}", anchor="end", muted=True)
+        level *= 10
+
+
+def _response_axis(top_ns: float) -> Iterator[str]:
+    step = tick_step(int(top_ns))
+    for ns in range(0, int(top_ns) + 1, step):
+        y = _BOTTOM - _PLOT * ns / top_ns
+        yield f'<path d="M{_LEFT} {y:.1f}h-4" {STROKE}/>'
+        shown = f"{ns / NS_PER_US:,g}"
+        yield text_at(_LEFT - 6, y + 3, shown, anchor="end", muted=True)
+
+
+def _time_axis(end_ns: int) -> Iterator[str]:
+    yield f'<path d="M{_LEFT} {_BOTTOM}h{_WIDE}" {STROKE}/>'
+    for ns in range(0, end_ns + 1, tick_step(end_ns)):
+        x = _LEFT + _WIDE * ns / end_ns
+        yield f'<path d="M{x:.1f} {_BOTTOM}v4" {STROKE}/>'
+        yield text_at(x, _BOTTOM + 15, f"{ns / NS_PER_MS:,g}", muted=True)
+
+
+def _upright(x: float, words: str) -> Iterator[str]:
+    yield f'<path d="M{x:.1f} {_TOP}V{_BOTTOM}" {_BUDGET}/>'
+    yield text_at(*_beside(x, _TOP + 8), words, anchor=_anchor(x), muted=True)
+
+
+def _longest(x: float, ns: int) -> str:
+    words = f"worst {format_us(ns)}"
+    arrow = f'<path d="M{x:.1f} {_TOP - 8}v{_PLOT - 4}" {STROKE} opacity=".6"/>'
+    return arrow + text_at(*_beside(x, _TOP - 10), words, anchor=_anchor(x), bold=True)
+
+
+def _marked(x: float, y: float, number: int) -> Iterator[str]:
+    yield f'<circle cx="{x:.1f}" cy="{y:.1f}" r="4" fill="none" {STROKE}/>'
+    place = _beside(x, max(10, y - 7))
+    yield text_at(*place, f"cycle {number}", anchor=_anchor(x), bold=True)
+
+
+def _beside(x: float, y: float) -> tuple[float, float]:
+    return (x - 3 if _anchor(x) == "end" else x + 3), y
+
+
+def _anchor(x: float) -> str:
+    return "end" if x > _LEFT + _WIDE / 2 else "start"
+
+
+def _thinned(
+    every: Sequence[tuple[int, int]], place: Place
+) -> Iterator[tuple[float, float]]:
+    """Yield the places of all cycles, or of the least and the most of each spot."""
+    places = [place(*one) for one in every]
+    if len(places) <= MOST_DOTS:
+        yield from places
+        return
+    spots: dict[int, list[tuple[float, float]]] = {}
+    for one in places:
+        spots.setdefault(int(2 * one[0]), []).append(one)
+    for spot in spots.values():
+        yield min(spot, key=lambda one: one[1])
+        yield max(spot, key=lambda one: one[1])
