@@ -24,6 +24,7 @@ static const char *kind;
 static long long due;
 static unsigned int seed = 7;
 static sem_t posted;
+static bool serves;
 static int ends[2], pipes[2], waits, nothing;
 static pthread_t looping;
 
@@ -70,7 +71,10 @@ static void *feed(void *arg)
 	long long at = now(CLOCK_MONOTONIC);
 
 	for (;;) {
-		sleep_until(CLOCK_MONOTONIC, at += PERIOD);
+		if (serves)
+			usleep((unsigned int)(rand() % 6000));
+		else
+			sleep_until(CLOCK_MONOTONIC, at += PERIOD);
 		if (is("signal")) {
 			usleep((unsigned int)(rand() % 4000));
 			pthread_kill(looping, SIGUSR1);
@@ -79,7 +83,7 @@ static void *feed(void *arg)
 			sem_post(&posted);
 		if (is("pipe") && write(pipes[1], "x", 1) < 0)
 			return arg;
-		if (is("socket") && send(ends[0], "x", 1, 0) < 0)
+		if ((is("socket") || serves) && send(ends[0], "x", 1, 0) < 0)
 			return arg;
 	}
 }
@@ -106,6 +110,43 @@ static void poll_timers(int timers)
 	while (epoll_wait(epoll, &event, 1, -1) == 1 &&
 	       read(event.data.fd, &expired, sizeof(expired)) > 0)
 		work();
+}
+
+/* As servers do: a timer, which is periodic, set again, or the timeout of the wait, beside
+ * a socket on which messages come at any time. */
+static void serve(void)
+{
+	const int epoll = epoll_create1(0), timer = timer_of(is("served") ? PERIOD : 0);
+	struct epoll_event event = { .events = EPOLLIN, .data.fd = timer };
+	const struct itimerspec once = { { 0, 0 }, spec(PERIOD) };
+	uint64_t expired;
+	char byte;
+
+	epoll_ctl(epoll, EPOLL_CTL_ADD, timer, &event);
+	event.data.fd = ends[1];
+	epoll_ctl(epoll, EPOLL_CTL_ADD, ends[1], &event);
+	if (is("served once"))
+		timerfd_settime(timer, 0, &once, NULL);
+	for (;;) {
+		const long long left = due - now(CLOCK_MONOTONIC);
+		const int ms = left > 0 ? (int)((left + 999999) / 1000000) : 0;
+		const int found =
+			epoll_wait(epoll, &event, 1, is("served timeout") ? ms : -1);
+
+		if (found < 0)
+			exit(1);
+		if (found && event.data.fd == ends[1]) {
+			if (recv(ends[1], &byte, 1, 0) < 0)
+				exit(1);
+			continue;
+		}
+		if (found && read(timer, &expired, sizeof(expired)) < 0)
+			exit(1);
+		due += PERIOD;
+		work();
+		if (is("served once"))
+			timerfd_settime(timer, 0, &once, NULL);
+	}
 }
 
 static void wait_for_signals(void)
@@ -168,6 +209,8 @@ static void *loop(void *arg)
 		poll_timers(is("timers") ? 2 : 1);
 	else if (is("timer"))
 		wait_for_signals();
+	else if (serves)
+		serve();
 	else
 		for (;;) {
 			wait_once();
@@ -182,6 +225,7 @@ int main(int argc, char **argv)
 	pthread_t feeding;
 
 	kind = argc > 1 ? argv[1] : "absolute";
+	serves = strncmp(kind, "served", 6) == 0;
 	signal(SIGUSR1, handle);
 	sem_init(&posted, 0, 0);
 	nothing = epoll_create1(0);
@@ -191,7 +235,7 @@ int main(int argc, char **argv)
 	pthread_create(&looping, NULL, loop, NULL);
 	pthread_setname_np(looping, "looping");
 	pthread_setschedparam(looping, SCHED_FIFO, &priority);
-	if (is("signal") || is("semaphore") || is("pipe") || is("socket")) {
+	if (is("signal") || is("semaphore") || is("pipe") || is("socket") || serves) {
 		priority.sched_priority = 70;
 		pthread_create(&feeding, NULL, feed, NULL);
 		pthread_setname_np(feeding, "feeding");

@@ -497,3 +497,58 @@ def test_buckets_hold_every_sample_within_a_thousandth() -> None:
     for low, high, _ in buckets:
         assert high - low <= max(1, low // 1024)
     assert (2048, 2050, 2) in buckets
+
+
+def served(*, rounded: bool) -> list[Run]:
+    """Return the runs of a server: a message comes between its timers, at any time."""
+    runs = []
+    for number in range(1, 101):
+        due_ns = number * MS + (number**2 * 7919 % 90_000 if rounded else 0)
+        armed_ns = due_ns - MS + number**2 * 6151 % 700_000
+        runs.append(run(due_ns, armed=armed_ns))
+        runs.append(woken(number * MS + 300_000 + number * 233_331 % 600_000))
+    return runs
+
+
+def test_a_message_at_the_end_of_a_period_makes_no_cycle_of_a_server_longer() -> None:
+    runs = served(rounded=False)
+    runs[51] = woken(27 * MS - 20, ran=50)
+    period = cycles(runs).period
+
+    assert period is not None
+    assert period.absolute
+    assert period.period_ns == MS
+    assert (period.missed, period.overruns, period.unsure) == (0, 0, 1)
+
+
+def test_a_server_whose_own_cycle_is_too_long_has_an_overrun() -> None:
+    runs = served(rounded=False)
+    runs[50:52] = [run(26 * MS, ran=MS + 50)]
+    period = cycles(runs).period
+
+    assert period is not None
+    assert (period.overruns, period.unsure) == (1, 0)
+
+
+def test_timeouts_that_messages_end_as_well_miss_nothing_that_is_known() -> None:
+    runs = served(rounded=True)
+    # the message came when the time did, and the wait had a timeout of 0
+    runs[50] = woken(26 * MS + 50)
+    period = cycles(runs).period
+
+    assert period is not None
+    assert period.absolute
+    assert period.missed is period.overruns is period.late_starts is None
+
+
+def test_a_wait_for_a_lock_within_a_cycle_is_a_part_of_it() -> None:
+    runs = [
+        one
+        for number in range(1, 101)
+        for one in (run(number * MS), woken(number * MS + 200_000))
+    ]
+    runs[51] = woken(26 * MS + 200_000, ran=900_000)
+    period = cycles(runs).period
+
+    assert period is not None
+    assert (period.overruns, period.unsure) == (1, 0)

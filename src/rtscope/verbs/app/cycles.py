@@ -15,6 +15,8 @@ from typing import TypedDict
 
 from rtscope.host.units import NS_PER_S
 from rtscope.programs.cycles.periods import (
+    EXACT_SHARE,
+    FEWEST,
     Basis,
     Beginnings,
     beginnings_of,
@@ -81,11 +83,14 @@ class Period:
     """Of the intervals, that are whole periods to the ns."""
     missed: int | None
     """Whole periods in which it was not due, because it skipped them; None: nothing is
-    due, since it sleeps for an interval."""
+    due, since it sleeps for an interval, or it is not known what is."""
     late_starts: int | None
     """Cycles that began to run when the next one was due already; None as above."""
     overruns: int | None
     """Cycles that ended when the next one was due already; None as above."""
+    unsure: int
+    """Those that did so in a run that something else began, of a thread that waits for
+    that as long as for its timer: whether it is of the cycle is not known."""
     drift_ns_per_s: float | None
     """How much later it is due after a second; None: it has no time to drift from."""
     start_jitter_ns: Summary | None
@@ -163,7 +168,6 @@ def cycles_of(
     cut = [group for group in groups if _is_cut(group)]
     known = [group for group in cut if not any(run.flags & GAP for run in group[1:])]
     cut_ns = [group[-1].out_ns - group[0].begin_ns for group in known]
-    first = [] if found is None else [serving[index] for index in sorted(found.at)]
     return ThreadCycles(
         tid=runs[0].tid,
         cycles=kept,
@@ -176,7 +180,7 @@ def cycles_of(
         sleeps_for_intervals=found is not None and found.basis is Basis.INTERVAL,
         period=None
         if found is None or found.period_ns is None
-        else _period(first, (cycles, cut_ns), (found.period_ns, found.basis)),
+        else _period(groups, known, (found.period_ns, found.basis)),
         **_spreads(kept),
     )
 
@@ -274,14 +278,17 @@ def _cycle(group: Sequence[Run]) -> Cycle:
     )
 
 
+IDLE_SHARE = 0.5
+"""Of the sleep before a cycle: a thread that waits this long for something else within
+its cycles is idle then, as servers are."""
+
+
 def _period(
-    first: Sequence[Run],
-    cycles_and_cut: tuple[Sequence[Cycle], Sequence[int]],
-    found: tuple[int, Basis],
+    groups: Sequence[list[Run]], known: Sequence[list[Run]], found: tuple[int, Basis]
 ) -> Period:
-    """Judge by the cycles, and the response times of those without all events."""
-    cycles, cut_ns = cycles_and_cut
+    """Judge by the runs of each cycle, and of the cut ones with begin and end."""
     period_ns, basis = found
+    first = [group[0] for group in groups]
     # Where events were lost nobody knows whether a period was missed.
     pairs = [(a, b) for a, b in pairwise(first) if not b.flags & GAP]
     intervals = [b.begin_ns - a.begin_ns for a, b in pairs]
@@ -291,22 +298,46 @@ def _period(
         for (a, b), number in zip(pairs, numbers, strict=True)
         if number == 1 and a.in_ns and b.in_ns
     ]
-    judged = basis is not Basis.INTERVAL
-    late = sum(one.latency_ns >= period_ns for one in cycles)
-    overruns = sum(one.response_ns > period_ns for one in cycles)
-    overruns += sum(response_ns > period_ns for response_ns in cut_ns)
+    exact = sum(one % period_ns == 0 for one in intervals) / max(1, len(intervals))
+    idle = _is_idle_within(groups)
+    judged = basis is not Basis.INTERVAL and not (
+        basis is Basis.TIME and idle and exact < EXACT_SHARE
+    )
+    whole = [group for group in groups if not _is_cut(group)]
+    late = sum(group[0].in_ns - group[0].begin_ns >= period_ns for group in whole)
+    ended = [*whole, *known]
+    over = [one for one in ended if one[-1].out_ns - one[0].begin_ns > period_ns]
+    alone = [one for one in over if one[0].out_ns - one[0].begin_ns > period_ns]
     return Period(
         period_ns=period_ns,
         basis=basis,
         asks_relative=any(run.due_ns and run.flags & RELATIVE for run in first),
-        exact_share=sum(one % period_ns == 0 for one in intervals)
-        / max(1, len(intervals)),
+        exact_share=exact,
         missed=missed_in(numbers) if judged else None,
         late_starts=late if judged else None,
-        overruns=overruns if judged else None,
+        overruns=len(alone if idle else over) if judged else None,
+        unsure=len(over) - len(alone) if judged and idle else 0,
         drift_ns_per_s=_drift(first, intervals, basis),
         start_jitter_ns=summarize_samples(one_apart) if one_apart else None,
     )
+
+
+def _is_idle_within(groups: Sequence[Sequence[Run]]) -> bool:
+    """
+    Whether other wake-ups end the wait for the next cycle.
+
+    A lock or a reply within a cycle comes soon; a message to a server, as its timer, at
+    any time.
+    """
+    within = [b.woken_ns - a.out_ns for group in groups for a, b in pairwise(group)]
+    before = [
+        b[0].woken_ns - a[-1].out_ns
+        for a, b in pairwise(groups)
+        if not b[0].flags & (GAP | NO_SLEEP)
+    ]
+    if len(within) < FEWEST or not before:
+        return False
+    return median_low(within) >= IDLE_SHARE * median_low(before)
 
 
 def _drift(
