@@ -316,6 +316,19 @@ static void sleep_as_programs_do(struct cyclewatch *w)
 	clock_sleep_until(&until);
 }
 
+/* This thread as well: it wakes to measure what a wake-up of the others costs. */
+static void record_all(struct cyclewatch *w)
+{
+	int tid[CYCLES_MAX_THREADS + 1];
+	const unsigned int threads = w->cycles.threads;
+
+	if (!tracer_works(&w->tracer))
+		return;
+	memcpy(tid, w->tid, threads * sizeof(*tid));
+	tid[threads] = (int)syscall(SYS_gettid);
+	tracer_record(&w->tracer, tid, threads + 1);
+}
+
 static enum exit_status record(struct cyclewatch *w)
 {
 	enum hostlink_end ended = HOSTLINK_UP;
@@ -331,10 +344,8 @@ static enum exit_status record(struct cyclewatch *w)
 			refuse_events(&w->tracer);
 	}
 	wakecost_begin();
-	w->wakeup_plain_ns = wakecost_ns();
 	w->from_ns = clock_now_ns();
-	if (tracer_works(&w->tracer))
-		tracer_record(&w->tracer, w->tid, w->cycles.threads);
+	record_all(w);
 	if (tracer_works(&w->tracer)) {
 		sleep_as_programs_do(w);
 		w->wakeup_recorded_ns = wakecost_ns();
@@ -359,6 +370,11 @@ static enum exit_status watch_cycles(struct cyclewatch *w)
 	if (!w->picked)
 		return emit_error(w->out, "memlock", "no memory to watch a process",
 				  "");
+	/* first: events cost half of their time from when they are on, and are on before
+	 * they are recorded */
+	wakecost_begin();
+	w->wakeup_plain_ns = wakecost_ns();
+	wakecost_end();
 	tracer_open(&w->tracer, &w->journal, NULL, 0, w->options);
 	w->tracer.page_read = take_page;
 	w->tracer.page_context = w;

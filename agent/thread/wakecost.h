@@ -16,7 +16,8 @@
 void wakecost_begin(void);
 void wakecost_end(void);
 
-/* The median. */
+/* Of the shortest eighth the longest: other work delays most of the others, if only that
+ * of rtscope itself. */
 int64_t wakecost_ns(void);
 
 #endif

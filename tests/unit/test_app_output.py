@@ -290,7 +290,7 @@ def test_the_cost_of_a_wake_up_is_of_all_watching_together() -> None:
     whole = with_cycles(
         light, end, recording_of((cycling.begin(), *lines, end)).threads
     )
-    assert "it adds in µs (with stack): a wake-up 13.0" in disturbed(whole)
+    assert "it adds in µs (with stack): a wake-up 12.0" in disturbed(whole)
 
 
 def disturbed(examined: Examined) -> str:

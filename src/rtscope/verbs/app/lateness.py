@@ -46,11 +46,21 @@ def with_cycles(
 
 
 def _with_whole_cost(seen: Observation, end: CyclesEnd) -> Observation:
-    """Take what all watching adds to a wake-up: from nothing to the last of it."""
+    """
+    Take what all watching adds to a wake-up: the recording, and then the rest.
+
+    Each is a difference of two measurements one after the other. With the recording one
+    thread was measured twice: what other work added to one of them is not its cost.
+    """
     wakeup = seen.watch.end.costs.get(WAKEUP)
-    if wakeup is None or not end.wakeup_plain_ns:
+    if wakeup is None or not wakeup.counted_ns or not end.wakeup_recorded_ns:
         return seen
-    whole = replace(wakeup, plain_ns=end.wakeup_plain_ns)
+    recorded_ns = min(end.wakeup_recorded_ns, wakeup.plain_ns)
+    whole = replace(
+        wakeup,
+        plain_ns=end.wakeup_plain_ns,
+        counted_ns=recorded_ns + wakeup.counted_ns - wakeup.plain_ns,
+    )
     costs = {**seen.watch.end.costs, WAKEUP: whole}
     return replace(
         seen, watch=replace(seen.watch, end=replace(seen.watch.end, costs=costs))
