@@ -217,6 +217,30 @@ def test_who_gives_nothing_back_waited_for_a_lock_if_its_word_tells(
     assert (wait.is_lock, wait.is_inversion) == (is_lock, is_lock)
 
 
+def test_what_a_timer_interrupts_has_ended_no_wait() -> None:
+    written = loop(6)
+    written.thread(IO, "io")
+    written.runs(IO, 15_500, first_us=15_501, prio=120)
+    written.wake(LOOP, 16_001, by=IO, due_us=16_000)
+    written.runs(LOOP, 16_004, first_us=16_005)
+    written.returns(LOOP, 16_005, CLOCK_NANOSLEEP)
+    written.call(LOOP, 16_010, FUTEX, first=0x5000, rest=(WAIT | PRIVATE, CONTENDED))
+    written.leaves(LOOP, 16_012)
+    written.wake(LOOP, 16_301, by=IO, due_us=16_300)  # it waits no longer
+    written.runs(LOOP, 16_312, first_us=16_313)
+    written.returns(LOOP, 16_313, FUTEX)
+    written.call(LOOP, 16_314, FUTEX, first=0x5000, rest=(WAKE | PRIVATE, 1))
+    written.returns(LOOP, 16_315, FUTEX)
+    written.call(LOOP, 16_320, CLOCK_NANOSLEEP, asked_us=17_000)
+    written.leaves(LOOP, 16_321)
+    written.cycle(LOOP, 17_000)
+
+    (thread,) = (one for one in outside(written).threads if one.name == "loop")
+    cycle = thread.cycles[-2]
+    (wait,) = cycle.waits
+    assert (cycle.waker, wait.ended_by, wait.is_inversion) == (None, None, False)
+
+
 def test_a_cycle_that_overran_is_two_and_the_second_begins_when_it_was_due() -> None:
     written = loop(6)
     written.wake(LOOP, 16_001, due_us=16_000)

@@ -181,7 +181,6 @@ READINGS: Mapping[str, Callable[[Asked], Reading]] = {
     "stress-ng": stress_ng,
     "rt-app": rt_app,
     "jackd": jackd,
-    "fluidsynth": jackd,
     "python": python,
     "mosquitto": mosquitto,
 }

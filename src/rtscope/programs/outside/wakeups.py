@@ -82,7 +82,7 @@ class Wakeup:
     cpu: int
     woken_ns: int
     waker: Party | None
-    """None: unknown, or itself."""
+    """None: unknown, itself, or a timer."""
     release_ns: int | None
     """When the timer that woke it was due; None: no timer did, or it was not seen."""
     expires_ns: int | None
@@ -243,7 +243,10 @@ class Reader:
         if state.undecided:
             self._sleeps(state, state.out_ns)
         if self._may_be_woken(state):
-            state.woken = (entry.at_ns, self._party(entry.value & 0xFFFFFFFF))
+            # what a timer interrupts has nothing to do with it
+            timed = state.release is not None
+            by = None if timed else self._party(entry.value & 0xFFFFFFFF)
+            state.woken = (entry.at_ns, by)
             state.activated = False
 
     def _may_be_woken(self, state: _State) -> bool:

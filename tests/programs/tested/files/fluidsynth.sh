@@ -1,4 +1,0 @@
-#!/bin/sh
-jackd -R -P80 -d dummy -r 48000 -p 256 &
-jack_wait -w >/dev/null
-fluidsynth -s -i -a jack -j
