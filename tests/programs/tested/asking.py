@@ -100,6 +100,13 @@ class Asked:
 
 _NO_ANSWER = -1
 
+ONLY_KEPT = "RTSCOPE_TESTED_KEPT" in os.environ
+"""Say what is there, and ask nothing."""
+
+
+class NotAskedError(Exception):
+    """This was not asked before."""
+
 
 def ask(
     name: str,
@@ -108,10 +115,12 @@ def ask(
     environment: Mapping[str, str] | None = None,
     again: bool = False,
 ) -> Asked:
-    """Ask, or return what was answered before."""
+    """Ask, or return what was answered before; NotAskedError if nothing may be."""
     places = Places.of(name)
     if places.facts.exists() and not again:
         return Asked(**json.loads(places.facts.read_text()))
+    if ONLY_KEPT:
+        raise NotAskedError(name)
     places.facts.parent.mkdir(parents=True, exist_ok=True)
     asked = _asked(name, places, words, {**os.environ, **(environment or {})})
     places.facts.write_text(json.dumps(asdict(asked)) + "\n")
@@ -151,6 +160,8 @@ def kept_facts(
 ) -> Mapping[str, Any]:
     """Return facts that are no answer of a test, made once."""
     places = Places.of(name)
+    if ONLY_KEPT and not places.facts.exists():
+        raise NotAskedError(name)
     if not places.facts.exists() or again:
         places.facts.parent.mkdir(parents=True, exist_ok=True)
         places.facts.write_text(json.dumps(made(), indent=1) + "\n")
