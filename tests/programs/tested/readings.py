@@ -157,7 +157,7 @@ def mosquitto(asked: Asked) -> Reading:
     return Reading(
         f"the subscriber printed {len(got)} messages; the broker has {cycles} cycles "
         "after the warm-up",
-        agrees=bool(got) and bool(cycles) and cycles[0] >= 20,
+        agrees=bool(got) and bool(cycles) and cycles[0] >= 30,
     )
 
 

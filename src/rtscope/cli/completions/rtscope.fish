@@ -155,7 +155,7 @@ complete -c rtscope -n '__rtscope_at test' -l missed -d 'Most periods skipped, o
 complete -c rtscope -n '__rtscope_at test' -l allocations -d 'Most calls that allocate or free memory, in all cycles' -x
 complete -c rtscope -n '__rtscope_at test' -l faults -d 'Most page faults in all cycles' -x
 complete -c rtscope -n '__rtscope_at test' -l blocking -d 'Most waits in all cycles, but for those for the next cycle' -x
-complete -c rtscope -n '__rtscope_at test' -l inversions -d 'Most priority inversions' -x
+complete -c rtscope -n '__rtscope_at test' -l inversions -d 'Most waits for a lock that a less urgent thread of the program held' -x
 complete -c rtscope -n '__rtscope_at test' -l quiet -s q -d 'The answer alone, in one line'
 complete -c rtscope -n '__rtscope_at test' -l verbose -s v -d 'Everything on the terminal'
 complete -c rtscope -n '__rtscope_at test' -l jobs -d 'Boots at the same time' -x

@@ -154,7 +154,7 @@ class BudgetTable:
     inversions: Annotated[Number | None, Field(alias="inversions", examples=["0"])] = (
         None
     )
-    """Most priority inversions."""
+    """Most waits for a lock that a less urgent thread of the program held."""
 
 
 @dataclass(frozen=True, slots=True)
