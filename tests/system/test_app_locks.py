@@ -31,9 +31,11 @@ def compiled(argv: Sequence[str | Path], **given: Any) -> None:
         pytest.skip(f"cannot be compiled here: {done.stderr[-300:]}")
 
 
-def findings_of(*command: str | Path, thread: str = "cycle") -> dict[str, Any]:
+def findings_of(
+    *command: str | Path, thread: str = "cycle", seconds: int = 1
+) -> dict[str, Any]:
     """Check a program; return what was found of its thread, by ids."""
-    words = ("app", "check", "--json", "--duration", "1s", "--settle", "1s")
+    words = ("app", "check", "--json", "--duration", f"{seconds}s", "--settle", "1s")
     named = ("--thread", thread, "--", *map(str, command))
     with rtscope(*words, *named) as program:
         done = program.finish(4 * PATIENCE_S)
@@ -75,10 +77,18 @@ LOCKS = [
 
 @pytest.mark.parametrize(("kind", "words"), LOCKS)
 def test_each_kind_of_lock_of_c(in_c: Path, kind: str, words: str) -> None:
-    found = findings_of(in_c, kind)
+    # Beside other work a second may hold no wait that began and ended in it.
+    found = next(
+        (
+            found
+            for seconds in (1, 5, 20)
+            for found in [findings_of(in_c, kind, seconds=seconds)]
+            if "holder (" in found.get("RA10", {}).get("detail", "")
+        ),
+        {},
+    )
 
     is_lock(found, words)
-    assert "holder (" in found["RA10"]["detail"]
     assert "not real-time) let it go in hold locks.c:" in found["RA10"]["detail"]
 
 

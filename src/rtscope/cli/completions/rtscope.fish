@@ -167,6 +167,7 @@ complete -c rtscope -n '__rtscope_at test' -l tolerance -d 'Share that --no-wors
 complete -c rtscope -n '__rtscope_at test' -l junit -d 'JUnit file to write, a case for each budget' -rF
 complete -c rtscope -n '__rtscope_at test' -l markdown -d 'Markdown file to write for a merge request' -rF
 complete -c rtscope -n '__rtscope_at test' -l html -d 'HTML page to write' -rF
+complete -c rtscope -n '__rtscope_at test' -l explain -l no-explain -d 'Boot again with all instructions of the worst cycle recorded, and name its cause'
 complete -c rtscope -n '__rtscope_at test' -l json -d 'Result as JSON'
 complete -c rtscope -n '__rtscope_at test' -F
 complete -c rtscope -n '__rtscope_at sweep' -l target -s t -d 'Virtual board instead of that of the file' -xa 'local ssh: virtual:jh7110 virtual:pc virtual:rpi3'

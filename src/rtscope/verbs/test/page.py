@@ -94,8 +94,8 @@ def _caption(timeline: Timeline, recorded: Recorded | None) -> str:
         return f"Who had each CPU, {began}. {NOT_SEEN}"
     left_out = note_of_timeline(timeline, unit=VIRTUAL)
     return (
-        f"What each CPU executed, {began}: the task, and below it its calls. Orange and "
-        f"bold: what took longest, and its callers. {left_out}"
+        f"What each CPU executed, {began}: the task, and below it its calls. Orange "
+        f"and bold: what took longest, and its callers. {left_out}"
     ).rstrip()
 
 
