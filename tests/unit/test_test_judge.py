@@ -10,6 +10,7 @@ from fakes.programrecords import ALL, Written, file_of
 from rtscope.boards.runs.identity import BoardIdentity
 from rtscope.host.errors import RecordError
 from rtscope.present.render.markdown import render_document
+from rtscope.programs.naming import NamedFrame, NamedStack, Origin
 from rtscope.programs.outside.cycles import outside_of
 from rtscope.programs.outside.file import Kind, parse_program_record
 from rtscope.verbs.test.answer import (
@@ -273,3 +274,37 @@ def test_every_form_has_the_broken_budget_and_what_took_the_time() -> None:
     assert (row["outcome"], row["exit_status"]) == ("broken", 1)
     assert row["threads"][0]["response"] == 25_014
     assert row["threads"][0]["allocations"] == 0
+
+
+OWN = NamedFrame(
+    *("write_log", "/src/log.c", 41, "loop", 7, False), origin=Origin.PROGRAM
+)
+PUSH = replace(OWN, function="push", file="queue.c", line=12)
+
+
+def test_a_broken_count_says_where_in_the_program_it_was() -> None:
+    stacks = {1: NamedStack((OWN,), None), 2: NamedStack((PUSH,), None)}
+    budget = BudgetTable(allocations=0, faults=3, missed=0)
+    answer = answered(budget, replace(seen(inside=INNER), stacks=stacks))
+    said = "malloc (4 times) and free in write_log() log.c:41 (4 times)"
+    faults = "write in push() queue.c:12 (4 times)"
+
+    assert answer.sentence == f"allocations 8 of thread loop, of 0 allowed: {said}"
+    markdown = render_document(answer_document(answer)).replace("\\", "")
+    assert f"broken {said}" in markdown
+    assert f"broken {faults}" in markdown
+    assert f"0 allowed: {said}" in answer_junit(answer)
+    (by_name,) = (
+        one for one in answer_row(answer)["budgets"] if one["budget"] == "allocations"
+    )
+    assert by_name["places"][1] == {
+        "what": "free",
+        "times": 4,
+        "function": "write_log",
+        "file": "/src/log.c",
+        "line": 41,
+        "stack": ["write_log log.c:41"],
+        "ends_early": None,
+    }
+    kept = answered(BudgetTable(allocations=8), seen(inside=INNER))
+    assert kept.sentence == "allocations 8 of thread loop, of 8 allowed"

@@ -20,8 +20,10 @@ from rtscope.present.document import (
 )
 from rtscope.present.render.fitted import Room, rows_left_out
 from rtscope.present.words import NOTHING, capital, duration, enumeration, us
+from rtscope.programs.naming import NamedStack
 from rtscope.programs.outside.file import Kind
-from rtscope.programs.outside.model import OutsideCycle, OutsideThread
+from rtscope.programs.outside.model import OutsideCycle, OutsideThread, Place, Wait
+from rtscope.programs.stackwords import frame_words
 from rtscope.stats.summary import summarize_samples
 from rtscope.verbs.test.baseline import VIRTUAL, Difference
 from rtscope.verbs.test.file import ProgramTest
@@ -35,6 +37,7 @@ from rtscope.verbs.test.judge import (
     judged_threads,
     outcome_of,
 )
+from rtscope.verbs.test.places import frame_of, places_words, where
 
 TONES: Mapping[Outcome, Weight] = {
     Outcome.BROKEN: "bad",
@@ -97,14 +100,18 @@ class Answer:
         if deciding is None:
             return _figures_only(self.test, self.tested)
         of = f" of thread {deciding.thread.name}" if deciding.thread else ""
-        where = f" ({deciding.tested.name})" if len(self.tested) > 1 else ""
+        run = f" ({deciding.tested.name})" if len(self.tested) > 1 else ""
         limit = _shown(deciding.measure, deciding.limit)
         if deciding.value is None:
             who = of or f" of a thread {deciding.pattern}"
             return f"{deciding.measure.what}{who} not seen: {deciding.why}"
         worst = "worst " if deciding.is_worst_cycle else ""
         value = _shown(deciding.measure, deciding.value)
-        return f"{worst}{deciding.measure.what} {value}{of}{where}, of {limit} allowed"
+        places = _places(deciding)
+        return (
+            f"{worst}{deciding.measure.what} {value}{of}{run}, of {limit} allowed"
+            f"{places and f': {places}'}"
+        )
 
     @property
     def _as_before(self) -> str:
@@ -115,6 +122,13 @@ class Answer:
         first = self.differences[0]
         who = f"{first.thread}: " if first.thread else ""
         return f"; not as before: {who}{first.words}"
+
+
+def _places(one: Judged) -> str:
+    """Say where what broke a budget was; empty if it is kept, or nobody knows."""
+    if one.outcome is not Outcome.BROKEN:
+        return ""
+    return enumeration(places_words(one.places, one.tested.stacks))
 
 
 def _deciding(judged: Sequence[Judged]) -> Judged | None:
@@ -158,9 +172,18 @@ def _shown(measure: Measure, value: int) -> str:
 # --- what took the time of a cycle ----------------------------------------------------
 
 
-def cycle_words(thread: OutsideThread, cycle: OutsideCycle, shift: int) -> str:
-    """Say what took the time of a cycle, the longest first."""
-    parts = sorted(_parts(cycle, shift), key=lambda one: -one[0])
+def cycle_words(
+    thread: OutsideThread,
+    cycle: OutsideCycle,
+    shift: int,
+    stacks: Mapping[int, NamedStack] | None = None,
+) -> str:
+    """
+    Say what took the time of a cycle, the longest first.
+
+    `stacks` has those of places by their numbers.
+    """
+    parts = sorted(_parts(cycle, shift, stacks or {}), key=lambda one: -one[0])
     said = [f"{us(ns, VIRTUAL)} {what}" for ns, what in parts if ns > 0][:MOST_PARTS]
     begin = "its timer was due" if cycle.timed else "it was woken"
     by = f" by {cycle.waker.name}" if cycle.waker and not cycle.timed else ""
@@ -170,7 +193,9 @@ def cycle_words(thread: OutsideThread, cycle: OutsideCycle, shift: int) -> str:
     )
 
 
-def _parts(cycle: OutsideCycle, shift: int) -> Iterator[tuple[int, str]]:
+def _parts(
+    cycle: OutsideCycle, shift: int, stacks: Mapping[int, NamedStack]
+) -> Iterator[tuple[int, str]]:
     own_ns = cycle.user_instructions << shift
     if cycle.slept:
         idle = cycle.behind is None or cycle.behind.name.startswith("swapper/")
@@ -185,9 +210,7 @@ def _parts(cycle: OutsideCycle, shift: int) -> Iterator[tuple[int, str]]:
         yield ns, f"preempted by {name}"
     waits: Counter[str] = Counter()
     for one in cycle.waits:
-        call = one.call or "the kernel"
-        ended = f", ended by {one.ended_by.name}" if one.ended_by else ""
-        waits[f"waiting in {call}{ended}"] += one.lasted_ns
+        waits[_wait_words(one, stacks)] += one.lasted_ns
     for what, ns in waits.items():
         yield ns, what
     yield own_ns, "of its own instructions"
@@ -196,6 +219,12 @@ def _parts(cycle: OutsideCycle, shift: int) -> Iterator[tuple[int, str]]:
     calls = sum(cycle.calls.values())
     with_calls = f" for {plural(calls, 'system call')}" if calls else ""
     yield rest_ns, f"of the kernel{with_calls}"
+
+
+def _wait_words(one: Wait, stacks: Mapping[int, NamedStack]) -> str:
+    call, at = one.call or "the kernel", where(stacks.get(one.place))
+    ended = f", ended by {one.ended_by.name}" if one.ended_by else ""
+    return f"waiting in {call}{at and f' in {at}'}{ended}"
 
 
 # --- documents ------------------------------------------------------------------------
@@ -240,7 +269,13 @@ def _budget_words(one: Judged) -> Words:
     found = one.why if one.value is None else _shown(one.measure, one.value)
     limit = _shown(one.measure, one.limit)
     rest = f" {one.name}: {one.measure.what} {found}, {limit} allowed"
-    return Words(((one.outcome.value.upper(), TONES[one.outcome]), rest))
+    places = _places(one)
+    return Words(
+        (
+            (one.outcome.value.upper(), TONES[one.outcome]),
+            f"{rest}{places and f': {places}'}",
+        )
+    )
 
 
 def answer_blocks(
@@ -367,18 +402,19 @@ def worst_blocks(answer: Answer) -> Iterator[Block]:
         return
     worst = worst_of(answer)
     if worst is not None:
-        yield cycle_words(worst.thread, worst.cycle, worst.tested.outside.shift)
+        one = worst.tested
+        yield cycle_words(worst.thread, worst.cycle, one.outside.shift, one.stacks)
 
 
 def _budget_row(one: Judged) -> list[Any]:
     found = NOTHING if one.value is None else _shown(one.measure, one.value)
-    where = f" {one.why}" if one.why else ""
+    why = one.why or _places(one)
     return [
         one.name,
         one.measure.name,
         found,
         _shown(one.measure, one.limit),
-        Words(((one.outcome.value, TONES[one.outcome]), where)),
+        Words(((one.outcome.value, TONES[one.outcome]), f" {why}" if why else "")),
     ]
 
 
@@ -441,6 +477,23 @@ def _judged_json(one: Judged) -> dict[str, Any]:
         "outcome": one.outcome.value,
         "why": one.why,
         "cycle": None if one.cycle is None else one.cycle.number,
+        "places": [
+            _place_json(place, times, one.tested.stacks.get(place.number))
+            for place, times in one.places.items()
+        ],
+    }
+
+
+def _place_json(place: Place, times: int, stack: NamedStack | None) -> dict[str, Any]:
+    frame = frame_of(stack)
+    return {
+        "what": place.what,
+        "times": times,
+        "function": frame.function if frame else "",
+        "file": frame.file if frame else "",
+        "line": frame.line if frame else 0,
+        "stack": [frame_words(one) for one in stack.frames] if stack else [],
+        "ends_early": stack.ends_early if stack else None,
     }
 
 
@@ -460,7 +513,7 @@ def _thread_json(thread: OutsideThread, one: SeenStart) -> dict[str, Any]:
         "worst": {
             "cycle": thread.worst.number,
             "begin_ns": thread.worst.begin_ns,
-            "says": cycle_words(thread, thread.worst, one.outside.shift),
+            "says": cycle_words(thread, thread.worst, one.outside.shift, one.stacks),
         },
     }
 
@@ -514,10 +567,11 @@ def _case(one: Judged) -> TestCase:
     found = "not seen" if one.value is None else _shown(one.measure, one.value)
     text = ""
     if one.cycle is not None and one.thread is not None:
-        text = cycle_words(one.thread, one.cycle, one.tested.outside.shift)
+        shift, stacks = one.tested.outside.shift, one.tested.stacks
+        text = cycle_words(one.thread, one.cycle, shift, stacks)
+    why = one.why or _places(one)
     outcome = CaseOutcome(
-        message=f"{one.measure.what} {found}, {limit} allowed"
-        f"{one.why and f': {one.why}'}",
+        message=f"{one.measure.what} {found}, {limit} allowed{why and f': {why}'}",
         type=one.measure.name,
         text=text,
     )

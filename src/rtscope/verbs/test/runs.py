@@ -13,7 +13,8 @@ from rtscope.programs.outside.file import parse_program_record
 from rtscope.programs.outside.model import Outside
 from rtscope.record.caveats.catalogue import Caveat, Effect, kind_of
 from rtscope.verbs.test.file import ProgramTest
-from rtscope.verbs.test.judge import SeenStart, period_of
+from rtscope.verbs.test.judge import SeenStart, judged_threads, period_of
+from rtscope.verbs.test.places import named_stacks
 from rtscope.verbs.test.running import Ran
 
 
@@ -79,6 +80,12 @@ def seen_starts(test: ProgramTest, ran: Ran) -> Iterator[SeenStart]:
             outside=outside,
             doubts=doubts,
             hidden=_hidden(ran, start, outside),
+            stacks=named_stacks(
+                ran.boot.job.program,
+                record,
+                judged_threads(test, outside),
+                start.maps,
+            ),
         )
 
 

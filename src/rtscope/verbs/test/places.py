@@ -1,0 +1,154 @@
+"""
+Where in a program something was: the stacks of places, unwound and named.
+
+Names come from the files of the board alone, so that they are the same on every
+computer. The files are read by another process, with limits.
+"""
+
+from base64 import b64encode
+from collections import Counter
+from collections.abc import Iterator, Mapping, Sequence
+from struct import pack
+
+from rtscope.boards.parts.program import ROOT, Program
+from rtscope.boards.recording.programuses import NO_DEBUG_FILES, content_of
+from rtscope.programs.binaries.elf import LOAD, Damaged, ElfFile
+from rtscope.programs.images import Images, Sample
+from rtscope.programs.memorymap import Mapping as Piece
+from rtscope.programs.naming import NamedFrame, NamedStack, Origin
+from rtscope.programs.outside.file import ProgramRecord
+from rtscope.programs.outside.model import OutsideThread, Place
+from rtscope.programs.stackwords import frame_words
+
+MOST_NAMED = 20
+"""Places of a thread, of each kind: those where most was, and of its worst cycle."""
+MOST_SHOWN = 3
+"""Places in a sentence."""
+_FIXED = 2
+"""ET_EXEC: a program that is at the addresses of its file."""
+_PAGE = 4096
+
+Maps = Mapping[int, Sequence[Piece]]
+
+
+def named_stacks(
+    program: Program,
+    record: ProgramRecord,
+    threads: Sequence[OutsideThread],
+    maps: Maps,
+) -> dict[int, NamedStack]:
+    """
+    Return the stacks of the places of threads, by their numbers.
+
+    `maps` has what is where in the memory of each process. A process without is not
+    named, but for a program that is always at the same addresses.
+    """
+    found: dict[int, NamedStack] = {}
+    for process in dict.fromkeys(one.process for one in threads):
+        pieces = maps.get(process) or _pieces_of(program)
+        own = [one for one in threads if one.process == process]
+        wanted = dict(part for one in own for part in _wanted(one))
+        known = [one for one in wanted if 0 < one <= len(record.stacks)]
+        if not (pieces and known):
+            continue
+        samples = [_sample(record, one, at_entry=wanted[one]) for one in known]
+        reading = content_of(program)
+        with Images(reading, debug_files=NO_DEBUG_FILES, find=()) as images:
+            images.read(pieces)
+            named = images.stacks(pieces, samples, arch=record.arch).named
+        found |= {
+            number: _without_entry(stack) if wanted[number] else stack
+            for number, stack in zip(known, named, strict=True)
+        }
+    return found
+
+
+def _wanted(thread: OutsideThread) -> Iterator[tuple[int, bool]]:
+    """Yield numbers of places, and whether each is where a function begins."""
+    worst = (thread.worst,)
+    for cycles, most in ((thread.cycles, MOST_NAMED), (worst, None)):
+        for is_entry, places in (
+            (True, (one for cycle in cycles for one in cycle.allocations)),
+            (False, (one for cycle in cycles for one in cycle.faulted)),
+            (False, (wait.at for cycle in cycles for wait in cycle.waits)),
+        ):
+            counts = Counter(one.number for one in places)
+            yield from ((number, is_entry) for number, _ in counts.most_common(most))
+
+
+def _sample(record: ProgramRecord, number: int, *, at_entry: bool) -> Sample:
+    stack = record.stacks[number - 1]
+    words = pack(f"<{len(stack.words)}Q", *stack.words)
+    return b64encode(words).decode(), b64encode(stack.content).decode(), at_entry
+
+
+def _without_entry(stack: NamedStack) -> NamedStack:
+    """Return the callers: the function itself is known."""
+    return NamedStack(stack.frames[1:], stack.ends_early)
+
+
+def _pieces_of(program: Program) -> Sequence[Piece]:
+    """Return the memory of a program at fixed addresses; nothing of another."""
+    path = f"/{ROOT}{program.command[0]}"
+    try:
+        elf = ElfFile(program.image(path) or b"")
+        segments = elf.segments if elf.type == _FIXED else ()
+    except Damaged:
+        return ()
+    return [
+        Piece(
+            one.vaddr - one.vaddr % _PAGE,
+            one.vaddr + one.file_bytes,
+            "r-xp",
+            one.offset - one.offset % _PAGE,
+            *("", 1, path),
+        )
+        for one in segments
+        if one.type == LOAD and not one.writable
+    ]
+
+
+# --- in words -------------------------------------------------------------------------
+
+
+def frame_of(stack: NamedStack | None) -> NamedFrame | None:
+    """
+    Return the frame that says where it was: the program's own, with its line.
+
+    None: nothing is known. In a static program the functions of its C library are its
+    own too, but have no line.
+    """
+    if stack is None:
+        return None
+    own = [one for one in stack.frames if one.origin is Origin.PROGRAM]
+    with_line = [one for one in own if one.line]
+    named = [one for one in stack.frames if one.function]
+    return next(iter([*with_line, *own, *named, *stack.frames]), None)
+
+
+def where(stack: NamedStack | None) -> str:
+    """Return the place in words: `write_log() log.c:41`; empty if it is not known."""
+    frame = frame_of(stack)
+    if frame is None:
+        return ""
+    name, _, source = frame_words(frame).partition(" ")
+    if not frame.function or "(" in frame.function:
+        return frame_words(frame)
+    return f"{name}() {source}".rstrip()
+
+
+def places_words(
+    places: Mapping[Place, int], stacks: Mapping[int, NamedStack]
+) -> list[str]:
+    """Return places in words, with how often each was: most often first."""
+    counts: Counter[str] = Counter()
+    for place, times in places.items():
+        at = where(stacks.get(place.number))
+        counts[f"{place.what}{at and f' in {at}'}"] += times
+    rows = counts.most_common()
+    said = [
+        f"{words} ({'once' if times == 1 else f'{times:,} times'})"
+        for words, times in rows[:MOST_SHOWN]
+    ]
+    left = sum(times for _, times in rows[MOST_SHOWN:])
+    return [*said, f"{left:,} elsewhere"] if left else said
