@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /*
  * allocates CYCLES - a FIFO thread of 1 ms that allocates, faults and waits for a lock in
- * planted cycles, and says how often it did, from its first cycle to its last. Another
- * thread, of a lower priority, holds the lock.
+ * planted cycles, says how often it did, and stays. Another thread, of a lower priority,
+ * holds the lock.
  */
 #define _GNU_SOURCE
 #include <pthread.h>
@@ -13,6 +13,7 @@
 #include <sys/mman.h>
 #include <sys/prctl.h>
 #include <time.h>
+#include <unistd.h>
 
 #define PERIOD_NS 1000000
 #define PAGE      4096
@@ -147,5 +148,7 @@ int main(int argc, char **argv)
 	pthread_join(control, NULL);
 	pthread_join(io, NULL);
 	printf("%d %d %d\n", allocations, faults, takes);
+	fflush(stdout);
+	pause(); /* what is where in its memory is read when its time is over */
 	return 0;
 }
