@@ -58,6 +58,7 @@ UID = os.getuid()
         ("/usr/lib/x86_64-linux-gnu/libc.so.6", "malloc", "malloc.c", "runtime"),
         ("/usr/lib/x86_64-linux-gnu/libgomp.so.1", "GOMP_parallel", "", "runtime"),
         ("/lib/ld-musl-x86_64.so.1", "malloc", "", "runtime"),
+        ("/srv/static", "alloc_slot", "/x/libc/musl/src/malloc/malloc.c", "runtime"),
         ("/lib64/ld-linux-x86-64.so.2", "_dl_fixup", "", "runtime"),
         ("[vdso]", "__vdso_clock_gettime", "", "runtime"),
         ("", "JS:*step /tmp/x.js:3", "", "program"),
