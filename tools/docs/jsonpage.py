@@ -20,7 +20,7 @@ from rtscope.verbs.sweep.result import CellResult, Costs, SweepResult, WorstRun
 PAGE_HEAD = """\
 # JSON of sweeps and searches
 
-What `rtscope sweep`, `rtscope bisect` and a plan print with `--json`.
+What `rtscope sweep`, `rtscope bisect`, `rtscope test` and a plan print with `--json`.
 Latencies are in ns; a name with another unit ends in it.
 New keys may come; none changes its meaning or goes.
 Runs are compared if they have the same `key`: load, kernel, policy, priority, \
@@ -65,6 +65,135 @@ PLANNED_CELL: Rows = (
     ("kernels", "list of: text", "Of its runs; empty: a machine."),
     ("virtual_ns", "whole number", "On a virtual board: the virtual time of its runs."),
     ("duration_ns", "whole number", "On a machine: their time."),
+)
+TESTED: Rows = (
+    ("schema", "whole number", "Version of this format."),
+    ("kind", "text", "`program`."),
+    ("test", "text", "Name of the test file."),
+    ("found", "`true` or `false`", "Whether the search ended with one commit."),
+    ("candidates", "whole number", "How many commits there were."),
+    ("tested", "whole number", "How many of them, and of the good end, were tested."),
+    (
+        "commits",
+        "list of: TestedCommit",
+        "The first bad one; several if those between could not be tested; empty: the "
+        "bad end is not worse.",
+    ),
+    ("before", "text or null", "The last good commit."),
+    (
+        "answers",
+        "table of: TestAnswer",
+        "Of `good`, `bad`, `before` and `after`, the two commits beside the change.",
+    ),
+    (
+        "differences",
+        "list of: TestDifference",
+        "Of the first bad commit from the one before; of each thread the first.",
+    ),
+    ("cause", "text or null", "Of its worst cycle."),
+    ("skipped", "list of: SkippedCommit", "Commits that could not be tested."),
+)
+TESTED_COMMIT: Rows = (
+    ("name", "text", "Its digest."),
+    ("title", "text", "The subject of its message."),
+    ("author", "text", "Name, address and day."),
+)
+SKIPPED_COMMIT: Rows = (
+    ("name", "text", "Its digest."),
+    ("why", "text", "Why it was skipped."),
+)
+TEST_ANSWER: Rows = (
+    ("schema", "whole number", "Version of this format."),
+    ("made_by", "text", "This rtscope."),
+    ("name", "text", "Of the test."),
+    ANSWER,
+    ("exit_status", "whole number", "As the command ends with."),
+    ("outcome", "one of `broken`, `not seen`, `kept`", "Of all budgets; the worst."),
+    ("budgets", "list of: TestBudget", "Of each thread in each run."),
+    ("baseline", "text or null", "The file that it was compared with."),
+    ("differences", "list of: TestDifference", "From the baseline."),
+    ("changed", "list of: text", "Inputs that are not as in the baseline."),
+    (
+        "cause",
+        "text or null",
+        "Of the worst cycle, from every instruction of a second boot; null: not asked "
+        "for, or not known.",
+    ),
+    ("doubts", "list of: TestDoubt", "Why a load may not have run."),
+    ("threads", "list of: TestThread", "Of each run."),
+    ("runs", "list of: TestRun", "The boots."),
+)
+TEST_BUDGET: Rows = (
+    ("run", "text", "Board, kernel, load, seed and start."),
+    ("thread", "text", "Its name, or the pattern that none has."),
+    ("budget", "text", "A key of [the test file](test-file.md#budget)."),
+    ("unit", "one of `ns`, `count`", "Of limit and value."),
+    ("limit", "whole number", "What is allowed."),
+    ("value", "whole number or null", "What was found; null: not seen."),
+    ("outcome", "one of `broken`, `not seen`, `kept`", "What became of it."),
+    ("why", "text", "Why it was not seen; empty: it was."),
+    (
+        "cycle",
+        "whole number or null",
+        "With the highest value; null: of no single one.",
+    ),
+)
+TEST_DIFFERENCE: Rows = (
+    ("where", "text", "The run."),
+    ("thread", "text", "Empty: of the whole run."),
+    ("says", "text", "The first cycle that differs, and by what."),
+    ("worse", "`true` or `false`", "Whether it counts with a tolerance."),
+)
+TEST_DOUBT: Rows = (
+    ("run", "text", "The run."),
+    ("says", "text", "The doubt."),
+)
+TEST_THREAD: Rows = (
+    ("run", "text", "The run."),
+    ("thread", "text", "Its name."),
+    ("tid", "whole number", "On the board."),
+    ("priority", "text", "Of its real-time policy, `deadline` or `ordinary`."),
+    ("cycles", "whole number", "Judged ones."),
+    ("period_ns", "whole number or null", "null: it has none."),
+    ("response_mean_ns", "number", "Average response."),
+    ("lost_records", "whole number", "Then the last cycles are missing."),
+    ("response", "whole number or null", "Worst one in ns."),
+    ("latency", "whole number or null", "Worst wake-up latency in ns."),
+    ("execution", "whole number or null", "Longest time on a CPU in a cycle, in ns."),
+    ("instructions", "whole number or null", "Most own instructions in a cycle."),
+    ("missed", "whole number or null", "Missed periods."),
+    ("faults", "whole number or null", "Page faults in all cycles."),
+    ("blocking", "whole number or null", "Waits within cycles."),
+    ("inversions", "whole number or null", "Priority inversions."),
+    ("allocations", "whole number or null", "Allocations of memory."),
+    ("worst", "WorstCycle", "The cycle with the worst response."),
+)
+WORST_CYCLE: Rows = (
+    ("cycle", "whole number", "From 0 on."),
+    ("begin_ns", "whole number", "Virtual time since the board was switched on."),
+    ("says", "text", "What took its time."),
+)
+TEST_RUN: Rows = (
+    ("load", "text", "Beside the program."),
+    ("virtual", "Identity", "The board, as in [a record](record.md)."),
+    ("inputs_digest", "text", "Of all that decides the result."),
+    ("caveats", "list of: RunCaveat", "What casts doubt on the load."),
+    ("starts", "list of: TestStart", "Of the program."),
+)
+TEST_START: Rows = (
+    ("number", "whole number", "From 1 on."),
+    ("stopped", "`true` or `false`", "Whether it ran until it was ended."),
+    ("status", "whole number or null", "Its exit status; null: ended by a signal."),
+    ("signal", "whole number or null", "That signal."),
+    ("lasted_ns", "whole number", "Virtual time, to a hundredth of a second."),
+    ("stdout", "TestOutput", "Standard output."),
+    ("stderr", "TestOutput", "Standard error."),
+)
+TEST_OUTPUT: Rows = (
+    ("text", "text", "Its begin and end."),
+    ("bytes", "whole number", "Of all of it."),
+    ("cut_bytes", "whole number", "Between begin and end, not kept."),
+    ("refused", "`true` or `false`", "Whether it filled its room."),
 )
 BOARDS: Rows = (("boards_at_once", "whole number", "How many run at the same time."),)
 SURVEYED: Rows = (
@@ -156,6 +285,18 @@ WORDS: Mapping[str, str] = {
     "Tried.kernel_digest": "Identity of the kernel; empty: none was built.",
 }
 
+OF_TESTS: Mapping[str, Rows] = {
+    "TestAnswer": TEST_ANSWER,
+    "TestBudget": TEST_BUDGET,
+    "TestDifference": TEST_DIFFERENCE,
+    "TestDoubt": TEST_DOUBT,
+    "TestThread": TEST_THREAD,
+    "WorstCycle": WORST_CYCLE,
+    "TestRun": TEST_RUN,
+    "TestStart": TEST_START,
+    "TestOutput": TEST_OUTPUT,
+}
+
 
 def json_page() -> Iterator[str]:
     """Yield the lines of the page."""
@@ -174,6 +315,12 @@ def json_page() -> Iterator[str]:
     yield from (*_classes(KernelToBuild, HostTime), *map(_row, BOARDS))
     yield from _section("rtscope bisect --json", Outcome, SEARCHED)
     yield from _classes(Side, Located, Change, Tried)
+    yield from ("", "## rtscope bisect --test --json", "", *HEAD, *map(_row, TESTED))
+    yield from ("", "### TestedCommit", "", *HEAD, *map(_row, TESTED_COMMIT))
+    yield from ("", "### SkippedCommit", "", *HEAD, *map(_row, SKIPPED_COMMIT))
+    yield from ("", "## rtscope test --json", "", "A TestAnswer.")
+    for name, rows in OF_TESTS.items():
+        yield from ("", f"### {name}", "", *HEAD, *map(_row, rows))
 
 
 def _section(title: str, of: type, more: Rows) -> Iterator[str]:

@@ -189,20 +189,24 @@ def run_watched(
     log: Path,
     watch: Callable[[], None],
     cwd: Path | None = None,
+    out: Path | None = None,
 ) -> int:
     """
     Run a program to its end, which says all into a new log; return its status.
 
-    It begins in `cwd`; None: in the current directory. `watch` is called twice a
-    second. Raises TargetError as `run` does.
+    It begins in `cwd`; None: in the current directory. Its standard output goes to
+    `out`, if that is given. `watch` is called twice a second. Raises TargetError as
+    `run` does.
     """
     end = time.monotonic() + timeout_s
-    with log.open("wb") as said:
+    with contextlib.ExitStack() as files:
+        said = files.enter_context(log.open("wb"))
+        answered = said if out is None else files.enter_context(out.open("wb"))
         try:
             done = subprocess.Popen(
                 list(argv),
                 stdin=subprocess.DEVNULL,
-                stdout=said,
+                stdout=answered,
                 stderr=said,
                 cwd=cwd,
                 env=os.environ,

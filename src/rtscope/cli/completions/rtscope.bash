@@ -143,11 +143,12 @@ _rtscope_known() {
                 '') kind=files ;;
             esac
             ;;
-        'bisect') options='--good --bad --tree --patches --recipe --figure --margin --load -l --duration -d --interval --seeds --measured --jobs --dry-run --out -o --resume --yes --json --quiet -q --verbose -v --help -h'
+        'bisect') options='--good --bad --tree --test --patches --recipe --figure --margin --load -l --duration -d --interval --seeds --measured --jobs --dry-run --out -o --resume --yes --json --quiet -q --verbose -v --help -h'
             case "$2" in
                 --good) kind=none ;;
                 --bad) kind=none ;;
                 --tree) kind=files ;;
+                --test) kind=files ;;
                 --patches) kind=none ;;
                 --recipe) kind=none ;;
                 --figure) kind=none ;;

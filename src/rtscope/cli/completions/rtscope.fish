@@ -192,6 +192,7 @@ complete -c rtscope -n '__rtscope_at sweep' -F
 complete -c rtscope -n '__rtscope_at bisect' -l good -d 'Good end' -x
 complete -c rtscope -n '__rtscope_at bisect' -l bad -d 'Bad end' -x
 complete -c rtscope -n '__rtscope_at bisect' -l tree -d 'Git repository of a kernel whose commits to search' -rF
+complete -c rtscope -n '__rtscope_at bisect' -l test -d 'Test file as the criterion, to search the commits of the program in whose repository it is' -rF
 complete -c rtscope -n '__rtscope_at bisect' -l patches -d 'Series of patches to search' -x
 complete -c rtscope -n '__rtscope_at bisect' -l recipe -d 'Kernel recipe with configuration, board and, without --tree, source' -x
 complete -c rtscope -n '__rtscope_at bisect' -l figure -d 'Figure that is worse' -x

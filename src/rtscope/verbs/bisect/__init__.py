@@ -10,6 +10,7 @@ The change that makes a kernel worse: search commits, patches or settings.
     criterion.py                figures to search by; what makes a kernel bad
     outcome.py                  trials of kernels, and the result of a search
     text.py                     the result for a terminal
+    program.py, programtext.py  commits of a program, by its test
     step.py                     one step on a machine, by its runs
     measured.py                 `--measured`: that step, for a terminal
     machineruns.py              its runs: two ends and a new kernel (pure)

@@ -21,7 +21,7 @@ from rtscope.cli.console import (
     stderr_console,
     stdout_console,
 )
-from rtscope.cli.options import DisplayOptions
+from rtscope.cli.options import DisplayOptions, ask_builds
 from rtscope.cli.progress import LiveDisplay, Waiting
 from rtscope.explain.directory import explained_runs
 from rtscope.host.errors import RtscopeError, UsageError
@@ -31,10 +31,18 @@ from rtscope.host.units import format_duration, plural
 from rtscope.machine.target import agent_file
 from rtscope.measure.campaign.options import BOARDS, OUTPUT
 from rtscope.measure.plan import make_plan
+from rtscope.measure.preflight import refuse_full_disk
 from rtscope.present.document import Detail
 from rtscope.present.render.terminal import print_blocks
 from rtscope.record.directory.journal import STEPS, Journal, read_journal
-from rtscope.record.directory.place import SEARCH, hold, make_directory
+from rtscope.record.directory.place import (
+    SEARCH,
+    hold,
+    make_directory,
+    new_place,
+    read_document,
+    refuse_used,
+)
 from rtscope.record.directory.records import ResultDir
 from rtscope.verbs.bisect import subjects
 from rtscope.verbs.bisect.criterion import (
@@ -48,8 +56,10 @@ from rtscope.verbs.bisect.directory import (
     SearchOptions,
     create,
     new_work,
+    resumed_options,
     resumed_work,
 )
+from rtscope.verbs.bisect.history import open_history
 from rtscope.verbs.bisect.kernels import (
     LOG,
     Bench,
@@ -68,7 +78,19 @@ from rtscope.verbs.bisect.outcome import (
     outcome_data,
     skipped_of,
 )
-from rtscope.verbs.bisect.subjects import Left, Subject
+from rtscope.verbs.bisect.program import (
+    Found,
+    ProgramCommits,
+    find_program,
+    search_program,
+    write_program,
+)
+from rtscope.verbs.bisect.programtext import (
+    program_answer,
+    program_data,
+    program_lines,
+)
+from rtscope.verbs.bisect.subjects import REPOSITORY, Left, Subject
 from rtscope.verbs.bisect.text import answer, lines
 
 # --- one search from its ends to the change: good and bad, then what lies between -----
@@ -193,6 +215,8 @@ def bisect(request: BisectRequest) -> int:
     """
     if request.measured is not None:
         return _judged(request, request.measured)
+    if (asked := _of_program(request)) is not None:
+        return _bisect_program(request, asked)
     work = _work(request)
     with Waiting(stderr_console()) as waiting:
         context = BuildContext(
@@ -223,14 +247,84 @@ def bisect(request: BisectRequest) -> int:
     return _show(outcome, work, request)
 
 
-def _work(request: BisectRequest) -> BisectWork:
+# --- the commit of a program, by its test ---------------------------------------------
+
+
+def _of_program(request: BisectRequest) -> SearchOptions | None:
+    """Return what is asked of a program's commits; None if kernels are searched."""
     if request.resume is None:
-        return new_work(request.options, request.out)
+        return request.options if request.options.test is not None else None
+    asked = resumed_options(request.resume)
+    if asked.test is None:
+        return None
+    _refuse_options(request)
+    if not request.yes:
+        ask_builds(tree=asked.test.parent, patches=None, kernels=())
+    return asked
+
+
+def _bisect_program(request: BisectRequest, asked: SearchOptions) -> int:
+    """Search the commits of a program; print which one made it worse."""
+    program = find_program(asked)
+    path = request.resume or new_place(request.out, "bisect")
+    if request.resume is None:
+        refuse_used(path)
+        refuse_full_disk(path)
+    elif read_document(path, SEARCH).identity != program.identity:
+        raise UsageError(
+            f"{path}: the test or the commits are not those that it was started with: "
+            "search again with a new --out"
+        )
+    ends = program.ends
+    most = 2 + (ends.commits - 1).bit_length()
+    note(
+        f"{plural(ends.commits, 'commit')} of {ends.tree}: about "
+        f"{plural(most, 'test')} of {program.inside} at most, and two more boots at "
+        "the end"
+    )
+    if request.dry_run:
+        return 0
+    with Waiting(stderr_console()) as waiting, workplace(cache_dir()) as root:
+        own = open_history(ends, root / REPOSITORY, root / "source")
+        commits = ProgramCommits(program, own, path, waiting)
+        if request.resume is None:
+            make_directory(path)
+        with hold(path):
+            if request.resume is None:
+                write_program(path, asked, program)
+            with _note_how_to_continue(path):
+                found = search_program(commits, log=waiting.over(note))
+    return _show_program(found, path, request)
+
+
+def _show_program(found: Found, path: Path, request: BisectRequest) -> int:
+    data = program_data(found)
+    write_atomically(path / RESULT, json_text(data, indent=1).encode())
+    if request.json:
+        put_json(data)
+    elif request.display.detail is Detail.QUIET:
+        put(f"{program_answer(found)}\n")
+    else:
+        with stdout_console() as console:
+            everything = request.display.detail is Detail.ALL
+            print_blocks(program_lines(found, all_of_it=everything), console)
+            where = shlex.quote(str(path / SEARCH.parts))
+            print_blocks([f"Answers of every commit: {where}"], console)
+    return 0 if found.is_found else NOT_SHOWN
+
+
+def _refuse_options(request: BisectRequest) -> None:
     if request.out is not None or request.options != SearchOptions():
         raise UsageError(
             "--resume continues the search as it was started: leave out the other "
             "options"
         )
+
+
+def _work(request: BisectRequest) -> BisectWork:
+    if request.resume is None:
+        return new_work(request.options, request.out)
+    _refuse_options(request)
     return resumed_work(request.resume, yes=request.yes)
 
 

@@ -44,6 +44,11 @@ class SearchOptions:
     """Bad end, e.g. HEAD."""
     tree: Annotated[Path | None, typer.Option(rich_help_panel=SEARCHED)] = None
     """Git repository of a kernel whose commits to search, e.g. linux."""
+    test: Annotated[Path | None, typer.Option(rich_help_panel=SEARCHED)] = None
+    """
+    Test file as the criterion, to search the commits of the program in whose
+    repository it is, e.g. control.toml.
+    """
     patches: Annotated[str | None, typer.Option(rich_help_panel=SEARCHED)] = None
     """
     Series of patches to search: of the recipe, or a folder with a file series, e.g.
@@ -64,7 +69,8 @@ class SearchOptions:
     margin: Annotated[str | None, typer.Option(rich_help_panel=CRITERION)] = None
     """
     Least difference of the medians over seeds, as a time or a share (default: what
-    the good kernel's seeds differ by), e.g. 20us.
+    the good kernel's seeds differ by), e.g. 20us. With --test a share by which a
+    commit is worse than the good one (default: a budget is broken).
     """
     load: Annotated[str | None, typer.Option(rich_help_panel=CRITERION)] = None
     """
@@ -128,6 +134,15 @@ def resumed_work(path: Path, *, yes: bool) -> BisectWork:
         raise RecordError(
             f"{document.source}: a file that it names cannot be read: {why}"
         ) from error
+    except (ValueError, RecursionError) as error:
+        raise place.SEARCH.damaged(path) from error
+
+
+def resumed_options(path: Path) -> SearchOptions:
+    """Return what a search was started with; RecordError if its document is none."""
+    document = place.read_document(path, place.SEARCH)
+    try:
+        return TypeAdapter(SearchOptions).validate_python(document.asked)
     except (ValueError, RecursionError) as error:
         raise place.SEARCH.damaged(path) from error
 

@@ -164,12 +164,15 @@ class SearchResult:
     """One commit; several if all between them were skipped."""
 
 
-def find_range(tree: Path, good: str, bad: str) -> Range:
+def find_range(
+    tree: Path, good: str, bad: str, *, of_kernel: bool = True, besides: str = ""
+) -> Range:
     """
     Return the commits that two names of a user's tree stand for.
 
-    Raises UsageError for names that are none, ends that are the wrong way round, a tree
-    that has no kernel, and changes that no commit has.
+    Changes of the file `besides` may be in no commit. Raises UsageError for names that
+    are none, ends that are the wrong way round, a tree that has no kernel, if it is to
+    be `of_kernel`, and other changes that no commit has.
     """
     if read_users(tree, "rev-parse", "--git-dir").status != 0:
         raise UsageError(
@@ -179,15 +182,15 @@ def find_range(tree: Path, good: str, bad: str) -> Range:
     one, two = _commit(tree, good, "--good"), _commit(tree, bad, "--bad")
     if one == two:
         raise UsageError(f"--good {good} and --bad {bad} are the same commit")
-    for name, commit in ((good, one), (bad, two)):
+    for name, commit in ((good, one), (bad, two)) if of_kernel else ():
         if read_users(tree, "cat-file", "-e", f"{commit}:Kconfig").status != 0:
             raise UsageError(f"--tree {tree}: {name} is no kernel (it has no Kconfig)")
     if read_users(tree, "merge-base", "--is-ancestor", two, one).status == 0:
         raise UsageError(
             f"--bad {bad} is older than --good {good}: a search goes from an older "
-            "good kernel to a newer bad one"
+            f"good {'kernel' if of_kernel else 'commit'} to a newer bad one"
         )
-    _refuse_uncommitted(tree, {good: one, bad: two})
+    _refuse_uncommitted(tree, {good: one, bad: two}, besides)
     said = read_users(tree, "rev-list", "--count", f"{one}..{two}")
     if said.status != 0:
         raise UsageError(f"--tree {tree}: {' '.join(said.error.split())[-300:]}")
@@ -211,14 +214,14 @@ def _commit(tree: Path, name: str, option: str) -> str:
     return commit[0]
 
 
-def _refuse_uncommitted(tree: Path, ends: dict[str, str]) -> None:
+def _refuse_uncommitted(tree: Path, ends: dict[str, str], besides: str) -> None:
     """Raise UsageError if a reader could think that changed files are searched too."""
     head = read_users(tree, "rev-parse", "--verify", "--quiet", "HEAD").text.strip()
     name = next((name for name, commit in ends.items() if commit == head), None)
     bare = read_users(tree, "rev-parse", "--is-bare-repository").text.strip() == "true"
     if name is None or bare:
         return
-    files = uncommitted(tree)
+    files = [one for one in uncommitted(tree) if one != besides]
     if files:
         shown = ", ".join(map(printable, files[:_SHOWN_FILES]))
         more = ", ..." if len(files) > _SHOWN_FILES else ""
@@ -308,6 +311,11 @@ def parent_of(own: OwnRepository, commit: str) -> str:
 def title_of(own: OwnRepository, commit: str) -> str:
     """Return the subject of a commit."""
     return own.run("log", "-1", "--format=%s", commit).strip()
+
+
+def author_of(own: OwnRepository, commit: str) -> str:
+    """Return who wrote a commit, and when."""
+    return own.run("log", "-1", "--format=%an <%ae>, %as", commit).strip()
 
 
 # --- A series of patches as commits, so that it is searched as a history is -----------

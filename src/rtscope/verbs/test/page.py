@@ -16,6 +16,7 @@ from rtscope.present.document import (
     Column,
     Document,
     Folded,
+    Item,
     Key,
     Phrase,
     Section,
@@ -84,8 +85,9 @@ def _cycle(
     dominant = recorded.explanation.dominant
     yield Folded(f"All {plural(len(segments), 'segment')}", (_segments(recorded),))
     if dominant is not None and dominant.evidence:
-        lines = tuple(as_sentence(one) for one in dominant.evidence)
-        yield Folded(f"Evidence for {dominant.cause}", lines)
+        yield Folded(
+            f"Evidence for {dominant.cause}", tuple(map(Item, dominant.evidence))
+        )
 
 
 def _caption(timeline: Timeline, recorded: Recorded | None) -> str:
