@@ -21,6 +21,7 @@ BESIDE = frozenset(
         "test_app_unit_boots",
         "test_audit_boards",
         "test_bisect",
+        "test_bisect_program",
         "test_board_boot",
         "test_bound",
         "test_clocks",
