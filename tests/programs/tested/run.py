@@ -16,6 +16,7 @@ import tempfile
 import tomllib
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from pathlib import Path
+from statistics import median_low
 from typing import Any
 
 from programs.tested.asking import HERE, RESULTS, Asked, NotAskedError, ask
@@ -26,6 +27,7 @@ AGAIN = 10
 """Boots of each program, unchanged."""
 BOOTS, STARTS, STARTS_OF_A_BOOT = 50, 1_000, 250
 TOLERANCE = "1%"
+_MANY = 10_000
 
 
 def main() -> int:
@@ -120,14 +122,29 @@ def _found(
     ]
     wanted = plan["figure"] if way == "--no-worse-than" else "the first that differs"
     named = [says for says in of_thread if wanted in says]
-    if way == "--identical-to" and "cycle" in plan:
-        named = [says for says in named if f"cycle {plan['cycle']} " in says]
+    cycles = _heavy(one, plan)
+    if "every" in plan:
+        step = plan["every"]
+        wanted = set(range(step, max(cycles, default=0) + 1, step))
+        named = named if cycles == wanted else []
     changed = ", ".join(one.answer["changed"])
     return (
         f"{name}, {plan['what']}, {way}: status {one.status}, {plan['thread']}: "
-        f"{(named or of_thread or ['nothing'])[0]}; changed: {changed}",
+        f"{(named or of_thread or ['nothing'])[0]}; changed: {changed}"
+        + (f"; cycles {min(cycles)} to {max(cycles)}" if cycles else ""),
         bool(named) and one.status == 1 and bool(changed),
     )
+
+
+def _heavy(one: Asked, plan: Mapping[str, Any]) -> set[int]:
+    """Return which cycles, from 1 on, have many instructions more than usual."""
+    found: set[int] = set()
+    for thread in one.kept[0]["threads"]:
+        if thread["name"].startswith(plan["thread"]) and "every" in plan:
+            used = thread["instructions"]
+            usual = median_low(used)
+            found |= {n for n, ns in enumerate(used, 1) if ns > usual + _MANY}
+    return found
 
 
 def _changed(name: str, plan: Mapping[str, Any], folder: Path) -> Iterator[str]:
