@@ -4,7 +4,6 @@ import hashlib
 import json
 import subprocess
 import sys
-from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
 from functools import cache, partial
 from pathlib import Path
@@ -30,6 +29,8 @@ LIBRARIES = ("musl", "gnu")
 TICK_NS = {"pc": 1, "jh7110": 100, "rpi3": 16}
 """Of the clock that the program reads."""
 KERNEL_TICK_NS = 4_000_000
+_FAR = 50
+"""At most every so manieth cycle has an interrupt before it reads the clock."""
 
 
 @cache
@@ -90,21 +91,22 @@ def _apart(board: str, one: Asked) -> Iterator[tuple[str, bool]]:
         own.setdefault(name, []).append((int(due), int(began) - int(due)))
     for thread in one.kept[0]["threads"]:
         mine, name = own[thread["name"]], thread["name"]
-        apart = [
-            (due, late - seen)
-            for (due, late), seen in zip(mine, thread["latency_ns"], strict=True)
-        ]
-        usual = Counter(ns for _, ns in apart).most_common(1)[0][0]
-        near = [ns for _, ns in apart if abs(ns - usual) <= TICK_NS[board]]
-        far = [(due, ns) for due, ns in apart if abs(ns - usual) > TICK_NS[board]]
-        ticks = Counter(due % KERNEL_TICK_NS for due, _ in far)
-        shown = ", ".join(f"{ns} ns" for ns in sorted({ns for _, ns in far})[:8])
+        seen = zip(mine, thread["latency_ns"], thread["instructions"], strict=True)
+        apart = [(due, late - outside, used) for (due, late), outside, used in seen]
+        least = min(ns for _, ns, _ in apart)
+        near = [one for one in apart if one[1] <= least + TICK_NS[board]]
+        far = [one for one in apart if one[1] > least + TICK_NS[board]]
+        on_tick = sum(due % KERNEL_TICK_NS == 0 for due, _, _ in far)
+        # what comes between executes nothing of the program
+        usual = {used for _, _, used in near}
+        of_kernel = sum(used in usual for _, _, used in far)
+        most = max(ns for _, ns, _ in near)
         yield (
-            f"{name} | {len(apart):,} | {usual} ns "
-            f"({usual >> get_board(board).shift} instructions) | {min(near)} to "
-            f"{max(near)} | {len(near):,} | {len(far):,}: {shown or 'none'}; "
-            f"at {len(ticks)} phases of the kernel's tick, most {ticks.most_common(1)}",
-            len(apart) >= CYCLES / 2 and len(far) <= len(apart) / 3,
+            f"{name} | {len(apart):,} | {most} ns, "
+            f"{most >> get_board(board).shift} instructions | {least} to {most} ns in "
+            f"{len(near):,} | {len(far):,}: {of_kernel} for the kernel, {on_tick} on its "
+            f"tick, up to {max((ns - most for _, ns, _ in far), default=0):,} ns",
+            len(apart) >= CYCLES / 2 and of_kernel == len(far) <= len(apart) / _FAR,
         )
 
 
