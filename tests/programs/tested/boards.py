@@ -104,8 +104,8 @@ def _apart(board: str, one: Asked) -> Iterator[tuple[str, bool]]:
         yield (
             f"{name} | {len(apart):,} | {most} ns, "
             f"{most >> get_board(board).shift} instructions | {least} to {most} ns in "
-            f"{len(near):,} | {len(far):,}: {of_kernel} for the kernel, {on_tick} on its "
-            f"tick, up to {max((ns - most for _, ns, _ in far), default=0):,} ns",
+            f"{len(near):,} | {len(far):,}: {of_kernel} for the kernel, {on_tick} on "
+            f"its tick, up to {max((ns - most for _, ns, _ in far), default=0):,} ns",
             len(apart) >= CYCLES / 2 and of_kernel == len(far) <= len(apart) / _FAR,
         )
 
