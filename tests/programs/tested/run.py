@@ -15,6 +15,7 @@ import sys
 import tempfile
 import tomllib
 from collections.abc import Callable, Iterator, Mapping, Sequence
+from itertools import product
 from pathlib import Path
 from statistics import median_low
 from typing import Any
@@ -94,20 +95,19 @@ def _repeats(names: Sequence[str], again: bool) -> Facts:
 
 
 def _planted(names: Sequence[str], again: bool) -> Facts:
+    """Make programs worse, and compare them as a server would, and exactly."""
     plans = tomllib.loads((HERE / "plan.toml").read_text())
-    for name, plan in plans.items():
+    for way, name in product(("--no-worse-than", "--identical-to"), plans):
         if name not in names:
             continue
         first = ask(f"program/{name}", [f"{name}.toml"])
         with tempfile.TemporaryDirectory() as folder:
-            words = list(_changed(name, plan, Path(folder)))
-            for way in ("--no-worse-than", "--identical-to"):
-                options = [*words, way, str(first.baseline_path)]
-                if way == "--no-worse-than":
-                    options += ["--tolerance", TOLERANCE]
-                key = f"planted/{name}{way.removeprefix('-')}"
-                one = ask(key, [f"{name}.toml", *options], again=again)
-                yield _found(name, plan, way, one)
+            words = [f"{name}.toml", *_changed(name, plans[name], Path(folder))]
+            words += [way, str(first.baseline_path)]
+            if way == "--no-worse-than":
+                words += ["--tolerance", TOLERANCE]
+            key = f"planted/{name}{way.removeprefix('-')}"
+            yield _found(name, plans[name], way, ask(key, words, again=again))
 
 
 def _found(
