@@ -171,8 +171,6 @@ def watched(_names: Sequence[str], again: bool) -> Iterator[tuple[str, bool]]:
                 f"{place}: {what}: {len(values)} value in {len(facts)} boots",
                 (len(values) == 1),
             )
-        seconds = {name: row["cpu_s"] for name, row in facts.items()}
-        yield f"{place}: CPU seconds {seconds}", True
 
 
 def _four(board: str, kernel: str) -> Mapping[str, Any]:
@@ -218,5 +216,4 @@ def _booted(one: Boot, *, view: bool, recording: Recording | None) -> Mapping[st
     return {
         "files": digest.hexdigest()[:16],
         "instructions": done.counts["instructions"],
-        "cpu_s": round(done.host_seconds, 2),
     }

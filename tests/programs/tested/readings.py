@@ -62,7 +62,7 @@ def cyclictest(asked: Asked) -> Reading:
 def python(asked: Asked) -> Reading:
     """Each cycle by itself; the interpreter works before it reads the clock."""
     own = [int(one) for one in asked.said().split() if one.isdigit()]
-    (seen,) = _latencies(asked, "python3")
+    (seen,) = _latencies(asked, "python3.13")
     apart = _apart(own, seen)
     middle = sorted(apart.elements())[apart.total() // 2]
     return Reading(
@@ -126,16 +126,6 @@ def stress_ng(asked: Asked) -> Reading:
     )
 
 
-def rt_app(asked: Asked) -> Reading:
-    """Its log of each cycle."""
-    rows = [line.split() for line in asked.said().splitlines()]
-    own = [row for row in rows if len(row) >= 10 and row[0].isdigit()]
-    cycles = {one["thread"]: one["cycles"] for one in asked.threads}
-    return Reading(
-        f"its log has {len(own)} lines; seen {cycles} cycles", agrees=bool(cycles)
-    )
-
-
 def jackd(asked: Asked) -> Reading:
     """256 frames at 48,000 a second: the period of the server and of its client."""
     periods = {
@@ -147,17 +137,6 @@ def jackd(asked: Asked) -> Reading:
     return Reading(
         f"periods {sorted(periods)} ns; 256 frames at 48 kHz are 5,333,333 ns",
         agrees=len(periods) > 1 and all(one < 3_000 for one in off),
-    )
-
-
-def mosquitto(asked: Asked) -> Reading:
-    """Each message that its subscriber printed woke the broker."""
-    got = [int(one) for one in asked.said().split() if one.isdigit()]
-    cycles = [one["cycles"] for one in asked.threads if one["thread"] == "mosquitto"]
-    return Reading(
-        f"the subscriber printed {len(got)} messages; the broker has {cycles} cycles "
-        "after the warm-up",
-        agrees=bool(got) and bool(cycles) and cycles[0] >= 30,
     )
 
 
@@ -179,10 +158,8 @@ READINGS: Mapping[str, Callable[[Asked], Reading]] = {
     "sigwaittest": pairs,
     "signaltest": signaltest,
     "stress-ng": stress_ng,
-    "rt-app": rt_app,
     "jackd": jackd,
     "python": python,
-    "mosquitto": mosquitto,
 }
 
 
