@@ -59,6 +59,7 @@ enum {
 	OPT_CAPABILITIES,
 	OPT_IO,
 	OPT_GIVEN,
+	OPT_ERRORS,
 };
 
 static const struct option long_options[] = {
@@ -96,6 +97,7 @@ static const struct option long_options[] = {
 	{ "capabilities", required_argument, NULL, OPT_CAPABILITIES },
 	{ "io", required_argument, NULL, OPT_IO },
 	{ "given", required_argument, NULL, OPT_GIVEN },
+	{ "errors", no_argument, NULL, OPT_ERRORS },
 	{ NULL, 0, NULL, 0 },
 };
 
@@ -342,6 +344,9 @@ static int parse_option(int option, char *text, struct options *o)
 		return knob_value_ok(text) ? 0 : -EINVAL;
 	case OPT_LOG:
 		o->log_path = text;
+		return 0;
+	case OPT_ERRORS:
+		o->errors = true;
 		return 0;
 	case OPT_SCRATCH:
 		o->scratch = text;

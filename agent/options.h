@@ -75,6 +75,7 @@ struct options {
 	/* load */
 	const char *memory_limit; /* bytes, decimal; NULL: no group of its own */
 	const char *log_path;
+	bool errors;         /* standard error goes to memory, and its end is told */
 	const char *scratch; /* made before the load, removed after it */
 	bool user_given;
 	uid_t uid;

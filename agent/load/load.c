@@ -8,6 +8,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/mman.h>
 #include <sys/prctl.h>
 #include <sys/stat.h>
 #include <sys/wait.h>
@@ -28,6 +29,8 @@
 #define POLITE_MS    12000 /* stress-ng cleans up and writes its metrics after SIGINT */
 #define IMPATIENT_MS 300
 #define GRACE_AFTER_TERM 1000
+#define ERRORS_MOST      (1 << 16)
+#define ERRORS_TOLD      1000
 #define OF_PROGRAM       "RTSCOPE_PROGRAM" /* set: the load is what a board watches */
 #define GRID_NS          (20 * INT64_C(1000000)) /* whole ticks at 100 to 1000 Hz */
 
@@ -35,6 +38,7 @@ struct guard {
 	struct options *options;
 	struct journal journal;
 	pid_t child;
+	int errors_fd;
 	bool ended; /* by itself or not: the child has been waited for */
 	int status;
 	int64_t start_ns;
@@ -79,7 +83,7 @@ static void __attribute__((noreturn)) become_load(struct guard *g, pid_t parent,
 		err = -errno;
 	if (!err) {
 		dup2(fd, STDOUT_FILENO);
-		dup2(fd, STDERR_FILENO);
+		dup2(o->errors ? g->errors_fd : fd, STDERR_FILENO);
 		fd = open("/dev/null", O_RDONLY | O_CLOEXEC);
 		dup2(fd, STDIN_FILENO);
 		sigemptyset(&none);
@@ -101,13 +105,50 @@ static void __attribute__((noreturn)) become_load(struct guard *g, pid_t parent,
 	_exit(127);
 }
 
+/* In memory, as a pipe that nobody reads in time would make the program wait; each write
+ * goes to the end, so that it may be made shorter. */
+static int open_errors(struct guard *g)
+{
+	if (!g->options->errors)
+		return 0;
+	g->errors_fd = memfd_create("rtscope-errors", MFD_CLOEXEC);
+	if (g->errors_fd < 0 || fcntl(g->errors_fd, F_SETFL, O_APPEND) < 0)
+		return -errno;
+	return 0;
+}
+
+static void bound_errors(const struct guard *g)
+{
+	struct stat file;
+
+	if (g->options->errors && fstat(g->errors_fd, &file) == 0 &&
+	    file.st_size > ERRORS_MOST && ftruncate(g->errors_fd, 0) < 0)
+		return; /* it is tried again */
+}
+
+static void emit_errors(const struct guard *g, struct emit *out)
+{
+	char text[ERRORS_TOLD];
+	struct stat file;
+	off_t from;
+	ssize_t n;
+
+	if (!g->options->errors || fstat(g->errors_fd, &file) < 0)
+		return;
+	from = file.st_size > ERRORS_TOLD ? file.st_size - ERRORS_TOLD : 0;
+	n = pread(g->errors_fd, text, sizeof(text), from);
+	emit_bytes(out, "errors", text, n > 0 ? (size_t)n : 0);
+}
+
 /* Returns 0, or -errno when the command could not be run. */
 static int start(struct guard *g)
 {
 	const pid_t parent = getpid();
-	int report[2], err = 0;
+	int report[2], err = open_errors(g);
 	ssize_t n;
 
+	if (err)
+		return err;
 	if (pipe2(report, O_CLOEXEC) < 0)
 		return -errno;
 	g->child = fork();
@@ -188,6 +229,7 @@ static enum hostlink_end watch(struct guard *g, struct emit *out)
 
 		clock_sleep_until(&until);
 		now_ns = clock_now_ns();
+		bound_errors(g);
 		end = hostlink_check(&g->options->link, now_ns);
 		if (end != HOSTLINK_UP)
 			return end;
@@ -245,6 +287,7 @@ static void emit_end_line(struct guard *g, struct emit *out, bool asked,
 	else
 		emit_int(out, "oom_kills", g->oom_kills);
 	emit_int(out, "cpu_ns", tree.cpu_ns);
+	emit_errors(g, out);
 	emit_end(out);
 }
 

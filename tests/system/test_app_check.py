@@ -5,12 +5,15 @@ import os
 import shutil
 import signal
 import subprocess
+import sys
+import time
 from collections.abc import Iterator, Sequence
+from contextlib import suppress
 from pathlib import Path
 from typing import Any
 
 import pytest
-from rig import MARK, PATIENCE_S, agents_of, marked, rtscope, until
+from rig import MARK, PATIENCE_S, agents_of, alive, marked, rtscope, until
 
 pytestmark = pytest.mark.system
 
@@ -277,6 +280,53 @@ def test_a_process_that_is_not_there_is_a_wrong_command(root: None) -> None:
 
     assert done.status == 2
     assert "there is no such process" in done.stderr
+
+
+BROKEN = r"""
+import sys
+sys.stderr.write("a line of the flood\n" * 100_000)
+sys.stderr.write("no device /dev/robot\x1b[31m: is it plugged in?\n")
+sys.stderr.write("motor: cannot begin\n" + "\n" * 50)
+sys.exit(4)
+"""
+
+
+def test_a_program_that_ends_with_an_error_at_its_start_says_why() -> None:
+    command = (sys.executable, "-c", BROKEN)
+    with rtscope("app", "check", "--duration", "1s", "--", *command) as running:
+        done = running.finish(PATIENCE_S)
+
+    assert done.status == 3
+    assert "with status 4" in done.stderr
+    assert "no device /dev/robot" in done.stderr
+    assert "motor: cannot begin" in done.stderr
+    assert "\x1b" not in done.stderr
+    assert len(done.stderr) < 1_500
+
+
+def test_a_program_that_floods_its_standard_error_is_kept_in_bounds(
+    tmp_path: Path,
+) -> None:
+    code = "import os, time\nwhile 1: os.write(2, bytes(4096)); time.sleep(1e-3)"
+    command = (sys.executable, "-c", code)
+    words = ("app", "check", "--light", "--duration", "3s", "--fail-on", "never")
+    with rtscope(*words, "--", *command) as running:
+        until(lambda: bool(agents_of(running.pid, "load")), what="its guard runs")
+        (guard,) = agents_of(running.pid, "load")
+        sizes = []
+        while alive([guard]):
+            with suppress(OSError):
+                files = Path(f"/proc/{guard}/fd").iterdir()
+                errors = [
+                    one for one in files if "rtscope-errors" in str(one.readlink())
+                ]
+                sizes += [one.stat().st_size for one in errors]
+            time.sleep(0.05)
+        running.finish(PATIENCE_S)
+
+    # 4 MB/s: made short at least each second, whatever else the machine does
+    assert sizes
+    assert min(sizes[len(sizes) // 2 :]) < 1 << 20
 
 
 def test_the_quiet_answer_is_one_line(offender: Path, root: None) -> None:

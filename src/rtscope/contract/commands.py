@@ -156,6 +156,8 @@ class LoadEnd:
     """Processes that did not end when asked and were killed."""
     oom_kills: Count | None
     cpu_ns: Count
+    errors: Text = ""
+    """The end of what it wrote to standard error, if that was asked for."""
 
 
 # --- what the agent writes of changed and restored settings, files and directories ----

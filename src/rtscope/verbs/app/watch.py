@@ -21,6 +21,7 @@ from rtscope.contract import (
     WatchSample,
 )
 from rtscope.host.errors import ContractError, TargetError, UsageError
+from rtscope.host.escape import printable
 from rtscope.host.units import NS_PER_S
 from rtscope.machine.reader import Content, Denied, Reader
 from rtscope.machine.target import Target
@@ -217,7 +218,7 @@ def running_command(
 
     It ends with this program, whatever ends that. Raises TargetError if it cannot run.
     """
-    guard = machine.start_agent(["load", "--", *argv])
+    guard = machine.start_agent(["load", "--errors", "--", *argv])
     try:
         lines: list[Line] = []
         until = time.monotonic() + settle_s
@@ -232,17 +233,29 @@ def running_command(
             if isinstance(line, LoadHello):
                 pid = line.pid
             if isinstance(line, LoadEnd):
-                how = f"by signal {line.signal}" if line.signal else ""
-                raise TargetError(
-                    f"{argv[0]} ended before it could be watched, "
-                    f"{how or f'with status {line.status}'}; run it by itself to see "
-                    "why, or watch it earlier: --settle 100ms"
-                )
+                raise TargetError(_early_end(argv[0], line))
         if pid is None:
             raise TargetError(f"{argv[0]} did not begin: {guard.stderr_tail()}")
         yield pid
     finally:
         guard.kill()
+
+
+PRINTED_LINES = 6
+PRINTED_CHARACTERS = 500
+
+
+def _early_end(program: str, end: LoadEnd) -> str:
+    how = f"by signal {end.signal}" if end.signal else f"with status {end.status}"
+    ended = f"{program} ended before it could be watched, {how}"
+    lines = [printable(one) for one in end.errors.splitlines() if one.strip()]
+    printed = " | ".join(lines[-PRINTED_LINES:])[-PRINTED_CHARACTERS:]
+    if printed:
+        return f"{ended}; it printed: {printed}"
+    return (
+        f"{ended}; it printed no error: run it by itself to see why, or watch it "
+        "earlier: --settle 100ms"
+    )
 
 
 def privileged_reader(machine: Target) -> AgentReader:
