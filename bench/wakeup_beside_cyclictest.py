@@ -4,8 +4,9 @@ The cost of a wake-up that `rtscope app check` states, beside the one in cyclict
 One cyclictest runs all the time and prints each latency. In turns it is watched and
 not, for the same time; a turn is the difference of the medians of both, less moved by
 what else the machine does than a mean. The interval of the median of all turns is that
-of their order: nothing is assumed of how they are spread. 1 if what the checks state in
-the middle lies outside of it. Arguments: --turns.
+of their order: nothing is assumed of how they are spread. Turns are kept in a file, so
+that a run that was ended goes on. 1 if what the checks state in the middle lies outside
+of the interval. Arguments: --turns, --file.
 """
 
 import argparse
@@ -18,16 +19,23 @@ import time
 from bisect import bisect
 from collections.abc import Iterator
 from contextlib import contextmanager
-from dataclasses import dataclass, field
+from dataclasses import asdict, dataclass, field
+from pathlib import Path
 from typing import IO
 
 from scipy.stats import binom
 
+FILE = (
+    Path(__file__).parent.parent / "build" / "bench" / "wakeup_beside_cyclictest.jsonl"
+)
 CYCLICTEST = ("cyclictest", "-v", "-N", "-m", "-p", "80", "-a", "1", "-i", "1000")
-WATCH_S = 3
+WATCH_S = 6
 SETTLED_NS = 300_000_000
 """From the begin of a watch, and before its end: values come some ms after they are."""
 RISK = 0.05
+FEWEST = 500
+"""Latencies of a turn, watched and not: fewer, and the turn is made again."""
+TRIES = 3
 
 
 @dataclass
@@ -45,10 +53,9 @@ class Latencies:
                 self.at_ns.append(time.monotonic_ns())
                 self.ns.append(int(words[2]))
 
-    def median_ns(self, from_ns: int, to_ns: int) -> float:
-        """Return the median of those that came in a time."""
-        some = self.ns[bisect(self.at_ns, from_ns) : bisect(self.at_ns, to_ns)]
-        return statistics.median(some)
+    def between(self, from_ns: int, to_ns: int) -> list[int]:
+        """Return those that came in a time."""
+        return self.ns[bisect(self.at_ns, from_ns) : bisect(self.at_ns, to_ns)]
 
 
 @contextmanager
@@ -84,19 +91,36 @@ def checked(pid: int) -> tuple[int, int, float]:
     return from_ns + SETTLED_NS, to_ns, cost["counted_ns"] - cost["plain_ns"]
 
 
-def turn(pid: int, latencies: Latencies) -> tuple[float, float]:
-    """Return by how much it woke later while it was watched, and the stated cost."""
+@dataclass(frozen=True, slots=True)
+class Turn:
+    """The same thread watched and not, one after the other; ns."""
+
+    watched_ns: float
+    unwatched_ns: float
+    stated_ns: float
+
+    @property
+    def more_ns(self) -> float:
+        """By how much it woke later while it was watched, at the median."""
+        return self.watched_ns - self.unwatched_ns
+
+
+def turn(pid: int, latencies: Latencies) -> Turn | None:
+    """Watch it once; None if other work left too few latencies."""
     begun_ns = time.monotonic_ns()
     time.sleep(WATCH_S / 2)
     ended_ns = time.monotonic_ns()
     from_ns, to_ns, stated_ns = checked(pid)
     time.sleep(WATCH_S / 2 + 1)
     again_ns = time.monotonic_ns()
-    watched_ns = latencies.median_ns(from_ns, to_ns)
+    watched = latencies.between(from_ns, to_ns)
     # on both sides of the watch: a drift of the machine is in neither
-    before_ns = latencies.median_ns(begun_ns + SETTLED_NS, ended_ns)
-    after_ns = latencies.median_ns(again_ns - WATCH_S * 500_000_000, again_ns)
-    return watched_ns - (before_ns + after_ns) / 2, stated_ns
+    before = latencies.between(begun_ns + SETTLED_NS, ended_ns)
+    after = latencies.between(again_ns - WATCH_S * 500_000_000, again_ns)
+    if min(map(len, (watched, before, after))) < FEWEST:
+        return None
+    unwatched_ns = (statistics.median(before) + statistics.median(after)) / 2
+    return Turn(statistics.median(watched), unwatched_ns, stated_ns)
 
 
 def interval(values: list[float]) -> tuple[float, float]:
@@ -106,30 +130,56 @@ def interval(values: list[float]) -> tuple[float, float]:
     return ordered[beyond], ordered[-1 - beyond]
 
 
+def kept_in(file: Path) -> list[Turn]:
+    """Return the turns of earlier runs."""
+    lines = file.read_text().splitlines() if file.exists() else []
+    return [Turn(**json.loads(line)) for line in lines]
+
+
+def measure(file: Path, turns: int) -> list[Turn]:
+    """Add turns to a file until it has so many; SystemExit on a busy machine."""
+    kept = kept_in(file)
+    if len(kept) >= turns:
+        return kept
+    failed = 0
+    with measuring() as (pid, latencies), file.open("a") as out:
+        while len(kept) < turns:
+            if (one := turn(pid, latencies)) is None:
+                failed += 1
+                if failed > TRIES * turns:
+                    raise SystemExit("too few latencies: watch on a quieter machine")
+                continue
+            kept.append(one)
+            out.write(json.dumps(asdict(one)) + "\n")
+            out.flush()
+            more, stated = one.more_ns / 1000, one.stated_ns / 1000
+            print(f"cyclictest {more:.1f} us, stated {stated:.1f} us", flush=True)
+    return kept
+
+
+def _us(values: list[float]) -> str:
+    low, high = interval(values)
+    middle = statistics.median(values)
+    return f"{middle / 1000:.1f} us ({low / 1000:.1f} to {high / 1000:.1f})"
+
+
 def main() -> int:
-    """Print a line for each turn, and the interval."""
+    """Print a line for each turn, and the intervals."""
     parser = argparse.ArgumentParser(description=(__doc__ or "").split("\n")[1])
     parser.add_argument("--turns", type=int, default=20, help="default: 20")
-    turns = parser.parse_args().turns
-    added: list[float] = []
-    stated: list[float] = []
-    with measuring() as (pid, latencies):
-        for _ in range(turns):
-            more_ns, cost_ns = turn(pid, latencies)
-            added.append(more_ns)
-            stated.append(cost_ns)
-            print(
-                f"cyclictest {more_ns / 1000:.1f} us, stated {cost_ns / 1000:.1f} us",
-                flush=True,
-            )
-    low, high = interval(added)
-    middle, said = statistics.median(added), statistics.median(stated)
+    parser.add_argument("--file", type=Path, default=FILE, help=f"default: {FILE}")
+    options = parser.parse_args()
+    options.file.parent.mkdir(parents=True, exist_ok=True)
+    turns = measure(options.file, options.turns)
+    added = [one.more_ns for one in turns]
+    stated = [one.stated_ns for one in turns]
     print(
-        f"{turns} turns of {WATCH_S} s: cyclictest {middle / 1000:.1f} us later, "
-        f"interval of the median {low / 1000:.1f} to {high / 1000:.1f} us; stated "
-        f"{said / 1000:.1f} us [{min(stated) / 1000:.1f} to {max(stated) / 1000:.1f}]"
+        f"{len(turns)} turns of {WATCH_S} s, medians and their intervals of 95 %: "
+        f"unwatched {_us([one.unwatched_ns for one in turns])}; "
+        f"later when watched {_us(added)}; stated {_us(stated)}"
     )
-    return 0 if low <= said <= high else 1
+    low, high = interval(added)
+    return 0 if low <= statistics.median(stated) <= high else 1
 
 
 if __name__ == "__main__":

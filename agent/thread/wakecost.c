@@ -40,5 +40,5 @@ int64_t wakecost_ns(void)
 		late_ns[i] = clock_now_ns() - due_ns;
 	}
 	qsort(late_ns, WAKECOST_SLEEPS, sizeof(late_ns[0]), by_size);
-	return late_ns[WAKECOST_SLEEPS / 8];
+	return late_ns[WAKECOST_SLEEPS / 2];
 }

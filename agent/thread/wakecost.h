@@ -16,8 +16,7 @@
 void wakecost_begin(void);
 void wakecost_end(void);
 
-/* Of the shortest eighth the longest: other work delays most of the others, if only that
- * of rtscope itself. */
+/* The median. Other work of rtscope would delay them as well: it waits meanwhile. */
 int64_t wakecost_ns(void);
 
 #endif

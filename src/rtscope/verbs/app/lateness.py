@@ -49,17 +49,17 @@ def _with_whole_cost(seen: Observation, end: CyclesEnd) -> Observation:
     """
     Take what all watching adds to a wake-up: the recording, and then the rest.
 
-    Each is a difference of two measurements one after the other. With the recording one
-    thread was measured twice: what other work added to one of them is not its cost.
+    Each is a difference of two measurements one after the other: what the machine's
+    other work does meanwhile changes less than from the first of them to the last.
     """
     wakeup = seen.watch.end.costs.get(WAKEUP)
     if wakeup is None or not wakeup.counted_ns or not end.wakeup_recorded_ns:
         return seen
-    recorded_ns = min(end.wakeup_recorded_ns, wakeup.plain_ns)
+    rest_ns = wakeup.counted_ns - wakeup.plain_ns
     whole = replace(
         wakeup,
         plain_ns=end.wakeup_plain_ns,
-        counted_ns=recorded_ns + wakeup.counted_ns - wakeup.plain_ns,
+        counted_ns=end.wakeup_recorded_ns + rest_ns,
     )
     costs = {**seen.watch.end.costs, WAKEUP: whole}
     return replace(
