@@ -1,6 +1,10 @@
 """How the designs of a stranger are planted, and judged."""
 
+import dataclasses
+import datetime
 import itertools
+import re
+from pathlib import Path
 from typing import Any
 
 import pytest
@@ -8,8 +12,8 @@ import pytest
 from culprits.scenes import BOTH
 from culprits.strangers.boots import SLOTS, boots_of
 from culprits.strangers.judge import judge
-from culprits.strangers.run import PROGRAMS, TREE, summary
-from culprits.strangers.truth import Design, read_designs
+from culprits.strangers.run import PROGRAMS, TREE, summary, table
+from culprits.strangers.truth import Completion, Design, read_designs
 
 PLAIN, RT = BOTH
 DESIGNS = read_designs()
@@ -107,5 +111,69 @@ def test_a_wake_up_that_was_to_be_late_and_was_not_is_counted_as_not_right() -> 
         judge(DESIGN, document(), WHOLE_NS),
         judge(DESIGN, document(latency_ns=1), WHOLE_NS),
     ]
-    assert "Of 1 late wake-ups 1 are explained right" in summary(rows)
+    assert "Of 1 late wake-ups 1 are explained right by" in summary(rows)
     assert "of 1 others 0 were rightly not late" in summary(rows)
+
+
+COMPLETED = dataclasses.replace(
+    DESIGN,
+    causes=("a probe", "interrupts off"),
+    must=("close_valve|open_valve",),
+    completed=Completion(
+        on=datetime.date(2026, 1, 2),
+        why="kprobe_ftrace_handler() turns them off.",
+        path="close_valve < ksys_close",
+        causes=("a probe",),
+        must=("close_valve",),
+    ),
+)
+
+
+@pytest.mark.parametrize(
+    ("told", "at_first"),
+    [
+        (document(), ""),
+        (document("a probe"), "half"),
+        (document(name="open_valve"), "half"),
+        (document("a probe", "open_valve"), "wrong"),
+    ],
+)
+def test_what_only_the_completed_truth_allows_is_not_right_by_the_first_one(
+    told: dict[str, Any], at_first: str
+) -> None:
+    judged = judge(COMPLETED, told, WHOLE_NS)
+    assert (judged.verdict, judged.at_first) == ("right", at_first)
+
+
+def test_both_truths_are_counted_and_a_completed_one_is_listed_with_its_reason() -> (
+    None
+):
+    rows = [
+        judge(COMPLETED, document(), WHOLE_NS),
+        judge(COMPLETED, document("a probe"), WHOLE_NS),
+    ]
+    counted = summary(rows)
+    assert "1 are explained right by the truth as first written (1 right" in counted
+    assert "2 by the completed truth (2 right)" in counted
+    listed = table([COMPLETED], rows, {})
+    assert "| right | right |" in listed
+    assert "| half | right |" in listed
+    assert "2026-01-02 | a probe | kprobe_ftrace_handler() turns them off. |" in listed
+
+
+def test_a_completed_truth_names_a_function_and_a_path_and_adds_something() -> None:
+    for design in DESIGNS:
+        if (later := design.completed) is not None:
+            assert re.search(r"\w\(\)", later.why)
+            assert " < " in later.path
+            assert set(later.causes) <= set(design.causes)
+            first = design.at_first()
+            assert (first.causes, first.must) != (design.causes, design.must)
+
+
+def test_what_has_to_be_ready_comes_before_the_quiet_time() -> None:
+    for boot in boots_of(DESIGNS):
+        words = " ".join(boot.campaign((), Path("out")))
+        for design in boot.designs:
+            if design.ready:
+                assert words.index(design.ready) < words.index("usleep 1000000")

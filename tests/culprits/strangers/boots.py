@@ -62,9 +62,11 @@ class Boot:
         The kernel's own culprits of the second CPU are kept away: vmstat_update is put
         off, and what a tracer writes is not kept.
         """
+        ready = "".join(f"{one.ready} " for one in self.designs if one.ready)
         begin = (
             "taskset -p 1 $$ >/dev/null; echo 100 >/proc/sys/vm/stat_interval; "
-            f"echo 0 >/sys/kernel/tracing/tracing_on; usleep {QUIET_MS * 1000}"
+            f"echo 0 >/sys/kernel/tracing/tracing_on; {ready}"
+            f"usleep {QUIET_MS * 1000}"
         )
         slots = " ".join(
             f"(usleep {slot * SLOT_MS * 1000}; {design.script}{_end(design.script)}) &"

@@ -31,6 +31,8 @@ class Judgement:
     latency_us: float
     title: str = ""
     sentence: str = ""
+    at_first: str = ""
+    """The verdict by the truth as it was first written; "" where that is the same."""
 
     def as_row(self) -> dict[str, Any]:
         """Return it for a journal."""
@@ -54,17 +56,42 @@ def judge(
     if worst is None or latency_us < design.late_us:
         verdict = "not late" if expected == "late" else "right"
         return Judgement(design.name, kernel, verdict, latency_us)
-    title, verdict = "no dominant cause", "unknown"
-    if worst["dominant_segment"] is not None:
-        one = worst["segments"][worst["dominant_segment"]]
-        title = f"{one['cause']}: {one['name']}"
-        if one["task"]:
-            title += f" ({one['task']})"
-        if "unknown" not in one["cause"]:
-            verdict = _verdict(design, latency_us, f"{title}. {worst['sentence']}", one)
-    if expected == "quiet":
-        verdict = "wrong"
-    return Judgement(design.name, kernel, verdict, latency_us, title, worst["sentence"])
+    title = _title(worst)
+    verdict = _verdict_of(design, worst, title)
+    at_first = _verdict_of(design.at_first(), worst, title)
+    return Judgement(
+        design.name,
+        kernel,
+        verdict if expected != "quiet" else "wrong",
+        latency_us,
+        title,
+        worst["sentence"],
+        at_first if at_first != verdict else "",
+    )
+
+
+def _title(worst: Mapping[str, Any]) -> str:
+    one = _dominant(worst)
+    if one is None:
+        return "no dominant cause"
+    task = f" ({one['task']})" if one["task"] else ""
+    return f"{one['cause']}: {one['name']}{task}"
+
+
+def _dominant(worst: Mapping[str, Any]) -> Mapping[str, Any] | None:
+    index = worst["dominant_segment"]
+    found: Mapping[str, Any] | None = (
+        None if index is None else worst["segments"][index]
+    )
+    return found
+
+
+def _verdict_of(design: Design, worst: Mapping[str, Any], title: str) -> str:
+    one = _dominant(worst)
+    if one is None or "unknown" in one["cause"]:
+        return "unknown"
+    latency_us = worst["latency_ns"] / 1000
+    return _verdict(design, latency_us, f"{title}. {worst['sentence']}", one)
 
 
 def _verdict(

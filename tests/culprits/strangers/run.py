@@ -143,14 +143,21 @@ def _verdicts(rows: Sequence[Judgement]) -> dict[str, dict[str, str]]:
 
 
 def summary(rows: Sequence[Judgement]) -> str:
-    """Count the verdicts; what was late and quiet apart."""
-    late = Counter(one.verdict for one in rows if one.title)
+    """Count the verdicts; what was late and quiet apart, and by both truths."""
+    late = [one for one in rows if one.title]
     quiet = Counter(one.verdict for one in rows if not one.title)
-    counts = ", ".join(f"{late[v]} {v}" for v in VERDICTS if late[v])
+    now = Counter(one.verdict for one in late)
+    first = Counter(one.at_first or one.verdict for one in late)
     return (
-        f"Of {late.total()} late wake-ups {late['right']} are explained right "
-        f"({counts}); of {quiet.total()} others {quiet['right']} were rightly not late."
+        f"Of {len(late)} late wake-ups {first['right']} are explained right by the "
+        f"truth as first written ({_counts(first)}), and {now['right']} by the "
+        f"completed truth ({_counts(now)}); of {quiet.total()} others {quiet['right']} "
+        "were rightly not late."
     )
+
+
+def _counts(verdicts: Mapping[str, int]) -> str:
+    return ", ".join(f"{verdicts[v]} {v}" for v in VERDICTS if verdicts.get(v))
 
 
 def table(
@@ -160,8 +167,8 @@ def table(
 ) -> str:
     """Write a row for each design and kernel, and the sentences that are not right."""
     lines = [
-        "| design | kernel | title | first run | now |",
-        "|---|---|---|---|---|",
+        "| design | kernel | title | first run | first truth | now |",
+        "|---|---|---|---|---|---|",
     ]
     wrong = []
     for design in designs:
@@ -169,14 +176,26 @@ def table(
             kernel = one.kernel.removeprefix("debian-")
             before = first.get(design.name, {}).get(one.kernel, "")
             told = (one.title or "nothing late").replace("|", "\\|")
-            counts = (told, before, one.verdict)
+            counts = (told, before, one.at_first or one.verdict, one.verdict)
             lines.append(f"| {' | '.join((f'`{design.name}`', kernel, *counts))} |")
             if one.verdict != "right":
                 said = one.sentence.partition(" Rest (")[0] or told
                 wrong.append(f"| `{design.name}` | {kernel} | {said} |")
     if wrong:
         lines += ["", "| not right now | kernel | sentence |", "|---|---|---|", *wrong]
+    lines += ["", *_completions(designs)]
     return "\n".join(lines) + "\n"
+
+
+def _completions(designs: Sequence[Design]) -> Iterator[str]:
+    """Yield a row for each truth that was completed."""
+    yield "| truth completed | on | by | why | recorded path |"
+    yield "|---|---|---|---|---|"
+    for design in designs:
+        if (one := design.completed) is not None:
+            by = ", ".join(one.causes) or "words"
+            row = (f"`{design.name}`", str(one.on), by, one.why, f"`{one.path}`")
+            yield f"| {' | '.join(row)} |"
 
 
 if __name__ == "__main__":

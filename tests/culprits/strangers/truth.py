@@ -1,11 +1,13 @@
 """
 The designs of somebody who has not read how rtscope explains, and their truth.
 
-`truth.toml` was written, and committed, before the first explanation was read.
+`truth.toml` was written, and committed, before the first explanation was read. What was
+added to it later is marked, so that both truths can be judged by.
 """
 
+import datetime
 import tomllib
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
@@ -13,6 +15,20 @@ from culprits.scenes import BOTH
 
 HERE = Path(__file__).parent
 PLAIN, RT = BOTH
+
+
+@dataclass(frozen=True, slots=True)
+class Completion:
+    """What a truth did not list at first, and why it is right all the same."""
+
+    on: datetime.date
+    why: str
+    """It names a function of the kernel."""
+    path: str
+    """Of a record, innermost first, as `rtscope explain` prints it."""
+    causes: tuple[str, ...] = ()
+    must: tuple[str, ...] = ()
+    """As the words were at first, if more are allowed now."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -26,6 +42,7 @@ class Design:
     must: tuple[str, ...]
     """Regular expressions, of which the sentence has to match each."""
     script: str
+    """What plants it; it waits 300 ms first."""
     late: tuple[str, ...]
     """The kernels on which it is expected late."""
     maybe: tuple[str, ...] = ()
@@ -43,6 +60,20 @@ class Design:
     """It needs a boot of its own."""
     long: bool = False
     """It takes more than a slot, so nothing follows it."""
+    ready: str = ""
+    """What comes before the measurement, so that it is not the worst of it."""
+    completed: Completion | None = None
+    """What `causes` and `must` have that they had not at first."""
+
+    def at_first(self) -> "Design":
+        """Return it with the truth as it was first written."""
+        later = self.completed
+        if later is None:
+            return self
+        causes = tuple(one for one in self.causes if one not in later.causes)
+        return replace(
+            self, causes=causes, must=later.must or self.must, completed=None
+        )
 
     def expected(self, kernel: str) -> str:
         """Return late, maybe or quiet."""
@@ -65,5 +96,9 @@ def _design(row: dict[str, Any]) -> Design:
     for key in ("causes", "must", "modules", "programs"):
         words[key] = tuple(row.get(key, ()))
     words["status"] = tuple(row.get("status", (0,)))
-    words["script"] = " ".join(row["script"].split())
+    if later := row.get("completed"):
+        lists = {key: tuple(later.get(key, ())) for key in ("causes", "must")}
+        words["completed"] = Completion(**(later | lists))
+    for key in ("script", "ready"):
+        words[key] = " ".join(row.get(key, "").split())
     return Design(**words)

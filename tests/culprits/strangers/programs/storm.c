@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-/* storm KIND: after half a second, a burst of one kind of system call, three times. */
+/* storm KIND: 0.3 s after its start, a burst of one kind of system call, three times. */
 #define _GNU_SOURCE
 #include <fcntl.h>
 #include <linux/futex.h>
@@ -144,20 +144,27 @@ static void unmap(void)
 	munmap(area, 128 * MIB);
 }
 
+static char *area; /* of protect() and compact() */
+
+static void fill(unsigned long bytes)
+{
+	area = mmap(0, bytes, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1,
+		    0);
+	madvise(area, bytes, MADV_NOHUGEPAGE);
+	for (unsigned long at = 0; at < bytes; at += 4096)
+		area[at] = 1;
+}
+
+static void fill_to_protect(void)
+{
+	fill(32 * MIB);
+}
+
 static void protect(void)
 {
-	static char *area;
-
 	prctl(PR_SET_NAME, "protector");
 	go_to(1);
 	run_beside(0);
-	if (!area) {
-		area = mmap(0, 32 * MIB, PROT_READ | PROT_WRITE,
-			    MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
-		madvise(area, 32 * MIB, MADV_NOHUGEPAGE);
-		for (unsigned long at = 0; at < 32 * MIB; at += 4096)
-			area[at] = 1;
-	}
 	for (int i = 0; i < 8; i++)
 		mprotect(area, 32 * MIB, i & 1 ? PROT_READ | PROT_WRITE : PROT_READ);
 }
@@ -236,27 +243,24 @@ static void shoot(void)
 	munmap(area, 65536);
 }
 
-static void fragment(void)
+static void make_holes(void)
 {
-	static char *area;
-	int fd = open("/proc/sys/vm/compact_memory", O_WRONLY);
 	int locked = open("/proc/sys/vm/compact_unevictable_allowed", O_WRONLY);
 
 	/* As with PREEMPT_RT: the locked pages of the measured thread stay. */
 	write(locked, "0", 1);
 	close(locked);
+	fill(160 * MIB);
+	for (unsigned long at = 0; at < 160 * MIB; at += 8192)
+		madvise(area + at, 4096, MADV_DONTNEED);
+}
+
+static void compact(void)
+{
+	int fd = open("/proc/sys/vm/compact_memory", O_WRONLY);
+
 	prctl(PR_SET_NAME, "compacter");
 	go_to(1);
-	if (!area) {
-		area = mmap(0, 160 * MIB, PROT_READ | PROT_WRITE,
-			    MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
-		madvise(area, 160 * MIB, MADV_NOHUGEPAGE);
-		for (unsigned long at = 0; at < 160 * MIB; at += 4096)
-			area[at] = 1;
-		for (unsigned long at = 0; at < 160 * MIB; at += 8192)
-			madvise(area + at, 4096, MADV_DONTNEED);
-		usleep(100000);
-	}
 	write(fd, "1", 1);
 	close(fd);
 }
@@ -264,22 +268,41 @@ static void fragment(void)
 static const struct {
 	const char *name;
 	void (*blow)(void);
+	void (*ready)(void); /* on the first CPU, which is not measured */
 } kinds[] = {
-	{ "yield", yield },      { "fork", forks },       { "futex", futexes },
-	{ "barrier", barriers }, { "unmap", unmap },      { "protect", protect },
-	{ "huge", huge },        { "step", step },        { "audited", audited },
-	{ "shoot", shoot },      { "compact", fragment },
+	{ "yield", yield },
+	{ "fork", forks },
+	{ "futex", futexes },
+	{ "barrier", barriers },
+	{ "unmap", unmap },
+	{ "protect", protect, fill_to_protect },
+	{ "huge", huge },
+	{ "step", step },
+	{ "audited", audited },
+	{ "shoot", shoot },
+	{ "compact", compact, make_holes },
 };
 
 int main(int argc, char **argv)
 {
+	long until = now_us() + 300000;
+	unsigned int kind = 0;
+
 	if (argc < 2)
 		return 2;
-	usleep(300000);
-	for (unsigned int kind = 0; kind < sizeof(kinds) / sizeof(kinds[0]); kind++)
-		for (int i = 0; i < 3 && !strcmp(kinds[kind].name, argv[1]); i++) {
-			kinds[kind].blow();
-			usleep(60000);
-		}
+	while (strcmp(kinds[kind].name, argv[1]))
+		if (++kind == sizeof(kinds) / sizeof(kinds[0]))
+			return 2;
+	if (kinds[kind].ready)
+		kinds[kind].ready();
+	if (now_us() < until)
+		usleep(until - now_us());
+	for (int i = 0; i < 3; i++) {
+		kinds[kind].blow();
+		usleep(60000);
+	}
+	/* Its memory stays until all is measured: to free it takes longer than the blows. */
+	if (kinds[kind].ready)
+		pause();
 	_exit(0);
 }
