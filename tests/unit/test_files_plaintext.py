@@ -67,6 +67,27 @@ def test_text_of_any_encoding_is_read(tmp_path: Path, name: str) -> None:
     assert lines_of(tmp_path / "x", ENCODED[name]) == TEXT.splitlines()
 
 
+@pytest.mark.parametrize(("inner", "outer"), [("gzip", "gzip"), ("xz", "zstd")])
+def test_what_was_packed_twice_is_unpacked_twice(
+    tmp_path: Path, inner: str, outer: str
+) -> None:
+    content = PACKERS[outer](PACKERS[inner](TEXT.encode("utf-16")))
+    plain = plain_bytes(content, name="x")
+    assert plain.content.decode() == TEXT
+    assert plain.told[0] == f"compressed with {inner}, then {outer}"
+    assert lines_of(tmp_path / "x", content) == TEXT.splitlines()
+
+
+def test_what_was_packed_more_often_is_refused(tmp_path: Path) -> None:
+    content = TEXT.encode()
+    for _ in range(4):
+        content = gzip.compress(content)
+    with pytest.raises(RecordError, match=r"x: compressed over 3 times; unpack it"):
+        plain_bytes(content, name="x")
+    with pytest.raises(RecordError, match=r"x: compressed over 3 times; unpack it"):
+        lines_of(tmp_path / "x", content)
+
+
 def test_plain_text_is_no_copy() -> None:
     content = TEXT.encode()
     assert plain_bytes(content, name="x").content is content

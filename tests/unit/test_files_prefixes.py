@@ -67,6 +67,8 @@ BEFORE = (
     "E       ",
     "10:11:12 O: ",
     "MESSAGE=",
+    "0.020123 ",
+    "12.34\t",
 )
 
 
@@ -96,6 +98,23 @@ def test_text_before_each_line_is_removed(before: str) -> None:
 def test_lines_in_records_of_json_are_taken_out(record: str) -> None:
     text = "\n".join(record % json.dumps(one) for one in LINES)
     assert without_prefix(text, of_the_tool)[0].split("\n") == list(LINES)
+
+
+def test_what_a_terminal_was_sent_is_joined_to_lines_and_freed_of_its_escapes() -> None:
+    """A recording of asciinema: a piece may be a part of a line, or several lines."""
+    sent = "\r\n".join(f"\x1b[1;32m{one}\x1b[0m" for one in LINES) + "\r\n"
+    pieces = [sent[at : at + 17] for at in range(0, len(sent), 17)]
+    recording: list[object] = [{"version": 2, "width": 80, "height": 24}]
+    recording += [[at / 8, "o", piece] for at, piece in enumerate(pieces)]
+    text, _ = without_prefix("\n".join(map(json.dumps, recording)), of_the_tool)
+    assert text.split("\n")[1:] == list(LINES)
+
+
+def test_colours_in_records_of_json_are_removed() -> None:
+    coloured = (json.dumps({"log": f"\x1b[32m{one}\x1b[0m\n"}) for one in LINES)
+    assert without_prefix("\n".join(coloured), of_the_tool)[0].split("\n") == list(
+        LINES
+    )
 
 
 def test_numbers_of_lines_are_removed_only_where_they_rise() -> None:

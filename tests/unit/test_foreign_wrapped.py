@@ -123,6 +123,7 @@ UNLISTED: dict[str, Callable[[int], str]] = {
     "annotate-output": lambda n: f"10:11:{n % 60:02} O: ",
     "diff": lambda _: "+",
     "cat -n": lambda n: f"{n + 1:6}\t",
+    "ts -s": lambda n: f"{n / 7:.6f} ",
 }
 
 

@@ -12,7 +12,7 @@ the mail stays as it is.
 import binascii
 import codecs
 import re
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -103,6 +103,9 @@ MAX_UNPACKED_LINES = 10_000_000
 
 MAX_LINE_BYTES = 1024 * 1024
 
+MAX_PACKINGS = 3
+"""One in another: a compressed file that was compressed once more."""
+
 _CHUNK = 64 * 1024
 _SNIFFED = 4096
 
@@ -152,23 +155,37 @@ def plain_bytes(content: bytes, *, name: str, limit: int = MAX_PLAIN_BYTES) -> P
     Raises RecordError if it is compressed and damaged, cut short or over `limit` bytes,
     or compressed in a way that rtscope does not read.
     """
-    packing = packed_with(content, name=name)
-    if packing:
+    packings: tuple[str, ...] = ()
+    while packing := packed_with(content, name=name):
+        packings = _once_more(packings, packing, name=name)
         content = b"".join(unpacked([content], name=name, limit=limit))
     encoding, mark = encoding_of(content)
     mailed = encoding_of_mail(content[:_CHUNK])
-    told = in_words(packing, encoding, mailed)
+    told = in_words(packings, encoding, mailed)
     if encoding == "utf-8" and not (mark or mailed or _needs_work(content)):
         return Plain(content, told)
-    text = _cleaned(_with_line_feeds(content[mark:].decode(encoding, "replace")))
+    text = without_escapes(_with_line_feeds(content[mark:].decode(encoding, "replace")))
     if mailed:
         text = "\n".join(decoded(text.split("\n")))
     return Plain(text.encode(), told)
 
 
-def in_words(packing: str, encoding: str, mailed: str = "") -> tuple[str, ...]:
+def _once_more(
+    packings: tuple[str, ...], packing: str, *, name: str
+) -> tuple[str, ...]:
+    """Return packings, the outermost first, with one more; RecordError if too many."""
+    if len(packings) == MAX_PACKINGS:
+        raise RecordError(
+            f"{name}: compressed over {MAX_PACKINGS} times; unpack it first"
+        )
+    return (*packings, packing)
+
+
+def in_words(
+    packings: Sequence[str], encoding: str, mailed: str = ""
+) -> tuple[str, ...]:
     """Return how a file was compressed and encoded, if it was."""
-    told = [f"compressed with {packing}"] if packing else []
+    told = [f"compressed with {', then '.join(reversed(packings))}"] if packings else []
     if encoding != "utf-8":
         told.append(f"in {encoding[:6].upper()}")
     if mailed:
@@ -196,7 +213,8 @@ class PlainFile:
     """A file to read as plain lines, any number of times; never whole in memory."""
 
     path: Path
-    packing: str
+    packings: tuple[str, ...]
+    """How it was compressed, the outermost first."""
     encoding: str
     mark: int
     """Bytes of the byte-order mark."""
@@ -208,12 +226,12 @@ class PlainFile:
         lines = _lines(self._texts(), name=str(self.path))
         if self.mailed:
             lines = decoded(lines)
-        return self._counted(lines) if self.packing else lines
+        return self._counted(lines) if self.packings else lines
 
     @property
     def told(self) -> tuple[str, ...]:
         """How it is compressed and encoded, in words; empty: as it is."""
-        return in_words(self.packing, self.encoding, self.mailed)
+        return in_words(self.packings, self.encoding, self.mailed)
 
     def _counted(self, lines: Iterator[str]) -> Iterator[str]:
         for number, line in enumerate(lines, 1):
@@ -228,7 +246,7 @@ class PlainFile:
     def _texts(self) -> Iterator[str]:
         decoder = codecs.getincrementaldecoder(self.encoding)("replace")
         skipped = self.mark
-        for piece in _pieces(self.path, self.packing):
+        for piece in _pieces(self.path, self.packings):
             text = decoder.decode(piece[skipped:])
             skipped = max(skipped - len(piece), 0)
             yield text
@@ -239,18 +257,19 @@ def plain_file(path: Path) -> PlainFile:
     """Look at the first bytes of a file; RecordError if it cannot be read."""
     if not path.is_file():  # it is opened again and again: see `at_hand`
         raise RecordError(f"{path}: not a regular file")
-    head = next(_pieces(path, ""), b"")
-    packing = packed_with(head, name=str(path))
-    if packing:
-        head = next(_pieces(path, packing), b"")
-    return PlainFile(path, packing, *encoding_of(head), encoding_of_mail(head))
+    packings: tuple[str, ...] = ()
+    head = next(_pieces(path, packings), b"")
+    while packing := packed_with(head, name=str(path)):
+        packings = _once_more(packings, packing, name=str(path))
+        head = next(_pieces(path, packings), b"")
+    return PlainFile(path, packings, *encoding_of(head), encoding_of_mail(head))
 
 
-def _pieces(path: Path, packing: str) -> Iterator[bytes]:
-    raw = _raw_pieces(path)
-    if packing:
-        return unpacked(raw, name=str(path), limit=MAX_PLAIN_BYTES)
-    return raw
+def _pieces(path: Path, packings: Sequence[str]) -> Iterator[bytes]:
+    pieces = _raw_pieces(path)
+    for _ in packings:
+        pieces = unpacked(pieces, name=str(path), limit=MAX_PLAIN_BYTES)
+    return pieces
 
 
 def _raw_pieces(path: Path) -> Iterator[bytes]:
@@ -273,9 +292,11 @@ def _lines(texts: Iterable[str], *, name: str) -> Iterator[str]:
         if len(begun) > MAX_LINE_BYTES:
             raise RecordError(f"{name}: a line of over {MAX_LINE_BYTES} B")
         if ended:
-            yield from _cleaned(whole).split("\n")
+            yield from without_escapes(whole).split("\n")
     if begun:
-        yield from _cleaned(_with_line_feeds(begun).removesuffix("\n")).split("\n")
+        yield from without_escapes(_with_line_feeds(begun).removesuffix("\n")).split(
+            "\n"
+        )
 
 
 def _with_line_feeds(text: str) -> str:
@@ -284,7 +305,8 @@ def _with_line_feeds(text: str) -> str:
     return text.replace("\r\n", "\n").replace("\r", "\n")
 
 
-def _cleaned(text: str) -> str:
+def without_escapes(text: str) -> str:
+    """Return text without what only a terminal or a web page understands."""
     text = text.replace(_BLANK, " ")
     return _ESCAPES.sub("", text) if _UNPLAIN.search(text) else text
 

@@ -17,6 +17,7 @@ from itertools import pairwise
 
 from rtscope.host.errors import RecordError
 from rtscope.host.files.documents import json_value
+from rtscope.host.files.plaintext import without_escapes
 
 # --- text that many lines begin with, whatever tool put it there: found by its shape --
 
@@ -133,6 +134,8 @@ _TOKENS: Sequence[tuple[str, re.Pattern[str]]] = tuple(
             _TIME,
             rf"(?:\[(?:{_STAMP})\]|\((?:{_STAMP})\)|(?:{_STAMP}))(?:[:,;]?[ \t]|$)",
         ),
+        # Seconds since the start: `ts -s %.s`.
+        (_TIME, r"\d{1,7}\.\d{2,9}[ \t]"),
         # glog: level, date, time, thread, file, line.
         (_LABEL, rf"[IWEF]\d{{4}} {_CLOCK} +\d+ [\w./-]+:\d+\] ?"),
         # The logs of Kubernetes' runtimes: stream, and whether the line is whole.
@@ -159,10 +162,17 @@ _HOST_AND_PROCESS = re.compile(
 _PROCESS = re.compile(r"[\w./@()+-]{1,80}\[\d{1,10}\]: ?")
 _LAVA = re.compile(r'- \{.{0,200}?"?msg"?: ?(?P<text>"(?:[^"\\]|\\.)*"|.*)\}$')
 _LOGFMT = re.compile(r'.{0,300}\b(?:msg|message)=(?P<text>"(?:[^"\\]|\\.)*")')
+_SENT = r'\[ ?[\d.]{1,20}, ?"\w{1,16}", ?'
+_OF_TERMINAL = re.compile(rf'{_SENT}(?P<text>"(?:[^"\\]|\\.)*") ?\]\s*$')
+"""When, `o`, and a piece of what a terminal was sent, as asciinema records it."""
 _DIVIDED = re.compile(
     r'\S+ std(?:out|err) P |\{"log":"(?:[^"\\]|\\.)*+(?<!\\n)","stream"'
+    rf'|{_SENT}"(?:[^"\\]|\\.)*+(?<!\\n)" ?\]'
 )
-"""A line of which the rest comes next, as Kubernetes and Docker divide long ones."""
+"""
+A line of which the rest comes next, as Kubernetes and Docker divide long ones, and as
+a terminal writes them.
+"""
 _QUOTED = re.compile(r'\s*(?P<text>"(?:[^"\\]|\\.)*"),?\s*$')
 """A line of a list of JSON, as Ansible prints what a command wrote."""
 _JSON_KEYS = ("log", "MESSAGE", "msg", "message", "line", "text")
@@ -198,7 +208,10 @@ class Prefix:
 
     def removed_from(self, line: str) -> str:
         """Return a line without it; a line that does not begin so, as it is."""
-        rest = _of_record(line) if self.records else line
+        return self._bare(without_escapes(_of_record(line)) if self.records else line)
+
+    def _bare(self, line: str) -> str:
+        rest = line
         if self.shape:
             rest = self.shape.removed_from(rest)
         elif self.kinds:
@@ -206,15 +219,23 @@ class Prefix:
         return _dedented(rest, self.indent)
 
     def freed(self, lines: Iterable[str]) -> Iterator[str]:
-        """Yield lines without it, those that a container's log divided as a whole."""
+        """Yield lines without it, those that a log or terminal divided as a whole."""
         begun = ""
         for line in lines:
-            begun += self.removed_from(line)
+            begun += _of_record(line) if self.records else self.removed_from(line)
             if not _DIVIDED.match(line) or len(begun) > _MOST_JOINED:
-                yield begun
+                yield from self._lines_of(begun)
                 begun = ""
         if begun:
-            yield begun
+            yield from self._lines_of(begun)
+
+    def _lines_of(self, text: str) -> Iterator[str]:
+        """Yield the lines of a record; other text is one."""
+        if not self.records:
+            yield text
+            return
+        whole = without_escapes(text.replace("\r\n", "\n"))
+        yield from map(self._bare, whole.split("\n"))
 
 
 def prefix_of(
@@ -320,7 +341,7 @@ def _of_record(line: str) -> str:
     begun = line.lstrip()
     if begun.startswith("- {") and (match := _LAVA.match(begun)):
         return _string_of(match["text"], line)
-    for form in (_QUOTED, _LOGFMT):
+    for form in (_QUOTED, _LOGFMT, _OF_TERMINAL):
         if match := form.match(line):
             return _string_of(match["text"], line)
     if not (begun.startswith('{"') and begun.rstrip().endswith("}")):
