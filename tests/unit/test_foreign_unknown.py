@@ -370,6 +370,37 @@ def test_no_noise_is_a_result(source: Source, command: str, threshold_ns: int) -
         assert "import_contradicts" not in caveats(source, run)
 
 
+@pytest.mark.parametrize(
+    ("command", "threshold_ns"),
+    [("", 5000), ("$ rtla osnoise top -T 10 -d 1m\n", 10_000)],
+)
+def test_a_screen_without_noise_is_a_result(
+    source: Source, command: str, threshold_ns: int
+) -> None:
+    """Its zeros are no latency: none was found above the threshold."""
+    silent = command + (
+        "Operating System Noise\nduration:   0 00:01:00 | time is in us\n"
+        "CPU Period       Runtime        Noise  % CPU Aval   Max Noise   Max Single\n"
+        "  0 #60         60000000            0  100.00000            0            0"
+        "            0            0            0            0            0\n"
+    )
+    (run,) = runs_of(source, silent)
+    found = [(t.samples, t.max_ns, t.threshold_ns) for t in run.threads]
+    assert found == [(0, None, threshold_ns)]
+    assert run.duration_ns == 60 * 10**9
+    assert "import_no_minimum" not in caveats(source, run)
+
+
+def test_no_histogram_in_json_is_an_empty_one(source: Source) -> None:
+    text = (
+        '{"file_version": 1, "cmdline:": "cyclictest -q", "rt_test_version:": "2.4", '
+        '"num_threads": 1, "resolution_in_ns": 0, "thread": {"0": {"histogram": null, '
+        '"cycles": 10, "min": 1, "max": 3, "avg": 2.0, "cpu": 0, "node": 0}}}'
+    )
+    (run,) = runs_of(source, text)
+    assert [(t.samples, t.max_ns, t.buckets) for t in run.threads] == [(10, 3000, {})]
+
+
 def test_no_sample_of_timerlat_is_no_result(source: Source) -> None:
     (run,) = runs_of(source, "# RTLA timerlat histogram\nIndex\nover:\ncount:\n")
     assert [(t.samples, t.threshold_ns) for t in run.threads] == [(0, None)]

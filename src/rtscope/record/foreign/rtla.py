@@ -375,6 +375,10 @@ def _of_top(output: _Output) -> Iterator[ForeignRun]:
 
 
 def _of_noises(output: _Output) -> ForeignRun:
+    kind = "hardware" if output.tool == "rtla hwnoise" else "period"
+    if not any(one["max"] for one in output.noises.values()):
+        silent = (_silent(output, "noise", cpu) for cpu in sorted(output.noises))
+        return _run(output, kind, tuple(silent))
     threads = tuple(
         ForeignThread(
             samples=one["periods"],
@@ -387,7 +391,6 @@ def _of_noises(output: _Output) -> ForeignRun:
         )
         for cpu, one in sorted(output.noises.items())
     )
-    kind = "hardware" if output.tool == "rtla hwnoise" else "period"
     run = _run(output, kind, threads)
     single = max(one["single"] for one in output.noises.values())
     return replace(

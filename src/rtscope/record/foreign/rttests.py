@@ -179,7 +179,9 @@ def nanoseconds(source: Source, value: object, unit_ns: float, what: str) -> int
 def histogram(
     source: Source, counts: object, *, step_ns: int, shift: int = 0
 ) -> dict[int, int]:
-    """Return counts by the smallest latency of each bucket, ascending."""
+    """Return counts by the smallest latency of each bucket, ascending; null: none."""
+    if counts is None:
+        return {}
     if not isinstance(counts, dict):
         raise source.damaged("histogram: not an object")
     buckets: dict[int, int] = {}
