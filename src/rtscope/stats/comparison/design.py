@@ -233,10 +233,11 @@ def two_groups(one: int, other: int) -> Dealt:
 
 def _dealt(rows: Labels, places: Sequence[int], count: int) -> Labels:
     """Deal `count` labels to these places in every way, to each row so far."""
-    ways = list(combinations(places, count))
+    ways = np.array(list(combinations(range(len(places)), count)), dtype=np.intp)
+    chosen = np.zeros((len(ways), len(places)), dtype=bool)
+    np.put_along_axis(chosen, ways, True, axis=1)
     dealt = np.repeat(rows, len(ways), axis=0)
-    for way, chosen in enumerate(ways):
-        dealt[way :: len(ways), list(chosen)] = True
+    dealt[:, list(places)] = np.tile(chosen, (len(rows), 1))
     return dealt
 
 
