@@ -56,6 +56,12 @@ What stays on a machine whose user is gone: nothing after three seconds
 so that the end of the measurement is not what ends the agent.
 """
 
+UNTIL_KILLED_S = (1, 4, 16, 64)
+"""
+How long a run with the load `oom` measures, one after the other, until the kernel has
+killed a worker: on a busy machine one takes longer to fill its memory.
+"""
+
 # What the machine under the tests does, not what rtscope did wrong.
 OF_THE_MACHINE = frozenset({"clocksource_changed", "cpu_throttled", "rt_throttled"})
 
@@ -219,6 +225,12 @@ def invalid(kept: RunRecord) -> set[str]:
 def records_in(directory: Path) -> dict[str, RunRecord]:
     """Return the records of a campaign by load."""
     return {kept.run.load: kept for kept in open_records(directory)}
+
+
+def out_of_memory(kept: RunRecord) -> int:
+    """Return how often the kernel killed a worker of the load in its memory group."""
+    assert kept.load.end is not None
+    return kept.load.end.oom_kills or 0
 
 
 def due(thread: ThreadResult) -> int:
