@@ -14,6 +14,7 @@ from rig import (
     CPUS,
     GONE_WITHIN_S,
     MS,
+    PATIENCE_S,
     SECOND_NS,
     Program,
     doubts,
@@ -347,7 +348,7 @@ def test_a_wrong_command_line_is_refused_with_status_2(
     words: list[str], told: str
 ) -> None:
     done = subprocess.run(
-        [native_agent(), *words], capture_output=True, timeout=10, check=False
+        [native_agent(), *words], capture_output=True, timeout=PATIENCE_S, check=False
     )
 
     assert done.returncode == 2

@@ -279,27 +279,33 @@ def test_a_cpu_that_is_not_there_is_refused_with_those_that_are() -> None:
     assert "--cpu" in done.stderr
 
 
+RUN_NS = 30_000 * MS
+"""What a thread computes that the watchdog ends before."""
+
+
 @pytest.mark.usefixtures("root")
 def test_the_watchdog_ends_threads_that_would_go_on() -> None:
     done = subprocess.run(
         [
             *(str(native_agent()), "demo", "--duration-ns", "300000000", "--"),
             *(
-                "a:fifo:90:at=0,lock=0,run=10000000000,unlock=0",
+                f"a:fifo:90:at=0,lock=0,run={RUN_NS},unlock=0",
                 "b:fifo:98:at=10000000,lock=0",
             ),
         ],
         check=True,
         capture_output=True,
-        timeout=5,
+        timeout=PATIENCE_S,
     )
 
     end = parse_line(done.stdout.splitlines()[-1])
     assert isinstance(end, DemoEnd)
     assert end.stopped == "watchdog"
-    assert end.end_ns < 1_000 * MS
+    assert end.end_ns < RUN_NS
 
 
+SPIN_S = 60
+"""What ends it with the cause ends it before that: the spinner is still there."""
 SPINNER = """\
 import os, time
 os.sched_setaffinity(0, {%d})
@@ -313,7 +319,7 @@ while time.monotonic() < %f: pass
 def test_threads_that_never_get_their_cpu_end_it_with_the_cause() -> None:
     if len(CPUS) < 2:
         pytest.skip("needs a CPU beside the one that a spinner has")
-    spinner = SPINNER % (CPUS[-1], time.monotonic() + 12)
+    spinner = SPINNER % (CPUS[-1], time.monotonic() + SPIN_S)
     words = ["--cpus", str(CPUS[-1]), "--duration-ns", "1000000000"]
     script = "a:fifo:20:at=0,run=1000000"
     with subprocess.Popen(
@@ -325,7 +331,8 @@ def test_threads_that_never_get_their_cpu_end_it_with_the_cause() -> None:
             [str(native_agent()), "demo", *words, "--", script],
             check=False,
             capture_output=True,
-            timeout=10,  # of 5 s to begin, or 1 s to compute, and 2 s to end
+            # of 5 s to begin, or 1 s to compute, and 2 s to end, where nobody is busy
+            timeout=SPIN_S - 10,
         )
         still_there = rival.poll() is None
         rival.kill()

@@ -129,9 +129,9 @@ def kill(pids: Sequence[int], signo: signal.Signals = signal.SIGKILL) -> float:
 
 def nothing_stays(session: Session) -> None:
     """Wait until the directory and the connection are gone as well."""
-    until(session.directory_is_gone, what="the board's directory is gone", within_s=5)
+    until(session.directory_is_gone, what="no directory on the board")
     # ControlPersist, for the case that nobody was left to end the connection
-    until(lambda: not session.board.masters(), what="no connection", within_s=15)
+    until(lambda: not session.board.masters(), what="no connection")
 
 
 VICTIMS: dict[str, Callable[[Session], Sequence[int]]] = {
