@@ -72,7 +72,8 @@ def test_a_static_program_without_names_hides_its_own(tmp_path: Path) -> None:
 
     assert found.uses == ()
     assert found.why_unseen(["/program/lib/other", "/program/own"]) == (
-        "/own: it is static, and stripped of the names of its functions"
+        "/own: it is static, and stripped of the names of its functions: leave them "
+        "in, or link it dynamically"
     )
     assert found.why_unseen(["/program/lib/other"]) == ""
 

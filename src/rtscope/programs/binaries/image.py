@@ -123,7 +123,10 @@ class Image:
         loaded = any(one.type == INTERPRETER for one in self.elf.segments)
         names = any(one.type == _SYMTAB for one in self.elf.sections)
         if not (library or loaded or names):
-            return "it is static, and stripped of the names of its functions"
+            return (
+                "it is static, and stripped of the names of its functions: leave them "
+                "in, or link it dynamically"
+            )
         return ""
 
     @cached_property

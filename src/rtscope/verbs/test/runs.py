@@ -96,7 +96,7 @@ def _hidden(ran: Ran, start: ProgramStart, outside: Outside) -> Mapping[int, str
         paths = [one.path for one in start.maps.get(process, ()) if one.executable]
         why = ran.boot.uses.why_unseen(paths or [f"/{ROOT}{program.command[0]}"])
         if why:
-            found[process] = f"{why}: leave them in (no strip), or link it dynamically"
+            found[process] = why
     return found
 
 
