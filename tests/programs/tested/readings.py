@@ -62,7 +62,7 @@ def cyclictest(asked: Asked) -> Reading:
 def python(asked: Asked) -> Reading:
     """Each cycle by itself; the interpreter works before it reads the clock."""
     own = [int(one) for one in asked.said().split() if one.isdigit()]
-    (seen,) = _latencies(asked, "python3.13")
+    (seen,) = _latencies(asked, asked.threads[0]["thread"])
     apart = _apart(own, seen)
     middle = sorted(apart.elements())[apart.total() // 2]
     return Reading(
