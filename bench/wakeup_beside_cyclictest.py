@@ -1,7 +1,8 @@
 """
 The cost of a wake-up that `rtscope app check` states, beside the one in cyclictest.
 
-One cyclictest runs all the time and prints each latency. In turns it is watched and
+The two agents of a check watch it; their stacks are not named, which takes longer. One
+cyclictest runs all the time and prints each latency. In turns it is watched and
 not, for the same time; a turn is the difference of the medians of both, less moved by
 what else the machine does than a mean. The interval of the median of all turns is that
 of their order: nothing is assumed of how they are spread. Turns are kept in a file, so
@@ -24,6 +25,17 @@ from pathlib import Path
 from typing import IO
 
 from scipy.stats import binom
+
+from rtscope.contract import (
+    CyclesBegin,
+    CyclesEnd,
+    WatchedThread,
+    WatchEnd,
+    parse_line,
+)
+from rtscope.machine.target import agent_file
+from rtscope.verbs.app.watch import watch_args
+from rtscope.verbs.app.watchedcycles import cycles_args
 
 FILE = (
     Path(__file__).parent.parent / "build" / "bench" / "wakeup_beside_cyclictest.jsonl"
@@ -74,21 +86,33 @@ def measuring() -> Iterator[tuple[int, Latencies]]:
             reader.join()
 
 
-def checked(pid: int) -> tuple[int, int, float]:
+def checked(agent: Path, pid: int) -> tuple[int, int, float]:
     """Watch it; return the time in which all watching was at work, and the cost."""
-    words = ("app", "check", "--json", "--duration", f"{WATCH_S}s", str(pid))
-    done = subprocess.run(
-        [sys.executable, "-m", "rtscope", *words], check=False, stdout=subprocess.PIPE
+    ns = WATCH_S * 10**9
+    recording = subprocess.Popen(
+        [str(agent), *cycles_args(str(pid), ns)], stdout=subprocess.PIPE, text=True
     )
-    if done.returncode not in {0, 1, 3}:
-        raise SystemExit(f"rtscope ended with status {done.returncode}")
-    answer = json.loads(done.stdout)
-    cycles = answer["cycles"]
-    times = [one["watched_ns"] for one in answer["threads"]]
-    from_ns = max(cycles["from_ns"], *(begin for begin, _ in times))
-    to_ns = min(cycles["from_ns"] + cycles["window_ns"], *(end for _, end in times))
-    cost = answer["disturbance"]["costs"]["wakeup"]
-    return from_ns + SETTLED_NS, to_ns, cost["counted_ns"] - cost["plain_ns"]
+    with recording:
+        assert recording.stdout is not None
+        first = recording.stdout.readline()
+        watching = subprocess.run(
+            [str(agent), *watch_args(str(pid), ns, ())],
+            check=True,
+            stdout=subprocess.PIPE,
+            text=True,
+        )
+        rest = recording.stdout.read()
+    whole = [first, *rest.splitlines(), *watching.stdout.splitlines()]
+    lines = [parse_line(line.encode()) for line in whole]
+    (begin,) = (one for one in lines if isinstance(one, CyclesBegin))
+    (cycles,) = (one for one in lines if isinstance(one, CyclesEnd))
+    (watch,) = (one for one in lines if isinstance(one, WatchEnd))
+    times = [(t.from_ns, t.to_ns) for t in lines if isinstance(t, WatchedThread)]
+    from_ns = max(begin.from_ns, *(since for since, _ in times))
+    to_ns = min(cycles.to_ns, *(until for _, until in times))
+    cost = watch.costs["wakeup"]
+    stated_ns = cycles.wakeup_recorded_ns - cycles.wakeup_plain_ns
+    return from_ns + SETTLED_NS, to_ns, stated_ns + cost.counted_ns - cost.plain_ns
 
 
 @dataclass(frozen=True, slots=True)
@@ -105,12 +129,12 @@ class Turn:
         return self.watched_ns - self.unwatched_ns
 
 
-def turn(pid: int, latencies: Latencies) -> Turn | None:
+def turn(agent: Path, pid: int, latencies: Latencies) -> Turn | None:
     """Watch it once; None if other work left too few latencies."""
     begun_ns = time.monotonic_ns()
     time.sleep(WATCH_S / 2)
     ended_ns = time.monotonic_ns()
-    from_ns, to_ns, stated_ns = checked(pid)
+    from_ns, to_ns, stated_ns = checked(agent, pid)
     time.sleep(WATCH_S / 2 + 1)
     again_ns = time.monotonic_ns()
     watched = latencies.between(from_ns, to_ns)
@@ -141,10 +165,10 @@ def measure(file: Path, turns: int) -> list[Turn]:
     kept = kept_in(file)
     if len(kept) >= turns:
         return kept
-    failed = 0
+    failed, agent = 0, agent_file("x86_64")
     with measuring() as (pid, latencies), file.open("a") as out:
         while len(kept) < turns:
-            if (one := turn(pid, latencies)) is None:
+            if (one := turn(agent, pid, latencies)) is None:
                 failed += 1
                 if failed > TRIES * turns:
                     raise SystemExit("too few latencies: watch on a quieter machine")

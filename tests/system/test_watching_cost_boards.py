@@ -4,7 +4,6 @@ import os
 import subprocess
 import sys
 from pathlib import Path
-from statistics import median
 
 import pytest
 from rig import NEEDS_APT
@@ -25,7 +24,8 @@ pytestmark = [pytest.mark.system, pytest.mark.long, NEEDS_APT]
 
 SOURCE = Path(__file__).parent.parent / "offenders" / "measures.c"
 DURATION_NS = 1500 * NS_PER_MS
-SETTLE_NS = NS_PER_S
+SETTLE_NS = 3 * NS_PER_S
+"""What the kernel still does after its boot holds a CPU for 0.1 ms at a time."""
 BEFORE_NS = 300 * NS_PER_MS
 """In which the agent begins to record, and measures what a wake-up is without it."""
 SETTLED_NS = 100 * NS_PER_MS
@@ -79,6 +79,6 @@ def test_the_stated_cost_of_a_wake_up_is_what_a_thread_measures_of_its_own(
     ]
     assert len(unwatched) >= 5
     assert len(watched) >= 5
-    added_ns = median(watched) - median(unwatched)
+    added_ns = min(watched) - min(unwatched)
     assert added_ns > 10_000
     assert stated_ns == pytest.approx(added_ns, abs=NEAR_NS)
