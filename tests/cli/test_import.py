@@ -45,6 +45,9 @@ def test_a_histogram_becomes_a_report(rtscope: Rtscope, small: Path) -> None:
         "any name: cyclictest, 2 threads, 2,000 samples\nreport: rtscope report x\n"
     )
 
+    named = rtscope("import", small, "--out", "a b", "--interval", "1ms")
+    assert named.out.endswith("\nreport: rtscope report 'a b'\n")
+
     shown = rtscope("report", "x", "--deadline", "50us", "--json")
     model = json.loads(shown.out)
     assert model["verdict"]["word"] == "NOT SHOWN"

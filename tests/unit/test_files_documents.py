@@ -17,6 +17,10 @@ DEEP = 50_000
         "a = " + "{b=" * DEEP + "1" + "}" * DEEP,
         ".".join("a" * 5_000) + " = 1",
         "[" + ".".join("a" * 5_000) + "]",
+        "[" + " . ".join("a" * DEEP) + "]",
+        "[" + " . ".join("a" * 5 * DEEP),
+        "a = {" + "a." * DEEP + "a = 1}",
+        "'a'" + '."a"' * DEEP + " = 1",
         "a = " + "1" * 5_000,
         "a = 2026-13-45",
         "a = 25:61:61",
@@ -33,6 +37,13 @@ def test_a_toml_document_that_cannot_be_read_is_refused_by_name(text: str) -> No
         toml_tables(text, name="kernel.toml")
 
     assert len(str(caught.value)) < 300
+
+
+def test_dots_in_a_text_or_between_numbers_are_no_key() -> None:
+    dotted = "1." * 4_000
+    text = f'a.b = "{dotted}"\nc = [{"1.5, " * DEEP}]\n'
+    read = toml_tables(text, name="kernel.toml")
+    assert read == {"a": {"b": dotted}, "c": [1.5] * DEEP}
 
 
 @pytest.mark.parametrize(

@@ -7,6 +7,7 @@ characters.
 Three bytes of JSON can become hundreds in memory: a value, and each mistake in it.
 """
 
+import re
 import tomllib
 from collections.abc import Mapping, Sequence
 from typing import Any, Generic, TypeVar
@@ -19,6 +20,14 @@ from rtscope.host.errors import RecordError, RtscopeError, UsageError
 MAX_DEPTH = 64
 """Of TOML: more than any table of ours has; JSON is limited to 200 by its reader."""
 
+MAX_DOTS = 10_000
+"""In one word of a text, which is read as fast as any other."""
+
+_PART = r"""(?:[\w-]++|"[^"\n]*+"|'[^'\n]*+')"""
+_DOTTED = re.compile(
+    rf"{_PART}(?:[ \t]*+\.[ \t]*+{_PART})++(?=(?P<is_key>[ \t]*+[=\]])?)"
+)
+
 
 def toml_tables(
     content: bytes | str, *, name: str, error: type[RtscopeError] = UsageError
@@ -26,6 +35,8 @@ def toml_tables(
     """Return the tables of a TOML document; `error` names document and mistake."""
     try:
         text = content.decode() if isinstance(content, bytes) else content
+        if any(map(_is_too_deep, _DOTTED.finditer(text))):
+            raise RecursionError
         tables = tomllib.loads(text)
     except RecursionError as cause:
         raise error(f"{name}: not valid TOML: nested too deep") from cause
@@ -34,6 +45,16 @@ def toml_tables(
     if _is_deeper(tables, MAX_DEPTH):  # a.a.a.a = 1 is read without recursion
         raise error(f"{name}: nested deeper than {MAX_DEPTH} tables and lists")
     return tables
+
+
+def _is_too_deep(dotted: re.Match[str]) -> bool:
+    """
+    Tell whether `a.a.a.a` is a key of too many parts, or so long that it may be none.
+
+    The time that the reader takes for one grows with their square.
+    """
+    dots = dotted[0].count(".")
+    return dots > (MAX_DEPTH if dotted["is_key"] else MAX_DOTS)
 
 
 def json_value(

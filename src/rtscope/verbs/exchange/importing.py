@@ -1,6 +1,7 @@
 """Import results of other tools: rt-tests, rtla, jitterdebugger, Xenomai."""
 
 import re
+import shlex
 from collections import Counter
 from collections.abc import Iterator, Sequence
 from contextlib import ExitStack
@@ -222,7 +223,7 @@ def _said(records: Sequence[RunRecord], out: Path) -> Iterator[str]:
             f"unknown under which loads: a row for each of {len(unknown)} files; if "
             "one load ran in all of them, import them again with --load NAME"
         )
-    yield f"report: rtscope report {out}"
+    yield f"report: rtscope report {shlex.quote(str(out))}"
 
 
 def _counted(record: RunRecord, samples: int | None) -> str:
