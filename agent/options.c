@@ -137,8 +137,7 @@ static int parse_number(const char *text, int64_t low, int64_t high, int64_t *ou
 static int parse_user(const char *text, struct options *o)
 {
 	int64_t uid, gid;
-	char copy[32];
-	char *colon;
+	char copy[32], *colon;
 
 	snprintf(copy, sizeof(copy), "%s", text);
 	colon = strchr(copy, ':');
@@ -379,8 +378,7 @@ static int check_measure(struct options *o, char error[OPTIONS_TEXT])
 			      event_name(&o->event));
 	if (o->trace && (o->event.kind || o->event.polls))
 		return refuse(error,
-			      "--event %s: only wake-ups by timers are traced: leave "
-			      "--trace out",
+			      "--event %s: leave --trace out, which is for timers",
 			      event_name(&o->event));
 	if (o->policy.kind == POLICY_DEADLINE) {
 		if (o->cpus_given)
@@ -441,16 +439,13 @@ static int check_command(struct options *o, char error[OPTIONS_TEXT])
 			       ? 0
 			       : refuse(error, "what is to be set? --set KNOB=VALUE");
 	case COMMAND_TASKS:
-		return o->operands ? refuse(error, "unexpected: %.100s", o->operand[0])
-				   : 0;
 	case COMMAND_WATCH:
-		if (o->operands)
-			return refuse(error, "unexpected: %.100s", o->operand[0]);
-		return o->pid ? 0 : refuse(error, "watch: which process? --pid PID");
 	case COMMAND_CYCLES:
 		if (o->operands)
 			return refuse(error, "unexpected: %.100s", o->operand[0]);
-		return o->pid ? 0 : refuse(error, "cycles: which process? --pid PID");
+		return o->pid || o->command == COMMAND_TASKS
+			       ? 0
+			       : refuse(error, "which process? --pid PID");
 	case COMMAND_DEMO:
 		return check_demo(o, error);
 	case COMMAND_START:
@@ -489,8 +484,8 @@ int options_parse(int argc, char **argv, struct options *out, char error[OPTIONS
 	if (!at)
 		return refuse(error, "unknown command: %.100s", argv[1]);
 
-	opterr = 0;
-	optind = 0; /* begin anew, in every libc; the command stands for the program */
+	opterr = optind =
+		0; /* begin anew, in every libc; the command stands for the program */
 	argc--, argv++;
 	/* "+": what follows the first operand belongs to the load */
 	while ((option = getopt_long(argc, argv, "+", long_options, NULL)) != -1) {

@@ -5,8 +5,6 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "uses.h"
-
 #define MAX_RING    (UINT64_C(1) << 28)       /* 4 GiB */
 #define MAX_RECORDS ((UINT64_C(1) << 24) - 3) /* 512 MiB: programs/outside/file.py */
 

@@ -49,6 +49,7 @@
 
 #define OPTIONS_WINDOWS 64
 #define OPTIONS_WORST   64
+#define USES_PAGE       4096
 
 struct window {
 	uint64_t first, last; /* virtual ns */

@@ -13,8 +13,6 @@
 
 #include "options.h"
 
-#define USES_PAGE 4096
-
 /* The function that begins at an address of the program: 1 for the first; 0: none. */
 unsigned int uses_at(const struct options *options, uint64_t address);
 

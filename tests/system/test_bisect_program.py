@@ -128,7 +128,7 @@ def repository(here: Path, plant: str) -> list[str]:
     """A start and twelve commits: planted in the eighth, the sixth does not build."""
 
     def git(*words: str) -> str:
-        argv = ["git", "-C", here, "-c", "user.name=a", "-c", "user.email=a@b"]
+        argv = ["git", "-C", str(here), "-c", "user.name=a", "-c", "user.email=a@b"]
         done = subprocess.run([*argv, *words], capture_output=True, check=True)
         return done.stdout.decode().strip()
 

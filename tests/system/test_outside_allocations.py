@@ -71,6 +71,7 @@ class Seen:
 
     def budget(self, name: str) -> dict[str, Any]:
         """Return a budget."""
+        found: dict[str, Any]
         (found,) = (
             one
             for one in self.row["budgets"]

@@ -13,12 +13,7 @@ from rtscope.present.render.markdown import render_document
 from rtscope.programs.naming import NamedFrame, NamedStack, Origin
 from rtscope.programs.outside.cycles import outside_of
 from rtscope.programs.outside.file import Kind, parse_program_record
-from rtscope.verbs.test.answer import (
-    Answer,
-    answer_document,
-    answer_junit,
-    answer_row,
-)
+from rtscope.verbs.test.answer import Answer, answer_document
 from rtscope.verbs.test.baseline import (
     baseline_text,
     changed,
@@ -26,6 +21,7 @@ from rtscope.verbs.test.baseline import (
     read_baseline,
 )
 from rtscope.verbs.test.file import BudgetTable, ProgramTest
+from rtscope.verbs.test.forms import answer_junit, answer_row
 from rtscope.verbs.test.judge import Outcome, SeenStart, judge, outcome_of
 
 LOOP = 11

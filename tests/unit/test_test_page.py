@@ -21,9 +21,10 @@ from rtscope.record.instructions.section import (
     SectionKind,
     TraceSection,
 )
-from rtscope.verbs.test.answer import Answer, answer_row, worst_of
+from rtscope.verbs.test.answer import Answer, worst_of
 from rtscope.verbs.test.cyclechart import NOT_SEEN, marks_of, outside_timeline
 from rtscope.verbs.test.file import BudgetTable, ProgramTest
+from rtscope.verbs.test.forms import answer_row
 from rtscope.verbs.test.judge import SeenStart, judge
 from rtscope.verbs.test.page import page_document
 from rtscope.verbs.test.recorded import cycle_section

@@ -137,6 +137,20 @@ TEST_BUDGET: Rows = (
         "whole number or null",
         "With the highest value; null: of no single one.",
     ),
+    ("places", "list of: TestPlace", "Where it was, the most frequent first."),
+)
+TEST_PLACE: Rows = (
+    (
+        "what",
+        "text",
+        "What it did there: a function of the allocator, a fault, a call.",
+    ),
+    ("times", "whole number", "How often."),
+    ("function", "text", "The program's own, innermost; empty: unknown."),
+    ("file", "text", "Its source file; empty: unknown."),
+    ("line", "whole number", "Its line; 0: unknown."),
+    ("stack", "list of: text", "The callers, innermost first."),
+    ("ends_early", "text or null", "Why the stack is not whole; null: it is."),
 )
 TEST_DIFFERENCE: Rows = (
     ("where", "text", "The run."),
@@ -288,6 +302,7 @@ WORDS: Mapping[str, str] = {
 OF_TESTS: Mapping[str, Rows] = {
     "TestAnswer": TEST_ANSWER,
     "TestBudget": TEST_BUDGET,
+    "TestPlace": TEST_PLACE,
     "TestDifference": TEST_DIFFERENCE,
     "TestDoubt": TEST_DOUBT,
     "TestThread": TEST_THREAD,

@@ -178,8 +178,7 @@ def wakeup_path(
         for one in absences_of(section, symbols, runs, tasks, switches)
         if one.end_ns > expiry_ns
     ]
-    exact = [one.runnable_ns for one in absences if one.is_end_exact]
-    if exact:
+    if exact := [one.runnable_ns for one in absences if one.is_end_exact]:
         runs = split_at(runs, exact)
         contexts, tasks = contexts_of(runs), tasks_of(section.cpu, switches, runs)
     over = over_quota(absences, runs, tasks, here)

@@ -3,6 +3,7 @@ What the plugin of a virtual board saw of a program, and what is made of it. Pur
 
     file.py     the plugin's record of a program, parsed
     wakeups.py  from records to what each thread did between two sleeps
+    locks.py    waits for locks among those in one call
     model.py    threads and their cycles
     cycles.py   from these to the cycles of each thread
 """

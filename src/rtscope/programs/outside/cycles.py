@@ -11,7 +11,7 @@ from bisect import bisect_left
 from collections import Counter
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, replace
-from itertools import islice, pairwise
+from itertools import pairwise
 from statistics import median_low
 
 from rtscope.programs.calls import the_longest
@@ -25,6 +25,7 @@ from rtscope.programs.cycles.periods import (
 )
 from rtscope.programs.cycles.threadruns import NO_SLEEP, RELATIVE, Run
 from rtscope.programs.outside.file import Entry, ProgramRecord
+from rtscope.programs.outside.locks import is_of_a_lock
 from rtscope.programs.outside.model import (
     Outside,
     OutsideCycle,
@@ -48,19 +49,6 @@ _WAY_NS = 1_000
 _FUTEXES = ("futex", "futex_wait", "futex_waitv")
 _WORD = ~7
 """A condition of glibc has two words beside each other, which it uses in turn."""
-_FILE_LOCKS = {("flock", None), ("fcntl", 7), ("fcntl", 38)}
-"""Calls that wait for a lock of a file: F_SETLKW and F_OFD_SETLKW of fcntl."""
-_OPERATION = 0x7F
-_WAIT = (0, 9)
-_WAKE = (1, 5, 10)
-_LOCK_PI = (6, 13)
-"""Operations of futex: without and with a set of bits, or of a newer kernel."""
-_CONTENDED = (2, 3)
-"""What the word of a lock has that is waited for: of glibc, Rust and Go."""
-_WAITERS = 0x8000_0000
-"""Beside who holds it, in the word of other locks: all of musl are such."""
-_MOST_CALLS = 1_000
-"""While a lock is held: in more it is not looked for who gives it back."""
 
 
 def outside_of(
@@ -477,7 +465,7 @@ def _waits(wakeups: Sequence[Wakeup], within: range) -> Iterator[Wait]:
             continue
         name = "" if one.wait is None else one.wait.name
         is_lock = following.held_by is not None or (
-            one.wait is not None and _is_of_a_lock(one.wait, wakeups, at + 1)
+            one.wait is not None and is_of_a_lock(one.wait, wakeups, at + 1)
         )
         by = following.held_by or following.waker
         less_urgent = (
@@ -492,34 +480,6 @@ def _waits(wakeups: Sequence[Wakeup], within: range) -> Iterator[Wait]:
             is_lock and less_urgent,
             0 if one.wait is None else one.wait.place,
         )
-
-
-def _is_of_a_lock(call: Call, wakeups: Sequence[Wakeup], after: int) -> bool:
-    """
-    Whether a thread waits for what another one holds: no condition, semaphore or end.
-
-    Who has waited for a lock gives it back by a call of its own, or its word tells.
-    """
-    address, operation, value = call.arguments
-    word = value & 0xFFFFFFFF
-    if call.name != "futex":
-        return (call.name, operation if call.name == "fcntl" else None) in _FILE_LOCKS
-    if operation & _OPERATION in _LOCK_PI:
-        return True
-    if operation & _OPERATION not in _WAIT:
-        return False
-    if word > _WAITERS:
-        return True
-    if word not in _CONTENDED:
-        return False
-    later = range(after, len(wakeups))
-    calls = (one for at in later for one in wakeups[at].calls)
-    return any(
-        one.name == "futex"
-        and one.arguments[0] == address
-        and one.arguments[1] & _OPERATION in _WAKE
-        for one in islice(calls, _MOST_CALLS)
-    )
 
 
 def _missed(cycles: Sequence[OutsideCycle], found: Beginnings | None) -> int | None:

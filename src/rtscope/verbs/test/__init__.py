@@ -9,8 +9,10 @@
     running.py       the boots, as many at once as fit
     runs.py          what each boot gave: its threads; output, end, identity
     judge.py         its budgets, kept or broken
+    places.py        which functions did it: the stacks of places, named
     baseline.py      results that are kept, and what differs from them
-    answer.py        the answer, for every form
+    answer.py        the answer, for people
+    forms.py         the answer, for programs
     recorded.py      the worst cycle booted again with every instruction, explained
     page.py          the page: the worst cycle over all CPUs, the responses
     cyclechart.py    a cycle over the CPUs, by what was seen of the program

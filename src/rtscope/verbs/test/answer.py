@@ -1,13 +1,11 @@
-"""The answer of a test: sentences, tables and the worst cycle, for every form. Pure."""
+"""The answer of a test: its sentence, tables and the worst cycle, for people. Pure."""
 
 from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from rtscope.host.files.junit import Outcome as CaseOutcome
-from rtscope.host.files.junit import TestCase, TestSuite, junit_file
-from rtscope.host.units import NS_PER_S, count, plural
+from rtscope.host.units import count, plural
 from rtscope.host.version import __version__
 from rtscope.present.document import (
     Block,
@@ -22,8 +20,7 @@ from rtscope.present.render.fitted import Room, rows_left_out
 from rtscope.present.words import NOTHING, capital, duration, enumeration, us
 from rtscope.programs.naming import NamedStack
 from rtscope.programs.outside.file import Kind
-from rtscope.programs.outside.model import OutsideCycle, OutsideThread, Place, Wait
-from rtscope.programs.stackwords import frame_words
+from rtscope.programs.outside.model import OutsideCycle, OutsideThread, Wait
 from rtscope.stats.summary import summarize_samples
 from rtscope.verbs.test.baseline import VIRTUAL, Difference
 from rtscope.verbs.test.file import ProgramTest
@@ -37,7 +34,7 @@ from rtscope.verbs.test.judge import (
     judged_threads,
     outcome_of,
 )
-from rtscope.verbs.test.places import frame_of, places_words, where
+from rtscope.verbs.test.places import places_words, where
 
 TONES: Mapping[Outcome, Weight] = {
     Outcome.BROKEN: "bad",
@@ -101,13 +98,13 @@ class Answer:
             return _figures_only(self.test, self.tested)
         of = f" of thread {deciding.thread.name}" if deciding.thread else ""
         run = f" ({deciding.tested.name})" if len(self.tested) > 1 else ""
-        limit = _shown(deciding.measure, deciding.limit)
+        limit = shown(deciding.measure, deciding.limit)
         if deciding.value is None:
             who = of or f" of a thread {deciding.pattern}"
             return f"{deciding.measure.what}{who} not seen: {deciding.why}"
         worst = "worst " if deciding.is_worst_cycle else ""
-        value = _shown(deciding.measure, deciding.value)
-        places = _places(deciding)
+        value = shown(deciding.measure, deciding.value)
+        places = places_of(deciding)
         return (
             f"{worst}{deciding.measure.what} {value}{of}{run}, of {limit} allowed"
             f"{places and f': {places}'}"
@@ -124,7 +121,7 @@ class Answer:
         return f"; not as before: {who}{first.words}"
 
 
-def _places(one: Judged) -> str:
+def places_of(one: Judged) -> str:
     """Say where what broke a budget was; empty if it is kept, or nobody knows."""
     if one.outcome is not Outcome.BROKEN:
         return ""
@@ -163,7 +160,8 @@ def _worst_thread(
     return max(every, key=lambda row: row[0].worst.response_ns, default=None)
 
 
-def _shown(measure: Measure, value: int) -> str:
+def shown(measure: Measure, value: int) -> str:
+    """Write a value with its unit."""
     if measure.unit == NS:
         return us(value, VIRTUAL)
     return count(value)
@@ -266,10 +264,10 @@ def brief_blocks(answer: Answer, room: Room) -> Iterator[Block]:
 
 
 def _budget_words(one: Judged) -> Words:
-    found = one.why if one.value is None else _shown(one.measure, one.value)
-    limit = _shown(one.measure, one.limit)
+    found = one.why if one.value is None else shown(one.measure, one.value)
+    limit = shown(one.measure, one.limit)
     rest = f" {one.name}: {one.measure.what} {found}, {limit} allowed"
-    places = _places(one)
+    places = places_of(one)
     return Words(
         (
             (one.outcome.value.upper(), TONES[one.outcome]),
@@ -407,13 +405,13 @@ def worst_blocks(answer: Answer) -> Iterator[Block]:
 
 
 def _budget_row(one: Judged) -> list[Any]:
-    found = NOTHING if one.value is None else _shown(one.measure, one.value)
-    why = one.why or _places(one)
+    found = NOTHING if one.value is None else shown(one.measure, one.value)
+    why = one.why or places_of(one)
     return [
         one.name,
         one.measure.name,
         found,
-        _shown(one.measure, one.limit),
+        shown(one.measure, one.limit),
         Words(((one.outcome.value, TONES[one.outcome]), f" {why}" if why else "")),
     ]
 
@@ -426,159 +424,3 @@ def _difference_words(answer: Answer) -> Iterator[Block]:
         yield f"Not as in the baseline: {enumeration(list(answer.changed))}."
     else:
         yield "All inputs that are known are as in the baseline."
-
-
-# --- for programs ---------------------------------------------------------------------
-
-
-def answer_row(answer: Answer) -> dict[str, Any]:
-    """Return the answer for a JSON document; times in virtual ns."""
-    return {
-        "schema": 1,
-        "made_by": f"rtscope {__version__}",
-        "name": answer.test.title,
-        "answer": answer.sentence,
-        "exit_status": answer.exit_status,
-        "outcome": outcome_of(answer.judged).value,
-        "budgets": [_judged_json(one) for one in answer.judged],
-        "baseline": answer.compared or None,
-        "differences": [
-            {
-                "where": one.where,
-                "thread": one.thread,
-                "says": one.words,
-                "worse": one.worse,
-            }
-            for one in answer.differences
-        ],
-        "changed": list(answer.changed),
-        "cause": answer.cause or None,
-        "doubts": [
-            {"run": one.name, "says": doubt}
-            for one in answer.tested
-            for doubt in one.doubts
-        ],
-        "threads": [
-            _thread_json(thread, one)
-            for one in answer.tested
-            for thread in judged_threads(answer.test, one.outside)
-        ],
-    }
-
-
-def _judged_json(one: Judged) -> dict[str, Any]:
-    return {
-        "run": one.tested.name,
-        "thread": one.name,
-        "budget": one.measure.name,
-        "unit": one.measure.unit,
-        "limit": one.limit,
-        "value": one.value,
-        "outcome": one.outcome.value,
-        "why": one.why,
-        "cycle": None if one.cycle is None else one.cycle.number,
-        "places": [
-            _place_json(place, times, one.tested.stacks.get(place.number))
-            for place, times in one.places.items()
-        ],
-    }
-
-
-def _place_json(place: Place, times: int, stack: NamedStack | None) -> dict[str, Any]:
-    frame = frame_of(stack)
-    return {
-        "what": place.what,
-        "times": times,
-        "function": frame.function if frame else "",
-        "file": frame.file if frame else "",
-        "line": frame.line if frame else 0,
-        "stack": [frame_words(one) for one in stack.frames] if stack else [],
-        "ends_early": stack.ends_early if stack else None,
-    }
-
-
-def _thread_json(thread: OutsideThread, one: SeenStart) -> dict[str, Any]:
-    response = summarize_samples([cycle.response_ns for cycle in thread.cycles])
-    seen = {measure.name: one.value_of(measure, thread) for measure in MEASURES}
-    return {
-        "run": one.name,
-        "thread": thread.name,
-        "tid": thread.tid,
-        "priority": thread.priority_words,
-        "cycles": len(thread.cycles),
-        "period_ns": thread.period_ns,
-        "response_mean_ns": response.mean_ns,
-        "lost_records": one.outside.lost,
-        **seen,
-        "worst": {
-            "cycle": thread.worst.number,
-            "begin_ns": thread.worst.begin_ns,
-            "says": cycle_words(thread, thread.worst, one.outside.shift, one.stacks),
-        },
-    }
-
-
-def answer_junit(answer: Answer) -> str:
-    """Return the answer as JUnit: a case for each budget, figures as properties."""
-    cases = [_case(one) for one in answer.judged]
-    if answer.compared:
-        failures = [
-            CaseOutcome(
-                message=f"{one.where} {one.thread}: {one.words}", type="baseline"
-            )
-            for one in answer.differences
-            if answer.exact or one.worse
-        ]
-        name = (
-            f"as in {answer.compared}"
-            if answer.exact
-            else f"no worse than {answer.compared}"
-        )
-        cases.append(
-            TestCase(classname=answer.test.title, name=name, failures=failures)
-        )
-    longest = max(
-        (one.outside.ended_ns - one.outside.began_ns for one in answer.tested),
-        default=0,
-    )
-    properties = {
-        f"virtual board {number}": one.identity.words
-        for number, one in enumerate(answer.tested, 1)
-    }
-    return junit_file(
-        [
-            TestSuite(
-                name=f"rtscope test {answer.test.title}",
-                cases=cases,
-                time_s=longest / NS_PER_S,
-                properties=properties,
-            )
-        ]
-    )
-
-
-def _case(one: Judged) -> TestCase:
-    limit = _shown(one.measure, one.limit)
-    values = (
-        {}
-        if one.value is None
-        else {f"{one.measure.name} {one.measure.unit}": str(one.value)}
-    )
-    found = "not seen" if one.value is None else _shown(one.measure, one.value)
-    text = ""
-    if one.cycle is not None and one.thread is not None:
-        shift, stacks = one.tested.outside.shift, one.tested.stacks
-        text = cycle_words(one.thread, one.cycle, shift, stacks)
-    why = one.why or _places(one)
-    outcome = CaseOutcome(
-        message=f"{one.measure.what} {found}, {limit} allowed{why and f': {why}'}",
-        type=one.measure.name,
-        text=text,
-    )
-    return TestCase(
-        classname=one.tested.name,
-        name=f"{one.measure.what} of {one.name} at most {limit}",
-        properties={**values, f"limit {one.measure.unit}": str(one.limit)},
-        failures=[outcome] if one.outcome is Outcome.BROKEN else [],
-        error=outcome if one.outcome is Outcome.NOT_SEEN else None,
-    )

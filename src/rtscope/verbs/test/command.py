@@ -37,8 +37,6 @@ from rtscope.verbs.test.answer import (
     Answer,
     answer_blocks,
     answer_document,
-    answer_junit,
-    answer_row,
     brief_blocks,
     worst_of,
 )
@@ -50,6 +48,7 @@ from rtscope.verbs.test.baseline import (
     read_baseline,
 )
 from rtscope.verbs.test.file import ProgramTest, load_test, with_values
+from rtscope.verbs.test.forms import answer_junit, answer_row
 from rtscope.verbs.test.judge import judge
 from rtscope.verbs.test.options import OPTION_OF, ProgramTestOptions
 from rtscope.verbs.test.page import page_document
