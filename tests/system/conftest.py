@@ -39,6 +39,8 @@ BESIDE = frozenset(
         "test_low_resolution",
         "test_net_boards",
         "test_outside",
+        "test_outside_allocations",
+        "test_outside_offences",
         "test_outside_waits",
         "test_planted_sections",
         "test_recording",
@@ -46,6 +48,7 @@ BESIDE = frozenset(
         "test_shortest_path",
         "test_sweep",
         "test_sweep_cluster",
+        "test_test_verb",
         "test_thread_list_boards",
         "test_timer_elsewhere",
         "test_unit_differential",
@@ -53,6 +56,7 @@ BESIDE = frozenset(
         "test_virtual_failures",
         "test_virtual_isolation",
         "test_virtual_run",
+        "test_watching_cost_boards",
     }
 )
 """Files that neither measure nor change this machine, however busy it is."""

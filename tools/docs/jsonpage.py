@@ -146,7 +146,7 @@ TEST_PLACE: Rows = (
         "What it did there: a function of the allocator, a fault, a call.",
     ),
     ("times", "whole number", "How often."),
-    ("function", "text", "The program's own, innermost; empty: unknown."),
+    ("function", "text", "The program's own, or what it called; empty: unknown."),
     ("file", "text", "Its source file; empty: unknown."),
     ("line", "whole number", "Its line; 0: unknown."),
     ("stack", "list of: text", "The callers, innermost first."),

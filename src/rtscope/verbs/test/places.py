@@ -8,6 +8,7 @@ computer. The files are read by another process, with limits.
 from base64 import b64encode
 from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import replace
 from struct import pack
 
 from rtscope.boards.parts.program import ROOT, Program
@@ -116,14 +117,15 @@ def frame_of(stack: NamedStack | None) -> NamedFrame | None:
     Return the frame that says where it was: the program's own, with its line.
 
     None: nothing is known. In a static program the functions of its C library are its
-    own too, but have no line.
+    own too, but have no line; nor has what stands for it where none is its own.
     """
     if stack is None:
         return None
     own = [one for one in stack.frames if one.origin is Origin.PROGRAM]
     with_line = [one for one in own if one.line]
-    named = [one for one in stack.frames if one.function]
-    return next(iter([*with_line, *own, *named, *stack.frames]), None)
+    others = [one for one in stack.frames if one.function] or list(stack.frames)
+    without_line = [replace(one, file="", line=0) for one in others[:1]]
+    return next(iter([*with_line, *own, *without_line]), None)
 
 
 def where(stack: NamedStack | None) -> str:
