@@ -159,8 +159,8 @@ def test_an_interrupt_ends_the_boot_and_leaves_nothing(
 
 
 def test_a_load_runs_beside_it_which_is_proved(program: Path) -> None:
-    # without PREEMPT_RT the first timer of another thread fires before it is due; a load
-    # reports every 100 ms, and two of them must be within the time that is judged
+    # Without PREEMPT_RT the first timer of another thread fires before it is due. Of a
+    # load's reports, which come every 100 ms, two must be in the time that is judged.
     done = ran(
         *("--kernel", "debian-6.12", "--load", "cpu", "--missed", "0", "--json"),
         *("--warmup", "1ms"),

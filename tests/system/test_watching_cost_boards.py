@@ -23,7 +23,7 @@ from rtscope.verbs.app.rules import examine
 pytestmark = [pytest.mark.system, pytest.mark.long, NEEDS_APT]
 
 SOURCE = Path(__file__).parent.parent / "offenders" / "measures.c"
-DURATION_NS = 1500 * NS_PER_MS
+DURATION_NS = 2500 * NS_PER_MS
 SETTLE_NS = 3 * NS_PER_S
 """What the kernel still does after its boot holds a CPU for 0.1 ms at a time."""
 BEFORE_NS = 300 * NS_PER_MS
