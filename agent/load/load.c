@@ -105,8 +105,7 @@ static void __attribute__((noreturn)) become_load(struct guard *g, pid_t parent,
 	_exit(127);
 }
 
-/* In memory, as a pipe that nobody reads in time would make the program wait; each write
- * goes to the end, so that it may be made shorter. */
+/* In memory, as a pipe that nobody reads in time would make the program wait. */
 static int open_errors(struct guard *g)
 {
 	if (!g->options->errors)
@@ -117,12 +116,15 @@ static int open_errors(struct guard *g)
 	return 0;
 }
 
+/* Gives back the memory of what was written first: its end is what is told. */
 static void bound_errors(const struct guard *g)
 {
+	const int first = FALLOC_FL_PUNCH_HOLE | FALLOC_FL_KEEP_SIZE;
 	struct stat file;
 
 	if (g->options->errors && fstat(g->errors_fd, &file) == 0 &&
-	    file.st_size > ERRORS_MOST && ftruncate(g->errors_fd, 0) < 0)
+	    file.st_size > ERRORS_MOST &&
+	    fallocate(g->errors_fd, first, 0, file.st_size - ERRORS_MOST) < 0)
 		return; /* it is tried again */
 }
 

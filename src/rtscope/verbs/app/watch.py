@@ -24,7 +24,7 @@ from rtscope.host.errors import ContractError, TargetError, UsageError
 from rtscope.host.escape import printable
 from rtscope.host.units import NS_PER_S
 from rtscope.machine.reader import Content, Denied, Reader
-from rtscope.machine.target import Target
+from rtscope.machine.target import Stream, Target
 from rtscope.machine.target.agentreader import AgentReader
 from rtscope.machine.target.stream import answer_of, wait_any
 from rtscope.machine.tasks.listing import make_listing, read_surroundings
@@ -236,9 +236,28 @@ def running_command(
                 raise TargetError(_early_end(argv[0], line))
         if pid is None:
             raise TargetError(f"{argv[0]} did not begin: {guard.stderr_tail()}")
-        yield pid
+        try:
+            yield pid
+        except TargetError:
+            end = _end_of(guard)
+            if end is None:
+                raise
+            raise TargetError(_early_end(argv[0], end)) from None
     finally:
         guard.kill()
+
+
+def _end_of(guard: Stream) -> LoadEnd | None:
+    """Return how a command ended that cannot be watched; None: it goes on."""
+    until = time.monotonic() + END_SEEN_S
+    while not guard.ended and (left_s := until - time.monotonic()) > 0:
+        wait_any([guard], timeout_s=left_s)
+    ends = (line for line in guard.take_lines() if isinstance(line, LoadEnd))
+    return next(ends, None)
+
+
+END_SEEN_S = 1.0
+"""The guard sees within a quarter of that that its command has ended."""
 
 
 PRINTED_LINES = 6

@@ -254,10 +254,10 @@ def _of_program(request: BisectRequest) -> SearchOptions | None:
     """Return what is asked of a program's commits; None if kernels are searched."""
     if request.resume is None:
         return request.options if request.options.test is not None else None
+    _refuse_options(request)
     asked = resumed_options(request.resume)
     if asked.test is None:
         return None
-    _refuse_options(request)
     if not request.yes:
         ask_builds(tree=asked.test.parent, patches=None, kernels=())
     return asked
@@ -324,7 +324,6 @@ def _refuse_options(request: BisectRequest) -> None:
 def _work(request: BisectRequest) -> BisectWork:
     if request.resume is None:
         return new_work(request.options, request.out)
-    _refuse_options(request)
     return resumed_work(request.resume, yes=request.yes)
 
 

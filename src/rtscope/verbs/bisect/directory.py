@@ -117,14 +117,9 @@ def resumed_work(path: Path, *, yes: bool) -> BisectWork:
     Raises UsageError if there is none, or it has links, and RecordError if its
     document is none of rtscope.
     """
-    steps = path / place.SEARCH.parts
-    refuse_links(
-        *(path / name for name in (place.SEARCH.file, STEPS, LOG)),
-        *(steps, *(steps.iterdir() if steps.is_dir() else ())),
-    )
+    options = resumed_options(path)
     document = place.read_document(path, place.SEARCH)
     try:
-        options = TypeAdapter(SearchOptions).validate_python(document.asked)
         work = _work(options, path, document.command)
         if not yes:
             _ask(work)
@@ -139,7 +134,17 @@ def resumed_work(path: Path, *, yes: bool) -> BisectWork:
 
 
 def resumed_options(path: Path) -> SearchOptions:
-    """Return what a search was started with; RecordError if its document is none."""
+    """
+    Return what a search was started with.
+
+    Raises UsageError if there is none, or it has links, and RecordError if its
+    document is none of rtscope.
+    """
+    steps = path / place.SEARCH.parts
+    refuse_links(
+        *(path / name for name in (place.SEARCH.file, STEPS, LOG)),
+        *(steps, *(steps.iterdir() if steps.is_dir() else ())),
+    )
     document = place.read_document(path, place.SEARCH)
     try:
         return TypeAdapter(SearchOptions).validate_python(document.asked)
@@ -213,6 +218,7 @@ def create(work: BisectWork, subject: Subject) -> None:
     """Write down what is searched; UsageError if another start was faster."""
     place.refuse_used(work.path)
     options = asdict(work.options)
+    del options["test"]  # of a program's commits alone
     paths = ["tree", "patches", "recipe"]
     if subject.kind is Kind.SETTING:
         paths += ["good", "bad"]
