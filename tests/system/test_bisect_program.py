@@ -121,7 +121,8 @@ PLANTS = {
     "loop": ("work(20000);", "the program's own code"),
     "lock": ("locked(200);", "waiting for a lock"),
     "allocation": (
-        "char *volatile p = malloc(1 << 20); memset(p, 1, 1 << 20); free(p);",
+        "char *volatile p = malloc(1 << 20); memset(p, 1, 1 << 20);"
+        " sink += p[7]; free(p);",
         "the program's own code",
     ),
 }
