@@ -35,12 +35,13 @@ check: .venv/.stamp-dev ## all that a commit has to pass, without measuring: und
 	@$(MAKE) $(AT_ONCE) $(STYLE) $(CHECKS)
 
 # The board first: tests of the plugin are skipped without its QEMU, and a kernel that
-# a test would have to wait for is compiled here, with all CPUs. The tests of this machine
-# mostly wait, so all else is tested beside them, and gives way to them.
+# a test would have to wait for is compiled here, with all CPUs.
 test: packages-test style ## every test but test-long: all architectures, real agent, loads, sshd
 	@$(MAKE) --no-print-directory agent plugin WERROR=1
 	@setup/test-board
-	@$(MAKE) --no-print-directory -j6 system-tests tests-beside SLOW=1
+	@$(MAKE) $(AT_ONCE) $(CHECKS) SLOW=1
+	@$(MAKE) $(AT_ONCE) agent-twice $(FOREIGN:%=agent-tests-on-%) $(FOREIGN:%=lib-tests-on-%)
+	$(PYTEST) -n 2 -m "system and not long" tests/system
 
 test-long: packages-test .venv/.stamp-dev agent plugin ## what takes minutes: virtual boards, pages as they are typed; of make nightly
 	$(PYTEST) -n 2 -m "system and long" tests/system
@@ -161,13 +162,6 @@ fast-tests: .venv/.stamp-dev plugin-native
 	MAKEFLAGS= $(PYTEST) -n $(shell nproc) --maxprocesses 8 --dist worksteal \
 		-m "not system$(if $(SLOW),, and not slow)" $(FAST_TESTS)
 
-tests-beside:
-	@nice -n 10 $(MAKE) --no-print-directory --output-sync=line $(CHECKS) agent-twice \
-		$(FOREIGN:%=agent-tests-on-%) $(FOREIGN:%=lib-tests-on-%)
-
-system-tests:
-	MAKEFLAGS= $(PYTEST) -p no:cacheprovider -n 2 -m "system and not long" tests/system
-
 plugin-native: .venv/.stamp-dev
 	@$(MAKE) -s -C plugin WERROR=1
 
@@ -218,5 +212,5 @@ endif
 	@PYTHON='$(PYTHON)' setup/environment dev
 
 .PHONY: help run run-local check test test-long docs-run nightly flakes flakes-c test-times fresh-machines clocks culprits strangers programs tested fmt bench fresh mutants fuzz golden net docs agent plugin wheel deb clean \
-	$(STYLE) style types agent-native plugin-native tests-beside system-tests fast-tests agent-tests agent-tests-address \
+	$(STYLE) style types agent-native plugin-native fast-tests agent-tests agent-tests-address \
 	agent-tests-thread lib-tests lib-tests-address lib-tests-thread agent-twice FORCE
