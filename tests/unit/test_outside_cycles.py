@@ -114,19 +114,6 @@ def test_who_asks_for_the_rest_of_its_period_is_due_then() -> None:
     assert (thread.basis, thread.missed) == (Basis.TIME, 0)
 
 
-def test_a_time_that_is_off_by_what_a_library_took_is_of_its_period() -> None:
-    written = Written()
-    written.thread(LOOP, "loop")
-    for number in range(20):
-        off_us = 0.6 if number % 6 == 4 else 0
-        written.cycle(LOOP, 10_000 + 1_000 * number + off_us)
-
-    thread = only(outside(written))
-    assert (thread.period_ns, thread.missed) == (1_000_000, 0)
-    assert len(thread.cycles) == 20
-    assert {one.response_ns for one in thread.cycles} == {25_000}
-
-
 def test_a_preempted_thread_says_by_whom_and_how_long() -> None:
     written = loop(6)
     written.thread(OTHER, "irq/24", own=False)

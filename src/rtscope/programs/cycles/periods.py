@@ -31,8 +31,6 @@ FEWEST = 4
 """Intervals without which nothing is called a period."""
 EXACT_SHARE = 0.4
 """Of the intervals between every n-th timer, equal to the ns: else it is no grid."""
-OFF_SHARE = 0.02
-"""Of the period: a time so near to a whole one belongs to it, though not to the ns."""
 MOST_PERIODS = 3
 """In the mean of the intervals: more, and the shorter of two waits is no period."""
 MOST_WAKEUPS = 8
@@ -176,8 +174,7 @@ def _on_a_grid(runs: Sequence[Run], absolute: Sequence[int]) -> Sequence[int]:
         period_ns, number = apart.most_common(1)[0]
         wanted = max(FEWEST, EXACT_SHARE * apart.total() / step)
         if period_ns > 0 and number >= wanted:
-            exact = _of_one_phase(runs, absolute, period_ns)
-            return _with_near_ones(runs, absolute, exact, period_ns)
+            return _of_one_phase(runs, absolute, period_ns)
     return ()
 
 
@@ -192,29 +189,6 @@ def _of_one_phase(
     # Of two sleeps in each cycle one may be left out at an end of the recording.
     likely = [some for some in phases.values() if len(some) >= most - 1]
     return max(likely, key=lambda some: _slept_ns(runs, some) / len(some))
-
-
-def _with_near_ones(
-    runs: Sequence[Run], absolute: Sequence[int], exact: Sequence[int], period_ns: int
-) -> Sequence[int]:
-    """
-    Add those that are due where a period is left out, if not to the ns.
-
-    A library that makes a time of what is left of a period is now and then off by the
-    time that it took.
-    """
-    first_ns, taken = runs[exact[0]].due_ns, set(exact)
-    by_slot = {round((runs[at].due_ns - first_ns) / period_ns): at for at in exact}
-    nearest: dict[int, tuple[int, int]] = {}
-    for index in absolute:
-        since_ns = runs[index].due_ns - first_ns
-        slot = round(since_ns / period_ns)
-        off_ns = abs(since_ns - slot * period_ns)
-        if index not in taken and off_ns <= OFF_SHARE * period_ns:
-            best = nearest.get(slot, (off_ns, index))
-            nearest[slot] = min(best, (off_ns, index))
-    added = {slot: at for slot, (_, at) in nearest.items() if slot not in by_slot}
-    return sorted([*exact, *added.values()])
 
 
 def _slept_ns(runs: Sequence[Run], some: Sequence[int]) -> int:
