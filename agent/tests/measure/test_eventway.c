@@ -297,7 +297,7 @@ static void an_interface_that_is_gone_ends_the_stimulus(void)
 	static const struct event_kind gone = { "gone", NULL, send_to_gone,
 						receive_script, NULL };
 	struct eventway *w = eventways_alloc(1, &gone);
-	struct sampler *s = send(w, 500);
+	struct sampler *s = send(w, INT64_C(1) << 40); /* its end is the failure */
 	const char *what;
 
 	CHECK(w->sent == 3 && w->total == 3);
