@@ -371,12 +371,12 @@ static int check_measure(struct options *o, char error[OPTIONS_TEXT])
 		return refuse(error, "policy %s %s --priority",
 			      policy_name(o->policy.kind),
 			      o->policy.priority ? "takes no" : "needs a");
-	if (o->policy.kind == POLICY_DEADLINE && (o->event.kind || o->event.polls))
+	if (o->policy.kind == POLICY_DEADLINE && !event_is_timer(&o->event))
 		return refuse(error,
 			      "--event %s: a SCHED_DEADLINE thread runs in periods of "
 			      "its own: choose --policy fifo or rr",
 			      event_name(&o->event));
-	if (o->trace && (o->event.kind || o->event.polls))
+	if (o->trace && !event_is_timer(&o->event))
 		return refuse(error,
 			      "--event %s: leave --trace out, which is for timers",
 			      event_name(&o->event));

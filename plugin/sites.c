@@ -3,14 +3,13 @@
 
 #include <stdlib.h>
 
+#include "fnv.h"
 #include "options.h"
 
 #define PAGE_SHIFT 12
 #define CODE_BITS  22 /* a page has one of so many bits; two may share one */
 #define SLOT_BITS  11 /* of a thread: twice the places that it may have */
 #define MAX_NUMBER 0xffff
-#define FNV_BASIS  UINT64_C(0xcbf29ce484222325)
-#define FNV_PRIME  UINT64_C(0x100000001b3)
 /* Knuth's multiplicative hash: the upper bits depend on all of a word */
 #define SPREAD UINT64_C(0x9e3779b97f4a7c15)
 
@@ -43,11 +42,11 @@ static bool is_code(uint64_t address)
 
 uint64_t sites_key(uint64_t what, const uint64_t *word, unsigned int words)
 {
-	uint64_t key = (FNV_BASIS ^ what) * FNV_PRIME;
+	uint64_t key = fnv_add(FNV_BASIS, what);
 
 	for (unsigned int i = 0; i < words; i++)
 		if (is_code(word[i]))
-			key = (key ^ word[i]) * FNV_PRIME;
+			key = fnv_add(key, word[i]);
 	return key;
 }
 

@@ -1,12 +1,10 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 #include "uses.h"
 
+#include "fnv.h"
 #include "registers.h"
 
-/* FNV-1a of 64-bit words, as boards/recording/programuses.py makes it of a file. */
-#define FNV_BASIS UINT64_C(0xcbf29ce484222325)
-#define FNV_PRIME UINT64_C(0x100000001b3)
-
+/* As boards/recording/programuses.py makes it of a file. */
 static bool sum_of(uint64_t page, uint64_t *sum)
 {
 	static uint64_t word[USES_PAGE / 8];
@@ -15,7 +13,7 @@ static bool sum_of(uint64_t page, uint64_t *sum)
 		return false;
 	*sum = FNV_BASIS;
 	for (unsigned int i = 0; i < USES_PAGE / 8; i++)
-		*sum = (*sum ^ word[i]) * FNV_PRIME;
+		*sum = fnv_add(*sum, word[i]);
 	return true;
 }
 

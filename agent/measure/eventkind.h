@@ -74,6 +74,12 @@ struct event_kind {
 /* Parses NAME[:OPTION=VALUE]... 0, or -EINVAL. */
 int event_parse(const char *text, struct event_choice *out);
 
+/* Whether a thread is woken by its own timer. */
+static inline bool event_is_timer(const struct event_choice *choice)
+{
+	return !choice->kind && !choice->polls;
+}
+
 /* The name of what wakes the threads: timer, or that of the kind. */
 const char *event_name(const struct event_choice *choice);
 

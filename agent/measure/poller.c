@@ -2,24 +2,21 @@
 #include "measure/poller.h"
 
 /* Begins and ends with readings of the clock. */
-struct hole {
+struct gap {
 	int64_t from_ns, to_ns;
 };
 
-static int64_t length_ns(const struct hole *h)
+static int64_t length_ns(const struct gap *g)
 {
-	return h->to_ns - h->from_ns;
+	return g->to_ns - g->from_ns;
 }
 
-/* The period that ends now, and those that the hole swallowed whole: of them nothing was
+/* The period that ends now, and those that the gap swallowed whole: of them nothing was
  * seen. Returns the end of the next one. */
-static int64_t __attribute__((noinline)) end_period(struct sampler *s,
-						    const struct hole *longest,
-						    int64_t end_ns, int64_t now_ns)
+static int64_t __attribute__((noinline))
+end_period(struct sampler *s, const struct gap *longest, int64_t end_ns, int64_t now_ns)
 {
 	const int64_t latency_ns = length_ns(longest);
-	int64_t next_ns = end_ns + s->interval_ns;
-	uint64_t missed = 0;
 
 	if (latency_ns > s->worst.bar_ns) {
 		const struct wakeup w = {
@@ -33,32 +30,27 @@ static int64_t __attribute__((noinline)) end_period(struct sampler *s,
 	take(s, latency_ns);
 	if (latency_ns >= s->interval_ns)
 		s->overruns++;
-	for (; next_ns <= now_ns && next_ns <= s->end_ns; next_ns += s->interval_ns) {
-		wide_add(&s->missed_periods_sum_ns, (uint64_t)(now_ns - next_ns), 0);
-		missed++;
-	}
-	relax(s->progress.missed_periods, relaxed(s->progress.missed_periods) + missed);
-	return next_ns;
+	return take_missed(s, end_ns + s->interval_ns, now_ns);
 }
 
 void poller_until_end(struct sampler *s)
 {
 	int64_t end_ns = s->start_ns + s->interval_ns;
 	int64_t last_ns = clock_now_ns();
-	struct hole longest = { 0, 0 };
+	struct gap longest = { 0, 0 };
 
 	while (last_ns < s->start_ns && !relaxed(*s->stop))
 		last_ns = clock_now_ns();
 	while (end_ns <= s->end_ns) {
-		const struct hole h = { last_ns, clock_now_ns() };
+		const struct gap g = { last_ns, clock_now_ns() };
 
-		if (__builtin_expect(length_ns(&h) > length_ns(&longest), 0))
-			longest = h;
-		last_ns = h.to_ns;
+		if (__builtin_expect(length_ns(&g) > length_ns(&longest), 0))
+			longest = g;
+		last_ns = g.to_ns;
 		if (__builtin_expect(last_ns < end_ns, 1))
 			continue;
 		end_ns = end_period(s, &longest, end_ns, last_ns);
-		longest = (struct hole){ 0, 0 };
+		longest = (struct gap){ 0, 0 };
 		if (__builtin_expect(relaxed(*s->stop), 0))
 			break;
 	}

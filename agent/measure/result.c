@@ -29,7 +29,7 @@ static void emit_options(const struct options *o, struct emit *e)
 	emit_int(e, "interval_ns", o->interval_ns);
 	emit_int(e, "duration_ns", o->duration_ns);
 	emit_int(e, "phase_ns", o->phase_ns);
-	if (o->event.kind || o->event.polls)
+	if (!event_is_timer(&o->event))
 		emit_text(e, "event", o->event_text);
 	emit_int(e, "worst", o->worst);
 	emit_bool(e, "hold_cpu_awake", o->hold_cpu_awake);

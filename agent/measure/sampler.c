@@ -59,15 +59,8 @@ static void __attribute__((noinline)) note_bad(struct sampler *s, int64_t expiry
 static int64_t __attribute__((noinline)) count_missed(struct sampler *s,
 						      int64_t next_ns, int64_t now_ns)
 {
-	uint64_t missed = 0;
-
 	s->overruns++;
-	for (; next_ns <= now_ns && next_ns <= s->end_ns; next_ns += s->interval_ns) {
-		wide_add(&s->missed_periods_sum_ns, (uint64_t)(now_ns - next_ns), 0);
-		missed++;
-	}
-	relax(s->progress.missed_periods, relaxed(s->progress.missed_periods) + missed);
-	return next_ns;
+	return take_missed(s, next_ns, now_ns);
 }
 
 static void __attribute__((noinline)) sample_until_end(struct sampler *s)

@@ -123,6 +123,10 @@ bool sampler_read_record(struct sampler *s, uint32_t *version, struct wakeup *ou
 #define relax(object, desired)                                                         \
 	atomic_store_explicit(&(object), desired, memory_order_relaxed)
 
+/* Counts the periods from next_ns to now_ns as missed, each with its lateness. Returns
+ * the next one. */
+int64_t take_missed(struct sampler *s, int64_t next_ns, int64_t now_ns);
+
 /* The slow part of a sample: reached by a handful of wake-ups in a million. */
 void take_bad(struct sampler *s, const struct wakeup *w, bool new_maximum);
 

@@ -45,7 +45,11 @@ from rtscope.record.directory.journal import STEPS, Tried, read_journal
 from rtscope.record.directory.records import open_records
 from rtscope.record.model import RunRecord, record_to_json
 from rtscope.record.pack import collect, pack, unpacking
-from rtscope.verbs.bisect.directory import SearchOptions, resumed_work
+from rtscope.verbs.bisect.directory import (
+    SearchOptions,
+    read_resumed,
+    resumed_work,
+)
 from rtscope.verbs.bisect.directory import create as create_search
 from rtscope.verbs.bisect.directory import new_work as new_search
 from rtscope.verbs.sweep import directory as sweeps
@@ -293,7 +297,7 @@ def search_folders() -> Sequence[bytes]:
 def read_search_folder(data: bytes) -> object:
     """Read what was searched, what was tried, and its records."""
     with _folder(_search_folder(), data) as out:
-        work = resumed_work(out, yes=True)
+        work = resumed_work(read_resumed(out), yes=True)
         journal = read_journal(out / STEPS)
         for tried in journal.steps.values():
             place = out / "records" / tried.directory

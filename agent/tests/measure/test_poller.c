@@ -1,23 +1,23 @@
 /* SPDX-License-Identifier: MIT */
-/* A real thread that polls. A signal handler in it makes the hole that must be seen. */
+/* A real thread that polls. A signal handler in it makes the gap that must be seen. */
 #include <signal.h>
 
 #include "measure/poller.h"
 #include "tests/check.h"
 
 #define INTERVAL_NS INT64_C(1000000)
-#define HOLE_NS     (5 * INTERVAL_NS)
+#define GAP_NS      (5 * INTERVAL_NS)
 #define PATIENCE_NS (60 * NS_PER_S)
 
 static _Atomic bool stop;
 static _Atomic int64_t from_ns, to_ns;
 
-static void make_hole(int signo)
+static void make_gap(int signo)
 {
 	int64_t begin_ns = clock_now_ns();
 
 	(void)signo;
-	while (clock_now_ns() < begin_ns + HOLE_NS)
+	while (clock_now_ns() < begin_ns + GAP_NS)
 		;
 	atomic_store(&to_ns, clock_now_ns());
 	atomic_store(&from_ns, begin_ns); /* last: both are there */
@@ -63,7 +63,7 @@ static void check_sums(const struct sampler *s)
 	      (uint64_t)((s->end_ns - s->start_ns) / s->interval_ns));
 }
 
-static void each_period_has_its_longest_hole(void)
+static void each_period_has_its_longest_gap(void)
 {
 	struct sampler *s = begin(100);
 
@@ -76,7 +76,7 @@ static void each_period_has_its_longest_hole(void)
 	sampler_free(s, 1);
 }
 
-static void a_hole_of_several_periods_is_one_sample_and_the_rest_is_missed(void)
+static void a_gap_of_several_periods_is_one_sample_and_the_rest_is_missed(void)
 {
 	struct sampler *s = begin(INT64_C(1) << 40);
 	bool found = false;
@@ -94,7 +94,7 @@ static void a_hole_of_several_periods_is_one_sample_and_the_rest_is_missed(void)
 			 s->worst.entry[k].wake_ns >= atomic_load(&to_ns);
 	CHECK(found);
 	CHECK(s->overruns >= 1);
-	CHECK(atomic_load(&s->progress.missed_periods) >= HOLE_NS / INTERVAL_NS - 1);
+	CHECK(atomic_load(&s->progress.missed_periods) >= GAP_NS / INTERVAL_NS - 1);
 	check_sums(s);
 	sampler_free(s, 1);
 }
@@ -114,11 +114,11 @@ static void one_that_is_stopped_ends_with_a_period(void)
 
 int main(void)
 {
-	struct sigaction action = { .sa_handler = make_hole };
+	struct sigaction action = { .sa_handler = make_gap };
 
 	sigaction(SIGUSR1, &action, NULL);
-	each_period_has_its_longest_hole();
-	a_hole_of_several_periods_is_one_sample_and_the_rest_is_missed();
+	each_period_has_its_longest_gap();
+	a_gap_of_several_periods_is_one_sample_and_the_rest_is_missed();
 	one_that_is_stopped_ends_with_a_period();
 	return 0;
 }

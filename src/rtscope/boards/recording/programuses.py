@@ -1,7 +1,7 @@
 """
 Where the functions begin by which a program allocates memory, in the files of a board.
 
-They are told by their page of memory, wherever a process has that: see plugin/uses.h.
+The content of its page tells each one, wherever a process has it: see plugin/uses.h.
 """
 
 import struct

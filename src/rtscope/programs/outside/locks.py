@@ -17,7 +17,7 @@ _CONTENDED = (2, 3)
 _WAITERS = 0x8000_0000
 """Beside who holds it, in the word of other locks: all of musl are such."""
 _MOST_CALLS = 1_000
-"""While a lock is held: in more it is not looked for who gives it back."""
+"""Of the calls after a wait: the one that gives the lock back is among them."""
 
 
 def is_of_a_lock(call: Call, wakeups: Sequence[Wakeup], after: int) -> bool:

@@ -5,7 +5,7 @@ import shlex
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass, replace
 from pathlib import Path
-from typing import Annotated
+from typing import Annotated, Any
 
 import typer
 
@@ -32,7 +32,7 @@ from rtscope.machine.target import agent_file
 from rtscope.measure.campaign.options import BOARDS, OUTPUT
 from rtscope.measure.plan import make_plan
 from rtscope.measure.preflight import refuse_full_disk
-from rtscope.present.document import Detail
+from rtscope.present.document import Block, Detail
 from rtscope.present.render.terminal import print_blocks
 from rtscope.record.directory.journal import STEPS, Journal, read_journal
 from rtscope.record.directory.place import (
@@ -40,7 +40,6 @@ from rtscope.record.directory.place import (
     hold,
     make_directory,
     new_place,
-    read_document,
     refuse_used,
 )
 from rtscope.record.directory.records import ResultDir
@@ -53,10 +52,11 @@ from rtscope.verbs.bisect.criterion import (
 )
 from rtscope.verbs.bisect.directory import (
     BisectWork,
+    Resumed,
     SearchOptions,
     create,
     new_work,
-    resumed_options,
+    read_resumed,
     resumed_work,
 )
 from rtscope.verbs.bisect.history import open_history
@@ -79,7 +79,6 @@ from rtscope.verbs.bisect.outcome import (
     skipped_of,
 )
 from rtscope.verbs.bisect.program import (
-    Found,
     ProgramCommits,
     find_program,
     search_program,
@@ -215,9 +214,14 @@ def bisect(request: BisectRequest) -> int:
     """
     if request.measured is not None:
         return _judged(request, request.measured)
-    if (asked := _of_program(request)) is not None:
-        return _bisect_program(request, asked)
-    work = _work(request)
+    resumed = _resumed(request)
+    if (request.options if resumed is None else resumed.options).test is not None:
+        return _bisect_program(request, resumed)
+    work = (
+        new_work(request.options, request.out)
+        if resumed is None
+        else resumed_work(resumed, yes=request.yes)
+    )
     with Waiting(stderr_console()) as waiting:
         context = BuildContext(
             cache=cache_dir(),
@@ -244,33 +248,34 @@ def bisect(request: BisectRequest) -> int:
                 if request.resume is None:
                     create(work, subject)
                 outcome = _search(work, subject, bench, request)
-    return _show(outcome, work, request)
+    everything = request.display.detail is Detail.ALL
+    _show(
+        Shown(
+            outcome_data(outcome),
+            answer(outcome),
+            lines(outcome, all_of_it=everything),
+            parts="Records of every kernel",
+        ),
+        work.path,
+        request,
+    )
+    return 0 if outcome.is_found else NOT_SHOWN
 
 
 # --- the commit of a program, by its test ---------------------------------------------
 
 
-def _of_program(request: BisectRequest) -> SearchOptions | None:
-    """Return what is asked of a program's commits; None if kernels are searched."""
-    if request.resume is None:
-        return request.options if request.options.test is not None else None
-    _refuse_options(request)
-    asked = resumed_options(request.resume)
-    if asked.test is None:
-        return None
-    if not request.yes:
-        ask_builds(tree=asked.test.parent, patches=None, kernels=())
-    return asked
-
-
-def _bisect_program(request: BisectRequest, asked: SearchOptions) -> int:
+def _bisect_program(request: BisectRequest, resumed: Resumed | None) -> int:
     """Search the commits of a program; print which one made it worse."""
+    asked = request.options if resumed is None else resumed.options
+    if resumed is not None and asked.test is not None and not request.yes:
+        ask_builds(tree=asked.test.parent, patches=None, kernels=())
     program = find_program(asked)
     path = request.resume or new_place(request.out, "bisect")
-    if request.resume is None:
+    if resumed is None:
         refuse_used(path)
         refuse_full_disk(path)
-    elif read_document(path, SEARCH).identity != program.identity:
+    elif resumed.document.identity != program.identity:
         raise UsageError(
             f"{path}: the test or the commits are not those that it was started with: "
             "search again with a new --out"
@@ -294,37 +299,30 @@ def _bisect_program(request: BisectRequest, asked: SearchOptions) -> int:
                 write_program(path, asked, program)
             with _note_how_to_continue(path):
                 found = search_program(commits, log=waiting.over(note))
-    return _show_program(found, path, request)
-
-
-def _show_program(found: Found, path: Path, request: BisectRequest) -> int:
-    data = program_data(found)
-    write_atomically(path / RESULT, json_text(data, indent=1).encode())
-    if request.json:
-        put_json(data)
-    elif request.display.detail is Detail.QUIET:
-        put(f"{program_answer(found)}\n")
-    else:
-        with stdout_console() as console:
-            everything = request.display.detail is Detail.ALL
-            print_blocks(program_lines(found, all_of_it=everything), console)
-            where = shlex.quote(str(path / SEARCH.parts))
-            print_blocks([f"Answers of every commit: {where}"], console)
+    everything = request.display.detail is Detail.ALL
+    _show(
+        Shown(
+            program_data(found),
+            program_answer(found),
+            program_lines(found, all_of_it=everything),
+            parts="Answers of every commit",
+        ),
+        path,
+        request,
+    )
     return 0 if found.is_found else NOT_SHOWN
 
 
-def _refuse_options(request: BisectRequest) -> None:
+def _resumed(request: BisectRequest) -> Resumed | None:
+    """Return the search to continue; None: a new one begins."""
+    if request.resume is None:
+        return None
     if request.out is not None or request.options != SearchOptions():
         raise UsageError(
             "--resume continues the search as it was started: leave out the other "
             "options"
         )
-
-
-def _work(request: BisectRequest) -> BisectWork:
-    if request.resume is None:
-        return new_work(request.options, request.out)
-    return resumed_work(request.resume, yes=request.yes)
+    return read_resumed(request.resume)
 
 
 def _judged(request: BisectRequest, measured: str) -> int:
@@ -457,17 +455,26 @@ def _sentence(path: Path, seed: int, bench: Bench) -> str:
     return wakeups[0].sentence if wakeups else ""
 
 
-def _show(outcome: Outcome, work: BisectWork, request: BisectRequest) -> int:
-    data = outcome_data(outcome)
-    write_atomically(work.path / RESULT, json_text(data, indent=1).encode())
+@dataclass(frozen=True, slots=True)
+class Shown:
+    """What a search came to: as JSON, in a line, for a terminal."""
+
+    data: dict[str, Any]
+    answer: str
+    lines: Iterator[Block]
+    parts: str
+    """What lies in the directory of its steps."""
+
+
+def _show(shown: Shown, path: Path, request: BisectRequest) -> None:
+    """Write down what a search came to, and print it as it is asked for."""
+    write_atomically(path / RESULT, json_text(shown.data, indent=1).encode())
     if request.json:
-        put_json(data)
+        put_json(shown.data)
     elif request.display.detail is Detail.QUIET:
-        put(f"{answer(outcome)}\n")
+        put(f"{shown.answer}\n")
     else:
         with stdout_console() as console:
-            everything = request.display.detail is Detail.ALL
-            print_blocks(lines(outcome, all_of_it=everything), console)
-            where = shlex.quote(str(work.path / SEARCH.parts))
-            print_blocks([f"Records of every kernel: {where}"], console)
-    return 0 if outcome.is_found else NOT_SHOWN
+            print_blocks(shown.lines, console)
+            where = shlex.quote(str(path / SEARCH.parts))
+            print_blocks([f"{shown.parts}: {where}"], console)

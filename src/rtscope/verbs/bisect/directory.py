@@ -110,17 +110,25 @@ def new_work(options: SearchOptions, out: Path | None) -> BisectWork:
     return _work(options, where, typed_words())
 
 
-def resumed_work(path: Path, *, yes: bool) -> BisectWork:
-    """
-    Return the search of a directory, after asking for what it builds, unless `yes`.
+@dataclass(frozen=True, slots=True)
+class Resumed:
+    """What a search was started with."""
 
-    Raises UsageError if there is none, or it has links, and RecordError if its
-    document is none of rtscope.
+    path: Path
+    options: SearchOptions
+    document: place.Document
+
+
+def resumed_work(resumed: Resumed, *, yes: bool) -> BisectWork:
     """
-    options = resumed_options(path)
-    document = place.read_document(path, place.SEARCH)
+    Return a search of kernels, after asking for what it builds, unless `yes`.
+
+    Raises UsageError if it cannot be continued, and RecordError if its document is none
+    of rtscope.
+    """
+    path, document = resumed.path, resumed.document
     try:
-        work = _work(options, path, document.command)
+        work = _work(resumed.options, path, document.command)
         if not yes:
             _ask(work)
         return replace(work, identity=document.identity)
@@ -133,9 +141,9 @@ def resumed_work(path: Path, *, yes: bool) -> BisectWork:
         raise place.SEARCH.damaged(path) from error
 
 
-def resumed_options(path: Path) -> SearchOptions:
+def read_resumed(path: Path) -> Resumed:
     """
-    Return what a search was started with.
+    Return what the search of a directory was started with.
 
     Raises UsageError if there is none, or it has links, and RecordError if its
     document is none of rtscope.
@@ -147,9 +155,10 @@ def resumed_options(path: Path) -> SearchOptions:
     )
     document = place.read_document(path, place.SEARCH)
     try:
-        return TypeAdapter(SearchOptions).validate_python(document.asked)
+        options = TypeAdapter(SearchOptions).validate_python(document.asked)
     except (ValueError, RecursionError) as error:
         raise place.SEARCH.damaged(path) from error
+    return Resumed(path, options, document)
 
 
 def _ask(work: BisectWork) -> None:

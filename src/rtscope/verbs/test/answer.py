@@ -5,6 +5,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
+from rtscope.explain.instructions.holders import IDLE
 from rtscope.host.units import count, plural
 from rtscope.host.version import __version__
 from rtscope.present.document import (
@@ -142,22 +143,30 @@ def _deciding(judged: Sequence[Judged]) -> Judged | None:
 
 
 def _figures_only(test: ProgramTest, tested: Sequence[SeenStart]) -> str:
-    worst = _worst_thread(test, tested)
+    worst = _longest_response(test, tested)
     if worst is None:
         return "no real-time thread had a whole cycle"
-    thread, _ = worst
-    worst_ns = thread.worst.response_ns
-    return f"worst response {us(worst_ns, VIRTUAL)} of thread {thread.name}, no budget"
+    response = us(worst.cycle.response_ns, VIRTUAL)
+    return f"worst response {response} of thread {worst.thread.name}, no budget"
 
 
-def _worst_thread(
-    test: ProgramTest, tested: Sequence[SeenStart]
-) -> tuple[OutsideThread, SeenStart] | None:
-    """Return the thread with the longest response; of equal ones the first."""
+@dataclass(frozen=True, slots=True)
+class Worst:
+    """The worst cycle that matters most."""
+
+    thread: OutsideThread
+    cycle: OutsideCycle
+    tested: SeenStart
+
+
+def _longest_response(test: ProgramTest, tested: Sequence[SeenStart]) -> Worst | None:
+    """Return the cycle with the longest response; of equal ones the first."""
     every = (
-        (thread, one) for one in tested for thread in judged_threads(test, one.outside)
+        Worst(thread, thread.worst, one)
+        for one in tested
+        for thread in judged_threads(test, one.outside)
     )
-    return max(every, key=lambda row: row[0].worst.response_ns, default=None)
+    return max(every, key=lambda one: one.cycle.response_ns, default=None)
 
 
 def shown(measure: Measure, value: int) -> str:
@@ -196,7 +205,7 @@ def _parts(
 ) -> Iterator[tuple[int, str]]:
     own_ns = cycle.user_instructions << shift
     if cycle.slept:
-        idle = cycle.behind is None or cycle.behind.name.startswith("swapper/")
+        idle = cycle.behind is None or cycle.behind.name.startswith(IDLE)
         behind = "" if cycle.behind is None or idle else f", behind {cycle.behind.name}"
         yield cycle.latency_ns, f"until its first own instruction{behind}"
     else:
@@ -220,9 +229,9 @@ def _parts(
 
 
 def _wait_words(one: Wait, stacks: Mapping[int, NamedStack]) -> str:
-    call, at = one.call or "the kernel", where(stacks.get(one.place))
+    at = where(stacks.get(one.place))
     ended = f", ended by {one.ended_by.name}" if one.ended_by else ""
-    return f"waiting in {call}{at and f' in {at}'}{ended}"
+    return f"waiting in {one.at.what}{at and f' in {at}'}{ended}"
 
 
 # --- documents ------------------------------------------------------------------------
@@ -373,24 +382,12 @@ def _unseen(one: SeenStart) -> Iterator[Block]:
         yield ("No thread had a whole cycle in the time that is judged.", "limit")
 
 
-@dataclass(frozen=True, slots=True)
-class Worst:
-    """The worst cycle that matters most."""
-
-    thread: OutsideThread
-    cycle: OutsideCycle
-    tested: SeenStart
-
-
 def worst_of(answer: Answer) -> Worst | None:
     """Return the cycle of the budget that decides, or that with the worst response."""
     deciding = _deciding(answer.judged)
     if deciding is not None and deciding.cycle is not None and deciding.thread:
         return Worst(deciding.thread, deciding.cycle, deciding.tested)
-    worst = _worst_thread(answer.test, answer.tested)
-    if worst is None:
-        return None
-    return Worst(worst[0], worst[0].worst, worst[1])
+    return _longest_response(answer.test, answer.tested)
 
 
 def worst_blocks(answer: Answer) -> Iterator[Block]:

@@ -8,6 +8,7 @@ directly before and after them. All else on a CPU is not in that record.
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 
+from rtscope.explain.instructions.holders import IDLE
 from rtscope.explain.timeline import LEAD_SHARE, Slice, Timeline, Track
 from rtscope.host.units import format_us
 from rtscope.present.charts.flame import Mark
@@ -18,7 +19,6 @@ NOT_SEEN = (
     "Seen of the program alone: its threads, and who had a CPU directly before and "
     "after them. Interrupts, and what other threads did at other times, are not in it."
 )
-_IDLE = "swapper/"
 
 
 def marks_of(cycle: OutsideCycle) -> tuple[Mark, ...]:
@@ -105,4 +105,4 @@ def _stay(
 
 def _name(names: dict[int, str], tid: int) -> str:
     name = names.get(tid, "") or (f"thread {tid}" if tid else "idle")
-    return "idle" if name.startswith(_IDLE) else name
+    return "idle" if name.startswith(IDLE) else name

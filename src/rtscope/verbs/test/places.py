@@ -12,7 +12,11 @@ from dataclasses import replace
 from struct import pack
 
 from rtscope.boards.parts.program import ROOT, Program
-from rtscope.boards.recording.programuses import NO_DEBUG_FILES, content_of
+from rtscope.boards.recording.programuses import (
+    NO_DEBUG_FILES,
+    PAGE_BYTES,
+    content_of,
+)
 from rtscope.programs.binaries.elf import LOAD, Damaged, ElfFile
 from rtscope.programs.images import Images, Sample
 from rtscope.programs.memorymap import Mapping as Piece
@@ -27,7 +31,6 @@ MOST_SHOWN = 3
 """Places in a sentence."""
 _FIXED = 2
 """ET_EXEC: a program that is at the addresses of its file."""
-_PAGE = 4096
 
 Maps = Mapping[int, Sequence[Piece]]
 
@@ -98,10 +101,10 @@ def _pieces_of(program: Program) -> Sequence[Piece]:
         return ()
     return [
         Piece(
-            one.vaddr - one.vaddr % _PAGE,
+            one.vaddr - one.vaddr % PAGE_BYTES,
             one.vaddr + one.file_bytes,
             "r-xp",
-            one.offset - one.offset % _PAGE,
+            one.offset - one.offset % PAGE_BYTES,
             *("", 1, path),
         )
         for one in segments
