@@ -71,16 +71,15 @@ struct timeline_call *timeline_row(struct timeline *t, const struct timeline_rec
 	return c;
 }
 
-/* A sleep is over. Who ended it is known of a thread whose wake-ups are looked at: those
- * by interrupts may be left out there. */
+/* A sleep is over. Those that end one by an interrupt may be left out: it was one if no
+ * other was seen, and all were looked at from the begin of the sleep. */
 static void end_sleep(struct timeline *t, int64_t now_ns)
 {
 	const bool in_call = t->call_ns && t->in.kind != TIMED_LOCK_WAIT;
 	struct timeline_call *c = in_call ? timeline_row(t, &t->in) : NULL;
 	const int64_t end_ns = t->woken_ns ? t->woken_ns : now_ns;
-	const char *by = t->woken_ns      ? t->woken_by
-			 : t->sees_wakers ? "an interrupt"
-					  : "";
+	const bool would_see = t->sees_wakers_ns && t->out_ns >= t->sees_wakers_ns;
+	const char *by = t->woken_ns ? t->woken_by : would_see ? "an interrupt" : "";
 
 	t->call_slept = true;
 	if (c)

@@ -143,10 +143,10 @@ struct timeline_interval {
 };
 
 struct timeline {
-	int priority;     /* as it was last seen */
-	bool known;       /* the priority */
-	bool sees_wakers; /* its wake-ups by threads are looked at */
+	int priority; /* as it was last seen */
+	bool known;   /* the priority */
 	bool is_out, runnable, held;
+	int64_t sees_wakers_ns; /* its wake-ups by threads are looked at since; 0: not */
 	int64_t out_ns, woken_ns; /* 0: not yet */
 	char woken_by[TIMELINE_NAME + 8];
 	int64_t call_ns, fault_ns; /* 0: is in none */

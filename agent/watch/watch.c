@@ -479,6 +479,9 @@ enum exit_status watch(struct options *options, struct emit *out)
 		err = -ESRCH;
 	if (err)
 		return refuse_process(&w, err);
+	if (!w.flow.err)
+		watchflow_look_at_policies(
+			&w); /* before a wait whose end would be missed */
 	watchreport_begin(&w);
 	ended = sample_until(&w, options);
 	w.to_ns = clock_now_ns();

@@ -15,6 +15,7 @@
 #include "machine/pidnamespace.h"
 #include "machine/taskfile.h"
 #include "machine/tracefs.h"
+#include "thread/clock.h"
 #include "watch/flowevents.h"
 #include "watch/perfregs.h"
 #include "watch/watchcalls.h"
@@ -178,6 +179,7 @@ void watchflow_look_at_policies(struct watch *w)
 	char filter[WATCH_MAX_THREADS * WAKING_BYTES] = "";
 	size_t used = 0;
 	bool changed = false;
+	int64_t now_ns;
 
 	for (unsigned int i = 0; i < w->threads; i++) {
 		struct watched *t = w->thread[i];
@@ -185,15 +187,22 @@ void watchflow_look_at_policies(struct watch *w)
 
 		changed |= real_time != t->flow.real_time;
 		t->flow.real_time = real_time;
-		t->line.sees_wakers = real_time && !w->flow.without_wakers;
 		if (real_time)
 			used += (size_t)snprintf(
 				filter + used, sizeof(filter) - used, "%s(pid == %d%s)",
 				used ? " || " : "", t->tid,
 				t->flow.on_cpu ? FLOW_NOT_IN_INTERRUPT : "");
 	}
-	if (changed)
-		flowevents_compare(&w->flow, filter);
+	if (!changed)
+		return;
+	flowevents_compare(&w->flow, filter);
+	now_ns = clock_now_ns();
+	for (unsigned int i = 0; i < w->threads; i++) {
+		struct watched *t = w->thread[i];
+		const bool sees = t->flow.real_time && !w->flow.without_wakers;
+
+		t->line.sees_wakers_ns = sees ? now_ns : 0;
+	}
 }
 
 static struct watched *find(struct watch *w, int tid)
@@ -458,7 +467,7 @@ static void give(struct watch *w, struct timeline_record *r)
 /* A semaphore that is a lock may be taken most of the time; one of a queue may not. */
 static void look_at_words(struct watch *w, struct timeline *t)
 {
-	for (unsigned int i = 0; t->sees_wakers && i < t->words; i++) {
+	for (unsigned int i = 0; t->sees_wakers_ns && i < t->words; i++) {
 		struct timeline_word *word = &t->word[i];
 		uint32_t value;
 

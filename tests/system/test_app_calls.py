@@ -11,6 +11,8 @@ from rig import PATIENCE_S, rtscope
 
 pytestmark = [pytest.mark.system, pytest.mark.usefixtures("root")]
 
+MANY = 5
+"""Of a longest wait that begins before the agent looks at wake-ups none is seen."""
 SOURCE = Path(__file__).parent.parent / "offenders" / "calls.c"
 
 
@@ -66,13 +68,14 @@ def test_calls_that_touch_files_or_wait_for_others(
 def test_a_wait_inside_the_kernel_has_who_ended_it(
     program: Path, tmp_path: Path
 ) -> None:
-    found = findings_of(program, "many", tmp_path / "place")
-
-    one = found["RA24"]
-    (call,) = [call for call in one["calls"] if call["name"] == "membarrier"]
-    assert 0 < call["longest_in_kernel_ns"] <= call["longest_ns"]
-    assert call["ended_by"]
-    assert "RCU" in call["why"]
+    for _ in range(MANY):
+        one = findings_of(program, "many", tmp_path / "place")["RA24"]
+        (call,) = [call for call in one["calls"] if call["name"] == "membarrier"]
+        assert 0 < call["longest_in_kernel_ns"] <= call["longest_ns"]
+        assert "RCU" in call["why"]
+        if call["ended_by"]:
+            return
+    pytest.fail("of none of the longest waits was seen who ended it")
 
 
 def test_other_calls_that_may_block(program: Path, tmp_path: Path) -> None:

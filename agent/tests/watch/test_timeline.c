@@ -259,7 +259,7 @@ static void calls_without_a_copy_are_judged_by_those_with_one(void)
 
 static void a_wait_for_the_kernel_has_its_call_and_who_ended_it(void)
 {
-	struct timeline t = { .sees_wakers = true };
+	struct timeline t = { .sees_wakers_ns = 1 };
 
 	call(&t, 100, TIMED_BLOCKING_CALL, "membarrier");
 	timeline_add(&t,
@@ -280,6 +280,22 @@ static void a_wait_for_the_kernel_has_its_call_and_who_ended_it(void)
 	CHECK(t.slept_elsewhere_ns == 100);
 	sleep_in(&t, 500, 900, true);
 	CHECK(strcmp(t.timed[TIMED_KERNEL_WAIT].worst_in, "an interrupt") == 0);
+}
+
+static const char *ender_of_a_wait_from(int64_t from_ns)
+{
+	static struct timeline t;
+
+	t = (struct timeline){ .sees_wakers_ns = 150 };
+	call(&t, 90, TIMED_BLOCKING_CALL, "membarrier");
+	sleep_in(&t, from_ns, 200, true);
+	return t.call[0].held.worst_in;
+}
+
+static void who_ended_a_wait_is_unknown_before_wake_ups_are_looked_at(void)
+{
+	CHECK(strcmp(ender_of_a_wait_from(140), "") == 0);
+	CHECK(strcmp(ender_of_a_wait_from(160), "an interrupt") == 0);
 }
 
 static void the_wait_after_a_mark_is_one_for_a_lock(void)
@@ -404,6 +420,7 @@ int main(void)
 	a_call_that_sleeps_may_block_whatever_its_arguments_say();
 	calls_without_a_copy_are_judged_by_those_with_one();
 	a_wait_for_the_kernel_has_its_call_and_who_ended_it();
+	who_ended_a_wait_is_unknown_before_wake_ups_are_looked_at();
 	the_wait_after_a_mark_is_one_for_a_lock();
 	what_the_owner_did_meanwhile_is_told();
 	a_word_that_its_waiter_wakes_later_and_its_values_are_remembered();
