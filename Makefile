@@ -7,6 +7,8 @@ PY     := .venv/bin/python
 NATIVE := $(patsubst armv8l,armv7l,$(shell uname -m))
 FOREIGN := $(filter-out $(NATIVE),x86_64 aarch64 armv7l riscv64)
 PYTEST := $(PY) -m pytest -q
+# Few that fail are run once more, alone, and named.
+PYTEST_ALONE := PYTHONPATH=tests $(PY) -m rings.alone
 
 # Hundreds of tests start a Python, which without its bytecode compiles all it imports.
 unexport PYTHONDONTWRITEBYTECODE
@@ -41,7 +43,7 @@ test: packages-test style ## every test but test-long: all architectures, real a
 	@setup/test-board
 	@$(MAKE) $(AT_ONCE) $(CHECKS) SLOW=1
 	@$(MAKE) $(AT_ONCE) agent-twice $(FOREIGN:%=agent-tests-on-%) $(FOREIGN:%=lib-tests-on-%)
-	$(PYTEST) -n 2 -m "system and not long" tests/system
+	$(PYTEST_ALONE) -n 2 -m "system and not long" tests/system
 
 test-long: packages-test .venv/.stamp-dev agent plugin ## what takes minutes: virtual boards, pages as they are typed; of make nightly
 	$(PYTEST) -n 2 -m "system and long" tests/system
@@ -159,7 +161,7 @@ agent-native: .venv/.stamp-run
 # The longest first. Make's own settings are not for those that the tests start, and
 # tests of one module mostly run in one process, which makes what they share once.
 fast-tests: .venv/.stamp-dev plugin-native
-	MAKEFLAGS= $(PYTEST) -n $(shell nproc) --maxprocesses 8 --dist worksteal \
+	MAKEFLAGS= $(PYTEST_ALONE) -n $(shell nproc) --maxprocesses 8 --dist worksteal \
 		-m "not system$(if $(SLOW),, and not slow)" $(FAST_TESTS)
 
 plugin-native: .venv/.stamp-dev

@@ -11,7 +11,7 @@ from pathlib import Path
 
 import pytest
 
-from rings import ctests, flakes, leftovers, machines, nightly, steps, times
+from rings import alone, ctests, flakes, leftovers, machines, nightly, steps, times
 from rings.steps import Ended, Step
 
 ROOT = Path(__file__).parents[2]
@@ -255,6 +255,49 @@ def test_the_dearest_come_first_and_all_are_in_the_sum(tmp_path: Path) -> None:
     assert list(times.table(costs, dearest=1))[-1].split() == [
         *("7.0", "3.0", "6", "0", "1.5", "all")
     ]
+
+
+# --- what other work can fail ----------------------------------------------------
+
+
+@pytest.fixture
+def tests(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    """A file of tests in a project of its own, which is the working directory."""
+    (tmp_path / "pytest.ini").write_text("[pytest]\n")
+    monkeypatch.chdir(tmp_path)
+    return tmp_path / "test_some.py"
+
+
+def test_what_fails_once_is_named_and_what_fails_twice_fails(
+    tests: Path, tmp_path: Path, capfd: pytest.CaptureFixture[str]
+) -> None:
+    tests.write_text(
+        "from pathlib import Path\n"
+        f"SEEN = Path({str(tmp_path / 'seen')!r})\n"
+        "def test_passes(): SEEN.open('a').write('p')\n"
+        "def test_flaps():\n"
+        "    there = 'f' in SEEN.read_text()\n"
+        "    SEEN.open('a').write('f')\n"
+        "    assert there\n"
+    )
+    assert alone.run(["-p", "no:randomly"], tmp_path / "first") == 0
+    said = capfd.readouterr().out
+    assert "test_some.py::test_flaps failed above, and passes alone" in said
+    assert (tmp_path / "seen").read_text() == "pff"
+
+    tests.write_text("def test_fails(): assert False\n")
+    assert alone.run([], tmp_path / "second") == 1
+    assert "FLAPS" not in capfd.readouterr().out
+
+
+def test_many_that_fail_are_not_run_again(
+    tests: Path, tmp_path: Path, capfd: pytest.CaptureFixture[str]
+) -> None:
+    names = "".join(f"def test_{n}(): assert False\n" for n in range(alone.FEW + 1))
+    tests.write_text(names)
+
+    assert alone.run([], tmp_path / "cache") == 1
+    assert "once more" not in capfd.readouterr().out
 
 
 # --- nights ----------------------------------------------------------------------
