@@ -14,6 +14,7 @@ from functools import cache
 from importlib import resources
 from typing import Any
 
+from rtscope.contract import FIXED_PRIORITY
 from rtscope.host.errors import UsageError
 from rtscope.host.units import NS_PER_S, NS_PER_US, exact_duration
 from rtscope.machine.cpulist import format_cpulist, parse_cpulist
@@ -271,11 +272,11 @@ def _policy(line: OtherLine, result: Translation) -> None:
         raise UsageError(f"--policy {policy}: cyclictest knows {known}")
     if policy != "fifo":
         result.options["policy"] = policy
-    if policy in ("fifo", "rr") and priority is not None and urgent:
+    if policy in FIXED_PRIORITY and priority is not None and urgent:
         result.options["priority"] = priority
     several = line.has("-t") and not line.has("-S")
     shaped = line.has("-h") or line.has("-H")
-    if policy in ("fifo", "rr") and several and not shaped:
+    if policy in FIXED_PRIORITY and several and not shaped:
         result.differs.append(
             "all threads have one priority; in cyclictest without -S or -h each has "
             "one less than the thread before"

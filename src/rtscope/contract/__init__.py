@@ -58,6 +58,7 @@ from rtscope.contract.measurement import TraceFile as TraceFile
 from rtscope.contract.measurement import TracePages as TracePages
 from rtscope.contract.measurement import Tracing as Tracing
 from rtscope.contract.measurement import WorstSoFar as WorstSoFar
+from rtscope.contract.threads import FIXED_PRIORITY as FIXED_PRIORITY
 from rtscope.contract.threads import REAL_TIME as REAL_TIME
 from rtscope.contract.threads import ClockCost as ClockCost
 from rtscope.contract.threads import CpuGrowth as CpuGrowth

@@ -30,6 +30,8 @@ Known = TypeVar("Known")
 
 REAL_TIME = frozenset({"fifo", "rr", "deadline"})
 """Policies whose threads preempt those of every other policy."""
+FIXED_PRIORITY = REAL_TIME - {"deadline"}
+"""Of these, those in which a thread has a priority."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -14,6 +14,7 @@ from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 
 from rtscope.contract import (
+    FIXED_PRIORITY,
     LOST,
     REAL_TIME,
     AgentResult,
@@ -257,7 +258,7 @@ def _polled(record: RunRecord) -> Iterator[Caveat]:
     """Yield that the kernel's own rule ends the loop of each second."""
     throttling = record.facts_before.get("rt_throttling")
     is_on = throttling is not None and throttling.value is True
-    if record.run.event == POLL and record.run.policy in ("fifo", "rr") and is_on:
+    if record.run.event == POLL and record.run.policy in FIXED_PRIORITY and is_on:
         yield make("poll_throttled", f"policy {record.run.policy}")
 
 
@@ -307,7 +308,7 @@ def _setting_differences(run: Run, threads: Sequence[ThreadResult]) -> Iterator[
 
 def _settings(run: Run, t: ThreadResult) -> Iterator[tuple[str, object, object]]:
     yield "policy", run.policy.lower(), t.policy.lower()
-    if run.policy.lower() in ("fifo", "rr"):
+    if run.policy.lower() in FIXED_PRIORITY:
         yield "priority", run.priority, t.priority
     yield "interval", f"{run.interval_ns} ns", f"{t.interval_ns} ns"
     if t.cpu is not None:

@@ -6,6 +6,7 @@ A setting that only systemd can expand (`%i`) is an OddValueError.
 
 from dataclasses import dataclass
 
+from rtscope.contract import FIXED_PRIORITY
 from rtscope.machine.audit.unit import Assignment, Unit
 from rtscope.machine.audit.unitvalues import (
     INFINITY,
@@ -21,7 +22,6 @@ from rtscope.machine.audit.unitvalues import (
 from rtscope.machine.audit.unitvalues import policy as policy_number
 from rtscope.machine.audit.unitvalues import priority as priority_number
 
-REAL_TIME = ("fifo", "rr")
 NOT_SET_BY_SYSTEMD = {6: "deadline", 7: "ext"}
 """Policies with more values than the two settings have, or of a loaded scheduler."""
 
@@ -53,7 +53,7 @@ class Policy:
     @property
     def real_time(self) -> bool:
         """Whether it is fifo or rr."""
-        return self.name in REAL_TIME
+        return self.name in FIXED_PRIORITY
 
     @property
     def starts(self) -> bool:
@@ -76,11 +76,11 @@ def policy_of(unit: Unit) -> Policy:
                 continue
             number = policy_number(line.value)
             name = _NAMES.get(number, f"policy {number}")
-            least, most = (1, MAX_PRIORITY) if name in REAL_TIME else (0, 0)
+            least, most = (1, MAX_PRIORITY) if name in FIXED_PRIORITY else (0, 0)
             requested = min(max(requested, least), most)
         elif line.key == "CPUSchedulingPriority":
             ranked, requested = line, priority_number(line.value)
-    wanted = max(requested, 1) if name in REAL_TIME else 0
+    wanted = max(requested, 1) if name in FIXED_PRIORITY else 0
     return Policy(name, wanted, named, ranked, requested)
 
 

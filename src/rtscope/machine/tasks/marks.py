@@ -11,6 +11,7 @@ from dataclasses import dataclass, replace
 from functools import cache
 from importlib import resources
 
+from rtscope.contract import FIXED_PRIORITY
 from rtscope.machine.cpulist import format_cpulist
 from rtscope.machine.tasks.model import (
     Mark,
@@ -139,7 +140,7 @@ class _Interrupts:
 
     @staticmethod
     def _concerns(thread: Thread) -> bool:
-        return thread.kind is ThreadKind.USER and thread.line.policy in ("fifo", "rr")
+        return thread.kind is ThreadKind.USER and thread.line.policy in FIXED_PRIORITY
 
     def above(self, thread: Thread) -> Iterator[Mark]:
         """Mark a user's thread that an interrupt thread may preempt."""

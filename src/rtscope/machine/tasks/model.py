@@ -5,7 +5,7 @@ from dataclasses import dataclass
 from enum import StrEnum
 from typing import Any
 
-from rtscope.contract import REAL_TIME
+from rtscope.contract import FIXED_PRIORITY, REAL_TIME
 from rtscope.contract.commands import TaskLine, TasksEnd
 
 _OF_DEADLINE = -101
@@ -73,7 +73,7 @@ class Thread:
         """The kernel's priority that its own policy gives it; None if unknown."""
         if self.line.policy == "deadline":
             return _OF_DEADLINE
-        if self.line.policy in ("fifo", "rr"):
+        if self.line.policy in FIXED_PRIORITY:
             return -1 - self.line.priority
         if self.line.policy in ("other", "batch", "idle", "ext"):
             return 20 + self.line.nice

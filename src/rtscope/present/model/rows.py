@@ -9,7 +9,7 @@ import re
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 
-from rtscope.contract import ThreadResult
+from rtscope.contract import FIXED_PRIORITY, ThreadResult
 from rtscope.host.units import plural
 from rtscope.machine.facts import FactValue
 from rtscope.present.document import Note
@@ -313,7 +313,7 @@ def anchor_of(*names: str) -> str:
 def settings_of(run: Run) -> str:
     """Name the variant, policy, priority and interval."""
     variant = f"{run.variant}: " if run.variant else ""
-    priority = f" {run.priority}" if run.policy in ("fifo", "rr") else ""
+    priority = f" {run.priority}" if run.policy in FIXED_PRIORITY else ""
     if not run.interval_ns:
         policy = "" if run.policy == "unknown" else f"{run.policy}{priority}, "
         return f"{variant}{policy}unknown interval"

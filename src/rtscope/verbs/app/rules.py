@@ -8,7 +8,7 @@ process has no such thread, that is the first finding, and all are judged.
 import re
 from collections.abc import Iterator, Sequence
 
-from rtscope.contract import WatchedThread
+from rtscope.contract import FIXED_PRIORITY, WatchedThread
 from rtscope.host.errors import UsageError
 from rtscope.host.units import plural
 from rtscope.machine.cpulist import format_cpulist
@@ -144,7 +144,7 @@ def _about(thread: Thread, id_: str, detail: str) -> Finding:
 
 def _set_up(seen: Observation, judged: Sequence[Thread]) -> Iterator[Finding]:
     """Find priorities, CPUs and slack that do not fit: each once of the process."""
-    fifo = [t for t in judged if t.line.policy in ("fifo", "rr")]
+    fifo = [t for t in judged if t.line.policy in FIXED_PRIORITY]
     peers = list(_peers(seen, fifo))
     yield from _once(
         "RA02", [*((t, f"{t.line.policy} 99") for t in fifo if _is_99(t)), *peers]

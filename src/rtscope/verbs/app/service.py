@@ -10,13 +10,13 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import PurePosixPath
 
+from rtscope.contract import FIXED_PRIORITY
 from rtscope.host.escape import printable
 from rtscope.machine.cpulist import format_cpulist
 from rtscope.machine.tasks.model import Thread
 from rtscope.verbs.app.running import DELETED, START_MARK, RunningProgram
 
 SYS_NICE = "CAP_SYS_NICE"
-FIXED_PRIORITY = ("fifo", "rr")
 DEFAULT_UMASK = "0022"
 DEFAULT_SLACK_NS = 50_000
 """Of the kernel: init/init_task.c."""
