@@ -3,10 +3,14 @@
 
 #include <errno.h>
 #include <linux/perf_event.h>
+#include <sched.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <sys/ioctl.h>
+#include <sys/syscall.h>
 #include <unistd.h>
+
+#include "thread/clock.h"
 
 #define RING_SHARE 4 /* of what a thread's stacks have */
 
@@ -147,7 +151,7 @@ void flowevents_close(struct watchflow_thread *t, unsigned int cpus)
 	flowevents_init(t);
 }
 
-void flowevents_compare(struct watchflow *f, const char *filter)
+static void compare(struct watchflow *f, const char *filter)
 {
 	for (unsigned int i = 0; !f->without_wakers && i < f->cpus; i++) {
 		if (f->compares && flowevents_open_waking(f, i))
@@ -157,4 +161,49 @@ void flowevents_compare(struct watchflow *f, const char *filter)
 			ioctl(f->cpu_fd[i], PERF_EVENT_IOC_ENABLE, 0);
 	}
 	f->compares = *filter;
+}
+
+/* --- wake-ups: of real-time threads alone ------------------------------------------ */
+
+bool flowevents_is_real_time(int tid)
+{
+	/* musl has no sched_getscheduler() */
+	const long policy = syscall(SYS_sched_getscheduler, tid);
+
+	return policy == SCHED_FIFO || policy == SCHED_RR || policy == SCHED_DEADLINE;
+}
+
+#define WAKING_BYTES 48 /* of the filter, for each thread */
+
+/* 0: wake-ups are not looked at. */
+static int64_t seen_ns(const struct watch *w)
+{
+	return w->flow.without_wakers ? 0 : clock_now_ns();
+}
+
+/* The kernel compares each wake-up of the machine with these threads. */
+void flowevents_look_at_policies(struct watch *w)
+{
+	char filter[WATCH_MAX_THREADS * WAKING_BYTES] = "";
+	size_t used = 0;
+	bool changed = false;
+
+	for (unsigned int i = 0; i < w->threads; i++) {
+		struct watched *t = w->thread[i];
+		const bool real_time = t->alive && flowevents_is_real_time(t->tid);
+
+		changed |= real_time != t->flow.real_time;
+		t->flow.real_time = real_time;
+		if (real_time)
+			used += (size_t)snprintf(
+				filter + used, sizeof(filter) - used, "%s(pid == %d%s)",
+				used ? " || " : "", t->tid,
+				t->flow.on_cpu ? FLOW_NOT_IN_INTERRUPT : "");
+	}
+	if (!changed)
+		return;
+	compare(&w->flow, filter);
+	for (unsigned int i = 0; i < w->threads; i++)
+		w->thread[i]->line.sees_wakers_ns =
+			w->thread[i]->flow.real_time ? seen_ns(w) : 0;
 }

@@ -24,8 +24,10 @@ enum { FLOW_SWITCH, FLOW_ENTER, FLOW_LEAVE, FLOW_FAULT, FLOW_KERNEL_FAULT };
 /* Opens the event of wake-ups of one CPU, again if it is open. Returns 0 or -errno. */
 int flowevents_open_waking(struct watchflow *f, unsigned int cpu);
 
-/* Has the kernel compare wake-ups with threads; with an empty filter with none. */
-void flowevents_compare(struct watchflow *f, const char *filter);
+bool flowevents_is_real_time(int tid);
+
+/* Looks at the wake-ups of those threads that are real-time now. */
+void flowevents_look_at_policies(struct watch *w);
 
 /* Whether the begin of a fault can be an event of a CPU. */
 bool flowevents_have_faults_on_cpus(const struct watchflow *f);

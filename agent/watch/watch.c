@@ -133,7 +133,7 @@ static void leave_cpus(struct watch *w, struct watched *t)
 static void choose_place(struct watch *w, struct watched *t)
 {
 	const size_t count = (size_t)w->kinds * w->places.cpus;
-	const bool real_time = watchflow_is_real_time(t->tid);
+	const bool real_time = flowevents_is_real_time(t->tid);
 
 	if (watchplaces_have_room(&w->places, real_time))
 		t->of_cpu = malloc(count * sizeof(*t->of_cpu));
@@ -169,7 +169,7 @@ static int open_events(struct watch *w, struct watched *t)
 
 		if (err && t->on_cpus && w->places.err) { /* then all are its own */
 			leave_cpus(w, t);
-			w->places.elsewhere += watchflow_is_real_time(t->tid);
+			w->places.elsewhere += flowevents_is_real_time(t->tid);
 			return open_events(w, t);
 		}
 		if (err == -ESRCH && !is_there(w, t))
@@ -242,7 +242,7 @@ static void measure_wakeup(struct watch *w)
 
 	memcpy(refused, w->refused, sizeof(refused));
 	if (attach(w, (int)syscall(SYS_gettid), true) == 0 && w->threads) {
-		watchflow_look_at_policies(w);
+		flowevents_look_at_policies(w);
 		w->cost[3].counted_ns = wakecost_ns();
 		close_thread(w, w->thread[0]);
 		w->threads = 0;
@@ -480,8 +480,7 @@ enum exit_status watch(struct options *options, struct emit *out)
 	if (err)
 		return refuse_process(&w, err);
 	if (!w.flow.err)
-		watchflow_look_at_policies(
-			&w); /* before a wait whose end would be missed */
+		flowevents_look_at_policies(&w); /* before a wait ends unseen */
 	watchreport_begin(&w);
 	ended = sample_until(&w, options);
 	w.to_ns = clock_now_ns();

@@ -3,19 +3,15 @@
 
 #include <errno.h>
 #include <linux/perf_event.h>
-#include <sched.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/ioctl.h>
-#include <sys/syscall.h>
 #include <unistd.h>
 
 #include "files/slurp.h"
 #include "machine/pidnamespace.h"
 #include "machine/taskfile.h"
 #include "machine/tracefs.h"
-#include "thread/clock.h"
 #include "watch/flowevents.h"
 #include "watch/perfregs.h"
 #include "watch/watchcalls.h"
@@ -161,49 +157,7 @@ void watchflow_end(struct watch *w)
 	f->pending = NULL;
 }
 
-/* --- wake-ups: of real-time threads alone ------------------------------------------ */
-
-bool watchflow_is_real_time(int tid)
-{
-	/* musl has no sched_getscheduler() */
-	const long policy = syscall(SYS_sched_getscheduler, tid);
-
-	return policy == SCHED_FIFO || policy == SCHED_RR || policy == SCHED_DEADLINE;
-}
-
-#define WAKING_BYTES 48 /* of the filter, for each thread */
-
-/* The kernel compares each wake-up of the machine with these threads. */
-void watchflow_look_at_policies(struct watch *w)
-{
-	char filter[WATCH_MAX_THREADS * WAKING_BYTES] = "";
-	size_t used = 0;
-	bool changed = false;
-	int64_t now_ns;
-
-	for (unsigned int i = 0; i < w->threads; i++) {
-		struct watched *t = w->thread[i];
-		const bool real_time = t->alive && watchflow_is_real_time(t->tid);
-
-		changed |= real_time != t->flow.real_time;
-		t->flow.real_time = real_time;
-		if (real_time)
-			used += (size_t)snprintf(
-				filter + used, sizeof(filter) - used, "%s(pid == %d%s)",
-				used ? " || " : "", t->tid,
-				t->flow.on_cpu ? FLOW_NOT_IN_INTERRUPT : "");
-	}
-	if (!changed)
-		return;
-	flowevents_compare(&w->flow, filter);
-	now_ns = clock_now_ns();
-	for (unsigned int i = 0; i < w->threads; i++) {
-		struct watched *t = w->thread[i];
-		const bool sees = t->flow.real_time && !w->flow.without_wakers;
-
-		t->line.sees_wakers_ns = sees ? now_ns : 0;
-	}
-}
+/* --- who wakes ------------------------------------------------------------------------ */
 
 static struct watched *find(struct watch *w, int tid)
 {
@@ -502,5 +456,5 @@ void watchflow_take(struct watch *w, int64_t until_ns)
 	memmove(f->pending, f->pending + done, f->count * sizeof(*f->pending));
 	for (unsigned int i = 0; i < w->threads; i++)
 		look_at_words(w, &w->thread[i]->line);
-	watchflow_look_at_policies(w);
+	flowevents_look_at_policies(w);
 }

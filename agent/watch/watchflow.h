@@ -28,11 +28,6 @@ void watchflow_fault(struct watch *w, int tid, int64_t t_ns, bool major);
 /* A call of a function whose callers wait for a lock. */
 void watchflow_mark(struct watch *w, int tid, int64_t t_ns);
 
-bool watchflow_is_real_time(int tid);
-
-/* Looks at the wake-ups of those threads that are real-time now. */
-void watchflow_look_at_policies(struct watch *w);
-
 /* What the arguments of a system call say of it, as watchcalls_read(). */
 bool watchflow_call(struct watchflow *f, const struct watchform_record *r,
 		    struct timeline_record *out);
