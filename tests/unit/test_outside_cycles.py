@@ -16,7 +16,7 @@ from rtscope.host.errors import ContractError
 from rtscope.programs.cycles.periods import Basis
 from rtscope.programs.outside.cycles import outside_of
 from rtscope.programs.outside.file import Kind, parse_program_record
-from rtscope.programs.outside.model import Outside, OutsideThread
+from rtscope.programs.outside.model import Outside, OutsideThread, Stage
 
 LOOP, IO, OTHER = 11, 12, 90
 
@@ -60,6 +60,57 @@ def test_a_loop_has_each_of_its_cycles() -> None:
         assert cycle.on_cpu_ns == 1_000 + 20_000 + 2_000
         assert cycle.user_instructions == 10_000
         assert (cycle.waits, cycle.preemptions, cycle.faults) == ((), (), 0)
+
+
+def test_the_parts_of_each_latency_are_its_whole() -> None:
+    written = loop(4)
+    written.put(Kind.RELEASE, 14_002, LOOP, detail=1, value=14_000_000, user=0)
+    written.put(Kind.WAKE, 14_003, LOOP)
+    written.runs(LOOP, 14_010, first_us=14_011)
+    written.returns(LOOP, 14_011, CLOCK_NANOSLEEP)
+    written.call(LOOP, 14_030, CLOCK_NANOSLEEP, asked_us=15_000)
+    written.leaves(LOOP, 14_032)
+
+    *first, last = only(outside(written)).cycles
+
+    for cycle in first:
+        assert list((cycle.stages or {}).values()) == [1_000, 0, 3_000, 1_000]
+    assert last.stages == {
+        Stage.INTERRUPT: 2_000,
+        Stage.WAKEUP: 1_000,
+        Stage.SCHEDULER: 7_000,
+        Stage.RETURN: 1_000,
+    }
+    assert sum(last.stages.values()) == last.latency_ns
+
+
+def test_who_is_woken_by_a_thread_has_the_last_two_parts_of_a_latency() -> None:
+    written = Written()
+    written.thread(IO, "io")
+    written.runs(IO, 500, first_us=501)
+    for number in range(4):
+        at = 1_000 + 1_000 * number
+        written.call(IO, at - 100, READ)
+        written.leaves(IO, at - 99)
+        written.wake(IO, at, by=OTHER)
+        written.runs(IO, at + 3, first_us=at + 4)
+        written.returns(IO, at + 4, READ)
+    written.call(IO, 5_000, READ)
+    written.leaves(IO, 5_001)
+
+    for cycle in only(outside(written)).cycles:
+        assert cycle.stages == {Stage.SCHEDULER: 3_000, Stage.RETURN: 1_000}
+
+
+def test_parts_that_two_cpus_saw_out_of_order_are_unknown() -> None:
+    written = loop(4)
+    written.wake(LOOP, 13_998, due_us=14_000)  # by a CPU that is 2 us behind
+    written.runs(LOOP, 14_004, first_us=14_005)
+    written.returns(LOOP, 14_005, CLOCK_NANOSLEEP)
+    written.call(LOOP, 14_030, CLOCK_NANOSLEEP, asked_us=15_000)
+    written.leaves(LOOP, 14_032)
+
+    assert only(outside(written)).cycles[-1].stages is None
 
 
 def test_a_period_in_which_it_was_not_due_is_missed() -> None:

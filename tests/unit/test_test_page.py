@@ -15,6 +15,7 @@ from rtscope.programs.outside.file import (
     ProgramRecord,
     parse_program_record,
 )
+from rtscope.programs.outside.model import Stage
 from rtscope.record.instructions.section import (
     ExecTrace,
     RecordKind,
@@ -159,3 +160,12 @@ def test_every_key_of_the_answer_is_explained() -> None:
 
     assert keys_without_words(answer_row(answer), "TestAnswer") == []
     assert answer_row(answer)["cause"] == "a lock"
+
+
+def test_the_parts_of_all_wake_ups_are_shown_with_what_they_are() -> None:
+    seen = page(record_of(40))
+
+    assert "Parts of the wake-up latency" in seen
+    rows = re.findall(r"<t[dh][^>]*>(interrupt|wake-up|scheduler|return)</t[dh]>", seen)
+    assert rows == [stage.value for stage in Stage]
+    assert 'class="chart parts"' in seen

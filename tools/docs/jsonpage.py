@@ -180,7 +180,35 @@ TEST_THREAD: Rows = (
     ("blocking", "whole number or null", "Waits within cycles."),
     ("inversions", "whole number or null", "Priority inversions."),
     ("allocations", "whole number or null", "Allocations of memory."),
+    ("latency_parts", "LatencyParts", "Of the wake-ups with which its cycles began."),
     ("worst", "WorstCycle", "The cycle with the worst response."),
+)
+LATENCY_PARTS: Rows = (
+    (
+        "interrupt",
+        "PartTimes or null",
+        "From when the timer was due to its handler; null: no timer began a cycle.",
+    ),
+    (
+        "wakeup",
+        "PartTimes or null",
+        "From there to where the thread was ready; null: as above.",
+    ),
+    ("scheduler", "PartTimes or null", "From ready to having its CPU."),
+    ("return", "PartTimes or null", "From there to its first own instruction."),
+    (
+        "unknown",
+        "whole number",
+        "Cycles that began without a sleep, or on two CPUs whose times are not in "
+        "order.",
+    ),
+)
+PART_TIMES: Rows = (
+    ("count", "whole number", "Wake-ups."),
+    ("min_ns", "whole number", "Virtual time, as all of them."),
+    ("mean_ns", "number", "Average."),
+    ("p99_ns", "whole number or null", "null: too few wake-ups."),
+    ("max_ns", "whole number", "The longest."),
 )
 WORST_CYCLE: Rows = (
     ("cycle", "whole number", "From 0 on."),
@@ -306,6 +334,8 @@ OF_TESTS: Mapping[str, Rows] = {
     "TestDifference": TEST_DIFFERENCE,
     "TestDoubt": TEST_DOUBT,
     "TestThread": TEST_THREAD,
+    "LatencyParts": LATENCY_PARTS,
+    "PartTimes": PART_TIMES,
     "WorstCycle": WORST_CYCLE,
     "TestRun": TEST_RUN,
     "TestStart": TEST_START,

@@ -2,6 +2,8 @@
 
 from collections.abc import Mapping
 from dataclasses import dataclass
+from enum import StrEnum
+from itertools import pairwise
 
 from rtscope.programs.cycles.periods import Basis
 from rtscope.programs.outside.file import Kind
@@ -50,6 +52,19 @@ class Place:
     """Of its stack; 0: it has none."""
 
 
+class Stage(StrEnum):
+    """A part of a wake-up latency, in the order of time."""
+
+    INTERRUPT = "interrupt"
+    """From when the timer was due to its handler: interrupts off, and the entry."""
+    WAKEUP = "wake-up"
+    """From there to where the thread is made ready to run."""
+    SCHEDULER = "scheduler"
+    """From there to where it has its CPU: preemption off, others, the switch."""
+    RETURN = "return"
+    """From there to its first own instruction."""
+
+
 @dataclass(frozen=True, slots=True)
 class OutsideCycle:
     """One cycle; virtual ns since the board was switched on."""
@@ -79,6 +94,28 @@ class OutsideCycle:
     """Where each page fault was."""
     allocations: tuple[Place, ...] = ()
     """Calls of functions that allocate or free memory; none within another."""
+    handled_ns: int | None = None
+    """When the handler of its timer ran; None: it has none, or that was not seen."""
+    in_ns: int | None = None
+    """When it had its CPU; None: it did not sleep."""
+
+    @property
+    def stages(self) -> Mapping[Stage, int] | None:
+        """
+        The parts of its latency in ns, whose sum it is.
+
+        None: it did not sleep, or two CPUs saw it, whose times are not in order. One
+        that no timer began has neither interrupt nor wake-up.
+        """
+        if self.in_ns is None or (self.timed and self.handled_ns is None):
+            return None
+        ends = [self.woken_ns, self.in_ns, self.first_ns]
+        if self.timed and self.handled_ns is not None:
+            ends = [self.begin_ns, self.handled_ns, *ends]
+        parts = [end - begin for begin, end in pairwise(ends)]
+        if ends[0] != self.begin_ns or min(parts) < 0:
+            return None
+        return dict(zip(list(Stage)[-len(parts) :], parts, strict=True))
 
     @property
     def latency_ns(self) -> int:

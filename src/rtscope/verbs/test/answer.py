@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from rtscope.explain.instructions.holders import IDLE
-from rtscope.host.units import count, plural
+from rtscope.host.units import count, format_us, plural
 from rtscope.host.version import __version__
 from rtscope.present.document import (
     Block,
@@ -35,6 +35,7 @@ from rtscope.verbs.test.judge import (
     judged_threads,
     outcome_of,
 )
+from rtscope.verbs.test.latencyparts import parts_blocks
 from rtscope.verbs.test.places import places_words, where
 
 TONES: Mapping[Outcome, Weight] = {
@@ -238,17 +239,21 @@ def _wait_words(one: Wait, stacks: Mapping[int, NamedStack]) -> str:
 
 
 def answer_document(
-    answer: Answer, *, worst: Sequence[Block] = (), more: Sequence[Block] = ()
+    answer: Answer,
+    *,
+    worst: Sequence[Block] = (),
+    parts: Sequence[Block] = (),
+    more: Sequence[Block] = (),
 ) -> Document:
     """
     Return everything, for a page or a merge request.
 
-    Drawings of a page stand behind the words about the `worst` cycle, and `more` of
-    them before the budgets.
+    Drawings of a page stand behind the words about the `worst` cycle and about the
+    `parts` of latencies, and `more` of them before the budgets.
     """
     return Document(
         f"rtscope test {answer.test.title}",
-        tuple(answer_blocks(answer, worst=worst, more=more)),
+        tuple(answer_blocks(answer, worst=worst, parts=parts, more=more)),
         made_by=f"rtscope {__version__}",
     )
 
@@ -286,7 +291,11 @@ def _budget_words(one: Judged) -> Words:
 
 
 def answer_blocks(
-    answer: Answer, *, worst: Sequence[Block] = (), more: Sequence[Block] = ()
+    answer: Answer,
+    *,
+    worst: Sequence[Block] = (),
+    parts: Sequence[Block] = (),
+    more: Sequence[Block] = (),
 ) -> Iterator[Block]:
     """Yield the answer, the table of threads, broken budgets and the worst cycle."""
     yield from headline_blocks(answer)
@@ -299,6 +308,7 @@ def answer_blocks(
         yield ""
     yield from worst_blocks(answer)
     yield from worst
+    yield from parts_blocks(answer.test, answer.tested, drawn=parts)
     yield from more
     budgets = [_budget_row(one) for one in answer.judged]
     if budgets:
@@ -353,21 +363,16 @@ def _cells(thread: OutsideThread, one: SeenStart) -> Mapping[str, str]:
         "prio": thread.priority_words,
         "cycles": count(len(thread.cycles)),
         "period": NOTHING if thread.period_ns is None else duration(thread.period_ns),
-        "worst": us_cell(values["response"]),
-        "p99": us_cell(response.ranks.percentile_ns(99)),
-        "average": us_cell(response.mean_ns),
-        "latency": us_cell(values["latency"]),
-        "on CPU": us_cell(values["execution"]),
+        "worst": format_us(values["response"]),
+        "p99": format_us(response.ranks.percentile_ns(99)),
+        "average": format_us(response.mean_ns),
+        "latency": format_us(values["latency"]),
+        "on CPU": format_us(values["execution"]),
         "instr.": count(values["instructions"] or 0),
         "missed": NOTHING if thread.missed is None else count(thread.missed),
         "faults": count(faults) if Kind.FAULT in kinds else NOTHING,
         "waits": count(waits) if Kind.CALL in kinds else NOTHING,
     }
-
-
-def us_cell(ns: float | None) -> str:
-    """Write a time without its unit."""
-    return us(ns).removesuffix(" µs")
 
 
 def _unseen(one: SeenStart) -> Iterator[Block]:

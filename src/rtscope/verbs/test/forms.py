@@ -19,6 +19,7 @@ from rtscope.verbs.test.judge import (
     judged_threads,
     outcome_of,
 )
+from rtscope.verbs.test.latencyparts import parts_row
 from rtscope.verbs.test.places import frame_of
 
 
@@ -101,6 +102,7 @@ def _thread_json(thread: OutsideThread, one: SeenStart) -> dict[str, Any]:
         "response_mean_ns": response.mean_ns,
         "lost_records": one.outside.lost,
         **seen,
+        "latency_parts": parts_row(thread),
         "worst": {
             "cycle": thread.worst.number,
             "begin_ns": thread.worst.begin_ns,

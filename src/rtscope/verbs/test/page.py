@@ -31,8 +31,9 @@ from rtscope.verbs.test.baseline import VIRTUAL
 from rtscope.verbs.test.cyclechart import NOT_SEEN, marks_of, outside_timeline
 from rtscope.verbs.test.file import ProgramTest
 from rtscope.verbs.test.judge import SeenStart, budget_of, judged_threads
+from rtscope.verbs.test.latencyparts import parts_of
 from rtscope.verbs.test.recorded import Recorded
-from rtscope.verbs.test.responsecharts import over_time_of, spread_of
+from rtscope.verbs.test.responsecharts import over_time_of, parts_chart, spread_of
 
 MOST_CHARTED = 24
 """Threads with charts of their responses."""
@@ -50,6 +51,7 @@ def page_document(
     return answer_document(
         answer,
         worst=tuple(_cycle(answer, record, recorded)),
+        parts=tuple(_latency_parts(answer)),
         more=tuple(_responses(answer)),
     )
 
@@ -125,12 +127,28 @@ def _segments(recorded: Recorded) -> Table:
 # --- all cycles -----------------------------------------------------------------------
 
 
-def _responses(answer: Answer) -> Iterator[Block]:
-    every = [
+def _latency_parts(answer: Answer) -> Iterator[Block]:
+    for number, (one, thread) in enumerate(_charted(answer)[:MOST_CHARTED], 1):
+        name, samples = printable(thread.name), parts_of(thread).samples
+        if samples:
+            run = f", {one.name}" if len(answer.tested) > 1 else ""
+            yield Chart(
+                parts_chart(samples, thread=name, name=f"parts{number}"),
+                f"{name}{run}: in all cycles.",
+                beside=True,
+            )
+
+
+def _charted(answer: Answer) -> Sequence[tuple[SeenStart, OutsideThread]]:
+    return [
         (one, thread)
         for one in answer.tested
         for thread in judged_threads(answer.test, one.outside)
     ]
+
+
+def _responses(answer: Answer) -> Iterator[Block]:
+    every = _charted(answer)
     charts = [
         chart
         for number, (one, thread) in enumerate(every[:MOST_CHARTED], 1)

@@ -1,10 +1,11 @@
-"""The responses of a thread, as SVG: how many were how long, and each over time."""
+"""The cycles of a thread, as SVG: how long responses and parts of latencies were."""
 
 import math
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 
 import numpy as np
 from markupsafe import Markup
+from numpy.typing import NDArray
 
 from rtscope.host.units import NS_PER_MS, NS_PER_US, count, format_us
 from rtscope.present.charts.axes import LIMIT, PALETTE, WIDTH_PT
@@ -16,7 +17,7 @@ from rtscope.present.charts.bars import (
     tick_step,
 )
 from rtscope.present.model.charts import bin_edges
-from rtscope.programs.outside.model import OutsideThread
+from rtscope.programs.outside.model import OutsideThread, Stage
 from rtscope.verbs.test.baseline import VIRTUAL
 
 _LEFT, _RIGHT, _TOP, _PLOT = 44, 14, 26, 120
@@ -58,13 +59,7 @@ def spread_of(thread: OutsideThread, limit_ns: int | None, *, name: str) -> Mark
                 f'width="{max(1.2, x(end) - x(begin)):.2f}" height="{height:.1f}" '
                 f"{fill_of(0)}/>"
             )
-    free = -math.inf
-    for ns in _ticks(edges[0], edges[-1], logarithmic=logarithmic):
-        parts.append(f'<path d="M{x(ns):.1f} {_BOTTOM}v4" {STROKE}/>')
-        if x(ns) - free >= _TICK_PT:
-            shown = f"{ns / NS_PER_US:,g}"
-            parts.append(text_at(x(ns), _BOTTOM + 15, shown, muted=True))
-            free = x(ns)
+    parts += _ticked(edges, x, _BOTTOM, logarithmic=logarithmic)
     words = f"response ({VIRTUAL}µs); height: number of cycles"
     parts.append(text_at(WIDTH_PT / 2, _BOTTOM + 29, words, muted=True))
     if limit_ns:
@@ -73,6 +68,68 @@ def spread_of(thread: OutsideThread, limit_ns: int | None, *, name: str) -> Mark
     about = f"{count(len(responses))} responses of {thread.name}, {_range(responses)}"
     title = f"Responses of {thread.name}"
     return _drawn(parts, name=name, about=(title, about))
+
+
+_ROW, _NAMES = 44, 76
+"""Of a part: its height, and what its name takes of the width."""
+
+
+def parts_chart(
+    samples: Mapping[Stage, Sequence[int]], *, thread: str, name: str
+) -> Markup:
+    """
+    Return how many wake-ups had how much of each part, on one axis of time.
+
+    What was always 0 is not drawn.
+    """
+    samples = {stage: of for stage, of in samples.items() if max(of)}
+    every = [ns for of in samples.values() for ns in of if ns] or [1]
+    edges, logarithmic = bin_edges(min(every), max(every))
+    low, high = _scaled([edges[0], edges[-1]], logarithmic=logarithmic)
+    bottom = 8 + _ROW * len(samples)
+
+    def x(ns: float) -> float:
+        (at,) = _scaled([max(ns, edges[0])], logarithmic=logarithmic)
+        return _NAMES + (WIDTH_PT - _NAMES - _RIGHT) * (at - low) / (high - low)
+
+    parts: list[str] = []
+    for number, (stage, of) in enumerate(samples.items()):
+        base = 8 + _ROW * (number + 1)
+        parts.append(f'<path d="M{_NAMES} {base}H{WIDTH_PT - _RIGHT}" {STROKE}/>')
+        parts.append(text_at(_NAMES - 8, base - 12, stage.value, anchor="end"))
+        most = f"{format_us(max(of))}"
+        parts.append(text_at(_NAMES - 8, base - 1, most, anchor="end", muted=True))
+        counts, _ = np.histogram(np.maximum(of, edges[0]), bins=edges)
+        for begin, end, found in zip(edges[:-1], edges[1:], counts, strict=True):
+            if found:
+                high_pt = (_ROW - 8) * math.log10(2 * found) / math.log10(2 * len(of))
+                parts.append(
+                    f'<rect x="{x(begin):.1f}" y="{base - high_pt:.1f}" '
+                    f'width="{max(1.2, x(end) - x(begin)):.2f}" '
+                    f'height="{high_pt:.1f}" {fill_of(number)}/>'
+                )
+    parts += _ticked(edges, x, bottom, logarithmic=logarithmic)
+    words = f"{VIRTUAL}µs; height: number of wake-ups, logarithmic; below a name: most"
+    parts.append(text_at(WIDTH_PT / 2, bottom + 29, words, muted=True))
+    said = (f"{stage.value} {_range(of)}" for stage, of in samples.items())
+    about = f"Parts of the wake-up latency of {thread}", "; ".join(said)
+    return Markup(drawing("parts", bottom + 34, parts, name=name, about=about))
+
+
+def _ticked(
+    edges: NDArray[np.float64],
+    x: Callable[[float], float],
+    bottom: float,
+    *,
+    logarithmic: bool,
+) -> Iterator[str]:
+    free = -math.inf
+    for ns in _ticks(edges[0], edges[-1], logarithmic=logarithmic):
+        yield f'<path d="M{x(ns):.1f} {bottom}v4" {STROKE}/>'
+        if x(ns) - free >= _TICK_PT:
+            shown = f"{ns / NS_PER_US:,g}"
+            yield text_at(x(ns), bottom + 15, shown, muted=True)
+            free = x(ns)
 
 
 def over_time_of(
