@@ -166,6 +166,6 @@ def test_the_parts_of_all_wake_ups_are_shown_with_what_they_are() -> None:
     seen = page(record_of(40))
 
     assert "Parts of the wake-up latency" in seen
-    rows = re.findall(r"<t[dh][^>]*>(interrupt|wake-up|scheduler|return)</t[dh]>", seen)
+    rows = re.findall(r"<t[dh][^>]*>(interrupt|scheduler|return)</t[dh]>", seen)
     assert rows == [stage.value for stage in Stage]
     assert 'class="chart parts"' in seen

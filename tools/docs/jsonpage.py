@@ -187,14 +187,9 @@ LATENCY_PARTS: Rows = (
     (
         "interrupt",
         "PartTimes or null",
-        "From when the timer was due to its handler; null: no timer began a cycle.",
+        "From when the timer was due to where it wakes the thread; null: no timer did.",
     ),
-    (
-        "wakeup",
-        "PartTimes or null",
-        "From there to where the thread was ready; null: as above.",
-    ),
-    ("scheduler", "PartTimes or null", "From ready to having its CPU."),
+    ("scheduler", "PartTimes or null", "From there to where it has its CPU."),
     ("return", "PartTimes or null", "From there to its first own instruction."),
     (
         "unknown",

@@ -418,7 +418,6 @@ def _cycle(
             for use in one.uses
             if first.first_ns <= use.began_ns < done_ns
         ),
-        handled_ns=first.wakeup.handled_ns if first.slept else None,
         in_ns=first.wakeup.in_ns if first.slept else None,
     )
 

@@ -56,9 +56,7 @@ class Stage(StrEnum):
     """A part of a wake-up latency, in the order of time."""
 
     INTERRUPT = "interrupt"
-    """From when the timer was due to its handler: interrupts off, and the entry."""
-    WAKEUP = "wake-up"
-    """From there to where the thread is made ready to run."""
+    """From when its timer was due to where that wakes it: interrupts off, the entry."""
     SCHEDULER = "scheduler"
     """From there to where it has its CPU: preemption off, others, the switch."""
     RETURN = "return"
@@ -94,8 +92,6 @@ class OutsideCycle:
     """Where each page fault was."""
     allocations: tuple[Place, ...] = ()
     """Calls of functions that allocate or free memory; none within another."""
-    handled_ns: int | None = None
-    """When the handler of its timer ran; None: it has none, or that was not seen."""
     in_ns: int | None = None
     """When it had its CPU; None: it did not sleep."""
 
@@ -105,17 +101,18 @@ class OutsideCycle:
         The parts of its latency in ns, whose sum it is.
 
         None: it did not sleep, or two CPUs saw it, whose times are not in order. One
-        that no timer began has neither interrupt nor wake-up.
+        that no timer began has no interrupt.
         """
-        if self.in_ns is None or (self.timed and self.handled_ns is None):
+        if self.in_ns is None:
             return None
-        ends = [self.woken_ns, self.in_ns, self.first_ns]
-        if self.timed and self.handled_ns is not None:
-            ends = [self.begin_ns, self.handled_ns, *ends]
+        ends = (self.begin_ns, self.woken_ns, self.in_ns, self.first_ns)
         parts = [end - begin for begin, end in pairwise(ends)]
-        if ends[0] != self.begin_ns or min(parts) < 0:
+        if min(parts) < 0:
             return None
-        return dict(zip(list(Stage)[-len(parts) :], parts, strict=True))
+        stages = dict(zip(Stage, parts, strict=True))
+        if not self.timed:
+            del stages[Stage.INTERRUPT]
+        return stages
 
     @property
     def latency_ns(self) -> int:

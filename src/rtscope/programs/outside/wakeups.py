@@ -87,8 +87,6 @@ class Wakeup:
     """When the timer that woke it was due; None: no timer did, or it was not seen."""
     expires_ns: int | None
     """The same by CLOCK_MONOTONIC, exact."""
-    handled_ns: int | None = None
-    """When the handler of that timer ran."""
     in_ns: int = 0
     first_ns: int | None = None
     """Its first own instruction; None: it executed none."""
@@ -285,7 +283,6 @@ class Reader:
             woken[1],
             None if release is None else release.signed,
             None if release is None else release.expires_ns,
-            handled_ns=None if release is None else release.at_ns,
             in_ns=entry.at_ns,
             prio=self._prios[entry.tid],
             after=state.last_wait,

@@ -12,9 +12,8 @@ from rtscope.verbs.test.file import ProgramTest
 from rtscope.verbs.test.judge import SeenStart, judged_threads
 
 MEANING: Mapping[Stage, str] = {
-    Stage.INTERRUPT: "from when the timer was due to its handler",
-    Stage.WAKEUP: "from there to where the thread was ready",
-    Stage.SCHEDULER: "from ready to having its CPU",
+    Stage.INTERRUPT: "from when the timer was due to where it wakes the thread",
+    Stage.SCHEDULER: "from there to where the thread has its CPU",
     Stage.RETURN: "from there to its first own instruction",
 }
 
