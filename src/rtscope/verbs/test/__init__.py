@@ -13,8 +13,9 @@
     baseline.py      results that are kept, and what differs from them
     answer.py        the answer, for people
     forms.py         the answer, for programs
+    latencyparts.py  the parts of all wake-up latencies: table and JSON
     recorded.py      the worst cycle booted again with every instruction, explained
     page.py          the page: the worst cycle over all CPUs, the responses
     cyclechart.py    a cycle over the CPUs, by what was seen of the program
-    responsecharts.py  its responses, drawn
+    responsecharts.py  responses and parts of latencies, drawn
 """
