@@ -54,13 +54,14 @@ names of temporary files.
 """
 
 
-GROUPS = ("app", "board", "kernel")
+GROUPS = ("app", "board", "kernel", "history")
 MANY = 5
 
 NOT_COMPARED = re.compile(
     r"cache/matplotlib/|linux/\.git/|state/rtscope/installation\.key|out/build\.log"
+    r"|history\.db"
 )
-"""Files of other programs, and a key that is drawn at random."""
+"""Files of other programs, an index of times of files, and a key drawn at random."""
 
 _PRE = re.compile(r"(<pre>.*?</pre>)", re.DOTALL)
 _BLOCK = re.compile(

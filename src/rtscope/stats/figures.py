@@ -101,6 +101,7 @@ Table = Literal[
     "cycles_page",
     "cycles_marks",
     "export",
+    "history",
 ]
 WIDE = 100
 """Columns from this place on are for wide terminals, or for a second table."""

@@ -5,7 +5,7 @@ _rtscope_known() {
     kind='' values='' many=''
     case "$1" in
         '') options='--help -h --version'
-            [[ $2 == '' ]] && kind=values values='run cyclictest report compare test sweep bisect tasks audit explain import export pack doctor completion app board kernel'
+            [[ $2 == '' ]] && kind=values values='run cyclictest report compare test sweep bisect tasks audit explain import export pack doctor completion app board kernel history'
             ;;
         'app') options='--help -h'
             [[ $2 == '' ]] && kind=values values='check start unit demo'
@@ -15,6 +15,9 @@ _rtscope_known() {
             ;;
         'kernel') options='--help -h'
             [[ $2 == '' ]] && kind=values values='list show patches config build check package verify'
+            ;;
+        'history') options='--help -h'
+            [[ $2 == '' ]] && kind=values values='index list tag'
             ;;
         'run') options='--load -l --event --duration -d --interval --policy --priority -p --cpus --repetitions --warmup --settle --command --storage-dir --worst --explain --target -t --kernel -k --deadline --claim --min-boots --require-identical --seed --seeds --guest-files --record --no-record --host-limit --qemu --append --lockfile --governor --hold-cpu-awake --rt-throttling --tuned --identical-to --jobs --bundle --reuse --out -o --resume --yes --json --quiet -q --verbose -v --help -h'
             case "$2" in
@@ -387,6 +390,29 @@ _rtscope_known() {
                 '') kind=values values='jh7110-6.1 jh7110-6.1-rt jh7110-6.1-rt-debug jh7110-6.1-rt-nolazy jh7110-6.12 jh7110-6.12-board jh7110-6.12-rt jh7110-6.12-rt-board jh7110-7.3 jh7110-7.3-board jh7110-7.3-rt jh7110-7.3-rt-board pc-6.12 pc-6.12-board pc-6.12-rt pc-6.12-rt-board pc-6.12-rtgroup rpi-6.12 rpi-6.12-board rpi-6.12-rt rpi-6.12-rt-board' ;;
             esac
             ;;
+        'history index') options='--index --json --help -h'
+            case "$2" in
+                --index) kind=files ;;
+                '') kind=directories ;;
+            esac
+            ;;
+        'history list') options='--index --machine --kernel -k --load -l --since --tag --later-than --limit --json --help -h'
+            case "$2" in
+                --index) kind=files ;;
+                --machine) kind=none ;;
+                --kernel|-k) kind=values values='debian-6.12 debian-6.12-rt debian-6.1 debian-6.1-rt jh7110-6.1 jh7110-6.1-rt jh7110-6.1-rt-debug jh7110-6.1-rt-nolazy jh7110-6.12 jh7110-6.12-board jh7110-6.12-rt jh7110-6.12-rt-board jh7110-7.3 jh7110-7.3-board jh7110-7.3-rt jh7110-7.3-rt-board pc-6.12 pc-6.12-board pc-6.12-rt pc-6.12-rt-board pc-6.12-rtgroup rpi-6.12 rpi-6.12-board rpi-6.12-rt rpi-6.12-rt-board' many=yes ;;
+                --load|-l) kind=values values='idle cpu os memory storage network timers switch pipe oom custom' many=yes ;;
+                --since) kind=none ;;
+                --tag) kind=none ;;
+                --later-than) kind=none ;;
+                --limit) kind=none ;;
+            esac
+            ;;
+        'history tag') options='--remove --help -h'
+            case "$2" in
+                '') kind=directories ;;
+            esac
+            ;;
     esac
 }
 
@@ -403,7 +429,7 @@ _rtscope() {
         [[ $word == -* || $verb == *' '* ]] && continue
         case "$verb" in
             '') verb=$word ;;
-            app|board|kernel) verb="$verb $word" ;;
+            app|board|kernel|history) verb="$verb $word" ;;
         esac
     done
     if [[ $cur == --*=* ]]; then

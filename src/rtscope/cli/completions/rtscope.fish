@@ -41,6 +41,7 @@ complete -c rtscope -n '__rtscope_just' -a completion -d 'Print the completion o
 complete -c rtscope -n '__rtscope_just' -a app -d 'Your program: watch it from outside, and find the causes of its delays'
 complete -c rtscope -n '__rtscope_just' -a board -d 'Virtual boards: list, build, export and import them'
 complete -c rtscope -n '__rtscope_just' -a kernel -d 'Kernels: patch, configure, build, test, package and verify them'
+complete -c rtscope -n '__rtscope_just' -a history -d 'History: an index over many results, night after night'
 complete -c rtscope -n '__rtscope_just app' -a check -d 'Find the causes of delays in a running program'
 complete -c rtscope -n '__rtscope_just app' -a start -d 'Start a program with a policy, CPUs, limits and locked memory, and become it'
 complete -c rtscope -n '__rtscope_just app' -a unit -d 'Write a systemd unit with the rights and limits that a running program uses'
@@ -59,6 +60,9 @@ complete -c rtscope -n '__rtscope_just kernel' -a build -d 'Build kernels into t
 complete -c rtscope -n '__rtscope_just kernel' -a check -d 'Boot kernels on their virtual boards under each load, and check their logs'
 complete -c rtscope -n '__rtscope_just kernel' -a package -d 'Package a kernel for its board: an archive, and a Debian package'
 complete -c rtscope -n '__rtscope_just kernel' -a verify -d 'Verify that a kernel is the intended one, running or before its installation'
+complete -c rtscope -n '__rtscope_just history' -a index -d 'Index the results below folders'
+complete -c rtscope -n '__rtscope_just history' -a list -d 'List runs of the index with their figures, the newest first'
+complete -c rtscope -n '__rtscope_just history' -a tag -d 'Tag results, for instance as the baseline of later ones'
 complete -c rtscope -n '__rtscope_at run' -l load -s l -d 'Loads, one run under each' -xa '(__fish_append , idle cpu os memory storage network timers switch pipe oom custom)'
 complete -c rtscope -n '__rtscope_at run' -l event -d 'Events that wake the measuring threads, one run with each' -xa 'timer futex eventfd pipe signal mq sem cond pty udp raw poll list'
 complete -c rtscope -n '__rtscope_at run' -l duration -s d -d 'Duration of each run' -x
@@ -371,3 +375,17 @@ complete -c rtscope -n '__rtscope_at kernel verify' -l json -d 'Result as JSON'
 complete -c rtscope -n '__rtscope_at kernel verify' -l quiet -s q -d 'The answer alone, in one line'
 complete -c rtscope -n '__rtscope_at kernel verify' -l verbose -s v -d 'Everything on the terminal'
 complete -c rtscope -n '__rtscope_at kernel verify' -a 'jh7110-6.1 jh7110-6.1-rt jh7110-6.1-rt-debug jh7110-6.1-rt-nolazy jh7110-6.12 jh7110-6.12-board jh7110-6.12-rt jh7110-6.12-rt-board jh7110-7.3 jh7110-7.3-board jh7110-7.3-rt jh7110-7.3-rt-board pc-6.12 pc-6.12-board pc-6.12-rt pc-6.12-rt-board pc-6.12-rtgroup rpi-6.12 rpi-6.12-board rpi-6.12-rt rpi-6.12-rt-board'
+complete -c rtscope -n '__rtscope_at history index' -l index -d 'File of the index' -rF
+complete -c rtscope -n '__rtscope_at history index' -l json -d 'Result as JSON'
+complete -c rtscope -n '__rtscope_at history index' -xa '(__fish_complete_directories)'
+complete -c rtscope -n '__rtscope_at history list' -l index -d 'File of the index' -rF
+complete -c rtscope -n '__rtscope_at history list' -l machine -d 'Only this machine' -x
+complete -c rtscope -n '__rtscope_at history list' -l kernel -s k -d 'Only this kernel or release' -xa '(__fish_append , debian-6.12 debian-6.12-rt debian-6.1 debian-6.1-rt jh7110-6.1 jh7110-6.1-rt jh7110-6.1-rt-debug jh7110-6.1-rt-nolazy jh7110-6.12 jh7110-6.12-board jh7110-6.12-rt jh7110-6.12-rt-board jh7110-7.3 jh7110-7.3-board jh7110-7.3-rt jh7110-7.3-rt-board pc-6.12 pc-6.12-board pc-6.12-rt pc-6.12-rt-board pc-6.12-rtgroup rpi-6.12 rpi-6.12-board rpi-6.12-rt rpi-6.12-rt-board)'
+complete -c rtscope -n '__rtscope_at history list' -l load -s l -d 'Only these loads' -xa '(__fish_append , idle cpu os memory storage network timers switch pipe oom custom)'
+complete -c rtscope -n '__rtscope_at history list' -l since -d 'Only runs from this day on' -x
+complete -c rtscope -n '__rtscope_at history list' -l tag -d 'Only results with this tag' -x
+complete -c rtscope -n '__rtscope_at history list' -l later-than -d 'Latency beyond which each run'\''s wake-ups are counted' -x
+complete -c rtscope -n '__rtscope_at history list' -l limit -d 'Most runs to list, the newest first' -x
+complete -c rtscope -n '__rtscope_at history list' -l json -d 'Result as JSON'
+complete -c rtscope -n '__rtscope_at history tag' -l remove -d 'Take the tag away instead'
+complete -c rtscope -n '__rtscope_at history tag' -xa '(__fish_complete_directories)'

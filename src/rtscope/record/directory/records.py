@@ -139,11 +139,15 @@ class ResultDir:
                 lost[name] = str(getattr(error.__cause__, "strerror", None) or error)
         return lost
 
-    def records(self) -> list[RunRecord]:
-        """Return all records by run id; an interrupted run only if it has no other."""
+    def record_files(self) -> list[Path]:
+        """Return the files of `records`, in their order."""
         paths = (*self._files(INTERRUPTED), *self._files(RECORD))
         of_runs = {path.parent: path for path in paths}
-        return [read_record(of_runs[run]) for run in sorted(of_runs)]
+        return [of_runs[run] for run in sorted(of_runs)]
+
+    def records(self) -> list[RunRecord]:
+        """Return all records by run id; an interrupted run only if it has no other."""
+        return [read_record(path) for path in self.record_files()]
 
     def _write(self, directory: Path, name: str, content: bytes) -> Path:
         """Write a file into a directory of this one, which is there."""
@@ -200,22 +204,34 @@ class Outcome:
     """Why it is not done; empty: it was not tried yet."""
 
 
-def find(root: Path, *, depth: int = MAX_DEPTH) -> Iterator[tuple[Path, Kind | None]]:
+def find(
+    root: Path,
+    *,
+    depth: int = MAX_DEPTH,
+    skip: Callable[[RecordError], None] | None = None,
+) -> Iterator[tuple[Path, Kind | None]]:
     """
     Yield all directories of records at and below a place, with what they hold.
 
     In the order of their names; a sweep or a search before the directories that it is
     made of. Records of other tools have no document. Raises RecordError for a folder
-    that cannot be read.
+    that cannot be read; with `skip`, that gets the error, and the others follow.
     """
     kind = place.kind_of(root)
     if kind is not None or _has_records(root):
         yield root, kind
         if kind in (None, CAMPAIGN):
             return
-    if depth:
-        for folder in _folders(root):
-            yield from find(folder, depth=depth - 1)
+    if not depth:
+        return
+    try:
+        folders = _folders(root)
+    except RecordError as error:
+        if skip is None:
+            raise
+        return skip(error)
+    for folder in folders:
+        yield from find(folder, depth=depth - 1, skip=skip)
 
 
 def outcomes(path: Path, planned: Planned = lambda _: ()) -> Iterator[Outcome]:

@@ -1,0 +1,11 @@
+"""
+`rtscope history`: an index over result directories, and what it shows over time.
+
+    indexing.py    `history index`: reads what is new below folders
+    tags.py        `history tag`: words beside the runs of a result
+    listing.py     `history list`: runs with figures
+    database.py    the index, an SQLite file
+    entries.py     what it keeps of a run
+    histograms.py  all latencies of a run, packed
+    query.py       runs by filters
+"""

@@ -1,0 +1,203 @@
+"""`rtscope history index`: read what is new below result directories."""
+
+import sqlite3
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import asdict, dataclass, field
+from datetime import UTC, datetime
+from itertools import islice
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+from rtscope.cli.console import Json, log, put, put_json
+from rtscope.host.errors import MeasurementError, RecordError, UsageError
+from rtscope.host.escape import printable
+from rtscope.host.units import plural
+from rtscope.record.directory.place import CAMPAIGN, Kind
+from rtscope.record.directory.records import ResultDir, find
+from rtscope.verbs.history import database
+from rtscope.verbs.history.entries import Entry, fingerprint, read_entry
+from rtscope.verbs.history.tags import tags_of
+
+BATCH = 200
+"""Runs that one transaction writes; they are read before it begins."""
+
+MOST_NAMED = 3
+
+IndexFile = Annotated[Path, typer.Option("--index", metavar="FILE")]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class IndexRequest:
+    """The arguments and options of `rtscope history index`."""
+
+    directory: Annotated[list[Path], typer.Argument(metavar="DIR")]
+    """Folders with result directories at any depth, e.g. nights."""
+    index: IndexFile = Path(database.NAME)
+    """File of the index (default: history.db), e.g. lab.db."""
+    json: Json = False
+
+
+@dataclass(slots=True)
+class Tally:
+    """What came of the records below the places that were named."""
+
+    new: int = 0
+    changed: int = 0
+    unchanged: int = 0
+    vanished: int = 0
+    damaged: list[str] = field(default_factory=list)
+    """Of each the path and the reason."""
+
+    @property
+    def sentence(self) -> str:
+        """The whole in a line."""
+        return (
+            f"{plural(self.new, 'new run')}, {self.changed:,} changed, "
+            f"{self.unchanged:,} unchanged, {self.vanished:,} vanished, "
+            f"{len(self.damaged):,} damaged"
+        )
+
+
+def index(request: IndexRequest) -> int:
+    """
+    Index the records below folders: only new and changed ones are read.
+
+    The index has facts, figures, histograms, caveats and tags of each run, and no
+    sample. Remove it at any time: it is made anew from the directories. A run whose
+    record is gone keeps its figures, and is marked.
+    """
+    places = [_checked(path) for path in request.directory]
+    tally = Tally()
+    with database.opened(request.index, make=True) as opened:
+        for place in places:
+            index_place(opened, place, tally)
+    for line in tally.damaged[:MOST_NAMED]:
+        log(f"not indexed: {line}")
+    if (left := len(tally.damaged) - MOST_NAMED) > 0:
+        log(f"not indexed: {left:,} more; --json names all")
+    if request.json:
+        put_json({"index": str(request.index), **asdict(tally)})
+    else:
+        put(f"{printable(str(request.index))}: {tally.sentence}\n")
+    return 0
+
+
+def _checked(path: Path) -> Path:
+    if not path.is_dir():
+        raise UsageError(f"{path}: no such directory; name a folder with results")
+    return path.resolve()
+
+
+@dataclass(frozen=True, slots=True)
+class _Damaged:
+    """A record that cannot be read."""
+
+    path: Path
+    mark: str
+    why: str
+
+
+@dataclass(frozen=True, slots=True)
+class _Tags:
+    """The tags of a directory."""
+
+    directory: Path
+    tags: frozenset[str]
+
+
+_Item = Entry | _Damaged | _Tags
+
+
+@dataclass(slots=True)
+class _Walk:
+    """A walk through all that is below a place."""
+
+    known: Mapping[str, str]
+    """Fingerprints by path."""
+    tally: Tally
+    seen: set[str] = field(default_factory=set)
+    """Records that are there."""
+    is_whole: bool = True
+    """Whether every folder could be looked into."""
+
+    def skip(self, error: RecordError) -> None:
+        """Go on behind a folder or a file that cannot be read."""
+        self.is_whole = False
+        self.tally.damaged.append(str(error))
+
+    def items(self, place: Path) -> Iterator[_Item]:
+        """Yield what is new or changed."""
+        whole: tuple[Path, Kind] | None = None
+        for directory, kind in find(place, skip=self.skip):
+            if kind is not None and kind is not CAMPAIGN:
+                whole = directory, kind
+                continue
+            part_of = ""
+            if whole is not None and directory.is_relative_to(whole[0]):
+                part_of = whole[1].name
+            try:
+                files = ResultDir(directory).record_files()
+                tags = _Tags(directory, tags_of(directory))
+            except RecordError as error:
+                self.skip(error)
+                continue
+            for file in files:
+                yield from self._of_file(file, part_of)
+            yield tags
+
+    def _of_file(self, file: Path, part_of: str) -> Iterator[_Item]:
+        try:
+            mark = fingerprint(file)
+        except FileNotFoundError:  # taken away since it was found
+            return
+        self.seen.add(str(file))
+        before = self.known.get(str(file))
+        if before == mark:
+            self.tally.unchanged += 1
+            return
+        try:
+            yield read_entry(file, mark=mark, part_of=part_of)
+        except MeasurementError as error:
+            self.tally.damaged.append(str(error))
+            yield _Damaged(file, mark, str(error))
+            return
+        if before is None:
+            self.tally.new += 1
+        else:
+            self.tally.changed += 1
+
+
+def index_place(opened: sqlite3.Connection, place: Path, tally: Tally) -> None:
+    """Index all that is below a place; raise sqlite3.Error for a damaged index."""
+    walk = _Walk(database.known_marks(opened, place), tally)
+    tags = database.known_tags(opened, place)
+    for batch in _batches(walk.items(place)):
+        with database.writing(opened):
+            for item in batch:
+                _put(opened, item, tags)
+    # What could not be looked into is not gone.
+    gone = walk.known.keys() - walk.seen if walk.is_whole else ()
+    now = datetime.now(UTC).strftime("%Y-%m-%dT%H:%M:%SZ")
+    with database.writing(opened):
+        tally.vanished += database.mark_vanished(opened, gone, now=now)
+        database.mark_back(opened, place, walk.seen)
+
+
+def _put(
+    opened: sqlite3.Connection, item: _Item, tags: Mapping[str, frozenset[str]]
+) -> None:
+    match item:
+        case Entry():
+            database.put_entry(opened, item)
+        case _Damaged():
+            database.put_damaged(opened, str(item.path), item.mark, item.why)
+        case _Tags():
+            if tags.get(str(item.directory), frozenset()) != item.tags:
+                database.put_tags(opened, item.directory, item.tags)
+
+
+def _batches(items: Iterator[_Item]) -> Iterator[Sequence[_Item]]:
+    while batch := list(islice(items, BATCH)):
+        yield batch

@@ -1,0 +1,150 @@
+"""What `rtscope history` prints, and the status that it ends with."""
+
+import json
+import sqlite3
+from contextlib import closing
+from pathlib import Path
+
+import pytest
+
+from fakes.commandline import Rtscope
+from fakes.nights import keep, lab, latencies, run
+
+
+@pytest.fixture
+def nights(here: Path) -> Path:
+    """Three nights of two boards, and a fourth one of a under another load."""
+    lab(here / "nights", 3, boards=("a", "b"))
+    other = run(latencies(9), night=3, load="memory", release="6.12.44")
+    keep(here / "nights/night-03/a", other)
+    return here / "nights"
+
+
+def listed(rtscope: Rtscope, *words: str) -> list[tuple[str, str]]:
+    said = rtscope("history", "list", "--json", *words)
+    assert said.status == 0
+    runs = json.loads(said.out)["runs"]
+    return [(one["machine"], one["load"]) for one in runs]
+
+
+def test_nights_are_indexed_and_listed_newest_first(
+    rtscope: Rtscope, nights: Path
+) -> None:
+    said = rtscope("history", "index", nights)
+    assert said.status == 0
+    assert said.out == (
+        "history.db: 7 new runs, 0 changed, 0 unchanged, 0 vanished, 0 damaged\n"
+    )
+    again = json.loads(rtscope("history", "index", nights, "--json").out)
+    assert (again["new"], again["unchanged"], again["damaged"]) == (0, 7, [])
+
+    shown = rtscope("history", "list").out.splitlines()
+    assert "2026-11-04 02:00" in shown[1]
+    assert "ssh:a memory" in shown[1]
+    assert shown[-1] == "7 runs."
+    assert "the newest 2 are shown" in rtscope("history", "list", "--limit", "2").out
+
+
+def test_wake_ups_beyond_a_limit_are_counted_from_the_histogram(
+    rtscope: Rtscope, here: Path
+) -> None:
+    keep(here / "nights/x", run([10_000] * 97 + [60_000, 70_000, 80_000]))
+    rtscope("history", "index", here / "nights")
+    said = rtscope("history", "list", "--later-than", "65us", "--json")
+    assert json.loads(said.out)["runs"][0]["later"] == 2
+    assert "> 65 us" in rtscope("history", "list", "--later-than", "65us").out
+    assert rtscope("history", "list", "--later-than", "65").status == 2
+
+
+def test_filters_choose_runs(rtscope: Rtscope, nights: Path) -> None:
+    rtscope("history", "tag", "good", nights / "night-01")
+    rtscope("history", "index", nights)
+
+    assert len(listed(rtscope)) == 7
+    assert listed(rtscope, "--load", "memory") == [("ssh:a", "memory")]
+    assert listed(rtscope, "--kernel", "6.12.44") == [("ssh:a", "memory")]
+    assert set(listed(rtscope, "--machine", "*b")) == {("ssh:b", "idle")}
+    assert len(listed(rtscope, "--since", "2026-11-03")) == 3
+    assert len(listed(rtscope, "--tag", "good")) == 2
+    assert listed(rtscope, "--tag", "good", "--since", "2026-11-04") == []
+    assert listed(rtscope, "--load", "idle' OR 1=1 --") == []
+
+
+def test_a_tag_is_added_once_and_taken_away(rtscope: Rtscope, nights: Path) -> None:
+    added = rtscope("history", "tag", "good", nights)
+    assert added.out == "good: added to 7 results; 0 results had it\n"
+    again = rtscope("history", "tag", "good", nights / "night-00/a")
+    assert again.out == "good: added to 0 results; 1 result had it\n"
+    gone = rtscope("history", "tag", "good", nights, "--remove")
+    assert gone.out == "good: taken from 7 results; 0 results did not have it\n"
+    assert not list(nights.rglob("tags.json"))
+
+
+def test_a_damaged_record_is_named_and_costs_no_other(
+    rtscope: Rtscope, nights: Path
+) -> None:
+    path = nights / "night-00/a/runs/001-idle/record.json"
+    path.write_text("{")
+    said = rtscope("history", "index", nights)
+    assert said.status == 0
+    assert "6 new runs" in said.out
+    assert "1 damaged" in said.out
+    assert str(path) in said.err.replace("\n", "")
+    assert "1 damaged record not indexed" in rtscope("history", "list").out
+
+
+@pytest.mark.parametrize(
+    ("words", "status", "told"),
+    [
+        (["index", "nowhere"], 2, "nowhere: no such directory"),
+        (["index", ".", "--index", "no/such.db"], 3, "cannot use the index"),
+        (["list"], 2, "rtscope history index DIR --index history.db"),
+        (["tag", "good", "nowhere"], 2, "no such file or directory"),
+        (["tag", "Not Good", "."], 2, "no tag"),
+    ],
+)
+def test_what_is_wrong_is_told(
+    rtscope: Rtscope, here: Path, words: list[str], status: int, told: str
+) -> None:
+    said = rtscope("history", *words)
+    assert said.status == status
+    assert told in said.err
+    assert not list(here.iterdir())
+
+
+@pytest.mark.parametrize(
+    ("words", "told"),
+    [
+        (["--since", "yesterday"], "write a day, 2026-11-01, or days, 30d"),
+        (["--tag", "*"], "no tag"),
+    ],
+)
+def test_a_wrong_filter_is_told(
+    rtscope: Rtscope, nights: Path, words: list[str], told: str
+) -> None:
+    rtscope("history", "index", nights)
+    said = rtscope("history", "list", *words)
+    assert said.status == 2
+    assert told in said.err
+
+
+def test_names_of_others_send_nothing_to_the_terminal(
+    rtscope: Rtscope, here: Path
+) -> None:
+    keep(here / "nights/x", run(latencies(1), release="6.12\x1b[2J"))
+    rtscope("history", "index", here / "nights")
+    assert "\x1b" not in rtscope("history", "list").out
+
+
+def test_an_index_that_another_holds_is_left_when_it_is_free(
+    rtscope: Rtscope, nights: Path, here: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("rtscope.verbs.history.database.PATIENCE_S", 0.01)
+    rtscope("history", "index", nights)
+    with closing(sqlite3.connect(here / "history.db", isolation_level=None)) as other:
+        other.execute("BEGIN IMMEDIATE")
+        (nights / "night-00").rename(here / "away")
+        said = rtscope("history", "index", nights)
+    assert said.status == 3
+    assert "another process holds it" in said.err
+    assert rtscope("history", "index", nights).status == 0
