@@ -75,6 +75,9 @@ culprits: agent plugin ## plant what makes wake-ups late on virtual boards, and 
 strangers: agent plugin ## plant the designs of somebody who has not read how rtscope explains: ten minutes, or ARGS=bpf
 	PYTHONPATH=src:tests $(PY) -m culprits.strangers.run --table lab/designs-of-a-stranger.md $(ARGS)
 
+sources: agent plugin ## type the command of each thing that the source documents name: minutes
+	@PYTHONPATH=tests:tools/docs $(PY) -m sources.run $(ARGS)
+
 programs: packages-test agent ## check programs that others wrote beside bpftrace: a quarter of an hour, or ARGS=jackd
 	PATH=$(CURDIR)/.venv/bin:$$PATH PYTHONPATH=src:tests $(PY) -m programs.run $(ARGS)
 

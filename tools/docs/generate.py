@@ -38,6 +38,7 @@ from rtscope.present.words import NOTHING, as_published
 from rtscope.record.caveats import catalogue
 from rtscope.record.published import get_published, published_names
 from rtscope.stats.figures import definitions
+from sourcespage import sources_page
 from typedpages import campaign_page, commands_page, test_file_page
 
 ROOT = Path(__file__).parents[2]
@@ -153,6 +154,7 @@ def pages() -> Mapping[str, str]:
         "kernels.md": (kernels_page(), "src/rtscope/kernel/"),
         "record.md": (record_page(), "src/rtscope/record/model.py"),
         "sweeps.md": (json_page(), "tools/docs/jsonpage.py and the classes it names"),
+        "sources.md": (sources_page(), "lab/sources.toml"),
         "exit-status.md": (_exit_status(), "src/rtscope/cli/main.py"),
     }
     return {

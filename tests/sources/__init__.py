@@ -1,0 +1,1 @@
+"""Each thing that the source documents name, by its command: make sources."""
