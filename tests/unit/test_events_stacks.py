@@ -6,6 +6,7 @@ from dataclasses import replace
 import pytest
 
 from fakes.events import DUE, IRQ, LOAD, event
+from rtscope.explain.events.eventlists import EventList
 from rtscope.explain.events.spans import (
     Doing,
     Frame,
@@ -126,21 +127,21 @@ ENTRIES = (
 def test_the_stack_under_an_interrupt_is_what_it_interrupted(entry: str) -> None:
     events = [stack(5, "hrtimer_wakeup", entry, "free_pages", "exit_mmap", "")]
 
-    assert stack_under(events, DUE + 5) == ["free_pages", "exit_mmap"]
-    assert stack_under([stack(5, "tick", entry)], DUE) == []
+    assert stack_under(EventList(events), DUE + 5) == ["free_pages", "exit_mmap"]
+    assert stack_under(EventList([stack(5, "tick", entry)]), DUE) == []
 
 
 @pytest.mark.parametrize(
     "function", ["do_irq_work", "handle_exceptions", "asm_exc_page_fault", "xdo_irq"]
 )
 def test_a_stack_without_an_entry_tells_nothing(function: str) -> None:
-    assert stack_under([stack(5, "tick", function)], DUE) is None
+    assert stack_under(EventList([stack(5, "tick", function)]), DUE) is None
 
 
 def test_entries_one_below_the_other_are_one() -> None:
     nested = stack(5, "a", "el1_interrupt", "el1h_64_irq", "b", "el0t_64_irq", "c")
 
-    assert stack_under([nested], DUE) == ["b", "el0t_64_irq", "c"]
+    assert stack_under(EventList([nested]), DUE) == ["b", "el0t_64_irq", "c"]
 
 
 def test_the_stack_is_that_of_the_interrupt_which_was_entered_then() -> None:
@@ -149,11 +150,11 @@ def test_the_stack_is_that_of_the_interrupt_which_was_entered_then() -> None:
     after = stack(7, "asm_sysvec_x", "late")
     woken = event(5, "sched_waking", flags=IRQ)
 
-    assert stack_under([before, woken, ended, after], DUE + 5) is None
-    assert stack_under([before, ended, after], DUE + 4) == ["early"]
-    assert stack_under([before, ended, after], DUE + 7) == ["late"]
-    assert stack_under([woken, after], DUE + 5) == ["late"]
-    assert stack_under([woken], DUE + 5) is None
+    assert stack_under(EventList([before, woken, ended, after]), DUE + 5) is None
+    assert stack_under(EventList([before, ended, after]), DUE + 4) == ["early"]
+    assert stack_under(EventList([before, ended, after]), DUE + 7) == ["late"]
+    assert stack_under(EventList([woken, after]), DUE + 5) == ["late"]
+    assert stack_under(EventList([woken]), DUE + 5) is None
 
 
 @pytest.mark.parametrize(

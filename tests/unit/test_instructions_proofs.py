@@ -16,10 +16,10 @@ from rtscope.explain.instructions.proofs import broken_invariants
 from rtscope.explain.model import (
     Broken,
     Cause,
+    Covered,
     Invariant,
     Part,
     Segment,
-    covered_ns,
     text_of,
 )
 from rtscope.record.instructions.section import RecordKind, TraceSection
@@ -171,9 +171,9 @@ def test_broken_times_that_overlap_count_once() -> None:
         for begin, end in ((50, 90), (0, 60), (10, 20), (200, 300))
     ]
 
-    assert covered_ns(found, 0, 250) == 140
-    assert covered_ns(found, 70, 80) == 10
-    assert covered_ns(found, 90, 200) == 0
+    assert Covered(found).between(0, 250) == 140
+    assert Covered(found).between(70, 80) == 10
+    assert Covered(found).between(90, 200) == 0
 
 
 @pytest.mark.parametrize(

@@ -11,12 +11,14 @@ statements are checked against the records that the explanation was not made fro
 """
 
 import tomllib
+from bisect import bisect_right
 from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from enum import Enum, StrEnum, auto
 from functools import cache
 from importlib import resources
+from itertools import accumulate
 
 # What must hold of every explained wake-up: a broken invariant withdraws its
 # explanation.
@@ -61,14 +63,31 @@ def text_of(broken: Broken) -> str:
     return _texts()[broken.invariant.name].format(**broken.values)
 
 
-def covered_ns(broken: Iterable[Broken], begin_ns: int, end_ns: int) -> int:
-    """Return how much of a time broken invariants cover, each ns once."""
-    covered, until = 0, begin_ns
-    for one in sorted(broken, key=lambda one: one.begin_ns):
-        since, end = max(one.begin_ns, until), min(one.end_ns, end_ns)
-        if end > since:
-            covered, until = covered + end - since, end
-    return covered
+class Covered:
+    """The times that broken invariants cover, each ns once."""
+
+    def __init__(self, broken: Iterable[Broken]) -> None:
+        """Join the times that overlap."""
+        self._begins: list[int] = []
+        self._ends: list[int] = []
+        for one in sorted(broken, key=lambda one: one.begin_ns):
+            if self._ends and one.begin_ns <= self._ends[-1]:
+                self._ends[-1] = max(self._ends[-1], one.end_ns)
+            elif one.end_ns > one.begin_ns:
+                self._begins.append(one.begin_ns)
+                self._ends.append(one.end_ns)
+        lengths = (e - b for b, e in zip(self._begins, self._ends, strict=True))
+        self._before = [0, *accumulate(lengths)]
+
+    def between(self, begin_ns: int, end_ns: int) -> int:
+        """Return how much of a time they cover, in ns."""
+        return max(0, self._until(end_ns) - self._until(begin_ns))
+
+    def _until(self, at_ns: int) -> int:
+        at = bisect_right(self._begins, at_ns)
+        if not at:
+            return 0
+        return self._before[at] - max(0, self._ends[at - 1] - at_ns)
 
 
 def first_of_each(broken: Sequence[Broken]) -> tuple[Broken, ...]:
@@ -314,18 +333,18 @@ class Explanation:
     def __post_init__(self) -> None:
         """Take the figures of the segments, once for all that need them."""
         parts_ns, known_ns = dict.fromkeys(Part, 0), 0
+        unproven = Covered(self.broken).between
         for one in self.segments:
             parts_ns[one.part] += one.duration_ns
             guessed = one.confidence is Confidence.GUESSED
             if one.cause is not Cause.UNKNOWN and not guessed:
                 known_ns += one.duration_ns
-                known_ns -= self._unproven_ns(one.begin_ns, one.end_ns)
+                known_ns -= unproven(one.begin_ns, one.end_ns)
         dominant = _dominant(self.segments)
-        unproven_ns = self._unproven_ns(0, max(0, self.latency_ns))
+        unproven_ns = unproven(0, max(0, self.latency_ns))
         withdrawn = unproven_ns > WITHDRAWN_SHARE * self.latency_ns or (
             dominant is not None
-            and 2 * self._unproven_ns(dominant.begin_ns, dominant.end_ns)
-            > dominant.duration_ns
+            and 2 * unproven(dominant.begin_ns, dominant.end_ns) > dominant.duration_ns
         )
         if withdrawn:
             dominant = None
@@ -345,9 +364,6 @@ class Explanation:
         }
         for name, figure in figures.items():
             object.__setattr__(self, name, figure)
-
-    def _unproven_ns(self, begin_ns: int, end_ns: int) -> int:
-        return covered_ns(self.broken, begin_ns, end_ns) if self.broken else 0
 
 
 WITHDRAWN_SHARE = 0.05
@@ -419,14 +435,13 @@ def _weight_ns(segment: Segment) -> int:
 
 def joined(segments: Sequence[Segment]) -> tuple[Segment, ...]:
     """Join neighbours of the same part, cause and name."""
-    result: list[Segment] = []
+    alike: list[list[Segment]] = []
     for segment in segments:
-        last = result[-1] if result else None
-        if last is not None and _same(last, segment):
-            result[-1] = _sum(last, segment)
+        if alike and _same(alike[-1][-1], segment):
+            alike[-1].append(segment)
         elif segment.duration_ns > 0:
-            result.append(segment)
-    return tuple(result)
+            alike.append([segment])
+    return tuple(_sum(some) if len(some) > 1 else some[0] for some in alike)
 
 
 def _same(a: Segment, b: Segment) -> bool:
@@ -436,19 +451,25 @@ def _same(a: Segment, b: Segment) -> bool:
     )
 
 
-def _sum(a: Segment, b: Segment) -> Segment:
-    spent = Counter(dict(a.functions)) + Counter(dict(b.functions))
-    pieces = Counter(dict(a.pieces)) + Counter(dict(b.pieces))
+def _sum(some: Sequence[Segment]) -> Segment:
+    first, executed = some[0], [one.executed_ns for one in some]
+    known = [ns for ns in executed if ns is not None]
     return replace(
-        a,
-        end_ns=b.end_ns,
-        executed_ns=None
-        if a.executed_ns is None or b.executed_ns is None
-        else a.executed_ns + b.executed_ns,
-        evidence=tuple(dict.fromkeys((*a.evidence, *b.evidence))),
-        confidence=max(a.confidence, b.confidence, key=list(Confidence).index),
-        functions=tuple(spent.most_common()),
-        pieces=tuple(pieces.most_common()),
-        callers=a.callers or b.callers,
-        other_cpus=(*a.other_cpus, *b.other_cpus),
+        first,
+        end_ns=some[-1].end_ns,
+        executed_ns=sum(known) if len(known) == len(executed) else None,
+        evidence=tuple(dict.fromkeys(line for one in some for line in one.evidence)),
+        confidence=max((one.confidence for one in some), key=list(Confidence).index),
+        functions=_added(one.functions for one in some),
+        pieces=_added(one.pieces for one in some),
+        callers=next((one.callers for one in some if one.callers), ()),
+        other_cpus=tuple(cpu for one in some for cpu in one.other_cpus),
     )
+
+
+def _added(times: Iterable[tuple[tuple[str, int], ...]]) -> tuple[tuple[str, int], ...]:
+    """Return the sum of times by name, most first."""
+    sums: Counter[str] = Counter()
+    for one in filter(None, times):
+        sums = Counter(dict((sums + Counter(dict(one))).most_common()))
+    return tuple(sums.items())

@@ -9,8 +9,10 @@ of the thread and the switches of that CPU are asked whether the story can be tr
 """
 
 import re
+from bisect import bisect_left, bisect_right
 from collections.abc import Iterator, Mapping, Sequence
 
+from rtscope.explain.events.eventlists import EventList, is_behind
 from rtscope.explain.events.histories import (
     MAX_RT_PRIO,
     Histories,
@@ -61,38 +63,43 @@ def broken_invariants(
     facts: Histories,
 ) -> tuple[Broken, ...]:
     """Return the invariants that this explanation breaks; none is a proof."""
+    events = EventList(window.events)
     return (
-        *_expiry(window, wakeup, intervals),
-        *_arrivals(window, wakeup, intervals),
+        *_expiry(window, events, wakeup, intervals),
+        *_arrivals(events, wakeup, intervals),
         *_runnable(wakeup, intervals, segments),
-        *_competing(window, wakeup, segments, facts),
+        *_competing(events, wakeup, segments, facts),
     )
 
 
-def _callback_of(window: Window, woken: Event) -> Event | None:
+def _of_cpu(events: EventList, cpu: int | None) -> EventList:
+    return events.apart("cpu", lambda event: event.cpu, cpu)
+
+
+def _callback_of(events: EventList, woken: Event) -> Event | None:
     """Return the timer's callback that woke a thread; None if no timer did."""
-    entered = None
-    for event in window.events:
-        if event.at_ns > woken.at_ns:
-            break
-        if event.cpu != woken.cpu:
-            continue
-        if event.name == "hrtimer_expire_entry":
-            entered = event
-        elif event.name == "hrtimer_expire_exit" and event.at_ns < woken.at_ns:
-            entered = None
-    is_sleep = entered is not None and entered.text("function").startswith(
-        "hrtimer_wakeup"
+    here = _of_cpu(events, woken.cpu)
+    entries, exits = (
+        here.named("hrtimer_expire_entry"),
+        here.named("hrtimer_expire_exit"),
     )
+    end, exits_end = entries.until(woken.at_ns), exits.before(woken.at_ns)
+    if not is_behind(entries, end, exits, exits_end):
+        return None
+    entered = entries[end - 1]
+    is_sleep = entered.text("function").startswith("hrtimer_wakeup")
     return entered if is_sleep else None
 
 
 def _expiry(
-    window: Window, wakeup: TracedWakeup, intervals: Sequence[StateInterval]
+    window: Window,
+    events: EventList,
+    wakeup: TracedWakeup,
+    intervals: Sequence[StateInterval],
 ) -> Iterator[Broken]:
     """The timer that woke the thread was started for this expiry."""
     woken = next((one.end for one in intervals if one.state is State.SLEEPING), None)
-    callback = None if woken is None else _callback_of(window, woken)
+    callback = None if woken is None else _callback_of(events, woken)
     if callback is None or not wakeup.programmed:
         return
     if abs(callback.at_ns - callback.numbers.get("now", 0)) > _SAME_CLOCK_NS:
@@ -114,10 +121,10 @@ def _expiry(
 
 
 def _arrivals(
-    window: Window, wakeup: TracedWakeup, intervals: Sequence[StateInterval]
+    events: EventList, wakeup: TracedWakeup, intervals: Sequence[StateInterval]
 ) -> Iterator[Broken]:
     ended = [one.end for one in intervals if one.state is State.SLEEPING and one.end]
-    sleeps = sum(_callback_of(window, event) is not None for event in ended)
+    sleeps = sum(_callback_of(events, event) is not None for event in ended)
     if sleeps > 1 + wakeup.timed_waits:
         yield Broken(Invariant.ARRIVAL, 0, wakeup.latency_ns, {"sleeps": sleeps})
 
@@ -130,7 +137,10 @@ def _runnable(
     for one in segments:
         if one.cause not in COMPETING_TASKS:
             continue
-        for interval in intervals:
+        due_ns = wakeup.expiry_ns
+        first = bisect_right(intervals, one.begin_ns + due_ns, key=_end_of)
+        last = bisect_left(intervals, one.end_ns + due_ns, key=_begin_of)
+        for interval in intervals[first:last]:
             begin = max(one.begin_ns, interval.begin_ns - wakeup.expiry_ns)
             end = min(one.end_ns, interval.end_ns - wakeup.expiry_ns)
             if interval.state is not State.RUNNABLE and end > begin:
@@ -138,22 +148,28 @@ def _runnable(
                 yield Broken(Invariant.RUNNABLE, begin, end, values)
 
 
+def _begin_of(interval: StateInterval) -> int:
+    return interval.begin_ns
+
+
+def _end_of(interval: StateInterval) -> int:
+    return interval.end_ns
+
+
 def _competing(
-    window: Window,
+    events: EventList,
     wakeup: TracedWakeup,
     segments: Sequence[Segment],
     facts: Histories,
 ) -> Iterator[Broken]:
     """The idle task delays nobody, and no task does that the thread would preempt."""
-    switches = [
-        e for e in window.events if e.name == "sched_switch" and e.cpu == wakeup.cpu
-    ]
+    switches = _of_cpu(events, wakeup.cpu).named("sched_switch")
     for one in segments:
         begin = one.begin_ns + wakeup.expiry_ns
-        before = [e for e in switches if e.at_ns <= begin]
-        if not before:
+        before = switches.last_until(begin)
+        if before is None:
             continue
-        task = before[-1].numbers.get("next_pid", -1)
+        task = before.numbers.get("next_pid", -1)
         values = {"task": one.task or one.name}
         blamed = one.cause in COMPETING_TASKS - {Cause.THROTTLED}
         if task == IDLE_PID:
@@ -205,7 +221,7 @@ def explain_events(
     facts = histories_of(window)
     waits = [one.end_ns for one in intervals if one.state is State.RUNNABLE]
     priority = facts.at(wakeup.pid, max(waits, default=wakeup.wake_ns))
-    context = ExplainContext(window, wakeup, machine, {}, intervals, woken, facts)
+    context = ExplainContext(window, wakeup, machine, intervals, woken, facts)
     segments = [s for interval in intervals for s in segments_of(context, interval)]
     events, limits = context.events_of(context.cpu), tuple(_notes(context, priority))
     apart = joined(

@@ -10,10 +10,11 @@ Priorities are those of events: -1 deadline, 0 (FIFO 99) to 98 (FIFO 1) real-tim
 100 on not real-time. Lower is more urgent.
 """
 
-from bisect import bisect_right
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from bisect import bisect_left, bisect_right
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
-from itertools import pairwise
+from functools import cached_property
+from itertools import accumulate, pairwise
 
 from rtscope.record.events.events import Event, Window
 
@@ -22,6 +23,8 @@ PI_SETPRIO = "sched_pi_setprio"
 _CHAIN_NS = 100_000
 """Who blocks passes its priority on along the whole chain at once."""
 RENAMES = frozenset({"task_rename", "sched_process_exec"})
+_RAISED = 200
+"""More than there are priorities, of which each that is lent is more urgent."""
 _NAME_LENGTH = 15
 """The kernel's TASK_COMM_LEN, without its zero."""
 _SETTERS = frozenset(
@@ -98,10 +101,11 @@ class Priority:
         return f" from {last.comm or f'thread {last.pid}'}" if lent else ""
 
 
-@dataclass(slots=True)
+@dataclass
 class _Life:
     """What is known of one thread that had a PID, by time."""
 
+    pid: int
     begin_ns: int = -(1 << 62)
     observed: list[Observed] = field(default_factory=list)
     changes: list[Observed] = field(default_factory=list)
@@ -112,13 +116,52 @@ class _Life:
     told: set[int] = field(default_factory=set)
     """All priorities that it ever had."""
 
+    @cached_property
+    def turns_ns(self) -> list[int]:
+        """The instants at which what is known of its priority changes, in order."""
+        found = [one.at_ns for one in self.observed if one.before != one.after]
+        for one, following in pairwise(self.observed):
+            if one.after != following.before:
+                found += (one.at_ns, following.at_ns)
+        return sorted({*found, *self.set_at})
 
-@dataclass(frozen=True, slots=True)
+    @cached_property
+    def ran_ns(self) -> list[int]:
+        """When a CPU switched to it."""
+        return [o.at_ns for o in self.observed if _is_to(o.event, self.pid)]
+
+    @cached_property
+    def lent(self) -> list["_Lent"]:
+        """What was lent to it behind each of its changes."""
+        states = accumulate(self.changes, _lent_after, initial=_Lent(None, ()))
+        return list(states)
+
+
+@dataclass(frozen=True)
 class Histories:
     """The histories of all threads that the events name."""
 
     lives: Mapping[int, Sequence[_Life]]
     """Of each PID: another thread may get it when the first has ended."""
+
+    @cached_property
+    def _begins(self) -> Mapping[int, Sequence[int]]:
+        """From when on a PID has no earlier one of its lives."""
+        begins = {}
+        for pid, lives in self.lives.items():
+            last_first = accumulate((one.begin_ns for one in reversed(lives)), min)
+            begins[pid] = [*last_first][::-1]
+        return begins
+
+    @cached_property
+    def _lenders(self) -> Mapping[int, Sequence[Event]]:
+        """By thread, the events by which it lent its priority to others, by time."""
+        lent: dict[int, list[Event]] = {}
+        for holder, lives in self.lives.items():
+            for one in (change for life in lives for change in life.changes):
+                if one.event.pid != holder and one.after < one.before:
+                    lent.setdefault(one.event.pid, []).append(one.event)
+        return {pid: sorted(events, key=_at) for pid, events in lent.items()}
 
     def at(self, pid: int, at_ns: int) -> Priority:
         """Return the priority of a thread just behind an instant."""
@@ -130,7 +173,7 @@ class Histories:
         told = [one.after for one in before] + [one.before for one in after]
         if before and after and before[0].after != after[0].before:
             told = _by_a_call(life.set_at, before[0], after[0], at_ns) or told
-        raised, inherited = _inherited(life.changes, at_ns)
+        raised, inherited = _inherited(life, at_ns)
         return Priority(
             values=tuple(dict.fromkeys(told)),
             since=before[0].event if before else None,
@@ -152,20 +195,15 @@ class Histories:
     def _changes(self, pid: int, begin_ns: int, end_ns: int) -> Iterator[int]:
         """Yield the instants in a time at which what is known of a thread changes."""
         for life in self.lives.get(pid, ()):
-            found = [one.at_ns for one in life.observed if one.before != one.after]
-            for one, following in pairwise(life.observed):
-                if one.after != following.before:
-                    found += (one.at_ns, following.at_ns)
-            found += life.set_at
-            yield from (at for at in found if begin_ns < at < end_ns)
+            turns = life.turns_ns
+            first, last = bisect_right(turns, begin_ns), bisect_left(turns, end_ns)
+            yield from turns[first:last]
 
     def ran(self, pid: int, from_ns: int, to_ns: int) -> bool:
         """Tell whether a CPU switched to a thread behind an instant, up to another."""
         return any(
-            one.event.numbers.get("next_pid") == pid
+            bisect_right(life.ran_ns, from_ns) < bisect_right(life.ran_ns, to_ns)
             for life in self.lives.get(pid, ())
-            for one in life.observed
-            if from_ns < one.at_ns <= to_ns
         )
 
     def name(self, pid: int, at_ns: int) -> str:
@@ -180,24 +218,18 @@ class Histories:
         """Return the next name that a thread had after an instant; empty if none."""
         life = self._life(pid, at_ns)
         names = life.names if life is not None else []
-        return next((comm for when_ns, comm in names if when_ns > at_ns), "")
+        at = bisect_right(names, at_ns, key=lambda one: one[0])
+        return names[at][1] if at < len(names) else ""
 
     def _life(self, pid: int, at_ns: int) -> _Life | None:
-        lives = [one for one in self.lives.get(pid, ()) if one.begin_ns <= at_ns]
-        return lives[-1] if lives else None
+        at = bisect_right(self._begins.get(pid, ()), at_ns)
+        return self.lives[pid][at - 1] if at else None
 
     def lent_by(self, pid: int, begin_ns: int, end_ns: int) -> list[Event]:
         """Return the events by which a thread lent its priority to holders of locks."""
-        lent = [
-            one.event
-            for holder, lives in self.lives.items()
-            for life in lives
-            for one in life.changes
-            if one.event.pid == pid != holder
-            and begin_ns <= one.at_ns <= end_ns
-            and one.after < one.before
-        ]
-        return sorted(lent, key=lambda event: event.at_ns)
+        lent = self._lenders.get(pid, ())
+        first = bisect_left(lent, begin_ns, key=_at)
+        return [*lent[first : bisect_right(lent, end_ns, key=_at)]]
 
     def along_the_chain(self, raised: Event) -> list[Event]:
         """Return who else was raised at once by the same thread, in order."""
@@ -215,12 +247,12 @@ def histories_of(window: Window) -> Histories:
     lives: dict[int, list[_Life]] = {}
 
     def life(pid: int) -> _Life:
-        return lives.setdefault(pid, [_Life()])[-1]
+        return lives.setdefault(pid, [_Life(pid)])[-1]
 
     for event in (*window.earlier, *window.events):
         born = _born(event)
         if born is not None:
-            lives.setdefault(born, []).append(_Life(event.at_ns))
+            lives.setdefault(born, []).append(_Life(born, event.at_ns))
         for pid, before, after in _told(event):
             one = Observed(event.at_ns, before, after, event)
             life(pid).observed.append(one)
@@ -236,7 +268,8 @@ def histories_of(window: Window) -> Histories:
             life(pid).set_at.append(event.at_ns)
         if str(event.fields.get("prev_state", ""))[:1] in ("X", "Z"):
             ended = event.numbers.get("prev_pid", -1)
-            lives.setdefault(ended, [_Life()]).append(_Life(event.at_ns + 1))
+            life(ended)
+            lives[ended].append(_Life(ended, event.at_ns + 1))
     return Histories(lives)
 
 
@@ -283,36 +316,54 @@ def _born(event: Event) -> int | None:
 
 
 def _by_a_call(
-    set_at: Iterable[int], before: Observed, after: Observed, at_ns: int
+    set_at: Sequence[int], before: Observed, after: Observed, at_ns: int
 ) -> list[int]:
     """Return the one priority, if one system call alone can have changed it."""
-    between = [at for at in set_at if before.at_ns <= at <= after.at_ns]
-    if len(between) != 1:
+    first = bisect_left(set_at, before.at_ns)
+    if bisect_right(set_at, after.at_ns) - first != 1:
         return []
-    return [before.after] if at_ns < between[0] else [after.before]
+    return [before.after] if at_ns < set_at[first] else [after.before]
 
 
-def _inherited(
-    changes: Sequence[Observed], at_ns: int
-) -> tuple[tuple[Event, ...], bool]:
+@dataclass(frozen=True, slots=True)
+class _Lent:
+    """What other threads have lent to one, behind a change of its priority."""
+
+    own: int | None
+    """Its own priority; None if nobody has lent it another."""
+    raised: tuple[Event, ...]
+    """The last events that lent a priority that still holds."""
+
+
+def _lent_after(before: _Lent, one: Observed) -> _Lent:
+    own = before.own
+    if own is None and one.after < one.before:
+        own = one.before
+    if own is None or one.after >= own:
+        return _Lent(None, ())
+    if one.after < one.before:
+        return _Lent(own, (*before.raised, one.event)[-_RAISED:])
+    # One lender of several has its lock.
+    still = (e for e in before.raised if e.numbers.get("newprio", 0) >= one.after)
+    return _Lent(own, tuple(still))
+
+
+def _inherited(life: _Life, at_ns: int) -> tuple[tuple[Event, ...], bool]:
     """Return the events that lent a priority that still holds, and whether one does."""
-    raised: list[Event] = []
-    own: int | None = None
-    for one in changes:
-        if one.at_ns > at_ns:
-            break
-        if own is None and one.after < one.before:
-            own = one.before
-        if own is None or one.after >= own:
-            own, raised = None, []
-        elif one.after < one.before:
-            raised.append(one.event)
-        else:  # one lender of several has its lock
-            raised = [e for e in raised if e.numbers.get("newprio", 0) >= one.after]
-    if raised:
-        return tuple(raised), True
+    changes = life.changes
+    at = bisect_right(changes, at_ns, key=lambda one: one.at_ns)
+    lent = life.lent[at]
+    if lent.raised:
+        return lent.raised, True
     # It was raised before the first event, if what comes next takes it away.
-    later = next((one for one in changes if one.at_ns > at_ns), None)
-    earlier = any(one.at_ns <= at_ns for one in changes)
-    taken = later is not None and later.after > later.before
-    return (), taken and (not earlier or own is not None)
+    taken = at < len(changes) and changes[at].after > changes[at].before
+    return (), taken and (not at or lent.own is not None)
+
+
+def _is_to(event: Event, pid: int) -> bool:
+    """Tell whether a CPU switches to a thread."""
+    return event.numbers.get("next_pid") == pid
+
+
+def _at(event: Event) -> int:
+    return event.at_ns

@@ -9,10 +9,12 @@ A frozen thread sleeps like any other: its switch shows no state of its own. Who
 writes to `cgroup.freeze` has the event of that, and wakes the threads of the group.
 """
 
-from bisect import bisect_left
+from bisect import bisect_left, bisect_right
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
+from itertools import takewhile
 
+from rtscope.explain.events.eventlists import EventList
 from rtscope.explain.events.histories import Histories
 from rtscope.explain.events.irqdelay import IrqDelay, irq_delay_segments
 from rtscope.explain.events.scheduling import lent_words, waiting_segments
@@ -39,41 +41,63 @@ from rtscope.record.events.events import Event, Flag, Window
 
 _LENDING_NS = 100_000
 """Who lends a priority goes to sleep at once."""
+_FAULTS = 4
+"""The first faults that are shown."""
 _SLACK_NS = 1000
 """A real-time thread has none, and 1 ns can be asked."""
 
 
 @dataclass(frozen=True, slots=True)
 class ExplainContext:
-    """All that the cause of a segment is found from; `spans` is filled on demand."""
+    """All that the cause of a segment is found from; lists are filled on demand."""
 
     window: Window
     wakeup: TracedWakeup
     machine: MachineTraits
-    spans: dict[int, tuple[Span, ...]]
     intervals: tuple[StateInterval, ...]
     woken: Event | None
     """The event that ended the sleep that the timer was armed for."""
     facts: Histories
     """Priorities and names of all threads, at each instant."""
+    _spans: dict[int, tuple[Span, ...]] = field(default_factory=dict)
+    _switches: dict[int, EventList] = field(default_factory=dict)
+
+    events: EventList = field(init=False)
+    """Of all CPUs."""
+
+    def __post_init__(self) -> None:
+        """Take the events, once for all that search them."""
+        object.__setattr__(self, "events", EventList(self.window.events))
 
     def spans_between(self, cpu: int, begin_ns: int, end_ns: int) -> list[Span]:
         """Return what a CPU did in a time."""
-        return [
-            span.clipped(begin_ns, end_ns)
-            for span in self._spans_of(cpu)
-            if span.end_ns > begin_ns and span.begin_ns < end_ns
-        ]
+        spans = self._spans_of(cpu)
+        first = bisect_right(spans, begin_ns, key=lambda span: span.end_ns)
+        last = bisect_left(spans, end_ns, key=lambda span: span.begin_ns)
+        return [span.clipped(begin_ns, end_ns) for span in spans[first:last]]
 
-    def events_of(self, cpu: int) -> list[Event]:
+    def events_of(self, cpu: int) -> EventList:
         """Return the events of a CPU."""
-        return [event for event in self.window.events if event.cpu == cpu]
+        return self.events.apart("cpu", lambda event: event.cpu, cpu)
+
+    def switches_of(self, cpu: int) -> EventList:
+        """Return the switches of a CPU, those that lie before the window, too."""
+        if cpu not in self._switches:
+            switch = "sched_switch"
+            earlier = [
+                one
+                for one in self.window.earlier
+                if one.cpu == cpu and one.name == switch
+            ]
+            inside = self.events_of(cpu).named(switch)
+            self._switches[cpu] = EventList((*earlier, *inside))
+        return self._switches[cpu]
 
     def frames_at(self, event: Event) -> tuple[Frame, ...]:
         """Return what the event's CPU was in when it was written."""
         spans = self._spans_of(event.cpu)
-        begins = [span.begin_ns for span in spans]
-        at = max(0, bisect_left(begins, event.at_ns) - 1)
+        began = bisect_left(spans, event.at_ns, key=lambda span: span.begin_ns)
+        at = max(0, began - 1)
         here = [s for s in spans[at : at + 2] if s.begin_ns <= event.at_ns]
         inside = [s for s in here if s.frames]
         frames = inside[-1].frames if inside else ()
@@ -84,10 +108,12 @@ class ExplainContext:
 
     def depth_at(self, cpu: int, entered_ns: int | None) -> int | None:
         """Return how often preemption was off where an interrupt came."""
-        return next(
-            (e.preempt_depth for e in self.events_of(cpu) if e.at_ns == entered_ns),
-            None,
-        )
+        if entered_ns is None:
+            return None
+        entry = self.events_of(cpu).first_from(entered_ns)
+        if entry is None or entry.at_ns != entered_ns:
+            return None
+        return entry.preempt_depth
 
     @property
     def has_interrupts(self) -> bool:
@@ -104,9 +130,9 @@ class ExplainContext:
         return next((cpu for cpu in known if cpu is not None), 0)
 
     def _spans_of(self, cpu: int) -> tuple[Span, ...]:
-        if cpu not in self.spans:
-            self.spans[cpu] = spans_of(self.window, cpu, self.facts)
-        return self.spans[cpu]
+        if cpu not in self._spans:
+            self._spans[cpu] = spans_of(self.window, cpu, self.facts)
+        return self._spans[cpu]
 
 
 def segments_of(context: ExplainContext, interval: StateInterval) -> Iterator[Segment]:
@@ -149,9 +175,7 @@ def _frozen(
     context: ExplainContext, interval: StateInterval, unfrozen: Event
 ) -> Segment:
     wakeup = context.wakeup
-    evidence = _freezing_evidence(
-        context.window.events, unfrozen, expiry_ns=wakeup.expiry_ns
-    )
+    evidence = _freezing_evidence(context.events, unfrozen, expiry_ns=wakeup.expiry_ns)
     part = Part.A if context.woken is interval.end else Part.D
     group, sure = unfrozen.text("path"), Confidence.INFERRED
     return segment_of(
@@ -182,23 +206,21 @@ def _blocked(context: ExplainContext, interval: StateInterval) -> Segment:
     locked = _for_a_lock(context, interval)
     if locked is not None:
         return locked
-    faults = [
-        e
-        for e in context.window.events
-        if _is_fault(e, wakeup) and wakeup.expiry_ns <= e.at_ns <= interval.begin_ns
-    ]
-    if not faults:
+    last = _faults(context.events, wakeup).last_until(interval.begin_ns)
+    if last is None or last.at_ns < wakeup.expiry_ns:
         name = "the thread waited in the kernel (state D)"
         return _unknown(context, interval, Part.E, name)
-    why = f"{faults[-1].name}, then the thread waited in state D"
+    why = f"{last.name}, then the thread waited in state D"
     cause, sure = Cause.PAGE_FAULT, Confidence.INFERRED
     return segment_of(
         interval, wakeup, Part.E, cause, wakeup.comm, why, confidence=sure
     )
 
 
-def _is_fault(event: Event, wakeup: TracedWakeup) -> bool:
-    return event.name.startswith("page_fault_") and event.pid == wakeup.pid
+def _faults(events: EventList, wakeup: TracedWakeup) -> EventList:
+    """Return the page faults of the thread."""
+    theirs = events.of_task(wakeup.pid)
+    return theirs.of_kind("fault", lambda e: e.name.startswith("page_fault_"))
 
 
 def _asleep(context: ExplainContext, interval: StateInterval) -> Iterator[Segment]:
@@ -206,7 +228,7 @@ def _asleep(context: ExplainContext, interval: StateInterval) -> Iterator[Segmen
     if interval.end is None:
         yield _unknown(context, interval, Part.A, "no event that woke the thread")
         return
-    unfrozen = _unfrozen_by(context.window.events, interval)
+    unfrozen = _unfrozen_by(context.events, interval)
     if unfrozen is not None:
         yield _frozen(context, interval, unfrozen)
         return
@@ -333,16 +355,12 @@ def _waited(
     if interval.began is not None and interval.began.name == "sched_switch":
         queued = since - 1  # it was preempted: that switch is the scheduler's choice
     else:
-        queued = next(
-            (
-                e.at_ns
-                for e in events
-                if e.name == "sched_wakeup"
-                and e.numbers.get("pid") == context.wakeup.pid
-                and since <= e.at_ns <= interval.end_ns
-            ),
-            since,
+        woken = events.named("sched_wakeup").apart(
+            "woken", lambda e: e.numbers.get("pid"), context.wakeup.pid
         )
+        first = woken.first_from(since)
+        is_inside = first is not None and first.at_ns <= interval.end_ns
+        queued = first.at_ns if first is not None and is_inside else since
     interrupted_ns = None if interrupt is None else interrupt.entered_ns
     if interrupt is not None and interrupted_ns is None:
         interrupted_ns = BEFORE_ALL_NS
@@ -350,8 +368,9 @@ def _waited(
     if interrupted_ns is not None:
         stack = stack_under(events, interrupted_ns)
         began_ns = max(interrupted_ns, events[0].at_ns) if events else interrupted_ns
-        pids = (e.pid for e in events if e.at_ns == began_ns)
-        interrupted_pid = next(pids, -1)
+        at_begin = events.first_from(began_ns)
+        if at_begin is not None and at_begin.at_ns == began_ns:
+            interrupted_pid = at_begin.pid
     waiting = Waiting(
         expiry_ns=context.wakeup.expiry_ns,
         pid=context.wakeup.pid,
@@ -364,7 +383,7 @@ def _waited(
         stack=stack or (),
         interrupted_pid=interrupted_pid,
         machine=context.machine,
-        earlier=[event for event in context.window.earlier if event.cpu == cpu],
+        switches=context.switches_of(cpu),
     )
     yield from waiting_segments(spans, waiting)
 
@@ -378,11 +397,8 @@ def _running(context: ExplainContext, interval: StateInterval) -> Iterator[Segme
         part = Part.A if before else Part.E
         yield segment_of(interval, wakeup, part, Cause.RETURN, name)
         return
-    faults = [
-        e
-        for e in context.events_of(cpu)
-        if _is_fault(e, wakeup) and interval.begin_ns <= e.at_ns < interval.end_ns
-    ]
+    theirs = _faults(context.events_of(cpu), wakeup)
+    faults = theirs[theirs.before(interval.begin_ns) : theirs.before(interval.end_ns)]
     for span in context.spans_between(cpu, interval.begin_ns, interval.end_ns):
         if span.doing in (Doing.INTERRUPT, Doing.CALLBACK):
             yield segment_of(span, wakeup, Part.B, Cause.OTHER_INTERRUPT, span.name)
@@ -401,7 +417,7 @@ def _own_code(
     comm, sure, cause = wakeup.comm, Confidence.INFERRED, Cause.RETURN
     if wakeup.to_the_end:
         sure, cause = Confidence.SEEN, Cause.OWN_CODE
-    inside = [e for e in faults if e.at_ns < span.end_ns]
+    inside = [*takewhile(lambda e: e.at_ns < span.end_ns, faults[:_FAULTS])]
     if not inside:
         yield segment_of(span, wakeup, Part.E, cause, comm, confidence=sure)
         return
@@ -412,7 +428,7 @@ def _own_code(
     evidence = (
         f"{e.name} at +{(e.at_ns - wakeup.expiry_ns) / 1000:,.3f} us, address "
         f"{_hexadecimal(e)}"
-        for e in inside[:4]
+        for e in inside
     )
     rest, fault = replace(span, begin_ns=at_ns), Cause.PAGE_FAULT
     sure = Confidence.INFERRED
@@ -449,18 +465,16 @@ def _waker(event: Event) -> str:
     return f"{event.comm or '<...>'}-{event.pid}" if event.pid else "an interrupt"
 
 
-def _unfrozen_by(events: Sequence[Event], interval: StateInterval) -> Event | None:
+def _unfrozen_by(events: EventList, interval: StateInterval) -> Event | None:
     """Return the event of the group whose end of freezing ended a sleep, if one did."""
     woken = interval.end
     if woken is None:
         return None
-    unfrozen = None
-    for event in events:
-        if event.at_ns > woken.at_ns:
-            break
-        is_waker = event.pid == woken.pid and event.cpu == woken.cpu
-        if event.name == "cgroup_unfreeze" and is_waker:
-            unfrozen = event
+    unfrozen = (
+        events.named("cgroup_unfreeze")
+        .apart("waker", lambda event: (event.pid, event.cpu), (woken.pid, woken.cpu))
+        .last_until(woken.at_ns)
+    )
     return (
         unfrozen
         if unfrozen is not None and unfrozen.at_ns >= interval.begin_ns
@@ -469,19 +483,17 @@ def _unfrozen_by(events: Sequence[Event], interval: StateInterval) -> Event | No
 
 
 def _freezing_evidence(
-    events: Sequence[Event], unfrozen: Event, *, expiry_ns: int
+    events: EventList, unfrozen: Event, *, expiry_ns: int
 ) -> Iterator[str]:
     """Write who froze the group, if that was recorded, and who ended it."""
     group = unfrozen.text("path")
-    froze = [
-        event
-        for event in events
-        if event.name == "cgroup_freeze"
-        and event.text("path") == group
-        and event.at_ns <= unfrozen.at_ns
-    ]
-    for event in froze[-1:]:
-        yield f"{_task(event)} froze {group} at {_since(event, expiry_ns)}"
+    froze = (
+        events.named("cgroup_freeze")
+        .apart("group", lambda event: event.text("path"), group)
+        .last_until(unfrozen.at_ns)
+    )
+    if froze is not None:
+        yield f"{_task(froze)} froze {group} at {_since(froze, expiry_ns)}"
     when = _since(unfrozen, expiry_ns)
     yield f"{_task(unfrozen)} unfroze {group} at {when}, and woke the thread"
 

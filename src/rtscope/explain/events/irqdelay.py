@@ -14,6 +14,7 @@ from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, replace
 from itertools import pairwise
 
+from rtscope.explain.events.eventlists import EventList
 from rtscope.explain.events.spans import Doing, Span, stack_under
 from rtscope.explain.events.threadstates import (
     STRAIGHT_NS,
@@ -34,7 +35,7 @@ class IrqDelay:
     """The time from the expiry to the interrupt."""
 
     expiry_ns: int
-    events: Sequence[Event]
+    events: EventList
     """Of this CPU."""
     known: frozenset[str]
     """Names of the events that were recorded anywhere."""
@@ -107,19 +108,34 @@ def _hardware(
 
 def _switched_off_by(span: Span, delay: IrqDelay) -> tuple[str, str] | None:
     """Return the function that had interrupts off for half of the span, by events."""
-    off: Event | None = None
-    for event in delay.events:
-        if event.at_ns > span.end_ns:
-            break
+    toggles = delay.events.of_kind("toggle", _is_toggle)
+    # What was over before the span covers nothing of it.
+    off = _off_before(span.begin_ns, toggles)
+    at, end = toggles.before(span.begin_ns), toggles.until(span.end_ns)
+    for event in toggles[at:end]:
         if event.name == "irq_disable":
             off = event if off is None else off
-        elif event.name == "irq_enable":
-            if off is not None and _covers(off.at_ns, event.at_ns, span):
-                return _who(off, event, delay)
+        elif off is not None and _covers(off.at_ns, event.at_ns, span):
+            return _who(off, event, delay)
+        else:
             off = None
     if off is not None and _covers(off.at_ns, span.end_ns, span):
         return _who(off, None, delay)
     return None
+
+
+def _off_before(at_ns: int, toggles: EventList) -> Event | None:
+    """Return the event since which interrupts were off just before a time."""
+    on, off = toggles.named("irq_enable"), toggles.named("irq_disable")
+    end = on.before(at_ns)
+    first = off.first_behind_place(on.places[end - 1] if end else -1)
+    if first is None or off[first].at_ns >= at_ns:
+        return None
+    return off[first]
+
+
+def _is_toggle(event: Event) -> bool:
+    return event.name in ("irq_disable", "irq_enable")
 
 
 def _covers(begin_ns: int, end_ns: int, span: Span) -> bool:
@@ -166,15 +182,19 @@ def _by_stack(span: Span, delay: IrqDelay, stack: Sequence[str]) -> Segment:
 
 def _enabled_at(span: Span, delay: IrqDelay) -> str | None:
     """Return an event near the end of the span that shows that interrupts were on."""
-    for event in reversed(delay.events):
-        if not span.begin_ns < event.at_ns < span.end_ns or event.flags is None:
-            continue
-        if event.flags & (Flag.IRQS_OFF | Flag.HARDIRQ):
-            continue
-        if 2 * (event.at_ns - span.begin_ns) >= span.end_ns - span.begin_ns:
-            at = (event.at_ns - delay.expiry_ns) / 1000
-            return f"interrupts were on at {at:+,.3f} us ({event.name}), and none came"
-    return None
+    event = delay.events.of_kind("enabled", _is_enabled).last_before(span.end_ns)
+    if event is None or event.at_ns <= span.begin_ns:
+        return None
+    if 2 * (event.at_ns - span.begin_ns) < span.end_ns - span.begin_ns:
+        return None
+    at = (event.at_ns - delay.expiry_ns) / 1000
+    return f"interrupts were on at {at:+,.3f} us ({event.name}), and none came"
+
+
+def _is_enabled(event: Event) -> bool:
+    """Tell whether an event says that interrupts were on."""
+    off = Flag.IRQS_OFF | Flag.HARDIRQ
+    return event.flags is not None and not event.flags & off
 
 
 def _undecided(span: Span, delay: IrqDelay, stack: Sequence[str] = ()) -> Segment:
@@ -185,8 +205,7 @@ def _undecided(span: Span, delay: IrqDelay, stack: Sequence[str] = ()) -> Segmen
         evidence.append(
             "stacks were recorded, but none in the interrupt that came then"
         )
-    inside = [e for e in delay.events if span.begin_ns < e.at_ns < span.end_ns]
-    if not inside:
+    if delay.events.until(span.begin_ns) >= delay.events.before(span.end_ns):
         evidence.append("no event on this CPU in this time")
     why = "the trace has no preemptirq events (irq_disable, irq_enable)"
     if "irq_disable" in delay.known:
@@ -210,7 +229,7 @@ def _undecided(span: Span, delay: IrqDelay, stack: Sequence[str] = ()) -> Segmen
 
 def event_gaps_apart(
     segments: Iterable[Segment],
-    events: Sequence[Event],
+    events: EventList,
     *,
     due_ns: int,
     machine: MachineTraits,
@@ -221,11 +240,8 @@ def event_gaps_apart(
             yield segment
             continue
         begin, end = segment.begin_ns, segment.end_ns
-        inside = [
-            (event.at_ns - due_ns, event.name)
-            for event in events
-            if begin <= event.at_ns - due_ns <= end
-        ]
+        chosen = events[events.before(begin + due_ns) : events.until(end + due_ns)]
+        inside = [(event.at_ns - due_ns, event.name) for event in chosen]
         marks = [(begin, "its begin"), *inside, (end, "its end")]
         yield from _pieces(segment, marks, machine)
 

@@ -9,6 +9,7 @@ wake-up: a ready real-time thread gave its CPU to an ordinary task, and none ran
 
 from collections.abc import Collection
 
+from rtscope.explain.events.eventlists import EventList, is_behind
 from rtscope.explain.events.histories import MAX_RT_PRIO, priority_words
 from rtscope.explain.events.spans import AWAKE, IDLE_PID, Span
 from rtscope.explain.events.threadstates import (
@@ -28,6 +29,7 @@ _CPU_MAX = "cpu.max of its control group"
 _RUNTIME = "its runtime (sched_setattr)"
 _RT_GROUP = "cpu.rt_runtime_us of its control group"
 _QUOTA_TIMERS = frozenset({"sched_cfs_period_timer", "sched_cfs_slack_timer"})
+_PERIOD_TIMERS = frozenset({"sched_rt_period_timer"})
 _SERVER_TIMERS = frozenset({"dl_task_timer", "dl_server_timer"})
 _RUNTIME_TIMERS = frozenset({"dl_task_timer", "inactive_task_timer"})
 """Of a SCHED_DEADLINE thread."""
@@ -75,12 +77,7 @@ def limit_in_task(span: Span, waiting: Waiting, label: str) -> Segment | None:
 
 def _idles_on(span: Span, waiting: Waiting) -> bool:
     """Tell whether a CPU that is in an idle state entered it behind the wake-up."""
-    last = None
-    for event in waiting.events:
-        if event.at_ns >= span.end_ns:
-            break
-        if event.name == "cpu_idle":
-            last = event
+    last = waiting.events.named("cpu_idle").last_before(span.end_ns)
     if last is None or last.numbers.get("state") == AWAKE:
         return False
     return last.at_ns > waiting.queued_ns
@@ -112,14 +109,22 @@ def quota_ended(
 ) -> str | None:
     """Return the timer that gives groups their time again, if it expired at the end."""
     until = span.end_ns + _PERIOD_END_NS
-    for event in waiting.events:
-        timer = event.text("function").partition("/")[0]
-        if event.name != "hrtimer_expire_entry" or timer not in timers:
-            continue
-        if max(span.begin_ns, waiting.since_ns) <= event.at_ns < until:
-            at = (event.at_ns - waiting.expiry_ns) / 1000
-            return f"{timer}, which ends throttled time, expired at {at:+,.3f} us"
-    return None
+    expired = _expired(waiting, timers)
+    event = expired.first_from(max(span.begin_ns, waiting.since_ns))
+    if event is None or event.at_ns >= until:
+        return None
+    at = (event.at_ns - waiting.expiry_ns) / 1000
+    return f"{_timer(event)}, which ends throttled time, expired at {at:+,.3f} us"
+
+
+def _expired(waiting: Waiting, timers: Collection[str]) -> EventList:
+    """Return the events of timers of these names that expired on this CPU."""
+    expired = waiting.events.named("hrtimer_expire_entry")
+    return expired.of_kind(frozenset(timers), lambda event: _timer(event) in timers)
+
+
+def _timer(event: Event) -> str:
+    return event.text("function").partition("/")[0]
 
 
 def _throttled(span: Span, waiting: Waiting, label: str, why: str) -> Segment:
@@ -133,13 +138,6 @@ def _throttled(span: Span, waiting: Waiting, label: str, why: str) -> Segment:
 
 def _which_limit(span: Span, waiting: Waiting) -> tuple[Cause, str, Confidence]:
     """Distinguish throttling and fair server by timers or the kernel's version."""
-    until = span.end_ns + _PERIOD_END_NS
-    timers = {
-        event.text("function").partition("/")[0]
-        for event in waiting.events
-        if event.name == "hrtimer_expire_entry"
-        and waiting.since_ns <= event.at_ns < until
-    }
     if span.task.pid == 0:
         why = "the CPU was idle instead: only throttling does that"
         return Cause.THROTTLED, why, Confidence.INFERRED
@@ -147,7 +145,8 @@ def _which_limit(span: Span, waiting: Waiting) -> tuple[Cause, str, Confidence]:
     if theirs is not None and theirs < MAX_RT_PRIO:
         why = f"a real-time task ran instead: only {_RT_GROUP} does that"
         return Cause.THROTTLED, why, Confidence.INFERRED
-    if "sched_rt_period_timer" in timers:
+    ends = _expired(waiting, _PERIOD_TIMERS).first_from(waiting.since_ns)
+    if ends is not None and ends.at_ns < span.end_ns + _PERIOD_END_NS:
         why = "sched_rt_period_timer, which ends throttling, expired then"
         return Cause.THROTTLED, why, Confidence.INFERRED
     release = waiting.machine.release
@@ -169,32 +168,23 @@ def _which_limit(span: Span, waiting: Waiting) -> tuple[Cause, str, Confidence]:
 
 def _server_began(span: Span, waiting: Waiting) -> bool:
     """Tell whether the last switch to an ordinary task follows a deadline timer."""
-    switches = (
-        e
-        for e in waiting.events
-        if e.name == "sched_switch" and e.at_ns <= span.begin_ns and gives_way(e)
-    )
-    gave = max((e.at_ns for e in switches), default=span.begin_ns)
-    return any(
-        event.name == "hrtimer_expire_entry"
-        and event.text("function").partition("/")[0] in _SERVER_TIMERS
-        and gave - _PERIOD_END_NS <= event.at_ns <= gave
-        for event in waiting.events
-    )
+    switches = waiting.events.named("sched_switch").of_kind("gives way", gives_way)
+    gave = switches.last_until(span.begin_ns)
+    gave_ns = span.begin_ns if gave is None else gave.at_ns
+    began = _expired(waiting, _SERVER_TIMERS).last_until(gave_ns)
+    return began is not None and gave_ns - _PERIOD_END_NS <= began.at_ns
 
 
 def _switched_to(span: Span, waiting: Waiting) -> str | None:
     """Return how the scheduler chose a task of lower priority before the thread."""
-    for event in waiting.events:
-        if event.name != "sched_switch" or event.at_ns <= waiting.queued_ns:
-            continue
-        if event.at_ns > span.begin_ns:
-            return None
-        at_begin = event.at_ns == span.begin_ns
-        if at_begin and event.numbers.get("next_pid") == span.task.pid:
-            late_ns = event.at_ns - waiting.since_ns
-            return f"{late_ns} ns later the scheduler switched to a lower priority task"
-    return None
+    if span.begin_ns <= waiting.queued_ns:
+        return None
+    switches = waiting.events.named("sched_switch")
+    at_begin = switches[switches.before(span.begin_ns) : switches.until(span.begin_ns)]
+    if all(event.numbers.get("next_pid") != span.task.pid for event in at_begin):
+        return None
+    late_ns = span.begin_ns - waiting.since_ns
+    return f"{late_ns} ns later the scheduler switched to a lower priority task"
 
 
 def _passed_over(span: Span, waiting: Waiting) -> str | None:
@@ -203,33 +193,39 @@ def _passed_over(span: Span, waiting: Waiting) -> str | None:
     It clears need_resched when it runs: an event of the task without it, while the
     thread is ready, shows that the task was preferred.
     """
-    is_due = False
-    leaves_ns = next(
-        (
-            e.at_ns
-            for e in waiting.events
-            if e.at_ns >= span.end_ns and e.numbers.get("prev_pid") == span.task.pid
-        ),
-        span.end_ns,
+    theirs = waiting.events.of_task(span.task.pid)
+    due = theirs.of_kind("due", is_due)
+    first = due.until(waiting.queued_ns)
+    if first == len(due):
+        return None
+    cleared = theirs.of_kind("cleared", _is_cleared)
+    at = cleared.first_behind_place(due.places[first])
+    if at is None or cleared[at].at_ns > span.end_ns:
+        return None
+    event = cleared[at]
+    left = waiting.events.apart(
+        "left", lambda e: e.numbers.get("prev_pid"), span.task.pid
+    ).first_from(span.end_ns)
+    leaves_ns = span.end_ns if left is None else left.at_ns
+    if leaves_ns - event.at_ns <= STRAIGHT_NS:
+        return None  # the scheduler has just been called
+    at_us = (event.at_ns - waiting.expiry_ns) / 1000
+    return (
+        f"need_resched was set and cleared by +{at_us:,.3f} us ({event.name}): the "
+        "scheduler let a lower priority task continue"
     )
-    for event in waiting.events:
-        if event.flags is None or event.pid != span.task.pid:
-            continue
-        if event.at_ns <= waiting.queued_ns:
-            continue
-        if event.at_ns > span.end_ns:
-            return None
-        if event.flags & Flag.NEED_RESCHED:
-            is_due = True
-        elif leaves_ns - event.at_ns <= STRAIGHT_NS:
-            return None  # the scheduler has just been called
-        elif is_due and event.name != "sched_switch":
-            at = (event.at_ns - waiting.expiry_ns) / 1000
-            return (
-                f"need_resched was set and cleared by +{at:,.3f} us ({event.name}): "
-                "the scheduler let a lower priority task continue"
-            )
-    return None
+
+
+def is_due(event: Event) -> bool:
+    """Tell whether an event says that the scheduler is to be called."""
+    return event.flags is not None and bool(event.flags & Flag.NEED_RESCHED)
+
+
+def _is_cleared(event: Event) -> bool:
+    """Tell whether the scheduler is not to be called, and has not just been."""
+    return (
+        event.flags is not None and not is_due(event) and event.name != "sched_switch"
+    )
 
 
 def _gave_way(span: Span, waiting: Waiting, before_ns: int) -> str | None:
@@ -241,21 +237,19 @@ def _gave_way(span: Span, waiting: Waiting, before_ns: int) -> str | None:
     ours = waiting.facts.at(waiting.pid, span.begin_ns).urgent
     if ours is None or ours < 0 or span.end_ns - waiting.queued_ns <= STRAIGHT_NS:
         return None
-    gave: Event | None = None
-    switches = [e for e in waiting.events if e.name == "sched_switch"]
-    earlier = [e for e in waiting.earlier if e.name == "sched_switch"]
-    for event in (*earlier, *(e for e in switches if e.at_ns <= span.begin_ns)):
-        if event.numbers.get("next_prio", 0) < MAX_RT_PRIO:
-            gave = None
-        elif gives_way(event):
-            gave = event
-    gone = -1 if gave is None else gave.numbers.get("prev_pid", -1)
-    if gave is None or gave.at_ns >= before_ns:
+    ways = waiting.switches.of_kind("gives way", gives_way)
+    urgent = waiting.switches.of_kind("urgent", _is_to_realtime)
+    end, urgent_end = ways.until(span.begin_ns), urgent.until(span.begin_ns)
+    if not is_behind(ways, end, urgent, urgent_end):
+        return None
+    gave = ways[end - 1]
+    gone = gave.numbers.get("prev_pid", -1)
+    if gave.at_ns >= before_ns:
         return None
     if waiting.facts.ran(gone, gave.at_ns, span.begin_ns):
         return None  # it was moved to another CPU
-    runs = (e.at_ns for e in switches if e.at_ns >= span.end_ns)
-    until = next(runs, span.end_ns)
+    runs = waiting.switches.first_from(span.end_ns)
+    until = span.end_ns if runs is None else runs.at_ns
     return (
         f"at {waiting.since(gave.at_ns)} the scheduler took the CPU from "
         f"{gave.text('prev_comm')}-{gave.numbers.get('prev_pid')} "
@@ -264,6 +258,10 @@ def _gave_way(span: Span, waiting: Waiting, before_ns: int) -> str | None:
         f"thread ran on this CPU until {waiting.since(until)}: "
         f"{_share_words(until - gave.at_ns)}"
     )
+
+
+def _is_to_realtime(switch: Event) -> bool:
+    return switch.numbers.get("next_prio", 0) < MAX_RT_PRIO
 
 
 def gives_way(switch: Event) -> bool:

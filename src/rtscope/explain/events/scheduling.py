@@ -14,6 +14,7 @@ writes.
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import replace
 
+from rtscope.explain.events.eventlists import is_behind
 from rtscope.explain.events.histories import (
     MAX_RT_PRIO,
     PI_SETPRIO,
@@ -21,7 +22,12 @@ from rtscope.explain.events.histories import (
     Priority,
     priority_words,
 )
-from rtscope.explain.events.limits import limit_in_idle, limit_in_task, quota_ended
+from rtscope.explain.events.limits import (
+    is_due,
+    limit_in_idle,
+    limit_in_task,
+    quota_ended,
+)
 from rtscope.explain.events.spans import BEFORE_ALL_NS, Doing, Span, is_entry
 from rtscope.explain.events.threadstates import (
     LONGEST_UNPROVEN_NS,
@@ -224,14 +230,8 @@ def _not_preempted(span: Span, waiting: Waiting, label: str) -> Segment:
         return _preemption_off(
             span, waiting, label, *reasons, confidence=confidence, proven=True
         )
-    requests = [
-        e
-        for e in waiting.events
-        if span.begin_ns < e.at_ns < span.end_ns
-        and e.pid == span.task.pid
-        and e.flags is not None
-        and e.flags & Flag.NEED_RESCHED
-    ]
+    due = waiting.events.of_task(span.task.pid).of_kind("due", is_due)
+    requests = due[due.until(span.begin_ns) : due.before(span.end_ns)]
     if span.end_ns - span.begin_ns <= STRAIGHT_NS:
         return _in_scheduler(span, waiting, f"from {span.task.label} to the thread")
     silent_ns = span.end_ns - _last_request(span, waiting)
@@ -270,15 +270,9 @@ def _not_preempted(span: Span, waiting: Waiting, label: str) -> Segment:
 
 def _last_request(span: Span, waiting: Waiting) -> int:
     """Return when the scheduler was last seen to be due: it had not run until then."""
-    due = (
-        event.at_ns
-        for event in waiting.events
-        if event.pid == span.task.pid
-        and event.at_ns <= span.end_ns
-        and event.flags is not None
-        and event.flags & Flag.NEED_RESCHED
-    )
-    return max([waiting.queued_ns, *due])
+    due = waiting.events.of_task(span.task.pid).of_kind("due", is_due)
+    last = due.last_until(span.end_ns)
+    return waiting.queued_ns if last is None else max(waiting.queued_ns, last.at_ns)
 
 
 def _preemption_off(
@@ -306,31 +300,26 @@ def _switched_off_by(span: Span, waiting: Waiting) -> tuple[Confidence, str] | N
     off = _toggled_off(span, waiting)
     if off is not None:
         return Confidence.SEEN, f"preempt_disable by {off}, in {label}"
-    entries = [
-        event
-        for event in waiting.events
-        if is_entry(event) and event.pid == span.task.pid and event.preempt_depth
-    ]
-    last = [e for e in entries if waiting.since_ns - _RECENT_NS <= e.at_ns]
-    before = [e for e in last if e.at_ns <= span.begin_ns]
-    after = next((e for e in last if e.at_ns == span.end_ns), None)
-    latest = _latest_entry(span, waiting)
-    if after is not None:
+    entries = waiting.events.of_task(span.task.pid).of_kind("deep", _is_deep_entry)
+    recent_ns = waiting.since_ns - _RECENT_NS
+    after = entries.first_from(span.end_ns)
+    if after is not None and recent_ns <= after.at_ns == span.end_ns:
         return Confidence.SEEN, _depth_evidence(after, label, waiting)
-    if before and latest is before[-1]:
-        return Confidence.SEEN, _depth_evidence(before[-1], label, waiting)
+    latest = _latest_entry(span, waiting)
+    before = entries.last_until(span.begin_ns)
+    if before is not None and latest is before and recent_ns <= before.at_ns:
+        return Confidence.SEEN, _depth_evidence(before, label, waiting)
     return None
+
+
+def _is_deep_entry(event: Event) -> bool:
+    """Tell whether an interrupt found preemption switched off."""
+    return is_entry(event) and bool(event.preempt_depth)
 
 
 def _latest_entry(span: Span, waiting: Waiting) -> Event | None:
     """Return the last interrupt that came before the span."""
-    latest = None
-    for event in waiting.events:
-        if event.at_ns > span.begin_ns:
-            break
-        if is_entry(event):
-            latest = event
-    return latest
+    return waiting.events.of_kind("entry", is_entry).last_until(span.begin_ns)
 
 
 def _depth_evidence(event: Event, label: str, waiting: Waiting) -> str:
@@ -343,15 +332,12 @@ def _depth_evidence(event: Event, label: str, waiting: Waiting) -> str:
 
 def _toggled_off(span: Span, waiting: Waiting) -> str | None:
     """Return the function that disabled preemption, by preemptirq events."""
-    off: Event | None = None
-    for event in waiting.events:
-        if event.at_ns >= span.end_ns:
-            break
-        if event.name == "preempt_disable":
-            off = event
-        elif event.name == "preempt_enable" and event.at_ns <= span.begin_ns:
-            off = None
-    return off.text("caller") or "an unknown function" if off is not None else None
+    off = waiting.events.named("preempt_disable")
+    on = waiting.events.named("preempt_enable")
+    end, on_end = off.before(span.end_ns), on.until(span.begin_ns)
+    if not is_behind(off, end, on, on_end):
+        return None
+    return off[end - 1].text("caller") or "an unknown function"
 
 
 def _went_on_after(span: Span, waiting: Waiting) -> str | None:

@@ -7,10 +7,11 @@ every event carries show them.
 """
 
 import re
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field, replace
 from enum import StrEnum
 
+from rtscope.explain.events.eventlists import EventList
 from rtscope.explain.events.histories import RENAMES, Histories, new_name
 from rtscope.record.events.events import Event, Flag, Loss, Window
 
@@ -151,6 +152,10 @@ def spans_of(window: Window, cpu: int, facts: Histories) -> tuple[Span, ...]:
     """
     events = [event for event in window.events if event.cpu == cpu]
     losses = [loss for loss in window.losses if loss.cpu == cpu]
+    behind: dict[int, Loss] = {}
+    for one in losses:
+        if one.after_ns < one.before_ns:
+            behind.setdefault(one.after_ns, one)
     if not events:
         why = losses[0] if losses else None
         return (_lost(window.begin_ns, window.end_ns, why),)
@@ -161,7 +166,8 @@ def spans_of(window: Window, cpu: int, facts: Histories) -> tuple[Span, ...]:
         end = window.end_ns if following is None else following.at_ns
         if following is not None:
             _end_unnamed(state, event, following)
-        loss = _loss_after(event, losses)
+        # Several events may have the time of the last one before the loss.
+        loss = behind.get(event.at_ns)
         if loss is None and following is not None and _switch_missing(state, following):
             loss = Loss(cpu, event.at_ns, end, None, _SWITCH_MISSING)
         if loss is None and following is not None and _exit_missing(state, following):
@@ -266,13 +272,6 @@ def _known_before(
     if window.first_ns.get(cpu, first.at_ns) >= first.at_ns:
         return _lost(window.begin_ns, first.at_ns, lost)
     return _span(state, window.begin_ns, first.at_ns)
-
-
-def _loss_after(event: Event, losses: Sequence[Loss]) -> Loss | None:
-    # Several events may have the time of the last one before the loss.
-    return next(
-        (one for one in losses if one.after_ns == event.at_ns < one.before_ns), None
-    )
 
 
 def _state_before(event: Event, facts: Histories) -> _Cpu:
@@ -400,21 +399,22 @@ def _same(a: Span, b: Span) -> bool:
     return a == replace(b, begin_ns=a.begin_ns, end_ns=a.end_ns)
 
 
-def stack_under(events: Iterable[Event], entered_ns: int) -> list[str] | None:
+def stack_under(events: EventList, entered_ns: int) -> list[str] | None:
     """
     Return the functions that an interrupt found, innermost first; [] in user space.
 
     None if no stack was recorded in the interrupt that was entered then. `events` are
     those of one CPU.
     """
-    for event in events:
-        if event.at_ns < entered_ns:
-            continue
-        if event.name == "kernel_stack":
-            return below_the_interrupt(event.text("stack").split(" < "))
-        if is_exit(event):
-            return None
-    return None
+    either = events.of_kind("stack or exit", _is_stack_or_exit)
+    event = either.first_from(entered_ns)
+    if event is None or event.name != "kernel_stack":
+        return None
+    return below_the_interrupt(event.text("stack").split(" < "))
+
+
+def _is_stack_or_exit(event: Event) -> bool:
+    return event.name == "kernel_stack" or is_exit(event)
 
 
 def below_the_interrupt(functions: Sequence[str]) -> list[str] | None:

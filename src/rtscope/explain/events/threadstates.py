@@ -9,6 +9,7 @@ from dataclasses import dataclass, field
 from enum import StrEnum
 from typing import Protocol
 
+from rtscope.explain.events.eventlists import EventList
 from rtscope.explain.events.histories import Histories
 from rtscope.explain.events.spans import Span
 from rtscope.explain.model import Cause, Confidence, Part, Segment
@@ -193,7 +194,7 @@ class Waiting:
     """When it became ready."""
     queued_ns: int
     """When it was in the CPU's queue: from then on the scheduler knew of it."""
-    events: Sequence[Event]
+    events: EventList
     """Of this CPU."""
     waking_interrupt_ns: int | None
     """When the interrupt began that woke it."""
@@ -204,8 +205,9 @@ class Waiting:
     interrupted_pid: int
     """The task it found; -1 if there was no interrupt."""
     machine: MachineTraits
-    earlier: Sequence[Event] = ()
-    """Events of this CPU before the window, that tell what was the case then."""
+    switches: EventList = field(default_factory=lambda: EventList(()))
+    """Those of this CPU before the window, that tell what was the case then, and in
+    it."""
 
     def since(self, at_ns: int) -> str:
         """Write an instant in us since the expiry."""
@@ -241,12 +243,13 @@ def segment_of(
     )
 
 
-def last_of(span: Span, events: Sequence[Event]) -> Iterator[str]:
+def last_of(span: Span, events: EventList) -> Iterator[str]:
     """List the last events of a span's task: `sys_enter, kmem_cache_alloc`."""
-    pid, before_ns = span.task.pid, span.begin_ns
-    names = [called(e) for e in events if e.pid == pid and e.at_ns <= before_ns]
+    theirs = events.of_task(span.task.pid)
+    end = theirs.until(span.begin_ns)
+    names = [called(event) for event in theirs[max(0, end - _LISTED) : end]]
     if names:
-        yield f"last events of {span.task.numbered}: {', '.join(names[-_LISTED:])}"
+        yield f"last events of {span.task.numbered}: {', '.join(names)}"
     length_ns, longest = longest_call(span, events)
     if longest is not None:
         parent = longest.text("parent")
@@ -256,16 +259,13 @@ def last_of(span: Span, events: Sequence[Event]) -> Iterator[str]:
         )
 
 
-def longest_call(span: Span, events: Sequence[Event]) -> tuple[int, Event | None]:
+def longest_call(span: Span, events: EventList) -> tuple[int, Event | None]:
     """Return the call of a span behind which the longest time has no other, in ns."""
-    calls = [
-        event
-        for event in events
-        if event.name == "function"
-        and event.text("function")
-        and event.pid == span.task.pid
-        and span.begin_ns <= event.at_ns < span.end_ns
-    ]
+    traced = events.named("function").of_kind(
+        "call", lambda e: bool(e.text("function"))
+    )
+    theirs = traced.of_task(span.task.pid)
+    calls = theirs[theirs.before(span.begin_ns) : theirs.before(span.end_ns)]
     ends = (*(event.at_ns for event in calls[1:]), span.end_ns)
     best_ns, best = 0, None
     for event, end_ns in zip(calls, ends, strict=bool(calls)):

@@ -11,6 +11,7 @@ nests over a thread is laid over it. Priorities are in none of these events.
 
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
+from heapq import heappop, heappush
 from itertools import pairwise
 
 from rtscope.explain.events.histories import priority_words
@@ -361,14 +362,17 @@ def _before(
     events: Sequence[Event], ran: Sequence[_Ran], wakeup: TracedWakeup, irq_ns: int
 ) -> Iterator[Segment]:
     """Explain the time until the interrupt of the timer."""
-    for begin, end, one in _laid_over(ran, wakeup.expiry_ns, irq_ns):
+    pieces = _cut(ran, wakeup.expiry_ns, irq_ns)
+    threads = _innermost([one for one in ran if one.layer == 0], pieces)
+    current, chain = _current_at(events, irq_ns), _stack_of(events, wakeup)
+    both = zip(pieces, _innermost(ran, pieces), threads, strict=True)
+    for (begin, end), one, thread in both:
         if one is not None and one.layer > 1 and one.end_ns <= irq_ns:
             cause, name = Cause.EARLIER_INTERRUPT, one.name
             yield _segment(wakeup, begin, end, Part.A, cause, name)
         else:
-            below = [r for r in ran if r.layer == 0 and r.begin_ns <= begin < r.end_ns]
-            thread = below[0].name if below else _current_at(events, irq_ns)
-            yield _delayed_by_noise(events, wakeup, begin, end, thread)
+            name = current if thread is None else thread.name
+            yield _delayed_by_noise(chain, wakeup, begin, end, name)
 
 
 def _current_at(events: Sequence[Event], at_ns: int) -> str:
@@ -378,13 +382,12 @@ def _current_at(events: Sequence[Event], at_ns: int) -> str:
 
 
 def _delayed_by_noise(
-    events: Sequence[Event],
+    chain: Sequence[str],
     wakeup: TracedWakeup,
     begin_ns: int,
     end_ns: int,
     thread: str,
 ) -> Segment:
-    chain = _stack_of(events, wakeup)
     if chain:
         why = f"the interrupt came in {' < '.join(chain[:_SHOWN])}, in {thread}"
         off = chain[0].startswith(UNMASKING)
@@ -409,7 +412,8 @@ def _behind(
     events: Sequence[Event], ran: Sequence[_Ran], wakeup: TracedWakeup, irq_ns: int
 ) -> Iterator[Segment]:
     """Explain the time from the interrupt of the timer to the thread."""
-    for begin, end, one in _laid_over(ran, irq_ns, wakeup.wake_ns):
+    pieces = _cut(ran, irq_ns, wakeup.wake_ns)
+    for (begin, end), one in zip(pieces, _innermost(ran, pieces), strict=True):
         if one is None and end - begin > STRAIGHT_NS:
             part, cause, name = Part.D, Cause.UNKNOWN, _UNKNOWN_TIME
             sure, why = Confidence.GUESSED, f"for more than {STRAIGHT_NS // 1000} us"
@@ -431,16 +435,27 @@ def _behind(
         yield _segment(wakeup, begin, end, part, cause, name, why, sure=sure)
 
 
-def _laid_over(
-    ran: Sequence[_Ran], begin_ns: int, end_ns: int
-) -> Iterator[tuple[int, int, _Ran | None]]:
-    """Yield the innermost thing that ran in each piece of a time; None if none did."""
+def _cut(ran: Sequence[_Ran], begin_ns: int, end_ns: int) -> Sequence[tuple[int, int]]:
+    """Return the pieces of a time: it is cut where something begins or ends."""
     cuts = {begin_ns, end_ns}
     for one in ran:
         cuts |= {at for at in (one.begin_ns, one.end_ns) if begin_ns < at < end_ns}
-    for begin, end in pairwise(sorted(cuts)):
-        inside = [one for one in ran if one.begin_ns <= begin and one.end_ns >= end]
-        yield begin, end, max(inside, key=lambda one: one.layer, default=None)
+    return [*pairwise(sorted(cuts))]
+
+
+def _innermost(
+    ran: Sequence[_Ran], pieces: Sequence[tuple[int, int]]
+) -> Iterator[_Ran | None]:
+    """Yield the innermost thing that ran in each piece of a time; None if none did."""
+    order = sorted(range(len(ran)), key=lambda at: ran[at].begin_ns, reverse=True)
+    begun: list[tuple[int, int]] = []
+    for begin, end in pieces:
+        while order and ran[order[-1]].begin_ns <= begin:
+            at = order.pop()
+            heappush(begun, (-ran[at].layer, at))
+        while begun and ran[begun[0][1]].end_ns < end:
+            heappop(begun)
+        yield ran[begun[0][1]] if begun else None
 
 
 def _segment(
