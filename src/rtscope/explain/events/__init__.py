@@ -4,6 +4,7 @@ From the events of a kernel's trace to an explanation; pure but for `run.py`.
     run.py           the worst wake-ups of a run on a machine
     window.py        the events around a wake-up, and the state before them
     explain.py       the explanation, its limits, its invariants
+    eventlists.py    events of a trace by CPU, thread and kind, in order of time
     histories.py     priority and name of each thread over time
     threadstates.py  states of a thread, and times in which it waited
     intervals.py     causes in each interval of the wake-up
