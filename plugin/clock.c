@@ -88,6 +88,18 @@ static void raise_clock(int64_t by_ns)
 	reading.lowered_at = icount_executed();
 }
 
+/* No further than to the next timer, as that may be of one that sleeps. */
+static void stand_still(struct cpu *cpu, int64_t until_timer_ns)
+{
+	int64_t to_ns = virtual_clock.now_ns + until_timer_ns;
+
+	if (cpu->held_until_ns < to_ns)
+		to_ns = cpu->held_until_ns;
+	cpu->time_ns = max_ns(cpu->time_ns, to_ns);
+	cpus_end_turn();
+	icount_leave();
+}
+
 void clock_begin_turn(void *identity, unsigned int of_block)
 {
 	struct cpu *cpu = cpus_begin_turn(identity);
@@ -99,6 +111,8 @@ void clock_begin_turn(void *identity, unsigned int of_block)
 	until_ns = icount_until_timer();
 	if (until_ns < 0 || until_ns > NO_TIMER_NS)
 		until_ns = NO_TIMER_NS;
+	if (__builtin_expect(cpu->held_until_ns > cpu->time_ns, 0))
+		stand_still(cpu, until_ns);
 	to_timer_ns = virtual_clock.now_ns + until_ns - cpu->time_ns;
 	if (earliest_of_others(cpu) != INT64_MAX)
 		to_quantum_ns =
@@ -148,7 +162,8 @@ static void leave_cpu(struct cpu *cpu)
 	look_who_sleeps(ended_ns);
 	if (paused)
 		let_pass(cpu);
-	if (clock_at_rest && (cpu->sleeps || cpu->time_ns > ended_ns))
+	if (clock_at_rest &&
+	    (cpu->sleeps || cpu->time_ns > ended_ns || cpu->held_until_ns > ended_ns))
 		clock_at_rest(cpu, (uint64_t)ended_ns);
 }
 
@@ -228,4 +243,14 @@ void clock_look(unsigned int of_block)
 void clock_at_pause(void)
 {
 	paused = true;
+}
+
+void clock_hold(unsigned int of_block, uint64_t ns)
+{
+	struct cpu *cpu = cpus.now;
+
+	cpu->held_until_ns =
+		clock_own_ns(of_block) + (int64_t)(ns >> icount.shift << icount.shift);
+	cpu_exit(cpu->identity);
+	icount_leave_block(of_block);
 }

@@ -63,6 +63,11 @@ void clock_at_pause(void);
 
 void clock_look(unsigned int of_block);
 
+/* In a block that follows a change of privilege, before its first instruction: the CPU
+ * stands still for so long, as where firmware or a hypervisor takes it. Its timers and
+ * those of others come at their times; what interrupts it waits. Does not return. */
+void clock_hold(unsigned int of_block, uint64_t ns) __attribute__((noreturn));
+
 /* QEMU executes one CPU after the other: what a CPU does may be as much earlier, in
  * virtual time, as what another one did before. */
 static inline uint64_t clock_disorder_ns(void)

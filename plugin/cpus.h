@@ -26,11 +26,12 @@
 
 struct cpu {
 	void *identity;
-	uint64_t executed; /* without the present turn */
-	int64_t time_ns;   /* its place in virtual time, likewise: see clock.h */
-	bool sleeps;       /* and nothing is to wake it */
-	int64_t read_ns;   /* its latest reading of a clock */
-	bool look;         /* the next block may find its state changed: see state.h */
+	uint64_t executed;     /* without the present turn */
+	int64_t time_ns;       /* its place in virtual time, likewise: see clock.h */
+	bool sleeps;           /* and nothing is to wake it */
+	int64_t held_until_ns; /* it executes nothing before: see clock_hold() */
+	int64_t read_ns;       /* its latest reading of a clock */
+	bool look; /* the next block may find its state changed: see state.h */
 	/* as last seen */
 	bool interrupts; /* enabled */
 	int64_t preempt;

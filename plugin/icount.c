@@ -152,3 +152,12 @@ void icount_leave(void)
 	cpu_loop_exit(current_cpu);
 	__builtin_unreachable();
 }
+
+void icount_leave_block(unsigned int of_block)
+{
+	char *cpu = current_cpu;
+
+	*(uint16_t *)(cpu + icount.low) += (uint16_t)of_block;
+	cpu_loop_exit(cpu);
+	__builtin_unreachable();
+}

@@ -93,4 +93,9 @@ void icount_set_budget(int64_t instructions, unsigned int of_block);
  * Does not return. */
 void icount_leave(void) __attribute__((noreturn));
 
+/* In any block that follows a change of privilege, before its first instruction: gives
+ * the block back and leaves it, so that an end of the turn that was asked for comes now.
+ * Does not return. */
+void icount_leave_block(unsigned int of_block) __attribute__((noreturn));
+
 #endif

@@ -109,6 +109,21 @@ static bool parse_stacked(const char *text, struct options *o)
 	return true;
 }
 
+static struct phase phase[OPTIONS_PHASES];
+
+static bool parse_phase(const char *text, struct options *o)
+{
+	uint64_t number[4];
+
+	if (o->phases == OPTIONS_PHASES || !parse_numbers(text, 4, number) ||
+	    !number[0] || !number[1] || number[2] > OPTIONS_PERIOD_NS ||
+	    number[3] >= number[2])
+		return false;
+	phase[o->phases++] =
+		(struct phase){ number[0], number[1], number[2], number[3] };
+	return true;
+}
+
 static bool parse_one(const char *name, const char *value, struct options *o)
 {
 	if (strcmp(name, "quantum") == 0)
@@ -147,6 +162,8 @@ static bool parse_one(const char *name, const char *value, struct options *o)
 		return parse_numbers(value, OPTIONS_FIELDS, o->field);
 	if (strcmp(name, "time") == 0)
 		return parse_numbers(value, OPTIONS_TIMES, o->time) && o->time[TIME_HZ];
+	if (strcmp(name, "phase") == 0)
+		return parse_phase(value, o);
 	if (strcmp(name, "most") == 0)
 		return parse_number(value, 1, MAX_RECORDS, &o->most);
 	if (strcmp(name, "use") == 0)
@@ -172,7 +189,8 @@ static bool parse_one(const char *name, const char *value, struct options *o)
 
 const char *options_parse(int argc, char **argv, struct options *out)
 {
-	*out = (struct options){ .worst = 16,
+	*out = (struct options){ .phase = phase,
+				 .worst = 16,
 				 .ring = UINT64_C(1) << 22,
 				 .room = UINT64_C(1) << 23,
 				 .most = MAX_RECORDS,
@@ -201,5 +219,8 @@ const char *options_parse(int argc, char **argv, struct options *out)
 	if (out->program && !(out->task.name[0] && out->hook[HOOK_SWITCHED] &&
 			      out->field[FIELD_COMM] && out->time[TIME_HZ]))
 		return "program=FILE needs task, hooks, fields and time";
+	if (out->phases &&
+	    !(out->program && out->hook[HOOK_NEW] && out->hook[HOOK_CALL]))
+		return "phase=START:N:PERIOD:NS needs program=FILE and its hooks";
 	return NULL;
 }

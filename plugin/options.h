@@ -40,6 +40,11 @@
  *   stacks=N           also the stack, at N places of each thread, see sites.h,
  *   stack=BYTES        so much of it,
  *   stacked=FIRST:LAST and only between two times in ns after the program's begin
+ *   phase=START:N:PERIOD:NS in start number START of the program, the N-th thread of it
+ *                      stands still before its first own instruction at a
+ *                      real-time priority (the first thread: of all), until the virtual
+ *                      time is NS beyond a multiple of PERIOD ns; may be repeated.
+ *                      Needs program
  */
 #ifndef OPTIONS_H
 #define OPTIONS_H
@@ -47,12 +52,18 @@
 #include <stdbool.h>
 #include <stdint.h>
 
-#define OPTIONS_WINDOWS 64
-#define OPTIONS_WORST   64
-#define USES_PAGE       4096
+#define OPTIONS_WINDOWS   64
+#define OPTIONS_WORST     64
+#define OPTIONS_PHASES    4096
+#define OPTIONS_PERIOD_NS INT64_C(3600000000000)
+#define USES_PAGE         4096
 
 struct window {
 	uint64_t first, last; /* virtual ns */
+};
+
+struct phase {
+	uint64_t start, number, period_ns, ns;
 };
 
 /* Where a function of a program begins, wherever that has it in memory. */
@@ -161,6 +172,8 @@ struct options {
 	struct window window[OPTIONS_WINDOWS];
 	unsigned int windows;
 	struct place task, preempt;
+	const struct phase *phase;
+	unsigned int phases;
 	uint64_t schedule, idle, sleep, exit, due; /* schedule is 0: no sections */
 	uint64_t switched;                         /* 0: not given */
 	uint64_t first_task;                       /* likewise */

@@ -4,6 +4,7 @@
 #include <stdio.h>
 #include <string.h>
 
+#include "births.h"
 #include "clock.h"
 #include "outsidecalls.h"
 #include "outsidestate.h"
@@ -27,6 +28,7 @@ enum { HELD_LENDING = 1, HELD_FUTEX, HELD_MUTEX, HELD_WRITTEN, HELD_READ };
 int outside_init(const struct options *options, const struct arch *arch)
 {
 	outside.options = options;
+	births_init(options);
 	outside.arch = arch;
 	return outsidefile_init(options, arch->name);
 }
@@ -209,8 +211,8 @@ static void at_new(unsigned int to_come)
 {
 	uint64_t task = outside_argument(0), parent = outside_cpu()->current;
 	bool is_own = outside_own(parent);
+	uint32_t by, start = is_own ? outside_own(parent)->start : 0;
 	struct thread *t;
-	uint32_t by;
 
 	if (outside_is_new(HOOK_NEW) && !outside_check(HOOK_NEW, outside_is_task(task)))
 		return;
@@ -218,9 +220,11 @@ static void at_new(unsigned int to_come)
 	t = thread_renew(task);
 	t->own = is_own;
 	t->parent = by;
-	if (is_own)
-		outside_put(OUTSIDE_FORK, to_come, by, 0,
-			    outside_tell(task, to_come)->id);
+	if (!is_own)
+		return;
+	births_add(t, start);
+	t = outside_tell(task, to_come);
+	outside_put(OUTSIDE_FORK, to_come, by, t->number, t->id);
 }
 
 /* A name ends with a zero, and what follows may be anything. */
@@ -280,6 +284,7 @@ void outside_begin_program(void)
 	t = thread_at(current);
 	t->own = true;
 	t->told = false; /* it may have been told as another's */
+	births_begin_start(t);
 	outside.began_ns = (uint64_t)clock_own_ns(0);
 }
 
@@ -367,6 +372,26 @@ void outside_count(unsigned int instructions)
 	outside_cpu()->executed += instructions;
 }
 
+/* include/linux/sched/prio.h */
+#define MAX_RT_PRIO 100
+
+static bool is_realtime(const struct thread *t)
+{
+	return (int32_t)outside_field(t->task, FIELD_PRIO, 4) < MAX_RT_PRIO;
+}
+
+void outside_at_possible_birth(unsigned int instructions)
+{
+	struct thread *t = outside_cpu()->awaits ? outside_current() : NULL;
+	uint64_t now_ns = (uint64_t)clock_own_ns(instructions);
+	uint64_t ns = t ? births_hold_ns(t, is_realtime(t), now_ns) : 0;
+
+	if (!ns)
+		return;
+	outside_put(OUTSIDE_HOLD, instructions, t->id, t->number, ns);
+	clock_hold(instructions, ns);
+}
+
 void outside_at_program(uint64_t address, unsigned int instructions)
 {
 	struct outside_cpu *cpu = outside_cpu();
@@ -421,6 +446,8 @@ static uint32_t possible_kinds(void)
 			 1u << OUTSIDE_ASKED;
 	if (o->uses)
 		kinds |= 1u << OUTSIDE_USED | 1u << OUTSIDE_DONE;
+	if (o->phases)
+		kinds |= 1u << OUTSIDE_HOLD;
 	if (o->stacks)
 		kinds |= 1u << OUTSIDE_STACK;
 	return kinds;

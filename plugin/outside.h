@@ -36,6 +36,10 @@ void outside_at_hook(unsigned int hook, unsigned int instructions);
 /* The process that the CPU executes is the program from here on. */
 void outside_begin_program(void);
 
+/* Before anything else at a block of a program, if outside_awaits: does not return where
+ * a thread is to stand still at its birth. */
+void outside_at_possible_birth(unsigned int instructions);
+
 /* At each block of programs, the last two only if outside_awaits. */
 void outside_count(unsigned int instructions);
 void outside_at_program(uint64_t address, unsigned int instructions);

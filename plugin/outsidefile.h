@@ -33,6 +33,7 @@ enum outside_kind {
 	OUTSIDE_ARGUMENTS = 18,
 	OUTSIDE_ASKED = 19,
 	OUTSIDE_DONE = 20,
+	OUTSIDE_HOLD = 21,
 };
 
 struct outside_record {

@@ -138,6 +138,17 @@ static void at_recorded_seen_outside(unsigned int index, void *userdata)
 enum { HOOK_SHIFT = 8, HOOK_MASK = (1 << HOOK_SHIFT) - 1 };
 _Static_assert(1 + OPTIONS_HOOKS + OPTIONS_USES <= HOOK_MASK, "hooks do not fit");
 
+static void at_possible_birth(unsigned int index, void *userdata)
+{
+	unsigned int instructions = (unsigned int)(uintptr_t)userdata;
+
+	(void)index;
+	if (__builtin_expect(!outside_awaits, 1))
+		return;
+	clock_cpu_at_block(instructions);
+	outside_at_possible_birth(instructions);
+}
+
 /* Userdata: the hook, and how many instructions its block has. */
 static void at_hook(unsigned int index, void *userdata)
 {
@@ -361,6 +372,10 @@ static void at_translation(qemu_plugin_id_t id, struct qemu_plugin_tb *tb)
 				insn, at_marker, QEMU_READS_REGISTERS,
 				(void *)(uintptr_t)((n - i) << 1 | of_program));
 	}
+	if (plugin.options.phases && of_program)
+		qemu_plugin_register_vcpu_tb_exec_cb(
+			tb, at_possible_birth, QEMU_READS_REGISTERS,
+			(void *)(uintptr_t)block.instructions);
 	call_at_block(tb, &block);
 	if (plugin.options.program)
 		call_outside(tb, &block);

@@ -84,6 +84,28 @@ class Recording:
 
 
 @dataclass(frozen=True, slots=True)
+class Phase:
+    """
+    When a thread of a program begins.
+
+    That is its first own instruction at a real-time priority, and of the first thread
+    the first one of all. Its CPU executes nothing before, as where firmware or a
+    hypervisor takes it.
+    """
+
+    start: int
+    """Of the program in this boot, from 1."""
+    thread: int
+    """Of the threads of that start, in the order in which they are made, from 1."""
+    period_ns: int
+    after_ns: int
+    """After a multiple of the period, of the board's time."""
+
+    def __str__(self) -> str:
+        return f"{self.start}:{self.thread}:{self.period_ns}:{self.after_ns}"
+
+
+@dataclass(frozen=True, slots=True)
 class ProgramUse:
     """A function of a program: `plugin/uses.h`."""
 
@@ -122,6 +144,8 @@ class ProgramView:
     stacked_ns: tuple[int, int] | None = None
     """The times after the program's begin, first and last, between which they are
     taken; None: all."""
+    phases: tuple[Phase, ...] = ()
+    """Of threads that begin at a certain time."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -212,6 +236,7 @@ def with_plugin(
                 if values
             ),
             *_assignments(most=view.most, stacks=view.stacks, stack=view.stack_bytes),
+            *(f"phase={one}" for one in view.phases),
         ]
         layout = recording.layout if recording else {}
         own = {"task": view.task, "preempt": view.preempt}

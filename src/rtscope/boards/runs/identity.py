@@ -28,25 +28,31 @@ class BoardIdentity:
     qemu_digest: str
     plugin_digest: str
     board_digest: str
+    phases: str = ""
+    """Of threads: start, thread, period and phase in ns of each."""
 
     @property
     def words(self) -> str:
         """Say what its times are, and what is needed to get them again."""
+        phases = f", with phases of threads {self.phases}" if self.phases else ""
         return (
             f"virtual board {self.board} with {self.kernel}"
             f"{self.append and f' and {self.append}'}: {self.cpus} CPUs of "
             f"{self.mips:g} million instructions per virtual second, quantum "
             f"{self.quantum_instructions} instructions, revision {self.revision}, seed "
-            f"{self.seed}; its times are virtual, of no real board"
+            f"{self.seed}{phases}; its times are virtual, of no real board"
         )
 
     def row(self) -> Mapping[str, Any]:
         """Return it for a JSON document."""
-        return asdict(self)
+        row = asdict(self)
+        if not self.phases:
+            del row["phases"]
+        return row
 
 
 def identity_of(prepared: Prepared, booted: Booted, seed: int) -> BoardIdentity:
-    """Return all that has decided the result of a boot."""
+    """Return all that has decided the result of a boot, but for phases of threads."""
     board = prepared.board
     return BoardIdentity(
         board=board.name,

@@ -8,7 +8,7 @@ that the program wrote elsewhere, and /dev/shm.
 
 import re
 from collections.abc import Callable, Iterator, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import PurePosixPath
 from signal import SIGKILL
 
@@ -147,9 +147,12 @@ def run_program(
         _start(prepared, job, booted, number)
         for number in range(1, len(job.phases_ns) + 1)
     )
+    identity = identity_of(prepared, booted, job.seed)
+    if view is not None and view.phases:
+        identity = replace(identity, phases=" ".join(map(str, view.phases)))
     return ProgramRun(
         starts=starts,
-        identity=identity_of(prepared, booted, job.seed),
+        identity=identity,
         record=booted.program,
         reader=files_of(prepared, booted, script.FACTS),
         caveats=tuple(_load_caveats(job, booted)),

@@ -8,7 +8,7 @@ is judged is over, or in its warm-up.
 """
 
 import shlex
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 
 from rtscope.boards.parts.initrd import Job
@@ -65,6 +65,9 @@ class ProgramJob:
     seed: int = 1
     phases_ns: tuple[int, ...] = (0,)
     """One for each start: how much later it begins, modulo a tick of the kernel."""
+    values: tuple[Mapping[str, str], ...] = ()
+    """What {NAME} stands for in command and environment, for each start; none: all
+    starts have the same."""
     environment: tuple[tuple[str, str], ...] = ()
     stdin: bytes | None = None
     directory: str = "/"
@@ -93,7 +96,9 @@ def spread_phases(starts: int) -> tuple[int, ...]:
 
 def job_of_program(job: ProgramJob, *, facts: Sequence[str]) -> Job:
     """Return the job of a board; the paths `facts` are read before the first start."""
-    files = {"begin": _begin(job).encode(), "end": _end(job).encode()}
+    files = {"end": _end(job).encode()}
+    for number, values in enumerate(job.values or ({},), 1):
+        files[_begin_name(job, number)] = _begin(job, values).encode()
     if job.stdin is not None:
         files["stdin"] = job.stdin
     return Job(
@@ -167,7 +172,7 @@ def _start_lines(job: ProgramJob, number: int, phase_ns: int) -> Sequence[str]:
     begin_ns = (job.seed * PHASE_STEP_NS + phase_ns) % TICK_NS
     guard = agent_line(
         *("load", "--log", f"/out/{GUARD_LOG.format(number)}", "--"),
-        *("busybox", "sh", "/job/begin", str(number)),
+        *("busybox", "sh", f"/job/{_begin_name(job, number)}", str(number)),
     )
     return (
         f"for at in tmp run; do mount -t tmpfs $at /{ROOT}/$at; done",
@@ -218,7 +223,19 @@ def _kept(name: str, stream: str) -> Sequence[str]:
     )
 
 
-def _begin(job: ProgramJob) -> str:
+def filled(text: str, values: Mapping[str, str]) -> str:
+    """Return a text with the value of each known name in place of {NAME}."""
+    for name, value in values.items():
+        text = text.replace(f"{{{name}}}", value)
+    return text
+
+
+def _begin_name(job: ProgramJob, number: int) -> str:
+    """Return the name of the script that becomes the program, of one start."""
+    return f"begin-{number}" if job.values else "begin"
+
+
+def _begin(job: ProgramJob, values: Mapping[str, str]) -> str:
     """
     Return the script that becomes the program.
 
@@ -228,12 +245,13 @@ def _begin(job: ProgramJob) -> str:
     if job.cpus is not None:
         mask = sum(1 << cpu for cpu in job.cpus)
         words = ["busybox", "taskset", f"{mask:#x}", *words]
-    words += [f"/{TOOLS}/busybox", "env", "-i", *_environment(job)]
+    words += [f"/{TOOLS}/busybox", "env", "-i"]
+    words += [filled(one, values) for one in _environment(job)]
     words += [f"/{TOOLS}/busybox", "sh", "-c", 'cd "$0" && exec "$@"', job.directory]
     if job.user != (0, 0):
         uid, gid = job.user
         words += [f"/{TOOLS}/rtscope-agent", "start", "--user", f"{uid}:{gid}", "--"]
-    words += job.program.command
+    words += [filled(one, values) for one in job.program.command]
     source = "/dev/null" if job.stdin is None else "/job/stdin"
     return (
         f'echo $$ >"/out/{PID.format("$1")}"\n'

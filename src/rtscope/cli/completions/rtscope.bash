@@ -91,6 +91,8 @@ _rtscope_known() {
                 --files) kind=none ;;
                 --package) kind=none ;;
                 --environment) kind=none ;;
+                --value) kind=none ;;
+                --phase) kind=none ;;
                 --stdin) kind=files ;;
                 --directory) kind=directories ;;
                 --user) kind=none ;;
@@ -119,6 +121,8 @@ _rtscope_known() {
                 --inversions) kind=none ;;
                 --jobs) kind=none ;;
                 --save-lock) kind=files ;;
+                --search) kind=none ;;
+                --search-seed) kind=none ;;
                 --save) kind=files ;;
                 --identical-to) kind=files ;;
                 --no-worse-than) kind=files ;;

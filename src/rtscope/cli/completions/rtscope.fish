@@ -134,6 +134,8 @@ complete -c rtscope -n '__rtscope_at test' -l root -d 'Directory whose files the
 complete -c rtscope -n '__rtscope_at test' -l files -d 'Additional files' -x
 complete -c rtscope -n '__rtscope_at test' -l package -d 'Debian packages, with all that they depend on' -x
 complete -c rtscope -n '__rtscope_at test' -l environment -d 'Environment variables' -x
+complete -c rtscope -n '__rtscope_at test' -l value -d 'Values of {NAME} in command and environment' -x
+complete -c rtscope -n '__rtscope_at test' -l phase -d 'Times after a multiple of a period at which threads begin, by their number in the order in which they are made' -x
 complete -c rtscope -n '__rtscope_at test' -l stdin -d 'File for the standard input' -rF
 complete -c rtscope -n '__rtscope_at test' -l directory -d 'Working directory on the board' -xa '(__fish_complete_directories)'
 complete -c rtscope -n '__rtscope_at test' -l user -d 'User on the board' -x
@@ -164,6 +166,8 @@ complete -c rtscope -n '__rtscope_at test' -l quiet -s q -d 'The answer alone, i
 complete -c rtscope -n '__rtscope_at test' -l verbose -s v -d 'Everything on the terminal'
 complete -c rtscope -n '__rtscope_at test' -l jobs -d 'Boots at the same time' -x
 complete -c rtscope -n '__rtscope_at test' -l save-lock -d 'Lock file to write with the exact packages used' -rF
+complete -c rtscope -n '__rtscope_at test' -l search -d 'Starts to search for the worst response, several in each boot' -x
+complete -c rtscope -n '__rtscope_at test' -l search-seed -d 'Random seed of the search' -x
 complete -c rtscope -n '__rtscope_at test' -l save -d 'File for the results, to compare later ones with' -rF
 complete -c rtscope -n '__rtscope_at test' -l identical-to -d 'File of --save' -rF
 complete -c rtscope -n '__rtscope_at test' -l no-worse-than -d 'File of --save' -rF

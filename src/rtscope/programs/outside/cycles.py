@@ -9,7 +9,7 @@ of the wait in which the thread sleeps longest.
 
 from bisect import bisect_left
 from collections import Counter
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence, Set
 from dataclasses import dataclass, replace
 from itertools import pairwise
 from statistics import median_low
@@ -24,7 +24,7 @@ from rtscope.programs.cycles.periods import (
     periods_in,
 )
 from rtscope.programs.cycles.threadruns import NO_SLEEP, RELATIVE, Run
-from rtscope.programs.outside.file import Entry, ProgramRecord
+from rtscope.programs.outside.file import Entry, Kind, ProgramRecord
 from rtscope.programs.outside.locks import is_of_a_lock
 from rtscope.programs.outside.model import (
     Outside,
@@ -60,19 +60,22 @@ def outside_of(
     given_ns: Callable[[str], int | None] = lambda _name: None,
     most: int | None = None,
     functions: Sequence[str] = (),
+    reader: Reader | None = None,
 ) -> Outside:
     """
     Return the cycles of each thread of a start of the program.
 
     `process` is the one that the start began with; None: of all. Judged is the time
     after its warm-up; `given_ns` gives the period of a thread by its name, `most` the
-    number of cycles to judge, `functions`
-    the names of those that were asked for.
+    number of cycles to judge, `functions` the names of those that were asked for.
+    Where threads were held at their birth, the warm-up ends with what that delayed.
+    `reader` is of this record, if there is one already.
     """
-    reader = Reader(record)
+    reader = reader or Reader(record)
     threads = _of_start(reader.threads, process)
     first_ns = min((one.began_ns for one in threads), default=0)
     begin_ns = first_ns + warmup_ns
+    begin_ns = max(begin_ns, _held_until_ns(record, {one.tid for one in threads}))
     end_ns = reader.end_ns
     if duration_ns is not None:
         end_ns = min(end_ns, begin_ns + duration_ns)
@@ -96,6 +99,22 @@ def _lived_ns(threads: Sequence[OwnThread], first_ns: int) -> int | None:
     ends = [one.exit_ns for one in threads]
     known = [one for one in ends if one is not None]
     return max(known) - first_ns if known and len(known) == len(ends) else None
+
+
+def _held_until_ns(record: ProgramRecord, tids: Set[int]) -> int:
+    """
+    Return when all is over that a hold of a thread has delayed; 0: none was held.
+
+    Who waited meanwhile for the CPU may need as long again to catch up.
+    """
+    return max(
+        (
+            one.at_ns + 2 * one.value
+            for one in record.entries
+            if one.kind == Kind.HOLD and one.tid in tids
+        ),
+        default=0,
+    )
 
 
 class _Clock:

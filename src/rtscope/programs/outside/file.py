@@ -60,6 +60,7 @@ class Kind(IntEnum):
     ARGUMENTS = 18
     ASKED = 19
     DONE = 20
+    HOLD = 21
 
 
 @dataclass(frozen=True, slots=True)

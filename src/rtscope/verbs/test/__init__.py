@@ -4,6 +4,7 @@
     command.py       the verb: its options, its answer, its exit status
     options.py       the options that stand for keys of a test file
     file.py          a test: what is run where, and its budgets, from a file or options
+    kinds.py         the kinds of values in a test file
     plan.py          a test as boots: the program built, its files, its loads
     packages.py      its packages of Debian, unpacked, as a part of the cache
     running.py       the boots, as many at once as fit
@@ -18,4 +19,5 @@
     page.py          the page: the worst cycle over all CPUs, the responses
     cyclechart.py    a cycle over the CPUs, by what was seen of the program
     responsecharts.py  responses and parts of latencies, drawn
+    search/          the worst that can be found: the next starts to try
 """

@@ -27,7 +27,7 @@ from rtscope.host.escape import visible_lines
 from rtscope.host.files import refuse_unwritable, write_atomically
 from rtscope.host.units import NS_PER_S
 from rtscope.measure.campaign.options import OUTPUT
-from rtscope.present.document import Detail
+from rtscope.present.document import Detail, Section
 from rtscope.present.render.fitted import print_fitted
 from rtscope.present.render.markdown import render_document
 from rtscope.present.render.page import page_of
@@ -52,12 +52,14 @@ from rtscope.verbs.test.forms import answer_junit, answer_row
 from rtscope.verbs.test.judge import judge
 from rtscope.verbs.test.options import OPTION_OF, ProgramTestOptions
 from rtscope.verbs.test.page import page_document
-from rtscope.verbs.test.plan import boots_of, lock_of
+from rtscope.verbs.test.plan import Boot, boots_of, lock_of
 from rtscope.verbs.test.recorded import Recorded, recorded_cycle
 from rtscope.verbs.test.running import Ran, run_boots
 from rtscope.verbs.test.runs import run_row, seen_starts
+from rtscope.verbs.test.search.found import found_row, found_section
+from rtscope.verbs.test.search.searching import RunBoots, Searched, search_worst
 
-BASELINE = "Baseline"
+BASELINE, SEARCH = "Baseline", "Search"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -72,6 +74,10 @@ class ProgramTestRequest:
     """Boots at the same time (default: one for each CPU), e.g. 1."""
     save_lock: Annotated[Path | None, typer.Option(rich_help_panel=OUTPUT)] = None
     """Lock file to write with the exact packages used, e.g. test.lock."""
+    search: Annotated[int | None, typer.Option(min=2, rich_help_panel=SEARCH)] = None
+    """Starts to search for the worst response, several in each boot, e.g. 200."""
+    search_seed: Annotated[int, typer.Option(min=0, rich_help_panel=SEARCH)] = 1
+    """Random seed of the search; the same one makes the same starts, e.g. 2."""
     save: Annotated[Path | None, typer.Option(rich_help_panel=BASELINE)] = None
     """File for the results, to compare later ones with, e.g. test.json."""
     identical_to: Annotated[Path | None, typer.Option(rich_help_panel=BASELINE)] = None
@@ -115,7 +121,9 @@ def test(request: ProgramTestRequest) -> int:
         if request.save_lock is not None:
             used = lock_text(lock_of(asked, boots))
             write_atomically(request.save_lock, used.encode())
-        ran = list(run_boots(boots, jobs=request.jobs, progress=waiting))
+        run = partial(_run, jobs=request.jobs, progress=waiting)
+        searched = _searched(request, asked, boots, run)
+        ran = [one.worst.ran for one in searched] or run(boots)
         tested = tuple(one for boot in ran for one in seen_starts(asked, boot))
         path = request.identical_to or request.no_worse_than
         answer = Answer(
@@ -132,12 +140,15 @@ def test(request: ProgramTestRequest) -> int:
         drawn = _drawn(request, answer, ran, waiting)
     if drawn.recorded is not None:
         answer = replace(answer, cause=drawn.recorded.says)
-    _write(request, answer, drawn)
+    sections = [found_section(one, sys.argv[1:]) for one in searched]
+    _write(request, answer, drawn, sections)
     if request.json:
         runs = [run_row(one) for one in ran]
-        put_json({**answer_row(answer), "runs": runs})
+        found = [found_row(one, sys.argv[1:]) for one in searched]
+        more = {"search": found} if searched else {}
+        put_json({**answer_row(answer), **more, "runs": runs})
     else:
-        _print(request, answer, ran)
+        _print(request, answer, ran, sections)
     return answer.exit_status
 
 
@@ -202,22 +213,66 @@ def _share(text: str | None) -> float:
     return float(match[1]) / 100
 
 
-def _write(request: ProgramTestRequest, answer: Answer, drawn: _Drawn) -> None:
+def _run(
+    boots: Sequence[Boot], *, jobs: int | None, progress: Waiting
+) -> Sequence[Ran]:
+    return list(run_boots(boots, jobs=jobs, progress=progress))
+
+
+def _searched(
+    request: ProgramTestRequest,
+    asked: ProgramTest,
+    boots: Sequence[Boot],
+    run: RunBoots,
+) -> Sequence[Searched]:
+    """Search the worst start of each boot; empty if no search was asked for."""
+    if request.search is None:
+        if asked.vary and not asked.value_of:
+            names = ", ".join(asked.vary)
+            raise UsageError(
+                f"search.vary has {names}, and nothing has a value for a single start: "
+                "add --search 200, or values to the table [program]"
+            )
+        return ()
+    if asked.starts > 1:
+        raise UsageError("--search makes its own starts: leave --starts out")
+    return [
+        search_worst(
+            asked, boot, count=request.search, seed=request.search_seed, run=run
+        )
+        for boot in boots
+    ]
+
+
+def _write(
+    request: ProgramTestRequest,
+    answer: Answer,
+    drawn: _Drawn,
+    sections: Sequence[Section],
+) -> None:
     """Write the files that were asked for."""
+    document = answer_document(answer)
+    document = replace(document, blocks=(*document.blocks, *sections))
     if request.save is not None:
         text = baseline_text(answer.test, answer.tested)
         write_atomically(request.save, text.encode())
     if request.junit is not None:
         write_atomically(request.junit, answer_junit(answer).encode())
     if request.markdown is not None:
-        text = render_document(answer_document(answer))
+        text = render_document(document)
         write_atomically(request.markdown, text.encode())
     if request.html is not None:
-        page = page_of(page_document(answer, drawn.record, drawn.recorded))
-        write_atomically(request.html, page.encode())
+        page = page_document(answer, drawn.record, drawn.recorded)
+        page = replace(page, blocks=(*page.blocks, *sections))
+        write_atomically(request.html, page_of(page).encode())
 
 
-def _print(request: ProgramTestRequest, answer: Answer, ran: Sequence[Ran]) -> None:
+def _print(
+    request: ProgramTestRequest,
+    answer: Answer,
+    ran: Sequence[Ran],
+    sections: Sequence[Section],
+) -> None:
     detail = request.display.detail
     if detail is Detail.QUIET:
         put(f"{answer.sentence}\n")
@@ -227,6 +282,7 @@ def _print(request: ProgramTestRequest, answer: Answer, ran: Sequence[Ran]) -> N
             print_blocks(answer_blocks(answer), console)
         else:
             print_fitted(partial(brief_blocks, answer), console)
+        print_blocks([block for one in sections for block in ("", one)], console)
     if detail is Detail.ALL:
         put("".join(_outputs(ran)))
 

@@ -6,7 +6,6 @@ the value, and the text below it is the help of the key and of its option. File 
 options are read by this one model, so a wrong value gets the same message in both.
 """
 
-import re
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field, replace
 from functools import cache
@@ -14,7 +13,6 @@ from pathlib import Path, PurePath
 from typing import Annotated, Any
 
 from pydantic import (
-    AfterValidator,
     BeforeValidator,
     ConfigDict,
     Field,
@@ -25,100 +23,43 @@ from pydantic_core import ErrorDetails
 
 from rtscope.boards.catalogue import get_board
 from rtscope.host.errors import UsageError, no_such, quote
-from rtscope.host.units import NS_PER_H, NS_PER_MS, NS_PER_S, NS_PER_US
-from rtscope.machine.cpulist import format_cpulist, parse_cpulist
+from rtscope.host.units import (
+    NS_PER_H,
+    NS_PER_MS,
+    NS_PER_S,
+)
+from rtscope.machine.cpulist import format_cpulist
 from rtscope.measure.campaign import values
 from rtscope.measure.campaign.file import read_toml
 from rtscope.measure.campaign.messages import table_at, wanted
 from rtscope.measure.campaign.model import BOARD_SETTLE_NS
-from rtscope.measure.campaign.values import MAX_ITEMS, Many, Written, duration_between
+from rtscope.measure.campaign.values import MAX_ITEMS, Many
+from rtscope.verbs.test.kinds import (
+    Board,
+    Cpus,
+    Cycles,
+    Limit,
+    Number,
+    Package,
+    Period,
+    Phase,
+    Place,
+    Range,
+    Starts,
+    ThreadNumber,
+    Time,
+    User,
+    Value,
+    Variable,
+    Wait,
+    pairs,
+)
 
 SCHEMA = 1
-MAX_CYCLES = 10_000_000
-MAX_STARTS = 1000
-MAX_NUMBER = 10**12
 
 At = Callable[[str, str], str]
 """From table and key to the name of that place; an empty key: of the table itself."""
 
-
-def _cpus(text: str) -> tuple[int, ...]:
-    return () if text.strip() == "all" else parse_cpulist(text)
-
-
-def _cpus_text(cpus: tuple[int, ...]) -> str:
-    return format_cpulist(cpus) or "all"
-
-
-def _pairs(value: object) -> object:
-    """Read `A=B,C=D` of an option as a table."""
-    if not isinstance(value, str):
-        return value
-    pairs = [one.partition("=") for one in value.split(",")]
-    if any(not name or not mark for name, mark, _ in pairs):
-        raise ValueError(f"{quote(value)}: write names and values, such as A=B,C=D")
-    return {name: text for name, _, text in pairs}
-
-
-def _name(text: str) -> str:
-    if not re.fullmatch(r"[A-Za-z_][A-Za-z0-9_]{0,127}", text):
-        raise ValueError(f"{quote(text)}: no name of an environment variable")
-    return text
-
-
-def _value(text: str) -> str:
-    if "\0" in text:
-        raise ValueError(f"{quote(text)} has a zero byte; leave it out")
-    return text
-
-
-def _place(text: str) -> str:
-    if ".." in text.split("/") or not text.strip("/"):
-        raise ValueError(f"{quote(text)}: write the path that the board has, e.g. /etc")
-    return text
-
-
-def _known_board(text: str) -> str:
-    try:
-        return get_board(text).name
-    except UsageError as error:
-        raise ValueError(str(error)) from error
-
-
-Board = Annotated[values.Text, AfterValidator(_known_board), Field(examples=["pc"])]
-Package = Annotated[
-    str,
-    Field(strict=True, pattern=r"^[a-z0-9][a-z0-9+.-]{0,127}$", examples=["libfoo2"]),
-]
-Place = Annotated[values.Text, AfterValidator(_place)]
-User = Annotated[
-    str,
-    Field(
-        strict=True,
-        pattern=r"^([a-z_][a-z0-9_-]{0,31}|[0-9]{1,9}(:[0-9]{1,9})?)$",
-        examples=["nobody"],
-    ),
-]
-Variable = Annotated[str, Field(strict=True), AfterValidator(_name)]
-Value = Annotated[
-    str, Field(strict=True, max_length=values.MAX_TEXT), AfterValidator(_value)
-]
-Cpus = Annotated[
-    tuple[int, ...], Written(_cpus, _cpus_text, "a list of CPUs, or all", "0-1")
-]
-Time = Annotated[int, duration_between(NS_PER_MS, NS_PER_H, example="2s")]
-Wait = Annotated[int, duration_between(0, NS_PER_H, example="100ms")]
-Limit = Annotated[int, duration_between(1, NS_PER_H, example="200us")]
-Period = Annotated[int, duration_between(NS_PER_US, NS_PER_H, example="1ms")]
-Number = Annotated[
-    int, Field(strict=True, ge=0, le=MAX_NUMBER), BeforeValidator(values.number)
-]
-Cycles = Annotated[
-    int, Field(strict=True, ge=1, le=MAX_CYCLES), BeforeValidator(values.number)
-]
-Starts = Annotated[
-    int, Field(strict=True, ge=1, le=MAX_STARTS), BeforeValidator(values.number)
-]
 
 DEFAULT_DURATION_NS = 2 * NS_PER_S
 
@@ -185,7 +126,7 @@ class ProgramTest:
     """Directory whose files the program finds at its root (default: none)."""
     files: Annotated[
         Mapping[Place, values.FilePath],
-        BeforeValidator(_pairs),
+        BeforeValidator(pairs),
         Field(
             alias="program.files",
             max_length=MAX_ITEMS,
@@ -199,10 +140,25 @@ class ProgramTest:
     """Debian packages, with all that they depend on; their scripts never run."""
     environment: Annotated[
         Mapping[Variable, Value],
-        BeforeValidator(_pairs),
+        BeforeValidator(pairs),
         Field(alias="program.environment", max_length=MAX_ITEMS, examples=["A=B"]),
     ] = field(default_factory=dict)
     """Environment variables."""
+    value_of: Annotated[
+        Mapping[Variable, Value],
+        BeforeValidator(pairs),
+        Field(alias="program.values", max_length=MAX_ITEMS, examples=["PHASE_US=120"]),
+    ] = field(default_factory=dict)
+    """Values of {NAME} in command and environment."""
+    phases: Annotated[
+        Mapping[ThreadNumber, Phase],
+        BeforeValidator(pairs),
+        Field(alias="program.phase", max_length=MAX_ITEMS, examples=["2=120us/1ms"]),
+    ] = field(default_factory=dict)
+    """
+    Times after a multiple of a period at which threads begin, by their number in the
+    order in which they are made; the first one is 1.
+    """
     stdin: Annotated[
         values.FilePath | None, Field(alias="program.stdin", examples=["input.txt"])
     ] = None
@@ -255,6 +211,11 @@ class ProgramTest:
         Mapping[values.Text, BudgetTable], Field(alias="thread", max_length=MAX_ITEMS)
     ] = field(default_factory=dict)
     """Limits by the name of a thread, with * for any text."""
+    vary: Annotated[
+        Mapping[Variable, Range],
+        Field(alias="search.vary", max_length=MAX_ITEMS, examples=["PHASE_US"]),
+    ] = field(default_factory=dict)
+    """Values of {NAME} that --search tries, such as "0..2000"."""
     base: Annotated[str, Field(alias=".base", exclude=True)] = ""
     """The directory at which relative paths begin; not of the file."""
 
@@ -277,7 +238,7 @@ class ProgramTest:
         return Path(self.base) / text
 
 
-_TABLES = ("program", "board", "load", "time", "budget", "thread")
+_TABLES = ("program", "board", "load", "time", "budget", "thread", "search")
 _NESTED = ("budget", "thread")
 
 
@@ -357,10 +318,10 @@ def _from_here(key: str, value: object) -> object:
     if key in _PATHS:
         return str(Path(value).absolute())
     if key == "program.files":
-        pairs = _pairs(value) if "=" in value else value
+        read = pairs(value) if "=" in value else value
         return (
-            {name: str(Path(one).absolute()) for name, one in pairs.items()}
-            if isinstance(pairs, dict)
+            {name: str(Path(one).absolute()) for name, one in read.items()}
+            if isinstance(read, dict)
             else value
         )
     if key == "board.kernel":

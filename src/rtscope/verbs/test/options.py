@@ -15,6 +15,7 @@ BUDGETS = "Budgets of real-time threads"
 KEYS = {
     **{"build": "program.build", "root": "program.root", "files": "program.files"},
     **{"package": "program.packages", "environment": "program.environment"},
+    **{"value": "program.values", "phase": "program.phase"},
     **{"stdin": "program.stdin", "directory": "program.directory"},
     **{"user": "program.user", "board": "board.board", "kernel": "board.kernel"},
     **{"seed": "board.seed", "cpus": "board.cpus", "append": "board.append"},
@@ -50,6 +51,8 @@ class ProgramTestOptions:
     files: Annotated[str | None, _option("files", PROGRAM)] = None
     package: Annotated[str | None, _option("package", PROGRAM)] = None
     environment: Annotated[str | None, _option("environment", PROGRAM)] = None
+    value: Annotated[str | None, _option("value", PROGRAM)] = None
+    phase: Annotated[str | None, _option("phase", PROGRAM)] = None
     stdin: Annotated[str | None, _option("stdin", PROGRAM)] = None
     directory: Annotated[str | None, _option("directory", PROGRAM)] = None
     user: Annotated[str | None, _option("user", PROGRAM)] = None

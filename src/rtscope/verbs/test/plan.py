@@ -24,7 +24,7 @@ from rtscope.boards.parts.programtree import (
     put_merged_links,
     tree_for,
 )
-from rtscope.boards.parts.qemu import ProgramView
+from rtscope.boards.parts.qemu import Phase, ProgramView
 from rtscope.boards.recording.programplaces import program_view
 from rtscope.boards.recording.programuses import ProgramUses, program_uses
 from rtscope.boards.runs.prepare import load_place
@@ -105,6 +105,11 @@ def boots_of(
         progress=progress,
     )
     boots: list[Boot] = []
+    phases = tuple(
+        Phase(start, int(thread), period_ns, after_ns)
+        for start in range(1, test.starts + 1)
+        for thread, (after_ns, period_ns) in test.phases.items()
+    )
     for board in boards:
         tree = _tree(test, board, context)
         program = _program(test, board, tree)
@@ -114,6 +119,7 @@ def boots_of(
             warmup_ns=test.warmup_ns,
             settle_ns=test.settle_ns,
             phases_ns=spread_phases(test.starts),
+            values=(test.value_of,) * test.starts if test.value_of else (),
             environment=tuple(test.environment.items()),
             stdin=stdin,
             directory=test.directory,
@@ -143,9 +149,8 @@ def boots_of(
         }
         for (name, one), load, seed in product(ready, test.loads, test.seeds):
             loaded = _with_load(replace(job, seed=seed), board, load)
-            boots.append(
-                Boot(board.name, name, load, seed, one, loaded, views[name], uses)
-            )
+            view = replace(views[name], phases=phases)
+            boots.append(Boot(board.name, name, load, seed, one, loaded, view, uses))
     return tuple(boots)
 
 

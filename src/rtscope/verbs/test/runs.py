@@ -11,6 +11,7 @@ from rtscope.host.units import NS_PER_MS, exact_duration
 from rtscope.programs.outside.cycles import outside_of
 from rtscope.programs.outside.file import parse_program_record
 from rtscope.programs.outside.model import Outside
+from rtscope.programs.outside.wakeups import Reader
 from rtscope.record.caveats.catalogue import Caveat, Effect, kind_of
 from rtscope.verbs.test.file import ProgramTest
 from rtscope.verbs.test.judge import SeenStart, judged_threads, period_of
@@ -61,6 +62,7 @@ def seen_starts(test: ProgramTest, ran: Ran) -> Iterator[SeenStart]:
     except ContractError as error:
         raise BoardError(f"{ran.boot.kernel}: {error}") from error
     doubts = tuple(_doubts(ran.run.caveats))
+    reader = Reader(record)
     for start in ran.run.starts:
         outside = outside_of(
             record,
@@ -69,6 +71,7 @@ def seen_starts(test: ProgramTest, ran: Ran) -> Iterator[SeenStart]:
             duration_ns=test.longest_ns,
             given_ns=partial(period_of, test),
             most=test.cycles,
+            reader=reader,
             functions=[one.name for one in ran.boot.view.uses],
         )
         _refuse_short(test, ran, start, outside)

@@ -1,0 +1,282 @@
+"""
+Search the worst start on a board: several starts in each boot, the worst again alone.
+
+What a start leaves behind in the kernel carries over to the next one of its boot. So
+each of the worst is started again in a boot of its own, which is what a user can type
+again; if that gives another time, both are told.
+"""
+
+import shlex
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, replace
+
+from rtscope.boards.parts.qemu import Phase
+from rtscope.host.errors import BoardError, ContractError, MeasurementError
+from rtscope.host.units import NS_PER_US
+from rtscope.programs.outside.file import parse_program_record
+from rtscope.verbs.test.file import ProgramTest
+from rtscope.verbs.test.judge import SeenStart
+from rtscope.verbs.test.kinds import phase_text
+from rtscope.verbs.test.plan import Boot
+from rtscope.verbs.test.running import Ran
+from rtscope.verbs.test.runs import seen_starts
+from rtscope.verbs.test.search.levers import Space
+from rtscope.verbs.test.search.proposals import NOISE, propose
+from rtscope.verbs.test.search.seen import (
+    Record,
+    Start,
+    judged_name,
+    settings_seen,
+    space_of,
+    thread_of,
+    trial_of,
+)
+from rtscope.verbs.test.search.trials import Proposal, Trial
+
+STARTS, BOOTS = 10, 2
+"""Of a round, which is proposed as a whole; the same on every computer, as the trials
+of a search must be."""
+
+REPEATED, CORRECTIONS = 3, 2
+"""So many of the worst are started again alone, and as often with corrected phases."""
+
+RunBoots = Callable[[Sequence[Boot]], Sequence[Ran]]
+
+
+@dataclass(frozen=True, slots=True)
+class Alone:
+    """One of the worst trials, and its repetition in a boot of its own."""
+
+    trial: int
+    """From 1."""
+    worst_ns: int
+    """In the search."""
+    again: Trial
+    """With the settings of the repetition."""
+    ran: Ran
+    seen: SeenStart
+
+    @property
+    def alone_ns(self) -> int:
+        """The worst of the repetition."""
+        return self.again.worst_ns
+
+
+@dataclass(frozen=True, slots=True)
+class Searched:
+    """What a search on one board found."""
+
+    boot: Boot
+    thread: str
+    space: Space
+    trials: tuple[Trial, ...]
+    repeated: tuple[Alone, ...]
+    """The worst first, by what they gave alone."""
+
+    @property
+    def first(self) -> Trial:
+        """The start without a search."""
+        return self.trials[0]
+
+    @property
+    def worst(self) -> Alone:
+        """The worst start that can be typed again."""
+        return self.repeated[0]
+
+
+def search_worst(
+    test: ProgramTest, boot: Boot, *, count: int, seed: int, run: RunBoots
+) -> Searched:
+    """
+    Search `count` starts on one board, the first as the test has it.
+
+    Raises BoardError if a start did not run as asked, MeasurementError if no thread
+    had a whole cycle in the first one.
+    """
+    [(_, start, _)] = started(test, run([boot]))
+    name = judged_name(test, start)
+    if name is None:
+        raise MeasurementError(
+            "no real-time thread had a whole cycle, so no start can be worse than "
+            "another: let it run longer with --duration"
+        )
+    space = space_of(test, start)
+    own = boot.job.values[0] if boot.job.values else {}
+    first = Proposal(settings_seen(space, start, own), "first")
+    trials = [trial_of(first, start, space, name)]
+    while len(trials) < count:
+        left = min(count - len(trials), STARTS * BOOTS)
+        proposals = propose(space, trials, seed=seed, count=left)
+        if not proposals:
+            break
+        boots = [with_proposals(boot, space, some) for some in _in_boots(proposals)]
+        found = started(test, run(boots))
+        trials += [
+            trial_of(proposal, start, space, name)
+            for proposal, (_, start, _) in zip(proposals, found, strict=True)
+        ]
+    return Searched(
+        boot,
+        name,
+        space,
+        tuple(trials),
+        _repeated(test, boot, space, trials, name, run),
+    )
+
+
+def _repeated(
+    test: ProgramTest,
+    boot: Boot,
+    space: Space,
+    trials: Sequence[Trial],
+    name: str,
+    run: RunBoots,
+) -> tuple[Alone, ...]:
+    """
+    Return the worst trials, each in a boot of its own.
+
+    A thread takes another time from its begin to its first period there, by some us:
+    its phase is corrected by that, so that it is due when it was in the trial.
+    """
+    order = sorted(range(len(trials)), key=lambda n: (-trials[n].worst_ns, n))
+    places = order[:REPEATED]
+    proposals = [trials[place].proposal for place in places]
+    found: list[Alone] = []
+    for _ in range(1 + CORRECTIONS):
+        boots = [with_proposals(boot, space, [one]) for one in proposals]
+        again = [
+            Alone(
+                place + 1,
+                trials[place].worst_ns,
+                trial_of(proposal, start, space, name),
+                ran,
+                seen,
+            )
+            for place, proposal, (ran, start, seen) in zip(
+                places, proposals, started(test, run(boots)), strict=True
+            )
+        ]
+        found += again
+        better = {
+            one.trial - 1: corrected(space, trials[one.trial - 1], one.again)
+            for one in again
+            if one.alone_ns < one.worst_ns * (1 - NOISE)
+        }
+        done = {one.again.settings for one in found}
+        places = [at for at, one in better.items() if one.settings not in done]
+        proposals = [better[place] for place in places]
+        if not places:
+            break
+    return tuple(sorted(found, key=lambda one: (-one.alone_ns, one.trial)))
+
+
+def corrected(space: Space, wanted: Trial, again: Trial) -> Proposal:
+    """Return the settings by which threads are due as in the trial that is wanted."""
+    values = list(again.settings)
+    both = zip(wanted.phases_ns, again.phases_ns, strict=True)
+    for axis, (due_ns, was_ns) in enumerate(both):
+        lever = space.levers[axis]
+        if due_ns is not None and was_ns is not None and lever.period:
+            value = values[axis] + round((due_ns - was_ns) / lever.ns_per_unit)
+            values[axis] = lever.low + (value - lever.low) % lever.period
+    return Proposal(tuple(values), "repeat")
+
+
+def _in_boots(proposals: Sequence[Proposal]) -> Iterator[Sequence[Proposal]]:
+    each = -(-len(proposals) // BOOTS)
+    for at in range(0, len(proposals), each):
+        yield proposals[at : at + each]
+
+
+def started(
+    test: ProgramTest, boots: Sequence[Ran]
+) -> Sequence[tuple[Ran, Start, SeenStart]]:
+    """Return each start of boots that were run; BoardError if a record is damaged."""
+    found = []
+    for ran in boots:
+        try:
+            record = Record(parse_program_record(ran.run.record or b""))
+        except ContractError as error:
+            raise BoardError(f"{ran.boot.kernel}: {error}") from error
+        for seen, one in zip(seen_starts(test, ran), ran.run.starts, strict=True):
+            found.append((ran, record.start(seen.outside, one.pid), seen))
+    return found
+
+
+# --- settings ---------------------------------------------------------------------
+
+
+def with_proposals(boot: Boot, space: Space, proposals: Sequence[Proposal]) -> Boot:
+    """Return a boot with a start for each proposal; the first one is as the test is."""
+    starts = [
+        {} if one.how == "first" else space.by_name(one.settings) for one in proposals
+    ]
+    periods = {one.name: one.period for one in space.levers if one.period}
+    own = boot.job.values[0] if boot.job.values else {}
+    values = [
+        {**own, **{n: str(v) for n, v in one.items() if thread_of(n) is None}}
+        for one in starts
+    ]
+    kept = {one.thread: one for one in boot.view.phases if one.start == 1}
+    phases = [
+        replace(one, start=number)
+        for number, settings in enumerate(starts, 1)
+        for one in {**kept, **_phases(settings, periods)}.values()
+    ]
+    job = replace(
+        boot.job,
+        values=tuple(values) if any(values) else (),
+        phases_ns=boot.job.phases_ns[:1] * len(starts),
+    )
+    return replace(boot, job=job, view=replace(boot.view, phases=tuple(phases)))
+
+
+def _phases(
+    settings: Mapping[str, int], periods: Mapping[str, int]
+) -> Mapping[int, Phase]:
+    return {
+        thread: Phase(1, thread, periods[name] * NS_PER_US, value * NS_PER_US)
+        for name, value in settings.items()
+        if (thread := thread_of(name)) is not None
+    }
+
+
+def options_of(searched: Searched, trial: Trial) -> tuple[str, ...]:
+    """Return the options of `rtscope test` that make exactly this start."""
+    boot = with_proposals(searched.boot, searched.space, [trial.proposal])
+    words = [
+        *("--board", boot.board, "--kernel", boot.kernel, "--load", boot.load),
+        *("--seed", str(boot.seed), "--starts", "1"),
+    ]
+    if boot.view.phases:
+        phases = (
+            f"{one.thread}={phase_text((one.after_ns, one.period_ns))}"
+            for one in boot.view.phases
+        )
+        words += ["--phase", ",".join(phases)]
+    if boot.job.values:
+        pairs = (f"{name}={text}" for name, text in boot.job.values[0].items())
+        words += ["--value", ",".join(pairs)]
+    return tuple(words)
+
+
+def command_of(argv: Sequence[str], options: Sequence[str]) -> str:
+    """
+    Return a command line with options, without its own of the same names and --search.
+
+    They stand before `--`, after which the words are of the program.
+    """
+    at = argv.index("--") if "--" in argv else len(argv)
+    dropped = {one for one in options if one.startswith("--")} | {
+        "--search",
+        "--search-seed",
+    }
+    kept: list[str] = []
+    words = iter(argv[:at])
+    for word in words:
+        name, equals, _ = word.partition("=")
+        if name not in dropped:
+            kept.append(word)
+        elif not equals:
+            next(words, None)
+    return shlex.join(["rtscope", *kept, *options, *argv[at:]])

@@ -1,0 +1,1 @@
+"""Searches for the worst case, over programs with one that is rare."""

@@ -1,0 +1,149 @@
+"""The starts of a search on a board: settings, rounds, the worst again alone."""
+
+from collections.abc import Sequence
+from dataclasses import replace
+from typing import Any
+
+import pytest
+
+from rtscope.boards.parts.program import Program
+from rtscope.boards.parts.qemu import Phase, ProgramView
+from rtscope.boards.recording.programuses import ProgramUses
+from rtscope.boards.runs.programscript import ProgramJob, job_of_program
+from rtscope.host.errors import UsageError
+from rtscope.verbs.test.file import program_test_of
+from rtscope.verbs.test.plan import Boot
+from rtscope.verbs.test.search.found import found_row, setting_words
+from rtscope.verbs.test.search.levers import Lever, Space
+from rtscope.verbs.test.search.searching import (
+    Searched,
+    command_of,
+    corrected,
+    options_of,
+    with_proposals,
+)
+from rtscope.verbs.test.search.trials import Proposal, Trial
+from unit.test_app_boardwatch import PREPARED
+
+MS, US = 1_000_000, 1000
+VIEW = ProgramView(task="gs@0", preempt="gs@8", hooks=(), fields=(), time=())
+JOB = ProgramJob(Program(("/prog", "--late={LATE_US}", "x"), {}, ()), duration_ns=MS)
+BOOT = Boot("pc", "debian-6.12-rt", "idle", 7, PREPARED, JOB, VIEW, ProgramUses((), {}))
+SPACE = Space.of(
+    [
+        Lever("LATE_US", 0, 500, 2, ns_per_unit=US),
+        Lever("phase 2", 0, 999, 2, ns_per_unit=US, period=1000),
+    ]
+)
+FIRST = Proposal((0, 412), "first")
+
+
+def test_each_start_has_its_phase_and_its_value() -> None:
+    boot = with_proposals(BOOT, SPACE, [FIRST, Proposal((120, 30), "meet")])
+
+    assert boot.view.phases == (Phase(2, 2, MS, 30 * US),)
+    assert [dict(one) for one in boot.job.values] == [{}, {"LATE_US": "120"}]
+    assert len(boot.job.phases_ns) == 2
+
+
+def test_the_phase_of_a_test_stays_where_the_search_has_none() -> None:
+    given = replace(BOOT, view=replace(VIEW, phases=(Phase(1, 1, 4 * MS, 5),)))
+
+    boot = with_proposals(given, SPACE, [Proposal((0, 8), "spread")] * 2)
+
+    assert boot.view.phases == (
+        Phase(1, 1, 4 * MS, 5),
+        Phase(1, 2, MS, 8 * US),
+        Phase(2, 1, 4 * MS, 5),
+        Phase(2, 2, MS, 8 * US),
+    )
+
+
+def test_the_script_of_each_start_has_its_value() -> None:
+    job = with_proposals(BOOT, SPACE, [Proposal((n, 0), "spread") for n in (4, 6)]).job
+
+    files = job_of_program(job, facts=[]).files
+
+    assert b"/prog --late=4 x" in files["begin-1"]
+    assert b"/prog --late=6 x" in files["begin-2"]
+
+
+def searched(trials: Sequence[Trial] = ()) -> Searched:
+    made = [Trial(FIRST, 900), Trial(Proposal((120, 30), "meet"), 1300), *trials]
+    return Searched(BOOT, "fast", SPACE, tuple(made), ())
+
+
+def test_the_command_of_a_trial_has_all_that_it_needs() -> None:
+    found = searched()
+    argv = ["test", "a b.toml", "--search", "200", "--seed=1,2", "--json"]
+
+    command = command_of(argv, options_of(found, found.trials[1]))
+
+    assert command == (
+        "rtscope test 'a b.toml' --json --board pc --kernel debian-6.12-rt --load idle "
+        "--seed 7 --starts 1 --phase 2=30us/1ms --value LATE_US=120"
+    )
+
+
+def test_the_options_of_the_command_stand_before_the_program() -> None:
+    argv = ["test", "--search=9", "--", "./prog", "--seed", "3"]
+
+    command = command_of(argv, ("--seed", "7"))
+
+    assert command == "rtscope test --seed 7 -- ./prog --seed 3"
+
+
+def test_the_first_trial_has_no_settings_of_the_search() -> None:
+    found = searched()
+
+    assert "--phase" not in options_of(found, found.trials[0])
+    assert setting_words(found, found.trials[0]) == ""
+    assert setting_words(found, found.trials[1]) == "LATE_US 120, thread 2 at 30 µs"
+
+
+def test_phases_are_corrected_until_threads_are_due_as_in_the_trial() -> None:
+    wanted = Trial(Proposal((120, 30), "meet"), 1300, phases_ns=(None, 41_400))
+    again = Trial(Proposal((120, 30), "meet"), 900, phases_ns=(None, 55_300))
+    early = Trial(Proposal((120, 30), "meet"), 900, phases_ns=(None, 999_000))
+
+    assert corrected(SPACE, wanted, again).settings == (120, 16)
+    assert corrected(SPACE, wanted, early).settings == (120, 72)
+
+
+def test_the_document_has_every_trial_and_how_the_worst_grew() -> None:
+    row: Any = found_row(searched(), ["test", "a.toml"])
+
+    assert [one["worst_ns"] for one in row["trials"]] == [900, 1300]
+    assert row["growth"] == [
+        {"trial": 1, "worst_ns": 900},
+        {"trial": 2, "worst_ns": 1300},
+    ]
+
+
+def test_a_test_file_has_phases_values_and_what_is_varied() -> None:
+    test = program_test_of(
+        {
+            "program": {"command": ["./p"], "phase": {"2": "120us/1ms", "3": "0/8ms"}},
+            "search": {"vary": {"LATE_US": "0..500"}},
+        },
+        source="t.toml",
+    )
+
+    assert test.phases == {"2": (120 * US, MS), "3": (0, 8 * MS)}
+    assert test.vary == {"LATE_US": (0, 500)}
+
+
+@pytest.mark.parametrize(
+    ("table", "said"),
+    [
+        ({"program": {"phase": {"2": "2ms/1ms"}}}, "write a time and a longer period"),
+        ({"program": {"phase": {"2": "2ms"}}}, "write a time and a longer period"),
+        ({"program": {"phase": {"0": "1us/1ms"}}}, "phase"),
+        ({"search": {"vary": {"A": "5..1"}}}, "LOW..HIGH"),
+        ({"search": {"vary": {"A": "fast"}}}, "LOW..HIGH"),
+        ({"search": {"wary": {}}}, "vary"),
+    ],
+)
+def test_a_wrong_value_is_refused_in_words(table: Any, said: str) -> None:
+    with pytest.raises(UsageError, match=said):
+        program_test_of(table, source="t.toml")
