@@ -21,7 +21,8 @@ from search.landscapes import (
 )
 
 BUDGET = 400
-SEEDS = range(20)
+SEEDS = range(10)
+"""lab/search-worst.md has the figures of 20."""
 IN_A_ROUND = 20
 
 
@@ -98,5 +99,5 @@ class Deceptive:
 def test_where_all_leads_away_from_the_worst_it_takes_at_most_twice_as_long() -> None:
     (found, median), (_, median_of_chance) = played(Deceptive())
 
-    assert found >= 18
+    assert found >= 9
     assert median <= 2 * median_of_chance
