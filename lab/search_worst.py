@@ -25,12 +25,8 @@ from rtscope.verbs.test.plan import Boot, boots_of
 from rtscope.verbs.test.running import Ran, run_boots
 from rtscope.verbs.test.search.levers import Lever, Settings, Space
 from rtscope.verbs.test.search.proposals import propose
-from rtscope.verbs.test.search.searching import (
-    BOOTS,
-    STARTS,
-    started,
-    with_proposals,
-)
+from rtscope.verbs.test.search.rounds import BOOTS, STARTS
+from rtscope.verbs.test.search.searching import started, with_proposals
 from rtscope.verbs.test.search.seen import (
     STEP_US,
     party_of,

@@ -1,6 +1,6 @@
 """A directed search finds a rare worst case of simulated programs in few trials."""
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from dataclasses import dataclass, field
 
 import pytest
@@ -21,7 +21,7 @@ from search.landscapes import (
 )
 
 BUDGET = 400
-SEEDS = range(10)
+SEEDS, FEW = range(20), range(10)
 """lab/search-worst.md has the figures of 20."""
 IN_A_ROUND = 20
 
@@ -39,12 +39,14 @@ def directed(seed: int) -> Next:
     return next_proposal
 
 
-def played(landscape: Searched) -> tuple[tuple[int, float], tuple[int, float]]:
-    """Return what the search and chance found, with all seeds."""
+def played(
+    landscape: Searched, seeds: Iterable[int] = FEW
+) -> tuple[tuple[int, float], tuple[int, float]]:
+    """Return what the search and chance found, with some seeds."""
 
     def with_seeds(search: Callable[[int], Next]) -> tuple[int, float]:
         taken = {
-            n: trials_until_found(landscape, search(n), budget=BUDGET) for n in SEEDS
+            n: trials_until_found(landscape, search(n), budget=BUDGET) for n in seeds
         }
         return found_by(taken, BUDGET)
 
@@ -55,7 +57,7 @@ def played(landscape: Searched) -> tuple[tuple[int, float], tuple[int, float]]:
 def test_a_published_worst_case_takes_at_most_half_the_trials_of_chance(
     landscape: Landscape,
 ) -> None:
-    (found, median), (found_by_chance, median_of_chance) = played(landscape)
+    (found, median), (found_by_chance, median_of_chance) = played(landscape, SEEDS)
 
     assert found >= found_by_chance
     assert median <= median_of_chance / 2

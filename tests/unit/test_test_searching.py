@@ -6,6 +6,7 @@ from typing import Any
 
 import pytest
 
+from pages.jsonkeys import keys_without_words
 from rtscope.boards.parts.program import Program
 from rtscope.boards.parts.qemu import Phase, ProgramView
 from rtscope.boards.recording.programuses import ProgramUses
@@ -16,6 +17,7 @@ from rtscope.verbs.test.plan import Boot
 from rtscope.verbs.test.search.found import found_row, setting_words
 from rtscope.verbs.test.search.levers import Lever, Space
 from rtscope.verbs.test.search.searching import (
+    Alone,
     Searched,
     command_of,
     corrected,
@@ -111,8 +113,12 @@ def test_phases_are_corrected_until_threads_are_due_as_in_the_trial() -> None:
 
 
 def test_the_document_has_every_trial_and_how_the_worst_grew() -> None:
-    row: Any = found_row(searched(), ["test", "a.toml"])
+    found = searched()
+    alone = Alone(2, 1300, Trial(FIRST, 1250), None, None)  # type: ignore[arg-type]
 
+    row: Any = found_row(replace(found, repeated=(alone,)), ["test", "a.toml"])
+
+    assert keys_without_words(row, "TestSearch") == []
     assert [one["worst_ns"] for one in row["trials"]] == [900, 1300]
     assert row["growth"] == [
         {"trial": 1, "worst_ns": 900},

@@ -122,6 +122,44 @@ TEST_ANSWER: Rows = (
     ("doubts", "list of: TestDoubt", "Why a load may not have run."),
     ("threads", "list of: TestThread", "Of each run."),
     ("runs", "list of: TestRun", "The boots."),
+    (
+        "search",
+        "list of: TestSearch",
+        "With `--search`: of each boot what was found; all else is of the worst start.",
+    ),
+)
+TEST_SEARCH: Rows = (
+    ("thread", "text", "Whose worst response was searched."),
+    ("first_ns", "whole number", "In the first start, as the test has it."),
+    ("levers", "list of: TestLever", "What was varied."),
+    ("trials", "list of: TestTrial", "All starts, in order."),
+    ("growth", "list of: TestGrowth", "How the worst grew: the first, each worse one."),
+    ("alone", "list of: TestAlone", "The worst, started again; the worst first."),
+)
+TEST_LEVER: Rows = (
+    ("name", "text", "A parameter, or `phase` and the number of a thread; in µs."),
+    ("low", "whole number", "Its lowest value."),
+    ("high", "whole number", "Its highest value."),
+    ("step", "whole number", "Between two values."),
+)
+TEST_TRIAL: Rows = (
+    (
+        "how",
+        "one of `first`, `spread`, `meet`, `refine`",
+        "Evenly spread, to let threads meet the worst cycle, or beside a bad start.",
+    ),
+    ("worst_ns", "whole number", "Its worst response; 0: no cycle was whole."),
+    ("settings", "table of: whole number", "Values by the name of the lever."),
+)
+TEST_GROWTH: Rows = (
+    ("trial", "whole number", "From 1."),
+    ("worst_ns", "whole number", "Its worst response."),
+)
+TEST_ALONE: Rows = (
+    ("trial", "whole number", "From 1."),
+    ("in_search_ns", "whole number", "Its worst response among other starts."),
+    ("worst_ns", "whole number", "Its worst response alone."),
+    ("command", "text", "Repeats exactly it."),
 )
 TEST_BUDGET: Rows = (
     ("run", "text", "Board, kernel, load, seed and start."),
@@ -335,6 +373,11 @@ OF_TESTS: Mapping[str, Rows] = {
     "TestRun": TEST_RUN,
     "TestStart": TEST_START,
     "TestOutput": TEST_OUTPUT,
+    "TestSearch": TEST_SEARCH,
+    "TestLever": TEST_LEVER,
+    "TestTrial": TEST_TRIAL,
+    "TestGrowth": TEST_GROWTH,
+    "TestAlone": TEST_ALONE,
 }
 
 

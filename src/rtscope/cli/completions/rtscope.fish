@@ -166,7 +166,7 @@ complete -c rtscope -n '__rtscope_at test' -l quiet -s q -d 'The answer alone, i
 complete -c rtscope -n '__rtscope_at test' -l verbose -s v -d 'Everything on the terminal'
 complete -c rtscope -n '__rtscope_at test' -l jobs -d 'Boots at the same time' -x
 complete -c rtscope -n '__rtscope_at test' -l save-lock -d 'Lock file to write with the exact packages used' -rF
-complete -c rtscope -n '__rtscope_at test' -l search -d 'Starts to search for the worst response, several in each boot' -x
+complete -c rtscope -n '__rtscope_at test' -l search -d 'Starts in which to search for the worst response, several in each boot' -x
 complete -c rtscope -n '__rtscope_at test' -l search-seed -d 'Random seed of the search' -x
 complete -c rtscope -n '__rtscope_at test' -l save -d 'File for the results, to compare later ones with' -rF
 complete -c rtscope -n '__rtscope_at test' -l identical-to -d 'File of --save' -rF

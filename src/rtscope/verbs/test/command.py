@@ -3,7 +3,7 @@
 import os
 import re
 import sys
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import partial
 from pathlib import Path
@@ -12,6 +12,7 @@ from typing import Annotated
 import typer
 
 from rtscope.boards.parts.aptroot import lock_text
+from rtscope.boards.parts.cache import cache_dir
 from rtscope.cli.console import (
     Json,
     note,
@@ -75,7 +76,10 @@ class ProgramTestRequest:
     save_lock: Annotated[Path | None, typer.Option(rich_help_panel=OUTPUT)] = None
     """Lock file to write with the exact packages used, e.g. test.lock."""
     search: Annotated[int | None, typer.Option(min=2, rich_help_panel=SEARCH)] = None
-    """Starts to search for the worst response, several in each boot, e.g. 200."""
+    """
+    Starts in which to search for the worst response, several in each boot: no bound,
+    and experimental, e.g. 200.
+    """
     search_seed: Annotated[int, typer.Option(min=0, rich_help_panel=SEARCH)] = 1
     """Random seed of the search; the same one makes the same starts, e.g. 2."""
     save: Annotated[Path | None, typer.Option(rich_help_panel=BASELINE)] = None
@@ -122,7 +126,7 @@ def test(request: ProgramTestRequest) -> int:
             used = lock_text(lock_of(asked, boots))
             write_atomically(request.save_lock, used.encode())
         run = partial(_run, jobs=request.jobs, progress=waiting)
-        searched = _searched(request, asked, boots, run)
+        searched = _searched(request, asked, boots, run, log=waiting.over(note))
         ran = [one.worst.ran for one in searched] or run(boots)
         tested = tuple(one for boot in ran for one in seen_starts(asked, boot))
         path = request.identical_to or request.no_worse_than
@@ -224,6 +228,8 @@ def _searched(
     asked: ProgramTest,
     boots: Sequence[Boot],
     run: RunBoots,
+    *,
+    log: Callable[[str], None],
 ) -> Sequence[Searched]:
     """Search the worst start of each boot; empty if no search was asked for."""
     if request.search is None:
@@ -238,7 +244,12 @@ def _searched(
         raise UsageError("--search makes its own starts: leave --starts out")
     return [
         search_worst(
-            asked, boot, count=request.search, seed=request.search_seed, run=run
+            *(asked, boot),
+            count=request.search,
+            seed=request.search_seed,
+            run=run,
+            cache=cache_dir(),
+            log=log,
         )
         for boot in boots
     ]

@@ -21,6 +21,11 @@ CARRIED_OVER = (
     "files outside /tmp and /run"
 )
 
+NO_BOUND = (
+    "This is a search and no bound: a start that it did not try may be worse. It is "
+    "experimental."
+)
+
 
 def found_section(searched: Searched, argv: Sequence[str]) -> Section:
     """Return what a search found; `argv` is how it was called, without the program."""
@@ -39,6 +44,7 @@ def found_blocks(searched: Searched, argv: Sequence[str]) -> Iterator[Block]:
         ("trial", f"response of {searched.thread}"),
         _rows(searched),
     )
+    yield NO_BOUND
     yield f"Repeat exactly this start{_by(searched, worst)}:"
     options = options_of(searched, worst.again)
     yield Words((f"  {command_of(argv, options)}",), fit="whole")

@@ -6,13 +6,17 @@ each of the worst is started again in a boot of its own, which is what a user ca
 again; if that gives another time, both are told.
 """
 
+import hashlib
 import shlex
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import asdict, dataclass, replace
+from functools import partial
+from pathlib import Path
 
 from rtscope.boards.parts.qemu import Phase
 from rtscope.host.errors import BoardError, ContractError, MeasurementError
 from rtscope.host.units import NS_PER_US
+from rtscope.host.version import __version__
 from rtscope.programs.outside.file import parse_program_record
 from rtscope.verbs.test.file import ProgramTest
 from rtscope.verbs.test.judge import SeenStart
@@ -20,8 +24,10 @@ from rtscope.verbs.test.kinds import phase_text
 from rtscope.verbs.test.plan import Boot
 from rtscope.verbs.test.running import Ran
 from rtscope.verbs.test.runs import seen_starts
+from rtscope.verbs.test.search.kept import KeptRounds
 from rtscope.verbs.test.search.levers import Space
-from rtscope.verbs.test.search.proposals import NOISE, propose
+from rtscope.verbs.test.search.proposals import NOISE
+from rtscope.verbs.test.search.rounds import BOOTS, how_to_go_on, make_rounds
 from rtscope.verbs.test.search.seen import (
     Record,
     Start,
@@ -32,10 +38,6 @@ from rtscope.verbs.test.search.seen import (
     trial_of,
 )
 from rtscope.verbs.test.search.trials import Proposal, Trial
-
-STARTS, BOOTS = 10, 2
-"""Of a round, which is proposed as a whole; the same on every computer, as the trials
-of a search must be."""
 
 REPEATED, CORRECTIONS = 3, 2
 """So many of the worst are started again alone, and as often with corrected phases."""
@@ -85,15 +87,23 @@ class Searched:
 
 
 def search_worst(
-    test: ProgramTest, boot: Boot, *, count: int, seed: int, run: RunBoots
+    test: ProgramTest,
+    boot: Boot,
+    *,
+    count: int,
+    seed: int,
+    run: RunBoots,
+    cache: Path,
+    log: Callable[[str], None],
 ) -> Searched:
     """
     Search `count` starts on one board, the first as the test has it.
 
-    Raises BoardError if a start did not run as asked, MeasurementError if no thread
-    had a whole cycle in the first one.
+    Rounds of the same search that are kept in the cache are taken from there. `log`
+    hears how the worst grows. Raises BoardError if a start did not run as asked,
+    MeasurementError if no thread had a whole cycle in the first one.
     """
-    [(_, start, _)] = started(test, run([boot]))
+    [(ran, start, _)] = started(test, run([boot]))
     name = judged_name(test, start)
     if name is None:
         raise MeasurementError(
@@ -104,24 +114,47 @@ def search_worst(
     own = boot.job.values[0] if boot.job.values else {}
     first = Proposal(settings_seen(space, start, own), "first")
     trials = [trial_of(first, start, space, name)]
-    while len(trials) < count:
-        left = min(count - len(trials), STARTS * BOOTS)
-        proposals = propose(space, trials, seed=seed, count=left)
-        if not proposals:
-            break
-        boots = [with_proposals(boot, space, some) for some in _in_boots(proposals)]
-        found = started(test, run(boots))
-        trials += [
-            trial_of(proposal, start, space, name)
-            for proposal, (_, start, _) in zip(proposals, found, strict=True)
-        ]
-    return Searched(
-        boot,
-        name,
-        space,
-        tuple(trials),
-        _repeated(test, boot, space, trials, name, run),
+    rounds = KeptRounds.of(cache, _decisive(test, ran, space, name, seed), log=log)
+    with how_to_go_on(trials, count, log):
+        make_rounds(
+            space,
+            trials,
+            count=count,
+            seed=seed,
+            make=partial(_round, test, boot, space, name, run),
+            rounds=rounds,
+            log=log,
+        )
+        repeated = _repeated(test, boot, space, trials, name, run)
+    rounds.prune()
+    return Searched(boot, name, space, tuple(trials), repeated)
+
+
+def _round(
+    test: ProgramTest,
+    boot: Boot,
+    space: Space,
+    name: str,
+    run: RunBoots,
+    proposals: Sequence[Proposal],
+) -> tuple[Trial, ...]:
+    boots = [with_proposals(boot, space, some) for some in _in_boots(proposals)]
+    return tuple(
+        trial_of(proposal, start, space, name)
+        for proposal, (_, start, _) in zip(
+            proposals, started(test, run(boots)), strict=True
+        )
     )
+
+
+def _decisive(
+    test: ProgramTest, ran: Ran, space: Space, name: str, seed: int
+) -> object:
+    """Return all that decides the trials of a search, with its first start."""
+    record = hashlib.sha256(ran.run.record or b"").hexdigest()
+    levers = [{**asdict(one), "moves": sorted(one.moves)} for one in space.levers]
+    board = asdict(ran.run.identity)
+    return [__version__, board, repr(test), record, name, seed, levers]
 
 
 def _repeated(

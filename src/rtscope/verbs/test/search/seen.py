@@ -5,7 +5,7 @@ Threads are known by their number in the order in which a start makes them, as a
 of the same program makes them in the same order and gives them other ids. Pure.
 """
 
-from collections.abc import Iterator, Mapping, Sequence, Set
+from collections.abc import Iterator, Mapping, Set
 from dataclasses import dataclass, field
 from functools import cached_property
 
@@ -252,7 +252,7 @@ def _involved(start: Start, cycle: OutsideCycle) -> Iterator[str]:
             yield start.party(wait.ended_by)
 
 
-def _instants(start: Start, cycle: OutsideCycle) -> Sequence[Instant]:
+def _instants(start: Start, cycle: OutsideCycle) -> tuple[Instant, ...]:
     seen = [
         Instant(party, kind, at_ns - cycle.begin_ns)
         for number, thread in start.threads.items()

@@ -38,7 +38,7 @@ class Trial:
     """The thread whose cycle was the worst."""
     involved: frozenset[str] = frozenset()
     """Who held it up in that cycle: holders of its locks, who preempted it."""
-    instants: Sequence[Instant] = ()
+    instants: tuple[Instant, ...] = ()
     phases_ns: tuple[int | None, ...] = ()
     """For each lever, when its thread was due in its period; None: not seen."""
 

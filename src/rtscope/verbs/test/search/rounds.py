@@ -1,0 +1,80 @@
+"""A search in rounds of starts, made or taken from an earlier one."""
+
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager
+
+from rtscope.host.errors import RtscopeError
+from rtscope.host.units import plural
+from rtscope.present.words import us
+from rtscope.verbs.test.baseline import VIRTUAL
+from rtscope.verbs.test.search.kept import KeptRounds
+from rtscope.verbs.test.search.levers import Space
+from rtscope.verbs.test.search.proposals import propose
+from rtscope.verbs.test.search.trials import Proposal, Trial
+
+STARTS, BOOTS = 10, 2
+"""Of a round, which is proposed as a whole; the same on every computer, as the trials
+of a search must be."""
+
+Log = Callable[[str], None]
+
+
+def make_rounds(
+    space: Space,
+    trials: list[Trial],
+    *,
+    count: int,
+    seed: int,
+    make: Callable[[Sequence[Proposal]], tuple[Trial, ...]],
+    rounds: KeptRounds,
+    log: Log,
+) -> None:
+    """
+    Add rounds of trials until there are `count`, or all settings were tried.
+
+    `make` starts the program once for each proposal; a round that is kept is not made
+    again. `log` hears how the worst grows.
+    """
+    kept = 0
+    while len(trials) < count:
+        left = min(count - len(trials), STARTS * BOOTS)
+        proposals = propose(space, trials, seed=seed, count=left)
+        if not proposals:
+            break
+        found = rounds.find(proposals)
+        if found is None:
+            _log_kept(kept, log)
+            kept = 0
+            found = make(proposals)
+            rounds.keep(proposals, found)
+        else:
+            kept += len(found)
+        _log_growth(trials, found, log)
+        trials += found
+    _log_kept(kept, log)
+
+
+def _log_kept(kept: int, log: Log) -> None:
+    if kept:
+        log(f"{plural(kept, 'start')} taken from an earlier search")
+
+
+def _log_growth(trials: Sequence[Trial], found: Sequence[Trial], log: Log) -> None:
+    worst_ns = max(one.worst_ns for one in trials)
+    for number, one in enumerate(found, len(trials) + 1):
+        if one.worst_ns > worst_ns:
+            worst_ns = one.worst_ns
+            log(f"start {number}: worst response so far {us(worst_ns, VIRTUAL)}")
+
+
+@contextmanager
+def how_to_go_on(trials: Sequence[Trial], count: int, log: Log) -> Iterator[None]:
+    """Say how a search goes on that an error or Ctrl-C ends."""
+    try:
+        yield
+    except (RtscopeError, KeyboardInterrupt):
+        log(
+            f"{len(trials)} of {plural(count, 'start')} made: type the same command "
+            "again to go on from there"
+        )
+        raise
