@@ -12,7 +12,8 @@ from rtscope.boards.parts.qemu import Phase, ProgramView
 from rtscope.boards.recording.programuses import ProgramUses
 from rtscope.boards.runs.programscript import ProgramJob, job_of_program
 from rtscope.host.errors import UsageError
-from rtscope.verbs.test.file import program_test_of
+from rtscope.verbs.test.file import ProgramTest, program_test_of, with_values
+from rtscope.verbs.test.options import KEYS, OPTION_OF
 from rtscope.verbs.test.plan import Boot
 from rtscope.verbs.test.search.found import found_row, setting_words
 from rtscope.verbs.test.search.levers import Lever, Space
@@ -68,6 +69,33 @@ def test_the_script_of_each_start_has_its_value() -> None:
 
     assert b"/prog --late=4 x" in files["begin-1"]
     assert b"/prog --late=6 x" in files["begin-2"]
+
+
+def test_the_load_of_a_boot_lasts_as_long_as_all_of_its_starts() -> None:
+    loaded = replace(BOOT, load="cpu")
+
+    one, ten = (
+        with_proposals(loaded, SPACE, [FIRST] * n).job.load_command for n in (1, 9000)
+    )
+
+    assert one.argv
+    assert one != ten
+
+
+def test_the_options_of_the_command_are_read_as_the_same_start() -> None:
+    found = searched()
+    words = options_of(found, found.trials[1])
+    given = {
+        KEYS[name.removeprefix("--")]: value
+        for name, value in zip(words[::2], words[1::2], strict=True)
+    }
+
+    test = with_values(ProgramTest(), given, OPTION_OF)
+
+    assert test.phases == {"2": (30 * US, MS)}
+    assert test.value_of == {"LATE_US": "120"}
+    assert (test.boards, test.kernels) == (("pc",), ("debian-6.12-rt",))
+    assert (test.loads, test.seeds, test.starts) == (("idle",), (7,), 1)
 
 
 def searched(trials: Sequence[Trial] = ()) -> Searched:

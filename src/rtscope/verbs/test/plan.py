@@ -148,7 +148,7 @@ def boots_of(
             for name, one in ready
         }
         for (name, one), load, seed in product(ready, test.loads, test.seeds):
-            loaded = _with_load(replace(job, seed=seed), board, load)
+            loaded = with_load(replace(job, seed=seed), board, load)
             view = replace(views[name], phases=phases)
             boots.append(Boot(board.name, name, load, seed, one, loaded, view, uses))
     return tuple(boots)
@@ -188,7 +188,8 @@ def _stdin(test: ProgramTest) -> bytes | None:
     )
 
 
-def _with_load(job: ProgramJob, board: Board, load: str) -> ProgramJob:
+def with_load(job: ProgramJob, board: Board, load: str) -> ProgramJob:
+    """Return a job with a load that lasts as long as all of its starts."""
     lasts_ns = job.lead_ns + job.starts_ns
     command = make_command(
         get_load(load),

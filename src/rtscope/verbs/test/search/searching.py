@@ -21,7 +21,7 @@ from rtscope.programs.outside.file import parse_program_record
 from rtscope.verbs.test.file import ProgramTest
 from rtscope.verbs.test.judge import SeenStart
 from rtscope.verbs.test.kinds import phase_text
-from rtscope.verbs.test.plan import Boot
+from rtscope.verbs.test.plan import Boot, with_load
 from rtscope.verbs.test.running import Ran
 from rtscope.verbs.test.runs import seen_starts
 from rtscope.verbs.test.search.kept import KeptRounds
@@ -261,6 +261,7 @@ def with_proposals(boot: Boot, space: Space, proposals: Sequence[Proposal]) -> B
         values=tuple(values) if any(values) else (),
         phases_ns=boot.job.phases_ns[:1] * len(starts),
     )
+    job = with_load(job, boot.prepared.board, boot.load)
     return replace(boot, job=job, view=replace(boot.view, phases=tuple(phases)))
 
 
