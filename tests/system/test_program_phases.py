@@ -1,12 +1,19 @@
-"""Threads of a program begin on a virtual board at the phases that they were given."""
+"""
+Threads of a program begin on a virtual board at the phases that they were given.
 
+The command that a search prints makes exactly its worst start.
+"""
+
+import json
+import shlex
 import subprocess
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from pathlib import Path
+from typing import Any
 
 import pytest
-from rig import NEEDS_APT
+from rig import NEEDS_APT, rtscope
 
 from rtscope.boards.parts.qemu import Phase
 from rtscope.boards.runs.program import run_program
@@ -18,16 +25,23 @@ pytestmark = [pytest.mark.system, pytest.mark.long, NEEDS_APT]
 
 SOURCE = Path(__file__).parent.parent / "search" / "programs" / "lock.c"
 MS, US = 1_000_000, 1000
+PATIENCE_S = 900.0
 CONTROL, LOGGER = 2, 3
 """Their numbers: in the order in which the program makes them."""
 
 
 @pytest.fixture(scope="module")
-def boot(tmp_path_factory: pytest.TempPathFactory) -> Boot:
-    """A boot of the program without phases."""
-    folder = tmp_path_factory.mktemp("program")
-    words = ["gcc", "-O2", "-static", "-o", str(folder / "lock"), str(SOURCE)]
+def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """A directory with the program."""
+    made = tmp_path_factory.mktemp("program")
+    words = ["gcc", "-O2", "-static", "-o", str(made / "lock"), str(SOURCE)]
     subprocess.run([*words, "-lpthread"], check=True)
+    return made
+
+
+@pytest.fixture(scope="module")
+def boot(folder: Path) -> Boot:
+    """A boot of the program without phases."""
     test = ProgramTest(
         command=("./lock",),
         kernels=("debian-6.12-rt",),
@@ -114,3 +128,34 @@ def test_threads_of_every_start_begin_at_their_own_phases(boot: Boot) -> None:
         if one.kind == Kind.HOLD
     ]
     assert found == [(CONTROL, 100 * US), (1, 0), (CONTROL, 700 * US)]
+
+
+def test_the_command_of_a_search_makes_exactly_its_worst_start(folder: Path) -> None:
+    searched, repeated = folder / "searched.json", folder / "repeated.json"
+    words = [
+        *("test", "--kernel", "debian-6.12-rt", "--settle", "0s"),
+        *("--warmup", "50ms", "--duration", "20ms", "--json"),
+    ]
+    program = ("--", str(folder / "lock"))
+
+    found = answer(*words, "--search", "3", "--save", str(searched), *program)
+    [search] = found["search"]
+    command = shlex.split(search["alone"][0]["command"])
+    again = answer(
+        *(str(repeated) if one == str(searched) else one for one in command[1:])
+    )
+
+    assert len(search["trials"]) == 3
+    assert search["growth"][0]["trial"] == 1
+    assert "--search" not in command
+    assert repeated.read_bytes() == searched.read_bytes()
+    assert {**found, "search": None} == {**again, "search": None}
+
+
+def answer(*words: str | Path) -> dict[str, Any]:
+    """Return what `rtscope test` prints as JSON; it must run as asked."""
+    with rtscope(*words) as program:
+        done = program.finish(PATIENCE_S)
+    assert done.status == 0, done.stderr
+    found: dict[str, Any] = json.loads(done.stdout)
+    return found
