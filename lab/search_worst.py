@@ -46,7 +46,7 @@ command = ["./{name}"]
 [board]
 kernel = ["debian-6.12-rt"]
 [time]
-warmup = "20ms"
+warmup = "60ms"
 duration = "9ms"
 settle = "500ms"
 [thread.{judged}]

@@ -134,7 +134,7 @@ def test_the_command_of_a_search_makes_exactly_its_worst_start(folder: Path) -> 
     searched, repeated = folder / "searched.json", folder / "repeated.json"
     words = [
         *("test", "--kernel", "debian-6.12-rt", "--settle", "0s"),
-        *("--warmup", "50ms", "--duration", "20ms", "--json"),
+        *("--warmup", "100ms", "--duration", "20ms", "--json"),
     ]
     program = ("--", str(folder / "lock"))
 

@@ -25,6 +25,7 @@ from rtscope.verbs.test.search.searching import (
     options_of,
     with_proposals,
 )
+from rtscope.verbs.test.search.seen import MARGIN_NS, needed_warmup_ns
 from rtscope.verbs.test.search.trials import Proposal, Trial
 from unit.test_app_boardwatch import PREPARED
 
@@ -96,6 +97,15 @@ def test_the_options_of_the_command_are_read_as_the_same_start() -> None:
     assert test.value_of == {"LATE_US": "120"}
     assert (test.boards, test.kernels) == (("pc",), ("debian-6.12-rt",))
     assert (test.loads, test.seeds, test.starts) == (("idle",), (7,), 1)
+
+
+def test_the_first_half_of_a_warm_up_has_room_for_all_that_stands_still() -> None:
+    tick = Lever("phase 1", 0, 3999, 2, ns_per_unit=US, period=4000)
+    space = Space.of([*SPACE.levers, tick])
+
+    needed_ns = needed_warmup_ns(space, [70 * MS, 81 * MS, 72 * MS])
+
+    assert needed_ns == 2 * (11 * MS + 1 * MS + 4 * MS + MARGIN_NS)
 
 
 def searched(trials: Sequence[Trial] = ()) -> Searched:

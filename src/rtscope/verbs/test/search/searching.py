@@ -14,9 +14,10 @@ from functools import partial
 from pathlib import Path
 
 from rtscope.boards.parts.qemu import Phase
-from rtscope.host.errors import BoardError, ContractError, MeasurementError
-from rtscope.host.units import NS_PER_US
+from rtscope.host.errors import BoardError, ContractError, MeasurementError, UsageError
+from rtscope.host.units import NS_PER_MS, NS_PER_US
 from rtscope.host.version import __version__
+from rtscope.present.words import duration
 from rtscope.programs.outside.file import parse_program_record
 from rtscope.verbs.test.file import ProgramTest
 from rtscope.verbs.test.judge import SeenStart
@@ -32,6 +33,7 @@ from rtscope.verbs.test.search.seen import (
     Record,
     Start,
     judged_name,
+    needed_warmup_ns,
     settings_seen,
     space_of,
     thread_of,
@@ -101,7 +103,8 @@ def search_worst(
 
     Rounds of the same search that are kept in the cache are taken from there. `log`
     hears how the worst grows. Raises BoardError if a start did not run as asked,
-    MeasurementError if no thread had a whole cycle in the first one.
+    MeasurementError if no thread had a whole cycle in the first one, UsageError if the
+    warm-up is too short for threads that stand still.
     """
     [(ran, start, _)] = started(test, run([boot]))
     name = judged_name(test, start)
@@ -111,6 +114,7 @@ def search_worst(
             "another: let it run longer with --duration"
         )
     space = space_of(test, start)
+    _refuse_short_warmup(test, space, start)
     own = boot.job.values[0] if boot.job.values else {}
     first = Proposal(settings_seen(space, start, own), "first")
     trials = [trial_of(first, start, space, name)]
@@ -128,6 +132,18 @@ def search_worst(
         repeated = _repeated(test, boot, space, trials, name, run)
     rounds.prune()
     return Searched(boot, name, space, tuple(trials), repeated)
+
+
+def _refuse_short_warmup(test: ProgramTest, space: Space, start: Start) -> None:
+    births_ns = [one.began_ns for one in start.threads.values()]
+    needed_ns = needed_warmup_ns(space, births_ns)
+    if test.warmup_ns < needed_ns:
+        needed_ms = -(-needed_ns // NS_PER_MS)
+        raise UsageError(
+            f"a warm-up of {duration(test.warmup_ns)} is too short for a search: each "
+            "thread may stand still for its period at its birth, one after the other; "
+            f"add --warmup {needed_ms}ms"
+        )
 
 
 def _round(

@@ -5,7 +5,7 @@ Threads are known by their number in the order in which a start makes them, as a
 of the same program makes them in the same order and gives them other ids. Pure.
 """
 
-from collections.abc import Iterator, Mapping, Set
+from collections.abc import Iterator, Mapping, Sequence, Set
 from dataclasses import dataclass, field
 from functools import cached_property
 
@@ -206,6 +206,26 @@ def _began_ns(thread: OwnThread, number: int) -> int:
         ),
         0,
     )
+
+
+def needed_warmup_ns(space: Space, births_ns: Sequence[int]) -> int:
+    """
+    Return how long a warm-up has to be, so that no thread that stands still is judged.
+
+    `births_ns` has the begins of a start's threads. At half of the warm-up its memory
+    is read, with the highest priority: by then all threads have to go on.
+    """
+    stands_ns = sum(
+        one.period * one.ns_per_unit
+        for one in space.levers
+        if one.period and thread_of(one.name) is not None
+    )
+    made_ns = max(births_ns, default=0) - min(births_ns, default=0)
+    return 2 * (made_ns + stands_ns + MARGIN_NS)
+
+
+MARGIN_NS = 5 * NS_PER_MS
+"""For what the threads do before they wait for their first period."""
 
 
 # --- what a trial showed --------------------------------------------------------------
