@@ -4,6 +4,7 @@ import random
 import sys
 from collections.abc import Callable, Iterator, Sequence
 from types import FrameType
+from typing import Any
 
 import pytest
 
@@ -38,7 +39,7 @@ def interrupts(
 ) -> Iterator[Event]:
     for at in range(10_000, 10_000 + number * APART_NS, APART_NS):
         for after, name in ((0, "irq_handler_entry"), (300, "irq_handler_exit")):
-            one = {"irq": 5, "name": "eth0"}
+            one: dict[str, int | str] = {"irq": 5, "name": "eth0"}
             yield Event(
                 *(1_000_000 + at + after, 0, name, pid, "load", flags, depth, one)
             )
@@ -120,7 +121,7 @@ def steps_for(events: Sequence[Event]) -> int:
     """Return how many lines of Python an explanation executes."""
     steps = 0
 
-    def count(_frame: FrameType, what: str, _value: object) -> object:
+    def count(_frame: FrameType, what: str, _value: object) -> Any:
         nonlocal steps
         steps += what == "line"
         return count
@@ -154,9 +155,9 @@ def test_a_list_answers_as_a_walk_through_all_events() -> None:
                 early_ones = [e for e in walked if e.at_ns < at]
                 not_later = [e for e in walked if e.at_ns <= at]
                 rest = [e for e in walked if e.at_ns >= at]
-                assert some.last_before(at) is (early_ones or [None])[-1]
-                assert some.last_until(at) is (not_later or [None])[-1]
-                assert some.first_from(at) is (rest or [None])[0]
+                assert some.last_before(at) is (early_ones[-1] if early_ones else None)
+                assert some.last_until(at) is (not_later[-1] if not_later else None)
+                assert some.first_from(at) is (rest[0] if rest else None)
 
 
 def test_of_two_events_at_one_time_the_order_of_the_trace_decides() -> None:

@@ -252,7 +252,8 @@ def _asleep(context: ExplainContext, interval: StateInterval) -> Iterator[Segmen
         yield from _by_interrupt(context, interval, interrupt, callback)
     elif softirq is not None:
         yield from _by_softirq(context, interval, f"softirq {softirq.name}")
-    elif _is_timer_thread(interval.end):
+    # PREEMPT_RT runs softirqs in threads
+    elif interval.end.comm.startswith(("ktimers/", "ksoftirqd/")):
         yield from _by_softirq(context, interval, interval.end.comm)
     elif interval.end.flags is None and not context.has_interrupts:
         name = "the trace has no interrupts, so it does not show the waker"
@@ -456,11 +457,6 @@ def _slack_end(context: ExplainContext, interval: StateInterval) -> int:
     return interval.begin_ns
 
 
-def _is_timer_thread(event: Event) -> bool:
-    """Tell whether a thread woke it that PREEMPT_RT runs softirqs in."""
-    return event.comm.startswith(("ktimers/", "ksoftirqd/"))
-
-
 def _waker(event: Event) -> str:
     return f"{event.comm or '<...>'}-{event.pid}" if event.pid else "an interrupt"
 
@@ -475,11 +471,8 @@ def _unfrozen_by(events: EventList, interval: StateInterval) -> Event | None:
         .apart("waker", lambda event: (event.pid, event.cpu), (woken.pid, woken.cpu))
         .last_until(woken.at_ns)
     )
-    return (
-        unfrozen
-        if unfrozen is not None and unfrozen.at_ns >= interval.begin_ns
-        else None
-    )
+    is_later = unfrozen is not None and unfrozen.at_ns >= interval.begin_ns
+    return unfrozen if is_later else None
 
 
 def _freezing_evidence(

@@ -5,5 +5,6 @@ What the plugin of a virtual board saw of a program, and what is made of it. Pur
     wakeups.py  from records to what each thread did between two sleeps
     locks.py    waits for locks among those in one call
     model.py    threads and their cycles
+    clocks.py   the kernel's clock beside the board's time
     cycles.py   from these to the cycles of each thread
 """

@@ -7,12 +7,10 @@ something else are waits within a cycle. Without a period a cycle begins with ea
 of the wait in which the thread sleeps longest.
 """
 
-from bisect import bisect_left
 from collections import Counter
 from collections.abc import Callable, Iterator, Sequence, Set
 from dataclasses import dataclass, replace
 from itertools import pairwise
-from statistics import median_low
 
 from rtscope.programs.calls import the_longest
 from rtscope.programs.cycles.periods import (
@@ -24,6 +22,7 @@ from rtscope.programs.cycles.periods import (
     periods_in,
 )
 from rtscope.programs.cycles.threadruns import NO_SLEEP, RELATIVE, Run
+from rtscope.programs.outside.clocks import Clock
 from rtscope.programs.outside.file import Entry, Kind, ProgramRecord
 from rtscope.programs.outside.locks import is_of_a_lock
 from rtscope.programs.outside.model import (
@@ -79,7 +78,7 @@ def outside_of(
     end_ns = reader.end_ns
     if duration_ns is not None:
         end_ns = min(end_ns, begin_ns + duration_ns)
-    clock = _Clock(threads)
+    clock = Clock(threads)
     made = (
         _thread(one, clock, (begin_ns, end_ns), given_ns(one.name), most, functions)
         for one in threads
@@ -115,39 +114,6 @@ def _held_until_ns(record: ProgramRecord, tids: Set[int]) -> int:
         ),
         default=0,
     )
-
-
-class _Clock:
-    """
-    The kernel's CLOCK_MONOTONIC beside the board's time, by timers that were due.
-
-    The kernel corrects its clock by a few ns in a ms: between two timers it is taken as
-    it was at the nearer one.
-    """
-
-    def __init__(self, threads: Sequence[OwnThread]) -> None:
-        seen = sorted(
-            (one.expires_ns, one.release_ns)
-            for thread in threads
-            for one in thread.wakeups
-            if one.release_ns is not None and one.expires_ns is not None
-        )
-        self._monotonic = [expires for expires, _ in seen]
-        self._apart = [release - expires for expires, release in seen]
-        self._usual_ns = median_low(self._apart) if seen else 0
-
-    def on_grid(self, monotonic_ns: int) -> int:
-        """Return a time in which periods of the kernel's clock stay exact."""
-        return monotonic_ns + self._usual_ns
-
-    def of_board(self, monotonic_ns: int) -> int | None:
-        """Return the board's time; None: no timer tells it."""
-        if not self._apart:
-            return None
-        at = bisect_left(self._monotonic, monotonic_ns)
-        near = [n for n in (at - 1, at) if 0 <= n < len(self._apart)]
-        best = min(near, key=lambda n: abs(self._monotonic[n] - monotonic_ns))
-        return monotonic_ns + self._apart[best]
 
 
 def _of_start(
@@ -197,7 +163,7 @@ class _Stretch:
 
 def _thread(
     thread: OwnThread,
-    clock: _Clock,
+    clock: Clock,
     judged_ns: tuple[int, int],
     given_ns: int | None,
     most: int | None,
@@ -236,7 +202,7 @@ def _thread(
     )
 
 
-def _stretches(at: int, wakeup: Wakeup, clock: _Clock) -> Iterator[_Stretch]:
+def _stretches(at: int, wakeup: Wakeup, clock: Clock) -> Iterator[_Stretch]:
     """Yield a wake-up in parts: it goes on at once where its time had passed."""
     if wakeup.first_ns is None:
         return

@@ -80,6 +80,14 @@ class Boot:
     uses: ProgramUses
 
 
+def _phases(test: ProgramTest) -> tuple[Phase, ...]:
+    return tuple(
+        Phase(start, int(thread), period_ns, after_ns)
+        for start in range(1, test.starts + 1)
+        for thread, (after_ns, period_ns) in test.phases.items()
+    )
+
+
 def boots_of(
     test: ProgramTest, *, log: Callable[[str], None], progress: Progress
 ) -> tuple[Boot, ...]:
@@ -105,11 +113,7 @@ def boots_of(
         progress=progress,
     )
     boots: list[Boot] = []
-    phases = tuple(
-        Phase(start, int(thread), period_ns, after_ns)
-        for start in range(1, test.starts + 1)
-        for thread, (after_ns, period_ns) in test.phases.items()
-    )
+    phases = _phases(test)
     for board in boards:
         tree = _tree(test, board, context)
         program = _program(test, board, tree)
