@@ -15,12 +15,14 @@ from rtscope.explain.events.threadstates import MachineTraits, TracedWakeup
 from rtscope.explain.events.window import window_around
 from rtscope.explain.model import Explanation
 from rtscope.host.units import NS_PER_MS
-from rtscope.record.events.events import Trace
+from rtscope.record.events.events import MAX_EVENTS, Trace
 from rtscope.record.events.writer import TRACE
 from rtscope.record.model import RunRecord
 
 MOST = 16
 """As many wake-ups as the agent keeps the events of."""
+_LEAST_EVENTS = 5_000
+"""Of a wake-up, if there are too many of others."""
 _NAMED = 4
 
 
@@ -69,8 +71,11 @@ def explained_windows(
     Those whose events were not kept have an explanation without segments.
     """
     explained = []
+    left = MAX_EVENTS
     for number, kept in enumerate(worst_wakeups(record), 1):
-        window, wakeup = window_around(trace, kept)
+        # All windows are kept: the worst may have half of the events, and so on.
+        window, wakeup = window_around(trace, kept, most=max(left // 2, _LEAST_EVENTS))
+        left -= len(window.events)
         if any(
             wakeup.pid
             in (event.pid, event.numbers.get("pid"), event.numbers.get("next_pid"))

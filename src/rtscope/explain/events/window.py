@@ -25,6 +25,7 @@ from rtscope.explain.events.spans import IDLE_PID
 from rtscope.explain.events.threadstates import State, TracedWakeup, sleep_state
 from rtscope.host.units import NS_PER_S
 from rtscope.record.events.events import (
+    MAX_EVENTS,
     Event,
     Rows,
     Trace,
@@ -206,10 +207,16 @@ class Wait(IntEnum):
     WAKER_CPU = 5
 
 
-def window_around(trace: Trace, wakeup: TracedWakeup) -> tuple[Window, TracedWakeup]:
-    """Decode the events that matter to a wake-up; find its thread's state before."""
+def window_around(
+    trace: Trace, wakeup: TracedWakeup, *, most: int = MAX_EVENTS
+) -> tuple[Window, TracedWakeup]:
+    """
+    Decode the events that matter to a wake-up; find its thread's state before.
+
+    Of more than `most` events, those in the middle are left out.
+    """
     begin = wakeup.expiry_ns - BEFORE_NS
-    window = window_of(trace, begin, wakeup.wake_ns + AFTER_NS)
+    window = window_of(trace, begin, wakeup.wake_ns + AFTER_NS, most=most)
     window = replace(window, earlier=earlier_events(trace, window, wakeup.cpu))
     if wakeup.asleep is State.UNKNOWN:
         wakeup = replace(wakeup, asleep=state_before(trace, wakeup.pid, begin))

@@ -143,15 +143,35 @@ class Window:
     """Events before it, by time, that tell what was the case at its begin."""
 
 
-def window_of(trace: Trace, begin_ns: int, end_ns: int) -> Window:
-    """Decode the events of all CPUs from `begin_ns` to `end_ns`, both included."""
+MAX_EVENTS = 100_000
+"""Of one window: each takes about 1.5 KiB while it is explained."""
+
+
+def window_of(
+    trace: Trace, begin_ns: int, end_ns: int, *, most: int = MAX_EVENTS
+) -> Window:
+    """
+    Decode the events of all CPUs from `begin_ns` to `end_ns`, both included.
+
+    Of more than `most` events, those in the middle are left out: they count as lost.
+    """
     events: list[Event] = []
+    losses: list[Loss] = []
     known: set[str] = set()
+    until_ns, again_ns = _left_out(trace, begin_ns, end_ns, most)
     for rows in trace.rows:
         known |= {trace.names[kind] for kind in np.unique(rows.kinds).tolist()}
-        first = int(np.searchsorted(rows.at_ns, begin_ns, "left"))
+        edges = np.searchsorted(rows.at_ns, (begin_ns, until_ns, again_ns), "left")
+        first, cut, again = edges.tolist()
         last = int(np.searchsorted(rows.at_ns, end_ns, "right"))
-        events += trace.events(rows, np.arange(first, last, dtype=np.int64))
+        chosen = (np.arange(first, cut), np.arange(again, last))
+        events += trace.events(rows, np.concatenate(chosen).astype(np.int64))
+        if again > cut:
+            after_ns = int(rows.at_ns[cut - 1]) if cut > first else begin_ns
+            before_ns = int(rows.at_ns[again]) if again < last else end_ns
+            losses.append(
+                Loss(rows.cpu, after_ns, before_ns, again - cut, _TOO_MANY.format(most))
+            )
     events.sort(key=lambda event: event.at_ns)
     return Window(
         begin_ns=begin_ns,
@@ -159,7 +179,7 @@ def window_of(trace: Trace, begin_ns: int, end_ns: int) -> Window:
         events=tuple(events),
         losses=tuple(
             one
-            for one in trace.losses
+            for one in (*losses, *trace.losses)
             if one.before_ns >= begin_ns and one.after_ns <= end_ns
         ),
         known=frozenset(known),
@@ -167,6 +187,27 @@ def window_of(trace: Trace, begin_ns: int, end_ns: int) -> Window:
         last_ns={rows.cpu: int(rows.at_ns[-1]) for rows in trace.rows},
         resolution_ns=trace.resolution_ns,
     )
+
+
+_TOO_MANY = "the wake-up has more than {:,}, and these of its middle were left out"
+
+
+def _left_out(trace: Trace, begin_ns: int, end_ns: int, most: int) -> tuple[int, int]:
+    """Return from when to when events are left out; nothing if there are not too many.
+
+    Events at the two instants are left out and kept, respectively.
+    """
+    slices = []
+    for rows in trace.rows:
+        first = int(np.searchsorted(rows.at_ns, begin_ns, "left"))
+        last = int(np.searchsorted(rows.at_ns, end_ns, "right"))
+        slices.append(rows.at_ns[first:last])
+    total = sum(map(len, slices))
+    if total <= most:
+        return end_ns + 1, end_ns + 1
+    times = np.sort(np.concatenate(slices))
+    half = most // 2
+    return int(times[half]), int(times[total - half - 1]) + 1
 
 
 def rows_named(trace: Trace, rows: Rows, name: str) -> NDArray[np.int64]:
