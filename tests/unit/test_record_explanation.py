@@ -2,6 +2,7 @@
 
 import json
 from collections.abc import Callable, Mapping, Sequence
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -13,6 +14,7 @@ from rtscope.explain.bound import Section, arrivals_of, compose
 from rtscope.explain.model import Cause, Explanation, Part, Segment
 from rtscope.explain.runs import explained_run
 from rtscope.host.errors import RecordError
+from rtscope.host.units import format_us
 from rtscope.present.documents.pages import render_html
 from rtscope.present.documents.results import render_markdown
 from rtscope.present.formats.data import render_json
@@ -33,6 +35,7 @@ from rtscope.record.model import RunRecord
 
 US = 1_000
 WORST_NS = 90 * US
+LATE_NS = 2_000 * US
 FORMAT = Path(__file__).parents[2] / "format"
 Change = Callable[[dict[str, Any]], None]
 
@@ -287,3 +290,78 @@ def test_what_cannot_be_shown_is_said_and_the_rest_is_found(tmp_path: Path) -> N
     record_file = good / "record.json"
     record_file.touch()
     assert list(find_explained([record_file], [run()], log=said.append)) == list(found)
+
+
+def long_explanation(number: int, *, evidence: Sequence[str] = ()) -> Explained:
+    """An explanation of so many segments, of which the last is the longest."""
+    segments = [
+        Segment(
+            Part.B,
+            10 * at,
+            10 * at + 5,
+            Cause.OTHER_INTERRUPT,
+            f"irq {at % 97}",
+            evidence=tuple(evidence),
+        )
+        for at in range(number)
+    ]
+    segments.append(Segment(Part.A, 10 * number, LATE_NS, Cause.INTERRUPTS_OFF, "f"))
+    return explained_run(run(), [Explanation(0, 1, LATE_NS, tuple(segments))]).document
+
+
+def test_of_too_many_segments_the_longest_are_written_and_the_others_counted(
+    tmp_path: Path,
+) -> None:
+    whole = long_explanation(60_900)
+    write_explained(tmp_path / EXPLAINED, whole)
+    (one,) = read_explained(tmp_path / EXPLAINED).wakeups
+
+    assert one.segments_left_out == 60_901 - len(one.segments) > 30_000
+    assert one.left_out_ns == 5 * one.segments_left_out
+    assert one.parts == {"A": LATE_NS - 609_000, "B": 5 * 60_900} | {
+        part: 0 for part in "CDE"
+    }
+    assert one.dominant is not None
+    assert one.dominant.cause == "interrupts off"
+    left = [note for note in one.notes if "did not fit" in note]
+    assert left == [
+        f"explain.json has the {len(one.segments):,} longest segments: "
+        f"{one.segments_left_out:,} shorter ones, together "
+        f"{format_us(one.left_out_ns)} µs, did not fit"
+    ]
+    begins = [segment.begin_ns for segment in one.segments]
+    assert begins == sorted(begins)
+
+
+@pytest.mark.parametrize(
+    "evidence",
+    [
+        ["a: b, c" * 20] * 5,
+        [f"{number}: later" for number in range(3_000)],
+        ["x" * 20_000, "µ" * 12_000],
+        ["{[{[,,,,::::" * 100] * 2,
+    ],
+)
+def test_long_and_many_lines_of_evidence_can_be_read_again(
+    tmp_path: Path, evidence: Sequence[str]
+) -> None:
+    write_explained(tmp_path / EXPLAINED, long_explanation(1_000, evidence=evidence))
+    (one,) = read_explained(tmp_path / EXPLAINED).wakeups
+
+    assert len(one.segments) + one.segments_left_out == 1_001
+    assert evidence[0].startswith(one.segments[0].evidence[0].rstrip("…"))
+    if len(evidence) > 64:
+        assert one.segments[0].evidence[-1] == "and 2,936 more"
+
+
+@pytest.mark.parametrize("field", ["name", "task", "callers", "functions"])
+def test_a_name_without_end_can_be_read_again(tmp_path: Path, field: str) -> None:
+    name = "n" * 70_000
+    values: dict[str, Any] = {"callers": (name,), "functions": ((name, 5),)}
+    changed: dict[str, Any] = {field: values.get(field, name)}
+    one = replace(explanation().segments[0], **changed)
+    whole = explained_run(run(), [Explanation(0, 1, one.duration_ns, (one,))])
+    write_explained(tmp_path / EXPLAINED, whole.document)
+
+    (segment,) = read_explained(tmp_path / EXPLAINED).wakeups[0].segments
+    assert "n" * 1023 + "…" in str(getattr(segment, field))

@@ -360,7 +360,7 @@ def bound_sentence(run: ExplainedRun) -> str:
 def _document(run: ExplainedRun) -> written.Explained:
     """Return the contents of `explain.json`; times in ns, virtual ones of a board."""
     tail = run.tail
-    return written.Explained(
+    whole = written.Explained(
         schema=written.SCHEMA,
         rtscope=__version__,
         run=run.run_id,
@@ -385,6 +385,7 @@ def _document(run: ExplainedRun) -> written.Explained:
             for one in run.bounds
         ),
     )
+    return written.fitted(whole)
 
 
 def _wakeup(explanation: Explanation, unit: str) -> written.Wakeup:

@@ -8,7 +8,8 @@ takes its bound from here, and only if nothing is missing.
 """
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import Field as DataField
+from dataclasses import dataclass, field, fields, is_dataclass, replace
 from pathlib import Path
 from typing import Annotated, Any, Literal
 
@@ -16,8 +17,9 @@ from pydantic import Field, TypeAdapter, ValidationError
 
 from rtscope.host.errors import RecordError
 from rtscope.host.files import read_bounded, write_atomically
-from rtscope.host.files.documents import JsonShape
+from rtscope.host.files.documents import JsonShape, holds_too_much
 from rtscope.host.files.jsontext import json_text
+from rtscope.host.units import format_us
 from rtscope.record.model import RunRecord, refused
 
 EXPLAINED = "explain.json"
@@ -30,8 +32,15 @@ ATTRIBUTED = 0.95
 
 Whole = Annotated[int, Field(ge=-(1 << 62), le=1 << 62)]
 Nanoseconds = Annotated[int, Field(ge=-(1 << 62), le=1 << 62)]
-Name = Annotated[str, Field(max_length=1024)]
-Sentence = Annotated[str, Field(max_length=16384)]
+MAX_NAME = 1024
+MAX_SENTENCE = 16384
+MAX_EVIDENCE = 64
+"""Lines of one segment."""
+_LONGEST_BREAK = 8
+"""Bytes between two lines of the document."""
+Name = Annotated[str, Field(max_length=MAX_NAME)]
+Sentence = Annotated[str, Field(max_length=MAX_SENTENCE)]
+_SENTENCES = frozenset({"sentence", "evidence", "note", "notes"})
 Share = Annotated[float, Field(ge=0.0, le=1.0)]
 Digest = Annotated[str, Field(pattern=r"^[0-9a-f]{64}$")]
 
@@ -89,6 +98,10 @@ class Wakeup:
     dominant_ns: Nanoseconds | None = None
     """How long that cause took in all its segments; None in older explanations."""
     segments: tuple[Segment, ...]
+    segments_left_out: Whole = 0
+    """The shortest, where a document cannot hold all: the parts count them, too."""
+    left_out_ns: Nanoseconds = 0
+    """How long those took together."""
     notes: tuple[Sentence, ...]
     """What limits the explanation."""
     broken_invariants: tuple[BrokenInvariant, ...] = ()
@@ -283,6 +296,88 @@ def read_explained(path: Path) -> Explained:
         raise refused(
             text, error, name=str(path), kind="explanation", known=SCHEMA, again=again
         ) from error
+
+
+def fitted(explained: Explained) -> Explained:
+    """
+    Return an explanation that `read_explained` accepts.
+
+    Of too many segments the longest stay, and the dominant one; each wake-up counts
+    those that are left out, and a note says so. Long texts and lists are cut.
+    """
+    explained = _shape_of_texts(explained)
+    most = max((len(one.segments) for one in explained.wakeups), default=0)
+    while not _is_readable(explained) and most > 1:
+        most = max(1, most * 2 // 3)
+        explained = replace(
+            explained,
+            wakeups=tuple(_with_longest(one, most) for one in explained.wakeups),
+        )
+    return explained
+
+
+def _is_readable(explained: Explained) -> bool:
+    text = json_text(explained_as_dict(explained), indent=None).encode()
+    breaks = sum(text.count(sign) for sign in (b",", b"{", b"[", b"}", b"]"))
+    written = len(text) + _LONGEST_BREAK * breaks
+    return written <= MAX_BYTES and not holds_too_much(text)
+
+
+def _with_longest(wakeup: Wakeup, most: int) -> Wakeup:
+    """Return a wake-up with so many segments at most, in their order."""
+    segments, dominant = wakeup.segments, wakeup.dominant_segment
+    if len(segments) <= most:
+        return wakeup
+    first = {} if dominant is None else {dominant: True}
+    longest = sorted(
+        range(len(segments)),
+        key=lambda at: (at not in first, segments[at].begin_ns - segments[at].end_ns),
+    )
+    kept = sorted(longest[:most])
+    gone = [segments[at] for at in longest[most:]]
+    left_out = wakeup.segments_left_out + len(gone)
+    left_out_ns = wakeup.left_out_ns + sum(one.end_ns - one.begin_ns for one in gone)
+    notes = wakeup.notes[:-1] if wakeup.segments_left_out else wakeup.notes
+    return replace(
+        wakeup,
+        segments=tuple(segments[at] for at in kept),
+        dominant_segment=None if dominant is None else kept.index(dominant),
+        segments_left_out=left_out,
+        left_out_ns=left_out_ns,
+        notes=(
+            *notes,
+            f"{EXPLAINED} has the {most:,} longest segments: {left_out:,} shorter "
+            f"ones, together {format_us(left_out_ns)} µs, did not fit",
+        ),
+    )
+
+
+def _shape_of_texts(explained: Explained) -> Explained:
+    """Cut names, sentences and lists of evidence to lengths that a reader accepts."""
+
+    def cut(value: Any, most: int = MAX_NAME) -> Any:
+        if isinstance(value, str):
+            return value if len(value) <= most else f"{value[: most - 1]}…"
+        if isinstance(value, tuple):
+            return tuple(cut(one, most) for one in value)
+        if isinstance(value, Mapping):
+            return {cut(key): cut(one, most) for key, one in value.items()}
+        if is_dataclass(value) and not isinstance(value, type):
+            return replace(
+                value, **{one.name: of_field(value, one) for one in fields(value)}
+            )
+        return value
+
+    def of_field(value: Any, one: DataField[Any]) -> Any:
+        content = getattr(value, one.name)
+        if one.name == "evidence" and len(content) > MAX_EVIDENCE:
+            more = f"and {len(content) - MAX_EVIDENCE:,} more"
+            content = (*content[:MAX_EVIDENCE], more)
+        return cut(content, MAX_SENTENCE if one.name in _SENTENCES else MAX_NAME)
+
+    made = cut(explained)
+    assert isinstance(made, Explained)
+    return made
 
 
 def explained_as_dict(explained: Explained) -> dict[str, Any]:
