@@ -12,10 +12,12 @@ from rtscope.boards.parts.qemu import Phase, ProgramView
 from rtscope.boards.recording.programuses import ProgramUses
 from rtscope.boards.runs.programscript import ProgramJob, job_of_program
 from rtscope.host.errors import UsageError
+from rtscope.present.document import Chart, Document
+from rtscope.present.render.markdown import render_document
 from rtscope.verbs.test.file import ProgramTest, program_test_of, with_values
 from rtscope.verbs.test.options import KEYS, OPTION_OF
 from rtscope.verbs.test.plan import Boot
-from rtscope.verbs.test.search.found import found_row, setting_words
+from rtscope.verbs.test.search.found import found_row, found_section, setting_words
 from rtscope.verbs.test.search.levers import Lever, Space
 from rtscope.verbs.test.search.searching import (
     Alone,
@@ -191,3 +193,16 @@ def test_a_test_file_has_phases_values_and_what_is_varied() -> None:
 def test_a_wrong_value_is_refused_in_words(table: Any, said: str) -> None:
     with pytest.raises(UsageError, match=said):
         program_test_of(table, source="t.toml")
+
+
+def test_a_page_draws_the_worst_of_each_start_beside_what_is_allowed() -> None:
+    alone = Alone(2, 1300, Trial(FIRST, 1250), None, None)  # type: ignore[arg-type]
+    found = replace(searched(), repeated=(alone,), limit_ns=1200)
+
+    section = found_section(found, ["test"])
+    [chart] = [one for one in section.blocks if isinstance(one, Chart)]
+
+    assert "start 2" in chart.markup
+    assert "allowed 1.20" in chart.markup
+    assert chart.markup.count("h0") == 2
+    assert "<svg" not in render_document(Document("", (section,)))

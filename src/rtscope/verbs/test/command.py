@@ -144,7 +144,10 @@ def test(request: ProgramTestRequest) -> int:
         drawn = _drawn(request, answer, ran, waiting)
     if drawn.recorded is not None:
         answer = replace(answer, cause=drawn.recorded.says)
-    sections = [found_section(one, sys.argv[1:]) for one in searched]
+    sections = [
+        found_section(one, sys.argv[1:], name=f"search{number}")
+        for number, one in enumerate(searched, 1)
+    ]
     _write(request, answer, drawn, sections)
     if request.json:
         runs = [run_row(one) for one in ran]

@@ -2,6 +2,7 @@
 
 import math
 from collections.abc import Callable, Iterator, Mapping, Sequence
+from itertools import accumulate
 
 import numpy as np
 from markupsafe import Markup
@@ -147,22 +148,66 @@ def over_time_of(
     every = [(one.begin_ns, one.response_ns) for one in cycles]
     dots = "".join(f"M{x:.1f} {y:.1f}h0" for x, y in _thinned(every, place))
     parts = [*_time_axis(end_ns), *_response_axis(top_ns)]
-    if limit_ns:
-        _, y = place(began_ns, limit_ns)
-        parts.append(f'<path d="M{_LEFT} {y:.1f}h{_WIDE}" {_BUDGET}/>')
-        said = f"allowed {format_us(limit_ns)}"
-        parts.append(text_at(_LEFT + 3, y - 3, said, anchor="start", muted=True))
+    parts += _allowed(limit_ns, top_ns)
     parts.append(
         f'<path d="{dots}" stroke="var(--c0, {PALETTE[0]})" stroke-width="2.4" '
         'stroke-linecap="round" fill="none"/>'
     )
-    parts += _marked(*place(worst.begin_ns, worst.response_ns), worst.number)
+    at = place(worst.begin_ns, worst.response_ns)
+    parts += _marked(*at, f"cycle {worst.number}")
     words = "virtual ms since judging began; height: response in virtual µs"
     parts.append(text_at(WIDTH_PT / 2, _BOTTOM + 29, words, muted=True))
     responses = [one.response_ns for one in cycles]
     about = f"{_range(responses)}, the longest at cycle {worst.number}"
     title = f"Responses of {thread.name} over time"
     return _drawn(parts, name=name, about=(title, about))
+
+
+def growth_of(
+    worsts_ns: Sequence[int], limit_ns: int | None, *, thread: str, name: str
+) -> Markup:
+    """Return the worst response of each start of a search, and the worst so far."""
+    highest = max(worsts_ns)
+    at_worst = worsts_ns.index(highest)
+    top_ns = 1.08 * max(1, highest, limit_ns or 0)
+    wide = _WIDE / len(worsts_ns)
+
+    def x(at: float) -> float:
+        return _LEFT + wide * at
+
+    def y(ns: int) -> float:
+        return _BOTTOM - _PLOT * ns / top_ns
+
+    dots = "".join(f"M{x(at + 0.5):.1f} {y(n):.1f}h0" for at, n in enumerate(worsts_ns))
+    steps = f"M{_LEFT} {y(worsts_ns[0]):.1f}" + "".join(
+        f"H{x(at):.1f}V{y(ns):.1f}" for at, ns in enumerate(accumulate(worsts_ns, max))
+    )
+    parts = [f'<path d="M{_LEFT} {_BOTTOM}h{_WIDE}" {STROKE}/>']
+    every = max(1, -(-len(worsts_ns) // 8))
+    for number in range(every, len(worsts_ns) + 1, every):
+        shown = f"{number:,}"
+        parts.append(text_at(x(number - 0.5), _BOTTOM + 15, shown, muted=True))
+    parts += _response_axis(top_ns)
+    parts += _allowed(limit_ns, top_ns)
+    parts.append(f'<path d="{steps}H{_LEFT + _WIDE}" {STROKE}/>')
+    parts.append(
+        f'<path d="{dots}" stroke="var(--c0, {PALETTE[0]})" stroke-width="2.4" '
+        'stroke-linecap="round" fill="none"/>'
+    )
+    parts += _marked(x(at_worst + 0.5), y(highest), f"start {at_worst + 1}")
+    words = "start; height: its worst response in virtual µs; line: the worst so far"
+    parts.append(text_at(WIDTH_PT / 2, _BOTTOM + 29, words, muted=True))
+    title = f"Worst response of {thread} by start"
+    about = f"{_range(worsts_ns)}, the longest in start {at_worst + 1}"
+    return _drawn(parts, name=name, about=(title, about))
+
+
+def _allowed(limit_ns: int | None, top_ns: float) -> Iterator[str]:
+    if limit_ns:
+        y = _BOTTOM - _PLOT * limit_ns / top_ns
+        yield f'<path d="M{_LEFT} {y:.1f}h{_WIDE}" {_BUDGET}/>'
+        said = f"allowed {format_us(limit_ns)}"
+        yield text_at(_LEFT + 3, y - 3, said, anchor="start", muted=True)
 
 
 def _drawn(parts: Sequence[str], *, name: str, about: tuple[str, str]) -> Markup:
@@ -232,10 +277,10 @@ def _longest(x: float, ns: int) -> str:
     return arrow + text_at(*_beside(x, _TOP - 10), words, anchor=_anchor(x), bold=True)
 
 
-def _marked(x: float, y: float, number: int) -> Iterator[str]:
+def _marked(x: float, y: float, words: str) -> Iterator[str]:
     yield f'<circle cx="{x:.1f}" cy="{y:.1f}" r="4" fill="none" {STROKE}/>'
     place = _beside(x, max(10, y - 7))
-    yield text_at(*place, f"cycle {number}", anchor=_anchor(x), bold=True)
+    yield text_at(*place, words, anchor=_anchor(x), bold=True)
 
 
 def _beside(x: float, y: float) -> tuple[float, float]:

@@ -3,10 +3,12 @@
 from collections.abc import Iterator, Sequence
 from typing import Any
 
+from rtscope.host.escape import printable
 from rtscope.host.units import plural
-from rtscope.present.document import Block, Section, Words, table
+from rtscope.present.document import Block, Chart, Section, Words, table
 from rtscope.present.words import us
 from rtscope.verbs.test.baseline import VIRTUAL
+from rtscope.verbs.test.responsecharts import growth_of
 from rtscope.verbs.test.search.searching import (
     Alone,
     Searched,
@@ -27,12 +29,25 @@ NO_BOUND = (
 )
 
 
-def found_section(searched: Searched, argv: Sequence[str]) -> Section:
-    """Return what a search found; `argv` is how it was called, without the program."""
-    return Section(
-        f"The worst of {plural(len(searched.trials), 'start')}",
-        tuple(found_blocks(searched, argv)),
-    )
+def found_section(
+    searched: Searched, argv: Sequence[str], *, name: str = "search"
+) -> Section:
+    """
+    Return what a search found; `argv` is how it was called, without the program.
+
+    `name` is that of its chart, of which a page has each once.
+    """
+    says, *others = found_blocks(searched, argv)
+    count = plural(len(searched.trials), "start")
+    blocks = (says, _chart(searched, name), *others)
+    return Section(f"The worst of {count}", blocks)
+
+
+def _chart(searched: Searched, name: str) -> Chart:
+    worsts_ns = [one.worst_ns for one in searched.trials]
+    thread = printable(searched.thread)
+    made = growth_of(worsts_ns, searched.limit_ns, thread=thread, name=name)
+    return Chart(made, f"The worst response of {thread} in each start, and so far.")
 
 
 def found_blocks(searched: Searched, argv: Sequence[str]) -> Iterator[Block]:

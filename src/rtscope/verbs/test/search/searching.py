@@ -20,7 +20,7 @@ from rtscope.host.version import __version__
 from rtscope.present.words import duration
 from rtscope.programs.outside.file import parse_program_record
 from rtscope.verbs.test.file import ProgramTest
-from rtscope.verbs.test.judge import SeenStart
+from rtscope.verbs.test.judge import SeenStart, budget_of
 from rtscope.verbs.test.kinds import phase_text
 from rtscope.verbs.test.plan import Boot, with_load
 from rtscope.verbs.test.running import Ran
@@ -76,6 +76,8 @@ class Searched:
     trials: tuple[Trial, ...]
     repeated: tuple[Alone, ...]
     """The worst first, by what they gave alone."""
+    limit_ns: int | None = None
+    """Of the thread's response; None: it has none."""
 
     @property
     def first(self) -> Trial:
@@ -131,7 +133,8 @@ def search_worst(
         )
         repeated = _repeated(test, boot, space, trials, name, run)
     rounds.prune()
-    return Searched(boot, name, space, tuple(trials), repeated)
+    limit_ns = budget_of(test, name).response_ns
+    return Searched(boot, name, space, tuple(trials), repeated, limit_ns)
 
 
 def _refuse_short_warmup(test: ProgramTest, space: Space, start: Start) -> None:
