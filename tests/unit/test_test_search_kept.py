@@ -67,6 +67,8 @@ def test_a_search_that_was_ended_goes_on_with_the_same_trials(tmp_path: Path) ->
     trials = search(second, tmp_path, said.append)
 
     assert any(one.startswith("41 of 70 starts made: type the same") for one in said)
+    assert "40 starts taken from an earlier search" in said
+    assert said[-1].startswith("70 of 70 starts: worst response 0.998 virtual µs, of")
     assert second.made == COUNT - 41
     assert trials == search(Board(), tmp_path / "other")
 

@@ -10,7 +10,7 @@ from rtscope.verbs.test.baseline import VIRTUAL
 from rtscope.verbs.test.search.kept import KeptRounds
 from rtscope.verbs.test.search.levers import Space
 from rtscope.verbs.test.search.proposals import propose
-from rtscope.verbs.test.search.trials import Proposal, Trial
+from rtscope.verbs.test.search.trials import Proposal, Trial, growth
 
 STARTS, BOOTS = 10, 2
 """Of a round, which is proposed as a whole; the same on every computer, as the trials
@@ -33,7 +33,7 @@ def make_rounds(
     Add rounds of trials until there are `count`, or all settings were tried.
 
     `make` starts the program once for each proposal; a round that is kept is not made
-    again. `log` hears how the worst grows.
+    again. `log` hears of each one how bad the worst is by then.
     """
     kept = 0
     while len(trials) < count:
@@ -49,8 +49,9 @@ def make_rounds(
             rounds.keep(proposals, found)
         else:
             kept += len(found)
-        _log_growth(trials, found, log)
         trials += found
+        if not kept:
+            log(_so_far(trials, count))
     _log_kept(kept, log)
 
 
@@ -59,12 +60,12 @@ def _log_kept(kept: int, log: Log) -> None:
         log(f"{plural(kept, 'start')} taken from an earlier search")
 
 
-def _log_growth(trials: Sequence[Trial], found: Sequence[Trial], log: Log) -> None:
-    worst_ns = max(one.worst_ns for one in trials)
-    for number, one in enumerate(found, len(trials) + 1):
-        if one.worst_ns > worst_ns:
-            worst_ns = one.worst_ns
-            log(f"start {number}: worst response so far {us(worst_ns, VIRTUAL)}")
+def _so_far(trials: Sequence[Trial], count: int) -> str:
+    worst = growth(trials)[-1]
+    return (
+        f"{len(trials)} of {plural(count, 'start')}: worst response "
+        f"{us(worst.worst_ns, VIRTUAL)}, of start {worst.trial}"
+    )
 
 
 @contextmanager

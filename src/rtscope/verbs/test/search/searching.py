@@ -104,9 +104,9 @@ def search_worst(
     Search `count` starts on one board, the first as the test has it.
 
     Rounds of the same search that are kept in the cache are taken from there. `log`
-    hears how the worst grows. Raises BoardError if a start did not run as asked,
-    MeasurementError if no thread had a whole cycle in the first one, UsageError if the
-    warm-up is too short for threads that stand still.
+    hears how bad the worst is by then. Raises BoardError if a start did not run as
+    asked, MeasurementError if no thread had a whole cycle in the first one, UsageError
+    if the warm-up is too short for threads that stand still.
     """
     [(ran, start, _)] = started(test, run([boot]))
     name = judged_name(test, start)
