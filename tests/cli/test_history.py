@@ -148,3 +148,71 @@ def test_an_index_that_another_holds_is_left_when_it_is_free(
     assert said.status == 3
     assert "another process holds it" in said.err
     assert rtscope("history", "index", nights).status == 0
+
+
+# --- check ----------------------------------------------------------------------------
+
+
+@pytest.fixture
+def worse(rtscope: Rtscope, here: Path) -> Path:
+    """Twenty equal nights of two boards, and four of which those of b are worse."""
+    lab(here / "nights", 20, boards=("a", "b"))
+    for night in range(20, 24):
+        for board, worst_ns in (("a", 40_000), ("b", 400_000)):
+            of_night = latencies(night * 3, worst_ns=worst_ns)
+            place = here / f"nights/night-{night}/{board}"
+            keep(place, run(of_night, night=night, board=board, release="6.12.44"))
+    rtscope("history", "index", "nights")
+    return here / "nights"
+
+
+def test_the_worse_board_is_named_with_status_1(rtscope: Rtscope, worse: Path) -> None:
+    said = rtscope("history", "check", "--junit", "h.xml")
+    assert said.status == 1
+    assert said.out.startswith("Worse: ssh:b idle (1 of 2 series).\n")
+    assert "kernel 6.12.43" in said.out
+    assert "[[run]]" in said.out
+    assert 'failures="1"' in (worse.parent / "h.xml").read_text()
+
+    quiet = rtscope("history", "check", "-q")
+    assert len(quiet.out.splitlines()) == 2
+    document = json.loads(rtscope("history", "check", "--json").out)
+    assert document["exit_status"] == 1
+    assert [one["word"] for one in document["series"]] == ["NOT WORSE", "WORSE"]
+    assert rtscope("history", "check", "--machine", "*a").status == 0
+
+
+def test_a_named_result_is_checked(rtscope: Rtscope, worse: Path) -> None:
+    one = rtscope("history", "check", worse / "night-20/b", "--json")
+    document = json.loads(one.out)
+    assert document["series"][0]["new"] == [str(worse / "night-20/b")]
+    assert len(document["series"][0]["before"]) == 20
+    assert one.status == 1
+
+
+@pytest.mark.parametrize(
+    ("words", "status", "told"),
+    [
+        (["--baseline", "best"], 2, "write last:20"),
+        (["--latest", "0"], 2, "greater than or equal to 1"),
+        (["nights/night-20", "--latest", "2"], 2, "--latest chooses the newest"),
+        (["--machine", "nobody"], 2, "no run to check"),
+        (["--junit", "no/h.xml"], 3, "cannot write no/h.xml"),
+        (["nowhere"], 2, "no such file or directory"),
+        (["--deadline", "200"], 2, "no unit"),
+    ],
+)
+@pytest.mark.usefixtures("worse")
+def test_a_wrong_question_is_told(
+    rtscope: Rtscope, words: list[str], status: int, told: str
+) -> None:
+    said = rtscope("history", "check", *words)
+    assert said.status == status
+    assert told in said.err.replace("\n", " ")
+
+
+def test_a_result_that_is_not_indexed_is_told(rtscope: Rtscope, worse: Path) -> None:
+    keep(worse / "night-30/a", run(latencies(99), night=30))
+    said = rtscope("history", "check", worse / "night-30")
+    assert said.status == 2
+    assert "not in the index history.db" in said.err

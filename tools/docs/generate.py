@@ -112,7 +112,7 @@ EXIT_WORDS: Mapping[int, str] = {
     "doctor`: `rtscope run` cannot measure the machine. Of `rtscope app check`: a "
     "finding. Of `rtscope app unit`: the audit of the unit finds something. Of "
     "`rtscope sweep`: runs are missing. Of `rtscope bisect --measured`: the kernel is "
-    "bad.",
+    "bad. Of `rtscope history check`: a series is worse, or missed its deadline.",
     2: "The command line or the campaign file is wrong; the message says what to "
     "write instead. Nothing was measured.",
     3: "There is no valid measurement: target, agent or record failed, or the verdict "
@@ -123,7 +123,8 @@ EXIT_WORDS: Mapping[int, str] = {
     "fewer than 1,000 wake-ups: the verdict is NOT SHOWN. Of `rtscope bisect`: good "
     "and bad do not differ by more than the margin, or no single change was found. Of "
     "`rtscope kernel verify` and `rtscope audit --config`: no check fails, and the "
-    "configuration is an excerpt.",
+    "configuration is an excerpt. Of `rtscope history check`: nothing was compared, or "
+    "a series was not.",
     70: "rtscope itself failed: a bug. The message names the file with the traceback; "
     "report it with that file. Says nothing about the machine.",
     125: "Of `rtscope bisect --measured` alone: the kernel is like neither end, or has "

@@ -17,7 +17,7 @@ _rtscope_known() {
             [[ $2 == '' ]] && kind=values values='list show patches config build check package verify'
             ;;
         'history') options='--help -h'
-            [[ $2 == '' ]] && kind=values values='index list tag'
+            [[ $2 == '' ]] && kind=values values='index list check tag'
             ;;
         'run') options='--load -l --event --duration -d --interval --policy --priority -p --cpus --repetitions --warmup --settle --command --storage-dir --worst --explain --target -t --kernel -k --deadline --claim --min-boots --require-identical --seed --seeds --guest-files --record --no-record --host-limit --qemu --append --lockfile --governor --hold-cpu-awake --rt-throttling --tuned --identical-to --jobs --bundle --reuse --out -o --resume --yes --json --quiet -q --verbose -v --help -h'
             case "$2" in
@@ -410,6 +410,18 @@ _rtscope_known() {
                 --tag) kind=none ;;
                 --later-than) kind=none ;;
                 --limit) kind=none ;;
+            esac
+            ;;
+        'history check') options='--latest --baseline --deadline --machine --load -l --index --junit --json --quiet -q --verbose -v --help -h'
+            case "$2" in
+                --latest) kind=none ;;
+                --baseline) kind=none ;;
+                --deadline) kind=none ;;
+                --machine) kind=none ;;
+                --load|-l) kind=values values='idle cpu os memory storage network timers switch pipe oom custom' many=yes ;;
+                --index) kind=files ;;
+                --junit) kind=files ;;
+                '') kind=files ;;
             esac
             ;;
         'history tag') options='--remove --help -h'

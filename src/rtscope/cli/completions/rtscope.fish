@@ -62,6 +62,7 @@ complete -c rtscope -n '__rtscope_just kernel' -a package -d 'Package a kernel f
 complete -c rtscope -n '__rtscope_just kernel' -a verify -d 'Verify that a kernel is the intended one, running or before its installation'
 complete -c rtscope -n '__rtscope_just history' -a index -d 'Index the results below folders'
 complete -c rtscope -n '__rtscope_just history' -a list -d 'List runs of the index with their figures, the newest first'
+complete -c rtscope -n '__rtscope_just history' -a check -d 'Check whether the newest results are worse than those before'
 complete -c rtscope -n '__rtscope_just history' -a tag -d 'Tag results, for instance as the baseline of later ones'
 complete -c rtscope -n '__rtscope_at run' -l load -s l -d 'Loads, one run under each' -xa '(__fish_append , idle cpu os memory storage network timers switch pipe oom custom)'
 complete -c rtscope -n '__rtscope_at run' -l event -d 'Events that wake the measuring threads, one run with each' -xa 'timer futex eventfd pipe signal mq sem cond pty udp raw poll list'
@@ -391,5 +392,16 @@ complete -c rtscope -n '__rtscope_at history list' -l tag -d 'Only results with 
 complete -c rtscope -n '__rtscope_at history list' -l later-than -d 'Latency beyond which each run'\''s wake-ups are counted' -x
 complete -c rtscope -n '__rtscope_at history list' -l limit -d 'Most runs to list, the newest first' -x
 complete -c rtscope -n '__rtscope_at history list' -l json -d 'Result as JSON'
+complete -c rtscope -n '__rtscope_at history check' -l latest -d 'Newest nights of each series to check together' -x
+complete -c rtscope -n '__rtscope_at history check' -l baseline -d 'Nights to compare with' -x
+complete -c rtscope -n '__rtscope_at history check' -l deadline -d 'Deadline that no new run may miss' -x
+complete -c rtscope -n '__rtscope_at history check' -l machine -d 'Only this machine' -x
+complete -c rtscope -n '__rtscope_at history check' -l load -s l -d 'Only these loads' -xa '(__fish_append , idle cpu os memory storage network timers switch pipe oom custom)'
+complete -c rtscope -n '__rtscope_at history check' -l index -d 'File of the index' -rF
+complete -c rtscope -n '__rtscope_at history check' -l junit -d 'JUnit XML to write, a case for each series' -rF
+complete -c rtscope -n '__rtscope_at history check' -l json -d 'Result as JSON'
+complete -c rtscope -n '__rtscope_at history check' -l quiet -s q -d 'The answer alone, in one line'
+complete -c rtscope -n '__rtscope_at history check' -l verbose -s v -d 'Everything on the terminal'
+complete -c rtscope -n '__rtscope_at history check' -F
 complete -c rtscope -n '__rtscope_at history tag' -l remove -d 'Take the tag away instead'
 complete -c rtscope -n '__rtscope_at history tag' -xa '(__fish_complete_directories)'

@@ -109,6 +109,11 @@ class Dealt:
         mirrored = all(2 * ours == n for n, ours in self._sizes)
         return min(1.0, (1 + mirrored) / self.labellings)
 
+    @property
+    def smallest_p_of_worse(self) -> float:
+        """The smallest one-sided p that this design can give."""
+        return 1 / (self.labellings if self.is_exact else DRAWN_LABELLINGS + 1)
+
     def all_labels(self, seed: int) -> Labels:
         """
         Return the labellings, one a row, the one that was drawn first.
@@ -201,9 +206,14 @@ class Dealt:
         sums, squares = values.sum(), (values**2).sum()
         with np.errstate(divide="ignore", invalid="ignore"):
             difference = ours_sum / count - (sums - ours_sum) / others
-            variance = _of_mean(ours_sum, ours_squares, count) + _of_mean(
-                sums - ours_sum, squares - ours_squares, others
+            spreads = (
+                _spread(ours_sum, ours_squares, count),
+                _spread(sums - ours_sum, squares - ours_squares, others),
             )
+            # One run alone varies as the others do.
+            mine = np.where(count > 1, spreads[0], spreads[1])
+            theirs = np.where(others > 1, spreads[1], spreads[0])
+            variance = mine / count + theirs / others
             t = difference / np.sqrt(variance)
         # Rounding leaves differences and variances of this size where there are none.
         none = 1e-12 * float(np.abs(figure.values).max())
@@ -241,9 +251,9 @@ def _dealt(rows: Labels, places: Sequence[int], count: int) -> Labels:
     return dealt
 
 
-def _of_mean(sums: Values, squares: Values, count: Values) -> Values:
-    """Return the variance of the mean of so many values with these sums."""
-    spread: Values = np.maximum(squares - sums**2 / count, 0) / (count - 1) / count
+def _spread(sums: Values, squares: Values, count: Values) -> Values:
+    """Return the variance of so many values with these sums."""
+    spread: Values = np.maximum(squares - sums**2 / count, 0) / (count - 1)
     return spread
 
 
@@ -369,6 +379,21 @@ def detectable_ratio(
         return None
     errors = (critical + _student(n + m - 2, POWER)) * math.sqrt(1 / n + 1 / m)
     exponent = _more_than_by_student(min(n, m)) * errors * spread
+    return math.exp(exponent) if exponent < math.log(1e6) else None
+
+
+def detectable_ratio_of_one(
+    spread: float, *, critical: float, others: int
+) -> float | None:
+    """
+    Return the ratio of one run to so many others that is found with 80 %.
+
+    It is of independent runs with normal logarithms. None without a finite answer.
+    """
+    if others < 2 or not math.isfinite(critical):
+        return None
+    errors = (critical + _student(others - 1, POWER)) * math.sqrt(1 + 1 / others)
+    exponent = errors * spread
     return math.exp(exponent) if exponent < math.log(1e6) else None
 
 

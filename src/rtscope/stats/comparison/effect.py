@@ -21,6 +21,7 @@ from rtscope.stats.comparison.design import (
     Paired,
     Values,
     detectable_ratio,
+    detectable_ratio_of_one,
     detectable_ratio_of_pairs,
     least_runs,
     needed_runs,
@@ -74,9 +75,9 @@ class Effect:
     statistic: float
     """Positive: the second side is worse."""
     p: float
-    """Two-sided, of this figure alone."""
+    """Of this figure alone: two-sided, unless only worse is looked for."""
     adjusted_p: float
-    """Two-sided, corrected for all figures of the family."""
+    """The same, corrected for all figures of the family."""
     spread: float
     """Standard deviation of the logarithm from run to run, or from pair to pair."""
     runs: tuple[int, int]
@@ -88,7 +89,7 @@ class Effect:
     critical: float | None
     """What the statistic has to exceed; None: pairs."""
     interval: tuple[float, float] | None = None
-    """Of the ratio, at 95 %; None: too few runs or pairs for one."""
+    """Of the ratio, at 95 %; None: too few runs or pairs for one, or not asked for."""
 
     @property
     def ratio(self) -> float:
@@ -120,6 +121,10 @@ class Effect:
         """The ratio that so many find with 80 %; None without a finite one."""
         if self.critical is None:
             return detectable_ratio_of_pairs(self.spread, pairs=self.runs[0])
+        if 1 in self.runs:
+            return detectable_ratio_of_one(
+                self.spread, critical=self.critical, others=max(self.runs)
+            )
         return detectable_ratio(self.spread, critical=self.critical, runs=self.runs)
 
     def needed_runs(self, ratio: float) -> int | None:
@@ -135,11 +140,25 @@ class Effect:
 
 
 def effects_of_runs(
-    design: Dealt, figures: Sequence[FigureOfRuns], *, alpha: float, seed: int = 0
+    design: Dealt,
+    figures: Sequence[FigureOfRuns],
+    *,
+    alpha: float,
+    seed: int = 0,
+    only_worse: bool = False,
 ) -> tuple[Effect, ...]:
-    """Compare two groups of runs in all figures together; these are one family."""
+    """
+    Compare two groups of runs in all figures together; these are one family.
+
+    With `only_worse` the p-values are one-sided: a second side that is better is never
+    found, and there are no intervals.
+    """
     statistics = design.statistics(figures, seed)
-    sizes = np.abs(statistics)
+    if only_worse:
+        signs = [-1.0 if one.more_is_better else 1.0 for one in figures]
+        sizes = statistics * np.array(signs)[:, np.newaxis]
+    else:
+        sizes = np.abs(statistics)
     critical = float(np.quantile(sizes.max(axis=0), 1 - alpha, method="higher"))
     columns = statistics[:, 0], share(sizes, sizes[:, :1]), stepwise(sizes)
     effects = []
@@ -167,7 +186,9 @@ def effects_of_runs(
                 alpha=alpha,
                 tests=len(figures),
                 critical=critical,
-                interval=_of_ratio(design.interval(figure, CONFIDENCE, seed)),
+                interval=None
+                if only_worse
+                else _of_ratio(design.interval(figure, CONFIDENCE, seed)),
             )
         )
     return tuple(effects)

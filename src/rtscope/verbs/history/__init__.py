@@ -4,6 +4,10 @@
     indexing.py    `history index`: reads what is new below folders
     tags.py        `history tag`: words beside the runs of a result
     listing.py     `history list`: runs with figures
+    check.py, checktext.py  `history check`: is it worse, and its words
+    judge.py       the test of the newest nights against those before
+    questions.py   which nights are compared with which
+    series.py      nights of one machine under one load, and their figures
     database.py    the index, an SQLite file
     entries.py     what it keeps of a run
     histograms.py  all latencies of a run, packed

@@ -48,7 +48,7 @@ def tag(request: TagRequest) -> int:
     The tag lies in tags.json in each directory; index again afterwards.
     """
     word = checked_tag(request.tag)
-    places = [place for path in request.directory for place in _result_dirs(path)]
+    places = [place for path in request.directory for place in result_dirs(path)]
     changed = 0
     for place in places:
         before = tags_of(place)
@@ -105,8 +105,9 @@ def _damaged(file: Path) -> RecordError:
     )
 
 
-def _result_dirs(path: Path) -> list[Path]:
-    found = [one for one, _ in find(path) if ResultDir(one).record_files()]
+def result_dirs(path: Path) -> list[Path]:
+    """Return the result directories at and below a place; UsageError without any."""
+    found = [one for one, _ in find(path.resolve()) if ResultDir(one).record_files()]
     if not found:
         raise no_records(path)
     return found

@@ -1,0 +1,190 @@
+"""
+Is it worse? The newest nights of each series against the nights before.
+
+The question is about time: were the newest nights drawn from the same as the others?
+If nothing changed, each choice of so many nights is as likely to be the newest ones as
+any other. So p is the share of choices that look at least as bad as the newest ones:
+exact, by whole nights, with any distribution. One night against 20 has 21 choices, and
+p is at least 1/21.
+
+All figures of all series are one family, whose nights are dealt together: if nothing
+changed anywhere, at most alpha of all checks alarm at all. An alarm names no cause:
+whatever changed over these nights may be the reason (decision 20).
+"""
+
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass, field
+from enum import StrEnum
+from itertools import islice
+
+from rtscope.stats.comparison.design import Dealt, FigureOfRuns, two_groups
+from rtscope.stats.comparison.effect import Effect, effects_of_runs
+from rtscope.verbs.history.histograms import later_than, unpacked
+from rtscope.verbs.history.series import Measure, Night, Series, measures_of
+
+ALPHA = 0.05
+"""At most this share of all checks of unchanged nights alarms."""
+
+
+class Word(StrEnum):
+    """The outcome for a series."""
+
+    WORSE = "WORSE"
+    MISSED = "DEADLINE MISSED"
+    NOT_WORSE = "NOT WORSE"
+    """Nothing is shown, and how much would have been is said."""
+    IDENTICAL = "IDENTICAL"
+    """A virtual board: a result that it had before, to the last count."""
+    CHANGED = "CHANGED"
+    """A virtual board: another result, exactly."""
+    TOO_FEW = "TOO FEW NIGHTS"
+    NOT_COMPARED = "NOT COMPARED"
+    """There are nights before, and they do not compare."""
+
+
+@dataclass(frozen=True, slots=True)
+class Question:
+    """A series, and the nights to compare."""
+
+    series: Series
+    new: tuple[Night, ...]
+    base: tuple[Night, ...]
+    """Those that count and are as long."""
+    other_lengths: int = 0
+    """Nights before that are longer or shorter."""
+    differs: tuple[str, ...] = ()
+    """Why the nights before of this name do not compare; empty: they do."""
+    changed: tuple[str, ...] = ()
+    """What changed since the nights before, and may be why: kernel, settings."""
+    deadline_ns: int | None = None
+
+    @property
+    def design(self) -> Dealt:
+        """The nights, and the choices that there are."""
+        return two_groups(len(self.base), len(self.new))
+
+    @property
+    def is_testable(self) -> bool:
+        """Whether so many nights can have a p of at most alpha."""
+        enough = min(len(self.base), len(self.new)) >= 1 and len(self.base) > 1
+        return enough and self.design.smallest_p_of_worse <= ALPHA
+
+
+@dataclass(frozen=True, slots=True)
+class Answer:
+    """The outcome for a series."""
+
+    question: Question
+    word: Word
+    effects: tuple[Effect, ...] = ()
+    measures: tuple[Measure, ...] = field(default=())
+    tests: int = 0
+    """The size of the family."""
+    misses: int = 0
+    """Of the deadline, in the newest nights."""
+
+    @property
+    def worse(self) -> tuple[Effect, ...]:
+        """The figures that are worse, the surest first."""
+        found = [one for one in self.effects if one.is_worse]
+        return tuple(sorted(found, key=lambda one: (one.adjusted_p, -one.statistic)))
+
+    @property
+    def alarms(self) -> bool:
+        """Whether somebody must look at it."""
+        return self.word in (Word.WORSE, Word.MISSED)
+
+
+@dataclass(frozen=True, slots=True)
+class Nights:
+    """The figures of a series, of the nights before and then of the newest ones."""
+
+    base: int
+    new: int
+    measures: tuple[Measure, ...]
+
+
+def judge(questions: Sequence[Question], *, seed: int = 0) -> tuple[Answer, ...]:
+    """Answer the questions, as one family."""
+    tested = [one for one in questions if not one.series.virtual and one.is_testable]
+    nights = [
+        Nights(len(one.base), len(one.new), measures_of((*one.base, *one.new)))
+        for one in tested
+    ]
+    effects = iter(effects_of_nights(nights, seed=seed))
+    family = sum(len(one.measures) for one in nights)
+    answers: dict[int, Answer] = {}
+    for question, one in zip(tested, nights, strict=True):
+        found = tuple(islice(effects, len(one.measures)))
+        word = Word.WORSE if any(e.is_worse for e in found) else Word.NOT_WORSE
+        answers[id(question)] = _answer(question, word, found, one.measures, family)
+    return tuple(
+        answers.get(id(one)) or _answer(one, _untested(one), (), (), family)
+        for one in questions
+    )
+
+
+def effects_of_nights(series: Sequence[Nights], *, seed: int = 0) -> tuple[Effect, ...]:
+    """
+    Test all figures of all series together; return an effect for each, in their order.
+
+    Nights of all series are dealt together, the newest of one with the newest of the
+    others: a warm night may be bad for all boards.
+    """
+    if not series:
+        return ()
+    new, base = max(one.new for one in series), max(one.base for one in series)
+    figures = [
+        # Counted back from where the newest ones begin.
+        FigureOfRuns(
+            tuple(range(base - one.base, base + one.new)), each.values, each.name
+        )
+        for one in series
+        for each in one.measures
+    ]
+    design = two_groups(base, new)
+    return effects_of_runs(design, figures, alpha=ALPHA, seed=seed, only_worse=True)
+
+
+def _untested(question: Question) -> Word:
+    if question.series.virtual and question.base:
+        known = {run["digest"] for night in question.base for run in night.runs}
+        now = {run["digest"] for night in question.new for run in night.runs}
+        return Word.IDENTICAL if now <= known else Word.CHANGED
+    if question.differs or question.other_lengths:
+        return Word.NOT_COMPARED
+    return Word.TOO_FEW
+
+
+def _answer(
+    question: Question,
+    word: Word,
+    effects: tuple[Effect, ...],
+    measures: tuple[Measure, ...],
+    family: int,
+) -> Answer:
+    misses = sum(_misses(question))
+    return Answer(
+        question,
+        Word.MISSED if misses else word,
+        effects,
+        measures,
+        family,
+        misses,
+    )
+
+
+def _misses(question: Question) -> Iterator[int]:
+    """Yield the misses of each new run; a wake-up that may be one is one."""
+    for night in question.new:
+        for run in night.runs:
+            limit_ns = question.deadline_ns or run["deadline_ns"]
+            if limit_ns is None:
+                continue
+            if limit_ns == run["deadline_ns"]:
+                yield run["misses"] or 0
+            elif run["max_ns"] > limit_ns:
+                late = later_than(unpacked(run["histogram"]), limit_ns)
+                yield max(late, 1) + (run["missed_periods"] or 0)
+            else:
+                yield run["missed_periods"] or 0
