@@ -21,6 +21,7 @@ from rtscope.record.instructions.section import (
     RecordKind,
     SectionKind,
     TraceSection,
+    task_switches,
 )
 from rtscope.verbs.test.answer import Answer, worst_of
 from rtscope.verbs.test.cyclechart import NOT_SEEN, marks_of, outside_timeline
@@ -153,6 +154,42 @@ def test_a_window_becomes_a_path_that_ends_with_the_cycle() -> None:
     assert path.cpus.dtype == np.uint8
     assert path.kinds.dtype == np.uint8
     assert path.values.dtype == np.uint64
+
+
+def test_a_switch_that_a_window_has_twice_is_once_in_a_path() -> None:
+    worst = worst_of(answer_of(record_of(8)))
+    assert worst is not None
+    cycle, task, other = worst.cycle, 0xFFFF_0000, 0xFFFF_8000
+    name = int.from_bytes(b"loop\0\0\0\0", "little")
+    rows = [
+        (0, 1, RecordKind.TASK, task),  # it runs when the window begins
+        (1, 0, RecordKind.TASK, other),
+        (2, 1, RecordKind.TASK, other),  # the kernel's variable names it already
+        (3, 0, RecordKind.BLOCK, 0),
+        *((4, 1, RecordKind.TASK, other), (4, 1, RecordKind.NAME, name)),
+        *((4, 1, RecordKind.NAME, 0), (4, 1, RecordKind.PRIORITY, 49)),
+        (5, 1, RecordKind.TASK, task),  # as on a CPU whose tasks have no names
+    ]
+    window = TraceSection(
+        *(SectionKind.WINDOW, 0, 0, 0, cycle.begin_ns, cycle.done_ns, False, False),
+        at_ns=np.array([cycle.begin_ns + row[0] for row in rows]),
+        cpus=np.array([row[1] for row in rows], np.uint8),
+        kinds=np.array([row[2] for row in rows], np.uint8),
+        values=np.array([row[3] for row in rows], np.uint64),
+    )
+
+    path = cycle_section(ExecTrace("x86_64", 2, 2, 1, (window,)), cycle, cpu=1)
+
+    found = [
+        (one.at_ns - cycle.begin_ns, one.cpu, one.task, one.prio)
+        for one in task_switches(path)
+    ]
+    assert found == [
+        (0, 1, task, None),
+        (1, 0, other, None),
+        (4, 1, other, 49),
+        (5, 1, task, None),
+    ]
 
 
 def test_every_key_of_the_answer_is_explained() -> None:

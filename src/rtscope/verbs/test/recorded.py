@@ -10,6 +10,7 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 
 import numpy as np
+from numpy.typing import NDArray
 
 from rtscope.boards.parts.cache import cache_dir
 from rtscope.boards.parts.qemu import Recording as Paths
@@ -152,7 +153,7 @@ def _boot_again(ran: Ran, cycle: OutsideCycle, progress: Progress) -> ExecTrace:
 def cycle_section(trace: ExecTrace, cycle: OutsideCycle, *, cpu: int) -> TraceSection:
     """Return a recorded window as the path of a cycle, marked at its end."""
     window = next(one for one in trace.sections if one.kind is SectionKind.WINDOW)
-    inside = window.at_ns <= cycle.done_ns
+    inside = (window.at_ns <= cycle.done_ns) & ~_recorded_again(window)
     return dataclasses.replace(
         window,
         kind=SectionKind.WORST,
@@ -165,6 +166,26 @@ def cycle_section(trace: ExecTrace, cycle: OutsideCycle, *, cpu: int) -> TraceSe
         kinds=np.append(window.kinds[inside], np.uint8(RecordKind.MARK)),
         values=np.append(window.values[inside], np.uint64(cycle.response_ns)),
     )
+
+
+def _recorded_again(window: TraceSection) -> NDArray[np.bool_]:
+    """
+    Tell which records of tasks have another of the same switch behind them.
+
+    A window has a task as soon as the kernel's own variable names it, and again behind
+    the switch, with its name: only the latter is in a path.
+    """
+    again = np.zeros(len(window.kinds), np.bool_)
+    nameless: dict[int, tuple[int, int]] = {}
+    for at in np.flatnonzero(window.kinds == RecordKind.TASK).tolist():
+        cpu, task = int(window.cpus[at]), int(window.values[at])
+        is_named = window.kinds[at + 1 : at + 2] == RecordKind.NAME
+        before, known = nameless.pop(cpu, (at, None))
+        if not is_named.any():
+            nameless[cpu] = at, task
+        elif known == task:
+            again[before] = True
+    return again
 
 
 def _symbols(ran: Ran) -> SymbolTable:
