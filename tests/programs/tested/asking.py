@@ -113,37 +113,47 @@ def ask(
     words: Sequence[str | Path],
     *,
     environment: Mapping[str, str] | None = None,
+    python: Sequence[str] = (sys.executable,),
     again: bool = False,
 ) -> Asked:
-    """Ask, or return what was answered before; NotAskedError if nothing may be."""
+    """
+    Ask, or return what was answered before; NotAskedError if nothing may be.
+
+    `python` are the words that start the interpreter, as another user for instance.
+    """
     places = Places.of(name)
     if places.facts.exists() and not again:
         return Asked(**json.loads(places.facts.read_text()))
     if ONLY_KEPT:
         raise NotAskedError(name)
     places.facts.parent.mkdir(parents=True, exist_ok=True)
-    asked = _asked(name, places, words, {**os.environ, **(environment or {})})
+    own = {"PYTHONPATH": str(ROOT / "src")}
+    env = {**os.environ, **own, **(environment or {})}
+    asked = _asked(name, places, words, env, python)
     places.facts.write_text(json.dumps(asdict(asked)) + "\n")
     return asked
 
 
 def _asked(
-    name: str, places: Places, words: Sequence[str | Path], env: Mapping[str, str]
+    name: str,
+    places: Places,
+    words: Sequence[str | Path],
+    env: Mapping[str, str],
+    python: Sequence[str],
 ) -> Asked:
-    argv = [sys.executable, "-m", "rtscope", "test", "--json", "--jobs", "1"]
+    argv = [*python, "-m", "rtscope", "test", "--json", "--jobs", "1"]
     places.baseline.unlink(missing_ok=True)
-    before, begun = resource.getrusage(resource.RUSAGE_CHILDREN), time.monotonic()
+    used_s, begun = _used_s(), time.monotonic()
     done = subprocess.run(
         [*argv, "--save", str(places.baseline), *map(str, words)],
-        env={**env, "PYTHONPATH": str(ROOT / "src")},
+        env=env,
         cwd=HERE,
         capture_output=True,
         text=True,
         timeout=_PATIENCE_S,
         check=False,
     )
-    used = resource.getrusage(resource.RUSAGE_CHILDREN)
-    cpu_s = used.ru_utime + used.ru_stime - before.ru_utime - before.ru_stime
+    cpu_s = _used_s() - used_s
     places.answer.write_text(done.stdout)
     status = done.returncode if done.stdout else _NO_ANSWER
     return Asked(
@@ -153,6 +163,11 @@ def _asked(
         round(cpu_s, 1),
         done.stderr.strip()[-600:],
     )
+
+
+def _used_s() -> float:
+    used = resource.getrusage(resource.RUSAGE_CHILDREN)
+    return used.ru_utime + used.ru_stime
 
 
 def kept_facts(

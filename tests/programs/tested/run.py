@@ -11,7 +11,6 @@ import argparse
 import contextlib
 import os
 import subprocess
-import sys
 import tempfile
 import tomllib
 from collections.abc import Callable, Iterator, Mapping, Sequence
@@ -22,11 +21,13 @@ from typing import Any
 
 from programs.tested.asking import HERE, RESULTS, Asked, NotAskedError, ask
 from programs.tested.boards import clocks, offences, watched
+from programs.tested.fifty import fifty
 from programs.tested.readings import reading_of
 
 AGAIN = 10
 """Boots of each program, unchanged."""
-BOOTS, STARTS, STARTS_OF_A_BOOT = 50, 1_000, 250
+STARTS, STARTS_OF_A_BOOT = 1_000, 250
+NO_PROGRAMS = ("plan", "fifty")
 TOLERANCE = "1%"
 _MANY = 10_000
 
@@ -41,7 +42,7 @@ def main() -> int:
     if unknown := set(asked.steps) - STEPS.keys():
         parser.error(f"no step {', '.join(sorted(unknown))}")
     names = asked.only or sorted(
-        one.stem for one in HERE.glob("*.toml") if one.stem != "plan"
+        one.stem for one in HERE.glob("*.toml") if one.stem not in NO_PROGRAMS
     )
     bad = 0
     for step in asked.steps or STEPS:
@@ -167,36 +168,6 @@ def _changed(name: str, plan: Mapping[str, Any], folder: Path) -> Iterator[str]:
         yield from ("--files", pairs)
 
 
-def _boots(_names: Sequence[str], again: bool) -> Facts:
-    """Fifty boots of one test: alone, beside load, as another user, another cache."""
-    first = ask("program/cyclictest", ["cyclictest.toml"])
-    same = []
-    for number in range(1, BOOTS + 1):
-        with contextlib.suppress(NotAskedError):
-            same.append(ask(f"boots/{number}", ["cyclictest.toml"], again=again))
-    digests = {one.digest for one in (first, *same)}
-    seconds = sum(one.cpu_s for one in same) / len(same)
-    yield (
-        f"{len(same)} boots: {len(digests)} digest, {seconds:.1f} s of CPU each",
-        len(digests) == 1,
-    )
-    beside = ask_beside_load("boots/load", ["cyclictest.toml"], again=again)
-    yield f"beside load: {beside.digest}", {beside.digest} == digests
-
-
-def ask_beside_load(name: str, words: Sequence[str], *, again: bool) -> Asked:
-    """Ask while two processes take all that they get of this computer."""
-    busy = [
-        subprocess.Popen([sys.executable, "-c", "while True: pass"]) for _ in range(2)
-    ]
-    try:
-        return ask(name, words, again=again)
-    finally:
-        for one in busy:
-            one.kill()
-            one.wait()
-
-
 def _starts(_names: Sequence[str], again: bool) -> Facts:
     """A thousand starts, in boots of some hundred: the second round as the first."""
     words = ["cyclictest.toml", "--starts", str(STARTS_OF_A_BOOT)]
@@ -230,7 +201,7 @@ STEPS: Mapping[str, Step] = {
     "watched": watched,
     "starts": _starts,
     "repeats": _repeats,
-    "boots": _boots,
+    "fifty": fifty,
 }
 
 
