@@ -5,6 +5,7 @@ from dataclasses import replace
 from pathlib import Path
 
 import pytest
+from junitparser import JUnitXml, Properties
 
 from fakes.programrecords import ALL, Written, file_of
 from rtscope.boards.runs.identity import BoardIdentity
@@ -199,6 +200,28 @@ def test_the_first_cycle_that_differs_is_named(tmp_path: Path) -> None:
     assert one.worse
 
 
+def test_what_a_worse_cycle_did_is_named_with_its_place(tmp_path: Path) -> None:
+    before = read_baseline(saved(tmp_path, seen()))
+    stacks = {1: NamedStack((OWN,), None), 2: NamedStack((PUSH,), None)}
+    worse = replace(seen(work=10_001, inside=INNER), stacks=stacks)
+    found = list(differences(TEST, [worse], before, tolerance=0.0))
+
+    # the first cycle that is beyond all of before is one with more inside
+    (most,) = (one for one in found if "most instructions" in one.words)
+    assert (most.thread, most.cycle, most.worse) == ("loop", 7, True)
+    assert "first in cycle 7; more than in most cycles: malloc" in most.words
+    assert "free in write_log() log.c:41 (once)" in most.words
+    assert "write in push() queue.c:12 (once)" in most.words
+
+
+def test_what_every_cycle_does_is_not_more_than_usual(tmp_path: Path) -> None:
+    before = read_baseline(saved(tmp_path, seen()))
+    found = list(differences(TEST, [seen(work=11_000)], before, tolerance=0.02))
+
+    assert {one.cycle for one in found} == {0}
+    assert all(one.words.endswith("first in cycle 0") for one in found)
+
+
 @pytest.mark.parametrize(("tolerance", "rows"), [(0.02, 2), (0.2, 0)])
 def test_a_tolerance_allows_so_much_more(
     tmp_path: Path, tolerance: float, rows: int
@@ -270,6 +293,33 @@ def test_every_form_has_the_broken_budget_and_what_took_the_time() -> None:
     assert (row["outcome"], row["exit_status"]) == ("broken", 1)
     assert row["threads"][0]["response"] == 25_014
     assert row["threads"][0]["allocations"] == 0
+
+
+def test_the_failure_in_junit_has_the_cause_as_the_markdown_does() -> None:
+    stacks = {1: NamedStack((OWN,), None), 2: NamedStack((PUSH, OWN), None)}
+    budget = BudgetTable(response_ns=10_000, faults=3, missed=0)
+    cause = "loop, cycle 7: 25.0 µs. Waiting for mmap_lock held by io."
+    one = replace(seen(inside=INNER), stacks=stacks)
+    answer = replace(answered(budget, one), cause=cause)
+    found = JUnitXml.fromstring(answer_junit(answer).encode())
+    cases = {case.name.partition(" of ")[0]: case for suite in found for case in suite}
+    markdown = render_document(answer_document(answer)).replace("\\", "")
+
+    (late,) = cases["response"].result
+    said, recorded = late.text.splitlines()
+    assert recorded == cause
+    assert said in markdown
+    assert cause in markdown
+    assert "more than in most cycles: malloc" in said
+    assert "free in write_log() log.c:41 (once)" in said
+    (faulted,) = cases["page faults"].result
+    assert "write in push() queue.c:12 (4 times)" in faulted.message
+    assert "write, 4 times: push queue.c:12 < write_log log.c:41" in faulted.text
+    figures = {row.name: row.value for row in cases["response"].child(Properties)}
+    assert (figures["response ns"], figures["limit ns"]) == ("25014", "10000")
+    assert (figures["cycle"], figures["cycles"]) == ("7", "8")
+    assert (figures["allocations count"], figures["missed count"]) == ("8", "0")
+    assert cases["missed periods"].is_passed
 
 
 OWN = NamedFrame(

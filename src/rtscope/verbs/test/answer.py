@@ -36,7 +36,7 @@ from rtscope.verbs.test.judge import (
     outcome_of,
 )
 from rtscope.verbs.test.latencyparts import parts_blocks
-from rtscope.verbs.test.places import places_words, where
+from rtscope.verbs.test.places import done_more, more_words, places_words, where
 
 TONES: Mapping[Outcome, Weight] = {
     Outcome.BROKEN: "bad",
@@ -195,9 +195,10 @@ def cycle_words(
     said = [f"{us(ns, VIRTUAL)} {what}" for ns, what in parts if ns > 0][:MOST_PARTS]
     begin = "its timer was due" if cycle.timed else "it was woken"
     by = f" by {cycle.waker.name}" if cycle.waker and not cycle.timed else ""
+    more = done_more(thread, cycle, waits=False)
     return (
         f"{thread.name}, cycle {cycle.number}, {us(cycle.response_ns, VIRTUAL)} from "
-        f"when {begin}{by}: {enumeration(said)}."
+        f"when {begin}{by}: {enumeration(said)}{more_words(more, stacks or {})}."
     )
 
 
@@ -300,14 +301,15 @@ def answer_blocks(
     """Yield the answer, the table of threads, broken budgets and the worst cycle."""
     yield from headline_blocks(answer)
     yield ""
+    yield from worst_blocks(answer, whole=True)
+    yield from worst
+    yield ""
     for one in answer.tested:
         if len(answer.tested) > 1:
             yield (one.name, "strong")
         yield threads_table(answer.test, one)
         yield from _unseen(one)
         yield ""
-    yield from worst_blocks(answer)
-    yield from worst
     yield from parts_blocks(answer.test, answer.tested, drawn=parts)
     yield from more
     budgets = [_budget_row(one) for one in answer.judged]
@@ -395,15 +397,18 @@ def worst_of(answer: Answer) -> Worst | None:
     return _longest_response(answer.test, answer.tested)
 
 
-def worst_blocks(answer: Answer) -> Iterator[Block]:
-    """Yield what took the time of the worst cycle that matters most."""
-    if answer.cause:
-        yield answer.cause
-        return
+def worst_blocks(answer: Answer, *, whole: bool = False) -> Iterator[Block]:
+    """
+    Yield what took the time of the worst cycle that matters most.
+
+    Its cause, if it was recorded; or what the program did in it. Both if `whole`.
+    """
     worst = worst_of(answer)
-    if worst is not None:
+    if worst is not None and (whole or not answer.cause):
         one = worst.tested
         yield cycle_words(worst.thread, worst.cycle, one.outside.shift, one.stacks)
+    if answer.cause:
+        yield answer.cause
 
 
 def _budget_row(one: Judged) -> list[Any]:

@@ -6,7 +6,7 @@ differs can be named; and the inputs, so that what changed can be.
 """
 
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import asdict, dataclass
+from dataclasses import asdict, dataclass, replace
 from pathlib import Path
 
 from pydantic import ConfigDict, TypeAdapter, ValidationError
@@ -23,6 +23,7 @@ from rtscope.present.words import us
 from rtscope.programs.outside.model import OutsideThread
 from rtscope.verbs.test.file import ProgramTest
 from rtscope.verbs.test.judge import SeenStart, judged_threads
+from rtscope.verbs.test.places import done_more, more_words
 
 SCHEMA = 1
 VIRTUAL = "virtual "
@@ -87,6 +88,8 @@ class Difference:
     words: str
     worse: bool
     """Whether it counts with a tolerance."""
+    cycle: int | None = None
+    """The first one that differs, or is worse than all were; None: of no single one."""
 
 
 def baseline_text(test: ProgramTest, tested: Sequence[SeenStart]) -> str:
@@ -168,11 +171,25 @@ def differences(
         if then is None:
             yield Difference(one.name, "", "the baseline has no such run", worse=True)
             continue
-        yield from _of_start(one.name, now, then, tolerance)
+        threads = dict(
+            zip(_by_name(now.threads), judged_threads(test, one.outside), strict=True)
+        )
+        for found in _of_start(one.name, now, then, tolerance):
+            yield _with_places(found, one, threads.get(found.thread))
     for key in kept:
         where = f"{key[0]} {key[1]} {key[2]} seed {key[3]}"
         if tolerance is None:
             yield Difference(where, "", "only the baseline has this run", worse=False)
+
+
+def _with_places(
+    found: Difference, one: SeenStart, thread: OutsideThread | None
+) -> Difference:
+    """Say what the cycle did that most do not, and where in the program."""
+    if thread is None or found.cycle is None or found.cycle >= len(thread.cycles):
+        return found
+    more = done_more(thread, thread.cycles[found.cycle])
+    return replace(found, words=f"{found.words}{more_words(more, one.stacks)}")
 
 
 def changed(tested: Sequence[SeenStart], before: Baseline) -> tuple[str, ...]:
@@ -250,7 +267,7 @@ def _exactly(
                 if a != b
             )
             said = f"cycle {number} is the first that differs: {'; '.join(figures)}"
-            yield Difference(where, name, said, worse=new[0] > old[0])
+            yield Difference(where, name, said, worse=new[0] > old[0], cycle=number)
             return
     if now.cycles != then.cycles:
         said = (
@@ -277,14 +294,17 @@ def _within(
         "most instructions": (now.instructions, then.instructions, False),
     }
     for figure, (new, old, is_time) in figures.items():
-        if new and old and max(new) > max(old) * (1 + tolerance):
+        allowed = max(old, default=0) * (1 + tolerance)
+        if new and old and max(new) > allowed:
             shown = _us if is_time else "{:,}".format
             share = max(new) / max(old) - 1 if max(old) else float("inf")
+            first = next(n for n, value in enumerate(new) if value > allowed)
             said = (
                 f"{figure} {shown(max(old))} then, {shown(max(new))} now: "
-                f"{100 * share:.1f} % more, {100 * tolerance:g} % allowed"
+                f"{100 * share:.1f} % more, {100 * tolerance:g} % allowed; more than "
+                f"that first in cycle {first}"
             )
-            yield Difference(where, name, said, worse=True)
+            yield Difference(where, name, said, worse=True, cycle=first)
     if (now.missed or 0) > (then.missed or 0):
         said = f"{then.missed} missed periods then, {now.missed} now"
         yield Difference(where, name, said, worse=True)

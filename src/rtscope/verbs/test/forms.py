@@ -1,16 +1,23 @@
 """The answer of a test for programs: JSON and JUnit. Pure."""
 
+from collections.abc import Iterator
 from typing import Any
 
 from rtscope.host.files.junit import Outcome as CaseOutcome
 from rtscope.host.files.junit import TestCase, TestSuite, junit_file
-from rtscope.host.units import NS_PER_S
+from rtscope.host.units import NS_PER_S, plural
 from rtscope.host.version import __version__
 from rtscope.programs.naming import NamedStack
 from rtscope.programs.outside.model import OutsideThread, Place
 from rtscope.programs.stackwords import frame_words
 from rtscope.stats.summary import summarize_samples
-from rtscope.verbs.test.answer import Answer, cycle_words, places_of, shown
+from rtscope.verbs.test.answer import (
+    Answer,
+    cycle_words,
+    places_of,
+    shown,
+    worst_of,
+)
 from rtscope.verbs.test.judge import (
     MEASURES,
     Judged,
@@ -40,6 +47,7 @@ def answer_row(answer: Answer) -> dict[str, Any]:
                 "thread": one.thread,
                 "says": one.words,
                 "worse": one.worse,
+                "cycle": one.cycle,
             }
             for one in answer.differences
         ],
@@ -113,7 +121,7 @@ def _thread_json(thread: OutsideThread, one: SeenStart) -> dict[str, Any]:
 
 def answer_junit(answer: Answer) -> str:
     """Return the answer as JUnit: a case for each budget, figures as properties."""
-    cases = [_case(one) for one in answer.judged]
+    cases = [_case(one, answer) for one in answer.judged]
     if answer.compared:
         failures = [
             CaseOutcome(
@@ -150,28 +158,51 @@ def answer_junit(answer: Answer) -> str:
     )
 
 
-def _case(one: Judged) -> TestCase:
+def _case(one: Judged, answer: Answer) -> TestCase:
     limit = shown(one.measure, one.limit)
-    values = (
-        {}
-        if one.value is None
-        else {f"{one.measure.name} {one.measure.unit}": str(one.value)}
-    )
     found = "not seen" if one.value is None else shown(one.measure, one.value)
-    text = ""
-    if one.cycle is not None and one.thread is not None:
-        shift, stacks = one.tested.outside.shift, one.tested.stacks
-        text = cycle_words(one.thread, one.cycle, shift, stacks)
     why = one.why or places_of(one)
     outcome = CaseOutcome(
         message=f"{one.measure.what} {found}, {limit} allowed{why and f': {why}'}",
         type=one.measure.name,
-        text=text,
+        text="\n".join(_cause_lines(one, answer)),
     )
     return TestCase(
         classname=one.tested.name,
         name=f"{one.measure.what} of {one.name} at most {limit}",
-        properties={**values, f"limit {one.measure.unit}": str(one.limit)},
+        properties=dict(_properties(one)),
         failures=[outcome] if one.outcome is Outcome.BROKEN else [],
         error=outcome if one.outcome is Outcome.NOT_SEEN else None,
     )
+
+
+def _cause_lines(one: Judged, answer: Answer) -> Iterator[str]:
+    """Yield what took the time of the cycle of a budget, and where all of it was."""
+    if one.cycle is not None and one.thread is not None:
+        shift, stacks = one.tested.outside.shift, one.tested.stacks
+        yield cycle_words(one.thread, one.cycle, shift, stacks)
+        worst = worst_of(answer)
+        if answer.cause and worst is not None and worst.cycle is one.cycle:
+            yield answer.cause
+    for place, times in one.places.items():
+        stack = one.tested.stacks.get(place.number)
+        if stack is not None:
+            chain = " < ".join(frame_words(frame) for frame in stack.frames)
+            yield f"{place.what}, {plural(times, 'time')}: {chain}"
+
+
+def _properties(one: Judged) -> Iterator[tuple[str, str]]:
+    """Yield the figures of a budget, and of the thread that it is about."""
+    if one.value is not None:
+        yield f"{one.measure.name} {one.measure.unit}", str(one.value)
+    yield f"limit {one.measure.unit}", str(one.limit)
+    if one.cycle is not None:
+        yield "cycle", str(one.cycle.number)
+    thread = one.thread
+    if thread is None:
+        return
+    yield "cycles", str(len(thread.cycles))
+    for measure in MEASURES:
+        value = one.tested.value_of(measure, thread)
+        if measure is not one.measure and value is not None:
+            yield f"{measure.name} {measure.unit}", str(value)

@@ -9,6 +9,7 @@ from base64 import b64encode
 from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import replace
+from statistics import median_low
 from struct import pack
 
 from rtscope.boards.parts.program import ROOT, Program
@@ -17,12 +18,13 @@ from rtscope.boards.recording.programuses import (
     PAGE_BYTES,
     content_of,
 )
+from rtscope.present.words import enumeration
 from rtscope.programs.binaries.elf import LOAD, Damaged, ElfFile
 from rtscope.programs.images import Images, Sample
 from rtscope.programs.memorymap import Mapping as Piece
 from rtscope.programs.naming import NamedFrame, NamedStack, Origin
 from rtscope.programs.outside.file import ProgramRecord
-from rtscope.programs.outside.model import OutsideThread, Place
+from rtscope.programs.outside.model import OutsideCycle, OutsideThread, Place
 from rtscope.programs.stackwords import frame_words
 
 MOST_NAMED = 20
@@ -112,6 +114,25 @@ def _pieces_of(program: Program) -> Sequence[Piece]:
     ]
 
 
+def done_more(
+    thread: OutsideThread, cycle: OutsideCycle, *, waits: bool = True
+) -> dict[Place, int]:
+    """Return what a cycle did more often than the middle one, each with how often."""
+    done = _done_in(cycle, waits=waits)
+    every = [_done_in(one, waits=waits) for one in thread.cycles] if done else []
+    usual = {place: median_low(one[place] for one in every) for place in done}
+    return {
+        place: times - usual[place]
+        for place, times in done.items()
+        if times > usual[place]
+    }
+
+
+def _done_in(cycle: OutsideCycle, *, waits: bool) -> Counter[Place]:
+    places = Counter([*cycle.allocations, *cycle.faulted])
+    return places + Counter(one.at for one in cycle.waits if waits)
+
+
 # --- in words -------------------------------------------------------------------------
 
 
@@ -157,3 +178,9 @@ def places_words(
     ]
     left = sum(times for _, times in rows[MOST_SHOWN:])
     return [*said, f"{left:,} elsewhere"] if left else said
+
+
+def more_words(more: Mapping[Place, int], stacks: Mapping[int, NamedStack]) -> str:
+    """Return the end of a sentence with what `done_more` found; empty for nothing."""
+    said = enumeration(places_words(more, stacks))
+    return said and f"; more than in most cycles: {said}"
