@@ -21,6 +21,7 @@
 #include "load/abandoned.h"
 #include "load/proctree.h"
 #include "load/workers.h"
+#include "machine/randomseed.h"
 #include "marker.h"
 #include "thread/clock.h"
 #include "thread/rights.h"
@@ -57,6 +58,7 @@ static void begin_program(const char *phase)
 	const int64_t phase_ns = strtoll(phase, NULL, 10);
 	const struct timespec at = ns_timespec(grid * GRID_NS + phase_ns);
 
+	randomseed_give(phase_ns);
 	clock_sleep_until(&at);
 	unsetenv(OF_PROGRAM);
 	marker_candidate(MARKER_OF_PROGRAM, 0);

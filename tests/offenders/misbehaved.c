@@ -10,6 +10,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/random.h>
 #include <time.h>
 #include <unistd.h>
 
@@ -53,6 +54,8 @@ static void ask(void)
 	file = fopen("/tmp/left", "r");
 	printf("/tmp is %s\n", file ? "of a start before" : "new");
 	file = fopen("/tmp/left", "w");
+	printf("random numbers at once: %s\n",
+	       getrandom(text, 1, GRND_NONBLOCK) == 1 ? "yes" : strerror(errno));
 	fprintf(stderr, "to standard error\n");
 	fflush(stdout);
 	real_time(50);

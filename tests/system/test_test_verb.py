@@ -72,6 +72,7 @@ def test_a_program_runs_as_its_user_with_its_files_and_input(asked: Asked) -> No
             "stdin one",
             "stdin two",
             "/tmp is new",
+            "random numbers at once: yes",
         ]
         assert start["stderr"]["text"] == "to standard error\n"
 
