@@ -195,6 +195,11 @@ TEST_DIFFERENCE: Rows = (
     ("thread", "text", "Empty: of the whole run."),
     ("says", "text", "The first cycle that differs, and by what."),
     ("worse", "`true` or `false`", "Whether it counts with a tolerance."),
+    (
+        "cycle",
+        "whole number or null",
+        "The first that differs, or is worse than allowed; null: of no single one.",
+    ),
 )
 TEST_DOUBT: Rows = (
     ("run", "text", "The run."),
