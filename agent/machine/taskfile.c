@@ -89,3 +89,47 @@ int taskschedstat_parse(const char *text, int64_t *cpu_time_ns)
 		return -EINVAL;
 	return *cpu_time_ns || waiting_ns || slices ? 0 : -EINVAL;
 }
+
+/* Whether "cpu" is in a list as "cpu,cpuacct". */
+static bool has_cpu(const char *list, size_t size)
+{
+	const char *end = list + size;
+
+	while (list < end) {
+		size_t length = strcspn(list, ",:");
+
+		if (length == 3 && memcmp(list, "cpu", 3) == 0)
+			return true;
+		list += length + 1;
+	}
+	return false;
+}
+
+const char *taskcgroup_find(const char *text, size_t *size)
+{
+	const char *found = NULL;
+
+	/* lines as "0::/path" and "4:cpu,cpuacct:/path"; a newline in a path is \012 */
+	for (const char *line = text; *line;) {
+		size_t length = strcspn(line, "\n");
+		const char *list = memchr(line, ':', length);
+		const char *path = NULL;
+
+		if (list)
+			path = memchr(list + 1, ':',
+				      length - (size_t)(list + 1 - line));
+		if (path) {
+			size_t listed = (size_t)(path - list - 1);
+			bool cpu = has_cpu(list + 1, listed);
+
+			if (cpu || (!listed && !found)) {
+				found = path + 1;
+				*size = length - (size_t)(path + 1 - line);
+			}
+			if (cpu)
+				return found;
+		}
+		line += length + (line[length] == '\n');
+	}
+	return found;
+}

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-/* taskfile - the fields of /proc/PID/task/TID/{stat,status,schedstat} that `tasks` needs. */
+/* taskfile - the fields of /proc/PID/task/TID/{stat,status,schedstat,cgroup} that `tasks`
+ * needs. */
 #ifndef TASKFILE_H
 #define TASKFILE_H
 
@@ -28,6 +29,10 @@ int taskstat_parse(const char *text, struct taskstat *out);
  * no such line. The kernel writes a newline in a name as two characters, so that a name
  * cannot pretend to be a line. */
 const char *taskstatus_find(const char *text, const char *key, size_t *size);
+
+/* The path in a cgroup file: of the hierarchy with the controller cpu, which schedules,
+ * else of version 2's; NULL if there is neither. */
+const char *taskcgroup_find(const char *text, size_t *size);
 
 /* The CPU time of a schedstat file; -EINVAL where the kernel does not keep it and writes
  * zeros (TASK_DELAY_ACCT without SCHEDSTATS and without the boot option delayacct). */

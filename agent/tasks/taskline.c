@@ -152,6 +152,30 @@ static void emit_status(struct emit *e, const struct taskline *t, struct unreada
 			  u);
 }
 
+/* The effective ones, as the status file writes them: 16 hexadecimal digits. */
+static void emit_capabilities(struct emit *e, const struct taskline *t)
+{
+	size_t size;
+	const char *text =
+		t->status_error ? NULL : taskstatus_find(t->status, "CapEff", &size);
+
+	if (text)
+		emit_bytes(e, "capabilities", text, size);
+	else
+		emit_null(e, "capabilities");
+}
+
+static void emit_cgroup(struct emit *e, const struct taskline *t)
+{
+	size_t size;
+	const char *path = t->cgroup ? taskcgroup_find(t->cgroup, &size) : NULL;
+
+	if (path)
+		emit_bytes(e, "cgroup", path, size);
+	else
+		emit_null(e, "cgroup");
+}
+
 static void emit_time(struct emit *e, const struct taskline *t)
 {
 	emit_int(e, "user_ns", t->stat.user_ticks * t->tick_ns);
@@ -193,6 +217,9 @@ void taskline_emit(struct emit *e, const struct taskline *t)
 	else
 		emit_int(e, "timer_slack_ns", t->timer_slack_ns);
 	emit_time(e, t);
+	emit_int(e, "started_ns", t->stat.start_ticks * t->tick_ns);
+	emit_capabilities(e, t);
+	emit_cgroup(e, t);
 	emit_open(e, "unreadable", '{');
 	for (unsigned int i = 0; i < u.count; i++)
 		emit_text(e, u.key[i], u.why[i]);

@@ -16,6 +16,7 @@ struct taskline {
 	bool util_clamp; /* the kernel has clamps */
 	const char *status;
 	int status_error;
+	const char *cgroup; /* NULL: not readable, or a kernel without */
 	int64_t timer_slack_ns;
 	int slack_error;
 	int64_t tick_ns;

@@ -18,6 +18,7 @@
 
 #define STAT_BYTES   1024
 #define STATUS_BYTES (1024 * 1024) /* 65536 groups have 700 KB of numbers */
+#define CGROUP_BYTES (64 * 1024)   /* a path of PATH_MAX for each of 12 hierarchies */
 #define AGREE_TRIES  3
 
 /* What a thread had used at the begin of the window. */
@@ -39,6 +40,7 @@ struct pass {
 	bool util_clamp;
 	struct list threads; /* of the process that is read */
 	char stat[STAT_BYTES];
+	char cgroup[CGROUP_BYTES];
 	char *status;
 
 	struct before *before; /* by tid once it is complete; NULL: no window */
@@ -177,11 +179,13 @@ static int show(struct pass *p, int pid, int tid)
 		line.cpu_time_exact = read_exact_time(p, pid, tid, &line.cpu_time_ns);
 		if (!line.cpu_time_exact)
 			line.cpu_time_ns = ticks_ns(p, &line.stat);
-		/* last, because it also tells whether the thread still lives */
+		/* after these, because it also tells whether the thread still lives */
 		n = read_of(p, pid, tid, "status", p->status, STATUS_BYTES);
 		err = n < 0 && is_gone((int)n) ? (int)n : 0;
 		line.status = p->status;
 		line.status_error = n < 0 ? (int)n : 0;
+		if (!err && read_of(p, pid, tid, "cgroup", p->cgroup, CGROUP_BYTES) > 0)
+			line.cgroup = p->cgroup;
 	}
 	if (is_gone(err)) {
 		p->vanished++;

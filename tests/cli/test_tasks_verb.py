@@ -2,6 +2,7 @@
 
 import contextlib
 import json
+from dataclasses import replace
 
 import pytest
 
@@ -11,6 +12,7 @@ from fakes.faketarget import FakeTarget, Script
 from fakes.threads import kernel, lines, listing, task
 from rtscope.contract import AgentError
 from rtscope.machine.target.address import Address
+from rtscope.machine.tasks.model import Listing
 from rtscope.verbs.tasks import tasks
 
 TASKS = (
@@ -101,4 +103,73 @@ def test_watching_looks_again_until_it_is_interrupted(
     said = rtscope("tasks", "--watch", "2s")
 
     assert said.status == 130
+    assert said.out.count("3 threads: ") == 2
+
+
+def changing(monkeypatch: pytest.MonkeyPatch, *looks: Listing) -> None:
+    """Let the verb see one list after the other."""
+    given(monkeypatch, THREADS)
+    seen = iter(looks)
+    monkeypatch.setattr(tasks, "list_threads", lambda *_, **__: next(seen))
+
+
+def test_changes_are_a_line_each_until_so_many_looks(
+    rtscope: Rtscope, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    faster = replace(TASKS[2], priority=81, kernel_priority=-82)
+    own = task(90, name="rtscope-agent")
+    changing(
+        monkeypatch,
+        listing(*TASKS),
+        listing(*TASKS[:2], faster, own),
+        listing(*TASKS[:2]),
+    )
+    said = rtscope("tasks", "--watch", "1s", "--changes", "--count", "2")
+
+    assert said.status == 0
+    assert "3 threads, looked at every 1 s; Ctrl-C ends" in said.out
+    assert "loop [app]             policy fifo 80 → fifo 81" in said.out
+    assert "2 changes in 2 looks" in said.out
+    assert "rtscope-agent" not in said.out
+
+
+def test_changes_as_json_are_those_of_the_threads_that_were_chosen(
+    rtscope: Rtscope, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    fair = replace(TASKS[2], policy="other", priority=0, kernel_priority=20)
+    new = task(50, name="new")
+    changing(monkeypatch, listing(*TASKS), listing(*TASKS[:2], fair, new))
+    said = rtscope(
+        *("tasks", "--watch", "1s", "--changes", "--count", "1", "--rt", "--json")
+    )
+    (line,) = said.out.splitlines()
+
+    assert json.loads(line)["before"] == "fifo 80"
+    assert json.loads(line)["after"] == "other"
+
+
+@pytest.mark.parametrize(
+    ("options", "told"),
+    [
+        (["--changes"], "--changes needs an interval: add --watch 1s"),
+        (["--count", "3"], "--count needs an interval: add --watch 1s"),
+        (["--watch", "1s", "--changes", "--sort", "name"], "leave --sort out"),
+    ],
+)
+def test_changes_need_an_interval_and_no_order(
+    options: list[str], told: str, rtscope: Rtscope, machine: FakeTarget
+) -> None:
+    said = rtscope("tasks", *options)
+
+    assert (said.status, said.out, machine.log) == (2, "", [])
+    assert told in said.err
+
+
+def test_a_list_is_shown_as_often_as_was_asked_for(
+    rtscope: Rtscope, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    changing(monkeypatch, listing(*TASKS), listing(*TASKS))
+    said = rtscope("tasks", "--watch", "1s", "--count", "2")
+
+    assert said.status == 0
     assert said.out.count("3 threads: ") == 2

@@ -98,7 +98,14 @@ def machine() -> Listing:
     """Return a machine with something of everything, for a picture of it."""
     window: dict[str, Any] = {"window_ns": 1000 * MS}
     return listing(
-        task(1, name="systemd", window_cpu_ns=0, **window),
+        task(
+            1,
+            name="systemd",
+            capabilities="000001ffffffffff",
+            cgroup="/init.scope",
+            window_cpu_ns=0,
+            **window,
+        ),
         kernel(18, "migration/0", 99, cpus="0", window_cpu_ns=0, **window),
         kernel(50, "irq/24-eth0-rx-q", 50, window_cpu_ns=3 * MS, **window),
         kernel(51, "irq/25-spi", 85, cpus="2", window_cpu_ns=0, **window),
@@ -110,6 +117,9 @@ def machine() -> Listing:
             priority=80,
             name="loop",
             cpus="2",
+            state="R",
+            capabilities="0000000000804000",
+            cgroup="/system.slice/control.service",
             **window,
             window_cpu_ns=120 * MS,
         ),

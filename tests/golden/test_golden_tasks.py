@@ -23,7 +23,9 @@ def listing_of(path: Path) -> Listing:
     return make_listing(map(parse_line, path.read_bytes().splitlines()), AROUND)
 
 
-def shown(*, width: int, choice: Choice, colour: bool = False) -> str:
+def shown(
+    *, width: int, choice: Choice, colour: bool = False, whole: bool = False
+) -> str:
     file = io.StringIO()
     console = Console(
         file=file,
@@ -34,7 +36,10 @@ def shown(*, width: int, choice: Choice, colour: bool = False) -> str:
     )
     found = machine()
     chosen = choose(found.threads, choice)
-    print_blocks(tasks_blocks(found, chosen, order=choice.order, width=width), console)
+    print_blocks(
+        tasks_blocks(found, chosen, order=choice.order, width=width, whole=whole),
+        console,
+    )
     return file.getvalue()
 
 
@@ -42,6 +47,8 @@ def said(name: str) -> str:
     match name:
         case "all-80.txt":
             return shown(width=80, choice=Choice())
+        case "whole-80.txt":
+            return shown(width=80, choice=Choice(), whole=True)
         case "all-120.txt":
             return shown(width=120, choice=Choice())
         case "rt-by-priority-80.txt":
@@ -55,7 +62,14 @@ def said(name: str) -> str:
 
 @pytest.mark.parametrize(
     "name",
-    ["all-80.txt", "all-120.txt", "rt-80.txt", "rt-by-priority-80.txt", "all.json"],
+    [
+        "all-80.txt",
+        "whole-80.txt",
+        "all-120.txt",
+        "rt-80.txt",
+        "rt-by-priority-80.txt",
+        "all.json",
+    ],
 )
 def test_threads_are_shown_as_they_were(name: str, rewrite: bool) -> None:
     path, found = HERE / name, said(name)

@@ -99,6 +99,10 @@ def by_proc(pid: int, tid: int) -> dict[str, Any]:
         for line in (task / "status").read_text("utf-8", "replace").splitlines()
         if ":\t" in line
     )
+    in_hierarchy = (
+        line.split(":", 2) for line in (task / "cgroup").read_text().splitlines()
+    )
+    groups = {one: path for _, names, path in in_hierarchy for one in names.split(",")}
     field = {number: int(word) for number, word in enumerate(stat[1:], 4)}
     return {
         "comm": (task / "comm").read_bytes()[:-1].decode("utf-8", "backslashreplace"),
@@ -113,6 +117,8 @@ def by_proc(pid: int, tid: int) -> dict[str, Any]:
         "involuntary_switches": int(status["nonvoluntary_ctxt_switches"]),
         "timer_slack_ns": int(Path(f"/proc/{tid}/timerslack_ns").read_text()),
         "cpu_time_ns": int((task / "schedstat").read_text().split()[0]),
+        "capabilities": status["CapEff"],
+        "cgroup": groups.get("cpu", groups.get("")),
     }
 
 

@@ -79,8 +79,33 @@ static void the_time_of_a_kernel_that_keeps_none_is_none(void)
 	CHECK(taskschedstat_parse("", &ns) == -EINVAL);
 }
 
+static bool grouped(const char *text, const char *expected)
+{
+	size_t size;
+	const char *at = taskcgroup_find(text, &size);
+
+	if (!expected)
+		return !at;
+	return at && size == strlen(expected) && memcmp(at, expected, size) == 0;
+}
+
+static void a_control_group_is_that_of_the_scheduler(void)
+{
+	CHECK(grouped("0::/system.slice/a:b.service\n", "/system.slice/a:b.service"));
+	CHECK(grouped("0::/\n", "/"));
+	CHECK(grouped("5:cpuset:/x\n4:cpu,cpuacct:/rt\n1:name=systemd:/s\n0::/u\n",
+		      "/rt"));
+	CHECK(grouped("0::/u\n4:cpuacct,cpu:/rt", "/rt"));
+	CHECK(grouped("5:cpuset:/x\n4:cpuacct:/y\n0::/u\n", "/u"));
+	CHECK(grouped("5:cpuset:/x\n1:name=cpu:/y\n", NULL));
+	CHECK(grouped("5:cpu", NULL));
+	CHECK(grouped("0:\n\n:\n", NULL));
+	CHECK(grouped("", NULL));
+}
+
 int main(void)
 {
+	a_control_group_is_that_of_the_scheduler();
 	each_field_is_found_whatever_the_name();
 	a_text_that_breaks_off_is_none();
 	a_line_of_a_status_is_found_by_its_whole_key();

@@ -63,6 +63,7 @@ static void write_stat(int pid, int tid, const char *name, const char *flags,
 
 #define STATUS                                                                         \
 	"Name:\tx\\nCpus_allowed_list:\\t9\nGroups:\t4 24\nCpus_allowed:\t3\n"         \
+	"CapEff:\t0000000000800000\n"                                                  \
 	"Cpus_allowed_list:\t0-1\nvoluntary_ctxt_switches:\t11\n"                      \
 	"nonvoluntary_ctxt_switches:\t2\n"
 
@@ -82,6 +83,8 @@ static void make_thread(int pid, int tid)
 	write_file(path, STATUS);
 	snprintf(path, sizeof(path), "%d/task/%d/schedstat", pid, tid);
 	write_file(path, "123456789 5 6\n");
+	snprintf(path, sizeof(path), "%d/task/%d/cgroup", pid, tid);
+	write_file(path, "0::/motor.service\n");
 	if (tid != pid)
 		return; /* the kernel has a directory that it does not list; we have not */
 	snprintf(path, sizeof(path), "%d/timerslack_ns", tid);
@@ -147,7 +150,9 @@ static void a_thread_is_told_with_all_that_can_be_read(void)
 		   "\"minor_faults\":130,\"major_faults\":3,\"timer_slack_ns\":50000,"
 		   "\"user_ns\":200000000,\"system_ns\":300000000,"
 		   "\"cpu_time_ns\":123456789,\"cpu_time_exact\":true,"
-		   "\"window_ns\":null,\"window_cpu_ns\":null,\"unreadable\":{}}\n"
+		   "\"window_ns\":null,\"window_cpu_ns\":null,"
+		   "\"started_ns\":50000000000,\"capabilities\":\"0000000000800000\","
+		   "\"cgroup\":\"/motor.service\",\"unreadable\":{}}\n"
 		   "{\"type\":\"tasks_end\",\"schema\":2,\"processes\":1,"
 		   "\"threads\":1,\"vanished\":0,\"not_read\":0,\"window_ns\":null,"));
 	CHECK(list_status == 0);
@@ -206,6 +211,8 @@ static void what_cannot_be_read_is_null_with_the_reason(void)
 	remove_file("40/timerslack_ns");
 	write_file("40/task/40/status", "Name:\tx\nCpus_allowed_list:\t0\n");
 	CHECK(says("\"timer_slack_ns\":null"));
+	remove_file("40/task/40/cgroup");
+	CHECK(says("\"capabilities\":null,\"cgroup\":null,"));
 	CHECK(says("\"unreadable\":{"
 		   "\"voluntary_switches\":\"not in the status file\","
 		   "\"involuntary_switches\":\"not in the status file\","
@@ -266,7 +273,7 @@ static void a_window_tells_what_each_has_used_in_it(void)
 {
 	begin();
 	make_thread(40, 40);
-	CHECK(strstr(list_for(10000000), "\"window_cpu_ns\":0,\"unreadable\":{}"));
+	CHECK(strstr(list_for(10000000), "\"window_cpu_ns\":0,"));
 	CHECK(strstr(captured, "\"window_ns\":10000000,\"window_ended\":0,"));
 	/* 10^15 ticks after the boot: begun after the window did */
 	write_file("40/task/40/stat",

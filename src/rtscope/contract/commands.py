@@ -301,6 +301,12 @@ class TaskLine:
     window_cpu_ns: Count | None
     """CPU time used in the window; None without one, or if it began later."""
     unreadable: Mapping[Text, Text]
+    started_ns: Count | None = None
+    """Since the boot; None, like those below, of an agent that did not say it."""
+    capabilities: Annotated[str, Field(pattern=r"^[0-9a-f]{1,16}$")] | None = None
+    """The effective ones, in hexadecimal as the kernel writes them."""
+    cgroup: Text | None = None
+    """Its control group for the scheduler."""
 
 
 @dataclass(frozen=True, slots=True)

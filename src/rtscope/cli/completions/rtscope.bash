@@ -170,7 +170,7 @@ _rtscope_known() {
                 --resume) kind=directories ;;
             esac
             ;;
-        'tasks') options='--target -t --rt --cpu --pid --sort --share --watch --json --help -h'
+        'tasks') options='--target -t --rt --cpu --pid --sort --share --watch --changes --count --json --verbose -v --help -h'
             case "$2" in
                 --target|-t) kind=values values='local ssh:' ;;
                 --cpu) kind=none ;;
@@ -178,6 +178,7 @@ _rtscope_known() {
                 --sort) kind=values values='process priority share time switches faults cpu name' ;;
                 --share) kind=none ;;
                 --watch) kind=none ;;
+                --count) kind=none ;;
             esac
             ;;
         'audit') options='--profile --cpus --target -t --kernel -k --append --config --root --observe --capture --unit --user --apply --dry-run --restore --fail-on --json --quiet -q --verbose -v --help -h'

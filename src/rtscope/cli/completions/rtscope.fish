@@ -226,7 +226,10 @@ complete -c rtscope -n '__rtscope_at tasks' -l pid -d 'Only the process of this 
 complete -c rtscope -n '__rtscope_at tasks' -l sort -d 'Order of the threads' -xa 'process priority share time switches faults cpu name'
 complete -c rtscope -n '__rtscope_at tasks' -l share -d 'Time over which to measure CPU shares' -x
 complete -c rtscope -n '__rtscope_at tasks' -l watch -d 'Refresh interval of a live list with CPU shares' -x
+complete -c rtscope -n '__rtscope_at tasks' -l changes -d 'With --watch, a line for each change in place of the list'
+complete -c rtscope -n '__rtscope_at tasks' -l count -d 'With --watch, number of looks after which it ends' -x
 complete -c rtscope -n '__rtscope_at tasks' -l json -d 'Result as JSON'
+complete -c rtscope -n '__rtscope_at tasks' -l verbose -s v -d 'Control group and capabilities below each thread, where they change'
 complete -c rtscope -n '__rtscope_at audit' -l profile -d 'Purpose of the machine' -xa 'control polling audio host guest'
 complete -c rtscope -n '__rtscope_at audit' -l cpus -d 'CPUs for real-time threads' -x
 complete -c rtscope -n '__rtscope_at audit' -l target -s t -d 'Machine to check' -xa 'local ssh: virtual:jh7110 virtual:pc virtual:rpi3'

@@ -11,6 +11,8 @@ import shlex
 from collections.abc import Callable, Iterator, Mapping
 from functools import partial
 
+from rtscope.machine.capabilities import CAPABILITIES
+
 INFINITY = -1
 """A limit that is none."""
 
@@ -343,23 +345,10 @@ NEVER_EMPTY = frozenset(
 EXPANDED = frozenset({"User", "Group", "CPUAffinity", "AllowedCPUs", "ExecStart"})
 """Settings in which systemd replaces specifiers, such as %i."""
 
-CAPABILITIES = frozenset(
-    f"CAP_{name}"
-    for name in (
-        *("CHOWN", "DAC_OVERRIDE", "DAC_READ_SEARCH", "FOWNER", "FSETID", "KILL"),
-        *("SETGID", "SETUID", "SETPCAP", "LINUX_IMMUTABLE", "NET_BIND_SERVICE"),
-        *("NET_BROADCAST", "NET_ADMIN", "NET_RAW", "IPC_LOCK", "IPC_OWNER"),
-        *("SYS_MODULE", "SYS_RAWIO", "SYS_CHROOT", "SYS_PTRACE", "SYS_PACCT"),
-        *("SYS_ADMIN", "SYS_BOOT", "SYS_NICE", "SYS_RESOURCE", "SYS_TIME"),
-        *("SYS_TTY_CONFIG", "MKNOD", "LEASE", "AUDIT_WRITE", "AUDIT_CONTROL"),
-        *("SETFCAP", "MAC_OVERRIDE", "MAC_ADMIN", "SYSLOG", "WAKE_ALARM"),
-        *("BLOCK_SUSPEND", "AUDIT_READ", "PERFMON", "BPF", "CHECKPOINT_RESTORE"),
-    )
-)
-"""include/uapi/linux/capability.h"""
+_CAPABILITIES = frozenset(f"CAP_{name}" for name in CAPABILITIES)
 
 
 def unknown_capabilities(text: str) -> list[str]:
     """Return the words that name no capability: systemd passes them over in silence."""
     words = text.removeprefix("~").split()
-    return [w for w in words if not w.isdecimal() and w.upper() not in CAPABILITIES]
+    return [w for w in words if not w.isdecimal() and w.upper() not in _CAPABILITIES]

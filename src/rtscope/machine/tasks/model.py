@@ -62,6 +62,12 @@ class Thread:
         return self.line.policy in REAL_TIME
 
     @property
+    def capability_bits(self) -> int | None:
+        """Its effective capabilities; None if unknown."""
+        text = self.line.capabilities
+        return None if text is None else int(text, 16)
+
+    @property
     def share(self) -> float | None:
         """CPU time over elapsed time of the window; 1 is a whole CPU."""
         if self.line.window_cpu_ns is None or not self.line.window_ns:

@@ -18,10 +18,10 @@ import typer
 from rtscope.host import process
 from rtscope.host.errors import TargetError, UsageError, no_such, quote
 from rtscope.host.units import parse_duration
+from rtscope.machine.capabilities import CAPABILITIES
 from rtscope.machine.cpulist import format_cpulist, parse_cpulist
 from rtscope.machine.target import agent_file
 from rtscope.machine.target.address import address_of
-from rtscope.verbs.app.running import CAPABILITIES
 
 
 class Policy(StrEnum):

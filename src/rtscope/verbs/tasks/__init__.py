@@ -1,6 +1,9 @@
 """
 `rtscope tasks`: every thread of a machine.
 
-    tasks.py  the verb
-    text.py   the list of threads, for a terminal and as JSON
+    tasks.py     the verb
+    changes.py   changes between two lists
+    changing.py  a line for each change
+    details.py   control group and capabilities below a thread
+    text.py      the list of threads, for a terminal and as JSON
 """

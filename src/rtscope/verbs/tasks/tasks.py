@@ -1,22 +1,31 @@
 """Show every thread of a machine: policy, priority and CPUs."""
 
 import sys
+import time
+from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 from itertools import chain
+from itertools import count as counting
 from typing import Annotated
 
 import typer
 
-from rtscope.cli.console import Json, put, stdout_console
+from rtscope.cli.console import Json, put, put_blocks, stdout_console
 from rtscope.host.errors import UsageError
 from rtscope.host.units import NS_PER_H, NS_PER_MS, parse_duration
+from rtscope.machine.target import Target
 from rtscope.machine.target.address import address_of, open_target
 from rtscope.machine.tasks.agentlist import list_threads
 from rtscope.machine.tasks.model import Choice, Listing, Order, choose
 from rtscope.machine.tasks.statistics import Statistics, read_statistics
 from rtscope.present.formats.taskstatistics import statistics_blocks, statistics_rows
 from rtscope.present.render.terminal import print_blocks
+from rtscope.verbs.tasks.changes import Change, changes
+from rtscope.verbs.tasks.changing import change_json, change_words, ending, heading
 from rtscope.verbs.tasks.text import render_tasks_json, tasks_blocks
+
+AGENT_NAME = "rtscope-agent"
+"""As the kernel has it, which keeps 15 characters."""
 
 CLEAR = "\x1b[H\x1b[2J\x1b[3J"
 
@@ -39,7 +48,15 @@ class TasksRequest:
     """Time over which to measure CPU shares, e.g. 1s."""
     watch: str | None = None
     """Refresh interval of a live list with CPU shares, e.g. 2s."""
+    changes: bool = False
+    """With --watch, a line for each change in place of the list: threads that begin and
+    end, policy, priority, CPUs, state, group, capabilities."""
+    count: Annotated[int | None, typer.Option(min=1)] = None
+    """With --watch, number of looks after which it ends (default: until Ctrl-C), e.g.
+    10."""
     json: Json = False
+    verbose: Annotated[bool, typer.Option("--verbose")] = False
+    """Control group and capabilities below each thread, where they change."""
 
 
 def tasks(request: TasksRequest) -> int:
@@ -49,21 +66,74 @@ def tasks(request: TasksRequest) -> int:
     """
     window_ns = _window(request)
     with open_target(address_of(request.target), may_ask=False) as machine:
-        while True:
+        if request.changes:
+            _print_changes(machine, request, interval_ns=window_ns)
+            return 0
+        for _ in _looks(request):
             listing = list_threads(machine, window_ns=window_ns)
             pids = {thread.line.pid for thread in listing.threads}
             _print(listing, read_statistics(machine.reader, pids), request)
-            if request.watch is None:
-                return 0
+    return 0
+
+
+def _looks(request: TasksRequest) -> Iterable[int]:
+    if request.watch is None:
+        return range(1)
+    return counting() if request.count is None else range(request.count)
+
+
+def _print_changes(machine: Target, request: TasksRequest, *, interval_ns: int) -> None:
+    before = list_threads(machine)
+    begin_ns, seen, looks = time.monotonic_ns(), 0, 0
+    if not request.json:
+        chosen = choose(before.threads, _choice(request))
+        put_blocks(heading(len(chosen), interval_ns))
+    for _ in _looks(request):
+        after = list_threads(machine, window_ns=interval_ns)
+        at_ns, looks = time.monotonic_ns() - begin_ns, looks + 1
+        for change in _chosen_changes(before, after, _choice(request)):
+            seen += 1
+            if request.json:
+                put(change_json(change, at_ns))
+            else:
+                put_blocks(change_words(change, at_ns))
+        before = after
+    if not request.json:
+        put_blocks(ending(looks, seen))
+
+
+def _chosen_changes(
+    before: Listing, after: Listing, choice: Choice
+) -> Iterator[Change]:
+    """Yield changes of threads that are chosen before or after, but for the agent's."""
+    chosen = {
+        thread.line.tid
+        for listing in (before, after)
+        for thread in choose(listing.threads, choice)
+        if thread.process != AGENT_NAME
+    }
+    for change in changes(before, after):
+        if change.thread.line.tid in chosen:
+            yield change
+
+
+def _choice(request: TasksRequest) -> Choice:
+    return Choice(request.rt, request.cpu, request.pid, request.sort)
 
 
 def _window(request: TasksRequest) -> int:
     share, watch = request.share, request.watch
     if share is not None and watch is not None:
         raise UsageError("--watch measures shares too: leave --share out")
-    if watch is not None and request.json:
+    if watch is None and (request.changes or request.count is not None):
+        option = "--changes" if request.changes else "--count"
+        raise UsageError(f"{option} needs an interval: add --watch 1s")
+    if request.changes and request.sort is not Order.PROCESS:
+        raise UsageError("--changes come as they happen: leave --sort out")
+    if watch is not None and request.json and not request.changes:
         raise UsageError(
             "--watch has no JSON output; for data, repeat: rtscope tasks --share 1s "
+            "--json; for changes as they happen: rtscope tasks --watch 1s --changes "
             "--json"
         )
     if request.sort is Order.SHARE and share is None and watch is None:
@@ -81,8 +151,7 @@ def _window(request: TasksRequest) -> int:
 
 
 def _print(listing: Listing, kept: Statistics, request: TasksRequest) -> None:
-    choice = Choice(request.rt, request.cpu, request.pid, request.sort)
-    threads = choose(listing.threads, choice)
+    threads = choose(listing.threads, _choice(request))
     kept = kept.of({thread.line.pid for thread in threads}, whole=request.pid is None)
     if request.json:
         programs = statistics_rows(kept)
@@ -95,5 +164,11 @@ def _print(listing: Listing, kept: Statistics, request: TasksRequest) -> None:
     if request.watch is not None and sys.stdout.isatty():
         put(CLEAR)
     with stdout_console() as console:
-        listed = tasks_blocks(listing, threads, order=request.sort, width=console.width)
+        listed = tasks_blocks(
+            listing,
+            threads,
+            order=request.sort,
+            width=console.width,
+            whole=request.verbose,
+        )
         print_blocks(chain(listed, statistics_blocks(kept)), console)

@@ -13,11 +13,13 @@ from rich.cells import cell_len, set_cell_size
 from rtscope.host.escape import printable
 from rtscope.host.files.jsontext import json_text
 from rtscope.host.units import format_duration, plural
+from rtscope.machine.capabilities import capability_names
 from rtscope.machine.tasks.listing import notes_of
 from rtscope.machine.tasks.marks import mark_kinds
 from rtscope.machine.tasks.model import Listing, Order, Thread, ThreadKind
 from rtscope.present.document import Block, Lines, Span, Weight, Words
 from rtscope.present.words import NOTHING, capital, duration, enumeration
+from rtscope.verbs.tasks.details import with_details
 
 SCHEMA = 1
 MAX_MARKED = 8
@@ -49,11 +51,23 @@ class Column:
 
 
 def tasks_blocks(
-    listing: Listing, threads: Sequence[Thread], *, order: Order, width: int
+    listing: Listing,
+    threads: Sequence[Thread],
+    *,
+    order: Order,
+    width: int,
+    whole: bool = False,
 ) -> Iterator[Block]:
-    """Yield the threads that were chosen, what is to note of them, and a summary."""
+    """
+    Yield the threads that were chosen, what is to note of them, and a summary.
+
+    With `whole` control groups and capabilities stand below the thread.
+    """
     window = listing.end.window_ns is not None
-    yield Lines(list(_lines(threads, width, order=order, window=window)))
+    lines = _lines(threads, width, order=order, window=window, whole=whole)
+    if whole:
+        lines = with_details(lines, threads, width)
+    yield Lines(list(lines))
     yield ""
     yield from _marked(threads)
     yield from ((printable(note), "muted") for note in notes_of(listing))
@@ -114,7 +128,7 @@ def task_row(thread: Thread) -> dict[str, object]:
     line = asdict(thread.line)
     for key in ("type", "name_hex", "kind", "name"):
         del line[key]
-    irq = thread.irq
+    irq, bits = thread.irq, thread.capability_bits
     return {
         "pid": line.pop("pid"),
         "tid": line.pop("tid"),
@@ -123,6 +137,7 @@ def task_row(thread: Thread) -> dict[str, object]:
         "kind": thread.kind.value,
         "irq": None if irq is None else {"number": irq.number, "device": irq.device},
         **line,
+        "capabilities": None if bits is None else list(capability_names(bits)),
         "share": thread.share,
         "boosted": thread.boosted,
         "marks": [{"id": mark.id, "detail": mark.detail} for mark in thread.marks],
@@ -174,11 +189,11 @@ def _parameters(thread: Thread, mark: str) -> str:
 
 
 def _lines(
-    threads: Sequence[Thread], room: int, *, order: Order, window: bool
+    threads: Sequence[Thread], room: int, *, order: Order, window: bool, whole: bool
 ) -> Iterator[Sequence[Span]]:
     """Yield the table; nothing but its head if there are no threads."""
     heads = _heads(threads) if order is Order.PROCESS else None
-    columns = _columns(heads, window=window)
+    columns = _columns(heads, window=window, whole=whole)
     cells = [[column.text(t) for t in threads] for column in columns]
     widths = [
         min(column.most, max(map(len, (column.title, *texts))))
@@ -234,7 +249,9 @@ def _name(thread: Thread, heads: frozenset[int] | None) -> str:
     return f"  {name}"
 
 
-def _columns(heads: frozenset[int] | None, *, window: bool) -> list[Column]:
+def _columns(
+    heads: frozenset[int] | None, *, window: bool, whole: bool
+) -> list[Column]:
     def pid(thread: Thread) -> str:
         is_first = heads is None or thread.line.tid in heads
         return str(thread.line.pid) if is_first else ""
@@ -246,8 +263,10 @@ def _columns(heads: frozenset[int] | None, *, window: bool) -> list[Column]:
         Column("PRIO", _priority),
         Column("NI", lambda t: str(t.line.nice)),
         Column("CPUS", lambda t: t.line.cpus or NOTHING, left=True, most=MAX_CPUS),
+        Column("S", lambda t: printable(t.line.state), most=4),
         Column("ON", lambda t: str(t.line.last_cpu)),
         *([Column("CPU%", _share)] if window else []),
+        Column("TIME", _cpu_time, optional=not whole),
         Column("INVOL", lambda t: _number(t.line.involuntary_switches), optional=True),
         Column("VOL", lambda t: _number(t.line.voluntary_switches), optional=True),
         Column("MAJFL", lambda t: _number(t.line.major_faults), optional=True),
@@ -281,10 +300,10 @@ class _Table:
 
     def head(self, *, marks: bool) -> Span:
         said = [
-            _cut(column.title, width, left=column.left)
+            cut(column.title, width, left=column.left)
             for column, width in zip(self.columns, self.widths, strict=True)
         ]
-        name = _cut("NAME", self.name_width, left=True)
+        name = cut("NAME", self.name_width, left=True)
         end = f" {name} MARKS" if marks else " NAME"
         return " ".join(said) + end, "strong"
 
@@ -292,7 +311,7 @@ class _Table:
         """Bring the cells of a column to its width."""
         width, left = self.widths[number], self.columns[number].left
         # The same few texts again and again.
-        known = {text: _cut(text, width, left=left) for text in set(texts)}
+        known = {text: cut(text, width, left=left) for text in set(texts)}
         return [known[text] for text in texts]
 
     def line(
@@ -311,12 +330,13 @@ class _Table:
         grave = any(mark_kinds()[mark.id].grave for mark in thread.marks)
         return [
             *cells,
-            (_cut(name, self.name_width, left=True) + " ", plain),
+            (cut(name, self.name_width, left=True) + " ", plain),
             (marks, "alarm" if grave else "note"),
         ]
 
 
-def _cut(text: str, width: int, *, left: bool) -> str:
+def cut(text: str, width: int, *, left: bool) -> str:
+    """Bring a text to so many columns, with `…` where it is cut."""
     if text.isascii() and len(text) <= width:
         return text.ljust(width) if left else text.rjust(width)
     text = _shortened(text, width)
@@ -337,6 +357,10 @@ def _priority(thread: Thread) -> str:
 
 def _share(thread: Thread) -> str:
     return NOTHING if thread.share is None else f"{100 * thread.share:.1f}"
+
+
+def _cpu_time(thread: Thread) -> str:
+    return format_duration(thread.line.cpu_time_ns).replace(" ", "")
 
 
 def _number(value: int | None) -> str:
