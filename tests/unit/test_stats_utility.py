@@ -5,7 +5,11 @@ import pytest
 
 from fakes.measurements import record, thread
 from rtscope.host.errors import UsageError
+from rtscope.present.charts.drawings import svg_of
+from rtscope.present.documents.pages import render_html
 from rtscope.present.model.build import build_model
+from rtscope.present.model.charts import Chart
+from rtscope.present.model.softvalue import ValueOverLatency
 from rtscope.stats.utility import parse_utility, soft_value
 
 US = 1_000
@@ -97,3 +101,57 @@ def test_a_report_names_the_least_value_first() -> None:
     assert "0.9 was delivered under" in model.soft.sentence
     assert "no interval with fewer than three" in model.soft.sentence
     assert build_model([one]).soft is None
+
+
+def value_chart(text: str, latencies_ns: list[int]) -> Chart:
+    """The chart of a report with one run of a measuring thread."""
+    one = record([thread(latencies_ns)])
+    model = build_model([one], utility=parse_utility(text))
+    (chart,) = (c for c in model.charts if c.name.endswith("-value"))
+    return chart
+
+
+def test_the_page_draws_the_curve_over_all_that_was_measured() -> None:
+    chart = value_chart("200us:1,500us:0.25", [10 * US] * 9 + [600 * US])
+    content = chart.content
+
+    assert isinstance(content, ValueOverLatency)
+    assert (sum(content.counts), sum(content.lost)) == (10, 1)
+    assert content.edges_ns[0] <= 10 * US
+    assert content.edges_ns[-1] > 600 * US
+    assert content.curve[0] == (content.edges_ns[0], 1.0)
+    assert content.curve[-1] == (content.edges_ns[-1], 0.25)
+    soft = parse_utility("200us:1,500us:0.25")
+    latencies = np.array([ns for ns, _ in content.curve], dtype=np.int64)
+    drawn = [value for _, value in content.curve]
+    assert soft.values_at(latencies) == pytest.approx(drawn, abs=1e-4)
+
+
+def test_the_axis_reaches_the_end_of_the_curve_and_a_step_is_one() -> None:
+    content = value_chart("200us:1,200us:0", [10 * US] * 5).content
+
+    assert isinstance(content, ValueOverLatency)
+    assert content.edges_ns[-1] > 200 * US
+    assert sum(content.lost) == 0
+    at_step = [value for ns, value in content.curve if ns == 200 * US]
+    assert (at_step[0], at_step[-1]) == (1.0, 0.0)
+
+
+@pytest.mark.parametrize(
+    "latencies_ns", [[7 * US] * 5, [10 * US] * 9 + [6_000 * US], [0, 1]]
+)
+def test_the_chart_is_drawn_wherever_the_latencies_lie(latencies_ns: list[int]) -> None:
+    drawn = svg_of(value_chart("200us:1,500us:0", latencies_ns))
+
+    assert "activations per bin" in drawn
+    assert "max " in drawn
+
+
+def test_a_page_has_the_chart_with_a_soft_deadline_alone() -> None:
+    one = record([thread([10 * US] * 9 + [600 * US])])
+    soft = parse_utility("500us:1,500us:0")
+    page = render_html(build_model([one], utility=soft))
+
+    assert "Delivered: 0.9 of 1 for each (1 run" in page
+    assert "500us:1,500us:0" in page
+    assert "Delivered" not in render_html(build_model([one]))

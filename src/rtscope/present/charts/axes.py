@@ -100,6 +100,8 @@ CHARACTER_PT, DIGIT_PT = 6.4, 5.8
 """A wide one of STYLE's type, for labels of rows; one of a number."""
 
 SMALL_PT = 8.5
+NEAR_LEFT = 0.25
+"""Of the axes' width: a label that ended there would begin beside them."""
 KEY_HEIGHT_PT = 9
 
 
@@ -204,12 +206,16 @@ def _label_decades(ax: "Axes", write: Callable[[float], str]) -> None:
 
 def mark_maximum(ax: "Axes", max_ns: int) -> None:
     """Point at the furthest sample, which may be a single one in a million."""
+    at = ax.transAxes.inverted().transform(
+        ax.transData.transform((max_ns / NS_PER_US, 1.1))
+    )[0]
+    side = "left" if at < NEAR_LEFT else "right"
     ax.annotate(
         f"max {format_us(max_ns)}",
         (max_ns / NS_PER_US, 1.1),
         (0, 24),
         textcoords="offset points",
-        ha="right",
+        ha=side,
         va="bottom",
         fontsize=9,
         fontweight="bold",
@@ -219,7 +225,7 @@ def mark_maximum(ax: "Axes", max_ns: int) -> None:
             "color": INK,
             "shrinkA": 0,
             "shrinkB": 0,
-            "relpos": (1, 0),
+            "relpos": (0 if side == "left" else 1, 0),
         },
     )
 

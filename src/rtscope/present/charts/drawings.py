@@ -36,6 +36,7 @@ from rtscope.present.charts.axes import (
 )
 from rtscope.present.charts.overtime import draw_late, draw_maxima
 from rtscope.present.charts.svg import embed
+from rtscope.present.charts.value import draw_value
 from rtscope.present.model.charts import (
     Chart,
     Histogram,
@@ -46,6 +47,7 @@ from rtscope.present.model.charts import (
     TailCurve,
 )
 from rtscope.present.model.overtime import LateOverTime, MaximaOverTime
+from rtscope.present.model.softvalue import ValueOverLatency
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -116,6 +118,8 @@ def _figure_of(chart: Chart) -> "Figure":
         return draw_maxima(chart, chart.content)
     if isinstance(chart.content, LateOverTime):
         return draw_late(chart, chart.content)
+    if isinstance(chart.content, ValueOverLatency):
+        return draw_value(chart, chart.content)
     if isinstance(chart.content, Overlay):
         return _draw_overlay(chart, chart.content)
     tails = tuple(t for t in chart.content if isinstance(t, TailCurve))

@@ -2,6 +2,7 @@
 The content of a report: its sentences and numbers, and their order.
 
     build.py                 the model of a report
+    softchart.py, softvalue.py  the value function of a soft deadline over latencies
     verdicts.py              the verdict on a deadline, and soft values, in words
     findings.py              findings as sentences, worst first; the headline
     rows.py                  rows of the main table; caveats and machines

@@ -101,6 +101,7 @@ class Model:
                 *(row, colours),
                 deadline_ns=self.deadline_ns,
                 late=self.late.get(row.anchor),
+                utility=None if self.soft is None else self.soft.utility,
             )
             for row in self.rows
         )

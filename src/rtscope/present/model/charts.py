@@ -23,6 +23,7 @@ from rtscope.present.model.overtime import (
     maxima_over_time,
 )
 from rtscope.present.model.rows import MEASURED, Row, anchor_of
+from rtscope.present.model.softvalue import ValueOverLatency
 from rtscope.present.words import us
 from rtscope.stats.distribution import (
     Distribution,
@@ -115,6 +116,7 @@ Content = (
     | LateOverTime
     | tuple[RangeGroup, ...]
     | Overlay
+    | ValueOverLatency
 )
 
 
@@ -352,12 +354,19 @@ def _even_edges(first: int, last: int, step_ns: int) -> Floats:
 
 def binned(thread: ThreadResult, edges: Floats) -> Floats:
     """Return how many samples of a thread lie in each bin."""
-    lows = np.maximum(np.array([low for low, _ in thread.histogram], dtype=float), 1)
+    lows = np.array([low for low, _ in thread.histogram], dtype=float)
     counts = np.array([count for _, count in thread.histogram], dtype=float)
-    place = np.clip(np.searchsorted(edges, lows, side="right") - 1, 0, len(edges) - 2)
-    binned = np.bincount(place, weights=counts, minlength=len(edges) - 1)
+    binned = in_bins(lows, counts, edges)
     if thread.overflow and thread.foreign is None:
         binned[-1] += thread.overflow
+    return binned
+
+
+def in_bins(lows_ns: Floats, counts: Floats, edges: Floats) -> Floats:
+    """Return how many of the counts, at these latencies, lie in each bin."""
+    lows = np.maximum(lows_ns, 1)
+    place = np.clip(np.searchsorted(edges, lows, side="right") - 1, 0, len(edges) - 2)
+    binned = np.bincount(place, weights=counts, minlength=len(edges) - 1)
     return np.asarray(binned, dtype=np.float64)
 
 

@@ -10,11 +10,13 @@ from rtscope.present.model.charts import Chart, charts_of
 from rtscope.present.model.findings import kernel_thread_share
 from rtscope.present.model.overtime import cpu_label
 from rtscope.present.model.rows import Row
+from rtscope.present.model.softchart import soft_chart
 from rtscope.present.model.steadiness import Steadiness
 from rtscope.present.model.workers import LoadRow, load_row
 from rtscope.present.words import command_line, cut, duration, enumeration
 from rtscope.record.model import LoadRecord, RunRecord
 from rtscope.stats.summary import Summary, summary_of
+from rtscope.stats.utility import Utility
 
 WORST_SHOWN = 6
 COUNTERS_SHOWN = 8
@@ -95,14 +97,17 @@ def section_of(
     *,
     deadline_ns: int | None,
     late: Steadiness | None,
+    utility: Utility | None = None,
 ) -> LoadSection:
     """Gather everything about a row; counters are of its worst run."""
+    soft = utility and soft_chart(row, utility, deadline_ns=deadline_ns)
     record = row.worst_run
     machine = record.result.machine
     log = [line for r in row.counted for line in r.kernel_log]
     return LoadSection(
         row=row,
         charts=(
+            *((soft,) if soft else ()),
             *charts_of(row, colours, deadline_ns=deadline_ns),
             *(() if late is None else (late.chart,)),
         ),

@@ -170,9 +170,21 @@ class SoftRow:
 class Soft:
     """The values of all rows, the least first."""
 
-    curve: str
-    """As it is typed."""
+    utility: Utility
     rows: tuple[SoftRow, ...]
+    """The least value first."""
+
+    @property
+    def curve(self) -> str:
+        """The curve as it is typed."""
+        return self.utility.words
+
+    def of(self, anchor: str) -> str:
+        """Return what the activations of a row were worth, as a sentence."""
+        row = next(one for one in self.rows if one.anchor == anchor)
+        if row.value is None:
+            return "No run of it counts."
+        return f"Delivered: {_worth(row)} of 1 for each{_over_runs(row)}."
 
     @property
     def sentence(self) -> str:
@@ -202,7 +214,7 @@ def soft_of(rows: Sequence[Row], utility: Utility) -> Soft:
         for row in rows
     ]
     found.sort(key=lambda one: 2.0 if one.value is None else one.value.mean)
-    return Soft(utility.words, tuple(found))
+    return Soft(utility, tuple(found))
 
 
 def _worth(row: SoftRow) -> str:
