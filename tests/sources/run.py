@@ -10,6 +10,7 @@ table says.
 import sys
 from collections import Counter
 from collections.abc import Sequence
+from typing import Protocol
 
 from pages.session import Shell, TooLongError
 from sourcespage import Item, documents
@@ -29,6 +30,7 @@ PREPARED = (
     "rtscope run -l idle,cpu -d 2s --out machine -q",
     "rtscope run -t virtual:pc --kernel debian-6.12,debian-6.12-rt -l idle -d 1s "
     "--settle 1s --out board -q",
+    "rtscope import import.txt --load idle -d 800us --out imported -q",
 )
 
 WORDS = {"partly": "works in part"}
@@ -47,14 +49,21 @@ def main(wanted: Sequence[str]) -> int:
                 print(f"{command}: status {status}\n{printed}")
                 return 1
         for one in items:
-            word, why = _answer(one, shell)
+            word, why = answer_of(one, shell)
             became[word] += 1
             print(f"{one.number:2}  {word:13}  {one.names}{why}", flush=True)
     print(", ".join(f"{count} {word}" for word, count in became.most_common()))
     return 1 if became["FAILS"] else 0
 
 
-def _answer(one: Item, shell: Shell) -> tuple[str, str]:
+class Typing(Protocol):
+    """What types a command; see `Shell.type`."""
+
+    def type(self, command: str, *, within_s: float) -> tuple[int, str]:
+        """Type a command; return its status and all that it printed."""
+
+
+def answer_of(one: Item, shell: Typing) -> tuple[str, str]:
     """Return how it answers, and why so; `not typed` for what takes longer."""
     word = WORDS.get(one.answer, one.answer)
     if not one.typed:

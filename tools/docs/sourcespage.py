@@ -79,8 +79,11 @@ def sources_page() -> Iterator[str]:
     yield ""
     yield "rtscope does what these documents did by hand."
     yield counted([one for document in read for one in document.item])
-    yield "`make sources` types each command that takes seconds."
-    yield "A command for a board or a kernel build has names of yours in it."
+    typed = sum(one.typed for document in read for one in document.item)
+    yield (
+        f"`make sources` types the {typed} commands that take seconds; what the others "
+        "take stands behind them, and their names of files and boards are yours."
+    )
     for document in read:
         yield from ("", f"## {document.letter}: {document.title}", "")
         yield "| | named there | here | |"
@@ -93,4 +96,6 @@ def _how(one: Item) -> str:
     if one.scope is not None:
         return f"[refused](../scope.md#{one.scope})"
     said = f"`{one.command}`" if one.command is not None else ""
+    if one.takes not in (None, SECONDS):
+        said += f" ({one.takes})"
     return f"{said}; {one.lacks}" if said and one.lacks else said or one.lacks
