@@ -32,8 +32,8 @@ struct thread {
 	uint64_t use_returns;       /* which returns to here */
 	uint64_t use_stack;         /* and was entered with this stack pointer */
 	struct sites sites;
-	uint32_t start, number;     /* see births.h */
-	bool born;                  /* it has begun */
+	uint32_t start, number; /* see births.h */
+	bool born;              /* it has begun */
 };
 
 /* Never NULL; ends QEMU if memory is short. A new one is all zero but its address. The
