@@ -14,6 +14,7 @@ A machine: its files, its kernel, its facts, and how rtscope reaches it.
     kernelconfig.py             its configuration: found, parsed, repeated lines
     kernelidentity.py           the kernel of a machine, and parameters it did not take
     kernelimage.py              an image: architecture, banner, build ID, configuration
+    capabilities.py             names of the capabilities of a thread
     cpulist.py                  lists of CPUs such as `0-3,5`
     redaction.py                removal of addresses, serial numbers, secrets
 """
