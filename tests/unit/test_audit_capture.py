@@ -63,7 +63,8 @@ def member(name: str, size: int = 0, kind: bytes = tarfile.REGTYPE) -> tarfile.T
 
 def test_a_capture_is_judged_as_the_machine_was(tmp_path: Path) -> None:
     context = of_guest()
-    content, _, _ = capture.archive(context)
+    made = capture.archive(context)
+    content, _, _ = made.content, made.redacted, made.files
 
     tree = unpacked(content, tmp_path)
     again = read_context(tree, auditing(), cpus=(1,), observed=tree.observed)
@@ -72,7 +73,7 @@ def test_a_capture_is_judged_as_the_machine_was(tmp_path: Path) -> None:
 
 
 def test_what_was_refused_there_stays_refused(tmp_path: Path) -> None:
-    content, _, _ = capture.archive(of_guest())
+    content = capture.archive(of_guest()).content
 
     tree = unpacked(content, tmp_path)
 
@@ -148,7 +149,8 @@ def test_no_secret_of_the_command_line_is_in_the_archive(tmp_path: Path) -> None
         observed=replace(context.observed, kernel_log="Command line: password=hunter2"),
     )
 
-    content, tally, _ = capture.archive(context)
+    made = capture.archive(context)
+    content, tally, _ = made.content, made.redacted, made.files
 
     tree = unpacked(content, tmp_path)
     everything = b"".join(
@@ -249,7 +251,7 @@ def test_a_newer_capture_is_refused_by_its_number(tmp_path: Path) -> None:
         capture.open_tree(tmp_path)
 
 
-WHOLE = capture.archive(of_guest())[0]
+WHOLE = capture.archive(of_guest()).content
 
 
 def test_the_notes_of_a_capture_have_a_line_for_each_value() -> None:
@@ -323,3 +325,41 @@ def test_a_pattern_of_which_all_was_refused_there_is_no_file_itself(
     assert tree.read_many([one.replace("cpu0", "cpu*")]) == {
         one: Denied("Permission denied")
     }
+
+
+@pytest.mark.parametrize(
+    ("sizes", "left"),
+    [
+        ([5 << 10, 10], {"/proc/x0"}),
+        ([4 << 10] * 14, {f"/proc/x{number}" for number in (12, 13)}),
+        ([3 << 10, 4 << 10, 3 << 10] * 4 + [4 << 10] * 4, None),
+        ([0] * 510, None),
+        ([(4 << 10) + 1] * 3, {"/proc/x0", "/proc/x1", "/proc/x2"}),
+        ([100] * 3, set()),
+    ],
+)
+def test_a_capture_has_no_more_than_its_reader_accepts(
+    sizes: list[int],
+    left: set[str] | None,
+    tmp_path: Path,
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    limits = {
+        "MAX_FILES": 500,
+        "MAX_FILE_BYTES": 4 << 10,
+        "MAX_TOTAL_BYTES": 128 << 10,
+        "_NOTES_BYTES": 80 << 10,
+    }
+    for name, limit in limits.items():
+        monkeypatch.setattr(capture, name, limit)
+    files = {f"/proc/x{number}": b"7" * size for number, size in enumerate(sizes)}
+    context = of_guest()
+    machine = replace(context.machine, files=files)
+    made = capture.archive(replace(context, machine=machine))
+    tree = unpacked(made.content, tmp_path)
+
+    assert left in (None, set(made.left_out))
+    assert bool(made.left_out) == (left != set())
+    assert len(made.left_out) + made.files == len(sizes)
+    assert made.left_out.items() <= tree.denied.items()
+    assert all("left out of the capture" in why for why in made.left_out.values())

@@ -66,6 +66,9 @@ _OF_ALL = (NOTES, CAMPAIGN.file, PAGE)
 _NAME = re.compile(r"[A-Za-z0-9][A-Za-z0-9._+-]{0,150}")
 _RUN = re.compile(r"[0-9]{3,6}-[a-z0-9][a-z0-9._+-]{0,150}")
 _LINES = re.compile(rf"{_RUN.pattern}\.jsonl")
+_NOTES_BYTES = 8 << 20
+"""Left for the notes: a line for each file that is left out."""
+_MOST = f"{MAX_FILES:,} files and {MAX_BYTES:,} bytes unpacked"
 _HEADER_BYTES = 128
 """What a file takes in the archive beside its content."""
 
@@ -148,18 +151,25 @@ def _fitting(files: Files, limit_bytes: int) -> tuple[dict[str, bytes], dict[str
     """Divide files into those that fit and, with the reason, those that do not."""
     fitting: dict[str, bytes] = {}
     left_out: dict[str, str] = {}
-    used, unpacked = 1024, 0
+    used, unpacked = 1024, _NOTES_BYTES
     for file, content in files.items():
         size = len(zlib.compress(content, 6)) + _HEADER_BYTES
-        if used + size <= limit_bytes and unpacked + len(content) <= MAX_BYTES:
+        readable = unpacked + len(content) <= MAX_BYTES and len(fitting) < MAX_FILES - 1
+        if readable and used + size <= limit_bytes:
             fitting[file] = content
             used += size
             unpacked += len(content)
         elif file == CAMPAIGN.file or file.endswith(_NEEDED):
             raise UsageError(
-                f"the records alone need more than {limit_bytes:,} bytes: allow more "
-                "with --max-size"
+                "the records alone need more than "
+                + (
+                    f"{limit_bytes:,} bytes: allow more with --max-size"
+                    if readable
+                    else f"{_MOST}: pack the directories of some runs apart"
+                )
             )
+        elif not readable:
+            left_out[file] = f"an archive has at most {_MOST}"
         else:
             left_out[file] = f"{size:,} bytes more do not fit into {limit_bytes:,}"
     return fitting, left_out

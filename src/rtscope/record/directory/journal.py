@@ -21,16 +21,23 @@ from rtscope.host.errors import RecordError
 from rtscope.host.files import advice_for, read_bounded, write_atomically
 from rtscope.host.files.documents import json_object
 from rtscope.host.files.jsontext import json_text
+from rtscope.host.files.opening import refuse_larger
 
 STEPS = "steps.jsonl"
 """In the directory of a search."""
 MAX_LIST_BYTES = 16 << 20
 MAX_JOURNAL_BYTES = 64 << 20
+MAX_REASON = 1024
+"""Characters of each reason in a list that would be too long."""
 
 # Of a kernel, and so of the directory of its records.
 _NAME = re.compile(r"[0-9A-Za-z][0-9A-Za-z_.-]{0,127}")
 
 T = TypeVar("T")
+
+
+def _cut(text: str, most: int) -> str:
+    return text if len(text) <= most else f"{text[: most - 1]}…"
 
 
 class State(StrEnum):
@@ -69,10 +76,23 @@ class Noted(Generic[T]):
             ) from error
 
     def write(self, path: Path, noted: T) -> None:
-        """Replace the list of a directory; RecordError if it cannot be written."""
+        """
+        Replace the list of a directory; reasons are cut where a reader needs that.
+
+        Raises RecordError if it cannot be written, or is too long even so.
+        """
+        text = self._text(noted)
+        most = MAX_REASON
+        while len(text) > MAX_LIST_BYTES and isinstance(noted, Mapping) and most > 1:
+            short = {name: _cut(str(why), most) for name, why in noted.items()}
+            text, most = self._text(short), most // 2
+        file = path / self.name
+        refuse_larger(file, len(text), MAX_LIST_BYTES, kind=f"list of {self.of}")
+        write_atomically(file, text)
+
+    def _text(self, noted: object) -> bytes:
         indent = 1 if isinstance(noted, Mapping) else None
-        text = json_text(noted, indent=indent)
-        write_atomically(path / self.name, text.encode())
+        return json_text(noted, indent=indent).encode()
 
 
 _WHYS: TypeAdapter[Mapping[str, str]] = TypeAdapter(dict[str, str])
@@ -154,9 +174,16 @@ class Journal:
     def _append(self, row: Mapping[str, Any]) -> None:
         if self.path is None:
             return
+        line = json_text(row, indent=None).encode()
         try:
-            with self.path.open("a", encoding="utf-8") as file:
-                file.write(json_text(row, indent=None))
+            with self.path.open("ab") as file:
+                size = file.tell() + len(line)
+                if size > MAX_JOURNAL_BYTES:
+                    raise RecordError(
+                        f"{self.path}: full, with {MAX_JOURNAL_BYTES:,} bytes at most; "
+                        "start again with another --out"
+                    )
+                file.write(line)
                 file.flush()
                 os.fsync(file.fileno())
         except OSError as error:

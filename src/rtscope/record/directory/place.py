@@ -20,6 +20,7 @@ from rtscope.host.errors import RecordError, UsageError
 from rtscope.host.files import read_bounded, write_atomically
 from rtscope.host.files.documents import json_object
 from rtscope.host.files.jsontext import json_text
+from rtscope.host.files.opening import refuse_larger
 from rtscope.host.version import __version__
 from rtscope.record.model import wrong_schema
 
@@ -117,7 +118,11 @@ def write_document(
     command: tuple[str, ...],
     **more: str,
 ) -> None:
-    """Write the document of a directory; RecordError if it cannot be written."""
+    """
+    Write the document of a directory.
+
+    Raises RecordError if it cannot be written, or is larger than `read_document` reads.
+    """
     document = {
         **more,
         "schema": kind.schema,
@@ -125,7 +130,9 @@ def write_document(
         "command": list(command),
         kind.key: asked,
     }
-    write_atomically(path / kind.file, json_text(document, indent=1).encode())
+    text, file = json_text(document, indent=1).encode(), path / kind.file
+    refuse_larger(file, len(text), MAX_DOCUMENT_BYTES, kind=kind.name)
+    write_atomically(file, text)
 
 
 @contextmanager

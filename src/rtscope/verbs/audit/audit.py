@@ -279,12 +279,15 @@ def _captured(root: Path) -> Iterator[capturing.Captured]:
 
 
 def _write_capture(context: AuditContext, path: Path) -> None:
-    content, redacted, count = capturing.archive(context)
-    write_atomically(path, content)
+    made = capturing.archive(context)
+    write_atomically(path, made.content)
     path.chmod(0o600)  # a kernel log is for its owner, as it is on the machine
-    lines = [f"wrote {path}: {count} files"]
+    lines = [f"wrote {path}: {made.files} files"]
     lines += [f"  {line}" for line in capturing.taken(context)]
-    taken_out = [f"{number} {kind}" for kind, number in redacted.counts.items()]
+    for why in dict.fromkeys(made.left_out.values()):
+        lines.append(f"  {len(made.left_out):,} files {why}")
+    counts = made.redacted.counts
+    taken_out = [f"{number} {kind}" for kind, number in counts.items()]
     lines.append(f"  redacted: {', '.join(taken_out) or 'nothing found to redact'}")
     lines += [f"  {NO_PROMISE}", f"  {capturing.STAYS}"]
     say("\n".join(lines))

@@ -36,6 +36,8 @@ NOTES_NAME = "rtscope-capture.json"
 SCHEMA = 1
 MAX_FILES = 50_000
 MAX_TOTAL_BYTES = 64 * 1024 * 1024
+_NOTES_BYTES = 16 * 1024 * 1024
+"""Left for the notes, which have the kernel log."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -76,11 +78,24 @@ class Captured:
         return contents
 
 
-def archive(context: AuditContext) -> tuple[bytes, Redactions, int]:
+@dataclass(frozen=True, slots=True)
+class Archive:
+    """What was read, as one archive."""
+
+    content: bytes
+    redacted: Redactions
+    files: int
+    left_out: Mapping[str, str]
+    """Why files are not in it, by path: its reader has limits."""
+
+
+def archive(context: AuditContext) -> Archive:
     """Return what was read as a tar file, and what was taken out of it."""
     tally = Redactions()
     files = {p: c for p, c in context.machine.files.items() if isinstance(c, bytes)}
     kept = redact_files(files, tally)
+    left_out = _too_many(kept)
+    kept = {path: kept[path] for path in kept if path not in left_out}
     notes = {
         "schema": SCHEMA,
         "redaction": f"{NO_PROMISE}; {STAYS}",
@@ -88,7 +103,8 @@ def archive(context: AuditContext) -> tuple[bytes, Redactions, int]:
             p: c.reason
             for p, c in context.machine.files.items()
             if isinstance(c, Denied)
-        },
+        }
+        | left_out,
         "observed": asdict(context.observed),
     }
     # Strings of a JSON document one by one: its own quotes must stay.
@@ -97,7 +113,25 @@ def archive(context: AuditContext) -> tuple[bytes, Redactions, int]:
     with tarfile.open(fileobj=buffer, mode="w:gz", format=tarfile.PAX_FORMAT) as tar:
         for path, content in {**kept, f"/{NOTES_NAME}": text.encode()}.items():
             add_content(tar, path.lstrip("/"), content, mode=0o600)
-    return buffer.getvalue(), tally, len(kept)
+    return Archive(buffer.getvalue(), tally, len(kept), left_out)
+
+
+def _too_many(files: Mapping[str, bytes]) -> dict[str, str]:
+    """Return why files are left out, the largest first: `unpack` has limits."""
+    left = sorted(files, key=lambda path: len(files[path]))
+    total, gone = sum(map(len, files.values())), []
+    while left and (
+        len(left) >= MAX_FILES
+        or total > MAX_TOTAL_BYTES - _NOTES_BYTES
+        or len(files[left[-1]]) > MAX_FILE_BYTES
+    ):
+        gone.append(left.pop())
+        total -= len(files[gone[-1]])
+    why = (
+        f"left out of the capture: it has at most {MAX_FILES:,} files, "
+        f"{MAX_FILE_BYTES:,} bytes of one and {MAX_TOTAL_BYTES:,} of all"
+    )
+    return dict.fromkeys(gone, why)
 
 
 def open_tree(root: Path) -> Captured:
