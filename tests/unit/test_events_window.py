@@ -461,3 +461,8 @@ def test_cyclictests_mark_says_how_late_it_was() -> None:
     assert found.wakeup == TracedWakeup(
         60, "cyclictest", 0, expiry_ns=4_688 * US, wake_ns=5_000 * US
     )
+
+
+@pytest.mark.parametrize("thread", ["9" * 5_000, "\u00b2", "\u0663", "9" * 39, "-1"])
+def test_a_thread_that_is_no_number_is_a_name(thread: str) -> None:
+    assert refusal(opened(*TWO), thread=thread).startswith(f"no thread {thread[:30]}")

@@ -4,6 +4,7 @@ import pytest
 
 from rtscope.host.errors import RecordError, UsageError
 from rtscope.host.files.documents import json_object, toml_tables
+from rtscope.host.units import is_whole
 
 DEEP = 50_000
 
@@ -80,3 +81,41 @@ def test_what_is_right_is_read() -> None:
         "a": {"b": [1, {"c": 2}]}
     }
     assert json_object(b'{"a": [1, 2.5, null]}', name="x") == {"a": [1, 2.5, None]}
+
+
+NINES = "9" * 5_000
+
+
+@pytest.mark.parametrize(
+    ("text", "where"),
+    [
+        (f"a = 1\nb = {NINES}", "line 2, key b: a number of 5,000 digits"),
+        (f"[x]\ny = [1, {NINES}]", "line 2, key y: a number of 5,000 digits"),
+        (f"x = [\n1,\n-{NINES}\n]", "line 3, key x: a number of 5,000 digits"),
+        (f'a = "{NINES}"\n[t]\nb.c = +{NINES}', "line 3, key b.c: a number of"),
+        ("a = 1_" + "0_0" * 3_000, "line 1, key a: a number of 6,001 digits"),
+        ("a = 0x" + "f" * 5_000, "line 1, key a: a number too large"),
+        ("[[r]]\nq = 0b" + "1" * 70, "line 2, key q: a number too large"),
+        ("'k k' = 0o" + "7" * 60, "key k k: a number too large"),
+        ("a = {b = [[1], [99999999999999999999]]}", "key b: a number too large"),
+    ],
+)
+def test_a_number_without_end_is_named_by_line_and_key(text: str, where: str) -> None:
+    with pytest.raises(UsageError) as told:
+        toml_tables(text, name="f.toml")
+
+    assert str(told.value).startswith(f"f.toml: {where}")
+    assert "64 bits" in str(told.value)
+    assert "set_int_max_str_digits" not in str(told.value)
+
+
+def test_large_numbers_of_64_bits_are_read() -> None:
+    text = f"a = {(1 << 64) - 1}\nb = {-(1 << 63)}\nc = '{NINES}'"
+    assert toml_tables(text, name="f.toml")["a"] == (1 << 64) - 1
+
+
+@pytest.mark.parametrize("text", [NINES, "9" * 40, "\u0663", "\u00b2", "", "-1", " 1"])
+def test_what_int_would_not_read_is_no_whole_number(text: str) -> None:
+    assert not is_whole(text)
+    assert is_whole("0")
+    assert is_whole(str(1 << 64))

@@ -44,6 +44,15 @@ _SIZE = re.compile(rf"({_NUMBER})\s*(?:([KMGT])(?:i?B)?|(B))", re.IGNORECASE)
 _NO_VALUE = "–"  # noqa: RUF001 -- an en dash is what tables use for "nothing here"
 
 
+MAX_DIGITS = 39
+"""Of a whole number that is read: 128 bits."""
+
+
+def is_whole(text: str) -> bool:
+    """Tell whether a text is a whole number, of plain digits and not without end."""
+    return text.isascii() and text.isdigit() and len(text) <= MAX_DIGITS
+
+
 def parse_duration(text: str) -> int:
     """
     Read `200us`, `1.5h` or `1h30m`; return ns, exact, more than 0, at most 366 days.

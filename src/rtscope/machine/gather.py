@@ -12,6 +12,7 @@ import re
 import shlex
 from collections.abc import Callable, Mapping
 
+from rtscope.host.units import is_whole
 from rtscope.machine import guest, kernelidentity
 from rtscope.machine.cpulist import format_cpulist
 from rtscope.machine.facts import FactKind, FactValue, Value, catalogue
@@ -206,7 +207,7 @@ def _per_cpu(kind: FactKind, seen: MachineSnapshot) -> FactValue:
     listed = {value: format_cpulist(cpus) for value, cpus in cpus_with.items()}
     if len(listed) == 1 and online in listed.values():
         (value,) = listed
-        return known(int(value) if value.isdecimal() else value, pattern)
+        return known(int(value) if is_whole(value) else value, pattern)
     groups = sorted(f"{cpus}={value}" for value, cpus in listed.items())
     return known(tuple(groups), pattern)
 

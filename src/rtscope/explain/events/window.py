@@ -23,7 +23,7 @@ from rtscope.explain.events.histories import MAX_RT_PRIO, PI_SETPRIO
 from rtscope.explain.events.limits import gives_way
 from rtscope.explain.events.spans import IDLE_PID
 from rtscope.explain.events.threadstates import State, TracedWakeup, sleep_state
-from rtscope.host.units import NS_PER_S
+from rtscope.host.units import NS_PER_S, is_whole
 from rtscope.record.events.events import (
     MAX_EVENTS,
     Event,
@@ -361,8 +361,9 @@ def _of_waits(trace: Trace, selector: WakeupSelector) -> Chosen:
     names = _names(trace)
     if selector.thread is not None:
         pids = [pid for pid, comm in names.items() if _is(selector.thread, pid, comm)]
-        if selector.thread.isdigit():
-            pids.append(int(selector.thread))
+        number = int(selector.thread) if is_whole(selector.thread) else None
+        if number is not None and number <= np.iinfo(np.int64).max:
+            pids.append(number)
         table = table[np.isin(table[:, Wait.PID], np.array(pids, np.int64))]
         if len(table) == 0:
             raise NoWakeup(f"no thread {selector.thread} wakes up in this trace")

@@ -40,11 +40,66 @@ def toml_tables(
         tables = tomllib.loads(text)
     except RecursionError as cause:
         raise error(f"{name}: not valid TOML: nested too deep") from cause
-    except ValueError as cause:
+    except (tomllib.TOMLDecodeError, UnicodeDecodeError) as cause:
         raise error(f"{name}: not valid TOML: {str(cause)[:200]}") from cause
+    except ValueError as cause:  # a number of more digits than Python reads
+        where, digits = _endless_number(text)
+        said = f"a number of {digits:,} digits; {_BITS}"
+        raise error(f"{name}: {where}{said}") from cause
     if _is_deeper(tables, MAX_DEPTH):  # a.a.a.a = 1 is read without recursion
         raise error(f"{name}: nested deeper than {MAX_DEPTH} tables and lists")
+    if (key := _huge_number(tables)) is not None:
+        line = _line_of(text, key)
+        raise error(f"{name}: {line}key {key}: a number too large; {_BITS}")
     return tables
+
+
+_BITS = "whole numbers of TOML have 64 bits, 19 digits at most"
+_ENDLESS = re.compile(r"[0-9](?:_?[0-9]){4000,}")
+_QUOTED_TEXT = re.compile(r"\"[^\"\n]*+\"|'[^'\n]*+'")
+_KEY = re.compile(rf"[ \t]*+({_PART}(?:[ \t]*+\.[ \t]*+{_PART})*+)[ \t]*+=")
+
+
+def _endless_number(text: str) -> tuple[str, int]:
+    """Return line and key of a number of thousands of digits, and their number."""
+    key = ""
+    for number, line in enumerate(text.splitlines(), 1):
+        named = _KEY.match(line)
+        key = f", key {named[1][:80]}" if named else key
+        if found := _ENDLESS.search(_QUOTED_TEXT.sub("", line)):
+            return f"line {number}{key}: ", len(found[0].replace("_", ""))
+    return "", 0
+
+
+def _huge_number(tables: Mapping[str, Any]) -> str | None:
+    """Return the last key of a number of more than 64 bits; None without one."""
+    level: list[tuple[str, object]] = [*tables.items()]
+    while level:
+        for key, value in level:
+            if isinstance(value, int) and not -(1 << 63) <= value < 1 << 64:
+                return key[:80]
+        level = [
+            (key if isinstance(value, list) else str(name), inner)
+            for key, value in level
+            for name, inner in _named(value)
+        ]
+    return None
+
+
+def _named(value: object) -> Sequence[tuple[object, object]]:
+    if isinstance(value, Mapping):
+        return list(value.items())
+    return [("", one) for one in value] if isinstance(value, list) else ()
+
+
+def _line_of(text: str, key: str) -> str:
+    """Return the line that a key begins, if it is one alone."""
+    lines = [
+        number
+        for number, line in enumerate(text.splitlines(), 1)
+        if (named := _KEY.match(line)) and named[1].rpartition(".")[2].strip() == key
+    ]
+    return f"line {lines[0]}, " if len(lines) == 1 else ""
 
 
 def _is_too_deep(dotted: re.Match[str]) -> bool:

@@ -10,6 +10,7 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 
 from rtscope.host.errors import UsageError
+from rtscope.host.units import is_whole
 from rtscope.machine.audit.model import (
     CheckKind,
     CheckOutcome,
@@ -301,7 +302,7 @@ def set_apart(context: AuditContext) -> Cpus | None:
 def cpu_of(path: str) -> int | None:
     """Return the number of the directory `cpuN` in a path."""
     for part in path.split("/"):
-        if part.startswith("cpu") and part[3:].isdecimal():
+        if part.startswith("cpu") and is_whole(part[3:]):
             return int(part[3:])
     return None
 

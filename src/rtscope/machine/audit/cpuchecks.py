@@ -6,6 +6,7 @@ of others is kept away from those that are set apart.
 import re
 from collections.abc import Mapping
 
+from rtscope.host.units import is_whole
 from rtscope.machine.audit.context import (
     DMA_LATENCY,
     ISOLATED,
@@ -105,7 +106,7 @@ def idle_states(kind: CheckKind, context: AuditContext) -> Answer:
         if wanted is not None and cpu_of(path) not in wanted:
             continue
         state = path.removesuffix("/latency")
-        if not text.isdecimal():
+        if not is_whole(text):
             odd.append(Sighting(path, text[:80]))
         elif int(text) > limit and _may_be_chosen(context, state, limit):
             name = context.text(f"{state}/name") or "?"
@@ -129,7 +130,7 @@ def _may_be_chosen(context: AuditContext, state: str, limit: int) -> bool:
         return False
     # Of this CPU alone: 0 asks for nothing, n/a for no delay at all (sysfs-power).
     value = context.text(f"{state.partition('/cpuidle/')[0]}/{RESUME_LATENCY}") or "0"
-    return value != "n/a" and (not value.isdecimal() or not 0 < int(value) <= limit)
+    return value != "n/a" and (not is_whole(value) or not 0 < int(value) <= limit)
 
 
 def _by_whom(context: AuditContext) -> str:

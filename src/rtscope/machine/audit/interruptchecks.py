@@ -5,7 +5,7 @@ Checks of interrupts, also of network interfaces: affinity, and where they occur
 import re
 from collections.abc import Callable, Collection, Mapping
 
-from rtscope.host.units import NS_PER_S
+from rtscope.host.units import NS_PER_S, is_whole
 from rtscope.machine.audit.context import (
     INTERRUPTS,
     ISOLATED,
@@ -61,7 +61,7 @@ def counts_of(text: str) -> Counts:
         name, colon, rest = line.partition(":")
         words = rest.split()[: len(cpus)]
         # ERR and MIS have one count for the whole machine.
-        if colon and len(words) == len(cpus) and all(w.isdecimal() for w in words):
+        if colon and len(words) == len(cpus) and all(is_whole(w) for w in words):
             rows[name.strip()] = dict(zip(cpus, map(int, words), strict=True))
     return rows
 
@@ -174,7 +174,7 @@ def _cpu_ticks(files: Mapping[str, str]) -> Mapping[int, tuple[int, ...]]:
     return {
         int(row[0][3:]): tuple(map(int, row[1:9]))
         for row in rows
-        if row and row[0].startswith("cpu") and row[0][3:].isdecimal()
+        if row and row[0].startswith("cpu") and is_whole(row[0][3:])
     }
 
 

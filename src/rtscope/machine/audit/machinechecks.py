@@ -8,7 +8,7 @@ import os
 import re
 from collections.abc import Sequence
 
-from rtscope.host.units import NS_PER_S
+from rtscope.host.units import NS_PER_S, is_whole
 from rtscope.machine.audit.context import (
     LOCKDOWN,
     NOT_WATCHED,
@@ -70,7 +70,7 @@ def _stolen(text: str | None) -> int | None:
     words = text.partition("\n")[0].split()
     if len(words) <= STEAL + 1 or words[0] != "cpu":
         return None
-    return int(words[STEAL + 1]) if words[STEAL + 1].isdecimal() else None
+    return int(words[STEAL + 1]) if is_whole(words[STEAL + 1]) else None
 
 
 def swap(kind: CheckKind, context: AuditContext) -> Answer:

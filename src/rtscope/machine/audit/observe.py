@@ -22,7 +22,7 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 
 from rtscope.contract import AgentError, AgentResult, Line
-from rtscope.host.units import NS_PER_S
+from rtscope.host.units import NS_PER_S, is_whole
 from rtscope.machine.audit.context import (
     DMA_LATENCY,
     WATCHED,
@@ -132,7 +132,7 @@ def _log_line(record: str) -> str:
     """Return a record of /dev/kmsg (ABI/testing/dev-kmsg) as dmesg prints it."""
     head, _, text = record.partition(";")
     fields = head.split(",")
-    micros = int(fields[2]) if len(fields) > 2 and fields[2].isdecimal() else 0
+    micros = int(fields[2]) if len(fields) > 2 and is_whole(fields[2]) else 0
     return f"[{micros // 10**6:5d}.{micros % 10**6:06d}] {text.partition(chr(10))[0]}"
 
 
@@ -176,7 +176,7 @@ def who_holds(path: str = DMA_LATENCY, proc: Path = Path("/proc")) -> Mapping[st
     """Return who has a device open, as far as this user may see: descriptor to name."""
     names: dict[str, str] = {}
     for process in proc.iterdir():
-        if not process.name.isdecimal() or int(process.name) == os.getpid():
+        if not is_whole(process.name) or int(process.name) == os.getpid():
             continue
         try:
             for descriptor in (process / "fd").iterdir():
@@ -191,7 +191,7 @@ def who_holds(path: str = DMA_LATENCY, proc: Path = Path("/proc")) -> Mapping[st
 def smi_counts(folder: Path = Path("/dev/cpu")) -> tuple[Mapping[str, int], str]:
     """Return how many SMIs each CPU has seen since its reset, or none and why not."""
     try:
-        cpus = sorted(int(p.name) for p in folder.iterdir() if p.name.isdecimal())
+        cpus = sorted(int(p.name) for p in folder.iterdir() if is_whole(p.name))
     except FileNotFoundError:
         cpus = []
     except OSError as error:

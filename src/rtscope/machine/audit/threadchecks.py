@@ -10,6 +10,7 @@ import re
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, replace
 
+from rtscope.host.units import is_whole
 from rtscope.machine.audit.context import (
     LOG,
     Answer,
@@ -136,7 +137,7 @@ def limit(kind: CheckKind, context: AuditContext) -> Answer:
     least = kind.args["least"]
     if text == "unlimited":
         return passed(text, evidence)
-    if not text.isdecimal():
+    if not is_whole(text):
         return unknown(f"{text!r} is not a limit", evidence)
     good = least != "unlimited" and int(text) >= int(least)
     return (passed if good else failed)(text, evidence)

@@ -12,6 +12,7 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 
 from rtscope.host.errors import UsageError
+from rtscope.host.units import is_whole
 from rtscope.machine.audit.context import (
     INTERRUPTS,
     NOT_SET_APART,
@@ -211,7 +212,7 @@ def slow_idle_states(there: Values, kind: CheckKind, context: AuditContext) -> W
         latency = context.text(path.replace("/disable", "/latency")) or ""
         if (
             disabled == "0"
-            and latency.isdecimal()
+            and is_whole(latency)
             and int(latency) > kind.args["latency_us"]
             and (apart is None or cpu_of(path) in apart)
         ):
@@ -250,7 +251,7 @@ def interrupts_elsewhere(
     others = _others(context)
     if isinstance(others, str):
         return others
-    used = [n for n in counts_of(context.text(INTERRUPTS) or "") if n.isdecimal()]
+    used = [n for n in counts_of(context.text(INTERRUPTS) or "") if is_whole(n)]
     wrong = {}
     for name in used:
         _, now = directed(context, name)

@@ -29,6 +29,7 @@ from typing import Self
 from rtscope.contract import AgentError, Line
 from rtscope.host import process
 from rtscope.host.errors import MeasurementError, TargetError
+from rtscope.host.units import is_whole
 from rtscope.machine.reader import Reader
 from rtscope.machine.target import agent_file
 from rtscope.machine.target.agentreader import AgentReader
@@ -171,7 +172,7 @@ class SshTarget:
             why = why_refused(self._host, status=done.status, stderr=done.stderr)
             raise TargetError(f"{self.name}: {why}")
         machine, uid, gid, *sudo = words
-        if not (uid.isdecimal() and gid.isdecimal()):
+        if not (is_whole(uid) and is_whole(gid)):
             raise TargetError(
                 f"{self.name}: id -u printed {uid!a} and id -g {gid!a}, not numbers"
             )

@@ -10,7 +10,7 @@ from collections.abc import Iterator, Sequence
 
 from rtscope.contract import FIXED_PRIORITY, WatchedThread
 from rtscope.host.errors import UsageError
-from rtscope.host.units import plural
+from rtscope.host.units import is_whole, plural
 from rtscope.machine.cpulist import format_cpulist
 from rtscope.machine.tasks.marks import enumerated
 from rtscope.machine.tasks.model import Thread, ThreadKind
@@ -349,7 +349,7 @@ def _limits(seen: Observation, judged: Sequence[Thread]) -> Iterator[Finding]:
         if (match := _LIMIT.match(line))
     }
     time_us = limits.get("Max realtime timeout", "unlimited")
-    if time_us.isdigit() and any(t.real_time for t in judged):
+    if is_whole(time_us) and any(t.real_time for t in judged):
         yield Finding(
             "RA19",
             f"RLIMIT_RTTIME is {time_us} µs: a real-time thread that runs longer "
@@ -359,7 +359,7 @@ def _limits(seen: Observation, judged: Sequence[Thread]) -> Iterator[Finding]:
     locked_kb = _status_number(seen, "VmLck")
     caps = re.search(r"^CapEff:\s+([0-9a-f]+)", seen.files.status or "", re.MULTILINE)
     unlimited = caps is not None and int(caps[1], 16) >> _CAP_IPC_LOCK & 1
-    if lock.isdigit() and not unlimited and locked_kb * 1024 > MEMLOCK_NEAR * int(lock):
+    if is_whole(lock) and not unlimited and locked_kb * 1024 > MEMLOCK_NEAR * int(lock):
         yield Finding(
             "RA19",
             f"RLIMIT_MEMLOCK is {int(lock) // 1024:,} KiB, of which "

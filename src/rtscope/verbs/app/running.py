@@ -5,6 +5,7 @@ import struct
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 
+from rtscope.host.units import is_whole
 from rtscope.machine.capabilities import CAPABILITIES
 from rtscope.machine.facts import cpus_in
 from rtscope.machine.reader import Content, Denied, text_of
@@ -83,7 +84,7 @@ class RunningProgram:
     def uid(self) -> int | None:
         """Its real user."""
         uids = self.status.get("Uid", "").split()
-        return int(uids[0]) if uids and uids[0].isdigit() else None
+        return int(uids[0]) if uids and is_whole(uids[0]) else None
 
     @property
     def gid(self) -> int | None:
@@ -97,13 +98,13 @@ class RunningProgram:
 
     def _numbers(self, key: str) -> list[int]:
         words = self.status.get(key, "").split()
-        return [int(word) for word in words if word.isdigit()]
+        return [int(word) for word in words if is_whole(word)]
 
     @property
     def locked_kb(self) -> int:
         """How much of its memory is locked."""
         words = self.status.get("VmLck", "").split()
-        return int(words[0]) if words and words[0].isdigit() else 0
+        return int(words[0]) if words and is_whole(words[0]) else 0
 
     @property
     def locked_at_start(self) -> bool:
@@ -173,7 +174,7 @@ def running_program(
         environ=_environ(texts.get("environ", "")),
         service=_service(texts.get("cgroup", "")),
         cgroups=tuple(_memory_groups(texts.get("cgroup", ""))),
-        oom_score_adj=int(score) if score.lstrip("-").isdigit() else 0,
+        oom_score_adj=int(score) if is_whole(score.lstrip("-")) else 0,
         denied=denied,
     )
 
@@ -208,8 +209,8 @@ def _user_row(uids: str, passwd: str) -> list[str]:
 def _groups(user: Sequence[str], group: str) -> Groups:
     """Make them of the fields of /etc/passwd for a user, and of /etc/group."""
     rows = [line.split(":") for line in group.splitlines()]
-    whole = [row for row in rows if len(row) > 3 and row[2].isdigit()]
-    own = int(user[3]) if user and user[3].isdigit() else None
+    whole = [row for row in rows if len(row) > 3 and is_whole(row[2])]
+    own = int(user[3]) if user and is_whole(user[3]) else None
     member = {int(row[2]) for row in whole if user and user[0] in row[3].split(",")}
     return Groups(
         names={int(row[2]): row[0] for row in whole},
@@ -240,7 +241,7 @@ MOST_BYTES = 1 << 60
 
 def memory_max(texts: Iterable[str | None]) -> int | None:
     """Return the limit in the first file that has one, in bytes."""
-    numbers = (int(text) for text in texts if text and text.strip().isdigit())
+    numbers = (int(text) for text in texts if text and is_whole(text.strip()))
     return next((number for number in numbers if number < MOST_BYTES), None)
 
 

@@ -12,6 +12,7 @@ from pathlib import PurePosixPath
 
 from rtscope.contract import FIXED_PRIORITY
 from rtscope.host.escape import printable
+from rtscope.host.units import is_whole
 from rtscope.machine.cpulist import format_cpulist
 from rtscope.machine.tasks.model import Thread
 from rtscope.verbs.app.running import DELETED, START_MARK, RunningProgram
@@ -357,7 +358,7 @@ def _limits(program: RunningProgram) -> Iterator[Setting]:
         )
         yield Setting(why, "LimitMEMLOCK", "infinity")
     timeout = program.limits.get("Max realtime timeout", "unlimited")
-    if real_time and timeout.isdigit():
+    if real_time and is_whole(timeout):
         yield Setting(
             f"No LimitRTTIME=: it had {timeout} µs. A real-time thread that runs "
             "longer without a sleep gets SIGXCPU, then SIGKILL."
@@ -374,7 +375,7 @@ def _memory_limit(program: RunningProgram) -> Iterator[Setting]:
         yield Setting(why, "MemoryMax", str(program.memory_max_bytes))
         return
     peak = program.status.get("VmHWM", "").removesuffix(" kB").strip()
-    if peak.isdigit():
+    if is_whole(peak):
         yield Setting(
             f"No MemoryMax=: it had none. Its peak so far was {int(peak):,} KiB."
         )

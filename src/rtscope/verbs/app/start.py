@@ -17,7 +17,7 @@ import typer
 
 from rtscope.host import process
 from rtscope.host.errors import TargetError, UsageError, no_such, quote
-from rtscope.host.units import parse_duration
+from rtscope.host.units import is_whole, parse_duration
 from rtscope.machine.capabilities import CAPABILITIES
 from rtscope.machine.cpulist import format_cpulist, parse_cpulist
 from rtscope.machine.target import agent_file
@@ -256,7 +256,7 @@ def _bits(text: str) -> str:
 def _become(name: str) -> tuple[list[str], Mapping[str, str]]:
     """Return options of the agent, and variables of the environment, for a user."""
     try:
-        user = pwd.getpwuid(int(name)) if name.isdecimal() else pwd.getpwnam(name)
+        user = pwd.getpwuid(int(name)) if is_whole(name) else pwd.getpwnam(name)
     except (KeyError, OverflowError) as error:
         raise UsageError(
             f"--user {quote(name)}: this machine has no such user; see them: getent "

@@ -22,7 +22,7 @@ from rtscope.contract import (
 )
 from rtscope.host.errors import ContractError, TargetError, UsageError
 from rtscope.host.escape import printable
-from rtscope.host.units import NS_PER_S
+from rtscope.host.units import NS_PER_S, is_whole
 from rtscope.machine.reader import Content, Denied, Reader
 from rtscope.machine.target import Stream, Target
 from rtscope.machine.target.agentreader import AgentReader
@@ -382,7 +382,7 @@ def _made_files(snapshot: ProcessSnapshot, pid: int) -> MadeFiles | None:
 
 def process_named(listing: Listing, name: str) -> list[int]:
     """Return the processes of a name, or the one of a PID or TID."""
-    if name.isdigit():
+    if is_whole(name):
         return [t.line.pid for t in listing.threads if t.line.tid == int(name)]
     return [t.line.pid for t in listing.threads if t.is_leader and t.name == name[:15]]
 

@@ -21,6 +21,7 @@ from rtscope.boards.kernels.tree import Patch, Series, describe, try_series
 from rtscope.host import process
 from rtscope.host.errors import KernelError, UsageError
 from rtscope.host.escape import printable
+from rtscope.host.units import is_whole
 from rtscope.verbs.bisect.outcome import Verdict
 
 # --- run git, in repositories of our own and in the user's ----------------------------
@@ -374,7 +375,7 @@ def place_in(series: Series, text: str | None, *, option: str, default: int) -> 
     if text is None:
         return default
     names = [patch.name for patch in series.patches]
-    if text.isdecimal() and int(text) <= len(names):
+    if is_whole(text) and int(text) <= len(names):
         return int(text)
     if text in names:
         return names.index(text) + 1

@@ -20,7 +20,7 @@ from rtscope.cli.otherlines import (
 from rtscope.cli.results import PAGE, model_of, question_in, write_page
 from rtscope.host.errors import MeasurementError, UsageError
 from rtscope.host.files import write_atomically
-from rtscope.host.units import plural
+from rtscope.host.units import is_whole, plural
 from rtscope.machine.target.address import Address, address_of
 from rtscope.measure.campaign.model import Campaign
 from rtscope.measure.campaign.options import Options
@@ -126,7 +126,7 @@ def _online(own: dict[str, str]) -> list[int] | None:
 
 def _shape(line: OtherLine) -> _Shape:
     limit = line.value("-H") or line.value("-h")
-    if limit is not None and not (limit.isdigit() and 0 < int(limit) <= MAX_ROWS):
+    if limit is not None and not (is_whole(limit) and 0 < int(limit) <= MAX_ROWS):
         raise UsageError(f"a histogram of {limit} us: cyclictest takes 1 to {MAX_ROWS}")
     json, file = line.value("--json"), line.value("--histfile")
     if file and limit is None:
