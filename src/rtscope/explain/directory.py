@@ -43,6 +43,7 @@ from rtscope.explain.runs import (
 from rtscope.explain.timeline import Timeline, timeline_of
 from rtscope.host.errors import RecordError, RtscopeError, UsageError
 from rtscope.host.files import write_atomically
+from rtscope.host.files.opening import is_there
 from rtscope.host.process import Progress, Step
 from rtscope.record.directory.records import RECORD, ResultDir, no_records, read_record
 from rtscope.record.events.dat import open_trace
@@ -183,7 +184,7 @@ def _wakeups_of(
         return _explained_paths(
             one, worst=worst, cache=cache, log=log, progress=progress
         )
-    if (one.directory / TRACE).is_file():
+    if is_there(one.directory / TRACE):
         machine = machine_of(one.record)
         trace = open_trace(one.directory / TRACE)
         windows = explained_windows(one.record, trace, machine)
@@ -262,9 +263,9 @@ def every_run(path: Path, run_id: str | None = None) -> list[Recorded]:
 
 
 def _files(path: Path) -> list[Path]:
-    if path.is_file():
+    if is_there(path) and not path.is_dir():
         return [path]
-    if (path / RECORD).is_file():
+    if is_there(path / RECORD):
         return [path / RECORD]
     files = [path / "runs" / name / RECORD for name in ResultDir(path).done_ids()]
     if not files:
@@ -313,11 +314,11 @@ def _paths_of(recorded: Recorded) -> tuple[str, list[TraceSection]]:
     try:
         first = stream_of(recorded)
     except UsageError:
-        if not replayed.is_file():
+        if not is_there(replayed):
             raise
         first = read_stream(replayed, sha256=None)
     worst = with_windows(first)
-    if not replayed.is_file() or not any(map(_lacks, worst)):
+    if not is_there(replayed) or not any(map(_lacks, worst)):
         return first.arch, [*worst]
     fuller = {
         _wakeup(section): section
@@ -389,7 +390,7 @@ def _record_sections(
     Raises UsageError for the only one.
     """
     for one in chosen:
-        if one.sections_path.is_file():
+        if is_there(one.sections_path):
             continue
         try:
             _record_sections_of(one, cache=cache, log=log, progress=progress)
@@ -422,7 +423,7 @@ def _bounds_of_run(
     one: Recorded, *, cache: Path, log: Log, progress: Progress
 ) -> Sequence[CpuBound]:
     """Return the bounds of a run; none without recorded critical sections."""
-    if not one.record.virtual or not one.sections_path.is_file():
+    if not one.record.virtual or not is_there(one.sections_path):
         return ()
     symbols = symbols_of(one, cache=cache, log=log, progress=progress)
     return bounds_of(read_stream(one.sections_path, sha256=None), symbols)

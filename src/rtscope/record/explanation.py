@@ -19,6 +19,7 @@ from rtscope.host.errors import RecordError
 from rtscope.host.files import read_bounded, write_atomically
 from rtscope.host.files.documents import JsonShape, holds_too_much
 from rtscope.host.files.jsontext import json_text
+from rtscope.host.files.opening import is_there
 from rtscope.host.units import format_us
 from rtscope.record.model import RunRecord, refused
 
@@ -430,10 +431,12 @@ def missing(explained: Explained, record: RunRecord) -> Iterator[str]:
 
 
 def _files(path: Path) -> list[Path]:
-    if path.is_file():
+    if not path.is_dir():
         candidates = [path.parent / EXPLAINED]
-    elif (path / EXPLAINED).exists():
+    elif is_there(path / EXPLAINED):
         candidates = [path / EXPLAINED]
     else:
-        candidates = sorted((path / "runs").glob(f"*/{EXPLAINED}"))
-    return [file for file in candidates if file.exists()]
+        runs = path / "runs"
+        folders = sorted(runs.iterdir()) if runs.is_dir() else []
+        candidates = [folder / EXPLAINED for folder in folders]
+    return [file for file in candidates if is_there(file)]

@@ -32,7 +32,7 @@ from rtscope.host.files.archive import (
 )
 from rtscope.host.files.heldfolders import temporary_folder
 from rtscope.host.files.jsontext import json_text
-from rtscope.host.files.opening import at_hand
+from rtscope.host.files.opening import at_hand, is_there
 from rtscope.record.directory.place import CAMPAIGN
 from rtscope.record.directory.records import (
     INTERRUPTED,
@@ -259,7 +259,8 @@ def folder_name(directory: Path) -> str:
 def _take(directory: Path, *names: str) -> Iterator[tuple[str, bytes]]:
     for name in names:
         path = directory / name
-        if path.is_file() and not path.is_symlink():
+        needed = name.endswith(_NEEDED) and is_there(path)
+        if needed or (path.is_file() and not path.is_symlink()):
             yield name, read_bounded(path, limit=MAX_RECORD_BYTES, kind="result file")
 
 
@@ -268,4 +269,4 @@ def _is_folder(path: Path) -> bool:
 
 
 def _has(folder: Path, *names: str) -> bool:
-    return any((folder / name).is_file() for name in names)
+    return any(is_there(folder / name) for name in names)

@@ -6,6 +6,7 @@ device, a socket and a directory are refused before they are opened: some of the
 for ever, and some act when they are opened.
 """
 
+import errno
 import io
 import os
 import shutil
@@ -33,6 +34,21 @@ _KINDS = {
     stat.S_IFBLK: "a device",
     stat.S_IFLNK: "a link",
 }
+
+
+def is_there(path: Path) -> bool:
+    """
+    Tell whether a directory has a file of this name, whatever kind it is.
+
+    A link is there, wherever it leads. Raises RecordError if that cannot be seen.
+    """
+    try:
+        path.lstat()
+    except (FileNotFoundError, NotADirectoryError):
+        return False
+    except (OSError, ValueError) as cause:
+        raise RecordError(_unreadable(path, cause)) from cause
+    return True
 
 
 def open_named(
@@ -143,7 +159,21 @@ def _refuse_odd(path: Path, about: os.stat_result, error: type[RtscopeError]) ->
     if stat.S_ISREG(about.st_mode) or (_waits(about) and _is_of_shell(path)):
         return
     what = _KINDS.get(stat.S_IFMT(about.st_mode), "an odd file")
+    if stat.S_ISLNK(about.st_mode):
+        what += _leads(path)
     raise error(f"{path}: {what}, not a regular file")
+
+
+def _leads(link: Path) -> str:
+    """Return where a link leads, in words."""
+    try:
+        to = f" to {str(link.readlink())!a:.200}"
+        link.stat()
+    except OSError as error:
+        if error.errno == errno.ELOOP:
+            return f"{to}, which leads in a circle"
+        return f"{to}, where nothing is" if error.errno == errno.ENOENT else ""
+    return to
 
 
 def _waits(about: os.stat_result) -> bool:

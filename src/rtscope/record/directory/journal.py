@@ -21,7 +21,7 @@ from rtscope.host.errors import RecordError
 from rtscope.host.files import advice_for, read_bounded, write_atomically
 from rtscope.host.files.documents import json_object
 from rtscope.host.files.jsontext import json_text
-from rtscope.host.files.opening import refuse_larger
+from rtscope.host.files.opening import is_there, refuse_larger
 
 STEPS = "steps.jsonl"
 """In the directory of a search."""
@@ -64,7 +64,7 @@ class Noted(Generic[T]):
     def read(self, path: Path) -> T:
         """Return the list of a directory; RecordError if it is damaged."""
         file = path / self.name
-        if not file.exists():
+        if not is_there(file):
             return self.none
         text = read_bounded(file, limit=MAX_LIST_BYTES, kind=f"list of {self.of}")
         try:
@@ -199,7 +199,7 @@ def read_journal(path: Path, *, mend: bool = True) -> Journal:
     A line without an end is left out, and removed unless nothing is to be written.
     """
     journal = Journal(path)
-    if not path.exists():
+    if not is_there(path):
         return journal
     again = "start again with another --out"
     try:

@@ -20,7 +20,7 @@ from rtscope.host.errors import RecordError, UsageError
 from rtscope.host.files import read_bounded, write_atomically
 from rtscope.host.files.documents import json_object
 from rtscope.host.files.jsontext import json_text
-from rtscope.host.files.opening import refuse_larger
+from rtscope.host.files.opening import is_there, refuse_larger
 from rtscope.host.version import __version__
 from rtscope.record.model import wrong_schema
 
@@ -47,8 +47,12 @@ class Kind:
         return f"rtscope {self.verb} --resume {shlex.quote(str(path))}"
 
     def is_in(self, path: Path) -> bool:
-        """Tell whether a directory has the document; it may be damaged."""
-        return os.path.lexists(path / self.file)
+        """
+        Tell whether a directory has the document; it may be damaged.
+
+        Raises RecordError if that cannot be seen.
+        """
+        return is_there(path / self.file)
 
     def damaged(self, path: Path) -> RecordError:
         """Return the error for a document that says what none can say."""

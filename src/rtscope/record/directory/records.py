@@ -27,7 +27,7 @@ from typing import Any
 
 from rtscope.host.errors import RecordError, UsageError
 from rtscope.host.files import read_bounded, write_atomically
-from rtscope.host.files.opening import read_named
+from rtscope.host.files.opening import is_there, read_named
 from rtscope.record.caveats.catalogue import gravest_first, make
 from rtscope.record.directory import journal, place
 from rtscope.record.directory.journal import State
@@ -77,8 +77,8 @@ class ResultDir:
 
     def is_done(self, run_id: str) -> bool:
         """Tell whether a run is done; listing all takes a second of thousands."""
-        with suppress(OSError):  # a name that no file can have
-            return (self.run_dir(run_id) / RECORD).is_file()
+        with suppress(RecordError):  # a name that no file can have
+            return is_there(self.run_dir(run_id) / RECORD)
         return False
 
     def save(self, record: RunRecord, *, interrupted: bool = False) -> Path:
@@ -158,11 +158,25 @@ class ResultDir:
         return directory / name
 
     def _files(self, name: str) -> list[Path]:
-        paths = sorted((self.path / "runs").glob(f"*/{name}"))
+        paths = files_of_runs(self.path, name)
         if len(paths) > MAX_RUNS:
             raise RecordError(f"{self.path}: more than {MAX_RUNS} runs")
         refuse_links(self.path / "runs", *(path.parent for path in paths))
         return paths
+
+
+def files_of_runs(path: Path, name: str) -> list[Path]:
+    """
+    Return the files of a name in a directory's runs, also those that nobody can read.
+
+    Raises RecordError for a folder that cannot be read.
+    """
+    runs = path / "runs"
+    try:
+        folders = sorted(runs.iterdir()) if runs.is_dir() else []
+    except OSError as error:
+        raise RecordError(f"cannot read {runs}: {error.strerror}") from error
+    return [folder / name for folder in folders if is_there(folder / name)]
 
 
 def with_lost(record: RunRecord, lost: Mapping[str, str]) -> RunRecord:
@@ -297,11 +311,11 @@ def open_records(path: Path) -> list[RunRecord]:
 
     Raises UsageError where nothing is, RecordError for what is damaged.
     """
-    if path.exists() and not path.is_dir():
+    if is_there(path) and not path.is_dir():
         text = read_named(path, limit=MAX_RECORD_BYTES, kind="record")
         return [record_from_json(text, name=str(path))]
     for name in (RECORD, INTERRUPTED):
-        if (path / name).is_file():
+        if is_there(path / name):
             return [read_record(path / name)]
     if found := ResultDir(path).records():
         return found
@@ -317,6 +331,7 @@ def no_records(path: Path) -> UsageError:
         others = f" and {len(below) - 1} others" if len(below) > 1 else ""
         why = f"no record in it, but in {below[0]}{others}: name one of them"
     elif (kind := place.kind_of(path)) is not None:
+        place.read_document(path, kind)
         reasons = (f" {one.name}: {one.why};" for one in outcomes(path) if one.why)
         why = f"no run of the {kind.name} in it is done;{next(reasons, '')} go on with "
         why += kind.to_go_on(path)
@@ -326,7 +341,7 @@ def no_records(path: Path) -> UsageError:
 
 
 def _has_records(path: Path) -> bool:
-    return any((path / "runs").glob(f"*/{RECORD}"))
+    return bool(files_of_runs(path, RECORD))
 
 
 def _folders(path: Path) -> list[Path]:

@@ -18,7 +18,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from rtscope.host.errors import RecordError, UsageError
-from rtscope.host.files.opening import open_named
+from rtscope.host.files.opening import is_there, open_named
 from rtscope.record.events.datfile import (
     MAGIC,
     Extent,
@@ -362,7 +362,7 @@ def open_trace(path: Path) -> Trace:
 
     Raises UsageError if there is none, RecordError for what cannot be read.
     """
-    if not path.exists():
+    if not is_there(path):
         raise UsageError(f"{path}: no such file")
     try:
         with open_named(path, kind="trace", limit=MAX_TRACE_BYTES) as file:

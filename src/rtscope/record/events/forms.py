@@ -13,6 +13,7 @@ from rtscope.host.errors import RecordError
 from rtscope.host.files.archive import packed_with, unpacked
 from rtscope.host.files.plaintext import MAX_PLAIN_BYTES, plain_bytes
 from rtscope.host.files.prefixes import without_prefix
+from rtscope.host.units import is_whole
 
 # --- LTTng's events, as babeltrace prints them --------------------------------------
 
@@ -97,7 +98,7 @@ def _fields(text: str) -> dict[str, str]:
         value = quoted or container or plain
         if key in _PRIORITIES and re.fullmatch(r"-?\d{1,6}", value):
             value = str(int(value) + 100)
-        if key == "prev_state" and value.isdigit():
+        if key == "prev_state" and is_whole(value):
             value = _STATES.get(int(value) & 0xFF, "S")
         fields[_PIDS.get(key, key)] = value
     return fields

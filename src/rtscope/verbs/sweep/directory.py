@@ -9,6 +9,7 @@ from rtscope.boards.runs.prepare import PreparedCampaign
 from rtscope.cli.console import typed_words
 from rtscope.host.errors import ImpossibleRemedy, UsageError, quote
 from rtscope.host.escape import printable
+from rtscope.host.files.opening import is_there
 from rtscope.machine.target.address import parse_address
 from rtscope.measure.campaign.file import to_dict
 from rtscope.measure.campaign.model import Campaign
@@ -233,7 +234,7 @@ def _named(file: Path) -> Sweep:
     """Return the sweep of a file, or one that comes with rtscope."""
     if str(file) in shipped_sweeps() and not file.is_file():
         return load_shipped(str(file))
-    if not file.exists():
+    if not is_there(file):
         raise UsageError(
             f"cannot read sweep {file}: no such file; rtscope itself has "
             f"{', '.join(shipped_sweeps())}, and {NAME} RECORD"
