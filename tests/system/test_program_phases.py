@@ -140,10 +140,8 @@ def test_the_command_of_a_search_makes_exactly_its_worst_start(folder: Path) -> 
 
     found = answer(*words, "--search", "3", "--save", str(searched), *program)
     [search] = found["search"]
-    command = shlex.split(search["alone"][0]["command"])
-    again = answer(
-        *(str(repeated) if one == str(searched) else one for one in command[1:])
-    )
+    _, *command = shlex.split(search["alone"][0]["command"])
+    again = answer("test", "--save", str(repeated), *command[1:])
 
     assert len(search["trials"]) == 3
     assert search["growth"][0]["trial"] == 1

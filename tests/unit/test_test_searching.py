@@ -10,6 +10,7 @@ from pages.jsonkeys import keys_without_words
 from rtscope.boards.parts.program import Program
 from rtscope.boards.parts.qemu import Phase, ProgramView
 from rtscope.boards.recording.programuses import ProgramUses
+from rtscope.boards.runs.identity import BoardIdentity
 from rtscope.boards.runs.programscript import ProgramJob, job_of_program
 from rtscope.host.errors import UsageError
 from rtscope.present.document import Chart, Document
@@ -128,11 +129,24 @@ def test_the_command_of_a_trial_has_all_that_it_needs() -> None:
 
 
 def test_the_options_of_the_command_stand_before_the_program() -> None:
-    argv = ["test", "--search=9", "--", "./prog", "--seed", "3"]
+    argv = ["test", "--search=9", "--save", "a", "--", "./prog", "--seed", "3"]
 
     command = command_of(argv, ("--seed", "7"))
 
     assert command == "rtscope test --seed 7 -- ./prog --seed 3"
+
+
+def test_a_board_says_at_which_phases_its_threads_began() -> None:
+    identity = BoardIdentity(
+        *("pc", 2, 500.0, 2500, 2, 7, "debian-6.12-rt", ""),
+        *("k", "i", "q", "p", "b"),
+        phases="1:2:1000000:944000 2:2:1000000:944000 1:3:8000000:6818500",
+    )
+
+    assert (
+        "seed 7, with thread 2 at 944 of 1000 µs, 3 at 6818.5 of 8000 µs; its times"
+        in identity.words
+    )
 
 
 def test_the_first_trial_has_no_settings_of_the_search() -> None:

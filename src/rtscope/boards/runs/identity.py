@@ -8,6 +8,7 @@ from rtscope.boards.catalogue import appended
 from rtscope.boards.parts.prepared import Prepared
 from rtscope.boards.runs.assemble import board_digest
 from rtscope.boards.runs.boot import Booted
+from rtscope.host.units import NS_PER_US
 
 
 @dataclass(frozen=True, slots=True)
@@ -34,7 +35,8 @@ class BoardIdentity:
     @property
     def words(self) -> str:
         """Say what its times are, and what is needed to get them again."""
-        phases = f", with phases of threads {self.phases}" if self.phases else ""
+        held = dict.fromkeys(map(_phase_words, self.phases.split()))
+        phases = f", with thread {', '.join(held)}" if held else ""
         return (
             f"virtual board {self.board} with {self.kernel}"
             f"{self.append and f' and {self.append}'}: {self.cpus} CPUs of "
@@ -49,6 +51,15 @@ class BoardIdentity:
         if not self.phases:
             del row["phases"]
         return row
+
+
+def _phase_words(phase: str) -> str:
+    """Say when a thread begins, as `3 at 6818 of 8000 µs`, in whatever start."""
+    _, thread, period_ns, after_ns = phase.split(":")
+    after_us, period_us = (
+        f"{int(ns) / NS_PER_US:.12g}" for ns in (after_ns, period_ns)
+    )
+    return f"{thread} at {after_us} of {period_us} \N{MICRO SIGN}s"
 
 
 def identity_of(prepared: Prepared, booted: Booted, seed: int) -> BoardIdentity:

@@ -313,17 +313,19 @@ def options_of(searched: Searched, trial: Trial) -> tuple[str, ...]:
     return tuple(words)
 
 
+FILES_WRITTEN = ("--save", "--save-lock", "--junit", "--markdown", "--html")
+
+
 def command_of(argv: Sequence[str], options: Sequence[str]) -> str:
     """
     Return a command line with options, without its own of the same names and --search.
 
-    They stand before `--`, after which the words are of the program.
+    Nor does it write a file over that of the search. The options stand before `--`,
+    after which the words are of the program.
     """
     at = argv.index("--") if "--" in argv else len(argv)
-    dropped = {one for one in options if one.startswith("--")} | {
-        "--search",
-        "--search-seed",
-    }
+    dropped = {one for one in options if one.startswith("--")}
+    dropped |= {"--search", "--search-seed", *FILES_WRITTEN}
     kept: list[str] = []
     words = iter(argv[:at])
     for word in words:
