@@ -1,0 +1,156 @@
+"""
+What an index of `rtscope history` costs: CPU time and bytes of a run, and questions.
+
+Directories are made records of four CPUs with hundreds of filled buckets. Millions of
+runs are rows of the index copied within it, with other times and names: what asks it
+sees no difference. CPU times hardly depend on what else the machine does.
+
+    python bench/history_index.py --runs 1500000
+"""
+
+import argparse
+import random
+import resource
+import sqlite3
+import sys
+import tempfile
+import time
+from collections.abc import Callable
+from dataclasses import replace
+from pathlib import Path
+
+ROOT = Path(__file__).parent.parent
+sys.path.insert(0, str(ROOT / "tests"))
+
+from fakes.measurements import record, thread  # noqa: E402
+from rtscope.record.directory.records import create  # noqa: E402
+from rtscope.verbs.history import database  # noqa: E402
+from rtscope.verbs.history.indexing import Tally, index_place  # noqa: E402
+from rtscope.verbs.history.judge import judge  # noqa: E402
+from rtscope.verbs.history.query import filters_of, select_runs  # noqa: E402
+from rtscope.verbs.history.questions import (  # noqa: E402
+    Asked,
+    baseline_of,
+    questions,
+)
+
+SERIES = 40
+SAMPLES = 2_000
+"""Of each CPU: they fill some 150 buckets."""
+
+
+def make(place: Path, directories: int) -> int:
+    """Write result directories; return the filled buckets of one."""
+    rng = random.Random(1)
+    threads = [
+        thread(
+            [int(rng.lognormvariate(9.2, 0.05)) for _ in range(SAMPLES - 5)]
+            + [int(rng.lognormvariate(10.5, 0.3)) for _ in range(5)],
+            cpu=cpu,
+            worst_kept=64,
+        )
+        for cpu in range(4)
+    ]
+    one = record(threads, target="ssh:board")
+    for number in range(directories):
+        digest = f"{number:064x}"
+        create(place / f"{number:05}", {}, command=("rtscope", "run")).save(
+            replace(one, result_digest=digest)
+        )
+    return sum(len(each.histogram) for each in threads)
+
+
+def cpu_s(work: Callable[[], object]) -> float:
+    """Return the CPU time of this process for some work."""
+    before = time.process_time()
+    work()
+    return time.process_time() - before
+
+
+def indexed(file: Path, place: Path) -> None:
+    """Index a place."""
+    with database.opened(file, make=True) as opened:
+        index_place(opened, place, Tally())
+
+
+def multiply(file: Path, runs: int) -> None:
+    """Copy rows of the index until it has so many runs, of 40 series night by night."""
+    with database.opened(file, make=True) as opened, database.writing(opened):
+        names = [row["name"] for row in opened.execute("PRAGMA table_info(run)")]
+        columns = ", ".join(f'"{name}"' for name in names if name != "id")
+        values = ", ".join(
+            {
+                "path": "'/many/' || n || '/runs/1/record.json'",
+                "directory": "'/many/' || n",
+                "digest": "printf('%064x', 10000000 + n)",
+                "series": f"'ssh:' || (n % {SERIES}) || ' idle'",
+                "machine": f"'ssh:' || (n % {SERIES})",
+                "started": "strftime('%Y-%m-%dT%H:%M:%SZ', 946684800 + n * 30, "
+                "'unixepoch')",
+                "max_ns": "max_ns + abs(random()) % 9999",
+            }.get(name, f'"{name}"')
+            for name in names
+            if name != "id"
+        )
+        opened.execute(
+            "WITH RECURSIVE many(n) AS (SELECT 1 UNION ALL SELECT n + 1 FROM many "
+            f"WHERE n < ?) INSERT INTO run ({columns}) SELECT {values} FROM many, "
+            "(SELECT * FROM run LIMIT 1)",
+            (runs,),
+        )
+
+
+def ask(file: Path) -> None:
+    """Print the CPU time of questions to the index."""
+
+    def newest() -> None:
+        with database.opened(file) as opened:
+            select_runs(opened, filters_of(), limit=40)
+
+    def of_a_machine() -> None:
+        with database.opened(file) as opened:
+            select_runs(opened, filters_of(machine="ssh:7"), limit=40)
+
+    def check() -> None:
+        with database.opened(file) as opened:
+            asked = Asked(4, frozenset(), baseline_of("last:20"), None)
+            judge(questions(opened, filters_of(), asked))
+
+    for name, work in (
+        ("the newest 40 runs", newest),
+        ("the newest 40 of a machine", of_a_machine),
+        ("a check of 40 series", check),
+    ):
+        print(f"{name}: {cpu_s(work):.2f} s of CPU")
+
+
+def main() -> None:
+    """Print what indexing and asking cost."""
+    parser = argparse.ArgumentParser(description=(__doc__ or "").split("\n")[1])
+    parser.add_argument("--directories", type=int, default=1_000)
+    parser.add_argument("--runs", type=int, default=150_000)
+    asked = parser.parse_args()
+    with tempfile.TemporaryDirectory() as folder:
+        place, file = Path(folder, "nights"), Path(folder, "history.db")
+        buckets = make(place, asked.directories)
+        first_s = cpu_s(lambda: indexed(file, place))
+        again_s = cpu_s(lambda: indexed(file, place))
+        print(
+            f"{asked.directories} directories of {buckets} buckets: "
+            f"{asked.directories / first_s:.0f} a second of CPU, unchanged "
+            f"{asked.directories / again_s:.0f}; "
+            f"{file.stat().st_size / asked.directories:.0f} bytes a run"
+        )
+        multiply(file, asked.runs)
+        size = file.stat().st_size / 1e6
+        print(f"{asked.runs:,} runs of {SERIES} series: {size:.0f} MB")
+        try:
+            ask(file)
+        except sqlite3.Error as error:
+            sys.exit(f"{file}: {error}")
+    memory = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 1024
+    print(f"memory: at most {memory:.0f} MB")
+
+
+if __name__ == "__main__":
+    main()
