@@ -36,15 +36,15 @@ from rtscope.verbs.history.questions import (  # noqa: E402
 
 SERIES = 40
 SAMPLES = 2_000
-"""Of each CPU: they fill some 150 buckets."""
+"""Of each CPU: they fill some 300 buckets."""
 
 
-def make(place: Path, directories: int) -> int:
+def make(place: Path, directories: int, samples: int) -> int:
     """Write result directories; return the filled buckets of one."""
     rng = random.Random(1)
     threads = [
         thread(
-            [int(rng.lognormvariate(9.2, 0.05)) for _ in range(SAMPLES - 5)]
+            [int(rng.lognormvariate(9.2, 0.05)) for _ in range(samples - 5)]
             + [int(rng.lognormvariate(10.5, 0.3)) for _ in range(5)],
             cpu=cpu,
             worst_kept=64,
@@ -128,11 +128,12 @@ def main() -> None:
     """Print what indexing and asking cost."""
     parser = argparse.ArgumentParser(description=(__doc__ or "").split("\n")[1])
     parser.add_argument("--directories", type=int, default=1_000)
+    parser.add_argument("--samples", type=int, default=SAMPLES)
     parser.add_argument("--runs", type=int, default=150_000)
     asked = parser.parse_args()
     with tempfile.TemporaryDirectory() as folder:
         place, file = Path(folder, "nights"), Path(folder, "history.db")
-        buckets = make(place, asked.directories)
+        buckets = make(place, asked.directories, asked.samples)
         first_s = cpu_s(lambda: indexed(file, place))
         again_s = cpu_s(lambda: indexed(file, place))
         print(
