@@ -19,8 +19,11 @@ LAST = 20
 
 MOST_NIGHTS = 1_000
 
-RUNS_READ = 2_000
-"""Of each series, the newest; and all of results with the tag of a baseline."""
+RUNS_OF_A_NIGHT, RUNS_AT_LEAST = 4, 100
+"""Of each series so many newest runs are read for a night that is asked for."""
+
+RUNS_BEFORE_A_RESULT = 5_000
+"""Of each series, where a result is named that need not be the newest."""
 
 _LAST = re.compile(r"last:([1-9][0-9]{0,3})")
 
@@ -91,10 +94,17 @@ def _rows(
         "SELECT * FROM (SELECT *, row_number() OVER (PARTITION BY series "
         f"ORDER BY started DESC) AS place FROM run WHERE {where}) WHERE place <= ? "
         "OR directory IN (SELECT directory FROM tag WHERE tag = ?)",
-        (*filters.values, RUNS_READ, asked.baseline.tag),
+        (*filters.values, _most_runs(asked), asked.baseline.tag),
     ).fetchall()
     texts = index.execute("SELECT id, text FROM conditions")
     return rows, {row["id"]: row["text"] for row in texts}
+
+
+def _most_runs(asked: Asked) -> int:
+    if asked.directories:
+        return RUNS_BEFORE_A_RESULT
+    nights = asked.latest + asked.baseline.last
+    return RUNS_OF_A_NIGHT * nights + RUNS_AT_LEAST
 
 
 def _of_group(
