@@ -2,6 +2,7 @@
 
 import re
 from dataclasses import replace
+from typing import cast
 
 import numpy as np
 
@@ -29,8 +30,9 @@ from rtscope.verbs.test.file import BudgetTable, ProgramTest
 from rtscope.verbs.test.forms import answer_row
 from rtscope.verbs.test.judge import SeenStart, judge
 from rtscope.verbs.test.page import page_document
-from rtscope.verbs.test.recorded import cycle_section
+from rtscope.verbs.test.recorded import cycle_section, recorded_cycle
 from rtscope.verbs.test.responsecharts import MOST_DOTS, over_time_of
+from rtscope.verbs.test.running import Ran
 
 LOOP, OTHER = 11, 12
 BOARD = BoardIdentity(
@@ -189,6 +191,33 @@ def test_a_switch_that_a_window_has_twice_is_once_in_a_path() -> None:
         (1, 0, other, None),
         (4, 1, other, 49),
         (5, 1, task, None),
+    ]
+
+
+def test_a_cycle_that_the_one_before_made_late_is_not_booted_again() -> None:
+    written = Written()
+    written.thread(LOOP, "loop")
+    written.cycle(LOOP, 10_000)
+    written.cycle(LOOP, 11_000, work=700_000)  # until 12,405: past the next one
+    written.wake(LOOP, 12_420, due_us=12_000)
+    written.runs(LOOP, 12_421, first_us=12_422)
+    written.returns(LOOP, 12_422, CLOCK_NANOSLEEP)
+    written.call(LOOP, 14_500, CLOCK_NANOSLEEP, asked_us=15_000)
+    written.leaves(LOOP, 14_510)
+    record = parse_program_record(file_of(written.records))
+    (thread,) = outside_of(record).threads
+    log: list[str] = []
+    boot = cast("Ran", None)
+
+    found = recorded_cycle(
+        boot, record, thread, thread.worst, log=log.append, progress=print
+    )
+
+    assert thread.worst.slept
+    assert found is None
+    assert log == [
+        f"loop, cycle {thread.worst.number}: its cause is not looked for: "
+        "it was late already, by the cycle before"
     ]
 
 

@@ -71,7 +71,7 @@ def recorded_cycle(
     """
     name = f"{thread.name}, cycle {cycle.number}"
     cpus = _cpus_of(record, thread, cycle)
-    if why := _why_not(cycle, cpus):
+    if why := _why_not(thread, cycle, cpus):
         log(f"{name}: its cause is not looked for: {why}")
         return None
     try:
@@ -97,14 +97,14 @@ def _head(thread: OutsideThread, cycle: OutsideCycle) -> str:
     return f"{thread.name}, cycle {cycle.number}: {spent} from its due time to its end"
 
 
-def _why_not(cycle: OutsideCycle, cpus: Sequence[int]) -> str:
+def _why_not(thread: OutsideThread, cycle: OutsideCycle, cpus: Sequence[int]) -> str:
     """Return why a cycle is not explained; empty if it is."""
-    if not cycle.timed or not cycle.slept:
-        return (
-            "another thread woke it"
-            if cycle.slept
-            else "it was late already, by the cycle before"
-        )
+    # It sleeps too if its time has passed already, until the timer has said so.
+    before = [one for one in thread.cycles if one.begin_ns < cycle.begin_ns][-1:]
+    if not cycle.slept or (before and before[0].done_ns > cycle.begin_ns):
+        return "it was late already, by the cycle before"
+    if not cycle.timed:
+        return "another thread woke it"
     if len(cpus) != 1:
         return f"it was on {len(cpus)} CPUs"
     if cycle.response_ns + MOST_LEAD_NS > MAX_WINDOW_NS:
