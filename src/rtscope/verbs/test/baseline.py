@@ -89,7 +89,9 @@ class Difference:
     worse: bool
     """Whether it counts with a tolerance."""
     cycle: int | None = None
-    """The first one that differs, or is worse than all were; None: of no single one."""
+    """The first one that differs, or is worse than allowed; None: of no single one."""
+    worst: int | None = None
+    """The worst of them."""
 
 
 def baseline_text(test: ProgramTest, tested: Sequence[SeenStart]) -> str:
@@ -193,9 +195,10 @@ def _with_places(
     found: Difference, one: SeenStart, thread: OutsideThread | None
 ) -> Difference:
     """Say what the cycle did that most do not, and where in the program."""
-    if thread is None or found.cycle is None or found.cycle >= len(thread.cycles):
+    number = found.cycle if found.worst is None else found.worst
+    if thread is None or number is None or number >= len(thread.cycles):
         return found
-    more = done_more(thread, thread.cycles[found.cycle])
+    more = done_more(thread, thread.cycles[number])
     return replace(found, words=f"{found.words}{more_words(more, one.stacks)}")
 
 
@@ -308,12 +311,14 @@ def _within(
             shown = _us if is_time else "{:,}".format
             share = max(new) / max(old) - 1 if max(old) else float("inf")
             first = next(n for n, value in enumerate(new) if value > allowed)
+            worst = new.index(max(new))
+            most = f", most in cycle {worst}" if worst != first else ""
             said = (
                 f"{figure} {shown(max(old))} then, {shown(max(new))} now: "
-                f"{100 * share:.1f} % more, {100 * tolerance:g} % allowed; more than "
-                f"that first in cycle {first}"
+                f"{100 * share:.1f} % more, {100 * tolerance:g} % allowed; beyond it "
+                f"first in cycle {first}{most}"
             )
-            yield Difference(where, name, said, worse=True, cycle=first)
+            yield Difference(where, name, said, worse=True, cycle=first, worst=worst)
     if (now.missed or 0) > (then.missed or 0):
         said = f"{then.missed} missed periods then, {now.missed} now"
         yield Difference(where, name, said, worse=True)
