@@ -14,7 +14,7 @@ from rtscope.present.render.markdown import render_document
 from rtscope.programs.naming import NamedFrame, NamedStack, Origin
 from rtscope.programs.outside.cycles import outside_of
 from rtscope.programs.outside.file import Kind, parse_program_record
-from rtscope.verbs.test.answer import Answer, answer_document
+from rtscope.verbs.test.answer import Answer, answer_document, cycle_words
 from rtscope.verbs.test.baseline import (
     baseline_text,
     changed,
@@ -327,6 +327,15 @@ OWN = NamedFrame(
     *("write_log", "/src/log.c", 41, "loop", 7, False), origin=Origin.PROGRAM
 )
 PUSH = replace(OWN, function="push", file="queue.c", line=12)
+
+
+def test_the_time_of_the_kernel_is_for_calls_and_faults() -> None:
+    (thread,) = seen(inside=INNER).outside.threads
+    cycle = replace(thread.worst, user_instructions=5_000, calls={"mmap": 2})
+
+    assert "of the kernel for 2 system calls and 1 page fault" in cycle_words(
+        thread, cycle, 1
+    )
 
 
 def test_a_broken_count_says_where_in_the_program_it_was() -> None:

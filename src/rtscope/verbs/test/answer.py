@@ -225,9 +225,9 @@ def _parts(
     yield own_ns, "of its own instructions"
     rest_ns = cycle.response_ns - cycle.latency_ns - own_ns
     rest_ns -= cycle.preempted_ns + cycle.waited_ns
-    calls = sum(cycle.calls.values())
-    with_calls = f" for {plural(calls, 'system call')}" if calls else ""
-    yield rest_ns, f"of the kernel{with_calls}"
+    done = {"system call": sum(cycle.calls.values()), "page fault": cycle.faults}
+    what = enumeration([plural(times, noun) for noun, times in done.items() if times])
+    yield rest_ns, f"of the kernel{what and f' for {what}'}"
 
 
 def _wait_words(one: Wait, stacks: Mapping[int, NamedStack]) -> str:
