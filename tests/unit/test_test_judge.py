@@ -14,6 +14,7 @@ from rtscope.present.render.markdown import render_document
 from rtscope.programs.naming import NamedFrame, NamedStack, Origin
 from rtscope.programs.outside.cycles import outside_of
 from rtscope.programs.outside.file import Kind, parse_program_record
+from rtscope.programs.outside.model import Place, Wait
 from rtscope.verbs.test.answer import Answer, answer_document, cycle_words
 from rtscope.verbs.test.baseline import (
     baseline_text,
@@ -24,6 +25,7 @@ from rtscope.verbs.test.baseline import (
 from rtscope.verbs.test.file import BudgetTable, ProgramTest
 from rtscope.verbs.test.forms import answer_junit, answer_row
 from rtscope.verbs.test.judge import Outcome, SeenStart, judge, outcome_of
+from rtscope.verbs.test.places import done_more
 
 LOOP = 11
 BOARD = BoardIdentity(
@@ -212,6 +214,23 @@ def test_what_a_worse_cycle_did_is_named_with_its_place(tmp_path: Path) -> None:
     assert "first in cycle 7; more than in most cycles: malloc" in most.words
     assert "free in write_log() log.c:41 (once)" in most.words
     assert "write in push() queue.c:12 (once)" in most.words
+
+
+def test_a_lock_that_is_held_longer_than_usual_is_more() -> None:
+    (thread,) = seen().outside.threads
+
+    def waited(ns: int) -> Wait:
+        return Wait("futex", 0, ns, None, is_lock=True, is_inversion=False, place=1)
+
+    cycles = [
+        replace(one, waits=(waited(8_000 if one.number == 5 else 1_000),))
+        for one in thread.cycles
+    ]
+    thread = replace(thread, cycles=tuple(cycles))
+
+    assert done_more(thread, cycles[5]) == {Place("futex", 1): 1}
+    assert done_more(thread, cycles[5], waits=False) == {}
+    assert done_more(thread, cycles[4]) == {}
 
 
 def test_what_every_cycle_does_is_not_more_than_usual(tmp_path: Path) -> None:

@@ -117,15 +117,34 @@ def _pieces_of(program: Program) -> Sequence[Piece]:
 def done_more(
     thread: OutsideThread, cycle: OutsideCycle, *, waits: bool = True
 ) -> dict[Place, int]:
-    """Return what a cycle did more often than the middle one, each with how often."""
+    """
+    Return what a cycle did more often than the middle one, and how much more often.
+
+    With `waits` also where it waited twice as long, and for a tenth of its response:
+    with how often it waited there.
+    """
     done = _done_in(cycle, waits=waits)
     every = [_done_in(one, waits=waits) for one in thread.cycles] if done else []
     usual = {place: median_low(one[place] for one in every) for place in done}
-    return {
+    more = {
         place: times - usual[place]
         for place, times in done.items()
         if times > usual[place]
     }
+    if waits:
+        for place, ns in _waited_in(cycle).items():
+            usual_ns = median_low(_waited_in(one)[place] for one in thread.cycles)
+            if ns > 2 * usual_ns and 10 * ns >= cycle.response_ns:
+                more.setdefault(place, done[place])
+    return more
+
+
+def _waited_in(cycle: OutsideCycle) -> Counter[Place]:
+    """Return for how many ns a cycle waited at each place."""
+    waited: Counter[Place] = Counter()
+    for one in cycle.waits:
+        waited[one.at] += one.lasted_ns
+    return waited
 
 
 def _done_in(cycle: OutsideCycle, *, waits: bool) -> Counter[Place]:
