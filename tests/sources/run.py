@@ -30,7 +30,7 @@ PREPARED = (
     "rtscope run -l idle,cpu -d 2s --out machine -q",
     "rtscope run -t virtual:pc --kernel debian-6.12,debian-6.12-rt -l idle -d 1s "
     "--settle 1s --out board -q",
-    "rtscope import import.txt --load idle -d 800us --out imported -q",
+    "rtscope import import.txt --load idle -d 800us --out imported",
 )
 
 WORDS = {"partly": "works in part"}

@@ -1,6 +1,11 @@
 """Looking at a machine over SSH gives what looking at it from itself gives."""
 
+import itertools
 import json
+import os
+import random
+import subprocess
+import time
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
@@ -64,6 +69,29 @@ def test_threads_are_the_same_from_there_and_from_here(there: Board) -> None:
     assert [[row[key] for key in kept] for row in far["threads"]] == [
         [row[key] for key in kept] for row in here["threads"]
     ]
+
+
+def test_changes_are_seen_from_there(there: Board) -> None:
+    policies = itertools.cycle((os.SCHED_BATCH, os.SCHED_IDLE, os.SCHED_OTHER))
+    pauses = random.Random(1)
+    words = ("tasks", "--watch", "100ms", "--changes", "--count", "15", "--json")
+    # A pipe that nobody reads until the end holds few lines: those of one process.
+    with subprocess.Popen(["sleep", "600"]) as changing:
+        env = {"PATH": there.path}
+        only = ("--pid", str(changing.pid), "--target", "ssh:board")
+        try:
+            with rtscope(*words, *only, env=env) as program:
+                while program.running:
+                    policy = next(policies)
+                    os.sched_setscheduler(changing.pid, policy, os.sched_param(0))
+                    time.sleep(pauses.uniform(0.02, 0.2))
+                done = program.finish()
+        finally:
+            changing.kill()
+    seen = [json.loads(line) for line in done.stdout.splitlines()]
+
+    assert done.status == 0, done.stderr
+    assert {(one["tid"], one["what"]) for one in seen} == {(changing.pid, "policy")}
 
 
 def test_a_machine_is_judged_the_same_from_there_and_from_here(there: Board) -> None:
