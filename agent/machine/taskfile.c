@@ -122,7 +122,7 @@ const char *taskcgroup_find(const char *text, size_t *size)
 			size_t listed = (size_t)(path - list - 1);
 			bool cpu = has_cpu(list + 1, listed);
 
-			if (cpu || (!listed && !found)) {
+			if (cpu || !listed) {
 				found = path + 1;
 				*size = length - (size_t)(path + 1 - line);
 			}
