@@ -138,12 +138,12 @@ def test_the_command_of_a_search_makes_exactly_its_worst_start(folder: Path) -> 
     ]
     program = ("--", str(folder / "lock"))
 
-    found = answer(*words, "--search", "3", "--save", str(searched), *program)
+    found = answer(*words, "--search", "2", "--save", str(searched), *program)
     [search] = found["search"]
     _, *command = shlex.split(search["alone"][0]["command"])
     again = answer("test", "--save", str(repeated), *command[1:])
 
-    assert len(search["trials"]) == 3
+    assert len(search["trials"]) == 2
     assert search["growth"][0]["trial"] == 1
     assert "--search" not in command
     assert repeated.read_bytes() == searched.read_bytes()
