@@ -216,3 +216,31 @@ def test_a_result_that_is_not_indexed_is_told(rtscope: Rtscope, worse: Path) -> 
     said = rtscope("history", "check", worse / "night-30")
     assert said.status == 2
     assert "not in the index history.db" in said.err
+
+
+def test_the_keys_of_json_are_held(rtscope: Rtscope, worse: Path) -> None:
+    checked = json.loads(rtscope("history", "check", "--json").out)
+    listed = json.loads(rtscope("history", "list", "--json").out)
+    indexed = json.loads(rtscope("history", "index", worse, "--json").out)
+
+    assert list(indexed) == [
+        *("index", "new", "changed", "unchanged", "vanished", "damaged"),
+    ]
+    assert list(checked) == [
+        *("sentence", "exit_status", "baseline", "alpha", "tests", "series"),
+    ]
+    assert list(checked["series"][0]) == [
+        *("series", "machine", "load", "word", "alarms", "sentence", "new", "before"),
+        *("misses", "changed", "not_compared", "other_lengths", "figures"),
+    ]
+    assert list(checked["series"][0]["figures"][0]) == [
+        *("figure", "ratio", "p", "adjusted_p", "worse", "detectable_ratio"),
+    ]
+    assert list(listed) == ["runs", "total", "damaged"]
+    assert list(listed["runs"][0]) == [
+        *("path", "run", "series", "started", "machine", "board_revision", "kernel"),
+        *("kernel_release", "load", "variant", "event", "policy", "priority"),
+        *("interval_ns", "observed_ns", "seed", "agent", "rtscope", "digest", "why"),
+        *("cause", "deadline_ns", "misses", "celsius", "vanished", "virtual", "counts"),
+        *("tags", "caveats", "figures"),
+    ]
