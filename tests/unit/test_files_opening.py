@@ -132,7 +132,7 @@ def test_a_link_is_followed_only_where_that_is_allowed(tmp_path: Path) -> None:
     (tmp_path / "link").symlink_to("file")
 
     assert read_named(tmp_path / "link", limit=8, kind="record") == b"x"
-    with pytest.raises(RecordError, match="a link to .file., not a regular file"):
+    with pytest.raises(RecordError, match=r"a link to .file., not a regular file"):
         read_named(tmp_path / "link", limit=8, kind="record", follow=False)
 
 
