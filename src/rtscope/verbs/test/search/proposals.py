@@ -130,7 +130,7 @@ def _beside(space: Space, settings: Settings, drawn: Random) -> Settings:
     for axis in some_of(axes, drawn):
         lever = space.levers[axis]
         steps = round(max(1.0, lever.count / 4) ** drawn.random() ** NEARNESS)
-        change = steps * lever.step * drawn.choice((-1, 1))
+        change = steps * lever.step * (1 if drawn.random() < 0.5 else -1)
         value = lever.nearest(values[axis] + change)
         values[axis] = values[axis] if value is None else value
     return tuple(values)
