@@ -99,7 +99,7 @@ def test_all_that_the_program_does_is_seen_in_its_order(record: ProgramRecord) -
         (Kind.CALL, 7, 221, 0),
         (Kind.RETURN, 7, 221, seen[1][3]),
         (Kind.FAULT, 7, 1, 0x1234),
-        (Kind.FORK, 7, 0, 8),
+        (Kind.FORK, 7, 2, 8),
         (Kind.CALL, 7, 101, 0),
         (Kind.OUT, 7, 0, 1),
         (Kind.RELEASE, 7, 1, DUE_NS),

@@ -12,7 +12,7 @@ from rtscope.present.words import NOTHING, capital, enumeration, us
 from rtscope.stats.comparison.design import two_groups
 from rtscope.stats.comparison.effect import Effect
 from rtscope.verbs.history.judge import ALPHA, Answer, Question, Word
-from rtscope.verbs.history.series import hottest
+from rtscope.verbs.history.series import hottest, unit_words
 
 NO_CAUSE = (
     "An alarm shows that something changed over time, not what: to test one change, "
@@ -225,8 +225,9 @@ def check_blocks(check: Check, *, everything: bool) -> Iterator[Block]:
     rows = [_row(answer) for answer in check.answers]
     yield table(("series", "nights"), head, rows, last=("",), fit="wraps")
     yield (
-        "Latencies in µs. Usual: median of the nights before. Would show: the ratio "
-        "of maxima that is found with 80 %.",
+        f"{unit_words(one.question.series.virtual for one in check.answers)} Usual: "
+        "median of the nights before. Would show: the ratio of maxima that is found "
+        "with 80 %.",
         "muted",
     )
     if check.alarms:

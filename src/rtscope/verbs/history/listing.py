@@ -19,6 +19,7 @@ from rtscope.verbs.history.entries import indexed_figures
 from rtscope.verbs.history.histograms import later_than, unpacked
 from rtscope.verbs.history.indexing import IndexFile
 from rtscope.verbs.history.query import Filters, filters_of, select_runs
+from rtscope.verbs.history.series import unit_words
 
 DAY_AND_MINUTE = 16
 """Characters of a time, as `2026-11-28T03:00`."""
@@ -167,7 +168,7 @@ def _blocks(listed: Listed, width: int) -> Iterator[Block]:
     ]
     if rows:
         yield Table(head, rows)
-        yield ("Latencies in µs.", "muted")
+        yield (unit_words(run["virtual"] for run in runs), "muted")
     said = plural(listed.total, "run")
     if len(runs) < listed.total:
         said += f", of which the newest {len(runs):,} are shown; --limit 0 shows all"

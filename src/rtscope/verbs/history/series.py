@@ -209,3 +209,12 @@ def hottest(nights: Iterable[Night]) -> list[float]:
         known = [run["celsius"] for run in night.runs if run["celsius"] is not None]
         found += [max(known)] if known else []
     return found
+
+
+def unit_words(are_virtual: Iterable[bool]) -> str:
+    """Say the unit of latencies, by whether each is of a virtual board."""
+    kinds = {bool(one) for one in are_virtual}
+    if kinds == {True}:
+        return "Latencies in virtual µs."
+    also = "; those of virtual boards in virtual ones" if True in kinds else ""
+    return f"Latencies in µs{also}."
