@@ -486,8 +486,7 @@ def record_windows(
     )
     for name in done.not_recorded:
         log(f"{name} not recorded: its place in this kernel is unknown")
-    path = one.directory / REPLAY
-    write_atomically(path, pack(done.raw, name=path.name)[0])
+    write_atomically(path := one.directory / REPLAY, pack(done.raw, name=REPLAY)[0])
     log(f"same result; recorded in {path}")
     return done.trace
 

@@ -63,7 +63,7 @@ complete -c rtscope -n '__rtscope_just kernel' -a verify -d 'Verify that a kerne
 complete -c rtscope -n '__rtscope_just history' -a index -d 'Index the records below folders: only new and changed ones are read'
 complete -c rtscope -n '__rtscope_just history' -a list -d 'List runs of the index with their figures, the newest first'
 complete -c rtscope -n '__rtscope_just history' -a check -d 'Check whether the newest results are worse than those before'
-complete -c rtscope -n '__rtscope_just history' -a tag -d 'Tag result directories, for instance as a baseline: tag:good'
+complete -c rtscope -n '__rtscope_just history' -a tag -d 'Tag result directories, for a baseline: rtscope history check --baseline tag:good'
 complete -c rtscope -n '__rtscope_at run' -l load -s l -d 'Loads, one run under each' -xa '(__fish_append , idle cpu os memory storage network timers switch pipe oom custom)'
 complete -c rtscope -n '__rtscope_at run' -l event -d 'Events that wake the measuring threads, one run with each' -xa 'timer futex eventfd pipe signal mq sem cond pty udp raw poll list'
 complete -c rtscope -n '__rtscope_at run' -l duration -s d -d 'Duration of each run' -x
