@@ -20,7 +20,6 @@ pytestmark = [pytest.mark.system, pytest.mark.long, NEEDS_APT]
 SOURCE = Path(__file__).parent.parent / "offenders" / "misbehaved.c"
 EXAMPLES = Path(__file__).parents[2] / "examples"
 PATIENCE_S = 900.0
-QUICK = ("--settle", "0s")
 
 
 @pytest.fixture(scope="module")
@@ -31,8 +30,9 @@ def program(tmp_path_factory: pytest.TempPathFactory) -> Path:
     return out
 
 
-def ran(*words: str | Path, duration: str = "300ms") -> Done:
-    with rtscope("test", *QUICK, "--duration", duration, *words) as running:
+def ran(*words: str | Path, duration: str = "300ms", settle: str = "0s") -> Done:
+    times = ("--settle", settle, "--duration", duration)
+    with rtscope("test", *times, *words) as running:
         return running.finish(PATIENCE_S)
 
 
@@ -166,6 +166,7 @@ def test_a_load_runs_beside_it_which_is_proved(program: Path) -> None:
         *("--kernel", "debian-6.12", "--load", "cpu", "--missed", "0", "--json"),
         *("--warmup", "1ms"),
         *("--", program, "ask"),
+        settle="500ms",
     )
 
     assert done.status == 0, done.stderr
