@@ -6,7 +6,7 @@ from statistics import median
 from typing import Any
 
 from rtscope.host.files.junit import Outcome, TestCase, TestSuite, junit_file
-from rtscope.host.units import format_duration, format_number, plural
+from rtscope.host.units import format_duration, format_number, format_us, plural
 from rtscope.present.document import Block, Item, Span, Weight, Words, table
 from rtscope.present.words import NOTHING, capital, enumeration, us
 from rtscope.stats.comparison.design import two_groups
@@ -240,9 +240,9 @@ def _row(answer: Answer) -> Sequence[Span]:
     ratio = figures[0].detectable_ratio if figures else None
     new, usual = NOTHING, NOTHING
     if question.new:
-        new = us(max(night.max_ns for night in question.new)).removesuffix(" µs")
+        new = format_us(max(night.max_ns for night in question.new))
     if question.base:
-        usual = us(_typical(question, "max_ns")[1]).removesuffix(" µs")
+        usual = format_us(_typical(question, "max_ns")[1])
     shown = NOTHING if ratio is None else f"{format_number(ratio, 3)} times"
     word: Span = (answer.word.lower(), _WEIGHTS.get(answer.word, "open"))
     nights = f"{len(question.new)} v {len(question.base)}"
