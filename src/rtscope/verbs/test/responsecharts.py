@@ -2,6 +2,7 @@
 
 import math
 from collections.abc import Callable, Iterator, Mapping, Sequence
+from functools import partial
 from itertools import accumulate
 
 import numpy as np
@@ -45,21 +46,10 @@ def spread_of(thread: OutsideThread, limit_ns: int | None, *, name: str) -> Mark
     ends = [*responses, *([limit_ns] if limit_ns else [])]
     edges, logarithmic = bin_edges(min(ends), max(ends))
     counts, _ = np.histogram(responses, bins=edges)
-    low, high = _scaled([edges[0], edges[-1]], logarithmic=logarithmic)
-
-    def x(ns: float) -> float:
-        (at,) = _scaled([ns], logarithmic=logarithmic)
-        return _LEFT + _WIDE * (at - low) / (high - low)
-
-    parts = [*_count_axis(int(counts.max()))]
-    for begin, end, number in zip(edges[:-1], edges[1:], counts, strict=True):
-        if number:
-            height = _height(int(number), int(counts.max()))
-            parts.append(
-                f'<rect x="{x(begin):.1f}" y="{_BOTTOM - height:.1f}" '
-                f'width="{max(1.2, x(end) - x(begin)):.2f}" height="{height:.1f}" '
-                f"{fill_of(0)}/>"
-            )
+    x = _place_of(edges, _LEFT, logarithmic=logarithmic)
+    most = max(2, int(counts.max()))
+    parts = [*_count_axis(most)]
+    parts += _bars(edges, counts, x, _BOTTOM, partial(_height, most=most))
     parts += _ticked(edges, x, _BOTTOM, logarithmic=logarithmic)
     words = f"response ({VIRTUAL}µs); height: number of cycles"
     parts.append(text_at(WIDTH_PT / 2, _BOTTOM + 29, words, muted=True))
@@ -86,13 +76,8 @@ def parts_chart(
     samples = {stage: of for stage, of in samples.items() if max(of)}
     every = [ns for of in samples.values() for ns in of if ns] or [1]
     edges, logarithmic = bin_edges(min(every), max(every))
-    low, high = _scaled([edges[0], edges[-1]], logarithmic=logarithmic)
     bottom = 8 + _ROW * len(samples)
-
-    def x(ns: float) -> float:
-        (at,) = _scaled([max(ns, edges[0])], logarithmic=logarithmic)
-        return _NAMES + (WIDTH_PT - _NAMES - _RIGHT) * (at - low) / (high - low)
-
+    x = _place_of(edges, _NAMES, logarithmic=logarithmic)
     parts: list[str] = []
     for number, (stage, of) in enumerate(samples.items()):
         base = 8 + _ROW * (number + 1)
@@ -101,20 +86,46 @@ def parts_chart(
         most = f"{format_us(max(of))}"
         parts.append(text_at(_NAMES - 8, base - 1, most, anchor="end", muted=True))
         counts, _ = np.histogram(np.maximum(of, edges[0]), bins=edges)
-        for begin, end, found in zip(edges[:-1], edges[1:], counts, strict=True):
-            if found:
-                high_pt = (_ROW - 8) * math.log10(2 * found) / math.log10(2 * len(of))
-                parts.append(
-                    f'<rect x="{x(begin):.1f}" y="{base - high_pt:.1f}" '
-                    f'width="{max(1.2, x(end) - x(begin)):.2f}" '
-                    f'height="{high_pt:.1f}" {fill_of(number)}/>'
-                )
+        height = partial(_height, most=len(of), room_pt=_ROW - 8)
+        parts += _bars(edges, counts, x, base, height, colour=number)
     parts += _ticked(edges, x, bottom, logarithmic=logarithmic)
     words = f"{VIRTUAL}µs; height: number of wake-ups, logarithmic; below a name: most"
     parts.append(text_at(WIDTH_PT / 2, bottom + 29, words, muted=True))
     said = (f"{stage.value} {_range(of)}" for stage, of in samples.items())
     about = f"Parts of the wake-up latency of {thread}", "; ".join(said)
     return Markup(drawing("parts", bottom + 34, parts, name=name, about=about))
+
+
+def _place_of(
+    edges: NDArray[np.float64], left: float, *, logarithmic: bool
+) -> Callable[[float], float]:
+    """Return from a time to where it is on an axis of these bins."""
+    low, high = _scaled([edges[0], edges[-1]], logarithmic=logarithmic)
+
+    def x(ns: float) -> float:
+        (at,) = _scaled([ns], logarithmic=logarithmic)
+        return left + (WIDTH_PT - left - _RIGHT) * (at - low) / (high - low)
+
+    return x
+
+
+def _bars(
+    edges: NDArray[np.float64],
+    counts: NDArray[np.int_],
+    x: Callable[[float], float],
+    base: float,
+    height: Callable[[int], float],
+    *,
+    colour: int = 0,
+) -> Iterator[str]:
+    for begin, end, number in zip(edges[:-1], edges[1:], counts, strict=True):
+        if number:
+            high = height(int(number))
+            yield (
+                f'<rect x="{x(begin):.1f}" y="{base - high:.1f}" '
+                f'width="{max(1.2, x(end) - x(begin)):.2f}" height="{high:.1f}" '
+                f"{fill_of(colour)}/>"
+            )
 
 
 def _ticked(
@@ -234,9 +245,9 @@ def _ticks(low: float, high: float, *, logarithmic: bool) -> Iterator[float]:
                 yield factor * 10**power
 
 
-def _height(number: int, most: int) -> float:
+def _height(number: int, most: int, room_pt: float = _PLOT - 14) -> float:
     """Return how high a bar is; the axis of counts is logarithmic, from one half on."""
-    return (_PLOT - 14) * math.log10(2 * number) / math.log10(2 * max(2, most))
+    return room_pt * math.log10(2 * number) / math.log10(2 * most)
 
 
 def _count_axis(most: int) -> Iterator[str]:
