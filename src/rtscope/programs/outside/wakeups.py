@@ -157,6 +157,7 @@ class Reader:
     """Goes through the records of a program once."""
 
     def __init__(self, record: ProgramRecord) -> None:
+        self.record = record
         self._slack_ns = 2 * record.quantum_ns
         self._activates = Kind.ACTIVATE in record.kinds
         self._calls = names_of_calls(record.arch)

@@ -51,18 +51,22 @@ def _output_row(output: Output) -> Mapping[str, Any]:
     }
 
 
-def seen_starts(test: ProgramTest, ran: Ran) -> Iterator[SeenStart]:
+def reader_of(ran: Ran) -> Reader:
+    """Read the plugin's record of a boot; BoardError if it is damaged."""
+    try:
+        return Reader(parse_program_record(ran.run.record or b""))
+    except ContractError as error:
+        raise BoardError(f"{ran.boot.kernel}: {error}") from error
+
+
+def seen_starts(test: ProgramTest, ran: Ran, reader: Reader) -> Iterator[SeenStart]:
     """
     Yield each start of a boot with what its threads did in the time that is judged.
 
-    Raises BoardError if the plugin's record of the program is damaged.
+    `reader` is that of the boot. Raises BoardError if nothing of it is judged.
     """
-    try:
-        record = parse_program_record(ran.run.record or b"")
-    except ContractError as error:
-        raise BoardError(f"{ran.boot.kernel}: {error}") from error
+    record = reader.record
     doubts = tuple(_doubts(ran.run.caveats))
-    reader = Reader(record)
     for start in ran.run.starts:
         outside = outside_of(
             record,

@@ -14,17 +14,16 @@ from functools import partial
 from pathlib import Path
 
 from rtscope.boards.parts.qemu import Phase
-from rtscope.host.errors import BoardError, ContractError, MeasurementError, UsageError
+from rtscope.host.errors import MeasurementError, UsageError
 from rtscope.host.units import NS_PER_MS, NS_PER_US
 from rtscope.host.version import __version__
 from rtscope.present.words import duration
-from rtscope.programs.outside.file import parse_program_record
 from rtscope.verbs.test.file import ProgramTest
 from rtscope.verbs.test.judge import SeenStart, budget_of
 from rtscope.verbs.test.kinds import phase_text
 from rtscope.verbs.test.plan import Boot, with_load
 from rtscope.verbs.test.running import Ran
-from rtscope.verbs.test.runs import seen_starts
+from rtscope.verbs.test.runs import reader_of, seen_starts
 from rtscope.verbs.test.search.kept import KeptRounds
 from rtscope.verbs.test.search.levers import Space
 from rtscope.verbs.test.search.proposals import NOISE
@@ -246,11 +245,9 @@ def started(
     """Return each start of boots that were run; BoardError if a record is damaged."""
     found = []
     for ran in boots:
-        try:
-            record = Record(parse_program_record(ran.run.record or b""))
-        except ContractError as error:
-            raise BoardError(f"{ran.boot.kernel}: {error}") from error
-        for seen, one in zip(seen_starts(test, ran), ran.run.starts, strict=True):
+        reader = reader_of(ran)
+        record, seens = Record(reader), seen_starts(test, ran, reader)
+        for seen, one in zip(seens, ran.run.starts, strict=True):
             found.append((ran, record.start(seen.outside, one.pid), seen))
     return found
 

@@ -10,7 +10,7 @@ from dataclasses import dataclass, field
 from functools import cached_property
 
 from rtscope.host.units import NS_PER_MS, NS_PER_S, NS_PER_US
-from rtscope.programs.outside.file import Kind, ProgramRecord
+from rtscope.programs.outside.file import Kind
 from rtscope.programs.outside.model import (
     ORDINARY,
     Outside,
@@ -78,17 +78,17 @@ def party_of(number: int) -> str:
 class Record:
     """The record of a boot, read once for all of its starts."""
 
-    record: ProgramRecord
+    reader: Reader
 
     @cached_property
     def _threads(self) -> Mapping[int, OwnThread]:
-        return {one.tid: one for one in Reader(self.record).threads}
+        return {one.tid: one for one in self.reader.threads}
 
     def start(self, outside: Outside, pid: int) -> Start:
         """Return the threads of the start that began with a process."""
         numbers = {pid: FIRST_THREAD}
         parents: dict[int, int] = {}
-        for entry in self.record.entries:
+        for entry in self.reader.record.entries:
             if entry.kind == Kind.FORK and entry.tid in numbers and entry.detail:
                 numbers[entry.value] = entry.detail
                 parents[entry.detail] = numbers[entry.tid]
