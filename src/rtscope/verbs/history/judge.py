@@ -32,7 +32,7 @@ class Word(StrEnum):
     WORSE = "WORSE"
     MISSED = "DEADLINE MISSED"
     NOT_WORSE = "NOT WORSE"
-    """Nothing is shown, and how much would have been is said."""
+    """No change is shown; the answer says how large one would have been seen."""
     IDENTICAL = "IDENTICAL"
     """A virtual board: a result that it had before, to the last count."""
     CHANGED = "CHANGED"

@@ -94,7 +94,7 @@ def list_runs(request: ListRequest) -> int:
 
 @dataclass(frozen=True, slots=True)
 class Listed:
-    """Runs to list, and what is said of them."""
+    """Runs to list, with the words below them."""
 
     runs: Sequence[database.Row]
     tags: Mapping[str, frozenset[str]]

@@ -3,7 +3,7 @@ Search the worst start on a board: several starts in each boot, the worst again 
 
 What a start leaves behind in the kernel carries over to the next one of its boot. So
 each of the worst is started again in a boot of its own, which is what a user can type
-again; if that gives another time, both are told.
+again; if it takes another time there, the answer has both.
 """
 
 import hashlib
