@@ -58,7 +58,13 @@ GONE = {
 }
 
 
-@pytest.mark.parametrize("redirected", GONE.values(), ids=GONE)
+@pytest.mark.parametrize(
+    "redirected",
+    [
+        pytest.param(words, id=name, marks=() if name == "full" else pytest.mark.slow)
+        for name, words in GONE.items()
+    ],
+)
 def test_output_that_cannot_be_written_costs_no_measurement(
     redirected: str, tmp_path: Path, forked: Forked
 ) -> None:

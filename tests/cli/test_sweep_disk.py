@@ -39,13 +39,18 @@ def half_written() -> list[Path]:
     ("name", "after"),
     [
         ("record.json", 0),
-        ("record.json", 2),
-        ("checked.json", 0),
-        ("asked.json", 0),
-        ("sweep.html", 0),
-        ("sweep.json", 0),
-        ("campaign.json", 0),
-        ("campaign.json", 1),
+        *(
+            pytest.param(name, after, marks=pytest.mark.slow)
+            for name, after in (
+                ("record.json", 2),
+                ("checked.json", 0),
+                ("asked.json", 0),
+                ("sweep.html", 0),
+                ("sweep.json", 0),
+                ("campaign.json", 0),
+                ("campaign.json", 1),
+            )
+        ),
     ],
 )
 def test_a_full_disk_ends_a_sweep_with_one_message_and_it_goes_on(

@@ -258,9 +258,11 @@ def test_a_board_that_there_is_not_is_refused_before_its_stressors_are_listed(
 @pytest.mark.parametrize(
     ("words", "seeds"),
     [
-        (("--seeds", "3"), [1, 2, 3]),
-        (("--seeds", "5,9"), [5, 9]),
         (("--seed", "7"), [7]),
+        *(
+            pytest.param(("--seeds", words), seeds, marks=pytest.mark.slow)
+            for words, seeds in (("3", [1, 2, 3]), ("5,9", [5, 9]))
+        ),
     ],
 )
 def test_seeds_replace_those_of_the_file_and_stay_after_an_interruption(

@@ -18,7 +18,30 @@ OTHERS |= {"app-start", "cyclictest", "test"}
 NAMES = [case.name for case in all_cases()]
 
 
-@pytest.mark.parametrize("case", all_cases(), ids=NAMES)
+DEAREST = {
+    *("pack/small", "pack/board", "search/new", "redacted/pack", "import/many"),
+    *(f"report/board-{how}" for how in ("html", "verbose", "charts")),
+    *("report/board-deadline-verbose", "results/report-html"),
+    *(f"run-machine/{how}" for how in ("idle", "resume-complete", "verbose")),
+    *(f"kernel-build/{what}" for what in ("config-diff", "build", "package")),
+    *(f"sweep/{how}" for how in ("full", "new", "remedies-new", "stored-verbose")),
+    *("sweep/stored-json", "sweep/remedies-verbose", "sweep/remedies-json"),
+    *("run-board/seeds", "run-board/json", "export/csv", "compare/kernels-html"),
+}
+"""These few take two thirds of the time of all."""
+
+
+@pytest.mark.parametrize(
+    "case",
+    [
+        pytest.param(
+            case,
+            id=case.name,
+            marks=pytest.mark.slow if case.name in DEAREST else (),
+        )
+        for case in all_cases()
+    ],
+)
 def test_a_case_gives_what_is_held(case: Case) -> None:
     assert differences(case.name, run_case(case)) == []
 
@@ -30,6 +53,7 @@ def test_families_have_the_p_values_that_are_held(number: int) -> None:
 
 def test_nothing_is_held_of_a_case_that_is_gone() -> None:
     assert len(set(NAMES)) == len(NAMES)
+    assert set(NAMES) >= DEAREST
     assert held(DIGESTS).keys() == set(NAMES)
 
 

@@ -284,6 +284,7 @@ def drawn(rng: random.Random, series: int, shift: float) -> list[Nights]:
     ]
 
 
+@pytest.mark.slow
 def test_forty_equal_series_alarm_in_one_check_of_twenty_at_most() -> None:
     rng = random.Random(7)
     alarms = sum(

@@ -183,6 +183,7 @@ def test_each_row_of_a_table_has_a_cell_for_each_heading(name: str) -> None:
     assert list(uneven_rows(page)) == []
 
 
+@pytest.mark.slow
 def test_every_table_of_every_page_is_among_them() -> None:
     labels = [label for made in PAGES.values() for label in re.findall(LABEL, made())]
     known = {

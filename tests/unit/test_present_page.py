@@ -62,12 +62,14 @@ def large_page(pytestconfig: pytest.Config) -> str:
         return render_html(build_model(campaign(), deadline_ns=200_000))
 
 
+@pytest.mark.slow
 def test_the_page_of_five_loads_and_eight_cpus_is_at_most_1_5_mb(
     large_page: str,
 ) -> None:
     assert len(large_page.encode()) <= 1_500_000
 
 
+@pytest.mark.slow
 def test_the_page_needs_no_script_no_network_and_no_other_file(large_page: str) -> None:
     page = Page(large_page)
 
@@ -77,6 +79,7 @@ def test_the_page_needs_no_script_no_network_and_no_other_file(large_page: str) 
     assert not re.search(r"url\((?!#)", large_page)
 
 
+@pytest.mark.slow
 def test_identifiers_are_unique_and_every_link_leads_somewhere(large_page: str) -> None:
     page = Page(large_page)
 
@@ -90,6 +93,7 @@ def test_the_page_is_the_same_to_the_byte_when_made_again() -> None:
     )
 
 
+@pytest.mark.slow
 def test_findings_and_caveats_come_before_the_table(large_page: str) -> None:
     places = [
         large_page.index(text)

@@ -9,6 +9,7 @@ from scipy.stats import t as student
 
 from rtscope.stats.comparison.design import (
     MAX_RUNS,
+    Dealt,
     FigureOfRuns,
     detectable_ratio,
     detectable_ratio_of_pairs,
@@ -88,6 +89,12 @@ def test_more_than_10000_runs_are_no_answer() -> None:
     assert almost == pytest.approx(MAX_RUNS, rel=0.01)
 
 
+@pytest.fixture
+def _no_intervals(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Leave out what takes nine tenths of the time and is not looked at."""
+    monkeypatch.setattr(Dealt, "interval", lambda *_: None)
+
+
 def joint(values: np.ndarray, runs: int) -> tuple[float, float]:
     """Return the adjusted p of the second of two figures, and the critical value."""
     places = tuple(range(2 * runs))
@@ -108,6 +115,7 @@ NOISE = 0.045
 """Two standard deviations of a share of 0.8 in 300."""
 
 
+@pytest.mark.usefixtures("_no_intervals")
 @pytest.mark.parametrize("spread", [0.02, 0.2])
 @pytest.mark.parametrize("runs", [4, 5, pytest.param(6, marks=pytest.mark.slow)])
 def test_the_ratio_that_is_stated_is_found_in_4_of_5_cases(

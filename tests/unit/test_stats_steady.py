@@ -110,7 +110,9 @@ def in_runs(rng: np.random.Generator, count: int) -> Sequence[Sequence[int]]:
     return [times(rng.random(count // 3) * HOUR) for _ in range(3)]
 
 
-@pytest.mark.parametrize("count", [12, 20, 32])
+@pytest.mark.parametrize(
+    "count", [12, *(pytest.param(n, marks=pytest.mark.slow) for n in (20, 32))]
+)
 @pytest.mark.parametrize("chance", [uniform, in_bursts, ever_rarer, in_runs])
 def test_chance_is_seldom_called_steady(chance: Chance, count: int) -> None:
     rng = np.random.default_rng(1)
