@@ -37,13 +37,14 @@ check: .venv/.stamp-dev ## all that a commit has to pass, without measuring: und
 	@$(MAKE) $(AT_ONCE) $(STYLE) $(CHECKS)
 
 # The board first: tests of the plugin are skipped without its QEMU, and a kernel that
-# a test would have to wait for is compiled here, with all CPUs.
+# a test would have to wait for is compiled here, with all CPUs. Those of this machine
+# mostly wait: the fast tests, of which none can be late, run beside them and give way.
 test: packages-test style ## every test but test-long: all architectures, real agent, loads, sshd
 	@$(MAKE) --no-print-directory agent plugin WERROR=1
 	@setup/test-board
-	@$(MAKE) $(AT_ONCE) $(CHECKS) SLOW=1
+	@$(MAKE) $(AT_ONCE) $(filter-out fast-tests,$(CHECKS))
 	@$(MAKE) $(AT_ONCE) agent-twice $(FOREIGN:%=agent-tests-on-%) $(FOREIGN:%=lib-tests-on-%)
-	$(PYTEST_ALONE) -n 2 -m "system and not long" tests/system
+	@$(MAKE) --no-print-directory -j2 --output-sync=line system-tests fast-tests-beside
 
 test-long: packages-test .venv/.stamp-dev agent plugin ## what takes minutes: virtual boards, pages as they are typed; of make nightly
 	$(PYTEST) -n 2 -m "system and long" tests/system
@@ -167,6 +168,12 @@ fast-tests: .venv/.stamp-dev plugin-native
 	MAKEFLAGS= $(PYTEST_ALONE) -n $(shell nproc) --maxprocesses 8 --dist worksteal \
 		-m "not system$(if $(SLOW),, and not slow)" $(FAST_TESTS)
 
+fast-tests-beside:
+	@nice -n 19 $(MAKE) --no-print-directory fast-tests SLOW=1
+
+system-tests:
+	MAKEFLAGS= $(PYTEST_ALONE) -n 2 -m "system and not long" tests/system
+
 plugin-native: .venv/.stamp-dev
 	@$(MAKE) -s -C plugin WERROR=1
 
@@ -217,5 +224,5 @@ endif
 	@PYTHON='$(PYTHON)' setup/environment dev
 
 .PHONY: help run run-local check test test-long docs-run nightly flakes flakes-c test-times fresh-machines clocks culprits strangers programs tested fmt bench fresh mutants fuzz golden net docs agent plugin wheel deb clean \
-	$(STYLE) style types agent-native plugin-native fast-tests agent-tests agent-tests-address \
+	$(STYLE) style types agent-native plugin-native fast-tests fast-tests-beside system-tests agent-tests agent-tests-address \
 	agent-tests-thread lib-tests lib-tests-address lib-tests-thread agent-twice FORCE
