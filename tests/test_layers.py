@@ -38,6 +38,7 @@ EXCEPTIONS: frozenset[tuple[str, str]] = frozenset()
 FOR_TEST = frozenset(
     {
         "rtscope.boards.recording.programplaces",
+        "rtscope.boards.recording.programseen",
         "rtscope.boards.recording.programuses",
         "rtscope.programs.outside.cycles",
         "rtscope.programs.outside.file",

@@ -7,4 +7,5 @@ Recorded runs of virtual boards: replayed, with the symbols of their kernels.
     programplaces.py, btf.py  where it keeps what is recorded of a program
     firsttask.py              the same of a kernel without BTF, by its first task
     programuses.py            functions of a program that are counted, by their page
+    programseen.py            what is recorded of a program, and what its record says
 """

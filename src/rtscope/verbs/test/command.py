@@ -13,6 +13,7 @@ import typer
 
 from rtscope.boards.parts.aptroot import lock_text
 from rtscope.boards.parts.cache import cache_dir
+from rtscope.boards.recording.programseen import record_of
 from rtscope.cli.console import (
     Json,
     note,
@@ -56,7 +57,7 @@ from rtscope.verbs.test.page import page_document
 from rtscope.verbs.test.plan import Boot, boots_of, lock_of
 from rtscope.verbs.test.recorded import Recorded, recorded_cycle
 from rtscope.verbs.test.running import Ran, run_boots
-from rtscope.verbs.test.runs import reader_of, run_row, seen_starts
+from rtscope.verbs.test.runs import run_row, seen_starts
 from rtscope.verbs.test.search.found import found_row, found_section
 from rtscope.verbs.test.search.searching import RunBoots, Searched, search_worst
 
@@ -129,7 +130,7 @@ def test(request: ProgramTestRequest) -> int:
         searched = _searched(request, asked, boots, run, log=waiting.over(note))
         ran = [one.worst.ran for one in searched] or run(boots)
         tested = tuple(
-            one for boot in ran for one in seen_starts(asked, boot, reader_of(boot))
+            one for boot in ran for one in seen_starts(asked, boot, record_of(boot.run))
         )
         path = request.identical_to or request.no_worse_than
         answer = Answer(

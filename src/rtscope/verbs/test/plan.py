@@ -25,7 +25,7 @@ from rtscope.boards.parts.programtree import (
     tree_for,
 )
 from rtscope.boards.parts.qemu import Phase, ProgramView
-from rtscope.boards.recording.programplaces import program_view
+from rtscope.boards.recording.programseen import outside_view
 from rtscope.boards.recording.programuses import ProgramUses, program_uses
 from rtscope.boards.runs.prepare import load_place
 from rtscope.boards.runs.programscript import ProgramJob, spread_phases
@@ -47,9 +47,6 @@ from rtscope.verbs.test.packages import (
 BUILD_PATIENCE_S = 3600.0
 SHOWN_LINES, SHOWN_CHARACTERS = 12, 200
 """Of a build that failed: its last lines."""
-
-STACKS = 200
-"""Of a thread: one for each place at which it allocates, calls the kernel, faults."""
 
 MAX_STDIN_BYTES = 16 << 20
 MAX_BOOTS = 10_000
@@ -142,12 +139,10 @@ def boots_of(
             for name, one in zip(names, made, strict=True)
         ]
         uses = program_uses(program)
+        judged_ns = (test.warmup_ns, test.warmup_ns + test.longest_ns)
         views = {
-            name: replace(
-                program_view(one, cache=cache_dir(), log=log, progress=progress),
-                uses=uses.uses,
-                stacks=STACKS,
-                stacked_ns=(test.warmup_ns, test.warmup_ns + test.longest_ns),
+            name: outside_view(
+                one, uses, judged_ns, cache=cache_dir(), log=log, progress=progress
             )
             for name, one in ready
         }

@@ -14,6 +14,7 @@ from functools import partial
 from pathlib import Path
 
 from rtscope.boards.parts.qemu import Phase
+from rtscope.boards.recording.programseen import record_of
 from rtscope.host.errors import MeasurementError, UsageError
 from rtscope.host.units import NS_PER_MS, NS_PER_US
 from rtscope.host.version import __version__
@@ -23,7 +24,7 @@ from rtscope.verbs.test.judge import SeenStart, budget_of
 from rtscope.verbs.test.kinds import phase_text
 from rtscope.verbs.test.plan import Boot, with_load
 from rtscope.verbs.test.running import Ran
-from rtscope.verbs.test.runs import reader_of, seen_starts
+from rtscope.verbs.test.runs import seen_starts
 from rtscope.verbs.test.search.kept import KeptRounds
 from rtscope.verbs.test.search.levers import Space
 from rtscope.verbs.test.search.proposals import NOISE
@@ -245,7 +246,7 @@ def started(
     """Return each start of boots that were run; BoardError if a record is damaged."""
     found = []
     for ran in boots:
-        reader = reader_of(ran)
+        reader = record_of(ran.run)
         record, seens = Record(reader), seen_starts(test, ran, reader)
         for seen, one in zip(seens, ran.run.starts, strict=True):
             found.append((ran, record.start(seen.outside, one.pid), seen))
