@@ -33,6 +33,17 @@ VARIABLE: Mapping[str, Entry] = {
 }
 """What base-files brings to each machine, and no package names."""
 
+PASSWD = "etc/passwd"
+USERS: Mapping[str, bytes] = {
+    PASSWD: b"root:x:0:0:root:/root:/bin/sh\n"
+    b"nobody:x:65534:65534:nobody:/nonexistent:/usr/sbin/nologin\n",
+    "etc/group": b"root:x:0:\nnogroup:x:65534:\n",
+}
+"""What a program finds where its packages bring no users."""
+
+MASTER = "usr/share/base-passwd/{}.master"
+"""Where base-passwd has the users that its install script copies."""
+
 
 @dataclass(slots=True)
 class ProgramTree:
@@ -123,6 +134,14 @@ def put_merged_links(tree: ProgramTree) -> None:
     for path, entry in VARIABLE.items():
         if not tree.has_folder(path):
             tree.put(path, entry)
+
+
+def put_users(tree: ProgramTree) -> None:
+    """Add the users and groups of a tree that has none."""
+    for place, content in USERS.items():
+        if tree.file(place) is None:
+            master = tree.file(MASTER.format(place.removeprefix("etc/")))
+            tree.put(place, master or File(content))
 
 
 def entries_of(path: Path, place: str) -> dict[str, Entry]:

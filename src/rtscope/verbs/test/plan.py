@@ -13,15 +13,17 @@ from rtscope.boards.catalogue import Board, get_arch, get_board, with_append
 from rtscope.boards.parts.aptroot import Lock, read_lock
 from rtscope.boards.parts.buildcontext import BuildContext, cached_lock
 from rtscope.boards.parts.cache import cache_dir
-from rtscope.boards.parts.initrd import Entry, File
+from rtscope.boards.parts.initrd import Entry
 from rtscope.boards.parts.prepare import check_kernel, prepare_all
 from rtscope.boards.parts.prepared import Prepared
 from rtscope.boards.parts.program import Program, program_of
 from rtscope.boards.parts.programtree import (
+    PASSWD,
     ProgramTree,
     entries_of,
     put_all,
     put_merged_links,
+    put_users,
     tree_for,
 )
 from rtscope.boards.parts.qemu import Phase, ProgramView
@@ -50,17 +52,6 @@ SHOWN_LINES, SHOWN_CHARACTERS = 12, 200
 
 MAX_STDIN_BYTES = 16 << 20
 MAX_BOOTS = 10_000
-
-PASSWD = "etc/passwd"
-USERS: Mapping[str, bytes] = {
-    PASSWD: b"root:x:0:0:root:/root:/bin/sh\n"
-    b"nobody:x:65534:65534:nobody:/nonexistent:/usr/sbin/nologin\n",
-    "etc/group": b"root:x:0:\nnogroup:x:65534:\n",
-}
-"""What a program finds where its packages bring no users."""
-
-MASTER = "usr/share/base-passwd/{}.master"
-"""Where base-passwd has the users that its install script copies."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -237,10 +228,7 @@ def _tree(test: ProgramTest, board: Board, context: BuildContext) -> ProgramTree
         put_all(tree, _folder(test, test.root))
     for place, path in test.files.items():
         put_all(tree, entries_of(test.path(path), place))
-    for place, content in USERS.items():
-        if tree.file(place) is None:
-            master = tree.file(MASTER.format(place.removeprefix("etc/")))
-            tree.put(place, master or File(content))
+    put_users(tree)
     return tree
 
 
