@@ -101,6 +101,19 @@ def test_what_ends_it_has_the_highest_priority_and_only_sleeps_until_then() -> N
     assert lines[-1] == 'kill -KILL "-$pid"'
 
 
+def test_what_is_read_of_it_is_read_when_its_time_is_over() -> None:
+    job = replace(JOB, facts=("/proc/{PID}/status", "/sys/a*"))
+    lines = scripts(job)["end"].splitlines()
+
+    ended = lines.index(': >"/out/asked-$1"')
+    assert lines[ended + 3 :] == [
+        'rtscope-agent tasks >"/out/threads-$1.jsonl"',
+        'rtscope-agent read -- "/proc/$pid/status" \'/sys/a*\' >"/out/about-$1.jsonl"',
+        'kill -KILL "-$pid"',
+    ]
+    assert "tasks" not in scripts(JOB)["end"]
+
+
 def test_each_start_begins_at_its_phase_of_a_tick() -> None:
     text = script(replace(JOB, phases_ns=spread_phases(4), seed=1))
 

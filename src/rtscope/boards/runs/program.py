@@ -8,7 +8,7 @@ that the program wrote elsewhere, and /dev/shm.
 
 import re
 from collections.abc import Callable, Iterator, Mapping
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from pathlib import PurePosixPath
 from signal import SIGKILL
 
@@ -22,6 +22,7 @@ from rtscope.boards.runs.inspect import GuestFiles, files_of
 from rtscope.boards.runs.programscript import ProgramJob, job_of_program
 from rtscope.contract import (
     AgentError,
+    Line,
     LoadEnd,
     LoadHello,
     LoadTick,
@@ -89,6 +90,11 @@ class ProgramStart:
     stderr: Output
     maps: Mapping[int, tuple[Piece, ...]]
     """What was where in the memory of each of its processes, at the end."""
+    threads: tuple[Line, ...] = ()
+    """All threads of the board when its time was over, as its agent listed them; none:
+    they were not asked for, or it ended before."""
+    about: GuestFiles = field(default_factory=lambda: GuestFiles({}))
+    """What was read of the board then."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -195,10 +201,16 @@ def _start(
         stdout=_output(booted, script.STDOUT.format(number)),
         stderr=_output(booted, script.STDERR.format(number)),
         maps=_maps(prepared, booted, number, pid),
+        threads=tuple(booted.lines(script.THREADS.format(number))),
+        about=_about(prepared, booted, script.ABOUT.format(number)),
     )
     if problem := _problem(start):
         raise BoardError(_failure(prepared, job, booted, number, problem))
     return start
+
+
+def _about(prepared: Prepared, booted: Booted, name: str) -> GuestFiles:
+    return files_of(prepared, booted, name) if name in booted.files else GuestFiles({})
 
 
 def _problem(start: ProgramStart) -> str:

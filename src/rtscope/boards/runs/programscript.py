@@ -43,6 +43,7 @@ TOOLS = ".rtscope"
 
 LOAD, LOAD_LOG, FACTS = "load.jsonl", "load.log", "facts.jsonl"
 GUARD, MAPS, STATS = "guard-{}.jsonl", "maps-{}.jsonl", "stats-{}.jsonl"
+THREADS, ABOUT = "threads-{}.jsonl", "about-{}.jsonl"
 GUARD_LOG, BEGUN, ENDED, ASKED = "guard-{}.log", "begun-{}", "ended-{}", "asked-{}"
 PID = "pid-{}"
 STDOUT, STDERR = "stdout-{}", "stderr-{}"
@@ -75,6 +76,9 @@ class ProgramJob:
     """Its uid and gid."""
     cpus: tuple[int, ...] | None = None
     """CPUs that it may use; None: all."""
+    facts: tuple[str, ...] = ()
+    """Paths, with {PID} for its process, that are read when its time is over, beside
+    the list of all threads; none: neither is."""
     load: str = "idle"
     load_command: LoadCommand = field(default_factory=lambda: LoadCommand((), None, ()))
 
@@ -209,9 +213,24 @@ def _end(job: ProgramJob) -> str:
         f': >"/out/{ASKED.format("$1")}"',
         f"rtscope-agent read -- '/proc/*/maps' {maps}",
         f"rtscope-agent read -- '/proc/*/stat' >\"/out/{STATS.format('$1')}\"",
+        *_about_lines(job),
         'kill -KILL "-$pid"',
     )
     return "\n".join(lines) + "\n"
+
+
+def _about_lines(job: ProgramJob) -> Sequence[str]:
+    """Return the lines that list all threads, and read what is asked for."""
+    if not job.facts:
+        return ()
+    wanted = " ".join(
+        f'"{path.replace("{PID}", "$pid")}"' if "{PID}" in path else shlex.quote(path)
+        for path in job.facts
+    )
+    return (
+        f'rtscope-agent tasks >"/out/{THREADS.format("$1")}"',
+        f'rtscope-agent read -- {wanted} >"/out/{ABOUT.format("$1")}"',
+    )
 
 
 def _kept(name: str, stream: str) -> Sequence[str]:
