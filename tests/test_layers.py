@@ -39,10 +39,12 @@ FOR_TEST = frozenset(
     {
         "rtscope.boards.recording.programplaces",
         "rtscope.boards.recording.programseen",
+        "rtscope.boards.recording.programstacks",
         "rtscope.boards.recording.programuses",
         "rtscope.programs.outside.cycles",
         "rtscope.programs.outside.file",
         "rtscope.programs.outside.model",
+        "rtscope.programs.outside.parts",
         "rtscope.boards.parts.programtree",
         "rtscope.boards.runs.program",
         "rtscope.programs.binaries.lookups",

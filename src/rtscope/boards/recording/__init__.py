@@ -7,5 +7,6 @@ Recorded runs of virtual boards: replayed, with the symbols of their kernels.
     programplaces.py, btf.py  where it keeps what is recorded of a program
     firsttask.py              the same of a kernel without BTF, by its first task
     programuses.py            functions of a program that are counted, by their page
+    programstacks.py          stacks of places in its record, with names
     programseen.py            what is recorded of a program, and what its record says
 """

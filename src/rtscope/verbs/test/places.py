@@ -5,14 +5,13 @@ Names come from the files of the board alone, so that they are the same on every
 computer. The files are read by another process, with limits.
 """
 
-from base64 import b64encode
 from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import replace
 from statistics import median_low
-from struct import pack
 
 from rtscope.boards.parts.program import ROOT, Program
+from rtscope.boards.recording.programstacks import stacks_of_places
 from rtscope.boards.recording.programuses import (
     NO_DEBUG_FILES,
     PAGE_BYTES,
@@ -20,7 +19,7 @@ from rtscope.boards.recording.programuses import (
 )
 from rtscope.present.words import enumeration
 from rtscope.programs.binaries.elf import LOAD, Damaged, ElfFile
-from rtscope.programs.images import Images, Sample
+from rtscope.programs.images import Images
 from rtscope.programs.memorymap import Mapping as Piece
 from rtscope.programs.naming import NamedFrame, NamedStack, Origin
 from rtscope.programs.outside.file import ProgramRecord
@@ -54,17 +53,14 @@ def named_stacks(
         pieces = maps.get(process) or _pieces_of(program)
         own = [one for one in threads if one.process == process]
         wanted = dict(part for one in own for part in _wanted(one))
-        known = [one for one in wanted if 0 < one <= len(record.stacks)]
-        if not (pieces and known):
+        if not (pieces and any(0 < one <= len(record.stacks) for one in wanted)):
             continue
-        samples = [_sample(record, one, at_entry=wanted[one]) for one in known]
-        reading = content_of(program)
-        with Images(reading, debug_files=NO_DEBUG_FILES, find=()) as images:
+        with Images(content_of(program), debug_files=NO_DEBUG_FILES, find=()) as images:
             images.read(pieces)
-            named = images.stacks(pieces, samples, arch=record.arch).named
+            named = stacks_of_places(record, wanted, pieces, images)
         found |= {
             number: _without_entry(stack) if wanted[number] else stack
-            for number, stack in zip(known, named, strict=True)
+            for number, stack in named.stacks.items()
         }
     return found
 
@@ -80,12 +76,6 @@ def _wanted(thread: OutsideThread) -> Iterator[tuple[int, bool]]:
         ):
             counts = Counter(one.number for one in places)
             yield from ((number, is_entry) for number, _ in counts.most_common(most))
-
-
-def _sample(record: ProgramRecord, number: int, *, at_entry: bool) -> Sample:
-    stack = record.stacks[number - 1]
-    words = pack(f"<{len(stack.words)}Q", *stack.words)
-    return b64encode(words).decode(), b64encode(stack.content).decode(), at_entry
 
 
 def _without_entry(stack: NamedStack) -> NamedStack:
