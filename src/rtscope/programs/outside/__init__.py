@@ -7,4 +7,5 @@ What the plugin of a virtual board saw of a program, and what is made of it. Pur
     model.py    threads and their cycles
     clocks.py   the kernel's clock beside the board's time
     cycles.py   from these to the cycles of each thread
+    parts.py    what took the time of a cycle, in words
 """

@@ -11,6 +11,7 @@ from collections import Counter
 from collections.abc import Callable, Iterator, Sequence, Set
 from dataclasses import dataclass, replace
 from itertools import pairwise
+from statistics import median_low
 
 from rtscope.programs.calls import the_longest
 from rtscope.programs.cycles.periods import (
@@ -179,13 +180,12 @@ def _thread(
     if not ours:
         return None
     found = beginnings_of([one.run for one in ours], given_ns)
-    cycles = [
-        cycle
-        for first, cycle in _cycles(ours, found, thread.wakeups, functions)
-        if first.begin_ns < end_ns
-    ]
+    made = list(_cycles(ours, found, thread.wakeups, functions))
+    begun = [first for first, _ in made if first.begin_ns < end_ns]
+    cycles = [cycle for first, cycle in made if first.begin_ns < end_ns]
     whole = [one for one in cycles if one is not None and one.done_ns <= end_ns]
     cut = len(cycles) - len(whole)
+    cut_ns = max((end_ns - one.begin_ns for one in begun[len(whole) :]), default=0)
     whole = whole[:most]
     if not whole:
         return None
@@ -199,7 +199,15 @@ def _thread(
         cycles=tuple(whole),
         missed=_missed(whole, found),
         cut=cut,
+        cut_ns=cut_ns,
+        asked_ns=_asked_ns([ours[at].run for at in sorted(found.at)] if found else ()),
     )
+
+
+def _asked_ns(runs: Sequence[Run]) -> int | None:
+    asked = [one.due_ns - one.armed_ns for one in runs if one.flags & RELATIVE]
+    known = [ns for ns in asked if ns > 0]
+    return median_low(known) if known else None
 
 
 def _stretches(at: int, wakeup: Wakeup, clock: Clock) -> Iterator[_Stretch]:

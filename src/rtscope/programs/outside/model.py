@@ -153,6 +153,11 @@ class OutsideThread:
     None: nothing is due."""
     cut: int
     """Cycles of which an end is not in the time that is judged."""
+    cut_ns: int = 0
+    """How long the longest of these took until that time was over; 0: there is none."""
+    asked_ns: int | None = None
+    """For which interval it asks in the middle; None: it sleeps to times, or for
+    something else."""
 
     @property
     def is_realtime(self) -> bool:

@@ -17,6 +17,9 @@ TIMER_ABSTIME = 1
 
 _SLEEPING = 0
 _PREEMPTED = 1
+_UNINTERRUPTIBLE = 0x1002
+"""Bits of a state: TASK_UNINTERRUPTIBLE, and TASK_RTLOCK_WAIT of PREEMPT_RT."""
+_BY_INTERRUPT = 1
 
 
 @dataclass(frozen=True, slots=True)
@@ -108,6 +111,10 @@ class Wakeup:
     """Who held what it slept for; None: unknown."""
     after: Call | None = None
     """The call in which it slept before it was woken."""
+    uninterruptible: bool = False
+    """No signal would end the sleep behind it: it waits for the kernel or a device."""
+    by_interrupt: bool = False
+    """What woke it had interrupted who seems to have done it."""
 
 
 @dataclass(slots=True)
@@ -136,11 +143,14 @@ class _State:
     """None: it sleeps."""
     in_entry: Entry | None = None
     out_ns: int = 0
+    out_state: int = 0
+    """The kernel's, as it left its CPU."""
     pushed_by: Party | None = None
     """Who has its CPU while it is ready."""
     undecided: bool = False
     """It left its CPU, and whether it sleeps is not known."""
     woken: tuple[int, Party | None] | None = None
+    by_interrupt: bool = False
     activated: bool = False
     """That wake-up put it into a queue: it did sleep."""
     release: Entry | None = None
@@ -248,6 +258,7 @@ class Reader:
             timed = state.release is not None
             by = None if timed else self._party(entry.value & 0xFFFFFFFF)
             state.woken = (entry.at_ns, by)
+            state.by_interrupt = entry.detail == _BY_INTERRUPT
             state.activated = False
 
     def _may_be_woken(self, state: _State) -> bool:
@@ -289,6 +300,7 @@ class Reader:
             after=state.last_wait,
             behind=self._party(entry.value & 0xFFFFFFFF),
             held_by=state.held,
+            by_interrupt=woken[1] is not None and state.by_interrupt,
         )
         state.held = None
         state.thread.wakeups.append(state.now)
@@ -299,6 +311,7 @@ class Reader:
             used = _used(state, state.now, entry)
             state.now.on_cpu_ns, state.now.user_instructions = used
         state.out_ns = entry.at_ns
+        state.out_state = entry.value & 0xFFFFFFFF
         if entry.detail == _SLEEPING:
             self._sleeps(state, entry.at_ns)
             return
@@ -309,6 +322,7 @@ class Reader:
     def _sleeps(self, state: _State, at_ns: int) -> None:
         if state.now is not None:
             state.now.asleep_ns, state.now.wait = at_ns, state.call
+            state.now.uninterruptible = bool(state.out_state & _UNINTERRUPTIBLE)
             if state.call is not None:
                 state.call.slept = True
         state.last_wait = state.call

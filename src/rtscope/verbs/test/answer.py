@@ -1,12 +1,10 @@
 """The answer of a test: its sentence, tables and the worst cycle, for people. Pure."""
 
-from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from rtscope.explain.instructions.holders import IDLE
-from rtscope.host.units import count, format_us, plural
+from rtscope.host.units import count, format_us
 from rtscope.host.version import __version__
 from rtscope.present.document import (
     Block,
@@ -21,7 +19,8 @@ from rtscope.present.render.fitted import Room, rows_left_out
 from rtscope.present.words import NOTHING, capital, duration, enumeration, us
 from rtscope.programs.naming import NamedStack
 from rtscope.programs.outside.file import Kind
-from rtscope.programs.outside.model import OutsideCycle, OutsideThread, Wait
+from rtscope.programs.outside.model import OutsideCycle, OutsideThread
+from rtscope.programs.outside.parts import cycle_parts
 from rtscope.stats.summary import summarize_samples
 from rtscope.verbs.test.baseline import VIRTUAL, Difference
 from rtscope.verbs.test.file import ProgramTest
@@ -191,49 +190,16 @@ def cycle_words(
 
     `stacks` has those of places by their numbers.
     """
-    parts = sorted(_parts(cycle, shift, stacks or {}), key=lambda one: -one[0])
-    said = [f"{us(ns, VIRTUAL)} {what}" for ns, what in parts if ns > 0][:MOST_PARTS]
+    named = stacks or {}
+    parts = cycle_parts(cycle, shift, lambda place: where(named.get(place)))
+    said = [f"{us(ns, VIRTUAL)} {what}" for ns, what in parts][:MOST_PARTS]
     begin = "its timer was due" if cycle.timed else "it was woken"
     by = f" by {cycle.waker.name}" if cycle.waker and not cycle.timed else ""
     more = done_more(thread, cycle, waits=False)
     return (
         f"{thread.name}, cycle {cycle.number}, {us(cycle.response_ns, VIRTUAL)} from "
-        f"when {begin}{by}: {enumeration(said)}{more_words(more, stacks or {})}."
+        f"when {begin}{by}: {enumeration(said)}{more_words(more, named)}."
     )
-
-
-def _parts(
-    cycle: OutsideCycle, shift: int, stacks: Mapping[int, NamedStack]
-) -> Iterator[tuple[int, str]]:
-    own_ns = cycle.user_instructions << shift
-    if cycle.slept:
-        idle = cycle.behind is None or cycle.behind.name.startswith(IDLE)
-        behind = "" if cycle.behind is None or idle else f", behind {cycle.behind.name}"
-        yield cycle.latency_ns, f"until its first own instruction{behind}"
-    else:
-        yield cycle.latency_ns, "late already, by the cycle before"
-    by: Counter[str] = Counter()
-    for push in cycle.preemptions:
-        by[push.by.name or f"thread {push.by.tid}"] += push.ended_ns - push.began_ns
-    for name, ns in by.items():
-        yield ns, f"preempted by {name}"
-    waits: Counter[str] = Counter()
-    for one in cycle.waits:
-        waits[_wait_words(one, stacks)] += one.lasted_ns
-    for what, ns in waits.items():
-        yield ns, what
-    yield own_ns, "of its own instructions"
-    rest_ns = cycle.response_ns - cycle.latency_ns - own_ns
-    rest_ns -= cycle.preempted_ns + cycle.waited_ns
-    done = {"system call": sum(cycle.calls.values()), "page fault": cycle.faults}
-    what = enumeration([plural(times, noun) for noun, times in done.items() if times])
-    yield rest_ns, f"of the kernel{what and f' for {what}'}"
-
-
-def _wait_words(one: Wait, stacks: Mapping[int, NamedStack]) -> str:
-    at = where(stacks.get(one.place))
-    ended = f", ended by {one.ended_by.name}" if one.ended_by else ""
-    return f"waiting in {one.at.what}{at and f' in {at}'}{ended}"
 
 
 # --- documents ------------------------------------------------------------------------
