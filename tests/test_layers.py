@@ -35,31 +35,15 @@ MAY_IMPORT: dict[str, set[str]] = {
 EXCEPTIONS: frozenset[tuple[str, str]] = frozenset()
 """Modules that import another verb, or a verb from the shared part: never one more."""
 
-FOR_TEST = frozenset(
+OF_PROGRAMS = frozenset(
     {
-        "rtscope.boards.recording.programplaces",
-        "rtscope.boards.recording.programseen",
-        "rtscope.boards.recording.programstacks",
-        "rtscope.boards.recording.programuses",
-        "rtscope.programs.outside.cycles",
-        "rtscope.programs.outside.file",
-        "rtscope.programs.outside.model",
-        "rtscope.programs.outside.parts",
-        "rtscope.boards.parts.programtree",
-        "rtscope.boards.runs.program",
         "rtscope.programs.binaries.lookups",
-        "rtscope.programs.calls",
         "rtscope.programs.cycles.periods",
-        "rtscope.programs.cycles.threadruns",
-        "rtscope.programs.images",
-        "rtscope.programs.memorymap",
-        "rtscope.programs.naming",
         "rtscope.programs.packages",
         "rtscope.programs.probes",
-        "rtscope.programs.stackwords",
     }
 )
-"""What `rtscope test` will share with `app check`: to be removed with it."""
+"""Of `app check` alone: they lie beside what `rtscope test` uses too."""
 
 MOST_SHARED_ARROWS = 50
 MOST_ARROWS_OF_A_VERB = 10
@@ -109,7 +93,7 @@ def test_there_are_few_arrows() -> None:
 def test_a_file_that_serves_one_verb_lies_in_its_room() -> None:
     found = files_of_one_verb(SRC)
 
-    assert {one for one in found if one not in FOR_TEST} == set()
+    assert {one for one in found if one not in OF_PROGRAMS} == set()
 
 
 def test_presentation_has_no_effects() -> None:

@@ -6,6 +6,7 @@ import sys
 from pathlib import Path
 
 import pytest
+from agentinside import watch_inside
 from rig import NEEDS_APT
 
 from rtscope.boards.catalogue import get_arch, get_board
@@ -13,10 +14,8 @@ from rtscope.boards.parts.buildcontext import BuildContext
 from rtscope.boards.parts.cache import cache_dir
 from rtscope.boards.parts.prepare import prepare
 from rtscope.boards.parts.program import program_of
-from rtscope.boards.runs.boot import Booted, boot
 from rtscope.host.units import NS_PER_MS, NS_PER_S
 from rtscope.machine.target import agent_file
-from rtscope.verbs.app import boardwatch
 from rtscope.verbs.app.lateness import WAKEUP, with_cycles
 from rtscope.verbs.app.rules import examine
 
@@ -36,36 +35,25 @@ NEAR_NS = 400
 
 @pytest.mark.parametrize("kernel", ["debian-6.12-rt", "debian-6.12"])
 def test_the_stated_cost_of_a_wake_up_is_what_a_thread_measures_of_its_own(
-    kernel: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+    kernel: str, tmp_path: Path
 ) -> None:
     out = tmp_path / "measures"
     zig = (sys.executable, "-m", "ziglang", "cc", "-target", "x86_64-linux-musl")
     subprocess.run([*zig, "-O1", "-g", "-static", "-o", out, SOURCE], check=True)
-    boots: list[Booted] = []
-
-    def kept(*args: object, **options: object) -> Booted:
-        boots.append(boot(*args, **options))  # type: ignore[arg-type]
-        return boots[-1]
-
-    monkeypatch.setattr(boardwatch, "boot", kept)
     board = get_board("pc")
     context = BuildContext(cache=cache_dir(os.environ), agent=agent_file, log=print)
-    seen = boardwatch.watch_on_board(
+    seen = watch_inside(
         prepare(board, kernel, context=context),
         program_of([str(out)], get_arch(board.arch)),
         settle_ns=SETTLE_NS,
         duration_ns=DURATION_NS,
-        seed=1,
     )
 
     recording, observation = seen.recording, seen.observation
     whole = with_cycles(examine(observation), recording.end, recording.threads)
     cost = whole.observation.watch.end.costs[WAKEUP]
     stated_ns = cost.counted_ns - cost.plain_ns
-    blocks = [
-        tuple(map(int, line.split()))
-        for line in boots[0].text(boardwatch.LOG).splitlines()
-    ]
+    blocks = [tuple(map(int, line.split())) for line in seen.said.splitlines()]
     (thread,) = observation.watch.threads
     begin_ns = max(recording.begin.from_ns, thread.from_ns)
     end_ns = min(recording.end.to_ns, thread.to_ns)

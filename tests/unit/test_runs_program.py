@@ -23,6 +23,7 @@ from rtscope.boards.runs.programscript import (
 )
 from rtscope.host.errors import BoardError, TargetError
 from rtscope.measure.loads import LoadCommand
+from rtscope.verbs.app.watch import snapshot_paths
 from unit.test_app_boardwatch import PREPARED
 
 MS = 1_000_000
@@ -91,7 +92,7 @@ def test_the_program_gets_its_environment_user_and_streams() -> None:
 def test_what_ends_it_has_the_highest_priority_and_only_sleeps_until_then() -> None:
     lines = scripts(JOB)["end"].splitlines()
 
-    assert "start --policy fifo --priority 99 -- busybox sh /job/end 1 &" in script()
+    assert "start --policy fifo --priority 99 -- busybox sh /job/end 1 0 &" in script()
     ended = lines.index(': >"/out/asked-$1"')
     assert lines[2:ended] == [
         "sleep 0.050000000",
@@ -101,17 +102,24 @@ def test_what_ends_it_has_the_highest_priority_and_only_sleeps_until_then() -> N
     assert lines[-1] == 'kill -KILL "-$pid"'
 
 
-def test_what_is_read_of_it_is_read_when_its_time_is_over() -> None:
-    job = replace(JOB, facts=("/proc/{PID}/status", "/sys/a*"))
-    lines = scripts(job)["end"].splitlines()
+def test_what_proc_says_of_it_is_read_when_its_time_is_over() -> None:
+    lines = scripts(JOB)["end"].splitlines()
 
-    ended = lines.index(': >"/out/asked-$1"')
-    assert lines[ended + 3 :] == [
-        'rtscope-agent tasks >"/out/threads-$1.jsonl"',
-        'rtscope-agent read -- "/proc/$pid/status" \'/sys/a*\' >"/out/about-$1.jsonl"',
-        'kill -KILL "-$pid"',
-    ]
-    assert "tasks" not in scripts(JOB)["end"]
+    over = lines.index('if [ "$2" = 1 ]; then')
+    assert lines.index(': >"/out/asked-$1"') < over
+    assert lines[over + 1] == 'rtscope-agent tasks >"/out/threads-$1.jsonl"'
+    assert lines[over + 3 :] == ["fi", 'kill -KILL "-$pid"']
+    assert {f'"{path}"' for path in snapshot_paths("$pid")} <= {
+        *lines[over + 2].split()
+    }
+
+
+def test_a_boot_that_reads_it_is_the_same_until_then() -> None:
+    asked = replace(JOB, describes=True)
+
+    assert scripts(asked) == scripts(JOB)
+    assert len(script(asked)) == len(script(JOB))
+    assert "/job/end 1 1 &" in script(asked)
 
 
 def test_each_start_begins_at_its_phase_of_a_tick() -> None:

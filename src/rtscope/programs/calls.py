@@ -5,7 +5,7 @@ System calls by their effect, and which of a thread's calls may block.
 """
 
 import tomllib
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cache
 from importlib import resources
@@ -24,6 +24,44 @@ class CallKind:
     """A thread may wait there for its next cycle."""
     numbers: tuple[int, int, int]
     """On x86-64, on arm64 and riscv64, and on ARM; -1: it has none."""
+    unless: tuple[str, ...] = ()
+    """When it cannot block: rules as `calls.toml` describes them."""
+
+    def cannot_block(
+        self, arguments: Sequence[int], nonblocking: Callable[[int], bool | None]
+    ) -> bool | None:
+        """
+        Return whether a call with these first arguments cannot block; None: unknown.
+
+        `nonblocking` says it of a descriptor. What an argument points to is unknown.
+        """
+        found = [_applies(rule, arguments, nonblocking) for rule in self.unless]
+        if any(found):
+            return True
+        return None if None in found else False
+
+
+def _applies(
+    rule: str, arguments: Sequence[int], nonblocking: Callable[[int], bool | None]
+) -> bool | None:
+    word, at, *values = rule.split()
+    if int(at) >= len(arguments):
+        return None
+    whole = arguments[int(at)]
+    argument = whole & 0xFFFFFFFF
+    numbers = {int(value) for value in values}
+    match word:
+        case "zero":
+            return argument == 0
+        case "has":
+            return any(argument & one for one in numbers)
+        case "unless":
+            return argument not in numbers
+        case "nonblocking":
+            return nonblocking(argument)
+        case "notime" if not whole:
+            return False
+    return None
 
 
 @cache
@@ -38,6 +76,7 @@ def call_kinds() -> Mapping[str, CallKind]:
             why=row.get("why", effects[row["is"]]),
             idle=row.get("idle", False),
             numbers=(row["at"][0], row["at"][1], row["at"][2]),
+            unless=tuple(row.get("unless", ())),
         )
         for name, row in table["calls"].items()
     }

@@ -38,3 +38,12 @@ OF_LANGUAGES = (
     *("mi_malloc_aligned", "mi_zalloc_aligned", "mi_realloc_aligned", "mi_free"),
 )
 """Of Go, and of Rust with another allocator than that of the C library."""
+
+
+def is_allocation(event: str) -> bool:
+    """Whether an event is a call that allocates or frees; `malloc.2` is of a second
+    library."""
+    return event in _ALLOCATING or event.partition(".")[0] in ALLOCATIONS
+
+
+_ALLOCATING = frozenset((*OPERATORS.values(), *OF_LANGUAGES))

@@ -36,6 +36,8 @@ class OutsideStart:
     outside: Outside
     hidden: Mapping[int, str]
     """Why allocations of a process are not seen."""
+    functions: tuple[str, ...] = ()
+    """The names of those that allocate, by their numbers in the record."""
 
 
 def outside_view(
@@ -82,6 +84,7 @@ def outside_starts(
     `most` are those of `outside_of`. Raises BoardError if a start ended before its
     warm-up was over.
     """
+    functions = tuple(one.name for one in uses.uses)
     for start in run.starts:
         outside = outside_of(
             reader.record,
@@ -91,10 +94,11 @@ def outside_starts(
             given_ns=given_ns,
             most=most,
             reader=reader,
-            functions=[one.name for one in uses.uses],
+            functions=functions,
         )
         _refuse_short(run, job, start, outside, title)
-        yield OutsideStart(start, outside, _hidden(job, uses, start, outside))
+        hidden = _hidden(job, uses, start, outside)
+        yield OutsideStart(start, outside, hidden, functions)
 
 
 def _hidden(

@@ -5,6 +5,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from struct import pack
 
+from rtscope.programs.binaries.unwind import BY_MACHINE
 from rtscope.programs.images import Images, Sample, Stacks
 from rtscope.programs.memorymap import Mapping as Piece
 from rtscope.programs.naming import NamedStack
@@ -46,3 +47,12 @@ def sample_of(stack: Stack, *, at_entry: bool) -> Sample:
     """Return a stack as `Images` takes it."""
     words = pack(f"<{len(stack.words)}Q", *stack.words)
     return b64encode(words).decode(), b64encode(stack.content).decode(), at_entry
+
+
+def stack_pointer(stack: Stack, arch: str) -> int | None:
+    """Return the stack pointer of a thread there; None: its registers are not kept."""
+    machine = BY_MACHINE.get(arch)
+    if machine is None:
+        return None
+    at = machine.order.index(machine.sp)
+    return stack.words[at] if at < len(stack.words) else None

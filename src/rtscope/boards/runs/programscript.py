@@ -23,6 +23,9 @@ from rtscope.boards.runs.script import (
     batches,
 )
 from rtscope.host.units import NS_PER_MS, NS_PER_S
+from rtscope.machine.tasks.listing import PATHS
+from rtscope.machine.tasks.statistics import PATTERN
+from rtscope.measure.campaign.model import BOARD_SETTLE_NS
 from rtscope.measure.loads import LoadCommand
 from rtscope.measure.plan import load_args
 
@@ -32,6 +35,9 @@ TICK_NS = 4_000_000
 LEAD_NS = NS_PER_S
 """A load has as long to make its workers before the program begins."""
 
+SETTLE_NS = BOARD_SETTLE_NS
+"""The idle time after a boot, unless something else is asked for."""
+
 STREAM_BYTES = 32 << 20
 """Room for the output of a start: what is written beyond it is refused (ENOSPC)."""
 
@@ -40,6 +46,10 @@ KEPT_BYTES = 512 << 10
 
 TOOLS = ".rtscope"
 """Where the program's root directory has the tools of the board."""
+
+ABOUT_PROCESS = (*("maps", "status", "limits", "smaps", "environ", "fdinfo/*"),)
+ABOUT_BOARD = (*PATHS, PATTERN)
+"""What is read at the end, if that is asked for."""
 
 LOAD, LOAD_LOG, FACTS = "load.jsonl", "load.log", "facts.jsonl"
 GUARD, MAPS, STATS = "guard-{}.jsonl", "maps-{}.jsonl", "stats-{}.jsonl"
@@ -76,9 +86,9 @@ class ProgramJob:
     """Its uid and gid."""
     cpus: tuple[int, ...] | None = None
     """CPUs that it may use; None: all."""
-    facts: tuple[str, ...] = ()
-    """Paths, with {PID} for its process, that are read when its time is over, beside
-    the list of all threads; none: neither is."""
+    describes: bool = False
+    """Whether all threads of the board are listed when its time is over, and read what
+    /proc says of its process."""
     load: str = "idle"
     load_command: LoadCommand = field(default_factory=lambda: LoadCommand((), None, ()))
 
@@ -183,7 +193,7 @@ def _start_lines(job: ProgramJob, number: int, phase_ns: int) -> Sequence[str]:
         f"mount -t tmpfs -o size={STREAM_BYTES} streams /streams",
         f"chmod 1777 /{ROOT}/tmp",
         ": >/streams/stdout; : >/streams/stderr",
-        f"{_HIGHEST} busybox sh /job/end {number} &",
+        f"{_HIGHEST} busybox sh /job/end {number} {int(job.describes)} &",
         "ender=$!",
         f"cat /proc/uptime >/out/{BEGUN.format(number)}",
         f"RTSCOPE_PROGRAM={begin_ns} {guard} </dev/null >/out/{GUARD.format(number)}",
@@ -213,23 +223,25 @@ def _end(job: ProgramJob) -> str:
         f': >"/out/{ASKED.format("$1")}"',
         f"rtscope-agent read -- '/proc/*/maps' {maps}",
         f"rtscope-agent read -- '/proc/*/stat' >\"/out/{STATS.format('$1')}\"",
-        *_about_lines(job),
+        *_about_lines(),
         'kill -KILL "-$pid"',
     )
     return "\n".join(lines) + "\n"
 
 
-def _about_lines(job: ProgramJob) -> Sequence[str]:
-    """Return the lines that list all threads, and read what is asked for."""
-    if not job.facts:
-        return ()
-    wanted = " ".join(
-        f'"{path.replace("{PID}", "$pid")}"' if "{PID}" in path else shlex.quote(path)
-        for path in job.facts
-    )
+def _about_lines() -> Sequence[str]:
+    """
+    Return the lines that list all threads, and read what is known of the process.
+
+    Every script has them, so that a boot with them is the same until then.
+    """
+    of_process = " ".join(f'"/proc/$pid/{name}"' for name in ABOUT_PROCESS)
+    of_board = shlex.join(ABOUT_BOARD)
     return (
+        'if [ "$2" = 1 ]; then',
         f'rtscope-agent tasks >"/out/{THREADS.format("$1")}"',
-        f'rtscope-agent read -- {wanted} >"/out/{ABOUT.format("$1")}"',
+        f'rtscope-agent read -- {of_process} {of_board} >"/out/{ABOUT.format("$1")}"',
+        "fi",
     )
 
 

@@ -17,7 +17,7 @@ class Outcome:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class TestCase:
-    """A case; without a failure and an error it passed."""
+    """A case; without a failure, an error and a reason to skip it it passed."""
 
     classname: str
     name: str
@@ -25,6 +25,7 @@ class TestCase:
     properties: Mapping[str, str] = field(default_factory=dict)
     failures: Sequence[Outcome] = ()
     error: Outcome | None = None
+    skipped: Outcome | None = None
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -56,7 +57,7 @@ def _add_suite(root: ElementTree.Element, suite: TestSuite) -> None:
         tests=str(len(suite.cases)),
         failures=str(failed),
         errors=str(sum(case.error is not None for case in suite.cases)),
-        skipped="0",
+        skipped=str(sum(case.skipped is not None for case in suite.cases)),
         time=_seconds(suite.time_s),
         hostname=suite.hostname or None,
         timestamp=suite.timestamp or None,
@@ -75,6 +76,8 @@ def _add_suite(root: ElementTree.Element, suite: TestSuite) -> None:
             _add_outcome(one, "failure", failure)
         if case.error is not None:
             _add_outcome(one, "error", case.error)
+        if case.skipped is not None:
+            _add(one, "skipped", message=case.skipped.message)
 
 
 def _add_properties(parent: ElementTree.Element, properties: Mapping[str, str]) -> None:

@@ -406,7 +406,7 @@ def _cycle(
             if first.first_ns <= fault.at_ns < done_ns
         ),
         allocations=tuple(
-            Place(_name_at(functions, use.function), use.place)
+            Place(function_name(functions, use.function), use.place)
             for one in whole
             for use in one.uses
             if first.first_ns <= use.began_ns < done_ns
@@ -425,7 +425,8 @@ def _fault_words(fault: Entry) -> str:
     return "write" if fault.detail & _WRITES else "read"
 
 
-def _name_at(functions: Sequence[str], number: int) -> str:
+def function_name(functions: Sequence[str], number: int) -> str:
+    """Return the name of a function that was asked for."""
     return functions[number] if number < len(functions) else f"function {number}"
 
 

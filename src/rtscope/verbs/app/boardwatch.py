@@ -1,62 +1,48 @@
 """
-Watch a program of the user's inside a virtual board: one boot.
+Watch a program of the user's on a virtual board, from outside: one boot.
 
-The board's agent watches it as on a machine. Nothing of this computer but the files of
-the program decides the result, so the same program gives the same result again.
+Nothing in the guest watches: the plugin records what `rtscope test` reads too, and what
+/proc says is read when the time that is judged is over. Nothing of this computer but
+the files of the program decides the result.
 """
 
-import shlex
-from collections.abc import Callable, Sequence
+import re
+from collections.abc import Callable
 from dataclasses import dataclass
 from pathlib import Path, PurePosixPath
 
-from rtscope.boards.parts.initrd import Job
 from rtscope.boards.parts.prepared import Prepared
-from rtscope.boards.parts.program import ROOT, Program
-from rtscope.boards.runs.boot import Booted, BootTimeout, boot, in_steps
-from rtscope.boards.runs.diagnosis import oom_kills
-from rtscope.boards.runs.identity import BoardIdentity, identity_of
-from rtscope.boards.runs.inspect import INSERT_RESULTS, GuestFiles, files_of
-from rtscope.boards.runs.script import PHASE_STEP_NS, agent_line, batches
-from rtscope.contract import AgentError, Line, LoadEnd, LoadHello
-from rtscope.host.errors import BoardError, TargetError
+from rtscope.boards.parts.program import Program
+from rtscope.boards.recording.programseen import (
+    OutsideStart,
+    outside_starts,
+    outside_view,
+    record_of,
+)
+from rtscope.boards.recording.programuses import program_uses
+from rtscope.boards.runs.identity import BoardIdentity
+from rtscope.boards.runs.inspect import GuestFiles
+from rtscope.boards.runs.program import ProgramRun, run_program
+from rtscope.boards.runs.programscript import SETTLE_NS, ProgramJob
+from rtscope.host.errors import BoardError
 from rtscope.host.process import Progress
-from rtscope.host.units import NS_PER_S
-from rtscope.machine.gather import paths as fact_paths
-from rtscope.machine.reader import Content, Missing
-from rtscope.machine.tasks.listing import PATHS, make_listing, read_surroundings
-from rtscope.machine.tasks.statistics import PATTERN
-from rtscope.programs.images import Images, Probe, each_once
-from rtscope.programs.memorymap import Mapping as Piece
-from rtscope.verbs.app.eventstacks import Naming
-from rtscope.verbs.app.model import Observation
-from rtscope.verbs.app.watch import (
-    ProcessSnapshot,
-    observation_of,
-    read_snapshot,
-    snapshot_paths,
-    watch_args,
-)
-from rtscope.verbs.app.watchedcycles import (
-    CycleRecording,
-    cycles_args,
-    no_cycles,
-    recording_of,
-)
+from rtscope.host.units import NS_PER_MS
+from rtscope.machine.reader import text_of
+from rtscope.machine.tasks.listing import make_listing, read_surroundings
+from rtscope.verbs.app.outsidewatch import Facts, OutsideWatch, outside_watch
+from rtscope.verbs.app.watch import read_snapshot
 
-ENDING_NS = 20 * NS_PER_S
-"""To close the probes of a thread takes half a second of the kernel."""
-
-NO_DEBUG_FILES: tuple[Path, ...] = ()
-"""Those of this computer are no input of the board."""
+DESCRIPTORS = "/proc/{}/fdinfo/*"
+_O_NONBLOCK = 0o4000
+_OF_EVENTS = ("clockid:", "eventfd-count:", "sigmask:")
+"""What the kernel says of descriptors of timers, events and signals alone."""
 
 
 @dataclass(frozen=True, slots=True)
 class BoardWatch:
-    """What the agent of a board saw of a program."""
+    """What was seen of a program on a board."""
 
-    observation: Observation
-    recording: CycleRecording
+    watch: OutsideWatch
     reader: GuestFiles
     """Facts about the board, and the statistics that the program keeps."""
     identity: BoardIdentity
@@ -66,209 +52,86 @@ def watch_on_board(
     prepared: Prepared,
     program: Program,
     *,
-    settle_ns: int,
+    warmup_ns: int,
     duration_ns: int,
     seed: int,
-    light: bool = False,
-    stopped: Callable[[], bool] = lambda: False,
+    period_ns: int | None,
+    cache: Path,
+    log: Callable[[str], None],
     progress: Progress = lambda _step: None,
 ) -> BoardWatch:
     """
-    Boot once, run the program and watch it.
+    Boot once, run the program and watch it from outside for `duration_ns`.
 
-    Raises BoardError if the board does not boot or the program does not run there,
-    TargetError or ContractError if the agent could not watch it.
+    Raises BoardError if the board does not boot, or if the program does not run there
+    until that time is over.
     """
-    places = [] if light else _probes(program)
-    script = watching_script(
+    job = ProgramJob(
         program,
-        places,
-        facts=(*fact_paths(), *PATHS),
-        settle_ns=settle_ns,
         duration_ns=duration_ns,
+        warmup_ns=warmup_ns,
+        settle_ns=SETTLE_NS,
         seed=seed,
-        light=light,
+        describes=True,
     )
-    booted = boot(
-        prepared,
-        Job(script, tree=program.tree),
-        seed=seed,
-        timeout=BootTimeout(0, settle_ns + duration_ns + ENDING_NS),
-        stopped=stopped,
-        on_progress=in_steps(f"{prepared.kernel.name} runs the program", progress),
+    uses = program_uses(program)
+    judged_ns = (warmup_ns, warmup_ns + duration_ns)
+    view = outside_view(
+        prepared, uses, judged_ns, cache=cache, log=log, progress=progress
     )
-    pid = _pid(prepared, booted, program)
-    facts = files_of(prepared, booted, FACTS)
-    before = _snapshot(prepared, booted, BEFORE, facts, pid)
-    after = _snapshot(prepared, booted, AFTER, facts, pid)
-    later = files_of(prepared, booted, FILES.format(AFTER))
-    with Images(_reading(program), debug_files=NO_DEBUG_FILES) as images:
-        observation = observation_of(
-            before,
-            list(booted.lines(WATCH)),
-            after,
-            images=images,
-            probes=_with_inodes(places, before.maps),
-            light=light,
-            naming=Naming(progress, packages=lambda _paths: {}),
-        )
+    run = run_program(prepared, job, view=view, progress=progress)
+    reader = record_of(run)
+    title = PurePosixPath(program.command[0]).name
+    (seen,) = outside_starts(
+        run, job, uses, reader, title=title, given_ns=lambda _name: period_ns
+    )
+    _refuse_ended(run, job, seen, title)
     return BoardWatch(
-        observation,
-        no_cycles(observation)
-        if light
-        else recording_of(list(booted.lines(CYCLES)), booted.text("script.log")),
-        GuestFiles({**facts.files, **later.files}),
-        identity_of(prepared, booted, seed),
+        outside_watch(program, reader, seen, _facts(run, seen)),
+        GuestFiles({**run.reader.files, **seen.start.about.files}),
+        run.identity,
     )
 
 
-def _probes(program: Program) -> list[Probe]:
-    """Return where allocators begin in the files that the board gets."""
-    pieces = [
-        Piece(0, 0, "r-xp", 0, "", 1, f"/{path}") for path in sorted(program.files)
-    ]
-    with Images(_reading(program), debug_files=NO_DEBUG_FILES) as images:
-        images.read(pieces)
-        return each_once(
-            (one.path, Probe(function, offset, one.path, 0))
-            for one in pieces
-            for function, offset in images.functions(one)
-        )
-
-
-def _with_inodes(places: Sequence[Probe], maps: Sequence[Piece]) -> list[Probe]:
-    """Return the probes in the files that are in memory, with their inodes."""
-    inodes = {piece.path: piece.inode for piece in maps}
-    return [
-        Probe(one.name, one.offset, one.path, inodes[one.path])
-        for one in places
-        if one.path in inodes
-    ]
-
-
-def _reading(program: Program) -> Callable[[Piece], Content]:
-    def read_piece(piece: Piece) -> Content:
-        content = program.image(piece.path)
-        return Missing() if content is None else content
-
-    return read_piece
-
-
-def _snapshot(
-    prepared: Prepared, booted: Booted, when: str, facts: GuestFiles, pid: int
-) -> ProcessSnapshot:
-    lines: list[Line] = list(booted.lines(THREADS.format(when)))
-    listing = make_listing(lines, read_surroundings(facts))
-    return read_snapshot(files_of(prepared, booted, FILES.format(when)), listing, pid)
-
-
-def _pid(prepared: Prepared, booted: Booted, program: Program) -> int:
-    """Return the process that was watched; BoardError if the program did not run."""
-    pid, why = None, ""
-    for line in booted.lines(LOAD):
-        match line:
-            case AgentError():
-                raise TargetError(line.message)
-            case LoadHello():
-                pid = line.pid
-            case LoadEnd() if WATCH not in booted.files:
-                how = f"by signal {line.signal}" if line.signal else ""
-                why = how or f"with status {line.status}"
-    if pid is not None and WATCH in booted.files:
-        return pid
-    name = PurePosixPath(program.command[0]).name
-    ended = f"ended before it could be watched, {why}" if why else "did not begin"
-    log = booted.text(LOG).strip() or booted.text("script.log").strip()
-    printed = f"; it printed: {log[-300:]}" if log else "; it printed nothing"
-    killed = oom_kills(booted.text("kernel.log"), prepared.board)
+def _refuse_ended(
+    run: ProgramRun, job: ProgramJob, seen: OutsideStart, title: str
+) -> None:
+    """Raise BoardError for a program that ended before it was watched to the end."""
+    if seen.start.threads:
+        return
+    lived_ns = seen.outside.lived_ns or seen.start.lasted_ns
+    shorter_ms = max(1, (lived_ns - job.warmup_ns) * 9 // 10 // NS_PER_MS)
     raise BoardError(
-        f"{prepared.board.name}: {name} {ended}{printed}{killed and f'; {killed}'}"
+        f"{run.identity.board}: {title} ended {lived_ns / NS_PER_MS:.0f} virtual ms "
+        "after its start, with status 0, before it had been watched to the end, when "
+        "its settings are read: let it run longer, or watch it for a shorter time: "
+        f"--duration {shorter_ms}ms"
     )
 
 
-# --- the script for the board's shell -----------------------------------------------
-
-LOAD, LOG, FACTS = "load.jsonl", "program.log", "facts.jsonl"
-THREADS, FILES = "threads-{}.jsonl", "files-{}.jsonl"
-BEFORE, AFTER = "before", "after"
-WATCH, CYCLES = "watch.jsonl", "cycles.jsonl"
-
-TICK_NS = 4_000_000
-"""Of kernels with 250 ticks a second, and a multiple of that of faster ones."""
-
-_RECORDING = (
-    f"until [ -s /out/{CYCLES} ] || ! kill -0 $cycles 2>/dev/null; do sleep 0.01; done"
-)
-"""Its first line is there, or it has ended."""
-
-_PID = "$pid"
-"""A variable of the shell."""
-
-# What a program expects in its root directory. /dev/shm is that of the board, where the
-# library of the tasks keeps its statistics.
-_MOUNTS = (
-    f"mkdir -p /{ROOT}/proc /{ROOT}/sys /{ROOT}/dev /{ROOT}/tmp",
-    f"mount -t proc proc /{ROOT}/proc",
-    f"mount -t sysfs sysfs /{ROOT}/sys",
-    f"mount -t devtmpfs dev /{ROOT}/dev",
-    f"mount -o bind /dev/shm /{ROOT}/dev/shm",
-    f"mount -t tmpfs tmp /{ROOT}/tmp",
-)
+def _facts(run: ProgramRun, seen: OutsideStart) -> Facts:
+    start = seen.start
+    files = GuestFiles({**run.reader.files, **start.about.files})
+    listing = make_listing(start.threads, read_surroundings(files))
+    snapshot = read_snapshot(files, listing, start.pid)
+    return Facts(snapshot, nonblocking_in(files, start.pid))
 
 
-def watching_script(
-    program: Program,
-    probes: Sequence[Probe],
-    *,
-    facts: Sequence[str],
-    settle_ns: int,
-    duration_ns: int,
-    seed: int,
-    light: bool = False,
-) -> str:
+def nonblocking_in(files: GuestFiles, pid: int) -> Callable[[int], bool | None]:
     """
-    Return the script; the paths `facts` are read before the program begins.
+    Return what says whether a descriptor does not block; None: it is not known.
 
-    `light` leaves out the cycles. The seed decides when it begins between two ticks of
-    the kernel's timer.
+    It has O_NONBLOCK and is of no file, or is of a timer or of events.
     """
-    cycles = _line(cycles_args(_PID, duration_ns))
-    places = ":".join(program.libraries)
-    libraries = f"LD_LIBRARY_PATH={places} " if places else ""
-    guard = agent_line(
-        *("load", "--log", f"/out/{LOG}", "--"),
-        *("busybox", "chroot", f"/{ROOT}", *program.command),
-    )
-    reads = [f"{agent_line('read', '--', *b)} >>/out/{FACTS}" for b in batches(facts)]
-    lines = [
-        INSERT_RESULTS,
-        *_MOUNTS,
-        *reads,
-        f"sleep {seed * PHASE_STEP_NS % TICK_NS / NS_PER_S:.9f}",
-        f"{libraries}{guard} </dev/null >/out/{LOAD} &",
-        f"sleep {settle_ns / NS_PER_S:g}",
-        f"""pid=$(sed -n 's/.*"load_hello".*"pid":\\([0-9]*\\).*/\\1/p' /out/{LOAD})""",
-        f'[ -n "{_PID}" ] && [ -d "/proc/{_PID}" ] || exit 1',
-        *([] if light else [f"{cycles} >/out/{CYCLES} &", "cycles=$!", _RECORDING]),
-        *_snapshot_lines(BEFORE),
-        f"{_line(watch_args(_PID, duration_ns, probes))} >/out/{WATCH}",
-        *([] if light else ["wait $cycles"]),
-        *_snapshot_lines(AFTER),
-        f'kill -KILL "{_PID}"',
-        "true",
-    ]
-    return "\n".join(lines) + "\n"
-
-
-def _snapshot_lines(when: str) -> Sequence[str]:
-    paths = (*snapshot_paths(_PID), *((PATTERN,) if when == AFTER else ()))
-    return (
-        f"{agent_line('tasks')} >/out/{THREADS.format(when)}",
-        f"{_line(['read', '--', *paths])} >/out/{FILES.format(when)}",
-    )
-
-
-def _line(args: Sequence[str]) -> str:
-    """Return the agent with arguments in which the shell puts the PID."""
-    words = (f'"{w}"' if _PID in w else shlex.quote(w) for w in args)
-    return " ".join(["rtscope-agent", *words])
+    known: dict[int, bool] = {}
+    for path, content in files.read_many([DESCRIPTORS.format(pid)]).items():
+        text = text_of(content)
+        flags = re.search(r"^flags:\s*([0-7]+)", text or "", re.MULTILINE)
+        name = path.rpartition("/")[2]
+        if text is None or flags is None or not name.isdecimal():
+            continue
+        is_of_events = any(f"\n{key}" in text for key in _OF_EVENTS)
+        is_read = re.search(r"^pos:\s*[1-9]", text, re.MULTILINE) is not None
+        waits = not int(flags[1], 8) & _O_NONBLOCK or is_read
+        known[int(name)] = is_of_events or not waits
+    return known.get

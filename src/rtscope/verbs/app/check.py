@@ -185,6 +185,8 @@ def check(
         append,
         light=light,
         debuginfod=server,
+        period_ns=period_ns,
+        perfetto=perfetto is not None,
     )
     watched = watch_program(address_of(target, boards=True), request)
     kept, board = watched.statistics, watched.board
@@ -240,7 +242,7 @@ def _examined(
     examined = examine(watched.observation, threads=threads)
     names = {one.line.tid: one.name for one in examined.judged}
     recording, board = watched.recording, watched.board
-    if period_ns is not None:
+    if period_ns is not None and board is None:
         recording = with_period(recording, period_ns)
     recording, longest = explained_cycles(
         recording, names, watched.traits, board="" if board is None else board.name
@@ -248,7 +250,7 @@ def _examined(
     words = {
         tid: longest_words(recording.threads[tid], one.cycle, one.whole.explanation)
         for tid, one in longest.items()
-    }
+    } | dict(watched.longest)
     begin, end = recording.begin, recording.end
     cycles = JudgedCycles(begin.from_ns, end, recording.threads, names, words)
     examined = with_cycles(examined, end, recording.threads)
@@ -268,7 +270,8 @@ def status_of(
     """
     Return the status of the verdict if that is not 0: NO, INVALID, NOT SHOWN.
 
-    Else 1 for a finding of this weight, 3 if none and not all was seen, else 0.
+    Else 1 for a finding of this weight, 3 if none and not all was seen that can be seen
+    there, else 0.
     """
     if verdict is not None and verdict.exit_status:
         return verdict.exit_status
@@ -276,7 +279,8 @@ def status_of(
         least = RANK[Weight(fail_on.value)]
         if any(RANK[one.weight] <= least for one in examined.findings):
             return FINDINGS_STATUS
-    return MeasurementError.exit_status if examined.unseen else 0
+    missing = any(not one.by_nature for one in examined.unseen)
+    return MeasurementError.exit_status if missing else 0
 
 
 def _write(file: Path | None, content: Callable[[], bytes]) -> None:
@@ -317,7 +321,8 @@ def examined_junit(
     """
     Return JUnit XML: a case for each rule, which fails if it found something.
 
-    A rule that could not be looked at is an error: it has neither passed nor failed.
+    A rule that could not be looked at is an error: it has neither passed nor failed; it
+    is skipped if no virtual board shows it.
     With a verdict on the response time there is a case for each thread.
     """
     seen = examined.observation
@@ -355,16 +360,18 @@ def _case(examined: Examined, id_: str) -> TestCase:
         if one.id == id_
     ]
     unseen = [one for one in examined.unseen if id_ in one.ids]
-    error = None
+    error = skipped = None
     if unseen and not failures:
-        why = unseen[-1]
+        why = next((one for one in unseen if not one.by_nature), unseen[-1])
         message = f"{why.what}: {why.cause}"
-        error = Outcome(message=message, type="not seen", text=why.remedy)
+        missing = Outcome(message=message, type="not seen", text=why.remedy)
+        error, skipped = (None, missing) if why.by_nature else (missing, None)
     return TestCase(
         classname=examined.observation.name,
         name=f"{id_} {kind.title}",
         failures=failures,
         error=error,
+        skipped=skipped,
     )
 
 

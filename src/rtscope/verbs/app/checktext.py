@@ -20,6 +20,7 @@ from rtscope.verbs.app.model import (
     Finding,
     Observation,
     Unseen,
+    Watch,
     Weight,
     Worst,
 )
@@ -216,6 +217,9 @@ _COSTS = {
 def disturbance(examined: Examined) -> Iterator[tuple[str, ...]]:
     """Say what the watching cost: each in a line or two."""
     watch = examined.observation.watch
+    if watch.from_outside:
+        yield ("it was watched from outside the board, which cost it nothing",)
+        return
     share = 100 * watch.end.agent_cpu_ns / max(1, watch.window_ns)
     yield (
         f"the watching used {share:.2f} % of a CPU, and copied "
@@ -294,19 +298,23 @@ def examined_row(examined: Examined) -> dict[str, Any]:
             path: {"build_id": one.build_id, "debug_package": one.package}
             for path, one in seen.bare_files.items()
         },
-        "disturbance": {
-            "agent_cpu_ns": watch.end.agent_cpu_ns,
-            "stacks_copied": watch.end.stacks,
-            "costs": {name: asdict(one) for name, one in watch.end.costs.items()},
-            "stacks_lost": watch.end.samples_lost
-            + sum(one.samples_lost for one in watch.threads),
-            "threads_with_own_events": watch.end.own_events,
-        },
+        "disturbance": None if watch.from_outside else _disturbance_row(watch),
         "kernel_waits": {
             str(one.tid): asdict(one.kernel_waits)
             for one in watch.threads
             if one.kernel_waits.count
         },
+    }
+
+
+def _disturbance_row(watch: Watch) -> dict[str, Any]:
+    return {
+        "agent_cpu_ns": watch.end.agent_cpu_ns,
+        "stacks_copied": watch.end.stacks,
+        "costs": {name: asdict(one) for name, one in watch.end.costs.items()},
+        "stacks_lost": watch.end.samples_lost
+        + sum(one.samples_lost for one in watch.threads),
+        "threads_with_own_events": watch.end.own_events,
     }
 
 

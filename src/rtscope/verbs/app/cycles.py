@@ -43,9 +43,9 @@ class Cycle:
     begin_ns: int
     """When its timer was due; without one, when it was woken."""
     in_ns: int
-    """When it got the CPU."""
+    """When it got the CPU; from outside of a board: its first own instruction."""
     end_ns: int
-    """When it went to sleep."""
+    """When it went to sleep; from outside: when it called what it sleeps in."""
     ran_ns: int
     """On a CPU, with the interrupts that came meanwhile."""
     waits: int
@@ -181,7 +181,7 @@ def cycles_of(
         period=None
         if found is None or found.period_ns is None
         else _period(groups, known, (found.period_ns, found.basis)),
-        **_spreads(kept),
+        **spreads_of(kept),
     )
 
 
@@ -200,7 +200,7 @@ def without(thread: ThreadCycles, cycle: Cycle) -> ThreadCycles | None:
         cycles=kept,
         withdrawn=thread.withdrawn + 1,
         period=thread.period and _period_without(thread, thread.period, cycle),
-        **_spreads(kept),
+        **spreads_of(kept),
     )
 
 
@@ -219,13 +219,15 @@ def _period_without(thread: ThreadCycles, period: Period, cycle: Cycle) -> Perio
     )
 
 
-class _Spreads(TypedDict):
+class Spreads(TypedDict):
+    """The times of cycles: latency, execution and response."""
+
     latency: Summary | None
     execution: Summary
     response: Summary
 
 
-def _spreads(cycles: Sequence[Cycle]) -> _Spreads:
+def spreads_of(cycles: Sequence[Cycle]) -> Spreads:
     """Summarize them; one that went on without a sleep was not woken."""
     latency = [one.latency_ns for one in cycles if one.slept]
     return {

@@ -70,7 +70,8 @@ def cycle_lines(
         yield (f"and {plural(left, 'more thread')}: see -v", "muted")
     for caveat in caveats(cycles.end):
         yield (f"caveat: {caveat}", "limit")
-    yield (cost_words(cycles), "muted")
+    if cycles.end.agent_cpu_ns:  # none: from outside of a board
+        yield (cost_words(cycles), "muted")
 
 
 def cost_words(cycles: JudgedCycles) -> str:

@@ -13,7 +13,7 @@ from rtscope.programs.images import Images, MadeFiles, Sample, Stacks
 from rtscope.programs.memorymap import MemoryMap
 from rtscope.programs.naming import BareFile, NamedFrame, NamedStack
 from rtscope.programs.packages import packages_of
-from rtscope.programs.probes import ALLOCATIONS, PROBE
+from rtscope.programs.probes import ALLOCATIONS, OF_LANGUAGES, PROBE, is_allocation
 from rtscope.verbs.app.debuginfod import Debuginfod
 from rtscope.verbs.app.model import EventStack
 
@@ -97,13 +97,13 @@ def _by_event(
         first.setdefault(places, stack)
         registers = registers_in(base64.b64decode(sample.regs), machine)
         key = int(sample.key, 16)
-        own = _same_piece(maps, key, registers.get(machine.sp))
-        of_event = groups.setdefault((sample.tid, sample.event), {})
-        of_event.setdefault((places, sample.call, key, own), []).append(sample)
+        own = same_piece(maps, key, registers.get(machine.sp))
+        same = groups.setdefault((sample.tid, sample.event), {})
+        same.setdefault((places, sample.call, key, own), []).append(sample)
     return {
         event: tuple(
             EventStack(
-                _of_event(first[places], event[1], call),
+                of_event(first[places], event[1], call),
                 times=len(same),
                 address=int(same[0].address, 16),
                 call=call,
@@ -118,16 +118,16 @@ def _by_event(
     }
 
 
-def _same_piece(maps: MemoryMap, word: int, stack_pointer: int | None) -> bool:
+def same_piece(maps: MemoryMap, word: int, stack_pointer: int | None) -> bool:
     """Whether a word is in the memory that the stack is in."""
     piece = maps.at(word) if word and stack_pointer is not None else None
     return piece is not None and piece is maps.at(stack_pointer or 0)
 
 
-def _of_event(named: NamedStack, event: str, call: str) -> NamedStack:
+def of_event(named: NamedStack, event: str, call: str) -> NamedStack:
     """Give a probed function the name that it is called by, and a call its own."""
-    function = event.partition(".")[0]
-    if function in ALLOCATIONS and named.frames:
+    if is_allocation(event) and named.frames:
+        function = event.partition(".")[0] if event not in OF_LANGUAGES else event
         first = replace(named.frames[0], function=function, file="", line=0)
         inner = [frame for frame in named.frames if not frame.inlined]
         rest = named.frames[named.frames.index(inner[0]) + 1 :] if inner else ()

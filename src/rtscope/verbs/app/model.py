@@ -156,11 +156,17 @@ class Unseen:
     what: str
     cause: str
     remedy: str
+    by_nature: bool = False
+    """Nothing on a virtual board shows it: it decides no exit status."""
+
+
+OUTSIDE = "outside"
+"""The cause of an event that is in no record of a virtual board."""
 
 
 @dataclass(frozen=True, slots=True)
 class Watch:
-    """What the agent saw of the threads."""
+    """What was seen of the threads: by an agent, or from outside of a board."""
 
     begin: WatchBegin
     threads: tuple[WatchedThread, ...]
@@ -169,6 +175,8 @@ class Watch:
     """By thread and kind of event."""
     own_faults: Mapping[int, int]
     """By thread, those that the probes made: not in the stacks, but in the counts."""
+    from_outside: bool = False
+    """Nothing in the machine watched: it cost the program nothing."""
 
     @property
     def window_ns(self) -> int:

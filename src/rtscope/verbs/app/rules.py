@@ -17,9 +17,10 @@ from rtscope.machine.tasks.model import Thread, ThreadKind
 from rtscope.present.words import duration
 from rtscope.programs.binaries.lookups import LOOKUP
 from rtscope.programs.memorymap import MemoryMap, Piece, pieces_in
-from rtscope.programs.probes import ALLOCATIONS
+from rtscope.programs.probes import ALLOCATIONS, is_allocation
 from rtscope.verbs.app.lookups import lookups, unseen_lookups
 from rtscope.verbs.app.model import (
+    OUTSIDE,
     RANK,
     EventStack,
     Examined,
@@ -293,11 +294,10 @@ def _class_of(stack: EventStack, maps: MemoryMap) -> str:
 
 
 def _allocations(seen: Observation, watched: WatchedThread) -> Iterator[Finding]:
-    # malloc.2 is the one of a second library
     counts = {
         name: one.count
         for name, one in watched.events.items()
-        if name.partition(".")[0] in ALLOCATIONS and one.count
+        if is_allocation(name) and one.count
     }
     if not counts:
         return
@@ -405,8 +405,10 @@ def _unseen(seen: Observation) -> Iterator[Unseen]:
         if event.name == "timeline" and event.cause == "namespace":
             ids = OF_WAKERS  # all else is seen there, too
         if ids and not event.seen:
-            why = f"{event.reason} ({event.cause})" if event.cause else event.reason
-            refused.setdefault(ids, Unseen(ids, event.name, why, event.remedy))
+            blind = event.cause == OUTSIDE
+            cause = f" ({event.cause})" if event.cause and not blind else ""
+            why = f"{event.reason}{cause}"
+            refused.setdefault(ids, Unseen(ids, event.name, why, event.remedy, blind))
         elif ids and event.user_only:
             refused.setdefault(
                 ids,

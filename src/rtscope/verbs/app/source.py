@@ -1,7 +1,7 @@
 """Where a checked program runs: a machine, or a virtual board."""
 
-from collections.abc import Sequence
-from dataclasses import dataclass, replace
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field, replace
 
 from rtscope.cli.console import note, stderr_console
 from rtscope.cli.options import refuse_board_options
@@ -45,6 +45,10 @@ class WatchRequest:
     """Without probes and cycles."""
     debuginfod: Debuginfod | None = None
     """Of a machine; None: nothing is downloaded."""
+    period_ns: int | None = None
+    """Of the cycles of all threads; None: found by what wakes them."""
+    perfetto: bool = False
+    """Whether a trace of the longest cycles is wanted."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -58,6 +62,8 @@ class Watched:
     """Those that the program keeps itself."""
     board: BoardLabel | None = None
     """None: a real machine."""
+    longest: Mapping[int, str] = field(default_factory=dict)
+    """Of a board: what took the time of the longest cycle of a thread, by TID."""
 
 
 def watch_program(address: Address, request: WatchRequest) -> Watched:
@@ -110,6 +116,7 @@ def _on_board(name: str, request: WatchRequest) -> Watched:
     from rtscope.boards.parts.cache import cache_dir
     from rtscope.boards.parts.prepare import prepare
     from rtscope.boards.parts.program import program_of
+    from rtscope.boards.parts.programtree import put_users, tree_for
     from rtscope.machine.target import agent_file
     from rtscope.verbs.app.boardwatch import watch_on_board
 
@@ -119,29 +126,56 @@ def _on_board(name: str, request: WatchRequest) -> Watched:
             f"command after --, e.g. rtscope app check --target virtual:{name} -- "
             "./control"
         )
+    _refuse_of_machines(name, request)
     board = with_append(get_board(name), (request.append or "").split())
-    program = program_of(request.program, get_arch(board.arch))
+    tree = tree_for(board)
+    put_users(tree)
+    program = program_of(request.program, get_arch(board.arch), tree=tree)
     with Waiting(stderr_console()) as waiting:
+        log = waiting.over(note)
         context = BuildContext(
-            cache=cache_dir(),
-            agent=agent_file,
-            log=waiting.over(note),
-            progress=waiting,
+            cache=cache_dir(), agent=agent_file, log=log, progress=waiting
         )
-        prepared = prepare(board, request.kernel or board.kernels[0], context=context)
+        kernel = request.kernel or board.kernels[0]
         seen = watch_on_board(
-            prepared,
+            prepare(board, kernel, context=context),
             program,
-            settle_ns=request.settle_ns,
+            warmup_ns=request.settle_ns,
             duration_ns=request.duration_ns,
             seed=1 if request.seed is None else request.seed,
-            light=request.light,
+            period_ns=request.period_ns,
+            cache=cache_dir(),
+            log=log,
             progress=waiting,
         )
+    watch = seen.watch
     return Watched(
-        seen.observation,
-        seen.recording,
+        watch.observation,
+        watch.recording,
         traits_of(gather(seen.reader)),
-        _statistics(seen.reader, seen.observation.pid),
+        _statistics(seen.reader, watch.observation.pid),
         BoardLabel(board.name, seen.identity.words, seen.identity.row()),
+        watch.longest,
     )
+
+
+def _refuse_of_machines(board: str, request: WatchRequest) -> None:
+    """Raise UsageError for options that mean nothing where nobody watches inside."""
+    for given, option, why in (
+        (request.light, "--light", "nothing in a virtual board watches: leave it out"),
+        (
+            request.debuginfod is not None,
+            "--debuginfod",
+            "names on a virtual board come from the program's files alone: build it "
+            "with -g",
+        ),
+        (
+            request.perfetto,
+            "--perfetto",
+            "no events of a virtual board's kernel are recorded; the path of the "
+            f"longest cycle is on the page of rtscope test --board {board} --html "
+            "page.html",
+        ),
+    ):
+        if given:
+            raise UsageError(f"{option}: {why}")
