@@ -9,12 +9,24 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from agentinside import watch_inside
 from rig import NEEDS_APT, are_built, rtscope
+
+from rtscope.boards.catalogue import get_arch, get_board
+from rtscope.boards.parts.buildcontext import BuildContext
+from rtscope.boards.parts.cache import cache_dir
+from rtscope.boards.parts.prepare import prepare
+from rtscope.boards.parts.program import program_of
+from rtscope.host.units import NS_PER_S
+from rtscope.machine.target import agent_file
+from rtscope.verbs.app.rules import examine
 
 pytestmark = [pytest.mark.system, pytest.mark.long, NEEDS_APT]
 
 SOURCE = Path(__file__).parent.parent / "offenders" / "offender.c"
 PATIENCE_S = 900.0
+BLIND = {"RA06", "RA21"}
+"""What no record of a board has; RA22 too, where a processor has it."""
 PC = ("pc", "debian-6.12-rt")
 RISCV = ("jh7110", "jh7110-6.12-rt")
 ARM = ("rpi3", "debian-6.12-rt")
@@ -122,13 +134,11 @@ def test_each_call_of_a_dynamic_program_is_counted_once(tmp_path: Path) -> None:
     _, document = checked(out, "malloc")
 
     found = one_of(document, "RA07")
-    # the C library has the first of each
-    calls = re.fullmatch(r"malloc\.2 ([\d,]+), free\.2 ([\d,]+)", found["detail"])
+    calls = re.fullmatch(r"malloc ([\d,]+), free ([\d,]+)", found["detail"])
     assert calls is not None, found["detail"]
     (cycles,) = document["cycles"]["threads"]
     samples = cycles["response_ns"]["samples"]
-    for count in calls.groups():
-        assert abs(int(count.replace(",", "")) - samples) <= 5, (calls, samples)
+    assert [int(one.replace(",", "")) for one in calls.groups()] == [samples] * 2
 
 
 def test_another_seed_gives_another_answer(build: Build) -> None:
@@ -146,7 +156,7 @@ def test_a_clean_program_has_no_findings(build: Build) -> None:
     status, document = checked(build(), "urgent")
 
     assert document["findings"] == []
-    assert document["not_seen"] == []
+    assert {id_ for one in document["not_seen"] for id_ in one["ids"]} == BLIND
     assert status == 0
 
 
@@ -159,14 +169,14 @@ def test_a_board_boots_with_what_is_appended(build: Build) -> None:
     assert plain["virtual"]["board_digest"] != more["virtual"]["board_digest"]
 
 
-def test_a_program_without_symbols_is_watched_with_what_the_kernel_demands(
+def test_allocations_of_a_program_without_symbols_are_not_called_none(
     build: Build,
 ) -> None:
-    # Debian's kernels demand more than CAP_PERFMON; nothing can be probed here
-    _, document = checked(build("pc", "-s"), "write")
+    status, document = checked(build("pc", "-s"), "urgent")
 
-    assert one_of(document, "RA09")["thread"] == "cycle"
-    assert {id_ for one in document["not_seen"] for id_ in one["ids"]} == {"RA07"}
+    unseen = {id_ for one in document["not_seen"] for id_ in one["ids"]}
+    assert unseen == {"RA07", *BLIND}
+    assert (status, document["findings"]) == (3, [])
 
 
 def test_the_cpu_that_the_kernel_takes_from_a_greedy_thread_is_found(
@@ -181,24 +191,30 @@ def test_the_cpu_that_the_kernel_takes_from_a_greedy_thread_is_found(
     assert found["worst"]["lasted_ns"] > 1_000_000
 
 
-def test_what_the_kernel_aligns_is_found(build: Build) -> None:
-    status, document = checked(build("rpi3"), "unaligned", where=ARM)
+def test_what_the_kernel_aligns_is_found_by_an_agent(build: Build) -> None:
+    # no machine of a developer does that
+    board = get_board("rpi3")
+    context = BuildContext(cache=cache_dir(), agent=agent_file, log=print)
+    seen = watch_inside(
+        prepare(board, ARM[1], context=context),
+        program_of([str(build("rpi3")), "unaligned"], get_arch(board.arch)),
+        settle_ns=NS_PER_S // 2,
+        duration_ns=NS_PER_S,
+    )
+    (found,) = examine(seen.observation).findings
+    (cycles,) = seen.recording.threads.values()
 
-    assert status == 1
-    assert ids(document) == {"RA22"}
-    found = one_of(document, "RA22")
-    assert found["thread"] == "cycle"
-    (cycles,) = document["cycles"]["threads"]
-    assert abs(found["count"] - cycles["response_ns"]["samples"]) <= 5
+    assert (found.id, found.thread) == ("RA22", "cycle")
+    assert abs((found.count or 0) - len(cycles.cycles)) <= 5
 
 
 @pytest.mark.skipif(not are_built(RISCV[1]), reason="needs the kernel jh7110-6.12-rt")
-def test_a_kernel_without_events_is_not_called_clean(build: Build) -> None:
+def test_a_kernel_without_events_is_seen_from_outside(build: Build) -> None:
     status, document = checked(build("jh7110"), "malloc", where=RISCV)
 
+    found = one_of(document, "RA07")
+    (cycles,) = document["cycles"]["threads"]
+    assert (found["thread"], found["count"]) == ("cycle", 2 * cycles["cycles"])
     unseen = {id_ for one in document["not_seen"] for id_ in one["ids"]}
-    assert {"RA05", "RA07", "RA09", "RA14", "RA22"} <= unseen
-    remedies = {one["remedy"] for one in document["not_seen"]}
-    assert any("CONFIG_PERF_EVENTS" in remedy for remedy in remedies)
-    assert document["cycles"]["threads"]
-    assert status == 3
+    assert unseen == {"RA22", *BLIND}
+    assert status == 1

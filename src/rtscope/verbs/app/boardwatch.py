@@ -87,7 +87,7 @@ def watch_on_board(
     )
     _refuse_ended(run, job, seen, title)
     return BoardWatch(
-        outside_watch(program, reader, seen, _facts(run, seen)),
+        outside_watch(program, reader, seen, facts_of(run, seen)),
         GuestFiles({**run.reader.files, **seen.start.about.files}),
         run.identity,
     )
@@ -109,7 +109,8 @@ def _refuse_ended(
     )
 
 
-def _facts(run: ProgramRun, seen: OutsideStart) -> Facts:
+def facts_of(run: ProgramRun, seen: OutsideStart) -> Facts:
+    """Return what /proc said when the time of a start was over."""
     start = seen.start
     files = GuestFiles({**run.reader.files, **start.about.files})
     listing = make_listing(start.threads, read_surroundings(files))
