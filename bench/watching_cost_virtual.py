@@ -39,7 +39,7 @@ LINES = {
     WATCH: "/bench/agent watch --pid $pid --stacks 32 --duration-ns 3000000000",
     CYCLES: "/bench/agent cycles --pid $pid --duration-ns 3000000000",
 }
-AFTER = "sleep 0.25"
+AFTER = "sleep 0.5"
 """Until one has measured what a wake-up is without and with it."""
 LOAD = "taskset 1 dd if=/dev/zero of=/dev/null bs=16k 2>/dev/null &"
 TIMEOUT_NS = 60 * 10**9

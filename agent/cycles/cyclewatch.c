@@ -56,7 +56,7 @@ struct cyclewatch {
 	int tid[CYCLES_MAX_THREADS];
 	int64_t not_watched;
 	int64_t from_ns, to_ns;
-	int64_t wakeup_plain_ns, wakeup_recorded_ns; /* how late one is; 0: unknown */
+	struct wakecost plain, recorded; /* how late a wake-up is */
 	bool gone;
 };
 
@@ -290,8 +290,10 @@ static int emit_ending(struct cyclewatch *w, enum hostlink_end ended)
 	emit_int(w->out, "losses", (int64_t)w->losses);
 	emit_int(w->out, "not_watched", w->not_watched);
 	emit_int(w->out, "agent_cpu_ns", timespec_ns(used));
-	emit_int(w->out, "wakeup_plain_ns", w->wakeup_plain_ns);
-	emit_int(w->out, "wakeup_recorded_ns", w->wakeup_recorded_ns);
+	emit_int(w->out, "wakeup_plain_ns", w->plain.alone_ns);
+	emit_int(w->out, "wakeup_recorded_ns", w->recorded.alone_ns);
+	emit_int(w->out, "wakeup_beside_plain_ns", w->plain.beside_ns);
+	emit_int(w->out, "wakeup_beside_recorded_ns", w->recorded.beside_ns);
 	tracereport_emit_summary(&w->tracer, &none, w->out);
 	return emit_end(w->out);
 }
@@ -348,7 +350,7 @@ static enum exit_status record(struct cyclewatch *w)
 	record_all(w);
 	if (tracer_works(&w->tracer)) {
 		sleep_as_programs_do(w);
-		w->wakeup_recorded_ns = wakecost_ns();
+		w->recorded = wakecost_measure();
 	}
 	wakecost_end();
 	emit_beginning(w); /* from now on others may measure what recording adds */
@@ -373,7 +375,7 @@ static enum exit_status watch_cycles(struct cyclewatch *w)
 	/* first: events cost half of their time from when they are on, and are on before
 	 * they are recorded */
 	wakecost_begin();
-	w->wakeup_plain_ns = wakecost_ns();
+	w->plain = wakecost_measure();
 	wakecost_end();
 	tracer_open(&w->tracer, &w->journal, NULL, 0, w->options);
 	w->tracer.page_read = take_page;

@@ -16,7 +16,14 @@
 void wakecost_begin(void);
 void wakecost_end(void);
 
-/* The median. Other work of rtscope would delay them as well: it waits meanwhile. */
-int64_t wakecost_ns(void);
+/* How late, the medians; 0: unknown. */
+struct wakecost {
+	int64_t alone_ns;
+	int64_t beside_ns; /* on a CPU that another thread uses: that is interrupted */
+};
+
+/* Other work of rtscope would delay them as well: it waits meanwhile. The other thread is
+ * an ordinary one of the agent that copies zeros. */
+struct wakecost wakecost_measure(void);
 
 #endif

@@ -97,7 +97,7 @@ struct watch {
 	uint64_t stacks;      /* of all so far */
 	int64_t from_ns, to_ns;
 	int64_t seen, vanished, not_watched, samples_lost;
-	struct watch_cost cost[4];
+	struct watch_cost cost[5];
 	struct watchflow flow;
 	struct watchplaces places;
 	bool gone; /* the process ended before the time was over */

@@ -293,6 +293,31 @@ def test_the_cost_of_a_wake_up_is_of_all_watching_together() -> None:
     assert "it adds in µs (with stack): a wake-up 12.0" in disturbed(whole)
 
 
+def test_the_cost_of_a_wake_up_that_interrupts_a_thread_is_stated_by_itself() -> None:
+    lines = (cycling.periodic(10),)
+    end = replace(
+        cycling.end(lines),
+        wakeup_plain_ns=20_000,
+        wakeup_recorded_ns=24_000,
+        wakeup_beside_plain_ns=21_000,
+        wakeup_beside_recorded_ns=40_000,
+    )
+    costs = {
+        "wakeup": WatchCost(25_000, 33_000, 0),
+        "wakeup_beside": WatchCost(26_000, 36_000, 0),
+    }
+    observed = seen(thread(TID), end=replace(watching.end(), costs=costs))
+    cycles = recording_of((cycling.begin(), *lines, end)).threads
+
+    stated = disturbed(with_cycles(examine(observed), end, cycles))
+    assert "a wake-up 12.0, one that interrupts a thread 29.0" in stated
+
+    unknown = replace(end, wakeup_beside_recorded_ns=0)
+    stated = disturbed(with_cycles(examine(observed), unknown, cycles))
+    assert "a wake-up 12.0" in stated
+    assert "interrupts" not in stated
+
+
 def disturbed(examined: Examined) -> str:
     return " ".join(" ".join(lines) for lines in disturbance(examined))
 

@@ -374,6 +374,7 @@ def is_number(text: str) -> bool:
 DEFAULTS = {
     *("restored", "ticks_lost", "base64", "reason", "tracing", "counter_deltas"),
     *("times", "samples_lost", "own_events", "wakeup_plain_ns", "wakeup_recorded_ns"),
+    *("wakeup_beside_plain_ns", "wakeup_beside_recorded_ns"),
     *("started_ns", "capabilities", "cgroup"),
     "errors",
     "foreign",  # refused unless null

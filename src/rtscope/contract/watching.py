@@ -244,7 +244,11 @@ class WatchEnd:
     stacks: Count
     agent_cpu_ns: Count
     costs: Mapping[Text, WatchCost]
-    """Of a page fault, a system call, a probed function and a wake-up."""
+    """
+    Of a page fault, a system call, a probed function, and wake-ups.
+
+    `wakeup` of an idle CPU, `wakeup_beside` of one that another thread used.
+    """
     records_lost: Count
     """Of switches, wake-ups and calls: there was no room for them."""
     samples_lost: Count = 0
@@ -309,3 +313,7 @@ class CyclesEnd:
     """How late a thread of the agent woke while nothing was recorded; 0: unknown."""
     wakeup_recorded_ns: Count
     """And while this was; 0: unknown."""
+    wakeup_beside_plain_ns: Count = 0
+    """How late on a CPU that another thread used, while nothing was recorded."""
+    wakeup_beside_recorded_ns: Count = 0
+    """And while this was."""

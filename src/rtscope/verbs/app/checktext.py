@@ -208,6 +208,7 @@ UNKNOWN = "unknown"
 
 _COSTS = {
     "wakeup": "a wake-up",
+    "wakeup_beside": "one that interrupts a thread",
     "fault": "a fault",
     "call": "a system call",
     "probe": "an allocation",
@@ -229,7 +230,9 @@ def disturbance(examined: Examined) -> Iterator[tuple[str, ...]]:
         f"{_COSTS[name]} {_us(one.counted_ns - one.plain_ns)}"
         + (f" ({_us(one.copied_ns - one.plain_ns)})" if one.copied_ns else "")
         for name in _COSTS
-        if (one := watch.end.costs.get(name)) is not None and one.counted_ns
+        if (one := watch.end.costs.get(name)) is not None
+        and one.counted_ns
+        and one.plain_ns
     ]
     if costs:
         yield (f"it adds in µs (with stack): {', '.join(costs)}",)

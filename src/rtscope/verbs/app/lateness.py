@@ -3,7 +3,7 @@
 from collections.abc import Iterator, Mapping
 from dataclasses import replace
 
-from rtscope.contract import CyclesEnd
+from rtscope.contract import CyclesEnd, WatchCost
 from rtscope.host.units import plural
 from rtscope.present.words import duration
 from rtscope.verbs.app.cycles import Period, ThreadCycles
@@ -12,7 +12,8 @@ from rtscope.verbs.app.model import RANK, Examined, Finding, Observation, Unseen
 _IDS = ("RA16", "RA17")
 _ID = "RA17"
 WAKEUP = "wakeup"
-"""Of the costs of watching: what it adds to a wake-up."""
+WAKEUP_BESIDE = "wakeup_beside"
+"""Of the costs of watching: what it adds to a wake-up, and to one that interrupts."""
 
 
 def with_cycles(
@@ -52,16 +53,17 @@ def _with_whole_cost(seen: Observation, end: CyclesEnd) -> Observation:
     Each is a difference of two measurements one after the other: what the machine's
     other work does meanwhile changes less than from the first of them to the last.
     """
-    wakeup = seen.watch.end.costs.get(WAKEUP)
-    if wakeup is None or not wakeup.counted_ns or not end.wakeup_recorded_ns:
-        return seen
-    rest_ns = wakeup.counted_ns - wakeup.plain_ns
-    whole = replace(
-        wakeup,
-        plain_ns=end.wakeup_plain_ns,
-        counted_ns=end.wakeup_recorded_ns + rest_ns,
-    )
-    costs = {**seen.watch.end.costs, WAKEUP: whole}
+    costs = dict(seen.watch.end.costs)
+    for name, plain_ns, recorded_ns in (
+        (WAKEUP, end.wakeup_plain_ns, end.wakeup_recorded_ns),
+        (WAKEUP_BESIDE, end.wakeup_beside_plain_ns, end.wakeup_beside_recorded_ns),
+    ):
+        rest = costs.get(name)
+        if rest is None or not rest.counted_ns or not end.wakeup_recorded_ns:
+            continue
+        known = plain_ns and recorded_ns and rest.plain_ns
+        counted_ns = recorded_ns + rest.counted_ns - rest.plain_ns if known else 0
+        costs[name] = WatchCost(plain_ns, counted_ns, copied_ns=0)
     return replace(
         seen, watch=replace(seen.watch, end=replace(seen.watch.end, costs=costs))
     )
