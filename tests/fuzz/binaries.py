@@ -71,6 +71,7 @@ def read_elf(data: bytes) -> object:
     return (
         image.build_id,
         image.lazy,
+        image.why_hidden,
         image.functions_named("malloc"),
         [image.symbol_at(one) for one in places],
         [image.frames.row_at(one) for one in places],
