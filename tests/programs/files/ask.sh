@@ -4,4 +4,4 @@ while sleep 0.01; do
 	printf '%s\r\n\r\n' "$2" >&3
 	read -r -t 1 answer <&3
 	exec 3>&-
-done 2>&-
+done 2>/dev/null

@@ -2,4 +2,4 @@
 while sleep 0.02; do
 	dbus-send --bus="unix:path=$1" --dest=org.freedesktop.DBus --print-reply \
 		/ org.freedesktop.DBus.ListNames
-done >&- 2>&-
+done >/dev/null 2>&1
