@@ -97,16 +97,19 @@ def _digests(asked: Asked) -> Mapping[str, str]:
 
 def _boots(numbers: Sequence[int], *, beside: bool, again: bool) -> Iterator[Asked]:
     names = [f"fifty/boots/{number}" for number in numbers]
-    missing = again or not all(Places.of(name).facts.exists() for name in names)
-    with _load() if beside and missing and not ONLY_KEPT else nullcontext():
+    with beside_load(*names, again=again) if beside else nullcontext():
         for name in names:
             with suppress(NotAskedError):
                 yield ask(name, _words(name), again=again)
 
 
 @contextmanager
-def _load() -> Iterator[None]:
-    """Let two processes take all that they get of this computer."""
+def beside_load(*names: str, again: bool) -> Iterator[None]:
+    """Let two processes take all that they get, while an answer is asked for."""
+    known = all(Places.of(name).facts.exists() for name in names) and not again
+    if known or ONLY_KEPT:
+        yield
+        return
     words = ["stress-ng", "--quiet", "--cpu", "2", "--timeout", f"{LOAD_S}"]
     load = subprocess.Popen(words)
     try:

@@ -8,12 +8,12 @@ of Debian, which rtscope fetches.
 """
 
 import argparse
-import contextlib
 import os
 import subprocess
 import tempfile
 import tomllib
 from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import nullcontext, suppress
 from itertools import product
 from pathlib import Path
 from statistics import median_low
@@ -21,11 +21,11 @@ from typing import Any
 
 from programs.tested.asking import HERE, RESULTS, Asked, NotAskedError, ask
 from programs.tested.boards import clocks, offences, watched
-from programs.tested.fifty import fifty
+from programs.tested.fifty import beside_load, fifty
 from programs.tested.readings import reading_of
 
-AGAIN = 10
-"""Boots of each program, unchanged."""
+AGAIN, BESIDE_LOAD = 10, 3
+"""Boots of each program, unchanged, and those of them that a load makes slower."""
 STARTS, STARTS_OF_A_BOOT = 1_000, 250
 NO_PROGRAMS = ("plan", "fifty")
 TOLERANCE = "1%"
@@ -83,11 +83,13 @@ def _repeats(names: Sequence[str], again: bool) -> Facts:
     more: dict[str, list[Asked]] = {name: [] for name in names}
     for number, way in enumerate(ways, 1):
         for name, boots in more.items():
-            with contextlib.suppress(NotAskedError):
+            with suppress(NotAskedError):
                 first = ask(f"program/{name}", [f"{name}.toml"])
                 key = f"again/{name}/{number}"
                 words = [f"{name}.toml", way, str(first.baseline_path)]
-                boots.append(ask(key, words, again=again))
+                slower = number % (AGAIN // BESIDE_LOAD) == 0
+                with beside_load(key, again=again) if slower else nullcontext():
+                    boots.append(ask(key, words, again=again))
     for name, boots in more.items():
         alarms = [one for one in boots if not one.ran or one.answer["differences"]]
         digests = {one.digest for one in boots}
