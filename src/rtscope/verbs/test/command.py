@@ -34,7 +34,7 @@ from rtscope.present.render.fitted import print_fitted
 from rtscope.present.render.markdown import render_document
 from rtscope.present.render.page import page_of
 from rtscope.present.render.terminal import print_blocks
-from rtscope.programs.outside.file import ProgramRecord, parse_program_record
+from rtscope.programs.outside.file import ProgramRecord
 from rtscope.verbs.test.answer import (
     Answer,
     answer_blocks,
@@ -51,7 +51,7 @@ from rtscope.verbs.test.baseline import (
 )
 from rtscope.verbs.test.file import ProgramTest, load_test, with_values
 from rtscope.verbs.test.forms import answer_junit, answer_row
-from rtscope.verbs.test.judge import judge
+from rtscope.verbs.test.judge import SeenStart, judge
 from rtscope.verbs.test.options import OPTION_OF, ProgramTestOptions
 from rtscope.verbs.test.page import page_document
 from rtscope.verbs.test.plan import Boot, boots_of, lock_of
@@ -129,9 +129,7 @@ def test(request: ProgramTestRequest) -> int:
         run = partial(_run, jobs=request.jobs, progress=waiting)
         searched = _searched(request, asked, boots, run, log=waiting.over(note))
         ran = [one.worst.ran for one in searched] or run(boots)
-        tested = tuple(
-            one for boot in ran for one in seen_starts(asked, boot, record_of(boot.run))
-        )
+        tested, latest = _seen(asked, ran)
         path = request.identical_to or request.no_worse_than
         answer = Answer(
             asked,
@@ -144,7 +142,7 @@ def test(request: ProgramTestRequest) -> int:
             else tuple(differences(asked, tested, baseline, tolerance=tolerance)),
             changed=() if baseline is None else changed(tested, baseline),
         )
-        drawn = _drawn(request, answer, ran, waiting)
+        drawn = _drawn(request, answer, ran, latest, waiting)
     if drawn.recorded is not None:
         answer = replace(answer, cause=drawn.recorded.says)
     sections = [
@@ -162,6 +160,17 @@ def test(request: ProgramTestRequest) -> int:
     return answer.exit_status
 
 
+def _seen(
+    asked: ProgramTest, ran: Sequence[Ran]
+) -> tuple[tuple[SeenStart, ...], ProgramRecord]:
+    """Return the starts of all boots, and the record of the last one."""
+    starts: list[SeenStart] = []
+    for boot in ran:
+        reader = record_of(boot.run)
+        starts += seen_starts(asked, boot, reader)
+    return tuple(starts), reader.record
+
+
 @dataclass(frozen=True, slots=True)
 class _Drawn:
     """What is known of the worst cycle beyond its figures."""
@@ -172,9 +181,17 @@ class _Drawn:
 
 
 def _drawn(
-    request: ProgramTestRequest, answer: Answer, ran: Sequence[Ran], waiting: Waiting
+    request: ProgramTestRequest,
+    answer: Answer,
+    ran: Sequence[Ran],
+    latest: ProgramRecord,
+    waiting: Waiting,
 ) -> _Drawn:
-    """Return the record of the worst cycle, and its cause, if that is asked for."""
+    """
+    Return the record of the worst cycle, and its cause, if that is asked for.
+
+    `latest` is the record of the last boot; those of all would need too much memory.
+    """
     worst = worst_of(answer)
     wanted = request.explain
     if wanted is None:
@@ -183,7 +200,7 @@ def _drawn(
     if worst is None or not (wanted or request.html):
         return _Drawn()
     boot = next(one for one in ran if one.run.identity is worst.tested.identity)
-    record = parse_program_record(boot.run.record or b"")
+    record = latest if boot is ran[-1] else record_of(boot.run).record
     if not wanted:
         return _Drawn(record)
     recorded = recorded_cycle(
