@@ -119,6 +119,12 @@ TEST_ANSWER: Rows = (
         "Of the worst cycle, from every instruction of a second boot; null: not asked "
         "for, or not known.",
     ),
+    (
+        "functions",
+        "list of: TestFunction",
+        "What the worst cycle executed in its thread's time, most first; empty: as "
+        "cause.",
+    ),
     ("doubts", "list of: TestDoubt", "Why a load may not have run."),
     ("threads", "list of: TestThread", "Of each run."),
     ("runs", "list of: TestRun", "The boots."),
@@ -224,7 +230,21 @@ TEST_THREAD: Rows = (
     ("inversions", "whole number or null", "Priority inversions."),
     ("allocations", "whole number or null", "Allocations of memory."),
     ("latency_parts", "LatencyParts", "Of the wake-ups with which its cycles began."),
+    (
+        "calls",
+        "table of: CallCounts or null",
+        "By the name of the system call; null: not seen.",
+    ),
     ("worst", "WorstCycle", "The cycle with the worst response."),
+)
+CALL_COUNTS: Rows = (
+    ("most", "whole number", "In one cycle."),
+    ("all", "whole number", "In all cycles."),
+)
+TEST_FUNCTION: Rows = (
+    ("function", "text", "Its name; `(unknown)`: it has none."),
+    ("file", "text", "Its source or binary; `kernel`: of the kernel."),
+    ("instructions", "whole number", "Its own, without those of what it calls."),
 )
 LATENCY_PARTS: Rows = (
     (
@@ -372,6 +392,8 @@ OF_TESTS: Mapping[str, Rows] = {
     "TestDifference": TEST_DIFFERENCE,
     "TestDoubt": TEST_DOUBT,
     "TestThread": TEST_THREAD,
+    "CallCounts": CALL_COUNTS,
+    "TestFunction": TEST_FUNCTION,
     "LatencyParts": LATENCY_PARTS,
     "PartTimes": PART_TIMES,
     "WorstCycle": WORST_CYCLE,

@@ -24,6 +24,7 @@ from rtscope.programs.outside.parts import cycle_parts
 from rtscope.stats.summary import summarize_samples
 from rtscope.verbs.test.baseline import VIRTUAL, Difference
 from rtscope.verbs.test.file import ProgramTest
+from rtscope.verbs.test.functions import FunctionUse, functions_table
 from rtscope.verbs.test.judge import (
     MEASURES,
     NS,
@@ -62,6 +63,8 @@ class Answer:
     """Inputs that are not as in the baseline."""
     cause: str = ""
     """Of the worst cycle, in a sentence; empty: it was not recorded."""
+    functions: tuple[FunctionUse, ...] = ()
+    """What was executed in that cycle; empty: it was not recorded."""
 
     @property
     def exit_status(self) -> int:
@@ -270,6 +273,9 @@ def answer_blocks(
     yield from worst_blocks(answer, whole=True)
     yield from worst
     yield ""
+    if answer.functions:
+        rows = functions_table(answer.functions)
+        yield Section("Instructions of the worst cycle", (rows,))
     for one in answer.tested:
         if len(answer.tested) > 1:
             yield (one.name, "strong")
@@ -300,7 +306,7 @@ def headline_blocks(answer: Answer) -> Iterator[Block]:
 
 WIDE = (
     *("thread", "prio", "cycles", "period", "worst", "p99", "average"),
-    *("latency", "on CPU", "instr.", "missed", "faults", "waits"),
+    *("latency", "on CPU", "instr.", "calls", "missed", "faults", "waits"),
 )
 NARROW = (
     *("thread", "prio", "cycles", "worst", "p99", "latency", "on CPU", "missed"),
@@ -337,10 +343,16 @@ def _cells(thread: OutsideThread, one: SeenStart) -> Mapping[str, str]:
         "latency": format_us(values["latency"]),
         "on CPU": format_us(values["execution"]),
         "instr.": count(values["instructions"] or 0),
+        "calls": count(most_calls(thread)) if Kind.CALL in kinds else NOTHING,
         "missed": NOTHING if thread.missed is None else count(thread.missed),
         "faults": count(faults) if Kind.FAULT in kinds else NOTHING,
         "waits": count(waits) if Kind.CALL in kinds else NOTHING,
     }
+
+
+def most_calls(thread: OutsideThread) -> int:
+    """Return how many calls to the kernel a cycle made at most."""
+    return max((sum(one.calls.values()) for one in thread.cycles), default=0)
 
 
 def _unseen(one: SeenStart) -> Iterator[Block]:

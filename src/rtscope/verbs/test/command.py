@@ -144,7 +144,8 @@ def test(request: ProgramTestRequest) -> int:
         )
         drawn = _drawn(request, answer, ran, latest, waiting)
     if drawn.recorded is not None:
-        answer = replace(answer, cause=drawn.recorded.says)
+        cause, functions = drawn.recorded.says, drawn.recorded.functions
+        answer = replace(answer, cause=cause, functions=functions)
     sections = [
         found_section(one, sys.argv[1:], name=f"search{number}")
         for number, one in enumerate(searched, 1)

@@ -8,6 +8,7 @@ from rtscope.host.files.junit import TestCase, TestSuite, junit_file
 from rtscope.host.units import NS_PER_S, plural
 from rtscope.host.version import __version__
 from rtscope.programs.naming import NamedStack
+from rtscope.programs.outside.file import Kind
 from rtscope.programs.outside.model import OutsideThread, Place
 from rtscope.programs.stackwords import frame_words
 from rtscope.stats.summary import summarize_samples
@@ -18,6 +19,7 @@ from rtscope.verbs.test.answer import (
     shown,
     worst_of,
 )
+from rtscope.verbs.test.functions import functions_row
 from rtscope.verbs.test.judge import (
     MEASURES,
     Judged,
@@ -53,6 +55,7 @@ def answer_row(answer: Answer) -> dict[str, Any]:
         ],
         "changed": list(answer.changed),
         "cause": answer.cause or None,
+        "functions": functions_row(answer.functions),
         "doubts": [
             {"run": one.name, "says": doubt}
             for one in answer.tested
@@ -111,11 +114,21 @@ def _thread_json(thread: OutsideThread, one: SeenStart) -> dict[str, Any]:
         "lost_records": one.outside.lost,
         **seen,
         "latency_parts": parts_row(thread),
+        "calls": _calls_json(thread) if Kind.CALL in one.outside.kinds else None,
         "worst": {
             "cycle": thread.worst.number,
             "begin_ns": thread.worst.begin_ns,
             "says": cycle_words(thread, thread.worst, one.outside.shift, one.stacks),
         },
+    }
+
+
+def _calls_json(thread: OutsideThread) -> dict[str, dict[str, int]]:
+    """Return how often each system call was made: in a cycle at most, and in all."""
+    names = sorted({name for cycle in thread.cycles for name in cycle.calls})
+    every = {name: [one.calls.get(name, 0) for one in thread.cycles] for name in names}
+    return {
+        name: {"most": max(times), "all": sum(times)} for name, times in every.items()
     }
 
 

@@ -50,7 +50,7 @@ def named_stacks(
     """
     found: dict[int, NamedStack] = {}
     for process in dict.fromkeys(one.process for one in threads):
-        pieces = maps.get(process) or _pieces_of(program)
+        pieces = pieces_of(program, maps, process)
         own = [one for one in threads if one.process == process]
         wanted = dict(part for one in own for part in _wanted(one))
         if not (pieces and any(0 < one <= len(record.stacks) for one in wanted)):
@@ -63,6 +63,11 @@ def named_stacks(
             for number, stack in named.stacks.items()
         }
     return found
+
+
+def pieces_of(program: Program, maps: Maps, process: int) -> Sequence[Piece]:
+    """Return what is where in the memory of a process; nothing if nobody knows."""
+    return maps.get(process) or _pieces_of(program)
 
 
 def _wanted(thread: OutsideThread) -> Iterator[tuple[int, bool]]:

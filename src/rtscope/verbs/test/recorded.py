@@ -37,6 +37,13 @@ from rtscope.record.instructions.section import (
 )
 from rtscope.record.instructions.symbols import NO_SYMBOLS, SymbolTable
 from rtscope.verbs.test.baseline import VIRTUAL
+from rtscope.verbs.test.functions import (
+    FunctionUse,
+    Naming,
+    functions_of,
+    naming_of,
+)
+from rtscope.verbs.test.places import pieces_of
 from rtscope.verbs.test.running import Ran
 
 LEAD_NS, MOST_LEAD_NS = 100_000, 500_000
@@ -53,6 +60,8 @@ class Recorded:
     timeline: Timeline
     says: str
     """Its cause, in a sentence."""
+    functions: tuple[FunctionUse, ...] = ()
+    """Which functions were executed in it, most instructions first."""
 
 
 def recorded_cycle(
@@ -89,7 +98,23 @@ def recorded_cycle(
         explanation,
         all_printable(timeline),
         sentence(explanation, virtual=VIRTUAL, of=_head(thread, cycle)),
+        all_printable(
+            functions_of(
+                *(section, cycle),
+                cpu=cpus[0],
+                shift=record.shift,
+                symbols=symbols,
+                named=_naming(ran, record, thread),
+            )
+        ),
     )
+
+
+def _naming(ran: Ran, record: ProgramRecord, thread: OutsideThread) -> Naming:
+    program = ran.boot.job.program
+    maps = next((s.maps for s in ran.run.starts if thread.process in s.maps), {})
+    pieces = pieces_of(program, maps, thread.process)
+    return naming_of(program, pieces, arch=record.arch)
 
 
 def _head(thread: OutsideThread, cycle: OutsideCycle) -> str:
