@@ -12,11 +12,11 @@ import pytest
 from culprits.scenes import BOTH
 from culprits.strangers.boots import SLOTS, boots_of
 from culprits.strangers.judge import judge
-from culprits.strangers.run import PROGRAMS, TREE, summary, table
-from culprits.strangers.truth import Completion, Design, read_designs
+from culprits.strangers.run import summary, table
+from culprits.strangers.truth import SETS, Completion, Design, DesignSet, read_designs
 
 PLAIN, RT = BOTH
-DESIGNS = read_designs()
+ALL = [design for of in SETS for design in read_designs(of)]
 DESIGN = Design(
     name="a-valve",
     happens="A driver has interrupts off in close_valve.",
@@ -82,10 +82,12 @@ def test_an_explanation_that_was_withdrawn_is_unknown() -> None:
     assert judge(DESIGN, told, WHOLE_NS).verdict == "unknown"
 
 
-def test_each_design_is_planted_once_and_its_slot_meets_no_other() -> None:
-    boots = list(boots_of(DESIGNS))
+@pytest.mark.parametrize("of", SETS, ids=lambda of: str(of.name))
+def test_each_design_is_planted_once_and_its_slot_meets_no_other(of: DesignSet) -> None:
+    designs = read_designs(of)
+    boots = list(boots_of(designs))
     planted = [design for boot in boots for design in boot.designs]
-    assert sorted(d.name for d in planted) == sorted(d.name for d in DESIGNS)
+    assert sorted(d.name for d in planted) == sorted(d.name for d in designs)
     for boot in boots:
         assert len(boot.designs) <= SLOTS
         modules = [module for d in boot.designs for module in d.modules]
@@ -94,10 +96,14 @@ def test_each_design_is_planted_once_and_its_slot_meets_no_other() -> None:
         assert all(end <= begin for (_, end), (begin, _) in itertools.pairwise(slots))
 
 
-def test_a_design_names_what_is_built_and_a_truth_that_can_be_judged() -> None:
-    for design in DESIGNS:
-        assert set(design.modules) <= set(TREE.modules)
-        assert set(design.programs) <= set(PROGRAMS)
+@pytest.mark.parametrize("of", SETS, ids=lambda of: str(of.name))
+def test_a_design_names_what_is_built_and_a_truth_that_can_be_judged(
+    of: DesignSet,
+) -> None:
+    assert set(of.sources) == set(of.programs)
+    for design in read_designs(of):
+        assert set(design.modules) <= set(of.modules)
+        assert set(design.programs) <= set(of.programs)
         assert "'" not in design.script
         assert (
             bool(design.causes)
@@ -162,7 +168,7 @@ def test_both_truths_are_counted_and_a_completed_one_is_listed_with_its_reason()
 
 
 def test_a_completed_truth_names_a_function_and_a_path_and_adds_something() -> None:
-    for design in DESIGNS:
+    for design in ALL:
         if (later := design.completed) is not None:
             assert re.search(r"\w\(\)", later.why)
             assert " < " in later.path
@@ -171,8 +177,13 @@ def test_a_completed_truth_names_a_function_and_a_path_and_adds_something() -> N
             assert (first.causes, first.must) != (design.causes, design.must)
 
 
+def test_no_two_sets_have_a_design_of_the_same_name() -> None:
+    names = [design.name for design in ALL]
+    assert len(names) == len(set(names))
+
+
 def test_what_has_to_be_ready_comes_before_the_quiet_time() -> None:
-    for boot in boots_of(DESIGNS):
+    for boot in boots_of(ALL):
         words = " ".join(boot.campaign((), Path("out")))
         for design in boot.designs:
             if design.ready:

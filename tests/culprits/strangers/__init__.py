@@ -7,4 +7,5 @@ Designs by somebody who has not read how rtscope explains, and what it says of t
 * `judge.py`: whether an explanation is right
 * `run.py`: measures all designs, and writes lab/designs-of-a-stranger.md
 * `modules/`, `programs/`: what makes the wake-ups late
+* `second/`: truth, modules and programs of another author, a day later
 """

@@ -3,9 +3,9 @@ Measure and explain the designs of a stranger; write lab/designs-of-a-stranger.m
 
     PYTHONPATH=src:tests python -m culprits.strangers.run [DESIGN ...]
 
-A run that was interrupted goes on after the last design of its journal. The journal and
-the records stay in build/strangers; --again measures designs that are already there,
-and --explain only explains their records again.
+A run that was interrupted goes on after the last design of its journal. The journals
+and the records of each set stay in build/strangers; --again measures designs that are
+already there, and --explain only explains their records again.
 """
 
 import argparse
@@ -22,27 +22,30 @@ from culprits.build import Tree, build_modules, build_program
 from culprits.scenes import BOTH
 from culprits.strangers.boots import Boot, boots_of
 from culprits.strangers.judge import VERDICTS, Judgement, judge
-from culprits.strangers.truth import HERE, Design, read_designs
+from culprits.strangers.truth import HERE, SETS, Design, DesignSet, read_designs
 
 WORK = Path("build/strangers")
-TREE = Tree(
-    "strangers",
-    HERE / "modules",
-    ("acq", "bench", "gate", "audit", "quiesce", "cold"),
-)
-PROGRAMS = ("deadline", "pichain", "borrower", "hog", "storm", "bpfspin")
 BOOT_S = 1500.0
 """After that a design is given up: both of its boots."""
-SLOT = "<!-- table -->\n"
+END = "<!-- end -->\n"
 
 
 def main() -> None:
-    """Measure what is not in the journal, and write the page."""
+    """Measure what is not in the journals, and write the page."""
     words = _read_words()
-    designs = read_designs()
-    words.work.mkdir(parents=True, exist_ok=True)
-    journal = words.work / "journal.jsonl"
-    files = None if words.explain else _build(words.work)
+    for one in SETS:
+        if not words.set or one.name.startswith(words.set):
+            _run_set(one, words)
+
+
+def _run_set(of: DesignSet, words: argparse.Namespace) -> None:
+    designs = read_designs(of)
+    if words.designs and not set(words.designs) & {one.name for one in designs}:
+        return
+    work = words.work / of.name.replace(" ", "-")
+    work.mkdir(parents=True, exist_ok=True)
+    journal = work / "journal.jsonl"
+    files = None if words.explain else _build(of, work)
     done = {one.design for one in _read_journal(journal)}
     for boot in boots_of(designs):
         names = {one.name for one in boot.designs}
@@ -50,7 +53,7 @@ def main() -> None:
             continue
         if names <= done and not words.again and not words.explain:
             continue
-        out = words.work / boot.name
+        out = work / boot.name
         if files is not None:
             _measure(boot, files, out)
         for one in explained(boot, out):
@@ -59,14 +62,14 @@ def main() -> None:
             print(f"          {one.sentence}", flush=True)
     rows = list(_read_journal(journal))
     if words.keep:
-        text = json.dumps(_verdicts(rows), indent=1)
-        words.keep.write_text(f"{text}\n")
-    first = json.loads(words.first.read_text()) if words.first.exists() else {}
-    print(summary(rows))
+        of.first.write_text(f"{json.dumps(_verdicts(rows), indent=1)}\n")
+    first = json.loads(of.first.read_text()) if of.first.exists() else {}
+    print(f"{of.name}: {summary(rows)}")
     if words.table:
-        head, _slot, _old = words.table.read_text().partition(SLOT)
-        page = f"{head}{SLOT}\n{summary(rows)}\n\n{table(designs, rows, first)}"
-        words.table.write_text(page)
+        head, slot, rest = words.table.read_text().partition(of.slot)
+        _old, end, foot = rest.partition(END)
+        made = f"{summary(rows)}\n\n{table(designs, rows, first)}"
+        words.table.write_text(f"{head}{slot}\n{made}\n{end}{foot}")
 
 
 def _read_words() -> argparse.Namespace:
@@ -76,26 +79,24 @@ def _read_words() -> argparse.Namespace:
     parser.add_argument("--again", action="store_true", help="measure again")
     parser.add_argument("--explain", action="store_true", help="explain records again")
     parser.add_argument("--table", type=Path, help="page to write the table to")
-    parser.add_argument("--keep", type=Path, help="file to write the verdicts to")
+    parser.add_argument("--set", help="only this one, by the begin of its name")
     parser.add_argument(
-        "--first", type=Path, default=HERE / "first.json", help="verdicts before"
+        "--keep", action="store_true", help="keep the verdicts as those of a first run"
     )
     return parser.parse_args()
 
 
-def _build(work: Path) -> dict[str, list[Path]]:
+def _build(of: DesignSet, work: Path) -> dict[str, list[Path]]:
     """Return the files of each module and program."""
     into = work / "files"
     into.mkdir(exist_ok=True)
-    files = {name: [build_program(_source(name), into)] for name in PROGRAMS}
+    files = {name: [build_program(one, into)] for name, one in of.sources.items()}
+    name = of.folder.relative_to(HERE.parent).as_posix().replace("/", "-")
+    tree = Tree(name, of.folder / "modules", of.modules)
     for kernel in BOTH:
-        for name, made in build_modules(kernel, into, tree=TREE).items():
+        for name, made in build_modules(kernel, into, tree=tree).items():
             files.setdefault(name, []).append(made)
     return files
-
-
-def _source(program: str) -> Path:
-    return HERE / "programs" / f"{program}.c"
 
 
 def _measure(boot: Boot, files: Mapping[str, Sequence[Path]], out: Path) -> None:

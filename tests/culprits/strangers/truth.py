@@ -18,6 +18,46 @@ PLAIN, RT = BOTH
 
 
 @dataclass(frozen=True, slots=True)
+class DesignSet:
+    """Designs that one author wrote, with what plants them."""
+
+    name: str
+    folder: Path
+    modules: tuple[str, ...]
+    programs: tuple[str, ...]
+
+    @property
+    def slot(self) -> str:
+        """What stands in the page before its table."""
+        return f"<!-- {self.name} -->\n"
+
+    @property
+    def first(self) -> Path:
+        """The verdicts of its first run."""
+        return self.folder / "first.json"
+
+    @property
+    def sources(self) -> dict[str, Path]:
+        """The file of each program."""
+        places = (HERE / "programs", self.folder / "programs")
+        return {
+            name: next(p for folder in places if (p := folder / f"{name}.c").exists())
+            for name in self.programs
+        }
+
+
+SETS = (
+    DesignSet(
+        "first set",
+        HERE,
+        ("acq", "bench", "gate", "audit", "quiesce", "cold"),
+        ("deadline", "pichain", "borrower", "hog", "storm", "bpfspin"),
+    ),
+    DesignSet("second set", HERE / "second", ("shop", "wrap"), ("floor", "hog")),
+)
+
+
+@dataclass(frozen=True, slots=True)
 class Completion:
     """What a truth did not list at first, and why it is right all the same."""
 
@@ -82,9 +122,9 @@ class Design:
         return "maybe" if kernel in self.maybe else "quiet"
 
 
-def read_designs(path: Path = HERE / "truth.toml") -> tuple[Design, ...]:
-    """Return all designs, in the order of the file."""
-    rows = tomllib.loads(path.read_text())["design"]
+def read_designs(of: DesignSet = SETS[0]) -> tuple[Design, ...]:
+    """Return all designs of a set, in the order of its file."""
+    rows = tomllib.loads((of.folder / "truth.toml").read_text())["design"]
     return tuple(_design(row) for row in rows)
 
 
