@@ -6,7 +6,7 @@ A running program: delays of its threads, and a unit of systemd with its rights.
     unit.py                            `app unit`
     source.py                          a program on a machine or a virtual board
     watch.py, watchedcycles.py         a program, watched: events, stacks, cycles
-    board*.py                          the same on a virtual board, in one boot
+    boardwatch.py, outside*.py         the same on a virtual board, seen from outside
     model.py                           a watched program, and its findings
     findings.toml                      the findings: title, weight, reason, remedy
     rules.py, waits.py                 the rules of findings, and those of waits

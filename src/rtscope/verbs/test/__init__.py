@@ -14,6 +14,7 @@
     baseline.py      results that are kept, and what differs from them
     answer.py        the answer, for people
     forms.py         the answer, for programs
+    functions.py     the functions of the worst cycle, by their instructions
     latencyparts.py  the parts of all wake-up latencies: table and JSON
     recorded.py      the worst cycle booted again with every instruction, explained
     page.py          the page: the worst cycle over all CPUs, the responses
