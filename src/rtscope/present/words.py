@@ -71,9 +71,20 @@ def enumeration(words: Sequence[str]) -> str:
     return f"{', '.join(words[:-1])} and {words[-1]}"
 
 
+_COMMANDS = frozenset(
+    [
+        *("rtscope", "echo", "sysctl", "chrt", "systemctl", "swapoff", "ulimit"),
+        *("taskset", "mkdir", "setcap", "git", "apt-get"),
+    ]
+)
+_NAME = re.compile(r"[\w-]*[\d_(/=.]")
+"""What begins like a function, a setting or a path."""
+
+
 def capital(sentence: str) -> str:
-    """Begin a sentence with a capital, unless it begins with a command to type."""
-    if sentence.startswith("rtscope "):
+    """Begin a sentence with a capital, unless a command or a name begins it."""
+    first = sentence.partition(" ")[0]
+    if first in _COMMANDS or _NAME.match(first.rstrip(".")):
         return sentence
     return sentence[:1].upper() + sentence[1:]
 

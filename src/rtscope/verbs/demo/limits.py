@@ -13,6 +13,7 @@ from collections.abc import Iterator
 from enum import StrEnum
 
 from rtscope.host.units import NS_PER_MS
+from rtscope.present.words import capital
 from rtscope.verbs.demo.model import (
     GROUP_PERIOD,
     GROUP_RUNTIME,
@@ -21,7 +22,6 @@ from rtscope.verbs.demo.model import (
     CaseResult,
     Check,
     DemoResult,
-    capitalized,
     percent,
 )
 
@@ -96,7 +96,7 @@ def _conclusion(one: CaseResult, seen: Limiter, expected: Limiter) -> Iterator[s
             f"{like}, and by its release and settings this kernel has {expected}; {had}"
         )
         return
-    yield capitalized(f"{seen} limits real-time threads on this kernel: {had}")
+    yield capital(f"{seen} limits real-time threads on this kernel: {had}")
 
 
 def leak(one: CaseResult) -> float:

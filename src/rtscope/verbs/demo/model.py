@@ -379,8 +379,3 @@ def ms(ns: float) -> str:
 def percent(share: float) -> str:
     """Return a share of a CPU."""
     return f"{100 * share:.1f} %"
-
-
-def capitalized(text: str) -> str:
-    """Return a text that begins a sentence."""
-    return text[:1].upper() + text[1:]

@@ -6,6 +6,7 @@ from typing import Any
 
 from rtscope.host.units import count, format_us
 from rtscope.present.document import Block, Section, table
+from rtscope.present.words import as_sentence
 from rtscope.programs.outside.model import OutsideThread, Stage
 from rtscope.stats.summary import Summary, summarize_samples
 from rtscope.verbs.test.file import ProgramTest
@@ -84,7 +85,7 @@ def parts_blocks(
     heads = ("thread", "part"), ("wake-ups", "average", "p99", "most", "in the worst")
     blocks: list[Block] = [table(*heads, rows)]
     said = "; ".join(f"{stage.value}: {words}" for stage, words in MEANING.items())
-    blocks.append((f"Virtual µs. {said[0].upper()}{said[1:]}.", "muted"))
+    blocks.append((f"Virtual µs. {as_sentence(said)}", "muted"))
     blocks += drawn
     if unknown:
         blocks.append(
