@@ -427,7 +427,8 @@ def test_the_worst_comes_first_and_all_fits_a_screen() -> None:
         word for word in finding_kinds() if f"{word} " in text
     }
     whole = said_of(examined, everything=True)
-    assert "3x touch app.c:12" in whole
+    # two that read the same
+    assert "6x touch app.c:12" in whole
     assert "\u2026" not in whole
     assert finding_kinds()["RA06"].remedy in whole
 

@@ -13,6 +13,7 @@ from rtscope.present.document import Block, Fit, Phrase, Table, Words
 from rtscope.present.words import duration, enumeration
 from rtscope.programs.stackwords import DIGITS, frame_row, stack_lines, stack_words
 from rtscope.verbs.app.cycletables import WIDE
+from rtscope.verbs.app.eventstacks import told_apart
 from rtscope.verbs.app.model import (
     BoardLabel,
     EventStack,
@@ -124,11 +125,11 @@ def _block(
     yield Words(((head, _WEIGHTS[kind.weight]), (said, "strong"), kind.why))
     for one in findings if everything else findings[:MAX_THREADS]:
         yield from _thread(one, width)
-        yield from _stacks(one.stacks if everything else (), None)
+        yield from _stacks(told_apart(one.stacks) if everything else (), None)
     if len(findings) > MAX_THREADS and not everything:
         yield (f"  and {len(findings) - MAX_THREADS:,} more: see -v", "muted")
     if not everything:
-        yield from _stacks(findings[0].stacks[:MAX_STACKS], width)
+        yield from _stacks(told_apart(findings[0].stacks)[:MAX_STACKS], width)
     remedies = list(dict.fromkeys(one.remedy for one in findings))
     for remedy in remedies if everything else remedies[:MAX_STACKS]:
         lines = wrap(f"do: {remedy}", (width or WIDE) - 2, subsequent_indent="    ")

@@ -14,6 +14,7 @@ from rtscope.programs.memorymap import MemoryMap
 from rtscope.programs.naming import BareFile, NamedFrame, NamedStack
 from rtscope.programs.packages import packages_of
 from rtscope.programs.probes import ALLOCATIONS, OF_LANGUAGES, PROBE, is_allocation
+from rtscope.programs.stackwords import stack_words
 from rtscope.verbs.app.debuginfod import Debuginfod
 from rtscope.verbs.app.model import EventStack
 
@@ -116,6 +117,16 @@ def _by_event(
         )
         for event, stacks in groups.items()
     }
+
+
+def told_apart(stacks: Sequence[EventStack]) -> tuple[EventStack, ...]:
+    """Put those together that read the same, in the order of the first of each."""
+    same: dict[str, EventStack] = {}
+    for one in stacks:
+        words = stack_words(one.stack)
+        known = same.get(words)
+        same[words] = replace(known, times=known.times + one.times) if known else one
+    return tuple(same.values())
 
 
 def same_piece(maps: MemoryMap, word: int, stack_pointer: int | None) -> bool:

@@ -40,6 +40,7 @@ from rtscope.verbs.app.cycletables import (
     spreads,
     times_table,
 )
+from rtscope.verbs.app.eventstacks import told_apart
 from rtscope.verbs.app.model import BoardLabel, Examined, Finding
 from rtscope.verbs.app.spread import spread_chart
 
@@ -123,7 +124,7 @@ def _kind(found: list[Finding]) -> Iterator[Block]:
     remedies = dict.fromkeys(one.remedy for one in found)
     todo = " ".join(f"→\N{NO-BREAK SPACE}{as_sentence(one)}" for one in remedies)
     yield Words((f"{kind.why} ", (todo, "muted")))
-    stacks = [one for each in found for one in each.stacks[:MAX_STACKS]]
+    stacks = [one for each in found for one in told_apart(each.stacks)[:MAX_STACKS]]
     if stacks:
         said = (f"{one.times}x {stack_words(one.stack)}" for one in stacks)
         items = tuple(Item((one, "muted")) for one in said)
