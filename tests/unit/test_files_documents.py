@@ -3,7 +3,7 @@
 import pytest
 
 from rtscope.host.errors import RecordError, UsageError
-from rtscope.host.files.documents import json_object, toml_tables
+from rtscope.host.files.documents import json_object, json_value, toml_tables
 from rtscope.host.units import is_whole
 
 DEEP = 50_000
@@ -98,6 +98,9 @@ NINES = "9" * 5_000
         ("[[r]]\nq = 0b" + "1" * 70, "line 2, key q: a number too large"),
         ("'k k' = 0o" + "7" * 60, "key k k: a number too large"),
         ("a = {b = [[1], [99999999999999999999]]}", "key b: a number too large"),
+        ("[t]\nq = 1e999", "line 2, key q: a number too large"),
+        ("q = [0.5, -inf]", "line 1, key q: a number too large"),
+        ("q = nan", "line 1, key q: a number too large"),
     ],
 )
 def test_a_number_without_end_is_named_by_line_and_key(text: str, where: str) -> None:
@@ -107,6 +110,35 @@ def test_a_number_without_end_is_named_by_line_and_key(text: str, where: str) ->
     assert str(told.value).startswith(f"f.toml: {where}")
     assert "64 bits" in str(told.value)
     assert "set_int_max_str_digits" not in str(told.value)
+
+
+ENDLESS_JSON = [
+    ('{"a": 1e999}', "a: a number too large"),
+    ('{"thread": {"0": {"max": -1E+400}}}', "thread.0.max: a number too large"),
+    ('{"a": [1, {"b": [0, %s.5]}]}' % ("9" * 400), "a.1.b.1: a number too large"),
+    ('{"a": %s}' % ("9" * 40), "a: a number too large"),
+    (f"[{NINES}]", "number out of range at line 1"),
+    ("1e999", "a number too large"),
+]
+
+
+@pytest.mark.parametrize(("text", "where"), ENDLESS_JSON)
+def test_no_number_of_json_becomes_infinite(text: str, where: str) -> None:
+    with pytest.raises(RecordError) as told:
+        json_value(text, name="f.json")
+
+    assert str(told.value).startswith(f"f.json: damaged: {where}")
+
+
+def test_small_exponents_and_digits_in_texts_are_read() -> None:
+    text = '{"a": 1e308, "b": 1e-999, "c": "1e999", "d": %s}' % ("9" * 39)
+    assert json_value(text, name="f.json")["a"] == 1e308
+
+
+def test_of_a_huge_number_a_message_has_twenty_digits() -> None:
+    digest = "f" + "1" * 63
+    told = str(RecordError(f"f: {NINES} is no count, of {digest}"))
+    assert told == f"f: {'9' * 20}… (5,000 digits) is no count, of {digest}"
 
 
 def test_large_numbers_of_64_bits_are_read() -> None:

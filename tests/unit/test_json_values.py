@@ -41,6 +41,18 @@ def test_of_many_mistakes_only_the_first_is_kept() -> None:
     assert first_mistake(caught.value).startswith("0.0: Input should be a valid int")
 
 
+@pytest.mark.parametrize("number", ["1e999", "-1e400", f"{'9' * 400}.5"])
+def test_a_number_that_would_be_infinite_is_a_mistake_with_its_place(
+    number: str,
+) -> None:
+    shape = JsonShape(TypeAdapter(dict[str, list[float | None]]))
+
+    with pytest.raises(ValidationError) as caught:
+        shape.read(b'{"a": [null, %s]}' % number.encode())
+
+    assert first_mistake(caught.value).startswith("a.1")
+
+
 def test_what_is_written_is_read_again() -> None:
     line: Line = HELLO
 

@@ -18,13 +18,29 @@ a bug of rtscope and keeps its traceback.
 """
 
 import difflib
+import re
 from collections.abc import Collection, Mapping, Sequence
+
+_ENDLESS = re.compile(r"(?<![0-9A-Fa-f])[0-9]{41,}(?![0-9A-Fa-f])")
+"""A run of digits that is no digest."""
+
+
+def _shortened(number: re.Match[str]) -> str:
+    return f"{number[0][:20]}… ({len(number[0]):,} digits)"
 
 
 class RtscopeError(Exception):
-    """The base class; `cli.main` prints it as one message without a traceback."""
+    """
+    The base class; `cli.main` prints it as one message without a traceback.
+
+    Of a number of more than 40 digits the message has the first 20, and how many.
+    """
 
     exit_status = 3
+
+    def __str__(self) -> str:
+        """Return the message."""
+        return _ENDLESS.sub(_shortened, super().__str__())
 
 
 class UsageError(RtscopeError):

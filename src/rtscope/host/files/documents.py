@@ -10,12 +10,14 @@ Three bytes of JSON can become hundreds in memory: a value, and each mistake in 
 import re
 import tomllib
 from collections.abc import Mapping, Sequence
+from math import isfinite
 from typing import Any, Generic, TypeVar
 
 from pydantic import TypeAdapter, ValidationError
 from pydantic_core import PydanticCustomError, SchemaValidator, from_json
 
 from rtscope.host.errors import RecordError, RtscopeError, UsageError
+from rtscope.host.units import MAX_DIGITS
 
 MAX_DEPTH = 64
 """Of TOML: more than any table of ours has; JSON is limited to 200 by its reader."""
@@ -55,6 +57,7 @@ def toml_tables(
 
 
 _BITS = "whole numbers of TOML have 64 bits, 19 digits at most"
+_ENDLESS_FROM = 10**MAX_DIGITS
 _ENDLESS = re.compile(r"[0-9](?:_?[0-9]){4000,}")
 _QUOTED_TEXT = re.compile(r"\"[^\"\n]*+\"|'[^'\n]*+'")
 _KEY = re.compile(rf"[ \t]*+({_PART}(?:[ \t]*+\.[ \t]*+{_PART})*+)[ \t]*+=")
@@ -72,11 +75,13 @@ def _endless_number(text: str) -> tuple[str, int]:
 
 
 def _huge_number(tables: Mapping[str, Any]) -> str | None:
-    """Return the last key of a number of more than 64 bits; None without one."""
+    """Return the last key of a number beyond 64 bits, or no finite one; else None."""
     level: list[tuple[str, object]] = [*tables.items()]
     while level:
         for key, value in level:
             if isinstance(value, int) and not -(1 << 63) <= value < 1 << 64:
+                return key[:80]
+            if isinstance(value, float) and not isfinite(value):
                 return key[:80]
         level = [
             (key if isinstance(value, list) else str(name), inner)
@@ -118,9 +123,45 @@ def json_value(
     """Return the value of a JSON document; `error` names document and mistake."""
     try:
         # json.loads lets halves of a character through, and fails by RecursionError.
-        return from_json(content, allow_inf_nan=False)
+        value = from_json(content, allow_inf_nan=False)
     except ValueError as cause:
         raise error(f"{name}: damaged: {str(cause)[:200]}") from cause
+    if (place := _endless_at(value)) is not None:
+        where = f"{place}: " if place else ""
+        raise error(
+            f"{name}: damaged: {where}a number too large; numbers of JSON are below "
+            f"10^{MAX_DIGITS} or have a fraction below 1.8e308"
+        )
+    return value
+
+
+def _endless_at(value: object) -> str | None:
+    """
+    Return where a number is that no reader can hold; None without one.
+
+    Python reads 1e999 as infinity, and whole numbers of thousands of digits.
+    """
+    level: list[tuple[str, object]] = [("", [value])]
+    while level:
+        place, one = level.pop()
+        named = one.items() if isinstance(one, dict) else enumerate(_list(one))
+        for key, inner in named:
+            kind = type(inner)
+            if kind is dict or kind is list:
+                level.append((f"{place}.{str(key)[:40]}", inner))
+            elif (kind is int or kind is float) and _is_endless(inner):
+                return f"{place}.{str(key)[:40]}"[3:203]  # without the list around it
+    return None
+
+
+def _list(value: object) -> Sequence[object]:
+    return value if isinstance(value, list) else ()
+
+
+def _is_endless(value: object) -> bool:
+    if isinstance(value, float):
+        return not isfinite(value)
+    return isinstance(value, int) and not -_ENDLESS_FROM < value < _ENDLESS_FROM
 
 
 def json_object(
@@ -163,7 +204,11 @@ class JsonShape(Generic[T]):
     """A type, against which documents are checked."""
 
     def __init__(self, shape: TypeAdapter[T]) -> None:
-        """Take the type; a list with mistakes is read until the first of them."""
+        """
+        Take the type; a list with mistakes is read until the first of them.
+
+        A number beyond what a float holds is a mistake, as 1e999 is.
+        """
         self._shape = shape
         self._validator = SchemaValidator(_ends_early(shape.core_schema))
 
@@ -198,11 +243,13 @@ def holds_too_much(text: bytes) -> bool:
 
 
 def _ends_early(schema: Any) -> Any:
-    """Return a schema whose lists are not read on after a mistake."""
+    """Return a schema that reads no list on after a mistake, and no endless number."""
     if isinstance(schema, dict):
         changed = {key: _ends_early(value) for key, value in schema.items()}
         if schema.get("type") in ("list", "tuple"):
             changed["fail_fast"] = True
+        if schema.get("type") == "float":
+            changed["allow_inf_nan"] = False
         return changed
     if isinstance(schema, list):
         return [_ends_early(one) for one in schema]
