@@ -19,11 +19,15 @@ from rtscope.cli.app import make_app
 from rtscope.cli.start import INTERRUPTED
 from rtscope.cli.streams import open_streams
 from rtscope.host.errors import MeasurementError, UsageError
+from rtscope.host.files.opening import IN_A_CIRCLE
 from rtscope.host.process import NO_THREAD
 from rtscope.host.version import __version__
 
 CRASHED = os.EX_SOFTWARE
 """70 of sysexits.h: Python's own 1 would say that a deadline was missed."""
+
+_LOOP = "Symlink loop from "
+"""What Python says before 3.13 when it resolves a link that leads to itself."""
 
 VERDICTS = (0, 1, 125)
 NO_VERDICT = 128
@@ -83,8 +87,9 @@ def _status_of(error: Exception) -> int:
     if words == "can't start new thread":
         print(f"rtscope: {NO_THREAD}", file=sys.stderr)
         return MeasurementError.exit_status
-    if words.startswith("Symlink loop"):
-        print(f"rtscope: {words}", file=sys.stderr)
+    if words.startswith(_LOOP):
+        path = words.removeprefix(_LOOP).strip("'\"")
+        print(f"rtscope: cannot read {path}: {IN_A_CIRCLE}", file=sys.stderr)
         return MeasurementError.exit_status
     _keep_traceback(error)
     return CRASHED

@@ -22,6 +22,8 @@ from rtscope.host.files.heldfolders import in_temporary_files, temporary_folder
 MAX_PIPED_BYTES = 1 << 30
 """Of a pipe, which is copied to a temporary file: readers go back in what they read."""
 
+IN_A_CIRCLE = "a link that leads in a circle"
+
 Opened = io.BufferedReader | io.BufferedRandom
 
 _OF_SHELL = ("/dev/fd/", "/proc/self/fd/")
@@ -214,5 +216,7 @@ def _copied(
 
 def _unreadable(path: Path, cause: OSError | ValueError) -> str:
     why = (cause.strerror if isinstance(cause, OSError) else None) or cause
+    if isinstance(cause, OSError) and cause.errno == errno.ELOOP:
+        why = IN_A_CIRCLE
     hint = "; for standard input write /dev/stdin" if str(path) == "-" else ""
     return f"cannot read {path}: {why}{hint}"
