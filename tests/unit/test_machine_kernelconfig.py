@@ -162,6 +162,15 @@ def test_a_configuration_is_read_however_it_came(content: bytes) -> None:
     assert identify_config(config).preempt_rt is True
 
 
+def test_a_configuration_in_a_mail_has_no_fault_for_that() -> None:
+    check = found(
+        "".join(f"> {line}\n" for line in BY_MAKE.splitlines()), "config_lines"
+    )
+
+    assert check.outcome is CheckOutcome.PASS
+    assert "each line began with a quote mark" in check.message
+
+
 def test_a_prefix_that_was_removed_is_told() -> None:
     config = config_of("".join(f"> {line}\n" for line in BY_MAKE.splitlines()))
 

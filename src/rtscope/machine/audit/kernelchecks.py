@@ -79,9 +79,11 @@ def config_lines(_kind: CheckKind, context: AuditContext) -> Answer:
     kernel_config = context.config
     if kernel_config is None:
         return unknown(f"no configuration: {context.kernel.config_source}")
-    odd = list(oddities(kernel_config))
+    odd = [one for one in oddities(kernel_config) if one != kernel_config.prefix]
     if not odd:
         says = f"{len(kernel_config.options)} symbols, each on one line"
+        if kernel_config.prefix:  # of the mail or log around it, which is no fault
+            says += f"; {kernel_config.prefix}"
         return passed(says, Sighting(kernel_config.source, "read"))
     more = f"; and {len(odd) - 1} more" if len(odd) > 1 else ""
     sightings = [Sighting(kernel_config.source, one) for one in odd[:MAX_SIGHTINGS]]
