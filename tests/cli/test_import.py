@@ -351,6 +351,18 @@ def test_what_is_no_file_is_not_imported(
     assert not (here / "x").exists()
 
 
+def test_a_row_that_no_number_of_the_record_has_is_named(
+    rtscope: Rtscope, here: Path
+) -> None:
+    rows = "\n".join(["5", "6", "7", "9" * 5_000, "8"])
+    (here / "a").write_text(f"latency_us\n{rows}\n")
+    said = rtscope("import", "a", "--out", "x")
+
+    assert said.status == 0
+    assert "a table, 1 thread, 4 samples" in said.out
+    assert "a: rows not understood: 1, the first in line 5" in said.out
+
+
 def test_a_pipe_of_the_shell_is_imported(rtscope: Rtscope, here: Path) -> None:
     reading, writing = os.pipe()
     os.write(writing, SMALL.encode())

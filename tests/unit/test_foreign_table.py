@@ -170,7 +170,7 @@ def test_rows_without_a_value_are_counted(empty: str, tmp_path: Path) -> None:
     record = imported(text, tmp_path)
 
     assert values_of(record) == THREE
-    assert details(record, "import_rows_left_out") == "1 rows have no value"
+    assert details(record, "import_rows_left_out") == "rows without a value: 1"
 
 
 def test_rows_that_are_not_understood_are_counted_and_the_first_is_named(
@@ -179,7 +179,7 @@ def test_rows_that_are_not_understood_are_counted_and_the_first_is_named(
     record = imported("latency_us\n3\n4\n90\n" + "oops\n" + "inf\n", tmp_path)
 
     assert values_of(record) == THREE
-    assert "2 rows are not understood, the first is line 5" in details(
+    assert "rows not understood: 2, the first in line 5" in details(
         record, "import_rows_left_out"
     )
 

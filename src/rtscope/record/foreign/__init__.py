@@ -47,7 +47,7 @@ from rtscope.record.foreign import (
     xenomai,
 )
 from rtscope.record.foreign.model import Asked, ForeignRun
-from rtscope.record.foreign.source import Source, unwrapped
+from rtscope.record.foreign.source import ENDLESS, Source, unwrapped
 
 _FORMATS: Sequence[ModuleType] = (
     *(jitterdebugger, jittertexts, rttests, rteval, rtla),
@@ -93,7 +93,8 @@ def read(
             f"no format that rtscope knows ({', '.join(names())}){_nearest(source)}; "
             "import the output of the tool itself"
         )
-    return _with_told(module.read(freed, unit_ns=unit_ns), freed)
+    bounded = replace(freed, form=module.LINE)
+    return _with_told(module.read(bounded, unit_ns=unit_ns), freed)
 
 
 def _with_told(runs: list[ForeignRun], source: Source) -> list[ForeignRun]:
@@ -107,7 +108,7 @@ def _with_told(runs: list[ForeignRun], source: Source) -> list[ForeignRun]:
 def _found(source: Source) -> tuple[ModuleType | None, Source]:
     """Return the module of the format, and the source without its lines' prefix."""
     for lines in source.heads():
-        prefix = prefix_of(lines, _LINE.match)
+        prefix = prefix_of(lines, _match_line)
         freed = lines if prefix is None else prefix.freed(lines)
         for head in _beginnings("\n".join(unwrapped(iter(freed))) + "\n"):
             for module in _FORMATS:
@@ -115,6 +116,11 @@ def _found(source: Source) -> tuple[ModuleType | None, Source]:
                     return module, replace(source, prefix=prefix)
     first = "\n".join(next(source.heads(), []))
     return next((one for one in _TABLES if one.recognises(first)), None), source
+
+
+def _match_line(line: str) -> re.Match[str] | None:
+    """Match a line of any format, also one of which a number is too long."""
+    return _LINE.match(ENDLESS.sub("1", line))
 
 
 def _beginnings(head: str) -> Iterator[str]:
@@ -127,7 +133,7 @@ def _beginnings(head: str) -> Iterator[str]:
 def _nearest(source: Source) -> str:
     """Return which line looks like one of a format, for a refusal."""
     lines = next(source.heads(), [])
-    prefix = prefix_of(lines, _LINE.match)
+    prefix = prefix_of(lines, _match_line)
     for number, line in enumerate(lines, 1):
         text = line if prefix is None else prefix.removed_from(line)
         module = next((one for one in _FORMATS if one.LINE.match(text)), None)

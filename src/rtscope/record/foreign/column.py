@@ -473,10 +473,10 @@ def _doubts(reading: _Reading, measures: str, found_ns: int) -> Iterator[Caveat]
     yield make("import_other_quantity", measures)
     left_out = []
     if reading.missing:
-        left_out.append(f"{reading.missing:,} rows have no value")
+        left_out.append(f"rows without a value: {reading.missing:,}")
     if reading.not_understood:
         left_out.append(
-            f"{reading.not_understood:,} rows are not understood, the first is line "
+            f"rows not understood: {reading.not_understood:,}, the first in line "
             f"{reading.first_wrong}"
         )
     if left_out:

@@ -9,7 +9,7 @@ nanoseconds, is nowhere in the text, and neither is the length of the run.
 
 import re
 from collections import Counter
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from itertools import islice, takewhile
 
@@ -17,6 +17,7 @@ from rtscope.host.units import NS_PER_US
 from rtscope.record.caveats.catalogue import Caveat, make
 from rtscope.record.foreign.model import (
     MAX_BUCKETS,
+    MORE_RUNS,
     NO_END_NS,
     UNKNOWN,
     ForeignRun,
@@ -267,8 +268,22 @@ def _summary(output: _Output, line: str) -> bool:
         return False
     numbers = {name: int(text) for name, text in match.groupdict().items() if text}
     if numbers["thread"] < MAX_THREADS:
+        before = output.summaries.get(numbers["thread"])
+        if before is not None and of_other_runs(before, numbers):
+            output.wrong.append(f"thread {numbers['thread']}: {MORE_RUNS}")
         output.summaries[numbers["thread"]] = numbers
     return True
+
+
+def of_other_runs(before: Mapping[str, int], now: Mapping[str, int]) -> bool:
+    """
+    Tell whether two lines of a thread are of two runs, not of one that goes on.
+
+    Of one run the thread is the same, its count does not fall, and neither does its
+    maximum.
+    """
+    same = before.get("tid") in (0, now.get("tid"))  # 0: it has not begun
+    return not same or any(now[name] < before[name] for name in ("samples", "max"))
 
 
 def _foot(output: _Output, line: str) -> bool:

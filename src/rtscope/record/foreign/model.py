@@ -14,6 +14,8 @@ from rtscope.record.caveats.catalogue import Caveat, make
 
 UNKNOWN = "unknown"
 
+MORE_RUNS = "its lines are of more than one run, and only the last is read"
+
 NO_END_NS = 1 << 34
 """Where the buckets end of a tool that keeps every value, as those of our agent."""
 

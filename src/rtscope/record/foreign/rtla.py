@@ -122,6 +122,8 @@ def read(source: Source, *, unit_ns: int | None = None) -> list[ForeignRun]:
     """Return a run for each latency in the file; RecordError if there is none."""
     output = _Output()
     for number, line in enumerate(source.lines(), 1):
+        if output.begun:
+            _refuse_another(source, line, number)
         _take(source, output, line, number)
     if unit_ns is not None:
         other = "" if output.unit.assumed or unit_ns == output.unit_ns else _OTHER_UNIT
@@ -173,6 +175,14 @@ def _take(source: Source, output: _Output, line: str, number: int) -> None:
                 f"{output.width}"
             )
         output.rows[int(match[1])] = numbers
+
+
+def _refuse_another(source: Source, line: str, number: int) -> None:
+    if _COLUMNS.match(line):
+        raise source.damaged(
+            f"line {number}: a second histogram begins: import the output of each run "
+            "from a file of its own"
+        )
 
 
 def _is_unlabelled(output: _Output, line: str) -> bool:
@@ -284,13 +294,20 @@ def _silent(output: _Output, kind: str, cpu: int | None) -> ForeignThread:
     """Return a CPU without a sample: osnoise found no noise above its threshold."""
     asked = re.search(r"(?:-T|--threshold)[ =]?(\d{1,9})\b", output.command)
     threshold_ns = int(asked[1]) * 1000 if asked else OSNOISE_THRESHOLD_NS
+    return silent_cpu(cpu, output.unit_ns, threshold_ns if kind == "noise" else None)
+
+
+def silent_cpu(
+    cpu: int | None, step_ns: int, threshold_ns: int | None = OSNOISE_THRESHOLD_NS
+) -> ForeignThread:
+    """Return a CPU on which nothing was found above a threshold: no latency of 0."""
     return ForeignThread(
         samples=0,
         min_ns=None,
         max_ns=None,
-        step_ns=output.unit_ns,
+        step_ns=step_ns,
         cpu=cpu,
-        threshold_ns=threshold_ns if kind == "noise" else None,
+        threshold_ns=threshold_ns,
     )
 
 

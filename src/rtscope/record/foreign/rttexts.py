@@ -12,6 +12,7 @@ from dataclasses import replace
 from rtscope.host.units import NS_PER_S, NS_PER_US
 from rtscope.record.caveats.catalogue import make
 from rtscope.record.foreign.model import (
+    MORE_RUNS,
     UNKNOWN,
     ForeignRun,
     ForeignThread,
@@ -24,8 +25,8 @@ from rtscope.record.foreign.source import Source
 NAME = "rt-tests-text"
 
 LINE = re.compile(
-    r"#\d{1,4}(?:: ID| -> #)\d|T:\s*\d{1,4} \(|\s*(?:Core|Counter Freq|Maximum):\s"
-    r"|\s*\d{1,9} \(us\):"
+    r"#\d{1,4}(?:: ID| -> #)\d|T:\s*\d{1,4} \("
+    r"|\s*(?:Core|Counter Freq|Minimum|Maximum):\s|\s*\d{1,9} \(us\):"
 )
 NEEDS = "a pair's lines, a line 'T: 0 (...) C: Min: Max:' or the table of oslat"
 
@@ -69,30 +70,54 @@ def read(source: Source, *, unit_ns: int | None = None) -> list[ForeignRun]:
     signals: dict[int, re.Match[str]] = {}
     deadlines: dict[int, re.Match[str]] = {}
     table: dict[str, list[str]] = {}
+    again: set[str] = set()
+    # The pattern, its matches by number, and what does not fall in a run.
     kinds = (
-        *((_SENDER, senders, 5), (_PAIR, pairs, 1)),
-        *((_SIGNAL, signals, 1), (_DEADLINE, deadlines, 1)),
+        *((_SENDER, senders, 5, (10,)), (_PAIR, pairs, 1, (5,))),
+        *((_SIGNAL, signals, 1, (4, 7)), (_DEADLINE, deadlines, 1, (4, 7))),
     )
     for line in source.lines():
-        for pattern, kept, number in kinds:
+        for pattern, kept, number, rising in kinds:
             if match := pattern.search(line):
+                if _falls(kept.get(int(match[number])), match, rising):
+                    again.add(f"thread {int(match[number])}")
                 kept[int(match[number])] = match
                 break
         else:
-            if (match := _OSLAT.match(line)) and len(table) < 10_000:
-                table[match[1].strip()] = match[2].split()
+            again.update(_take_row(table, line))
     if pairs:
         tool = "pmqtest" if any(one[9] for one in senders.values()) else PAIRS
         threads = tuple(_pairs(senders, pairs, step_ns))
-        return [_run(tool, threads, [number - 1 for number in pairs], step=2)]
-    if signals:
-        return [_run("signaltest", tuple(_signals(signals, step_ns)), signals)]
-    if deadlines:
+        run = _run(tool, threads, [number - 1 for number in pairs], step=2)
+    elif signals:
+        run = _run("signaltest", tuple(_signals(signals, step_ns)), signals)
+    elif deadlines:
         threads = tuple(_deadlines(deadlines, step_ns))
-        return [_run("cyclicdeadline", threads, deadlines)]
-    if "Core" in table:
-        return [_oslat(source, table)]
-    raise source.damaged("no thread of rt-tests in it")
+        run = _run("cyclicdeadline", threads, deadlines)
+    elif "Core" in table:
+        run = _oslat(source, table)
+    else:
+        raise source.damaged("no thread of rt-tests in it")
+    doubts = [
+        make("import_contradicts", f"{one}: {MORE_RUNS}") for one in sorted(again)
+    ]
+    return [replace(run, caveats=(*run.caveats, *doubts))]
+
+
+def _take_row(table: dict[str, list[str]], line: str) -> Iterator[str]:
+    """Take a row of oslat; yield what begins again."""
+    if (match := _OSLAT.match(line)) and len(table) < 10_000:
+        name = match[1].strip()
+        if name == "Core" and name in table:
+            yield "the table of oslat"
+        table[name] = match[2].split()
+
+
+def _falls(
+    before: re.Match[str] | None, now: re.Match[str], rising: Collection[int]
+) -> bool:
+    """Tell whether a number is below that of the line before, as in no one run."""
+    return before is not None and any(int(now[n]) < int(before[n]) for n in rising)
 
 
 def _run(

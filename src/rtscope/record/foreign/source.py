@@ -81,6 +81,9 @@ def _joined(held: list[str]) -> Iterator[str]:
 # Read a foreign file: by lines, however long it is, or as a whole if it is not too
 # long.
 
+ENDLESS = re.compile(r"(?<![\w.])\d{19,}(?!\w)")
+"""A number that no result has: 10^18 ns are thirty years."""
+
 HEAD_CHARACTERS = 64 * 1024
 """A format is recognised in so many characters of lines."""
 
@@ -101,6 +104,8 @@ class Source:
     path: Path
     prefix: Prefix | None = None
     """What stands before each line, and is no part of the tool's output."""
+    form: re.Pattern[str] | None = None
+    """The begin of the tool's own lines, whose numbers have at most 18 digits."""
 
     @property
     def name(self) -> str:
@@ -137,8 +142,24 @@ class Source:
             raise RecordError(f"cannot read {self.path}: {error.strerror}") from error
 
     def lines(self) -> Iterator[str]:
-        """Yield its lines, a wrapped one as a whole; RecordError if one is long."""
-        return unwrapped(self._lines())
+        """
+        Yield its lines, a wrapped one as a whole.
+
+        Raises RecordError if one is long, or has a number that no result can have.
+        """
+        return unwrapped(self._bounded(self._lines()))
+
+    def _bounded(self, lines: Iterator[str]) -> Iterator[str]:
+        """Yield lines; a reader would take one with an endless number for a remark."""
+        for number, line in enumerate(lines, 1):
+            if self.form is not None and (endless := ENDLESS.search(line)):
+                whole = ENDLESS.sub("1", line)
+                if self.form.match(whole) or self.form.match(whole.lstrip()):
+                    raise self.damaged(
+                        f"line {number}: {endless[0][:20]}: a number of "
+                        f"{len(endless[0]):,} digits; those of a result have at most 18"
+                    )
+            yield line
 
     def _lines(self) -> Iterator[str]:
         lines = plain_file(self.path).lines()

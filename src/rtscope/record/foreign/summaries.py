@@ -17,6 +17,9 @@ from rtscope.record.foreign.table import Column, Layout, layout_of, rows_of
 
 NAME = "table of extremes"
 
+LINE = re.compile(r"(?!)")
+"""None is a sign of this format, as of a column."""
+
 MAX_RUNS = 1_000
 
 _KINDS: Mapping[str, re.Pattern[str]] = {

@@ -13,7 +13,7 @@ from collections import Counter
 from collections.abc import Iterator
 from dataclasses import dataclass, field
 
-from rtscope.host.units import NS_PER_S, NS_PER_US
+from rtscope.host.units import NS_PER_MS, NS_PER_S, NS_PER_US
 from rtscope.record.caveats.catalogue import Caveat, make
 from rtscope.record.foreign.model import (
     MAX_BUCKETS,
@@ -24,7 +24,7 @@ from rtscope.record.foreign.model import (
     Longest,
     Spacing,
 )
-from rtscope.record.foreign.rtla import MEASURES
+from rtscope.record.foreign.rtla import MEASURES, silent_cpu
 from rtscope.record.foreign.source import Source
 
 NAME = "kernel-tracer"
@@ -83,6 +83,7 @@ class _Cpu:
     counts: Counter[int] = field(default_factory=Counter)
     longest: Longest = field(default_factory=Longest)
     spacing: Spacing = field(default_factory=Spacing)
+    last_ns: int = 0
 
 
 @dataclass(slots=True)
@@ -94,6 +95,8 @@ class _Trace:
     last_ns: int = 0
     lost: int = 0
     """Lines that the buffer no longer had, as far as the trace says it."""
+    backwards: bool = False
+    """Whether the time of a CPU goes back: a second trace begins."""
 
 
 def read(source: Source, *, unit_ns: int | None = None) -> list[ForeignRun]:
@@ -109,6 +112,8 @@ def read(source: Source, *, unit_ns: int | None = None) -> list[ForeignRun]:
             kept = trace.kinds.setdefault(kind, {}).setdefault(cpu, _Cpu())
             filled += value not in kept.counts
             kept.counts[value] += 1
+            trace.backwards |= at_ns + NS_PER_MS < kept.last_ns
+            kept.last_ns = at_ns
             kept.longest.add(value, at_ns)
             kept.spacing.add(at_ns)
             trace.first_ns = min(trace.first_ns, at_ns)
@@ -156,6 +161,9 @@ def _run(trace: _Trace, kind: str) -> ForeignRun:
 def _threads(trace: _Trace, kind: str) -> Iterator[ForeignThread]:
     step_ns = 1 if kind not in ("osnoise", "hwlat") else NS_PER_US
     for cpu, kept in sorted(trace.kinds[kind].items()):
+        if kind == "osnoise" and not any(kept.counts):
+            yield silent_cpu(cpu, NS_PER_US)
+            continue
         longest = kept.longest.listed(step_ns, since=trace.first_ns)
         yield ForeignThread(
             samples=kept.counts.total(),
@@ -183,5 +191,7 @@ def _step_ns(kind: str, kept: _Cpu) -> int:
 def _doubts(trace: _Trace, kind: str) -> Iterator[Caveat]:
     if kind not in ("thread", "user-ret"):
         yield make("import_other_quantity", KINDS[kind])
+    if trace.backwards:
+        yield make("import_contradicts", "times go back: it is more than one trace")
     if trace.lost:
         yield make("import_trace_lost", f"{trace.lost:,} lines")

@@ -204,6 +204,10 @@ def _records(
         )
 
 
+_NOT_IN_NUMBERS = ("import_rows_left_out", "import_left_out")
+"""Caveats of lines that are in the file and in no number of its record."""
+
+
 def _said(records: Sequence[RunRecord], out: Path) -> Iterator[str]:
     for record in records:
         imported = record.imported
@@ -215,6 +219,9 @@ def _said(records: Sequence[RunRecord], out: Path) -> Iterator[str]:
             f"{imported.file}: {imported.tool}{version}, {threads} "
             f"{'thread' if threads == 1 else 'threads'}, {_counted(record, samples)}"
         )
+        for caveat in record.caveats:
+            if caveat.id in _NOT_IN_NUMBERS:
+                yield f"{imported.file}: {caveat.detail}"
     unknown = {
         r.imported.file for r in records if r.imported and r.load.name == UNKNOWN
     }
