@@ -285,12 +285,12 @@ def test_the_cost_of_a_wake_up_is_of_all_watching_together() -> None:
     costs = {"wakeup": WatchCost(25_000, 33_000, 0)}
     observed = seen(thread(TID), end=replace(watching.end(), costs=costs))
     light = examine(observed)
-    assert "it adds in µs (with stack): a wake-up 8.0" in disturbed(light)
+    assert "it adds in µs: a wake-up 8.0" in disturbed(light)
 
     whole = with_cycles(
         light, end, recording_of((cycling.begin(), *lines, end)).threads
     )
-    assert "it adds in µs (with stack): a wake-up 12.0" in disturbed(whole)
+    assert "it adds in µs: a wake-up 12.0" in disturbed(whole)
 
 
 def test_the_cost_of_a_wake_up_that_interrupts_a_thread_is_stated_by_itself() -> None:

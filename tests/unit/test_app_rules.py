@@ -498,7 +498,7 @@ def test_what_the_watching_costs_is_said() -> None:
     examined = examine(seen(end=replace(watching.end(), costs=costs)))
 
     assert "the watching used 0.10 % of a CPU" in said_of(examined)
-    assert "it adds in µs (with stack): a fault 0.1 (2.9)\n" in said_of(examined)
+    assert "in µs (with stack): fault 0.1 (2.9)\n" in said_of(examined)
     disturbance = examined_row(examined)["disturbance"]
     assert disturbance["costs"]["fault"]["copied_ns"] == 3_400
 
@@ -507,5 +507,6 @@ def test_a_cost_that_other_work_hid_is_not_known_and_is_not_none() -> None:
     costs = {"wakeup": WatchCost(16_000, 14_500, 0), "fault": WatchCost(500, 600, 0)}
     said = said_of(examine(seen(end=replace(watching.end(), costs=costs))))
 
-    assert "it adds in µs (with stack): a wake-up unknown, a fault 0.1\n" in said
+    assert "it adds in µs: a wake-up unknown\n" in said
+    assert "in µs (with stack): fault 0.1\n" in said
     assert "unknown: other work hid it; watch again on a quiet machine" in said

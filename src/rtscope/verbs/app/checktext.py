@@ -207,13 +207,8 @@ def _files(seen: Observation) -> Iterator[Phrase]:
 
 UNKNOWN = "unknown"
 
-_COSTS = {
-    "wakeup": "a wake-up",
-    "wakeup_beside": "one that interrupts a thread",
-    "fault": "a fault",
-    "call": "a system call",
-    "probe": "an allocation",
-}
+_WAKEUPS = {"wakeup": "a wake-up", "wakeup_beside": "one that interrupts a thread"}
+_EVENTS = {"fault": "fault", "call": "call", "probe": "allocation"}
 
 
 def disturbance(examined: Examined) -> Iterator[tuple[str, ...]]:
@@ -227,16 +222,22 @@ def disturbance(examined: Examined) -> Iterator[tuple[str, ...]]:
         f"the watching used {share:.2f} % of a CPU, and copied "
         f"{plural(watch.end.stacks, 'stack')}",
     )
-    costs = [
-        f"{_COSTS[name]} {_us(one.counted_ns - one.plain_ns)}"
-        + (f" ({_us(one.copied_ns - one.plain_ns)})" if one.copied_ns else "")
-        for name in _COSTS
-        if (one := watch.end.costs.get(name)) is not None
-        and one.counted_ns
-        and one.plain_ns
-    ]
-    if costs:
-        yield (f"it adds in µs (with stack): {', '.join(costs)}",)
+    costs: list[str] = []
+    for said, names in (
+        ("it adds in µs:", _WAKEUPS),
+        ("in µs (with stack):", _EVENTS),
+    ):
+        here = [
+            f"{name} {_us(one.counted_ns - one.plain_ns)}"
+            + (f" ({_us(one.copied_ns - one.plain_ns)})" if one.copied_ns else "")
+            for key, name in names.items()
+            if (one := watch.end.costs.get(key)) is not None
+            and one.counted_ns
+            and one.plain_ns
+        ]
+        if here:
+            yield (f"{said} {', '.join(here)}",)
+        costs += here
     if any(UNKNOWN in one for one in costs):
         yield (f"{UNKNOWN}: other work hid it; watch again on a quiet machine",)
     if own := watch.end.own_events:
