@@ -316,6 +316,8 @@ def _blocking(case: _Case) -> Answered:
 def _never_blocks(name: str, tids: tuple[int, ...], seen: Seen) -> bool:
     if name not in _OF_A_DESCRIPTOR or name == "ioctl":
         return False
+    if any((tid, NUMBERS[name]) in seen.maps.get("slept", {}) for tid in tids):
+        return False  # for a lock of the kernel
     files = {
         key[2]
         for key in seen.maps.get("files", {})

@@ -71,15 +71,17 @@ def _checked(name: str, program: Mapping[str, Any], duration: str) -> dict[str, 
         told = program.get("env", {}).items()
         env = {**os.environ, "TMPDIR": str(run)}
         env |= {name: value.replace("RUN", str(run)) for name, value in told}
+        helpers = []
         for helper in program.get("helpers", ()):
-            stack.enter_context(_started(_argv(helper, run), env))
+            helpers.append(stack.enter_context(_started(_argv(helper, run), env)))
             time.sleep(_SETTLE_S)
         argv = _argv(program["command"], run)
         if shutil.which(argv[0]) is None:
             return {"skipped": f"{argv[0]} is not installed"}
         process = stack.enter_context(_started(argv, env))
         time.sleep(_SETTLE_S)
-        pid = _watched(process, program.get("check"))
+        stack.callback(_end_strays, run)
+        pid = _watched(process, run, program.get("check"))
         if pid is None:
             return {"skipped": f"it ended, with status {process.poll()}"}
         _set_policy(pid, program.get("chrt", ""))
@@ -112,6 +114,8 @@ def _checked(name: str, program: Mapping[str, Any], duration: str) -> dict[str, 
         except RuntimeError as error:
             return {"skipped": str(error)}
         alive = process.poll() is None
+        if any(one.poll() for one in helpers):
+            return {"skipped": "a helper ended, with an error"}
     if checked.returncode not in {0, 1}:
         return {"skipped": f"status {checked.returncode}: {checked.stderr[-500:]}"}
     answer = json.loads(checked.stdout)
@@ -155,20 +159,37 @@ def _started(
                 process.wait(timeout=3)
 
 
-def _watched(process: subprocess.Popen[bytes], name: str | None) -> int | None:
-    """Return the process itself, or the youngest of its group that has the name."""
-    if process.poll() is not None:
-        return None
+def _watched(
+    process: subprocess.Popen[bytes], run: Path, name: str | None
+) -> int | None:
+    """Return the process itself, or the youngest of its run that has the name."""
     if name is None:
-        return process.pid
+        return process.pid if process.poll() is None else None
     found = []
-    for stat in Path("/proc").glob("[0-9]*/stat"):
+    for pid in _of_run(run, process.pid):
         with contextlib.suppress(OSError):
-            pid = int(stat.parent.name)
-            command = (stat.parent / "comm").read_text().strip()
-            if os.getpgid(pid) == process.pid and command.startswith(name[:15]):
+            command = Path(f"/proc/{pid}/comm").read_text().strip()
+            if command.startswith(name[:15]):
                 found.append(pid)
     return max(found, default=None)
+
+
+def _of_run(run: Path, group: int | None = None) -> Iterator[int]:
+    """Yield the processes of a group, and those with the environment of a run."""
+    told = f"TMPDIR={run}".encode()
+    for proc in Path("/proc").glob("[0-9]*"):
+        with contextlib.suppress(OSError):
+            pid = int(proc.name)
+            environment = (proc / "environ").read_bytes().split(b"\0")
+            if os.getpgid(pid) == group or told in environment:
+                yield pid
+
+
+def _end_strays(run: Path) -> None:
+    """End what left the group of the program."""
+    for pid in _of_run(run):
+        with contextlib.suppress(ProcessLookupError):
+            os.kill(pid, signal.SIGKILL)
 
 
 def _set_policy(pid: int, asked: str) -> None:

@@ -34,7 +34,7 @@ SLICE_NS = 50_000_000
 _SCRIPT = """
 BEGIN { printf("ready\\n"); }
 tracepoint:raw_syscalls:sys_enter /pid == PID/ {
-  @calls[tid, args->id, SLICE] = count(); @at[tid] = nsecs;
+  @calls[tid, args->id, SLICE] = count(); @at[tid] = nsecs; @in[tid] = args->id;
   @files[tid, args->id, args->args[0] & 0xffffffff] = count();
   if (args->id == FUTEX) { @op[tid] = args->args[1]; }
 }
@@ -60,8 +60,9 @@ tracepoint:sched:sched_switch /pid == PID/ {
   @mine[tid] = 1;
   if (args->prev_state == 0 || args->prev_state == 256) {
     @preempted[tid, SLICE] = count();
-  } else if (@on[tid]) {
-    @busy[tid, SLICE] = max(nsecs - @on[tid]); delete(@on[tid]);
+  } else {
+    if (@at[tid]) { @slept[tid, @in[tid], SLICE] = count(); }
+    if (@on[tid]) { @busy[tid, SLICE] = max(nsecs - @on[tid]); delete(@on[tid]); }
   }
 }
 tracepoint:sched:sched_wakeup /@mine[args->pid]/ {
@@ -75,7 +76,7 @@ tracepoint:signal:signal_deliver /pid == PID/ {
 _SLICED = frozenset(
     [
         *("calls", "futexlongest", "faults", "faultat", "moved", "woken"),
-        *("preempted", "busy", "gap", "signals", "alloc"),
+        *("preempted", "busy", "gap", "signals", "alloc", "slept"),
     ]
 )
 _LONGEST = frozenset(["futexlongest", "busy", "gap"])
@@ -160,7 +161,7 @@ class Witness:
         ):
             script = script.replace(name, value)
         self._process = subprocess.Popen(
-            [*_WITH_TRACEFS, "bpftrace", "-f", "json", "-e", script],
+            [*_WITH_TRACEFS, "bpftrace", "-p", str(pid), "-f", "json", "-e", script],
             stdout=subprocess.PIPE,
             stderr=subprocess.DEVNULL,
             env={
