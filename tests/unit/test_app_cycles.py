@@ -530,15 +530,34 @@ def test_a_server_whose_own_cycle_is_too_long_has_an_overrun() -> None:
     assert (period.overruns, period.unsure) == (1, 0)
 
 
-def test_timeouts_that_messages_end_as_well_miss_nothing_that_is_known() -> None:
+def test_timeouts_that_messages_end_as_well_begin_no_cycle() -> None:
     runs = served(rounded=True)
     # the message came when the time did, and the wait had a timeout of 0
     runs[50] = woken(26 * MS + 50)
-    period = cycles(runs).period
+    found = cycles(runs)
 
-    assert period is not None
-    assert period.absolute
-    assert period.missed is period.overruns is period.late_starts is None
+    assert found.period is None
+    assert len(found.cycles) == len(runs)
+    assert found.response.max_ns < MS / 2
+
+
+@pytest.mark.parametrize("flag", [0, RELATIVE])
+def test_a_loop_that_descriptors_wake_has_no_cycle_of_its_timer(flag: int) -> None:
+    """As of a server: a timer of a second, and a request whenever somebody asks."""
+    asked = [
+        woken(second * 1_000 * MS + number * 90 * MS + number**2 * 7_919, ran=50_000)
+        for second in range(1, 9)
+        for number in range(1, 11)
+    ]
+    timers = [
+        run(n * 1_000 * MS, armed=(n - 1) * 1_000 * MS + 950 * MS, flags=flag)
+        for n in range(1, 10)
+    ]
+    found = cycles(sorted([*asked, *timers], key=lambda one: one.begin_ns))
+
+    assert found.period is None
+    assert len(found.cycles) == len(asked) + len(timers)
+    assert found.response.max_ns < MS
 
 
 def test_a_wait_for_a_lock_within_a_cycle_is_a_part_of_it() -> None:

@@ -17,6 +17,7 @@ from rtscope.host.units import NS_PER_S
 from rtscope.programs.cycles.periods import (
     EXACT_SHARE,
     FEWEST,
+    MOST_WAKEUPS,
     Basis,
     Beginnings,
     beginnings_of,
@@ -83,7 +84,7 @@ class Period:
     """Of the intervals, that are whole periods to the ns."""
     missed: int | None
     """Whole periods in which it was not due, because it skipped them; None: nothing is
-    due, since it sleeps for an interval, or it is not known what is."""
+    due, since it sleeps for an interval."""
     late_starts: int | None
     """Cycles that began to run when the next one was due already; None as above."""
     overruns: int | None
@@ -160,6 +161,8 @@ def cycles_of(
     serving = [run for run in runs if not run.flags & BETWEEN]
     found = beginnings_of(serving, given_ns)
     groups = list(_groups(serving, found))
+    if found is not None and _serves_others(groups, found):
+        found, groups = None, list(_groups(serving, None))
     whole = [group for group in groups if not _is_cut(group)]
     cycles = tuple(map(_cycle, whole))
     kept = tuple(one for one in cycles if one.begin_ns >= from_ns)
@@ -300,11 +303,8 @@ def _period(
         for (a, b), number in zip(pairs, numbers, strict=True)
         if number == 1 and a.in_ns and b.in_ns
     ]
-    exact = sum(one % period_ns == 0 for one in intervals) / max(1, len(intervals))
     idle = _is_idle_within(groups)
-    judged = basis is not Basis.INTERVAL and not (
-        basis is Basis.TIME and idle and exact < EXACT_SHARE
-    )
+    judged = basis is not Basis.INTERVAL
     whole = [group for group in groups if not _is_cut(group)]
     late = sum(group[0].in_ns - group[0].begin_ns >= period_ns for group in whole)
     ended = [*whole, *known]
@@ -314,7 +314,7 @@ def _period(
         period_ns=period_ns,
         basis=basis,
         asks_relative=any(run.due_ns and run.flags & RELATIVE for run in first),
-        exact_share=exact,
+        exact_share=_exact_share(intervals, period_ns),
         missed=missed_in(numbers) if judged else None,
         late_starts=late if judged else None,
         overruns=len(alone if idle else over) if judged else None,
@@ -322,6 +322,31 @@ def _period(
         drift_ns_per_s=_drift(first, intervals, basis),
         start_jitter_ns=summarize_samples(one_apart) if one_apart else None,
     )
+
+
+def _exact_share(intervals: Sequence[int], period_ns: int) -> float:
+    """Return the share of those that are whole periods to the ns."""
+    exact = sum(one % period_ns == 0 for one in intervals)
+    return exact / max(1, len(intervals))
+
+
+def _serves_others(groups: Sequence[Sequence[Run]], found: Beginnings) -> bool:
+    """
+    Whether its timer begins no cycle: what it waits for are descriptors.
+
+    It is idle when another wake-up comes, and its timer is a timeout, due at no grid,
+    or there are many such wake-ups for each of the timer.
+    """
+    if found.basis is Basis.GIVEN or not _is_idle_within(groups):
+        return False
+    if sum(map(len, groups)) > MOST_WAKEUPS * len(groups):
+        return True
+    first = [group[0] for group in groups]
+    intervals = [
+        b.begin_ns - a.begin_ns for a, b in pairwise(first) if not b.flags & GAP
+    ]
+    timeouts = found.basis is Basis.TIME and found.period_ns is not None
+    return timeouts and _exact_share(intervals, found.period_ns or 1) < EXACT_SHARE
 
 
 def _is_idle_within(groups: Sequence[Sequence[Run]]) -> bool:

@@ -112,21 +112,11 @@ def _unseen(
         elif thread.period is None and not thread.sleeps_for_intervals:
             cause = "no steady period was found in the wake-ups of a thread"
             yield Unseen((_ID,), what, cause, "give its period: --period 5ms")
-        elif thread.period is not None:
-            yield from _unsure(what, thread.period)
-
-
-def _unsure(what: str, period: Period) -> Iterator[Unseen]:
-    """Give what a loop that also waits for something else leaves open."""
-    if period.absolute and period.missed is None:
-        cause = (
-            "a thread waits with timeouts, which other wake-ups end as well: which of "
-            "them begin a cycle is not known"
-        )
-        yield Unseen((_ID,), what, cause, "give its period: --period 5ms")
-    elif period.unsure:
-        cause = (
-            f"{period.unsure:,} cycles of a thread ended after the next was due, if "
-            "other wake-ups are a part of them"
-        )
-        yield Unseen((_ID,), what, cause, "judge the time of a cycle: --response 5ms")
+        elif thread.period is not None and thread.period.unsure:
+            cause = (
+                f"{thread.period.unsure:,} cycles of a thread ended after the next was "
+                "due, if other wake-ups are a part of them"
+            )
+            yield Unseen(
+                (_ID,), what, cause, "judge the time of a cycle: --response 5ms"
+            )
