@@ -15,8 +15,9 @@ from rtscope.boards.recording.programuses import ProgramUses
 from rtscope.boards.runs.identity import BoardIdentity
 from rtscope.boards.runs.inspect import GuestFiles
 from rtscope.boards.runs.program import Output, ProgramRun, ProgramStart
-from rtscope.host.errors import BoardError
+from rtscope.host.errors import BoardError, UsageError
 from rtscope.machine.reader import Content
+from rtscope.machine.target.address import address_of
 from rtscope.programs.outside.file import Kind
 from rtscope.verbs.app import boardwatch as appwatch
 from rtscope.verbs.app.boardwatch import nonblocking_in
@@ -29,6 +30,7 @@ from rtscope.verbs.app.model import (
     digest_words,
 )
 from rtscope.verbs.app.rules import examine
+from rtscope.verbs.app.source import WatchRequest, watch_program
 from unit.test_app_rules import seen, thread
 
 MS = 1_000_000
@@ -98,6 +100,25 @@ def test_a_program_that_ends_early_is_named_with_what_to_type(
             cache=Path("/none"),
             log=print,
         )
+
+
+@pytest.mark.parametrize(
+    ("options", "said"),
+    [
+        ({"light": True}, "--light: nothing in a virtual board watches"),
+        ({"perfetto": True}, "--perfetto: .* rtscope test --board pc --html page.html"),
+        ({"debuginfod": "x"}, "--debuginfod: .* build it with -g"),
+        ({"is_command": False}, "a virtual board has no running programs"),
+    ],
+)
+def test_what_means_nothing_on_a_board_is_refused(
+    options: dict[str, object], said: str
+) -> None:
+    words: dict[str, object] = {"is_command": True, **options}
+    request = WatchRequest(["./prog"], settle_ns=MS, duration_ns=MS, **words)  # type: ignore[arg-type]
+
+    with pytest.raises(UsageError, match=said):
+        watch_program(address_of("virtual:pc", boards=True), request)
 
 
 def test_an_answer_of_a_board_is_labelled_everywhere() -> None:

@@ -17,7 +17,12 @@ from rtscope.host.errors import ContractError
 from rtscope.present.render.page import page_of
 from rtscope.verbs.app import watchedcycles
 from rtscope.verbs.app.check import FailOn, examined_junit, status_of
-from rtscope.verbs.app.checktext import MAX_LINES, disturbance, examined_blocks
+from rtscope.verbs.app.checktext import (
+    MAX_LINES,
+    disturbance,
+    examined_blocks,
+    examined_row,
+)
 from rtscope.verbs.app.cycles import Cycle
 from rtscope.verbs.app.cycletables import (
     JudgedCycles,
@@ -27,7 +32,7 @@ from rtscope.verbs.app.cycletables import (
     longest_words,
 )
 from rtscope.verbs.app.lateness import with_cycles
-from rtscope.verbs.app.model import Examined
+from rtscope.verbs.app.model import OUTSIDE, Examined
 from rtscope.verbs.app.page import examined_document
 from rtscope.verbs.app.rules import examine
 from rtscope.verbs.app.watchedcycles import (
@@ -143,6 +148,27 @@ def test_junit_has_a_case_for_each_rule_and_an_error_for_what_was_not_seen() -> 
     assert suite.get("tests") == str(len(cases))
 
 
+def test_what_no_board_shows_is_named_and_decides_no_status() -> None:
+    observation = recorded(cycling.periodic(400))[0].observation
+    watch = observation.watch
+    begin = replace(watch.begin, events=(watching.event("signal", cause=OUTSIDE),))
+    outside = replace(watch, begin=begin, from_outside=True)
+    examined = examine(replace(observation, watch=outside))
+
+    assert [(one.ids, one.by_nature) for one in examined.unseen] == [(("RA21",), True)]
+    assert status_of(examined, FailOn.LOW) == 0
+    assert examined_row(examined)["disturbance"] is None
+    root = ElementTree.fromstring(examined_junit(examined))
+    (case,) = (one for one in root.iter("testcase") if "RA21" in one.get("name", ""))
+    assert case.find("skipped") is not None
+    assert case.find("error") is None
+    text = "\n".join(
+        str(words) for words in examined_blocks(examined, width=80, everything=False)
+    )
+    assert "not seen: RA21" in text
+    assert "cost it nothing" in text
+
+
 def test_the_page_has_a_histogram_of_each_time_and_no_script() -> None:
     examined, shown = recorded(cycling.periodic(400))
 
@@ -152,6 +178,7 @@ def test_the_page_has_a_histogram_of_each_time_and_no_script() -> None:
     assert "<script" not in page
     assert "Cycles of cycle" in page
     assert page.count("wake-up latency") >= 2
+    assert "Longest cycle" in page
     assert "Waits inside the kernel" not in page
     assert "The watching used 0.10 % of a CPU, and copied 0 stacks." in page
 

@@ -154,8 +154,10 @@ def _cycles(
             "that the number of cycles does not support is left out.",
             beside=True,
         )
+    said = printable(cycles.longest.get(tid, ""), limit=1000)
+    if longest is None and said:
+        yield Section("Longest cycle", (as_sentence(said),))
     if longest is not None:
-        said = printable(cycles.longest.get(tid, ""), limit=1000)
         path = all_printable(longest.explanation)
         timeline = all_printable(timeline_of(longest))
         blocks = _path(path, timeline, name=f"cycle{tid}", words=said)
