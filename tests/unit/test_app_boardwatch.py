@@ -121,6 +121,16 @@ def test_what_means_nothing_on_a_board_is_refused(
         watch_program(address_of("virtual:pc", boards=True), request)
 
 
+def test_a_script_is_refused_before_the_board_is_prepared(tmp_path: Path) -> None:
+    script = tmp_path / "control"
+    script.write_text("#!/bin/sh\n")
+    script.chmod(0o755)
+    request = WatchRequest([str(script)], is_command=True, settle_ns=MS, duration_ns=MS)
+
+    with pytest.raises(UsageError, match="a board has no interpreter for scripts"):
+        watch_program(address_of("virtual:pc", boards=True), request)
+
+
 def test_an_answer_of_a_board_is_labelled_everywhere() -> None:
     examined = examine(seen(thread(1)))
     blocks = examined_blocks(examined, width=100, everything=False, board=LABEL)

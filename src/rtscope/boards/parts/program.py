@@ -78,21 +78,23 @@ def program_of(
     tree: ProgramTree | None = None,
     base: Path = Path(),
     checked: Sequence[str] = (),
+    scripts: bool = True,
 ) -> Program:
     """
     Return a command with all files that it needs; UsageError if a board cannot run it.
 
     The first word is a file of the tree, a file of this computer, or a name in their
     PATHs; the others are passed on as they are. A script needs a tree with its
-    interpreter. Relative paths of this computer begin at `base`. The libraries of the
-    files `checked` of the tree are looked up too: those that a program opens itself.
+    interpreter, and none is taken without `scripts`. Relative paths of this computer
+    begin at `base`. The libraries of the files `checked` of the tree are looked up too:
+    those that a program opens itself.
     """
     own = ProgramTree(MAX_FILES_BYTES) if tree is None else tree
     found = _Finder(own, arch, libraries=[LIBRARIES])
     place, origin = _placed(command[0], own, base)
     words: list[str] = [f"/{place}"]
     content = _at(own, place)
-    if tree is not None and content.startswith(b"#!"):
+    if scripts and tree is not None and content.startswith(b"#!"):
         words = [*_interpreter(place, content, own), f"/{place}"]
         origin = None
     elf = found.take(words[0], origin)

@@ -130,7 +130,9 @@ def _on_board(name: str, request: WatchRequest) -> Watched:
     board = with_append(get_board(name), (request.append or "").split())
     tree = tree_for(board)
     put_users(tree)
-    program = program_of(request.program, get_arch(board.arch), tree=tree)
+    program = program_of(
+        request.program, get_arch(board.arch), tree=tree, scripts=False
+    )
     with Waiting(stderr_console()) as waiting:
         log = waiting.over(note)
         context = BuildContext(
