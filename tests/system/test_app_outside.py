@@ -28,9 +28,10 @@ from rtscope.boards.runs.program import run_program
 from rtscope.boards.runs.programscript import SETTLE_NS, ProgramJob
 from rtscope.host.units import NS_PER_MS, NS_PER_S
 from rtscope.machine.target import agent_file
-from rtscope.verbs.app.boardwatch import facts_of, watch_on_board
+from rtscope.verbs.app.boardwatch import facts_of
 from rtscope.verbs.app.cycles import Cycle
 from rtscope.verbs.app.model import Finding
+from rtscope.verbs.app.outsidecycles import thread_cycles
 from rtscope.verbs.app.outsidewatch import outside_watch
 from rtscope.verbs.app.rules import examine
 
@@ -49,7 +50,7 @@ OFFENCE_NS = 4 * NS_PER_S
 OFFENCES: Mapping[str, tuple[str, str]] = {
     "malloc": ("RA07", "= malloc(100)"),
     "write": ("RA09", "write(fd"),
-    "mmap": ("RA08", "mmap(NULL, PAGE"),
+    "mmap": ("RA08", "munmap(mmap("),
     "relative-sleep": ("RA09", ""),
     "minor-fault": ("RA05", ""),
     "migration": ("RA15", ""),
@@ -126,35 +127,32 @@ def on_board(*command: str) -> Program:
 
 
 def test_no_wake_up_takes_longer_than_unwatched(tmp_path: Path) -> None:
-    program = on_board(str(built(tmp_path, "twoloops")), "1500")
+    program, board = on_board(str(built(tmp_path, "twoloops")), "1500"), prepared()
     job = ProgramJob(
         program,
-        duration_ns=2 * NS_PER_S,
+        duration_ns=2 * DURATION_NS,
         warmup_ns=WARMUP_NS,
         settle_ns=SETTLE_NS,
+        describes=True,
     )
-    (start,) = run_program(prepared(), job).starts
+    uses = program_uses(program)
+    span_ns = (WARMUP_NS, WARMUP_NS + 2 * DURATION_NS)
+    view = outside_view(board, uses, span_ns, cache=cache_dir(), log=print)
+
+    alone, run = run_program(board, job), run_program(board, job, view=view)
+    (unwatched,) = alone.starts
+    (seen,) = outside_starts(run, job, uses, record_of(run), title="twoloops")
+
+    assert seen.start.stdout == unwatched.stdout
     own: dict[str, list[int]] = {}
-    for name, due, began in (line.split() for line in start.stdout.text.splitlines()):
+    for name, due, began in (
+        line.split() for line in unwatched.stdout.text.splitlines()
+    ):
         own.setdefault(name, []).append(int(began) - int(due))
-
-    seen = watch_on_board(
-        prepared(),
-        program,
-        warmup_ns=WARMUP_NS,
-        duration_ns=DURATION_NS,
-        seed=1,
-        period_ns=None,
-        cache=cache_dir(),
-        log=print,
-    )
-    observation, recording = seen.watch.observation, seen.watch.recording
-    names = {one.line.tid: one.name for one in observation.threads}
-    threads = {names[tid]: one for tid, one in recording.threads.items()}
-
-    for name in ("fast", "slow"):
-        apart = nearest(threads[name].cycles, own[name])
+    for thread in seen.outside.threads:
+        apart = nearest(thread_cycles(thread).cycles, own[thread.name])
         same = sum(apart[least(apart) + n] for n in range(3))
+        assert apart.total() > 500
         assert apart.total() - same <= apart.total() // TICK_MS + FEW
         assert 0 < least(apart) < 1_000
 
