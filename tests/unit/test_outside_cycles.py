@@ -332,6 +332,24 @@ def test_without_a_timer_each_wake_up_by_another_thread_begins_a_cycle() -> None
     assert not any(cycle.timed for cycle in thread.cycles)
 
 
+def test_the_birth_of_a_thread_that_others_wake_at_a_pace_is_no_missed_period() -> None:
+    written = Written()
+    written.thread(IO, "io")
+    starts(written, "loop")
+    for number in range(8):
+        at = 2_600 + 1_000 * number
+        written.wake(LOOP, at, by=IO)
+        written.runs(LOOP, at + 4, first_us=at + 5)
+        written.returns(LOOP, at + 5, READ)
+        written.call(LOOP, at + 20, READ)
+        written.leaves(LOOP, at + 22)
+
+    thread = only(outside(written))
+
+    assert (thread.basis, thread.period_ns) == (Basis.WAKEUPS, 1_000_000)
+    assert (len(thread.cycles), thread.missed) == (8, 0)
+
+
 def test_without_a_timer_a_lock_within_a_cycle_begins_none() -> None:
     written = Written()
     starts(written, "reader")

@@ -179,7 +179,7 @@ def _thread(
     ours = _with_equal_requests([one for one in stretches if begin_ns <= one.begin_ns])
     if not ours:
         return None
-    found = beginnings_of([one.run for one in ours], given_ns)
+    found = _without_birth(beginnings_of([one.run for one in ours], given_ns), ours)
     made = list(_cycles(ours, found, thread.wakeups, functions))
     begun = [first for first, _ in made if first.begin_ns < end_ns]
     cycles = [cycle for first, cycle in made if first.begin_ns < end_ns]
@@ -208,6 +208,15 @@ def _asked_ns(runs: Sequence[Run]) -> int | None:
     asked = [one.due_ns - one.armed_ns for one in runs if one.flags & RELATIVE]
     known = [ns for ns in asked if ns > 0]
     return median_low(known) if known else None
+
+
+def _without_birth(
+    found: Beginnings | None, ours: Sequence[_Stretch]
+) -> Beginnings | None:
+    """Leave out the birth of a thread that others wake at a pace: nobody was due."""
+    if found is None or found.basis is not Basis.WAKEUPS or ours[0].at:
+        return found
+    return replace(found, at=found.at - {0})
 
 
 def _stretches(at: int, wakeup: Wakeup, clock: Clock) -> Iterator[_Stretch]:
