@@ -32,6 +32,8 @@ FEWEST = 4
 """Intervals without which nothing is called a period."""
 EXACT_SHARE = 0.4
 """Of the intervals between every n-th timer, equal to the ns: else it is no grid."""
+NEARLY_SHARE = 0.01
+"""Of a period, by which a time may be off the grid where no other is on it."""
 MOST_PERIODS = 3
 """In the mean of the intervals: more, and the shorter of two waits is no period."""
 MOST_WAKEUPS = 8
@@ -243,7 +245,26 @@ def _of_one_phase(
     most = max(map(len, phases.values()))
     # Of two sleeps in each cycle one may be left out at an end of the recording.
     likely = [some for some in phases.values() if len(some) >= most - 1]
-    return max(likely, key=lambda some: _slept_ns(runs, some) / len(some))
+    exact = max(likely, key=lambda some: _slept_ns(runs, some) / len(some))
+    return _with_nearly_due(runs, absolute, exact, period_ns)
+
+
+def _with_nearly_due(
+    runs: Sequence[Run], absolute: Sequence[int], exact: Sequence[int], period_ns: int
+) -> Sequence[int]:
+    """Add, where none is due on the grid, the run that is nearly: an interpreter asks
+    some ns late."""
+    first_ns = runs[exact[0]].due_ns
+    known = {runs[index].due_ns for index in exact}
+    nearest: dict[int, tuple[int, int]] = {}
+    for index in absolute:
+        due_ns = runs[index].due_ns
+        grid_ns = first_ns + round((due_ns - first_ns) / period_ns) * period_ns
+        off_ns = abs(due_ns - grid_ns)
+        if grid_ns not in known and off_ns <= NEARLY_SHARE * period_ns:
+            one = off_ns, index
+            nearest[grid_ns] = min(one, nearest.get(grid_ns, one))
+    return sorted([*exact, *(index for _, index in nearest.values())])
 
 
 def _slept_ns(runs: Sequence[Run], some: Sequence[int]) -> int:
