@@ -162,6 +162,8 @@ static bool parse_one(const char *name, const char *value, struct options *o)
 		return parse_numbers(value, OPTIONS_FIELDS, o->field);
 	if (strcmp(name, "time") == 0)
 		return parse_numbers(value, OPTIONS_TIMES, o->time) && o->time[TIME_HZ];
+	if (strcmp(name, "parts") == 0)
+		return o->has_parts = parse_numbers(value, OPTIONS_PLACES, o->parts);
 	if (strcmp(name, "phase") == 0)
 		return parse_phase(value, o);
 	if (strcmp(name, "most") == 0)
@@ -211,14 +213,17 @@ const char *options_parse(int argc, char **argv, struct options *out)
 	}
 	if ((out->windows || out->task.name[0] || out->preempt.name[0] ||
 	     out->switched) &&
-	    !out->out && !out->program)
+	    !out->out && !out->program && !out->has_parts)
 		return "out=FILE is missing";
 	if (out->schedule && !(out->idle && out->sleep && out->exit &&
 			       out->task.name[0] && out->preempt.name[0]))
 		return "schedule=ADDRESS needs idle, sleep, exit, task and preempt";
-	if (out->program && !(out->task.name[0] && out->hook[HOOK_SWITCHED] &&
-			      out->field[FIELD_COMM] && out->time[TIME_HZ]))
-		return "program=FILE needs task, hooks, fields and time";
+	if ((out->program || out->has_parts) &&
+	    !(out->task.name[0] && out->hook[HOOK_SWITCHED] && out->field[FIELD_COMM] &&
+	      out->time[TIME_HZ]))
+		return "program=FILE and parts=LIST need task, hooks, fields and time";
+	if (out->program && out->has_parts)
+		return "parts=LIST is not for program=FILE";
 	if (out->phases &&
 	    !(out->program && out->hook[HOOK_NEW] && out->hook[HOOK_CALL]))
 		return "phase=START:N:PERIOD:NS needs program=FILE and its hooks";

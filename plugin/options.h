@@ -35,6 +35,9 @@
  *   fields=LIST        offsets in a task
  *   time=LIST          how the kernel keeps time
  *   most=N             how many records are written
+ *   parts=LIST         how long the parts of all wake-ups took, see parts.h: addresses as
+ *                      of hooks, in the order of `enum options_place`. Needs what
+ *                      program=FILE does, and is in its place
  *   use=LIST           also where functions of the program begin, each OFFSET@SUM: in
  *                      a page of code with this sum, see uses.h
  *   stacks=N           also the stack, at N places of each thread, see sites.h,
@@ -121,6 +124,14 @@ enum options_hook {
 	  "rwsem_down_write_slowpath",                                                 \
 	  "task_blocks_on_rt_mutex" }
 
+/* Where a part of a wake-up begins or ends. */
+enum options_place {
+	PLACE_TIMERS,   /* hrtimer_interrupt() */
+	PLACE_QUIT,     /* irq_exit_rcu() */
+	PLACE_SCHEDULE, /* __schedule() */
+	OPTIONS_PLACES
+};
+
 /* Of a task, unless something else is said; 0: not known, but for the offsets that are
  * not of a task. */
 enum options_field {
@@ -179,6 +190,8 @@ struct options {
 	uint64_t first_task;                       /* likewise */
 	const char *program;                       /* NULL: no program is recorded */
 	uint64_t hook[OPTIONS_HOOKS], field[OPTIONS_FIELDS], time[OPTIONS_TIMES];
+	bool has_parts;
+	uint64_t parts[OPTIONS_PLACES];
 	uint64_t most;
 	struct use use[OPTIONS_USES];
 	unsigned int uses;

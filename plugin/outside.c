@@ -14,9 +14,6 @@
 #include "state.h"
 #include "uses.h"
 
-/* include/linux/preempt.h: hard interrupts and NMIs, and bit 0 of softirqs: one runs */
-#define IN_INTERRUPT UINT64_C(0x00ff0100)
-
 /* kernel/sched/core.c, kernel/locking/: bits of an owner that are none of its address */
 #define LOCK_BITS UINT64_C(7)
 
@@ -168,13 +165,6 @@ static void at_switch(unsigned int to_come)
 
 /* --- wake-ups ------------------------------------------------------------------------- */
 
-static bool is_in_interrupt(void)
-{
-	uint64_t count;
-
-	return state_read_count(&count) && count & IN_INTERRUPT;
-}
-
 static void at_wake(unsigned int to_come)
 {
 	uint64_t task = outside_argument(0), waker = outside_cpu()->current;
@@ -190,7 +180,7 @@ static void at_wake(unsigned int to_come)
 		by = outside_tell(waker, to_come)->id;
 	t = outside_tell(task, to_come);
 	outsidetime_at_wake(task, t->id, to_come);
-	outside_put(OUTSIDE_WAKE, to_come, t->id, is_in_interrupt(), by);
+	outside_put(OUTSIDE_WAKE, to_come, t->id, outside_is_in_interrupt(), by);
 }
 
 static void at_activate(unsigned int to_come)

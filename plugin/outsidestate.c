@@ -5,6 +5,10 @@
 #include <string.h>
 
 #include "registers.h"
+#include "state.h"
+
+/* include/linux/preempt.h: hard interrupts and NMIs, and bit 0 of softirqs: one runs */
+#define IN_INTERRUPT UINT64_C(0x00ff0100)
 
 #define MAX_ID (1 << 22) /* PID_MAX_LIMIT, include/linux/threads.h */
 
@@ -87,6 +91,13 @@ bool outside_is_task(uint64_t task)
 		if (name[i] < ' ' || name[i] > '~')
 			return false;
 	return name[0];
+}
+
+bool outside_is_in_interrupt(void)
+{
+	uint64_t count;
+
+	return state_read_count(&count) && count & IN_INTERRUPT;
 }
 
 bool outside_is_new(enum options_hook hook)

@@ -66,6 +66,9 @@ struct outside_task outside_read_task(uint64_t task);
 bool outside_in_kernel(uint64_t address);
 bool outside_is_task(uint64_t address);
 
+/* Whether a hard interrupt, an NMI or a softirq executes. */
+bool outside_is_in_interrupt(void);
+
 /* Whether a hook's arguments are still to be checked. */
 bool outside_is_new(enum options_hook hook);
 /* Returns `fits`; if it is false, the record is no good. */

@@ -60,6 +60,18 @@ static int64_t due_ns(uint64_t timer, int64_t *monotonic)
 	return (int64_t)divided_up(counter * NS_PER_S, (__int128)at[TIME_HZ]);
 }
 
+int64_t outsidetime_due_ns(uint64_t timer)
+{
+	int64_t monotonic;
+
+	return due_ns(timer, &monotonic);
+}
+
+uint64_t outsidetime_task(uint64_t timer)
+{
+	return outside_value(timer + outside.options->time[TIME_TASK], 8);
+}
+
 static bool is_timer(enum options_hook hook, uint64_t timer, int64_t due,
 		     unsigned int to_come)
 {
@@ -80,7 +92,7 @@ void outsidetime_at_timer(enum options_hook hook, unsigned int to_come)
 
 	cpu->timer.how = 0;
 	if (hook == HOOK_SLEEPER) {
-		task = outside_value(timer + outside.options->time[TIME_TASK], 8);
+		task = outsidetime_task(timer);
 		if (!outside_own(task) && !outside_is_new(hook))
 			return;
 	}

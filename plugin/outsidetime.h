@@ -18,4 +18,10 @@ void outsidetime_at_timer(enum options_hook hook, unsigned int to_come);
 /* Where a task is woken, before that is recorded. */
 void outsidetime_at_wake(uint64_t task, uint32_t thread, unsigned int to_come);
 
+/* When the guest's clock reaches what a timer waits for; INT64_MIN: not known. */
+int64_t outsidetime_due_ns(uint64_t timer);
+
+/* The task that the timer of a sleep wakes. */
+uint64_t outsidetime_task(uint64_t timer);
+
 #endif

@@ -16,6 +16,7 @@
 #include "mainloop.h"
 #include "options.h"
 #include "outside.h"
+#include "parts.h"
 #include "progress.h"
 #include "qemu.h"
 #include "recorder.h"
@@ -68,9 +69,12 @@ static void at_cpu(qemu_plugin_id_t id, unsigned int index)
 	if (!plugin.latency || !plugin.sequence)
 		give_up("the CPU has no register", plugin.arch->latency);
 	missing = state_init(plugin.arch, &plugin.options);
-	if (missing && (plugin.options.out || plugin.options.program))
+	if (missing &&
+	    (plugin.options.out || plugin.options.program || plugin.options.has_parts))
 		give_up("the CPU has no register", missing);
 	if (plugin.options.program && (missing = outside_registers()))
+		give_up("the CPU has no register", missing);
+	if (plugin.options.has_parts && (missing = parts_registers()))
 		give_up("the CPU has no register", missing);
 	if (plugin.options.schedule)
 		sections_init(plugin.arch, &plugin.options);
@@ -155,6 +159,14 @@ static void at_hook(unsigned int index, void *userdata)
 	(void)index;
 	outside_at_hook((uintptr_t)userdata & HOOK_MASK,
 			(unsigned int)((uintptr_t)userdata >> HOOK_SHIFT));
+}
+
+/* Userdata: as of the hook of a program. */
+static void at_place_of_parts(unsigned int index, void *userdata)
+{
+	(void)index;
+	parts_at_hook((uintptr_t)userdata & HOOK_MASK,
+		      (unsigned int)((uintptr_t)userdata >> HOOK_SHIFT));
 }
 
 static struct cpu *begin_block(const struct block *block)
@@ -269,6 +281,8 @@ static void at_marker(unsigned int index, void *userdata)
 	plugin.marks.count++;
 	plugin.marks.last = executed;
 	plugin.marks.last_in_programs = plugin.in_programs - of_program * to_come;
+	if (plugin.options.has_parts)
+		parts_at_mark(mark.latency_ns);
 	if (plugin.options.out)
 		recorder_at_mark(&mark);
 	if (plugin.options.schedule)
@@ -282,6 +296,15 @@ static void at_clock(unsigned int index, void *userdata)
 	clock_at_reading();
 }
 
+/* Userdata: as of a marker. */
+static void at_clock_of_parts(unsigned int index, void *userdata)
+{
+	(void)index;
+	clock_at_reading();
+	parts_at_reading((uintptr_t)userdata & 1,
+			 (unsigned int)((uintptr_t)userdata >> 1));
+}
+
 static void at_pause(unsigned int index, void *userdata)
 {
 	(void)index;
@@ -293,6 +316,17 @@ static void call_before(struct qemu_plugin_insn *insn, qemu_udata_cb callback)
 {
 	qemu_plugin_register_vcpu_insn_exec_cb(insn, callback, QEMU_READS_NO_REGISTERS,
 					       NULL);
+}
+
+static void call_at_clock(struct qemu_plugin_insn *insn, size_t to_come,
+			  bool of_program)
+{
+	if (plugin.options.has_parts)
+		qemu_plugin_register_vcpu_insn_exec_cb(
+			insn, at_clock_of_parts, QEMU_READS_REGISTERS,
+			(void *)(uintptr_t)(to_come << 1 | of_program));
+	else
+		call_before(insn, at_clock);
 }
 
 static void call_at_block(struct qemu_plugin_tb *tb, const struct block *block)
@@ -318,6 +352,17 @@ static void call_at_block(struct qemu_plugin_tb *tb, const struct block *block)
 			plugin.options.schedule ? at_watched_block : at_recorded_block,
 			QEMU_READS_REGISTERS, (void *)(uintptr_t)blocks_intern(*block));
 	}
+}
+
+static void call_parts(struct qemu_plugin_tb *tb, const struct block *block)
+{
+	unsigned int hook = parts_hook_at(block->address);
+
+	if (hook)
+		qemu_plugin_register_vcpu_insn_exec_cb(
+			qemu_plugin_tb_get_insn(tb, 0), at_place_of_parts,
+			QEMU_READS_REGISTERS,
+			(void *)((uintptr_t)block->instructions << HOOK_SHIFT | hook));
 }
 
 static void call_outside(struct qemu_plugin_tb *tb, const struct block *block)
@@ -364,7 +409,7 @@ static void at_translation(qemu_plugin_id_t id, struct qemu_plugin_tb *tb)
 				   plugin.arch->may_count(&in, &plugin.options.preempt);
 		block.waits |= watched && plugin.arch->is_wait(&in);
 		if (plugin.arch->reads_clock(&in))
-			call_before(insn, at_clock);
+			call_at_clock(insn, n - i, of_program);
 		if (plugin.arch->is_pause(&in))
 			call_before(insn, at_pause);
 		if (plugin.arch->is_marker(&in))
@@ -379,6 +424,8 @@ static void at_translation(qemu_plugin_id_t id, struct qemu_plugin_tb *tb)
 	call_at_block(tb, &block);
 	if (plugin.options.program)
 		call_outside(tb, &block);
+	if (plugin.options.has_parts)
+		call_parts(tb, &block);
 }
 
 static void at_exit(qemu_plugin_id_t id, void *userdata)
@@ -390,7 +437,7 @@ static void at_exit(qemu_plugin_id_t id, void *userdata)
 	(void)userdata;
 	if (plugin.options.summary)
 		summary_write(plugin.options.summary, plugin.options.quantum,
-			      &plugin.marks);
+			      &plugin.marks, plugin.options.has_parts);
 	wrong = plugin.options.program ? outside_end() : NULL;
 	if (wrong)
 		fprintf(stderr, "rtscope-plugin: %s: %s\n", plugin.options.program,
@@ -423,6 +470,8 @@ int qemu_plugin_install(qemu_plugin_id_t id, const struct qemu_info *info, int a
 			plugin.options.program);
 		return -1;
 	}
+	if (plugin.options.has_parts)
+		parts_init(&plugin.options, plugin.arch);
 	mainloop_init();
 	clock_init(plugin.options.quantum);
 	if (plugin.options.out && recorder_init(&plugin.options)) {

@@ -5,6 +5,7 @@
 #include <stdio.h>
 
 #include "cpus.h"
+#include "parts.h"
 
 static struct {
 	bool taken;
@@ -22,7 +23,8 @@ void summary_take_counts(void)
 	counts.quanta_ended = cpus.quanta_ended;
 }
 
-void summary_write(const char *path, uint64_t quantum, const struct marks *marks)
+void summary_write(const char *path, uint64_t quantum, const struct marks *marks,
+		   bool parts)
 {
 	FILE *file = fopen(path, "w");
 
@@ -39,10 +41,12 @@ void summary_write(const char *path, uint64_t quantum, const struct marks *marks
 		fprintf(file, "%s%" PRIu64, i ? ", " : "", counts.of_cpu[i]);
 	fprintf(file,
 		"], \"quanta_ended\": %" PRIu64 ", \"marks\": %" PRIu64
-		", \"last_mark\": %" PRIu64 ", \"last_mark_in_programs\": %" PRIu64
-		"}\n",
+		", \"last_mark\": %" PRIu64 ", \"last_mark_in_programs\": %" PRIu64,
 		counts.quanta_ended, marks->count, marks->last,
 		marks->last_in_programs);
+	if (parts)
+		parts_write(file);
+	fputs("}\n", file);
 	if (ferror(file) | fclose(file))
 		fprintf(stderr, "rtscope-plugin: cannot write %s\n", path);
 }

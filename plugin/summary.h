@@ -3,6 +3,7 @@
 #ifndef SUMMARY_H
 #define SUMMARY_H
 
+#include <stdbool.h>
 #include <stdint.h>
 
 /* The agent's marks. */
@@ -16,6 +17,8 @@ struct marks {
  * after that is the host's affair. Later calls change nothing. */
 void summary_take_counts(void);
 
-void summary_write(const char *path, uint64_t quantum, const struct marks *marks);
+/* With `parts` also what parts_write() writes. */
+void summary_write(const char *path, uint64_t quantum, const struct marks *marks,
+		   bool parts);
 
 #endif
