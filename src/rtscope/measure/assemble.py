@@ -30,6 +30,7 @@ from rtscope.measure.plan import knobs
 from rtscope.record.caveats import catalogue
 from rtscope.record.caveats.catalogue import Caveat, caveats_from, gravest_first, make
 from rtscope.record.model import LoadRecord, Run, RunRecord, VirtualRun
+from rtscope.record.wakeparts import WakeupParts
 
 LOG_TAIL = 4000
 LOST_WORDS = 400
@@ -84,6 +85,8 @@ class Measured:
     untraced: tuple[AgentResult, ...] = ()
     """Results of the same run without tracing."""
     tuning: Mapping[str, Any] | None = None
+    parts: WakeupParts | None = None
+    """Of all wake-ups, if they were asked for."""
 
 
 def assemble(measured: Measured) -> RunRecord:
@@ -130,6 +133,7 @@ def assemble(measured: Measured) -> RunRecord:
         virtual=measured.virtual,
         untraced_runs=tuple(result.threads for result in measured.untraced),
         tuning=measured.tuning,
+        parts=measured.parts,
     )
     missing = proof.caveats(ended_early=seen.load_ended_early)
     caveats = (*measured.caveats, *_caveats(record, measured), *missing)

@@ -45,6 +45,7 @@ from rtscope.host.files import first_mistake
 from rtscope.host.files.documents import JsonShape, holds_too_much
 from rtscope.machine.facts import FactValue
 from rtscope.record.caveats.catalogue import Caveat
+from rtscope.record.wakeparts import WakeupParts
 
 # --- versions of what lies in a result directory: 2 was the first, and 1 is never used
 
@@ -356,6 +357,12 @@ class RunRecord:
     """None if rtscope measured."""
     tuning: Mapping[str, Any] | None = None
     """Settings that `--tuned` changed for the campaign, or could not change."""
+    parts: WakeupParts | None = None
+    """Duration of each part of all wake-ups on a virtual board; None: not asked for."""
+
+    @model_serializer(mode="wrap")
+    def _written(self, write: SerializerFunctionWrapHandler) -> dict[str, Any]:
+        return without_default(write(self), "parts", None)
 
     def __post_init__(self) -> None:
         """Refuse a run of our own that lacks what only an imported one may lack."""

@@ -146,6 +146,9 @@ class ProgramView:
     taken; None: all."""
     phases: tuple[Phase, ...] = ()
     """Of threads that begin at a certain time."""
+    parts: tuple[int, ...] = ()
+    """Where parts of the agent's wake-ups begin or end, `enum options_place`: they are
+    in SUMMARY then, and no program is recorded."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -222,7 +225,10 @@ def with_plugin(
         ]
     if view is not None:
         words += [
-            f"program={escaped(folder / PROGRAM_RECORD)}",
+            *(
+                f"program={escaped(folder / PROGRAM_RECORD)}"
+                for _ in range(not view.parts)
+            ),
             *(f"shift={board.shift}" for _ in range(recording is None)),
             *(
                 f"{name}={':'.join(map(str, values))}"
@@ -230,6 +236,7 @@ def with_plugin(
                     ("hooks", view.hooks),
                     ("fields", view.fields),
                     ("time", view.time),
+                    ("parts", view.parts),
                     ("use", view.uses),
                     ("stacked", view.stacked_ns),
                 )

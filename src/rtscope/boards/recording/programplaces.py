@@ -8,6 +8,7 @@ kernel that was built without BTF, they come from its first task: see `firsttask
 
 import json
 from collections.abc import Callable, Mapping
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -58,6 +59,9 @@ _HOOKS = {
     "lending": ("task_blocks_on_rt_mutex",),
 }
 """In the order of `enum options_hook` of plugin/options.h; the first that there is."""
+
+_PLACES = ("hrtimer_interrupt", "irq_exit_rcu", "__schedule")
+"""In the order of `enum options_place`."""
 
 _NEEDED = ("wake", "switched", "new", "rename", "exit", "call")
 
@@ -145,6 +149,31 @@ def program_view(
         fields=tuple(offsets[one] for one in _FIELDS),
         time=_times(symbols, offsets, prepared.board.arch),
     )
+
+
+def parts_view(
+    prepared: Prepared,
+    *,
+    cache: Path,
+    log: Callable[[str], None],
+    progress: Progress = lambda _step: None,
+) -> ProgramView:
+    """
+    Return where this kernel passes between the parts of a wake-up of the agent.
+
+    Boots the board as `program_view` does. Raises BoardError as that does, and if a
+    place is not known.
+    """
+    view = program_view(prepared, cache=cache, log=log, progress=progress)
+    parts = {part.name: part.digest for part in prepared.parts}
+    symbols = find_symbols(cache, prepared.kernel.digest, modules={}, parts=parts)
+    places = {one: symbols and symbols.address_of(one) for one in _PLACES}
+    if missing := [name for name, place in places.items() if not place]:
+        raise BoardError(
+            f"{prepared.kernel.name}: no parts of wake-ups: its symbols lack "
+            f"{', '.join(missing)}; leave --parts out"
+        )
+    return replace(view, parts=tuple(place or 0 for place in places.values()))
 
 
 def _hooks(symbols: SymbolTable, kernel: str) -> dict[str, int]:

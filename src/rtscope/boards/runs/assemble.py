@@ -34,6 +34,7 @@ from rtscope.measure.plan import measure_args
 from rtscope.measure.settings import CampaignTuning, refuse_missing
 from rtscope.record.caveats.catalogue import Caveat, make
 from rtscope.record.model import InputDigests, Run, VirtualRun
+from rtscope.record.wakeparts import WakeupParts, wakeup_parts
 
 _NO_QEMU = Qemu((), version="", digest="")
 _COUNTED = ("schema", "quantum", "marks", "last_mark", "last_mark_in_programs")
@@ -94,7 +95,15 @@ def measured_on_board(
         else None,
         kernel_digest=prepared.kernel.digest,
         virtual=virtual,
+        parts=_parts(request, booted, [t.tid for t in seen.result.threads]),
     )
+
+
+def _parts(
+    request: RunRequest, booted: Booted, tids: Sequence[int]
+) -> WakeupParts | None:
+    """Return the parts of all wake-ups, if the run is to have them."""
+    return wakeup_parts(booted.counts, tids) if request.campaign.parts else None
 
 
 def _observed(booted: Booted) -> Observation:

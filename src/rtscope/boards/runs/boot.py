@@ -257,7 +257,9 @@ def boot(
             plugin_digest=prepared.plugin_digest,
             host_seconds=round(time.monotonic() - began, 3),
             stream=stream.read_bytes() if stream.exists() else None,
-            program=_program(prepared, seen, ended) if view else None,
+            program=_program(prepared, seen, ended)
+            if view and not view.parts
+            else None,
         )
 
 

@@ -18,6 +18,7 @@ from rtscope.boards.parts.cache import cache_dir
 from rtscope.boards.parts.initrd import Job
 from rtscope.boards.parts.prepare import check_configurations, is_built, prepare_all
 from rtscope.boards.parts.prepared import Prepared, has_files
+from rtscope.boards.recording.programplaces import parts_view
 from rtscope.boards.recording.symbols import require_symbols
 from rtscope.boards.runs.boot import (
     BootTimeout,
@@ -127,6 +128,9 @@ def prepare_campaign(
     if campaign.record and any(run.event == TIMER for run in plan.runs):
         for one in prepared.values():
             require_symbols(one, cache=cache_dir(), log=log, progress=progress)
+    if campaign.parts:
+        for one in prepared.values():
+            parts_view(one, cache=cache_dir(), log=log, progress=progress)
     runs = tuple((one, prepared[_label(one.run, board)]) for one in requests)
     if kinds:
         inspections = GuestInspections(progress) if inspections is None else inspections

@@ -11,7 +11,8 @@ from typing import Any
 
 from rtscope.boards.parts.cache import cache_dir
 from rtscope.boards.parts.prepared import Prepared
-from rtscope.boards.parts.qemu import Recording
+from rtscope.boards.parts.qemu import ProgramView, Recording
+from rtscope.boards.recording.programplaces import parts_view
 from rtscope.boards.recording.secondpass import is_cut, with_whole_paths
 from rtscope.boards.recording.symbols import find_kernel_layout
 from rtscope.boards.runs.assemble import inputs_before, inputs_of, measured_on_board
@@ -78,7 +79,12 @@ class BoardRunner:
         self, request: RunRequest, board: Prepared, boots: "_Boots"
     ) -> Measured:
         is_check = request.run.id in self.again
-        if self.results is None or is_check or not is_addressed(board):
+        if (
+            self.results is None
+            or is_check
+            or not is_addressed(board)
+            or request.campaign.parts  # a stored result may lack them
+        ):
             return measured_of(request, board, _booted(request, board, boots))
         inputs = inputs_before(request, board)
         recording = recording_of(request, board)
@@ -138,6 +144,8 @@ def boot_run(
 ) -> Booted:
     """Boot a run, a second time if its paths were cut; BoardError if it fails."""
 
+    view = view_of(request, prepared)
+
     def booted_with(recording: Recording | None) -> Booted:
         return boot(
             prepared,
@@ -147,6 +155,7 @@ def boot_run(
             stopped=stopped,
             on_progress=on_progress,
             recording=recording,
+            view=view,
         )
 
     first = booted_with(recording)
@@ -191,6 +200,13 @@ def recording_of(request: RunRequest, prepared: Prepared) -> Recording | None:
         return None
     layout = find_kernel_layout(prepared, cache=cache_dir())
     return Recording(request.campaign.worst_kept, layout=layout)
+
+
+def view_of(request: RunRequest, prepared: Prepared) -> ProgramView | None:
+    """Return where a run's parts of wake-ups end; None if they are not asked for."""
+    if not request.campaign.parts:
+        return None
+    return parts_view(prepared, cache=cache_dir(), log=lambda _line: None)
 
 
 def _packed(

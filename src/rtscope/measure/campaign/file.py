@@ -43,6 +43,10 @@ BOARDS_ONLY = {
     "campaign.guest_files": (
         "a real machine has its own files; write their paths into the command"
     ),
+    "campaign.parts": (
+        "of a real machine, rtscope explain divides the worst wake-ups of a run with "
+        "--explain"
+    ),
     "campaign.host_limit": "a real machine measures in its own time",
     "kernel.append": (
         "to set parameters of a real machine, change its boot loader and boot it again"

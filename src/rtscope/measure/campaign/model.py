@@ -234,6 +234,11 @@ class Campaign:
     Trace of the kernel around the worst wake-ups of a machine, with the cost of
     tracing.
     """
+    parts: Annotated[Flag, Field(alias="campaign.parts")] = False
+    """
+    Duration of each part of all wake-ups of a virtual board: interrupt, preemption off,
+    scheduler, return.
+    """
     deadline_runtime_ns: Annotated[
         values.DeadlineRuntime | None, Field(alias="campaign.deadline_runtime")
     ] = None

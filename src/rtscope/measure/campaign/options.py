@@ -60,6 +60,7 @@ class Options:
     explain: Annotated[
         bool | None, _option("campaign.explain", MEASURE, "--explain")
     ] = None
+    parts: Annotated[bool | None, _option("campaign.parts", MEASURE, "--parts")] = None
     target: Annotated[str | None, _option("target.address", WHERE)] = None
     kernel: Annotated[str | None, _option("kernel.names", WHERE)] = None
     deadline: Annotated[str | None, _option("campaign.deadline", VERDICT)] = None

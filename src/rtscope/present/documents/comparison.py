@@ -29,6 +29,7 @@ from rtscope.present.model.comparison import (
     LoadComparison,
     SetOutcome,
 )
+from rtscope.present.model.wakeparts import parts_section
 from rtscope.present.render.fitted import Room, rows_left_out
 from rtscope.present.words import NOTHING, cut, enumeration
 from rtscope.stats.figures import columns
@@ -73,6 +74,9 @@ def _comparison(
         yield ""
     yield (_unit(comparison), "muted")
     yield ""
+    parts = parts_section(comparison.named_rows)
+    if parts is not None:
+        yield parts
     yield Notes(comparison.caveats)
 
 

@@ -27,6 +27,7 @@ from rtscope.present.documents.shared import (
 from rtscope.present.model.build import Model
 from rtscope.present.model.rows import Row
 from rtscope.present.model.verdicts import LoadVerdict, VerdictInWords
+from rtscope.present.model.wakeparts import parts_section
 from rtscope.present.render.fitted import COLUMNS, Room, rows_left_out
 from rtscope.present.tables import (
     SEEDS_EXPLAINED,
@@ -69,6 +70,9 @@ def _report(model: Model, form: Form, width: int) -> Iterator[Block]:
     yield from _seeds(model, _letters(model, form))
     yield from bullets("Findings", model.findings)
     yield from _loads(model, form)
+    parts = parts_section(model.named_rows)
+    if parts is not None:
+        yield parts
     yield Notes(model.caveats)
     if form is Form.MARKDOWN:
         commands = tuple(Words((one,), fit="whole") for one in model.commands)

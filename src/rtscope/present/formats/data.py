@@ -18,6 +18,7 @@ from rtscope.present.model.rows import MeasuredMachine, Row
 from rtscope.present.model.side_by_side import SideBySide
 from rtscope.present.model.steadiness import Steadiness
 from rtscope.present.model.verdicts import Soft, VerdictInWords
+from rtscope.present.model.wakeparts import parts_row
 from rtscope.stats.determinism import OverSeeds
 from rtscope.stats.figures import columns, figures, percentiles
 
@@ -68,6 +69,7 @@ def render_json(document: Model | ComparisonReport | PublishedComparison) -> str
     `kernel_digest` that was not recorded; the soft `value` of a row without a run that
     counts (`soft` itself is there with a soft deadline alone); `inputs_digest` and
     `seed` of a real machine;
+    `wakeup_parts` is there only for a row of `--parts`, without parts if withdrawn;
     the `value` of an unknown fact (`why` then says why). New keys may come within a
     schema; none changes its meaning or goes.
     """
@@ -212,6 +214,7 @@ def _row(row: Row) -> Mapping[str, Any]:
         },
         **own,
         "throughput": dict(row.throughput),
+        **parts_row(row),
     }
 
 

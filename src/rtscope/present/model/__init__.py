@@ -7,6 +7,7 @@ The content of a report: its sentences and numbers, and their order.
     findings.py              findings as sentences, worst first; the headline
     rows.py                  rows of the main table; caveats and machines
     sections.py              the section of one load
+    wakeparts.py             the parts of all wake-ups: table and chart
     workers.py               processes of each load: proof that it ran
     charts.py                the numbers that charts draw
     overtime.py              those of charts over time

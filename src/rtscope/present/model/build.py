@@ -93,6 +93,11 @@ class Model:
         )
 
     @property
+    def named_rows(self) -> tuple[tuple[str, Row], ...]:
+        """The rows by name."""
+        return tuple((row.name, row) for row in self.rows)
+
+    @property
     def sections(self) -> tuple[LoadSection, ...]:
         """All about each load."""
         colours = cpu_colours([t for r in self.records for t in r.result.threads])

@@ -79,6 +79,15 @@ class ComparisonReport:
     """`virtual ` if a time in it is a virtual board's, to stand before units."""
 
     @property
+    def named_rows(self) -> Sequence[tuple[str, Row]]:
+        """The rows of all sides, by load and side."""
+        return [
+            (f"{load.load}, {side.label}", side.row)
+            for load in self.loads
+            for side in load.sides
+        ]
+
+    @property
     def not_deterministic(self) -> bool:
         """Whether equal inputs of a virtual board gave different results."""
         return any(c.id == "not_deterministic" for c in self.caveats)

@@ -12,6 +12,7 @@ from rtscope.present.model.overtime import cpu_label
 from rtscope.present.model.rows import Row
 from rtscope.present.model.softchart import soft_chart
 from rtscope.present.model.steadiness import Steadiness
+from rtscope.present.model.wakeparts import parts_chart
 from rtscope.present.model.workers import LoadRow, load_row
 from rtscope.present.words import command_line, cut, duration, enumeration
 from rtscope.record.model import LoadRecord, RunRecord
@@ -100,6 +101,7 @@ def section_of(
     utility: Utility | None = None,
 ) -> LoadSection:
     """Gather everything about a row; counters are of its worst run."""
+    parts = parts_chart(row)
     soft = utility and soft_chart(row, utility, deadline_ns=deadline_ns)
     record = row.worst_run
     machine = record.result.machine
@@ -109,6 +111,7 @@ def section_of(
         charts=(
             *((soft,) if soft else ()),
             *charts_of(row, colours, deadline_ns=deadline_ns),
+            *((parts,) if parts else ()),
             *(() if late is None else (late.chart,)),
         ),
         late=late,

@@ -6,7 +6,7 @@ page of a sweep links to files, those of its runs beside it. Autoescape is on; t
 markup let through is our own SVG and CSS.
 """
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from functools import cache
 from importlib import resources
 from typing import Any
@@ -19,6 +19,8 @@ from rtscope.present import tables
 from rtscope.present.charts.drawings import svg_of
 from rtscope.present.document import Document
 from rtscope.present.model.charts import BINS_PER_DECADE
+from rtscope.present.model.rows import Row
+from rtscope.present.model.wakeparts import parts_section
 from rtscope.present.render.blocks import caveat_list, markup_of
 from rtscope.present.words import NOTHING, as_sentence, capital, cut, duration, ratio
 from rtscope.stats import figures
@@ -81,6 +83,12 @@ def _seconds(ns: int) -> str:
     return f"{ns / 1e9:,.3f}"
 
 
+def _parts_of(named: Sequence[tuple[str, Row]]) -> Markup:
+    """Return the parts of all wake-ups of these rows; empty if no run has any."""
+    section = parts_section(named)
+    return markup_of([section] if section else ())
+
+
 _LOG_LEVELS = ("emerg", "alert", "crit", "err", "warning", "notice", "info", "debug")
 
 _FILTERS: Mapping[str, Callable[..., Any]] = {
@@ -105,4 +113,5 @@ _GLOBALS: Mapping[str, Any] = {
     "tables": tables,
     "figure_table": figures,
     "share": format_share,
+    "parts_of": _parts_of,
 }

@@ -14,7 +14,15 @@ from rtscope.host.units import NS_PER_S
 from rtscope.record.model import RunRecord
 from rtscope.stats.figures import columns
 from rtscope.stats.summary import summarize
+from rtscope.stats.wakeparts import Part, parts_seen
 from rtscope.verbs.exchange.writers.verdicts import Case, cases
+
+
+def parts_in(record: RunRecord) -> tuple[Part, ...]:
+    """Return the parts of all wake-ups of a run; empty if there are none."""
+    seen = parts_seen([record])
+    return seen.parts if seen else ()
+
 
 EDGES_NS = tuple(
     digit * 10**power for power in range(3, 10) for digit in (1, 2, 5) if power < 10
@@ -23,14 +31,30 @@ EDGES_NS = tuple(
 
 
 def tidy_csv(records: Sequence[RunRecord]) -> str:
-    """Return one row for each bucket; an empty `high_ns` is one without an end."""
+    """
+    Return one row for each bucket; an empty `high_ns` is one without an end.
+
+    With the parts of all wake-ups each of them has its own rows, and a column names it.
+    """
     names = ("run", "target", "kernel", "load", "cpu", "low_ns", "high_ns", "count")
-    return csv_text([names, *(row for record in records for row in _buckets(record))])
+    rows = [row for record in records for row in _buckets(record)]
+    if any(record.parts for record in records):
+        of_parts = (
+            (part.kind.key, row)
+            for record in records
+            for part in parts_in(record)
+            for row in _buckets(record, part.threads)
+        )
+        named = [*(("latency", row) for row in rows), *of_parts]
+        return csv_text([(*names, "of"), *((*row, part) for part, row in named)])
+    return csv_text([names, *rows])
 
 
-def _buckets(record: RunRecord) -> Iterator[tuple[object, ...]]:
+def _buckets(
+    record: RunRecord, threads: Sequence[ThreadResult] | None = None
+) -> Iterator[tuple[object, ...]]:
     run = record.run
-    for number, t in enumerate(record.result.threads):
+    for number, t in enumerate(record.result.threads if threads is None else threads):
         cpu = f"thread {number}" if t.cpu is None else t.cpu
         about = (run.id, run.target, _kernel(record), run.load, cpu)
         yield from ((*about, *bucket) for bucket in t.buckets)
@@ -49,7 +73,16 @@ def openmetrics(records: Sequence[RunRecord]) -> str:
         for record in records
         for number, t in enumerate(record.result.threads)
     ]
-    return "".join(f"{line}\n" for line in (*_gauges(of), *_counts(of), "# EOF"))
+    parts = [
+        (f'{_labels(record, number, t)},part="{part.kind.key}"', t)
+        for record in records
+        for part in parts_in(record)
+        for number, t in enumerate(part.threads)
+    ]
+    lines = (*_gauges(of), *_missed(of), *_histogram("rtscope_latency_seconds", of))
+    if parts:
+        lines += tuple(_histogram("rtscope_wakeup_part_seconds", parts))
+    return "".join(f"{line}\n" for line in (*lines, "# EOF"))
 
 
 Labelled = Sequence[tuple[str, ThreadResult]]
@@ -66,15 +99,23 @@ def _gauges(of: Labelled) -> Iterator[str]:
                 yield f"{name}{{{labels}}} {_seconds(ns)}"
 
 
-def _counts(of: Labelled) -> Iterator[str]:
+def _missed(of: Labelled) -> Iterator[str]:
     name = "rtscope_missed_periods"
     yield from (f"# TYPE {name} gauge", f"# HELP {name} Periods without a wake-up.")
     for labels, t in of:
         if t.missed_periods is not None:
             yield f"{name}{{{labels}}} {t.missed_periods}"
-    name = "rtscope_latency_seconds"
+
+
+_HELP = {
+    "rtscope_latency_seconds": "Wake-up latencies.",
+    "rtscope_wakeup_part_seconds": "Parts of all wake-ups.",
+}
+
+
+def _histogram(name: str, of: Labelled) -> Iterator[str]:
     yield from (f"# TYPE {name} histogram", f"# UNIT {name} seconds")
-    yield f"# HELP {name} Wake-up latencies."
+    yield f"# HELP {name} {_HELP[name]}"
     for labels, t in of:
         counted = t.counted
         if counted is None:
