@@ -2,6 +2,7 @@
 #include "options.h"
 
 #include <errno.h>
+#include <stddef.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -124,38 +125,49 @@ static bool parse_phase(const char *text, struct options *o)
 	return true;
 }
 
+/* A number of 64 bits, and where in the options it is kept. */
+struct number {
+	const char *name;
+	uint64_t least;
+	uint64_t most;
+	size_t at;
+};
+
+#define AT(field) offsetof(struct options, field)
+
+static const struct number numbers[] = {
+	{ "quantum", 0, INT64_MAX, AT(quantum) },
+	{ "shift", 0, 10, AT(shift) },
+	{ "worst", 1, OPTIONS_WORST, AT(worst) },
+	{ "ring", 1024, MAX_RING, AT(ring) },
+	{ "room", 1, MAX_RING, AT(room) },
+	{ "switched", 1, UINT64_MAX, AT(switched) },
+	{ "first-task", 1, UINT64_MAX, AT(first_task) },
+	{ "schedule", 1, UINT64_MAX, AT(schedule) },
+	{ "idle", 1, UINT64_MAX, AT(idle) },
+	{ "sleep", 1, UINT64_MAX, AT(sleep) },
+	{ "exit", 1, UINT64_MAX, AT(exit) },
+	{ "due", 0, 63, AT(due) },
+	{ "most", 1, MAX_RECORDS, AT(most) },
+	{ "stacks", 1, OPTIONS_STACKS, AT(stacks) },
+	{ "stack", 0, OPTIONS_STACK, AT(stack) },
+};
+
 static bool parse_one(const char *name, const char *value, struct options *o)
 {
-	if (strcmp(name, "quantum") == 0)
-		return parse_number(value, 0, INT64_MAX, &o->quantum);
-	if (strcmp(name, "shift") == 0)
-		return parse_number(value, 0, 10, &o->shift);
-	if (strcmp(name, "worst") == 0)
-		return parse_number(value, 1, OPTIONS_WORST, &o->worst);
-	if (strcmp(name, "ring") == 0)
-		return parse_number(value, 1024, MAX_RING, &o->ring);
-	if (strcmp(name, "room") == 0)
-		return parse_number(value, 1, MAX_RING, &o->room);
-	if (strcmp(name, "switched") == 0)
-		return parse_number(value, 1, UINT64_MAX, &o->switched);
-	if (strcmp(name, "first-task") == 0)
-		return parse_number(value, 1, UINT64_MAX, &o->first_task);
+	for (size_t i = 0; i < sizeof(numbers) / sizeof(numbers[0]); i++) {
+		const struct number *one = &numbers[i];
+
+		if (strcmp(name, one->name) == 0)
+			return parse_number(value, one->least, one->most,
+					    (uint64_t *)((char *)o + one->at));
+	}
 	if (strcmp(name, "window") == 0)
 		return parse_window(value, o);
 	if (strcmp(name, "task") == 0)
 		return parse_place(value, &o->task);
 	if (strcmp(name, "preempt") == 0)
 		return parse_place(value, &o->preempt);
-	if (strcmp(name, "schedule") == 0)
-		return parse_number(value, 1, UINT64_MAX, &o->schedule);
-	if (strcmp(name, "idle") == 0)
-		return parse_number(value, 1, UINT64_MAX, &o->idle);
-	if (strcmp(name, "sleep") == 0)
-		return parse_number(value, 1, UINT64_MAX, &o->sleep);
-	if (strcmp(name, "exit") == 0)
-		return parse_number(value, 1, UINT64_MAX, &o->exit);
-	if (strcmp(name, "due") == 0)
-		return parse_number(value, 0, 63, &o->due);
 	if (strcmp(name, "hooks") == 0)
 		return parse_numbers(value, OPTIONS_HOOKS, o->hook);
 	if (strcmp(name, "fields") == 0)
@@ -166,14 +178,8 @@ static bool parse_one(const char *name, const char *value, struct options *o)
 		return o->has_parts = parse_numbers(value, OPTIONS_PLACES, o->parts);
 	if (strcmp(name, "phase") == 0)
 		return parse_phase(value, o);
-	if (strcmp(name, "most") == 0)
-		return parse_number(value, 1, MAX_RECORDS, &o->most);
 	if (strcmp(name, "use") == 0)
 		return parse_uses(value, o);
-	if (strcmp(name, "stacks") == 0)
-		return parse_number(value, 1, OPTIONS_STACKS, &o->stacks);
-	if (strcmp(name, "stack") == 0)
-		return parse_number(value, 0, OPTIONS_STACK, &o->stack);
 	if (strcmp(name, "stacked") == 0)
 		return parse_stacked(value, o);
 	if (strcmp(name, "program") == 0)

@@ -3,7 +3,7 @@
 import asyncio
 import json
 
-import uvloop
+import uvloop  # type: ignore[import-not-found]
 
 
 async def main() -> None:
