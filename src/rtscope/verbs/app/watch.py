@@ -28,7 +28,7 @@ from rtscope.machine.target import Stream, Target
 from rtscope.machine.target.agentreader import AgentReader
 from rtscope.machine.target.stream import answer_of, wait_any
 from rtscope.machine.tasks.listing import make_listing, read_surroundings
-from rtscope.machine.tasks.model import Listing
+from rtscope.machine.tasks.model import Listing, Thread, ThreadKind
 from rtscope.programs.images import Images, MadeFiles, Probe, probes_in
 from rtscope.programs.memorymap import Mapping as Piece
 from rtscope.programs.memorymap import MemoryMap, parse_maps
@@ -384,12 +384,26 @@ def process_named(listing: Listing, name: str) -> list[int]:
     """Return the processes of a name, or the one of a PID or TID."""
     if is_whole(name):
         return [t.line.pid for t in listing.threads if t.line.tid == int(name)]
-    return [t.line.pid for t in listing.threads if t.is_leader and t.name == name[:15]]
+    return [
+        t.line.pid
+        for t in listing.threads
+        if t.is_leader and t.name == name[:15] and not _has_ended(listing, t.line.pid)
+    ]
+
+
+def _has_ended(listing: Listing, pid: int) -> bool:
+    """Whether nothing of a process is left but what its parent has not asked for."""
+    return all(one.line.state in "ZX" for one in _threads_of(listing, pid))
+
+
+def _threads_of(listing: Listing, pid: int) -> Sequence[Thread]:
+    return [one for one in listing.threads if one.line.pid == pid]
 
 
 def find_process(machine: Target, name: str) -> int:
     """Return the one process of a name, PID or TID; UsageError if none or several."""
-    processes = process_named(list_threads(machine), name)
+    listing = list_threads(machine)
+    processes = process_named(listing, name)
     if not processes:
         raise UsageError(
             f"{name}: there is no such process; list them with rtscope tasks"
@@ -397,4 +411,14 @@ def find_process(machine: Target, name: str) -> int:
     if len(processes) > 1:
         pids = ", ".join(str(pid) for pid in processes[:10])
         raise UsageError(f"{name}: {len(processes)} processes have this name: {pids}")
+    if _has_ended(listing, processes[0]):
+        raise UsageError(
+            f"{name}: the process has ended, and its parent has not asked how; "
+            "name one that runs: rtscope tasks"
+        )
+    if _threads_of(listing, processes[0])[0].kind is not ThreadKind.USER:
+        raise UsageError(
+            f"{name}: a thread of the kernel is no program; see it with "
+            f"rtscope tasks --pid {processes[0]}"
+        )
     return processes[0]
