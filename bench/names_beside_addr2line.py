@@ -12,6 +12,7 @@ import random
 import re
 import shutil
 import subprocess
+import sys
 import time
 from collections.abc import Sequence
 from pathlib import Path
@@ -91,7 +92,7 @@ def main() -> None:
     parser.add_argument("--seed", type=int, default=20261128)
     parser.add_argument("--show", type=int, default=3)
     asked = parser.parse_args()
-    files = asked.files or [Path(shutil.which("python3") or "/bin/sh").resolve()]
+    files = asked.files or [Path(sys.executable).resolve()]
     each = -(-asked.count // len(files))
     judges = [one for one in JUDGES if shutil.which(one)]
     if not judges:
