@@ -178,7 +178,7 @@ def _take(source: Source, output: _Output, line: str, number: int) -> None:
 
 
 def _refuse_another(source: Source, line: str, number: int) -> None:
-    if _COLUMNS.match(line):
+    if line.strip() and _COLUMNS.match(line):
         raise source.damaged(
             f"line {number}: a second histogram begins: import the output of each run "
             "from a file of its own"
