@@ -311,6 +311,8 @@ class _Work:
         runner = self.runner
         if not runner.reuse or runner.results is None or self._is_second(request):
             return None
+        if request.campaign.parts:  # a stored result may lack them
+            return None
         return runner.results.find(inputs, recording)
 
     def _is_second(self, request: RunRequest) -> bool:
