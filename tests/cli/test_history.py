@@ -8,6 +8,7 @@ from pathlib import Path
 import pytest
 
 from fakes.commandline import Rtscope
+from fakes.htmltables import uneven_rows
 from fakes.nights import keep, lab, latencies, run
 
 
@@ -244,3 +245,70 @@ def test_the_keys_of_json_are_held(rtscope: Rtscope, worse: Path) -> None:
         *("cause", "deadline_ns", "misses", "celsius", "vanished", "virtual", "counts"),
         *("tags", "caveats", "figures"),
     ]
+
+
+# --- show -----------------------------------------------------------------------------
+
+
+def test_one_series_has_a_line_for_each_night(rtscope: Rtscope, nights: Path) -> None:
+    rtscope("history", "index", nights)
+    several = rtscope("history", "show")
+    assert several.status == 0
+    assert "ssh:a memory" in several.out
+    one = rtscope("history", "show", "--machine", "*b", "--nights", "2")
+    assert "2026-11-03" in one.out
+    assert "2026-11-01" not in one.out
+    assert "3 nights, of which 2 are shown." in one.out
+
+
+def test_the_page_names_each_series_and_its_change(
+    rtscope: Rtscope, worse: Path, here: Path
+) -> None:
+    said = rtscope("history", "show", "--html", "h.html")
+    assert said.status == 0
+    page = (here / "h.html").read_text()
+    assert page.count("<h2>ssh:") == 2
+    assert page.count('class="chart nights"') == 2
+    assert page.count('class="chart stacked"') == 2
+    assert "kernel 6.12.43 → 6.12.44" in page
+    assert not list(uneven_rows(page))
+
+
+def test_the_keys_of_show_are_held(rtscope: Rtscope, worse: Path) -> None:
+    document = json.loads(rtscope("history", "show", "--json").out)
+    assert list(document) == ["series", "older_runs"]
+    series = document["series"][0]
+    assert list(series) == [
+        *("series", "machine", "load", "virtual", "nights", "change_points"),
+    ]
+    assert list(series["nights"][0]) == [
+        *("directory", "started", "counts", "why", "max_ns", "p99_9_ns", "p50_ns"),
+        *("celsius", "kernel", "caveats", "changed", "begins"),
+    ]
+
+
+def test_names_of_others_are_text_of_the_page(rtscope: Rtscope, here: Path) -> None:
+    odd = run(latencies(1), board="<b>x</b>", release="6.12\x1b[2J")
+    keep(here / "nights/x", odd)
+    rtscope("history", "index", here / "nights")
+    assert rtscope("history", "show", "--html", "h.html").status == 0
+    page = (here / "h.html").read_text()
+    assert "<b>x" not in page
+    assert "\x1b" not in page
+
+
+@pytest.mark.parametrize(
+    ("words", "status", "told"),
+    [
+        (["--machine", "nobody"], 2, "no run to show"),
+        (["--html", "no/h.html"], 3, "cannot write no/h.html"),
+        (["--nights", "0"], 2, "greater than or equal to 1"),
+    ],
+)
+@pytest.mark.usefixtures("worse")
+def test_a_wrong_show_is_told(
+    rtscope: Rtscope, words: list[str], status: int, told: str
+) -> None:
+    said = rtscope("history", "show", *words)
+    assert said.status == status
+    assert told in said.err.replace("\n", " ")

@@ -17,7 +17,7 @@ _rtscope_known() {
             [[ $2 == '' ]] && kind=values values='list show patches config build check package verify'
             ;;
         'history') options='--help -h'
-            [[ $2 == '' ]] && kind=values values='index list check tag'
+            [[ $2 == '' ]] && kind=values values='index list show check tag'
             ;;
         'run') options='--load -l --event --duration -d --interval --policy --priority -p --cpus --repetitions --warmup --settle --command --storage-dir --worst --explain --parts --target -t --kernel -k --deadline --claim --min-boots --require-identical --seed --seeds --guest-files --record --no-record --host-limit --qemu --append --lockfile --governor --hold-cpu-awake --rt-throttling --tuned --identical-to --jobs --bundle --reuse --out -o --resume --yes --json --quiet -q --verbose -v --help -h'
             case "$2" in
@@ -411,6 +411,18 @@ _rtscope_known() {
                 --tag) kind=none ;;
                 --later-than) kind=none ;;
                 --limit) kind=none ;;
+            esac
+            ;;
+        'history show') options='--index --machine --kernel -k --load -l --since --tag --nights --html --json --help -h'
+            case "$2" in
+                --index) kind=files ;;
+                --machine) kind=none ;;
+                --kernel|-k) kind=values values='debian-6.12 debian-6.12-rt debian-6.1 debian-6.1-rt jh7110-6.1 jh7110-6.1-rt jh7110-6.1-rt-debug jh7110-6.1-rt-nolazy jh7110-6.12 jh7110-6.12-board jh7110-6.12-rt jh7110-6.12-rt-board jh7110-7.3 jh7110-7.3-board jh7110-7.3-rt jh7110-7.3-rt-board pc-6.12 pc-6.12-board pc-6.12-rt pc-6.12-rt-board pc-6.12-rtgroup rpi-6.12 rpi-6.12-board rpi-6.12-rt rpi-6.12-rt-board' many=yes ;;
+                --load|-l) kind=values values='idle cpu os memory storage network timers switch pipe oom custom' many=yes ;;
+                --since) kind=none ;;
+                --tag) kind=none ;;
+                --nights) kind=none ;;
+                --html) kind=files ;;
             esac
             ;;
         'history check') options='--latest --baseline --deadline --machine --load -l --index --junit --json --quiet -q --verbose -v --help -h'

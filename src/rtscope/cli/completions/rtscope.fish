@@ -62,6 +62,7 @@ complete -c rtscope -n '__rtscope_just kernel' -a package -d 'Package a kernel f
 complete -c rtscope -n '__rtscope_just kernel' -a verify -d 'Verify that a kernel is the intended one, running or before its installation'
 complete -c rtscope -n '__rtscope_just history' -a index -d 'Index the records below folders: only new and changed ones are read'
 complete -c rtscope -n '__rtscope_just history' -a list -d 'List runs of the index with their figures, the newest first'
+complete -c rtscope -n '__rtscope_just history' -a show -d 'Show latencies over time: each night'\''s worst, and since when a series is other'
 complete -c rtscope -n '__rtscope_just history' -a check -d 'Check whether the newest results are worse than those before'
 complete -c rtscope -n '__rtscope_just history' -a tag -d 'Tag result directories, for a baseline: rtscope history check --baseline tag:good'
 complete -c rtscope -n '__rtscope_at run' -l load -s l -d 'Loads, one run under each' -xa '(__fish_append , idle cpu os memory storage network timers switch pipe oom custom)'
@@ -396,6 +397,15 @@ complete -c rtscope -n '__rtscope_at history list' -l tag -d 'Only results with 
 complete -c rtscope -n '__rtscope_at history list' -l later-than -d 'Latency beyond which each run'\''s wake-ups are counted' -x
 complete -c rtscope -n '__rtscope_at history list' -l limit -d 'Most runs to list, the newest first' -x
 complete -c rtscope -n '__rtscope_at history list' -l json -d 'Result as JSON'
+complete -c rtscope -n '__rtscope_at history show' -l index -d 'File of the index' -rF
+complete -c rtscope -n '__rtscope_at history show' -l machine -d 'Only this machine' -x
+complete -c rtscope -n '__rtscope_at history show' -l kernel -s k -d 'Only this kernel or release' -xa '(__fish_append , debian-6.12 debian-6.12-rt debian-6.1 debian-6.1-rt jh7110-6.1 jh7110-6.1-rt jh7110-6.1-rt-debug jh7110-6.1-rt-nolazy jh7110-6.12 jh7110-6.12-board jh7110-6.12-rt jh7110-6.12-rt-board jh7110-7.3 jh7110-7.3-board jh7110-7.3-rt jh7110-7.3-rt-board pc-6.12 pc-6.12-board pc-6.12-rt pc-6.12-rt-board pc-6.12-rtgroup rpi-6.12 rpi-6.12-board rpi-6.12-rt rpi-6.12-rt-board)'
+complete -c rtscope -n '__rtscope_at history show' -l load -s l -d 'Only these loads' -xa '(__fish_append , idle cpu os memory storage network timers switch pipe oom custom)'
+complete -c rtscope -n '__rtscope_at history show' -l since -d 'Only runs from this day on' -x
+complete -c rtscope -n '__rtscope_at history show' -l tag -d 'Only results with this tag' -x
+complete -c rtscope -n '__rtscope_at history show' -l nights -d 'Newest nights of a single series on the terminal' -x
+complete -c rtscope -n '__rtscope_at history show' -l html -d 'HTML page to write, with all nights of each series' -rF
+complete -c rtscope -n '__rtscope_at history show' -l json -d 'Result as JSON'
 complete -c rtscope -n '__rtscope_at history check' -l latest -d 'Newest nights of each series to check together' -x
 complete -c rtscope -n '__rtscope_at history check' -l baseline -d 'Nights to compare with' -x
 complete -c rtscope -n '__rtscope_at history check' -l deadline -d 'Deadline that no new run may miss' -x

@@ -4,6 +4,10 @@
     indexing.py    `history index`: reads what is new below folders
     tags.py        `history tag`: words beside the runs of a result
     listing.py     `history list`: runs with figures
+    show.py, showtext.py    `history show`: latencies over time, and its words
+    showpage.py, showcharts.py  its page
+    timeline.py    nights in order, with what changed from one to the next
+    shifts.py, changepoints.py  since when a series is on another level
     check.py, checktext.py  `history check`: is it worse, and its words
     judge.py       the test of the newest nights against those before
     questions.py   which nights are compared with which
