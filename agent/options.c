@@ -12,6 +12,7 @@
 #include "demo/demoscript.h"
 #include "demo/demothread.h"
 #include "journal/knob.h"
+#include "measure/samples.h"
 #include "start/startoptions.h"
 #include "trace/worst.h"
 
@@ -45,6 +46,7 @@ enum {
 	OPT_APPLIED,
 	OPT_TRACE,
 	OPT_GROWTH,
+	OPT_KEEP_SAMPLES,
 	OPT_EVENT,
 	OPT_PID,
 	OPT_STACKS,
@@ -83,6 +85,7 @@ static const struct option long_options[] = {
 	{ "applied", no_argument, NULL, OPT_APPLIED },
 	{ "trace", no_argument, NULL, OPT_TRACE },
 	{ "growth", no_argument, NULL, OPT_GROWTH },
+	{ "keep-samples", no_argument, NULL, OPT_KEEP_SAMPLES },
 	{ "event", required_argument, NULL, OPT_EVENT },
 	{ "pid", required_argument, NULL, OPT_PID },
 	{ "stacks", required_argument, NULL, OPT_STACKS },
@@ -322,6 +325,9 @@ static int parse_option(int option, char *text, struct options *o)
 	case OPT_GROWTH:
 		o->growth = true;
 		return 0;
+	case OPT_KEEP_SAMPLES:
+		o->keep_samples = true;
+		return 0;
 	case OPT_EVENT:
 		o->event_text = text;
 		return event_parse(text, &o->event);
@@ -394,6 +400,19 @@ static int check_measure(struct options *o, char error[OPTIONS_TEXT])
 	}
 	if (o->duration_ns < 2 * o->interval_ns)
 		return refuse(error, "--duration-ns is less than two intervals");
+	if (o->keep_samples && !event_is_timer(&o->event))
+		return refuse(error,
+			      "--event %s: leave --keep-samples out, which is for "
+			      "timers",
+			      event_name(&o->event));
+	if (o->keep_samples && o->policy.kind == POLICY_DEADLINE)
+		return refuse(error, "--keep-samples: threads of policy deadline have "
+				     "no CPU to keep them by");
+	if (o->keep_samples && o->duration_ns / o->interval_ns >= SAMPLES_MAX)
+		return refuse(error,
+			      "--keep-samples: at most %d intervals of each thread "
+			      "are kept",
+			      SAMPLES_MAX - 1);
 	return 0;
 }
 

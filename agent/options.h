@@ -67,8 +67,9 @@ struct options {
 	const char *event_text; /* as it was given */
 	unsigned int worst;
 	bool hold_cpu_awake;
-	bool growth; /* tell once a second what the histogram grew by */
-	bool trace;  /* keep the kernel's events around the worst wake-ups */
+	bool growth;       /* tell once a second what the histogram grew by */
+	bool keep_samples; /* the latency of each wake-up, for the whole run */
+	bool trace;        /* keep the kernel's events around the worst wake-ups */
 	struct knob_change knob[OPTIONS_MAX_KNOBS];
 	unsigned int knobs;
 

@@ -224,6 +224,12 @@ static enum exit_status sample(struct run *run, struct emit *out)
 	return EXIT_DONE;
 }
 
+/* As many as the longest grid has. */
+static uint32_t periods(const struct options *o)
+{
+	return (uint32_t)(o->duration_ns / o->interval_ns + 1);
+}
+
 static enum exit_status prepare(struct run *run, struct emit *out)
 {
 	enum exit_status status = choose_cpus(run, out);
@@ -261,6 +267,14 @@ static enum exit_status prepare(struct run *run, struct emit *out)
 			return emit_error(out, "memlock",
 					  "no memory for what a second has added",
 					  "measure fewer CPUs with --cpus");
+	}
+	if (run->options->keep_samples) {
+		run->samples = samples_alloc(run->count, periods(run->options));
+		if (!run->samples)
+			return emit_error(out, "memlock",
+					  "no memory for each wake-up of the run",
+					  "measure for a shorter time, fewer CPUs with "
+					  "--cpus, or without --keep-samples");
 	}
 	/* threads inherit it until they pin themselves; the supervisor stays */
 	if (cpulist_count(&run->housekeeping))

@@ -36,6 +36,8 @@ static void emit_options(const struct options *o, struct emit *e)
 	emit_bool(e, "trace", o->trace);
 	if (o->growth)
 		emit_bool(e, "growth", true);
+	if (o->keep_samples)
+		emit_bool(e, "keep_samples", true);
 	emit_bool(e, "heartbeat", o->link.heartbeat);
 	emit_open(e, "set", '{');
 	for (unsigned int i = 0; i < o->knobs; i++)
@@ -280,6 +282,18 @@ void result_emit_started(const struct run *run, struct emit *out)
 	emit_end(out);
 }
 
+/* Up to the last period of each: a run may have been stopped. */
+static void emit_samples(const struct run *run, struct emit *out)
+{
+	for (unsigned int i = 0; run->samples && i < run->count; i++) {
+		const struct sampler *s = &run->sampler[i];
+
+		samples_emit(&run->samples[i], s->cpu,
+			     (uint32_t)((s->end_ns - s->start_ns) / s->interval_ns),
+			     out);
+	}
+}
+
 int result_emit(struct run *run, struct emit *out)
 {
 	const char *ended_by = hostlink_word(run->ended_by);
@@ -287,6 +301,7 @@ int result_emit(struct run *run, struct emit *out)
 	klog_drain(&run->klog, out); /* what a lost last tick has left */
 	if (run->options->trace)
 		tracereport_emit_trace(&run->tracer, out);
+	emit_samples(run, out);
 	emit_begin(out, "result");
 	emit_int(out, "start_ns", run->start_ns);
 	emit_int(out, "end_ns", last_end_ns(run));

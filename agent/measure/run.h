@@ -13,6 +13,7 @@
 #include "measure/klog.h"
 #include "measure/kthreads.h"
 #include "measure/sampler.h"
+#include "measure/samples.h"
 #include "measure/sensors.h"
 #include "options.h"
 #include "trace/counterdeltas.h"
@@ -58,6 +59,8 @@ struct run {
 	bool starved; /* a thread did not end: it cannot be joined */
 	int64_t locked_kb;
 	int64_t ticks_lost;
+	struct samples
+		*samples;      /* of --keep-samples: one for each sampler; else NULL */
 	struct growth *growth; /* of --growth: one for each sampler; else NULL */
 
 	/* of --trace: the tracer, or if something refuses it, counters instead */

@@ -63,9 +63,19 @@ static int64_t __attribute__((noinline)) count_missed(struct sampler *s,
 	return take_missed(s, next_ns, now_ns);
 }
 
-static void __attribute__((noinline)) sample_until_end(struct sampler *s)
+static int64_t __attribute__((noinline)) periods(const struct sampler *s,
+						 int64_t from_ns, int64_t to_ns)
+{
+	return (to_ns - from_ns) / s->interval_ns;
+}
+
+/* With a constant: an ordinary run has not even the question in its loop. */
+static inline __attribute__((always_inline)) void sample(struct sampler *s,
+							 const bool keeps)
 {
 	const int64_t interval_ns = s->interval_ns;
+	int64_t *const kept = keeps ? s->samples->latency_ns : NULL;
+	int64_t at = 0;
 	int64_t expiry_ns = s->start_ns + interval_ns;
 	struct timespec expiry = ns_timespec(expiry_ns);
 
@@ -86,10 +96,15 @@ static void __attribute__((noinline)) sample_until_end(struct sampler *s)
 		if (__builtin_expect(latency_ns > s->worst.bar_ns, 0))
 			note_bad(s, expiry_ns, wake_ns, latency_ns > s->hist.max_ns);
 		take(s, latency_ns);
+		if (keeps)
+			kept[at++] = latency_ns;
 
 		next_ns = expiry_ns + interval_ns;
-		if (__builtin_expect(next_ns <= wake_ns, 0))
+		if (__builtin_expect(next_ns <= wake_ns, 0)) {
 			next_ns = count_missed(s, next_ns, wake_ns);
+			if (keeps)
+				at += periods(s, expiry_ns, next_ns) - 1;
+		}
 
 		take_advance(&expiry, next_ns - expiry_ns);
 		expiry_ns = next_ns;
@@ -97,6 +112,16 @@ static void __attribute__((noinline)) sample_until_end(struct sampler *s)
 			break;
 	}
 	s->end_ns = expiry_ns - interval_ns;
+}
+
+static void __attribute__((noinline)) sample_until_end(struct sampler *s)
+{
+	sample(s, false);
+}
+
+static void __attribute__((noinline)) sample_and_keep(struct sampler *s)
+{
+	sample(s, true);
 }
 
 /*
@@ -208,6 +233,8 @@ static void *run(void *arg)
 	before = usage_now();
 	if (s->loop)
 		s->loop(s);
+	else if (s->samples)
+		sample_and_keep(s);
 	else
 		sample_until_end(s);
 	quiesced = quiesce(s, end_ns);

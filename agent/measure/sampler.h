@@ -19,6 +19,7 @@
 
 #include "machine/cpulist.h"
 #include "measure/hist.h"
+#include "measure/samples.h"
 #include "thread/clock.h"
 #include "thread/policy.h"
 #include "thread/usage.h"
@@ -59,6 +60,7 @@ struct sampler {
 	int64_t interval_ns;
 	const _Atomic bool *stop;
 	struct candidates *candidates; /* NULL: nobody keeps traces */
+	struct samples *samples;       /* NULL: nobody keeps each wake-up */
 	/* NULL: it is woken by its own timer; else it sends or receives the events of
 	 * its way, see eventway.h */
 	void (*loop)(struct sampler *s);

@@ -88,6 +88,7 @@ static void set_receiver(struct run *run, struct sampler *s, unsigned int i, int
 	s->candidates = run->candidates ? &run->candidates[i] : NULL;
 	if (s->candidates)
 		s->candidates->cpu = s->cpu;
+	s->samples = run->samples ? &run->samples[i] : NULL;
 	if (o->event.polls)
 		s->loop = poller_until_end;
 	if (run->way) {

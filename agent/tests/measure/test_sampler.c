@@ -156,6 +156,39 @@ static void a_late_start_skips_what_is_gone(void)
 	sampler_free(s, 1);
 }
 
+/* 20 periods are gone at its start; whichever else are missed stay empty too. */
+static void each_wakeup_is_kept_in_its_period(void)
+{
+	struct samples *all = samples_alloc(1, 51);
+	struct sampler *s = prepare_one(-1);
+	int64_t sum_ns = 0, max_ns = 0;
+	uint64_t kept = 0;
+
+	CHECK(all);
+	s->samples = all;
+	let_go(s, clock_now_ns() - 20 * INTERVAL_NS, 50);
+	join(s);
+	check_sums(s);
+	for (unsigned int i = 0; i < 51; i++) {
+		if (all->latency_ns[i] == SAMPLES_NONE)
+			continue;
+		kept++;
+		sum_ns += all->latency_ns[i];
+		if (all->latency_ns[i] > max_ns)
+			max_ns = all->latency_ns[i];
+	}
+	CHECK(kept == samples(s));
+	CHECK((uint64_t)sum_ns == s->hist.sum_ns.low && max_ns == s->hist.max_ns);
+	CHECK(all->latency_ns[0] != SAMPLES_NONE);
+	for (unsigned int i = 1; i < 19; i++)
+		CHECK(all->latency_ns[i] == SAMPLES_NONE);
+	for (unsigned int i = 0; i < s->worst.count; i++)
+		CHECK(all->latency_ns[s->worst.entry[i].seq - 1] ==
+		      s->worst.entry[i].wake_ns - s->worst.entry[i].expiry_ns);
+	samples_free(all, 1);
+	sampler_free(s, 1);
+}
+
 static void the_end_of_the_grid_is_never_passed(void)
 {
 	struct sampler *s = prepare_one(-1);
@@ -408,6 +441,7 @@ int main(void)
 	samples_and_skipped_make_up_the_grid();
 	a_pinned_thread_is_where_it_should_be();
 	a_late_start_skips_what_is_gone();
+	each_wakeup_is_kept_in_its_period();
 	the_end_of_the_grid_is_never_passed();
 	an_activation_that_is_due_at_the_wake_up_is_gone();
 	a_step_of_many_seconds_is_exact();

@@ -24,6 +24,7 @@ from rtscope.present.formats.data import render_csv, render_json
 from rtscope.present.model.build import Model, build_model
 from rtscope.record.explanation import find_explained
 from rtscope.record.model import RunRecord
+from rtscope.record.samples import find_samples
 from rtscope.stats.evidence import Claim
 from rtscope.stats.utility import Utility
 
@@ -115,6 +116,7 @@ def model_of(
         claim=Claim(*question.claim) if question.claim else None,
         min_boots=question.min_boots,
         explained=explained,
+        samples=find_samples(paths, records, log=log),
         utility=utility,
     )
 

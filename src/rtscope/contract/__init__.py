@@ -49,6 +49,7 @@ from rtscope.contract.measurement import KeptTrace as KeptTrace
 from rtscope.contract.measurement import KernelMessage as KernelMessage
 from rtscope.contract.measurement import KernelThread as KernelThread
 from rtscope.contract.measurement import Machine as Machine
+from rtscope.contract.measurement import Samples as Samples
 from rtscope.contract.measurement import Started as Started
 from rtscope.contract.measurement import ThreadStarted as ThreadStarted
 from rtscope.contract.measurement import Tick as Tick

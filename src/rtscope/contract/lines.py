@@ -28,6 +28,7 @@ from rtscope.contract.measurement import (
     AgentResult,
     Hello,
     KernelMessage,
+    Samples,
     Started,
     Tick,
     TraceFile,
@@ -73,6 +74,7 @@ Line = Annotated[
     | Tuned
     | TraceFile
     | TracePages
+    | Samples
     | WatchBegin
     | WatchSample
     | WatchedThread

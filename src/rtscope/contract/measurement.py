@@ -51,6 +51,18 @@ class TracePages:
 
 
 @dataclass(frozen=True, slots=True)
+class Samples:
+    """With kept wake-ups: consecutive periods of a thread, as `format/` packs them."""
+
+    type: Literal["samples"] = field(kw_only=True, default="samples")
+    cpu: Cpu | None
+    first: Count
+    """How many periods came before."""
+    periods: Count
+    base64: Annotated[str, Field(max_length=MAX_BASE64)]
+
+
+@dataclass(frozen=True, slots=True)
 class TracedCpu:
     """How much of the trace of one CPU was read, and what was lost of it."""
 

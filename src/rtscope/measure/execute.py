@@ -15,13 +15,15 @@ from types import FrameType
 from typing import Protocol
 
 from rtscope.contract import Line, Tick, dump_line
-from rtscope.host.errors import MeasurementError, RecordError
+from rtscope.host.errors import ContractError, MeasurementError, RecordError
 from rtscope.host.units import format_duration, format_us
 from rtscope.measure.assemble import Measured, assemble
 from rtscope.measure.plan import Plan
 from rtscope.measure.settings import CampaignTuning
 from rtscope.record.directory.records import ResultDir, with_lost
 from rtscope.record.model import Run, RunRecord
+from rtscope.record.samples import FILE as SAMPLES
+from rtscope.record.samples import samples_file
 
 # --- put off Ctrl-C, TERM and HUP in steps that would lose a measurement --------------
 
@@ -236,8 +238,14 @@ def execute(
 def attached(measured: Measured, store: ResultDir) -> RunRecord:
     """Write the files of a run; return its record, which names what is missing."""
     record = assemble(measured)
-    missing = store.attach_files(record.run.id, measured.attachments)
-    return with_lost(record, missing)
+    lost: dict[str, str] = {}
+    try:
+        kept = samples_file(measured.seen.samples, record)
+    except ContractError as error:
+        kept, lost[SAMPLES] = None, str(error)
+    files = {**measured.attachments, SAMPLES: kept}
+    missing = store.attach_files(record.run.id, files)
+    return with_lost(record, {**lost, **missing})
 
 
 def _measured(record: RunRecord) -> str:

@@ -23,6 +23,7 @@ from rtscope.contract import (
     LoadHello,
     LoadTick,
     LoadWindow,
+    Samples,
     Started,
     Tick,
     TraceFile,
@@ -35,6 +36,7 @@ from rtscope.machine.target import Stream, Target
 from rtscope.machine.target.stream import wait_any
 from rtscope.measure.growth import GrowthSum
 from rtscope.record.events.writer import TraceParts
+from rtscope.record.samples import SamplesParts
 
 START_TIMEOUT_S = 30.0
 """For the agent's first line: sudo or a slow board."""
@@ -88,6 +90,7 @@ class Observation:
     """Why the agent sent no result; `result` is then rebuilt from the growth lines."""
     growth: GrowthSum = field(default_factory=GrowthSum)
     trace: TraceParts = field(default_factory=TraceParts)
+    samples: SamplesParts = field(default_factory=SamplesParts)
     untraced: list[AgentResult] = field(default_factory=list)
     """Without tracing: before and after."""
 
@@ -106,14 +109,22 @@ class Observation:
                 self.kernel_log.append(line)
             case LoadTick() | LoadWindow() | LoadEnd():
                 self._take_from_guard(line)
-            case TraceFile():
-                self.trace.take_file(line)
-            case TracePages():
-                self.trace.take_pages(line)
+            case TraceFile() | TracePages() | Samples():
+                self._take_file(line)
             case AgentError():
                 raise MeasurementError(_message(line))
             case _:
                 pass
+
+    def _take_file(self, line: TraceFile | TracePages | Samples) -> None:
+        """File what becomes a file beside the record."""
+        match line:
+            case TraceFile():
+                self.trace.take_file(line)
+            case TracePages():
+                self.trace.take_pages(line)
+            case Samples():
+                self.samples.take(line)
 
     def _take_from_guard(self, line: LoadTick | LoadWindow | LoadEnd) -> None:
         match line:

@@ -269,7 +269,7 @@ def untraced_args(run: Run, campaign: Campaign) -> tuple[str, ...]:
         return ()
     return measure_args(
         replace(run, duration_ns=untraced_ns(run.duration_ns)),
-        replace(campaign, explain=False),
+        replace(campaign, explain=False, keep_samples=False),
     )
 
 
@@ -288,6 +288,7 @@ def measure_args(run: Run, campaign: Campaign) -> tuple[str, ...]:
         *("--duration-ns", str(run.duration_ns)),
         *("--worst", str(campaign.worst_kept)),
         *(("--trace",) if campaign.traced else ()),
+        *(("--keep-samples",) if campaign.keep_samples else ()),
         *(("--cpus", format_cpulist(run.cpus)) if run.cpus else ()),
         *(("--hold-cpu-awake",) if campaign.hold_cpu_awake else ()),
         *(part for knob in knobs(campaign) for part in ("--set", knob)),

@@ -43,6 +43,7 @@ from rtscope.record.directory.records import (
 )
 from rtscope.record.explanation import EXPLAINED
 from rtscope.record.model import MAX_RECORD_BYTES, record_from_json
+from rtscope.record.samples import FILE as SAMPLES
 
 SCHEMA = 1
 NOTES = "pack.json"
@@ -54,7 +55,7 @@ MAX_BYTES = 512 << 20
 MAX_FILES = 20_000
 
 _NEEDED = (RECORD, INTERRUPTED)
-_OPTIONAL = (EXPLAINED, "audit.json", "kernel.log")
+_OPTIONAL = (EXPLAINED, "audit.json", "kernel.log", SAMPLES)
 RECORDINGS = (
     *("worst.trace.gz", "worst.trace.dat"),
     *("replay.trace.gz", "bound.trace.gz"),

@@ -19,7 +19,7 @@ _rtscope_known() {
         'history') options='--help -h'
             [[ $2 == '' ]] && kind=values values='index list show check tag'
             ;;
-        'run') options='--load -l --event --duration -d --interval --policy --priority -p --cpus --repetitions --warmup --settle --command --storage-dir --worst --explain --parts --target -t --kernel -k --deadline --claim --min-boots --require-identical --seed --seeds --guest-files --record --no-record --host-limit --qemu --append --lockfile --governor --hold-cpu-awake --rt-throttling --tuned --identical-to --jobs --bundle --reuse --out -o --resume --yes --json --quiet -q --verbose -v --help -h'
+        'run') options='--load -l --event --duration -d --interval --policy --priority -p --cpus --repetitions --warmup --settle --command --storage-dir --worst --explain --parts --keep-samples --target -t --kernel -k --deadline --claim --min-boots --require-identical --seed --seeds --guest-files --record --no-record --host-limit --qemu --append --lockfile --governor --hold-cpu-awake --rt-throttling --tuned --identical-to --jobs --bundle --reuse --out -o --resume --yes --json --quiet -q --verbose -v --help -h'
             case "$2" in
                 --load|-l) kind=values values='idle cpu os memory storage network timers switch pipe oom custom' many=yes ;;
                 --event) kind=values values='timer futex eventfd pipe signal mq sem cond pty udp raw poll list' ;;
@@ -229,7 +229,7 @@ _rtscope_known() {
             ;;
         'export') options='--to --out -o --deadline --origin --help -h'
             case "$2" in
-                --to) kind=values values='cyclictest-text cyclictest-json jitterdebugger-json rtla-text junit ktap lava kcidb openmetrics csv' ;;
+                --to) kind=values values='cyclictest-text cyclictest-json jitterdebugger-json rtla-text junit ktap lava kcidb openmetrics csv samples-csv' ;;
                 --out|-o) kind=files ;;
                 --deadline) kind=none ;;
                 --origin) kind=none ;;

@@ -80,6 +80,7 @@ complete -c rtscope -n '__rtscope_at run' -l storage-dir -d 'Directory on a real
 complete -c rtscope -n '__rtscope_at run' -l worst -d 'Number of worst wake-ups to keep for each CPU, 1 to 64' -x
 complete -c rtscope -n '__rtscope_at run' -l explain -d 'Trace of the kernel around the worst wake-ups of a machine, with the cost of tracing'
 complete -c rtscope -n '__rtscope_at run' -l parts -d 'Duration of each part of all wake-ups of a virtual board'
+complete -c rtscope -n '__rtscope_at run' -l keep-samples -d 'Each wake-up with its time, compressed beside the record, for a picture over time'
 complete -c rtscope -n '__rtscope_at run' -l target -s t -d 'Machine to measure' -xa 'local ssh: virtual:jh7110 virtual:pc virtual:rpi3'
 complete -c rtscope -n '__rtscope_at run' -l kernel -s k -d 'Kernels of a virtual board, by name or path of an image' -xa '(__fish_append , debian-6.12 debian-6.12-rt debian-6.1 debian-6.1-rt jh7110-6.1 jh7110-6.1-rt jh7110-6.1-rt-debug jh7110-6.1-rt-nolazy jh7110-6.12 jh7110-6.12-board jh7110-6.12-rt jh7110-6.12-rt-board jh7110-7.3 jh7110-7.3-board jh7110-7.3-rt jh7110-7.3-rt-board pc-6.12 pc-6.12-board pc-6.12-rt pc-6.12-rt-board pc-6.12-rtgroup rpi-6.12 rpi-6.12-board rpi-6.12-rt rpi-6.12-rt-board)'
 complete -c rtscope -n '__rtscope_at run' -l deadline -d 'Longest allowed latency, for a verdict of the report' -x
@@ -276,7 +277,7 @@ complete -c rtscope -n '__rtscope_at import' -l column -d 'Column of latencies, 
 complete -c rtscope -n '__rtscope_at import' -l time-column -d 'Column of time stamps and its unit' -x
 complete -c rtscope -n '__rtscope_at import' -l count-column -d 'Column that counts how often each latency was seen' -x
 complete -c rtscope -n '__rtscope_at import'
-complete -c rtscope -n '__rtscope_at export' -l to -d 'Format to write' -xa 'cyclictest-text cyclictest-json jitterdebugger-json rtla-text junit ktap lava kcidb openmetrics csv'
+complete -c rtscope -n '__rtscope_at export' -l to -d 'Format to write' -xa 'cyclictest-text cyclictest-json jitterdebugger-json rtla-text junit ktap lava kcidb openmetrics csv samples-csv'
 complete -c rtscope -n '__rtscope_at export' -l out -s o -d 'File to write' -rF
 complete -c rtscope -n '__rtscope_at export' -l deadline -d 'Deadline for junit, ktap, lava and kcidb' -x
 complete -c rtscope -n '__rtscope_at export' -l origin -d 'Name under which kcidb knows who reports' -x

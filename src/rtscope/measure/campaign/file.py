@@ -18,11 +18,12 @@ from pydantic_core import ErrorDetails
 from rtscope.host.errors import UsageError, no_such, quote
 from rtscope.host.files.documents import toml_tables
 from rtscope.host.files.opening import read_named
-from rtscope.host.units import exact_duration, format_duration
+from rtscope.host.units import NS_PER_S, exact_duration, format_duration
 from rtscope.measure.campaign.messages import table_at, wanted
 from rtscope.measure.campaign.model import Campaign, RunTable
 from rtscope.measure.campaign.values import MAX_ITEMS, REALTIME_POLICIES
 from rtscope.record.model import TIMER
+from rtscope.record.samples import MAX_PERIODS
 
 # --- contradictions between values of a campaign, each with its reason ----------------
 
@@ -135,6 +136,7 @@ def _of_target(campaign: Campaign) -> Iterator[Wrong]:
             "rtscope explains wake-ups by timers only, so far; leave explain or event "
             "out",
         )
+    yield from _of_samples(campaign)
     storage_dir = campaign.storage_dir or "/"
     if campaign.target != "local" and not storage_dir.startswith("/"):
         yield (
@@ -160,6 +162,34 @@ def _of_target(campaign: Campaign) -> Iterator[Wrong]:
             "one repetition has no other to be identical with; write repetitions = 2, "
             "or --repetitions 2",
         )
+
+
+def _of_samples(campaign: Campaign) -> Iterator[Wrong]:
+    if not campaign.keep_samples:
+        return
+    if any(set(run.event_texts) != {TIMER} for run in campaign.runs):
+        yield (
+            "campaign.keep_samples",
+            "wake-ups by timers alone are kept, so far; leave keep_samples or event "
+            "out",
+        )
+    if any("deadline" in run.policy_names for run in campaign.runs):
+        yield (
+            "campaign.keep_samples",
+            "threads of policy deadline have no CPU to keep them by; write another "
+            "policy, or leave keep_samples out",
+        )
+    for run in campaign.runs:
+        duration_ns, interval_ns = max(run.durations_ns), min(run.intervals_ns)
+        if duration_ns // interval_ns > MAX_PERIODS:
+            yield (
+                "campaign.keep_samples",
+                f"{exact_duration(duration_ns)} has {duration_ns // interval_ns:,} "
+                f"intervals of {exact_duration(interval_ns)}, and {MAX_PERIODS:,} of "
+                "each CPU are kept; write a duration of "
+                f"{MAX_PERIODS * interval_ns // NS_PER_S}s or less, or a longer "
+                "interval",
+            )
 
 
 def _of_deadlines(campaign: Campaign) -> Iterator[Wrong]:

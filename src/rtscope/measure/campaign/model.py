@@ -239,6 +239,11 @@ class Campaign:
     Duration of each part of all wake-ups of a virtual board: interrupt, preemption off,
     scheduler, return.
     """
+    keep_samples: Annotated[Flag, Field(alias="campaign.keep_samples")] = False
+    """
+    Each wake-up with its time, compressed beside the record, for a picture over time;
+    at most 4,194,303 intervals of each CPU.
+    """
     deadline_runtime_ns: Annotated[
         values.DeadlineRuntime | None, Field(alias="campaign.deadline_runtime")
     ] = None

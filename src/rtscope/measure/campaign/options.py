@@ -61,6 +61,9 @@ class Options:
         bool | None, _option("campaign.explain", MEASURE, "--explain")
     ] = None
     parts: Annotated[bool | None, _option("campaign.parts", MEASURE, "--parts")] = None
+    keep_samples: Annotated[
+        bool | None, _option("campaign.keep_samples", MEASURE, "--keep-samples")
+    ] = None
     target: Annotated[str | None, _option("target.address", WHERE)] = None
     kernel: Annotated[str | None, _option("kernel.names", WHERE)] = None
     deadline: Annotated[str | None, _option("campaign.deadline", VERDICT)] = None

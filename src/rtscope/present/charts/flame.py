@@ -52,7 +52,7 @@ def flame_chart(
         _row("", 1, _ticks(drawn), kind="ticks"),
     ]
     return (
-        f'<div class="flame">{_zoom(name)}<div class="scroll" tabindex="0" '
+        f'<div class="flame">{zoom_choice(name)}<div class="scroll" tabindex="0" '
         f'role="region" aria-label="Timeline of {escape(name)} in {unit}µs">'
         f'<div class="wide">{"".join(rows)}</div></div></div>'
     )
@@ -144,7 +144,7 @@ def _ticks(drawn: _Scale) -> Iterator[str]:
         yield f'<span style="left:{left}">{at_ns / NS_PER_US:,g}</span>'
 
 
-def _zoom(name: str) -> str:
+def zoom_choice(name: str) -> str:
     """Let the reader choose a width: radio buttons, which the style sheet obeys."""
     return "".join(
         f'<input type="radio" name="{name}-zoom" id="{name}-zoom{zoom}" '

@@ -21,6 +21,7 @@ from rtscope.host.units import plural
 from rtscope.host.version import __version__
 from rtscope.present.charts.bars import colour_of, path_bar, tail_bars
 from rtscope.present.charts.flame import flame_chart, note_of_timeline
+from rtscope.present.charts.wakeups import note_of_wakeups, wakeups_chart
 from rtscope.present.documents.results import Result
 from rtscope.present.model.build import Model
 from rtscope.present.model.comparison import ComparisonReport
@@ -54,7 +55,8 @@ def render_html(result: Result) -> str:
         case Model():
             return render_page(
                 "present/page.html",
-                charts={"tail_bars": tail_bars},
+                charts={"tail_bars": tail_bars, "wakeups_chart": wakeups_chart},
+                wakeups_note=note_of_wakeups,
                 model=result,
                 span=_span(result),
                 tail_sentence=sentence_of_tail,

@@ -1,6 +1,6 @@
 """Reports and comparisons for programs: JSON, and the main table as CSV."""
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import asdict
 from typing import Any
 
@@ -19,6 +19,7 @@ from rtscope.present.model.side_by_side import SideBySide
 from rtscope.present.model.steadiness import Steadiness
 from rtscope.present.model.verdicts import Soft, VerdictInWords
 from rtscope.present.model.wakeparts import parts_row
+from rtscope.record.samples import ThreadSamples
 from rtscope.stats.determinism import OverSeeds
 from rtscope.stats.figures import columns, figures, percentiles
 
@@ -66,9 +67,9 @@ def render_json(document: Model | ComparisonReport | PublishedComparison) -> str
     reaches it; `percentiles` with too few samples;
     `bogo_ops_per_s` of a load without any; `over_seeds` with fewer than two seeds;
     `latest_over_time` with too few known times, `steady_distance` if none was found;
-    `kernel_digest` that was not recorded; the soft `value` of a row without a run that
-    counts (`soft` itself is there with a soft deadline alone); `inputs_digest` and
-    `seed` of a real machine;
+    `kernel_digest` that was not recorded; `samples_kept` without --keep-samples;
+    the soft `value` of a row without a run that counts (`soft` itself is there with a
+    soft deadline alone); `inputs_digest` and `seed` of a real machine;
     `wakeup_parts` is there only for a row of `--parts`, without parts if withdrawn;
     the `value` of an unknown fact (`why` then says why). New keys may come within a
     schema; none changes its meaning or goes.
@@ -161,8 +162,18 @@ def _report(model: Model) -> Mapping[str, Any]:
         "explained": [_explained(one) for one in model.explained],
         "machines": [_machine(machine) for machine in model.machines],
         "commands": model.commands,
-        "runs": [asdict(one) for one in model.provenance],
+        "runs": [
+            {
+                **asdict(one),
+                "samples_kept": _kept(model.samples.get(one.result_digest)),
+            }
+            for one in model.provenance
+        ],
     }
+
+
+def _kept(threads: Sequence[ThreadSamples] | None) -> int | None:
+    return None if threads is None else sum(int(t.woken.sum()) for t in threads)
 
 
 def _late(late: Steadiness | None) -> Mapping[str, Any] | None:

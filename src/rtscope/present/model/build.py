@@ -35,6 +35,7 @@ from rtscope.present.words import command_line
 from rtscope.record.caveats.catalogue import Effect
 from rtscope.record.explanation import Explained, bounds_by_digest
 from rtscope.record.model import RunRecord
+from rtscope.record.samples import ThreadSamples
 from rtscope.stats.utility import Utility
 from rtscope.stats.verdict import Claim
 
@@ -71,6 +72,8 @@ class Model:
     made_by: str
     virtual: str
     """`virtual ` if a time in it is a virtual board's, to stand before units."""
+    samples: Mapping[str, Sequence[ThreadSamples]]
+    """Each wake-up of runs that kept them, by the digests of their results."""
     soft: Soft | None
     """What the wake-ups were worth; None without a soft deadline."""
     exit_status: int
@@ -107,6 +110,7 @@ class Model:
                 deadline_ns=self.deadline_ns,
                 late=self.late.get(row.anchor),
                 utility=None if self.soft is None else self.soft.utility,
+                samples=self.samples,
             )
             for row in self.rows
         )
@@ -128,6 +132,7 @@ def build_model(
     min_boots: int = 1,
     explained: Mapping[str, Explained] | None = None,
     utility: Utility | None = None,
+    samples: Mapping[str, Sequence[ThreadSamples]] | None = None,
 ) -> Model:
     """
     Build the report of these records; a deadline adds a verdict, a utility its value.
@@ -192,6 +197,7 @@ def build_model(
         deadline_ns=deadline_ns,
         made_by=f"rtscope {__version__}",
         virtual="virtual " if any(row.virtual for row in rows) else "",
+        samples=samples or {},
         soft=soft,
         exit_status=status,
     )

@@ -13,9 +13,11 @@ from rtscope.present.model.rows import Row
 from rtscope.present.model.softchart import soft_chart
 from rtscope.present.model.steadiness import Steadiness
 from rtscope.present.model.wakeparts import parts_chart
+from rtscope.present.model.wakeups import WakeupsOverTime, wakeups_over_time
 from rtscope.present.model.workers import LoadRow, load_row
 from rtscope.present.words import command_line, cut, duration, enumeration
 from rtscope.record.model import LoadRecord, RunRecord
+from rtscope.record.samples import ThreadSamples
 from rtscope.stats.summary import Summary, summary_of
 from rtscope.stats.utility import Utility
 
@@ -69,6 +71,8 @@ class LoadSection:
 
     row: Row
     charts: tuple[Chart, ...]
+    wakeups: WakeupsOverTime | None
+    """Each wake-up of the worst run that kept them; None if none did."""
     late: Steadiness | None
     """When its latest wake-ups were; None with too few known times."""
     worst_run_id: str
@@ -99,6 +103,7 @@ def section_of(
     deadline_ns: int | None,
     late: Steadiness | None,
     utility: Utility | None = None,
+    samples: Mapping[str, Sequence[ThreadSamples]] | None = None,
 ) -> LoadSection:
     """Gather everything about a row; counters are of its worst run."""
     parts = parts_chart(row)
@@ -114,6 +119,7 @@ def section_of(
             *((parts,) if parts else ()),
             *(() if late is None else (late.chart,)),
         ),
+        wakeups=_wakeups(row, colours, samples or {}, deadline_ns=deadline_ns),
         late=late,
         worst_run_id=record.run.id if row.runs > 1 else "",
         cpus=_cpu_rows(row.threads),
@@ -129,6 +135,22 @@ def section_of(
         kernel_threads=_thread_rows(record),
         kernel_log=tuple(log[:LOG_SHOWN]),
         kernel_log_left_out=max(0, len(log) - LOG_SHOWN),
+    )
+
+
+def _wakeups(
+    row: Row,
+    colours: Mapping[int | None, int],
+    samples: Mapping[str, Sequence[ThreadSamples]],
+    *,
+    deadline_ns: int | None,
+) -> WakeupsOverTime | None:
+    kept = [one for one in row.counted if one.result_digest in samples]
+    if not kept:
+        return None
+    worst = max(kept, key=lambda one: one.max_ns or 0)
+    return wakeups_over_time(
+        worst.run.id, samples[worst.result_digest], colours, deadline_ns=deadline_ns
     )
 
 

@@ -7,6 +7,7 @@ The directory of a campaign: where its records lie, and which runs are done.
     OUT/unfinished/ID.jsonl        what the agent said of one that has no result
     OUT/runs/ID/kernel.log         all that a virtual board's kernel said
     OUT/runs/ID/audit.json         how the machine was set up when the run began
+    OUT/runs/ID/samples.gz         each wake-up, of a run with --keep-samples
     OUT/runs/ID/worst.trace.gz     a virtual board's recorded paths
     OUT/runs/ID/worst.trace.dat    a machine's trace, for trace-cmd and KernelShark
     OUT/runs/ID/replay.trace.gz    a replay's windows and tasks

@@ -14,6 +14,7 @@ from rtscope.host.errors import UsageError
 from rtscope.host.files import refuse_unwritable, write_atomically
 from rtscope.host.units import parse_duration
 from rtscope.record.pack import unpacking
+from rtscope.record.samples import find_samples
 from rtscope.verbs.exchange.writers import LACKS, WRITERS, ExportOptions
 
 
@@ -30,6 +31,7 @@ class ExportFormat(StrEnum):
     KCIDB = "kcidb"
     OPENMETRICS = "openmetrics"
     CSV = "csv"
+    SAMPLES_CSV = "samples-csv"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -62,9 +64,14 @@ def export(request: ExportRequest) -> int:
     if request.out is not None:
         refuse_unwritable(request.out)
     with unpacking() as opened:
-        records = [one for path in request.record for one in open_ours(opened(path))]
+        paths = [opened(path) for path in request.record]
+        records = [one for path in paths for one in open_ours(path)]
+        is_wanted = request.to is ExportFormat.SAMPLES_CSV
+        samples = find_samples(paths, records, log=log) if is_wanted else {}
     deadline_ns = parse_duration(request.deadline) if request.deadline else None
-    options = ExportOptions(deadline_ns=deadline_ns, origin=request.origin)
+    options = ExportOptions(
+        deadline_ns=deadline_ns, origin=request.origin, samples=samples
+    )
     text = WRITERS[request.to](records, options)
     log(f"{request.to}: {LACKS[request.to]}")
     if request.out is None:

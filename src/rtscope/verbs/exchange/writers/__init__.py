@@ -6,13 +6,15 @@ Pure: records in, text out. `LACKS` says what of a record a format cannot hold.
     histograms.py  cyclictest, jitterdebugger, rtla
     numbers.py     CSV, OpenMetrics, kcidb
     verdicts.py    JUnit, KTAP, LAVA
+    wakeups.py     each wake-up as CSV
 """
 
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 
 from rtscope.record.model import RunRecord
-from rtscope.verbs.exchange.writers import histograms, numbers, verdicts
+from rtscope.record.samples import ThreadSamples
+from rtscope.verbs.exchange.writers import histograms, numbers, verdicts, wakeups
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -22,6 +24,8 @@ class ExportOptions:
     deadline_ns: int | None = None
     origin: str = "rtscope"
     """Who reports, for kcidb."""
+    samples: Mapping[str, Sequence[ThreadSamples]] = field(default_factory=dict)
+    """Each wake-up of runs that kept them, by the digests of their results."""
 
 
 Writer = Callable[[Sequence[RunRecord], ExportOptions], str]
@@ -41,6 +45,9 @@ WRITERS: Mapping[str, Writer] = {
     ),
     "openmetrics": lambda records, _: numbers.openmetrics(records),
     "csv": lambda records, _: numbers.tidy_csv(records),
+    "samples-csv": lambda records, options: wakeups.csv_of_each(
+        records, options.samples
+    ),
 }
 
 LACKS: Mapping[str, str] = {
@@ -54,4 +61,5 @@ LACKS: Mapping[str, str] = {
     "kcidb": "histograms and caveats are left out",
     "openmetrics": "worst wake-ups and caveats are left out",
     "csv": "missed periods, worst wake-ups and caveats are left out",
+    "samples-csv": "a missed period has no latency; caveats and load are left out",
 }
