@@ -23,7 +23,7 @@ from rtscope.record.samples import (
     read_samples,
     samples_file,
 )
-from rtscope.verbs.exchange.writers.wakeups import csv_of_each
+from rtscope.verbs.exchange.writers.numbers import csv_of_each
 
 MS = 1_000_000
 LATENCIES = (5_000, 4_000, 2_500_000, 70, -30)

@@ -4,9 +4,8 @@ Records in the formats that others read, by name.
 Pure: records in, text out. `LACKS` says what of a record a format cannot hold.
 
     histograms.py  cyclictest, jitterdebugger, rtla
-    numbers.py     CSV, OpenMetrics, kcidb
+    numbers.py     CSV, of each wake-up too, OpenMetrics, kcidb
     verdicts.py    JUnit, KTAP, LAVA
-    wakeups.py     each wake-up as CSV
 """
 
 from collections.abc import Callable, Mapping, Sequence
@@ -14,7 +13,7 @@ from dataclasses import dataclass, field
 
 from rtscope.record.model import RunRecord
 from rtscope.record.samples import ThreadSamples
-from rtscope.verbs.exchange.writers import histograms, numbers, verdicts, wakeups
+from rtscope.verbs.exchange.writers import histograms, numbers, verdicts
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -45,7 +44,7 @@ WRITERS: Mapping[str, Writer] = {
     ),
     "openmetrics": lambda records, _: numbers.openmetrics(records),
     "csv": lambda records, _: numbers.tidy_csv(records),
-    "samples-csv": lambda records, options: wakeups.csv_of_each(
+    "samples-csv": lambda records, options: numbers.csv_of_each(
         records, options.samples
     ),
 }

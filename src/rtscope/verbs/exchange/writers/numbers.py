@@ -1,17 +1,19 @@
 """
-Write numbers for databases: tidy CSV, OpenMetrics text, KernelCI's kcidb v5.3.
+Write numbers for databases: CSV, OpenMetrics text, KernelCI's kcidb v5.3.
 
 A number that is not known is left out; none is written as 0.
 """
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from decimal import Decimal
 
 from rtscope.contract import ThreadResult
+from rtscope.host.errors import UsageError
 from rtscope.host.files.csvtext import csv_text
 from rtscope.host.files.jsontext import json_text
 from rtscope.host.units import NS_PER_S
 from rtscope.record.model import RunRecord
+from rtscope.record.samples import NONE, ThreadSamples
 from rtscope.stats.figures import columns
 from rtscope.stats.summary import summarize
 from rtscope.stats.wakeparts import Part, parts_seen
@@ -60,6 +62,33 @@ def _buckets(
         yield from ((*about, *bucket) for bucket in t.buckets)
         if t.overflow:
             yield (*about, t.overflow_low_ns, "", t.overflow)
+
+
+def csv_of_each(
+    records: Sequence[RunRecord], samples: Mapping[str, Sequence[ThreadSamples]]
+) -> str:
+    """
+    Return a row for each period: since the start of its run, and its latency, in ns.
+
+    A missed period has an empty latency. Raises UsageError if no run kept any.
+    """
+    kept = [one for one in records if one.result_digest in samples]
+    if not kept:
+        raise UsageError(
+            "no run kept each wake-up: measure with rtscope run --keep-samples"
+        )
+    names = ("run", "cpu", "due_ns", "latency_ns")
+    rows = (row for one in kept for row in _periods(one, samples[one.result_digest]))
+    return csv_text([names, *rows])
+
+
+def _periods(
+    record: RunRecord, threads: Sequence[ThreadSamples]
+) -> Iterator[tuple[object, ...]]:
+    for thread in threads:
+        due_ns = (thread.due_ns - record.result.start_ns).tolist()
+        for at_ns, latency in zip(due_ns, thread.latency_ns.tolist(), strict=True):
+            yield record.run.id, thread.cpu, at_ns, "" if latency == NONE else latency
 
 
 def openmetrics(records: Sequence[RunRecord]) -> str:
