@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 #include "options.h"
 
-#include <ctype.h>
 #include <errno.h>
 #include <getopt.h>
 #include <stdarg.h>
@@ -16,7 +15,6 @@
 #include "start/startoptions.h"
 #include "trace/worst.h"
 
-#define MAX_INDEX       (64 * KNOB_STRIDE) /* more interrupts than there can be */
 #define MIN_INTERVAL_NS INT64_C(10000) /* 10 us: below that the loop measures itself */
 #define MAX_INTERVAL_NS INT64_C(10000000000)
 #define MIN_WINDOW_NS   INT64_C(10000000) /* a tick of /proc */
@@ -193,36 +191,6 @@ static int parse_start_option(int option, const char *text, struct options *o)
 	}
 }
 
-int options_next_range(const char **list, int *from, int *to)
-{
-	char *end;
-
-	if (!**list)
-		return 0;
-	if (!isdigit((unsigned char)**list))
-		return -EINVAL;
-	*from = *to = (int)strtol(*list, &end, 10);
-	if (*end == '-' && isdigit((unsigned char)end[1]))
-		*to = (int)strtol(end + 1, &end, 10);
-	if (*from < 0 || *to < *from || *to > MAX_INDEX)
-		return -EINVAL;
-	if (*end == ',' && end[1])
-		end++;
-	else if (*end)
-		return -EINVAL;
-	*list = end;
-	return 1;
-}
-
-static bool is_list(const char *text)
-{
-	int from, to, more = *text ? 1 : 0;
-
-	while (more > 0)
-		more = options_next_range(&text, &from, &to);
-	return more == 0 && !*text;
-}
-
 /* NAME=VALUE or NAME:LIST=VALUE */
 static int parse_knob(char *text, struct options *o)
 {
@@ -237,7 +205,7 @@ static int parse_knob(char *text, struct options *o)
 	else
 		colon = NULL;
 	if (!knob_known(text) || !knob_value_ok(equals + 1) ||
-	    (colon && (!*colon || !is_list(colon))))
+	    (colon && (!*colon || !options_is_list(colon))))
 		return -EINVAL;
 	o->knob[o->knobs++] = (struct knob_change){ text, colon, equals + 1 };
 	return 0;
@@ -323,10 +291,8 @@ static int parse_option(int option, char *text, struct options *o)
 		o->trace = true;
 		return 0;
 	case OPT_GROWTH:
-		o->growth = true;
-		return 0;
 	case OPT_KEEP_SAMPLES:
-		o->keep_samples = true;
+		*(option == OPT_GROWTH ? &o->growth : &o->keep_samples) = true;
 		return 0;
 	case OPT_EVENT:
 		o->event_text = text;

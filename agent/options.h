@@ -119,6 +119,9 @@ struct options {
 /* Takes the next range off a list of numbers. 1, 0 at its end, -EINVAL. */
 int options_next_range(const char **list, int *from, int *to);
 
+/* Whether a text is such a list, all of it. */
+bool options_is_list(const char *text);
+
 /* Returns 0, or -EINVAL with a sentence for the user in error. */
 int options_parse(int argc, char **argv, struct options *out, char error[OPTIONS_TEXT]);
 
