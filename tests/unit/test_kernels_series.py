@@ -6,6 +6,7 @@ from pathlib import Path
 import pytest
 
 from fakes.fakelinux import make_tree
+from rtscope.boards.kernels.publishers import published, require_there
 from rtscope.boards.kernels.tree import (
     apply_series,
     other_version,
@@ -223,3 +224,39 @@ def test_the_digest_follows_order_and_content(tmp_path: Path) -> None:
 
     assert one == read_series(_series(tmp_path / "c", GOOD, SECOND)).digest()
     assert one != two
+
+
+@pytest.mark.parametrize(
+    ("name", "place"),
+    [
+        ("linux-5.15.49.tar.xz", "kernel/v5.x/"),
+        ("linux-6.6", "kernel/v6.x/"),
+        ("patch-5.15-rt17.patch", "projects/rt/5.15/"),
+        ("patches-6.6.21-rt26.tar.gz", "projects/rt/6.6/"),
+        ("patch-5.15.49", "kernel/v5.x/"),
+    ],
+)
+def test_a_file_that_is_missing_is_named_with_its_publisher(
+    tmp_path: Path, name: str, place: str
+) -> None:
+    with pytest.raises(UsageError, match="its maker publishes it in") as caught:
+        require_there(tmp_path / name)
+
+    assert str(tmp_path / name) in str(caught.value)
+    assert place in str(caught.value)
+
+
+@pytest.mark.parametrize("name", ["mine.patch", "linux-x.tar.xz", "linux-6.6/../x"])
+def test_a_file_of_an_unknown_maker_is_only_named(name: str) -> None:
+    assert published(name) == ""
+
+
+def test_a_patch_of_a_series_that_is_missing_is_named_with_its_publisher(
+    tmp_path: Path,
+) -> None:
+    (tmp_path / "series").write_text("patch-5.15-rt17.patch\n")
+
+    with pytest.raises(
+        UsageError, match=r"patch-5\.15-rt17\.patch: no such file .*rt/"
+    ):
+        read_series(tmp_path)

@@ -14,6 +14,7 @@ from importlib import resources
 from pathlib import Path
 from typing import Any
 
+from rtscope.boards.kernels.publishers import require_there
 from rtscope.boards.kernels.recipe import (
     Recipe,
     Source,
@@ -218,6 +219,7 @@ def _tarball(context: BuildContext, recipe: Recipe) -> Origin:
             )
         else:
             file = recipe.path(text)
+            require_there(file)
             _check_digest(file, sha256)
         (work / "source").mkdir()
         _untar(file, work / "source")
@@ -244,6 +246,7 @@ def _git(context: BuildContext, recipe: Recipe) -> Origin:
 
 def _directory(context: BuildContext, recipe: Recipe) -> Origin:
     directory = recipe.path(recipe.source.directory or "")
+    require_there(directory)
     context.log(f"reading {directory}")
     version = kernel_version(directory)
     try:

@@ -15,6 +15,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
 
+from rtscope.boards.kernels.publishers import published, require_there
 from rtscope.host import process
 from rtscope.host.errors import KernelError, RecordError, UsageError
 from rtscope.host.files.opening import read_named
@@ -186,6 +187,7 @@ def _series_text(path: Path, name: str) -> str:
         raise UsageError(
             f"no series of patches {name!r}: name riscv-6.1-rt, the path of a folder "
             "or a patch (./NAME), or debian/FOLDER of a source_package"
+            f"{published(path.name)}"
         )
     try:
         content = read_named(path / "series", limit=MAX_PATCH_BYTES, kind="series")
@@ -278,6 +280,7 @@ def _place(rejected: Rejected) -> str:
 
 
 def _read_patch(path: Path, *, strip: int) -> Patch:
+    require_there(path)
     content = read_named(path, limit=MAX_PATCH_BYTES, kind="patch", error=UsageError)
     text = content.decode("utf-8", "surrogateescape")
     if path.suffix in _PACKED:
