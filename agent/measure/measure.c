@@ -246,6 +246,8 @@ static enum exit_status prepare(struct run *run, struct emit *out)
 
 	klog_open(&run->klog);
 	sensors_open(&run->sensors, &run->options->cpus);
+	if (run->options->growth)
+		meters_open(&run->meters, "");
 	look_at_dma_latency(run);
 	if (run->options->hold_cpu_awake && !run->dma_latency.held)
 		return emit_error(out, "capability",

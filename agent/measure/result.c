@@ -114,6 +114,8 @@ void result_emit_tick(struct run *run, struct emit *out, int64_t t_ns)
 	}
 	emit_close(out, ']');
 	sensors_emit(&run->sensors, out);
+	if (run->growth)
+		meters_emit(&run->meters, out);
 	emit_end(out);
 }
 

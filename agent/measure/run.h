@@ -12,6 +12,7 @@
 #include "measure/growth.h"
 #include "measure/klog.h"
 #include "measure/kthreads.h"
+#include "measure/meters.h"
 #include "measure/sampler.h"
 #include "measure/samples.h"
 #include "measure/sensors.h"
@@ -69,6 +70,7 @@ struct run {
 	struct counterdeltas counterdeltas;
 	struct klog klog;
 	struct sensors sensors;
+	struct meters meters; /* of machines, with --growth */
 	struct clock_watch clocks;
 	struct machine_counters before, after;
 

@@ -19,6 +19,7 @@ from rtscope.contract.values import (
     Flag,
     Schema,
     Text,
+    Whole,
     without_default,
 )
 
@@ -292,6 +293,21 @@ class Tick:
     cpus: tuple[TickCpu, ...]
     freq_khz: Mapping[Cpu, Count]
     temp_mc: Mapping[Text, int]
+    energy_uj: Mapping[Text, Count] = field(default_factory=dict)
+    """Counters of powercap by zone, such as `package-0/intel-rapl:0`."""
+    power_uw: Mapping[Text, Whole] = field(default_factory=dict)
+    """Of hwmon, such as `amdgpu/power1/0`."""
+    device_mc: Mapping[Text, Whole] = field(default_factory=dict)
+    """Temperatures of hwmon: of the board, of a graphics card, of disks."""
+    memory_used_kb: Count | None = None
+    """All but MemAvailable; None where it was not read."""
+
+    @model_serializer(mode="wrap")
+    def _written(self, write: SerializerFunctionWrapHandler) -> dict[str, Any]:
+        made = write(self)
+        for key in ("energy_uj", "power_uw", "device_mc"):
+            made = without_default(made, key, {})
+        return without_default(made, "memory_used_kb", None)
 
 
 @dataclass(frozen=True, slots=True)

@@ -2,7 +2,8 @@
 Compare groups of runs, for instance of two kernels: the unit is the run.
 
 All figures of all loads are one family: if nothing differs, at most alpha of all
-comparisons of two groups find any difference at all, under any load.
+comparisons of two groups find any difference at all, under any load. Power, heat, clock
+and memory are a second one, so that they take nothing from the search for latencies.
 
 No test can tell a kernel from the afternoon it was measured in. So a difference is
 shown only where the order of the runs was drawn at random, and the labels are permuted
@@ -14,7 +15,7 @@ once. Two trajectories differ exactly or not at all, which needs no test; over s
 they are a sample of trajectories, and the same tests hold with the trajectory as unit.
 """
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, replace
 from enum import StrEnum
 from itertools import islice
@@ -29,6 +30,7 @@ from rtscope.stats.comparison.design import (
     least_runs,
 )
 from rtscope.stats.comparison.effect import Effect, effects_of_runs
+from rtscope.stats.meters import METERS
 from rtscope.stats.runsets import Group, RunSets
 
 ALPHA = 0.05
@@ -65,6 +67,8 @@ class Pair:
     """Whether the order of the runs was drawn at random (always on virtual boards)."""
     figures: tuple[Effect, ...] = ()
     """Empty with too few runs."""
+    meters: tuple[Effect, ...] = ()
+    """Of power, heat, clock and memory: a family of their own."""
     tests: int = 0
     """The size of the family, over which the p-values are adjusted."""
 
@@ -186,24 +190,44 @@ def _tested(pairs: Sequence[Pair], *, alpha: float, seed: int) -> Iterator[Pair]
     """Test all figures of one candidate together."""
     randomised = _is_randomised(pairs)
     enough = [pair for pair in pairs if min(pair.sizes) >= MIN_RUNS]
-    design, figures = _designed(enough, randomised=randomised)
-    effects: Iterator[Effect] = iter(())
-    if figures and design.smallest_p <= alpha:
-        effects = iter(effects_of_runs(design, figures, alpha=alpha, seed=seed))
+    effects: list[Iterator[Effect]] = []
+    tests = []
+    for names in (_latencies, _meters):  # a family each
+        design, figures = _designed(enough, randomised=randomised, names=names)
+        tests.append(len(figures))
+        found: Sequence[Effect] = ()
+        if figures and design.smallest_p <= alpha:
+            found = effects_of_runs(design, figures, alpha=alpha, seed=seed)
+        effects.append(iter(found))
     for pair in pairs:
-        count = len(pair.sets.figures) if pair in enough else 0
+        is_tested = pair in enough
         yield replace(
             pair,
             randomised=randomised,
-            figures=tuple(islice(effects, count)),
-            tests=len(figures),
+            figures=tuple(islice(effects[0], len(_latencies(pair)) * is_tested)),
+            meters=tuple(islice(effects[1], len(_meters(pair)) * is_tested)),
+            tests=tests[0],
         )
 
 
+def _latencies(pair: Pair) -> Sequence[str]:
+    return pair.sets.figures
+
+
+def _meters(pair: Pair) -> Sequence[str]:
+    """Return the meters that every run of both groups has."""
+    runs = [run for group in pair.groups for run in group.runs]
+    return [key for key in METERS if all(key in run.meters for run in runs)]
+
+
+Names = Callable[[Pair], Sequence[str]]
+"""Returns the figures of a pair that are tested."""
+
+
 def _designed(
-    pairs: Sequence[Pair], *, randomised: bool
+    pairs: Sequence[Pair], *, randomised: bool, names: Names
 ) -> tuple[Dealt, list[FigureOfRuns]]:
-    """Return the places of all runs of one candidate, and all its figures."""
+    """Return the places of all runs of one candidate, and the figures so named."""
     places: dict[object, int] = {}
     slots: list[Slot] = []
     figures: list[FigureOfRuns] = []
@@ -218,10 +242,13 @@ def _designed(
                     places[key] = len(slots)
                     slots.append(Slot(drawn.block if drawn else "all", ours))
                 runs.append((places[key], run))
-        for name in pair.sets.figures:
+        for name in names(pair):
             values = tuple(run.value(name) for _, run in runs)
             figures.append(
-                FigureOfRuns(tuple(place for place, _ in runs), values, name)
+                FigureOfRuns(
+                    *(tuple(place for place, _ in runs), values, name),
+                    more_is_better=name in METERS and METERS[name].less_is_worse,
+                )
             )
     return Dealt(tuple(slots)), figures
 

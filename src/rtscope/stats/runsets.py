@@ -10,7 +10,7 @@ Samples within a run depend on each other, so a run gives one value of each figu
 
 import math
 from collections.abc import Hashable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 
 from rtscope.host.errors import UsageError, first_of
 from rtscope.host.units import format_duration
@@ -19,6 +19,7 @@ from rtscope.record.model import RunRecord
 from rtscope.stats.conditions import unknown_loads
 from rtscope.stats.determinism import caveats_among, contradictions, distinct
 from rtscope.stats.episodes import misses_of
+from rtscope.stats.meters import METERS, logarithm, meters_of
 from rtscope.stats.runcaveats import (
     LeftOut,
     clock_coarse,
@@ -55,9 +56,13 @@ class RunFigures:
     digest: str
     drawn: Drawn | None
     """None if the order of the runs was not drawn at random."""
+    meters: Mapping[str, float] = field(default_factory=dict)
+    """Power, heat, clock and memory, as far as known: `stats/meters.py`."""
 
     def value(self, figure: str) -> float:
-        """Return `mean`, `misses` or `max`, on its logarithmic scale."""
+        """Return `mean`, `misses`, `max` or a meter, on its logarithmic scale."""
+        if figure in METERS:
+            return logarithm(METERS[figure], self.meters[figure])
         if figure == "misses":
             return math.log1p(self.misses or 0)
         # At least 1 ns: a clock in coarse steps can give 0.
@@ -236,6 +241,7 @@ def _figures(record: RunRecord, deadline_ns: int | None) -> RunFigures:
         max_ns=summary.max_ns,
         misses=missed,
         digest=record.result_digest,
+        meters=meters_of(record),
         drawn=_drawn(record),
     )
 

@@ -71,6 +71,7 @@ def _comparison(
         else:  # its figures are in the table above
             yield (load.load, "strong")
         yield from map(_outcome, load.outcomes)
+        yield from (Item(Words((meter.sentence,))) for meter in load.meters)
         yield ""
     yield (_unit(comparison), "muted")
     yield ""

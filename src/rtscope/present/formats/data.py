@@ -8,7 +8,7 @@ from rtscope.host.files.csvtext import csv_text
 from rtscope.host.files.jsontext import json_text
 from rtscope.present.document import Note
 from rtscope.present.model.build import Model
-from rtscope.present.model.comparison import ComparisonReport
+from rtscope.present.model.comparison import ComparisonReport, LoadComparison
 from rtscope.present.model.explained_records import ExplainedRecord
 from rtscope.present.model.published_comparison import (
     PublishedComparison,
@@ -22,6 +22,7 @@ from rtscope.present.model.wakeparts import parts_row
 from rtscope.record.samples import ThreadSamples
 from rtscope.stats.determinism import OverSeeds
 from rtscope.stats.figures import columns, figures, percentiles
+from rtscope.stats.meters import meters_of
 
 SCHEMA = 2
 
@@ -108,12 +109,24 @@ def _comparison(comparison: ComparisonReport) -> Mapping[str, Any]:
                     }
                     for outcome in load.outcomes
                 ],
+                **({"meters": _meters(load)} if load.meters else {}),
             }
             for load in comparison.loads
         ],
         "pair": comparison.pair and _pair(comparison.pair),
         "caveats": [_caveat(caveat) for caveat in comparison.caveats],
     }
+
+
+def _meters(load: LoadComparison) -> list[Mapping[str, Any]]:
+    return [
+        {
+            **_named(one, "key", "label", "word", "sentence"),
+            "baseline_median": one.medians[0],
+            "median": one.medians[1],
+        }
+        for one in load.meters
+    ]
 
 
 def _pair(pair: SideBySide) -> Mapping[str, Any]:
@@ -155,6 +168,7 @@ def _report(model: Model) -> Mapping[str, Any]:
                 **_row(row),
                 "over_seeds": row.seeds and _over_seeds(row.seeds),
                 "latest_over_time": _late(model.late.get(row.anchor)),
+                "meters": dict(meters_of(row.worst_run)),
             }
             for row in model.rows
         ],

@@ -1,6 +1,6 @@
 """A comparison of two sets of runs or more, one load at a time."""
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from statistics import median
 
@@ -23,8 +23,10 @@ from rtscope.present.model.rows import (
 from rtscope.present.model.side_by_side import SideBySide, side_by_side
 from rtscope.present.words import capital, enumeration, virtual_word
 from rtscope.record.model import RunRecord
-from rtscope.stats.compare import Comparison, Word, compare_loads
+from rtscope.stats.compare import Comparison, Pair, Word, compare_loads
+from rtscope.stats.comparison.effect import Effect
 from rtscope.stats.conditions import load_names, unknown_loads
+from rtscope.stats.meters import METERS
 from rtscope.stats.runsets import RunSets, run_sets
 
 
@@ -50,12 +52,28 @@ class SetOutcome:
 
 
 @dataclass(frozen=True, slots=True)
+class MeterOutcome:
+    """Power, heat, clock or memory of the runs of two sets."""
+
+    key: str
+    heading: str
+    medians: tuple[float, float]
+    """Of the runs of the first set, and of the other."""
+    label: str
+    """The other set."""
+    word: str
+    sentence: str
+
+
+@dataclass(frozen=True, slots=True)
 class LoadComparison:
     """All sets under one load."""
 
     load: str
     sides: tuple[ComparedSet, ...]
     outcomes: tuple[SetOutcome, ...]
+    meters: tuple[MeterOutcome, ...] = ()
+    """Of the meters that every run of two sets has."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -220,6 +238,7 @@ def _load_comparisons(
     """Compare all loads together: their tests are one family."""
     comparable: list[RunSets] = []
     outcomes: dict[str, tuple[SetOutcome, ...]] = {}
+    meters: dict[str, tuple[MeterOutcome, ...]] = {}
     for load, sets in by_load.items():
         try:
             comparable.append(run_sets(sets, deadline_ns=deadline_ns))
@@ -228,6 +247,9 @@ def _load_comparisons(
             outcomes[load] = (SetOutcome("NOT COMPARED", False, f": {reason}.", ()),)
     for comparison in compare_loads(comparable):
         outcomes[comparison.load] = _outcomes(comparison)
+        meters[comparison.load] = tuple(
+            one for pair in comparison.pairs for one in _meters(pair)
+        )
     return tuple(
         LoadComparison(
             load=load,
@@ -235,6 +257,7 @@ def _load_comparisons(
                 _compared_set(label, runs, load) for label, runs in sets.items()
             ),
             outcomes=outcomes[load],
+            meters=meters.get(load, ()),
         )
         for load, sets in by_load.items()
     )
@@ -277,6 +300,45 @@ def _outcomes(tests: Comparison) -> tuple[SetOutcome, ...]:
             )
         )
     return tuple(outcomes)
+
+
+def _meters(pair: Pair) -> Iterator[MeterOutcome]:
+    """Yield each meter that all runs have, with what may be said of its difference."""
+    effects = {effect.figure: effect for effect in pair.meters}
+    for key, meter in METERS.items():
+        values = [
+            [run.meters[key] for run in group.runs if key in run.meters]
+            for group in pair.groups
+        ]
+        if tuple(map(len, values)) != pair.sizes or 0 in pair.sizes:
+            continue
+        first, second = (median(one) for one in values)
+        word = _meter_word(pair, effects.get(key))
+        yield MeterOutcome(
+            key,
+            meter.heading,
+            (first, second),
+            pair.candidate,
+            word.value,
+            f"{capital(meter.heading)}: {meter.show(second)} of {pair.candidate}, "
+            f"{meter.show(first)} of {pair.baseline}: {word.value.lower()}"
+            f"{_meter_p(effects.get(key))}.",
+        )
+
+
+def _meter_word(pair: Pair, effect: Effect | None) -> Word:
+    if effect is None:
+        return Word.TOO_FEW_RUNS
+    if not effect.found:
+        return Word.NO_EVIDENCE
+    return Word.DIFFERENT if pair.randomised else Word.ORDER_NOT_RANDOMISED
+
+
+def _meter_p(effect: Effect | None) -> str:
+    if effect is None:
+        return ""
+    many = f" after correction for {effect.tests} meters" if effect.tests > 1 else ""
+    return f" (p = {format_number(effect.adjusted_p, 2)}{many})"
 
 
 def _rest(word: str, sentence: str) -> str:

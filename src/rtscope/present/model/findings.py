@@ -5,13 +5,14 @@ No sentence claims more than was measured: a ratio of two maxima is named as suc
 as no test.
 """
 
+import re
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 
 from rtscope.contract import KernelThread, ThreadResult
 from rtscope.host.units import NS_PER_S, count, plural
 from rtscope.present.model.rows import Row, comparing_row
-from rtscope.present.words import capital, duration, enumeration, times, us
+from rtscope.present.words import capital, cut, duration, enumeration, times, us
 from rtscope.record.caveats.catalogue import Effect
 from rtscope.record.model import RunRecord
 from rtscope.stats.exposure import supported_interval_ns
@@ -193,6 +194,7 @@ def _worst_load(rows: Sequence[Row]) -> Iterator[str]:
 
 def _hogs(rows: Sequence[Row]) -> Iterator[str]:
     shares: dict[str, list[tuple[float, int, str]]] = {}
+    devices: dict[str, str] = {}
     for row in rows:
         for record in row.counted:
             machine = record.result.machine
@@ -201,14 +203,28 @@ def _hogs(rows: Sequence[Row]) -> Iterator[str]:
                 if thread.kind == "irq" and share > HOG_SHARE:
                     of_thread = shares.setdefault(thread.name, [])
                     of_thread.append((share, thread.cpu, row.load))
+                    devices.setdefault(thread.name, device_of(thread.name, record))
     for name, of_name in sorted(shares.items(), key=lambda item: -max(item[1])[0]):
         share, cpu, load = max(of_name)
         more = len({load for *_, load in of_name}) - 1
         others = f", and over {HOG_SHARE:.0%} under {plural(more, 'other load')}"
         yield (
-            f"Interrupt thread {name} used {share:.0%} of CPU {cpu} under {load}"
+            f"Interrupt thread {name}{devices[name]} used {share:.0%} of CPU {cpu} "
+            f"under {load}"
             f"{others if more else ''}: that CPU is not free for real-time work."
         )
+
+
+def device_of(thread: str, record: RunRecord) -> str:
+    """Return the interrupt of a thread as the kernel lists it; empty if it does not."""
+    number = re.match(r"irq/(\d+)-", thread)
+    machine = record.result.machine
+    names = [
+        delta.name
+        for delta in (machine.interrupts if machine else ())
+        if number and delta.id == number[1] and delta.name
+    ]
+    return f" ({cut(names[0], 80)})" if names else ""
 
 
 def kernel_thread_share(thread: KernelThread, record: RunRecord) -> float:

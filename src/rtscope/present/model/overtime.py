@@ -16,6 +16,7 @@ from rtscope.contract import Tick
 from rtscope.host.units import NS_PER_S
 from rtscope.present.words import cut
 from rtscope.stats.latetimes import Timing
+from rtscope.stats.meters import temperatures
 
 MAX_TIME_STEPS = 300
 
@@ -147,15 +148,15 @@ def _hottest(
 ) -> tuple[str, tuple[float, ...]]:
     peaks: dict[str, int] = {}
     for tick in ticks:
-        for name, milli in tick.temp_mc.items():
+        for name, milli in temperatures(tick).items():
             peaks[name] = max(peaks.get(name, milli), milli)
     if not peaks:
         return "", ()
     sensor = max(peaks, key=lambda name: (peaks[name], name))
     values = np.full(steps, np.nan)
     for step, tick in zip(place, ticks, strict=True):
-        if sensor in tick.temp_mc:
-            values[step] = np.fmax(values[step], tick.temp_mc[sensor] / 1000)
+        if sensor in (seen := temperatures(tick)):
+            values[step] = np.fmax(values[step], seen[sensor] / 1000)
     return cut(sensor, 60), tuple(values.tolist())
 
 

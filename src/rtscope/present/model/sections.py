@@ -18,6 +18,7 @@ from rtscope.present.model.workers import LoadRow, load_row
 from rtscope.present.words import command_line, cut, duration, enumeration
 from rtscope.record.model import LoadRecord, RunRecord
 from rtscope.record.samples import ThreadSamples
+from rtscope.stats.meters import METERS, meters_of, sensors_over_time
 from rtscope.stats.summary import Summary, summary_of
 from rtscope.stats.utility import Utility
 
@@ -66,6 +67,14 @@ class ThreadRow:
 
 
 @dataclass(frozen=True, slots=True)
+class MeterRow:
+    """What a meter or a sensor read during a run."""
+
+    name: str
+    value: str
+
+
+@dataclass(frozen=True, slots=True)
 class LoadSection:
     """Everything about one load on one machine, kernel and setting."""
 
@@ -91,6 +100,8 @@ class LoadSection:
     interrupts: tuple[CounterRow, ...]
     softirqs: tuple[CounterRow, ...]
     kernel_threads: tuple[ThreadRow, ...]
+    meters: tuple[MeterRow, ...]
+    """Power, heat, clock and memory of the worst run, and each sensor."""
     kernel_log: tuple[KernelMessage, ...]
     """Logged during the runs, the first of them."""
     kernel_log_left_out: int
@@ -133,6 +144,7 @@ def section_of(
         interrupts=_counters(machine.interrupts if machine else (), record),
         softirqs=_counters(machine.softirqs if machine else (), record),
         kernel_threads=_thread_rows(record),
+        meters=_meter_rows(record),
         kernel_log=tuple(log[:LOG_SHOWN]),
         kernel_log_left_out=max(0, len(log) - LOG_SHOWN),
     )
@@ -223,6 +235,21 @@ def _worst_rows(row: Row) -> tuple[WorstRow, ...]:
 def _from_start(row: Row) -> bool:
     foreign = [t.foreign for t in row.threads if t.worst and t.foreign is not None]
     return all(one.times_from_start for one in foreign)
+
+
+def _meter_rows(record: RunRecord) -> tuple[MeterRow, ...]:
+    rows = [
+        MeterRow(METERS[key].heading, METERS[key].show(value))
+        for key, value in meters_of(record).items()
+    ]
+    sensors = sensors_over_time(record.ticks) if rows else ()
+    return (
+        *rows,
+        *(
+            MeterRow(cut(name, 60), f"{low:.1f} to {high:.1f} °C")
+            for name, low, high in sensors
+        ),
+    )
 
 
 def _counters(
