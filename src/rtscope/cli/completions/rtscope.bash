@@ -197,7 +197,7 @@ _rtscope_known() {
                 --fail-on) kind=values values='low medium high fatal' ;;
             esac
             ;;
-        'explain') options='--run --trace --thread --at --worst --bound --json --quiet -q --verbose -v --html --perfetto --help -h'
+        'explain') options='--run --trace --thread --at --worst --bound --json --quiet -q --verbose -v --html --perfetto --ctf --help -h'
             case "$2" in
                 --run) kind=none ;;
                 --trace) kind=files ;;
@@ -206,6 +206,7 @@ _rtscope_known() {
                 --worst) kind=none ;;
                 --html) kind=files ;;
                 --perfetto) kind=files ;;
+                --ctf) kind=files ;;
                 '') kind=files ;;
             esac
             ;;

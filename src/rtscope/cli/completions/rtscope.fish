@@ -262,6 +262,7 @@ complete -c rtscope -n '__rtscope_at explain' -l quiet -s q -d 'The answer alone
 complete -c rtscope -n '__rtscope_at explain' -l verbose -s v -d 'Everything on the terminal'
 complete -c rtscope -n '__rtscope_at explain' -l html -d 'HTML page to write, with charts' -rF
 complete -c rtscope -n '__rtscope_at explain' -l perfetto -d 'Trace to write for ui.perfetto.dev' -rF
+complete -c rtscope -n '__rtscope_at explain' -l ctf -d 'New folder for a trace in the Common Trace Format, for babeltrace2 and Trace Compass' -rF
 complete -c rtscope -n '__rtscope_at explain' -F
 complete -c rtscope -n '__rtscope_at import' -l out -s o -d 'Directory of the records' -rF
 complete -c rtscope -n '__rtscope_at import' -l load -s l -d 'Load that ran meanwhile' -xa '(__fish_append , idle cpu os memory storage network timers switch pipe oom custom)'

@@ -29,6 +29,7 @@ from rtscope.present.document import Detail
 from rtscope.present.documents.pages import render_explanations
 from rtscope.record.explanation import explained_as_dict
 from rtscope.record.pack import is_packed, unpacking
+from rtscope.verbs.explain.ctf import refuse_used, write_ctf
 from rtscope.verbs.explain.text import (
     print_brief_explanations,
     print_explanations,
@@ -97,14 +98,20 @@ def explain(
             "CPUs."
         ),
     ] = None,
+    ctf: Annotated[
+        Path | None,
+        typer.Option(
+            help="New folder for a trace in the Common Trace Format, for babeltrace2 "
+            "and Trace Compass: events of a machine, calls of a board, e.g. trace.ctf."
+        ),
+    ] = None,
 ) -> int:
     """Explain the worst wake-ups: their causes, and the time of each."""
     _refuse_mixed(record, run, trace, of_trace=thread is not None or at is not None)
     detail = display.detail
-    for file in filter(None, (html, perfetto)):
-        refuse_unwritable(file)
+    _refuse_places(html, perfetto, ctf)
     number = worst or 1
-    drawn = number if html or perfetto else 0
+    drawn = number if html or perfetto or ctf else 0
     with unpacking() as opened:
         if trace is not None:
             selector = WakeupSelector(thread, None if at is None else _trace_time(at))
@@ -124,6 +131,9 @@ def explain(
                     log=waiting.over(log),
                     progress=waiting,
                 )
+        if ctf is not None:
+            place = record and _place(opened(record), run)
+            write_ctf(ctf, explained, trace=trace, record=place)
     if html is not None:
         _write_page(explained, html, worst=number)
     if perfetto is not None:
@@ -145,6 +155,18 @@ def explain(
         else:
             print_explanations(explained.runs, console, worst=number)
     return 0
+
+
+def _refuse_places(html: Path | None, perfetto: Path | None, ctf: Path | None) -> None:
+    """Raise UsageError or RecordError before any work for what cannot be written."""
+    for file in filter(None, (html, perfetto)):
+        refuse_unwritable(file)
+    if ctf is not None:
+        refuse_used(ctf)
+
+
+def _place(record: Path, run: str | None) -> Path:
+    return record if run is None else record / "runs" / run
 
 
 def _refuse_mixed(
