@@ -8,9 +8,9 @@ from pathlib import Path
 import pytest
 
 from rtscope.host.errors import UsageError
-from rtscope.record.events.ctf import METADATA, CtfTrace, ctf_of_calls
 from rtscope.record.events.events import Event
 from rtscope.verbs.explain.ctf import refuse_used
+from rtscope.verbs.explain.ctftrace import METADATA, CtfTrace, ctf_of_calls
 
 Seen = list[tuple[int, int, str]]
 

@@ -15,8 +15,8 @@ static void put(const char *folder, const char *file, const char *text)
 	char command[512];
 
 	snprintf(command, sizeof(command),
-		 "mkdir -p '%s/%s' && printf '%%b\\n' '%s' > '%s/%s/%s'", root, folder, text,
-		 root, folder, file);
+		 "mkdir -p '%s/%s' && printf '%%b\\n' '%s' > '%s/%s/%s'", root, folder,
+		 text, root, folder, file);
 	CHECK(system(command) == 0);
 }
 

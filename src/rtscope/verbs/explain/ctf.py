@@ -5,9 +5,9 @@ from pathlib import Path
 from rtscope.explain.directory import Explained
 from rtscope.host.errors import RecordError, UsageError
 from rtscope.host.files import write_atomically
-from rtscope.record.events.ctf import CtfTrace, ctf_of_calls, ctf_of_trace
 from rtscope.record.events.dat import open_trace
 from rtscope.record.events.writer import TRACE
+from rtscope.verbs.explain.ctftrace import CtfTrace, ctf_of_calls, ctf_of_trace
 
 
 def refuse_used(folder: Path) -> None:
