@@ -1,7 +1,12 @@
 """Exports, read by the libraries and programs that others read them with."""
 
+import csv
+import io
+import json
+import math
 import shutil
 import subprocess
+from datetime import datetime
 from pathlib import Path
 
 import pytest
@@ -83,3 +88,25 @@ def test_gnuplot_finds_the_same_maxima_in_a_histogram(tmp_path: Path) -> None:
         "1999",
         str((5_000 + 37 * 49) // 1000),
     ]
+
+
+def test_points_of_a_series_have_the_figures_of_the_run() -> None:
+    names = ("otava-csv", "influx", "benchmark-action", "bencher")
+    written = {name: WRITERS[name]([ours()], ExportOptions()) for name in names}
+
+    [row] = csv.DictReader(io.StringIO(written["otava-csv"]))
+    assert math.expm1(float(row["log_max_ns"])) == pytest.approx(1_999_999, rel=1e-5)
+    assert datetime.fromisoformat(row["time"]).tzinfo is not None
+
+    head, fields, at_ns = written["influx"].split(" ")
+    assert head.startswith("rtscope,run=001-idle,")
+    assert "max_ns=1999999i" in fields.split(",")
+    assert int(at_ns) % 10**9 == 0
+
+    values = json.loads(written["benchmark-action"])
+    assert all(set(one) == {"name", "unit", "value"} for one in values)
+    assert [one["value"] for one in values if one["name"].endswith(" max_ns")] == [
+        1_999_999
+    ]
+    [measures] = json.loads(written["bencher"]).values()
+    assert measures["max_ns"] == {"value": 1_999_999}

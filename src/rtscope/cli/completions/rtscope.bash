@@ -230,7 +230,7 @@ _rtscope_known() {
             ;;
         'export') options='--to --out -o --deadline --origin --help -h'
             case "$2" in
-                --to) kind=values values='cyclictest-text cyclictest-json jitterdebugger-json rtla-text junit ktap lava kcidb openmetrics csv samples-csv' ;;
+                --to) kind=values values='cyclictest-text cyclictest-json jitterdebugger-json rtla-text junit ktap lava kcidb openmetrics csv samples-csv otava-csv influx benchmark-action bencher' ;;
                 --out|-o) kind=files ;;
                 --deadline) kind=none ;;
                 --origin) kind=none ;;

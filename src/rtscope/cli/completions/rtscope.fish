@@ -278,7 +278,7 @@ complete -c rtscope -n '__rtscope_at import' -l column -d 'Column of latencies, 
 complete -c rtscope -n '__rtscope_at import' -l time-column -d 'Column of time stamps and its unit' -x
 complete -c rtscope -n '__rtscope_at import' -l count-column -d 'Column that counts how often each latency was seen' -x
 complete -c rtscope -n '__rtscope_at import'
-complete -c rtscope -n '__rtscope_at export' -l to -d 'Format to write' -xa 'cyclictest-text cyclictest-json jitterdebugger-json rtla-text junit ktap lava kcidb openmetrics csv samples-csv'
+complete -c rtscope -n '__rtscope_at export' -l to -d 'Format to write' -xa 'cyclictest-text cyclictest-json jitterdebugger-json rtla-text junit ktap lava kcidb openmetrics csv samples-csv otava-csv influx benchmark-action bencher'
 complete -c rtscope -n '__rtscope_at export' -l out -s o -d 'File to write' -rF
 complete -c rtscope -n '__rtscope_at export' -l deadline -d 'Deadline for junit, ktap, lava and kcidb' -x
 complete -c rtscope -n '__rtscope_at export' -l origin -d 'Name under which kcidb knows who reports' -x

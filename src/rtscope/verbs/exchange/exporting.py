@@ -32,6 +32,10 @@ class ExportFormat(StrEnum):
     OPENMETRICS = "openmetrics"
     CSV = "csv"
     SAMPLES_CSV = "samples-csv"
+    OTAVA_CSV = "otava-csv"
+    INFLUX = "influx"
+    BENCHMARK_ACTION = "benchmark-action"
+    BENCHER = "bencher"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

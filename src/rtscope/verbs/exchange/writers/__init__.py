@@ -5,6 +5,7 @@ Pure: records in, text out. `LACKS` says what of a record a format cannot hold.
 
     histograms.py  cyclictest, jitterdebugger, rtla
     numbers.py     CSV, of each wake-up too, OpenMetrics, kcidb
+    nights.py      Otava, Influx, github-action-benchmark, Bencher
     verdicts.py    JUnit, KTAP, LAVA
 """
 
@@ -13,7 +14,7 @@ from dataclasses import dataclass, field
 
 from rtscope.record.model import RunRecord
 from rtscope.record.samples import ThreadSamples
-from rtscope.verbs.exchange.writers import histograms, numbers, verdicts
+from rtscope.verbs.exchange.writers import histograms, nights, numbers, verdicts
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -47,6 +48,10 @@ WRITERS: Mapping[str, Writer] = {
     "samples-csv": lambda records, options: numbers.csv_of_each(
         records, options.samples
     ),
+    "otava-csv": lambda records, _: nights.otava_csv(records),
+    "influx": lambda records, _: nights.influx(records),
+    "benchmark-action": lambda records, _: nights.benchmark_action(records),
+    "bencher": lambda records, _: nights.bencher(records),
 }
 
 LACKS: Mapping[str, str] = {
@@ -61,4 +66,8 @@ LACKS: Mapping[str, str] = {
     "openmetrics": "worst wake-ups and caveats are left out",
     "csv": "missed periods, worst wake-ups and caveats are left out",
     "samples-csv": "a missed period has no latency; caveats and load are left out",
+    **dict.fromkeys(
+        ("otava-csv", "influx", "benchmark-action", "bencher"),
+        "histograms, CPUs and caveats are left out",
+    ),
 }
