@@ -106,6 +106,7 @@ def contents(name: str) -> dict[str, str]:
         (r"\d{4}-\d\d-\d\dT[0-9:.]+(Z|\+00:00)?", "TIME"),
         (r'("rtscope": ?)"[^"]+"', r"\1VERSION"),
         (r'("host_duration_s": ?)[0-9.e-]+', r"\1DURATION"),
+        (r',\s*"(parts|keep_samples)": ?false', ""),  # which that code did not know
     )
     found: dict[str, str] = {}
     for path in sorted(Path(name).rglob("*")):

@@ -125,7 +125,10 @@ def test_a_percentile_that_is_one_row_is_in_every_command() -> None:
     one = record([thread([1_000] * 599 + [9_000])])
     (row,) = csv.DictReader(render_csv(build_model([one])).splitlines())
     reported = json.loads(render_json(build_model([one])))["rows"][0]["summary"]
-    exported = {to: WRITERS[to]([one], ExportOptions()) for to in WRITERS}
+    exported = {
+        to: WRITERS[to]([one], ExportOptions())
+        for to in ("openmetrics", "junit", "kcidb")
+    }
 
     assert row["p99.5_us"] == "1.000"
     assert reported["percentiles"]["p99.5"] == 1_000

@@ -4,6 +4,7 @@ Numbers that a record supports: pure functions from records to numbers.
     figures.py, figures.toml  the figures of every command, also costs
     summary.py                numbers of threads and samples; percentiles
     wakeparts.py     the parts of all wake-ups, where they add up
+    meters.py        power, heat, clock and memory of a run
     distribution.py  the distribution of latencies, as measured and corrected
     evidence.py               evidence about a deadline, in numbers and in words
     verdict.py       the verdict on a deadline

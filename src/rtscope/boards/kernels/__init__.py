@@ -8,6 +8,7 @@ Kernels that rtscope builds: recipe, source, patches, configuration.
     patches/                  series of patches
     source.py                 sources: fetched or copied, and identified
     tree.py                   source trees, and series of patches
+    publishers.py, publishers.toml  where the maker publishes a missing source
     kconfig.py                symbols of Kconfig: dependencies, selections
     build.py, package.toml    kbuild driven by tuxmake; built kernels packed
     arches.toml               differences between the architectures of kernels

@@ -11,6 +11,7 @@ The content of a report: its sentences and numbers, and their order.
     workers.py               processes of each load: proof that it ran
     charts.py                the numbers that charts draw
     overtime.py              those of charts over time
+    wakeups.py               the strokes of each wake-up over time
     steadiness.py            whether late wake-ups keep a distance, in words
     explained_records.py     explanations beside the records
     comparison.py            a comparison of sets of runs
