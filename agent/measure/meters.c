@@ -57,10 +57,12 @@ static void add_zone(struct meters *m, const char *folder, const char *id)
 /* Whether a file's name is as temp3_input: then its length up to the underscore. */
 static int is_input(const char *file, const char *kind, const char *end)
 {
-	size_t begin = strlen(kind);
-	size_t digits = strspn(file + begin, "0123456789");
+	size_t begin = strlen(kind), digits;
 
-	if (strncmp(file, kind, begin) || !digits || digits > 3)
+	if (strncmp(file, kind, begin))
+		return 0;
+	digits = strspn(file + begin, "0123456789");
+	if (!digits || digits > 3)
 		return 0;
 	return strcmp(file + begin + digits, end) ? 0 : (int)(begin + digits);
 }
