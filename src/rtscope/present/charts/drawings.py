@@ -58,15 +58,16 @@ PNG_DPI = 200
 STYLES: Sequence[object] = ("-", (0, (5, 1.6)))
 """Distinguishable without colour too."""
 
-HEADROOM = 60
-"""How far above the highest count the axis ends, so that the labels have room."""
+LABEL_STEP = 0.08
+"""Share of the height for the label of each curve."""
 
 COUNTS_PT, SHARES_PT = 52.0, 74.0
 """Beside the axes: `100 k`, `1 in 100 M`."""
 
-LABEL_ROWS = (0.985, 0.905)
-DEADLINE_ROWS = (1.0, 0.92, 0.84)
-"""Below the labels of none, one or more sides."""
+
+def headroom(curves: int) -> float:
+    """Return how far above the highest the axis ends: the labels need room."""
+    return max(60.0, 10 ** (0.6 * curves))
 
 
 def svg_of(chart: Chart) -> str:
@@ -294,8 +295,7 @@ def _draw_overlay(chart: Chart, content: Overlay) -> "Figure":
         _name_end(
             ax, layer, place, start=edges[0], end=edges[-1], log=content.logarithmic
         )
-    rows = min(len(content.layers), len(LABEL_ROWS))
-    mark_deadline(ax, chart.deadline_ns, top=DEADLINE_ROWS[rows])
+    mark_deadline(ax, chart.deadline_ns, top=1 - LABEL_STEP * len(content.layers))
     title(ax, chart.title, ())
     return figure
 
@@ -311,7 +311,8 @@ def _draw_counts(ax: "Axes", content: Overlay) -> None:
         style = STYLES[place % len(STYLES)]
         ax.stairs(heights, edges, baseline=None, color=colour, lw=1.2, ls=style)
     ax.set_yscale("log")
-    ax.set_ylim(floor, max(max(layer.counts) for layer in content.layers) * HEADROOM)
+    highest = max(max(layer.counts) for layer in content.layers)
+    ax.set_ylim(floor, highest * headroom(len(content.layers)))
     count_axis(ax)
     ax.set_ylabel("samples per bin")
 
@@ -322,7 +323,7 @@ def _draw_tails(ax: "Axes", content: Overlay) -> None:
         _steps(ax, layer.tail, color=PALETTE[layer.colour], lw=1.5, ls=style)
     ax.set_yscale("log")
     lowest = min(layer.tail.probability[-1] for layer in content.layers)
-    ax.set_ylim(lowest / 3, HEADROOM)
+    ax.set_ylim(lowest / 3, headroom(len(content.layers)))
     fewest = min(layer.samples for layer in content.layers)
     shade_unresolved(ax, fewest)
     share_axis(ax)
@@ -336,7 +337,7 @@ def _name_end(
     at = layer.max_ns / NS_PER_US
     middle = (start * end) ** 0.5 if log else (start + end) / 2
     right = layer.max_ns > middle
-    row = LABEL_ROWS[place % len(LABEL_ROWS)]
+    row = 0.985 - LABEL_STEP * place
     colour = PALETTE[layer.colour]
     ax.axvline(at, ymax=row, color=colour, lw=0.8, ls=(0, (1, 1.5)))
     ax.annotate(
