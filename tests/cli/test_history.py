@@ -183,6 +183,44 @@ def test_the_worse_board_is_named_with_status_1(rtscope: Rtscope, worse: Path) -
     assert rtscope("history", "check", "--machine", "*a").status == 0
 
 
+def test_a_check_says_since_when_as_show_does(rtscope: Rtscope, here: Path) -> None:
+    for night in range(24):
+        worst_ns, release = (40_000, "6.12.43") if night < 14 else (400_000, "6.12.44")
+        of_night = latencies(night, worst_ns=worst_ns)
+        keep(here / f"n/{night:02}", run(of_night, night=night, release=release))
+    rtscope("history", "index", "n")
+    said = rtscope("history", "check", "--latest", "10", "--json", "--junit", "h.xml")
+    shown = json.loads(rtscope("history", "show", "--json").out)
+    since = json.loads(said.out)["series"][0]["since"]
+    assert said.status == 1
+    assert since == shown["series"][0]["change_points"]
+    assert {one["started"][:10] for one in since} == {"2026-11-15"}
+    assert all("kernel 6.12.43 → 6.12.44" in one["changed"] for one in since)
+    assert "2026-11-15; there: kernel" in (here / "h.xml").read_text()
+
+    text = " ".join(rtscope("history", "check", "--latest", "10").out.split())
+    assert "on this level since 2026-11-15" in text
+    assert all(f"ssh:a idle: {one['sentence']}" in text for one in since)
+
+
+def test_a_change_before_the_newest_nights_is_named_without_an_alarm(
+    rtscope: Rtscope, here: Path
+) -> None:
+    """Of 24 nights the last ten are worse: the newest four are as those before."""
+    for night in range(24):
+        worst_ns = 40_000 if night < 14 else 400_000
+        of_night = latencies(night, worst_ns=worst_ns)
+        keep(here / f"nights/night-{night:02}", run(of_night, night=night))
+    rtscope("history", "index", "nights")
+    said = rtscope("history", "check", "--latest", "1")
+    assert said.status == 0
+    assert "since 2026-11-15" in said.out
+    old = rtscope("history", "check", "nights/night-10", "--json")
+    assert json.loads(old.out)["series"][0]["since"] == []
+    recent = rtscope("history", "check", "--baseline", "last:5", "--json")
+    assert json.loads(recent.out)["series"][0]["since"] == []
+
+
 def test_a_named_result_is_checked(rtscope: Rtscope, worse: Path) -> None:
     one = rtscope("history", "check", worse / "night-20/b", "--json")
     document = json.loads(one.out)
@@ -231,8 +269,16 @@ def test_the_keys_of_json_are_held(rtscope: Rtscope, worse: Path) -> None:
         *("sentence", "exit_status", "baseline", "alpha", "tests", "series"),
     ]
     assert list(checked["series"][0]) == [
-        *("series", "machine", "load", "word", "alarms", "sentence", "new", "before"),
-        *("misses", "changed", "not_compared", "other_lengths", "figures"),
+        *("series", "machine", "load", "word", "alarms", "sentence", "since"),
+        *(
+            "new",
+            "before",
+            "misses",
+            "changed",
+            "not_compared",
+            "other_lengths",
+            "figures",
+        ),
     ]
     assert list(checked["series"][0]["figures"][0]) == [
         *("figure", "ratio", "p", "adjusted_p", "worse", "detectable_ratio"),

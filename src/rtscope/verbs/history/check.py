@@ -27,7 +27,9 @@ from rtscope.verbs.history.indexing import IndexFile
 from rtscope.verbs.history.judge import Question, judge
 from rtscope.verbs.history.query import filters_of
 from rtscope.verbs.history.questions import Asked, baseline_of, questions
+from rtscope.verbs.history.shifts import shifts_of
 from rtscope.verbs.history.tags import result_dirs
+from rtscope.verbs.history.timeline import timelines
 
 LATEST, MOST_NEW = 4, 100
 
@@ -61,7 +63,8 @@ def check(request: CheckRequest) -> int:
     Check whether the newest results are worse than those before.
 
     A night is one result directory. All series, of every machine and load, are one
-    family: if nothing changed, at most 5 % of checks alarm at all. The exit status is 1
+    family: if nothing changed, at most 5 % of checks alarm at all. Beside it stands
+    since when a series is on another level, as in history show. The exit status is 1
     if a series is worse or missed a deadline, and 4 if nothing could be compared.
     """
     if request.record and request.latest is not None:
@@ -79,8 +82,10 @@ def check(request: CheckRequest) -> int:
     filters = filters_of(machine=request.machine, load=request.load)
     with database.opened(request.index) as opened:
         found = questions(opened, filters, asked)
+        lines, _ = timelines(opened, filters)
     _require(found, request)
-    answered = Check(judge(found), asked.baseline.words)
+    shifts = dict(zip((one.name for one in lines), shifts_of(lines), strict=True))
+    answered = Check(judge(found), asked.baseline.words, shifts)
     if request.junit is not None:
         write_atomically(request.junit, check_junit(answered).encode())
     _print(answered, request)
@@ -106,7 +111,8 @@ def _print(answered: Check, request: CheckRequest) -> None:
     if request.json:
         put_json(check_json(answered))
     elif detail is Detail.QUIET:
-        lines = [capital(answered.sentence), *map(sentence_of, answered.alarms)]
+        alarms = [sentence_of(one, answered.since(one)) for one in answered.alarms]
+        lines = [capital(answered.sentence), *alarms]
         put("".join(f"{printable(line)}\n" for line in lines))
     else:
         blocks = check_blocks(answered, everything=detail is Detail.ALL)

@@ -1,7 +1,7 @@
 """The outcome of `rtscope history check`: sentences, blocks, JSON and JUnit."""
 
-from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
 from statistics import median
 from typing import Any
 
@@ -13,6 +13,8 @@ from rtscope.stats.comparison.design import two_groups
 from rtscope.stats.comparison.effect import Effect
 from rtscope.verbs.history.judge import ALPHA, Answer, Question, Word
 from rtscope.verbs.history.series import hottest, unit_words
+from rtscope.verbs.history.shifts import Shift, level_of
+from rtscope.verbs.history.showtext import shift_json
 
 NO_CAUSE = (
     "An alarm shows that something changed over time, not what: to test one change, "
@@ -38,6 +40,14 @@ class Check:
 
     answers: tuple[Answer, ...]
     baseline: str
+    shifts: Mapping[str, tuple[Shift, ...]] = field(default_factory=dict)
+    """The change points of each series, by its name."""
+
+    def since(self, answer: Answer) -> tuple[Shift, ...]:
+        """Return the change points that led to the level of its newest nights."""
+        question = answer.question
+        known = self.shifts.get(question.series.name, ())
+        return level_of(question.new, question.base, known)
 
     @property
     def alarms(self) -> tuple[Answer, ...]:
@@ -71,8 +81,12 @@ class Check:
         return f"{count}: {', '.join(told)}"
 
 
-def sentence_of(answer: Answer) -> str:
-    """Return the outcome of a series in a sentence, as a person would write it."""
+def sentence_of(answer: Answer, since: Sequence[Shift] = ()) -> str:
+    """
+    Return the outcome of a series in a sentence, as a person would write it.
+
+    `since` are the change points that led to the level of its newest nights.
+    """
     question = answer.question
     name = question.series.name
     match answer.word:
@@ -96,7 +110,18 @@ def sentence_of(answer: Answer) -> str:
         case Word.TOO_FEW:
             said = f"{name} has too few nights: {_too_few(question)}"
     beside = answer.alarms or answer.word is Word.CHANGED
-    return "; ".join((said, *_beside(question))) if beside else said
+    if not beside:
+        return said
+    return "; ".join((said, *_since(since), *_beside(question)))
+
+
+def _since(shifts: Sequence[Shift]) -> Iterator[str]:
+    """Yield since when figures are on the level of the newest nights: `since ...`."""
+    days: dict[str, list[str]] = {}
+    for shift in shifts:
+        days.setdefault(shift.at.day, []).append(shift.words)
+    for day, figures in days.items():
+        yield f"on this level since {day}: {enumeration(figures)}"
 
 
 def _is_worse(answer: Answer) -> str:
@@ -218,8 +243,15 @@ def check_blocks(check: Check, *, everything: bool) -> Iterator[Block]:
     told = check.answers if everything else (*check.alarms, *check.of(*loud))
     for answer in told:
         weight = _WEIGHTS.get(answer.word, "open")
-        said = f" {sentence_of(answer)}."
+        since = check.since(answer)
+        said = f" {sentence_of(answer, since)}."
         yield Item(Words(((answer.word, weight), said)), mark="nothing")
+    for answer in check.answers:
+        # Of others only what got worse: an alarm may come too late for it.
+        since = check.since(answer)
+        shown = [one for one in since if answer.alarms or one.ratio > 1]
+        for shift in shown:
+            yield Item((f"{answer.question.series.name}: {shift.sentence}", "open"))
     yield ""
     head = ("max", "usual", "would show")
     rows = [_row(answer) for answer in check.answers]
@@ -259,6 +291,7 @@ def check_json(check: Check) -> dict[str, Any]:
     `p` is one-sided, `adjusted_p` corrected for all `tests` of the family; `ratio` is
     of the new nights to those before, of geometric means. `detectable_ratio` is found
     with 80 %; null: no finite one. Series that were not tested have no figures.
+    `since` are the change points of `history show` that led to the newest nights.
     """
     return {
         "sentence": check.sentence,
@@ -266,11 +299,11 @@ def check_json(check: Check) -> dict[str, Any]:
         "baseline": check.baseline,
         "alpha": ALPHA,
         "tests": max((one.tests for one in check.answers), default=0),
-        "series": [_series(one) for one in check.answers],
+        "series": [_series(one, check.since(one)) for one in check.answers],
     }
 
 
-def _series(answer: Answer) -> dict[str, Any]:
+def _series(answer: Answer, since: Sequence[Shift]) -> dict[str, Any]:
     question = answer.question
     return {
         "series": question.series.name,
@@ -278,7 +311,8 @@ def _series(answer: Answer) -> dict[str, Any]:
         "load": question.series.load,
         "word": answer.word,
         "alarms": answer.alarms,
-        "sentence": sentence_of(answer),
+        "sentence": sentence_of(answer, since),
+        "since": [shift_json(one) for one in since],
         "new": [night.directory for night in question.new],
         "before": [night.directory for night in question.base],
         "misses": answer.misses,
@@ -308,7 +342,7 @@ def check_junit(check: Check) -> str:
                 name=f"rtscope history {machine}",
                 hostname=machine,
                 cases=[
-                    _case(one)
+                    _case(one, check.since(one))
                     for one in check.answers
                     if one.question.series.machine == machine
                 ],
@@ -318,13 +352,14 @@ def check_junit(check: Check) -> str:
     )
 
 
-def _case(answer: Answer) -> TestCase:
-    series, said = answer.question.series, sentence_of(answer)
+def _case(answer: Answer, since: Sequence[Shift]) -> TestCase:
+    series, said = answer.question.series, sentence_of(answer, since)
+    levels = {"since": ". ".join(one.sentence for one in since)} if since else {}
     differs = answer.word is Word.NOT_COMPARED
     return TestCase(
         classname=f"{series.machine}.{series.load}",
         name=series.name,
-        properties={"outcome": answer.word, "sentence": said},
+        properties={"outcome": answer.word, "sentence": said, **levels},
         failures=[Outcome(message=said, type=answer.word)] if answer.alarms else (),
         error=Outcome(message=said, type=answer.word) if differs else None,
     )

@@ -9,7 +9,7 @@ from rtscope.host.units import format_number
 from rtscope.present.words import us
 from rtscope.verbs.history.changepoints import change_points
 from rtscope.verbs.history.judge import ALPHA
-from rtscope.verbs.history.series import Measure, measures_of
+from rtscope.verbs.history.series import Measure, Night, measures_of
 from rtscope.verbs.history.timeline import Point, Timeline
 
 WARMER = 3.0
@@ -99,6 +99,26 @@ def shifts_of(timelines: Sequence[Timeline]) -> tuple[tuple[Shift, ...], ...]:
         ]
         found.append(tuple(sorted(shifts, key=lambda one: one.at.night.started)))
     return tuple(found)
+
+
+def level_of(
+    new: Sequence[Night], before: Sequence[Night], shifts: Sequence[Shift]
+) -> tuple[Shift, ...]:
+    """
+    Return the shifts that led to the level of the newest of the nights `new`.
+
+    Those before all nights that they are compared with are left out.
+    """
+    if not new:
+        return ()
+    first = before[0].started if before else ""
+    newest = new[-1].directory
+    return tuple(
+        one
+        for one in shifts
+        if one.at.night.started > first
+        if newest in {point.night.directory for point in one.after}
+    )
 
 
 def _shifts(

@@ -126,7 +126,7 @@ def show_json(shown: Shown) -> dict[str, Any]:
                 "load": line.load,
                 "virtual": line.virtual,
                 "nights": [_night(point) for point in line.points],
-                "change_points": [_shift(one) for one in shifts],
+                "change_points": [shift_json(one) for one in shifts],
             }
             for line, shifts in zip(shown.lines, shown.shifts, strict=True)
         ],
@@ -151,7 +151,8 @@ def _night(point: Point) -> dict[str, Any]:
     }
 
 
-def _shift(shift: Shift) -> dict[str, Any]:
+def shift_json(shift: Shift) -> dict[str, Any]:
+    """Return a change point for programs: nights before and after, and what changed."""
     return {
         "directory": shift.at.night.directory,
         "started": shift.at.night.started,
