@@ -64,6 +64,7 @@ complete -c rtscope -n '__rtscope_just history' -a index -d 'Index the records b
 complete -c rtscope -n '__rtscope_just history' -a list -d 'List runs of the index with their figures, the newest first'
 complete -c rtscope -n '__rtscope_just history' -a show -d 'Show latencies over time: each night'\''s worst, and since when a series is other'
 complete -c rtscope -n '__rtscope_just history' -a check -d 'Check whether the newest results are worse than those before'
+complete -c rtscope -n '__rtscope_just history' -a thin -d 'Free disk: remove recordings, traces and kept samples of old nights'
 complete -c rtscope -n '__rtscope_just history' -a tag -d 'Tag result directories, for a baseline: rtscope history check --baseline tag:good'
 complete -c rtscope -n '__rtscope_at run' -l load -s l -d 'Loads, one run under each' -xa '(__fish_append , idle cpu os memory storage network timers switch pipe oom custom)'
 complete -c rtscope -n '__rtscope_at run' -l event -d 'Events that wake the measuring threads, one run with each' -xa 'timer futex eventfd pipe signal mq sem cond pty udp raw poll list'
@@ -419,5 +420,10 @@ complete -c rtscope -n '__rtscope_at history check' -l json -d 'Result as JSON'
 complete -c rtscope -n '__rtscope_at history check' -l quiet -s q -d 'The answer alone, in one line'
 complete -c rtscope -n '__rtscope_at history check' -l verbose -s v -d 'Everything on the terminal'
 complete -c rtscope -n '__rtscope_at history check' -F
+complete -c rtscope -n '__rtscope_at history thin' -l keep-nights -d 'Newest nights of each series that keep all files' -x
+complete -c rtscope -n '__rtscope_at history thin' -l keep-worst -d 'Worst older runs of each series that keep all files' -x
+complete -c rtscope -n '__rtscope_at history thin' -l dry-run -d 'Remove nothing'
+complete -c rtscope -n '__rtscope_at history thin' -l json -d 'Result as JSON'
+complete -c rtscope -n '__rtscope_at history thin' -xa '(__fish_complete_directories)'
 complete -c rtscope -n '__rtscope_at history tag' -l remove -d 'Take the tag away instead'
 complete -c rtscope -n '__rtscope_at history tag' -xa '(__fish_complete_directories)'

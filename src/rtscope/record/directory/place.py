@@ -10,7 +10,7 @@ import fcntl
 import os
 import shlex
 from collections.abc import Iterator
-from contextlib import contextmanager, suppress
+from contextlib import ExitStack, contextmanager, suppress
 from dataclasses import dataclass
 from datetime import datetime
 from pathlib import Path
@@ -204,6 +204,24 @@ def hold(path: Path) -> Iterator[None]:
         yield
     finally:
         os.close(number)
+
+
+@contextmanager
+def opened_folder(path: Path, *below: str) -> Iterator[int]:
+    """
+    Give the descriptor of a folder some folders below a directory of results.
+
+    Raises OSError if one is a link, or no folder. What is removed by the descriptor
+    lies there, whatever becomes of the names meanwhile.
+    """
+    flags = os.O_RDONLY | os.O_DIRECTORY | os.O_NOFOLLOW | os.O_CLOEXEC
+    with ExitStack() as held:
+        number = os.open(path, flags)
+        held.callback(os.close, number)
+        for name in below:
+            number = os.open(name, flags, dir_fd=number)
+            held.callback(os.close, number)
+        yield number
 
 
 def refuse_gone(directory: Path) -> None:

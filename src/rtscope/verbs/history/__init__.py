@@ -11,6 +11,7 @@
     check.py, checktext.py  `history check`: is it worse, and its words
     judge.py       the test of the newest nights against those before
     questions.py   which nights are compared with which
+    thin.py, thinning.py    `history thin`: frees disk of old nights
     series.py      nights of one machine under one load, and their figures
     database.py    the index, an SQLite file
     entries.py     what it keeps of a run
