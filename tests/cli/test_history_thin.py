@@ -9,6 +9,7 @@ import pytest
 from fakes.commandline import Rtscope
 from fakes.nights import keep, latencies, run
 from rtscope.record.directory.place import hold
+from rtscope.record.pack import RECORDINGS
 from rtscope.verbs.history.thinning import BIG, Freed, remove, runs_below, to_thin
 
 KEPT = ("record.json", "explain.json", "kernel.log", "report.html")
@@ -66,6 +67,18 @@ def test_old_nights_but_the_worst_lose_their_big_files(
     gone = before.keys() - all_files(nights).keys()
     assert {Path(path).name for path in gone} == set(BIG)
     assert "freed 0 B: 0 files of 0 results" in thinned(rtscope, nights)
+
+
+def test_only_recordings_without_an_explanation_are_warned_of(
+    rtscope: Rtscope, nights: Path, here: Path
+) -> None:
+    (folder(here, 0) / "explain.json").write_text("{}")
+    for name in RECORDINGS:
+        (folder(here, 1) / name).unlink()
+    dry = thinned(rtscope, nights, "--dry-run")
+    assert "1 run with a recording and no explanation; type rtscope explain" in dry
+    assert "1 run had a recording and no explanation" in thinned(rtscope, nights)
+    assert (folder(here, 0) / "explain.json").exists()
 
 
 def test_the_index_is_right_afterwards(

@@ -96,9 +96,14 @@ def _print(freed: Freed, going: tuple[Run, ...], request: ThinRequest) -> None:
         if (more := len(going) - MOST_NAMED) > 0:
             put(f"and of {plural(more, 'more run')}; --json names all\n")
     put(f"{_sentence(freed, request)}\n")
-    if unexplained := sum(not run.is_explained for run in going):
-        so = "type rtscope explain DIR first" if request.dry_run else "none will be"
-        put(f"{plural(unexplained, 'run')} of them without an explanation: {so}\n")
+    if number := sum(run.needs_explanation for run in going):
+        runs = plural(number, "run")
+        put(
+            f"{runs} with a recording and no explanation; type rtscope explain DIR "
+            "first\n"
+            if request.dry_run
+            else f"{runs} had a recording and no explanation, and cannot have one now\n"
+        )
 
 
 def _document(

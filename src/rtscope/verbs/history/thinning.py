@@ -52,6 +52,11 @@ class Run:
         """All big files together."""
         return sum(size for _, size in self.sizes)
 
+    @property
+    def needs_explanation(self) -> bool:
+        """Whether it has a recording that nobody has explained yet."""
+        return not self.is_explained and any(n in RECORDINGS for n, _ in self.sizes)
+
 
 @dataclass(slots=True)
 class Found:
