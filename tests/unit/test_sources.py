@@ -63,9 +63,7 @@ def test_what_is_not_whole_is_not_said_to_work(item: Item, word: str) -> None:
 def test_the_page_counts_each_answer() -> None:
     items = [ITEM, ITEM, replace(ITEM, answer="partly", lacks="z")]
 
-    assert counted(items) == (
-        "Of 3, 2 work, 1 work in part, 0 are missing and 0 refused."
-    )
+    assert counted(items) == "Of 3, 2 work and 1 in part; missing: 0, refused: 0."
 
 
 def test_most_commands_are_typed_and_show_something() -> None:

@@ -67,8 +67,8 @@ def counted(items: list[Item]) -> str:
     """Return how many of them work, in words."""
     answers = Counter(one.answer for one in items)
     return (
-        f"Of {len(items)}, {answers['works']} work, {answers['partly']} work in part, "
-        f"{answers['missing']} are missing and {answers['refused']} refused."
+        f"Of {len(items)}, {answers['works']} work and {answers['partly']} in part; "
+        f"missing: {answers['missing']}, refused: {answers['refused']}."
     )
 
 
