@@ -197,6 +197,18 @@ def test_every_table_of_every_page_is_among_them() -> None:
     assert missing == []
 
 
+def test_what_was_found_is_below_its_name_on_a_narrow_screen() -> None:
+    page = examined_page()
+    table = page[page.index('aria-label="Findings"') :].partition("</table>")[0]
+    columns = table.count('<th scope="col"')
+    narrow = page.partition("@media screen and (max-width: 30rem) {")[2]
+
+    assert table.count('class="text wrap"') == table.count("<tr>")
+    assert f"table:has(td.wrap:nth-child({columns}):last-child) " in narrow
+    # the first and the last have a line for themselves
+    assert f"grid-template-columns: repeat({columns - 2}, auto);" in narrow
+
+
 def test_a_cell_over_two_columns_or_two_rows_counts_there() -> None:
     head = '<tr><td rowspan="2">a</td><th colspan="2">b</th></tr><tr><th>c</th><th>d'
     page = (
