@@ -107,6 +107,18 @@ def test_a_thread_that_did_not_wake_up_has_no_latency() -> None:
     assert row["threads_without_wakeup"] == [TID]
 
 
+def test_everything_has_the_cycles_of_each_thread() -> None:
+    _, shown = recorded(cycling.periodic(400))
+    many = replace(shown, names={TID + n: f"worker{n}" for n in range(20)})
+
+    brief = terminal.printed(cycle_lines(many))
+    whole = terminal.printed(cycle_lines(many, everything=True))
+
+    assert "and 18 more threads: see -v" in brief
+    assert [n for n in range(20) if f" worker{n}:" not in whole] == []
+    assert "see -v" not in whole
+
+
 def test_lost_events_are_a_caveat() -> None:
     lines = (cycling.periodic(10),)
     examined, shown = recorded(*lines, ending=cycling.end(lines, losses=2))

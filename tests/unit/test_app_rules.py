@@ -344,9 +344,29 @@ def test_functions_that_a_judged_thread_looked_up_are_found(name: str) -> None:
 
     (one,) = examine(lazy).findings
     assert (one.id, one.tid, one.count, one.stacks) == ("RA20", 101, 3, (STACK,))
-    assert one.detail.endswith("first called, in app, b, c and 1 more")
+    assert one.detail.endswith("first called, in app, b, c and d")
     assert "LD_BIND_NOW" in one.kind.remedy
     assert "tracer" not in one.kind.remedy
+
+
+def test_everything_leaves_nothing_of_a_long_finding_out() -> None:
+    counts: Any = {"lookup": 3}
+    files = [f"library_of_a_long_name_{number}.so" for number in range(60)]
+    looked = seen(
+        watched=[watching.thread(101, **counts)],
+        events=PROBED,
+        lazy_images=tuple(files),
+        stacks={(101, "lookup"): (STACK,)},
+    )
+
+    brief = said_of(examine(looked))
+    whole = " ".join(said_of(examine(looked), everything=True).split())
+
+    assert "and more: see -v" in brief
+    assert len(brief.splitlines()) <= MAX_LINES
+    assert [one for one in files if one not in whole] == []
+    assert "see -v" not in whole
+    assert "\u2026" not in whole
 
 
 def test_files_that_may_be_looked_up_in_are_no_finding_by_themselves() -> None:

@@ -32,6 +32,8 @@ MAX_THREADS = 3
 MAX_STACKS = 2
 MAX_TEXT = 4
 """Lines of one thread."""
+MAX_WORDS = 100_000
+"""Characters of one thread in a pipe or with -v: more is none of a real program."""
 
 NOT_BUILT = {
     "denormals": "denormal numbers, which nothing outside of it can see",
@@ -124,7 +126,7 @@ def _block(
     head = f"{findings[0].id} {kind.weight:6} "
     yield Words(((head, _WEIGHTS[kind.weight]), (said, "strong"), kind.why))
     for one in findings if everything else findings[:MAX_THREADS]:
-        yield from _thread(one, width)
+        yield from _thread(one, width, everything=everything)
         yield from _stacks(told_apart(one.stacks) if everything else (), None)
     if len(findings) > MAX_THREADS and not everything:
         yield (f"  and {len(findings) - MAX_THREADS:,} more: see -v", "muted")
@@ -136,13 +138,15 @@ def _block(
         yield from ((f"  {line}", "good") for line in lines)
 
 
-def _thread(one: Finding, width: int | None) -> Iterator[Phrase]:
+def _thread(one: Finding, width: int | None, *, everything: bool) -> Iterator[Phrase]:
+    words = printable(finding_words(one), limit=MAX_WORDS)
     if width is None:
-        yield f"  {printable(finding_words(one))}"
+        yield f"  {words}"
         return
-    lines = wrap(printable(finding_words(one), limit=4000), width - 2)
-    yield from (f"  {line}" for line in lines[:MAX_TEXT])
-    if len(lines) > MAX_TEXT:
+    lines = wrap(words, width - 2)
+    shown = lines if everything else lines[:MAX_TEXT]
+    yield from (f"  {line}" for line in shown)
+    if len(lines) > len(shown):
         yield ("  and more: see -v", "muted")
 
 

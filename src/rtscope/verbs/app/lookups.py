@@ -1,13 +1,12 @@
 """Findings about functions that a thread looked up at their first call."""
 
 import re
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator
 
 from rtscope.contract import WatchedThread
+from rtscope.present.words import enumeration
 from rtscope.programs.binaries.lookups import LOOKUP
 from rtscope.verbs.app.model import Finding, Observation, Unseen
-
-MAX_FILES = 3
 
 
 def lookups(seen: Observation, watched: WatchedThread) -> Iterator[Finding]:
@@ -20,18 +19,13 @@ def lookups(seen: Observation, watched: WatchedThread) -> Iterator[Finding]:
     yield Finding(
         "RA20",
         "functions that are looked up when they are first called, in "
-        f"{_enumerated(seen.lazy_images)}",
+        f"{enumeration(seen.lazy_images)}",
         tid=watched.tid,
         thread=watched.name,
         count=count,
         stacks=tuple(s for name in names for s in every.get((watched.tid, name), ())),
         variant="lookup",
     )
-
-
-def _enumerated(names: Sequence[str]) -> str:
-    left = len(names) - MAX_FILES
-    return ", ".join(names[:MAX_FILES]) + (f" and {left} more" if left > 0 else "")
 
 
 def unseen_lookups(seen: Observation) -> Iterator[Unseen]:
