@@ -329,6 +329,52 @@ def test_a_program_that_floods_its_standard_error_is_kept_in_bounds(
     assert min(sizes[len(sizes) // 2 :]) < 1 << 20
 
 
+HOSTILE = """
+import os, signal, sys, time
+how, own = sys.argv[1], os.path.realpath("/proc/self/exe")
+if how == "stops its guard":
+    os.kill(os.getppid(), signal.SIGSTOP)
+if how == "deletes itself":
+    os.unlink(own)
+if how == "renames itself":
+    os.rename(own, own + ".other")
+    open("/proc/self/comm", "w").write("other \\n name")
+if how == "executes itself":
+    time.sleep(1)
+    os.execv(own, [own, "-c", "import time; time.sleep(600)"])
+while True:
+    if how == "forks":
+        if os.fork() == 0:
+            os.execv("/bin/true", ["true"])
+        os.wait()
+    time.sleep(0.02)
+"""
+WAYS = [
+    *("stops its guard", "deletes itself", "renames itself", "executes itself"),
+    "forks",
+]
+
+
+@pytest.mark.parametrize("how", WAYS)
+def test_a_program_that_plays_tricks_has_an_answer_and_ends(
+    tmp_path: Path, root: None, how: str
+) -> None:
+    own = shutil.copy(os.path.realpath(sys.executable), tmp_path / "prog")
+    command = ("env", f"PYTHONHOME={sys.base_prefix}", str(own), "-c")
+    if subprocess.run([*command, "pass"], capture_output=True).returncode:
+        pytest.skip("this interpreter does not run as a copy")
+    words = ("app", "check", "--json", "--duration", "1s", "--settle", "500ms")
+    mark = f"{os.getpid()}.{how}"
+    with rtscope(*words, "--", *command, HOSTILE, how, env={MARK: mark}) as running:
+        done = running.finish(4 * PATIENCE_S)
+
+    assert done.status in (1, 3), done.stderr
+    assert "Traceback" not in done.stderr
+    if done.status == 1:
+        assert json.loads(done.stdout)["threads"]
+    until(lambda: not marked(mark), what="all that it started has ended")
+
+
 def test_the_quiet_answer_is_one_line(offender: Path, root: None) -> None:
     words = ("app", "check", "-q", "-d", "1s", "--settle", "300ms")
     with rtscope(*words, "--", str(offender), "clean") as program:
