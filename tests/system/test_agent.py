@@ -315,7 +315,8 @@ def test_every_agent_is_small_and_static(machine: str) -> None:
     except TargetError as error:
         pytest.skip(str(error))
 
-    assert len(content) <= 320 * 1024
+    # 320 KiB before it kept each wake-up and read meters of power and heat.
+    assert len(content) <= 336 * 1024
     assert PT_INTERP not in program_headers(content)
 
 

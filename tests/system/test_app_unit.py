@@ -149,7 +149,7 @@ def test_a_thread_of_the_kernel_has_no_command(root: None) -> None:
     with rtscope("app", "unit", kernel[0]) as program:
         done = program.finish()
 
-    assert (done.status, done.stdout) == (3, b"")
+    assert (done.status, done.stdout) == (2, b"")
     assert "thread of the kernel" in done.stderr
 
 
