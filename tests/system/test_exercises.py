@@ -53,4 +53,6 @@ def test_the_planted_fault_is_found(
 def test_nothing_is_found_in_a_solution_but_what_the_machine_does(
     name: str, built: Path, root: None
 ) -> None:
-    assert found_in(built / "solutions" / name) <= OF_THE_MACHINE
+    # With inheritance it still waits for the lock, as the page says.
+    waits = {"RA09"} if name == "4-lock" else set()
+    assert found_in(built / "solutions" / name) <= OF_THE_MACHINE | waits
