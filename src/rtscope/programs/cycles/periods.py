@@ -32,8 +32,6 @@ FEWEST = 4
 """Intervals without which nothing is called a period."""
 EXACT_SHARE = 0.4
 """Of the intervals between every n-th timer, equal to the ns: else it is no grid."""
-NEARLY_SHARE = 0.01
-"""Of a period, by which a time may be off the grid where no other is on it."""
 MOST_PERIODS = 3
 """In the mean of the intervals: more, and the shorter of two waits is no period."""
 MOST_WAKEUPS = 8
@@ -225,14 +223,16 @@ def _off_ns(interval_ns: int, period_ns: int) -> int:
 def _with_slipped(
     runs: Sequence[Run], absolute: Sequence[int], members: Sequence[int], period_ns: int
 ) -> Sequence[int]:
-    """Add the runs of a period that none of the members is of, if they are near."""
+    """Add the nearest run of a period that none of the members is of, if it is near."""
     first_ns = runs[members[0]].due_ns
     numbers = {round((runs[at].due_ns - first_ns) / period_ns): at for at in members}
+    nearest: dict[int, tuple[int, int]] = {}
     for at in absolute:
         since_ns = runs[at].due_ns - first_ns
-        if abs(_off_ns(since_ns, period_ns)) <= SLIP_SHARE * period_ns:
-            numbers.setdefault(round(since_ns / period_ns), at)
-    return sorted(numbers.values())
+        number, off_ns = round(since_ns / period_ns), abs(_off_ns(since_ns, period_ns))
+        if number not in numbers and off_ns <= SLIP_SHARE * period_ns:
+            nearest[number] = min((off_ns, at), nearest.get(number, (off_ns, at)))
+    return sorted([*numbers.values(), *(at for _, at in nearest.values())])
 
 
 def _of_one_phase(
@@ -245,26 +245,7 @@ def _of_one_phase(
     most = max(map(len, phases.values()))
     # Of two sleeps in each cycle one may be left out at an end of the recording.
     likely = [some for some in phases.values() if len(some) >= most - 1]
-    exact = max(likely, key=lambda some: _slept_ns(runs, some) / len(some))
-    return _with_nearly_due(runs, absolute, exact, period_ns)
-
-
-def _with_nearly_due(
-    runs: Sequence[Run], absolute: Sequence[int], exact: Sequence[int], period_ns: int
-) -> Sequence[int]:
-    """Add, where none is due on the grid, the run that is nearly: an interpreter asks
-    some ns late."""
-    first_ns = runs[exact[0]].due_ns
-    known = {runs[index].due_ns for index in exact}
-    nearest: dict[int, tuple[int, int]] = {}
-    for index in absolute:
-        due_ns = runs[index].due_ns
-        grid_ns = first_ns + round((due_ns - first_ns) / period_ns) * period_ns
-        off_ns = abs(due_ns - grid_ns)
-        if grid_ns not in known and off_ns <= NEARLY_SHARE * period_ns:
-            one = off_ns, index
-            nearest[grid_ns] = min(one, nearest.get(grid_ns, one))
-    return sorted([*exact, *(index for _, index in nearest.values())])
+    return max(likely, key=lambda some: _slept_ns(runs, some) / len(some))
 
 
 def _slept_ns(runs: Sequence[Run], some: Sequence[int]) -> int:
