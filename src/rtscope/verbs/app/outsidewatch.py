@@ -13,9 +13,6 @@ from rtscope.boards.recording.programstacks import (
 )
 from rtscope.boards.recording.programuses import NO_DEBUG_FILES, content_of
 from rtscope.contract import (
-    CyclesBegin,
-    CyclesEnd,
-    Tracing,
     WatchBegin,
     WatchedEvent,
     WatchEnd,
@@ -43,7 +40,7 @@ from rtscope.verbs.app.outsidethreads import (
     undecided_words,
 )
 from rtscope.verbs.app.watch import ProcessSnapshot
-from rtscope.verbs.app.watchedcycles import CycleRecording
+from rtscope.verbs.app.watchedcycles import CycleRecording, recording_without_agent
 
 _BLIND = ("major_fault", "signal", "alignment_fault", "emulation_fault")
 """Kinds of events that no board's record has."""
@@ -251,39 +248,12 @@ def _event_stack(
 
 
 def _cycles(reader: Reader, outside: Outside, pid: int) -> CycleRecording:
-    recorded = Tracing(
-        enabled=True,
-        cause="",
-        reason="",
-        remedy="",
-        clock="",
-        page_bytes=0,
-        buffer_kb=0,
-        longest_read_gap_ns=0,
-        candidates_lost=0,
-        events=(),
-        missing_events=(),
-        cpus=(),
-        kept=(),
-    )
-    return CycleRecording(
-        CyclesBegin(schema=SCHEMA, pid=pid, from_ns=outside.began_ns),
-        CyclesEnd(
-            to_ns=outside.ended_ns,
-            stopped="",
-            runs=sum(len(one.wakeups) for one in reader.threads),
-            left_out=reader.record.lost,
-            cut=0,
-            losses=0,
-            not_watched=0,
-            agent_cpu_ns=0,
-            tracing=recorded,
-            wakeup_plain_ns=0,
-            wakeup_recorded_ns=0,
-        ),
-        {},
+    return recording_without_agent(
+        pid,
+        (outside.began_ns, outside.ended_ns),
         {one.tid: thread_cycles(one) for one in outside.threads if one.process == pid},
-        None,
+        runs=sum(len(one.wakeups) for one in reader.threads),
+        left_out=reader.record.lost,
     )
 
 

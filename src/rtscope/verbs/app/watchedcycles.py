@@ -16,6 +16,7 @@ from rtscope.contract import (
     TracePages,
     Tracing,
 )
+from rtscope.contract.values import SCHEMA
 from rtscope.explain.activity import ExplainedWindow
 from rtscope.explain.events.explain import explain_events
 from rtscope.explain.events.threadstates import MachineTraits, TracedWakeup
@@ -135,11 +136,37 @@ def recording_of(lines: Sequence[Line], stderr: str = "") -> CycleRecording:
 def no_cycles(seen: Observation) -> CycleRecording:
     """Return what `--light` has of cycles: that there are none, and why."""
     begin, end = seen.watch.begin, seen.watch.end
-    none = Tracing(
-        enabled=False,
-        cause="light",
-        reason=LEFT_OUT,
-        remedy="leave out --light",
+    return recording_without_agent(
+        seen.pid,
+        (begin.from_ns, end.to_ns),
+        {},
+        stopped=end.stopped,
+        lacks=("light", LEFT_OUT, "leave out --light"),
+    )
+
+
+def recording_without_agent(
+    pid: int,
+    span_ns: tuple[int, int],
+    threads: Mapping[int, ThreadCycles],
+    *,
+    stopped: str = "",
+    runs: int = 0,
+    left_out: int = 0,
+    lacks: tuple[str, str, str] | None = None,
+) -> CycleRecording:
+    """
+    Return cycles that no agent has recorded.
+
+    `lacks` are cause, reason and remedy where nobody has recorded any.
+    """
+    cause, reason, remedy = lacks or ("", "", "")
+    from_ns, to_ns = span_ns
+    tracing = Tracing(
+        enabled=lacks is None,
+        cause=cause,
+        reason=reason,
+        remedy=remedy,
         clock="",
         page_bytes=0,
         buffer_kb=0,
@@ -151,22 +178,22 @@ def no_cycles(seen: Observation) -> CycleRecording:
         kept=(),
     )
     return CycleRecording(
-        CyclesBegin(schema=begin.schema, pid=seen.pid, from_ns=begin.from_ns),
+        CyclesBegin(schema=SCHEMA, pid=pid, from_ns=from_ns),
         CyclesEnd(
-            to_ns=end.to_ns,
-            stopped=end.stopped,
-            runs=0,
-            left_out=0,
+            to_ns=to_ns,
+            stopped=stopped,
+            runs=runs,
+            left_out=left_out,
             cut=0,
             losses=0,
             not_watched=0,
             agent_cpu_ns=0,
-            tracing=none,
+            tracing=tracing,
             wakeup_plain_ns=0,
             wakeup_recorded_ns=0,
         ),
         {},
-        {},
+        threads,
         None,
     )
 
