@@ -192,50 +192,6 @@ def test_a_sleep_for_an_interval_has_no_time_to_miss(flag: int) -> None:
     assert found.response.max_ns == 90 + max(WORK)
 
 
-def seldom(usual_ns: int, late_ns: int, number: int = 200) -> list[int]:
-    """Return the same work again and again, as a virtual board has it, but for some."""
-    return [late_ns if n % 17 == 5 else usual_ns for n in range(number)]
-
-
-@pytest.mark.parametrize("late_ns", [103_000, 900_000, 1_600_000])
-def test_the_same_work_between_sleeps_for_an_interval_makes_no_grid(
-    late_ns: int,
-) -> None:
-    # time.sleep of Python asks for the time that it is then
-    found = cycles(relative(MS, seldom(100_000, late_ns), flag=0))
-
-    assert found.period is not None
-    assert found.period.basis is Basis.INTERVAL
-    assert found.period.missed is None
-    assert len(found.cycles) == 200
-
-
-@pytest.mark.parametrize("work_ns", [0, 40_000])
-def test_a_rest_that_is_asked_for_later_now_and_then_misses_nothing(
-    work_ns: int,
-) -> None:
-    # time.sleep(due - time.monotonic()): the clock is read twice
-    runs = []
-    for number, slip_ns in enumerate(seldom(1_000, 8_000), 1):
-        due = number * MS + slip_ns
-        begin = due - 900_000 + number % 7 * work_ns
-        runs.append(Run(TID, 0, begin, due, due + 50, due + 90, due + 990, 900, 0, 0))
-    found = cycles(runs)
-
-    assert found.period is not None
-    assert found.period.basis is Basis.TIME
-    assert (found.period.missed, len(found.cycles)) == (0, 200)
-
-
-def test_a_grid_that_begins_anew_after_a_delay_stays_one() -> None:
-    at = [*range(MS, 100 * MS, MS), *range(102 * MS + 333_333, 200 * MS, MS)]
-    found = cycles([run(due, armed=due - MS + 120) for due in at])
-
-    assert found.period is not None
-    assert found.period.basis is Basis.TIME
-    assert (found.period.missed, len(found.cycles)) == (0, len(at))
-
-
 def test_sleeps_between_work_of_any_length_are_cycles_each() -> None:
     found = cycles(relative(2 * MS, [n * n * 1_000 for n in range(100)]))
 

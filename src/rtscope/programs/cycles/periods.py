@@ -11,7 +11,6 @@ from collections import Counter
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from enum import StrEnum
-from itertools import pairwise
 from statistics import median_low
 
 from rtscope.programs.cycles.threadruns import GAP, RELATIVE, Run
@@ -46,9 +45,6 @@ SLEEPS_SHARE = 0.5
 """Of the wake-ups, the end of a sleep for an interval: each begins a cycle then."""
 ADAPTS = 2
 """A request that varies this many times more than the time it leads to adapts to it."""
-SLIP_SHARE = 0.02
-"""A time that is made of the rest of a period is this near to it: the clock is read
-again for it (time.sleep of Python)."""
 
 
 class Basis(StrEnum):
@@ -178,61 +174,8 @@ def _on_a_grid(runs: Sequence[Run], absolute: Sequence[int]) -> Sequence[int]:
         period_ns, number = apart.most_common(1)[0]
         wanted = max(FEWEST, EXACT_SHARE * apart.total() / step)
         if period_ns > 0 and number >= wanted:
-            members = _of_one_phase(runs, absolute, period_ns)
-            if step == 1 and _is_left_for_good(runs, absolute, period_ns):
-                return ()
-            return _with_slipped(runs, absolute, members, period_ns)
+            return _of_one_phase(runs, absolute, period_ns)
     return ()
-
-
-def _is_left_for_good(runs: Sequence[Run], at: Sequence[int], period_ns: int) -> bool:
-    """Whether the times have one phase until something moves them, and never again."""
-    phases = [runs[index].due_ns % period_ns for index in at]
-    usual, number = Counter(phases).most_common(1)[0]
-    last = len(phases) - phases[::-1].index(usual)
-    is_one_row = number == last - phases.index(usual)
-    return is_one_row and number < STEADY_SHARE * len(phases)
-
-
-def _sleeps_from_now(runs: Sequence[Run], at: Sequence[int], period_ns: int) -> bool:
-    """
-    Whether the times are made of an interval from then on, though they are absolute.
-
-    What delays such a thread delays all that follows, and it asks for the same again. A
-    grid is where it was after a delay.
-    """
-    if not _is_left_for_good(runs, at, period_ns):
-        return False
-    usual_ns = median_low([_request_ns(runs[index]) for index in at])
-    moved = [
-        (abs(off_ns), abs(_request_ns(runs[b]) - usual_ns))
-        for a, b in pairwise(at)
-        if (off_ns := _off_ns(runs[b].due_ns - runs[a].due_ns, period_ns))
-    ]
-    if len(moved) < FEWEST:
-        return False
-    times, asked = ([one[n] for one in moved] for n in (0, 1))
-    return ADAPTS * median_low(asked) < median_low(times)
-
-
-def _off_ns(interval_ns: int, period_ns: int) -> int:
-    """Return how far an interval is from the nearest number of periods."""
-    return interval_ns - round(interval_ns / period_ns) * period_ns
-
-
-def _with_slipped(
-    runs: Sequence[Run], absolute: Sequence[int], members: Sequence[int], period_ns: int
-) -> Sequence[int]:
-    """Add the nearest run of a period that none of the members is of, if it is near."""
-    first_ns = runs[members[0]].due_ns
-    numbers = {round((runs[at].due_ns - first_ns) / period_ns): at for at in members}
-    nearest: dict[int, tuple[int, int]] = {}
-    for at in absolute:
-        since_ns = runs[at].due_ns - first_ns
-        number, off_ns = round(since_ns / period_ns), abs(_off_ns(since_ns, period_ns))
-        if number not in numbers and off_ns <= SLIP_SHARE * period_ns:
-            nearest[number] = min((off_ns, at), nearest.get(number, (off_ns, at)))
-    return sorted([*numbers.values(), *(at for _, at in nearest.values())])
 
 
 def _of_one_phase(
@@ -269,8 +212,6 @@ def _keeps_a_grid(runs: Sequence[Run], at: Sequence[int], period_ns: int) -> boo
     near = [one for one in intervals if periods_in(one, period_ns) == 1]
     if any(run.flags & RELATIVE for run in due):
         return _spread_ns(requests) > ADAPTS * _spread_ns(near)
-    if _sleeps_from_now(runs, at, period_ns):
-        return False
     return _spread_ns(near) <= _spread_ns(requests)
 
 
