@@ -1,5 +1,6 @@
 """Every verb says and writes what `tests/net` holds; `make net` shows what differs."""
 
+from datetime import datetime
 from pathlib import Path
 
 import pytest
@@ -49,6 +50,12 @@ def test_a_case_gives_what_is_held(case: Case) -> None:
 @pytest.mark.parametrize("number", [30, pytest.param(200, marks=pytest.mark.slow)])
 def test_families_have_the_p_values_that_are_held(number: int) -> None:
     assert families.differing(number) == []
+
+
+def test_a_written_date_is_held_as_it_is_on_every_day() -> None:
+    asked = datetime.now().date().isoformat()
+    case = Case("dated", (f"report nights/{asked}",), (), "", 100)
+    assert asked in run_case(case).err
 
 
 def test_nothing_is_held_of_a_case_that_is_gone() -> None:
