@@ -92,7 +92,10 @@ def packed() -> Sequence[bytes]:
 
 def read_packed(data: bytes) -> object:
     """Unpack it, and read every record."""
-    with _file("p.rtscope.tar.gz", _compressed(data)) as path, unpacking() as opened:
+    with (
+        given_file("p.rtscope.tar.gz", _compressed(data)) as path,
+        unpacking() as opened,
+    ):
         return open_records(opened(path))
 
 
@@ -126,7 +129,7 @@ def read_bundle(data: bytes) -> object:
         *(TypeError, AttributeError, RecursionError),
     ):
         content = signed(content) if data[:1] == _SIGN_ANEW else content
-    with _file("b.tar", content) as path:
+    with given_file("b.tar", content) as path:
         cached = path.parent / "cache"
         got = import_bundle(path, cache=cached, log=lambda _: None)
         return prepare_bundle(got, cache=cached)
@@ -214,7 +217,7 @@ def _examples() -> Sequence[bytes]:
 
 def read_campaign(data: bytes) -> object:
     """Read a campaign file."""
-    with _file("c.toml", data) as path:
+    with given_file("c.toml", data) as path:
         return load_campaign(path)
 
 
@@ -226,7 +229,7 @@ def sweep_files() -> Sequence[bytes]:
 
 def read_sweep_file(data: bytes) -> object:
     """Read a sweep file."""
-    with _file("s.toml", data) as path:
+    with given_file("s.toml", data) as path:
         return load_sweep(path)
 
 
@@ -265,7 +268,7 @@ def sweep_folders() -> Sequence[bytes]:
 
 def read_sweep_folder(data: bytes) -> object:
     """Go on with it as far as without a board, and show what there is."""
-    with _folder(_sweep_folder(), data) as out, _silent():
+    with _folder(_sweep_folder(), data) as out, silent():
         work = sweeps.resumed_work(out, only=None)
         return show_sweep(work, Detail.ALL, json=False, explain=False)
 
@@ -374,7 +377,8 @@ def _folder(files: Mapping[str, bytes], data: bytes) -> Iterator[Path]:
 
 
 @contextlib.contextmanager
-def _file(name: str, data: bytes) -> Iterator[Path]:
+def given_file(name: str, data: bytes) -> Iterator[Path]:
+    """Give a file of this name, in a folder of its own."""
     with tempfile.TemporaryDirectory() as folder:
         path = Path(folder, name)
         path.write_bytes(data)
@@ -382,7 +386,8 @@ def _file(name: str, data: bytes) -> Iterator[Path]:
 
 
 @contextlib.contextmanager
-def _silent() -> Iterator[None]:
+def silent() -> Iterator[None]:
+    """Print nothing."""
     nowhere = io.StringIO()
     with contextlib.redirect_stdout(nowhere), contextlib.redirect_stderr(nowhere):
         yield

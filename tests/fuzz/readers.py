@@ -22,7 +22,7 @@ from fakes.audited import BOOTED
 from fakes.foreign import DESCRIBED
 from fakes.printed import render_text
 from fakes.trees import reader_of
-from fuzz import binaries, folders
+from fuzz import binaries, folders, histories
 from fuzz.mutate import mutated
 from rtscope.contract import KernelMessage, LoadWindow, parse_line
 from rtscope.host.errors import RtscopeError
@@ -289,6 +289,10 @@ READERS = (
     FuzzedReader("recipe", folders.recipes, folders.read_recipe, share=0.2),
     FuzzedReader("campaign", folders.campaigns, folders.read_campaign, share=0.2),
     FuzzedReader("sweep file", folders.sweep_files, folders.read_sweep_file, share=0.2),
+    FuzzedReader("test", histories.tests, histories.read_test, share=0.2),
+    FuzzedReader("baseline of a test", histories.baselines, histories.read_kept),
+    FuzzedReader("kept wake-ups", histories.wakeups, histories.read_wakeups, share=0.2),
+    FuzzedReader("index", histories.indexes, histories.read_index, share=0.01),
     FuzzedReader(
         "folder of a sweep",
         folders.sweep_folders,

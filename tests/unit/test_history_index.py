@@ -24,7 +24,10 @@ from rtscope.verbs.history import database, indexing
 from rtscope.verbs.history.entries import indexed_figures
 from rtscope.verbs.history.histograms import later_than, packed, unpacked
 from rtscope.verbs.history.indexing import Tally, index_place
+from rtscope.verbs.history.query import Filters
+from rtscope.verbs.history.questions import Asked, baseline_of, questions
 from rtscope.verbs.history.tags import tags_of, write_tags
+from rtscope.verbs.history.timeline import timelines
 
 
 @pytest.fixture
@@ -297,6 +300,52 @@ def test_a_damaged_index_is_an_error_in_words(nights: Path, file: Path) -> None:
     file.write_bytes(content)
     with pytest.raises(RecordError, match="index again"):
         indexed(file, nights)
+
+
+@pytest.mark.parametrize(
+    ("statement", "said"),
+    [
+        ("UPDATE run SET started = 'yesterday'", "started is 'yesterday'"),
+        ("UPDATE run SET series = x'00ff'", "damaged: series is"),
+        ("UPDATE run SET missed_periods = -1", "missed_periods is '-1'"),
+        ("UPDATE run SET max_ns = 9e999", "max_ns is 'inf'"),
+        ("UPDATE run SET histogram = NULL", "a run that counts has no latencies"),
+        ("UPDATE run SET settings = 70 + id", "it has no conditions 7"),
+    ],
+)
+def test_what_rtscope_never_wrote_is_refused(
+    nights: Path, file: Path, statement: str, said: str
+) -> None:
+    indexed(file, nights)
+    with closing(sqlite3.connect(file)) as other, other:
+        other.execute(statement)
+    with pytest.raises(RecordError, match=f"{said}.*; remove the file"):
+        read_all(file)
+
+
+def read_all(file: Path) -> None:
+    asked = Asked(1, frozenset(), baseline_of("last:2"), None)
+    with database.opened(file) as opened:
+        timelines(opened, Filters())
+        questions(opened, Filters(), asked)
+
+
+@pytest.mark.parametrize(
+    "statement",
+    [
+        "CREATE TRIGGER more AFTER INSERT ON run BEGIN DELETE FROM tag; END",
+        "DROP TABLE damaged; CREATE VIEW damaged AS WITH RECURSIVE n(path) AS "
+        "(SELECT 1 UNION ALL SELECT path + 1 FROM n) SELECT path FROM n",
+    ],
+)
+def test_an_index_that_does_more_than_hold_rows_is_no_index(
+    nights: Path, file: Path, statement: str
+) -> None:
+    indexed(file, nights)
+    with closing(sqlite3.connect(file)) as other, other:
+        other.executescript(statement)
+    with pytest.raises(UsageError, match="make it anew"), database.opened(file):
+        pass
 
 
 def test_a_place_that_cannot_be_written_is_an_error_in_words(nights: Path) -> None:

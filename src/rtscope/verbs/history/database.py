@@ -11,14 +11,17 @@ Several processes may write at once: each batch is one short transaction, and SQ
 makes the others wait. No sample is in it.
 """
 
+import math
 import sqlite3
 from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from contextlib import closing, contextmanager
+from datetime import datetime
 from functools import cache
 from pathlib import Path
+from types import NoneType
 from typing import Any
 
-from rtscope.host.errors import RecordError, UsageError
+from rtscope.host.errors import RecordError, UsageError, quote
 from rtscope.verbs.history.entries import Entry, indexed_figures
 
 NAME = "history.db"
@@ -28,6 +31,16 @@ APPLICATION = 0x52545348
 """Marks an SQLite file as ours: RTSH."""
 
 SCHEMA = 1
+
+_TIMES = ("started", "vanished")
+
+_MAY_BE_NEGATIVE = ("_ns", "celsius", "priority", "seed")
+
+_OTHERS = {
+    **{"text": "TEXT NOT NULL", "tag": "TEXT NOT NULL", "caveats": "TEXT"},
+    "histogram": "BLOB",
+}
+"""Columns of other tables, and of queries."""
 
 PATIENCE_S = 120.0
 """How long a writer waits for others."""
@@ -85,6 +98,7 @@ _TABLES = (
 )
 
 
+@cache
 def _columns() -> dict[str, str]:
     # Without a type, a whole number stays one.
     return {**_NAMES, **dict.fromkeys(indexed_figures(), "")}
@@ -110,19 +124,69 @@ def opened(path: Path, *, make: bool = False) -> Iterator[sqlite3.Connection]:
         with closing(
             sqlite3.connect(address, uri=True, timeout=PATIENCE_S, isolation_level=None)
         ) as index:
-            index.row_factory = sqlite3.Row
+            index.row_factory = _checked_row
             index.execute("PRAGMA foreign_keys = ON")
             _check(index, path, make=make)
             yield index
-    except sqlite3.Error as error:
+    except (sqlite3.Error, UnicodeDecodeError) as error:
         raise _refused(path, error) from error
 
 
-def _refused(path: Path, error: sqlite3.Error) -> RecordError:
+def _checked_row(cursor: sqlite3.Cursor, values: tuple[Any, ...]) -> sqlite3.Row:
+    """Return a row; raise DatabaseError for what rtscope has never written there."""
+    names = tuple(one[0] for one in cursor.description)
+    for place, name, kinds in _kinds_of(names):
+        value = values[place]
+        if not isinstance(value, kinds) or not _is_possible(name, value):
+            raise sqlite3.DatabaseError(f"damaged: {name} is {quote(str(value))}")
+    row = sqlite3.Row(cursor, values)
+    if (
+        "counts" in names
+        and row["counts"]
+        and None in (row["max_ns"], row["histogram"])
+    ):
+        raise sqlite3.DatabaseError("damaged: a run that counts has no latencies")
+    return row
+
+
+@cache
+def _kinds_of(
+    names: tuple[str, ...],
+) -> tuple[tuple[int, str, tuple[type, ...]], ...]:
+    """Return of each column that is known its place, its name, and its types."""
+    of_runs = _columns() if "started" in names else {}
+    kinds = {**of_runs, **_OTHERS}
+    return tuple(
+        (place, name, _types(kinds[name]))
+        for place, name in enumerate(names)
+        if name in kinds
+    )
+
+
+def _types(kind: str) -> tuple[type, ...]:
+    known = {"TEXT": (str,), "INTEGER": (int,), "BLOB": (bytes,)}
+    plain = known.get(kind.partition(" ")[0], (int, float))
+    return plain if "NOT NULL" in kind else (*plain, NoneType)
+
+
+def _is_possible(name: str, value: object) -> bool:
+    """Whether a column may have the value: a time is one, and no count is negative."""
+    if name in _TIMES and isinstance(value, str):
+        try:
+            return datetime.fromisoformat(value).year > 0
+        except ValueError:
+            return False
+    if not isinstance(value, int | float):
+        return True
+    return math.isfinite(value) and (value >= 0 or name.endswith(_MAY_BE_NEGATIVE))
+
+
+def _refused(path: Path, error: sqlite3.Error | UnicodeDecodeError) -> RecordError:
     said = str(error)
+    is_damaged = "malformed" in said or "decode" in said
     if "locked" in said:
         hint = "another process holds it; wait for its end, then type this again"
-    elif isinstance(error, sqlite3.OperationalError) and "malformed" not in said:
+    elif isinstance(error, sqlite3.OperationalError) and not is_damaged:
         hint = "free some space, or name a place that you may write with --index"
     else:
         hint = "remove the file, and index again: rtscope history index DIR"
@@ -137,7 +201,7 @@ def _check(index: sqlite3.Connection, path: Path, *, make: bool) -> None:
         if isinstance(error, sqlite3.OperationalError):
             raise
         raise _foreign(path) from error
-    if (application, version) == (APPLICATION, SCHEMA) and _has_figures(index):
+    if (application, version) == (APPLICATION, SCHEMA) and _is_ours(index):
         return
     if application not in (0, APPLICATION):
         raise _foreign(path)
@@ -148,7 +212,7 @@ def _check(index: sqlite3.Connection, path: Path, *, make: bool) -> None:
         )
     with writing(index):
         # Another process may just have made it.
-        if _marks(index) == (APPLICATION, SCHEMA) and _has_figures(index):
+        if _marks(index) == (APPLICATION, SCHEMA) and _is_ours(index):
             return
         names = _tables(index)
         if names and _marks(index)[0] != APPLICATION:
@@ -164,9 +228,23 @@ def _marks(index: sqlite3.Connection) -> tuple[int, int]:
     return application, version
 
 
-def _has_figures(index: sqlite3.Connection) -> bool:
-    known = {row["name"] for row in index.execute("PRAGMA table_info(run)")}
-    return _columns().keys() <= known
+def _is_ours(index: sqlite3.Connection) -> bool:
+    """Whether its tables are as rtscope makes them, and nothing acts on them."""
+    rows = index.execute("SELECT type, name, sql FROM sqlite_master")
+    found = [(row["type"], row["name"], row["sql"]) for row in rows]
+    made = {_name_of(one): one for one in _statements()}
+    ours = {name: sql for _, name, sql in found if name in made}
+    return ours == made and not any(kind == "trigger" for kind, *_ in found)
+
+
+def _name_of(statement: str) -> str:
+    return statement.split()[2]
+
+
+@cache
+def _statements() -> tuple[str, ...]:
+    columns = ", ".join(f'"{name}" {kind}' for name, kind in _columns().items())
+    return tuple(one.format(columns=columns) for one in _TABLES)
 
 
 def _tables(index: sqlite3.Connection) -> list[str]:
@@ -179,9 +257,8 @@ def _make(index: sqlite3.Connection, old: Sequence[str]) -> None:
     for name in sorted(old, key=lambda one: one in ("run", "conditions")):
         if name in ("run", "conditions", "caveat", "tag", "damaged"):
             index.execute(f"DROP TABLE {name}")
-    columns = ", ".join(f'"{name}" {kind}' for name, kind in _columns().items())
-    for table in _TABLES:
-        index.execute(table.format(columns=columns))
+    for statement in _statements():
+        index.execute(statement)
     index.execute(f"PRAGMA application_id = {APPLICATION}")
     index.execute(f"PRAGMA user_version = {SCHEMA}")
 
@@ -303,6 +380,17 @@ def mark_back(index: sqlite3.Connection, below: Path, there: Collection[str]) ->
     ).fetchall()
     back = [(row["path"],) for row in rows if row["path"] in there]
     index.executemany("UPDATE run SET vanished = NULL WHERE path = ?", back)
+
+
+class _Conditions(dict[int, str]):
+    def __missing__(self, number: int) -> str:
+        raise sqlite3.DatabaseError(f"damaged: it has no conditions {number}")
+
+
+def conditions(index: sqlite3.Connection) -> Mapping[int, str]:
+    """Return the texts of settings and states; DatabaseError for one that is gone."""
+    rows = index.execute("SELECT id, text FROM conditions")
+    return _Conditions((row["id"], row["text"]) for row in rows)
 
 
 def count_damaged(index: sqlite3.Connection) -> int:

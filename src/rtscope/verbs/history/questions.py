@@ -8,7 +8,7 @@ from statistics import median
 
 from rtscope.host.errors import UsageError, quote
 from rtscope.stats.runsets import MAX_LENGTH_RATIO
-from rtscope.verbs.history.database import Row
+from rtscope.verbs.history.database import Row, conditions
 from rtscope.verbs.history.judge import Question
 from rtscope.verbs.history.query import Filters
 from rtscope.verbs.history.series import Night, Series, changes, series_of
@@ -96,8 +96,7 @@ def _rows(
         "OR directory IN (SELECT directory FROM tag WHERE tag = ?)",
         (*filters.values, _most_runs(asked), asked.baseline.tag),
     ).fetchall()
-    texts = index.execute("SELECT id, text FROM conditions")
-    return rows, {row["id"]: row["text"] for row in texts}
+    return rows, conditions(index)
 
 
 def _most_runs(asked: Asked) -> int:

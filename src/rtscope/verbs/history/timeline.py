@@ -5,7 +5,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from statistics import median
 
-from rtscope.verbs.history.database import Row
+from rtscope.verbs.history.database import Row, conditions
 from rtscope.verbs.history.query import Filters, select_runs
 from rtscope.verbs.history.series import Night, Series, changes, hottest, series_of
 
@@ -109,11 +109,7 @@ def timelines(
     """Return the timelines of runs by filters, and how many older runs are left out."""
     whole = Filters(("part_of = ''", *filters.conditions), filters.values)
     rows, total = select_runs(index, whole, limit=MOST_RUNS)
-    texts = {
-        row["id"]: row["text"]
-        for row in index.execute("SELECT id, text FROM conditions")
-    }
-    return timelines_of(rows, texts), total - len(rows)
+    return timelines_of(rows, conditions(index)), total - len(rows)
 
 
 def timelines_of(rows: Sequence[Row], texts: Mapping[int, str]) -> tuple[Timeline, ...]:
