@@ -65,7 +65,7 @@ const struct block *blocks_intern(struct block block)
 	if (!*place) {
 		*place = allocate(1, sizeof(struct block));
 		**place = block;
-		table.used++;
+		(*place)->number = (uint32_t)table.used++;
 	}
 	return *place;
 }

@@ -8,6 +8,8 @@
 
 #define MAX_RING    (UINT64_C(1) << 28)       /* 4 GiB */
 #define MAX_RECORDS ((UINT64_C(1) << 24) - 3) /* 512 MiB: programs/outside/file.py */
+/* 128 MiB with the header: verbs/test/codefile.py */
+#define MAX_CODE_UNITS ((UINT64_C(1) << 23) - 1)
 
 static bool parse_number(const char *text, uint64_t low, uint64_t high, uint64_t *out)
 {
@@ -151,6 +153,7 @@ static const struct number numbers[] = {
 	{ "most", 1, MAX_RECORDS, AT(most) },
 	{ "stacks", 1, OPTIONS_STACKS, AT(stacks) },
 	{ "stack", 0, OPTIONS_STACK, AT(stack) },
+	{ "code-units", 1, MAX_CODE_UNITS, AT(code_units) },
 };
 
 static bool parse_one(const char *name, const char *value, struct options *o)
@@ -184,6 +187,8 @@ static bool parse_one(const char *name, const char *value, struct options *o)
 		return parse_stacked(value, o);
 	if (strcmp(name, "program") == 0)
 		o->program = value;
+	else if (strcmp(name, "code") == 0)
+		o->code = value;
 	else if (strcmp(name, "summary") == 0)
 		o->summary = value;
 	else if (strcmp(name, "progress") == 0)
@@ -203,6 +208,7 @@ const char *options_parse(int argc, char **argv, struct options *out)
 				 .room = UINT64_C(1) << 23,
 				 .most = MAX_RECORDS,
 				 .stack = 8192,
+				 .code_units = MAX_CODE_UNITS,
 				 .stacked = { 0, UINT64_MAX } };
 
 	for (int i = 0; i < argc; i++) {
@@ -230,6 +236,8 @@ const char *options_parse(int argc, char **argv, struct options *out)
 		return "program=FILE and parts=LIST need task, hooks, fields and time";
 	if (out->program && out->has_parts)
 		return "parts=LIST is not for program=FILE";
+	if (out->code && (!out->program || out->out))
+		return "code=FILE needs program=FILE, and is not for out=FILE";
 	if (out->phases &&
 	    !(out->program && out->hook[HOOK_NEW] && out->hook[HOOK_CALL]))
 		return "phase=START:N:PERIOD:NS needs program=FILE and its hooks";

@@ -189,6 +189,8 @@ struct options {
 	uint64_t switched;                         /* 0: not given */
 	uint64_t first_task;                       /* likewise */
 	const char *program;                       /* NULL: no program is recorded */
+	const char *code;                          /* NULL: nor what it executes */
+	uint64_t code_units;                       /* of that file, at most */
 	uint64_t hook[OPTIONS_HOOKS], field[OPTIONS_FIELDS], time[OPTIONS_TIMES];
 	bool has_parts;
 	uint64_t parts[OPTIONS_PLACES];

@@ -6,6 +6,7 @@
 
 #include "births.h"
 #include "clock.h"
+#include "code.h"
 #include "outsidecalls.h"
 #include "outsidestate.h"
 #include "outsidetime.h"
@@ -24,6 +25,10 @@ enum { HELD_LENDING = 1, HELD_FUTEX, HELD_MUTEX, HELD_WRITTEN, HELD_READ };
 
 int outside_init(const struct options *options, const struct arch *arch)
 {
+	int err = options->code ? code_init(options->code, options->code_units) : 0;
+
+	if (err)
+		return err;
 	outside.options = options;
 	births_init(options);
 	outside.arch = arch;
@@ -128,6 +133,7 @@ static void leave(uint64_t before, uint64_t after, unsigned int to_come)
 	struct thread *t = outside_tell(before, to_come);
 	uint32_t id = t->id;
 
+	code_end_piece(id, to_come);
 	if (task.asleep)
 		look_who_holds(t, to_come);
 	outside_put(OUTSIDE_OUT, to_come, id, !task.asleep,
@@ -152,6 +158,7 @@ static void at_switch(unsigned int to_come)
 		leave(before, after, to_come);
 	cpu->current = after;
 	cpu->entered = cpu->awaits = false;
+	code_count(outside_own(after));
 	if (outside_own(after)) {
 		uint32_t id = outside_tell(before, to_come)->id;
 
@@ -276,6 +283,7 @@ void outside_begin_program(void)
 	t->told = false; /* it may have been told as another's */
 	births_begin_start(t);
 	outside.began_ns = (uint64_t)clock_own_ns(0);
+	code_count(true);
 }
 
 /* --- locks ---------------------------------------------------------------------------- */
@@ -463,7 +471,8 @@ const char *outside_end(void)
 	static char why[128];
 	const char *missing;
 
-	if (!outsidefile_end(cpus.count, possible_kinds()))
+	if (!outsidefile_end(cpus.count, possible_kinds()) ||
+	    (outside.options->code && !code_end()))
 		return "cannot be written";
 	if (outside.wrong) {
 		snprintf(why, sizeof(why),

@@ -5,6 +5,7 @@
 #include <string.h>
 
 #include "clock.h"
+#include "code.h"
 #include "outsidestate.h"
 #include "registers.h"
 #include "sites.h"
@@ -207,6 +208,7 @@ void outsidecalls_at_call(unsigned int to_come)
 	t->registers = registers;
 	t->returns_to = in_call(&call, arch->call_pc) + arch->call_ends;
 	t->waits_for = 0;
+	code_end_piece(t->id, to_come);
 	place = place_of(t, (uint64_t)OF_CALL << 32 | number, registers, to_come);
 	put_call(t, &call, place.number, to_come);
 	put_stack(t, &place, to_come);

@@ -12,6 +12,7 @@
 #include "arch.h"
 #include "blocks.h"
 #include "clock.h"
+#include "code.h"
 #include "cpus.h"
 #include "mainloop.h"
 #include "options.h"
@@ -130,6 +131,15 @@ static void at_block_seen_outside(unsigned int index, void *userdata)
 
 	at_block_of_program(index, (void *)(uintptr_t)instructions);
 	at_outside((uintptr_t)userdata >> ADDRESS_SHIFT, instructions);
+}
+
+static void at_block_of_code(unsigned int index, void *userdata)
+{
+	const struct block *block = userdata;
+
+	at_block_of_program(index, (void *)(uintptr_t)block->instructions);
+	code_at_block(block);
+	at_outside(block->address, block->instructions);
 }
 
 /* After what is done at every block of a board that is recorded. */
@@ -334,7 +344,11 @@ static void call_at_block(struct qemu_plugin_tb *tb, const struct block *block)
 	bool of_program = plugin.options.program && block->in_program &&
 			  outside_is_program(block->address);
 
-	if (!plugin.options.out && of_program) {
+	if (plugin.options.code && of_program) {
+		qemu_plugin_register_vcpu_tb_exec_cb(
+			tb, at_block_of_code, QEMU_READS_REGISTERS,
+			(void *)(uintptr_t)blocks_intern(*block));
+	} else if (!plugin.options.out && of_program) {
 		qemu_plugin_register_vcpu_tb_exec_cb(tb, at_block_seen_outside,
 						     QEMU_READS_REGISTERS,
 						     as_userdata(block));

@@ -4,7 +4,7 @@ from collections.abc import Iterator, Sequence
 from pathlib import Path
 
 import pytest
-from bare import Board, address_of, build
+from bare import UPPER_HALF, Board, address_of, build
 from elftools.elf.elffile import ELFFile
 from test_plugin import board, qemu
 
@@ -16,6 +16,7 @@ from rtscope.programs.outside.file import (
     name_of,
     parse_program_record,
 )
+from rtscope.verbs.test.codefile import ProgramCode, parse_program_code
 
 __all__ = ["board", "qemu"]
 
@@ -228,3 +229,54 @@ def test_a_function_that_every_boot_comes_by_is_missed(board: Board) -> None:
     done = board.start(guest, cpus=1, program=file, **given)
 
     assert "never came by do_exit" in done.stderr
+
+
+def executed(board: Board, **more: object) -> ProgramCode:
+    """Return what the program executed; its record is of the same boot."""
+    file = board.work / "code"
+    recorded(board, code=file, **more)
+    return parse_program_code(file.read_bytes())
+
+
+def test_the_code_of_the_program_is_counted_between_its_calls(board: Board) -> None:
+    code = executed(board)
+    pieces = code.threads[7]
+    in_program = address_of(guest_with(), "behind_sleep") - UPPER_HALF + PROGRAM
+    sums = [int(code.contents[one].instructions.sum()) for one in pieces.contents]
+
+    # to the call that sleeps; behind it, with three calls; after the preemption
+    assert sums == [7, 22, 7]
+    assert in_program in code.contents[pieces.contents[1]].addresses.tolist()
+    assert set(code.threads) == {7}
+    assert code.lost == 0
+
+
+def test_code_ends_where_the_record_has_its_call_and_its_switch(board: Board) -> None:
+    file = board.work / "code"
+    record = recorded(board, code=file)
+    pieces = parse_program_code(file.read_bytes()).threads[7]
+    calls = [one.at_ns for one in record.entries if one.kind == Kind.CALL]
+    switches = [one.at_ns for one in record.entries if one.kind == Kind.OUT]
+
+    assert pieces.ended_ns.tolist() == [calls[1], switches[1], switches[2]]
+
+
+def test_the_record_is_the_same_with_and_without_code(board: Board) -> None:
+    file = board.work / "program"
+    recorded(board, code=board.work / "code")
+    with_code = file.read_bytes()
+    recorded(board)
+
+    assert with_code == file.read_bytes()
+
+
+def test_code_beyond_the_limit_is_counted(board: Board) -> None:
+    cut = executed(board, **{"code-units": 4})
+
+    assert (len(cut.contents), cut.lost) == (1, 2)
+
+
+def test_code_without_a_program_is_refused(board: Board) -> None:
+    done = board.start(guest_with(), cpus=1, code=board.work / "code")
+
+    assert "code=FILE needs program=FILE" in done.stderr

@@ -25,11 +25,14 @@ from rtscope.record.instructions.section import (
     task_switches,
 )
 from rtscope.verbs.test.answer import Answer, worst_of
+from rtscope.verbs.test.codeseen import CodeSeen, ThreadCode
 from rtscope.verbs.test.cyclechart import NOT_SEEN, marks_of, outside_timeline
+from rtscope.verbs.test.executed import ThreadUses, WorstUse
 from rtscope.verbs.test.file import BudgetTable, ProgramTest
 from rtscope.verbs.test.forms import answer_row
 from rtscope.verbs.test.judge import SeenStart, judge
 from rtscope.verbs.test.page import page_document
+from rtscope.verbs.test.reached import Unreached
 from rtscope.verbs.test.recorded import cycle_section, recorded_cycle
 from rtscope.verbs.test.responsecharts import MOST_DOTS, over_time_of
 from rtscope.verbs.test.running import Ran
@@ -222,7 +225,12 @@ def test_a_cycle_that_the_one_before_made_late_is_not_booted_again() -> None:
 
 
 def test_every_key_of_the_answer_is_explained() -> None:
-    answer = replace(answer_of(record_of(8)), cause="a lock")
+    use = WorstUse("filter", "control.c", 9, 2, 8)
+    threads = (ThreadCode("pc", "loop", 11, ThreadUses((use,), 0), 8, lost=False),)
+    files = (Unreached("pc", "control", 6, ("stop",), ("main",), ""),)
+    answer = replace(
+        answer_of(record_of(8)), cause="a lock", code=CodeSeen(threads, files)
+    )
 
     assert keys_without_words(answer_row(answer), "TestAnswer") == []
     assert answer_row(answer)["cause"] == "a lock"

@@ -125,6 +125,11 @@ TEST_ANSWER: Rows = (
         "What the worst cycle executed in its thread's time, most first; empty: as "
         "cause.",
     ),
+    (
+        "code",
+        "TestCode or null",
+        "What was executed of the program; null: with `--no-explain` or `--search`.",
+    ),
     ("doubts", "list of: TestDoubt", "Why a load may not have run."),
     ("threads", "list of: TestThread", "Of each run."),
     ("runs", "list of: TestRun", "The boots."),
@@ -245,6 +250,32 @@ TEST_FUNCTION: Rows = (
     ("function", "text", "Its name; `(unknown)`: it has none."),
     ("file", "text", "Its source or binary; `kernel`: of the kernel."),
     ("instructions", "whole number", "Its own, without those of what it calls."),
+)
+TEST_CODE: Rows = (
+    ("threads", "list of: ThreadCode", "Of each judged thread in each run."),
+    ("files", "list of: CodeFile", "The program's own file, of each board."),
+)
+THREAD_CODE: Rows = (
+    ("run", "text", "The run."),
+    ("thread", "text", "Its name."),
+    ("tid", "whole number", "On the board."),
+    ("cycles_left_out", "whole number", "Cycles whose code is not known."),
+    ("functions", "list of: CodeUse", "The program's, most instructions first."),
+)
+CODE_USE: Rows = (
+    ("function", "text", "Its name; `(unknown)`: it has none."),
+    ("file", "text", "Its source or binary."),
+    ("instructions", "whole number", "Its own, in the cycle in which it has most."),
+    ("cycle", "whole number", "That cycle."),
+    ("cycles", "whole number", "In how many it was executed."),
+)
+CODE_FILE: Rows = (
+    ("board", "text", "The virtual board."),
+    ("file", "text", "Its name; empty: unknown."),
+    ("functions", "whole number or null", "How many it has of its own; null: unknown."),
+    ("never", "list of: text", "Those that no thread entered."),
+    ("other_threads", "list of: text", "Those that no judged thread entered."),
+    ("why_unknown", "text", "Empty: all is known."),
 )
 LATENCY_PARTS: Rows = (
     (
@@ -394,6 +425,10 @@ OF_TESTS: Mapping[str, Rows] = {
     "TestThread": TEST_THREAD,
     "CallCounts": CALL_COUNTS,
     "TestFunction": TEST_FUNCTION,
+    "TestCode": TEST_CODE,
+    "ThreadCode": THREAD_CODE,
+    "CodeUse": CODE_USE,
+    "CodeFile": CODE_FILE,
     "LatencyParts": LATENCY_PARTS,
     "PartTimes": PART_TIMES,
     "WorstCycle": WORST_CYCLE,

@@ -75,7 +75,7 @@ class Images:
     The files in the memory of a process; another process reads them: a context manager.
 
     `read` returns the content of a file, or a path that the other process can open;
-    the functions `find` are looked for.
+    the functions `find` are looked for, and all of them are listed with `every`.
     """
 
     def __init__(
@@ -85,8 +85,10 @@ class Images:
         debug_files: Sequence[Path] = (DEBUG_FILES,),
         cache: Path | None = None,
         find: Sequence[str] = ALLOCATIONS,
+        every: bool = False,
     ) -> None:
         self._read_file, self._cache, self._find = read, cache, find
+        self._every = every
         self.debug_files = tuple(debug_files)
         self._files: dict[str, Mapping[str, str]] = {}
         self._left_out: dict[str, str] = {}
@@ -141,6 +143,7 @@ class Images:
             dict(files),
             find=() if stacks is not None else self._find,
             find_in_go=() if stacks is not None else LOCKS_OF_GO,
+            every=self._every and stacks is None,
             vdso=self._vdso,
             debug=[str(one) for one in self.debug_files],
             cache="" if self._cache is None else str(self._cache),
@@ -194,6 +197,18 @@ class Images:
         row = self._about.get(_key(piece), {})
         waits = [(PROBE, int(at)) for _, at in row.get("of_go", ())]
         return [*((str(n), int(at)) for n, at in row.get("functions", ())), *waits]
+
+    def every_function(self, piece: Piece) -> Sequence[tuple[str, int, int]] | str:
+        """
+        Return name, offset and size of each function in a file; or why nobody knows.
+
+        `read` was before, and `every` was asked for.
+        """
+        row = self._about.get(_key(piece), {})
+        if "every" in row:
+            return [(str(name), int(at), int(size)) for name, at, size in row["every"]]
+        known = self.unread.get(piece.path) or row.get("why_no_names")
+        return str(known or "it cannot be read")
 
     def why_hidden(self, piece: Piece) -> str:
         """Return why some functions of a file are not found; empty if all are."""

@@ -24,7 +24,7 @@ RECIPE = 1
 """Counts up when what is kept of the packages changes."""
 
 SUMMARY, PROGRESS, STREAM = "summary.json", "progress", "stream"
-PROGRAM_RECORD = "program"
+PROGRAM_RECORD, PROGRAM_CODE = "program", "code"
 """The files that the plugin writes in a boot."""
 
 MAX_USES = 64
@@ -146,6 +146,8 @@ class ProgramView:
     taken; None: all."""
     phases: tuple[Phase, ...] = ()
     """Of threads that begin at a certain time."""
+    code: bool = False
+    """Whether to count the blocks of each thread; not beside a Recording."""
     parts: tuple[int, ...] = ()
     """Where parts of the agent's wake-ups begin or end, `enum options_place`: they are
     in SUMMARY then, and no program is recorded."""
@@ -206,8 +208,8 @@ def with_plugin(
     """
     Return the options by which the plugin bounds the quantum, and writes into a folder.
 
-    That is SUMMARY, PROGRESS, STREAM and PROGRAM_RECORD. With `progress` it ends QEMU
-    where the standard input does: rtscope is gone then.
+    That is SUMMARY, PROGRESS, STREAM, PROGRAM_RECORD and PROGRAM_CODE. With
+    `progress` it ends QEMU where the standard input does: rtscope is gone then.
     """
     option, quantum = quantum_by_plugin(plugin, board)
     words = [quantum, f"summary={escaped(folder / SUMMARY)}"]
@@ -230,6 +232,10 @@ def with_plugin(
                 for _ in range(not view.parts)
             ),
             *(f"shift={board.shift}" for _ in range(recording is None)),
+            *(
+                f"code={escaped(folder / PROGRAM_CODE)}"
+                for _ in range(view.code and recording is None)
+            ),
             *(
                 f"{name}={':'.join(map(str, values))}"
                 for name, values in (

@@ -22,6 +22,7 @@ from rtscope.boards.catalogue import Board
 from rtscope.boards.parts.initrd import Job
 from rtscope.boards.parts.prepared import Prepared, write_initrd
 from rtscope.boards.parts.qemu import (
+    PROGRAM_CODE,
     PROGRAM_RECORD,
     PROGRESS,
     STREAM,
@@ -202,6 +203,8 @@ class Booted:
     """The recorded paths, if they were asked for and the plugin wrote them."""
     program: bytes | None = None
     """What the threads of a program did, if that was asked for."""
+    code: bytes | None = None
+    """Which code of it they executed; likewise."""
 
     def text(self, name: str) -> str:
         """Return a file as text; empty if the board did not send it."""
@@ -233,7 +236,7 @@ def boot(
     with temporary_folder("board", error=HostError) as folder:
         digest = _write(folder / "initrd", prepared, job)
         summary, stream = folder / SUMMARY, folder / STREAM
-        seen = folder / PROGRAM_RECORD
+        seen, code = folder / PROGRAM_RECORD, folder / PROGRAM_CODE
         argv = command_line(
             prepared.qemu,
             prepared.board,
@@ -260,6 +263,7 @@ def boot(
             program=_program(prepared, seen, ended)
             if view and not view.parts
             else None,
+            code=code.read_bytes() if code.exists() else None,
         )
 
 

@@ -113,6 +113,8 @@ class ProgramRun:
     host_seconds: float
     paths: bytes | None = None
     """What the CPUs executed, as the plugin wrote it; None: it was not asked for."""
+    code: bytes | None = None
+    """Which code each thread executed; likewise."""
 
     @property
     def inputs_digest(self) -> str:
@@ -165,6 +167,7 @@ def run_program(
         kernel_log=booted.text("kernel.log"),
         host_seconds=booted.host_seconds,
         paths=booted.stream,
+        code=booted.code,
     )
 
 

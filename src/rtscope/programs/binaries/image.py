@@ -6,6 +6,7 @@ from bisect import bisect_right
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from functools import cached_property
+from itertools import groupby
 
 from rtscope.programs.binaries.elf import (
     INTERPRETER,
@@ -96,6 +97,15 @@ class Image:
         return [symbol for part in _parts(self.elf) for symbol in part.named(name)]
 
     @property
+    def has_names(self) -> bool:
+        """Whether it has the names of all its functions: it is not stripped."""
+        return any(one.type == _SYMTAB for one in self.elf.sections)
+
+    def every_function(self) -> Iterator[Symbol]:
+        """Yield each function once, by its best name; Damaged if a table is cut."""
+        yield from self.symbols.every()
+
+    @property
     def build_id(self) -> str | None:
         """The number of its build, in hexadecimal."""
         return self.elf.build_id
@@ -121,8 +131,7 @@ class Image:
             return "its code is changed where it is loaded"
         library = self._tags and not self._tags.get(_FLAGS_1, 0) & _PIE
         loaded = any(one.type == INTERPRETER for one in self.elf.segments)
-        names = any(one.type == _SYMTAB for one in self.elf.sections)
-        if not (library or loaded or names):
+        if not (library or loaded or self.has_names):
             return (
                 "it is static, and stripped of the names of its functions: leave them "
                 "in, or link it dynamically"
@@ -232,6 +241,11 @@ class SymbolTable:
     def ranges(self) -> Iterator[tuple[int, int]]:
         """Yield begin and size of each function."""
         yield from ((row[0], row[1]) for row in self._rows)
+
+    def every(self) -> Iterator[Symbol]:
+        """Yield the function at each address where one begins."""
+        for _, rows in groupby(self._rows, key=lambda row: row[0]):
+            yield max(map(self._symbol, rows), key=_rank)
 
     def at(self, vaddr: int) -> Symbol | None:
         """Return the function that an address is in."""

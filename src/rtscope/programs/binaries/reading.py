@@ -35,6 +35,8 @@ class Request:
     """Functions whose places in the files are returned."""
     find_in_go: Sequence[str] = ()
     """The same in programs of Go alone."""
+    every: bool = False
+    """Whether all functions of the files are returned."""
     vdso: str = ""
     debug: Sequence[str] = ()
     """Directories of debug files."""
@@ -50,6 +52,7 @@ class Request:
                 "files": self.files,
                 "find": list(self.find),
                 "find_in_go": list(self.find_in_go),
+                "every": self.every,
                 "vdso": self.vdso,
                 "debug": list(self.debug),
                 "cache": self.cache,

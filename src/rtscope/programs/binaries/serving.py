@@ -43,6 +43,8 @@ CPU_S = 30
 FILE_CPU_S = 5
 """Of one file: more, and it is left out."""
 MAX_IMAGE_BYTES = 256 << 20
+MAX_FUNCTIONS = 4_000
+"""Of a file, where all are asked for."""
 
 
 class TookTooLong(Exception):
@@ -123,6 +125,8 @@ def _about(key: str, image: Image, request: Mapping[str, Any]) -> Mapping[str, A
             row["build_id"] = image.build_id
             row["lazy"] = image.lazy
             row["hidden"] = image.why_hidden
+            if request["every"]:
+                row |= _every_function(image)
             image.elf.check_sections()
     except _FAILED as error:
         row["damaged"] = _why(error)
@@ -139,6 +143,16 @@ def _functions(image: Image, find: Sequence[str]) -> Iterator[tuple[str, int]]:
             offset = image.offset_of(symbol.vaddr)
             if offset is not None:
                 yield function, offset
+
+
+def _every_function(image: Image) -> Mapping[str, Any]:
+    if not image.has_names:
+        return {"why_no_names": "it is stripped of the names of its functions"}
+    places = [(image.offset_of(one.vaddr), one) for one in image.every_function()]
+    every = [(one.name, at, one.size) for at, one in places if at is not None]
+    if len(every) > MAX_FUNCTIONS:
+        return {"why_no_names": f"it has more than {MAX_FUNCTIONS:,} functions"}
+    return {"every": every}
 
 
 class Files:

@@ -23,6 +23,8 @@ from rtscope.programs.outside.model import OutsideCycle, OutsideThread
 from rtscope.programs.outside.parts import cycle_parts
 from rtscope.stats.summary import summarize_samples
 from rtscope.verbs.test.baseline import VIRTUAL, Difference
+from rtscope.verbs.test.codeseen import CodeSeen
+from rtscope.verbs.test.codetables import code_blocks
 from rtscope.verbs.test.file import ProgramTest
 from rtscope.verbs.test.functions import FunctionUse, functions_table
 from rtscope.verbs.test.judge import (
@@ -65,6 +67,8 @@ class Answer:
     """Of the worst cycle, in a sentence; empty: it was not recorded."""
     functions: tuple[FunctionUse, ...] = ()
     """What was executed in that cycle; empty: it was not recorded."""
+    code: CodeSeen | None = None
+    """What was executed of the program; None: it was not asked for."""
 
     @property
     def exit_status(self) -> int:
@@ -283,6 +287,8 @@ def answer_blocks(
         yield from _unseen(one)
         yield ""
     yield from parts_blocks(answer.test, answer.tested, drawn=parts)
+    if answer.code is not None:
+        yield from code_blocks(answer.code)
     yield from more
     budgets = [_budget_row(one) for one in answer.judged]
     if budgets:

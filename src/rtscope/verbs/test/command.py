@@ -49,9 +49,10 @@ from rtscope.verbs.test.baseline import (
     differences,
     read_baseline,
 )
+from rtscope.verbs.test.codeseen import CodeReader
 from rtscope.verbs.test.file import ProgramTest, load_test, with_values
 from rtscope.verbs.test.forms import answer_junit, answer_row
-from rtscope.verbs.test.judge import SeenStart, judge
+from rtscope.verbs.test.judge import SeenStart, judge, judged_threads
 from rtscope.verbs.test.options import OPTION_OF, ProgramTestOptions
 from rtscope.verbs.test.page import page_document
 from rtscope.verbs.test.plan import Boot, boots_of, lock_of
@@ -126,10 +127,15 @@ def test(request: ProgramTestRequest) -> int:
         if request.save_lock is not None:
             used = lock_text(lock_of(asked, boots))
             write_atomically(request.save_lock, used.encode())
+        if _wants_code(request):
+            boots = tuple(
+                replace(one, view=replace(one.view, code=True)) for one in boots
+            )
         run = partial(_run, jobs=request.jobs, progress=waiting)
         searched = _searched(request, asked, boots, run, log=waiting.over(note))
         ran = [one.worst.ran for one in searched] or run(boots)
-        tested, latest = _seen(asked, ran)
+        reader = CodeReader(lambda one: judged_threads(asked, one.outside))
+        tested, latest = _seen(asked, ran, reader)
         path = request.identical_to or request.no_worse_than
         answer = Answer(
             asked,
@@ -141,6 +147,7 @@ def test(request: ProgramTestRequest) -> int:
             if baseline is None
             else tuple(differences(asked, tested, baseline, tolerance=tolerance)),
             changed=() if baseline is None else changed(tested, baseline),
+            code=reader.result() if _wants_code(request) else None,
         )
         drawn = _drawn(request, answer, ran, latest, waiting)
     if drawn.recorded is not None:
@@ -161,14 +168,24 @@ def test(request: ProgramTestRequest) -> int:
     return answer.exit_status
 
 
+def _wants_code(request: ProgramTestRequest) -> bool:
+    """Tell whether anything shows which code was executed; a search has no place."""
+    if request.explain is False or request.search is not None:
+        return False
+    shown = request.json or request.html is not None or request.markdown is not None
+    return shown or bool(request.explain) or request.display.detail is Detail.ALL
+
+
 def _seen(
-    asked: ProgramTest, ran: Sequence[Ran]
+    asked: ProgramTest, ran: Sequence[Ran], code: CodeReader
 ) -> tuple[tuple[SeenStart, ...], ProgramRecord]:
     """Return the starts of all boots, and the record of the last one."""
     starts: list[SeenStart] = []
     for boot in ran:
         reader = record_of(boot.run)
-        starts += seen_starts(asked, boot, reader)
+        of_boot = list(seen_starts(asked, boot, reader))
+        code.take(boot, reader.record, of_boot)
+        starts += of_boot
     return tuple(starts), reader.record
 
 

@@ -19,6 +19,7 @@ from rtscope.verbs.test.answer import (
     shown,
     worst_of,
 )
+from rtscope.verbs.test.codetables import code_row
 from rtscope.verbs.test.functions import functions_row
 from rtscope.verbs.test.judge import (
     MEASURES,
@@ -56,6 +57,7 @@ def answer_row(answer: Answer) -> dict[str, Any]:
         "changed": list(answer.changed),
         "cause": answer.cause or None,
         "functions": functions_row(answer.functions),
+        "code": None if answer.code is None else code_row(answer.code),
         "doubts": [
             {"run": one.name, "says": doubt}
             for one in answer.tested

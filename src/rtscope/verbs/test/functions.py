@@ -79,7 +79,7 @@ def functions_of(
     own = dict(zip(each[~in_kernel].tolist(), totals[~in_kernel].tolist(), strict=True))
     frames = named(sorted(own, key=lambda one: -own[one])[:MOST_NAMED])
     for address, instructions in own.items():
-        found[_key(frames.get(address))] += instructions
+        found[function_key(frames.get(address))] += instructions
     rows = [FunctionUse(*key, number) for key, number in found.items() if number]
     return tuple(sorted(rows, key=lambda one: (-one.instructions, one.name, one.file)))
 
@@ -97,7 +97,8 @@ def _inside(at_ns: NDArray[np.int64], cycle: OutsideCycle) -> NDArray[np.bool_]:
     return inside
 
 
-def _key(frame: NamedFrame | None) -> tuple[str, str]:
+def function_key(frame: NamedFrame | None) -> tuple[str, str]:
+    """Return the name and the file of a function, as they are shown."""
     if frame is None:
         return UNKNOWN, ""
     return frame.function or UNKNOWN, PurePosixPath(frame.file or frame.image).name
@@ -105,26 +106,34 @@ def _key(frame: NamedFrame | None) -> tuple[str, str]:
 
 def naming_of(program: Program, pieces: Sequence[Piece], *, arch: str) -> Naming:
     """Return what names the addresses of a process, whose memory has these pieces."""
-    machine = BY_MACHINE.get(arch)
 
     def named(addresses: Sequence[int]) -> Mapping[int, NamedFrame]:
-        if machine is None or not (pieces and addresses):
-            return {}
-        samples = [
-            (b64encode(_registers(machine.order, machine.pc, one)).decode(), "", True)
-            for one in addresses
-        ]
-        reading = content_of(program)
-        with Images(reading, debug_files=NO_DEBUG_FILES, find=()) as images:
-            images.read(pieces)
-            stacks = images.stacks(pieces, samples, arch=arch).named
-        return {
-            address: stack.frames[0]
-            for address, stack in zip(addresses, stacks, strict=True)
-            if stack.frames
-        }
+        frames = frames_at(program, pieces, addresses, arch=arch)
+        return {address: chain[0] for address, chain in frames.items()}
 
     return named
+
+
+def frames_at(
+    program: Program, pieces: Sequence[Piece], addresses: Sequence[int], *, arch: str
+) -> Mapping[int, Sequence[NamedFrame]]:
+    """Return the functions at addresses of a process, those put into others first."""
+    machine = BY_MACHINE.get(arch)
+    if machine is None or not (pieces and addresses):
+        return {}
+    samples = [
+        (b64encode(_registers(machine.order, machine.pc, one)).decode(), "", True)
+        for one in addresses
+    ]
+    reading = content_of(program)
+    with Images(reading, debug_files=NO_DEBUG_FILES, find=()) as images:
+        images.read(pieces)
+        stacks = images.stacks(pieces, samples, arch=arch).named
+    return {
+        address: stack.frames
+        for address, stack in zip(addresses, stacks, strict=True)
+        if stack.frames
+    }
 
 
 def _registers(order: Sequence[int], pc: int, address: int) -> bytes:

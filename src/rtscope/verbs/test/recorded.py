@@ -5,9 +5,8 @@ Equal inputs give an equal boot: the program does the same in it to the nanoseco
 which is shown by its record, or the explanation is not made.
 """
 
-import dataclasses
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import numpy as np
 from numpy.typing import NDArray
@@ -164,7 +163,11 @@ def _boot_again(ran: Ran, cycle: OutsideCycle, progress: Progress) -> ExecTrace:
     )
     try:
         again = run_program(
-            boot.prepared, boot.job, view=boot.view, recording=paths, progress=progress
+            boot.prepared,
+            boot.job,
+            view=replace(boot.view, code=False),
+            recording=paths,
+            progress=progress,
         )
     except HostError as error:
         raise BoardError(f"the second boot failed: {error}") from error
@@ -179,7 +182,7 @@ def cycle_section(trace: ExecTrace, cycle: OutsideCycle, *, cpu: int) -> TraceSe
     """Return a recorded window as the path of a cycle, marked at its end."""
     window = next(one for one in trace.sections if one.kind is SectionKind.WINDOW)
     inside = (window.at_ns <= cycle.done_ns) & ~_recorded_again(window)
-    return dataclasses.replace(
+    return replace(
         window,
         kind=SectionKind.WORST,
         cpu=cpu,

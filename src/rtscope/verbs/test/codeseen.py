@@ -1,0 +1,127 @@
+"""What the boots of a test executed of the program, and what they never reached."""
+
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
+
+from rtscope.boards.parts.program import Program
+from rtscope.host.errors import BoardError, ContractError
+from rtscope.host.escape import all_printable
+from rtscope.programs.memorymap import Mapping as Piece
+from rtscope.programs.naming import NamedFrame
+from rtscope.programs.outside.file import Kind, ProgramRecord
+from rtscope.programs.outside.model import OutsideThread
+from rtscope.verbs.test.codefile import ProgramCode, parse_program_code
+from rtscope.verbs.test.executed import ThreadUses, blocks_of_thread, worst_uses
+from rtscope.verbs.test.functions import Naming, naming_of
+from rtscope.verbs.test.judge import SeenStart
+from rtscope.verbs.test.places import pieces_of
+from rtscope.verbs.test.reached import OwnFile, Unreached, path_of, unreached_in
+from rtscope.verbs.test.running import Ran
+
+Judging = Callable[[SeenStart], Sequence[OutsideThread]]
+"""Gives the threads of a start that are judged."""
+
+
+@dataclass(frozen=True, slots=True)
+class ThreadCode:
+    """What a judged thread executed in one start."""
+
+    run: str
+    thread: str
+    tid: int
+    used: ThreadUses
+    cycles: int
+    lost: bool
+    """Whether the record was full, so that the last cycles are left out."""
+
+
+@dataclass(frozen=True, slots=True)
+class CodeSeen:
+    """What a test executed of its program."""
+
+    threads: tuple[ThreadCode, ...]
+    files: tuple[Unreached, ...]
+    """The program's own file, of each board and process that has another one."""
+
+
+class CodeReader:
+    """Takes the boots of a test one by one, so that none has to be kept."""
+
+    def __init__(self, judged: Judging) -> None:
+        self._judged = judged
+        self._threads: list[ThreadCode] = []
+        self._files: dict[tuple[str, str], OwnFile] = {}
+        self._names: dict[object, dict[int, NamedFrame | None]] = {}
+
+    def take(
+        self, ran: Ran, record: ProgramRecord, starts: Sequence[SeenStart]
+    ) -> None:
+        """Take a boot with its starts; BoardError if what it recorded is damaged."""
+        if ran.run.code is None:
+            return
+        try:
+            code = parse_program_code(ran.run.code)
+        except ContractError as error:
+            raise BoardError(f"{ran.run.identity.kernel}: {error}") from error
+        for one, start in zip(starts, ran.run.starts, strict=True):
+            threads = self._judged(one)
+            for thread in threads:
+                pieces = pieces_of(ran.boot.job.program, start.maps, thread.process)
+                named = self._naming(ran.boot.job.program, pieces, record.arch)
+                used = worst_uses(code, thread, named)
+                self._threads.append(
+                    all_printable(
+                        ThreadCode(
+                            *(one.name, thread.name, thread.tid, used),
+                            cycles=len(thread.cycles),
+                            lost=code.lost > 0,
+                        )
+                    )
+                )
+            self._take_blocks(ran, record, code, threads, start.maps)
+
+    def result(self) -> CodeSeen:
+        """Return what all boots executed."""
+        files = (unreached_in(one) for one in self._files.values())
+        return CodeSeen(tuple(self._threads), tuple(files))
+
+    def _take_blocks(
+        self,
+        ran: Ran,
+        record: ProgramRecord,
+        code: ProgramCode,
+        threads: Sequence[OutsideThread],
+        maps: Mapping[int, Sequence[Piece]],
+    ) -> None:
+        program, board = ran.boot.job.program, ran.run.identity.board
+        judged = {one.tid for one in threads}
+        own: dict[int, list[int]] = {one.process: [] for one in threads}
+        for entry in record.entries:
+            if entry.kind == Kind.THREAD and entry.detail in own:
+                own[entry.detail].append(entry.tid)
+        for process, tids in sorted(own.items()):
+            pieces = pieces_of(program, maps, process)
+            path = path_of(pieces)
+            file = self._files.setdefault(
+                (board, path), OwnFile(board, path, program, record.arch)
+            )
+            file.pieces = pieces
+            file.lost |= code.lost > 0
+            for tid in sorted(set(tids)):
+                file.add(blocks_of_thread(code, tid), judged=tid in judged)
+
+    def _naming(self, program: Program, pieces: Sequence[Piece], arch: str) -> Naming:
+        """Return what names addresses, and remembers those of equal memory."""
+        code = tuple(one for one in pieces if one.executable)
+        known = self._names.setdefault((arch, code), {})
+        name = naming_of(program, pieces, arch=arch)
+
+        def named(addresses: Sequence[int]) -> Mapping[int, NamedFrame]:
+            new = [one for one in addresses if one not in known]
+            if new:
+                found = name(new)
+                known.update({one: found.get(one) for one in new})
+            frames = ((one, known[one]) for one in addresses)
+            return {one: frame for one, frame in frames if frame is not None}
+
+        return named
