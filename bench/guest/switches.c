@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /*
  * switches - two real-time threads on CPU 1 wake each other by futexes, as fast as they
- * can, and print how often a second. With "quiet": one thread that sleeps for 1 ms each.
+ * can, and print how often a second. With "quiet": one thread that sleeps for 1 ms each;
+ * with "busy" it computes for most of that.
  */
 #define _GNU_SOURCE
 #include <linux/futex.h>
@@ -39,6 +40,25 @@ static void *play(void *mine)
 	return NULL;
 }
 
+static unsigned int compute(unsigned int sum)
+{
+	for (int i = 0; i < 60000; i++)
+		sum = sum & 1 ? 3 * sum + 1 : sum / 2 + (unsigned int)i;
+	return sum;
+}
+
+static void *work(void *nothing)
+{
+	const struct timespec t = { 0, 1000 };
+	unsigned int sum = 7;
+
+	for (long i = 0; i < rounds; i++) {
+		sum = compute(sum);
+		clock_nanosleep(CLOCK_MONOTONIC, 0, &t, NULL);
+	}
+	return sum ? nothing : NULL;
+}
+
 static void *rest(void *nothing)
 {
 	const struct timespec t = { 0, 1000000 };
@@ -50,7 +70,10 @@ static void *rest(void *nothing)
 
 int main(int argc, char **argv)
 {
-	int quiet = argc > 2 && strcmp(argv[2], "quiet") == 0, number[2] = { 0, 1 };
+	void *(*one)(void *) = argc <= 2                      ? NULL
+			       : strcmp(argv[2], "busy") == 0 ? work
+							      : rest;
+	int number[2] = { 0, 1 };
 	struct sched_param high = { .sched_priority = 50 };
 	pthread_t thread[2];
 	double began;
@@ -63,10 +86,10 @@ int main(int argc, char **argv)
 	    pthread_setschedparam(pthread_self(), SCHED_FIFO, &high))
 		return 1;
 	began = now_s();
-	for (int i = 0; i < (quiet ? 1 : 2); i++)
-		if (pthread_create(&thread[i], NULL, quiet ? rest : play, &number[i]))
+	for (int i = 0; i < (one ? 1 : 2); i++)
+		if (pthread_create(&thread[i], NULL, one ? one : play, &number[i]))
 			return 1;
-	for (int i = 0; i < (quiet ? 1 : 2); i++)
+	for (int i = 0; i < (one ? 1 : 2); i++)
 		pthread_join(thread[i], NULL);
 	printf("%.0f switches a second\n", 2.0 * (double)rounds / (now_s() - began));
 	return 0;
