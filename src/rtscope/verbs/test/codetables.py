@@ -50,7 +50,9 @@ def _table(one: ThreadCode) -> Table:
     left = len(one.used.uses) - MOST_SHOWN
     if left > 0:
         rows.append([f"{count(left)} others", "", "", "", ""])
-    return table(("function", "file"), ("instructions", "in cycle", "of cycles"), rows)
+    return table(
+        ("function", "file"), ("instructions", "in cycle", "cycles with it"), rows
+    )
 
 
 def _left_out(one: ThreadCode) -> Iterator[Block]:
@@ -71,11 +73,12 @@ def _words(one: Unreached, *, board: bool) -> Iterator[str]:
     if not one.never and not one.others:
         yield f"{name}: nothing; its {every} were all entered."
     if one.never:
-        yield f"{name}, {count(len(one.never))} of {every}: {_names(one.never)}."
+        number = count(len(one.never))
+        yield f"{name}: no thread entered {number} of its {every}: {_names(one.never)}."
     if one.others:
         yield (
-            f"{name}, {count(len(one.others))} of {every}, by other threads alone: "
-            f"{_names(one.others)}."
+            f"{name}: only threads that are not judged entered "
+            f"{count(len(one.others))} of its {every}: {_names(one.others)}."
         )
 
 
