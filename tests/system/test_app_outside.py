@@ -96,7 +96,8 @@ def test_it_has_the_digits_of_a_test(
     )
     check = asked(
         *("app", "check", "--target", "virtual:pc", "--kernel", KERNEL),
-        *("--settle", "300ms", *times, "--", program, *words),
+        *("--settle", "300ms", *times, "--html", tmp_path / "check.html"),
+        *("--", program, *words),
     )
     (mine,) = (one for one in check["cycles"]["threads"] if one["thread"] == thread)
     (its,) = (one for one in test["threads"] if one["thread"] == thread)
@@ -110,6 +111,9 @@ def test_it_has_the_digits_of_a_test(
     assert mine["waits"] == its["blocking"]
     for id_, counter in (("RA05", "faults"), ("RA07", "allocations")):
         assert sum(one["count"] for one in found if one["id"] == id_) == its[counter]
+    page = (tmp_path / "check.html").read_text("utf-8")
+    assert page.count('class="flame"') == len(check["cycles"]["threads"])
+    assert f"{thread}, cycle {its['worst']['cycle']}: " in page
     assert check["disturbance"] is None
     assert {id_ for one in check["not_seen"] for id_ in one["ids"]} == {"RA06", "RA21"}
 

@@ -97,6 +97,7 @@ def test_a_program_that_ends_early_is_named_with_what_to_type(
             duration_ns=1000 * MS,
             seed=1,
             period_ns=None,
+            draws=False,
             cache=Path("/none"),
             log=print,
         )
@@ -106,7 +107,7 @@ def test_a_program_that_ends_early_is_named_with_what_to_type(
     ("options", "said"),
     [
         ({"light": True}, "--light: nothing in a virtual board watches"),
-        ({"perfetto": True}, "--perfetto: .* rtscope test --board pc --html page.html"),
+        ({"perfetto": True}, "--perfetto: .* on the page: --html page.html"),
         ({"debuginfod": "x"}, "--debuginfod: .* build it with -g"),
         ({"is_command": False}, "a virtual board has no running programs"),
     ],

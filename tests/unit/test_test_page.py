@@ -2,13 +2,11 @@
 
 import re
 from dataclasses import replace
-from typing import cast
-
-import numpy as np
 
 from fakes.programrecords import CLOCK_NANOSLEEP, Written, file_of
 from pages.jsonkeys import keys_without_words
 from rtscope.boards.runs.identity import BoardIdentity
+from rtscope.explain.outsidetimeline import NOT_SEEN, marks_of, outside_timeline
 from rtscope.present.render.page import page_of
 from rtscope.programs.outside.cycles import outside_of
 from rtscope.programs.outside.file import (
@@ -17,25 +15,15 @@ from rtscope.programs.outside.file import (
     parse_program_record,
 )
 from rtscope.programs.outside.model import Stage
-from rtscope.record.instructions.section import (
-    ExecTrace,
-    RecordKind,
-    SectionKind,
-    TraceSection,
-    task_switches,
-)
 from rtscope.verbs.test.answer import Answer, worst_of
 from rtscope.verbs.test.codeseen import CodeSeen, ThreadCode
-from rtscope.verbs.test.cyclechart import NOT_SEEN, marks_of, outside_timeline
 from rtscope.verbs.test.executed import ThreadUses, WorstUse
 from rtscope.verbs.test.file import BudgetTable, ProgramTest
 from rtscope.verbs.test.forms import answer_row
 from rtscope.verbs.test.judge import SeenStart, judge
 from rtscope.verbs.test.page import page_document
 from rtscope.verbs.test.reached import Unreached
-from rtscope.verbs.test.recorded import cycle_section, recorded_cycle
 from rtscope.verbs.test.responsecharts import MOST_DOTS, over_time_of
-from rtscope.verbs.test.running import Ran
 
 LOOP, OTHER = 11, 12
 BOARD = BoardIdentity(
@@ -135,93 +123,6 @@ def test_of_many_cycles_the_worst_is_still_drawn() -> None:
     assert circle is not None
     assert circle.groups() in dots
     assert len(dots) < MOST_DOTS
-
-
-def test_a_window_becomes_a_path_that_ends_with_the_cycle() -> None:
-    worst = worst_of(answer_of(record_of(8)))
-    assert worst is not None
-    cycle = worst.cycle
-    at_ns = np.array([cycle.begin_ns - 5, cycle.begin_ns, cycle.done_ns + 1])
-    window = TraceSection(
-        *(SectionKind.WINDOW, 0, 0, 0, int(at_ns[0]), int(at_ns[-1]), False, False),
-        at_ns=at_ns,
-        cpus=np.zeros(3, np.uint8),
-        kinds=np.full(3, RecordKind.BLOCK, np.uint8),
-        values=np.arange(3, dtype=np.uint64),
-    )
-
-    path = cycle_section(ExecTrace("x86_64", 2, 2, 1, (window,)), cycle, cpu=1)
-
-    assert (path.kind, path.cpu) == (SectionKind.WORST, 1)
-    assert path.last_ns - path.latency_ns == cycle.begin_ns
-    assert path.at_ns.tolist() == [*at_ns[:2], cycle.done_ns]
-    assert (path.kinds[-1], path.values[-1]) == (RecordKind.MARK, cycle.response_ns)
-    assert path.cpus.dtype == np.uint8
-    assert path.kinds.dtype == np.uint8
-    assert path.values.dtype == np.uint64
-
-
-def test_a_switch_that_a_window_has_twice_is_once_in_a_path() -> None:
-    worst = worst_of(answer_of(record_of(8)))
-    assert worst is not None
-    cycle, task, other = worst.cycle, 0xFFFF_0000, 0xFFFF_8000
-    name = int.from_bytes(b"loop\0\0\0\0", "little")
-    rows = [
-        (0, 1, RecordKind.TASK, task),  # it runs when the window begins
-        (1, 0, RecordKind.TASK, other),
-        (2, 1, RecordKind.TASK, other),  # the kernel's variable names it already
-        (3, 0, RecordKind.BLOCK, 0),
-        *((4, 1, RecordKind.TASK, other), (4, 1, RecordKind.NAME, name)),
-        *((4, 1, RecordKind.NAME, 0), (4, 1, RecordKind.PRIORITY, 49)),
-        (5, 1, RecordKind.TASK, task),  # as on a CPU whose tasks have no names
-    ]
-    window = TraceSection(
-        *(SectionKind.WINDOW, 0, 0, 0, cycle.begin_ns, cycle.done_ns, False, False),
-        at_ns=np.array([cycle.begin_ns + row[0] for row in rows]),
-        cpus=np.array([row[1] for row in rows], np.uint8),
-        kinds=np.array([row[2] for row in rows], np.uint8),
-        values=np.array([row[3] for row in rows], np.uint64),
-    )
-
-    path = cycle_section(ExecTrace("x86_64", 2, 2, 1, (window,)), cycle, cpu=1)
-
-    found = [
-        (one.at_ns - cycle.begin_ns, one.cpu, one.task, one.prio)
-        for one in task_switches(path)
-    ]
-    assert found == [
-        (0, 1, task, None),
-        (1, 0, other, None),
-        (4, 1, other, 49),
-        (5, 1, task, None),
-    ]
-
-
-def test_a_cycle_that_the_one_before_made_late_is_not_booted_again() -> None:
-    written = Written()
-    written.thread(LOOP, "loop")
-    written.cycle(LOOP, 10_000)
-    written.cycle(LOOP, 11_000, work=700_000)  # until 12,405: past the next one
-    written.wake(LOOP, 12_420, due_us=12_000)
-    written.runs(LOOP, 12_421, first_us=12_422)
-    written.returns(LOOP, 12_422, CLOCK_NANOSLEEP)
-    written.call(LOOP, 14_500, CLOCK_NANOSLEEP, asked_us=15_000)
-    written.leaves(LOOP, 14_510)
-    record = parse_program_record(file_of(written.records))
-    (thread,) = outside_of(record).threads
-    log: list[str] = []
-    boot = cast("Ran", None)
-
-    found = recorded_cycle(
-        boot, record, thread, thread.worst, log=log.append, progress=print
-    )
-
-    assert thread.worst.slept
-    assert found is None
-    assert log == [
-        f"loop, cycle {thread.worst.number}: its cause is not looked for: "
-        "it was late already, by the cycle before"
-    ]
 
 
 def test_every_key_of_the_answer_is_explained() -> None:

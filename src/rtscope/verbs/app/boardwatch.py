@@ -7,8 +7,8 @@ the files of the program decides the result.
 """
 
 import re
-from collections.abc import Callable
-from dataclasses import dataclass
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, field
 from pathlib import Path, PurePosixPath
 
 from rtscope.boards.parts.prepared import Prepared
@@ -24,14 +24,22 @@ from rtscope.boards.runs.identity import BoardIdentity
 from rtscope.boards.runs.inspect import GuestFiles
 from rtscope.boards.runs.program import ProgramRun, run_program
 from rtscope.boards.runs.programscript import SETTLE_NS, ProgramJob
+from rtscope.explain.outsidecycle import (
+    ProgramBoot,
+    RecordedCycle,
+    recorded_cycles,
+)
 from rtscope.host.errors import BoardError
 from rtscope.host.process import Progress
 from rtscope.host.units import NS_PER_MS
 from rtscope.machine.reader import text_of
 from rtscope.machine.tasks.listing import make_listing, read_surroundings
+from rtscope.programs.outside.model import OutsideThread
 from rtscope.verbs.app.outsidewatch import Facts, OutsideWatch, outside_watch
 from rtscope.verbs.app.watch import read_snapshot
 
+MOST_DRAWN = 8
+"""Threads whose longest cycle is drawn: those with the longest."""
 DESCRIPTORS = "/proc/{}/fdinfo/*"
 _O_NONBLOCK = 0o4000
 _OF_EVENTS = ("clockid:", "eventfd-count:", "sigmask:")
@@ -46,6 +54,8 @@ class BoardWatch:
     reader: GuestFiles
     """Facts about the board, and the statistics that the program keeps."""
     identity: BoardIdentity
+    drawn: Mapping[int, RecordedCycle] = field(default_factory=dict)
+    """The longest cycles with what all CPUs executed, by TID."""
 
 
 def watch_on_board(
@@ -56,12 +66,15 @@ def watch_on_board(
     duration_ns: int,
     seed: int,
     period_ns: int | None,
+    draws: bool,
     cache: Path,
     log: Callable[[str], None],
     progress: Progress = lambda _step: None,
 ) -> BoardWatch:
     """
     Boot once, run the program and watch it from outside for `duration_ns`.
+
+    With `draws` boot again, for what the CPUs executed in the longest cycles.
 
     Raises BoardError if the board does not boot, or if the program does not run there
     until that time is over.
@@ -86,11 +99,24 @@ def watch_on_board(
         run, job, uses, reader, title=title, given_ns=lambda _name: period_ns
     )
     _refuse_ended(run, job, seen, title)
+    boot = ProgramBoot(prepared, job, view, run)
+    wanted = [(one, one.worst) for one in _longest(seen) if draws]
     return BoardWatch(
         outside_watch(program, reader, seen, facts_of(run, seen)),
         GuestFiles({**run.reader.files, **seen.start.about.files}),
         run.identity,
+        recorded_cycles(boot, reader.record, wanted, log=log, progress=progress),
     )
+
+
+def _longest(seen: OutsideStart) -> Sequence[OutsideThread]:
+    """Return the real-time threads whose longest cycles are drawn."""
+    own = [
+        one
+        for one in seen.outside.threads
+        if one.process == seen.start.pid and one.is_realtime
+    ]
+    return sorted(own, key=lambda one: -one.worst.response_ns)[:MOST_DRAWN]
 
 
 def _refuse_ended(

@@ -187,6 +187,7 @@ def check(
         debuginfod=server,
         period_ns=period_ns,
         perfetto=perfetto is not None,
+        draws=html is not None,
     )
     watched = watch_program(address_of(target, boards=True), request)
     kept, board = watched.statistics, watched.board
@@ -194,7 +195,13 @@ def check(
     verdict = judged_response(cycles, response_ns)
     said = [] if verdict is None else list(verdict_blocks(verdict))
     library = tuple(statistics_blocks(kept))
-    shown = partial(examined_document, board=board, kept=library, verdict=said)
+    shown = partial(
+        examined_document,
+        drawn=watched.drawn,
+        board=board,
+        kept=library,
+        verdict=said,
+    )
     _write(html, lambda: page_of(shown(examined, cycles, whole)).encode())
     _write(perfetto, lambda: perfetto_trace(whole.values()))
     _write(junit, lambda: examined_junit(examined, board, verdict).encode())

@@ -1,6 +1,7 @@
 """A page about a running program: findings, cycles, longest cycle, histograms."""
 
 from collections.abc import Iterator, Mapping, Sequence
+from typing import TYPE_CHECKING
 
 from markupsafe import Markup
 
@@ -12,6 +13,7 @@ from rtscope.host.escape import all_printable, printable
 from rtscope.host.units import count, format_us, plural
 from rtscope.host.version import __version__
 from rtscope.present.charts.bars import colour_of, path_bar
+from rtscope.present.charts.cyclepath import cycle_path
 from rtscope.present.charts.flame import flame_chart, note_of_timeline
 from rtscope.present.document import (
     Block,
@@ -44,6 +46,9 @@ from rtscope.verbs.app.eventstacks import told_apart
 from rtscope.verbs.app.model import BoardLabel, Examined, Finding
 from rtscope.verbs.app.spread import spread_chart
 
+if TYPE_CHECKING:  # emulator, packages and plugin: only virtual boards need them
+    from rtscope.explain.outsidecycle import RecordedCycle
+
 MAX_STACKS = 8
 
 
@@ -52,11 +57,16 @@ def examined_document(
     cycles: JudgedCycles,
     longest: Mapping[int, ExplainedWindow],
     *,
+    drawn: "Mapping[int, RecordedCycle] | None" = None,
     board: BoardLabel | None = None,
     kept: Sequence[Block] = (),
     verdict: Sequence[Phrase] = (),
 ) -> Document:
-    """Return the page; `longest` are the longest cycles by TID, with their events."""
+    """
+    Return the page; `longest` are the longest cycles by TID, with their events.
+
+    Those that are `drawn` are of a board, with what all CPUs executed.
+    """
     label = "" if board is None else as_sentence(printable(board.words, limit=400))
     threads = [tid for tid in cycles.names if tid in cycles.threads]
     waits = tuple(_items(kernel_waits(examined)))
@@ -73,7 +83,7 @@ def examined_document(
             *(
                 Section(
                     f"Cycles of {printable(cycles.names[tid])} ({tid})",
-                    tuple(_cycles(cycles, tid, longest.get(tid))),
+                    tuple(_cycles(cycles, tid, longest.get(tid), drawn or {})),
                 )
                 for tid in threads
             ),
@@ -139,7 +149,10 @@ def _unseen(examined: Examined) -> Iterator[Item]:
 
 
 def _cycles(
-    cycles: JudgedCycles, tid: int, longest: ExplainedWindow | None
+    cycles: JudgedCycles,
+    tid: int,
+    longest: ExplainedWindow | None,
+    drawn: "Mapping[int, RecordedCycle]",
 ) -> Iterator[Block]:
     thread = cycles.threads[tid]
     yield as_sentence(cycle_words(thread))
@@ -155,7 +168,17 @@ def _cycles(
             beside=True,
         )
     said = printable(cycles.longest.get(tid, ""), limit=1000)
-    if longest is None and said:
+    if tid in drawn:
+        one = drawn[tid]
+        blocks = cycle_path(
+            *(one.timeline, one.explanation),
+            name=f"cycle{tid}",
+            marks=one.marks,
+            unit="virtual ",
+            label="Segments of the longest cycle",
+        )
+        yield Section("Longest cycle", (as_sentence(said), one.says, *blocks))
+    elif longest is None and said:
         yield Section("Longest cycle", (as_sentence(said),))
     if longest is not None:
         path = all_printable(longest.explanation)

@@ -2,6 +2,7 @@
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
+from typing import TYPE_CHECKING
 
 from rtscope.cli.console import note, stderr_console
 from rtscope.cli.options import refuse_board_options
@@ -24,6 +25,9 @@ from rtscope.verbs.app.watch import (
     running_command,
 )
 from rtscope.verbs.app.watchedcycles import CycleRecording, no_cycles, recording_cycles
+
+if TYPE_CHECKING:  # emulator, packages and plugin: only virtual boards need them
+    from rtscope.explain.outsidecycle import RecordedCycle
 
 
 @dataclass(frozen=True, slots=True)
@@ -49,6 +53,8 @@ class WatchRequest:
     """Of the cycles of all threads; None: found by what wakes them."""
     perfetto: bool = False
     """Whether a trace of the longest cycles is wanted."""
+    draws: bool = False
+    """Whether the longest cycles are drawn."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -63,7 +69,9 @@ class Watched:
     board: BoardLabel | None = None
     """None: a real machine."""
     longest: Mapping[int, str] = field(default_factory=dict)
-    """Of a board: what took the time of the longest cycle of a thread, by TID."""
+    """Of a board: what took the time of the longest cycle of a thread, by TID;"""
+    drawn: "Mapping[int, RecordedCycle]" = field(default_factory=dict)
+    """and what all CPUs executed in it."""
 
 
 def watch_program(address: Address, request: WatchRequest) -> Watched:
@@ -146,6 +154,7 @@ def _on_board(name: str, request: WatchRequest) -> Watched:
             duration_ns=request.duration_ns,
             seed=1 if request.seed is None else request.seed,
             period_ns=request.period_ns,
+            draws=request.draws,
             cache=cache_dir(),
             log=log,
             progress=waiting,
@@ -158,6 +167,7 @@ def _on_board(name: str, request: WatchRequest) -> Watched:
         _statistics(seen.reader, watch.observation.pid),
         BoardLabel(board.name, seen.identity.words, seen.identity.row()),
         watch.longest,
+        seen.drawn,
     )
 
 
@@ -174,9 +184,8 @@ def _refuse_of_machines(board: str, request: WatchRequest) -> None:
         (
             request.perfetto,
             "--perfetto",
-            "no events of a virtual board's kernel are recorded; the path of the "
-            f"longest cycle is on the page of rtscope test --board {board} --html "
-            "page.html",
+            "no events of a virtual board's kernel are recorded; what all CPUs "
+            "executed in the longest cycle is on the page: --html page.html",
         ),
     ):
         if given:

@@ -151,7 +151,7 @@ def test(request: ProgramTestRequest) -> int:
         )
         drawn = _drawn(request, answer, ran, latest, waiting)
     if drawn.recorded is not None:
-        cause, functions = drawn.recorded.says, drawn.recorded.functions
+        cause, functions = drawn.recorded.path.says, drawn.recorded.functions
         answer = replace(answer, cause=cause, functions=functions)
     sections = [
         found_section(one, sys.argv[1:], name=f"search{number}")

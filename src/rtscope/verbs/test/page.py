@@ -2,33 +2,20 @@
 
 from collections.abc import Iterator, Sequence
 
-from markupsafe import Markup
-
-from rtscope.explain.timeline import Timeline
-from rtscope.explain.words import caveats_of, where
+from rtscope.explain.outsidetimeline import NOT_SEEN, marks_of, outside_timeline
 from rtscope.host.escape import all_printable, printable
-from rtscope.host.units import format_us, plural
-from rtscope.present.charts.bars import colour_of
-from rtscope.present.charts.flame import flame_chart, note_of_timeline
+from rtscope.host.units import plural
+from rtscope.present.charts.cyclepath import cycle_path
 from rtscope.present.document import (
     Block,
     Chart,
-    Column,
     Document,
-    Folded,
-    Item,
-    Key,
-    Phrase,
     Section,
-    Table,
-    Words,
 )
-from rtscope.present.words import as_sentence
 from rtscope.programs.outside.file import ProgramRecord
 from rtscope.programs.outside.model import OutsideThread
 from rtscope.verbs.test.answer import Answer, answer_document, worst_of
 from rtscope.verbs.test.baseline import VIRTUAL
-from rtscope.verbs.test.cyclechart import NOT_SEEN, marks_of, outside_timeline
 from rtscope.verbs.test.file import ProgramTest
 from rtscope.verbs.test.judge import SeenStart, budget_of, judged_threads
 from rtscope.verbs.test.latencyparts import parts_of
@@ -65,63 +52,22 @@ def _cycle(
     worst = worst_of(answer)
     if worst is None or (record is None and recorded is None):
         return
-    cycle = worst.cycle
-    timeline = recorded.timeline if recorded else None
-    if timeline is None and record is not None:
-        timeline = all_printable(outside_timeline(record, cycle))
-    assert timeline is not None
-    explanation = recorded.explanation if recorded else None
-    drawn = flame_chart(
-        timeline,
-        explanation,
-        name="worst",
-        unit=VIRTUAL,
-        marks=all_printable(marks_of(cycle)),
-    )
-    yield Chart(Markup(drawn), _caption(timeline, recorded))
-    if recorded is None:
-        return
-    for caveat in caveats_of(recorded.explanation):
-        yield (f"{as_sentence(caveat)}", "limit")
-    segments = recorded.explanation.segments
-    dominant = recorded.explanation.dominant
-    yield Folded(f"All {plural(len(segments), 'segment')}", (_segments(recorded),))
-    if dominant is not None and dominant.evidence:
-        yield Folded(
-            f"Evidence for {dominant.cause}", tuple(map(Item, dominant.evidence))
+    if recorded is not None:
+        path = recorded.path
+        yield from cycle_path(
+            *(path.timeline, path.explanation),
+            name="worst",
+            marks=path.marks,
+            unit=VIRTUAL,
         )
-
-
-def _caption(timeline: Timeline, recorded: Recorded | None) -> str:
-    began = f"in {VIRTUAL}µs since the cycle was due"
-    if recorded is None:
-        return f"Who had each CPU, {began}. {NOT_SEEN}"
-    left_out = note_of_timeline(timeline, unit=VIRTUAL)
-    return (
-        f"What each CPU executed, {began}: the task, and below it its calls. Orange "
-        f"and bold: what took longest, and its callers. {left_out}"
-    ).rstrip()
-
-
-def _segments(recorded: Recorded) -> Table:
-    heads = ("no.", "from (µs)", "length (µs)", "executing (µs)", "cause", "where")
-    columns = (
-        Column(head, right=number < 4, fit="wraps" if head == "where" else "cut")
-        for number, head in enumerate(heads)
-    )
-    dominant = recorded.explanation.dominant
-    rows: list[Sequence[Phrase]] = [
-        (
-            str(number),
-            format_us(one.begin_ns),
-            format_us(one.duration_ns),
-            format_us(one.executed_ns),
-            Words((Key(colour_of(one)), one.cause.value)),
-            (where(one), "strong" if one is dominant else ""),
+    elif record is not None:
+        yield from cycle_path(
+            *(all_printable(outside_timeline(record, worst.cycle)), None),
+            name="worst",
+            marks=all_printable(marks_of(worst.cycle)),
+            unit=VIRTUAL,
+            not_seen=NOT_SEEN,
         )
-        for number, one in enumerate(recorded.explanation.segments, 1)
-    ]
-    return Table(tuple(columns), rows, label="Segments of the worst cycle")
 
 
 # --- all cycles -----------------------------------------------------------------------

@@ -11,7 +11,6 @@ from dataclasses import dataclass
 from rtscope.explain.instructions.holders import IDLE
 from rtscope.explain.timeline import LEAD_SHARE, Slice, Timeline, Track
 from rtscope.host.units import format_us
-from rtscope.present.charts.flame import Mark
 from rtscope.programs.outside.file import Entry, Kind, ProgramRecord, name_of
 from rtscope.programs.outside.model import OutsideCycle
 
@@ -21,7 +20,7 @@ NOT_SEEN = (
 )
 
 
-def marks_of(cycle: OutsideCycle) -> tuple[Mark, ...]:
+def marks_of(cycle: OutsideCycle) -> tuple[tuple[int, str], ...]:
     """Return the times of a cycle that have names, since it began, in their order."""
     since = cycle.begin_ns
     began = "due" if cycle.timed else "woken"
