@@ -157,7 +157,7 @@ class LiveDisplay:
         self._note = ""
         self._boards: Mapping[str, BoardProgress] = {}
         self._workers: Mapping[str, WorkerProgress] = {}
-        self._names = {run.id: _name(run) for run in plan.runs}
+        self._names = {run.id: name_of(run) for run in plan.runs}
         self._at_once = 1
         self._failed = 0
         self._done: list[Run] = []
@@ -189,7 +189,7 @@ class LiveDisplay:
                 self._since = time.monotonic()
                 self._log(f"{self._head} for {_span(event.duration_ns)}")
             case SettingsChanged():
-                text = f"rtscope: {_settings_text(event.tuned)}"
+                text = f"rtscope: {settings_text(event.tuned)}"
                 self._console.print(text, markup=False, soft_wrap=True)
             case RunStarted():
                 self._start(event)
@@ -218,7 +218,7 @@ class LiveDisplay:
     def _start(self, event: RunStarted) -> None:
         number = f"{event.number} of {event.of}"
         if self._plan.boots_each:  # already measured, in parallel with others
-            self._head = f"{number}: {_name(event.run)}"
+            self._head = f"{number}: {name_of(event.run)}"
             return
         self._head = f"{number}: {printable(event.run.load)}"
         self._run, self._since = event.run, time.monotonic()
@@ -356,7 +356,7 @@ def _board_row(board: BoardProgress, run: Run) -> tuple[Text, str, str, str, str
         left = _left_of_board(board, measured_ns, run)
     elif board.virtual_ns is not None:
         phase, virtual = "booting", f"{board.virtual_ns / NS_PER_S:.1f}"
-    return Text(_name(run)), phase, virtual, f"{board.host_s:.0f}", left
+    return Text(name_of(run)), phase, virtual, f"{board.host_s:.0f}", left
 
 
 def _left_of_board(board: BoardProgress, measured_ns: int, run: Run) -> str:
@@ -371,7 +371,8 @@ def _part_done(board: BoardProgress, run: Run) -> float:
     return min(1.0, (board.measured_ns or 0) / run.duration_ns)
 
 
-def _name(run: Run) -> str:
+def name_of(run: Run) -> str:
+    """Return a run in words: its load, and what else tells it from others."""
     words = [run.load, *([run.kernel] if run.kernel else [])]
     if run.variant:
         words.append(run.variant)
@@ -384,7 +385,7 @@ def _span(duration_ns: float) -> str:
     return format_duration(max(1, round(duration_ns / NS_PER_S)) * NS_PER_S)
 
 
-def _settings_text(tuned: CampaignTuning) -> str:
+def settings_text(tuned: CampaignTuning) -> str:
     """Return a line with the settings that --tuned changed or could not change."""
     changed = ", ".join(tuned.changed) or "no change needed"
     reasons = {r.change.check: r.reason for r in tuned.result.refused}

@@ -227,12 +227,13 @@ def run_watched(
 
 
 def start(
-    argv: Sequence[str], *, stderr: IO[bytes] | None = None
+    argv: Sequence[str], *, stderr: IO[bytes] | None = None, alone: bool = False
 ) -> "subprocess.Popen[bytes]":
     """
     Start a program whose standard input and output are pipes held by the caller.
 
-    So is its standard error, unless that goes into a file.
+    So is its standard error, unless that goes into a file. Alone: without a terminal,
+    where several such programs would ask for passwords at once.
     """
     try:
         return subprocess.Popen(
@@ -242,7 +243,8 @@ def start(
             stderr=stderr or subprocess.PIPE,
             bufsize=0,
             env=os.environ,
-            process_group=0,
+            process_group=None if alone else 0,
+            start_new_session=alone,
         )
     except OSError as error:
         raise _not_started(argv[0], error) from error

@@ -19,7 +19,7 @@ _rtscope_known() {
         'history') options='--help -h'
             [[ $2 == '' ]] && kind=values values='index list show check thin tag'
             ;;
-        'run') options='--load -l --event --duration -d --interval --policy --priority -p --cpus --repetitions --warmup --settle --command --storage-dir --worst --explain --parts --keep-samples --target -t --kernel -k --deadline --claim --min-boots --require-identical --seed --seeds --guest-files --record --no-record --host-limit --qemu --append --lockfile --governor --hold-cpu-awake --rt-throttling --tuned --identical-to --jobs --bundle --reuse --out -o --resume --yes --json --quiet -q --verbose -v --help -h'
+        'run') options='--load -l --event --duration -d --interval --policy --priority -p --cpus --repetitions --warmup --settle --command --storage-dir --worst --explain --parts --keep-samples --target -t --kernel -k --deadline --claim --min-boots --require-identical --seed --seeds --guest-files --record --no-record --host-limit --qemu --append --lockfile --governor --hold-cpu-awake --rt-throttling --tuned --lab --tag --identical-to --jobs --bundle --reuse --out -o --resume --yes --json --quiet -q --verbose -v --help -h'
             case "$2" in
                 --load|-l) kind=values values='idle cpu os memory storage network timers switch pipe oom custom' many=yes ;;
                 --event) kind=values values='timer futex eventfd pipe signal mq sem cond pty udp raw poll list' ;;
@@ -49,6 +49,8 @@ _rtscope_known() {
                 --governor) kind=none ;;
                 --rt-throttling) kind=values values='keep off' ;;
                 --tuned) kind=values values='safe fixed_frequency turbo energy_preference idle_states irq_affinity default_irq_affinity workqueues preemption_model scaling_governor transparent_hugepages ksm numa_balancing locked_memory_moves rt_throttling rt_safety_net deadline_admission fair_server watchdog stack_tracer' many=yes ;;
+                --lab) kind=files ;;
+                --tag) kind=none ;;
                 --identical-to) kind=files ;;
                 --jobs) kind=none ;;
                 --bundle) kind=files ;;

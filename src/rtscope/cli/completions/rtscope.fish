@@ -100,6 +100,8 @@ complete -c rtscope -n '__rtscope_at run' -l governor -d 'CPU frequency governor
 complete -c rtscope -n '__rtscope_at run' -l hold-cpu-awake -d 'No CPU idle states during the measurement'
 complete -c rtscope -n '__rtscope_at run' -l rt-throttling -d 'Real-time throttling during the campaign, restored afterwards' -xa 'keep off'
 complete -c rtscope -n '__rtscope_at run' -l tuned -d 'Audit checks whose remedies apply during the campaign, restored afterwards' -xa '(__fish_append , safe fixed_frequency turbo energy_preference idle_states irq_affinity default_irq_affinity workqueues preemption_model scaling_governor transparent_hugepages ksm numa_balancing locked_memory_moves rt_throttling rt_safety_net deadline_admission fair_server watchdog stack_tracer)'
+complete -c rtscope -n '__rtscope_at run' -l lab -d 'File of boards, which are measured beside each other' -rF
+complete -c rtscope -n '__rtscope_at run' -l tag -d 'Tags that a board of the lab needs to be measured' -x
 complete -c rtscope -n '__rtscope_at run' -l identical-to -d 'Stored record of a virtual board' -rF
 complete -c rtscope -n '__rtscope_at run' -l jobs -d 'Number of virtual boards to run at once' -x
 complete -c rtscope -n '__rtscope_at run' -l bundle -d 'Bundle of rtscope board export to run from, without network' -rF

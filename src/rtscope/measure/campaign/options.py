@@ -40,6 +40,9 @@ def _option(key: str, panel: str, *names: str) -> Any:
     return typer.Option(*names, help=help_of(key), rich_help_panel=panel)
 
 
+_SEVERAL = "Several, with commas between, are measured beside each other."
+
+
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Options:
     """The options that set a campaign's keys, as typed; None: not given."""
@@ -64,7 +67,12 @@ class Options:
     keep_samples: Annotated[
         bool | None, _option("campaign.keep_samples", MEASURE, "--keep-samples")
     ] = None
-    target: Annotated[str | None, _option("target.address", WHERE)] = None
+    target: Annotated[
+        str | None,
+        typer.Option(
+            help=f"{help_of('target.address')} {_SEVERAL}", rich_help_panel=WHERE
+        ),
+    ] = None
     kernel: Annotated[str | None, _option("kernel.names", WHERE)] = None
     deadline: Annotated[str | None, _option("campaign.deadline", VERDICT)] = None
     claim: Annotated[str | None, _option("campaign.claim", VERDICT)] = None

@@ -24,7 +24,7 @@ from rtscope.present.model.overtime import (
 )
 from rtscope.present.model.rows import MEASURED, Row, anchor_of
 from rtscope.present.model.softvalue import ValueOverLatency
-from rtscope.present.words import us
+from rtscope.present.words import enumeration, us
 from rtscope.stats.distribution import (
     Distribution,
     ccdf,
@@ -202,11 +202,11 @@ def charts_of(
 
 
 def overlay_charts(
-    first: Row, second: Row, colours: tuple[int, int], *, deadline_ns: int | None
+    rows: Sequence[Row], colours: Sequence[int], *, deadline_ns: int | None
 ) -> tuple[Chart, ...]:
-    """Return charts of two rows of a load, in the same bins; none without samples."""
-    summaries = [row.summary for row in (first, second) if row.summary]
-    if len(summaries) < 2 or any(one.samples is None for one in summaries):
+    """Return charts of rows of a load, in the same bins; none without samples."""
+    summaries = [row.summary for row in rows if row.summary]
+    if len(summaries) < len(rows) or any(one.samples is None for one in summaries):
         return ()
     lows = [one.min_ns for one in summaries]
     highs = [one.max_ns for one in summaries]
@@ -222,14 +222,15 @@ def overlay_charts(
             samples=sum(t.samples or 0 for t in row.threads),
             max_ns=max_ns,
         )
-        for row, colour, max_ns in zip((first, second), colours, highs, strict=True)
+        for row, colour, max_ns in zip(rows, colours, highs, strict=True)
     )
-    ends = " and ".join(f"{x.variant} at {x.maximum}" for x in (first, second))
+    first, is_pair = rows[0], len(rows) == 2
+    ends = enumeration([f"{row.variant} at {row.maximum}" for row in rows])
     return tuple(
         Chart(
             name=f"{anchor_of('both', first.load)}-{kind}",
             title=f"{first.load}: {words}",
-            description=f"{what} of {first.variant} and {second.variant} under "
+            description=f"{what} of {enumeration([x.variant for x in rows])} under "
             f"{first.load}, axes logarithmic for a wide range; "
             f"the curves end at the maxima: {ends}.",
             content=Overlay(
@@ -237,11 +238,11 @@ def overlay_charts(
             ),
             samples=min(layer.samples for layer in layers),
             deadline_ns=deadline_ns,
-            virtual=first.virtual or second.virtual,
+            virtual=max(row.virtual for row in rows),
             measured=first.measured.word,
         )
         for kind, words, what in (
-            ("counts", "both distributions", "Histograms"),
+            ("counts", f"{'both' if is_pair else 'all'} distributions", "Histograms"),
             (
                 "tails",
                 "tails of the distributions",

@@ -43,7 +43,7 @@ class PairRow:
     @property
     def charts(self) -> tuple[Chart, ...]:
         """Both sides in the same drawings, made when a page or a file wants them."""
-        return overlay_charts(*self.rows, self.colours, deadline_ns=self.deadline_ns)
+        return overlay_charts(self.rows, self.colours, deadline_ns=self.deadline_ns)
 
     @property
     def ratio(self) -> float | None:

@@ -65,11 +65,14 @@ class Kind:
 CAMPAIGN = Kind("campaign", "run", "campaign.json", "campaign", 2)
 SWEEP = Kind("sweep", "sweep", "sweep.json", "sweep", 1, "cells")
 SEARCH = Kind("search", "bisect", "bisect.json", "asked", 1, "steps")
+LAB = Kind("campaign of several boards", "run", "lab.json", "lab", 1, "boards")
 
 
 def kind_of(path: Path) -> Kind | None:
     """Return what a directory holds; None if no document says so."""
-    return next((one for one in (SWEEP, SEARCH, CAMPAIGN) if one.is_in(path)), None)
+    return next(
+        (one for one in (SWEEP, SEARCH, LAB, CAMPAIGN) if one.is_in(path)), None
+    )
 
 
 @dataclass(frozen=True, slots=True)

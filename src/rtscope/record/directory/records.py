@@ -32,7 +32,7 @@ from rtscope.host.files.opening import is_there, read_named
 from rtscope.record.caveats.catalogue import gravest_first, make
 from rtscope.record.directory import journal, place
 from rtscope.record.directory.journal import State
-from rtscope.record.directory.place import CAMPAIGN, SEARCH, SWEEP, Kind
+from rtscope.record.directory.place import CAMPAIGN, LAB, SEARCH, SWEEP, Kind
 from rtscope.record.model import (
     FILE_LOST,
     MAX_RECORD_BYTES,
@@ -228,9 +228,10 @@ def find(
     """
     Yield all directories of records at and below a place, with what they hold.
 
-    In the order of their names; a sweep or a search before the directories that it is
-    made of. Records of other tools have no document. Raises RecordError for a folder
-    that cannot be read; with `skip`, that gets the error, and the others follow.
+    In the order of their names; a sweep, a search or a campaign of several boards
+    before the directories that it is made of. Records of other tools have no document.
+    Raises RecordError for a folder that cannot be read; with `skip`, that gets the
+    error, and the others follow.
     """
     kind = place.kind_of(root)
     if kind is not None or _has_records(root):
@@ -258,6 +259,9 @@ def outcomes(path: Path, planned: Planned = lambda _: ()) -> Iterator[Outcome]:
     kind = place.kind_of(path)
     if kind is SWEEP:
         yield from _of_sweep(path, planned)
+    elif kind is LAB:
+        for part in _folders(path / LAB.parts):
+            yield from _of_runs(part, planned, f"{part.name}/", {})
     elif kind is SEARCH:
         for part in _folders(path / SEARCH.parts):
             yield from _of_runs(part, planned, f"{part.name}/", {})

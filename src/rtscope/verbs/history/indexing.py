@@ -14,7 +14,7 @@ from rtscope.cli.console import Json, log, put, put_json
 from rtscope.host.errors import MeasurementError, RecordError, UsageError
 from rtscope.host.escape import printable
 from rtscope.host.units import plural
-from rtscope.record.directory.place import CAMPAIGN, Kind
+from rtscope.record.directory.place import CAMPAIGN, LAB, Kind
 from rtscope.record.directory.records import ResultDir, find
 from rtscope.verbs.history import database
 from rtscope.verbs.history.entries import Entry, fingerprint, read_entry
@@ -131,6 +131,8 @@ class _Walk:
         """Yield what is new or changed."""
         whole: tuple[Path, Kind] | None = None
         for directory, kind in find(place, skip=self.skip):
+            if kind is LAB:  # each of its boards is a campaign of its own
+                continue
             if kind is not None and kind is not CAMPAIGN:
                 whole = directory, kind
                 continue

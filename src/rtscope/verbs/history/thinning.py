@@ -17,6 +17,7 @@ from pathlib import Path
 from rtscope.host.errors import MeasurementError, RecordError, UsageError
 from rtscope.record.directory.place import (
     CAMPAIGN,
+    LAB,
     hold,
     opened_folder,
     read_document,
@@ -98,7 +99,7 @@ def _results(place: Path, found: Found) -> Iterator[Path]:
     ):
         if kind is not CAMPAIGN:
             # Records without a document are of other tools, or no longer whole.
-            whole = directory if kind is not None else whole
+            whole = whole if kind in (None, LAB) else directory
             continue
         if whole is None or not directory.is_relative_to(whole):
             yield directory

@@ -3,8 +3,7 @@
 import contextlib
 import functools
 import shlex
-import sys
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Annotated
@@ -36,7 +35,6 @@ from rtscope.cli.results import (
     write_page,
 )
 from rtscope.host.errors import RecordError, RtscopeError, UsageError
-from rtscope.host.escape import printable
 from rtscope.host.files.documents import json_value
 from rtscope.host.version import __version__
 from rtscope.machine.target import Target
@@ -47,6 +45,7 @@ from rtscope.measure.campaign.options import (
     BOARDS,
     OUTPUT,
     VERDICT,
+    WHERE,
     Options,
     with_options,
 )
@@ -59,9 +58,8 @@ from rtscope.measure.settings import checks_for
 from rtscope.present.document import Detail
 from rtscope.record.directory import place
 from rtscope.record.directory.place import CAMPAIGN
-from rtscope.record.directory.records import ResultDir, create, open_records
-from rtscope.record.model import RunRecord
-from rtscope.stats.determinism import Compared, against, among
+from rtscope.record.directory.records import ResultDir, create
+from rtscope.verbs.run.identical import compare_results, stored_records
 
 # --- A bundle to run from: its parts into the cache, its campaign, what goes with it --
 
@@ -105,69 +103,6 @@ def refuse_unfit(bundle: Bundle, campaign: Campaign) -> None:
             raise UsageError(f"{option}: a bundle contains its own parts; leave it out")
 
 
-# --- whether equal inputs gave equal results: --identical-to, and what requires it ----
-
-DIGITS = 12
-"""Digits of a digest: enough to distinguish two by eye."""
-
-
-def stored_records(path: Path) -> list[RunRecord]:
-    """Return a stored record; refuse one of a real machine, before anything runs."""
-    stored = open_records(path)
-    if any(record.virtual is None for record in stored):
-        raise UsageError(
-            f"--identical-to {path}: no two runs of a real machine have identical "
-            "results; to compare them: rtscope compare"
-        )
-    return stored
-
-
-def compare_results(
-    records: Sequence[RunRecord],
-    *,
-    stored: Sequence[RunRecord] | None,
-    on_stdout: bool,
-) -> int:
-    """Print which results are identical; return 0 if all are."""
-    comparisons = among(records) if stored is None else against(records, stored)
-    text = "\n".join(_lines(comparisons, stored is not None)) + "\n"
-    if on_stdout:
-        put(text)
-    else:
-        sys.stderr.write(text)
-    return int(not comparisons or not all(one.identical for one in comparisons))
-
-
-def _lines(comparisons: Sequence[Compared], is_stored: bool) -> Iterator[str]:
-    good = sum(one.identical for one in comparisons)
-    verdict = "IDENTICAL" if good == len(comparisons) else "NOT IDENTICAL"
-    held = "to the stored record" if is_stored else "in all of their repetitions"
-    yield ""
-    yield f"{verdict}: {good} of {len(comparisons)} runs are identical {held}."
-    width = max((len(one.name) for one in comparisons), default=0)
-    for one in comparisons:
-        yield f"  {printable(one.name):<{width}}  {_outcome(one)}"
-        if not one.same_result:
-            yield from (
-                f"    {printable(run):<{width}}  {digest[:DIGITS]}"
-                for run, digest in zip(one.runs, one.results, strict=True)
-            )
-
-
-def _outcome(one: Compared) -> str:
-    if len(one.results) < 2:
-        return "no such run in the stored record"
-    result = (
-        f"result {one.results[0][:DIGITS]}" if one.same_result else "RESULTS DIFFER"
-    )
-    if not one.known:
-        return f"{result}, inputs unknown (record of an older rtscope)"
-    if one.differing:
-        return f"{result}, INPUTS DIFFER: {', '.join(one.differing)}"
-    boots = f"{len(one.results)} times, " if one.same_result else ""
-    return f"{result}, {boots}inputs equal"
-
-
 # --- measure the wake-up latency of a machine -----------------------------------------
 
 _ALWAYS_RECORDED = (
@@ -183,6 +118,10 @@ class RunRequest:
     campaign_file: Annotated[Path | None, typer.Argument()] = None
     """Campaign file, e.g. examples/quick.toml (default: none)."""
     options: Options
+    lab: Annotated[Path | None, typer.Option(rich_help_panel=WHERE)] = None
+    """File of boards, which are measured beside each other, e.g. lab.toml."""
+    tag: Annotated[str | None, typer.Option(rich_help_panel=WHERE)] = None
+    """Tags that a board of the lab needs to be measured, e.g. riscv,nightly."""
     identical_to: Annotated[Path | None, typer.Option(rich_help_panel=VERDICT)] = None
     """
     Stored record of a virtual board; exit status 1 unless all results are identical to
@@ -234,7 +173,20 @@ def run(request: RunRequest) -> int:
         put("\n".join(describe()) + "\n")
         return 0
     result = request.result  # refuses -q with -v before any work
+    if _names_several(request):
+        # Loaded for several boards only.
+        from rtscope.verbs.run.boards import run_boards
+
+        return run_boards(request)
     return carry_out(request, functools.partial(_show, result=result))
+
+
+def _names_several(request: RunRequest) -> bool:
+    resumed = request.resume is not None and place.LAB.is_in(request.resume)
+    several = request.lab is not None or "," in (request.options.target or "")
+    if request.tag is not None and request.lab is None:
+        raise UsageError("--tag chooses boards of a lab: add --lab lab.toml")
+    return resumed or several
 
 
 Show = Callable[[Campaign, ResultDir, bool], int]
@@ -244,8 +196,8 @@ Show = Callable[[Campaign, ResultDir, bool], int]
 def carry_out(request: RunRequest, show: Show) -> int:
     """Measure as asked, show the result, and return the exit status."""
     if request.resume is not None:
-        _refuse_more(request)
-    options = replace(request.options, kernel=_kernels(request.options.kernel))
+        refuse_more(request)
+    options = replace(request.options, kernel=kernels_of(request.options.kernel))
     to = request.identical_to
     if to is not None and request.reuse:
         raise UsageError(
@@ -257,11 +209,11 @@ def carry_out(request: RunRequest, show: Show) -> int:
     with contextlib.ExitStack() as held:
         if request.resume is not None:
             held.enter_context(place.hold(request.resume))
-            work = _open(request.resume, bundle, request, held)
+            work = open_again(request.resume, bundle, request, held)
         else:
-            written = _written(request, bundle)
+            written = written_in(request, bundle)
             campaign = with_places(with_options(written, options), Path.cwd())
-            work = _begin(campaign, bundle, request, held)
+            work = begin(campaign, bundle, request, held)
             held.enter_context(place.hold(work.store.path))
         status = _measure(work, show, reuse=request.reuse)
     if stored is None and not work.campaign.require_identical:
@@ -270,9 +222,11 @@ def carry_out(request: RunRequest, show: Show) -> int:
     return compare_results(records, stored=stored, on_stdout=not request.json) or status
 
 
-def _refuse_more(request: RunRequest) -> None:
+def refuse_more(request: RunRequest) -> None:
+    """Raise UsageError for what --resume takes from the directory."""
     typed = next(iter(request.options.values), None)
-    if request.campaign_file is None and request.out is None and typed is None:
+    others = (request.campaign_file, request.out, request.lab, typed)
+    if all(one is None for one in others):
         return
     which = "the other arguments" if typed is None else f"--{typed.replace('_', '-')}"
     raise UsageError(
@@ -280,7 +234,7 @@ def _refuse_more(request: RunRequest) -> None:
     )
 
 
-def _kernels(text: str | None) -> str | None:
+def kernels_of(text: str | None) -> str | None:
     """Return the kernels of --kernel; one's file in this directory is a path."""
     known = kernel_names()
     return text and ",".join(
@@ -292,7 +246,7 @@ def _kernels(text: str | None) -> str | None:
 
 
 @dataclass(frozen=True, slots=True)
-class _Work:
+class Work:
     """A campaign that is ready to start."""
 
     campaign: Campaign
@@ -305,7 +259,7 @@ class _Work:
     """For a machine; open."""
 
 
-def _written(request: RunRequest, bundle: Bundle | None) -> Campaign:
+def written_in(request: RunRequest, bundle: Bundle | None) -> Campaign:
     """Return the campaign before options: from a file, a bundle, or the default."""
     if (file := request.campaign_file) is not None:
         return with_places(load_campaign(file), file.parent)
@@ -317,14 +271,15 @@ def _written(request: RunRequest, bundle: Bundle | None) -> Campaign:
     return campaign
 
 
-def _begin(
+def begin(
     campaign: Campaign,
     bundle: Bundle | None,
     request: RunRequest,
     held: contextlib.ExitStack,
-) -> _Work:
+) -> Work:
+    """Check a new campaign, prepare what it measures, and make its directory."""
     typed = typed_words()
-    _check_target(campaign, request)
+    check_target(campaign, request)
     where = place.new_place(request.out)
     place.refuse_used(where, empty=False)
     refuse_full_disk(where)
@@ -333,7 +288,7 @@ def _begin(
     prepared = _prepare(plan, campaign, typed, bundle, jobs=request.jobs)
     target = held.enter_context(_machine(campaign, plan, where))
     store = create(where, to_dict(campaign), command=typed)
-    return _Work(campaign, plan, prepared, store, typed, target)
+    return Work(campaign, plan, prepared, store, typed, target)
 
 
 @contextlib.contextmanager
@@ -375,19 +330,20 @@ def _prepare(
         )
 
 
-def _open(
+def open_again(
     path: Path,
     bundle: Bundle | None,
     request: RunRequest,
     held: contextlib.ExitStack,
-) -> _Work:
+) -> Work:
+    """Prepare what is left of a campaign in its directory."""
     document = place.read_document(path, place.CAMPAIGN)
     campaign = from_dict(document.asked, source=document.source)
     if not request.yes:
         ask_command(campaign)
     typed = document.command
     store = ResultDir(path)
-    _check_target(campaign, request)
+    check_target(campaign, request)
     if request.identical_to is not None or campaign.require_identical:
         refuse_reused(store.records(), source=str(path))
     plan = remaining(make_plan(campaign), store.done_ids())
@@ -397,10 +353,10 @@ def _open(
     if prepared is not None:
         refuse_other_inputs(prepared, store.records())
     target = held.enter_context(_machine(campaign, plan, path))
-    return _Work(campaign, plan, prepared, store, typed, target)
+    return Work(campaign, plan, prepared, store, typed, target)
 
 
-def _check_target(campaign: Campaign, request: RunRequest) -> None:
+def check_target(campaign: Campaign, request: RunRequest) -> None:
     """Refuse what the target cannot do, before making a directory."""
     checks_for(campaign)
     if request.reuse:
@@ -419,11 +375,11 @@ def _check_target(campaign: Campaign, request: RunRequest) -> None:
         )
 
 
-def _measure(work: _Work, show: Show, *, reuse: bool) -> int:
+def _measure(work: Work, show: Show, *, reuse: bool) -> int:
     try:
         with (
             place.resumable(work.store.path, place.CAMPAIGN),
-            _runner(work, reuse=reuse) as runner,
+            runner_of(work, reuse=reuse) as runner,
             LiveDisplay(stderr_console(), work.plan) as display,
         ):
             for _ in execute(work.plan, runner, work.store, on_event=display):
@@ -436,7 +392,8 @@ def _measure(work: _Work, show: Show, *, reuse: bool) -> int:
 
 
 @contextlib.contextmanager
-def _runner(work: _Work, *, reuse: bool) -> Iterator[Runner]:
+def runner_of(work: Work, *, reuse: bool) -> Iterator[Runner]:
+    """Give what measures a campaign."""
     if work.prepared is not None:
         # Loaded for a board only.
         from rtscope.boards.runs.runner import BoardRunner
