@@ -1,0 +1,201 @@
+"""
+Several boards in one campaign, each an sshd of its own, and a virtual one beside them.
+
+What befalls one is struck while all measure: nothing here is about a latency.
+"""
+
+import contextlib
+import json
+import os
+import shutil
+import signal
+import subprocess
+import time
+from collections.abc import Callable, Iterator, Mapping
+from pathlib import Path
+from typing import Any
+
+import pytest
+from rig import NEEDS_APT, RT_RUNTIME, Done, arguments_of, is_trial, rtscope, until
+
+from fakes.sshd import SSHD, Board, board
+from rtscope.record.directory.records import open_records
+
+pytestmark = [
+    pytest.mark.system,
+    pytest.mark.skipif(SSHD is None, reason="needs openssh-server"),
+]
+
+DISK = "66m"
+"""More than a campaign wants to see free."""
+
+# Two runs of each board: one is done when the other is struck.
+SHORT = (
+    *("--load", "idle", "--repetitions", "2", "--duration", "8s", "--warmup", "50ms"),
+    *("--policy", "other", "--interval", "1ms"),
+)
+
+
+def client(directory: Path, boards: Mapping[str, Board]) -> str:
+    """Return a PATH whose `ssh` knows each board by its name."""
+    directory.mkdir(exist_ok=True)
+    config = "".join(
+        (one.directory / "config").read_text().replace("Host board", f"Host {name}")
+        for name, one in boards.items()
+    )
+    (directory / "config").write_text(config)
+    ssh = directory / "ssh"
+    real = shutil.which("ssh", path=os.environ["PATH"])
+    ssh.write_text(f'#!/bin/sh\nexec {real} -F {directory}/config "$@"\n')
+    ssh.chmod(0o755)
+    return f"{directory}:{os.environ['PATH']}"
+
+
+@contextlib.contextmanager
+def small_disk(path: Path) -> Iterator[Path]:
+    path.mkdir(parents=True)
+    mount = ["mount", "-t", "tmpfs", "-o", f"size={DISK}", "tmpfs", str(path)]
+    subprocess.run(mount, check=True)
+    try:
+        yield path
+    finally:
+        subprocess.run(["umount", "--lazy", str(path)], check=True)
+
+
+def fill(path: Path) -> None:
+    """Fill a disk to its last byte."""
+    with (
+        (path / "stuffing").open("wb", buffering=0) as file,
+        contextlib.suppress(OSError),
+    ):
+        while True:
+            file.write(bytes(1 << 16))
+
+
+def kill(pids: list[int], signo: signal.Signals = signal.SIGKILL) -> None:
+    for pid in pids:
+        with contextlib.suppress(ProcessLookupError):
+            os.kill(pid, signo)
+
+
+def told(done: Done) -> dict[str, Any]:
+    boards = json.loads(done.stdout)["boards"]
+    return {one["board"].removeprefix("ssh-"): one for one in boards}
+
+
+@NEEDS_APT
+def test_a_board_that_is_struck_loses_its_own_run_and_resume_measures_it(
+    tmp_path: Path, private_tmp: Path, root: None
+) -> None:
+    names = ("well", "killed", "frozen", "full", "rebooted")
+    out = tmp_path / "out"
+    with contextlib.ExitStack() as held:
+        disk = held.enter_context(small_disk(out / "boards" / "ssh-full"))
+        boards = {
+            name: held.enter_context(board(tmp_path / name))
+            for name in names
+            if name != "rebooted"
+        }
+        before = held.enter_context(contextlib.ExitStack())
+        boards["rebooted"] = before.enter_context(board(tmp_path / "before"))
+        path = client(tmp_path / "bin", boards)
+        targets = ",".join([*(f"ssh:{name}" for name in names), "virtual:pc"])
+        words = ("run", "--target", targets, *SHORT, "--kernel", "debian-6.12-rt")
+        with rtscope(*words, "--json", "--out", out, env={"PATH": path}) as program:
+            frozen: list[int] = []
+
+            def freeze() -> None:
+                frozen.extend(boards["frozen"].sessions())
+                kill(frozen, signal.SIGSTOP)
+
+            def reboot() -> None:
+                one = boards["rebooted"]
+                kill([*one.processes(), *one.sessions()])
+                before.close()
+
+            strikes: dict[str, Callable[[], object]] = {
+                "killed": lambda: kill(boards["killed"].sessions()),
+                "frozen": freeze,
+                "full": lambda: fill(disk),
+                "rebooted": reboot,
+            }
+
+            def all_struck() -> bool:
+                """Strike each board as soon as its first run is done."""
+                for name in list(strikes):
+                    place = out / "boards" / f"ssh-{name}" / "runs"
+                    if list(place.glob("001-*/record.json")):
+                        strikes.pop(name)()
+                return not strikes or not program.running
+
+            until(all_struck, what="each board has its first run")
+            try:
+                done = program.finish()
+            finally:
+                kill(frozen, signal.SIGCONT)
+        assert done.status == 3, done.stderr
+        assert "Traceback" not in done.stderr
+        seen = told(done)
+        assert {n: (b["state"], b["runs"]) for n, b in seen.items()} == {
+            **{name: ("failed", 1) for name in names},
+            **dict.fromkeys(("well", "virtual-pc"), ("done", 2)),
+        }
+        assert "No space left" in seen["full"]["why"]
+        assert "lost the connection" in seen["frozen"]["why"]
+        kept = {one: one.read_bytes() for one in out.rglob("record.json")}
+        assert len(kept) == 8
+        for one in boards.values():
+            until(lambda one=one: not one.processes(), what="no agent is left")
+
+        (disk / "stuffing").unlink()
+        boards["rebooted"] = held.enter_context(board(tmp_path / "after"))
+        path = client(tmp_path / "bin", boards)
+        with rtscope("run", "--resume", out, "--json", env={"PATH": path}) as program:
+            again = program.finish()
+
+        assert again.status == 0, again.stderr
+        assert {(b["state"], b["runs"]) for b in told(again).values()} == {("done", 2)}
+        assert "ssh-well" not in again.stderr
+        assert all(one.read_bytes() == content for one, content in kept.items())
+        for name in names:
+            assert len(open_records(out / "boards" / f"ssh-{name}")) == 2
+        assert (out / "report.html").stat().st_size > 10_000
+    assert list(private_tmp.iterdir()) == []
+
+
+def test_ctrl_c_ends_all_boards_and_puts_settings_back(
+    tmp_path: Path, rt_runtime: str
+) -> None:
+    out, lab = tmp_path / "out", tmp_path / "lab.toml"
+    lab.write_text(
+        '[[board]]\ntarget = "ssh:a"\nsettings = { rt_throttling = "off" }\n'
+        '[[board]]\ntarget = "ssh:b"\n'
+    )
+    with board(tmp_path / "a") as a, board(tmp_path / "b") as b:
+        path = client(tmp_path / "bin", {"a": a, "b": b})
+        words = ("run", "--lab", lab, "--load", "idle", "--duration", "100s")
+        with rtscope(
+            *words, "--policy", "other", "--out", out, env={"PATH": path}
+        ) as p:
+            until(lambda: RT_RUNTIME.read_text() != rt_runtime, what="a setting")
+            until(lambda: both_measure(a, b), what="both boards measure")
+            time.sleep(1.5)  # until each has told its first second
+            p.send(signal.SIGINT)
+            done = p.finish()
+
+        assert done.status == 130, done.stderr
+        assert RT_RUNTIME.read_text() == rt_runtime
+        assert done.stderr.rstrip().endswith("rtscope: interrupted")
+        assert len(list(out.rglob("interrupted.json"))) == 2
+        until(lambda: not [*a.processes(), *b.processes()], what="nothing is left")
+
+
+def both_measure(*boards: Board) -> bool:
+    """Whether an agent measures on each board, beyond a trial."""
+    return all(
+        any(
+            "measure" in words and not is_trial(words)
+            for words in map(arguments_of, one.processes())
+        )
+        for one in boards
+    )
