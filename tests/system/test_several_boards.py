@@ -12,6 +12,7 @@ import signal
 import subprocess
 import time
 from collections.abc import Callable, Iterator, Mapping
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -145,7 +146,7 @@ def test_a_board_that_is_struck_loses_its_own_run_and_resume_measures_it(
         kept = {one: one.read_bytes() for one in out.rglob("record.json")}
         assert len(kept) == 8
         for one in boards.values():
-            until(lambda one=one: not one.processes(), what="no agent is left")
+            until(partial(_is_idle, one), what="no agent is left")
 
         (disk / "stuffing").unlink()
         boards["rebooted"] = held.enter_context(board(tmp_path / "after"))
@@ -199,3 +200,7 @@ def both_measure(*boards: Board) -> bool:
         )
         for one in boards
     )
+
+
+def _is_idle(one: Board) -> bool:
+    return not one.processes()
