@@ -69,6 +69,20 @@ def test_old_nights_but_the_worst_lose_their_big_files(
     assert "freed 0 B: 0 files of 0 results" in thinned(rtscope, nights)
 
 
+@pytest.mark.parametrize(
+    ("nights_worth", "left"),
+    [(9, [WORST, 4, 5]), (3, [WORST, 4, 5]), (2, [WORST, 5]), (1, [WORST]), (0, [])],
+)
+def test_beyond_a_budget_the_oldest_go_and_the_worst_last(
+    nights_worth: int, left: list[int], rtscope: Rtscope, nights: Path, here: Path
+) -> None:
+    size = nights_worth * 1_000 * len(BIG) or 1
+
+    thinned(rtscope, nights, "--budget", f"{size}B")
+
+    assert with_big(here) == left
+
+
 def test_only_recordings_without_an_explanation_are_warned_of(
     rtscope: Rtscope, nights: Path, here: Path
 ) -> None:

@@ -36,6 +36,7 @@ from rtscope.verbs.audit import audit
 from rtscope.verbs.bisect import bisect
 from rtscope.verbs.demo import demo as appdemo
 from rtscope.verbs.doctor import doctor
+from rtscope.verbs.history import schedule
 from rtscope.verbs.kernel import verify as kernelverify
 from rtscope.verbs.run import run
 from rtscope.verbs.sweep import sweep
@@ -95,6 +96,7 @@ def machine() -> Iterator[None]:
             patched.setattr(module, "open_target", opened)
         patched.setattr(appunit, "find_process", lambda *_: 40)
         patched.setattr(appunit, "see_program", lambda *_: program)
+        patched.setattr(schedule, "own_command", lambda: ("/usr/bin/rtscope",))
         patched.setattr(doctor, "machine_abilities", lambda *_: iter(ABILITIES))
         patched.setattr(doctor, "computer_abilities", lambda _: iter(()))
         yield

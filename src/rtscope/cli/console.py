@@ -8,9 +8,12 @@ add colours.
 """
 
 import contextlib
+import os
 import re
+import shutil
 import sys
 from collections.abc import Iterable, Iterator
+from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, TextIO
 
 import typer
@@ -98,6 +101,13 @@ def log(text: str) -> None:
 def stderr_console() -> Console:
     """Return the console for messages."""
     return VisibleConsole(file=_drawn(sys.stderr), highlight=False)
+
+
+def own_command() -> tuple[str, ...]:
+    """Return the words of this command, by which a unit of systemd can start it."""
+    path = Path(sys.argv[0]).absolute()
+    found = str(path) if os.access(path, os.X_OK) else shutil.which("rtscope")
+    return (found,) if found else (sys.executable, "-m", "rtscope")
 
 
 def typed_words() -> tuple[str, ...]:

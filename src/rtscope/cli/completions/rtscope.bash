@@ -17,7 +17,7 @@ _rtscope_known() {
             [[ $2 == '' ]] && kind=values values='list show patches config build check package verify'
             ;;
         'history') options='--help -h'
-            [[ $2 == '' ]] && kind=values values='index list show check thin tag'
+            [[ $2 == '' ]] && kind=values values='index list show check thin schedule tag'
             ;;
         'run') options='--load -l --event --duration -d --interval --policy --priority -p --cpus --repetitions --warmup --settle --command --storage-dir --worst --explain --parts --keep-samples --target -t --kernel -k --deadline --claim --min-boots --require-identical --seed --seeds --guest-files --record --no-record --host-limit --qemu --append --lockfile --governor --hold-cpu-awake --rt-throttling --tuned --lab --tag --identical-to --jobs --bundle --reuse --out -o --resume --yes --json --quiet -q --verbose -v --help -h'
             case "$2" in
@@ -440,11 +440,25 @@ _rtscope_known() {
                 '') kind=files ;;
             esac
             ;;
-        'history thin') options='--keep-nights --keep-worst --dry-run --json --help -h'
+        'history thin') options='--keep-nights --keep-worst --budget --dry-run --json --help -h'
             case "$2" in
                 --keep-nights) kind=none ;;
                 --keep-worst) kind=none ;;
+                --budget) kind=none ;;
                 '') kind=directories ;;
+            esac
+            ;;
+        'history schedule') options='--at --jitter --name --keep-nights --keep-worst --budget --on-alarm --user --out -o --json --help -h'
+            case "$2" in
+                --at) kind=none ;;
+                --jitter) kind=none ;;
+                --name) kind=none ;;
+                --keep-nights) kind=none ;;
+                --keep-worst) kind=none ;;
+                --budget) kind=none ;;
+                --on-alarm) kind=none ;;
+                --out|-o) kind=files ;;
+                '') kind=none ;;
             esac
             ;;
         'history tag') options='--remove --help -h'

@@ -65,6 +65,7 @@ complete -c rtscope -n '__rtscope_just history' -a list -d 'List runs of the ind
 complete -c rtscope -n '__rtscope_just history' -a show -d 'Show latencies over time: each night'\''s worst, and since when a series is other'
 complete -c rtscope -n '__rtscope_just history' -a check -d 'Check whether the newest results are worse than those before'
 complete -c rtscope -n '__rtscope_just history' -a thin -d 'Free disk: remove recordings, traces and kept samples of old nights'
+complete -c rtscope -n '__rtscope_just history' -a schedule -d 'Write a timer and services of systemd that measure every night'
 complete -c rtscope -n '__rtscope_just history' -a tag -d 'Tag result directories, for a baseline: rtscope history check --baseline tag:good'
 complete -c rtscope -n '__rtscope_at run' -l load -s l -d 'Loads, one run under each' -xa '(__fish_append , idle cpu os memory storage network timers switch pipe oom custom)'
 complete -c rtscope -n '__rtscope_at run' -l event -d 'Events that wake the measuring threads, one run with each' -xa 'timer futex eventfd pipe signal mq sem cond pty udp raw poll list'
@@ -424,8 +425,20 @@ complete -c rtscope -n '__rtscope_at history check' -l verbose -s v -d 'Everythi
 complete -c rtscope -n '__rtscope_at history check' -F
 complete -c rtscope -n '__rtscope_at history thin' -l keep-nights -d 'Newest nights of each series that keep all files' -x
 complete -c rtscope -n '__rtscope_at history thin' -l keep-worst -d 'Worst older runs of each series that keep all files' -x
+complete -c rtscope -n '__rtscope_at history thin' -l budget -d 'Size that recordings, traces and samples may take in all' -x
 complete -c rtscope -n '__rtscope_at history thin' -l dry-run -d 'Remove nothing'
 complete -c rtscope -n '__rtscope_at history thin' -l json -d 'Result as JSON'
 complete -c rtscope -n '__rtscope_at history thin' -xa '(__fish_complete_directories)'
+complete -c rtscope -n '__rtscope_at history schedule' -l at -d 'Time of day when a night begins' -x
+complete -c rtscope -n '__rtscope_at history schedule' -l jitter -d 'Longest random delay, so that boards of several timers do not begin at once' -x
+complete -c rtscope -n '__rtscope_at history schedule' -l name -d 'Name of the units' -x
+complete -c rtscope -n '__rtscope_at history schedule' -l keep-nights -d 'Newest nights that keep all files' -x
+complete -c rtscope -n '__rtscope_at history schedule' -l keep-worst -d 'Worst older runs of each series that keep all files' -x
+complete -c rtscope -n '__rtscope_at history schedule' -l budget -d 'Size that recordings, traces and samples may take in all' -x
+complete -c rtscope -n '__rtscope_at history schedule' -l on-alarm -d 'Command that is started when a series is worse' -x
+complete -c rtscope -n '__rtscope_at history schedule' -l user -d 'Units of your own systemd, for systemctl --user'
+complete -c rtscope -n '__rtscope_at history schedule' -l out -s o -d 'Directory of the units' -rF
+complete -c rtscope -n '__rtscope_at history schedule' -l json -d 'Result as JSON'
+complete -c rtscope -n '__rtscope_at history schedule'
 complete -c rtscope -n '__rtscope_at history tag' -l remove -d 'Take the tag away instead'
 complete -c rtscope -n '__rtscope_at history tag' -xa '(__fish_complete_directories)'

@@ -10,6 +10,7 @@ Read files within limits; write files as a whole or not at all.
     opening.py      files that somebody names: regular ones, and pipes of the shell
     plaintext.py    foreign text as plain lines, also out of a mail
     prefixes.py     text before each line, found by its shape
+    systemdunit.py  words of a systemd unit, quoted
 """
 
 import errno

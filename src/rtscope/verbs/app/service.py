@@ -12,6 +12,13 @@ from pathlib import PurePosixPath
 
 from rtscope.contract import FIXED_PRIORITY
 from rtscope.host.escape import printable
+from rtscope.host.files.systemdunit import (
+    NO_FILE_OF_SYSTEMD,
+    unit_argument,
+    unit_character,
+    unit_directory,
+    unit_path,
+)
 from rtscope.host.units import is_whole
 from rtscope.machine.cpulist import format_cpulist
 from rtscope.machine.tasks.model import Thread
@@ -33,9 +40,6 @@ _USER = re.compile(r"[A-Za-z_][A-Za-z0-9_-]{0,30}")
 """Names that every systemd accepts (its "strict mode")."""
 
 _OCTAL = re.compile(r"0[0-7]{3}")
-_SAFE = frozenset(
-    "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789_@+=:,./-"
-)
 
 
 @dataclass(frozen=True, slots=True)
@@ -111,20 +115,20 @@ def _command(program: RunningProgram, starter: Sequence[str]) -> Iterator[Settin
     first, *others = program.argv
     why = "Its program and arguments, as /proc/PID/cmdline has them."
     # In the path systemd expands % alone, in the name passed on $ as well.
-    words = [_quoted(path.replace("%", "%%"))]
-    if _NO_FILE_OF_SYSTEMD.search(path):
+    words = [unit_path(path)]
+    if NO_FILE_OF_SYSTEMD.search(path):
         why += " systemd takes no file with such characters in its name: a shell does."
-        words = ["/bin/sh", "-c", _argument('exec "$0" "$@"'), _argument(path)]
+        words = ["/bin/sh", "-c", unit_argument('exec "$0" "$@"'), unit_argument(path)]
     elif "$" in path or not _is_name_of(path, first):
         why += " After @: the file, then the name that the program was started by."
-        words = [f"@{words[0]}", _argument(first)]
-    command = " ".join([*words, *map(_argument, others)])
+        words = [f"@{words[0]}", unit_argument(first)]
+    command = " ".join([*words, *map(unit_argument, others)])
     given = _given_by_start(program)
     if starter and given:
         why = "systemd gives no SCHED_DEADLINE and no locked memory: rtscope does."
         file, *more = starter
         rest = (*more, "app", "start", *given, "--", path, *others)
-        command = " ".join([_quoted(file.replace("%", "%%")), *map(_argument, rest)])
+        command = " ".join([unit_path(file), *map(unit_argument, rest)])
     yield Setting(why, "ExecStart", command)
     yield from _directory(program.directory)
 
@@ -140,23 +144,18 @@ def _given_by_start(program: RunningProgram) -> list[str]:
     return words
 
 
-_NO_FILE_OF_SYSTEMD = re.compile(r"[\x00-\x1f\x7f\"'\\]")
-"""systemd 252: "Executable name contains special characters"."""
-
-
 def _directory(path: str | None) -> Iterator[Setting]:
     if path is None or path == "/":
         return
     if path.endswith(DELETED):
         yield Setting("No WorkingDirectory=: the one it has was deleted.")
-    elif not path.isprintable() or path != path.strip() or path.endswith("\\"):
-        # A backslash at the end would continue the line, and swallow User=.
+    elif (written := unit_directory(path)) is None:
         yield Setting("No WorkingDirectory=: no unit can name the one it has.")
     else:
         yield Setting(
             "Its working directory now: relative paths begin there.",
             "WorkingDirectory",
-            path.replace("%", "%%"),
+            written,
         )
 
 
@@ -166,27 +165,6 @@ def _is_name_of(path: str, first: str) -> bool:
     return first == path or (
         relative and PurePosixPath(first).name == PurePosixPath(path).name
     )
-
-
-def _argument(word: str) -> str:
-    """Write an argument: `%` and `$` stand for themselves."""
-    return _quoted(word.replace("%", "%%").replace("$", "$$"))
-
-
-def _quoted(word: str) -> str:
-    """Write a word by systemd.syntax(7), in quotes if it needs them."""
-    if word and set(word) <= _SAFE | {"%", "$"}:
-        return word
-    return f'"{"".join(map(_escaped, word))}"'
-
-
-def _escaped(character: str) -> str:
-    if character in '"\\':
-        return f"\\{character}"
-    if character.isprintable():
-        return character
-    raw = character.encode("utf-8", "surrogateescape")
-    return "".join(f"\\x{byte:02x}" for byte in raw)
 
 
 def _user(program: RunningProgram) -> Iterator[Setting]:
@@ -423,7 +401,7 @@ def _surroundings(program: RunningProgram) -> Iterator[Setting]:
     for name in ENVIRONMENT:
         if (value := program.environ.get(name)) is not None:
             pair = f"{name}={value}".replace("%", "%%")
-            quoted = "".join(map(_escaped, pair))
+            quoted = "".join(map(unit_character, pair))
             why = "It changes how the program is loaded, or how it allocates."
             yield Setting(why, "Environment", f'"{quoted}"')
 

@@ -1,9 +1,6 @@
 """Write a systemd unit with the rights and limits that a running program uses."""
 
-import os
 import shlex
-import shutil
-import sys
 import textwrap
 from collections.abc import Iterator, Mapping
 from contextlib import suppress
@@ -13,7 +10,7 @@ from typing import Annotated
 
 import typer
 
-from rtscope.cli.console import put, say
+from rtscope.cli.console import own_command, put, say
 from rtscope.host.errors import TargetError, UsageError
 from rtscope.host.escape import printable
 from rtscope.host.files import refuse_unwritable, write_atomically
@@ -76,7 +73,7 @@ def unit(
         seen = see_program(machine, pid)
         if not seen.executable or not seen.argv:
             raise TargetError(f"no unit for process {pid}: {_why_no_command(seen)}")
-        starter = _starter() if machine.name == "local" else ()
+        starter = own_command() if machine.name == "local" else ()
         service = service_of(seen, starter=starter)
         text = render_unit(_with_its_own(service, machine.reader))
         failed = _failed(text, machine.reader)
@@ -88,13 +85,6 @@ def unit(
     for line in failed:
         say(line)
     return FINDINGS_STATUS if failed else 0
-
-
-def _starter() -> tuple[str, ...]:
-    """Return the words of this command, by which a unit can start a program."""
-    path = Path(sys.argv[0]).absolute()
-    found = str(path) if os.access(path, os.X_OK) else shutil.which("rtscope")
-    return (found,) if found else (sys.executable, "-m", "rtscope")
 
 
 def _with_its_own(service: Service, reader: Reader) -> Service:

@@ -12,6 +12,7 @@
     judge.py       the test of the newest nights against those before
     questions.py   which nights are compared with which
     thin.py, thinning.py    `history thin`: frees disk of old nights
+    schedule.py    `history schedule`: a timer and services of systemd
     series.py      nights of one machine under one load, and their figures
     database.py    the index, an SQLite file
     entries.py     what it keeps of a run

@@ -9,7 +9,7 @@ import typer
 from rtscope.cli.console import Json, log, put, put_json
 from rtscope.host.errors import RecordError, UsageError
 from rtscope.host.escape import printable
-from rtscope.host.units import format_size, plural
+from rtscope.host.units import format_size, parse_size, plural
 from rtscope.verbs.history.thinning import Freed, Run, remove, runs_below, to_thin
 
 MOST = 100_000
@@ -26,6 +26,11 @@ class ThinRequest:
     """Newest nights of each series that keep all files (default: 30), e.g. 60."""
     keep_worst: Annotated[int, typer.Option(min=0, max=MOST)] = 5
     """Worst older runs of each series that keep all files (default: 5), e.g. 10."""
+    budget: str | None = None
+    """
+    Size that recordings, traces and samples may take in all: beyond it the oldest go,
+    those of the worst runs last (default: none), e.g. 20G.
+    """
     dry_run: bool = False
     """Remove nothing; print what would go."""
     json: Json = False
@@ -41,9 +46,14 @@ def thin(request: ThinRequest) -> int:
     recording a run cannot be explained.
     """
     places = [_checked(path) for path in request.directory]
+    budget = request.budget
+    budget_bytes = None if budget is None else parse_size(budget)
     found = runs_below(places)
     going = to_thin(
-        found.runs, keep_nights=request.keep_nights, keep_worst=request.keep_worst
+        found.runs,
+        keep_nights=request.keep_nights,
+        keep_worst=request.keep_worst,
+        budget_bytes=budget_bytes,
     )
     freed = Freed(left=list(found.unreadable))
     if request.dry_run:

@@ -146,18 +146,24 @@ def _freed_bytes(about: os.stat_result) -> int:
 
 
 def to_thin(
-    runs: Sequence[Run], *, keep_nights: int, keep_worst: int
+    runs: Sequence[Run],
+    *,
+    keep_nights: int,
+    keep_worst: int,
+    budget_bytes: int | None = None,
 ) -> tuple[Run, ...]:
     """
     Return the runs whose big files can go, the oldest first.
 
     A night is a result. Of each series its newest nights keep all, and of older ones
-    those runs that count, have big files, and have the latest wake-ups.
+    those runs that count, have big files, and have the latest wake-ups. What they keep
+    beyond the budget goes too: first the oldest nights, last those worst runs.
     """
     by_series: dict[str, list[Run]] = defaultdict(list)
     for run in runs:
         by_series[run.series].append(run)
     going: list[Run] = []
+    of_worst: list[Run] = []
     for some in by_series.values():
         started: dict[Path, str] = {}
         for run in some:
@@ -168,8 +174,25 @@ def to_thin(
         # Of equal ones the newest stays.
         worst = sorted(old, key=lambda run: (run.counts, run.max_ns, run.started))
         kept = worst[len(worst) - keep_worst :] if keep_worst < len(worst) else worst
+        of_worst += [run for run in old if run in kept and run.counts]
         going += [run for run in old if not (run in kept and run.counts)]
+    if budget_bytes is not None:
+        going += _beyond(budget_bytes, runs, going, of_worst)
     return tuple(sorted(going, key=lambda run: (run.started, run.directory, run.name)))
+
+
+def _beyond(
+    budget_bytes: int, runs: Sequence[Run], going: list[Run], of_worst: list[Run]
+) -> Iterator[Run]:
+    """Yield runs that keep more than the budget in all, and the newest ones least."""
+    gone, worst = (set(map(id, some)) for some in (going, of_worst))
+    kept = [run for run in runs if run.sizes and id(run) not in gone]
+    left_bytes = sum(run.size_bytes for run in kept)
+    for run in sorted(kept, key=lambda one: (id(one) in worst, one.started, one.name)):
+        if left_bytes <= budget_bytes:
+            return
+        left_bytes -= run.size_bytes
+        yield run
 
 
 def remove(runs: Sequence[Run], freed: Freed) -> None:
