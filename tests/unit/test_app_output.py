@@ -32,7 +32,7 @@ from rtscope.verbs.app.cycletables import (
     longest_words,
 )
 from rtscope.verbs.app.lateness import with_cycles
-from rtscope.verbs.app.model import OUTSIDE, Examined
+from rtscope.verbs.app.model import OUTSIDE, Examined, Unseen
 from rtscope.verbs.app.page import examined_document
 from rtscope.verbs.app.rules import examine
 from rtscope.verbs.app.watchedcycles import (
@@ -117,6 +117,29 @@ def test_everything_has_the_cycles_of_each_thread() -> None:
     assert "and 18 more threads: see -v" in brief
     assert [n for n in range(20) if f" worker{n}:" not in whole] == []
     assert "see -v" not in whole
+
+
+def test_everything_has_the_whole_sentence_of_the_longest_cycle() -> None:
+    _, shown = recorded(cycling.periodic(400))
+    words = [f"part{number}" for number in range(3000)]
+    long = replace(shown, longest={TID: " ".join(words)})
+
+    whole = terminal.printed(cycle_lines(long, width=None, everything=True)).split()
+
+    assert [one for one in words if one not in whole] == []
+
+
+def test_everything_has_the_whole_cause_of_what_was_not_seen() -> None:
+    cause = " ".join(f"call{number}" for number in range(2000))
+    examined, _ = recorded(cycling.periodic(400))
+    one = Unseen(("RA09",), "calls", cause, cause)
+    blocks = examined_blocks(
+        replace(examined, unseen=(one,)), width=None, everything=True
+    )
+
+    words = terminal.printed(blocks).split()
+
+    assert words.count("call0") == words.count("call1999") == 2
 
 
 def test_lost_events_are_a_caveat() -> None:

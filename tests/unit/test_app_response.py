@@ -14,7 +14,7 @@ from rtscope.stats.evidence import Verdict
 from rtscope.verbs.app.check import FailOn, examined_junit, status_of
 from rtscope.verbs.app.checktext import examined_blocks
 from rtscope.verbs.app.cycles import ThreadCycles
-from rtscope.verbs.app.response import Response, judge_response, verdict_blocks
+from rtscope.verbs.app.response import Response, judge_response, verdict_phrases
 from rtscope.verbs.app.rules import examine
 from rtscope.verbs.app.watchedcycles import recording_of
 from unit.test_app_rules import seen, thread
@@ -126,8 +126,20 @@ def test_the_worst_thread_decides_and_comes_first() -> None:
 
     assert [one.tid for one in response.in_order] == [9, 8, TID]
     assert response.verdict is Verdict.NO
-    text = terminal.printed(verdict_blocks(response), width=200)
+    text = terminal.printed(verdict_phrases(response), width=200)
     assert text.startswith("NO: response within 0.500 µs: thread 9 log: 1 cycle took")
+
+
+def test_everything_has_the_verdict_of_each_thread() -> None:
+    names = {TID + number: f"worker{number}" for number in range(20)}
+    response = judge_response(500, cycling.end(), {}, names)
+
+    brief = terminal.printed(verdict_phrases(response), width=200)
+    whole = terminal.printed(verdict_phrases(response, everything=True), width=200)
+
+    assert "and 17 more threads: see -v" in brief
+    assert [name for name in names.values() if f" {name}:" not in whole] == []
+    assert "more" not in whole
 
 
 def test_the_verdict_decides_the_status_before_the_findings_do() -> None:
@@ -165,7 +177,7 @@ def test_junit_has_a_case_for_the_verdict(
 
 @pytest.mark.parametrize(("width", "lines"), [(None, 1), (80, 2)])
 def test_a_pipe_gets_the_verdict_in_one_line(width: int | None, lines: int) -> None:
-    verdict = list(verdict_blocks(judged(cycling.periodic(9))))
+    verdict = list(verdict_phrases(judged(cycling.periodic(9))))
     blocks = examined_blocks(
         examine(seen(thread(TID))), width=width, everything=False, verdict=verdict
     )

@@ -202,9 +202,21 @@ def test_priorities_and_cpus_are_one_finding_of_a_process() -> None:
     ids = [one.id for one in examined.findings]
     assert ids.count("RA02") == ids.count("RA03") == 1
     (cpus,) = (one for one in examined.findings if one.id == "RA03")
-    assert cpus.detail == (
-        "19 threads: 101 t101, 102 t102, 103 t103 and 16 more: may run on CPU 0-2"
-    )
+    names = ", ".join(f"{tid} t{tid}" for tid in range(101, 120))
+    assert cpus.detail == f"19 threads: {names}: may run on CPU 0-2"
+
+
+def test_each_thread_of_an_equal_priority_is_named_once() -> None:
+    some = [
+        thread(tid, name=f"t{tid}", cpus=str(cpu), priority=50 + cpu)
+        for cpu in range(4)
+        for tid in range(100 * cpu + 101, 100 * cpu + 120)
+    ]
+
+    detail = found(examine(seen(*some)))["RA02"]
+
+    assert [t.name for t in some if detail.count(f"{t.tid} {t.name}") != 1] == []
+    assert detail.startswith("76 threads: 19 of priority 50: 101 t101, 102 t102,")
 
 
 def test_the_kernels_own_threads_are_no_peers() -> None:
@@ -225,7 +237,7 @@ def test_programs_of_one_priority_on_a_cpu_are_peers() -> None:
 
     examined = examine(replace(seen(), listing=listing))
 
-    assert found(examined) == {"RA02": "1 more of priority 60: 300 b"}
+    assert found(examined) == {"RA02": "2 of priority 60: 101 cycle, 300 b"}
 
 
 def test_a_named_thread_is_judged_whatever_its_policy() -> None:

@@ -272,6 +272,18 @@ def test_names_cannot_add_lines_to_the_unit() -> None:
     assert [a.value for a in found if a.key in ("User", "Group")] == ["1000"]
 
 
+def test_each_thread_of_its_own_is_named() -> None:
+    some = [
+        task(tid, "rr", pid=100, priority=tid - 100, name=f"loop{tid}", cpus="2")
+        for tid in range(101, 190)
+    ]
+
+    said = " ".join(text_of(program(FIFO, *some)).replace("#", "").split())
+
+    assert [t.name for t in some if f"{t.name} rr {t.priority}" not in said] == []
+    assert [t.name for t in some if f"{t.name} on 2" not in said] == []
+
+
 def test_what_could_not_be_known_is_listed() -> None:
     seen = program(
         environ=Denied("Permission denied"),

@@ -81,7 +81,8 @@ def test_inversions_of_one_lock_are_one_finding() -> None:
 
     assert one.count == 20 + 21 + 22 + 23 + 24
     assert one.detail.startswith("owner (8, priority 10) had the lock, between (24,")
-    assert one.detail.endswith("between (22, priority 20), and others had its CPU")
+    for tid in range(20, 25):
+        assert f"between ({tid}, priority 20)" in one.detail
 
 
 @pytest.mark.parametrize(
@@ -107,7 +108,8 @@ def test_the_most_frequent_wakers_come_first_and_all_are_counted() -> None:
     assert one_found.id == "RA12"
     assert one_found.count == 2 + 3 + 4 + 5 + 2
     assert one_found.detail.startswith("by a softirq in poster 5, by poster (4,")
-    assert one_found.detail.endswith("and others")
+    assert "by poster (2, not real-time) 2" in one_found.detail
+    assert one_found.detail.endswith("2 by threads that there was no room to name")
     assert list(wakers(watched(), {})) == []
 
 

@@ -2,11 +2,13 @@
 
 from collections.abc import Sequence
 from dataclasses import replace
+from functools import partial
 
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from fakes.printed import printed
 from fakes.threads import AROUND, kernel, lines, listing, task
 from fakes.trees import reader_of
 from rtscope.contract import AgentError, dump_line, parse_line
@@ -201,6 +203,18 @@ def test_many_peers_are_counted_and_a_few_named() -> None:
         ("fifo_peers", "1999 more of priority 5: 2 app, 3 app, 4 app and 1996 more")
     ]
     assert marks(found)[2000][0][1].startswith("1999 more of priority 5: 1 app, 2")
+
+
+def test_everything_has_each_thread_that_is_marked() -> None:
+    some = [task(tid, "fifo", priority=99, cpus=str(tid)) for tid in range(1, 21)]
+    found = listing(*some)
+    show = partial(tasks_blocks, found, found.threads, order=Order.PROCESS, width=80)
+
+    brief = printed(show())
+    whole = printed(show(whole=True))
+
+    assert "and 12 more: see -v" in brief
+    assert whole.count(": fifo 99") == 20
 
 
 def test_a_thread_below_an_interrupt_thread_of_its_cpus_is_marked() -> None:

@@ -158,11 +158,17 @@ def _is_stopper(thread: Thread) -> bool:
     return thread.kind is ThreadKind.KERNEL and thread.name.startswith("migration/")
 
 
-def enumerated(threads: Sequence[Thread], total: int, *, priority: bool = False) -> str:
-    """Name the first few threads, and count the rest."""
+def enumerated(
+    threads: Sequence[Thread],
+    total: int,
+    *,
+    priority: bool = False,
+    most: int | None = MAX_NAMED,
+) -> str:
+    """Name the first few threads, or all, and count the rest."""
     said = [
         f"{t.line.tid} {t.name}" + (f" ({t.line.priority})" if priority else "")
-        for t in threads[:MAX_NAMED]
+        for t in threads[:most]
     ]
     more = total - len(said)
     return ", ".join(said) + (f" and {more} more" if more > 0 else "")

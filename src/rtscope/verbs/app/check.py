@@ -51,7 +51,7 @@ from rtscope.verbs.app.model import (
     finding_kinds,
 )
 from rtscope.verbs.app.page import examined_document
-from rtscope.verbs.app.response import Response, judge_response, verdict_blocks
+from rtscope.verbs.app.response import Response, judge_response, verdict_phrases
 from rtscope.verbs.app.rules import examine
 from rtscope.verbs.app.source import Watched, WatchRequest, watch_program
 from rtscope.verbs.app.watchedcycles import explained_cycles, with_period
@@ -193,14 +193,14 @@ def check(
     kept, board = watched.statistics, watched.board
     examined, cycles, whole = _examined(watched, threads, period_ns)
     verdict = judged_response(cycles, response_ns)
-    said = [] if verdict is None else list(verdict_blocks(verdict))
+    everything = display.detail is Detail.ALL
     library = tuple(statistics_blocks(kept))
     shown = partial(
         examined_document,
         drawn=watched.drawn,
         board=board,
         kept=library,
-        verdict=said,
+        verdict=verdict,
     )
     _write(html, lambda: page_of(shown(examined, cycles, whole)).encode())
     _write(perfetto, lambda: perfetto_trace(whole.values()))
@@ -215,7 +215,6 @@ def check(
         put("".join(f"{one}\n" for one in (headline(examined), *verdicts)))
     else:
         with stdout_console() as console:
-            everything = display.detail is Detail.ALL
             uncut = everything or not console.is_terminal
             width = None if uncut else min(console.width, 100)
             lines = list(cycle_lines(cycles, width=width, everything=everything))
@@ -227,7 +226,7 @@ def check(
                 everything=everything,
                 board=board,
                 cycles=lines,
-                verdict=said,
+                verdict=verdict_phrases(verdict, everything=everything),
             )
             print_blocks(chain(blocks, library), console)
     return status_of(examined, fail_on, verdict)

@@ -32,8 +32,6 @@ MAX_THREADS = 3
 MAX_STACKS = 2
 MAX_TEXT = 4
 """Lines of one thread."""
-MAX_WORDS = 100_000
-"""Characters of one thread in a pipe or with -v: more is none of a real program."""
 
 NOT_BUILT = {
     "denormals": "denormal numbers, which nothing outside of it can see",
@@ -139,7 +137,7 @@ def _block(
 
 
 def _thread(one: Finding, width: int | None, *, everything: bool) -> Iterator[Phrase]:
-    words = printable(finding_words(one), limit=MAX_WORDS)
+    words = printable(finding_words(one), limit=WIDE)
     if width is None:
         yield f"  {words}"
         return
@@ -181,9 +179,9 @@ def _end(examined: Examined) -> Iterator[Phrase]:
         same.setdefault((one.cause, one.remedy), []).append(one)
     for (cause, remedy), some in same.items():
         ids = ", ".join(dict.fromkeys(id_ for one in some for id_ in one.ids))
-        yield (printable(f"not seen: {ids}: {cause}", limit=300), "unseen")
+        yield (printable(f"not seen: {ids}: {cause}", limit=WIDE), "unseen")
         if remedy:
-            yield (printable(f"  do: {remedy}", limit=300), "good")
+            yield (printable(f"  do: {remedy}", limit=WIDE), "good")
     yield from _files(seen)
     yield (f"not looked for by this version: {', '.join(NOT_BUILT.values())}", "muted")
     for first, *more in (*kernel_waits(examined), *disturbance(examined)):
@@ -200,7 +198,7 @@ def _files(seen: Observation) -> Iterator[Phrase]:
                 reasons.setdefault(why, []).append(path)
         for why, paths in reasons.items():
             text = f"not {said}, because {why}: {enumeration(paths)}"
-            yield (printable(text), "unseen")
+            yield (printable(text, limit=WIDE), "unseen")
     packages = sorted({one.package for one in seen.bare_files.values() if one.package})
     for path, bare in seen.bare_files.items():
         build = f" (build id {bare.build_id[:DIGITS]})" if bare.build_id else ""

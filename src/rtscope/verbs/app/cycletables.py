@@ -22,8 +22,8 @@ from rtscope.verbs.app.cycles import (
 )
 
 MAX_THREADS = 2
-WIDE = 10_000
-"""Characters of a line that is not wrapped."""
+WIDE = 100_000
+"""Characters of a line in a pipe or with -v: more is none of a real program."""
 NAMES = ("wake-up latency", "execution time", "response time")
 HEAD, CELL = 17, 11
 """Of a table on the terminal: first column, width of another if there is room."""
@@ -54,17 +54,17 @@ def cycle_lines(
     if not cycles.end.tracing.enabled:
         return
     shown = len(cycles.names) if everything else MAX_THREADS
-    room = width or WIDE
+    room, most = (WIDE, None) if everything else (width or WIDE, 3)
     for tid in list(cycles.names)[:shown]:
         who = f"thread {tid} {cycles.names[tid]}"
         thread = cycles.threads.get(tid)
         if thread is None:
             yield (printable(f"{who}: no wake-up was seen"), "strong")
             continue
-        yield from _wrapped(f"{who}: {cycle_words(thread)}", room, 3, "strong")
+        yield from _wrapped(f"{who}: {cycle_words(thread)}", room, most, "strong")
         yield times_table(thread, "cycles", width=width or 100)
         if said := cycles.longest.get(tid):
-            yield from _wrapped(f"  longest cycle: {said}", room, 3)
+            yield from _wrapped(f"  longest cycle: {said}", room, most)
     left = len(cycles.names) - shown
     if left > 0:
         yield (f"and {plural(left, 'more thread')}: see -v", "muted")
@@ -86,7 +86,7 @@ def cost_words(cycles: JudgedCycles) -> str:
 
 
 def _wrapped(
-    text: str, width: int, lines: int, weight: Weight = ""
+    text: str, width: int, lines: int | None, weight: Weight = ""
 ) -> Iterator[Phrase]:
     indent = "    "
     clean = printable(text, limit=WIDE)

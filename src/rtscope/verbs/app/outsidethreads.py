@@ -34,7 +34,6 @@ from rtscope.programs.outside.wakeups import (
 from rtscope.programs.outside.wakeups import Party as Other
 
 Span = tuple[int, int]
-_MOST_NAMED_CALLS = 3
 _REALTIME_CLOCK = 0
 _UNTIMED = ("none", "cycle")
 _SLEEPS = ("clock_nanosleep", "clock_nanosleep_time64")
@@ -433,5 +432,4 @@ def _times(rows: Iterable[tuple[int, int, str]]) -> EventTimes:
 def undecided_words(counts: Mapping[str, int]) -> str:
     """Name the calls of which it is not known whether they could block."""
     names = sorted(counts, key=lambda name: -counts[name])
-    more = " and others" if len(names) > _MOST_NAMED_CALLS else ""
-    return f"{', '.join(names[:_MOST_NAMED_CALLS])}{more}"
+    return ", ".join(names)

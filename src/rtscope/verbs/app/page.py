@@ -36,6 +36,7 @@ from rtscope.verbs.app.checktext import (
     kernel_waits,
 )
 from rtscope.verbs.app.cycletables import (
+    WIDE,
     JudgedCycles,
     caveats,
     cycle_words,
@@ -44,12 +45,11 @@ from rtscope.verbs.app.cycletables import (
 )
 from rtscope.verbs.app.eventstacks import told_apart
 from rtscope.verbs.app.model import BoardLabel, Examined, Finding
+from rtscope.verbs.app.response import Response, verdict_phrases
 from rtscope.verbs.app.spread import spread_chart
 
 if TYPE_CHECKING:  # emulator, packages and plugin: only virtual boards need them
     from rtscope.explain.outsidecycle import RecordedCycle
-
-MAX_STACKS = 8
 
 
 def examined_document(
@@ -60,7 +60,7 @@ def examined_document(
     drawn: "Mapping[int, RecordedCycle] | None" = None,
     board: BoardLabel | None = None,
     kept: Sequence[Block] = (),
-    verdict: Sequence[Phrase] = (),
+    verdict: Response | None = None,
 ) -> Document:
     """
     Return the page; `longest` are the longest cycles by TID, with their events.
@@ -69,11 +69,12 @@ def examined_document(
     """
     label = "" if board is None else as_sentence(printable(board.words, limit=400))
     threads = [tid for tid in cycles.names if tid in cycles.threads]
+    said = tuple(verdict_phrases(verdict, everything=True))
     waits = tuple(_items(kernel_waits(examined)))
     return Document(
         f"Check of {printable(examined.observation.name)}",
         (
-            *((Section("Response time", tuple(verdict)),) if verdict else ()),
+            *((Section("Response time", said),) if said else ()),
             Section("Findings", tuple(_findings(examined))),
             *(
                 (Section("Not seen", tuple(_unseen(examined))),)
@@ -124,7 +125,7 @@ def _row(one: Finding) -> tuple[str, ...]:
         printable(f"{one.tid} {one.thread}") if one.tid else "all",
         NOTHING if one.count is None else f"{one.count:,}",
         NOTHING if one.rate_per_s is None else count(one.rate_per_s),
-        printable(one.detail, limit=4000) or NOTHING,
+        printable(one.detail, limit=WIDE) or NOTHING,
     )
 
 
@@ -134,7 +135,7 @@ def _kind(found: list[Finding]) -> Iterator[Block]:
     remedies = dict.fromkeys(one.remedy for one in found)
     todo = " ".join(f"→\N{NO-BREAK SPACE}{as_sentence(one)}" for one in remedies)
     yield Words((f"{kind.why} ", (todo, "muted")))
-    stacks = [one for each in found for one in told_apart(each.stacks)[:MAX_STACKS]]
+    stacks = [one for each in found for one in told_apart(each.stacks)]
     if stacks:
         said = (f"{one.times}x {stack_words(one.stack)}" for one in stacks)
         items = tuple(Item((one, "muted")) for one in said)

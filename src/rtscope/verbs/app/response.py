@@ -147,11 +147,18 @@ _WEIGHTS: Mapping[Verdict, Weight] = {
 MAX_THREADS = 3
 
 
-def verdict_blocks(response: Response) -> Iterator[Phrase]:
-    """Yield the verdict on each thread: of three, and how many more there are."""
-    for one, sentence in list(
-        zip(response.in_order, response.sentences(), strict=True)
-    )[:MAX_THREADS]:
-        yield (printable(sentence, limit=400), _WEIGHTS[one.verdict])
-    if (left := len(response.threads) - MAX_THREADS) > 0:
-        yield (f"and {plural(left, 'more thread')}", "muted")
+def verdict_phrases(
+    response: Response | None, *, everything: bool = False
+) -> list[Phrase]:
+    """Return the verdict on three threads and how many more there are, or on all."""
+    if response is None:
+        return []
+    said = list(zip(response.in_order, response.sentences(), strict=True))
+    shown = said if everything else said[:MAX_THREADS]
+    phrases: list[Phrase] = [
+        (printable(sentence, limit=400), _WEIGHTS[one.verdict])
+        for one, sentence in shown
+    ]
+    if left := len(said) - len(shown):
+        phrases.append((f"and {plural(left, 'more thread')}: see -v", "muted"))
+    return phrases

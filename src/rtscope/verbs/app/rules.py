@@ -59,7 +59,6 @@ _TRAPS = {
 }
 HIGHEST = 99
 TIMER_SLACK_NS = 1000
-MAX_DETAILS = 2
 MEMLOCK_NEAR = 0.8
 
 
@@ -187,19 +186,19 @@ def _peers(seen: Observation, judged: Sequence[Thread]) -> Iterator[tuple[Thread
         if one.line.policy == "fifo" and one.kind is ThreadKind.USER
     ]
     for thread in judged:
-        others = [
+        meeting = [
             one
             for one in fifo
-            if one.line.tid != thread.line.tid
-            and one.line.priority == thread.line.priority
-            and one.cpus & thread.cpus
+            if one.line.tid == thread.line.tid
+            or (one.line.priority == thread.line.priority and one.cpus & thread.cpus)
         ]
-        if others and thread.line.policy == "fifo":
-            yield (
-                thread,
-                f"{len(others)} more of priority {thread.line.priority}: "
-                f"{enumerated(others, len(others))}",
-            )
+        if len(meeting) > 1 and thread.line.policy == "fifo":
+            of = f"{len(meeting)} of priority {thread.line.priority}"
+            yield thread, f"{of}: {_names(meeting)}"
+
+
+def _names(threads: Sequence[Thread]) -> str:
+    return enumerated(threads, len(threads), most=None)
 
 
 def _once(id_: str, some: Sequence[tuple[Thread, str]]) -> Iterator[Finding]:
@@ -214,11 +213,10 @@ def _once(id_: str, some: Sequence[tuple[Thread, str]]) -> Iterator[Finding]:
         ((detail, (thread,)),) = alike.items()
         yield _about(thread, id_, detail)
     elif of_thread:
-        # Of threads that meet each other each has another text for the same.
-        shown = list(alike.items())[:MAX_DETAILS]
-        words = [f"{enumerated(group, len(group))}: {text}" for text, group in shown]
-        if len(alike) > len(shown):
-            words.append("and others")
+        words = [
+            text if (names := _names(group)) in text else f"{names}: {text}"
+            for text, group in alike.items()
+        ]
         yield Finding(id_, f"{plural(len(of_thread), 'thread')}: {'; '.join(words)}")
 
 

@@ -256,10 +256,9 @@ def _names(threads: Sequence[Thread]) -> str:
     named = [
         f"{t.name} {t.line.policy}"
         + (f" {t.line.priority}" if t.line.policy in FIXED_PRIORITY else "")
-        for t in threads[:8]
+        for t in threads
     ]
-    rest = len(threads) - len(named)
-    return ", ".join(named) + (f" and {rest} more" if rest else "")
+    return ", ".join(named)
 
 
 def _cpus(program: RunningProgram) -> Iterator[Setting]:
@@ -285,11 +284,8 @@ def _cpus(program: RunningProgram) -> Iterator[Setting]:
             format_cpulist(allowed),
         )
     if own := [t for t in program.threads[1:] if t.cpus != cpus]:
-        placed = [f"{t.name} on {format_cpulist(t.cpus) or '?'}" for t in own[:8]]
-        rest = f" and {len(own) - 8} more" if len(own) > len(placed) else ""
-        yield Setting(
-            f"Placed by the program, or from outside: {', '.join(placed)}{rest}."
-        )
+        placed = [f"{t.name} on {format_cpulist(t.cpus) or '?'}" for t in own]
+        yield Setting(f"Placed by the program, or from outside: {', '.join(placed)}.")
 
 
 def _deadlines(program: RunningProgram) -> list[Thread]:

@@ -21,6 +21,7 @@ from rtscope.machine.audit.unitfiles import load_unit
 from rtscope.machine.reader import Reader, text_of
 from rtscope.machine.target import Target
 from rtscope.machine.target.address import address_of, open_target
+from rtscope.verbs.app.cycletables import WIDE
 from rtscope.verbs.app.ownunit import is_its_own, with_own_unit
 from rtscope.verbs.app.running import (
     FILES,
@@ -196,7 +197,7 @@ def render_unit(service: Service) -> str:
     for section, settings in sections.items():
         lines += ["", f"[{section}]"]
         for setting in settings:
-            lines += _comment(printable(setting.why))
+            lines += _comment(printable(setting.why, limit=WIDE))
             if setting.key:
                 lines.append(f"{setting.key}={setting.value}")
     lines.append("")

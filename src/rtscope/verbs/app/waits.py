@@ -55,9 +55,6 @@ _LOWEST_REAL_TIME = 99
 LONG_WAIT_NS = NS_PER_MS
 """Inside the kernel: it weighs more than a shorter one."""
 
-MAX_NAMED = 3
-"""Threads in a sentence: the JSON of a finding has all times together."""
-
 
 def of_waits(watch: Watch, watched: WatchedThread) -> Iterator[Finding]:
     """Find what one thread waited for."""
@@ -344,10 +341,8 @@ def inversions(
 def _inversion_words(rows: Sequence[Inversion]) -> str:
     owners = dict.fromkeys(_named(one.owner) for one in rows)
     by = sorted(rows, key=lambda one: -one.times.total_ns)
-    names = list(dict.fromkeys(_named(one.by) for one in by))
-    others = ["and others"] if len(names) > MAX_NAMED else []
-    had = ", ".join([*names[:MAX_NAMED], *others])
-    return f"{', '.join(owners)} had the lock, {had} had its CPU"
+    names = dict.fromkeys(_named(one.by) for one in by)
+    return f"{', '.join(owners)} had the lock, {', '.join(names)} had its CPU"
 
 
 # --- who wakes ----------------------------------------------------------------------
@@ -359,9 +354,9 @@ def wakers(watched: WatchedThread, locks: Mapping[str, Lock]) -> Iterator[Findin
     total = sum(one.count for one in by) + watched.other_wakers
     if not total:
         return
-    words = [_waker(one) for one in by[:MAX_NAMED]]
-    if len(by) > len(words) or watched.other_wakers:
-        words.append("and others")
+    words = [_waker(one) for one in by]
+    if rest := watched.other_wakers:
+        words.append(f"{rest:,} by threads that there was no room to name")
     yield Finding(
         "RA12",
         ", ".join(words),

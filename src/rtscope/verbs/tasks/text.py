@@ -69,7 +69,7 @@ def tasks_blocks(
         lines = with_details(lines, threads, width)
     yield Lines(list(lines))
     yield ""
-    yield from _marked(threads)
+    yield from _marked(threads, most=None if whole else MAX_MARKED)
     yield from ((printable(note), "muted") for note in notes_of(listing))
     yield (summary(listing, threads), "strong")
 
@@ -144,7 +144,7 @@ def task_row(thread: Thread) -> dict[str, object]:
     }
 
 
-def _marked(threads: Sequence[Thread]) -> Iterator[Block]:
+def _marked(threads: Sequence[Thread], *, most: int | None) -> Iterator[Block]:
     for id_, kind in mark_kinds().items():
         marked = [
             (thread, mark.detail)
@@ -157,12 +157,11 @@ def _marked(threads: Sequence[Thread]) -> Iterator[Block]:
         said = f"{capital(kind.title)}: {len(marked):,}. "
         weight: Weight = "alarm" if kind.grave else "note"
         yield Words(((f"{kind.word:5} ", weight), (said, "strong"), kind.why))
-        for thread, detail in marked[:MAX_MARKED]:
+        for thread, detail in marked[:most]:
             said = f"{thread.line.tid} {_display_name(thread)}: {printable(detail)}"
             yield Words((said + _parameters(thread, id_),), indent=6)
-        if len(marked) > MAX_MARKED:
-            left = len(marked) - MAX_MARKED
-            yield Words(((f"and {left:,} more", "muted"),), indent=6)
+        if left := len(marked[most:]) if most else 0:
+            yield Words(((f"and {left:,} more: see -v", "muted"),), indent=6)
         yield ""
 
 
