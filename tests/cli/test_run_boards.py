@@ -66,9 +66,9 @@ def test_each_board_has_a_result_directory_of_its_own(
 @pytest.mark.parametrize(
     ("victim", "why"),
     [
-        ("fails", "no route to host"),
         ("dies", "its process ended with signal 9"),
-        ("full", "No space left"),
+        pytest.param("fails", "no route to host", marks=pytest.mark.slow),
+        pytest.param("full", "No space left", marks=pytest.mark.slow),
     ],
 )
 def test_a_board_loses_its_own_runs_alone_and_resume_measures_them(
@@ -133,7 +133,9 @@ def interrupted(here: Path, targets: str, signo: int, *, ending_s: float) -> Any
     return started.returncode, out, err
 
 
-@pytest.mark.parametrize("signo", [signal.SIGINT, signal.SIGTERM])
+@pytest.mark.parametrize(
+    "signo", [signal.SIGINT, pytest.param(signal.SIGTERM, marks=pytest.mark.slow)]
+)
 def test_ctrl_c_ends_all_boards_and_keeps_what_they_have(
     here: Path, signo: int
 ) -> None:
