@@ -292,6 +292,7 @@ static const struct arch arches[] = {
 			     { "s8", 192 },  { "s9", 200 }, { "s10", 208 },
 			     { "s11", 216 }, { "t3", 224 }, { "t4", 232 },
 			     { "t5", 240 },  { "t6", 248 } },
+		.page_tables = "satp",
 		.firmware = UINT64_C(0x80000000), /* OpenSBI */
 		.firmware_end = UINT64_C(0x80200000),
 		.vector = "scause",

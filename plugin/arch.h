@@ -57,6 +57,7 @@ struct arch {
 	} unwound[ARCH_UNWOUND];
 	unsigned int
 		link; /* which of them has the return address; 0: the stack has it */
+	const char *page_tables; /* see usermemory.h */
 	/* Addresses in the lower half that are no program's: of a firmware. */
 	uint64_t firmware, firmware_end;
 	bool count_tells;   /* bit 31 of the count is clear if a switch is due */

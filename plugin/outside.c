@@ -13,6 +13,7 @@
 #include "registers.h"
 #include "sites.h"
 #include "state.h"
+#include "usermemory.h"
 #include "uses.h"
 
 /* kernel/sched/core.c, kernel/locking/: bits of an owner that are none of its address */
@@ -49,6 +50,8 @@ const char *outside_registers(void)
 		if (!outside.unwound[i])
 			return arch->unwound[i].name;
 	}
+	if (!usermemory_init(arch->page_tables))
+		return arch->page_tables;
 	outside.result = registers_find(arch->result);
 	outside.stack = registers_find(arch->stack);
 	return !outside.result ? arch->result : outside.stack ? NULL : arch->stack;

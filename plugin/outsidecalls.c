@@ -9,6 +9,7 @@
 #include "outsidestate.h"
 #include "registers.h"
 #include "sites.h"
+#include "usermemory.h"
 #include "uses.h"
 
 /* include/linux/mm_types.h */
@@ -80,7 +81,7 @@ static unsigned int copy_stack(uint64_t from, unsigned int bytes, void *to)
 
 		if (part > bytes - copied)
 			part = bytes - copied;
-		if (!registers_copy_memory(from, part, (char *)to + copied))
+		if (!usermemory_copy(from, part, (char *)to + copied))
 			break;
 		copied += part;
 		from += part;
@@ -163,6 +164,17 @@ static bool is_call(const struct call *call, uint32_t number)
 				 : (uint32_t)proof == number;
 }
 
+/* A struct __kernel_timespec of the program; 0: cannot be read. */
+static uint64_t time_at(uint64_t address)
+{
+	uint64_t s = 0, ns = 0;
+
+	if (!usermemory_copy(address, sizeof(s), &s) ||
+	    !usermemory_copy(address + 8, sizeof(ns), &ns))
+		return 0;
+	return s * 1000000000 + ns;
+}
+
 static void put_call(struct thread *t, const struct call *call, uint32_t place,
 		     unsigned int to_come)
 {
@@ -172,11 +184,9 @@ static void put_call(struct thread *t, const struct call *call, uint32_t place,
 	outside_put(OUTSIDE_CALL, to_come, t->id, t->call, in_call(call, at[0]));
 	outside_put_with(OUTSIDE_ARGUMENTS, to_come, t->id, place, in_call(call, at[1]),
 			 asked);
-	if (t->call == outside.arch->call_sleep) /* struct __kernel_timespec */
+	if (t->call == outside.arch->call_sleep)
 		outside_put(OUTSIDE_ASKED, to_come, t->id,
-			    (uint32_t)in_call(call, at[1]),
-			    outside_value(asked, 8) * 1000000000 +
-				    outside_value(asked + 8, 8));
+			    (uint32_t)in_call(call, at[1]), time_at(asked));
 }
 
 void outsidecalls_at_call(unsigned int to_come)

@@ -104,6 +104,10 @@ int64_t qemu_clock_deadline_ns_all(int clock, int attributes);
 bool cpu_thread_is_idle(void *cpu);
 void cpu_loop_exit(void *cpu);
 
+/* Likewise, and not needed but on riscv64: physical memory. */
+void cpu_physical_memory_rw(uint64_t address, void *buffer, uint64_t bytes, bool writes)
+	__attribute__((weak));
+
 /* Likewise: how a thread takes the lock that all of QEMU's state is under, and how one
  * waits for a condition; made to be replaced, by QEMU's own profiler of them. */
 typedef void (*qemu_lock_fn)(void *lock, const char *file, int line);

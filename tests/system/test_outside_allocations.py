@@ -118,9 +118,11 @@ def test_each_is_where_the_program_has_it(seen: Seen) -> None:
     )
     assert {one["line"] for one in touched} == {line_of("the line of faults")}
     assert sum(one["times"] for one in touched) == seen.said[1]
-    # riscv64 lets the kernel read no stack of a program, so a wait has no callers there
     lines = {one["line"] for one in seen.budget("blocking")["places"]}
-    assert lines <= {0, line_of("the line of the lock")}
+    # a lock of musl spins before it sleeps, on a board of two CPUs to its end
+    assert lines == {line_of("the line of the lock")} or (
+        not lines and seen.row["name"] == "static"
+    )
     said = seen.row["answer"]
     assert re.search(r"malloc in write_log\(\) allocates\.c:\d+ \(20 times\)", said)
 
