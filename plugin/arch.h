@@ -49,6 +49,12 @@ struct arch {
 	unsigned int call_bytes; /* of it that are read, ARCH_CALL_BYTES at most */
 	uint32_t call_sleep, call_futex; /* the numbers of clock_nanosleep and futex */
 	uint64_t call_proves;            /* 0: the number */
+	/* A call of a program of 32 bits: the word of struct pt_regs that tells its mode, and
+	 * the bits of that; 0: there are none. The numbers of clock_nanosleep with seconds of
+	 * 64 bits, and of futex with either. */
+	unsigned int narrow_word;
+	uint64_t narrow_bits;
+	uint32_t narrow_sleep, narrow_futex[2];
 	/* The registers of a program that unwinding needs, in the order of perf_regs.h, as
 	 * QEMU names them and by their offsets in struct pt_regs. */
 	struct {

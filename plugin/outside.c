@@ -98,8 +98,13 @@ static void put_held(struct thread *t, uint32_t kind, uint64_t owner,
 
 static uint32_t lending_kind(const struct thread *t)
 {
-	return t->calls && t->call == outside.arch->call_futex ? HELD_FUTEX
-							       : HELD_LENDING;
+	const struct arch *arch = outside.arch;
+	const uint32_t call = t->call & ~OUTSIDE_NARROW;
+	const bool futex = t->call == call ? call == arch->call_futex
+					   : call == arch->narrow_futex[0] ||
+						     call == arch->narrow_futex[1];
+
+	return t->calls && futex ? HELD_FUTEX : HELD_LENDING;
 }
 
 /* What a thread sleeps for, where the kernel knows who has it. */

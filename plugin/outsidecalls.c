@@ -175,6 +175,25 @@ static uint64_t time_at(uint64_t address)
 	return s * 1000000000 + ns;
 }
 
+/* The mode is a fact of the call: a kernel of 64 bits has other numbers for programs of
+ * 32. */
+static uint32_t mode_of(const struct call *call)
+{
+	const struct arch *arch = outside.arch;
+
+	return in_call(call, arch->narrow_word) & arch->narrow_bits ? OUTSIDE_NARROW
+								    : 0;
+}
+
+/* clock_nanosleep with a struct __kernel_timespec */
+static bool is_sleep(uint32_t number)
+{
+	const struct arch *arch = outside.arch;
+
+	return number == arch->call_sleep ||
+	       (arch->narrow_bits && number == (arch->narrow_sleep | OUTSIDE_NARROW));
+}
+
 static void put_call(struct thread *t, const struct call *call, uint32_t place,
 		     unsigned int to_come)
 {
@@ -184,7 +203,7 @@ static void put_call(struct thread *t, const struct call *call, uint32_t place,
 	outside_put(OUTSIDE_CALL, to_come, t->id, t->call, in_call(call, at[0]));
 	outside_put_with(OUTSIDE_ARGUMENTS, to_come, t->id, place, in_call(call, at[1]),
 			 asked);
-	if (t->call == outside.arch->call_sleep)
+	if (is_sleep(t->call))
 		outside_put(OUTSIDE_ASKED, to_come, t->id,
 			    (uint32_t)in_call(call, at[1]), time_at(asked));
 }
@@ -214,7 +233,7 @@ void outsidecalls_at_call(unsigned int to_come)
 		return;
 	t = outside_tell(t->task, to_come);
 	t->calls = true;
-	t->call = number;
+	t->call = number | mode_of(&call);
 	t->registers = registers;
 	t->returns_to = in_call(&call, arch->call_pc) + arch->call_ends;
 	t->waits_for = 0;

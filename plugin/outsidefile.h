@@ -36,6 +36,9 @@ enum outside_kind {
 	OUTSIDE_HOLD = 21,
 };
 
+/* Of the number of a call: a program of 32 bits made it. */
+#define OUTSIDE_NARROW (1u << 29)
+
 struct outside_record {
 	uint64_t stamp; /* as in record.h */
 	uint32_t thread;

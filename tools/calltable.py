@@ -15,14 +15,16 @@ HEADER = ROOT / "agent" / "watch" / "calltable.h"
 
 RULES = 2
 VALUES = 3
+X32 = 4
+"""The last of the columns: its own calls are above those of all others."""
 NOT_TIMED = ("none", "cycle")
 KINDS = {"memory": "TIMED_MEMORY_CALL", "lock": "TIMED_LOCK_WAIT"}
 HEAD = """\
 /* SPDX-License-Identifier: MIT */
 /*
  * calltable - the system calls that may block: number on x86-64, on arm64 and riscv64,
- * and on ARM; name; kind; whether a thread may wait there for its next cycle; when it
- * cannot block. Made of calls.toml by tools/calltable.py: change that.
+ * on ARM, on 32-bit x86 and in x32; name; kind; whether a thread may wait there for its
+ * next cycle; when it cannot block. Made of calls.toml by tools/calltable.py: change that.
  */
 #ifndef CALLTABLE_H
 #define CALLTABLE_H
@@ -37,12 +39,15 @@ def header(text: str) -> str:
     calls = tomllib.loads(text)["calls"]
     timed = {n: row for n, row in calls.items() if row["is"] not in NOT_TIMED}
     rows = [_row(name, row) for name, row in timed.items()]
-    highest = max(max(row["at"]) for row in calls.values())
+    highest = [max(row["at"][abi] for row in calls.values()) for abi in range(X32 + 1)]
+    sleeps = ", ".join(map(str, calls["clock_nanosleep"]["at"]))
     return (
         HEAD
         + " \\\n".join(f"\t{row}" for row in rows)
         + "\n/* clang-format on */\n\n"
-        + f"#define CALLTABLE_HIGHEST {highest} /* of today's kernels */\n\n#endif\n"
+        + f"#define CALLTABLE_HIGHEST     {max(highest[:X32])} /* of today's kernels */\n"
+        + f"#define CALLTABLE_HIGHEST_X32 {highest[X32]}\n"
+        + f"#define CALLTABLE_SLEEPS      {{ {sleeps} }} /* clock_nanosleep */\n\n#endif\n"
     )
 
 

@@ -26,7 +26,7 @@ int flowevents_open_waking(struct watchflow *f, unsigned int i)
 	if (f->cpu_fd[i] >= 0)
 		close(f->cpu_fd[i]);
 	f->cpu_fd[i] = perfevent_open_flow(PERF_TYPE_TRACEPOINT, f->waking, -1,
-					   f->cpu[i], false);
+					   f->cpu[i], PERFEVENT_NO_MORE);
 	return f->cpu_fd[i] < 0 ? f->cpu_fd[i] : join(&f->cpu_ring[i], f->cpu_fd[i], 0);
 }
 
@@ -50,6 +50,13 @@ static int begin_event(struct watchflow_event *e, struct perfring *ring, size_t 
 	return err;
 }
 
+static enum perfevent_more more_of(unsigned int i)
+{
+	return i == FLOW_SWITCH  ? PERFEVENT_SWITCHES
+	       : i == FLOW_ENTER ? PERFEVENT_MODE
+				 : PERFEVENT_NO_MORE;
+}
+
 static int open_own(struct watch *w, struct watched *t, unsigned int i)
 {
 	const bool tracepoint = i < FLOW_FAULT;
@@ -57,7 +64,7 @@ static int open_own(struct watch *w, struct watched *t, unsigned int i)
 	const int fd = perfevent_open_flow(
 		tracepoint ? PERF_TYPE_TRACEPOINT : PERF_TYPE_SOFTWARE,
 		tracepoint ? w->flow.config[i] : PERF_COUNT_SW_PAGE_FAULTS, t->tid, -1,
-		i == FLOW_SWITCH);
+		more_of(i));
 
 	if (fd < 0)
 		return fd;
@@ -80,8 +87,9 @@ static int open_on_cpu(struct watch *w, const struct watched *t, unsigned int i,
 	else if ((err = perfevent_filter_thread(filter, sizeof(filter), t->tid,
 						filter_of(w, i))))
 		return err;
-	e->fd = perfevent_open_flow(PERF_TYPE_TRACEPOINT, w->flow.config[i], -1,
-				    w->flow.cpu[cpu], false);
+	e->fd = perfevent_open_flow(
+		PERF_TYPE_TRACEPOINT, w->flow.config[i], -1, w->flow.cpu[cpu],
+		i == FLOW_ENTER ? PERFEVENT_MODE : PERFEVENT_NO_MORE);
 	if (e->fd < 0)
 		return e->fd;
 	return begin_event(e, fault ? &w->flow.fault_ring[cpu] : &w->flow.cpu_ring[cpu],

@@ -71,7 +71,13 @@ static int open_one(const struct perfevent_kind *kind, int tid, int cpu, bool sa
 			    cpu, -1, PERF_FLAG_FD_CLOEXEC);
 }
 
-int perfevent_open_flow(uint32_t type, uint64_t config, int tid, int cpu, bool switches)
+static uint64_t mode_fields(enum perfevent_more more)
+{
+	return more == PERFEVENT_MODE ? PERF_SAMPLE_REGS_USER : 0;
+}
+
+int perfevent_open_flow(uint32_t type, uint64_t config, int tid, int cpu,
+			enum perfevent_more more)
 {
 	struct perf_event_attr attr = {
 		.size = sizeof(attr),
@@ -79,9 +85,10 @@ int perfevent_open_flow(uint32_t type, uint64_t config, int tid, int cpu, bool s
 		.config = config,
 		.disabled = 1,
 		.sample_period = 1,
-		.sample_type = FLOW_FIELDS,
+		.sample_type = FLOW_FIELDS | mode_fields(more),
+		.sample_regs_user = mode_fields(more) ? UINT64_C(1) << PERFREGS_IP : 0,
 		.sample_id_all = 1,
-		.context_switch = switches,
+		.context_switch = more == PERFEVENT_SWITCHES,
 		.use_clockid = 1,
 		.clockid = CLOCK_MONOTONIC,
 		.watermark = 1,
@@ -154,7 +161,7 @@ int perfevent_open(struct perfevent *e, struct perfevent_kind *kind, int tid, in
 	*e = (struct perfevent){ .counter_fd = -1, .sampler_fd = -1 };
 	e->both = kind->by_hand && copies;
 	if (!e->both) {
-		e->counter_fd = open_permitted(kind, tid, cpu, false);
+		e->counter_fd = open_permitted(kind, tid, cpu, PERFEVENT_NO_MORE);
 		if (e->counter_fd < 0)
 			return e->counter_fd;
 	}
@@ -191,7 +198,7 @@ int perfring_join(struct perfring *r, struct perfevent *e, size_t bytes)
 int perfring_make(struct perfring *r, int cpu, size_t bytes)
 {
 	const int fd = perfevent_open_flow(PERF_TYPE_SOFTWARE, PERF_COUNT_SW_DUMMY, -1,
-					   cpu, false);
+					   cpu, PERFEVENT_NO_MORE);
 	const int err = fd < 0 ? fd : map_ring(r, fd, bytes);
 
 	if (err && fd >= 0)

@@ -82,10 +82,15 @@ int perfevent_open(struct perfevent *e, struct perfevent_kind *kind, int tid, in
 bool perfevent_can_be_of_cpu(const struct perfevent_kind *kind);
 
 /* Opens an event of which each time leaves a short record with the fields of its
- * tracepoint, of a thread, or with tid -1 of a CPU; `switches` adds a record when the
- * thread gets a CPU. Stopped. Returns the descriptor or -errno. */
+ * tracepoint, of a thread, or with tid -1 of a CPU. Stopped. Returns the descriptor or
+ * -errno. */
+enum perfevent_more {
+	PERFEVENT_NO_MORE,
+	PERFEVENT_SWITCHES, /* a record when the thread gets a CPU, too */
+	PERFEVENT_MODE,     /* each has the thread's mode, and where it is */
+};
 int perfevent_open_flow(uint32_t type, uint64_t config, int tid, int cpu,
-			bool switches);
+			enum perfevent_more more);
 
 /* Adds to a filter that the event is one of this thread. Returns 0, or -E2BIG. */
 int perfevent_filter_thread(char *out, size_t size, int tid, const char *filter);

@@ -287,15 +287,17 @@ static int look_for_threads(struct watch *w)
 	return err;
 }
 
-/* Not of a call that cannot block, and of each other one a few. */
-static bool is_wanted(struct watch *w, struct watched *t,
+/* Not of a call that cannot block, and of each other one a few; of a word of memory the
+ * waits or what wakes others. */
+static bool is_wanted(struct watch *w, struct watched *t, const char *kind,
 		      const struct perfsample *sample, struct timeline_record *out)
 {
 	struct timeline_call *c;
 
-	if (!watchflow_sampled_call(&w->flow, sample, out) ||
-	    out->kind == TIMED_LOCK_WAIT)
+	if (!watchflow_sampled_call(&w->flow, sample, out))
 		return true;
+	if (out->kind == TIMED_LOCK_WAIT)
+		return (out->what == TIMELINE_CALL) == !strcmp(kind, "lock_wait");
 	c = timeline_row(&t->line, out);
 	if (!c)
 		return !out->cannot_block;
@@ -311,7 +313,8 @@ static void take_sample(struct watch *w, struct watched *t, unsigned int i,
 
 	if (t->sampled[i] >= w->stacks_each || w->stacks >= MAX_STACKS)
 		return;
-	if (w->kind[i].is_call && !w->flow.err && !is_wanted(w, t, sample, &call)) {
+	if (w->kind[i].is_call && !w->flow.err &&
+	    !is_wanted(w, t, w->kind[i].name, sample, &call)) {
 		t->unsent[i]++;
 		return;
 	}

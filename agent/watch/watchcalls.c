@@ -6,7 +6,6 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/sem.h>
-#include <sys/syscall.h>
 
 #include "watch/calltable.h"
 
@@ -23,20 +22,12 @@ struct rule {
 };
 
 struct call {
-	int16_t number;
+	int16_t number[WATCHCALLS_ABIS];
 	uint8_t kind;
 	bool idle;
 	struct rule rule[RULES];
 	const char *name;
 };
-
-#if defined(__x86_64__)
-#define NUMBER(x86, generic, arm) x86
-#elif defined(__arm__)
-#define NUMBER(x86, generic, arm) arm
-#else
-#define NUMBER(x86, generic, arm) generic
-#endif
 
 #define WHEN(when, arg, ...)                                                           \
 	{                                                                              \
@@ -45,22 +36,71 @@ struct call {
 			__VA_ARGS__                                                    \
 		}                                                                      \
 	}
-#define CALL(x86, generic, arm, name, kind, idle, ...)                                 \
-	{ NUMBER(x86, generic, arm), kind, idle, { __VA_ARGS__ }, #name },
+#define CALL(x86, generic, arm, i386, x32, name, kind, idle, ...)                      \
+	{ { x86, generic, arm, i386, x32 }, kind, idle, { __VA_ARGS__ }, #name },
 
-/* Of another architecture: -1. */
 static const struct call calls[] = { CALLTABLE(CALL) };
 
 /* Of a newer kernel: nothing is known of them. */
 #define HIGHEST 1023
 static const struct call newer = { .kind = TIMED_BLOCKING_CALL, .name = "" };
 
-static const struct call *find(long number)
+#define X32_BIT 0x40000000
+
+enum watchcalls_abi watchcalls_own(void)
 {
+#if defined(__x86_64__)
+	return CALLS_X86_64;
+#elif defined(__arm__)
+	return CALLS_ARM;
+#else
+	return CALLS_GENERIC;
+#endif
+}
+
+enum watchcalls_abi watchcalls_of_call(bool narrow, long number)
+{
+#if defined(__x86_64__)
+	return narrow ? CALLS_I386 : number & X32_BIT ? CALLS_X32 : CALLS_X86_64;
+#elif defined(__arm__) || defined(__aarch64__)
+	(void)number;
+	return narrow ? CALLS_ARM : CALLS_GENERIC;
+#else
+	(void)narrow, (void)number;
+	return CALLS_GENERIC;
+#endif
+}
+
+enum watchcalls_abi watchcalls_of_program(const unsigned char elf[WATCHCALLS_HEAD])
+{
+	static const unsigned char magic[] = { 0x7f, 'E', 'L', 'F' };
+
+	if (memcmp(elf, magic, sizeof(magic)) != 0)
+		return watchcalls_own();
+	switch (elf[18] | elf[19] << 8) { /* elf.h: e_machine */
+	case 3:
+		return CALLS_I386;
+	case 62:
+		return elf[4] == 1 ? CALLS_X32 : CALLS_X86_64;
+	case 40:
+		return CALLS_ARM;
+	case 183:
+	case 243:
+		return CALLS_GENERIC;
+	default:
+		return watchcalls_own();
+	}
+}
+
+static const struct call *find(enum watchcalls_abi abi, long number)
+{
+	const long highest =
+		abi == CALLS_X32 ? CALLTABLE_HIGHEST_X32 : CALLTABLE_HIGHEST;
+
 	for (size_t i = 0; i < COUNT_OF(calls); i++)
-		if (calls[i].number == number && number >= 0)
+		if (calls[i].number[abi] == number && number >= 0)
 			return &calls[i];
-	return number > CALLTABLE_HIGHEST && number <= HIGHEST ? &newer : NULL;
+	return number > highest && number <= HIGHEST ? &newer : NULL;
 }
 
 /* --- the kernel's filters ------------------------------------------------------------ */
@@ -75,6 +115,12 @@ struct filter_text {
 /* Of numbers that follow each other, without the last. */
 struct range {
 	int from, to;
+};
+
+/* The calls that are wanted. */
+struct wanted {
+	enum watchcalls_abi abi;
+	unsigned int kinds;
 };
 
 static void put(struct filter_text *f, const char *format, int number)
@@ -113,72 +159,89 @@ static void put_search(struct filter_text *f, const struct range *r, size_t coun
 	put(f, "))", 0);
 }
 
-static bool is_of(int number, unsigned int kinds)
+static bool is_of(int number, const struct wanted *w)
 {
-	const struct call *call = find(number);
+	const struct call *call = find(w->abi, number);
 
-	return call && kinds >> call->kind & 1;
+	return call && w->kinds >> call->kind & 1;
 }
 
-static size_t find_ranges(unsigned int kinds, struct range *out)
+static size_t find_ranges(const struct wanted *w, struct range *out)
 {
+	const int bit = w->abi == CALLS_X32 ? X32_BIT : 0;
 	size_t count = 0;
 
 	for (int number = 0; number <= HIGHEST; number++) {
-		if (!is_of(number, kinds))
+		if (!is_of(number, w))
 			continue;
-		if (count && out[count - 1].to == number)
+		if (count && out[count - 1].to == (number | bit))
 			out[count - 1].to++;
 		else
-			out[count++] = (struct range){ number, number + 1 };
+			out[count++] =
+				(struct range){ number | bit, (number | bit) + 1 };
 	}
 	return count;
 }
 
 /* First the sleep of each cycle: the kernel compares its end while the thread wakes. The
  * others are searched for, since one comparison after the other would take long. */
-static bool filter_calls(char *filter, size_t size, unsigned int kinds)
+static bool filter_calls(char *filter, size_t size, struct wanted w)
 {
+	static const int sleeps[WATCHCALLS_ABIS] = CALLTABLE_SLEEPS;
 	struct range range[HIGHEST / 2];
 	struct filter_text f = { filter, size, 0 };
 
-#ifdef SYS_clock_nanosleep
-	put(&f, "id != %d && (", SYS_clock_nanosleep);
-#else
-	put(&f, "(", 0);
-#endif
-	put_search(&f, range, find_ranges(kinds, range));
+	put(&f, "id != %d && (", sleeps[w.abi] | (w.abi == CALLS_X32 ? X32_BIT : 0));
+	put_search(&f, range, find_ranges(&w, range));
 	put(&f, ")", 0);
 	return f.used < f.size;
 }
 
-bool watchcalls_filter_memory(char *filter, size_t size)
-{
-	return filter_calls(filter, size, 1u << TIMED_MEMORY_CALL);
-}
-
-bool watchcalls_filter_blocking(char *filter, size_t size)
-{
-	return filter_calls(filter, size, 1u << TIMED_BLOCKING_CALL);
-}
-
-bool watchcalls_filter_timed(char *filter, size_t size)
+bool watchcalls_filter_memory(char *filter, size_t size, enum watchcalls_abi abi)
 {
 	return filter_calls(filter, size,
-			    1u << TIMED_MEMORY_CALL | 1u << TIMED_BLOCKING_CALL |
-				    1u << TIMED_LOCK_WAIT);
+			    (struct wanted){ abi, 1u << TIMED_MEMORY_CALL });
+}
+
+bool watchcalls_filter_blocking(char *filter, size_t size, enum watchcalls_abi abi)
+{
+	return filter_calls(filter, size,
+			    (struct wanted){ abi, 1u << TIMED_BLOCKING_CALL });
+}
+
+bool watchcalls_filter_words(char *filter, size_t size, enum watchcalls_abi abi)
+{
+	return filter_calls(filter, size,
+			    (struct wanted){ abi, 1u << TIMED_LOCK_WAIT });
+}
+
+bool watchcalls_filter_timed(char *filter, size_t size, enum watchcalls_abi abi)
+{
+	return filter_calls(filter, size,
+			    (struct wanted){ abi, 1u << TIMED_MEMORY_CALL |
+							  1u << TIMED_BLOCKING_CALL |
+							  1u << TIMED_LOCK_WAIT });
 }
 
 /* --- what a call can do -------------------------------------------------------------- */
 
-static bool is_no_time(const struct watchcalls_process *p, uint64_t address)
+/* Whether its times have seconds of 32 bits. */
+static bool has_short_times(const struct call *call, enum watchcalls_abi abi)
 {
+	return (abi == CALLS_ARM || abi == CALLS_I386) &&
+	       !strstr(call->name, "_time64") && strcmp(call->name, "epoll_pwait2");
+}
+
+static bool is_no_time(const struct watchcalls_process *p, const struct call *call,
+		       uint64_t address)
+{
+	const bool is_short = has_short_times(call, p->abi);
 	uint64_t time[2] = { 1, 1 };
-	const size_t size = p->word == 4 ? sizeof(uint64_t) : sizeof(time);
+	const size_t size = is_short ? sizeof(uint64_t) : sizeof(time);
 
 	if (!address || !p->copy || !p->copy(p->of, address, time, size))
 		return false;
-	return !time[0] && (p->word == 4 || !time[1]);
+	return !time[0] && (is_short || !time[1]);
 }
 
 static bool is_no_wait(const struct watchcalls_process *p, uint64_t address)
@@ -189,7 +252,8 @@ static bool is_no_wait(const struct watchcalls_process *p, uint64_t address)
 	       first.sem_flg & IPC_NOWAIT;
 }
 
-static bool applies(const struct rule *r, const uint64_t args[WATCHCALLS_ARGS],
+static bool applies(const struct call *call, const struct rule *r,
+		    const uint64_t args[WATCHCALLS_ARGS],
 		    const struct watchcalls_process *p)
 {
 	const uint64_t arg = args[r->arg];
@@ -207,7 +271,7 @@ static bool applies(const struct rule *r, const uint64_t args[WATCHCALLS_ARGS],
 	case NONBLOCKING:
 		return p->nonblocking(p->of, (int)arg);
 	case NOTIME:
-		return is_no_time(p, arg);
+		return is_no_time(p, call, arg);
 	case NOWAIT:
 		return is_no_wait(p, arg);
 	default:
@@ -229,7 +293,7 @@ static bool cannot_block(const struct call *call, const uint64_t args[WATCHCALLS
 			 const struct watchcalls_process *p)
 {
 	for (unsigned int i = 0; i < RULES; i++)
-		if (applies(&call->rule[i], args, p))
+		if (applies(call, &call->rule[i], args, p))
 			return true;
 	return false;
 }
@@ -267,7 +331,8 @@ bool watchcalls_read(long number, const uint64_t args[WATCHCALLS_ARGS],
 		     const struct watchcalls_process *process,
 		     struct timeline_record *out)
 {
-	const struct call *call = find(number);
+	const long bare = process->abi == CALLS_X32 ? number & ~(long)X32_BIT : number;
+	const struct call *call = find(process->abi, bare);
 
 	if (!call)
 		return false;

@@ -100,7 +100,7 @@ void watchflow_make(struct watch *w, const char *tracefs, int err)
 	if (f->err)
 		return;
 	f->process.pid = w->pid;
-	if (!watchcalls_filter_timed(f->filter, sizeof(f->filter)))
+	if (!watchcalls_filter_timed(f->filter, sizeof(f->filter), w->abi))
 		f->err = -E2BIG;
 	f->pending = malloc(PENDING * sizeof(*f->pending));
 	if (!f->pending)
@@ -248,14 +248,26 @@ static bool nonblocking(void *of, int fd)
 	return watchproc_nonblocking(s->process, fd);
 }
 
+/* The mode is a fact of the call: a program of 32 bits may run under a kernel of 64, and
+ * on x86 one of 64 may call as one of 32 does. */
+static bool is_narrow(struct watchflow *f, const struct watchform_record *r)
+{
+	if (r->mode == PERF_SAMPLE_REGS_ABI_NONE)
+		return f->form.word == 4;
+	return r->mode == PERF_SAMPLE_REGS_ABI_32 ||
+	       (watchcalls_own() == CALLS_X86_64 &&
+		watchproc_is_int80(&f->process, r->ip));
+}
+
 static bool read_call(struct watchflow *f, const struct watchform_record *r,
 		      struct stack_copy *stack, struct timeline_record *out)
 {
-	const struct watchcalls_process process = {
-		stack, nonblocking, stack->sample ? copy_of_stack : NULL, f->form.word
-	};
 	uint64_t args[WATCHCALLS_ARGS] = { 0 };
 	const long number = watchform_call(&f->form, r, args);
+	const struct watchcalls_process process = {
+		stack, nonblocking, stack->sample ? copy_of_stack : NULL,
+		watchcalls_of_call(is_narrow(f, r), number)
+	};
 
 	return watchcalls_read(number, args, &process, out);
 }
@@ -271,10 +283,14 @@ bool watchflow_call(struct watchflow *f, const struct watchform_record *r,
 bool watchflow_sampled_call(struct watchflow *f, const struct perfsample *sample,
 			    struct timeline_record *out)
 {
-	const struct watchform_record r = { .raw = sample->raw,
-					    .raw_bytes = sample->raw_bytes };
+	struct watchform_record r = { .raw = sample->raw,
+				      .raw_bytes = sample->raw_bytes,
+				      .mode = sample->abi };
 	struct stack_copy stack = { &f->process, sample, 0 };
 
+	if (sample->regs_bytes >= (PERFREGS_IP + 1) * sizeof(uint64_t))
+		memcpy(&r.ip, sample->regs + PERFREGS_IP * sizeof(uint64_t),
+		       sizeof(uint64_t));
 	if (sample->regs_bytes < (PERFREGS_SP + 1) * sizeof(uint64_t))
 		stack.sample = NULL;
 	else

@@ -111,7 +111,13 @@ bool watchform_parse(const unsigned char *record, struct watchform_record *out)
 	out->t_ns = (int64_t)number(body + 16, 8);
 	out->raw_bytes = (size_t)number(body + 24, 4);
 	out->raw = body + 28;
-	return out->raw_bytes <= bytes - 28;
+	if (out->raw_bytes > bytes - 28)
+		return false;
+	if (bytes - 28 - out->raw_bytes >= 16) {
+		out->mode = number(out->raw + out->raw_bytes, 8);
+		out->ip = number(out->raw + out->raw_bytes + 8, 8);
+	}
+	return true;
 }
 
 uint64_t watchform_number(const struct watchform_record *r)

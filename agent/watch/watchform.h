@@ -35,6 +35,7 @@ struct watchform_record {
 	bool switched_in;
 	const unsigned char *raw;
 	size_t raw_bytes;
+	uint64_t mode, ip; /* as in struct perfsample, where the event has it; else 0 */
 };
 
 /* False for a record of another kind, or that breaks its form. */

@@ -33,6 +33,8 @@ struct tracepoint {
 	const char *name, *event, *filter;
 };
 
+#define ALL_CALLS "raw_syscalls/sys_enter"
+
 /* A thread that stops although it could run: 0, or 0x100 if it was preempted. */
 #define RUNNABLE "(prev_state == 0 || prev_state == 256)"
 
@@ -102,25 +104,49 @@ static void find_migrations(struct watch *w, const char *tracefs)
 			w->kind[i].of_cpu = (uint64_t)id;
 }
 
+/* The tracepoints of single calls are silent for programs of another kind than the
+ * kernel's own: ARCH_TRACE_IGNORE_COMPAT_SYSCALLS. That of all calls is not. */
+static bool has_own_tracepoints(const struct watch *w)
+{
+	const bool narrow = w->abi == CALLS_ARM || w->abi == CALLS_I386;
+
+	return w->abi != CALLS_X32 && !(narrow && w->flow.form.word == 8);
+}
+
+/* Which calls wait and which wake, is_wanted() tells of samples of all of them. A sleep's
+ * arguments no filter sees there. */
+static void add_tracepoint_of_any(struct watch *w, const char *tracefs, int err,
+				  const struct tracepoint *t)
+{
+	const bool of_words = strstr(t->event, "futex");
+	struct tracepoint all = { t->name, ALL_CALLS, w->words_filter };
+
+	if (has_own_tracepoints(w) || !is_call(t->event))
+		add_tracepoint(w, tracefs, err, t);
+	else
+		add_tracepoint(w, tracefs, of_words ? err : WATCH_NARROW, &all);
+}
+
 static void add_tracepoints(struct watch *w)
 {
-	struct tracepoint calls = { .event = "raw_syscalls/sys_enter" };
+	struct tracepoint calls = { .event = ALL_CALLS };
 	char tracefs[TRACEFS_PATH] = "";
 	const int err = tracefs_find("", tracefs);
 
 	if (!err)
 		find_migrations(w, tracefs);
+	watchflow_make(w, tracefs, err);
+	watchcalls_filter_memory(w->memory_filter, WATCH_FILTER, w->abi);
+	watchcalls_filter_blocking(w->blocking_filter, WATCH_FILTER, w->abi);
+	watchcalls_filter_words(w->words_filter, WATCH_FILTER, w->abi);
 	for (size_t i = 0; i < COUNT_OF(tracepoints); i++)
-		add_tracepoint(w, tracefs, err, &tracepoints[i]);
-	watchcalls_filter_memory(w->memory_filter, WATCH_FILTER);
-	watchcalls_filter_blocking(w->blocking_filter, WATCH_FILTER);
+		add_tracepoint_of_any(w, tracefs, err, &tracepoints[i]);
 	calls.name = "memory_call";
 	calls.filter = w->memory_filter;
 	add_tracepoint(w, tracefs, err, &calls);
 	calls.name = "blocking_call";
 	calls.filter = w->blocking_filter;
 	add_tracepoint(w, tracefs, err, &calls);
-	watchflow_make(w, tracefs, err);
 }
 
 void watchkinds_make(struct watch *w, const struct options *o)
@@ -129,6 +155,7 @@ void watchkinds_make(struct watch *w, const struct options *o)
 
 	for (size_t i = 0; i < COUNT_OF(software_kinds); i++)
 		add(w, software_kinds[i], 0)->type = PERF_TYPE_SOFTWARE;
+	w->abi = watchproc_abi(w->pid);
 	add_tracepoints(w);
 	for (unsigned int i = 0; i < o->probes; i++)
 		add(w,

@@ -67,7 +67,39 @@ bool watchproc_copy(void *of, uint64_t address, void *to, size_t size)
 	return process_vm_readv(p->pid, &here, 1, &there, 1, 0) == (ssize_t)size;
 }
 
+bool watchproc_is_int80(struct watchproc *p, uint64_t ip)
+{
+	static const unsigned char int80[] = { 0xcd, 0x80 };
+	const unsigned int at = (unsigned int)(ip % WATCHPROC_SITES);
+	unsigned char code[sizeof(int80)];
+
+	if (p->site[at].ip != ip) {
+		p->site[at].ip = ip;
+		p->site[at].int80 =
+			watchproc_copy(p, ip - sizeof(code), code, sizeof(code)) &&
+			memcmp(code, int80, sizeof(code)) == 0;
+	}
+	return p->site[at].int80;
+}
+
+enum watchcalls_abi watchproc_abi(int pid)
+{
+	unsigned char head[WATCHCALLS_HEAD] = { 0 };
+	char path[64];
+	ssize_t size = 0;
+	int fd;
+
+	snprintf(path, sizeof(path), "/proc/%d/exe", pid);
+	fd = open(path, O_RDONLY | O_CLOEXEC);
+	if (fd >= 0) {
+		size = read(fd, head, sizeof(head));
+		close(fd);
+	}
+	return size == sizeof(head) ? watchcalls_of_program(head) : watchcalls_own();
+}
+
 void watchproc_forget(struct watchproc *p)
 {
+	memset(p->site, 0, sizeof(p->site));
 	memset(p->known, 0, sizeof(p->known));
 }

@@ -97,6 +97,8 @@ static struct refusal explain(int err, bool probe)
 	case WATCHPLACES_CPUS:
 		return (struct refusal){ "limit", "keep it as it is: no setting permits"
 						  " more CPUs" };
+	case WATCH_NARROW:
+		return (struct refusal){ "limit", "watch a build of 64 bits" };
 	case -ENOMEM:
 		return (struct refusal){ "memlock", "raise the limit: ulimit -l "
 						    "unlimited" };
@@ -134,6 +136,8 @@ static const char *reason_of(int err)
 {
 	if (err == WATCHPLACES_NAMESPACE)
 		return PIDNAMESPACE_REASON;
+	if (err == WATCH_NARROW)
+		return "the kernel has no event of this call for a program of 32 bits";
 	return err == WATCHPLACES_CPUS ? "more than 64 CPUs" : strerror(-err);
 }
 

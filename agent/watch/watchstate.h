@@ -24,6 +24,9 @@
 #define WATCH_MAX_THREADS 128
 #define WATCH_FILTER      4000 /* a thread is added to it: PERFEVENT_FILTER */
 
+/* Why an event is refused: the kernel tells of a call, but not of its arguments. */
+#define WATCH_NARROW (-ENOEXEC)
+
 /* An event of a thread: switches, calls, or faults. */
 struct watchflow_event {
 	int fd;
@@ -88,7 +91,9 @@ struct watch {
 	unsigned char *buffer; /* for one record of a ring */
 	struct perfevent_kind kind[PERFEVENT_MAX_KINDS];
 	int refused[PERFEVENT_MAX_KINDS]; /* -errno; 0: it can be seen */
+	enum watchcalls_abi abi;          /* of the program */
 	char memory_filter[WATCH_FILTER], blocking_filter[WATCH_FILTER];
+	char words_filter[WATCH_FILTER];
 	unsigned int kinds, samplers; /* samplers of software events */
 	size_t ring_bytes;
 	struct watched *thread[WATCH_MAX_THREADS];

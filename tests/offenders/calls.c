@@ -6,6 +6,7 @@
 #include <pthread.h>
 #include <sched.h>
 #include <stdint.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/epoll.h>
@@ -157,6 +158,20 @@ static void next_cycle(struct timespec *next)
 		exit(4);
 }
 
+/* The number of another call for a program of 64 bits. */
+static void int80(void)
+{
+#ifdef __x86_64__
+	const long write32 = 4;
+	long result;
+
+	__asm__ volatile("int $0x80"
+			 : "=a"(result)
+			 : "a"(write32), "b"((long)file), "c"(0), "d"(0)
+			 : "memory", "cc");
+#endif
+}
+
 static void *cycle(void *unused)
 {
 	struct timespec next;
@@ -173,6 +188,8 @@ static void *cycle(void *unused)
 			others();
 		} else if (is("harmless")) {
 			harmless();
+		} else if (is("int80")) {
+			int80();
 		} else if (is("within")) {
 			poll(NULL, 0, 1);
 		}

@@ -1,8 +1,10 @@
 """Each call that may block is named with its longest time; harmless ones are none."""
 
 import json
+import platform
 import shutil
 import subprocess
+import sys
 from pathlib import Path
 from typing import Any
 
@@ -98,6 +100,52 @@ def test_calls_that_cannot_block_and_the_wait_for_the_next_cycle_are_none(
     program: Path, tmp_path: Path, kind: str
 ) -> None:
     assert findings_of(program, kind, tmp_path / "place") == {}
+
+
+@pytest.fixture(scope="module")
+def narrow(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """Return the program for the 32-bit mode of this processor."""
+    if platform.machine() != "x86_64":
+        pytest.skip("needs a processor with a mode of 32 bits and zig's musl for it")
+    out = tmp_path_factory.mktemp("narrow") / "prog"
+    zig = (sys.executable, "-m", "ziglang", "cc", "-target", "x86-linux-musl")
+    subprocess.run([*zig, "-O1", "-w", "-static", "-o", out, SOURCE], check=True)
+    try:
+        subprocess.run([out], check=False)
+    except OSError:
+        pytest.skip("needs a kernel with CONFIG_IA32_EMULATION")
+    return out
+
+
+def test_a_program_of_32_bits_has_the_calls_of_its_own_table(
+    narrow: Path, tmp_path: Path
+) -> None:
+    found = findings_of(narrow, "others", tmp_path / "place")
+
+    # musl opens, reads and waits by the calls of 32-bit x86
+    wanted = {
+        *("open", "close", "flock", "fcntl64", "splice", "read", "getdents64"),
+        *("statx", "sched_yield", "copy_file_range", "mkdir", "rmdir", "fsync"),
+    }
+    assert wanted <= names_in(found["RA09"])
+    assert {"madvise", "mmap2", "munmap"} <= names_in(found["RA08"])
+    # of its numbers a program of 64 bits has these for other calls
+    assert not {"stat", "lstat", "alarm", "shmdt"} & names_in(found["RA09"])
+
+
+def test_a_program_of_32_bits_that_only_waits_for_its_cycle_has_no_finding(
+    narrow: Path, tmp_path: Path
+) -> None:
+    assert findings_of(narrow, "ppoll", tmp_path / "place") == {}
+
+
+@pytest.mark.skipif(platform.machine() != "x86_64", reason="an instruction of x86")
+def test_a_call_of_the_32_bit_gate_is_named_as_that_gate_does(
+    program: Path, tmp_path: Path
+) -> None:
+    found = findings_of(program, "int80", tmp_path / "place")
+
+    assert names_in(found["RA09"]) == {"write"}
 
 
 def test_a_wait_for_events_within_a_cycle_is_one(program: Path, tmp_path: Path) -> None:

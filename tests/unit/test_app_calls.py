@@ -12,22 +12,34 @@ from pathlib import Path
 import pytest
 
 from fakes import watching
-from rtscope.programs.calls import call_kinds, idle_wait, may_block, reason_of
+from rtscope.programs.calls import (
+    NARROW,
+    X32_BIT,
+    call_kinds,
+    idle_wait,
+    may_block,
+    names_of_calls,
+    reason_of,
+)
 
 ROOT = Path(__file__).parent.parent.parent
 HEADERS = (
     Path(str(metadata.distribution("ziglang").locate_file("ziglang")))
     / "lib/libc/include"
 )
-X86_64, GENERIC, ARM = range(3)
+X86_64, GENERIC, ARM, I386, X32 = range(5)
 PLACES = [
     ("x86-linux-any/asm/unistd_64.h", X86_64),
     ("aarch64-linux-any/asm/unistd_64.h", GENERIC),
     ("riscv-linux-any/asm/unistd_64.h", GENERIC),
     ("arm-linux-any/asm/unistd-eabi.h", ARM),
+    ("x86-linux-any/asm/unistd_32.h", I386),
+    ("x86-linux-any/asm/unistd_x32.h", X32),
 ]
 NUMBER = re.compile(
-    r"#define __NR_([a-z0-9_]+)\s+(?:\(__NR_SYSCALL_BASE ?\+ ?)?([0-9]+)\)?\s*$", re.M
+    r"#define __NR_([a-z0-9_]+)\s+"
+    r"(?:\(__(?:NR_SYSCALL_BASE|X32_SYSCALL_BIT) ?\+ ?)?([0-9]+)\)?\s*$",
+    re.M,
 )
 
 
@@ -57,6 +69,14 @@ def test_each_call_of_this_machines_headers_is_judged(place: str, column: int) -
         pytest.skip(f"needs {place}")
     for name, number in numbers_in(Path(place)).items():
         assert call_kinds()[name].numbers[column] == number, name
+
+
+def test_a_call_of_a_board_is_named_by_the_mode_that_it_was_made_in() -> None:
+    assert names_of_calls("x86_64")[1] == "write"
+    assert names_of_calls("x86_64")[X32_BIT | 516] == "writev"
+    assert names_of_calls("aarch64")[64] == "write"
+    assert names_of_calls("aarch64")[NARROW | 4] == "write"
+    assert NARROW | 4 not in names_of_calls("riscv64")
 
 
 def test_the_agents_table_is_made_of_the_judgement() -> None:

@@ -135,8 +135,23 @@ static void a_call_has_its_number_and_arguments(void)
 	put64(36 + 32, 2);
 	CHECK(watchform_parse(record, &r));
 	CHECK(watchform_call(&form, &r, args) == 202 && args[1] == 128 && args[2] == 2);
+	CHECK(r.mode == 0 && r.ip == 0);
 	r.raw_bytes = 12;
 	CHECK(watchform_call(&form, &r, args) == -1);
+}
+
+static void a_call_has_the_mode_of_its_thread(void)
+{
+	struct perf_event_header header = { .type = PERF_RECORD_SAMPLE,
+					    .size = 36 + 64 + 16 };
+	struct watchform_record r;
+
+	sample_of(64);
+	put(0, &header, sizeof(header));
+	put64(36 + 64, PERF_SAMPLE_REGS_ABI_32);
+	put64(36 + 72, 0x1234);
+	CHECK(watchform_parse(record, &r) && r.raw_bytes == 64);
+	CHECK(r.mode == PERF_SAMPLE_REGS_ABI_32 && r.ip == 0x1234);
 }
 
 static void a_switch_record_says_in_or_out(void)
@@ -176,6 +191,7 @@ int main(void)
 	a_switch_says_who_got_the_cpu();
 	a_wakeup_says_by_whom_and_from_where();
 	a_call_has_its_number_and_arguments();
+	a_call_has_the_mode_of_its_thread();
 	a_switch_record_says_in_or_out();
 	what_breaks_its_form_is_refused();
 	return 0;

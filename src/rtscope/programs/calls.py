@@ -22,8 +22,8 @@ class CallKind:
     why: str
     idle: bool
     """A thread may wait there for its next cycle."""
-    numbers: tuple[int, int, int]
-    """On x86-64, on arm64 and riscv64, and on ARM; -1: it has none."""
+    numbers: tuple[int, ...]
+    """On x86-64, on arm64 and riscv64, on ARM, i386 and x32; -1: it has none."""
     unless: tuple[str, ...] = ()
     """When it cannot block: rules as `calls.toml` describes them."""
 
@@ -75,23 +75,34 @@ def call_kinds() -> Mapping[str, CallKind]:
             effect=row["is"],
             why=row.get("why", effects[row["is"]]),
             idle=row.get("idle", False),
-            numbers=(row["at"][0], row["at"][1], row["at"][2]),
+            numbers=tuple(row["at"]),
             unless=tuple(row.get("unless", ())),
         )
         for name, row in table["calls"].items()
     }
 
 
-_COLUMNS: Mapping[str, int] = {"x86_64": 0, "aarch64": 1, "riscv64": 1, "arm": 2}
-"""Where `numbers` has those of an architecture, as QEMU names it."""
+NARROW = 1 << 29
+"""The plugin's bit of a call that a program of 32 bits made."""
+X32_BIT = 1 << 30
+"""The kernel's bit of a call of x32."""
+
+_COLUMNS: Mapping[str, Mapping[int, int]] = {
+    "x86_64": {0: 0, NARROW: 3, X32_BIT: 4},
+    "aarch64": {0: 1, NARROW: 2},
+    "riscv64": {0: 1},
+    "arm": {0: 2},
+}
+"""Where `numbers` has those of an architecture, as QEMU names it, by their bit."""
 
 
 @cache
 def names_of_calls(arch: str) -> Mapping[int, str]:
     """Return the names of an architecture's system calls by their numbers."""
-    column = _COLUMNS.get(arch, 0)
+    columns = _COLUMNS.get(arch, _COLUMNS["x86_64"])
     return {
-        kind.numbers[column]: name
+        bit | kind.numbers[column]: name
+        for bit, column in columns.items()
         for name, kind in call_kinds().items()
         if kind.numbers[column] >= 0
     }

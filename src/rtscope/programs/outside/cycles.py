@@ -41,7 +41,7 @@ from rtscope.programs.outside.wakeups import (
     Wakeup,
 )
 
-_ABSOLUTE = ("clock_nanosleep",)
+_ABSOLUTE = ("clock_nanosleep", "clock_nanosleep_time64")
 _MONOTONIC = 1
 """CLOCK_MONOTONIC."""
 _WAY_NS = 1_000

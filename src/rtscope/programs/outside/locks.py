@@ -7,6 +7,7 @@ from rtscope.programs.outside.wakeups import Call, Wakeup
 
 _FILE_LOCKS = {("flock", None), ("fcntl", 7), ("fcntl", 38)}
 """Calls that wait for a lock of a file: F_SETLKW and F_OFD_SETLKW of fcntl."""
+_FUTEX = ("futex", "futex_time64")
 _OPERATION = 0x7F
 _WAIT = (0, 9)
 _WAKE = (1, 5, 10)
@@ -28,7 +29,7 @@ def is_of_a_lock(call: Call, wakeups: Sequence[Wakeup], after: int) -> bool:
     """
     address, operation, value = call.arguments
     word = value & 0xFFFFFFFF
-    if call.name != "futex":
+    if call.name not in _FUTEX:
         return (call.name, operation if call.name == "fcntl" else None) in _FILE_LOCKS
     if operation & _OPERATION in _LOCK_PI:
         return True
@@ -41,7 +42,7 @@ def is_of_a_lock(call: Call, wakeups: Sequence[Wakeup], after: int) -> bool:
     later = range(after, len(wakeups))
     calls = (one for at in later for one in wakeups[at].calls)
     return any(
-        one.name == "futex"
+        one.name in _FUTEX
         and one.arguments[0] == address
         and one.arguments[1] & _OPERATION in _WAKE
         for one in islice(calls, _MOST_CALLS)
