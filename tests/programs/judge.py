@@ -151,7 +151,7 @@ def _offences(tid: int, seen: Seen) -> Iterator[tuple[str, str]]:
         yield "RA09", f"{files}"
     for key, count in seen.maps.get("futexlongest", {}).items():
         if key[0] == tid and key[1] == 6 and count:
-            yield "RA10", "FUTEX_LOCK_PI"
+            yield "RA25", "FUTEX_LOCK_PI"
     if seen.count("moved", tid) >= _FEW:
         yield "RA15", f"{seen.count('moved', tid)} moves"
     if seen.count("signals", tid) >= _FEW:

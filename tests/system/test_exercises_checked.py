@@ -46,6 +46,14 @@ def test_the_planted_fault_is_found(
     assert finding in found_in(built / name)
 
 
+def test_a_solution_has_the_finding_that_the_page_names(
+    built: Path, root: None
+) -> None:
+    ((name, finding),) = re.findall(r"The solution of `(.+)` has (RA\d\d)", PAGE)
+
+    assert finding in found_in(built / "solutions" / name)
+
+
 @pytest.mark.parametrize(("name", "finding"), FAULTS)
 def test_it_is_gone_in_the_solution(
     name: str, finding: str, built: Path, root: None

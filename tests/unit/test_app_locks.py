@@ -49,8 +49,6 @@ def test_a_lock_is_one_by_its_word(given: dict[str, Any], kind: str) -> None:
         {"value": 5, "times": times(9)},  # a barrier's round
         {"value": 7, "times": times(9), "wakes": 3, "values_differ": True},  # the same
         {"value": 2, "command": 11},  # FUTEX_WAIT_REQUEUE_PI
-        {"value": 0, "command": 6},  # FUTEX_LOCK_PI: its owner inherits
-        {"value": 0, "command": 13},  # FUTEX_LOCK_PI2
     ],
 )
 def test_a_wait_for_work_is_none(given: dict[str, Any]) -> None:

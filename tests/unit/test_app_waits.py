@@ -120,10 +120,10 @@ def test_what_found_no_room_is_not_seen_or_not_all_of_it_is() -> None:
     unseen = list(unseen_waits(seen, {"RA12"}))
 
     assert [(one.ids, one.what.partition(" ")[0]) for one in unseen] == [
-        (("RA08", "RA09", "RA10", "RA11", "RA24"), "3"),
+        (("RA08", "RA09", "RA10", "RA11", "RA24", "RA25"), "3"),
         (("RA12",), "3"),
         (("RA08", "RA09", "RA24"), "2"),
-        (("RA10", "RA11"), "1"),
+        (("RA10", "RA11", "RA25"), "1"),
     ]
     assert "not all" in unseen[1].cause
     assert list(unseen_waits(watch(), set())) == []
@@ -261,11 +261,39 @@ def test_a_lock_has_its_holder_the_place_and_what_that_did_meanwhile() -> None:
     assert "PTHREAD_PRIO_INHERIT" in one.remedy
 
 
-def test_a_wait_for_a_lock_that_inherits_is_a_call_that_blocks_and_no_more() -> None:
-    (one,) = found(watch(), words=(watching.word(0, 4, command=6),))
+@pytest.mark.parametrize("command", [6, 13])
+def test_a_wait_for_a_lock_that_inherits_has_advice_of_its_own(command: int) -> None:
+    held = Meanwhile(1000, 0, 0, "")
+    word = watching.word(0, 4, command=command, waker=OWNER, meanwhile=held)
+    stack = watching.stack("pthread_mutex_lock", "step", key=0x7F00)
+    wake = Waker(replace(OWNER, priority=120), softirq=False, count=3, word="7f00")
 
-    assert (one.id, one.count) == ("RA09", 4)
-    assert one.detail == "futex(LOCK_PI) 4 (at most 1 µs)"
+    (one,) = found(watch(lock_wait=(stack,)), words=(word,), wakers=(wake,))
+
+    assert (one.id, one.count, len(one.stacks)) == ("RA25", 4, 1)
+    assert one.detail == (
+        "a mutex; owner (8, priority 10) let it go after 1 µs, which ran 1 µs"
+    )
+    assert "critical section" in one.remedy
+    assert "PTHREAD_PRIO_INHERIT" not in one.remedy
+
+
+def test_both_kinds_of_lock_are_findings_of_their_own() -> None:
+    words = (watching.word(2, 3), watching.word(0, 4, command=6, word="7f80"))
+
+    some = found(watch(), words=words)
+
+    assert [(one.id, one.count) for one in some] == [("RA10", 3), ("RA25", 4)]
+
+
+def test_who_gets_the_cpu_of_an_owner_that_inherits_is_no_inversion() -> None:
+    times = EventTimes(5, 900, 400, 10**15 + 7, "between")
+    row = Inversion(OWNER, BETWEEN, times, word="7f00")
+    word = watching.word(0, 4, command=6)
+
+    some = found(watch(), words=(word,), inversions=(row,))
+
+    assert [one.id for one in some] == ["RA25"]
 
 
 def test_all_words_of_the_interpreter_lock_are_one_finding() -> None:

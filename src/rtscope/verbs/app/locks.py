@@ -48,10 +48,14 @@ class Lock:
     """`c` if nothing shows another one."""
     single: bool = False
     """Its words do not tell it apart from others of its kind."""
+    inherits: bool = False
+    """Its owner inherits the priority of who waits."""
 
     @property
     def remedy(self) -> str:
-        """What to do about it in this language."""
+        """What to do about it in this language; empty: what the rule says."""
+        if self.inherits:
+            return ""
         remedies: Mapping[str, str] = _table()["remedies"][self.language]
         return remedies.get(self.kind, remedies[""])
 
@@ -61,21 +65,16 @@ def after_probe(word: str) -> bool:
     return int(word, 16) % 2 == 1
 
 
-def inherits(word: WatchedWord) -> bool:
-    """Whether it is a lock whose owner inherits the priority of who waits."""
-    return word.command in (_LOCK_PI, _LOCK_PI2)
-
-
 def lock_of(
     word: WatchedWord, stacks: Sequence[EventStack], threads: Collection[int]
 ) -> Lock | None:
     """
-    Return the lock that a word is; None if it is none, or inherits priorities.
+    Return the lock that a word is; None if it is none.
 
     `stacks`: of the waits for this word. `threads`: TIDs of the process.
     """
-    if inherits(word):
-        return None
+    if word.command in (_LOCK_PI, _LOCK_PI2):
+        return Lock(MUTEX, _language(stacks), inherits=True)
     if after_probe(word.word):
         return Lock(_table()["probes"]["lock"], _table()["probes"]["language"])
     language = _language(stacks)

@@ -26,7 +26,7 @@ from rtscope.programs.calls import (
 )
 from rtscope.programs.probes import PROBE
 from rtscope.programs.stackwords import frame_words
-from rtscope.verbs.app.locks import Lock, after_probe, inherits, lock_of
+from rtscope.verbs.app.locks import Lock, after_probe, lock_of
 from rtscope.verbs.app.model import (
     EventStack,
     Finding,
@@ -36,7 +36,7 @@ from rtscope.verbs.app.model import (
     Worst,
 )
 
-OF_TIMELINE = ("RA08", "RA09", "RA10", "RA11", "RA12", "RA24")
+OF_TIMELINE = ("RA08", "RA09", "RA10", "RA11", "RA12", "RA24", "RA25")
 """The rules that need switches, wake-ups and calls in order."""
 
 OF_WAKERS = ("RA11", "RA12")
@@ -45,7 +45,7 @@ OF_WAKERS = ("RA11", "RA12")
 WAITS_SEEN_BY: Mapping[str, tuple[str, ...]] = {
     "memory_call": ("RA08",),
     "blocking_call": ("RA09",),
-    "lock_wait": ("RA10",),
+    "lock_wait": ("RA10", "RA25"),
     "timeline": OF_TIMELINE,
 }
 
@@ -75,7 +75,7 @@ def unseen_waits(watch: Watch, found: Collection[str]) -> Iterator[Unseen]:
     losses = (
         (OF_TIMELINE, lost, "switches, wake-ups and calls"),
         (("RA08", "RA09", "RA24"), calls, "system calls of more kinds than 48"),
-        (("RA10", "RA11"), words, "waits for more words than 16"),
+        (("RA10", "RA11", "RA25"), words, "waits for more words than 16"),
     )
     for ids, count, what in losses:
         missing = tuple(id_ for id_ in ids if id_ not in found)
@@ -100,20 +100,8 @@ def memory(watch: Watch, watched: WatchedThread) -> Iterator[Finding]:
 
 def blocking(watch: Watch, watched: WatchedThread) -> Iterator[Finding]:
     """Find calls that may block, but not the wait for the next cycle."""
-    calls = (*may_block(watched), *_waits_that_inherit(watched))
-    if calls:
-        ordered = sorted(calls, key=lambda one: -one.times.worst_ns)
-        yield _of_calls("RA09", watch, watched, ordered, "blocking_call")
-
-
-def _waits_that_inherit(watched: WatchedThread) -> Iterator[WatchedCall]:
-    words = [one for one in watched.words if inherits(one)]
-    if words:
-        times = sum_of(one.times for one in words)
-        none = EventTimes(0, 0, 0, 0, "")
-        yield WatchedCall(
-            "futex(LOCK_PI)", 0, False, False, "0", 0, times, slept=none, held=none
-        )
+    if calls := may_block(watched):
+        yield _of_calls("RA09", watch, watched, calls, "blocking_call")
 
 
 def _of_calls(
@@ -244,7 +232,7 @@ def lock_waits(
         else:
             count = times.count
         yield Finding(
-            "RA10",
+            "RA25" if lock.inherits else "RA10",
             f"{lock.kind}{_holder_words(watch, words)}",
             tid=watched.tid,
             thread=watched.name,
@@ -321,7 +309,7 @@ def inversions(
     for lock, words in _by_lock(watched, locks):
         names = {one.word for one in words}
         # of a probed lock it is known who woke the thread, not who had the lock
-        known = not after_probe(words[0].word)
+        known = not lock.inherits and not after_probe(words[0].word)
         rows = [one for one in watched.inversions if known and one.word in names]
         if rows:
             times = sum_of(one.times for one in rows)
