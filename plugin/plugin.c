@@ -368,25 +368,18 @@ static void call_at_block(struct qemu_plugin_tb *tb, const struct block *block)
 	}
 }
 
-static void call_parts(struct qemu_plugin_tb *tb, const struct block *block)
+static void call_at_hook(struct qemu_plugin_tb *tb, qemu_udata_cb callback,
+			 const struct block *block, unsigned int hook)
 {
-	unsigned int hook = parts_hook_at(block->address);
-
 	if (hook)
 		qemu_plugin_register_vcpu_insn_exec_cb(
-			qemu_plugin_tb_get_insn(tb, 0), at_place_of_parts,
-			QEMU_READS_REGISTERS,
+			qemu_plugin_tb_get_insn(tb, 0), callback, QEMU_READS_REGISTERS,
 			(void *)((uintptr_t)block->instructions << HOOK_SHIFT | hook));
 }
 
 static void call_outside(struct qemu_plugin_tb *tb, const struct block *block)
 {
-	unsigned int hook = outside_hook_at(block->address);
-
-	if (hook)
-		qemu_plugin_register_vcpu_insn_exec_cb(
-			qemu_plugin_tb_get_insn(tb, 0), at_hook, QEMU_READS_REGISTERS,
-			(void *)((uintptr_t)block->instructions << HOOK_SHIFT | hook));
+	call_at_hook(tb, at_hook, block, outside_hook_at(block->address));
 	if (block->in_program && plugin.options.out &&
 	    outside_is_program(block->address))
 		qemu_plugin_register_vcpu_tb_exec_cb(tb, at_recorded_seen_outside,
@@ -439,7 +432,8 @@ static void at_translation(qemu_plugin_id_t id, struct qemu_plugin_tb *tb)
 	if (plugin.options.program)
 		call_outside(tb, &block);
 	if (plugin.options.has_parts)
-		call_parts(tb, &block);
+		call_at_hook(tb, at_place_of_parts, &block,
+			     parts_hook_at(block.address));
 }
 
 static void at_exit(qemu_plugin_id_t id, void *userdata)

@@ -287,8 +287,7 @@ static int look_for_threads(struct watch *w)
 	return err;
 }
 
-/* Not of a call that cannot block, and of each other one a few; of a word of memory the
- * waits or what wakes others. */
+/* Of each call that can block a few; of a word of memory the waits or the wakers. */
 static bool is_wanted(struct watch *w, struct watched *t, const char *kind,
 		      const struct perfsample *sample, struct timeline_record *out)
 {

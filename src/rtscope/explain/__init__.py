@@ -3,6 +3,8 @@ Who made a wake-up late, for how long, with evidence: a sum that closes.
 
     directory.py                    from a result directory or a trace to explained runs
     runs.py                         explained wake-ups of runs, for every report
+    outsidecycle.py                 from a cycle of a program on a board, booted again
+    outsidetimeline.py              one cycle over all CPUs, by what was seen (pure)
     model.py, invariants.toml       explanations, segments, causes, invariants
     instructions/                   from the instructions that a virtual board executed
     events/                         from the events of a kernel's trace

@@ -9,4 +9,5 @@ Charts and bars as SVG and PNG.
     svg.py       SVG of matplotlib for a page, the same to the byte each time
     bars.py      bars: the path of a wake-up, the tail of a run
     flame.py     the timeline of a wake-up, as markup
+    cyclepath.py  a cycle of a program over all CPUs, its segments, the evidence
 """

@@ -26,7 +26,7 @@ from rtscope.host.units import (
     parse_duration,
 )
 from rtscope.machine.target.address import address_of
-from rtscope.present.document import Detail
+from rtscope.present.document import Block, Detail, Phrase
 from rtscope.present.formats.taskstatistics import statistics_blocks, statistics_rows
 from rtscope.present.render.page import page_of
 from rtscope.present.render.terminal import print_blocks
@@ -193,7 +193,6 @@ def check(
     kept, board = watched.statistics, watched.board
     examined, cycles, whole = _examined(watched, threads, period_ns)
     verdict = judged_response(cycles, response_ns)
-    everything = display.detail is Detail.ALL
     library = tuple(statistics_blocks(kept))
     shown = partial(
         examined_document,
@@ -214,22 +213,35 @@ def check(
         verdicts = [] if verdict is None else list(verdict.sentences())[:1]
         put("".join(f"{one}\n" for one in (headline(examined), *verdicts)))
     else:
-        with stdout_console() as console:
-            uncut = everything or not console.is_terminal
-            width = None if uncut else min(console.width, 100)
-            lines = list(cycle_lines(cycles, width=width, everything=everything))
-            if board is not None:
-                lines.append((digest_words(row), "muted"))
-            blocks = examined_blocks(
-                examined,
-                width=width,
-                everything=everything,
-                board=board,
-                cycles=lines,
-                verdict=verdict_phrases(verdict, everything=everything),
-            )
-            print_blocks(chain(blocks, library), console)
+        lines: list[Phrase] = [] if board is None else [(digest_words(row), "muted")]
+        _print(examined, cycles, verdict, library, board, lines, display.detail)
     return status_of(examined, fail_on, verdict)
+
+
+def _print(
+    examined: Examined,
+    cycles: JudgedCycles,
+    verdict: Response | None,
+    library: Sequence[Block],
+    board: BoardLabel | None,
+    below: Sequence[Phrase],
+    detail: Detail,
+) -> None:
+    """Print all of a check on a terminal; lines `below` the cycles end them."""
+    everything = detail is Detail.ALL
+    with stdout_console() as console:
+        uncut = everything or not console.is_terminal
+        width = None if uncut else min(console.width, 100)
+        lines = [*cycle_lines(cycles, width=width, everything=everything), *below]
+        blocks = examined_blocks(
+            examined,
+            width=width,
+            everything=everything,
+            board=board,
+            cycles=lines,
+            verdict=verdict_phrases(verdict, everything=everything),
+        )
+        print_blocks(chain(blocks, library), console)
 
 
 def _refuse_cycles(**options: object) -> None:

@@ -15,10 +15,14 @@
     answer.py        the answer, for people
     forms.py         the answer, for programs
     functions.py     the functions of the worst cycle, by their instructions
+    codefile.py      which code each thread executed, as a board's plugin wrote it
+    codeseen.py      what the boots executed of the program, and what they never reached
+    executed.py      what each thread executed, by function, over all its cycles (pure)
+    reached.py       functions of the program that its judged threads never entered
+    codetables.py    what was executed, in tables and for JSON (pure)
     latencyparts.py  the parts of all wake-up latencies: table and JSON
     recorded.py      the worst cycle booted again with every instruction, explained
     page.py          the page: the worst cycle over all CPUs, the responses
-    cyclechart.py    a cycle over the CPUs, by what was seen of the program
     responsecharts.py  responses and parts of latencies, drawn
     search/          the worst that can be found: the next starts to try
 """
