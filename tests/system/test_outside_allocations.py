@@ -69,6 +69,11 @@ class Seen:
         text = self.row["runs"][0]["starts"][0]["stdout"]["text"]
         return [int(one) for one in text.split()]
 
+    @property
+    def threads(self) -> dict[str, dict[str, Any]]:
+        """The judged threads by their names."""
+        return {one["thread"]: one for one in self.row["threads"]}
+
     def budget(self, name: str) -> dict[str, Any]:
         """Return a budget."""
         found: dict[str, Any]
@@ -125,6 +130,39 @@ def test_each_is_where_the_program_has_it(seen: Seen) -> None:
     )
     said = seen.row["answer"]
     assert re.search(r"malloc in write_log\(\) allocates\.c:\d+ \(20 times\)", said)
+
+
+def test_each_function_is_in_as_many_cycles_as_the_program_calls_it(
+    seen: Seen,
+) -> None:
+    (control,) = (
+        one for one in seen.row["code"]["threads"] if one["thread"] == "control"
+    )
+    own = {
+        one["function"]: one
+        for one in control["functions"]
+        if one["file"] == SOURCE.name
+    }
+    planted = {"push": 100, "write_log": 10, "grow": 50, "touch": 20}
+
+    assert control["cycles_left_out"] == 0
+    assert {name: own[name]["cycles"] for name in planted} == {
+        name: CYCLES // each for name, each in planted.items()
+    }
+    assert own["run"]["cycles"] == seen.threads["control"]["cycles"]
+    most = seen.threads["control"]["instructions"]
+    assert all(0 < one["instructions"] <= most for one in control["functions"])
+
+
+def test_what_only_another_thread_enters_is_told_from_what_none_does(
+    seen: Seen,
+) -> None:
+    (file,) = seen.row["code"]["files"]
+
+    assert "main" in file["other_threads"]
+    assert file["never"] == []
+    assert file["functions"] > len(file["other_threads"])
+    assert "run" not in file["other_threads"]
 
 
 def test_the_same_again_and_no_guess_without_names(
