@@ -152,3 +152,45 @@ def test_a_wait_for_events_within_a_cycle_is_one(program: Path, tmp_path: Path) 
     found = findings_of(program, "within", tmp_path / "place")
 
     assert names_in(found["RA09"]) == {"poll"} or names_in(found["RA09"]) == {"ppoll"}
+
+
+@pytest.fixture(scope="module")
+def uring(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """Return a program that waits in io_uring_enter()."""
+    disabled = Path("/proc/sys/kernel/io_uring_disabled")
+    if disabled.exists() and disabled.read_text().strip() != "0":
+        pytest.skip("needs a kernel that permits io_uring")
+    out = tmp_path_factory.mktemp("uring") / "prog"
+    source = SOURCE.with_name("uring.c")
+    argv = ["gcc", "-O1", "-g", "-o", str(out), str(source), "-pthread"]
+    subprocess.run(argv, check=True)
+    return out
+
+
+def watched_uring(program: Path, kind: str) -> dict[str, Any]:
+    words = ("app", "check", "--json", "--duration", "1s", "--settle", "1s")
+    with rtscope(*words, "--thread", "cycle", "--", str(program), kind) as checked:
+        done = checked.finish(4 * PATIENCE_S)
+    assert done.status in (0, 1, 3), done.stderr
+    assert done.stdout, done.stderr
+    found = {one["id"]: one for one in json.loads(done.stdout)["findings"]}
+    return {id_: one for id_, one in found.items() if id_ in ("RA08", "RA09", "RA24")}
+
+
+@pytest.mark.parametrize("kind", ["idle", "submits"])
+def test_the_idle_wait_in_io_uring_and_a_submission_are_none(
+    uring: Path, kind: str
+) -> None:
+    assert watched_uring(uring, kind) == {}
+
+
+def test_an_operation_of_io_uring_that_stalls_the_loop_is_found(uring: Path) -> None:
+    one = watched_uring(uring, "stalls")["RA09"]
+
+    (call,) = [c for c in one["calls"] if c["name"] == "io_uring_enter"]
+    assert call["longest_ns"] >= 2_000_000
+    assert call["slept"]
+    lines = SOURCE.with_name("uring.c").read_text().splitlines()
+    (line,) = (n for n, text in enumerate(lines, 1) if "stalls here" in text)
+    frames = [frame for stack in one["stacks"] for frame in stack["frames"]]
+    assert ("stall", line) in {(f["function"], f["line"]) for f in frames}
