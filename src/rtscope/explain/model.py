@@ -176,6 +176,10 @@ class Cause(StrEnum):
     """Of RCU: it ends behind the last of the readers that were there."""
     BLOCKED = "waiting for another thread"
     """The thread waited for what another is to do."""
+    AWAITED_INTERRUPT = "waiting for an interrupt"
+    """The thread waited for what a device or a timer tells by an interrupt."""
+    OWN_SLEEP = "a sleep of its own"
+    """The kernel let the thread sleep for a time, as a driver may: for nobody."""
     CPU_QUOTA = "a CPU quota"
     """The group of the thread, or its deadline server, had used up its time."""
     PAGE_FAULT = "a page fault"
@@ -252,7 +256,7 @@ class Segment:
     jumped_to: str = ""
     """Of its calls, one that an unknown function may have led to by a jump."""
     holder: str = ""
-    """What the holder of a lock did that slept meanwhile; empty if it did not."""
+    """Who held the thread back or let it go on, and what that task did; or empty."""
     pieces: tuple[tuple[str, int], ...] = ()
     """Handlers or system calls that it is made of, and their ns; most first."""
 
@@ -378,7 +382,7 @@ HELD_BACK = frozenset(
     {
         *(Cause.STOPPED, Cause.FROZEN, Cause.TRACED, Cause.MIGRATION),
         *(Cause.DESCRIPTOR, Cause.CPU_QUOTA, Cause.GRACE_PERIOD, Cause.BLOCKED),
-        Cause.TIMER_ELSEWHERE,
+        *(Cause.TIMER_ELSEWHERE, Cause.AWAITED_INTERRUPT, Cause.OWN_SLEEP),
     }
 )
 """Causes that keep the thread itself from being runnable: nothing else delays it."""
@@ -398,6 +402,7 @@ _WAITS = frozenset(
         *(Cause.IDLE_EXIT, Cause.TIMER_SLACK, Cause.TICK, Cause.STOPPED, Cause.FROZEN),
         *(Cause.TRACED, Cause.MIGRATION, Cause.DESCRIPTOR, Cause.CPU_QUOTA),
         *(Cause.OTHER_CPU, Cause.GRACE_PERIOD, Cause.BLOCKED),
+        *(Cause.AWAITED_INTERRUPT, Cause.OWN_SLEEP),
         *(Cause.IN_PLACE_OF_HOLDER, Cause.TIMER_ELSEWHERE),
     }
 )

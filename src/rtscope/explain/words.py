@@ -147,7 +147,8 @@ def _sum_text(one: _Sum, *, explain_rest: bool) -> str:
     longest = one.longest
     paused = _executed(one, explain_rest=explain_rest)
     holder = (longest.holder,) if longest.holder else ()
-    aside = "; ".join((*paused, *holder, *_busiest(longest)))
+    busiest = () if holder and longest.cause is Cause.BLOCKED else _busiest(longest)
+    aside = "; ".join((*paused, *holder, *busiest))
     text = _clause_of_length(one)
     return f"{text} ({aside})" if aside else text
 
@@ -213,7 +214,7 @@ def _busiest(segment: Segment) -> Iterator[str]:
     others = [
         one
         for one in segment.other_cpus
-        if not one.waits and one.share >= SHARE_OF_ANOTHER
+        if not one.waits and one.share >= SHARE_OF_ANOTHER and not _is_idle(one)
     ]
     if segment.cause is Cause.TIMER_ELSEWHERE:
         others = [one for one in others if f"CPU {one.cpu}" == segment.name]
@@ -223,6 +224,14 @@ def _busiest(segment: Segment) -> Iterator[str]:
     other = others[0]
     percent = f"{100 * other.share:.0f} %"
     yield f"CPU {other.cpu} spent {percent} of its time in {_of_other(other)}"
+
+
+def _is_idle(other: OtherCpuActivity) -> bool:
+    """Tell whether a CPU did nothing: nobody waits for that."""
+    return bool(_IDLE & {other.name, *other.callers})
+
+
+_IDLE = frozenset({"do_idle", "cpu_startup_entry", "default_idle_call"})
 
 
 def _did_one_thing_ns(other: OtherCpuActivity) -> float:

@@ -107,6 +107,10 @@ class Wait(Enum):
     """The CPU itself waits, in a loop, until another has done something."""
     THREAD = auto()
     """Another thread is to end the wait: for what is not known."""
+    SLEEP = auto()
+    """The kernel lets it sleep for a time, as a driver may: it waits for nobody."""
+    INTERRUPT = auto()
+    """An interrupt is to end the wait, as a device's or a timer's may."""
     UNKNOWN = auto()
 
 
@@ -121,6 +125,8 @@ CAUSES: Mapping[Wait, Cause] = {
     Wait.QUOTA: Cause.CPU_QUOTA,
     Wait.GRACE_PERIOD: Cause.GRACE_PERIOD,
     Wait.THREAD: Cause.BLOCKED,
+    Wait.SLEEP: Cause.OWN_SLEEP,
+    Wait.INTERRUPT: Cause.AWAITED_INTERRUPT,
     Wait.OLD_PAGE: Cause.PAGE_FAULT,
     Wait.TIMER_ELSEWHERE: Cause.TIMER_ELSEWHERE,
 }
@@ -142,8 +148,6 @@ class Absence:
     """The calls that it waited in, innermost first."""
     ended_by: str = ""
     """The task that made it runnable again, with its CPU."""
-    begun_by: str = ""
-    """The one that made the last such call before, which made it wait."""
     holder: TaskSwitch | None = None
     """Of the lock that it waited for: the task that released it."""
     asleep: "tuple[Wait, int] | None" = None
@@ -178,7 +182,7 @@ class Absence:
     def waited_in(self) -> str:
         """The call that shows what it waited for; empty if none does."""
         known = next(filter(known_wait, self.calls), "")
-        if known or self.wait is not Wait.THREAD:
+        if known or self.wait not in (Wait.THREAD, Wait.INTERRUPT):
             return known
         return next((one for one in self.calls if not _is_of_scheduler(one)), "")
 
@@ -256,6 +260,8 @@ def _of_callers(calls: Sequence[str]) -> Wait:
         return Wait.CPU
     if Wait.PAGE in of:  # a fault that waits for the lock of the address space
         return Wait.PAGE
+    if of[0] in (Wait.TIMER, Wait.THREAD) and Wait.SLEEP in of:
+        return Wait.SLEEP
     said = (one for one in of if one is not Wait.THREAD)
     return next(said, Wait.THREAD) if of[0] is Wait.THREAD else of[0]
 
@@ -324,7 +330,7 @@ def _with_end(
         )
         wait = next(ends, wait)
     if wait is Wait.CPU:
-        runnable_ns, by, before = begin, "", ""
+        runnable_ns, by = begin, ""
     elif wait is Wait.TIMER:
         expiry_ns = section.last_ns - section.latency_ns
         here = [one for one in switches if one.cpu == section.cpu]
@@ -337,7 +343,7 @@ def _with_end(
         due = [at_ns for at_ns in wakes if at_ns >= expiry_ns]
         # A path that begins behind the expiry does not show how the sleep ended.
         ended = begin if begin == section.first_ns > expiry_ns else end
-        runnable_ns, by, before = (due or wakes or [ended])[0], "", ""
+        runnable_ns, by = (due or wakes or [ended])[0], ""
     else:
         ours = [one.task for one in switches if one.cpu == section.cpu][-1:]
         calls = [
@@ -349,21 +355,17 @@ def _with_end(
         if wait is Wait.LOCK:
             inside = _of_one_cpu(inside, section.cpu)
             holder = inside[-1][1] if inside else None
-        earlier = [call for call in calls if call[0] <= begin]
         runnable_ns = inside[-1][0] if inside else end
         woken = (runnable_ns, inside[-1][1].cpu) if inside else None
-        by, before = (
-            f"{group[-1][1].name or 'an unknown task'} on CPU {group[-1][1].cpu}"
-            if group
-            else ""
-            for group in (inside, earlier)
-        )
+        by = ""
+        if inside:
+            last = inside[-1][1]
+            by = f"{last.name or 'an unknown task'} on CPU {last.cpu}"
     return replace(
         absence,
         runnable_ns=runnable_ns,
         wait=wait,
         ended_by=by,
-        begun_by=before,
         holder=holder,
         is_sure=wait in _OF_ITS_CPU or woken is not None,
         woken=woken,
@@ -385,7 +387,7 @@ def ends_of_waits(
 ) -> list[EndOfWait]:
     """Return who called what ends such waits, in order."""
     return [
-        (at_ns, _task_at(at_ns, cpu, switches))
+        (at_ns, task_at(at_ns, cpu, switches))
         for at_ns, cpu in _calls(section, symbols, wait)
     ]
 
@@ -399,7 +401,33 @@ def _calls(
     section: TraceSection, symbols: SymbolTable, wait: Wait
 ) -> Iterator[tuple[int, int]]:
     """Yield time and CPU of the calls that end such waits, in order."""
-    addresses = _ends(symbols, wait)
+    yield from _begins_at(section, _addresses(symbols, "ended-by", wait))
+
+
+def ending(wait: Wait) -> frozenset[str]:
+    """Return the functions that end such a wait; of a stop those of all stops."""
+    of = (Wait.STOPPED, Wait.FROZEN, Wait.TRACED) if wait is Wait.HALTED else (wait,)
+    lines = (line for one in of for line in _others_calls("ended-by").get(one, ()))
+    return frozenset(name for line in lines for name in line)
+
+
+def begins_of_waits(
+    wait: Wait, section: TraceSection, symbols: SymbolTable
+) -> Iterator[tuple[int, int]]:
+    """Yield time and CPU of the calls by which others make a thread wait, in order."""
+    yield from _begins_at(section, _addresses(symbols, "begun-by", wait))
+
+
+def calls_of(
+    section: TraceSection, symbols: SymbolTable, function: str
+) -> Iterator[tuple[int, int]]:
+    """Yield time and CPU of the calls of a function, in order."""
+    yield from _begins_at(section, tuple(symbols.addresses_of(function)))
+
+
+def _begins_at(
+    section: TraceSection, addresses: Sequence[int]
+) -> Iterator[tuple[int, int]]:
     if not addresses:
         return
     called = (section.kinds == RecordKind.BLOCK) & np.isin(
@@ -411,20 +439,20 @@ def _calls(
 
 
 @lru_cache(maxsize=16)
-def _ends(symbols: SymbolTable, wait: Wait) -> tuple[int, ...]:
-    """Return where the functions begin that end such waits: a long search."""
+def _addresses(symbols: SymbolTable, key: str, wait: Wait) -> tuple[int, ...]:
+    """Return where the functions begin that end or begin such waits: a long search."""
 
     def all_of(name: str) -> list[int]:
         return list(symbols.addresses_of(name))
 
     return tuple(
         address
-        for names in _ended_by().get(wait, ())
+        for names in _others_calls(key).get(wait, ())
         for address in next(filter(None, map(all_of, names)), ())
     )
 
 
-def _task_at(at_ns: int, cpu: int, switches: Sequence[TaskSwitch]) -> TaskSwitch:
+def task_at(at_ns: int, cpu: int, switches: Sequence[TaskSwitch]) -> TaskSwitch:
     """Return the task of a CPU at a time; one without a name if none was recorded."""
     before = [one for one in switches if one.cpu == cpu and one.at_ns <= at_ns]
     return before[-1] if before else TaskSwitch(at_ns, cpu, 0, "")
@@ -436,10 +464,10 @@ def _waits() -> Mapping[str, Wait]:
 
 
 @cache
-def _ended_by() -> Mapping[Wait, Sequence[Sequence[str]]]:
+def _others_calls(key: str) -> Mapping[Wait, Sequence[Sequence[str]]]:
     return {
         Wait[wait]: [line.split() for line in lines.splitlines()]
-        for wait, lines in _table("ended-by")
+        for wait, lines in _table(key)
     }
 
 

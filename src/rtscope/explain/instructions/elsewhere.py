@@ -64,16 +64,16 @@ def with_queue(
     if absence.woken is None:
         return absence
     woken_ns, woken_on = absence.woken
-    called = list(_called(runs_on(woken_on), woken_ns, absence.end_ns))
-    by, queueing = called, _queueing(called, arrived)
-    ended = queueing[0] if queueing else None
-    if not queueing:
-        by = list(_pending(runs_on(cpu), woken_ns, absence.end_ns))
-        queueing = _queueing(by, arrived)
+    called = list(called_at(runs_on(woken_on), woken_ns, absence.end_ns))
+    by, queued = called, queueing(called, arrived)
+    ended = queued[0] if queued else None
+    if not queued:
+        by = list(pending(runs_on(cpu), woken_ns, absence.end_ns))
+        queued = queueing(by, arrived)
         ended = next((run for run in called if plain(run.frame.name) in ASKS), None)
-    if len(queueing) != 1:
+    if len(queued) != 1:
         return absence
-    (at,) = queueing
+    (at,) = queued
     preempts = any(run.frame.role is Role.RESCHEDULE for run in by)
     # A timer elsewhere ends where its CPU asks for the interrupt.
     if absence.wait is Wait.TIMER_ELSEWHERE or ended is None:
@@ -89,7 +89,7 @@ def with_queue(
     )
 
 
-def _queueing(runs: Sequence[Run], arrived: TaskSwitch | None) -> Sequence[Run]:
+def queueing(runs: Sequence[Run], arrived: TaskSwitch | None) -> Sequence[Run]:
     """Return the begins of the calls that put a thread of this kind into a queue."""
     roles = {Role.ENQUEUE, Role.ENQUEUE_FAIR}
     if arrived is not None and arrived.policy:
@@ -101,7 +101,7 @@ def _queueing(runs: Sequence[Run], arrived: TaskSwitch | None) -> Sequence[Run]:
     return [*begins.values()]
 
 
-def _called(runs: Sequence[Run], at_ns: int, end_ns: int) -> Iterator[Run]:
+def called_at(runs: Sequence[Run], at_ns: int, end_ns: int) -> Iterator[Run]:
     """Yield the runs of a call that began at a time, before another."""
     first = begun(runs, at_ns)
     if first == len(runs) or runs[first].begin_ns != at_ns:
@@ -112,7 +112,8 @@ def _called(runs: Sequence[Run], at_ns: int, end_ns: int) -> Iterator[Run]:
             yield run
 
 
-def _pending(runs: Sequence[Run], begin_ns: int, end_ns: int) -> Iterator[Run]:
+def pending(runs: Sequence[Run], begin_ns: int, end_ns: int) -> Iterator[Run]:
+    """Yield what a CPU did to queue threads that others had woken."""
     for run in runs[begun(runs, begin_ns) : begun(runs, end_ns)]:
         if any(plain(one.name) == _PENDING for one in run.frame.chain()):
             yield run

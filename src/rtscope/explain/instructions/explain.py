@@ -43,6 +43,7 @@ from rtscope.explain.instructions.titles import (
     pieces_of_path,
     told_in_fewer,
 )
+from rtscope.explain.instructions.told import told_of
 from rtscope.explain.model import (
     COMPETING_TASKS,
     Cause,
@@ -201,6 +202,7 @@ def _asleep_while_held(
             evidence=tuple(_held_evidence(held)),
             confidence=Confidence.SEEN if held.is_sure else Confidence.INFERRED,
             callers=tuple(chain),
+            holder=told_of(path, held),
         )
     if until_ns < end_ns:
         yield _asleep(until_ns, end_ns, Cause.IDLE_EXIT)
@@ -266,7 +268,7 @@ def _with_other_cpus(path: WakeupPath, segment: Segment) -> Segment:
         return replace(seen, holder=of_idle_cpus(did, executed_ns, segment.duration_ns))
     if held.asleep is not None and held.asleep[0] is not Wait.LOCK:
         seen = replace(seen, other_cpus=())  # who slept did nothing there
-    return replace(seen, holder=of_sleep(held))
+    return replace(seen, holder=of_sleep(held) or segment.holder)
 
 
 def _after(run: Run, expiry_ns: int) -> Run:
@@ -332,6 +334,7 @@ def _segment(path: WakeupPath, kind: Kind, at: Sequence[int]) -> Segment:
         task,
         policy=policy,
         jumped_to=jump,
+        holder="" if held is None or kind.in_place else told_of(path, held),
         pieces=tuple(pieces[:PIECES_KEPT]),
     )
 
@@ -343,17 +346,24 @@ def _jump_evidence(function: str) -> Iterator[str]:
     )
 
 
+_BEHIND_A_CALL = frozenset(
+    {Wait.LOCK, Wait.GRACE_PERIOD, Wait.THREAD, Wait.INTERRUPT, Wait.SLEEP}
+)
+"""Waits in a function that many call: who called it says more."""
+
+
 def _held_name(held: Absence) -> tuple[str, Sequence[str]]:
     """Return the function that the thread itself waited in, and its callers."""
     if held.wait is Wait.TIMER_ELSEWHERE:
         return held.ended_by, ()
     calls = held.calls
     at = calls.index(held.waited_in) if held.waited_in else 0
-    if held.wait in (Wait.LOCK, Wait.GRACE_PERIOD, Wait.THREAD):
+    if held.wait in _BEHIND_A_CALL:
+        steps = (Wait.THREAD, Wait.TIMER) if held.wait is Wait.SLEEP else (Wait.THREAD,)
         wanting = (
             i
             for i in range(at, len(calls))
-            if known_wait(calls[i]) not in (held.wait, Wait.THREAD)
+            if known_wait(calls[i]) not in (held.wait, *steps)
             and not is_primitive(calls[i])
         )
         at = next(wanting, at)
@@ -368,8 +378,6 @@ def _held_evidence(held: Absence) -> Iterator[str]:
     if held.evidence:
         return
     yield f"the thread was not runnable: it waited in {held.waited_in}"
-    if held.begun_by:
-        yield f"made to wait by {held.begun_by}"
     if held.ended_by:
         yield f"made runnable again by {held.ended_by}"
 

@@ -84,7 +84,7 @@ class OtherCpus:
         for cpu in self.cpus:
             runs = self.runs_on(cpu)
             inside = [
-                _inside(run, begin_ns, end_ns)
+                part_of(run, begin_ns, end_ns)
                 for run in overlapping(runs, begin_ns, end_ns)
             ]
             total = sum(run.executed_ns for run in inside)
@@ -185,7 +185,7 @@ def overlapping(runs: Sequence[Run], begin_ns: int, end_ns: int) -> Sequence[Run
     ]
 
 
-def _inside(run: Run, begin_ns: int, end_ns: int) -> Run:
+def part_of(run: Run, begin_ns: int, end_ns: int) -> Run:
     """Return what of a run was between two times: it executes first, then pauses."""
     if begin_ns <= run.begin_ns and run.end_ns <= end_ns:
         return run

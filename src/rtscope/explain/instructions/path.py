@@ -57,6 +57,7 @@ from rtscope.explain.instructions.scheduling import (
     switch_to,
 )
 from rtscope.explain.instructions.stretches import stretches_of
+from rtscope.explain.instructions.wakers import NOBODY, Awaited, Wakers
 from rtscope.record.instructions.section import (
     TraceSection,
     blocks_of,
@@ -140,6 +141,8 @@ class WakeupPath:
     own: ThreadsCpu
     """What this CPU did, before its runs were cut where waits ended."""
     others: OtherCpus
+    awaited: Mapping[int, Awaited]
+    """Who made the thread wait and who ended that, by the begins of its absences."""
     spins: Mapping[str, Wait]
     """The functions that loop until another CPU is done."""
     ticked: int | None
@@ -187,6 +190,8 @@ def wakeup_path(
     absences += quotas
     locks = _locks(symbols, absences, runs, others)
     absences = [_with_holder(one, locks) for one in absences]
+    awaited = _awaited(absences, section.latency_ns, runs, others)
+    absences = [_of_interrupt(one, awaited) for one in absences]
     milestones = find_milestones(
         runs,
         contexts,
@@ -220,6 +225,7 @@ def wakeup_path(
         section=section,
         own=own,
         others=others,
+        awaited=awaited,
         spins=loops,
         ticked=ticked_at(runs, contexts, milestones, own.flags),
         switching=_switching(runs),
@@ -327,6 +333,32 @@ def _locks(
         return Locks((), (), runs_on)
     releases = ends_of_waits(Wait.LOCK, others.section, symbols, others.switches)
     return Locks(releases, others.switches, runs_on)
+
+
+_SHORT = 50
+"""Of an absence that is shorter than one in so many parts of a latency, nobody asks."""
+
+
+def _awaited(
+    absences: Sequence[Absence],
+    latency_ns: int,
+    runs: Sequence[Run],
+    others: OtherCpus,
+) -> Mapping[int, Awaited]:
+    """Return who made the thread wait and who ended that, of each long absence."""
+    wakers = Wakers(others, _runs_of_all(runs, others))
+    long = (
+        one for one in absences if _SHORT * (one.end_ns - one.begin_ns) > latency_ns
+    )
+    return {one.begin_ns: wakers.of(one) for one in long if one.cause is not None}
+
+
+def _of_interrupt(absence: Absence, awaited: Mapping[int, Awaited]) -> Absence:
+    """Return an absence as one for an interrupt, if one ended it."""
+    end = awaited.get(absence.begin_ns, NOBODY).end
+    if absence.wait is not Wait.THREAD or end is None or not end.is_interrupts:
+        return absence
+    return replace(absence, wait=Wait.INTERRUPT)
 
 
 def _with_holder(absence: Absence, locks: Locks) -> Absence:

@@ -46,6 +46,7 @@ _BY_HANDLER = frozenset(
 _LED_TO = frozenset(
     {Role.INTERRUPT, Role.TRAP, Role.DISPATCH, Role.SOFTIRQ, Role.SOFT_TIMER}
 )
+_IRQ_THREADS = ("irq_thread", "irq_forced_thread")
 _OF_SOFT_TIMERS = "__hrtimer_run_queues"
 Named = tuple[str, Sequence[str]]
 """The name of a segment, and the calls it happened in, innermost first."""
@@ -238,7 +239,7 @@ def _handlers(runs: Sequence[Run], cause: Cause) -> Counter[str]:
     spent: Counter[str] = Counter()
     for run in runs:
         name = (
-            _handled_by_probe(run) if cause is Cause.PROBE else _handled_in(run, entry)
+            _handled_by_probe(run) if cause is Cause.PROBE else _handled_at(run, entry)
         )
         if name is not None:
             spent[name] += run.executed_ns
@@ -265,7 +266,19 @@ def _handler(runs: Sequence[Run], cause: Cause) -> str:
     return plain((led_to[0] if led_to else runs[0].frame).name).removeprefix("asm_")
 
 
-def _handled_in(run: Run, entry: frozenset[Role]) -> str | None:
+def handled_in(run: Run) -> str | None:
+    """Return what an interrupt or a softirq called, or its thread, in a run."""
+    if (_ENTRY | _SOFTIRQ) & run.frame.within:
+        return _handled_at(run, _ENTRY | _SOFTIRQ)
+    handler = None
+    for frame in run.frame.chain():
+        if plain(frame.name).startswith(_IRQ_THREADS):
+            return handler
+        handler = plain(frame.name)
+    return None
+
+
+def _handled_at(run: Run, entry: frozenset[Role]) -> str | None:
     """
     Return the function that the entry led to, or else a dispatcher inside that.
 
