@@ -240,9 +240,30 @@ def _interrupt_cause(path: WakeupPath, i: int) -> Cause:
             ours = ours and is_one_delivery(path.runs[i], path.runs[milestones.woken])
         return Cause.TIMER_INTERRUPT if ours else Cause.OTHER_INTERRUPT
     callback = callback_of(path.runs[i])
-    if callback is None or role_of(callback) is Role.WAKE:
+    if callback is None:
         return Cause.TIMER_INTERRUPT
-    return Cause.TIMER_CALLBACK
+    is_other = role_of(callback) is not Role.WAKE or _wakes_another(path, i)
+    return Cause.TIMER_CALLBACK if is_other else Cause.TIMER_INTERRUPT
+
+
+def _wakes_another(path: WakeupPath, i: int) -> bool:
+    """
+    Tell whether a callback that wakes a thread is not the one that woke this thread.
+
+    Of several the path does not show which one was: one of them counts as its own.
+    """
+    woken = path.milestones.woken
+    if woken is None:
+        return False
+    return wake_call(path.runs[i]) is not wake_call(path.runs[woken])
+
+
+def wake_call(run: Run) -> Frame | None:
+    """Return the callback that wakes a sleeping thread, of a run in one; else None."""
+    if Role.WAKE not in run.frame.within:
+        return None
+    calls = (one for one in run.frame.chain() if one.role is Role.WAKE)
+    return next(calls, None)
 
 
 def _delay_cause(path: WakeupPath, i: int) -> Cause:

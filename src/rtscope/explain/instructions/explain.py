@@ -43,7 +43,7 @@ from rtscope.explain.instructions.titles import (
     pieces_of_path,
     told_in_fewer,
 )
-from rtscope.explain.instructions.told import told_of
+from rtscope.explain.instructions.told import told_of, with_crowd
 from rtscope.explain.model import (
     COMPETING_TASKS,
     Cause,
@@ -106,6 +106,7 @@ def explain_path(
         _with_other_cpus(path, one) if one.cause in FOR_ANOTHER_CPU else one
         for one in joined([*_unrecorded(path), *_segments(path, pieces)])
     )
+    segments = with_crowd(path, segments)
     if preemptible is False:
         segments = tuple(without_preemption(path, one) for one in segments)
     return Explanation(

@@ -40,6 +40,7 @@ _ENTRY = frozenset({Role.INTERRUPT, Role.TRAP, Role.IDLE})
 _SOFTIRQ = frozenset({Role.SOFTIRQ})
 _SYSTEM_CALL = re.compile(r"__(?:x64|ia32|arm64|riscv|do|se)_sys_(\w+)")
 _BREAKPOINT = ("asm_exc_int3", "exc_int3", "do_int3", "paranoid_entry")
+_EXCEPTION = ("asm_exc_", "exc_", "el1h_64_sync", "handle_exception")
 _BY_HANDLER = frozenset(
     {Cause.EARLIER_INTERRUPT, Cause.OTHER_INTERRUPT, Cause.SOFTIRQ, Cause.PROBE}
 )
@@ -106,6 +107,8 @@ def _common(chain: Sequence[Frame], end: Frame | None) -> Named | None:
     names = [shown(one) for one in chain]
     while at + 1 < len(chain) and is_primitive(names[at]):
         at += 1
+    if at and names[at].startswith(_EXCEPTION):
+        return None  # its entry says nothing of what handles it
     return None if is_primitive(names[at]) else _named(chain, at)
 
 

@@ -5,9 +5,11 @@ A task is named with its CPU, and with the time of its call since the expiry.
 """
 
 from collections.abc import Sequence
+from dataclasses import replace
 
 from rtscope.explain.instructions.absences import Absence, Wait
 from rtscope.explain.instructions.calls import (
+    Frame,
     Run,
     delay_helpers,
     main_chain,
@@ -15,13 +17,18 @@ from rtscope.explain.instructions.calls import (
     shortened,
     title_frame,
 )
+from rtscope.explain.instructions.causes import wake_call
 from rtscope.explain.instructions.contexts import shown
 from rtscope.explain.instructions.path import WakeupPath
+from rtscope.explain.instructions.roles import Role
 from rtscope.explain.instructions.titles import handled_in
 from rtscope.explain.instructions.wakers import NOBODY, Deed
+from rtscope.explain.model import Segment
 from rtscope.host.units import format_us
 
 _HALF = 0.5
+_WAKING = ("hrtimer_wakeup",)
+_KINDS = {Role.ENQUEUE: ", all real-time", Role.ENQUEUE_FAIR: ", none real-time"}
 _BEGAN = {
     Wait.STOPPED: "sent a signal",
     Wait.FROZEN: "froze threads",
@@ -58,6 +65,39 @@ def told_of(path: WakeupPath, held: Absence) -> str:
 
 def _is_long(part_ns: int, of_ns: int) -> bool:
     return _LEAST * part_ns > of_ns
+
+
+def with_crowd(path: WakeupPath, segments: Sequence[Segment]) -> tuple[Segment, ...]:
+    """Return the segments, and of wake-ups of others how many there were, and whom."""
+    text = _of_crowd(path)
+    if not text:
+        return tuple(segments)
+    return tuple(
+        replace(one, holder=text) if one.name in _WAKING else one for one in segments
+    )
+
+
+def _of_crowd(path: WakeupPath) -> str:
+    """Write how many threads the timer's interrupt woke beside the measured one."""
+    woken = path.milestones.woken
+    if woken is None or path.milestones.switched is None:
+        return ""
+    queued: dict[Frame, Role] = {}
+    own = wake_call(path.runs[woken])
+    for run in path.runs[path.milestones.first : path.milestones.switched]:
+        call = wake_call(run)
+        if call is None or call is own or Role.TIMER not in run.frame.within:
+            continue
+        queued.setdefault(call, Role.OTHER)
+        if run.frame.role in _KINDS:
+            queued[call] = run.frame.role
+    number = len(queued)
+    if not number:
+        return ""
+    what = "1 other thread" if number == 1 else f"{number:,} other threads"
+    kinds = set(queued.values())
+    kind = _KINDS.get(kinds.pop(), "") if len(kinds) == 1 else ""
+    return f"{what} woken before this one ran{kind}"
 
 
 def _of_stop(
