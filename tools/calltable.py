@@ -24,7 +24,7 @@ HEAD = """\
 /*
  * calltable - the system calls that may block: number on x86-64, on arm64 and riscv64,
  * on ARM, on 32-bit x86 and in x32; name; kind; whether a thread may wait there for its
- * next cycle; when it cannot block. Made of calls.toml by tools/calltable.py: change that.
+ * next cycle; when it cannot block. tools/calltable.py makes it of calls.toml.
  */
 #ifndef CALLTABLE_H
 #define CALLTABLE_H
@@ -45,9 +45,11 @@ def header(text: str) -> str:
         HEAD
         + " \\\n".join(f"\t{row}" for row in rows)
         + "\n/* clang-format on */\n\n"
-        + f"#define CALLTABLE_HIGHEST     {max(highest[:X32])} /* of today's kernels */\n"
+        + f"#define CALLTABLE_HIGHEST     {max(highest[:X32])} "
+        + "/* of today's kernels */\n"
         + f"#define CALLTABLE_HIGHEST_X32 {highest[X32]}\n"
-        + f"#define CALLTABLE_SLEEPS      {{ {sleeps} }} /* clock_nanosleep */\n\n#endif\n"
+        + f"#define CALLTABLE_SLEEPS      {{ {sleeps} }} "
+        + "/* clock_nanosleep */\n\n#endif\n"
     )
 
 

@@ -2,7 +2,7 @@
 /*
  * calltable - the system calls that may block: number on x86-64, on arm64 and riscv64,
  * on ARM, on 32-bit x86 and in x32; name; kind; whether a thread may wait there for its
- * next cycle; when it cannot block. Made of calls.toml by tools/calltable.py: change that.
+ * next cycle; when it cannot block. tools/calltable.py makes it of calls.toml.
  */
 #ifndef CALLTABLE_H
 #define CALLTABLE_H

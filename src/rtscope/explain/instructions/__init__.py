@@ -12,6 +12,8 @@ From the instructions that a virtual board executed to an explanation. Pure.
     milestones.py               expiry, interrupt, callback, scheduler, switch
     scheduling.py               competing tasks
     holders.py                  the holder of a lock; a group without CPU time
+    wakers.py                   who made the thread wait, and who ended that wait
+    told.py                     the same in words
     othercpus.py                activity of other CPUs, and loops that wait for them
     causes.py                   part and cause of each piece of the path
     titles.py                   pieces of a path, and the name of each

@@ -5,7 +5,7 @@ The runs of its CPU, their contexts and tasks, the absences of the thread, the
 milestones, and what is known of the other CPUs. `causes.py` has the cause of each run.
 """
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 
 from rtscope.explain.instructions.absences import (
@@ -176,11 +176,8 @@ def wakeup_path(
     runs, contexts = own.runs, own.contexts
     expiry_ns = section.last_ns - section.latency_ns
     tasks, loops = tasks_of(section.cpu, switches, runs), spins()
-    absences = [
-        _with_its_end(_of_old_page(one, expiry_ns), own, expiry_ns, others)
-        for one in absences_of(section, symbols, runs, tasks, switches)
-        if one.end_ns > expiry_ns
-    ]
+    found = absences_of(section, symbols, runs, tasks, switches)
+    absences = _of_wakeup(found, expiry_ns, own, others)
     if exact := [one.runnable_ns for one in absences if one.is_end_exact]:
         runs = split_at(runs, exact)
         contexts, tasks = contexts_of(runs), tasks_of(section.cpu, switches, runs)
@@ -233,6 +230,17 @@ def wakeup_path(
         unread_ns=marked_ns - section.last_ns,
         own_from=_own_from(runs, tasks, milestones) if to_the_end else None,
     )
+
+
+def _of_wakeup(
+    found: Iterable[Absence], expiry_ns: int, own: ThreadsCpu, others: OtherCpus
+) -> list[Absence]:
+    """Return the absences that go on after the expiry, with the end of each wait."""
+    return [
+        _with_its_end(_of_old_page(one, expiry_ns), own, expiry_ns, others)
+        for one in found
+        if one.end_ns > expiry_ns
+    ]
 
 
 def _own_from(runs: Sequence[Run], tasks: Tasks, milestones: Milestones) -> int | None:
