@@ -9,6 +9,7 @@ import hashlib
 import json
 from collections.abc import Sequence
 from dataclasses import dataclass, field
+from functools import lru_cache
 from typing import Annotated, Any, Literal, TypeVar
 
 from pydantic import Field, SerializerFunctionWrapHandler, model_serializer
@@ -275,6 +276,11 @@ def require(value: Known | None) -> Known:
     return value
 
 
+_MOST_BUCKETS = 1 << 15
+"""More than the agent has: of many records, each is looked at once."""
+
+
+@lru_cache(maxsize=_MOST_BUCKETS)
 def bucket_width_ns(low_ns: int) -> int:
     """Return the width in ns of the bucket from low_ns on: agent/measure/hist.h."""
     return (
@@ -289,6 +295,7 @@ def bucket_low_ns(latency_ns: int) -> int:
     return latency_ns - latency_ns % bucket_width_ns(latency_ns)
 
 
+@lru_cache(maxsize=_MOST_BUCKETS)
 def is_bucket_low(low_ns: int) -> bool:
     """Whether some bucket starts at low_ns."""
     return 0 <= low_ns < 1 << HIST_MAX_BITS and low_ns % bucket_width_ns(low_ns) == 0

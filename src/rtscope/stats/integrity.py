@@ -13,13 +13,16 @@ verdict that would need it.
 """
 
 from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass
 from itertools import pairwise
+from operator import add, ge, mul
 
 from rtscope.contract import (
     ForeignBuckets,
     OwnNumbers,
     ThreadEvent,
     ThreadResult,
+    bucket_width_ns,
     is_bucket_low,
 )
 from rtscope.host.units import format_duration, format_us
@@ -114,8 +117,17 @@ def _outside(what: str, value_ns: int, low_ns: int) -> str:
 
 # --- check that the numbers of a record agree; a contradiction makes the run invalid --
 
-Bucket = tuple[int, int, int]
-"""Its smallest value, the one above its largest, and how many samples it has."""
+
+@dataclass(frozen=True, slots=True)
+class Buckets:
+    """The buckets of a thread that exist and are filled, a list for each number."""
+
+    told_ns: Sequence[int]
+    """Where all begin, also those that do not exist."""
+    lows_ns: Sequence[int]
+    aboves_ns: Sequence[int]
+    """The value above the largest of each."""
+    counts: Sequence[int]
 
 
 def check_thread(thread: ThreadResult) -> Iterator[Caveat]:
@@ -125,12 +137,7 @@ def check_thread(thread: ThreadResult) -> Iterator[Caveat]:
         if wrong:
             yield make("import_contradicts", f"{name_of(thread)}: {wrong}")
         return
-    buckets = [
-        (low_ns, high_ns, count)
-        for low_ns, high_ns, count in thread.buckets
-        if is_bucket_low(low_ns) and count > 0
-    ]
-    own = thread.own
+    buckets, own = _buckets_of(thread), thread.own
     broken = _identity(thread, own)
     if broken:
         yield make("identity_broken", f"{name_of(thread)}: {broken}")
@@ -139,6 +146,25 @@ def check_thread(thread: ThreadResult) -> Iterator[Caveat]:
         if wrong:
             yield make("sums_inconsistent", f"{name_of(thread)}: {wrong}")
             return  # later rules rely on the earlier ones
+
+
+def _buckets_of(thread: ThreadResult) -> Buckets:
+    """Return the buckets; of a record of many, no line of Python for each of them."""
+    told_ns, counts = _columns(thread.histogram)
+    lows_ns = told_ns
+    if not all(map(is_bucket_low, lows_ns)) or min(counts, default=1) <= 0:
+        lows_ns, counts = _columns(
+            [(a, n) for a, n in thread.histogram if is_bucket_low(a) and n > 0]
+        )
+    aboves_ns = list(map(add, lows_ns, map(bucket_width_ns, lows_ns)))
+    return Buckets(told_ns, lows_ns, aboves_ns, counts)
+
+
+def _columns(
+    pairs: Sequence[tuple[int, int]],
+) -> tuple[Sequence[int], Sequence[int]]:
+    first, second = zip(*pairs, strict=True) if pairs else ((), ())
+    return first, second
 
 
 def name_of(thread: ThreadResult) -> str:
@@ -171,25 +197,31 @@ def _events(event: ThreadEvent, own: OwnNumbers, due: int) -> str:
     return ""
 
 
-def _histogram(t: ThreadResult, _own: OwnNumbers, buckets: Sequence[Bucket]) -> str:
-    if any(a >= b for (a, _), (b, _) in pairwise(t.histogram)):
+def _histogram(t: ThreadResult, _own: OwnNumbers, buckets: Buckets) -> str:
+    if any(map(ge, buckets.told_ns, buckets.told_ns[1:])):
         return "the buckets are not in ascending order"
-    if len(buckets) < len(t.histogram):
+    if len(buckets.counts) < len(t.histogram):
         return "a bucket that does not exist, or an empty one"
-    counted = sum(count for _, _, count in buckets) + t.early + t.overflow
+    counted = sum(buckets.counts) + t.early + t.overflow
     if counted != t.samples:
         return f"{t.samples} samples, but {counted} in the histogram"
     return ""
 
 
-def _extremes(t: ThreadResult, _own: OwnNumbers, buckets: Sequence[Bucket]) -> str:
+def _extremes(t: ThreadResult, _own: OwnNumbers, buckets: Buckets) -> str:
     if t.samples == t.early:
         if (t.min_ns, t.max_ns, t.sum_ns, t.sum_sq_ns2) != (None, None, 0, 0):
             return "values without a sample"
         return ""
     if t.min_ns is None or t.max_ns is None:
         return "samples, but no minimum or maximum"
-    edges = [(low_ns, above_ns) for low_ns, above_ns, _ in buckets]
+    # All that is wanted of the list are its ends.
+    ends = [slice(0, 1), slice(-1, None)]
+    edges = [
+        edge
+        for one in ends
+        for edge in zip(buckets.lows_ns[one], buckets.aboves_ns[one], strict=True)
+    ]
     if t.overflow:
         edges.append((BEYOND_LOW_NS, 2**63))
     for what, value_ns, (low_ns, high_ns) in (
@@ -201,26 +233,33 @@ def _extremes(t: ThreadResult, _own: OwnNumbers, buckets: Sequence[Bucket]) -> s
     return "the minimum exceeds the maximum" if t.min_ns > t.max_ns else ""
 
 
-def _sums(t: ThreadResult, own: OwnNumbers, buckets: Sequence[Bucket]) -> str:
+def _sums(t: ThreadResult, own: OwnNumbers, buckets: Buckets) -> str:
     if t.min_ns is None or t.max_ns is None:
         return ""
-    spans = [
-        (max(low_ns, t.min_ns), min(above_ns - 1, t.max_ns), count)
-        for low_ns, above_ns, count in buckets
-    ]
-    spans.append((max(BEYOND_LOW_NS, t.min_ns), t.max_ns, t.overflow))
-    for what, total, power in (
-        ("sum", own.sum_ns, 1),
-        ("squares", own.sum_sq_ns2, 2),
+    # Maximum and minimum cut a bucket each; by the rules above, of an ascending list.
+    lows, counts = list(buckets.lows_ns), [*buckets.counts, t.overflow]
+    lows[:1] = [max(low_ns, t.min_ns) for low_ns in lows[:1]]
+    highs = [above_ns - 1 for above_ns in buckets.aboves_ns]
+    highs[-1:] = [min(high_ns, t.max_ns) for high_ns in highs[-1:]]
+    lows.append(max(BEYOND_LOW_NS, t.min_ns))
+    highs.append(t.max_ns)
+    least, most = (list(map(mul, values, counts)) for values in (lows, highs))
+    for what, total, ends in (
+        ("sum", own.sum_ns, (sum(least), sum(most))),
+        ("squares", own.sum_sq_ns2, (_dot(least, lows), _dot(most, highs))),
     ):
-        least = sum(low**power * count for low, _, count in spans)
-        most = sum(high**power * count for _, high, count in spans)
-        if not least <= total <= most:
-            return f"the {what} must lie between {least} and {most}, but is {total}"
+        if not ends[0] <= total <= ends[1]:
+            return (
+                f"the {what} must lie between {ends[0]} and {ends[1]}, but is {total}"
+            )
     return ""
 
 
-def _spread(t: ThreadResult, own: OwnNumbers, _buckets: Sequence[Bucket]) -> str:
+def _dot(ones: Sequence[int], others: Sequence[int]) -> int:
+    return sum(map(mul, ones, others))
+
+
+def _spread(t: ThreadResult, own: OwnNumbers, _buckets: Buckets) -> str:
     if t.min_ns is None or t.max_ns is None:
         return ""
     n, sum_ns = own.samples - t.early, own.sum_ns
@@ -237,7 +276,7 @@ def _spread(t: ThreadResult, own: OwnNumbers, _buckets: Sequence[Bucket]) -> str
     return ""
 
 
-def _skips(t: ThreadResult, own: OwnNumbers, _buckets: Sequence[Bucket]) -> str:
+def _skips(t: ThreadResult, own: OwnNumbers, _buckets: Buckets) -> str:
     overruns, missed = own.overruns, own.missed_periods
     if overruns > own.samples - t.early:
         return f"{overruns} overruns, but only {own.samples - t.early} in all"
@@ -251,7 +290,7 @@ def _skips(t: ThreadResult, own: OwnNumbers, _buckets: Sequence[Bucket]) -> str:
     return ""
 
 
-def _worst(t: ThreadResult, own: OwnNumbers, _buckets: Sequence[Bucket]) -> str:
+def _worst(t: ThreadResult, own: OwnNumbers, _buckets: Buckets) -> str:
     if not t.worst:
         return ""
     latencies = [w.latency_ns for w in t.worst]
@@ -267,7 +306,7 @@ def _worst(t: ThreadResult, own: OwnNumbers, _buckets: Sequence[Bucket]) -> str:
     return ""
 
 
-_RULES: tuple[Callable[[ThreadResult, OwnNumbers, Sequence[Bucket]], str], ...] = (
+_RULES: tuple[Callable[[ThreadResult, OwnNumbers, Buckets], str], ...] = (
     _histogram,
     _extremes,
     _sums,

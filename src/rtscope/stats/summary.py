@@ -7,11 +7,13 @@ their samples, to the last bit.
 
 import math
 from bisect import bisect_left
-from collections import Counter
+from collections import Counter, defaultdict
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from fractions import Fraction
-from itertools import accumulate, pairwise
+from functools import lru_cache
+from itertools import accumulate
+from operator import sub
 
 from rtscope.contract import (
     HIST_MAX_BITS,
@@ -37,7 +39,7 @@ class Ranks:
 
     def counts(self) -> Iterator[tuple[int, int]]:
         """Yield each latency with the number of its samples; not those of None."""
-        numbers = (b - a for a, b in pairwise((0, *self.up_to)))
+        numbers = map(sub, self.up_to, (0, *self.up_to[:-1]))
         for at_most_ns, number in zip(self.at_most_ns, numbers, strict=True):
             if at_most_ns is not None:
                 yield at_most_ns, number
@@ -67,6 +69,7 @@ def resolvable(pct: float, samples: int) -> bool:
     return samples * math.log1p(-tail) <= math.log(1 - CONFIDENCE)
 
 
+@lru_cache(maxsize=64)
 def _fraction(pct: float) -> Fraction:
     # By way of its text: 99.9 as a binary number is a hair off, enough to move a rank.
     return Fraction(str(pct)) / 100
@@ -245,15 +248,24 @@ def _all_buckets(
     threads: Sequence[ThreadResult], *, max_ns: int
 ) -> list[tuple[int, int, int]]:
     """Return the buckets of all threads, ascending, the one without an end last."""
-    counts: Counter[tuple[int, int]] = Counter()
+    own: defaultdict[int, int] = defaultdict(int)
     for thread in threads:
-        for low_ns, high_ns, count in thread.buckets:
-            counts[low_ns, high_ns] += count
+        if thread.foreign is None:
+            for low_ns, count in thread.histogram:
+                own[low_ns] += count
+    counts = {(a, a + bucket_width_ns(a)): own[a] for a in sorted(own)}
+    if all(t.foreign is None and not t.overflow for t in threads):
+        return [(low, high, count) for (low, high), count in counts.items()]
+    for thread in threads:
+        if thread.foreign is not None:
+            for low_ns, high_ns, count in thread.buckets:
+                counts[low_ns, high_ns] = counts.get((low_ns, high_ns), 0) + count
     beyond = [t for t in threads if t.overflow]
     if beyond:
         low_ns = min(t.overflow_low_ns for t in beyond)
         high_ns = max(max_ns, *(t.latest_ns or 0 for t in beyond)) + 1
-        counts[low_ns, high_ns] += sum(t.overflow for t in beyond)
+        over = sum(t.overflow for t in beyond)
+        counts[low_ns, high_ns] = counts.get((low_ns, high_ns), 0) + over
     return sorted((low, high, count) for (low, high), count in counts.items())
 
 
@@ -263,12 +275,16 @@ def _ranks(threads: Sequence[ThreadResult], *, max_ns: int) -> Ranks:
     # Another tool's latencies beyond its buckets may be anywhere there.
     ends_ns = [t.overflow_low_ns for t in threads if t.foreign and t.overflow]
     end_ns = min(ends_ns, default=math.inf)
-    return _ranks_of(
-        [
-            (None if high_ns > end_ns else min(high_ns - 1, max_ns), count)
-            for _, high_ns, count in _all_buckets(threads, max_ns=max_ns)
+    buckets = _all_buckets(threads, max_ns=max_ns)
+    at_most_ns: list[int | None] = [
+        high_ns - 1 if high_ns <= max_ns else max_ns for _, high_ns, _ in buckets
+    ]
+    if ends_ns:
+        at_most_ns = [
+            None if high_ns > end_ns else at_ns
+            for at_ns, (_, high_ns, _) in zip(at_most_ns, buckets, strict=True)
         ]
-    )
+    return Ranks(tuple(at_most_ns), tuple(accumulate([n for *_, n in buckets])))
 
 
 def _ranks_of(counts: Sequence[tuple[int | None, int]]) -> Ranks:

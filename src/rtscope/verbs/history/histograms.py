@@ -11,6 +11,7 @@ import zlib
 from array import array
 from collections.abc import Iterable, Sequence
 from itertools import accumulate
+from operator import sub
 
 from rtscope.host.errors import RecordError
 
@@ -24,12 +25,11 @@ Counts = Sequence[tuple[int, int]]
 
 def packed(counts: Iterable[tuple[int, int]]) -> bytes:
     """Return a histogram as it lies in the index."""
-    latencies_ns, numbers, before_ns = array("Q"), array("Q"), 0
-    for latency_ns, number in counts:
-        latencies_ns.append(latency_ns - before_ns)
-        numbers.append(number)
-        before_ns = latency_ns
-    return zlib.compress(_planes(latencies_ns) + _planes(numbers), 6)
+    pairs = list(counts)
+    latencies_ns = [latency_ns for latency_ns, _ in pairs]
+    steps = array("Q", map(sub, latencies_ns, (0, *latencies_ns[:-1])))
+    numbers = array("Q", [number for _, number in pairs])
+    return zlib.compress(_planes(steps) + _planes(numbers), 6)
 
 
 def unpacked(blob: bytes) -> Counts:
