@@ -126,7 +126,7 @@ class BoardsDisplay:
         """Note how the campaign of a board ended."""
         state = self._states[name]
         state.ended, state.bad, state.part = True, bool(how.why), 0.0
-        state.doing = how.why or "done"
+        state.doing = printable(how.why, limit=200) or "done"
         if how.why:
             self.message(name, how.why)
         else:

@@ -1,0 +1,66 @@
+"""The live view of several boards: a line for each, those that work first."""
+
+import io
+
+from rich.console import Console
+
+from rtscope.verbs.run.boardprocess import Ended
+from rtscope.verbs.run.boardsview import MAX_SHOWN, BoardsDisplay
+
+S = 1_000_000_000
+
+
+def drawn(display: BoardsDisplay, console: Console) -> list[str]:
+    """Return the lines of the picture without what is drawn of the bar."""
+    with console.capture() as captured:
+        console.print(display._picture())
+    return [line.rstrip() for line in captured.get().splitlines()]
+
+
+def made(*names: str, terminal: bool = True) -> tuple[BoardsDisplay, Console]:
+    console = Console(
+        file=io.StringIO(), force_terminal=terminal, width=100, color_system=None
+    )
+    return BoardsDisplay(console, names), console
+
+
+def test_each_board_has_its_runs_its_maximum_and_the_reason_where_it_failed() -> None:
+    display, console = made("a", "b", "c")
+    for name in ("a", "b"):
+        display.begun(name)
+        display.told(name, {"is": "plan", "runs": 2, "left_ns": 40 * S})
+    run = {"text": "1 of 2: idle", "left_ns": 40 * S, "duration_ns": 20 * S}
+    display.told("a", {"is": "run", **run})
+    display.told("a", {"is": "worst", "max_ns": 7_000})
+    display.told("a", {"is": "worst", "max_ns": 5_000})
+    display.told("b", {"is": "done", "text": "idle", "max_ns": 9_000, "number": 1})
+    display.ended("b", Ended(3, "lost the connection\x1b[31m"))
+
+    bar, head, *rows = drawn(display, console)
+
+    assert bar.startswith("1 of 4 runs, 1 of 3 boards done, 1 failed")
+    assert head.split() == ["board", "runs", "maximum,", "us", "left", "now"]
+    assert [row.split()[0] for row in rows] == ["a", "c", "b"]
+    assert rows[0].split()[1:5] == ["0", "of", "2", "7.00"]
+    assert rows[0].endswith("1 of 2: idle")
+    assert rows[1].split() == ["c", "waiting"]
+    assert "9.00" in rows[2]
+    assert "lost the connection" in rows[2]
+    assert "\x1b[31m" not in rows[2]
+
+
+def test_a_rack_of_many_boards_fits_into_a_screen() -> None:
+    display, console = made(*(f"b{number}" for number in range(60)))
+
+    assert len(drawn(display, console)) == MAX_SHOWN + 3
+    assert "24 of 60 boards" in drawn(display, console)[-1]
+
+
+def test_without_a_terminal_there_is_a_line_for_each_run() -> None:
+    display, console = made("a", terminal=False)
+    display.begun("a")
+    display.told("a", {"is": "done", "text": "idle", "max_ns": 9_000, "number": 1})
+    display.ended("a", Ended(0))
+
+    said = console.file.getvalue()  # type: ignore[attr-defined]
+    assert said == "a: preparing\na: idle: maximum 9.00 us\na: done\n"
