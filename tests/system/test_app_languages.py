@@ -5,12 +5,13 @@ import os
 import shutil
 import subprocess
 import sys
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
 import pytest
-from rig import PATIENCE_S, rtscope
+from rig import PATIENCE_S, rtscope, until
 
 pytestmark = [pytest.mark.system, pytest.mark.usefixtures("root")]
 
@@ -144,3 +145,95 @@ def test_a_program_in_python() -> None:
 def python_name() -> str:
     """Return the name that the kernel gives the program: 15 bytes of its file's."""
     return Path(os.path.realpath(sys.executable)).name[:15]
+
+
+def offences(*command: str | Path, thread: str) -> dict[str, Any]:
+    """Check a program or a process; return what was found of its calls, by ids."""
+    words = ("app", "check", "--json", "--duration", "1s", "--settle", "1s")
+    with rtscope(*words, "--thread", thread, *map(str, command)) as program:
+        done = program.finish(3 * PATIENCE_S)
+    assert done.status in (0, 1, 3), done.stderr
+    assert done.stdout, done.stderr
+    return {one["id"]: one for one in json.loads(done.stdout)["findings"]}
+
+
+@pytest.fixture(scope="module")
+def in_go(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    go = shutil.which("go") or "/usr/local/go/bin/go"
+    if not Path(go).exists():
+        pytest.skip("needs go")
+    place = tmp_path_factory.mktemp("go")
+    env = {**os.environ, "GOCACHE": str(place / "cache"), "GO111MODULE": "off"}
+    argv = [go, "build", "-o", str(place / "prog"), str(SOURCES / "offender.go")]
+    done = subprocess.run(argv, check=False, capture_output=True, text=True, env=env)
+    if done.returncode:
+        pytest.skip(f"cannot be compiled here: {done.stderr[-300:]}")
+    return place / "prog"
+
+
+@pytest.mark.parametrize(
+    ("kind", "id_", "word", "text"),
+    [
+        ("allocate", "RA07", "mallocgc", "// allocates"),
+        ("file", "RA09", "pwrite64", "// writes"),
+        ("block", "RA09", "read", "// waits"),
+    ],
+)
+def test_offences_of_go_have_the_users_line(
+    in_go: Path, kind: str, id_: str, word: str, text: str
+) -> None:
+    one = offences("--", in_go, kind, thread="prog")[id_]
+
+    assert word in one["detail"]
+    lines = (SOURCES / "offender.go").read_text().splitlines()
+    (line,) = (n for n, code in enumerate(lines, 1) if code.endswith(text))
+    for stack in one["stacks"]:
+        (of_user,) = (f for f in stack["frames"] if f["function"] == "main.step")
+        assert of_user["line"] == line
+
+
+@pytest.fixture(scope="module")
+def in_java(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    if not all(map(shutil.which, ("java", "javac", "jcmd"))):
+        pytest.skip("needs a JDK")
+    place = tmp_path_factory.mktemp("java")
+    compiled(["javac", "-d", place, SOURCES / "Offender.java"])
+    return place
+
+
+@contextmanager
+def with_names(place: Path, kind: str) -> Iterator[int]:
+    """Run the program until the names of its compiled code are written."""
+    words = ["java", "-XX:TieredStopAtLevel=1", "-XX:+PreserveFramePointer", "-Xmx64m"]
+    with subprocess.Popen([*words, "-cp", place, "Offender", kind]) as java:
+        names = Path(f"/tmp/perf-{java.pid}.map")
+        asked = ["jcmd", str(java.pid), "Compiler.perfmap"]
+
+        def written() -> bool:
+            subprocess.run(asked, check=False, capture_output=True, timeout=PATIENCE_S)
+            return names.exists() and f"Offender.{kind}(" in names.read_text()
+
+        try:
+            until(written, what=f"Offender.{kind} is compiled", within_s=3 * PATIENCE_S)
+            yield java.pid
+        finally:
+            java.kill()
+            names.unlink(missing_ok=True)
+
+
+@pytest.mark.parametrize(("kind", "call"), [("save", "write"), ("block", "read")])
+def test_calls_of_java_have_the_users_method(
+    in_java: Path, kind: str, call: str
+) -> None:
+    with with_names(in_java, kind) as pid:
+        one = offences(str(pid), thread="cycle")["RA09"]
+
+    assert call in {row["name"] for row in one["calls"]}
+    of_user = [
+        next(f["function"] for f in stack["frames"] if f["origin"] == "program")
+        for stack in one["stacks"]
+        if any(f["function"].endswith(call) for f in stack["frames"])
+    ]
+    assert of_user
+    # the virtual machine may have put the method into the one that calls it
+    assert all("Offender" in name for name in of_user)

@@ -62,6 +62,8 @@ UID = os.getuid()
         ("/lib64/ld-linux-x86-64.so.2", "_dl_fixup", "", "runtime"),
         ("[vdso]", "__vdso_clock_gettime", "", "runtime"),
         ("", "JS:*step /tmp/x.js:3", "", "program"),
+        ("", "void java.io.RandomAccessFile.writeBytes(byte[])", "", "runtime"),
+        ("", "void Control.save(java.io.RandomAccessFile)", "", "program"),
         ("", "", "", "runtime"),
     ],
 )

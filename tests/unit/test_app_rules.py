@@ -23,6 +23,7 @@ from rtscope.host.errors import UsageError
 from rtscope.present.document import Block
 from rtscope.programs.memorymap import pieces_in
 from rtscope.programs.naming import NamedFrame, NamedStack
+from rtscope.programs.probes import is_allocation
 from rtscope.verbs.app.check import FailOn, status_of
 from rtscope.verbs.app.checktext import (
     MAX_LINES,
@@ -190,6 +191,22 @@ def test_an_ordinary_thread_is_found_where_a_real_time_one_depends_on_it(
     given: dict[str, Any], expected: list[tuple[int | None, str]]
 ) -> None:
     assert ra01(beside(replace(watching.thread(100), **given))) == expected
+
+
+def test_who_wakes_a_thread_for_several_words_of_memory_is_counted_once() -> None:
+    logger = Party(101, "logger", 120)
+    wakers = tuple(Waker(logger, False, n, word) for n, word in ((3, "0"), (4, "7f")))
+
+    examined = beside(replace(watching.thread(100), wakers=wakers))
+
+    (one,) = (x for x in examined.findings if x.id == "RA01")
+    assert one.detail.count("it woke") == 1
+    assert one.detail.endswith(" 7 times")
+
+
+def test_an_allocation_of_go_is_one_by_the_name_of_its_event() -> None:
+    assert all(map(is_allocation, ("mallocgc", "mallocgc.2", "malloc", "free.3")))
+    assert not any(map(is_allocation, ("lock_slow", "lookup", "mallocgcx")))
 
 
 def test_priorities_and_cpus_are_one_finding_of_a_process() -> None:

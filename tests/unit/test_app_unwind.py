@@ -68,11 +68,15 @@ def unwound(
     pc: int = 0x2100,
     symbols: dict[int, str] | None = None,
     at_entry: bool = False,
+    made: range = range(0),
+    frame: int = 0x1234,
 ) -> Stack:
     image = cast(Image, FakeImage(rows, symbols or {}))
-    unwinder = Unwinder(X86, MemoryMap(MAPS), lambda mapping: image)
+    unwinder = Unwinder(
+        X86, MemoryMap(MAPS), lambda mapping: image, is_made=made.__contains__
+    )
     copied = struct.pack(f"<{len(words)}Q", *words)
-    registers = {16: pc, 7: SP, 6: 0x1234}
+    registers = {16: pc, 7: SP, 6: frame}
     return unwinder.unwind(registers, copied, at_entry=at_entry)
 
 
@@ -144,6 +148,38 @@ def test_a_stack_that_ends_early_says_why(words: list[int], pc: int, why: str) -
 
     assert stack.ends_early is not None
     assert why in stack.ends_early
+
+
+MADE = range(0x7000, 0x7200)
+"""Of memory without a file: named by the program for profilers."""
+
+
+def test_code_that_the_program_made_is_left_by_its_frame_pointer() -> None:
+    rows = {range(0x1200, 0x1300): row(8, r16=Saved("undefined"))}
+    # two such frames, each with the pointer to the next and where it returns to
+    words = [0, SP + 32, 0x7150, 0, SP + 48, 0x2210]
+
+    stack = unwound(rows, words, pc=0x7100, made=MADE, frame=SP + 8)
+
+    assert addresses(stack) == [0x7100, 0x7150, 0x2210]
+    assert stack.complete
+
+
+@pytest.mark.parametrize(
+    ("words", "frame", "made"),
+    [
+        ([0, SP + 32, 0x7150], SP - 8, MADE),  # below the stack pointer
+        ([0, SP + 32, 0x5000], SP + 8, MADE),  # returns to where nothing is
+        ([0, SP + 32, 0x7150], SP + 8, range(0)),  # nobody says who made it
+    ],
+)
+def test_a_frame_pointer_that_leads_nowhere_is_none(
+    words: list[int], frame: int, made: range
+) -> None:
+    stack = unwound({}, words, pc=0x7100, made=made, frame=frame)
+
+    assert addresses(stack) == [0x7100]
+    assert not stack.complete
 
 
 def test_no_progress_is_no_endless_stack() -> None:

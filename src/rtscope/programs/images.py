@@ -17,7 +17,12 @@ from rtscope.programs.binaries.reading import Answer, Request, Row, answer_to
 from rtscope.programs.memorymap import VDSO
 from rtscope.programs.memorymap import Mapping as Piece
 from rtscope.programs.naming import NamedFrame, NamedStack, origin_of
-from rtscope.programs.probes import ALLOCATIONS, LOCKS_OF_GO, PROBE
+from rtscope.programs.probes import (
+    ALLOCATIONS,
+    ALLOCATIONS_OF_GO,
+    LOCKS_OF_GO,
+    PROBE,
+)
 
 MAX_PROBES = 16
 """Of the agent: agent/options.h."""
@@ -142,7 +147,7 @@ class Images:
         request = Request(
             dict(files),
             find=() if stacks is not None else self._find,
-            find_in_go=() if stacks is not None else LOCKS_OF_GO,
+            find_in_go=() if stacks is not None else (*LOCKS_OF_GO, *ALLOCATIONS_OF_GO),
             every=self._every and stacks is None,
             vdso=self._vdso,
             debug=[str(one) for one in self.debug_files],
@@ -195,8 +200,11 @@ class Images:
         They are allocators, and in programs of Go waits for locks. `read` was before.
         """
         row = self._about.get(_key(piece), {})
-        waits = [(PROBE, int(at)) for _, at in row.get("of_go", ())]
-        return [*((str(n), int(at)) for n, at in row.get("functions", ())), *waits]
+        of_go = [
+            (ALLOCATIONS_OF_GO.get(str(name), PROBE), int(at))
+            for name, at in row.get("of_go", ())
+        ]
+        return [*((str(n), int(at)) for n, at in row.get("functions", ())), *of_go]
 
     def every_function(self, piece: Piece) -> Sequence[tuple[str, int, int]] | str:
         """

@@ -94,6 +94,9 @@ _RUNTIME_SOURCE = re.compile(
 )
 _GO_RUNTIME = re.compile(r"(?:runtime|internal/[\w/]+|sync|sync/atomic|syscall|os)\.")
 
+_JAVA_RUNTIME = re.compile(r"(?:\S+ )?(?:java|javax|jdk|sun|com\.sun)\.[^ ]*\(")
+"""As `jcmd PID Compiler.perfmap` names what the virtual machine has compiled."""
+
 
 def origin_of(path: str, function: str, source: str, *, program: str) -> Origin:
     """Return whose code a function is; `path` and `program` are of files in memory."""
@@ -105,6 +108,8 @@ def origin_of(path: str, function: str, source: str, *, program: str) -> Origin:
     if _RUNTIME_SOURCE.search(source):
         return Origin.RUNTIME
     if not source and _GO_RUNTIME.match(function):
+        return Origin.RUNTIME
+    if not path and _JAVA_RUNTIME.match(function):
         return Origin.RUNTIME
     if function.startswith(("_start", "core::", "std::", "alloc::", "<core::")):
         return Origin.RUNTIME

@@ -23,6 +23,9 @@ LOCKS_OF_GO = (
 )
 """Their callers wait for a lock in the wait that follows."""
 
+ALLOCATIONS_OF_GO = {"runtime.mallocgc": "mallocgc"}
+"""Their names as events: without a dot, which begins the number of a library."""
+
 OPERATORS = {
     **{f"_Znwm{rest}": "operator new" for rest in _NEW},
     **{f"_Znam{rest}": "operator new[]" for rest in _NEW},
@@ -43,7 +46,10 @@ OF_LANGUAGES = (
 def is_allocation(event: str) -> bool:
     """Whether an event is a call that allocates or frees; `malloc.2` is of a second
     library."""
-    return event in _ALLOCATING or event.partition(".")[0] in ALLOCATIONS
+    return event in _ALLOCATING or event.partition(".")[0] in _NAMES
+
+
+_NAMES = frozenset((*ALLOCATIONS, *ALLOCATIONS_OF_GO.values()))
 
 
 _ALLOCATING = frozenset((*OPERATORS.values(), *OF_LANGUAGES))

@@ -244,7 +244,13 @@ class Stacks:
     def lines(self) -> Iterator[Mapping[str, Any]]:
         """Yield a line for each stack, then one for each of its frames."""
         machine = BY_MACHINE[self._asked["arch"]]
-        unwinder = Unwinder(machine, self._maps, self._image_of)
+        made = self._made_code()  # not within the time of a stack
+        unwinder = Unwinder(
+            machine,
+            self._maps,
+            self._image_of,
+            is_made=lambda address: made is not None and bool(made.at(address)),
+        )
         too_long = ""
         for regs, copied, at_entry in self._asked["samples"]:
             registers = registers_in(base64.b64decode(regs), machine)
@@ -263,7 +269,7 @@ class Stacks:
                 frame = unwinder.frame(registers[machine.pc], called=False)
                 stack = Stack((frame,), stack.ends_early)
             yield self._line(stack)
-        yield from self._named()
+        yield from self._named(made)
 
     def _line(self, stack: Stack) -> Mapping[str, Any]:
         for one in stack.frames:
@@ -273,12 +279,11 @@ class Stacks:
             "ends_early": stack.ends_early,
         }
 
-    def _named(self) -> Iterator[Mapping[str, Any]]:
+    def _named(self, made: MadeCode | None) -> Iterator[Mapping[str, Any]]:
         namer = Namer(self._files.debug_file, self._cache)
         by_key: dict[str, list[Frame]] = {}
         for frame in self._frames.values():
             by_key.setdefault(self._key(frame), []).append(frame)
-        made = self._made_code() if "" in by_key else None
         for key, frames in by_key.items():
             yield {"reading": key}
             image = frames[0].image

@@ -39,6 +39,8 @@ class Registers:
     first_argument: int
     address_mask: int = (1 << 64) - 1
     """What of a return address is one: the rest may sign it."""
+    frame: int | None = None
+    """Points to the caller's of its kind, which the return address follows."""
 
 
 PC = 1000
@@ -57,6 +59,7 @@ BY_MACHINE: MappingProxyType[str, Registers] = MappingProxyType(
             sp=7,
             link=None,
             first_argument=5,
+            frame=6,
         ),
         # X0-X30, SP, PC; user space has 52 bits of addresses, and a tag on top
         "aarch64": Registers(
@@ -67,6 +70,7 @@ BY_MACHINE: MappingProxyType[str, Registers] = MappingProxyType(
             link=30,
             first_argument=0,
             address_mask=(1 << 48) - 1,
+            frame=29,
         ),
         "armv7l": Registers(
             word_bytes=4,
@@ -161,11 +165,24 @@ _UNKNOWN = "which is unknown"
 class Unwinder:
     """Unwinds stacks of one process."""
 
-    def __init__(self, machine: Registers, maps: MemoryMap, image_of: ImageOf) -> None:
-        """Of a process with these maps, on an architecture with these registers."""
+    def __init__(
+        self,
+        machine: Registers,
+        maps: MemoryMap,
+        image_of: ImageOf,
+        *,
+        is_made: Callable[[int], bool] = lambda _: False,
+    ) -> None:
+        """
+        Of a process with these maps, on an architecture with these registers.
+
+        `is_made`: whether the program made the code at an address, and named it, which
+        is for profilers: such code keeps frame pointers.
+        """
         self._machine = machine
         self._maps = maps
         self._image_of = image_of
+        self._is_made = is_made
 
     def unwind(
         self, registers: dict[int, int], copied: bytes, *, at_entry: bool = False
@@ -217,6 +234,8 @@ class Unwinder:
             return self._by_row(row, registers, memory), not row.is_signal
         if at_entry:
             return self._at_entry(registers, memory), True
+        if frame.image is None and self._is_made(frame.address - frame.called):
+            return self._by_frame_pointer(frame, registers, memory), True
         raise _End(self._why_unknown(frame))
 
     def _why_unknown(self, frame: Frame) -> str | None:
@@ -240,6 +259,24 @@ class Unwinder:
         else:
             caller[machine.pc] = registers[machine.link]
         return self._checked(registers, caller)
+
+    def _by_frame_pointer(
+        self, frame: Frame, registers: dict[int, int], memory: "_Memory"
+    ) -> dict[int, int]:
+        """Return the caller's registers; end where the chain leads to no code."""
+        machine = self._machine
+        pointer = registers.get(-1 if machine.frame is None else machine.frame, 0)
+        if machine.frame is None or pointer < registers[machine.sp]:
+            raise _End(self._why_unknown(frame))
+        word = machine.word_bytes
+        caller = dict(registers)
+        caller[machine.frame] = memory.word(pointer)
+        caller[machine.pc] = memory.word(pointer + word)
+        caller[machine.sp] = pointer + 2 * word
+        caller = self._checked(registers, caller)
+        if self._maps.at(caller[machine.pc] - 1) is None:
+            raise _End(self._why_unknown(frame))
+        return caller
 
     def _by_row(
         self, row: FrameRow, registers: dict[int, int], memory: "_Memory"

@@ -6,6 +6,7 @@ process has no such thread, that is the first finding, and all are judged.
 """
 
 import re
+from collections import Counter
 from collections.abc import Iterator, Sequence
 
 from rtscope.contract import FIXED_PRIORITY, WatchedThread
@@ -17,7 +18,7 @@ from rtscope.machine.tasks.model import Thread, ThreadKind
 from rtscope.present.words import duration
 from rtscope.programs.binaries.lookups import LOOKUP
 from rtscope.programs.memorymap import MemoryMap, Piece, pieces_in
-from rtscope.programs.probes import ALLOCATIONS, is_allocation
+from rtscope.programs.probes import ALLOCATIONS, ALLOCATIONS_OF_GO, is_allocation
 from rtscope.verbs.app.lookups import lookups, unseen_lookups
 from rtscope.verbs.app.model import (
     OUTSIDE,
@@ -119,11 +120,13 @@ def _ordinary_beside(seen: Observation, judged: Sequence[Thread]) -> Iterator[Fi
     for watched in seen.watch.threads:
         if watched.tid not in tids:
             continue
+        woke: Counter[int] = Counter()
         for waker in watched.wakers:
             if waker.by.tid in ordinary and not waker.softirq:
-                times = plural(waker.count, "time")
-                said = f"it woke {watched.name} ({watched.tid}) {times}"
-                links.setdefault(waker.by.tid, []).append(said)
+                woke[waker.by.tid] += waker.count
+        for tid, count in woke.items():
+            said = f"it woke {watched.name} ({watched.tid}) {plural(count, 'time')}"
+            links.setdefault(tid, []).append(said)
         for one in watched.inversions:
             if one.owner.tid in ordinary:
                 said = f"it had a lock that {watched.name} ({watched.tid}) waited for"
@@ -395,7 +398,7 @@ def _unseen(seen: Observation) -> Iterator[Unseen]:
             )
     by_kind: dict[str, tuple[str, ...]] = {k: (id_,) for k, id_ in _EVENTS.items()}
     by_kind |= WAITS_SEEN_BY
-    by_kind |= dict.fromkeys(ALLOCATIONS, ("RA07",))
+    by_kind |= dict.fromkeys((*ALLOCATIONS, *ALLOCATIONS_OF_GO.values()), ("RA07",))
     by_kind[LOOKUP] = ("RA20",)
     refused: dict[tuple[str, ...], Unseen] = {}
     for event in seen.watch.begin.events:

@@ -1,0 +1,46 @@
+import java.io.RandomAccessFile;
+import java.lang.management.ManagementFactory;
+
+/** A thread `cycle` that commits one offence in each cycle: `save` or `block`. */
+public class Offender {
+	interface Body {
+		void run() throws Exception;
+	}
+
+	static void save(RandomAccessFile log) throws Exception {
+		log.seek(0);
+		log.write(new byte[] { 'c', '\n' });
+	}
+
+	static void block(java.io.InputStream from) throws Exception {
+		from.read();
+	}
+
+	static void start(String name, long ms, Body body) {
+		new Thread(() -> {
+			try {
+				for (;;) {
+					body.run();
+					Thread.sleep(ms);
+				}
+			} catch (Exception end) {
+				System.exit(4);
+			}
+		}, name).start();
+	}
+
+	public static void main(String[] args) throws Exception {
+		String kind = args.length > 0 ? args[0] : "save";
+		java.io.File file = java.io.File.createTempFile("offender", "");
+		RandomAccessFile log = new RandomAccessFile(file, "rw");
+		file.delete();
+		if (kind.equals("block")) {
+			Process other = new ProcessBuilder("sh", "-c", "while echo; do sleep 0.002; done").start();
+			java.io.InputStream from = other.getInputStream();
+			Runtime.getRuntime().addShutdownHook(new Thread(other::destroy));
+			start("cycle", 1, () -> block(from));
+		} else {
+			start("cycle", 1, () -> save(log));
+		}
+	}
+}
