@@ -433,7 +433,8 @@ def _dominant(segments: Sequence[Segment]) -> Segment | None:
 
 def _weight_ns(segment: Segment) -> int:
     """Return what a segment counts for: not a pause, unless that is the cause."""
-    if segment.executed_ns is None or segment.cause in _WAITS:
+    elsewhere = segment.cause is Cause.OTHER_TASK and bool(segment.holder)
+    if segment.executed_ns is None or segment.cause in _WAITS or elsewhere:
         return segment.duration_ns
     return segment.executed_ns
 

@@ -111,6 +111,8 @@ class Wait(Enum):
     """The kernel lets it sleep for a time, as a driver may: it waits for nobody."""
     INTERRUPT = auto()
     """An interrupt is to end the wait, as a device's or a timer's may."""
+    MOVED = auto()
+    """It is runnable, in the queue of another CPU, until it is moved back."""
     UNKNOWN = auto()
 
 
@@ -127,6 +129,7 @@ CAUSES: Mapping[Wait, Cause] = {
     Wait.THREAD: Cause.BLOCKED,
     Wait.SLEEP: Cause.OWN_SLEEP,
     Wait.INTERRUPT: Cause.AWAITED_INTERRUPT,
+    Wait.MOVED: Cause.OTHER_TASK,
     Wait.OLD_PAGE: Cause.PAGE_FAULT,
     Wait.TIMER_ELSEWHERE: Cause.TIMER_ELSEWHERE,
 }
@@ -159,6 +162,8 @@ class Absence:
     woken: tuple[int, int] | None = None
     """When the call began that made it runnable again, and its CPU, if that shows."""
     queued: Queued | None = None
+    runner: TaskSwitch | None = None
+    """Who had the other CPU that the thread was moved to."""
 
     @property
     def cause(self) -> Cause | None:
@@ -341,6 +346,10 @@ def _with_end(
             if run.frame.role is Role.WAKE and begin <= run.begin_ns < end
         )
         due = [at_ns for at_ns in wakes if at_ns >= expiry_ns]
+        if not wakes and any(
+            begin < at_ns < end for at_ns, _ in calls_of(section, symbols, _SETS_POLICY)
+        ):
+            due = _sole_wake(runs, max(begin, expiry_ns), end)
         # A path that begins behind the expiry does not show how the sleep ended.
         ended = begin if begin == section.first_ns > expiry_ns else end
         runnable_ns, by = (due or wakes or [ended])[0], ""
@@ -370,6 +379,17 @@ def _with_end(
         is_sure=wait in _OF_ITS_CPU or woken is not None,
         woken=woken,
     )
+
+
+_SETS_POLICY = "__sched_setscheduler"
+"""A thread that was ordinary when it was woken may be real-time when it runs."""
+
+
+def _sole_wake(runs: Sequence[Run], begin_ns: int, end_ns: int) -> list[int]:
+    """Return when the one callback between two times woke a thread, of any policy."""
+    inside = (call[0].begin_ns for call in wakes_of(runs, None))
+    found = [at_ns for at_ns in inside if begin_ns <= at_ns < end_ns]
+    return found if len(found) == 1 else []
 
 
 _OF_ITS_CPU = frozenset({Wait.CPU, Wait.TIMER})

@@ -42,6 +42,7 @@ _PROBED = COMPETING_TASKS | HELD_BACK | WAITS
 """Causes that stay what they are where a probe is at work."""
 _STAY = COMPETING_TASKS | HELD_BACK | {Cause.LOCK, Cause.TICK, Cause.LATE_TIMER}
 """What a loop is part of, where another task waits in it, or for a lock."""
+_RUNNABLE = frozenset({Wait.QUOTA, Wait.MOVED})
 _OWN = frozenset({Cause.RETURN, Cause.OWN_CODE, Cause.SYSTEM_CALL})
 _ONE = HELD_BACK | _OWN | {Cause.PAGE_FAULT}
 CALLED_FROM_IDLE = frozenset(
@@ -138,7 +139,7 @@ def _part_and_cause(
     context = path.contexts[i]
     if held is not None:
         is_first = held.begin_ns <= path.expiry_ns
-        later = Part.D if held.wait is Wait.QUOTA else Part.E
+        later = Part.D if held.wait in _RUNNABLE else Part.E
         return Part.A if is_first else later, held.cause or Cause.RETURN
     part = _part(path, i)
     waited = _waited(path, i)

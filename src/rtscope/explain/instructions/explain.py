@@ -313,6 +313,8 @@ def _segment(path: WakeupPath, kind: Kind, at: Sequence[int]) -> Segment:
     task = "" if path.tasks.measured[longest] else task
     if kind.in_place is not None:
         task, policy = kind.in_place.runner.name, kind.in_place.runner.policy
+    if held is not None and held.runner is not None:
+        task, policy = held.runner.name, held.runner.policy
     is_sure = cause is not Cause.DELIVERY and (held is None or held.is_sure)
     jump = jumped_to(inside, name, path.delays) if cause in OF_A_CALL else ""
     return Segment(

@@ -185,6 +185,7 @@ def wakeup_path(
     quotas = [one for one in over if one.runnable_ns > expiry_ns]
     held = _held_at(expiry_ns, absences, quotas)
     absences += quotas
+    absences += _moved(absences, runs, others)
     locks = _locks(symbols, absences, runs, others)
     absences = [_with_holder(one, locks) for one in absences]
     awaited = _awaited(absences, section.latency_ns, runs, others)
@@ -341,6 +342,14 @@ def _locks(
         return Locks((), (), runs_on)
     releases = ends_of_waits(Wait.LOCK, others.section, symbols, others.switches)
     return Locks(releases, others.switches, runs_on)
+
+
+def _moved(
+    absences: Sequence[Absence], runs: Sequence[Run], others: OtherCpus
+) -> list[Absence]:
+    """Return when the thread was in the queue of another CPU."""
+    wakers = Wakers(others, _runs_of_all(runs, others))
+    return list(filter(None, map(wakers.moved, absences)))
 
 
 _SHORT = 50

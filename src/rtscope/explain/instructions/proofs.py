@@ -119,7 +119,8 @@ def _runnable(path: WakeupPath, segments: Sequence[Segment]) -> Iterator[Broken]
         begin, end = one.begin_ns + path.expiry_ns, one.end_ns + path.expiry_ns
         for absence in path.absences:
             since, until = max(begin, absence.begin_ns), min(end, absence.runnable_ns)
-            if absence.wait is not Wait.CPU and until - since > SLIGHT_NS:
+            runnable = absence.wait in (Wait.CPU, Wait.MOVED)
+            if not runnable and until - since > SLIGHT_NS:
                 yield Broken(
                     Invariant.RUNNABLE,
                     since - path.expiry_ns,
@@ -131,6 +132,8 @@ def _runnable(path: WakeupPath, segments: Sequence[Segment]) -> Iterator[Broken]
 def _idle(path: WakeupPath, segments: Sequence[Segment]) -> Iterator[Broken]:
     """The idle task is no competitor, and does not pause beside a runnable thread."""
     for one in segments:
+        if _is_moved(path, one):  # it is idle here, and the other task is elsewhere
+            continue
         blamed = one.cause in COMPETING_TASKS and _is_idle(one)
         paused = (
             one.part is not Part.A
@@ -141,6 +144,15 @@ def _idle(path: WakeupPath, segments: Sequence[Segment]) -> Iterator[Broken]:
         if blamed or paused:
             values = {"task": one.task or one.name}
             yield Broken(Invariant.IDLE, one.begin_ns, one.end_ns, values)
+
+
+def _is_moved(path: WakeupPath, segment: Segment) -> bool:
+    at_ns = segment.begin_ns + path.expiry_ns
+    return any(
+        one.begin_ns <= at_ns < one.runnable_ns
+        for one in path.absences
+        if one.wait is Wait.MOVED and segment.cause is Cause.OTHER_TASK
+    )
 
 
 def _longest_pause_ns(path: WakeupPath, segment: Segment) -> int:
@@ -172,7 +184,7 @@ def _choice(path: WakeupPath, kinds: Sequence[Kind]) -> Iterator[Broken]:
         return
     for at, kind in enumerate(kinds, first):
         decision = competing.decision_before(at)
-        if kind.cause is not Cause.OTHER_TASK or decision is None:
+        if kind.cause is not Cause.OTHER_TASK or decision is None or kind.held:
             continue
         if decision.chooser is Role.PICK_FAIR and decision.at > queued:
             run = path.runs[at]
@@ -193,7 +205,7 @@ def _keeps(path: WakeupPath, kinds: Sequence[Kind]) -> Iterator[Broken]:
     kept: list[int] = []
     for at, kind in enumerate(kinds, first):
         prio = tasks.prios[at]
-        if kind.cause is not Cause.OTHER_TASK or kind.part is Part.A:
+        if kind.cause is not Cause.OTHER_TASK or kind.part is Part.A or kind.held:
             continue
         if prio is not None and prio > ours and path.runs[at].frame.name == USER:
             kept.append(at)

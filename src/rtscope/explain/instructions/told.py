@@ -41,6 +41,11 @@ _LEAST = 20
 
 def told_of(path: WakeupPath, held: Absence) -> str:
     """Write who held a thread back in an absence, or let it go on; or nothing."""
+    if held.wait is Wait.MOVED and held.runner is not None:
+        return (
+            f"on CPU {held.runner.cpu}, where the thread was queued until "
+            f"{held.ended_by} moved it here, {_when(path, held.runnable_ns)}"
+        )
     awaited = path.awaited.get(held.begin_ns, NOBODY)
     if held.wait is Wait.LOCK:
         return _of_holder(path, held, awaited.ran)

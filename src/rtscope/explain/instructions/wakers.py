@@ -23,13 +23,17 @@ from rtscope.explain.instructions.absences import (
     ending,
     task_at,
 )
-from rtscope.explain.instructions.calls import Frame, Run, begun, plain
+from rtscope.explain.instructions.calls import Frame, Run, begun, main_chain, plain
+from rtscope.explain.instructions.contexts import shown
 from rtscope.explain.instructions.elsewhere import ASKS, called_at, pending, queueing
+from rtscope.explain.instructions.holders import IDLE, PROMPT_NS
 from rtscope.explain.instructions.othercpus import OtherCpus, overlapping, part_of
 from rtscope.explain.instructions.roles import Role
 from rtscope.explain.instructions.scheduling import switch_to
 from rtscope.record.instructions.section import TaskSwitch
+from rtscope.record.instructions.symbols import USER
 
+_MOVES = "move_queued_task"
 _WAKE_UP = "try_to_wake_up"
 _FOR_WORK = frozenset({"process_one_work", "kthread_worker_fn"})
 """They call the functions of the work items of a queue, one after the other."""
@@ -103,6 +107,78 @@ class Wakers:
         ran = () if end is None or end.is_interrupts else self._ran(end.task, absence)
         work = _work_in(ran) if end and _is_workers(end.frame) else ()
         return Awaited(begin, end, work, ran)
+
+    def moved(self, absence: Absence) -> Absence | None:
+        """
+        Return the time in which a thread that a timer woke was queued elsewhere.
+
+        Its CPU did not run it until another CPU moved a thread of its kind there. Of
+        more than two CPUs it is not known which one it was on.
+        """
+        section, cpu = self.others.section, self.others.section.cpu
+        if absence.wait is not Wait.TIMER or len(self.others.cpus) != 1:
+            return None
+        (by,) = self.others.cpus
+        here = [one for one in self.others.switches if one.cpu == cpu]
+        arrived = switch_to(absence.end_ns, here)
+        calls = [
+            at_ns
+            for at_ns, on in calls_of(section, self.others.symbols, _MOVES)
+            if on == by and absence.runnable_ns < at_ns < absence.end_ns
+        ]
+        if not calls:
+            return None
+        call = list(called_at(self.runs_on(by), calls[-1], absence.end_ns))
+        behind = (s for s in here if calls[-1] < s.at_ns < absence.end_ns)
+        if not queueing(call, arrived) or any(not one.changed for one in behind):
+            return None
+        if not self._idled(absence.runnable_ns, calls[-1]):
+            return None
+        runner, place = self._longest_on(by, absence.runnable_ns, calls[-1])
+        if runner is None:
+            return None
+        mover = task_at(calls[-1], by, self.others.switches)
+        return Absence(
+            absence.runnable_ns,
+            absence.end_ns,
+            calls[-1],
+            Wait.MOVED,
+            place,
+            ended_by=f"{mover.name or 'an unknown task'} on CPU {by}",
+            runner=runner,
+        )
+
+    def _longest_on(
+        self, cpu: int, begin_ns: int, end_ns: int
+    ) -> tuple[TaskSwitch | None, tuple[str, ...]]:
+        """Return the task that had a CPU for most of a time, and where it was."""
+        mine = [one for one in self.others.switches if one.cpu == cpu]
+        ends = [*(one.at_ns for one in mine[1:]), end_ns]
+        times = [
+            (min(until_ns, end_ns) - max(one.at_ns, begin_ns), one)
+            for one, until_ns in zip(mine, ends, strict=True)
+        ]
+        ns, longest = max(times, key=lambda row: row[0], default=(0, None))
+        if (
+            longest is None
+            or 2 * ns < end_ns - begin_ns
+            or longest.name.startswith(IDLE)
+        ):
+            return None, ()
+        runs = overlapping(self.runs_on(cpu), begin_ns, end_ns)
+        chain = main_chain([part_of(r, begin_ns, end_ns) for r in runs], share=0.5)
+        names = tuple(shown(one) for one in chain) or ("",)
+        return longest, names[: 1 if names[0] == USER else len(names)]
+
+    def _idled(self, begin_ns: int, end_ns: int) -> bool:
+        """Tell whether the thread's CPU slept: it had no such thread in its queue."""
+        runs = overlapping(self.runs_on(self.others.section.cpu), begin_ns, end_ns)
+        return any(
+            Role.IDLE in run.frame.within
+            and run.end_ns - run.begin_ns - run.executed_ns > PROMPT_NS
+            for run in runs
+            if run.begin_ns > begin_ns
+        )
 
     def _ended(self, absence: Absence) -> Deed | None:
         section, cpu = self.others.section, self.others.section.cpu
