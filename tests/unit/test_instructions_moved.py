@@ -98,3 +98,5 @@ def test_a_thread_that_became_ordinary_was_woken_as_such_and_runnable() -> None:
     assert found.dominant.cause is Cause.NOT_REALTIME
     assert found.dominant.task == "chewer"
     assert not found.is_withdrawn
+    who = "root on CPU 1 changed the policy of a thread 20"
+    assert any(note.startswith(who) for note in found.notes)

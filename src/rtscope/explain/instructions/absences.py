@@ -347,7 +347,7 @@ def _with_end(
         )
         due = [at_ns for at_ns in wakes if at_ns >= expiry_ns]
         if not wakes and any(
-            begin < at_ns < end for at_ns, _ in calls_of(section, symbols, _SETS_POLICY)
+            begin < at_ns < end for at_ns, _ in calls_of(section, symbols, SETS_POLICY)
         ):
             due = _sole_wake(runs, max(begin, expiry_ns), end)
         # A path that begins behind the expiry does not show how the sleep ended.
@@ -381,7 +381,7 @@ def _with_end(
     )
 
 
-_SETS_POLICY = "__sched_setscheduler"
+SETS_POLICY = "__sched_setscheduler"
 """A thread that was ordinary when it was woken may be real-time when it runs."""
 
 

@@ -43,7 +43,7 @@ from rtscope.explain.instructions.titles import (
     pieces_of_path,
     told_in_fewer,
 )
-from rtscope.explain.instructions.told import told_of, with_crowd
+from rtscope.explain.instructions.told import policy_changes, told_of, with_crowd
 from rtscope.explain.model import (
     COMPETING_TASKS,
     Cause,
@@ -139,6 +139,8 @@ def _notes(path: WakeupPath) -> Iterator[str]:
     armed = at[milestones.first : milestones.woken] if path.held is None else ()
     if any(_armed_overdue(path, i) for i in armed):
         yield "the thread itself was late: it armed its timer after the expiry"
+    if path.competing.is_ordinary:
+        yield from policy_changes(path)
     if not path.tasks.names and path.competing.goes_on:
         yield (
             "the task that ran is unknown: the kernel's symbols were missing when this "

@@ -4,10 +4,17 @@ Who held the thread back, who let it go on, and what that task did meanwhile. Pu
 A task is named with its CPU, and with the time of its call since the expiry.
 """
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import replace
+from itertools import islice
 
-from rtscope.explain.instructions.absences import Absence, Wait
+from rtscope.explain.instructions.absences import (
+    SETS_POLICY,
+    Absence,
+    Wait,
+    calls_of,
+    task_at,
+)
 from rtscope.explain.instructions.calls import (
     Frame,
     Run,
@@ -70,6 +77,15 @@ def told_of(path: WakeupPath, held: Absence) -> str:
 
 def _is_long(part_ns: int, of_ns: int) -> bool:
     return _LEAST * part_ns > of_ns
+
+
+def policy_changes(path: WakeupPath) -> Iterator[str]:
+    """Yield who changed a policy in the path, and when: whose is not recorded."""
+    section, others = path.section, path.others
+    for at_ns, cpu in islice(calls_of(section, others.symbols, SETS_POLICY), 2):
+        name = task_at(at_ns, cpu, others.switches).name or "an unknown task"
+        when = _when(path, at_ns)
+        yield f"{name} on CPU {cpu} changed the policy of a thread {when}"
 
 
 def with_crowd(path: WakeupPath, segments: Sequence[Segment]) -> tuple[Segment, ...]:
