@@ -144,7 +144,11 @@ class Dealt:
         varies more than the other (Janssen 1997). Positive: larger in the candidate.
         """
         labels = self.all_labels(seed)
-        return np.array([self._welch(figure, labels) for figure in figures])
+        sides: dict[tuple[int, ...], _Sides] = {}
+        for figure in figures:
+            if figure.slots not in sides:
+                sides[figure.slots] = _Sides.of(labels, figure.slots)
+        return np.array([self._welch(one, sides[one.slots]) for one in figures])
 
     def levels(self, figure: FigureOfRuns) -> tuple[list[float], list[float]]:
         """Return the values of both groups, less the means of several blocks."""
@@ -171,12 +175,12 @@ class Dealt:
         labels = self.all_labels(seed)
         rng = np.random.default_rng(seed)
         some = rng.permutation(len(labels) - 1)[:LABELLINGS_OF_AN_INTERVAL] + 1
-        labels = np.vstack([labels[:1], labels[some]])
+        sides = _Sides.of(np.vstack([labels[:1], labels[some]]), figure.slots)
         ours = np.array([self.slots[at].candidate for at in figure.slots], float)
 
         def is_refused(difference: float) -> bool:
             values = np.array(figure.values) - difference * ours
-            sizes = np.abs(self._welch(replace(figure, values=tuple(values)), labels))
+            sizes = np.abs(self._welch(replace(figure, values=tuple(values)), sides))
             reached = sizes >= sizes[0] - 1e-9 * max(sizes[0], 1e-12)
             return bool(reached.mean() <= alpha)
 
@@ -197,11 +201,9 @@ class Dealt:
             values[of_it] -= values[of_it].mean()
         return values
 
-    def _welch(self, figure: FigureOfRuns, labels: Labels) -> Values:
+    def _welch(self, figure: FigureOfRuns, sides: "_Sides") -> Values:
         values = self._aligned(figure)
-        ours = labels[:, list(figure.slots)].astype(np.float64)
-        count = ours.sum(axis=1)
-        others = len(values) - count
+        ours, count, others = sides.ours, sides.count, sides.others
         ours_sum, ours_squares = ours @ values, ours @ values**2
         sums, squares = values.sum(), (values**2).sum()
         with np.errstate(divide="ignore", invalid="ignore"):
@@ -223,13 +225,31 @@ class Dealt:
         return limited
 
 
+@dataclass(frozen=True, slots=True)
+class _Sides:
+    """Which runs of a figure each labelling, one a row, has in the candidate."""
+
+    ours: Values
+    count: Values
+    others: Values
+
+    @classmethod
+    def of(cls, labels: Labels, slots: Sequence[int]) -> "_Sides":
+        ours = labels[:, list(slots)].astype(np.float64)
+        count: Values = ours.sum(axis=1)
+        return cls(ours, count, len(slots) - count)
+
+
+_STEPS = tuple(1e-6 * 2.0**n for n in range(26))
+"""From the least of an interval to its largest, `MOST_LOG_RATIO`."""
+
+
 def _last_kept(middle: float, way: int, is_refused: Callable[[float], bool]) -> float:
     """Return up to where nothing is refused, to a thousandth; infinite: everywhere."""
-    kept, step = 0.0, 1e-6
-    while not is_refused(middle + way * step):
-        kept, step = step, 2 * step
-        if step > MOST_LOG_RATIO:
-            return way * math.inf
+    first = bisect_left(_STEPS, True, key=lambda one: is_refused(middle + way * one))
+    if first == len(_STEPS):
+        return way * math.inf
+    kept, step = (0.0, *_STEPS)[first : first + 2]
     while step - kept > 1e-3 * step and step > 1e-6:
         half = (kept + step) / 2
         kept, step = (kept, half) if is_refused(middle + way * half) else (half, step)
