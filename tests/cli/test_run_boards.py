@@ -95,9 +95,19 @@ def test_a_board_loses_its_own_runs_alone_and_resume_measures_them(
     assert rtscope("run", "--resume", "out").status == 0
 
 
-def test_the_worst_exit_status_counts(rtscope: Rtscope) -> None:
-    assert run(rtscope, "ssh:a,ssh:b", "--deadline", "6us").status == 1
-    assert boards.WORST_LAST.index(3) > boards.WORST_LAST.index(1)
+def test_the_worst_exit_status_counts(rtscope: Rtscope, here: Path) -> None:
+    (here / "lab.toml").write_text(
+        '[[board]]\ntarget = "ssh:a"\nsettings = { deadline = "6us" }\n'
+        '[[board]]\ntarget = "ssh:b"\n'
+    )
+    words = ("-l", "idle", *SHORT, "--out", "out", "--json")
+
+    said = rtscope("run", "--lab", "lab.toml", *words)
+
+    told = json.loads(said.out)
+    assert (said.status, told["exit_status"]) == (1, 1), said.err
+    assert [one["exit_status"] for one in told["boards"]] == [1, 0]
+    assert list(boards.WORST_LAST) == [0, 4, 1, 2, 3, 130, 70]
 
 
 PATIENCE_S = 600
