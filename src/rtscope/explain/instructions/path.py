@@ -184,8 +184,7 @@ def wakeup_path(
     over = over_quota(absences, runs, tasks, here)
     quotas = [one for one in over if one.runnable_ns > expiry_ns]
     held = _held_at(expiry_ns, absences, quotas)
-    absences += quotas
-    absences += _moved(absences, runs, others)
+    absences += [*quotas, *_moved([*absences, *quotas], runs, others)]
     locks = _locks(symbols, absences, runs, others)
     absences = [_with_holder(one, locks) for one in absences]
     awaited = _awaited(absences, section.latency_ns, runs, others)
