@@ -2,12 +2,14 @@
 What a test can leave on a machine, seen before and after it.
 
 Of a folder for temporary files, and of processes, only those of this run of the tests
-are seen: they have its `TMPDIR` and its `MARK`. Journals, tracing instances, control
-groups, mounts and settings are the machine's, so they are looked at by a test that has
-the machine alone (`alone`), and other work may put its own back meanwhile.
+are seen: they have its `TMPDIR` and its `MARK`. Journals, tracing instances and control
+groups are the machine's; those of a living agent of another run are left out. Settings
+and mounts have nobody's name, so they are looked at by a test that alone changes them,
+and other work may put its own back meanwhile.
 """
 
 import contextlib
+import enum
 import fcntl
 import os
 import time
@@ -34,27 +36,42 @@ SETTINGS = (
 _PYTHONS = (b"multiprocessing.resource_tracker", b"multiprocessing.forkserver")
 
 
-def seen(folder: Path, mark: str, *, machine: bool) -> frozenset[str]:
+class Machine(enum.Enum):
+    """What is looked at of the whole machine."""
+
+    NOTHING = enum.auto()
+    OF_AGENTS = enum.auto()
+    """Journals, tracing instances and control groups, which have an agent's number."""
+    ALL = enum.auto()
+
+
+def seen(folder: Path, mark: str, machine: Machine = Machine.NOTHING) -> frozenset[str]:
     """
     Return what is there now, each with its kind.
 
-    `folder` and `mark` are those of this run of the tests; `machine`: with what belongs
-    to the whole machine.
+    `folder` and `mark` are those of this run of the tests.
     """
     found = {f"file {path}" for path in folder.iterdir()}
     found.update(_processes(mark))
-    if machine:
+    if machine is not Machine.NOTHING:
+        found.update(_of_agents(mark))
+    if machine is Machine.ALL:
         found.update(_of_machine())
     return frozenset(found)
 
 
 def left_after(
-    before: frozenset[str], folder: Path, mark: str, *, machine: bool, patience_s: float
+    before: frozenset[str],
+    folder: Path,
+    mark: str,
+    machine: Machine = Machine.NOTHING,
+    *,
+    patience_s: float,
 ) -> frozenset[str]:
     """Return what is there beyond what was before, after waiting for its end."""
     end = time.monotonic() + patience_s
     while True:
-        left = seen(folder, mark, machine=machine) - before
+        left = seen(folder, mark, machine) - before
         # What nobody could read before is not known to have changed.
         left = frozenset(one for one in left if _was_known(one, before))
         if not left or time.monotonic() > end:
@@ -67,15 +84,31 @@ def _was_known(one: str, before: frozenset[str]) -> bool:
     return not is_value or any(other.startswith(f"{name} = ") for other in before)
 
 
-def _of_machine() -> Iterator[str]:
+def _of_agents(mark: str) -> Iterator[str]:
     for journal in JOURNALS.glob("journal.*"):
         if not is_held(journal):
             yield f"journal {journal}"
     for instance in INSTANCES.glob("rtscope*"):
-        yield f"tracing instance {instance}"
+        if not is_of_others(instance, mark):
+            yield f"tracing instance {instance}"
     for pattern in ("rtscope*", "*/rtscope*", "*/*/rtscope*"):
         for group in CONTROL_GROUPS.glob(pattern):
-            yield f"control group {group}"
+            if not is_of_others(group, mark):
+                yield f"control group {group}"
+
+
+def is_of_others(made: Path, mark: str) -> bool:
+    """Whether the agent whose number it has is alive, and of another run of tests."""
+    number = made.name.rpartition(".")[2]
+    try:
+        words = Path("/proc", number, "environ").read_bytes().split(b"\0")
+    except OSError:
+        return False
+    marks = [word for word in words if word.startswith(f"{MARK}=".encode())]
+    return bool(marks) and f"{MARK}={mark}".encode() not in marks
+
+
+def _of_machine() -> Iterator[str]:
     for place in sorted(mounted(MOUNTS.read_text())):
         yield f"mount {place}"
     for name in SETTINGS:

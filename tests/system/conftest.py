@@ -18,6 +18,7 @@ from rtscope.machine.target.address import hold_alone
 BESIDE = frozenset(
     {
         "test_app_boards",
+        "test_app_outside",
         "test_app_unit_boots",
         "test_audit_boards",
         "test_bisect",
@@ -43,6 +44,7 @@ BESIDE = frozenset(
         "test_outside_offences",
         "test_outside_waits",
         "test_planted_sections",
+        "test_program_phases",
         "test_recording",
         "test_safe_stressors",
         "test_shortest_path",
@@ -192,10 +194,11 @@ def _no_test_leaves_anything(
 def _leaves_nothing(
     request: pytest.FixtureRequest, folder: Path, mark: str
 ) -> Iterator[None]:
-    machine = group_of(request.node.nodeid) == "here"
-    before = leftovers.seen(folder, mark, machine=machine)
+    here = group_of(request.node.nodeid) == "here"
+    looked_at = leftovers.Machine.ALL if here else leftovers.Machine.NOTHING
+    before = leftovers.seen(folder, mark, looked_at)
     yield
     # An agent that is just ending still puts back.
     assert not leftovers.left_after(
-        before, folder, mark, machine=machine, patience_s=PATIENCE_S
+        before, folder, mark, looked_at, patience_s=PATIENCE_S
     )

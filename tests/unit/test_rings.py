@@ -27,14 +27,12 @@ def journal(tmp_path: Path) -> Path:
 
 
 def left(before: frozenset[str], folder: Path) -> frozenset[str]:
-    return leftovers.left_after(
-        before, folder, folder.name, machine=False, patience_s=0
-    )
+    return leftovers.left_after(before, folder, folder.name, patience_s=0)
 
 
 def test_a_file_and_a_process_that_stay_are_named(tmp_path: Path) -> None:
     with leftovers.marked(tmp_path) as mark:
-        before = leftovers.seen(tmp_path, mark, machine=False)
+        before = leftovers.seen(tmp_path, mark)
         (tmp_path / "rtscope-board-1").touch()
         script = "import sys; print(flush=True); sys.stdin.read()"
         with subprocess.Popen(
@@ -54,13 +52,13 @@ def test_a_file_and_a_process_that_stay_are_named(tmp_path: Path) -> None:
 
 def test_what_was_there_before_is_not_left(tmp_path: Path) -> None:
     (tmp_path / "before").touch()
-    before = leftovers.seen(tmp_path, tmp_path.name, machine=False)
+    before = leftovers.seen(tmp_path, tmp_path.name)
 
     assert not left(before, tmp_path)
 
 
 def test_a_process_of_others_is_not_left(tmp_path: Path) -> None:
-    before = leftovers.seen(tmp_path, tmp_path.name, machine=False)
+    before = leftovers.seen(tmp_path, tmp_path.name)
     with subprocess.Popen(
         [sys.executable, "-c", "import sys; sys.stdin.read()"], stdin=subprocess.PIPE
     ) as others:
@@ -79,17 +77,45 @@ def test_a_mount_is_left_and_not_the_settings_that_it_shows(
     monkeypatch.setattr(leftovers, "SETTINGS", (str(setting), str(other)))
     folder = tmp_path / "files"
     folder.mkdir()
-    before = leftovers.seen(folder, folder.name, machine=True)
+    everything = leftovers.Machine.ALL
+    before = leftovers.seen(folder, folder.name, everything)
     with mounts.open("a") as file:
         file.write("30 23 0:26 / /sys/kernel/tracing rw - tracefs nodev rw\n")
     setting.write_text("1\n")
     other.write_text("0\n")
 
-    found = leftovers.left_after(
-        before, folder, folder.name, machine=True, patience_s=0
-    )
+    found = leftovers.left_after(before, folder, folder.name, everything, patience_s=0)
 
     assert found == {"mount /sys/kernel/tracing", f"setting {other} = 0"}
+
+
+@pytest.mark.parametrize(
+    ("ours", "is_left"), [("of the agent", True), ("of this run", False)]
+)
+def test_what_a_living_agent_of_another_run_has_is_not_left(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, ours: str, is_left: bool
+) -> None:
+    instances, folder = tmp_path / "instances", tmp_path / "files"
+    for made in (instances, folder):
+        made.mkdir()
+    monkeypatch.setattr(leftovers, "INSTANCES", instances)
+    script = "import sys; print(flush=True); sys.stdin.read()"
+    with subprocess.Popen(
+        [sys.executable, "-c", script],
+        env={**os.environ, leftovers.MARK: "of the agent"},
+        stdin=subprocess.PIPE,
+        stdout=subprocess.PIPE,
+    ) as agent:
+        assert agent.stdout is not None
+        agent.stdout.readline()
+        instance = instances / f"rtscope.{agent.pid}"
+        instance.mkdir()
+        found = leftovers.seen(folder, ours, leftovers.Machine.OF_AGENTS)
+        agent.communicate()
+    ended = leftovers.seen(folder, ours, leftovers.Machine.OF_AGENTS)
+
+    assert (f"tracing instance {instance}" in found) == is_left
+    assert f"tracing instance {instance}" in ended
 
 
 def test_the_environment_is_put_back(
