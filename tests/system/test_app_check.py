@@ -99,7 +99,8 @@ def test_a_program_that_does_nothing_wrong_has_no_findings(
         ("policy", "RA01", {"RA18"}),
         ("priority-99", "RA02", set()),
         ("peers", "RA02", set()),
-        ("not-pinned", "RA03", set()),
+        # other work moves what may run anywhere
+        ("not-pinned", "RA03", {"RA15"}),
         ("not-locked", "RA04", {"RA23"}),
         ("on-fault", "RA23", set()),
         ("rttime", "RA19", set()),
