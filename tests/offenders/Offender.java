@@ -12,8 +12,10 @@ public class Offender {
 		log.write(new byte[] { 'c', '\n' });
 	}
 
-	static void block(java.io.InputStream from) throws Exception {
-		from.read();
+	static void block(Process other) throws Exception {
+		other.getOutputStream().write('\n');
+		other.getOutputStream().flush();
+		other.getInputStream().read();
 	}
 
 	static void start(String name, long ms, Body body) {
@@ -35,10 +37,9 @@ public class Offender {
 		RandomAccessFile log = new RandomAccessFile(file, "rw");
 		file.delete();
 		if (kind.equals("block")) {
-			Process other = new ProcessBuilder("sh", "-c", "while echo; do sleep 0.002; done").start();
-			java.io.InputStream from = other.getInputStream();
+			Process other = new ProcessBuilder("cat").start();
 			Runtime.getRuntime().addShutdownHook(new Thread(other::destroy));
-			start("cycle", 1, () -> block(from));
+			start("cycle", 20, () -> block(other));
 		} else {
 			start("cycle", 1, () -> save(log));
 		}

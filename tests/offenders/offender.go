@@ -11,7 +11,7 @@ import (
 
 var kept []byte
 var log *os.File
-var pipe [2]int
+var ask, answer [2]int
 
 //go:noinline
 func step(kind string, n int) {
@@ -22,15 +22,18 @@ func step(kind string, n int) {
 		log.WriteAt([]byte("cycle\n"), 0) // writes
 	case "block":
 		var letter [1]byte
-		syscall.Read(pipe[0], letter[:]) // waits
+		syscall.Write(ask[1], letter[:])
+		syscall.Read(answer[0], letter[:]) // waits
 	}
 }
 
-// Writes so late that the reader waits.
-func feed() {
+// Answers so late that who asked waits, though for less than for its next cycle.
+func answerLate() {
+	var letter [1]byte
 	for {
-		time.Sleep(2 * time.Millisecond)
-		syscall.Write(pipe[1], []byte("!"))
+		syscall.Read(ask[0], letter[:])
+		time.Sleep(500 * time.Microsecond)
+		syscall.Write(answer[1], letter[:])
 	}
 }
 
@@ -41,8 +44,9 @@ func main() {
 	}
 	log, _ = os.CreateTemp("", "offender")
 	os.Remove(log.Name())
-	syscall.Pipe(pipe[:])
-	go feed()
+	syscall.Pipe(ask[:])
+	syscall.Pipe(answer[:])
+	go answerLate()
 	runtime.LockOSThread()
 	priority := int32(61)
 	_, _, errno := syscall.RawSyscall(syscall.SYS_SCHED_SETSCHEDULER, 0, 1,
@@ -52,6 +56,6 @@ func main() {
 	}
 	for n := 0; ; n++ {
 		step(kind, n)
-		time.Sleep(time.Millisecond)
+		time.Sleep(3 * time.Millisecond)
 	}
 }
