@@ -58,7 +58,7 @@ THREADS = ("offends", "cycle", "above", "owner", "between", "poster")
 
 def _own(document: dict[str, Any]) -> Iterator[dict[str, Any]]:
     """Leave out what other programs of this machine do to these threads."""
-    ours = {f"({thread['tid']})" for thread in document["threads"]}
+    ours = {f" {thread['tid']} " for thread in document["threads"]}
     for one in document["findings"]:
         if one["id"] == OF_THE_MACHINE:
             continue
