@@ -3,6 +3,7 @@
 import contextlib
 import json
 import re
+import shutil
 from pathlib import Path
 
 import pytest
@@ -41,9 +42,24 @@ def measured(monkeypatch: pytest.MonkeyPatch) -> Measured:
     return made
 
 
+@pytest.fixture(scope="module")
+def made(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """Where recipe and repository of these tests are kept once they are made."""
+    return tmp_path_factory.mktemp("made") / "here"
+
+
 @pytest.fixture
-def history(here: Path) -> list[str]:
+def history(here: Path, made: Path) -> list[str]:
     """Eight commits after a first one, from 37 on; each changes the image."""
+    if made.exists():
+        shutil.copytree(made, here, symlinks=True, dirs_exist_ok=True)
+    else:
+        _make_history(here)
+        shutil.copytree(here, made, symlinks=True)
+    return git("rev-list", "--reverse", "HEAD").split()
+
+
+def _make_history(here: Path) -> None:
     make_recipe(here, RT)
     git("init", "--quiet")
     git("add", "--all")
@@ -53,7 +69,6 @@ def history(here: Path) -> list[str]:
         text = MAIN.replace("return 0", f"return {number}")
         (here / "linux/init/main.c").write_text(text)
         git("commit", "--quiet", "-am", f"init: Return {number}")
-    return git("rev-list", "--reverse", "HEAD").split()
 
 
 def test_the_first_bad_commit_is_found_with_real_checkouts_and_builds(

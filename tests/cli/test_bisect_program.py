@@ -1,6 +1,7 @@
 """`rtscope bisect --test`, as typed: real commits, and a test that boots no board."""
 
 import json
+import shutil
 import sys
 from pathlib import Path
 
@@ -23,9 +24,24 @@ def _places(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(program, "COMMAND", (sys.executable, fake))
 
 
+@pytest.fixture(scope="module")
+def made(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """Where the repository of these tests is kept once it is made."""
+    return tmp_path_factory.mktemp("made") / "linux"
+
+
 @pytest.fixture
-def history(here: Path) -> list[str]:
+def history(here: Path, made: Path) -> list[str]:
     """A start and twelve commits: slow from the eighth on, the sixth is broken."""
+    if made.exists():
+        shutil.copytree(made, here / "linux", symlinks=True)
+    else:
+        _make_history(here)
+        shutil.copytree(here / "linux", made, symlinks=True)
+    return git("rev-list", "--reverse", "HEAD").split()
+
+
+def _make_history(here: Path) -> None:
     (here / "linux").mkdir()
     git("init", "--quiet")
     for number in range(COMMITS + 1):
@@ -37,7 +53,6 @@ def history(here: Path) -> list[str]:
         git("commit", "--quiet", "-m", f"control: Step {number}")
         if not number:
             git("tag", "start")
-    return git("rev-list", "--reverse", "HEAD").split()
 
 
 def test_the_first_bad_commit_is_found_and_one_that_does_not_build_is_skipped(

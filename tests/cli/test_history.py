@@ -1,6 +1,7 @@
 """What `rtscope history` prints, and the status that it ends with."""
 
 import json
+import shutil
 import sqlite3
 from contextlib import closing
 from pathlib import Path
@@ -154,15 +155,23 @@ def test_an_index_that_another_holds_is_left_when_it_is_free(
 # --- check ----------------------------------------------------------------------------
 
 
-@pytest.fixture
-def worse(rtscope: Rtscope, here: Path) -> Path:
+@pytest.fixture(scope="module")
+def made(tmp_path_factory: pytest.TempPathFactory) -> Path:
     """Twenty equal nights of two boards, and four of which those of b are worse."""
-    lab(here / "nights", 20, boards=("a", "b"))
+    nights = tmp_path_factory.mktemp("made") / "nights"
+    lab(nights, 20, boards=("a", "b"))
     for night in range(20, 24):
         for board, worst_ns in (("a", 40_000), ("b", 400_000)):
             of_night = latencies(night * 3, worst_ns=worst_ns)
-            place = here / f"nights/night-{night}/{board}"
+            place = nights / f"night-{night}/{board}"
             keep(place, run(of_night, night=night, board=board, release="6.12.44"))
+    return nights
+
+
+@pytest.fixture
+def worse(rtscope: Rtscope, here: Path, made: Path) -> Path:
+    """The nights of `made`, in the index."""
+    shutil.copytree(made, here / "nights")
     rtscope("history", "index", "nights")
     return here / "nights"
 
