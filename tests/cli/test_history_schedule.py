@@ -78,7 +78,8 @@ def test_a_night_measures_into_a_new_directory_and_then_is_checked(
         "rtscope.verbs.history.schedule.own_command", lambda: (str(typed),)
     )
     made = units(
-        rtscope, *NIGHT, "--budget", "2G", "--", "-t", "ssh:a,ssh:b", "-d", "9s"
+        *(rtscope, *NIGHT, "--budget", "2G"),
+        *("--", "-t", "ssh:a,ssh:b", "-d", "9s", "--", "-x.toml"),
     )
 
     assert list(made) == [
@@ -91,9 +92,10 @@ def test_a_night_measures_into_a_new_directory_and_then_is_checked(
     [start] = lines(measuring, "ExecStart")
     subprocess.run(unquoted(start), check=True, cwd=here)
     words = (here / "typed").read_text().splitlines()
-    assert words[:5] == ["run", "-t", "ssh:a,ssh:b", "-d", "9s"]
+    assert words[:2] == ["run", "--out"]
+    assert words[3:] == ["-t", "ssh:a,ssh:b", "-d", "9s", "--", "-x.toml"]
     place = re.escape(str(here / "ni%ghts $x"))
-    assert re.fullmatch(rf"{place}/20\d\d-\d\d-\d\d-\d{{6}}", words[-1])
+    assert re.fullmatch(rf"{place}/20\d\d-\d\d-\d\d-\d{{6}}", words[2])
     commands = [unquoted(one.removeprefix("-")) for one in lines(checking, "ExecStart")]
     assert [one[2] for one in commands] == ["index", "thin", "check"]
     assert commands[1][-2:] == ["--budget", "2G"]
@@ -189,3 +191,37 @@ def test_a_folder_of_any_name_adds_no_line_of_its_own(
             assert not line.endswith("\\")
     [start] = lines(made["rtscope-nights.service"], "ExecStart")
     assert unquoted(start)[4].endswith(Path(name).name)
+
+
+@pytest.mark.parametrize("kind", ["file", "link", "folder"])
+def test_a_unit_of_others_is_left_as_it_is(
+    rtscope: Rtscope, here: Path, kind: str
+) -> None:
+    units = here / "units"
+    units.mkdir()
+    other = units / "ssh-check.service"
+    if kind == "file":
+        other.write_text("[Unit]\nDescription=mine\n")
+    elif kind == "link":
+        other.symlink_to("/dev/null")
+    else:
+        other.mkdir()
+    said = rtscope("history", "schedule", "nights", "--name", "ssh", "--out", "units")
+
+    assert said.status == 2
+    assert "ssh-check.service: another file, which is left as it is" in said.err
+    assert [one.name for one in units.iterdir()] == ["ssh-check.service"]
+
+
+def test_units_of_before_are_replaced(rtscope: Rtscope, here: Path) -> None:
+    words = ("history", "schedule", "nights", "--out", "units")
+    assert rtscope(*words).status == 0
+    assert rtscope(*words, "--at", "23:30", "--jitter", "0s").status == 0
+    timer = (here / "units/rtscope-nights.timer").read_text()
+    assert "OnCalendar=*-*-* 23:30:00" in timer
+    assert "RandomizedDelaySec=0\n" in timer
+
+
+def test_what_measures_nothing_is_no_night(rtscope: Rtscope) -> None:
+    said = rtscope("history", "schedule", "nights", "--", "--event", "list")
+    assert (said.status, "it measures nothing" in said.err) == (2, True)

@@ -34,6 +34,9 @@ MAX_WORDS = 1000
 _NAME = re.compile(r"[a-z0-9][a-z0-9_-]{0,63}")
 _TIME = re.compile(r"([01][0-9]|2[0-3]):[0-5][0-9]")
 _USER = re.compile(r"[A-Za-z_][A-Za-z0-9_-]{0,30}")
+_MADE = "# Made by rtscope history schedule."
+"""The first line of each unit: no other file is replaced."""
+
 _OWN = re.compile(r"(--(out|resume|json|help)(=.*)?$)|-[oh]", re.DOTALL)
 """Options that a night has already, or cannot have."""
 
@@ -92,12 +95,33 @@ def schedule(request: ScheduleRequest) -> int:
             put(f"# --- {name}\n{text}\n")
     if request.out is not None:
         make_directory(request.out)
-        for name, text in files.items():
+        for name in files:
+            _refuse_foreign(request.out / name)
+        for name, text in reversed(files.items()):  # the timer, when it has its work
             write_atomically(request.out / name, text.encode())
         say(f"wrote {', '.join(files)} into {request.out}")
     if not request.json:
+        say(f"try a night first: {shlex.join(['rtscope', 'run', *_words(request)])}")
         say(f"then type: {' && '.join(_enable(request))}")
     return 0
+
+
+def _refuse_foreign(path: Path) -> None:
+    """Raise UsageError for a file that is there, and is no unit of ours."""
+    if not path.exists() and not path.is_symlink():
+        return
+    if path.is_symlink() or not path.is_file() or not _is_ours(path):
+        raise UsageError(
+            f"{path}: another file, which is left as it is; choose another --name"
+        )
+
+
+def _is_ours(path: Path) -> bool:
+    try:
+        with path.open("rb") as file:
+            return file.readline(200).strip() == _MADE.encode()
+    except OSError as error:
+        raise UsageError(f"{path}: cannot be read: {error.strerror}") from error
 
 
 def units_of(request: ScheduleRequest) -> Mapping[str, str]:
@@ -109,7 +133,7 @@ def units_of(request: ScheduleRequest) -> Mapping[str, str]:
         )
     if not _TIME.fullmatch(request.at):
         raise UsageError(f"--at {quote(request.at)}: write a time of day, e.g. 02:00")
-    jitter_s = parse_duration(request.jitter) // NS_PER_S
+    jitter_s = _jitter_s(request.jitter)
     if jitter_s > MAX_JITTER_S:
         raise UsageError(f"--jitter {quote(request.jitter)}: write 12h or less")
     return {
@@ -119,8 +143,13 @@ def units_of(request: ScheduleRequest) -> Mapping[str, str]:
     }
 
 
+def _jitter_s(text: str) -> int:
+    """Return whole seconds, rounded up: a short delay is none no more than 0 is one."""
+    return 0 if text in ("0", "0s") else -(-parse_duration(text) // NS_PER_S)
+
+
 def _timer(request: ScheduleRequest, jitter_s: int) -> Iterator[str]:
-    yield "# Made by rtscope history schedule."
+    yield _MADE
     yield "[Unit]"
     yield f"Description=Nights of {_described(request)}"
     yield ""
@@ -137,7 +166,7 @@ def _timer(request: ScheduleRequest, jitter_s: int) -> Iterator[str]:
 
 
 def _measuring(request: ScheduleRequest) -> Iterator[str]:
-    yield "# Made by rtscope history schedule."
+    yield _MADE
     yield "[Unit]"
     yield f"Description=A night of {_described(request)}"
     if not request.user:  # the user's own systemd has no such target
@@ -157,6 +186,20 @@ def _measuring(request: ScheduleRequest) -> Iterator[str]:
 
 def _run(request: ScheduleRequest) -> str:
     """Write the command of a night; a shell makes the name of its directory."""
+    own = (*own_command(), "run")
+    names = [f"a{number}" for number in range(len(own))]
+    taken = " ".join(f"{name}=${{{at}}}" for at, name in enumerate(names, start=2))
+    command = " ".join(f'"${name}"' for name in names)
+    script = (
+        f"d=$1 {taken}; shift {1 + len(own)}; "
+        f'exec {command} --out "$d/$(date +%F-%H%M%S)" "$@"'
+    )
+    words = ["rtscope", str(_place(request)), *own, *_words(request)]
+    return " ".join(map(unit_argument, ["/bin/sh", "-c", script, *words]))
+
+
+def _words(request: ScheduleRequest) -> Sequence[str]:
+    """Return the options of a night; UsageError for what no night can have."""
     words = request.words or []
     if len(words) > MAX_WORDS:
         raise UsageError(f"{len(words):,} words after --: write {MAX_WORDS:,} at most")
@@ -164,17 +207,16 @@ def _run(request: ScheduleRequest) -> str:
         if _OWN.match(word):
             raise UsageError(f"{quote(word)} after --: leave it out of a night")
     _refuse_unknown(words)
-    script = 'd=$1; shift; exec "$@" --out "$d/$(date +%F-%H%M%S)"'
-    command = [*own_command(), "run", *words]
-    shell = ["/bin/sh", "-c", script, "rtscope", str(_place(request)), *command]
-    return " ".join(map(unit_argument, shell))
+    return words
 
 
 def _refuse_unknown(words: Sequence[str]) -> None:
-    """Refuse what `rtscope run` would refuse every night, as that does."""
+    """Refuse options that `rtscope run` has not, as it does; what only prints, too."""
     verbs = get_command(make_app(("run",)))
     assert isinstance(verbs, typer.core.TyperGroup)
-    verbs.commands["run"].make_context("rtscope run", list(words))
+    parsed = verbs.commands["run"].make_context("rtscope run", list(words))
+    if parsed.params.get("event") == "list":
+        raise UsageError("--event list after --: it measures nothing; name an event")
 
 
 def _checking(request: ScheduleRequest) -> Iterator[str]:
@@ -186,7 +228,7 @@ def _checking(request: ScheduleRequest) -> Iterator[str]:
     if request.budget is not None:
         parse_size(request.budget)
         thin += ["--budget", request.budget]
-    yield "# Made by rtscope history schedule."
+    yield _MADE
     yield "[Unit]"
     yield f"Description=Whether {_described(request)} got worse"
     yield "# It follows the measurement, also where a board of that failed."
