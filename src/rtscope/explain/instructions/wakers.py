@@ -153,6 +153,8 @@ class Wakers:
     ) -> tuple[TaskSwitch | None, tuple[str, ...]]:
         """Return the task that had a CPU for most of a time, and where it was."""
         mine = [one for one in self.others.switches if one.cpu == cpu]
+        if not mine:  # of a CPU whose task was not recorded
+            return None, ()
         ends = [*(one.at_ns for one in mine[1:]), end_ns]
         times = [
             (min(until_ns, end_ns) - max(one.at_ns, begin_ns), one)
