@@ -310,6 +310,8 @@ def test_a_damaged_index_is_an_error_in_words(nights: Path, file: Path) -> None:
         ("UPDATE run SET missed_periods = -1", "missed_periods is '-1'"),
         ("UPDATE run SET max_ns = 9e999", "max_ns is 'inf'"),
         ("UPDATE run SET histogram = NULL", "a run that counts has no latencies"),
+        ("UPDATE conditions SET text = '[' || id || ']'", "conditions 1 are no table"),
+        ("UPDATE conditions SET text = id || '{'", "conditions 1 are no table"),
         ("UPDATE run SET settings = 70 + id", "it has no conditions 7"),
     ],
 )

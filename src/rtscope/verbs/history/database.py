@@ -22,6 +22,7 @@ from types import NoneType
 from typing import Any
 
 from rtscope.host.errors import RecordError, UsageError, quote
+from rtscope.host.files.documents import json_value
 from rtscope.verbs.history.entries import Entry, indexed_figures
 
 NAME = "history.db"
@@ -389,8 +390,16 @@ class _Conditions(dict[int, str]):
 
 def conditions(index: sqlite3.Connection) -> Mapping[int, str]:
     """Return the texts of settings and states; DatabaseError for one that is gone."""
-    rows = index.execute("SELECT id, text FROM conditions")
-    return _Conditions((row["id"], row["text"]) for row in rows)
+    found = _Conditions()
+    for number, text in index.execute("SELECT id, text FROM conditions"):
+        try:
+            is_table = isinstance(json_value(text, name="conditions"), dict)
+        except RecordError:
+            is_table = False
+        if not is_table:
+            raise sqlite3.DatabaseError(f"damaged: conditions {number} are no table")
+        found[number] = text
+    return found
 
 
 def count_damaged(index: sqlite3.Connection) -> int:

@@ -97,7 +97,7 @@ def schedule(request: ScheduleRequest) -> int:
         make_directory(request.out)
         for name in files:
             _refuse_foreign(request.out / name)
-        for name, text in reversed(files.items()):  # the timer, when it has its work
+        for name, text in reversed([*files.items()]):  # the timer, when it has its work
             write_atomically(request.out / name, text.encode())
         say(f"wrote {', '.join(files)} into {request.out}")
     if not request.json:
