@@ -1,5 +1,6 @@
 """What a thread executed of its program, by function, over all its cycles."""
 
+import time
 from collections.abc import Mapping, Sequence
 
 import pytest
@@ -9,7 +10,7 @@ from rtscope.host.errors import ContractError
 from rtscope.programs.naming import NamedFrame
 from rtscope.programs.outside.model import OutsideCycle, OutsideThread
 from rtscope.verbs.test.codefile import parse_program_code
-from rtscope.verbs.test.executed import ThreadUses, blocks_of_thread, worst_uses
+from rtscope.verbs.test.executed import ThreadUses, blocks_of_threads, worst_uses
 from rtscope.verbs.test.functions import UNKNOWN
 
 TID = 11
@@ -118,8 +119,27 @@ def test_all_blocks_of_a_thread_are_known_also_outside_of_its_cycles() -> None:
         )
     )
 
-    assert blocks_of_thread(code, TID).tolist() == [LOOP, FILTER, COLD]
-    assert blocks_of_thread(code, TID + 2).tolist() == []
+    assert blocks_of_threads(code, [TID]).tolist() == [LOOP, FILTER, COLD]
+    assert blocks_of_threads(code, [TID + 1, TID + 2]).tolist() == [LOOP, FILTER]
+    assert blocks_of_threads(code, [TID + 2]).tolist() == []
+
+
+def test_the_pieces_of_many_threads_are_told_apart_in_one_pass() -> None:
+    threads = 200_000
+    ends = [piece(at, threads - at // 2, 1 + at % 2) for at in range(2 * threads)]
+    data = code_of(content((COLD, 1, 7)), content(*PLAIN), *ends)
+
+    began_s = time.process_time()
+    code = parse_program_code(data)
+    blocks = blocks_of_threads(code, code.threads)
+    own_s = time.process_time() - began_s
+
+    assert blocks.tolist() == [LOOP, FILTER, COLD]
+    assert list(code.threads)[:2] == [1, 2]
+    assert len(code.threads) == threads
+    assert code.threads[1].ended_ns.tolist() == [2 * threads - 2, 2 * threads - 1]
+    assert code.threads[threads].contents.tolist() == [0, 1]
+    assert own_s < 15  # a pass over all pieces for each thread takes minutes
 
 
 @pytest.mark.parametrize(

@@ -6,6 +6,7 @@ is trusted.
 """
 
 import struct
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 
 import numpy as np
@@ -42,12 +43,47 @@ class ThreadPieces:
     """Their numbers."""
 
 
-@dataclass(frozen=True, slots=True)
+class PiecesOfThreads(Mapping[int, ThreadPieces]):
+    """The pieces of each thread, by its number on the board."""
+
+    def __init__(
+        self,
+        tids: NDArray[np.uint32],
+        ended_ns: NDArray[np.int64],
+        contents: NDArray[np.intp],
+    ) -> None:
+        order = np.argsort(tids, kind="stable")
+        self._ended_ns, self._contents = ended_ns[order], contents[order]
+        # Looked up by numbers of this type: NumPy converts all of another one.
+        in_order = tids[order].astype(np.int64)
+        self._tids, begins = np.unique(in_order, return_index=True)
+        self._edges = np.append(begins, len(tids))
+
+    def __getitem__(self, tid: int) -> ThreadPieces:
+        """Return those of a thread; KeyError: it has none."""
+        at = int(np.searchsorted(self._tids, tid))
+        if at == len(self._tids) or self._tids[at] != tid:
+            raise KeyError(tid)
+        own = slice(self._edges[at], self._edges[at + 1])
+        return ThreadPieces(self._ended_ns[own], self._contents[own])
+
+    def __iter__(self) -> Iterator[int]:
+        """Iterate over the threads, ascending."""
+        return iter(self._tids.tolist())
+
+    def __len__(self) -> int:
+        """Return how many threads have pieces."""
+        return len(self._tids)
+
+
+@dataclass(frozen=True, slots=True, eq=False)
 class ProgramCode:
     """What all threads of a program executed of it."""
 
     contents: tuple[Content, ...]
-    threads: dict[int, ThreadPieces]
+    totals: NDArray[np.int64]
+    """The instructions of each content."""
+    threads: Mapping[int, ThreadPieces]
     """By their numbers on the board."""
     lost: int
     """Pieces that were not written: the file was full."""
@@ -64,24 +100,23 @@ def parse_program_code(data: bytes) -> ProgramCode:
         raise ContractError("the record of executed code is cut")
     units = np.frombuffer(data, _UNIT, offset=_HEADER.size)
     begins = np.flatnonzero(units["first"] == _BEGINS)
-    is_piece = np.ones(len(units), np.bool_)
-    contents = []
-    for begin in begins.tolist():
-        end = begin + 1 + int(units["second"][begin])
-        rows = units[begin + 1 : end]
-        if end > len(units) or (rows["first"] == _BEGINS).any():
-            raise ContractError("the record of executed code has a block too few")
-        is_piece[begin:end] = False
-        times = rows["second"].astype(np.int64)
-        contents.append(Content(rows["first"].astype(np.uint64), times * rows["third"]))
-    pieces = units[is_piece]
+    ends = begins + 1 + units["second"][begins].astype(np.int64)
+    if (ends > np.append(begins[1:], len(units))).any():
+        raise ContractError("the record of executed code has a block too few")
+    addresses = units["first"].astype(np.uint64)
+    instructions = units["second"].astype(np.int64) * units["third"]
+    sums = np.append(0, np.cumsum(instructions))
+    contents = tuple(
+        Content(addresses[begin + 1 : end], instructions[begin + 1 : end])
+        for begin, end in zip(begins.tolist(), ends.tolist(), strict=True)
+    )
+    depth = np.zeros(len(units) + 1, np.int8)
+    depth[begins] += 1
+    depth[ends] -= 1
+    pieces = units[np.cumsum(depth[:-1], dtype=np.int8) == 0]
     numbers = pieces["third"].astype(np.intp) - 1
     if len(numbers) and not (numbers.min() >= 0 and numbers.max() < len(contents)):
         raise ContractError("the record of executed code names what it does not have")
-    tids = pieces["second"]
-    threads = {}
-    for tid in np.unique(tids).tolist():
-        own = tids == tid
-        ended_ns = pieces["first"][own].astype(np.int64)
-        threads[tid] = ThreadPieces(ended_ns, numbers[own])
-    return ProgramCode(tuple(contents), threads, int(lost))
+    ended_ns = pieces["first"].astype(np.int64)
+    threads = PiecesOfThreads(pieces["second"], ended_ns, numbers)
+    return ProgramCode(contents, sums[ends] - sums[begins + 1], threads, int(lost))

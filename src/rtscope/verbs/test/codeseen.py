@@ -11,7 +11,7 @@ from rtscope.programs.naming import NamedFrame
 from rtscope.programs.outside.file import Kind, ProgramRecord
 from rtscope.programs.outside.model import OutsideThread
 from rtscope.verbs.test.codefile import ProgramCode, parse_program_code
-from rtscope.verbs.test.executed import ThreadUses, blocks_of_thread, worst_uses
+from rtscope.verbs.test.executed import ThreadUses, blocks_of_threads, worst_uses
 from rtscope.verbs.test.functions import Naming, naming_of
 from rtscope.verbs.test.judge import SeenStart
 from rtscope.verbs.test.places import pieces_of
@@ -95,10 +95,10 @@ class CodeReader:
     ) -> None:
         program, board = ran.boot.job.program, ran.run.identity.board
         judged = {one.tid for one in threads}
-        own: dict[int, list[int]] = {one.process: [] for one in threads}
+        own: dict[int, set[int]] = {one.process: set() for one in threads}
         for entry in record.entries:
             if entry.kind == Kind.THREAD and entry.detail in own:
-                own[entry.detail].append(entry.tid)
+                own[entry.detail].add(entry.tid)
         for process, tids in sorted(own.items()):
             pieces = pieces_of(program, maps, process)
             path = path_of(pieces)
@@ -107,8 +107,8 @@ class CodeReader:
             )
             file.pieces = pieces
             file.lost |= code.lost > 0
-            for tid in sorted(set(tids)):
-                file.add(blocks_of_thread(code, tid), judged=tid in judged)
+            file.add(blocks_of_threads(code, tids & judged), judged=True)
+            file.add(blocks_of_threads(code, tids - judged), judged=False)
 
     def _naming(self, program: Program, pieces: Sequence[Piece], arch: str) -> Naming:
         """Return what names addresses, and remembers those of equal memory."""

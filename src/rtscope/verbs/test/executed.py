@@ -1,6 +1,6 @@
 """What each thread executed of its program: by function, over all its cycles. Pure."""
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 
 import numpy as np
@@ -78,16 +78,15 @@ def _by_contents(
     pieces = code.threads.get(thread.tid)
     if pieces is None:
         return cycles, len(thread.cycles)
-    totals = [int(one.instructions.sum()) for one in code.contents]
     ended_ns = np.maximum.accumulate(pieces.ended_ns)
     left_out = 0
     for cycle in thread.cycles:
         first, last = np.searchsorted(
             ended_ns, (cycle.first_ns, cycle.done_ns), "right"
         )
-        contents = tuple(pieces.contents[first:last].tolist())
-        if sum(totals[one] for one in contents) == cycle.user_instructions:
-            cycles.setdefault(contents, []).append(cycle)
+        contents = pieces.contents[first:last]
+        if code.totals[contents].sum() == cycle.user_instructions:
+            cycles.setdefault(tuple(contents.tolist()), []).append(cycle)
         else:
             left_out += 1
     return cycles, left_out
@@ -129,8 +128,10 @@ def _all_blocks(
     return addresses, instructions
 
 
-def blocks_of_thread(code: ProgramCode, tid: int) -> NDArray[np.uint64]:
-    """Return where each block begins that a thread executed in all its time."""
-    pieces = code.threads.get(tid)
-    used = [] if pieces is None else np.unique(pieces.contents).tolist()
-    return _all_blocks([code.contents[one] for one in used])[0]
+def blocks_of_threads(code: ProgramCode, tids: Iterable[int]) -> NDArray[np.uint64]:
+    """Return where each block begins that one of them executed in all its time."""
+    used = np.zeros(len(code.contents), np.bool_)
+    for tid in tids:
+        if (pieces := code.threads.get(tid)) is not None:
+            used[pieces.contents] = True
+    return _all_blocks([code.contents[one] for one in np.flatnonzero(used)])[0]
