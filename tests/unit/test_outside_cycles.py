@@ -17,6 +17,7 @@ from rtscope.programs.cycles.periods import Basis
 from rtscope.programs.outside.cycles import outside_of
 from rtscope.programs.outside.file import Kind, parse_program_record
 from rtscope.programs.outside.model import Outside, OutsideThread, Stage
+from rtscope.programs.outside.placed import CpusOfThreads
 
 LOOP, IO, OTHER = 11, 12, 90
 
@@ -546,3 +547,18 @@ def test_names_of_a_hostile_program_have_no_control_characters() -> None:
     written.thread(LOOP, "\x1b[31mred")
 
     assert all(one.isprintable() for one in (t.name for t in outside(written).threads))
+
+
+def test_a_cycle_is_on_the_cpus_of_its_own_records() -> None:
+    written = loop(2)
+    written.cycle(LOOP, 12_000)
+    # between its wake-up and its end
+    written.put(Kind.IN, 12_010, LOOP, cpu=1)
+    written.put(Kind.WAKE, 11_010, LOOP, cpu=1)
+    record = parse_program_record(file_of(written.records))
+    first, *_, last = only(outside_of(record)).cycles
+    cpus = CpusOfThreads(record)
+
+    assert cpus.of(LOOP, first) == (0,)
+    assert cpus.of(LOOP, last) == (0, 1)
+    assert cpus.of(OTHER, last) == ()

@@ -7,10 +7,18 @@ import pytest
 
 from fakes.programcode import UNIT, Block, code_of, content, piece
 from rtscope.host.errors import ContractError
+from rtscope.present.document import Section
 from rtscope.programs.naming import NamedFrame
 from rtscope.programs.outside.model import OutsideCycle, OutsideThread
 from rtscope.verbs.test.codefile import parse_program_code
-from rtscope.verbs.test.executed import ThreadUses, blocks_of_threads, worst_uses
+from rtscope.verbs.test.codeseen import CodeSeen, ThreadCode
+from rtscope.verbs.test.codetables import code_blocks, code_row
+from rtscope.verbs.test.executed import (
+    ThreadUses,
+    WhyLeftOut,
+    blocks_of_threads,
+    worst_uses,
+)
 from rtscope.verbs.test.functions import UNKNOWN
 
 TID = 11
@@ -57,8 +65,14 @@ def thread(*instructions: int) -> OutsideThread:
     return OutsideThread(TID, TID, "loop", 19, 1000, None, cycles, 0, 0)
 
 
-def uses(one: OutsideThread, *parts: Sequence[bytes]) -> ThreadUses:
-    return worst_uses(parse_program_code(code_of(*parts)), one, named)
+def uses(
+    one: OutsideThread,
+    *parts: Sequence[bytes],
+    cpus: Sequence[int] = (0,),
+    lost: int = 0,
+) -> ThreadUses:
+    code = parse_program_code(code_of(*parts, lost=lost))
+    return worst_uses(code, one, named, cpus=lambda _: cpus)
 
 
 PLAIN: Sequence[Block] = ((LOOP, 1, 10), (FILTER, 4, 5))
@@ -76,7 +90,7 @@ def test_each_function_has_its_worst_cycle_of_all() -> None:
         (one.name, one.file, one.instructions, one.cycle, one.cycles)
         for one in found.uses
     ] == [("filter", "control.c", 33, 1, 3), ("loop", "control.c", 10, 0, 3)]
-    assert found.left_out == 0
+    assert found.left_out == {}
 
 
 def test_the_pieces_between_two_calls_of_a_cycle_are_added() -> None:
@@ -97,12 +111,45 @@ def test_a_cycle_with_other_instructions_than_its_pieces_is_left_out() -> None:
         thread(30, 31), content(*PLAIN), piece(500, TID, 1), piece(1500, TID, 1)
     )
 
-    assert found.left_out == 1
+    assert found.left_out == {WhyLeftOut.OTHER: 1}
     assert [one.cycles for one in found.uses] == [1, 1]
 
 
 def test_a_thread_without_pieces_has_no_functions_and_no_known_cycle() -> None:
-    assert uses(thread(30)) == ThreadUses((), 1)
+    assert uses(thread(30)) == ThreadUses((), {WhyLeftOut.OTHER: 1})
+
+
+def test_why_a_cycle_is_left_out_is_what_the_record_shows() -> None:
+    parts = (content(*PLAIN), piece(500, TID, 1), piece(1500, TID, 1))
+
+    assert uses(thread(30, 31), *parts, cpus=(0, 1)).left_out == {
+        WhyLeftOut.TWO_CPUS: 1
+    }
+    # the first one ended before the last piece: that it was full is not why
+    assert uses(thread(31, 30, 30), *parts, lost=1).left_out == {
+        WhyLeftOut.FULL: 1,
+        WhyLeftOut.OTHER: 1,
+    }
+
+
+def test_each_reason_is_told_with_its_cycles() -> None:
+    left_out = {WhyLeftOut.TWO_CPUS: 1, WhyLeftOut.OTHER: 2}
+    seen = ThreadCode("pc", "loop", TID, ThreadUses((), left_out), 9)
+    (section,) = code_blocks(CodeSeen((seen,), ()))
+
+    assert section == Section(
+        "Worst cycle of each function",
+        (
+            ("loop: 1 cycle of 9 left out: on two CPUs.", "limit"),
+            (
+                "loop: 2 cycles of 9 left out: its pieces have other instructions "
+                "than the cycle.",
+                "limit",
+            ),
+        ),
+    )
+    (row,) = code_row(CodeSeen((seen,), ()))["threads"]
+    assert row["cycles_left_out"] == 3
 
 
 def test_code_without_a_name_is_shown_as_such() -> None:

@@ -127,7 +127,7 @@ def test_of_many_cycles_the_worst_is_still_drawn() -> None:
 
 def test_every_key_of_the_answer_is_explained() -> None:
     use = WorstUse("filter", "control.c", 9, 2, 8)
-    threads = (ThreadCode("pc", "loop", 11, ThreadUses((use,), 0), 8, lost=False),)
+    threads = (ThreadCode("pc", "loop", 11, ThreadUses((use,), {}), 8),)
     files = (Unreached("pc", "control", 6, ("stop",), ("main",), ""),)
     answer = replace(
         answer_of(record_of(8)), cause="a lock", code=CodeSeen(threads, files)

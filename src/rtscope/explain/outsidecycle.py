@@ -30,8 +30,9 @@ from rtscope.host.errors import BoardError, HostError
 from rtscope.host.escape import all_printable
 from rtscope.host.process import Progress
 from rtscope.host.units import format_us
-from rtscope.programs.outside.file import Kind, ProgramRecord
+from rtscope.programs.outside.file import ProgramRecord
 from rtscope.programs.outside.model import OutsideCycle, OutsideThread
+from rtscope.programs.outside.placed import CpusOfThreads
 from rtscope.record.instructions.file import parse_trace
 from rtscope.record.instructions.section import (
     ExecTrace,
@@ -91,9 +92,9 @@ def recorded_cycles(
     A cycle is explained that a timer began, on one CPU, of at most 10 ms. Why one is
     not is in the log.
     """
-    cpus: dict[int, int] = {}
+    placed, cpus = CpusOfThreads(record), dict[int, int]()
     for thread, cycle in wanted:
-        used = _cpus_of(record, thread, cycle)
+        used = placed.of(thread.tid, cycle)
         if why := _why_not(thread, cycle, used):
             log(f"{_name(thread, cycle)}: its cause is not looked for: {why}")
         else:
@@ -161,22 +162,6 @@ def _why_not(thread: OutsideThread, cycle: OutsideCycle, cpus: Sequence[int]) ->
     if cycle.response_ns + MOST_LEAD_NS > MAX_WINDOW_NS:
         return f"more than {_us(MAX_WINDOW_NS - MOST_LEAD_NS)} are too long"
     return ""
-
-
-def _cpus_of(
-    record: ProgramRecord, thread: OutsideThread, cycle: OutsideCycle
-) -> tuple[int, ...]:
-    """Return the CPUs on which a thread executed a cycle."""
-    kinds = (Kind.IN, Kind.FIRST, Kind.OUT, Kind.CALL)
-    return tuple(
-        {
-            one.cpu
-            for one in record.entries
-            if one.tid == thread.tid
-            and one.kind in kinds
-            and cycle.woken_ns <= one.at_ns <= cycle.done_ns
-        }
-    )
 
 
 def _boot_again(

@@ -8,4 +8,5 @@ What the plugin of a virtual board saw of a program, and what is made of it. Pur
     clocks.py   the kernel's clock beside the board's time
     cycles.py   from these to the cycles of each thread
     parts.py    what took the time of a cycle, in words
+    placed.py   on which CPUs a cycle was
 """

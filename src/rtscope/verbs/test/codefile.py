@@ -85,6 +85,8 @@ class ProgramCode:
     """The instructions of each content."""
     threads: Mapping[int, ThreadPieces]
     """By their numbers on the board."""
+    ended_ns: int
+    """When the last piece ended; 0: there is none."""
     lost: int
     """Pieces that were not written: the file was full."""
 
@@ -119,4 +121,10 @@ def parse_program_code(data: bytes) -> ProgramCode:
         raise ContractError("the record of executed code names what it does not have")
     ended_ns = pieces["first"].astype(np.int64)
     threads = PiecesOfThreads(pieces["second"], ended_ns, numbers)
-    return ProgramCode(contents, sums[ends] - sums[begins + 1], threads, int(lost))
+    return ProgramCode(
+        contents,
+        totals=sums[ends] - sums[begins + 1],
+        threads=threads,
+        ended_ns=int(ended_ns.max(initial=0)),
+        lost=int(lost),
+    )

@@ -2,6 +2,7 @@
 
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
+from functools import partial
 
 from rtscope.boards.parts.program import Program
 from rtscope.host.errors import BoardError, ContractError
@@ -10,6 +11,7 @@ from rtscope.programs.memorymap import Mapping as Piece
 from rtscope.programs.naming import NamedFrame
 from rtscope.programs.outside.file import Kind, ProgramRecord
 from rtscope.programs.outside.model import OutsideThread
+from rtscope.programs.outside.placed import CpusOfThreads
 from rtscope.verbs.test.codefile import ProgramCode, parse_program_code
 from rtscope.verbs.test.executed import ThreadUses, blocks_of_threads, worst_uses
 from rtscope.verbs.test.functions import Naming, naming_of
@@ -31,8 +33,6 @@ class ThreadCode:
     tid: int
     used: ThreadUses
     cycles: int
-    lost: bool
-    """Whether the record was full, so that the last cycles are left out."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -63,18 +63,20 @@ class CodeReader:
             code = parse_program_code(ran.run.code)
         except ContractError as error:
             raise BoardError(f"{ran.run.identity.kernel}: {error}") from error
+        cpus = CpusOfThreads(record)
         for one, start in zip(starts, ran.run.starts, strict=True):
             threads = self._judged(one)
             for thread in threads:
                 pieces = pieces_of(ran.boot.job.program, start.maps, thread.process)
                 named = self._naming(ran.boot.job.program, pieces, record.arch)
-                used = worst_uses(code, thread, named)
+                used = worst_uses(
+                    code, thread, named, cpus=partial(cpus.of, thread.tid)
+                )
                 self._threads.append(
                     all_printable(
                         ThreadCode(
                             *(one.name, thread.name, thread.tid, used),
                             cycles=len(thread.cycles),
-                            lost=code.lost > 0,
                         )
                     )
                 )

@@ -56,11 +56,9 @@ def _table(one: ThreadCode) -> Table:
 
 
 def _left_out(one: ThreadCode) -> Iterator[Block]:
-    if not one.used.left_out:
-        return
-    why = "the record of executed code was full" if one.lost else "on two CPUs"
-    left = plural(one.used.left_out, "cycle")
-    yield (f"{one.thread}: {left} of {count(one.cycles)} left out: {why}.", "limit")
+    for why, cycles in one.used.left_out.items():
+        left = plural(cycles, "cycle")
+        yield (f"{one.thread}: {left} of {count(one.cycles)} left out: {why}.", "limit")
 
 
 def _words(one: Unreached, *, board: bool) -> Iterator[str]:
@@ -96,7 +94,7 @@ def code_row(code: CodeSeen) -> Mapping[str, Any]:
                 "run": one.run,
                 "thread": one.thread,
                 "tid": one.tid,
-                "cycles_left_out": one.used.left_out,
+                "cycles_left_out": sum(one.used.left_out.values()),
                 "functions": [
                     {
                         "function": use.name,

@@ -1,7 +1,9 @@
 """What each thread executed of its program: by function, over all its cycles. Pure."""
 
-from collections.abc import Iterable, Sequence
+from collections import Counter
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
+from enum import StrEnum
 
 import numpy as np
 from numpy.typing import NDArray
@@ -12,6 +14,16 @@ from rtscope.verbs.test.functions import MOST_NAMED, Naming, function_key
 
 Contents = tuple[int, ...]
 """What a cycle executed: the numbers of its pieces' contents."""
+CpusOf = Callable[[OutsideCycle], Sequence[int]]
+"""Gives the CPUs that a cycle was on, by the record of its program."""
+
+
+class WhyLeftOut(StrEnum):
+    """Why the code of a cycle is not known, in words."""
+
+    FULL = "the record of executed code was full"
+    TWO_CPUS = "on two CPUs"
+    OTHER = "its pieces have other instructions than the cycle"
 
 
 @dataclass(frozen=True, slots=True)
@@ -36,13 +48,16 @@ class ThreadUses:
 
     uses: tuple[WorstUse, ...]
     """Most instructions first."""
-    left_out: int
-    """Cycles whose pieces do not have the instructions that the cycle has."""
+    left_out: Mapping[WhyLeftOut, int]
+    """Cycles whose pieces do not have the instructions that the cycle has, by why."""
 
 
-def worst_uses(code: ProgramCode, thread: OutsideThread, named: Naming) -> ThreadUses:
+def worst_uses(
+    code: ProgramCode, thread: OutsideThread, named: Naming, *, cpus: CpusOf
+) -> ThreadUses:
     """Return for each function the cycle in which a thread executed most of it."""
-    cycles, left_out = _by_contents(code, thread)
+    cycles, others = _by_contents(code, thread)
+    left_out = Counter(_why_left_out(code, one, cpus) for one in others)
     used = sorted({one for contents in cycles for one in contents})
     place = _FunctionOf([code.contents[one] for one in used], named)
     sums = {one: place.sums(code.contents[one]) for one in used}
@@ -62,24 +77,30 @@ def worst_uses(code: ProgramCode, thread: OutsideThread, named: Naming) -> Threa
         if most[number]
     ]
     uses.sort(key=lambda one: (-one.instructions, one.name, one.file))
-    return ThreadUses(tuple(uses), left_out)
+    return ThreadUses(tuple(uses), {w: left_out[w] for w in WhyLeftOut if left_out[w]})
+
+
+def _why_left_out(code: ProgramCode, cycle: OutsideCycle, cpus: CpusOf) -> WhyLeftOut:
+    if code.lost and cycle.done_ns > code.ended_ns:
+        return WhyLeftOut.FULL
+    # A piece that ended on another CPU has a time of that one: it may be in no order.
+    return WhyLeftOut.TWO_CPUS if len(cpus(cycle)) > 1 else WhyLeftOut.OTHER
 
 
 def _by_contents(
     code: ProgramCode, thread: OutsideThread
-) -> tuple[dict[Contents, list[OutsideCycle]], int]:
+) -> tuple[dict[Contents, list[OutsideCycle]], Sequence[OutsideCycle]]:
     """
     Return the cycles of a thread by what they executed, in their order.
 
-    And how many are left out: a piece of them ended on another CPU, whose time is
-    another one.
+    And those whose pieces have other instructions than the cycle.
     """
     cycles: dict[Contents, list[OutsideCycle]] = {}
     pieces = code.threads.get(thread.tid)
     if pieces is None:
-        return cycles, len(thread.cycles)
+        return cycles, thread.cycles
     ended_ns = np.maximum.accumulate(pieces.ended_ns)
-    left_out = 0
+    left_out = []
     for cycle in thread.cycles:
         first, last = np.searchsorted(
             ended_ns, (cycle.first_ns, cycle.done_ns), "right"
@@ -88,7 +109,7 @@ def _by_contents(
         if code.totals[contents].sum() == cycle.user_instructions:
             cycles.setdefault(tuple(contents.tolist()), []).append(cycle)
         else:
-            left_out += 1
+            left_out.append(cycle)
     return cycles, left_out
 
 
