@@ -1,10 +1,13 @@
 """Cycles of a program that are booted again: which, when, and as what path."""
 
+from collections.abc import Sequence
 from typing import cast
 
 import numpy as np
+import pytest
 
 from fakes.programrecords import CLOCK_NANOSLEEP, Written, file_of
+from rtscope.explain import outsidecycle
 from rtscope.explain.outsidecycle import (
     ProgramBoot,
     cycle_section,
@@ -15,6 +18,7 @@ from rtscope.explain.outsidecycle import (
 from rtscope.programs.outside.cycles import outside_of
 from rtscope.programs.outside.file import parse_program_record
 from rtscope.programs.outside.model import OutsideCycle, OutsideThread
+from rtscope.record.instructions.file import parse_trace
 from rtscope.record.instructions.section import (
     ExecTrace,
     RecordKind,
@@ -22,6 +26,7 @@ from rtscope.record.instructions.section import (
     TraceSection,
     task_switches,
 )
+from rtscope.record.instructions.symbols import NO_SYMBOLS
 
 LOOP = 11
 
@@ -76,6 +81,51 @@ def test_a_window_becomes_a_path_that_ends_with_the_cycle() -> None:
     assert path.cpus.dtype == np.uint8
     assert path.kinds.dtype == np.uint8
     assert path.values.dtype == np.uint64
+
+
+def why_unknown(
+    monkeypatch: pytest.MonkeyPatch, paths: bytes | ExecTrace
+) -> Sequence[str]:
+    """Return the log of a cycle whose second boot wrote these paths."""
+    written = Written()
+    written.thread(LOOP, "loop")
+    for number in range(4):
+        written.cycle(LOOP, 10_000 + 1_000 * number)
+    record = parse_program_record(file_of(written.records))
+    (thread,) = outside_of(record).threads
+
+    def boot_again(*_: object) -> ExecTrace:
+        return parse_trace(paths) if isinstance(paths, bytes) else paths
+
+    monkeypatch.setattr(outsidecycle, "_boot_again", boot_again)
+    monkeypatch.setattr(outsidecycle, "_symbols", lambda _: NO_SYMBOLS)
+    log: list[str] = []
+    found = recorded_cycles(
+        cast("ProgramBoot", None),
+        record,
+        [(thread, thread.worst)],
+        log=log.append,
+        progress=print,
+    )
+    assert found == {}
+    return log
+
+
+def test_a_second_boot_with_damaged_paths_leaves_the_cause_unknown(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    (said,) = why_unknown(monkeypatch, b"RTSCEXEC, damaged")
+
+    assert said.startswith("loop, cycle ")
+    assert ": its cause is not known: " in said
+
+
+def test_paths_without_the_window_of_a_cycle_leave_its_cause_unknown(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    (said,) = why_unknown(monkeypatch, ExecTrace("x86_64", 2, 2, 1, ()))
+
+    assert said.endswith("not known: the plugin recorded nothing at its begin")
 
 
 def test_a_switch_that_a_window_has_twice_is_once_in_a_path() -> None:

@@ -26,7 +26,7 @@ from rtscope.explain.model import Explanation
 from rtscope.explain.outsidetimeline import marks_of
 from rtscope.explain.timeline import Timeline, timeline_of
 from rtscope.explain.words import sentence
-from rtscope.host.errors import BoardError, HostError
+from rtscope.host.errors import BoardError, ContractError, HostError
 from rtscope.host.escape import all_printable
 from rtscope.host.process import Progress
 from rtscope.host.units import format_us
@@ -104,25 +104,29 @@ def recorded_cycles(
         return {}
     try:
         trace = _boot_again(boot, [cycle for _, cycle in chosen], progress)
-    except BoardError as error:
+        symbols = _symbols(boot)
+    except (BoardError, ContractError) as error:
         for thread, cycle in chosen:
             log(f"{_name(thread, cycle)}: its cause is not known: {error}")
         return {}
-    symbols = _symbols(boot)
-    return {
-        thread.tid: _explained(trace, thread, cycle, cpus[thread.tid], symbols)
-        for thread, cycle in chosen
-    }
+    found = {}
+    for thread, cycle in chosen:
+        try:
+            section = cycle_section(trace, cycle, cpu=cpus[thread.tid])
+        except BoardError as error:
+            log(f"{_name(thread, cycle)}: its cause is not known: {error}")
+            continue
+        found[thread.tid] = _explained(trace, section, thread, cycle, symbols)
+    return found
 
 
 def _explained(
     trace: ExecTrace,
+    section: TraceSection,
     thread: OutsideThread,
     cycle: OutsideCycle,
-    cpu: int,
     symbols: SymbolTable,
 ) -> RecordedCycle:
-    section = cycle_section(trace, cycle, cpu=cpu)
     explanation = explain_path(section, symbols, arch=trace.arch, to_the_end=True)
     name = _name(thread, cycle)
     recording = Recording(name, section, explanation, symbols, trace.arch)
@@ -136,7 +140,7 @@ def _explained(
         all_printable(marks_of(cycle)),
         sentence(explanation, virtual=VIRTUAL, of=spent),
         section,
-        cpu,
+        section.cpu,
         symbols,
     )
 
@@ -167,7 +171,11 @@ def _why_not(thread: OutsideThread, cycle: OutsideCycle, cpus: Sequence[int]) ->
 def _boot_again(
     boot: ProgramBoot, cycles: Sequence[OutsideCycle], progress: Progress
 ) -> ExecTrace:
-    """Return the recording of a second boot; BoardError unless it was the same."""
+    """
+    Return the recording of a second boot.
+
+    Raises BoardError unless it was the same, ContractError if its paths are damaged.
+    """
     paths = Paths(
         worst=1,
         windows=tuple(merged(windows_of(cycles))),
@@ -212,14 +220,17 @@ def merged(windows: Iterable[Window]) -> Iterator[Window]:
 
 
 def cycle_section(trace: ExecTrace, cycle: OutsideCycle, *, cpu: int) -> TraceSection:
-    """Return the part of a window that a cycle has, as a path marked at its end."""
+    """
+    Return the part of a window that a cycle has, as a path marked at its end.
+
+    Raises BoardError if no window has its begin.
+    """
     ((first_ns, _),) = windows_of([cycle])
-    window = next(
-        one
-        for one in trace.sections
-        if one.kind is SectionKind.WINDOW
-        and one.first_ns <= cycle.begin_ns <= one.last_ns
-    )
+    windows = (one for one in trace.sections if one.kind is SectionKind.WINDOW)
+    around = (one for one in windows if one.first_ns <= cycle.begin_ns <= one.last_ns)
+    window = next(around, None)
+    if window is None:
+        raise BoardError("the plugin recorded nothing at its begin")
     inside = (window.at_ns <= cycle.done_ns) & (window.at_ns >= first_ns)
     inside &= ~_recorded_again(window)
     return replace(
