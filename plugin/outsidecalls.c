@@ -164,15 +164,17 @@ static bool is_call(const struct call *call, uint32_t number)
 				 : (uint32_t)proof == number;
 }
 
-/* A struct __kernel_timespec of the program; 0: cannot be read. */
-static uint64_t time_at(uint64_t address)
+/* A struct __kernel_timespec of the program, in ns. False: cannot be read. */
+static bool time_at(uint64_t address, uint64_t *ns)
 {
-	uint64_t s = 0, ns = 0;
+	struct {
+		uint64_t s, ns;
+	} time;
 
-	if (!usermemory_copy(address, sizeof(s), &s) ||
-	    !usermemory_copy(address + 8, sizeof(ns), &ns))
-		return 0;
-	return s * 1000000000 + ns;
+	if (!usermemory_copy(address, sizeof(time), &time))
+		return false;
+	*ns = time.s * 1000000000 + time.ns;
+	return true;
 }
 
 /* The mode is a fact of the call: a kernel of 64 bits has other numbers for programs of
@@ -198,14 +200,14 @@ static void put_call(struct thread *t, const struct call *call, uint32_t place,
 		     unsigned int to_come)
 {
 	const unsigned int *at = outside.arch->call_argument;
-	uint64_t asked = in_call(call, at[2]);
+	uint64_t asked = in_call(call, at[2]), ns;
 
 	outside_put(OUTSIDE_CALL, to_come, t->id, t->call, in_call(call, at[0]));
 	outside_put_with(OUTSIDE_ARGUMENTS, to_come, t->id, place, in_call(call, at[1]),
 			 asked);
-	if (is_sleep(t->call))
+	if (is_sleep(t->call) && time_at(asked, &ns))
 		outside_put(OUTSIDE_ASKED, to_come, t->id,
-			    (uint32_t)in_call(call, at[1]), time_at(asked));
+			    (uint32_t)in_call(call, at[1]), ns);
 }
 
 void outsidecalls_at_call(unsigned int to_come)

@@ -17,7 +17,7 @@
  * first CPU; false: the CPU lacks it. */
 bool usermemory_init(const char *root);
 
-/* In one page. False: cannot be read. */
+/* False: cannot be read, or not all of it. */
 bool usermemory_copy(uint64_t address, unsigned int bytes, void *out);
 
 #endif

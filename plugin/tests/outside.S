@@ -12,6 +12,10 @@
  *   and one that goes on in it, and is preempted;
  *   it goes on and exits with 5 << 8.
  *
+ * With ASKS it sleeps three times more before, until a time that crosses two pages of the
+ * program which are not beside each other in memory; until one at that address with bits
+ * that none has; and until one where nothing is.
+ *
  * With WRONG a page fault gives an address that is not in its memory area; the machine
  * switches itself off all the same.
  */
@@ -21,6 +25,10 @@
 #define PTE_ALL       0xcf /* valid, read, write, execute, accessed, dirty */
 #define PTE_OF_RAM    (0x80000000 >> 2 | PTE_ALL)
 #define TO_PROGRAM    0x40000000 /* from where RAM is in the lower half */
+#define OWN_PAGES     0x100000000 /* where two pages are that only the program may read */
+#define NO_ADDRESS    (1 << 46)  /* a bit beyond those of Sv39 */
+#define PTE_TABLE     0x01
+#define PTE_PROGRAM   0xdf /* PTE_ALL, and of a program */
 #define ON_RQ         48
 #define STATE         44
 
@@ -35,6 +43,16 @@
 	add	t0, t0, t1
 	jr	t0
 1:
+	.endm
+
+	/* clock_nanosleep until the time at an address */
+	.macro	asks	address
+	li	t0, \address
+	sd	t0, 96(s0)
+	li	t0, 115
+	sd	t0, 136(s0)
+	mv	a0, s0
+	calls	do_trap_ecall_u
 	.endm
 
 	.macro	into_program
@@ -112,6 +130,32 @@ behind_exec:
 	calls	handle_mm_fault
 	la	a0, child
 	calls	wake_up_new_task
+#ifdef ASKS
+	la	t0, tables
+	li	t1, UPPER_HALF
+	sub	t0, t0, t1
+	srli	t0, t0, 2 /* as an entry has its number */
+	li	t1, 4096 >> 2
+	la	t2, pages
+	ori	t3, t0, PTE_TABLE
+	sd	t3, 4 * 8(t2)
+	la	t2, tables
+	add	t0, t0, t1
+	ori	t3, t0, PTE_TABLE
+	sd	t3, 0(t2)
+	li	t3, 4096
+	add	t2, t2, t3
+	add	t0, t0, t1
+	ori	t3, t0, PTE_PROGRAM
+	sd	t3, 8(t2)
+	add	t0, t0, t1
+	ori	t3, t0, PTE_PROGRAM
+	sd	t3, 0(t2)
+	sfence.vma
+	asks	OWN_PAGES + 4096 - 4
+	asks	OWN_PAGES + 4096 - 4 + NO_ADDRESS
+	asks	OWN_PAGES + 2 * 4096
+#endif
 
 	la	t0, behind_sleep
 	li	t1, UPPER_HALF + TO_PROGRAM
@@ -209,6 +253,16 @@ behind_sleep:
 	.word	120, 0, 1, 0, 0, 0 /* prio, state, on_rq, delayed */
 	.org	\name + 1024
 	.endm
+
+#ifdef ASKS
+	.align	12
+tables:	.zero	2 * 4096
+	/* the second page of the program, and the first one behind it */
+	.dword	0x0000000700000000 /* the upper half of the seconds, and 7 ns */
+	.org	tables + 4 * 4096 - 4
+	.word	2 /* seconds */
+	.word	0x99, 0x99 /* of no page of the program */
+#endif
 
 	.align	12
 pages:	/* gigabytes: devices, RAM for the program, RAM as it is, and in the upper half */

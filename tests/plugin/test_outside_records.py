@@ -57,8 +57,8 @@ def uses_in(guest: Path) -> Iterator[str]:
         yield f"{address_of(guest, name) % 4096}@{total}"
 
 
-def guest_with(*, wrong: int = 0) -> Path:
-    return build("outside.S", DUE=DUE_NS, WRONG=wrong)
+def guest_with(*, wrong: int = 0, **more: int) -> Path:
+    return build("outside.S", DUE=DUE_NS, WRONG=wrong, **more)
 
 
 def recorded(board: Board, **more: object) -> ProgramRecord:
@@ -218,6 +218,20 @@ def test_an_argument_that_is_none_makes_the_record_no_good(board: Board) -> None
 
     assert f"{file}: " in done.stderr
     assert "handle_mm_fault" in done.stderr
+
+
+def test_a_time_is_read_across_pages_and_not_written_where_it_cannot_be(
+    board: Board,
+) -> None:
+    guest, file = guest_with(ASKS=1), board.work / "program"
+    done = board.start(guest, cpus=1, program=file, **arguments(guest))
+    assert (done.returncode, done.stderr) == (0, "")
+    entries = parse_program_record(file.read_bytes()).entries
+    seen = [one for one in entries if one.kind == Kind.CALL and one.detail == 115]
+    asked = [one.value for one in entries if one.kind == Kind.ASKED]
+
+    assert len(seen) == 3
+    assert asked == [2 * 10**9 + 7]
 
 
 def test_a_function_that_every_boot_comes_by_is_missed(board: Board) -> None:

@@ -9,6 +9,7 @@ from fakes.programrecords import (
     FUTEX,
     HEADER,
     READ,
+    RECORD,
     Written,
     file_of,
 )
@@ -111,6 +112,19 @@ def test_parts_that_two_cpus_saw_out_of_order_are_unknown() -> None:
     written.leaves(LOOP, 14_032)
 
     assert only(outside(written)).cycles[-1].stages is None
+
+
+def test_a_time_that_could_not_be_read_is_not_taken_for_zero() -> None:
+    written = loop(4)
+    written.records = [
+        one for one in written.records if RECORD.unpack(one)[0] >> 56 != Kind.ASKED
+    ]
+    thread = only(outside(written))
+
+    assert [one.begin_ns for one in thread.cycles] == [
+        one.begin_ns for one in only(outside(loop(4))).cycles
+    ]
+    assert thread.asked_ns is None
 
 
 def test_a_period_in_which_it_was_not_due_is_missed() -> None:
