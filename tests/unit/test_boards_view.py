@@ -1,9 +1,13 @@
 """The live view of several boards: a line for each, those that work first."""
 
 import io
+import sys
+from collections.abc import Callable
 
+import pytest
 from rich.console import Console
 
+from rtscope.cli.console import stderr_console
 from rtscope.verbs.run.boardprocess import Ended
 from rtscope.verbs.run.boardsview import MAX_SHOWN, BoardsDisplay
 
@@ -17,14 +21,43 @@ def drawn(display: BoardsDisplay, console: Console) -> list[str]:
     return [line.rstrip() for line in captured.get().splitlines()]
 
 
-def made(*names: str, terminal: bool = True) -> tuple[BoardsDisplay, Console]:
-    console = Console(
-        file=io.StringIO(), force_terminal=terminal, width=100, color_system=None
-    )
-    return BoardsDisplay(console, names), console
+class Stream(io.StringIO):
+    """Standard error, of a terminal or not."""
+
+    def __init__(self, *, terminal: bool) -> None:
+        super().__init__()
+        self._terminal = terminal
+
+    def isatty(self) -> bool:
+        return self._terminal
 
 
-def test_each_board_has_its_runs_its_maximum_and_the_reason_where_it_failed() -> None:
+Made = Callable[..., tuple[BoardsDisplay, Console]]
+
+
+@pytest.fixture
+def made(monkeypatch: pytest.MonkeyPatch) -> Made:
+    """Make a display on the console for messages."""
+    for name, value in {"COLUMNS": "100", "LINES": "60", "TERM": "dumb"}.items():
+        monkeypatch.setenv(name, value)
+
+    def make(*names: str, terminal: bool = True) -> tuple[BoardsDisplay, Console]:
+        monkeypatch.setattr(sys, "stderr", Stream(terminal=terminal))
+        console = stderr_console()
+        return BoardsDisplay(console, names), console
+
+    return make
+
+
+def said_on(console: Console) -> str:
+    """Return what was printed."""
+    assert isinstance(console.file, Stream)
+    return console.file.getvalue()
+
+
+def test_each_board_has_its_runs_its_maximum_and_the_reason_where_it_failed(
+    made: Made,
+) -> None:
     display, console = made("a", "b", "c")
     for name in ("a", "b"):
         display.begun(name)
@@ -49,18 +82,29 @@ def test_each_board_has_its_runs_its_maximum_and_the_reason_where_it_failed() ->
     assert "\x1b[31m" not in rows[2]
 
 
-def test_a_rack_of_many_boards_fits_into_a_screen() -> None:
+def test_a_rack_of_many_boards_fits_into_a_screen(made: Made) -> None:
     display, console = made(*(f"b{number}" for number in range(60)))
 
     assert len(drawn(display, console)) == MAX_SHOWN + 3
     assert "24 of 60 boards" in drawn(display, console)[-1]
 
 
-def test_without_a_terminal_there_is_a_line_for_each_run() -> None:
+def test_without_a_terminal_there_is_a_line_for_each_run(made: Made) -> None:
     display, console = made("a", terminal=False)
     display.begun("a")
     display.told("a", {"is": "done", "text": "idle", "max_ns": 9_000, "number": 1})
     display.ended("a", Ended(0))
 
-    said = console.file.getvalue()  # type: ignore[attr-defined]
-    assert said == "a: preparing\na: idle: maximum 9.00 us\na: done\n"
+    assert said_on(console) == "a: preparing\na: idle: maximum 9.00 us\na: done\n"
+
+
+@pytest.mark.parametrize("terminal", [True, False])
+def test_an_address_is_printed_as_it_is(terminal: bool, made: Made) -> None:
+    display, console = made("a", terminal=terminal)
+    display.told("a", {"is": "phase", "text": "ssh:b: [x]", "left_ns": 0})
+    display.message("a", "ssh:a: Could not resolve /mnt/x:key:y [red]")
+
+    lines = [said_on(console), *drawn(display, console)]
+
+    assert "rtscope: a: ssh:a: Could not resolve /mnt/x:key:y [red]\n" in lines[0]
+    assert "ssh:b: [x]" in (lines[-1] if terminal else lines[0])

@@ -49,7 +49,7 @@ class VisibleConsole(Console):
 @contextlib.contextmanager
 def stdout_console() -> Iterator[Console]:
     """Give the console for results: colours on a terminal only, NO_COLOR kept."""
-    console = VisibleConsole(file=_drawn(sys.stdout), highlight=False)
+    console = _console(sys.stdout)
     with console.capture() as captured:
         yield console
     _put(captured.get(), _drawn(sys.stdout))
@@ -100,7 +100,12 @@ def log(text: str) -> None:
 
 def stderr_console() -> Console:
     """Return the console for messages."""
-    return VisibleConsole(file=_drawn(sys.stderr), highlight=False)
+    return _console(sys.stderr)
+
+
+def _console(stream: TextIO) -> Console:
+    """Return the console of a stream, which takes no `:a:` for a picture."""
+    return VisibleConsole(file=_drawn(stream), highlight=False, emoji=False)
 
 
 def own_command() -> tuple[str, ...]:

@@ -64,9 +64,9 @@ class Waiting:
     def __init__(self, console: Console) -> None:
         self._console = console
         self._bar = Progress(
-            TextColumn("{task.description}"),
+            TextColumn("{task.description}", markup=False),
             BarColumn(bar_width=None),
-            TextColumn("{task.fields[amount]}"),
+            TextColumn("{task.fields[amount]}", markup=False),
             console=console,
             expand=True,
             transient=True,
@@ -141,9 +141,9 @@ class LiveDisplay:
         self._console = console
         self._plan = plan
         self._bar = Progress(
-            TextColumn("{task.description}"),
+            TextColumn("{task.description}", markup=False),
             BarColumn(bar_width=None),
-            TextColumn("{task.fields[left]}"),
+            TextColumn("{task.fields[left]}", markup=False),
             console=console,
             expand=True,
         )

@@ -59,9 +59,9 @@ class BoardsDisplay:
         self._console = console
         self._states = {name: _State() for name in names}
         self._bar = Progress(
-            TextColumn("{task.description}"),
+            TextColumn("{task.description}", markup=False),
             BarColumn(bar_width=None),
-            TextColumn("{task.fields[left]}"),
+            TextColumn("{task.fields[left]}", markup=False),
             console=console,
             expand=True,
         )
