@@ -44,7 +44,7 @@ def made(monkeypatch: pytest.MonkeyPatch) -> Made:
     def make(*names: str, terminal: bool = True) -> tuple[BoardsDisplay, Console]:
         monkeypatch.setattr(sys, "stderr", Stream(terminal=terminal))
         console = stderr_console()
-        return BoardsDisplay(console, names), console
+        return BoardsDisplay(console, dict.fromkeys(names, (0, 2))), console
 
     return make
 
@@ -71,12 +71,12 @@ def test_each_board_has_its_runs_its_maximum_and_the_reason_where_it_failed(
 
     bar, head, *rows = drawn(display, console)
 
-    assert bar.startswith("1 of 4 runs, 1 of 3 boards done, 1 failed")
+    assert bar.startswith("1 of 6 runs, 0 of 3 boards done, 1 failed")
     assert head.split() == ["board", "runs", "maximum,", "us", "left", "now"]
     assert [row.split()[0] for row in rows] == ["a", "c", "b"]
     assert rows[0].split()[1:5] == ["0", "of", "2", "7.00"]
     assert rows[0].endswith("1 of 2: idle")
-    assert rows[1].split() == ["c", "waiting"]
+    assert rows[1].split() == ["c", "0", "of", "2", "waiting"]
     assert "9.00" in rows[2]
     assert "lost the connection" in rows[2]
     assert "\x1b[31m" not in rows[2]
@@ -108,3 +108,27 @@ def test_an_address_is_printed_as_it_is(terminal: bool, made: Made) -> None:
 
     assert "rtscope: a: ssh:a: Could not resolve /mnt/x:key:y [red]\n" in lines[0]
     assert "ssh:b: [x]" in (lines[-1] if terminal else lines[0])
+
+
+def test_what_was_measured_before_counts_as_done(made: Made) -> None:
+    display, console = made()
+    display = BoardsDisplay(console, {"a": (2, 2), "b": (1, 3)})
+    display.begun("b")
+    display.told("b", {"is": "plan", "runs": 2, "left_ns": 0})
+    display.told("b", {"is": "done", "text": "idle", "max_ns": 9_000, "number": 1})
+
+    bar, _, *rows = drawn(display, console)
+
+    assert bar.startswith("4 of 5 runs, 1 of 2 boards done")
+    assert [row.split() for row in rows] == [
+        ["b", "2", "of", "3", "9.00", "preparing"],
+        ["a", "2", "of", "2", "done"],
+    ]
+
+
+def test_a_run_without_a_sample_has_no_maximum(made: Made) -> None:
+    display, console = made("a")
+    display.begun("a")
+    display.told("a", {"is": "done", "text": "idle", "max_ns": None, "number": 1})
+
+    assert drawn(display, console)[-1].split() == ["a", "1", "of", "2", "preparing"]

@@ -26,7 +26,7 @@ from rtscope.host.files import write_atomically
 from rtscope.measure.campaign.file import from_dict, to_dict
 from rtscope.measure.campaign.model import Campaign
 from rtscope.measure.execute import put_off
-from rtscope.measure.plan import make_plan, remaining, with_order_drawn
+from rtscope.measure.plan import make_plan, with_order_drawn
 from rtscope.measure.preflight import refuse_full_disk
 from rtscope.present.document import Detail
 from rtscope.present.render.page import page_of
@@ -104,11 +104,12 @@ def run_boards(request: RunRequest) -> int:
 def _carry_out(work: LabWork, request: RunRequest) -> int:
     ended: dict[str, Ended] = {}
     try:
+        runs = _runs(work)
         with (
             place.resumable(work.path, LAB),
-            BoardsDisplay(stderr_console(), [b.name for b in work.boards]) as display,
+            BoardsDisplay(stderr_console(), runs) as display,
         ):
-            _measure(work, display, ended)
+            _measure(work, runs, display, ended)
     except KeyboardInterrupt:
         with contextlib.suppress(RecordError):  # the first cause counts
             _show(work, ended, request)
@@ -275,11 +276,16 @@ class _Running:
     measures: bool = False
 
 
-def _measure(work: LabWork, display: BoardsDisplay, ended: dict[str, Ended]) -> None:
+def _measure(
+    work: LabWork,
+    runs: Mapping[str, tuple[int, int]],
+    display: BoardsDisplay,
+    ended: dict[str, Ended],
+) -> None:
     """Measure each board that is not done; note how each ended, as soon as it has."""
     lanes = _Lanes()
     by_kind = {"here": lanes.here, "virtual": lanes.virtual, "machine": lanes.machines}
-    for task in _tasks(work):
+    for task in _tasks(work, runs):
         by_kind[lanes.kind_of(work, task)].append(task)
     running: dict[str, _Running] = {}
     with selectors.DefaultSelector() as pipes:
@@ -295,13 +301,24 @@ def _measure(work: LabWork, display: BoardsDisplay, ended: dict[str, Ended]) -> 
                 _end(running, pipes, display, ended)
 
 
-def _tasks(work: LabWork) -> Iterator[BoardTask]:
+def _runs(work: LabWork) -> dict[str, tuple[int, int]]:
+    """Return of each board how many runs are done, and how many it wants."""
+    counts = {}
     for board, campaign in zip(work.boards, work.campaigns, strict=True):
-        directory = work.directory(board)
+        planned = {run.id for run in make_plan(campaign).runs}
+        directory, done = work.directory(board), 0
         if CAMPAIGN.is_in(directory):
-            plan = remaining(make_plan(campaign), ResultDir(directory).done_ids())
-            if not plan.runs:
-                continue
+            done = len(planned & ResultDir(directory).done_ids())
+        counts[board.name] = done, len(planned)
+    return counts
+
+
+def _tasks(work: LabWork, runs: Mapping[str, tuple[int, int]]) -> Iterator[BoardTask]:
+    for board, campaign in zip(work.boards, work.campaigns, strict=True):
+        done, planned = runs[board.name]
+        if done == planned:
+            continue
+        directory = work.directory(board)
         is_virtual = campaign.board is not None
         yield BoardTask(
             name=board.name,

@@ -6,7 +6,7 @@ for each run, behind the name of its board.
 """
 
 import time
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any, Self
 
@@ -34,6 +34,8 @@ class _State:
     doing: str = WAITS
     runs: int = 0
     done: int = 0
+    before: int = 0
+    """Of the runs done, those that an earlier command has measured."""
     part: float = 0.0
     """Of the runs under way."""
     max_ns: int | None = None
@@ -52,12 +54,22 @@ class _State:
         return format_duration(round(left_ns / NS_PER_S) * NS_PER_S)
 
 
-class BoardsDisplay:
-    """Draws what the processes of boards tell. A context manager."""
+def _begun_with(done: int, runs: int) -> _State:
+    if done >= runs:
+        return _State("done", runs, done, done, ended=True)
+    return _State(runs=runs, done=done, before=done)
 
-    def __init__(self, console: Console, names: Sequence[str]) -> None:
+
+class BoardsDisplay:
+    """
+    Draws what the processes of boards tell. A context manager.
+
+    `runs` says of each board how many runs it has, and how many it wants.
+    """
+
+    def __init__(self, console: Console, runs: Mapping[str, tuple[int, int]]) -> None:
         self._console = console
-        self._states = {name: _State() for name in names}
+        self._states = {name: _begun_with(*of) for name, of in runs.items()}
         self._bar = Progress(
             TextColumn("{task.description}", markup=False),
             BarColumn(bar_width=None),
@@ -95,7 +107,6 @@ class BoardsDisplay:
         text = printable(str(said.get("text", "")), limit=200)
         match said["is"]:
             case "plan":
-                state.runs = said["runs"]
                 self._expect(state, said["left_ns"])
             case "phase":
                 state.doing = text
@@ -110,8 +121,9 @@ class BoardsDisplay:
             case "worst":
                 state.max_ns = max(said["max_ns"], state.max_ns or 0)
             case "done":
-                state.done = said["number"]
-                state.max_ns = max(said["max_ns"] or 0, state.max_ns or 0)
+                state.done = state.before + said["number"]
+                if said["max_ns"] is not None:
+                    state.max_ns = max(said["max_ns"], state.max_ns or 0)
                 self._log(name, f"{text}: maximum {format_us(said['max_ns'])} us")
             case "note":
                 self.message(name, text)
@@ -143,13 +155,14 @@ class BoardsDisplay:
     def _picture(self) -> Group:
         states = self._states.values()
         runs, done = (sum(getattr(s, key) for s in states) for key in ("runs", "done"))
-        ended, bad = sum(s.ended for s in states), sum(s.bad for s in states)
+        bad = sum(s.bad for s in states)
+        well = sum(s.ended for s in states) - bad
         failed = f", {bad} failed" if bad else ""
         self._bar.update(
             self._task,
             total=max(1, runs),
             completed=done + sum(s.part for s in states),
-            description=f"{done} of {runs} runs, {ended} of {len(states)} boards done"
+            description=f"{done} of {runs} runs, {well} of {len(states)} boards done"
             f"{failed}",
             left="",
         )
@@ -168,7 +181,7 @@ class BoardsDisplay:
         for name, state in order[:MAX_SHOWN]:
             made.add_row(
                 name,
-                f"{state.done} of {state.runs}" if state.runs else "",
+                f"{state.done} of {state.runs}",
                 "" if state.max_ns is None else format_us(state.max_ns),
                 state.left,
                 Text(
