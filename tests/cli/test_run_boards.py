@@ -2,6 +2,7 @@
 
 import json
 import os
+import shutil
 import signal
 import subprocess
 import sys
@@ -167,13 +168,21 @@ def test_a_board_that_does_not_end_is_ended(here: Path) -> None:
     assert "signal 9" in json.loads(out)["boards"][1]["why"]
 
 
+def command_line(file: Path) -> bytes:
+    """Return that of a process; empty if it has just ended."""
+    try:
+        return file.read_bytes()
+    except OSError:
+        return b""
+
+
 def test_processes_of_boards_end_when_nobody_reads_them(here: Path) -> None:
     status, _, _ = interrupted(here, "ssh:a,ssh:hangs", signal.SIGKILL, ending_s=60)
 
     assert status == -signal.SIGKILL
     end = time.monotonic() + PATIENCE_S
     while any(
-        b"fakes.boardprocess" in one.read_bytes()
+        b"fakes.boardprocess" in command_line(one)
         and (one.parent / "cwd").resolve() == here
         for one in Path("/proc").glob("[0-9]*/cmdline")
     ):
@@ -238,6 +247,60 @@ def test_a_directory_that_others_wrote_is_refused_in_words(
     (here / "out/boards").rename(here / "elsewhere")
     (here / "out/boards").symlink_to(here / "elsewhere")
     assert "a link" in rtscope("run", "--resume", "out").err
+
+
+def test_damage_of_a_board_ends_that_board_alone_and_says_what_helps(
+    rtscope: Rtscope, here: Path
+) -> None:
+    run(rtscope, "ssh:a,ssh:b,ssh:c,ssh:fails")
+    runs = {name: here / f"out/boards/ssh-{name}/runs" for name in "abc"}
+    (record,) = runs["a"].rglob("record.json")
+    record.write_text("{")
+    (here / "out/boards/ssh-b/campaign.json").write_text("[")
+    runs["c"].rename(here / "elsewhere")
+    runs["c"].symlink_to(here / "elsewhere")
+    (here / "well").touch()
+
+    said = rtscope("run", "--resume", "out", "--json")
+
+    assert said.status == 3, said.err
+    a, b, c, healed = json.loads(said.out)["boards"]
+    assert [one["state"] for one in (a, b, c)] == ["failed"] * 3
+    assert (a["runs"], a["planned"]) == (1, 1)
+    assert "damaged record" in a["why"]
+    assert f"remove {record.parent.relative_to(here)}: --resume then" in a["why"]
+    assert "campaign.json" in b["why"]
+    assert "remove out/boards/ssh-b: --resume then" in b["why"]
+    assert "a link" in c["why"]
+    assert (healed["state"], healed["runs"]) == ("done", 1)
+    assert "to continue" not in said.err
+
+    shutil.rmtree(record.parent)
+    shutil.rmtree(here / "out/boards/ssh-b")
+    runs["c"].unlink()
+    (here / "elsewhere").rename(runs["c"])
+    again = rtscope("run", "--resume", "out", "--json")
+    assert again.status == 0, again.err
+
+
+@pytest.mark.parametrize("more", [("--json",), ()])
+def test_the_report_is_printed_where_its_page_cannot_be_written(
+    more: tuple[str, ...], rtscope: Rtscope, here: Path
+) -> None:
+    run(rtscope, "ssh:a,ssh:b")
+    (here / "out/report.html").unlink()
+    (here / "out/report.html").mkdir()
+
+    said = rtscope("run", "--resume", "out", *more)
+
+    assert said.status == 3
+    assert "out/report.html" in said.err
+    assert "report.html" not in said.out.replace("boards/ssh", "")
+    if more:
+        assert json.loads(said.out)["exit_status"] == 3
+    else:
+        assert "2 of 2 boards measured" in said.out
+        assert "ssh-a" in said.out
 
 
 def test_a_used_directory_is_refused_with_how_to_go_on(rtscope: Rtscope) -> None:

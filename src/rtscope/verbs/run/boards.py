@@ -12,8 +12,9 @@ take all CPUs of this machine, take turns beside the others.
 
 import contextlib
 import selectors
+import shlex
 import time
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any
@@ -32,7 +33,8 @@ from rtscope.present.document import Detail
 from rtscope.present.render.page import page_of
 from rtscope.record.directory import place
 from rtscope.record.directory.place import CAMPAIGN, LAB
-from rtscope.record.directory.records import ResultDir, refuse_links
+from rtscope.record.directory.records import ResultDir, read_record, refuse_links
+from rtscope.record.model import RunRecord
 from rtscope.verbs.run.boardprocess import (
     INTERRUPTED,
     BoardProcess,
@@ -84,6 +86,8 @@ class LabWork:
     typed: tuple[str, ...]
     jobs: int | None
     reuse: bool
+    broken: Mapping[str, str] = field(default_factory=dict)
+    """Why the directory of a board is of no use, by the board's name."""
 
     def directory(self, board: LabBoard) -> Path:
         """Return the result directory of a board."""
@@ -104,11 +108,13 @@ def run_boards(request: RunRequest) -> int:
 def _carry_out(work: LabWork, request: RunRequest) -> int:
     ended: dict[str, Ended] = {}
     try:
-        runs = _runs(work)
+        runs = _runs(work, ended)
         with (
             place.resumable(work.path, LAB),
             BoardsDisplay(stderr_console(), runs) as display,
         ):
+            for name, how in ended.items():
+                display.ended(name, how)
             _measure(work, runs, display, ended)
     except KeyboardInterrupt:
         with contextlib.suppress(RecordError):  # the first cause counts
@@ -199,11 +205,12 @@ def _opened(path: Path, request: RunRequest) -> LabWork:
         read = [_board_again(row, document.source, path) for row in rows]
         work = LabWork(
             path=path,
-            boards=tuple(board for board, _ in read),
-            campaigns=tuple(campaign for _, campaign in read),
+            boards=tuple(board for board, _, _ in read),
+            campaigns=tuple(campaign for _, campaign, _ in read),
             typed=document.command,
             jobs=jobs,
             reuse=bool(asked["reuse"]),
+            broken={board.name: why for board, _, why in read if why},
         )
     except (KeyError, TypeError) as error:
         raise LAB.damaged(path) from error
@@ -220,18 +227,24 @@ def _opened(path: Path, request: RunRequest) -> LabWork:
     return work
 
 
-def _board_again(row: Any, source: str, path: Path) -> tuple[LabBoard, Campaign]:
-    """Return a board of the document; of a begun campaign its own document counts."""
+def _board_again(row: Any, source: str, path: Path) -> tuple[LabBoard, Campaign, str]:
+    """
+    Return a board of the document, and why its own directory is of no use.
+
+    Of a campaign that has begun its own document counts.
+    """
     name = checked_name(row["name"], f"{source}:")
     directory = path / LAB.parts / name
     refuse_links(directory)
-    asked, where = row["campaign"], f"{source}: board {name}"
-    if CAMPAIGN.is_in(directory):
-        begun = place.read_document(directory, CAMPAIGN)
-        asked, where = begun.asked, begun.source
-    campaign = from_dict(asked, source=where)
-    tags = tuple(str(tag) for tag in row["tags"])
-    return LabBoard(name, campaign.target, tags), campaign
+    campaign = from_dict(row["campaign"], source=f"{source}: board {name}")
+    tags, why = tuple(str(tag) for tag in row["tags"]), ""
+    try:
+        if CAMPAIGN.is_in(directory):
+            begun = place.read_document(directory, CAMPAIGN)
+            campaign = from_dict(begun.asked, source=begun.source)
+    except (RecordError, UsageError) as error:
+        why = f"{error}; {_anew(directory)}"
+    return LabBoard(name, campaign.target, tags), campaign, why
 
 
 # --- the processes --------------------------------------------------------------------
@@ -285,7 +298,7 @@ def _measure(
     """Measure each board that is not done; note how each ended, as soon as it has."""
     lanes = _Lanes()
     by_kind = {"here": lanes.here, "virtual": lanes.virtual, "machine": lanes.machines}
-    for task in _tasks(work, runs):
+    for task in _tasks(work, runs, ended):
         by_kind[lanes.kind_of(work, task)].append(task)
     running: dict[str, _Running] = {}
     with selectors.DefaultSelector() as pipes:
@@ -301,22 +314,44 @@ def _measure(
                 _end(running, pipes, display, ended)
 
 
-def _runs(work: LabWork) -> dict[str, tuple[int, int]]:
-    """Return of each board how many runs are done, and how many it wants."""
+def _runs(work: LabWork, ended: dict[str, Ended]) -> dict[str, tuple[int, int]]:
+    """Return of each board its runs done, and those it wants; end it if none can."""
     counts = {}
     for board, campaign in zip(work.boards, work.campaigns, strict=True):
-        planned = {run.id for run in make_plan(campaign).runs}
-        directory, done = work.directory(board), 0
-        if CAMPAIGN.is_in(directory):
-            done = len(planned & ResultDir(directory).done_ids())
-        counts[board.name] = done, len(planned)
+        done, planned, why = _done(work, board, campaign)
+        if why:
+            ended[board.name] = Ended(RecordError.exit_status, why)
+        counts[board.name] = done, planned
     return counts
 
 
-def _tasks(work: LabWork, runs: Mapping[str, tuple[int, int]]) -> Iterator[BoardTask]:
+def _done(work: LabWork, board: LabBoard, campaign: Campaign) -> tuple[int, int, str]:
+    """Return the runs done, those planned, and why the directory is of no use."""
+    planned = {run.id for run in make_plan(campaign).runs}
+    directory = work.directory(board)
+    if why := work.broken.get(board.name, ""):
+        return 0, len(planned), why
+    try:
+        is_begun = CAMPAIGN.is_in(directory)
+        done = planned & ResultDir(directory).done_ids() if is_begun else ()
+    except RecordError as error:
+        return 0, len(planned), f"{error}; {_anew(directory)}"
+    return len(done), len(planned), ""
+
+
+def _anew(directory: Path) -> str:
+    removed = shlex.quote(str(directory))
+    return f"mend it, or remove {removed}: --resume then measures the board anew"
+
+
+def _tasks(
+    work: LabWork,
+    runs: Mapping[str, tuple[int, int]],
+    ended: Mapping[str, Ended],
+) -> Iterator[BoardTask]:
     for board, campaign in zip(work.boards, work.campaigns, strict=True):
         done, planned = runs[board.name]
-        if done == planned:
+        if done == planned or board.name in ended:
             continue
         directory = work.directory(board)
         is_virtual = campaign.board is not None
@@ -406,37 +441,70 @@ def _end(
 
 
 def _show(work: LabWork, ended: Mapping[str, Ended], request: RunRequest) -> int:
-    """Print the report of all boards and write its page; return the worst status."""
+    """
+    Print the report of all boards and write its page; return the worst status.
+
+    Raises RecordError, behind the report, for a page that cannot be written.
+    """
     pairs = list(zip(work.boards, work.campaigns, strict=True))
     results = [_result(work, *pair, ended.get(pair[0].name)) for pair in pairs]
     report = boards_report(results, [one.deadline_ns for one in work.campaigns])
-    status = max((one.status for one in results), key=WORST_LAST.index)
-    page = work.path / PAGE
-    write_atomically(page, page_of(report_page(report)).encode())
+    status = _worst(one.status for one in results)
+    page, failed = work.path / PAGE, None
+    try:
+        write_atomically(page, page_of(report_page(report)).encode())
+    except RecordError as error:
+        failed, status = error, _worst([status, error.exit_status])
     if request.json:
         put_json({**report_json(report), "exit_status": status})
     else:
-        print_boards(report, detail=request.display.detail, page=str(page))
-    if request.display.detail is not Detail.QUIET and not report.is_complete:
+        shown = "" if failed else str(page)
+        print_boards(report, detail=request.display.detail, page=shown)
+    if request.display.detail is not Detail.QUIET and report.is_to_continue:
         say(f"to continue: {LAB.to_go_on(work.path)}")
+    if failed is not None and status == failed.exit_status:
+        raise failed
+    if failed is not None:
+        say(f"{failed}")
     return status
+
+
+def _worst(statuses: Iterable[int]) -> int:
+    return max(statuses, key=WORST_LAST.index)
 
 
 def _result(
     work: LabWork, board: LabBoard, campaign: Campaign, ended: Ended | None
 ) -> BoardResult:
-    directory = work.directory(board)
-    store = ResultDir(directory)
-    runs = {run.id for run in make_plan(campaign).runs}
-    try:
-        records, done = store.records(), len(runs & store.done_ids())
-    except RecordError as error:
-        records, done = [], 0
-        ended = ended or Ended(error.exit_status, str(error))
+    done, planned, why = _done(work, board, campaign)
+    records: list[RunRecord] = []
+    if not why:
+        records, why = _records(ResultDir(work.directory(board)))
+    if why:
+        # What its process said of the same file has no word of what helps.
+        said, status = "", RecordError.exit_status
+        if ended is not None and ended.why:
+            said, status = ended.why, ended.status
+        both = why if not said or said in why else f"{said}; {why}"
+        ended = Ended(status, both)
     return result_of(
-        *(board, campaign, directory),
+        *(board, campaign, work.directory(board)),
         records=records,
-        planned=len(runs),
+        planned=planned,
         done=done,
         ended=ended,
+        is_damaged=bool(why),
     )
+
+
+def _records(store: ResultDir) -> tuple[list[RunRecord], str]:
+    """Return the records that can be read, and why another cannot be."""
+    read: list[RunRecord] = []
+    why = ""
+    for file in store.record_files():
+        try:
+            read.append(read_record(file))
+        except RecordError as error:
+            removed = shlex.quote(str(file.parent))
+            why = f"{error}; remove {removed}: --resume then measures that run again"
+    return read, why

@@ -73,6 +73,8 @@ class BoardResult:
     status: int
     answer: str
     """In a line; empty without a record."""
+    is_damaged: bool = False
+    """Whether to go on is no use until the user has mended its directory."""
 
     @property
     def why(self) -> str:
@@ -115,9 +117,9 @@ class LabReport:
     """That all boards share; None: there is none."""
 
     @property
-    def is_complete(self) -> bool:
-        """Whether every board has all its runs."""
-        return all(not one.why for one in self.results)
+    def is_to_continue(self) -> bool:
+        """Whether to go on would measure what is missing."""
+        return any(one.why and not one.is_damaged for one in self.results)
 
     def row(self, load: str, label: str) -> Row | None:
         """Return the row of a board under a load; None if it has none."""
@@ -133,6 +135,7 @@ def result_of(
     planned: int,
     done: int,
     ended: Ended | None,
+    is_damaged: bool = False,
 ) -> BoardResult:
     """Judge what a board has measured by the question of its campaign."""
     answer, status = "", 3
@@ -141,12 +144,15 @@ def result_of(
         said = report_answer(model)
         answer = said.plain if isinstance(said, Words) else str(said)
         status = model.exit_status
-    if ended is not None and ended.status == INTERRUPTED and done == planned:
+    is_whole = done == planned and not is_damaged
+    if ended is not None and ended.status == INTERRUPTED and is_whole:
         ended = None  # all that it lacked was an end in peace
     if ended is not None and ended.why:
         status = ended.status
     return BoardResult(
-        board, directory, tuple(records), planned, done, ended, status, answer
+        *(board, directory, tuple(records), planned, done),
+        *(ended, status, answer),
+        is_damaged=is_damaged,
     )
 
 
