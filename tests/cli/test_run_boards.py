@@ -59,6 +59,8 @@ def test_each_board_has_a_result_directory_of_its_own(
     ]
     assert "\x1b" not in said.err
     assert "ssh-a: \\x1b[31mwelcome" in said.err
+    assert "rtscope: ssh-a: babble\n" in said.err
+    assert 'rtscope: ssh-b-lan: {"is": "plan"}\n' in said.err
     assert (here / "out" / "report.html").exists()
     assert rtscope("report", "out/boards/ssh-a").status == 0
     assert "out/boards/ssh-a" in rtscope("report", "out").err

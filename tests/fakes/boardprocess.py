@@ -4,6 +4,7 @@ A process of one board on a machine that is fake: `python -m fakes.boardprocess`
 What befalls the board is in its address: `ssh:fails` cannot be reached, `ssh:dies` ends
 by SIGKILL in its second run, `ssh:hangs` never ends one, `ssh:stubborn` not after
 SIGINT either, `ssh:full` cannot write its record. A file `well` where it runs heals it.
+Every process babbles: among its lines are some that tell nothing.
 """
 
 import contextlib
@@ -11,7 +12,7 @@ import os
 import signal
 import sys
 import time
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any
 
@@ -65,8 +66,19 @@ def full(self: ResultDir, record: Measured, **_: Any) -> Path:
     raise RecordError(f"cannot write {self.path}: No space left on device")
 
 
+BABBLE = b'babble\n[1]\n{"is": "plan"}\n{"is": "worst", "max_ns": null}\n'
+
+
+def babble(taken_over: Callable[[], int] = oneboard._taken_over) -> int:
+    """Take over the pipes; write what a library may write there."""
+    lines = taken_over()
+    os.write(lines, BABBLE)
+    return lines
+
+
 def main() -> int:
     """Run the process of one board."""
+    PATCHED.setattr(oneboard, "_taken_over", babble)
     board = FakeBoard()
     board.results = [9_000] * 9
     PATCHED.setattr(run, "open_target", opened)

@@ -5,17 +5,18 @@ One process a board: none can hold up, or take down, another one.
 """
 
 import contextlib
-import json
 import os
 import signal
 import sys
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
+from types import UnionType
 from typing import Any
 
 from rtscope.host import process
-from rtscope.host.errors import MeasurementError
+from rtscope.host.errors import MeasurementError, RecordError
+from rtscope.host.files.documents import json_object
 from rtscope.host.files.jsontext import json_text
 
 COMMAND = (sys.executable, "-P", "-m", "rtscope.verbs.run.oneboard")
@@ -28,6 +29,19 @@ _PIECE_BYTES = 64 << 10
 
 END_S = 10.0
 """For a process that has closed its pipes, on a busy machine."""
+
+
+_SHAPES: Mapping[str, Mapping[str, type | UnionType]] = {
+    "plan": {"runs": int, "left_ns": int},
+    "phase": {"text": str, "left_ns": int},
+    "run": {"text": str, "left_ns": int, "duration_ns": int},
+    "boots": {"text": str, "part": int | float},
+    "worst": {"max_ns": int},
+    "done": {"text": str, "max_ns": int | None, "number": int},
+    "note": {"text": str},
+    "ended": {"status": int, "why": str},
+}
+"""What a line tells, by its key `is`."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -73,6 +87,8 @@ class BoardProcess:
     ended: Ended | None = None
     """What it said at its end; None: not yet."""
     _parts: dict[int, bytearray] = field(default_factory=dict)
+    _cut: set[int] = field(default_factory=set)
+    """Pipes whose line was too long: the rest of it is left out."""
 
     @classmethod
     def start(cls, task: BoardTask) -> "BoardProcess":
@@ -98,12 +114,30 @@ class BoardProcess:
         kept = self._parts.setdefault(pipe, bytearray())
         kept += piece
         *lines, rest = bytes(kept).split(b"\n")
-        self._parts[pipe] = bytearray(rest if len(rest) < MAX_LINE_BYTES else b"")
+        if lines and pipe in self._cut:
+            self._cut.discard(pipe)
+            del lines[0]
+        if len(rest) >= MAX_LINE_BYTES:
+            self._cut.add(pipe)
+            rest = b""
+        self._parts[pipe] = bytearray(rest)
         return (line.decode("utf-8", "replace") for line in lines)
 
-    def told(self, line: str) -> Mapping[str, Any]:
-        """Return what a line of the process tells, and note its end."""
-        said: Mapping[str, Any] = json.loads(line)
+    def told(self, line: str) -> Mapping[str, Any] | None:
+        """
+        Return what a line of the process tells, and note its end.
+
+        None for another line, which something that it has loaded may have written.
+        """
+        try:
+            said = json_object(line, name=self.task.name)
+        except RecordError:
+            return None
+        shape = _SHAPES.get(str(said.get("is")))
+        if shape is None or not all(
+            isinstance(said.get(key), kinds) for key, kinds in shape.items()
+        ):
+            return None
         if said["is"] == "ended":
             self.ended = Ended(said["status"], said["why"])
         return said

@@ -396,12 +396,12 @@ def _read(
             one.open_pipes.discard(pipe)
             continue
         for line in filter(None, lines):
-            if pipe == one.process.pipes[0]:
-                said = one.process.told(line)
+            said = one.process.told(line) if pipe == one.process.pipes[0] else None
+            if said is None:
+                display.message(name, line)
+            else:
                 one.measures |= said["is"] == "plan"
                 display.told(name, said)
-            else:
-                display.message(name, line)
     heard = {key.data[0] for key, _ in ready}
     for name, one in list(running.items()):
         # What it has started may keep a pipe open.
