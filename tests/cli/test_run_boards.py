@@ -197,7 +197,7 @@ def test_processes_of_boards_end_when_nobody_reads_them(here: Path) -> None:
     [
         (("-t", "ssh:a,"), "--target: '': write local, ssh:HOST"),
         (("-t", "ssh:a,ssh:-x"), "'ssh:-x': write local"),
-        (("-t", "ssh:a,ssh:a"), "ssh:a is named twice"),
+        (("-t", "ssh:a,ssh:a"), "ssh-a and ssh-a-2 are the same machine"),
         (("-t", ",".join(f"ssh:h{n}" for n in range(65))), "name at most 64"),
         (("-t", "ssh:a,ssh:b", "--identical-to", "x"), "--identical-to is for one"),
         (("-t", "ssh:a,ssh:b", "--require-identical"), "--require-identical is for"),

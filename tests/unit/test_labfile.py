@@ -72,6 +72,24 @@ def test_names_of_addresses_are_small_and_no_two_are_the_same() -> None:
 
 
 @pytest.mark.parametrize(
+    "targets",
+    [
+        *("ssh:a,ssh:root@a", "ssh:A,ssh:x@a", "ssh:a,ssh:ssh://root@a:22"),
+        *("local,ssh:localhost", "ssh:root@127.0.0.1,local", "local,ssh:ssh://[::1]"),
+        *("ssh:::1,ssh:[::1]", "ssh:ssh://a:23,ssh:ssh://x@a:23"),
+    ],
+)
+def test_a_machine_is_one_whatever_its_address_says_beside_it(targets: str) -> None:
+    with pytest.raises(UsageError, match="the same machine"):
+        boards_of(targets)
+
+
+def test_other_machines_may_share_a_gateway() -> None:
+    for targets in ("ssh:a,ssh:ssh://a:23", "local,ssh:ssh://localhost:2222"):
+        assert len(boards_of(targets)) == 2
+
+
+@pytest.mark.parametrize(
     ("text", "why"),
     [
         ("", "[[board]]: write 1 to 64 tables"),
@@ -100,7 +118,7 @@ def test_names_of_addresses_are_small_and_no_two_are_the_same() -> None:
         (
             '[[board]]\nname = "a"\ntarget = "ssh:x"\n'
             '[[board]]\nname = "b"\ntarget = "ssh:x"\n',
-            "ssh:x is named twice, as a and b",
+            "a and b are the same machine",
         ),
         ('[[board]]\ntarget = "local"\n' * (MAX_BOARDS + 1), "write 1 to 64 tables"),
         ("x = " + "[" * 5000, "nested"),
@@ -116,11 +134,11 @@ def test_a_mistake_is_named_with_its_place(text: str, why: str, tmp_path: Path) 
 @pytest.mark.parametrize(
     ("settings", "why"),
     [
-        ('load = "lod"', "board local: --load: no such load: 'lod'"),
-        ("load = 3", "board local: --load: 3 is no text"),
+        ('load = "lod"', "lab.toml: board local: settings load: no such load: 'lod'"),
+        ("load = 3", "lab.toml: board local: settings load: 3 is no text"),
         ('kernel_release = "x"', "no such option"),
-        ("seed = 3", "board local: --seed: for virtual boards only"),
-        ('duration = "200"', "board local: --duration: 200: no unit"),
+        ("seed = 3", "lab.toml: board local: settings seed: for virtual boards only"),
+        ('duration = "200"', "lab.toml: board local: settings duration: 200: no unit"),
     ],
 )
 def test_a_wrong_setting_is_named_with_its_board(
@@ -131,6 +149,12 @@ def test_a_wrong_setting_is_named_with_its_board(
         campaigns_of(load_lab(lab(tmp_path, text)), None, Options())
 
     assert why in str(refusal.value)
+
+
+def test_an_option_that_was_typed_is_named_as_such(tmp_path: Path) -> None:
+    text = '[[board]]\ntarget = "local"\nsettings = { load = "idle" }\n'
+    with pytest.raises(UsageError, match=r"board local: --duration: 200: no unit"):
+        campaigns_of(load_lab(lab(tmp_path, text)), None, Options(duration="200"))
 
 
 @given(

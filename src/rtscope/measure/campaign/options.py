@@ -8,6 +8,7 @@ import typer
 
 from rtscope.measure.campaign.file import (
     BOARDS_ONLY,
+    At,
     checked,
     description,
     field_of,
@@ -113,12 +114,17 @@ def option_of(key: str) -> str:
     return name or key.partition(".")[2]
 
 
-def with_options(campaign: Campaign, options: Options) -> Campaign:
+def at_option(key: str, _number: int = 0) -> str:
+    """Return how the option of a key is typed."""
+    return f"--{option_of(key).replace('_', '-')}"
+
+
+def with_options(campaign: Campaign, options: Options, at: At = at_option) -> Campaign:
     """
     Return the campaign with the options in place of its own values.
 
     An option of [[run]] holds for every run. Raises UsageError as the file would,
-    naming the option.
+    naming the option, or its place.
     """
     by_option = options.values
     keys = [key for key in key_schemas() if option_of(key) in by_option]
@@ -130,11 +136,7 @@ def with_options(campaign: Campaign, options: Options) -> Campaign:
         table, _, name = key.partition(".")
         for place in values["run"] if table == "run" else (values,):
             place[name if table == "run" else key] = by_option[option_of(key)]
-    return checked(_without_displaced(validated(values, _at), options), _at)
-
-
-def _at(key: str, _number: int) -> str:
-    return f"--{option_of(key).replace('_', '-')}"
+    return checked(_without_displaced(validated(values, at), options), at)
 
 
 def _without_displaced(campaign: Campaign, options: Options) -> Campaign:

@@ -177,7 +177,7 @@ def _refuse_impossible(
             if campaign.require_identical:
                 raise UsageError("require_identical is for a campaign of one board")
         except UsageError as error:
-            raise UsageError(f"board {board.name}: {error}") from error
+            raise UsageError(f"{board.title}: {error}") from error
         make_plan(campaign)
 
 

@@ -18,6 +18,7 @@ from pathlib import Path
 from typing import Any
 
 from rtscope.host.errors import UsageError, no_such, quote
+from rtscope.host.escape import printable
 from rtscope.machine.target.address import parse_address
 from rtscope.measure.campaign.file import (
     BOARDS_ONLY,
@@ -27,12 +28,17 @@ from rtscope.measure.campaign.file import (
 )
 from rtscope.measure.campaign.messages import table_at
 from rtscope.measure.campaign.model import Campaign
-from rtscope.measure.campaign.options import Options, option_of, with_options
+from rtscope.measure.campaign.options import Options, at_option, option_of, with_options
 
 MAX_BOARDS = 64
 MAX_TAGS = 32
 
 _NAME = re.compile(r"[a-z0-9][a-z0-9_-]{0,63}")
+_PORT = re.compile(r"(.*[^:]|\[.*\]):([0-9]{1,5})")
+_LOOPBACK = re.compile(r"localhost|::1|127(?:\.[0-9]{1,3}){3}")
+_HERE = "this machine"
+SSH_PORT = 22
+
 _FORM = "small letters, digits, - and _, 64 at most"
 _KEYS = ("name", "target", "tags", "settings")
 _SETTINGS = tuple(one.name for one in fields(Options) if one.name != "target")
@@ -51,6 +57,13 @@ class LabBoard:
     settings: Options = Options()  # noqa: RUF009 -- frozen
     place: Path = Path()
     """Paths of its settings are taken from here."""
+    file: str = ""
+    """Of the lab; empty: --target names it."""
+
+    @property
+    def title(self) -> str:
+        """Return what messages call it: its name, behind the file."""
+        return f"{self.file}: board {self.name}" if self.file else f"board {self.name}"
 
 
 def load_lab(path: Path, *, tags: str | None = None) -> tuple[LabBoard, ...]:
@@ -67,7 +80,10 @@ def load_lab(path: Path, *, tags: str | None = None) -> tuple[LabBoard, ...]:
     if not isinstance(rows, list) or not 0 < len(rows) <= MAX_BOARDS:
         raise UsageError(f"{path}: [[board]]: write 1 to {MAX_BOARDS} tables")
     boards = [
-        read_board(row, f"{path}: [[board]] number {number}", path.parent)
+        replace(
+            read_board(row, f"{path}: [[board]] number {number}", path.parent),
+            file=str(path),
+        )
         for number, row in enumerate(rows, 1)
     ]
     refuse_twice(boards, str(path))
@@ -110,12 +126,23 @@ def _campaign(
     if mixed and not board.target.startswith("virtual:"):
         kept = {k: v for k, v in options.values.items() if k not in OF_BOARDS}
         typed, written = Options(**_any(kept)), replace(written, kernels=())
+
+    def at(key: str, _: int) -> str:
+        name = option_of(key)
+        is_set = name in board.settings.values and name not in typed.values
+        return f"settings {name}" if is_set else at_option(key)
+
+    def at_setting(key: str, _: int) -> str:
+        name = option_of(key)
+        return f"settings {name}" if name in board.settings.values else at_option(key)
+
     try:
-        own = with_options(written, replace(board.settings, target=board.target))
-        own = with_places(own, board.place)
-        return with_places(with_options(own, replace(typed, target=None)), Path.cwd())
+        options = replace(board.settings, target=board.target)
+        own = with_places(with_options(written, options, at_setting), board.place)
+        options = replace(typed, target=None)
+        return with_places(with_options(own, options, at), Path.cwd())
     except UsageError as error:
-        raise UsageError(f"board {board.name}: {error}") from error
+        raise UsageError(f"{board.title}: {error}") from error
 
 
 def _any(values: Mapping[str, object]) -> dict[str, Any]:
@@ -138,13 +165,37 @@ def refuse_twice(boards: Iterable[LabBoard], where: str) -> None:
         if one.name in names:
             raise UsageError(f"{where}: two boards are called {one.name}; rename one")
         names.add(one.name)
-        if one.target in machines:
+        machine = _machine(one.target)
+        if machine in machines:
             raise UsageError(
-                f"{where}: {one.target} is named twice, as {machines[one.target]} and "
-                f"{one.name}: two measurements would disturb each other; leave one out"
+                f"{where}: {machines[machine]} and {one.name} are the same machine, "
+                f"{printable(machine)}: two measurements would disturb each other; "
+                "leave one out"
             )
-        if not one.target.startswith("virtual:"):
-            machines[one.target] = one.name
+        if machine:
+            machines[machine] = one.name
+
+
+def _machine(target: str) -> str:
+    """
+    Return a machine by its host, without the user; empty for a virtual board.
+
+    Other ports of a host may lead to others: to guests, or through a gateway.
+    """
+    address = parse_address(target)
+    if address.board is not None:
+        return ""
+    if address.host is None:
+        return _HERE
+    is_url = address.host.startswith("ssh://")
+    host = address.host.removeprefix("ssh://").rpartition("@")[2].lower()
+    port = ""
+    if is_url and (found := _PORT.fullmatch(host)):
+        host, port = found.groups()
+    host = host.strip("[]")
+    if port and int(port) != SSH_PORT:
+        return f"{host}:{port}"
+    return _HERE if _LOOPBACK.fullmatch(host) else host
 
 
 def read_board(row: object, where: str, place: Path) -> LabBoard:
