@@ -9,6 +9,7 @@ from rtscope.cli.console import (
     Json,
     log,
     note,
+    put_blocks,
     put_json,
     stderr_console,
     stdout_console,
@@ -16,10 +17,17 @@ from rtscope.cli.console import (
 from rtscope.cli.options import BoardKernel, refuse_board_options
 from rtscope.host.errors import UsageError
 from rtscope.host.files import refuse_unwritable, write_atomically
-from rtscope.machine.target.address import address_of, open_target
+from rtscope.machine.filetree import FileReader
+from rtscope.machine.target.address import Address, address_of, open_target
 from rtscope.verbs.demo.judge import judged
 from rtscope.verbs.demo.machine import run_demo
 from rtscope.verbs.demo.model import Demo, DemoResult, Scenario, demos
+from rtscope.verbs.demo.states import show_states
+from rtscope.verbs.demo.statestext import (
+    states_blocks,
+    states_document,
+    states_json,
+)
 from rtscope.verbs.demo.text import demo_document, print_chars, print_demo
 
 NOT_HELD = 1
@@ -54,15 +62,25 @@ def demo(
     """Run a scheduling scenario, and check that the kernel behaves as documented.
 
     Threads of the agent follow a script on one CPU, for a few seconds; changed settings
-    are restored. The exit status is 1 if a check fails.
+    are restored. `states` makes each state of a thread on this machine, and shows it.
+    The exit status is 1 if a check fails, or a state that was made is not seen.
     """
     if html is not None:
         refuse_unwritable(html)
     if json and chars:
         raise UsageError("--json has all that --chars shows: leave one out")
-    demo = demos()[scenario]
     address = address_of(target, boards=True)
     refuse_board_options(address.board, kernel=kernel)
+    if scenario is Scenario.STATES:
+        if address != Address():
+            raise UsageError(
+                f"states are made on this machine: run rtscope app demo {scenario} on "
+                "the board itself"
+            )
+        if chars or cpu is not None:
+            raise UsageError(f"{scenario} has no --cpu and no --chars: leave them out")
+        return _states(html, json=json)
+    demo = demos()[scenario]
     if address.board is not None:
         result = _on_board(address.board, kernel, demo, cpu)
     else:
@@ -82,6 +100,21 @@ def demo(
                 print_chars(judgement, console)
             print_demo(judgement, console)
     return 0 if judgement.held else NOT_HELD
+
+
+def _states(html: Path | None, *, json: bool) -> int:
+    """Show the states of a thread; return the exit status. Raises TargetError."""
+    result = show_states(FileReader(), log=note)
+    if html is not None:
+        # Loaded for a page only: it takes as long as all the rest.
+        from rtscope.present.render.page import page_of
+
+        write_atomically(html, page_of(states_document(result)).encode())
+    if json:
+        put_json(states_json(result))
+    else:
+        put_blocks(*states_blocks(result))
+    return 0 if result.held else NOT_HELD
 
 
 def _on_board(name: str, kernel: str | None, demo: Demo, cpu: int | None) -> DemoResult:

@@ -24,7 +24,7 @@ from rtscope.host.units import NS_PER_MS
 
 
 class Scenario(StrEnum):
-    """The demonstrations: the tables of `scenarios.toml`."""
+    """The demonstrations: tables of `scenarios.toml`, and the states of a thread."""
 
     PREEMPT = "preempt"
     RR = "rr"
@@ -34,6 +34,8 @@ class Scenario(StrEnum):
     PAGEFAULT = "pagefault"
     MALLOC = "malloc"
     PERIODIC = "periodic"
+    STATES = "states"
+    """Of `states.toml`: its threads have no script."""
 
 
 @dataclass(frozen=True, slots=True)
