@@ -79,15 +79,15 @@ _NAMES = {
     "deadline_ns": "INTEGER",
     "misses": "INTEGER",
     "celsius": "REAL",
-    "settings": "INTEGER NOT NULL REFERENCES conditions",
-    "state": "INTEGER NOT NULL REFERENCES conditions",
+    "settings": "INTEGER NOT NULL REFERENCES conditions (id)",
+    "state": "INTEGER NOT NULL REFERENCES conditions (id)",
     "mean_with_missed_ns": "REAL",
 }
 
 _TABLES = (
     "CREATE TABLE conditions (id INTEGER PRIMARY KEY, text TEXT NOT NULL UNIQUE)",
     "CREATE TABLE run (id INTEGER PRIMARY KEY, {columns}, histogram BLOB)",
-    "CREATE TABLE caveat (run INTEGER NOT NULL REFERENCES run ON DELETE CASCADE, "
+    "CREATE TABLE caveat (run INTEGER NOT NULL REFERENCES run (id) ON DELETE CASCADE, "
     "caveat TEXT NOT NULL, PRIMARY KEY (run, caveat)) WITHOUT ROWID",
     "CREATE TABLE tag (directory TEXT NOT NULL, tag TEXT NOT NULL, "
     "PRIMARY KEY (directory, tag)) WITHOUT ROWID",
