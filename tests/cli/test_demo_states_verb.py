@@ -15,6 +15,7 @@ from pathlib import Path
 import pytest
 
 from fakes.commandline import Rtscope
+from rtscope.machine.filetree import FileReader
 from rtscope.verbs.demo import statemaker, states
 
 PATIENCE_S = 300.0
@@ -126,12 +127,11 @@ def test_a_killed_demo_leaves_no_process(name: str) -> None:
     words = [sys.executable, "-c", HOLDER, statemaker.__file__, name]
     with started(words) as holder:
         assert holder.stdout is not None
-        answer = json.loads(holder.stdout.readline())
+        assert holder.stdout.readline()
         assert makers_of(holder.pid)
         holder.kill()
         holder.wait()
         until_none_is_left(holder.pid)
-        assert answer.get("pid") not in makers_of(holder.pid)
 
 
 def test_ctrl_c_ends_it_in_words_and_leaves_no_process() -> None:
@@ -154,15 +154,9 @@ def test_a_failure_leaves_no_process(monkeypatch: pytest.MonkeyPatch) -> None:
 
     monkeypatch.setattr(states, "look_at", fails)
     with pytest.raises(RuntimeError, match="for the test"):
-        states.show_states(states_reader(), log=lambda _: None)
+        states.show_states(FileReader(), log=lambda _: None)
 
     assert makers_of(os.getpid()) == []
-
-
-def states_reader() -> states.Reader:
-    from rtscope.machine.filetree import FileReader
-
-    return FileReader()
 
 
 # --- what cannot be shown -------------------------------------------------------------
@@ -178,7 +172,7 @@ def made_by(text: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
 def test_a_refused_state_is_told_with_its_reason_and_fails_nothing(
     rtscope: Rtscope, monkeypatch: pytest.MonkeyPatch, tmp_path: Path
 ) -> None:
-    text = 'print(\'{"refused": "ptrace was refused: Operation not permitted"}\')'
+    text = "print('refused ptrace was refused: Operation not permitted')"
     made_by(text, tmp_path, monkeypatch)
     said = rtscope("app", "demo", "states")
 

@@ -1,8 +1,8 @@
 """
 Bring a thread into one state, and keep it there: a program of its own for each.
 
-`python statemaker.py STATE PARENT` writes one line of JSON: `pid` and `tid` of the
-thread, or `refused` with the reason. It loads nothing of rtscope, so that it starts
+`python statemaker.py STATE PARENT` writes one line: PID and TID of the thread,
+or `refused` and the reason. It loads nothing of rtscope, so that it starts
 fast and has no other threads.
 
 It ends with its parent, whichever way that ends: the kernel kills it
@@ -10,7 +10,6 @@ It ends with its parent, whichever way that ends: the kernel kills it
 """
 
 import ctypes
-import json
 import os
 import signal
 import sys
@@ -152,7 +151,7 @@ HAVE_CHILDREN = frozenset({"vfork", "traced", "zombie"})
 
 
 def _show(pid: int, tid: int = 0) -> None:
-    os.write(1, json.dumps({"pid": pid, "tid": tid or pid}).encode() + b"\n")
+    os.write(1, f"{pid} {tid or pid}\n".encode())
 
 
 def _end_with(parent: int) -> None:
@@ -169,7 +168,7 @@ def main() -> int:
     try:
         MAKERS[name]()
     except (Refused, OSError) as error:
-        os.write(1, json.dumps({"refused": str(error)}).encode() + b"\n")
+        os.write(1, f"refused {error}\n".encode())
     return 0
 
 

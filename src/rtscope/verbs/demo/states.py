@@ -1,6 +1,5 @@
 """The states of a thread: each made by a process of ours, and read from outside."""
 
-import json
 import os
 import re
 import selectors
@@ -205,7 +204,10 @@ def _answer(started: Started, end: float) -> _Answer:
             if not piece:
                 return _Answer(broken=f"its process ended at once{_said(started)}")
             line += piece
-    return _Answer(**json.loads(line))
+    first, _, rest = line.decode("utf-8", "replace").strip().partition(" ")
+    if first == "refused":
+        return _Answer(refused=rest)
+    return _Answer(int(first), int(rest))
 
 
 def _said(started: Started) -> str:
