@@ -22,7 +22,7 @@ struct header {
 
 /* A piece: when it ended, its thread, the number of its content from 1 on. The begin of
  * a content: BEGINS and how many blocks it has. A block: its address, how often it was
- * begun, and its instructions. */
+ * begun (UINT32_MAX: or more), and its instructions. */
 struct unit {
 	uint64_t first;
 	uint32_t second, third;
@@ -112,13 +112,16 @@ static __attribute__((noinline)) void add_block(struct counts *counts,
 void code_at_block(const struct block *block)
 {
 	struct counts *counts = counts_now();
+	uint32_t *times;
 
 	if (!counts->counts)
 		return;
 	if (__builtin_expect(block->number >= counts->room, 0))
 		make_room(counts, block->number);
-	if (!counts->times[block->number]++)
+	times = &counts->times[block->number];
+	if (!*times)
 		add_block(counts, block);
+	*times += *times != UINT32_MAX;
 }
 
 /* --- pieces --------------------------------------------------------------------------- */

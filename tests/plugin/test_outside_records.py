@@ -1,10 +1,12 @@
 """What is seen of a program from outside, of a guest that has it by the instruction."""
 
+import subprocess
+import zlib
 from collections.abc import Iterator, Sequence
 from pathlib import Path
 
 import pytest
-from bare import UPPER_HALF, Board, address_of, build
+from bare import PATIENCE_S, ROOT, UPPER_HALF, Board, address_of, build, compiled
 from elftools.elf.elffile import ELFFile
 from test_plugin import board, qemu
 
@@ -288,6 +290,26 @@ def test_code_beyond_the_limit_is_counted(board: Board) -> None:
     cut = executed(board, **{"code-units": 4})
 
     assert (len(cut.contents), cut.lost) == (1, 2)
+
+
+def test_a_block_is_never_begun_fewer_times_than_fit_into_its_count(
+    tmp_path: Path,
+) -> None:
+    # In an argument, so that it is made again when the plugin's source is another.
+    source = zlib.crc32((ROOT / "plugin/code.c").read_bytes())
+    writer = compiled(
+        "codetimes.c",
+        *("-target", "x86_64-linux-gnu.2.31", "-D_GNU_SOURCE", "-O2"),
+        *(f"-I{ROOT / 'agent'}", f"-DSOURCE={source}"),
+    )
+    subprocess.run([writer, tmp_path / "code"], check=True, timeout=PATIENCE_S)
+
+    code = parse_program_code((tmp_path / "code").read_bytes())
+
+    assert code.totals.tolist() == [2 * (2**32 - 1), 2]
+    assert code.beyond_count.tolist() == [True, False]
+    assert code.threads[7].contents.tolist() == [0, 1]
+    assert code.lost == 0
 
 
 def test_code_without_a_program_is_refused(board: Board) -> None:

@@ -132,6 +132,16 @@ def test_why_a_cycle_is_left_out_is_what_the_record_shows() -> None:
     }
 
 
+def test_a_cycle_with_a_block_beyond_its_count_is_left_out() -> None:
+    often = 2**32 - 1
+    parts = (content((LOOP, often, 2)), content((LOOP, often - 1, 2)))
+    pieces = (piece(500, TID, 1), piece(1500, TID, 2))
+    found = uses(thread(2 * often, 2 * often - 2), *parts, *pieces)
+
+    assert found.left_out == {WhyLeftOut.BEYOND_COUNT: 1}
+    assert [(one.cycle, one.cycles) for one in found.uses] == [(1, 1)]
+
+
 def test_each_reason_is_told_with_its_cycles() -> None:
     left_out = {WhyLeftOut.TWO_CPUS: 1, WhyLeftOut.OTHER: 2}
     seen = ThreadCode("pc", "loop", TID, ThreadUses((), left_out), 9)

@@ -21,6 +21,8 @@ _MAGIC = b"RTSCCODE"
 _HEADER = struct.Struct("<8sII")
 _UNIT = np.dtype([("first", "<u8"), ("second", "<u4"), ("third", "<u4")])
 _BEGINS = np.uint64(2**64 - 1)
+_MOST_TIMES = 2**32 - 1
+"""So often a block was begun, or more."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -83,6 +85,8 @@ class ProgramCode:
     contents: tuple[Content, ...]
     totals: NDArray[np.int64]
     """The instructions of each content."""
+    beyond_count: NDArray[np.bool_]
+    """Whether it may have begun a block more often than is counted."""
     threads: Mapping[int, ThreadPieces]
     """By their numbers on the board."""
     ended_ns: int
@@ -108,6 +112,7 @@ def parse_program_code(data: bytes) -> ProgramCode:
     addresses = units["first"].astype(np.uint64)
     instructions = units["second"].astype(np.int64) * units["third"]
     sums = np.append(0, np.cumsum(instructions))
+    beyond = np.append(0, np.cumsum(units["second"] == _MOST_TIMES))
     contents = tuple(
         Content(addresses[begin + 1 : end], instructions[begin + 1 : end])
         for begin, end in zip(begins.tolist(), ends.tolist(), strict=True)
@@ -124,6 +129,7 @@ def parse_program_code(data: bytes) -> ProgramCode:
     return ProgramCode(
         contents,
         totals=sums[ends] - sums[begins + 1],
+        beyond_count=beyond[ends] > beyond[begins + 1],
         threads=threads,
         ended_ns=int(ended_ns.max(initial=0)),
         lost=int(lost),

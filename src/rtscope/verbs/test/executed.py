@@ -22,6 +22,7 @@ class WhyLeftOut(StrEnum):
     """Why the code of a cycle is not known, in words."""
 
     FULL = "the record of executed code was full"
+    BEYOND_COUNT = "a block was begun more often than the record counts"
     TWO_CPUS = "on two CPUs"
     OTHER = "its pieces have other instructions than the cycle"
 
@@ -56,8 +57,7 @@ def worst_uses(
     code: ProgramCode, thread: OutsideThread, named: Naming, *, cpus: CpusOf
 ) -> ThreadUses:
     """Return for each function the cycle in which a thread executed most of it."""
-    cycles, others = _by_contents(code, thread)
-    left_out = Counter(_why_left_out(code, one, cpus) for one in others)
+    cycles, left_out = _by_contents(code, thread, cpus)
     used = sorted({one for contents in cycles for one in contents})
     place = _FunctionOf([code.contents[one] for one in used], named)
     sums = {one: place.sums(code.contents[one]) for one in used}
@@ -80,37 +80,40 @@ def worst_uses(
     return ThreadUses(tuple(uses), {w: left_out[w] for w in WhyLeftOut if left_out[w]})
 
 
-def _why_left_out(code: ProgramCode, cycle: OutsideCycle, cpus: CpusOf) -> WhyLeftOut:
-    if code.lost and cycle.done_ns > code.ended_ns:
-        return WhyLeftOut.FULL
-    # A piece that ended on another CPU has a time of that one: it may be in no order.
-    return WhyLeftOut.TWO_CPUS if len(cpus(cycle)) > 1 else WhyLeftOut.OTHER
-
-
 def _by_contents(
-    code: ProgramCode, thread: OutsideThread
-) -> tuple[dict[Contents, list[OutsideCycle]], Sequence[OutsideCycle]]:
+    code: ProgramCode, thread: OutsideThread, cpus: CpusOf
+) -> tuple[dict[Contents, list[OutsideCycle]], Counter[WhyLeftOut]]:
     """
     Return the cycles of a thread by what they executed, in their order.
 
-    And those whose pieces have other instructions than the cycle.
+    And how many are left out, as their pieces have other instructions than they.
     """
     cycles: dict[Contents, list[OutsideCycle]] = {}
+    left_out: Counter[WhyLeftOut] = Counter()
     pieces = code.threads.get(thread.tid)
     if pieces is None:
-        return cycles, thread.cycles
+        left_out.update(_why_left_out(code, one, cpus) for one in thread.cycles)
+        return cycles, left_out
     ended_ns = np.maximum.accumulate(pieces.ended_ns)
-    left_out = []
     for cycle in thread.cycles:
         first, last = np.searchsorted(
             ended_ns, (cycle.first_ns, cycle.done_ns), "right"
         )
         contents = pieces.contents[first:last]
-        if code.totals[contents].sum() == cycle.user_instructions:
+        if code.beyond_count[contents].any():
+            left_out[WhyLeftOut.BEYOND_COUNT] += 1
+        elif code.totals[contents].sum() == cycle.user_instructions:
             cycles.setdefault(tuple(contents.tolist()), []).append(cycle)
         else:
-            left_out.append(cycle)
+            left_out[_why_left_out(code, cycle, cpus)] += 1
     return cycles, left_out
+
+
+def _why_left_out(code: ProgramCode, cycle: OutsideCycle, cpus: CpusOf) -> WhyLeftOut:
+    if code.lost and cycle.done_ns > code.ended_ns:
+        return WhyLeftOut.FULL
+    # A piece that ended on another CPU has a time of that one: it may be in no order.
+    return WhyLeftOut.TWO_CPUS if len(cpus(cycle)) > 1 else WhyLeftOut.OTHER
 
 
 class _FunctionOf:
