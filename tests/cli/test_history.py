@@ -11,6 +11,7 @@ import pytest
 from fakes.commandline import Rtscope
 from fakes.htmltables import uneven_rows
 from fakes.nights import keep, lab, latencies, run
+from rtscope.present.words import NOTHING
 
 
 @pytest.fixture
@@ -367,3 +368,99 @@ def test_a_wrong_show_is_told(
     said = rtscope("history", "show", *words)
     assert said.status == status
     assert told in said.err.replace("\n", " ")
+
+
+# --- query ----------------------------------------------------------------------------
+
+
+@pytest.fixture
+def few(rtscope: Rtscope, nights: Path) -> Path:
+    """Three nights, in the index."""
+    rtscope("history", "index", nights)
+    return nights
+
+
+@pytest.mark.usefixtures("few")
+def test_a_query_may_call_its_columns_as_those_of_run(rtscope: Rtscope) -> None:
+    said = rtscope(
+        *("history", "query", "--json"),
+        "SELECT 'x' AS started, count(*) AS counts, NULL AS path FROM run",
+    )
+    assert json.loads(said.out) == {
+        "columns": ["started", "counts", "path"],
+        "rows": [["x", 7, None]],
+        "more": False,
+    }
+
+
+@pytest.mark.usefixtures("few")
+def test_rows_are_bounded_and_values_harmless(rtscope: Rtscope) -> None:
+    two = rtscope("history", "query", "SELECT id FROM run", "--limit", "2")
+    assert two.out.splitlines()[-1] == "2 rows, and more; --limit 0 shows all."
+    rows = rtscope("history", "query", "SELECT id FROM run", "--limit", "0", "--csv")
+    assert len(rows.out.splitlines()) == 8
+    odd = "SELECT char(27) AS a, NULL AS b, zeroblob(812) AS histogram"
+    shown = rtscope("history", "query", odd).out
+    assert "\x1b" not in shown
+    assert shown.splitlines()[1].split() == [
+        r"\x1b",
+        NOTHING,
+        "histogram,",
+        "812",
+        "bytes",
+    ]
+    rows_below = rtscope("history", "query", "SELECT * FROM run LIMIT 1").out
+    assert "  kernel_release" in rows_below
+
+
+@pytest.mark.usefixtures("few")
+def test_conditions_are_read_as_json(rtscope: Rtscope) -> None:
+    query = "SELECT DISTINCT key FROM conditions, json_each(text) WHERE key = 'load'"
+    said = rtscope("history", "query", query, "--json")
+    assert json.loads(said.out)["rows"] == [["load"]]
+
+
+@pytest.mark.parametrize(
+    ("query", "told"),
+    [
+        ("DELETE FROM run", "open for reading alone"),
+        ("ATTACH 'other.db' AS other", "open for reading alone"),
+        ("VACUUM INTO 'other.db'", "open for reading alone"),
+        ("PRAGMA journal_mode = DELETE", "open for reading alone"),
+        ("CREATE TEMP TABLE x (y)", "open for reading alone"),
+        ("SELECT 1 FROM runs", "no such table: runs; tables: conditions, run"),
+        ("SELECT worst FROM tag", "columns of tag: directory, tag"),
+        ("SELECT 1; SELECT 2", "one statement at a time"),
+        ("SELECT ?", "bindings"),
+        ("SELECT zeroblob(1000000000)", "too big"),
+        ("SELECT '\udcff'", "surrogates"),
+        (" ", "no query"),
+        ("worst-per-nigth", "did you mean 'worst-per-night'"),
+    ],
+)
+def test_a_refused_query_is_told(
+    rtscope: Rtscope, few: Path, here: Path, query: str, told: str
+) -> None:
+    before = (here / "history.db").read_bytes()
+    said = rtscope("history", "query", query)
+    assert said.status == 2
+    assert told in said.err.replace("\n", " ")
+    assert (here / "history.db").read_bytes() == before
+    assert sorted(one.name for one in here.iterdir()) == ["history.db", few.name]
+
+
+@pytest.mark.parametrize(
+    "words",
+    [[], ["SELECT 1", "--list"], ["--list", "--csv"], ["SELECT 1", "--csv", "--json"]],
+)
+def test_words_that_do_not_go_together(rtscope: Rtscope, words: list[str]) -> None:
+    assert rtscope("history", "query", *words).status == 2
+
+
+def test_datasette_has_the_queries_and_columns(rtscope: Rtscope, here: Path) -> None:
+    said = rtscope("history", "query", "--index", "lab.db", "--datasette", "m.json")
+    assert "datasette lab.db --metadata m.json" in said.out
+    database = json.loads((here / "m.json").read_text())["databases"]["lab"]
+    listed = json.loads(rtscope("history", "query", "--list", "--json").out)
+    assert database["queries"] == listed["queries"]
+    assert database["tables"] == listed["tables"]

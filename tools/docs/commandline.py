@@ -24,6 +24,7 @@ from rtscope.measure.campaign.options import option_of
 from rtscope.measure.events import LIST, event_names
 from rtscope.measure.loads import load_names
 from rtscope.record.published import published_names
+from rtscope.verbs.history.canned import query_names
 
 FILES, DIRECTORIES = "files", "directories"
 """What follows a name where there is no closed set; empty: nothing that is known."""
@@ -196,4 +197,5 @@ _OF_VERB: Mapping[tuple[str, str], tuple[str, ...]] = {
     ("doctor", "target"): _targets(boards=False),
     ("tasks", "target"): _targets(boards=False),
     ("kernel", "target"): _targets(boards=False),
+    ("history", "query"): query_names(),
 }

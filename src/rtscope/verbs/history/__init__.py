@@ -11,6 +11,8 @@
     check.py, checktext.py  `history check`: is it worse, and its words
     judge.py       the test of the newest nights against those before
     questions.py   which nights are compared with which
+    sqlquery.py, asking.py  `history query`: SQL that reads, and its answer
+    canned.py      its queries with names, and texts of tables, for Datasette
     thin.py, thinning.py    `history thin`: frees disk of old nights
     schedule.py    `history schedule`: a timer and services of systemd
     series.py      nights of one machine under one load, and their figures
