@@ -12,7 +12,7 @@
     judge.py       the test of the newest nights against those before
     questions.py   which nights are compared with which
     sqlquery.py, asking.py  `history query`: SQL that reads, and its answer
-    canned.py      its queries with names, and texts of tables, for Datasette
+    canned.py, queries.toml  queries with names, and texts of tables, for Datasette
     thin.py, thinning.py    `history thin`: frees disk of old nights
     schedule.py    `history schedule`: a timer and services of systemd
     series.py      nights of one machine under one load, and their figures
