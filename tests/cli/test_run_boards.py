@@ -305,6 +305,20 @@ def test_the_report_is_printed_where_its_page_cannot_be_written(
         assert "ssh-a" in said.out
 
 
+def test_without_a_result_there_is_no_table(rtscope: Rtscope) -> None:
+    words = ("run", "-t", "ssh:fails,ssh:full", "-l", "idle", *SHORT, "--out", "out")
+
+    said = rtscope(*words)
+
+    assert said.status == 3
+    assert "0 of 2 boards measured; no run has a result." in said.out
+    assert "Minimum/average" not in said.out
+    assert not any(line.split() == ["board"] for line in said.out.splitlines())
+    page = Path("out/report.html").read_text()
+    assert "2 boards in one campaign" in page
+    assert "<th" not in page
+
+
 def test_a_used_directory_is_refused_with_how_to_go_on(rtscope: Rtscope) -> None:
     run(rtscope, "ssh:a,ssh:b")
     said = run(rtscope, "ssh:a,ssh:b")

@@ -238,9 +238,9 @@ def print_boards(report: LabReport, *, detail: Detail, page: str) -> None:
     def compose(room: Room) -> Iterator[Block]:
         yield _answer(report)
         yield ""
-        yield _grid(report)
-        yield (_unit(report), "muted")
-        yield ""
+        if report.labels:
+            yield from _grid(report)
+            yield ""
         yield from _failures(report)
         if report.differences and room.sentences:
             yield _differing(report)
@@ -254,7 +254,7 @@ def report_page(report: LabReport) -> Document:
     """Return the page of the report."""
     names = ", ".join(one.board.name for one in report.results)
     return Document(
-        title=f"{plural(len(report.results), 'board')} measured beside each other",
+        title=f"{plural(len(report.results), 'board')} in one campaign",
         blocks=(*_all(report), *_drawn(report)),
         made_by=f"rtscope {__version__}",
         subtitle=(names,),
@@ -263,8 +263,8 @@ def report_page(report: LabReport) -> Document:
 
 def _all(report: LabReport) -> Iterator[Block]:
     yield _answer(report)
-    yield _grid(report)
-    yield (_unit(report), "muted")
+    if report.labels:
+        yield from _grid(report)
     yield from _failures(report)
     said = [one for one in report.results if one.answer]
     items = tuple(
@@ -299,13 +299,14 @@ def _longest(report: LabReport, virtual: str) -> str | None:
     return f"{row.maximum} ({row.variant}, {row.load})"
 
 
-def _grid(report: LabReport) -> Table:
+def _grid(report: LabReport) -> Iterator[Block]:
     cells = [
         [label, *(_cell(report.row(load, label)) for load in report.loads)]
         for label in report.labels
     ]
     first = Column("board", fit="folds")
-    return Table((first, *(Column(load, True) for load in report.loads)), cells)
+    yield Table((first, *(Column(load, True) for load in report.loads)), cells)
+    yield (_unit(report), "muted")
 
 
 def _cell(row: Row | None) -> Phrase:
