@@ -35,12 +35,7 @@ from rtscope.record.directory import place
 from rtscope.record.directory.place import CAMPAIGN, LAB
 from rtscope.record.directory.records import ResultDir, read_record, refuse_links
 from rtscope.record.model import RunRecord
-from rtscope.verbs.run.boardprocess import (
-    INTERRUPTED,
-    BoardProcess,
-    BoardTask,
-    Ended,
-)
+from rtscope.verbs.run.boardprocess import INTERRUPTED, BoardProcess, BoardTask, Ended
 from rtscope.verbs.run.boardsreport import (
     BoardResult,
     boards_report,
@@ -58,12 +53,7 @@ from rtscope.verbs.run.labfile import (
     checked_name,
     load_lab,
 )
-from rtscope.verbs.run.run import (
-    RunRequest,
-    check_target,
-    kernels_of,
-    refuse_more,
-)
+from rtscope.verbs.run.run import RunRequest, check_target, kernels_of, refuse_more
 
 STARTING = 8
 """Processes at once that do not measure yet: each takes a second of a CPU to load."""
