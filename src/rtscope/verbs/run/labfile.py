@@ -37,7 +37,7 @@ _NAME = re.compile(r"[a-z0-9][a-z0-9_-]{0,63}")
 _PORT = re.compile(r"(.*[^:]|\[.*\]):([0-9]{1,5})")
 _LOOPBACK = re.compile(r"localhost|::1|127(?:\.[0-9]{1,3}){3}")
 _HERE = "this machine"
-SSH_PORT = 22
+_SSH_PORT = 22
 
 _FORM = "small letters, digits, - and _, 64 at most"
 _KEYS = ("name", "target", "tags", "settings")
@@ -193,7 +193,7 @@ def _machine(target: str) -> str:
     if is_url and (found := _PORT.fullmatch(host)):
         host, port = found.groups()
     host = host.strip("[]")
-    if port and int(port) != SSH_PORT:
+    if port and int(port) != _SSH_PORT:
         return f"{host}:{port}"
     return _HERE if _LOOPBACK.fullmatch(host) else host
 
