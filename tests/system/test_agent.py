@@ -148,7 +148,8 @@ def test_locked_memory_is_bounded() -> None:
     with measuring(seconds=0.2) as agent:
         result = agent.finish().result
 
-    assert 0 < require(result.locked_kb) <= 1024 + 320 * len(CPUS)
+    # 1,668 KiB on two CPUs, with the tables of calls of 32-bit x86 and x32.
+    assert 0 < require(result.locked_kb) <= 1040 + 320 * len(CPUS)
 
 
 @needs_a_spare_cpu
