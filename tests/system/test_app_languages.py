@@ -229,7 +229,7 @@ def with_names(place: Path, kind: str) -> Iterator[int]:
             names.unlink(missing_ok=True)
 
 
-# When Java compiles, and what it compiles again, is its own: minutes, and not each time.
+# When Java compiles, and what again, is its own: it takes minutes, and not each time.
 @pytest.mark.long
 @pytest.mark.parametrize(("kind", "call"), [("save", "write"), ("block", "read")])
 def test_calls_of_java_have_the_users_method(
