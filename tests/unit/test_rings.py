@@ -340,7 +340,7 @@ def test_each_step_of_a_night_is_a_target_of_make() -> None:
 def test_ci_makes_what_is_a_target_of_make() -> None:
     made = re.findall(r"^make (\S+)", (ROOT / ".ci" / "run").read_text(), re.M)
 
-    assert made == ["packages-test", "test"]
+    assert made == ["test"]
 
 
 @pytest.mark.parametrize(
