@@ -6,8 +6,8 @@ again is of the thread: it puts a thread of its kind into a queue, or asks for a
 interrupt by which the thread's CPU does. Another task that the CPU switched to behind
 that call may have been the one that it woke: then the call proves nothing.
 
-The calls of `waits.toml` make a thread stop. Whom they are meant for is not recorded:
-what is told is that a task made such a call, and when.
+The calls of `waits.toml` make a thread stop. Which thread they are meant
+for is not recorded, so rtscope tells only that a task made such a call, and when.
 """
 
 from collections import Counter

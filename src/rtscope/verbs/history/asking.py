@@ -14,6 +14,7 @@ from itertools import islice
 
 from rtscope.host.errors import UsageError
 from rtscope.host.escape import printable
+from rtscope.verbs.history.database import tables_of
 
 Value = str | int | float | bytes | None
 
@@ -99,13 +100,9 @@ def _bounded(rows: Iterable[tuple[Value, ...]]) -> Iterator[tuple[Value, ...]]:
 
 
 def _columns_by_table(index: sqlite3.Connection) -> dict[str, list[str]]:
-    names = [
-        row["name"]
-        for row in index.execute("SELECT name FROM sqlite_master WHERE type = 'table'")
-    ]
     return {
         name: [row["name"] for row in index.execute(f"PRAGMA table_info({name})")]
-        for name in names
+        for name in tables_of(index)
     }
 
 

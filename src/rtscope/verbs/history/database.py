@@ -215,7 +215,7 @@ def _check(index: sqlite3.Connection, path: Path, *, make: bool) -> None:
         # Another process may just have made it.
         if _marks(index) == (APPLICATION, SCHEMA) and _is_ours(index):
             return
-        names = _tables(index)
+        names = tables_of(index)
         if names and _marks(index)[0] != APPLICATION:
             raise _foreign(path)
         _make(index, names)
@@ -248,7 +248,8 @@ def _statements() -> tuple[str, ...]:
     return tuple(one.format(columns=columns) for one in _TABLES)
 
 
-def _tables(index: sqlite3.Connection) -> list[str]:
+def tables_of(index: sqlite3.Connection) -> list[str]:
+    """Return the names of the tables of a file, ours or not."""
     rows = index.execute("SELECT name FROM sqlite_master WHERE type = 'table'")
     return [row["name"] for row in rows]
 

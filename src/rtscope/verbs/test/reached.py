@@ -37,7 +37,7 @@ _OF_COMPILER = re.compile(r"(?:\.(?:cold|part|isra|constprop|lto_priv)(?:\.[0-9]
 
 @dataclass(slots=True)
 class OwnFile:
-    """The file of a program, and what of it was executed in all starts."""
+    """The file of a program, and which parts of it any start executed."""
 
     board: str
     path: str
