@@ -1,6 +1,7 @@
 """The pinned Python packages: complete for each Python that rtscope runs on."""
 
 import re
+import tomllib
 from importlib.metadata import distribution
 from pathlib import Path
 
@@ -52,6 +53,17 @@ def test_what_a_pinned_package_needs_is_pinned_for_each_python(
     ]
 
     assert missing == []
+
+
+def test_what_the_project_asks_for_is_pinned() -> None:
+    project = tomllib.loads((ROOT / "pyproject.toml").read_text())["project"]
+    extras = project["optional-dependencies"].values()
+    asked = [*project["dependencies"], *(one for extra in extras for one in extra)]
+    names = {
+        canonicalize_name(one.name) for file in FILES["dev"] for one in pinned(file)
+    }
+
+    assert {canonicalize_name(Requirement(one).name) for one in asked} <= names
 
 
 def installed(package: Requirement) -> bool:
