@@ -15,18 +15,24 @@ import sqlite3
 import sys
 import tempfile
 import time
+from collections import Counter
 from collections.abc import Callable
 from dataclasses import replace
 from pathlib import Path
+
+import duckdb
 
 ROOT = Path(__file__).parent.parent
 sys.path.insert(0, str(ROOT / "tests"))
 
 from fakes.measurements import record, thread  # noqa: E402
+from rtscope.host.units import plural  # noqa: E402
 from rtscope.record.directory.records import create  # noqa: E402
 from rtscope.verbs.history import database  # noqa: E402
+from rtscope.verbs.history.histograms import unpacked  # noqa: E402
 from rtscope.verbs.history.indexing import Tally, index_place  # noqa: E402
 from rtscope.verbs.history.judge import judge  # noqa: E402
+from rtscope.verbs.history.parquet import ParquetRequest, parquet  # noqa: E402
 from rtscope.verbs.history.query import filters_of, select_runs  # noqa: E402
 from rtscope.verbs.history.questions import (  # noqa: E402
     Asked,
@@ -124,6 +130,52 @@ def ask(file: Path) -> None:
         print(f"{name}: {cpu_s(work):.2f} s of CPU")
 
 
+OF_DAYS = "started >= '2000-01-02' AND started < '{}'"
+ENDS = {1: "2000-01-03", 30: "2000-02-01"}
+"""First day behind so many days."""
+
+
+def added_up(file: Path, days: int) -> dict[tuple[str, int], int]:
+    """Return samples by series and latency of the first days, by SQLite."""
+    sums: Counter[tuple[str, int]] = Counter()
+    with database.opened(file) as opened:
+        runs = "SELECT series, max_ns, histogram FROM run WHERE "
+        for row in opened.execute(runs + OF_DAYS.format(ENDS[days])):
+            for latency_ns, samples in unpacked(row["histogram"]):
+                sums[row["series"], latency_ns] += samples
+    return sums
+
+
+def ask_duckdb(file: Path, place: Path) -> None:
+    """Print the cost of the Parquet files of an index, and of histograms added up."""
+    write_s = cpu_s(
+        lambda: parquet(ParquetRequest(directory=place, index=file, json=False))
+    )
+    print(f"Parquet: {write_s:.1f} s of CPU")
+    with duckdb.connect() as opened:
+        for days in ENDS:
+            of_days = OF_DAYS.format(ENDS[days]).replace("started", "run.started")
+            sql = (
+                "SELECT series, latency_ns, sum(histogram.samples) "
+                f"FROM '{place}/histogram.parquet' AS histogram JOIN "
+                f"'{place}/run.parquet' AS run ON run.id = histogram.run WHERE "
+                f"{of_days} AND {of_days.replace('run.', 'histogram.')} GROUP BY ALL"
+            )
+            opened.execute(sql).fetchall()
+            began = time.monotonic()
+            rows = opened.execute(sql).fetchall()
+            took_s = time.monotonic() - began
+            began = time.monotonic()
+            same = added_up(file, days)
+            sqlite_s = time.monotonic() - began
+            answer = {(series, latency): int(n) for series, latency, n in rows}
+            print(
+                f"histograms of {plural(days, 'day')} added up: {len(rows):,} rows, "
+                f"DuckDB {took_s:.3f} s, SQLite and Python {sqlite_s:.3f} s, "
+                f"{'equal' if answer == same else 'NOT EQUAL'}"
+            )
+
+
 def main() -> None:
     """Print what indexing and asking cost."""
     parser = argparse.ArgumentParser(description=(__doc__ or "").split("\n")[1])
@@ -147,6 +199,7 @@ def main() -> None:
         print(f"{asked.runs:,} runs of {SERIES} series: {size:.0f} MB")
         try:
             ask(file)
+            ask_duckdb(file, Path(folder, "parquet"))
         except sqlite3.Error as error:
             sys.exit(f"{file}: {error}")
     memory = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 1024

@@ -13,8 +13,11 @@ from net.run import DIGESTS, differences, held
 MAN = Path(__file__).parents[2] / "docs/man"
 
 OTHERS = {"board-build", "board-export", "board-import", "kernel-check"}
-OTHERS |= {"app-start", "cyclictest", "test"}
-"""Verbs that fetch, boot or become a program: of these only help and refusals."""
+OTHERS |= {"app-start", "cyclictest", "test", "history-parquet"}
+"""
+Verbs that fetch, boot or become a program: of these only help and refusals. So of one
+whose library decides the bytes.
+"""
 
 NAMES = [case.name for case in all_cases()]
 

@@ -17,7 +17,7 @@ _rtscope_known() {
             [[ $2 == '' ]] && kind=values values='list show patches config build check package verify'
             ;;
         'history') options='--help -h'
-            [[ $2 == '' ]] && kind=values values='index list show check query thin schedule tag'
+            [[ $2 == '' ]] && kind=values values='index list show check query parquet thin schedule tag'
             ;;
         'run') options='--load -l --event --duration -d --interval --policy --priority -p --cpus --repetitions --warmup --settle --command --storage-dir --worst --explain --parts --keep-samples --target -t --kernel -k --deadline --claim --min-boots --require-identical --seed --seeds --guest-files --record --no-record --host-limit --qemu --append --lockfile --governor --hold-cpu-awake --rt-throttling --tuned --lab --tag --identical-to --jobs --bundle --reuse --out -o --resume --yes --json --quiet -q --verbose -v --help -h'
             case "$2" in
@@ -446,6 +446,12 @@ _rtscope_known() {
                 --limit) kind=none ;;
                 --datasette) kind=files ;;
                 '') kind=values values='worst-per-night worst-per-series kernels causes caveats not-counted missed-deadlines temperature damaged' ;;
+            esac
+            ;;
+        'history parquet') options='--index --json --help -h'
+            case "$2" in
+                --index) kind=files ;;
+                '') kind=directories ;;
             esac
             ;;
         'history thin') options='--keep-nights --keep-worst --budget --dry-run --json --help -h'

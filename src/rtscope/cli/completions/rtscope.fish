@@ -65,6 +65,7 @@ complete -c rtscope -n '__rtscope_just history' -a list -d 'List runs of the ind
 complete -c rtscope -n '__rtscope_just history' -a show -d 'Show latencies over time: each night'\''s worst, and since when a series is other'
 complete -c rtscope -n '__rtscope_just history' -a check -d 'Check whether the newest results are worse than those before'
 complete -c rtscope -n '__rtscope_just history' -a query -d 'Ask the index SQL: a SELECT of your own, or a query with a name'
+complete -c rtscope -n '__rtscope_just history' -a parquet -d 'Write the index as Parquet files, which DuckDB, pandas and others read'
 complete -c rtscope -n '__rtscope_just history' -a thin -d 'Free disk: remove recordings, traces and kept samples of old nights'
 complete -c rtscope -n '__rtscope_just history' -a schedule -d 'Write a timer and services of systemd that measure every night'
 complete -c rtscope -n '__rtscope_just history' -a tag -d 'Tag result directories, for a baseline: rtscope history check --baseline tag:good'
@@ -431,6 +432,9 @@ complete -c rtscope -n '__rtscope_at history query' -l datasette -d 'Metadata fo
 complete -c rtscope -n '__rtscope_at history query' -l csv -d 'Result as CSV'
 complete -c rtscope -n '__rtscope_at history query' -l json -d 'Result as JSON'
 complete -c rtscope -n '__rtscope_at history query' -a 'worst-per-night worst-per-series kernels causes caveats not-counted missed-deadlines temperature damaged'
+complete -c rtscope -n '__rtscope_at history parquet' -l index -d 'File of the index' -rF
+complete -c rtscope -n '__rtscope_at history parquet' -l json -d 'Result as JSON'
+complete -c rtscope -n '__rtscope_at history parquet' -xa '(__fish_complete_directories)'
 complete -c rtscope -n '__rtscope_at history thin' -l keep-nights -d 'Newest nights of each series that keep all files' -x
 complete -c rtscope -n '__rtscope_at history thin' -l keep-worst -d 'Worst older runs of each series that keep all files' -x
 complete -c rtscope -n '__rtscope_at history thin' -l budget -d 'Size that recordings, traces and samples may take in all' -x

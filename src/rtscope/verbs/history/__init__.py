@@ -13,6 +13,7 @@
     questions.py   which nights are compared with which
     sqlquery.py, asking.py  `history query`: SQL that reads, and its answer
     canned.py, queries.toml  queries with names, and texts of tables, for Datasette
+    parquet.py     `history parquet`: the index as Parquet files
     thin.py, thinning.py    `history thin`: frees disk of old nights
     schedule.py    `history schedule`: a timer and services of systemd
     series.py      nights of one machine under one load, and their figures

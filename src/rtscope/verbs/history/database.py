@@ -33,7 +33,8 @@ APPLICATION = 0x52545348
 
 SCHEMA = 1
 
-_TIMES = ("started", "vanished")
+TIMES = ("started", "vanished")
+"""Columns of run that are times of day, as text."""
 
 _MAY_BE_NEGATIVE = ("_ns", "celsius", "priority", "seed")
 
@@ -100,7 +101,8 @@ _TABLES = (
 
 
 @cache
-def _columns() -> dict[str, str]:
+def run_columns() -> dict[str, str]:
+    """Return the columns of a run but `id` and `histogram`, each with its type."""
     # Without a type, a whole number stays one.
     return {**_NAMES, **dict.fromkeys(indexed_figures(), "")}
 
@@ -155,7 +157,7 @@ def _kinds_of(
     names: tuple[str, ...],
 ) -> tuple[tuple[int, str, tuple[type, ...]], ...]:
     """Return of each column that is known its place, its name, and its types."""
-    of_runs = _columns() if "started" in names else {}
+    of_runs = run_columns() if "started" in names else {}
     kinds = {**of_runs, **_OTHERS}
     return tuple(
         (place, name, _types(kinds[name]))
@@ -172,7 +174,7 @@ def _types(kind: str) -> tuple[type, ...]:
 
 def _is_possible(name: str, value: object) -> bool:
     """Whether a column may have the value: a time is one, and no count is negative."""
-    if name in _TIMES and isinstance(value, str):
+    if name in TIMES and isinstance(value, str):
         try:
             return datetime.fromisoformat(value).year > 0
         except ValueError:
@@ -244,7 +246,7 @@ def _name_of(statement: str) -> str:
 
 @cache
 def _statements() -> tuple[str, ...]:
-    columns = ", ".join(f'"{name}" {kind}' for name, kind in _columns().items())
+    columns = ", ".join(f'"{name}" {kind}' for name, kind in run_columns().items())
     return tuple(one.format(columns=columns) for one in _TABLES)
 
 
@@ -318,7 +320,7 @@ def _below(place: Path) -> tuple[str, str]:
 
 def put_entry(index: sqlite3.Connection, entry: Entry) -> None:
     """Write a run, in place of what was there of the same record."""
-    names = [*_columns(), "histogram"]
+    names = [*run_columns(), "histogram"]
     _forget(index, str(entry.path))
     values = {
         **entry.columns,
@@ -334,7 +336,7 @@ def put_entry(index: sqlite3.Connection, entry: Entry) -> None:
 
 @cache
 def _insert() -> str:
-    names = [*_columns(), "histogram"]
+    names = [*run_columns(), "histogram"]
     listed = ", ".join(f'"{name}"' for name in names)
     return f"INSERT INTO run ({listed}) VALUES ({', '.join('?' * len(names))})"
 
