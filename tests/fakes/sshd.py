@@ -15,7 +15,7 @@ import signal
 import socket
 import subprocess
 import time
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -38,6 +38,7 @@ X11Forwarding no
 PrintMotd no
 MaxStartups 100
 MaxSessions 20
+MaxAuthTries 20
 {settings}
 """
 
@@ -149,17 +150,38 @@ def write_files(
         _CLIENT.format(
             port=port,
             directory=directory,
-            user=user or _me(),
+            user=user or me(),
             options="\n".join(options),
         )
     )
-    client = directory / "bin" / "ssh"
-    client.parent.mkdir(exist_ok=True)
+    _write_client(directory / "bin", directory / "config")
+
+
+def _write_client(place: Path, config: Path) -> None:
+    place.mkdir(exist_ok=True)
     real = shlex.quote(shutil.which("ssh") or "ssh")
-    client.write_text(
-        f'#!/bin/sh\nexec {real} -F {shlex.quote(f"{directory}/config")} "$@"\n'
-    )
+    client = place / "ssh"
+    client.write_text(f'#!/bin/sh\nexec {real} -F {shlex.quote(str(config))} "$@"\n')
     client.chmod(0o755)
+
+
+def client_of(place: Path, boards: Mapping[str, Board]) -> str:
+    """Return a PATH whose `ssh` knows boards by their names, and by 127.0.0.1."""
+    configs = {
+        name: (one.directory / "config").read_text() for name, one in boards.items()
+    }
+    own = [text.replace("Host board", f"Host {name}") for name, text in configs.items()]
+    known = " ".join(str(one.directory / "known_hosts") for one in boards.values())
+    keys = [f"IdentityFile {one.directory}/user_key" for one in boards.values()]
+    of_all = (
+        *("Host 127.0.0.1", *keys, "IdentitiesOnly yes", "IdentityAgent none"),
+        *(f"UserKnownHostsFile {known}", "GlobalKnownHostsFile /dev/null"),
+        "StrictHostKeyChecking yes",
+    )
+    place.mkdir(exist_ok=True)
+    (place / "config").write_text("".join(own) + "\n    ".join(of_all) + "\n")
+    _write_client(place, place / "config")
+    return f"{place}:{os.environ['PATH']}"
 
 
 def make_key(path: Path) -> None:
@@ -172,7 +194,8 @@ def make_key(path: Path) -> None:
     )
 
 
-def _me() -> str:
+def me() -> str:
+    """Return the name of the user who runs the tests."""
     import pwd
 
     return pwd.getpwuid(os.geteuid()).pw_name

@@ -1,16 +1,17 @@
 """
 Several boards in one campaign, each an sshd of its own, and a virtual one beside them.
 
+Five of them are places of a lab, which labgrid's own programs keep.
+
 What befalls one is struck while all measure: nothing here is about a latency.
 """
 
 import contextlib
 import json
 import os
-import shutil
 import signal
 import subprocess
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterator
 from functools import partial
 from pathlib import Path
 from typing import Any
@@ -18,7 +19,8 @@ from typing import Any
 import pytest
 from rig import NEEDS_APT, RT_RUNTIME, Done, arguments_of, is_trial, rtscope, until
 
-from fakes.sshd import SSHD, Board, board
+from fakes.lab import lab, service
+from fakes.sshd import SSHD, Board, board, client_of
 from rtscope.record.directory.records import open_records
 
 pytestmark = [
@@ -44,21 +46,6 @@ duration = "40s"
 
 WAKE_UPS = 2_000
 """Of a thread with an interval of 1 ms: its agent has told of a second by then."""
-
-
-def client(directory: Path, boards: Mapping[str, Board]) -> str:
-    """Return a PATH whose `ssh` knows each board by its name."""
-    directory.mkdir(exist_ok=True)
-    config = "".join(
-        (one.directory / "config").read_text().replace("Host board", f"Host {name}")
-        for name, one in boards.items()
-    )
-    (directory / "config").write_text(config)
-    ssh = directory / "ssh"
-    real = shutil.which("ssh", path=os.environ["PATH"])
-    ssh.write_text(f'#!/bin/sh\nexec {real} -F {directory}/config "$@"\n')
-    ssh.chmod(0o755)
-    return f"{directory}:{os.environ['PATH']}"
 
 
 @contextlib.contextmanager
@@ -90,30 +77,47 @@ def kill(pids: list[int], signo: signal.Signals = signal.SIGKILL) -> None:
 
 def told(done: Done) -> dict[str, Any]:
     boards = json.loads(done.stdout)["boards"]
-    return {one["board"].removeprefix("ssh-"): one for one in boards}
+    return {
+        one["board"].removeprefix("ssh-").removeprefix("lab-"): one for one in boards
+    }
+
+
+NAMES = ("well", "rebooted", "killed", "frozen", "full", "calm", "quiet")
+PLACES = NAMES[2:]
+UNHARMED = ("well", "calm", "quiet")
+STRUCK = tuple(name for name in NAMES if name not in UNHARMED)
+
+
+def target_of(name: str) -> str:
+    return f"lab:{name}" if name in PLACES else f"ssh:{name}"
+
+
+def folder_of(out: Path, name: str) -> Path:
+    return out / "boards" / target_of(name).replace(":", "-")
 
 
 @NEEDS_APT
 def test_a_board_that_is_struck_loses_its_own_run_and_resume_measures_it(
     tmp_path: Path, private_tmp: Path, root: None
 ) -> None:
-    names = ("well", "killed", "frozen", "full", "rebooted")
     out, runs = tmp_path / "out", tmp_path / "runs.toml"
     runs.write_text(TWO_RUNS)
     with contextlib.ExitStack() as held:
-        disk = held.enter_context(small_disk(out / "boards" / "ssh-full"))
+        disk = held.enter_context(small_disk(folder_of(out, "full")))
         boards = {
             name: held.enter_context(board(tmp_path / name))
-            for name in names
+            for name in NAMES
             if name != "rebooted"
         }
+        exports = {name: {"NetworkService": service(boards[name])} for name in PLACES}
+        rack = held.enter_context(lab(tmp_path / "lab", exports))
         before = held.enter_context(contextlib.ExitStack())
         boards["rebooted"] = before.enter_context(board(tmp_path / "before"))
-        path = client(tmp_path / "bin", boards)
-        targets = ",".join([*(f"ssh:{name}" for name in names), "virtual:pc"])
+        environ = {**rack.environ, "PATH": client_of(tmp_path / "bin", boards)}
+        targets = ",".join([*map(target_of, NAMES), "virtual:pc"])
         kernel = "debian-6.12-rt"
         words = ("run", runs, "--target", targets, *SHORT, "--kernel", kernel)
-        with rtscope(*words, "--json", "--out", out, env={"PATH": path}) as program:
+        with rtscope(*words, "--json", "--out", out, env=environ) as program:
             frozen: list[int] = []
 
             def freeze() -> None:
@@ -135,7 +139,7 @@ def test_a_board_that_is_struck_loses_its_own_run_and_resume_measures_it(
             def all_struck() -> bool:
                 """Strike each board as soon as its first run is done."""
                 for name in list(strikes):
-                    place = out / "boards" / f"ssh-{name}" / "runs"
+                    place = folder_of(out, name) / "runs"
                     if list(place.glob("001-*/record.json")):
                         strikes.pop(name)()
                 return not strikes or not program.running
@@ -149,28 +153,30 @@ def test_a_board_that_is_struck_loses_its_own_run_and_resume_measures_it(
         assert "Traceback" not in done.stderr
         seen = told(done)
         assert {n: (b["state"], b["runs"]) for n, b in seen.items()} == {
-            **{name: ("failed", 1) for name in names},
-            **dict.fromkeys(("well", "virtual-pc"), ("done", 2)),
+            **{name: ("failed", 1) for name in STRUCK},
+            **dict.fromkeys((*UNHARMED, "virtual-pc"), ("done", 2)),
         }
         assert "No space left" in seen["full"]["why"]
         assert "lost the connection" in seen["frozen"]["why"]
         kept = {one: one.read_bytes() for one in out.rglob("record.json")}
-        assert len(kept) == 8
+        assert len(kept) == 2 * (len(UNHARMED) + 1) + len(STRUCK)
+        until(lambda: rack.acquired() == [], what="all places are given back")
         for one in boards.values():
             until(partial(_is_idle, one), what="no agent is left")
 
         (disk / "stuffing").unlink()
         boards["rebooted"] = held.enter_context(board(tmp_path / "after"))
-        path = client(tmp_path / "bin", boards)
-        with rtscope("run", "--resume", out, "--json", env={"PATH": path}) as program:
+        environ["PATH"] = client_of(tmp_path / "bin", boards)
+        with rtscope("run", "--resume", out, "--json", env=environ) as program:
             again = program.finish()
 
         assert again.status == 0, again.stderr
         assert {(b["state"], b["runs"]) for b in told(again).values()} == {("done", 2)}
         assert "ssh-well" not in again.stderr
         assert all(one.read_bytes() == content for one, content in kept.items())
-        for name in names:
-            assert len(open_records(out / "boards" / f"ssh-{name}")) == 2
+        assert rack.acquired() == []
+        for name in NAMES:
+            assert len(open_records(folder_of(out, name))) == 2
         assert (out / "report.html").stat().st_size > 10_000
     assert list(private_tmp.iterdir()) == []
 
@@ -184,7 +190,7 @@ def test_ctrl_c_ends_all_boards_and_puts_settings_back(
         '[[board]]\ntarget = "ssh:b"\n'
     )
     with board(tmp_path / "a") as a, board(tmp_path / "b") as b:
-        path = client(tmp_path / "bin", {"a": a, "b": b})
+        path = client_of(tmp_path / "bin", {"a": a, "b": b})
         words = ("run", "--lab", lab, "--load", "idle", "--duration", "10m", *SHORT)
         with rtscope(*words, "--out", out, env={"PATH": path}) as p:
             until(lambda: RT_RUNTIME.read_text() != rt_runtime, what="a setting")

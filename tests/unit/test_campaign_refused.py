@@ -97,7 +97,7 @@ def test_a_wrong_value_of_a_run_is_refused_with_what_to_write(
         ("campaign", "command", ["a", 3], "each word is a text in quotes"),
         ("campaign", "command", ["a\0"], "each word is a text in quotes"),
         ("campaign", "command", ["", "x"], "the program is empty"),
-        ("target", "address", "lokal", "write local, ssh:HOST or virtual:BOARD"),
+        ("target", "address", "lokal", "write local, ssh:HOST, lab:PLACE or virtual"),
         ("target", "address", "local:x", "write local, ssh:HOST"),
         ("target", "address", "ssh:", "write local, ssh:HOST"),
         ("target", "address", "ssh:-oProxyCommand=sh", "does not begin with '-'"),
@@ -106,6 +106,9 @@ def test_a_wrong_value_of_a_run_is_refused_with_what_to_write(
         ("target", "address", "ssh:a;b", "write local, ssh:HOST"),
         ("target", "address", "ssh:a\nb", "control characters"),
         ("target", "address", "ssh:" + "a" * 256, "write local, ssh:HOST"),
+        ("target", "address", "lab:-p", "write local, ssh:HOST"),
+        ("target", "address", "lab:a/b", "write local, ssh:HOST"),
+        ("target", "address", "lab:" + "a" * 65, "write local, ssh:HOST"),
         ("target", "address", "virtual:-x", "write local, ssh:HOST"),
         ("target", "address", "virtual:../x", "write local, ssh:HOST"),
         ("target", "governor", "Performance!", "write for example performance"),
@@ -129,7 +132,14 @@ def test_a_wrong_value_elsewhere_is_refused_with_what_to_write(
 
 @pytest.mark.parametrize(
     "address",
-    ["local", "ssh:vf2", "ssh:root@10.0.0.7", "ssh:me@[::1]", "virtual:riscv64-4"],
+    [
+        "local",
+        "ssh:vf2",
+        "ssh:root@10.0.0.7",
+        "ssh:me@[::1]",
+        "virtual:riscv64-4",
+        "lab:vf2-1",
+    ],
 )
 def test_an_address_is_taken_as_written(address: str) -> None:
     assert from_dict({"target": {"address": address}}, source="x").target == address

@@ -21,7 +21,9 @@ from rtscope.measure.machine import how_to_install
     "host", ["", "-oProxyCommand=id", "-", "a b", "a\nb", "a\x1b[2J", "a\tb", "a\0b"]
 )
 def test_what_is_no_host_name_is_refused(host: str) -> None:
-    with pytest.raises(UsageError, match=r"--target: .* write local or ssh:HOST"):
+    with pytest.raises(
+        UsageError, match=r"--target: .* write local, ssh:HOST or lab:PLACE"
+    ):
         address_of(f"ssh:{host}")
 
 

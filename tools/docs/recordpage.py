@@ -26,7 +26,7 @@ WORDS: Mapping[str, str] = {
     "same measurement.",
     "RunRecord.kernel_digest": "Identity of a kernel that rtscope built; else null.",
     "Run.id": "Name of the run and of its directory.",
-    "Run.target": "`local` or `ssh:HOST`.",
+    "Run.target": "`local`, `ssh:HOST` or `lab:PLACE`.",
     "Run.load": "A name from [the loads](loads.md).",
     "Run.event": "An event from [the events](events.md); left out for `timer`.",
     "Run.repetition": "From 1.",

@@ -7,6 +7,7 @@ target only starts the agent and offers a place for files.
     address.py             addresses; one measurement of a machine at a time
     local.py               this machine
     ssh.py, refusals.toml  a board over SSH; remedies for messages of ssh
+    labplace.py, placekeeper.py  a place of labgrid, and the process that holds it
     stream.py              a running agent, and the lines of one that ends by itself
     agentreader.py         a reader that asks the agent for many files at once
     patience.py            how long a board is waited for in all

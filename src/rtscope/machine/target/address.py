@@ -1,5 +1,7 @@
 """
-The address of a machine: `local`, `ssh:HOST` or `virtual:BOARD`; one measurement each.
+The address of a machine: `local`, `ssh:HOST`, a place of labgrid or `virtual:BOARD`.
+
+Each is measured once at a time.
 
 Only this module parses and refuses addresses.
 
@@ -81,7 +83,7 @@ def _command(pid: int) -> str:
     )
 
 
-# --- the address of a machine: `local`, `ssh:HOST` or `virtual:BOARD` -----------------
+# --- the address of a machine ---------------------------------------------------------
 
 if TYPE_CHECKING:
     from rtscope.machine.target.local import LocalTarget
@@ -94,16 +96,33 @@ _HOST = re.compile(
     r"(?:ssh://)?(?:[A-Za-z0-9_][\w.+-]*@)?[A-Za-z0-9_\[:][\w.:%\]-]*", re.ASCII
 )
 _BOARD = re.compile(r"[a-z0-9][a-z0-9._-]{0,63}")
+_PLACE = re.compile(r"[A-Za-z0-9_][A-Za-z0-9_.+-]{0,63}", re.ASCII)
 
 
 @dataclass(frozen=True, slots=True)
 class Address:
-    """This machine, a host that ssh reaches, or a virtual board."""
+    """This machine, a host that ssh reaches, a place of labgrid, or a virtual board."""
 
     host: str | None = None
-    """For ssh; None: not over ssh."""
+    """For ssh; None: not over ssh, or labgrid knows it."""
+    place: str | None = None
+    """The name of a place of labgrid; None: none."""
     board: str | None = None
     """The name of a virtual board; None: a running machine."""
+
+    @property
+    def is_here(self) -> bool:
+        """Whether it is this machine."""
+        return self.host is None and self.place is None and self.board is None
+
+    @property
+    def text(self) -> str:
+        """The address as it is written."""
+        if self.host is not None:
+            return f"ssh:{self.host}"
+        if self.place is not None:
+            return f"lab:{self.place}"
+        return "local" if self.board is None else f"virtual:{self.board}"
 
 
 def parse_address(text: str, *, boards: bool = True) -> Address:
@@ -113,9 +132,13 @@ def parse_address(text: str, *, boards: bool = True) -> Address:
         return Address()
     if kind == "ssh" and len(name) <= MAX_HOST and _HOST.fullmatch(name):
         return Address(host=name)
+    if kind == "lab" and _PLACE.fullmatch(name):
+        return Address(place=name)
     if kind == "virtual" and boards and _BOARD.fullmatch(name):
         return Address(board=name)
-    forms = "local, ssh:HOST or virtual:BOARD" if boards else "local or ssh:HOST"
+    forms = "local, ssh:HOST, lab:PLACE or virtual:BOARD"
+    if not boards:
+        forms = "local, ssh:HOST or lab:PLACE"
     raise UsageError(
         f"{quote(text)}: write {forms}; a host is a name or address as for ssh, "
         "and does not begin with '-'"
@@ -149,9 +172,17 @@ def open_target(
     from rtscope.machine.target.ssh import SshTarget
 
     assert address.board is None, "a virtual board is booted, not opened"
-    name = "local" if address.host is None else f"ssh:{address.host}"
-    with hold_alone(name, alone) if alone else nullcontext():
-        if address.host is not None:
+    with hold_alone(address.text, alone) if alone else nullcontext():
+        if address.place is not None:
+            # Loaded for a place only.
+            from rtscope.machine.target.labplace import held_place
+
+            with (
+                held_place(address.place) as host,
+                SshTarget(host, name=address.text) as board,
+            ):
+                yield board
+        elif address.host is not None:
             with SshTarget(address.host) as board:
                 yield board
         else:

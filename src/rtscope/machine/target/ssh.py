@@ -119,9 +119,11 @@ def check_programs(ssh: str = "ssh") -> None:
 class SshTarget:
     """A board. A context manager: connects on entry, cleans up on exit."""
 
-    def __init__(self, host: str, *, ssh: Sequence[str] = ("ssh",)) -> None:
+    def __init__(
+        self, host: str, *, name: str = "", ssh: Sequence[str] = ("ssh",)
+    ) -> None:
         """Host: as ssh takes it; see `address`, which refuses others."""
-        self.name = f"ssh:{host}"
+        self.name = name or f"ssh:{host}"
         self.reader: Reader = AgentReader(self._run_agent)
         self.default_storage_dir = "/var/tmp"
         self._host = host

@@ -261,7 +261,7 @@ class Campaign:
     ] = ()
     """Files to copy to /files in the guest of a virtual board, for the custom load."""
     target: Annotated[values.Target, Field(alias="target.address")] = "local"
-    """Machine to measure: local, ssh:HOST or virtual:BOARD."""
+    """Machine to measure: local, ssh:HOST, lab:PLACE or virtual:BOARD."""
     governor: Annotated[values.Governor | None, Field(alias="target.governor")] = None
     """
     CPU frequency governor during the campaign, restored afterwards (default:

@@ -79,8 +79,8 @@ def check(
     target: Annotated[
         str,
         typer.Option(
-            help="Machine: local, ssh:HOST or virtual:BOARD, which runs a command "
-            "(default: local), e.g. ssh:board."
+            help="Machine: local, ssh:HOST, lab:PLACE or virtual:BOARD, which runs a "
+            "command (default: local), e.g. ssh:board."
         ),
     ] = "local",
     kernel: BoardKernel = None,

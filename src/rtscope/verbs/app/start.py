@@ -21,7 +21,7 @@ from rtscope.host.units import is_whole, parse_duration
 from rtscope.machine.capabilities import CAPABILITIES
 from rtscope.machine.cpulist import format_cpulist, parse_cpulist
 from rtscope.machine.target import agent_file
-from rtscope.machine.target.address import address_of
+from rtscope.machine.target.address import address_of, open_target
 
 
 class Policy(StrEnum):
@@ -90,7 +90,8 @@ def start(
     target: Annotated[
         str,
         typer.Option(
-            help="Machine: local or ssh:HOST (default: local), e.g. ssh:board."
+            help="Machine: local, ssh:HOST or lab:PLACE (default: local), e.g. "
+            "ssh:board."
         ),
     ] = "local",
     json: Annotated[
@@ -122,11 +123,12 @@ def start(
     words = options_of(request)
     if json is not None:
         words += ["--given", json]
-    if address.host is not None:
+    if not address.is_here:
         # Only a board needs the contract, which takes as long to load as all the rest.
         from rtscope.machine.target.ssh import SshTarget
 
-        with SshTarget(address.host) as machine:
+        with open_target(address) as machine:
+            assert isinstance(machine, SshTarget)
             return machine.run_attached(
                 lambda agent: _script([agent, "start", *words], request.user, command)
             )

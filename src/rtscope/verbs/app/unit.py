@@ -46,7 +46,8 @@ def unit(
     target: Annotated[
         str,
         typer.Option(
-            help="Running machine: local or ssh:HOST (default: local), e.g. ssh:board."
+            help="Running machine: local, ssh:HOST or lab:PLACE (default: local), e.g. "
+            "ssh:board."
         ),
     ] = "local",
     out: Annotated[

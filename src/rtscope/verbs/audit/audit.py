@@ -83,7 +83,8 @@ class AuditRequest:
     """CPUs for real-time threads (default: the isolated CPUs), e.g. 2-3."""
     target: str | None = None
     """
-    Machine to check: local, ssh:HOST or virtual:BOARD (default: local), e.g. ssh:board.
+    Machine to check: local, ssh:HOST, lab:PLACE or virtual:BOARD (default: local), e.g.
+    ssh:board.
     """
     kernel: str | None = None
     """
@@ -209,7 +210,7 @@ def _context(request: AuditRequest) -> tuple[AuditContext, str]:
         with _captured(root) as tree:
             return _read(tree, request, tree.observed), str(root)
     address, what = address_of(request.target, boards=True), request.target or "local"
-    if address.host is not None:
+    if address.board is None and not address.is_here:
         with open_target(address) as board:
             watched = _with_trial(watch(board.reader, window_ns), board)
             return _read(board.reader, request, watched), what

@@ -39,8 +39,8 @@ def demo(
     target: Annotated[
         str,
         typer.Option(
-            help="Machine: local, ssh:HOST or virtual:BOARD (default: local), e.g. "
-            "virtual:pc."
+            help="Machine: local, ssh:HOST, lab:PLACE or virtual:BOARD (default: "
+            "local), e.g. virtual:pc."
         ),
     ] = "local",
     kernel: BoardKernel = None,

@@ -47,7 +47,7 @@ class DoctorRequest:
     """The options of `rtscope doctor`."""
 
     target: Annotated[str | None, typer.Option(rich_help_panel=WHERE)] = None
-    """Machine to ask: local or ssh:HOST (default: local), e.g. ssh:board."""
+    """Machine to ask: local, ssh:HOST or lab:PLACE (default: local), e.g. ssh:board."""
     json: Json = False
     display: DisplayOptions
 
@@ -100,7 +100,7 @@ def doctor(request: DoctorRequest) -> int:
 
 
 def _examine(address: Address) -> _Diagnosis:
-    name = "local" if address.host is None else f"ssh:{address.host}"
+    name = address.text
     machine = name
     abilities: list[Ability] = []
     try:

@@ -53,7 +53,9 @@ class VerifyRequest:
     name: Annotated[str | None, typer.Argument()] = None
     """Recipe of a built kernel, by name or path, e.g. ./my.toml."""
     target: str | None = None
-    """Running machine: local or ssh:HOST (default: local), e.g. ssh:board."""
+    """
+    Running machine: local, ssh:HOST or lab:PLACE (default: local), e.g. ssh:board.
+    """
     root: Path | None = None
     """File tree captured from a machine, e.g. ./captured."""
     config: Path | None = None
@@ -167,7 +169,7 @@ def _context(
             raise UsageError(f"{root}: no such directory")
         return read_context(FileReader(root), kinds), str(root)
     address, what = address_of(request.target), request.target or "local"
-    if address.host is not None:
+    if not address.is_here:
         with open_target(address) as board:
             return read_context(board.reader, kinds), what
     return read_context(FileReader(), kinds), what

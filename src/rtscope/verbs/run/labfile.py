@@ -185,8 +185,10 @@ def _machine(target: str) -> str:
     address = parse_address(target)
     if address.board is not None:
         return ""
-    if address.host is None:
+    if address.is_here:
         return _HERE
+    if address.host is None:
+        return address.text
     is_url = address.host.startswith("ssh://")
     host = address.host.removeprefix("ssh://").rpartition("@")[2].lower()
     port = ""
@@ -205,7 +207,9 @@ def read_board(row: object, where: str, place: Path) -> LabBoard:
         if key not in _KEYS:
             raise UsageError(f"{where}: {no_such('key', key, _KEYS)}")
     if "target" not in table:
-        raise UsageError(f"{where}: no target; write local, ssh:HOST or virtual:BOARD")
+        raise UsageError(
+            f"{where}: no target; write local, ssh:HOST, lab:PLACE or virtual:BOARD"
+        )
     target = _address(table["target"], f"{where} target")
     (derived,) = _names([target])
     return LabBoard(

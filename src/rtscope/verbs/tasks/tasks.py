@@ -35,7 +35,9 @@ class TasksRequest:
     """The options of `rtscope tasks`."""
 
     target: str = "local"
-    """Running machine: local or ssh:HOST (default: local), e.g. ssh:board."""
+    """
+    Running machine: local, ssh:HOST or lab:PLACE (default: local), e.g. ssh:board.
+    """
     rt: bool = False
     """Only real-time threads: fifo, rr and deadline."""
     cpu: Annotated[int | None, typer.Option(min=0)] = None
