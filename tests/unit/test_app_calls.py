@@ -132,3 +132,27 @@ def test_one_call_with_several_arguments_is_one_row() -> None:
 
     assert (one.name, one.times.count, one.times.worst_ns) == ("read", 4, 9)
     assert idle_wait(seen) is None
+
+
+def test_the_idle_wait_is_known_where_the_records_of_its_sleeps_were_lost() -> None:
+    wait = watching.call("epoll_wait", 199, 50_000_000, idle=True)
+    other = watching.call("read", 199, 3_000, idle=True, key="4")
+    seen = watching.thread(1)
+    rest_ns = seen.to_ns - seen.from_ns - wait.times.total_ns
+    lost = replace(seen, calls=(wait, other), slept_elsewhere_ns=wait.times.total_ns)
+
+    assert 0 < rest_ns < wait.times.total_ns
+    assert idle_wait(lost) is wait
+    assert [one.name for one in may_block(lost)] == ["read"]
+
+
+def test_the_only_wait_of_a_thread_that_never_sleeps_is_its_idle_wait() -> None:
+    wait = watching.call("ppoll", 200, 2_000, idle=True)
+    write = watching.call("write", 200, 9_000)
+    late = replace(watching.thread(1), calls=(write, wait))
+
+    assert idle_wait(late) is wait
+    assert [one.name for one in may_block(late)] == ["write"]
+    assert idle_wait(replace(late, slept_elsewhere_ns=10**9)) is None
+    slept = replace(write, slept=watching.times(1, 5_000, ""))
+    assert idle_wait(replace(late, calls=(slept, wait))) is None

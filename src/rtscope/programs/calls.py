@@ -128,9 +128,13 @@ def idle_wait(watched: WatchedThread) -> WatchedCall | None:
     Return the call in which a thread waits for its next cycle; None if it does in none.
 
     It is the one of those that wait for events in which it slept longest of all: also
-    of timers, of words of memory, and of calls that wait for something else.
+    of timers, of words of memory, and of calls that wait for something else. Where no
+    sleep was seen in any of them, because records were lost or the thread is always
+    late, it is the one that took most of the time, or the only one if it never slept.
     """
     waits = [one for one in watched.calls if one.idle and one.slept.count]
+    if not waits:
+        return _without_sleeps(watched)
     others = (
         watched.slept_elsewhere_ns,
         *(one.slept.total_ns for one in watched.calls if not one.idle),
@@ -138,6 +142,17 @@ def idle_wait(watched: WatchedThread) -> WatchedCall | None:
     )
     longest = the_longest([one.slept.total_ns for one in waits], others)
     return None if longest is None else waits[longest]
+
+
+def _without_sleeps(watched: WatchedThread) -> WatchedCall | None:
+    """Return the idle wait of a thread in whose waits for events no sleep was seen."""
+    some = [one for one in watched.calls if one.idle and one.times.count]
+    half_ns = (watched.to_ns - watched.from_ns) / 2
+    for one in some:
+        if one.times.total_ns > half_ns > 0:
+            return one
+    slept = watched.slept_elsewhere_ns or any(one.slept.count for one in watched.calls)
+    return some[0] if len(some) == 1 and not slept and not watched.words else None
 
 
 def may_block(watched: WatchedThread) -> tuple[WatchedCall, ...]:
