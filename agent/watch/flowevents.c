@@ -24,7 +24,7 @@ static int join(struct perfring *ring, int fd, size_t bytes)
 int flowevents_open_waking(struct watchflow *f, unsigned int i)
 {
 	if (f->cpu_fd[i] >= 0)
-		close(f->cpu_fd[i]);
+		perfevent_end(f->cpu_fd[i]);
 	f->cpu_fd[i] = perfevent_open_flow(PERF_TYPE_TRACEPOINT, f->waking, -1,
 					   f->cpu[i], PERFEVENT_NO_MORE);
 	return f->cpu_fd[i] < 0 ? f->cpu_fd[i] : join(&f->cpu_ring[i], f->cpu_fd[i], 0);
@@ -124,7 +124,7 @@ static void close_on_cpus(struct watchflow_thread *t, unsigned int cpus)
 {
 	for (unsigned int i = 0; t->on_cpu && i < cpus * WATCHFLOW_EVENTS; i++)
 		if (t->on_cpu[i].fd >= 0)
-			close(t->on_cpu[i].fd);
+			perfevent_end(t->on_cpu[i].fd);
 	free(t->on_cpu);
 	t->on_cpu = NULL;
 }
@@ -155,7 +155,7 @@ void flowevents_close(struct watchflow_thread *t, unsigned int cpus)
 	perfring_close(&t->ring);
 	for (unsigned int i = 0; i < FLOW_OWN; i++)
 		if (t->own[i].fd >= 0)
-			close(t->own[i].fd);
+			perfevent_end(t->own[i].fd);
 	flowevents_init(t);
 }
 

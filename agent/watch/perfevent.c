@@ -7,6 +7,7 @@
 #include <string.h>
 #include <sys/ioctl.h>
 #include <sys/mman.h>
+#include <sys/resource.h>
 #include <sys/syscall.h>
 #include <time.h>
 #include <unistd.h>
@@ -26,6 +27,16 @@
 	(PERF_SAMPLE_IDENTIFIER | PERF_SAMPLE_TID | PERF_SAMPLE_TIME | PERF_SAMPLE_RAW)
 
 #define NEVER (UINT64_C(1) << 62) /* a sample after so many events */
+
+void perfevent_raise_descriptors(void)
+{
+	struct rlimit limit;
+
+	if (getrlimit(RLIMIT_NOFILE, &limit) == 0) {
+		limit.rlim_cur = limit.rlim_max;
+		setrlimit(RLIMIT_NOFILE, &limit);
+	}
+}
 
 int perfevent_probe_type(void)
 {
@@ -373,12 +384,18 @@ bool perfring_take(struct perfring *r, unsigned char *buffer, struct perfsample 
 	return false;
 }
 
+void perfevent_end(int fd)
+{
+	ioctl(fd, PERF_EVENT_IOC_DISABLE, 0);
+	close(fd);
+}
+
 void perfevent_close(struct perfevent *e)
 {
 	if (e->counter_fd >= 0)
-		close(e->counter_fd);
+		perfevent_end(e->counter_fd);
 	if (e->sampler_fd >= 0 && !e->both)
-		close(e->sampler_fd);
+		perfevent_end(e->sampler_fd);
 	e->counter_fd = e->sampler_fd = -1;
 }
 
@@ -387,6 +404,6 @@ void perfring_close(struct perfring *r)
 	if (r->map)
 		munmap(r->map, r->map_bytes);
 	if (r->own)
-		close(r->fd);
+		perfevent_end(r->fd);
 	*r = (struct perfring){ .map = NULL };
 }

@@ -68,6 +68,9 @@ struct perfsample {
 	size_t raw_bytes, regs_bytes, stack_bytes;
 };
 
+/* Each thread has a descriptor for each counter and sampler: as many as may be. */
+void perfevent_raise_descriptors(void);
+
 /* The type number of the PMU of probes, or -errno: -ENOENT where the kernel has none. */
 int perfevent_probe_type(void);
 
@@ -123,6 +126,9 @@ bool perfring_next(struct perfring *r, unsigned char *buffer);
 /* Takes the next sample. True, or false if there is none; `buffer` has room for one
  * record of the kernel, 64 KiB. */
 bool perfring_take(struct perfring *r, unsigned char *buffer, struct perfsample *out);
+
+/* Closes one descriptor, and switches it off, since another process may have it still. */
+void perfevent_end(int fd);
 
 void perfevent_close(struct perfevent *e);
 void perfring_close(struct perfring *r);

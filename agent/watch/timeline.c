@@ -88,7 +88,8 @@ static void end_sleep(struct timeline *t, int64_t now_ns)
 		t->slept_elsewhere_ns += end_ns - t->out_ns;
 	if (!t->held)
 		return;
-	if (c)
+	/* a lock that the agent held is no fault of the call: it is counted apart */
+	if (c && !(t->woken_ns && t->woken_by_agent))
 		add_time(&c->held, t->out_ns, end_ns, by);
 	add_time(&t->timed[TIMED_KERNEL_WAIT], t->out_ns, end_ns, by);
 }
@@ -334,6 +335,7 @@ static void note_end(struct timeline *t, const struct timeline_record *r,
 	t->woken_ns = r->t_ns;
 	memcpy(t->woken_by, by, size);
 	t->woken_by[size] = '\0';
+	t->woken_by_agent = r->by_agent;
 	if (!word_waited_for(t) || r->context != IN_THREAD)
 		return;
 	t->has_ender = true;

@@ -69,6 +69,7 @@ struct timeline_record {
 	int priority;  /* of the thread; of OUT and WAKE */
 	struct timeline_party other;
 	enum timeline_context context; /* of WAKE */
+	bool by_agent;                 /* of WAKE: this agent ended a wait for itself */
 	enum timeline_kind kind;       /* of CALL */
 	const char *call;              /* its name, which stays; empty: unknown */
 	int number;                    /* of CALL */
@@ -149,6 +150,7 @@ struct timeline {
 	int64_t sees_wakers_ns; /* its wake-ups by threads are looked at since; 0: not */
 	int64_t out_ns, woken_ns; /* 0: not yet */
 	char woken_by[TIMELINE_NAME + 8];
+	bool woken_by_agent;
 	int64_t call_ns, fault_ns; /* 0: is in none */
 	bool call_slept;
 	struct timeline_record in; /* the call */

@@ -8,7 +8,6 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/resource.h>
 #include <sys/syscall.h>
 #include <time.h>
 #include <unistd.h>
@@ -18,6 +17,7 @@
 #include "thread/rights.h"
 #include "thread/wakecost.h"
 #include "watch/flowevents.h"
+#include "watch/lastcloser.h"
 #include "watch/perfevent.h"
 #include "watch/watchcost.h"
 #include "watch/watchflow.h"
@@ -389,13 +389,15 @@ static void take_all(struct watch *w)
 	w->threads = kept;
 }
 
-/* First all counts: to close the probes of one thread takes half a second. */
 static void end_all(struct watch *w)
 {
+	struct lastcloser last;
+
 	take_stacks(w);
 	watchflow_take(w, INT64_MAX);
 	for (unsigned int i = 0; i < w->threads; i++)
 		watchreport_thread(w, w->thread[i]);
+	last = lastcloser_begin();
 	for (unsigned int i = 0; i < w->threads; i++)
 		close_thread(w, w->thread[i]);
 	w->threads = 0;
@@ -403,6 +405,7 @@ static void end_all(struct watch *w)
 	for (unsigned int i = 0; i < w->places.cpus; i++)
 		w->samples_lost += (int64_t)w->places.stacks[i].lost;
 	watchplaces_close(&w->places);
+	lastcloser_end(&last);
 }
 
 static enum hostlink_end sample_until(struct watch *w, struct options *o)
@@ -428,17 +431,6 @@ static enum hostlink_end sample_until(struct watch *w, struct options *o)
 	return ended;
 }
 
-/* Each thread has a descriptor for each counter and sampler. */
-static void raise_descriptors(void)
-{
-	struct rlimit limit;
-
-	if (getrlimit(RLIMIT_NOFILE, &limit) == 0) {
-		limit.rlim_cur = limit.rlim_max;
-		setrlimit(RLIMIT_NOFILE, &limit);
-	}
-}
-
 static enum exit_status refuse_process(struct watch *w, int err)
 {
 	char message[128];
@@ -461,7 +453,7 @@ enum exit_status watch(struct options *options, struct emit *out)
 	w.pid = options->pid;
 	w.stacks_each = options->stacks;
 	w.ring_bytes = RING_BYTES;
-	raise_descriptors();
+	perfevent_raise_descriptors();
 	watchkinds_make(&w, options);
 	w.buffer = malloc(RECORD_BYTES);
 	if (!w.buffer)

@@ -112,6 +112,7 @@ void watchflow_begin(struct watch *w)
 	struct watchflow *f = &w->flow;
 	const size_t bytes = f->cpus <= FEW_CPUS ? CPU_BYTES : MANY_BYTES;
 
+	f->agent_tid = getpid();
 	for (unsigned int i = 0; !f->err && i < f->cpus; i++) {
 		f->err = perfring_make(&f->cpu_ring[i], f->cpu[i], bytes);
 		if (!f->err && flowevents_have_faults_on_cpus(f))
@@ -150,7 +151,7 @@ void watchflow_end(struct watch *w)
 		perfring_close(&f->cpu_ring[i]);
 		perfring_close(&f->fault_ring[i]);
 		if (f->cpu_fd[i] >= 0)
-			close(f->cpu_fd[i]);
+			perfevent_end(f->cpu_fd[i]);
 		f->cpu_fd[i] = -1;
 	}
 	free(f->pending);
@@ -429,6 +430,8 @@ static void give(struct watch *w, struct timeline_record *r)
 		return;
 	if (r->what == TIMELINE_WAKE) {
 		waker = find(w, r->other.tid);
+		r->by_agent =
+			r->context == IN_THREAD && r->other.tid == w->flow.agent_tid;
 		name_waker(w, r, waker);
 	}
 	timeline_add(&t->line, r, waker ? &waker->line : NULL);

@@ -60,6 +60,7 @@ struct watchflow {
 	int64_t lost;
 	struct timeline_party party[WATCHFLOW_PARTIES]; /* of other processes */
 	int64_t learnt_ns;
+	int agent_tid;
 };
 
 struct watched {

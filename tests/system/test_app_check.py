@@ -401,3 +401,36 @@ def test_nothing_stays_when_the_check_is_ended(
         until(lambda: not marked(mark), what="all that it started has ended")
     left = subprocess.run(["pgrep", "-f", str(offender)], capture_output=True)
     assert left.stdout == b""
+
+
+def test_probes_leave_a_program_soon_after_the_answer(
+    offender: Path, root: None
+) -> None:
+    command = [str(offender), "malloc", str(offender.with_name("data"))]
+    running = subprocess.Popen(command, env={**os.environ, "LD_BIND_NOW": "1"})
+    try:
+        words = ("app", "check", str(running.pid), "--duration", "2s", "--json")
+        with rtscope(*words) as program:
+            until(lambda: breakpoints_in(running.pid) > 0, what="it has probes")
+            done = program.finish(3 * PATIENCE_S)
+        assert done.status == 1, done.stderr
+        until(lambda: breakpoints_in(running.pid) == 0, what="its probes are out")
+        assert running.poll() is None
+    finally:
+        running.kill()
+        running.wait()
+
+
+def breakpoints_in(pid: int) -> int:
+    """Return how many bytes of the C library's code are others than in its file."""
+    maps = Path(f"/proc/{pid}/maps").read_text().splitlines()
+    rows = [row.split() for row in maps if " r-xp " in row and "/libc" in row]
+    if not rows:
+        return 0
+    begin, end = (int(one, 16) for one in rows[0][0].split("-"))
+    memory_file, library = Path(f"/proc/{pid}/mem"), Path(rows[0][5])
+    with memory_file.open("rb") as memory, library.open("rb") as file:
+        memory.seek(begin)
+        file.seek(int(rows[0][2], 16))
+        there, stored = memory.read(end - begin), file.read(end - begin)
+    return sum(one != other for one, other in zip(there, stored, strict=False))

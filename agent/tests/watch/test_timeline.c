@@ -282,6 +282,34 @@ static void a_wait_for_the_kernel_has_its_call_and_who_ended_it(void)
 	CHECK(strcmp(t.timed[TIMED_KERNEL_WAIT].worst_in, "an interrupt") == 0);
 }
 
+/* It reads the memory of the process, whose lock the call then waits for. */
+static void a_wait_for_the_agent_is_none_of_the_call(void)
+{
+	struct timeline t = { .sees_wakers_ns = 1 };
+
+	call(&t, 100, TIMED_MEMORY_CALL, "munmap");
+	timeline_add(&t,
+		     &(struct timeline_record){ .t_ns = 110,
+						.what = TIMELINE_OUT,
+						.held = true,
+						.priority = HIGH },
+		     NULL);
+	timeline_add(&t,
+		     &(struct timeline_record){ .t_ns = 170,
+						.what = TIMELINE_WAKE,
+						.by_agent = true,
+						.other = { .name = "rtscope-agent" } },
+		     NULL);
+	at(&t, 190, TIMELINE_IN);
+	sleep_in(&t, 200, 205, true);
+	at(&t, 210, TIMELINE_RETURN);
+
+	CHECK(t.call[0].slept.count == 2);
+	CHECK(t.call[0].held.count == 1 && t.call[0].held.worst_ns == 5);
+	CHECK(t.timed[TIMED_KERNEL_WAIT].count == 2);
+	CHECK(strcmp(t.timed[TIMED_KERNEL_WAIT].worst_in, "rtscope-agent") == 0);
+}
+
 static const char *ender_of_a_wait_from(int64_t from_ns)
 {
 	static struct timeline t;
@@ -420,6 +448,7 @@ int main(void)
 	a_call_that_sleeps_may_block_whatever_its_arguments_say();
 	calls_without_a_copy_are_judged_by_those_with_one();
 	a_wait_for_the_kernel_has_its_call_and_who_ended_it();
+	a_wait_for_the_agent_is_none_of_the_call();
 	who_ended_a_wait_is_unknown_before_wake_ups_are_looked_at();
 	the_wait_after_a_mark_is_one_for_a_lock();
 	what_the_owner_did_meanwhile_is_told();
