@@ -192,6 +192,36 @@ def test_a_sleep_for_an_interval_has_no_time_to_miss(flag: int) -> None:
     assert found.response.max_ns == 90 + max(WORK)
 
 
+def seldom(usual_ns: int, late_ns: int, number: int = 200) -> list[int]:
+    """Return the same again and again, as a virtual board has it, but for some."""
+    return [late_ns if n % 17 == 5 else usual_ns for n in range(number)]
+
+
+@pytest.mark.parametrize("work_ns", [0, 40_000])
+def test_a_rest_that_is_asked_for_later_now_and_then_misses_nothing(
+    work_ns: int,
+) -> None:
+    # time.sleep(due - time.monotonic()): the clock is read twice
+    runs = []
+    for number, slip_ns in enumerate(seldom(1_000, 8_000), 1):
+        due = number * MS + slip_ns
+        begin = due - 900_000 + number % 7 * work_ns
+        runs.append(Run(TID, 0, begin, due, due + 50, due + 90, due + 990, 900, 0, 0))
+    found = cycles(runs)
+
+    assert found.period is not None
+    assert found.period.basis is Basis.TIME
+    assert (found.period.missed, len(found.cycles)) == (0, 200)
+
+
+def test_a_time_near_the_grid_stands_for_no_period_that_has_one() -> None:
+    at = [*range(MS, 100 * MS, MS), 50 * MS + 9_000, 150 * MS + 400_000]
+    found = cycles([run(due, armed=due - MS + 120) for due in sorted(at)])
+
+    assert found.period is not None
+    assert (found.period.missed, len(found.cycles)) == (0, 99)
+
+
 def test_sleeps_between_work_of_any_length_are_cycles_each() -> None:
     found = cycles(relative(2 * MS, [n * n * 1_000 for n in range(100)]))
 

@@ -127,6 +127,19 @@ def test_a_time_that_could_not_be_read_is_not_taken_for_zero() -> None:
     assert thread.asked_ns is None
 
 
+def test_a_time_that_is_asked_for_some_ns_late_is_of_its_period() -> None:
+    written = Written()
+    written.thread(LOOP, "loop")
+    for number in range(12):
+        late_us = 0.031 if number in (4, 5, 9) else 0
+        written.cycle(LOOP, 10_000 + 1_000 * number + late_us)
+
+    thread = only(outside(written))
+
+    assert (thread.period_ns, thread.basis) == (1_000_000, Basis.TIME)
+    assert (len(thread.cycles), thread.missed) == (12, 0)
+
+
 def test_a_period_in_which_it_was_not_due_is_missed() -> None:
     written = loop(6)
     written.cycle(LOOP, 18_000)  # 16 and 17 ms are left out

@@ -46,6 +46,10 @@ SLEEPS_SHARE = 0.5
 ADAPTS = 2
 """A request that varies this many times more than the time it leads to adapts to it."""
 
+SLIP_SHARE = 0.02
+"""A time that is made of the rest of a period is this near to it: the clock is read
+again for it (time.sleep of Python)."""
+
 
 class Basis(StrEnum):
     """What the period of a thread is known from."""
@@ -81,9 +85,10 @@ def beginnings_of(
     for members in _families(runs, due):
         period_ns = steady_ns(_intervals(runs, members))
         if period_ns is not None:
-            on_grid = _keeps_a_grid(runs, members, period_ns)
-            basis = Basis.TIME if on_grid else Basis.INTERVAL
-            return Beginnings(period_ns, basis, frozenset(members))
+            if not _keeps_a_grid(runs, members, period_ns):
+                return Beginnings(period_ns, Basis.INTERVAL, frozenset(members))
+            every = _with_slipped(runs, due, members, period_ns)
+            return Beginnings(period_ns, Basis.TIME, frozenset(every))
     return _paced(runs) or _after_sleeps(runs, due)
 
 
@@ -189,6 +194,31 @@ def _of_one_phase(
     # Of two sleeps in each cycle one may be left out at an end of the recording.
     likely = [some for some in phases.values() if len(some) >= most - 1]
     return max(likely, key=lambda some: _slept_ns(runs, some) / len(some))
+
+
+def _with_slipped(
+    runs: Sequence[Run], due: Sequence[int], members: Sequence[int], period_ns: int
+) -> Sequence[int]:
+    """
+    Add the nearest absolute time of each period that none of the members is of.
+
+    Which period it is, and that it is a grid, is known from the members alone. If they
+    are not of one phase to the ns, nothing is added.
+    """
+    phases = {runs[at].due_ns % period_ns for at in members}
+    if len(phases) > 1:
+        return members
+    first_ns = runs[members[0]].due_ns
+    periods = {(runs[at].due_ns - first_ns) // period_ns for at in members}
+    nearest: dict[int, tuple[int, int]] = {}
+    for at in due:
+        since_ns = runs[at].due_ns - first_ns
+        period = round(since_ns / period_ns)
+        off_ns = abs(since_ns - period * period_ns)
+        is_near = off_ns <= SLIP_SHARE * period_ns
+        if is_near and period not in periods and not runs[at].flags & RELATIVE:
+            nearest[period] = min((off_ns, at), nearest.get(period, (off_ns, at)))
+    return sorted([*members, *(at for _, at in nearest.values())])
 
 
 def _slept_ns(runs: Sequence[Run], some: Sequence[int]) -> int:
