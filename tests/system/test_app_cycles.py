@@ -154,6 +154,8 @@ def test_the_period_of_a_loop_is_found_whatever_wakes_it(
     with subprocess.Popen([tmp_path / "loops", kind]) as process:
         until(lambda: "looping" in names_of(process.pid), what="it loops")
         tid = names_of(process.pid)["looping"]
+        # Other work would keep it from its CPU for longer than its period.
+        os.sched_setscheduler(tid, os.SCHED_FIFO, os.sched_param(1))
         argv = [str(native_agent()), "cycles", "--pid", str(process.pid)]
         with Program([*argv, "--duration-ns", str(2 * RECORDED_NS)]) as agent:
             done = agent.finish()

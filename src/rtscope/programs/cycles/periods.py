@@ -85,10 +85,9 @@ def beginnings_of(
     for members in _families(runs, due):
         period_ns = steady_ns(_intervals(runs, members))
         if period_ns is not None:
-            if not _keeps_a_grid(runs, members, period_ns):
-                return Beginnings(period_ns, Basis.INTERVAL, frozenset(members))
-            every = _with_slipped(runs, due, members, period_ns)
-            return Beginnings(period_ns, Basis.TIME, frozenset(every))
+            on_grid = _keeps_a_grid(runs, members, period_ns)
+            basis = Basis.TIME if on_grid else Basis.INTERVAL
+            return Beginnings(period_ns, basis, frozenset(members))
     return _paced(runs) or _after_sleeps(runs, due)
 
 
@@ -151,8 +150,9 @@ def missed_in(periods: Sequence[int | None]) -> int:
 def _families(runs: Sequence[Run], due: Sequence[int]) -> Iterator[Sequence[int]]:
     """Give the timed runs that may be of one timer, the likeliest first."""
     absolute = [index for index in due if not runs[index].flags & RELATIVE]
-    if grid := _on_a_grid(runs, absolute):
-        yield grid
+    period_ns, grid = _on_a_grid(runs, absolute)
+    if grid:
+        yield _with_slipped(runs, absolute, grid, period_ns)
     yield due
     requests = sorted(due, key=lambda index: _request_ns(runs[index]), reverse=True)
     alike: list[int] = []
@@ -170,17 +170,32 @@ def _request_ns(run: Run) -> int:
     return run.due_ns - run.armed_ns
 
 
-def _on_a_grid(runs: Sequence[Run], absolute: Sequence[int]) -> Sequence[int]:
-    """Return the runs whose times are whole periods apart, to the ns; none if few."""
+def _on_a_grid(
+    runs: Sequence[Run], absolute: Sequence[int]
+) -> tuple[int, Sequence[int]]:
+    """
+    Return a period, and the runs that are whole ones apart, to the ns; none if few.
+
+    A loop that reads its clock again for each sleep is some ns off each time, and keeps
+    a time over several periods to the ns more often than that over one.
+    """
     for step in range(1, MOST_WAKEUPS + 1):
         apart = Counter(_intervals(runs, absolute, step))
         if not apart:
             break
-        period_ns, number = apart.most_common(1)[0]
+        over_ns, number = apart.most_common(1)[0]
         wanted = max(FEWEST, EXACT_SHARE * apart.total() / step)
-        if period_ns > 0 and number >= wanted:
-            return _of_one_phase(runs, absolute, period_ns)
-    return ()
+        if over_ns > 0 and number >= wanted:
+            is_each = _are_near(_intervals(runs, absolute), over_ns / step)
+            period_ns = round(over_ns / step) if is_each else over_ns
+            return period_ns, _of_one_phase(runs, absolute, period_ns)
+    return 0, ()
+
+
+def _are_near(intervals: Sequence[int], period_ns: float) -> bool:
+    """Whether most are one period, but for a time to read the clock."""
+    near = [abs(one - period_ns) <= SLIP_SHARE * period_ns for one in intervals]
+    return sum(near) >= STEADY_SHARE * len(near)
 
 
 def _of_one_phase(
@@ -197,26 +212,25 @@ def _of_one_phase(
 
 
 def _with_slipped(
-    runs: Sequence[Run], due: Sequence[int], members: Sequence[int], period_ns: int
+    runs: Sequence[Run],
+    absolute: Sequence[int],
+    members: Sequence[int],
+    period_ns: int,
 ) -> Sequence[int]:
     """
-    Add the nearest absolute time of each period that none of the members is of.
+    Add the nearest time of each period that none of the members is of.
 
-    Which period it is, and that it is a grid, is known from the members alone. If they
-    are not of one phase to the ns, nothing is added.
+    Which period it is, and its phase, are known from the members alone.
     """
-    phases = {runs[at].due_ns % period_ns for at in members}
-    if len(phases) > 1:
-        return members
     first_ns = runs[members[0]].due_ns
     periods = {(runs[at].due_ns - first_ns) // period_ns for at in members}
     nearest: dict[int, tuple[int, int]] = {}
-    for at in due:
+    for at in absolute:
         since_ns = runs[at].due_ns - first_ns
         period = round(since_ns / period_ns)
         off_ns = abs(since_ns - period * period_ns)
         is_near = off_ns <= SLIP_SHARE * period_ns
-        if is_near and period not in periods and not runs[at].flags & RELATIVE:
+        if is_near and period not in periods:
             nearest[period] = min((off_ns, at), nearest.get(period, (off_ns, at)))
     return sorted([*members, *(at for _, at in nearest.values())])
 
