@@ -156,3 +156,33 @@ def test_the_only_wait_of_a_thread_that_never_sleeps_is_its_idle_wait() -> None:
     assert idle_wait(replace(late, slept_elsewhere_ns=10**9)) is None
     slept = replace(write, slept=watching.times(1, 5_000, ""))
     assert idle_wait(replace(late, calls=(slept, wait))) is None
+
+
+@pytest.mark.parametrize("name", ["poll", "epoll_wait", "pselect6", "read"])
+def test_a_call_that_took_most_of_the_time_is_the_idle_wait_if_few_sleeps_were_seen(
+    name: str,
+) -> None:
+    seen = watching.thread(1)
+    most_ns = (seen.to_ns - seen.from_ns) * 3 // 4
+    long = replace(watching.times(200, 9_000_000, name), total_ns=most_ns)
+    few = watching.times(2, 4_000, "")
+    wait = watching.call(name, 200, idle=True, times=long, slept=few)
+    write = watching.call("write", 3, slept=watching.times(3, 90_000, ""))
+    late = replace(seen, calls=(write, wait), slept_elsewhere_ns=most_ns)
+
+    assert idle_wait(late) is wait
+    assert [one.name for one in may_block(late)] == ["write"]
+    short = replace(wait, times=replace(long, total_ns=most_ns // 3))
+    assert idle_wait(replace(late, calls=(write, short))) is None
+
+
+def test_a_call_that_the_kernel_or_a_device_held_most_of_the_time_is_no_idle_wait() -> (
+    None
+):
+    seen = watching.thread(1)
+    most_ns = (seen.to_ns - seen.from_ns) * 3 // 4
+    long = replace(watching.times(9, 9_000_000, "read"), total_ns=most_ns)
+    read = watching.call("read", 9, idle=True, times=long, held=long)
+    stuck = replace(seen, calls=(read, watching.call("poll", 9, idle=True)))
+
+    assert idle_wait(stuck) is None

@@ -128,10 +128,15 @@ def idle_wait(watched: WatchedThread) -> WatchedCall | None:
     Return the call in which a thread waits for its next cycle; None if it does in none.
 
     It is the one of those that wait for events in which it slept longest of all: also
-    of timers, of words of memory, and of calls that wait for something else. Where no
-    sleep was seen in any of them, because records were lost or the thread is always
-    late, it is the one that took most of the time, or the only one if it never slept.
+    of timers, of words of memory, and of calls that wait for something else. Records
+    of sleeps may be lost, and a thread that is always late does not sleep: the one
+    that took more than half of the time is it, unless the kernel held it; where no
+    sleep was seen in any, the only one of a thread that never slept.
     """
+    half_ns = (watched.to_ns - watched.from_ns) / 2
+    for one in watched.calls:
+        if one.idle and one.times.total_ns - one.held.total_ns > half_ns > 0:
+            return one
     waits = [one for one in watched.calls if one.idle and one.slept.count]
     if not waits:
         return _without_sleeps(watched)
@@ -145,12 +150,8 @@ def idle_wait(watched: WatchedThread) -> WatchedCall | None:
 
 
 def _without_sleeps(watched: WatchedThread) -> WatchedCall | None:
-    """Return the idle wait of a thread in whose waits for events no sleep was seen."""
+    """Return the only wait for events, in which no sleep was seen; None: it slept."""
     some = [one for one in watched.calls if one.idle and one.times.count]
-    half_ns = (watched.to_ns - watched.from_ns) / 2
-    for one in some:
-        if one.times.total_ns > half_ns > 0:
-            return one
     slept = watched.slept_elsewhere_ns or any(one.slept.count for one in watched.calls)
     return some[0] if len(some) == 1 and not slept and not watched.words else None
 
