@@ -37,6 +37,7 @@ struct event_ends {
 	int send_fd, receive_fd; /* -1: none */
 	pid_t receiver;          /* its thread, before the first event */
 	siginfo_t info;          /* of signal, filled but for the number */
+	uint32_t owner;          /* of raw: in each of its frames, and in no other's */
 
 	/* by the receiver: of kinds whose events have no number */
 	_Alignas(64) uint32_t received;

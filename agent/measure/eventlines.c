@@ -3,11 +3,13 @@
 #include <arpa/inet.h>
 #include <errno.h>
 #include <fcntl.h>
+#include <linux/filter.h>
 #include <net/if.h>
 #include <netinet/in.h>
 #include <netpacket/packet.h>
 #include <poll.h>
 #include <stdbool.h>
+#include <stddef.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -18,10 +20,11 @@
 
 #include "measure/eventkind.h"
 #include "measure/vethpair.h"
+#include "thread/clock.h"
 #include "thread/rawcall.h"
 
 #define FIRST_WAIT_MS 20
-#define FIRST_TRIES   500 /* 10 s: a busy machine notices a link late */
+#define FIRST_ALL_NS  INT64_C(10000000000) /* a busy machine notices a link late */
 
 /* --- pty: into the master, out of the terminal ------------------------------------ */
 
@@ -84,20 +87,42 @@ const struct event_kind event_kind_pty = { "pty", open_pty, send_pty,
 struct raw_frame {
 	uint8_t to[6], from[6];
 	uint16_t type;
-	uint32_t magic, number;
-	uint8_t rest[RAW_FRAME - RAW_HEADER - 8];
+	uint32_t magic, owner, number;
+	uint8_t rest[RAW_FRAME - RAW_HEADER - 12];
 } __attribute__((packed));
 
 _Static_assert(sizeof(struct raw_frame) == RAW_FRAME, "the shortest frame");
 
-static const char refused_namespaces[] =
-	"run through sudo (CAP_NET_ADMIN and CAP_SYS_ADMIN), or choose another --event";
+#define NEEDS_RIGHTS(rights, added)                                                    \
+	"run through sudo (" rights "), in a container add " added                     \
+	", or choose another --event"
 
-static bool comes_in(struct event_ends *e, int within_ms)
+static const char refused_udp[] = NEEDS_RIGHTS(
+	"CAP_NET_ADMIN and CAP_SYS_ADMIN", "--cap-add NET_ADMIN --cap-add SYS_ADMIN");
+static const char refused_raw_pair[] =
+	NEEDS_RIGHTS("CAP_NET_RAW, CAP_NET_ADMIN and CAP_SYS_ADMIN",
+		     "--cap-add NET_RAW --cap-add NET_ADMIN --cap-add SYS_ADMIN");
+static const char refused_raw[] = NEEDS_RIGHTS("CAP_NET_RAW", "--cap-add NET_RAW");
+
+/* Takes what has come, if anything does. 1, 0 if nothing came, or -errno. */
+static int take_in(struct event_ends *e, const struct event_kind *kind)
 {
 	struct pollfd in = { .fd = e->receive_fd, .events = POLLIN };
+	int64_t received;
 
-	return poll(&in, 1, within_ms) == 1;
+	if (poll(&in, 1, FIRST_WAIT_MS) != 1)
+		return 0;
+	received = kind->receive(e); /* of an interface that is down: its error */
+	return received < 0 ? (int)received : 1;
+}
+
+static int refuse_first(struct event_refusal *refusal, const char *what, int err)
+{
+	event_refuse(refusal, what, err);
+	if (err == -ENETDOWN)
+		refusal->remedy = "bring both interfaces up (ip link set NAME up), or "
+				  "choose another --event";
+	return err;
 }
 
 /*
@@ -108,20 +133,22 @@ static bool comes_in(struct event_ends *e, int within_ms)
 static int try_first(struct event_ends *e, const struct event_kind *kind,
 		     struct event_refusal *refusal)
 {
-	int err = 0;
+	int64_t end_ns = clock_now_ns() + FIRST_ALL_NS;
+	int sent, came;
 
-	for (int tries = 0; tries < FIRST_TRIES; tries++) {
-		err = kind->send(e, 0);
-		if (!comes_in(e, FIRST_WAIT_MS))
-			continue;
-		while (comes_in(e, FIRST_WAIT_MS))
-			kind->receive(e);
+	do {
+		sent = kind->send(e, 0);
+		came = take_in(e, kind);
+	} while (!came && sent != -ENETDOWN && clock_now_ns() < end_ns);
+	if (came < 0)
+		return refuse_first(refusal, "receive a first packet", came);
+	if (came) {
+		while (take_in(e, kind) > 0)
+			;
 		return 0;
 	}
-	if (err) {
-		event_refuse(refusal, "send a first packet", err);
-		return err;
-	}
+	if (sent)
+		return refuse_first(refusal, "send a first packet", sent);
 	refusal->cause = "event";
 	snprintf(refusal->why, sizeof(refusal->why),
 		 "no packet comes through within ten seconds");
@@ -156,7 +183,7 @@ static int open_udp(struct event_ends *e, const struct event_choice *choice,
 	if (err) {
 		event_refuse(refusal, what, err);
 		if (err == -EPERM)
-			refusal->remedy = refused_namespaces;
+			refusal->remedy = refused_udp;
 		return err;
 	}
 	return try_first(e, &event_kind_udp, refusal);
@@ -171,6 +198,7 @@ static int send_raw(struct event_ends *e, uint32_t number)
 				   .from = { 0x02, 0, 0, 0, 0, 1 },
 				   .type = htons(RAW_TYPE),
 				   .magic = RAW_MAGIC,
+				   .owner = e->owner,
 				   .number = number };
 	long done = rawcall4(SYS_write, e->send_fd, (long)&frame,
 			     (const void *)sizeof(frame), NULL);
@@ -181,14 +209,42 @@ static int send_raw(struct event_ends *e, uint32_t number)
 static int64_t receive_raw(struct event_ends *e)
 {
 	struct raw_frame frame;
-	long done;
+	long done = rawcall4(SYS_read, e->receive_fd, (long)&frame,
+			     (const void *)sizeof(frame), NULL);
 
-	do { /* until it is one of ours */
-		frame.magic = 0;
-		done = rawcall4(SYS_read, e->receive_fd, (long)&frame,
-				(const void *)sizeof(frame), NULL);
-	} while (done >= 0 && frame.magic != RAW_MAGIC);
-	return done < 0 ? done : (int64_t)frame.number;
+	if (done < 0)
+		return done;
+	return done == sizeof(frame) ? (int64_t)frame.number : -EPIPE;
+}
+
+/* Each way has its own frames, so that several may share a line. */
+static uint32_t next_owner(void)
+{
+	static uint32_t ways;
+
+	return (uint32_t)getpid() << 10 | (ways++ & 0x3ff); /* 22 bits, and 10 */
+}
+
+#define FIELD_IS(field, value)                                                         \
+	BPF_STMT(BPF_LD | BPF_W | BPF_ABS, offsetof(struct raw_frame, field)),         \
+		BPF_JUMP(BPF_JMP | BPF_JEQ | BPF_K, ntohl(value), 1, 0),               \
+		BPF_STMT(BPF_RET | BPF_K, 0)
+
+/* Frames of others do not wake the receiver. Before it is bound: none is there yet. */
+static int receive_own(const struct event_ends *e)
+{
+	struct sock_filter own[] = {
+		FIELD_IS(magic, RAW_MAGIC),
+		FIELD_IS(owner, e->owner),
+		BPF_STMT(BPF_RET | BPF_K, RAW_FRAME),
+	};
+	const struct sock_fprog program = { .len = sizeof(own) / sizeof(own[0]),
+					    .filter = own };
+
+	return setsockopt(e->receive_fd, SOL_SOCKET, SO_ATTACH_FILTER, &program,
+			  sizeof(program)) < 0
+		       ? -errno
+		       : 0;
 }
 
 static int bind_to(int fd, unsigned int interface)
@@ -232,6 +288,9 @@ static int open_raw(struct event_ends *e, const struct event_choice *choice,
 	}
 	e->send_fd = pair.send_fd;
 	e->receive_fd = pair.receive_fd;
+	e->owner = next_owner();
+	if (!err)
+		err = receive_own(e);
 	if (!err)
 		err = bind_to(e->send_fd, pair.send_index);
 	if (!err)
@@ -241,7 +300,8 @@ static int open_raw(struct event_ends *e, const struct event_choice *choice,
 	if (err) {
 		event_refuse(refusal, what, err);
 		if (err == -EPERM)
-			refusal->remedy = refused_namespaces;
+			refusal->remedy =
+				*choice->from ? refused_raw : refused_raw_pair;
 		return err;
 	}
 	return try_first(e, &event_kind_raw, refusal);

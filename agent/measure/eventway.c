@@ -121,10 +121,9 @@ static uint64_t whole_number(uint64_t expected, int64_t received)
 
 /* An event that is not the next one. Returns whether it is a sample. */
 static bool __attribute__((noinline)) judge_strange(struct sampler *s, uint64_t number,
-						    uint64_t expected)
+						    uint64_t expected, uint64_t sent)
 {
 	struct eventway *w = s->way;
-	uint64_t sent = atomic_load_explicit(&w->sent, memory_order_acquire);
 
 	if (number >= sent) { /* nobody has sent it: no event of ours */
 		w->doubled++;
@@ -190,7 +189,7 @@ void eventway_receive_until_end(struct sampler *s)
 	while (expected < relaxed(w->total)) {
 		int64_t received = w->kind->receive(&w->ends);
 		int64_t wake_ns = clock_now_ns();
-		uint64_t number;
+		uint64_t number, sent;
 
 		if (__builtin_expect(received < 0, 0)) {
 			if (!goes_on(s, (int)received))
@@ -198,10 +197,10 @@ void eventway_receive_until_end(struct sampler *s)
 			continue;
 		}
 		/* acquire: pairs with the stimulus' release; the place is filled */
-		(void)atomic_load_explicit(&w->sent, memory_order_acquire);
+		sent = atomic_load_explicit(&w->sent, memory_order_acquire);
 		number = whole_number(expected, received);
-		if (__builtin_expect(number != expected, 0) &&
-		    !judge_strange(s, number, expected))
+		if (__builtin_expect(number != expected || number >= sent, 0) &&
+		    !judge_strange(s, number, expected, sent))
 			continue;
 		take_event(s, number, wake_ns);
 		if (__builtin_expect(number >= expected, 1)) {

@@ -3,7 +3,7 @@
 from pathlib import Path
 
 import pytest
-from rig import CPUS, MS, NEEDS_APT, doubts, judged, measuring, rtscope
+from rig import CPUS, MS, NEEDS_APT, Done, doubts, judged, measuring, rtscope
 
 from rtscope.measure.events import event_names
 from rtscope.record.directory.records import open_records
@@ -97,6 +97,134 @@ def test_an_interface_that_is_removed_ends_the_run_in_words() -> None:
     assert done.error.cause == "event"
     assert done.error.message.startswith("event raw: cannot ")
     assert "any more" in done.error.message
+
+
+TWO_LINES = """
+ip link add rtscope-a type veth peer name rtscope-b || exit 77
+ip link add rtscope-c type veth peer name rtscope-d || exit 77
+for name in rtscope-a rtscope-b rtscope-c rtscope-d; do ip link set $name up; done
+"""
+
+
+def on_lines(script: str, *options: str, seconds: float = 0.3) -> Done:
+    """Run the agent in a network namespace of its own, with two pairs of interfaces."""
+    shell = ("unshare", "--net", "--mount", "sh", "-c", f'{TWO_LINES}{script}exec "$@"')
+    with measuring(*options, seconds=seconds, prefix=(*shell, "sh")) as agent:
+        done = agent.finish()
+    if done.status == 77:
+        pytest.skip("no veth here")
+    return done
+
+
+@two_cpus
+@pytest.mark.usefixtures("root")
+def test_threads_on_one_line_get_their_own_frames_only() -> None:
+    done = on_lines("", "--event", "raw:from=rtscope-a:to=rtscope-b")
+
+    assert len(done.result.threads) > 1
+    for thread in done.result.threads:
+        assert thread.event is not None
+        assert thread.event.doubled == thread.event.reordered == 0
+        assert thread.samples + thread.event.lost == thread.event.sent > 0
+        assert all(w.expiry_ns >= thread.start_ns for w in thread.worst)
+
+
+@pytest.mark.usefixtures("root")
+@pytest.mark.parametrize(
+    ("down", "said"),
+    [
+        ("ip link set rtscope-a down\n", "cannot send a first packet"),
+        ("ip link set rtscope-b down\n", "cannot receive a first packet"),
+    ],
+)
+def test_an_interface_that_is_down_is_refused_at_once(down: str, said: str) -> None:
+    done = on_lines(down, "--event", "raw:from=rtscope-a:to=rtscope-b")
+
+    assert done.status == 3
+    assert said in done.error.message
+    assert "ip link set" in done.error.remedy
+
+
+@pytest.mark.usefixtures("root")
+def test_a_peer_that_is_silent_from_the_start_is_refused() -> None:
+    done = on_lines("", "--event", "raw:from=rtscope-a:to=rtscope-c")
+
+    assert done.status == 3
+    assert "no packet comes through" in done.error.message
+    assert "cable" in done.error.remedy
+
+
+BRIDGED = """
+ip link add rtscope-br type bridge || exit 77
+ip link set rtscope-b master rtscope-br
+ip link set rtscope-c master rtscope-br
+ip link set rtscope-br up
+(
+    until grep -q rtscope-ev/ /proc/$$/task/*/comm; do sleep 0.1; done
+    sleep 1
+    ip link set rtscope-b nomaster
+) >/dev/null 2>&1 </dev/null &
+"""
+"""Joins both lines, and takes them apart when events have come through."""
+
+
+@two_cpus
+@pytest.mark.usefixtures("root")
+def test_what_a_silent_peer_keeps_is_lost_and_misses_its_period() -> None:
+    event = "raw:from=rtscope-a:to=rtscope-d"
+    done = on_lines(BRIDGED, "--event", event, "--cpus", str(CPUS[-1]), seconds=4)
+
+    (thread,) = done.result.threads
+    assert thread.event is not None
+    assert thread.event.lost > 0
+    assert thread.samples + thread.event.lost == thread.event.sent
+    assert thread.missed_periods == thread.event.lost + thread.event.full
+
+
+NAMED = """
+mount -t tmpfs none /run && ip netns add rtscope-gone || exit 77
+ip link set rtscope-a netns rtscope-gone && ip link set rtscope-b netns rtscope-gone
+ip -n rtscope-gone link set rtscope-a up
+ip -n rtscope-gone link set rtscope-b up
+(
+    until grep -q rtscope-ev/ /proc/$$/task/*/comm; do sleep 0.1; done
+    ip netns del rtscope-gone
+) >/dev/null 2>&1 </dev/null &
+set -- ip netns exec rtscope-gone "$@"
+"""
+
+
+@two_cpus
+@pytest.mark.usefixtures("root")
+def test_a_namespace_whose_name_is_gone_lives_until_the_run_ends() -> None:
+    done = on_lines(NAMED, "--event", "raw:from=rtscope-a:to=rtscope-b", seconds=1.5)
+
+    assert done.status == 0
+    for thread in done.result.threads:
+        assert thread.event is not None
+        assert thread.event.lost == 0
+
+
+@pytest.mark.usefixtures("root")
+@pytest.mark.parametrize(
+    ("event", "dropped", "needed"),
+    [
+        ("udp", "net_admin", "--cap-add NET_ADMIN --cap-add SYS_ADMIN"),
+        ("udp", "sys_admin", "--cap-add NET_ADMIN --cap-add SYS_ADMIN"),
+        ("raw", "net_raw", "--cap-add NET_RAW --cap-add NET_ADMIN"),
+        ("raw:from=lo:to=lo", "net_raw", "add --cap-add NET_RAW, or"),
+    ],
+)
+def test_a_right_that_is_missing_is_named_with_what_a_container_needs(
+    event: str, dropped: str, needed: str
+) -> None:
+    without = ("setpriv", "--bounding-set", f"-{dropped}")
+    with measuring("--event", event, prefix=without) as agent:
+        done = agent.finish()
+
+    assert done.status == 3
+    assert done.error.cause == "capability"
+    assert needed in done.error.remedy
 
 
 @pytest.mark.long

@@ -180,7 +180,8 @@ static struct sampler *receive(struct eventway *w, const int64_t *numbers,
 	s->way = w;
 	s->stop = &stop;
 	w->sent = sent;
-	w->total = sent;
+	if (w->total == UINT64_MAX) /* else the test has said how many will be */
+		w->total = sent;
 	for (uint64_t i = sent < EVENT_SLOTS ? 0 : sent - EVENT_SLOTS; i < sent; i++) {
 		w->slot[i % EVENT_SLOTS].sent_ns = clock_now_ns();
 		w->slot[i % EVENT_SLOTS].seq = i + 1;
@@ -206,6 +207,20 @@ static void lost_doubled_and_reordered_events_are_counted(void)
 	CHECK(s->progress.missed_periods == 1);
 	CHECK(s->end_ns == 7);
 	CHECK(w->receive_failure == 0);
+	sampler_free(s, 1);
+	close_way(w);
+}
+
+static void what_nobody_sent_is_no_sample_even_if_it_is_the_next(void)
+{
+	static const int64_t numbers[] = { 0, 1, 2, -EINTR };
+	struct eventway *w = eventways_alloc(1, &scripted);
+	struct sampler *s;
+
+	w->closing = true;
+	w->total = 3;
+	s = RECEIVE(w, numbers, 2);
+	CHECK(s->progress.samples == 2 && w->doubled == 1 && w->taken == 2);
 	sampler_free(s, 1);
 	close_way(w);
 }
@@ -365,6 +380,7 @@ int main(void)
 		a_silent_peer_does_not_hold_the_receiver(kinds[i]);
 	}
 	lost_doubled_and_reordered_events_are_counted();
+	what_nobody_sent_is_no_sample_even_if_it_is_the_next();
 	what_has_not_come_at_the_end_is_lost();
 	an_event_from_long_ago_has_no_time_any_more();
 	a_way_that_breaks_says_which_end();
