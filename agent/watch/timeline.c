@@ -322,20 +322,24 @@ static void look_for_inversion(struct timeline *t, const struct timeline_record 
 	}
 }
 
-/* The first wake-up ends a sleep. */
+/* The first wake-up ends a sleep. Who waits for a lock that inherits spins while its
+ * owner runs, and is woken all the same. */
 static void note_end(struct timeline *t, const struct timeline_record *r,
 		     const struct timeline *waker)
 {
 	static const char *const contexts[] = { NULL, "a softirq", "an interrupt" };
 	const char *by = contexts[r->context] ? contexts[r->context] : r->other.name;
 	const size_t size = strnlen(by, sizeof(t->woken_by) - 1);
+	const bool sleeps = t->is_out && !t->runnable;
 
-	if (!t->is_out || t->runnable || t->woken_ns)
+	if (sleeps && t->woken_ns)
 		return;
-	t->woken_ns = r->t_ns;
-	memcpy(t->woken_by, by, size);
-	t->woken_by[size] = '\0';
-	t->woken_by_agent = r->by_agent;
+	if (sleeps) {
+		t->woken_ns = r->t_ns;
+		memcpy(t->woken_by, by, size);
+		t->woken_by[size] = '\0';
+		t->woken_by_agent = r->by_agent;
+	}
 	if (!word_waited_for(t) || r->context != IN_THREAD)
 		return;
 	t->has_ender = true;

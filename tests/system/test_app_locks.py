@@ -128,7 +128,8 @@ def test_a_wait_for_work_or_that_inherits_is_no_wait_for_a_lock(
     assert not {"RA10", "RA11"} & set(found)
     assert "RA09" not in found
     if kind == "pi":
-        assert found["RA25"]["detail"].startswith("a mutex")
+        assert found["RA25"]["detail"].startswith("a mutex; holder (")
+        assert ") let it go in hold locks.c:" in found["RA25"]["detail"]
         assert "critical section" in found["RA25"]["remedy"]
     else:
         # the one that ends its wait

@@ -82,6 +82,22 @@ static void the_longest_of_each_kind_is_kept(void)
 	CHECK(t.timed[TIMED_MINOR_FAULT].count == 0);
 }
 
+/* Linux spins for a lock that inherits while its owner runs on another CPU. */
+static void who_ended_a_wait_without_a_sleep_is_known(void)
+{
+	struct timeline t = { 0 };
+
+	call(&t, 100, TIMED_LOCK_WAIT, "futex");
+	wake_by(&t, 400, LOW, IN_THREAD, NULL);
+	at(&t, 410, TIMELINE_RETURN);
+	call(&t, 500, TIMED_LOCK_WAIT, "futex");
+	at(&t, 510, TIMELINE_RETURN);
+
+	CHECK(t.words == 1 && t.word[0].times.count == 2);
+	CHECK(t.word[0].has_waker && t.word[0].times.worst_ns == 310);
+	CHECK(strcmp(t.word[0].times.worst_in, "owner") == 0);
+}
+
 static void what_began_before_the_watching_is_not_timed(void)
 {
 	struct timeline t = { 0 };
@@ -438,6 +454,7 @@ static void calls_and_words_without_room_are_counted(void)
 int main(void)
 {
 	the_longest_of_each_kind_is_kept();
+	who_ended_a_wait_without_a_sleep_is_known();
 	what_began_before_the_watching_is_not_timed();
 	who_takes_the_cpu_tells_preempted_from_set_aside();
 	less_urgent_wakers_are_counted();
