@@ -113,13 +113,13 @@ def _make(place: Path) -> None:
 
 def _sentences(written: Written, place: Path) -> str:
     runs, rows = written.rows["run"], written.rows[HISTOGRAM]
-    files = place / "run.parquet"
-    sql = f"SELECT series, max(max_ns) FROM '{files}' WHERE counts GROUP BY 1"
+    sql = "SELECT series, max(max_ns) FROM 'run.parquet' WHERE counts GROUP BY 1"
+    where = command_line(("cd", str(place)))
     return (
         f"{printable(str(place))}: {plural(runs, 'run')}, "
         f"{plural(rows, 'row')} of histograms, {format_size(written.size_bytes)} in "
         f"{len(written.rows)} files\n"
-        f"Ask them: {printable(command_line(('duckdb', '-c', sql)))}\n"
+        f'Ask them: {printable(where)} && duckdb -c "{sql}"\n'
     )
 
 
