@@ -91,7 +91,7 @@ def test_this_machine_is_captured_and_judged_again(
         (("--root", "junk"), "junk: not a capture, or damaged"),
         (("--root", "junk", "--config", "junk"), "cannot be combined"),
         (("--root", "junk", "--capture", "x"), "cannot be combined"),
-        (("--target", "pc"), "local, ssh:HOST or virtual:BOARD"),
+        (("--target", "pc"), "local, ssh:HOST, lab:PLACE or virtual:BOARD"),
         (("--target", "virtual:pd"), "no such board: 'pd' (boards: "),
         (
             ("--target", "virtual:pc", "--append", "a;b"),

@@ -173,7 +173,7 @@ def test_with_nothing_applied_restore_says_so(
         (("--restore", "--root", "x"), "--restore and --root"),
         (("--dry-run",), "--dry-run needs --apply"),
         (("--apply", "rt_throttling"), "--profile polling"),
-        (("--apply", "safe", "--target", "virtual:pc"), "local or ssh:HOST"),
+        (("--apply", "safe", "--target", "virtual:pc"), "local, ssh:HOST or lab:PLACE"),
         (("--apply", "safe", "--kernel", "x"), "for virtual boards only"),
     ],
 )

@@ -118,7 +118,7 @@ def test_what_cannot_be_told_is_no_proof(
         (("--config", "empty"), "not a kernel configuration"),
         (("--against", "none"), "neither a file nor a recipe"),
         (("--against", "./none"), "No such file"),
-        (("--target", "virtual:pc"), "local or ssh:HOST"),
+        (("--target", "virtual:pc"), "local, ssh:HOST or lab:PLACE"),
         (("--target", "local", "--config", "empty"), "cannot be combined"),
         (("--root", "none"), "no such directory"),
     ],

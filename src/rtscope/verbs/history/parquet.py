@@ -75,7 +75,7 @@ class Written:
 
 def parquet(request: ParquetRequest) -> int:
     """
-    Write the index as Parquet files, which DuckDB, pandas, Polars and Spark read.
+    Write the index as Parquet files, which DuckDB, pandas and others read.
 
     Histograms are rows, run and latency with its count, so a query can add and compare
     those of many nights. Times of day are UTC, latencies are in ns; an unknown value is
