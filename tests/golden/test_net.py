@@ -12,7 +12,7 @@ from net.run import DIGESTS, differences, held
 
 MAN = Path(__file__).parents[2] / "docs/man"
 
-OTHERS = {"board-build", "board-export", "board-import", "kernel-check"}
+OTHERS = {"board-build", "board-image", "board-export", "board-import", "kernel-check"}
 OTHERS |= {"app-start", "cyclictest", "test", "history-parquet"}
 """
 Verbs that fetch, boot or become a program: of these only help and refusals. So of one

@@ -53,6 +53,9 @@ _ALWAYS = (
 # programs must not be drawn at random.
 _APPEND = ("rdinit=/init", "quiet", "nokaslr", "norandmaps", "panic=-1")
 
+IMAGE_APPEND = ("rdinit=/init", "quiet", "panic=10")
+"""Of a disk image, which real boards boot too."""
+
 
 @dataclass(frozen=True, slots=True)
 class Qemu:
@@ -281,6 +284,33 @@ def command_line(qemu: Qemu, board: Board, boot: Boot) -> tuple[str, ...]:
         *boot.quantum,
         *("-kernel", str(boot.kernel), "-initrd", str(boot.initrd)),
         *("-append", " ".join((f"console={board.console}", *_APPEND, *board.append))),
+    )
+
+
+def image_command_line(
+    qemu: Qemu,
+    board: Board,
+    *,
+    image: Path,
+    loader: tuple[str, str],
+    console: Path,
+    results: Path,
+) -> tuple[str, ...]:
+    """Return what to type to boot a disk image by its own boot files, in host time."""
+    return (
+        *qemu.prefix,
+        *("-no-user-config", "-nodefaults", "-display", "none", "-nic", "none"),
+        *("-no-reboot", "-accel", "tcg"),
+        *("-M", board.machine, "-cpu", board.cpu),
+        *("-smp", str(board.cpus), "-m", board.memory),
+        *("-chardev", f"file,id=console,path={escaped(console)}"),
+        *("-serial", "chardev:console"),
+        *("-chardev", f"file,id=results,path={escaped(results)}"),
+        *board.results_devices,
+        *loader,
+        # The image stays as it is written.
+        *("-drive", f"if=none,id=disk,format=raw,readonly=on,file={escaped(image)}"),
+        *("-device", "virtio-blk-device,drive=disk"),
     )
 
 

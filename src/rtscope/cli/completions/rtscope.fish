@@ -51,6 +51,7 @@ complete -c rtscope -n '__rtscope_just board' -a show -d 'Show a board: machine,
 complete -c rtscope -n '__rtscope_just board' -a build -d 'Fetch and build the parts of boards into the cache, unless they are there'
 complete -c rtscope -n '__rtscope_just board' -a export -d 'Write all parts of a board into one bundle, for reproducible results elsewhere'
 complete -c rtscope -n '__rtscope_just board' -a import -d 'Keep the parts of a bundle in the cache, after checking all digests'
+complete -c rtscope -n '__rtscope_just board' -a image -d 'Write a disk image that boots a board: kernel, user space, boot files'
 complete -c rtscope -n '__rtscope_just board' -a trace -d 'List the functions executed on the paths to the worst wake-ups'
 complete -c rtscope -n '__rtscope_just kernel' -a list -d 'List the recipes, with release, build time, size and digest if built'
 complete -c rtscope -n '__rtscope_just kernel' -a show -d 'Show a recipe: source, patches, configuration'
@@ -353,6 +354,12 @@ complete -c rtscope -n '__rtscope_at board export' -l kernel -s k -d 'Kernels, b
 complete -c rtscope -n '__rtscope_at board export' -l campaign -d 'Campaign to include' -rF
 complete -c rtscope -n '__rtscope_at board export' -a 'jh7110 pc rpi3'
 complete -c rtscope -n '__rtscope_at board import' -F
+complete -c rtscope -n '__rtscope_at board image' -l out -s o -d 'Image to write' -rF
+complete -c rtscope -n '__rtscope_at board image' -l kernel -s k -d 'Kernel, by name or path of an image' -xa '(__fish_append , debian-6.12 debian-6.12-rt debian-6.1 debian-6.1-rt jh7110-6.1 jh7110-6.1-rt jh7110-6.1-rt-debug jh7110-6.1-rt-nolazy jh7110-6.12 jh7110-6.12-board jh7110-6.12-rt jh7110-6.12-rt-board jh7110-7.3 jh7110-7.3-board jh7110-7.3-rt jh7110-7.3-rt-board pc-6.12 pc-6.12-board pc-6.12-rt pc-6.12-rt-board pc-6.12-rtgroup rpi-6.12 rpi-6.12-board rpi-6.12-rt rpi-6.12-rt-board)'
+complete -c rtscope -n '__rtscope_at board image' -l check -d 'Boot the image in QEMU, and measure for a second'
+complete -c rtscope -n '__rtscope_at board image' -l force -d 'Replace an existing image'
+complete -c rtscope -n '__rtscope_at board image' -l json -d 'Result as JSON'
+complete -c rtscope -n '__rtscope_at board image' -a 'jh7110 pc rpi3'
 complete -c rtscope -n '__rtscope_at board trace' -l run -d 'Run of a campaign' -x
 complete -c rtscope -n '__rtscope_at board trace' -l worst -d 'Number of worst wake-ups to list' -x
 complete -c rtscope -n '__rtscope_at board trace' -l cpu -d 'CPU to list, or all' -x

@@ -1,0 +1,113 @@
+"""The disk image of a board: what is asked, refused, and read of its boot."""
+
+import errno
+import os
+from pathlib import Path
+from types import SimpleNamespace
+from typing import Any
+
+import pytest
+
+from rtscope.boards.catalogue import get_board
+from rtscope.host.errors import BoardError, HostError, UsageError
+from rtscope.verbs.board import diskimage, image
+
+MIB = 1 << 20
+
+
+def test_its_size_is_whole_and_bounded() -> None:
+    """Small ones have the least that FAT32 needs, and huge ones are refused."""
+    assert diskimage.image_bytes([1]) == diskimage.SMALLEST_BYTES
+    assert diskimage.image_bytes([100 * MIB + 1]) == 118 * MIB
+    with pytest.raises(HostError, match="1024 is the most"):
+        diskimage.image_bytes([2000 * MIB])
+
+
+def test_a_board_without_loader_is_refused_by_name() -> None:
+    with pytest.raises(UsageError, match=r"pc: no disk image .* one of jh7110"):
+        diskimage.loader_of(get_board("pc"))
+
+
+def test_missing_programs_are_named_with_their_packages(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    monkeypatch.setattr(diskimage, "which", lambda tool, path: tool == "sfdisk" or None)
+    with pytest.raises(UsageError, match=r"mformat, mmd, mcopy.*apt install mtools$"):
+        diskimage.refuse_without_tools()
+
+
+def test_a_program_that_fails_leaves_no_image(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Its own words are in the refusal."""
+    programs = tmp_path / "bin"
+    programs.mkdir()
+    for name in diskimage.TOOLS:
+        program = programs / name
+        program.write_text("#!/bin/sh\necho no space on it >&2\nexit 1\n")
+        program.chmod(0o755)
+    monkeypatch.setenv("PATH", f"{programs}:{os.environ['PATH']}")
+    monkeypatch.setattr(diskimage, "write_initrd", lambda path, *_: path.touch())
+    kernel = tmp_path / "vmlinuz"
+    kernel.write_bytes(b"kernel")
+    board = SimpleNamespace(console="ttyS0", append=(), results="vport0p1")
+    prepared: Any = SimpleNamespace(
+        board=board, kernel=SimpleNamespace(name="k", image=kernel)
+    )
+    with pytest.raises(HostError, match="sfdisk: no space on it"):
+        diskimage.write_image(tmp_path / "board.img", prepared)
+    assert sorted(path.name for path in tmp_path.iterdir()) == ["bin", "vmlinuz"]
+
+
+def test_a_full_disk_is_known_before_the_first_byte(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def full(*_: object) -> None:
+        raise OSError(errno.ENOSPC, "No space left on device")
+
+    monkeypatch.setattr(diskimage, "refuse_without_tools", lambda: None)
+    monkeypatch.setattr(diskimage, "write_initrd", lambda path, *_: path.touch())
+    monkeypatch.setattr(diskimage, "posix_fallocate", full)
+    (tmp_path / "vmlinuz").write_bytes(b"kernel")
+    board = SimpleNamespace(console="ttyS0", append=(), results="vport0p1")
+    prepared: Any = SimpleNamespace(
+        board=board, kernel=SimpleNamespace(name="k", image=tmp_path / "vmlinuz")
+    )
+    with pytest.raises(HostError, match=r"No space left on device; free some space"):
+        diskimage.write_image(tmp_path / "board.img", prepared)
+    assert [path.name for path in tmp_path.iterdir()] == ["vmlinuz"]
+
+
+@pytest.mark.parametrize("error", [BoardError("does not boot"), KeyboardInterrupt()])
+def test_an_image_that_does_not_boot_is_removed(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, error: BaseException
+) -> None:
+    def fails(*_: object) -> None:
+        raise error
+
+    out = tmp_path / "board.img"
+    out.touch()
+    monkeypatch.setattr(image, "check_image", fails)
+    asked = image.ImageRequest(name="jh7110", out=out, check=True)
+    nothing: Any = None
+    with pytest.raises(type(error)):
+        image._checked(asked, nothing, nothing)
+    assert not out.exists()
+
+
+@pytest.mark.parametrize(
+    ("files", "why"),
+    [
+        ({"version": b"Linux version 6.12 #1\n"}, "6.12 #1 booted, not .* 6.12 #2"),
+        ({}, "no kernel booted, not Linux version 6.12 #2"),
+        (
+            {"version": b"Linux version 6.12 #2\n", "script.log": b"not found"},
+            "nothing: not found",
+        ),
+    ],
+)
+def test_a_boot_that_proves_nothing_is_refused(
+    files: dict[str, bytes], why: str
+) -> None:
+    with pytest.raises(BoardError, match=why):
+        diskimage.read_check(Path("x.img"), files, banner="Linux version 6.12 #2")
