@@ -8,4 +8,5 @@ Designs by somebody who has not read how rtscope explains, and what it says of t
 * `run.py`: measures all designs, and writes lab/designs-of-a-stranger.md
 * `modules/`, `programs/`: what makes the wake-ups late
 * `second/`: truth, modules and programs of another author, a day later
+* `third/`: of one more, after the explainer was mended for both
 """

@@ -54,6 +54,9 @@ SETS = (
         ("deadline", "pichain", "borrower", "hog", "storm", "bpfspin"),
     ),
     DesignSet("second set", HERE / "second", ("shop", "wrap"), ("floor", "hog")),
+    DesignSet(
+        "third set", HERE / "third", ("harbor", "dock", "pier", "quay"), ("yard",)
+    ),
 )
 
 
