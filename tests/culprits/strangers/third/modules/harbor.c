@@ -12,12 +12,12 @@
 #include <linux/mmap_lock.h>
 #include <linux/module.h>
 #include <linux/mutex.h>
-#include <linux/rwlock.h>
 #include <linux/sched/mm.h>
 #include <linux/sched/signal.h>
 #include <linux/sched/task.h>
 #include <linux/semaphore.h>
 #include <linux/smp.h>
+#include <linux/spinlock.h>
 #include <linux/task_work.h>
 #include <linux/timer.h>
 #include <linux/tracepoint.h>
@@ -345,20 +345,13 @@ static const struct duty {
 	void (*act)(void);
 	int (*ready)(void);
 } duties[] = {
-	{ "map", harbor_remap },
-	{ "rwlock", harbor_draw_chart },
-	{ "bit", harbor_sew_flag },
-	{ "berth", harbor_unload_berth },
-	{ "crane", harbor_lift_crate },
-	{ "lunch", harbor_lunch },
-	{ "retire", send_to_retire },
-	{ "siren", start_siren },
-	{ "lantern", start_lantern },
-	{ "mail", send_mail },
-	{ "radio", call_radio },
-	{ "switch", look, watch_switches },
-	{ "wakeup", look, watch_wakeups },
-	{ "pilot", nothing, bring_pilot },
+	{ "map", harbor_remap },           { "rwlock", harbor_draw_chart },
+	{ "bit", harbor_sew_flag },        { "berth", harbor_unload_berth },
+	{ "crane", harbor_lift_crate },    { "lunch", harbor_lunch },
+	{ "retire", send_to_retire },      { "siren", start_siren },
+	{ "lantern", start_lantern },      { "mail", send_mail },
+	{ "radio", call_radio },           { "switch", look, watch_switches },
+	{ "wakeup", look, watch_wakeups }, { "pilot", nothing, bring_pilot },
 };
 
 static int harbor_master(void *data)
