@@ -84,6 +84,28 @@ def test_a_thread_that_may_have_been_here_is_not_said_to_have_been_elsewhere(
     assert "moved it here" not in sentence(moved(slept_ns=slept_ns, rival=rival))
 
 
+@pytest.mark.parametrize(
+    ("others", "told"),
+    [
+        (((0, "swapper/1", 1, 120), (0, "usurper", 2, 39)), "on CPU 2, where"),
+        (((0, "usurper", 1, 39), (0, "swapper/2", 2, 120)), "on CPU 1, where"),
+        (((0, "usurper", 1, 39), (0, "rival", 2, 39)), ""),
+        (((0, "usurper", 1, 39),), ""),
+    ],
+)
+def test_of_several_cpus_it_was_on_the_one_that_did_not_idle(
+    others: tuple[Task, ...], told: str
+) -> None:
+    away: list[Step] = [
+        *(*timer("enqueue_task_rt"), (20, "do_idle+"), (15_000, "user", 2)),
+        *((15_000, "user", 1), *there("move_queued_task"), (5, "do_idle+")),
+    ]
+    said = sentence(explained(away, others))
+
+    assert ("moved it here" in said) == bool(told)
+    assert told in said
+
+
 def test_a_thread_that_became_ordinary_was_woken_as_such_and_runnable() -> None:
     away: list[Step] = [
         *(*timer("enqueue_task_fair"), (10, "handle_exception+"), (10, "__schedule")),

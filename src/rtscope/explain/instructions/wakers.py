@@ -112,41 +112,57 @@ class Wakers:
         """
         Return the time in which a thread that a timer woke was queued elsewhere.
 
-        Its CPU did not run it until another CPU moved a thread of its kind there. Of
-        more than two CPUs it is not known which one it was on.
+        Its CPU did not run it until another CPU moved a thread of its kind there. It
+        was not on a CPU that idled meanwhile, so it was on the only one that did not.
         """
         section, cpu = self.others.section, self.others.section.cpu
-        if absence.wait is not Wait.TIMER or len(self.others.cpus) != 1:
+        if absence.wait is not Wait.TIMER:
             return None
-        (by,) = self.others.cpus
         here = [one for one in self.others.switches if one.cpu == cpu]
         arrived = switch_to(absence.end_ns, here)
         calls = [
-            at_ns
+            (at_ns, on)
             for at_ns, on in calls_of(section, self.others.symbols, _MOVES)
-            if on == by and absence.runnable_ns < at_ns < absence.end_ns
+            if on in self.others.cpus and absence.runnable_ns < at_ns < absence.end_ns
         ]
         if not calls:
             return None
-        call = list(called_at(self.runs_on(by), calls[-1], absence.end_ns))
-        behind = (s for s in here if calls[-1] < s.at_ns < absence.end_ns)
+        moved_ns, by = max(calls)
+        call = list(called_at(self.runs_on(by), moved_ns, absence.end_ns))
+        behind = (s for s in here if moved_ns < s.at_ns < absence.end_ns)
         if not queueing(call, arrived) or any(not one.changed for one in behind):
             return None
-        if not self._idled(absence.runnable_ns, calls[-1]):
+        if not self._idled(absence.runnable_ns, moved_ns):
             return None
-        runner, place = self._longest_on(by, absence.runnable_ns, calls[-1])
+        busy = self._busy(absence.runnable_ns, moved_ns)
+        if len(busy) != 1:
+            return None
+        runner, place = self._longest_on(busy[0], absence.runnable_ns, moved_ns)
         if runner is None:
             return None
-        mover = task_at(calls[-1], by, self.others.switches)
+        mover = task_at(moved_ns, by, self.others.switches)
         return Absence(
             absence.runnable_ns,
             absence.end_ns,
-            calls[-1],
+            moved_ns,
             Wait.MOVED,
             place,
             ended_by=f"{mover.name or 'an unknown task'} on CPU {by}",
             runner=runner,
         )
+
+    def _busy(self, begin_ns: int, end_ns: int) -> list[int]:
+        """Return the other CPUs that are not known to have idled in a time."""
+        found = []
+        for cpu in self.others.cpus:
+            mine = [one for one in self.others.switches if one.cpu == cpu]
+            ends = [*(one.at_ns for one in mine), end_ns][1:] if mine else []
+            if not any(
+                one.name.startswith(IDLE) and one.at_ns < end_ns and until_ns > begin_ns
+                for one, until_ns in zip(mine, ends, strict=True)
+            ):
+                found.append(cpu)
+        return found
 
     def _longest_on(
         self, cpu: int, begin_ns: int, end_ns: int
