@@ -45,6 +45,9 @@ def dominant(before: list[Step], after: list[Step]) -> Segment:
         *("vprintk_emit", "serial8250_console_write", "irq_exit_rcu", "rcu_do_batch"),
         *("process_one_work", "__hrtimer_run_queues", "nmi_handle", "irq_work_single"),
         *("kthread", "multi_cpu_stop", "__down_common", "flush_work", "rt_write_lock"),
+        *("bit_wait", "bit_wait_io", "__wait_on_bit_lock", "out_of_line_wait_on_bit"),
+        *("folio_wait_bit_common", "hrtimer_cancel", "hrtimer_cancel_wait_running"),
+        *("timer_delete_sync", "cancel_work_sync", "synchronize_irq", "rcu_barrier"),
     ],
 )
 def test_primitives_are_no_titles(name: str) -> None:
