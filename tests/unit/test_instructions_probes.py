@@ -21,7 +21,8 @@ MORE = (
     *("my_patched", "bpf_prog_0123456789abcdef_count", "__traceiter_sched_switch"),
     *("my_tracer", "my_helper", "kretprobe_rethook_handler"),
     *("do_one_initcall", "do_init_module", "do_mod_ctors", "async_run_entry_fn"),
-    *("process_one_work", "really_probe"),
+    *("process_one_work", "really_probe", "try_to_wake_up"),
+    *("my_watch [quay]", "my_help [quay]"),
 )
 TRAMPOLINES = ("tramp one", "tramp two")
 NAMED = (*NAMES, *MORE)
@@ -276,3 +277,37 @@ def test_the_last_function_of_a_module_has_no_memory_behind_its_page(
     )
 
     assert table.names_of(np.array([address], np.uint64)) == [name]
+
+
+@pytest.mark.parametrize(
+    "handler",
+    [
+        [(900, "my_watch [quay]")],
+        [(5, "my_watch [quay]"), (900, "my_help [quay]"), (5, "my_watch [quay]+")],
+    ],
+)
+def test_the_only_handler_of_a_tracepoint_is_called_by_the_kernel_itself(
+    handler: list[Step],
+) -> None:
+    steps = [(30, "try_to_wake_up"), *handler]
+    found = explained(woken(steps, [(20, "try_to_wake_up+")]))
+
+    assert found.dominant is not None
+    assert (found.dominant.cause, found.dominant.name) == (
+        Cause.PROBE,
+        "my_watch [quay]",
+    )
+    said = "a probe's handler, my_watch [quay] < try_to_wake_up < hrtimer_wakeup"
+    assert said in sentence(found)
+
+
+def test_a_timer_of_a_module_is_no_probe() -> None:
+    timer: list[Step] = [(900, "my_watch [quay]")]
+    steps = [*ENTRY, (20, "hrtimer_interrupt"), (10, "__hrtimer_run_queues"), *timer]
+    back: list[Step] = [
+        *((5, "__hrtimer_run_queues+"), (5, "hrtimer_interrupt+"), (5, "do_irq+"))
+    ]
+    found = explained([*steps, *back, *woken([], [])])
+
+    assert found.dominant is not None
+    assert found.dominant.cause is not Cause.PROBE

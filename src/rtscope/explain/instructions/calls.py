@@ -80,13 +80,24 @@ def _role_table() -> dict[str, str]:
 def _roles() -> Mapping[str, Role]:
     """Return the functions of `roles.toml` with their roles."""
     table = _role_table()
-    del table[_BEGINS]
+    del table[_BEGINS], table[_CALLS]
     return {name: Role[role] for role in table for name in table[role].split()}
 
 
 @cache
 def _probes_begin() -> tuple[str, ...]:
     return tuple(_role_table()[_BEGINS].split())
+
+
+@cache
+def _calls_probes() -> frozenset[str]:
+    return frozenset(_role_table()[_CALLS].split())
+
+
+@lru_cache(maxsize=1 << 16)
+def is_handler(name: str, caller: str) -> bool:
+    """Tell whether code of a module is the handler of its caller's tracepoint."""
+    return name.endswith("]") and plain(caller) in _calls_probes()
 
 
 @lru_cache(maxsize=1 << 16)
@@ -96,6 +107,7 @@ def is_entered_within(name: str) -> bool:
 
 
 _BEGINS = "PROBE_BEGINS"
+_CALLS = "CALLS_PROBES"
 _TRAMPOLINES = frozenset(
     {
         *("ftrace_caller", "ftrace_regs_caller", "ftrace_trampoline"),
@@ -197,6 +209,8 @@ def may_merge(name: str, caller: str) -> bool:
         return False
     # A probe's handler is the probe's; a probe is not of the function that it is in.
     others = (Role.OTHER, Role.PROBE)
+    if is_handler(name, caller):
+        return False
     return role_of(name) is Role.OTHER and role_of(caller) in others
 
 
@@ -210,7 +224,9 @@ def runs_in(stretches: Stretches) -> list[Run]:
         frames.append(frame)
         # A function that has just begun leads to code without a symbol: a tracer's.
         is_first = at > 0 and starts[at - 1] and own_ns[at - 1] <= _FIRST_CALL_NS
-        if is_first and frame.caller is before and name.startswith(NAMELESS):
+        if before is None or frame.caller is not before:
+            continue
+        if (is_first and name.startswith(NAMELESS)) or is_handler(name, before.name):
             frame.role = Role.PROBE
             frame.within |= {Role.PROBE}
     return [*map(Run, frames, stretches.at_ns, stretches.ends_ns, own_ns)]

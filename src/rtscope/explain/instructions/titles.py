@@ -19,6 +19,7 @@ from rtscope.explain.instructions.calls import (
     BEGINS_HERE,
     Frame,
     Run,
+    is_handler,
     is_primitive,
     plain,
     role_of,
@@ -254,7 +255,9 @@ def _handled_by_probe(run: Run) -> str | None:
     handler: Frame | None = None
     for frame in run.frame.chain():
         if frame.role is Role.PROBE:
-            return shown(handler or frame)
+            caller = frame.caller
+            is_itself = caller is not None and is_handler(frame.name, caller.name)
+            return shown(frame if handler is None or is_itself else handler)
         handler = frame
     return None
 
