@@ -186,6 +186,19 @@ def test_a_holder_that_slept_itself_is_named_with_its_wait(
     assert any(line.startswith(text) for line in evidence(worst(found)))
 
 
+def test_a_holder_that_slept_itself_is_named_with_the_function_that_let_it() -> None:
+    sleeps: list[Step] = [
+        *((10, "my_section"), (5, "do_nanosleep"), (5, "schedule"), *SWITCH)
+    ]
+    woken: list[Step] = [(5, "schedule+"), (5, "do_nanosleep+"), (5, "my_section+")]
+
+    found = explained(turns(left_in=sleeps, back_in=woken), expiry_ns=1400)
+
+    said = sentence(found)
+    assert "its holder ksoftirqd/0 slept until a timer expired for 5." in said
+    assert " µs in my_section)" in said
+
+
 @pytest.mark.parametrize("release", ["mark_wakeup_next_waiter", "rt_mutex_slowunlock"])
 def test_the_holder_is_known_by_whatever_the_compiler_left_as_a_call(
     release: str,

@@ -153,8 +153,8 @@ class Absence:
     """The task that made it runnable again, with its CPU."""
     holder: TaskSwitch | None = None
     """Of the lock that it waited for: the task that released it."""
-    asleep: "tuple[Wait, int] | None" = None
-    """For what and how many ns that holder slept itself, if for half of it or more."""
+    asleep: "tuple[Wait, int, str] | None" = None
+    """For what, how many ns and in which function that holder slept, if half of it."""
     evidence: tuple[str, ...] = ()
     """What shows it, where that is neither the calls nor who ended it."""
     is_sure: bool = True
@@ -189,7 +189,7 @@ class Absence:
         known = next(filter(known_wait, self.calls), "")
         if known or self.wait not in (Wait.THREAD, Wait.INTERRUPT):
             return known
-        return next((one for one in self.calls if not _is_of_scheduler(one)), "")
+        return next((one for one in self.calls if not is_of_scheduler(one)), "")
 
 
 def absences_of(
@@ -222,7 +222,7 @@ def absences_of(
         calls = tuple(left_in(left)) if left else ()
         begin_ns = left.begin_ns if left else max(since, section.first_ns)
         wait = wait_of(calls)
-        if wait is Wait.UNKNOWN and all(map(_is_of_scheduler, calls)):
+        if wait is Wait.UNKNOWN and all(map(is_of_scheduler, calls)):
             # A thread that came in this path, and has not left the scheduler since, was
             # preempted there. Else the path began behind the calls that matter.
             calls = (
@@ -247,7 +247,7 @@ def wait_of(calls: Sequence[str]) -> Wait:
             return Wait.CPU
         if leads_to_program(name):
             return Wait.CPU
-        if not _is_of_scheduler(name):
+        if not is_of_scheduler(name):
             caller, called = name, at > 0 and name != USER
     # A function that calls the scheduler itself waits for somebody to wake it.
     return Wait.THREAD if called else Wait.UNKNOWN
@@ -294,7 +294,8 @@ def spin_of(frame: Frame) -> Wait | None:
     return next(filter(None, callers), None)
 
 
-def _is_of_scheduler(name: str) -> bool:
+def is_of_scheduler(name: str) -> bool:
+    """Tell whether any thread that leaves its CPU is in this function."""
     return role_of(name) is not Role.OTHER or name.startswith("schedule")
 
 

@@ -23,6 +23,7 @@ from rtscope.explain.instructions.absences import (
     EndOfWait,
     Tasks,
     Wait,
+    is_of_scheduler,
     known_wait,
     left_in,
     returned_to,
@@ -74,21 +75,24 @@ class Locks:
         times = self._in_place(absence.holder, begin, end, lock, MAX_CHAIN)
         return tuple(sorted(times, key=lambda one: one.begin_ns))
 
-    def sleep_of_holder(self, absence: Absence) -> tuple[Wait, int] | None:
-        """Return for what and how long the holder slept, if for half of it or more."""
+    def sleep_of_holder(self, absence: Absence) -> tuple[Wait, int, str] | None:
+        """Return for what, how long and where the holder slept, if for half of it."""
         if absence.holder is None:
             return None
         begin, end = absence.begin_ns, absence.runnable_ns
-        spent: Counter[Wait] = Counter()
+        spent: Counter[tuple[Wait, str]] = Counter()
         for left, back in self._away(absence.holder.task, begin, end):
             since = begin if left is None else max(begin, left.at_ns)
-            wait = wait_of(self._waits_in(left, back))
-            spent[wait] += min(end, back.at_ns) - since
-        del spent[Wait.CPU]
-        wait, ns = max(spent.items(), key=lambda row: row[1], default=(Wait.CPU, 0))
+            calls = self._waits_in(left, back)
+            wait = wait_of(calls)
+            if wait is not Wait.CPU:
+                spent[wait, _sleeps_in(calls)] += min(end, back.at_ns) - since
+        if not spent:
+            return None
+        (wait, where), ns = max(spent.items(), key=lambda row: row[1])
         if 2 * ns < max(1, end - begin):
             return None
-        return wait, ns
+        return wait, ns, where
 
     def _in_place(
         self, holder: TaskSwitch, begin_ns: int, end_ns: int, lock: str, links: int
@@ -171,6 +175,12 @@ class Locks:
                 yield InPlace(since, until, holder, one)
 
 
+def _sleeps_in(calls: Sequence[str]) -> str:
+    """Return the first function behind those that let any thread sleep."""
+    others = (one for one in calls if not (known_wait(one) or is_of_scheduler(one)))
+    return next(others, "")
+
+
 def _taken_in(calls: Sequence[str]) -> str:
     """Return the function that takes the lock which a task waits for."""
     waits = [at for at, name in enumerate(calls) if known_wait(name) is Wait.LOCK]
@@ -208,9 +218,10 @@ def of_sleep(absence: Absence) -> str:
     """Write what the holder of the lock did, if it slept itself; else nothing."""
     if absence.holder is None or absence.asleep is None:
         return ""
-    wait, ns = absence.asleep
+    wait, ns, function = absence.asleep
     name = absence.holder.name or "an unknown task"
-    return f"its holder {name} {_DID.get(wait, 'slept')} for {format_us(ns)} µs"
+    where = f" in {function}" if function else ""
+    return f"its holder {name} {_DID.get(wait, 'slept')} for {format_us(ns)} µs{where}"
 
 
 def of_idle_cpus(
