@@ -264,8 +264,12 @@ def arguments_of(pid: int) -> list[str]:
 
 
 def agents_of(pid: int, command: str) -> list[int]:
-    """Return the agents with this subcommand in a campaign; a trial does not count."""
-    return [
+    """
+    Return the agents with this subcommand in a campaign; a trial does not count.
+
+    Nor does a child of one, which has the same words until it begins its program.
+    """
+    found = [
         child
         for child in children_of(pid)
         if (words := arguments_of(child))
@@ -273,6 +277,8 @@ def agents_of(pid: int, command: str) -> list[int]:
         and command in words[1:2]
         and not is_trial(words)
     ]
+    below = {child for one in found for child in children_of(one)}
+    return [one for one in found if one not in below]
 
 
 def is_trial(words: Sequence[str]) -> bool:
