@@ -2,6 +2,7 @@
 
 import json
 import sqlite3
+from contextlib import closing
 from pathlib import Path
 from typing import Any
 
@@ -29,7 +30,7 @@ def index(rtscope: Rtscope, here: Path) -> Path:
 
 
 def from_sqlite(sql: str) -> list[tuple[Any, ...]]:
-    with sqlite3.connect("history.db") as opened:
+    with closing(sqlite3.connect("history.db")) as opened:
         return opened.execute(sql).fetchall()
 
 
@@ -144,7 +145,7 @@ def test_what_cannot_be_written_is_said(
 def test_a_damaged_histogram_leaves_the_files(rtscope: Rtscope, index: Path) -> None:
     assert rtscope("history", "parquet", "out").status == 0
     before = Path("out/run.parquet").read_bytes()
-    with sqlite3.connect("history.db") as opened:
+    with closing(sqlite3.connect("history.db")) as opened, opened:
         opened.execute("UPDATE run SET histogram = x'00' WHERE id = 2")
     said = rtscope("history", "parquet", "out")
     assert "damaged histogram" in said.err
