@@ -27,7 +27,7 @@ static bool same(const struct block *a, const struct block *b)
 	return a->address == b->address && a->instructions == b->instructions &&
 	       a->look_at_begin == b->look_at_begin && a->look_after == b->look_after &&
 	       a->may_count == b->may_count && a->waits == b->waits &&
-	       a->after_switch == b->after_switch;
+	       a->after_switch == b->after_switch && a->wakes == b->wakes;
 }
 
 static struct block **find(const struct block *block)

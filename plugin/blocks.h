@@ -20,6 +20,7 @@ struct block {
 	/* for sections of the kernel: see sections.h */
 	bool may_count, waits, schedules, idles, sleeps, exits;
 	bool after_switch; /* begins the function that a new task begins with */
+	bool wakes;        /* begins the function that wakes a task */
 	uint32_t number;   /* from 0 on, in the order of blocks_intern() */
 };
 

@@ -145,6 +145,7 @@ static const struct number numbers[] = {
 	{ "room", 1, MAX_RING, AT(room) },
 	{ "switched", 1, UINT64_MAX, AT(switched) },
 	{ "first-task", 1, UINT64_MAX, AT(first_task) },
+	{ "wake", 1, UINT64_MAX, AT(wake) },
 	{ "schedule", 1, UINT64_MAX, AT(schedule) },
 	{ "idle", 1, UINT64_MAX, AT(idle) },
 	{ "sleep", 1, UINT64_MAX, AT(sleep) },
@@ -224,7 +225,7 @@ const char *options_parse(int argc, char **argv, struct options *out)
 			return argv[i];
 	}
 	if ((out->windows || out->task.name[0] || out->preempt.name[0] ||
-	     out->switched) &&
+	     out->switched || out->wake) &&
 	    !out->out && !out->program && !out->has_parts)
 		return "out=FILE is missing";
 	if (out->schedule && !(out->idle && out->sleep && out->exit &&

@@ -21,6 +21,7 @@
  *   switched=ADDRESS   the kernel's function that begins when a CPU has switched to
  *                      another task: there the task is recorded,
  *   first-task=ADDRESS with its name, whose place is looked for in the first task
+ *   wake=ADDRESS       the kernel's try_to_wake_up: there it is recorded whom it wakes
  *   schedule=ADDRESS   also the longest sections without a switch, and all interrupts;
  *                      of the kernel's __schedule. Needs task, preempt and
  *   idle=ADDRESS       of the kernel's do_idle,
@@ -187,7 +188,7 @@ struct options {
 	unsigned int phases;
 	uint64_t schedule, idle, sleep, exit, due; /* schedule is 0: no sections */
 	uint64_t switched;                         /* 0: not given */
-	uint64_t first_task;                       /* likewise */
+	uint64_t first_task, wake;                 /* likewise */
 	const char *program;                       /* NULL: no program is recorded */
 	const char *code;                          /* NULL: nor what it executes */
 	uint64_t code_units;                       /* of that file, at most */

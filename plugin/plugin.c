@@ -224,7 +224,7 @@ static bool is_plain(const struct block *block)
 	int64_t address = (int64_t)block->address;
 
 	return !block->look_at_begin && !block->look_after && !block->after_switch &&
-	       block->instructions >> ADDRESS_SHIFT == 0 &&
+	       !block->wakes && block->instructions >> ADDRESS_SHIFT == 0 &&
 	       (int64_t)(block->address << ADDRESS_SHIFT) >> ADDRESS_SHIFT == address;
 }
 
@@ -399,8 +399,8 @@ static void at_translation(qemu_plugin_id_t id, struct qemu_plugin_tb *tb)
 		.idles = qemu_plugin_tb_vaddr(tb) == plugin.options.idle,
 		.sleeps = qemu_plugin_tb_vaddr(tb) == plugin.options.sleep,
 		.exits = qemu_plugin_tb_vaddr(tb) == plugin.options.exit,
-		.after_switch = plugin.options.switched &&
-				qemu_plugin_tb_vaddr(tb) == plugin.options.switched,
+		.after_switch = qemu_plugin_tb_vaddr(tb) == plugin.options.switched,
+		.wakes = qemu_plugin_tb_vaddr(tb) == plugin.options.wake,
 	};
 	bool watched = plugin.options.schedule != 0;
 

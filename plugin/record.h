@@ -20,6 +20,7 @@ enum record_kind {
 				 prio, and (normal_prio - prio) << 16 */
 	RECORD_CHANGE = 12,   /* value: priority of the CPU's task from here on, and
 				 the one until here, << 32 */
+	RECORD_WOKEN = 13,    /* value: address of the task that the CPU wakes */
 };
 
 struct record {

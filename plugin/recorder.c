@@ -98,6 +98,20 @@ static void record_changes(void)
 	}
 }
 
+/* Told to windows too. */
+static void record_woken(const struct cpu *cpu)
+{
+	struct record woken;
+	uint64_t task;
+
+	if (!state_read_argument(&task))
+		return;
+	woken = record_make(RECORD_WOKEN, cpus_index(cpu), cpus.at_ns, task);
+	ring_add(woken);
+	if (in_window(cpus.at_ns) && !windows_is_empty())
+		windows_add(woken);
+}
+
 /* An entry that had interrupts go off is an interrupt's: what it interrupted may have
  * turned preemption off. */
 static void record_count(const struct cpu *cpu)
@@ -117,6 +131,8 @@ void recorder_at_block(struct cpu *cpu, const struct block *block)
 		record_task(cpu);
 	if (__builtin_expect(recorder_may_be_in_window(cpus.at_ns), 0))
 		record_window(cpu, block);
+	if (__builtin_expect(block->wakes, 0))
+		record_woken(cpu);
 	if (block->look_at_begin | cpu->look &&
 	    state_look_at_interrupts(cpu, &change)) {
 		ring_add(change);

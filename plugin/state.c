@@ -7,7 +7,7 @@ static struct {
 	const struct arch *arch;
 	struct qemu_plugin_register *flags;
 	const struct place *task_place, *preempt_place;
-	struct qemu_plugin_register *task, *preempt;
+	struct qemu_plugin_register *task, *preempt, *argument;
 } state;
 
 static const char *find(const struct place *place, struct qemu_plugin_register **out)
@@ -28,6 +28,9 @@ const char *state_init(const struct arch *arch, const struct options *options)
 	state.flags = registers_find(arch->flags);
 	if (!state.flags)
 		return arch->flags;
+	state.argument = registers_find(arch->argument[0]);
+	if (!state.argument)
+		return arch->argument[0];
 	missing = find(&options->task, &state.task);
 	return missing ? missing : find(&options->preempt, &state.preempt);
 }
@@ -72,6 +75,11 @@ bool state_read_task(uint64_t *out)
 bool state_read_count(uint64_t *out)
 {
 	return state.preempt && read_place(state.preempt_place, state.preempt, out);
+}
+
+bool state_read_argument(uint64_t *out)
+{
+	return registers_read(state.argument, out) && in_kernel(*out);
 }
 
 unsigned int state_look_at_kernel(struct cpu *cpu, uint64_t address, struct record *out)

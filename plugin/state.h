@@ -32,4 +32,7 @@ unsigned int state_look_at_kernel(struct cpu *cpu, uint64_t address,
 bool state_read_task(uint64_t *out);
 bool state_read_count(uint64_t *out);
 
+/* The first argument, a pointer, of the function of the kernel that begins here. */
+bool state_read_argument(uint64_t *out);
+
 #endif

@@ -78,6 +78,7 @@ spin:
 	.globl	supervisor
 supervisor:
 	la	tp, task
+	mv	a0, tp /* as if it was to wake that task, behind `switched` */
 	csrw	sscratch, tp
 	csrsi	sstatus, 2
 	j	1f

@@ -38,7 +38,9 @@ def section(
     tasks: Sequence[Task] = (),
     counts: Sequence[tuple[int, int]] = (),
     changes: Sequence[tuple[int, int, int]] = (),
+    wakes: Sequence[tuple[int, int, str]] = (),
     block_ns: int = 0,
+    quantum_ns: int = 0,
 ) -> TraceSection:
     """
     Make the path to a wake-up that was `late` ns late.
@@ -47,7 +49,9 @@ def section(
     `tasks` the names of those it switched to: (ns, name), and the CPU if not this one;
     `counts` are preemption counts that interrupts of CPU 0 found: (ns, count);
     `changes` are new priorities of tasks that go on: (ns, CPU, prio);
-    `block_ns` the longest that a block can take, if the CPUs do not share a clock.
+    `wakes` are calls that wake a task: (ns, CPU, name of the task);
+    `block_ns` the longest that a block can take, if the CPUs do not share a clock;
+    `quantum_ns` by how much their times may differ.
     """
     rows: list[tuple[int, int, int, int]] = [
         (at, 0, RecordKind.INTERRUPTS, value) for at, value in flags
@@ -55,6 +59,7 @@ def section(
     rows += [(at, 0, RecordKind.PREEMPT, count) for at, count in counts]
     rows += [row for task in tasks for row in _told(*task)]
     rows += [(at, cpu, RecordKind.CHANGE, prio) for at, cpu, prio in changes]
+    rows += [(at, cpu, RecordKind.WOKEN, TEXT + len(name)) for at, cpu, name in wakes]
     at, last = 0, 0
     for step in steps:
         cpu = step[2] if len(step) > 2 else 0
@@ -80,6 +85,7 @@ def section(
         kinds=np.array([row[2] for row in rows], np.uint8),
         values=np.array([row[3] for row in rows], np.uint64),
         block_ns=block_ns,
+        quantum_ns=quantum_ns,
     )
 
 

@@ -17,6 +17,7 @@ from rtscope.record.instructions.section import (
     SectionKind,
     TraceSection,
     task_switches,
+    wakes_of_tasks,
 )
 
 QUANTUM = 2500
@@ -294,6 +295,19 @@ def test_a_task_without_a_known_name_is_told_all_the_same(board: Board) -> None:
 
     (told,) = task_switches(path)
     assert (told.task, told.name) == (address_of(guest, "task"), "")
+
+
+def test_whom_the_kernel_wakes_is_told_where_it_does_so(board: Board) -> None:
+    guest = build_guest()
+    wake = address_of(guest, "switched")
+
+    (path,) = board.record(guest, cpus=1, task="tp", wake=wake).sections
+    silent = board.count(guest, cpus=1)
+
+    (woken,) = wakes_of_tasks(path)
+    assert (woken.cpu, woken.task) == (0, address_of(guest, "task"))
+    assert path.first_ns < woken.at_ns < path.last_ns
+    assert path.last_ns == silent["last_mark"] * NS_PER_INSTRUCTION
 
 
 def test_every_window_tells_the_state_anew(board: Board) -> None:

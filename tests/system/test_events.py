@@ -1,5 +1,6 @@
 """Threads woken by events: the real agent, its refusals, and a board that repeats."""
 
+import json
 from pathlib import Path
 
 import pytest
@@ -225,6 +226,41 @@ def test_a_right_that_is_missing_is_named_with_what_a_container_needs(
     assert done.status == 3
     assert done.error.cause == "capability"
     assert needed in done.error.remedy
+
+
+@NEEDS_APT
+@pytest.mark.parametrize(
+    ("events", "load", "says"),
+    [
+        ("futex,eventfd:cpu=same", "os", "had the event"),
+        ("poll", "idle", "had a gap of"),
+    ],
+)
+def test_the_worst_answers_of_a_board_are_explained_from_their_begin(
+    events: str, load: str, says: str, tmp_path: Path
+) -> None:
+    out = tmp_path / "out"
+    words = (
+        *("run", "--target", "virtual:pc", "--kernel", "debian-6.12-rt"),
+        *("--event", events, "--load", load, "--cpus", "1", "--policy", "fifo"),
+        *("--duration", "1s", "--settle", "1s", "--out", out),
+    )
+    with rtscope(*words) as campaign:
+        done = campaign.finish(900.0)
+    with rtscope("explain", out, "--json") as explaining:
+        told = explaining.finish(300.0)
+
+    assert done.status == 0, done.stderr
+    assert told.status == 0, told.stderr
+    runs = json.loads(told.stdout)
+    assert len(runs) == len(events.split(","))
+    for one in (one for run in runs for one in run["wakeups"]):
+        assert not one["broken_invariants"], one["notes"]
+        assert (one["attributed_share"], one["residual_ns"]) == (1.0, 0)
+        assert one["dominant_segment"] is not None
+        assert says in one["sentence"]
+        is_sent = one["segments"][0]["cause"] == "sending the event"
+        assert is_sent == (events != "poll")
 
 
 @pytest.mark.long

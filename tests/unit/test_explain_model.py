@@ -7,6 +7,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from rtscope.explain.joining import joined
 from rtscope.explain.model import (
     COMPETING_TASKS,
     HELD_BACK,
@@ -18,7 +19,6 @@ from rtscope.explain.model import (
     OtherCpuActivity,
     Part,
     Segment,
-    joined,
 )
 from rtscope.explain.runs import causes_of, difference, paragraph, title_of
 from rtscope.explain.words import (

@@ -238,7 +238,8 @@ def test_a_wake_up_by_an_event_is_not_explained_as_one_by_a_timer(
     tmp_path: Path, bound: bool
 ) -> None:
     store = create(tmp_path / "out", to_dict(Campaign()), command=())
-    store.save(on_board(of_run(of_event([US]))))
+    run = of_run(of_event([US]))
+    store.save(on_board(run) if bound else run)
 
     with pytest.raises(UsageError, match="woken by the event futex"):
         explained_runs(

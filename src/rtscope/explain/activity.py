@@ -20,7 +20,7 @@ from rtscope.explain.events.spans import Doing, Span, spans_of
 from rtscope.explain.events.threadstates import TracedWakeup
 from rtscope.explain.instructions.absences import tasks_of
 from rtscope.explain.instructions.calls import plain, runs_of
-from rtscope.explain.model import TITLES, Explanation
+from rtscope.explain.model import Explanation
 from rtscope.record.events.events import Window
 from rtscope.record.instructions.section import (
     TraceSection,
@@ -137,9 +137,9 @@ def tracks(title: str, uuid: int, names: Sequence[str]) -> Iterator[bytes]:
 
 def parts(explanation: Explanation, due_ns: int, *, track: int) -> Iterator[bytes]:
     """Return the parts of a wake-up as slices, and the causes inside of them."""
-    yield event(due_ns, track, INSTANT, "timer expiry")
+    yield event(due_ns, track, INSTANT, explanation.since)
     for segment in explanation.segments:
-        part = f"{segment.part.value} {TITLES[segment.part]}"
+        part = f"{segment.part.value} {explanation.titles[segment.part]}"
         begin, end = due_ns + segment.begin_ns, due_ns + segment.end_ns
         yield event(begin, track, BEGIN, part)
         yield event(begin, track, BEGIN, f"{segment.cause}: {segment.name}")

@@ -31,7 +31,7 @@ from rtscope.explain.events.window import (
     choose,
     window_around,
 )
-from rtscope.explain.instructions.explain import explain_path
+from rtscope.explain.instructions.eventway import explainer_of
 from rtscope.explain.instructions.sections import bounds_of
 from rtscope.explain.model import Explanation
 from rtscope.explain.runs import (
@@ -179,11 +179,11 @@ def _wakeups_of(
     one: Recorded, *, worst: int, cache: Path, log: Log, progress: Progress
 ) -> tuple[Sequence[Explanation], Sequence[Recording | ExplainedWindow]]:
     """Return what explains the wake-ups of a run, and the worst with all of theirs."""
-    require_timers(one.record)
     if one.record.virtual:
         return _explained_paths(
             one, worst=worst, cache=cache, log=log, progress=progress
         )
+    require_timers(one.record)
     if is_there(one.directory / TRACE):
         machine = machine_of(one.record)
         trace = open_trace(one.directory / TRACE)
@@ -281,12 +281,13 @@ def _explained_paths(
     symbols = symbols_of(one, cache=cache, log=log, progress=progress)
     explanations, recordings = list[Explanation](), list[Recording]()
     name, total = one.record.run.id, len(paths)
+    explain = explainer_of(one.record.run.event)
     # The worst last, and none kept for longer: it may need the memory of all others.
     for number in range(total, 0, -1):
         done = total - number + 1
         progress(Step(f"explaining {name}", done, total, "wake-ups"))
         section = paths.pop()
-        explanation = explain_path(section, symbols, arch=arch, preemptible=preemptible)
+        explanation = explain(section, symbols, arch=arch, preemptible=preemptible)
         explanations.insert(0, explanation)
         if number <= worst:
             title = f"{name}, worst wake-up {number}"
@@ -389,9 +390,7 @@ def _record_sections(
 
     Raises UsageError for the only one.
     """
-    for one in chosen:
-        if is_there(one.sections_path):
-            continue
+    for one in [one for one in chosen if not is_there(one.sections_path)]:
         try:
             _record_sections_of(one, cache=cache, log=log, progress=progress)
         except UsageError as error:
@@ -404,12 +403,12 @@ def _record_sections_of(
     one: Recorded, *, cache: Path, log: Log, progress: Progress
 ) -> None:
     name = one.record.run.id
+    require_timers(one.record)
     if not one.record.virtual:
         raise UsageError(
             f"{name}: measured on {one.record.run.target}; --bound boots only runs of "
             "virtual boards again"
         )
-    require_timers(one.record)
     symbols = symbols_of(one, cache=cache, log=log, progress=progress)
     log(f"{name}: booting again to record the longest critical sections")
     done = replay_run(

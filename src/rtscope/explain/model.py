@@ -14,7 +14,7 @@ import tomllib
 from bisect import bisect_right
 from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
 from enum import Enum, StrEnum, auto
 from functools import cache
 from importlib import resources
@@ -133,6 +133,21 @@ TITLES: Mapping[Part, str] = {
 }
 
 
+EVENT_TITLES: Mapping[Part, str] = {**TITLES, Part.A: "the event's way"}
+"""Of wake-ups by an event."""
+GAP_TITLES: Mapping[Part, str] = {**TITLES, Part.E: "rest of the gap"}
+"""Of a thread that never sleeps."""
+
+
+class Since(StrEnum):
+    """What the latency of a wake-up begins with."""
+
+    DUE = "the timer was due"
+    SENT = "the event was sent"
+    GAP = "the gap began"
+    """Of a thread that never sleeps."""
+
+
 class Cause(StrEnum):
     """What kind of thing took the time."""
 
@@ -188,6 +203,11 @@ class Cause(StrEnum):
     """Of a whole cycle: what the thread runs between its wake-up and its sleep."""
     SYSTEM_CALL = "a system call"
     """Of a whole cycle: what the kernel does because the thread asks for it."""
+    SENDING = "sending the event"
+    CARRIER = "a thread that carries the event"
+    EVENT_INTERRUPT = "the event's interrupt"
+    ON_ITS_WAY = "an interrupt on its way"
+    """From the CPU that woke the thread to the thread's own."""
     TIMER_SLACK = "timer slack"
     """Timers of threads that are not real-time may expire some 50 us late."""
     TICK = "a timer that waits for the tick"
@@ -313,7 +333,11 @@ class Explanation:
     """What took the time, where that is no wake-up that rtscope measured itself."""
     unread_ns: int = 0
     """From the reading of the clock to the mark that a recorded path ends with."""
+    since: Since = Since.DUE
+    """What its times are counted from."""
 
+    titles: Mapping[Part, str] = field(init=False, compare=False)
+    """What its parts are called."""
     is_counted: bool = field(init=False)
     """Instructions were counted: along a path they are, not by events."""
     parts_ns: Mapping[Part, int] = field(init=False, compare=False)
@@ -354,6 +378,7 @@ class Explanation:
             dominant = None
         share = known_ns / self.latency_ns if self.latency_ns > 0 else 0.0
         figures = {
+            "titles": _TITLES_SINCE[self.since],
             "is_counted": any(one.executed_ns is not None for one in self.segments),
             "parts_ns": parts_ns,
             "residual_ns": self.latency_ns - sum(parts_ns.values()),
@@ -370,11 +395,20 @@ class Explanation:
             object.__setattr__(self, name, figure)
 
 
+_TITLES_SINCE = {
+    Since.DUE: TITLES,
+    Since.SENT: EVENT_TITLES,
+    Since.GAP: GAP_TITLES,
+}
+
 WITHDRAWN_SHARE = 0.05
 """More of the latency that proves nothing: the explanation is withdrawn."""
 
 INHERENT = frozenset(
-    {Cause.TIMER_INTERRUPT, Cause.SCHEDULER, Cause.RETURN, Cause.DELIVERY}
+    {
+        *(Cause.TIMER_INTERRUPT, Cause.SCHEDULER, Cause.RETURN, Cause.DELIVERY),
+        *(Cause.SENDING, Cause.CARRIER, Cause.EVENT_INTERRUPT, Cause.ON_ITS_WAY),
+    }
 )
 
 
@@ -437,45 +471,3 @@ def _weight_ns(segment: Segment) -> int:
     if segment.executed_ns is None or segment.cause in _WAITS or elsewhere:
         return segment.duration_ns
     return segment.executed_ns
-
-
-def joined(segments: Sequence[Segment]) -> tuple[Segment, ...]:
-    """Join neighbours of the same part, cause and name."""
-    alike: list[list[Segment]] = []
-    for segment in segments:
-        if alike and _same(alike[-1][-1], segment):
-            alike[-1].append(segment)
-        elif segment.duration_ns > 0:
-            alike.append([segment])
-    return tuple(_sum(some) if len(some) > 1 else some[0] for some in alike)
-
-
-def _same(a: Segment, b: Segment) -> bool:
-    mine = a.part, a.cause, a.name, a.task, a.policy
-    return mine == (b.part, b.cause, b.name, b.task, b.policy) and (
-        a.end_ns == b.begin_ns
-    )
-
-
-def _sum(some: Sequence[Segment]) -> Segment:
-    first, executed = some[0], [one.executed_ns for one in some]
-    known = [ns for ns in executed if ns is not None]
-    return replace(
-        first,
-        end_ns=some[-1].end_ns,
-        executed_ns=sum(known) if len(known) == len(executed) else None,
-        evidence=tuple(dict.fromkeys(line for one in some for line in one.evidence)),
-        confidence=max((one.confidence for one in some), key=list(Confidence).index),
-        functions=_added(one.functions for one in some),
-        pieces=_added(one.pieces for one in some),
-        callers=next((one.callers for one in some if one.callers), ()),
-        other_cpus=tuple(cpu for one in some for cpu in one.other_cpus),
-    )
-
-
-def _added(times: Iterable[tuple[tuple[str, int], ...]]) -> tuple[tuple[str, int], ...]:
-    """Return the sum of times by name, most first."""
-    sums: Counter[str] = Counter()
-    for one in filter(None, times):
-        sums = Counter(dict((sums + Counter(dict(one))).most_common()))
-    return tuple(sums.items())

@@ -39,6 +39,7 @@ from rtscope.record.instructions.section import (
     RecordKind,
     SectionKind,
     TraceSection,
+    marked_at,
 )
 from rtscope.record.instructions.symbols import NO_SYMBOLS, SymbolTable
 
@@ -231,21 +232,17 @@ def cycle_section(trace: ExecTrace, cycle: OutsideCycle, *, cpu: int) -> TraceSe
     window = next(around, None)
     if window is None:
         raise BoardError("the plugin recorded nothing at its begin")
-    inside = (window.at_ns <= cycle.done_ns) & (window.at_ns >= first_ns)
-    inside &= ~_recorded_again(window)
-    return replace(
+    inside = (window.at_ns >= first_ns) & ~_recorded_again(window)
+    recorded = replace(
         window,
-        kind=SectionKind.WORST,
-        cpu=cpu,
-        latency_ns=cycle.response_ns,
         sequence=cycle.number,
         first_ns=max(window.first_ns, first_ns),
-        last_ns=cycle.done_ns,
-        at_ns=np.append(window.at_ns[inside], cycle.done_ns),
-        cpus=np.append(window.cpus[inside], np.uint8(cpu)),
-        kinds=np.append(window.kinds[inside], np.uint8(RecordKind.MARK)),
-        values=np.append(window.values[inside], np.uint64(cycle.response_ns)),
+        at_ns=window.at_ns[inside],
+        cpus=window.cpus[inside],
+        kinds=window.kinds[inside],
+        values=window.values[inside],
     )
+    return marked_at(recorded, cycle.done_ns, cpu=cpu, latency_ns=cycle.response_ns)
 
 
 def _recorded_again(window: TraceSection) -> NDArray[np.bool_]:

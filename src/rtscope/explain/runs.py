@@ -435,6 +435,7 @@ def require_timers(record: RunRecord) -> None:
     """Raise UsageError for wake-ups that no timer began."""
     if record.run.event != TIMER:
         raise UsageError(
-            f"{record.run.id}: woken by the event {record.run.event}: rtscope explains "
-            "wake-ups by timers only, so far; measure without --event"
+            f"{record.run.id}: woken by the event {record.run.event}: on machines, "
+            "and for --bound, rtscope explains wake-ups by timers only, so far; "
+            "measure without --event, or on a virtual board without --bound"
         )

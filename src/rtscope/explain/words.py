@@ -19,6 +19,7 @@ from rtscope.explain.model import (
     Explanation,
     OtherCpuActivity,
     Segment,
+    Since,
     first_of_each,
     text_of,
 )
@@ -52,7 +53,7 @@ def sentence(explanation: Explanation, *, virtual: str = "", of: str = "") -> st
     took the time, where that is more than a wake-up.
     """
     latency = _us(explanation.latency_ns, virtual=virtual)
-    head = of or f"CPU {explanation.cpu} woke {latency} late"
+    head = of or _HEADS[explanation.since].format(explanation.cpu, latency)
     if explanation.is_withdrawn:
         why = text_of(first_of_each(explanation.broken)[0])
         return f"{head}. The explanation is withdrawn: {why}."
@@ -64,6 +65,13 @@ def sentence(explanation: Explanation, *, virtual: str = "", of: str = "") -> st
     main = tuple(segment for one in sums for segment in one.segments)
     text = "; ".join(parts)
     return f"{head}. {text[0].upper()}{text[1:]}.{_rest(explanation, main)}"
+
+
+_HEADS: Mapping[Since, str] = {
+    Since.DUE: "CPU {} woke {} late",
+    Since.SENT: "CPU {} had the event {} after it was sent",
+    Since.GAP: "CPU {} had a gap of {}",
+}
 
 
 @dataclass(frozen=True, slots=True)

@@ -49,6 +49,8 @@ from rtscope.record.instructions.symbols import (
 # --- where a kernel keeps its current task and its preemption count, for the plugin ---
 
 FIELDS = ("task", "preempt")
+WAKE_UP = "try_to_wake_up"
+"""Every wake-up of a task that sleeps goes through it."""
 
 _SAVED_TTBR0 = "ARM64_SW_TTBR0_PAN"
 _LONG = 8
@@ -61,6 +63,9 @@ def kernel_layout(arch: str, *, config: str, symbols: SymbolTable) -> dict[str, 
     first = symbols.values.get("init_task")
     if "task" in layout and switched is not None and first is not None:
         layout |= {"switched": str(switched), "first-task": str(first)}
+    wake = symbols.address_of(WAKE_UP)
+    if wake is not None:
+        layout["wake"] = str(wake)
     return layout
 
 

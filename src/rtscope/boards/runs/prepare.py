@@ -41,7 +41,7 @@ from rtscope.measure.campaign.model import Campaign
 from rtscope.measure.loads import FreeStorage, LoadCommand, LoadPlace
 from rtscope.measure.plan import Plan, kernels_by_label, load_command
 from rtscope.measure.settings import checks_for
-from rtscope.record.model import TIMER, Run
+from rtscope.record.model import Run
 
 DISK_BYTES = 128 << 20
 """Space for the storage load; the disk in memory is larger."""
@@ -125,7 +125,7 @@ def prepare_campaign(
     }
     if capacity.message:
         log(capacity.message)
-    if campaign.record and any(run.event == TIMER for run in plan.runs):
+    if campaign.record:
         for one in prepared.values():
             require_symbols(one, cache=cache_dir(), log=log, progress=progress)
     if campaign.parts:

@@ -28,7 +28,7 @@ from rtscope.measure.assemble import Measured
 from rtscope.measure.execute import BoardProgress, BoardsProgress, OnEvent, PendingRuns
 from rtscope.measure.plan import Plan
 from rtscope.record.instructions.file import FILE, pack
-from rtscope.record.model import TIMER, Run
+from rtscope.record.model import Run
 
 POLL_S = 0.5
 
@@ -196,7 +196,7 @@ def measured_of(
 
 def recording_of(request: RunRequest, prepared: Prepared) -> Recording | None:
     """Return what a run records; None for nothing."""
-    if not request.campaign.record or request.run.event != TIMER:
+    if not request.campaign.record:
         return None
     layout = find_kernel_layout(prepared, cache=cache_dir())
     return Recording(request.campaign.worst_kept, layout=layout)
@@ -215,8 +215,6 @@ def _packed(
     """Return the recorded paths as an attachment, and the note on it for the record."""
     if not request.campaign.record:
         return None, {"reason": "--no-record"}
-    if request.run.event != TIMER:
-        return None, {"reason": f"event {request.run.event}: only timers are recorded"}
     if raw is None:
         return None, {"reason": "the plugin wrote no stream"}
     try:

@@ -31,6 +31,7 @@ from rtscope.explain.events.threadstates import (
     thread_states,
 )
 from rtscope.explain.events.tracers import explain_noise, is_of_noise
+from rtscope.explain.joining import joined
 from rtscope.explain.model import (
     COMPETING_TASKS,
     TIMER_ELSEWHERE_REMEDY,
@@ -40,7 +41,6 @@ from rtscope.explain.model import (
     Explanation,
     Invariant,
     Segment,
-    joined,
 )
 from rtscope.machine.facts import FactValue
 from rtscope.machine.kernelidentity import turned_off

@@ -18,7 +18,8 @@ from rtscope.explain.events.histories import priority_words
 from rtscope.explain.events.irqdelay import UNMASKING
 from rtscope.explain.events.spans import SOFTIRQS, below_the_interrupt
 from rtscope.explain.events.threadstates import STRAIGHT_NS, TracedWakeup
-from rtscope.explain.model import Cause, Confidence, Explanation, Part, Segment, joined
+from rtscope.explain.joining import joined
+from rtscope.explain.model import Cause, Confidence, Explanation, Part, Segment
 from rtscope.host.units import format_us
 from rtscope.record.events.events import Event, Window
 from rtscope.record.events.reports import OFF_TRACERS, Analysis, Head, Row

@@ -236,10 +236,11 @@ def _interrupt_cause(path: WakeupPath, i: int) -> Cause:
     inside = takewhile(lambda frame: frame is not entry, path.runs[i].frame.chain())
     if Role.TIMER not in {frame.role for frame in inside}:
         ours = path.contexts[i].frame is path.contexts[milestones.entered].frame
-        ours = ours and path.held is None  # else no timer of this CPU woke it
-        if milestones.woken is not None:
-            ours = ours and is_one_delivery(path.runs[i], path.runs[milestones.woken])
-        return Cause.TIMER_INTERRUPT if ours else Cause.OTHER_INTERRUPT
+        # Else no timer of this CPU woke it.
+        if not ours or path.held is not None or milestones.woken is None:
+            return Cause.OTHER_INTERRUPT
+        is_one = is_one_delivery(path.runs[i], path.runs[milestones.woken])
+        return Cause.TIMER_INTERRUPT if is_one else Cause.OTHER_INTERRUPT
     callback = callback_of(path.runs[i])
     if callback is None:
         return Cause.TIMER_INTERRUPT

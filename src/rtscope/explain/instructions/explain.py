@@ -44,6 +44,7 @@ from rtscope.explain.instructions.titles import (
     told_in_fewer,
 )
 from rtscope.explain.instructions.told import policy_changes, told_of, with_crowd
+from rtscope.explain.joining import joined
 from rtscope.explain.model import (
     COMPETING_TASKS,
     Cause,
@@ -51,7 +52,6 @@ from rtscope.explain.model import (
     Explanation,
     Part,
     Segment,
-    joined,
 )
 from rtscope.record.instructions.section import TaskSwitch, TraceSection
 from rtscope.record.instructions.symbols import SymbolTable
@@ -99,7 +99,12 @@ def explain_path(
     A path `to_the_end` has also what the thread did behind its wake-up.
     """
     path = wakeup_path(section, symbols, arch=arch, to_the_end=to_the_end)
-    kinds = kinds_of(path)
+    return explanation_of(path, preemptible=preemptible)
+
+
+def explanation_of(path: WakeupPath, *, preemptible: bool | None) -> Explanation:
+    """Return what explains a path; `preemptible`: see `explain_path`."""
+    section, kinds = path.section, kinds_of(path)
     pieces = _pieces(path, kinds)
     notes = (*_notes(path), *told_in_fewer(pieces))
     segments = tuple(
@@ -423,7 +428,8 @@ def _evidence(
 
 def _irqs_off_evidence(path: WakeupPath, irqs_off: IrqsOff) -> Iterator[str]:
     since_ns = _ns(path, irqs_off.since_ns)
-    when = f"{abs(since_ns)} ns {'after' if since_ns > 0 else 'before'} the expiry"
+    order = "after" if since_ns > 0 else "before"
+    when = f"{abs(since_ns)} ns {order} {path.begins_with}"
     if irqs_off.off is None and since_ns > 0:
         yield f"interrupts off where the recorded path begins, {when}"
     elif irqs_off.off is None:

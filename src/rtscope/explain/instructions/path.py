@@ -48,6 +48,7 @@ from rtscope.explain.instructions.milestones import (
     ticked_at,
 )
 from rtscope.explain.instructions.othercpus import OtherCpus, countdowns
+from rtscope.explain.instructions.released import Release, of_awake, released
 from rtscope.explain.instructions.roles import Role
 from rtscope.explain.instructions.scheduling import (
     PERIOD,
@@ -156,6 +157,9 @@ class WakeupPath:
     own_from: int | None
     """Where the thread's own code begins, if the path goes on behind the wake-up."""
 
+    begins_with: str
+    """What its times are since, in a word."""
+
     @property
     def readers(self) -> str:
         """What ends the sections that the thread awaited the end of; or empty."""
@@ -168,16 +172,17 @@ def wakeup_path(
     *,
     arch: str,
     to_the_end: bool = False,
+    release: Release | None = None,
 ) -> WakeupPath:
-    """Return all that one wake-up is explained from."""
+    """Return all that one wake-up is explained from; without `release` a timer's."""
     marked_ns = section.last_ns
-    own, others = _all_cpus(section, symbols, arch=arch, to_the_end=to_the_end)
+    own, others = all_cpus(section, symbols, arch=arch, to_the_end=to_the_end)
     section, switches, here = others.section, others.switches, own.switches
     runs, contexts = own.runs, own.contexts
     expiry_ns = section.last_ns - section.latency_ns
     tasks, loops = tasks_of(section.cpu, switches, runs), spins()
     found = absences_of(section, symbols, runs, tasks, switches)
-    absences = _of_wakeup(found, expiry_ns, own, others)
+    absences = _of_wakeup(found, expiry_ns, own, others, release)
     if exact := [one.runnable_ns for one in absences if one.is_end_exact]:
         runs = split_at(runs, exact)
         contexts, tasks = contexts_of(runs), tasks_of(section.cpu, switches, runs)
@@ -189,13 +194,18 @@ def wakeup_path(
     absences = [_with_holder(one, locks) for one in absences]
     awaited = _awaited(absences, section.latency_ns, runs, others)
     absences = [_of_interrupt(one, awaited) for one in absences]
-    milestones = find_milestones(
-        runs,
-        contexts,
-        expiry_ns,
-        arrivals_ns=tasks.arrivals_ns,
-        held=(reached_ns(held, own.cpu, runs, contexts), held.end_ns) if held else None,
-    )
+    if release is not None and held is None:
+        milestones = of_awake(runs, expiry_ns)
+    else:
+        milestones = find_milestones(
+            runs,
+            contexts,
+            expiry_ns,
+            arrivals_ns=tasks.arrivals_ns,
+            held=(reached_ns(held, own.cpu, runs, contexts), held.end_ns)
+            if held
+            else None,
+        )
     competing = competing_tasks(
         runs,
         milestones,
@@ -229,18 +239,25 @@ def wakeup_path(
         is_rt=symbols.address_of(_OF_RT) is not None,
         unread_ns=marked_ns - section.last_ns,
         own_from=_own_from(runs, tasks, milestones) if to_the_end else None,
+        begins_with="the expiry" if release is None else "the event",
     )
 
 
 def _of_wakeup(
-    found: Iterable[Absence], expiry_ns: int, own: ThreadsCpu, others: OtherCpus
+    found: Iterable[Absence],
+    expiry_ns: int,
+    own: ThreadsCpu,
+    others: OtherCpus,
+    release: Release | None,
 ) -> list[Absence]:
     """Return the absences that go on after the expiry, with the end of each wait."""
-    return [
-        _with_its_end(_of_old_page(one, expiry_ns), own, expiry_ns, others)
-        for one in found
-        if one.end_ns > expiry_ns
-    ]
+    later = (one for one in found if one.end_ns > expiry_ns)
+    absences = [_of_old_page(one, expiry_ns) for one in later]
+    if release is not None:
+        runs_on = runs_of_all(own.runs, others)
+        says_so = SAYS_SO in others.symbols.names
+        return released(absences, release, own, runs_on, says_so=says_so)
+    return [_with_its_end(one, own, expiry_ns, others) for one in absences]
 
 
 def _own_from(runs: Sequence[Run], tasks: Tasks, milestones: Milestones) -> int | None:
@@ -252,7 +269,7 @@ def _own_from(runs: Sequence[Run], tasks: Tasks, milestones: Milestones) -> int 
     return next(own, None)
 
 
-def _all_cpus(
+def all_cpus(
     section: TraceSection, symbols: SymbolTable, *, arch: str, to_the_end: bool
 ) -> tuple[ThreadsCpu, OtherCpus]:
     """
@@ -317,12 +334,12 @@ def _with_its_end(
         expired_elsewhere(absence, own, expiry_ns, others),
         switch_to(absence.end_ns, own.switches),
         own.cpu,
-        _runs_of_all(own.runs, others),
+        runs_of_all(own.runs, others),
         says_so=SAYS_SO in others.symbols.names,
     )
 
 
-def _runs_of_all(
+def runs_of_all(
     runs: Sequence[Run], others: OtherCpus
 ) -> Callable[[int], Sequence[Run]]:
     """Return what finds the runs of any CPU; `runs` are of the wake-up's."""
@@ -336,7 +353,7 @@ def _locks(
     others: OtherCpus,
 ) -> Locks:
     """Return what is known of locks, if the thread waited for one."""
-    runs_on = _runs_of_all(runs, others)
+    runs_on = runs_of_all(runs, others)
     if all(one.holder is None for one in absences):
         return Locks((), (), runs_on)
     releases = ends_of_waits(Wait.LOCK, others.section, symbols, others.switches)
@@ -347,7 +364,7 @@ def _moved(
     absences: Sequence[Absence], runs: Sequence[Run], others: OtherCpus
 ) -> list[Absence]:
     """Return when the thread was in the queue of another CPU."""
-    wakers = Wakers(others, _runs_of_all(runs, others))
+    wakers = Wakers(others, runs_of_all(runs, others))
     return list(filter(None, map(wakers.moved, absences)))
 
 
@@ -362,7 +379,7 @@ def _awaited(
     others: OtherCpus,
 ) -> Mapping[int, Awaited]:
     """Return who made the thread wait and who ended that, of each long absence."""
-    wakers = Wakers(others, _runs_of_all(runs, others))
+    wakers = Wakers(others, runs_of_all(runs, others))
     long = (
         one for one in absences if _SHORT * (one.end_ns - one.begin_ns) > latency_ns
     )

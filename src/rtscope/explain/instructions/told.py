@@ -148,7 +148,7 @@ def _name(one: Deed, later: Deed | None) -> str:
 def _when(path: WakeupPath, at_ns: int) -> str:
     since_ns = at_ns - path.expiry_ns
     order = "before" if since_ns < 0 else "after"
-    return f"{format_us(abs(since_ns))} µs {order} the expiry"
+    return f"{format_us(abs(since_ns))} µs {order} {path.begins_with}"
 
 
 def _handler(one: Deed) -> str:

@@ -133,8 +133,8 @@ def _of_target(campaign: Campaign) -> Iterator[Wrong]:
     if campaign.traced and any(set(r.event_texts) != {TIMER} for r in campaign.runs):
         yield (
             "campaign.explain",
-            "rtscope explains wake-ups by timers only, so far; leave explain or event "
-            "out",
+            "on machines rtscope explains wake-ups by timers only, so far; leave "
+            "explain or event out, or measure a virtual board",
         )
     yield from _of_samples(campaign)
     storage_dir = campaign.storage_dir or "/"

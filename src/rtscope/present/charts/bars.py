@@ -84,13 +84,13 @@ def path_bar(
 ) -> str:
     """Return an `<svg>` element; `name` keeps its identifiers apart in a page."""
     title = (
-        f"Path from timer expiry to the thread: {format_us(explanation.latency_ns)} "
+        f"Path since {explanation.since}: {format_us(explanation.latency_ns)} "
         f"{unit}µs on CPU {explanation.cpu}"
     )
     parts = (
         *_letters(explanation),
         *_segments(explanation),
-        *_axis(explanation.latency_ns, unit),
+        *_axis(explanation, unit),
     )
     return drawing("way", _AXIS + 34, parts, name=name, about=(title, description))
 
@@ -142,7 +142,8 @@ def _letters(explanation: Explanation) -> Iterator[str]:
             yield text_at((left + right) / 2, _BAR_TOP - 6, letter, bold=True)
 
 
-def _axis(latency_ns: int, unit: str) -> Iterator[str]:
+def _axis(explanation: Explanation, unit: str) -> Iterator[str]:
+    latency_ns = explanation.latency_ns
     yield f'<path d="M{_MARGIN} {_AXIS}H{WIDTH - _MARGIN}" {STROKE}/>'
     step = tick_step(latency_ns)
     for at in range(0, latency_ns + 1, step):
@@ -152,7 +153,7 @@ def _axis(latency_ns: int, unit: str) -> Iterator[str]:
         label = f"{at / NS_PER_US:,g}"
         yield text_at(x, _AXIS + 14, label, anchor=anchor, muted=True)
     yield text_at(
-        WIDTH / 2, _AXIS + 28, f"{unit}µs since the timer was due", muted=True
+        WIDTH / 2, _AXIS + 28, f"{unit}µs since {explanation.since}", muted=True
     )
 
 

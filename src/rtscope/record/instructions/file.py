@@ -85,7 +85,9 @@ def parse_trace(data: Bytes) -> ExecTrace:
     for _ in range(count):
         section, offset = _parse_section(data, offset)
         # At once: a file has up to 8 million records, of which two copies are many.
-        section = replace(section, block_ns=_BLOCK_INSTRUCTIONS << shift)
+        section = replace(
+            section, block_ns=_BLOCK_INSTRUCTIONS << shift, quantum_ns=turn << shift
+        )
         sections.append(_sorted(section))
     if offset != len(data):
         raise ContractError(f"the trace has {len(data) - offset} bytes too many")

@@ -38,6 +38,8 @@ class RecordKind(IntEnum):
     """The scheduler's priority of the task in the record before, as 32 bits."""
     CHANGE = 12
     """That of the CPU's task from here on, and above 32 bits that until here."""
+    WOKEN = 13
+    """The value is the address of the task that the CPU is about to wake."""
 
 
 class SectionKind(IntEnum):
@@ -76,6 +78,8 @@ class TraceSection:
     values: NDArray[np.uint64]
     block_ns: int = 0
     """The longest that a block can take; 0 of CPUs that shared a clock, and paused."""
+    quantum_ns: int = 0
+    """By so much the time of a CPU may be ahead of that of another that executes."""
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -250,6 +254,47 @@ _OF_TASKS = (
 
 def _text(name: bytes) -> str:
     return name.split(b"\0")[0].decode("utf-8", "replace")
+
+
+@dataclass(frozen=True, slots=True)
+class Woken:
+    """A call that wakes a task, on whichever CPU; the task may be awake already."""
+
+    at_ns: int
+    """By the time of the CPU that calls."""
+    cpu: int
+    task: int
+    """The address of the task that it is to wake."""
+
+
+def wakes_of_tasks(section: TraceSection) -> list[Woken]:
+    """Return the calls that wake a task, in order; nothing if none were recorded."""
+    wanted = section.kinds == RecordKind.WOKEN
+    rows = zip(
+        section.at_ns[wanted].tolist(),
+        section.cpus[wanted].tolist(),
+        section.values[wanted].tolist(),
+        strict=True,
+    )
+    return [Woken(*row) for row in rows]
+
+
+def marked_at(
+    section: TraceSection, done_ns: int, *, cpu: int, latency_ns: int
+) -> TraceSection:
+    """Return a section up to a time, as a path of a CPU that a mark there ends."""
+    inside = section.at_ns <= done_ns
+    return replace(
+        section,
+        kind=SectionKind.WORST,
+        cpu=cpu,
+        latency_ns=latency_ns,
+        last_ns=done_ns,
+        at_ns=np.append(section.at_ns[inside], done_ns),
+        cpus=np.append(section.cpus[inside], np.uint8(cpu)),
+        kinds=np.append(section.kinds[inside], np.uint8(RecordKind.MARK)),
+        values=np.append(section.values[inside], np.uint64(latency_ns)),
+    )
 
 
 def cpus_of(numbers: NDArray[np.uint8]) -> list[int]:

@@ -9,7 +9,7 @@ from rich.cells import cell_len, set_cell_size
 from rich.console import Console
 
 from rtscope.explain.bound import bound_rows, sentence_of_tail
-from rtscope.explain.model import TITLES, Explanation, Segment
+from rtscope.explain.model import Explanation, Segment
 from rtscope.explain.runs import (
     NO_PROOF,
     Causes,
@@ -218,7 +218,10 @@ def _wakeup(
 
 def _parts(wakeup: Explanation, *, unit: str) -> Table:
     rows = [
-        *((f"{part}  {TITLES[part]}", ns) for part, ns in wakeup.parts_ns.items()),
+        *(
+            (f"{part}  {wakeup.titles[part]}", ns)
+            for part, ns in wakeup.parts_ns.items()
+        ),
         ("   residual", wakeup.residual_ns),
         ("=  latency", wakeup.latency_ns),
     ]

@@ -1,0 +1,257 @@
+"""
+The way of an event, explained: to the thread that waits, then the thread's own. Pure.
+
+The times of a carrier are those of its CPU. Another CPU may be up to a quantum ahead,
+so only their lengths count: they lie behind each other.
+"""
+
+from collections.abc import Callable, Sequence
+from dataclasses import replace
+
+from rtscope.explain.instructions.calls import plain
+from rtscope.explain.instructions.carriers import Carrier, Search, Way
+from rtscope.explain.instructions.explain import explain_path, explanation_of
+from rtscope.explain.instructions.path import WakeupPath, wakeup_path
+from rtscope.explain.instructions.released import Release
+from rtscope.explain.instructions.roles import Role
+from rtscope.explain.joining import joined
+from rtscope.explain.model import (
+    INHERENT,
+    Broken,
+    Cause,
+    Explanation,
+    Part,
+    Segment,
+    Since,
+)
+from rtscope.record.instructions.section import TraceSection, Woken, marked_at
+from rtscope.record.instructions.symbols import USER, SymbolTable
+from rtscope.record.model import POLL, TIMER
+
+_OWN = frozenset({Cause.RETURN, Cause.OWN_CODE, Cause.SYSTEM_CALL})
+QUANTUM = (
+    "a virtual board tells another CPU of an interrupt up to a quantum late: this is "
+    "no time of hardware"
+)
+UNKNOWN_WAY = (
+    "who woke the thread was not recorded: measure again, to know the way of the event"
+)
+
+Explainer = Callable[..., Explanation]
+"""Explains a path: of a section, symbols, `arch` and `preemptible`."""
+
+
+def explainer_of(event: str) -> Explainer:
+    """Return what explains the wake-ups of a run by what woke its threads."""
+    return {TIMER: explain_path, POLL: explain_gap}.get(event, explain_event)
+
+
+def explain_event(
+    section: TraceSection,
+    symbols: SymbolTable,
+    *,
+    arch: str,
+    preemptible: bool | None = None,
+) -> Explanation:
+    """Explain a wake-up by an event: the way of the event, then the thread's own."""
+    way = Search(section, symbols, arch).way()
+    sent_ns = section.last_ns - section.latency_ns
+    took_ns = sum(one.end_ns - one.begin_ns for one in way.carriers)
+    release = Release(way.call, _called_ns(way, section, sent_ns + took_ns))
+    path = wakeup_path(section, symbols, arch=arch, release=release)
+    own = explanation_of(path, preemptible=preemptible)
+    is_told = path.held is not None and way.call is not None
+    woken_ns = path.held.runnable_ns - sent_ns if path.held and is_told else 0
+    carriers = _to_the_queue(way, path, release)
+    segments, broken = list[Segment](), list[Broken]()
+    at_ns = woken_ns - sum(one.end_ns - one.begin_ns for one in carriers)
+    for one in carriers:
+        carried = _explained(one, section, symbols, arch, preemptible)
+        moved = [_moved(s, at_ns, woken_ns) for s in _of_carrier(one, carried)]
+        segments += [s for s in moved if s.duration_ns > 0]
+        broken += [
+            replace(b, begin_ns=b.begin_ns + at_ns, end_ns=b.end_ns + at_ns)
+            for b in carried.broken
+        ]
+        at_ns += one.end_ns - one.begin_ns
+    segments[:1] = [_from_the_begin(one) for one in segments[:1]]
+    behind = [_since(one, woken_ns) for one in own.segments]
+    behind = [_of_others(one) for one in behind if one.duration_ns > 0]
+    if way.call is not None and path.held is not None:
+        behind = _told_to_cpu(path, way.call, behind)
+    notes = own.notes if way.is_known else (*own.notes, UNKNOWN_WAY)
+    return replace(
+        own,
+        segments=joined([*segments, *behind]),
+        notes=tuple(dict.fromkeys(notes)),
+        broken=(*broken, *(one for one in own.broken if one.end_ns > woken_ns)),
+        since=Since.SENT,
+    )
+
+
+def explain_gap(
+    section: TraceSection,
+    symbols: SymbolTable,
+    *,
+    arch: str,
+    preemptible: bool | None = None,
+) -> Explanation:
+    """Explain a gap in the time of a thread that never sleeps."""
+    begun_ns = section.last_ns - section.latency_ns
+    path = wakeup_path(section, symbols, arch=arch, release=Release(None, begun_ns))
+    own = explanation_of(path, preemptible=preemptible)
+    segments = joined([_of_others(one) for one in own.segments])
+    return replace(own, segments=segments, since=Since.GAP)
+
+
+def _called_ns(way: Way, section: TraceSection, carried_ns: int) -> int:
+    """Return when the thread was woken, by the time of its own CPU."""
+    if way.call is not None and way.call.cpu == section.cpu:
+        return way.call.at_ns
+    return carried_ns
+
+
+def _to_the_queue(way: Way, path: WakeupPath, release: Release) -> Sequence[Carrier]:
+    """Return the carriers, the last to where its call had queued the thread."""
+    if path.held is None or not way.carriers:
+        return ()
+    last = way.carriers[-1]
+    more_ns = max(0, path.held.runnable_ns - release.at_ns)
+    return (*way.carriers[:-1], replace(last, end_ns=last.end_ns + more_ns))
+
+
+def _from_the_begin(first: Segment) -> Segment:
+    """
+    Return the first segment from the begin of the latency on.
+
+    What the sender reads is the board's clock, a quantum at most from its CPU's time.
+    """
+    return first if first.begin_ns <= 0 else replace(first, begin_ns=0)
+
+
+def _told_to_cpu(
+    path: WakeupPath, call: Woken, behind: Sequence[Segment]
+) -> list[Segment]:
+    """
+    Return what came behind the call, with the interrupt that told the thread's CPU.
+
+    As long as that had interrupts on, and executed something else, it was on its way.
+    """
+    section, entered = path.section, path.milestones.entered
+    if call.cpu == section.cpu:
+        return [*behind]
+    found = [*behind]
+    waited = [i for i, s in enumerate(found) if s.part is Part.A and _is_open(s)]
+    if waited and found[waited[-1]].end_ns - found[0].begin_ns <= _late_ns(section):
+        before = found[: waited[-1] + 1]
+        known = [one.executed_ns or 0 for one in before]
+        first = Segment(
+            Part.A,
+            before[0].begin_ns,
+            before[-1].end_ns,
+            Cause.ON_ITS_WAY,
+            f"CPU {call.cpu}",
+            sum(known),
+            evidence=(QUANTUM,),
+        )
+        found = [first, *found[waited[-1] + 1 :]]
+    if entered is None or entered >= len(path.runs):
+        return found
+    entered_ns = path.runs[entered].begin_ns - path.expiry_ns
+    return [
+        replace(one, cause=Cause.EVENT_INTERRUPT, name=_entry_of(path, entered))
+        if one.cause is Cause.OTHER_INTERRUPT and one.begin_ns == entered_ns
+        else one
+        for one in found
+    ]
+
+
+def _is_open(segment: Segment) -> bool:
+    """Tell whether an interrupt would have come in a segment: it waits for none."""
+    asleep = segment.cause is Cause.IDLE_EXIT and segment.executed_ns == 0
+    return segment.cause is Cause.DELIVERY or asleep
+
+
+def _late_ns(section: TraceSection) -> int:
+    return section.quantum_ns + 10 * section.block_ns
+
+
+def _entry_of(path: WakeupPath, at: int) -> str:
+    """Return the name of the interrupt that a run begins."""
+    frame = path.contexts[at].frame or path.runs[at].frame
+    inside = [one for one in path.runs[at].frame.chain() if one.role is Role.INTERRUPT]
+    return plain((inside[0] if inside else frame).name).removeprefix("asm_")
+
+
+def _since(segment: Segment, begin_ns: int) -> Segment:
+    """Return what of a segment is behind a time."""
+    if segment.begin_ns >= begin_ns:
+        return segment
+    return _cut(segment, begin_ns, max(begin_ns, segment.end_ns))
+
+
+def _moved(segment: Segment, by_ns: int, end_ns: int) -> Segment:
+    """Return a segment later, and of it what is before a time."""
+    begin_ns = max(0, min(segment.begin_ns + by_ns, end_ns))
+    end_ns = max(begin_ns, min(segment.end_ns + by_ns, end_ns))
+    return _cut(segment, begin_ns, end_ns)
+
+
+def _cut(segment: Segment, begin_ns: int, end_ns: int) -> Segment:
+    executed_ns = segment.executed_ns
+    if executed_ns is not None:
+        executed_ns = min(executed_ns, end_ns - begin_ns)
+    return replace(segment, begin_ns=begin_ns, end_ns=end_ns, executed_ns=executed_ns)
+
+
+def _explained(
+    one: Carrier,
+    section: TraceSection,
+    symbols: SymbolTable,
+    arch: str,
+    preemptible: bool | None,
+) -> Explanation:
+    """Return what took the time of a carrier, as of a thread that a mark ends."""
+    length_ns = one.end_ns - one.begin_ns
+    marked = marked_at(section, one.end_ns, cpu=one.cpu, latency_ns=length_ns)
+    release = Release(one.call, one.begin_ns)
+    path = wakeup_path(marked, symbols, arch=arch, to_the_end=True, release=release)
+    return explanation_of(path, preemptible=preemptible)
+
+
+def _of_others(segment: Segment) -> Segment:
+    """Return a segment; the interrupt of a timer has nothing to do with an event."""
+    if segment.cause is Cause.TIMER_INTERRUPT:
+        return replace(segment, cause=Cause.OTHER_INTERRUPT)
+    return segment
+
+
+def _of_carrier(one: Carrier, carried: Explanation) -> list[Segment]:
+    """Return the segments of a carrier as parts of the way of the event."""
+    if one.is_interrupt:
+        cause = Cause.EVENT_INTERRUPT
+    else:
+        cause = Cause.SENDING if one.is_sender else Cause.CARRIER
+    name = one.task.name or "an unknown task"
+    place = _place_of(carried)
+    waited = f"{name} on CPU {one.cpu} was to carry the event"
+    found = []
+    for segment in carried.segments:
+        part = replace(_of_others(segment), part=Part.A)
+        if one.is_interrupt or segment.cause in _OWN:
+            part = replace(part, cause=cause, name=place, task="", policy="")
+            if cause is Cause.CARRIER:
+                part = replace(part, task=name, policy=one.task.policy)
+        elif segment.cause not in INHERENT and not segment.holder:
+            part = replace(part, holder=waited)
+        found.append(part)
+    return found
+
+
+def _place_of(carried: Explanation) -> str:
+    """Return what a carrier did of its own for longest: the call, or the function."""
+    own = [one for one in carried.segments if one.cause in _OWN and one.name != USER]
+    longest = max(own, key=lambda one: one.duration_ns, default=None)
+    if longest is None:
+        return USER
+    return longest.pieces[0][0] if longest.pieces else longest.name

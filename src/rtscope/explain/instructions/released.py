@@ -1,0 +1,89 @@
+"""
+A thread that a known call woke, and no timer: its wait, and its milestones. Pure.
+
+The call has a time of the CPU that made it; the thread's own CPU may be up to a quantum
+ahead. What that CPU did because of the call shows when it knew of it at the latest.
+"""
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, replace
+
+from rtscope.explain.instructions.absences import Absence, Wait
+from rtscope.explain.instructions.calls import Run, begun
+from rtscope.explain.instructions.elsewhere import ThreadsCpu, with_queue
+from rtscope.explain.instructions.milestones import Milestones, first_of
+from rtscope.explain.instructions.roles import Role
+from rtscope.explain.instructions.scheduling import switch_to
+from rtscope.record.instructions.section import Woken
+
+
+@dataclass(frozen=True, slots=True)
+class Release:
+    """What made the thread of a path runnable, where that was no timer."""
+
+    call: Woken | None
+    """None: it was awake."""
+    at_ns: int
+    """The time of the call, by the thread's own CPU."""
+
+
+def released(
+    absences: Sequence[Absence],
+    release: Release,
+    own: ThreadsCpu,
+    runs_on: Callable[[int], Sequence[Run]],
+    *,
+    says_so: bool,
+) -> list[Absence]:
+    """Return absences, and of the wait that a release ended when it did."""
+    at = next((i for i, one in enumerate(absences) if one.wait is not Wait.CPU), None)
+    if release.call is None or at is None:
+        return [*absences]
+    call, wait = release.call, absences[at]
+    known = replace(
+        wait,
+        wait=Wait.THREAD,
+        runnable_ns=call.at_ns,
+        holder=None,
+        is_sure=True,
+        woken=(call.at_ns, call.cpu),
+        queued=None,
+    )
+    arrived = switch_to(wait.end_ns, own.switches)
+    known = with_queue(known, arrived, own.cpu, runs_on, says_so=says_so)
+    by_own = known.runnable_ns + release.at_ns - call.at_ns
+    runnable_ns = min(by_own, _answered_ns(known, own, by_own))
+    known = replace(
+        known, runnable_ns=max(wait.begin_ns, min(runnable_ns, wait.end_ns))
+    )
+    return [*absences[:at], known, *absences[at + 1 :]]
+
+
+def _answered_ns(known: Absence, own: ThreadsCpu, by_ns: int) -> int:
+    """Return when the thread's CPU knew of the call at the latest, if it shows."""
+    runs, contexts = own.runs, own.contexts
+    if known.woken is None or known.woken[1] == own.cpu:
+        return by_ns
+    if known.queued is not None and known.queued.by_interrupt:
+        at = begun(runs, known.queued.at_ns)
+        return runs[first_of(runs, contexts, at)].begin_ns if at < len(runs) else by_ns
+    before = range(begun(runs, known.end_ns) - 1, -1, -1)
+    last = next((i for i in before if contexts[i].role is Role.INTERRUPT), None)
+    if last is None:
+        return by_ns
+    entered_ns = runs[first_of(runs, contexts, last)].begin_ns
+    return entered_ns if known.begin_ns < entered_ns < by_ns else by_ns
+
+
+def of_awake(runs: Sequence[Run], since_ns: int) -> Milestones:
+    """Return the milestones of a thread that was awake at a time."""
+    first = next((i for i, run in enumerate(runs) if run.end_ns > since_ns), len(runs))
+    return Milestones(
+        first=first,
+        entered=first,
+        woken=None,
+        late_timer=False,
+        expired=None,
+        scheduled=first,
+        switched=first,
+    )

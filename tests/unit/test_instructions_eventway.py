@@ -1,0 +1,208 @@
+"""The way of an event to the thread that waits: who carried it, what took time."""
+
+import pytest
+
+from fakes.paths import ASLEEP, Step, Task, section, symbols
+from fakes.wakeuppaths import NAMES
+from rtscope.explain.instructions.eventway import (
+    UNKNOWN_WAY,
+    explain_event,
+    explainer_of,
+)
+from rtscope.explain.model import Cause, Explanation, Part, Segment, Since
+from rtscope.explain.words import sentence
+from rtscope.record.model import POLL
+
+TABLE = symbols(
+    *(*NAMES, "do_syscall_64", "__x64_sys_write", "my_write", "try_to_wake_up"),
+    *("enqueue_task_rt", "enqueue_task_fair", "resched_curr", "my_handler"),
+    *("native_smp_send_reschedule", "asm_sysvec_reschedule_ipi", "pipe_read"),
+    *("worker_thread", "my_work", "common_interrupt", "asm_common_interrupt"),
+)
+QUANTUM_NS = 5_000
+RECEIVER, SENDER, WORKER = "rtscope/10", "rtscope-ev/1", "kworker/1:2"
+ASLEEP_SENDER: list[Step] = [(200, "do_nanosleep+", 1)]
+
+
+def on(cpu: int, *names: str) -> list[Step]:
+    """Return steps of 10 ns of a CPU."""
+    return [(10, name, cpu) for name in names]
+
+
+def waking(cpu: int, kind: str = "enqueue_task_rt") -> list[Step]:
+    """Return a call that wakes a thread of another CPU."""
+    return on(cpu, "try_to_wake_up", kind, "resched_curr", "native_smp_send_reschedule")
+
+
+SENT = on(1, "user", "do_syscall_64", "__x64_sys_write")
+GOES_TO_SLEEP: list[Step] = [
+    *((20, "user"), (10, "pipe_read"), (20, "__schedule"), (20, "__switch_to")),
+    (60, "do_idle"),
+]
+TOLD: list[Step] = [
+    (40, "asm_sysvec_reschedule_ipi"),
+    (5, "asm_sysvec_reschedule_ipi+"),
+]
+WAKES_UP: list[Step] = [
+    *((20, "do_idle+"), (40, "__schedule"), (20, "__switch_to"), (10, "__schedule+")),
+    *((15, "pipe_read+"), (5, "user")),
+]
+SLEPT_NS = 70
+"""The receiver leaves its CPU."""
+
+
+def answered(
+    way: list[Step],
+    *,
+    wakes: tuple[tuple[int, str], ...],
+    tasks: tuple[Task, ...] = (),
+) -> Explanation:
+    """
+    Explain an event that CPU 1 carries to a receiver that sleeps on CPU 0.
+
+    `wakes` has, of each call of CPU 1 that wakes a task, its number and the task.
+    """
+    begins = [*GOES_TO_SLEEP, (0, ASLEEP), *ASLEEP_SENDER]
+    sent_ns = sum(step[0] for step in begins)
+    steps = [*begins, *way, (9, "user", 1), *TOLD, *WAKES_UP]
+    total_ns = sum(step[0] for step in steps)
+    calls, at_ns = [], 0
+    for step in steps:
+        if step[1] == "try_to_wake_up":
+            calls.append(at_ns)
+        at_ns += step[0]
+    found = section(
+        steps,
+        TABLE,
+        late=total_ns - sent_ns,
+        tasks=(
+            *((0, RECEIVER, 0, 15), (SLEPT_NS, "swapper/0", 0, 120)),
+            *((0, SENDER, 1, 20), *tasks, (total_ns - 25, RECEIVER, 0, 15)),
+        ),
+        wakes=[(calls[number], 1, task) for number, task in wakes],
+        block_ns=40_000,
+        quantum_ns=QUANTUM_NS,
+    )
+    explanation = explain_event(found, TABLE, arch="x86_64")
+    assert explanation.residual_ns == 0
+    assert not explanation.broken
+    assert explanation.since is Since.SENT
+    return explanation
+
+
+def causes(explanation: Explanation) -> list[Cause]:
+    """Return the causes of the segments, each once in a row."""
+    found: list[Cause] = []
+    for one in explanation.segments:
+        if found[-1:] != [one.cause]:
+            found.append(one.cause)
+    return found
+
+
+def of(explanation: Explanation, cause: Cause) -> Segment:
+    """Return the first segment of a cause."""
+    return next(one for one in explanation.segments if one.cause is cause)
+
+
+def test_an_event_is_sent_told_by_an_interrupt_and_received() -> None:
+    found = answered([*SENT, (500, "my_write", 1), *waking(1)], wakes=((0, RECEIVER),))
+
+    assert causes(found) == [
+        *(Cause.SENDING, Cause.ON_ITS_WAY, Cause.EVENT_INTERRUPT),
+        *(Cause.SCHEDULER, Cause.RETURN),
+    ]
+    sent = of(found, Cause.SENDING)
+    assert (sent.part, sent.begin_ns) == (Part.A, 0)
+    assert sent.name == "the system call write"
+    assert of(found, Cause.EVENT_INTERRUPT).name == "sysvec_reschedule_ipi"
+    assert "had the event" in sentence(found)
+
+
+def test_what_interrupts_the_sender_delays_the_event_and_is_no_timer_of_it() -> None:
+    tick: list[Step] = [
+        (10, "asm_common_interrupt", 1),
+        (3000, "my_handler", 1),
+        *((10, "asm_common_interrupt+", 1), (10, "my_write+", 1)),
+    ]
+    found = answered(
+        [*SENT, *on(1, "my_write"), *tick, *waking(1)], wakes=((0, RECEIVER),)
+    )
+
+    assert found.dominant is not None
+    assert found.dominant.cause is Cause.OTHER_INTERRUPT
+    assert found.dominant.part is Part.A
+    assert SENDER in found.dominant.holder
+
+
+def test_a_thread_that_carries_the_event_is_named_and_so_is_who_kept_it() -> None:
+    switched: list[Step] = [(40, "__schedule", 1), (20, "__switch_to", 1)]
+    way = [
+        *SENT,
+        *on(1, "try_to_wake_up", "enqueue_task_fair"),
+        *((4000, "zap", 1), *switched, (10, "__schedule+", 1)),
+        *((300, "my_work", 1), *waking(1)),
+    ]
+    before_ns = sum(s[0] for s in [*GOES_TO_SLEEP, *ASLEEP_SENDER])
+    to_ns = before_ns + sum(s[0] for s in way[:8])
+    found = answered(
+        way,
+        wakes=((0, WORKER), (1, RECEIVER)),
+        tasks=((before_ns + 50, "hog", 1, 19), (to_ns, WORKER, 1, 120)),
+    )
+
+    carried = of(found, Cause.CARRIER)
+    assert carried.task == WORKER
+    assert found.dominant is not None
+    assert found.dominant.task == "hog"
+    assert WORKER in found.dominant.holder
+    assert found.segments[0].cause is Cause.SENDING
+
+
+def test_a_path_that_does_not_say_who_woke_the_thread_names_no_way() -> None:
+    found = answered([*SENT, *waking(1)], wakes=())
+
+    assert UNKNOWN_WAY in found.notes
+    assert Cause.SENDING not in causes(found)
+
+
+def test_a_thread_that_was_awake_was_held_up_by_what_ran_meanwhile() -> None:
+    interrupted: list[Step] = [
+        *((100, "user"), (10, "asm_common_interrupt"), (900, "my_handler")),
+        *((10, "asm_common_interrupt+"), (20, "user")),
+    ]
+    found = explain_event(
+        section(
+            interrupted,
+            TABLE,
+            late=1_000,
+            tasks=((0, RECEIVER, 0, 15),),
+            block_ns=40_000,
+        ),
+        TABLE,
+        arch="x86_64",
+    )
+
+    assert found.residual_ns == 0
+    assert found.dominant is not None
+    assert found.dominant.cause is Cause.OTHER_INTERRUPT
+
+
+@pytest.mark.parametrize("handler", ["my_handler", "hrtimer_interrupt"])
+def test_a_gap_of_a_loop_that_never_sleeps_has_its_cause(handler: str) -> None:
+    steps: list[Step] = [
+        *((100, "user"), (10, "asm_common_interrupt"), (5_000, handler)),
+        *((10, "asm_common_interrupt+"), (20, "user")),
+    ]
+    path = section(
+        steps, TABLE, late=5_080, tasks=((0, RECEIVER, 0, 15),), block_ns=40_000
+    )
+
+    found = explainer_of(POLL)(path, TABLE, arch="x86_64", preemptible=True)
+
+    assert found.since is Since.GAP
+    assert found.dominant is not None
+    assert (found.dominant.cause, found.dominant.name) == (
+        Cause.OTHER_INTERRUPT,
+        handler,
+    )
+    assert "had a gap of" in sentence(found)
