@@ -2,6 +2,8 @@
 
 from dataclasses import replace
 
+import pytest
+
 from rtscope.boards.runs.inspect import GuestFiles
 from rtscope.boards.runs.script import job_of, phase_ns
 from rtscope.machine.reader import Missing
@@ -125,3 +127,35 @@ def test_symbols_of_modules_that_the_load_inserts_are_kept_while_it_runs() -> No
 
     assert known < begins < kept < ends
     assert not any("modules-before" in line for line in script("mine"))
+
+
+@pytest.mark.parametrize(
+    ("event", "inserts"),
+    [("udp", True), ("raw:priority=50", True), ("futex", False), ("timer", False)],
+)
+def test_modules_for_events_are_there_for_those_that_need_them(
+    event: str, inserts: bool
+) -> None:
+    modules = {"helper.ko": b"1", "veth.ko": b"2"}
+    run = replace(RUN, event=event)
+    job = job_of(run, BOARD, IDLE, facts=[], seed=3, event_modules=modules)
+    lines = job.script.splitlines()
+
+    inserted = [line for line in lines if line.startswith("insmod")]
+    assert inserted == (
+        ["insmod /job/helper.ko", "insmod /job/veth.ko"] if inserts else []
+    )
+    assert job.files == (modules if inserts else {})
+    assert any("modules-before" in line for line in lines) == inserts
+    measured = next(i for i, line in enumerate(lines) if "measure.jsonl" in line)
+    assert all(lines.index(line) < measured for line in inserted)
+
+
+def test_terminals_are_there_for_the_event_that_needs_them() -> None:
+    def mounts(event: str) -> list[str]:
+        run = replace(RUN, event=event)
+        lines = job_of(run, BOARD, IDLE, facts=[], seed=3).script.splitlines()
+        return [line for line in lines if "devpts" in line]
+
+    assert mounts("pty") == ["mount -t devpts devpts /dev/pts"]
+    assert not mounts("pipe")

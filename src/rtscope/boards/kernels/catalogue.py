@@ -26,6 +26,7 @@ RECIPE = 1
 IMAGE = "kernel"
 CONFIG = "config"
 MODULES = "modules.cpio"
+EVENT_MODULES = "event-modules.cpio"
 SYMBOLS = "System.map"
 
 MAX_MODULE_BYTES = 64 << 20
@@ -43,6 +44,7 @@ class KernelRow:
     arch: str
     package: str = ""
     modules: tuple[str, ...] = ()
+    event_modules: tuple[str, ...] = ()
     suite: str = aptroot.SUITE
     recipe: Recipe | None = None
     """How it is built, of a kernel that is not packaged."""
@@ -61,6 +63,8 @@ class Kernel:
     config: Path | None = None
     modules: Path | None = None
     """An archive of what the storage load needs; None if all is built in."""
+    event_modules: Path | None = None
+    """The same of what events of the network need."""
 
 
 def kernel_names(arch: str | None = None) -> tuple[str, ...]:
@@ -106,6 +110,7 @@ def kernel_of_part(part: Part, name: str) -> Kernel:
         release=part.manifest["notes"]["release"],
         config=file_of(CONFIG),
         modules=file_of(MODULES),
+        event_modules=file_of(EVENT_MODULES),
     )
 
 
@@ -119,7 +124,28 @@ def keep_packaged(work: Path, root: Path, row: KernelRow) -> Mapping[str, Any]:
     (work / CONFIG).write_bytes((root / "boot" / f"config-{release}").read_bytes())
     folders = [root / base / release for base in ("usr/lib/modules", "lib/modules")]
     (work / MODULES).write_bytes(_pack_modules(row.modules, folders, work=work))
+    (work / EVENT_MODULES).write_bytes(
+        _pack_modules(row.event_modules, folders, work=work)
+    )
     return {"release": release, "modules": list(row.modules)}
+
+
+def event_modules_of(kernel: Kernel) -> Mapping[str, bytes]:
+    """Return the modules that events of the network need, in the order of insertion."""
+    if kernel.event_modules is None:
+        return {}
+    entries = initrd.unpack(kernel.event_modules.read_bytes())
+    order = entries[_ORDER]
+    assert isinstance(order, initrd.File)
+    found: dict[str, bytes] = {}
+    for line in order.content.decode().splitlines():
+        entry = entries[f"lib/modules/{line.split()[0]}"]
+        assert isinstance(entry, initrd.File)
+        found[line.split()[0]] = entry.content
+    return found
+
+
+_ORDER = "lib/modules/order"
 
 
 def _pack_modules(
@@ -138,7 +164,7 @@ def _pack_modules(
             raise BoardError(f"{name} needs {', '.join(late)} to be inserted before it")
         entries[f"lib/modules/{name}.ko"] = initrd.File(content)
         order += f"{name}.ko {parameters}\n"
-    entries["lib/modules/order"] = initrd.File(order.encode())
+    entries[_ORDER] = initrd.File(order.encode())
     return initrd.pack(entries)
 
 

@@ -378,7 +378,10 @@ def kernel_part(context: BuildContext, row: KernelRow) -> Part:
             suite=row.suite,
         ),
         # What stands for base and fragments keeps the keys of parts that are built.
-        recipe=[kernels.RECIPE, list(row.modules), "", _digest(b"")],
+        recipe=[
+            *(kernels.RECIPE, list(row.modules), "", _digest(b"")),
+            *((list(row.event_modules),) if row.event_modules else ()),
+        ],
         build=lambda work, root: kernels.keep_packaged(work, root, row),
     )
 

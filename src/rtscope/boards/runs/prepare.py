@@ -11,6 +11,7 @@ from datetime import UTC, datetime
 from pathlib import Path
 
 from rtscope.boards.catalogue import Board, get_board, with_append
+from rtscope.boards.kernels.catalogue import event_modules_of
 from rtscope.boards.parts.aptroot import read_lock
 from rtscope.boards.parts.buildcontext import BuildContext
 from rtscope.boards.parts.bundle import Bundle, prepare_bundle
@@ -302,6 +303,7 @@ def job_for(request: RunRequest, prepared: Prepared) -> Job:
         facts=fact_paths(),
         seed=request.seed,
         own_modules=has_files(prepared),
+        event_modules=event_modules_of(prepared.kernel),
         settings=request.settings,
     )
 

@@ -6,7 +6,8 @@ load off, facts. All output goes to files below /out, which come back whole.
 """
 
 import shlex
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
+from types import MappingProxyType
 
 from rtscope.boards.parts.initrd import Job
 from rtscope.measure.campaign.model import Campaign
@@ -40,6 +41,11 @@ _SYMBOLS_OF_NEW_MODULES = (
     f"grep -Ff /tmp/modules-new /proc/kallsyms >/out/{MODULE_SYMBOLS}"
 )
 
+OVER_VETH = ("udp", "raw")
+"""Events that need the driver of veth pairs."""
+_OF_EVENTS = {"pty": ("mkdir -p /dev/pts", "mount -t devpts devpts /dev/pts")}
+"""What an event needs before it is measured."""
+
 FACT_BATCH = 100
 """Paths per call: the length of a command line is limited."""
 
@@ -62,14 +68,18 @@ def job_of(
     facts: Sequence[str],
     seed: int,
     own_modules: bool = False,
+    event_modules: Mapping[str, bytes] = MappingProxyType({}),
     settings: Sequence[str] = (),
 ) -> Job:
     """
     Return the job of a run; the paths `facts` are read before and after.
 
     With `own_modules` the load may insert modules, whose symbols are then kept.
+    `event_modules` are those for events of the network, in the order of insertion.
     `settings` are options of the agent: it makes them before the board settles.
     """
+    event = run.event.partition(":")[0]
+    inserted = event_modules if event in OVER_VETH else {}
     phase = ("--phase-ns", str(phase_ns(run, seed)))
     before, after = (
         [
@@ -83,8 +93,10 @@ def job_of(
     if settle_ns:
         lines.append(f"sleep {settle_ns / 1e9:g}")
     lines += before
-    if own_modules:
+    if own_modules or inserted:
         lines.append(_MODULES_BEFORE)
+    lines += [f"insmod /job/{name}" for name in inserted]
+    lines += _OF_EVENTS.get(event, ())
     if load.argv:
         if load.memory_limit_bytes:
             lines.append(MEMORY_GROUPS)
@@ -106,13 +118,14 @@ def job_of(
         f"{agent_line(*measure_args(run, campaign), *phase)} >/out/measure.jsonl",
         "status=$?",
     ]
-    if own_modules:
+    if own_modules or inserted:
         lines.append(_SYMBOLS_OF_NEW_MODULES)  # while the load still has them inserted
     if load.argv:
         lines += ["kill $load 2>/dev/null", "wait $load"]
     # Where modules lie is needed to name what the plugin saw of them.
     after.append("cat /proc/modules >/out/modules 2>/dev/null")
-    return Job("\n".join([*lines, *after, "exit $status"]) + "\n", disk=True)
+    script = "\n".join([*lines, *after, "exit $status"]) + "\n"
+    return Job(script, disk=True, files=inserted)
 
 
 def tuning_line(settings: Sequence[str]) -> str:

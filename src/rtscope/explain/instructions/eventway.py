@@ -5,8 +5,9 @@ The times of a carrier are those of its CPU. Another CPU may be up to a quantum 
 so only their lengths count: they lie behind each other.
 """
 
+from collections import Counter
 from collections.abc import Callable, Sequence
-from dataclasses import replace
+from dataclasses import dataclass, replace
 
 from rtscope.explain.instructions.calls import plain
 from rtscope.explain.instructions.carriers import Carrier, Search, Way
@@ -14,6 +15,7 @@ from rtscope.explain.instructions.explain import explain_path, explanation_of
 from rtscope.explain.instructions.path import WakeupPath, wakeup_path
 from rtscope.explain.instructions.released import Release
 from rtscope.explain.instructions.roles import Role
+from rtscope.explain.instructions.titles import A_CALL
 from rtscope.explain.joining import joined
 from rtscope.explain.model import (
     INHERENT,
@@ -62,18 +64,17 @@ def explain_event(
     own = explanation_of(path, preemptible=preemptible)
     is_told = path.held is not None and way.call is not None
     woken_ns = path.held.runnable_ns - sent_ns if path.held and is_told else 0
-    carriers = _to_the_queue(way, path, release)
+    known = [*_carried(way, path, release, section, symbols, arch, preemptible)]
     segments, broken = list[Segment](), list[Broken]()
-    at_ns = woken_ns - sum(one.end_ns - one.begin_ns for one in carriers)
-    for one in carriers:
-        carried = _explained(one, section, symbols, arch, preemptible)
-        moved = [_moved(s, at_ns, woken_ns) for s in _of_carrier(one, carried)]
+    at_ns = woken_ns - sum(one.length_ns for one in known)
+    for one in known:
+        moved = [_moved(s, at_ns, woken_ns) for s in one.segments]
         segments += [s for s in moved if s.duration_ns > 0]
         broken += [
             replace(b, begin_ns=b.begin_ns + at_ns, end_ns=b.end_ns + at_ns)
-            for b in carried.broken
+            for b in one.broken
         ]
-        at_ns += one.end_ns - one.begin_ns
+        at_ns += one.length_ns
     segments[:1] = [_from_the_begin(one) for one in segments[:1]]
     behind = [_since(one, woken_ns) for one in own.segments]
     behind = [_of_others(one) for one in behind if one.duration_ns > 0]
@@ -111,13 +112,53 @@ def _called_ns(way: Way, section: TraceSection, carried_ns: int) -> int:
     return carried_ns
 
 
-def _to_the_queue(way: Way, path: WakeupPath, release: Release) -> Sequence[Carrier]:
-    """Return the carriers, the last to where its call had queued the thread."""
-    if path.held is None or not way.carriers:
-        return ()
-    last = way.carriers[-1]
+@dataclass(frozen=True, slots=True)
+class _Carried:
+    """What took the time of a carrier; times in ns since it was in the queue."""
+
+    length_ns: int
+    segments: Sequence[Segment]
+    broken: Sequence[Broken]
+
+
+def _carried(
+    way: Way,
+    path: WakeupPath,
+    release: Release,
+    section: TraceSection,
+    symbols: SymbolTable,
+    arch: str,
+    preemptible: bool | None,
+) -> Sequence[_Carried]:
+    """
+    Return what took the time of each carrier, in their order.
+
+    Each has the event until its call has put the next one into a queue.
+    """
+    found: list[_Carried] = []
+    if path.held is None or way.call is None:
+        return found
     more_ns = max(0, path.held.runnable_ns - release.at_ns)
-    return (*way.carriers[:-1], replace(last, end_ns=last.end_ns + more_ns))
+    for carrier in reversed(way.carriers):
+        one = replace(carrier, end_ns=carrier.end_ns + more_ns)
+        its_path, carried = _explained(one, section, symbols, arch, preemptible)
+        held = its_path.held if one.call is not None else None
+        more_ns = 0 if held is None else max(0, held.runnable_ns - one.begin_ns)
+        since = [_since(s, more_ns) for s in carried.segments]
+        since = [s for s in since if s.duration_ns > 0]
+        if one.call is not None and held is not None:
+            since = _told_to_cpu(its_path, one.call, since)
+        moved = [
+            replace(s, begin_ns=s.begin_ns - more_ns, end_ns=s.end_ns - more_ns)
+            for s in _of_carrier(one, since)
+        ]
+        broken = [
+            replace(b, begin_ns=b.begin_ns - more_ns, end_ns=b.end_ns - more_ns)
+            for b in carried.broken
+            if b.end_ns > more_ns
+        ]
+        found.append(_Carried(one.end_ns - one.begin_ns - more_ns, moved, broken))
+    return found[::-1]
 
 
 def _from_the_begin(first: Segment) -> Segment:
@@ -210,13 +251,13 @@ def _explained(
     symbols: SymbolTable,
     arch: str,
     preemptible: bool | None,
-) -> Explanation:
+) -> tuple[WakeupPath, Explanation]:
     """Return what took the time of a carrier, as of a thread that a mark ends."""
     length_ns = one.end_ns - one.begin_ns
     marked = marked_at(section, one.end_ns, cpu=one.cpu, latency_ns=length_ns)
     release = Release(one.call, one.begin_ns)
     path = wakeup_path(marked, symbols, arch=arch, to_the_end=True, release=release)
-    return explanation_of(path, preemptible=preemptible)
+    return path, explanation_of(path, preemptible=preemptible)
 
 
 def _of_others(segment: Segment) -> Segment:
@@ -226,17 +267,17 @@ def _of_others(segment: Segment) -> Segment:
     return segment
 
 
-def _of_carrier(one: Carrier, carried: Explanation) -> list[Segment]:
+def _of_carrier(one: Carrier, segments: Sequence[Segment]) -> list[Segment]:
     """Return the segments of a carrier as parts of the way of the event."""
     if one.is_interrupt:
         cause = Cause.EVENT_INTERRUPT
     else:
         cause = Cause.SENDING if one.is_sender else Cause.CARRIER
     name = one.task.name or "an unknown task"
-    place = _place_of(carried)
+    place = _place_of(segments)
     waited = f"{name} on CPU {one.cpu} was to carry the event"
     found = []
-    for segment in carried.segments:
+    for segment in segments:
         part = replace(_of_others(segment), part=Part.A)
         if one.is_interrupt or segment.cause in _OWN:
             part = replace(part, cause=cause, name=place, task="", policy="")
@@ -248,10 +289,13 @@ def _of_carrier(one: Carrier, carried: Explanation) -> list[Segment]:
     return found
 
 
-def _place_of(carried: Explanation) -> str:
+def _place_of(segments: Sequence[Segment]) -> str:
     """Return what a carrier did of its own for longest: the call, or the function."""
-    own = [one for one in carried.segments if one.cause in _OWN and one.name != USER]
+    own = [one for one in segments if one.cause in _OWN and one.name != USER]
     longest = max(own, key=lambda one: one.duration_ns, default=None)
-    if longest is None:
-        return USER
-    return longest.pieces[0][0] if longest.pieces else longest.name
+    calls = Counter[str]()
+    for name, ns in (piece for one in own for piece in one.pieces):
+        calls[name] += ns if name.startswith(A_CALL) else 0
+    if calls.total():
+        return calls.most_common(1)[0][0]
+    return USER if longest is None else longest.name

@@ -36,6 +36,7 @@ from rtscope.explain.model import COMPETING_TASKS, Cause, Part
 from rtscope.record.instructions.symbols import USER
 
 ASLEEP = "(asleep)"
+A_CALL = "the system call"
 # An idle CPU finds the calls of others by itself, without an interrupt.
 _ENTRY = frozenset({Role.INTERRUPT, Role.TRAP, Role.IDLE})
 _SOFTIRQ = frozenset({Role.SOFTIRQ})
@@ -230,7 +231,7 @@ def _place_of(run: Run) -> str:
     for frame in run.frame.chain():
         found = _SYSTEM_CALL.match(frame.name)
         if found:
-            return f"the system call {found[1]}"
+            return f"{A_CALL} {found[1]}"
         if frame.role is Role.FAULT:
             return "page faults"
     in_call = Role.SYSCALL in run.frame.within
