@@ -4,11 +4,15 @@
 #include <fcntl.h>
 #include <stdio.h>
 #include <string.h>
+#include <sys/auxv.h>
 #include <sys/stat.h>
 #include <sys/uio.h>
 #include <unistd.h>
 
 #include "files/slurp.h"
+
+#define AUXV_BYTES 1024
+#define PAGE_BYTES 4096
 
 /* Of these a thread that does not sleep takes an event that is there. */
 static bool is_of_events(const char *path)
@@ -96,6 +100,44 @@ enum watchcalls_abi watchproc_abi(int pid)
 		close(fd);
 	}
 	return size == sizeof(head) ? watchcalls_of_program(head) : watchcalls_own();
+}
+
+/* Where the kernel has put its code in a process; 0 if it does not tell. */
+static uint64_t vdso_of(int pid, size_t word)
+{
+	unsigned char text[AUXV_BYTES];
+	uint64_t key = 0, value = 0;
+	char path[64];
+	ssize_t size = 0;
+	int fd;
+
+	snprintf(path, sizeof(path), "/proc/%d/auxv", pid);
+	fd = open(path, O_RDONLY | O_CLOEXEC);
+	if (fd >= 0) {
+		size = read(fd, text, sizeof(text));
+		close(fd);
+	}
+	for (ssize_t at = 0; at + 2 * (ssize_t)word <= size; at += 2 * (ssize_t)word) {
+		memcpy(&key, text + at, word);
+		memcpy(&value, text + at + word, word);
+		if (key == AT_SYSINFO_EHDR)
+			return value;
+	}
+	return 0;
+}
+
+size_t watchproc_vdso(int pid, void *to, size_t size)
+{
+	const enum watchcalls_abi abi = watchproc_abi(pid);
+	const bool narrow = abi == CALLS_I386 || abi == CALLS_X32 || abi == CALLS_ARM;
+	const uint64_t begin = vdso_of(pid, narrow ? 4 : sizeof(void *));
+	struct watchproc p = { .pid = pid };
+	size_t copied = 0;
+
+	while (begin && copied + PAGE_BYTES <= size &&
+	       watchproc_copy(&p, begin + copied, (char *)to + copied, PAGE_BYTES))
+		copied += PAGE_BYTES;
+	return copied;
 }
 
 void watchproc_forget(struct watchproc *p)

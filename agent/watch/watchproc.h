@@ -38,6 +38,10 @@ bool watchproc_is_int80(struct watchproc *p, uint64_t ip);
 /* Whose numbers the calls of its program have. */
 enum watchcalls_abi watchproc_abi(int pid);
 
+/* Copies the kernel's code in a process, of which there is no file, whole pages and what
+ * may follow it; returns how many bytes, 0 if it cannot be read. */
+size_t watchproc_vdso(int pid, void *to, size_t size);
+
 void watchproc_forget(struct watchproc *p);
 
 #endif

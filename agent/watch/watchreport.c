@@ -6,7 +6,6 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/auxv.h>
 #include <sys/utsname.h>
 #include <time.h>
 #include <unistd.h>
@@ -19,7 +18,6 @@
 #include "watch/perfregs.h"
 
 #define PARANOID   "/proc/sys/kernel/perf_event_paranoid"
-#define VDSO_MAPS  16384 /* of this process, which has few mappings */
 #define VDSO_BYTES 65536
 #define LOCKDOWN   "/sys/kernel/security/lockdown"
 
@@ -107,29 +105,22 @@ static struct refusal explain(int err, bool probe)
 	}
 }
 
-/* Code of the kernel in each process, of which there is no file: that of this one is the
- * same. */
-static void emit_vdso(struct emit *out)
+/* Code of the kernel in the process, of which there is no file: one that may not be read
+ * has the same as this one, unless it is of other bits. */
+static void emit_vdso(struct watch *w)
 {
-	const unsigned long start = getauxval(AT_SYSINFO_EHDR);
-	char text[VDSO_MAPS], range[32];
-	const char *line;
-	unsigned long end;
+	static unsigned char code[VDSO_BYTES];
+	size_t size = watchproc_vdso(w->pid, code, sizeof(code));
 
-	snprintf(range, sizeof(range), "%lx-", start);
-	if (!start || slurp("/proc/self/maps", text, sizeof(text)) < 0)
+	if (!size && watchproc_abi(w->pid) == watchcalls_own())
+		size = watchproc_vdso(getpid(), code, sizeof(code));
+	if (!size)
 		return;
-	line = strstr(text, range);
-	if (!line)
-		return;
-	end = strtoul(line + strlen(range), NULL, 16);
-	if (end <= start || end - start > VDSO_BYTES)
-		return;
-	emit_begin(out, "file");
-	emit_text(out, "path", "[vdso]");
-	emit_text(out, "status", "ok");
-	emit_base64(out, "base64", (const void *)start, end - start);
-	emit_end(out);
+	emit_begin(w->out, "file");
+	emit_text(w->out, "path", "[vdso]");
+	emit_text(w->out, "status", "ok");
+	emit_base64(w->out, "base64", code, size);
+	emit_end(w->out);
 }
 
 static const char *reason_of(int err)
@@ -180,7 +171,7 @@ void watchreport_begin(struct watch *w)
 	emit_kind(w->out, "by_cpu", w->places.err, false, false);
 	emit_close(w->out, ']');
 	emit_end(w->out);
-	emit_vdso(w->out);
+	emit_vdso(w);
 }
 
 struct perfevent *watched_events(const struct watch *w, struct watched *t,

@@ -56,13 +56,23 @@ def compiled(argv: Sequence[str | Path]) -> None:
         pytest.skip(f"cannot be compiled here: {done.stderr[-300:]}")
 
 
-def test_a_static_program_of_musl(tmp_path: Path) -> None:
-    out = tmp_path / "prog"
-    target = f"{os.uname().machine}-linux-musl"
+@pytest.fixture(params=["", "x86"], ids=["own", "32 bits"], scope="module")
+def static(
+    request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory
+) -> Path:
+    """Return the offender as a static program of musl; also one of fewer bits."""
+    machine = os.uname().machine
+    if request.param and machine != "x86_64":
+        pytest.skip("needs a processor with a mode of 32 bits and zig's musl for it")
+    out = tmp_path_factory.mktemp("static") / "prog"
+    target = f"{request.param or machine}-linux-musl"
     zig = (sys.executable, "-m", "ziglang", "cc", "-target", target, "-static")
     compiled([*zig, "-O1", "-g", "-o", out, SOURCES / "offender.c"])
+    return out
 
-    found = allocations(out, "malloc")
+
+def test_a_static_program_of_musl(static: Path) -> None:
+    found = allocations(static, "malloc")
 
     assert all(names[1:3] == ["offend", "cycle"] for names in functions_in(found))
     lines = {f["line"] for s in found["stacks"] for f in s["frames"][1:2]}
@@ -71,6 +81,26 @@ def test_a_static_program_of_musl(tmp_path: Path) -> None:
         "char *p = malloc(100);",
         "free(p);",
     }
+
+
+def test_a_call_of_a_program_of_32_bits_goes_through_the_kernels_code(
+    static: Path, request: pytest.FixtureRequest
+) -> None:
+    words = ("app", "check", "--json", "--duration", "1s", "--thread", "cycle")
+    with rtscope(*words, "--", str(static), "write") as program:
+        done = program.finish(3 * PATIENCE_S)
+
+    findings = json.loads(done.stdout)["findings"]
+    (found,) = [one for one in findings if one["id"] == "RA09"]
+    names = functions_in(found)
+    if "32 bits" in request.node.name:
+        # then comes assembler of musl that moves the stack without saying so
+        assert {tuple(one[:2]) for one in names} == {
+            ("__kernel_vsyscall", "__syscall6")
+        }
+    else:
+        assert names
+        assert all("offend_in_system" in one for one in names)
 
 
 def jemalloc(scratch: Path) -> Path:

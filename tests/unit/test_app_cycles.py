@@ -68,6 +68,18 @@ def test_a_period_that_was_left_out_is_missed() -> None:
     assert found.period.missed == 2
 
 
+def test_periods_that_began_within_a_cycle_were_skipped_or_made_up_for() -> None:
+    """A loop that sleeps only where there is time left makes up for them at once."""
+    late = run(4 * MS, ran=2 * MS + MS // 2)
+
+    found = cycles([*grid(1, 2, 3), late, *grid(7, 8, 11, 12, 13)])
+
+    assert found.period is not None
+    # of two within the late cycle, and of two in which it slept
+    assert (found.period.missed, found.period.passed) == (4, 2)
+    assert found.period.overruns == 1
+
+
 def test_where_events_were_lost_nothing_is_missed() -> None:
     runs = [*grid(1, 2, 3, 4), run(7 * MS, flags=GAP), *grid(8, 9, 10)]
 

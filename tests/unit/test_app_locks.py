@@ -124,6 +124,38 @@ def test_a_function_that_waits_for_work_decides_too(functions: list[str]) -> Non
     assert kind_of(stack(*functions), value=2) is None
 
 
+@pytest.mark.parametrize(
+    ("functions", "kind", "remedy"),
+    [
+        (["_IO_fwrite", "say"], "the lock of a stdio stream", "another thread"),
+        (["__GI__IO_puts", "say"], "the lock of a stdio stream", "stream for this"),
+        (["_int_free", "__GI___libc_free", "say"], "the lock of malloc", "allocate"),
+        (["__vsyslog_internal", "say"], "a lock of the C library", "before the cycle"),
+        (
+            ["_int_malloc", "operator new(unsigned long)", "std::f"],
+            "the lock of malloc",
+            "allocate",
+        ),
+    ],
+)
+def test_a_lock_of_the_c_library_is_told_by_what_takes_it(
+    functions: list[str], kind: str, remedy: str
+) -> None:
+    """Nobody can give such a lock another protocol, in whatever language."""
+    lock = lock_of(word(2), [stack("__GI___lll_lock_wait_private", *functions)], TIDS)
+
+    assert lock is not None
+    assert (lock.kind, lock.language) == (kind, "c")
+    assert remedy in lock.remedy
+    assert "PTHREAD_PRIO" not in lock.remedy
+
+
+def test_a_mutex_that_is_taken_within_a_function_of_the_library_is_one() -> None:
+    waits = stack("__lll_lock_wait", "pthread_mutex_lock", "hook", "malloc", "step")
+
+    assert kind_of(waits, value=2) == "a mutex"
+
+
 def test_a_remedy_is_one_of_the_language() -> None:
     assert "PTHREAD_PRIO_INHERIT" in Lock("a mutex", "c").remedy
     assert "std::unique_lock" in Lock("a mutex", "c++").remedy

@@ -84,6 +84,19 @@ def test_missed_periods_are_a_finding_with_their_count() -> None:
     assert status_of(examined, FailOn.HIGH) == 1
 
 
+def test_periods_within_a_late_cycle_are_not_said_to_have_no_cycle() -> None:
+    rows = cycling.periodic(100).runs
+    late = (*rows[49][:6], rows[49][4] + 3_400_000, *rows[49][7:])
+    examined, _ = recorded(CycleRuns((*rows[:49], late, *rows[53:])))
+
+    (one,) = examined.findings
+    assert (one.id, one.count) == ("RA17", 1)
+    assert one.detail == (
+        "1 ended after the next was due, 3 more periods began meanwhile: skipped, or "
+        "made up without a sleep, the period is 1 ms"
+    )
+
+
 def test_what_could_not_be_recorded_is_never_clean() -> None:
     denied = cycling.end(tracing=traces.tracing(cause="permission"))
     examined, shown = recorded(ending=denied)

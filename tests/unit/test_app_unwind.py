@@ -84,6 +84,19 @@ def addresses(stack: Stack) -> list[int]:
     return [frame.address for frame in stack.frames]
 
 
+def test_a_sample_of_a_program_of_32_bits_is_of_the_same_form() -> None:
+    machine = BY_MACHINE["i386"]
+    sample = struct.pack("<20Q", *range(100, 112), *[1 << 60] * 8)
+
+    found = registers_in(sample, machine)
+
+    # AX BX CX DX SI DI BP SP IP, by the numbers of the System V ABI for i386
+    assert found == {
+        **{0: 100, 3: 101, 1: 102, 2: 103},
+        **{6: 104, 7: 105, 5: 106, machine.sp: 107, machine.pc: 108},
+    }
+
+
 def test_each_caller_is_found_until_one_has_none() -> None:
     rows = {
         range(0x1100, 0x1200): row(16),
@@ -148,6 +161,17 @@ def test_a_stack_that_ends_early_says_why(words: list[int], pc: int, why: str) -
 
     assert stack.ends_early is not None
     assert why in stack.ends_early
+
+
+def test_a_stack_with_a_page_that_nobody_touched_says_so() -> None:
+    words = [0] * 512
+
+    stack = unwound({range(0x1100, 0x1200): row(0x5000)}, words, pc=0x2100)
+
+    assert stack.ends_early == (
+        "it is deeper than the 4 KiB that were copied: the next page of the stack is "
+        "not in memory"
+    )
 
 
 MADE = range(0x7000, 0x7200)

@@ -243,7 +243,7 @@ class Stacks:
 
     def lines(self) -> Iterator[Mapping[str, Any]]:
         """Yield a line for each stack, then one for each of its frames."""
-        machine = BY_MACHINE[self._asked["arch"]]
+        machine = BY_MACHINE[self._arch()]
         made = self._made_code()  # not within the time of a stack
         unwinder = Unwinder(
             machine,
@@ -270,6 +270,14 @@ class Stacks:
                 stack = Stack((frame,), stack.ends_early)
             yield self._line(stack)
         yield from self._named(made)
+
+    def _arch(self) -> str:
+        """Return that of the program, which a kernel of 64 bits may run with 32."""
+        arch = str(self._asked["arch"])
+        key = next((row[4] for row in self._asked["maps"] if row[4] is not None), None)
+        image = None if key is None else self._files.image(key)
+        narrow = image is not None and image.elf.machine == "EM_386"
+        return "i386" if arch == "x86_64" and narrow else arch
 
     def _line(self, stack: Stack) -> Mapping[str, Any]:
         for one in stack.frames:

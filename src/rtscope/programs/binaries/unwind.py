@@ -61,6 +61,16 @@ BY_MACHINE: MappingProxyType[str, Registers] = MappingProxyType(
             first_argument=5,
             frame=6,
         ),
+        # of a program of 32 bits, in a sample of the same form
+        "i386": Registers(
+            word_bytes=4,
+            order=(*(0, 3, 1, 2, 6, 7, 5, 4, 8), *[UNUSED] * 11),
+            pc=8,
+            sp=4,
+            link=None,
+            first_argument=UNUSED,
+            frame=5,
+        ),
         # X0-X30, SP, PC; user space has 52 bits of addresses, and a tag on top
         "aarch64": Registers(
             word_bytes=8,
@@ -331,6 +341,10 @@ class Unwinder:
         return caller
 
 
+PAGE_BYTES = 4096
+"""No copy goes on behind a page that the program has not touched yet."""
+
+
 class _Memory:
     """The copied part of a stack."""
 
@@ -346,5 +360,8 @@ class _Memory:
             return int(struct.unpack_from(self._format, self._copied, at)[0])
         if at >= 0:
             kib = len(self._copied) // 1024
-            raise Unreadable(f"it is deeper than the {kib} KiB that were copied")
+            why = f"it is deeper than the {kib} KiB that were copied"
+            if (self._start + len(self._copied)) % PAGE_BYTES == 0:
+                why += ": the next page of the stack is not in memory"
+            raise Unreadable(why)
         raise Unreadable("a frame is below the stack pointer")

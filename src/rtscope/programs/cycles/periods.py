@@ -147,6 +147,14 @@ def missed_in(periods: Sequence[int | None]) -> int:
     return sum(number - 1 for number in periods if number)
 
 
+def passed_in(
+    lasted_ns: Sequence[int], periods: Sequence[int | None], period_ns: int
+) -> int:
+    """Return those of the skipped periods that began within the cycle before them."""
+    pairs = zip(lasted_ns, periods, strict=True)
+    return sum(min(number - 1, ns // period_ns) for ns, number in pairs if number)
+
+
 def _families(runs: Sequence[Run], due: Sequence[int]) -> Iterator[Sequence[int]]:
     """Give the timed runs that may be of one timer, the likeliest first."""
     absolute = [index for index in due if not runs[index].flags & RELATIVE]

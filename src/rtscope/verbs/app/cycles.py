@@ -23,6 +23,7 @@ from rtscope.programs.cycles.periods import (
     beginnings_of,
     missed_in,
     near_of,
+    passed_in,
     periods_between,
     periods_in,
 )
@@ -85,6 +86,9 @@ class Period:
     missed: int | None
     """Whole periods in which it was not due, because it skipped them; None: nothing is
     due, since it sleeps for an interval."""
+    passed: int | None
+    """Those of them that began within a cycle: the thread skipped them, or made up for
+    them without a sleep, which nobody sees from outside; None as above."""
     late_starts: int | None
     """Cycles that began to run when the next one was due already; None as above."""
     overruns: int | None
@@ -214,9 +218,11 @@ def _period_without(thread: ThreadCycles, period: Period, cycle: Cycle) -> Perio
     until_ns = min(later, default=cycle.begin_ns)
     near = near_of(period.basis)
     number = periods_in(until_ns - cycle.begin_ns, period.period_ns, near) or 1
+    passed = passed_in([cycle.response_ns], [number], period.period_ns)
     return replace(
         period,
         missed=max(0, period.missed - (number - 1)),
+        passed=max(0, (period.passed or 0) - passed),
         late_starts=period.late_starts - (cycle.latency_ns >= period.period_ns),
         overruns=period.overruns - (cycle.response_ns > period.period_ns),
     )
@@ -295,7 +301,8 @@ def _period(
     period_ns, basis = found
     first = [group[0] for group in groups]
     # Where events were lost nobody knows whether a period was missed.
-    pairs = [(a, b) for a, b in pairwise(first) if not b.flags & GAP]
+    both = [(a, b) for a, b in pairwise(groups) if not b[0].flags & GAP]
+    pairs = [(a[0], b[0]) for a, b in both]
     intervals = [b.begin_ns - a.begin_ns for a, b in pairs]
     numbers = periods_between(pairs, period_ns, basis)
     one_apart = [
@@ -310,12 +317,14 @@ def _period(
     ended = [*whole, *known]
     over = [one for one in ended if one[-1].out_ns - one[0].begin_ns > period_ns]
     alone = [one for one in over if one[0].out_ns - one[0].begin_ns > period_ns]
+    lasted = [a[0 if idle else -1].out_ns - a[0].begin_ns for a, _ in both]
     return Period(
         period_ns=period_ns,
         basis=basis,
         asks_relative=any(run.due_ns and run.flags & RELATIVE for run in first),
         exact_share=_exact_share(intervals, period_ns),
         missed=missed_in(numbers) if judged else None,
+        passed=passed_in(lasted, numbers, period_ns) if judged else None,
         late_starts=late if judged else None,
         overruns=len(alone if idle else over) if judged else None,
         unsure=len(over) - len(alone) if judged and idle else 0,

@@ -238,6 +238,7 @@ def _thread_row(cycles: JudgedCycles, tid: int, thread: ThreadCycles) -> dict[st
             "absolute": period.absolute,
             "exact_share": period.exact_share,
             "missed": period.missed,
+            "passed": period.passed,
             "late_starts": period.late_starts,
             "overruns": period.overruns,
             "drift_ns_per_s": period.drift_ns_per_s,

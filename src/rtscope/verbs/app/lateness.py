@@ -71,22 +71,26 @@ def _with_whole_cost(seen: Observation, end: CyclesEnd) -> Observation:
 
 def late_count(period: Period) -> int:
     """Return how many periods had no cycle, or one that did not end in time."""
-    return (period.missed or 0) + (period.overruns or 0)
+    return _left_out(period) + (period.overruns or 0)
+
+
+def _left_out(period: Period) -> int:
+    """Return the periods in which the thread slept."""
+    return max(0, (period.missed or 0) - (period.passed or 0))
 
 
 def late_words(period: Period) -> str:
     """Return how cycles missed their times; empty if they did not."""
-    words = [
-        f"{number:,} {what}"
-        for number, what in (
-            (period.missed, "without a cycle"),
-            (period.late_starts, "began a period late or more"),
-            (period.overruns, "ended after the next was due"),
-        )
-        if number
-    ]
-    if period.missed:
-        words[0] = f"{plural(period.missed, 'period')} without a cycle"
+    words = []
+    if left_out := _left_out(period):
+        words.append(f"{plural(left_out, 'period')} without a cycle")
+    if period.late_starts:
+        words.append(f"{period.late_starts:,} began a period late or more")
+    if period.overruns:
+        words.append(f"{period.overruns:,} ended after the next was due")
+    if period.passed:
+        passed = plural(period.passed, "more period")
+        words.append(f"{passed} began meanwhile: skipped, or made up without a sleep")
     if words:
         words.append(f"the period is {duration(period.period_ns)}")
     return ", ".join(words)

@@ -81,7 +81,7 @@ def lock_of(
     for stack in stacks:
         if (row := _row_of(stack)) is not None:
             kind, of = str(row["lock"]), str(row["language"])
-            special = language != "c" and of == "c"
+            special = language != "c" and of == "c" and not _is_of_library(row)
             single = bool(row.get("single"))
             return Lock(kind, language if special else of, single) if kind else None
     if any(stack.own_memory for stack in stacks):
@@ -112,12 +112,24 @@ def _by_word(word: WatchedWord, threads: Collection[int]) -> str:
 
 
 def _row_of(stack: EventStack) -> Mapping[str, Any] | None:
-    """Return the row of the innermost function that has one, C after all others."""
+    """
+    Return the row of the innermost function that has one, C after all others.
+
+    Of a lock of the C library it is that of the function of the library that has it.
+    """
     names = _functions()
     endings = (e for f in stack.stack.frames for e in _endings(f.function))
     rows = [names[ending] for ending in endings if ending in names]
-    others = [row for row in rows if row["language"] != "c"]
-    return next(iter((*others, *rows)), None)
+    waits = [row for row in rows if not row.get("within")]
+    others = [row for row in waits if row["language"] != "c"]
+    found = next(iter((*others, *waits)), None)
+    if found is None or not _is_of_library(found):
+        return found
+    return next((row for row in rows if row.get("within")), found)
+
+
+def _is_of_library(row: Mapping[str, Any]) -> bool:
+    return bool(row.get("library") or row.get("within"))
 
 
 def _endings(function: str) -> Iterable[str]:

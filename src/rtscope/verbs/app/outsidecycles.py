@@ -5,7 +5,7 @@ from itertools import pairwise
 from statistics import fmean
 
 from rtscope.host.units import NS_PER_S
-from rtscope.programs.cycles.periods import Basis, near_of, periods_in
+from rtscope.programs.cycles.periods import Basis, near_of, passed_in, periods_in
 from rtscope.programs.outside.model import OutsideCycle, OutsideThread
 from rtscope.stats.summary import summarize_samples
 from rtscope.verbs.app.cycles import Cycle, Period, ThreadCycles, spreads_of
@@ -55,10 +55,12 @@ def _period(thread: OutsideThread, cycles: Sequence[Cycle]) -> Period | None:
     near = near_of(basis)
     pairs = list(pairwise(cycles))
     intervals = [b.begin_ns - a.begin_ns for a, b in pairs]
+    numbers = [periods_in(one, period_ns, near) for one in intervals]
+    lasted = [one.response_ns for one, _ in pairs]
     starts = [
         abs(b.in_ns - a.in_ns - period_ns)
-        for (a, b), interval_ns in zip(pairs, intervals, strict=True)
-        if periods_in(interval_ns, period_ns, near) == 1
+        for (a, b), number in zip(pairs, numbers, strict=True)
+        if number == 1
     ]
     judged = thread.missed is not None
     overruns = sum(one.response_ns > period_ns for one in cycles)
@@ -69,6 +71,7 @@ def _period(thread: OutsideThread, cycles: Sequence[Cycle]) -> Period | None:
         exact_share=sum(one % period_ns == 0 for one in intervals)
         / max(1, len(intervals)),
         missed=None if thread.missed is None else thread.missed - overruns,
+        passed=passed_in(lasted, numbers, period_ns) if judged else None,
         late_starts=sum(one.latency_ns >= period_ns for one in cycles)
         if judged
         else None,
