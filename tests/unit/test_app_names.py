@@ -18,6 +18,7 @@ from rtscope.programs.packages import debug_package, owners_in
 from rtscope.programs.stackwords import frame_words, stack_lines, stack_words
 from rtscope.verbs.app.debuginfod import debuginfod_at
 from rtscope.verbs.app.eventstacks import made_files, with_call
+from rtscope.verbs.app.unnamed import naming_advice
 
 UID = os.getuid()
 
@@ -62,6 +63,16 @@ UID = os.getuid()
         ("/lib64/ld-linux-x86-64.so.2", "_dl_fixup", "", "runtime"),
         ("[vdso]", "__vdso_clock_gettime", "", "runtime"),
         ("", "JS:*step /tmp/x.js:3", "", "program"),
+        ("", "JS:^writeFileSync node:fs:2360:23", "", "runtime"),
+        ("/usr/bin/node", "node::Start(int, char**)", "", "library"),
+        ("", "py::step:/srv/me/loop.py", "", "program"),
+        ("", "py::step:/usr/lib/python3.12/site-packages/me/loop.py", "", "program"),
+        ("", "py::Thread.run:/usr/lib/python3.12/threading.py", "", "runtime"),
+        ("", "py::_find_spec:<frozen importlib._bootstrap>", "", "runtime"),
+        ("/usr/bin/python3.12", "take_gil", "ceval_gil.c", "library"),
+        ("/opt/me/lib/libpython3.13.so.1.0", "take_gil", "", "library"),
+        ("/srv/me/node", "control_step", "", "program"),
+        ("/srv/me/bin/node_of_ros", "control_step", "", "program"),
         ("", "void java.io.RandomAccessFile.writeBytes(byte[])", "", "runtime"),
         ("", "void Control.save(java.io.RandomAccessFile)", "", "program"),
         ("", "", "", "runtime"),
@@ -412,3 +423,24 @@ def test_an_address_that_is_none_of_the_web_is_refused(
 ) -> None:
     with pytest.raises(UsageError, match="--debuginfod"):
         debuginfod_at(url, tmp_path)
+
+
+@pytest.mark.parametrize(
+    ("image", "made", "advice"),
+    [
+        ("libpython3.12.so.1.0", "py::step:/srv/loop.py", "python3 -X perf"),
+        ("python3.11", "py::step:/srv/loop.py", "python3 -X perf"),
+        ("node", "JS:^step /srv/loop.js:3:9", "node --perf-basic-prof"),
+        ("libjvm.so", "void Control.step(int)", "jcmd PID Compiler.perfmap"),
+    ],
+)
+def test_where_no_function_of_a_text_is_named_it_says_what_names_them(
+    image: str, made: str, advice: str
+) -> None:
+    of_runtime = stack(frame("malloc", image="libc.so.6"), frame("run", image=image))
+    named = stack(frame(made, image=""), *of_runtime.frames)
+
+    (said,) = naming_advice([of_runtime])
+    assert advice in said
+    assert not [*naming_advice([of_runtime, named])]
+    assert not [*naming_advice([stack(frame("step", image="node_of_ros"))])]

@@ -526,6 +526,8 @@ def test_threads_that_are_delayed_by_events_of_their_own_are_said() -> None:
     disturbance = examined_row(examine(seen(end=delayed)))["disturbance"]
     assert disturbance["threads_with_own_events"] == 2
     assert disturbance["stacks_lost"] == 3
+    assert "3 more had no room" in few
+    assert "had no room" not in quick
 
 
 def test_waits_for_the_kernel_outside_of_calls_are_said_and_are_no_finding() -> None:

@@ -69,11 +69,15 @@ def unwound(
     symbols: dict[int, str] | None = None,
     at_entry: bool = False,
     made: range = range(0),
+    made_name: str = "JS:step",
     frame: int = 0x1234,
 ) -> Stack:
     image = cast(Image, FakeImage(rows, symbols or {}))
     unwinder = Unwinder(
-        X86, MemoryMap(MAPS), lambda mapping: image, is_made=made.__contains__
+        X86,
+        MemoryMap(MAPS),
+        lambda mapping: image if mapping.is_file else None,
+        made=lambda address: made_name if address in made else "",
     )
     copied = struct.pack(f"<{len(words)}Q", *words)
     registers = {16: pc, 7: SP, 6: frame}
@@ -187,6 +191,44 @@ def test_code_that_the_program_made_is_left_by_its_frame_pointer() -> None:
 
     assert addresses(stack) == [0x7100, 0x7150, 0x2210]
     assert stack.complete
+
+
+def test_a_part_of_v8_in_its_own_file_is_left_as_what_it_makes() -> None:
+    rows = {range(0x1200, 0x1300): row(8, r16=Saved("undefined"))}
+    names = {0x1100: "Builtins_CallApiCallback"}
+    words = [0, SP + 32, 0x7150, 0, SP + 48, 0x2210]
+
+    stack = unwound(rows, words, pc=0x2100, made=MADE, frame=SP + 8, symbols=names)
+
+    assert addresses(stack) == [0x2100, 0x7150, 0x2210]
+    assert stack.complete
+
+
+@pytest.mark.parametrize("frame", [SP, 0x1234])
+def test_a_function_of_python_is_left_by_its_two_words(frame: int) -> None:
+    """With a frame pointer, as Python 3.13 makes it, and without one, as 3.12 does."""
+    saved = Saved("in", 6)
+    rows = {range(0x1200, 0x1300): row(0, register=6, r16=Saved("at", -8), r6=saved)}
+    rows[range(0x1300, 0x1400)] = row(8, r16=Saved("undefined"))
+    words = [SP + 32, 0x2210, 0, 0x2310]
+
+    stack = unwound(rows, words, pc=0x7100, made=MADE, made_name="py::f:x", frame=frame)
+
+    assert addresses(stack)[:2] == [0x7100, 0x2210]
+    assert stack.complete is (frame == SP)  # its caller needs the frame pointer
+
+
+def test_what_starts_a_thread_has_its_caller_and_the_new_thread_none() -> None:
+    rows = {range(0x1200, 0x1300): row(8, r16=Saved("undefined"))}
+    names = {0x1100: "__clone3"}
+
+    starts = unwound(rows, [0x2210], pc=0x2100, symbols=names)
+    started = unwound(rows, [0x9008], pc=0x2100, symbols=names)
+
+    assert addresses(starts) == [0x2100, 0x2210]
+    assert addresses(started) == addresses(unwound({}, [], pc=0x2100, symbols=names))
+    assert starts.complete
+    assert started.complete
 
 
 @pytest.mark.parametrize(

@@ -94,8 +94,25 @@ _RUNTIME_SOURCE = re.compile(
 )
 _GO_RUNTIME = re.compile(r"(?:runtime|internal/[\w/]+|sync|sync/atomic|syscall|os)\.")
 
+_INTERPRETER = re.compile(
+    r".*/(?:bin/|lib)(?:node|nodejs|python3|ruby|perl|php|lua|luajit)[-.\d]*"
+    r"(?:\.so[.\d]*)?$"
+)
+"""Whoever wrote the text that it runs, it is no part of that."""
+
+_JAVASCRIPT_RUNTIME = re.compile(r"(?:JS|LazyCompile|Function):\S* node:")
+"""As `node --perf-basic-prof` names its own library."""
+
+_PYTHON_RUNTIME = re.compile(
+    r"py::.*:(?:<frozen |.*/lib/python3\.\d+/(?!\w+-packages/))"
+)
+"""As `python3 -X perf` names its own library."""
+
 _JAVA_RUNTIME = re.compile(r"(?:\S+ )?(?:java|javax|jdk|sun|com\.sun)\.[^ ]*\(")
 """As `jcmd PID Compiler.perfmap` names what the virtual machine has compiled."""
+
+_MADE_RUNTIME = (_JAVA_RUNTIME, _JAVASCRIPT_RUNTIME, _PYTHON_RUNTIME)
+"""Of the code that programs make."""
 
 
 def origin_of(path: str, function: str, source: str, *, program: str) -> Origin:
@@ -109,10 +126,12 @@ def origin_of(path: str, function: str, source: str, *, program: str) -> Origin:
         return Origin.RUNTIME
     if not source and _GO_RUNTIME.match(function):
         return Origin.RUNTIME
-    if not path and _JAVA_RUNTIME.match(function):
+    if not path and any(one.match(function) for one in _MADE_RUNTIME):
         return Origin.RUNTIME
     if function.startswith(("_start", "core::", "std::", "alloc::", "<core::")):
         return Origin.RUNTIME
+    if _INTERPRETER.match(path):
+        return Origin.LIBRARY
     if path == program or not path.startswith(_SYSTEM):
         return Origin.PROGRAM
     return Origin.LIBRARY

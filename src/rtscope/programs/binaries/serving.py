@@ -249,7 +249,7 @@ class Stacks:
             machine,
             self._maps,
             self._image_of,
-            is_made=lambda address: made is not None and bool(made.at(address)),
+            made=lambda address: "" if made is None else made.at(address),
         )
         too_long = ""
         for regs, copied, at_entry in self._asked["samples"]:

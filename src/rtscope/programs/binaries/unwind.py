@@ -121,8 +121,17 @@ def registers_in(data: bytes, machine: Registers) -> dict[int, int]:
 
 MAX_FRAMES = 512
 
-_OUTERMOST = ("_start", "_start_c", "__clone", "clone", "clone3", "__clone3")
+_STARTING = ("__clone", "clone", "clone3", "__clone3")
+"""What starts a thread, without a table from there on: it has not moved the stack."""
+
+_OUTERMOST = ("_start", "_start_c", *_STARTING)
 """Where a process or a thread begins: assembler, whose table some libraries lack."""
+
+_OF_PYTHON = "py::"
+"""How `python3 -X perf` names what it makes for each function."""
+
+_WITH_FRAME_POINTER = ("Builtins_",)
+"""Parts of V8 in its own file, which has no table for them."""
 
 ImageOf = Callable[[Mapping], Image | None]
 """Gives the file that a piece of memory shows; None if it cannot be read."""
@@ -161,6 +170,13 @@ class Stack:
         return self.ends_early is None
 
 
+def _symbol_of(frame: Frame) -> str:
+    if frame.image is None or frame.place is None:
+        return ""
+    symbol = frame.image.symbol_at(frame.place)
+    return symbol.name if symbol else ""
+
+
 class _End(Exception):
     """There are no more frames; the text says why, None that there is no caller."""
 
@@ -181,18 +197,18 @@ class Unwinder:
         maps: MemoryMap,
         image_of: ImageOf,
         *,
-        is_made: Callable[[int], bool] = lambda _: False,
+        made: Callable[[int], str] = lambda _: "",
     ) -> None:
         """
         Of a process with these maps, on an architecture with these registers.
 
-        `is_made`: whether the program made the code at an address, and named it, which
-        is for profilers: such code keeps frame pointers.
+        `made` names the code at an address that the program made, and named, which is
+        for profilers: such code keeps frame pointers.
         """
         self._machine = machine
         self._maps = maps
         self._image_of = image_of
-        self._is_made = is_made
+        self._made = made
 
     def unwind(
         self, registers: dict[int, int], copied: bytes, *, at_entry: bool = False
@@ -244,9 +260,29 @@ class Unwinder:
             return self._by_row(row, registers, memory), not row.is_signal
         if at_entry:
             return self._at_entry(registers, memory), True
-        if frame.image is None and self._is_made(frame.address - frame.called):
+        name = _symbol_of(frame)
+        if not frame.called and name in _STARTING:
+            return self._by_start(frame, registers, memory), True
+        if frame.image is None:
+            name = self._made(frame.address - frame.called)
+        if name.startswith(_OF_PYTHON) and self._machine.link is None:
+            return self._by_trampoline(registers, memory), True
+        if (name and frame.image is None) or name.startswith(_WITH_FRAME_POINTER):
             return self._by_frame_pointer(frame, registers, memory), True
         raise _End(self._why_unknown(frame))
+
+    def _by_start(
+        self, frame: Frame, registers: dict[int, int], memory: "_Memory"
+    ) -> dict[int, int]:
+        """Return the caller of what starts a thread; the new thread has none."""
+        try:
+            caller = self._at_entry(registers, memory)
+        except Unreadable:
+            raise _End(None) from None
+        mapping = self._maps.at(caller[self._machine.pc] - 1)
+        if mapping is None or not mapping.executable:
+            raise _End(None)
+        return caller
 
     def _why_unknown(self, frame: Frame) -> str | None:
         if frame.mapping is None:
@@ -254,10 +290,10 @@ class Unwinder:
         if frame.image is None:
             name = frame.mapping.path or "memory without a file"
             return f"{name} could not be read"
-        symbol = None if frame.place is None else frame.image.symbol_at(frame.place)
-        if symbol is not None and symbol.name in _OUTERMOST:
+        name = _symbol_of(frame)
+        if name in _OUTERMOST:
             return None
-        what = symbol.name if symbol else f"{frame.address:#x}"
+        what = name or f"{frame.address:#x}"
         return f"{frame.image.name} has no unwind table for {what}"
 
     def _at_entry(self, registers: dict[int, int], memory: "_Memory") -> dict[int, int]:
@@ -287,6 +323,18 @@ class Unwinder:
         if self._maps.at(caller[machine.pc] - 1) is None:
             raise _End(self._why_unknown(frame))
         return caller
+
+    def _by_trampoline(
+        self, registers: dict[int, int], memory: "_Memory"
+    ) -> dict[int, int]:
+        """Return what called a function of Python: two words, or a frame pointer."""
+        machine, caller = self._machine, dict(registers)
+        word, sp = machine.word_bytes, registers[machine.sp]
+        if machine.frame is not None and registers.get(machine.frame) == sp:
+            caller[machine.frame] = memory.word(sp)
+        caller[machine.pc] = memory.word(sp + word)
+        caller[machine.sp] = sp + 2 * word
+        return self._checked(registers, caller)
 
     def _by_row(
         self, row: FrameRow, registers: dict[int, int], memory: "_Memory"

@@ -18,7 +18,7 @@ A running program: delays of its threads, and a unit of systemd with its rights.
     ownunit.py                         the unit that it runs in, kept in the new one
     lookups.py                         the findings about functions looked up
     eventstacks.py                     the stacks of events
-    debuginfod.py                      where debug information is
+    debuginfod.py, unnamed.py          where debug information is; names of texts
     checktext.py, cycletables.py       findings and cycles, for a terminal and as JSON
     page.py, spread.py                 findings and cycles as a page; histograms
 """

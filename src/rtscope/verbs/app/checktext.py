@@ -25,6 +25,7 @@ from rtscope.verbs.app.model import (
     Weight,
     Worst,
 )
+from rtscope.verbs.app.unnamed import naming_advice
 
 SCHEMA = 1
 MAX_LINES = 40
@@ -183,6 +184,8 @@ def _end(examined: Examined) -> Iterator[Phrase]:
         if remedy:
             yield (printable(f"  do: {remedy}", limit=WIDE), "good")
     yield from _files(seen)
+    stacks = (stack.stack for one in examined.findings for stack in one.stacks)
+    yield from ((f"  do: {advice}", "good") for advice in naming_advice(stacks))
     yield (f"not looked for by this version: {', '.join(NOT_BUILT.values())}", "muted")
     for first, *more in (*kernel_waits(examined), *disturbance(examined)):
         yield (first, "muted")
@@ -222,7 +225,7 @@ def disturbance(examined: Examined) -> Iterator[tuple[str, ...]]:
     share = 100 * watch.end.agent_cpu_ns / max(1, watch.window_ns)
     yield (
         f"the watching used {share:.2f} % of a CPU, and copied "
-        f"{plural(watch.end.stacks, 'stack')}",
+        f"{plural(watch.end.stacks, 'stack')}{_lost(watch)}",
     )
     costs: list[str] = []
     for said, names in (
@@ -252,6 +255,16 @@ def disturbance(examined: Examined) -> Iterator[tuple[str, ...]]:
             f"{threads} wake some µs later: their events are their own, not of CPUs",
             f"why: {printable(why)}",
         )
+
+
+def _lost(watch: Watch) -> str:
+    lost = stacks_lost(watch)
+    return f"; {lost:,} more had no room" if lost else ""
+
+
+def stacks_lost(watch: Watch) -> int:
+    """Return how many stacks could not be copied."""
+    return watch.end.samples_lost + sum(one.samples_lost for one in watch.threads)
 
 
 def kernel_waits(examined: Examined) -> Iterator[tuple[str, str]]:
@@ -319,8 +332,7 @@ def _disturbance_row(watch: Watch) -> dict[str, Any]:
         "agent_cpu_ns": watch.end.agent_cpu_ns,
         "stacks_copied": watch.end.stacks,
         "costs": {name: asdict(one) for name, one in watch.end.costs.items()},
-        "stacks_lost": watch.end.samples_lost
-        + sum(one.samples_lost for one in watch.threads),
+        "stacks_lost": stacks_lost(watch),
         "threads_with_own_events": watch.end.own_events,
     }
 
