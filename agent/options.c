@@ -59,6 +59,7 @@ enum {
 	OPT_CAPABILITIES,
 	OPT_IO,
 	OPT_GIVEN,
+	OPT_SHIELD,
 	OPT_ERRORS,
 };
 
@@ -98,6 +99,7 @@ static const struct option long_options[] = {
 	{ "capabilities", required_argument, NULL, OPT_CAPABILITIES },
 	{ "io", required_argument, NULL, OPT_IO },
 	{ "given", required_argument, NULL, OPT_GIVEN },
+	{ "shield", no_argument, NULL, OPT_SHIELD },
 	{ "errors", no_argument, NULL, OPT_ERRORS },
 	{ NULL, 0, NULL, 0 },
 };
@@ -185,6 +187,9 @@ static int parse_start_option(int option, const char *text, struct options *o)
 		return *text && !*end ? 0 : -EINVAL;
 	case OPT_IO:
 		return startoptions_io(text, &o->io_class, &o->io_level);
+	case OPT_SHIELD:
+		o->shield = true;
+		return 0;
 	default: /* OPT_GIVEN */
 		o->given_path = text;
 		return 0;

@@ -99,6 +99,7 @@ struct options {
 	bool policy_given, nice_given; /* else as the agent itself has it */
 	int nice;
 	bool reset_on_fork;
+	bool shield; /* in the control group with CPUs of its own, which is there */
 	gid_t group[OPTIONS_MAX_GROUPS];
 	int groups;
 	uint64_t capabilities; /* a bit for each, which the program gets */

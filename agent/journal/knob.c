@@ -10,6 +10,7 @@
 
 #include "files/slurp.h"
 #include "journal/memgroup.h"
+#include "journal/shieldgroup.h"
 #include "machine/tracefs.h"
 
 /* What is made and removed has one of two values; "present" is not ours. */
@@ -21,6 +22,10 @@
 /* A tracing instance, the same way; whoever made it is in its name. */
 #define TRACE_INSTANCE "trace_instance"
 
+/* A control group with CPUs of its own, and what the kernel needs before there is one. */
+#define SHIELD  "shield"
+#define CPUSETS "cgroup_cpusets"
+
 #define CPU    "/sys/devices/system/cpu"
 #define SYSCTL "/proc/sys"
 
@@ -30,6 +35,7 @@ enum form {
 	PLAIN,
 	PER_CPU, /* a file for each: measure sets it on those it measures */
 	CHOSEN,  /* "always [madvise] never": the file has all, one is marked */
+	THING,   /* made and removed, not set */
 };
 
 /* A number stands for '#' in a path: the index, or for two of them what knob.h says. */
@@ -60,8 +66,10 @@ static const struct {
 	{ "stack_tracer", SYSCTL "/kernel/stack_tracer_enabled", PLAIN },
 	{ "fair_server", KNOB_DEBUGFS "/sched/fair_server/cpu#/runtime", PLAIN },
 	{ "preempt", KNOB_DEBUGFS "/sched/preempt", CHOSEN },
-	{ MEMORY_GROUP, NULL, PLAIN },
-	{ TRACE_INSTANCE, NULL, PLAIN },
+	{ CPUSETS, SHIELDGROUP_ROOT "/cgroup.subtree_control", THING },
+	{ SHIELD, SHIELDGROUP_PATH, THING },
+	{ MEMORY_GROUP, NULL, THING },
+	{ TRACE_INSTANCE, NULL, THING },
 };
 
 #define KNOBS (sizeof(knobs) / sizeof(knobs[0]))
@@ -98,17 +106,20 @@ bool knob_value_ok(const char *value)
 	return true;
 }
 
-/* Made and removed, not set. */
 static bool is_thing(const char *name)
 {
 	int i = find(name);
 
-	return i >= 0 && !knobs[i].path;
+	return i >= 0 && knobs[i].form == THING;
 }
 
 /* 1 or 0, or -errno. */
 static int thing_exists(const struct knob_place *place)
 {
+	if (strcmp(place->name, CPUSETS) == 0)
+		return shieldgroup_has_cpusets(place->root);
+	if (strcmp(place->name, SHIELD) == 0)
+		return shieldgroup_exists(place->root);
 	if (strcmp(place->name, TRACE_INSTANCE) == 0)
 		return tracefs_instance_exists(place->root, place->index);
 	return memgroup_exists(place->index);
@@ -118,6 +129,11 @@ static int thing_write(const struct knob_place *place, const char *value)
 {
 	bool remove = strcmp(value, ABSENT) == 0;
 
+	if (strcmp(place->name, CPUSETS) == 0)
+		return shieldgroup_set_cpusets(place->root, !remove);
+	if (strcmp(place->name, SHIELD) == 0)
+		return remove ? shieldgroup_remove(place->root)
+			      : shieldgroup_make(place->root, value);
 	if (strcmp(place->name, TRACE_INSTANCE) == 0)
 		return remove ? tracefs_instance_remove(place->root, place->index)
 			      : tracefs_instance_make(place->root, place->index);

@@ -2,6 +2,7 @@
 #include "settings/tune.h"
 
 #include <errno.h>
+#include <poll.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -10,6 +11,7 @@
 #include "files/slurp.h"
 #include "host/version.h"
 #include "journal/journal.h"
+#include "journal/shieldgroup.h"
 #include "settings/applied.h"
 #include "thread/clock.h"
 
@@ -93,6 +95,11 @@ static const char *why_refused(int err, const char *path, char text[OPTIONS_TEXT
 			 "its driver manages this interrupt; boot with "
 			 "isolcpus=managed_irq,LIST");
 		return "managed";
+	}
+	if (err == SHIELDGROUP_INVALID) {
+		snprintf(text, OPTIONS_TEXT, "the kernel answered: %s",
+			 shieldgroup_answer());
+		return "partition";
 	}
 	if (err == -EACCES || err == -EPERM)
 		return why_denied(err, path, text);
@@ -258,6 +265,9 @@ enum exit_status tune_apply(const struct options *o, struct emit *out)
 
 enum exit_status tune_hold(struct options *o, struct emit *out)
 {
+	/* the host's word is heard at once: it waits for ours */
+	struct pollfd in = { .fd = o->link.watch ? STDIN_FILENO : -1,
+			     .events = POLLIN };
 	struct tuning t;
 	enum exit_status status = begin(&t, out);
 
@@ -265,13 +275,8 @@ enum exit_status tune_hold(struct options *o, struct emit *out)
 		return status;
 	set_all(&t, o);
 	emit_tuned(&t);
-	for (int64_t now_ns = clock_now_ns();
-	     hostlink_check(&o->link, now_ns) == HOSTLINK_UP; now_ns = clock_now_ns()) {
-		struct timespec until =
-			ns_timespec(now_ns + hostlink_period_ns(&o->link));
-
-		clock_sleep_until(&until);
-	}
+	while (hostlink_check(&o->link, clock_now_ns()) == HOSTLINK_UP)
+		poll(&in, 1, (int)(hostlink_period_ns(&o->link) / 1000000));
 	return put_back(&t);
 }
 

@@ -12,8 +12,8 @@
 #include <sys/syscall.h>
 #include <unistd.h>
 
-#include "files/slurp.h"
 #include "host/emit.h"
+#include "journal/shieldgroup.h"
 #include "start/startadvice.h"
 #include "start/startlock.h"
 #include "start/startprogram.h"
@@ -93,6 +93,19 @@ static void raise_limits(struct starting *s)
 }
 
 /* --- what is set ----------------------------------------------------------------- */
+
+static int take_shield(struct starting *s)
+{
+	int err = s->o->shield ? shieldgroup_enter("") : 0;
+
+	if (!err)
+		return EXIT_DONE;
+	return refuse(s, "the shield", -err,
+		      err == -ENOENT   ? "there is none"
+		      : err == -EACCES ? "only root brings a process into it"
+				       : "",
+		      "sudo rtscope app start --user $USER --shield --cpus LIST ...");
+}
 
 static int take_cpus(struct starting *s)
 {
@@ -288,6 +301,7 @@ static void write_given(const struct starting *s, int64_t locked_kb)
 		 s->got.kind == POLICY_DEADLINE ? (int64_t)s->got.period_ns : 0);
 	emit_bool(&e, "reset_on_fork", s->got.reset_on_fork);
 	emit_text(&e, "affinity", text);
+	emit_bool(&e, "shield", s->o->shield);
 	emit_text(&e, "io_class", io_classes[s->io >> IO_SHIFT & 3]);
 	emit_int(&e, "io_level", s->io & 7);
 	emit_int(&e, "uid", s->o->user_given ? s->o->uid : getuid());
@@ -390,31 +404,6 @@ static int choose_policy(struct starting *s)
 	return EXIT_DONE;
 }
 
-/* With isolcpus= nothing spreads its threads over these CPUs. */
-static void note_isolated(const struct starting *s)
-{
-	char text[CPULIST_TEXT_MAX];
-	struct cpulist isolated, ours, others;
-
-	if (!s->o->cpus_given || cpulist_count(&s->o->cpus) < 2 ||
-	    slurp("/sys/devices/system/cpu/isolated", text, sizeof(text)) <= 1)
-		return;
-	text[strcspn(text, "\n")] = '\0';
-	if (cpulist_parse(text, &isolated))
-		return;
-	ours = others = isolated;
-	cpulist_subtract(&others, &s->o->cpus);
-	cpulist_subtract(&ours, &others);
-	if (cpulist_count(&ours) > 1)
-		fprintf(stderr,
-			"rtscope: note: CPUs %s are isolated: the kernel does not "
-			"spread "
-			"threads over them, so all of %s stay on one unless it pins "
-			"them "
-			"itself\n",
-			text, s->program);
-}
-
 static int open_given(struct starting *s)
 {
 	int fd;
@@ -450,6 +439,8 @@ static int give(struct starting *s, const char *path)
 	if (!status)
 		status = begin_lock(s, path);
 	if (!status)
+		status = take_shield(s);
+	if (!status)
 		status = take_cpus(s);
 	if (!status)
 		status = take_io(s);
@@ -477,7 +468,8 @@ int start(const struct options *o)
 		forget_given(s);
 		return status;
 	}
-	note_isolated(s);
+	if (o->cpus_given)
+		startadvice_isolated(s->program, &o->cpus);
 	if (!o->lock_memory)
 		write_given(s, 0);
 	snprintf(mark, sizeof(mark), "%d%s", (int)getpid(),

@@ -240,3 +240,25 @@ void startadvice_trace(int err, struct refusal *out)
 	    "leave --lock out, and call mlockall(MCL_CURRENT | MCL_FUTURE) in the "
 	    "program");
 }
+
+void startadvice_isolated(const char *program, const struct cpulist *cpus)
+{
+	char text[CPULIST_TEXT_MAX];
+	struct cpulist isolated, ours, others;
+
+	if (cpulist_count(cpus) < 2 ||
+	    slurp("/sys/devices/system/cpu/isolated", text, sizeof(text)) <= 1)
+		return;
+	text[strcspn(text, "\n")] = '\0';
+	if (cpulist_parse(text, &isolated))
+		return;
+	ours = others = isolated;
+	cpulist_subtract(&others, cpus);
+	cpulist_subtract(&ours, &others);
+	if (cpulist_count(&ours) > 1)
+		fprintf(stderr,
+			"rtscope: note: CPUs %s are isolated: the kernel does not "
+			"spread threads over them, so all of %s stay on one unless it "
+			"pins them itself\n",
+			text, program);
+}

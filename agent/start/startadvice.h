@@ -24,4 +24,7 @@ void startadvice_lock(int err, struct refusal *out);
 /* Of err, got when one process was to trace another of the same user. */
 void startadvice_trace(int err, struct refusal *out);
 
+/* Notes where nothing spreads its threads over these CPUs: with isolcpus=. */
+void startadvice_isolated(const char *program, const struct cpulist *cpus);
+
 #endif
