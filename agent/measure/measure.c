@@ -48,7 +48,7 @@ static enum exit_status choose_cpus(struct run *run, struct emit *out)
 		return emit_error(out, "cpu", message, run->text);
 	}
 
-	if (run->options->event.cpu >= 0 &&
+	if (!event_is_timer(&run->options->event) && run->options->event.cpu >= 0 &&
 	    !cpulist_has(&reachable, (unsigned int)run->options->event.cpu)) {
 		snprintf(message, sizeof(message),
 			 "CPU %d cannot run the stimulus: offline, not there, or not "

@@ -2,18 +2,24 @@
 
 import contextlib
 import json
+import os
+from collections.abc import Mapping, Sequence
 from dataclasses import replace
+from pathlib import Path
 
 import pytest
 
 from fakes import targets
 from fakes.commandline import Rtscope
 from fakes.faketarget import FakeTarget, Script
+from fakes.shielding import Machine
 from fakes.threads import kernel, lines, listing, task
 from rtscope.contract import AgentError
+from rtscope.host import process
 from rtscope.machine.target.address import Address
 from rtscope.machine.tasks.model import Listing
-from rtscope.verbs.tasks import tasks
+from rtscope.verbs.app import start as appstart
+from rtscope.verbs.tasks import shielding, tasks
 
 TASKS = (
     kernel(18, "migration/0", 99),
@@ -173,3 +179,105 @@ def test_a_list_is_shown_as_often_as_was_asked_for(
 
     assert said.status == 0
     assert said.out.count("3 threads: ") == 2
+
+
+# --- --shield ---------------------------------------------------------------------
+
+
+@pytest.fixture
+def shieldable(monkeypatch: pytest.MonkeyPatch) -> Machine:
+    """A machine that can be shielded; Ctrl-C comes at the second look."""
+    machine, looks = Machine(), iter([False, True])
+
+    def sleep(_seconds: float) -> None:
+        if next(looks):
+            raise KeyboardInterrupt
+
+    for module in (shielding, appstart):
+        monkeypatch.setattr(
+            module, "open_target", lambda address, **_: contextlib.nullcontext(machine)
+        )
+        monkeypatch.setattr(module, "agent_file", lambda _arch: Path("/agent"))
+    monkeypatch.setattr("rtscope.verbs.tasks.shielding.time.sleep", sleep)
+    return machine
+
+
+def test_a_shield_lasts_until_ctrl_c_and_says_what_it_is(
+    rtscope: Rtscope, shieldable: Machine
+) -> None:
+    said = rtscope("tasks", "--shield", "2-3")
+
+    assert said.status == 0, said.err
+    assert "CPU 2-3 is shielded: an isolated partition" in said.out
+    assert "echo PID > /sys/fs/cgroup/rtscope.shield/cgroup.procs" in said.out
+    assert "until Ctrl-C" in said.err
+    assert "shield of CPU 2-3 is gone, and all settings are restored" in said.err
+    assert shieldable.log[-2:] == ["stop hold", "kill hold"]
+
+
+def test_a_shield_as_json(rtscope: Rtscope, shieldable: Machine) -> None:
+    document = json.loads(rtscope("tasks", "--shield", "2,3", "--json").out)
+
+    assert (document["cpus"], document["partition"]) == ([2, 3], "isolated")
+    assert document["threads_moved"] == 2
+    assert {one["what"] for one in document["not_moved"]} == {"thread", "interrupt"}
+
+
+@pytest.mark.parametrize(
+    ("words", "argv"),
+    [
+        (
+            ("tasks", "--shield", "2-3"),
+            ["/agent", "start", "--shield", "--", "x", "-y"],
+        ),
+        (
+            ("app", "start", "--shield", "--cpus", "2-3", "--lock"),
+            [
+                *("/agent", "start", "--cpus", "2-3", "--shield", "--lock-memory"),
+                *("--", "x", "-y"),
+            ],
+        ),
+    ],
+)
+def test_a_command_runs_behind_the_shield_and_its_status_is_the_answer(
+    rtscope: Rtscope,
+    shieldable: Machine,
+    monkeypatch: pytest.MonkeyPatch,
+    words: tuple[str, ...],
+    argv: list[str],
+) -> None:
+    def run(given: Sequence[str], environ: Mapping[str, str], **_: object) -> int:
+        shieldable.log.append(f"run {list(given) == argv} {environ == os.environ}")
+        return 7
+
+    monkeypatch.setattr(process, "run_in_front", run)
+    said = rtscope(*words, "--", "x", "-y")
+
+    assert (said.status, said.out) == (7, "")
+    assert "CPU 2-3 is shielded" in said.err
+    assert "all settings are restored" in said.err
+    assert shieldable.log[-3:] == ["run True True", "stop hold", "kill hold"]
+
+
+@pytest.mark.parametrize(
+    ("words", "says"),
+    [
+        (("tasks", "--", "x"), "rtscope tasks --shield 2-3 -- x"),
+        (("tasks", "--shield", "2", "x"), "before the program write --"),
+        (("tasks", "--shield", "2-", "--", "x"), "not a CPU list"),
+        (("tasks", "--shield", "2", "--json", "--", "x"), "is the COMMAND's"),
+        (("tasks", "--shield", "2", "-t", "ssh:b", "--", "x"), "on this machine"),
+        (("app", "start", "--shield", "--", "x"), "add --cpus 3"),
+        (
+            ("app", "start", "--shield", "--cpus", "2", "-t", "ssh:b", "--", "x"),
+            "rtscope tasks --target ssh:b --shield 2",
+        ),
+    ],
+)
+def test_a_shield_that_fits_nothing_is_refused_with_what_to_type(
+    rtscope: Rtscope, words: tuple[str, ...], says: str
+) -> None:
+    said = rtscope(*words)
+
+    assert said.status == 2
+    assert says in said.err

@@ -36,6 +36,7 @@ export PATH=/bin:/usr/bin:/sbin:/usr/sbin
 mount -t proc proc /proc
 mount -t sysfs sysfs /sys
 mount -t devtmpfs devtmpfs /dev
+mount -t cgroup2 cgroup /sys/fs/cgroup
 mkdir -p /run/sshd /root
 chmod 600 {directory}/host_key
 while sleep 0.1; do read up _ </proc/uptime; echo "up $up"; done >/dev/ttyS0 &
@@ -94,7 +95,7 @@ def _text(file: Path) -> str:
 
 
 @contextlib.contextmanager
-def guest(directory: Path, prepared: Prepared) -> Iterator[Guest]:
+def guest(directory: Path, prepared: Prepared, *, cpus: int = 1) -> Iterator[Guest]:
     """Boot a guest with the QEMU and the kernel of a virtual PC."""
     directory.mkdir(parents=True, exist_ok=True)
     port = free_port()
@@ -104,7 +105,7 @@ def guest(directory: Path, prepared: Prepared) -> Iterator[Guest]:
     argv = [
         *prepared.qemu.prefix,
         *("-no-user-config", "-nodefaults", "-display", "none", "-nic", "none"),
-        *("-M", "pc,usb=off", "-cpu", "max", "-smp", "1", "-m", "512"),
+        *("-M", "pc,usb=off", "-cpu", "max", "-smp", str(cpus), "-m", "512"),
         *("-accel", "tcg", "-no-reboot"),
         *("-serial", f"file:{console}"),
         *("-device", "virtio-serial-pci", "-device", "virtserialport,chardev=ssh"),

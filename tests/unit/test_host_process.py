@@ -58,3 +58,35 @@ def test_a_program_that_does_not_end_is_ended_with_all_that_it_started(
 def test_a_missing_program_is_named() -> None:
     with pytest.raises(TargetError, match="nosuch: not installed on this machine"):
         process.run(["nosuch"], timeout_s=1)
+
+
+def test_a_program_in_front_has_this_ones_streams_and_its_status_comes_back() -> None:
+    looks: list[int] = []
+    argv = ["sh", "-c", 'sleep 1; exit "$given"']
+    kept = signal.getsignal(signal.SIGTERM)
+
+    status = process.run_in_front(
+        argv, {**os.environ, "given": "7"}, watch=lambda: looks.append(1)
+    )
+
+    assert (status, len(looks) > 0) == (7, True)
+    assert signal.getsignal(signal.SIGTERM) is kept
+
+
+@pytest.mark.parametrize("signo", [signal.SIGTERM, signal.SIGHUP])
+def test_a_signal_is_the_programs_that_is_in_front(signo: signal.Signals) -> None:
+    sent: list[int] = []
+
+    def send_once() -> None:
+        if not sent:
+            sent.append(signo)
+            os.kill(os.getpid(), signo)
+
+    status = process.run_in_front(["sleep", "600"], os.environ, watch=send_once)
+
+    assert status == 128 + signo
+
+
+def test_a_program_in_front_that_is_missing_is_named() -> None:
+    with pytest.raises(TargetError, match="nosuch: not installed"):
+        process.run_in_front(["nosuch"], os.environ, watch=lambda: None)

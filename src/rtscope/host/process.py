@@ -265,6 +265,65 @@ def run_attached(argv: Sequence[str]) -> int:
     return status if status >= 0 else 128 - status
 
 
+def run_in_front(
+    argv: Sequence[str], environ: Mapping[str, str], *, watch: Callable[[], None]
+) -> int:
+    """
+    Run a program as `run_attached` does; signals that end a process are the program's.
+
+    Ctrl-C reaches it from the terminal, and others through this process, which goes on
+    until it ends. `watch` is called twice a second.
+    """
+    asked: list[int] = []
+    kept = {
+        signo: signal.signal(signo, lambda got, _frame: asked.append(got))
+        for signo in _ENDING
+        if signal.getsignal(signo) is not signal.SIG_IGN
+    }
+    try:
+        started = subprocess.Popen(list(argv), env=dict(environ))
+        while (status := _status_of(started, asked)) is None:
+            watch()
+    except OSError as error:
+        raise _not_started(argv[0], error) from error
+    finally:
+        for signo, handler in kept.items():
+            signal.signal(signo, handler)
+    return status if status >= 0 else 128 - status
+
+
+_ENDING = (signal.SIGINT, signal.SIGTERM, signal.SIGHUP, signal.SIGQUIT)
+
+
+def _status_of(started: "subprocess.Popen[bytes]", asked: list[int]) -> int | None:
+    """Wait for half a second, and pass on signals; return the status, or None."""
+    while asked:
+        signo = asked.pop(0)
+        if signo not in _TYPED or not _in_foreground():
+            started.send_signal(signo)
+    try:
+        return started.wait(timeout=WATCH_EVERY_S)
+    except subprocess.TimeoutExpired:
+        return None
+
+
+_TYPED = (signal.SIGINT, signal.SIGQUIT)
+"""A terminal sends them to all processes in its foreground."""
+
+
+def _in_foreground() -> bool:
+    try:
+        terminal = os.open("/dev/tty", os.O_RDONLY | os.O_CLOEXEC | os.O_NOCTTY)
+    except OSError:
+        return False
+    try:
+        return os.tcgetpgrp(terminal) == os.getpgrp()
+    except OSError:
+        return False
+    finally:
+        os.close(terminal)
+
+
 def become(argv: Sequence[str], environ: Mapping[str, str]) -> NoReturn:
     """Execute a program in place of this one; TargetError if that fails."""
     for signo in (signal.SIGPIPE, signal.SIGXFSZ):  # Python ignores both

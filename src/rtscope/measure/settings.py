@@ -16,11 +16,10 @@ from rtscope.host.errors import ImpossibleRemedy, UsageError
 from rtscope.host.files.jsontext import json_text
 from rtscope.host.version import __version__
 from rtscope.machine.audit.context import AuditContext, Observed
-from rtscope.machine.audit.examine import auditing, catalogue, examine, read_context
+from rtscope.machine.audit.examine import auditing, examine, read_context
 from rtscope.machine.audit.model import (
     Check,
     CheckKind,
-    Profile,
     Severity,
     checks_document,
 )
@@ -28,19 +27,16 @@ from rtscope.machine.audit.observe import observe_here
 from rtscope.machine.reader import Reader
 from rtscope.machine.settings.change import HeldSettings, TuningResult, hold
 from rtscope.machine.settings.remedies import (
+    PROFILE,
     SAFE,
     TuningPlan,
     choose,
-    plan,
+    planned_for,
     undone_by,
-    with_settings,
 )
 from rtscope.machine.target import Target
 from rtscope.measure.campaign.model import Campaign
 from rtscope.record.caveats.catalogue import Caveat, make
-
-PROFILE = Profile.CONTROL
-"""A measurement is of threads that wake up periodically."""
 
 _SET_BY_OPTION = {"governor": "governor", "rt_runtime_us": "rt_throttling"}
 """Knobs that measuring sets itself, and the campaign's key that asks for it."""
@@ -145,16 +141,6 @@ def tune(
         refuse_missing(target.name, campaign.tuned, refused)
         service = undone_by(context, planned.changes)
         yield CampaignTuning(planned, holding.result, holding, service)
-
-
-def planned_for(
-    reader: Reader, kinds: Sequence[CheckKind], *, cpus: tuple[int, ...] | None
-) -> tuple[AuditContext, TuningPlan]:
-    """Return what a machine shows, and the changes that these checks need there."""
-    wanted = [*kinds, catalogue()["irqbalance"]]
-    context = read_context(reader, wanted, profile=PROFILE, cpus=cpus)
-    checks = examine(context, kinds)
-    return context, plan(with_settings(context, kinds, reader), checks)
 
 
 def refuse_missing(name: str, named: Sequence[str], why: Mapping[str, str]) -> None:

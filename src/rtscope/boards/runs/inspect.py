@@ -25,9 +25,9 @@ from rtscope.machine.audit.examine import catalogue, paths
 from rtscope.machine.audit.model import CheckKind
 from rtscope.machine.audit.observe import TRIAL_ARGS, TRIAL_NS, latency_of, read_trial
 from rtscope.machine.reader import Content, answer_from, text_of
-from rtscope.machine.settings.remedies import TuningPlan, tunable
+from rtscope.machine.settings.remedies import TuningPlan, planned_for, tunable
 from rtscope.machine.target.agentreader import content_of
-from rtscope.measure.settings import planned_for, refuse_missing
+from rtscope.measure.settings import refuse_missing
 
 # --- files that the agent of a board has read, as the files of a machine --------------
 

@@ -172,7 +172,7 @@ _rtscope_known() {
                 --resume) kind=directories ;;
             esac
             ;;
-        'tasks') options='--target -t --rt --cpu --pid --sort --share --watch --changes --count --json --verbose -v --help -h'
+        'tasks') options='--target -t --rt --cpu --pid --sort --share --watch --changes --count --shield --json --verbose -v --help -h'
             case "$2" in
                 --target|-t) kind=values values='local ssh:' ;;
                 --cpu) kind=none ;;
@@ -181,6 +181,8 @@ _rtscope_known() {
                 --share) kind=none ;;
                 --watch) kind=none ;;
                 --count) kind=none ;;
+                --shield) kind=none ;;
+                '') kind=none ;;
             esac
             ;;
         'audit') options='--profile --cpus --target -t --kernel -k --append --config --root --observe --capture --unit --user --apply --dry-run --restore --fail-on --json --quiet -q --verbose -v --help -h'
@@ -275,7 +277,7 @@ _rtscope_known() {
                 '') kind=files ;;
             esac
             ;;
-        'app start') options='--policy --priority -p --runtime --nice --reset-on-fork --cpus --lock --io --user --capabilities --target -t --json --help -h'
+        'app start') options='--policy --priority -p --runtime --nice --reset-on-fork --cpus --shield --lock --io --user --capabilities --target -t --json --help -h'
             case "$2" in
                 --policy) kind=values values='fifo rr other batch idle deadline' many=yes ;;
                 --priority|-p) kind=none ;;

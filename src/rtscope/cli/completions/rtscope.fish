@@ -238,8 +238,10 @@ complete -c rtscope -n '__rtscope_at tasks' -l share -d 'Time over which to meas
 complete -c rtscope -n '__rtscope_at tasks' -l watch -d 'Refresh interval of a live list with CPU shares' -x
 complete -c rtscope -n '__rtscope_at tasks' -l changes -d 'With --watch, a line for each change in place of the list'
 complete -c rtscope -n '__rtscope_at tasks' -l count -d 'With --watch, number of looks after which it ends' -x
+complete -c rtscope -n '__rtscope_at tasks' -l shield -d 'CPUs to keep for COMMAND, or for what you bring in until Ctrl-C' -x
 complete -c rtscope -n '__rtscope_at tasks' -l json -d 'Result as JSON'
 complete -c rtscope -n '__rtscope_at tasks' -l verbose -s v -d 'Control group and capabilities below each thread, where they change'
+complete -c rtscope -n '__rtscope_at tasks'
 complete -c rtscope -n '__rtscope_at audit' -l profile -d 'Purpose of the machine' -xa 'control polling audio host guest'
 complete -c rtscope -n '__rtscope_at audit' -l cpus -d 'CPUs for real-time threads' -x
 complete -c rtscope -n '__rtscope_at audit' -l target -s t -d 'Machine to check' -xa 'local ssh: virtual:jh7110 virtual:pc virtual:rpi3'
@@ -324,6 +326,7 @@ complete -c rtscope -n '__rtscope_at app start' -l runtime -d 'CPU time in each 
 complete -c rtscope -n '__rtscope_at app start' -l nice -d 'Nice value, -20 to 19, policies other and batch only' -x
 complete -c rtscope -n '__rtscope_at app start' -l reset-on-fork -d 'Ordinary policy for the threads and processes that it makes'
 complete -c rtscope -n '__rtscope_at app start' -l cpus -d 'CPUs that it may use' -x
+complete -c rtscope -n '__rtscope_at app start' -l shield -d 'These CPUs for the program alone until it ends'
 complete -c rtscope -n '__rtscope_at app start' -l lock -d 'Locked memory, before its first instruction, of this program alone'
 complete -c rtscope -n '__rtscope_at app start' -l io -d 'I/O class and level' -x
 complete -c rtscope -n '__rtscope_at app start' -l user -d 'User that it becomes, if root types this' -x

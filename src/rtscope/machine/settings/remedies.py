@@ -24,18 +24,22 @@ from rtscope.machine.audit.context import (
     online,
     set_apart,
 )
-from rtscope.machine.audit.examine import catalogue
+from rtscope.machine.audit.examine import catalogue, examine, read_context
 from rtscope.machine.audit.interruptchecks import BALANCER, counts_of, directed
 from rtscope.machine.audit.model import (
     Check,
     CheckKind,
     CheckOutcome,
+    Profile,
     RemedyPart,
     Setting,
     Sighting,
 )
 from rtscope.machine.cpulist import format_cpulist
 from rtscope.machine.reader import Reader
+
+PROFILE = Profile.CONTROL
+"""A measurement is of threads that wake up periodically."""
 
 SAFE = "safe"
 """Instead of ids: every remedy that costs neither safety nor memory."""
@@ -118,6 +122,16 @@ def with_settings(
     machine = context.machine
     contents = {**machine.files, **reader.read_many(files)}
     return replace(context, machine=replace(machine, files=contents))
+
+
+def planned_for(
+    reader: Reader, kinds: Sequence[CheckKind], *, cpus: tuple[int, ...] | None
+) -> tuple[AuditContext, TuningPlan]:
+    """Return what a machine shows, and the changes that these checks need there."""
+    wanted = [*kinds, catalogue()[BALANCER]]
+    context = read_context(reader, wanted, profile=PROFILE, cpus=cpus)
+    checks = examine(context, kinds)
+    return context, plan(with_settings(context, kinds, reader), checks)
 
 
 def plan(context: AuditContext, checks: Iterable[Check]) -> TuningPlan:

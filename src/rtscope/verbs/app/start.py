@@ -68,6 +68,8 @@ class Request:
     deadline."""
     cpus: str | None = None
     """CPUs that it may use (default: unchanged), e.g. 3 or 2-3."""
+    shield: bool = False
+    """These CPUs for the program alone until it ends; needs root and cgroup v2."""
     lock: bool = False
     """Locked memory, before its first instruction, of this program alone: not of
     programs that it starts or becomes."""
@@ -104,6 +106,7 @@ def start(
 ) -> int:
     """Start a program with a policy, CPUs, limits and locked memory, and become it.
 
+    With --shield it stays beside the program instead, and puts all back at its end.
     Everything is read back from the kernel first; a refusal names its cause and ends
     with status 3. The program has the terminal, signals and exit status from then on.
     The status is 126 if it cannot be executed, and 127 if it is not there.
@@ -123,6 +126,11 @@ def start(
     words = options_of(request)
     if json is not None:
         words += ["--given", json]
+    if request.shield and not address.is_here:
+        raise UsageError(
+            f"--shield is of this machine: hold it there with rtscope tasks --target "
+            f"{target} --shield {request.cpus}, and start the program on the machine"
+        )
     if not address.is_here:
         # Only a board needs the contract, which takes as long to load as all the rest.
         from rtscope.machine.target.ssh import SshTarget
@@ -134,7 +142,23 @@ def start(
             )
     more, variables = _become(request.user) if request.user is not None else ([], {})
     agent = [str(agent_file(platform.machine())), "start", *words, *more]
-    return process.become([*agent, "--", *command], {**os.environ, **variables})
+    environ = {**os.environ, **variables}
+    if request.shield:
+        return _start_behind(request, [*agent, "--", *command], environ)
+    return process.become([*agent, "--", *command], environ)
+
+
+def _start_behind(
+    request: Request, argv: Sequence[str], environ: Mapping[str, str]
+) -> int:
+    """Start the program behind a shield, which is held until it ends."""
+    # Only a shield needs the contract and the audit.
+    from rtscope.cli.shielding import run_behind
+    from rtscope.machine.settings.shield import shield_cpus
+
+    cpus = shield_cpus(request.cpus or "", "--cpus")
+    with open_target(address_of("local"), may_ask=False) as machine:
+        return run_behind(machine, cpus, argv, environ=environ)
 
 
 def options_of(request: Request) -> list[str]:
@@ -152,7 +176,11 @@ def options_of(request: Request) -> list[str]:
     }
     if request.runtime is not None:
         values |= zip(_TIMES, _times(request.runtime), strict=True)
-    switches = {"reset-on-fork": request.reset_on_fork, "lock-memory": request.lock}
+    switches = {
+        "reset-on-fork": request.reset_on_fork,
+        "shield": request.shield,
+        "lock-memory": request.lock,
+    }
     given = [(name, value) for name, value in values.items() if value is not None]
     return [
         *(word for name, value in given for word in (f"--{name}", str(value))),
@@ -178,6 +206,8 @@ def _refuse_misfits(request: Request) -> None:
         )
     if policy is not Policy.DEADLINE and request.runtime is not None:
         raise UsageError("--runtime is of the policy deadline: add --policy deadline")
+    if request.shield and request.cpus is None:
+        raise UsageError("--shield is of CPUs: add --cpus 3")
     if policy not in NICE and request.nice is not None:
         raise UsageError(
             f"--nice: {policy} has no nice value: leave it out, or take --policy other"

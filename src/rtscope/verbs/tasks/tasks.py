@@ -22,6 +22,7 @@ from rtscope.present.formats.taskstatistics import statistics_blocks, statistics
 from rtscope.present.render.terminal import print_blocks
 from rtscope.verbs.tasks.changes import Change, changes
 from rtscope.verbs.tasks.changing import change_json, change_words, ending, heading
+from rtscope.verbs.tasks.shielding import shield_held
 from rtscope.verbs.tasks.text import render_tasks_json, tasks_blocks
 
 AGENT_NAME = "rtscope-agent"
@@ -56,17 +57,31 @@ class TasksRequest:
     count: Annotated[int | None, typer.Option(min=1)] = None
     """With --watch, number of looks after which it ends (default: until Ctrl-C), e.g.
     10."""
+    shield: str | None = None
+    """CPUs to keep for COMMAND, or for what you bring in until Ctrl-C: a partition of
+    CPU sets, without other tasks and interrupts; needs root and cgroup v2, e.g. 2-3."""
     json: Json = False
     verbose: Annotated[bool, typer.Option("--verbose")] = False
     """Control group and capabilities below each thread, where they change."""
 
 
-def tasks(request: TasksRequest) -> int:
+def tasks(
+    request: TasksRequest,
+    command: Annotated[
+        list[str] | None,
+        typer.Argument(
+            help="With --shield, program and its arguments, after -- (default: none)."
+        ),
+    ] = None,
+) -> int:
     """Show every thread of a machine: policy, priority, CPUs and remarks.
 
-    This changes nothing. Without root's rights, the list names the values it lacks.
+    This changes nothing, but for --shield, which lists no threads and puts all back at
+    its end. Without root's rights, the list names the values it lacks.
     """
     window_ns = _window(request)
+    if request.shield is not None or command:
+        return shield_held(request, command or [])
     with open_target(address_of(request.target), may_ask=False) as machine:
         if request.changes:
             _print_changes(machine, request, interval_ns=window_ns)
