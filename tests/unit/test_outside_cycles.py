@@ -18,6 +18,7 @@ from rtscope.programs.cycles.periods import Basis
 from rtscope.programs.outside.cycles import outside_of
 from rtscope.programs.outside.file import Kind, parse_program_record
 from rtscope.programs.outside.model import Outside, OutsideThread, Stage
+from rtscope.programs.outside.parts import cycle_parts
 from rtscope.programs.outside.placed import CpusOfThreads
 
 LOOP, IO, OTHER = 11, 12, 90
@@ -342,6 +343,30 @@ def test_a_cycle_that_overran_is_two_and_the_second_begins_when_it_was_due() -> 
     assert (overran.user_instructions, late.user_instructions) == (600_000, 10_000)
     assert overran.on_cpu_ns + late.on_cpu_ns == 17_228_000 - 16_004_000
     assert (last.begin_ns, last.response_ns) == (18_000_000, 25_000)
+
+
+def test_a_cycle_is_late_by_the_one_before_though_it_slept_for_a_moment() -> None:
+    written = Written()
+    written.thread(LOOP, "loop")
+    for n in range(3):
+        written.cycle(LOOP, 10_000 + n * 1_000)
+    written.cycle(LOOP, 13_000, work=700_000)  # until 14,405: past the next one
+    written.wake(LOOP, 14_420, due_us=14_000)
+    written.runs(LOOP, 14_421, first_us=14_422)
+    written.returns(LOOP, 14_422, CLOCK_NANOSLEEP)
+    written.call(LOOP, 14_500, CLOCK_NANOSLEEP, asked_us=15_000)
+    written.leaves(LOOP, 14_510)
+
+    thread = only(outside(written))
+
+    over, late = thread.cycles[-2:]
+    assert late.slept
+    assert late.late_ns == over.done_ns - 14_000_000 > 400_000
+    assert late.stages is None
+    assert [one.late_ns for one in thread.cycles[:-1]] == [0, 0, 0, 0]
+    parts = {words: ns for ns, words in cycle_parts(late, 1, lambda _place: "")}
+    assert parts["late already, by the cycle before"] == late.late_ns
+    assert parts["until its first own instruction"] == late.latency_ns - late.late_ns
 
 
 def test_without_a_timer_each_wake_up_by_another_thread_begins_a_cycle() -> None:

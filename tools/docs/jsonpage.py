@@ -288,8 +288,8 @@ LATENCY_PARTS: Rows = (
     (
         "unknown",
         "whole number",
-        "Cycles that began without a sleep, or on two CPUs whose times are not in "
-        "order.",
+        "Cycles that began late or without a sleep, or on two CPUs whose times are not "
+        "in order.",
     ),
 )
 PART_TIMES: Rows = (

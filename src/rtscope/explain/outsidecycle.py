@@ -157,8 +157,7 @@ def _us(ns: int) -> str:
 def _why_not(thread: OutsideThread, cycle: OutsideCycle, cpus: Sequence[int]) -> str:
     """Return why a cycle is not explained; empty if it is."""
     # It sleeps too if its time has passed already, until the timer has said so.
-    before = [one for one in thread.cycles if one.begin_ns < cycle.begin_ns][-1:]
-    if not cycle.slept or (before and before[0].done_ns > cycle.begin_ns):
+    if cycle.late_ns or not cycle.slept:
         return "it was late already, by the cycle before"
     if not cycle.timed:
         return "another thread woke it"

@@ -344,12 +344,16 @@ def _cycles(
         call.name for one in at if (call := stretches[one].wakeup.after) is not None
     )
     usual = max(waits, key=lambda name: waits[name], default="")
+    ended_ns = 0
     for number, (first, after) in enumerate(pairwise([*at, len(stretches)])):
         parts, following = stretches[first:after], _after(stretches, after)
         is_whole = following is not None or _waits_in(parts[-1].wakeup, usual)
         whole = (
             _cycle(number, parts, following, wakeups, functions) if is_whole else None
         )
+        if whole is not None:
+            late_ns = max(0, ended_ns - whole.begin_ns) if whole.timed else 0
+            whole, ended_ns = replace(whole, late_ns=late_ns), whole.done_ns
         yield parts[0], whole
 
 

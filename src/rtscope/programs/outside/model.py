@@ -94,16 +94,18 @@ class OutsideCycle:
     """Calls of functions that allocate or free memory; none within another."""
     in_ns: int | None = None
     """When it had its CPU; None: it did not sleep."""
+    late_ns: int = 0
+    """How long after its timer was due the cycle before ended; 0: it had ended."""
 
     @property
     def stages(self) -> Mapping[Stage, int] | None:
         """
         The parts of its latency in ns, whose sum it is.
 
-        None: it did not sleep, or two CPUs saw it, whose times are not in order. One
-        that no timer began has no interrupt.
+        None: it did not sleep, the cycle before made it late, or two CPUs saw it, whose
+        times are not in order. One that no timer began has no interrupt.
         """
-        if self.in_ns is None:
+        if self.in_ns is None or self.late_ns:
             return None
         ends = (self.begin_ns, self.woken_ns, self.in_ns, self.first_ns)
         parts = [end - begin for begin, end in pairwise(ends)]

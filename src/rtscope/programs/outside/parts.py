@@ -26,12 +26,12 @@ def _parts(
     cycle: OutsideCycle, shift: int, where: Callable[[int], str]
 ) -> Iterator[tuple[int, str]]:
     own_ns = cycle.user_instructions << shift
+    late_ns = cycle.late_ns if cycle.slept else cycle.latency_ns
+    yield late_ns, "late already, by the cycle before"
     if cycle.slept:
         idle = cycle.behind is None or cycle.behind.name.startswith(IDLE_THREADS)
         behind = "" if cycle.behind is None or idle else f", behind {cycle.behind.name}"
-        yield cycle.latency_ns, f"until its first own instruction{behind}"
-    else:
-        yield cycle.latency_ns, "late already, by the cycle before"
+        yield cycle.latency_ns - late_ns, f"until its first own instruction{behind}"
     by: Counter[str] = Counter()
     for push in cycle.preemptions:
         by[push.by.name or f"thread {push.by.tid}"] += push.ended_ns - push.began_ns

@@ -43,7 +43,7 @@ def _cycle(one: OutsideCycle) -> Cycle:
         waits=len(one.waits),
         timed_waits=0,
         preempted=len(one.preemptions),
-        slept=one.slept,
+        slept=one.slept and not one.late_ns,
         timed=one.timed,
     )
 

@@ -26,7 +26,7 @@ class LatencyParts:
     samples: Mapping[Stage, Sequence[int]]
     """Of each part in ns, in the order of the cycles; without parts that none has."""
     unknown: int
-    """Cycles that began without a sleep, or that two CPUs saw."""
+    """Cycles that began without a sleep or late, or that two CPUs saw."""
 
     @property
     def summaries(self) -> Mapping[Stage, Summary]:
@@ -90,8 +90,9 @@ def parts_blocks(
     if unknown:
         blocks.append(
             (
-                f"{count(unknown)} cycles began without a sleep, or on two CPUs whose "
-                "times are not in order: their parts are not known.",
+                f"{count(unknown)} cycles began without a sleep, late by the cycle "
+                "before, or on two CPUs whose times are not in order: their parts are "
+                "not known.",
                 "limit",
             )
         )
