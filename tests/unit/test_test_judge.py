@@ -1,5 +1,6 @@
 """Budgets of a test, and baselines, over records whose figures are known."""
 
+import re
 from collections.abc import Sequence
 from dataclasses import replace
 from pathlib import Path
@@ -240,6 +241,36 @@ def test_what_every_cycle_does_is_not_more_than_usual(tmp_path: Path) -> None:
     assert {(one.cycle, one.worst) for one in found} == {(0, 7)}
     said = "beyond it first in cycle 0, most in cycle 7"
     assert all(one.words.endswith(said) for one in found)
+
+
+def doing(*places: Place, work: int, line: int) -> SeenStart:
+    """Return a start that allocates at places in all of its cycles."""
+    one = seen(work=work)
+    (thread,) = one.outside.threads
+    cycles = tuple(replace(cycle, allocations=places) for cycle in thread.cycles)
+    outside = replace(one.outside, threads=(replace(thread, cycles=cycles),))
+    known = {1: replace(OWN, line=line), 2: PUSH}
+    stacks = {number: NamedStack((frame,), None) for number, frame in known.items()}
+    return replace(one, outside=outside, stacks=stacks)
+
+
+@pytest.mark.parametrize(
+    ("unknown", "old", "named"), [(0, False, True), (1, False, False), (0, True, False)]
+)
+def test_what_every_cycle_does_but_did_not_before_is_named(
+    tmp_path: Path, unknown: int, old: bool, named: bool
+) -> None:
+    log, push = Place("malloc", 1), Place("malloc", 2)
+    somewhere = [Place("malloc", 9)] * unknown
+    path = saved(tmp_path, doing(log, *somewhere, work=10_000, line=41))
+    if old:
+        path.write_text(re.sub(r', "usual": \{[^}]*\}', "", path.read_text()))
+    now = doing(log, push, push, work=11_000, line=43)
+    found = list(differences(TEST, [now], read_baseline(path), tolerance=0.02))
+
+    said = "; more than before in most cycles: malloc in push() queue.c:12"
+    assert {f"{said} (0 then, 2 now)" in one.words for one in found} == {named}
+    assert not any("write_log" in one.words for one in found)
 
 
 @pytest.mark.parametrize(("tolerance", "rows"), [(0.02, 2), (0.2, 0)])

@@ -64,6 +64,20 @@ def test_places_of_one_line_are_one_and_the_rest_is_counted() -> None:
     ]
 
 
+@pytest.mark.parametrize(("callers", "caller"), [(2, ""), (3, " for c0() queue.c:12")])
+def test_a_function_that_many_call_is_named_with_its_caller(
+    callers: int, caller: str
+) -> None:
+    own = replace(OWN, function="take", file="/src/mem.c", line=9)
+    stacks = {
+        n: stack(LIBRARY, own, replace(OWN, function=f"c{n}")) for n in range(callers)
+    }
+
+    assert places_words({Place("malloc", 0): 2}, stacks) == [
+        f"malloc in take() mem.c:9{caller} (2 times)"
+    ]
+
+
 # --- by the files of a board ----------------------------------------------------------
 
 SOURCE = """

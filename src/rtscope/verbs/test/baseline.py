@@ -20,10 +20,16 @@ from rtscope.host.files.jsontext import json_text
 from rtscope.host.files.opening import read_named
 from rtscope.host.version import __version__
 from rtscope.present.words import us
+from rtscope.programs.naming import NamedStack
 from rtscope.programs.outside.model import OutsideThread
 from rtscope.verbs.test.file import ProgramTest
 from rtscope.verbs.test.judge import SeenStart, judged_threads
-from rtscope.verbs.test.places import done_more, more_words
+from rtscope.verbs.test.places import (
+    done_more,
+    more_words,
+    usual_of,
+    usually_more_words,
+)
 
 SCHEMA = 1
 VIRTUAL = "virtual "
@@ -54,6 +60,8 @@ class KeptThread:
     response_ns: list[int]
     latency_ns: list[int]
     instructions: list[int]
+    usual: dict[str, int] | None = None
+    """What its middle cycle did, by functions; None: an older file has none."""
 
 
 @checked_dataclass(frozen=True, slots=True, config=_CHECKED)
@@ -121,7 +129,10 @@ def _kept(test: ProgramTest, one: SeenStart, most: int = MAX_CYCLES) -> KeptStar
         seed=who.seed,
         start=one.start,
         inputs=_inputs(who),
-        threads=[_thread(thread, most) for thread in judged_threads(test, one.outside)],
+        threads=[
+            _thread(thread, one.stacks, most)
+            for thread in judged_threads(test, one.outside)
+        ],
     )
 
 
@@ -130,7 +141,9 @@ def _inputs(identity: BoardIdentity) -> dict[str, str | int | float | None]:
     return {name: row[name] for name in CHANGED}
 
 
-def _thread(thread: OutsideThread, most: int) -> KeptThread:
+def _thread(
+    thread: OutsideThread, stacks: Mapping[int, NamedStack], most: int
+) -> KeptThread:
     kept = thread.cycles[:most]
     return KeptThread(
         name=thread.name,
@@ -139,6 +152,7 @@ def _thread(thread: OutsideThread, most: int) -> KeptThread:
         response_ns=[one.response_ns for one in kept],
         latency_ns=[one.latency_ns for one in kept],
         instructions=[one.user_instructions for one in kept],
+        usual=usual_of(thread, stacks),
     )
 
 
@@ -183,8 +197,12 @@ def differences(
         threads = dict(
             zip(_by_name(now.threads), judged_threads(test, one.outside), strict=True)
         )
+        before_of = _by_name(then.threads)
         for found in _of_start(one.name, now, then, tolerance):
-            yield _with_places(found, one, threads.get(found.thread))
+            if thread := threads.get(found.thread):
+                yield _with_places(found, one, thread, before_of.get(found.thread))
+            else:
+                yield found
     for key in kept:
         where = f"{key[0]} {key[1]} {key[2]} seed {key[3]}"
         if tolerance is None:
@@ -192,14 +210,16 @@ def differences(
 
 
 def _with_places(
-    found: Difference, one: SeenStart, thread: OutsideThread | None
+    found: Difference, one: SeenStart, thread: OutsideThread, then: KeptThread | None
 ) -> Difference:
-    """Say what the cycle did that most do not, and where in the program."""
+    """Say what the cycle did that most do not, or did not before, and where."""
     number = found.cycle if found.worst is None else found.worst
-    if thread is None or number is None or number >= len(thread.cycles):
+    if number is None or number >= len(thread.cycles):
         return found
-    more = done_more(thread, thread.cycles[number])
-    return replace(found, words=f"{found.words}{more_words(more, one.stacks)}")
+    more = more_words(done_more(thread, thread.cycles[number]), one.stacks)
+    if then is not None and then.usual is not None:
+        more += usually_more_words(thread, then.usual, one.stacks)
+    return replace(found, words=f"{found.words}{more}")
 
 
 def changed(tested: Sequence[SeenStart], before: Baseline) -> tuple[str, ...]:

@@ -6,7 +6,7 @@ computer. The files are read by another process, with limits.
 """
 
 from collections import Counter
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence, Set
 from dataclasses import replace
 from statistics import median_low
 
@@ -26,10 +26,14 @@ from rtscope.programs.outside.file import ProgramRecord
 from rtscope.programs.outside.model import OutsideCycle, OutsideThread, Place
 from rtscope.programs.stackwords import frame_words
 
-MOST_NAMED = 20
+MOST_NAMED = 1_000
 """Places of a thread, of each kind: those where most was, and of its worst cycle."""
+MANY_CALLERS = 3
+"""From so many functions a place tells little without the one that called it."""
 MOST_SHOWN = 3
 """Places in a sentence."""
+_LINES = 2
+"""Of one function, in a sentence."""
 _FIXED = 2
 """ET_EXEC: a program that is at the addresses of its file."""
 
@@ -166,6 +170,76 @@ def frame_of(stack: NamedStack | None) -> NamedFrame | None:
     return next(iter([*with_line, *own, *without_line]), None)
 
 
+def _own(stack: NamedStack | None) -> list[NamedFrame]:
+    """Return the frames of the program's own whose function and line are known."""
+    frames = () if stack is None else stack.frames
+    own = [one for one in frames if one.origin is Origin.PROGRAM]
+    return [one for one in own if one.function and one.line]
+
+
+def _serving(stacks: Iterable[NamedStack]) -> frozenset[str]:
+    """Return the functions to which many others of the program lead."""
+    callers: dict[str, set[str]] = {}
+    for stack in stacks:
+        names = [one.function for one in _own(stack)[:2]]
+        if len(set(names)) > 1:
+            callers.setdefault(names[0], set()).add(names[1])
+    return frozenset(one for one, of in callers.items() if len(of) >= MANY_CALLERS)
+
+
+def usual_of(thread: OutsideThread, stacks: Mapping[int, NamedStack]) -> dict[str, int]:
+    """
+    Return what a thread did in its middle cycle, and how often, by functions.
+
+    The names have no lines, so that they are the same after a change elsewhere.
+    """
+    every: list[Counter[str]] = []
+    for cycle in thread.cycles:
+        done: Counter[str] = Counter()
+        for place, times in _done_in(cycle, waits=True).items():
+            done[_functions(place, stacks)] += times
+        every.append(done)
+    names = sorted({name for one in every for name in one})
+    usual = {name: median_low(one[name] for one in every) for name in names}
+    return {name: times for name, times in usual.items() if times}
+
+
+def _functions(place: Place, stacks: Mapping[int, NamedStack]) -> str:
+    """Return what was where, as `malloc write_log step`; `malloc` if nobody knows."""
+    own = _own(stacks.get(place.number))[:2]
+    return " ".join([place.what, *(one.function for one in own)])
+
+
+def usually_more_words(
+    thread: OutsideThread, before: Mapping[str, int], stacks: Mapping[int, NamedStack]
+) -> str:
+    """
+    Return the end of a sentence with what most cycles do more often than before.
+
+    Nothing of which some was at an unknown place before: it may have been this one.
+    """
+    more = {
+        name: (before.get(name, 0), times)
+        for name, times in usual_of(thread, stacks).items()
+        if times > before.get(name, 0) and not before.get(name.partition(" ")[0])
+    }
+    done = (_done_in(one, waits=True) for one in thread.cycles)
+    lines: dict[str, dict[str, None]] = {name: {} for name in more}
+    serving = _serving(stacks.values()) if more else frozenset()
+    for place in dict.fromkeys(place for one in done for place in one):
+        if (name := _functions(place, stacks)) in lines and " " in name:
+            lines[name][_place_words(place, stacks, serving)] = None
+    said = [
+        f"{' and '.join(list(of)[:_LINES])} ({more[name][0]:,} then, "
+        f"{more[name][1]:,} now)"
+        for name, of in lines.items()
+        if of
+    ]
+    left = len(said) - MOST_SHOWN
+    said = [*said[:MOST_SHOWN], *([f"{left:,} elsewhere"] if left > 0 else ())]
+    return f"; more than before in most cycles: {enumeration(said)}" if said else ""
+
+
 def where(stack: NamedStack | None) -> str:
     """Return the place in words: `write_log() log.c:41`; empty if it is not known."""
     frame = frame_of(stack)
@@ -177,14 +251,29 @@ def where(stack: NamedStack | None) -> str:
     return f"{name}() {source}".rstrip()
 
 
+def _place_words(
+    place: Place, stacks: Mapping[int, NamedStack], serving: Set[str]
+) -> str:
+    stack = stacks.get(place.number)
+    at, own = where(stack), _own(stack)[:2]
+    if len(own) > 1 and own[0].function in serving:
+        at = f"{at} for {where(NamedStack(tuple(own[1:]), None))}"
+    return f"{place.what}{at and f' in {at}'}"
+
+
 def places_words(
     places: Mapping[Place, int], stacks: Mapping[int, NamedStack]
 ) -> list[str]:
-    """Return places in words, with how often each was: most often first."""
+    """
+    Return places in words, with how often each was: most often first.
+
+    A function of the program that many call, as its own allocator, is named with who
+    called it.
+    """
     counts: Counter[str] = Counter()
+    serving = _serving(stacks.values()) if places else frozenset()
     for place, times in places.items():
-        at = where(stacks.get(place.number))
-        counts[f"{place.what}{at and f' in {at}'}"] += times
+        counts[_place_words(place, stacks, serving)] += times
     rows = counts.most_common()
     said = [
         f"{words} ({'once' if times == 1 else f'{times:,} times'})"
