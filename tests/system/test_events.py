@@ -233,7 +233,7 @@ def test_a_right_that_is_missing_is_named_with_what_a_container_needs(
     ("events", "load", "says"),
     [
         ("futex,eventfd:cpu=same", "os", "had the event"),
-        ("udp,raw,pty", "idle", "had the event"),
+        ("udp,raw", "idle", "had the event"),
         ("poll", "idle", "had a gap of"),
     ],
 )

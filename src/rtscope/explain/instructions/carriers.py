@@ -7,7 +7,7 @@ the sender. A task carries an event from where it is woken to where it wakes the
 one; the sender from where it has read the clock.
 """
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 
 from rtscope.explain.instructions.absences import Wait, absences_of, tasks_of
@@ -156,18 +156,24 @@ class Search:
 
     def _stay(self, task: TaskSwitch, at_ns: int) -> tuple[int, int]:
         """Return when a task got its CPU last, and when it had left one before that."""
-        mine = [
-            s
-            for s in self._switches
-            if s.cpu == task.cpu and s.at_ns <= at_ns and not s.changed
-        ]
-        came = [i for i, s in enumerate(mine) if s.task == task.task]
-        if not came:
+        stays = sorted(
+            stay
+            for cpu in {one.cpu for one in self._switches}
+            for stay in self._stays_on(cpu, task.task)
+            if stay[0] <= at_ns
+        )
+        if not stays:
             return at_ns, self._section.first_ns
-        left_ns = self._section.first_ns
-        if len(came) > 1 and came[-2] + 1 < len(mine):
-            left_ns = mine[came[-2] + 1].at_ns
-        return mine[came[-1]].at_ns, left_ns
+        left_ns = stays[-2][1] if len(stays) > 1 else self._section.first_ns
+        return stays[-1][0], left_ns
+
+    def _stays_on(self, cpu: int, task: int) -> Iterator[tuple[int, int]]:
+        """Yield when a task got a CPU, and when it left it."""
+        mine = [s for s in self._switches if s.cpu == cpu and not s.changed]
+        ends = [*(one.at_ns for one in mine[1:]), self._section.last_ns]
+        for one, left_ns in zip(mine, ends, strict=False):
+            if one.task == task:
+                yield one.at_ns, left_ns
 
     def _read_ns(self, found: _Found) -> int:
         """
