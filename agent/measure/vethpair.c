@@ -138,6 +138,20 @@ static int set_up(const char *name, uint32_t address)
 	return err ? err : interface.ifr_ifindex;
 }
 
+/* Of the namespace that this thread is in: its interfaces get no addresses of IPv6 by
+ * themselves, for which the kernel would send packets beside those that are measured. A
+ * kernel without IPv6 has no such file, and a container may not write it. */
+static void keep_ipv6_quiet(void)
+{
+	int fd = open("/proc/sys/net/ipv6/conf/default/disable_ipv6",
+		      O_WRONLY | O_CLOEXEC);
+
+	if (fd < 0)
+		return;
+	(void)!write(fd, "1", 1);
+	close(fd);
+}
+
 /* Enters a new namespace of this thread, and opens the socket there. Its file or -errno. */
 static int enter_new(const struct making *m, int *fd)
 {
@@ -145,6 +159,7 @@ static int enter_new(const struct making *m, int *fd)
 
 	if (unshare(CLONE_NEWNET) < 0)
 		return -errno;
+	keep_ipv6_quiet();
 	*fd = socket(m->family, m->type | SOCK_CLOEXEC, m->protocol);
 	if (*fd < 0)
 		return -errno;
