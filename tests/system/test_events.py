@@ -253,7 +253,7 @@ def test_the_worst_answers_of_a_board_are_explained_from_their_begin(
 
     assert done.status == 0, done.stderr
     assert told.status == 0, told.stderr
-    assert "addrconf" not in told.stdout  # nothing sends packets beside ours
+    assert b"addrconf" not in told.stdout  # nothing sends packets beside ours
     runs = json.loads(told.stdout)
     assert len(runs) == len(events.split(","))
     for one in (one for run in runs for one in run["wakeups"]):

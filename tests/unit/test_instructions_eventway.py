@@ -1,5 +1,7 @@
 """The way of an event to the thread that waits: who carried it, what took time."""
 
+from dataclasses import replace
+
 import pytest
 
 from fakes.paths import ASLEEP, Step, Task, section, symbols
@@ -11,6 +13,7 @@ from rtscope.explain.instructions.eventway import (
 )
 from rtscope.explain.model import Cause, Explanation, Part, Segment, Since
 from rtscope.explain.words import sentence
+from rtscope.record.instructions.section import TraceSection
 from rtscope.record.model import POLL
 
 TABLE = symbols(
@@ -183,6 +186,7 @@ def test_a_thread_that_was_awake_was_held_up_by_what_ran_meanwhile() -> None:
     )
 
     assert found.residual_ns == 0
+    assert not found.notes
     assert found.dominant is not None
     assert found.dominant.cause is Cause.OTHER_INTERRUPT
 
@@ -206,3 +210,36 @@ def test_a_gap_of_a_loop_that_never_sleeps_has_its_cause(handler: str) -> None:
         handler,
     )
     assert "had a gap of" in sentence(found)
+
+
+def records_of(path: TraceSection, rows: slice) -> TraceSection:
+    """Return a path of which only these records were kept."""
+    return replace(
+        path,
+        at_ns=path.at_ns[rows],
+        cpus=path.cpus[rows],
+        kinds=path.kinds[rows],
+        values=path.values[rows],
+    )
+
+
+@pytest.mark.parametrize("event", ["futex", POLL])
+@pytest.mark.parametrize(
+    ("rows", "left_out", "says"),
+    [
+        (slice(0), True, "no memory was left"),
+        (slice(-1, None), False, "no path was recorded"),
+    ],
+)
+def test_a_path_without_records_is_said_to_be_none(
+    rows: slice, left_out: bool, says: str, event: str
+) -> None:
+    whole = section([(100, "user")], TABLE, late=50, tasks=((0, RECEIVER, 0, 15),))
+    path = replace(records_of(whole, rows), left_out=left_out)
+
+    found = explainer_of(event)(path, TABLE, arch="x86_64", preemptible=True)
+
+    assert (found.residual_ns, found.dominant) == (50, None)
+    assert "the cause is unknown" in sentence(found)
+    (note,) = found.notes
+    assert says in note

@@ -139,7 +139,7 @@ def _notes(path: WakeupPath) -> Iterator[str]:
             if section.left_out
             else "no path was recorded for this wake-up"
         )
-    elif milestones.woken is None and path.held is None:
+    elif milestones.woken is None and path.held is None and path.is_timed:
         yield "this CPU did not execute the callback that wakes a sleeping thread"
     armed = at[milestones.first : milestones.woken] if path.held is None else ()
     if any(_armed_overdue(path, i) for i in armed):

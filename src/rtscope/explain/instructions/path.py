@@ -157,8 +157,13 @@ class WakeupPath:
     own_from: int | None
     """Where the thread's own code begins, if the path goes on behind the wake-up."""
 
-    begins_with: str
-    """What its times are since, in a word."""
+    is_timed: bool
+    """A timer woke the thread."""
+
+    @property
+    def begins_with(self) -> str:
+        """What its times are since, in a word."""
+        return "the expiry" if self.is_timed else "the event"
 
     @property
     def readers(self) -> str:
@@ -239,7 +244,7 @@ def wakeup_path(
         is_rt=symbols.address_of(_OF_RT) is not None,
         unread_ns=marked_ns - section.last_ns,
         own_from=_own_from(runs, tasks, milestones) if to_the_end else None,
-        begins_with="the expiry" if release is None else "the event",
+        is_timed=release is None,
     )
 
 
