@@ -190,14 +190,17 @@ def offences(*command: str | Path) -> dict[str, Any]:
     return {one["id"]: one for one in json.loads(done.stdout)["findings"]}
 
 
-@pytest.fixture(scope="module")
-def in_go(tmp_path_factory: pytest.TempPathFactory) -> Path:
+@pytest.fixture(scope="module", params=["", "-s -w"], ids=["whole", "stripped"])
+def in_go(
+    request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory
+) -> Path:
     go = shutil.which("go") or "/usr/local/go/bin/go"
     if not Path(go).exists():
         pytest.skip("needs go")
     place = tmp_path_factory.mktemp("go")
     env = {**os.environ, "GOCACHE": str(place / "cache"), "GO111MODULE": "off"}
-    argv = [go, "build", "-o", str(place / "prog"), str(SOURCES / "offender.go")]
+    argv = [go, "build", "-ldflags", request.param, "-o", str(place / "prog")]
+    argv.append(str(SOURCES / "offender.go"))
     done = subprocess.run(argv, check=False, capture_output=True, text=True, env=env)
     if done.returncode:
         pytest.skip(f"cannot be compiled here: {done.stderr[-300:]}")

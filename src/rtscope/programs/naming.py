@@ -5,6 +5,8 @@ from dataclasses import dataclass
 from enum import StrEnum
 from pathlib import PurePosixPath
 
+from rtscope.programs.binaries.golibrary import is_of_go
+
 
 class Origin(StrEnum):
     """Who wrote the code of a frame."""
@@ -125,6 +127,8 @@ def origin_of(path: str, function: str, source: str, *, program: str) -> Origin:
     if _RUNTIME_SOURCE.search(source):
         return Origin.RUNTIME
     if not source and _GO_RUNTIME.match(function):
+        return Origin.RUNTIME
+    if source.endswith(".go") and is_of_go(function):
         return Origin.RUNTIME
     if not path and any(one.match(function) for one in _MADE_RUNTIME):
         return Origin.RUNTIME

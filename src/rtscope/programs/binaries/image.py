@@ -17,7 +17,8 @@ from rtscope.programs.binaries.elf import (
     Segment,
     text_at,
 )
-from rtscope.programs.binaries.frametable import FrameTable
+from rtscope.programs.binaries.frametable import FrameRow, FrameTable
+from rtscope.programs.binaries.gotable import GoTable
 
 _JUMP_SLOT = {"EM_X86_64": 7, "EM_AARCH64": 1026, "EM_ARM": 22, "EM_RISCV": 5}
 """Relocations that wait for the first call of a function."""
@@ -88,13 +89,28 @@ class Image:
         """Its functions."""
         return SymbolTable(self.elf)
 
+    @cached_property
+    def go(self) -> GoTable:
+        """The table of Go's runtime."""
+        return GoTable(self.elf)
+
+    def row_at(self, vaddr: int) -> FrameRow | None:
+        """Return how to find the caller from there; None if no table tells."""
+        return self.frames.row_at(vaddr) or self.go.row_at(vaddr)
+
     def symbol_at(self, vaddr: int) -> Symbol | None:
         """Return the function that an address of the file is in."""
-        return self.symbols.at(vaddr)
+        symbol = self.symbols.at(vaddr)
+        if symbol is None and (function := self.go.at(vaddr)) is not None:
+            return Symbol(function.name, function.begin, 0, global_=True)
+        return symbol
 
     def functions_named(self, name: str) -> list[Symbol]:
         """Return the functions of this name, whatever their version."""
-        return [symbol for part in _parts(self.elf) for symbol in part.named(name)]
+        found = [symbol for part in _parts(self.elf) for symbol in part.named(name)]
+        return found or [
+            Symbol(name, at, 0, global_=True) for at in self.go.named(name)
+        ]
 
     @property
     def has_names(self) -> bool:

@@ -7,6 +7,7 @@ from contextlib import suppress
 from rtscope.programs.binaries.debuginfo import DebugInfo, SourcePlace
 from rtscope.programs.binaries.demangling import demangled
 from rtscope.programs.binaries.elf import Damaged
+from rtscope.programs.binaries.golibrary import is_file_of_go, is_of_go
 from rtscope.programs.binaries.image import Image
 from rtscope.programs.binaries.namecache import NameCache, Names, key_of
 
@@ -85,7 +86,7 @@ class Namer:
             inlined = number < len(known) - 1
             yield self._demangle(function), one.file, one.line, inlined
         if not known and (symbol := _symbol(sources, place)):
-            yield self._demangle(symbol), "", 0, False
+            yield self._demangle(symbol), *_line_of_go(sources, place, symbol), False
 
 
 def why_damaged(error: BaseException) -> str:
@@ -93,6 +94,16 @@ def why_damaged(error: BaseException) -> str:
     if isinstance(error, Damaged):
         return str(error)
     return f"it is damaged ({type(error).__name__})"
+
+
+def _line_of_go(sources: Sequence[Image], place: int, function: str) -> tuple[str, int]:
+    """Return file and line by Go's own table; none of what is inlined there."""
+    for source in sources:
+        with suppress(*DAMAGED):
+            file, line = source.go.line_at(place)
+            if is_of_go(function) == is_file_of_go(file):
+                return file, line
+    return "", 0
 
 
 def _symbol(sources: Sequence[Image], place: int) -> str:

@@ -255,7 +255,7 @@ class Unwinder:
     ) -> tuple[dict[int, int], bool]:
         row = None
         if frame.image is not None and frame.place is not None:
-            row = frame.image.frames.row_at(frame.place)
+            row = frame.image.row_at(frame.place)
         if row is not None:
             return self._by_row(row, registers, memory), not row.is_signal
         if at_entry:
