@@ -216,7 +216,12 @@ def in_go(
     ],
 )
 def test_offences_of_go_have_the_users_line(
-    in_go: Path, kind: str, id_: str, word: str, text: str
+    in_go: Path,
+    kind: str,
+    id_: str,
+    word: str,
+    text: str,
+    request: pytest.FixtureRequest,
 ) -> None:
     one = offences("--", in_go, kind)[id_]
 
@@ -228,7 +233,9 @@ def test_offences_of_go_have_the_users_line(
         for stack in one["stacks"]
     ]
     assert all(of_user)
-    assert [line] in of_user
+    # stripped, what is inlined there has no line
+    unknown = [0] in of_user and "stripped" in request.node.name
+    assert [line] in of_user or unknown
 
 
 @pytest.fixture(scope="module")

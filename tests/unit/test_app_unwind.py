@@ -37,6 +37,10 @@ class FakeImage:
     rows: dict[range, FrameRow]
     symbols: dict[int, str] = field(default_factory=dict)
     name: str = "prog"
+    code: dict[int, bytes] = field(default_factory=dict)
+
+    def code_at(self, vaddr: int, size: int) -> bytes:
+        return self.code.get(vaddr, b"")[:size]
 
     @property
     def frames(self) -> "FakeImage":
@@ -71,8 +75,9 @@ def unwound(
     made: range = range(0),
     made_name: str = "JS:step",
     frame: int = 0x1234,
+    code: dict[int, bytes] | None = None,
 ) -> Stack:
-    image = cast(Image, FakeImage(rows, symbols or {}))
+    image = cast(Image, FakeImage(rows, symbols or {}, code=code or {}))
     unwinder = Unwinder(
         X86,
         MemoryMap(MAPS),
@@ -218,17 +223,23 @@ def test_a_function_of_python_is_left_by_its_two_words(frame: int) -> None:
     assert stack.complete is (frame == SP)  # its caller needs the frame pointer
 
 
-def test_what_starts_a_thread_has_its_caller_and_the_new_thread_none() -> None:
+@pytest.mark.parametrize("names", [{0x1100: "__clone3"}, {}], ids=["named", "stripped"])
+def test_what_starts_a_thread_has_the_caller_that_called_it(
+    names: dict[int, str],
+) -> None:
     rows = {range(0x1200, 0x1300): row(8, r16=Saved("undefined"))}
-    names = {0x1100: "__clone3"}
+    # its first instruction is 32 bytes before the place
+    call = b"\xe8" + struct.pack("<i", 0x20E0 - 0x2210)
+    far = b"\xe8" + struct.pack("<i", 0x2000 - 0x2210 - 0x1000)
 
-    starts = unwound(rows, [0x2210], pc=0x2100, symbols=names)
-    started = unwound(rows, [0x9008], pc=0x2100, symbols=names)
+    starts = unwound(rows, [0x2210], symbols=names, code={0x120B: call})
+    other = unwound(rows, [0x2210], symbols=names, code={0x120B: far})
+    started = unwound(rows, [0x9008], symbols=names)
 
     assert addresses(starts) == [0x2100, 0x2210]
-    assert addresses(started) == addresses(unwound({}, [], pc=0x2100, symbols=names))
     assert starts.complete
-    assert started.complete
+    assert addresses(other) == addresses(started) == [0x2100]
+    assert other.complete is started.complete is bool(names)
 
 
 @pytest.mark.parametrize(

@@ -79,6 +79,11 @@ class Image:
                 return vaddr - start + begin
         return None
 
+    def code_at(self, vaddr: int, size: int) -> bytes:
+        """Return so many bytes of code; fewer where the file ends."""
+        offset = self.offset_of(vaddr)
+        return b"" if offset is None else bytes(self.elf.data[offset : offset + size])
+
     @cached_property
     def frames(self) -> FrameTable:
         """The table of frames."""

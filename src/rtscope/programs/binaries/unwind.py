@@ -124,6 +124,11 @@ MAX_FRAMES = 512
 _STARTING = ("__clone", "clone", "clone3", "__clone3")
 """What starts a thread, without a table from there on: it has not moved the stack."""
 
+_START_BYTES = 256
+"""More than such a function has until it calls the kernel."""
+_CALL = b"\xe8"
+"""An instruction of x86, which a distance follows."""
+
 _OUTERMOST = ("_start", "_start_c", *_STARTING)
 """Where a process or a thread begins: assembler, whose table some libraries lack."""
 
@@ -261,8 +266,10 @@ class Unwinder:
         if at_entry:
             return self._at_entry(registers, memory), True
         name = _symbol_of(frame)
-        if not frame.called and name in _STARTING:
-            return self._by_start(frame, registers, memory), True
+        if not frame.called and (name in _STARTING or not name):
+            caller = self._by_start(frame, registers, memory)
+            if caller is not None:
+                return caller, True
         if frame.image is None:
             name = self._made(frame.address - frame.called)
         if name.startswith(_OF_PYTHON) and self._machine.link is None:
@@ -273,16 +280,30 @@ class Unwinder:
 
     def _by_start(
         self, frame: Frame, registers: dict[int, int], memory: "_Memory"
-    ) -> dict[int, int]:
-        """Return the caller of what starts a thread; the new thread has none."""
+    ) -> dict[int, int] | None:
+        """
+        Return the caller of a function that starts a thread; None if this is none.
+
+        It has not moved the stack, so the return address is the innermost word: the
+        instruction before that called what begins just before the place. A new thread
+        has no caller.
+        """
         try:
             caller = self._at_entry(registers, memory)
-        except Unreadable:
-            raise _End(None) from None
-        mapping = self._maps.at(caller[self._machine.pc] - 1)
-        if mapping is None or not mapping.executable:
-            raise _End(None)
-        return caller
+        except (Unreadable, _End):
+            return None
+        pc = caller[self._machine.pc]
+        begin = self._called_by(self.frame(pc, called=True))
+        return caller if 0 <= frame.address - begin < _START_BYTES else None
+
+    def _called_by(self, frame: Frame) -> int:
+        """Return what the call before a place calls; -1 if there is no such call."""
+        if self._machine.link is not None or frame.image is None or frame.vaddr is None:
+            return -1
+        code = frame.image.code_at(frame.vaddr - len(_CALL) - 4, len(_CALL) + 4)
+        if not code.startswith(_CALL):
+            return -1
+        return frame.address + int.from_bytes(code[1:], "little", signed=True)
 
     def _why_unknown(self, frame: Frame) -> str | None:
         if frame.mapping is None:
