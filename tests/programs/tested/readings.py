@@ -140,6 +140,37 @@ def jackd(asked: Asked) -> Reading:
     )
 
 
+def soem(asked: Asked) -> Reading:
+    """The master's counter of cycles, and the slave's of frames, in each line."""
+    said = asked.said()
+    told = re.findall(r"cycle +(\d+) , Wck +(-?\d+),.* O: ([0-9a-f ]+) I: (\w\w)", said)
+    apart = Counter((int(n) - int(frames, 16)) % 256 for n, _, _, frames in told[1:])
+    answered = {int(one) for _, one, _, _ in told[1:]}
+    cycles = [one["cycles"] for one in asked.threads]
+    return Reading(
+        f"in {len(told)} lines working counter {sorted(answered)}, the slave's frames "
+        f"{sorted(apart)} fewer than the master's cycles; seen {cycles} cycles",
+        agrees=len(told) > 50 and answered == {3} and len(apart) == 1,
+    )
+
+
+def lvgl(asked: Asked) -> Reading:
+    """Each frame by itself: when it began and was ready, by its own clock."""
+    own = [
+        tuple(map(int, one)) for one in re.findall(r"^(\d+) (\d+)$", asked.said(), re.M)
+    ]
+    (thread,) = asked.kept[0]["threads"]
+    seen = list(zip(thread["latency_ns"], thread["response_ns"], strict=True))
+    own = own[len(own) - len(seen) :]
+    apart = [_apart([one[n] for one in own], [one[n] for one in seen]) for n in (0, 1)]
+    usual = [one.most_common(1)[0] if one else (0, 0) for one in apart]
+    return Reading(
+        f"{len(own)} frames: latency {usual[0][0]} ns apart in {usual[0][1]}, end "
+        f"{usual[1][0]} ns in {usual[1][1]}",
+        agrees=bool(own) and usual[0][1] > len(own) / 2,
+    )
+
+
 def _only_seen(asked: Asked) -> Reading:
     rows = [
         f"{one['thread']} {one['priority']}: {one['cycles']} cycles, period "
@@ -160,6 +191,8 @@ READINGS: Mapping[str, Callable[[Asked], Reading]] = {
     "stress-ng": stress_ng,
     "jackd": jackd,
     "python": python,
+    "soem": soem,
+    "lvgl": lvgl,
 }
 
 

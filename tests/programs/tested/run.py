@@ -4,7 +4,7 @@
 Each answer is kept in build/tested, so a run that was ended goes on with what is not
 there; --again forgets, and RTSCOPE_TESTED_KEPT=1 asks nothing more. Only virtual times
 are judged: other work makes it slower, and changes nothing. Programs come from packages
-of Debian, which rtscope fetches.
+of Debian, which rtscope fetches, or are built from sources: sources.py.
 """
 
 import argparse
@@ -19,10 +19,18 @@ from pathlib import Path
 from statistics import median_low
 from typing import Any
 
-from programs.tested.asking import HERE, RESULTS, Asked, NotAskedError, ask
+from programs.tested.asking import (
+    HERE,
+    ONLY_KEPT,
+    RESULTS,
+    Asked,
+    NotAskedError,
+    ask,
+)
 from programs.tested.boards import clocks, offences, watched
 from programs.tested.fifty import beside_load, fifty
 from programs.tested.readings import reading_of
+from programs.tested.sources import make, make_modules, rows
 
 AGAIN, BESIDE_LOAD = 10, 3
 """Boots of each program, unchanged, and those of them that a load makes slower."""
@@ -63,6 +71,7 @@ Facts = Iterator[tuple[str, bool]]
 def _programs(names: Sequence[str], again: bool) -> Facts:
     for name in names:
         try:
+            _prepare(name)
             one = ask(f"program/{name}", [f"{name}.toml"], again=again)
         except NotAskedError:
             continue
@@ -77,6 +86,15 @@ def _programs(names: Sequence[str], again: bool) -> Facts:
         )
 
 
+def _prepare(name: str, *, planted: bool = False) -> None:
+    """Build what the test file of a program names, if it is not one of packages."""
+    if name not in rows() or ONLY_KEPT:
+        return
+    test = tomllib.loads((HERE / f"{name}.toml").read_text())
+    make(name, planted=planted)
+    make_modules(name, test["board"]["kernel"])
+
+
 def _repeats(names: Sequence[str], again: bool) -> Facts:
     """Boot each program ten times more, in rounds; any alarm is wrong."""
     ways = ["--identical-to"] * (AGAIN - 1) + ["--no-worse-than"]
@@ -86,6 +104,7 @@ def _repeats(names: Sequence[str], again: bool) -> Facts:
             with suppress(NotAskedError):
                 first = ask(f"program/{name}", [f"{name}.toml"])
                 key = f"again/{name}/{number}"
+                _prepare(name)
                 words = [f"{name}.toml", way, str(first.baseline_path)]
                 slower = number % (AGAIN // BESIDE_LOAD) == 0
                 with beside_load(key, again=again) if slower else nullcontext():
@@ -106,6 +125,8 @@ def _planted(names: Sequence[str], again: bool) -> Facts:
     for way, name in product(("--no-worse-than", "--identical-to"), plans):
         if name not in names:
             continue
+        _prepare(name)
+        _prepare(name, planted=True)
         first = ask(f"program/{name}", [f"{name}.toml"])
         with tempfile.TemporaryDirectory() as folder:
             words = [f"{name}.toml", *_changed(name, plans[name], Path(folder))]
@@ -134,6 +155,8 @@ def _found(
         wanted = set(range(step, max(cycles, default=0) + 1, step))
         named = named if cycles == wanted else []
     changed = ", ".join(one.answer["changed"])
+    if way == "--no-worse-than":
+        named = [says for says in named if plan.get("line", "") in says]
     return (
         f"{name}, {plan['what']}, {way}: status {one.status}, {plan['thread']}: "
         f"{(named or of_thread or ['nothing'])[0]}; changed: {changed}"
