@@ -40,6 +40,7 @@ def control(here: Path) -> Path:
         (["-q", "-v", "--", "env"], "--quiet and --verbose exclude"),
         (["control"], "control: a program, no test file: before a command write --"),
         (["a.toml", "b.toml"], "b.toml: name one test file"),
+        (["a.toml", "--", "./b", "c"], "a.toml: a test file has its command: write"),
     ],
 )
 def test_a_mistake_is_refused_with_its_remedy(

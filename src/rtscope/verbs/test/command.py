@@ -343,6 +343,12 @@ def test_asked(words: Sequence[str], options: ProgramTestOptions) -> ProgramTest
     """Return the test of a file or a command, with its options; UsageError."""
     given: Mapping[str, object] = options.given
     if "--" in sys.argv:
+        command = sys.argv[sys.argv.index("--") + 1 :]
+        if len(words) > len(command):
+            raise UsageError(
+                f"{words[0]}: a test file has its command: write rtscope test "
+                f"{words[0]}, or rtscope test -- {' '.join(command)}"
+            )
         test = ProgramTest()
         given = {**given, "program.command": list(words)}
     elif len(words) > 1:
