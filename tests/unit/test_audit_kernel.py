@@ -385,6 +385,15 @@ def test_a_file_that_is_no_image_is_refused() -> None:
         parse_image(b"hello", source="x")
 
 
+def test_of_two_banners_the_one_with_the_number_of_the_build_counts() -> None:
+    early = b"Linux version 6.12.1 (a@b) (gcc) # SMP Debian 1\n"
+    shown = b"Linux version 6.12.1 (a@b) (gcc) #1 SMP Debian 1\n"
+
+    image = parse_image(early + b"\0" + shown, source="vmlinux")
+
+    assert image.banner == shown.decode().strip()
+
+
 def elf(rest: bytes) -> bytes:
     """Make a vmlinux whose table of sections stands at its end."""
     head = bytearray(b"\x7fELF".ljust(0x40, b"\0"))

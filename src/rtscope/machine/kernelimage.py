@@ -36,6 +36,8 @@ _PE = {
 }
 
 _BANNER = re.compile(rb"Linux version [0-9][ -~]{1,500}\n")
+_NUMBERED = re.compile(rb"Linux version [0-9][ -~]{1,400} #[0-9]+ [ -~]{1,100}\n")
+"""The one that the kernel shows: another was made before the number of the build."""
 
 GNU_BUILD_ID = bytes.fromhex("04000000 14000000 03000000") + b"GNU\0"
 """namesz, descsz of a SHA-1, NT_GNU_BUILD_ID, name (elf(5)); little-endian."""
@@ -75,7 +77,7 @@ def parse_image(content: bytes, *, source: str) -> KernelImage:
             f"{source}: cut short: its header states {whole} bytes, and it has "
             f"{len(plain)}; copy it again"
         )
-    banner = _BANNER.search(plain)
+    banner = _NUMBERED.search(plain) or _BANNER.search(plain)
     if banner is None:
         raise UsageError(
             f"{source}: no kernel image: it does not contain 'Linux version'; name a "
