@@ -221,8 +221,9 @@ def test_each_example_is_a_sweep_whose_effects_can_be_found(path: Path) -> None:
     assert f"rtscope sweep examples/sweeps/{path.name}" in path.read_text()
 
 
-def test_the_whole_price_list_has_seeds_enough_for_a_single_effect() -> None:
-    made = cells_of(load_shipped("price"))
+@pytest.mark.parametrize("name", ["price", "preemption"])
+def test_a_shipped_sweep_has_seeds_enough_for_a_single_effect(name: str) -> None:
+    made = cells_of(load_shipped(name))
 
     tests = (len(made) - 1) * len(made[0].campaign.loads) * len(FIGURES)
     assert len(made[0].campaign.run_seeds) >= needed_pairs(tests)

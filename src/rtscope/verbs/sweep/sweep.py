@@ -119,8 +119,8 @@ class SweepRequest:
 
     file: Annotated[Path | None, typer.Argument()] = None
     """
-    Sweep file, e.g. ticks.toml, or a sweep that comes with rtscope: price, survey,
-    survey-machine, or remedies with a RECORD.
+    Sweep file, e.g. ticks.toml, or a sweep that comes with rtscope: preemption, price,
+    survey, survey-machine, or remedies with a RECORD.
     """
     record: Annotated[Path | None, typer.Argument()] = None
     """Result of a virtual board whose delays remedies should reduce, e.g. out."""
