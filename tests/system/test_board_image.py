@@ -9,7 +9,7 @@ from rig import NEEDS_APT, are_built, rtscope
 
 from rtscope.verbs.board.diskimage import TOOLS
 
-KERNEL = "jh7110-6.12-rt"
+KERNELS = {"jh7110": "jh7110-6.12-rt", "pc": "debian-6.12-rt"}
 
 pytestmark = [
     pytest.mark.system,
@@ -24,10 +24,12 @@ pytestmark = [
 ]
 
 
-def test_an_image_boots_and_its_bytes_repeat(tmp_path: Path) -> None:
-    if not are_built(KERNEL):
-        pytest.skip(f"rtscope kernel build {KERNEL}")
-    words = ("board", "image", "jh7110", "--kernel", KERNEL, "--json", "--out")
+@pytest.mark.parametrize("board", KERNELS)
+def test_an_image_boots_and_its_bytes_repeat(tmp_path: Path, board: str) -> None:
+    kernel = KERNELS[board]
+    if board != "pc" and not are_built(kernel):
+        pytest.skip(f"rtscope kernel build {kernel}")
+    words = ("board", "image", board, "--kernel", kernel, "--json", "--out")
     image = tmp_path / "board.img"
     with rtscope(*words, image, "--check") as first:
         done = first.finish()

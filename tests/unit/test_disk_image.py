@@ -13,6 +13,7 @@ from rtscope.host.errors import BoardError, HostError, UsageError
 from rtscope.verbs.board import diskimage, image
 
 MIB = 1 << 20
+NO_CONTEXT: Any = None
 
 
 def test_its_size_is_whole_and_bounded() -> None:
@@ -24,8 +25,23 @@ def test_its_size_is_whole_and_bounded() -> None:
 
 
 def test_a_board_without_loader_is_refused_by_name() -> None:
-    with pytest.raises(UsageError, match=r"pc: no disk image .* one of jh7110"):
-        diskimage.loader_of(get_board("pc"))
+    with pytest.raises(UsageError, match=r"rpi3: no disk image .* of jh7110, pc,"):
+        diskimage.loader_of(get_board("rpi3"))
+
+
+def test_a_pc_gets_the_files_of_systemd_boot_without_the_virtual_boards_words() -> None:
+    prepared: Any = SimpleNamespace(
+        board=get_board("pc"), kernel=SimpleNamespace(name="debian-6.12-rt")
+    )
+    files = diskimage.boot_files(prepared)
+
+    assert set(files) == {"loader/loader.conf", "loader/entries/rtscope.conf"}
+    assert files["loader/entries/rtscope.conf"].splitlines() == [
+        "title debian-6.12-rt, by rtscope",
+        "linux /vmlinuz",
+        "initrd /initrd.img",
+        "options console=ttyS0 rdinit=/init quiet panic=10",
+    ]
 
 
 def test_missing_programs_are_named_with_their_packages(
@@ -50,12 +66,14 @@ def test_a_program_that_fails_leaves_no_image(
     monkeypatch.setattr(diskimage, "write_initrd", lambda path, *_: path.touch())
     kernel = tmp_path / "vmlinuz"
     kernel.write_bytes(b"kernel")
-    board = SimpleNamespace(console="ttyS0", append=(), results="vport0p1")
+    board = SimpleNamespace(
+        name="jh7110", console="ttyS0", append=(), results="vport0p1"
+    )
     prepared: Any = SimpleNamespace(
         board=board, kernel=SimpleNamespace(name="k", image=kernel)
     )
     with pytest.raises(HostError, match="sfdisk: no space on it"):
-        diskimage.write_image(tmp_path / "board.img", prepared)
+        diskimage.write_image(tmp_path / "board.img", prepared, NO_CONTEXT)
     assert sorted(path.name for path in tmp_path.iterdir()) == ["bin", "vmlinuz"]
 
 
@@ -69,12 +87,14 @@ def test_a_full_disk_is_known_before_the_first_byte(
     monkeypatch.setattr(diskimage, "write_initrd", lambda path, *_: path.touch())
     monkeypatch.setattr(diskimage, "posix_fallocate", full)
     (tmp_path / "vmlinuz").write_bytes(b"kernel")
-    board = SimpleNamespace(console="ttyS0", append=(), results="vport0p1")
+    board = SimpleNamespace(
+        name="jh7110", console="ttyS0", append=(), results="vport0p1"
+    )
     prepared: Any = SimpleNamespace(
         board=board, kernel=SimpleNamespace(name="k", image=tmp_path / "vmlinuz")
     )
     with pytest.raises(HostError, match=r"No space left on device; free some space"):
-        diskimage.write_image(tmp_path / "board.img", prepared)
+        diskimage.write_image(tmp_path / "board.img", prepared, NO_CONTEXT)
     assert [path.name for path in tmp_path.iterdir()] == ["vmlinuz"]
 
 

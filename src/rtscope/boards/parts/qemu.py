@@ -293,6 +293,7 @@ def image_command_line(
     *,
     image: Path,
     loader: tuple[str, str],
+    disk: str,
     console: Path,
     results: Path,
 ) -> tuple[str, ...]:
@@ -310,7 +311,7 @@ def image_command_line(
         *loader,
         # The image stays as it is written.
         *("-drive", f"if=none,id=disk,format=raw,readonly=on,file={escaped(image)}"),
-        *("-device", "virtio-blk-device,drive=disk"),
+        *("-device", f"{disk},drive=disk"),
     )
 
 

@@ -51,8 +51,9 @@ class ImageRequest:
 def image(request: ImageRequest) -> int:
     """Write a disk image that boots a board: kernel, user space, boot files.
 
-    U-Boot starts it by extlinux.conf. It measures for a second, then opens a shell on
-    the serial console. The same inputs give the same bytes.
+    U-Boot starts it by extlinux.conf, the EFI firmware of a PC by systemd-boot. It
+    measures for a second, then opens a shell on the serial console. The same inputs
+    give the same bytes.
     """
     board = get_board(request.name)
     loader_of(board)
@@ -66,7 +67,7 @@ def image(request: ImageRequest) -> int:
     with Waiting(stderr_console()) as waiting:
         reporting = replace(context, log=waiting.over(say), progress=waiting)
         prepared = prepare(board, request.kernel or board.kernels[0], context=reporting)
-        size_bytes = write_image(request.out, prepared)
+        size_bytes = write_image(request.out, prepared, reporting)
         checked = _checked(request, prepared, reporting)
     with request.out.open("rb") as file:
         digest = hashlib.file_digest(file, "sha256").hexdigest()
