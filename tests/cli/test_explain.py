@@ -14,6 +14,7 @@ from fakes.guestpaths import GUEST
 from fakes.measurements import on_board, record, thread
 from rtscope.boards.recording.replay import Replay
 from rtscope.explain import directory as analysis
+from rtscope.explain.instructions.eventway import explainer_of
 from rtscope.host.errors import UsageError
 from rtscope.host.process import Step
 from rtscope.record.directory.records import RECORD, ResultDir, read_record
@@ -27,7 +28,7 @@ from rtscope.record.instructions.file import (
 )
 from rtscope.record.instructions.section import TraceSection
 from rtscope.record.instructions.symbols import parse_symbols
-from rtscope.record.model import RunRecord
+from rtscope.record.model import TIMER, RunRecord
 
 HEADER_BYTES = 48
 WORST = [s for s in parse_trace(GUEST).sections if s.kind == 1]
@@ -94,7 +95,7 @@ def test_of_all_paths_only_those_that_will_be_drawn_are_kept(
     result: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, worst: int
 ) -> None:
     """The longest path, of millions of records, is explained last and alone."""
-    explain_path = vars(analysis)["explain_path"]
+    explain_path = explainer_of(TIMER)
     seen: list[weakref.ref[Any]] = []
     alive: list[int] = []
 
@@ -103,7 +104,7 @@ def test_of_all_paths_only_those_that_will_be_drawn_are_kept(
         seen.append(weakref.ref(section.values))
         return explain_path(section, *words, **traits)
 
-    monkeypatch.setattr(analysis, "explain_path", explain)
+    monkeypatch.setattr(analysis, "explainer_of", lambda _event: explain)
     explained = analysis.explained_runs(
         result,
         "002-memory",
@@ -171,13 +172,13 @@ def test_an_explanation_knows_whether_the_kernel_preempts(
     }
     file.write_text(json.dumps(document))
     told: list[object] = []
-    explain_path = vars(analysis)["explain_path"]
+    explain_path = explainer_of(TIMER)
 
     def explain(*path: Any, **traits: Any) -> Any:
         told.append(traits["preemptible"])
         return explain_path(*path, **traits)
 
-    monkeypatch.setattr(analysis, "explain_path", explain)
+    monkeypatch.setattr(analysis, "explainer_of", lambda _event: explain)
 
     assert rtscope("explain", result, "--run", "001-idle").status == 0
     assert set(told) == {preemptible}
