@@ -176,4 +176,23 @@ def test_only_what_has_words_of_its_own_is_listed() -> None:
         RecordKind.PREEMPT,
         RecordKind.TASK,
         RecordKind.MARK,
+        RecordKind.WOKEN,
     ]
+
+
+def test_whom_a_cpu_wakes_has_its_name_where_a_switch_to_it_tells_it() -> None:
+    name = (int.from_bytes(word, "little") for word in (b"kworker/", b"u8:0\0\0\0\0"))
+    records = [
+        *(record(13, 1, 910, KERNEL + 64), record(13, 1, 920, KERNEL + 128)),
+        record(4, 1, 930, KERNEL + 64),
+        *(record(9, 1, 930, word) for word in name),
+    ]
+    (only,) = trace(section(records, kind=1, first=900, last=1000)).sections
+
+    woken = [
+        step.what
+        for step in path_of(only, SYMBOLS, cpu=1).steps
+        if step.kind is RecordKind.WOKEN
+    ]
+
+    assert woken == ["wakes kworker/u8:0", f"wakes task {KERNEL + 128:#x}"]

@@ -59,6 +59,7 @@ _LISTED_KINDS = (
     RecordKind.TASK,
     RecordKind.MARK,
     RecordKind.PAUSE,
+    RecordKind.WOKEN,
 )
 """The others say more of the record before, or of another kind of section."""
 
@@ -126,7 +127,9 @@ def _merged(
     """
     names, named = _names(section, symbols)
     wanted = (section.cpus == cpu) & np.isin(section.kinds, _LISTED_KINDS)
-    tasks = {(one.at_ns, one.task): one.name for one in task_switches(section)}
+    switches = task_switches(section)
+    tasks = {(one.at_ns, one.task): one.name for one in switches}
+    woken = {one.task: one.name for one in switches if one.name}
     at, kinds, values = (
         column[wanted] for column in (section.at_ns, section.kinds, section.values)
     )
@@ -148,6 +151,8 @@ def _merged(
         what = names[name] if kind is RecordKind.BLOCK else _words(kind, value)
         if kind is RecordKind.TASK and tasks.get((begin, value)):
             what = f"{what} {tasks[begin, value]}"
+        if kind is RecordKind.WOKEN:
+            what = f"wakes {woken.get(value) or f'task {value:#x}'}"
         yield Step(begin, begin - expiry_ns, cpu, kind, what, total)
 
 
@@ -200,6 +205,7 @@ _WEIGHTS: Mapping[RecordKind, Weight] = {
     RecordKind.INTERRUPTS: "limit",
     RecordKind.PREEMPT: "note",
     RecordKind.TASK: "unseen",
+    RecordKind.WOKEN: "note",
     RecordKind.MARK: "alarm",
 }
 
