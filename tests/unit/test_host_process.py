@@ -82,7 +82,11 @@ def test_a_signal_is_the_programs_that_is_in_front(signo: signal.Signals) -> Non
             sent.append(signo)
             os.kill(os.getpid(), signo)
 
-    status = process.run_in_front(["sleep", "600"], os.environ, watch=send_once)
+    kept = signal.signal(signo, signal.SIG_DFL)  # nohup, for one, ignores it
+    try:
+        status = process.run_in_front(["sleep", "600"], os.environ, watch=send_once)
+    finally:
+        signal.signal(signo, kept)
 
     assert status == 128 + signo
 
