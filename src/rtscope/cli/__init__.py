@@ -14,4 +14,5 @@ The command line: verbs by name, and the parts that several of them share.
     options.py                   options that several verbs share
     results.py                   from records to a report or page; its format
     checks.py                    outcomes of checks: display, exit status
+    shielding.py                 CPUs that are kept for a program
 """

@@ -18,6 +18,9 @@ From the instructions that a virtual board executed to an explanation. Pure.
     causes.py                   part and cause of each piece of the path
     titles.py                   pieces of a path, and the name of each
     explain.py                  the explanation
+    carriers.py                 who carried an event to the thread
+    released.py                 a thread that a known call woke, and no timer
+    eventway.py                 the explanation of an answer to an event, or of a gap
     sections.py                 the longest critical sections, by name
     proofs.py                   the invariants, checked; was preemption off?
 """

@@ -199,18 +199,7 @@ def wakeup_path(
     absences = [_with_holder(one, locks) for one in absences]
     awaited = _awaited(absences, section.latency_ns, runs, others)
     absences = [_of_interrupt(one, awaited) for one in absences]
-    if release is not None and held is None:
-        milestones = of_awake(runs, expiry_ns)
-    else:
-        milestones = find_milestones(
-            runs,
-            contexts,
-            expiry_ns,
-            arrivals_ns=tasks.arrivals_ns,
-            held=(reached_ns(held, own.cpu, runs, contexts), held.end_ns)
-            if held
-            else None,
-        )
+    milestones = _milestones(own, runs, contexts, tasks, expiry_ns, held, release)
     competing = competing_tasks(
         runs,
         milestones,
@@ -245,6 +234,24 @@ def wakeup_path(
         unread_ns=marked_ns - section.last_ns,
         own_from=_own_from(runs, tasks, milestones) if to_the_end else None,
         is_timed=release is None,
+    )
+
+
+def _milestones(
+    own: ThreadsCpu,
+    runs: Sequence[Run],
+    contexts: Sequence[Context],
+    tasks: Tasks,
+    expiry_ns: int,
+    held: Absence | None,
+    release: Release | None,
+) -> Milestones:
+    if release is not None and held is None:
+        return of_awake(runs, expiry_ns)
+    ran_ns = (reached_ns(held, own.cpu, runs, contexts), held.end_ns) if held else None
+    arrivals_ns = tasks.arrivals_ns
+    return find_milestones(
+        runs, contexts, expiry_ns, arrivals_ns=arrivals_ns, held=ran_ns
     )
 
 

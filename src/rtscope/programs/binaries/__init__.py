@@ -9,6 +9,7 @@ Files of a checked program, which may be hostile: another process reads them.
     lookups.py                         where a dynamic linker looks functions up
     frametable.py, expression.py       tables of frames
     unwind.py                          callers of a place, from a copy of the stack
+    gotable.py, golibrary.py           functions and lines of programs of Go
     namer.py, namecache.py             functions and lines of places, and their cache
     debuginfo.py, linetable.py         functions and lines, from DWARF
     dwarfentries.py                    kinds, forms and values of entries of DWARF

@@ -494,10 +494,6 @@ def _missed(cycles: Sequence[OutsideCycle], found: Beginnings | None) -> int | N
     if found is None or found.period_ns is None or found.basis is Basis.INTERVAL:
         return None
     near = near_of(found.basis)
-    skipped = missed_in(
-        [
-            periods_in(b.begin_ns - a.begin_ns, found.period_ns, near)
-            for a, b in pairwise(cycles)
-        ]
-    )
+    gaps_ns = (b.begin_ns - a.begin_ns for a, b in pairwise(cycles))
+    skipped = missed_in([periods_in(ns, found.period_ns, near) for ns in gaps_ns])
     return skipped + sum(one.response_ns > found.period_ns for one in cycles)
