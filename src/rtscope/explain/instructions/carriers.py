@@ -10,7 +10,12 @@ one; the sender from where it has read the clock.
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 
-from rtscope.explain.instructions.absences import Wait, absences_of, tasks_of
+from rtscope.explain.instructions.absences import (
+    Wait,
+    absences_of,
+    task_at,
+    tasks_of,
+)
 from rtscope.explain.instructions.calls import Frame, Run, begun
 from rtscope.explain.instructions.contexts import Context, contexts_of
 from rtscope.explain.instructions.path import all_cpus, runs_of_all
@@ -133,7 +138,7 @@ class Search:
     def _carrier(self, found: _Found) -> tuple[Carrier, Woken | None]:
         """Return who made a call, and the call that woke him; None for the first."""
         end_ns, cpu = found.call.at_ns, found.call.cpu
-        task = self._task_at(end_ns, cpu)
+        task = task_at(end_ns, cpu, self._switches)
         entry = _interrupt_of(found)
         if entry is not None:
             begin_ns = _begin_of(entry, found)
@@ -149,10 +154,6 @@ class Search:
             return Carrier(cpu, begin_ns, end_ns, task, None), None
         begin_ns = min(woken.at_ns, end_ns)
         return Carrier(cpu, begin_ns, end_ns, task, woken), woken
-
-    def _task_at(self, at_ns: int, cpu: int) -> TaskSwitch:
-        before = [s for s in self._switches if s.cpu == cpu and s.at_ns <= at_ns]
-        return before[-1] if before else TaskSwitch(at_ns, cpu, 0, "")
 
     def _stay(self, task: TaskSwitch, at_ns: int) -> tuple[int, int]:
         """Return when a task got its CPU last, and when it had left one before that."""

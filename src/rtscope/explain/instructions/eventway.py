@@ -8,6 +8,7 @@ so only their lengths count: they lie behind each other.
 from collections import Counter
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
+from typing import TypeVar
 
 from rtscope.explain.instructions.calls import plain
 from rtscope.explain.instructions.carriers import Carrier, Search, Way
@@ -39,6 +40,7 @@ UNKNOWN_WAY = (
     "who woke the thread was not recorded: measure again, to know the way of the event"
 )
 
+_Timed = TypeVar("_Timed", Segment, Broken)
 Explainer = Callable[..., Explanation]
 """Explains a path: of a section, symbols, `arch` and `preemptible`."""
 
@@ -70,10 +72,7 @@ def explain_event(
     for one in known:
         moved = [_moved(s, at_ns, woken_ns) for s in one.segments]
         segments += [s for s in moved if s.duration_ns > 0]
-        broken += [
-            replace(b, begin_ns=b.begin_ns + at_ns, end_ns=b.end_ns + at_ns)
-            for b in one.broken
-        ]
+        broken += [_shifted(b, at_ns) for b in one.broken]
         at_ns += one.length_ns
     segments[:1] = [_from_the_begin(one) for one in segments[:1]]
     behind = [_since(one, woken_ns) for one in own.segments]
@@ -148,15 +147,9 @@ def _carried(
         since = [s for s in since if s.duration_ns > 0]
         if one.call is not None and held is not None:
             since = _told_to_cpu(its_path, one.call, since)
-        moved = [
-            replace(s, begin_ns=s.begin_ns - more_ns, end_ns=s.end_ns - more_ns)
-            for s in _of_carrier(one, since)
-        ]
-        broken = [
-            replace(b, begin_ns=b.begin_ns - more_ns, end_ns=b.end_ns - more_ns)
-            for b in carried.broken
-            if b.end_ns > more_ns
-        ]
+        moved = [_shifted(s, -more_ns) for s in _of_carrier(one, since)]
+        later = (b for b in carried.broken if b.end_ns > more_ns)
+        broken = [_shifted(b, -more_ns) for b in later]
         found.append(_Carried(one.end_ns - one.begin_ns - more_ns, moved, broken))
     return found[::-1]
 
@@ -236,6 +229,10 @@ def _moved(segment: Segment, by_ns: int, end_ns: int) -> Segment:
     begin_ns = max(0, min(segment.begin_ns + by_ns, end_ns))
     end_ns = max(begin_ns, min(segment.end_ns + by_ns, end_ns))
     return _cut(segment, begin_ns, end_ns)
+
+
+def _shifted(one: _Timed, by_ns: int) -> _Timed:
+    return replace(one, begin_ns=one.begin_ns + by_ns, end_ns=one.end_ns + by_ns)
 
 
 def _cut(segment: Segment, begin_ns: int, end_ns: int) -> Segment:

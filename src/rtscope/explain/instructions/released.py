@@ -5,6 +5,7 @@ The call has a time of the CPU that made it; the thread's own CPU may be up to a
 ahead. What that CPU did because of the call shows when it knew of it at the latest.
 """
 
+from bisect import bisect_right
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 
@@ -77,7 +78,7 @@ def _answered_ns(known: Absence, own: ThreadsCpu, by_ns: int) -> int:
 
 def of_awake(runs: Sequence[Run], since_ns: int) -> Milestones:
     """Return the milestones of a thread that was awake at a time."""
-    first = next((i for i, run in enumerate(runs) if run.end_ns > since_ns), len(runs))
+    first = bisect_right(runs, since_ns, key=lambda run: run.end_ns)
     return Milestones(
         first=first,
         entered=first,
