@@ -9,6 +9,7 @@
 #include <unistd.h>
 
 #include "files/slurp.h"
+#include "files/writefile.h"
 #include "journal/memgroup.h"
 #include "journal/shieldgroup.h"
 #include "machine/tracefs.h"
@@ -212,21 +213,6 @@ int knob_read(const struct knob_place *place, char value[KNOB_VALUE_MAX])
 	return 0;
 }
 
-static int write_file(const char *path, const char *value)
-{
-	/* O_TRUNC as a shell's redirection: it matters for plain files only */
-	int fd = open(path, O_WRONLY | O_TRUNC | O_CLOEXEC);
-	ssize_t n;
-
-	if (fd < 0)
-		return -errno;
-	n = write(fd, value, strlen(value));
-	if (n < 0)
-		n = -errno;
-	close(fd);
-	return n < 0 ? (int)n : 0;
-}
-
 int knob_write(const struct knob_place *place, const char *value)
 {
 	char path[256], got[KNOB_VALUE_MAX];
@@ -237,7 +223,7 @@ int knob_write(const struct knob_place *place, const char *value)
 
 	err = path_of(place, path, sizeof(path));
 	if (!err)
-		err = write_file(path, value);
+		err = writefile(path, value);
 	if (!err)
 		err = knob_read(place, got);
 	if (!err && strcmp(got, value) != 0)

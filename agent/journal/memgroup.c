@@ -13,6 +13,7 @@
 #include <unistd.h>
 
 #include "files/slurp.h"
+#include "files/writefile.h"
 
 #define V1_MOUNT "/sys/fs/cgroup/memory"
 #define V2_MOUNT "/sys/fs/cgroup"
@@ -31,18 +32,9 @@ static void group_path(int owner, const char *file, char *path, size_t size)
 static int write_group(int owner, const char *file, const char *value)
 {
 	char path[128];
-	int fd;
-	ssize_t n;
 
 	group_path(owner, file, path, sizeof(path));
-	fd = open(path, O_WRONLY | O_CLOEXEC);
-	if (fd < 0)
-		return -errno;
-	n = write(fd, value, strlen(value));
-	if (n < 0)
-		n = -errno;
-	close(fd);
-	return n < 0 ? (int)n : 0;
+	return writefile(path, value);
 }
 
 int memgroup_make(int owner, const char *limit)

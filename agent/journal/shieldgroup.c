@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 #include "journal/shieldgroup.h"
 
-#include <fcntl.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -10,6 +9,7 @@
 #include <unistd.h>
 
 #include "files/slurp.h"
+#include "files/writefile.h"
 
 #define CONTROLLERS  SHIELDGROUP_ROOT "/cgroup.subtree_control"
 #define ROOT_PROCS   SHIELDGROUP_ROOT "/cgroup.procs"
@@ -25,19 +25,11 @@ static const char *path_below(const char *root, const char *path, char out[PATH_
 	return out;
 }
 
-static int write_file(const char *root, const char *path, const char *value)
+static int write_below(const char *root, const char *path, const char *value)
 {
 	char whole[PATH_BYTES];
-	int fd = open(path_below(root, path, whole), O_WRONLY | O_TRUNC | O_CLOEXEC);
-	ssize_t n;
 
-	if (fd < 0)
-		return -errno;
-	n = write(fd, value, strlen(value));
-	if (n < 0)
-		n = -errno;
-	close(fd);
-	return n < 0 ? (int)n : 0;
+	return writefile(path_below(root, path, whole), value);
 }
 
 /* The first line. 0 or -errno. */
@@ -67,7 +59,7 @@ int shieldgroup_has_cpusets(const char *root)
 
 int shieldgroup_set_cpusets(const char *root, bool on)
 {
-	return write_file(root, CONTROLLERS, on ? "+cpuset" : "-cpuset");
+	return write_below(root, CONTROLLERS, on ? "+cpuset" : "-cpuset");
 }
 
 bool shieldgroup_exists(const char *root)
@@ -94,15 +86,15 @@ static int give_cpus(const char *root, const char *cpus)
 {
 	const char *const list = SHIELDGROUP_PATH "/cpuset.cpus";
 	const char *const kind = SHIELDGROUP_PATH "/cpuset.cpus.partition";
-	int err = write_file(root, list, cpus);
+	int err = write_below(root, list, cpus);
 
 	if (!err)
 		err = check(root, list, cpus, cpus);
 	if (err)
 		return err;
-	err = write_file(root, kind, "isolated");
+	err = write_below(root, kind, "isolated");
 	if (err == -EINVAL) /* before Linux 6.1 there is no such kind */
-		err = write_file(root, kind, "root");
+		err = write_below(root, kind, "root");
 	return err ? err : check(root, kind, "isolated", "root");
 }
 
@@ -126,7 +118,7 @@ const char *shieldgroup_answer(void)
 
 int shieldgroup_enter(const char *root)
 {
-	return write_file(root, SHIELDGROUP_PATH "/cgroup.procs", "0");
+	return write_below(root, SHIELDGROUP_PATH "/cgroup.procs", "0");
 }
 
 /* One round; a number that the buffer has cut off has no newline and waits for the next. */
@@ -139,7 +131,7 @@ static void empty(const char *root)
 		return;
 	for (char *line = text, *end; (end = strchr(line, '\n')); line = end + 1) {
 		*end = '\0';
-		write_file(root, ROOT_PROCS, line);
+		write_below(root, ROOT_PROCS, line);
 	}
 }
 

@@ -13,6 +13,7 @@
 #include <unistd.h>
 
 #include "files/slurp.h"
+#include "files/writefile.h"
 
 #define MOUNT_POINT  "/sys/kernel/tracing" /* since Linux 4.1 */
 #define LOCKDOWN     "/sys/kernel/security/lockdown"
@@ -167,16 +168,7 @@ int tracefs_instance_remove(const char *root, int owner)
 int tracefs_write(const char *directory, const char *name, const char *value)
 {
 	char path[2 * TRACEFS_PATH];
-	ssize_t n;
-	int fd;
 
 	snprintf(path, sizeof(path), "%s/%s", directory, name);
-	fd = open(path, O_WRONLY | O_TRUNC | O_CLOEXEC);
-	if (fd < 0)
-		return -errno;
-	n = write(fd, value, strlen(value));
-	if (n < 0)
-		n = -errno;
-	close(fd);
-	return n < 0 ? (int)n : 0;
+	return writefile(path, value);
 }

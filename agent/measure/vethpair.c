@@ -18,6 +18,8 @@
 #include <sys/socket.h>
 #include <unistd.h>
 
+#include "files/writefile.h"
+
 #define SENDER   "rtscope-a"
 #define RECEIVER "rtscope-b"
 
@@ -143,13 +145,7 @@ static int set_up(const char *name, uint32_t address)
  * kernel without IPv6 has no such file, and a container may not write it. */
 static void keep_ipv6_quiet(void)
 {
-	int fd = open("/proc/sys/net/ipv6/conf/default/disable_ipv6",
-		      O_WRONLY | O_CLOEXEC);
-
-	if (fd < 0)
-		return;
-	(void)!write(fd, "1", 1);
-	close(fd);
+	writefile("/proc/sys/net/ipv6/conf/default/disable_ipv6", "1");
 }
 
 /* Enters a new namespace of this thread, and opens the socket there. Its file or -errno. */
