@@ -18,7 +18,7 @@ from rtscope.explain.instructions.absences import (
 )
 from rtscope.explain.instructions.calls import Frame, Run, begun
 from rtscope.explain.instructions.contexts import Context, contexts_of
-from rtscope.explain.instructions.path import all_cpus, runs_of_all
+from rtscope.explain.instructions.path import Cpus, runs_of_all
 from rtscope.explain.instructions.roles import Role
 from rtscope.record.instructions.section import (
     TaskSwitch,
@@ -78,10 +78,10 @@ class _Found:
 class Search:
     """What is asked to find the carriers of the event that woke a path's thread."""
 
-    def __init__(self, section: TraceSection, symbols: SymbolTable, arch: str) -> None:
+    def __init__(self, section: TraceSection, symbols: SymbolTable, cpus: Cpus) -> None:
         """Take the runs of all CPUs."""
         self._section = section
-        own, others = all_cpus(section, symbols, arch=arch, to_the_end=False)
+        own, others = cpus
         self._switches = others.switches
         self._runs_on = runs_of_all(own.runs, others)
         self._calls = wakes_of_tasks(section)

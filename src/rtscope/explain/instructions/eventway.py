@@ -13,7 +13,7 @@ from typing import TypeVar
 from rtscope.explain.instructions.calls import plain
 from rtscope.explain.instructions.carriers import Carrier, Search, Way
 from rtscope.explain.instructions.explain import explain_path, explanation_of
-from rtscope.explain.instructions.path import WakeupPath, wakeup_path
+from rtscope.explain.instructions.path import WakeupPath, all_cpus, wakeup_path
 from rtscope.explain.instructions.released import Release
 from rtscope.explain.instructions.roles import Role
 from rtscope.explain.instructions.titles import A_CALL
@@ -58,11 +58,12 @@ def explain_event(
     preemptible: bool | None = None,
 ) -> Explanation:
     """Explain a wake-up by an event: the way of the event, then the thread's own."""
-    way = Search(section, symbols, arch).way()
+    cpus = all_cpus(section, symbols, arch=arch)
+    way = Search(section, symbols, cpus).way()
     sent_ns = section.last_ns - section.latency_ns
     took_ns = sum(one.end_ns - one.begin_ns for one in way.carriers)
     release = Release(way.call, _called_ns(way, section, sent_ns + took_ns))
-    path = wakeup_path(section, symbols, arch=arch, release=release)
+    path = wakeup_path(section, symbols, arch=arch, release=release, cpus=cpus)
     own = explanation_of(path, preemptible=preemptible)
     is_told = path.held is not None and way.call is not None
     woken_ns = path.held.runnable_ns - sent_ns if path.held and is_told else 0

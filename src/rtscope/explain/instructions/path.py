@@ -171,6 +171,10 @@ class WakeupPath:
         return next((one.readers for one in self.absences if one.readers), "")
 
 
+Cpus = tuple[ThreadsCpu, OtherCpus]
+"""The CPU of a wake-up, and the others."""
+
+
 def wakeup_path(
     section: TraceSection,
     symbols: SymbolTable,
@@ -178,10 +182,15 @@ def wakeup_path(
     arch: str,
     to_the_end: bool = False,
     release: Release | None = None,
+    cpus: Cpus | None = None,
 ) -> WakeupPath:
-    """Return all that one wake-up is explained from; without `release` a timer's."""
+    """
+    Return all that one wake-up is explained from; without `release` a timer's.
+
+    `cpus` are those of `all_cpus`, if they are known.
+    """
     marked_ns = section.last_ns
-    own, others = all_cpus(section, symbols, arch=arch, to_the_end=to_the_end)
+    own, others = cpus or all_cpus(section, symbols, arch=arch, to_the_end=to_the_end)
     section, switches, here = others.section, others.switches, own.switches
     runs, contexts = own.runs, own.contexts
     expiry_ns = section.last_ns - section.latency_ns
@@ -282,8 +291,8 @@ def _own_from(runs: Sequence[Run], tasks: Tasks, milestones: Milestones) -> int 
 
 
 def all_cpus(
-    section: TraceSection, symbols: SymbolTable, *, arch: str, to_the_end: bool
-) -> tuple[ThreadsCpu, OtherCpus]:
+    section: TraceSection, symbols: SymbolTable, *, arch: str, to_the_end: bool = False
+) -> Cpus:
     """
     Return the CPU of the wake-up, until it read the clock, and the others.
 
