@@ -86,19 +86,27 @@ bool watchproc_is_int80(struct watchproc *p, uint64_t ip)
 	return p->site[at].int80;
 }
 
-enum watchcalls_abi watchproc_abi(int pid)
+/* How many bytes of a file of a process there were; 0 or less: it cannot be read. */
+static ssize_t read_begin(int pid, const char *file, void *to, size_t most)
 {
-	unsigned char head[WATCHCALLS_HEAD] = { 0 };
 	char path[64];
 	ssize_t size = 0;
 	int fd;
 
-	snprintf(path, sizeof(path), "/proc/%d/exe", pid);
+	snprintf(path, sizeof(path), "/proc/%d/%s", pid, file);
 	fd = open(path, O_RDONLY | O_CLOEXEC);
 	if (fd >= 0) {
-		size = read(fd, head, sizeof(head));
+		size = read(fd, to, most);
 		close(fd);
 	}
+	return size;
+}
+
+enum watchcalls_abi watchproc_abi(int pid)
+{
+	unsigned char head[WATCHCALLS_HEAD] = { 0 };
+	ssize_t size = read_begin(pid, "exe", head, sizeof(head));
+
 	return size == sizeof(head) ? watchcalls_of_program(head) : watchcalls_own();
 }
 
@@ -106,17 +114,9 @@ enum watchcalls_abi watchproc_abi(int pid)
 static uint64_t vdso_of(int pid, size_t word)
 {
 	unsigned char text[AUXV_BYTES];
+	ssize_t size = read_begin(pid, "auxv", text, sizeof(text));
 	uint64_t key = 0, value = 0;
-	char path[64];
-	ssize_t size = 0;
-	int fd;
 
-	snprintf(path, sizeof(path), "/proc/%d/auxv", pid);
-	fd = open(path, O_RDONLY | O_CLOEXEC);
-	if (fd >= 0) {
-		size = read(fd, text, sizeof(text));
-		close(fd);
-	}
 	for (ssize_t at = 0; at + 2 * (ssize_t)word <= size; at += 2 * (ssize_t)word) {
 		memcpy(&key, text + at, word);
 		memcpy(&value, text + at + word, word);
