@@ -22,6 +22,7 @@
 #include "qemu.h"
 #include "recorder.h"
 #include "registers.h"
+#include "requests.h"
 #include "sections.h"
 #include "state.h"
 #include "summary.h"
@@ -73,12 +74,13 @@ static void at_cpu(qemu_plugin_id_t id, unsigned int index)
 	if (missing &&
 	    (plugin.options.out || plugin.options.program || plugin.options.has_parts))
 		give_up("the CPU has no register", missing);
-	if (plugin.options.program && (missing = outside_registers()))
-		give_up("the CPU has no register", missing);
-	if (plugin.options.has_parts && (missing = parts_registers()))
+	if ((plugin.options.program && (missing = outside_registers())) ||
+	    (plugin.options.has_parts && (missing = parts_registers())))
 		give_up("the CPU has no register", missing);
 	if (plugin.options.schedule)
 		sections_init(plugin.arch, &plugin.options);
+	if (plugin.options.wake && (missing = requests_watch(recorder_at_request)))
+		give_up("of this QEMU", missing);
 }
 
 /* QEMU's end is asked for under its lock, as an interrupt of another CPU is. */
@@ -486,10 +488,9 @@ int qemu_plugin_install(qemu_plugin_id_t id, const struct qemu_info *info, int a
 		fprintf(stderr, "rtscope-plugin: no memory for the ring\n");
 		return -1;
 	}
-	if (plugin.options.progress &&
-	    progress_begin(plugin.options.progress, &plugin.marks.count)) {
-		fprintf(stderr, "rtscope-plugin: cannot write %s\n",
-			plugin.options.progress);
+	wrong = plugin.options.progress;
+	if (wrong && progress_begin(wrong, &plugin.marks.count)) {
+		fprintf(stderr, "rtscope-plugin: cannot write %s\n", wrong);
 		return -1;
 	}
 	qemu_plugin_register_vcpu_init_cb(id, at_cpu);

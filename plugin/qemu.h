@@ -118,4 +118,9 @@ void qemu_mutex_unlock_impl(void *lock, const char *file, int line);
 bool qemu_in_vcpu_thread(void);
 int qemu_shutdown_requested_get(void);
 
+/* Likewise: a class by its name, and its function that tells a CPU of an interrupt. */
+typedef void (*qemu_interrupt_fn)(void *cpu, int mask);
+void *object_class_by_name(const char *name);
+void icount_handle_interrupt(void *cpu, int mask);
+
 #endif

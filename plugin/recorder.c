@@ -112,6 +112,15 @@ static void record_woken(const struct cpu *cpu)
 		windows_add(woken);
 }
 
+void recorder_at_request(unsigned int cpu, uint64_t at_ns, uint64_t asked)
+{
+	struct record r = record_make(RECORD_ASKED, cpu, at_ns, asked);
+
+	ring_add(r);
+	if (in_window(at_ns) && !windows_is_empty())
+		windows_add(r);
+}
+
 /* An entry that had interrupts go off is an interrupt's: what it interrupted may have
  * turned preemption off. */
 static void record_count(const struct cpu *cpu)

@@ -29,6 +29,9 @@ static inline void recorder_at_plain_block(unsigned int cpu, uint64_t at_ns,
 	ring_add(record_make(RECORD_BLOCK, cpu, at_ns, address));
 }
 
+/* As requests_watch() tells it. */
+void recorder_at_request(unsigned int cpu, uint64_t at_ns, uint64_t asked);
+
 void recorder_at_mark(const struct mark *mark);
 
 /* Returns 0 or -errno. */

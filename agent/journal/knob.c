@@ -11,6 +11,7 @@
 #include "files/slurp.h"
 #include "files/writefile.h"
 #include "journal/memgroup.h"
+#include "journal/serialline.h"
 #include "journal/shieldgroup.h"
 #include "machine/tracefs.h"
 
@@ -22,6 +23,9 @@
 
 /* A tracing instance, the same way; whoever made it is in its name. */
 #define TRACE_INSTANCE "trace_instance"
+
+/* A serial line, whose index is the number of its ttyS. */
+#define SERIAL_LINE "serial_line"
 
 /* A control group with CPUs of its own, and what the kernel needs before there is one. */
 #define SHIELD  "shield"
@@ -37,6 +41,7 @@ enum form {
 	PER_CPU, /* a file for each: measure sets it on those it measures */
 	CHOSEN,  /* "always [madvise] never": the file has all, one is marked */
 	THING,   /* made and removed, not set */
+	LINE,    /* read and set by calls, not by a file */
 };
 
 /* A number stands for '#' in a path: the index, or for two of them what knob.h says. */
@@ -69,6 +74,7 @@ static const struct {
 	{ "preempt", KNOB_DEBUGFS "/sched/preempt", CHOSEN },
 	{ CPUSETS, SHIELDGROUP_ROOT "/cgroup.subtree_control", THING },
 	{ SHIELD, SHIELDGROUP_PATH, THING },
+	{ SERIAL_LINE, NULL, LINE },
 	{ MEMORY_GROUP, NULL, THING },
 	{ TRACE_INSTANCE, NULL, THING },
 };
@@ -112,6 +118,13 @@ static bool is_thing(const char *name)
 	int i = find(name);
 
 	return i >= 0 && knobs[i].form == THING;
+}
+
+static bool is_line(const char *name)
+{
+	int i = find(name);
+
+	return i >= 0 && knobs[i].form == LINE;
 }
 
 /* 1 or 0, or -errno. */
@@ -197,6 +210,8 @@ int knob_read(const struct knob_place *place, char value[KNOB_VALUE_MAX])
 		snprintf(value, KNOB_VALUE_MAX, "%s", err > 0 ? "present" : ABSENT);
 		return err < 0 ? err : 0;
 	}
+	if (is_line(place->name))
+		return serialline_read(place->index, value, KNOB_VALUE_MAX);
 	err = path_of(place, path, sizeof(path));
 	if (err)
 		return err;
@@ -221,9 +236,13 @@ int knob_write(const struct knob_place *place, const char *value)
 	if (is_thing(place->name))
 		return thing_write(place, value);
 
-	err = path_of(place, path, sizeof(path));
-	if (!err)
-		err = writefile(path, value);
+	if (is_line(place->name)) {
+		err = serialline_write(place->index, value);
+	} else {
+		err = path_of(place, path, sizeof(path));
+		if (!err)
+			err = writefile(path, value);
+	}
 	if (!err)
 		err = knob_read(place, got);
 	if (!err && strcmp(got, value) != 0)

@@ -9,6 +9,7 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/eventfd.h>
+#include <sys/mman.h>
 #include <sys/syscall.h>
 #include <unistd.h>
 
@@ -287,33 +288,32 @@ static void close_cond_wait(struct event_ends *e)
 /* --- the table, and its users ------------------------------------------------------ */
 
 static const struct event_kind thread_kinds[] = {
-	{ "futex", open_futex, send_futex, receive_futex, NULL },
-	{ "eventfd", open_eventfd, send_eventfd, receive_eventfd, NULL },
-	{ "pipe", open_pipe, event_send_number, event_receive_number, NULL },
-	{ "signal", open_signal, send_signal, receive_signal, NULL },
-	{ "mq", open_mq, send_mq, receive_mq, NULL },
-	{ "sem", open_sem, send_sem, receive_sem, NULL },
-	{ "cond", open_cond, send_cond, receive_cond, close_cond_wait },
+	{ "futex", open_futex, send_futex, receive_futex, NULL, false },
+	{ "eventfd", open_eventfd, send_eventfd, receive_eventfd, NULL, false },
+	{ "pipe", open_pipe, event_send_number, event_receive_number, NULL, false },
+	{ "signal", open_signal, send_signal, receive_signal, NULL, false },
+	{ "mq", open_mq, send_mq, receive_mq, NULL, false },
+	{ "sem", open_sem, send_sem, receive_sem, NULL, false },
+	{ "cond", open_cond, send_cond, receive_cond, close_cond_wait, false },
 };
 
 #define THREAD_KINDS (sizeof(thread_kinds) / sizeof(thread_kinds[0]))
 
-static const struct event_kind *const line_kinds[] = {
-	&event_kind_pty,
-	&event_kind_udp,
-	&event_kind_raw,
+static const struct event_kind *const device_kinds[] = {
+	&event_kind_pty, &event_kind_serial, &event_kind_udp,
+	&event_kind_raw, &event_kind_can,    &event_kind_uio,
 };
 
-#define LINE_KINDS (sizeof(line_kinds) / sizeof(line_kinds[0]))
+#define DEVICE_KINDS (sizeof(device_kinds) / sizeof(device_kinds[0]))
 
 static const struct event_kind *kind_of(const char *name)
 {
 	for (size_t i = 0; i < THREAD_KINDS; i++)
 		if (strcmp(thread_kinds[i].name, name) == 0)
 			return &thread_kinds[i];
-	for (size_t i = 0; i < LINE_KINDS; i++)
-		if (strcmp(line_kinds[i]->name, name) == 0)
-			return line_kinds[i];
+	for (size_t i = 0; i < DEVICE_KINDS; i++)
+		if (strcmp(device_kinds[i]->name, name) == 0)
+			return device_kinds[i];
 	return NULL;
 }
 
@@ -355,7 +355,7 @@ static int parse_event_option(const char *key, const char *value,
 		out->cpu = (int)number;
 		return 0;
 	}
-	if (out->kind != &event_kind_raw)
+	if (!out->kind->between)
 		return -EINVAL;
 	if (strcmp(key, "from") == 0)
 		return parse_interface(value, out->from);
@@ -400,7 +400,7 @@ const char *event_name(const struct event_choice *choice)
 void event_ends_init(struct event_ends *e)
 {
 	memset(e, 0, sizeof(*e));
-	e->send_fd = e->receive_fd = -1;
+	e->send_fd = e->receive_fd = e->device.config_fd = -1;
 }
 
 void event_ends_close(struct event_ends *e)
@@ -409,5 +409,9 @@ void event_ends_close(struct event_ends *e)
 		close(e->send_fd);
 	if (e->receive_fd >= 0)
 		close(e->receive_fd);
-	e->send_fd = e->receive_fd = -1;
+	if (e->device.config_fd >= 0)
+		close(e->device.config_fd);
+	if (e->device.registers)
+		munmap((void *)(uintptr_t)e->device.registers, EVENT_REGISTERS);
+	event_ends_init(e);
 }

@@ -16,8 +16,12 @@
 #include <stdbool.h>
 #include <stdint.h>
 
-#define EVENT_NAME_MAX 16 /* IFNAMSIZ */
-#define EVENT_WHY      160
+#define EVENT_NAME_MAX  16 /* IFNAMSIZ */
+#define EVENT_WHY       160
+#define EVENT_WHAT      96
+#define EVENT_REGISTERS 4096 /* bytes of a device that are mapped */
+
+struct journal;
 
 #define EVENT_CPU_OTHER (-1) /* the next CPU that the process may use */
 #define EVENT_CPU_SAME  (-2)
@@ -28,8 +32,15 @@ struct event_choice {
 	bool polls;                    /* poll: it never sleeps */
 	int cpu;                       /* of the stimulus, or one of the above */
 	unsigned int priority;     /* of the stimulus; 0: one below the receiver's */
-	char from[EVENT_NAME_MAX]; /* interfaces of raw; empty: a veth pair */
+	char from[EVENT_NAME_MAX]; /* what a kind goes between; empty: its own pair */
 	char to[EVENT_NAME_MAX];
+};
+
+/* A device whose registers are mapped. */
+struct event_device {
+	volatile uint32_t *registers; /* NULL: none */
+	int config_fd;                /* its configuration space; -1: none */
+	uint16_t command; /* what is written there to let it interrupt again */
 };
 
 /* The two ends of a way: each kind uses what it needs. */
@@ -38,8 +49,10 @@ struct event_ends {
 	pid_t receiver;          /* its thread, before the first event */
 	siginfo_t info;          /* of signal, filled but for the number */
 	uint32_t owner;          /* of raw: in each of its frames, and in no other's */
+	struct event_device device; /* of uio */
+	struct journal *journal;    /* for what a kind sets on the machine */
 
-	/* by the receiver: of kinds whose events have no number */
+	/* by the receiver: of kinds whose events have no number, or a part of it */
 	_Alignas(64) uint32_t received;
 
 	_Alignas(64) _Atomic uint32_t word; /* futex */
@@ -70,6 +83,7 @@ struct event_kind {
 	int64_t (*receive)(struct event_ends *e);
 	/* Ends a wait that no signal ends; NULL: there is none. */
 	void (*close_wait)(struct event_ends *e);
+	bool between; /* whether from= and to= may say what it goes between */
 };
 
 /* Parses NAME[:OPTION=VALUE]... 0, or -EINVAL. */
@@ -92,6 +106,24 @@ int64_t event_receive_number(struct event_ends *e);
 int event_send_number(struct event_ends *e, uint32_t number);
 void event_refuse(struct event_refusal *refusal, const char *what, int err);
 
-extern const struct event_kind event_kind_pty, event_kind_udp, event_kind_raw;
+/* Names what a kind of the network makes, or takes, before it can open its sockets. */
+void event_say_pair(const struct event_choice *choice, const char *made,
+		    char what[EVENT_WHAT]);
+
+/* event_refuse(), with what to do about an interface. */
+void event_refuse_pair(struct event_refusal *refusal, const struct event_choice *choice,
+		       const char *what, int err);
+
+/*
+ * Sends and waits for a first event: it takes slow paths, and shows whether any comes
+ * through at all. Again and again for ten seconds: the kernel drops what is sent before
+ * it has noticed that a link is up. What comes late is no event of the run. what names
+ * the event in words. 0, or -errno and *refusal is filled.
+ */
+int event_try_first(struct event_ends *e, const struct event_kind *kind,
+		    const char *what, struct event_refusal *refusal);
+
+extern const struct event_kind event_kind_pty, event_kind_serial, event_kind_udp,
+	event_kind_raw, event_kind_can, event_kind_uio;
 
 #endif

@@ -4,6 +4,8 @@
 #include <stdio.h>
 #include <string.h>
 
+#include "measure/netpair.h"
+
 enum exit_status events_open(struct run *run, struct emit *out)
 {
 	const struct event_choice *choice = &run->options->event;
@@ -19,6 +21,7 @@ enum exit_status events_open(struct run *run, struct emit *out)
 		struct event_refusal refusal = { 0 };
 
 		run->way[i].opened = true;
+		run->way[i].ends.journal = &run->journal;
 		if (!choice->kind->open(&run->way[i].ends, choice, &refusal))
 			continue;
 		snprintf(message, sizeof(message), "event %s: %s", choice->kind->name,
@@ -67,4 +70,5 @@ void events_close(struct run *run)
 	for (unsigned int i = 0; run->way && i < run->count; i++)
 		if (run->way[i].opened)
 			event_ends_close(&run->way[i].ends);
+	netpair_give_back();
 }

@@ -11,6 +11,7 @@ TEXT = 0xFFFF_FFFF_8000_0000
 SIZE = 0x1000
 USER_CODE = 0x1_0000
 
+BY_TIMER = 256
 ASLEEP = "asleep"
 Step = tuple[int, str] | tuple[int, str, int]
 """
@@ -39,6 +40,7 @@ def section(
     counts: Sequence[tuple[int, int]] = (),
     changes: Sequence[tuple[int, int, int]] = (),
     wakes: Sequence[tuple[int, int, str]] = (),
+    asked: Sequence[tuple[int, int, int]] = (),
     block_ns: int = 0,
     quantum_ns: int = 0,
 ) -> TraceSection:
@@ -50,6 +52,8 @@ def section(
     `counts` are preemption counts that interrupts of CPU 0 found: (ns, count);
     `changes` are new priorities of tasks that go on: (ns, CPU, prio);
     `wakes` are calls that wake a task: (ns, CPU, name of the task);
+    `asked` are requests for interrupts: (ns, CPU that asks, CPU that is asked), to
+    which BY_TIMER is added if a device's timer asks;
     `block_ns` the longest that a block can take, if the CPUs do not share a clock;
     `quantum_ns` by how much their times may differ.
     """
@@ -60,6 +64,7 @@ def section(
     rows += [row for task in tasks for row in _told(*task)]
     rows += [(at, cpu, RecordKind.CHANGE, prio) for at, cpu, prio in changes]
     rows += [(at, cpu, RecordKind.WOKEN, TEXT + len(name)) for at, cpu, name in wakes]
+    rows += [(at, by, RecordKind.ASKED, cpu) for at, by, cpu in asked]
     at, last = 0, 0
     for step in steps:
         cpu = step[2] if len(step) > 2 else 0

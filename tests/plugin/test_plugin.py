@@ -9,13 +9,14 @@ from pathlib import Path
 
 import numpy as np
 import pytest
-from bare import NO_QEMU, ROOT, Board, address_of, build_guest, find_qemu
+from bare import NO_QEMU, ROOT, Board, address_of, build, build_guest, find_qemu
 
 from rtscope.record.instructions.file import whole_from_ns
 from rtscope.record.instructions.section import (
     RecordKind,
     SectionKind,
     TraceSection,
+    requests_of,
     task_switches,
     wakes_of_tasks,
 )
@@ -308,6 +309,20 @@ def test_whom_the_kernel_wakes_is_told_where_it_does_so(board: Board) -> None:
     assert (woken.cpu, woken.task) == (0, address_of(guest, "task"))
     assert path.first_ns < woken.at_ns < path.last_ns
     assert path.last_ns == silent["last_mark"] * NS_PER_INSTRUCTION
+
+
+def test_a_request_for_an_interrupt_tells_who_asked_whom_and_when(board: Board) -> None:
+    guest = build("wakes.S", ROUNDS=3, SPINS=700)
+    wake = address_of(guest, "sleeper")  # never there: the requests are what counts
+
+    (path, *_) = board.record(guest, cpus=2, task="tp", wake=wake, quantum=50).sections
+
+    asked = [one for one in requests_of(path) if one.by == 0]
+    blocks = path.at_ns[(path.kinds == RecordKind.BLOCK) & (path.cpus == 0)]
+    assert [one.cpu for one in asked] == [1, 1, 1]
+    for one in asked:
+        begun = int(blocks[blocks <= one.at_ns][-1])
+        assert 0 <= one.at_ns - begun < 100 * NS_PER_INSTRUCTION
 
 
 def test_every_window_tells_the_state_anew(board: Board) -> None:

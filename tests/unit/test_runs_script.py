@@ -131,22 +131,28 @@ def test_symbols_of_modules_that_the_load_inserts_are_kept_while_it_runs() -> No
 
 @pytest.mark.parametrize(
     ("event", "inserts"),
-    [("udp", True), ("raw:priority=50", True), ("futex", False), ("timer", False)],
+    [
+        ("udp", ["veth"]),
+        ("raw:priority=50", ["veth"]),
+        ("can", ["can", "can-raw"]),
+        ("raw:from=eth0:to=eth1:cpu=same", []),
+        ("futex", []),
+        ("timer", []),
+    ],
 )
 def test_modules_for_events_are_there_for_those_that_need_them(
-    event: str, inserts: bool
+    event: str, inserts: list[str]
 ) -> None:
-    modules = {"helper.ko": b"1", "veth.ko": b"2"}
+    """Of those that the kernel has; what it lacks may be built into it."""
+    modules = {"can-raw.ko": b"1", "veth.ko": b"2", "can.ko": b"3"}
     run = replace(RUN, event=event)
     job = job_of(run, BOARD, IDLE, facts=[], seed=3, event_modules=modules)
     lines = job.script.splitlines()
 
     inserted = [line for line in lines if line.startswith("insmod")]
-    assert inserted == (
-        ["insmod /job/helper.ko", "insmod /job/veth.ko"] if inserts else []
-    )
-    assert job.files == (modules if inserts else {})
-    assert any("modules-before" in line for line in lines) == inserts
+    assert inserted == [f"insmod /job/{name}.ko" for name in inserts]
+    assert job.files == {f"{name}.ko": modules[f"{name}.ko"] for name in inserts}
+    assert any("modules-before" in line for line in lines) == bool(inserts)
     measured = next(i for i, line in enumerate(lines) if "measure.jsonl" in line)
     assert all(lines.index(line) < measured for line in inserted)
 

@@ -221,7 +221,13 @@ def _events() -> Iterator[str]:
         "policy of the thread that it wakes and one priority less, or FIFO with "
         "`priority=N`."
     )
-    yield "No event was ever run by us on the hardware of a board."
+    yield "No event was ever run by us on the hardware of a board. We ran"
+    yield ""
+    by_places: dict[str, list[str]] = {}
+    for name in event_names():
+        by_places.setdefault(get_event(name).places, []).append(f"`{name}`")
+    for places, names in by_places.items():
+        yield f"* on {places}: {', '.join(names)};"
     for name in event_names():
         event = get_event(name)
         yield from ("", f"## {name}", "", f"{whole(event.title)}", "")
@@ -230,7 +236,6 @@ def _events() -> Iterator[str]:
         yield f"* Path: {event.path}."
         if event.needs:
             yield f"* Needs: {event.needs}."
-        yield f"* We ran it on {event.places}."
         if event.options:
             named = ", ".join(f"`{option}=`" for option in event.options)
             yield f"* Options of its own: {named}."

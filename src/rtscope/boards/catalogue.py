@@ -70,6 +70,8 @@ class Board:
     """Instructions that a CPU may be ahead of another one that executes."""
     revision: Annotated[int, Field(ge=1)] = 1
     """Of the model: results of different revisions are of different machines."""
+    event_devices: tuple[str, ...] = ()
+    """What the event of a run needs: options of QEMU; no board's file has any."""
 
     @property
     def instruction_ns(self) -> int:

@@ -208,6 +208,8 @@ class Cause(StrEnum):
     EVENT_INTERRUPT = "the event's interrupt"
     ON_ITS_WAY = "an interrupt on its way"
     """From the CPU that woke the thread to the thread's own."""
+    DEVICE = "a device that waits"
+    """Between the store that it is used by and its request for an interrupt."""
     TIMER_SLACK = "timer slack"
     """Timers of threads that are not real-time may expire some 50 us late."""
     TICK = "a timer that waits for the tick"
@@ -408,6 +410,7 @@ INHERENT = frozenset(
     {
         *(Cause.TIMER_INTERRUPT, Cause.SCHEDULER, Cause.RETURN, Cause.DELIVERY),
         *(Cause.SENDING, Cause.CARRIER, Cause.EVENT_INTERRUPT, Cause.ON_ITS_WAY),
+        Cause.DEVICE,
     }
 )
 

@@ -64,7 +64,7 @@ class Kernel:
     modules: Path | None = None
     """An archive of what the storage load needs; None if all is built in."""
     event_modules: Path | None = None
-    """The same of what events of the network need."""
+    """The same of what events need."""
 
 
 def kernel_names(arch: str | None = None) -> tuple[str, ...]:
@@ -131,7 +131,7 @@ def keep_packaged(work: Path, root: Path, row: KernelRow) -> Mapping[str, Any]:
 
 
 def event_modules_of(kernel: Kernel) -> Mapping[str, bytes]:
-    """Return the modules that events of the network need, in the order of insertion."""
+    """Return the modules that a kernel has for events, by the names of their files."""
     if kernel.event_modules is None:
         return {}
     entries = initrd.unpack(kernel.event_modules.read_bytes())

@@ -281,6 +281,7 @@ def command_line(qemu: Qemu, board: Board, boot: Boot) -> tuple[str, ...]:
         *("-serial", "chardev:console"),
         *("-chardev", f"file,id=results,path={escaped(boot.results)}"),
         *board.results_devices,
+        *board.event_devices,
         *boot.quantum,
         *("-kernel", str(boot.kernel), "-initrd", str(boot.initrd)),
         *("-append", " ".join((f"console={board.console}", *_APPEND, *board.append))),

@@ -11,6 +11,7 @@ from datetime import UTC, datetime
 from pathlib import Path
 
 from rtscope.boards.catalogue import Board, get_board, with_append
+from rtscope.boards.events import with_devices_for
 from rtscope.boards.kernels.catalogue import event_modules_of
 from rtscope.boards.parts.aptroot import read_lock
 from rtscope.boards.parts.buildcontext import BuildContext
@@ -132,7 +133,10 @@ def prepare_campaign(
     if campaign.parts:
         for one in prepared.values():
             parts_view(one, cache=cache_dir(), log=log, progress=progress)
-    runs = tuple((one, prepared[_label(one.run, board)]) for one in requests)
+    runs = tuple(
+        (one, _with_devices(prepared[_label(one.run, board)], one.run))
+        for one in requests
+    )
     if kinds:
         inspections = GuestInspections(progress) if inspections is None else inspections
         runs = tuple(
@@ -264,6 +268,10 @@ def _context(
 
 def _labels(plan: Plan, board: Board) -> list[str]:
     return list(dict.fromkeys(_label(run, board) for run in plan.runs))
+
+
+def _with_devices(prepared: Prepared, run: Run) -> Prepared:
+    return replace(prepared, board=with_devices_for(prepared.board, run.event))
 
 
 def _label(run: Run, board: Board) -> str:

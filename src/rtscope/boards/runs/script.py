@@ -9,6 +9,7 @@ import shlex
 from collections.abc import Mapping, Sequence
 from types import MappingProxyType
 
+from rtscope.boards.events import needs_of
 from rtscope.boards.parts.initrd import Job
 from rtscope.measure.campaign.model import Campaign
 from rtscope.measure.loads import LoadCommand
@@ -41,11 +42,6 @@ _SYMBOLS_OF_NEW_MODULES = (
     f"grep -Ff /tmp/modules-new /proc/kallsyms >/out/{MODULE_SYMBOLS}"
 )
 
-OVER_VETH = ("udp", "raw")
-"""Events that need the driver of veth pairs."""
-_OF_EVENTS = {"pty": ("mkdir -p /dev/pts", "mount -t devpts devpts /dev/pts")}
-"""What an event needs before it is measured."""
-
 FACT_BATCH = 100
 """Paths per call: the length of a command line is limited."""
 
@@ -75,11 +71,15 @@ def job_of(
     Return the job of a run; the paths `facts` are read before and after.
 
     With `own_modules` the load may insert modules, whose symbols are then kept.
-    `event_modules` are those for events of the network, in the order of insertion.
+    `event_modules` are those that the kernel has for events, by their names.
     `settings` are options of the agent: it makes them before the board settles.
     """
-    event = run.event.partition(":")[0]
-    inserted = event_modules if event in OVER_VETH else {}
+    needs = needs_of(run.event)
+    inserted = {
+        f"{name}.ko": event_modules[f"{name}.ko"]
+        for name in needs.modules
+        if f"{name}.ko" in event_modules
+    }
     phase = ("--phase-ns", str(phase_ns(run, seed)))
     before, after = (
         [
@@ -96,7 +96,7 @@ def job_of(
     if own_modules or inserted:
         lines.append(_MODULES_BEFORE)
     lines += [f"insmod /job/{name}" for name in inserted]
-    lines += _OF_EVENTS.get(event, ())
+    lines += needs.before
     if load.argv:
         if load.memory_limit_bytes:
             lines.append(MEMORY_GROUPS)

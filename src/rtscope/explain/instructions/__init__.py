@@ -19,6 +19,7 @@ From the instructions that a virtual board executed to an explanation. Pure.
     titles.py                   pieces of a path, and the name of each
     explain.py                  the explanation
     carriers.py                 who carried an event to the thread
+    requested.py                which request an interrupt answers
     released.py                 a thread that a known call woke, and no timer
     eventway.py                 the explanation of an answer to an event, or of a gap
     sections.py                 the longest critical sections, by name

@@ -13,12 +13,15 @@ from dataclasses import dataclass
 from rtscope.explain.instructions.absences import (
     Wait,
     absences_of,
+    left_in,
     task_at,
     tasks_of,
+    wait_of,
 )
-from rtscope.explain.instructions.calls import Frame, Run, begun
+from rtscope.explain.instructions.calls import Frame, Run, begun, plain
 from rtscope.explain.instructions.contexts import Context, contexts_of
 from rtscope.explain.instructions.path import Cpus, runs_of_all
+from rtscope.explain.instructions.requested import at_time, request_of
 from rtscope.explain.instructions.roles import Role
 from rtscope.record.instructions.section import (
     TaskSwitch,
@@ -31,6 +34,8 @@ from rtscope.record.instructions.symbols import USER, SymbolTable
 SENDER = "rtscope-ev/"
 """How the agent's threads that send events are called: `agent/measure/sampler.c`."""
 _MOST_CARRIERS = 8
+_ON_THE_WAY = (Wait.CPU, Wait.LOCK, Wait.PAGE)
+"""What a task may wait for while it carries an event."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -46,6 +51,14 @@ class Carrier:
     call: Woken | None
     """The call that woke it; None if it was awake, or is an interrupt."""
     is_interrupt: bool = False
+    entry: str = ""
+    """The name of an interrupt."""
+    entered_ns: int | None = None
+    """When an interrupt began; it was asked for before, if the request is known."""
+    asked_by: int | None = None
+    """The CPU of whose instruction that is."""
+    is_device: bool = False
+    """It is no task: a device that takes its time between its store and its request."""
 
     @property
     def is_sender(self) -> bool:
@@ -63,16 +76,20 @@ class Way:
     """The call that woke the thread; None if it did not sleep."""
     is_known: bool
     """The first of them is the sender."""
+    awake_until_ns: int | None = None
+    """When the thread went to sleep, if it was awake when the event was sent."""
 
 
 @dataclass(frozen=True, slots=True)
 class _Found:
-    """A call that woke a task, and what made it."""
+    """Where an instruction passed the event on."""
 
-    call: Woken
+    at_ns: int
+    cpu: int
     runs: Sequence[Run]
     contexts: Sequence[Context]
     at: int
+    """The run that it is in."""
 
 
 class Search:
@@ -93,7 +110,7 @@ class Search:
         self._waits = [
             one
             for one in absences
-            if one.wait is not Wait.CPU and one.end_ns > self._sent_ns
+            if one.wait not in _ON_THE_WAY and one.end_ns > self._sent_ns
         ]
         self._thread = own.switches[-1].task if own.switches else 0
 
@@ -106,14 +123,14 @@ class Search:
         first = call = self._call_of(
             self._thread, since_ns, wait.end_ns, self._section.cpu
         )
-        while call is not None and len(carriers) < _MOST_CARRIERS:
-            found = self._made_by(call)
-            if found is None:
-                break
-            one, call = self._carrier(found)
-            carriers.append(one)
+        found = None if call is None else self._made_by(call)
+        while found is not None and len(carriers) < _MOST_CARRIERS:
+            those, found = self._carriers(found)
+            carriers += those
         is_known = bool(carriers) and carriers[-1].is_sender
-        return Way(tuple(reversed(carriers)), first, is_known=is_known)
+        awake_until_ns = wait.begin_ns if wait.begin_ns > self._sent_ns else None
+        way = tuple(reversed(carriers))
+        return Way(way, first, is_known=is_known, awake_until_ns=awake_until_ns)
 
     def _call_of(
         self, task: int, since_ns: int, until_ns: int, cpu: int
@@ -133,40 +150,135 @@ class Search:
         at = begun(runs, call.at_ns)
         if at == len(runs) or runs[at].begin_ns != call.at_ns:
             return None
-        return _Found(call, runs, contexts_of(runs), at)
+        return _Found(call.at_ns, call.cpu, runs, contexts_of(runs), at)
 
-    def _carrier(self, found: _Found) -> tuple[Carrier, Woken | None]:
-        """Return who made a call, and the call that woke him; None for the first."""
-        end_ns, cpu = found.call.at_ns, found.call.cpu
+    def _carriers(self, found: _Found) -> tuple[list[Carrier], _Found | None]:
+        """Return who passed the event on, and where he got it; None for the first."""
+        end_ns, cpu = found.at_ns, found.cpu
         task = task_at(end_ns, cpu, self._switches)
         entry = _interrupt_of(found)
         if entry is not None:
-            begin_ns = _begin_of(entry, found)
-            return Carrier(cpu, begin_ns, end_ns, task, None, is_interrupt=True), None
+            return self._interrupt(found, task, entry)
         if task.name.startswith(SENDER):
             begin_ns = self._read_ns(found)
-            return Carrier(cpu, begin_ns, end_ns, task, None), None
+            return [Carrier(cpu, begin_ns, end_ns, task, None)], None
         arrived_ns, slept_ns = self._stay(task, end_ns)
         woken = self._call_of(task.task, slept_ns, arrived_ns, cpu)
         skew_ns = self._section.quantum_ns
         if woken is None or woken.at_ns < self._sent_ns - skew_ns:
-            begin_ns = min(self._sent_ns, end_ns)
-            return Carrier(cpu, begin_ns, end_ns, task, None), None
+            sent = self._sent_by(end_ns)  # to a task that was awake already
+            begin_ns = min(self._sent_ns if sent is None else sent.at_ns, end_ns)
+            return [Carrier(cpu, begin_ns, end_ns, task, None)], sent
         begin_ns = min(woken.at_ns, end_ns)
-        return Carrier(cpu, begin_ns, end_ns, task, woken), woken
+        return [Carrier(cpu, begin_ns, end_ns, task, woken)], self._made_by(woken)
+
+    def _interrupt(
+        self, found: _Found, task: TaskSwitch, entry: Frame
+    ) -> tuple[list[Carrier], _Found | None]:
+        """Return an interrupt, with the device that waited to ask for it."""
+        entered_ns = _begin_of(entry, found)
+        asked = request_of(
+            self._section,
+            self._runs_on,
+            cpu=found.cpu,
+            entered_ns=entered_ns,
+            since_ns=self._sent_ns - self._section.quantum_ns,
+        )
+        begin_ns = entered_ns if asked is None else min(asked.at_ns, entered_ns)
+        known = Carrier(
+            *(found.cpu, begin_ns, found.at_ns, task, None),
+            is_interrupt=True,
+            entry=plain(entry.name).removeprefix("asm_"),
+            entered_ns=entered_ns,
+            asked_by=None if asked is None else asked.by,
+        )
+        if asked is None:
+            return [known], None
+        if asked.by is not None:
+            runs = self._runs_on(asked.by)
+            at = at_time(runs, asked.at_ns)
+            if at is None:
+                return [known], None
+            contexts = contexts_of(runs)
+            return [known], _Found(asked.at_ns, asked.by, runs, contexts, at)
+        sent = self._sent_by(asked.at_ns)
+        if sent is None:
+            return [known], None
+        begin_ns = min(sent.at_ns, asked.at_ns)
+        waits = Carrier(*(found.cpu, begin_ns, asked.at_ns, task, None), is_device=True)
+        return [known, waits], sent
+
+    def _sent_by(self, until_ns: int) -> _Found | None:
+        """
+        Return where the sender was done with the event; None if it was not seen.
+
+        Of several it is the one that read the clock when the event was sent.
+        """
+        skew_ns = self._section.quantum_ns
+        found = list[tuple[int, _Found]]()
+        for cpu in sorted({s.cpu for s in self._switches if s.name.startswith(SENDER)}):
+            runs = self._runs_on(cpu)
+            end = self._done(runs, cpu)
+            if end is None:
+                continue
+            at_ns = min(runs[end].begin_ns, until_ns)
+            one = _Found(at_ns, cpu, runs, contexts_of(runs), end)
+            read_ns = self._read_ns(one)
+            if read_ns <= until_ns + skew_ns:
+                found.append((abs(read_ns - self._sent_ns), one))
+        return min(found, key=lambda one: one[0])[1] if found else None
+
+    def _done(self, runs: Sequence[Run], cpu: int) -> int | None:
+        """Return where a sender is in its program again, behind its call to send."""
+        late_ns = self._sent_ns + self._section.quantum_ns
+        read, slept = None, False
+        for i in range(begun(runs, late_ns)):
+            if _sleeps(runs[i]):
+                slept = slept or self._is_sender(runs[i], cpu)
+            elif slept and self._is_own(runs[i], cpu):
+                read, slept = i, False
+        if read is None:
+            return None
+        behind = range(read, len(runs))
+        call = next((i for i in behind if runs[i].frame.name != USER), len(runs))
+        return next(
+            (i for i in behind[call - read :] if self._is_own(runs[i], cpu)), None
+        )
+
+    def _is_own(self, run: Run, cpu: int) -> bool:
+        """Tell whether a run is of a sender's program."""
+        return run.frame.name == USER and self._is_sender(run, cpu)
+
+    def _is_sender(self, run: Run, cpu: int) -> bool:
+        return task_at(run.begin_ns, cpu, self._switches).name.startswith(SENDER)
 
     def _stay(self, task: TaskSwitch, at_ns: int) -> tuple[int, int]:
-        """Return when a task got its CPU last, and when it had left one before that."""
+        """
+        Return when a task got a CPU after it had slept, and since when it had slept.
+
+        It did not sleep where nobody woke it, or where it waited for a lock.
+        """
         stays = sorted(
-            stay
+            (*stay, cpu)
             for cpu in {one.cpu for one in self._switches}
             for stay in self._stays_on(cpu, task.task)
             if stay[0] <= at_ns
         )
         if not stays:
             return at_ns, self._section.first_ns
-        left_ns = stays[-2][1] if len(stays) > 1 else self._section.first_ns
-        return stays[-1][0], left_ns
+        for before, stay in zip(stays[-2::-1], stays[:0:-1], strict=True):
+            _, left_ns, cpu = before
+            was_woken = self._call_of(task.task, left_ns, stay[0], stay[2])
+            if was_woken and not self._goes_on(cpu, left_ns):
+                return stay[0], left_ns
+        return stays[0][0], self._section.first_ns
+
+    def _goes_on(self, cpu: int, left_ns: int) -> bool:
+        """Tell whether a task that leaves a CPU keeps the event that it carries."""
+        runs = self._runs_on(cpu)
+        before = range(begun(runs, left_ns) - 1, -1, -1)
+        at = next((i for i in before if runs[i].frame.role is Role.SWITCH), None)
+        return at is not None and wait_of([*left_in(runs[at])]) in _ON_THE_WAY
 
     def _stays_on(self, cpu: int, task: int) -> Iterator[tuple[int, int]]:
         """Yield when a task got a CPU, and when it left it."""
@@ -182,14 +294,17 @@ class Search:
 
         It does so in its program, behind the end of its sleep.
         """
-        runs, at = found.runs, found.at
-        slept = (i for i in range(at, -1, -1) if Role.SLEEP in runs[i].frame.within)
-        last = next(slept, None)
-        if last is None:
-            return min(self._sent_ns, found.call.at_ns)
-        own = (i for i in range(last, at) if runs[i].frame.name == USER)
-        first = next(own, at)
-        return runs[first].begin_ns
+        runs, first = found.runs, found.at
+        for i in range(found.at, -1, -1):
+            if _sleeps(runs[i]) and self._is_sender(runs[i], found.cpu):
+                return runs[first].begin_ns
+            if self._is_own(runs[i], found.cpu):
+                first = i
+        return min(self._sent_ns, found.at_ns)
+
+
+def _sleeps(run: Run) -> bool:
+    return Role.SLEEP in run.frame.within
 
 
 def _interrupt_of(found: _Found) -> Frame | None:

@@ -13,7 +13,12 @@ from typing import TypeVar
 from rtscope.explain.instructions.calls import plain
 from rtscope.explain.instructions.carriers import Carrier, Search, Way
 from rtscope.explain.instructions.explain import explain_path, explanation_of
-from rtscope.explain.instructions.path import WakeupPath, all_cpus, wakeup_path
+from rtscope.explain.instructions.path import (
+    Cpus,
+    WakeupPath,
+    all_cpus,
+    wakeup_path,
+)
 from rtscope.explain.instructions.released import Release
 from rtscope.explain.instructions.roles import Role
 from rtscope.explain.instructions.titles import A_CALL
@@ -27,7 +32,7 @@ from rtscope.explain.model import (
     Segment,
     Since,
 )
-from rtscope.record.instructions.section import TraceSection, Woken, marked_at
+from rtscope.record.instructions.section import TraceSection, marked_at
 from rtscope.record.instructions.symbols import USER, SymbolTable
 from rtscope.record.model import POLL, TIMER
 
@@ -35,6 +40,11 @@ _OWN = frozenset({Cause.RETURN, Cause.OWN_CODE, Cause.SYSTEM_CALL})
 QUANTUM = (
     "a virtual board tells another CPU of an interrupt up to a quantum late: this is "
     "no time of hardware"
+)
+DEVICE = "the device"
+MODERATED = (
+    "no instruction of a CPU asked for the interrupt, but a timer of the device: it "
+    "moderates its interrupts (coalescing), or takes its time"
 )
 UNKNOWN_WAY = (
     "who woke the thread was not recorded: measure again, to know the way of the event"
@@ -63,6 +73,8 @@ def explain_event(
     sent_ns = section.last_ns - section.latency_ns
     took_ns = sum(one.end_ns - one.begin_ns for one in way.carriers)
     release = Release(way.call, _called_ns(way, section, sent_ns + took_ns))
+    awake_ns = (way.awake_until_ns or sent_ns) - sent_ns
+    cpus = _since_then(cpus, awake_ns)
     path = wakeup_path(section, symbols, arch=arch, release=release, cpus=cpus)
     own = explanation_of(path, preemptible=preemptible)
     is_told = path.held is not None and way.call is not None
@@ -76,18 +88,37 @@ def explain_event(
         broken += [_shifted(b, at_ns) for b in one.broken]
         at_ns += one.length_ns
     segments[:1] = [_from_the_begin(one) for one in segments[:1]]
-    behind = [_since(one, woken_ns) for one in own.segments]
+    behind = [_since(_shifted(one, awake_ns), woken_ns) for one in own.segments]
     behind = [_of_others(one) for one in behind if one.duration_ns > 0]
+    behind = _after(way.carriers[-1:], section.cpu, behind)
     if way.call is not None and path.held is not None:
-        behind = _told_to_cpu(path, way.call, behind)
+        behind = _told_to_cpu(path, way.call.cpu, behind)
+    later = [_shifted(one, awake_ns) for one in own.broken]
     notes = own.notes if way.is_known else (*own.notes, UNKNOWN_WAY)
     return replace(
         own,
         segments=joined([*segments, *behind]),
         notes=tuple(dict.fromkeys(notes)),
-        broken=(*broken, *(one for one in own.broken if one.end_ns > woken_ns)),
+        latency_ns=section.latency_ns,
+        broken=(*broken, *(one for one in later if one.end_ns > woken_ns)),
         since=Since.SENT,
     )
+
+
+def _since_then(cpus: Cpus, awake_ns: int) -> Cpus:
+    """
+    Return the CPUs for a thread that was awake for a time after the event was sent.
+
+    What it did until it slept delays no event: its way counts from then on.
+    """
+    own, others = cpus
+    whole = others.section
+    if not awake_ns:
+        return cpus
+    since = marked_at(
+        whole, whole.last_ns, cpu=whole.cpu, latency_ns=whole.latency_ns - awake_ns
+    )
+    return own, replace(others, section=since)
 
 
 def explain_gap(
@@ -139,20 +170,97 @@ def _carried(
     if path.held is None or way.call is None:
         return found
     more_ns = max(0, path.held.runnable_ns - release.at_ns)
-    for carrier in reversed(way.carriers):
+    for i in reversed(range(len(way.carriers))):
+        carrier = way.carriers[i]
         one = replace(carrier, end_ns=carrier.end_ns + more_ns)
+        if one.is_device:
+            found.append(_waited(one))
+            more_ns = 0
+            continue
         its_path, carried = _explained(one, section, symbols, arch, preemptible)
         held = its_path.held if one.call is not None else None
         more_ns = 0 if held is None else max(0, held.runnable_ns - one.begin_ns)
         since = [_since(s, more_ns) for s in carried.segments]
         since = [s for s in since if s.duration_ns > 0]
+        since = _after(way.carriers[max(0, i - 1) : i], one.cpu, since)
+        if one.is_interrupt:
+            since = _before_entry(its_path, one, since)
         if one.call is not None and held is not None:
-            since = _told_to_cpu(its_path, one.call, since)
+            since = _told_to_cpu(its_path, one.call.cpu, since)
         moved = [_shifted(s, -more_ns) for s in _of_carrier(one, since)]
         later = (b for b in carried.broken if b.end_ns > more_ns)
         broken = [_shifted(b, -more_ns) for b in later]
         found.append(_Carried(one.end_ns - one.begin_ns - more_ns, moved, broken))
     return found[::-1]
+
+
+def _before_entry(
+    path: WakeupPath, one: Carrier, since: Sequence[Segment]
+) -> list[Segment]:
+    """
+    Return what an interrupt waited for, and the interrupt.
+
+    Its CPU had interrupts off, or another CPU's request was on its way to it.
+    """
+    found = [*since]
+    if one.entered_ns is None:
+        return found
+    begun_ns = one.entered_ns - one.begin_ns
+    before = [i for i, s in enumerate(found) if s.end_ns <= begun_ns]
+    is_off = [2 * _off_ns(path, found[i]) > found[i].duration_ns for i in before]
+    for i in before:
+        if is_off[i] and found[i].cause is not Cause.EARLIER_INTERRUPT:
+            found[i] = replace(found[i], cause=Cause.INTERRUPTS_OFF, holder="")
+    on = [i for i in before if not is_off[i]]
+    if not on or one.asked_by in (None, one.cpu):
+        return found
+    if found[on[-1]].end_ns > _late_ns(path.section):
+        return found
+    return [_on_its_way(one.asked_by, found[: on[-1] + 1]), *found[on[-1] + 1 :]]
+
+
+def _off_ns(path: WakeupPath, segment: Segment) -> int:
+    begin_ns, end_ns = segment.begin_ns, segment.end_ns
+    return path.flags.off_in(path.expiry_ns + begin_ns, path.expiry_ns + end_ns)
+
+
+def _on_its_way(teller: int | None, before: Sequence[Segment]) -> Segment:
+    return Segment(
+        Part.A,
+        before[0].begin_ns,
+        before[-1].end_ns,
+        Cause.ON_ITS_WAY,
+        f"CPU {teller}",
+        sum(one.executed_ns or 0 for one in before),
+        evidence=(QUANTUM,),
+    )
+
+
+def _after(
+    before: Sequence[Carrier], cpu: int, since: Sequence[Segment]
+) -> list[Segment]:
+    """Return what followed an interrupt's call on its CPU: first what is left of it."""
+    found = [*since]
+    if not before or not before[0].is_interrupt or before[0].cpu != cpu:
+        return found
+    for i, one in enumerate(found):
+        if one.cause is not Cause.OTHER_INTERRUPT:
+            break
+        found[i] = _as_interrupt(one, before[0].entry)
+    return found
+
+
+def _as_interrupt(segment: Segment, name: str) -> Segment:
+    return replace(
+        segment, cause=Cause.EVENT_INTERRUPT, name=name, task="", policy="", holder=""
+    )
+
+
+def _waited(one: Carrier) -> _Carried:
+    """Return the time of a device that waits before it asks for its interrupt."""
+    length_ns = one.end_ns - one.begin_ns
+    segment = Segment(Part.A, 0, length_ns, Cause.DEVICE, DEVICE, evidence=(MODERATED,))
+    return _Carried(length_ns, [segment], ())
 
 
 def _from_the_begin(first: Segment) -> Segment:
@@ -165,36 +273,26 @@ def _from_the_begin(first: Segment) -> Segment:
 
 
 def _told_to_cpu(
-    path: WakeupPath, call: Woken, behind: Sequence[Segment]
+    path: WakeupPath, teller: int, behind: Sequence[Segment]
 ) -> list[Segment]:
     """
-    Return what came behind the call, with the interrupt that told the thread's CPU.
+    Return what came behind a call, with the interrupt by which its CPU told this one.
 
     As long as that had interrupts on, and executed something else, it was on its way.
     """
     section, entered = path.section, path.milestones.entered
-    if call.cpu == section.cpu:
+    if teller == section.cpu:
         return [*behind]
     found = [*behind]
     waited = [i for i, s in enumerate(found) if s.part is Part.A and _is_open(s)]
     if waited and found[waited[-1]].end_ns - found[0].begin_ns <= _late_ns(section):
-        before = found[: waited[-1] + 1]
-        known = [one.executed_ns or 0 for one in before]
-        first = Segment(
-            Part.A,
-            before[0].begin_ns,
-            before[-1].end_ns,
-            Cause.ON_ITS_WAY,
-            f"CPU {call.cpu}",
-            sum(known),
-            evidence=(QUANTUM,),
-        )
+        first = _on_its_way(teller, found[: waited[-1] + 1])
         found = [first, *found[waited[-1] + 1 :]]
     if entered is None or entered >= len(path.runs):
         return found
     entered_ns = path.runs[entered].begin_ns - path.expiry_ns
     return [
-        replace(one, cause=Cause.EVENT_INTERRUPT, name=_entry_of(path, entered))
+        _as_interrupt(one, _entry_of(path, entered))
         if one.cause is Cause.OTHER_INTERRUPT and one.begin_ns == entered_ns
         else one
         for one in found
@@ -253,7 +351,7 @@ def _explained(
     """Return what took the time of a carrier, as of a thread that a mark ends."""
     length_ns = one.end_ns - one.begin_ns
     marked = marked_at(section, one.end_ns, cpu=one.cpu, latency_ns=length_ns)
-    release = Release(one.call, one.begin_ns)
+    release = Release(one.call, one.begin_ns, entered_ns=one.entered_ns)
     path = wakeup_path(marked, symbols, arch=arch, to_the_end=True, release=release)
     return path, explanation_of(path, preemptible=preemptible)
 
@@ -272,12 +370,15 @@ def _of_carrier(one: Carrier, segments: Sequence[Segment]) -> list[Segment]:
     else:
         cause = Cause.SENDING if one.is_sender else Cause.CARRIER
     name = one.task.name or "an unknown task"
-    place = _place_of(segments)
-    waited = f"{name} on CPU {one.cpu} was to carry the event"
+    place = one.entry or _place_of(segments)
+    who = "an interrupt" if one.is_interrupt else name
+    waited = f"{who} on CPU {one.cpu} was to carry the event"
+    entered_ns = one.begin_ns if one.entered_ns is None else one.entered_ns
     found = []
     for segment in segments:
         part = replace(_of_others(segment), part=Part.A)
-        if one.is_interrupt or segment.cause in _OWN:
+        is_own = segment.begin_ns >= entered_ns - one.begin_ns
+        if (one.is_interrupt and is_own) or segment.cause in _OWN:
             part = replace(part, cause=cause, name=place, task="", policy="")
             if cause is Cause.CARRIER:
                 part = replace(part, task=name, policy=one.task.policy)

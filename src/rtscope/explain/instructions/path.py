@@ -256,7 +256,7 @@ def _milestones(
     release: Release | None,
 ) -> Milestones:
     if release is not None and held is None:
-        return of_awake(runs, expiry_ns)
+        return of_awake(runs, expiry_ns, release.entered_ns)
     ran_ns = (reached_ns(held, own.cpu, runs, contexts), held.end_ns) if held else None
     arrivals_ns = tasks.arrivals_ns
     return find_milestones(
@@ -272,6 +272,8 @@ def _of_wakeup(
     release: Release | None,
 ) -> list[Absence]:
     """Return the absences that go on after the expiry, with the end of each wait."""
+    if release is not None and release.entered_ns is not None:
+        return []
     later = (one for one in found if one.end_ns > expiry_ns)
     absences = [_of_old_page(one, expiry_ns) for one in later]
     if release is not None:

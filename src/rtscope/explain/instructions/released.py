@@ -26,6 +26,8 @@ class Release:
     """None: it was awake."""
     at_ns: int
     """The time of the call, by the thread's own CPU."""
+    entered_ns: int | None = None
+    """Of an interrupt that was asked for then: when it began. It waits for no task."""
 
 
 def released(
@@ -76,15 +78,18 @@ def _answered_ns(known: Absence, own: ThreadsCpu, by_ns: int) -> int:
     return entered_ns if known.begin_ns < entered_ns < by_ns else by_ns
 
 
-def of_awake(runs: Sequence[Run], since_ns: int) -> Milestones:
-    """Return the milestones of a thread that was awake at a time."""
+def of_awake(
+    runs: Sequence[Run], since_ns: int, entered_ns: int | None = None
+) -> Milestones:
+    """Return the milestones of a thread that was awake, or of an interrupt."""
     first = bisect_right(runs, since_ns, key=lambda run: run.end_ns)
+    entered = first if entered_ns is None else max(first, begun(runs, entered_ns))
     return Milestones(
         first=first,
-        entered=first,
+        entered=entered,
         woken=None,
         late_timer=False,
         expired=None,
-        scheduled=first,
-        switched=first,
+        scheduled=entered,
+        switched=entered,
     )

@@ -25,8 +25,8 @@ _OTHER = "other"
 _VALUES = {
     CPU: (r"same|other|\d{1,5}", "same, other or the number of a CPU"),
     PRIORITY: (r"[1-9]\d?", "1 to 99"),
-    "from": (r"[^\s:/=,]{1,15}", "the name of an interface"),
-    "to": (r"[^\s:/=,]{1,15}", "the name of an interface"),
+    "from": (r"[^\s:/=,]{1,15}", "the name of an interface or a serial line"),
+    "to": (r"[^\s:/=,]{1,15}", "the name of an interface or a serial line"),
 }
 """The options: the form of their values, and what to write."""
 

@@ -40,6 +40,8 @@ class RecordKind(IntEnum):
     """That of the CPU's task from here on, and above 32 bits that until here."""
     WOKEN = 13
     """The value is the address of the task that the CPU is about to wake."""
+    ASKED = 14
+    """The value is the CPU that is asked for an interrupt; see `Asked`."""
 
 
 class SectionKind(IntEnum):
@@ -277,6 +279,35 @@ def wakes_of_tasks(section: TraceSection) -> list[Woken]:
         strict=True,
     )
     return [Woken(*row) for row in rows]
+
+
+_BY_TIMER = 1 << 8
+
+
+@dataclass(frozen=True, slots=True)
+class Asked:
+    """A request for an interrupt of a CPU."""
+
+    at_ns: int
+    """By the time of the CPU that asks."""
+    by: int | None
+    """The CPU of whose instruction it is; None: a timer of a device."""
+    cpu: int
+
+
+def requests_of(section: TraceSection) -> list[Asked]:
+    """Return the requests for interrupts, in order; nothing if none were recorded."""
+    wanted = section.kinds == RecordKind.ASKED
+    rows = zip(
+        section.at_ns[wanted].tolist(),
+        section.cpus[wanted].tolist(),
+        section.values[wanted].tolist(),
+        strict=True,
+    )
+    return [
+        Asked(at_ns, None if value & _BY_TIMER else by, value & (_BY_TIMER - 1))
+        for at_ns, by, value in rows
+    ]
 
 
 def marked_at(

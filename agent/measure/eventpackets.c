@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* Events through a driver: a pseudo terminal, and packets between two interfaces. */
+/* Events that are packets between two interfaces. */
 #include <arpa/inet.h>
 #include <errno.h>
 #include <fcntl.h>
@@ -7,76 +7,16 @@
 #include <net/if.h>
 #include <netinet/in.h>
 #include <netpacket/packet.h>
-#include <poll.h>
-#include <stdbool.h>
 #include <stddef.h>
 #include <stdio.h>
-#include <stdlib.h>
 #include <string.h>
 #include <sys/socket.h>
 #include <sys/syscall.h>
-#include <termios.h>
 #include <unistd.h>
 
 #include "measure/eventkind.h"
-#include "measure/vethpair.h"
-#include "thread/clock.h"
+#include "measure/netpair.h"
 #include "thread/rawcall.h"
-
-#define FIRST_WAIT_MS 20
-#define FIRST_ALL_NS  INT64_C(10000000000) /* a busy machine notices a link late */
-
-/* --- pty: into the master, out of the terminal ------------------------------------ */
-
-static int make_raw(int fd)
-{
-	struct termios t;
-
-	if (tcgetattr(fd, &t) < 0)
-		return -errno;
-	cfmakeraw(&t);
-	t.c_cc[VMIN] = sizeof(uint32_t); /* a number at a time */
-	t.c_cc[VTIME] = 0;
-	return tcsetattr(fd, TCSANOW, &t) < 0 ? -errno : 0;
-}
-
-static int open_pty(struct event_ends *e, const struct event_choice *choice,
-		    struct event_refusal *refusal)
-{
-	char name[64];
-	int err = 0;
-
-	(void)choice;
-	e->send_fd = posix_openpt(O_RDWR | O_NOCTTY | O_CLOEXEC);
-	if (e->send_fd < 0 || unlockpt(e->send_fd) < 0 ||
-	    ptsname_r(e->send_fd, name, sizeof(name)))
-		err = -errno;
-	if (!err) {
-		e->receive_fd = open(name, O_RDWR | O_NOCTTY | O_CLOEXEC);
-		err = e->receive_fd < 0 ? -errno : make_raw(e->receive_fd);
-	}
-	if (!err && fcntl(e->send_fd, F_SETFL, O_RDWR | O_NONBLOCK) < 0)
-		err = -errno;
-	if (err)
-		event_refuse(refusal, "make a pseudo terminal", err);
-	return err;
-}
-
-/* A terminal whose buffer is full takes nothing, and says so by a count of 0. */
-static int send_pty(struct event_ends *e, uint32_t number)
-{
-	long done = rawcall4(SYS_write, e->send_fd, (long)&number,
-			     (const void *)sizeof(number), NULL);
-
-	if (done == 0)
-		return -EAGAIN;
-	return done == sizeof(number) ? 0 : done < 0 ? (int)done : -EIO;
-}
-
-const struct event_kind event_kind_pty = { "pty", open_pty, send_pty,
-					   event_receive_number, NULL };
-
-/* --- packets ------------------------------------------------------------------------ */
 
 #define UDP_PORT   50505
 #define RAW_TYPE   0x88b5 /* for experiments on a local network: IEEE 802 */
@@ -104,75 +44,27 @@ static const char refused_raw_pair[] =
 		     "--cap-add NET_RAW --cap-add NET_ADMIN --cap-add SYS_ADMIN");
 static const char refused_raw[] = NEEDS_RIGHTS("CAP_NET_RAW", "--cap-add NET_RAW");
 
-/* Takes what has come, if anything does. 1, 0 if nothing came, or -errno. */
-static int take_in(struct event_ends *e, const struct event_kind *kind)
-{
-	struct pollfd in = { .fd = e->receive_fd, .events = POLLIN };
-	int64_t received;
-
-	if (poll(&in, 1, FIRST_WAIT_MS) != 1)
-		return 0;
-	received = kind->receive(e); /* of an interface that is down: its error */
-	return received < 0 ? (int)received : 1;
-}
-
-static int refuse_first(struct event_refusal *refusal, const char *what, int err)
-{
-	event_refuse(refusal, what, err);
-	if (err == -ENETDOWN)
-		refusal->remedy = "bring both interfaces up (ip link set NAME up), or "
-				  "choose another --event";
-	return err;
-}
-
-/*
- * The first packet takes slow paths, and shows whether any comes through at all. Again
- * and again for ten seconds: the kernel drops what is sent before it has noticed that the
- * link is up. What comes late is no event of the run.
- */
-static int try_first(struct event_ends *e, const struct event_kind *kind,
-		     struct event_refusal *refusal)
-{
-	int64_t end_ns = clock_now_ns() + FIRST_ALL_NS;
-	int sent, came;
-
-	do {
-		sent = kind->send(e, 0);
-		came = take_in(e, kind);
-	} while (!came && sent != -ENETDOWN && clock_now_ns() < end_ns);
-	if (came < 0)
-		return refuse_first(refusal, "receive a first packet", came);
-	if (came) {
-		while (take_in(e, kind) > 0)
-			;
-		return 0;
-	}
-	if (sent)
-		return refuse_first(refusal, "send a first packet", sent);
-	refusal->cause = "event";
-	snprintf(refusal->why, sizeof(refusal->why),
-		 "no packet comes through within ten seconds");
-	refusal->remedy = "look at cable, peer and packet filter, or choose another "
-			  "--event";
-	return -ETIMEDOUT;
-}
-
 static int open_udp(struct event_ends *e, const struct event_choice *choice,
 		    struct event_refusal *refusal)
 {
+	static uint16_t ways; /* which may share their interfaces */
 	const struct sockaddr_in there = { .sin_family = AF_INET,
-					   .sin_port = htons(UDP_PORT),
-					   .sin_addr.s_addr = htonl(VETH_RECEIVER) };
-	const char *what = "make a pair of network namespaces with veth";
-	struct veth_pair pair;
+					   .sin_port = htons(UDP_PORT + ways++),
+					   .sin_addr.s_addr = htonl(NETPAIR_RECEIVER) };
+	const struct netpair_request wanted = { .family = AF_INET,
+						.type = SOCK_DGRAM,
+						.from = choice->from,
+						.to = choice->to };
+	char what[EVENT_WHAT];
+	struct netpair pair;
 	int err;
 
-	(void)choice;
-	err = veth_pair_make(&pair, AF_INET, SOCK_DGRAM, 0);
+	event_say_pair(choice, "with veth", what);
+	err = netpair_make(&pair, &wanted);
 	e->send_fd = pair.send_fd;
 	e->receive_fd = pair.receive_fd;
 	if (!err) {
-		what = "open UDP sockets";
+		snprintf(what, sizeof(what), "open UDP sockets");
 		if (bind(e->receive_fd, (const struct sockaddr *)&there,
 			 sizeof(there)) < 0 ||
 		    connect(e->send_fd, (const struct sockaddr *)&there,
@@ -181,16 +73,17 @@ static int open_udp(struct event_ends *e, const struct event_choice *choice,
 			err = -errno;
 	}
 	if (err) {
-		event_refuse(refusal, what, err);
+		event_refuse_pair(refusal, choice, what, err);
 		if (err == -EPERM)
 			refusal->remedy = refused_udp;
 		return err;
 	}
-	return try_first(e, &event_kind_udp, refusal);
+	return event_try_first(e, &event_kind_udp, "packet", refusal);
 }
 
-const struct event_kind event_kind_udp = { "udp", open_udp, event_send_number,
-					   event_receive_number, NULL };
+const struct event_kind event_kind_udp = {
+	"udp", open_udp, event_send_number, event_receive_number, NULL, true
+};
 
 static int send_raw(struct event_ends *e, uint32_t number)
 {
@@ -257,7 +150,7 @@ static int bind_to(int fd, unsigned int interface)
 }
 
 /* Between two interfaces that are there and up: nothing of them is changed. */
-static int open_between(struct veth_pair *pair, const struct event_choice *choice)
+static int open_between(struct netpair *pair, const struct event_choice *choice)
 {
 	pair->send_index = if_nametoindex(choice->from);
 	pair->receive_index = if_nametoindex(choice->to);
@@ -273,8 +166,11 @@ static int open_between(struct veth_pair *pair, const struct event_choice *choic
 static int open_raw(struct event_ends *e, const struct event_choice *choice,
 		    struct event_refusal *refusal)
 {
-	struct veth_pair pair = { .send_fd = -1, .receive_fd = -1 };
-	char what[96];
+	const struct netpair_request veth = {
+		.family = AF_PACKET, .type = SOCK_RAW, .from = "", .to = ""
+	};
+	struct netpair pair = { .send_fd = -1, .receive_fd = -1 };
+	char what[EVENT_WHAT];
 	int err;
 
 	if (*choice->from) {
@@ -282,9 +178,8 @@ static int open_raw(struct event_ends *e, const struct event_choice *choice,
 			 choice->from, choice->to);
 		err = open_between(&pair, choice);
 	} else {
-		snprintf(what, sizeof(what),
-			 "make a pair of network namespaces with veth");
-		err = veth_pair_make(&pair, AF_PACKET, SOCK_RAW, 0);
+		event_say_pair(choice, "with veth", what);
+		err = netpair_make(&pair, &veth);
 	}
 	e->send_fd = pair.send_fd;
 	e->receive_fd = pair.receive_fd;
@@ -304,8 +199,8 @@ static int open_raw(struct event_ends *e, const struct event_choice *choice,
 				*choice->from ? refused_raw : refused_raw_pair;
 		return err;
 	}
-	return try_first(e, &event_kind_raw, refusal);
+	return event_try_first(e, &event_kind_raw, "packet", refusal);
 }
 
-const struct event_kind event_kind_raw = { "raw", open_raw, send_raw, receive_raw,
-					   NULL };
+const struct event_kind event_kind_raw = { "raw",       open_raw, send_raw,
+					   receive_raw, NULL,     true };

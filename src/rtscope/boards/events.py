@@ -1,0 +1,71 @@
+"""
+What an event needs on a virtual board: `events.toml`, read and checked.
+
+An event without a row needs nothing. Pure.
+"""
+
+from collections.abc import Mapping
+from dataclasses import dataclass, replace
+from functools import cache
+from typing import Any
+
+from rtscope.boards.catalogue import Board, read_table, tuples
+from rtscope.host.errors import UsageError
+
+_DEVICES = "devices"
+_TITLE = "title"
+_ENDS = ("from=", "to=")
+
+
+@dataclass(frozen=True, slots=True)
+class EventNeeds:
+    """A row of `events.toml`, which explains the fields."""
+
+    modules: tuple[str, ...] = ()
+    before: tuple[str, ...] = ()
+    device: str = ""
+
+
+def needs_of(event: str) -> EventNeeds:
+    """Return what an event needs, as a run has it: `can:from=can0:to=can1`."""
+    return _rows().get(_way(event), EventNeeds())
+
+
+def with_devices_for(board: Board, event: str) -> Board:
+    """
+    Return a board with the devices that an event needs.
+
+    UsageError if it has none of them, or none with these names.
+    """
+    way = _way(event)
+    name = way.partition(":")[0]
+    known = [key for key in _rows() if key.partition(":")[0] == name]
+    if known and way not in known:
+        raise UsageError(
+            f"--event {event}: virtual boards have no such ends; write "
+            f"{', '.join(known)}"
+        )
+    device = needs_of(event).device
+    if not device:
+        return board
+    row = read_table("events")[_DEVICES][device]
+    if board.name not in row:
+        others = ", ".join(key for key in row if key != _TITLE)
+        raise UsageError(
+            f"--event {event}: the virtual board {board.name} has not {row[_TITLE]}; "
+            f"choose another event, or a board that has them: {others}"
+        )
+    return replace(board, event_devices=tuple(row[board.name]))
+
+
+def _way(event: str) -> str:
+    """Return the name of an event with its ends, without its stimulus."""
+    name, *options = event.split(":")
+    return ":".join((name, *(one for one in options if one.startswith(_ENDS))))
+
+
+@cache
+def _rows() -> Mapping[str, EventNeeds]:
+    table: dict[str, Any] = read_table("events")
+    del table[_DEVICES]
+    return {key: EventNeeds(**tuples(row)) for key, row in table.items()}

@@ -1,0 +1,167 @@
+"""The way of an event through a device: its request, and the interrupt that answers."""
+
+import pytest
+
+from fakes.paths import ASLEEP, BY_TIMER, Step, section, symbols
+from fakes.wakeuppaths import NAMES
+from rtscope.explain.instructions.eventway import UNKNOWN_WAY, explain_event
+from rtscope.explain.model import Cause, Explanation, Segment
+from rtscope.explain.words import sentence
+
+TABLE = symbols(
+    *(*NAMES, "do_syscall_64", "__x64_sys_write", "my_xmit", "try_to_wake_up"),
+    *("enqueue_task_rt", "resched_curr", "my_handler", "native_send_ipi", "sock_read"),
+    *("common_interrupt", "asm_common_interrupt"),
+)
+QUANTUM_NS = 5_000
+RECEIVER, SENDER = "rtscope/10", "rtscope-ev/1"
+
+GOES_TO_SLEEP: list[Step] = [
+    *((20, "user"), (10, "sock_read"), (20, "__schedule"), (20, "__switch_to")),
+    (60, "do_idle"),
+]
+SLEPT_NS = 70
+SENDS: list[Step] = [
+    (10, "user", 1),
+    *((10, "do_syscall_64", 1), (10, "__x64_sys_write", 1), (400, "my_xmit", 1)),
+    *((10, "do_syscall_64+", 1), (20, "user", 1)),
+]
+SLEEPS: list[Step] = [
+    *((10, "do_syscall_64", 1), (200, "do_nanosleep", 1), (5, "do_syscall_64+", 1)),
+]
+SENT_NS = sum(step[0] for step in SENDS)
+ANSWERS: list[Step] = [
+    (30, "asm_common_interrupt"),
+    (600, "my_handler"),
+    *((10, "try_to_wake_up"), (10, "enqueue_task_rt"), (10, "resched_curr")),
+    (5, "asm_common_interrupt+"),
+]
+WAKES_UP: list[Step] = [
+    *((20, "do_idle+"), (40, "__schedule"), (20, "__switch_to"), (10, "__schedule+")),
+    *((15, "sock_read+"), (5, "user")),
+]
+
+
+def answered(
+    between: list[Step],
+    *,
+    asked: tuple[int, int, int] | None,
+    flags: tuple[tuple[int, int], ...] = (),
+    asleep: bool = True,
+    begins: list[Step] = GOES_TO_SLEEP,
+    awake: list[Step] | None = None,
+) -> Explanation:
+    """
+    Explain an event that CPU 1 sends to a receiver on CPU 0, through a device.
+
+    `between` is what comes behind the sending and before the interrupt. The times of
+    `asked` and `flags` count from the begin of the sending. `awake` is what the
+    receiver still does before it sleeps, when the event is sent.
+    """
+    first: list[Step] = [*begins, *([(0, ASLEEP)] if asleep else [])]
+    first += SLEEPS
+    sent_ns = sum(step[0] for step in first)
+    after = [*SENDS, *(awake or []), *between, *ANSWERS]
+    woken_ns = sent_ns + sum(step[0] for step in after[:-4])
+    total_ns = sent_ns + sum(step[0] for step in [*after, *WAKES_UP])
+    left_ns = SLEPT_NS if awake is None else sent_ns + SENT_NS + 40
+    found = section(
+        [*first, *after, *WAKES_UP],
+        TABLE,
+        late=total_ns - sent_ns,
+        tasks=(
+            *((0, RECEIVER, 0, 15), (left_ns, "swapper/0", 0, 120)),
+            *((0, SENDER, 1, 20), (total_ns - 25, RECEIVER, 0, 15)),
+        ),
+        wakes=((woken_ns, 0, RECEIVER),),
+        asked=() if asked is None else ((sent_ns + asked[0], asked[1], asked[2]),),
+        flags=tuple((sent_ns + at, on) for at, on in flags),
+        block_ns=40_000,
+        quantum_ns=QUANTUM_NS,
+    )
+    explanation = explain_event(found, TABLE, arch="x86_64")
+    assert explanation.residual_ns == 0
+    assert not explanation.broken
+    assert explanation.latency_ns == total_ns - sent_ns
+    return explanation
+
+
+def causes(explanation: Explanation) -> list[Cause]:
+    """Return the causes of the segments, each once in a row."""
+    found: list[Cause] = []
+    for one in explanation.segments:
+        if found[-1:] != [one.cause]:
+            found.append(one.cause)
+    return found
+
+
+def of(explanation: Explanation, cause: Cause) -> Segment:
+    return next(one for one in explanation.segments if one.cause is cause)
+
+
+def test_a_store_of_the_sender_asks_for_the_interrupt_that_wakes_the_thread() -> None:
+    found = answered([], asked=(250, 1, 0))
+
+    assert UNKNOWN_WAY not in found.notes
+    assert causes(found)[0] is Cause.SENDING
+    assert Cause.EVENT_INTERRUPT in causes(found)
+    assert Cause.DEVICE not in causes(found)
+    assert found.dominant is not None
+    assert found.dominant.cause is Cause.EVENT_INTERRUPT
+    assert found.dominant.name == "common_interrupt"
+    assert of(found, Cause.SENDING).name == "the system call write"
+
+
+def test_a_device_that_asks_later_by_itself_is_what_took_the_time() -> None:
+    found = answered([(7_000, "do_syscall_64", 1)], asked=(7_430, 0, BY_TIMER))
+
+    waits = of(found, Cause.DEVICE)
+    assert causes(found)[:2] == [Cause.SENDING, Cause.DEVICE]
+    assert waits.duration_ns == pytest.approx(7_000, abs=50)
+    assert found.dominant is waits
+    assert "coalescing" in waits.evidence[0]
+    assert "The device waiting before its interrupt" in sentence(found)
+
+
+def test_interrupts_off_on_its_cpu_keep_an_interrupt_waiting() -> None:
+    found = answered(
+        [(8_000, "zap")],
+        asked=(250, 1, 0),
+        flags=((-20, 0), (8_440, 1)),
+        asleep=False,
+        begins=[*GOES_TO_SLEEP, (300, "zap")],
+    )
+
+    assert found.dominant is not None
+    assert found.dominant.cause is Cause.INTERRUPTS_OFF
+    assert found.dominant.name == "zap"
+    assert "an interrupt on CPU 0 was to carry the event" in found.dominant.holder
+
+
+def test_requests_of_one_cpu_to_another_are_of_no_device() -> None:
+    sends = [(10, "native_send_ipi", 1)]
+
+    found = answered(sends, asked=(SENT_NS + 5, 1, 0))
+
+    assert UNKNOWN_WAY in found.notes
+    assert Cause.SENDING not in causes(found)
+
+
+def test_without_requests_the_way_before_the_interrupt_is_unknown() -> None:
+    found = answered([], asked=None)
+
+    assert UNKNOWN_WAY in found.notes
+
+
+def test_what_a_receiver_still_did_when_the_event_was_sent_delays_nothing() -> None:
+    found = answered(
+        [],
+        asked=(250, 1, 0),
+        asleep=False,
+        begins=[(100, "user"), (10, "sock_read")],
+        awake=[(20, "__schedule"), (20, "__switch_to"), (60, "do_idle"), (0, ASLEEP)],
+    )
+
+    assert UNKNOWN_WAY not in found.notes
+    assert causes(found)[0] is Cause.SENDING
+    assert sum(one.duration_ns for one in found.segments) == found.latency_ns
