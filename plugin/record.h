@@ -21,7 +21,7 @@ enum record_kind {
 	RECORD_CHANGE = 12,   /* value: priority of the CPU's task from here on, and
 				 the one until here, << 32 */
 	RECORD_WOKEN = 13,    /* value: address of the task that the CPU wakes */
-	RECORD_ASKED = 14,    /* value: CPU that is asked for an interrupt: requests.h */
+	RECORD_ASKED = 14, /* value: CPU that is asked for an interrupt: requests.h */
 };
 
 struct record {
