@@ -139,7 +139,7 @@ def test_interrupts_off_on_its_cpu_keep_an_interrupt_waiting() -> None:
 
 
 def test_requests_of_one_cpu_to_another_are_of_no_device() -> None:
-    sends = [(10, "native_send_ipi", 1)]
+    sends: list[Step] = [(10, "native_send_ipi", 1)]
 
     found = answered(sends, asked=(SENT_NS + 5, 1, 0))
 
