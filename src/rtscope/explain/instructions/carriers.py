@@ -8,7 +8,7 @@ one; the sender from where it has read the clock.
 """
 
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 from rtscope.explain.instructions.absences import (
     Wait,
@@ -20,6 +20,7 @@ from rtscope.explain.instructions.absences import (
 )
 from rtscope.explain.instructions.calls import Frame, Run, begun, plain
 from rtscope.explain.instructions.contexts import Context, contexts_of
+from rtscope.explain.instructions.holders import IDLE
 from rtscope.explain.instructions.path import Cpus, runs_of_all
 from rtscope.explain.instructions.requested import at_time, request_of
 from rtscope.explain.instructions.roles import Role
@@ -158,7 +159,10 @@ class Search:
         task = task_at(end_ns, cpu, self._switches)
         entry = _interrupt_of(found)
         if entry is not None:
-            return self._interrupt(found, task, entry)
+            return self._interrupt(found, task, entry, _begin_of(entry, found))
+        if task.name.startswith(IDLE) and (left := _left_idle(found)) is not None:
+            entry = found.contexts[left].frame or found.runs[left].frame
+            return self._interrupt(found, task, entry, found.runs[left].begin_ns)
         if task.name.startswith(SENDER):
             begin_ns = self._read_ns(found)
             return [Carrier(cpu, begin_ns, end_ns, task, None)], None
@@ -173,10 +177,9 @@ class Search:
         return [Carrier(cpu, begin_ns, end_ns, task, woken)], self._made_by(woken)
 
     def _interrupt(
-        self, found: _Found, task: TaskSwitch, entry: Frame
+        self, found: _Found, task: TaskSwitch, entry: Frame, entered_ns: int
     ) -> tuple[list[Carrier], _Found | None]:
         """Return an interrupt, with the device that waited to ask for it."""
-        entered_ns = _begin_of(entry, found)
         asked = request_of(
             self._section,
             self._runs_on,
@@ -193,7 +196,7 @@ class Search:
             asked_by=None if asked is None else asked.by,
         )
         if asked is None:
-            return [known], None
+            return self._running(known)
         if asked.by is not None:
             runs = self._runs_on(asked.by)
             at = at_time(runs, asked.at_ns)
@@ -207,6 +210,14 @@ class Search:
         begin_ns = min(sent.at_ns, asked.at_ns)
         waits = Carrier(*(found.cpu, begin_ns, asked.at_ns, task, None), is_device=True)
         return [known, waits], sent
+
+    def _running(self, known: Carrier) -> tuple[list[Carrier], _Found | None]:
+        """Return an interrupt that went on since before the event, and who sent it."""
+        sent = self._sent_by(known.end_ns)
+        if sent is None or sent.at_ns <= known.begin_ns:
+            return [known], None
+        begin_ns = sent.at_ns
+        return [replace(known, begin_ns=begin_ns, entered_ns=begin_ns)], sent
 
     def _sent_by(self, until_ns: int) -> _Found | None:
         """
@@ -315,6 +326,15 @@ def _interrupt_of(found: _Found) -> Frame | None:
     if found.contexts[found.at].role is Role.INTERRUPT:
         return found.contexts[found.at].frame
     return entries[-1] if entries else None
+
+
+def _left_idle(found: _Found) -> int | None:
+    """Return the run by which a CPU left idle for a softirq; None if it had not."""
+    idle = next(
+        (i for i in range(found.at, -1, -1) if Role.IDLE in found.runs[i].frame.within),
+        None,
+    )
+    return None if idle is None or idle == found.at else idle + 1
 
 
 def _begin_of(entry: Frame, found: _Found) -> int:

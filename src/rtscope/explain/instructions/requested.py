@@ -8,6 +8,7 @@ a timer of its own: it moderates its interrupts, or takes its time.
 from collections.abc import Callable, Sequence
 
 from rtscope.explain.instructions.calls import Run
+from rtscope.explain.instructions.roles import Role
 from rtscope.record.instructions.section import Asked, TraceSection, requests_of
 
 _BETWEEN_CPUS = "ipi"
@@ -33,23 +34,27 @@ def request_of(
     Return the request that an interrupt of a device answers; None if none was seen.
 
     That is the last one for its CPU before it began; one of another CPU may have a time
-    up to a quantum later. None before `since_ns` counts.
+    up to a quantum later. None before `since_ns` counts, and none that a CPU makes of
+    another's interrupt controller, or of its own in an interrupt: that one tells of
+    what was asked for before.
     """
     found = None
     for one in requests_of(section):
-        late_ns = section.quantum_ns if one.by not in (None, cpu) else 0
-        if one.cpu != cpu or not since_ns <= one.at_ns <= entered_ns + late_ns:
+        is_others = one.by not in (None, cpu)
+        until_ns = entered_ns + (section.quantum_ns if is_others else 0)
+        if one.cpu != cpu or not since_ns <= one.at_ns <= until_ns:
             continue
-        if not _is_between_cpus(one, runs_on):
+        if one.by is None or _is_of_device(one, one.by, entered_ns, runs_on(one.by)):
             found = one
     return found
 
 
-def _is_between_cpus(one: Asked, runs_on: Callable[[int], Sequence[Run]]) -> bool:
-    if one.by is None:
-        return False
-    runs = runs_on(one.by)
+def _is_of_device(one: Asked, by: int, entered_ns: int, runs: Sequence[Run]) -> bool:
     at = at_time(runs, one.at_ns)
     if at is None:
+        return by != one.cpu
+    if by == one.cpu and (
+        one.at_ns == entered_ns or Role.INTERRUPT in runs[at].frame.within
+    ):
         return False
-    return any(_BETWEEN_CPUS in f.name.lower() for f in runs[at].frame.chain())
+    return not any(_BETWEEN_CPUS in f.name.lower() for f in runs[at].frame.chain())
