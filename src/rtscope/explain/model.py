@@ -410,7 +410,6 @@ INHERENT = frozenset(
     {
         *(Cause.TIMER_INTERRUPT, Cause.SCHEDULER, Cause.RETURN, Cause.DELIVERY),
         *(Cause.SENDING, Cause.CARRIER, Cause.EVENT_INTERRUPT, Cause.ON_ITS_WAY),
-        Cause.DEVICE,
     }
 )
 
