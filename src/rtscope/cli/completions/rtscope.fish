@@ -87,7 +87,7 @@ complete -c rtscope -n '__rtscope_at run' -l explain -d 'Trace of the kernel aro
 complete -c rtscope -n '__rtscope_at run' -l parts -d 'Duration of each part of all wake-ups of a virtual board'
 complete -c rtscope -n '__rtscope_at run' -l keep-samples -d 'Each wake-up with its time, compressed beside the record, for a picture over time'
 complete -c rtscope -n '__rtscope_at run' -l target -s t -d 'Machine to measure' -xa 'local ssh: virtual:jh7110 virtual:pc virtual:rpi3'
-complete -c rtscope -n '__rtscope_at run' -l kernel -s k -d 'Kernels of a virtual board, by name or path of an image' -xa '(__fish_append , debian-6.12 debian-6.12-rt debian-6.1 debian-6.1-rt jh7110-6.1 jh7110-6.1-rt jh7110-6.1-rt-debug jh7110-6.1-rt-nolazy jh7110-6.12 jh7110-6.12-board jh7110-6.12-rt jh7110-6.12-rt-board jh7110-7.3 jh7110-7.3-board jh7110-7.3-rt jh7110-7.3-rt-board pc-6.12 pc-6.12-board pc-6.12-rt pc-6.12-rt-board pc-6.12-rtgroup rpi-6.12 rpi-6.12-board rpi-6.12-rt rpi-6.12-rt-board)'
+complete -c rtscope -n '__rtscope_at run' -l kernel -s k -d 'Kernels of a virtual board, by name or path of an image' -xa '(__fish_append , debian-6.12 debian-6.12-rt debian-6.17 debian-6.17-rt debian-6.1 debian-6.1-rt jh7110-6.1 jh7110-6.1-rt jh7110-6.1-rt-debug jh7110-6.1-rt-nolazy jh7110-6.12 jh7110-6.12-board jh7110-6.12-rt jh7110-6.12-rt-board jh7110-7.3 jh7110-7.3-board jh7110-7.3-rt jh7110-7.3-rt-board pc-6.12 pc-6.12-board pc-6.12-rt pc-6.12-rt-board pc-6.12-rtgroup rpi-6.12 rpi-6.12-board rpi-6.12-rt rpi-6.12-rt-board)'
 complete -c rtscope -n '__rtscope_at run' -l deadline -d 'Longest allowed latency, for a verdict of the report' -x
 complete -c rtscope -n '__rtscope_at run' -l claim -d 'Claim to test' -x
 complete -c rtscope -n '__rtscope_at run' -l min-boots -d 'Minimum number of boots behind a claim' -x
@@ -151,7 +151,7 @@ complete -c rtscope -n '__rtscope_at test' -l stdin -d 'File for the standard in
 complete -c rtscope -n '__rtscope_at test' -l directory -d 'Working directory on the board' -xa '(__fish_complete_directories)'
 complete -c rtscope -n '__rtscope_at test' -l user -d 'User on the board' -x
 complete -c rtscope -n '__rtscope_at test' -l board -d 'Virtual boards' -xa '(__fish_append , jh7110 pc rpi3)'
-complete -c rtscope -n '__rtscope_at test' -l kernel -s k -d 'Kernels, by name or path of an image' -xa '(__fish_append , debian-6.12 debian-6.12-rt debian-6.1 debian-6.1-rt jh7110-6.1 jh7110-6.1-rt jh7110-6.1-rt-debug jh7110-6.1-rt-nolazy jh7110-6.12 jh7110-6.12-board jh7110-6.12-rt jh7110-6.12-rt-board jh7110-7.3 jh7110-7.3-board jh7110-7.3-rt jh7110-7.3-rt-board pc-6.12 pc-6.12-board pc-6.12-rt pc-6.12-rt-board pc-6.12-rtgroup rpi-6.12 rpi-6.12-board rpi-6.12-rt rpi-6.12-rt-board)'
+complete -c rtscope -n '__rtscope_at test' -l kernel -s k -d 'Kernels, by name or path of an image' -xa '(__fish_append , debian-6.12 debian-6.12-rt debian-6.17 debian-6.17-rt debian-6.1 debian-6.1-rt jh7110-6.1 jh7110-6.1-rt jh7110-6.1-rt-debug jh7110-6.1-rt-nolazy jh7110-6.12 jh7110-6.12-board jh7110-6.12-rt jh7110-6.12-rt-board jh7110-7.3 jh7110-7.3-board jh7110-7.3-rt jh7110-7.3-rt-board pc-6.12 pc-6.12-board pc-6.12-rt pc-6.12-rt-board pc-6.12-rtgroup rpi-6.12 rpi-6.12-board rpi-6.12-rt rpi-6.12-rt-board)'
 complete -c rtscope -n '__rtscope_at test' -l load -s l -d 'Loads beside the program, one boot under each' -xa '(__fish_append , idle cpu os memory storage network timers switch pipe oom custom)'
 complete -c rtscope -n '__rtscope_at test' -l cpus -d 'CPUs that the program may use' -x
 complete -c rtscope -n '__rtscope_at test' -l seed -d 'Random seeds, one boot for each' -x
@@ -190,7 +190,7 @@ complete -c rtscope -n '__rtscope_at test' -l explain -l no-explain -d 'Boot aga
 complete -c rtscope -n '__rtscope_at test' -l json -d 'Result as JSON'
 complete -c rtscope -n '__rtscope_at test' -F
 complete -c rtscope -n '__rtscope_at sweep' -l target -s t -d 'Virtual board instead of that of the file' -xa 'local ssh: virtual:jh7110 virtual:pc virtual:rpi3'
-complete -c rtscope -n '__rtscope_at sweep' -l kernel -s k -d 'Kernels of the base instead of those of the file' -xa '(__fish_append , debian-6.12 debian-6.12-rt debian-6.1 debian-6.1-rt jh7110-6.1 jh7110-6.1-rt jh7110-6.1-rt-debug jh7110-6.1-rt-nolazy jh7110-6.12 jh7110-6.12-board jh7110-6.12-rt jh7110-6.12-rt-board jh7110-7.3 jh7110-7.3-board jh7110-7.3-rt jh7110-7.3-rt-board pc-6.12 pc-6.12-board pc-6.12-rt pc-6.12-rt-board pc-6.12-rtgroup rpi-6.12 rpi-6.12-board rpi-6.12-rt rpi-6.12-rt-board)'
+complete -c rtscope -n '__rtscope_at sweep' -l kernel -s k -d 'Kernels of the base instead of those of the file' -xa '(__fish_append , debian-6.12 debian-6.12-rt debian-6.17 debian-6.17-rt debian-6.1 debian-6.1-rt jh7110-6.1 jh7110-6.1-rt jh7110-6.1-rt-debug jh7110-6.1-rt-nolazy jh7110-6.12 jh7110-6.12-board jh7110-6.12-rt jh7110-6.12-rt-board jh7110-7.3 jh7110-7.3-board jh7110-7.3-rt jh7110-7.3-rt-board pc-6.12 pc-6.12-board pc-6.12-rt pc-6.12-rt-board pc-6.12-rtgroup rpi-6.12 rpi-6.12-board rpi-6.12-rt rpi-6.12-rt-board)'
 complete -c rtscope -n '__rtscope_at sweep' -l seed -d 'Random seed of the base instead of the seeds of the file' -x
 complete -c rtscope -n '__rtscope_at sweep' -l seeds -d 'Random seeds of the base instead of those of the file' -x
 complete -c rtscope -n '__rtscope_at sweep' -l jobs -d 'Number of virtual boards to run at once' -x
@@ -245,7 +245,7 @@ complete -c rtscope -n '__rtscope_at tasks'
 complete -c rtscope -n '__rtscope_at audit' -l profile -d 'Purpose of the machine' -xa 'control polling audio host guest'
 complete -c rtscope -n '__rtscope_at audit' -l cpus -d 'CPUs for real-time threads' -x
 complete -c rtscope -n '__rtscope_at audit' -l target -s t -d 'Machine to check' -xa 'local ssh: virtual:jh7110 virtual:pc virtual:rpi3'
-complete -c rtscope -n '__rtscope_at audit' -l kernel -s k -d 'Kernel of a virtual board, by name or path of an image' -xa '(__fish_append , debian-6.12 debian-6.12-rt debian-6.1 debian-6.1-rt jh7110-6.1 jh7110-6.1-rt jh7110-6.1-rt-debug jh7110-6.1-rt-nolazy jh7110-6.12 jh7110-6.12-board jh7110-6.12-rt jh7110-6.12-rt-board jh7110-7.3 jh7110-7.3-board jh7110-7.3-rt jh7110-7.3-rt-board pc-6.12 pc-6.12-board pc-6.12-rt pc-6.12-rt-board pc-6.12-rtgroup rpi-6.12 rpi-6.12-board rpi-6.12-rt rpi-6.12-rt-board)'
+complete -c rtscope -n '__rtscope_at audit' -l kernel -s k -d 'Kernel of a virtual board, by name or path of an image' -xa '(__fish_append , debian-6.12 debian-6.12-rt debian-6.17 debian-6.17-rt debian-6.1 debian-6.1-rt jh7110-6.1 jh7110-6.1-rt jh7110-6.1-rt-debug jh7110-6.1-rt-nolazy jh7110-6.12 jh7110-6.12-board jh7110-6.12-rt jh7110-6.12-rt-board jh7110-7.3 jh7110-7.3-board jh7110-7.3-rt jh7110-7.3-rt-board pc-6.12 pc-6.12-board pc-6.12-rt pc-6.12-rt-board pc-6.12-rtgroup rpi-6.12 rpi-6.12-board rpi-6.12-rt rpi-6.12-rt-board)'
 complete -c rtscope -n '__rtscope_at audit' -l append -d 'Additional kernel command line of a virtual board' -x
 complete -c rtscope -n '__rtscope_at audit' -l config -d 'Kernel configuration to check instead of a machine' -rF
 complete -c rtscope -n '__rtscope_at audit' -l root -d 'Captured file tree, or archive of --capture, to check instead of a machine' -xa '(__fish_complete_directories)'
@@ -280,7 +280,7 @@ complete -c rtscope -n '__rtscope_at import' -l duration -s d -d 'Length of each
 complete -c rtscope -n '__rtscope_at import' -l policy -d 'Scheduling policy of the threads' -xa '(__fish_append , fifo rr other batch idle deadline)'
 complete -c rtscope -n '__rtscope_at import' -l priority -s p -d 'Priority of the threads' -x
 complete -c rtscope -n '__rtscope_at import' -l machine -d 'Name of the machine' -x
-complete -c rtscope -n '__rtscope_at import' -l kernel -s k -d 'Release of the kernel' -xa '(__fish_append , debian-6.12 debian-6.12-rt debian-6.1 debian-6.1-rt jh7110-6.1 jh7110-6.1-rt jh7110-6.1-rt-debug jh7110-6.1-rt-nolazy jh7110-6.12 jh7110-6.12-board jh7110-6.12-rt jh7110-6.12-rt-board jh7110-7.3 jh7110-7.3-board jh7110-7.3-rt jh7110-7.3-rt-board pc-6.12 pc-6.12-board pc-6.12-rt pc-6.12-rt-board pc-6.12-rtgroup rpi-6.12 rpi-6.12-board rpi-6.12-rt rpi-6.12-rt-board)'
+complete -c rtscope -n '__rtscope_at import' -l kernel -s k -d 'Release of the kernel' -xa '(__fish_append , debian-6.12 debian-6.12-rt debian-6.17 debian-6.17-rt debian-6.1 debian-6.1-rt jh7110-6.1 jh7110-6.1-rt jh7110-6.1-rt-debug jh7110-6.1-rt-nolazy jh7110-6.12 jh7110-6.12-board jh7110-6.12-rt jh7110-6.12-rt-board jh7110-7.3 jh7110-7.3-board jh7110-7.3-rt jh7110-7.3-rt-board pc-6.12 pc-6.12-board pc-6.12-rt pc-6.12-rt-board pc-6.12-rtgroup rpi-6.12 rpi-6.12-board rpi-6.12-rt rpi-6.12-rt-board)'
 complete -c rtscope -n '__rtscope_at import' -l preempt-rt -d 'Whether the kernel is PREEMPT_RT' -xa 'yes no'
 complete -c rtscope -n '__rtscope_at import' -l unit -d 'Unit of the latencies in a text' -xa 'us ns ms s'
 complete -c rtscope -n '__rtscope_at import' -l column -d 'Column of latencies, by heading or number' -x
@@ -302,7 +302,7 @@ complete -c rtscope -n '__rtscope_at doctor' -l quiet -s q -d 'The answer alone,
 complete -c rtscope -n '__rtscope_at doctor' -l verbose -s v -d 'Everything on the terminal'
 complete -c rtscope -n '__rtscope_at completion' -a 'bash zsh fish'
 complete -c rtscope -n '__rtscope_at app check' -l target -s t -d 'Machine' -xa 'local ssh: virtual:jh7110 virtual:pc virtual:rpi3'
-complete -c rtscope -n '__rtscope_at app check' -l kernel -s k -d 'Kernel of a virtual board, by name or path of an image' -xa '(__fish_append , debian-6.12 debian-6.12-rt debian-6.1 debian-6.1-rt jh7110-6.1 jh7110-6.1-rt jh7110-6.1-rt-debug jh7110-6.1-rt-nolazy jh7110-6.12 jh7110-6.12-board jh7110-6.12-rt jh7110-6.12-rt-board jh7110-7.3 jh7110-7.3-board jh7110-7.3-rt jh7110-7.3-rt-board pc-6.12 pc-6.12-board pc-6.12-rt pc-6.12-rt-board pc-6.12-rtgroup rpi-6.12 rpi-6.12-board rpi-6.12-rt rpi-6.12-rt-board)'
+complete -c rtscope -n '__rtscope_at app check' -l kernel -s k -d 'Kernel of a virtual board, by name or path of an image' -xa '(__fish_append , debian-6.12 debian-6.12-rt debian-6.17 debian-6.17-rt debian-6.1 debian-6.1-rt jh7110-6.1 jh7110-6.1-rt jh7110-6.1-rt-debug jh7110-6.1-rt-nolazy jh7110-6.12 jh7110-6.12-board jh7110-6.12-rt jh7110-6.12-rt-board jh7110-7.3 jh7110-7.3-board jh7110-7.3-rt jh7110-7.3-rt-board pc-6.12 pc-6.12-board pc-6.12-rt pc-6.12-rt-board pc-6.12-rtgroup rpi-6.12 rpi-6.12-board rpi-6.12-rt rpi-6.12-rt-board)'
 complete -c rtscope -n '__rtscope_at app check' -l append -d 'Additional kernel parameters of a virtual board' -x
 complete -c rtscope -n '__rtscope_at app check' -l seed -d 'Seed of a virtual board'\''s random numbers' -x
 complete -c rtscope -n '__rtscope_at app check' -l duration -s d -d 'Time to watch' -x
@@ -338,7 +338,7 @@ complete -c rtscope -n '__rtscope_at app unit' -l target -s t -d 'Running machin
 complete -c rtscope -n '__rtscope_at app unit' -l out -s o -d 'Unit to write' -rF
 complete -c rtscope -n '__rtscope_at app unit' -F
 complete -c rtscope -n '__rtscope_at app demo' -l target -s t -d 'Machine' -xa 'local ssh: virtual:jh7110 virtual:pc virtual:rpi3'
-complete -c rtscope -n '__rtscope_at app demo' -l kernel -s k -d 'Kernel of a virtual board, by name or path of an image' -xa '(__fish_append , debian-6.12 debian-6.12-rt debian-6.1 debian-6.1-rt jh7110-6.1 jh7110-6.1-rt jh7110-6.1-rt-debug jh7110-6.1-rt-nolazy jh7110-6.12 jh7110-6.12-board jh7110-6.12-rt jh7110-6.12-rt-board jh7110-7.3 jh7110-7.3-board jh7110-7.3-rt jh7110-7.3-rt-board pc-6.12 pc-6.12-board pc-6.12-rt pc-6.12-rt-board pc-6.12-rtgroup rpi-6.12 rpi-6.12-board rpi-6.12-rt rpi-6.12-rt-board)'
+complete -c rtscope -n '__rtscope_at app demo' -l kernel -s k -d 'Kernel of a virtual board, by name or path of an image' -xa '(__fish_append , debian-6.12 debian-6.12-rt debian-6.17 debian-6.17-rt debian-6.1 debian-6.1-rt jh7110-6.1 jh7110-6.1-rt jh7110-6.1-rt-debug jh7110-6.1-rt-nolazy jh7110-6.12 jh7110-6.12-board jh7110-6.12-rt jh7110-6.12-rt-board jh7110-7.3 jh7110-7.3-board jh7110-7.3-rt jh7110-7.3-rt-board pc-6.12 pc-6.12-board pc-6.12-rt pc-6.12-rt-board pc-6.12-rtgroup rpi-6.12 rpi-6.12-board rpi-6.12-rt rpi-6.12-rt-board)'
 complete -c rtscope -n '__rtscope_at app demo' -l cpu -d 'CPU of the threads' -x
 complete -c rtscope -n '__rtscope_at app demo' -l chars -d 'A character for each ms that a thread ran, in order'
 complete -c rtscope -n '__rtscope_at app demo' -l html -d 'HTML page to write' -rF
@@ -347,18 +347,18 @@ complete -c rtscope -n '__rtscope_at app demo' -a 'preempt rr deadline throttle 
 complete -c rtscope -n '__rtscope_at board list' -l json -d 'Result as JSON'
 complete -c rtscope -n '__rtscope_at board show' -l json -d 'Result as JSON'
 complete -c rtscope -n '__rtscope_at board show' -a 'jh7110 pc rpi3'
-complete -c rtscope -n '__rtscope_at board build' -l kernel -s k -d 'Kernels, by name or path of an image' -xa '(__fish_append , debian-6.12 debian-6.12-rt debian-6.1 debian-6.1-rt jh7110-6.1 jh7110-6.1-rt jh7110-6.1-rt-debug jh7110-6.1-rt-nolazy jh7110-6.12 jh7110-6.12-board jh7110-6.12-rt jh7110-6.12-rt-board jh7110-7.3 jh7110-7.3-board jh7110-7.3-rt jh7110-7.3-rt-board pc-6.12 pc-6.12-board pc-6.12-rt pc-6.12-rt-board pc-6.12-rtgroup rpi-6.12 rpi-6.12-board rpi-6.12-rt rpi-6.12-rt-board)'
+complete -c rtscope -n '__rtscope_at board build' -l kernel -s k -d 'Kernels, by name or path of an image' -xa '(__fish_append , debian-6.12 debian-6.12-rt debian-6.17 debian-6.17-rt debian-6.1 debian-6.1-rt jh7110-6.1 jh7110-6.1-rt jh7110-6.1-rt-debug jh7110-6.1-rt-nolazy jh7110-6.12 jh7110-6.12-board jh7110-6.12-rt jh7110-6.12-rt-board jh7110-7.3 jh7110-7.3-board jh7110-7.3-rt jh7110-7.3-rt-board pc-6.12 pc-6.12-board pc-6.12-rt pc-6.12-rt-board pc-6.12-rtgroup rpi-6.12 rpi-6.12-board rpi-6.12-rt rpi-6.12-rt-board)'
 complete -c rtscope -n '__rtscope_at board build' -l lockfile -d 'Lock file with the exact packages to use' -rF
 complete -c rtscope -n '__rtscope_at board build' -l save-lock -d 'Lock file to write with the packages used' -rF
 complete -c rtscope -n '__rtscope_at board build' -l upgrade -d 'Newest packages of the archive, not the cached'
 complete -c rtscope -n '__rtscope_at board build' -a 'jh7110 pc rpi3'
 complete -c rtscope -n '__rtscope_at board export' -l out -s o -d 'Bundle to write' -rF
-complete -c rtscope -n '__rtscope_at board export' -l kernel -s k -d 'Kernels, by name or path of an image' -xa '(__fish_append , debian-6.12 debian-6.12-rt debian-6.1 debian-6.1-rt jh7110-6.1 jh7110-6.1-rt jh7110-6.1-rt-debug jh7110-6.1-rt-nolazy jh7110-6.12 jh7110-6.12-board jh7110-6.12-rt jh7110-6.12-rt-board jh7110-7.3 jh7110-7.3-board jh7110-7.3-rt jh7110-7.3-rt-board pc-6.12 pc-6.12-board pc-6.12-rt pc-6.12-rt-board pc-6.12-rtgroup rpi-6.12 rpi-6.12-board rpi-6.12-rt rpi-6.12-rt-board)'
+complete -c rtscope -n '__rtscope_at board export' -l kernel -s k -d 'Kernels, by name or path of an image' -xa '(__fish_append , debian-6.12 debian-6.12-rt debian-6.17 debian-6.17-rt debian-6.1 debian-6.1-rt jh7110-6.1 jh7110-6.1-rt jh7110-6.1-rt-debug jh7110-6.1-rt-nolazy jh7110-6.12 jh7110-6.12-board jh7110-6.12-rt jh7110-6.12-rt-board jh7110-7.3 jh7110-7.3-board jh7110-7.3-rt jh7110-7.3-rt-board pc-6.12 pc-6.12-board pc-6.12-rt pc-6.12-rt-board pc-6.12-rtgroup rpi-6.12 rpi-6.12-board rpi-6.12-rt rpi-6.12-rt-board)'
 complete -c rtscope -n '__rtscope_at board export' -l campaign -d 'Campaign to include' -rF
 complete -c rtscope -n '__rtscope_at board export' -a 'jh7110 pc rpi3'
 complete -c rtscope -n '__rtscope_at board import' -F
 complete -c rtscope -n '__rtscope_at board image' -l out -s o -d 'Image to write' -rF
-complete -c rtscope -n '__rtscope_at board image' -l kernel -s k -d 'Kernel, by name or path of an image' -xa '(__fish_append , debian-6.12 debian-6.12-rt debian-6.1 debian-6.1-rt jh7110-6.1 jh7110-6.1-rt jh7110-6.1-rt-debug jh7110-6.1-rt-nolazy jh7110-6.12 jh7110-6.12-board jh7110-6.12-rt jh7110-6.12-rt-board jh7110-7.3 jh7110-7.3-board jh7110-7.3-rt jh7110-7.3-rt-board pc-6.12 pc-6.12-board pc-6.12-rt pc-6.12-rt-board pc-6.12-rtgroup rpi-6.12 rpi-6.12-board rpi-6.12-rt rpi-6.12-rt-board)'
+complete -c rtscope -n '__rtscope_at board image' -l kernel -s k -d 'Kernel, by name or path of an image' -xa '(__fish_append , debian-6.12 debian-6.12-rt debian-6.17 debian-6.17-rt debian-6.1 debian-6.1-rt jh7110-6.1 jh7110-6.1-rt jh7110-6.1-rt-debug jh7110-6.1-rt-nolazy jh7110-6.12 jh7110-6.12-board jh7110-6.12-rt jh7110-6.12-rt-board jh7110-7.3 jh7110-7.3-board jh7110-7.3-rt jh7110-7.3-rt-board pc-6.12 pc-6.12-board pc-6.12-rt pc-6.12-rt-board pc-6.12-rtgroup rpi-6.12 rpi-6.12-board rpi-6.12-rt rpi-6.12-rt-board)'
 complete -c rtscope -n '__rtscope_at board image' -l check -d 'Boot the image in QEMU, and measure for a second'
 complete -c rtscope -n '__rtscope_at board image' -l force -d 'Replace an existing image'
 complete -c rtscope -n '__rtscope_at board image' -l json -d 'Result as JSON'
@@ -408,7 +408,7 @@ complete -c rtscope -n '__rtscope_at history index' -l json -d 'Result as JSON'
 complete -c rtscope -n '__rtscope_at history index' -xa '(__fish_complete_directories)'
 complete -c rtscope -n '__rtscope_at history list' -l index -d 'File of the index' -rF
 complete -c rtscope -n '__rtscope_at history list' -l machine -d 'Only this machine' -x
-complete -c rtscope -n '__rtscope_at history list' -l kernel -s k -d 'Only this kernel or release' -xa '(__fish_append , debian-6.12 debian-6.12-rt debian-6.1 debian-6.1-rt jh7110-6.1 jh7110-6.1-rt jh7110-6.1-rt-debug jh7110-6.1-rt-nolazy jh7110-6.12 jh7110-6.12-board jh7110-6.12-rt jh7110-6.12-rt-board jh7110-7.3 jh7110-7.3-board jh7110-7.3-rt jh7110-7.3-rt-board pc-6.12 pc-6.12-board pc-6.12-rt pc-6.12-rt-board pc-6.12-rtgroup rpi-6.12 rpi-6.12-board rpi-6.12-rt rpi-6.12-rt-board)'
+complete -c rtscope -n '__rtscope_at history list' -l kernel -s k -d 'Only this kernel or release' -xa '(__fish_append , debian-6.12 debian-6.12-rt debian-6.17 debian-6.17-rt debian-6.1 debian-6.1-rt jh7110-6.1 jh7110-6.1-rt jh7110-6.1-rt-debug jh7110-6.1-rt-nolazy jh7110-6.12 jh7110-6.12-board jh7110-6.12-rt jh7110-6.12-rt-board jh7110-7.3 jh7110-7.3-board jh7110-7.3-rt jh7110-7.3-rt-board pc-6.12 pc-6.12-board pc-6.12-rt pc-6.12-rt-board pc-6.12-rtgroup rpi-6.12 rpi-6.12-board rpi-6.12-rt rpi-6.12-rt-board)'
 complete -c rtscope -n '__rtscope_at history list' -l load -s l -d 'Only these loads' -xa '(__fish_append , idle cpu os memory storage network timers switch pipe oom custom)'
 complete -c rtscope -n '__rtscope_at history list' -l since -d 'Only runs from this day on' -x
 complete -c rtscope -n '__rtscope_at history list' -l tag -d 'Only results with this tag' -x
@@ -417,7 +417,7 @@ complete -c rtscope -n '__rtscope_at history list' -l limit -d 'Most runs to lis
 complete -c rtscope -n '__rtscope_at history list' -l json -d 'Result as JSON'
 complete -c rtscope -n '__rtscope_at history show' -l index -d 'File of the index' -rF
 complete -c rtscope -n '__rtscope_at history show' -l machine -d 'Only this machine' -x
-complete -c rtscope -n '__rtscope_at history show' -l kernel -s k -d 'Only this kernel or release' -xa '(__fish_append , debian-6.12 debian-6.12-rt debian-6.1 debian-6.1-rt jh7110-6.1 jh7110-6.1-rt jh7110-6.1-rt-debug jh7110-6.1-rt-nolazy jh7110-6.12 jh7110-6.12-board jh7110-6.12-rt jh7110-6.12-rt-board jh7110-7.3 jh7110-7.3-board jh7110-7.3-rt jh7110-7.3-rt-board pc-6.12 pc-6.12-board pc-6.12-rt pc-6.12-rt-board pc-6.12-rtgroup rpi-6.12 rpi-6.12-board rpi-6.12-rt rpi-6.12-rt-board)'
+complete -c rtscope -n '__rtscope_at history show' -l kernel -s k -d 'Only this kernel or release' -xa '(__fish_append , debian-6.12 debian-6.12-rt debian-6.17 debian-6.17-rt debian-6.1 debian-6.1-rt jh7110-6.1 jh7110-6.1-rt jh7110-6.1-rt-debug jh7110-6.1-rt-nolazy jh7110-6.12 jh7110-6.12-board jh7110-6.12-rt jh7110-6.12-rt-board jh7110-7.3 jh7110-7.3-board jh7110-7.3-rt jh7110-7.3-rt-board pc-6.12 pc-6.12-board pc-6.12-rt pc-6.12-rt-board pc-6.12-rtgroup rpi-6.12 rpi-6.12-board rpi-6.12-rt rpi-6.12-rt-board)'
 complete -c rtscope -n '__rtscope_at history show' -l load -s l -d 'Only these loads' -xa '(__fish_append , idle cpu os memory storage network timers switch pipe oom custom)'
 complete -c rtscope -n '__rtscope_at history show' -l since -d 'Only runs from this day on' -x
 complete -c rtscope -n '__rtscope_at history show' -l tag -d 'Only results with this tag' -x
