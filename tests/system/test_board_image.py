@@ -9,7 +9,11 @@ from rig import NEEDS_APT, are_built, rtscope
 
 from rtscope.verbs.board.diskimage import TOOLS
 
-KERNELS = {"jh7110": "jh7110-6.12-rt", "pc": "debian-6.12-rt"}
+KERNELS = {
+    "jh7110": "jh7110-6.12-rt",
+    "pc": "debian-6.12-rt",
+    "rpi3": "debian-6.12-rt",
+}
 
 pytestmark = [
     pytest.mark.system,
@@ -27,7 +31,7 @@ pytestmark = [
 @pytest.mark.parametrize("board", KERNELS)
 def test_an_image_boots_and_its_bytes_repeat(tmp_path: Path, board: str) -> None:
     kernel = KERNELS[board]
-    if board != "pc" and not are_built(kernel):
+    if not kernel.startswith("debian") and not are_built(kernel):
         pytest.skip(f"rtscope kernel build {kernel}")
     words = ("board", "image", board, "--kernel", kernel, "--json", "--out")
     image = tmp_path / "board.img"

@@ -9,6 +9,7 @@ from typing import Any
 import pytest
 
 from rtscope.boards.catalogue import get_board
+from rtscope.boards.kernels import build
 from rtscope.host.errors import BoardError, HostError, UsageError
 from rtscope.verbs.board import diskimage, image
 
@@ -25,8 +26,33 @@ def test_its_size_is_whole_and_bounded() -> None:
 
 
 def test_a_board_without_loader_is_refused_by_name() -> None:
-    with pytest.raises(UsageError, match=r"rpi3: no disk image .* of jh7110, pc,"):
-        diskimage.loader_of(get_board("rpi3"))
+    board: Any = SimpleNamespace(name="vf1")
+    with pytest.raises(UsageError, match=r"vf1: no disk image .* of jh7110, pc, rpi3,"):
+        diskimage.loader_of(board)
+
+
+def test_a_raspberry_pi_gets_its_device_trees_and_no_others(tmp_path: Path) -> None:
+    """Its console is another than the virtual board's, which comes last."""
+    tree = tmp_path / "trees" / "dtbs" / "broadcom"
+    tree.mkdir(parents=True)
+    for name in ("bcm2837-rpi-3-b.dtb", "bcm2711-rpi-4-b.dtb"):
+        (tree / name).write_bytes(name.encode())
+    build.pack_folder(tmp_path / "trees", tmp_path / "dtbs.tar")
+    kernel = SimpleNamespace(name="k", device_trees=tmp_path / "dtbs.tar")
+    prepared: Any = SimpleNamespace(board=get_board("rpi3"), kernel=kernel)
+
+    name = "dtbs/broadcom/bcm2837-rpi-3-b.dtb"
+    assert diskimage.device_trees(prepared) == {name: b"bcm2837-rpi-3-b.dtb"}
+    files = diskimage.boot_files(prepared)
+    assert set(files) == {"extlinux/extlinux.conf", "config.txt"}
+    assert files["extlinux/extlinux.conf"].splitlines()[-2:] == [
+        "    fdtdir /dtbs/",
+        "    append console=ttyS1,115200 console=ttyAMA0 rdinit=/init quiet panic=10",
+    ]
+    assert "kernel=u-boot.bin\n" in files["config.txt"]
+    assert "u-boot.bin" in [
+        one.name for one in diskimage.loader_of(prepared.board).copies
+    ]
 
 
 def test_a_pc_gets_the_files_of_systemd_boot_without_the_virtual_boards_words() -> None:
@@ -70,7 +96,8 @@ def test_a_program_that_fails_leaves_no_image(
         name="jh7110", console="ttyS0", append=(), results="vport0p1"
     )
     prepared: Any = SimpleNamespace(
-        board=board, kernel=SimpleNamespace(name="k", image=kernel)
+        board=board,
+        kernel=SimpleNamespace(name="k", image=kernel, device_trees=None),
     )
     with pytest.raises(HostError, match="sfdisk: no space on it"):
         diskimage.write_image(tmp_path / "board.img", prepared, NO_CONTEXT)
@@ -91,7 +118,8 @@ def test_a_full_disk_is_known_before_the_first_byte(
         name="jh7110", console="ttyS0", append=(), results="vport0p1"
     )
     prepared: Any = SimpleNamespace(
-        board=board, kernel=SimpleNamespace(name="k", image=tmp_path / "vmlinuz")
+        board=board,
+        kernel=SimpleNamespace(name="k", image=tmp_path / "vmlinuz", device_trees=None),
     )
     with pytest.raises(HostError, match=r"No space left on device; free some space"):
         diskimage.write_image(tmp_path / "board.img", prepared, NO_CONTEXT)

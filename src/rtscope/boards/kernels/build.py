@@ -452,14 +452,15 @@ def _files(kernel: BuiltKernel) -> dict[str, bytes]:
         f"boot/config-{release}": kernel.config.read_bytes(),
         f"boot/System.map-{release}": kernel.symbols.read_bytes(),
     }
-    for name, content in _archived(kernel.modules):
+    for name, content in archived(kernel.modules):
         files[name if name.startswith("usr/") else f"usr/{name}"] = content
-    for name, content in _archived(kernel.device_trees):
+    for name, content in archived(kernel.device_trees):
         files[f"usr/lib/linux-image-{release}/{name.removeprefix('dtbs/')}"] = content
     return files
 
 
-def _archived(archive: Path | None) -> Iterator[tuple[str, bytes]]:
+def archived(archive: Path | None) -> Iterator[tuple[str, bytes]]:
+    """Yield the files of an archive that pack_folder() wrote; none if there is none."""
     if archive is None:
         return
     with tarfile.open(archive) as tar:

@@ -7,6 +7,7 @@ modules for the storage load are decompressed, because busybox inserts them as t
 
 import difflib
 import lzma
+import shutil
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cache
@@ -14,6 +15,7 @@ from pathlib import Path
 from typing import Any
 
 from rtscope.boards.catalogue import read_table, tuples
+from rtscope.boards.kernels import build
 from rtscope.boards.kernels.recipe import Recipe, get_recipe, recipe_names
 from rtscope.boards.parts import aptroot, initrd
 from rtscope.boards.parts.cache import Part
@@ -28,6 +30,7 @@ CONFIG = "config"
 MODULES = "modules.cpio"
 EVENT_MODULES = "event-modules.cpio"
 SYMBOLS = "System.map"
+DEVICE_TREES = "dtbs.tar"
 
 MAX_MODULE_BYTES = 64 << 20
 
@@ -45,6 +48,7 @@ class KernelRow:
     package: str = ""
     modules: tuple[str, ...] = ()
     event_modules: tuple[str, ...] = ()
+    device_trees: tuple[str, ...] = ()
     suite: str = aptroot.SUITE
     recipe: Recipe | None = None
     """How it is built, of a kernel that is not packaged."""
@@ -65,6 +69,8 @@ class Kernel:
     """An archive of what the storage load needs; None if all is built in."""
     event_modules: Path | None = None
     """The same of what events need."""
+    device_trees: Path | None = None
+    """An archive with dtbs/VENDOR/*.dtb; None if there are none."""
 
 
 def kernel_names(arch: str | None = None) -> tuple[str, ...]:
@@ -111,6 +117,7 @@ def kernel_of_part(part: Part, name: str) -> Kernel:
         config=file_of(CONFIG),
         modules=file_of(MODULES),
         event_modules=file_of(EVENT_MODULES),
+        device_trees=file_of(DEVICE_TREES),
     )
 
 
@@ -127,7 +134,19 @@ def keep_packaged(work: Path, root: Path, row: KernelRow) -> Mapping[str, Any]:
     (work / EVENT_MODULES).write_bytes(
         _pack_modules(row.event_modules, folders, work=work)
     )
+    _pack_device_trees(row, root / f"usr/lib/linux-image-{release}", work)
     return {"release": release, "modules": list(row.modules)}
+
+
+def _pack_device_trees(row: KernelRow, folder: Path, work: Path) -> None:
+    if not row.device_trees:
+        return
+    kept = work / "trees"
+    for name in row.device_trees:
+        (kept / "dtbs" / name).parent.mkdir(parents=True, exist_ok=True)
+        shutil.copyfile(folder / name, kept / "dtbs" / name)
+    build.pack_folder(kept, work / DEVICE_TREES)
+    shutil.rmtree(kept)
 
 
 def event_modules_of(kernel: Kernel) -> Mapping[str, bytes]:

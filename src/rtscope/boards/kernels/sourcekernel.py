@@ -17,7 +17,7 @@ from pathlib import Path
 
 from rtscope.boards.catalogue import get_board
 from rtscope.boards.kernels import build
-from rtscope.boards.kernels.catalogue import CONFIG, IMAGE, SYMBOLS
+from rtscope.boards.kernels.catalogue import CONFIG, DEVICE_TREES, IMAGE, SYMBOLS
 from rtscope.boards.kernels.kconfig import Symbol, read_kconfig
 from rtscope.boards.kernels.recipe import (
     Recipe,
@@ -63,7 +63,6 @@ KCONFIG = "kconfig.json"
 """From which symbols each symbol can follow."""
 DEBUG = "vmlinux"
 MODULE_TREE = "modules.tar"
-DEVICE_TREES = "dtbs.tar"
 
 
 @dataclass(frozen=True, slots=True)

@@ -381,6 +381,7 @@ def kernel_part(context: BuildContext, row: KernelRow) -> Part:
         recipe=[
             *(kernels.RECIPE, list(row.modules), "", _digest(b"")),
             *((list(row.event_modules),) if row.event_modules else ()),
+            *((list(row.device_trees),) if row.device_trees else ()),
         ],
         build=lambda work, root: kernels.keep_packaged(work, root, row),
     )

@@ -2,15 +2,16 @@
 A disk image that boots a board: kernel, modules, user space and boot files.
 
 One FAT partition, which U-Boot starts by its `extlinux.conf`, and EFI firmware by
-systemd-boot. Kernel modules, stress-ng
-and the agent are in the initrd. sfdisk and mtools write it: without root, without loop
-devices, and the same inputs give the same bytes.
+systemd-boot. Kernel modules, stress-ng and the agent are in the initrd. sfdisk and
+mtools write it: without root, without loop devices, and the same inputs give the same
+bytes.
 """
 
 import os
 import tomllib
 from collections.abc import Iterable, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
+from fnmatch import fnmatch
 from importlib import resources
 from os import posix_fallocate
 from pathlib import Path
@@ -18,6 +19,7 @@ from shutil import copyfile, which
 from typing import Any
 
 from rtscope.boards.catalogue import Board, get_arch, tuples
+from rtscope.boards.kernels.build import archived
 from rtscope.boards.parts import aptroot
 from rtscope.boards.parts.buildcontext import BuildContext, part_of_packages
 from rtscope.boards.parts.cache import locked
@@ -50,14 +52,21 @@ BOOT_S = 240.0
 
 _MEASURE = ("measure", "--duration-ns", "1000000000", "--priority", "98")
 _UUIDS = tuple(f"7274736f-0000-4000-8000-00000000000{at}" for at in range(2))
+_TABLES = {
+    "gpt": (_UUIDS[0], f"type=uefi, uuid={_UUIDS[1]}, attrs=LegacyBIOSBootable"),
+    "dos": ("0x7274736f", "type=c, bootable"),
+}
+"""sfdisk's identity of the disk, and its words for the partition, by label."""
 _ENVIRONMENT = ("SOURCE_DATE_EPOCH=1767225600", "MTOOLSRC=/dev/null", "LC_ALL=C")
 
 
 @dataclass(frozen=True, slots=True)
-class Manager:
-    """The program on an image that EFI firmware starts, from a package."""
+class Copy:
+    """A program on an image that the board's firmware starts, from a package."""
 
     package: str
+    arch: str
+    """As Debian calls the package's."""
     file: str
     name: str
     """Where firmware looks for it."""
@@ -71,7 +80,12 @@ class Loader:
     loader: str
     option: str
     disk: str
-    manager: Manager | None = None
+    copies: tuple[Copy, ...] = ()
+    efi: bool = False
+    label: str = "gpt"
+    texts: Mapping[str, str] = field(default_factory=dict)
+    device_trees: str = ""
+    adds: tuple[str, ...] = ()
     leaves_out: tuple[str, ...] = ()
 
 
@@ -97,9 +111,8 @@ def loader_of(board: Board) -> Loader:
             f"{', '.join(rows)}, or pack its kernel: rtscope kernel package"
         )
     row = tuples(rows[board.name])
-    if manager := row.pop("manager", None):
-        return Loader(**row, manager=Manager(**manager))
-    return Loader(**row)
+    copies = tuple(Copy(**copy) for copy in row.pop("copies", ()))
+    return Loader(**row, copies=copies)
 
 
 def refuse_without_tools() -> None:
@@ -125,7 +138,7 @@ def write_image(path: Path, prepared: Prepared, context: BuildContext) -> int:
     with temporary_folder("image", error=HostError) as folder:
         files = {
             **{name: folder / Path(name).name for name in texts},
-            **_manager_file(context, prepared.board),
+            **_copied(context, prepared.board),
             "vmlinuz": prepared.kernel.image,
             "initrd.img": folder / "initrd.img",
         }
@@ -133,12 +146,15 @@ def write_image(path: Path, prepared: Prepared, context: BuildContext) -> int:
             write_initrd(folder / "initrd.img", prepared, _job(prepared.board))
             for name, text in texts.items():
                 files[name].write_text(text)
+            for name, content in device_trees(prepared).items():
+                files[name] = folder / Path(name).name
+                files[name].write_bytes(content)
         except OSError as cause:
             raise HostError(f"cannot write {folder}: {cause.strerror}") from cause
         size = image_bytes(file.stat().st_size for file in files.values())
         with new_file(path, HostError) as new:
             _reserve(new, size, path)
-            _fill(new, files, size)
+            _fill(new, files, size, label=loader_of(prepared.board).label)
     return size
 
 
@@ -167,9 +183,11 @@ def image_bytes(sizes: Iterable[int]) -> int:
 
 def boot_files(prepared: Prepared) -> Mapping[str, str]:
     """Return the files of an image that say which kernel is started, by their names."""
-    if loader_of(prepared.board).manager is None:
-        return {"extlinux/extlinux.conf": extlinux(prepared)}
+    row = loader_of(prepared.board)
+    if not row.efi:
+        return {"extlinux/extlinux.conf": extlinux(prepared), **row.texts}
     return {
+        **row.texts,
         "loader/loader.conf": "default rtscope.conf\ntimeout 1\n",
         "loader/entries/rtscope.conf": (
             f"title {prepared.kernel.name}, by rtscope\n"
@@ -181,20 +199,29 @@ def boot_files(prepared: Prepared) -> Mapping[str, str]:
 
 
 def _parameters(board: Board) -> tuple[str, ...]:
-    left_out = loader_of(board).leaves_out
-    own = (word for word in board.append if word not in left_out)
-    return (f"console={board.console}", *IMAGE_APPEND, *own)
+    row = loader_of(board)
+    own = (word for word in board.append if word not in row.leaves_out)
+    return (*row.adds, f"console={board.console}", *IMAGE_APPEND, *own)
+
+
+def device_trees(prepared: Prepared) -> Mapping[str, bytes]:
+    """Return those of the kernel that are for the board, by their names on an image."""
+    wanted = loader_of(prepared.board).device_trees
+    found = archived(prepared.kernel.device_trees) if wanted else ()
+    return {name: tree for name, tree in found if fnmatch(name, f"dtbs/{wanted}")}
 
 
 def extlinux(prepared: Prepared) -> str:
     """Return the entry by which U-Boot starts the kernel."""
     words = _parameters(prepared.board)
+    # U-Boot chooses by the name that it has of its board, and else has one already.
+    folder = "    fdtdir /dtbs/\n" if device_trees(prepared) else ""
     return (
         "default rtscope\ntimeout 10\n\n"
         "label rtscope\n"
         f"    menu label {prepared.kernel.name}, by rtscope\n"
         "    linux /vmlinuz\n"
-        "    initrd /initrd.img\n"
+        f"    initrd /initrd.img\n{folder}"
         f"    append {' '.join(words)}\n"
     )
 
@@ -261,13 +288,13 @@ def _job(board: Board) -> Job:
     )
 
 
-def _fill(image: Path, files: Mapping[str, Path], size: int) -> None:
+def _fill(image: Path, files: Mapping[str, Path], size: int, *, label: str) -> None:
     """Write partition table, file system and files."""
     sectors = (size - 2 * START_BYTES) // SECTOR
+    first, rest = _TABLES[label]
     table = (
-        f"label: gpt\nlabel-id: {_UUIDS[0]}\n"
-        f"start={START_BYTES // SECTOR}, size={sectors}, type=uefi, uuid={_UUIDS[1]}, "
-        "attrs=LegacyBIOSBootable\n"
+        f"label: {label}\nlabel-id: {first}\n"
+        f"start={START_BYTES // SECTOR}, size={sectors}, {rest}\n"
     )
     place = f"{escaped(image)}@@{START_BYTES}"
     _tool("sfdisk", "--quiet", "--no-reread", str(image), stdin=table.encode())
@@ -300,13 +327,14 @@ def _firmware(context: BuildContext, board: Board) -> Path:
     return _packaged(context, board, "loader", row.packages, row.loader)
 
 
-def _manager_file(context: BuildContext, board: Board) -> Mapping[str, Path]:
-    """Return what EFI firmware starts, by its name on the image; none for U-Boot."""
-    manager = loader_of(board).manager
-    if manager is None:
-        return {}
-    packages = (manager.package,)
-    return {manager.name: _packaged(context, board, "manager", packages, manager.file)}
+def _copied(context: BuildContext, board: Board) -> Mapping[str, Path]:
+    """Return what the board's firmware starts, by its name on the image."""
+    return {
+        one.name: _packaged(
+            context, board, "manager", (one.package,), one.file, arch=one.arch
+        )
+        for one in loader_of(board).copies
+    }
 
 
 def _packaged(
@@ -315,6 +343,8 @@ def _packaged(
     part: str,
     packages: tuple[str, ...],
     file: str,
+    *,
+    arch: str = "amd64",
 ) -> Path:
     """Return a file of packages, kept as a part of its own."""
 
@@ -327,7 +357,7 @@ def _packaged(
             context,
             f"{part}-{get_arch(board.arch).name}",
             lambda root: aptroot.resolve(
-                packages, arch="amd64", root=root, dependencies=False
+                packages, arch=arch, root=root, dependencies=False
             ),
             recipe=file,
             build=build,

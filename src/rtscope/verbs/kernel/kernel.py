@@ -10,7 +10,7 @@ import typer
 
 from rtscope.boards.kernels import build as pack
 from rtscope.boards.kernels import sourcekernel
-from rtscope.boards.kernels.catalogue import CONFIG, IMAGE, SYMBOLS
+from rtscope.boards.kernels.catalogue import CONFIG, DEVICE_TREES, IMAGE, SYMBOLS
 from rtscope.boards.kernels.recipe import Recipe, find_recipe, get_arch, recipe_names
 from rtscope.boards.kernels.resolved import compare_configs
 from rtscope.boards.kernels.source import wanted_version
@@ -277,7 +277,7 @@ def _built(part: Part, recipe: Recipe) -> pack.BuiltKernel:
         config=part.file(CONFIG),
         symbols=part.file(SYMBOLS),
         modules=file_of(sourcekernel.MODULE_TREE),
-        device_trees=file_of(sourcekernel.DEVICE_TREES),
+        device_trees=file_of(DEVICE_TREES),
     )
 
 
