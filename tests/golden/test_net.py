@@ -13,10 +13,10 @@ from net.run import DIGESTS, differences, held
 MAN = Path(__file__).parents[2] / "docs/man"
 
 OTHERS = {"board-build", "board-image", "board-export", "board-import", "kernel-check"}
-OTHERS |= {"app-start", "cyclictest", "test", "history-parquet"}
+OTHERS |= {"app-start", "board-write", "cyclictest", "test", "history-parquet"}
 """
-Verbs that fetch, boot or become a program: of these only help and refusals. So of one
-whose library decides the bytes.
+Verbs that fetch, boot, write a disk or become a program: of these only help and
+refusals. So of one whose library decides the bytes.
 """
 
 NAMES = [case.name for case in all_cases()]

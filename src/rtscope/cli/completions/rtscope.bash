@@ -11,7 +11,7 @@ _rtscope_known() {
             [[ $2 == '' ]] && kind=values values='check start unit demo'
             ;;
         'board') options='--help -h'
-            [[ $2 == '' ]] && kind=values values='list show build export import image trace'
+            [[ $2 == '' ]] && kind=values values='list show build export import image write trace'
             ;;
         'kernel') options='--help -h'
             [[ $2 == '' ]] && kind=values values='list show patches config build check package verify'
@@ -343,6 +343,11 @@ _rtscope_known() {
                 --out|-o) kind=files ;;
                 --kernel|-k) kind=values values='debian-6.12 debian-6.12-rt debian-6.17 debian-6.17-rt debian-6.1 debian-6.1-rt jh7110-6.1 jh7110-6.1-rt jh7110-6.1-rt-debug jh7110-6.1-rt-nolazy jh7110-6.12 jh7110-6.12-board jh7110-6.12-rt jh7110-6.12-rt-board jh7110-7.3 jh7110-7.3-board jh7110-7.3-rt jh7110-7.3-rt-board pc-6.12 pc-6.12-board pc-6.12-rt pc-6.12-rt-board pc-6.12-rtgroup rpi-6.12 rpi-6.12-board rpi-6.12-rt rpi-6.12-rt-board' many=yes ;;
                 '') kind=values values='jh7110 pc rpi3' ;;
+            esac
+            ;;
+        'board write') options='--yes --json --help -h'
+            case "$2" in
+                '') kind=files ;;
             esac
             ;;
         'board trace') options='--run --worst --cpu --limit --replay --window --json --help -h'

@@ -52,6 +52,7 @@ complete -c rtscope -n '__rtscope_just board' -a build -d 'Fetch and build the p
 complete -c rtscope -n '__rtscope_just board' -a export -d 'Write all parts of a board into one bundle, for reproducible results elsewhere'
 complete -c rtscope -n '__rtscope_just board' -a import -d 'Keep the parts of a bundle in the cache, after checking all digests'
 complete -c rtscope -n '__rtscope_just board' -a image -d 'Write a disk image that boots a board: kernel, user space, boot files'
+complete -c rtscope -n '__rtscope_just board' -a write -d 'Write a disk image to a card or stick, and compare what it then holds'
 complete -c rtscope -n '__rtscope_just board' -a trace -d 'List the functions executed on the paths to the worst wake-ups'
 complete -c rtscope -n '__rtscope_just kernel' -a list -d 'List the recipes, with release, build time, size and digest if built'
 complete -c rtscope -n '__rtscope_just kernel' -a show -d 'Show a recipe: source, patches, configuration'
@@ -363,6 +364,9 @@ complete -c rtscope -n '__rtscope_at board image' -l check -d 'Boot the image in
 complete -c rtscope -n '__rtscope_at board image' -l force -d 'Replace an existing image'
 complete -c rtscope -n '__rtscope_at board image' -l json -d 'Result as JSON'
 complete -c rtscope -n '__rtscope_at board image' -a 'jh7110 pc rpi3'
+complete -c rtscope -n '__rtscope_at board write' -l yes -d 'Consent to lose all that the disk holds'
+complete -c rtscope -n '__rtscope_at board write' -l json -d 'Result as JSON'
+complete -c rtscope -n '__rtscope_at board write' -F
 complete -c rtscope -n '__rtscope_at board trace' -l run -d 'Run of a campaign' -x
 complete -c rtscope -n '__rtscope_at board trace' -l worst -d 'Number of worst wake-ups to list' -x
 complete -c rtscope -n '__rtscope_at board trace' -l cpu -d 'CPU to list, or all' -x
