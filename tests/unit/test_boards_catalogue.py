@@ -1,6 +1,8 @@
 """Boards and kernels as data: what is there is right, and what is wrong is refused."""
 
+from dataclasses import replace
 from importlib import resources
+from pathlib import Path
 
 import pytest
 
@@ -11,8 +13,14 @@ from rtscope.boards.catalogue import (
     parse_board,
     with_append,
 )
-from rtscope.boards.kernels.catalogue import get_kernel_row, kernel_names
-from rtscope.host.errors import UsageError
+from rtscope.boards.kernels.build import archived
+from rtscope.boards.kernels.catalogue import (
+    DEVICE_TREES,
+    get_kernel_row,
+    keep_packaged,
+    kernel_names,
+)
+from rtscope.host.errors import BoardError, UsageError
 
 BOARDS = resources.files("rtscope.boards") / "boards"
 PC = (BOARDS / "pc.toml").read_text()
@@ -126,3 +134,28 @@ def test_more_words_come_after_those_of_the_board() -> None:
 def test_a_word_that_is_no_word_is_refused(word: str) -> None:
     with pytest.raises(UsageError, match="--append: "):
         with_append(get_board("pc"), ("quiet", word))
+
+
+def test_of_a_package_the_device_trees_of_its_boards_are_kept(tmp_path: Path) -> None:
+    """One that is not there is named, and the others are not kept."""
+    row = replace(
+        get_kernel_row("debian-6.12", "aarch64"), modules=(), event_modules=()
+    )
+    root, work = tmp_path / "root", tmp_path / "work"
+    trees = root / "usr/lib/linux-image-6.12.1"
+    (root / "boot").mkdir(parents=True)
+    (root / "boot/vmlinuz-6.12.1").write_bytes(b"image")
+    (root / "boot/config-6.12.1").write_bytes(b"CONFIG_X=y")
+    (trees / "broadcom").mkdir(parents=True)
+    work.mkdir()
+    with pytest.raises(
+        BoardError, match=r"no device tree broadcom/bcm2837-rpi-3-b\.dtb"
+    ):
+        keep_packaged(work, root, row)
+    for name in (*row.device_trees, "broadcom/other.dtb"):
+        (trees / name).write_bytes(name.encode())
+    keep_packaged(work, root, row)
+
+    kept = dict(archived(work / DEVICE_TREES))
+    assert kept == {f"dtbs/{one}": one.encode() for one in row.device_trees}
+    assert not (work / "trees").exists()

@@ -2,6 +2,7 @@
 
 import errno
 import os
+import zlib
 from pathlib import Path
 from types import SimpleNamespace
 from typing import Any
@@ -32,7 +33,7 @@ def test_a_board_without_loader_is_refused_by_name() -> None:
 
 
 def test_a_raspberry_pi_gets_its_device_trees_and_no_others(tmp_path: Path) -> None:
-    """Its console is another than the virtual board's, which comes last."""
+    """Its console is another than the virtual board's, and comes last."""
     tree = tmp_path / "trees" / "dtbs" / "broadcom"
     tree.mkdir(parents=True)
     for name in ("bcm2837-rpi-3-b.dtb", "bcm2711-rpi-4-b.dtb"):
@@ -47,12 +48,27 @@ def test_a_raspberry_pi_gets_its_device_trees_and_no_others(tmp_path: Path) -> N
     assert set(files) == {"extlinux/extlinux.conf", "config.txt"}
     assert files["extlinux/extlinux.conf"].splitlines()[-2:] == [
         "    fdtdir /dtbs/",
-        "    append console=ttyS1,115200 console=ttyAMA0 rdinit=/init quiet panic=10",
+        "    append console=ttyAMA0 console=ttyS1,115200 rdinit=/init quiet panic=10",
     ]
     assert "kernel=u-boot.bin\n" in files["config.txt"]
     assert "u-boot.bin" in [
         one.name for one in diskimage.loader_of(prepared.board).copies
     ]
+
+
+def test_u_boot_of_the_raspberry_pi_gets_places_for_a_large_kernel() -> None:
+    """Its file is as long as U-Boot reads, and has the sum that it checks."""
+    files = diskimage.environment(get_board("rpi3"))
+    content = files["uboot.env"]
+
+    assert len(content) == 16 << 10
+    assert int.from_bytes(content[:4], "little") == zlib.crc32(content[4:])
+    variables = dict(
+        line.split("=") for line in content[4:].decode().rstrip("\0").split("\0")
+    )
+    kernel, tree = (int(variables[f"{name}_addr_r"], 16) for name in ("kernel", "fdt"))
+    assert tree - kernel > 100 * MIB
+    assert diskimage.environment(get_board("jh7110")) == {}
 
 
 def test_a_pc_gets_the_files_of_systemd_boot_without_the_virtual_boards_words() -> None:

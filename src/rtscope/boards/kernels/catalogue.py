@@ -143,6 +143,8 @@ def _pack_device_trees(row: KernelRow, folder: Path, work: Path) -> None:
         return
     kept = work / "trees"
     for name in row.device_trees:
+        if not (folder / name).is_file():
+            raise BoardError(f"the package has no device tree {name}")
         (kept / "dtbs" / name).parent.mkdir(parents=True, exist_ok=True)
         shutil.copyfile(folder / name, kept / "dtbs" / name)
     build.pack_folder(kept, work / DEVICE_TREES)

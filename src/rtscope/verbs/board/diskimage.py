@@ -9,6 +9,7 @@ bytes.
 
 import os
 import tomllib
+import zlib
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
 from fnmatch import fnmatch
@@ -47,6 +48,10 @@ SMALLEST_BYTES = 64 << 20
 """FAT32 has at least 65525 clusters."""
 MAX_IMAGE_BYTES = 1 << 30
 
+ENVIRONMENT = "uboot.env"
+ENVIRONMENT_BYTES = 16 << 10
+"""CONFIG_ENV_SIZE of Debian's U-Boot for the Raspberry Pi."""
+
 BOOT_S = 240.0
 """Host time within which an image has booted and measured; 5 to 20 s on a free CPU."""
 
@@ -84,6 +89,7 @@ class Loader:
     efi: bool = False
     label: str = "gpt"
     texts: Mapping[str, str] = field(default_factory=dict)
+    environment: Mapping[str, str] = field(default_factory=dict)
     device_trees: str = ""
     adds: tuple[str, ...] = ()
     leaves_out: tuple[str, ...] = ()
@@ -146,7 +152,8 @@ def write_image(path: Path, prepared: Prepared, context: BuildContext) -> int:
             write_initrd(folder / "initrd.img", prepared, _job(prepared.board))
             for name, text in texts.items():
                 files[name].write_text(text)
-            for name, content in device_trees(prepared).items():
+            contents = {**device_trees(prepared), **environment(prepared.board)}
+            for name, content in contents.items():
                 files[name] = folder / Path(name).name
                 files[name].write_bytes(content)
         except OSError as cause:
@@ -201,7 +208,7 @@ def boot_files(prepared: Prepared) -> Mapping[str, str]:
 def _parameters(board: Board) -> tuple[str, ...]:
     row = loader_of(board)
     own = (word for word in board.append if word not in row.leaves_out)
-    return (*row.adds, f"console={board.console}", *IMAGE_APPEND, *own)
+    return (f"console={board.console}", *row.adds, *IMAGE_APPEND, *own)
 
 
 def device_trees(prepared: Prepared) -> Mapping[str, bytes]:
@@ -209,6 +216,16 @@ def device_trees(prepared: Prepared) -> Mapping[str, bytes]:
     wanted = loader_of(prepared.board).device_trees
     found = archived(prepared.kernel.device_trees) if wanted else ()
     return {name: tree for name, tree in found if fnmatch(name, f"dtbs/{wanted}")}
+
+
+def environment(board: Board) -> Mapping[str, bytes]:
+    """Return the file of variables of the U-Boot on an image; none if it has none."""
+    values = loader_of(board).environment
+    if not values:
+        return {}
+    lines = b"".join(f"{key}={value}\0".encode() for key, value in values.items())
+    text = (lines + b"\0").ljust(ENVIRONMENT_BYTES - 4, b"\0")
+    return {ENVIRONMENT: zlib.crc32(text).to_bytes(4, "little") + text}
 
 
 def extlinux(prepared: Prepared) -> str:
