@@ -6,11 +6,8 @@ import pytest
 
 from fakes.paths import ASLEEP, Step, Task, section, symbols
 from fakes.wakeuppaths import NAMES
-from rtscope.explain.instructions.eventway import (
-    UNKNOWN_WAY,
-    explain_event,
-    explainer_of,
-)
+from rtscope.explain.carrying import UNKNOWN_WAY
+from rtscope.explain.instructions.eventway import explain_event, explainer_of
 from rtscope.explain.model import Cause, Explanation, Part, Segment, Since
 from rtscope.explain.words import sentence
 from rtscope.record.instructions.section import TraceSection

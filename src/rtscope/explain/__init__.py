@@ -6,6 +6,7 @@ Who made a wake-up late, for how long, with evidence: a sum that closes.
     outsidecycle.py                 from a cycle of a program on a board, booted again
     outsidetimeline.py              one cycle over all CPUs, by what was seen (pure)
     model.py, invariants.toml       explanations, segments, causes, invariants
+    carrying.py                     the time of who carries an event (pure)
     joining.py                      neighbouring segments of one cause as one (pure)
     instructions/                   from the instructions that a virtual board executed
     events/                         from the events of a kernel's trace

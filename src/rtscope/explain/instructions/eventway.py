@@ -10,6 +10,13 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 from typing import TypeVar
 
+from rtscope.explain.carrying import (
+    OWN,
+    UNKNOWN_WAY,
+    Bearer,
+    of_others,
+    parts_of_the_way,
+)
 from rtscope.explain.instructions.calls import plain
 from rtscope.explain.instructions.carriers import Carrier, Search, Way
 from rtscope.explain.instructions.explain import explain_path, explanation_of
@@ -24,7 +31,6 @@ from rtscope.explain.instructions.roles import Role
 from rtscope.explain.instructions.titles import A_CALL
 from rtscope.explain.joining import joined
 from rtscope.explain.model import (
-    INHERENT,
     Broken,
     Cause,
     Explanation,
@@ -36,7 +42,6 @@ from rtscope.record.instructions.section import TraceSection, marked_at
 from rtscope.record.instructions.symbols import USER, SymbolTable
 from rtscope.record.model import POLL, TIMER
 
-_OWN = frozenset({Cause.RETURN, Cause.OWN_CODE, Cause.SYSTEM_CALL})
 QUANTUM = (
     "a virtual board tells another CPU of an interrupt up to a quantum late: this is "
     "no time of hardware"
@@ -45,9 +50,6 @@ DEVICE = "the device"
 MODERATED = (
     "no instruction of a CPU asked for the interrupt, but a timer of the device: it "
     "moderates its interrupts (coalescing), or takes its time"
-)
-UNKNOWN_WAY = (
-    "who woke the thread was not recorded: measure again, to know the way of the event"
 )
 
 _Timed = TypeVar("_Timed", Segment, Broken)
@@ -89,7 +91,7 @@ def explain_event(
         at_ns += one.length_ns
     segments[:1] = [_from_the_begin(one) for one in segments[:1]]
     behind = [_since(_shifted(one, awake_ns), woken_ns) for one in own.segments]
-    behind = [_of_others(one) for one in behind if one.duration_ns > 0]
+    behind = [of_others(one) for one in behind if one.duration_ns > 0]
     behind = _after(way.carriers[-1:], section.cpu, behind)
     if way.call is not None and path.held is not None:
         behind = _told_to_cpu(path, way.call.cpu, behind)
@@ -132,7 +134,7 @@ def explain_gap(
     begun_ns = section.last_ns - section.latency_ns
     path = wakeup_path(section, symbols, arch=arch, release=Release(None, begun_ns))
     own = explanation_of(path, preemptible=preemptible)
-    segments = joined([_of_others(one) for one in own.segments])
+    segments = joined([of_others(one) for one in own.segments])
     return replace(own, segments=segments, since=Since.GAP)
 
 
@@ -356,13 +358,6 @@ def _explained(
     return path, explanation_of(path, preemptible=preemptible)
 
 
-def _of_others(segment: Segment) -> Segment:
-    """Return a segment; the interrupt of a timer has nothing to do with an event."""
-    if segment.cause is Cause.TIMER_INTERRUPT:
-        return replace(segment, cause=Cause.OTHER_INTERRUPT)
-    return segment
-
-
 def _of_carrier(one: Carrier, segments: Sequence[Segment]) -> list[Segment]:
     """Return the segments of a carrier as parts of the way of the event."""
     if one.is_interrupt:
@@ -370,27 +365,15 @@ def _of_carrier(one: Carrier, segments: Sequence[Segment]) -> list[Segment]:
     else:
         cause = Cause.SENDING if one.is_sender else Cause.CARRIER
     name = one.task.name or "an unknown task"
-    place = one.entry or _place_of(segments)
     who = "an interrupt" if one.is_interrupt else name
-    waited = f"{who} on CPU {one.cpu} was to carry the event"
-    entered_ns = one.begin_ns if one.entered_ns is None else one.entered_ns
-    found = []
-    for segment in segments:
-        part = replace(_of_others(segment), part=Part.A)
-        is_own = segment.begin_ns >= entered_ns - one.begin_ns
-        if (one.is_interrupt and is_own) or segment.cause in _OWN:
-            part = replace(part, cause=cause, name=place, task="", policy="")
-            if cause is Cause.CARRIER:
-                part = replace(part, task=name, policy=one.task.policy)
-        elif segment.cause not in INHERENT and not segment.holder:
-            part = replace(part, holder=waited)
-        found.append(part)
-    return found
+    begins_ns = None if one.entered_ns is None else one.entered_ns - one.begin_ns
+    bearer = Bearer(cause, who, one.cpu, one.task.policy, begins_ns)
+    return parts_of_the_way(bearer, segments, one.entry or _place_of(segments))
 
 
 def _place_of(segments: Sequence[Segment]) -> str:
     """Return what a carrier did of its own for longest: the call, or the function."""
-    own = [one for one in segments if one.cause in _OWN and one.name != USER]
+    own = [one for one in segments if one.cause in OWN and one.name != USER]
     longest = max(own, key=lambda one: one.duration_ns, default=None)
     calls = Counter[str]()
     for name, ns in (piece for one in own for piece in one.pieces):

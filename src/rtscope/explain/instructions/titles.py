@@ -224,14 +224,20 @@ def pieces_of(cause: Cause, runs: Sequence[Run]) -> list[tuple[str, int]]:
     return [] if set(spent) == {""} else spent.most_common()
 
 
+def system_call(function: str) -> str:
+    """Name the system call that a function is the entry of; or nothing."""
+    found = _SYSTEM_CALL.match(function)
+    return f"{A_CALL} {found[1]}" if found else ""
+
+
 def _place_of(run: Run) -> str:
     """Return the system call that a task is in, or its program; else nothing."""
     if run.frame.name == USER:
         return USER
     for frame in run.frame.chain():
-        found = _SYSTEM_CALL.match(frame.name)
-        if found:
-            return f"{A_CALL} {found[1]}"
+        call = system_call(frame.name)
+        if call:
+            return call
         if frame.role is Role.FAULT:
             return "page faults"
     in_call = Role.SYSCALL in run.frame.within
