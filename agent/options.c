@@ -353,10 +353,6 @@ static int check_measure(struct options *o, char error[OPTIONS_TEXT])
 			      "--event %s: a SCHED_DEADLINE thread runs in periods of "
 			      "its own: choose --policy fifo or rr",
 			      event_name(&o->event));
-	if (o->trace && !event_is_timer(&o->event))
-		return refuse(error,
-			      "--event %s: leave --trace out, which is for timers",
-			      event_name(&o->event));
 	if (o->policy.kind == POLICY_DEADLINE) {
 		if (o->cpus_given)
 			return refuse(error,

@@ -66,6 +66,12 @@ static void all_options_of_a_measurement_arrive(void)
 	CHECK(!o.knob[0].indices);
 }
 
+static void the_worst_answers_to_an_event_are_traced_as_those_to_a_timer(void)
+{
+	CHECK(parse("measure --priority 99 --event futex --trace") == 0);
+	CHECK(o.trace && strcmp(event_name(&o.event), "futex") == 0);
+}
+
 static void settings_to_apply_name_their_places(void)
 {
 	int from, to;
@@ -279,6 +285,7 @@ int main(void)
 {
 	the_defaults_are_these();
 	all_options_of_a_measurement_arrive();
+	the_worst_answers_to_an_event_are_traced_as_those_to_a_timer();
 	settings_to_apply_name_their_places();
 	settings_that_are_none_are_refused();
 	a_deadline_thread_gets_its_interval_as_period();

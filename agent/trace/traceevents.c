@@ -61,6 +61,7 @@ const struct trace_event trace_events[] = {
 	{ "timer", "timer_expire_exit", TRACE_ALL },
 	{ "power", "cpu_idle", TRACE_ALL },
 	{ "power", "cpu_frequency", TRACE_ALL },
+	{ "workqueue", "workqueue_queue_work", TRACE_ALL },
 	{ "workqueue", "workqueue_execute_start", TRACE_ALL },
 	{ "workqueue", "workqueue_execute_end", TRACE_ALL },
 	{ "cgroup", "cgroup_freeze", TRACE_ALL },
@@ -88,6 +89,7 @@ static const struct {
 	const char *name, *filter;
 } of_cycles[] = {
 	{ "sched_wakeup", NULL },
+	{ "workqueue_queue_work", NULL },
 	{ "hrtimer_cancel", NULL },
 	/* of an idle CPU, the timer's callback shows the interrupt */
 	{ "local_timer_entry", "common_pid != 0" },

@@ -144,6 +144,7 @@ static void of_another_program_less_is_recorded_of_an_idle_cpu(void)
 	CHECK(strcmp(text_of(path, "events/power/cpu_idle/filter"), "") == 0);
 	CHECK(traceevents_enable(path, TRACE_CYCLES, &events) == 4);
 	CHECK(result_of("sched", "sched_wakeup") == TRACEEVENTS_LEFT_OUT);
+	CHECK(result_of("workqueue", "workqueue_queue_work") == TRACEEVENTS_LEFT_OUT);
 	CHECK(strcmp(text_of(path, "events/sched/sched_wakeup/enable"), "0") == 0);
 	CHECK(strcmp(text_of(path, "events/power/cpu_idle/filter"),
 		     "state != 4294967295") == 0);
