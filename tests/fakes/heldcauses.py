@@ -12,14 +12,14 @@ from pathlib import Path
 
 import pytest
 
-from fakes import events, wakeuppaths
+from fakes import carried, events, wakeuppaths
 from rtscope.explain.model import Confidence, Explanation, Segment
 from rtscope.explain.words import caveats_of, evidence, sentence
 
 KEPT = Path(__file__).parents[1] / "golden" / "causes"
 FIGURES, WORDS = KEPT / "figures.txt", KEPT / "words.txt"
 MODULES = ("test_events_", "test_instructions_")
-EXPLAINING = ("explain_events", "explain_path")
+EXPLAINING = ("explain_events", "explain_path", "explain_event", "explain_gap")
 DIGITS = 10
 """Of the digest in hexadecimal."""
 _SURE = {Confidence.SEEN: "", Confidence.INFERRED: "~", Confidence.GUESSED: "?"}
@@ -37,7 +37,7 @@ class Held:
     def watching(cls, item: pytest.Function, patch: pytest.MonkeyPatch) -> "Held":
         """Keep all that a test is about to explain."""
         held = cls(key_of(item))
-        for place in (events, wakeuppaths, item.module):
+        for place in (carried, events, wakeuppaths, item.module):
             for name in EXPLAINING:
                 if hasattr(place, name):
                     patch.setattr(place, name, held.kept(getattr(place, name)))

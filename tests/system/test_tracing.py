@@ -39,7 +39,13 @@ from rtscope.contract import (
     TracePages,
     Tracing,
 )
+from rtscope.explain.events.eventway import explain_event
+from rtscope.explain.events.run import wakeups_of
+from rtscope.explain.events.threadstates import MachineTraits
+from rtscope.explain.events.window import window_around
+from rtscope.explain.model import Cause
 from rtscope.record.directory.records import open_records
+from rtscope.record.events.dat import open_trace
 from rtscope.record.events.writer import TraceParts, trace_of
 from rtscope.stats.runcaveats import all_caveats, trace_cost
 from tracecmd import needs_trace_cmd, trace_cmd
@@ -239,6 +245,39 @@ def test_a_thread_of_higher_priority_is_named_in_the_trace(tmp_path: Path) -> No
     events = reported(written(done, tmp_path / "worst.trace.dat"), "sched_switch")
     blamed = [line for kept in tracing.kept for line in within(events, kept)]
     assert any("python" in line and "[19]" in line for line in blamed), blamed
+
+
+@pytest.mark.skipif(len(CPUS) < 2, reason="needs a CPU to be busy and one for the rest")
+def test_an_answer_that_a_thread_of_higher_priority_delayed_names_it(
+    tmp_path: Path,
+) -> None:
+    cpu = CPUS[-1]
+    with (
+        Program([sys.executable, "-c", HOG, str(cpu), "80", "0.03"]),
+        measuring(
+            *("--trace", "--event", "futex", "--cpus", str(cpu)),
+            seconds=1.5,
+            priority=50,
+        ) as agent,
+    ):
+        done = agent.finish()
+    (thread,), trace = done.result.threads, written(done, tmp_path / "trace.dat")
+    assert thread.event is not None
+
+    explained = [
+        explain_event(
+            *window_around(open_trace(trace), wakeup),
+            machine=MachineTraits(),
+            sender=thread.event.stimulus_tid,
+        )
+        for wakeup in wakeups_of([thread])
+    ]
+
+    assert [one.residual_ns for one in explained] == [0] * len(explained)
+    segments = [segment for one in explained for segment in one.segments]
+    assert any(
+        one.cause is Cause.OTHER_TASK and "priority 80" in one.name for one in segments
+    )
 
 
 def state_is_measuring(pid: int) -> bool:

@@ -7,7 +7,8 @@ import pytest
 
 from fakes.measurements import record, thread
 from fakes.traces import AROUND, tracing
-from rtscope.contract import Around, CounterDelta, CpuRuns
+from rtscope.contract import Around, CounterDelta, CpuRuns, ThreadEvent
+from rtscope.explain.carrying import UNKNOWN_WAY
 from rtscope.explain.events.explain import machine_of
 from rtscope.explain.events.run import (
     around_words,
@@ -16,7 +17,7 @@ from rtscope.explain.events.run import (
     worst_wakeups,
 )
 from rtscope.explain.events.threadstates import MachineTraits, TracedWakeup
-from rtscope.explain.model import Explanation
+from rtscope.explain.model import Explanation, Since
 from rtscope.machine.facts import FactValue
 from rtscope.record.events.text import TextTrace, text_trace
 from rtscope.record.model import RunRecord
@@ -111,7 +112,7 @@ def test_the_worst_wake_ups_of_all_threads_come_first_and_16_at_most() -> None:
 # --- traces -----------------------------------------------------------------------
 
 
-def traced(*pids: int) -> TextTrace:
+def traced(*pids: int, waker: str = "<idle>-0 [000] d.h2.") -> TextTrace:
     """A trace in which these threads sleep, and are woken 5 us after 1 ms."""
     lines = []
     for pid in pids:
@@ -120,7 +121,7 @@ def traced(*pids: int) -> TextTrace:
         lines += [
             f" t-{pid} [000] d..2. 1000.000900: sched_switch: {task} ==> "
             "next_comm=swapper/0 next_pid=0 next_prio=120",
-            f" <idle>-0 [000] d.h2. 1000.001002: sched_waking: comm=t pid={pid} "
+            f" {waker} 1000.001002: sched_waking: comm=t pid={pid} "
             "prio=0 target_cpu=000",
             " <idle>-0 [000] d..2. 1000.001005: sched_switch: prev_comm=swapper/0 "
             f"prev_pid=0 prev_prio=120 prev_state=R ==> {back}",
@@ -142,6 +143,23 @@ def test_each_of_the_worst_is_explained_with_its_window_and_its_number() -> None
     ]
     assert first.explanation.segments
     assert first.explanation.residual_ns == 0
+
+
+def test_what_woke_the_threads_of_a_run_chooses_how_they_are_explained() -> None:
+    of = ThreadEvent("futex", 1, 2000, "fifo", 98, *([0] * 7))
+    run = record([replace(thread([9_000]), event=of)])
+    by_event = replace(run, run=replace(run.run, event="futex"))
+    by_itself = replace(run, run=replace(run.run, event="poll"))
+    trace = traced(1000, waker="rtscope-ev/1-2000 [001] d..2.")
+
+    found = [
+        explained_windows(one, trace, machine_of(one))[0].explanation
+        for one in (run, by_event, by_itself)
+    ]
+
+    assert [one.since for one in found] == [Since.DUE, Since.SENT, Since.GAP]
+    assert UNKNOWN_WAY not in found[1].notes
+    assert all(one.residual_ns == 0 for one in found)
 
 
 def test_a_trace_without_the_thread_explains_nothing_and_says_so() -> None:

@@ -183,7 +183,6 @@ def _wakeups_of(
         return _explained_paths(
             one, worst=worst, cache=cache, log=log, progress=progress
         )
-    require_timers(one.record)
     if is_there(one.directory / TRACE):
         machine = machine_of(one.record)
         trace = open_trace(one.directory / TRACE)

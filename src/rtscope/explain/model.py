@@ -45,6 +45,8 @@ class Invariant(Enum):
     """What was recorded accounts for the time that the clock says went by."""
     MARK = auto()
     """The record has the mark of this wake-up, with its latency."""
+    SENT = auto()
+    """The thread that sent an event was running when it read the clock."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -435,7 +435,6 @@ def require_timers(record: RunRecord) -> None:
     """Raise UsageError for wake-ups that no timer began."""
     if record.run.event != TIMER:
         raise UsageError(
-            f"{record.run.id}: woken by the event {record.run.event}: on machines, "
-            "and for --bound, rtscope explains wake-ups by timers only, so far; "
-            "measure without --event, or on a virtual board without --bound"
+            f"{record.run.id}: woken by the event {record.run.event}: --bound is for "
+            "wake-ups by timers only; measure without --event, or leave --bound out"
         )

@@ -13,5 +13,7 @@ From the events of a kernel's trace to an explanation; pure but for `run.py`.
     scheduling.py    waits for a CPU; who lent a priority
     limits.py        throttling, servers and quotas
     tracers.py       latencies without recorded switches
+    carriers.py      who carried an event to the thread
+    eventway.py      the explanation of an answer to an event, or of a gap
     sections.py      the longest critical sections and interrupts
 """

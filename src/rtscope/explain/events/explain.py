@@ -67,6 +67,20 @@ def broken_invariants(
     return (
         *_expiry(window, events, wakeup, intervals),
         *_arrivals(events, wakeup, intervals),
+        *broken_waits(events, wakeup, intervals, segments, facts=facts),
+    )
+
+
+def broken_waits(
+    events: EventList,
+    wakeup: TracedWakeup,
+    intervals: Sequence[StateInterval],
+    segments: Sequence[Segment],
+    *,
+    facts: Histories,
+) -> tuple[Broken, ...]:
+    """Return the invariants that the waits of a thread for a CPU break."""
+    return (
         *_runnable(wakeup, intervals, segments),
         *_competing(events, wakeup, segments, facts),
     )
@@ -223,7 +237,7 @@ def explain_events(
     priority = facts.at(wakeup.pid, max(waits, default=wakeup.wake_ns))
     context = ExplainContext(window, wakeup, machine, intervals, woken, facts)
     segments = [s for interval in intervals for s in segments_of(context, interval)]
-    events, limits = context.events_of(context.cpu), tuple(_notes(context, priority))
+    events, limits = context.events_of(context.cpu), tuple(notes_of(context, priority))
     apart = joined(
         list(event_gaps_apart(segments, events, due_ns=due_ns, machine=machine))
     )
@@ -237,7 +251,7 @@ def explain_events(
     )
 
 
-def _notes(context: ExplainContext, priority: Priority) -> Iterator[str]:
+def notes_of(context: ExplainContext, priority: Priority) -> Iterator[str]:
     """Return the limits of an explanation from these events."""
     if priority.values and max(priority.values) >= MAX_RT_PRIO:
         yield f"the thread is {priority.words}: any other thread may delay it"

@@ -228,7 +228,7 @@ def _asleep(context: ExplainContext, interval: StateInterval) -> Iterator[Segmen
     if interval.end is None:
         yield _unknown(context, interval, Part.A, "no event that woke the thread")
         return
-    unfrozen = _unfrozen_by(context.events, interval)
+    unfrozen = unfrozen_by(context.events, interval)
     if unfrozen is not None:
         yield _frozen(context, interval, unfrozen)
         return
@@ -236,9 +236,10 @@ def _asleep(context: ExplainContext, interval: StateInterval) -> Iterator[Segmen
     if locked is not None:
         yield locked
         return
-    if interval.end is not context.woken and context.wakeup.to_the_end:
+    wakeup = context.wakeup
+    if interval.end is not context.woken and (wakeup.to_the_end or wakeup.by_event):
         waker = _waker(interval.end)
-        yield segment_of(interval, context.wakeup, Part.E, Cause.BLOCKED, waker)
+        yield segment_of(interval, wakeup, Part.E, Cause.BLOCKED, waker)
         return
     if interval.end is not context.woken:
         name = "the thread slept again before its own code"
@@ -298,7 +299,7 @@ def _by_interrupt(
             "the kernel was booted without high-resolution timers (highres=)",
             TICK_REMEDY,
         )
-        yield from _waited(context, interval, inside, cpu=cpu, from_ns=entered)
+        yield from waited(context, interval, inside, cpu=cpu, from_ns=entered)
         return
     delay = IrqDelay(
         expiry_ns=wakeup.expiry_ns,
@@ -309,7 +310,7 @@ def _by_interrupt(
     )
     spans = callbacks_together(context.spans_between(cpu, begin, entered))
     yield from irq_delay_segments(spans, delay)
-    yield from _waited(context, interval, inside, cpu=cpu, from_ns=entered)
+    yield from waited(context, interval, inside, cpu=cpu, from_ns=entered)
 
 
 def _by_softirq(
@@ -334,10 +335,10 @@ def _ready(context: ExplainContext, interval: StateInterval) -> Iterator[Segment
     interrupt = next((f for f in frames if f.doing is Doing.INTERRUPT), None)
     callback = next((f for f in reversed(frames) if f.doing is Doing.CALLBACK), None)
     inside = interrupt, callback
-    yield from _waited(context, interval, inside, cpu=cpu, from_ns=interval.begin_ns)
+    yield from waited(context, interval, inside, cpu=cpu, from_ns=interval.begin_ns)
 
 
-def _waited(
+def waited(
     context: ExplainContext,
     interval: StateInterval,
     inside: tuple[Frame | None, Frame | None],
@@ -393,7 +394,7 @@ def _running(context: ExplainContext, interval: StateInterval) -> Iterator[Segme
     """Explain the return: interrupts and page faults may still come."""
     wakeup, cpu = context.wakeup, interval.cpu
     before = interval.end is not None and interval is context.intervals[0]
-    if before or cpu is None:
+    if (before and not wakeup.by_event) or cpu is None:
         name = f"{wakeup.comm} itself still ran"
         part = Part.A if before else Part.E
         yield segment_of(interval, wakeup, part, Cause.RETURN, name)
@@ -461,7 +462,7 @@ def _waker(event: Event) -> str:
     return f"{event.comm or '<...>'}-{event.pid}" if event.pid else "an interrupt"
 
 
-def _unfrozen_by(events: EventList, interval: StateInterval) -> Event | None:
+def unfrozen_by(events: EventList, interval: StateInterval) -> Event | None:
     """Return the event of the group whose end of freezing ended a sleep, if one did."""
     woken = interval.end
     if woken is None:

@@ -26,7 +26,12 @@ from rtscope.explain.events.threadstates import (
 from rtscope.explain.model import Cause, Confidence, Part, Segment
 from rtscope.record.events.events import Event, Flag
 
-_STRAIGHT = frozenset({Cause.TIMER_INTERRUPT, Cause.SCHEDULER, Cause.RETURN})
+_STRAIGHT = frozenset(
+    {
+        *(Cause.TIMER_INTERRUPT, Cause.SCHEDULER, Cause.RETURN),
+        *(Cause.SENDING, Cause.EVENT_INTERRUPT),
+    }
+)
 UNMASKING = "_raw_spin_unlock_irq", "local_irq_enable", "arch_local_irq"
 
 
@@ -42,6 +47,8 @@ class IrqDelay:
     machine: MachineTraits
     depth: int | None
     """How often preemption was switched off where the interrupt came."""
+    due: str = "the timer was due"
+    """What the time begins with."""
 
 
 def irq_delay_segments(spans: Sequence[Span], delay: IrqDelay) -> Iterator[Segment]:
@@ -66,7 +73,7 @@ def _in_interrupt(span: Span, delay: IrqDelay) -> Segment:
 
 
 def _in_idle(span: Span, delay: IrqDelay) -> Segment:
-    evidence = [f"the CPU was in {span.name} when the timer was due"]
+    evidence = [f"the CPU was in {span.name} when {delay.due}"]
     if span.name == "idle":
         evidence.append("the idle state is unknown: there is no cpu_idle event")
     if delay.machine.guest:

@@ -6,18 +6,20 @@ beside the record has the events around them. Without a trace there are only the
 by which counters grew around a wake-up.
 """
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator, Sequence
+from functools import partial
 
-from rtscope.contract import Around, CounterDelta
+from rtscope.contract import Around, CounterDelta, ThreadResult
 from rtscope.explain.activity import ExplainedWindow
+from rtscope.explain.events.eventway import explain_event, explain_gap
 from rtscope.explain.events.explain import explain_events
 from rtscope.explain.events.threadstates import MachineTraits, TracedWakeup
 from rtscope.explain.events.window import window_around
 from rtscope.explain.model import Explanation
 from rtscope.host.units import NS_PER_MS
-from rtscope.record.events.events import MAX_EVENTS, Trace
+from rtscope.record.events.events import MAX_EVENTS, Trace, Window
 from rtscope.record.events.writer import TRACE
-from rtscope.record.model import RunRecord
+from rtscope.record.model import POLL, TIMER, RunRecord
 
 MOST = 16
 """As many wake-ups as the agent keeps the events of."""
@@ -70,7 +72,7 @@ def explained_windows(
 
     Those whose events were not kept have an explanation without segments.
     """
-    explained = []
+    explained, explain = [], explainer_of(record, machine)
     left = MAX_EVENTS
     for number, kept in enumerate(worst_wakeups(record), 1):
         # All windows are kept: the worst may have half of the events, and so on.
@@ -79,9 +81,9 @@ def explained_windows(
         if any(
             wakeup.pid
             in (event.pid, event.numbers.get("pid"), event.numbers.get("next_pid"))
-            for event in window.events
+            for event in (*window.earlier, *window.events)
         ):
-            explanation = explain_events(window, wakeup, machine=machine)
+            explanation = explain(window, wakeup)
         else:
             explanation = Explanation(
                 cpu=wakeup.cpu or 0,
@@ -95,8 +97,30 @@ def explained_windows(
     return explained
 
 
+def explainer_of(
+    record: RunRecord, machine: MachineTraits
+) -> Callable[[Window, TracedWakeup], Explanation]:
+    """Return what explains the wake-ups of a run by what woke its threads."""
+    if record.run.event == TIMER:
+        return partial(explain_events, machine=machine)
+    if record.run.event == POLL:
+        return partial(explain_gap, machine=machine)
+    senders = {t.tid: t.event.stimulus_tid for t in record.result.threads if t.event}
+
+    def explained(window: Window, wakeup: TracedWakeup) -> Explanation:
+        sender = senders.get(wakeup.pid, -1)
+        return explain_event(window, wakeup, machine=machine, sender=sender)
+
+    return explained
+
+
 def worst_wakeups(record: RunRecord) -> list[TracedWakeup]:
     """Return the worst wake-ups of all measuring threads, the worst first."""
+    return wakeups_of(record.result.threads)
+
+
+def wakeups_of(threads: Sequence[ThreadResult]) -> list[TracedWakeup]:
+    """Return the worst wake-ups of threads, the worst first."""
     wakeups = [
         TracedWakeup(
             pid=thread.tid,
@@ -106,7 +130,7 @@ def worst_wakeups(record: RunRecord) -> list[TracedWakeup]:
             wake_ns=worst.wake_ns,
             sequence=worst.seq,
         )
-        for thread in record.result.threads
+        for thread in threads
         for worst in thread.worst
     ]
     wakeups.sort(key=lambda one: (-one.latency_ns, one.expiry_ns))

@@ -67,6 +67,8 @@ class TracedWakeup:
     """The trace has no mark of its own code: the path ends at the switch to it."""
     timed_waits: int = field(default=0, repr=False)
     """Waits for another timer that the cycle has, if the path goes to its end."""
+    by_event: bool = False
+    """It waits for an event, or carries one: no timer wakes it."""
 
     latency_ns: int = field(init=False)
     """How late it was."""

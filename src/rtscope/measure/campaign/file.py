@@ -130,12 +130,6 @@ def _of_command(campaign: Campaign) -> Iterator[Wrong]:
 
 
 def _of_target(campaign: Campaign) -> Iterator[Wrong]:
-    if campaign.traced and any(set(r.event_texts) != {TIMER} for r in campaign.runs):
-        yield (
-            "campaign.explain",
-            "on machines rtscope explains wake-ups by timers only, so far; leave "
-            "explain or event out, or measure a virtual board",
-        )
     yield from _of_samples(campaign)
     storage_dir = campaign.storage_dir or "/"
     if campaign.target != "local" and not storage_dir.startswith("/"):
