@@ -119,28 +119,37 @@ static uint64_t whole_number(uint64_t expected, int64_t received)
 	       (uint64_t)(int64_t)(int32_t)((uint32_t)received - (uint32_t)expected);
 }
 
+/* Numbers that were left out; of more than the places the last. */
+static void leave_out(struct eventway *w, uint64_t from, uint64_t to)
+{
+	w->lost += to - from;
+	if (to - from > EVENT_SLOTS)
+		from = to - EVENT_SLOTS;
+	for (; from < to; from++)
+		w->left_out[from % EVENT_SLOTS] = from + 1;
+}
+
 /* An event that is not the next one. Returns whether it is a sample. */
-static bool __attribute__((noinline)) judge_strange(struct sampler *s, uint64_t number,
-						    uint64_t expected, uint64_t sent)
+static bool judge_strange(struct sampler *s, uint64_t number, uint64_t expected,
+			  uint64_t sent)
 {
 	struct eventway *w = s->way;
+	uint64_t *left_out = &w->left_out[number % EVENT_SLOTS];
 
 	if (number >= sent) { /* nobody has sent it: no event of ours */
 		w->doubled++;
 		return false;
 	}
 	if (number > expected) {
-		w->lost += number - expected;
-		relax(s->progress.missed_periods, w->lost);
-		return true;
-	}
-	if (sent - number >= EVENT_SLOTS ||
-	    w->seen[number % EVENT_SLOTS] == number + 1) {
+		leave_out(w, expected, number);
+	} else if (sent - number >= EVENT_SLOTS || *left_out != number + 1) {
 		w->doubled++;
 		return false;
+	} else {
+		*left_out = 0;
+		w->reordered++;
+		w->lost--;
 	}
-	w->reordered++;
-	w->lost--;
 	relax(s->progress.missed_periods, w->lost);
 	return true;
 }
@@ -153,19 +162,37 @@ static void __attribute__((noinline)) note_bad(struct sampler *s, int64_t sent_n
 	take_bad(s, &w, wake_ns - sent_ns > s->hist.max_ns);
 }
 
-static void take_event(struct sampler *s, uint64_t number, int64_t wake_ns)
+static inline __attribute__((always_inline)) void
+take_event(struct sampler *s, struct eventway *w, uint64_t number, int64_t wake_ns)
 {
-	struct eventway *w = s->way;
 	const struct event_slot *slot = &w->slot[number % EVENT_SLOTS];
 	int64_t sent_ns = relaxed(slot->sent_ns);
 	int64_t latency_ns = wake_ns - sent_ns;
 
-	w->seen[number % EVENT_SLOTS] = number + 1;
 	if (__builtin_expect(latency_ns > s->worst.bar_ns, 0))
 		note_bad(s, sent_ns, wake_ns, relaxed(slot->seq));
 	if (__builtin_expect(latency_ns >= s->interval_ns, 0))
 		s->overruns++;
 	take(s, latency_ns);
+}
+
+/* Takes an event that is not the next one. Returns the number of the next one. */
+static uint64_t __attribute__((noinline)) take_strange(struct sampler *s,
+						       int64_t received,
+						       int64_t wake_ns,
+						       uint64_t expected, uint64_t sent)
+{
+	struct eventway *w = s->way;
+	uint64_t number = whole_number(expected, received);
+
+	if (!judge_strange(s, number, expected, sent))
+		return expected;
+	take_event(s, w, number, wake_ns);
+	if (number < expected)
+		return expected;
+	/* release: pairs with the stimulus' acquire */
+	atomic_store_explicit(&w->taken, number + 1, memory_order_release);
+	return number + 1;
 }
 
 /* Whether the loop goes on after a wait that brought no event. */
@@ -184,12 +211,13 @@ static bool __attribute__((noinline)) goes_on(struct sampler *s, int err)
 void eventway_receive_until_end(struct sampler *s)
 {
 	struct eventway *w = s->way;
+	int64_t (*const receive)(struct event_ends *e) = w->kind->receive;
 	uint64_t expected = 0;
 
 	while (expected < relaxed(w->total)) {
-		int64_t received = w->kind->receive(&w->ends);
+		int64_t received = receive(&w->ends);
 		int64_t wake_ns = clock_now_ns();
-		uint64_t number, sent;
+		uint64_t sent;
 
 		if (__builtin_expect(received < 0, 0)) {
 			if (!goes_on(s, (int)received))
@@ -198,17 +226,15 @@ void eventway_receive_until_end(struct sampler *s)
 		}
 		/* acquire: pairs with the stimulus' release; the place is filled */
 		sent = atomic_load_explicit(&w->sent, memory_order_acquire);
-		number = whole_number(expected, received);
-		if (__builtin_expect(number != expected || number >= sent, 0) &&
-		    !judge_strange(s, number, expected, sent))
+		if (__builtin_expect((uint32_t)received != (uint32_t)expected, 0) ||
+		    __builtin_expect(expected >= sent, 0)) {
+			expected = take_strange(s, received, wake_ns, expected, sent);
 			continue;
-		take_event(s, number, wake_ns);
-		if (__builtin_expect(number >= expected, 1)) {
-			expected = number + 1;
-			/* release: pairs with the stimulus' acquire */
-			atomic_store_explicit(&w->taken, expected,
-					      memory_order_release);
 		}
+		take_event(s, w, expected, wake_ns);
+		expected++;
+		/* release: pairs with the stimulus' acquire */
+		atomic_store_explicit(&w->taken, expected, memory_order_release);
 	}
 }
 

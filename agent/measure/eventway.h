@@ -45,7 +45,8 @@ struct eventway {
 	_Atomic int receive_failure;         /* errno */
 	uint64_t lost;                       /* numbers that were left out so far */
 	uint64_t doubled, reordered;
-	uint64_t seen[EVENT_SLOTS]; /* the number, and 1, that each place had last */
+	/* the number, and 1, that each place has left out last: it may come yet */
+	uint64_t left_out[EVENT_SLOTS];
 
 	/* by the supervisor: what has not come by now is lost */
 	_Alignas(64) _Atomic bool closing;

@@ -59,31 +59,25 @@ static inline void hist_bump(_Atomic uint64_t *n)
 	atomic_store_explicit(n, hist_peek(n) + 1, memory_order_relaxed);
 }
 
+/* Of an early one, and of one of 4.3 s or more. */
+void hist_add_rare(struct hist *h, int64_t latency_ns);
+
 static inline void hist_add(struct hist *h, int64_t latency_ns)
 {
 	uint64_t ns = (uint64_t)latency_ns;
 
-	if (__builtin_expect(latency_ns < 0, 0)) {
-		hist_bump(&h->early);
+	/* The square of a latency below 4.3 s fits one word: the common case. */
+	if (__builtin_expect(ns >> 32 != 0, 0)) {
+		hist_add_rare(h, latency_ns);
 		return;
 	}
-
-	/* The square of a latency below 4.3 s fits one word: the common case. */
-	if (__builtin_expect(ns >> 32 == 0, 1))
-		wide_add(&h->sum_sq_ns2, ns * ns, 0);
-	else
-		wide_add_square(&h->sum_sq_ns2, ns);
+	wide_add(&h->sum_sq_ns2, ns * ns, 0);
 	wide_add(&h->sum_ns, ns, 0);
-
 	if (latency_ns < h->min_ns)
 		h->min_ns = latency_ns;
 	if (latency_ns > h->max_ns)
 		h->max_ns = latency_ns;
-
-	if (__builtin_expect(ns >> HIST_MAX_BITS == 0, 1))
-		hist_bump(&h->count[hist_bucket(ns)]);
-	else
-		hist_bump(&h->overflow);
+	hist_bump(&h->count[hist_bucket(ns)]);
 }
 
 /* Smallest value that falls into the bucket. */
