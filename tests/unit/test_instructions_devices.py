@@ -4,7 +4,8 @@ import pytest
 
 from fakes.paths import ASLEEP, BY_TIMER, Step, section, symbols
 from fakes.wakeuppaths import NAMES
-from rtscope.explain.instructions.eventway import UNKNOWN_WAY, explain_event
+from rtscope.explain.carrying import UNKNOWN_WAY
+from rtscope.explain.instructions.eventway import explain_event
 from rtscope.explain.model import Cause, Explanation, Segment
 from rtscope.explain.words import sentence
 

@@ -221,7 +221,8 @@ def _events() -> Iterator[str]:
         "policy of the thread that it wakes and one priority less, or FIFO with "
         "`priority=N`."
     )
-    yield "No event was ever run by us on the hardware of a board. We ran"
+    yield "No event was ever run by us on the hardware of a board."
+    yield "We ran"
     yield ""
     by_places: dict[str, list[str]] = {}
     for name in event_names():

@@ -58,6 +58,16 @@ def with_devices_for(board: Board, event: str) -> Board:
     return replace(board, event_devices=tuple(row[board.name]))
 
 
+def device_events(board: Board) -> tuple[str, ...]:
+    """Return the events that go through devices of a board, as one writes them."""
+    devices = read_table("events")[_DEVICES]
+    return tuple(
+        event
+        for event, needs in _rows().items()
+        if needs.device and board.name in devices[needs.device]
+    )
+
+
 def _way(event: str) -> str:
     """Return the name of an event with its ends, without its stimulus."""
     name, *options = event.split(":")

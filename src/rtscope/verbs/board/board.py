@@ -3,11 +3,12 @@
 import json as json_text
 from dataclasses import asdict, dataclass, replace
 from pathlib import Path
-from typing import Annotated
+from typing import Annotated, Any
 
 import typer
 
 from rtscope.boards.catalogue import Board, board_names, get_board
+from rtscope.boards.events import device_events
 from rtscope.boards.kernels.catalogue import kernel_names
 from rtscope.boards.parts.aptroot import lock_text, read_lock
 from rtscope.boards.parts.buildcontext import BuildContext, cached_lock
@@ -43,7 +44,7 @@ def list_boards(*, json: Json = False) -> int:
     """List the virtual boards, and the size of their parts in the cache."""
     boards = [get_board(name) for name in board_names()]
     if json:
-        put_json([asdict(board) for board in boards])
+        put_json([_row(board) for board in boards])
         return 0
     rows = [
         (
@@ -70,7 +71,7 @@ def show(
     """Show a board: machine, virtual time, kernels, models and omissions."""
     board = get_board(name)
     if json:
-        put_json(asdict(board))
+        put_json(_row(board))
         return 0
     lines = [
         f"{board.name}: {board.title}",
@@ -79,11 +80,19 @@ def show(
         f"time      {board.cpus} CPUs, each {board.mips:g} million instructions per "
         f"virtual second; quantum {_quantum(board)}",
         f"kernels   {', '.join(kernel_names(board.arch))}, or an image",
+        *_listed("events", device_events(board)),
         *_listed("models", board.models),
         *_listed("lacks", board.leaves_out),
     ]
     put("\n".join(lines) + "\n")
     return 0
+
+
+def _row(board: Board) -> dict[str, Any]:
+    """Return a board for JSON, with the events that go through devices of it."""
+    row = asdict(board)
+    del row["event_devices"]
+    return {**row, "events": device_events(board)}
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
