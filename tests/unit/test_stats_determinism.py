@@ -298,6 +298,19 @@ def test_an_equal_result_of_other_inputs_is_not_identical() -> None:
     assert not found.identical
 
 
+def test_runs_of_several_events_have_them_in_their_names() -> None:
+    def woken(event: str) -> RunRecord:
+        one = cell("001-idle")
+        return replace(one, run=replace(one.run, event=event))
+
+    found = among([woken("timer"), woken("timer"), woken("uio"), woken("uio")])
+
+    assert [one.name for one in found] == [
+        "idle, k, seed 1",
+        "idle, event uio, k, seed 1",
+    ]
+
+
 def test_what_the_stored_record_lacks_is_not_identical_to_it() -> None:
     found = against(
         [cell("001-idle"), cell("002-cpu", load="cpu")],

@@ -225,6 +225,11 @@ class Run:
     event: Text = TIMER
     """What wakes the measuring threads, with its options: `futex:cpu=same`."""
 
+    @property
+    def event_words(self) -> str:
+        """The event as a part of the run's name; empty for the thread's own timer."""
+        return "" if self.event == TIMER else f"event {self.event}"
+
     @model_serializer(mode="wrap")
     def _written(self, write: SerializerFunctionWrapHandler) -> dict[str, Any]:
         return without_default(write(self), "event", TIMER)

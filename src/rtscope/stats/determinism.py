@@ -227,7 +227,9 @@ def _compared(
     boards = [record.virtual for record in all_runs]
     inputs = [one for record in all_runs if (one := inputs_of(record))]
     return Compared(
-        name=", ".join(part for part in (first.load, first.kernel, seed) if part),
+        name=", ".join(
+            part for part in (first.load, first.event_words, first.kernel, seed) if part
+        ),
         runs=(
             *(f"stored {record.run.id}" for record in stored),
             *(record.run.id for record in records),

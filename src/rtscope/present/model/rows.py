@@ -15,7 +15,7 @@ from rtscope.machine.facts import FactValue
 from rtscope.present.document import Note
 from rtscope.present.words import duration, micro, us, virtual_word
 from rtscope.record.caveats.catalogue import CaveatKind, Effect, gravest_first, kind_of
-from rtscope.record.model import POLL, TIMER, Run, RunRecord
+from rtscope.record.model import POLL, Run, RunRecord
 from rtscope.stats.conditions import load_names
 from rtscope.stats.determinism import (
     OverSeeds,
@@ -205,8 +205,7 @@ def rows_of(records: Sequence[RunRecord]) -> tuple[Row, ...]:
 def _key_of(record: RunRecord) -> tuple[str, str, str, str, str]:
     """Return load, target, kernel, settings and event: equal for runs of one row."""
     run, settings = record.run, settings_of(record.run)
-    event = "" if run.event == TIMER else f"event {run.event}"
-    return run.load, run.target, record.kernel_name, settings, event
+    return run.load, run.target, record.kernel_name, settings, run.event_words
 
 
 def _variant(key: Sequence[str], varying: Sequence[int]) -> str:
