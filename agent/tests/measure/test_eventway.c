@@ -162,8 +162,8 @@ static int send_to_gone(struct event_ends *e, uint32_t number)
 	return number < 3 ? 0 : -ENETDOWN;
 }
 
-static const struct event_kind scripted = { "scripted", NULL, send_nothing,
-					    receive_script, NULL };
+static const struct event_kind scripted = { "scripted",     NULL, send_nothing,
+					    receive_script, NULL, false };
 
 static struct sampler *receive(struct eventway *w, const int64_t *numbers,
 			       unsigned int length, uint64_t sent)
@@ -296,8 +296,8 @@ static void nothing_is_sent_into_a_full_way(void)
 
 static void what_a_full_way_refused_has_no_number(void)
 {
-	static const struct event_kind half = { "half", NULL, send_when_even,
-						receive_script, NULL };
+	static const struct event_kind half = { "half",         NULL, send_when_even,
+						receive_script, NULL, false };
 	struct eventway *w = eventways_alloc(1, &half);
 	struct sampler *s = send(w, 500);
 
@@ -309,8 +309,8 @@ static void what_a_full_way_refused_has_no_number(void)
 
 static void an_interface_that_is_gone_ends_the_stimulus(void)
 {
-	static const struct event_kind gone = { "gone", NULL, send_to_gone,
-						receive_script, NULL };
+	static const struct event_kind gone = { "gone",         NULL, send_to_gone,
+						receive_script, NULL, false };
 	struct eventway *w = eventways_alloc(1, &gone);
 	struct sampler *s = send(w, INT64_C(1) << 40); /* its end is the failure */
 	const char *what;
@@ -333,7 +333,7 @@ static void options_of_an_event_are_exact(void)
 		"timer:cpu=1",
 		"futex:priority=0",
 		"raw:from=a",
-		"udp:from=a:to=b",
+		"pty:from=a:to=b",
 		"raw:from=a/b:to=c",
 		"raw:from=0123456789abcdef:to=b",
 		"futex:priority=100",
@@ -355,15 +355,22 @@ static void options_of_an_event_are_exact(void)
 
 static void interfaces_that_are_not_there_are_refused(void)
 {
+	static const char *const between[] = { "raw:from=rtscope-no:to=rtscope-ne",
+					       "udp:from=rtscope-no:to=rtscope-ne",
+					       "can:from=rtscope-no:to=rtscope-ne",
+					       "serial:from=rtscope-no:to=ttyS1" };
 	struct event_refusal refusal = { 0 };
 	struct event_choice choice;
 	struct event_ends ends;
 
-	CHECK(event_parse("raw:from=rtscope-no:to=rtscope-ne", &choice) == 0);
-	event_ends_init(&ends);
-	CHECK(choice.kind->open(&ends, &choice, &refusal) == -ENODEV);
-	CHECK(strstr(refusal.why, "rtscope-no") && refusal.remedy && refusal.cause);
-	event_ends_close(&ends);
+	for (size_t i = 0; i < sizeof(between) / sizeof(between[0]); i++) {
+		CHECK(event_parse(between[i], &choice) == 0);
+		event_ends_init(&ends);
+		CHECK(choice.kind->open(&ends, &choice, &refusal) == -ENODEV);
+		CHECK(strstr(refusal.why, "rtscope-no"));
+		CHECK(refusal.remedy && refusal.cause);
+		event_ends_close(&ends);
+	}
 }
 
 int main(void)
