@@ -12,7 +12,7 @@ from rtscope.explain.words import sentence
 TABLE = symbols(
     *(*NAMES, "do_syscall_64", "__x64_sys_write", "my_xmit", "try_to_wake_up"),
     *("enqueue_task_rt", "resched_curr", "my_handler", "native_send_ipi", "sock_read"),
-    *("common_interrupt", "asm_common_interrupt"),
+    *("common_interrupt", "asm_common_interrupt", "irq_entries_start"),
 )
 QUANTUM_NS = 5_000
 RECEIVER, SENDER = "rtscope/10", "rtscope-ev/1"
@@ -51,6 +51,7 @@ def answered(
     asleep: bool = True,
     begins: list[Step] = GOES_TO_SLEEP,
     awake: list[Step] | None = None,
+    sends: list[Step] = SENDS,
 ) -> Explanation:
     """
     Explain an event that CPU 1 sends to a receiver on CPU 0, through a device.
@@ -62,7 +63,7 @@ def answered(
     first: list[Step] = [*begins, *([(0, ASLEEP)] if asleep else [])]
     first += SLEEPS
     sent_ns = sum(step[0] for step in first)
-    after = [*SENDS, *(awake or []), *between, *ANSWERS]
+    after = [*sends, *(awake or []), *between, *ANSWERS]
     woken_ns = sent_ns + sum(step[0] for step in after[:-4])
     total_ns = sent_ns + sum(step[0] for step in [*after, *WAKES_UP])
     left_ns = SLEPT_NS if awake is None else sent_ns + SENT_NS + 40
@@ -166,3 +167,19 @@ def test_what_a_receiver_still_did_when_the_event_was_sent_delays_nothing() -> N
     assert UNKNOWN_WAY not in found.notes
     assert causes(found)[0] is Cause.SENDING
     assert sum(one.duration_ns for one in found.segments) == found.latency_ns
+
+
+def test_the_table_of_entries_keeps_the_calls_that_an_interrupt_interrupts() -> None:
+    """A CPU enters any part of it, by the number of the interrupt."""
+    interrupted: list[Step] = [
+        *((100, "my_xmit", 1), (2, "irq_entries_start+", 1)),
+        *((10, "asm_common_interrupt", 1), (900, "my_handler", 1)),
+        *((5, "asm_common_interrupt+", 1), (300, "my_xmit+", 1)),
+    ]
+    sends = [*SENDS[:3], *interrupted, *SENDS[4:]]
+
+    found = answered([], asked=(1_200, 1, 0), sends=sends)
+
+    own = [one for one in found.segments if one.cause is Cause.SENDING]
+    assert {one.name for one in own} == {"the system call write"}
+    assert of(found, Cause.OTHER_INTERRUPT).duration_ns >= 900

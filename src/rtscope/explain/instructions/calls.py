@@ -39,8 +39,8 @@ from rtscope.record.instructions.symbols import USER, SymbolTable
 _CLONE = re.compile(
     r"\.(?:isra|constprop|part|cold|llvm)\b[^\s\[]*|(?<=\(no symbol\)) page \w+"
 )
-_ENTERED_WITHIN = frozenset({FIRMWARE, "vectors"})
-"""Functions of which a CPU enters any part by itself: arm64's table of vectors."""
+_ENTERED_WITHIN = frozenset({FIRMWARE, "vectors", "irq_entries_start"})
+"""Functions of which a CPU enters any part by itself: tables of vectors."""
 _FIRST_CALL_NS = 8
 """A function that calls a tracer does so first of all: by its first instructions."""
 MAX_DEPTH = 256
