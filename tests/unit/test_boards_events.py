@@ -29,6 +29,7 @@ def test_each_row_is_of_an_event_that_there_is(event: str) -> None:
     [
         ("debian-6.12-rt", "x86_64"),
         ("debian-6.12", "x86_64"),
+        ("debian-6.17", "x86_64"),
         ("debian-6.1", "x86_64"),
         ("debian-6.12-rt", "aarch64"),
         ("debian-6.12", "aarch64"),

@@ -46,12 +46,29 @@ def test_arm64_without_its_configuration_is_not_guessed() -> None:
             "0000000000000100 A current_task\n0000000000000200 A __preempt_count\n",
             ("gs_base@256", "gs_base@512:4"),
         ),
+        (
+            "ffffffff83c68018 D current_task\nffffffff83c68030 D __preempt_count\n",
+            ("gs_base@-2084143080", "gs_base@-2084143056:4"),
+        ),
     ],
 )
 def test_x86_has_variables_of_each_cpu(text: str, places: tuple[str, str]) -> None:
     found = kernel_layout("x86_64", config="", symbols=parse_symbols(text))
 
     assert (found["task"], found["preempt"]) == places
+
+
+@pytest.mark.parametrize("kind", ["D", "T"])
+def test_the_first_task_is_known_wherever_it_lies(kind: str) -> None:
+    text = (
+        "00000000000001c0 A pcpu_hot\nffffffff8139fac0 t finish_task_switch.isra.0\n"
+        f"ffffffff8301d080 {kind} init_task\n"
+    )
+
+    found = kernel_layout("x86_64", config="", symbols=parse_symbols(text))
+
+    assert found["first-task"] == str(0xFFFFFFFF8301D080)
+    assert found["switched"] == str(0xFFFFFFFF8139FAC0)
 
 
 def test_x86_without_these_variables_is_not_guessed() -> None:

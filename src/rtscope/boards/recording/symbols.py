@@ -61,6 +61,8 @@ def kernel_layout(arch: str, *, config: str, symbols: SymbolTable) -> dict[str, 
     layout = _of_arch(arch, config=config, symbols=symbols)
     switched = symbols.address_of("finish_task_switch")
     first = symbols.values.get("init_task")
+    if first is None:  # since Linux 6.15 it lies among the functions
+        first = symbols.address_of("init_task")
     if "task" in layout and switched is not None and first is not None:
         layout |= {"switched": str(switched), "first-task": str(first)}
     wake = symbols.address_of(WAKE_UP)
@@ -131,7 +133,12 @@ def _x86_64(values: Mapping[str, int]) -> dict[str, str]:
     task, count = values.get("current_task"), values.get("__preempt_count")
     if task is None or count is None:
         return {}
-    return {"task": f"gs_base@{task}", "preempt": f"gs_base@{count}:4"}
+    # Since Linux 6.15 addresses of the kernel, to which `gs_base` adds the difference.
+    places = (value - (value >> 63 << 64) for value in (task, count))
+    return {
+        "task": f"gs_base@{next(places)}",
+        "preempt": f"gs_base@{next(places)}:4",
+    }
 
 
 # --- find the symbols of a board's kernel: its System.map, or its own /proc/kallsyms --

@@ -22,7 +22,7 @@ from rtscope.explain.instructions.calls import Frame, Run, begun, plain
 from rtscope.explain.instructions.contexts import Context, contexts_of
 from rtscope.explain.instructions.holders import IDLE
 from rtscope.explain.instructions.path import Cpus, runs_of_all
-from rtscope.explain.instructions.requested import at_time, request_of
+from rtscope.explain.instructions.requested import asked_in, request_of
 from rtscope.explain.instructions.roles import Role
 from rtscope.record.instructions.section import (
     TaskSwitch,
@@ -108,10 +108,11 @@ class Search:
         absences = absences_of(
             others.section, symbols, own.runs, tasks, others.switches
         )
+        since_ns = max(self._sent_ns, _last_call_ns(own.runs, tasks.measured))
         self._waits = [
             one
             for one in absences
-            if one.wait not in _ON_THE_WAY and one.end_ns > self._sent_ns
+            if one.wait not in _ON_THE_WAY and one.end_ns > since_ns
         ]
         self._thread = own.switches[-1].task if own.switches else 0
 
@@ -119,7 +120,7 @@ class Search:
         """Return who carried the event."""
         if not self._waits:
             return Way((), None, is_known=True)
-        wait, carriers = self._waits[0], list[Carrier]()
+        wait, carriers = self._waits[-1], list[Carrier]()
         since_ns = max(wait.begin_ns, self._sent_ns)
         first = call = self._call_of(
             self._thread, since_ns, wait.end_ns, self._section.cpu
@@ -199,7 +200,7 @@ class Search:
             return self._running(known)
         if asked.by is not None:
             runs = self._runs_on(asked.by)
-            at = at_time(runs, asked.at_ns)
+            at = asked_in(runs, asked)
             if at is None:
                 return [known], None
             contexts = contexts_of(runs)
@@ -312,6 +313,23 @@ class Search:
             if self._is_own(runs[i], found.cpu):
                 first = i
         return min(self._sent_ns, found.at_ns)
+
+
+def _last_call_ns(runs: Sequence[Run], is_threads: Sequence[bool]) -> int:
+    """
+    Return when a thread began the last call that it waited in; 0: before all runs.
+
+    Behind that it was in its program again, and read the clock there, or in a call.
+    """
+    mine = (i for i in range(len(runs) - 1, -1, -1) if is_threads[i])
+    seen = ""
+    for i in mine:
+        here = "program" if runs[i].frame.name == USER else "kernel"
+        if here == "program" and seen == "wait":
+            return runs[i].end_ns
+        if here == "program" or (seen and here == "kernel"):
+            seen = "program" if here == "program" else "wait"
+    return 0
 
 
 def _sleeps(run: Run) -> bool:

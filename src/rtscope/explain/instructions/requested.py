@@ -15,10 +15,11 @@ _BETWEEN_CPUS = "ipi"
 """In the name of each function that sends an interrupt to another CPU."""
 
 
-def at_time(runs: Sequence[Run], at_ns: int) -> int | None:
-    """Return the run in which a time lies; None if there is none."""
+def asked_in(runs: Sequence[Run], asked: Asked) -> int | None:
+    """Return the run whose instruction asked; None: none. Its time is behind that."""
     return next(
-        (i for i, run in enumerate(runs) if run.begin_ns <= at_ns < run.end_ns), None
+        (i for i, run in enumerate(runs) if run.begin_ns < asked.at_ns <= run.end_ns),
+        None,
     )
 
 
@@ -44,17 +45,15 @@ def request_of(
         until_ns = entered_ns + (section.quantum_ns if is_others else 0)
         if one.cpu != cpu or not since_ns <= one.at_ns <= until_ns:
             continue
-        if one.by is None or _is_of_device(one, one.by, entered_ns, runs_on(one.by)):
+        if one.by is None or _is_of_device(one, one.by, runs_on(one.by)):
             found = one
     return found
 
 
-def _is_of_device(one: Asked, by: int, entered_ns: int, runs: Sequence[Run]) -> bool:
-    at = at_time(runs, one.at_ns)
+def _is_of_device(one: Asked, by: int, runs: Sequence[Run]) -> bool:
+    at = asked_in(runs, one)
     if at is None:
         return by != one.cpu
-    if by == one.cpu and (
-        one.at_ns == entered_ns or Role.INTERRUPT in runs[at].frame.within
-    ):
+    if by == one.cpu and Role.INTERRUPT in runs[at].frame.within:
         return False
     return not any(_BETWEEN_CPUS in f.name.lower() for f in runs[at].frame.chain())

@@ -24,7 +24,8 @@ SHORT_NS = 200
 _COLD = re.compile(r"\.cold(?:\.\d+)?(?= |$)")
 # x86: jumps that guard against speculation, and the last steps of an interrupt's exit.
 _STEPS_BETWEEN = (
-    *("__x86_indirect_", "__x86_return_thunk", "its_return_thunk", "srso_"),
+    *("__x86_indirect_", "__pi___x86_indirect_"),  # the second since Linux 6.17
+    *("__x86_return_thunk", "its_return_thunk", "srso_"),
     *("retbleed_", "entry_untrain_ret", "early_xen_iret_patch"),
     *("native_irq_return_iret", "common_interrupt_return"),
 )
