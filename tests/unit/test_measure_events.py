@@ -141,7 +141,6 @@ def test_each_event_is_a_run_of_its_own() -> None:
     ("tables", "said"),
     [
         ({"run": [{"event": "futex", "policy": "deadline"}]}, "another policy"),
-        ({"run": [{"event": "futex"}], "campaign": {"explain": True}}, "timers only"),
         ({"run": [{"event": "futex,futex"}]}, "twice"),
     ],
 )
@@ -150,6 +149,15 @@ def test_what_makes_no_sense_with_an_event_is_refused(
 ) -> None:
     with pytest.raises(UsageError, match=said):
         from_dict(tables, source="a test")
+
+
+def test_answers_to_events_may_be_traced_on_a_machine() -> None:
+    tables = {"run": [{"event": "futex"}], "campaign": {"explain": True}}
+
+    campaign = from_dict(tables, source="a test")
+
+    assert "--event" in measure_args(make_plan(campaign).runs[0], campaign)
+    assert campaign.explain
 
 
 # --- events that never come ---------------------------------------------------------
@@ -233,18 +241,12 @@ def test_where_the_stimulus_runs_is_a_condition() -> None:
     assert conditions_of(here) != conditions_of(there)
 
 
-@pytest.mark.parametrize("bound", [False, True])
-def test_a_wake_up_by_an_event_is_not_explained_as_one_by_a_timer(
-    tmp_path: Path, bound: bool
-) -> None:
+def test_a_bound_of_latency_is_of_timers_alone(tmp_path: Path) -> None:
     store = create(tmp_path / "out", to_dict(Campaign()), command=())
-    run = of_run(of_event([US]))
-    store.save(on_board(run) if bound else run)
+    store.save(on_board(of_run(of_event([US]))))
 
     with pytest.raises(UsageError, match="woken by the event futex"):
-        explained_runs(
-            store.path, None, worst=1, bound=bound, cache=tmp_path, log=print
-        )
+        explained_runs(store.path, None, worst=1, bound=True, cache=tmp_path, log=print)
 
 
 def polled(policy: str, *, throttled: bool) -> RunRecord:
