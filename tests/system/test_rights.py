@@ -186,6 +186,10 @@ def sudoer() -> Iterator[str]:
         if subprocess.run(["which", program], capture_output=True).returncode:
             pytest.skip(f"needs {program}")
     rule = Path(f"/etc/sudoers.d/{USER}")
+    # A run of the tests that was killed has left the user.
+    subprocess.run(
+        ["userdel", USER], check=False, timeout=PATIENCE_S, capture_output=True
+    )
     subprocess.run(
         ["useradd", "--no-create-home", USER], check=True, timeout=PATIENCE_S
     )
