@@ -7,7 +7,7 @@ a timer of its own: it moderates its interrupts, or takes its time.
 
 from collections.abc import Callable, Sequence
 
-from rtscope.explain.instructions.calls import Run
+from rtscope.explain.instructions.calls import Run, begun
 from rtscope.explain.instructions.roles import Role
 from rtscope.record.instructions.section import Asked, TraceSection, requests_of
 
@@ -17,10 +17,8 @@ _BETWEEN_CPUS = "ipi"
 
 def asked_in(runs: Sequence[Run], asked: Asked) -> int | None:
     """Return the run whose instruction asked; None: none. Its time is behind that."""
-    return next(
-        (i for i, run in enumerate(runs) if run.begin_ns < asked.at_ns <= run.end_ns),
-        None,
-    )
+    at = begun(runs, asked.at_ns) - 1
+    return at if at >= 0 and asked.at_ns <= runs[at].end_ns else None
 
 
 def request_of(
