@@ -13,7 +13,6 @@ from rtscope.boards.catalogue import Board, read_table, tuples
 from rtscope.host.errors import UsageError
 
 _DEVICES = "devices"
-_TITLE = "title"
 _ENDS = ("from=", "to=")
 
 
@@ -49,13 +48,13 @@ def with_devices_for(board: Board, event: str) -> Board:
     if not device:
         return board
     row = read_table("events")[_DEVICES][device]
-    if board.name not in row:
-        others = ", ".join(key for key in row if key != _TITLE)
+    if board.name not in row["boards"]:
+        others = ", ".join(row["boards"])
         raise UsageError(
-            f"--event {event}: the virtual board {board.name} has not {row[_TITLE]}; "
+            f"--event {event}: the virtual board {board.name} has not {row['title']}; "
             f"choose another event, or a board that has them: {others}"
         )
-    return replace(board, event_devices=tuple(row[board.name]))
+    return replace(board, event_devices=tuple(row["options"]))
 
 
 def device_events(board: Board) -> tuple[str, ...]:
@@ -64,7 +63,7 @@ def device_events(board: Board) -> tuple[str, ...]:
     return tuple(
         event
         for event, needs in _rows().items()
-        if needs.device and board.name in devices[needs.device]
+        if needs.device and board.name in devices[needs.device]["boards"]
     )
 
 
