@@ -278,7 +278,7 @@ def _is_no_switch(event: Event) -> bool:
 
 
 def _state_before(window: Window, pid: int) -> State:
-    """Return what the last switches before a window tell of a task."""
+    """Return what is known of a task from the switches before a window."""
     state = State.UNKNOWN
     for event in window.earlier:
         if event.numbers.get("next_pid") == pid:

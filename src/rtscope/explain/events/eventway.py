@@ -175,7 +175,7 @@ def _before_all(context: ExplainContext, way: Way, begin_ns: int) -> Iterator[Se
 def _carried(
     context: ExplainContext, one: Carrier, end_ns: int
 ) -> tuple[Sequence[Segment], Sequence[Broken]]:
-    """Return what took the time of a carrier, and what of it proves nothing."""
+    """Return what took the time of a carrier, and which invariants are broken."""
     begin_ns, expiry_ns = _begin_of(context, one), context.wakeup.expiry_ns
     bearer = Bearer(one.cause, one.name, one.cpu)
     if one.cause is Cause.EVENT_INTERRUPT:
