@@ -4,6 +4,7 @@ from collections.abc import Sequence
 from itertools import pairwise
 from typing import overload
 
+import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
@@ -123,3 +124,29 @@ def test_a_reader_that_began_later_or_of_another_kind_holds_no_grace_period() ->
 
     assert activity(*steps, readers="__rcu_read_unlock") == "busy"
     assert activity(*steps, readers="__srcu_read_unlock") == "busy"
+
+
+IDLE = symbols("zap", "do_idle", "default_idle_call", "sound_siren", "tick")
+
+
+@pytest.mark.parametrize(
+    ("did", "name", "is_idle"),
+    [
+        ([(5, "do_idle"), (600, "sound_siren")], "sound_siren", False),
+        ([(5, "do_idle"), (60, "tick")], "tick", True),
+        ([(5, "do_idle"), (600, "default_idle_call")], "default_idle_call", True),
+        ([(60, "tick")], "tick", False),
+    ],
+)
+def test_a_cpu_that_was_idle_is_awaited_for_what_it_did_for_long(
+    did: list[tuple[int, str]], name: str, is_idle: bool
+) -> None:
+    """A timer that runs for long from the idle loop is what hrtimer_cancel awaits."""
+    path = section(
+        [(10, "zap"), *((ns, one, 1) for ns, one in did), (10, "zap+")],
+        IDLE,
+        late=20,
+    )
+    (found,) = OtherCpus((1,), path, IDLE, "riscv64").between(10, 700)
+
+    assert (found.name, found.is_idle) == (name, is_idle)

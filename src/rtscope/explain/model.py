@@ -315,6 +315,8 @@ class OtherCpuActivity:
     """The function that the time was spent in, if that is another."""
     waits: bool = False
     """It waited in a loop itself."""
+    is_idle: bool = False
+    """It was idle: nobody waits for that. No interrupt or call of another CPU was it."""
     jumped_to: str = ""
     """Of its calls, one that an unknown function may have led to by a jump."""
 

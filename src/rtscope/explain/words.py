@@ -222,7 +222,7 @@ def _busiest(segment: Segment) -> Iterator[str]:
     others = [
         one
         for one in segment.other_cpus
-        if not one.waits and one.share >= SHARE_OF_ANOTHER and not _is_idle(one)
+        if not one.waits and one.share >= SHARE_OF_ANOTHER and not one.is_idle
     ]
     if segment.cause is Cause.TIMER_ELSEWHERE:
         others = [one for one in others if f"CPU {one.cpu}" == segment.name]
@@ -232,14 +232,6 @@ def _busiest(segment: Segment) -> Iterator[str]:
     other = others[0]
     percent = f"{100 * other.share:.0f} %"
     yield f"CPU {other.cpu} spent {percent} of its time in {_of_other(other)}"
-
-
-def _is_idle(other: OtherCpuActivity) -> bool:
-    """Tell whether a CPU did nothing: nobody waits for that."""
-    return bool(_IDLE & {other.name, *other.callers})
-
-
-_IDLE = frozenset({"do_idle", "cpu_startup_entry", "default_idle_call"})
 
 
 def _did_one_thing_ns(other: OtherCpuActivity) -> float:

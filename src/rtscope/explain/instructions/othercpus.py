@@ -90,10 +90,17 @@ class OtherCpus:
             total = sum(run.executed_ns for run in inside)
             if total:
                 reader = _open_section(inside, readers) if readers else None
-                yield self._activity(cpu, inside, total, reader)
+                yield self._activity(
+                    cpu, inside, total, reader, MOSTLY * (end_ns - begin_ns)
+                )
 
     def _activity(
-        self, cpu: int, inside: Sequence[Run], total: int, reader: Frame | None
+        self,
+        cpu: int,
+        inside: Sequence[Run],
+        total: int,
+        reader: Frame | None,
+        busy_ns: float,
     ) -> OtherCpuActivity:
         of_reader = [run for run in inside if reader and reader in run.frame.chain()]
         longest = max(of_reader or inside, key=lambda run: run.executed_ns)
@@ -108,6 +115,10 @@ class OtherCpus:
         first = title_frame(chain, delays)
         jump = "" if reader else jumped_to(chain, names[first], delays)
         own = sum(run.executed_ns for run in inside if frame in run.frame.chain())
+        # An idle CPU also takes interrupts and calls: for long, they are what it did.
+        is_idle = Role.IDLE in frame.within and (
+            frame.role is Role.IDLE or own < busy_ns
+        )
         return OtherCpuActivity(
             cpu,
             names[first],
@@ -118,6 +129,7 @@ class OtherCpus:
             task=task.name if task else "",
             policy=task.policy if task else "",
             waits=spin_of(longest.frame) is not None,
+            is_idle=is_idle,
             jumped_to=jump,
         )
 
