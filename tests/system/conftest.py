@@ -24,6 +24,7 @@ BESIDE = frozenset(
         "test_bisect",
         "test_bisect_program",
         "test_board_boot",
+        "test_board_image",
         "test_bound",
         "test_clocks",
         "test_completion",
@@ -32,6 +33,7 @@ BESIDE = frozenset(
         "test_culprits_boards",
         "test_culprits_matrix",
         "test_demo_boards",
+        "test_events_boards",
         "test_full_tmp",
         "test_fuzz",
         "test_guest_stops",
@@ -58,6 +60,7 @@ BESIDE = frozenset(
         "test_virtual_failures",
         "test_virtual_isolation",
         "test_virtual_run",
+        "test_wakeup_parts",
         "test_watching_cost_boards",
     }
 )
