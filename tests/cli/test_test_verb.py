@@ -34,6 +34,12 @@ def control(here: Path) -> Path:
         (["--root", "control", "--", "env"], "control: no directory"),
         (["--directory", "/none", "--", "env"], "/none: the board has no such"),
         (["--user", "robot", "--", "env"], "no such user: 'robot'"),
+        (["--policy", "fifo", "--", "env"], "add --priority 80"),
+        (["--priority", "80", "--", "env"], "add --policy fifo"),
+        (
+            ["--directory", "/none", "--files", "b=control", "--", "env", "./control"],
+            "add --files none/control=./control",
+        ),
         (["--tolerance", "2%", "--", "env"], "--tolerance is for --no-worse-than"),
         (["--no-worse-than", "none.json", "--", "env"], "none.json"),
         (["--junit", "none/t.xml", "--", "env"], "cannot write none/t.xml"),

@@ -288,3 +288,25 @@ def test_what_is_not_kept_of_an_output_is_said(
 
     assert start.stdout.text.startswith(text)
     assert start.stdout.refused == refused
+
+
+@pytest.mark.parametrize(
+    ("user", "policy", "begins"),
+    [
+        ((0, 0), None, "/prog"),
+        ((7, 8), None, "rtscope-agent start --user 7:8 -- /prog"),
+        ((0, 0), ("rr", 3), "rtscope-agent start --policy rr --priority 3 -- /prog"),
+        (
+            (7, 8),
+            ("fifo", 80),
+            "rtscope-agent start --policy fifo --priority 80 --user 7:8 -- /prog",
+        ),
+    ],
+)
+def test_the_program_begins_with_its_policy_and_user(
+    user: tuple[int, int], policy: tuple[str, int] | None, begins: str
+) -> None:
+    begin = scripts(replace(JOB, user=user, policy=policy))["begin"]
+
+    assert begins in begin
+    assert begin.count("rtscope-agent start") == ("start" in begins)

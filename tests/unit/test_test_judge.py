@@ -328,6 +328,47 @@ def test_the_answer_names_thread_value_and_limit() -> None:
     assert kept.exit_status == 0
     blind = replace(seen(), hidden={100: "stripped"})
     assert answered(BudgetTable(allocations=0), blind).exit_status == 3
+
+
+def ordinary(*names: str) -> SeenStart:
+    """Return a start in which the program's threads are no real-time ones."""
+    one = seen()
+    (loop,) = one.outside.threads
+    threads = tuple(replace(loop, name=name, prio=120) for name in names)
+    return replace(one, outside=replace(one.outside, threads=threads))
+
+
+@pytest.mark.parametrize(
+    ("names", "said"),
+    [
+        ([], "no thread had a whole cycle"),
+        (["loop"], "no real-time thread: loop is ordinary"),
+        (["a", "b", "a"], "no real-time thread: a and b are ordinary"),
+        (["a", "b", "c", "d", "e"], "no real-time thread: a, b, c and 2 more are"),
+    ],
+)
+def test_a_program_without_a_real_time_thread_is_not_judged(
+    names: list[str], said: str
+) -> None:
+    one = ordinary(*names)
+    bare, asked = answered(BudgetTable(), one), answered(BudgetTable(missed=0), one)
+
+    assert bare.sentence.startswith(said)
+    assert said in asked.sentence
+    assert (bare.exit_status, asked.exit_status) == (3, 3)
+    assert answer_row(bare)["outcome"] == "not seen"
+    whole = render_document(answer_document(bare))
+    assert ("--policy fifo" in whole) == bool(names)
+    assert "| cycles" not in whole
+
+
+def test_an_ordinary_thread_with_a_table_of_its_own_is_judged() -> None:
+    test = replace(TEST, threads={"loop": BudgetTable(response_ns=30_000)})
+    one = ordinary("loop")
+    answer = Answer(test, (one,), judge(test, [one]), "", False, (), ())
+
+    assert (answer.outcome, answer.exit_status) == (Outcome.KEPT, 0)
+    assert "--policy" not in render_document(answer_document(answer))
     assert answered(BudgetTable(), seen()).exit_status == 0
 
 

@@ -316,7 +316,7 @@ class OtherCpuActivity:
     waits: bool = False
     """It waited in a loop itself."""
     is_idle: bool = False
-    """It was idle: nobody waits for that. No interrupt or call of another CPU was it."""
+    """It was idle, and no interrupt or call made it execute for long."""
     jumped_to: str = ""
     """Of its calls, one that an unknown function may have led to by a jump."""
 

@@ -84,6 +84,8 @@ class ProgramJob:
     directory: str = "/"
     user: tuple[int, int] = (0, 0)
     """Its uid and gid."""
+    policy: tuple[str, int] | None = None
+    """Real-time policy and priority that it begins with; None: it is ordinary."""
     cpus: tuple[int, ...] | None = None
     """CPUs that it may use; None: all."""
     describes: bool = False
@@ -279,9 +281,9 @@ def _begin(job: ProgramJob, values: Mapping[str, str]) -> str:
     words += [f"/{TOOLS}/busybox", "env", "-i"]
     words += [filled(one, values) for one in _environment(job)]
     words += [f"/{TOOLS}/busybox", "sh", "-c", 'cd "$0" && exec "$@"', job.directory]
-    if job.user != (0, 0):
-        uid, gid = job.user
-        words += [f"/{TOOLS}/rtscope-agent", "start", "--user", f"{uid}:{gid}", "--"]
+    begins_with = _begins_with(job)
+    if begins_with:
+        words += [f"/{TOOLS}/rtscope-agent", "start", *begins_with, "--"]
     words += [filled(one, values) for one in job.program.command]
     source = "/dev/null" if job.stdin is None else "/job/stdin"
     return (
@@ -289,6 +291,16 @@ def _begin(job: ProgramJob, values: Mapping[str, str]) -> str:
         "ulimit -r 99; ulimit -l unlimited; ulimit -c 0\n"
         f"exec {shlex.join(words)} <{source} >>/streams/stdout 2>>/streams/stderr\n"
     )
+
+
+def _begins_with(job: ProgramJob) -> Sequence[str]:
+    """Return the agent's options for what the program has from its begin."""
+    words = []
+    if job.policy is not None:
+        words += ["--policy", job.policy[0], "--priority", str(job.policy[1])]
+    if job.user != (0, 0):
+        words += ["--user", f"{job.user[0]}:{job.user[1]}"]
+    return words
 
 
 def _environment(job: ProgramJob) -> Sequence[str]:

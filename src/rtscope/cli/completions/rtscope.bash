@@ -86,7 +86,7 @@ _rtscope_known() {
                 '') kind=files ;;
             esac
             ;;
-        'test') options='--build --root --files --package --environment --value --phase --stdin --directory --user --board --kernel -k --load -l --cpus --seed --append --qemu --lockfile --warmup --duration -d --cycles --settle --starts --period --response --latency --execution --instructions --missed --allocations --faults --blocking --inversions --quiet -q --verbose -v --jobs --save-lock --search --search-seed --save --identical-to --no-worse-than --tolerance --junit --markdown --html --explain --no-explain --json --help -h'
+        'test') options='--build --root --files --package --environment --value --phase --stdin --directory --user --policy --priority -p --board --kernel -k --load -l --cpus --seed --append --qemu --lockfile --warmup --duration -d --cycles --settle --starts --period --response --latency --execution --instructions --missed --allocations --faults --blocking --inversions --quiet -q --verbose -v --jobs --save-lock --search --search-seed --save --identical-to --no-worse-than --tolerance --junit --markdown --html --explain --no-explain --json --help -h'
             case "$2" in
                 --build) kind=none ;;
                 --root) kind=directories ;;
@@ -98,6 +98,8 @@ _rtscope_known() {
                 --stdin) kind=files ;;
                 --directory) kind=directories ;;
                 --user) kind=none ;;
+                --policy) kind=values values='fifo rr other batch idle deadline' many=yes ;;
+                --priority|-p) kind=none ;;
                 --board) kind=values values='jh7110 pc rpi3' many=yes ;;
                 --kernel|-k) kind=values values='debian-6.12 debian-6.12-rt debian-6.17 debian-6.17-rt debian-6.1 debian-6.1-rt jh7110-6.1 jh7110-6.1-rt jh7110-6.1-rt-debug jh7110-6.1-rt-nolazy jh7110-6.12 jh7110-6.12-board jh7110-6.12-rt jh7110-6.12-rt-board jh7110-7.3 jh7110-7.3-board jh7110-7.3-rt jh7110-7.3-rt-board pc-6.12 pc-6.12-board pc-6.12-rt pc-6.12-rt-board pc-6.12-rtgroup rpi-6.12 rpi-6.12-board rpi-6.12-rt rpi-6.12-rt-board' many=yes ;;
                 --load|-l) kind=values values='idle cpu os memory storage network timers switch pipe oom custom' many=yes ;;

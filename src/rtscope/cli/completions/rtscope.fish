@@ -151,6 +151,8 @@ complete -c rtscope -n '__rtscope_at test' -l phase -d 'Times after a multiple o
 complete -c rtscope -n '__rtscope_at test' -l stdin -d 'File for the standard input' -rF
 complete -c rtscope -n '__rtscope_at test' -l directory -d 'Working directory on the board' -xa '(__fish_complete_directories)'
 complete -c rtscope -n '__rtscope_at test' -l user -d 'User on the board' -x
+complete -c rtscope -n '__rtscope_at test' -l policy -d 'Scheduling policy that the program begins with' -xa '(__fish_append , fifo rr other batch idle deadline)'
+complete -c rtscope -n '__rtscope_at test' -l priority -s p -d 'Priority that it begins with, 1 to 99' -x
 complete -c rtscope -n '__rtscope_at test' -l board -d 'Virtual boards' -xa '(__fish_append , jh7110 pc rpi3)'
 complete -c rtscope -n '__rtscope_at test' -l kernel -s k -d 'Kernels, by name or path of an image' -xa '(__fish_append , debian-6.12 debian-6.12-rt debian-6.17 debian-6.17-rt debian-6.1 debian-6.1-rt jh7110-6.1 jh7110-6.1-rt jh7110-6.1-rt-debug jh7110-6.1-rt-nolazy jh7110-6.12 jh7110-6.12-board jh7110-6.12-rt jh7110-6.12-rt-board jh7110-7.3 jh7110-7.3-board jh7110-7.3-rt jh7110-7.3-rt-board pc-6.12 pc-6.12-board pc-6.12-rt pc-6.12-rt-board pc-6.12-rtgroup rpi-6.12 rpi-6.12-board rpi-6.12-rt rpi-6.12-rt-board)'
 complete -c rtscope -n '__rtscope_at test' -l load -s l -d 'Loads beside the program, one boot under each' -xa '(__fish_append , idle cpu os memory storage network timers switch pipe oom custom)'

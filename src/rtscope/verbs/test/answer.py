@@ -10,7 +10,6 @@ from rtscope.present.document import (
     Block,
     Document,
     Section,
-    Table,
     Weight,
     Words,
     table,
@@ -36,6 +35,7 @@ from rtscope.verbs.test.judge import (
     SeenStart,
     judged_threads,
     outcome_of,
+    why_none,
 )
 from rtscope.verbs.test.latencyparts import parts_blocks
 from rtscope.verbs.test.places import done_more, more_words, places_words, where
@@ -73,10 +73,16 @@ class Answer:
     @property
     def exit_status(self) -> int:
         """1 if a budget is broken or the baseline differs, 3 if one was not seen."""
-        broken = outcome_of(self.judged)
-        if broken is Outcome.BROKEN or self.is_worse:
+        if self.outcome is Outcome.BROKEN or self.is_worse:
             return 1
-        return broken.exit_status
+        return self.outcome.exit_status
+
+    @property
+    def outcome(self) -> Outcome:
+        """The worst outcome; without a budget, whether there is a thread to judge."""
+        if self.judged or _longest_response(self.test, self.tested):
+            return outcome_of(self.judged)
+        return Outcome.NOT_SEEN
 
     @property
     def is_worse(self) -> bool:
@@ -152,7 +158,7 @@ def _deciding(judged: Sequence[Judged]) -> Judged | None:
 def _figures_only(test: ProgramTest, tested: Sequence[SeenStart]) -> str:
     worst = _longest_response(test, tested)
     if worst is None:
-        return "no real-time thread had a whole cycle"
+        return why_none(tested[0].outside)
     response = us(worst.cycle.response_ns, VIRTUAL)
     return f"worst response {response} of thread {worst.thread.name}, no budget"
 
@@ -239,8 +245,7 @@ def brief_blocks(answer: Answer, room: Room) -> Iterator[Block]:
     for one in answer.tested[: room.rows]:
         if len(answer.tested) > 1:
             yield (one.name, "strong")
-        yield threads_table(answer.test, one, NARROW)
-        yield from _unseen(one)
+        yield from _thread_blocks(answer.test, one, NARROW)
     yield from rows_left_out(len(answer.tested) - room.rows)
     yield ""
     yield from worst_blocks(answer)
@@ -283,8 +288,7 @@ def answer_blocks(
     for one in answer.tested:
         if len(answer.tested) > 1:
             yield (one.name, "strong")
-        yield threads_table(answer.test, one)
-        yield from _unseen(one)
+        yield from _thread_blocks(answer.test, one)
         yield ""
     yield from parts_blocks(answer.test, answer.tested, drawn=parts)
     if answer.code is not None:
@@ -302,9 +306,7 @@ def answer_blocks(
 
 def headline_blocks(answer: Answer) -> Iterator[Block]:
     """Yield the answer, and where it was tested."""
-    tone: Weight = (
-        "bad" if answer.exit_status == 1 else TONES[outcome_of(answer.judged)]
-    )
+    tone: Weight = "bad" if answer.exit_status == 1 else TONES[answer.outcome]
     yield Words(((capital(answer.sentence), tone), "."))
     for words in dict.fromkeys(one.identity.words for one in answer.tested):
         yield (f"{capital(words)}.", "muted")
@@ -321,16 +323,18 @@ NARROW = (
 """Columns of a page, and of a terminal of 80 columns."""
 
 
-def threads_table(
+def _thread_blocks(
     test: ProgramTest, one: SeenStart, columns: Sequence[str] = WIDE
-) -> Table:
-    """Return the table of the judged threads of a start; times in virtual us."""
+) -> Iterator[Block]:
+    """Yield the judged threads of a start, times in virtual us, and what is unseen."""
     rows = [
         [cells[name] for name in columns]
         for thread in judged_threads(test, one.outside)
         for cells in [_cells(thread, one)]
     ]
-    return table(columns[:2], columns[2:], rows)
+    if rows:
+        yield table(columns[:2], columns[2:], rows)
+    yield from _unseen(one, judged=bool(rows))
 
 
 def _cells(thread: OutsideThread, one: SeenStart) -> Mapping[str, str]:
@@ -361,7 +365,7 @@ def most_calls(thread: OutsideThread) -> int:
     return max((sum(one.calls.values()) for one in thread.cycles), default=0)
 
 
-def _unseen(one: SeenStart) -> Iterator[Block]:
+def _unseen(one: SeenStart, *, judged: bool) -> Iterator[Block]:
     for doubt in one.doubts:
         yield (f"{capital(doubt)}.", "limit")
     if one.outside.lost:
@@ -371,6 +375,15 @@ def _unseen(one: SeenStart) -> Iterator[Block]:
         )
     if not one.outside.threads:
         yield ("No thread had a whole cycle in the time that is judged.", "limit")
+    elif not judged:
+        yield (_JUDGE_THEM, "limit")
+
+
+_JUDGE_THEM = (
+    "Only real-time threads are judged, and those that a test file names: add --policy "
+    "fifo --priority 80, have the program ask for it, or give a thread its table, "
+    "[thread.NAME]."
+)
 
 
 def worst_of(answer: Answer) -> Worst | None:

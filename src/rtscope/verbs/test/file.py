@@ -44,6 +44,7 @@ from rtscope.verbs.test.kinds import (
     Period,
     Phase,
     Place,
+    Policy,
     Range,
     Starts,
     ThreadNumber,
@@ -169,6 +170,12 @@ class ProgramTest:
     """Working directory on the board."""
     user: Annotated[User, Field(alias="program.user")] = "root"
     """User on the board: a name, UID or UID:GID."""
+    policy: Annotated[Policy | None, Field(alias="program.policy")] = None
+    """Scheduling policy that the program begins with (default: ordinary)."""
+    priority: Annotated[
+        values.Priority | None, Field(alias="program.priority", examples=["80"])
+    ] = None
+    """Priority that it begins with, 1 to 99."""
     boards: Annotated[Many[Board], Field(alias="board.board")] = ("pc",)
     """Virtual boards."""
     kernels: Annotated[Many[values.Kernel], Field(alias="board.kernel")] = ()
@@ -337,6 +344,16 @@ def _checked(test: ProgramTest, at: At) -> ProgramTest:
                 f"{at('board', 'cpus')}: {format_cpulist(test.cpus)}: {board.name} has "
                 f"the CPUs 0-{board.cpus - 1}"
             )
+    if test.policy and test.priority is None:
+        raise UsageError(
+            f"{at('program', 'policy')}: {test.policy} needs a priority: add "
+            f"{at('program', 'priority')} 80 (1 to 99)"
+        )
+    if test.priority is not None and not test.policy:
+        raise UsageError(
+            f"{at('program', 'priority')}: {test.priority} is of no policy: add "
+            f"{at('program', 'policy')} fifo"
+        )
     if "custom" in test.loads:
         raise UsageError(
             f"{at('load', 'names')}: custom: a test has no command for it; name a load "

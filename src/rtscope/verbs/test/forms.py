@@ -27,7 +27,6 @@ from rtscope.verbs.test.judge import (
     Outcome,
     SeenStart,
     judged_threads,
-    outcome_of,
 )
 from rtscope.verbs.test.latencyparts import parts_row
 from rtscope.verbs.test.places import frame_of
@@ -41,7 +40,7 @@ def answer_row(answer: Answer) -> dict[str, Any]:
         "name": answer.test.title,
         "answer": answer.sentence,
         "exit_status": answer.exit_status,
-        "outcome": outcome_of(answer.judged).value,
+        "outcome": answer.outcome.value,
         "budgets": [_judged_json(one) for one in answer.judged],
         "baseline": answer.compared or None,
         "differences": [

@@ -12,6 +12,7 @@ from fnmatch import fnmatchcase
 
 from rtscope.boards.runs.identity import BoardIdentity
 from rtscope.host.errors import MeasurementError
+from rtscope.present.words import enumeration
 from rtscope.programs.naming import NamedStack
 from rtscope.programs.outside.file import Kind
 from rtscope.programs.outside.model import (
@@ -228,6 +229,10 @@ class Judged:
         return max(self.thread.cycles, key=of)
 
 
+MOST_NAMES = 3
+"""Of threads, in a sentence."""
+
+
 def judge(test: ProgramTest, tested: Sequence[SeenStart]) -> tuple[Judged, ...]:
     """Return each budget of each thread in each start, in the order of the starts."""
     return tuple(one for start in tested for one in _of_start(test, start))
@@ -281,8 +286,20 @@ def _of_start(test: ProgramTest, start: SeenStart) -> Iterator[Judged]:
             if limit is not None:
                 yield Judged(
                     *(start, None, pattern, measure, limit, None),
-                    why="no thread of this name had a whole cycle",
+                    why=why_none(start.outside, pattern),
                 )
+
+
+def why_none(outside: Outside, pattern: str = "*") -> str:
+    """Say why no thread of a name is judged; without one, no real-time thread."""
+    if pattern != "*":
+        return "no thread of this name had a whole cycle"
+    names = list(dict.fromkeys(one.name for one in outside.threads))
+    if not names:
+        return "no thread had a whole cycle"
+    more = [f"{len(names) - MOST_NAMES} more"] if names[MOST_NAMES:] else []
+    who = enumeration([*names[:MOST_NAMES], *more])
+    return f"no real-time thread: {who} {'are' if names[1:] else 'is'} ordinary"
 
 
 def _unmet(

@@ -104,6 +104,7 @@ Package = Annotated[
     Field(strict=True, pattern=r"^[a-z0-9][a-z0-9+.-]{0,127}$", examples=["libfoo2"]),
 ]
 Place = Annotated[values.Text, AfterValidator(_place)]
+Policy = Annotated[values.RealtimePolicy, Field(title="policy")]
 User = Annotated[
     str,
     Field(

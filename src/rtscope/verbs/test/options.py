@@ -17,6 +17,7 @@ KEYS = {
     **{"package": "program.packages", "environment": "program.environment"},
     **{"value": "program.values", "phase": "program.phase"},
     **{"stdin": "program.stdin", "directory": "program.directory"},
+    **{"policy": "program.policy", "priority": "program.priority"},
     **{"user": "program.user", "board": "board.board", "kernel": "board.kernel"},
     **{"seed": "board.seed", "cpus": "board.cpus", "append": "board.append"},
     **{"qemu": "board.qemu", "lockfile": "board.lockfile", "load": "load.names"},
@@ -56,6 +57,8 @@ class ProgramTestOptions:
     stdin: Annotated[str | None, _option("stdin", PROGRAM)] = None
     directory: Annotated[str | None, _option("directory", PROGRAM)] = None
     user: Annotated[str | None, _option("user", PROGRAM)] = None
+    policy: Annotated[str | None, _option("policy", PROGRAM)] = None
+    priority: Annotated[str | None, _option("priority", PROGRAM)] = None
     board: Annotated[str | None, _option("board", WHERE)] = None
     kernel: Annotated[str | None, _option("kernel", WHERE)] = None
     load: Annotated[str | None, _option("load", WHERE)] = None

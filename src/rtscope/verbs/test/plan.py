@@ -5,7 +5,9 @@ Only the build command runs on this computer: as the user, in the directory of t
 file. Packages are unpacked; none of their scripts runs.
 """
 
-from collections.abc import Callable, Mapping, Sequence
+import posixpath
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import suppress
 from dataclasses import dataclass, replace
 from itertools import product
 
@@ -104,7 +106,7 @@ def boots_of(
     phases = _phases(test)
     for board in boards:
         tree = _tree(test, board, context)
-        program = _program(test, board, tree)
+        program = _program(test, board, tree, context)
         job = ProgramJob(
             program,
             duration_ns=test.longest_ns,
@@ -116,6 +118,7 @@ def boots_of(
             stdin=stdin,
             directory=test.directory,
             user=_user(test, tree),
+            policy=(test.policy, test.priority or 0) if test.policy else None,
             cpus=test.cpus or None,
         )
         names = kernels[board.name]
@@ -239,7 +242,9 @@ def _folder(test: ProgramTest, root: str) -> Mapping[str, Entry]:
     return entries_of(path, "")
 
 
-def _program(test: ProgramTest, board: Board, tree: ProgramTree) -> Program:
+def _program(
+    test: ProgramTest, board: Board, tree: ProgramTree, context: BuildContext
+) -> Program:
     if not test.command:
         raise UsageError(
             'name the program to run: command = ["./control"] in the table [program], '
@@ -252,12 +257,31 @@ def _program(test: ProgramTest, board: Board, tree: ProgramTree) -> Program:
         base=test.path("."),
         checked=[one for one in test.files if tree.file(one) is not None],
     )
+    for word in _files_left_here(test, tree):
+        place = posixpath.normpath(posixpath.join(test.directory, word)).lstrip("/")
+        context.log(
+            f"{word} is a file of this computer, and not of the board: if the program "
+            f"is to find it, add --files {place}={word}"
+        )
     if test.directory not in _MADE and not tree.has_folder(test.directory):
         raise UsageError(
             f"directory: {test.directory}: the board has no such directory: bring it "
             "with files or root, or write /tmp"
         )
     return program
+
+
+def _files_left_here(test: ProgramTest, tree: ProgramTree) -> Iterator[str]:
+    """Yield the arguments that name a file of this computer which nothing brings."""
+    for word in test.command[1:]:
+        place = posixpath.normpath(posixpath.join(test.directory, word))
+        with suppress(OSError, ValueError):
+            is_here = test.path(word).is_file() and not place.startswith(_KERNELS)
+            if is_here and tree.file(place.lstrip("/")) is None:
+                yield word
+
+
+_KERNELS = ("/proc/", "/sys/", "/dev/")
 
 
 _MADE = ("/", "/tmp", "/dev/shm", "/run")
