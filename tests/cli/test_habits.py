@@ -146,9 +146,11 @@ def test_a_line_of_cyclictest_that_cannot_be_measured_is_refused(
         ("-l idle --load=cpu", "write --load idle,cpu"),
         ("--target local --target ssh:b", "--target is given twice"),
         ("--out a -o b", "--out is given twice"),
+        ("--duration", "--duration needs a value: Duration of each run"),
+        ("-t local -d", "-d needs a value: Duration of each run (default: 20s), e.g."),
     ],
 )
-def test_an_option_given_twice_is_refused(
+def test_an_option_given_twice_or_without_a_value_is_refused(
     rtscope: Rtscope, words: str, advice: str
 ) -> None:
     said = rtscope("run", *words.split())

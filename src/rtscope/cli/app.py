@@ -271,6 +271,7 @@ class Command(TyperCommand):
         follows `--` belongs to a program.
         """
         own = args[: args.index("--")] if "--" in args else args
+        self._refuse_no_value(ctx, args)
         parsed, _, order = self.make_parser(ctx).parse_args(args=list(args))
         counts = Counter(
             param.name
@@ -287,6 +288,18 @@ class Command(TyperCommand):
             if "" in listed and _is_place(param) and not is_of_program:
                 ctx.fail(f"{param.opts[0]} is empty: name a file or a directory")
         return super().parse_args(ctx, args)
+
+    def _refuse_no_value(self, ctx: Any, args: Sequence[str]) -> None:
+        """Refuse an option at the end without its value, and say what it takes."""
+        last = args[-1] if args and "--" not in args else ""
+        params: Sequence[Any] = self.get_params(ctx)
+        for param in params:
+            if (
+                last in param.opts
+                and param.param_type_name == "option"
+                and not param.is_flag
+            ):
+                ctx.fail(f"{last} needs a value: {param.help}")
 
 
 def _is_place(param: Any) -> bool:
