@@ -123,6 +123,7 @@ def test_the_terminal_has_the_change_the_figures_and_both_explanations(
     assert len(said.out.splitlines()) <= 22
 
 
+@pytest.mark.slow
 def test_a_change_without_effect_is_called_so_and_ends_with_a_status_of_its_own(
     rtscope: Rtscope, history: list[str], measured: Measured
 ) -> None:
@@ -246,6 +247,7 @@ def series(here: Path) -> Path:
     return folder
 
 
+@pytest.mark.slow
 def test_one_patch_of_a_series_is_found(
     rtscope: Rtscope, series: Path, measured: Measured
 ) -> None:
@@ -319,6 +321,7 @@ def selecting(configurations: Path) -> Path:
     return configurations
 
 
+@pytest.mark.slow
 def test_one_setting_of_two_configurations_is_found(
     rtscope: Rtscope, configurations: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:

@@ -161,6 +161,7 @@ def test_ctrl_c_ends_all_boards_and_keeps_what_they_have(
     assert "Traceback" not in err
 
 
+@pytest.mark.slow
 def test_a_board_that_does_not_end_is_ended(here: Path) -> None:
     status, out, _ = interrupted(
         here, "ssh:a,ssh:stubborn", signal.SIGINT, ending_s=0.5
@@ -178,6 +179,7 @@ def command_line(file: Path) -> bytes:
         return b""
 
 
+@pytest.mark.slow
 def test_processes_of_boards_end_when_nobody_reads_them(here: Path) -> None:
     status, _, _ = interrupted(here, "ssh:a,ssh:hangs", signal.SIGKILL, ending_s=60)
 
@@ -224,6 +226,7 @@ def test_a_mistake_is_refused_before_anything_is_measured(
     assert not (here / "out").exists()
 
 
+@pytest.mark.slow
 def test_a_directory_that_others_wrote_is_refused_in_words(
     rtscope: Rtscope, here: Path
 ) -> None:
@@ -251,6 +254,7 @@ def test_a_directory_that_others_wrote_is_refused_in_words(
     assert "a link" in rtscope("run", "--resume", "out").err
 
 
+@pytest.mark.slow
 def test_damage_of_a_board_ends_that_board_alone_and_says_what_helps(
     rtscope: Rtscope, here: Path
 ) -> None:
@@ -285,6 +289,7 @@ def test_damage_of_a_board_ends_that_board_alone_and_says_what_helps(
     assert again.status == 0, again.err
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("more", [("--json",), ()])
 def test_the_report_is_printed_where_its_page_cannot_be_written(
     more: tuple[str, ...], rtscope: Rtscope, here: Path

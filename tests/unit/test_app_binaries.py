@@ -182,6 +182,7 @@ def test_a_frame_table_is_never_unpacked() -> None:
     assert Image(elf_file([frames]), "prog").frames.row_at(CODE) is None
 
 
+@pytest.mark.slow
 def test_small_debug_data_that_unpacks_to_too_much_is_left_out() -> None:
     packed = lzma.compress(bytes(80 << 20))
     image = Image(elf_file([Part(".gnu_debugdata", packed)]), "prog")

@@ -2,6 +2,8 @@
 
 import random
 
+import pytest
+
 from fuzz.mutate import mutated
 from fuzz.readers import READERS, FuzzedReader
 from fuzz.run import fuzz
@@ -34,6 +36,7 @@ def test_mutations_change_the_input_and_differ() -> None:
     assert all(len(one) <= 100 for one in {mutated(SEED, draw, most=100)})
 
 
+@pytest.mark.slow
 def test_every_reader_reads_some_of_its_seeds_and_their_mutations() -> None:
     for reader in READERS:
         read = 0

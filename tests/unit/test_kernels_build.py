@@ -67,6 +67,7 @@ def test_the_same_recipe_gives_the_same_kernel_wherever_it_is_built(
     assert len(all_parts(tmp_path / "one")) == 1
 
 
+@pytest.mark.slow
 def test_lines_of_a_campaign_come_after_all_fragments(tmp_path: Path) -> None:
     recipe, context = _recipe(tmp_path / "a"), _build_context(tmp_path)
     ordinary = replace(recipe, lines=("CONFIG_PREEMPT_RT=n",))
@@ -152,6 +153,7 @@ def test_what_is_built_is_not_configured_again(
     check_configurations(context, {"base": recipe})
 
 
+@pytest.mark.slow
 def test_what_else_a_machine_has_makes_no_other_kernel(tmp_path: Path) -> None:
     one = _build(_build_context(tmp_path, cache="one"), _recipe(tmp_path / "a"))
     for name in ("rustc", "pahole", "libc"):
@@ -233,6 +235,7 @@ def test_a_symbol_that_does_not_exist_gets_the_near_ones(tmp_path: Path) -> None
         _build(_build_context(tmp_path), recipe)
 
 
+@pytest.mark.slow
 def test_a_configuration_is_had_without_building(tmp_path: Path) -> None:
     context, recipe = _build_context(tmp_path), _recipe(tmp_path / "a")
 

@@ -309,6 +309,7 @@ def long_explanation(number: int, *, evidence: Sequence[str] = ()) -> Explained:
     return explained_run(run(), [Explanation(0, 1, LATE_NS, tuple(segments))]).document
 
 
+@pytest.mark.slow
 def test_of_too_many_segments_the_longest_are_written_and_the_others_counted(
     tmp_path: Path,
 ) -> None:

@@ -294,6 +294,7 @@ def tests(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     return tmp_path / "test_some.py"
 
 
+@pytest.mark.slow
 def test_what_fails_once_is_named_and_what_fails_twice_fails(
     tests: Path, tmp_path: Path, capfd: pytest.CaptureFixture[str]
 ) -> None:

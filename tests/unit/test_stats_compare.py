@@ -343,6 +343,7 @@ def test_a_laxer_level_calls_different_what_the_usual_one_does_not() -> None:
     assert [only(c).word for c in (usual, lax)] == [Word.NO_EVIDENCE, Word.DIFFERENT]
 
 
+@pytest.mark.slow
 def test_relabelling_runs_of_one_kernel_raises_at_most_alpha_false_alarms() -> None:
     """All 252 ways to call 5 of 10 runs of one kernel "b" are its A/A tests."""
     maxima = [41, 95, 44, 260, 47, 52, 230, 61, 48, 77]

@@ -120,6 +120,7 @@ def alarms() -> dict[str, int]:
     return counts
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("key", METERS)
 def test_equal_machines_alarm_in_at_most_5_percent(
     key: str, alarms: dict[str, int]

@@ -172,6 +172,7 @@ def test_equal_groups_are_called_different_in_at_most_alpha_of_all_labellings() 
     assert 0 < alarms <= 0.05 * len(labels)
 
 
+@pytest.mark.slow
 def test_unequal_variances_are_no_difference() -> None:
     """A difference of plain means rejects up to 38 % of these, nominally 5 %."""
     rng = np.random.default_rng(4)
@@ -295,6 +296,7 @@ def test_groups_without_variation_have_their_ratio_as_interval() -> None:
     assert interval == pytest.approx((math.e, math.e), rel=1e-4)
 
 
+@pytest.mark.slow
 def test_the_same_runs_have_the_same_interval_each_time() -> None:
     values = np.random.default_rng(3).normal(size=20).tolist()
     one, again = (alone(values, (10, 10), seed=5).interval for _ in range(2))

@@ -124,6 +124,7 @@ def test_what_no_test_can_find_is_not_promised() -> None:
     assert detectable_ratio_of_pairs(math.nan, pairs=8) is None
 
 
+@pytest.mark.slow
 def test_many_differences_are_tested_in_groups_at_the_level_that_is_said() -> None:
     draw = np.random.default_rng(3)
     rejected = [
