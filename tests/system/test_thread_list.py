@@ -1,10 +1,13 @@
 """Real threads of each policy: what is listed is what chrt and /proc say of each."""
 
+import contextlib
 import json
 import os
+import pty
 import re
 import subprocess
 import sys
+import termios
 import time
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
@@ -263,3 +266,42 @@ def test_two_thousand_threads_are_all_there() -> None:
 
     assert len(tasks_of(done, pid)) == 2001
     assert end_of(done).not_read == 0
+
+
+def on_a_terminal(*words: str, lines: int, typed: tuple[str, bytes]) -> tuple[int, str]:
+    """Run rtscope there; when it has shown a text, type; return status and screen."""
+    ours, theirs = pty.openpty()
+    termios.tcsetwinsize(theirs, (lines, 80))
+    argv = ["setsid", "--ctty", sys.executable, "-m", "rtscope", *words]
+    # Without the LINES that readline has put into pytest's own.
+    started = subprocess.Popen(
+        argv, stdin=theirs, stdout=theirs, stderr=theirs, env=dict(os.environ)
+    )
+    os.close(theirs)
+    shown, (text, keys) = b"", typed
+    with contextlib.suppress(OSError):  # EIO: the other end is closed
+        while piece := os.read(ours, 4096):
+            shown += piece
+            if keys and text.encode() in shown:
+                os.write(ours, keys)
+                keys = b""
+    os.close(ours)
+    return started.wait(), shown.decode()
+
+
+@pytest.mark.parametrize("order", ["process", "name"])
+def test_a_live_list_fits_on_its_screen_until_ctrl_c(order: str) -> None:
+    with scene("many", "200"):
+        status, shown = on_a_terminal(
+            *("tasks", "--watch", "100ms", "--sort", order),
+            lines=20,
+            typed=("CPU% over", b"\x03"),
+        )
+
+    first, _, _ = shown.removeprefix("\x1b[").partition("CPU% over")
+    assert status == 130
+    assert "rtscope: interrupted" in shown
+    assert shown.startswith("\x1b[")  # it clears the screen,
+    assert "\\x1b" not in shown  # and does not show how
+    assert first.count("\n") < 20
+    assert " more: --rt, --sort share" in first

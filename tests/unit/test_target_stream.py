@@ -274,6 +274,16 @@ def test_what_was_stopped_goes_on_to_its_end(monkeypatch: pytest.MonkeyPatch) ->
     assert running.status >= 0
 
 
+def test_what_still_writes_more_than_a_pipe_holds_comes_to_its_end() -> None:
+    """As a list of threads does to whom Ctrl-C ends the reader."""
+    running = says("cat; head -c 1000000 /dev/zero; exit 7")
+
+    running.kill()
+
+    assert running.status == 7
+    assert "killed" not in running.stderr_tail()
+
+
 def test_what_does_not_end_by_itself_is_killed(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:

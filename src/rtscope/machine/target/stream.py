@@ -37,6 +37,9 @@ READ_BYTES = 1 << 16
 READS_AT_ONCE = 64
 """So that an agent that never pauses leaves time for the others, and for Ctrl-C."""
 
+DROP_EVERY_S = 0.05
+"""How often what an ending agent still writes is dropped."""
+
 MAX_ANSWER_BYTES = 128 << 20
 BYTES_PER_S = 1 << 20
 """Of all lines but those of a trace, which have a limit of their own."""
@@ -324,11 +327,24 @@ class PipeStream:
 
     def ends_within(self, timeout_s: float) -> bool:
         """Wait for the local process; return whether it has ended."""
-        try:
-            self._process.wait(timeout_s)
-        except process.TimeoutExpired:
-            return False
-        return True
+        end = time.monotonic() + timeout_s
+        while True:
+            self._drop_unread()
+            try:
+                self._process.wait(max(0.0, min(DROP_EVERY_S, end - time.monotonic())))
+            except process.TimeoutExpired:
+                if time.monotonic() < end:
+                    continue
+                return False
+            return True
+
+    def _drop_unread(self) -> None:
+        """Drop what nobody will read: a process that fills a pipe does not end."""
+        if self._quiet.is_set():
+            with suppress(BlockingIOError, ValueError):  # nothing there, or closed
+                for _ in range(READS_AT_ONCE):
+                    if not os.read(self._stdout.fileno(), READ_BYTES):
+                        break
 
 
 def wait_any(streams: Sequence[Stream], *, timeout_s: float) -> None:

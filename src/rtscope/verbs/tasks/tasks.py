@@ -3,7 +3,7 @@
 import sys
 import time
 from collections.abc import Iterable, Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from itertools import chain
 from itertools import count as counting
 from typing import Annotated
@@ -18,17 +18,21 @@ from rtscope.machine.target.address import address_of, open_target
 from rtscope.machine.tasks.agentlist import list_threads
 from rtscope.machine.tasks.model import Choice, Listing, Order, choose
 from rtscope.machine.tasks.statistics import Statistics, read_statistics
+from rtscope.present.document import Block
 from rtscope.present.formats.taskstatistics import statistics_blocks, statistics_rows
 from rtscope.present.render.terminal import print_blocks
 from rtscope.verbs.tasks.changes import Change, changes
 from rtscope.verbs.tasks.changing import change_json, change_words, ending, heading
 from rtscope.verbs.tasks.shielding import shield_held
-from rtscope.verbs.tasks.text import render_tasks_json, tasks_blocks
+from rtscope.verbs.tasks.text import (
+    LIVE_LINES,
+    live_blocks,
+    render_tasks_json,
+    tasks_blocks,
+)
 
 AGENT_NAME = "rtscope-agent"
 """As the kernel has it, which keeps 15 characters."""
-
-CLEAR = "\x1b[H\x1b[2J\x1b[3J"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -178,9 +182,14 @@ def _print(listing: Listing, kept: Statistics, request: TasksRequest) -> None:
             )
         )
         return
-    if request.watch is not None and sys.stdout.isatty():
-        put(CLEAR)
+    live = request.watch is not None and sys.stdout.isatty()
     with stdout_console() as console:
+        if live:
+            console.clear()
+        rows = max(1, console.height - LIVE_LINES)
+        if live and not request.verbose and len(threads) > rows:
+            print_blocks(_on_one_screen(listing, request, console.width, rows), console)
+            return
         listed = tasks_blocks(
             listing,
             threads,
@@ -189,3 +198,14 @@ def _print(listing: Listing, kept: Statistics, request: TasksRequest) -> None:
             whole=request.verbose,
         )
         print_blocks(chain(listed, statistics_blocks(kept)), console)
+
+
+def _on_one_screen(
+    listing: Listing, request: TasksRequest, width: int, rows: int
+) -> Iterator[Block]:
+    """Yield what fits of a live list: without an order, what runs first."""
+    choice = _choice(request)
+    if choice.order is Order.PROCESS:
+        choice = replace(choice, order=Order.PRIORITY)
+    threads = choose(listing.threads, choice)
+    return live_blocks(listing, threads, order=choice.order, width=width, rows=rows)

@@ -74,6 +74,28 @@ def tasks_blocks(
     yield (summary(listing, threads), "strong")
 
 
+LIVE_LINES = 7
+"""Of a live list, beside its threads: head, blank line, what is left out, summary, and
+where the cursor is."""
+
+
+def live_blocks(
+    listing: Listing,
+    threads: Sequence[Thread],
+    *,
+    order: Order,
+    width: int,
+    rows: int,
+) -> Iterator[Block]:
+    """Yield the first threads, which fit on a screen, and a summary of all."""
+    first = threads[:rows]
+    yield Lines(list(_lines(first, width, order=order, window=True, whole=False)))
+    yield ""
+    more = f"and {len(threads) - len(first):,} more: --rt, --sort share, --cpu N or -v"
+    yield (more, "muted")
+    yield (summary(listing, threads), "strong")
+
+
 def summary(listing: Listing, threads: Sequence[Thread]) -> str:
     """Return how many threads there are, of which policies and kinds."""
     policies = Counter(thread.line.policy for thread in threads)
