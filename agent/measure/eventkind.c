@@ -300,8 +300,8 @@ static const struct event_kind thread_kinds[] = {
 #define THREAD_KINDS (sizeof(thread_kinds) / sizeof(thread_kinds[0]))
 
 static const struct event_kind *const device_kinds[] = {
-	&event_kind_pty, &event_kind_serial, &event_kind_udp,
-	&event_kind_raw, &event_kind_can,    &event_kind_uio,
+	&event_kind_pty, &event_kind_serial, &event_kind_udp, &event_kind_raw,
+	&event_kind_xdp, &event_kind_can,    &event_kind_uio,
 };
 
 #define DEVICE_KINDS (sizeof(device_kinds) / sizeof(device_kinds[0]))
@@ -401,6 +401,7 @@ void event_ends_init(struct event_ends *e)
 {
 	memset(e, 0, sizeof(*e));
 	e->send_fd = e->receive_fd = e->device.config_fd = -1;
+	xdp_socket_init(&e->xdp);
 }
 
 void event_ends_close(struct event_ends *e)
@@ -409,6 +410,7 @@ void event_ends_close(struct event_ends *e)
 		close(e->send_fd);
 	if (e->receive_fd >= 0)
 		close(e->receive_fd);
+	xdp_socket_close(&e->xdp);
 	if (e->device.config_fd >= 0)
 		close(e->device.config_fd);
 	if (e->device.registers)

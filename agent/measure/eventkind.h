@@ -16,6 +16,8 @@
 #include <stdbool.h>
 #include <stdint.h>
 
+#include "measure/xdpsocket.h"
+
 #define EVENT_NAME_MAX  16 /* IFNAMSIZ */
 #define EVENT_WHY       160
 #define EVENT_WHAT      96
@@ -48,8 +50,9 @@ struct event_ends {
 	int send_fd, receive_fd; /* -1: none */
 	pid_t receiver;          /* its thread, before the first event */
 	siginfo_t info;          /* of signal, filled but for the number */
-	uint32_t owner;          /* of raw: in each of its frames, and in no other's */
+	uint32_t owner; /* of raw and xdp: in each of its frames, and in no other's */
 	struct event_device device; /* of uio */
+	struct xdp_socket xdp;      /* of xdp: what belongs to its receive_fd */
 	struct journal *journal;    /* for what a kind sets on the machine */
 
 	/* by the receiver: of kinds whose events have no number, or a part of it */
@@ -124,6 +127,6 @@ int event_try_first(struct event_ends *e, const struct event_kind *kind,
 		    const char *what, struct event_refusal *refusal);
 
 extern const struct event_kind event_kind_pty, event_kind_serial, event_kind_udp,
-	event_kind_raw, event_kind_can, event_kind_uio;
+	event_kind_raw, event_kind_xdp, event_kind_can, event_kind_uio;
 
 #endif

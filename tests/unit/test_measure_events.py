@@ -79,7 +79,7 @@ def test_options_of_an_event_are_recorded_in_one_order_and_without_defaults() ->
     ("text", "said"),
     [
         ("futx", "futex"),
-        ("xdp", "no event xdp yet"),
+        ("hwlat", "no event hwlat yet"),
         ("timer:cpu=same", "no options"),
         ("futex:cup=same", "cpu"),
         ("futex:cpu", "cpu="),
