@@ -30,9 +30,13 @@ struct journal;
 
 /* What --event asks for. */
 struct event_choice {
-	const struct event_kind *kind; /* NULL: timer, or poll */
+	const struct event_kind *kind; /* NULL: timer, poll or hwlat */
 	bool polls;                    /* poll: it never sleeps */
-	int cpu;                       /* of the stimulus, or one of the above */
+	struct {
+		bool asked;                     /* for the tracer hwlat */
+		int64_t threshold_us, width_us; /* 0: half of the interval */
+	} hwlat;
+	int cpu;                   /* of the stimulus, or one of the above */
 	unsigned int priority;     /* of the stimulus; 0: one below the receiver's */
 	char from[EVENT_NAME_MAX]; /* what a kind goes between; empty: its own pair */
 	char to[EVENT_NAME_MAX];
@@ -92,10 +96,13 @@ struct event_kind {
 /* Parses NAME[:OPTION=VALUE]... 0, or -EINVAL. */
 int event_parse(const char *text, struct event_choice *out);
 
+/* Fits what was asked for to the interval of the run. NULL, or in words why not. */
+const char *event_fit(struct event_choice *choice, int64_t interval_ns);
+
 /* Whether a thread is woken by its own timer. */
 static inline bool event_is_timer(const struct event_choice *choice)
 {
-	return !choice->kind && !choice->polls;
+	return !choice->kind && !choice->polls && !choice->hwlat.asked;
 }
 
 /* The name of what wakes the threads: timer, or that of the kind. */
