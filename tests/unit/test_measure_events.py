@@ -32,6 +32,7 @@ from rtscope.stats.runcaveats import lint
 from rtscope.stats.runsets import run_sets
 from rtscope.stats.summary import observed_ns, summarize
 from rtscope.stats.verdict import judge
+from rtscope.verbs.exchange.writers.verdicts import cases
 
 US = 1_000
 
@@ -337,6 +338,21 @@ def test_a_deadline_is_judged_from_the_threshold_on(
     assert judged.verdict.value == verdict
     assert ("looks for latencies of 11 us or more only" in finding.sentence) == below
     assert ("other holes are unknown" in finding.sentence) == (verdict != "NO")
+
+
+@pytest.mark.parametrize(
+    ("holes_us", "deadline_us", "result"),
+    [([], 10, "unknown"), ([], 11, "pass"), ([12], 11, "fail")],
+)
+def test_a_deadline_that_the_tracer_does_not_look_for_passes_in_no_export(
+    holes_us: list[int], deadline_us: int, result: str
+) -> None:
+    made = with_holes([us * US for us in holes_us], silent=2000)
+
+    (case,) = cases([made], deadline_us * US)
+
+    assert case.result == result
+    assert ("11 us or more only" in case.error) == (result == "unknown")
 
 
 def test_a_report_of_holes_says_what_was_looked_for() -> None:
