@@ -338,6 +338,8 @@ static int parse_option(int option, char *text, struct options *o)
 /* Options that fit together; each alone is in range already. */
 static int check_measure(struct options *o, char error[OPTIONS_TEXT])
 {
+	const char *why;
+
 	for (unsigned int i = 0; i < o->knobs; i++)
 		if (o->knob[i].indices)
 			return refuse(error,
@@ -365,6 +367,9 @@ static int check_measure(struct options *o, char error[OPTIONS_TEXT])
 		if (o->policy.runtime_ns > o->policy.period_ns)
 			return refuse(error, "--runtime-ns exceeds --interval-ns");
 	}
+	why = event_fit(&o->event, o->interval_ns);
+	if (why)
+		return refuse(error, "--event %s: %s", o->event_text, why);
 	if (o->duration_ns < 2 * o->interval_ns)
 		return refuse(error, "--duration-ns is less than two intervals");
 	if (o->keep_samples && !event_is_timer(&o->event))

@@ -15,7 +15,10 @@ from pathlib import Path
 
 from sampling_cost import AGENT, BUILD, INTERVAL_NS, LENGTHS, compile_with_symbols
 
-KINDS = ("futex", "eventfd", "pipe", "signal", "mq", "sem", "cond", "pty", "udp", "raw")
+KINDS = (
+    *("futex", "eventfd", "pipe", "signal", "mq", "sem", "cond"),
+    *("pty", "udp", "raw", "xdp"),
+)
 
 MOST_MORE = 55
 """

@@ -34,6 +34,8 @@
 #define CPU    "/sys/devices/system/cpu"
 #define SYSCTL "/proc/sys"
 
+#define TRACING "/sys/kernel/tracing" /* mounted for the read or write: tracefs.h */
+
 #define FILE_MAX_BYTES 1024 /* every governor or tracer that there is, in one line */
 
 enum form {
@@ -74,6 +76,10 @@ static const struct {
 	{ "preempt", KNOB_DEBUGFS "/sched/preempt", CHOSEN },
 	{ CPUSETS, SHIELDGROUP_ROOT "/cgroup.subtree_control", THING },
 	{ SHIELD, SHIELDGROUP_PATH, THING },
+	{ "tracing_thresh", TRACING "/tracing_thresh", PLAIN },
+	{ "hwlat_mode", TRACING "/hwlat_detector/mode", CHOSEN },
+	{ "hwlat_width", TRACING "/hwlat_detector/width", PLAIN },
+	{ "hwlat_window", TRACING "/hwlat_detector/window", PLAIN },
 	{ SERIAL_LINE, NULL, LINE },
 	{ MEMORY_GROUP, NULL, THING },
 	{ TRACE_INSTANCE, NULL, THING },
@@ -186,6 +192,17 @@ int knob_path(const struct knob_place *place, char *path, size_t size)
 	return path_of(&here, path, size);
 }
 
+/* Its file, where there is one: those of tracing only when that is mounted. */
+static int file_of(const struct knob_place *place, char *path, size_t size)
+{
+	char tracefs[TRACEFS_PATH];
+	int err = path_of(place, path, size);
+
+	if (!err && strncmp(path + strlen(place->root), TRACING, strlen(TRACING)) == 0)
+		err = tracefs_find(place->root, tracefs);
+	return err;
+}
+
 /* Leaves what stands between [ ], or ( ) as the scheduler's own files mark it. */
 static int keep_chosen(char *text)
 {
@@ -212,7 +229,7 @@ int knob_read(const struct knob_place *place, char value[KNOB_VALUE_MAX])
 	}
 	if (is_line(place->name))
 		return serialline_read(place->index, value, KNOB_VALUE_MAX);
-	err = path_of(place, path, sizeof(path));
+	err = file_of(place, path, sizeof(path));
 	if (err)
 		return err;
 	n = slurp(path, text, sizeof(text));
@@ -239,7 +256,7 @@ int knob_write(const struct knob_place *place, const char *value)
 	if (is_line(place->name)) {
 		err = serialline_write(place->index, value);
 	} else {
-		err = path_of(place, path, sizeof(path));
+		err = file_of(place, path, sizeof(path));
 		if (!err)
 			err = writefile(path, value);
 	}

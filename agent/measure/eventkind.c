@@ -15,9 +15,12 @@
 
 #include "thread/rawcall.h"
 
-#define EVENT_SIGNAL  (SIGRTMIN + 2) /* blocked in every thread, as all are */
-#define KERNEL_SIGSET 8
-#define MESSAGES      8 /* of a queue; an ordinary user may ask for ten */
+#define EVENT_SIGNAL       (SIGRTMIN + 2) /* blocked in every thread, as all are */
+#define KERNEL_SIGSET      8
+#define HWLAT_THRESHOLD_US 10 /* the kernel's own */
+#define HWLAT_MOST_US      60000000
+#define HWLAT_LEAST_US     100000 /* in each it sleeps some ms too long */
+#define MESSAGES           8      /* of a queue; an ordinary user may ask for ten */
 
 /* --- refusals -------------------------------------------------------------------- */
 
@@ -300,8 +303,8 @@ static const struct event_kind thread_kinds[] = {
 #define THREAD_KINDS (sizeof(thread_kinds) / sizeof(thread_kinds[0]))
 
 static const struct event_kind *const device_kinds[] = {
-	&event_kind_pty, &event_kind_serial, &event_kind_udp,
-	&event_kind_raw, &event_kind_can,    &event_kind_uio,
+	&event_kind_pty, &event_kind_serial, &event_kind_udp, &event_kind_raw,
+	&event_kind_xdp, &event_kind_can,    &event_kind_uio,
 };
 
 #define DEVICE_KINDS (sizeof(device_kinds) / sizeof(device_kinds[0]))
@@ -334,11 +337,26 @@ static int parse_interface(const char *text, char out[EVENT_NAME_MAX])
 	return 0;
 }
 
+static int parse_hwlat_option(const char *key, const char *value,
+			      struct event_choice *out)
+{
+	bool threshold = strcmp(key, "threshold") == 0;
+	long number;
+
+	if ((!threshold && strcmp(key, "width") != 0) ||
+	    number_of(value, 1, HWLAT_MOST_US, &number))
+		return -EINVAL;
+	*(threshold ? &out->hwlat.threshold_us : &out->hwlat.width_us) = number;
+	return 0;
+}
+
 static int parse_event_option(const char *key, const char *value,
 			      struct event_choice *out)
 {
 	long number;
 
+	if (out->hwlat.asked)
+		return parse_hwlat_option(key, value, out);
 	if (strcmp(key, "priority") == 0) {
 		if (number_of(value, 1, 99, &number))
 			return -EINVAL;
@@ -376,7 +394,9 @@ int event_parse(const char *text, struct event_choice *out)
 	if (out->polls || strcmp(word, "timer") == 0)
 		return strtok_r(NULL, ":", &rest) ? -EINVAL : 0;
 	out->kind = kind_of(word);
-	if (!out->kind)
+	out->hwlat.asked = strcmp(word, "hwlat") == 0;
+	out->hwlat.threshold_us = HWLAT_THRESHOLD_US;
+	if (!out->kind && !out->hwlat.asked)
 		return -EINVAL;
 	while ((word = strtok_r(NULL, ":", &rest))) {
 		char *equals = strchr(word, '=');
@@ -390,10 +410,27 @@ int event_parse(const char *text, struct event_choice *out)
 	return !*out->from == !*out->to ? 0 : -EINVAL;
 }
 
+const char *event_fit(struct event_choice *choice, int64_t interval_ns)
+{
+	const int64_t window_us = interval_ns / 1000;
+
+	if (!choice->hwlat.asked)
+		return NULL;
+	if (window_us < HWLAT_LEAST_US)
+		return "the interval is its window: choose 100 ms or more";
+	if (!choice->hwlat.width_us)
+		choice->hwlat.width_us = window_us / 2;
+	return choice->hwlat.width_us < window_us
+		       ? NULL
+		       : "the width must be less than the interval";
+}
+
 const char *event_name(const struct event_choice *choice)
 {
 	if (choice->polls)
 		return "poll";
+	if (choice->hwlat.asked)
+		return "hwlat";
 	return choice->kind ? choice->kind->name : "timer";
 }
 
@@ -401,6 +438,7 @@ void event_ends_init(struct event_ends *e)
 {
 	memset(e, 0, sizeof(*e));
 	e->send_fd = e->receive_fd = e->device.config_fd = -1;
+	xdp_socket_init(&e->xdp);
 }
 
 void event_ends_close(struct event_ends *e)
@@ -409,6 +447,7 @@ void event_ends_close(struct event_ends *e)
 		close(e->send_fd);
 	if (e->receive_fd >= 0)
 		close(e->receive_fd);
+	xdp_socket_close(&e->xdp);
 	if (e->device.config_fd >= 0)
 		close(e->device.config_fd);
 	if (e->device.registers)

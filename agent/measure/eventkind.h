@@ -16,6 +16,8 @@
 #include <stdbool.h>
 #include <stdint.h>
 
+#include "measure/xdpsocket.h"
+
 #define EVENT_NAME_MAX  16 /* IFNAMSIZ */
 #define EVENT_WHY       160
 #define EVENT_WHAT      96
@@ -28,9 +30,13 @@ struct journal;
 
 /* What --event asks for. */
 struct event_choice {
-	const struct event_kind *kind; /* NULL: timer, or poll */
+	const struct event_kind *kind; /* NULL: timer, poll or hwlat */
 	bool polls;                    /* poll: it never sleeps */
-	int cpu;                       /* of the stimulus, or one of the above */
+	struct {
+		bool asked;                     /* for the tracer hwlat */
+		int64_t threshold_us, width_us; /* 0: half of the interval */
+	} hwlat;
+	int cpu;                   /* of the stimulus, or one of the above */
 	unsigned int priority;     /* of the stimulus; 0: one below the receiver's */
 	char from[EVENT_NAME_MAX]; /* what a kind goes between; empty: its own pair */
 	char to[EVENT_NAME_MAX];
@@ -48,8 +54,9 @@ struct event_ends {
 	int send_fd, receive_fd; /* -1: none */
 	pid_t receiver;          /* its thread, before the first event */
 	siginfo_t info;          /* of signal, filled but for the number */
-	uint32_t owner;          /* of raw: in each of its frames, and in no other's */
+	uint32_t owner; /* of raw and xdp: in each of its frames, and in no other's */
 	struct event_device device; /* of uio */
+	struct xdp_socket xdp;      /* of xdp: what belongs to its receive_fd */
 	struct journal *journal;    /* for what a kind sets on the machine */
 
 	/* by the receiver: of kinds whose events have no number, or a part of it */
@@ -89,10 +96,13 @@ struct event_kind {
 /* Parses NAME[:OPTION=VALUE]... 0, or -EINVAL. */
 int event_parse(const char *text, struct event_choice *out);
 
+/* Fits what was asked for to the interval of the run. NULL, or in words why not. */
+const char *event_fit(struct event_choice *choice, int64_t interval_ns);
+
 /* Whether a thread is woken by its own timer. */
 static inline bool event_is_timer(const struct event_choice *choice)
 {
-	return !choice->kind && !choice->polls;
+	return !choice->kind && !choice->polls && !choice->hwlat.asked;
 }
 
 /* The name of what wakes the threads: timer, or that of the kind. */
@@ -124,6 +134,6 @@ int event_try_first(struct event_ends *e, const struct event_kind *kind,
 		    const char *what, struct event_refusal *refusal);
 
 extern const struct event_kind event_kind_pty, event_kind_serial, event_kind_udp,
-	event_kind_raw, event_kind_can, event_kind_uio;
+	event_kind_raw, event_kind_xdp, event_kind_can, event_kind_uio;
 
 #endif

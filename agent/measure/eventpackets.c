@@ -7,6 +7,7 @@
 #include <net/if.h>
 #include <netinet/in.h>
 #include <netpacket/packet.h>
+#include <poll.h>
 #include <stddef.h>
 #include <stdio.h>
 #include <string.h>
@@ -43,6 +44,12 @@ static const char refused_raw_pair[] =
 	NEEDS_RIGHTS("CAP_NET_RAW, CAP_NET_ADMIN and CAP_SYS_ADMIN",
 		     "--cap-add NET_RAW --cap-add NET_ADMIN --cap-add SYS_ADMIN");
 static const char refused_raw[] = NEEDS_RIGHTS("CAP_NET_RAW", "--cap-add NET_RAW");
+static const char refused_xdp_pair[] = NEEDS_RIGHTS(
+	"CAP_BPF, CAP_NET_RAW, CAP_NET_ADMIN and CAP_SYS_ADMIN",
+	"--cap-add BPF --cap-add NET_RAW --cap-add NET_ADMIN --cap-add SYS_ADMIN");
+static const char refused_xdp[] =
+	NEEDS_RIGHTS("CAP_BPF, CAP_NET_RAW and CAP_NET_ADMIN",
+		     "--cap-add BPF --cap-add NET_RAW --cap-add NET_ADMIN");
 
 static int open_udp(struct event_ends *e, const struct event_choice *choice,
 		    struct event_refusal *refusal)
@@ -163,35 +170,45 @@ static int open_between(struct netpair *pair, const struct event_choice *choice)
 	return pair->receive_fd < 0 ? -errno : 0;
 }
 
-static int open_raw(struct event_ends *e, const struct event_choice *choice,
-		    struct event_refusal *refusal)
+/* Packet sockets over a pair of its own, or between two interfaces that are there. */
+static int open_ends(struct event_ends *e, struct netpair *pair,
+		     const struct event_choice *choice, char what[EVENT_WHAT])
 {
 	const struct netpair_request veth = {
 		.family = AF_PACKET, .type = SOCK_RAW, .from = "", .to = ""
 	};
-	struct netpair pair = { .send_fd = -1, .receive_fd = -1 };
-	char what[EVENT_WHAT];
 	int err;
 
+	*pair = (struct netpair){ .send_fd = -1, .receive_fd = -1 };
 	if (*choice->from) {
-		snprintf(what, sizeof(what), "open packet sockets on %s and %s",
+		snprintf(what, EVENT_WHAT, "open packet sockets on %s and %s",
 			 choice->from, choice->to);
-		err = open_between(&pair, choice);
+		err = open_between(pair, choice);
 	} else {
 		event_say_pair(choice, "with veth", what);
-		err = netpair_make(&pair, &veth);
+		err = netpair_make(pair, &veth);
 	}
-	e->send_fd = pair.send_fd;
-	e->receive_fd = pair.receive_fd;
+	e->send_fd = pair->send_fd;
+	e->receive_fd = pair->receive_fd;
 	e->owner = next_owner();
+	if (!err)
+		err = bind_to(e->send_fd, pair->send_index);
+	if (!err && fcntl(e->send_fd, F_SETFL, O_NONBLOCK) < 0)
+		err = -errno;
+	return err;
+}
+
+static int open_raw(struct event_ends *e, const struct event_choice *choice,
+		    struct event_refusal *refusal)
+{
+	char what[EVENT_WHAT];
+	struct netpair pair;
+	int err = open_ends(e, &pair, choice, what);
+
 	if (!err)
 		err = receive_own(e);
 	if (!err)
-		err = bind_to(e->send_fd, pair.send_index);
-	if (!err)
 		err = bind_to(e->receive_fd, pair.receive_index);
-	if (!err && fcntl(e->send_fd, F_SETFL, O_NONBLOCK) < 0)
-		err = -errno;
 	if (err) {
 		event_refuse(refusal, what, err);
 		if (err == -EPERM)
@@ -204,3 +221,93 @@ static int open_raw(struct event_ends *e, const struct event_choice *choice,
 
 const struct event_kind event_kind_raw = { "raw",       open_raw, send_raw,
 					   receive_raw, NULL,     true };
+
+/* --- xdp: the same frames, taken before the network stack has them ------------------- */
+
+/* In place of the packet socket, which has shown where its interface is. */
+static int receive_by_xdp(struct event_ends *e, const struct event_choice *choice,
+			  unsigned int interface, char what[EVENT_WHAT])
+{
+	const struct xdp_place place = {
+		.beside = *choice->from ? -1 : e->receive_fd,
+		.interface = interface,
+		.match = { .at = { offsetof(struct raw_frame, magic),
+				   offsetof(struct raw_frame, owner) },
+			   .bytes = RAW_FRAME,
+			   .value = { RAW_MAGIC, e->owner } },
+	};
+	const char *tried;
+	int fd = xdp_socket_open(&e->xdp, &place, &tried);
+
+	snprintf(what, EVENT_WHAT, "%s", tried);
+	if (fd < 0)
+		return fd;
+	close(e->receive_fd);
+	e->receive_fd = fd;
+	return 0;
+}
+
+/* NULL: what every event says. */
+static const char *remedy_of_xdp(const struct event_choice *choice, int err)
+{
+	if (err == -EPERM || err == -EACCES)
+		return *choice->from ? refused_xdp : refused_xdp_pair;
+	if (err == -EAFNOSUPPORT || err == -ENOSYS)
+		return "boot a kernel with CONFIG_XDP_SOCKETS and CONFIG_BPF_SYSCALL, "
+		       "or choose another --event";
+	if (err == -EINVAL)
+		return "boot Linux 5.9 or newer, or choose another --event";
+	if (err == -EBUSY || err == -EEXIST)
+		return "end what has an XDP program or socket on that interface (ip "
+		       "link shows it), or name another one";
+	if (err == -EOPNOTSUPP && *choice->from)
+		return "name an interface that has XDP, or choose another --event";
+	return NULL;
+}
+
+static int open_xdp(struct event_ends *e, const struct event_choice *choice,
+		    struct event_refusal *refusal)
+{
+	static bool opened; /* an interface has one program and one socket */
+	bool second = opened && *choice->from;
+	char what[EVENT_WHAT] = "share an interface with a second CPU";
+	const char *remedy;
+	struct netpair pair;
+	int err = second ? -EBUSY : open_ends(e, &pair, choice, what);
+
+	if (!err)
+		err = receive_by_xdp(e, choice, pair.receive_index, what);
+	if (err) {
+		event_refuse(refusal, what, err);
+		remedy = second ? "name one CPU with --cpus"
+				: remedy_of_xdp(choice, err);
+		if (remedy)
+			refusal->remedy = remedy;
+		return err;
+	}
+	opened = true;
+	return event_try_first(e, &event_kind_xdp, "packet", refusal);
+}
+
+/* Waits in ppoll(): the kernel has no other wait for such a socket. */
+static int64_t receive_xdp(struct event_ends *e)
+{
+	const struct raw_frame *frame;
+	int64_t number;
+
+	while (!(frame = xdp_socket_peek(&e->xdp))) {
+		struct pollfd in = { .fd = e->receive_fd, .events = POLLIN };
+		long done = rawcall4(SYS_ppoll, (long)&in, 1, NULL, NULL);
+
+		if (done < 0)
+			return done;
+		if (in.revents & ~POLLIN)
+			return -ENETDOWN;
+	}
+	number = (int64_t)frame->number;
+	xdp_socket_release(&e->xdp);
+	return number;
+}
+
+const struct event_kind event_kind_xdp = { "xdp",       open_xdp, send_raw,
+					   receive_xdp, NULL,     true };

@@ -14,6 +14,7 @@
 #include "journal/journal.h"
 #include "machine/counters.h"
 #include "measure/events.h"
+#include "measure/hwlat.h"
 #include "measure/klog.h"
 #include "measure/kthreads.h"
 #include "measure/result.h"
@@ -254,6 +255,8 @@ static enum exit_status prepare(struct run *run, struct emit *out)
 				  "cannot hold /dev/cpu_dma_latency at 0",
 				  "run through sudo, or without --hold-cpu-awake");
 	status = events_open(run, out); /* network namespaces need rights */
+	if (!status)
+		status = hwlat_open(run, out);
 	if (status)
 		return status;
 	if (rights_drop(sensors_have_smi()))
@@ -323,6 +326,7 @@ enum exit_status measure(struct options *options, struct emit *out)
 	}
 	end_tracing(&run);
 	events_close(&run);
+	hwlat_close(&run);
 	if (journal_restore(&run.journal, "", NULL, NULL))
 		status = emit_error(out, "knob", "a setting could not be put back",
 				    "run rtscope-agent restore as root");

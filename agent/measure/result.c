@@ -199,6 +199,18 @@ static void emit_event(struct emit *e, const struct run *run, unsigned int i)
 	emit_close(e, '}');
 }
 
+/* What the tracer looked for, and the periods in which it reported nothing. */
+static void emit_hwlat(struct emit *e, const struct run *run, unsigned int i)
+{
+	const struct options *o = run->options;
+
+	emit_open(e, "hwlat", '{');
+	emit_int(e, "threshold_ns", o->event.hwlat.threshold_us * 1000);
+	emit_int(e, "width_ns", o->event.hwlat.width_us * 1000);
+	emit_int(e, "silent", (int64_t)run->sampler[i].silent);
+	emit_close(e, '}');
+}
+
 static void emit_thread(struct emit *e, const struct run *run, unsigned int i)
 {
 	const struct sampler *s = &run->sampler[i];
@@ -224,6 +236,8 @@ static void emit_thread(struct emit *e, const struct run *run, unsigned int i)
 	emit_cost(e, "clock_after", &s->clock_after);
 	if (run->way)
 		emit_event(e, run, i);
+	if (run->options->event.hwlat.asked)
+		emit_hwlat(e, run, i);
 	emit_close(e, '}');
 }
 

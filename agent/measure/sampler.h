@@ -66,6 +66,7 @@ struct sampler {
 	void (*loop)(struct sampler *s);
 	struct eventway *way;
 	bool is_stimulus;
+	int reports_fd; /* of the tracer hwlat */
 
 	/* set by the supervisor before the go */
 	int64_t start_ns; /* releases are due at start + k * interval, k = 1, 2, ... */
@@ -88,6 +89,7 @@ struct sampler {
 	uint64_t overruns; /* samples of a whole interval or more */
 	uint64_t
 		interrupted_sleeps; /* sleeps that a signal ended and that were resumed */
+	uint64_t silent; /* periods in which the tracer hwlat reported nothing */
 	struct wide missed_periods_sum_ns;
 	struct usage usage;
 	struct clock_reads reads_before, reads_after;

@@ -5,6 +5,7 @@
 #include <string.h>
 
 #include "host/hostlink.h"
+#include "measure/hwlat.h"
 #include "measure/poller.h"
 #include "measure/result.h"
 
@@ -91,6 +92,10 @@ static void set_receiver(struct run *run, struct sampler *s, unsigned int i, int
 	s->samples = run->samples ? &run->samples[i] : NULL;
 	if (o->event.polls)
 		s->loop = poller_until_end;
+	if (o->event.hwlat.asked) {
+		s->loop = hwlat_until_end;
+		s->reports_fd = run->reports_fd[i];
+	}
 	if (run->way) {
 		s->loop = eventway_receive_until_end;
 		s->way = &run->way[i];

@@ -72,6 +72,24 @@ static void the_worst_answers_to_an_event_are_traced_as_those_to_a_timer(void)
 	CHECK(o.trace && strcmp(event_name(&o.event), "futex") == 0);
 }
 
+static void an_interval_is_a_window_of_the_tracer_hwlat(void)
+{
+	CHECK(parse("measure --policy other --event hwlat --interval-ns 1000000000") ==
+	      0);
+	CHECK(o.event.hwlat.asked && o.event.hwlat.threshold_us == 10 &&
+	      o.event.hwlat.width_us == 500000);
+	CHECK(parse("measure --policy other --event hwlat:threshold=1:width=99999 "
+		    "--interval-ns 100000000") == 0);
+	CHECK(o.event.hwlat.threshold_us == 1 && o.event.hwlat.width_us == 99999);
+	CHECK(refused("measure --policy other --event hwlat:width=100000 "
+		      "--interval-ns 100000000",
+		      "less than the interval"));
+	CHECK(refused("measure --policy other --event hwlat --interval-ns 99999000",
+		      "100 ms or more"));
+	CHECK(refused("measure --policy deadline --event hwlat --interval-ns 100000000",
+		      "SCHED_DEADLINE"));
+}
+
 static void settings_to_apply_name_their_places(void)
 {
 	int from, to;
@@ -286,6 +304,7 @@ int main(void)
 	the_defaults_are_these();
 	all_options_of_a_measurement_arrive();
 	the_worst_answers_to_an_event_are_traced_as_those_to_a_timer();
+	an_interval_is_a_window_of_the_tracer_hwlat();
 	settings_to_apply_name_their_places();
 	settings_that_are_none_are_refused();
 	a_deadline_thread_gets_its_interval_as_period();

@@ -11,13 +11,15 @@ two_cpus = pytest.mark.skipif(len(CPUS) < 2, reason="needs two CPUs")
 
 
 @two_cpus
-@pytest.mark.parametrize("event", [*THREADS, "pty", "udp", "raw", "futex:cpu=same"])
+@pytest.mark.parametrize(
+    "event", [*THREADS, "pty", "udp", "raw", "xdp", "futex:cpu=same"]
+)
 @pytest.mark.usefixtures("root")
 def test_every_event_that_was_sent_is_a_sample_or_counted(event: str) -> None:
     with measuring("--event", event, seconds=0.1) as agent:
         done = agent.finish()
 
-    if event in ("udp", "raw") and done.status and "veth" in done.error.message:
+    if event in ("udp", "raw", "xdp") and done.status and "veth" in done.error.message:
         pytest.skip(done.error.message)  # a kernel without the driver
     result = done.result
     assert not {"identity_broken", "sums_inconsistent"} & doubts(judged(result)).keys()
@@ -79,18 +81,19 @@ exec "$@"
 
 
 @two_cpus
+@pytest.mark.parametrize("kind", ["raw", "xdp"])
 @pytest.mark.usefixtures("root")
-def test_an_interface_that_is_removed_ends_the_run_in_words() -> None:
+def test_an_interface_that_is_removed_ends_the_run_in_words(kind: str) -> None:
     prefix = ("unshare", "--net", "sh", "-c", VANISHING, "sh")
-    event = "raw:from=rtscope-a:to=rtscope-b"
-    with measuring("--event", event, seconds=60, prefix=prefix) as agent:
+    words = ("--event", f"{kind}:from=rtscope-a:to=rtscope-b", "--cpus", str(CPUS[-1]))
+    with measuring(*words, seconds=60, prefix=prefix) as agent:
         done = agent.finish()
 
     if done.status == 77:
         pytest.skip("no veth here")
     assert done.status == 3
     assert done.error.cause == "event"
-    assert done.error.message.startswith("event raw: cannot ")
+    assert done.error.message.startswith(f"event {kind}: cannot ")
     assert "any more" in done.error.message
 
 
@@ -147,6 +150,50 @@ def test_a_peer_that_is_silent_from_the_start_is_refused() -> None:
     assert done.status == 3
     assert "no packet comes through" in done.error.message
     assert "cable" in done.error.remedy
+
+
+FIRST = """
+exec 3<&0
+"$@" >/dev/null 2>&1 <&3 &
+until ip -d link show rtscope-b | grep -q prog/xdp; do sleep 0.1; done
+"""
+"""Begins the same beside it, on the same line; it ends with the test."""
+AND_KILLED = """
+kill -KILL $! && wait $!
+ip -d link show rtscope-b | grep -q prog/xdp && exit 79
+"""
+
+
+@two_cpus
+@pytest.mark.usefixtures("root")
+def test_a_program_for_frames_is_gone_with_a_killed_agent() -> None:
+    words = ("--event", "xdp:from=rtscope-a:to=rtscope-b", "--cpus", str(CPUS[-1]))
+    done = on_lines(f"{FIRST}{AND_KILLED}", *words, seconds=1)
+
+    (thread,) = done.result.threads
+    assert thread.event is not None
+    assert thread.event.sent > thread.event.lost
+    assert thread.event.sent - thread.event.lost == thread.samples
+    assert thread.event.doubled == thread.event.reordered == 0
+
+
+@two_cpus
+@pytest.mark.usefixtures("root")
+@pytest.mark.parametrize(
+    ("cpus", "said", "remedy"),
+    [(str(CPUS[-1]), "bind", "XDP program"), ("", "a second CPU", "--cpus")],
+)
+def test_an_interface_has_one_program_for_frames(
+    cpus: str, said: str, remedy: str
+) -> None:
+    words = ("--event", "xdp:from=rtscope-a:to=rtscope-b")
+    beside, only = (FIRST, ("--cpus", cpus)) if cpus else ("", ())
+    done = on_lines(beside, *words, *only, seconds=30)
+
+    assert done.status == 3
+    assert "busy" in done.error.message
+    assert said in done.error.message
+    assert remedy in done.error.remedy
 
 
 BRIDGED = """
@@ -240,6 +287,8 @@ def test_a_namespace_whose_name_is_gone_lives_until_the_run_ends() -> None:
 @pytest.mark.parametrize(
     ("event", "dropped", "needed"),
     [
+        ("xdp", "net_raw", "--cap-add BPF --cap-add NET_RAW --cap-add NET_ADMIN"),
+        ("xdp:from=lo:to=lo", "bpf,-sys_admin", "add --cap-add BPF --cap-add NET_RAW"),
         ("udp", "net_admin", "--cap-add NET_ADMIN --cap-add SYS_ADMIN"),
         ("udp", "sys_admin", "--cap-add NET_ADMIN --cap-add SYS_ADMIN"),
         ("raw", "net_raw", "--cap-add NET_RAW --cap-add NET_ADMIN"),
@@ -250,9 +299,22 @@ def test_a_right_that_is_missing_is_named_with_what_a_container_needs(
     event: str, dropped: str, needed: str
 ) -> None:
     without = ("setpriv", "--bounding-set", f"-{dropped}")
-    with measuring("--event", event, prefix=without) as agent:
+    words = ("--event", event, "--cpus", str(CPUS[-1]))
+    with measuring(*words, prefix=without) as agent:
         done = agent.finish()
 
     assert done.status == 3
     assert done.error.cause == "capability"
     assert needed in done.error.remedy
+
+
+@pytest.mark.usefixtures("root")
+def test_a_kernel_without_the_tracer_hwlat_is_refused_in_words() -> None:
+    with measuring("--event", "hwlat", "--interval-ns", str(100 * MS)) as agent:
+        done = agent.finish()
+
+    if done.status == 0:
+        pytest.skip("this machine has the tracer hwlat")
+    assert done.status == 3
+    assert done.error.message.startswith("event hwlat: ")
+    assert "CONFIG_HWLAT_TRACER" in done.error.remedy

@@ -1,6 +1,7 @@
 """Answers to events on virtual boards: explained from their begin, and repeated."""
 
 import json
+import re
 from pathlib import Path
 
 import pytest
@@ -12,7 +13,8 @@ from rtscope.record.directory.records import open_records
 pytestmark = [pytest.mark.system, NEEDS_APT]
 
 LINE, BUS = "raw:from=eth0:to=eth1", "can:from=can0:to=can1"
-DEVICES = f"{LINE},udp:from=eth0:to=eth1,{BUS},uio,serial:from=ttyS1:to=ttyS1"
+XDP = "xdp:from=eth0:to=eth1"
+DEVICES = f"{LINE},udp:from=eth0:to=eth1,{XDP},{BUS},uio,serial:from=ttyS1:to=ttyS1"
 """Those of the virtual board pc, each by its driver and interrupt."""
 BEGINS = {"sending the event", "an interrupt on its way", "the event's interrupt"}
 
@@ -21,10 +23,10 @@ BEGINS = {"sending the event", "an interrupt on its way", "the event's interrupt
     ("events", "load", "says"),
     [
         ("futex", "os", "had the event"),
-        (f"{LINE},{BUS},uio", "idle", "had the event"),
+        (f"{XDP},{BUS},uio", "idle", "had the event"),
         ("poll", "idle", "had a gap of"),
         pytest.param("eventfd:cpu=same", "os", "had the event", marks=pytest.mark.long),
-        pytest.param("udp,raw", "idle", "had the event", marks=pytest.mark.long),
+        pytest.param("udp,raw,xdp", "idle", "had the event", marks=pytest.mark.long),
         pytest.param(DEVICES, "idle", "had the event", marks=pytest.mark.long),
     ],
 )
@@ -61,6 +63,62 @@ def test_the_worst_answers_of_a_board_are_explained_from_their_begin(
         assert bool(causes & BEGINS) == (events != "poll")
 
 
+AS_FOUND = """
+t=/sys/kernel/tracing; mount -t tracefs nodev $t; cd $t/hwlat_detector
+seen() { cat ../tracing_thresh width window mode ../current_tracer; ls ../instances; }
+found=$(seen)
+rtscope-agent measure --event hwlat:threshold=7:width=30000 --policy other \
+    --interval-ns 100000000 --duration-ns 60000000000 </dev/null >/dev/null &
+sleep 0.5; set=$(seen)
+kill -KILL $!; sleep 0.1
+rtscope-agent restore
+echo "found" $found "set" $set "left" $(seen) "end" >/dev/kmsg
+sleep 9
+"""
+"""Says in the kernel's log how the tracer hwlat was before, during and after a run."""
+
+
+def test_the_tracer_hwlat_of_a_killed_run_is_put_back(tmp_path: Path) -> None:
+    (tmp_path / "as-found").write_text(AS_FOUND)
+    words = (
+        *("run", "--target", "virtual:pc", "--kernel", "debian-6.12-rt"),
+        *("--load", "custom", "--command", "sh /files/as-found", "--warmup", "3s"),
+        *("--guest-files", tmp_path / "as-found", "--interval", "10ms"),
+        *("--duration", "1s", "--settle", "1s", "--out", tmp_path / "out"),
+    )
+    with rtscope(*words) as campaign:
+        done = campaign.finish(300.0)
+
+    assert done.status == 0, done.stderr
+    (log,) = (tmp_path / "out").glob("runs/*/kernel.log")
+    said = re.search(r"found (.+) set (.+) left (.+) end", log.read_text())
+    assert said is not None
+    found, changed, left = said.groups()
+    assert found == left == "0 500000 1000000 none [round-robin] per-cpu nop"
+    assert changed.startswith("7 30000 100000 none round-robin [per-cpu] nop rtscope.")
+
+
+def test_holes_of_a_board_repeat_and_none_is_an_answer(tmp_path: Path) -> None:
+    words = (
+        *("run", "--target", "virtual:pc", "--kernel", "debian-6.12-rt"),
+        *("--event", "hwlat:threshold=1,hwlat:threshold=900", "--load", "idle"),
+        *("--interval", "100ms", "--duration", "1s", "--settle", "1s"),
+        *("--repetitions", "2", "--require-identical", "--out", tmp_path / "out"),
+    )
+    with rtscope(*words) as campaign:
+        done = campaign.finish(600.0)
+
+    assert done.status == 0, done.stderr
+    with rtscope("report", tmp_path / "out", "-v") as reporting:
+        told = " ".join(reporting.finish(60.0).stdout.decode().split())
+    assert "No latency of 901 µs or more was found" in told
+    for one in open_records(tmp_path / "out"):
+        for thread in one.result.threads:
+            assert thread.hwlat is not None
+            assert thread.own.samples + thread.hwlat.silent == 10
+            assert thread.nothing_found == one.run.event.endswith("900")
+
+
 @pytest.mark.long
 def test_events_of_a_board_repeat_to_the_byte(tmp_path: Path) -> None:
     words = (
@@ -74,5 +132,5 @@ def test_events_of_a_board_repeat_to_the_byte(tmp_path: Path) -> None:
 
     assert done.status == 0, done.stderr
     digests = {r.run.event: r.result_digest for r in open_records(tmp_path / "out")}
-    assert len(set(digests.values())) == len(digests) == 9
+    assert len(set(digests.values())) == len(digests) == 10
     assert {event.partition(":")[0] for event in digests} <= set(event_names())

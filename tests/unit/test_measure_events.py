@@ -7,13 +7,12 @@ from typing import Any
 import pytest
 
 from fakes.measurements import on_board, record, thread
-from rtscope.contract import ThreadEvent, ThreadResult
+from rtscope.contract import HwlatWindows, ThreadEvent, ThreadResult, result_digest
 from rtscope.explain.directory import explained_runs
 from rtscope.host.errors import UsageError
 from rtscope.measure.campaign.file import from_dict, to_dict
 from rtscope.measure.campaign.model import Campaign, RunTable
 from rtscope.measure.events import (
-    absent_events,
     describe,
     event_names,
     get_event,
@@ -27,11 +26,13 @@ from rtscope.record.directory.records import create
 from rtscope.record.model import RunRecord, record_from_json, record_to_json
 from rtscope.stats.conditions import conditions_of
 from rtscope.stats.episodes import misses_of
+from rtscope.stats.exposure import watched
 from rtscope.stats.integrity import check_thread
 from rtscope.stats.runcaveats import lint
 from rtscope.stats.runsets import run_sets
-from rtscope.stats.summary import summarize
+from rtscope.stats.summary import observed_ns, summarize
 from rtscope.stats.verdict import judge
+from rtscope.verbs.exchange.writers.verdicts import cases
 
 US = 1_000
 
@@ -79,7 +80,9 @@ def test_options_of_an_event_are_recorded_in_one_order_and_without_defaults() ->
     ("text", "said"),
     [
         ("futx", "futex"),
-        ("xdp", "no event xdp yet"),
+        ("hwlat:threshold=0", "microseconds, 1 to"),
+        ("hwlat:cpu=1", "cpu"),
+        ("udp:width=5", "width"),
         ("timer:cpu=same", "no options"),
         ("futex:cup=same", "cpu"),
         ("futex:cpu", "cpu="),
@@ -97,7 +100,7 @@ def test_a_wrong_event_is_refused_with_what_to_write(text: str, said: str) -> No
         parse_event(text)
 
 
-def test_the_list_names_every_event_and_those_that_are_not_there() -> None:
+def test_the_list_names_every_event() -> None:
     text = "\n".join(describe())
 
     for name in event_names():
@@ -106,8 +109,6 @@ def test_the_list_names_every_event_and_those_that_are_not_there() -> None:
         assert event.stimulus in text
         assert event.path in text
         assert event.places in text
-    assert not set(absent_events()) & set(event_names())
-    assert all(reason in text for reason in absent_events().values())
 
 
 # --- campaigns and records without an event stay as they were -----------------------
@@ -275,3 +276,110 @@ def test_a_busy_loop_has_gaps_and_no_wake_ups() -> None:
     assert parse_event("poll") == "poll"
     with pytest.raises(UsageError, match="the event poll has no options"):
         parse_event("poll:cpu=1")
+
+
+# --- holes that the kernel's tracer finds -------------------------------------------
+
+
+def with_holes(
+    holes_ns: list[int], *, silent: int = 0, threshold_us: int = 10
+) -> RunRecord:
+    """Return a run of the tracer hwlat, which looks for a quarter of each interval."""
+    one = thread(holes_ns, activations=len(holes_ns) + silent)
+    hwlat = HwlatWindows(threshold_us * US, one.interval_ns // 4, silent)
+    one = replace(one, missed_periods=0, missed_periods_sum_ns=0, hwlat=hwlat)
+    made = record([one])
+    return replace(made, run=replace(made.run, event="hwlat:threshold=10"))
+
+
+def test_intervals_without_a_hole_are_no_samples_and_no_missed_periods() -> None:
+    made = with_holes([12 * US, 40 * US], silent=98)
+    (one,) = made.result.threads
+
+    assert list(check_thread(one)) == []
+    assert one.samples == 2
+    assert record_from_json(record_to_json(made), name="one") == made
+    assert observed_ns([one]) == 100 * one.interval_ns // 4
+    assert watched([[one]]).longest_ns == 100 * one.interval_ns // 4
+    assert one.hwlat is not None
+    broken = replace(one, hwlat=replace(one.hwlat, silent=90))
+    assert [caveat.id for caveat in check_thread(broken)] == ["identity_broken"]
+    (found,) = (c for c in lint(made) if c.id == "hwlat_unreported")
+    assert "none above 10 us in 98 of 100 intervals" in found.detail
+    assert "at most 25% of each" in found.detail
+
+
+def test_holes_that_differ_in_number_alone_have_another_digest() -> None:
+    digests = {
+        result_digest(with_holes([], silent=count).result.threads) for count in (98, 99)
+    }
+
+    assert len(digests) == 2
+
+
+@pytest.mark.parametrize(
+    ("holes_us", "deadline_us", "verdict", "below"),
+    [
+        ([], 11, "NOT SHOWN", False),
+        ([12], 12, "NOT SHOWN", False),
+        ([12], 11, "NO", False),
+        ([], 10, "NOT SHOWN", True),
+    ],
+)
+def test_a_deadline_is_judged_from_the_threshold_on(
+    holes_us: list[int], deadline_us: int, verdict: str, below: bool
+) -> None:
+    """A hole of less than 11 us is reported as 10 us, which is not above 10."""
+    made = with_holes([us * US for us in holes_us], silent=2000)
+
+    judged = judge([made], deadline_ns=deadline_us * US)
+
+    (finding,) = judged.findings
+    assert judged.verdict.value == verdict
+    assert ("looks for latencies of 11 us or more only" in finding.sentence) == below
+    assert ("only holes above a threshold" in finding.sentence) == (verdict != "NO")
+
+
+@pytest.mark.parametrize(
+    ("holes_us", "deadline_us", "result"),
+    [([], 10, "unknown"), ([], 11, "pass"), ([12], 11, "fail")],
+)
+def test_a_deadline_that_the_tracer_does_not_look_for_passes_in_no_export(
+    holes_us: list[int], deadline_us: int, result: str
+) -> None:
+    made = with_holes([us * US for us in holes_us], silent=2000)
+
+    (case,) = cases([made], deadline_us * US)
+
+    assert case.result == result
+    assert ("11 us or more only" in case.error) == (result == "unknown")
+
+
+def test_a_report_of_holes_says_what_was_looked_for() -> None:
+    none = build_model([with_holes([], silent=1000)])
+    some = build_model([with_holes([12 * US], silent=999)])
+
+    assert none.title.startswith("Holes with interrupts off of ")
+    assert "11" in none.headline.maximum
+    assert some.headline.where.startswith("was the longest hole: ")
+
+
+@pytest.mark.parametrize(
+    ("asked", "said"),
+    [
+        ({"interval": "10ms"}, "must have 100 ms"),
+        ({"interval": "1s", "explain": True}, "leave explain"),
+        ({"interval": "1s", "parts": True}, "leave parts"),
+    ],
+)
+def test_what_the_tracer_cannot_do_is_refused_before_a_run(
+    asked: dict[str, Any], said: str
+) -> None:
+    interval = asked.pop("interval")
+    document = {
+        "campaign": asked,
+        "run": [{"event": "hwlat", "interval": interval, "duration": "10s"}],
+    }
+
+    with pytest.raises(UsageError, match=said):
+        from_dict(document, source="a test")

@@ -134,6 +134,7 @@ def test_symbols_of_modules_that_the_load_inserts_are_kept_while_it_runs() -> No
     [
         ("udp", ["veth"]),
         ("raw:priority=50", ["veth"]),
+        ("xdp", ["veth"]),
         ("can", ["can", "can-raw"]),
         ("raw:from=eth0:to=eth1:cpu=same", []),
         ("futex", []),

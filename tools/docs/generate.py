@@ -23,7 +23,7 @@ from rtscope.machine.audit.examine import catalogue as check_catalogue
 from rtscope.machine.audit.model import CheckKind
 from rtscope.machine.facts import catalogue as fact_catalogue
 from rtscope.machine.settings.remedies import FUNCTIONS
-from rtscope.measure.events import absent_events, event_names, get_event
+from rtscope.measure.events import event_names, get_event
 from rtscope.measure.loads.command import (
     STRESSOR,
     Need,
@@ -240,9 +240,6 @@ def _events() -> Iterator[str]:
         if event.options:
             named = ", ".join(f"`{option}=`" for option in event.options)
             yield f"* Options of its own: {named}."
-    yield from ("", "## Not there", "")
-    for name, reason in absent_events().items():
-        yield f"* `{name}`: {reason}."
 
 
 def _signs(alive: SignsOfLife) -> str:

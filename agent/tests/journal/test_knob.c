@@ -75,6 +75,28 @@ static void an_instance_out_of_reach_is_not_taken_for_removed(void)
 	CHECK(!instance_is_there(44));
 }
 
+/* The kernel marks the chosen one in what it gives back: here the file is as written. */
+static void the_tracer_hwlat_of_a_killed_process_is_put_back_by_the_next(void)
+{
+	static const char *const files[] = { "tracing_thresh", "hwlat_detector/width",
+					     "hwlat_detector/window" };
+	static const char *const knobs[] = { "tracing_thresh", "hwlat_width",
+					     "hwlat_window" };
+	char name[96];
+
+	reset();
+	mkdir(path_of("/root/sys/kernel/tracing/hwlat_detector"), 0700);
+	for (size_t i = 0; i < 3; i++) {
+		snprintf(name, sizeof(name), "/root/sys/kernel/tracing/%s", files[i]);
+		write_text(name, "500000\n");
+		set_and_die(knobs[i], 0, "7");
+		CHECK(knob_holds(name, "7"));
+		CHECK(replay() == 0);
+		CHECK(knob_holds(name, "500000"));
+		CHECK(journals() == 0);
+	}
+}
+
 static void only_the_governor_is_per_cpu(void)
 {
 	CHECK(knob_is_per_cpu("governor"));
@@ -171,6 +193,7 @@ int main(void)
 	a_tracing_instance_is_removed_with_the_run_that_made_it();
 	a_tracing_instance_of_a_killed_process_is_removed_by_the_next();
 	an_instance_out_of_reach_is_not_taken_for_removed();
+	the_tracer_hwlat_of_a_killed_process_is_put_back_by_the_next();
 	only_the_governor_is_per_cpu();
 	a_value_is_a_word();
 	a_knob_with_several_places_is_found_by_its_number();

@@ -338,14 +338,20 @@ static void options_of_an_event_are_exact(void)
 		"raw:from=0123456789abcdef:to=b",
 		"futex:priority=100",
 		"futex:cpu=-1",
+		"hwlat:cpu=1",
+		"hwlat:threshold=0",
+		"hwlat:width=x",
+		"poll:threshold=5",
 	};
 	struct event_choice c;
 
 	for (size_t i = 0; i < sizeof(wrong) / sizeof(wrong[0]); i++)
 		CHECK(strcmp(wrong[i], "futex:") == 0 ||
 		      event_parse(wrong[i], &c) == -EINVAL);
-	CHECK(event_parse("timer", &c) == 0 && !c.kind);
+	CHECK(event_parse("timer", &c) == 0 && !c.kind && event_is_timer(&c));
 	CHECK(strcmp(event_name(&c), "timer") == 0);
+	CHECK(event_parse("hwlat", &c) == 0 && !c.kind && !event_is_timer(&c));
+	CHECK(strcmp(event_name(&c), "hwlat") == 0);
 	CHECK(event_parse("mq:cpu=same:priority=7", &c) == 0);
 	CHECK(c.cpu == EVENT_CPU_SAME && c.priority == 7);
 	CHECK(strcmp(event_name(&c), "mq") == 0);

@@ -65,6 +65,7 @@ from rtscope.contract.threads import ClockCost as ClockCost
 from rtscope.contract.threads import CpuGrowth as CpuGrowth
 from rtscope.contract.threads import ForeignBuckets as ForeignBuckets
 from rtscope.contract.threads import Growth as Growth
+from rtscope.contract.threads import HwlatWindows as HwlatWindows
 from rtscope.contract.threads import OwnNumbers as OwnNumbers
 from rtscope.contract.threads import ThreadEvent as ThreadEvent
 from rtscope.contract.threads import ThreadResult as ThreadResult

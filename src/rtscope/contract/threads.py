@@ -26,6 +26,7 @@ from rtscope.contract.values import (
     Times,
     without_default,
 )
+from rtscope.host.units import NS_PER_US
 
 Known = TypeVar("Known")
 
@@ -118,6 +119,18 @@ class ThreadEvent:
 
 
 @dataclass(frozen=True, slots=True)
+class HwlatWindows:
+    """What the kernel's tracer hwlat looked for in each interval of a thread."""
+
+    threshold_ns: Count
+    """It reports gaps above this, in steps of a microsecond."""
+    width_ns: Count
+    """How long of each interval it looks."""
+    silent: Times
+    """Intervals in which it reported nothing: no samples."""
+
+
+@dataclass(frozen=True, slots=True)
 class OwnNumbers:
     """What every thread of our own agent tells; see `ThreadResult`."""
 
@@ -193,6 +206,8 @@ class ThreadResult:
     event was about to be sent, and the missed periods are events lost, or not sent
     because queue or buffer were full.
     """
+    hwlat: HwlatWindows | None = None
+    """Of gaps that the tracer hwlat found; None: no such gaps. Shorter are unknown."""
 
     @property
     def own(self) -> OwnNumbers:
@@ -228,7 +243,9 @@ class ThreadResult:
 
     @model_serializer(mode="wrap")
     def _written(self, write: SerializerFunctionWrapHandler) -> dict[str, Any]:
-        return without_default(write(self), "event", None)
+        return without_default(
+            without_default(write(self), "event", None), "hwlat", None
+        )
 
     @property
     def counted(self) -> int | None:
@@ -236,13 +253,24 @@ class ThreadResult:
         return None if self.samples is None else self.samples - self.early
 
     @property
+    def threshold_ns(self) -> int | None:
+        """The latency from which on any is found; None: every latency is kept."""
+        if self.hwlat is not None:
+            return self.hwlat.threshold_ns + NS_PER_US
+        return None if self.foreign is None else self.foreign.threshold_ns
+
+    @property
     def nothing_found(self) -> bool:
         """Whether a tool that has a threshold found no latency that reaches it."""
-        return (
-            self.foreign is not None
-            and self.foreign.threshold_ns is not None
-            and self.samples == 0
-        )
+        return self.threshold_ns is not None and self.samples == 0
+
+    @property
+    def watched_ns(self) -> int:
+        """The time in which a latency would have been seen."""
+        length_ns = self.end_ns - self.start_ns
+        if self.hwlat is None:
+            return length_ns
+        return length_ns * self.hwlat.width_ns // self.interval_ns
 
     @property
     def overflow_low_ns(self) -> int:
@@ -316,6 +344,7 @@ def result_digest(threads: Sequence[ThreadResult]) -> str:
         [
             {
                 **({} if t.foreign is None else {"step_ns": t.foreign.step_ns}),
+                **({} if t.hwlat is None else {"silent": t.hwlat.silent}),
                 "cpu": t.cpu,
                 "histogram": [list(pair) for pair in t.histogram],
                 "sum_ns": str(t.sum_ns),

@@ -47,7 +47,7 @@ from rtscope.measure.plan import (
 )
 from rtscope.measure.settings import CampaignTuning, tune
 from rtscope.record.events.writer import TRACE, trace_of
-from rtscope.record.model import Run
+from rtscope.record.model import HWLAT, Run
 
 DISK_TIMEOUT_S = 30.0
 
@@ -186,11 +186,12 @@ def _measure(shared: _Shared, run: Run) -> Measured:
     before = gather(target.reader)
     loading = _prepare_load(shared, run, before)
     started = datetime.now(UTC).isoformat(timespec="seconds")
+    growth = () if run.event.startswith(HWLAT) else ("--growth",)
     try:
         seen = observe(
             target,
             AgentCommands(
-                measure_args=(*measure_args(run, campaign), "--growth"),
+                measure_args=(*measure_args(run, campaign), *growth),
                 measure_privileged=True,
                 load_args=loading.args,
                 load_privileged=loading.command.memory_limit_bytes is not None,

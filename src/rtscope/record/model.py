@@ -176,6 +176,8 @@ SCHEMA = 2
 
 TIMER = "timer"
 """The event that wakes a thread where no other is named: its own timer."""
+HWLAT = "hwlat"
+"""No event: the kernel's tracer of that name, which looks for holes of its own."""
 POLL = "poll"
 """No event: the thread never sleeps, and its latency is a gap in what it does."""
 

@@ -18,5 +18,6 @@ Numbers that a record supports: pure functions from records to numbers.
     comparison/      the engine: designs, tests, families, power
     determinism.py            virtual runs that are identical; a maximum over seeds
     runcaveats.py             all caveats of a record; does a run count?
+    eventcaveats.py           those that follow from the event of a run
     integrity.py              do the numbers of a record agree, also an imported one?
 """

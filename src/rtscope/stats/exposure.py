@@ -55,11 +55,11 @@ class Watched:
 def watched(runs: Sequence[Sequence[ThreadResult]]) -> Watched:
     """Add up the times of each thread over runs that have the same threads."""
     per_cpu = list(zip(*runs, strict=True))
-    times = [sum(t.end_ns - t.start_ns for t in one) for one in per_cpu]
+    times = [sum(t.watched_ns for t in one) for one in per_cpu]
     return Watched(
         least_ns=min(times, default=0),
         longest_ns=max(times, default=0),
-        fewest_wakeups=_fewest(counted_of(one) for one in per_cpu),
+        fewest_wakeups=_fewest(_looked(one) for one in per_cpu),
     )
 
 
@@ -258,3 +258,10 @@ def _tested(counts: Sequence[int], shares: Sequence[float]) -> tuple[float, floa
     sums = (((drawn - expected) ** 2) / expected).sum(axis=1)
     as_large = int((sums >= observed * (1 - 1e-9)).sum())
     return observed / (len(counts) - 1), (as_large + 1) / (DRAWS + 1)
+
+
+def _looked(threads: Sequence[ThreadResult]) -> int | None:
+    """Return how often a latency would have been seen; None if a tool did not count."""
+    counted = counted_of(threads)
+    silent = sum(t.hwlat.silent for t in threads if t.hwlat)
+    return None if counted is None else counted + silent

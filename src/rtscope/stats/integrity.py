@@ -180,9 +180,11 @@ def _identity(t: ThreadResult, own: OwnNumbers) -> str:
     due = (t.end_ns - t.start_ns) // t.interval_ns
     if t.event is not None:
         return _events(t.event, own, due)
-    if abs(own.samples + own.missed_periods - due) <= 1:
+    silent = t.hwlat.silent if t.hwlat else 0
+    if abs(own.samples + own.missed_periods + silent - due) <= 1:
         return ""
     seen = f"{t.samples} samples + {t.missed_periods} missed periods"
+    seen += f" + {silent} without a report" if t.hwlat else ""
     return f"{seen}, but {due} periods elapsed"
 
 

@@ -34,7 +34,8 @@ from rtscope.record.caveats.catalogue import (
     make,
     uncounted,
 )
-from rtscope.record.model import POLL, Run, RunRecord
+from rtscope.record.model import Run, RunRecord
+from rtscope.stats.eventcaveats import event_caveats
 from rtscope.stats.figures import Figure, columns
 from rtscope.stats.integrity import check_import, check_thread, name_of
 from rtscope.stats.summary import (
@@ -166,8 +167,7 @@ def lint(record: RunRecord) -> tuple[Caveat, ...]:
             *(check_thread(t) for t in result.threads),
             *(_thread(t, name_of(t)) for t in result.threads),
             _skipped(result.threads),
-            _events(result.threads),
-            _polled(record),
+            event_caveats(record),
             # Nothing says what another tool was asked for.
             () if record.imported else _setting_differences(record.run, result.threads),
             # On a virtual board a read's cost belongs to the model, and to no clock.
@@ -240,36 +240,6 @@ def _thread(t: ThreadResult, name: str) -> Iterator[Caveat]:
             "page_faults",
             f"{name}: {t.minor_faults} minor, {t.major_faults} major",
         )
-
-
-def _events(threads: Sequence[ThreadResult]) -> Iterator[Caveat]:
-    """Yield what became of events that are no samples, or came in another order."""
-    events = [t.event for t in threads if t.event is not None]
-    sent = sum(event.sent for event in events)
-    for caveat, kind in _EVENTS.items():
-        count = sum(getattr(event, kind) for event in events)
-        if count:
-            late_ns = max(event.stimulus_late_ns for event in events)
-            beside = f", the latest {format_us(late_ns)} us" if kind == "unsent" else ""
-            yield make(caveat, f"{count} beside {sent} sent{beside}")
-
-
-def _polled(record: RunRecord) -> Iterator[Caveat]:
-    """Yield that the kernel's own rule ends the loop of each second."""
-    throttling = record.facts_before.get("rt_throttling")
-    is_on = throttling is not None and throttling.value is True
-    if record.run.event == POLL and record.run.policy in FIXED_PRIORITY and is_on:
-        yield make("poll_throttled", f"policy {record.run.policy}")
-
-
-_EVENTS = {
-    "events_lost": "lost",
-    "events_full": "full",
-    "events_doubled": "doubled",
-    "events_reordered": "reordered",
-    "events_unsent": "unsent",
-}
-"""Caveats, and the count of the agent that raises each."""
 
 
 def _skipped(threads: Sequence[ThreadResult]) -> Iterator[Caveat]:

@@ -224,15 +224,14 @@ def _mean_ns(
 
 def observed_ns(threads: Iterable[ThreadResult]) -> int | None:
     """Return the time of the longest thread; None if no length is known."""
-    return max((t.end_ns - t.start_ns for t in threads), default=0) or None
+    return max((t.watched_ns for t in threads), default=0) or None
 
 
 def threshold_of(threads: Sequence[ThreadResult]) -> int | None:
     """Return the latency (ns) from which on tools found none; None if one found one."""
-    found_none = [t.foreign for t in threads if t.foreign and t.nothing_found]
-    if not threads or len(found_none) < len(threads):
+    if not threads or not all(t.nothing_found for t in threads):
         return None
-    return max(foreign.threshold_ns or 0 for foreign in found_none)
+    return max(t.threshold_ns or 0 for t in threads)
 
 
 def population_stdev(count: int, total: int, *, sum_sq: int) -> float:

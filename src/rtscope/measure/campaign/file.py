@@ -22,11 +22,13 @@ from rtscope.host.units import NS_PER_S, exact_duration, format_duration
 from rtscope.measure.campaign.messages import table_at, wanted
 from rtscope.measure.campaign.model import Campaign, RunTable
 from rtscope.measure.campaign.values import MAX_ITEMS, REALTIME_POLICIES
-from rtscope.record.model import TIMER
+from rtscope.record.model import HWLAT, TIMER
 from rtscope.record.samples import MAX_PERIODS
 
 # --- contradictions between values of a campaign, each with its reason ----------------
 
+HWLAT_LEAST_NS = 100_000_000
+"""The kernel's tracer sleeps some milliseconds more than it should in each window."""
 MAX_RUNS = 100_000
 """At a second each, starting the runs alone takes more than a day."""
 
@@ -104,6 +106,13 @@ def _of_run(run: RunTable) -> Iterator[Wrong]:
             "a thread of policy deadline runs in periods of its own timer; write "
             "another policy, or leave event out",
         )
+    hwlat = any(event.startswith(HWLAT) for event in run.event_texts)
+    if hwlat and min(run.intervals_ns) < HWLAT_LEAST_NS:
+        yield (
+            "run.interval",
+            "hwlat looks once in each interval, which must have 100 ms; write 1s, or "
+            "--interval 1s",
+        )
     shortest, longest = min(run.durations_ns), max(run.intervals_ns)
     if shortest < 2 * longest:
         yield (
@@ -112,6 +121,19 @@ def _of_run(run: RunTable) -> Iterator[Wrong]:
             f"{exact_duration(longest)}; write a duration of "
             f"{exact_duration(2 * longest)} or more",
         )
+
+
+def _of_hwlat(campaign: Campaign) -> Iterator[Wrong]:
+    """Yield what is asked for and is of threads, which are not in a hole."""
+    if not any(e.startswith(HWLAT) for run in campaign.runs for e in run.event_texts):
+        return
+    for asked, name in ((campaign.explain, "explain"), (campaign.parts, "parts")):
+        if asked:
+            yield (
+                f"campaign.{name}",
+                f"no event of the kernel is in a hole that hwlat finds; leave {name} "
+                "or hwlat out",
+            )
 
 
 def _of_command(campaign: Campaign) -> Iterator[Wrong]:
@@ -131,6 +153,7 @@ def _of_command(campaign: Campaign) -> Iterator[Wrong]:
 
 def _of_target(campaign: Campaign) -> Iterator[Wrong]:
     yield from _of_samples(campaign)
+    yield from _of_hwlat(campaign)
     storage_dir = campaign.storage_dir or "/"
     if campaign.target != "local" and not storage_dir.startswith("/"):
         yield (

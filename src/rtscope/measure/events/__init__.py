@@ -9,7 +9,6 @@ Nothing here starts a process or reads a machine.
 
 from rtscope.measure.events.event import LIST as LIST
 from rtscope.measure.events.event import Event as Event
-from rtscope.measure.events.event import absent_events as absent_events
 from rtscope.measure.events.event import describe as describe
 from rtscope.measure.events.event import event_names as event_names
 from rtscope.measure.events.event import get_event as get_event

@@ -10,12 +10,11 @@ from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from functools import cache
 from importlib import resources
-from typing import Any
 
 from pydantic import ConfigDict, TypeAdapter
 
 from rtscope.host.errors import UsageError, no_such, quote
-from rtscope.record.model import POLL, TIMER
+from rtscope.record.model import HWLAT, POLL, TIMER
 
 LIST = "list"
 """Instead of an event: print the events there are."""
@@ -25,12 +24,12 @@ _OTHER = "other"
 _VALUES = {
     CPU: (r"same|other|\d{1,5}", "same, other or the number of a CPU"),
     PRIORITY: (r"[1-9]\d?", "1 to 99"),
+    "threshold": (r"[1-9]\d{0,6}", "microseconds, 1 to 9999999"),
+    "width": (r"[1-9]\d{0,6}", "microseconds, less than the interval"),
     "from": (r"[^\s:/=,]{1,15}", "the name of an interface or a serial line"),
     "to": (r"[^\s:/=,]{1,15}", "the name of an interface or a serial line"),
 }
 """The options: the form of their values, and what to write."""
-
-_ABSENT = "absent"
 
 
 @dataclass(frozen=True, slots=True)
@@ -51,8 +50,8 @@ class Event:
     @property
     def all_options(self) -> tuple[str, ...]:
         """The options that may be written behind its name."""
-        has_stimulus = self.name not in {TIMER, POLL}
-        return (CPU, PRIORITY, *self.options) if has_stimulus else ()
+        has_stimulus = self.name not in {TIMER, POLL, HWLAT}
+        return (CPU, PRIORITY, *self.options) if has_stimulus else self.options
 
 
 def event_names() -> tuple[str, ...]:
@@ -60,19 +59,11 @@ def event_names() -> tuple[str, ...]:
     return tuple(_catalogue())
 
 
-def absent_events() -> Mapping[str, str]:
-    """Return events that rtscope does not have, each with the reason."""
-    reasons: Mapping[str, str] = _rows()[_ABSENT]
-    return reasons
-
-
 def get_event(name: str) -> Event:
-    """Return an event; UsageError names the nearest one, or why there is none."""
+    """Return an event; UsageError names the nearest one."""
     event = _catalogue().get(name)
     if event is not None:
         return event
-    if reason := absent_events().get(name):
-        raise UsageError(f"no event {name} yet: {reason}")
     raise UsageError(no_such("event", name, (*event_names(), LIST)))
 
 
@@ -121,23 +112,13 @@ def describe() -> Iterator[str]:
         yield f"  ran on    {event.places}; never on the hardware of a board"
         if event.all_options:
             yield f"  options   {', '.join(event.all_options)}"
-    yield ""
-    yield "not there:"
-    for name, reason in absent_events().items():
-        yield f"  {name:9} {reason}"
 
 
 @cache
 def _catalogue() -> Mapping[str, Event]:
     event = TypeAdapter(Event)
+    text = resources.files("rtscope.measure.events").joinpath("events.toml")
     return {
         name: event.validate_python({"name": name, **row})
-        for name, row in _rows().items()
-        if name != _ABSENT
+        for name, row in tomllib.loads(text.read_text("utf-8")).items()
     }
-
-
-@cache
-def _rows() -> dict[str, Any]:
-    text = resources.files("rtscope.measure.events").joinpath("events.toml")
-    return tomllib.loads(text.read_text("utf-8"))

@@ -132,7 +132,7 @@ class Chart:
     deadline_ns: int | None = None
     virtual: str = ""
     """`virtual ` if its times are a virtual board's, to stand before units."""
-    measured: str = MEASURED[0].word
+    measured: str = MEASURED.word
     """What its latencies are."""
     figures: str = ""
     """The figures that a comparison of ranges draws of each row, in words."""

@@ -15,7 +15,7 @@ from rtscope.machine.facts import FactValue
 from rtscope.present.document import Note
 from rtscope.present.words import duration, micro, us, virtual_word
 from rtscope.record.caveats.catalogue import CaveatKind, Effect, gravest_first, kind_of
-from rtscope.record.model import POLL, Run, RunRecord
+from rtscope.record.model import HWLAT, POLL, Run, RunRecord
 from rtscope.stats.conditions import load_names
 from rtscope.stats.determinism import (
     OverSeeds,
@@ -51,17 +51,21 @@ class Measured:
     """What a missed period means."""
 
 
-MEASURED = (
-    Measured(
-        *("Wake-up latency", "wake-up latency", "wake-ups"),
-        "a thread was a whole interval late",
-    ),
-    Measured(
+MEASURED = Measured(
+    *("Wake-up latency", "wake-up latency", "wake-ups"),
+    "a thread was a whole interval late",
+)
+_MEASURED_OF = {
+    POLL: Measured(
         *("Gaps in a busy loop", "gap", "intervals"),
         "a gap lasted a whole interval",
     ),
-)
-"""Of threads that an event wakes, and of one that never sleeps."""
+    HWLAT: Measured(
+        *("Holes with interrupts off", "hole", "reported holes"),
+        "a hole lasted a whole interval",
+    ),
+}
+"""By the event; of all others a thread is woken."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -294,7 +298,7 @@ def merged_row(
         bogo_ops_per_s=sum(throughput.values()) if throughput else None,
         seeds=seeds,
         virtual=virtual,
-        measured=MEASURED[records[0].run.event == POLL],
+        measured=_MEASURED_OF.get(records[0].run.event.partition(":")[0], MEASURED),
     )
 
 

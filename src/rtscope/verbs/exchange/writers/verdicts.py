@@ -96,9 +96,17 @@ def _cases(record: RunRecord, deadline_ns: int | None) -> Iterator[Case]:
             thread=thread,
             invalid=why,
             limits=", ".join(limits),
-            uncounted=uncounted,
+            uncounted=uncounted or _unseen(thread, deadline_ns),
             late=_late_words(thread, late, deadline_ns) if late and deadline_ns else "",
         )
+
+
+def _unseen(thread: ThreadResult, deadline_ns: int | None) -> str:
+    """Return why misses hide below what a tool looks for; empty if none does."""
+    threshold_ns = thread.threshold_ns
+    if deadline_ns is None or threshold_ns is None or threshold_ns <= deadline_ns:
+        return ""
+    return f"it looks for {format_duration(threshold_ns)} or more only"
 
 
 def _late_words(thread: ThreadResult, late: int, deadline_ns: int) -> str:
