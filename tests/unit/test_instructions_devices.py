@@ -123,6 +123,7 @@ def test_a_device_that_asks_later_by_itself_is_what_took_the_time() -> None:
     assert found.dominant is waits
     assert "coalescing" in waits.evidence[0]
     assert "The device waiting before its interrupt" in sentence(found)
+    assert "coalescing" in sentence(found)
 
 
 def test_interrupts_off_on_its_cpu_keep_an_interrupt_waiting() -> None:

@@ -183,7 +183,7 @@ static enum hrtimer_restart open_sluice(struct hrtimer *timer)
 static void close_sluice(void)
 {
 	netif_tx_stop_all_queues(dev);
-	hrtimer_start(&sluice, us_to_ktime(700), HRTIMER_MODE_REL_PINNED_HARD);
+	hrtimer_start(&sluice, ns_to_ktime(700 * NSEC_PER_USEC), HRTIMER_MODE_REL_PINNED_HARD);
 }
 
 static int queue_begin(void)
@@ -340,7 +340,7 @@ static int quayhand(void *unused)
 
 static void start_shift(void)
 {
-	hrtimer_start(&bell, us_to_ktime(300), HRTIMER_MODE_REL_PINNED_HARD);
+	hrtimer_start(&bell, ns_to_ktime(300 * NSEC_PER_USEC), HRTIMER_MODE_REL_PINNED_HARD);
 }
 
 static int ksoftirqd_begin(void)

@@ -2,7 +2,7 @@
 /*
  * dock - sets what ethtool, chrt and taskset set, and floods a line.
  *
- *   dock quiet SENDER RECEIVER      no moderation, and the receiver's line on CPU 1
+ *   dock quiet SENDER RECEIVER      no moderation; their lines on CPU 0 and CPU 1
  *   dock coalesce INTERFACE US      rx-usecs
  *   dock steer LINE MASK            the lines of /proc/interrupts whose name begins so
  *   dock priority PREFIX PART FIFO  of threads by the begin and a part of their names
@@ -151,7 +151,7 @@ int main(int argc, char **argv)
 {
 	if (argc == 4 && !strcmp(argv[1], "quiet"))
 		return coalesce(argv[2], 0) | coalesce(argv[3], 0) |
-		       steer(argv[3], "2");
+		       steer(argv[2], "1") | steer(argv[3], "2");
 	if (argc == 4 && !strcmp(argv[1], "coalesce"))
 		return coalesce(argv[2], (unsigned int)atoi(argv[3]));
 	if (argc == 4 && !strcmp(argv[1], "steer"))
