@@ -205,8 +205,9 @@ def test_a_brief_table_has_a_row_for_each_design_and_marks_what_is_not_right() -
     ]
     listed = brief_table([DESIGN], rows, {DESIGN.name: {PLAIN: "half", RT: "wrong"}})
 
-    assert "`a-valve` | **half**: a probe: close_valve, 400 µs | quiet; first: wrong" in (
-        listed
+    assert (
+        "`a-valve` | **half**: a probe: close_valve, 400 µs | quiet; first: wrong"
+        in (listed)
     )
     assert "truth completed" not in listed
 

@@ -56,13 +56,15 @@ def answered(
     *,
     wakes: tuple[tuple[int, str], ...],
     tasks: tuple[Task, ...] = (),
+    before: list[Step] | None = None,
 ) -> Explanation:
     """
     Explain an event that CPU 1 carries to a receiver that sleeps on CPU 0.
 
-    `wakes` has, of each call of CPU 1 that wakes a task, its number and the task.
+    `before` is what CPU 1 did before the event was sent; `wakes` has, of each call of
+    CPU 1 that wakes a task, its number and the task.
     """
-    begins = [*GOES_TO_SLEEP, (0, ASLEEP), *ASLEEP_SENDER]
+    begins = [*GOES_TO_SLEEP, (0, ASLEEP), *(before or []), *ASLEEP_SENDER]
     sent_ns = sum(step[0] for step in begins)
     steps = [*begins, *way, (9, "user", 1), *TOLD, *WAKES_UP]
     total_ns = sum(step[0] for step in steps)
@@ -156,6 +158,36 @@ def test_a_thread_that_carries_the_event_is_named_and_so_is_who_kept_it() -> Non
     assert found.dominant.task == "hog"
     assert WORKER in found.dominant.holder
     assert found.segments[0].cause is Cause.SENDING
+
+
+def test_a_thread_that_was_woken_for_an_earlier_event_waits_for_its_cpu() -> None:
+    switched: list[Step] = [(40, "__schedule", 1), (20, "__switch_to", 1)]
+    before: list[Step] = [
+        *((10, "worker_thread", 1), *switched, (10, "user", 1)),
+        *on(1, "try_to_wake_up", "enqueue_task_fair"),
+    ]
+    way: list[Step] = [
+        *((10, "user", 1), (300, "my_write", 1), (20, "user", 1)),
+        *((4000, "zap", 1), *on(1, "try_to_wake_up", "zap+")),
+        *(*switched, (10, "__schedule+", 1)),
+        *((10, "worker_thread+", 1), (300, "my_work", 1), *waking(1)),
+    ]
+    begin_ns = sum(s[0] for s in GOES_TO_SLEEP)
+    sent_ns = begin_ns + sum(s[0] for s in [*before, *ASLEEP_SENDER])
+    found = answered(
+        way,
+        before=before,
+        wakes=((0, WORKER), (1, "another"), (2, RECEIVER)),
+        tasks=(
+            *((begin_ns + 1, WORKER, 1, 120), (begin_ns + 71, SENDER, 1, 20)),
+            *((sent_ns + 330, "hog", 1, 19), (sent_ns + 4_411, WORKER, 1, 120)),
+        ),
+    )
+
+    assert UNKNOWN_WAY not in found.notes
+    assert found.dominant is not None
+    assert found.dominant.task == "hog"
+    assert WORKER in found.dominant.holder
 
 
 def test_a_path_that_does_not_say_who_woke_the_thread_names_no_way() -> None:

@@ -13,9 +13,9 @@
 #include <linux/netfilter.h>
 #include <linux/netfilter_ipv4.h>
 #include <linux/pci.h>
+#include <linux/rtnetlink.h>
 #include <linux/skbuff.h>
 #include <net/net_namespace.h>
-#include <uapi/linux/sched/types.h>
 
 #define RARELY 50
 #define ROUNDS 6
@@ -24,7 +24,7 @@ static char *what = "";
 module_param(what, charp, 0444);
 
 static struct net_device *dev;
-static struct task_struct *thread, *hand;
+static struct task_struct *thread;
 static unsigned int count;
 
 static __always_inline void compute(unsigned int us)
@@ -40,9 +40,16 @@ static bool rarely(void)
 	return ++count % RARELY == 0;
 }
 
+/* In whichever namespace: the measurement moves some into its own. */
 static int take(const char *name)
 {
-	dev = dev_get_by_name(&init_net, name);
+	struct net *net;
+
+	down_read(&net_rwsem);
+	for_each_net(net)
+		if (!dev)
+			dev = dev_get_by_name(net, name);
+	up_read(&net_rwsem);
 	return dev ? 0 : -ENODEV;
 }
 
@@ -307,67 +314,6 @@ static void lines_end(void)
 		free_irq(lines[--lines_taken], &lines);
 }
 
-/* A softirq that is left to its thread. */
-static void haul(struct tasklet_struct *unused)
-{
-	compute(45);
-	wake_up_process(hand);
-	compute(45);
-}
-
-static DECLARE_TASKLET(hauling, haul);
-static struct hrtimer bell;
-
-static enum hrtimer_restart shift(struct hrtimer *timer)
-{
-	tasklet_schedule(&hauling);
-	return HRTIMER_NORESTART;
-}
-
-static int quayhand(void *unused)
-{
-	set_current_state(TASK_INTERRUPTIBLE);
-	while (!kthread_should_stop()) {
-		schedule();
-		if (kthread_should_stop())
-			break;
-		compute(700);
-		set_current_state(TASK_INTERRUPTIBLE);
-	}
-	__set_current_state(TASK_RUNNING);
-	return 0;
-}
-
-static void start_shift(void)
-{
-	hrtimer_start(&bell, ns_to_ktime(300 * NSEC_PER_USEC), HRTIMER_MODE_REL_PINNED_HARD);
-}
-
-static int ksoftirqd_begin(void)
-{
-	const struct sched_attr attr = {
-		.size = sizeof(attr),
-		.sched_policy = SCHED_FIFO,
-		.sched_priority = 30,
-	};
-
-	hrtimer_init(&bell, CLOCK_MONOTONIC, HRTIMER_MODE_REL_PINNED_HARD);
-	bell.function = shift;
-	hand = kthread_create_on_cpu(quayhand, NULL, 1, "quayhand");
-	if (IS_ERR(hand))
-		return PTR_ERR(hand);
-	sched_setattr_nocheck(hand, &attr);
-	return begin(start_shift, 1, "shift/%u");
-}
-
-static void ksoftirqd_end(void)
-{
-	thread_end();
-	hrtimer_cancel(&bell);
-	tasklet_kill(&hauling);
-	kthread_stop(hand);
-}
-
 static const struct deed {
 	const char *name;
 	int (*begin)(void);
@@ -383,7 +329,6 @@ static const struct deed {
 	{ "irqsoff", irqsoff_begin, thread_end },
 	{ "hard", hard_begin, lines_end },
 	{ "shared", shared_begin, lines_end },
-	{ "ksoftirqd", ksoftirqd_begin, ksoftirqd_end },
 };
 
 static const struct deed *chosen;

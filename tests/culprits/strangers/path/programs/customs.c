@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: MIT
 /*
- * customs INTERFACE MS: attach a program of BPF as generic XDP for a time. It computes for
- * some 500 us at a frame in 16. No loader: the instructions are written out.
+ * customs INTERFACE AFTER_MS MS: attach a program of BPF as generic XDP for a time, after
+ * one since its start: the kernel's proof that it ends takes long. It computes for some
+ * 500 us at a frame in 16. No loader: the instructions are written out.
  */
 #include <linux/bpf.h>
 #include <linux/if_link.h>
@@ -11,6 +12,7 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/syscall.h>
+#include <time.h>
 #include <unistd.h>
 
 #define INSN(c, d, s, o, i)                                                            \
@@ -52,10 +54,15 @@ int main(int argc, char **argv)
 		.log_level = 1,
 	};
 	union bpf_attr link;
+	struct timespec at;
 	int prog;
 
-	if (argc != 3)
+	if (argc != 4)
 		return 2;
+	clock_gettime(CLOCK_MONOTONIC, &at);
+	at.tv_nsec += atol(argv[2]) % 1000 * 1000000;
+	at.tv_sec += atol(argv[2]) / 1000 + at.tv_nsec / 1000000000;
+	at.tv_nsec %= 1000000000;
 	memcpy(insns, begin, sizeof(begin));
 	for (int i = 0; i < BODY; i++)
 		insns[FIRST + i] = body[i & 1];
@@ -65,6 +72,7 @@ int main(int argc, char **argv)
 		perror(log);
 		return 1;
 	}
+	clock_nanosleep(CLOCK_MONOTONIC, TIMER_ABSTIME, &at, NULL);
 	memset(&link, 0, sizeof(link));
 	link.link_create.prog_fd = (uint32_t)prog;
 	link.link_create.target_ifindex = if_nametoindex(argv[1]);
@@ -74,6 +82,6 @@ int main(int argc, char **argv)
 		perror("BPF_LINK_CREATE");
 		return 1;
 	}
-	usleep((useconds_t)atoi(argv[2]) * 1000);
+	usleep((useconds_t)atoi(argv[3]) * 1000);
 	return 0;
 }

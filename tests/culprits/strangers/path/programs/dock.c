@@ -7,7 +7,8 @@
  *   dock steer LINE MASK            the lines of /proc/interrupts whose name begins so
  *   dock priority PREFIX PART FIFO  of threads by the begin and a part of their names
  *   dock cpu PREFIX MASK            the CPUs of threads
- *   dock flood SENDER RECEIVER MS   frames of another type, and one who filters them
+ *   dock flood SENDER RECEIVER MS INSTRUCTIONS
+ *                                   frames of another type, and one who filters them
  */
 #define _GNU_SOURCE
 #include <arpa/inet.h>
@@ -27,7 +28,7 @@
 #include <unistd.h>
 
 #define TYPE   0x88b6
-#define LENGTH 3000 /* of the filter, in instructions */
+#define MOST   3000 /* instructions of the filter */
 #define BATCH  64
 
 static int coalesce(const char *interface, unsigned int us)
@@ -115,10 +116,10 @@ static int open_on(const char *interface)
 	return bind(fd, (struct sockaddr *)&at, sizeof(at)) ? -1 : fd;
 }
 
-static int flood(const char *sender, const char *receiver, long ms)
+static int flood(const char *sender, const char *receiver, long ms, int length)
 {
-	static struct sock_filter filter[LENGTH + 1];
-	struct sock_fprog program = { LENGTH + 1, filter };
+	static struct sock_filter filter[MOST + 1];
+	struct sock_fprog program = { (unsigned short)(length + 1), filter };
 	unsigned char frame[60] = { 0x52, 0x54, 0, 0, 0, 2, 0x52, 0x54, 0, 0, 0, 1,
 				    TYPE >> 8, TYPE & 255 };
 	struct iovec piece = { frame, sizeof(frame) };
@@ -126,10 +127,10 @@ static int flood(const char *sender, const char *receiver, long ms)
 	int from = open_on(sender), to = open_on(receiver);
 	struct timespec begin, now;
 
-	for (int i = 0; i < LENGTH; i++)
+	for (int i = 0; i < length; i++)
 		filter[i] = (struct sock_filter)BPF_STMT(BPF_ALU | BPF_ADD | BPF_K, 3);
-	filter[LENGTH] = (struct sock_filter)BPF_STMT(BPF_RET | BPF_K, 0);
-	if (from < 0 || to < 0 ||
+	filter[length] = (struct sock_filter)BPF_STMT(BPF_RET | BPF_K, 0);
+	if (from < 0 || to < 0 || length > MOST ||
 	    setsockopt(to, SOL_SOCKET, SO_ATTACH_FILTER, &program, sizeof(program)))
 		return 1;
 	memset(batch, 0, sizeof(batch));
@@ -160,7 +161,7 @@ int main(int argc, char **argv)
 		return each_thread(argv[2], argv[3], atoi(argv[4]), 0);
 	if (argc == 4 && !strcmp(argv[1], "cpu"))
 		return each_thread(argv[2], "", 0, strtoul(argv[3], NULL, 16));
-	if (argc == 5 && !strcmp(argv[1], "flood"))
-		return flood(argv[2], argv[3], atol(argv[4]));
+	if (argc == 6 && !strcmp(argv[1], "flood"))
+		return flood(argv[2], argv[3], atol(argv[4]), atoi(argv[5]));
 	return 2;
 }
