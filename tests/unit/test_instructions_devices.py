@@ -161,6 +161,20 @@ def test_requests_of_one_cpu_to_another_are_of_no_device() -> None:
     assert Cause.SENDING not in causes(found)
 
 
+def test_an_interrupt_may_have_been_asked_for_before_the_event() -> None:
+    found = answered(
+        [(8_000, "zap")],
+        asked=(-150, 1, 0),
+        flags=((-300, 0), (8_440, 1)),
+        asleep=False,
+        begins=[*GOES_TO_SLEEP, (300, "zap")],
+    )
+
+    assert UNKNOWN_WAY not in found.notes
+    assert found.dominant is not None
+    assert found.dominant.cause is Cause.INTERRUPTS_OFF
+
+
 def test_without_requests_the_way_before_the_interrupt_is_unknown() -> None:
     found = answered([], asked=None)
 

@@ -7,7 +7,9 @@ import pytest
 from fakes.paths import ASLEEP, Step, Task, section, symbols
 from fakes.wakeuppaths import NAMES
 from rtscope.explain.carrying import UNKNOWN_WAY
+from rtscope.explain.instructions.carriers import Search
 from rtscope.explain.instructions.eventway import explain_event, explainer_of
+from rtscope.explain.instructions.path import all_cpus
 from rtscope.explain.model import Cause, Explanation, Part, Segment, Since
 from rtscope.explain.words import sentence
 from rtscope.record.instructions.section import TraceSection
@@ -58,8 +60,24 @@ def answered(
     tasks: tuple[Task, ...] = (),
     before: list[Step] | None = None,
 ) -> Explanation:
+    """Explain an event that CPU 1 carries to a receiver that sleeps on CPU 0."""
+    found = carried(way, wakes=wakes, tasks=tasks, before=before)
+    explanation = explain_event(found, TABLE, arch="x86_64")
+    assert explanation.residual_ns == 0
+    assert not explanation.broken
+    assert explanation.since is Since.SENT
+    return explanation
+
+
+def carried(
+    way: list[Step],
+    *,
+    wakes: tuple[tuple[int, str], ...],
+    tasks: tuple[Task, ...] = (),
+    before: list[Step] | None = None,
+) -> TraceSection:
     """
-    Explain an event that CPU 1 carries to a receiver that sleeps on CPU 0.
+    Return the path of such an event.
 
     `before` is what CPU 1 did before the event was sent; `wakes` has, of each call of
     CPU 1 that wakes a task, its number and the task.
@@ -73,7 +91,7 @@ def answered(
         if step[1] == "try_to_wake_up":
             calls.append(at_ns)
         at_ns += step[0]
-    found = section(
+    return section(
         steps,
         TABLE,
         late=total_ns - sent_ns,
@@ -85,11 +103,6 @@ def answered(
         block_ns=40_000,
         quantum_ns=QUANTUM_NS,
     )
-    explanation = explain_event(found, TABLE, arch="x86_64")
-    assert explanation.residual_ns == 0
-    assert not explanation.broken
-    assert explanation.since is Since.SENT
-    return explanation
 
 
 def causes(explanation: Explanation) -> list[Cause]:
@@ -164,7 +177,7 @@ def test_a_thread_that_was_woken_for_an_earlier_event_waits_for_its_cpu() -> Non
     switched: list[Step] = [(40, "__schedule", 1), (20, "__switch_to", 1)]
     before: list[Step] = [
         *((10, "worker_thread", 1), *switched, (10, "user", 1)),
-        *on(1, "try_to_wake_up", "enqueue_task_fair"),
+        *(*on(1, "try_to_wake_up", "enqueue_task_fair"), (9_000, "zap", 1)),
     ]
     way: list[Step] = [
         *((10, "user", 1), (300, "my_write", 1), (20, "user", 1)),
@@ -174,7 +187,7 @@ def test_a_thread_that_was_woken_for_an_earlier_event_waits_for_its_cpu() -> Non
     ]
     begin_ns = sum(s[0] for s in GOES_TO_SLEEP)
     sent_ns = begin_ns + sum(s[0] for s in [*before, *ASLEEP_SENDER])
-    found = answered(
+    found = carried(
         way,
         before=before,
         wakes=((0, WORKER), (1, "another"), (2, RECEIVER)),
@@ -184,10 +197,13 @@ def test_a_thread_that_was_woken_for_an_earlier_event_waits_for_its_cpu() -> Non
         ),
     )
 
-    assert UNKNOWN_WAY not in found.notes
-    assert found.dominant is not None
-    assert found.dominant.task == "hog"
-    assert WORKER in found.dominant.holder
+    cpus = all_cpus(found, TABLE, arch="x86_64")
+    *_, carrier = Search(found, TABLE, cpus).way().carriers
+
+    assert carrier.task.name == WORKER
+    assert carrier.was_awake
+    assert carrier.call is not None
+    assert carrier.call.at_ns < sent_ns
 
 
 def test_a_path_that_does_not_say_who_woke_the_thread_names_no_way() -> None:

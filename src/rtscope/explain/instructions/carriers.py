@@ -213,7 +213,7 @@ class Search:
             asked_by=None if asked is None else asked.by,
         )
         if asked is None:
-            return self._running(known)
+            return self._pending(known) or self._running(known)
         if asked.by is not None:
             self._sends = True
             runs = self._runs_on(asked.by)
@@ -233,6 +233,32 @@ class Search:
             sends=self._sends,
         )
         return [known, waits], sent
+
+    def _pending(self, known: Carrier) -> tuple[list[Carrier], _Found | None] | None:
+        """Return an interrupt that was asked for before the event, and came after it."""
+        entered_ns = known.begin_ns
+        before = request_of(
+            self._section,
+            self._runs_on,
+            cpu=known.cpu,
+            entered_ns=self._sent_ns,
+            since_ns=self._section.first_ns,
+        )
+        sent = None if before is None else self._storing()
+        if sent is None or sent.at_ns >= entered_ns:
+            return None
+        return [replace(known, begin_ns=sent.at_ns)], sent
+
+    def _storing(self) -> _Found | None:
+        """Return where the sender was in its program when it had read the clock."""
+        for cpu in {s.cpu for s in self._switches if s.name.startswith(SENDER)}:
+            runs = self._runs_on(cpu)
+            until = begun(runs, self._sent_ns + self._section.quantum_ns)
+            own = (i for i in reversed(range(until)) if self._is_own(runs[i], cpu))
+            if (at := next(own, None)) is not None:
+                at_ns = max(self._sent_ns, runs[at].begin_ns)
+                return _Found(at_ns, cpu, runs, contexts_of(runs), at)
+        return None
 
     def _running(self, known: Carrier) -> tuple[list[Carrier], _Found | None]:
         """Return an interrupt that went on since before the event, and who sent it."""

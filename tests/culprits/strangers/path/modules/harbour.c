@@ -173,11 +173,6 @@ static int lock_begin(void)
 	return take("eth0") ?: begin(seal_hatch, 1, "caulker/%u");
 }
 
-static int canlock_begin(void)
-{
-	return take("can0") ?: begin(seal_hatch, 1, "caulker/%u");
-}
-
 /* A queue that is stopped, and woken by a timer. */
 static struct hrtimer sluice;
 
@@ -323,7 +318,6 @@ static const struct deed {
 	{ "tap", tap_begin, tap_end },
 	{ "cantap", cantap_begin, tap_end },
 	{ "lock", lock_begin, thread_end },
-	{ "canlock", canlock_begin, thread_end },
 	{ "queue", queue_begin, queue_end },
 	{ "poll", poll_begin, poll_end },
 	{ "irqsoff", irqsoff_begin, thread_end },

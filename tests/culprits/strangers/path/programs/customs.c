@@ -43,15 +43,11 @@ int main(int argc, char **argv)
 	};
 	enum { FIRST = sizeof(begin) / sizeof(*begin), LAST = sizeof(end) / sizeof(*end) };
 	struct bpf_insn insns[FIRST + BODY + LAST];
-	static char log[65536];
 	union bpf_attr attr = {
 		.prog_type = BPF_PROG_TYPE_XDP,
 		.insns = (uintptr_t)insns,
 		.insn_cnt = FIRST + BODY + LAST,
 		.license = (uintptr_t)"GPL",
-		.log_buf = (uintptr_t)log,
-		.log_size = sizeof(log),
-		.log_level = 1,
 	};
 	union bpf_attr link;
 	struct timespec at;
@@ -69,7 +65,7 @@ int main(int argc, char **argv)
 	memcpy(&insns[FIRST + BODY], end, sizeof(end));
 	prog = (int)syscall(SYS_bpf, BPF_PROG_LOAD, &attr, sizeof(attr));
 	if (prog < 0) {
-		perror(log);
+		perror("BPF_PROG_LOAD");
 		return 1;
 	}
 	clock_nanosleep(CLOCK_MONOTONIC, TIMER_ABSTIME, &at, NULL);
