@@ -47,7 +47,7 @@ def _run_set(of: DesignSet, words: argparse.Namespace) -> None:
     work = words.work / of.name.replace(" ", "-")
     work.mkdir(parents=True, exist_ok=True)
     journal = work / "journal.jsonl"
-    files = None if words.explain else _build(of, work)
+    files = None if words.explain else build_files(of, work)
     done = {one.design for one in _read_journal(journal)}
     todo = [
         boot
@@ -59,7 +59,7 @@ def _run_set(of: DesignSet, words: argparse.Namespace) -> None:
     def judged(boot: Boot) -> list[Judgement]:
         out = work / boot.name
         if files is not None:
-            _measure(boot, files, out)
+            measure(boot, files, out)
         return list(explained(boot, out))
 
     with ThreadPoolExecutor(words.jobs) as workers:
@@ -95,7 +95,7 @@ def _read_words() -> argparse.Namespace:
     return parser.parse_args()
 
 
-def _build(of: DesignSet, work: Path) -> dict[str, list[Path]]:
+def build_files(of: DesignSet, work: Path) -> dict[str, list[Path]]:
     """Return the files of each module and program."""
     into = work / "files"
     into.mkdir(exist_ok=True)
@@ -108,7 +108,8 @@ def _build(of: DesignSet, work: Path) -> dict[str, list[Path]]:
     return files
 
 
-def _measure(boot: Boot, files: Mapping[str, Sequence[Path]], out: Path) -> None:
+def measure(boot: Boot, files: Mapping[str, Sequence[Path]], out: Path) -> None:
+    """Measure a boot on both kernels."""
     rmtree(out, ignore_errors=True)
     needed = {n: 0 for d in boot.designs for n in (*d.modules, *d.programs)}
     # There has to be one, also where the board has all that is needed.
@@ -175,7 +176,11 @@ def table(
     rows: Sequence[Judgement],
     first: Mapping[str, Mapping[str, str]],
 ) -> str:
-    """Write a row for each design and kernel, and the sentences that are not right."""
+    """
+    Write a row for each design and kernel, and the sentences that are not right.
+
+    What was rightly not late, in the first run too, has none.
+    """
     lines = [
         "| design | kernel | title | first run | first truth | now |",
         "|---|---|---|---|---|---|",
@@ -185,6 +190,8 @@ def table(
         for one in (r for r in rows if r.design == design.name):
             kernel = one.kernel.removeprefix("debian-")
             before = first.get(design.name, {}).get(one.kernel, "")
+            if not one.title and {one.verdict, before} <= {"right", ""}:
+                continue
             told = (one.title or "nothing late").replace("|", "\\|")
             counts = (told, before, one.at_first or one.verdict, one.verdict)
             lines.append(f"| {' | '.join((f'`{design.name}`', kernel, *counts))} |")

@@ -235,7 +235,7 @@ class Search:
         return [known, waits], sent
 
     def _pending(self, known: Carrier) -> tuple[list[Carrier], _Found | None] | None:
-        """Return an interrupt that was asked for before the event, and came after it."""
+        """Return an interrupt that was asked for before the event, and came later."""
         entered_ns = known.begin_ns
         before = request_of(
             self._section,
