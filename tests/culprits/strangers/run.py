@@ -10,6 +10,7 @@ already there, and --explain only explains their records again.
 
 import argparse
 import json
+import re
 import subprocess
 import sys
 from collections import Counter
@@ -223,7 +224,7 @@ def brief_table(
 def _brief(one: Judgement | None, before: str) -> str:
     if one is None:
         return "not measured"
-    told = one.title.replace("|", "\\|") or "quiet"
+    told = re.sub(r" \[\w+\]", "", one.title.replace("|", "\\|")) or "quiet"
     late = f", {one.latency_us:,.0f} µs" if one.title else ""
     then = f"; first: {before}" if before not in ("", one.verdict) else ""
     now = "" if one.verdict == "right" else f"**{one.verdict}**: "

@@ -46,9 +46,7 @@ static int take(const char *name)
 	struct net *net;
 
 	down_read(&net_rwsem);
-	for_each_net(net)
-		if (!dev)
-			dev = dev_get_by_name(net, name);
+	for_each_net(net) if (!dev) dev = dev_get_by_name(net, name);
 	up_read(&net_rwsem);
 	return dev ? 0 : -ENODEV;
 }
@@ -185,7 +183,8 @@ static enum hrtimer_restart open_sluice(struct hrtimer *timer)
 static void close_sluice(void)
 {
 	netif_tx_stop_all_queues(dev);
-	hrtimer_start(&sluice, ns_to_ktime(700 * NSEC_PER_USEC), HRTIMER_MODE_REL_PINNED_HARD);
+	hrtimer_start(&sluice, ns_to_ktime(700 * NSEC_PER_USEC),
+		      HRTIMER_MODE_REL_PINNED_HARD);
 }
 
 static int queue_begin(void)
@@ -271,8 +270,7 @@ static irqreturn_t grind_flour(int irq, void *unused)
 	return IRQ_HANDLED;
 }
 
-static int share(int irq, irq_handler_t handler, unsigned long flags,
-		 const char *name)
+static int share(int irq, irq_handler_t handler, unsigned long flags, const char *name)
 {
 	int err = request_irq(irq, handler, IRQF_SHARED | flags, name, &lines);
 
@@ -290,7 +288,8 @@ static int hard_begin(void)
 		if (pci->irq == last)
 			continue;
 		last = pci->irq;
-		err = share(last, toll_bell, IRQF_NO_THREAD | IRQF_COND_ONESHOT, "bell");
+		err = share(last, toll_bell, IRQF_NO_THREAD | IRQF_COND_ONESHOT,
+			    "bell");
 		if (err)
 			break;
 	}

@@ -41,7 +41,10 @@ int main(int argc, char **argv)
 		INSN(BPF_ALU64 | BPF_MUL | BPF_K, 2, 0, 0, 3),
 		INSN(BPF_ALU64 | BPF_XOR | BPF_X, 2, 1, 0, 0),
 	};
-	enum { FIRST = sizeof(begin) / sizeof(*begin), LAST = sizeof(end) / sizeof(*end) };
+	enum {
+		FIRST = sizeof(begin) / sizeof(*begin),
+		LAST = sizeof(end) / sizeof(*end)
+	};
 	struct bpf_insn insns[FIRST + BODY + LAST];
 	union bpf_attr attr = {
 		.prog_type = BPF_PROG_TYPE_XDP,

@@ -27,9 +27,9 @@
 #include <time.h>
 #include <unistd.h>
 
-#define TYPE   0x88b6
-#define MOST   3000 /* instructions of the filter */
-#define BATCH  64
+#define TYPE  0x88b6
+#define MOST  3000 /* instructions of the filter */
+#define BATCH 64
 
 static int coalesce(const char *interface, unsigned int us)
 {
@@ -120,8 +120,8 @@ static int flood(const char *sender, const char *receiver, long ms, int length)
 {
 	static struct sock_filter filter[MOST + 1];
 	struct sock_fprog program = { (unsigned short)(length + 1), filter };
-	unsigned char frame[60] = { 0x52, 0x54, 0, 0, 0, 2, 0x52, 0x54, 0, 0, 0, 1,
-				    TYPE >> 8, TYPE & 255 };
+	unsigned char frame[60] = { 0x52, 0x54, 0, 0, 0, 2,         0x52,
+				    0x54, 0,    0, 0, 1, TYPE >> 8, TYPE & 255 };
 	struct iovec piece = { frame, sizeof(frame) };
 	struct mmsghdr batch[BATCH];
 	int from = open_on(sender), to = open_on(receiver);
