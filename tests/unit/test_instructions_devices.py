@@ -5,6 +5,7 @@ import pytest
 from fakes.paths import ASLEEP, BY_TIMER, Step, section, symbols
 from fakes.wakeuppaths import NAMES
 from rtscope.explain.carrying import UNKNOWN_WAY
+from rtscope.explain.instructions.calls import Frame, Run, delay_helpers
 from rtscope.explain.instructions.eventway import explain_event
 from rtscope.explain.model import Cause, Explanation, Segment
 from rtscope.explain.words import sentence
@@ -164,15 +165,31 @@ def test_requests_of_one_cpu_to_another_are_of_no_device() -> None:
 def test_an_interrupt_may_have_been_asked_for_before_the_event() -> None:
     found = answered(
         [(8_000, "zap")],
-        asked=(-150, 1, 0),
-        flags=((-300, 0), (8_440, 1)),
+        asked=(-6_000, 1, 0),
+        flags=((-8_000, 0), (8_440, 1)),
         asleep=False,
-        begins=[*GOES_TO_SLEEP, (300, "zap")],
+        begins=[*GOES_TO_SLEEP, (9_000, "zap")],
     )
 
     assert UNKNOWN_WAY not in found.notes
     assert found.dominant is not None
     assert found.dominant.cause is Cause.INTERRUPTS_OFF
+
+
+def test_a_request_that_another_interrupt_answered_was_not_for_the_event() -> None:
+    answer: list[Step] = [
+        *((50, "asm_common_interrupt"), (100, "my_handler")),
+        *((5, "asm_common_interrupt+"), (100, "zap")),
+    ]
+
+    found = answered(
+        [(8_000, "zap")],
+        asked=(-10_470, 1, 0),
+        asleep=False,
+        begins=[*GOES_TO_SLEEP, (9_000, "zap"), *answer, (6_000, "zap")],
+    )
+
+    assert UNKNOWN_WAY in found.notes
 
 
 def test_without_requests_the_way_before_the_interrupt_is_unknown() -> None:
@@ -261,8 +278,9 @@ def test_a_thread_that_an_earlier_event_woke_waits_for_its_cpu_and_no_event() ->
             (10, "resched_curr", 1),
         )
     ]
-    begins = [*GOES_TO_SLEEP, (300, "zap"), *wakes]
-    woken_ns = sum(step[0] for step in begins) - 30
+    before: list[Step] = [*GOES_TO_SLEEP, (300, "zap")]
+    begins = [*before, *wakes, (7_000, "zap")]
+    woken_ns = sum(step[0] for step in before)
 
     found = answered(
         [(8_000, "zap")],
@@ -276,6 +294,7 @@ def test_a_thread_that_an_earlier_event_woke_waits_for_its_cpu_and_no_event() ->
     assert found.dominant is not None
     assert found.dominant.cause is Cause.IDLE_EXIT
     assert found.dominant.name == "zap"
+    assert found.segments[0] == found.dominant
 
 
 def test_a_long_interrupt_of_the_event_is_named_after_who_took_the_packet() -> None:
@@ -291,3 +310,15 @@ def test_a_long_interrupt_of_the_event_is_named_after_who_took_the_packet() -> N
     assert found.dominant.cause is Cause.EVENT_INTERRUPT
     assert found.dominant.name == "my_tap [tap]"
     assert "entered by common_interrupt" in found.dominant.evidence
+
+
+def test_a_modules_function_that_the_kernel_calls_is_no_delay_helper() -> None:
+    """One that another module calls is, if it only read a clock."""
+
+    def helpers(caller: str) -> frozenset[Frame]:
+        called = Frame("my_tap [tap]", Frame(caller, None, 0), 1)
+        clock = Frame("ktime_get", called, 2)
+        return delay_helpers([Run(called, 0, 10, 10), Run(clock, 10, 20, 10)])
+
+    assert not helpers("__netif_receive_skb_core")
+    assert helpers("my_poll [driver]")

@@ -20,6 +20,7 @@ TABLE = symbols(
     *("enqueue_task_rt", "enqueue_task_fair", "resched_curr", "my_handler"),
     *("native_smp_send_reschedule", "asm_sysvec_reschedule_ipi", "pipe_read"),
     *("worker_thread", "my_work", "common_interrupt", "asm_common_interrupt"),
+    *("bpf_prog_run_generic_xdp", "bpf_dispatcher_xdp"),
 )
 QUANTUM_NS = 5_000
 RECEIVER, SENDER, WORKER = "rtscope/10", "rtscope-ev/1", "kworker/1:2"
@@ -204,6 +205,25 @@ def test_a_thread_that_was_woken_for_an_earlier_event_waits_for_its_cpu() -> Non
     assert carrier.was_awake
     assert carrier.call is not None
     assert carrier.call.at_ns < sent_ns
+
+
+def test_a_program_of_bpf_that_takes_the_packet_is_no_probe() -> None:
+    switched: list[Step] = [(40, "__schedule", 1), (20, "__switch_to", 1)]
+    way: list[Step] = [
+        *(*SENT, *on(1, "try_to_wake_up", "enqueue_task_fair"), (50, "zap", 1)),
+        *(*switched, (10, "__schedule+", 1), (300, "my_work", 1)),
+        *((10, "bpf_prog_run_generic_xdp", 1), (9_000, "bpf_dispatcher_xdp", 1)),
+        *((10, "my_work+", 1), *waking(1)),
+    ]
+    before_ns = sum(s[0] for s in [*GOES_TO_SLEEP, *ASLEEP_SENDER])
+    to_ns = before_ns + sum(s[0] for s in way[:8])
+    found = answered(
+        way, wakes=((0, WORKER), (1, RECEIVER)), tasks=((to_ns, WORKER, 1, 120),)
+    )
+
+    assert found.dominant is not None
+    assert found.dominant.cause is Cause.CARRIER
+    assert Cause.PROBE not in causes(found)
 
 
 def test_a_path_that_does_not_say_who_woke_the_thread_names_no_way() -> None:

@@ -244,7 +244,12 @@ class Search:
             entered_ns=self._sent_ns,
             since_ns=self._section.first_ns,
         )
-        sent = None if before is None else self._storing()
+        if before is None:
+            return None
+        runs, sent = self._runs_on(known.cpu), self._storing()
+        meanwhile = runs[begun(runs, before.at_ns) : begun(runs, entered_ns)]
+        if any(Role.INTERRUPT in run.frame.within for run in meanwhile):
+            return None  # that one was for what came before
         if sent is None or sent.at_ns >= entered_ns:
             return None
         return [replace(known, begin_ns=sent.at_ns)], sent
