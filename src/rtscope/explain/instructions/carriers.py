@@ -247,7 +247,7 @@ class Search:
         if before is None:
             return None
         runs, sent = self._runs_on(known.cpu), self._storing()
-        meanwhile = runs[begun(runs, before.at_ns) : begun(runs, entered_ns)]
+        meanwhile = runs[begun(runs, before.at_ns) : begun(runs, self._sent_ns)]
         if any(Role.INTERRUPT in run.frame.within for run in meanwhile):
             return None  # that one was for what came before
         if sent is None or sent.at_ns >= entered_ns:
