@@ -76,6 +76,9 @@ culprits: agent plugin ## plant what makes wake-ups late on virtual boards, and 
 strangers: agent plugin ## plant the designs of somebody who has not read how rtscope explains: ten minutes, or ARGS=bpf
 	PYTHONPATH=src:tests $(PY) -m culprits.strangers.run --table lab/designs-of-a-stranger.md $(ARGS)
 
+path-culprits: agent plugin ## plant what delays packets and interrupts on their way: ten minutes, or ARGS=tap
+	PYTHONPATH=src:tests $(PY) -m culprits.strangers.run --set path --jobs 2 --table lab/path-culprits.md $(ARGS)
+
 sources: agent plugin ## type the command of each thing that the source documents name: minutes
 	@PYTHONPATH=tests:tools/docs $(PY) -m sources.run $(ARGS)
 
@@ -223,6 +226,6 @@ endif
 .venv/.stamp-dev: $(NEEDED) | packages-check
 	@PYTHON='$(PYTHON)' setup/environment dev
 
-.PHONY: help run run-local check test test-long docs-run nightly flakes flakes-c test-times fresh-machines clocks culprits strangers programs tested fmt bench fresh mutants fuzz golden net docs agent plugin wheel deb clean \
+.PHONY: help run run-local check test test-long docs-run nightly flakes flakes-c test-times fresh-machines clocks culprits strangers path-culprits programs tested fmt bench fresh mutants fuzz golden net docs agent plugin wheel deb clean \
 	$(STYLE) style types agent-native plugin-native fast-tests fast-tests-beside system-tests agent-tests agent-tests-address \
 	agent-tests-thread lib-tests lib-tests-address lib-tests-thread agent-twice FORCE

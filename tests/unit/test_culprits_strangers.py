@@ -12,11 +12,19 @@ import pytest
 from culprits.scenes import BOTH
 from culprits.strangers.boots import SLOTS, boots_of
 from culprits.strangers.judge import judge
-from culprits.strangers.run import summary, table
-from culprits.strangers.truth import SETS, Completion, Design, DesignSet, read_designs
+from culprits.strangers.run import brief_table, summary, table
+from culprits.strangers.truth import (
+    PATH,
+    SETS,
+    Completion,
+    Design,
+    DesignSet,
+    read_designs,
+)
 
 PLAIN, RT = BOTH
-ALL = [design for of in SETS for design in read_designs(of)]
+EVERY = (*SETS, PATH)
+ALL = [design for of in EVERY for design in read_designs(of)]
 DESIGN = Design(
     name="a-valve",
     happens="A driver has interrupts off in close_valve.",
@@ -82,7 +90,7 @@ def test_an_explanation_that_was_withdrawn_is_unknown() -> None:
     assert judge(DESIGN, told, WHOLE_NS).verdict == "unknown"
 
 
-@pytest.mark.parametrize("of", SETS, ids=lambda of: str(of.name))
+@pytest.mark.parametrize("of", EVERY, ids=lambda of: str(of.name))
 def test_each_design_is_planted_once_and_its_slot_meets_no_other(of: DesignSet) -> None:
     designs = read_designs(of)
     boots = list(boots_of(designs))
@@ -96,7 +104,7 @@ def test_each_design_is_planted_once_and_its_slot_meets_no_other(of: DesignSet) 
         assert all(end <= begin for (_, end), (begin, _) in itertools.pairwise(slots))
 
 
-@pytest.mark.parametrize("of", SETS, ids=lambda of: str(of.name))
+@pytest.mark.parametrize("of", EVERY, ids=lambda of: str(of.name))
 def test_a_design_names_what_is_built_and_a_truth_that_can_be_judged(
     of: DesignSet,
 ) -> None:
@@ -188,3 +196,26 @@ def test_what_has_to_be_ready_comes_before_the_quiet_time() -> None:
         for design in boot.designs:
             if design.ready:
                 assert words.index(design.ready) < words.index("usleep 1000000")
+
+
+def test_a_brief_table_has_a_row_for_each_design_and_marks_what_is_not_right() -> None:
+    rows = [
+        judge(DESIGN, document("a probe"), WHOLE_NS),
+        judge(DESIGN, document(latency_ns=1, kernel=RT), WHOLE_NS),
+    ]
+    listed = brief_table([DESIGN], rows, {DESIGN.name: {PLAIN: "half", RT: "wrong"}})
+
+    assert (
+        "`a-valve` | **half**: a probe: close_valve, 400 µs | quiet; first: wrong"
+        in (listed)
+    )
+    assert "truth completed" not in listed
+
+
+def test_a_design_of_an_event_has_a_boot_of_its_own_and_asks_for_the_event() -> None:
+    boots = list(boots_of(read_designs(PATH)))
+
+    assert all(len(boot.designs) == 1 for boot in boots)
+    for boot in boots:
+        words = boot.campaign((), Path("out"))
+        assert words[words.index("--event") + 1] == boot.designs[0].event

@@ -5,6 +5,7 @@ import pytest
 from fakes.paths import ASLEEP, BY_TIMER, Step, section, symbols
 from fakes.wakeuppaths import NAMES
 from rtscope.explain.carrying import UNKNOWN_WAY
+from rtscope.explain.instructions.calls import Frame, Run, delay_helpers
 from rtscope.explain.instructions.eventway import explain_event
 from rtscope.explain.model import Cause, Explanation, Segment
 from rtscope.explain.words import sentence
@@ -13,6 +14,8 @@ TABLE = symbols(
     *(*NAMES, "do_syscall_64", "__x64_sys_write", "my_xmit", "try_to_wake_up"),
     *("enqueue_task_rt", "resched_curr", "my_handler", "native_send_ipi", "sock_read"),
     *("common_interrupt", "asm_common_interrupt", "irq_entries_start"),
+    *("asm_sysvec_apic_timer_interrupt", "my_watchdog", "irq_thread", "my_tap [tap]"),
+    *("__netif_receive_skb_core", "my_poll [driver]", "ktime_get", "__napi_poll"),
 )
 QUANTUM_NS = 5_000
 RECEIVER, SENDER = "rtscope/10", "rtscope-ev/1"
@@ -52,19 +55,28 @@ def answered(
     begins: list[Step] = GOES_TO_SLEEP,
     awake: list[Step] | None = None,
     sends: list[Step] = SENDS,
+    answers: list[Step] = ANSWERS,
+    by_timer_of: int | None = None,
+    woken: tuple[int, int] | None = None,
 ) -> Explanation:
     """
     Explain an event that CPU 1 sends to a receiver on CPU 0, through a device.
 
     `between` is what comes behind the sending and before the interrupt. The times of
     `asked` and `flags` count from the begin of the sending. `awake` is what the
-    receiver still does before it sleeps, when the event is sent.
+    receiver still does before it sleeps, when the event is sent. `answers` is the
+    interrupt, `by_timer_of` the CPU whose timer asks as `between` begins, and `woken`
+    when and by which CPU the receiver was woken, if that was no part of the answer.
     """
     first: list[Step] = [*begins, *([(0, ASLEEP)] if asleep else [])]
     first += SLEEPS
     sent_ns = sum(step[0] for step in first)
-    after = [*sends, *(awake or []), *between, *ANSWERS]
-    woken_ns = sent_ns + sum(step[0] for step in after[:-4])
+    after = [*sends, *(awake or []), *between, *answers]
+    woken_ns, by = woken or (sent_ns + sum(step[0] for step in after[:-4]), 0)
+    timer_ns = sent_ns + sum(step[0] for step in sends)
+    requests = [] if asked is None else [(sent_ns + asked[0], asked[1], asked[2])]
+    if by_timer_of is not None:
+        requests += [(timer_ns + 7_000, by_timer_of, by_timer_of + BY_TIMER)]
     total_ns = sent_ns + sum(step[0] for step in [*after, *WAKES_UP])
     left_ns = SLEPT_NS if awake is None else sent_ns + SENT_NS + 40
     found = section(
@@ -75,8 +87,8 @@ def answered(
             *((0, RECEIVER, 0, 15), (left_ns, "swapper/0", 0, 120)),
             *((0, SENDER, 1, 20), (total_ns - 25, RECEIVER, 0, 15)),
         ),
-        wakes=((woken_ns, 0, RECEIVER),),
-        asked=() if asked is None else ((sent_ns + asked[0], asked[1], asked[2]),),
+        wakes=((woken_ns, by, RECEIVER),),
+        asked=sorted(requests),
         flags=tuple((sent_ns + at, on) for at, on in flags),
         block_ns=40_000,
         quantum_ns=QUANTUM_NS,
@@ -123,6 +135,7 @@ def test_a_device_that_asks_later_by_itself_is_what_took_the_time() -> None:
     assert found.dominant is waits
     assert "coalescing" in waits.evidence[0]
     assert "The device waiting before its interrupt" in sentence(found)
+    assert "coalescing" in sentence(found)
 
 
 def test_interrupts_off_on_its_cpu_keep_an_interrupt_waiting() -> None:
@@ -147,6 +160,36 @@ def test_requests_of_one_cpu_to_another_are_of_no_device() -> None:
 
     assert UNKNOWN_WAY in found.notes
     assert Cause.SENDING not in causes(found)
+
+
+def test_an_interrupt_may_have_been_asked_for_before_the_event() -> None:
+    found = answered(
+        [(8_000, "zap")],
+        asked=(-6_000, 1, 0),
+        flags=((-8_000, 0), (8_440, 1)),
+        asleep=False,
+        begins=[*GOES_TO_SLEEP, (9_000, "zap")],
+    )
+
+    assert UNKNOWN_WAY not in found.notes
+    assert found.dominant is not None
+    assert found.dominant.cause is Cause.INTERRUPTS_OFF
+
+
+def test_a_request_that_another_interrupt_answered_was_not_for_the_event() -> None:
+    answer: list[Step] = [
+        *((50, "asm_common_interrupt"), (100, "my_handler")),
+        *((5, "asm_common_interrupt+"), (100, "zap")),
+    ]
+
+    found = answered(
+        [(8_000, "zap")],
+        asked=(-10_470, 1, 0),
+        asleep=False,
+        begins=[*GOES_TO_SLEEP, (9_000, "zap"), *answer, (6_000, "zap")],
+    )
+
+    assert UNKNOWN_WAY in found.notes
 
 
 def test_without_requests_the_way_before_the_interrupt_is_unknown() -> None:
@@ -183,3 +226,99 @@ def test_the_table_of_entries_keeps_the_calls_that_an_interrupt_interrupts() -> 
     own = [one for one in found.segments if one.cause is Cause.SENDING]
     assert {one.name for one in own} == {"the system call write"}
     assert of(found, Cause.OTHER_INTERRUPT).duration_ns >= 900
+
+
+def timer_of(cpu: int) -> list[Step]:
+    """Return an interrupt of a CPU's timer up to the callback of a driver."""
+    entry = ("asm_sysvec_apic_timer_interrupt", "hrtimer_interrupt")
+    return [(10, name, cpu) for name in (*entry, "__hrtimer_run_queues")]
+
+
+def test_a_driver_that_a_timer_lets_poll_is_told_as_that_and_as_no_device() -> None:
+    wakes = ANSWERS[2:5]
+    ends: list[Step] = [(5, "asm_sysvec_apic_timer_interrupt+")]
+    answers = [*timer_of(0), (600, "my_watchdog"), *wakes, *ends]
+
+    found = answered(
+        [(7_000, "do_syscall_64", 1)], asked=None, answers=answers, by_timer_of=0
+    )
+
+    assert found.dominant is not None
+    assert found.dominant.cause is Cause.DEFERRED
+    assert found.dominant.name == "my_watchdog"
+    assert Cause.DEVICE not in causes(found)
+    assert "polled by a timer" in sentence(found)
+    assert "gro_flush_timeout" in found.dominant.evidence[0]
+
+
+def test_a_timer_of_the_senders_cpu_that_transmits_released_a_queue() -> None:
+    releases: list[Step] = [
+        *((0, ASLEEP), (6_000, "do_idle"), (1_000, "do_idle", 1)),
+        *timer_of(1),
+        *((300, "my_watchdog", 1), (100, "my_xmit", 1), (10, "my_watchdog+", 1)),
+        (5, "asm_sysvec_apic_timer_interrupt+", 1),
+    ]
+
+    found = answered(
+        releases, asked=(SENT_NS + 7_380, 1, 0), by_timer_of=1, asleep=False
+    )
+
+    assert found.dominant is not None
+    assert found.dominant.cause is Cause.QUEUED
+    assert found.dominant.name == "my_watchdog"
+    assert "in a queue of its sender" in sentence(found)
+
+
+def test_a_thread_that_an_earlier_event_woke_waits_for_its_cpu_and_no_event() -> None:
+    """Its CPU was busy in its idle task since before this event was sent."""
+    wakes: list[Step] = [
+        *(
+            (10, "try_to_wake_up", 1),
+            (10, "enqueue_task_rt", 1),
+            (10, "resched_curr", 1),
+        )
+    ]
+    before: list[Step] = [*GOES_TO_SLEEP, (300, "zap")]
+    begins = [*before, *wakes, (7_000, "zap")]
+    woken_ns = sum(step[0] for step in before)
+
+    found = answered(
+        [(8_000, "zap")],
+        asked=None,
+        asleep=False,
+        begins=begins,
+        woken=(woken_ns, 1),
+    )
+
+    assert UNKNOWN_WAY not in found.notes
+    assert found.dominant is not None
+    assert found.dominant.cause is Cause.IDLE_EXIT
+    assert found.dominant.name == "zap"
+    assert found.segments[0] == found.dominant
+
+
+def test_a_long_interrupt_of_the_event_is_named_after_who_took_the_packet() -> None:
+    taken: list[Step] = [
+        *((30, "asm_common_interrupt"), (10, "handle_softirqs"), (10, "__napi_poll")),
+        *((600, "my_poll [driver]"), (200, "__netif_receive_skb_core")),
+        *((30_000, "my_tap [tap]"), (10, "ktime_get"), (30_000, "my_tap [tap]+")),
+    ]
+
+    found = answered([], asked=(250, 1, 0), answers=[*taken, *ANSWERS[2:]])
+
+    assert found.dominant is not None
+    assert found.dominant.cause is Cause.EVENT_INTERRUPT
+    assert found.dominant.name == "my_tap [tap]"
+    assert "entered by common_interrupt" in found.dominant.evidence
+
+
+def test_a_modules_function_that_the_kernel_calls_is_no_delay_helper() -> None:
+    """One that another module calls is, if it only read a clock."""
+
+    def helpers(caller: str) -> frozenset[Frame]:
+        called = Frame("my_tap [tap]", Frame(caller, None, 0), 1)
+        clock = Frame("ktime_get", called, 2)
+        return delay_helpers([Run(called, 0, 10, 10), Run(clock, 10, 20, 10)])
+
+    assert not helpers("__netif_receive_skb_core")
+    assert helpers("my_poll [driver]")

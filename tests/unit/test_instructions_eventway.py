@@ -7,7 +7,9 @@ import pytest
 from fakes.paths import ASLEEP, Step, Task, section, symbols
 from fakes.wakeuppaths import NAMES
 from rtscope.explain.carrying import UNKNOWN_WAY
+from rtscope.explain.instructions.carriers import Search
 from rtscope.explain.instructions.eventway import explain_event, explainer_of
+from rtscope.explain.instructions.path import all_cpus
 from rtscope.explain.model import Cause, Explanation, Part, Segment, Since
 from rtscope.explain.words import sentence
 from rtscope.record.instructions.section import TraceSection
@@ -18,6 +20,7 @@ TABLE = symbols(
     *("enqueue_task_rt", "enqueue_task_fair", "resched_curr", "my_handler"),
     *("native_smp_send_reschedule", "asm_sysvec_reschedule_ipi", "pipe_read"),
     *("worker_thread", "my_work", "common_interrupt", "asm_common_interrupt"),
+    *("bpf_prog_run_generic_xdp", "bpf_dispatcher_xdp"),
 )
 QUANTUM_NS = 5_000
 RECEIVER, SENDER, WORKER = "rtscope/10", "rtscope-ev/1", "kworker/1:2"
@@ -56,13 +59,31 @@ def answered(
     *,
     wakes: tuple[tuple[int, str], ...],
     tasks: tuple[Task, ...] = (),
+    before: list[Step] | None = None,
 ) -> Explanation:
-    """
-    Explain an event that CPU 1 carries to a receiver that sleeps on CPU 0.
+    """Explain an event that CPU 1 carries to a receiver that sleeps on CPU 0."""
+    found = carried(way, wakes=wakes, tasks=tasks, before=before)
+    explanation = explain_event(found, TABLE, arch="x86_64")
+    assert explanation.residual_ns == 0
+    assert not explanation.broken
+    assert explanation.since is Since.SENT
+    return explanation
 
-    `wakes` has, of each call of CPU 1 that wakes a task, its number and the task.
+
+def carried(
+    way: list[Step],
+    *,
+    wakes: tuple[tuple[int, str], ...],
+    tasks: tuple[Task, ...] = (),
+    before: list[Step] | None = None,
+) -> TraceSection:
     """
-    begins = [*GOES_TO_SLEEP, (0, ASLEEP), *ASLEEP_SENDER]
+    Return the path of such an event.
+
+    `before` is what CPU 1 did before the event was sent; `wakes` has, of each call of
+    CPU 1 that wakes a task, its number and the task.
+    """
+    begins = [*GOES_TO_SLEEP, (0, ASLEEP), *(before or []), *ASLEEP_SENDER]
     sent_ns = sum(step[0] for step in begins)
     steps = [*begins, *way, (9, "user", 1), *TOLD, *WAKES_UP]
     total_ns = sum(step[0] for step in steps)
@@ -71,7 +92,7 @@ def answered(
         if step[1] == "try_to_wake_up":
             calls.append(at_ns)
         at_ns += step[0]
-    found = section(
+    return section(
         steps,
         TABLE,
         late=total_ns - sent_ns,
@@ -83,11 +104,6 @@ def answered(
         block_ns=40_000,
         quantum_ns=QUANTUM_NS,
     )
-    explanation = explain_event(found, TABLE, arch="x86_64")
-    assert explanation.residual_ns == 0
-    assert not explanation.broken
-    assert explanation.since is Since.SENT
-    return explanation
 
 
 def causes(explanation: Explanation) -> list[Cause]:
@@ -156,6 +172,58 @@ def test_a_thread_that_carries_the_event_is_named_and_so_is_who_kept_it() -> Non
     assert found.dominant.task == "hog"
     assert WORKER in found.dominant.holder
     assert found.segments[0].cause is Cause.SENDING
+
+
+def test_a_thread_that_was_woken_for_an_earlier_event_waits_for_its_cpu() -> None:
+    switched: list[Step] = [(40, "__schedule", 1), (20, "__switch_to", 1)]
+    before: list[Step] = [
+        *((10, "worker_thread", 1), *switched, (10, "user", 1)),
+        *(*on(1, "try_to_wake_up", "enqueue_task_fair"), (9_000, "zap", 1)),
+    ]
+    way: list[Step] = [
+        *((10, "user", 1), (300, "my_write", 1), (20, "user", 1)),
+        *((4000, "zap", 1), *on(1, "try_to_wake_up", "zap+")),
+        *(*switched, (10, "__schedule+", 1)),
+        *((10, "worker_thread+", 1), (300, "my_work", 1), *waking(1)),
+    ]
+    begin_ns = sum(s[0] for s in GOES_TO_SLEEP)
+    sent_ns = begin_ns + sum(s[0] for s in [*before, *ASLEEP_SENDER])
+    found = carried(
+        way,
+        before=before,
+        wakes=((0, WORKER), (1, "another"), (2, RECEIVER)),
+        tasks=(
+            *((begin_ns + 1, WORKER, 1, 120), (begin_ns + 71, SENDER, 1, 20)),
+            *((sent_ns + 330, "hog", 1, 19), (sent_ns + 4_411, WORKER, 1, 120)),
+        ),
+    )
+
+    cpus = all_cpus(found, TABLE, arch="x86_64")
+    *_, carrier = Search(found, TABLE, cpus).way().carriers
+
+    assert carrier.task.name == WORKER
+    assert carrier.was_awake
+    assert carrier.call is not None
+    assert carrier.call.at_ns < sent_ns
+
+
+def test_a_program_of_bpf_that_takes_the_packet_is_no_probe() -> None:
+    switched: list[Step] = [(40, "__schedule", 1), (20, "__switch_to", 1)]
+    way: list[Step] = [
+        *(*SENT, *on(1, "try_to_wake_up", "enqueue_task_fair"), (50, "zap", 1)),
+        *(*switched, (10, "__schedule+", 1), (300, "my_work", 1)),
+        *((10, "bpf_prog_run_generic_xdp", 1), (9_000, "bpf_dispatcher_xdp", 1)),
+        *((10, "my_work+", 1), *waking(1)),
+    ]
+    before_ns = sum(s[0] for s in [*GOES_TO_SLEEP, *ASLEEP_SENDER])
+    to_ns = before_ns + sum(s[0] for s in way[:8])
+    found = answered(
+        way, wakes=((0, WORKER), (1, RECEIVER)), tasks=((to_ns, WORKER, 1, 120),)
+    )
+
+    assert found.dominant is not None
+    assert found.dominant.cause is Cause.CARRIER
+    assert Cause.PROBE not in causes(found)
 
 
 def test_a_path_that_does_not_say_who_woke_the_thread_names_no_way() -> None:

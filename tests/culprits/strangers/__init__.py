@@ -9,4 +9,5 @@ Designs by somebody who has not read how rtscope explains, and what it says of t
 * `modules/`, `programs/`: what makes the wake-ups late
 * `second/`: truth, modules and programs of another author, a day later
 * `third/`: of one more, after the explainer was mended for both
+* `path/`: what delays events of devices on their way; lab/path-culprits.md is its page
 """

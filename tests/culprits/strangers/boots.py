@@ -32,6 +32,11 @@ class Boot:
         """The name of the first design."""
         return self.designs[0].name
 
+    @property
+    def names(self) -> set[str]:
+        """The names of all designs."""
+        return {one.name for one in self.designs}
+
     def window_ns(self, design: Design) -> tuple[int, int]:
         """Return begin and end of a design's slot, since the first wake-up was due."""
         if design.alone:
@@ -47,10 +52,11 @@ class Boot:
         return (
             *("--target", "virtual:pc", "--kernel", ",".join(BOTH)),
             *("--load", "custom", "--cpus", str(one.cpu)),
+            *(("--event", one.event) if one.event else ()),
             *("--warmup", f"{QUIET_MS + 200}ms"),
             *("--duration", f"{one.seconds}s", "--settle", "0s"),
             *("--interval", "200us", "--policy", one.policy, *priority),
-            *("--worst", "64", "--host-limit", "10m"),
+            *("--worst", "8" if one.event else "64", "--host-limit", "10m"),
             *("--guest-files", ",".join(map(str, files))),
             *("--command", f"sh -c '{self._script()}'", "--out", str(out)),
         )

@@ -10,10 +10,13 @@ already there, and --explain only explains their records again.
 
 import argparse
 import json
+import re
 import subprocess
 import sys
 from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
+from concurrent.futures import ThreadPoolExecutor
+from itertools import chain
 from pathlib import Path
 from shutil import rmtree
 from typing import Any
@@ -22,7 +25,7 @@ from culprits.build import Tree, build_modules, build_program
 from culprits.scenes import BOTH
 from culprits.strangers.boots import Boot, boots_of
 from culprits.strangers.judge import VERDICTS, Judgement, judge
-from culprits.strangers.truth import HERE, SETS, Design, DesignSet, read_designs
+from culprits.strangers.truth import HERE, PATH, SETS, Design, DesignSet, read_designs
 
 WORK = Path("build/strangers")
 BOOT_S = 1500.0
@@ -33,9 +36,9 @@ END = "<!-- end -->\n"
 def main() -> None:
     """Measure what is not in the journals, and write the page."""
     words = _read_words()
-    for one in SETS:
-        if not words.set or one.name.startswith(words.set):
-            _run_set(one, words)
+    named = (one for one in (*SETS, PATH) if one.name.startswith(words.set))
+    for one in named if words.set else SETS:
+        _run_set(one, words)
 
 
 def _run_set(of: DesignSet, words: argparse.Namespace) -> None:
@@ -45,18 +48,23 @@ def _run_set(of: DesignSet, words: argparse.Namespace) -> None:
     work = words.work / of.name.replace(" ", "-")
     work.mkdir(parents=True, exist_ok=True)
     journal = work / "journal.jsonl"
-    files = None if words.explain else _build(of, work)
+    files = None if words.explain else build_files(of, work)
     done = {one.design for one in _read_journal(journal)}
-    for boot in boots_of(designs):
-        names = {one.name for one in boot.designs}
-        if words.designs and not names & set(words.designs):
-            continue
-        if names <= done and not words.again and not words.explain:
-            continue
+    todo = [
+        boot
+        for boot in boots_of(designs)
+        if (not words.designs or boot.names & set(words.designs))
+        and (words.again or words.explain or not boot.names <= done)
+    ]
+
+    def judged(boot: Boot) -> list[Judgement]:
         out = work / boot.name
         if files is not None:
-            _measure(boot, files, out)
-        for one in explained(boot, out):
+            measure(boot, files, out)
+        return list(explained(boot, out))
+
+    with ThreadPoolExecutor(words.jobs) as workers:
+        for one in chain.from_iterable(workers.map(judged, todo)):
             _append(journal, one)
             print(f"{one.verdict:9} {one.design}, {one.kernel}: {one.title}")
             print(f"          {one.sentence}", flush=True)
@@ -68,7 +76,8 @@ def _run_set(of: DesignSet, words: argparse.Namespace) -> None:
     if words.table:
         head, slot, rest = words.table.read_text().partition(of.slot)
         _old, end, foot = rest.partition(END)
-        made = f"{summary(rows)}\n\n{table(designs, rows, first)}"
+        rows_of = brief_table if of.brief else table
+        made = f"{summary(rows)}\n\n{rows_of(designs, rows, first)}"
         words.table.write_text(f"{head}{slot}\n{made}\n{end}{foot}")
 
 
@@ -77,16 +86,17 @@ def _read_words() -> argparse.Namespace:
     parser.add_argument("designs", nargs="*", help="only these")
     parser.add_argument("--work", type=Path, default=WORK, help="journal and records")
     parser.add_argument("--again", action="store_true", help="measure again")
+    parser.add_argument("--jobs", type=int, default=1, help="boots at the same time")
     parser.add_argument("--explain", action="store_true", help="explain records again")
     parser.add_argument("--table", type=Path, help="page to write the table to")
-    parser.add_argument("--set", help="only this one, by the begin of its name")
+    parser.add_argument("--set", default="", help="this one, by the begin of its name")
     parser.add_argument(
         "--keep", action="store_true", help="keep the verdicts as those of a first run"
     )
     return parser.parse_args()
 
 
-def _build(of: DesignSet, work: Path) -> dict[str, list[Path]]:
+def build_files(of: DesignSet, work: Path) -> dict[str, list[Path]]:
     """Return the files of each module and program."""
     into = work / "files"
     into.mkdir(exist_ok=True)
@@ -99,7 +109,8 @@ def _build(of: DesignSet, work: Path) -> dict[str, list[Path]]:
     return files
 
 
-def _measure(boot: Boot, files: Mapping[str, Sequence[Path]], out: Path) -> None:
+def measure(boot: Boot, files: Mapping[str, Sequence[Path]], out: Path) -> None:
+    """Measure a boot on both kernels."""
     rmtree(out, ignore_errors=True)
     needed = {n: 0 for d in boot.designs for n in (*d.modules, *d.programs)}
     # There has to be one, also where the board has all that is needed.
@@ -166,7 +177,11 @@ def table(
     rows: Sequence[Judgement],
     first: Mapping[str, Mapping[str, str]],
 ) -> str:
-    """Write a row for each design and kernel, and the sentences that are not right."""
+    """
+    Write a row for each design and kernel, and the sentences that are not right.
+
+    What was rightly not late, in the first run too, has none.
+    """
     lines = [
         "| design | kernel | title | first run | first truth | now |",
         "|---|---|---|---|---|---|",
@@ -176,6 +191,8 @@ def table(
         for one in (r for r in rows if r.design == design.name):
             kernel = one.kernel.removeprefix("debian-")
             before = first.get(design.name, {}).get(one.kernel, "")
+            if not one.title and {one.verdict, before} <= {"right", ""}:
+                continue
             told = (one.title or "nothing late").replace("|", "\\|")
             counts = (told, before, one.at_first or one.verdict, one.verdict)
             lines.append(f"| {' | '.join((f'`{design.name}`', kernel, *counts))} |")
@@ -188,11 +205,39 @@ def table(
     return "\n".join(lines) + "\n"
 
 
+def brief_table(
+    designs: Sequence[Design],
+    rows: Sequence[Judgement],
+    first: Mapping[str, Mapping[str, str]],
+) -> str:
+    """Write a row for each design; a verdict other than right stands in its cell."""
+    short = [kernel.removeprefix("debian-") for kernel in BOTH]
+    lines = [f"| design | {' | '.join(short)} |", "|---|---|---|"]
+    for design in designs:
+        by_kernel = {one.kernel: one for one in rows if one.design == design.name}
+        before = first.get(design.name, {})
+        cells = (_brief(by_kernel.get(k), before.get(k, "")) for k in BOTH)
+        lines.append(f"| `{design.name}` | {' | '.join(cells)} |")
+    return "\n".join((*lines, "", *_completions(designs))) + "\n"
+
+
+def _brief(one: Judgement | None, before: str) -> str:
+    if one is None:
+        return "not measured"
+    told = re.sub(r" \[\w+\]", "", one.title.replace("|", "\\|")) or "quiet"
+    late = f", {one.latency_us:,.0f} µs" if one.title else ""
+    then = f"; first: {before}" if before not in ("", one.verdict) else ""
+    now = "" if one.verdict == "right" else f"**{one.verdict}**: "
+    return f"{now}{told}{late}{then}"
+
+
 def _completions(designs: Sequence[Design]) -> Iterator[str]:
     """Yield a row for each truth that was completed."""
-    yield "| truth completed | on | by | why | recorded path |"
-    yield "|---|---|---|---|---|"
-    for design in designs:
+    completed = [one for one in designs if one.completed]
+    if completed:
+        yield "| truth completed | on | by | why | recorded path |"
+        yield "|---|---|---|---|---|"
+    for design in completed:
         if (one := design.completed) is not None:
             by = ", ".join(one.causes) or "words"
             row = (f"`{design.name}`", str(one.on), by, one.why, f"`{one.path}`")

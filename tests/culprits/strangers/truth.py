@@ -25,6 +25,8 @@ class DesignSet:
     folder: Path
     modules: tuple[str, ...]
     programs: tuple[str, ...]
+    brief: bool = False
+    """Its table has a row for each design, not for each kernel."""
 
     @property
     def slot(self) -> str:
@@ -58,6 +60,8 @@ SETS = (
         "third set", HERE / "third", ("harbor", "dock", "pier", "quay"), ("yard",)
     ),
 )
+PATH = DesignSet("path", HERE / "path", ("harbour",), ("dock", "customs", "hog"), True)
+"""What delays an event of a device on its way: it has a page of its own."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -105,6 +109,8 @@ class Design:
     """It takes more than a slot, so nothing follows it."""
     ready: str = ""
     """What comes before the measurement, so that it is not the worst of it."""
+    event: str = ""
+    """What wakes the thread, as `rtscope run` has it; "" for its own timer."""
     completed: Completion | None = None
     """What `causes` and `must` have that they had not at first."""
 
@@ -139,6 +145,8 @@ def _design(row: dict[str, Any]) -> Design:
     for key in ("causes", "must", "modules", "programs"):
         words[key] = tuple(row.get(key, ()))
     words["status"] = tuple(row.get("status", (0,)))
+    # Its path takes in two CPUs and a device: the memory for paths holds a few of them.
+    words["alone"] = row.get("alone", "event" in row)
     if later := row.get("completed"):
         lists = {key: tuple(later.get(key, ())) for key in ("causes", "must")}
         words["completed"] = Completion(**(later | lists))

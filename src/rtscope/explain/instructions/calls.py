@@ -385,7 +385,7 @@ def delay_helpers(runs: Sequence[Run]) -> frozenset[Frame]:
         frame, caller = run.frame, run.frame.caller
         if is_clock(plain(frame.name)):
             if caller is not None and not is_clock(plain(caller.name)):
-                reading.add(caller)
+                reading |= set() if _is_called_back(caller) else {caller}
             continue
         # An interrupt is no call of what it interrupts.
         while caller is not None and frame.role not in _INTERRUPTS:
@@ -394,6 +394,13 @@ def delay_helpers(runs: Sequence[Run]) -> frozenset[Frame]:
             working.add(caller)
             frame, caller = caller, caller.caller
     return frozenset(reading - working)
+
+
+def _is_called_back(frame: Frame) -> bool:
+    """Tell whether the kernel itself called a module's function: that is no helper."""
+    by = frame.caller
+    of_kernel = by is not None and by.role is not Role.OTHER and by.name[-1] != "]"
+    return frame.entered and frame.name.endswith("]") and of_kernel
 
 
 def title_frame(chain: Sequence[Frame], delays: frozenset[Frame]) -> int:

@@ -9,6 +9,7 @@ one; the sender from where it has read the clock.
 
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
+from itertools import takewhile
 
 from rtscope.explain.instructions.absences import (
     Wait,
@@ -19,7 +20,7 @@ from rtscope.explain.instructions.absences import (
     wait_of,
 )
 from rtscope.explain.instructions.calls import Frame, Run, begun, plain
-from rtscope.explain.instructions.contexts import Context, contexts_of
+from rtscope.explain.instructions.contexts import Context, callback_of, contexts_of
 from rtscope.explain.instructions.holders import IDLE
 from rtscope.explain.instructions.path import Cpus, runs_of_all
 from rtscope.explain.instructions.requested import asked_in, request_of
@@ -35,6 +36,8 @@ from rtscope.record.instructions.symbols import USER, SymbolTable
 SENDER = "rtscope-ev/"
 """How the agent's threads that send events are called: `agent/measure/sampler.c`."""
 _MOST_CARRIERS = 8
+_TICKS = ("tick_", "hrtimer_wakeup")
+"""Callbacks that carry nothing: of the tick, and of who slept for a time."""
 _ON_THE_WAY = (Wait.CPU, Wait.LOCK, Wait.PAGE)
 """What a task may wait for while it carries an event."""
 
@@ -60,6 +63,12 @@ class Carrier:
     """The CPU of whose instruction that is."""
     is_device: bool = False
     """It is no task: a device that takes its time between its store and its request."""
+    timers: tuple[str, ...] = ()
+    """The callbacks of the timer that ended this time, where that was no device's."""
+    sends: bool = False
+    """What waited for that timer was still with its sender."""
+    was_awake: bool = False
+    """Its call came before the event."""
 
     @property
     def is_sender(self) -> bool:
@@ -115,6 +124,7 @@ class Search:
             if one.wait not in _ON_THE_WAY and one.end_ns > since_ns
         ]
         self._thread = own.switches[-1].task if own.switches else 0
+        self._sends = False
 
     def way(self) -> Way:
         """Return who carried the event."""
@@ -125,7 +135,12 @@ class Search:
         first = call = self._call_of(
             self._thread, since_ns, wait.end_ns, self._section.cpu
         )
-        found = None if call is None else self._made_by(call)
+        if call is None:  # it may have been woken for an earlier event
+            before = self._call_of(
+                self._thread, wait.begin_ns, since_ns, self._section.cpu
+            )
+            return Way((), before, is_known=before is not None)
+        found = self._made_by(call)
         while found is not None and len(carriers) < _MOST_CARRIERS:
             those, found = self._carriers(found)
             carriers += those
@@ -173,7 +188,8 @@ class Search:
         if woken is None or woken.at_ns < self._sent_ns - skew_ns:
             sent = self._sent_by(end_ns)  # to a task that was awake already
             begin_ns = min(self._sent_ns if sent is None else sent.at_ns, end_ns)
-            return [Carrier(cpu, begin_ns, end_ns, task, None)], sent
+            own = Carrier(cpu, begin_ns, end_ns, task, woken, was_awake=True)
+            return [own], sent
         begin_ns = min(woken.at_ns, end_ns)
         return [Carrier(cpu, begin_ns, end_ns, task, woken)], self._made_by(woken)
 
@@ -197,8 +213,9 @@ class Search:
             asked_by=None if asked is None else asked.by,
         )
         if asked is None:
-            return self._running(known)
+            return self._pending(known) or self._running(known)
         if asked.by is not None:
+            self._sends = True
             runs = self._runs_on(asked.by)
             at = asked_in(runs, asked)
             if at is None:
@@ -209,8 +226,44 @@ class Search:
         if sent is None:
             return [known], None
         begin_ns = min(sent.at_ns, asked.at_ns)
-        waits = Carrier(*(found.cpu, begin_ns, asked.at_ns, task, None), is_device=True)
+        waits = Carrier(
+            *(found.cpu, begin_ns, asked.at_ns, task, None),
+            is_device=True,
+            timers=_timers_in(found.runs[begun(found.runs, entered_ns) :]),
+            sends=self._sends,
+        )
         return [known, waits], sent
+
+    def _pending(self, known: Carrier) -> tuple[list[Carrier], _Found | None] | None:
+        """Return an interrupt that was asked for before the event, and came later."""
+        entered_ns = known.begin_ns
+        before = request_of(
+            self._section,
+            self._runs_on,
+            cpu=known.cpu,
+            entered_ns=self._sent_ns,
+            since_ns=self._section.first_ns,
+        )
+        if before is None:
+            return None
+        runs, sent = self._runs_on(known.cpu), self._storing()
+        meanwhile = runs[begun(runs, before.at_ns) : begun(runs, self._sent_ns)]
+        if any(Role.INTERRUPT in run.frame.within for run in meanwhile):
+            return None  # that one was for what came before
+        if sent is None or sent.at_ns >= entered_ns:
+            return None
+        return [replace(known, begin_ns=sent.at_ns)], sent
+
+    def _storing(self) -> _Found | None:
+        """Return where the sender was in its program when it had read the clock."""
+        for cpu in {s.cpu for s in self._switches if s.name.startswith(SENDER)}:
+            runs = self._runs_on(cpu)
+            until = begun(runs, self._sent_ns + self._section.quantum_ns)
+            own = (i for i in reversed(range(until)) if self._is_own(runs[i], cpu))
+            if (at := next(own, None)) is not None:
+                at_ns = max(self._sent_ns, runs[at].begin_ns)
+                return _Found(at_ns, cpu, runs, contexts_of(runs), at)
+        return None
 
     def _running(self, known: Carrier) -> tuple[list[Carrier], _Found | None]:
         """Return an interrupt that went on since before the event, and who sent it."""
@@ -313,6 +366,20 @@ class Search:
             if self._is_own(runs[i], found.cpu):
                 first = i
         return min(self._sent_ns, found.at_ns)
+
+
+def _timers_in(runs: Sequence[Run]) -> tuple[str, ...]:
+    """
+    Return the timers' callbacks of an interrupt that begins with the first run.
+
+    On PREEMPT_RT a thread runs most of them, behind it. None if it is no timer's.
+    """
+    inside = takewhile(lambda run: Role.INTERRUPT in run.frame.within, runs)
+    if not any(Role.TIMER in run.frame.within for run in inside):
+        return ()
+    found = (callback_of(run) for run in runs)
+    names = dict.fromkeys(plain(one) for one in found if one is not None)
+    return tuple(one for one in names if not one.startswith(_TICKS))
 
 
 def _last_call_ns(runs: Sequence[Run], is_threads: Sequence[bool]) -> int:

@@ -38,6 +38,13 @@ from rtscope.record.instructions.symbols import USER
 
 CONTENDED_NS = 200
 """More than any of the lock functions takes if the lock is free."""
+_TAKE_PACKETS = frozenset(
+    {
+        *("bpf_prog_run_generic_xdp", "bpf_dispatcher_xdp_func", "packet_rcv"),
+        *("tpacket_rcv", "sk_filter_trim_cap", "cls_bpf_classify", "tcf_classify"),
+    }
+)
+"""They call programs of BPF that are part of a packet's way, and no probes."""
 _PROBED = COMPETING_TASKS | HELD_BACK | WAITS
 """Causes that stay what they are where a probe is at work."""
 _STAY = COMPETING_TASKS | HELD_BACK | {Cause.LOCK, Cause.TICK, Cause.LATE_TIMER}
@@ -128,6 +135,8 @@ def _probe_of(run: Run) -> Frame | None:
     for frame in run.frame.chain():
         if frame.role is Role.INTERRUPT:
             break
+        if plain(frame.name) in _TAKE_PACKETS:
+            return None
         if frame.role is Role.PROBE:
             found = frame
     return found

@@ -51,7 +51,17 @@ MODERATED = (
     "no instruction of a CPU asked for the interrupt, but a timer of the device: it "
     "moderates its interrupts (coalescing), or takes its time"
 )
+POLLED = (
+    "no interrupt of the device told of the event: a timer let the driver poll, as "
+    "with gro_flush_timeout and napi_defer_hard_irqs"
+)
+RELEASED = (
+    "the sender was done, and its device had not got the event: a timer let the queue "
+    "of the interface (qdisc, or its stopped ring) go on"
+)
 
+_LONG_NS = 50_000
+"""An interrupt that takes less is told by its entry."""
 _Timed = TypeVar("_Timed", Segment, Broken)
 Explainer = Callable[..., Explanation]
 """Explains a path: of a section, symbols, `arch` and `preemptible`."""
@@ -81,6 +91,7 @@ def explain_event(
     own = explanation_of(path, preemptible=preemptible)
     is_told = path.held is not None and way.call is not None
     woken_ns = path.held.runnable_ns - sent_ns if path.held and is_told else 0
+    woken_ns = max(0, woken_ns)
     known = [*_carried(way, path, release, section, symbols, arch, preemptible)]
     segments, broken = list[Segment](), list[Broken]()
     at_ns = woken_ns - sum(one.length_ns for one in known)
@@ -99,11 +110,23 @@ def explain_event(
     notes = own.notes if way.is_known else (*own.notes, UNKNOWN_WAY)
     return replace(
         own,
-        segments=joined([*segments, *behind]),
+        segments=tuple(map(_by_handler, joined([*segments, *behind]))),
         notes=tuple(dict.fromkeys(notes)),
         latency_ns=section.latency_ns,
         broken=(*broken, *(one for one in later if one.end_ns > woken_ns)),
         since=Since.SENT,
+    )
+
+
+def _by_handler(segment: Segment) -> Segment:
+    """Return the event's interrupt, named after the handler that took most of it."""
+    if segment.cause is not Cause.EVENT_INTERRUPT or not segment.pieces:
+        return segment
+    name, ns = max(segment.pieces, key=lambda piece: piece[1])
+    if 2 * ns < (segment.executed_ns or 0) or segment.duration_ns < _LONG_NS:
+        return segment
+    return replace(
+        segment, name=name, evidence=(*segment.evidence, f"entered by {segment.name}")
     )
 
 
@@ -140,7 +163,7 @@ def explain_gap(
 
 def _called_ns(way: Way, section: TraceSection, carried_ns: int) -> int:
     """Return when the thread was woken, by the time of its own CPU."""
-    if way.call is not None and way.call.cpu == section.cpu:
+    if way.call is not None and (way.call.cpu == section.cpu or not way.carriers):
         return way.call.at_ns
     return carried_ns
 
@@ -187,7 +210,7 @@ def _carried(
         since = _after(way.carriers[max(0, i - 1) : i], one.cpu, since)
         if one.is_interrupt:
             since = _before_entry(its_path, one, since)
-        if one.call is not None and held is not None:
+        if one.call is not None and held is not None and not one.was_awake:
             since = _told_to_cpu(its_path, one.call.cpu, since)
         moved = [_shifted(s, -more_ns) for s in _of_carrier(one, since)]
         later = (b for b in carried.broken if b.end_ns > more_ns)
@@ -262,6 +285,11 @@ def _waited(one: Carrier) -> _Carried:
     """Return the time of a device that waits before it asks for its interrupt."""
     length_ns = one.end_ns - one.begin_ns
     segment = Segment(Part.A, 0, length_ns, Cause.DEVICE, DEVICE, evidence=(MODERATED,))
+    if one.timers:
+        cause = Cause.QUEUED if one.sends else Cause.DEFERRED
+        evidence = (RELEASED if one.sends else POLLED,)
+        name = ", ".join(one.timers)
+        segment = replace(segment, cause=cause, name=name, evidence=evidence)
     return _Carried(length_ns, [segment], ())
 
 

@@ -58,4 +58,6 @@ class Role(Enum):
     """The system call by which a program reads a clock."""
     DISPATCH = auto()
     """Leads from the entry of an interrupt to its handler, and back."""
+    DELIVER = auto()
+    """Hands a received packet to whoever asked for such: of no interrupt by itself."""
     OTHER = auto()

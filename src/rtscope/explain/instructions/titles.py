@@ -47,7 +47,10 @@ _BY_HANDLER = frozenset(
     {Cause.EARLIER_INTERRUPT, Cause.OTHER_INTERRUPT, Cause.SOFTIRQ, Cause.PROBE}
 )
 _LED_TO = frozenset(
-    {Role.INTERRUPT, Role.TRAP, Role.DISPATCH, Role.SOFTIRQ, Role.SOFT_TIMER}
+    {
+        *(Role.INTERRUPT, Role.TRAP, Role.DISPATCH, Role.SOFTIRQ, Role.SOFT_TIMER),
+        Role.DELIVER,
+    }
 )
 _IRQ_THREADS = ("irq_thread", "irq_forced_thread")
 _OF_SOFT_TIMERS = "__hrtimer_run_queues"
