@@ -70,13 +70,13 @@ docs-run: packages-test packages-bench agent plugin ## type what tutorials and h
 clocks: agent plugin ## hand ten million clock readings from CPU to CPU on each virtual board: minutes
 	RTSCOPE_TEST_HANDED=10000000 $(PYTEST) -n0 tests/system/test_clocks.py
 
-culprits: agent plugin ## plant what makes wake-ups late on virtual boards, and judge each title: five minutes
+culprits: packages-kernels agent plugin ## plant what makes wake-ups late on virtual boards, and judge each title: five minutes
 	PYTHONPATH=src:tests $(PY) -m culprits.matrix --table lab/culprits.md
 
 strangers: agent plugin ## plant the designs of somebody who has not read how rtscope explains: ten minutes, or ARGS=bpf
 	PYTHONPATH=src:tests $(PY) -m culprits.strangers.run --table lab/designs-of-a-stranger.md $(ARGS)
 
-path-culprits: agent plugin ## plant what delays packets and interrupts on their way: ten minutes, or ARGS=tap
+path-culprits: packages-kernels agent plugin ## plant what delays packets and interrupts on their way: ten minutes, or ARGS=tap
 	PYTHONPATH=src:tests $(PY) -m culprits.strangers.run --set path --jobs 2 --table lab/path-culprits.md $(ARGS)
 
 sources: agent plugin ## type the command of each thing that the source documents name: minutes

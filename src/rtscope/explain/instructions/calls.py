@@ -379,8 +379,7 @@ def delay_helpers(runs: Sequence[Run]) -> frozenset[Frame]:
 
     What they did shows them, whatever their names. `runs` are all of their CPU.
     """
-    reading: set[Frame] = set()
-    working: set[Frame] = set()
+    reading, working = set[Frame](), set[Frame]()
     for run in runs:
         frame, caller = run.frame, run.frame.caller
         if is_clock(plain(frame.name)):
@@ -397,7 +396,7 @@ def delay_helpers(runs: Sequence[Run]) -> frozenset[Frame]:
 
 
 def _is_called_back(frame: Frame) -> bool:
-    """Tell whether the kernel itself called a module's function: that is no helper."""
+    """Tell whether the kernel called a module's function: that is no helper."""
     by = frame.caller
     of_kernel = by is not None and by.role is not Role.OTHER and by.name[-1] != "]"
     return frame.entered and frame.name.endswith("]") and of_kernel
