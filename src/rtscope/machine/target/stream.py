@@ -329,19 +329,19 @@ class PipeStream:
         """Wait for the local process; return whether it has ended."""
         end = time.monotonic() + timeout_s
         while True:
-            self._drop_unread()
             try:
                 self._process.wait(max(0.0, min(DROP_EVERY_S, end - time.monotonic())))
             except process.TimeoutExpired:
-                if time.monotonic() < end:
-                    continue
-                return False
-            return True
+                if time.monotonic() >= end:
+                    return False
+                self._drop_unread()
+            else:
+                return True
 
     def _drop_unread(self) -> None:
         """Drop what nobody will read: a process that fills a pipe does not end."""
         if self._quiet.is_set():
-            with suppress(BlockingIOError, ValueError):  # nothing there, or closed
+            with suppress(OSError, ValueError):  # nothing there, or closed
                 for _ in range(READS_AT_ONCE):
                     if not os.read(self._stdout.fileno(), READ_BYTES):
                         break
