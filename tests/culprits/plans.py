@@ -83,7 +83,7 @@ STYLES = (
     Culprit("preemption off, memset", "wipe_frames", PIECE[1:]),
     Culprit("preemption off, many short helpers", "count_pages", PIECE[1:]),
     Culprit("handler of an interrupt line", "serve_uart", ANY_INTERRUPT),
-    Culprit("stop_machine, on this CPU", "patch_text", PIECE[:1]),
+    Culprit("stop_machine, on this CPU", "patch_text", (PIECE[0], *RIVAL)),
     Culprit("interrupt in a softirq, tail call", "snoop_bus", ANY_INTERRUPT),
     Culprit("poll of a network device", "poll_ring", ("a softirq",), (PLAIN,)),
     Culprit("kernel thread, FIFO, same priority", "peer/1", RIVAL),
