@@ -273,9 +273,10 @@ def on_a_terminal(*words: str, lines: int, typed: tuple[str, bytes]) -> tuple[in
     ours, theirs = pty.openpty()
     termios.tcsetwinsize(theirs, (lines, 80))
     argv = ["setsid", "--ctty", sys.executable, "-m", "rtscope", *words]
-    # Without the LINES that readline has put into pytest's own.
+    # Without the size that readline has put into the environment of pytest.
+    env = {k: v for k, v in os.environ.items() if k not in ("LINES", "COLUMNS")}
     started = subprocess.Popen(
-        argv, stdin=theirs, stdout=theirs, stderr=theirs, env=dict(os.environ)
+        argv, stdin=theirs, stdout=theirs, stderr=theirs, env=env
     )
     os.close(theirs)
     shown, (text, keys) = b"", typed
