@@ -16,6 +16,7 @@ TABLE = symbols(
     *("common_interrupt", "asm_common_interrupt", "irq_entries_start"),
     *("asm_sysvec_apic_timer_interrupt", "my_watchdog", "irq_thread", "my_tap [tap]"),
     *("__netif_receive_skb_core", "my_poll [driver]", "ktime_get", "__napi_poll"),
+    "dev_hard_start_xmit",
 )
 QUANTUM_NS = 5_000
 RECEIVER, SENDER = "rtscope/10", "rtscope-ev/1"
@@ -267,6 +268,37 @@ def test_a_timer_of_the_senders_cpu_that_transmits_released_a_queue() -> None:
     assert found.dominant.cause is Cause.QUEUED
     assert found.dominant.name == "my_watchdog"
     assert "in a queue of its sender" in sentence(found)
+
+
+@pytest.mark.parametrize("by_sender", [False, True])
+def test_a_queue_that_a_timer_released_is_told_before_a_device_that_waits(
+    by_sender: bool,
+) -> None:
+    """Unless the sender itself had handed its frame to the driver."""
+    between: list[Step] = [
+        *((0, ASLEEP), (6_000, "do_idle"), (1_000, "do_idle", 1)),
+        *timer_of(1),
+        *((300, "my_watchdog", 1), (100, "dev_hard_start_xmit", 1)),
+        *((10, "my_watchdog+", 1), (5, "asm_sysvec_apic_timer_interrupt+", 1)),
+        (3_000, "do_idle", 1),
+    ]
+    sends = list(SENDS)
+    sends[3] = (400, "dev_hard_start_xmit" if by_sender else "my_xmit", 1)
+
+    found = answered(
+        between,
+        asked=(SENT_NS + 10_400, 0, BY_TIMER),
+        by_timer_of=1,
+        asleep=False,
+        sends=sends,
+    )
+
+    told = [one for one in causes(found) if one in (Cause.QUEUED, Cause.DEVICE)]
+    assert told == [Cause.QUEUED, Cause.DEVICE][by_sender:]
+    if not by_sender:
+        assert of(found, Cause.QUEUED).name == "my_watchdog"
+        assert 7_000 <= of(found, Cause.QUEUED).duration_ns <= 7_500
+        assert 2_900 <= of(found, Cause.DEVICE).duration_ns <= 3_300
 
 
 def test_a_thread_that_an_earlier_event_woke_waits_for_its_cpu_and_no_event() -> None:

@@ -232,7 +232,25 @@ class Search:
             timers=_timers_in(found.runs[begun(found.runs, entered_ns) :]),
             sends=self._sends,
         )
-        return [known, waits], sent
+        queued = None if waits.timers else self._queued(waits, sent)
+        if queued is None:
+            return [known, waits], sent
+        return [known, replace(waits, begin_ns=queued.end_ns), queued], sent
+
+    def _queued(self, waits: Carrier, sent: _Found) -> Carrier | None:
+        """Return the time in which a sender's queue kept the event from its device."""
+        own = sent.runs[begun(sent.runs, self._sent_ns) : sent.at]
+        if any(_transmits(run) for run in own):
+            return None
+        for cpu in {one.cpu for one in self._switches}:
+            runs = self._runs_on(cpu)
+            for i in range(begun(runs, waits.begin_ns), begun(runs, waits.end_ns)):
+                if _transmits(runs[i]) and (
+                    timers := _timers_in(_interrupt_to(runs, i))
+                ):
+                    end_ns = runs[i].begin_ns
+                    return replace(waits, end_ns=end_ns, timers=timers, sends=True)
+        return None
 
     def _pending(self, known: Carrier) -> tuple[list[Carrier], _Found | None] | None:
         """Return an interrupt that was asked for before the event, and came later."""
@@ -366,6 +384,21 @@ class Search:
             if self._is_own(runs[i], found.cpu):
                 first = i
         return min(self._sent_ns, found.at_ns)
+
+
+def _transmits(run: Run) -> bool:
+    """Tell whether a frame is handed to the driver of its interface."""
+    return any(
+        plain(frame.name) == "dev_hard_start_xmit" for frame in run.frame.chain()
+    )
+
+
+def _interrupt_to(runs: Sequence[Run], at: int) -> Sequence[Run]:
+    """Return the runs of an interrupt, and of its softirqs, up to one of them."""
+    first = at
+    while first and {Role.INTERRUPT, Role.SOFTIRQ} & runs[first - 1].frame.within:
+        first -= 1
+    return runs[first : at + 1]
 
 
 def _timers_in(runs: Sequence[Run]) -> tuple[str, ...]:
