@@ -61,7 +61,7 @@ RELEASED = (
 )
 
 _LONG_NS = 50_000
-"""An interrupt that takes less is told by its entry."""
+"""A shorter interrupt has the name of its entry."""
 _Timed = TypeVar("_Timed", Segment, Broken)
 Explainer = Callable[..., Explanation]
 """Explains a path: of a section, symbols, `arch` and `preemptible`."""

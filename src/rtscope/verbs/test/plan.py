@@ -257,8 +257,7 @@ def _program(
         base=test.path("."),
         checked=[one for one in test.files if tree.file(one) is not None],
     )
-    for word in _files_left_here(test, tree):
-        place = posixpath.normpath(posixpath.join(test.directory, word)).lstrip("/")
+    for word, place in _files_left_here(test, tree):
         context.log(
             f"{word} is a file of this computer, and not of the board: if the program "
             f"is to find it, add --files {place}={word}"
@@ -271,17 +270,18 @@ def _program(
     return program
 
 
-def _files_left_here(test: ProgramTest, tree: ProgramTree) -> Iterator[str]:
-    """Yield the arguments that name a file of this computer which nothing brings."""
+def _files_left_here(test: ProgramTest, tree: ProgramTree) -> Iterator[tuple[str, str]]:
+    """Yield arguments that name a file here which nothing brings, and its place."""
     for word in test.command[1:]:
-        place = posixpath.normpath(posixpath.join(test.directory, word))
+        path = posixpath.join(test.directory, word)
+        place = posixpath.normpath(path).lstrip("/")
         with suppress(OSError, ValueError):
             is_here = test.path(word).is_file() and not place.startswith(_KERNELS)
-            if is_here and tree.file(place.lstrip("/")) is None:
-                yield word
+            if is_here and tree.file(place) is None:
+                yield word, place
 
 
-_KERNELS = ("/proc/", "/sys/", "/dev/")
+_KERNELS = ("proc/", "sys/", "dev/")
 
 
 _MADE = ("/", "/tmp", "/dev/shm", "/run")
