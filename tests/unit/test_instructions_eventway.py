@@ -60,9 +60,10 @@ def answered(
     wakes: tuple[tuple[int, str], ...],
     tasks: tuple[Task, ...] = (),
     before: list[Step] | None = None,
+    told: list[Step] = TOLD,
 ) -> Explanation:
     """Explain an event that CPU 1 carries to a receiver that sleeps on CPU 0."""
-    found = carried(way, wakes=wakes, tasks=tasks, before=before)
+    found = carried(way, wakes=wakes, tasks=tasks, before=before, told=told)
     explanation = explain_event(found, TABLE, arch="x86_64")
     assert explanation.residual_ns == 0
     assert not explanation.broken
@@ -76,16 +77,17 @@ def carried(
     wakes: tuple[tuple[int, str], ...],
     tasks: tuple[Task, ...] = (),
     before: list[Step] | None = None,
+    told: list[Step] = TOLD,
 ) -> TraceSection:
     """
     Return the path of such an event.
 
-    `before` is what CPU 1 did before the event was sent; `wakes` has, of each call of
-    CPU 1 that wakes a task, its number and the task.
+    `before` is what CPU 1 did before the event was sent, and `told` how CPU 0 hears of
+    it; `wakes` has, of each call of CPU 1 that wakes a task, its number and the task.
     """
     begins = [*GOES_TO_SLEEP, (0, ASLEEP), *(before or []), *ASLEEP_SENDER]
     sent_ns = sum(step[0] for step in begins)
-    steps = [*begins, *way, (9, "user", 1), *TOLD, *WAKES_UP]
+    steps = [*begins, *way, (9, "user", 1), *told, *WAKES_UP]
     total_ns = sum(step[0] for step in steps)
     calls, at_ns = [], 0
     for step in steps:
@@ -148,6 +150,20 @@ def test_what_interrupts_the_sender_delays_the_event_and_is_no_timer_of_it() -> 
     assert found.dominant.cause is Cause.OTHER_INTERRUPT
     assert found.dominant.part is Part.A
     assert SENDER in found.dominant.holder
+
+
+@pytest.mark.parametrize("ago_ns", [100, 2 * QUANTUM_NS])
+def test_an_interrupt_long_before_the_call_did_not_tell_of_it(ago_ns: int) -> None:
+    tick: list[Step] = [(10, "asm_common_interrupt"), (10, "asm_common_interrupt+")]
+    found = answered(
+        [*SENT, (7_000, "my_write", 1), *waking(1)],
+        before=[*tick, (10, "do_idle+"), (ago_ns, "zap", 1)],
+        wakes=((0, RECEIVER),),
+        told=[(100, "worker_thread")],
+    )
+
+    assert causes(found)[0] is Cause.SENDING
+    assert of(found, Cause.SENDING).duration_ns >= 7_000
 
 
 def test_a_thread_that_carries_the_event_is_named_and_so_is_who_kept_it() -> None:

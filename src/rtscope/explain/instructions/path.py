@@ -278,8 +278,14 @@ def _of_wakeup(
     absences = [_of_old_page(one, expiry_ns) for one in later]
     if release is not None:
         runs_on = runs_of_all(own.runs, others)
-        says_so = SAYS_SO in others.symbols.names
-        return released(absences, release, own, runs_on, says_so=says_so)
+        return released(
+            absences,
+            release,
+            own,
+            runs_on,
+            quantum_ns=others.section.quantum_ns,
+            says_so=SAYS_SO in others.symbols.names,
+        )
     return [_with_its_end(one, own, expiry_ns, others) for one in absences]
 
 

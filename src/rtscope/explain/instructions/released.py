@@ -36,9 +36,14 @@ def released(
     own: ThreadsCpu,
     runs_on: Callable[[int], Sequence[Run]],
     *,
+    quantum_ns: int,
     says_so: bool,
 ) -> list[Absence]:
-    """Return absences, and of the wait that a release ended when it did."""
+    """
+    Return absences, and of the wait that a release ended when it did.
+
+    `quantum_ns` is what the times of two CPUs may differ by.
+    """
     at = next((i for i, one in enumerate(absences) if one.wait is not Wait.CPU), None)
     if release.call is None or at is None:
         return [*absences]
@@ -55,15 +60,19 @@ def released(
     arrived = switch_to(wait.end_ns, own.switches)
     known = with_queue(known, arrived, own.cpu, runs_on, says_so=says_so)
     by_own = known.runnable_ns + release.at_ns - call.at_ns
-    runnable_ns = min(by_own, _answered_ns(known, own, by_own))
+    runnable_ns = min(by_own, _answered_ns(known, own, by_own, quantum_ns))
     known = replace(
         known, runnable_ns=max(wait.begin_ns, min(runnable_ns, wait.end_ns))
     )
     return [*absences[:at], known, *absences[at + 1 :]]
 
 
-def _answered_ns(known: Absence, own: ThreadsCpu, by_ns: int) -> int:
-    """Return when the thread's CPU knew of the call at the latest, if it shows."""
+def _answered_ns(known: Absence, own: ThreadsCpu, by_ns: int, quantum_ns: int) -> int:
+    """
+    Return when the thread's CPU knew of the call at the latest, if it shows.
+
+    An interrupt that began more than a quantum before the call is not of it.
+    """
     runs, contexts = own.runs, own.contexts
     if known.woken is None or known.woken[1] == own.cpu:
         return by_ns
@@ -75,7 +84,8 @@ def _answered_ns(known: Absence, own: ThreadsCpu, by_ns: int) -> int:
     if last is None:
         return by_ns
     entered_ns = runs[first_of(runs, contexts, last)].begin_ns
-    return entered_ns if known.begin_ns < entered_ns < by_ns else by_ns
+    since_ns = max(known.begin_ns + 1, by_ns - quantum_ns)
+    return entered_ns if since_ns <= entered_ns < by_ns else by_ns
 
 
 def of_awake(
