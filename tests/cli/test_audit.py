@@ -69,6 +69,7 @@ def test_a_configuration_alone_is_asked_what_it_can_tell(
     assert "watchdog" not in rows
 
 
+@pytest.mark.slow
 def test_this_machine_is_captured_and_judged_again(
     rtscope: Rtscope, here: Path
 ) -> None:

@@ -71,6 +71,7 @@ def _make_history(here: Path) -> None:
         git("commit", "--quiet", "-am", f"init: Return {number}")
 
 
+@pytest.mark.slow
 def test_the_first_bad_commit_is_found_with_real_checkouts_and_builds(
     rtscope: Rtscope, history: list[str], measured: Measured, tmp_path: Path
 ) -> None:
@@ -277,6 +278,7 @@ def test_the_ends_of_a_series_are_numbers_or_names(
     assert "has 10 patches; write how many are applied, 0 to 10" in wrong.err
 
 
+@pytest.mark.slow
 def test_a_patch_that_does_not_apply_is_named(
     rtscope: Rtscope, series: Path, measured: Measured
 ) -> None:

@@ -55,6 +55,7 @@ def _make_history(here: Path) -> None:
             git("tag", "start")
 
 
+@pytest.mark.slow
 def test_the_first_bad_commit_is_found_and_one_that_does_not_build_is_skipped(
     rtscope: Rtscope, history: list[str], tmp_path: Path
 ) -> None:
@@ -80,6 +81,7 @@ def test_the_first_bad_commit_is_found_and_one_that_does_not_build_is_skipped(
     assert not list((tmp_path / "rtscope/bisect").iterdir())
 
 
+@pytest.mark.slow
 def test_the_terminal_has_commit_author_figures_and_cause(
     rtscope: Rtscope, history: list[str]
 ) -> None:
@@ -97,6 +99,7 @@ def test_the_terminal_has_commit_author_figures_and_cause(
     assert len(lines) <= 22
 
 
+@pytest.mark.slow
 def test_it_goes_on_where_it_was_ended(rtscope: Rtscope, history: list[str]) -> None:
     rtscope(*BISECT, "--out", "out")
     journal = Path("out/steps.jsonl")
@@ -125,6 +128,7 @@ def test_the_test_of_now_judges_every_commit(
     assert (here / "linux/control.toml").read_text() == "# 10000 of now\n"
 
 
+@pytest.mark.slow
 def test_a_share_finds_what_breaks_no_budget(
     rtscope: Rtscope, history: list[str], here: Path
 ) -> None:

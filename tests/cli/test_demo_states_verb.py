@@ -87,6 +87,7 @@ def test_each_state_is_seen_on_this_machine(rtscope: Rtscope) -> None:
     assert said.err.count("state: ") == len(statemaker.MAKERS)
 
 
+@pytest.mark.slow
 @pytest.mark.skipif(os.geteuid() != 0, reason="another test runs as this user")
 @pytest.mark.skipif(
     shutil.which("setpriv") is None or not Path(SYSTEM_PYTHON).exists(),
@@ -122,6 +123,7 @@ def test_each_state_is_seen_by_an_ordinary_user(tmp_path: Path) -> None:
 # --- every ending ends the children ---------------------------------------------------
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("name", statemaker.MAKERS)
 def test_a_killed_demo_leaves_no_process(name: str) -> None:
     words = [sys.executable, "-c", HOLDER, statemaker.__file__, name]
@@ -134,6 +136,7 @@ def test_a_killed_demo_leaves_no_process(name: str) -> None:
         until_none_is_left(holder.pid)
 
 
+@pytest.mark.slow
 def test_ctrl_c_ends_it_in_words_and_leaves_no_process() -> None:
     words = [sys.executable, "-P", "-m", "rtscope", "app", "demo", "states"]
     with started(words) as demo:

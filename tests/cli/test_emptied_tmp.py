@@ -146,6 +146,7 @@ def nothing_written(here: Path) -> bool:
     return not [*here.glob("out*"), *here.glob(".out*")]
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("fault", EMPTIED)
 @pytest.mark.parametrize("verb", VERBS)
 def test_emptied_temporary_files_are_told_and_nothing_is_written(

@@ -169,6 +169,7 @@ def test_a_mistake_is_refused_and_nothing_is_written(
     assert not (here / "units").exists()
 
 
+@pytest.mark.slow
 @settings(
     suppress_health_check=[HealthCheck.function_scoped_fixture],
     max_examples=30,

@@ -186,6 +186,7 @@ def test_what_is_of_no_format_is_refused(rtscope: Rtscope, here: Path) -> None:
     assert "no format that rtscope knows" in said.err
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("name", DESCRIBED)
 def test_every_format_becomes_a_report(rtscope: Rtscope, here: Path, name: str) -> None:
     (here / "x").write_text(DESCRIBED[name])

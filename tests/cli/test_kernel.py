@@ -50,6 +50,7 @@ def test_show_says_what_a_kernel_is_made_of(rtscope: Rtscope) -> None:
     assert "debian/patches-rt, riscv-6.1-rt" in said.out
 
 
+@pytest.mark.slow
 def test_a_built_kernel_is_verified_by_its_name_and_shown_by_it(
     rtscope: Rtscope, here: Path, tmp_path: Path
 ) -> None:
@@ -114,6 +115,7 @@ def test_two_preemption_models_of_ours_are_told_and_what_boards_change_is_not(
     assert "SMP" not in said.err
 
 
+@pytest.mark.slow
 def test_build_prints_the_digest_and_package_writes_both_files(
     rtscope: Rtscope, here: Path
 ) -> None:
@@ -157,6 +159,7 @@ def test_a_built_kernel_is_verified_by_its_recipe(rtscope: Rtscope, here: Path) 
     assert rows["preempt_rt"]["outcome"] == "pass"
 
 
+@pytest.mark.slow
 def test_a_recipe_without_rt_is_verified_as_an_ordinary_kernel(
     rtscope: Rtscope, here: Path
 ) -> None:
@@ -180,6 +183,7 @@ def test_what_is_not_built_cannot_be_verified(rtscope: Rtscope, here: Path) -> N
     assert "rtscope kernel build pc-6.12-rt" in against.err
 
 
+@pytest.mark.slow
 def test_twins_that_differ_in_preemption_only_are_told_by_the_exit_status(
     rtscope: Rtscope, here: Path
 ) -> None:
@@ -218,6 +222,7 @@ def test_patches_shows_where_a_series_stops_and_that_is_status_1(
     assert said.out.count("not tried") == 1
 
 
+@pytest.mark.slow
 def test_results_are_had_as_json(rtscope: Rtscope, here: Path) -> None:
     (here / "good.patch").write_text(PATCH)
     make_recipe(here, RT, patches='"./good.patch"')
@@ -261,6 +266,7 @@ def test_a_slip_in_what_is_compared_with_is_told_before_any_work(
     )
 
 
+@pytest.mark.slow
 def test_a_kernel_for_the_virtual_board_is_not_packed_for_a_real_one_in_silence(
     rtscope: Rtscope, here: Path
 ) -> None:

@@ -179,6 +179,7 @@ def test_a_program_left_behind_ends_with_the_machine(committed: Computer) -> Non
     assert not runs(left[1])
 
 
+@pytest.mark.slow
 @needs_root
 @pytest.mark.usefixtures("mounts")
 @pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM])

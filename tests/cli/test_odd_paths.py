@@ -58,6 +58,7 @@ def odd(place: Path) -> list[str]:
     return ["fifo.toml", "dev.toml", "loop.toml", "socket.toml", "sparse.toml", LONG]
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("command", READING)
 def test_what_cannot_be_read_is_refused_at_once(
     rtscope: Rtscope, here: Path, command: str

@@ -34,6 +34,7 @@ def run(rtscope: Rtscope, targets: str, *more: str, loads: str = "idle") -> Any:
     )
 
 
+@pytest.mark.slow
 def test_each_board_has_a_result_directory_of_its_own(
     rtscope: Rtscope, here: Path
 ) -> None:
@@ -98,6 +99,7 @@ def test_a_board_loses_its_own_runs_alone_and_resume_measures_them(
     assert rtscope("run", "--resume", "out").status == 0
 
 
+@pytest.mark.slow
 def test_the_worst_exit_status_counts(rtscope: Rtscope, here: Path) -> None:
     (here / "lab.toml").write_text(
         '[[board]]\ntarget = "ssh:a"\nsettings = { deadline = "6us" }\n'
@@ -310,6 +312,7 @@ def test_the_report_is_printed_where_its_page_cannot_be_written(
         assert "ssh-a" in said.out
 
 
+@pytest.mark.slow
 def test_without_a_result_there_is_no_table(rtscope: Rtscope) -> None:
     words = ("run", "-t", "ssh:fails,ssh:full", "-l", "idle", *SHORT, "--out", "out")
 
@@ -324,6 +327,7 @@ def test_without_a_result_there_is_no_table(rtscope: Rtscope) -> None:
     assert "<th" not in page
 
 
+@pytest.mark.slow
 def test_a_used_directory_is_refused_with_how_to_go_on(rtscope: Rtscope) -> None:
     run(rtscope, "ssh:a,ssh:b")
     said = run(rtscope, "ssh:a,ssh:b")

@@ -96,6 +96,7 @@ PRINTING = {
 }
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("redirected", UNWRITABLE.values(), ids=UNWRITABLE)
 @pytest.mark.parametrize("words", PRINTING.values(), ids=PRINTING)
 def test_a_result_that_cannot_be_written_keeps_the_status_and_is_told(
@@ -139,6 +140,7 @@ def fill(descriptor: int) -> None:
     os.set_blocking(descriptor, True)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("full", [full_pipe, full_terminal])
 def test_messages_that_nobody_reads_stop_no_measurement(
     full: Callable[[], tuple[int, int]], tmp_path: Path, forked: Forked

@@ -272,6 +272,7 @@ def test_a_note_looks_at_the_runs_of_the_list_alone(
     assert work.checks.equal == 1
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("text", ["[]", "null", '{"a": null}', "[" * 200_000])
 def test_a_damaged_list_of_failures_is_named(
     rtscope: Rtscope, sweep_board: FakeBoard, text: str
@@ -285,6 +286,7 @@ def test_a_damaged_list_of_failures_is_named(
     assert "out/failed.json: damaged: no list of failures" in one_line(said.err)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("text", ["{}", "null", '["x"]', "[" * 200_000])
 def test_a_damaged_list_of_cells_is_named(
     rtscope: Rtscope, sweep_board: FakeBoard, text: str
@@ -298,6 +300,7 @@ def test_a_damaged_list_of_cells_is_named(
     assert "out/asked.json: damaged: no list of cells" in one_line(said.err)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("text", ["[]", "null", '{"a": null}', "[" * 200_000, "\xff"])
 def test_a_damaged_list_of_checks_is_named(
     rtscope: Rtscope, sweep_board: FakeBoard, text: str

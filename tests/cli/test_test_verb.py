@@ -147,6 +147,7 @@ def test_a_build_that_cannot_run_is_named(rtscope: Rtscope, control: Path) -> No
     assert "none-of-this-name: not installed" in answer.err
 
 
+@pytest.mark.slow
 def test_too_much_for_the_memory_of_a_board_is_refused(
     rtscope: Rtscope, control: Path, here: Path
 ) -> None:

@@ -129,6 +129,7 @@ def unpack() -> None:
     document.write_text(document.read_text().replace("PLACE", str(Path.cwd())))
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("name", NAMES)
 def test_what_is_interrupted_leaves_the_files_that_it_always_left(
     rtscope: Rtscope, board: FakeBoard, searched: None, name: str
@@ -180,6 +181,7 @@ def test_a_sweep_of_an_earlier_version_is_finished(
     }
 
 
+@pytest.mark.slow
 def test_a_search_of_an_earlier_version_is_finished(
     rtscope: Rtscope, searched: None
 ) -> None:

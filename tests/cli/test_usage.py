@@ -34,6 +34,7 @@ def measured(here: Path) -> ResultDir:
     return store
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("words", "told"),
     [
@@ -354,6 +355,7 @@ def test_a_bug_is_told_where_no_file_can_be_written(
     assert "Traceback" in said.err
 
 
+@pytest.mark.slow
 def test_a_terminal_that_knows_only_ascii_gets_what_it_can_show(
     measured: ResultDir,
 ) -> None:

@@ -161,6 +161,7 @@ def of_units() -> Iterator[str]:
             yield from told(title, answers)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("name", "of"), [("machines.txt", of_machines), ("units.txt", of_units)]
 )

@@ -93,6 +93,7 @@ FORMS: Mapping[str, Callable[[], str]] = {
 }
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("form", FORMS)
 def test_what_is_said_of_two_kernels_has_not_changed(form: str, rewrite: bool) -> None:
     path = EXPECTED / form

@@ -195,6 +195,7 @@ def test_a_page_with_another_content_is_not_the_functions(board: Board) -> None:
     assert Kind.USED in other.kinds
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("use", ["", "1", "1@", "@1", "4096@1", "1@2:", "1@2@3", "x@1"])
 def test_a_function_without_place_and_sum_is_refused(board: Board, use: str) -> None:
     guest = guest_with()

@@ -163,6 +163,7 @@ def test_a_section_that_unpacks_to_too_much_or_not_at_all_is_damage(
         DebugInfo(ElfFile(elf_file([packed]))).places([CODE])
 
 
+@pytest.mark.slow
 def test_sections_that_unpack_to_little_each_count_together() -> None:
     size = MAX_UNPACKED_BYTES // 4
     one = compressed(size, zlib.compress(bytes(size)))
@@ -204,6 +205,7 @@ def test_a_table_of_symbols_beyond_the_file_is_damage() -> None:
         image.symbol_at(CODE)
 
 
+@pytest.mark.slow
 def test_a_name_of_cpp_that_doubles_with_each_step_stays_as_it_is() -> None:
     pairs = "".join(f"IS{n}_S{n}_ES_" for n in "0123456789ABCDEFGHIJKLM")
     name = f"_Z1f1AIiiES_{pairs}ISN_SN_E"
@@ -331,6 +333,7 @@ ENDINGS: dict[str, str] = {
 }
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("ending", ENDINGS)
 def test_a_file_that_ends_the_process_is_left_out_and_the_others_are_read(
     ending: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch

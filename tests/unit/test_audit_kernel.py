@@ -459,6 +459,7 @@ def test_damage_never_gives_anything_but_a_clear_error(junk: bytes, at: int) -> 
             parse_image(damaged, source="x")
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("module", "most_mib"), [(gzip, 16), (lzma, 16), (bz2, 16), (zstandard, 64)]
 )

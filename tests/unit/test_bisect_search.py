@@ -202,6 +202,7 @@ def state_of(tree: Path) -> dict[str, str]:
     return {str(path): path.read_bytes().hex() for path in files}
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("culprit", [1, 2, 31, 32, 33, 41, 63, 64])
 def test_one_commit_among_64_is_found_with_nine_builds_or_fewer(
     repository: Repository, tmp_path: Path, culprit: int
@@ -285,6 +286,7 @@ def test_the_users_repository_is_as_it_was(
     assert state_of(repository.tree) == before
 
 
+@pytest.mark.slow
 def test_a_commit_that_does_not_build_is_skipped(
     repository: Repository, tmp_path: Path
 ) -> None:
@@ -393,6 +395,7 @@ def test_an_end_that_does_not_build_ends_the_search(
         run(repository.subject(tmp_path, kernels), trials)
 
 
+@pytest.mark.slow
 def test_a_search_goes_on_where_it_was_interrupted(
     repository: Repository, tmp_path: Path
 ) -> None:

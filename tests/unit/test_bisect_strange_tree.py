@@ -109,6 +109,7 @@ TRAPS: dict[str, Callable[[Path, str], None]] = {
 }
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("changed", [False, True], ids=["as it is", "changed"])
 @pytest.mark.parametrize("kind", TRAPS)
 def test_nothing_that_the_settings_of_a_tree_name_is_run(

@@ -257,6 +257,7 @@ DOCUMENTS = st.fixed_dictionaries(
 )
 
 
+@pytest.mark.slow
 @settings(max_examples=200)
 @given(DOCUMENTS | VALUES)
 def test_any_document_is_a_campaign_or_a_usage_error_of_printable_text(

@@ -179,6 +179,7 @@ def scheduler(turn: Turn, *, when_asked: bool) -> Iterator[str]:
         serving.join(60)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("turn", TURNS)
 def test_a_scheduler_that_turns_hostile_at_the_door_is_none(
     turn: str, monkeypatch: pytest.MonkeyPatch

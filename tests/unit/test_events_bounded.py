@@ -27,6 +27,7 @@ def trace(number: int, *, cpus: int = 1, same: bool = False) -> Trace:
     return text_trace(memoryview("\n".join(lines).encode()), name="trace.txt")
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("most", [4, 5, 10, 99, 203, 204, 1000])
 @pytest.mark.parametrize("cpus", [1, 2, 3])
 def test_each_event_is_in_the_window_or_counted_as_lost(most: int, cpus: int) -> None:

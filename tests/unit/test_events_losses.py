@@ -1,5 +1,6 @@
 """Explanations where events are missing: what is not known is no cause."""
 
+import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
@@ -157,6 +158,7 @@ LOSSES = st.lists(
 )
 
 
+@pytest.mark.slow
 @settings(max_examples=100)
 @given(
     events=st.lists(ANY, max_size=40),

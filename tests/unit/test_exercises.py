@@ -48,6 +48,7 @@ def test_a_solution_changes_a_few_lines(name: str) -> None:
     assert 0 < len(changed) <= MOST_CHANGED, changed
 
 
+@pytest.mark.slow
 @pytest.mark.skipif(
     not (shutil.which("gcc") and shutil.which("make")), reason="needs gcc and make"
 )

@@ -104,6 +104,7 @@ def lent(number: int) -> list[Event]:
     return events
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     "kind",
     [

@@ -86,6 +86,7 @@ def test_what_is_right_is_read() -> None:
 NINES = "9" * 5_000
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("text", "where"),
     [

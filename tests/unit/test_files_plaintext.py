@@ -152,6 +152,7 @@ def test_what_is_cut_short_is_refused(tmp_path: Path, packing: str) -> None:
         plain_bytes(content[:20], name="x")
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("packing", PACKERS)
 def test_what_unpacks_to_too_much_is_refused(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, packing: str

@@ -45,6 +45,7 @@ def _with(text: str, place: re.Match[str], number: str) -> str:
     return text[: place.start()] + number + text[place.end() :]
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("kind", TEXTS)
 def test_no_endless_number_is_left_out_without_a_word(
     kind: str, tmp_path: Path

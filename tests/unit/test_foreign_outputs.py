@@ -158,6 +158,7 @@ def test_json_of_rt_tests_has_exact_statistics(path: Path, tmp_path: Path) -> No
             assert found.stdev_ns is None
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("path", EVERY, ids=ids)
 def test_a_real_output_is_recognised_and_contradicts_nothing(
     path: Path, tmp_path: Path

@@ -315,6 +315,7 @@ def test_other_text_is_no_table(text: str, tmp_path: Path) -> None:
     assert format_of(Source(path)) == ""
 
 
+@pytest.mark.slow
 def test_outputs_of_tools_are_no_tables() -> None:
     folder = Path(__file__).parent.parent / "foreign"
     outputs = [path for path in folder.iterdir() if path.suffix != ".md"]

@@ -65,6 +65,7 @@ def numbers(runs: list[ForeignRun]) -> list[object]:
     return [(r.format, r.variant, r.threads, r.metadata) for r in runs]
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(("path", "before"), in_turn(SHORT, [*BEFORE]), ids=named)
 def test_a_prefix_changes_no_number(tmp_path: Path, path: Path, before: str) -> None:
     plain = plain_runs(path)
@@ -91,6 +92,7 @@ def test_a_prefix_changes_no_number_of_a_described_format(
     )
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("path", REAL, ids=lambda path: path.name)
 def test_packing_and_encoding_change_no_number(tmp_path: Path, path: Path) -> None:
     if "left-out" in path.name:
@@ -127,6 +129,7 @@ UNLISTED: dict[str, Callable[[int], str]] = {
 }
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(("before", "name"), in_turn([*UNLISTED], SOME, each=2))
 def test_a_prefix_that_nobody_has_listed_changes_no_number(
     tmp_path: Path, name: str, before: str
@@ -167,6 +170,7 @@ MAILS: dict[str, Callable[[str], str]] = {
 }
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("name", SOME)
 @pytest.mark.parametrize("mail", MAILS)
 def test_a_mail_as_it_was_sent_changes_no_number(
@@ -184,6 +188,7 @@ def test_a_mail_as_it_was_sent_changes_no_number(
 LOG = "".join(f"building object {n} of 99999, please be patient\n" for n in range(4000))
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("before", "name"),
     in_turn(["", "2024-05-03T10:11:12.1234567Z "], SOME[:3]),

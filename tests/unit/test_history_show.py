@@ -77,6 +77,7 @@ def test_a_larger_family_costs_more() -> None:
 # --- a series over time ---------------------------------------------------------------
 
 
+@pytest.mark.slow
 def test_a_change_is_named_with_its_night_and_its_kernel(tmp_path: Path) -> None:
     place = tmp_path / "nights"
     lab(place, 20, boards=("a", "b"))

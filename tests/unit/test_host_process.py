@@ -30,6 +30,7 @@ def test_a_program_that_reads_nothing_ends_too() -> None:
     assert process.run(["true"], timeout_s=60, stdin=b"x" * (1 << 20)).status == 0
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("to", ["", ">&2"])
 @pytest.mark.parametrize(
     "program", ["cat /dev/zero", "yes", "while :; do echo; done", "yes & yes"]

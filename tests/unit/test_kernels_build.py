@@ -95,6 +95,7 @@ def test_the_last_line_of_a_symbol_counts(tmp_path: Path) -> None:
         assert "PREEMPT_RT" not in configured(context, recipe).values()
 
 
+@pytest.mark.slow
 def test_all_configurations_are_checked_before_a_kernel_is_built(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -130,6 +131,7 @@ def test_all_configurations_are_checked_before_a_kernel_is_built(
     assert list((tmp_path / "cache/parts").iterdir()) == []
 
 
+@pytest.mark.slow
 def test_cells_of_one_kernel_are_configured_once(tmp_path: Path) -> None:
     recipe, context = _recipe(tmp_path / "a"), _build_context(tmp_path)
     said: list[str] = []
@@ -143,6 +145,7 @@ def test_cells_of_one_kernel_are_configured_once(tmp_path: Path) -> None:
     assert "configuring 2 kernels to check the settings" in said
 
 
+@pytest.mark.slow
 def test_what_is_built_is_not_configured_again(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -165,6 +168,7 @@ def test_what_else_a_machine_has_makes_no_other_kernel(tmp_path: Path) -> None:
     assert one == two
 
 
+@pytest.mark.slow
 def test_a_built_kernel_is_found_again_and_the_users_tree_is_as_it_was(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -178,6 +182,7 @@ def test_a_built_kernel_is_found_again_and_the_users_tree_is_as_it_was(
     assert sorted(str(p) for p in (tmp_path / "a" / "linux").rglob("*")) == before
 
 
+@pytest.mark.slow
 def test_a_tree_that_was_built_in_place_is_built_from_a_clean_copy(
     tmp_path: Path,
 ) -> None:
@@ -246,6 +251,7 @@ def test_a_configuration_is_had_without_building(tmp_path: Path) -> None:
     assert "PREEMPT_RT" in found.names["RT_MUTEXES"]
 
 
+@pytest.mark.slow
 def test_a_failed_build_shows_the_first_error_keeps_its_log_and_leaves_no_part(
     tmp_path: Path,
 ) -> None:
@@ -343,6 +349,7 @@ def test_a_full_disk_is_told_before_anything_is_built(
         _build(_build_context(tmp_path), _recipe(tmp_path / "a"))
 
 
+@pytest.mark.slow
 def test_a_disk_that_is_full_is_told_where_no_program_of_the_build_says_so(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:

@@ -91,6 +91,7 @@ def _made(folder: Path) -> Path:
     return folder
 
 
+@pytest.mark.slow
 def test_another_commit_is_another_kernel_and_a_commit_can_be_named(
     tmp_path: Path,
 ) -> None:
@@ -143,6 +144,7 @@ def test_a_source_that_is_not_there_or_another_is_named_and_nothing_is_left(
     assert not parts.is_dir() or list(parts.iterdir()) == []
 
 
+@pytest.mark.slow
 def test_head_of_a_clone_is_its_own_and_not_that_of_where_it_came_from(
     tmp_path: Path,
 ) -> None:
@@ -161,6 +163,7 @@ def test_head_of_a_clone_is_its_own_and_not_that_of_where_it_came_from(
     assert _digest(cache, head) == _digest(cache, pinned)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("ref", ["v1", "tags/v1", "refs/tags/v1"])
 def test_a_tag_is_found_by_its_whole_name_and_as_the_commit_that_it_names(
     tmp_path: Path, ref: str
@@ -180,6 +183,7 @@ def test_a_tag_is_found_by_its_whole_name_and_as_the_commit_that_it_names(
     assert _digest(cache, tag) == _digest(cache, pinned)
 
 
+@pytest.mark.slow
 def test_a_source_of_another_version_than_the_recipe_says_is_refused(
     tmp_path: Path,
 ) -> None:
@@ -191,6 +195,7 @@ def test_a_source_of_another_version_than_the_recipe_says_is_refused(
         _digest(tmp_path / "cache", wrong)
 
 
+@pytest.mark.slow
 def test_a_directory_can_be_pinned_too(tmp_path: Path) -> None:
     recipe = _with_source(tmp_path / "a", f'directory = "linux"\nsha256 = "{"0" * 64}"')
     with pytest.raises(KernelError, match="a file was changed") as refused:

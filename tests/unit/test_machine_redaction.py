@@ -328,6 +328,7 @@ def test_a_redacted_record_is_still_the_record_of_its_measurement() -> None:
     )
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     "piece",
     [

@@ -175,6 +175,7 @@ PAGES: Mapping[str, Callable[[], str]] = {
 }
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("name", PAGES)
 def test_each_row_of_a_table_has_a_cell_for_each_heading(name: str) -> None:
     page = PAGES[name]()
@@ -220,6 +221,7 @@ def test_a_cell_over_two_columns_or_two_rows_counts_there() -> None:
     assert list(uneven_rows(page)) == ["table 1, row 5: 2 cells below 3 headings"]
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("cycles", "period_ns"),
     [(5, 700 * 10**9), (320, 11 * 10**9), (3_200, 11 * 10**8), (31_000, 11 * 10**7)],

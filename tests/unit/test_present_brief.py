@@ -74,6 +74,7 @@ def shown(one: Result, detail: Detail) -> str:
     return captured.get()
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("told", TOLD.values(), ids=TOLD)
 def test_a_result_fits_into_one_look(told: Callable[[], Result]) -> None:
     lines = render_brief(told(), more=MORE).splitlines()

@@ -87,6 +87,7 @@ def test_identifiers_are_unique_and_every_link_leads_somewhere(large_page: str) 
     assert {link[1:] for link in page.links} <= set(page.ids)
 
 
+@pytest.mark.slow
 def test_the_page_is_the_same_to_the_byte_when_made_again() -> None:
     assert render_html(build_model(small_campaign())) == render_html(
         build_model(small_campaign())
@@ -118,6 +119,7 @@ def test_shares_below_a_tenth_have_a_digit_more() -> None:
     assert [re.findall(r"[0-9.]+%", row) for row in rows] == [["10%"], ["9.5%"]]
 
 
+@pytest.mark.slow
 def test_hostile_text_acts_nowhere_in_the_page() -> None:
     t = thread([4_000, 900_000] * 500)
     runs = [

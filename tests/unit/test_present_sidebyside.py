@@ -188,6 +188,7 @@ def test_a_virtual_time_is_called_virtual_wherever_a_unit_stands() -> None:
         assert words.count("µs") == words.count("virtual µs") > 0
 
 
+@pytest.mark.slow
 def test_pages_have_both_tables_and_their_drawings() -> None:
     report = render_html(build_model(matrix()))
     comparison = render_html(build_comparison({"a": matrix()[:2], "b": matrix()[2:]}))

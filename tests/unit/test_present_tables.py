@@ -81,6 +81,7 @@ def two_kernels() -> list[RunRecord]:
     return [run("rt", 8, rt=True), run("plain", 80, rt=False)]
 
 
+@pytest.mark.slow
 @pytest.mark.usefixtures("one_more")
 def test_a_figure_that_is_one_row_of_the_table_is_in_every_form_of_a_report() -> None:
     model = build_model(two_kernels())

@@ -117,6 +117,7 @@ NO_TIME = re.compile(
 )
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("deadline_ns", [None, 30_000, 8_000])
 @pytest.mark.parametrize(
     "threads",

@@ -334,6 +334,7 @@ def test_of_too_many_segments_the_longest_are_written_and_the_others_counted(
     assert begins == sorted(begins)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     "evidence",
     [

@@ -279,6 +279,7 @@ def test_a_file_that_was_cut_anywhere_is_refused_or_its_loss_is_told(end: int) -
     use(WHOLE[:end])
 
 
+@pytest.mark.slow
 @settings(max_examples=150, deadline=None)
 @given(
     st.lists(

@@ -167,6 +167,7 @@ def sentence_of(path: Path, thread: str = CTL) -> tuple[str, str, int]:
     return dominant.cause.value, dominant.name, round(dominant.duration_ns, -3) // 1000
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("form", FORMS)
 def test_every_form_has_the_same_answer(form: str, tmp_path: Path) -> None:
     (tmp_path / "trace").write_bytes(FORMS[form].encode())

@@ -60,6 +60,7 @@ def test_a_damaged_stream_is_refused_with_its_name(
         read_stream(path, sha256=None)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("head", "words"),
     [(b"", "not a trace of rtscope's plugin"), (RAW, "more than 8,388,608 bytes")],

@@ -161,6 +161,7 @@ def test_what_runs_beside_a_step_ends_with_it(journal: Path) -> None:
 # --- flakes ----------------------------------------------------------------------
 
 
+@pytest.mark.slow
 def test_a_test_that_ever_failed_is_named_with_its_seeds(tmp_path: Path) -> None:
     tests = tmp_path / "test_it.py"
     tests.write_text(
@@ -241,6 +242,7 @@ def test_every_second_run_is_beside_a_load(tmp_path: Path) -> None:
 # --- times -----------------------------------------------------------------------
 
 
+@pytest.mark.slow
 def test_what_a_test_and_its_fixture_cost_is_told(tmp_path: Path) -> None:
     tests = tmp_path / "test_it.py"
     tests.write_text(
@@ -317,6 +319,7 @@ def test_what_fails_once_is_named_and_what_fails_twice_fails(
     assert "FLAPS" not in capfd.readouterr().out
 
 
+@pytest.mark.slow
 def test_many_that_fail_are_not_run_again(
     tests: Path, tmp_path: Path, capfd: pytest.CaptureFixture[str]
 ) -> None:

@@ -5,6 +5,7 @@ from collections.abc import Sequence
 from dataclasses import replace
 from itertools import combinations
 
+import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from scipy.cluster.hierarchy import DisjointSet
@@ -73,6 +74,7 @@ def some_runs(draw: st.DrawFn) -> list[RunRecord]:
     )
 
 
+@pytest.mark.slow
 @settings(max_examples=4 * settings().max_examples)
 @given(some_runs())
 def test_all_at_once_is_as_each_pair_of_runs(runs: list[RunRecord]) -> None:

@@ -330,6 +330,7 @@ def test_the_spread_is_what_labels_and_blocks_leave() -> None:
     assert of(pair, "max").spread == pytest.approx(math.sqrt(within / 6))
 
 
+@pytest.mark.slow
 def test_reports_of_the_same_runs_draw_the_same_labellings() -> None:
     groups = {"a": planned(range(40, 55), "a"), "b": planned(range(52, 67), "b")}
     first = compare(groups)

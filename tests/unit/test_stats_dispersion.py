@@ -42,6 +42,7 @@ def test_the_last_moment_belongs_to_the_last_part() -> None:
     assert dispersion_of([(PARTS, (PARTS, PARTS + 7))]).factor == pytest.approx(2)
 
 
+@pytest.mark.slow
 def test_independent_episodes_are_seldom_called_clustered() -> None:
     rng = np.random.default_rng(1)
     said = 0

@@ -104,6 +104,7 @@ def test_a_cut_list_gives_only_wakeups_that_no_unlisted_one_exceeds() -> None:
     assert all((event.latency_ns or 0) > 9_000 for event in found)
 
 
+@pytest.mark.slow
 def test_where_too_few_wakeups_are_kept_whole_seconds_are_tested() -> None:
     values = latencies(minutes=12, every_s=60.0)
     timing = timing_of([with_few_kept(values)])
@@ -115,6 +116,7 @@ def test_where_too_few_wakeups_are_kept_whole_seconds_are_tested() -> None:
     assert timing.steady.found.period_ns / S == pytest.approx(60, rel=0.02)
 
 
+@pytest.mark.slow
 def test_whole_seconds_limit_the_periods_and_the_report_says_so() -> None:
     values = latencies(minutes=12, every_s=None)
 

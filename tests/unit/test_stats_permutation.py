@@ -160,6 +160,7 @@ def test_adjusted_p_values_keep_the_order_and_are_never_smaller(
     )
 
 
+@pytest.mark.slow
 def test_equal_groups_are_called_different_in_at_most_alpha_of_all_labellings() -> None:
     rng = np.random.default_rng(3)
     figures = [figure(row.tolist()) for row in rng.lognormal(size=(4, 8))]

@@ -77,6 +77,7 @@ def test_five_differences_have_no_interval() -> None:
     assert interval_of_mean([0.31, -0.12, 0.25, 0.4, -0.05]) is None
 
 
+@pytest.mark.slow
 def test_of_effects_that_are_none_five_in_a_hundred_sweeps_have_a_discovery() -> None:
     draw = np.random.default_rng(1)
     found = sum(
@@ -103,6 +104,7 @@ def test_one_effect_among_many_needs_so_many_pairs(tests: int) -> None:
     assert not discoveries([p_of_signs([1.0] * (pairs - 1)), *others])[0]
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("pairs", [6, 7, 8, 12])
 def test_a_detectable_ratio_is_found_four_times_in_five(pairs: int) -> None:
     draw = np.random.default_rng(2)

@@ -115,6 +115,7 @@ def test_lines_without_content_are_counted_too(
         collect(running, timeout_s=600)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("line", [LINE, '{"type":"keep"}', '{"type":"keep","x":[[]]}'])
 def test_an_answer_that_takes_too_much_memory_is_ended(
     line: str, monkeypatch: pytest.MonkeyPatch

@@ -181,6 +181,7 @@ def test_all_blocks_of_a_thread_are_known_also_outside_of_its_cycles() -> None:
     assert blocks_of_threads(code, [TID + 2]).tolist() == []
 
 
+@pytest.mark.slow
 def test_the_pieces_of_many_threads_are_told_apart_in_one_pass() -> None:
     threads = 200_000
     ends = [piece(at, threads - at // 2, 1 + at % 2) for at in range(2 * threads)]

@@ -3,6 +3,8 @@
 import re
 from dataclasses import replace
 
+import pytest
+
 from fakes.programrecords import CLOCK_NANOSLEEP, Written, file_of
 from pages.jsonkeys import keys_without_words
 from rtscope.boards.runs.identity import BoardIdentity
@@ -62,6 +64,7 @@ def page(record: ProgramRecord) -> str:
     return page_of(page_document(answer_of(record), record, None))
 
 
+@pytest.mark.slow
 def test_the_worst_cycle_is_drawn_with_who_took_its_cpu() -> None:
     record = record_of(8)
     worst = worst_of(answer_of(record))

@@ -68,6 +68,7 @@ def executes(own: OwnFile, content: bytes, *names: str, judged: bool) -> None:
     own.add(np.array([BASE + (one or 0) for one in offsets], np.uint64), judged=judged)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("options", [("-static", "-g"), ("-dynamic", "-g")])
 def test_functions_that_no_thread_entered_are_named(
     folder: Path, options: tuple[str, ...]
@@ -90,6 +91,7 @@ def test_what_nobody_executed_is_all_of_it(folder: Path) -> None:
     assert set(found.never) == OWN
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("options", "why"),
     [

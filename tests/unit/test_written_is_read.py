@@ -15,6 +15,7 @@ from rtscope.verbs.test import baseline as baselines
 from unit.test_test_judge import TEST, seen
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("number", [100, 1_000, 20_000])
 def test_reasons_that_are_too_long_for_their_list_are_cut(
     tmp_path: Path, number: int
