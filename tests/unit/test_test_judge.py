@@ -214,7 +214,7 @@ def test_what_a_worse_cycle_did_is_named_with_its_place(tmp_path: Path) -> None:
     assert (most.thread, most.cycle, most.worst) == ("loop", 7, 7)
     assert "first in cycle 7; more than in most cycles: malloc" in most.words
     assert "free in write_log() log.c:41 (once)" in most.words
-    assert "write in push() queue.c:12 (once)" in most.words
+    assert "page fault by a write in push() queue.c:12 (once)" in most.words
 
 
 def test_a_lock_that_is_held_longer_than_usual_is_more() -> None:
@@ -405,8 +405,11 @@ def test_the_failure_in_junit_has_the_cause_as_the_markdown_does() -> None:
     assert "more than in most cycles: malloc" in said
     assert "free in write_log() log.c:41 (once)" in said
     (faulted,) = cases["page faults"].result
-    assert "write in push() queue.c:12 (4 times)" in faulted.message
-    assert "write, 4 times: push queue.c:12 < write_log log.c:41" in faulted.text
+    assert "page fault by a write in push() queue.c:12 (4 times)" in faulted.message
+    assert (
+        "page fault by a write, 4 times: push queue.c:12 < write_log log.c:41"
+        in faulted.text
+    )
     figures = {row.name: row.value for row in cases["response"].child(Properties)}
     assert (figures["response ns"], figures["limit ns"]) == ("25014", "10000")
     assert (figures["cycle"], figures["cycles"]) == ("7", "8")
@@ -434,7 +437,7 @@ def test_a_broken_count_says_where_in_the_program_it_was() -> None:
     budget = BudgetTable(allocations=0, faults=3, missed=0)
     answer = answered(budget, replace(seen(inside=INNER), stacks=stacks))
     said = "malloc (4 times) and free in write_log() log.c:41 (4 times)"
-    faults = "write in push() queue.c:12 (4 times)"
+    faults = "page fault by a write in push() queue.c:12 (4 times)"
 
     assert answer.sentence == f"allocations 8 of thread loop, of 0 allowed: {said}"
     markdown = render_document(answer_document(answer)).replace("\\", "")

@@ -434,8 +434,8 @@ _WRITES, _EXECUTES = 1, 1 << 8
 
 def _fault_words(fault: Entry) -> str:
     if fault.detail & _EXECUTES:
-        return "execution"
-    return "write" if fault.detail & _WRITES else "read"
+        return "page fault by execution"
+    return f"page fault by a {'write' if fault.detail & _WRITES else 'read'}"
 
 
 def function_name(functions: Sequence[str], number: int) -> str:
