@@ -85,7 +85,7 @@ sources: agent plugin ## type the command of each thing that the source document
 programs: packages-test agent ## check programs that others wrote beside bpftrace: a quarter of an hour, or ARGS=jackd
 	PATH=$(CURDIR)/.venv/bin:$$PATH PYTHONPATH=src:tests $(PY) -m programs.run $(ARGS)
 
-tested: agent plugin ## test programs of others on virtual boards, unchanged and made worse: hours, or ARGS=clocks
+tested: packages-kernels agent plugin ## test programs of others on virtual boards, unchanged and made worse: hours, or ARGS=clocks
 	PYTHONPATH=src:tests $(PY) -m programs.tested.run $(ARGS)
 
 fmt: .venv/.stamp-dev ## rewrite the code in the house style

@@ -1,8 +1,8 @@
 """
 Programs of others that are built here from their sources: built/sources.toml.
 
-The sources come by an ordinary package client, of one version and digest, and are
-compiled with zig: so each computer makes the same program.
+The sources come by an ordinary client, of one version and digest, and are compiled with
+zig: so each computer makes the same program. A row may have a script of its own.
 """
 
 import json
@@ -60,7 +60,11 @@ def make(name: str, arch: str = ARCH, *, planted: bool = False) -> Path:
         _mend(source, row.get("mends", {}))
         if planted:
             _mend(source, row["planted"])
-        _compile(row, source, out, arch)
+        if "script" in row:
+            words = (OWN / row["script"], OWN / row["reads"], out / row["program"])
+            _run(*words, cwd=source)
+        else:
+            _compile(row, source, out, arch)
         (out / "stamp").write_text(stamp)
         shutil.rmtree(folder, ignore_errors=True)
         out.rename(folder)
@@ -116,7 +120,8 @@ def _made(folder: Path) -> Path:
 
 def _stamp(row: Row, *, planted: bool) -> str:
     """Return what the result depends on."""
-    names = [*(f"{one}.c" for one in row.get("own", ())), *row.get("main", "").split()]
+    names = [f"{one}.c" for one in row.get("own", ())]
+    names += [row[key] for key in ("main", "script", "reads") if key in row]
     own = [(OWN / name).read_text() for name in names]
     return json.dumps([row, planted, _OPTIONS, own], sort_keys=True)
 
@@ -170,7 +175,17 @@ def _by_cargo(row: Row, work: Path) -> Path:
     return crate
 
 
+def _by_git(row: Row, work: Path) -> Path:
+    """Fetch some folders of a commit, whose name is the digest of its files."""
+    made = work / "tree"
+    _run("git", "clone", "-q", "--filter=blob:none", "--no-checkout", row["url"], made)
+    _run("git", "sparse-checkout", "set", "--no-cone", *row["paths"], cwd=made)
+    _run("git", "checkout", "--quiet", row["version"], cwd=made)
+    return made
+
+
 CLIENTS: Mapping[str, Callable[[Row, Path], Path]] = {
+    "git": _by_git,
     "pip": _by_pip,
     "cargo": _by_cargo,
 }
