@@ -115,3 +115,18 @@ def test_a_function_is_found_by_its_name_or_as_a_clone() -> None:
 
     assert table.address_of("zap") == 0xFFFFFFFF81000000
     assert table.address_of("za") is None
+
+
+@pytest.mark.parametrize("clone", ["", ".isra.0", ".constprop.0.isra.1"])
+def test_a_function_does_not_begin_at_its_seldom_executed_piece(clone: str) -> None:
+    table = parse_symbols(
+        f"ffffffff81000000 t do_exit{clone}.cold\nffffffff81000100 T do_exit{clone}\n"
+    )
+
+    assert list(table.addresses_of("do_exit")) == [0xFFFFFFFF81000100]
+
+
+def test_a_function_comes_before_its_clones() -> None:
+    table = parse_symbols("ffffffff81000000 t zap.part.0\nffffffff81000100 t zap\n")
+
+    assert table.address_of("zap") == 0xFFFFFFFF81000100

@@ -32,6 +32,8 @@ _ROW = re.compile(
 _TEXT = frozenset("tTwW")
 # Names that the compiler and the linker make, beside the function's own.
 _MADE_UP = ("$", ".L", "__pfx_", "__cfi_")
+_COLD = ".cold"
+"""A piece of a function that is seldom executed."""
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -49,11 +51,19 @@ class SymbolTable:
         return next(self.addresses_of(function), None)
 
     def addresses_of(self, function: str) -> Iterator[int]:
-        """Yield the same for all functions of a name: two files may have one each."""
-        clone = f"{function}."
+        """
+        Yield the same for all functions of a name: two files may have one each.
+
+        Those without a suffix come first. A `.cold` piece, which may lie before its
+        function, is none: nobody calls it.
+        """
+        clone, clones = f"{function}.", list[int]()
         for address, name in zip(self.starts.tolist(), self.names, strict=True):
-            if name is not None and (name == function or name.startswith(clone)):
+            if name == function:
                 yield int(address)
+            elif name is not None and name.startswith(clone):
+                clones += [int(address)] * (_COLD not in name)
+        yield from clones
 
     def names_of(self, addresses: NDArray[np.uint64]) -> list[str | None]:
         """Return the function that each address lies in; None if it lies in none."""
