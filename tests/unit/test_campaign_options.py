@@ -43,6 +43,26 @@ def test_runs_that_an_option_makes_equal_are_run_once() -> None:
     assert with_options(campaign, Options(load="os")).runs == (RunTable(loads=("os",)),)
 
 
+@pytest.mark.parametrize(
+    ("options", "interval_ns"),
+    [
+        (Options(event="hwlat:threshold=5"), 1_000_000_000),
+        (Options(event="hwlat", interval="200ms"), 200_000_000),
+        (Options(event="udp"), 200_000),
+    ],
+)
+def test_hwlat_looks_each_second_if_nothing_else_is_said(
+    options: Options, interval_ns: int
+) -> None:
+    (run,) = with_options(Campaign(), options).runs
+
+    assert run.intervals_ns == (interval_ns,)
+
+
+def test_another_event_beside_hwlat_needs_an_interval_that_is_said() -> None:
+    assert refused_option(event="hwlat,udp").startswith("--interval: hwlat looks once")
+
+
 def test_options_take_lists_and_words() -> None:
     campaign = with_options(
         Campaign(),

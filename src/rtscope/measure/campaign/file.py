@@ -29,6 +29,8 @@ from rtscope.record.samples import MAX_PERIODS
 
 HWLAT_LEAST_NS = 100_000_000
 """The kernel's tracer sleeps some milliseconds more than it should in each window."""
+HWLAT_USUAL_NS = NS_PER_S
+"""As the tracer itself has it."""
 MAX_RUNS = 100_000
 """At a second each, starting the runs alone takes more than a day."""
 
@@ -87,6 +89,11 @@ def contradictions(campaign: Campaign) -> Iterator[tuple[str, int, str]]:
     yield from _of_repeats(campaign)
 
 
+def is_hwlat(event: str) -> bool:
+    """Tell whether an event, with its options, is of the kernel's own tracer."""
+    return event.partition(":")[0] == HWLAT
+
+
 def _of_run(run: RunTable) -> Iterator[Wrong]:
     if run.priorities and not set(run.policy_names) & set(REALTIME_POLICIES):
         yield (
@@ -106,12 +113,10 @@ def _of_run(run: RunTable) -> Iterator[Wrong]:
             "a thread of policy deadline runs in periods of its own timer; write "
             "another policy, or leave event out",
         )
-    hwlat = any(event.startswith(HWLAT) for event in run.event_texts)
-    if hwlat and min(run.intervals_ns) < HWLAT_LEAST_NS:
+    if any(map(is_hwlat, run.event_texts)) and min(run.intervals_ns) < HWLAT_LEAST_NS:
         yield (
             "run.interval",
-            "hwlat looks once in each interval, which must have 100 ms; write 1s, or "
-            "--interval 1s",
+            "hwlat looks once in each interval, which must have 100 ms; write 1s",
         )
     shortest, longest = min(run.durations_ns), max(run.intervals_ns)
     if shortest < 2 * longest:
@@ -125,7 +130,7 @@ def _of_run(run: RunTable) -> Iterator[Wrong]:
 
 def _of_hwlat(campaign: Campaign) -> Iterator[Wrong]:
     """Yield what is asked for and is of threads, which are not in a hole."""
-    if not any(e.startswith(HWLAT) for run in campaign.runs for e in run.event_texts):
+    if not any(is_hwlat(e) for run in campaign.runs for e in run.event_texts):
         return
     for asked, name in ((campaign.explain, "explain"), (campaign.parts, "parts")):
         if asked:

@@ -8,10 +8,12 @@ import typer
 
 from rtscope.measure.campaign.file import (
     BOARDS_ONLY,
+    HWLAT_USUAL_NS,
     At,
     checked,
     description,
     field_of,
+    is_hwlat,
     key_schemas,
     validated,
     written,
@@ -150,6 +152,9 @@ def _without_displaced(campaign: Campaign, options: Options) -> Campaign:
             runs = tuple(replace(run, priorities=()) for run in runs)
         if "deadline" not in policies:
             campaign = replace(campaign, deadline_runtime_ns=None)
+    is_hole = options.event and all(map(is_hwlat, runs[0].event_texts))
+    if is_hole and not options.interval:
+        runs = tuple(replace(run, intervals_ns=(HWLAT_USUAL_NS,)) for run in runs)
     if options.seed is not None and options.seeds is None:
         campaign = replace(campaign, seeds=())
     if options.seeds is not None and options.seed is None:
