@@ -1,5 +1,6 @@
 """What wakes the threads: its names and options, and events that never come."""
 
+import re
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
@@ -19,6 +20,7 @@ from rtscope.measure.events import (
     parse_event,
 )
 from rtscope.measure.plan import make_plan, measure_args
+from rtscope.present.documents.pages import render_html
 from rtscope.present.model.build import build_model
 from rtscope.present.model.rows import Row, rows_of
 from rtscope.present.model.side_by_side import by_variant, side_by_side
@@ -362,6 +364,31 @@ def test_a_report_of_holes_says_what_was_looked_for() -> None:
     assert none.title.startswith("Holes with interrupts off of ")
     assert "11" in none.headline.maximum
     assert some.headline.where.startswith("was the longest hole: ")
+
+
+@pytest.mark.parametrize(
+    ("made", "says"),
+    [
+        (with_holes([12 * US] * 20), ("Holes with", "The worst reported holes")),
+        (polled("other", throttled=False), ("Gaps in", "Share of intervals")),
+        (of_run(of_event([US] * 20)), ("Event latency", "Share of events with")),
+    ],
+)
+def test_a_page_calls_what_was_measured_by_its_name(
+    made: RunRecord, says: tuple[str, ...]
+) -> None:
+    page = render_html(build_model([made]))
+    words = re.sub(r"<dl.*?</dl>|<[^>]*>", " ", page, flags=re.DOTALL)
+
+    assert all(one in words for one in says)
+    assert "ake-up latency" not in words
+    assert "worst wake-ups" not in words
+
+
+def test_runs_of_different_events_have_latencies_alone_in_common() -> None:
+    model = build_model([of_run(of_event([US])), record([thread([US])])])
+
+    assert model.title.startswith("Latency of ")
 
 
 @pytest.mark.parametrize(

@@ -182,7 +182,9 @@ def wide_charts() -> list[Chart]:
         timeline,
         (RangeGroup(name, marks),),
     )
-    return [Chart(f"c{n}", "Title", "W", one) for n, one in enumerate(contents)]
+    load = "memory · event udp:from=enp0s31f6:to=enp0s31f7"
+    titles = ["Title", f"{load}: tail of the distribution", "Title", f"{load}, {load}"]
+    return [Chart(f"c{n}", titles[n], "W", one) for n, one in enumerate(contents)]
 
 
 @pytest.mark.parametrize("chart", wide_charts(), ids=lambda chart: chart.name)

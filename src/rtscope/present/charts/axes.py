@@ -100,6 +100,7 @@ CHARACTER_PT, DIGIT_PT = 6.4, 5.8
 """A wide one of STYLE's type, for labels of rows; one of a number."""
 
 SMALL_PT = 8.5
+TITLE_PT = 10.5
 NEAR_LEFT = 0.25
 """Of the axes' width: a label that ended there would begin beside them."""
 KEY_HEIGHT_PT = 9
@@ -140,7 +141,7 @@ def latency_axis(
     ax: "Axes", low: float, high: float, *, logarithmic: bool, chart: Chart
 ) -> None:
     """Make x the latency of a chart, from low to high microseconds."""
-    ax.set_xlabel(f"{chart.measured} ({chart.virtual}µs)")
+    ax.set_xlabel(f"{chart.measured.word} ({chart.virtual}µs)")
     if logarithmic:
         ax.set_xscale("log")
         plain_log_ticks(ax, "x", low, high)
@@ -262,9 +263,28 @@ def mark_deadline(ax: "Axes", deadline_ns: int | None, *, top: float = 1) -> Non
     )
 
 
+def _wide_pt(text: str) -> float:
+    """Return how wide a title is in the size of titles, with matplotlib's own font."""
+    from matplotlib.font_manager import FontProperties
+    from matplotlib.textpath import text_to_path
+
+    font = FontProperties(size=TITLE_PT, weight="bold")
+    return float(text_to_path.get_text_width_height_descent(text, font, False)[0])
+
+
 def title(ax: "Axes", text: str, cpus: Sequence[CpuCurve]) -> None:
-    """Write the title, and under it which colour is which CPU."""
-    ax.set_title(text, pad=19)
+    """
+    Write the title, and under it which colour is which CPU.
+
+    A long one is written smaller, and one that is longer still is cut.
+    """
+    room_pt, size_pt = WIDTH_PT * (1 - ax.get_position().x0) - 6, TITLE_PT
+    wide_pt = _wide_pt(text)
+    if wide_pt > room_pt:
+        size_pt = max(SMALL_PT, TITLE_PT * room_pt / wide_pt)
+        while len(text) > 2 and _wide_pt(text) * size_pt / TITLE_PT > room_pt:
+            text = f"{text[:-2]}…"
+    ax.set_title(text, pad=19, fontsize=size_pt)
     if not cpus:
         return
     _key_text(ax, 0, "CPU")

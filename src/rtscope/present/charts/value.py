@@ -14,6 +14,7 @@ from rtscope.present.charts.axes import (
     mark_deadline,
     mark_maximum,
     new_figure,
+    title,
 )
 from rtscope.present.model.charts import Chart
 from rtscope.present.model.softvalue import ValueOverLatency
@@ -58,7 +59,7 @@ def draw_value(chart: Chart, content: ValueOverLatency) -> "Figure":
     values.set_ylabel("value")
     values.spines["right"].set_visible(True)
     mark_deadline(ax, chart.deadline_ns, top=0.9)
-    ax.set_title(chart.title, pad=19)
+    title(ax, chart.title, ())
     names = [("value of an activation", CURVE, "-"), ("worth less than 1", LOST, "-")]
     line_key(ax, names)
     return figure

@@ -16,10 +16,12 @@ from rtscope.present.model.charts import Chart, cpu_colours, ranges_chart
 from rtscope.present.model.explained_records import ExplainedRecord, explained_records
 from rtscope.present.model.findings import Headline, findings_of, headline_of
 from rtscope.present.model.rows import (
+    Measured,
     MeasuredMachine,
     Provenance,
     Row,
     machines_of,
+    measured_by,
     merged_caveats,
     provenance_of,
     rows_of,
@@ -76,6 +78,7 @@ class Model:
     """Each wake-up of runs that kept them, by the digests of their results."""
     soft: Soft | None
     """What the wake-ups were worth; None without a soft deadline."""
+    measured: Measured
     exit_status: int
     """That of the verdict; without one 0, or 3 if a run is not valid."""
 
@@ -152,6 +155,7 @@ def build_model(
     pair = side_by_side(by_variant(rows), deadline_ns=deadline_ns)
     attached = explained_records(records, explained)
     headline, late = headline_of(rows), late_wakeups(rows)
+    measured = measured_by(records)
     distances = steady_sentences(late.values())
     # With a verdict on top the maximum is the first finding; without, it is on top.
     first = () if deadline_ns is None else (f"{headline.maximum} {headline.where}",)
@@ -172,7 +176,7 @@ def build_model(
         )
         status = verdict.exit_status
     return Model(
-        title=f"{rows[0].measured.heading} of {whose}",
+        title=f"{measured.heading} of {whose}",
         subtitle=subtitle,
         headline=headline,
         verdict=verdict,
@@ -199,5 +203,6 @@ def build_model(
         virtual="virtual " if any(row.virtual for row in rows) else "",
         samples=samples or {},
         soft=soft,
+        measured=measured,
         exit_status=status,
     )

@@ -22,7 +22,13 @@ from rtscope.present.model.overtime import (
     cpu_label,
     maxima_over_time,
 )
-from rtscope.present.model.rows import MEASURED, Row, anchor_of
+from rtscope.present.model.rows import (
+    MEASURED,
+    Measured,
+    Row,
+    anchor_of,
+    measured_by,
+)
 from rtscope.present.model.softvalue import ValueOverLatency
 from rtscope.present.words import enumeration, us
 from rtscope.stats.distribution import (
@@ -132,7 +138,7 @@ class Chart:
     deadline_ns: int | None = None
     virtual: str = ""
     """`virtual ` if its times are a virtual board's, to stand before units."""
-    measured: str = MEASURED.word
+    measured: Measured = MEASURED
     """What its latencies are."""
     figures: str = ""
     """The figures that a comparison of ranges draws of each row, in words."""
@@ -171,8 +177,9 @@ def charts_of(
         (
             "tail",
             "tail of the distribution",
-            f"Share of {row.measured.samples} with at least each latency, both axes "
-            f"logarithmic, of {samples} under {row.name}; it ends at {row.maximum}.",
+            f"Share of {row.measured.samples} with at least each {row.measured.size}, "
+            f"both axes logarithmic, of {samples} under {row.name}; it ends at "
+            f"{row.maximum}.",
             tuple(tails),
         ),
     ]
@@ -184,7 +191,7 @@ def charts_of(
             f"{row.worst_run.run.id}, and the clock frequency and temperature where "
             "known."
         )
-        drawn.append(("time", "latency over time", words, over_time))
+        drawn.append(("time", f"{row.measured.size} over time", words, over_time))
     return tuple(
         Chart(
             name=f"{row.anchor}-{kind}",
@@ -194,7 +201,7 @@ def charts_of(
             samples=counted,
             deadline_ns=deadline_ns,
             virtual=row.virtual,
-            measured=row.measured.word,
+            measured=row.measured,
         )
         for kind, title, description, content in drawn
         if content is not None
@@ -239,7 +246,7 @@ def overlay_charts(
             samples=min(layer.samples for layer in layers),
             deadline_ns=deadline_ns,
             virtual=max(row.virtual for row in rows),
-            measured=first.measured.word,
+            measured=first.measured,
         )
         for kind, words, what in (
             ("counts", f"{'both' if is_pair else 'all'} distributions", "Histograms"),
@@ -287,7 +294,7 @@ def ranges_chart(
         content=tuple(RangeGroup(load, tuple(marks)) for load, marks in groups.items()),
         deadline_ns=deadline_ns,
         virtual=virtual,
-        measured=rows[0].measured.word,
+        measured=measured_by([one for row in rows for one in row.records]),
     )
 
 

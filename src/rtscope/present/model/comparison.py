@@ -16,6 +16,7 @@ from rtscope.present.model.rows import (
     Row,
     in_order,
     machines_of,
+    measured_by,
     merged_caveats,
     merged_row,
     provenance_of,
@@ -172,9 +173,9 @@ def build_comparison(
     loads = _load_comparisons(by_load, deadline_ns)
     records = [record for runs in labelled.values() for record in runs]
     rows = [side.row for load in loads for side in load.sides]
-    virtual = virtual_word(records)
+    virtual, whose = virtual_word(records), enumeration(list(labelled))
     return ComparisonReport(
-        title=f"{rows[0].measured.heading} of {enumeration(list(labelled))} compared",
+        title=f"{measured_by(records).heading} of {whose} compared",
         subtitle=f"Baseline: {next(iter(labelled))}",
         summary=_summary(loads),
         loads=loads,

@@ -15,7 +15,7 @@ from rtscope.machine.facts import FactValue
 from rtscope.present.document import Note
 from rtscope.present.words import duration, micro, us, virtual_word
 from rtscope.record.caveats.catalogue import CaveatKind, Effect, gravest_first, kind_of
-from rtscope.record.model import HWLAT, POLL, Run, RunRecord
+from rtscope.record.model import HWLAT, POLL, TIMER, Run, RunRecord
 from rtscope.stats.conditions import load_names
 from rtscope.stats.determinism import (
     OverSeeds,
@@ -49,23 +49,51 @@ class Measured:
     """What each of its samples is of."""
     whole: str
     """What a missed period means."""
+    size: str = "latency"
+
+    @property
+    def under_load(self) -> str:
+        """What a table of all loads has."""
+        return f"{'Latency' if self.size == 'latency' else self.heading} under load"
+
+    @property
+    def short(self) -> str:
+        """One of it, in a word."""
+        return self.size if self.size == "latency" else self.word
+
+    @property
+    def share(self) -> str:
+        """What a tail has shares of."""
+        return f"{self.samples} with at least this {self.size}"
 
 
 MEASURED = Measured(
     *("Wake-up latency", "wake-up latency", "wake-ups"),
     "a thread was a whole interval late",
 )
+_MIXED = Measured("Latency", "latency", "samples", MEASURED.whole)
+_EVENT = Measured("Event latency", "event latency", "events", MEASURED.whole)
 _MEASURED_OF = {
+    TIMER: MEASURED,
     POLL: Measured(
         *("Gaps in a busy loop", "gap", "intervals"),
-        "a gap lasted a whole interval",
+        *("a gap lasted a whole interval", "length"),
     ),
     HWLAT: Measured(
         *("Holes with interrupts off", "hole", "reported holes"),
-        "a hole lasted a whole interval",
+        *("a hole lasted a whole interval", "length"),
     ),
 }
-"""By the event; of all others a thread is woken."""
+"""By the event; all others are sent to a thread."""
+
+
+def measured_by(records: Sequence[RunRecord]) -> Measured:
+    """Return what runs measured; of different events, what holds for all."""
+    kinds = {
+        _MEASURED_OF.get(record.run.event.partition(":")[0], _EVENT)
+        for record in records
+    }
+    return kinds.pop() if len(kinds) == 1 else _MIXED
 
 
 @dataclass(frozen=True, slots=True)
@@ -298,7 +326,7 @@ def merged_row(
         bogo_ops_per_s=sum(throughput.values()) if throughput else None,
         seeds=seeds,
         virtual=virtual,
-        measured=_MEASURED_OF.get(records[0].run.event.partition(":")[0], MEASURED),
+        measured=measured_by(records),
     )
 
 

@@ -45,5 +45,5 @@ def soft_chart(row: Row, utility: Utility, *, deadline_ns: int | None) -> Chart 
         samples=row.summary.samples or 0,
         deadline_ns=deadline_ns,
         virtual=row.virtual,
-        measured=row.measured.word,
+        measured=row.measured,
     )

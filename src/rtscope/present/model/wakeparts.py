@@ -2,6 +2,7 @@
 
 from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
@@ -17,7 +18,7 @@ from rtscope.present.model.charts import (
     binned,
     tail_curve,
 )
-from rtscope.present.model.rows import Row
+from rtscope.present.model.rows import MEASURED, Row
 from rtscope.present.words import NOTHING
 from rtscope.stats.figures import figure
 from rtscope.stats.summary import Summary
@@ -114,7 +115,7 @@ def parts_chart(row: Row) -> Chart | None:
         content=Overlay(tuple(edges.tolist()), layers, logarithmic, tails=False),
         samples=min(layer.samples for layer in layers),
         virtual=row.virtual,
-        measured="part of a wake-up",
+        measured=replace(MEASURED, word="part of a wake-up"),
     )
 
 
