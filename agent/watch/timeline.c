@@ -198,6 +198,8 @@ static void end_call(struct timeline *t, int64_t now_ns)
 			t->other_calls++;
 		else if (t->in.cannot_block && !t->call_slept)
 			c->harmless++;
+		else if (t->in.gone && !t->call_slept)
+			c->undecided++;
 		else if (t->in.unsure && !t->call_slept)
 			add_time(&c->unsure, t->call_ns, now_ns, t->in.call);
 		else

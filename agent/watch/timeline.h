@@ -77,6 +77,10 @@ struct timeline_record {
 	bool idle;                     /* it may be the wait for the next cycle */
 	bool cannot_block;             /* as it is called */
 	bool unsure;                 /* unless what it points to says that it cannot */
+	bool gone;                   /* unless its descriptor does, which is closed */
+	int fd, changes;             /* plus 1; 0: none. Of RETURN: what it returned */
+	bool closes;                 /* what it changes */
+	bool nonblocking;            /* it is now; without `changes`, what it returns */
 	struct timeline_futex futex; /* of UNLOCK, and of CALL that is a lock wait */
 };
 
@@ -97,6 +101,7 @@ struct timeline_call {
 	struct timed unsure; /* until timeline_settle(): what they point to decides */
 	unsigned int could, could_not; /* block, of those whose memory was copied */
 	int64_t harmless;              /* times that it could not block, and did not */
+	int64_t undecided;             /* that it did not, with a descriptor that is gone */
 	struct timed times;            /* all others */
 	struct timed slept, held;      /* in it; `worst_in`: who ended that */
 };

@@ -297,6 +297,8 @@ static bool is_wanted(struct watch *w, struct watched *t, const char *kind,
 		return true;
 	if (out->kind == TIMED_LOCK_WAIT)
 		return (out->what == TIMELINE_CALL) == !strcmp(kind, "lock_wait");
+	if (out->gone)
+		return false;
 	c = timeline_row(&t->line, out);
 	if (!c)
 		return !out->cannot_block;

@@ -1,11 +1,13 @@
 /* SPDX-License-Identifier: MIT */
 #include "watch/watchcalls.h"
 
+#include <fcntl.h>
 #include <linux/futex.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/sem.h>
+#include <sys/socket.h>
 
 #include "watch/calltable.h"
 
@@ -268,8 +270,8 @@ static bool applies(const struct call *call, const struct rule *r,
 			if (r->value[i] && (uint32_t)arg == r->value[i])
 				return false;
 		return true;
-	case NONBLOCKING:
-		return p->nonblocking(p->of, (int)arg);
+	case NONBLOCKING: /* look_at_descriptor() */
+		return false;
 	case NOTIME:
 		return is_no_time(p, call, arg);
 	case NOWAIT:
@@ -296,6 +298,39 @@ static bool cannot_block(const struct call *call, const uint64_t args[WATCHCALLS
 		if (applies(call, &call->rule[i], args, p))
 			return true;
 	return false;
+}
+
+/* Its flags may have been read after the number was given to another file. */
+static void look_at_descriptor(const struct call *call,
+			       const uint64_t args[WATCHCALLS_ARGS],
+			       const struct watchcalls_process *p,
+			       struct timeline_record *out)
+{
+	enum watchcalls_descriptor is;
+
+	if (call->rule[0].when != NONBLOCKING || out->cannot_block)
+		return;
+	is = p->descriptor(p->of, (int)args[call->rule[0].arg]);
+	out->fd = (int)args[call->rule[0].arg] + 1;
+	out->cannot_block = is == DESCRIPTOR_NEVER_WAITS;
+	out->gone = is == DESCRIPTOR_GONE;
+}
+
+/* What it does to numbers of descriptors, as far as that is known of a call alone. */
+static void follow_numbers(const struct call *call, const uint64_t args[WATCHCALLS_ARGS],
+			   struct timeline_record *out)
+{
+	const char *name = call->name;
+
+	out->closes = strcmp(name, "close") == 0 || strcmp(name, "dup2") == 0 ||
+		      strcmp(name, "dup3") == 0;
+	if (out->closes)
+		out->changes = (int)args[*name == 'd'] + 1;
+	else if (strncmp(name, "fcntl", strlen("fcntl")) == 0 && args[1] == F_SETFL)
+		out->changes = (int)args[0] + 1;
+	out->nonblocking = (out->changes && !out->closes && args[2] & O_NONBLOCK) ||
+			   (strcmp(name, "accept4") == 0 && args[3] & SOCK_NONBLOCK) ||
+			   (strcmp(name, "socket") == 0 && args[1] & SOCK_NONBLOCK);
 }
 
 #ifndef FUTEX_LOCK_PI2
@@ -345,6 +380,8 @@ bool watchcalls_read(long number, const uint64_t args[WATCHCALLS_ARGS],
 		return read_futex(call, args, out);
 	out->key = call->idle ? args[0] : 0;
 	out->cannot_block = cannot_block(call, args, process);
+	look_at_descriptor(call, args, process, out);
+	follow_numbers(call, args, out);
 	out->unsure = !out->cannot_block && !process->copy && is_unsure(call, args);
 	return true;
 }

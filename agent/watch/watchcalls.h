@@ -47,12 +47,17 @@ bool watchcalls_filter_timed(char *filter, size_t size, enum watchcalls_abi abi)
  * tracepoint of that call alone, as for programs of 32 bits under one of 64. */
 bool watchcalls_filter_words(char *filter, size_t size, enum watchcalls_abi abi);
 
+enum watchcalls_descriptor {
+	DESCRIPTOR_WAITS,
+	DESCRIPTOR_NEVER_WAITS, /* it has O_NONBLOCK and is of no file, directory or disk; or
+				 * is of a timer or of events */
+	DESCRIPTOR_GONE,        /* closed since: it is not known */
+};
+
 /* What is known of the process that makes a call. */
 struct watchcalls_process {
 	void *of;
-	/* Whether a descriptor has O_NONBLOCK and is of no file, directory or disk; or is
-	 * of a timer or of events. */
-	bool (*nonblocking)(void *of, int fd);
+	enum watchcalls_descriptor (*descriptor)(void *of, int fd);
 	/* Copies from its memory, as the call was made; false: it cannot be read. NULL:
 	 * it is not known, and the record is unsure. */
 	bool (*copy)(void *of, uint64_t address, void *to, size_t size);

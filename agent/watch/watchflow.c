@@ -12,6 +12,7 @@
 #include "machine/pidnamespace.h"
 #include "machine/taskfile.h"
 #include "machine/tracefs.h"
+#include "watch/descriptors.h"
 #include "watch/flowevents.h"
 #include "watch/perfregs.h"
 #include "watch/watchcalls.h"
@@ -54,9 +55,10 @@ static int read_forms(struct watchflow *f, const char *tracefs)
 		  : read_event(tracefs, "raw_syscalls/sys_enter",
 			       &f->config[FLOW_ENTER], format);
 	err = err ? err : watchform_read_calls(&f->form, format);
-	return err ? err
-		   : read_event(tracefs, "raw_syscalls/sys_exit",
-				&f->config[FLOW_LEAVE], format);
+	err = err ? err
+		  : read_event(tracefs, "raw_syscalls/sys_exit",
+			       &f->config[FLOW_LEAVE], format);
+	return err ? err : watchform_read_results(&f->form, format);
 }
 
 /* Of x86-64, and of other architectures in newer kernels. */
@@ -242,11 +244,11 @@ static bool copy_of_stack(void *of, uint64_t address, void *to, size_t size)
 	return true;
 }
 
-static bool nonblocking(void *of, int fd)
+static enum watchcalls_descriptor descriptor(void *of, int fd)
 {
 	const struct stack_copy *s = of;
 
-	return watchproc_nonblocking(s->process, fd);
+	return watchproc_descriptor(s->process, fd);
 }
 
 /* The mode is a fact of the call: a program of 32 bits may run under a kernel of 64, and
@@ -266,7 +268,7 @@ static bool read_call(struct watchflow *f, const struct watchform_record *r,
 	uint64_t args[WATCHCALLS_ARGS] = { 0 };
 	const long number = watchform_call(&f->form, r, args);
 	const struct watchcalls_process process = {
-		stack, nonblocking, stack->sample ? copy_of_stack : NULL,
+		stack, descriptor, stack->sample ? copy_of_stack : NULL,
 		watchcalls_of_call(is_narrow(f, r), number)
 	};
 
@@ -314,6 +316,7 @@ static bool read_record(struct watchflow *f, const struct watched *t,
 		return watchflow_call(f, r, out);
 	case FLOW_LEAVE:
 		out->what = TIMELINE_RETURN;
+		out->fd = watchform_result(&f->form, r) + 1;
 		return true;
 	default:
 		out->what = TIMELINE_FAULT;
@@ -428,6 +431,7 @@ static void give(struct watch *w, struct timeline_record *r)
 
 	if (!t)
 		return;
+	descriptors_follow(&w->flow.descriptors, &t->flow.makes, r);
 	if (r->what == TIMELINE_WAKE) {
 		waker = find(w, r->other.tid);
 		r->by_agent =
@@ -468,6 +472,7 @@ void watchflow_take(struct watch *w, int64_t until_ns)
 		take_cpu(w, i, &f->fault_ring[i]);
 	}
 	qsort(f->pending, f->count, sizeof(*f->pending), earlier);
+	descriptors_closed(f->pending, f->count);
 	/* what is later may still have something before it, in a ring read earlier */
 	while (done < f->count && f->pending[done].t_ns < until_ns)
 		give(w, &f->pending[done++]);

@@ -60,6 +60,13 @@ int watchform_read_calls(struct watchform *f, const char *enter)
 	return 0;
 }
 
+int watchform_read_results(struct watchform *f, const char *leave)
+{
+	unsigned int size;
+
+	return find(leave, "ret", &f->result, &size) || size != f->word ? -EINVAL : 0;
+}
+
 int watchform_read_waking(struct watchform *f, const char *format)
 {
 	unsigned int size;
@@ -195,4 +202,9 @@ long watchform_call(const struct watchform *f, const struct watchform_record *r,
 		args[i] = number(r->raw + f->args + i * f->word, f->word);
 	/* half a number of the tracepoint of one call */
 	return int_at(r, f->call);
+}
+
+int watchform_result(const struct watchform *f, const struct watchform_record *r)
+{
+	return has(r, f->result, f->word) ? int_at(r, f->result) : -1;
 }

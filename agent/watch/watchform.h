@@ -16,7 +16,7 @@
 /* Offsets in the records of a tracepoint, in bytes. */
 struct watchform {
 	unsigned int prev_prio, prev_state, next_name, next_tid, next_prio;
-	unsigned int call, args;
+	unsigned int call, args, result;
 	unsigned int flags, waker, wakee, wakee_prio;
 	unsigned int word; /* of the kernel: its long, in bytes */
 };
@@ -24,6 +24,7 @@ struct watchform {
 /* The `format` of each tracepoint. Returns 0, or -EINVAL where one has no such field. */
 int watchform_read_switch(struct watchform *f, const char *format);
 int watchform_read_calls(struct watchform *f, const char *enter);
+int watchform_read_results(struct watchform *f, const char *leave);
 int watchform_read_waking(struct watchform *f, const char *format);
 
 /* What all records say; the fields of the tracepoint follow. */
@@ -54,5 +55,8 @@ bool watchform_waking(const struct watchform *f, const struct watchform_record *
  * tracepoint of one call has them at the same places, but half a number. */
 long watchform_call(const struct watchform *f, const struct watchform_record *r,
 		    uint64_t args[WATCHFORM_ARGS]);
+
+/* What a system call returned, if that is a number of a descriptor; else negative. */
+int watchform_result(const struct watchform *f, const struct watchform_record *r);
 
 #endif

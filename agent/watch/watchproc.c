@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 #include "watch/watchproc.h"
 
+#include <errno.h>
 #include <fcntl.h>
 #include <stdio.h>
 #include <string.h>
@@ -28,7 +29,7 @@ static bool is_of_events(const char *path)
 	return false;
 }
 
-static bool ask(int pid, int fd)
+static enum watchcalls_descriptor ask(int pid, int fd)
 {
 	char path[64], text[512];
 	const char *line;
@@ -36,30 +37,33 @@ static bool ask(int pid, int fd)
 	struct stat file;
 
 	snprintf(path, sizeof(path), "/proc/%d/fd/%d", pid, fd);
-	if (stat(path, &file) || S_ISREG(file.st_mode) || S_ISDIR(file.st_mode) ||
-	    S_ISBLK(file.st_mode))
-		return false;
+	if (stat(path, &file))
+		return errno == ENOENT ? DESCRIPTOR_GONE : DESCRIPTOR_WAITS;
+	if (S_ISREG(file.st_mode) || S_ISDIR(file.st_mode) || S_ISBLK(file.st_mode))
+		return DESCRIPTOR_WAITS;
 	if (is_of_events(path))
-		return true;
+		return DESCRIPTOR_NEVER_WAITS;
 	snprintf(path, sizeof(path), "/proc/%d/fdinfo/%d", pid, fd);
 	if (slurp(path, text, sizeof(text)) <= 0)
-		return false;
+		return DESCRIPTOR_GONE;
 	line = strstr(text, "flags:");
-	return line && sscanf(line, "flags: %o", &flags) == 1 && flags & O_NONBLOCK;
+	return line && sscanf(line, "flags: %o", &flags) == 1 && flags & O_NONBLOCK
+		       ? DESCRIPTOR_NEVER_WAITS
+		       : DESCRIPTOR_WAITS;
 }
 
-bool watchproc_nonblocking(void *of, int fd)
+enum watchcalls_descriptor watchproc_descriptor(void *of, int fd)
 {
 	struct watchproc *p = of;
 	const unsigned int at = (unsigned int)fd % WATCHPROC_DESCRIPTORS;
 
 	if (fd < 0)
-		return false;
+		return DESCRIPTOR_WAITS;
 	if (p->known[at].fd != fd + 1) {
 		p->known[at].fd = fd + 1;
-		p->known[at].nonblocking = ask(p->pid, fd);
+		p->known[at].is = ask(p->pid, fd);
 	}
-	return p->known[at].nonblocking;
+	return p->known[at].is;
 }
 
 bool watchproc_copy(void *of, uint64_t address, void *to, size_t size)

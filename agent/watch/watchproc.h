@@ -19,7 +19,7 @@ struct watchproc {
 	int pid;
 	struct {
 		int fd; /* plus 1; 0: none */
-		bool nonblocking;
+		enum watchcalls_descriptor is;
 	} known[WATCHPROC_DESCRIPTORS];
 	struct {
 		uint64_t ip; /* 0: none */
@@ -28,7 +28,7 @@ struct watchproc {
 };
 
 /* For struct watchcalls_process; `of` is a struct watchproc. */
-bool watchproc_nonblocking(void *of, int fd);
+enum watchcalls_descriptor watchproc_descriptor(void *of, int fd);
 bool watchproc_copy(void *of, uint64_t address, void *to, size_t size);
 
 /* Whether a thread that goes on here has entered the kernel by int 0x80, as code of 32 bits

@@ -295,6 +295,7 @@ static void emit_calls(struct emit *out, struct timeline *t)
 		emit_bool(out, "idle", c->idle);
 		emit_hex(out, "key", c->key);
 		emit_int(out, "harmless", c->harmless);
+		emit_int(out, "undecided", c->undecided);
 		emit_timed(out, "times", &c->times);
 		emit_timed(out, "slept", &c->slept);
 		emit_timed(out, "held", &c->held);

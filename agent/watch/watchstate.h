@@ -11,6 +11,7 @@
 
 #include "host/emit.h"
 #include "machine/cpulist.h"
+#include "watch/descriptors.h"
 #include "watch/perfevent.h"
 #include "watch/timeline.h"
 #include "watch/watchform.h"
@@ -39,6 +40,7 @@ struct watchflow_thread {
 	struct watchflow_event *on_cpu; /* of each CPU all of them; NULL: its own */
 	struct perfring ring;
 	bool real_time; /* its wake-ups are looked at */
+	bool makes;     /* a descriptor with O_NONBLOCK, in this call */
 };
 
 /* The part of watchflow: of all of them. */
@@ -48,6 +50,7 @@ struct watchflow {
 	uint64_t config[WATCHFLOW_EVENTS], waking; /* numbers of events; 0: none */
 	char filter[WATCH_FILTER];                 /* of system calls */
 	struct watchproc process;
+	struct descriptors descriptors;
 	struct cpulist online;
 	bool without_wakers; /* their events have other numbers of threads */
 	int cpu_fd[CPULIST_MAX_CPUS], cpu[CPULIST_MAX_CPUS];

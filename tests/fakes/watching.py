@@ -111,6 +111,7 @@ def call(name: str, count: int = 1, worst_ns: int = 1000, **given: Any) -> Watch
         idle=False,
         key="0",
         harmless=0,
+        undecided=0,
         times=times(count, worst_ns, name) if count else NEVER,
         slept=NEVER,
         held=NEVER,

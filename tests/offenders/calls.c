@@ -127,6 +127,19 @@ static void harmless(void)
 	syscall(SYS_gettid);
 }
 
+/* None can block, of descriptors that are closed before anybody could look at them: one
+ * was made so, of a copy the number says nothing. */
+static void brief(void)
+{
+	int number = socket(AF_UNIX, SOCK_DGRAM | SOCK_NONBLOCK, 0);
+
+	recv(number, buffer, 64, 0);
+	close(number);
+	number = dup(quiet[0]);
+	read(number, buffer, 64);
+	close(number);
+}
+
 static void next_cycle(struct timespec *next)
 {
 	struct pollfd wanted = { timer, POLLIN, 0 };
@@ -188,6 +201,8 @@ static void *cycle(void *unused)
 			others();
 		} else if (is("harmless")) {
 			harmless();
+		} else if (is("brief")) {
+			brief();
 		} else if (is("int80")) {
 			int80();
 		} else if (is("within")) {

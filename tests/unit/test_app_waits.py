@@ -129,6 +129,23 @@ def test_what_found_no_room_is_not_seen_or_not_all_of_it_is() -> None:
     assert list(unseen_waits(watch(), set())) == []
 
 
+def test_calls_of_which_it_is_not_known_whether_they_may_block_are_no_finding() -> None:
+    calls = (
+        watching.call("readv", 0, undecided=3),
+        watching.call("readv", 0, undecided=4, key="7"),
+        watching.call("write", 0, harmless=5),
+        watching.call("recvmsg", 0, undecided=9),
+    )
+    seen = replace(watch(), threads=(watched(calls=calls),))
+
+    (unseen,) = unseen_waits(seen, {"RA09"})
+
+    assert unseen.ids == ("RA09",)
+    assert unseen.what.endswith(": recvmsg 9, readv 7")
+    assert "closed" in unseen.cause
+    assert found(watch(), calls=calls) == []
+
+
 def test_who_lets_a_lock_go_is_no_waker_that_it_depends_on() -> None:
     of_lock = Waker(POSTER, softirq=False, count=3, word="7f00")
     other = replace(of_lock, count=4, word="0")

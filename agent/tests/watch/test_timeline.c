@@ -252,6 +252,25 @@ static void a_call_that_sleeps_may_block_whatever_its_arguments_say(void)
 	CHECK(t.call[0].held.count == 0);
 }
 
+static void a_call_whose_descriptor_is_gone_may_block_if_it_sleeps(void)
+{
+	struct timeline t = { 0 };
+	struct timeline_record r = { .what = TIMELINE_CALL,
+				     .kind = TIMED_BLOCKING_CALL,
+				     .call = "readv",
+				     .gone = true };
+
+	for (r.t_ns = 100; r.t_ns < 400; r.t_ns += 100) {
+		timeline_add(&t, &r, NULL);
+		if (r.t_ns == 200)
+			sleep_in(&t, 210, 250, false);
+		at(&t, r.t_ns + 60, TIMELINE_RETURN);
+	}
+
+	CHECK(t.call[0].undecided == 2 && t.call[0].harmless == 0);
+	CHECK(t.call[0].times.count == 1);
+}
+
 static struct timeline_call settled(unsigned int could, unsigned int could_not)
 {
 	struct timeline_call c = {
@@ -463,6 +482,7 @@ int main(void)
 	it_is_none_for_a_more_urgent_thread_or_another_wait();
 	more_of_them_than_have_room_are_counted();
 	a_call_that_sleeps_may_block_whatever_its_arguments_say();
+	a_call_whose_descriptor_is_gone_may_block_if_it_sleeps();
 	calls_without_a_copy_are_judged_by_those_with_one();
 	a_wait_for_the_kernel_has_its_call_and_who_ended_it();
 	a_wait_for_the_agent_is_none_of_the_call();

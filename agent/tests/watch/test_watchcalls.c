@@ -1,9 +1,11 @@
 /* SPDX-License-Identifier: MIT */
 /* watchcalls: which system calls are timed, and which of them cannot block. */
 #include <ctype.h>
+#include <fcntl.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/sem.h>
+#include <sys/socket.h>
 #include <sys/syscall.h>
 
 #include "tests/check.h"
@@ -70,10 +72,12 @@ static bool any(const char **at, long id)
 	return is;
 }
 
-static bool nonblocking(void *of, int fd)
+static enum watchcalls_descriptor descriptor(void *of, int fd)
 {
 	(void)of;
-	return fd == 7;
+	return fd == 7	 ? DESCRIPTOR_NEVER_WAITS
+	       : fd == 8 ? DESCRIPTOR_GONE
+			 : DESCRIPTOR_WAITS;
 }
 
 /* Of memory that has a zero time at 16, and a sembuf with IPC_NOWAIT at 32. */
@@ -88,7 +92,7 @@ static bool copy(void *of, uint64_t address, void *to, size_t size)
 	return address != 64;
 }
 
-static struct watchcalls_process process = { NULL, nonblocking, copy, 0 };
+static struct watchcalls_process process = { NULL, descriptor, copy, 0 };
 
 static struct timeline_record call_of(long number, uint64_t a0, uint64_t a1,
 				      uint64_t a2, uint64_t a3, uint64_t a4)
@@ -203,7 +207,7 @@ static bool copy_narrow(void *of, uint64_t address, void *to, size_t size)
 
 static void times_have_the_size_of_their_call(void)
 {
-	static const struct watchcalls_process narrow = { NULL, nonblocking,
+	static const struct watchcalls_process narrow = { NULL, descriptor,
 							  copy_narrow, CALLS_ARM };
 	const uint64_t args[WATCHCALLS_ARGS] = { 0, 0, 16, 0, 0, 0 };
 	struct timeline_record r;
@@ -263,7 +267,7 @@ static void a_time_of_zero_is_read_from_memory(void)
 
 static void without_its_memory_a_call_with_a_time_is_unsure(void)
 {
-	const struct watchcalls_process later = { NULL, nonblocking, NULL,
+	const struct watchcalls_process later = { NULL, descriptor, NULL,
 						  process.abi };
 	const uint64_t args[WATCHCALLS_ARGS] = { 1, 32, 1, 0, 0, 0 };
 	struct timeline_record r = { .kind = TIMED_NOT };
@@ -274,6 +278,35 @@ static void without_its_memory_a_call_with_a_time_is_unsure(void)
 	CHECK(!r.unsure && r.cannot_block);
 	CHECK(watchcalls_read(SYS_fsync, args, &later, &r));
 	CHECK(!r.unsure && !r.cannot_block);
+}
+
+static void a_call_whose_descriptor_is_closed_since_is_not_judged(void)
+{
+	struct timeline_record r = call_of(SYS_write, 8, 0, 0, 0, 0);
+
+	CHECK(r.gone && !r.cannot_block && r.fd == 9);
+	r = call_of(SYS_recvmsg, 8, 0, 64, 0, 0); /* MSG_DONTWAIT decides */
+	CHECK(!r.gone && r.cannot_block && r.fd == 0);
+	r = call_of(SYS_write, 7, 0, 0, 0, 0);
+	CHECK(!r.gone && r.cannot_block && r.fd == 8);
+}
+
+static void what_a_call_does_to_descriptors_is_told(void)
+{
+	struct timeline_record r = call_of(SYS_close, 5, 0, 0, 0, 0);
+
+	CHECK(r.closes && r.changes == 6 && !r.nonblocking);
+	r = call_of(SYS_dup3, 4, 5, 0, 0, 0);
+	CHECK(r.closes && r.changes == 6);
+	r = call_of(SYS_accept4, 4, 0, 0, SOCK_NONBLOCK, 0);
+	CHECK(r.nonblocking && !r.changes);
+	CHECK(!call_of(SYS_accept4, 4, 0, 0, SOCK_CLOEXEC, 0).nonblocking);
+	CHECK(call_of(SYS_socket, 1, SOCK_DGRAM | SOCK_NONBLOCK, 0, 0, 0).nonblocking);
+#ifdef SYS_fcntl
+	r = call_of(SYS_fcntl, 5, F_SETFL, O_NONBLOCK, 0, 0);
+	CHECK(r.nonblocking && r.changes == 6 && !r.closes);
+	CHECK(!call_of(SYS_fcntl, 5, F_SETFL, 0, 0, 0).nonblocking);
+#endif
 }
 
 static void a_futex_call_has_its_word_and_what_it_expects(void)
@@ -309,6 +342,8 @@ int main(void)
 	a_call_that_cannot_block_is_known_by_its_arguments();
 	a_time_of_zero_is_read_from_memory();
 	without_its_memory_a_call_with_a_time_is_unsure();
+	a_call_whose_descriptor_is_closed_since_is_not_judged();
+	what_a_call_does_to_descriptors_is_told();
 	a_futex_call_has_its_word_and_what_it_expects();
 	a_wait_for_events_is_told_from_another_by_its_argument();
 	return 0;

@@ -23,6 +23,9 @@ static const char switch_format[] =
 static const char enter_format[] =
 	COMMON "\tfield:long id;\toffset:8;\tsize:8;\tsigned:1;\n"
 	       "\tfield:unsigned long args[6];\toffset:16;\tsize:48;\tsigned:0;\n";
+static const char leave_format[] =
+	COMMON "\tfield:long id;\toffset:8;\tsize:8;\tsigned:1;\n"
+	       "\tfield:long ret;\toffset:16;\tsize:8;\tsigned:1;\n";
 static const char waking_format[] =
 	COMMON "\tfield:char comm[16];\toffset:8;\tsize:16;\tsigned:0;\n"
 	       "\tfield:pid_t pid;\toffset:24;\tsize:4;\tsigned:1;\n"
@@ -69,6 +72,8 @@ static void formats_are_read_and_refused(void)
 
 	CHECK(watchform_read_switch(&form, switch_format) == 0);
 	CHECK(watchform_read_calls(&form, enter_format) == 0);
+	CHECK(watchform_read_results(&form, leave_format) == 0 && form.result == 16);
+	CHECK(watchform_read_results(&f, enter_format) < 0);
 	CHECK(watchform_read_waking(&form, waking_format) == 0);
 	CHECK(form.word == 8 && form.next_prio == 60 && form.args == 16);
 	CHECK(form.waker == 4 && form.wakee == 24 && form.wakee_prio == 28);
@@ -97,6 +102,19 @@ static void a_switch_says_who_got_the_cpu(void)
 	CHECK(watchform_switch(&form, &r, &out) && !out.runnable && out.held);
 	r.raw_bytes = 60;
 	CHECK(!watchform_switch(&form, &r, &out));
+}
+
+static void a_return_says_what_was_returned(void)
+{
+	struct watchform_record r;
+
+	sample_of(24);
+	put64(36 + 16, 33);
+	CHECK(watchform_parse(record, &r) && watchform_result(&form, &r) == 33);
+	put64(36 + 16, (uint64_t)-11);
+	CHECK(watchform_result(&form, &r) == -11);
+	r.raw_bytes = 16;
+	CHECK(watchform_result(&form, &r) < 0);
 }
 
 static void a_wakeup_says_by_whom_and_from_where(void)
@@ -189,6 +207,7 @@ int main(void)
 {
 	formats_are_read_and_refused();
 	a_switch_says_who_got_the_cpu();
+	a_return_says_what_was_returned();
 	a_wakeup_says_by_whom_and_from_where();
 	a_call_has_its_number_and_arguments();
 	a_call_has_the_mode_of_its_thread();

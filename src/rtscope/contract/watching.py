@@ -138,6 +138,8 @@ class WatchedCall:
     """Its first argument, if `idle`; else 0."""
     harmless: Count
     """How often it could not block, and did not."""
+    undecided: Count
+    """How often it did not, and whether it could is not known."""
     times: EventTimes
     """Of all others, from entry to return."""
     slept: EventTimes

@@ -186,6 +186,7 @@ def _together(one: WatchedCall, other: WatchedCall) -> WatchedCall:
         idle=one.idle,
         key="0",
         harmless=one.harmless + other.harmless,
+        undecided=one.undecided + other.undecided,
         times=sum_of((one.times, other.times)),
         slept=sum_of((one.slept, other.slept)),
         held=sum_of((one.held, other.held)),

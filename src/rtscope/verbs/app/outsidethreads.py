@@ -89,8 +89,6 @@ class ThreadSeen:
 
     watched: WatchedThread
     events: tuple[PlaceEvent, ...]
-    undecided: Mapping[str, int]
-    """Calls that did not sleep, and of which it is not known whether they could."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -123,6 +121,7 @@ class _Sleep:
 class _CallRow:
     call: Call
     harmless: int = 0
+    undecided: int = 0
     times: list[tuple[int, int, str]] = field(default_factory=list)
     slept: list[tuple[int, int, str]] = field(default_factory=list)
     held: list[tuple[int, int, str]] = field(default_factory=list)
@@ -163,7 +162,6 @@ class _Seen:
     def result(self) -> ThreadSeen:
         thread, (begin_ns, end_ns) = self._thread, self._around.span
         counts = {**self._in_cycles(), **self._switches(), **self._relative_sleeps()}
-        calls, undecided = self._call_rows()
         watched = WatchedThread(
             tid=thread.tid,
             name=thread.name,
@@ -179,7 +177,7 @@ class _Seen:
             kernel_waits=_times(
                 one.timed for one in self._sleeps if one.before.uninterruptible
             ),
-            calls=calls,
+            calls=self._call_rows(),
             other_calls=0,
             slept_elsewhere_ns=sum(
                 one.timed[1] for one in self._sleeps if _is_elsewhere(one.before.wait)
@@ -187,7 +185,7 @@ class _Seen:
             words=tuple(self._words()),
             other_words=0,
         )
-        return ThreadSeen(watched, tuple(self._events), undecided)
+        return ThreadSeen(watched, tuple(self._events))
 
     def _judged(self, at_ns: int) -> bool:
         begin_ns, end_ns = self._around.span
@@ -270,9 +268,8 @@ class _Seen:
 
     # --- calls ------------------------------------------------------------------------
 
-    def _call_rows(self) -> tuple[tuple[WatchedCall, ...], Mapping[str, int]]:
+    def _call_rows(self) -> tuple[WatchedCall, ...]:
         rows: dict[tuple[str, str], _CallRow] = {}
-        undecided: Counter[str] = Counter()
         sleeps: dict[int, list[_Sleep]] = defaultdict(list)
         for sleep in self._sleeps:
             sleeps[id(sleep.before.wait)].append(sleep)
@@ -288,7 +285,7 @@ class _Seen:
             )
             if harmless is not False and not call.slept:
                 row.harmless += harmless is True
-                undecided[call.name] += harmless is None
+                row.undecided += harmless is None
                 continue
             event = "memory_call" if effect == "memory" else "blocking_call"
             self._note(
@@ -303,8 +300,7 @@ class _Seen:
                 row.times.append((call.began_ns, lasted, call.name))
             row.slept += [one.timed for one in slept]
             row.held += [one.timed for one in slept if one.before.uninterruptible]
-        made = tuple(_watched_call(*key, row) for key, row in rows.items())
-        return made, {name: times for name, times in undecided.items() if times}
+        return tuple(_watched_call(*key, row) for key, row in rows.items())
 
     # --- locks ------------------------------------------------------------------------
 
@@ -412,6 +408,7 @@ def _watched_call(name: str, key: str, row: _CallRow) -> WatchedCall:
         idle=kind is not None and kind.idle,
         key=key,
         harmless=row.harmless,
+        undecided=row.undecided,
         times=_times(row.times),
         slept=_times(row.slept),
         held=_times(row.held),
@@ -427,9 +424,3 @@ def _times(rows: Iterable[tuple[int, int, str]]) -> EventTimes:
     return EventTimes(
         len(some), sum(one[1] for one in some), lasted_ns, began_ns, where
     )
-
-
-def undecided_words(counts: Mapping[str, int]) -> str:
-    """Name the calls of which it is not known whether they could block."""
-    names = sorted(counts, key=lambda name: -counts[name])
-    return ", ".join(names)

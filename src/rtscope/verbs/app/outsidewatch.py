@@ -37,7 +37,6 @@ from rtscope.verbs.app.outsidethreads import (
     PlaceEvent,
     ThreadSeen,
     seen_thread,
-    undecided_words,
 )
 from rtscope.verbs.app.watch import ProcessSnapshot
 from rtscope.verbs.app.watchedcycles import CycleRecording, recording_without_agent
@@ -88,7 +87,6 @@ def outside_watch(
             for one in thread.events
         }
         named = stacks_of_places(record, wanted, pieces, images)
-    undecided = sum((Counter(one.undecided) for one in threads), Counter[str]())
     begin, end = seen.outside.began_ns, seen.outside.ended_ns
     watch = Watch(
         WatchBegin(
@@ -97,7 +95,7 @@ def outside_watch(
             arch=record.arch,
             from_ns=begin,
             stack_bytes=0,
-            events=tuple(_events(record, undecided)),
+            events=tuple(_events(record)),
         ),
         tuple(one.watched for one in threads),
         WatchEnd(
@@ -172,9 +170,7 @@ def _switches(
     return found
 
 
-def _events(
-    record: ProgramRecord, undecided: Mapping[str, int]
-) -> Iterator[WatchedEvent]:
+def _events(record: ProgramRecord) -> Iterator[WatchedEvent]:
     """Yield which kinds of events are in the record, and why others are not."""
     for name in _BLIND:
         if name not in _NOT_OF_X86 or record.arch != "x86_64":
@@ -187,12 +183,6 @@ def _events(
         why = "" if kind in record.kinds else "this kernel does not allow to see it"
         for name in names:
             yield _event(name, why)
-    if undecided:
-        yield _event(
-            "blocking_call",
-            f"whether calls of {undecided_words(undecided)} may wait is not known: "
-            "that is in memory, or of a descriptor that is closed; none did",
-        )
 
 
 def _event(name: str, why: str, cause: str = "", remedy: str = "") -> WatchedEvent:

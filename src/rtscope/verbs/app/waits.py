@@ -2,6 +2,7 @@
 The findings about waits: calls that may block, locks, the kernel, and who ends a wait.
 """
 
+from collections import Counter
 from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 
 from rtscope.contract import (
@@ -86,6 +87,21 @@ def unseen_waits(watch: Watch, found: Collection[str]) -> Iterator[Unseen]:
         if count and partly:
             cause = "there was no room for some: what is counted above is not all"
             yield Unseen(partly, f"{count:,} {what}", cause, "")
+    yield from _undecided(call for t in watch.threads for call in t.calls)
+
+
+def _undecided(calls: Iterable[WatchedCall]) -> Iterator[Unseen]:
+    counts: Counter[str] = Counter()
+    for one in calls:
+        counts[name_of(one)] += one.undecided
+    names = [f"{name} {count:,}" for name, count in counts.most_common() if count]
+    if names:
+        what = f"whether calls may block: {', '.join(names)}"
+        cause = (
+            "what decides it is in memory, or of a descriptor that was closed before "
+            "it could be looked at; none of them waited"
+        )
+        yield Unseen(("RA09",), what, cause, "")
 
 
 # --- calls --------------------------------------------------------------------------
