@@ -13,6 +13,7 @@
 
 #include "cycles/cyclepick.h"
 #include "cycles/cycles.h"
+#include "cycles/pickqueue.h"
 #include "files/slurp.h"
 #include "host/version.h"
 #include "journal/journal.h"
@@ -46,8 +47,7 @@ struct cyclewatch {
 	struct tracer tracer;
 	struct cyclepick pick;
 	struct cycles cycles;
-	struct pick *picked;
-	size_t picks;
+	struct pickqueue queue;
 	int64_t page_ends_ns[CPULIST_MAX_CPUS];
 	struct cycle_of_thread thread[CYCLES_MAX_THREADS];
 	struct cyclerun run[RUNS_PER_LINE];
@@ -139,13 +139,7 @@ static void take_pick(void *context, const struct pick *pick)
 {
 	struct cyclewatch *w = context;
 
-	if (w->picks < MAX_PICKS)
-		w->picked[w->picks++] = *pick;
-	else
-		w->picked[MAX_PICKS - 1] = (struct pick){ .at_ns = pick->at_ns,
-							  .kind = PICK_LOST,
-							  .when_ns = pick->at_ns,
-							  .seq = pick->seq };
+	pickqueue_add(&w->queue, pick);
 }
 
 static void take_page(void *context, unsigned int cpu, const unsigned char *page)
@@ -169,25 +163,17 @@ static void take_page(void *context, unsigned int cpu, const unsigned char *page
 	w->page_ends_ns[cpu] = span.last_ns;
 }
 
-static int by_time(const void *a, const void *b)
+static void give_pick(void *context, const struct pick *pick)
 {
-	const struct pick *x = a, *y = b;
+	struct cyclewatch *w = context;
 
-	if (x->at_ns != y->at_ns)
-		return x->at_ns < y->at_ns ? -1 : 1;
-	return x->seq < y->seq ? -1 : x->seq > y->seq;
+	cycles_take(&w->cycles, pick);
 }
 
 /* What is older than the time at which the rings began to be emptied is complete. */
 static void take_picks(struct cyclewatch *w, int64_t until_ns)
 {
-	size_t n = 0;
-
-	qsort(w->picked, w->picks, sizeof(*w->picked), by_time);
-	while (n < w->picks && w->picked[n].at_ns < until_ns)
-		cycles_take(&w->cycles, &w->picked[n++]);
-	memmove(w->picked, w->picked + n, (w->picks - n) * sizeof(*w->picked));
-	w->picks -= n;
+	pickqueue_give(&w->queue, until_ns, give_pick, w);
 	emit_runs(w);
 }
 
@@ -287,7 +273,7 @@ static int emit_ending(struct cyclewatch *w, enum hostlink_end ended)
 	emit_int(w->out, "runs", (int64_t)w->emitted);
 	emit_int(w->out, "left_out", (int64_t)w->left_out);
 	emit_int(w->out, "cut", (int64_t)w->cycles.cut);
-	emit_int(w->out, "losses", (int64_t)w->losses);
+	emit_int(w->out, "losses", (int64_t)(w->losses + w->queue.losses));
 	emit_int(w->out, "not_watched", w->not_watched);
 	emit_int(w->out, "agent_cpu_ns", timespec_ns(used));
 	emit_int(w->out, "wakeup_plain_ns", w->plain.alone_ns);
@@ -368,8 +354,9 @@ static enum exit_status watch_cycles(struct cyclewatch *w)
 {
 	enum exit_status status;
 
-	w->picked = calloc(MAX_PICKS, sizeof(*w->picked));
-	if (!w->picked)
+	w->queue.pick = calloc(MAX_PICKS, sizeof(*w->queue.pick));
+	w->queue.most = MAX_PICKS;
+	if (!w->queue.pick)
 		return emit_error(w->out, "memlock", "no memory to watch a process",
 				  "");
 	/* first: events cost half of their time from when they are on, and are on before
@@ -411,7 +398,7 @@ enum exit_status cyclewatch(struct options *options, struct emit *out)
 			"run rtscope-agent restore as root; see " JOURNAL_DIR);
 	}
 	status = watch_cycles(w);
-	free(w->picked);
+	free(w->queue.pick);
 	free(w);
 	return status;
 }

@@ -341,16 +341,16 @@ bool perfring_next(struct perfring *r, unsigned char *buffer)
 {
 	struct perf_event_mmap_page *page = r->map;
 	struct perf_event_header header;
-	uint64_t head;
 	bool found = false;
 
 	if (!page)
 		return false;
 	/* acquire: pairs with the kernel's release of the records before it */
-	head = __atomic_load_n(&page->data_head, __ATOMIC_ACQUIRE);
-	while (!found && head - r->tail >= sizeof(header)) {
+	if (!r->looking)
+		r->end = __atomic_load_n(&page->data_head, __ATOMIC_ACQUIRE);
+	while (!found && r->end - r->tail >= sizeof(header)) {
 		copy_out(r, r->tail, &header, sizeof(header));
-		if (header.size < sizeof(header) || header.size > head - r->tail)
+		if (header.size < sizeof(header) || header.size > r->end - r->tail)
 			break; /* no record of a kernel */
 		copy_out(r, r->tail, buffer, header.size);
 		r->tail += header.size;
@@ -362,6 +362,7 @@ bool perfring_next(struct perfring *r, unsigned char *buffer)
 			r->lost += take_number(&c);
 		}
 	}
+	r->looking = found;
 	/* release: the record was copied before the kernel may write over it */
 	__atomic_store_n(&page->data_tail, r->tail, __ATOMIC_RELEASE);
 	return found;

@@ -53,6 +53,8 @@ struct perfring {
 	bool own;  /* that event is the ring's own, and counts nothing */
 	size_t map_bytes;
 	uint64_t tail;
+	uint64_t end; /* of what was there when the look began */
+	bool looking;
 	uint64_t lost; /* records that found the ring full */
 };
 
@@ -120,7 +122,9 @@ int perfevent_run(struct perfevent *e, bool running);
 int64_t perfevent_count(const struct perfevent *e);
 
 /* Takes the next record of any kind but those that count what was lost, with its head.
- * True, or false if there is none; `buffer` has room for 64 KiB. */
+ * True, or false after the last that was there when the look began: with the first call,
+ * or the first after a false; a program may make them faster than they are taken. `buffer`
+ * has room for 64 KiB. */
 bool perfring_next(struct perfring *r, unsigned char *buffer);
 
 /* Takes the next sample. True, or false if there is none; `buffer` has room for one

@@ -90,6 +90,7 @@ static void a_sample_goes_around_the_end_of_the_ring(void)
 		put_sample(i, 512, 512);
 		CHECK(perfring_take(&r, buffer, &s));
 		CHECK(s.id == i && s.stack_bytes == 512 && s.stack[511] == 's');
+		CHECK(!perfring_take(&r, buffer, &s));
 	}
 }
 
@@ -106,6 +107,23 @@ static void lost_samples_are_counted(void)
 	put_sample(6, 8, 8);
 	CHECK(perfring_take(&r, buffer, &s) && s.id == 6);
 	CHECK(r.lost == 1234);
+}
+
+/* A program that makes them faster than they are read must not hold the reader. */
+static void a_look_ends_with_what_was_there_when_it_began(void)
+{
+	struct perfring r = fresh_ring();
+	struct perfsample s;
+	unsigned int taken = 0;
+
+	put_sample(1, 8, 8);
+	put_sample(2, 8, 8);
+	while (taken < 10 && perfring_take(&r, buffer, &s)) {
+		CHECK(s.id == ++taken);
+		put_sample(taken + 2, 8, 8);
+	}
+	CHECK(taken == 2);
+	CHECK(perfring_take(&r, buffer, &s) && s.id == 3); /* the next look */
 }
 
 static void a_record_that_is_none_ends_the_reading(void)
@@ -155,6 +173,7 @@ int main(void)
 	a_sample_comes_out_as_it_went_in();
 	a_sample_goes_around_the_end_of_the_ring();
 	lost_samples_are_counted();
+	a_look_ends_with_what_was_there_when_it_began();
 	a_record_that_is_none_ends_the_reading();
 	free(map);
 	return 0;
