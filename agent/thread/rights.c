@@ -87,8 +87,8 @@ static enum right to_watch(bool probes)
 
 int rights_drop_to_watch(bool probes)
 {
-	return drop_all_but(bit(RIGHT_SYS_PTRACE) | bit(RIGHT_IPC_LOCK) |
-			    bit(to_watch(probes)));
+	return drop_all_but(bit(RIGHT_SYS_PTRACE) | bit(RIGHT_DAC_READ_SEARCH) |
+			    bit(RIGHT_IPC_LOCK) | bit(to_watch(probes)));
 }
 
 bool rights_may_watch(bool probes)

@@ -12,6 +12,7 @@
 
 /* The kernel's capability numbers. */
 enum right {
+	RIGHT_DAC_READ_SEARCH = 2,
 	RIGHT_KILL = 5,
 	RIGHT_IPC_LOCK = 14,
 	RIGHT_SYS_RAWIO = 17,
@@ -31,8 +32,9 @@ bool rights_have(enum right right);
  */
 int rights_drop(bool keep_rawio);
 
-/* The same, keeping what watching a process needs: SYS_PTRACE, IPC_LOCK, and PERFMON or,
- * for probes (seen on 6.18) and on kernels without that, SYS_ADMIN. */
+/* The same, keeping what watching a process needs: SYS_PTRACE, DAC_READ_SEARCH (its
+ * descriptors and files are in folders of its user alone), IPC_LOCK, and PERFMON or, for
+ * probes (seen on 6.18) and on kernels without that, SYS_ADMIN. */
 int rights_drop_to_watch(bool probes);
 
 /* Whether those are there that let one process watch another. */

@@ -51,7 +51,7 @@ enum watchcalls_descriptor {
 	DESCRIPTOR_WAITS,
 	DESCRIPTOR_NEVER_WAITS, /* it has O_NONBLOCK and is of no file, directory or disk; or
 				 * is of a timer or of events */
-	DESCRIPTOR_GONE,        /* closed since: it is not known */
+	DESCRIPTOR_GONE,        /* closed since, or not to be seen: it is not known */
 };
 
 /* What is known of the process that makes a call. */

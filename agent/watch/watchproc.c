@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 #include "watch/watchproc.h"
 
-#include <errno.h>
 #include <fcntl.h>
 #include <stdio.h>
 #include <string.h>
@@ -37,8 +36,8 @@ static enum watchcalls_descriptor ask(int pid, int fd)
 	struct stat file;
 
 	snprintf(path, sizeof(path), "/proc/%d/fd/%d", pid, fd);
-	if (stat(path, &file))
-		return errno == ENOENT ? DESCRIPTOR_GONE : DESCRIPTOR_WAITS;
+	if (stat(path, &file)) /* closed, or not to be seen */
+		return DESCRIPTOR_GONE;
 	if (S_ISREG(file.st_mode) || S_ISDIR(file.st_mode) || S_ISBLK(file.st_mode))
 		return DESCRIPTOR_WAITS;
 	if (is_of_events(path))

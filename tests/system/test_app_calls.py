@@ -5,6 +5,8 @@ import platform
 import shutil
 import subprocess
 import sys
+import tempfile
+import time
 from pathlib import Path
 from typing import Any
 
@@ -118,6 +120,32 @@ def test_a_call_of_a_descriptor_that_is_closed_at_once_is_no_finding(
     # how the copy was made says nothing of it
     assert ["read" in one["what"] for one in unknown] == [True]
     assert "recvfrom" not in unknown[0]["what"]
+
+
+def test_a_program_of_another_user_is_seen_as_one_of_root_is(program: Path) -> None:
+    place = Path(tempfile.mkdtemp(dir="/var/tmp"))
+    place.chmod(0o777)
+    try:
+        copy = Path(shutil.copy(program, place))
+        user = ("setpriv", "--reuid", "nobody", "--regid", "nogroup", "--clear-groups")
+        rights = ("--inh-caps", "+sys_nice,+ipc_lock", "--ambient-caps")
+        start = (*user, *rights, "+sys_nice,+ipc_lock", str(copy), "harmless")
+        with subprocess.Popen([*start, str(place)]) as running:
+            try:
+                time.sleep(1)
+                words = ("app", "check", "--json", "--duration", "1s")
+                with rtscope(*words, "--thread", "cycle", str(running.pid)) as checked:
+                    done = checked.finish(4 * PATIENCE_S)
+            finally:
+                running.kill()
+    finally:
+        shutil.rmtree(place)
+    answer = json.loads(done.stdout)
+
+    # its descriptors and its files are behind /proc/PID, which is its user's
+    assert "RA09" not in {one["id"] for one in answer["findings"]}
+    unseen = {id_ for one in answer["not_seen"] for id_ in one["ids"]}
+    assert not {"RA07", "RA09", "RA20"} & unseen
 
 
 @pytest.fixture(scope="module")

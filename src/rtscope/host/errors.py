@@ -65,6 +65,10 @@ class TargetError(MeasurementError):
     """A command on the target failed, or the target stopped answering."""
 
 
+class SilentAgent(TargetError):
+    """An agent did not answer in time."""
+
+
 class ImpossibleRemedy(TargetError):
     """Checks that `--tuned` names have no remedy on the target."""
 

@@ -16,7 +16,7 @@ from pathlib import Path
 
 from rtscope.contract import MAX_LINE_BYTES, Line, TraceFile, TracePages, parse_line
 from rtscope.host import process
-from rtscope.host.errors import ContractError, TargetError
+from rtscope.host.errors import ContractError, SilentAgent, TargetError
 from rtscope.host.files.documents import memory_of
 from rtscope.machine.target import Stream, Target
 from rtscope.machine.target.patience import Patience
@@ -392,7 +392,7 @@ def _collected(
                 what = f"the answer of the agent has no end after {most_s:.0f} s"
             if stream.patience and left_s <= 0:
                 what += f"; {stream.patience.says}"
-            raise TargetError(what)
+            raise SilentAgent(what)
         wait_any([stream], timeout_s=max(min(timeout_s - silent_s, left_s), 0.0))
         # Only a complete line is an answer.
         if arrived := stream.take_lines():

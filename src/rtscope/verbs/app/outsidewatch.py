@@ -1,6 +1,6 @@
 """What was seen of a program from outside, in the form of what an agent sees."""
 
-from collections import Counter, defaultdict
+from collections import defaultdict
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 

@@ -20,7 +20,7 @@ from rtscope.contract import (
     WatchEnd,
     WatchSample,
 )
-from rtscope.host.errors import ContractError, TargetError, UsageError
+from rtscope.host.errors import ContractError, SilentAgent, TargetError, UsageError
 from rtscope.host.escape import printable
 from rtscope.host.units import NS_PER_S, is_whole
 from rtscope.machine.reader import Content, Denied, Reader
@@ -315,7 +315,13 @@ def _watched(
 ) -> list[Line]:
     args = watch_args(str(pid), duration_ns, probes)
     works_s = duration_ns / NS_PER_S
-    lines = answer_of(machine, args, timeout_s=TIMEOUT_S, works_s=works_s)
+    try:
+        lines = answer_of(machine, args, timeout_s=TIMEOUT_S, works_s=works_s)
+    except SilentAgent as error:
+        raise TargetError(
+            f"{error}: do real-time threads of the program use all CPUs? "
+            f"leave one to others: taskset -apc 1 {pid}"
+        ) from None
     refuse_errors(lines)
     return lines
 
