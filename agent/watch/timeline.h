@@ -101,9 +101,9 @@ struct timeline_call {
 	struct timed unsure; /* until timeline_settle(): what they point to decides */
 	unsigned int could, could_not; /* block, of those whose memory was copied */
 	int64_t harmless;              /* times that it could not block, and did not */
-	int64_t undecided;             /* that it did not, with a descriptor that is gone */
-	struct timed times;            /* all others */
-	struct timed slept, held;      /* in it; `worst_in`: who ended that */
+	int64_t undecided;        /* that it did not, with a descriptor that is gone */
+	struct timed times;       /* all others */
+	struct timed slept, held; /* in it; `worst_in`: who ended that */
 };
 
 /* What a thread did for a time. */

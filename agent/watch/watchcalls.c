@@ -317,7 +317,8 @@ static void look_at_descriptor(const struct call *call,
 }
 
 /* What it does to numbers of descriptors, as far as that is known of a call alone. */
-static void follow_numbers(const struct call *call, const uint64_t args[WATCHCALLS_ARGS],
+static void follow_numbers(const struct call *call,
+			   const uint64_t args[WATCHCALLS_ARGS],
 			   struct timeline_record *out)
 {
 	const char *name = call->name;

@@ -56,8 +56,8 @@ static int read_forms(struct watchflow *f, const char *tracefs)
 			       &f->config[FLOW_ENTER], format);
 	err = err ? err : watchform_read_calls(&f->form, format);
 	err = err ? err
-		  : read_event(tracefs, "raw_syscalls/sys_exit",
-			       &f->config[FLOW_LEAVE], format);
+		  : read_event(tracefs, "raw_syscalls/sys_exit", &f->config[FLOW_LEAVE],
+			       format);
 	return err ? err : watchform_read_results(&f->form, format);
 }
 

@@ -615,6 +615,24 @@ def test_a_loop_that_descriptors_wake_has_no_cycle_of_its_timer(flag: int) -> No
     assert found.response.max_ns < MS
 
 
+@pytest.mark.parametrize("parts", [3, 6])
+def test_a_server_that_answers_in_parts_has_no_cycle_of_its_timeout(parts: int) -> None:
+    """Most of its waits are short, of one request: accept, read, close."""
+    asked = [
+        woken(n * 17 * MS + n**2 * 7_919 % MS + part * 100_000, ran=20_000)
+        for n in range(1, 400)
+        for part in range(parts)
+    ]
+    timers = []
+    for n in range(1, 13):
+        due_ns = n * 500 * MS + n**2 * 7_919 % 90_000
+        timers.append(run(due_ns, armed=due_ns - 9 * MS))
+    found = cycles(sorted([*asked, *timers], key=lambda one: one.begin_ns))
+
+    assert found.period is None
+    assert found.response.max_ns < MS
+
+
 def test_a_wait_for_a_lock_within_a_cycle_is_a_part_of_it() -> None:
     runs = [
         one

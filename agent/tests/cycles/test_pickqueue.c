@@ -60,8 +60,8 @@ static void a_loss_of_the_kernel_that_has_no_room_keeps_its_end(void)
 
 	for (int64_t at_ns = 10; at_ns <= 40; at_ns += 10)
 		add(&q, at_ns, (uint64_t)at_ns);
-	pickqueue_add(&q, &(struct pick){
-				  .at_ns = 45, .kind = PICK_LOST, .when_ns = 90 });
+	pickqueue_add(&q,
+		      &(struct pick){ .at_ns = 45, .kind = PICK_LOST, .when_ns = 90 });
 	pickqueue_give(&q, 100, keep, NULL);
 	CHECK(given[3].kind == PICK_LOST && given[3].when_ns == 90);
 }

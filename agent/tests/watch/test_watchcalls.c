@@ -75,7 +75,7 @@ static bool any(const char **at, long id)
 static enum watchcalls_descriptor descriptor(void *of, int fd)
 {
 	(void)of;
-	return fd == 7	 ? DESCRIPTOR_NEVER_WAITS
+	return fd == 7   ? DESCRIPTOR_NEVER_WAITS
 	       : fd == 8 ? DESCRIPTOR_GONE
 			 : DESCRIPTOR_WAITS;
 }
@@ -207,8 +207,8 @@ static bool copy_narrow(void *of, uint64_t address, void *to, size_t size)
 
 static void times_have_the_size_of_their_call(void)
 {
-	static const struct watchcalls_process narrow = { NULL, descriptor,
-							  copy_narrow, CALLS_ARM };
+	static const struct watchcalls_process narrow = { NULL, descriptor, copy_narrow,
+							  CALLS_ARM };
 	const uint64_t args[WATCHCALLS_ARGS] = { 0, 0, 16, 0, 0, 0 };
 	struct timeline_record r;
 
@@ -267,8 +267,7 @@ static void a_time_of_zero_is_read_from_memory(void)
 
 static void without_its_memory_a_call_with_a_time_is_unsure(void)
 {
-	const struct watchcalls_process later = { NULL, descriptor, NULL,
-						  process.abi };
+	const struct watchcalls_process later = { NULL, descriptor, NULL, process.abi };
 	const uint64_t args[WATCHCALLS_ARGS] = { 1, 32, 1, 0, 0, 0 };
 	struct timeline_record r = { .kind = TIMED_NOT };
 

@@ -363,15 +363,19 @@ def _is_idle_within(groups: Sequence[Sequence[Run]]) -> bool:
     Whether other wake-ups end the wait for the next cycle.
 
     A lock or a reply within a cycle comes soon; a message to a server, as its timer, at
-    any time.
+    any time. Of the waits in one cycle the longest counts: a message may come in parts.
     """
-    within = [b.woken_ns - a.out_ns for group in groups for a, b in pairwise(group)]
+    within = [
+        max(b.woken_ns - a.out_ns for a, b in pairwise(group))
+        for group in groups
+        if len(group) > 1
+    ]
     before = [
         b[0].woken_ns - a[-1].out_ns
         for a, b in pairwise(groups)
         if not b[0].flags & (GAP | NO_SLEEP)
     ]
-    if len(within) < FEWEST or not before:
+    if sum(len(group) - 1 for group in groups) < FEWEST or not before:
         return False
     return median_low(within) >= IDLE_SHARE * median_low(before)
 
