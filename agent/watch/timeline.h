@@ -76,11 +76,11 @@ struct timeline_record {
 	uint64_t key;                  /* of an idle one: what it waits for */
 	bool idle;                     /* it may be the wait for the next cycle */
 	bool cannot_block;             /* as it is called */
-	bool unsure;                 /* unless what it points to says that it cannot */
-	bool gone;                   /* unless its descriptor does, which is closed */
-	int fd, changes;             /* plus 1; 0: none. Of RETURN: what it returned */
-	bool closes;                 /* what it changes */
-	bool nonblocking;            /* it is now; without `changes`, what it returns */
+	bool unsure;             /* unless what it points to says that it cannot */
+	bool gone;               /* unless its descriptor does, which is closed */
+	int fd, changes;         /* plus 1; 0: none. Of RETURN: what it returned */
+	bool closes;             /* what it changes */
+	bool nonblocking, waits; /* as it is now; without `changes`, what it returns */
 	struct timeline_futex futex; /* of UNLOCK, and of CALL that is a lock wait */
 };
 

@@ -332,6 +332,10 @@ static void follow_numbers(const struct call *call,
 	out->nonblocking = (out->changes && !out->closes && args[2] & O_NONBLOCK) ||
 			   (strcmp(name, "accept4") == 0 && args[3] & SOCK_NONBLOCK) ||
 			   (strcmp(name, "socket") == 0 && args[1] & SOCK_NONBLOCK);
+	/* a file waits for its disk whatever its flags are */
+	out->waits = (strcmp(name, "openat") == 0 && !(args[2] & O_NONBLOCK)) ||
+		     (strcmp(name, "open") == 0 && !(args[1] & O_NONBLOCK)) ||
+		     strcmp(name, "creat") == 0;
 }
 
 #ifndef FUTEX_LOCK_PI2

@@ -127,8 +127,8 @@ static void harmless(void)
 	syscall(SYS_gettid);
 }
 
-/* None can block, of descriptors that are closed before anybody could look at them: one
- * was made so, of a copy the number says nothing. */
+/* Descriptors that are closed before anybody could look at them: one was made so that it
+ * does not block, of a copy the number says nothing. */
 static void brief(void)
 {
 	int number = socket(AF_UNIX, SOCK_DGRAM | SOCK_NONBLOCK, 0);
@@ -137,6 +137,9 @@ static void brief(void)
 	close(number);
 	number = dup(quiet[0]);
 	read(number, buffer, 64);
+	close(number);
+	number = open("a", O_WRONLY); /* a file does block */
+	pwrite(number, buffer, 64, 0);
 	close(number);
 }
 

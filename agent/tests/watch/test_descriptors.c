@@ -44,18 +44,21 @@ static void a_number_that_is_too_large_is_not_followed(void)
 	CHECK(!r[0].gone && r[0].cannot_block);
 }
 
+static bool still_unknown;
+
 /* Whether a call of a descriptor that is gone cannot block after these. */
 static bool decided(struct timeline_record *before, unsigned int count)
 {
-	struct descriptors d = { { 0 } };
+	struct descriptors d = { .waiting = { 0 } };
 	struct timeline_record r = call(5, false);
-	bool makes = false;
+	struct descriptors_made makes = { .waiting = false };
 
 	for (unsigned int i = 0; i < count; i++)
 		descriptors_follow(&d, &makes, &before[i]);
 	r.gone = true;
 	descriptors_follow(&d, &makes, &r);
-	CHECK(r.gone == !r.cannot_block);
+	CHECK(!r.gone || !r.cannot_block);
+	still_unknown = r.gone;
 	return r.cannot_block;
 }
 
@@ -70,7 +73,20 @@ static void a_descriptor_is_as_it_was_made(void)
 
 	CHECK(decided(made, 2) && !decided(made, 4));
 	CHECK(!decided(plain, 2) && !decided(failed, 2) && !decided(NULL, 0));
-	CHECK(decided(flags, 2) && !decided(flags, 4));
+	CHECK(decided(flags, 2) && !decided(flags, 4) && still_unknown);
+}
+
+static void a_file_that_was_opened_waits(void)
+{
+	struct timeline_record opened[] = {
+		{ .what = TIMELINE_CALL, .waits = true },
+		returned(5),
+		changing(5, true, false),
+		returned(0),
+	};
+
+	CHECK(!decided(opened, 2) && !still_unknown);
+	CHECK(!decided(opened, 4) && still_unknown);
 }
 
 int main(void)
@@ -78,5 +94,6 @@ int main(void)
 	what_was_asked_after_a_close_is_of_another_file();
 	a_number_that_is_too_large_is_not_followed();
 	a_descriptor_is_as_it_was_made();
+	a_file_that_was_opened_waits();
 	return 0;
 }

@@ -300,6 +300,8 @@ static void what_a_call_does_to_descriptors_is_told(void)
 	r = call_of(SYS_accept4, 4, 0, 0, SOCK_NONBLOCK, 0);
 	CHECK(r.nonblocking && !r.changes);
 	CHECK(!call_of(SYS_accept4, 4, 0, 0, SOCK_CLOEXEC, 0).nonblocking);
+	CHECK(call_of(SYS_openat, 3, 0, O_WRONLY, 0, 0).waits);
+	CHECK(!call_of(SYS_openat, 3, 0, O_WRONLY | O_NONBLOCK, 0, 0).waits);
 	CHECK(call_of(SYS_socket, 1, SOCK_DGRAM | SOCK_NONBLOCK, 0, 0, 0).nonblocking);
 #ifdef SYS_fcntl
 	r = call_of(SYS_fcntl, 5, F_SETFL, O_NONBLOCK, 0, 0);
