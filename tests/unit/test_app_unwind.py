@@ -274,6 +274,49 @@ def test_a_function_without_a_table_returns_by_convention_where_it_begins() -> N
     assert not unwound(rows, [0x2210]).complete
 
 
+def call(at: int, to: int) -> dict[int, bytes]:
+    """Return the code of a call that returns to a place of the file."""
+    return {at - 5: b"\xe8" + struct.pack("<i", to - at)}
+
+
+OUTER = {range(0x1200, 0x1300): row(8, r16=Saved("undefined"))}
+NAMED = {0x1100: "write", 0x114F: "inner"}
+JUMP = b"\xe9" + struct.pack("<i", 0x1100 - 0x10C5)
+
+
+@pytest.mark.parametrize(
+    ("words", "code", "found"),
+    [
+        ([0, 7, 0x2210], call(0x1210, 0x1100), True),
+        ([0x2210], call(0x1210, 0x1100), True),
+        # by another name of it
+        ([0, 0x2210], {**call(0x1210, 0x10C0), 0x10C0: JUMP}, True),
+        # of an earlier call: it calls something else
+        ([0, 0x2250, 0x2210], call(0x1210, 0x1100) | call(0x1250, 0x1000), True),
+        ([0, 0x2210], call(0x1210, 0x1000), False),
+        ([0, 0x2210], {}, False),
+        ([0] * 16 + [0x2210], call(0x1210, 0x1100), False),
+    ],
+)
+def test_a_function_without_a_table_returns_to_where_it_is_called(
+    words: list[int], code: dict[int, bytes], found: bool
+) -> None:
+    stack = unwound(OUTER, words, symbols=NAMED, code=code)
+
+    assert addresses(stack) == [0x2100, 0x2210][: 1 + found]
+    assert stack.complete is found
+
+
+@pytest.mark.parametrize("name", ["runtime.mcall", "runtime.systemstack.abi0"])
+def test_what_has_its_own_stack_in_go_has_no_caller(name: str) -> None:
+    rows = {range(0x1100, 0x1200): row(8), range(0x1200, 0x1300): row(8)}
+
+    stack = unwound(rows, [0x2210, 0x16], symbols={0x120F: name})
+
+    assert addresses(stack) == [0x2100, 0x2210]
+    assert stack.complete
+
+
 def test_where_a_thread_begins_needs_no_table() -> None:
     rows = {range(0x1100, 0x1200): row(8)}
 

@@ -8,7 +8,7 @@ Files of a checked program, which may be hostile: another process reads them.
     image.py                           segments and symbols of a file in memory
     lookups.py                         where a dynamic linker looks functions up
     frametable.py, expression.py       tables of frames
-    unwind.py                          callers of a place, from a copy of the stack
+    unwind.py, callsites.py            callers of a place, from a copy of the stack
     gotable.py, golibrary.py           functions and lines of programs of Go
     namer.py, namecache.py             functions and lines of places, and their cache
     debuginfo.py, linetable.py         functions and lines, from DWARF

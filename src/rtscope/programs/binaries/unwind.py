@@ -10,6 +10,7 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from types import MappingProxyType
 
+from rtscope.programs.binaries.callsites import called_before
 from rtscope.programs.binaries.expression import Unreadable, evaluate
 from rtscope.programs.binaries.frametable import FrameRow, Saved
 from rtscope.programs.binaries.image import Image
@@ -126,10 +127,16 @@ _STARTING = ("__clone", "clone", "clone3", "__clone3")
 
 _START_BYTES = 256
 """More than such a function has until it calls the kernel."""
-_CALL = b"\xe8"
-"""An instruction of x86, which a distance follows."""
+_WORDS_OF_A_FRAME = 16
+"""Of a function without a table, among which its return address is looked for: what an
+earlier call has left further away may look like it."""
 
-_OUTERMOST = ("_start", "_start_c", *_STARTING)
+_OWN_STACK = frozenset(
+    f"runtime.{name}" for name in ("mcall", "systemstack", "mstart", "morestack")
+)
+"""Of Go: what they call has the stack of the scheduler, which begins with them."""
+
+_OUTERMOST = ("_start", "_start_c", "libc_start_main_stage2", *_STARTING)
 """Where a process or a thread begins: assembler, whose table some libraries lack."""
 
 _OF_PYTHON = "py::"
@@ -258,6 +265,9 @@ class Unwinder:
         memory: "_Memory",
         at_entry: bool,
     ) -> tuple[dict[int, int], bool]:
+        name = _symbol_of(frame)
+        if frame.called and name.removesuffix(".abi0") in _OWN_STACK:
+            raise _End(None)
         row = None
         if frame.image is not None and frame.place is not None:
             row = frame.image.row_at(frame.place)
@@ -265,11 +275,12 @@ class Unwinder:
             return self._by_row(row, registers, memory), not row.is_signal
         if at_entry:
             return self._at_entry(registers, memory), True
-        name = _symbol_of(frame)
         if not frame.called and (name in _STARTING or not name):
             caller = self._by_start(frame, registers, memory)
-            if caller is not None:
-                return caller, True
+        else:
+            caller = self._by_call(frame, registers, memory)
+        if caller is not None:
+            return caller, True
         if frame.image is None:
             name = self._made(frame.address - frame.called)
         if name.startswith(_OF_PYTHON) and self._machine.link is None:
@@ -293,17 +304,44 @@ class Unwinder:
         except (Unreadable, _End):
             return None
         pc = caller[self._machine.pc]
-        begin = self._called_by(self.frame(pc, called=True))
-        return caller if 0 <= frame.address - begin < _START_BYTES else None
+        called = self._called_by(self.frame(pc, called=True))
+        near = any(0 <= frame.address - one < _START_BYTES for one in called)
+        return caller if near else None
 
-    def _called_by(self, frame: Frame) -> int:
-        """Return what the call before a place calls; -1 if there is no such call."""
+    def _by_call(
+        self, frame: Frame, registers: dict[int, int], memory: "_Memory"
+    ) -> dict[int, int] | None:
+        """
+        Return the caller of a function that has a name and no table; None if unknown.
+
+        It is the nearest place to return to before which this function is called. What
+        it has saved of other registers is not known.
+        """
+        machine = self._machine
+        if frame.image is None or frame.vaddr is None or frame.place is None:
+            return None
+        symbol = frame.image.symbol_at(frame.place)
+        if symbol is None:
+            return None
+        begin = frame.address - (frame.vaddr - symbol.vaddr)
+        for number in range(_WORDS_OF_A_FRAME):
+            at = registers[machine.sp] + number * machine.word_bytes
+            try:
+                pc = memory.word(at)
+            except Unreadable:
+                return None
+            if begin in self._called_by(self.frame(pc, called=True)):
+                kept = registers if number == 0 else {}
+                caller = {**kept, machine.pc: pc, machine.sp: at + machine.word_bytes}
+                return self._checked(registers, caller)
+        return None
+
+    def _called_by(self, frame: Frame) -> tuple[int, ...]:
+        """Return what the call before a place calls, and where that only jumps to."""
         if self._machine.link is not None or frame.image is None or frame.vaddr is None:
-            return -1
-        code = frame.image.code_at(frame.vaddr - len(_CALL) - 4, len(_CALL) + 4)
-        if not code.startswith(_CALL):
-            return -1
-        return frame.address + int.from_bytes(code[1:], "little", signed=True)
+            return ()
+        moved = frame.address - frame.vaddr
+        return tuple(one + moved for one in called_before(frame.image, frame.vaddr))
 
     def _why_unknown(self, frame: Frame) -> str | None:
         if frame.mapping is None:
