@@ -134,7 +134,7 @@ def word(value: int, count: int = 1, **given: Any) -> WatchedWord:
     return replace(made, **given)
 
 
-def stack(*functions: str, **given: Any) -> EventStack:
+def stack(*functions: str, image: str = "libc", **given: Any) -> EventStack:
     """Return a stack of these functions, innermost first."""
-    frames = [NamedFrame(name, "", 0, "libc", 1, inlined=False) for name in functions]
+    frames = [NamedFrame(name, "", 0, image, 1, inlined=False) for name in functions]
     return replace(EventStack(NamedStack(tuple(frames), None), 1, 0), **given)

@@ -79,6 +79,19 @@ def test_a_word_on_the_stack_of_who_waits_is_no_lock() -> None:
             "a mutex",
             "rust",
         ),
+        (
+            [
+                "<std::sys::sync::mutex::futex::Mutex>::lock_contended",
+                "std::sys::sync::mutex::futex::Mutex::lock",
+            ],
+            "a mutex",
+            "rust",
+        ),
+        (
+            ["<std::sys::sync::rwlock::futex::RwLock as a::B<T>>::read_contended"],
+            "a rwlock",
+            "rust",
+        ),
         (["parking_lot::raw_mutex::RawMutex::lock_slow"], "a mutex", "rust"),
         (["parking_lot::raw_rwlock::RawRwLock::lock_shared_slow"], "a rwlock", "rust"),
         (
@@ -108,6 +121,24 @@ def test_functions_tell_locks_that_wait_for_conditions(
     assert lock is not None
     assert (lock.kind, lock.language) == (kind, language)
     assert lock.remedy
+
+
+@pytest.mark.parametrize(
+    ("image", "kind", "language"),
+    [
+        ("libjvm.so", "a lock inside of the virtual machine", "java"),
+        ("prog", "a mutex", "c++"),
+    ],
+)
+def test_a_class_of_the_virtual_machine_is_one_in_its_file_alone(
+    image: str, kind: str, language: str
+) -> None:
+    waits = stack("futex", "own::Mutex::lock()", "std::f", image=image)
+
+    lock = lock_of(word(2), [waits], TIDS)
+
+    assert lock is not None
+    assert (lock.kind, lock.language) == (kind, language)
 
 
 @pytest.mark.parametrize(

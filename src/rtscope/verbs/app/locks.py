@@ -118,8 +118,12 @@ def _row_of(stack: EventStack) -> Mapping[str, Any] | None:
     Of a lock of the C library it is that of the function of the library that has it.
     """
     names = _functions()
-    endings = (e for f in stack.stack.frames for e in _endings(f.function))
-    rows = [names[ending] for ending in endings if ending in names]
+    rows = [
+        names[ending]
+        for frame in stack.stack.frames
+        for ending in _endings(frame.function)
+        if ending in names and _is_in(frame, names[ending].get("image", ""))
+    ]
     waits = [row for row in rows if not row.get("within")]
     others = [row for row in waits if row["language"] != "c"]
     found = next(iter((*others, *waits)), None)
@@ -132,8 +136,19 @@ def _is_of_library(row: Mapping[str, Any]) -> bool:
     return bool(row.get("library") or row.get("within"))
 
 
+def _is_in(frame: NamedFrame, image: str) -> bool:
+    return PurePosixPath(frame.image).name.startswith(image)
+
+
 def _endings(function: str) -> Iterable[str]:
-    """Return a name without arguments, and without each of its outer namespaces."""
+    """
+    Return a name without arguments, and without each of its outer namespaces.
+
+    A function of Rust may have its type in brackets: `<a::B>::f`, `<a::B as C>::f`.
+    """
+    if function.startswith("<"):
+        inner, _, rest = function[1:].rpartition(">::")
+        function = f"{inner.partition(' as ')[0].partition('<')[0]}::{rest}"
     name = function.partition("(")[0].partition("<")[0]
     name = name.removeprefix("__GI_").lstrip("_")
     name = name.removesuffix("_full64").removesuffix("_full")
