@@ -16,6 +16,7 @@ from rtscope.present.model.charts import Chart, cpu_colours, ranges_chart
 from rtscope.present.model.explained_records import ExplainedRecord, explained_records
 from rtscope.present.model.findings import Headline, findings_of, headline_of
 from rtscope.present.model.rows import (
+    MIXED,
     Measured,
     MeasuredMachine,
     Provenance,
@@ -78,11 +79,15 @@ class Model:
     """Each wake-up of runs that kept them, by the digests of their results."""
     soft: Soft | None
     """What the wake-ups were worth; None without a soft deadline."""
-    measured: Measured
     exit_status: int
     """That of the verdict; without one 0, or 3 if a run is not valid."""
 
     # A terminal shows none of these: they are made when a page or a file wants them.
+
+    @property
+    def measured(self) -> Measured:
+        """What its runs measured, in words."""
+        return measured_by(self.records)
 
     @property
     def comparison(self) -> Chart | None:
@@ -148,14 +153,13 @@ def build_model(
         raise UsageError("the record has no run: nothing to report")
     records, explained = all_printable((tuple(records), explained or {}))
     rows = rows_of(records)
-    kind = variant_kind(rows)
+    kind, kinds = variant_kind(rows), {row.measured.heading for row in rows}
     machines = machines_of(records)
     subtitle = subtitle_of(records, machines)
     caveats = merged_caveats(records)
     pair = side_by_side(by_variant(rows), deadline_ns=deadline_ns)
     attached = explained_records(records, explained)
     headline, late = headline_of(rows), late_wakeups(rows)
-    measured = measured_by(records)
     distances = steady_sentences(late.values())
     # With a verdict on top the maximum is the first finding; without, it is on top.
     first = () if deadline_ns is None else (f"{headline.maximum} {headline.where}",)
@@ -176,7 +180,7 @@ def build_model(
         )
         status = verdict.exit_status
     return Model(
-        title=f"{measured.heading} of {whose}",
+        title=f"{kinds.pop() if len(kinds) == 1 else MIXED.heading} of {whose}",
         subtitle=subtitle,
         headline=headline,
         verdict=verdict,
@@ -203,6 +207,5 @@ def build_model(
         virtual="virtual " if any(row.virtual for row in rows) else "",
         samples=samples or {},
         soft=soft,
-        measured=measured,
         exit_status=status,
     )

@@ -71,7 +71,7 @@ MEASURED = Measured(
     *("Wake-up latency", "wake-up latency", "wake-ups"),
     "a thread was a whole interval late",
 )
-_MIXED = Measured("Latency", "latency", "samples", MEASURED.whole)
+MIXED = Measured("Latency", "latency", "samples", MEASURED.whole)
 _EVENT = Measured("Event latency", "event latency", "events", MEASURED.whole)
 _MEASURED_OF = {
     TIMER: MEASURED,
@@ -93,7 +93,7 @@ def measured_by(records: Sequence[RunRecord]) -> Measured:
         _MEASURED_OF.get(record.run.event.partition(":")[0], _EVENT)
         for record in records
     }
-    return kinds.pop() if len(kinds) == 1 else _MIXED
+    return kinds.pop() if len(kinds) == 1 else MIXED
 
 
 @dataclass(frozen=True, slots=True)
