@@ -55,6 +55,24 @@ static void grow(void)
 	free(old);
 }
 
+struct block blocks_at(uint64_t address, unsigned int instructions,
+		       const struct options *options)
+{
+	return (struct block){
+		.address = address,
+		.instructions = instructions,
+		/* Kernels live in the upper half of the addresses. */
+		.in_program = address >> 63 ? 0 : instructions,
+		.schedules = address == options->schedule,
+		.idles = address == options->idle,
+		.sleeps = address == options->sleep,
+		.exits = address == options->exit,
+		.after_switch = address == options->switched,
+		.wakes = address == options->wake,
+		.renames = address == options->rename,
+	};
+}
+
 const struct block *blocks_intern(struct block block)
 {
 	struct block **place;

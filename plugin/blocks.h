@@ -11,6 +11,8 @@
 #include <stdbool.h>
 #include <stdint.h>
 
+#include "options.h"
+
 struct block {
 	uint64_t address;
 	unsigned int instructions;
@@ -21,8 +23,13 @@ struct block {
 	bool may_count, waits, schedules, idles, sleeps, exits;
 	bool after_switch; /* begins the function that a new task begins with */
 	bool wakes;        /* begins the function that wakes a task */
+	bool renames;      /* likewise, that gives a task a name */
 	uint32_t number;   /* from 0 on, in the order of blocks_intern() */
 };
+
+/* With the functions of the kernel that begin there. */
+struct block blocks_at(uint64_t address, unsigned int instructions,
+		       const struct options *options);
 
 const struct block *blocks_intern(struct block block);
 

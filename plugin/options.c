@@ -146,6 +146,7 @@ static const struct number numbers[] = {
 	{ "switched", 1, UINT64_MAX, AT(switched) },
 	{ "first-task", 1, UINT64_MAX, AT(first_task) },
 	{ "wake", 1, UINT64_MAX, AT(wake) },
+	{ "rename", 1, UINT64_MAX, AT(rename) },
 	{ "schedule", 1, UINT64_MAX, AT(schedule) },
 	{ "idle", 1, UINT64_MAX, AT(idle) },
 	{ "sleep", 1, UINT64_MAX, AT(sleep) },
@@ -225,7 +226,7 @@ const char *options_parse(int argc, char **argv, struct options *out)
 			return argv[i];
 	}
 	if ((out->windows || out->task.name[0] || out->preempt.name[0] ||
-	     out->switched || out->wake) &&
+	     out->switched || out->wake || out->rename) &&
 	    !out->out && !out->program && !out->has_parts)
 		return "out=FILE is missing";
 	if (out->schedule && !(out->idle && out->sleep && out->exit &&

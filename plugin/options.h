@@ -22,6 +22,7 @@
  *                      another task: there the task is recorded,
  *   first-task=ADDRESS with its name, whose place is looked for in the first task
  *   wake=ADDRESS       the kernel's try_to_wake_up: there it is recorded whom it wakes
+ *   rename=ADDRESS     of __set_task_comm: there a task's new name is recorded
  *   schedule=ADDRESS   also the longest sections without a switch, and all interrupts;
  *                      of the kernel's __schedule. Needs task, preempt and
  *   idle=ADDRESS       of the kernel's do_idle,
@@ -188,7 +189,7 @@ struct options {
 	unsigned int phases;
 	uint64_t schedule, idle, sleep, exit, due; /* schedule is 0: no sections */
 	uint64_t switched;                         /* 0: not given */
-	uint64_t first_task, wake;                 /* likewise */
+	uint64_t first_task, wake, rename;         /* likewise */
 	const char *program;                       /* NULL: no program is recorded */
 	const char *code;                          /* NULL: nor what it executes */
 	uint64_t code_units;                       /* of that file, at most */

@@ -47,6 +47,32 @@ static unsigned int copy_task(uint64_t from, uint64_t at, struct record *out)
 	return n;
 }
 
+static bool is_rename(uint64_t at, uint64_t task)
+{
+	return record_kind(ring_get(at)) == RECORD_RENAMED &&
+	       ring_get(at)->value == task;
+}
+
+/* A name that was given behind the begin of the path, or before it and after the task's
+ * record, `told`: what it was until the first, or from the last on. */
+static void set_name(uint64_t from, uint64_t told, struct record *out, unsigned int n)
+{
+	uint64_t name = 0;
+
+	if (n < 3 || record_kind(&out[2]) != RECORD_NAME)
+		return;
+	for (uint64_t i = from; i < ring.head && !name; i++)
+		if (is_rename(i, out[0].value))
+			name = i + 1;
+	for (uint64_t i = from; i-- > told && !name;)
+		if (is_rename(i, out[0].value))
+			name = i + 3;
+	if (!name)
+		return;
+	out[1].value = ring_get(name)->value;
+	out[2].value = ring_get(name + 1)->value;
+}
+
 /* What has to be looked for of the task that each CPU ran at the begin of a path. */
 struct first {
 	bool switches;               /* to another one, later */
@@ -85,6 +111,7 @@ static unsigned int first_tasks(uint64_t from, uint64_t begin_ns, struct record 
 		}
 		told = tasks_last(i, begin_ns, out + n);
 		set_priority(first[i].change, false, out + n, told);
+		set_name(from, from, out + n, told);
 		n += told;
 	}
 	for (uint64_t i = from; i-- > oldest;) {
@@ -100,6 +127,7 @@ static unsigned int first_tasks(uint64_t from, uint64_t begin_ns, struct record 
 		one->switches = false;
 		told = copy_task(i, begin_ns, out + n);
 		set_priority(one->change, true, out + n, told);
+		set_name(from, i, out + n, told);
 		n += told;
 	}
 	return n;

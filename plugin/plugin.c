@@ -226,7 +226,8 @@ static bool is_plain(const struct block *block)
 	int64_t address = (int64_t)block->address;
 
 	return !block->look_at_begin && !block->look_after && !block->after_switch &&
-	       !block->wakes && block->instructions >> ADDRESS_SHIFT == 0 &&
+	       !block->wakes && !block->renames &&
+	       block->instructions >> ADDRESS_SHIFT == 0 &&
 	       (int64_t)(block->address << ADDRESS_SHIFT) >> ADDRESS_SHIFT == address;
 }
 
@@ -392,18 +393,9 @@ static void call_outside(struct qemu_plugin_tb *tb, const struct block *block)
 static void at_translation(qemu_plugin_id_t id, struct qemu_plugin_tb *tb)
 {
 	size_t n = qemu_plugin_tb_n_insns(tb);
-	bool of_program = in_program(qemu_plugin_tb_vaddr(tb));
-	struct block block = {
-		.address = qemu_plugin_tb_vaddr(tb),
-		.instructions = (unsigned int)n,
-		.in_program = of_program ? (unsigned int)n : 0,
-		.schedules = qemu_plugin_tb_vaddr(tb) == plugin.options.schedule,
-		.idles = qemu_plugin_tb_vaddr(tb) == plugin.options.idle,
-		.sleeps = qemu_plugin_tb_vaddr(tb) == plugin.options.sleep,
-		.exits = qemu_plugin_tb_vaddr(tb) == plugin.options.exit,
-		.after_switch = qemu_plugin_tb_vaddr(tb) == plugin.options.switched,
-		.wakes = qemu_plugin_tb_vaddr(tb) == plugin.options.wake,
-	};
+	struct block block =
+		blocks_at(qemu_plugin_tb_vaddr(tb), (unsigned int)n, &plugin.options);
+	bool of_program = block.in_program;
 	bool watched = plugin.options.schedule != 0;
 
 	(void)id;

@@ -22,6 +22,8 @@ enum record_kind {
 				 the one until here, << 32 */
 	RECORD_WOKEN = 13,    /* value: address of the task that the CPU wakes */
 	RECORD_ASKED = 14, /* value: CPU that is asked for an interrupt: requests.h */
+	/* value: address of a task; its name until here follows, and that from here on */
+	RECORD_RENAMED = 15,
 };
 
 struct record {

@@ -70,55 +70,56 @@ static void record_window(struct cpu *cpu, const struct block *block)
 		record_make(RECORD_BLOCK, cpus_index(cpu), cpus.at_ns, block->address));
 }
 
-/* Told to windows too: they see the task change, but not its name. */
+/* To the ring and to windows, which see the task change, but not its name. */
+static void add(const struct record *r, unsigned int n)
+{
+	for (unsigned int i = 0; i < n; i++) {
+		ring_add(r[i]);
+		if (in_window(record_at_ns(&r[i])) && !windows_is_empty())
+			windows_add(r[i]);
+	}
+}
+
 static void record_task(struct cpu *cpu)
 {
 	struct record told[TASKS_RECORDS];
 	unsigned int n = tasks_tell(cpus_index(cpu), cpus.at_ns, told);
 
-	for (unsigned int i = 0; i < n; i++) {
-		ring_add(told[i]);
-		if (in_window(cpus.at_ns) && !windows_is_empty())
-			windows_add(told[i]);
-	}
+	add(told, n);
 	if (n)
 		cpu->task = told[0].value;
 }
 
-/* Told to windows too, as tasks are. */
 static void record_changes(void)
 {
 	struct record change[CPUS_MAX];
-	unsigned int n = tasks_tell_changes(cpus.at_ns, change);
 
-	for (unsigned int i = 0; i < n; i++) {
-		ring_add(change[i]);
-		if (in_window(cpus.at_ns) && !windows_is_empty())
-			windows_add(change[i]);
-	}
+	add(change, tasks_tell_changes(cpus.at_ns, change));
 }
 
-/* Told to windows too. */
 static void record_woken(const struct cpu *cpu)
 {
 	struct record woken;
 	uint64_t task;
 
-	if (!state_read_argument(&task))
+	if (!state_read_argument(0, &task))
 		return;
 	woken = record_make(RECORD_WOKEN, cpus_index(cpu), cpus.at_ns, task);
-	ring_add(woken);
-	if (in_window(cpus.at_ns) && !windows_is_empty())
-		windows_add(woken);
+	add(&woken, 1);
+}
+
+static void record_rename(const struct cpu *cpu)
+{
+	struct record renamed[TASKS_RENAME];
+
+	add(renamed, tasks_tell_rename(cpus_index(cpu), cpus.at_ns, renamed));
 }
 
 void recorder_at_request(unsigned int cpu, uint64_t at_ns, uint64_t asked)
 {
 	struct record r = record_make(RECORD_ASKED, cpu, at_ns, asked);
 
-	ring_add(r);
-	if (in_window(at_ns) && !windows_is_empty())
-		windows_add(r);
+	add(&r, 1);
 }
 
 /* An entry that had interrupts go off is an interrupt's: what it interrupted may have
@@ -142,6 +143,8 @@ void recorder_at_block(struct cpu *cpu, const struct block *block)
 		record_window(cpu, block);
 	if (__builtin_expect(block->wakes, 0))
 		record_woken(cpu);
+	if (__builtin_expect(block->renames, 0))
+		record_rename(cpu);
 	if (block->look_at_begin | cpu->look &&
 	    state_look_at_interrupts(cpu, &change)) {
 		ring_add(change);

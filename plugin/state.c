@@ -7,7 +7,7 @@ static struct {
 	const struct arch *arch;
 	struct qemu_plugin_register *flags;
 	const struct place *task_place, *preempt_place;
-	struct qemu_plugin_register *task, *preempt, *argument;
+	struct qemu_plugin_register *task, *preempt, *argument[STATE_ARGUMENTS];
 } state;
 
 static const char *find(const struct place *place, struct qemu_plugin_register **out)
@@ -28,9 +28,11 @@ const char *state_init(const struct arch *arch, const struct options *options)
 	state.flags = registers_find(arch->flags);
 	if (!state.flags)
 		return arch->flags;
-	state.argument = registers_find(arch->argument[0]);
-	if (!state.argument)
-		return arch->argument[0];
+	for (unsigned int i = 0; i < STATE_ARGUMENTS; i++) {
+		state.argument[i] = registers_find(arch->argument[i]);
+		if (!state.argument[i])
+			return arch->argument[i];
+	}
 	missing = find(&options->task, &state.task);
 	return missing ? missing : find(&options->preempt, &state.preempt);
 }
@@ -77,9 +79,9 @@ bool state_read_count(uint64_t *out)
 	return state.preempt && read_place(state.preempt_place, state.preempt, out);
 }
 
-bool state_read_argument(uint64_t *out)
+bool state_read_argument(unsigned int number, uint64_t *out)
 {
-	return registers_read(state.argument, out) && in_kernel(*out);
+	return registers_read(state.argument[number], out) && in_kernel(*out);
 }
 
 unsigned int state_look_at_kernel(struct cpu *cpu, uint64_t address, struct record *out)

@@ -32,7 +32,9 @@ unsigned int state_look_at_kernel(struct cpu *cpu, uint64_t address,
 bool state_read_task(uint64_t *out);
 bool state_read_count(uint64_t *out);
 
-/* The first argument, a pointer, of the function of the kernel that begins here. */
-bool state_read_argument(uint64_t *out);
+/* An argument, of the first STATE_ARGUMENTS and a pointer of the kernel's, of the function
+ * that begins here. */
+#define STATE_ARGUMENTS 2
+bool state_read_argument(unsigned int number, uint64_t *out);
 
 #endif

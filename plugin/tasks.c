@@ -7,7 +7,8 @@
 #include "registers.h"
 #include "state.h"
 
-#define WORD 8
+#define WORD       8
+#define NAME_WORDS 2
 /* task_struct has some 10,000 bytes in the distributions' kernels */
 #define LARGEST_TASK 32768
 
@@ -76,6 +77,13 @@ static bool find_name(void)
 	return tasks.offset;
 }
 
+static bool read_name(uint64_t task, uint64_t name[NAME_WORDS])
+{
+	return (tasks.offset || find_name()) &&
+	       registers_read_memory(task + tasks.offset, WORD, &name[0]) &&
+	       registers_read_memory(task + tasks.offset + WORD, WORD, &name[1]);
+}
+
 /* `prio` in the lower half of a word, and by how much the task's own priority,
  * `normal_prio`, is less urgent in the upper half: the kernel lends it another's. */
 static bool read_priority(uint64_t task, uint32_t *out)
@@ -98,16 +106,14 @@ static void add(struct told *told, enum record_kind kind, uint64_t value)
 unsigned int tasks_tell(unsigned int cpu, uint64_t at, struct record out[TASKS_RECORDS])
 {
 	struct told *told = &tasks.told[cpu];
-	uint64_t task, name[2];
+	uint64_t task, name[NAME_WORDS];
 	uint32_t priority;
 
 	if (!state_read_task(&task))
 		return 0;
 	told->records = 0;
 	add(told, RECORD_TASK, task);
-	if ((tasks.offset || find_name()) &&
-	    registers_read_memory(task + tasks.offset, WORD, &name[0]) &&
-	    registers_read_memory(task + tasks.offset + WORD, WORD, &name[1])) {
+	if (read_name(task, name)) {
 		add(told, RECORD_NAME, name[0]);
 		add(told, RECORD_NAME, name[1]);
 		if (tasks.priority && read_priority(task, &priority))
@@ -133,6 +139,47 @@ unsigned int tasks_tell_changes(uint64_t at, struct record out[CPUS_MAX])
 		*last = priority;
 	}
 	return n;
+}
+
+/* A name ends with a zero, and what lies behind it may be anything. */
+static bool read_new_name(uint64_t from, uint64_t name[NAME_WORDS])
+{
+	uint64_t byte = 1;
+
+	name[0] = name[1] = 0;
+	for (unsigned int i = 0; i < NAME_WORDS * WORD - 1 && byte; i++) {
+		if (!registers_read_memory(from + i, 1, &byte))
+			return false;
+		name[i / WORD] |= byte << 8 * (i % WORD);
+	}
+	return true;
+}
+
+static void set_name(uint64_t task, const uint64_t name[NAME_WORDS])
+{
+	for (unsigned int cpu = 0; cpu < cpus.count; cpu++) {
+		struct told *told = &tasks.told[cpu];
+
+		if (told->records > NAME_WORDS && told->record[0].value == task)
+			for (unsigned int i = 0; i < NAME_WORDS; i++)
+				told->record[1 + i].value = name[i];
+	}
+}
+
+unsigned int tasks_tell_rename(unsigned int cpu, uint64_t at,
+			       struct record out[TASKS_RENAME])
+{
+	uint64_t task, from, name[2 * NAME_WORDS], *new = name + NAME_WORDS;
+
+	if (!state_read_argument(0, &task) || !state_read_argument(1, &from) ||
+	    !read_name(task, name) || !read_new_name(from, new) ||
+	    strncmp((const char *)name, (const char *)new, NAME_WORDS * WORD) == 0)
+		return 0;
+	set_name(task, new);
+	out[0] = record_make(RECORD_RENAMED, cpu, at, task);
+	for (unsigned int i = 0; i < 2 * NAME_WORDS; i++)
+		out[1 + i] = record_make(RECORD_NAME, cpu, at, name[i]);
+	return TASKS_RENAME;
 }
 
 unsigned int tasks_last(unsigned int cpu, uint64_t at, struct record out[TASKS_RECORDS])

@@ -40,6 +40,7 @@ def section(
     counts: Sequence[tuple[int, int]] = (),
     changes: Sequence[tuple[int, int, int]] = (),
     wakes: Sequence[tuple[int, int, str]] = (),
+    renames: Sequence[tuple[int, int, str, str]] = (),
     asked: Sequence[tuple[int, int, int]] = (),
     block_ns: int = 0,
     quantum_ns: int = 0,
@@ -52,6 +53,7 @@ def section(
     `counts` are preemption counts that interrupts of CPU 0 found: (ns, count);
     `changes` are new priorities of tasks that go on: (ns, CPU, prio);
     `wakes` are calls that wake a task: (ns, CPU, name of the task);
+    `renames` are new names of tasks: (ns, CPU, first name of the task, new one);
     `asked` are requests for interrupts: (ns, CPU that asks, CPU that is asked), to
     which BY_TIMER is added if a device's timer asks;
     `block_ns` the longest that a block can take, if the CPUs do not share a clock;
@@ -64,6 +66,7 @@ def section(
     rows += [row for task in tasks for row in _told(*task)]
     rows += [(at, cpu, RecordKind.CHANGE, prio) for at, cpu, prio in changes]
     rows += [(at, cpu, RecordKind.WOKEN, TEXT + len(name)) for at, cpu, name in wakes]
+    rows += [row for renamed in renames for row in _renamed(*renamed)]
     rows += [(at, by, RecordKind.ASKED, cpu) for at, by, cpu in asked]
     at, last = 0, 0
     for step in steps:
@@ -104,10 +107,24 @@ def _address(table: SymbolTable, name: str) -> int:
 def _told(
     at: int, name: str, cpu: int = 0, prio: int | None = None
 ) -> list[tuple[int, int, int, int]]:
-    text = name.encode().ljust(16, b"\0")
-    words = (text[:8], text[8:])
     return [
         (at, cpu, RecordKind.TASK, TEXT + len(name)),
-        *((at, cpu, RecordKind.NAME, int.from_bytes(word, "little")) for word in words),
+        *_named(at, cpu, name),
         *([] if prio is None else [(at, cpu, RecordKind.PRIORITY, prio)]),
     ]
+
+
+def _renamed(
+    at: int, cpu: int, before: str, after: str
+) -> list[tuple[int, int, int, int]]:
+    return [
+        (at, cpu, RecordKind.RENAMED, TEXT + len(before)),
+        *_named(at, cpu, before),
+        *_named(at, cpu, after),
+    ]
+
+
+def _named(at: int, cpu: int, name: str) -> list[tuple[int, int, int, int]]:
+    text = name.encode().ljust(16, b"\0")
+    words = (int.from_bytes(word, "little") for word in (text[:8], text[8:]))
+    return [(at, cpu, RecordKind.NAME, word) for word in words]

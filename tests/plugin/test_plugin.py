@@ -298,6 +298,51 @@ def test_a_task_without_a_known_name_is_told_all_the_same(board: Board) -> None:
     assert (told.task, told.name) == (address_of(guest, "task"), "")
 
 
+def test_a_name_holds_from_where_a_task_gets_it_also_before_a_path(
+    board: Board,
+) -> None:
+    guest = build("renames.S", SPINS=30_000, LATENCY_NS=2000)  # of 40 µs and more
+    first, second = address_of(guest, "first"), address_of(guest, "second")
+    places = {
+        "task": "tp",
+        "switched": address_of(guest, "switched"),
+        "first-task": first,
+        "rename": address_of(guest, "rename"),
+    }
+
+    trace = board.record(guest, cpus=1, quantum=QUANTUM, **places)
+    silent = board.count(guest, cpus=1, quantum=QUANTUM)
+
+    paths = sorted(trace.sections, key=lambda path: path.sequence)
+    assert [[(t.task, t.name) for t in task_switches(path)] for path in paths] == [
+        [(first, "swapper/0"), (first, "one")],
+        [(first, "one")],
+        [(first, "one"), (first, "two")],
+        [(second, "four"), (first, "three")],
+    ]
+    kept = of_kind(paths[0], RecordKind.RENAMED)
+    assert kept == [first]  # it had the name already when it got it again
+    assert paths[-1].last_ns == silent["last_mark"] * NS_PER_INSTRUCTION
+
+
+def test_a_window_tells_a_name_that_a_task_got_in_it(board: Board) -> None:
+    guest = build("renames.S", SPINS=1, LATENCY_NS=2000)
+    places = {
+        "task": "tp",
+        "first-task": address_of(guest, "first"),
+        "rename": address_of(guest, "rename"),
+    }
+
+    window = board.record(guest, cpus=1, window="0:2000", **places).sections[-1]
+
+    told = [(t.task, t.name) for t in task_switches(window)]
+    assert window.kind is SectionKind.WINDOW
+    assert [name for _task, name in told] == [
+        *("swapper/0", "one", "two"),
+        *("other", "four", "three"),
+    ]
+
+
 def test_whom_the_kernel_wakes_is_told_where_it_does_so(board: Board) -> None:
     guest = build_guest()
     wake = address_of(guest, "switched")

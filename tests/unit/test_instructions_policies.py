@@ -1,4 +1,6 @@
-"""A task that gets another policy while it runs is told with the one of that time."""
+"""A task that gets another policy or name while it runs has the one of that time."""
+
+from collections.abc import Sequence
 
 import pytest
 
@@ -23,9 +25,16 @@ LEFT: list[Step] = [*ENTRY, (10, "preempt_schedule_irq"), *SWITCH]
 
 
 def explained(
-    *changes: tuple[int, int], since: int = NICE, cpu: int = 0
+    *changes: tuple[int, int],
+    since: int = NICE,
+    cpu: int = 0,
+    renames: Sequence[tuple[int, int, str]] = (),
 ) -> Explanation:
-    """Explain a wake-up beside a program; its changes: (ns since the expiry, prio)."""
+    """
+    Explain a wake-up beside a program; its changes: (ns since the expiry, prio).
+
+    `renames` are its names: (ns since the expiry, CPU that gives it, name).
+    """
     steps = [*BEFORE, *WOKEN, *RUNS * 2, *LEFT, *THREAD]
     late = sum(step[0] for step in steps) - 500
     arrived = late + 500 - 20 - 8
@@ -35,6 +44,7 @@ def explained(
         late=late,
         tasks=((0, "hog", cpu, since), (arrived, "rtscope/0", 0, OURS)),
         changes=[(500 + at, cpu, prio) for at, prio in changes],
+        renames=[(500 + at, by, "hog", name) for at, by, name in renames],
         block_ns=20_000,
     )
     return explain_path(path, COMPETING_TASKS, arch="riscv64")
@@ -129,3 +139,29 @@ def test_a_priority_that_a_task_inherits_is_not_told_as_its_own(
     for found in (explained(since=recorded), explained((-300, recorded))):
         assert found.broken == ()
         assert f"Another task (hog, {policy}) in (user space): " in sentence(found)
+
+
+@pytest.mark.parametrize("by", [0, 1])
+def test_a_name_that_a_program_got_before_the_expiry_is_in_the_sentence(
+    by: int,
+) -> None:
+    found = explained(since=FIFO_90, renames=[(-100, by, "grinder")])
+
+    assert found.broken == ()
+    assert "Another task (grinder, real-time, priority 90)" in sentence(found)
+    assert "hog" not in sentence(found)
+
+
+@pytest.mark.parametrize(("at", "name"), [(200, "grinder"), (29_900, "hog")])
+def test_of_two_names_the_longer_one_is_in_the_sentence(at: int, name: str) -> None:
+    found = explained(since=FIFO_90, renames=[(at, 0, "grinder")])
+
+    assert found.dominant is not None
+    assert f"Another task ({name}, real-time, priority 90)" in sentence(found)
+    assert "hog got the name grinder" in found.dominant.evidence
+
+
+def test_a_name_and_a_priority_change_each_without_the_other() -> None:
+    found = explained((-200, FIFO_90), renames=[(-300, 0, "a"), (-100, 0, "grinder")])
+
+    assert "Another task (grinder, real-time, priority 90)" in sentence(found)

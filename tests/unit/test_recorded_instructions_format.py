@@ -118,6 +118,39 @@ def test_tasks_are_told_with_their_names_and_keep_them() -> None:
     ]
 
 
+def words(*names: bytes) -> list[int]:
+    """Return the values of the records of names."""
+    text = b"".join(name.ljust(16, b"\0") for name in names)
+    return [
+        int.from_bytes(text[at : at + 8], "little") for at in range(0, len(text), 8)
+    ]
+
+
+def test_a_task_has_the_name_of_each_time() -> None:
+    """Also if its name was not recorded at a switch, and on whichever CPU it runs."""
+    old_new = words(b"exe", b"rmmod")
+    rows = [
+        record(4, 0, 10, 0x1000),
+        record(4, 1, 15, 0x2000),
+        *(record(9, 1, 15, word) for word in words(b"other")),
+        record(15, 1, 20, 0x1000),
+        *(record(9, 1, 20, word) for word in old_new),
+        record(4, 0, 30, 0x3000),
+        record(15, 1, 40, 0x1000),
+        *(record(9, 1, 40, word) for word in words(b"rmmod", b"last")),
+        record(4, 0, 50, 0x1000),
+    ]
+    (path,) = parse_trace(HEADER + section(rows)).sections
+
+    assert task_switches(path) == [
+        TaskSwitch(10, 0, 0x1000, "exe"),
+        TaskSwitch(15, 1, 0x2000, "other"),
+        TaskSwitch(20, 0, 0x1000, "rmmod", changed=True),
+        TaskSwitch(30, 0, 0x3000, ""),
+        TaskSwitch(50, 0, 0x1000, "last"),
+    ]
+
+
 # --- several CPUs -----------------------------------------------------------------
 
 

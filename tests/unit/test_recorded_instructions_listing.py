@@ -196,3 +196,18 @@ def test_whom_a_cpu_wakes_has_its_name_where_a_switch_to_it_tells_it() -> None:
     ]
 
     assert woken == ["wakes kworker/u8:0", f"wakes task {KERNEL + 128:#x}"]
+
+
+def test_a_task_that_is_woken_has_the_name_of_that_time() -> None:
+    def named(at: int, name: bytes) -> list[bytes]:
+        words = (int.from_bytes(word, "little") for word in (name, b""))
+        return [record(4, 1, at, KERNEL), *(record(9, 1, at, word) for word in words)]
+
+    wakes = [record(13, 1, at, KERNEL) for at in (10, 25, 40)]
+    rows = [wakes[0], *named(20, b"old"), wakes[1], *named(30, b"new"), wakes[2]]
+    (only,) = trace(section(rows, kind=2, first=0, last=100)).sections
+
+    steps = path_of(only, SYMBOLS, cpu=1).steps
+
+    woken = [one.what for one in steps if one.kind is RecordKind.WOKEN]
+    assert woken == ["wakes old", "wakes old", "wakes new"]

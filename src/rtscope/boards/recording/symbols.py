@@ -51,6 +51,8 @@ from rtscope.record.instructions.symbols import (
 FIELDS = ("task", "preempt")
 WAKE_UP = "try_to_wake_up"
 """Every wake-up of a task that sleeps goes through it."""
+RENAME = "__set_task_comm"
+"""By prctl, exec, /proc/PID/comm and the kernel itself; since Linux 2.6."""
 
 _SAVED_TTBR0 = "ARM64_SW_TTBR0_PAN"
 _LONG = 8
@@ -65,9 +67,10 @@ def kernel_layout(arch: str, *, config: str, symbols: SymbolTable) -> dict[str, 
         first = symbols.address_of("init_task")
     if "task" in layout and switched is not None and first is not None:
         layout |= {"switched": str(switched), "first-task": str(first)}
-    wake = symbols.address_of(WAKE_UP)
-    if wake is not None:
-        layout["wake"] = str(wake)
+    for option, function in (("wake", WAKE_UP), ("rename", RENAME)):
+        address = symbols.address_of(function)
+        if address is not None:
+            layout[option] = str(address)
     return layout
 
 

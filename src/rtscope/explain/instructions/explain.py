@@ -7,6 +7,7 @@ nothing is sampled, and nothing guessed but the meaning of functions' names.
 
 from collections.abc import Iterator, Sequence
 from dataclasses import replace
+from itertools import pairwise
 
 from rtscope.explain.instructions.absences import Absence, Wait, known_wait
 from rtscope.explain.instructions.calls import (
@@ -336,6 +337,7 @@ def _segment(path: WakeupPath, kind: Kind, at: Sequence[int]) -> Segment:
             *(_held_evidence(held) if held else ()),
             *(_in_place_evidence(kind.in_place) if kind.in_place else ()),
             *(_jump_evidence(jump) if jump else ()),
+            *_names_evidence(path, runs),
         ),
         Confidence.SEEN if is_sure and not jump else Confidence.INFERRED,
         tuple(spent[:NAMES_KEPT]),
@@ -347,6 +349,13 @@ def _segment(path: WakeupPath, kind: Kind, at: Sequence[int]) -> Segment:
         holder="" if held is None or kind.in_place else told_of(path, held),
         pieces=tuple(pieces[:PIECES_KEPT]),
     )
+
+
+def _names_evidence(path: WakeupPath, runs: Sequence[Run]) -> Iterator[str]:
+    for before, now in pairwise(path.own.switches):
+        inside = runs[0].begin_ns < now.at_ns < runs[-1].end_ns
+        if inside and now.changed and before.name != now.name:
+            yield f"{before.name} got the name {now.name}"
 
 
 def _jump_evidence(function: str) -> Iterator[str]:

@@ -4,6 +4,7 @@ Recorded paths as arrays, and what their records say: blocks, tasks, CPUs.
 Each record has a time of its CPU in virtual ns, a kind and a value.
 """
 
+from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, replace
 from enum import IntEnum
 
@@ -31,7 +32,7 @@ class RecordKind(IntEnum):
     DURATION = 8
     """The value is how many ns the interrupt just before took."""
     NAME = 9
-    """8 bytes of the name of the task in the record before; always twice."""
+    """8 bytes of the name of the task in the record before; always in pairs."""
     PAUSE = 10
     """The CPU executes nothing from here to its next block."""
     PRIORITY = 11
@@ -42,6 +43,8 @@ class RecordKind(IntEnum):
     """The value is the address of the task that the CPU is about to wake."""
     ASKED = 14
     """The value is the CPU that is asked for an interrupt; see `Asked`."""
+    RENAMED = 15
+    """The value is the address of a task; the names until here and from here follow."""
 
 
 class SectionKind(IntEnum):
@@ -158,7 +161,7 @@ FIRST_ORDINARY = 100
 
 @dataclass(frozen=True, slots=True)
 class TaskSwitch:
-    """From when on a CPU ran a task, or ran it with another priority."""
+    """From when on a CPU ran a task, or with another priority or by another name."""
 
     at_ns: int
     cpu: int
@@ -172,7 +175,7 @@ class TaskSwitch:
     The same from Linux 2.6 to 7.x.
     """
     changed: bool = False
-    """The task ran before too, with another priority."""
+    """The task ran before too, with another priority or by another name."""
     inherited: bool = False
     """The priority is not its own: a task that waits for its lock has lent it."""
 
@@ -225,32 +228,79 @@ def task_switches(section: TraceSection) -> list[TaskSwitch]:
         strict=True,
     )
     told: list[tuple[TaskSwitch, bytes]] = []
-    last: dict[int, tuple[TaskSwitch, bytes]] = {}
-    for at, cpu, kind, value in rows:
+    last: dict[int, int] = {}
+    names = _Names()
+    for at, cpu, kind, value, words in _with_names(rows):
         if kind == RecordKind.TASK:
-            told.append((TaskSwitch(at, cpu, value, ""), b""))
-        elif kind == RecordKind.CHANGE and cpu in last:
-            one, name = last[cpu]
+            last[cpu] = len(told)
+            told.append((TaskSwitch(at, cpu, value, ""), names.at_switch(value, words)))
+        elif kind == RecordKind.RENAMED:
+            name = names.at_rename(value, words)
+            for cpu, place in last.items():
+                one = told[place][0]
+                if one.task == value:
+                    last[cpu] = len(told)
+                    told.append((replace(one, at_ns=at, changed=True), name))
+        elif cpu in last:
+            one, name = told[last[cpu]]
+            if kind == RecordKind.PRIORITY:
+                told[last[cpu]] = _with_priority(one, value), name
+                continue
+            last[cpu] = len(told)
             changed = replace(one, at_ns=at, changed=True)
             told.append((_with_priority(changed, value), name))
-        elif not told or kind == RecordKind.CHANGE:
-            continue
-        elif kind == RecordKind.NAME:
-            one, name = told[-1]
-            told[-1] = one, name + value.to_bytes(8, "little")
-        else:
-            one, name = told[-1]
-            told[-1] = _with_priority(one, value), name
-        last[told[-1][0].cpu] = told[-1]
-    names = {one.task: name for one, name in told if name}
     return [
-        replace(one, name=_text(name or names.get(one.task, b""))) for one, name in told
+        replace(one, name=_text(name or names.first.get(one.task, b"")))
+        for one, name in told
     ]
+
+
+_Row = tuple[int, int, int, int]
+
+
+def _with_names(rows: Iterable[_Row]) -> Iterator[tuple[*_Row, bytes]]:
+    """Yield time, CPU, kind and value of each record, and the names behind it."""
+    head: _Row | None = None
+    words = b""
+    for row in rows:
+        if row[2] == RecordKind.NAME:
+            words += row[3].to_bytes(8, "little")
+            continue
+        if head is not None:
+            yield *head, words
+        head, words = row, b""
+    if head is not None:
+        yield *head, words
+
+
+_NAME_BYTES = 16
+
+
+class _Names:
+    """The names of tasks, by the records so far."""
+
+    def __init__(self) -> None:
+        self.first: dict[int, bytes] = {}
+        """What each task was called before all else that is known of its name."""
+        self._now: dict[int, bytes] = {}
+
+    def at_switch(self, task: int, name: bytes) -> bytes:
+        """Return the name of a task that may have been recorded without one."""
+        if name:
+            self.first.setdefault(task, name)
+            self._now[task] = name
+        return self._now.get(task, b"")
+
+    def at_rename(self, task: int, names: bytes) -> bytes:
+        """Return the new name, which lies behind the old one."""
+        self.first.setdefault(task, names[:_NAME_BYTES])
+        self._now[task] = names[_NAME_BYTES:]
+        return self._now[task]
 
 
 _OF_TASKS = (
     *(RecordKind.TASK, RecordKind.NAME, RecordKind.PRIORITY),
-    RecordKind.CHANGE,
+    *(RecordKind.CHANGE, RecordKind.RENAMED),
 )
 
 

@@ -6,7 +6,7 @@ List the functions that a virtual board executed on the paths to its worst wake-
 
 import re
 from collections import Counter
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import asdict, dataclass, field
 from heapq import merge
 from itertools import chain
@@ -38,6 +38,7 @@ from rtscope.record.instructions.section import (
     ExecTrace,
     RecordKind,
     SectionKind,
+    TaskSwitch,
     TraceSection,
     blocks_of,
     cpus_of,
@@ -129,7 +130,6 @@ def _merged(
     wanted = (section.cpus == cpu) & np.isin(section.kinds, _LISTED_KINDS)
     switches = task_switches(section)
     tasks = {(one.at_ns, one.task): one.name for one in switches}
-    woken = {one.task: one.name for one in switches if one.name}
     at, kinds, values = (
         column[wanted] for column in (section.at_ns, section.kinds, section.values)
     )
@@ -152,8 +152,15 @@ def _merged(
         if kind is RecordKind.TASK and tasks.get((begin, value)):
             what = f"{what} {tasks[begin, value]}"
         if kind is RecordKind.WOKEN:
-            what = f"wakes {woken.get(value) or f'task {value:#x}'}"
+            what = f"wakes {_name_at(begin, value, switches) or f'task {value:#x}'}"
         yield Step(begin, begin - expiry_ns, cpu, kind, what, total)
+
+
+def _name_at(at_ns: int, task: int, switches: Sequence[TaskSwitch]) -> str:
+    """Return the name of a task at a time; its next one if none is before."""
+    named = [one for one in switches if one.task == task and one.name]
+    before = [one.name for one in named if one.at_ns <= at_ns]
+    return before[-1] if before else next((one.name for one in named), "")
 
 
 def _words(kind: RecordKind, value: int) -> str:
