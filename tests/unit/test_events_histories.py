@@ -246,6 +246,41 @@ def test_a_task_that_executes_another_program_is_called_so_from_then_on() -> Non
     assert dominant(found).name == "stress-ng (real-time, priority 98)"
 
 
+RENAMED = "task_rename: pid=77 oldcomm=sh newcomm=grinder oom_score_adj=0"
+
+
+@pytest.mark.parametrize(("by", "cpu"), [(("sh", 77, 1), 1), (("admin", 9, 120), 0)])
+def test_a_name_that_a_task_gets_is_its_own_from_then_on(by: Who, cpu: int) -> None:
+    """Also from another one, on whichever CPU: by /proc/PID/comm."""
+    sh, grinder = ("sh", 77, 1), ("grinder", 77, 1)
+    found = explained_text(
+        text_switch(5, IDLE, CTL, state="R"),
+        text_switch(25, CTL, sh),
+        text_line(30, by, RENAMED, cpu=cpu),
+        text_waking(1102, grinder, CTL),
+        text_switch(1180, grinder, CTL, state="R+"),
+    )
+
+    assert dominant(found).name == "grinder (real-time, priority 98)"
+
+
+def test_a_thread_is_found_by_the_name_that_it_has_when_it_wakes_up() -> None:
+    old, hog = ("python", 100, 1), ("hog", 77, 1)
+    lines = [
+        *(text_switch(5, IDLE, old), text_switch(25, old, IDLE)),
+        *(text_waking(40, IDLE, old), text_switch(50, IDLE, old)),
+        text_line(60, old, "task_rename: pid=100 oldcomm=python newcomm=ctl"),
+        *(text_switch(70, ("ctl", 100, 1), hog), text_waking(90, hog, ("ctl", 100, 1))),
+        text_switch(1180, hog, ("ctl", 100, 1), state="R+"),
+    ]
+
+    for lacks in ("", "task_rename"):
+        told = [line for line in lines if not lacks or lacks not in line]
+        found = explained_text(*told, thread="ctl")
+        assert found.latency_ns == 1_090_000
+    assert explained_text(*lines, thread="python").latency_ns == 10_000
+
+
 def test_a_name_that_changed_without_an_event_is_told_with_both() -> None:
     found = explained_text(
         text_switch(5, IDLE, CTL, state="R"),

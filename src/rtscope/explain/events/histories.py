@@ -295,15 +295,20 @@ def _named(event: Event) -> Iterator[tuple[int, str]]:
             if f"{side}_pid" in numbers:
                 yield numbers[f"{side}_pid"], str(fields.get(f"{side}_comm", ""))
     elif event.name in RENAMES:
-        yield numbers.get("pid", event.pid), new_name(event)
+        yield renamed(event), new_name(event)
     elif event.name == "sched_process_fork":
         yield numbers.get("child_pid", -1), str(fields.get("child_comm", ""))
     elif "pid" in numbers and "comm" in fields:
         yield numbers["pid"], str(fields["comm"])
 
 
+def renamed(event: Event) -> int:
+    """Return the PID of the thread that gets a name, of itself or of another."""
+    return event.numbers.get("pid", event.pid)
+
+
 def new_name(event: Event) -> str:
-    """Return the name that a thread gives itself, or that of what it executes."""
+    """Return the name that a thread gets, or that of what it executes."""
     path = str(event.fields.get("newcomm") or event.fields.get("filename", ""))
     return path.rpartition("/")[2][:_NAME_LENGTH]
 

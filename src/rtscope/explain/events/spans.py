@@ -10,9 +10,10 @@ import re
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field, replace
 from enum import StrEnum
+from itertools import pairwise
 
 from rtscope.explain.events.eventlists import EventList
-from rtscope.explain.events.histories import RENAMES, Histories, new_name
+from rtscope.explain.events.histories import RENAMES, Histories, new_name, renamed
 from rtscope.record.events.events import Event, Flag, Loss, Window
 
 IDLE_PID = 0
@@ -181,7 +182,26 @@ def spans_of(window: Window, cpu: int, facts: Histories) -> tuple[Span, ...]:
             put_aside = state.put_aside
             state = _state_before(following, facts)
             state.put_aside = put_aside
-    return tuple(_merged(span for span in spans if span.end_ns > span.begin_ns))
+    elsewhere = [e for e in window.events if e.cpu != cpu and e.name in RENAMES]
+    named = spans if not elsewhere else _renamed(spans, elsewhere, facts)
+    return tuple(_merged(span for span in named if span.end_ns > span.begin_ns))
+
+
+def _renamed(
+    spans: Sequence[Span], elsewhere: Sequence[Event], facts: Histories
+) -> Iterator[Span]:
+    """Yield spans, with the names that tasks got from another CPU."""
+    pids = {renamed(event) for event in elsewhere}
+    for span in spans:
+        if span.task.pid not in pids:
+            yield span
+            continue
+        inside = (e.at_ns for e in elsewhere if span.begin_ns < e.at_ns < span.end_ns)
+        for begin_ns, end_ns in pairwise([span.begin_ns, *inside, span.end_ns]):
+            name = facts.name(span.task.pid, begin_ns)
+            task = Task(span.task.pid, name or span.task.comm)
+            doing = task.label if span.doing is Doing.TASK else span.name
+            yield replace(span, begin_ns=begin_ns, end_ns=end_ns, name=doing, task=task)
 
 
 def callbacks_together(
@@ -317,8 +337,8 @@ def _apply_inner(state: _Cpu, event: Event) -> None:
         _pop(state, Doing.CALLBACK)
     elif event.name == "sched_switch":
         _switch(state, event)
-    elif event.name in RENAMES and event.pid == state.task.pid:
-        state.task = Task(event.pid, new_name(event) or state.task.comm)
+    elif event.name in RENAMES and renamed(event) == state.task.pid:
+        state.task = Task(state.task.pid, new_name(event) or state.task.comm)
     elif event.name == "cpu_idle":
         idle = event.numbers.get("state", 0)
         state.idle_state = None if idle == AWAKE else idle

@@ -12,16 +12,23 @@ lent a priority to whom, and whether real-time threads may run at all.
 """
 
 import re
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Sequence, Set
 from dataclasses import dataclass, replace
 from enum import IntEnum
 
 import numpy as np
 from numpy.typing import NDArray
 
-from rtscope.explain.events.histories import MAX_RT_PRIO, PI_SETPRIO
+from rtscope.explain.events.histories import MAX_RT_PRIO, PI_SETPRIO, RENAMES
 from rtscope.explain.events.limits import gives_way
 from rtscope.explain.events.spans import IDLE_PID
+from rtscope.explain.events.threadnames import (
+    ThreadNames,
+    called,
+    name_at,
+    names_of,
+    switched_to,
+)
 from rtscope.explain.events.threadstates import State, TracedWakeup, sleep_state
 from rtscope.host.units import NS_PER_S, is_whole
 from rtscope.record.events.events import (
@@ -39,8 +46,8 @@ from rtscope.record.events.events import (
 _BACK_ROWS = 50_000
 _LONGEST_BACK = 40
 """How many times so many rows are looked through for when a thread went to sleep."""
-_MOST_LENT = 1_000
-"""Of the last changes by priority inheritance before a window."""
+_MOST_CHANGES = 1_000
+"""Of the last ones of priorities and of names before a window."""
 _SWITCH = "sched_switch"
 
 
@@ -49,8 +56,8 @@ def earlier_events(trace: Trace, window: Window, cpu: int | None) -> tuple[Event
     Return the events before a window that tell what was the case at its begin.
 
     For each CPU its last switch; of the threads of the window, the last changes of
-    priority by inheritance; for `cpu` the switch that a limit of real-time threads
-    shows, and the last one to a task.
+    priority by inheritance and of names; for `cpu` the switch that a limit of real-time
+    threads shows, and the last one to a task.
     """
     found: list[Event] = []
     for rows in trace.rows:
@@ -58,8 +65,13 @@ def earlier_events(trace: Trace, window: Window, cpu: int | None) -> tuple[Event
         gave = switches[-1:]
         if rows.cpu == cpu:
             gave = _gave_way(trace, rows, switches)
-        chosen = np.concatenate([_lent(trace, rows, window), switches[-1:], gave])
-        found += trace.events(rows, np.unique(chosen))
+        found += trace.events(rows, np.unique(np.concatenate([switches[-1:], gave])))
+    fields = ("pid", "prev_pid", "next_pid")
+    events = (*window.events, *found)
+    pids = {e.numbers[field] for e in events for field in fields if field in e.numbers}
+    for rows in trace.rows:
+        for name in (PI_SETPRIO, *sorted(RENAMES)):
+            found += _changes_before(trace, rows, window, name, pids)
     return tuple(sorted(found, key=lambda event: event.at_ns))
 
 
@@ -78,16 +90,16 @@ def _switches_before(trace: Trace, rows: Rows, at_ns: int) -> NDArray[np.int64]:
     return np.empty(0, np.int64)
 
 
-def _lent(trace: Trace, rows: Rows, window: Window) -> NDArray[np.int64]:
-    """Return the changes by inheritance of threads that the window names."""
-    if PI_SETPRIO not in trace.names:
-        return np.empty(0, np.int64)
+def _changes_before(
+    trace: Trace, rows: Rows, window: Window, name: str, pids: Set[int]
+) -> Sequence[Event]:
+    """Return the last events of a name, of these threads."""
+    if name not in trace.names:
+        return ()
     before = rows.kinds[: int(np.searchsorted(rows.at_ns, window.begin_ns, "left"))]
-    chosen = np.flatnonzero(before == trace.names.index(PI_SETPRIO))[-_MOST_LENT:]
-    fields = ("pid", "prev_pid", "next_pid")
-    pids = {e.numbers[f] for e in window.events for f in fields if f in e.numbers}
+    chosen = np.flatnonzero(before == trace.names.index(name))[-_MOST_CHANGES:]
     theirs = np.isin(trace.numbers(rows, chosen, "pid"), np.array([*pids], np.int64))
-    return chosen[theirs].astype(np.int64)
+    return trace.events(rows, chosen[theirs].astype(np.int64))
 
 
 def _gave_way(
@@ -358,13 +370,9 @@ def _of_waits(trace: Trace, selector: WakeupSelector) -> Chosen:
             "no thread is woken and then runs in this trace; record the events "
             "sched_waking (or sched_wakeup) and sched_switch"
         )
-    names = _names(trace)
+    names = names_of(trace)
     if selector.thread is not None:
-        pids = [pid for pid, comm in names.items() if _is(selector.thread, pid, comm)]
-        number = int(selector.thread) if is_whole(selector.thread) else None
-        if number is not None and number <= np.iinfo(np.int64).max:
-            pids.append(number)
-        table = table[np.isin(table[:, Wait.PID], np.array(pids, np.int64))]
+        table = table[_of_thread(selector.thread, table, names)]
         if len(table) == 0:
             raise NoWakeup(f"no thread {selector.thread} wakes up in this trace")
         realtime = table[:, Wait.PRIORITY] < MAX_RT_PRIO
@@ -387,7 +395,8 @@ def _of_waits(trace: Trace, selector: WakeupSelector) -> Chosen:
     row = table[at].tolist()
     wakeup = TracedWakeup(
         pid=row[Wait.PID],
-        comm=names.get(row[Wait.PID], ""),
+        comm=switched_to(trace, row[Wait.CPU], row[Wait.RAN])
+        or name_at(names, row[Wait.PID], row[Wait.RAN]),
         cpu=row[Wait.CPU],
         expiry_ns=int(begins[at]),
         wake_ns=row[Wait.RAN],
@@ -399,8 +408,21 @@ def _of_waits(trace: Trace, selector: WakeupSelector) -> Chosen:
     return Chosen(wakeup, f"{what} of {of}")
 
 
-def _is(thread: str, pid: int, comm: str) -> bool:
-    return thread in (comm, str(pid))
+def _of_thread(
+    thread: str, table: NDArray[np.int64], names: ThreadNames
+) -> NDArray[np.bool_]:
+    """Tell which waits are of a thread, by its number or its name at that time."""
+    pids = table[:, Wait.PID]
+    number = int(thread) if is_whole(thread) else None
+    if number is not None and number <= np.iinfo(np.int64).max:
+        found: NDArray[np.bool_] = pids == number
+    else:
+        found = np.zeros(len(table), np.bool_)
+    for pid in called(names, thread):
+        rows = np.flatnonzero(pids == pid)
+        ran = table[rows, Wait.RAN].tolist()
+        found[rows] |= [name_at(names, pid, at_ns) == thread for at_ns in ran]
+    return found
 
 
 def _picked(
@@ -418,20 +440,6 @@ def _picked(
             f"{first / 1e9:.6f}, the last at {last / 1e9:.6f}"
         )
     return nearest
-
-
-def _names(trace: Trace) -> dict[int, str]:
-    """Return the names of all threads that are woken."""
-    names: dict[int, str] = {}
-    for name in ("sched_waking", "sched_wakeup"):
-        for rows in trace.rows:
-            chosen = rows_named(trace, rows, name)
-            if len(chosen) == 0:
-                continue
-            _, first = np.unique(trace.numbers(rows, chosen, "pid"), return_index=True)
-            for event in trace.events(rows, chosen[first]):
-                names.setdefault(event.numbers.get("pid", 0), event.text("comm"))
-    return names
 
 
 def _expiries(trace: Trace, table: NDArray[np.int64]) -> NDArray[np.int64]:
