@@ -18,6 +18,7 @@ const struct trace_event trace_events[] = {
 	{ "sched", "sched_wakeup", TRACE_ALL },
 	{ "sched", "sched_migrate_task", TRACE_ALL },
 	{ "sched", "sched_pi_setprio", TRACE_ALL },
+	{ "task", "task_rename", TRACE_ALL },
 	{ "irq", "irq_handler_entry", TRACE_ALL },
 	{ "irq", "irq_handler_exit", TRACE_ALL },
 	{ "irq", "softirq_raise", TRACE_ALL },

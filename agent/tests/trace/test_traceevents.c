@@ -98,15 +98,17 @@ static void what_the_kernel_has_is_on_and_what_it_lacks_is_told(void)
 	CHECK(tracefs_instance(root, 1, path) == 0);
 	run("cd %s/sys/kernel/tracing/instances/rtscope.1 && "
 	    "mkdir -p events/sched/sched_switch events/sched/sched_waking "
-	    "events/exceptions/page_fault_user && "
-	    "touch events/sched/sched_switch/enable events/sched/sched_waking/enable "
+	    "events/exceptions/page_fault_user events/task/task_rename && "
+	    "touch events/task/task_rename/enable "
+	    "events/sched/sched_switch/enable events/sched/sched_waking/enable "
 	    "events/sched/sched_waking/trigger "
 	    "events/exceptions/page_fault_user/enable "
 	    "events/exceptions/page_fault_user/filter");
 
-	CHECK(traceevents_enable(path, TRACE_SAMPLERS, &events) == 3);
-	CHECK(events.on == 2);
+	CHECK(traceevents_enable(path, TRACE_SAMPLERS, &events) == 4);
+	CHECK(events.on == 3);
 	CHECK(result_of("sched", "sched_switch") == 0);
+	CHECK(result_of("task", "task_rename") == 0);
 	CHECK(result_of("preemptirq", "irq_disable") < 0);
 	CHECK(traceevents_have(&events, "sched"));
 	CHECK(!traceevents_have(&events, "preemptirq"));
@@ -116,7 +118,7 @@ static void what_the_kernel_has_is_on_and_what_it_lacks_is_told(void)
 	      0);
 
 	traceevents_filter(path, TRACE_SAMPLERS, tid, 2, &events);
-	CHECK(events.on == 3 && events.stack_err == 0);
+	CHECK(events.on == 4 && events.stack_err == 0);
 	CHECK(strcmp(text_of(path, "events/exceptions/page_fault_user/filter"),
 		     "common_pid == 7 || common_pid == 8") == 0);
 	CHECK(strcmp(text_of(path, "events/exceptions/page_fault_user/enable"), "1") ==
@@ -137,12 +139,12 @@ static void of_another_program_less_is_recorded_of_an_idle_cpu(void)
 	    "power/cpu_idle/filter "
 	    "sched/sched_switch/filter");
 
-	CHECK(traceevents_enable(path, TRACE_SAMPLERS, &events) == 5);
+	CHECK(traceevents_enable(path, TRACE_SAMPLERS, &events) == 6);
 	CHECK(strcmp(text_of(path, "events/sched/sched_wakeup/enable"), "1") == 0);
 	run("echo -n 0 >%s/sys/kernel/tracing/instances/rtscope.1/events/sched/"
 	    "sched_wakeup/enable");
 	CHECK(strcmp(text_of(path, "events/power/cpu_idle/filter"), "") == 0);
-	CHECK(traceevents_enable(path, TRACE_CYCLES, &events) == 4);
+	CHECK(traceevents_enable(path, TRACE_CYCLES, &events) == 5);
 	CHECK(result_of("sched", "sched_wakeup") == TRACEEVENTS_LEFT_OUT);
 	CHECK(result_of("workqueue", "workqueue_queue_work") == TRACEEVENTS_LEFT_OUT);
 	CHECK(strcmp(text_of(path, "events/sched/sched_wakeup/enable"), "0") == 0);
@@ -166,11 +168,11 @@ static void more_threads_than_a_filter_takes_are_refused_and_not_cut(void)
 	for (int i = 0; i < 1000; i++)
 		tid[i] = 100000 + i;
 	CHECK(tracefs_instance(root, 1, path) == 0);
-	CHECK(traceevents_enable(path, TRACE_SAMPLERS, &events) == 3);
+	CHECK(traceevents_enable(path, TRACE_SAMPLERS, &events) == 4);
 	traceevents_filter(path, TRACE_SAMPLERS, tid, 1000, &events);
 	CHECK(result_of("exceptions", "page_fault_user") == -E2BIG);
 	CHECK(events.stack_err == -E2BIG);
-	CHECK(events.on == 2);
+	CHECK(events.on == 3);
 }
 
 int main(void)
