@@ -73,6 +73,7 @@ def test_who_ran_where_the_thread_was_moved_to_and_who_moved_it_are_named() -> N
     told = sentence(found)
     assert "Another task (usurper, real-time, priority 60) in (user space): 30" in told
     assert "queued until usurper on CPU 1 moved it here" in told
+    assert not any("not runnable" in one for one in found.dominant.evidence)
 
 
 @pytest.mark.parametrize(

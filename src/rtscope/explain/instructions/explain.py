@@ -22,12 +22,23 @@ from rtscope.explain.instructions.calls import (
     title_frame,
 )
 from rtscope.explain.instructions.causes import Kind, kinds_of
-from rtscope.explain.instructions.contexts import IrqsOff, irqs_off_at, irqs_off_in
+from rtscope.explain.instructions.contexts import (
+    IrqsOff,
+    irqs_off_at,
+    irqs_off_in,
+    shown,
+)
 from rtscope.explain.instructions.holders import InPlace, of_idle_cpus, of_sleep
 from rtscope.explain.instructions.milestones import TICK, tick_evidence
 from rtscope.explain.instructions.othercpus import WAITS
 from rtscope.explain.instructions.path import WakeupPath, wakeup_path
 from rtscope.explain.instructions.proofs import broken_invariants, without_preemption
+from rtscope.explain.instructions.reports import (
+    NAMED_AFTER,
+    Report,
+    report_in,
+    told_of_report,
+)
 from rtscope.explain.instructions.roles import Role
 from rtscope.explain.instructions.stretches import (
     FIRMWARE,
@@ -36,6 +47,7 @@ from rtscope.explain.instructions.stretches import (
 )
 from rtscope.explain.instructions.titles import (
     ASLEEP,
+    Named,
     Piece,
     SegmentEnd,
     in_faults,
@@ -296,20 +308,21 @@ def _segment(path: WakeupPath, kind: Kind, at: Sequence[int]) -> Segment:
     by_function = spent_in(runs)
     named = in_faults(runs) if cause is Cause.PAGE_FAULT else runs
     inside = main_chain(named, share=NEARLY_ALL)
-    # A CPU that waits in a loop reads a clock meanwhile: that is no delay helper.
-    delays = frozenset[Frame]() if cause in WAITS else path.delays
-    title = title_frame(inside, delays)
     irqs_off = None
     if cause is Cause.INTERRUPTS_OFF:
         begin_ns, end_ns = runs[0].begin_ns, runs[-1].end_ns
         irqs_off = irqs_off_at(path.flags, path.runs, begin_ns)
         if part is not Part.A:  # it began behind the interrupt, with interrupts on
             irqs_off = irqs_off_in(path.flags, path.runs, begin_ns, end_ns)
-    if held is None:
-        end = SegmentEnd(path, at[-1], irqs_off)
-        name, chain = name_of(kind, named, inside, title, end=end)
-    else:
+    report = report_in(inside) if cause in NAMED_AFTER and held is None else None
+    if report is not None:
+        name, chain = report.name, report.calls
+    elif held is not None:
         name, chain = _held_name(held)
+    else:
+        end = SegmentEnd(path, at[-1], irqs_off)
+        name, chain = _name(path, kind, named, inside, end)
+    calls = chain if report is None else [*map(shown, inside)]
     pieces = pieces_of(cause, runs)
     # Until a timer expires elsewhere, what this CPU executes delays nobody.
     by_function = [] if cause is Cause.TIMER_ELSEWHERE else by_function
@@ -333,7 +346,7 @@ def _segment(path: WakeupPath, kind: Kind, at: Sequence[int]) -> Segment:
         name,
         own,
         (
-            *_evidence(path, kind, chain, runs, irqs_off),
+            *_evidence(path, kind, calls, runs, irqs_off),
             *(_held_evidence(held) if held else ()),
             *(_in_place_evidence(kind.in_place) if kind.in_place else ()),
             *(_jump_evidence(jump) if jump else ()),
@@ -346,9 +359,30 @@ def _segment(path: WakeupPath, kind: Kind, at: Sequence[int]) -> Segment:
         task,
         policy=policy,
         jumped_to=jump,
-        holder="" if held is None or kind.in_place else told_of(path, held),
+        holder=_holder(path, kind, report),
         pieces=tuple(pieces[:PIECES_KEPT]),
     )
+
+
+def _name(
+    path: WakeupPath,
+    kind: Kind,
+    runs: Sequence[Run],
+    inside: Sequence[Frame],
+    end: SegmentEnd,
+) -> Named:
+    # A CPU that waits in a loop reads a clock meanwhile: that is no delay helper.
+    delays = frozenset[Frame]() if kind.cause in WAITS else path.delays
+    return name_of(kind, runs, inside, title_frame(inside, delays), end=end)
+
+
+def _holder(path: WakeupPath, kind: Kind, report: Report | None) -> str:
+    if report is not None:
+        late = path.runs[path.milestones.first :]
+        return told_of_report(report, [_after(run, path.expiry_ns) for run in late])
+    if kind.held is None or kind.in_place:
+        return ""
+    return told_of(path, kind.held)
 
 
 def _names_evidence(path: WakeupPath, runs: Sequence[Run]) -> Iterator[str]:
@@ -396,7 +430,8 @@ def _held_evidence(held: Absence) -> Iterator[str]:
     yield from held.evidence
     if held.evidence:
         return
-    yield f"the thread was not runnable: it waited in {held.waited_in}"
+    if held.waited_in:
+        yield f"the thread was not runnable: it waited in {held.waited_in}"
     if held.ended_by:
         yield f"made runnable again by {held.ended_by}"
 
