@@ -121,3 +121,12 @@ def test_where_a_cpu_has_switched_and_the_first_task_are_told_if_both_are_known(
     assert both["switched"] == str(0xFFFFFFFF81000000)
     assert both["first-task"] == str(0xFFFFFFFF82000000)
     assert one.keys() == {"task", "preempt"}
+
+
+def test_where_a_task_gets_a_name_is_told_by_the_kernels_own_function() -> None:
+    text = "ffffffff81000000 T __set_task_comm\nffffffff81000100 T try_to_wake_up\n"
+
+    found = kernel_layout("riscv64", config="", symbols=parse_symbols(text))
+
+    assert found["rename"] == str(0xFFFFFFFF81000000)
+    assert found["wake"] == str(0xFFFFFFFF81000100)
