@@ -11,6 +11,7 @@ from fakes.events import (
     text_waking,
 )
 from rtscope.explain.events.histories import Histories, histories_of
+from rtscope.explain.events.window import WakeupSelector, choose, window_around
 from rtscope.explain.model import Cause, Confidence, Explanation, Segment
 from rtscope.explain.words import sentence
 from rtscope.record.events.events import Window, window_of
@@ -279,6 +280,30 @@ def test_a_thread_is_found_by_the_name_that_it_has_when_it_wakes_up() -> None:
         found = explained_text(*told, thread="ctl")
         assert found.latency_ns == 1_090_000
     assert explained_text(*lines, thread="python").latency_ns == 10_000
+
+
+def test_a_marks_name_is_that_of_its_time_and_not_the_traces_last() -> None:
+    """The kernel writes the last name that it knows of a PID before each event."""
+    old, now, last = ("python", 100, 1), ("ctl", 100, 1), ("gone", 100, 1)
+    hit = "print: tracing_mark_write: hit latency threshold (90 > 50)"
+    lines = [
+        text_switch(5, IDLE, old),
+        text_line(60, last, "task_rename: pid=100 oldcomm=python newcomm=ctl"),
+        text_switch(70, now, IDLE),
+        text_switch(80, IDLE, now),
+        text_line(100, last, hit),
+    ]
+    trace = text_trace(memoryview("\n".join(lines).encode()), name="trace.txt")
+
+    chosen = choose(trace, WakeupSelector(thread="ctl")).wakeup
+    around, _ = window_around(trace, chosen)
+
+    assert chosen.comm == "ctl"
+    assert [(one.at_ns, one.comm) for one in around.events if one.pid == 100] == [
+        (at(60), "ctl"),
+        (at(70), "ctl"),
+        (at(100), "ctl"),
+    ]
 
 
 def test_a_name_that_changed_without_an_event_is_told_with_both() -> None:

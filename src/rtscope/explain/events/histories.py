@@ -259,7 +259,7 @@ def histories_of(window: Window) -> Histories:
             life(pid).told |= {before, after}
             if event.name == PI_SETPRIO:
                 life(pid).changes.append(one)
-        for pid, comm in _named(event):
+        for pid, comm in names_in(event):
             names = life(pid).names
             if not names or names[-1][1] != comm:
                 names.append((event.at_ns, comm))
@@ -288,7 +288,8 @@ def _told(event: Event) -> Iterator[tuple[int, int, int]]:
         yield numbers["pid"], numbers["prio"], numbers["prio"]
 
 
-def _named(event: Event) -> Iterator[tuple[int, str]]:
+def names_in(event: Event) -> Iterator[tuple[int, str]]:
+    """Yield PID and name of the threads that an event names."""
     numbers, fields = event.numbers, event.fields
     if event.name == "sched_switch":
         for side in ("prev", "next"):

@@ -5,11 +5,13 @@ Of a trace without events of new names they are those of the first and the last 
 """
 
 from bisect import bisect_right
+from collections.abc import Iterator
+from dataclasses import replace
 
 import numpy as np
 
-from rtscope.explain.events.histories import RENAMES, new_name, renamed
-from rtscope.record.events.events import Trace, rows_named
+from rtscope.explain.events.histories import RENAMES, names_in, new_name, renamed
+from rtscope.record.events.events import Event, Trace, Window, rows_named
 
 ThreadNames = dict[int, list[tuple[int, str]]]
 """Names of threads, and since when; in order."""
@@ -30,12 +32,16 @@ def names_of(trace: Trace) -> ThreadNames:
             for event in trace.events(rows, some):
                 told = event.at_ns, event.text("comm")
                 names.setdefault(event.numbers.get("pid", 0), []).append(told)
+    for event in _renames(trace):
+        told = event.at_ns, new_name(event)
+        names.setdefault(renamed(event), []).append(told)
+    return {pid: sorted(told) for pid, told in names.items()}
+
+
+def _renames(trace: Trace) -> Iterator[Event]:
     for name in RENAMES:
         for rows in trace.rows:
-            for event in trace.events(rows, rows_named(trace, rows, name)):
-                told = event.at_ns, new_name(event)
-                names.setdefault(renamed(event), []).append(told)
-    return {pid: sorted(told) for pid, told in names.items()}
+            yield from trace.events(rows, rows_named(trace, rows, name))
 
 
 def called(names: ThreadNames, name: str) -> list[int]:
@@ -52,11 +58,47 @@ def name_at(names: ThreadNames, pid: int, at_ns: int) -> str:
 
 def switched_to(trace: Trace, cpu: int, at_ns: int) -> str:
     """Return the name of the task that a CPU switched to at a time."""
+    last = _last_switch(trace, cpu, at_ns)
+    return "" if last is None or last.at_ns != at_ns else last.text("next_comm")
+
+
+def running(trace: Trace, event: Event) -> str:
+    """Return the name that who wrote an event had then; empty if it is not known."""
+    last = _last_switch(trace, event.cpu, event.at_ns)
+    if last is None or last.numbers.get("next_pid") != event.pid:
+        return ""
+    later = [
+        (one.at_ns, new_name(one))
+        for one in _renames(trace)
+        if renamed(one) == event.pid and last.at_ns <= one.at_ns <= event.at_ns
+    ]
+    return max(later)[1] if later else last.text("next_comm")
+
+
+def _last_switch(trace: Trace, cpu: int, at_ns: int) -> Event | None:
     for rows in trace.rows:
         if rows.cpu != cpu:
             continue
         chosen = rows_named(trace, rows, "sched_switch")
-        at = int(np.searchsorted(rows.at_ns[chosen], at_ns))
-        for event in trace.events(rows, chosen[at : at + 1]):
-            return event.text("next_comm")
-    return ""
+        at = int(np.searchsorted(rows.at_ns[chosen], at_ns, "right"))
+        for event in trace.events(rows, chosen[max(0, at - 1) : at]):
+            return event
+    return None
+
+
+def with_names(window: Window) -> Window:
+    """
+    Return a window whose events have the name that who wrote them had then.
+
+    A trace may have only one name for each thread: its last.
+    """
+    names: ThreadNames = {}
+    for event in (*window.earlier, *window.events):
+        for pid, name in names_in(event):
+            names.setdefault(pid, []).append((event.at_ns, name))
+    return replace(window, events=tuple(_named(one, names) for one in window.events))
+
+
+def _named(event: Event, names: ThreadNames) -> Event:
+    name = name_at(names, event.pid, event.at_ns) if event.pid > 0 else ""
+    return event if name in ("", event.comm) else replace(event, comm=name)

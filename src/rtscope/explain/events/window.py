@@ -27,7 +27,9 @@ from rtscope.explain.events.threadnames import (
     called,
     name_at,
     names_of,
+    running,
     switched_to,
+    with_names,
 )
 from rtscope.explain.events.threadstates import State, TracedWakeup, sleep_state
 from rtscope.host.units import NS_PER_S, is_whole
@@ -229,7 +231,8 @@ def window_around(
     """
     begin = wakeup.expiry_ns - BEFORE_NS
     window = window_of(trace, begin, wakeup.wake_ns + AFTER_NS, most=most)
-    window = replace(window, earlier=earlier_events(trace, window, wakeup.cpu))
+    earlier = earlier_events(trace, window, wakeup.cpu)
+    window = with_names(replace(window, earlier=earlier))
     if wakeup.asleep is State.UNKNOWN:
         wakeup = replace(wakeup, asleep=state_before(trace, wakeup.pid, begin))
     return window, wakeup
@@ -338,7 +341,7 @@ def _timerlat(
         for at in np.argsort(-late, kind="stable")[:64].tolist():
             event = trace.events(rows, chosen[at : at + 1])[0]
             if event.text("context") in contexts:
-                wakeup = _marked(event, int(late[at]))
+                wakeup = _marked(trace, event, int(late[at]))
                 of = "wake-up" if contexts is TIMERLAT_THREADS else "interrupt"
                 yield Chosen(wakeup, f"worst {of} of timerlat")
                 break
@@ -349,14 +352,14 @@ def _cyclictest(trace: Trace) -> Iterator[Chosen]:
         for event in trace.events(rows, rows_named(trace, rows, "print")):
             hit = _HIT.search(event.text("buf"))
             if hit is not None:
-                wakeup = _marked(event, 1000 * int(hit[1]))
+                wakeup = _marked(trace, event, 1000 * int(hit[1]))
                 yield Chosen(wakeup, "mark of cyclictest --tracemark")
 
 
-def _marked(event: Event, latency_ns: int) -> TracedWakeup:
+def _marked(trace: Trace, event: Event, latency_ns: int) -> TracedWakeup:
     return TracedWakeup(
         pid=event.pid,
-        comm=event.comm,
+        comm=running(trace, event) or event.comm,
         cpu=event.cpu,
         expiry_ns=event.at_ns - latency_ns,
         wake_ns=event.at_ns,
