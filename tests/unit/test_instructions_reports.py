@@ -14,6 +14,7 @@ TABLE = symbols(
     *("el1h_64_sync", "el1h_64_sync_handler", "el1_dbg", "do_debug_exception"),
     *("brk_handler", "call_break_hook", "bug_handler", "do_trap_break", "handle_break"),
     *("die", "refcount_warn_saturate", "do_syscall_64", "asm_exc_page_fault"),
+    *("dump_stack", "dump_header", "oom_kill_process", "out_of_memory", "charge"),
     *("exc_page_fault", "page_fault_oops", "serial8250_console_write", "vprintk_emit"),
 )
 X86 = ("asm_exc_invalid_op", "exc_invalid_op", "handle_bug", "report_bug")
@@ -105,6 +106,25 @@ def test_a_check_that_warns_for_its_caller_is_not_who_raised_it() -> None:
     assert found.dominant is not None
     assert found.dominant.name == "a kernel warning in my_check"
     assert "(printing it took 9" in sentence(found)
+
+
+def test_a_stack_dump_is_of_who_wanted_it() -> None:
+    calls = ("my_check", "dump_stack", "_printk")
+
+    found = explained(nested(*calls, inside=[(2000, "vprintk_emit")]), off=True)
+
+    assert found.dominant is not None
+    assert found.dominant.name == "a stack dump in my_check"
+
+
+def test_a_report_of_no_memory_is_more_than_its_stack_dump() -> None:
+    calls = ("charge", "out_of_memory", "oom_kill_process", "dump_header", "dump_stack")
+
+    found = explained(nested(*calls, inside=[(2000, "show_regs")]), off=True)
+
+    assert found.dominant is not None
+    assert found.dominant.name == "an out-of-memory report"
+    assert "in an out-of-memory report < charge < my_write" in sentence(found)
 
 
 def test_what_is_long_beside_its_warning_keeps_its_own_name() -> None:

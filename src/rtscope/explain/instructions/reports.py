@@ -1,5 +1,5 @@
 """
-Reports of the kernel about its own code: WARN(), BUG(), an oops. Pure.
+Reports of the kernel: WARN(), BUG(), an oops, no memory left, a stack dump. Pure.
 
 They keep the CPU for as long as it takes to print registers and calls. Their own
 functions are the same each time: who raised the report says why.
@@ -21,7 +21,15 @@ NAMED_AFTER = frozenset(
     {Cause.INTERRUPTS_OFF, Cause.PREEMPTION_OFF, Cause.NOT_PREEMPTED}
 )
 """Causes whose name is the report, if nearly all of their time was in it."""
-_WARNING, _OOPS, _WAY, _PRINT = "warning", "oops", "way", "print"
+_REPORTS = {
+    "oops": "a kernel oops in {}",
+    "memory": "an out-of-memory report",
+    "stall": "a report of a stalled CPU",
+    "warning": "a kernel warning in {}",
+    "stack": "a stack dump in {}",
+}
+"""What each kind is called. Of one in another the first here is told."""
+_WAY, _PRINT = "way", "print"
 _ANY = "*"
 
 
@@ -33,30 +41,34 @@ class Report:
     """The last of its own functions, as the entry of its exception."""
     raised_in: tuple[Frame, ...]
     """The function that raised it, and its callers; empty if they are not known."""
-    is_oops: bool
+    kind: str
 
     @property
     def name(self) -> str:
         """Say what it is, and who raised it."""
-        what = "a kernel oops" if self.is_oops else "a kernel warning"
-        return f"{what} in {shown(self.raised_in[0])}" if self.raised_in else what
+        what = _REPORTS[self.kind]
+        if not self.raised_in:
+            return what.removesuffix(" in {}")
+        return what.format(shown(self.raised_in[0]))
 
     @property
     def calls(self) -> Sequence[str]:
         """Return its name in the place of who raised it, and who called that."""
-        return [self.name, *map(shown, self.raised_in[1:])]
+        named = 1 if _REPORTS[self.kind].endswith("{}") else 0
+        return [self.name, *map(shown, self.raised_in[named:])]
 
 
 def report_in(inside: Sequence[Frame]) -> Report | None:
     """Return the report that calls, innermost first, are in; not in an interrupt."""
     kinds = [_kind(plain(frame.name)) for frame in inside]
-    first = next((i for i, one in enumerate(kinds) if one in (_WARNING, _OOPS)), None)
+    first = next((i for i, one in enumerate(kinds) if one in _REPORTS), None)
     if first is None or any(one.role in BEGINS_HERE for one in inside[:first]):
         return None
     behind = range(first, len(inside))
     end = next((i for i in behind if not kinds[i]), len(inside))
     raised_in = inside[end:] if end < len(inside) and inside[end].name != USER else ()
-    return Report(inside[end - 1], tuple(raised_in), _OOPS in kinds[first:end])
+    kind = next(one for one in _REPORTS if one in kinds[first:end])
+    return Report(inside[end - 1], tuple(raised_in), kind)
 
 
 def told_of_report(report: Report, runs: Sequence[Run]) -> str:
@@ -78,7 +90,7 @@ def _in_report(run: Run, report: Report) -> bool | None:
             break
         if not is_report and frame.role in BEGINS_HERE:
             return None  # an interrupt
-        is_report |= _kind(plain(frame.name)) in (_WARNING, _OOPS)
+        is_report |= _kind(plain(frame.name)) in _REPORTS
         is_printing |= _is_of(_PRINT, plain(frame.name))
     else:
         if outer is not None:
@@ -89,7 +101,7 @@ def _in_report(run: Run, report: Report) -> bool | None:
 @lru_cache(maxsize=1 << 16)
 def _kind(name: str) -> str:
     """Return what a function is in a report; empty if it is in none."""
-    return next((k for k in (_WARNING, _OOPS, _WAY) if _is_of(k, name)), "")
+    return next((one for one in (*_REPORTS, _WAY) if _is_of(one, name)), "")
 
 
 @lru_cache(maxsize=1 << 16)
