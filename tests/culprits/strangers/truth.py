@@ -59,7 +59,7 @@ SETS = (
     DesignSet(
         "third set", HERE / "third", ("harbor", "dock", "pier", "quay"), ("yard",)
     ),
-    DesignSet("fourth set", HERE / "fourth", ("mill",), ("miller",)),
+    DesignSet("fourth set", HERE / "fourth", ("mill",), ("miller",), brief=True),
 )
 PATH = DesignSet("path", HERE / "path", ("harbour",), ("dock", "customs", "hog"), True)
 """What delays an event of a device on its way: it has a page of its own."""
