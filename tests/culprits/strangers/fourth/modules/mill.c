@@ -30,7 +30,10 @@ static noinline void mill_settle_debt(void)
 
 static noinline void mill_ask_why(void)
 {
-	dump_stack();
+	unsigned int i;
+
+	for (i = 0; i < 4; i++)
+		dump_stack();
 }
 
 static const struct fault {
