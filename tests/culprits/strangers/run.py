@@ -227,8 +227,10 @@ def _brief(one: Judgement | None, before: str) -> str:
     told = re.sub(r" \[\w+\]", "", one.title.replace("|", "\\|")) or "quiet"
     late = f", {one.latency_us:,.0f} µs" if one.title else ""
     then = f"; first: {before}" if before not in ("", one.verdict) else ""
+    by_first = one.at_first or one.verdict
+    truth = f"; first truth: {by_first}" if by_first != one.verdict else ""
     now = "" if one.verdict == "right" else f"**{one.verdict}**: "
-    return f"{now}{told}{late}{then}"
+    return f"{now}{told}{late}{then}{truth}"
 
 
 def _completions(designs: Sequence[Design]) -> Iterator[str]:

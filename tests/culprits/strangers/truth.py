@@ -55,11 +55,11 @@ SETS = (
         ("acq", "bench", "gate", "audit", "quiesce", "cold"),
         ("deadline", "pichain", "borrower", "hog", "storm", "bpfspin"),
     ),
-    DesignSet("second set", HERE / "second", ("shop", "wrap"), ("floor", "hog")),
+    DesignSet("second set", HERE / "second", ("shop", "wrap"), ("floor", "hog"), True),
     DesignSet(
         "third set", HERE / "third", ("harbor", "dock", "pier", "quay"), ("yard",)
     ),
-    DesignSet("fourth set", HERE / "fourth", ("mill",), ("miller",), brief=True),
+    DesignSet("fourth set", HERE / "fourth", ("mill",), ("miller",), True),
 )
 PATH = DesignSet("path", HERE / "path", ("harbour",), ("dock", "customs", "hog"), True)
 """What delays an event of a device on its way: it has a page of its own."""
