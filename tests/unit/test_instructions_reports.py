@@ -117,6 +117,17 @@ def test_a_stack_dump_is_of_who_wanted_it() -> None:
     assert found.dominant.name == "a stack dump in my_check"
 
 
+def test_several_reports_of_one_call_are_its_own() -> None:
+    """As the text of a WARN() is printed before the exception that does the rest."""
+    once = nested("__warn_printk", "_printk", inside=[(500, "vprintk_emit")])
+    rest = nested(*X86, inside=[(10, "__warn"), (900, "show_regs")])
+
+    found = explained([(20, "my_check"), *once, (5, "my_check+"), *rest], off=True)
+
+    assert found.dominant is not None
+    assert found.dominant.name == "a kernel warning in my_check"
+
+
 def test_a_report_of_no_memory_is_more_than_its_stack_dump() -> None:
     calls = ("charge", "out_of_memory", "oom_kill_process", "dump_header", "dump_stack")
 

@@ -34,9 +34,8 @@ from rtscope.explain.instructions.othercpus import WAITS
 from rtscope.explain.instructions.path import WakeupPath, wakeup_path
 from rtscope.explain.instructions.proofs import broken_invariants, without_preemption
 from rtscope.explain.instructions.reports import (
-    NAMED_AFTER,
     Report,
-    report_in,
+    report_of,
     told_of_report,
 )
 from rtscope.explain.instructions.roles import Role
@@ -304,7 +303,6 @@ def _after(run: Run, expiry_ns: int) -> Run:
 def _segment(path: WakeupPath, kind: Kind, at: Sequence[int]) -> Segment:
     part, cause, held = kind.part, kind.cause, kind.held
     runs = [_after(path.runs[i], path.expiry_ns) for i in at]
-    own = sum(run.executed_ns for run in runs)
     by_function = spent_in(runs)
     named = in_faults(runs) if cause is Cause.PAGE_FAULT else runs
     inside = main_chain(named, share=NEARLY_ALL)
@@ -314,7 +312,7 @@ def _segment(path: WakeupPath, kind: Kind, at: Sequence[int]) -> Segment:
         irqs_off = irqs_off_at(path.flags, path.runs, begin_ns)
         if part is not Part.A:  # it began behind the interrupt, with interrupts on
             irqs_off = irqs_off_in(path.flags, path.runs, begin_ns, end_ns)
-    report = report_in(inside) if cause in NAMED_AFTER and held is None else None
+    report = report_of(kind, runs, inside, share=NEARLY_ALL)
     if report is not None:
         name, chain = report.name, report.calls
     elif held is not None:
@@ -344,7 +342,7 @@ def _segment(path: WakeupPath, kind: Kind, at: Sequence[int]) -> Segment:
         _ns(path, runs[-1].end_ns),
         cause,
         name,
-        own,
+        sum(run.executed_ns for run in runs),
         (
             *_evidence(path, kind, calls, runs, irqs_off),
             *(_held_evidence(held) if held else ()),

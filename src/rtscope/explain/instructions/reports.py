@@ -6,18 +6,20 @@ functions are the same each time: who raised the report says why.
 """
 
 import tomllib
+from collections import Counter
 from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import cache, lru_cache
 from importlib import resources
 
 from rtscope.explain.instructions.calls import BEGINS_HERE, Frame, Run, plain
+from rtscope.explain.instructions.causes import Kind
 from rtscope.explain.instructions.contexts import shown
 from rtscope.explain.model import Cause
 from rtscope.host.units import format_share
 from rtscope.record.instructions.symbols import USER
 
-NAMED_AFTER = frozenset(
+_NAMED_AFTER = frozenset(
     {Cause.INTERRUPTS_OFF, Cause.PREEMPTION_OFF, Cause.NOT_PREEMPTED}
 )
 """Causes whose name is the report, if nearly all of their time was in it."""
@@ -69,6 +71,27 @@ def report_in(inside: Sequence[Frame]) -> Report | None:
     raised_in = inside[end:] if end < len(inside) and inside[end].name != USER else ()
     kind = next(one for one in _REPORTS if one in kinds[first:end])
     return Report(inside[end - 1], tuple(raised_in), kind)
+
+
+def report_of(
+    kind: Kind, runs: Sequence[Run], inside: Sequence[Frame], *, share: float
+) -> Report | None:
+    """Return the report, or one of several that a call raised, with such a share."""
+    if kind.cause not in _NAMED_AFTER or kind.held is not None:
+        return None
+    found = report_in(inside)
+    names = {run.frame.name for run in runs}
+    if found is not None or not any(_kind(plain(n)) in _REPORTS for n in names):
+        return found
+    spent: Counter[Frame] = Counter()
+    reports: dict[Frame, Report] = {}
+    for run in runs:
+        one = report_in(list(run.frame.chain()))
+        if one is not None and one.raised_in:
+            reports.setdefault(one.raised_in[0], one)
+            spent[one.raised_in[0]] += run.executed_ns
+    least = share * sum(run.executed_ns for run in runs)
+    return next((reports[frame] for frame, ns in spent.items() if ns >= least), None)
 
 
 def told_of_report(report: Report, runs: Sequence[Run]) -> str:

@@ -4,6 +4,7 @@
  */
 #define _GNU_SOURCE
 #include <dirent.h>
+#include <errno.h>
 #include <fcntl.h>
 #include <linux/io_uring.h>
 #include <linux/perf_event.h>
@@ -151,13 +152,13 @@ static void make_ring(void)
 	};
 
 	if (syscall(SYS_io_uring_setup, 8, &p) < 0)
-		perror("io_uring_setup");
+		write_to("/dev/kmsg", strerror(errno));
 	for (int tries = 0; !poller && tries < 20; tries++) {
 		usleep(1000); /* it takes its name on CPU 1 */
 		find_poller();
 	}
 	if (!poller)
-		fprintf(stderr, "no poller\n");
+		write_to("/dev/kmsg", "miller: no poller");
 }
 
 static void poll_ring(void)
