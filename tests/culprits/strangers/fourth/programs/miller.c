@@ -3,10 +3,7 @@
  * miller KIND: 0.3 s after its start, three times, something that keeps CPU 1.
  */
 #define _GNU_SOURCE
-#include <dirent.h>
-#include <errno.h>
 #include <fcntl.h>
-#include <linux/io_uring.h>
 #include <linux/perf_event.h>
 #include <pthread.h>
 #include <sched.h>
@@ -116,60 +113,6 @@ static void exec(void)
 	waitpid(child, NULL, 0);
 }
 
-/* A thread of the kernel that names itself. */
-
-static pid_t poller;
-
-static void find_poller(void)
-{
-	DIR *tasks = opendir("/proc/self/task");
-	struct dirent *one;
-	char path[300], text[32];
-
-	while (tasks && (one = readdir(tasks))) {
-		int fd;
-
-		snprintf(path, sizeof(path), "/proc/self/task/%s/comm", one->d_name);
-		fd = open(path, O_RDONLY);
-		if (fd < 0)
-			continue;
-		memset(text, 0, sizeof(text));
-		if (read(fd, text, sizeof(text) - 1) > 0 &&
-		    !strncmp(text, "iou-sqp", 7))
-			poller = atoi(one->d_name);
-		close(fd);
-	}
-	if (tasks)
-		closedir(tasks);
-}
-
-static void make_ring(void)
-{
-	struct io_uring_params p = {
-		.flags = IORING_SETUP_SQPOLL | IORING_SETUP_SQ_AFF,
-		.sq_thread_cpu = 1,
-		.sq_thread_idle = 2000,
-	};
-
-	if (syscall(SYS_io_uring_setup, 8, &p) < 0)
-		write_to("/dev/kmsg", strerror(errno));
-	for (int tries = 0; !poller && tries < 20; tries++) {
-		usleep(1000); /* it takes its name on CPU 1 */
-		find_poller();
-	}
-	if (!poller)
-		write_to("/dev/kmsg", "miller: no poller");
-}
-
-static void poll_ring(void)
-{
-	if (!poller)
-		return;
-	schedule_as(poller, SCHED_FIFO, 60);
-	chew(2000);
-	schedule_as(poller, SCHED_OTHER, 0);
-}
-
 /* Many software clocks in one interrupt. */
 
 static void sample(void)
@@ -224,13 +167,11 @@ static void eat(void)
 static const struct kind {
 	const char *name;
 	void (*act)(void);
-	void (*ready)(void);
 } kinds[] = {
-	{ "name", name, NULL },
-	{ "exec", exec, NULL },
-	{ "ring", poll_ring, make_ring },
-	{ "sample", sample, NULL },
-	{ "eat", eat, NULL },
+	{ "name", name },
+	{ "exec", exec },
+	{ "sample", sample },
+	{ "eat", eat },
 };
 
 int main(int argc, char **argv)
@@ -250,8 +191,6 @@ int main(int argc, char **argv)
 			return 2;
 	if (now_ns() < until)
 		usleep((until - now_ns()) / 1000);
-	if (kinds[kind].ready)
-		kinds[kind].ready();
 	for (int i = 0; i < TIMES; i++) {
 		kinds[kind].act();
 		usleep(GAP_US);
