@@ -8,6 +8,7 @@ From the events of a kernel's trace to an explanation; pure but for `run.py`.
     histories.py     priority and name of each thread over time
     threadstates.py  states of a thread, and times in which it waited
     intervals.py     causes in each interval of the wake-up
+    threadnames.py   names of threads, each from when on
     spans.py         activity of a CPU over time
     irqdelay.py      causes of a late timer interrupt; times without events
     scheduling.py    waits for a CPU; who lent a priority

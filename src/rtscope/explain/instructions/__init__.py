@@ -17,6 +17,7 @@ From the instructions that a virtual board executed to an explanation. Pure.
     othercpus.py                activity of other CPUs, and loops that wait for them
     causes.py                   part and cause of each piece of the path
     titles.py                   pieces of a path, and the name of each
+    reports.py, reports.toml    reports of the kernel, as WARN()
     explain.py                  the explanation
     carriers.py                 who carried an event to the thread
     requested.py                which request an interrupt answers
