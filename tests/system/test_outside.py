@@ -21,7 +21,7 @@ TICK_MS = 4
 """The kernels' own timer interrupt, which may keep in step with the loops."""
 FEW = 10
 """Other interrupts."""
-KERNELS = ("debian-6.12-rt", "debian-6.12")
+KERNELS = ("debian-6.12-rt", "debian-6.12", "debian-6.17", "debian-6.1-rt")
 
 
 @pytest.fixture(scope="module")

@@ -27,6 +27,7 @@ from rtscope.boards.recording.symbols import (
     require_symbols,
 )
 from rtscope.boards.runs.boot import BootTimeout, boot, in_steps
+from rtscope.boards.runs.inspect import INSERT_RESULTS
 from rtscope.host.errors import BoardError
 from rtscope.host.process import Progress
 from rtscope.host.units import NS_PER_S
@@ -37,7 +38,7 @@ RECIPE = 2
 """Increment it when the kept offsets change."""
 
 OFFSETS = "offsets.json"
-_SCRIPT = "cat /sys/kernel/btf/vmlinux >/out/btf\ntrue\n"
+_SCRIPT = f"{INSERT_RESULTS}\ncat /sys/kernel/btf/vmlinux >/out/btf\ntrue\n"
 _BOOT_NS = 120 * NS_PER_S
 
 _HOOKS = {
@@ -103,6 +104,8 @@ _TIMES: Mapping[str, _Path] = {
 _MONOTONIC = ("timekeeper", "tkr_mono")
 _SEQUENCE = "seqcount_raw_spinlock_t"
 """What stands in tk_core before its timekeeper."""
+_CORES = ("tk_core", "timekeeper_data")
+"""Since Linux 6.17 it is the first of the timekeepers of all clocks."""
 
 COUNTER_HZ = {
     "x86_64": 1_000_000_000,
@@ -189,7 +192,8 @@ def _hooks(symbols: SymbolTable, kernel: str) -> dict[str, int]:
 def _times(
     symbols: SymbolTable, offsets: Mapping[str, int], arch: str
 ) -> tuple[int, ...]:
-    core = symbols.values.get("tk_core", 0)
+    found = (symbols.values[one] for one in _CORES if one in symbols.values)
+    core = next(found, 0)
     keeper = core and core + offsets["keeper"]
     return (core, keeper, *(offsets[one] for one in _TIMES), COUNTER_HZ[arch])
 
