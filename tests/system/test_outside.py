@@ -6,6 +6,7 @@ import sys
 from collections import Counter
 from dataclasses import dataclass
 from pathlib import Path
+from statistics import median
 from typing import Any
 
 import pytest
@@ -106,7 +107,10 @@ def test_the_answer_says_all_threads_and_misses_nothing(answer: Answer) -> None:
     }
     assert {one["missed"] for one in threads.values()} == {0}
     assert threads["fast"]["period_ns"] == 1_000_000
-    assert threads["slow"]["latency"] > threads["fast"]["latency"]
+    # In the middle: the latest may wait for the kernel, which is nobody's turn.
+    kept = json.loads(answer.kept)["starts"][0]["threads"]
+    usual_ns = {one["name"]: median(one["latency_ns"]) for one in kept}
+    assert usual_ns["slow"] > usual_ns["fast"]
 
 
 def test_the_same_again_beside_other_work(program: Path, tmp_path: Path) -> None:
