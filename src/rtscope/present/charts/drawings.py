@@ -190,7 +190,7 @@ def _draw_tail(chart: Chart, tails: tuple[TailCurve, ...]) -> "Figure":
     ax.set_ylim(min(tail.probability[-1] for tail in tails) / 3, 1.6)
     shade_unresolved(ax, chart.samples)
     share_axis(ax)
-    ax.set_ylabel("share with at least this latency")
+    ax.set_ylabel(f"share with at least this {chart.measured.size}")
     mark_deadline(ax, chart.deadline_ns)
     title(ax, chart.title, ())
     names = [("observed", INK, "-")]
@@ -280,7 +280,7 @@ def _draw_overlay(chart: Chart, content: Overlay) -> "Figure":
     figure = new_figure(265, left_pt=left_pt, right_pt=right_pt)
     ax = figure.subplots()
     if content.tails:
-        _draw_tails(ax, content)
+        _draw_tails(ax, content, chart.measured.size)
     else:
         _draw_counts(ax, content)
     edges = content.edges_ns
@@ -317,7 +317,7 @@ def _draw_counts(ax: "Axes", content: Overlay) -> None:
     ax.set_ylabel("samples per bin")
 
 
-def _draw_tails(ax: "Axes", content: Overlay) -> None:
+def _draw_tails(ax: "Axes", content: Overlay, size: str) -> None:
     for place, layer in enumerate(content.layers):
         style = STYLES[place % len(STYLES)]
         _steps(ax, layer.tail, color=PALETTE[layer.colour], lw=1.5, ls=style)
@@ -327,7 +327,7 @@ def _draw_tails(ax: "Axes", content: Overlay) -> None:
     fewest = min(layer.samples for layer in content.layers)
     shade_unresolved(ax, fewest)
     share_axis(ax)
-    ax.set_ylabel("share with at least this latency")
+    ax.set_ylabel(f"share with at least this {size}")
 
 
 def _name_end(
