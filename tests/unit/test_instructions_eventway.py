@@ -61,9 +61,12 @@ def answered(
     tasks: tuple[Task, ...] = (),
     before: list[Step] | None = None,
     told: list[Step] = TOLD,
+    asked_ns: int | None = None,
 ) -> Explanation:
     """Explain an event that CPU 1 carries to a receiver that sleeps on CPU 0."""
-    found = carried(way, wakes=wakes, tasks=tasks, before=before, told=told)
+    found = carried(
+        way, wakes=wakes, tasks=tasks, before=before, told=told, asked_ns=asked_ns
+    )
     explanation = explain_event(found, TABLE, arch="x86_64")
     assert explanation.residual_ns == 0
     assert not explanation.broken
@@ -78,12 +81,14 @@ def carried(
     tasks: tuple[Task, ...] = (),
     before: list[Step] | None = None,
     told: list[Step] = TOLD,
+    asked_ns: int | None = None,
 ) -> TraceSection:
     """
     Return the path of such an event.
 
     `before` is what CPU 1 did before the event was sent, and `told` how CPU 0 hears of
-    it; `wakes` has, of each call of CPU 1 that wakes a task, its number and the task.
+    it; `asked_ns` is when CPU 1 asked it for an interrupt before; `wakes` has, of each
+    call of CPU 1 that wakes a task, its number and the task.
     """
     begins = [*GOES_TO_SLEEP, (0, ASLEEP), *(before or []), *ASLEEP_SENDER]
     sent_ns = sum(step[0] for step in begins)
@@ -103,6 +108,7 @@ def carried(
             *((0, SENDER, 1, 20), *tasks, (total_ns - 25, RECEIVER, 0, 15)),
         ),
         wakes=[(calls[number], 1, task) for number, task in wakes],
+        asked=() if asked_ns is None else ((asked_ns, 1, 0),),
         block_ns=40_000,
         quantum_ns=QUANTUM_NS,
     )
@@ -164,6 +170,22 @@ def test_an_interrupt_long_before_the_call_did_not_tell_of_it(ago_ns: int) -> No
 
     assert causes(found)[0] is Cause.SENDING
     assert of(found, Cause.SENDING).duration_ns >= 7_000
+
+
+@pytest.mark.parametrize("begins", [0, 1])
+def test_an_interrupt_that_was_asked_for_before_did_not_tell_of_it(begins: int) -> None:
+    asked_ns = sum(step[0] for step in GOES_TO_SLEEP)
+    other: list[Step] = [(10, "asm_common_interrupt"), (10, "asm_common_interrupt+")]
+    found = answered(
+        [*SENT, (1_000, "my_write", 1), *waking(1)],
+        before=[(10, "zap", 1), *other, (10, "do_idle+")],
+        wakes=((0, RECEIVER),),
+        told=[(100, "worker_thread")],
+        asked_ns=asked_ns + begins,
+    )
+
+    assert causes(found)[0] is Cause.SENDING
+    assert of(found, Cause.SENDING).duration_ns >= 1_000
 
 
 def test_a_thread_that_carries_the_event_is_named_and_so_is_who_kept_it() -> None:

@@ -283,7 +283,7 @@ def _of_wakeup(
             release,
             own,
             runs_on,
-            quantum_ns=others.section.quantum_ns,
+            section=others.section,
             says_so=SAYS_SO in others.symbols.names,
         )
     return [_with_its_end(one, own, expiry_ns, others) for one in absences]

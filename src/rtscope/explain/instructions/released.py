@@ -15,7 +15,7 @@ from rtscope.explain.instructions.elsewhere import ThreadsCpu, with_queue
 from rtscope.explain.instructions.milestones import Milestones, first_of
 from rtscope.explain.instructions.roles import Role
 from rtscope.explain.instructions.scheduling import switch_to
-from rtscope.record.instructions.section import Woken
+from rtscope.record.instructions.section import TraceSection, Woken, requests_of
 
 
 @dataclass(frozen=True, slots=True)
@@ -36,14 +36,10 @@ def released(
     own: ThreadsCpu,
     runs_on: Callable[[int], Sequence[Run]],
     *,
-    quantum_ns: int,
+    section: TraceSection,
     says_so: bool,
 ) -> list[Absence]:
-    """
-    Return absences, and of the wait that a release ended when it did.
-
-    `quantum_ns` is what the times of two CPUs may differ by.
-    """
+    """Return absences, and of the wait that a release ended when it did."""
     at = next((i for i, one in enumerate(absences) if one.wait is not Wait.CPU), None)
     if release.call is None or at is None:
         return [*absences]
@@ -60,18 +56,21 @@ def released(
     arrived = switch_to(wait.end_ns, own.switches)
     known = with_queue(known, arrived, own.cpu, runs_on, says_so=says_so)
     by_own = known.runnable_ns + release.at_ns - call.at_ns
-    runnable_ns = min(by_own, _answered_ns(known, own, by_own, quantum_ns))
+    runnable_ns = min(by_own, _answered_ns(known, own, by_own, section))
     known = replace(
         known, runnable_ns=max(wait.begin_ns, min(runnable_ns, wait.end_ns))
     )
     return [*absences[:at], known, *absences[at + 1 :]]
 
 
-def _answered_ns(known: Absence, own: ThreadsCpu, by_ns: int, quantum_ns: int) -> int:
+def _answered_ns(
+    known: Absence, own: ThreadsCpu, by_ns: int, section: TraceSection
+) -> int:
     """
     Return when the thread's CPU knew of the call at the latest, if it shows.
 
-    An interrupt that began more than a quantum before the call is not of it.
+    An interrupt that began more than a quantum before the call is not of it, nor one
+    that was asked for before.
     """
     runs, contexts = own.runs, own.contexts
     if known.woken is None or known.woken[1] == own.cpu:
@@ -84,8 +83,32 @@ def _answered_ns(known: Absence, own: ThreadsCpu, by_ns: int, quantum_ns: int) -
     if last is None:
         return by_ns
     entered_ns = runs[first_of(runs, contexts, last)].begin_ns
-    since_ns = max(known.begin_ns + 1, by_ns - quantum_ns)
-    return entered_ns if since_ns <= entered_ns < by_ns else by_ns
+    since_ns = max(known.begin_ns + 1, by_ns - section.quantum_ns)
+    if not since_ns <= entered_ns < by_ns:
+        return by_ns
+    return (
+        by_ns
+        if _was_asked_before(known.woken, own, entered_ns, section)
+        else entered_ns
+    )
+
+
+def _was_asked_before(
+    call: tuple[int, int], own: ThreadsCpu, entered_ns: int, section: TraceSection
+) -> bool:
+    """Tell whether an interrupt is the first that may answer an earlier request."""
+    called_ns, by = call
+    before = [
+        one.at_ns
+        for one in requests_of(section)
+        if (one.by, one.cpu) == (by, own.cpu) and one.at_ns < called_ns
+    ]
+    if not before:
+        return False
+    runs, contexts = own.runs, own.contexts
+    behind = range(begun(runs, max(before) - section.quantum_ns), len(runs))
+    first = next((i for i in behind if contexts[i].role is Role.INTERRUPT), None)
+    return first is not None and runs[first].begin_ns >= entered_ns
 
 
 def of_awake(
