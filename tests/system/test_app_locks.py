@@ -194,8 +194,10 @@ def test_locks_of_rust(in_rust: Path, kind: str, words: str) -> None:
 def test_a_channel_of_rust_is_no_lock(in_rust: Path) -> None:
     found = findings_of(in_rust, "queue", happened=is_woken)
 
-    assert "RA10" not in found
     assert "RA12" in found
+    # The channel has a mutex of its own, which receiver and sender may meet at.
+    for stack in found.get("RA10", {}).get("stacks", []):
+        assert any("lock_contended" in one["function"] for one in stack["frames"])
 
 
 def test_locks_of_go(tmp_path: Path) -> None:
