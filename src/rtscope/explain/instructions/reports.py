@@ -30,7 +30,7 @@ _REPORTS = {
     "warning": "a kernel warning in {}",
     "stack": "a stack dump in {}",
 }
-"""What each kind is called. Of one in another the first here is told."""
+"""What each kind is called. Of a report within another, the first here is told."""
 _WAY, _PRINT = "way", "print"
 _ANY = "*"
 
