@@ -220,6 +220,8 @@ class Cause(StrEnum):
     """Timers of threads that are not real-time may expire some 50 us late."""
     TICK = "a timer that waits for the tick"
     """High-resolution timers are off: the kernel looks at timers at each tick."""
+    PUT_OFF = "a timer interrupt put off"
+    """The one before took so long that the kernel let the next wait as long."""
     LATE_TIMER = "a timer that expires in a softirq"
     """The thread was not real-time when it armed its timer."""
     TIMER_ELSEWHERE = "a timer on another CPU"
@@ -235,6 +237,9 @@ TICK_REMEDY = (
     "clock source and a timer that let it use them"
 )
 """What to do about `Cause.TICK`."""
+
+PUT_OFF_REMEDY = "remedy: fewer timers due at once on this CPU, or shorter callbacks"
+"""What to do about `Cause.PUT_OFF`."""
 
 TIMER_ELSEWHERE_REMEDY = (
     "remedy, which may cost as much: sysctl kernel.timer_migration=0, or no nohz_full= "
@@ -447,7 +452,7 @@ _WAITS = frozenset(
         *(Cause.TRACED, Cause.MIGRATION, Cause.DESCRIPTOR, Cause.CPU_QUOTA),
         *(Cause.OTHER_CPU, Cause.GRACE_PERIOD, Cause.BLOCKED),
         *(Cause.AWAITED_INTERRUPT, Cause.OWN_SLEEP),
-        *(Cause.IN_PLACE_OF_HOLDER, Cause.TIMER_ELSEWHERE),
+        *(Cause.IN_PLACE_OF_HOLDER, Cause.TIMER_ELSEWHERE, Cause.PUT_OFF),
     }
 )
 """Causes in which a CPU may do nothing, and the thread is late by that."""

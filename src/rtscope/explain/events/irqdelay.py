@@ -23,7 +23,7 @@ from rtscope.explain.events.threadstates import (
     lost_segment,
     segment_of,
 )
-from rtscope.explain.model import Cause, Confidence, Part, Segment
+from rtscope.explain.model import PUT_OFF_REMEDY, Cause, Confidence, Part, Segment
 from rtscope.record.events.events import Event, Flag
 
 _STRAIGHT = frozenset(
@@ -32,6 +32,12 @@ _STRAIGHT = frozenset(
         *(Cause.SENDING, Cause.EVENT_INTERRUPT),
     }
 )
+_LOOKS, _SET_NS = 3, 2_000
+"""Of one timer interrupt; how long it takes to set the next."""
+_SHORT_NS = 10_000
+"""No CPU looks for due timers three times in a shorter time, and finds some."""
+_ONE_CLOCK_NS = 1_000_000_000
+"""Two times farther apart are of two clocks."""
 UNMASKING = "_raw_spin_unlock_irq", "local_irq_enable", "arch_local_irq"
 
 
@@ -53,15 +59,70 @@ class IrqDelay:
 
 def irq_delay_segments(spans: Sequence[Span], delay: IrqDelay) -> Iterator[Segment]:
     """Return a cause for each span before the timer's interrupt."""
+    last = spans[-1] if spans else None
+    may_be = last is not None and last.end_ns - last.begin_ns > _SHORT_NS
+    waited = _put_off(spans[-1].end_ns, delay) if may_be else None
     for span in spans:
         if span.doing is Doing.LOST:
             yield lost_segment(span, delay, Part.A)
+        elif waited is not None and _covers(*waited, span):
+            yield _while_put_off(span, delay, waited)
         elif span.doing in (Doing.INTERRUPT, Doing.CALLBACK):
             yield _in_interrupt(span, delay)
         elif span.doing is Doing.IDLE:
             yield _in_idle(span, delay)
         else:
             yield _in_task(span, delay)
+
+
+def _put_off(entered_ns: int, delay: IrqDelay) -> tuple[int, int] | None:
+    """
+    Return from when to when the kernel let the timer's interrupt wait, if it did.
+
+    An interrupt that looked for due timers three times, and found more, lets the next
+    wait for as long as it took: hrtimer_interrupt() in kernel/time/hrtimer.c. Each look
+    is another `now` of the clock of a timer.
+    """
+    entries = delay.events.of_kind("entry", _is_entry)
+    expired = delay.events.named("hrtimer_expire_entry")
+    of_one: list[Event] = []
+    for one in reversed(expired[: expired.before(entered_ns)]):
+        if of_one and entries.before(of_one[-1].at_ns) > entries.before(one.at_ns):
+            break
+        of_one.append(one)
+    times = {n for one in of_one if isinstance(n := one.fields.get("now"), int)}
+    most = max(
+        (sum(0 <= n - o < _ONE_CLOCK_NS for o in times) for n in times), default=0
+    )
+    ends = delay.events.named("hrtimer_expire_exit").last_before(entered_ns)
+    if not entries or most < _LOOKS or ends is None:
+        return None
+    took_ns = ends.at_ns - of_one[-1].at_ns
+    due_ns = ends.at_ns + took_ns
+    is_due = due_ns - _SET_NS <= entered_ns <= due_ns + took_ns // 4
+    return (ends.at_ns, entered_ns) if took_ns > 0 and is_due else None
+
+
+def _is_entry(event: Event) -> bool:
+    return event.name in ("local_timer_entry", "irq_handler_entry")
+
+
+def _while_put_off(span: Span, delay: IrqDelay, waited: tuple[int, int]) -> Segment:
+    took_us = (waited[1] - waited[0]) / 1000
+    seen = (
+        f"the timer interrupt before took about {took_us:,.3f} us, and found more due "
+        f"timers each of {_LOOKS} times it looked: the kernel let the next wait as long"
+    )
+    return segment_of(
+        span,
+        delay,
+        Part.A,
+        Cause.PUT_OFF,
+        span.name,
+        seen,
+        PUT_OFF_REMEDY,
+        confidence=Confidence.INFERRED,
+    )
 
 
 def _in_interrupt(span: Span, delay: IrqDelay) -> Segment:

@@ -47,7 +47,13 @@ _TAKE_PACKETS = frozenset(
 """They call programs of BPF that are part of a packet's way, and no probes."""
 _PROBED = COMPETING_TASKS | HELD_BACK | WAITS
 """Causes that stay what they are where a probe is at work."""
-_STAY = COMPETING_TASKS | HELD_BACK | {Cause.LOCK, Cause.TICK, Cause.LATE_TIMER}
+_STAY = (
+    COMPETING_TASKS
+    | HELD_BACK
+    | {
+        *(Cause.LOCK, Cause.TICK, Cause.PUT_OFF, Cause.LATE_TIMER),
+    }
+)
 """What a loop is part of, where another task waits in it, or for a lock."""
 _RUNNABLE = frozenset({Wait.QUOTA, Wait.MOVED})
 _OWN = frozenset({Cause.RETURN, Cause.OWN_CODE, Cause.SYSTEM_CALL})
@@ -361,6 +367,8 @@ def _waited(path: WakeupPath, i: int) -> Cause | None:
     """Return what a CPU waited for, or its timer, whatever it did meanwhile."""
     if path.ticked is not None and i < path.ticked:
         return Cause.TICK
+    if path.put_off is not None and path.put_off.begin <= i < path.put_off.until:
+        return Cause.PUT_OFF
     return _waits_for_another(path, i)
 
 

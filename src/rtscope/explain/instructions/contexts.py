@@ -17,6 +17,8 @@ from rtscope.explain.instructions.roles import Role
 from rtscope.explain.instructions.stretches import NAMELESS
 from rtscope.record.instructions.section import RecordKind, TraceSection
 
+RUN_TIMERS = "__hrtimer_run_queues"
+"""It calls the callbacks of the timers that are due."""
 # What the kernel does between two callbacks of timers.
 _OF_TIMERS = (
     *("_raw_spin", "timerqueue_", "rb_", "__remove_hrtimer"),
@@ -145,7 +147,7 @@ def callback_of(run: Run) -> str | None:
     for frame in run.frame.chain():
         if frame.role is Role.INTERRUPT:
             return None  # what interrupts a callback is not of it
-        if plain(frame.name) == "__hrtimer_run_queues":
+        if plain(frame.name) == RUN_TIMERS:
             return inner if inner and not inner.startswith(_OF_TIMERS) else None
         inner = frame.name
     return None

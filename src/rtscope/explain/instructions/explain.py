@@ -29,7 +29,11 @@ from rtscope.explain.instructions.contexts import (
     shown,
 )
 from rtscope.explain.instructions.holders import InPlace, of_idle_cpus, of_sleep
-from rtscope.explain.instructions.milestones import TICK, tick_evidence
+from rtscope.explain.instructions.milestones import (
+    TICK,
+    put_off_evidence,
+    tick_evidence,
+)
 from rtscope.explain.instructions.othercpus import WAITS
 from rtscope.explain.instructions.path import WakeupPath, wakeup_path
 from rtscope.explain.instructions.proofs import broken_invariants, without_preemption
@@ -323,7 +327,8 @@ def _segment(path: WakeupPath, kind: Kind, at: Sequence[int]) -> Segment:
     calls = chain if report is None else [*map(shown, inside)]
     pieces = pieces_of(cause, runs)
     # Until a timer expires elsewhere, what this CPU executes delays nobody.
-    by_function = [] if cause is Cause.TIMER_ELSEWHERE else by_function
+    delays_nobody = cause in (Cause.TIMER_ELSEWHERE, Cause.PUT_OFF)
+    by_function = [] if delays_nobody else by_function
     spent = [(plain(name), ns) for name, ns in by_function if ns]
     longest = at[max(range(len(runs)), key=lambda i: runs[i].executed_ns)]
     of_a_task = cause in OF_A_TASK and path.tasks.names and held is None
@@ -459,6 +464,8 @@ def _evidence(
         yield called(chain)
     if cause is Cause.TICK:
         yield from tick_evidence()
+    if cause is Cause.PUT_OFF and path.put_off is not None:
+        yield from put_off_evidence(path.put_off)
     is_competing = cause in COMPETING_TASKS - {Cause.IN_PLACE_OF_HOLDER}
     if part is Part.E and is_competing:
         yield "the scheduler had already switched to the thread, and preempted it again"

@@ -4,22 +4,36 @@ The milestones of a wake-up: expiry, interrupt, callback, scheduler, switch. Pur
 Without high-resolution timers no interrupt comes when a timer is due. The kernel looks
 at its timers at each tick, so a thread waits until the next one, whatever its CPU does
 meanwhile.
+
+With them, an interrupt whose timers take so long that others are due each time it looks
+again gives up after its third look, and has the next interrupt come only after as much
+time as it took itself (hrtimer_interrupt() in kernel/time/hrtimer.c): it sets the timer
+in vain, and once more.
 """
 
 from bisect import bisect_right
+from collections import Counter
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 
-from rtscope.explain.instructions.calls import Frame, Run, begun
-from rtscope.explain.instructions.contexts import Context, IrqFlags
+from rtscope.explain.instructions.calls import Frame, Run, begun, plain
+from rtscope.explain.instructions.contexts import (
+    RUN_TIMERS,
+    Context,
+    IrqFlags,
+    callback_of,
+)
 from rtscope.explain.instructions.roles import Role
-from rtscope.explain.model import TICK_REMEDY
+from rtscope.explain.model import PUT_OFF_REMEDY, TICK_REMEDY
 from rtscope.record.instructions.section import TaskSwitch
 
 _DELIVERS = "generic_handle_domain_irq"
 _OF_TIMERS = frozenset({Role.TIMER, Role.TICK})
 TICK = "hrtimer_run_queues"
 """What looks at the timers at each tick."""
+_SET = "tick_program_event"
+_SET_NS = 2_000
+"""More than from the first look at the clock to the interrupt's own begin, or end."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -226,3 +240,67 @@ def tick_evidence() -> Iterator[str]:
     """Tell what shows the cause, and what to do about it."""
     yield f"the tick found the timer ({TICK}): high-resolution timers are off"
     yield TICK_REMEDY
+
+
+@dataclass(frozen=True, slots=True)
+class PutOff:
+    """A time for which the kernel had put off the next timer interrupt."""
+
+    begin: int
+    """The first run behind the interrupt that took long."""
+    until: int
+    """The run in which the next was to come."""
+    took_ns: int | None
+    """As long as that took it waits; None if it began before the path."""
+    callback: str
+    """What it mostly executed; empty if it executed no callback."""
+
+
+def put_off(runs: Sequence[Run], milestones: Milestones) -> PutOff | None:
+    """Return how long the timer's interrupt was put off, if the one before shows it."""
+    entered = milestones.entered
+    if milestones.woken is None or entered is None:
+        return None
+    ended = _first(runs, range(entered - 1, -1, -1), Role.TIMER)
+    if ended is None:
+        return None
+    frame, begin = runs[ended].frame, ended
+    while begin and frame in runs[begin - 1].frame.chain():
+        begin -= 1
+    inside = runs[begin : ended + 1]
+    took_ns = runs[ended].end_ns - runs[begin].begin_ns
+    due_ns = runs[ended].end_ns + took_ns
+    came_early = runs[entered].begin_ns < due_ns - _SET_NS
+    if came_early or not _gave_up(inside, frame):
+        return None
+    spent: Counter[str] = Counter()
+    for run in inside:
+        spent[callback_of(run) or ""] += run.end_ns - run.begin_ns
+    is_whole = begin > 0
+    return PutOff(
+        begin=ended + 1,
+        until=min(entered, begun(runs, due_ns)) if is_whole else entered,
+        took_ns=took_ns if is_whole else None,
+        callback=plain(max(filter(None, spent), key=spent.__getitem__, default="")),
+    )
+
+
+def _gave_up(inside: Sequence[Run], interrupt: Frame) -> bool:
+    """Tell whether the last two calls of an interrupt, of those two, set the timer."""
+    calls = (
+        next((one for one in run.frame.chain() if one.caller is interrupt), None)
+        for run in inside
+    )
+    called = [plain(one.name) for one in dict.fromkeys(calls) if one is not None]
+    steps = [name for name in called if name in (RUN_TIMERS, _SET)]
+    return steps[-3:] == [RUN_TIMERS, _SET, _SET]
+
+
+def put_off_evidence(found: PutOff) -> Iterator[str]:
+    """Tell what shows the cause, and what to do about it."""
+    took = "" if found.took_ns is None else f"took {found.took_ns} ns, and "
+    yield (
+        f"the timer interrupt before {took}found more due timers each time it looked: "
+        "the kernel let the next wait as long"
+    )
+    yield PUT_OFF_REMEDY

@@ -44,7 +44,9 @@ from rtscope.explain.instructions.elsewhere import (
 from rtscope.explain.instructions.holders import InPlace, Locks, over_quota
 from rtscope.explain.instructions.milestones import (
     Milestones,
+    PutOff,
     find_milestones,
+    put_off,
     ticked_at,
 )
 from rtscope.explain.instructions.othercpus import OtherCpus, countdowns
@@ -148,6 +150,8 @@ class WakeupPath:
     """The functions that loop until another CPU is done."""
     ticked: int | None
     """Until this run a timer waited for the tick, as high-resolution timers are off."""
+    put_off: PutOff | None
+    """When the kernel let the timer's interrupt wait."""
     switching: frozenset[Frame]
     """The calls in which the CPU switched to another task."""
     is_rt: bool
@@ -238,6 +242,7 @@ def wakeup_path(
         awaited=awaited,
         spins=loops,
         ticked=ticked_at(runs, contexts, milestones, own.flags),
+        put_off=put_off(runs, milestones),
         switching=_switching(runs),
         is_rt=symbols.address_of(_OF_RT) is not None,
         unread_ns=marked_ns - section.last_ns,

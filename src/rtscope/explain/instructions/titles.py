@@ -27,7 +27,12 @@ from rtscope.explain.instructions.calls import (
     title_index,
 )
 from rtscope.explain.instructions.causes import Kind
-from rtscope.explain.instructions.contexts import IrqsOff, callback_of, shown
+from rtscope.explain.instructions.contexts import (
+    RUN_TIMERS,
+    IrqsOff,
+    callback_of,
+    shown,
+)
 from rtscope.explain.instructions.milestones import TICK
 from rtscope.explain.instructions.path import WakeupPath
 from rtscope.explain.instructions.roles import Role
@@ -53,7 +58,6 @@ _LED_TO = frozenset(
     }
 )
 _IRQ_THREADS = ("irq_thread", "irq_forced_thread")
-_OF_SOFT_TIMERS = "__hrtimer_run_queues"
 Named = tuple[str, Sequence[str]]
 """The name of a segment, and the calls it happened in, innermost first."""
 
@@ -145,6 +149,8 @@ def name_of(
         named = _until_on(end.irqs_off, inside)
     elif kind.cause is Cause.PREEMPTION_OFF:
         named = _until_preempted(end.path, end.last, inside)
+    elif kind.cause is Cause.PUT_OFF and end.path.put_off is not None:
+        named = end.path.put_off.callback, ()
     return named or _name_inside(kind, runs, inside, title)
 
 
@@ -306,7 +312,7 @@ def _handled_at(run: Run, entry: frozenset[Role]) -> str | None:
         role, name = frame.role, plain(frame.name)
         if role in entry:
             return handler or inside
-        if role in _LED_TO or name == _OF_SOFT_TIMERS:
+        if role in _LED_TO or name == RUN_TIMERS:
             handler = handler or inside
         else:
             inside = name
