@@ -40,7 +40,7 @@
 #include "thread/clock.h"
 #include "watch/watch.h"
 
-#define LINK_TIMEOUT_MS 1000 /* as long as the link may be silent, see hostlink.h */
+#define LINK_TIMEOUT_MS 3000 /* as long as the link may be silent, see hostlink.h */
 #define REMOVE_TRIES    40
 
 static enum exit_status keep(struct options *o, struct emit *out)

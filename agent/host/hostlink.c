@@ -8,6 +8,8 @@
 #include <sys/prctl.h>
 #include <unistd.h>
 
+enum { SILENT_CHECKS = 6 }; /* three seconds: a packet that is lost twice takes one */
+
 static volatile sig_atomic_t stop_asked, parent_gone;
 
 static void note_stop(int signo)
@@ -66,7 +68,7 @@ static enum hostlink_end judge_silence(struct hostlink *link, int64_t now_ns,
 		link->silent++;
 		link->judged_ns = now_ns;
 	}
-	return link->silent < 2 ? HOSTLINK_UP : HOSTLINK_LOST;
+	return link->silent < SILENT_CHECKS ? HOSTLINK_UP : HOSTLINK_LOST;
 }
 
 enum hostlink_end hostlink_check(struct hostlink *link, int64_t now_ns)

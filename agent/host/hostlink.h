@@ -17,7 +17,7 @@ enum hostlink_end {
 	HOSTLINK_UP,
 	HOSTLINK_SIGNAL, /* SIGINT, SIGTERM, or the host asked */
 	HOSTLINK_PARENT, /* standard input closed, or SIGHUP */
-	HOSTLINK_LOST,   /* no heartbeat for a second */
+	HOSTLINK_LOST,   /* no heartbeat for three seconds */
 };
 
 struct hostlink {

@@ -199,7 +199,7 @@ def test_a_killed_campaign_leaves_nothing_running_and_resumed_it_runs_through(
     out = tmp_path / "results"
     mark = f"killed-{os.getpid()}"
     first, second = (out / "runs" / name for name in ("001-idle", "002-cpu"))
-    words = ("run", "--load", "idle,cpu", "--duration", "7s", "--warmup", "200ms")
+    words = ("run", "--load", "idle,cpu", "--duration", "10s", "--warmup", "200ms")
     with rtscope(*words, "--out", out, env={MARK: mark}) as campaign:
         until((first / "record.json").exists, what="the first run is done")
         until(lambda: bool(agents_of(campaign.pid, "measure")), what="the second runs")

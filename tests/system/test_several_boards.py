@@ -155,7 +155,7 @@ def test_a_board_that_is_struck_loses_its_own_run_and_resume_measures_it(
         assert {n: (b["state"], b["runs"]) for n, b in seen.items()} == {
             **{name: ("failed", 1) for name in STRUCK},
             **dict.fromkeys((*UNHARMED, "virtual-pc"), ("done", 2)),
-        }
+        }, {n: b["why"] for n, b in seen.items()}
         assert "No space left" in seen["full"]["why"]
         assert "lost the connection" in seen["frozen"]["why"]
         kept = {one: one.read_bytes() for one in out.rglob("record.json")}

@@ -166,7 +166,7 @@ def test_a_killed_host_program_leaves_nothing_behind(session: Session) -> None:
 
 
 @pytest.mark.parametrize("load", [STRESS_NG], ids=["stress-ng"])
-@pytest.mark.parametrize("duration", ["8s"])
+@pytest.mark.parametrize("duration", ["11s"])
 def test_a_frozen_link_ends_agent_and_load_and_resume_completes(
     session: Session,
 ) -> None:

@@ -43,8 +43,8 @@ GAVE_UP = 3
 """The agent says no more than its exit status: no measurement, agent/host/emit.h."""
 
 STALLED = (
-    "the agent could write nothing for a second: the link was lost, or the host stood "
-    "still; go on with rtscope run --resume"
+    "the agent could write nothing for three seconds: the link was lost, or the host "
+    "stood still; go on with rtscope run --resume"
 )
 
 CONNECT_S = 60.0
@@ -73,7 +73,7 @@ _QUIET = (
     "-oLogLevel=ERROR",
 )
 
-# A board that is gone is noticed within 8 s; the board itself notices within 2.
+# A board that is gone is noticed within 8 s; the board itself notices within 4.
 # ControlPersist puts the connection into the background, out of Ctrl-C's reach; it
 # ends that long after its last user, in case nobody is left to end it.
 _CONNECTION = (

@@ -22,7 +22,7 @@ from rtscope.machine.target import Stream, Target
 from rtscope.machine.target.patience import Patience
 
 HEARTBEAT_S = 0.2
-"""A fifth of the time after which the agent takes the link for lost."""
+"""A fifteenth of the time after which the agent takes the link for lost."""
 
 KILL_TIMEOUT_S = 20.0
 """For an agent to put back what it has changed.
