@@ -9,7 +9,7 @@ from rtscope.boards.parts.prepared import Prepared
 from rtscope.boards.parts.program import ROOT, Program
 from rtscope.boards.recording.programuses import NO_DEBUG_FILES, content_of
 from rtscope.boards.runs.boot import Booted, BootTimeout, boot
-from rtscope.boards.runs.inspect import INSERT_RESULTS, files_of
+from rtscope.boards.runs.inspect import files_of
 from rtscope.boards.runs.script import agent_line, batches
 from rtscope.contract import LoadHello
 from rtscope.host.units import NS_PER_S
@@ -88,7 +88,6 @@ def _script(program: Program, settle_ns: int, duration_ns: int) -> str:
         *("busybox", "chroot", f"/{ROOT}", *program.command),
     )
     lines = [
-        INSERT_RESULTS,
         f"mkdir -p /{ROOT}/proc /{ROOT}/dev",
         f"mount -t proc proc /{ROOT}/proc",
         f"mount -t devtmpfs dev /{ROOT}/dev",

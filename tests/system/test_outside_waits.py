@@ -23,7 +23,6 @@ from rtscope.boards.recording.programplaces import program_view
 from rtscope.boards.recording.programuses import sum_of_page
 from rtscope.boards.recording.symbols import find_kernel_layout
 from rtscope.boards.runs.boot import Booted, BootTimeout, boot
-from rtscope.boards.runs.inspect import INSERT_RESULTS
 from rtscope.host.errors import BoardError
 from rtscope.host.units import NS_PER_S
 from rtscope.machine.target import agent_file
@@ -67,7 +66,7 @@ MOST_NS = 100_000
 
 
 SCRIPT = (
-    f"{INSERT_RESULTS}\nRTSCOPE_PROGRAM=1 /bin/rtscope-agent load --log /out/said"
+    "RTSCOPE_PROGRAM=1 /bin/rtscope-agent load --log /out/said"
     " -- /waits >/out/guard.jsonl\n/bin/rtscope-agent measure --cpus 0 --policy fifo"
     " --priority 90 --interval-ns 1000000 --duration-ns 50000000 >/out/measured\n"
     "true\n"

@@ -20,7 +20,6 @@ from rtscope.boards.parts.initrd import Job
 from rtscope.boards.parts.prepare import prepare
 from rtscope.boards.parts.program import ROOT, program_of
 from rtscope.boards.runs.boot import BootTimeout, boot
-from rtscope.boards.runs.inspect import INSERT_RESULTS
 from rtscope.boards.runs.script import agent_line
 from rtscope.host.units import NS_PER_S
 from rtscope.machine.target import agent_file
@@ -53,7 +52,6 @@ def _script(command: str, measuring: str, cpus: int) -> str:
     ]
     kept = [f"cp /{ROOT}/cycles-{cpu} /out/" for cpu in range(cpus)]
     lines = [
-        INSERT_RESULTS,
         *programs,
         f"sleep {BEFORE_S}",
         f"{measuring} >/out/{BEGUN}",

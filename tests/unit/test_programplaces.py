@@ -3,7 +3,6 @@
 import pytest
 
 from rtscope.boards.recording import programplaces
-from rtscope.boards.runs.inspect import INSERT_RESULTS
 from rtscope.record.instructions.symbols import parse_symbols
 
 CORE, KEEPER = 0xFFFFFFFF83D14380, 8
@@ -21,7 +20,3 @@ def test_the_kernels_clock_is_found_by_its_name_before_and_since_6_17(
     found = programplaces._times(symbols, offsets, "x86_64")
 
     assert found[:2] == (core, core and core + KEEPER)
-
-
-def test_types_are_read_also_where_the_device_for_results_is_a_module() -> None:
-    assert programplaces._SCRIPT.startswith(INSERT_RESULTS)

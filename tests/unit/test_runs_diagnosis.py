@@ -72,6 +72,7 @@ def test_a_kernel_that_said_nothing_after_the_firmware_is_told_so() -> None:
     told = diagnose(replace(LEFT, console=firmware, given_up="it has stopped"))
 
     assert told.startswith("jh7110: it has stopped; its kernel has printed nothing")
+    assert told.endswith("built in, for which 1G of memory are enough")
     assert "a kernel for riscv64 with the console ttyS0 built in" in told
 
 

@@ -123,10 +123,10 @@ def kernel_of_part(part: Part, name: str) -> Kernel:
 
 def keep_packaged(work: Path, root: Path, row: KernelRow) -> Mapping[str, Any]:
     """Keep, of an unpacked package, the image, its configuration and some modules."""
-    images = sorted((root / "boot").glob("vmlinuz-*"))
+    images = sorted((root / "boot").glob("vmlinu[xz]-*"))
     if len(images) != 1:
         raise BoardError(f"{row.package}: {len(images)} kernel images in the package")
-    release = images[0].name.removeprefix("vmlinuz-")
+    release = images[0].name.partition("-")[2]
     (work / IMAGE).write_bytes(images[0].read_bytes())
     (work / CONFIG).write_bytes((root / "boot" / f"config-{release}").read_bytes())
     folders = [root / base / release for base in ("usr/lib/modules", "lib/modules")]

@@ -27,7 +27,6 @@ from rtscope.boards.recording.symbols import (
     require_symbols,
 )
 from rtscope.boards.runs.boot import BootTimeout, boot, in_steps
-from rtscope.boards.runs.inspect import INSERT_RESULTS
 from rtscope.host.errors import BoardError
 from rtscope.host.process import Progress
 from rtscope.host.units import NS_PER_S
@@ -38,7 +37,7 @@ RECIPE = 2
 """Increment it when the kept offsets change."""
 
 OFFSETS = "offsets.json"
-_SCRIPT = f"{INSERT_RESULTS}\ncat /sys/kernel/btf/vmlinux >/out/btf\ntrue\n"
+_SCRIPT = "cat /sys/kernel/btf/vmlinux >/out/btf\ntrue\n"
 _BOOT_NS = 120 * NS_PER_S
 
 _HOOKS = {

@@ -140,7 +140,8 @@ def _of_silence(left: Evidence) -> str:
         return what
     return (
         f"{what}; its kernel has printed nothing: check that it is a kernel for "
-        f"{left.board.arch} with the console {left.board.console} built in"
+        f"{left.board.arch} with the console {left.board.console} built in, for which "
+        f"{left.board.memory} of memory are enough"
     )
 
 

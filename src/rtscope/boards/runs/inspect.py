@@ -69,15 +69,6 @@ _MOUNTS = (
     "mount -t securityfs securityfs /sys/kernel/security 2>/dev/null",
 )
 
-# Kernels whose device for results is a module: insert no more than that needs. A job
-# with a disk has inserted all modules before.
-INSERT_RESULTS = (
-    'results=/dev/$(cat /job/results); [ -c "$results" ] || [ ! -e /lib/modules/order ]'
-    " || while read -r module parameters; do"
-    ' insmod "/lib/modules/$module" $parameters; [ ! -c "$results" ] || break;'
-    " done </lib/modules/order"
-)
-
 _LEVEL = re.compile(r"^<\d+>", re.MULTILINE)
 """As busybox's dmesg writes it before each message."""
 
@@ -136,7 +127,6 @@ def script_of(
         f"{watched} >/out/after.jsonl",
     )
     return (
-        INSERT_RESULTS,
         *_MOUNTS,
         *first,
         *(

@@ -13,7 +13,6 @@ from dataclasses import dataclass, field
 
 from rtscope.boards.parts.initrd import Job
 from rtscope.boards.parts.program import ROOT, Program
-from rtscope.boards.runs.inspect import INSERT_RESULTS
 from rtscope.boards.runs.script import (
     LOOPBACK,
     MEMORY_GROUPS,
@@ -129,7 +128,6 @@ def script_of_program(job: ProgramJob, *, facts: Sequence[str]) -> str:
     """Return the script; see `job_of_program`."""
     load = job.load_command
     lines = [
-        *([] if load.argv else [INSERT_RESULTS]),
         LOOPBACK,
         *_MOUNTS,
         *(f"{agent_line('read', '--', *b)} >>/out/{FACTS}" for b in batches(facts)),

@@ -5,7 +5,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from rtscope.boards.parts.initrd import Job
 from rtscope.boards.parts.prepared import Prepared
 from rtscope.boards.runs.boot import Booted, BootTimeout, boot, in_steps
-from rtscope.boards.runs.inspect import INSERT_RESULTS, files_of
+from rtscope.boards.runs.inspect import files_of
 from rtscope.boards.runs.script import agent_line
 from rtscope.contract import Refused
 from rtscope.host.errors import BoardError, TargetError
@@ -85,7 +85,6 @@ def script_of(demo: Demo, cpu: int) -> Sequence[str]:
     """Return the lines for the board's shell: facts, each case, and facts again."""
     read = agent_line("read", "--", *FACTS)
     return (
-        INSERT_RESULTS,
         _DEBUGFS,
         f"{read} >/out/{_FACTS}",
         f"sleep {_SETTLE_S}",

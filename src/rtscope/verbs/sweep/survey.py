@@ -6,7 +6,7 @@ from dataclasses import replace
 from rtscope.boards.parts.initrd import Job
 from rtscope.boards.parts.prepared import Prepared
 from rtscope.boards.runs.boot import BootTimeout, boot, in_steps
-from rtscope.boards.runs.inspect import INSERT_RESULTS, SEED
+from rtscope.boards.runs.inspect import SEED
 from rtscope.boards.runs.prepare import prepare_campaign
 from rtscope.cli.console import log, note, stderr_console
 from rtscope.cli.progress import Waiting
@@ -108,7 +108,7 @@ def stressors_of(
     """Boot once; return the names. Raises BoardError if the board lists none."""
     booted = boot(
         prepared,
-        Job(f"{INSERT_RESULTS}\nstress-ng --stressors >/out/{_LIST} 2>&1\ntrue\n"),
+        Job(f"stress-ng --stressors >/out/{_LIST} 2>&1\ntrue\n"),
         seed=SEED,
         timeout=BootTimeout(NS_PER_S, 0),
         stopped=stopped,
