@@ -36,8 +36,7 @@ CHECKS  := fast-tests types agent-tests agent-tests-address agent-tests-thread \
 check: .venv/.stamp-dev ## all that a commit has to pass, without measuring: under a minute
 	@$(MAKE) $(AT_ONCE) $(STYLE) $(CHECKS)
 
-# The board first: tests of the plugin are skipped without its QEMU, and a kernel that
-# a test would have to wait for is compiled here, with all CPUs. Those of this machine
+# The board first: tests of the plugin are skipped without its QEMU. Those of this machine
 # mostly wait: the fast tests, of which none can be late, run beside them and give way.
 test: packages-test style ## every test but test-long: all architectures, real agent, loads, sshd
 	@$(MAKE) --no-print-directory agent plugin WERROR=1
@@ -46,7 +45,8 @@ test: packages-test style ## every test but test-long: all architectures, real a
 	@$(MAKE) $(AT_ONCE) agent-twice $(FOREIGN:%=agent-tests-on-%) $(FOREIGN:%=lib-tests-on-%)
 	@$(MAKE) --no-print-directory -j2 --output-sync=line system-tests fast-tests-beside
 
-test-long: packages-test .venv/.stamp-dev agent plugin ## what takes minutes: virtual boards, pages as they are typed; of make nightly
+test-long: packages-test packages-kernels .venv/.stamp-dev agent plugin ## what takes minutes: virtual boards, pages as they are typed; of make nightly
+	@.venv/bin/rtscope kernel build jh7110-6.12-rt >/dev/null
 	$(PYTEST) -n 2 -m "system and long" tests/system
 
 nightly:              ## all that takes hours, resumed where it ended; ARGS=--list, or "--only fuzz,mutants"

@@ -103,6 +103,12 @@ def _the_agent_is_built() -> None:
     state_home()  # before a test looks what is left in a TMPDIR of its own
 
 
+@pytest.fixture(scope="session")
+def go_cache(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """Go's own library, compiled once for all programs."""
+    return tmp_path_factory.mktemp("go-cache")
+
+
 @pytest.fixture
 def scratch() -> Iterator[Path]:
     """A directory on a disk that other users can enter: pytest's own they cannot."""

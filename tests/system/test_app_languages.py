@@ -192,13 +192,15 @@ def offences(*command: str | Path) -> dict[str, Any]:
 
 @pytest.fixture(scope="module", params=["", "-s -w"], ids=["whole", "stripped"])
 def in_go(
-    request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory
+    request: pytest.FixtureRequest,
+    tmp_path_factory: pytest.TempPathFactory,
+    go_cache: Path,
 ) -> Path:
     go = shutil.which("go") or "/usr/local/go/bin/go"
     if not Path(go).exists():
         pytest.skip("needs go")
     place = tmp_path_factory.mktemp("go")
-    env = {**os.environ, "GOCACHE": str(place / "cache"), "GO111MODULE": "off"}
+    env = {**os.environ, "GOCACHE": str(go_cache), "GO111MODULE": "off"}
     argv = [go, "build", "-ldflags", request.param, "-o", str(place / "prog")]
     argv.append(str(SOURCES / "offender.go"))
     done = subprocess.run(argv, check=False, capture_output=True, text=True, env=env)

@@ -125,8 +125,13 @@ def test_a_wait_for_work_or_that_inherits_is_no_wait_for_a_lock(
 ) -> None:
     found = findings_of(in_c, kind, happened=is_woken)
 
-    assert not {"RA10", "RA11"} & set(found)
-    assert "RA09" not in found
+    if kind == "condition":  # its mutex, which a preempted holder may truly have
+        one = found.pop("RA10", {"stacks": []})
+        assert all(
+            any("mutex_lock" in frame["function"] for frame in stack["frames"])
+            for stack in one["stacks"]
+        )
+    assert not {"RA09", "RA10", "RA11"} & set(found)
     if kind == "pi":
         assert found["RA25"]["detail"].startswith("a mutex; holder (")
         assert ") let it go in hold locks.c:" in found["RA25"]["detail"]
@@ -200,10 +205,10 @@ def test_a_channel_of_rust_is_no_lock(in_rust: Path) -> None:
         assert any("lock_contended" in one["function"] for one in stack["frames"])
 
 
-def test_locks_of_go(tmp_path: Path) -> None:
+def test_locks_of_go(tmp_path: Path, go_cache: Path) -> None:
     out = tmp_path / "prog"
     go = compiler("go", "/usr/local/go/bin/go")
-    env = {**os.environ, "GOCACHE": str(tmp_path / "cache"), "GO111MODULE": "off"}
+    env = {**os.environ, "GOCACHE": str(go_cache), "GO111MODULE": "off"}
     compiled([go, "build", "-o", out, SOURCES / "locks.go"], env=env)
 
     found = findings_of(out, "mutex", thread="prog", happened=waits)

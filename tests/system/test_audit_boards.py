@@ -12,7 +12,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from rig import NEEDS_APT, rtscope
+from rig import NEEDS_APT, are_built, rtscope
 
 from rtscope.boards.catalogue import get_board, with_append
 from rtscope.boards.parts.buildcontext import BuildContext
@@ -99,6 +99,9 @@ def test_a_real_time_pc_is_what_its_command_line_made_it(tmp_path: Path) -> None
     }
 
 
+@pytest.mark.skipif(
+    not are_built("jh7110-6.12-rt"), reason="rtscope kernel build jh7110-6.12-rt"
+)
 def test_a_riscv_board_is_what_its_recipe_and_command_line_made_it() -> None:
     status, rows = audited(
         *("--append", "isolcpus=2-3 maxcpus=3 nohz_full=3", "--observe", "0.2"),

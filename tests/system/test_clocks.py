@@ -17,10 +17,10 @@ HANDED = int(os.environ.get("RTSCOPE_TEST_HANDED", "100000"))
 
 COMPILED = ("jh7110-6.12-rt", "jh7110-6.1-rt", "jh7110-7.3-rt")
 BOARDS = [
-    ("pc", "debian-6.12-rt"),
     ("pc", "debian-6.12"),
+    pytest.param("pc", "debian-6.12-rt", marks=pytest.mark.long),
     pytest.param("rpi3", "debian-6.12-rt", marks=pytest.mark.long),
-    *(("jh7110", kernel) for kernel in COMPILED),
+    *(pytest.param("jh7110", one, marks=pytest.mark.long) for one in COMPILED),
 ]
 
 

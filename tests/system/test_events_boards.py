@@ -23,8 +23,8 @@ BEGINS = {"sending the event", "an interrupt on its way", "the event's interrupt
     ("events", "load", "says"),
     [
         ("futex", "os", "had the event"),
-        (f"{XDP},{BUS},uio", "idle", "had the event"),
-        ("poll", "idle", "had a gap of"),
+        pytest.param("poll", "idle", "had a gap of", marks=pytest.mark.long),
+        pytest.param(BUS, "idle", "had the event", marks=pytest.mark.long),
         pytest.param("eventfd:cpu=same", "os", "had the event", marks=pytest.mark.long),
         pytest.param("udp,raw,xdp", "idle", "had the event", marks=pytest.mark.long),
         pytest.param(DEVICES, "idle", "had the event", marks=pytest.mark.long),
@@ -98,6 +98,7 @@ def test_the_tracer_hwlat_of_a_killed_run_is_put_back(tmp_path: Path) -> None:
     assert changed.startswith("7 30000 100000 none round-robin [per-cpu] nop rtscope.")
 
 
+@pytest.mark.long
 def test_holes_of_a_board_repeat_and_none_is_an_answer(tmp_path: Path) -> None:
     words = (
         *("run", "--target", "virtual:pc", "--kernel", "debian-6.12-rt"),

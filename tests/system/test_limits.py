@@ -12,6 +12,7 @@ import pytest
 from rig import (
     MARK,
     NEEDS_APT,
+    RISCV,
     Program,
     agents_of,
     alive,
@@ -210,7 +211,10 @@ def test_a_board_that_a_memory_group_kills_is_told(
     small_group: MemoryGroup, private_tmp: Path, tmp_path: Path
 ) -> None:
     out = tmp_path / "results"
-    words = ("run", "--target", "virtual:jh7110", "--load", "idle", "--duration", "10m")
+    words = (
+        *("run", "--target", "virtual:jh7110", "--kernel", RISCV),
+        *("--load", "idle", "--duration", "10m"),
+    )
     with rtscope(*words, "--out", out) as run:
         until(lambda: bool(boards_of(run.pid)), what="a board boots")
         small_group.take(boards_of(run.pid))

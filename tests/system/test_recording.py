@@ -7,7 +7,7 @@ from collections.abc import Mapping
 from pathlib import Path
 
 import pytest
-from rig import NEEDS_APT, Done, Program, rtscope
+from rig import NEEDS_APT, RISCV, Done, Program, rtscope
 from test_rights import python_for
 
 from rtscope.record.directory.records import open_records
@@ -17,7 +17,7 @@ pytestmark = [
     NEEDS_APT,
 ]
 
-RUN = ("run", "--target", "virtual:jh7110", "--kernel", "jh7110-6.12-rt")
+RUN = ("run", "--target", "virtual:jh7110", "--kernel", RISCV)
 SHORT = (
     *("--load", "idle", "--duration", "1s", "--interval", "1ms"),
     *("--warmup", "0s", "--settle", "0s"),

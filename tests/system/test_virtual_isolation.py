@@ -8,6 +8,7 @@ from pathlib import Path
 import pytest
 from rig import (
     NEEDS_APT,
+    RISCV,
     Done,
     arguments_of,
     children_of,
@@ -33,7 +34,7 @@ pytestmark = [
     NEEDS_APT,
 ]
 
-BOARD = ("run", "--target", "virtual:jh7110", "--kernel", "jh7110-6.12-rt")
+BOARD = ("run", "--target", "virtual:jh7110", "--kernel", RISCV)
 SHORT = ("--duration", "1s", "--interval", "1ms", "--warmup", "0s")
 PATIENCE_S = 300.0
 
@@ -106,7 +107,7 @@ def test_a_bundle_in_an_empty_cache_gives_the_same_explanation(tmp_path: Path) -
 
 def test_the_guest_finds_nothing_of_the_host() -> None:
     context = BuildContext(cache=cache_dir(), agent=agent_file)
-    prepared = prepare(get_board("jh7110"), "jh7110-6.12-rt", context=context)
+    prepared = prepare(get_board("jh7110"), RISCV, context=context)
     files = boot(
         prepared,
         Job(LOOK),

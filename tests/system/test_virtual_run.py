@@ -3,7 +3,7 @@
 from pathlib import Path
 
 import pytest
-from rig import NEEDS_APT, Done, rtscope
+from rig import NEEDS_APT, RISCV, Done, rtscope
 
 from rtscope.boards.catalogue import get_board, with_append
 from rtscope.boards.runs.assemble import board_digest
@@ -81,7 +81,7 @@ def test_the_network_load_has_a_network_on_a_board(tmp_path: Path) -> None:
 def test_the_gate_passes_twice_the_same_and_fails_for_another_seed(
     tmp_path: Path,
 ) -> None:
-    words = ("run", "--target", "virtual:jh7110", "--kernel", "jh7110-6.12-rt")
+    words = ("run", "--target", "virtual:jh7110", "--kernel", RISCV)
     short = (*words, "--load", "idle", "--duration", "1s", "--interval", "1ms")
     first = tmp_path / "first"
     gated = run(*short, "--repetitions", "2", "--require-identical", out=first)
@@ -121,6 +121,7 @@ def test_a_cpu_that_goes_offline_makes_the_run_invalid(tmp_path: Path) -> None:
     assert all_samples_are_there(kept)
 
 
+@pytest.mark.long
 def test_a_clock_that_is_set_by_years_changes_no_measurement(tmp_path: Path) -> None:
     there_and_back = "date -s 2030-01-01; sleep 0.3; date -s 2020-01-01"
     done, kept = with_fault(there_and_back, tmp_path / "out")
@@ -152,6 +153,7 @@ def test_the_kernel_boots_with_the_parameters_of_the_campaign(tmp_path: Path) ->
     assert kept.virtual.input_digests.board != board_digest(get_board("pc"))
 
 
+@pytest.mark.long
 def test_a_process_that_memory_max_kills_is_named(tmp_path: Path) -> None:
     group = "/sys/fs/cgroup/small"
     limit = (

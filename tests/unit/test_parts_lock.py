@@ -69,7 +69,7 @@ def test_without_the_lock_of_the_cache_nothing_is_kept(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize(
-    "part", ["kernel-jh7110-6.12-rt-riscv64", "qemu-riscv64", "userland-riscv64"]
+    "part", ["kernel-debian-6.12-riscv64", "qemu-riscv64", "userland-riscv64"]
 )
 def test_the_shipped_lock_file_has_all_parts_of_the_board_of_the_tests(
     part: str,
