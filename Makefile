@@ -42,7 +42,7 @@ test: packages-test style ## every test but test-long: all architectures, real a
 	@$(MAKE) --no-print-directory agent plugin WERROR=1
 	@setup/test-board
 	@$(MAKE) $(AT_ONCE) $(filter-out fast-tests,$(CHECKS))
-	@$(MAKE) $(AT_ONCE) agent-twice $(FOREIGN:%=agent-tests-on-%) $(FOREIGN:%=lib-tests-on-%)
+	@$(MAKE) $(AT_ONCE) agent-twice TWINS=$(NATIVE) $(FOREIGN:%=agent-tests-on-%) $(FOREIGN:%=lib-tests-on-%)
 	@$(MAKE) --no-print-directory -j2 --output-sync=line system-tests fast-tests-beside
 
 test-long: packages-test packages-kernels .venv/.stamp-dev agent plugin ## what takes minutes: virtual boards, pages as they are typed; of make nightly
@@ -204,7 +204,7 @@ lib-tests-thread:
 lib-tests-on-%:
 	@$(MAKE) -s -C lib check ARCH=$*
 
-agent-twice:
+agent-twice: .venv/.stamp-run
 	@$(MAKE) -s -C agent reproducible WERROR=1
 
 packages-%:

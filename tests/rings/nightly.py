@@ -14,6 +14,7 @@ JOURNAL = Path("build/nightly.jsonl")
 
 STEPS = {
     "test-long": "boards: culprits, sweeps, bisections, records equal to the byte",
+    "agent-twice": "an agent whose bytes depend on where it was built",
     "culprits": "a title of an explanation that is not what was planted",
     "strangers": "the same of causes planted by somebody else",
     "programs": "a finding of app check that a second tool does not see",
