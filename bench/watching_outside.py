@@ -25,7 +25,6 @@ from rtscope.boards.parts.prepared import Prepared
 from rtscope.boards.parts.qemu import ProgramView
 from rtscope.boards.recording.programplaces import program_view
 from rtscope.boards.runs.boot import Booted, BootTimeout, boot
-from rtscope.boards.runs.inspect import INSERT_RESULTS
 from rtscope.host.units import NS_PER_S
 from rtscope.machine.target import agent_file
 
@@ -59,7 +58,7 @@ def booted(
 ) -> tuple[float, Booted]:
     """Return the CPU seconds of a boot, and the boot."""
     guard = "RTSCOPE_PROGRAM=1 /bin/rtscope-agent load --log /out/said --"
-    script = f"{INSERT_RESULTS}\n{guard} /switches {words} >/out/guard\ntrue\n"
+    script = f"{guard} /switches {words} >/out/guard\ntrue\n"
     before = cpu_s()
     done = boot(
         prepared,
