@@ -58,8 +58,8 @@ def outside_view(
     view = program_view(prepared, cache=cache, log=log, progress=progress)
     if not view.time[0]:
         raise BoardError(
-            f"{prepared.kernel.name}: its symbols lack its clock (tk_core), so no timer "
-            "of a program is seen; build it with CONFIG_KALLSYMS_ALL"
+            f"{prepared.kernel.name}: its symbols lack its clock (tk_core), so no "
+            "timer of a program is seen; build it with CONFIG_KALLSYMS_ALL"
         )
     return replace(view, uses=uses.uses, stacks=STACKS, stacked_ns=span_ns)
 
