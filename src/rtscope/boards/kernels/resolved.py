@@ -10,7 +10,7 @@ from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 
 from rtscope.boards.kernels.kconfig import Symbol, near_names, unmet
-from rtscope.host.errors import KernelError, UsageError
+from rtscope.host.errors import KernelError, UsageError, first_of
 from rtscope.machine.kernelconfig import parse_config
 
 MAX_NAMED = 8
@@ -263,5 +263,4 @@ def _why_not_chosen(symbol: Symbol, values: Mapping[str, str], verb: str) -> str
 
 
 def _named(names: Iterable[str]) -> str:
-    some = sorted(names)
-    return ", ".join(some[:5]) + (f" and {len(some) - 5} more" if len(some) > 5 else "")
+    return first_of(5, sorted(names))

@@ -9,6 +9,7 @@ from collections.abc import Mapping, Sequence
 from fnmatch import fnmatchcase
 from typing import Any
 
+from rtscope.host.errors import first_of
 from rtscope.machine import kernelidentity
 from rtscope.machine.audit.context import (
     LOG,
@@ -226,9 +227,7 @@ def _value(config: KernelConfig, name: str) -> str | None:
 
 
 def _listed(options: Mapping[str, str]) -> str:
-    words = [f"{name}={value}" for name, value in options.items()]
-    more = len(words) - MAX_NAMES
-    return ", ".join(words[:MAX_NAMES]) + (f" and {more} more" if more > 0 else "")
+    return first_of(MAX_NAMES, [f"{name}={value}" for name, value in options.items()])
 
 
 def _lines(config: KernelConfig, options: Mapping[str, str]) -> list[Sighting]:

@@ -12,6 +12,7 @@ import re
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass
 
+from rtscope.host.errors import first_of
 from rtscope.machine.audit.context import (
     Answer,
     AuditContext,
@@ -208,11 +209,9 @@ def limits_files(_kind: CheckKind, context: AuditContext) -> Answer:
         says = f"no {MAIN}: login sessions have the kernel's limits"
         return not_applicable(says)
     if limits.mistakes:
-        told = [f"{one.where}: {one}" for one in limits.mistakes[:MAX_TOLD]]
-        more = len(limits.mistakes) - MAX_TOLD
-        rest = [f"and {more} more"] if more > 0 else []
+        told = [f"{one.where}: {one}" for one in limits.mistakes]
         sightings = [Sighting(one.where, str(one)) for one in limits.mistakes]
-        return failed("; ".join([*told, *rest]), *sightings)
+        return failed(first_of(MAX_TOLD, told, between="; ", last="; and "), *sightings)
     given = [line for item in REAL_TIME for line in limits.of(item)]
     evidence = (*_seen(given), *_seen(limits.overridden, "overridden by a later line"))
     if not given:

@@ -8,6 +8,7 @@ answered by one check, `unit_values`; the others judge what systemd runs without
 from collections.abc import Callable
 from functools import wraps
 
+from rtscope.host.errors import first_of
 from rtscope.machine.audit.context import (
     Answer,
     AuditContext,
@@ -76,10 +77,9 @@ def _seen(*assignments: Assignment | None) -> tuple[Sighting, ...]:
 def unit_values(_kind: CheckKind, _context: AuditContext, unit: Unit) -> Answer:
     """Check whether systemd takes every line, and say what it does with the others."""
     if unit.mistakes:
-        told = [f"{one.line.where}: {one}" for one in unit.mistakes[:MAX_TOLD]]
-        more = len(unit.mistakes) - MAX_TOLD
-        rest = [f"and {more} more"] if more > 0 else []
-        return failed("; ".join([*told, *rest]), *map(_of_mistake, unit.mistakes))
+        told = [f"{one.line.where}: {one}" for one in unit.mistakes]
+        words = first_of(MAX_TOLD, told, between="; ", last="; and ")
+        return failed(words, *map(_of_mistake, unit.mistakes))
     odd = [line for line in unit.own() if line.expands and line.key != "ExecStart"]
     if odd:
         return unknown("values that only systemd can expand", *_seen(*odd))

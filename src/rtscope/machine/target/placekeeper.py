@@ -17,7 +17,7 @@ import time
 from dataclasses import dataclass, field
 
 from rtscope.host import process
-from rtscope.host.errors import TargetError, UsageError
+from rtscope.host.errors import TargetError, UsageError, first_of
 from rtscope.host.files.jsontext import json_text
 from rtscope.machine.target.address import parse_address
 
@@ -86,10 +86,8 @@ class _Place:
         lines = self._client("places").splitlines()
         names = [words[0] for line in lines if (words := line.split())]
         if self.name not in names:
-            known = ", ".join(names[:MOST_NAMED]) or "none"
-            more = len(names) - MOST_NAMED
-            also = f" and {more} more" if more > 0 else ""
-            raise TargetError(f"no such place; the coordinator has: {known}{also}")
+            known = first_of(MOST_NAMED, names) or "none"
+            raise TargetError(f"no such place; the coordinator has: {known}")
 
     def _switch_on(self) -> bool:
         """Switch it on if it is off; tell whether it was. Without a switch it is on."""

@@ -3,11 +3,11 @@
 from collections.abc import Iterator, Mapping
 from typing import Any
 
+from rtscope.host.errors import first_of
 from rtscope.host.escape import printable
 from rtscope.host.units import plural
 from rtscope.machine.settings.shield import GROUP, Shield, Stays
 from rtscope.present.document import Block, Item
-from rtscope.present.words import enumeration
 
 SCHEMA = 1
 MAX_NAMED = 6
@@ -27,9 +27,8 @@ def shield_blocks(shield: Shield) -> Iterator[Block]:
         "to be put back."
     )
     for (what, reason), group in _by_reason(shield).items():
-        names = enumeration([printable(one.name) for one in group[:MAX_NAMED]])
-        more = f" and {len(group) - MAX_NAMED} more" if group[MAX_NAMED:] else ""
-        yield Item(f"{plural(len(group), what)} not moved: {reason} ({names}{more}).")
+        names = first_of(MAX_NAMED, [printable(one.name) for one in group])
+        yield Item(f"{plural(len(group), what)} not moved: {reason} ({names}).")
     if shield.undone_by:
         yield Item(
             f"{shield.undone_by} runs and moves interrupts back: systemctl stop "

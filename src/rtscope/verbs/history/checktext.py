@@ -5,6 +5,7 @@ from dataclasses import dataclass, field
 from statistics import median
 from typing import Any
 
+from rtscope.host.errors import first_of
 from rtscope.host.files.junit import Outcome, TestCase, TestSuite, junit_file
 from rtscope.host.units import format_duration, format_number, format_us, plural
 from rtscope.present.document import Block, Item, Span, Weight, Words, table
@@ -71,9 +72,7 @@ class Check:
         """The whole in a sentence."""
         count = f"{len(self.answers):,} series"
         if self.alarms:
-            names = enumeration([one.question.series.name for one in self.alarms[:4]])
-            more = len(self.alarms) - 4
-            names += f" and {more} more" if more > 0 else ""
+            names = first_of(4, [one.question.series.name for one in self.alarms])
             return f"worse: {names} ({len(self.alarms)} of {count})"
         told = [
             f"{len(some)} {word.lower()}" for word in Word if (some := self.of(word))

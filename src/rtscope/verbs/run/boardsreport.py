@@ -14,6 +14,7 @@ from markupsafe import Markup
 
 from rtscope.cli.console import put_blocks, stdout_console
 from rtscope.cli.results import model_of, question_in
+from rtscope.host.errors import first_of
 from rtscope.host.escape import printable
 from rtscope.host.units import format_us, plural
 from rtscope.host.version import __version__
@@ -338,10 +339,8 @@ def _failures(report: LabReport) -> Iterator[Block]:
 
 
 def _differing(report: LabReport) -> Phrase:
-    titles = [one.title for one in report.differences]
-    first = ", ".join(titles[:6])
-    more = f" and {len(titles) - 6} more" if len(titles) > 6 else ""
-    return f"Facts that differ between the machines: {first}{more}."
+    titles = first_of(6, [one.title for one in report.differences])
+    return f"Facts that differ between the machines: {titles}."
 
 
 def _facts_table(report: LabReport) -> Iterator[Block]:

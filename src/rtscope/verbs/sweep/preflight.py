@@ -13,7 +13,7 @@ from rtscope.boards.parts.aptroot import read_lock
 from rtscope.boards.parts.initrd import read_files
 from rtscope.boards.parts.prepare import check_kernel
 from rtscope.boards.runs.prepare import request_for
-from rtscope.host.errors import UsageError
+from rtscope.host.errors import UsageError, first_of
 from rtscope.host.units import NS_PER_US, exact_duration
 from rtscope.machine.cpulist import format_cpulist
 from rtscope.measure.campaign.model import Campaign
@@ -62,10 +62,7 @@ def refuse_impossible(cells: Mapping[str, Campaign], *, source: str) -> None:
 
 
 def _names(cells: list[str]) -> str:
-    if BASE in cells:
-        return BASE
-    more = f" and {len(cells) - NAMES} more" if len(cells) > NAMES else ""
-    return f"{', '.join(cells[:NAMES])}{more}"
+    return BASE if BASE in cells else first_of(NAMES, cells)
 
 
 def _mistakes(campaign: Campaign, known: Mistakes) -> Iterator[str]:
