@@ -19,7 +19,7 @@ from dataclasses import dataclass, replace
 from functools import cache
 from itertools import pairwise
 from pathlib import Path
-from typing import Self
+from typing import Any, Self
 
 import pytest
 
@@ -79,6 +79,17 @@ def are_built(*kernels: str) -> bool:
 
 RISCV = "jh7110-6.12-rt" if are_built("jh7110-6.12-rt") else "debian-6.12"
 """For tests of any kernel of the jh7110: it takes minutes to compile the light one."""
+
+
+def most_long(values: Iterable[Any], *, but: int = 1) -> list[Any]:
+    """Return values of a parameter, all but the first for the nightly ring."""
+    return [
+        pytest.param(
+            *(one if isinstance(one, tuple) else (one,)),
+            marks=[pytest.mark.long] if number >= but else [],
+        )
+        for number, one in enumerate(values)
+    ]
 
 
 def until(true: Callable[[], bool], *, what: str, within_s: float = PATIENCE_S) -> None:

@@ -13,7 +13,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from rig import MARK, PATIENCE_S, agents_of, alive, marked, rtscope, until
+from rig import MARK, PATIENCE_S, agents_of, alive, marked, most_long, rtscope, until
 
 pytestmark = pytest.mark.system
 
@@ -95,16 +95,19 @@ def test_a_program_that_does_nothing_wrong_has_no_findings(
 
 @pytest.mark.parametrize(
     ("offence", "id_", "others"),
-    [
-        ("policy", "RA01", {"RA18"}),
-        ("priority-99", "RA02", set()),
-        ("peers", "RA02", set()),
-        # other work moves what may run anywhere
-        ("not-pinned", "RA03", {"RA15"}),
-        ("not-locked", "RA04", {"RA23"}),
-        ("on-fault", "RA23", set()),
-        ("rttime", "RA19", set()),
-    ],
+    most_long(
+        [
+            ("policy", "RA01", {"RA18"}),
+            ("priority-99", "RA02", set()),
+            ("peers", "RA02", set()),
+            # other work moves what may run anywhere
+            ("not-pinned", "RA03", {"RA15"}),
+            ("not-locked", "RA04", {"RA23"}),
+            ("on-fault", "RA23", set()),
+            ("rttime", "RA19", set()),
+        ],
+        but=4,
+    ),
 )
 def test_a_wrong_setup_is_found(
     offender: Path, root: None, offence: str, id_: str, others: set[str]
@@ -357,7 +360,7 @@ WAYS = [
 ]
 
 
-@pytest.mark.parametrize("how", WAYS)
+@pytest.mark.parametrize("how", most_long(WAYS, but=2))
 def test_a_program_that_plays_tricks_has_an_answer_and_ends(
     tmp_path: Path, root: None, how: str
 ) -> None:

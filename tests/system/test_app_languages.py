@@ -12,7 +12,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from rig import PATIENCE_S, rtscope, until
+from rig import PATIENCE_S, most_long, rtscope, until
 
 pytestmark = [pytest.mark.system, pytest.mark.usefixtures("root")]
 
@@ -190,7 +190,9 @@ def offences(*command: str | Path) -> dict[str, Any]:
     return {one["id"]: one for one in json.loads(done.stdout)["findings"]}
 
 
-@pytest.fixture(scope="module", params=["", "-s -w"], ids=["whole", "stripped"])
+@pytest.fixture(
+    scope="module", params=most_long(["", "-s -w"]), ids=["whole", "stripped"]
+)
 def in_go(
     request: pytest.FixtureRequest,
     tmp_path_factory: pytest.TempPathFactory,

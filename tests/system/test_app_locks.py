@@ -10,7 +10,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from rig import PATIENCE_S, rtscope
+from rig import PATIENCE_S, most_long, rtscope
 
 pytestmark = [pytest.mark.system, pytest.mark.usefixtures("root")]
 
@@ -142,7 +142,9 @@ def test_a_wait_for_work_or_that_inherits_is_no_wait_for_a_lock(
         assert "RA25" not in found
 
 
-@pytest.mark.parametrize("kind", ["mutex", "rwlock", "semaphore", "condition"])
+@pytest.mark.parametrize(
+    "kind", most_long(["mutex", "rwlock", "semaphore", "condition"])
+)
 @pytest.mark.parametrize("how", ["static and stripped", "musl"])
 def test_locks_without_any_name(tmp_path: Path, how: str, kind: str) -> None:
     out = tmp_path / "prog"
@@ -164,7 +166,7 @@ def test_locks_without_any_name(tmp_path: Path, how: str, kind: str) -> None:
 
 
 @pytest.mark.parametrize(
-    ("kind", "words"), [("mutex", "a mutex"), ("reader", "a rwlock")]
+    ("kind", "words"), most_long([("mutex", "a mutex"), ("reader", "a rwlock")])
 )
 def test_locks_of_cpp(tmp_path: Path, kind: str, words: str) -> None:
     out = tmp_path / "prog"
@@ -186,7 +188,7 @@ def in_rust(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 
 @pytest.mark.parametrize(
-    ("kind", "words"), [("mutex", "a mutex"), ("reader", "a rwlock")]
+    ("kind", "words"), most_long([("mutex", "a mutex"), ("reader", "a rwlock")])
 )
 def test_locks_of_rust(in_rust: Path, kind: str, words: str) -> None:
     found = findings_of(in_rust, kind, happened=is_let_go)
@@ -232,7 +234,7 @@ def test_monitors_of_java(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize(
-    ("kind", "words"), [("lock", "a semaphore"), ("interpreter", "the GIL")]
+    ("kind", "words"), most_long([("lock", "a semaphore"), ("interpreter", "the GIL")])
 )
 def test_locks_of_python(kind: str, words: str) -> None:
     python = os.path.realpath(sys.executable)

@@ -25,6 +25,7 @@ from rig import (
     Done,
     Program,
     agents_of,
+    most_long,
     native_agent,
     rtscope,
     until,
@@ -65,7 +66,7 @@ def without(*capabilities: str) -> list[str]:
 
 
 @pytest.mark.usefixtures("root")
-@pytest.mark.parametrize("scenario", [*demos()])
+@pytest.mark.parametrize("scenario", most_long(demos(), but=3))
 def test_d10_what_must_happen_happens_here(scenario: Scenario) -> None:
     done, found = demo(scenario.value)
 

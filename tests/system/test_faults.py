@@ -29,6 +29,7 @@ from rig import (
     due,
     invalid,
     marked,
+    most_long,
     out_of_memory,
     records_in,
     rtscope,
@@ -227,7 +228,7 @@ def last_cpu() -> Iterator[Path]:
     assert switch.read_text() == "1\n"
 
 
-@pytest.mark.parametrize("back", [True, False])
+@pytest.mark.parametrize("back", most_long([True, False]))
 def test_a_cpu_that_goes_offline_makes_the_run_invalid_and_its_samples_are_kept(
     back: bool, last_cpu: Path, tmp_path: Path
 ) -> None:
@@ -294,7 +295,9 @@ def wall_clock() -> Iterator[Callable[[int], None]]:
     put_off(0)
 
 
-@pytest.mark.parametrize("by_ns", [STEP_NS, -STEP_NS], ids=["forward", "backward"])
+@pytest.mark.parametrize(
+    "by_ns", most_long([STEP_NS, -STEP_NS]), ids=["forward", "backward"]
+)
 def test_a_clock_that_is_set_during_a_run_changes_no_measurement(
     by_ns: int, wall_clock: Callable[[int], None], tmp_path: Path
 ) -> None:

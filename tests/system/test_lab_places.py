@@ -11,7 +11,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 import pytest
-from rig import rtscope, until
+from rig import most_long, rtscope, until
 
 from fakes.lab import Lab, Switch, lab, service, switch
 from fakes.sshd import SSHD, Board, board, client_of, free_port
@@ -91,7 +91,9 @@ def test_power_that_is_on_stays_on(rack: Rack) -> None:
     rack.power.is_on = False
 
 
-@pytest.mark.parametrize("signo", [signal.SIGINT, signal.SIGTERM, signal.SIGKILL])
+@pytest.mark.parametrize(
+    "signo", most_long([signal.SIGKILL, signal.SIGINT, signal.SIGTERM])
+)
 def test_a_place_is_given_back_however_rtscope_ends(
     rack: Rack, tmp_path: Path, private_tmp: Path, signo: signal.Signals
 ) -> None:

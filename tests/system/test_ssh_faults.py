@@ -22,6 +22,7 @@ from rig import (
     alive,
     arguments_of,
     children_of,
+    most_long,
     native_agent,
     rtscope,
     until,
@@ -141,7 +142,7 @@ VICTIMS: dict[str, Callable[[Session], Sequence[int]]] = {
 }
 
 
-@pytest.mark.parametrize("victim", VICTIMS)
+@pytest.mark.parametrize("victim", most_long(VICTIMS))
 def test_a_killed_piece_ends_agent_and_load_and_the_campaign_says_so(
     session: Session, victim: str
 ) -> None:
