@@ -13,7 +13,8 @@ from rings.steps import Step, run_steps, table
 JOURNAL = Path("build/nightly.jsonl")
 
 STEPS = {
-    "test-long": "boards: culprits, sweeps, bisections, records equal to the byte; other locks, languages, signals",
+    "test-long": "boards: culprits, sweeps, bisections, records equal to the byte; "
+    "more locks, languages, signals and faults",
     "agent-twice": "an agent whose bytes depend on where it was built",
     "culprits": "a title of an explanation that is not what was planted",
     "strangers": "the same of causes planted by somebody else",
