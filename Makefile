@@ -59,7 +59,7 @@ flakes-c: packages-test lib-tests lib-tests-address lib-tests-thread agent-tests
 	@PYTHONPATH=tests $(PY) -m rings.ctests $(ARGS)
 
 test-times: packages-test .venv/.stamp-dev agent plugin ## run the tests, and print the 40 dearest with CPU time, boots, builds and sleeps
-	@PYTHONPATH=tests $(PY) -m rings.times -n 2 -m "not long" $(ARGS)
+	@PYTHONPATH=tests $(PY) -m rings.times -n 2 -m "not long" $(or $(ARGS),$(FAST_TESTS) tests/system)
 
 fresh-machines:       ## run both commands of README on fresh bookworm, trixie, sid and noble: hours
 	@PYTHONPATH=tests $(PY) -m rings.machines $(ARGS)

@@ -26,9 +26,7 @@ FOLDER = "RTSCOPE_TEST_TIMES"
 """Names the folder into which each process of pytest writes what it saw."""
 DEAREST = 40
 LOOK_EVERY_S = 0.05
-FAST = "tests/unit", "tests/cli", "tests/golden", "tests/plugin"
-SYSTEM = ("tests/system",)
-"""One pytest cannot collect both: files of one name are in both."""
+SYSTEM = "tests/system"
 _COMPILERS = frozenset({"cc1", "cc1plus", "rustc", "compile"})
 _QEMU = "qemu-system", "ld-linux"
 """A board's own QEMU is started by the loader that came with it."""
@@ -191,15 +189,20 @@ def main() -> int:
         argv = [sys.executable, "-m", "pytest", "-q", "-p", "rings.times"]
         env = {**os.environ, FOLDER: name}
         statuses = [
-            subprocess.run([*argv, *sys.argv[1:], *which], env=env, check=False)
-            for which in ([()] if _names_tests(sys.argv[1:]) else (FAST, SYSTEM))
+            subprocess.run([*argv, *words], env=env, check=False).returncode
+            for words in _apart(sys.argv[1:])
         ]
         print(*table(costs_in(Path(name))), sep="\n")
-    return max(one.returncode for one in statuses)
+    return max(statuses)
 
 
-def _names_tests(arguments: Sequence[str]) -> bool:
-    return any(Path(one.partition("::")[0]).exists() for one in arguments)
+def _apart(arguments: Sequence[str]) -> list[list[str]]:
+    """Return a pytest's words each: files of one name are in two folders."""
+    named = [one for one in arguments if Path(one.partition("::")[0]).exists()]
+    options = [one for one in arguments if one not in named]
+    system = [one for one in named if one.startswith(SYSTEM)]
+    others = [one for one in named if one not in system]
+    return [[*options, *some] for some in (others, system) if some] or [options]
 
 
 if __name__ == "__main__":

@@ -1,8 +1,10 @@
 """How a board is booted, and how what it sent is read."""
 
 import io
+import subprocess
 import tarfile
 from dataclasses import replace
+from importlib import resources
 from pathlib import Path
 
 import pytest
@@ -142,3 +144,27 @@ def test_a_link_sent_by_a_board_is_not_followed(tmp_path: Path) -> None:
         archive.addfile(link)
 
     assert read_results(tmp_path / "r") == {}
+
+
+@pytest.mark.parametrize(("there", "inserted"), [(False, "one two 3"), (True, "")])
+def test_the_first_process_inserts_no_more_than_the_device_for_results_needs(
+    there: bool, inserted: str, tmp_path: Path
+) -> None:
+    init = resources.files("rtscope.boards.parts").joinpath("init").read_text()
+    body = init[init.index("insert_results() {") : init.index("if [ -e /job/disk ]")]
+    (tmp_path / "order").write_text("one\ntwo 3\nspare\n")
+    made = tmp_path / "device"
+    made.symlink_to("/dev/null" if there else tmp_path / "later")
+    body = body.replace("/lib/modules/order", "$PWD/order")
+    body = body.replace("/lib/modules/", "").replace("/dev/$results", "$PWD/device")
+    insmod = 'insmod() { echo "$@"; [ "$1" != two ] || ln -sf /dev/null device; }\n'
+
+    done = subprocess.run(
+        ["sh", "-c", f"{insmod}{body}insert_results"],
+        cwd=tmp_path,
+        capture_output=True,
+        text=True,
+        check=True,
+    )
+
+    assert " ".join(done.stdout.split()) == inserted

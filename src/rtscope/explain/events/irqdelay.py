@@ -59,9 +59,7 @@ class IrqDelay:
 
 def irq_delay_segments(spans: Sequence[Span], delay: IrqDelay) -> Iterator[Segment]:
     """Return a cause for each span before the timer's interrupt."""
-    last = spans[-1] if spans else None
-    may_be = last is not None and last.end_ns - last.begin_ns > _SHORT_NS
-    waited = _put_off(spans[-1].end_ns, delay) if may_be else None
+    waited = _put_off(spans, delay)
     for span in spans:
         if span.doing is Doing.LOST:
             yield lost_segment(span, delay, Part.A)
@@ -75,7 +73,7 @@ def irq_delay_segments(spans: Sequence[Span], delay: IrqDelay) -> Iterator[Segme
             yield _in_task(span, delay)
 
 
-def _put_off(entered_ns: int, delay: IrqDelay) -> tuple[int, int] | None:
+def _put_off(spans: Sequence[Span], delay: IrqDelay) -> tuple[int, int] | None:
     """
     Return from when to when the kernel let the timer's interrupt wait, if it did.
 
@@ -83,6 +81,9 @@ def _put_off(entered_ns: int, delay: IrqDelay) -> tuple[int, int] | None:
     wait for as long as it took: hrtimer_interrupt() in kernel/time/hrtimer.c. Each look
     is another `now` of the clock of a timer.
     """
+    if not spans or spans[-1].end_ns - spans[-1].begin_ns <= _SHORT_NS:
+        return None
+    entered_ns = spans[-1].end_ns
     entries = delay.events.of_kind("entry", _is_entry)
     expired = delay.events.named("hrtimer_expire_entry")
     of_one: list[Event] = []
