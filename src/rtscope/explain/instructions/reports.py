@@ -30,7 +30,7 @@ _REPORTS = {
     "warning": "a kernel warning in {}",
     "stack": "a stack dump in {}",
 }
-"""What each kind is called. Of a report within another, the first here is told."""
+"""The name of each kind; a report within another has that of the first here."""
 _WAY, _PRINT = "way", "print"
 _ANY = "*"
 
