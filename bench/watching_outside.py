@@ -24,7 +24,8 @@ from rtscope.boards.parts.prepare import prepare
 from rtscope.boards.parts.prepared import Prepared
 from rtscope.boards.parts.qemu import ProgramView
 from rtscope.boards.recording.programplaces import program_view
-from rtscope.boards.runs.boot import Booted, BootTimeout, boot
+from rtscope.boards.runs.boot import Booted, boot
+from rtscope.boards.runs.watchdog import BootTimeout
 from rtscope.host.units import NS_PER_S
 from rtscope.machine.target import agent_file
 

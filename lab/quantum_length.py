@@ -18,7 +18,8 @@ from rtscope.boards.parts.buildcontext import BuildContext
 from rtscope.boards.parts.cache import cache_dir
 from rtscope.boards.parts.initrd import Job
 from rtscope.boards.parts.prepare import prepare
-from rtscope.boards.runs.boot import BootTimeout, boot
+from rtscope.boards.runs.boot import boot
+from rtscope.boards.runs.watchdog import BootTimeout
 from rtscope.contract import (
     AgentResult,
     parse_line,

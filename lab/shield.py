@@ -18,7 +18,8 @@ from rtscope.boards.parts.cache import cache_dir
 from rtscope.boards.parts.initrd import Job
 from rtscope.boards.parts.prepare import prepare
 from rtscope.boards.parts.prepared import Prepared
-from rtscope.boards.runs.boot import BootTimeout, boot
+from rtscope.boards.runs.boot import boot
+from rtscope.boards.runs.watchdog import BootTimeout
 from rtscope.contract import AgentResult, Applied, require
 from rtscope.host.units import NS_PER_S, NS_PER_US
 from rtscope.machine.target import agent_file

@@ -35,7 +35,8 @@ from rtscope.boards.parts.prepare import prepare
 from rtscope.boards.parts.prepared import Prepared
 from rtscope.boards.parts.qemu import Recording
 from rtscope.boards.recording.symbols import find_kernel_layout
-from rtscope.boards.runs.boot import BootTimeout, boot
+from rtscope.boards.runs.boot import boot
+from rtscope.boards.runs.watchdog import BootTimeout
 from rtscope.machine.target import agent_file
 from rtscope.measure.loads import get_load
 

@@ -8,9 +8,10 @@ from rtscope.boards.parts.initrd import Job
 from rtscope.boards.parts.prepared import Prepared
 from rtscope.boards.parts.program import ROOT, Program
 from rtscope.boards.recording.programuses import NO_DEBUG_FILES, content_of
-from rtscope.boards.runs.boot import Booted, BootTimeout, boot
+from rtscope.boards.runs.boot import Booted, boot
 from rtscope.boards.runs.inspect import files_of
 from rtscope.boards.runs.script import agent_line, batches
+from rtscope.boards.runs.watchdog import BootTimeout
 from rtscope.contract import LoadHello
 from rtscope.host.units import NS_PER_S
 from rtscope.machine.tasks.listing import PATHS, make_listing, read_surroundings

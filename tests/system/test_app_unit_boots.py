@@ -23,9 +23,10 @@ from rtscope.boards.parts.cache import cache_dir, locked
 from rtscope.boards.parts.initrd import Entry, File, Folder, Job, Link, pack
 from rtscope.boards.parts.prepare import prepare
 from rtscope.boards.parts.prepared import Prepared
-from rtscope.boards.runs.boot import Booted, BootTimeout, boot
+from rtscope.boards.runs.boot import Booted, boot
 from rtscope.boards.runs.inspect import files_of
 from rtscope.boards.runs.script import agent_line
+from rtscope.boards.runs.watchdog import BootTimeout
 from rtscope.machine.target import agent_file
 from rtscope.machine.tasks.listing import PATHS, make_listing, read_surroundings
 from rtscope.verbs.app.running import (

@@ -22,7 +22,8 @@ from rtscope.boards.parts.qemu import ProgramUse, ProgramView, Recording
 from rtscope.boards.recording.programplaces import program_view
 from rtscope.boards.recording.programuses import sum_of_page
 from rtscope.boards.recording.symbols import find_kernel_layout
-from rtscope.boards.runs.boot import Booted, BootTimeout, boot
+from rtscope.boards.runs.boot import Booted, boot
+from rtscope.boards.runs.watchdog import BootTimeout
 from rtscope.host.errors import BoardError
 from rtscope.host.units import NS_PER_S
 from rtscope.machine.target import agent_file

@@ -19,8 +19,9 @@ from rtscope.boards.parts.cache import cache_dir
 from rtscope.boards.parts.initrd import Job
 from rtscope.boards.parts.prepare import prepare
 from rtscope.boards.parts.program import ROOT, program_of
-from rtscope.boards.runs.boot import BootTimeout, boot
+from rtscope.boards.runs.boot import boot
 from rtscope.boards.runs.script import agent_line
+from rtscope.boards.runs.watchdog import BootTimeout
 from rtscope.host.units import NS_PER_S
 from rtscope.machine.target import agent_file
 

@@ -26,7 +26,8 @@ from rtscope.boards.parts.cache import cache_dir
 from rtscope.boards.parts.initrd import Job
 from rtscope.boards.parts.prepare import prepare
 from rtscope.boards.parts.prepared import Prepared
-from rtscope.boards.runs.boot import Booted, BootTimeout, boot
+from rtscope.boards.runs.boot import Booted, boot
+from rtscope.boards.runs.watchdog import BootTimeout
 from rtscope.contract import AgentResult, Applied, Refused, Restored
 from rtscope.host.errors import TargetError
 from rtscope.host.units import NS_PER_S

@@ -13,9 +13,10 @@ from rtscope.boards.parts.buildcontext import BuildContext
 from rtscope.boards.parts.cache import cache_dir
 from rtscope.boards.parts.initrd import Job
 from rtscope.boards.parts.prepare import prepare
-from rtscope.boards.runs.boot import BootTimeout, boot
+from rtscope.boards.runs.boot import boot
 from rtscope.boards.runs.inspect import files_of
 from rtscope.boards.runs.script import agent_line
+from rtscope.boards.runs.watchdog import BootTimeout
 from rtscope.contract import parse_line
 from rtscope.machine.target import agent_file
 from rtscope.machine.tasks.listing import PATHS, make_listing, read_surroundings

@@ -31,7 +31,8 @@ from rtscope.boards.parts.initrd import Job
 from rtscope.boards.parts.prepare import prepare
 from rtscope.boards.parts.prepared import Prepared
 from rtscope.boards.parts.qemu import own_qemu
-from rtscope.boards.runs.boot import BootTimeout, boot
+from rtscope.boards.runs.boot import boot
+from rtscope.boards.runs.watchdog import BootTimeout
 from rtscope.host import process
 from rtscope.host.errors import BoardError, UsageError
 from rtscope.host.units import NS_PER_S

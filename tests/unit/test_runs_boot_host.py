@@ -12,8 +12,9 @@ from rtscope.boards.catalogue import get_board
 from rtscope.boards.kernels.catalogue import Kernel
 from rtscope.boards.parts.prepared import Prepared
 from rtscope.boards.parts.qemu import SUMMARY, Qemu
-from rtscope.boards.runs.boot import BootTimeout, boot
+from rtscope.boards.runs.boot import boot
 from rtscope.boards.runs.prepare import job_for, request_for
+from rtscope.boards.runs.watchdog import BootTimeout
 from rtscope.host.errors import BoardError, HostError
 from rtscope.measure.campaign.model import Campaign
 

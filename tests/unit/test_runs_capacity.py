@@ -5,7 +5,7 @@ from collections.abc import Mapping
 import pytest
 
 from rtscope.boards.catalogue import get_board
-from rtscope.boards.runs.boot import MIB, Capacity, free_memory_bytes, host_capacity
+from rtscope.boards.runs.capacity import MIB, Capacity, free_memory_bytes, host_capacity
 from rtscope.boards.runs.inspect import GuestFiles
 from rtscope.host.errors import BoardError
 from rtscope.machine.reader import Content

@@ -14,8 +14,9 @@ from rtscope.boards.catalogue import get_board
 from rtscope.boards.parts.cache import cache_dir
 from rtscope.boards.parts.qemu import Recording
 from rtscope.boards.recording.symbols import find_kernel_layout
-from rtscope.boards.runs.boot import Booted, BootTimeout, boot
+from rtscope.boards.runs.boot import Booted, boot
 from rtscope.boards.runs.programscript import job_of_program
+from rtscope.boards.runs.watchdog import BootTimeout
 from rtscope.verbs.test.file import ProgramTest, with_values
 from rtscope.verbs.test.plan import Boot, boots_of
 

@@ -26,7 +26,8 @@ from rtscope.boards.recording.symbols import (
     kernel_layout,
     require_symbols,
 )
-from rtscope.boards.runs.boot import BootTimeout, boot, in_steps
+from rtscope.boards.runs.boot import boot, in_steps
+from rtscope.boards.runs.watchdog import BootTimeout
 from rtscope.host.errors import BoardError
 from rtscope.host.process import Progress
 from rtscope.host.units import NS_PER_S

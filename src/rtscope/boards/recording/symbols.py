@@ -35,7 +35,8 @@ from rtscope.boards.parts.cache import (
 )
 from rtscope.boards.parts.initrd import Job
 from rtscope.boards.parts.prepared import Prepared
-from rtscope.boards.runs.boot import BootTimeout, boot, in_steps
+from rtscope.boards.runs.boot import boot, in_steps
+from rtscope.boards.runs.watchdog import BootTimeout
 from rtscope.host.errors import BoardError, UsageError
 from rtscope.host.process import Progress
 from rtscope.host.units import NS_PER_S

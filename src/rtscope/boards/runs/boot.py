@@ -1,10 +1,4 @@
-"""
-Boot a virtual board once: QEMU from start to end, its timeouts; how many at once.
-
-Timeouts are in virtual time, so a slow or busy host does not cause them. A boot is
-ended if virtual time stands still, or if too much of it passes before the measurement
-begins or ends.
-"""
+"""Boot a virtual board once: QEMU from start to end, and what the board sent."""
 
 import io
 import json
@@ -18,7 +12,6 @@ from dataclasses import dataclass
 from pathlib import Path, PurePosixPath
 from typing import Any
 
-from rtscope.boards.catalogue import Board
 from rtscope.boards.parts.initrd import Job
 from rtscope.boards.parts.prepared import Prepared, write_initrd
 from rtscope.boards.parts.qemu import (
@@ -33,7 +26,14 @@ from rtscope.boards.parts.qemu import (
     command_line,
     with_plugin,
 )
-from rtscope.boards.runs.diagnosis import HOST_LIMIT, Evidence, diagnose, is_of_host
+from rtscope.boards.runs.capacity import free_memory_bytes
+from rtscope.boards.runs.diagnosis import Evidence, diagnose, is_of_host
+from rtscope.boards.runs.watchdog import (
+    BootTimeout,
+    Watchdog,
+    cpu_use,
+    read_progress,
+)
 from rtscope.contract import Line, parse_line
 from rtscope.host import process
 from rtscope.host.errors import BoardError, HostError
@@ -41,151 +41,16 @@ from rtscope.host.files.heldfolders import temporary_folder
 from rtscope.host.process import Progress, Step
 from rtscope.host.units import NS_PER_S
 from rtscope.machine.filetree import FileReader
-from rtscope.machine.reader import Reader, read, text_of
 from rtscope.measure.execute import BoardProgress
-
-# --- the number of boards that this machine can run at once: CPUs and free memory -----
-
-MIB = 1 << 20
-
-QEMU_BYTES = 512 * MIB
-"""Memory of QEMU itself: 256 MiB of translated code, its own, the recorder."""
-
-_UNLIMITED_BYTES = 1 << 62
-"""Version 1 of cgroups writes a number near 2^63 for no limit."""
-
-
-@dataclass(frozen=True, slots=True)
-class Capacity:
-    """The number of boards to run at once, with a message if memory limits it."""
-
-    boards: int
-    message: str = ""
-
-
-def host_capacity(
-    board: Board, *, cpus: int, free_bytes: int | None, jobs: int | None, runs: int
-) -> Capacity:
-    """
-    Return the number of boots of a campaign to run at once.
-
-    One per CPU (each QEMU is one thread), or `jobs`, as far as memory allows; if
-    `free_bytes` is None, memory is no limit. Raises BoardError if not even one fits.
-    """
-    wanted = max(1, min(cpus if jobs is None else jobs, runs))
-    if free_bytes is None:
-        return Capacity(wanted)
-    each_bytes = board.memory_bytes + QEMU_BYTES
-    fit = free_bytes // each_bytes
-    free = f"{free_bytes // MIB} MiB are free on this machine"
-    if fit < 1:
-        raise BoardError(
-            f"{board.name}: one board takes up to {each_bytes // MIB} MiB "
-            f"({board.memory} and QEMU), and {free}; free some memory"
-        )
-    if fit >= wanted:
-        return Capacity(wanted)
-    return Capacity(
-        fit,
-        f"{fit} of {wanted} boards at once: each takes up to {each_bytes // MIB} MiB, "
-        f"and {free}",
-    )
-
-
-def free_memory_bytes(reader: Reader) -> int | None:
-    """Return the free memory of this machine, or of our cgroups if that is less.
-
-    A cgroup counts its page cache as used, so the result may be too small.
-    """
-    free = [_meminfo_bytes(reader), *_cgroup_bytes(reader)]
-    return min((one for one in free if one is not None), default=None)
-
-
-def _meminfo_bytes(reader: Reader) -> int | None:
-    for line in (text_of(read(reader, "/proc/meminfo")) or "").splitlines():
-        if line.startswith("MemAvailable:"):
-            return int(line.split()[1]) * 1024
-    return None
-
-
-def _cgroup_bytes(reader: Reader) -> list[int | None]:
-    free: list[int | None] = []
-    for line in (text_of(read(reader, "/proc/self/cgroup")) or "").splitlines():
-        number, controllers, path = line.split(":", 2)
-        if number == "0":
-            files = ("/sys/fs/cgroup", "memory.max", "memory.current")
-        elif "memory" in controllers.split(","):
-            mount = "/sys/fs/cgroup/memory"
-            files = (mount, "memory.limit_in_bytes", "memory.usage_in_bytes")
-        else:
-            continue
-        folder = PurePosixPath(path)
-        # Each limit above ours holds too; in a container "/" is its own.
-        free += [_free_below(reader, files, str(p)) for p in (folder, *folder.parents)]
-    return free
-
-
-def _free_below(reader: Reader, files: tuple[str, str, str], folder: str) -> int | None:
-    mount, limit_file, used_file = files
-    base = f"{mount}{folder}".rstrip("/")
-    limit, used = (
-        (text_of(read(reader, f"{base}/{name}")) or "").strip()
-        for name in (limit_file, used_file)
-    )
-    if not (limit.isdigit() and used.isdigit()) or int(limit) >= _UNLIMITED_BYTES:
-        return None
-    return max(0, int(limit) - int(used))
-
-
-# --- boot a virtual board once: QEMU from start to end, and its timeouts --------------
 
 POLL_S = 0.1
 
 STDERR_BYTES = 4000
 
-BOOT_NS = 30 * NS_PER_S
-"""Virtual time until the measurement begins, warm-up apart: boots take 1 to 6 s."""
-
-END_NS = 90 * NS_PER_S
-"""Virtual time after the measurement: a load has 13 s to end, storage cleans up."""
-
-STILL_S = 120.0
-"""Host time without progress: a quantum takes microseconds of virtual time."""
-
-LAST_S = 3600.0
-LAST_PER_VIRTUAL_S = 1200.0
-"""The last limit, in host time: a hundred times that of a board on a free CPU."""
-
-LONGEST_PAUSE_S = 1.0
-"""A longer pause between two polls means that this process was stopped."""
-
-_LINE = re.compile(rb"([0-9]{20}) ([0-9]{20})\n")
-
 MAX_RESULTS_BYTES = 256 << 20
 MAX_FILES = 10_000
 
 _BLOCK = tarfile.BLOCKSIZE
-
-
-@dataclass(frozen=True, slots=True)
-class BootTimeout:
-    """The limits of one boot."""
-
-    duration_ns: int
-    """Of the measurement."""
-    warmup_ns: int = 0
-    boot_ns: int = BOOT_NS
-    still_s: float = STILL_S
-    host_s: float | None = None
-    """Host time after which it is ended, if the user has set one."""
-
-    @property
-    def last_s(self) -> float:
-        """Host time after which every boot is ended."""
-        if self.host_s is not None:
-            return self.host_s
-        virtual_ns = self.duration_ns + self.warmup_ns
-        return LAST_S + LAST_PER_VIRTUAL_S * virtual_ns / NS_PER_S
 
 
 @dataclass(frozen=True, slots=True)
@@ -342,7 +207,8 @@ def _run(
     with (folder / "stderr").open("w+b") as stderr:
         # Its standard input is a pipe that ends with this process, and so QEMU does.
         qemu = process.start(argv, stderr=stderr)
-        watchdog, began, given_up = Watchdog(timeout), time.monotonic(), ""
+        watchdog = Watchdog(timeout, lambda: cpu_use(qemu.pid))
+        began, given_up = time.monotonic(), ""
         try:
             while qemu.poll() is None and not given_up:
                 progress = _progress(folder, host_s=time.monotonic() - began)
@@ -393,67 +259,6 @@ def _console(folder: Path) -> list[str]:
         for line in text.splitlines()
     )
     return [line for line in lines if line]
-
-
-@dataclass(slots=True)
-class Watchdog:
-    """Watches the progress of a board; its state is the time of the last progress."""
-
-    timeout: BootTimeout
-    _polled_s: float = 0.0
-    _still_s: float = 0.0
-    _virtual_ns: int = -1
-
-    def check(self, board: BoardProgress) -> str:
-        """Return the reason to end the boot; empty while it makes progress."""
-        virtual_ns = -1 if board.virtual_ns is None else board.virtual_ns
-        passed_s = min(board.host_s - self._polled_s, LONGEST_PAUSE_S)
-        self._still_s = 0.0 if virtual_ns > self._virtual_ns else self._still_s
-        self._still_s += passed_s
-        self._polled_s, self._virtual_ns = board.host_s, virtual_ns
-        if self._still_s > self.timeout.still_s:
-            return _still(board, self.timeout.still_s)
-        if board.host_s > self.timeout.last_s:
-            return (
-                f"it has not ended within {self.timeout.last_s:.0f} s {HOST_LIMIT}; to "
-                "wait longer: --host-limit, or host_limit in the table campaign of a "
-                "file"
-            )
-        return _overdue(board, self.timeout)
-
-
-def read_progress(content: bytes, *, host_s: float) -> BoardProgress:
-    """Read the plugin's line (plugin/progress.h), once there is one."""
-    match = _LINE.fullmatch(content)
-    if match is None:
-        return BoardProgress(host_s)
-    return BoardProgress(host_s, int(match[1]), int(match[2]) or None)
-
-
-def _still(board: BoardProgress, still_s: float) -> str:
-    if board.virtual_ns is None:
-        return f"QEMU did not begin to run it within {still_s:.0f} s"
-    return (
-        f"its time stands still at {board.virtual_ns / NS_PER_S:.3f} s: nothing has "
-        f"run for {still_s:.0f} s of host time: no timer is set, or QEMU was stopped"
-    )
-
-
-def _overdue(board: BoardProgress, timeout: BootTimeout) -> str:
-    begin_ns = timeout.boot_ns + timeout.warmup_ns
-    if board.measured_ns is None:
-        if (board.virtual_ns or 0) <= begin_ns:
-            return ""
-        return (
-            f"it has run for {begin_ns / NS_PER_S:g} s of its own time and has not "
-            "begun to measure"
-        )
-    if board.measured_ns <= timeout.duration_ns + END_NS:
-        return ""
-    return (
-        f"it has not ended {END_NS / NS_PER_S:g} s of its own time after the "
-        f"{timeout.duration_ns / NS_PER_S:g} s of the measurement"
-    )
 
 
 def read_results(path: Path) -> dict[str, bytes]:

@@ -14,8 +14,9 @@ from dataclasses import dataclass, field
 
 from rtscope.boards.parts.initrd import Job
 from rtscope.boards.parts.prepared import Prepared
-from rtscope.boards.runs.boot import Booted, BootTimeout, boot, in_steps
+from rtscope.boards.runs.boot import Booted, boot, in_steps
 from rtscope.boards.runs.script import MOUNT_DEBUGFS, agent_line, batches
+from rtscope.boards.runs.watchdog import BootTimeout
 from rtscope.contract import FileLine, sha256_of_json
 from rtscope.host.errors import BoardError
 from rtscope.host.process import Progress

@@ -22,14 +22,10 @@ from rtscope.boards.parts.prepare import check_configurations, is_built, prepare
 from rtscope.boards.parts.prepared import Prepared, has_files
 from rtscope.boards.recording.programplaces import parts_view
 from rtscope.boards.recording.symbols import require_symbols
-from rtscope.boards.runs.boot import (
-    BootTimeout,
-    Capacity,
-    free_memory_bytes,
-    host_capacity,
-)
+from rtscope.boards.runs.capacity import Capacity, free_memory_bytes, host_capacity
 from rtscope.boards.runs.inspect import GuestInspections, settings_for
 from rtscope.boards.runs.script import DISK, METRICS, SCRATCH, job_of
+from rtscope.boards.runs.watchdog import BootTimeout
 from rtscope.host.errors import UsageError
 from rtscope.host.process import Progress
 from rtscope.host.units import NS_PER_S, parse_size

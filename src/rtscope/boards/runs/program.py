@@ -15,11 +15,12 @@ from signal import SIGKILL
 from rtscope.boards.parts.prepared import Prepared
 from rtscope.boards.parts.qemu import ProgramView, Recording
 from rtscope.boards.runs import programscript as script
-from rtscope.boards.runs.boot import Booted, BootTimeout, boot, in_steps
+from rtscope.boards.runs.boot import Booted, boot, in_steps
 from rtscope.boards.runs.diagnosis import oom_kills
 from rtscope.boards.runs.identity import BoardIdentity, identity_of
 from rtscope.boards.runs.inspect import GuestFiles, files_of
 from rtscope.boards.runs.programscript import ProgramJob, job_of_program
+from rtscope.boards.runs.watchdog import BootTimeout
 from rtscope.contract import (
     AgentError,
     Line,

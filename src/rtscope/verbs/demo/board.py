@@ -4,9 +4,10 @@ from collections.abc import Iterator, Mapping, Sequence
 
 from rtscope.boards.parts.initrd import Job
 from rtscope.boards.parts.prepared import Prepared
-from rtscope.boards.runs.boot import Booted, BootTimeout, boot, in_steps
+from rtscope.boards.runs.boot import Booted, boot, in_steps
 from rtscope.boards.runs.inspect import files_of
 from rtscope.boards.runs.script import agent_line
+from rtscope.boards.runs.watchdog import BootTimeout
 from rtscope.contract import Refused
 from rtscope.host.errors import BoardError, TargetError
 from rtscope.host.process import Progress

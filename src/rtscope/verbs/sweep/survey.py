@@ -5,9 +5,10 @@ from dataclasses import replace
 
 from rtscope.boards.parts.initrd import Job
 from rtscope.boards.parts.prepared import Prepared
-from rtscope.boards.runs.boot import BootTimeout, boot, in_steps
+from rtscope.boards.runs.boot import boot, in_steps
 from rtscope.boards.runs.inspect import SEED
 from rtscope.boards.runs.prepare import prepare_campaign
+from rtscope.boards.runs.watchdog import BootTimeout
 from rtscope.cli.console import log, note, stderr_console
 from rtscope.cli.progress import Waiting
 from rtscope.host.errors import BoardError
