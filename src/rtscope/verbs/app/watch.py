@@ -220,22 +220,13 @@ def running_command(
     """
     guard = machine.start_agent(["load", "--errors", "--", *argv])
     try:
-        lines: list[Line] = []
-        until = time.monotonic() + settle_s
-        while not guard.ended and (left_s := until - time.monotonic()) > 0:
-            wait_any([guard], timeout_s=left_s)
-            lines += guard.take_lines()
-        pid = None
-        for line in lines:
-            if isinstance(line, AgentError):
-                # The guard of loads runs it; a checked program is none.
-                raise TargetError(line.message.replace(" the load ", " ", 1))
-            if isinstance(line, LoadHello):
-                pid = line.pid
-            if isinstance(line, LoadEnd):
-                raise TargetError(_early_end(argv[0], line))
+        pid = _pid_of(guard, argv[0], within_s=TIMEOUT_S)
         if pid is None:
-            raise TargetError(f"{argv[0]} did not begin: {guard.stderr_tail()}")
+            silent = f"nothing was heard of it within {TIMEOUT_S:g} s"
+            said = "its guard ended without a word" if guard.ended else silent
+            said = guard.stderr_tail() or said
+            raise TargetError(f"{argv[0]} did not begin: {said}")
+        _pid_of(guard, argv[0], within_s=settle_s)
         try:
             yield pid
         except TargetError:
@@ -245,6 +236,22 @@ def running_command(
             raise TargetError(_early_end(argv[0], end)) from None
     finally:
         guard.kill()
+
+
+def _pid_of(guard: Stream, program: str, *, within_s: float) -> int | None:
+    """Return the PID as soon as it is told; TargetError if the program ends first."""
+    pid, until = None, time.monotonic() + within_s
+    while pid is None and not guard.ended and (left_s := until - time.monotonic()) > 0:
+        wait_any([guard], timeout_s=left_s)
+        for line in guard.take_lines():
+            if isinstance(line, AgentError):
+                # The guard of loads runs it; a checked program is none.
+                raise TargetError(line.message.replace(" the load ", " ", 1))
+            if isinstance(line, LoadHello):
+                pid = line.pid
+            if isinstance(line, LoadEnd):
+                raise TargetError(_early_end(program, line))
+    return pid
 
 
 def _end_of(guard: Stream) -> LoadEnd | None:
