@@ -2,6 +2,7 @@
 
 import json
 import os
+import re
 import shutil
 import signal
 import subprocess
@@ -219,7 +220,9 @@ def test_an_inversion_is_found_with_owner_and_the_one_between(
     one = of_cycle[1]
     assert one["count"] == one["worst"]["timed"] > 0
     assert "owner (" in one["detail"]
-    assert "priority 10) had the lock, between (" in one["detail"]
+    # Others of this machine may have had the CPU too.
+    held = r"owner \(\d+, priority 10\) had the lock, (.*, )?between \("
+    assert re.search(held, one["detail"])
     assert one["worst"]["where"] == "between"
     functions = {f["function"] for s in one["stacks"] for f in s["frames"]}
     assert "offend_in_system" in functions
