@@ -175,7 +175,7 @@ fast-tests-beside:
 	@nice -n 19 $(MAKE) --no-print-directory fast-tests SLOW=1
 
 system-tests:
-	MAKEFLAGS= $(PYTEST_ALONE) -n 2 -m "system and not long" tests/system
+	MAKEFLAGS= $(PYTEST_ALONE) -n 3 -m "system and not long" tests/system
 
 plugin-native: .venv/.stamp-dev
 	@$(MAKE) -s -C plugin WERROR=1

@@ -49,6 +49,7 @@ BESIDE = frozenset(
         "test_program_phases",
         "test_recording",
         "test_safe_stressors",
+        "test_shield_boards",
         "test_shortest_path",
         "test_sweep",
         "test_sweep_cluster",
@@ -66,10 +67,43 @@ BESIDE = frozenset(
 )
 """Files that neither measure nor change this machine, however busy it is."""
 
+WATCHING = frozenset(
+    {
+        "test_app_calls",
+        "test_app_check",
+        "test_app_cycles",
+        "test_app_denials",
+        "test_app_languages",
+        "test_app_locks",
+        "test_app_places",
+        "test_app_stacks",
+        "test_app_start",
+        "test_app_unit",
+        "test_checked_program",
+        "test_exercises_checked",
+        "test_inspecting_without_root",
+        "test_thread_list",
+    }
+)
+"""Files that watch programs of their own on this machine, and change none of it."""
+
+_LOOKED_AT = {
+    "here": leftovers.Machine.ALL,
+    "watching": leftovers.Machine.OF_AGENTS,
+}
+"""What the tests of this machine may not leave; those beside leave nothing there."""
+
 
 def group_of(nodeid: str) -> str:
-    """Return what one process of xdist runs: all tests of this machine, or a file."""
+    """
+    Return what one process of xdist runs, one test after the other.
+
+    That is a file, or all of this machine: those that measure or change it, `here`, and
+    those that watch programs there, `watching`.
+    """
     stem = Path(nodeid.partition("::")[0]).stem
+    if stem in WATCHING:
+        return "watching"
     return stem if stem in BESIDE else "here"
 
 
@@ -81,7 +115,7 @@ def pytest_configure() -> None:
 
 
 def pytest_xdist_make_scheduler(config: pytest.Config, log: object) -> object:
-    """Let `-n 2` never run two tests of this machine at once."""
+    """Never run two tests at once of which one measures or changes this machine."""
     from xdist.scheduler import LoadScopeScheduling  # type: ignore[import-untyped]
 
     scheduler = LoadScopeScheduling(config, log)
@@ -93,7 +127,8 @@ def pytest_xdist_make_scheduler(config: pytest.Config, log: object) -> object:
 @pytest.fixture(scope="module", autouse=True)
 def _those_beside_give_way(request: pytest.FixtureRequest) -> None:
     """Some tests of this machine are about an end that comes within two seconds."""
-    if "PYTEST_XDIST_WORKER" in os.environ and group_of(request.node.nodeid) != "here":
+    group = group_of(request.node.nodeid)
+    if "PYTEST_XDIST_WORKER" in os.environ and group not in _LOOKED_AT:
         os.setpriority(os.PRIO_PROCESS, 0, 10)
 
 
@@ -177,8 +212,9 @@ def session_mark(session_tmp: Path) -> Iterator[str]:
 def _this_machine_alone(request: pytest.FixtureRequest) -> Iterator[None]:
     """Another run of these tests, on the same machine, waits for this file's end."""
     with contextlib.ExitStack() as held:
-        if group_of(request.node.nodeid) == "here":
-            held.enter_context(hold_alone("tests", lambda _: None))
+        group = group_of(request.node.nodeid)
+        if group in _LOOKED_AT:
+            held.enter_context(hold_alone(f"tests {group}", lambda _: None))
         yield
 
 
@@ -203,8 +239,8 @@ def _no_test_leaves_anything(
 def _leaves_nothing(
     request: pytest.FixtureRequest, folder: Path, mark: str
 ) -> Iterator[None]:
-    here = group_of(request.node.nodeid) == "here"
-    looked_at = leftovers.Machine.ALL if here else leftovers.Machine.NOTHING
+    group = group_of(request.node.nodeid)
+    looked_at = _LOOKED_AT.get(group, leftovers.Machine.NOTHING)
     before = leftovers.seen(folder, mark, looked_at)
     yield
     # An agent that is just ending still puts back.
