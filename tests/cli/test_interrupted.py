@@ -26,11 +26,11 @@ VERBS = {
     ("verb", "signo"),
     [
         ("version", signal.SIGINT),
-        ("audit", signal.SIGTERM),
         *(
             pytest.param(verb, signo, marks=pytest.mark.slow)
             for verb, signo in (
                 *((verb, signal.SIGINT) for verb in VERBS if verb != "version"),
+                ("audit", signal.SIGTERM),
                 ("refused", signal.SIGHUP),
             )
         ),

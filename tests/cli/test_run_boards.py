@@ -67,12 +67,13 @@ def test_each_board_has_a_result_directory_of_its_own(
     assert "out/boards/ssh-a" in rtscope("report", "out").err
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("victim", "why"),
     [
         ("dies", "its process ended with signal 9"),
-        pytest.param("fails", "no route to host", marks=pytest.mark.slow),
-        pytest.param("full", "No space left", marks=pytest.mark.slow),
+        ("fails", "no route to host"),
+        ("full", "No space left"),
     ],
 )
 def test_a_board_loses_its_own_runs_alone_and_resume_measures_them(
@@ -148,9 +149,8 @@ def interrupted(here: Path, targets: str, signo: int, *, ending_s: float) -> Any
     return started.returncode, out, err
 
 
-@pytest.mark.parametrize(
-    "signo", [signal.SIGINT, pytest.param(signal.SIGTERM, marks=pytest.mark.slow)]
-)
+@pytest.mark.slow
+@pytest.mark.parametrize("signo", [signal.SIGINT, signal.SIGTERM])
 def test_ctrl_c_ends_all_boards_and_keeps_what_they_have(
     here: Path, signo: int
 ) -> None:

@@ -7,6 +7,7 @@ its tree, as the Makefiles have it (`-I.`). Headers of the system do not count.
 
 import re
 from collections.abc import Mapping, Set
+from functools import cache
 from graphlib import CycleError, TopologicalSorter
 from pathlib import Path
 
@@ -38,6 +39,7 @@ def includes(root: Path, *trees: str) -> Includes:
     return found
 
 
+@cache
 def _module(root: Path, path: Path) -> str:
     return path.resolve().relative_to(root).with_suffix("").as_posix()
 
