@@ -98,11 +98,10 @@ class Watchdog:
         """Return the reason to end the boot; empty while it makes progress."""
         virtual_ns = -1 if board.virtual_ns is None else board.virtual_ns
         passed_s = min(board.host_s - self._polled_s, LONGEST_PAUSE_S)
-        if use := self.use():
-            ran_s, self._cpu_s = use.cpu_s - self._cpu_s, use.cpu_s
-            passed_s = min(passed_s, ran_s) if use.wants_more else passed_s
-        self._still_s = 0.0 if virtual_ns > self._virtual_ns else self._still_s
-        self._still_s += passed_s
+        if virtual_ns > self._virtual_ns:
+            self._still_s = passed_s
+        else:
+            self._still_s += self._without_progress(passed_s)
         self._polled_s, self._virtual_ns = board.host_s, virtual_ns
         if self._still_s > self.timeout.still_s:
             return _still(board, self.timeout.still_s)
@@ -113,6 +112,14 @@ class Watchdog:
                 "file"
             )
         return _overdue(board, self.timeout)
+
+    def _without_progress(self, passed_s: float) -> float:
+        """Return how much of the time QEMU could have used."""
+        use = self.use()
+        if use is None:
+            return passed_s
+        ran_s, self._cpu_s = use.cpu_s - self._cpu_s, use.cpu_s
+        return min(passed_s, ran_s) if use.wants_more else passed_s
 
 
 def read_progress(content: bytes, *, host_s: float) -> BoardProgress:

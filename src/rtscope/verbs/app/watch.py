@@ -220,13 +220,13 @@ def running_command(
     """
     guard = machine.start_agent(["load", "--errors", "--", *argv])
     try:
-        pid = _pid_of(guard, argv[0], within_s=TIMEOUT_S)
+        pid = _listen(guard, argv[0], for_s=TIMEOUT_S)
         if pid is None:
             silent = f"nothing was heard of it within {TIMEOUT_S:g} s"
             said = "its guard ended without a word" if guard.ended else silent
             said = guard.stderr_tail() or said
             raise TargetError(f"{argv[0]} did not begin: {said}")
-        _pid_of(guard, argv[0], within_s=settle_s)
+        _listen(guard, argv[0], for_s=settle_s)
         try:
             yield pid
         except TargetError:
@@ -238,9 +238,9 @@ def running_command(
         guard.kill()
 
 
-def _pid_of(guard: Stream, program: str, *, within_s: float) -> int | None:
-    """Return the PID as soon as it is told; TargetError if the program ends first."""
-    pid, until = None, time.monotonic() + within_s
+def _listen(guard: Stream, program: str, *, for_s: float) -> int | None:
+    """Wait so long, or until the PID is told, and return it; TargetError at an end."""
+    pid, until = None, time.monotonic() + for_s
     while pid is None and not guard.ended and (left_s := until - time.monotonic()) > 0:
         wait_any([guard], timeout_s=left_s)
         for line in guard.take_lines():
