@@ -6,7 +6,9 @@ Campaigns on virtual boards: each run is one boot, whose result is exact.
     readiness.py                  abilities of this computer for virtual boards
     runner.py                     the runner: as many boots at once as fit
     script.py                     the script of a run for the board's shell (pure)
-    boot.py                       one boot; how many fit at once
+    boot.py                       one boot
+    watchdog.py                   when a boot is given up
+    capacity.py                   how many boots fit on this machine at once
     outcome.py                    the results of a boot as bytes
     store.py                      results of earlier boots, and their host time
     program.py                    a program of the user's: one boot, some starts
