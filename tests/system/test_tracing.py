@@ -77,12 +77,13 @@ WITHOUT_TRACEFS = (
 )
 WITHOUT_SYS_ADMIN = ("setpriv", "--bounding-set", "-sys_admin")
 
-# Has a CPU for a while, above the measuring thread.
+# Has a CPU for a while, above the measuring thread, once its standard input has ended.
 HOG = """
 import os, sys, time
 cpu, priority, busy_s = int(sys.argv[1]), int(sys.argv[2]), float(sys.argv[3])
 os.sched_setaffinity(0, {cpu})
-time.sleep(0.5)
+sys.stdin.read()
+time.sleep(0.3)
 os.sched_setscheduler(0, os.SCHED_FIFO, os.sched_param(priority))
 end = time.monotonic() + busy_s
 while time.monotonic() < end:
@@ -230,15 +231,23 @@ def test_an_agent_that_was_stopped_has_that_time_in_its_trace(tmp_path: Path) ->
     assert any("==> rtscope/" in line for line in ours)
 
 
+def measured_beside_a_hog(cpu: int, *options: str) -> Done:
+    """Measure one CPU, which a program of higher priority takes meanwhile."""
+    with (
+        Program([sys.executable, "-c", HOG, str(cpu), "80", "0.03"]) as hog,
+        measuring(
+            *("--trace", "--cpus", str(cpu), *options), seconds=2.0, priority=50
+        ) as agent,
+    ):
+        until(lambda: state_is_measuring(agent.pid), what="it measures")
+        hog.tell(b"")
+        return agent.finish()
+
+
 @needs_trace_cmd
 @pytest.mark.skipif(len(CPUS) < 2, reason="needs a CPU to be busy and one for the rest")
 def test_a_thread_of_higher_priority_is_named_in_the_trace(tmp_path: Path) -> None:
-    cpu = CPUS[-1]
-    with (
-        Program([sys.executable, "-c", HOG, str(cpu), "80", "0.03"]),
-        measuring("--trace", "--cpus", str(cpu), seconds=1.5, priority=50) as agent,
-    ):
-        done = agent.finish()
+    done = measured_beside_a_hog(CPUS[-1])
     _, tracing = traced(done)
 
     # Others may have been in the way too: of those that were, one is our hog.
@@ -251,16 +260,7 @@ def test_a_thread_of_higher_priority_is_named_in_the_trace(tmp_path: Path) -> No
 def test_an_answer_that_a_thread_of_higher_priority_delayed_names_it(
     tmp_path: Path,
 ) -> None:
-    cpu = CPUS[-1]
-    with (
-        Program([sys.executable, "-c", HOG, str(cpu), "80", "0.03"]),
-        measuring(
-            *("--trace", "--event", "futex", "--cpus", str(cpu)),
-            seconds=1.5,
-            priority=50,
-        ) as agent,
-    ):
-        done = agent.finish()
+    done = measured_beside_a_hog(CPUS[-1], "--event", "futex")
     (thread,), trace = done.result.threads, written(done, tmp_path / "trace.dat")
     assert thread.event is not None
 
