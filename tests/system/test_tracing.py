@@ -137,7 +137,8 @@ def written(done: Done, to: Path) -> Path:
 def reported(file: Path, *events: str) -> list[tuple[int, str]]:
     """Return (time, line) of these events, as trace-cmd reads them."""
     only = [word for event in events for word in ("-F", event)]
-    text = trace_cmd("report", "-t", "-i", file, *only).decode()
+    # Threads of others may have names of any bytes.
+    text = trace_cmd("report", "-t", "-i", file, *only).decode("utf-8", "replace")
     found = []
     for line in text.splitlines():
         head, separator, _ = line.partition(": ")
