@@ -26,7 +26,7 @@ from rtscope.verbs.history.tags import write_tags
 def checked(
     place: Path,
     *,
-    latest: int = 1,
+    latest: int | None = 1,
     new: frozenset[str] = frozenset(),
     baseline: str = "last:20",
     deadline_ns: int | None = None,
@@ -257,8 +257,75 @@ def test_a_virtual_board_is_identical_or_changed_exactly(tmp_path: Path) -> None
     other = on_board(run(latencies(2), night=12), kernel_digest="e" * 64)
     add(place, 3, other)
     check = checked(place)
-    assert (only(check).word, check.status) == (Word.CHANGED, 0)
+    assert (only(check).word, check.status) == (Word.TOO_FEW_SEEDS, 4)
     assert "board's kernel" in sentence_of(only(check))
+    assert "--seeds 3" in sentence_of(only(check))
+
+
+def of_seeds(night: int, seeds: int, *, kernel: str, worst_ns: int) -> list[RunRecord]:
+    """Return the runs of a virtual board in a night, one with each seed."""
+    return [
+        on_board(
+            replace(made, run=replace(made.run, id=f"{seed:03}-idle", seed=seed)),
+            seed=seed,
+            kernel_digest=kernel * 64,
+        )
+        for seed in range(1, seeds + 1)
+        for made in [
+            run(
+                latencies(int(kernel, 16) * 10 + seed, worst_ns=worst_ns),
+                night=night,
+                release=f"6.12.{kernel}",
+            )
+        ]
+    ]
+
+
+def test_a_virtual_board_whose_new_kernel_is_late_with_each_seed_is_worse(
+    tmp_path: Path,
+) -> None:
+    place = tmp_path / "n"
+    for night in range(6):  # nights of one kernel have equal results
+        kernel = "a" if night < 3 else "b"
+        add(place, night, *of_seeds(night, 3, kernel=kernel, worst_ns=40_000))
+    equal = checked(place)
+    add(place, 6, *of_seeds(6, 3, kernel="c", worst_ns=400_000))
+
+    assert (only(equal).word, equal.status) == (Word.IDENTICAL, 0)
+    for latest in (1, 2, None):
+        check = checked(place, latest=latest)
+        answer = only(check)
+        assert (answer.word, check.status) == (Word.WORSE, 1)
+        assert "max" in {one.figure for one in answer.worse}
+        # Each result once, and of the newest nights those that are new.
+        assert answer.effects[0].runs == (6, 3)
+        assert "virtual µs" in sentence_of(answer)
+
+
+def test_a_virtual_board_that_changed_as_another_seed_does_is_not_worse(
+    tmp_path: Path,
+) -> None:
+    place = tmp_path / "n"
+    for night, kernel in enumerate("abcd"):
+        add(place, night, *of_seeds(night, 3, kernel=kernel, worst_ns=40_000))
+    check = checked(place)
+
+    assert (only(check).word, check.status) == (Word.CHANGED, 0)
+    assert "would show" in sentence_of(only(check))
+
+
+def test_boards_that_changed_and_machines_are_families_of_their_own(
+    nights: Path,
+) -> None:
+    add(nights, 20, run(latencies(20), night=20))
+    for night, kernel in ((19, "a"), (20, "b")):
+        made = of_seeds(night, 3, kernel=kernel, worst_ns=40_000)
+        keep(nights / f"night-{night}" / "pc", *made)
+    machine, board = checked(nights).answers
+
+    assert (machine.word, board.word) == (Word.NOT_WORSE, Word.CHANGED)
+    assert machine.tests == len(machine.measures)
+    assert board.tests == len(board.measures)
 
 
 # --- the family -----------------------------------------------------------------------

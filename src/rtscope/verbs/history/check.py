@@ -31,7 +31,7 @@ from rtscope.verbs.history.shifts import shifts_of
 from rtscope.verbs.history.tags import result_dirs
 from rtscope.verbs.history.timeline import timelines
 
-LATEST, MOST_NEW = 4, 100
+MOST_NEW = 100
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -41,7 +41,10 @@ class CheckRequest:
     record: Annotated[list[Path] | None, typer.Argument(metavar="RECORD")] = None
     """Indexed results to check (default: the newest), e.g. nights/2026-11-28."""
     latest: Annotated[int | None, typer.Option(min=1, max=MOST_NEW)] = None
-    """Newest nights of each series to check together (default: 4), e.g. 1."""
+    """
+    Newest nights of each series to check together (default: 4, of a virtual board 1),
+    e.g. 1.
+    """
     baseline: str = "last:20"
     """Nights to compare with: last:N or tag:NAME (default: last:20), e.g. tag:good."""
     deadline: str | None = None
@@ -70,7 +73,7 @@ def check(request: CheckRequest) -> int:
     if request.record and request.latest is not None:
         raise UsageError("--latest chooses the newest results: name none, or leave it")
     asked = Asked(
-        latest=request.latest or LATEST,
+        latest=request.latest,
         directories=frozenset(
             str(one) for path in request.record or [] for one in result_dirs(path)
         ),

@@ -10,10 +10,9 @@ from rtscope.host.files.junit import Outcome, TestCase, TestSuite, junit_file
 from rtscope.host.units import format_duration, format_number, format_us, plural
 from rtscope.present.document import Block, Item, Span, Weight, Words, table
 from rtscope.present.words import NOTHING, capital, enumeration, us
-from rtscope.stats.comparison.design import two_groups
 from rtscope.stats.comparison.effect import Effect
-from rtscope.verbs.history.judge import ALPHA, Answer, Question, Word
-from rtscope.verbs.history.series import hottest, unit_words
+from rtscope.verbs.history.judge import ALPHA, Answer, Question, Word, can_show
+from rtscope.verbs.history.series import Night, hottest, unit_words
 from rtscope.verbs.history.shifts import Shift, level_of
 from rtscope.verbs.history.showtext import shift_json
 
@@ -65,7 +64,8 @@ class Check:
         if self.alarms:
             return 1
         compared = self.of(Word.NOT_WORSE, Word.IDENTICAL, Word.CHANGED)
-        return 0 if compared and not self.of(Word.NOT_COMPARED) else 4
+        lacking = self.of(Word.NOT_COMPARED, Word.TOO_FEW_SEEDS)
+        return 0 if compared and not lacking else 4
 
     @property
     def sentence(self) -> str:
@@ -100,15 +100,13 @@ def sentence_of(answer: Answer, since: Sequence[Shift] = ()) -> str:
             said = f"{name} is not shown to be worse; {_visible(answer)}"
         case Word.IDENTICAL:
             said = f"{name} has a result that it had before, to the last count"
-        case Word.CHANGED:
-            said = (
-                f"{name} has another result than before, exactly; {_exactly(question)}"
-            )
+        case Word.CHANGED | Word.TOO_FEW_SEEDS:
+            said = f"{name} has another result than before: {_exactly(answer)}"
         case Word.NOT_COMPARED:
             said = f"{name} is not compared with its nights before: {_why(question)}"
         case Word.TOO_FEW:
             said = f"{name} has too few nights: {_too_few(question)}"
-    beside = answer.alarms or answer.word is Word.CHANGED
+    beside = answer.alarms or answer.word in (Word.CHANGED, Word.TOO_FEW_SEEDS)
     if not beside:
         return said
     return "; ".join((said, *_since(since), *_beside(question)))
@@ -141,23 +139,32 @@ def _figure(answer: Answer, effect: Effect) -> str:
         return f"{words} {times} as many"
     column = "max_ns" if effect.figure == "max" else "mean_with_missed_ns"
     new, usual = _typical(answer.question, column)
-    return f"{words} {us(new)}, usual {us(usual)} ({times})"
+    virtual = "virtual " if answer.question.series.virtual else ""
+    return f"{words} {us(new, virtual)}, usual {us(usual, virtual)} ({times})"
 
 
 def _typical(question: Question, column: str) -> tuple[float, float]:
-    """Return the median over the new nights, and over those before."""
-    new, base = (
-        median(run[column] for night in nights for run in night.runs)
-        for nights in (question.new, question.base)
-    )
-    return new, base
+    """Return the median over what is new, and over what was before."""
+    base, new = question.units
+    return _median(new or question.new, column), _median(base, column)
+
+
+def _median(nights: Sequence[Night], column: str) -> float:
+    values: list[float] = [run[column] for night in nights for run in night.runs]
+    return median(values)
 
 
 def _nights(question: Question) -> str:
     """Name what is compared: `in the 20 nights before`."""
-    new = len(question.new)
-    ours = "" if new == 1 else f" over {new} nights"
-    return f"in {plural(len(question.base), 'night')} before{ours}"
+    base, new = map(len, question.units)
+    unit = _unit(question)
+    ours = "" if new == 1 else f" over {plural(new, unit)}"
+    return f"in {plural(base, unit)} before{ours}"
+
+
+def _unit(question: Question) -> str:
+    """Name what is dealt: of a virtual board each result once."""
+    return "different run" if question.series.virtual else "night"
 
 
 def _visible(answer: Answer) -> str:
@@ -168,14 +175,18 @@ def _visible(answer: Answer) -> str:
         ratio = effect.detectable_ratio
         size = "no change" if ratio is None else f"{format_number(ratio, 3)} times"
         parts.append(f"{measure.words} {size}")
-    question = answer.question
-    against = f"{len(question.new)} v {plural(len(question.base), 'night')}"
+    base, new = map(len, answer.question.units)
+    against = f"{new} v {plural(base, _unit(answer.question))}"
     return f"{against} would show (80 %): {', '.join(parts)}"
 
 
-def _exactly(question: Question) -> str:
+def _exactly(answer: Answer) -> str:
+    question = answer.question
     new, base = question.new[-1].max_ns, question.base[-1].max_ns
-    return f"maximum {us(base, 'virtual ')} before, {us(new, 'virtual ')} now"
+    said = f"maximum {us(base, 'virtual ')} before, {us(new, 'virtual ')} now"
+    if answer.word is Word.CHANGED:
+        return f"{said}, which is not shown to be worse; {_visible(answer)}"
+    return f"{said}; too few runs to call it worse or not: {_too_few(question)}"
 
 
 def _why(question: Question) -> str:
@@ -189,16 +200,13 @@ def _why(question: Question) -> str:
 
 
 def _too_few(question: Question) -> str:
-    new, base = len(question.new), len(question.base)
-    more = base
-    while more < 1_000 and not _can_show(more, new):
-        more += 1
+    base, new = map(len, question.units)
     choices = f"{new} new and {base} before"
+    if question.series.virtual:  # more nights would be the same results again
+        seeds = next(n for n in range(2, 1_000) if can_show(n, n))
+        return f"{choices}; {seeds} and {seeds} can show something (--seeds {seeds})"
+    more = next((n for n in range(base, 1_000) if can_show(n, new)), 1_000)
     return f"{choices}; {new} new and {more} before can show something"
-
-
-def _can_show(base: int, new: int) -> bool:
-    return base > 1 and two_groups(base, new).smallest_p_of_worse <= ALPHA
 
 
 def _beside(question: Question) -> Iterator[str]:
@@ -238,7 +246,7 @@ def check_blocks(check: Check, *, everything: bool) -> Iterator[Block]:
     """Yield the answer, the alarms, and a table of all series."""
     tone: Weight = "alarm" if check.alarms else "open" if check.status else "good"
     yield (f"{capital(check.sentence)}.", tone)
-    loud = (Word.NOT_COMPARED, Word.CHANGED)
+    loud = (Word.NOT_COMPARED, Word.CHANGED, Word.TOO_FEW_SEEDS)
     told = check.answers if everything else (*check.alarms, *check.of(*loud))
     for answer in told:
         weight = _WEIGHTS.get(answer.word, "open")

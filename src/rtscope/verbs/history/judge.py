@@ -13,11 +13,11 @@ whatever changed over these nights may be the reason (decision 20).
 """
 
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from enum import StrEnum
 from itertools import islice
 
-from rtscope.stats.comparison.design import Dealt, FigureOfRuns, two_groups
+from rtscope.stats.comparison.design import FigureOfRuns, two_groups
 from rtscope.stats.comparison.effect import Effect, effects_of_runs
 from rtscope.verbs.history.histograms import later_than, unpacked
 from rtscope.verbs.history.series import Measure, Night, Series, measures_of
@@ -36,7 +36,9 @@ class Word(StrEnum):
     IDENTICAL = "IDENTICAL"
     """A virtual board: a result that it had before, to the last count."""
     CHANGED = "CHANGED"
-    """A virtual board: another result, exactly."""
+    """A virtual board: another result, exactly, that is not shown to be worse."""
+    TOO_FEW_SEEDS = "TOO FEW SEEDS"
+    """A virtual board: another result, exactly, of too few trajectories for a test."""
     TOO_FEW = "TOO FEW NIGHTS"
     NOT_COMPARED = "NOT COMPARED"
     """There are nights before, and they do not compare."""
@@ -59,15 +61,39 @@ class Question:
     deadline_ns: int | None = None
 
     @property
-    def design(self) -> Dealt:
-        """The nights, and the choices that there are."""
-        return two_groups(len(self.base), len(self.new))
+    def units(self) -> tuple[tuple[Night, ...], tuple[Night, ...]]:
+        """
+        What is dealt: the nights before, and the new ones.
+
+        Of a virtual board its trajectories, each as a night of its own, and of the new
+        ones those that are new.
+        """
+        if not self.series.virtual:
+            return self.base, self.new
+        known = _trajectories(self.base)
+        ours = _trajectories(self.new)
+        new = tuple(one for digest, one in ours.items() if digest not in known)
+        return tuple(known.values()), new
 
     @property
     def is_testable(self) -> bool:
-        """Whether so many nights can have a p of at most alpha."""
-        enough = min(len(self.base), len(self.new)) >= 1 and len(self.base) > 1
-        return enough and self.design.smallest_p_of_worse <= ALPHA
+        """Whether so many nights, or trajectories, can have a p of at most alpha."""
+        return can_show(*map(len, self.units))
+
+
+def can_show(base: int, new: int) -> bool:
+    """Whether a test of so many against so many before can have a p up to alpha."""
+    enough = new >= 1 and base > 1
+    return enough and two_groups(base, new).smallest_p_of_worse <= ALPHA
+
+
+def _trajectories(nights: Sequence[Night]) -> dict[str, Night]:
+    """Return each run of a virtual board once, by its digest, as a night."""
+    found: dict[str, Night] = {}
+    for night in nights:
+        for run in night.runs:
+            found.setdefault(run["digest"], replace(night, runs=(run,)))
+    return found
 
 
 @dataclass(frozen=True, slots=True)
@@ -106,22 +132,31 @@ class Nights:
 
 def judge(questions: Sequence[Question], *, seed: int = 0) -> tuple[Answer, ...]:
     """Answer the questions, as one family."""
-    tested = [one for one in questions if not one.series.virtual and one.is_testable]
+    answers: dict[int, Answer] = {}
+    for virtual in (False, True):
+        some = [one for one in questions if one.series.virtual == virtual]
+        answers |= _judged([one for one in some if one.is_testable], seed)
+    return tuple(
+        answers.get(id(one)) or _answer(one, _untested(one), (), (), 0)
+        for one in questions
+    )
+
+
+def _judged(tested: Sequence[Question], seed: int) -> dict[int, Answer]:
+    """Test a family; return the answers by the identity of their question."""
     nights = [
-        Nights(len(one.base), len(one.new), measures_of((*one.base, *one.new)))
-        for one in tested
+        Nights(len(base), len(new), measures_of((*base, *new)))
+        for base, new in (one.units for one in tested)
     ]
     effects = iter(effects_of_nights(nights, seed=seed))
     family = sum(len(one.measures) for one in nights)
     answers: dict[int, Answer] = {}
     for question, one in zip(tested, nights, strict=True):
         found = tuple(islice(effects, len(one.measures)))
-        word = Word.WORSE if any(e.is_worse for e in found) else Word.NOT_WORSE
+        other = Word.CHANGED if question.series.virtual else Word.NOT_WORSE
+        word = Word.WORSE if any(e.is_worse for e in found) else other
         answers[id(question)] = _answer(question, word, found, one.measures, family)
-    return tuple(
-        answers.get(id(one)) or _answer(one, _untested(one), (), (), family)
-        for one in questions
-    )
+    return answers
 
 
 def effects_of_nights(series: Sequence[Nights], *, seed: int = 0) -> tuple[Effect, ...]:
@@ -148,9 +183,7 @@ def effects_of_nights(series: Sequence[Nights], *, seed: int = 0) -> tuple[Effec
 
 def _untested(question: Question) -> Word:
     if question.series.virtual and question.base:
-        known = {run["digest"] for night in question.base for run in night.runs}
-        now = {run["digest"] for night in question.new for run in night.runs}
-        return Word.IDENTICAL if now <= known else Word.CHANGED
+        return Word.TOO_FEW_SEEDS if question.units[1] else Word.IDENTICAL
     if question.differs or question.other_lengths:
         return Word.NOT_COMPARED
     return Word.TOO_FEW

@@ -14,6 +14,9 @@ from rtscope.verbs.history.query import Filters
 from rtscope.verbs.history.series import Night, Series, changes, series_of
 from rtscope.verbs.history.tags import checked_tag
 
+LATEST, LATEST_OF_BOARD = 4, 1
+"""New nights, unless others are asked for: a virtual board repeats exactly."""
+
 LAST = 20
 """Nights before, unless others are named."""
 
@@ -58,11 +61,15 @@ def baseline_of(text: str) -> Baseline:
 class Asked:
     """What is compared with what."""
 
-    latest: int
-    """The newest nights of each series, unless directories are named."""
+    latest: int | None
+    """The newest nights of each series, unless directories are named; None: usual."""
     directories: frozenset[str]
     baseline: Baseline
     deadline_ns: int | None
+
+    def new_nights(self, *, virtual: bool) -> int:
+        """Return how many nights of a series are new."""
+        return self.latest or (LATEST_OF_BOARD if virtual else LATEST)
 
 
 def questions(
@@ -102,7 +109,7 @@ def _rows(
 def _most_runs(asked: Asked) -> int:
     if asked.directories:
         return RUNS_BEFORE_A_RESULT
-    nights = asked.latest + asked.baseline.last
+    nights = asked.new_nights(virtual=False) + asked.baseline.last
     return RUNS_OF_A_NIGHT * nights + RUNS_AT_LEAST
 
 
@@ -145,7 +152,7 @@ def _new(series: Series, asked: Asked, newest: Night) -> tuple[Night, ...]:
     # Of settings that are no longer measured nothing is new.
     if series.nights[-1].directory != newest.directory:
         return ()
-    return series.nights[-asked.latest :]
+    return series.nights[-asked.new_nights(virtual=series.virtual) :]
 
 
 def _base(
