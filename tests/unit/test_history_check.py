@@ -314,6 +314,24 @@ def test_a_virtual_board_that_changed_as_another_seed_does_is_not_worse(
     assert "would show" in sentence_of(only(check))
 
 
+def test_a_kernel_that_moves_all_latencies_of_a_board_by_a_little_is_no_alarm(
+    tmp_path: Path,
+) -> None:
+    place = tmp_path / "n"
+    for night, kernel in enumerate("abc"):
+        add(place, night, *of_seeds(night, 3, kernel=kernel, worst_ns=40_000))
+    add(place, 3, *of_seeds(3, 3, kernel="d", worst_ns=45_000))
+    check = checked(place)
+    [maximum] = [one for one in only(check).effects if one.figure == "max"]
+    written = check_json(check)["series"][0]["figures"]
+
+    assert maximum.is_worse
+    assert 1.01 < maximum.ratio < 1.1
+    assert (only(check).word, check.status) == (Word.CHANGED, 0)
+    assert all(one["detectable_ratio"] >= 1.1 for one in written)
+    assert not any(one["worse"] for one in written)
+
+
 def test_boards_that_changed_and_machines_are_families_of_their_own(
     nights: Path,
 ) -> None:

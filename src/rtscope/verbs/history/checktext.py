@@ -11,7 +11,14 @@ from rtscope.host.units import format_duration, format_number, format_us, plural
 from rtscope.present.document import Block, Item, Span, Weight, Words, table
 from rtscope.present.words import NOTHING, capital, enumeration, us
 from rtscope.stats.comparison.effect import Effect
-from rtscope.verbs.history.judge import ALPHA, Answer, Question, Word, can_show
+from rtscope.verbs.history.judge import (
+    ALPHA,
+    LEAST_OF_BOARD,
+    Answer,
+    Question,
+    Word,
+    can_show,
+)
 from rtscope.verbs.history.series import Night, hottest, unit_words
 from rtscope.verbs.history.shifts import Shift, level_of
 from rtscope.verbs.history.showtext import shift_json
@@ -162,6 +169,14 @@ def _nights(question: Question) -> str:
     return f"in {plural(base, unit)} before{ours}"
 
 
+def _detectable(answer: Answer, effect: Effect) -> float | None:
+    """Return the ratio that is probably an alarm; None: none is."""
+    ratio = effect.detectable_ratio
+    if ratio is None or not answer.question.series.virtual:
+        return ratio
+    return max(ratio, LEAST_OF_BOARD)
+
+
 def _unit(question: Question) -> str:
     """Name what is dealt: of a virtual board each result once."""
     return "different run" if question.series.virtual else "night"
@@ -172,7 +187,7 @@ def _visible(answer: Answer) -> str:
     parts = []
     for measure in answer.measures:
         [effect] = [one for one in answer.effects if one.figure == measure.name]
-        ratio = effect.detectable_ratio
+        ratio = _detectable(answer, effect)
         size = "no change" if ratio is None else f"{format_number(ratio, 3)} times"
         parts.append(f"{measure.words} {size}")
     base, new = map(len, answer.question.units)
@@ -276,7 +291,7 @@ def check_blocks(check: Check, *, everything: bool) -> Iterator[Block]:
 def _row(answer: Answer) -> Sequence[Span]:
     question = answer.question
     figures = [one for one in answer.effects if one.figure == "max"]
-    ratio = figures[0].detectable_ratio if figures else None
+    ratio = _detectable(answer, figures[0]) if figures else None
     new, usual = NOTHING, NOTHING
     if question.new:
         new = format_us(max(night.max_ns for night in question.new))
@@ -332,8 +347,8 @@ def _series(answer: Answer, since: Sequence[Shift]) -> dict[str, Any]:
                 "ratio": one.ratio,
                 "p": one.p,
                 "adjusted_p": one.adjusted_p,
-                "worse": one.is_worse,
-                "detectable_ratio": one.detectable_ratio,
+                "worse": one in answer.worse,
+                "detectable_ratio": _detectable(answer, one),
             }
             for one in answer.effects
         ],
