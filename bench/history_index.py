@@ -6,18 +6,27 @@ runs are rows of the index copied within it, with other times and names: what as
 sees no difference. CPU times hardly depend on what else the machine does.
 
     python bench/history_index.py --runs 1500000
+    python bench/history_index.py --like nights --directories 15000
+
+The second copies real records, with names, times and digests of their own, and counts
+what `rtscope history index` costs of them: the first time, with nothing changed, and
+with ten.
 """
 
 import argparse
+import json
 import random
 import resource
+import shutil
 import sqlite3
+import subprocess
 import sys
 import tempfile
 import time
 from collections import Counter
 from collections.abc import Callable
 from dataclasses import replace
+from datetime import datetime, timedelta
 from pathlib import Path
 
 import duckdb
@@ -28,6 +37,7 @@ sys.path.insert(0, str(ROOT / "tests"))
 from fakes.measurements import record, thread  # noqa: E402
 from rtscope.host.units import plural  # noqa: E402
 from rtscope.record.directory.records import create  # noqa: E402
+from rtscope.record.explanation import EXPLAINED  # noqa: E402
 from rtscope.verbs.history import database  # noqa: E402
 from rtscope.verbs.history.histograms import unpacked  # noqa: E402
 from rtscope.verbs.history.indexing import Tally, index_place  # noqa: E402
@@ -43,6 +53,8 @@ from rtscope.verbs.history.questions import (  # noqa: E402
 SERIES = 40
 SAMPLES = 2_000
 """Of each CPU: they fill some 300 buckets."""
+
+FIRST = datetime(2026, 1, 1)
 
 
 def make(place: Path, directories: int, samples: int) -> int:
@@ -64,6 +76,64 @@ def make(place: Path, directories: int, samples: int) -> int:
             replace(one, result_digest=digest)
         )
     return sum(len(each.histogram) for each in threads)
+
+
+def copy(place: Path, directories: int, like: Path) -> int:
+    """Write copies of the results below a place; return how many different ones."""
+    known = [
+        (file, json.loads(file.read_bytes())) for file in like.rglob("record.json")
+    ]
+    random.Random(1).shuffle(known)
+    for number in range(directories):
+        file, one = known[number % len(known)]
+        run = place / f"{number // 100:03}" / f"{number:05}" / "runs" / one["run"]["id"]
+        run.mkdir(parents=True)
+        shutil.copy(file.parents[2] / "campaign.json", run.parents[1])
+        begun = FIRST + timedelta(minutes=number)
+        digest = f"{number:064x}"
+        own = {"started_at": f"{begun:%Y-%m-%dT%H:%M:%SZ}", "result_digest": digest}
+        (run / "record.json").write_text(json.dumps({**one, **own}))
+        for beside in file.parent.glob(EXPLAINED):
+            shutil.copy(beside, run)
+    return len(known)
+
+
+def cost(name: str, directories: int, file: Path, place: Path) -> None:
+    """Print what a call of `rtscope history index` costs."""
+    words = ["history", "index", str(place), "--index", str(file)]
+    before, began = resource.getrusage(resource.RUSAGE_CHILDREN), time.monotonic()
+    said = subprocess.run(
+        [sys.executable, "-m", "rtscope", *words],
+        capture_output=True,
+        text=True,
+        check=True,
+    )
+    wall_s = time.monotonic() - began
+    used = resource.getrusage(resource.RUSAGE_CHILDREN)
+    cpu = used.ru_utime + used.ru_stime - before.ru_utime - before.ru_stime
+    print(
+        f"{name}: {directories / wall_s:,.0f} directories a second, "
+        f"{directories / cpu:,.0f} of CPU ({wall_s:.1f} s, {cpu:.1f} s); at most "
+        f"{used.ru_maxrss / 1024:.0f} MB so far; {said.stdout.partition(': ')[2]}",
+        end="",
+    )
+
+
+def index_copies(directories: int, like: Path) -> None:
+    """Print the cost of an index over copies of real records."""
+    with tempfile.TemporaryDirectory() as folder:
+        place, file = Path(folder, "nights"), Path(folder, "history.db")
+        known = copy(place, directories, like)
+        records = [*place.rglob("record.json")]
+        size = sum(one.stat().st_size for one in records)
+        print(f"{directories:,} directories of {known} records, {size / 1e6:,.0f} MB")
+        cost("first", directories, file, place)
+        cost("nothing changed", directories, file, place)
+        for one in records[:10]:
+            one.write_text(one.read_text() + " ")
+        cost("ten changed", directories, file, place)
+        print(f"{file.stat().st_size / directories:,.0f} bytes of index a run")
+        ask(file)
 
 
 def cpu_s(work: Callable[[], object]) -> float:
@@ -182,7 +252,11 @@ def main() -> None:
     parser.add_argument("--directories", type=int, default=1_000)
     parser.add_argument("--samples", type=int, default=SAMPLES)
     parser.add_argument("--runs", type=int, default=150_000)
+    parser.add_argument("--like", type=Path)
     asked = parser.parse_args()
+    if asked.like is not None:
+        index_copies(asked.directories, asked.like)
+        return
     with tempfile.TemporaryDirectory() as folder:
         place, file = Path(folder, "nights"), Path(folder, "history.db")
         buckets = make(place, asked.directories, asked.samples)

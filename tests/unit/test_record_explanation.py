@@ -29,6 +29,7 @@ from rtscope.record.explanation import (
     find_explained,
     missing,
     read_explained,
+    worst_cause,
     write_explained,
 )
 from rtscope.record.model import RunRecord
@@ -219,6 +220,29 @@ def test_every_form_of_the_report_has_the_culprit_and_what_could_be(
     (told,) = json.loads(render_json(model))["explained"]
     assert (told["bound_ns"], told["observed_max_ns"]) == (150 * US, WORST_NS)
     assert told["tail"]["not_recorded"] == 1
+
+
+def test_the_cause_of_the_worst_wake_up_is_read_alone(tmp_path: Path) -> None:
+    file = FORMAT / "v2" / EXPLAINED
+    one = read_explained(file)
+    content = explained_as_dict(one)
+    of_a_better = {**content["wakeups"][-1], "latency_ns": 1, "dominant_segment": None}
+
+    assert one.worst is not None
+    assert one.worst.dominant is not None
+    assert worst_cause(file, one.result_digest) == one.worst.dominant.title
+    assert worst_cause(file, "0" * 64) == ""
+    other = tmp_path / EXPLAINED
+    for wakeups, cause in (
+        ([of_a_better, *content["wakeups"]], one.worst.dominant.title),
+        ([of_a_better], ""),
+        ([], ""),
+    ):
+        other.write_text(json.dumps({**content, "wakeups": wakeups}))
+        assert worst_cause(other, one.result_digest) == cause
+    other.write_text("{")
+    with pytest.raises(RecordError):
+        worst_cause(other, one.result_digest)
 
 
 def test_the_first_explanation_that_is_kept_loads_with_its_numbers(

@@ -16,7 +16,7 @@ from rtscope.cli.results import question_of
 from rtscope.host.errors import MeasurementError, UsageError
 from rtscope.machine.facts import catalogue
 from rtscope.record.directory.records import read_record
-from rtscope.record.explanation import EXPLAINED, read_explained
+from rtscope.record.explanation import EXPLAINED, worst_cause
 from rtscope.record.model import TIMER, RunRecord
 from rtscope.stats.conditions import (
     KERNEL_CONDITIONS,
@@ -198,13 +198,7 @@ def _deadline_ns(record: RunRecord) -> int | None:
 def _cause(path: Path, record: RunRecord) -> str:
     """Return the dominant cause of the worst wake-up; empty: none, or not known."""
     beside = path.with_name(EXPLAINED)
-    if not beside.exists():
-        return ""
-    explained = read_explained(beside)
-    worst = explained.worst
-    if explained.result_digest != record.result_digest or worst is None:
-        return ""
-    return worst.dominant.title if worst.dominant else ""
+    return worst_cause(beside, record.result_digest) if beside.exists() else ""
 
 
 @cache
