@@ -12,7 +12,7 @@ from fakes.measurements import on_board
 from fakes.nights import keep, lab, latencies, run
 from rtscope.host.errors import UsageError
 from rtscope.record.caveats.catalogue import make
-from rtscope.record.model import RunRecord
+from rtscope.record.model import InputDigests, RunRecord
 from rtscope.verbs.history import database
 from rtscope.verbs.history.checktext import Check, check_json, check_junit, sentence_of
 from rtscope.verbs.history.indexing import Tally, index_place
@@ -330,6 +330,33 @@ def test_a_kernel_that_moves_all_latencies_of_a_board_by_a_little_is_no_alarm(
     assert (only(check).word, check.status) == (Word.CHANGED, 0)
     assert all(one["detectable_ratio"] >= 1.1 for one in written)
     assert not any(one["worse"] for one in written)
+
+
+def test_a_parameter_of_a_boards_kernel_is_compared_and_another_board_is_not(
+    tmp_path: Path,
+) -> None:
+    place = tmp_path / "n"
+
+    def night(number: int, definition: str, cpus: int, *words: str) -> RunRecord:
+        same = "d" * 64
+        return on_board(
+            run(latencies(number), night=number, kernel_cmdline=" ".join(words)),
+            cpus=cpus,
+            input_digests=InputDigests(
+                *(same, same, same, same, definition * 64, same, 1)
+            ),
+        )
+
+    add(place, 0, night(0, "a", 2, "quiet"))
+    add(place, 1, night(1, "b", 2, "quiet", "rcutree.kthread_prio=99"))
+    [changed] = only(checked(place)).question.changed
+    add(place, 2, night(2, "c", 4, "quiet"))
+    other = only(checked(place))
+
+    assert changed == "kernel command line +rcutree.kthread_prio=99"
+    assert other.word is Word.NOT_COMPARED
+    assert "board's board" in sentence_of(other)
+    assert "c" * 13 not in sentence_of(other)
 
 
 def test_boards_that_changed_and_machines_are_families_of_their_own(

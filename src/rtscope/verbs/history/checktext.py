@@ -19,7 +19,7 @@ from rtscope.verbs.history.judge import (
     Word,
     can_show,
 )
-from rtscope.verbs.history.series import Night, hottest, unit_words
+from rtscope.verbs.history.series import hottest, level_ns, unit_words
 from rtscope.verbs.history.shifts import Shift, level_of
 from rtscope.verbs.history.showtext import shift_json
 
@@ -145,26 +145,17 @@ def _figure(answer: Answer, effect: Effect) -> str:
     if effect.figure == "tail":
         return f"{words} {times} as many"
     column = "max_ns" if effect.figure == "max" else "mean_with_missed_ns"
-    new, usual = _typical(answer.question, column)
+    usual, new = (level_ns(nights, column) for nights in answer.question.units)
     virtual = "virtual " if answer.question.series.virtual else ""
     return f"{words} {us(new, virtual)}, usual {us(usual, virtual)} ({times})"
-
-
-def _typical(question: Question, column: str) -> tuple[float, float]:
-    """Return the median over what is new, and over what was before."""
-    base, new = question.units
-    return _median(new or question.new, column), _median(base, column)
-
-
-def _median(nights: Sequence[Night], column: str) -> float:
-    values: list[float] = [run[column] for night in nights for run in night.runs]
-    return median(values)
 
 
 def _nights(question: Question) -> str:
     """Name what is compared: `in the 20 nights before`."""
     base, new = map(len, question.units)
     unit = _unit(question)
+    if question.series.virtual:
+        return f"in {plural(base, unit)} before, in {new} new"
     ours = "" if new == 1 else f" over {plural(new, unit)}"
     return f"in {plural(base, unit)} before{ours}"
 
@@ -296,7 +287,8 @@ def _row(answer: Answer) -> Sequence[Span]:
     if question.new:
         new = format_us(max(night.max_ns for night in question.new))
     if question.base:
-        usual = format_us(_typical(question, "max_ns")[1])
+        before = question.units[0]
+        usual = format_us(median(run["max_ns"] for one in before for run in one.runs))
     shown = NOTHING if ratio is None else f"{format_number(ratio, 3)} times"
     word: Span = (answer.word.lower(), _WEIGHTS.get(answer.word, "open"))
     nights = f"{len(question.new)} v {len(question.base)}"

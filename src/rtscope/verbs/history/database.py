@@ -31,7 +31,7 @@ NAME = "history.db"
 APPLICATION = 0x52545348
 """Marks an SQLite file as ours: RTSH."""
 
-SCHEMA = 1
+SCHEMA = 2
 
 TIMES = ("started", "vanished")
 """Columns of run that are times of day, as text."""

@@ -219,7 +219,16 @@ def _conditions(record: RunRecord) -> tuple[str, str]:
     of_state = _of_state() | (unknown - volatile_facts())
     for label, value in conditions_of(record).items():
         (state if label in of_state else settings)[label] = value
+    if board := record.virtual:
+        # The digest of its definition changes with the kernel's parameters, too.
+        known = board.input_digests
+        settings["board's board"] = board.board, board.cpus, board.mips
+        settings["board's quantum"] = board.quantum_instructions
+        state[DEFINITION] = known and known.board
     return _text(settings), _text(state)
+
+
+DEFINITION = "board's definition"
 
 
 def _text(values: Values) -> str:

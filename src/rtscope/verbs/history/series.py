@@ -8,12 +8,14 @@ afternoon and a temperature, and are no independent repetitions.
 
 import json
 import math
+import re
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from statistics import fmean, median
 
 from rtscope.stats.figures import percentiles
 from rtscope.verbs.history.database import Row
+from rtscope.verbs.history.entries import DEFINITION
 from rtscope.verbs.history.histograms import later_than, unpacked
 
 COPY = "it is a copy of another result"
@@ -53,6 +55,11 @@ class Night:
             for run in self.runs
         )
         return fmean(math.log1p(count) for count in counts)
+
+
+def level_ns(nights: Iterable[Night], column: str) -> float:
+    """Return the geometric mean of a latency (ns), of which ratios are."""
+    return math.exp(fmean(night.value(column) for night in nights))
 
 
 @dataclass(frozen=True, slots=True)
@@ -163,10 +170,19 @@ def _tail_limit(nights: Sequence[Night]) -> tuple[str, float] | None:
 
 # --- what differs between nights ------------------------------------------------------
 
-_FOLLOWS = frozenset(
-    {"kernel build", "kernel image", "kernel configuration", "board's kernel"}
-)
-"""Conditions that another kernel changes too."""
+_FOLLOWS = {
+    "kernel": {
+        "kernel build",
+        "kernel image",
+        "kernel configuration",
+        "board's kernel",
+    },
+    "kernel command line": {DEFINITION},
+}
+"""Conditions that others change too."""
+
+DIGEST, SHOWN = re.compile(r"[0-9a-f]{64}"), 12
+"""A digest, and how many of its digits are shown."""
 
 MOST_CHANGES = 6
 
@@ -175,19 +191,23 @@ def changes(before: str, after: str) -> tuple[str, ...]:
     """Return in words what differs between two texts of conditions."""
     one, other = (json.loads(text) for text in (before, after))
     labels = [name for name in {**one, **other} if one.get(name) != other.get(name)]
-    if "kernel" in labels:
-        labels = [name for name in labels if name not in _FOLLOWS]
+    follow = {one for name in labels for one in _FOLLOWS.get(name, ())}
+    labels = [name for name in labels if name not in follow]
     return tuple(_change(name, one.get(name), other.get(name)) for name in labels)
 
 
 def _change(label: str, before: object, after: object) -> str:
-    old, new = _words(before), _words(after)
+    old, new = (list(map(_cut, _words(value))) for value in (before, after))
     if len(old) > 1 or len(new) > 1:
         gone = [f"-{word}" for word in old if word not in new]
         added = [f"+{word}" for word in new if word not in old]
         said = " ".join([*gone, *added][:MOST_CHANGES])
         return f"{label} {said}" if said else f"{label} in another order"
     return f"{label} {' '.join(old)} → {' '.join(new)}"
+
+
+def _cut(word: str) -> str:
+    return word[:SHOWN] if DIGEST.fullmatch(word) else word
 
 
 def _words(value: object) -> list[str]:
