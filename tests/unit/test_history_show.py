@@ -1,6 +1,7 @@
 """Latencies over time: nights in order, change points, charts."""
 
 import random
+from collections.abc import Iterator, Sequence
 from dataclasses import replace
 from pathlib import Path
 
@@ -8,14 +9,16 @@ import pytest
 
 from fakes.measurements import on_board
 from fakes.nights import keep, lab, latencies, run
+from rtscope.present.document import Block, Chart, Section
 from rtscope.record.caveats.catalogue import make
 from rtscope.verbs.history import database
 from rtscope.verbs.history.changepoints import change_points, penalty_of
 from rtscope.verbs.history.indexing import Tally, index_place
 from rtscope.verbs.history.query import Filters
 from rtscope.verbs.history.shifts import Shift, shifts_of
+from rtscope.verbs.history.showcharts import ticks_ns
 from rtscope.verbs.history.showpage import show_document
-from rtscope.verbs.history.showtext import Shown, remarks_of
+from rtscope.verbs.history.showtext import Shown, remarks_of, show_blocks
 from rtscope.verbs.history.timeline import Timeline, timelines
 
 
@@ -144,12 +147,72 @@ def test_a_night_that_does_not_count_is_there_without_a_value(tmp_path: Path) ->
     assert show_document(some).blocks
 
 
-def test_virtual_boards_have_no_test(tmp_path: Path) -> None:
+def test_a_level_of_a_virtual_board_ends_where_a_night_is_beyond_it(
+    tmp_path: Path,
+) -> None:
     place = tmp_path / "nights"
-    for night in range(16):
-        worst_ns = 400_000 if night > 7 else 40_000
-        one = on_board(run(latencies(night, worst_ns=worst_ns), night=night))
-        keep(place / f"night-{night:02}/a", one)
+    for night in range(5):
+        worst_ns = 400_000 if night > 2 else 40_000
+        release = "6.12.44" if night > 2 else "6.12.43"
+        made = run(latencies(night, worst_ns=worst_ns), night=night, release=release)
+        keep(place / f"night-{night:02}/a", on_board(made))
     line, shifts = only(shown(place))
+    [shift] = [one for one in shifts if one.figure == "max"]
+
     assert line.virtual
-    assert shifts == ()
+    assert (shift.at.day, len(shift.before), len(shift.after)) == ("2026-11-04", 3, 2)
+    assert shift.changed == ("kernel 6.12.43 → 6.12.44",)
+    assert 8 < shift.ratio < 12
+    assert "virtual µs" in shift.sentence
+
+
+def test_two_nights_of_one_day_are_told_apart_by_their_time(tmp_path: Path) -> None:
+    place = tmp_path / "nights"
+    lab(place, 2)
+    later = replace(run(latencies(7), night=1), started_at="2026-11-02T14:30:00Z")
+    keep(place / "night-01b/a", later)
+    line, _ = only(shown(place))
+
+    assert [point.day for point in line.points] == [
+        *("2026-11-01", "2026-11-02 02:00", "2026-11-02 14:30"),
+    ]
+
+
+def test_a_caveat_of_every_night_is_said_once(tmp_path: Path) -> None:
+    place = tmp_path / "nights"
+    usual, rare = make("short_run", "1 s"), make("page_faults", "3")
+    for night in range(3):
+        one = run(latencies(night), night=night)
+        own = (usual, rare) if night == 2 else (usual,)
+        keep(place / f"night-{night:02}/a", replace(one, caveats=own))
+    some = shown(place)
+    line, _ = only(some)
+    printed = "".join(map(str, show_blocks(some, nights=9)))
+    chart = next(b for b in _flat(show_document(some).blocks) if isinstance(b, Chart))
+
+    assert "short_run" in line.usual_caveats
+    assert [remarks_of(point, line.usual_caveats) for point in line.points] == [
+        *([], [], ["caveat page_faults"]),
+    ]
+    assert printed.count("short_run") == 1
+    assert str(chart.markup).count("var(--paper") == 1  # one dot is hollow
+
+
+def _flat(blocks: Sequence[Block]) -> Iterator[Block]:
+    for block in blocks:
+        yield block
+        if isinstance(block, Section):
+            yield from _flat(block.blocks)
+
+
+@pytest.mark.parametrize(
+    ("low_us", "high_us", "first", "most"),
+    [(5.3, 9.8, 5.5, 12), (7.0, 18.0, 7.0, 12), (1.0, 60.0, 1.0, 12), (1, 9e4, 1, 12)],
+)
+def test_an_axis_of_any_length_names_some_latencies(
+    low_us: float, high_us: float, first: float, most: int
+) -> None:
+    ticks = [ns / 1000 for ns in ticks_ns(low_us * 1000, high_us * 1000)]
+
+    assert 3 <= len(ticks) <= most
+    assert ticks[0] == pytest.approx(first)

@@ -149,14 +149,24 @@ def latency_axis(
     ax.grid(axis="x")
 
 
+def log_steps(decades: float) -> tuple[float, ...]:
+    """Return the multiples of powers of ten that an axis of so many decades names."""
+    if decades > 2.5:
+        return (1.0,)
+    if decades > 0.9:
+        return (1.0, 2.0, 5.0)
+    if decades > 0.4:
+        return (1.0, 1.5, 2.0, 3.0, 4.0, 5.0, 7.0)
+    return tuple(half / 2 for half in range(2, 20))
+
+
 def plain_log_ticks(ax: "Axes", which: str, low: float, high: float) -> None:
     """Write 1, 10, 1,000 and not powers; within few decades more between them."""
     from matplotlib.ticker import FuncFormatter, LogLocator, NullLocator
 
     axis: Axis = ax.xaxis if which == "x" else ax.yaxis
     decades = math.log10(high / low)
-    few = (1.0, 2.0, 5.0) if decades > 0.9 else (1.0, 1.5, 2.0, 3.0, 4.0, 5.0, 7.0)
-    steps = (1.0,) if decades > 2.5 else few
+    steps = log_steps(decades)
     axis.set_major_locator(LogLocator(subs=steps, numticks=20))
     axis.set_major_formatter(FuncFormatter(lambda value, _: _plain(value)))
     axis.set_minor_locator(NullLocator())

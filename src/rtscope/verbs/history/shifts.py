@@ -8,12 +8,15 @@ from statistics import fmean, median
 from rtscope.host.units import format_number
 from rtscope.present.words import us
 from rtscope.verbs.history.changepoints import change_points
-from rtscope.verbs.history.judge import ALPHA
-from rtscope.verbs.history.series import Measure, Night, measures_of
+from rtscope.verbs.history.judge import ALPHA, LEAST_OF_BOARD
+from rtscope.verbs.history.series import Measure, Night, level_ns, measures_of
 from rtscope.verbs.history.timeline import Point, Timeline
 
 WARMER = 3.0
 """Degrees Celsius between the medians of two stretches that are named."""
+
+_COLUMNS = {"max": "max_ns", "mean": "mean_with_missed_ns"}
+"""Of figures that are latencies."""
 
 NEAR = 1
 """Nights by which a change point is estimated; what changed there is beside it."""
@@ -49,10 +52,10 @@ class Shift:
 
     @property
     def _levels(self) -> str:
-        column = "max_ns" if self.figure == "max" else "mean_with_missed_ns"
+        column = _COLUMNS[self.figure]
         virtual = "virtual " if self.at.night.runs[0]["virtual"] else ""
         old, new = (
-            median(run[column] for point in some for run in point.night.runs)
+            level_ns((point.night for point in some), column)
             for some in (self.before, self.after)
         )
         return f"{us(old, virtual)} → {us(new, virtual)}"
@@ -81,24 +84,54 @@ def shifts_of(timelines: Sequence[Timeline]) -> tuple[tuple[Shift, ...], ...]:
     Return the change points of each timeline, the newest last.
 
     All figures of all of them are one family: if nothing changed anywhere, in at most
-    5 % of cases there is one at all. Virtual boards repeat exactly, and need no test.
+    5 % of cases there is one at all. Virtual boards repeat exactly, and need no test: a
+    level ends where all runs of a night lie beyond all of it, by `LEAST_OF_BOARD`.
     """
-    stretches = [() if one.virtual else tuple(one.stretches) for one in timelines]
+    stretches = [tuple(one.stretches) for one in timelines]
     measures = [
         [measures_of([point.night for point in stretch]) for stretch in some]
         for some in stretches
     ]
-    family = sum(len(figures) for some in measures for figures in some)
+    family = sum(
+        len(figures)
+        for line, some in zip(timelines, measures, strict=True)
+        for figures in some
+        if not line.virtual
+    )
     found = []
-    for some, figures in zip(stretches, measures, strict=True):
+    for line, some, figures in zip(timelines, stretches, measures, strict=True):
         shifts = [
             shift
             for stretch, known in zip(some, figures, strict=True)
             for one in known
-            for shift in _shifts(stretch, one, ALPHA / family)
+            for shift in (
+                _of_board(stretch, one)
+                if line.virtual
+                else _shifts(
+                    stretch, one, change_points(one.values, alpha=ALPHA / family), NEAR
+                )
+            )
         ]
         found.append(tuple(sorted(shifts, key=lambda one: one.at.night.started)))
     return tuple(found)
+
+
+def _of_board(stretch: Sequence[Point], measure: Measure) -> Iterator[Shift]:
+    if measure.name == "tail":
+        return
+    places, known = [], _values(stretch[0], measure)
+    for at, point in enumerate(stretch):
+        values = _values(point, measure)
+        low, high = min(known) / LEAST_OF_BOARD, max(known) * LEAST_OF_BOARD
+        if min(values) >= high or max(values) <= low:
+            places.append(at)
+            known = values
+        known = [*known, *values]
+    yield from _shifts(stretch, measure, places, 0)
+
+
+def _values(point: Point, measure: Measure) -> list[float]:
+    return [max(run[_COLUMNS[measure.name]], 1) for run in point.night.runs]
 
 
 def level_of(
@@ -122,13 +155,12 @@ def level_of(
 
 
 def _shifts(
-    stretch: Sequence[Point], measure: Measure, alpha: float
+    stretch: Sequence[Point], measure: Measure, places: Sequence[int], near: int
 ) -> Iterator[Shift]:
-    places = change_points(measure.values, alpha=alpha)
     ends = (0, *places, len(stretch))
     for begin, at, end in zip(ends, ends[1:], ends[2:], strict=False):
-        near = stretch[max(begin + 1, at - NEAR) : at + NEAR + 1]
-        changed = dict.fromkeys(one for point in near for one in point.changed)
+        there = stretch[max(begin + 1, at - near) : at + near + 1]
+        changed = dict.fromkeys(one for point in there for one in point.changed)
         ratio = fmean(measure.values[at:end]) - fmean(measure.values[begin:at])
         yield Shift(
             figure=measure.name,

@@ -1,14 +1,21 @@
 """Latencies over time as SVG: each night's worst, and histograms behind each other."""
 
 import math
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence, Set
 from datetime import datetime
 
 import numpy as np
 from markupsafe import Markup
 
 from rtscope.host.units import NS_PER_US, format_us, plural
-from rtscope.present.charts.axes import LIMIT, MUTED, PALETTE, PAPER, WIDTH_PT
+from rtscope.present.charts.axes import (
+    LIMIT,
+    MUTED,
+    PALETTE,
+    PAPER,
+    WIDTH_PT,
+    log_steps,
+)
 from rtscope.present.charts.bars import STROKE, drawing, fill_of, text_at
 from rtscope.present.model.charts import bin_edges
 from rtscope.verbs.history.histograms import unpacked
@@ -31,6 +38,7 @@ def over_nights(
     points: Sequence[Point],
     *,
     changes: Sequence[Point],
+    usual: Set[str],
     deadline_ns: int | None,
     name: str,
     title: str,
@@ -38,7 +46,8 @@ def over_nights(
     """
     Return maximum, 99.9th percentile and median of each night, on a logarithmic axis.
 
-    Dotted: what was measured changed, as the kernel. A triangle: a change point.
+    Dotted: what was measured changed, as the kernel. A triangle: a change point. A
+    caveat that is not usual makes a dot hollow.
     """
     counting = [point for point in points if point.counts]
     values = [one for point in counting for one in _values(point)]
@@ -66,7 +75,9 @@ def over_nights(
         )
     parts += _line(counting, MEDIAN, x, y, colour=2, dash="1.5 2")
     parts += _line(counting, HIGH, x, y, colour=1, dash="")
-    parts += [_dot(point, x(point), y(point.night.max_ns)) for point in counting]
+    for point in counting:
+        hollow = not usual >= {*point.caveats}
+        parts.append(_dot(x(point), y(point.night.max_ns), hollow=hollow))
     missing = [point for point in points if not point.counts]
     parts += [text_at(x(point), TOP + PLOT - 3, GONE) for point in missing]
     maxima = [point.night.max_ns for point in counting]
@@ -104,9 +115,9 @@ def _seconds(point: Point) -> float:
         return 0.0
 
 
-def _dot(point: Point, x: float, y: float) -> str:
+def _dot(x: float, y: float, *, hollow: bool) -> str:
     ink = f"var(--c0, {PALETTE[0]})"
-    inside = f"var(--paper, {PAPER})" if point.caveats else ink
+    inside = f"var(--paper, {PAPER})" if hollow else ink
     return (
         f'<circle cx="{x:.1f}" cy="{y:.1f}" r="2.4" fill="{inside}" stroke="{ink}" '
         'stroke-width="1.1"/>'
@@ -138,14 +149,19 @@ def _latency_axis(
     low: float, high: float, y: Callable[[float], float]
 ) -> Iterator[str]:
     yield f'<path d="M{LEFT} {TOP}v{PLOT}H{WIDTH_PT - RIGHT}" fill="none" {STROKE}/>'
-    factors = (1, 2, 5) if high - low < 2.5 else (1,)
+    for ns in ticks_ns(10**low, 10**high):
+        shown = f"{ns / NS_PER_US:,g}"
+        yield f'<path d="M{LEFT} {y(ns):.1f}h-4" {STROKE}/>'
+        yield text_at(LEFT - 6, y(ns) + 3, shown, anchor="end", muted=True)
+
+
+def ticks_ns(low_ns: float, high_ns: float) -> Iterator[float]:
+    """Yield the latencies that a logarithmic axis names."""
+    low, high = math.log10(low_ns), math.log10(high_ns)
     for power in range(math.floor(low), math.ceil(high) + 1):
-        for factor in factors:
-            ns = factor * 10.0**power
-            if low <= math.log10(ns) <= high:
-                shown = f"{ns / NS_PER_US:,g}"
-                yield f'<path d="M{LEFT} {y(ns):.1f}h-4" {STROKE}/>'
-                yield text_at(LEFT - 6, y(ns) + 3, shown, anchor="end", muted=True)
+        for factor in log_steps(high - low):
+            if low_ns <= (ns := factor * 10.0**power) <= high_ns:
+                yield ns
 
 
 def _days(points: Sequence[Point], x: Callable[[Point], float]) -> Iterator[str]:
@@ -156,7 +172,7 @@ def _days(points: Sequence[Point], x: Callable[[Point], float]) -> Iterator[str]
             yield f'<path d="M{x(point):.1f} {TOP + PLOT}v4" {STROKE}/>'
             yield text_at(at, TOP + PLOT + 15, point.day, muted=True)
             free = at
-    words = "night; height: latency, logarithmic"
+    words = "night; height: latency (µs), logarithmic"
     yield text_at(WIDTH_PT / 2, TOP + PLOT + 29, words, muted=True)
 
 
@@ -187,16 +203,9 @@ def stacked(points: Sequence[Point], *, name: str, title: str) -> Markup | None:
             parts.append(
                 text_at(LEFT + 18, base + 3, group[0].day, anchor="end", muted=True)
             )
-    for power in range(
-        math.floor(math.log10(edges[0])), math.ceil(math.log10(edges[-1])) + 1
-    ):
-        for factor in (1, 2, 5):
-            ns = factor * 10.0**power
-            if edges[0] <= ns <= edges[-1]:
-                parts.append(f'<path d="M{x(ns):.1f} {bottom}v4" {STROKE}/>')
-                parts.append(
-                    text_at(x(ns), bottom + 15, f"{ns / NS_PER_US:,g}", muted=True)
-                )
+    for ns in ticks_ns(edges[0], edges[-1]):
+        parts.append(f'<path d="M{x(ns):.1f} {bottom}v4" {STROKE}/>')
+        parts.append(text_at(x(ns), bottom + 15, f"{ns / NS_PER_US:,g}", muted=True))
     words = "latency (µs); height: number of wake-ups, logarithmic"
     parts.append(text_at(WIDTH_PT / 2, bottom + 29, words, muted=True))
     about = f"{plural(len(rows), 'histogram')} of {plural(len(counting), 'night')}"

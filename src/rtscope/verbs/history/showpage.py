@@ -8,25 +8,28 @@ from rtscope.host.version import __version__
 from rtscope.present.document import (
     Block,
     Chart,
+    Column,
     Document,
     Folded,
     Item,
     Section,
     Span,
+    Table,
     table,
 )
 from rtscope.verbs.history.series import unit_words
 from rtscope.verbs.history.shifts import Shift
 from rtscope.verbs.history.showcharts import GONE, over_nights, stacked
-from rtscope.verbs.history.showtext import Shown, remarks_of
+from rtscope.verbs.history.showtext import Shown, remarks_of, usual_words
 from rtscope.verbs.history.timeline import HIGH, MEDIAN, Timeline
 
 MOST_SERIES = 60
 """That have charts; a page of more would open slowly."""
 
 CAPTION = (
-    f"Dots: maximum of each night, hollow with a caveat; {GONE} does not count. Line: "
-    "p99.9; dotted line: median. Upright dotted: something changed, as listed; "
+    "Dots: maximum of each night, hollow with a caveat that not every night has; "
+    f"{GONE} does not count. Line: p99.9; dotted line: median. Upright dotted: "
+    "something changed, as listed; "
     "\N{BLACK DOWN-POINTING SMALL TRIANGLE} dashed: change point."
 )
 
@@ -66,6 +69,7 @@ def _series(number: int, line: Timeline, shifts: Sequence[Shift]) -> Iterator[Bl
             over_nights(
                 line.points,
                 changes=[shift.at for shift in shifts],
+                usual=line.usual_caveats,
                 deadline_ns=line.deadline_ns,
                 name=f"nights{number}",
                 title="Each night's worst wake-up",
@@ -80,19 +84,18 @@ def _series(number: int, line: Timeline, shifts: Sequence[Shift]) -> Iterator[Bl
             yield Chart(ridges, caption, beside=True)
     for shift in shifts:
         yield Item(_named(line, shift))
-    usual = _usual_remarks(line)
-    if usual:
-        yield f"Every night: {printable('; '.join(usual))}."
+    if usual := usual_words(line):
+        yield printable(usual)
     marked = [
         (point.day, others)
         for point in line.points
-        if (others := [one for one in remarks_of(point) if one not in usual])
+        if (others := remarks_of(point, line.usual_caveats))
     ]
     if marked:
         remarks = [[day, printable("; ".join(others))] for day, others in marked]
-        yield table(
-            ("night",), (), remarks, last=("what changed, caveats",), fit="wraps"
-        )
+        # A date stays whole on a phone.
+        head = Column("night"), Column("what changed, caveats", fit="wraps")
+        yield Table(head, remarks)
     rows = [
         [
             point.day,
@@ -105,9 +108,3 @@ def _series(number: int, line: Timeline, shifts: Sequence[Shift]) -> Iterator[Bl
     ]
     nights = table(("night",), ("max", "p99.9", "median"), rows, last=("kernel",))
     yield Folded("Every night", (nights,))
-
-
-def _usual_remarks(line: Timeline) -> Sequence[str]:
-    """Return the remarks that each night has which counts."""
-    each = [remarks_of(point) for point in line.counting]
-    return [one for one in each[0] if all(one in rest for rest in each)] if each else ()

@@ -1,7 +1,7 @@
 """Latencies over time, for a terminal and for programs."""
 
 import math
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Sequence, Set
 from dataclasses import dataclass
 from statistics import median
 from typing import Any
@@ -36,13 +36,19 @@ class Shown:
         return f"{older} left out; choose fewer series, or --since."
 
 
-def remarks_of(point: Point) -> Sequence[str]:
-    """Return what a reader must know of a night."""
+def remarks_of(point: Point, usual: Set[str] = frozenset()) -> Sequence[str]:
+    """Return what a reader must know of a night, but for usual caveats."""
     if not point.counts:
         return [f"does not count: {', '.join(dict.fromkeys(point.night.left_out))}"]
-    caveats = [f"caveat {one}" for one in point.caveats]
+    caveats = [f"caveat {one}" for one in point.caveats if one not in usual]
     break_ = ["not compared with nights before"] if point.begins else []
     return [*point.changed, *break_, *caveats]
+
+
+def usual_words(line: Timeline) -> str:
+    """Name the caveats of every night; empty: there is none."""
+    usual = sorted(line.usual_caveats)
+    return f"Caveats of every night: {', '.join(usual)}." if usual else ""
 
 
 def show_blocks(shown: Shown, *, nights: int) -> Iterator[Block]:
@@ -101,7 +107,7 @@ def _one(line: Timeline, nights: int) -> Iterator[Block]:
             format_us(point.typical(HIGH)),
             format_us(point.typical(MEDIAN)),
             "█" * math.ceil(LENGTH / 2 * (point.max_ns or 0) / longest),
-            "; ".join(remarks_of(point)),
+            "; ".join(remarks_of(point, line.usual_caveats)),
         ]
         for point in points
     ]
@@ -110,6 +116,8 @@ def _one(line: Timeline, nights: int) -> Iterator[Block]:
         ("night",), ("max", "p99.9", "median"), rows, last=("max", ""), fit="wraps"
     )
     yield f"{plural(len(line.points), 'night')}, of which {len(points)} are shown."
+    if usual := usual_words(line):
+        yield usual
 
 
 def show_json(shown: Shown) -> dict[str, Any]:

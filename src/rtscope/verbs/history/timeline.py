@@ -1,6 +1,7 @@
 """A series over time: its nights, in order, with what changed from one to the next."""
 
 import sqlite3
+from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from statistics import median
@@ -26,6 +27,8 @@ class Point:
     """What differs from the night before: kernel, settings, machine."""
     begins: bool = False
     """Whether it was measured in another way than the night before."""
+    is_timed: bool = False
+    """Whether another night of the series began on the same day."""
 
     @property
     def counts(self) -> bool:
@@ -34,8 +37,8 @@ class Point:
 
     @property
     def day(self) -> str:
-        """Its date."""
-        return self.night.started[:10]
+        """Its date, and the time if the date does not name it."""
+        return self.night.started[: 16 if self.is_timed else 10].replace("T", " ")
 
     @property
     def kernel(self) -> str:
@@ -83,6 +86,12 @@ class Timeline:
     def counting(self) -> tuple[Point, ...]:
         """The nights with a run that counts."""
         return tuple(point for point in self.points if point.counts)
+
+    @property
+    def usual_caveats(self) -> frozenset[str]:
+        """The caveats of every night that counts."""
+        each = [frozenset(point.caveats) for point in self.counting]
+        return frozenset.intersection(*each) if each else frozenset()
 
     @property
     def stretches(self) -> Iterator[tuple[Point, ...]]:
@@ -135,12 +144,11 @@ def _points(group: Sequence[Series], texts: Mapping[int, str]) -> Iterator[Point
         key=lambda item: (item[0].started, item[0].directory),
     )
     before: tuple[Night, int] | None = None
+    days = Counter(night.started[:10] for night, _ in nights)
     for night, settings in nights:
-        if not night.runs:
-            yield Point(night, settings)
-            continue
-        if before is None:
-            yield Point(night, settings)
+        is_timed = days[night.started[:10]] > 1
+        if not night.runs or before is None:
+            yield Point(night, settings, is_timed=is_timed)
         else:
             begins = before[1] != settings
             ours = changes(texts[before[1]], texts[settings]) if begins else ()
@@ -148,5 +156,6 @@ def _points(group: Sequence[Series], texts: Mapping[int, str]) -> Iterator[Point
             also = (
                 changes(*map(texts.__getitem__, states)) if len({*states}) > 1 else ()
             )
-            yield Point(night, settings, (*also, *ours), begins)
-        before = night, settings
+            yield Point(night, settings, (*also, *ours), begins, is_timed)
+        if night.runs:
+            before = night, settings
