@@ -155,9 +155,7 @@ def log_steps(decades: float) -> tuple[float, ...]:
         return (1.0,)
     if decades > 0.9:
         return (1.0, 2.0, 5.0)
-    if decades > 0.4:
-        return (1.0, 1.5, 2.0, 3.0, 4.0, 5.0, 7.0)
-    return tuple(half / 2 for half in range(2, 20))
+    return (1.0, 1.5, 2.0, 3.0, 4.0, 5.0, 7.0)
 
 
 def plain_log_ticks(ax: "Axes", which: str, low: float, high: float) -> None:

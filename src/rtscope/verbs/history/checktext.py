@@ -160,7 +160,7 @@ def _nights(question: Question) -> str:
     return f"in {plural(base, unit)} before{ours}"
 
 
-def _detectable(answer: Answer, effect: Effect) -> float | None:
+def _alarming(answer: Answer, effect: Effect) -> float | None:
     """Return the ratio that is probably an alarm; None: none is."""
     ratio = effect.detectable_ratio
     if ratio is None or not answer.question.series.virtual:
@@ -178,7 +178,7 @@ def _visible(answer: Answer) -> str:
     parts = []
     for measure in answer.measures:
         [effect] = [one for one in answer.effects if one.figure == measure.name]
-        ratio = _detectable(answer, effect)
+        ratio = _alarming(answer, effect)
         size = "no change" if ratio is None else f"{format_number(ratio, 3)} times"
         parts.append(f"{measure.words} {size}")
     base, new = map(len, answer.question.units)
@@ -282,7 +282,7 @@ def check_blocks(check: Check, *, everything: bool) -> Iterator[Block]:
 def _row(answer: Answer) -> Sequence[Span]:
     question = answer.question
     figures = [one for one in answer.effects if one.figure == "max"]
-    ratio = _detectable(answer, figures[0]) if figures else None
+    ratio = _alarming(answer, figures[0]) if figures else None
     new, usual = NOTHING, NOTHING
     if question.new:
         new = format_us(max(night.max_ns for night in question.new))
@@ -340,7 +340,7 @@ def _series(answer: Answer, since: Sequence[Shift]) -> dict[str, Any]:
                 "p": one.p,
                 "adjusted_p": one.adjusted_p,
                 "worse": one in answer.worse,
-                "detectable_ratio": _detectable(answer, one),
+                "detectable_ratio": _alarming(answer, one),
             }
             for one in answer.effects
         ],

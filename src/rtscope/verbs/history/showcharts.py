@@ -27,6 +27,10 @@ GONE = "\N{MULTIPLICATION SIGN}"
 
 MOST_ROWS = 40
 """Histograms behind each other; of more nights, neighbours are added."""
+FEW_DECADES = 0.4
+HALVES = tuple(half / 2 for half in range(2, 20))
+"""Multiples of powers of ten that an axis of so few decades names."""
+
 ROW, TALL = 7, 34
 """Between two histograms, and the height of one."""
 
@@ -158,8 +162,9 @@ def _latency_axis(
 def ticks_ns(low_ns: float, high_ns: float) -> Iterator[float]:
     """Yield the latencies that a logarithmic axis names."""
     low, high = math.log10(low_ns), math.log10(high_ns)
+    steps = HALVES if high - low <= FEW_DECADES else log_steps(high - low)
     for power in range(math.floor(low), math.ceil(high) + 1):
-        for factor in log_steps(high - low):
+        for factor in steps:
             if low_ns <= (ns := factor * 10.0**power) <= high_ns:
                 yield ns
 
