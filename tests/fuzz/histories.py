@@ -29,6 +29,7 @@ from rtscope.verbs.history.listing import FilterOptions, ListRequest, list_runs
 from rtscope.verbs.history.show import ShowRequest, show
 from rtscope.verbs.test.baseline import Baseline, KeptStart, KeptThread, read_baseline
 from rtscope.verbs.test.file import load_test
+from rtscope.verbs.test.keptcode import KeptCode, KeptFunction
 
 _ROWS = ("conditions", "run", "caveat", "tag")
 
@@ -99,8 +100,15 @@ def read_test(data: bytes) -> object:
 @cache
 def baselines() -> Sequence[bytes]:
     """Return the cycles of two threads of a test."""
+    code = KeptCode(
+        [KeptFunction("step", "a.c", 41, [(7, 30), (9, 11)])],
+        *([[0, 40], [0, 41]], [0, 1, 0]),
+    )
     threads = [
-        KeptThread(name, 3, 0, [9_000, 9_100, 9_050], [5_000] * 3, [40, 41, 40])
+        KeptThread(
+            *(name, 3, 0, [9_000, 9_100, 9_050], [5_000] * 3, [40, 41, 40]),
+            *({"malloc step": 1}, {"write": 2}, code),
+        )
         for name in ("loop", "io")
     ]
     start = KeptStart("pc", "debian-6.12-rt", "idle", 1, 1, {"qemu": "1"}, threads)

@@ -14,6 +14,7 @@ from rtscope.verbs.test.codefile import parse_program_code
 from rtscope.verbs.test.codeseen import CodeSeen, ThreadCode
 from rtscope.verbs.test.codetables import code_blocks, code_row
 from rtscope.verbs.test.executed import (
+    ThreadBlocks,
     ThreadUses,
     WhyLeftOut,
     blocks_of_threads,
@@ -30,9 +31,9 @@ NAMES = {
 }
 
 
-def named(addresses: Sequence[int]) -> Mapping[int, NamedFrame]:
+def named(addresses: Sequence[int]) -> Mapping[int, Sequence[NamedFrame]]:
     return {
-        one: NamedFrame(*NAMES[one], 1, "control", one, inlined=False)
+        one: (NamedFrame(*NAMES[one], 1, "control", one, inlined=False),)
         for one in addresses
         if one in NAMES
     }
@@ -72,7 +73,7 @@ def uses(
     lost: int = 0,
 ) -> ThreadUses:
     code = parse_program_code(code_of(*parts, lost=lost))
-    return worst_uses(code, one, named, cpus=lambda _: cpus)
+    return worst_uses(one, ThreadBlocks(code, one, named, cpus=lambda _: cpus))
 
 
 PLAIN: Sequence[Block] = ((LOOP, 1, 10), (FILTER, 4, 5))

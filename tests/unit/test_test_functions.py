@@ -72,8 +72,8 @@ def section(blocks: Sequence[tuple[int, int, int]]) -> TraceSection:
     )
 
 
-def named(addresses: Sequence[int]) -> Mapping[int, NamedFrame]:
-    return {one: OWN[one] for one in addresses if one in OWN}
+def named(addresses: Sequence[int]) -> Mapping[int, Sequence[NamedFrame]]:
+    return {one: (OWN[one],) for one in addresses if one in OWN}
 
 
 def uses(blocks: Sequence[tuple[int, int, int]]) -> tuple[FunctionUse, ...]:

@@ -116,14 +116,12 @@ TEST_ANSWER: Rows = (
     (
         "cause",
         "text or null",
-        "Of the worst cycle, from every instruction of a second boot; null: not asked "
-        "for, or not known.",
+        "Of the worst cycle; null: not asked for, or not known.",
     ),
     (
         "functions",
         "list of: TestFunction",
-        "What the worst cycle executed in its thread's time, most first; empty: as "
-        "cause.",
+        "What the worst cycle executed, most first; empty: as cause.",
     ),
     (
         "code",
@@ -136,7 +134,7 @@ TEST_ANSWER: Rows = (
     (
         "search",
         "list of: TestSearch",
-        "With `--search`: of each boot what was found; all else is of the worst start.",
+        "With `--search`, of each boot; all else is of the worst start.",
     ),
 )
 TEST_SEARCH: Rows = (
@@ -192,7 +190,7 @@ TEST_PLACE: Rows = (
     (
         "what",
         "text",
-        "What it did there: a function of the allocator, a fault, a call.",
+        "A function of the allocator, a fault, a call.",
     ),
     ("times", "whole number", "How often."),
     ("function", "text", "The program's own, or what it called; empty: unknown."),
@@ -209,8 +207,18 @@ TEST_DIFFERENCE: Rows = (
     (
         "cycle",
         "whole number or null",
-        "The first that differs, or is worse than allowed; null: of no single one.",
+        "The first; null: of no single one.",
     ),
+    ("functions", "list of: FunctionGrowth or null", "Most first; null: not known."),
+    ("functions_than", "text", "Compared with the `same` cycle, `any`, the `worst`."),
+    ("calls", "list of: FunctionGrowth", "To the kernel: how often in a cycle."),
+)
+FUNCTION_GROWTH: Rows = (
+    ("function", "text", "In brackets: not known."),
+    ("file", "text", "Source or binary."),
+    ("line", "whole number", "Where it grew; 0: unknown."),
+    ("before", "whole number", "Own instructions then."),
+    ("now", "whole number", "And now."),
 )
 TEST_DOUBT: Rows = (
     ("run", "text", "The run."),
@@ -288,8 +296,7 @@ LATENCY_PARTS: Rows = (
     (
         "unknown",
         "whole number",
-        "Cycles that began late or without a sleep, or on two CPUs whose times are not "
-        "in order.",
+        "Cycles that began late, without a sleep, or on two CPUs.",
     ),
 )
 PART_TIMES: Rows = (
@@ -421,6 +428,7 @@ OF_TESTS: Mapping[str, Rows] = {
     "TestBudget": TEST_BUDGET,
     "TestPlace": TEST_PLACE,
     "TestDifference": TEST_DIFFERENCE,
+    "FunctionGrowth": FUNCTION_GROWTH,
     "TestDoubt": TEST_DOUBT,
     "TestThread": TEST_THREAD,
     "CallCounts": CALL_COUNTS,

@@ -12,6 +12,9 @@
     judge.py         its budgets, kept or broken
     places.py        which functions did it: the stacks of places, named
     baseline.py      results that are kept, and what differs from them
+    profile.py       what each cycle of a thread executed, by functions and lines (pure)
+    keptcode.py      what a baseline keeps of it (pure)
+    grown.py         which functions executed more than before (pure)
     answer.py        the answer, for people
     forms.py         the answer, for programs
     functions.py     the functions of the worst cycle, by their instructions

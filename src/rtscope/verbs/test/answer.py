@@ -26,6 +26,7 @@ from rtscope.verbs.test.codeseen import CodeSeen
 from rtscope.verbs.test.codetables import code_blocks
 from rtscope.verbs.test.file import ProgramTest
 from rtscope.verbs.test.functions import FunctionUse, functions_table
+from rtscope.verbs.test.grown import growth_table
 from rtscope.verbs.test.judge import (
     MEASURES,
     NS,
@@ -45,6 +46,8 @@ TONES: Mapping[Outcome, Weight] = {
     Outcome.NOT_SEEN: "open",
     Outcome.KEPT: "good",
 }
+MOST_GROWN = 4
+"""Threads with a table of their functions, then and now."""
 MOST_PARTS = 5
 """Of what took the time of a cycle, in a sentence."""
 
@@ -299,9 +302,8 @@ def answer_blocks(
         heads = ("thread", "budget"), ("found", "allowed")
         yield Section("Budgets", (table(*heads, budgets, last=("",)),))
     if answer.differences:
-        yield Section(
-            f"Compared with {answer.compared}", tuple(_difference_words(answer))
-        )
+        said = (*_difference_words(answer), *_growth_blocks(answer))
+        yield Section(f"Compared with {answer.compared}", said)
 
 
 def headline_blocks(answer: Answer) -> Iterator[Block]:
@@ -428,3 +430,15 @@ def _difference_words(answer: Answer) -> Iterator[Block]:
         yield f"Not as in the baseline: {enumeration(list(answer.changed))}."
     else:
         yield "All inputs that are known are as in the baseline."
+
+
+def _growth_blocks(answer: Answer) -> Iterator[Block]:
+    """Yield the functions of the first cycles that are worse, of each thread once."""
+    seen: set[tuple[str, str]] = set()
+    for one in answer.differences:
+        key = one.where, one.thread
+        tables = list(growth_table(one.growth)) if one.growth else []
+        if tables and key not in seen and len(seen) < MOST_GROWN:
+            seen.add(key)
+            yield (f"{one.where} {one.thread}: own instructions", "strong")
+            yield from tables

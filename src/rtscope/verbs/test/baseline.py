@@ -5,6 +5,7 @@ The file has each cycle's response and instructions, so that the first cycle tha
 differs can be named; and the inputs, so that what changed can be.
 """
 
+from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import asdict, dataclass, replace
 from pathlib import Path
@@ -20,10 +21,11 @@ from rtscope.host.files.jsontext import json_text
 from rtscope.host.files.opening import read_named
 from rtscope.host.version import __version__
 from rtscope.present.words import us
-from rtscope.programs.naming import NamedStack
 from rtscope.programs.outside.model import OutsideThread
 from rtscope.verbs.test.file import ProgramTest
+from rtscope.verbs.test.grown import Growth, calls_more, growth_of
 from rtscope.verbs.test.judge import SeenStart, judged_threads
+from rtscope.verbs.test.keptcode import KeptCode, kept_code
 from rtscope.verbs.test.places import (
     done_more,
     more_words,
@@ -33,6 +35,7 @@ from rtscope.verbs.test.places import (
 
 SCHEMA = 1
 VIRTUAL = "virtual "
+RESPONSE, INSTRUCTIONS = "response", "instructions"
 MAX_BYTES = 256 << 20
 MAX_CYCLES = 200_000
 """Of a thread, that are kept; their number is exact."""
@@ -62,6 +65,10 @@ class KeptThread:
     instructions: list[int]
     usual: dict[str, int] | None = None
     """What its middle cycle did, by functions; None: an older file has none."""
+    calls: dict[str, int] | None = None
+    """Calls to the kernel, how often in a cycle at most; likewise."""
+    code: KeptCode | None = None
+    """The functions that it executed; None: not recorded, or too much for the file."""
 
 
 @checked_dataclass(frozen=True, slots=True, config=_CHECKED)
@@ -100,13 +107,20 @@ class Difference:
     """The first one that differs, or is worse than allowed; None: of no single one."""
     worst: int | None = None
     """The worst of them."""
+    figure: str = ""
+    """What is more: RESPONSE or INSTRUCTIONS; empty: something else."""
+    growth: Growth | None = None
+    """What that cycle executed otherwise than before; None: not asked."""
 
 
 def baseline_text(test: ProgramTest, tested: Sequence[SeenStart]) -> str:
     """Return the file of a baseline, with as many cycles as its reader accepts."""
     most = MAX_CYCLES
-    while len(text := _text(test, tested, most)) > MAX_BYTES and most:
-        most //= 2
+    text = _text(test, tested, most)
+    if len(text) > MAX_BYTES:
+        tested = [replace(one, code={}) for one in tested]
+    while len(text) > MAX_BYTES and most:
+        text, most = _text(test, tested, most), most // 2
     return text
 
 
@@ -130,8 +144,7 @@ def _kept(test: ProgramTest, one: SeenStart, most: int = MAX_CYCLES) -> KeptStar
         start=one.start,
         inputs=_inputs(who),
         threads=[
-            _thread(thread, one.stacks, most)
-            for thread in judged_threads(test, one.outside)
+            _thread(thread, one, most) for thread in judged_threads(test, one.outside)
         ],
     )
 
@@ -141,19 +154,27 @@ def _inputs(identity: BoardIdentity) -> dict[str, str | int | float | None]:
     return {name: row[name] for name in CHANGED}
 
 
-def _thread(
-    thread: OutsideThread, stacks: Mapping[int, NamedStack], most: int
-) -> KeptThread:
-    kept = thread.cycles[:most]
+def _thread(thread: OutsideThread, one: SeenStart, most: int) -> KeptThread:
+    kept, profile = thread.cycles[:most], one.code.get(thread.tid)
     return KeptThread(
         name=thread.name,
         cycles=len(thread.cycles),
         missed=thread.missed,
-        response_ns=[one.response_ns for one in kept],
-        latency_ns=[one.latency_ns for one in kept],
-        instructions=[one.user_instructions for one in kept],
-        usual=usual_of(thread, stacks),
+        response_ns=[cycle.response_ns for cycle in kept],
+        latency_ns=[cycle.latency_ns for cycle in kept],
+        instructions=[cycle.user_instructions for cycle in kept],
+        usual=usual_of(thread, one.stacks),
+        calls=_most_calls(thread),
+        code=None if profile is None else kept_code(profile, thread, most),
     )
+
+
+def _most_calls(thread: OutsideThread) -> dict[str, int]:
+    """Return how often a cycle made each call to the kernel at most."""
+    most: Counter[str] = Counter()
+    for one in thread.cycles:
+        most |= Counter(one.calls)
+    return dict(sorted(most.items()))
 
 
 def read_baseline(path: Path) -> Baseline:
@@ -217,9 +238,40 @@ def _with_places(
     if number is None or number >= len(thread.cycles):
         return found
     more = more_words(done_more(thread, thread.cycles[number]), one.stacks)
-    if then is not None and then.usual is not None:
+    if then is None:
+        return replace(found, words=f"{found.words}{more}")
+    if then.usual is not None:
         more += usually_more_words(thread, then.usual, one.stacks)
-    return replace(found, words=f"{found.words}{more}")
+    growth = _growth(found, number, one, thread, then)
+    if growth is not None:
+        more += growth.words
+    return replace(found, words=f"{found.words}{more}", growth=growth)
+
+
+_TENTH = 10
+"""Of a response that is longer, own instructions are a reason from so much on."""
+
+
+def _growth(
+    found: Difference, at: int, one: SeenStart, thread: OutsideThread, then: KeptThread
+) -> Growth | None:
+    """Return what a cycle executed more than before; None: that is not the reason."""
+    cycle, exact = thread.cycles[at], found.worst is None
+    same = then.instructions[at] if at < len(then.instructions) else None
+    if not found.figure or (exact and same == cycle.user_instructions):
+        return None
+    by_time = found.figure == RESPONSE
+    worst_of = then.response_ns if by_time else then.instructions
+    worst = worst_of.index(max(worst_of))
+    growth = growth_of(
+        *(one.code.get(thread.tid), at, then.code), exact=exact, worst=worst
+    )
+    calls = calls_more(cycle, then.calls)
+    if by_time and _TENTH * (
+        cycle.user_instructions - then.instructions[worst] << one.outside.shift
+    ) < cycle.response_ns - max(then.response_ns):
+        return Growth(calls=calls)
+    return replace(growth, calls=calls)
 
 
 def changed(tested: Sequence[SeenStart], before: Baseline) -> tuple[str, ...]:
@@ -297,7 +349,9 @@ def _exactly(
                 if a != b
             )
             said = f"cycle {number} is the first that differs: {'; '.join(figures)}"
-            yield Difference(where, name, said, worse=new[0] > old[0], cycle=number)
+            more = new[0] > old[0]
+            figure = RESPONSE if new[2] == old[2] else INSTRUCTIONS
+            yield Difference(*(where, name, said, more), cycle=number, figure=figure)
             return
     if now.cycles != then.cycles:
         said = (
@@ -338,7 +392,12 @@ def _within(
                 f"{100 * share:.1f} % more, {100 * tolerance:g} % allowed; beyond it "
                 f"first in cycle {first}{most}"
             )
-            yield Difference(where, name, said, worse=True, cycle=first, worst=worst)
+            yield Difference(
+                *(where, name, said, True),
+                cycle=first,
+                worst=worst,
+                figure=RESPONSE if is_time else INSTRUCTIONS,
+            )
     if (now.missed or 0) > (then.missed or 0):
         said = f"{then.missed} missed periods then, {now.missed} now"
         yield Difference(where, name, said, worse=True)

@@ -1,7 +1,7 @@
 """What the boots of a test executed of the program, and what they never reached."""
 
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import partial
 
 from rtscope.boards.parts.program import Program
@@ -13,10 +13,16 @@ from rtscope.programs.outside.file import Kind, ProgramRecord
 from rtscope.programs.outside.model import OutsideThread
 from rtscope.programs.outside.placed import CpusOfThreads
 from rtscope.verbs.test.codefile import ProgramCode, parse_program_code
-from rtscope.verbs.test.executed import ThreadUses, blocks_of_threads, worst_uses
+from rtscope.verbs.test.executed import (
+    ThreadBlocks,
+    ThreadUses,
+    blocks_of_threads,
+    worst_uses,
+)
 from rtscope.verbs.test.functions import Naming, naming_of
 from rtscope.verbs.test.judge import SeenStart
 from rtscope.verbs.test.places import pieces_of
+from rtscope.verbs.test.profile import ThreadProfile
 from rtscope.verbs.test.reached import OwnFile, Unreached, path_of, unreached_in
 from rtscope.verbs.test.running import Ran
 
@@ -47,43 +53,50 @@ class CodeSeen:
 class CodeReader:
     """Takes the boots of a test one by one, so that none has to be kept."""
 
-    def __init__(self, judged: Judging) -> None:
-        self._judged = judged
+    def __init__(self, judged: Judging, *, shown: bool, kept: bool) -> None:
+        self._judged, self._shown, self._kept = judged, shown, kept
         self._threads: list[ThreadCode] = []
         self._files: dict[tuple[str, str], OwnFile] = {}
-        self._names: dict[object, dict[int, NamedFrame | None]] = {}
+        self._names: dict[object, dict[int, Sequence[NamedFrame]]] = {}
 
     def take(
         self, ran: Ran, record: ProgramRecord, starts: Sequence[SeenStart]
-    ) -> None:
-        """Take a boot with its starts; BoardError if what it recorded is damaged."""
+    ) -> list[SeenStart]:
+        """
+        Take a boot, and return its starts with what is to be `kept` of their code.
+
+        Raises BoardError if what it recorded is damaged.
+        """
         if ran.run.code is None:
-            return
+            return list(starts)
         try:
             code = parse_program_code(ran.run.code)
         except ContractError as error:
             raise BoardError(f"{ran.run.identity.kernel}: {error}") from error
         cpus = CpusOfThreads(record)
+        taken: list[SeenStart] = []
         for one, start in zip(starts, ran.run.starts, strict=True):
             threads = self._judged(one)
+            profiles: dict[int, ThreadProfile] = {}
             for thread in threads:
                 pieces = pieces_of(ran.boot.job.program, start.maps, thread.process)
                 named = self._naming(ran.boot.job.program, pieces, record.arch)
-                used = worst_uses(
+                blocks = ThreadBlocks(
                     code, thread, named, cpus=partial(cpus.of, thread.tid)
                 )
-                self._threads.append(
-                    all_printable(
-                        ThreadCode(
-                            *(one.name, thread.name, thread.tid, used),
-                            cycles=len(thread.cycles),
-                        )
-                    )
-                )
-            self._take_blocks(ran, record, code, threads, start.maps)
+                if self._kept:
+                    profiles[thread.tid] = ThreadProfile(blocks)
+                if self._shown:
+                    self._threads.append(_thread_code(one, thread, blocks))
+            if self._shown:
+                self._take_blocks(ran, record, code, threads, start.maps)
+            taken.append(replace(one, code=profiles))
+        return taken
 
-    def result(self) -> CodeSeen:
-        """Return what all boots executed."""
+    def result(self) -> CodeSeen | None:
+        """Return what all boots executed; None: that is not to be shown."""
+        if not self._shown:
+            return None
         files = (unreached_in(one) for one in self._files.values())
         return CodeSeen(tuple(self._threads), tuple(files))
 
@@ -118,12 +131,19 @@ class CodeReader:
         known = self._names.setdefault((arch, code), {})
         name = naming_of(program, pieces, arch=arch)
 
-        def named(addresses: Sequence[int]) -> Mapping[int, NamedFrame]:
+        def named(addresses: Sequence[int]) -> Mapping[int, Sequence[NamedFrame]]:
             new = [one for one in addresses if one not in known]
             if new:
                 found = name(new)
-                known.update({one: found.get(one) for one in new})
-            frames = ((one, known[one]) for one in addresses)
-            return {one: frame for one, frame in frames if frame is not None}
+                known.update({one: found.get(one, ()) for one in new})
+            return {one: known[one] for one in addresses if known[one]}
 
         return named
+
+
+def _thread_code(
+    one: SeenStart, thread: OutsideThread, blocks: ThreadBlocks
+) -> ThreadCode:
+    used = worst_uses(thread, blocks)
+    names = one.name, thread.name, thread.tid
+    return all_printable(ThreadCode(*names, used, cycles=len(thread.cycles)))

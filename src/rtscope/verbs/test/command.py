@@ -127,14 +127,18 @@ def test(request: ProgramTestRequest) -> int:
         if request.save_lock is not None:
             used = lock_text(lock_of(asked, boots))
             write_atomically(request.save_lock, used.encode())
-        if _wants_code(request):
+        if _wants_code(request) or _keeps_code(request):
             boots = tuple(
                 replace(one, view=replace(one.view, code=True)) for one in boots
             )
         run = partial(_run, jobs=request.jobs, progress=waiting)
         searched = _searched(request, asked, boots, run, log=waiting.over(note))
         ran = [one.worst.ran for one in searched] or run(boots)
-        reader = CodeReader(lambda one: judged_threads(asked, one.outside))
+        reader = CodeReader(
+            lambda one: judged_threads(asked, one.outside),
+            shown=_wants_code(request),
+            kept=_keeps_code(request),
+        )
         tested, latest = _seen(asked, ran, reader)
         path = request.identical_to or request.no_worse_than
         answer = Answer(
@@ -147,7 +151,7 @@ def test(request: ProgramTestRequest) -> int:
             if baseline is None
             else tuple(differences(asked, tested, baseline, tolerance=tolerance)),
             changed=() if baseline is None else changed(tested, baseline),
-            code=reader.result() if _wants_code(request) else None,
+            code=reader.result(),
         )
         drawn = _drawn(request, answer, ran, latest, waiting)
     if drawn.recorded is not None:
@@ -176,6 +180,12 @@ def _wants_code(request: ProgramTestRequest) -> bool:
     return shown or bool(request.explain) or request.display.detail is Detail.ALL
 
 
+def _keeps_code(request: ProgramTestRequest) -> bool:
+    """Tell whether a baseline keeps which code was executed, or has to be compared."""
+    files = request.save, request.identical_to, request.no_worse_than
+    return request.search is None and any(files)
+
+
 def _seen(
     asked: ProgramTest, ran: Sequence[Ran], code: CodeReader
 ) -> tuple[tuple[SeenStart, ...], ProgramRecord]:
@@ -184,8 +194,7 @@ def _seen(
     for boot in ran:
         reader = record_of(boot.run)
         of_boot = list(seen_starts(asked, boot, reader))
-        code.take(boot, reader.record, of_boot)
-        starts += of_boot
+        starts += code.take(boot, reader.record, of_boot)
     return tuple(starts), reader.record
 
 

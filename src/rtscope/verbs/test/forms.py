@@ -21,6 +21,7 @@ from rtscope.verbs.test.answer import (
 )
 from rtscope.verbs.test.codetables import code_row
 from rtscope.verbs.test.functions import functions_row
+from rtscope.verbs.test.grown import growth_row
 from rtscope.verbs.test.judge import (
     MEASURES,
     Judged,
@@ -50,6 +51,7 @@ def answer_row(answer: Answer) -> dict[str, Any]:
                 "says": one.words,
                 "worse": one.worse,
                 "cycle": one.cycle,
+                **growth_row(one.growth),
             }
             for one in answer.differences
         ],

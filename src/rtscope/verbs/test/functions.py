@@ -4,6 +4,7 @@ from base64 import b64encode
 from collections import Counter
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
+from functools import partial
 from pathlib import PurePosixPath
 from struct import pack
 from typing import Any
@@ -30,8 +31,10 @@ MOST_SHOWN = 20
 KERNEL = "kernel"
 UNKNOWN = "(unknown)"
 
-Naming = Callable[[Sequence[int]], Mapping[int, NamedFrame]]
-"""Gives the functions of addresses of a program, as far as they are known."""
+Function = tuple[str, str]
+"""The name of a function, and its source or the file that its code is in."""
+Naming = Callable[[Sequence[int]], Mapping[int, Sequence[NamedFrame]]]
+"""Gives the functions at addresses of a program, those put into others first."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -79,7 +82,7 @@ def functions_of(
     own = dict(zip(each[~in_kernel].tolist(), totals[~in_kernel].tolist(), strict=True))
     frames = named(sorted(own, key=lambda one: -own[one])[:MOST_NAMED])
     for address, instructions in own.items():
-        found[function_key(frames.get(address))] += instructions
+        found[function_key(frames.get(address, ()))] += instructions
     rows = [FunctionUse(*key, number) for key, number in found.items() if number]
     return tuple(sorted(rows, key=lambda one: (-one.instructions, one.name, one.file)))
 
@@ -97,21 +100,17 @@ def _inside(at_ns: NDArray[np.int64], cycle: OutsideCycle) -> NDArray[np.bool_]:
     return inside
 
 
-def function_key(frame: NamedFrame | None) -> tuple[str, str]:
-    """Return the name and the file of a function, as they are shown."""
-    if frame is None:
+def function_key(frames: Sequence[NamedFrame]) -> Function:
+    """Return the first of some frames, as it is shown."""
+    if not frames:
         return UNKNOWN, ""
-    return frame.function or UNKNOWN, PurePosixPath(frame.file or frame.image).name
+    one = frames[0]
+    return one.function or UNKNOWN, PurePosixPath(one.file or one.image).name
 
 
 def naming_of(program: Program, pieces: Sequence[Piece], *, arch: str) -> Naming:
     """Return what names the addresses of a process, whose memory has these pieces."""
-
-    def named(addresses: Sequence[int]) -> Mapping[int, NamedFrame]:
-        frames = frames_at(program, pieces, addresses, arch=arch)
-        return {address: chain[0] for address, chain in frames.items()}
-
-    return named
+    return partial(frames_at, program, pieces, arch=arch)
 
 
 def frames_at(

@@ -22,6 +22,7 @@ from rtscope.programs.outside.model import (
     Place,
 )
 from rtscope.verbs.test.file import BudgetTable, ProgramTest
+from rtscope.verbs.test.profile import ThreadProfile
 
 
 class Outcome(StrEnum):
@@ -161,6 +162,8 @@ class SeenStart:
     """Why allocations of a process are not seen."""
     stacks: Mapping[int, NamedStack] = field(default_factory=dict)
     """By the numbers of places."""
+    code: Mapping[int, ThreadProfile] = field(default_factory=dict)
+    """What threads executed, by their numbers on the board; empty: not recorded."""
 
     def value_of(self, measure: Measure, thread: OutsideThread) -> int | None:
         """Return what a thread did; None: it was not seen."""
