@@ -174,6 +174,47 @@ def test_a_load_runs_beside_it_which_is_proved(program: Path) -> None:
     assert (run["load"], run["caveats"]) == ("cpu", [])
 
 
+# --- what became slower ---------------------------------------------------------------
+
+
+SLOWER = SOURCE.with_name("slower.cpp")
+
+
+@pytest.fixture(scope="module")
+def slower(tmp_path_factory: pytest.TempPathFactory) -> Sequence[dict[str, Any]]:
+    """The differences of a program that computes more, from what it was."""
+    work = tmp_path_factory.mktemp("slower")
+    compiled = ("g++", "-g", "-O2", "-pthread", "-o", work / "loop", SLOWER)
+    subprocess.run(compiled, check=True)
+    saved = ran("--save", work / "base.json", "-q", "--no-explain", "--", work / "loop")
+    assert saved.status == 0, saved.stderr
+    subprocess.run([*compiled, "-DSLOWER"], check=True)
+    done = ran(
+        *("--no-worse-than", work / "base.json", "--tolerance", "1%", "--no-explain"),
+        *("--json", "--", work / "loop"),
+    )
+    assert done.status == 1, done.stderr
+    found: Sequence[dict[str, Any]] = json.loads(done.stdout)["differences"]
+    return found
+
+
+@pytest.mark.parametrize(
+    ("function", "mark", "instructions"),
+    [("compute", "each fiftieth", 20_000), ("weighted", "put into it", 40 * 64)],
+)
+def test_pure_computing_is_named_with_its_line(
+    slower: Sequence[dict[str, Any]], function: str, mark: str, instructions: int
+) -> None:
+    lines = SLOWER.read_text().splitlines()
+    (line,) = (number for number, text in enumerate(lines, 1) if mark in text)
+    (most,) = (one for one in slower if "most instructions" in one["says"])
+    (grown,) = (one for one in most["functions"] if function in one["function"])
+
+    assert (grown["file"], grown["line"]) == ("slower.cpp", line)
+    assert grown["now"] >= grown["before"] + instructions
+    assert f"slower.cpp:{line} (" in most["says"]
+
+
 # --- the script for CI, as an ordinary user -------------------------------------------
 
 

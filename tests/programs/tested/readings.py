@@ -157,13 +157,13 @@ def soem(asked: Asked) -> Reading:
 
 
 def lvgl(asked: Asked) -> Reading:
-    """Each frame by itself: when it began and was ready, by its own clock."""
+    """Each frame by itself; at the end of the last it sleeps no more: it was no cycle."""
     own = [
         tuple(map(int, one)) for one in re.findall(r"^(\d+) (\d+)$", asked.said(), re.M)
     ]
     (thread,) = asked.kept[0]["threads"]
     seen = list(zip(thread["latency_ns"], thread["response_ns"], strict=True))
-    own = own[len(own) - len(seen) :]
+    own = own[len(own) - len(seen) - 1 : -1]
     apart = [_apart([one[n] for one in own], [one[n] for one in seen]) for n in (0, 1)]
     usual = [one.most_common(1)[0] if one else (0, 0) for one in apart]
     return Reading(
