@@ -16,10 +16,12 @@ from fakes.programrecords import (
 from rtscope.host.errors import ContractError
 from rtscope.programs.cycles.periods import Basis
 from rtscope.programs.outside.cycles import outside_of
+from rtscope.programs.outside.deeds import Deeds
 from rtscope.programs.outside.file import Kind, parse_program_record
-from rtscope.programs.outside.model import Outside, OutsideThread, Stage
+from rtscope.programs.outside.model import Outside, OutsideThread, Place, Stage
 from rtscope.programs.outside.parts import cycle_parts
 from rtscope.programs.outside.placed import CpusOfThreads
+from rtscope.programs.outside.wakeups import Call, Party, Preemption, Wakeup
 
 LOOP, IO, OTHER = 11, 12, 90
 
@@ -614,3 +616,20 @@ def test_a_cycle_is_on_the_cpus_of_its_own_records() -> None:
     assert cpus.of(LOOP, first) == (0,)
     assert cpus.of(LOOP, last) == (0, 1)
     assert cpus.of(OTHER, last) == ()
+
+
+def test_the_time_in_calls_is_without_preemptions_and_calls_that_slept() -> None:
+    def call(name: str, began: int, ended: int | None, *, slept: bool = False) -> Call:
+        return Call(1, name, (0, 0, 0), began, ended, slept=slept, place=began)
+
+    other = Party(9, "other", own=False)
+    one = Wakeup(0, 0, None, None, None)
+    one.preemptions = [Preemption(other, 120, 150), Preemption(other, 300, 900)]
+    one.calls = [
+        *(call("write", 100, 200), call("write", 210, 220), call("early", 5, 9)),
+        *(call("futex", 250, 280, slept=True), call("exit", 950, None)),
+    ]
+    did = Deeds([one], 100, 1000)
+
+    assert did.called == {Place("write", 100): 70, Place("write", 210): 10}
+    assert did.calls == {"write": 2, "futex": 1, "exit": 1}

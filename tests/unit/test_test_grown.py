@@ -9,9 +9,9 @@ import pytest
 from fakes.programcode import Block, code_of, content, piece
 from rtscope.boards.runs.identity import BoardIdentity
 from rtscope.present.document import Table
-from rtscope.programs.naming import NamedFrame, Origin
+from rtscope.programs.naming import NamedFrame, NamedStack, Origin
 from rtscope.programs.outside.file import Kind
-from rtscope.programs.outside.model import Outside, OutsideCycle, OutsideThread
+from rtscope.programs.outside.model import Outside, OutsideCycle, OutsideThread, Place
 from rtscope.verbs.test import keptcode
 from rtscope.verbs.test.baseline import (
     Difference,
@@ -194,6 +194,32 @@ def test_more_calls_are_named(tmp_path: Path) -> None:
         "; more calls than in any cycle before: write (1 then, 400 now) and getpid (0 "
         "then, 1 now)"
     )
+
+
+@pytest.mark.parametrize(
+    ("ns", "said"),
+    [
+        (90_000, "; longer in calls than in any cycle before: write in save() a.c:7"),
+        (1_900, ""),  # less than a tenth of what is to be explained
+    ],
+)
+def test_a_call_that_takes_longer_is_named_with_its_line(
+    tmp_path: Path, ns: int, said: str
+) -> None:
+    def spent(one: SeenStart, more: Mapping[Place, int]) -> SeenStart:
+        (thread,) = one.outside.threads
+        cycles = tuple(replace(cycle, called=more) for cycle in thread.cycles)
+        outside = replace(one.outside, threads=(replace(thread, cycles=cycles),))
+        own = NamedStack((frame("save", 7, file="/src/a.c"),), None)
+        return replace(one, outside=outside, stacks={2: own})
+
+    then = spent(seen(USUAL, calls={"write": 2}), {Place("write", 1): 1_000})
+    late = seen(USUAL, calls={"write": 2}, more_ns=100_000)
+    now = spent(late, {Place("write", 1): 900, Place("write", 2): ns})
+    (one,) = found(tmp_path, then, now)
+
+    figures = f" (1.00 virtual µs then, {(ns + 900) / 1000:.1f} virtual µs now)"
+    assert one.words.endswith(f"{said}{figures}" if said else "first in cycle 0")
 
 
 def test_instructions_are_no_reason_for_what_the_kernel_took(tmp_path: Path) -> None:

@@ -24,13 +24,13 @@ from rtscope.programs.cycles.periods import (
 )
 from rtscope.programs.cycles.threadruns import NO_SLEEP, RELATIVE, Run
 from rtscope.programs.outside.clocks import Clock
-from rtscope.programs.outside.file import Entry, Kind, ProgramRecord
+from rtscope.programs.outside.deeds import Deeds
+from rtscope.programs.outside.file import Kind, ProgramRecord
 from rtscope.programs.outside.locks import is_of_a_lock
 from rtscope.programs.outside.model import (
     Outside,
     OutsideCycle,
     OutsideThread,
-    Place,
     Wait,
 )
 from rtscope.programs.outside.wakeups import (
@@ -380,13 +380,9 @@ def _cycle(
         return None
     # With those of which no own instruction came: they slept again in the kernel.
     whole = wakeups[first.at : last.at + 1]
-    calls = Counter(
-        call.name
-        for one in whole
-        for call in one.calls
-        if first.first_ns <= call.began_ns < done_ns
-    )
+    did = Deeds(whole, first.first_ns, done_ns)
     on_cpu_ns, instructions = _used(whole, first, following)
+    faulted = did.faulted
     return OutsideCycle(
         number=number,
         begin_ns=first.begin_ns,
@@ -398,49 +394,16 @@ def _cycle(
         done_ns=done_ns,
         on_cpu_ns=on_cpu_ns,
         user_instructions=instructions,
-        preemptions=tuple(
-            push
-            for one in whole
-            for push in one.preemptions
-            if first.first_ns <= push.began_ns < done_ns
-        ),
+        preemptions=did.preemptions,
         waits=tuple(_waits(wakeups, range(first.at, last.at))),
-        calls=calls,
-        faults=sum(
-            first.first_ns <= fault.at_ns < done_ns
-            for one in whole
-            for fault in one.faults
-        ),
+        calls=did.calls,
+        faults=len(faulted),
         slept=first.slept,
-        faulted=tuple(
-            Place(_fault_words(fault), fault.place)
-            for one in whole
-            for fault in one.faults
-            if first.first_ns <= fault.at_ns < done_ns
-        ),
-        allocations=tuple(
-            Place(function_name(functions, use.function), use.place)
-            for one in whole
-            for use in one.uses
-            if first.first_ns <= use.began_ns < done_ns
-        ),
+        faulted=faulted,
+        allocations=did.allocations(functions),
         in_ns=first.wakeup.in_ns if first.slept else None,
+        called=did.called,
     )
-
-
-_WRITES, _EXECUTES = 1, 1 << 8
-"""Of a page fault: FAULT_FLAG_WRITE, FAULT_FLAG_INSTRUCTION."""
-
-
-def _fault_words(fault: Entry) -> str:
-    if fault.detail & _EXECUTES:
-        return "page fault by execution"
-    return f"page fault by a {'write' if fault.detail & _WRITES else 'read'}"
-
-
-def function_name(functions: Sequence[str], number: int) -> str:
-    """Return the name of a function that was asked for."""
-    return functions[number] if number < len(functions) else f"function {number}"
 
 
 def _used(

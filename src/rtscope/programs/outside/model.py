@@ -1,7 +1,7 @@
 """Threads of a program and their cycles, as they were seen from outside."""
 
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from enum import StrEnum
 from itertools import pairwise
 
@@ -96,6 +96,8 @@ class OutsideCycle:
     """When it had its CPU; None: it did not sleep."""
     late_ns: int = 0
     """How long after its timer was due the cycle before ended; 0: it had ended."""
+    called: Mapping[Place, int] = field(default_factory=dict)
+    """For how many ns it had its CPU in calls that did not sleep, by their places."""
 
     @property
     def stages(self) -> Mapping[Stage, int] | None:

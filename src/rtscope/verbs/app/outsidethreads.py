@@ -22,7 +22,7 @@ from rtscope.contract import (
 )
 from rtscope.contract.watching import Party
 from rtscope.programs.calls import call_kinds
-from rtscope.programs.outside.cycles import function_name
+from rtscope.programs.outside.deeds import function_name
 from rtscope.programs.outside.file import Entry, Kind
 from rtscope.programs.outside.model import ORDINARY, OutsideThread
 from rtscope.programs.outside.wakeups import (

@@ -21,7 +21,7 @@ from rtscope.programs.outside.file import Kind
 from rtscope.programs.outside.model import OutsideCycle, OutsideThread
 from rtscope.programs.outside.parts import cycle_parts
 from rtscope.stats.summary import summarize_samples
-from rtscope.verbs.test.baseline import VIRTUAL, Difference
+from rtscope.verbs.test.baseline import Difference
 from rtscope.verbs.test.codeseen import CodeSeen
 from rtscope.verbs.test.codetables import code_blocks
 from rtscope.verbs.test.file import ProgramTest
@@ -30,6 +30,7 @@ from rtscope.verbs.test.grown import growth_table
 from rtscope.verbs.test.judge import (
     MEASURES,
     NS,
+    VIRTUAL,
     Judged,
     Measure,
     Outcome,

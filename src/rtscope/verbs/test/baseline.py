@@ -24,17 +24,17 @@ from rtscope.present.words import us
 from rtscope.programs.outside.model import OutsideThread
 from rtscope.verbs.test.file import ProgramTest
 from rtscope.verbs.test.grown import Growth, calls_more, growth_of
-from rtscope.verbs.test.judge import SeenStart, judged_threads
+from rtscope.verbs.test.judge import VIRTUAL, SeenStart, judged_threads
 from rtscope.verbs.test.keptcode import KeptCode, kept_code
 from rtscope.verbs.test.places import (
     done_more,
     more_words,
     usual_of,
     usually_more_words,
+    where,
 )
 
 SCHEMA = 1
-VIRTUAL = "virtual "
 RESPONSE, INSTRUCTIONS = "response", "instructions"
 MAX_BYTES = 256 << 20
 MAX_CYCLES = 200_000
@@ -65,8 +65,9 @@ class KeptThread:
     instructions: list[int]
     usual: dict[str, int] | None = None
     """What its middle cycle did, by functions; None: an older file has none."""
-    calls: dict[str, int] | None = None
-    """Calls to the kernel, how often in a cycle at most; likewise."""
+    calls: dict[str, tuple[int, int]] | None = None
+    """Calls to the kernel: how often in a cycle at most, and for how many ns that did
+    not sleep; likewise."""
     code: KeptCode | None = None
     """The functions that it executed; None: not recorded, or too much for the file."""
 
@@ -169,12 +170,17 @@ def _thread(thread: OutsideThread, one: SeenStart, most: int) -> KeptThread:
     )
 
 
-def _most_calls(thread: OutsideThread) -> dict[str, int]:
-    """Return how often a cycle made each call to the kernel at most."""
-    most: Counter[str] = Counter()
+def _most_calls(thread: OutsideThread) -> dict[str, tuple[int, int]]:
+    """Return how often a cycle made each call at most, and for how long."""
+    times: Counter[str] = Counter()
+    longest: Counter[str] = Counter()
     for one in thread.cycles:
-        most |= Counter(one.calls)
-    return dict(sorted(most.items()))
+        times |= Counter(one.calls)
+        spent: Counter[str] = Counter()
+        for place, ns in one.called.items():
+            spent[place.what] += ns
+        longest |= spent
+    return {name: (times[name], longest[name]) for name in sorted(times)}
 
 
 def read_baseline(path: Path) -> Baseline:
@@ -255,22 +261,25 @@ _TENTH = 10
 def _growth(
     found: Difference, at: int, one: SeenStart, thread: OutsideThread, then: KeptThread
 ) -> Growth | None:
-    """Return what a cycle executed more than before; None: that is not the reason."""
-    cycle, exact = thread.cycles[at], found.worst is None
-    same = then.instructions[at] if at < len(then.instructions) else None
-    if not found.figure or (exact and same == cycle.user_instructions):
+    """Return what a cycle executed more than before; None: it may be anything."""
+    if not found.figure:
         return None
+    cycle, exact = thread.cycles[at], found.worst is None
     by_time = found.figure == RESPONSE
     worst_of = then.response_ns if by_time else then.instructions
-    worst = worst_of.index(max(worst_of))
+    worst = at if exact else worst_of.index(max(worst_of))
+    more_ns = cycle.response_ns - then.response_ns[worst]
+    calls = calls_more(
+        *(cycle, then.calls),
+        least_ns=max(1, more_ns // _TENTH),
+        at=lambda place: where(one.stacks.get(place.number)),
+    )
+    more = cycle.user_instructions - then.instructions[worst]
+    if not more or (by_time and _TENTH * (more << one.outside.shift) < more_ns):
+        return Growth(calls=calls)
     growth = growth_of(
         *(one.code.get(thread.tid), at, then.code), exact=exact, worst=worst
     )
-    calls = calls_more(cycle, then.calls)
-    if by_time and _TENTH * (
-        cycle.user_instructions - then.instructions[worst] << one.outside.shift
-    ) < cycle.response_ns - max(then.response_ns):
-        return Growth(calls=calls)
     return replace(growth, calls=calls)
 
 

@@ -6,7 +6,7 @@ its name and file, or by its name if only one has that: lines move with each cha
 """
 
 from collections import Counter
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import asdict, dataclass
 from difflib import SequenceMatcher
 from enum import StrEnum
@@ -14,10 +14,11 @@ from typing import Any
 
 from rtscope.host.units import count
 from rtscope.present.document import Table, table
-from rtscope.present.words import enumeration
-from rtscope.programs.outside.model import OutsideCycle
+from rtscope.present.words import enumeration, us
+from rtscope.programs.outside.model import OutsideCycle, Place
 from rtscope.verbs.test.executed import WhyLeftOut
 from rtscope.verbs.test.functions import KERNEL, UNKNOWN, Function
+from rtscope.verbs.test.judge import VIRTUAL
 from rtscope.verbs.test.keptcode import KeptCode, KeptFunction
 from rtscope.verbs.test.profile import ThreadProfile
 
@@ -65,6 +66,33 @@ class Grown:
 
 
 @dataclass(frozen=True, slots=True)
+class MoreCalls:
+    """A call to the kernel, and how often and for how long it was made in a cycle."""
+
+    call: str
+    where: str
+    """The place in the program at which it took most time; empty: not known."""
+    before: int
+    now: int
+    before_ns: int
+    now_ns: int
+
+    @property
+    def is_more(self) -> bool:
+        """Whether it was made more often."""
+        return self.now > self.before
+
+    @property
+    def words(self) -> str:
+        """It, where it was, and its figures."""
+        figures = f"{self.before:,} then, {self.now:,} now"
+        if not self.is_more:
+            then, now = us(self.before_ns, VIRTUAL), us(self.now_ns, VIRTUAL)
+            figures = f"{then} then, {now} now"
+        return f"{self.call}{self.where and f' in {self.where}'} ({figures})"
+
+
+@dataclass(frozen=True, slots=True)
 class Growth:
     """What a cycle executed otherwise than before."""
 
@@ -73,8 +101,8 @@ class Growth:
     """Those that changed most first; with any cycle before, only those with more."""
     gone: tuple[Grown, ...] = ()
     """Functions that are not executed any more, beside ones that were not before."""
-    calls: tuple[tuple[str, int, int], ...] = ()
-    """Calls to the kernel that were more than in any cycle before: name, then, now."""
+    calls: tuple[MoreCalls, ...] = ()
+    """Those to the kernel that were more, or longer, than in any cycle before."""
     unknown: str = ""
     """Why the functions are not known; empty: they are."""
 
@@ -88,11 +116,13 @@ class Growth:
             _said("fewer", fewer),
             _said("not any more", self.gone),
         ]
-        calls = [f"{name} ({old:,} then, {new:,} now)" for name, old, new in self.calls]
-        left = len(calls) - MOST_SHOWN
-        if calls:
-            calls = [*calls[:MOST_SHOWN], *([f"{left:,} others"] if left > 0 else ())]
-            said.append(f"more calls{Than.ANY}: {enumeration(calls)}")
+        for what, calls in (
+            ("more calls", [one.words for one in self.calls if one.is_more]),
+            ("longer in calls", [one.words for one in self.calls if not one.is_more]),
+        ):
+            left = len(calls) - MOST_SHOWN
+            shown = calls[:MOST_SHOWN] + ([f"{left:,} others"] if left > 0 else [])
+            said.append(f"{what}{Than.ANY}: {enumeration(shown)}" if shown else "")
         if self.unknown:
             said.append(f"which functions, is not known: {self.unknown}")
         return "".join(f"; {one}" for one in said if one)
@@ -166,16 +196,41 @@ def _gone(one: KeptFunction) -> Grown:
 
 
 def calls_more(
-    cycle: OutsideCycle, then: Mapping[str, int] | None
-) -> tuple[tuple[str, int, int], ...]:
-    """Return calls that a cycle made more often than any before, without a wait."""
+    cycle: OutsideCycle,
+    then: Mapping[str, tuple[int, int]] | None,
+    *,
+    least_ns: int,
+    at: Callable[[Place], str],
+) -> tuple[MoreCalls, ...]:
+    """
+    Return calls that a cycle made more often than any before, or that took longer.
+
+    Longer by `least_ns`; one in which it waited has its words elsewhere. `at` gives
+    the words for a place.
+    """
+    if then is None:
+        return ()
+    spent: dict[str, tuple[int, Place]] = {}
+    for place, ns in cycle.called.items():
+        before_ns, longest = spent.get(place.what, (0, place))
+        more = ns > cycle.called[longest]
+        spent[place.what] = before_ns + ns, place if more else longest
     waited = {wait.call for wait in cycle.waits}
-    more = [
-        (name, then.get(name, 0), times)
-        for name, times in sorted(cycle.calls.items())
-        if then is not None and times > then.get(name, 0) and name not in waited
-    ]
-    return tuple(sorted(more, key=lambda row: row[1] - row[2]))
+    found: list[MoreCalls] = []
+    for name in sorted(cycle.calls.keys() - waited):
+        times, (ns, place) = cycle.calls[name], spent.get(name, (0, Place(name, 0)))
+        before, before_ns = then.get(name, (0, 0))
+        if times > before or ns - before_ns >= least_ns:
+            found.append(MoreCalls(name, at(place), before, times, before_ns, ns))
+    return tuple(
+        sorted(
+            found,
+            key=lambda one: (
+                *(one.before_ns - one.now_ns, one.before - one.now),
+                one.call,
+            ),
+        )
+    )
 
 
 def _ordered(some: Iterable[Grown]) -> tuple[Grown, ...]:
@@ -227,8 +282,8 @@ def growth_row(growth: Growth | None) -> dict[str, Any]:
         "functions": None if growth.unknown else functions,
         "functions_than": growth.than.name.lower(),
         "calls": [
-            asdict(Grown(name, KERNEL, 0, before, now))
-            for name, before, now in growth.calls
+            asdict(Grown(one.call, KERNEL, 0, one.before, one.now))
+            for one in growth.calls
         ],
     }
 

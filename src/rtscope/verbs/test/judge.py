@@ -44,6 +44,8 @@ ALLOCATIONS = "allocations"
 
 Unit = str
 NS, COUNT = "ns", "count"
+VIRTUAL = "virtual "
+"""Before the unit of a time."""
 
 
 @dataclass(frozen=True, slots=True)

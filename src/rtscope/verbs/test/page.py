@@ -15,9 +15,8 @@ from rtscope.present.document import (
 from rtscope.programs.outside.file import ProgramRecord
 from rtscope.programs.outside.model import OutsideThread
 from rtscope.verbs.test.answer import Answer, answer_document, worst_of
-from rtscope.verbs.test.baseline import VIRTUAL
 from rtscope.verbs.test.file import ProgramTest
-from rtscope.verbs.test.judge import SeenStart, budget_of, judged_threads
+from rtscope.verbs.test.judge import VIRTUAL, SeenStart, budget_of, judged_threads
 from rtscope.verbs.test.latencyparts import parts_of
 from rtscope.verbs.test.recorded import Recorded
 from rtscope.verbs.test.responsecharts import over_time_of, parts_chart, spread_of

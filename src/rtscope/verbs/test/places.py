@@ -28,6 +28,8 @@ from rtscope.programs.stackwords import frame_words
 
 MOST_NAMED = 1_000
 """Places of a thread, of each kind: those where most was, and of its worst cycle."""
+MOST_CALLED = 20
+"""Places of calls of its worst cycle: those that took longest."""
 MANY_CALLERS = 3
 """From so many functions a place tells little without the one that called it."""
 MOST_SHOWN = 3
@@ -85,6 +87,8 @@ def _wanted(thread: OutsideThread) -> Iterator[tuple[int, bool]]:
         ):
             counts = Counter(one.number for one in places)
             yield from ((number, is_entry) for number, _ in counts.most_common(most))
+    called = sorted(thread.worst.called, key=lambda one: -thread.worst.called[one])
+    yield from ((one.number, False) for one in called[:MOST_CALLED])
 
 
 def _without_entry(stack: NamedStack) -> NamedStack:

@@ -20,7 +20,7 @@ from rtscope.present.charts.bars import (
 )
 from rtscope.present.model.charts import bin_edges
 from rtscope.programs.outside.model import OutsideThread, Stage
-from rtscope.verbs.test.baseline import VIRTUAL
+from rtscope.verbs.test.judge import VIRTUAL
 
 _LEFT, _RIGHT, _TOP, _PLOT = 44, 14, 26, 120
 _BOTTOM = _TOP + _PLOT

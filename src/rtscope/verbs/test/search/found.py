@@ -7,7 +7,7 @@ from rtscope.host.escape import printable
 from rtscope.host.units import plural
 from rtscope.present.document import Block, Chart, Section, Words, table
 from rtscope.present.words import us
-from rtscope.verbs.test.baseline import VIRTUAL
+from rtscope.verbs.test.judge import VIRTUAL
 from rtscope.verbs.test.responsecharts import growth_of
 from rtscope.verbs.test.search.searching import (
     Alone,

@@ -6,7 +6,7 @@ from contextlib import contextmanager
 from rtscope.host.errors import RtscopeError
 from rtscope.host.units import plural
 from rtscope.present.words import us
-from rtscope.verbs.test.baseline import VIRTUAL
+from rtscope.verbs.test.judge import VIRTUAL
 from rtscope.verbs.test.search.kept import KeptRounds
 from rtscope.verbs.test.search.levers import Space
 from rtscope.verbs.test.search.proposals import propose
