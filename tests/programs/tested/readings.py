@@ -157,7 +157,7 @@ def soem(asked: Asked) -> Reading:
 
 
 def lvgl(asked: Asked) -> Reading:
-    """Each frame by itself; at the end of the last it sleeps no more: it was no cycle."""
+    """Each frame by itself; after the last one it sleeps no more: it was no cycle."""
     own = [
         tuple(map(int, one)) for one in re.findall(r"^(\d+) (\d+)$", asked.said(), re.M)
     ]
