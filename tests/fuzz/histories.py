@@ -107,7 +107,7 @@ def baselines() -> Sequence[bytes]:
     threads = [
         KeptThread(
             *(name, 3, 0, [9_000, 9_100, 9_050], [5_000] * 3, [40, 41, 40]),
-            *({"malloc step": 1}, {"write": 2}, code),
+            *({"malloc step": 1}, {"write": (2, 900)}, code),
         )
         for name in ("loop", "io")
     ]
