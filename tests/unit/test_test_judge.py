@@ -312,6 +312,16 @@ def test_another_file_is_no_baseline(tmp_path: Path, content: str) -> None:
         read_baseline(path)
 
 
+def test_a_baseline_whose_cycles_lack_a_figure_is_refused(tmp_path: Path) -> None:
+    path = saved(tmp_path, seen())
+    path.write_text(
+        path.read_text().replace('"instructions": [10000, ', '"instructions": [')
+    )
+
+    with pytest.raises(RecordError, match="has not all figures of its cycles"):
+        read_baseline(path)
+
+
 # --- the answer -----------------------------------------------------------------------
 
 

@@ -14,7 +14,7 @@ from pydantic import ConfigDict, TypeAdapter, ValidationError
 from pydantic.dataclasses import dataclass as checked_dataclass
 
 from rtscope.boards.runs.identity import BoardIdentity
-from rtscope.host.errors import RecordError
+from rtscope.host.errors import RecordError, quote
 from rtscope.host.files import first_mistake
 from rtscope.host.files.documents import json_value
 from rtscope.host.files.jsontext import json_text
@@ -194,9 +194,17 @@ def read_baseline(path: Path) -> Baseline:
             "write one with rtscope test --save FILE"
         )
     try:
-        return TypeAdapter(Baseline).validate_python(value)
+        kept = TypeAdapter(Baseline).validate_python(value)
     except ValidationError as error:
         raise RecordError(f"{path}: {first_mistake(error)}") from error
+    for one in (thread for start in kept.starts for thread in start.threads):
+        cycles = {len(one.response_ns), len(one.latency_ns), len(one.instructions)}
+        if len(cycles) > 1 or one.cycles < min(cycles):
+            raise RecordError(
+                f"{path}: thread {quote(one.name)} has not all figures of its cycles: "
+                "write the file anew with rtscope test --save"
+            )
+    return kept
 
 
 # --- compare --------------------------------------------------------------------------
@@ -216,7 +224,7 @@ def differences(
     """
     kept = {_key(one): one for one in before.starts}
     for one in tested:
-        now = _kept(test, one)
+        now = _kept(test, replace(one, code={}))
         then = kept.pop(_key(now), None)
         if then is None:
             yield Difference(one.name, "", "the baseline has no such run", worse=True)
