@@ -60,6 +60,23 @@ struct timeline_futex {
 	uint8_t command;
 };
 
+/* What is known of a descriptor; neither of the first two: nothing. */
+enum {
+	NUMBER_NONBLOCKING = 1,
+	NUMBER_WAITS = 2,
+	NUMBER_OF_FILE = 4, /* it waits whatever its flags are */
+};
+
+/* What a call does to numbers of descriptors; each plus 1, 0: none. */
+struct timeline_numbers {
+	int closes, closes_to; /* from the one to the other */
+	int sets;              /* the flags of the file that this one is open for */
+	int copies;            /* it returns another number of the same */
+	bool makes;            /* it returns a new one */
+	bool from_memory;      /* is how it sets flags; known of a sample alone */
+	uint8_t is;            /* then */
+};
+
 struct timeline_record {
 	int64_t t_ns;
 	int tid; /* of the thread that it happened to */
@@ -76,11 +93,11 @@ struct timeline_record {
 	uint64_t key;                  /* of an idle one: what it waits for */
 	bool idle;                     /* it may be the wait for the next cycle */
 	bool cannot_block;             /* as it is called */
-	bool unsure;             /* unless what it points to says that it cannot */
-	bool gone;               /* unless its descriptor does, which is closed */
-	int fd, changes;         /* plus 1; 0: none. Of RETURN: what it returned */
-	bool closes;             /* what it changes */
-	bool nonblocking, waits; /* as it is now; without `changes`, what it returns */
+	bool unsure;   /* unless what it points to says that it cannot */
+	bool gone;     /* unless its descriptor does, which is closed or changed */
+	bool by_flags; /* the flags of `fd` decide that, which can be changed */
+	int fd;        /* plus 1; 0: none. Of RETURN: what it returned */
+	struct timeline_numbers numbers;
 	struct timeline_futex futex; /* of UNLOCK, and of CALL that is a lock wait */
 };
 

@@ -297,12 +297,12 @@ static bool is_wanted(struct watch *w, struct watched *t, const char *kind,
 		return true;
 	if (out->kind == TIMED_LOCK_WAIT)
 		return (out->what == TIMELINE_CALL) == !strcmp(kind, "lock_wait");
-	if (out->gone)
-		return false;
 	c = timeline_row(&t->line, out);
+	if (out->gone && !(c && c->times.count)) /* none of its kind was decided */
+		return false;
 	if (!c)
 		return !out->cannot_block;
-	c->could += !out->cannot_block;
+	c->could += !out->cannot_block && !out->gone;
 	c->could_not += out->cannot_block;
 	return !out->cannot_block && c->sent++ < w->stacks_each / STACK_SHARE;
 }

@@ -2,10 +2,13 @@
 #include "watch/watchcalls.h"
 
 #include <fcntl.h>
+#include <limits.h>
+#include <linux/close_range.h>
 #include <linux/futex.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/ioctl.h>
 #include <sys/sem.h>
 #include <sys/socket.h>
 
@@ -16,7 +19,7 @@
 #define VALUES         3
 
 /* When a call cannot block: see calls.toml. */
-enum { ZERO = 1, HAS, UNLESS, NONBLOCKING, NOTIME, NOWAIT };
+enum { ZERO = 1, HAS, IS, UNLESS, NONBLOCKING, NOTIME, NOWAIT };
 
 struct rule {
 	uint8_t when, arg;
@@ -265,11 +268,12 @@ static bool applies(const struct call *call, const struct rule *r,
 		return (uint32_t)arg == 0;
 	case HAS:
 		return arg & r->value[0];
+	case IS:
 	case UNLESS:
 		for (unsigned int i = 0; i < VALUES; i++)
 			if (r->value[i] && (uint32_t)arg == r->value[i])
-				return false;
-		return true;
+				return r->when == IS;
+		return r->when == UNLESS;
 	case NONBLOCKING: /* look_at_descriptor() */
 		return false;
 	case NOTIME:
@@ -300,7 +304,8 @@ static bool cannot_block(const struct call *call, const uint64_t args[WATCHCALLS
 	return false;
 }
 
-/* Its flags may have been read after the number was given to another file. */
+/* Its flags may have been read after the number was given to another file, or after they
+ * were changed. */
 static void look_at_descriptor(const struct call *call,
 			       const uint64_t args[WATCHCALLS_ARGS],
 			       const struct watchcalls_process *p,
@@ -312,30 +317,132 @@ static void look_at_descriptor(const struct call *call,
 		return;
 	is = p->descriptor(p->of, (int)args[call->rule[0].arg]);
 	out->fd = (int)args[call->rule[0].arg] + 1;
-	out->cannot_block = is == DESCRIPTOR_NEVER_WAITS;
+	out->cannot_block = is == DESCRIPTOR_NEVER_WAITS || is == DESCRIPTOR_OF_EVENTS;
+	out->by_flags = is == DESCRIPTOR_NEVER_WAITS || is == DESCRIPTOR_WAITS;
 	out->gone = is == DESCRIPTOR_GONE;
 }
 
-/* What it does to numbers of descriptors, as far as that is known of a call alone. */
+/* --- numbers of descriptors ----------------------------------------------------------- */
+
+enum { OTHER, MAKES, MAKES_FILE, MAKES_EVENTS, COPIES, COPIES_TO, CLOSES, CLOSES_TO };
+
+#define NO_FLAGS WATCHCALLS_ARGS /* it takes none */
+
+/* `arg` has the flags of what it makes; they are those of open(). */
+static const struct numbers {
+	const char *name;
+	uint8_t does, arg;
+} numbers[] = {
+	{ "close", CLOSES, 0 },
+	{ "close_range", CLOSES_TO, 2 },
+	{ "dup", COPIES, 0 },
+	{ "dup2", COPIES_TO, 0 },
+	{ "dup3", COPIES_TO, 0 },
+	{ "open", MAKES_FILE, 1 },
+	{ "openat", MAKES_FILE, 2 },
+	{ "creat", MAKES_FILE, NO_FLAGS },
+	{ "memfd_create", MAKES_FILE, NO_FLAGS },
+	{ "accept", MAKES, NO_FLAGS },
+	{ "accept4", MAKES, 3 },
+	{ "socket", MAKES, 1 },
+	{ "inotify_init1", MAKES, 0 },
+	{ "mq_open", MAKES, 1 },
+	{ "eventfd2", MAKES_EVENTS, NO_FLAGS },
+	{ "signalfd4", MAKES_EVENTS, NO_FLAGS },
+	{ "timerfd_create", MAKES_EVENTS, NO_FLAGS },
+	{ NULL, OTHER, 0 },
+};
+
+/* A file waits all the same. */
+static uint8_t made_as(uint8_t does, uint64_t flags)
+{
+	switch (does) {
+	case MAKES_EVENTS:
+		return NUMBER_NONBLOCKING;
+	case MAKES_FILE:
+		return NUMBER_OF_FILE | (flags & O_NONBLOCK ? 0 : NUMBER_WAITS);
+	default:
+		return flags & O_NONBLOCK ? NUMBER_NONBLOCKING : NUMBER_WAITS;
+	}
+}
+
+static void copy_number(int fd, const struct watchcalls_process *p,
+			struct timeline_numbers *n)
+{
+	static const uint8_t known[] = {
+		[DESCRIPTOR_WAITS] = NUMBER_WAITS,
+		[DESCRIPTOR_NEVER_WAITS] = NUMBER_NONBLOCKING,
+		[DESCRIPTOR_OF_FILE] = NUMBER_WAITS | NUMBER_OF_FILE,
+		[DESCRIPTOR_OF_EVENTS] = NUMBER_NONBLOCKING,
+		[DESCRIPTOR_GONE] = 0,
+	};
+
+	n->copies = fd + 1;
+	n->is = known[p->descriptor(p->of, fd)];
+}
+
+/* The value of FIONBIO is in memory, where the next call may have put another. */
+static void control_number(const struct call *call,
+			   const uint64_t args[WATCHCALLS_ARGS],
+			   const struct watchcalls_process *p,
+			   struct timeline_numbers *n)
+{
+	const uint32_t command = (uint32_t)args[1];
+	int value = (int)args[2] & O_NONBLOCK;
+	bool known = true;
+
+	if (strcmp(call->name, "ioctl") == 0) {
+		if (command != FIONBIO)
+			return;
+		n->from_memory = true;
+		known = p->copy && p->copy(p->of, args[2], &value, sizeof(value));
+	} else if (strncmp(call->name, "fcntl", strlen("fcntl")) != 0) {
+		return;
+	} else if (command == F_DUPFD || command == F_DUPFD_CLOEXEC) {
+		copy_number((int)args[0], p, n);
+		return;
+	} else if (command != F_SETFL) {
+		return;
+	}
+	n->sets = (int)args[0] + 1;
+	if (known)
+		n->is = value ? NUMBER_NONBLOCKING : NUMBER_WAITS;
+}
+
 static void follow_numbers(const struct call *call,
 			   const uint64_t args[WATCHCALLS_ARGS],
-			   struct timeline_record *out)
+			   const struct watchcalls_process *p,
+			   struct timeline_numbers *n)
 {
-	const char *name = call->name;
+	const struct numbers *is = numbers;
 
-	out->closes = strcmp(name, "close") == 0 || strcmp(name, "dup2") == 0 ||
-		      strcmp(name, "dup3") == 0;
-	if (out->closes)
-		out->changes = (int)args[*name == 'd'] + 1;
-	else if (strncmp(name, "fcntl", strlen("fcntl")) == 0 && args[1] == F_SETFL)
-		out->changes = (int)args[0] + 1;
-	out->nonblocking = (out->changes && !out->closes && args[2] & O_NONBLOCK) ||
-			   (strcmp(name, "accept4") == 0 && args[3] & SOCK_NONBLOCK) ||
-			   (strcmp(name, "socket") == 0 && args[1] & SOCK_NONBLOCK);
-	/* a file waits for its disk whatever its flags are */
-	out->waits = (strcmp(name, "openat") == 0 && !(args[2] & O_NONBLOCK)) ||
-		     (strcmp(name, "open") == 0 && !(args[1] & O_NONBLOCK)) ||
-		     strcmp(name, "creat") == 0;
+	while (is->name && strcmp(is->name, call->name) != 0)
+		is++;
+	switch (is->does) {
+	case OTHER:
+		control_number(call, args, p, n);
+		break;
+	case COPIES_TO:
+		n->closes = n->closes_to = (int)args[1] + 1;
+		copy_number((int)args[0], p, n);
+		break;
+	case COPIES:
+		copy_number((int)args[0], p, n);
+		break;
+	case CLOSES:
+		n->closes = n->closes_to = (int)args[0] + 1;
+		break;
+	case CLOSES_TO:
+		if (args[2] & CLOSE_RANGE_CLOEXEC || (uint32_t)args[0] >= INT_MAX)
+			break;
+		n->closes = (int)args[0] + 1;
+		n->closes_to = (uint32_t)args[1] < INT_MAX ? (int)args[1] + 1 : INT_MAX;
+		break;
+	default:
+		n->makes = true;
+		n->is = made_as(is->does, is->arg == NO_FLAGS ? 0 : args[is->arg]);
+		break;
+	}
 }
 
 #ifndef FUTEX_LOCK_PI2
@@ -386,7 +493,7 @@ bool watchcalls_read(long number, const uint64_t args[WATCHCALLS_ARGS],
 	out->key = call->idle ? args[0] : 0;
 	out->cannot_block = cannot_block(call, args, process);
 	look_at_descriptor(call, args, process, out);
-	follow_numbers(call, args, out);
+	follow_numbers(call, args, process, &out->numbers);
 	out->unsure = !out->cannot_block && !process->copy && is_unsure(call, args);
 	return true;
 }

@@ -49,9 +49,10 @@ bool watchcalls_filter_words(char *filter, size_t size, enum watchcalls_abi abi)
 
 enum watchcalls_descriptor {
 	DESCRIPTOR_WAITS,
-	DESCRIPTOR_NEVER_WAITS, /* it has O_NONBLOCK and is of no file, directory or disk; or
-				 * is of a timer or of events */
-	DESCRIPTOR_GONE,        /* closed since, or not to be seen: it is not known */
+	DESCRIPTOR_NEVER_WAITS, /* it has O_NONBLOCK and is of no file, directory or disk */
+	DESCRIPTOR_OF_FILE,     /* it waits, whatever its flags are */
+	DESCRIPTOR_OF_EVENTS, /* of a timer or of events: it never waits */
+	DESCRIPTOR_GONE,      /* closed since, or not to be seen: it is not known */
 };
 
 /* What is known of the process that makes a call. */

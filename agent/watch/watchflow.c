@@ -299,7 +299,10 @@ bool watchflow_sampled_call(struct watchflow *f, const struct perfsample *sample
 	else
 		memcpy(&stack.pointer, sample->regs + PERFREGS_SP * sizeof(uint64_t),
 		       sizeof(uint64_t));
-	return read_call(f, &r, &stack, out);
+	if (!read_call(f, &r, &stack, out))
+		return false;
+	descriptors_learn(&f->descriptors, out);
+	return true;
 }
 
 static bool read_record(struct watchflow *f, const struct watched *t,
@@ -431,7 +434,7 @@ static void give(struct watch *w, struct timeline_record *r)
 
 	if (!t)
 		return;
-	descriptors_follow(&w->flow.descriptors, &t->flow.makes, r);
+	descriptors_follow(&w->flow.descriptors, &t->flow.made, r);
 	if (r->what == TIMELINE_WAKE) {
 		waker = find(w, r->other.tid);
 		r->by_agent =
@@ -472,7 +475,7 @@ void watchflow_take(struct watch *w, int64_t until_ns)
 		take_cpu(w, i, &f->fault_ring[i]);
 	}
 	qsort(f->pending, f->count, sizeof(*f->pending), earlier);
-	descriptors_closed(f->pending, f->count);
+	descriptors_look_back(&f->descriptors, f->pending, f->count);
 	/* what is later may still have something before it, in a ring read earlier */
 	while (done < f->count && f->pending[done].t_ns < until_ns)
 		give(w, &f->pending[done++]);

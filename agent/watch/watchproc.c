@@ -39,9 +39,9 @@ static enum watchcalls_descriptor ask(int pid, int fd)
 	if (stat(path, &file)) /* closed, or not to be seen */
 		return DESCRIPTOR_GONE;
 	if (S_ISREG(file.st_mode) || S_ISDIR(file.st_mode) || S_ISBLK(file.st_mode))
-		return DESCRIPTOR_WAITS;
+		return DESCRIPTOR_OF_FILE;
 	if (is_of_events(path))
-		return DESCRIPTOR_NEVER_WAITS;
+		return DESCRIPTOR_OF_EVENTS;
 	snprintf(path, sizeof(path), "/proc/%d/fdinfo/%d", pid, fd);
 	if (slurp(path, text, sizeof(text)) <= 0)
 		return DESCRIPTOR_GONE;
@@ -56,8 +56,8 @@ enum watchcalls_descriptor watchproc_descriptor(void *of, int fd)
 	struct watchproc *p = of;
 	const unsigned int at = (unsigned int)fd % WATCHPROC_DESCRIPTORS;
 
-	if (fd < 0)
-		return DESCRIPTOR_WAITS;
+	if (fd < 0) /* there is none */
+		return DESCRIPTOR_NEVER_WAITS;
 	if (p->known[at].fd != fd + 1) {
 		p->known[at].fd = fd + 1;
 		p->known[at].is = ask(p->pid, fd);

@@ -40,7 +40,7 @@ struct watchflow_thread {
 	struct watchflow_event *on_cpu; /* of each CPU all of them; NULL: its own */
 	struct perfring ring;
 	bool real_time; /* its wake-ups are looked at */
-	struct descriptors_made makes;
+	struct descriptors_made made;
 };
 
 /* The part of watchflow: of all of them. */

@@ -127,10 +127,10 @@ static void harmless(void)
 	syscall(SYS_gettid);
 }
 
-/* Descriptors that are closed before anybody could look at them: one was made so that it
- * does not block, of a copy the number says nothing. */
+/* Descriptors that are closed, or whose flags are others, before anybody could look. */
 static void brief(void)
 {
+	struct iovec some = { buffer, 64 };
 	int number = socket(AF_UNIX, SOCK_DGRAM | SOCK_NONBLOCK, 0);
 
 	recv(number, buffer, 64, 0);
@@ -138,6 +138,12 @@ static void brief(void)
 	number = dup(quiet[0]);
 	read(number, buffer, 64);
 	close(number);
+	fcntl(pair[0], F_SETFL, O_NONBLOCK);
+	readv(pair[0], &some, 1);
+	fcntl(pair[0], F_SETFL, 0);
+	fcntl(quiet[1], F_SETFL, 0); /* as it is then, it does block */
+	writev(quiet[1], &some, 1);
+	fcntl(quiet[1], F_SETFL, O_NONBLOCK);
 	number = open("a", O_WRONLY); /* a file does block */
 	pwrite(number, buffer, 64, 0);
 	close(number);

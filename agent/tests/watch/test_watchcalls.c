@@ -4,6 +4,7 @@
 #include <fcntl.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/ioctl.h>
 #include <sys/sem.h>
 #include <sys/socket.h>
 #include <sys/syscall.h>
@@ -75,9 +76,18 @@ static bool any(const char **at, long id)
 static enum watchcalls_descriptor descriptor(void *of, int fd)
 {
 	(void)of;
-	return fd == 7   ? DESCRIPTOR_NEVER_WAITS
-	       : fd == 8 ? DESCRIPTOR_GONE
-			 : DESCRIPTOR_WAITS;
+	switch (fd) {
+	case 7:
+		return DESCRIPTOR_NEVER_WAITS;
+	case 8:
+		return DESCRIPTOR_GONE;
+	case 9:
+		return DESCRIPTOR_OF_FILE;
+	case 10:
+		return DESCRIPTOR_OF_EVENTS;
+	default:
+		return DESCRIPTOR_WAITS;
+	}
 }
 
 /* Of memory that has a zero time at 16, and a sembuf with IPC_NOWAIT at 32. */
@@ -290,24 +300,82 @@ static void a_call_whose_descriptor_is_closed_since_is_not_judged(void)
 	CHECK(!r.gone && r.cannot_block && r.fd == 8);
 }
 
-static void what_a_call_does_to_descriptors_is_told(void)
+static struct timeline_numbers numbers_of(long number, uint64_t a, uint64_t b,
+					  uint64_t c, uint64_t d)
 {
-	struct timeline_record r = call_of(SYS_close, 5, 0, 0, 0, 0);
+	return call_of(number, a, b, c, d, 0).numbers;
+}
 
-	CHECK(r.closes && r.changes == 6 && !r.nonblocking);
-	r = call_of(SYS_dup3, 4, 5, 0, 0, 0);
-	CHECK(r.closes && r.changes == 6);
-	r = call_of(SYS_accept4, 4, 0, 0, SOCK_NONBLOCK, 0);
-	CHECK(r.nonblocking && !r.changes);
-	CHECK(!call_of(SYS_accept4, 4, 0, 0, SOCK_CLOEXEC, 0).nonblocking);
-	CHECK(call_of(SYS_openat, 3, 0, O_WRONLY, 0, 0).waits);
-	CHECK(!call_of(SYS_openat, 3, 0, O_WRONLY | O_NONBLOCK, 0, 0).waits);
-	CHECK(call_of(SYS_socket, 1, SOCK_DGRAM | SOCK_NONBLOCK, 0, 0, 0).nonblocking);
+static void a_call_closes_numbers(void)
+{
+	struct timeline_numbers n = numbers_of(SYS_close, 5, 0, 0, 0);
+
+	CHECK(n.closes == 6 && n.closes_to == 6 && !n.makes && !n.copies);
+	n = numbers_of(SYS_close_range, 5, 9, 0, 0);
+	CHECK(n.closes == 6 && n.closes_to == 10);
+	n = numbers_of(SYS_close_range, 3, UINT32_MAX, 0, 0);
+	CHECK(n.closes == 4 && n.closes_to == INT32_MAX);
+	CHECK(!numbers_of(SYS_close_range, 3, UINT32_MAX, 4, 0).closes); /* CLOEXEC */
+}
+
+static void a_call_copies_a_number(void)
+{
+	struct timeline_numbers n = numbers_of(SYS_dup3, 7, 5, 0, 0);
+
+	CHECK(n.closes == 6 && n.closes_to == 6 && n.copies == 8);
+	CHECK(n.is == NUMBER_NONBLOCKING); /* as 7 is */
+	n = numbers_of(SYS_dup, 8, 0, 0, 0);
+	CHECK(n.copies == 9 && !n.closes && !n.is); /* gone */
+	CHECK(numbers_of(SYS_dup, 5, 0, 0, 0).is == NUMBER_WAITS);
+#ifdef SYS_fcntl
+	CHECK(numbers_of(SYS_fcntl, 7, F_DUPFD_CLOEXEC, 20, 0).copies == 8);
+	CHECK(!numbers_of(SYS_fcntl, 7, F_GETFL, 0, 0).copies);
+#endif
+}
+
+static void a_call_makes_a_number(void)
+{
+	struct timeline_numbers n = numbers_of(SYS_accept4, 4, 0, 0, SOCK_NONBLOCK);
+
+	CHECK(n.makes && n.is == NUMBER_NONBLOCKING && !n.sets);
+	n = numbers_of(SYS_accept4, 4, 0, 0, SOCK_CLOEXEC);
+	CHECK(n.makes && n.is == NUMBER_WAITS);
+	n = numbers_of(SYS_openat, 3, 0, O_WRONLY, 0);
+	CHECK(n.makes && n.is == (NUMBER_WAITS | NUMBER_OF_FILE));
+	n = numbers_of(SYS_openat, 3, 0, O_WRONLY | O_NONBLOCK, 0);
+	CHECK(n.makes && n.is == NUMBER_OF_FILE);
+	n = numbers_of(SYS_socket, 1, SOCK_DGRAM | SOCK_NONBLOCK, 0, 0);
+	CHECK(n.is == NUMBER_NONBLOCKING);
+	CHECK(numbers_of(SYS_eventfd2, 0, 0, 0, 0).is == NUMBER_NONBLOCKING);
+	CHECK(!numbers_of(SYS_fsync, 3, 0, 0, 0).makes);
+}
+
+static void a_call_sets_flags(void)
+{
+	struct timeline_record r = call_of(SYS_ioctl, 5, FIONBIO, 64, 0, 0);
+
+	CHECK(r.cannot_block && r.numbers.sets == 6 && r.numbers.from_memory);
+	CHECK(!r.numbers.is); /* it cannot be read */
+	r = call_of(SYS_ioctl, 5, FIONBIO, 16, 0, 0);
+	CHECK(r.numbers.is == NUMBER_WAITS);
+	r = call_of(SYS_ioctl, 5, FIONREAD, 0x1000, 0, 0);
+	CHECK(!r.cannot_block && !r.numbers.sets);
 #ifdef SYS_fcntl
 	r = call_of(SYS_fcntl, 5, F_SETFL, O_NONBLOCK, 0, 0);
-	CHECK(r.nonblocking && r.changes == 6 && !r.closes);
-	CHECK(!call_of(SYS_fcntl, 5, F_SETFL, 0, 0, 0).nonblocking);
+	CHECK(r.numbers.sets == 6 && r.numbers.is == NUMBER_NONBLOCKING);
+	r = call_of(SYS_fcntl, 5, F_SETFL, 0, 0, 0);
+	CHECK(r.numbers.sets == 6 && r.numbers.is == NUMBER_WAITS);
 #endif
+}
+
+static void flags_decide_unless_it_is_a_file_or_of_events(void)
+{
+	CHECK(call_of(SYS_write, 7, 0, 0, 0, 0).by_flags);
+	CHECK(call_of(SYS_write, 5, 0, 0, 0, 0).by_flags);
+	CHECK(!call_of(SYS_write, 9, 0, 0, 0, 0).by_flags);
+	CHECK(!call_of(SYS_write, 9, 0, 0, 0, 0).cannot_block);
+	CHECK(!call_of(SYS_write, 10, 0, 0, 0, 0).by_flags);
+	CHECK(call_of(SYS_write, 10, 0, 0, 0, 0).cannot_block);
 }
 
 static void a_futex_call_has_its_word_and_what_it_expects(void)
@@ -344,7 +412,11 @@ int main(void)
 	a_time_of_zero_is_read_from_memory();
 	without_its_memory_a_call_with_a_time_is_unsure();
 	a_call_whose_descriptor_is_closed_since_is_not_judged();
-	what_a_call_does_to_descriptors_is_told();
+	a_call_closes_numbers();
+	a_call_copies_a_number();
+	a_call_makes_a_number();
+	a_call_sets_flags();
+	flags_decide_unless_it_is_a_file_or_of_events();
 	a_futex_call_has_its_word_and_what_it_expects();
 	a_wait_for_events_is_told_from_another_by_its_argument();
 	return 0;

@@ -55,6 +55,8 @@ def _applies(
             return argument == 0
         case "has":
             return any(argument & one for one in numbers)
+        case "is":
+            return argument in numbers
         case "unless":
             return argument not in numbers
         case "nonblocking":

@@ -32,6 +32,7 @@ from rtscope.programs.outside.wakeups import (
     Wakeup,
 )
 from rtscope.programs.outside.wakeups import Party as Other
+from rtscope.verbs.app.descriptorflags import nonblocking_at
 
 Span = tuple[int, int]
 _REALTIME_CLOCK = 0
@@ -273,7 +274,8 @@ class _Seen:
         sleeps: dict[int, list[_Sleep]] = defaultdict(list)
         for sleep in self._sleeps:
             sleeps[id(sleep.before.wait)].append(sleep)
-        for call in self._calls:
+        says = nonblocking_at(self._calls, self._around.nonblocking)
+        for call, nonblocking in zip(self._calls, says, strict=True):
             kind = call_kinds().get(call.name)
             effect = "" if kind is None else kind.effect
             if effect in (*_UNTIMED, "lock"):
@@ -281,7 +283,7 @@ class _Seen:
             key = f"{call.arguments[0]:x}" if kind is not None and kind.idle else "0"
             row = rows.setdefault((call.name, key), _CallRow(call))
             harmless = kind is not None and kind.cannot_block(
-                call.arguments, self._around.nonblocking
+                call.arguments, nonblocking
             )
             if harmless is not False and not call.slept:
                 row.harmless += harmless is True

@@ -98,8 +98,8 @@ def _undecided(calls: Iterable[WatchedCall]) -> Iterator[Unseen]:
     if names:
         what = f"whether calls may block: {', '.join(names)}"
         cause = (
-            "what decides it is in memory, or of a descriptor that was closed before "
-            "it could be looked at; none of them waited"
+            "what decides it is in memory, or of a descriptor that was closed or "
+            "changed before it could be looked at; none of them waited"
         )
         yield Unseen(("RA09",), what, cause, "")
 
