@@ -38,6 +38,13 @@ class FakeImage:
     symbols: dict[int, str] = field(default_factory=dict)
     name: str = "prog"
     code: dict[int, bytes] = field(default_factory=dict)
+    slots: dict[int, str] = field(default_factory=dict)
+
+    def functions_named(self, name: str) -> list[Symbol]:
+        known = {"write": 0x1100, "__write": 0x1100, "read": 0x1080}
+        return [
+            Symbol(name, at, 0, global_=True) for n, at in known.items() if n == name
+        ]
 
     def code_at(self, vaddr: int, size: int) -> bytes:
         return self.code.get(vaddr, b"")[:size]
@@ -76,8 +83,10 @@ def unwound(
     made_name: str = "JS:step",
     frame: int = 0x1234,
     code: dict[int, bytes] | None = None,
+    slots: dict[int, str] | None = None,
 ) -> Stack:
-    image = cast(Image, FakeImage(rows, symbols or {}, code=code or {}))
+    fake = FakeImage(rows, symbols or {}, code=code or {}, slots=slots or {})
+    image = cast(Image, fake)
     unwinder = Unwinder(
         X86,
         MemoryMap(MAPS),
@@ -305,6 +314,49 @@ def test_a_function_without_a_table_returns_to_where_it_is_called(
 
     assert addresses(stack) == [0x2100, 0x2210][: 1 + found]
     assert stack.complete is found
+
+
+def by_pointer(at: int, to: int, *, code: bytes = b"\xff\x15") -> dict[int, bytes]:
+    """Return code that ends before a place, and names a pointer."""
+    return {at - 6: code + struct.pack("<i", to - at)}
+
+
+STUB = 0x1310
+SLOT = 0x1800
+TO_STUB = {0x1210 - 6: b"\x90\xe8" + struct.pack("<i", STUB - 0x1210)}
+JUMP_BY_POINTER = by_pointer(STUB + 6, SLOT, code=b"\xff\x25")
+LANDING, BOUNDED = {STUB: b"\xf3\x0f\x1e\xfa"}, {STUB + 4: b"\xf2"}
+
+
+@pytest.mark.parametrize(
+    ("code", "name", "found"),
+    [
+        (by_pointer(0x1210, SLOT), "write", True),  # -fno-plt
+        (by_pointer(0x1210, SLOT), "__write", True),  # by another name of it
+        (by_pointer(0x1210, SLOT), "read", False),
+        (by_pointer(0x1210, SLOT + 8), "write", False),
+        ({**TO_STUB, **JUMP_BY_POINTER}, "write", True),
+        ({**TO_STUB, **JUMP_BY_POINTER}, "read", False),
+        (
+            {
+                **TO_STUB,
+                **LANDING,
+                **BOUNDED,
+                **by_pointer(STUB + 11, SLOT, code=b"\xff\x25"),
+            },
+            "write",
+            True,
+        ),
+        (TO_STUB, "write", False),
+    ],
+)
+def test_a_function_without_a_table_may_be_called_by_a_pointer_of_another_file(
+    code: dict[int, bytes], name: str, found: bool
+) -> None:
+    words = [0, 0x2210]
+    stack = unwound(OUTER, words, symbols=NAMED, code=code, slots={SLOT: name})
+
+    assert addresses(stack) == [0x2100, 0x2210][: 1 + found]
 
 
 @pytest.mark.parametrize("name", ["runtime.mcall", "runtime.systemstack.abi0"])

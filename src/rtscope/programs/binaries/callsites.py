@@ -10,6 +10,8 @@ _CALL, _JUMP, _SHORT_JUMP = b"\xe8", b"\xe9", b"\xeb"
 _LANDING = b"\xf3\x0f\x1e\xfa"
 """May be the first instruction of a function: endbr64."""
 _MOST_JUMPS = 3
+_CALL_POINTER, _JUMP_POINTER, _BOUNDED = b"\xff\x15", b"\xff\x25", b"\xf2"
+"""Through a pointer at a distance; a jump of a linkage table may have a prefix."""
 
 
 def called_before(image: Image, vaddr: int) -> Iterator[int]:
@@ -30,9 +32,33 @@ def called_before(image: Image, vaddr: int) -> Iterator[int]:
         target = _jump_at(image, target)
 
 
+def pointer_called_before(image: Image, vaddr: int) -> int | None:
+    """
+    Return where the pointer is that the call just before a place goes through.
+
+    By itself (`-fno-plt`), or by a stub of the linkage table. None: it is no such call.
+    """
+    size = len(_CALL_POINTER) + _DISTANCE
+    code = image.code_at(vaddr - size, size)
+    if len(code) == size and code.startswith(_CALL_POINTER):
+        return vaddr + _distance(code[-_DISTANCE:])
+    if len(code) < size or not code[1:].startswith(_CALL):
+        return None
+    stub = _landed(image, vaddr + _distance(code[-_DISTANCE:]))
+    stub += image.code_at(stub, len(_BOUNDED)) == _BOUNDED
+    code = image.code_at(stub, size)
+    if len(code) < size or not code.startswith(_JUMP_POINTER):
+        return None
+    return stub + size + _distance(code[-_DISTANCE:])
+
+
+def _landed(image: Image, vaddr: int) -> int:
+    landing = image.code_at(vaddr, len(_LANDING)) == _LANDING
+    return vaddr + len(_LANDING) * landing
+
+
 def _jump_at(image: Image, vaddr: int) -> int | None:
-    if image.code_at(vaddr, len(_LANDING)) == _LANDING:
-        vaddr += len(_LANDING)
+    vaddr = _landed(image, vaddr)
     code = image.code_at(vaddr, 1 + _DISTANCE)
     if code.startswith(_SHORT_JUMP) and len(code) > 1:
         return vaddr + 2 + _distance(code[1:2])

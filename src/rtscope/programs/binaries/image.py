@@ -4,6 +4,7 @@ import lzma
 import struct
 from bisect import bisect_right
 from collections.abc import Iterable, Iterator, Mapping
+from contextlib import suppress
 from dataclasses import dataclass
 from functools import cached_property
 from itertools import groupby
@@ -22,6 +23,9 @@ from rtscope.programs.binaries.gotable import GoTable
 
 _JUMP_SLOT = {"EM_X86_64": 7, "EM_AARCH64": 1026, "EM_ARM": 22, "EM_RISCV": 5}
 """Relocations that wait for the first call of a function."""
+
+_POINTERS = (6, 7)
+"""R_X86_64_GLOB_DAT, R_X86_64_JUMP_SLOT: of functions, perhaps of other files."""
 
 _NO_SIZE = 4096
 """How far a symbol without a size goes, at most: those of assembler have none."""
@@ -168,18 +172,37 @@ class Image:
             bool(tags)
             and not now
             and any(
-                kind == _JUMP_SLOT.get(self.elf.machine) for kind in self._relocations()
+                kind == _JUMP_SLOT.get(self.elf.machine)
+                for _, kind, _ in self._relocations(".rela.plt", ".rel.plt")
             )
         )
 
-    def _relocations(self) -> Iterator[int]:
+    @cached_property
+    def slots(self) -> Mapping[int, str]:
+        """The functions that it calls by a pointer, by the address of that; x86-64."""
+        symbols = self.elf.section(".dynsym")
+        found: dict[int, str] = {}
+        if self.elf.machine != "EM_X86_64" or symbols is None:
+            return found
+        with suppress(Damaged, IndexError, struct.error):
+            rows = self.elf.content(symbols)
+            texts = self.elf.content(self.elf.sections[symbols.link])
+            for at, kind, number in self._relocations(".rela.plt", ".rela.dyn"):
+                if kind in _POINTERS:
+                    place = struct.unpack_from(self.elf.order + "I", rows, 24 * number)
+                    found[at] = text_at(texts, place[0])
+        return found
+
+    def _relocations(self, *names: str) -> Iterator[tuple[int, int, int]]:
+        """Yield the place of each, its kind and the number of its symbol."""
         wide = self.elf.word_bytes == 8
-        for name in (".rela.plt", ".rel.plt"):
+        for name in names:
             form = ("QQ" if wide else "II") + (
-                "" if name == ".rel.plt" else "qi"[not wide]
+                "qi"[not wide] if name.startswith(".rela") else ""
             )
-            for row in _rows(self.elf.part(name), self.elf.order + form):
-                yield row[1] & 0xFFFFFFFF if wide else row[1] & 0xFF
+            kinds = 32 if wide else 8
+            for at, info, *_ in _rows(self.elf.part(name), self.elf.order + form):
+                yield at, info & ((1 << kinds) - 1), info >> kinds
 
 
 def _rows(data: memoryview, form: str) -> Iterable[tuple[int, ...]]:

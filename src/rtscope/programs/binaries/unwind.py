@@ -10,10 +10,10 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from types import MappingProxyType
 
-from rtscope.programs.binaries.callsites import called_before
+from rtscope.programs.binaries.callsites import called_before, pointer_called_before
 from rtscope.programs.binaries.expression import Unreadable, evaluate
 from rtscope.programs.binaries.frametable import FrameRow, Saved
-from rtscope.programs.binaries.image import Image
+from rtscope.programs.binaries.image import Image, Symbol
 from rtscope.programs.memorymap import Mapping, MemoryMap
 
 # --- registers of a sample ----------------------------------------------------------
@@ -330,7 +330,9 @@ class Unwinder:
                 pc = memory.word(at)
             except Unreadable:
                 return None
-            if begin in self._called_by(self.frame(pc, called=True)):
+            site = self.frame(pc, called=True)
+            by_name = _calls_by_pointer(site, frame.image, symbol)
+            if by_name or begin in self._called_by(site):
                 kept = registers if number == 0 else {}
                 caller = {**kept, machine.pc: pc, machine.sp: at + machine.word_bytes}
                 return self._checked(registers, caller)
@@ -446,6 +448,17 @@ class Unwinder:
         if same and before[machine.pc] == caller[machine.pc]:
             raise _End("the unwind table goes in a circle")
         return caller
+
+
+def _calls_by_pointer(site: Frame, image: Image, called: Symbol) -> bool:
+    """Whether the call before a place is of a function of another file."""
+    if site.image is None or site.vaddr is None:
+        return False
+    pointer = pointer_called_before(site.image, site.vaddr)
+    name = "" if pointer is None else site.image.slots.get(pointer, "")
+    return bool(name) and any(
+        one.vaddr == called.vaddr for one in image.functions_named(name)
+    )
 
 
 PAGE_BYTES = 4096
