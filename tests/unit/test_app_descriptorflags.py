@@ -4,8 +4,8 @@ from collections.abc import Mapping
 
 import pytest
 
-from rtscope.verbs.app.descriptorflags import nonblocking_at
 from rtscope.programs.outside.wakeups import Call
+from rtscope.verbs.app.descriptorflags import nonblocking_at
 
 F_SETFL, F_DUPFD, FIONBIO = 4, 0, 0x5421
 NONBLOCK = 0o4000

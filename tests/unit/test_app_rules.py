@@ -321,7 +321,7 @@ def test_calls_of_all_allocators_are_one_finding() -> None:
     (one,) = examine(seen(watched=[replace(counts, events=other)])).findings
 
     assert (one.id, one.count) == ("RA07", 10)
-    assert one.detail == "malloc 5, free 2, malloc.2 3"
+    assert one.detail == "malloc 8, free 2"
 
 
 def test_memory_that_can_be_taken_is_found_and_code_that_is_not_there() -> None:

@@ -1,6 +1,7 @@
 """The files in the memory of a process: probes in them, and stacks through them."""
 
 import base64
+import re
 import tempfile
 from collections import Counter
 from collections.abc import Callable, Hashable, Iterable, Mapping, Sequence
@@ -13,6 +14,7 @@ from typing import Any, Self
 from rtscope.contract import FileLine, Line
 from rtscope.machine.reader import Content, Denied
 from rtscope.machine.target.agentreader import content_of
+from rtscope.programs.binaries.allocators import OF_C
 from rtscope.programs.binaries.reading import Answer, Request, Row, answer_to
 from rtscope.programs.memorymap import VDSO
 from rtscope.programs.memorymap import Mapping as Piece
@@ -20,9 +22,16 @@ from rtscope.programs.naming import NamedFrame, NamedStack, origin_of
 from rtscope.programs.probes import (
     ALLOCATIONS,
     ALLOCATIONS_OF_GO,
+    LEAST,
     LOCKS_OF_GO,
+    OPERATORS,
+    OPERATORS_PROBED,
+    OWN_ALLOCATORS,
     PROBE,
+    by_use,
 )
+
+_OF_THE_C_LIBRARY = re.compile(r".*/(libc|libc-[\d.]+|ld-musl-\w+)\.so[.\d]*$")
 
 MAX_PROBES = 16
 """Of the agent: agent/options.h."""
@@ -144,9 +153,12 @@ class Images:
     def _ask(
         self, files: Mapping[str, Mapping[str, str]], stacks: Row | None = None
     ) -> Answer:
+        of_machine = stacks is None and self._find is ALLOCATIONS
         request = Request(
             dict(files),
             find=() if stacks is not None else self._find,
+            find_beside=OPERATORS_PROBED if of_machine else (),
+            find_own=OWN_ALLOCATORS if of_machine else (),
             find_in_go=() if stacks is not None else (*LOCKS_OF_GO, *ALLOCATIONS_OF_GO),
             every=self._every and stacks is None,
             vdso=self._vdso,
@@ -204,7 +216,12 @@ class Images:
             (ALLOCATIONS_OF_GO.get(str(name), PROBE), int(at))
             for name, at in row.get("of_go", ())
         ]
-        return [*((str(n), int(at)) for n, at in row.get("functions", ())), *of_go]
+        beside = [
+            (OPERATORS.get(str(name), str(name)), int(at))
+            for name, at in row.get("beside", ())
+        ]
+        found = ((str(n), int(at)) for n, at in row.get("functions", ()))
+        return [*found, *beside, *of_go]
 
     def every_function(self, piece: Piece) -> Sequence[tuple[str, int, int]] | str:
         """
@@ -334,15 +351,22 @@ def probes_in(maps: Sequence[Piece], images: Images, *, directory: str) -> list[
     The directory has links to its files, by their places in memory.
     """
     images.read(maps)
-    places: list[tuple[Hashable, Probe]] = []
-    for piece in maps:
-        link = f"{directory}/{piece.start:x}-{piece.end:x}"
-        if piece.executable and piece.is_file:
-            places += [
-                (piece.inode, Probe(function, offset, link, piece.inode))
-                for function, offset in images.functions(piece)
-            ]
-    return each_once(places)
+    found = [
+        (piece, images.functions(piece))
+        for piece in maps
+        if piece.executable and piece.is_file
+    ]
+    allocators = {one.inode for one, names in found if OF_C in dict(names)}
+    places: list[tuple[int, Probe]] = []
+    for piece, functions in found:
+        # of the C library, if another one has its place, for the calls that are left
+        last = len(allocators) > 1 and _OF_THE_C_LIBRARY.match(piece.path) is not None
+        for name, offset in functions:
+            link = f"{directory}/{piece.start:x}-{piece.end:x}"
+            use = LEAST if last else by_use(name)
+            places.append((use, Probe(name, offset, link, piece.inode)))
+    places.sort(key=lambda one: one[0])
+    return each_once((one.inode, one) for _, one in places)
 
 
 def each_once(places: Iterable[tuple[Hashable, Probe]]) -> list[Probe]:

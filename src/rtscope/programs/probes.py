@@ -34,11 +34,26 @@ OPERATORS = {
 }
 """Those of C++ by their symbols: not every one of them calls the C library."""
 
+OPERATORS_PROBED = (
+    *("_Znwm", "_ZdlPv", "_ZdlPvm", "_Znam", "_ZdaPv", "_ZdaPvm"),
+    *("_ZnwmSt11align_val_t", "_ZnwmRKSt9nothrow_t"),
+)
+"""Those in use most: on a machine there is not room for all."""
+
+_RJEM = (
+    *("_rjem_malloc", "_rjem_calloc", "_rjem_realloc", "_rjem_mallocx"),
+    *("_rjem_rallocx", "_rjem_sdallocx"),
+)
+_MIMALLOC = (
+    *("mi_malloc", "mi_zalloc", "mi_malloc_aligned", "mi_zalloc_aligned"),
+    *("mi_realloc_aligned", "mi_free"),
+)
+OWN_ALLOCATORS = (_RJEM, _MIMALLOC)
+"""Those of Rust in place of the C library's, under names of their own."""
+
 OF_LANGUAGES = (
     *("runtime.mallocgc", "__rust_alloc", "__rust_alloc_zeroed", "__rust_realloc"),
-    *("__rust_dealloc", "_rjem_malloc", "_rjem_calloc", "_rjem_realloc"),
-    *("_rjem_mallocx", "_rjem_rallocx", "_rjem_sdallocx", "mi_malloc", "mi_zalloc"),
-    *("mi_malloc_aligned", "mi_zalloc_aligned", "mi_realloc_aligned", "mi_free"),
+    *("__rust_dealloc", *_RJEM, *_MIMALLOC),
 )
 """Of Go, and of Rust with another allocator than that of the C library."""
 
@@ -46,10 +61,29 @@ OF_LANGUAGES = (
 def is_allocation(event: str) -> bool:
     """Whether an event is a call that allocates or frees; `malloc.2` is of a second
     library."""
-    return event in _ALLOCATING or event.partition(".")[0] in _NAMES
+    return event in OF_LANGUAGES or plain_name(event) in _NAMES
 
 
-_NAMES = frozenset((*ALLOCATIONS, *ALLOCATIONS_OF_GO.values()))
+def plain_name(event: str) -> str:
+    """Return the name of a probed function without the number of its library."""
+    return event if event in OF_LANGUAGES else event.partition(".")[0]
 
 
-_ALLOCATING = frozenset((*OPERATORS.values(), *OF_LANGUAGES))
+LEAST = 4
+
+
+def by_use(event: str) -> int:
+    """Return the place of a function among those probed, where not all have room."""
+    return _RARE.get(event, 0)
+
+
+_NAMES = frozenset(
+    (
+        *(*ALLOCATIONS, *ALLOCATIONS_OF_GO.values(), *OPERATORS.values()),
+        *(name for names in OWN_ALLOCATORS for name in names),
+    )
+)
+_RARE = {
+    **dict.fromkeys(OPERATORS.values(), 1),
+    **{"posix_memalign": 2, "aligned_alloc": 2, "memalign": 3, "reallocarray": 3},
+}

@@ -7,6 +7,7 @@ Files of a checked program, which may be hostile: another process reads them.
     bytestream.py                      numbers and texts from a piece of memory
     image.py                           segments and symbols of a file in memory
     lookups.py                         where a dynamic linker looks functions up
+    allocators.py                      functions of allocators beside those of C
     frametable.py, expression.py       tables of frames
     unwind.py, callsites.py            callers of a place, from a copy of the stack
     gotable.py, golibrary.py           functions and lines of programs of Go

@@ -1,8 +1,8 @@
 """What the call before a place in x86 code calls. Pure."""
 
-from collections.abc import Iterator
+from collections.abc import Container, Iterator
 
-from rtscope.programs.binaries.image import Image
+from rtscope.programs.binaries.image import Image, Symbol
 
 _DISTANCE = 4
 _CALL, _JUMP, _SHORT_JUMP = b"\xe8", b"\xe9", b"\xeb"
@@ -44,12 +44,44 @@ def pointer_called_before(image: Image, vaddr: int) -> int | None:
         return vaddr + _distance(code[-_DISTANCE:])
     if len(code) < size or not code[1:].startswith(_CALL):
         return None
-    stub = _landed(image, vaddr + _distance(code[-_DISTANCE:]))
+    return _pointer_of_stub(image, vaddr + _distance(code[-_DISTANCE:]))
+
+
+def _pointer_of_stub(image: Image, vaddr: int) -> int | None:
+    size = len(_JUMP_POINTER) + _DISTANCE
+    stub = _landed(image, vaddr)
     stub += image.code_at(stub, len(_BOUNDED)) == _BOUNDED
     code = image.code_at(stub, size)
     if len(code) < size or not code.startswith(_JUMP_POINTER):
         return None
     return stub + size + _distance(code[-_DISTANCE:])
+
+
+def is_entered_from(
+    image: Image, caller: Symbol, places: Container[int], names: Container[str]
+) -> bool:
+    """
+    Whether a function calls or jumps to one of these places, or to one of these names.
+
+    Where the code of the processor is not read here, it is said to.
+    """
+    code = image.code_at(caller.vaddr, caller.size)
+    if image.elf.machine != "EM_X86_64":
+        return True
+    for at in range(len(code) - _DISTANCE):
+        end = caller.vaddr + at + 1 + _DISTANCE
+        distance = _distance(code[at + 1 : at + 1 + _DISTANCE])
+        if code[at : at + 1] in (_CALL, _JUMP):
+            if end + distance in places:
+                return True
+            pointer = _pointer_of_stub(image, end + distance)
+        elif code[max(at - 1, 0) : at + 1] in (_CALL_POINTER, _JUMP_POINTER):
+            pointer = end + distance
+        else:
+            continue
+        if pointer is not None and image.slots.get(pointer) in names:
+            return True
+    return False
 
 
 def _landed(image: Image, vaddr: int) -> int:

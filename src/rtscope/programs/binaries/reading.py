@@ -35,6 +35,10 @@ class Request:
     """Functions whose places in the files are returned."""
     find_in_go: Sequence[str] = ()
     """The same in programs of Go alone."""
+    find_beside: Sequence[str] = ()
+    """The same in files with an allocator, if they do not enter what is in `find`."""
+    find_own: Sequence[Sequence[str]] = ()
+    """The same in files that have the first one of such a group."""
     every: bool = False
     """Whether all functions of the files are returned."""
     vdso: str = ""
@@ -52,6 +56,8 @@ class Request:
                 "files": self.files,
                 "find": list(self.find),
                 "find_in_go": list(self.find_in_go),
+                "find_beside": list(self.find_beside),
+                "find_own": [list(one) for one in self.find_own],
                 "every": self.every,
                 "vdso": self.vdso,
                 "debug": list(self.debug),

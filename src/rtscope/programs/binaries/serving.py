@@ -16,10 +16,12 @@ import stat
 import sys
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager, suppress
+from itertools import chain
 from pathlib import Path
 from types import FrameType
 from typing import Any
 
+from rtscope.programs.binaries.allocators import beside_malloc, of_language
 from rtscope.programs.binaries.elf import Damaged
 from rtscope.programs.binaries.image import Image
 from rtscope.programs.binaries.jitcode import MadeCode, made_code
@@ -120,6 +122,7 @@ def _about(key: str, image: Image, request: Mapping[str, Any]) -> Mapping[str, A
     try:
         with _limited_time():
             row["functions"] = list(_functions(image, request["find"]))
+            row["beside"] = list(_beside(image, request))
             if image.elf.section(".go.buildinfo") is not None:
                 row["of_go"] = list(_functions(image, request["find_in_go"]))
             row["build_id"] = image.build_id
@@ -143,6 +146,19 @@ def _functions(image: Image, find: Sequence[str]) -> Iterator[tuple[str, int]]:
             offset = image.offset_of(symbol.vaddr)
             if offset is not None:
                 yield function, offset
+
+
+def _beside(image: Image, request: Mapping[str, Any]) -> Iterator[tuple[str, int]]:
+    if is_loader(image):
+        return
+    found = chain(
+        beside_malloc(image, request["find_beside"], known=request["find"]),
+        of_language(image, request["find_own"]),
+    )
+    for symbol in found:
+        offset = image.offset_of(symbol.vaddr)
+        if offset is not None:
+            yield symbol.name, offset
 
 
 def _every_function(image: Image) -> Mapping[str, Any]:

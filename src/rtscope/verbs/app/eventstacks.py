@@ -13,7 +13,7 @@ from rtscope.programs.images import Images, MadeFiles, Sample, Stacks
 from rtscope.programs.memorymap import MemoryMap
 from rtscope.programs.naming import BareFile, NamedFrame, NamedStack
 from rtscope.programs.packages import packages_of
-from rtscope.programs.probes import ALLOCATIONS, OF_LANGUAGES, PROBE, is_allocation
+from rtscope.programs.probes import PROBE, is_allocation, plain_name
 from rtscope.programs.stackwords import stack_words
 from rtscope.verbs.app.debuginfod import Debuginfod
 from rtscope.verbs.app.model import EventStack
@@ -55,7 +55,11 @@ def event_stacks(
     machine = BY_MACHINE.get(begin.arch)
     if machine is None or not samples:
         return EventStacks({}, {}, {})
-    probed = {e.name for e in begin.events if e.name.startswith((*ALLOCATIONS, PROBE))}
+    probed = {
+        e.name
+        for e in begin.events
+        if is_allocation(e.name) or e.name.startswith(PROBE)
+    }
     copied: list[Sample] = [
         (one.regs, one.stack, one.event in probed) for one in samples
     ]
@@ -138,8 +142,7 @@ def same_piece(maps: MemoryMap, word: int, stack_pointer: int | None) -> bool:
 def of_event(named: NamedStack, event: str, call: str) -> NamedStack:
     """Give a probed function the name that it is called by, and a call its own."""
     if is_allocation(event) and named.frames:
-        function = event.partition(".")[0] if event not in OF_LANGUAGES else event
-        first = replace(named.frames[0], function=function, file="", line=0)
+        first = replace(named.frames[0], function=plain_name(event), file="", line=0)
         inner = [frame for frame in named.frames if not frame.inlined]
         rest = named.frames[named.frames.index(inner[0]) + 1 :] if inner else ()
         return replace(named, frames=(first, *rest))

@@ -18,7 +18,7 @@ from rtscope.machine.tasks.model import Thread, ThreadKind
 from rtscope.present.words import duration
 from rtscope.programs.binaries.lookups import LOOKUP
 from rtscope.programs.memorymap import MemoryMap, Piece, pieces_in
-from rtscope.programs.probes import ALLOCATIONS, ALLOCATIONS_OF_GO, is_allocation
+from rtscope.programs.probes import is_allocation, plain_name
 from rtscope.verbs.app.lookups import lookups, unseen_lookups
 from rtscope.verbs.app.model import (
     OUTSIDE,
@@ -295,16 +295,14 @@ def _class_of(stack: EventStack, maps: MemoryMap) -> str:
 
 
 def _allocations(seen: Observation, watched: WatchedThread) -> Iterator[Finding]:
-    counts = {
-        name: one.count
-        for name, one in watched.events.items()
-        if is_allocation(name) and one.count
-    }
+    counts: Counter[str] = Counter()
+    stacks: list[EventStack] = []
+    for name, one in watched.events.items():
+        if is_allocation(name) and one.count:
+            counts[plain_name(name)] += one.count
+            stacks += seen.watch.stacks.get((watched.tid, name), ())
     if not counts:
         return
-    stacks = [
-        one for name in counts for one in seen.watch.stacks.get((watched.tid, name), ())
-    ]
     stacks.sort(key=lambda one: -one.times)
     total = sum(counts.values())
     yield Finding(
@@ -398,11 +396,11 @@ def _unseen(seen: Observation) -> Iterator[Unseen]:
             )
     by_kind: dict[str, tuple[str, ...]] = {k: (id_,) for k, id_ in _EVENTS.items()}
     by_kind |= WAITS_SEEN_BY
-    by_kind |= dict.fromkeys((*ALLOCATIONS, *ALLOCATIONS_OF_GO.values()), ("RA07",))
     by_kind[LOOKUP] = ("RA20",)
     refused: dict[tuple[str, ...], Unseen] = {}
     for event in seen.watch.begin.events:
         ids = by_kind.get(event.name.partition(".")[0])
+        ids = ("RA07",) if is_allocation(event.name) else ids
         if event.name == "timeline" and event.cause == "namespace":
             ids = OF_WAKERS  # all else is seen there, too
         if ids and not event.seen:

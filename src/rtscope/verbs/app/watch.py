@@ -32,7 +32,7 @@ from rtscope.machine.tasks.model import Listing, Thread, ThreadKind
 from rtscope.programs.images import Images, MadeFiles, Probe, probes_in
 from rtscope.programs.memorymap import Mapping as Piece
 from rtscope.programs.memorymap import MemoryMap, parse_maps
-from rtscope.programs.probes import ALLOCATIONS
+from rtscope.programs.probes import is_allocation
 from rtscope.verbs.app.eventstacks import (
     EventStacks,
     Naming,
@@ -153,7 +153,7 @@ def observation_of(
         lazy_images=images.lazy,
         unread_images=images.unread,
         no_probe=""
-        if any(one.name.startswith(ALLOCATIONS) for one in probes)
+        if any(is_allocation(one.name) for one in probes)
         else _no_probe(before, light=light),
         not_named=stacks.not_named,
         bare_files=stacks.bare,
