@@ -10,6 +10,7 @@ from pathlib import Path
 from random import Random
 
 from fuzz.mutate import mutated
+from rtscope.programs.binaries.callsites import is_entered_from, pointer_called_before
 from rtscope.programs.binaries.debuginfo import DebugInfo
 from rtscope.programs.binaries.demangling import demangled
 from rtscope.programs.binaries.elf import Damaged, ElfFile
@@ -73,6 +74,12 @@ def read_elf(data: bytes) -> object:
         image.lazy,
         image.why_hidden,
         image.functions_named("malloc"),
+        image.slots,
+        [
+            is_entered_from(image, one, places, ("malloc",))
+            for one in image.functions_named("outer")
+        ],
+        [pointer_called_before(image, one) for one in places],
         [image.symbol_at(one) for one in places],
         [image.frames.row_at(one) for one in places],
         [image.offset_of(one) for one in places],

@@ -173,6 +173,14 @@ def test_the_list_has_the_cycles_that_the_last_fault_may_have_been_in() -> None:
     assert "are counted" not in said
 
 
+def test_a_program_without_tasks_has_no_table_of_them() -> None:
+    none = replace(only(read(page(slot()))), tasks=())
+    said = printed(statistics_blocks(Statistics((none,), ())), width=120)
+
+    assert "it has started none" in said
+    assert "CYCLES" not in said
+
+
 def test_json_has_states_as_words() -> None:
     (row,) = statistics_rows(read(page(slot())))
 

@@ -24,7 +24,10 @@ def statistics_blocks(statistics: Statistics) -> Iterator[Block]:
     for program in statistics.programs:
         yield (_title(program), "strong")
         columns = (Column(head, right=head != "TASK") for head in (*_HEADS, *_TIMES))
-        yield Table(tuple(columns), list(map(_cells, program.tasks)), gap=1)
+        if program.tasks:
+            yield Table(tuple(columns), list(map(_cells, program.tasks)), gap=1)
+        else:
+            yield "  it has started none"
         for task in program.tasks:
             for note in _notes(program, task):
                 yield f"  {printable(task.name)}: {note}"

@@ -10,6 +10,8 @@ _CALL, _JUMP, _SHORT_JUMP = b"\xe8", b"\xe9", b"\xeb"
 _LANDING = b"\xf3\x0f\x1e\xfa"
 """May be the first instruction of a function: endbr64."""
 _MOST_JUMPS = 3
+_MOST_CODE = 4096
+"""Of a function that is read."""
 _CALL_POINTER, _JUMP_POINTER, _BOUNDED = b"\xff\x15", b"\xff\x25", b"\xf2"
 """Through a pointer at a distance; a jump of a linkage table may have a prefix."""
 
@@ -65,7 +67,7 @@ def is_entered_from(
 
     Where the code of the processor is not read here, it is said to.
     """
-    code = image.code_at(caller.vaddr, caller.size)
+    code = image.code_at(caller.vaddr, min(caller.size, _MOST_CODE))
     if image.elf.machine != "EM_X86_64":
         return True
     for at in range(len(code) - _DISTANCE):
