@@ -71,13 +71,15 @@ def _checked(name: str, program: Mapping[str, Any], duration: str) -> dict[str, 
         told = program.get("env", {}).items()
         env = {**os.environ, "TMPDIR": str(run)}
         env |= {name: value.replace("RUN", str(run)) for name, value in told}
+        commands = (*program.get("helpers", ()), program["command"])
+        *before, argv = [_argv(one, run) for one in commands]
+        missing = [one[0] for one in (*before, argv) if shutil.which(one[0]) is None]
+        if missing:
+            return {"skipped": f"{missing[0]} is not installed"}
         helpers = []
-        for helper in program.get("helpers", ()):
-            helpers.append(stack.enter_context(_started(_argv(helper, run), env)))
+        for helper in before:
+            helpers.append(stack.enter_context(_started(helper, env)))
             time.sleep(_SETTLE_S)
-        argv = _argv(program["command"], run)
-        if shutil.which(argv[0]) is None:
-            return {"skipped": f"{argv[0]} is not installed"}
         process = stack.enter_context(_started(argv, env))
         time.sleep(_SETTLE_S)
         stack.callback(_end_strays, run)
