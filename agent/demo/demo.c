@@ -52,9 +52,9 @@ static enum exit_status refused(struct emit *out, const struct demo_thread *t)
 	}
 	if (policy_has_priority(t->script.policy.kind))
 		snprintf(priority, sizeof(priority), " %u", t->script.policy.priority);
-	snprintf(message, sizeof(message), "thread %s: cannot be %s%s: %s: %s",
+	snprintf(message, sizeof(message), "thread %s: cannot be %s%s: %s%s%s",
 		 t->script.name, policy_name(t->script.policy.kind), priority,
-		 strerror(t->failure), t->refusal.why);
+		 strerror(t->failure), *t->refusal.why ? ": " : "", t->refusal.why);
 	return emit_error(out, t->refusal.cause, message, t->refusal.remedy);
 }
 
@@ -192,9 +192,10 @@ static enum exit_status become_watchdog(struct emit *out)
 		return EXIT_DONE;
 	policy_explain(&highest, -err, &refusal);
 	snprintf(message, sizeof(message),
-		 "the watchdog cannot be fifo %d: %s: %s; without it no demonstration "
+		 "the watchdog cannot be fifo %d: %s%s%s; without it no demonstration "
 		 "begins",
-		 WATCHDOG_PRIORITY, strerror(-err), refusal.why);
+		 WATCHDOG_PRIORITY, strerror(-err), *refusal.why ? ": " : "",
+		 refusal.why);
 	return emit_error(out, refusal.cause, message, refusal.remedy);
 }
 

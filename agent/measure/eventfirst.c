@@ -76,12 +76,19 @@ void event_refuse_pair(struct event_refusal *refusal, const struct event_choice 
 		       const char *what, int err)
 {
 	event_refuse(refusal, what, err);
-	if (err == -EBUSY)
+	if (err == -EPERM)
+		refusal->remedy = "run through sudo (CAP_NET_ADMIN and CAP_SYS_ADMIN), "
+				  "in a container add --cap-add NET_ADMIN --cap-add "
+				  "SYS_ADMIN, or choose another --event";
+	else if (err == -EBUSY)
 		refusal->remedy = "name two interfaces that nobody uses: down (ip link "
 				  "set NAME down) and without an address";
 	else if (err == -EOPNOTSUPP && *choice->from)
 		refusal->remedy = "name interfaces of devices: the kernel removes a "
 				  "virtual one with the namespace that it is in";
+	else if (err == -EOPNOTSUPP || err == -EAFNOSUPPORT)
+		refusal->remedy = "load its modules (modprobe veth, or vcan and "
+				  "can-raw), or choose another --event";
 	else if (err == -ENODEV)
 		refusal->remedy = "name two interfaces that there are (ip link)";
 }

@@ -29,9 +29,13 @@ void event_refuse(struct event_refusal *refusal, const char *what, int err)
 	refusal->cause = err == -EPERM || err == -EACCES ? "capability" : "event";
 	snprintf(refusal->why, sizeof(refusal->why), "cannot %s: %s", what,
 		 strerror(-err));
-	refusal->remedy = err == -EPERM || err == -EACCES
-				  ? "run through sudo, or choose another --event"
-				  : "choose another one: rtscope run --event list";
+	if (err == -EPERM || err == -EACCES)
+		refusal->remedy = "run through sudo, or choose another --event";
+	else if (err == -EMFILE)
+		refusal->remedy = "raise the limits of files and message queues "
+				  "(ulimit -n, ulimit -q), or choose another --event";
+	else
+		refusal->remedy = "choose another one: rtscope run --event list";
 }
 
 static int refuse_errno(struct event_refusal *refusal, const char *what)

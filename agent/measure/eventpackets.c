@@ -38,8 +38,6 @@ _Static_assert(sizeof(struct raw_frame) == RAW_FRAME, "the shortest frame");
 	"run through sudo (" rights "), in a container add " added                     \
 	", or choose another --event"
 
-static const char refused_udp[] = NEEDS_RIGHTS(
-	"CAP_NET_ADMIN and CAP_SYS_ADMIN", "--cap-add NET_ADMIN --cap-add SYS_ADMIN");
 static const char refused_raw_pair[] =
 	NEEDS_RIGHTS("CAP_NET_RAW, CAP_NET_ADMIN and CAP_SYS_ADMIN",
 		     "--cap-add NET_RAW --cap-add NET_ADMIN --cap-add SYS_ADMIN");
@@ -81,8 +79,6 @@ static int open_udp(struct event_ends *e, const struct event_choice *choice,
 	}
 	if (err) {
 		event_refuse_pair(refusal, choice, what, err);
-		if (err == -EPERM)
-			refusal->remedy = refused_udp;
 		return err;
 	}
 	return event_try_first(e, &event_kind_udp, "packet", refusal);
@@ -210,7 +206,7 @@ static int open_raw(struct event_ends *e, const struct event_choice *choice,
 	if (!err)
 		err = bind_to(e->receive_fd, pair.receive_index);
 	if (err) {
-		event_refuse(refusal, what, err);
+		event_refuse_pair(refusal, choice, what, err);
 		if (err == -EPERM)
 			refusal->remedy =
 				*choice->from ? refused_raw : refused_raw_pair;
@@ -255,6 +251,10 @@ static const char *remedy_of_xdp(const struct event_choice *choice, int err)
 	if (err == -EAFNOSUPPORT || err == -ENOSYS)
 		return "boot a kernel with CONFIG_XDP_SOCKETS and CONFIG_BPF_SYSCALL, "
 		       "or choose another --event";
+	if (err == -ENOBUFS)
+		return "raise the limit of locked memory (ulimit -l), or choose "
+		       "another "
+		       "--event";
 	if (err == -EINVAL)
 		return "boot Linux 5.9 or newer, or choose another --event";
 	if (err == -EBUSY || err == -EEXIST)
@@ -278,7 +278,7 @@ static int open_xdp(struct event_ends *e, const struct event_choice *choice,
 	if (!err)
 		err = receive_by_xdp(e, choice, pair.receive_index, what);
 	if (err) {
-		event_refuse(refusal, what, err);
+		event_refuse_pair(refusal, choice, what, err);
 		remedy = second ? "name one CPU with --cpus"
 				: remedy_of_xdp(choice, err);
 		if (remedy)

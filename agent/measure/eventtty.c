@@ -49,6 +49,8 @@ static int open_pty(struct event_ends *e, const struct event_choice *choice,
 		err = -errno;
 	if (err)
 		event_refuse(refusal, "make a pseudo terminal", err);
+	if (err == -ENOENT || err == -ENODEV || err == -ENOTTY)
+		refusal->remedy = "mount devpts at /dev/pts, or choose another --event";
 	return err;
 }
 
@@ -154,7 +156,7 @@ static int open_serial(struct event_ends *e, const struct event_choice *choice,
 		refusal->remedy = "name one CPU with --cpus";
 	else if (err == -EBUSY)
 		refusal->remedy = "name a line that is no console of the kernel";
-	else if (err == -ENODEV)
+	else if (err == -ENODEV || err == -ENOENT)
 		refusal->remedy =
 			"write serial:from=ttyS1:to=ttyS2, or the same twice: "
 			"that UART then returns what it sends";

@@ -28,9 +28,9 @@ static enum exit_status report_refused_thread(struct run *run, struct emit *out,
 			 where, strerror(s->failure));
 		return emit_error(out, "other", message, "");
 	}
-	snprintf(message, sizeof(message), "cannot set SCHED_%s %u on %s: %s: %s",
+	snprintf(message, sizeof(message), "cannot set SCHED_%s %u on %s: %s%s%s",
 		 policy_name(s->policy.kind), s->policy.priority, where,
-		 strerror(s->failure), s->refusal.why);
+		 strerror(s->failure), *s->refusal.why ? ": " : "", s->refusal.why);
 	for (char *c = message + strlen("cannot set SCHED_"); *c && *c != ' '; c++)
 		*c = (char)(*c >= 'a' && *c <= 'z' ? *c - 'a' + 'A' : *c);
 	snprintf(run->text, sizeof(run->text), "%s", s->refusal.remedy);

@@ -198,7 +198,7 @@ static int give_memory(struct xdp_socket *x, int fd)
 	    getsockopt(fd, SOL_XDP, XDP_MMAP_OFFSETS, &at, &size) < 0)
 		return -errno;
 	if (size != sizeof(at)) /* a kernel before 5.4 */
-		return -EOPNOTSUPP;
+		return -EINVAL;
 	err = map_ring(&x->fill, fd, &at.fr, sizeof(uint64_t),
 		       XDP_UMEM_PGOFF_FILL_RING);
 	if (!err)

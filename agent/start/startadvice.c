@@ -33,16 +33,6 @@ static void __attribute__((format(printf, 2, 3))) say(char text[256],
 	va_end(args);
 }
 
-static bool in_user_namespace(void)
-{
-	char text[256];
-	unsigned long inside, outside, count;
-
-	return slurp("/proc/self/uid_map", text, sizeof(text)) > 0 &&
-	       sscanf(text, "%lu %lu %lu", &inside, &outside, &count) == 3 &&
-	       count != 4294967295;
-}
-
 static bool has_filter(void)
 {
 	char text[4096];
@@ -128,15 +118,9 @@ static void explain_deadline(const struct policy *policy, int err, struct refusa
 void startadvice_policy(const struct policy *policy, int err, struct refusal *out)
 {
 	policy_explain(policy, err, out);
-	if (strcmp(out->why, strerror(err)) == 0)
-		out->why[0] = '\0';
-	if (err == EPERM && rights_have(RIGHT_SYS_NICE) && in_user_namespace()) {
-		out->cause = "capability";
-		say(out->why, "the process is in a user namespace, where CAP_SYS_NICE "
-			      "does not count");
-		say(out->remedy, "ulimit -r 99 before the container is started, or "
-				 "start it outside of a rootless container");
-	} else if ((err == EPERM || err == EACCES) && !rights_have(RIGHT_SYS_NICE)) {
+	if (err == EPERM && rights_have(RIGHT_SYS_NICE) && rights_in_user_namespace())
+		return;
+	if ((err == EPERM || err == EACCES) && !rights_have(RIGHT_SYS_NICE)) {
 		explain_rights(policy, out);
 	} else if (strcmp(out->cause, "cgroup") == 0) {
 		char where[128];

@@ -177,15 +177,27 @@ static void explain_privilege(const struct policy *policy, struct refusal *out)
 		 "ordinary threads with --policy other");
 }
 
+static void explain_user_namespace(struct refusal *out)
+{
+	out->cause = "capability";
+	snprintf(out->why, sizeof(out->why),
+		 "the process is in a user namespace, where CAP_SYS_NICE does not "
+		 "count");
+	snprintf(out->remedy, sizeof(out->remedy),
+		 "ulimit -r 99 before the container is started, or start it outside of "
+		 "a rootless container");
+}
+
 void policy_explain(const struct policy *policy, int err, struct refusal *out)
 {
 	char where[128];
 
 	*out = (struct refusal){ .cause = "other" };
-	snprintf(out->why, sizeof(out->why), "%s", strerror(err));
 
 	if (err == EPERM && !rights_have(RIGHT_SYS_NICE))
 		explain_privilege(policy, out);
+	else if (err == EPERM && rights_in_user_namespace())
+		explain_user_namespace(out);
 	else if (err == EPERM && rights_cgroup_without_rt(where, sizeof(where)))
 		explain_cgroup(where, out);
 	else if (policy->kind == POLICY_DEADLINE && (err == EPERM || err == EBUSY))

@@ -39,6 +39,16 @@ bool rights_have(enum right right)
 	return get_caps(caps) == 0 && (caps[right / 32].effective >> right % 32 & 1);
 }
 
+bool rights_in_user_namespace(void)
+{
+	unsigned int inside, outside, count;
+	char map[128];
+
+	return slurp("/proc/self/uid_map", map, sizeof(map)) > 0 &&
+	       sscanf(map, "%u %u %u", &inside, &outside, &count) == 3 &&
+	       count != UINT32_MAX;
+}
+
 static uint64_t bit(enum right right)
 {
 	return UINT64_C(1) << right;

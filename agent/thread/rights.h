@@ -25,6 +25,9 @@ enum right {
 /* Whether the capability is in the effective set of the calling thread. */
 bool rights_have(enum right right);
 
+/* Whether users are mapped: capabilities then count for what the namespace owns. */
+bool rights_in_user_namespace(void);
+
 /*
  * Keeps SYS_NICE, IPC_LOCK, KILL and, if asked, SYS_RAWIO (the SMI counter) of what
  * there is, drops the rest for good, and forbids gaining more. Returns 0 or -errno.

@@ -293,6 +293,7 @@ def test_a_namespace_whose_name_is_gone_lives_until_the_run_ends() -> None:
         ("udp", "sys_admin", "--cap-add NET_ADMIN --cap-add SYS_ADMIN"),
         ("raw", "net_raw", "--cap-add NET_RAW --cap-add NET_ADMIN"),
         ("raw:from=lo:to=lo", "net_raw", "add --cap-add NET_RAW, or"),
+        ("can", "sys_admin", "--cap-add NET_ADMIN --cap-add SYS_ADMIN"),
     ],
 )
 def test_a_right_that_is_missing_is_named_with_what_a_container_needs(
@@ -306,6 +307,48 @@ def test_a_right_that_is_missing_is_named_with_what_a_container_needs(
     assert done.status == 3
     assert done.error.cause == "capability"
     assert needed in done.error.remedy
+
+
+WITHOUT_PTS = ("unshare", "--mount", "sh", "-c", 'mount -t tmpfs n /dev/pts; exec "$@"')
+WITHOUT_LOCK = ("setpriv", "--bounding-set", "-ipc_lock,-sys_resource")
+
+
+@two_cpus
+@pytest.mark.usefixtures("root")
+@pytest.mark.parametrize(
+    ("event", "prefix", "needed"),
+    [
+        ("udp", ("prlimit", "--nofile=8"), "ulimit -n"),
+        ("mq", ("prlimit", "--msgqueue=0"), "ulimit -q"),
+        ("signal", ("prlimit", "--sigpending=0"), "ulimit -i"),
+        ("xdp", (*WITHOUT_LOCK, "prlimit", "--memlock=65536"), "ulimit -l"),
+        ("pty", (*WITHOUT_PTS, "sh"), "devpts"),
+        ("raw:from=rtscope-no:to=rtscope-ne", (), "ip link"),
+        ("xdp:from=rtscope-no:to=rtscope-ne", (), "ip link"),
+        ("serial:from=ttyS999:to=ttyS999", (), "serial:from="),
+    ],
+)
+def test_what_an_event_lacks_is_named_with_what_gives_it(
+    event: str, prefix: tuple[str, ...], needed: str
+) -> None:
+    words = ("--event", event, "--cpus", str(CPUS[-1]))
+    with measuring(*words, prefix=prefix) as agent:
+        done = agent.finish()
+
+    assert done.status == 3
+    assert done.error.cause == "event"
+    assert needed in done.error.remedy
+
+
+@pytest.mark.usefixtures("root")
+def test_the_rights_of_a_user_namespace_give_no_priority() -> None:
+    with measuring(prefix=("unshare", "--user", "--map-root-user")) as agent:
+        done = agent.finish()
+
+    assert done.status == 3
+    assert done.error.cause == "capability"
+    assert "user namespace" in done.error.message
+    assert "rootless" in done.error.remedy
 
 
 @pytest.mark.usefixtures("root")
