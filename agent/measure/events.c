@@ -48,12 +48,12 @@ static bool is_broken(struct run *run, unsigned int i, struct emit *out)
 	}
 	if (w->full && !w->sent) {
 		snprintf(run->text, sizeof(run->text),
-			 "event %s: nothing takes an event for CPU %d: each of %llu "
-			 "found a full queue",
+			 "event %s: no event was sent to CPU %d: each of %llu found a "
+			 "full queue",
 			 name, cpu, (unsigned long long)w->full);
 		emit_error(out, "event", run->text,
-			   "of signals raise their limit (ulimit -i); look at both "
-			   "ends, or choose another --event");
+			   "raise its limit (of signals: ulimit -i), or choose "
+			   "another --event");
 		return true;
 	}
 	if (w->sent && w->lost == w->sent) {

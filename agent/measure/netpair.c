@@ -17,6 +17,7 @@
 #include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
+#include <stdio.h>
 #include <string.h>
 #include <sys/ioctl.h>
 #include <sys/socket.h>
@@ -239,6 +240,21 @@ static int must_have_device(int fd, struct ifreq interface)
 	return *driver.bus_info ? 0 : -EOPNOTSUPP;
 }
 
+/* A move takes addresses away for good, and one of IPv6 may be there while it is down. */
+static bool has_address(int fd, struct ifreq interface)
+{
+	FILE *all = fopen("/proc/thread-self/net/if_inet6", "re");
+	char line[128], name[IFNAMSIZ];
+	bool found = ioctl(fd, SIOCGIFADDR, &interface) == 0;
+
+	while (all && !found && fgets(line, sizeof(line), all))
+		found = sscanf(line, "%*s %*s %*s %*s %*s %15s", name) == 1 &&
+			strcmp(name, interface.ifr_name) == 0;
+	if (all)
+		fclose(all);
+	return found;
+}
+
 /* The index of an interface that nobody uses, of this thread's namespace, or -errno. */
 static int unused(const char *name)
 {
@@ -251,12 +267,10 @@ static int unused(const char *name)
 	index = interface.ifr_ifindex;
 	if (!err && ioctl(fd, SIOCGIFFLAGS, &interface) < 0)
 		err = -errno;
-	if (!err && interface.ifr_flags & IFF_UP)
+	if (!err && (interface.ifr_flags & IFF_UP || has_address(fd, interface)))
 		err = -EBUSY;
 	if (!err)
 		err = must_have_device(fd, interface);
-	if (!err && ioctl(fd, SIOCGIFADDR, &interface) == 0)
-		err = -EBUSY;
 	if (fd >= 0)
 		close(fd);
 	return err ? err : index;

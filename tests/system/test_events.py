@@ -232,6 +232,8 @@ UNUSED = "ip link set rtscope-a down; ip link set rtscope-b down\n"
     [
         ("", "busy"),
         (UNUSED, "ot supported"),  # of no device: it would be gone at the end
+        (f"{UNUSED}ip address add fd00::1/64 dev rtscope-a\n", "busy"),
+        (f"{UNUSED}ip address add 192.0.2.1/24 dev rtscope-a\n", "busy"),
         ("ip link del rtscope-a\n", "No such device"),
     ],
 )

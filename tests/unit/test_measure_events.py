@@ -94,6 +94,7 @@ def test_options_of_an_event_are_recorded_in_one_order_and_without_defaults() ->
         ("pty:from=a:to=b", "from"),
         ("raw:from=a", "both"),
         ("raw:from=a/b:to=c", "interface"),
+        ("raw:from=abcdefgh-16-char:to=c", "at most 15 characters"),
         ("", "event"),
     ],
 )

@@ -21,13 +21,14 @@ LIST = "list"
 
 CPU, PRIORITY = "cpu", "priority"
 _OTHER = "other"
+_END = "the name of an interface or a serial line, at most 15 characters"
 _VALUES = {
     CPU: (r"same|other|\d{1,5}", "same, other or the number of a CPU"),
     PRIORITY: (r"[1-9]\d?", "1 to 99"),
     "threshold": (r"[1-9]\d{0,6}", "microseconds, 1 to 9999999"),
     "width": (r"[1-9]\d{0,6}", "microseconds, less than the interval"),
-    "from": (r"[^\s:/=,]{1,15}", "the name of an interface or a serial line"),
-    "to": (r"[^\s:/=,]{1,15}", "the name of an interface or a serial line"),
+    "from": (r"[^\s:/=,]{1,15}", _END),
+    "to": (r"[^\s:/=,]{1,15}", _END),
 }
 """The options: the form of their values, and what to write."""
 
