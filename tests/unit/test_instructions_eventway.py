@@ -245,6 +245,51 @@ def test_a_thread_that_was_woken_for_an_earlier_event_waits_for_its_cpu() -> Non
     assert carrier.call.at_ns < sent_ns
 
 
+def test_a_task_woken_just_before_the_event_has_it_from_the_sender() -> None:
+    """Of the sender only what it did before that call is asked for: it slept then."""
+    asleep: list[Step] = [*GOES_TO_SLEEP[:-1], (200, "user"), (10, "do_syscall_64")]
+    begins: list[Step] = [
+        *((500, "do_idle", 1), *asleep, (10, "try_to_wake_up"), (900, "zap")),
+        *((40, "__schedule", 1), (20, "__switch_to", 1), *ASLEEP_SENDER),
+    ]
+    switched: list[Step] = [
+        (40, "__schedule"),
+        (20, "__switch_to"),
+        (10, "__schedule+"),
+    ]
+    way: list[Step] = [
+        *(*SENT, (300, "my_write", 1), (90, "user", 1), *switched, (300, "my_work")),
+        *((10, "try_to_wake_up"), (10, "enqueue_task_rt"), (10, "resched_curr")),
+        *(*switched, (15, "pipe_read+"), (5, "user")),
+    ]
+    steps, calls, at_ns = [*begins, *way], list[int](), 0
+    for step in steps:
+        calls += [at_ns] if step[1] == "try_to_wake_up" else []
+        at_ns += step[0]
+    sends_ns = sum(s[0] for s in begins[:-1])
+    works_ns = sum(s[0] for s in [*begins, *way[:7]])
+    found = section(
+        steps,
+        TABLE,
+        late=sum(s[0] for s in way),
+        tasks=(
+            *((0, RECEIVER, 0, 15), (0, "swapper/1", 1, 120)),
+            *((570, "hog", 0, 120), (sends_ns, SENDER, 1, 20)),
+            *((works_ns, WORKER, 0, 49), (at_ns - 30, RECEIVER, 0, 15)),
+        ),
+        wakes=[(calls[0], 0, WORKER), (calls[1], 0, RECEIVER)],
+        block_ns=40_000,
+        quantum_ns=QUANTUM_NS,
+    )
+
+    cpus = all_cpus(found, TABLE, arch="x86_64")
+    carriers = Search(found, TABLE, cpus).way().carriers
+
+    assert all(one.begin_ns <= one.end_ns for one in carriers)
+    assert [one.is_sender for one in carriers] == [True, False, False]
+    assert explain_event(found, TABLE, arch="x86_64").residual_ns == 0
+
+
 def test_a_program_of_bpf_that_takes_the_packet_is_no_probe() -> None:
     switched: list[Step] = [(40, "__schedule", 1), (20, "__switch_to", 1)]
     way: list[Step] = [

@@ -304,11 +304,11 @@ class Search:
             end = self._done(runs, cpu)
             if end is None:
                 continue
-            at_ns = min(runs[end].begin_ns, until_ns)
-            one = _Found(at_ns, cpu, runs, contexts_of(runs), end)
+            one = _Found(runs[end].begin_ns, cpu, runs, contexts_of(runs), end)
             read_ns = self._read_ns(one)
             if read_ns <= until_ns + skew_ns:
-                found.append((abs(read_ns - self._sent_ns), one))
+                at_ns = max(read_ns, min(one.at_ns, until_ns))
+                found.append((abs(read_ns - self._sent_ns), replace(one, at_ns=at_ns)))
         return min(found, key=lambda one: one[0])[1] if found else None
 
     def _done(self, runs: Sequence[Run], cpu: int) -> int | None:
