@@ -6,14 +6,17 @@
 #include <string.h>
 
 #include "clock.h"
+#include "histfile.h"
 #include "outside.h"
 #include "outsidetime.h"
 #include "state.h"
+#include "wakeuptimes.h"
 
 #include "../agent/measure/hist.h"
 
 #define MAX_THREADS 256
 #define NS_PER_S    INT64_C(1000000000)
+#define READINGS    8 /* that an event may be behind the one that is sent */
 /* A CPU's own time and the guest's clock differ by less. */
 #define STALE_NS INT64_C(100000)
 
@@ -21,30 +24,24 @@
 #define OF_MEASURING "rtscope/"
 #define OF_STIMULUS  "rtscope-ev/"
 
-/* A time that is not known; none is before the board was switched on. */
-#define NEVER INT64_C(-1)
-
-/* A wake-up, and when it came by each place: the CPU's own time. */
-struct wakeup_times {
-	bool by_timer;
-	int64_t begun_ns; /* the guest's clock, of which the latency is a difference */
-	int64_t entered_ns, woken_ns, quit_ns, scheduled_ns, switched_ns;
-	int64_t read_ns;    /* NEVER: it has not ended */
-	int64_t latency_ns; /* by the guest's clock, if it has */
-};
-
 struct watched {
 	uint64_t task; /* its address; 0: it has ended */
 	uint32_t id;
 	unsigned int cpu; /* where it ran last */
 	bool is_stimulus;
-	int64_t read_ns;           /* its latest reading of the clock */
-	struct watched *stimulus;  /* that has woken it */
-	uint64_t call, slept_in;   /* the place in the program of its latest call, */
-	uint64_t loop;             /* and of those that are measured; 0: not known */
-	bool calls;                /* the kernel, since it was switched to */
-	struct wakeup_times times; /* of the wake-up in progress, or the last one */
-	struct hist *part;         /* of each; NULL: it has marked nothing */
+	int64_t read_ns;              /* its latest reading of the clock */
+	int64_t earlier_ns[READINGS]; /* with that one, by number */
+	unsigned int readings;        /* their number; */
+	unsigned int known;           /* those of its stimulus at its own latest one */
+	struct watched *stimulus;     /* that sends its events */
+	uint64_t call, slept_in;      /* the place in the program of its latest call, */
+	uint64_t loop;                /* and of those that are measured; 0: not known */
+	bool calls;                   /* the kernel, since it was switched to */
+	bool reads;                   /* the clock without the kernel */
+	bool asked;                   /* the kernel, since it has read the clock */
+	bool is_open;                 /* its wake-up has ended, and is not taken */
+	struct wakeup_times times;    /* of the wake-up in progress, or the last one */
+	struct hist *part;            /* of each; NULL: it has marked nothing */
 	uint64_t checked, wrong, most_wrong_ns;
 };
 
@@ -90,6 +87,34 @@ unsigned int parts_hook_at(uint64_t address)
 	return 0;
 }
 
+/* --- what is taken of a wake-up -------------------------------------------------------- */
+
+static void take(struct watched *t)
+{
+	int64_t took_ns[PARTS];
+
+	wakeuptimes_parts(&t->times, took_ns);
+	for (unsigned int i = 0; i < PARTS; i++)
+		hist_add(&t->part[i], took_ns[i]);
+}
+
+/* A wake-up that has ended, of the loop that is measured. */
+static bool is_whole(const struct watched *t)
+{
+	const struct wakeup_times *times = &t->times;
+
+	return times->read_ns != NEVER && times->begun_ns != NEVER &&
+	       times->latency_ns >= 0;
+}
+
+/* It may read the clock again, as long as it calls nothing. */
+static void close_wakeup(struct watched *t)
+{
+	if (t->is_open && t->part && t->slept_in == t->loop && is_whole(t))
+		take(t);
+	t->is_open = false;
+}
+
 /* --- threads -------------------------------------------------------------------------- */
 
 static struct watched *find(uint64_t task)
@@ -107,6 +132,7 @@ static struct watched **current(void)
 
 static void forget_wakeup(struct watched *t)
 {
+	close_wakeup(t);
 	parts.awake -= t->times.woken_ns != NEVER && t->times.read_ns == NEVER;
 	t->times = (struct wakeup_times){ .begun_ns = NEVER,
 					  .entered_ns = NEVER,
@@ -202,9 +228,37 @@ static void at_timer(unsigned int to_come)
 		t->times.entered_ns = clock_own_ns(to_come);
 }
 
+/* The agent starts its threads in order, and those that send behind all others. */
+static unsigned int rank(const struct watched *t)
+{
+	unsigned int before = 0;
+
+	for (const struct watched *o = parts.thread; o < parts.thread + parts.count;
+	     o++)
+		before += o->task && o->is_stimulus == t->is_stimulus && o->id < t->id;
+	return before;
+}
+
+static struct watched *stimulus_of(const struct watched *t)
+{
+	for (struct watched *o = parts.thread; o < parts.thread + parts.count; o++)
+		if (o->task && o->is_stimulus && rank(o) == rank(t))
+			return o;
+	return NULL;
+}
+
+/* What a thread sends before it wakes another comes at once. What a device carries may be
+ * of an earlier reading, and some are lost: it is known if there was one. */
+static int64_t sent_ns(const struct watched *t)
+{
+	const struct watched *s = t->stimulus;
+
+	return s == *current() || s->readings - t->known == 1 ? s->read_ns : NEVER;
+}
+
 static void at_wake(unsigned int to_come)
 {
-	struct watched *waker, *t;
+	struct watched *t;
 
 	if (!parts.count)
 		return;
@@ -212,12 +266,11 @@ static void at_wake(unsigned int to_come)
 	if (!may_be_woken(t))
 		return;
 	if (!t->times.by_timer) {
-		waker = *current();
-		if (waker && waker->is_stimulus)
-			t->stimulus = waker;
+		if (!t->stimulus)
+			t->stimulus = stimulus_of(t);
 		if (!t->stimulus)
 			return;
-		t->times.begun_ns = t->stimulus->read_ns;
+		t->times.begun_ns = sent_ns(t);
 	}
 	t->times.woken_ns = clock_own_ns(to_come);
 	parts.awake++;
@@ -272,7 +325,7 @@ static void at_call(void)
 
 	if (!t)
 		return;
-	t->calls = true;
+	t->calls = t->asked = true;
 	t->call = outside_value(outside_argument(0) + outside.arch->call_pc, 8);
 }
 
@@ -317,56 +370,33 @@ void parts_at_hook(unsigned int hook, unsigned int instructions)
 
 /* --- its end -------------------------------------------------------------------------- */
 
-/* The later of two times; neither is later than the end. */
-static int64_t at_least(int64_t ns, int64_t before_ns, int64_t end_ns)
-{
-	return ns < before_ns ? before_ns : ns > end_ns ? end_ns : ns;
-}
-
-static void take(struct watched *t)
-{
-	const struct wakeup_times *times = &t->times;
-	int64_t at_ns[PARTS] = {
-		[PART_BEFORE] = times->by_timer ? times->entered_ns : times->woken_ns,
-		[PART_INTERRUPT] =
-			times->quit_ns != NEVER ? times->quit_ns : times->woken_ns,
-		[PART_PREEMPTION] = times->scheduled_ns,
-		[PART_SCHEDULER] = times->switched_ns,
-		[PART_RETURN] = times->read_ns,
-	};
-	int64_t before_ns = times->read_ns - times->latency_ns;
-
-	for (unsigned int i = 0; i < PARTS; i++) {
-		int64_t ns = at_least(at_ns[i], before_ns, times->read_ns);
-
-		hist_add(&t->part[i], ns - before_ns);
-		before_ns = ns;
-	}
-}
-
-/* A wake-up that has ended, of the loop that is measured. */
-static bool is_whole(const struct watched *t)
-{
-	const struct wakeup_times *times = &t->times;
-
-	return times->read_ns != NEVER && times->begun_ns != NEVER &&
-	       times->latency_ns >= 0;
-}
-
 void parts_at_reading(bool of_program, unsigned int to_come)
 {
 	struct watched *t = *current();
+	struct wakeup_times *times;
+	bool again;
 
-	if (!t || !(of_program || (t->calls && !outside_is_in_interrupt())))
+	if (!t)
 		return;
+	t->reads |= of_program;
+	/* the kernel reads it for a program that cannot, and else for itself */
+	if (!of_program && (t->reads || !t->calls || outside_is_in_interrupt()))
+		return;
+	again = of_program && !t->asked; /* the kernel set it in between */
+	t->asked = false;
 	t->read_ns = cpus.now->read_ns;
-	if (t->times.woken_ns == NEVER || t->times.read_ns != NEVER)
+	t->readings += !again;
+	t->earlier_ns[t->readings % READINGS] = t->read_ns;
+	if (t->stimulus)
+		t->known = t->stimulus->readings;
+	times = &t->times;
+	if (times->woken_ns == NEVER || (times->read_ns != NEVER && !again))
 		return;
-	t->times.read_ns = clock_own_ns(to_come);
-	t->times.latency_ns = t->read_ns - t->times.begun_ns;
-	parts.awake--;
-	if (t->part && t->slept_in == t->loop && is_whole(t))
-		take(t);
+	parts.awake -= times->read_ns == NEVER;
+	times->read_ns = clock_own_ns(to_come);
+	if (times->begun_ns != NEVER)
+		times->latency_ns = t->read_ns - times->begun_ns;
+	t->is_open = true;
 }
 
 static void begin_to_measure(struct watched *t)
@@ -380,8 +410,24 @@ static void begin_to_measure(struct watched *t)
 		hist_init(&t->part[i]);
 	t->loop = t->slept_in;
 	parts.measures = true;
-	if (is_whole(t))
-		take(t);
+}
+
+/* An event may have been sent before the latest one: its latency says when. */
+static void find_begin(struct watched *t, int64_t latency_ns)
+{
+	struct wakeup_times *times = &t->times;
+
+	if (!t->stimulus || times->by_timer || times->read_ns == NEVER)
+		return;
+	for (unsigned int i = 0; i < READINGS; i++) {
+		int64_t took_ns = t->read_ns - t->stimulus->earlier_ns[i];
+
+		if (llabs(took_ns - latency_ns) > parts.tolerance_ns)
+			continue;
+		times->begun_ns = t->stimulus->earlier_ns[i];
+		times->latency_ns = took_ns;
+		return;
+	}
 }
 
 void parts_at_mark(uint64_t latency_ns)
@@ -391,8 +437,10 @@ void parts_at_mark(uint64_t latency_ns)
 
 	if (!t || t->is_stimulus)
 		return;
+	find_begin(t, (int64_t)latency_ns);
 	if (!t->part)
 		begin_to_measure(t);
+	close_wakeup(t);
 	if (!is_whole(t) || t->slept_in != t->loop)
 		return;
 	taken_ns = (uint64_t)t->times.latency_ns;
@@ -406,28 +454,6 @@ void parts_at_mark(uint64_t latency_ns)
 
 /* --- what is written ------------------------------------------------------------------ */
 
-static void write_part(FILE *file, const struct hist *h)
-{
-	const char *comma = "";
-
-	fprintf(file,
-		"{\"overflow\": %" PRIu64 ", \"min_ns\": %" PRId64
-		", \"max_ns\": %" PRId64 ", \"sum_ns\": %" PRIu64
-		", \"sum_sq_ns2\": [%" PRIu64 ", %" PRIu64 "], \"histogram\": [",
-		hist_peek(&h->overflow), h->min_ns, h->max_ns, h->sum_ns.low,
-		h->sum_sq_ns2.high, h->sum_sq_ns2.low);
-	for (unsigned int i = 0; i < HIST_BUCKETS; i++) {
-		uint64_t count = hist_peek(&h->count[i]);
-
-		if (!count)
-			continue;
-		fprintf(file, "%s[%" PRId64 ", %" PRIu64 "]", comma,
-			hist_bucket_low_ns(i), count);
-		comma = ", ";
-	}
-	fputs("]}", file);
-}
-
 static void write_thread(FILE *file, const struct watched *t)
 {
 	fprintf(file,
@@ -436,7 +462,7 @@ static void write_thread(FILE *file, const struct watched *t)
 		t->id, t->checked, t->wrong, t->most_wrong_ns);
 	for (unsigned int i = 0; i < PARTS; i++) {
 		fputs(i ? ", " : "", file);
-		write_part(file, &t->part[i]);
+		histfile_write(file, &t->part[i]);
 	}
 	fputs("]}", file);
 }
@@ -449,8 +475,8 @@ void parts_write(FILE *file)
 		", \"parts_unknown\": \"%s\", \"parts_tolerance_ns\": %" PRId64
 		", \"parts\": [",
 		outside.wrong ? outside.wrong : "", parts.tolerance_ns);
-	for (const struct watched *t = parts.thread; t < parts.thread + parts.count;
-	     t++) {
+	for (struct watched *t = parts.thread; t < parts.thread + parts.count; t++) {
+		close_wakeup(t);
 		/* a wake-up of no thread that has marked one is in no histogram */
 		if (!t->part || t->part[0].min_ns == INT64_MAX)
 			continue;

@@ -22,16 +22,6 @@
 #include "arch.h"
 #include "options.h"
 
-/* In this order. Of an event, the first ends where it wakes the thread. */
-enum part {
-	PART_BEFORE,     /* until the timer's interrupt is handled */
-	PART_INTERRUPT,  /* until the CPU's interrupt handlers are done */
-	PART_PREEMPTION, /* until it calls the scheduler */
-	PART_SCHEDULER,  /* until it has switched to the thread */
-	PART_RETURN,     /* until the thread has read the clock */
-	PARTS
-};
-
 /* Of a way from the sender to the receiver of an event, or from a timer. */
 void parts_init(const struct options *options, const struct arch *arch);
 

@@ -54,3 +54,16 @@ def test_the_parts_of_every_wakeup_add_up_to_the_latency_of_the_agent(
     alike = run(board, tmp_path / "without", *FEW, "--event", event)
     assert alike.parts is None
     assert alike.result_digest == kept.result_digest
+
+
+@pytest.mark.long
+def test_a_sender_that_is_preempted_has_not_read_the_clock_again(
+    tmp_path: Path,
+) -> None:
+    kernel, out = "pc debian-6.12-rt", tmp_path / "out"
+    busy = ("--load", "memory", "--event", "futex", "--cpus", "1", "--duration", "1s")
+    soon = ("--settle", "200ms")
+    seen = parts_seen([run(kernel, out, *busy, *soon, "--parts")])
+
+    assert seen is not None
+    assert (seen.withdrawn, seen.unknown) == ("", 0)

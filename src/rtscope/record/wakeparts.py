@@ -14,7 +14,7 @@ from rtscope.host.files import first_mistake
 Word = Annotated[int, Field(ge=0, lt=2**64, strict=True)]
 
 PARTS = ("before", "interrupt", "preemption", "scheduler", "return")
-"""In the order of `enum part` of plugin/parts.h, in which they pass."""
+"""In the order of `enum part` of plugin/wakeuptimes.h, in which they pass."""
 
 
 @dataclass(frozen=True, slots=True)
