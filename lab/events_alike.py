@@ -1,11 +1,11 @@
 """
-Equal sides compared: how often `rtscope compare` calls two answers to one event different.
+How often `rtscope compare` calls two equal sides of one event different.
 
     python lab/events_alike.py WORK
 
-Each of PAIRS campaigns measures every event that this machine has, on two sides that are
-the same, in the order that rtscope draws. Each event of each campaign is compared by
-itself. Needs root. What was interrupted goes on in WORK.
+Each of PAIRS campaigns measures every event that this machine has, on two sides that
+are the same, in the order that rtscope draws. Each event of each campaign is compared
+by itself. Needs root. What was interrupted goes on in WORK.
 """
 
 import json
@@ -83,11 +83,14 @@ def main() -> int:
     work.mkdir(parents=True, exist_ok=True)
     alarms: Counter[str] = Counter()
     for pair in range(1, PAIRS + 1):
-        out = measured(work, pair)
-        found = [one for one in EVENTS if alarmed(out, one, work / "alone")]
+        out, kept = measured(work, pair), work / f"{pair}.json"
+        if not kept.exists():
+            judged = [one for one in EVENTS if alarmed(out, one, work / "alone")]
+            kept.write_text(json.dumps(judged))
+        found = json.loads(kept.read_text())
         alarms.update(found)
         print(f"{pair} of {PAIRS}: {' '.join(found) or 'none'}", flush=True)
-    shutil.rmtree(work / "alone")
+    shutil.rmtree(work / "alone", ignore_errors=True)
     for event in EVENTS:
         print(f"{event:8} {alarms[event]:2} of {PAIRS}")
     count, most = PAIRS * len(EVENTS), binom.ppf(SURE, PAIRS * len(EVENTS), ALARMS)

@@ -19,9 +19,9 @@ from pathlib import Path
 
 from rtscope.record.directory.records import open_records
 from rtscope.record.explanation import Wakeup, read_explained
-from rtscope.record.model import RunRecord
+from rtscope.record.model import POLL, RunRecord
 from rtscope.stats.summary import summarize
-from rtscope.stats.wakeparts import parts_seen
+from rtscope.stats.wakeparts import KINDS, parts_seen
 
 EVENTS: Mapping[str, str] = {
     **{name: name for name in ("futex", "eventfd", "pipe", "signal", "mq", "sem")},
@@ -62,10 +62,10 @@ class Cell:
     def wrong(self) -> Iterator[str]:
         """Yield what does not add up, and what was not understood."""
         seen = parts_seen([self.record])
-        if seen is None or seen.withdrawn or not seen.checked or seen.unknown:
-            yield "parts of all: " + (
-                "none" if seen is None else seen.withdrawn or f"{seen.unknown} unknown"
-            )
+        if self.record.run.event != POLL and (seen is None or not seen.checked):
+            yield "no parts of all"
+        elif seen is not None and seen.checked and seen.withdrawn:
+            yield f"parts of all: {seen.withdrawn}"
         for one in self.worst:
             took = sum(s.end_ns - s.begin_ns for s in one.segments)
             if took + one.left_out_ns + one.residual_ns != one.latency_ns:
@@ -87,8 +87,10 @@ class Cell:
         yield from (run.load, str(total.samples), str(total.missed_periods))
         yield from (f"{total.mean_ns or 0:.0f}", f"{total.max_ns}")
         seen = parts_seen([self.record])
-        for part in seen.parts if seen else ():
-            yield f"{part.summary.mean_ns or 0:.0f}"
+        parts = seen.parts if seen else ()
+        means = [f"{part.summary.mean_ns or 0:.0f}" for part in parts]
+        yield from means or [""] * len(KINDS)
+        yield str(seen.unknown) if seen else ""
         causes = Counter(one.dominant.cause for one in self.worst if one.dominant)
         yield "; ".join(f"{cause} {n}" for cause, n in causes.most_common(2))
         yield self.record.result_digest[:16]
@@ -97,6 +99,7 @@ class Cell:
 HEAD = (
     *("event", "kernel", "load", "samples", "missed", "mean_ns", "max_ns"),
     *("before_ns", "interrupt_ns", "preemption_ns", "scheduler_ns", "return_ns"),
+    "in no part",
     *("dominant causes of the 16 worst", "digest"),
 )
 
@@ -118,7 +121,8 @@ def main() -> int:
     parser.add_argument("--again", nargs="*", default=[], choices=EVENTS)
     parser.add_argument("--table", type=Path, help="file of comma-separated values")
     words = parser.parse_args()
-    rows, status = [HEAD], 0
+    rows: list[tuple[str, ...]] = [HEAD]
+    status = 0
     for event in words.again or words.event:
         for kernel in KERNELS:
             out = words.work / f"{event}-{kernel}"
