@@ -16,7 +16,7 @@
 
 #define MAX_THREADS 256
 #define NS_PER_S    INT64_C(1000000000)
-#define READINGS    8 /* that an event may be behind the one that is sent */
+#define READINGS    64 /* that an event may be behind the one that is sent */
 /* A CPU's own time and the guest's clock differ by less. */
 #define STALE_NS INT64_C(100000)
 
@@ -390,8 +390,10 @@ void parts_at_reading(bool of_program, unsigned int to_come)
 	if (t->stimulus)
 		t->known = t->stimulus->readings;
 	times = &t->times;
-	if (times->woken_ns == NEVER || (times->read_ns != NEVER && !again))
+	if (times->woken_ns == NEVER || (times->read_ns != NEVER && !again)) {
+		close_wakeup(t); /* this is of an event that it did not sleep for */
 		return;
+	}
 	parts.awake -= times->read_ns == NEVER;
 	times->read_ns = clock_own_ns(to_come);
 	if (times->begun_ns != NEVER)
@@ -435,7 +437,7 @@ void parts_at_mark(uint64_t latency_ns)
 	struct watched *t = *current();
 	uint64_t taken_ns, wrong_ns;
 
-	if (!t || t->is_stimulus)
+	if (!t || t->is_stimulus || !t->is_open)
 		return;
 	find_begin(t, (int64_t)latency_ns);
 	if (!t->part)
