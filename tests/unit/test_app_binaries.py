@@ -30,6 +30,7 @@ from rtscope.programs.binaries.elf import MAX_UNPACKED_BYTES, Damaged, ElfFile
 from rtscope.programs.binaries.image import Image
 from rtscope.programs.binaries.reading import Request, answer_to
 from rtscope.programs.binaries.rustnames import MAX_TEXT
+from rtscope.programs.binaries.serving import TookTooLong
 
 SUBPROGRAM, INLINED, COMPILE_UNIT = 0x2E, 0x1D, 0x11
 NAME, LOW, HIGH, ORIGIN, RANGES, STMT = 0x03, 0x11, 0x12, 0x31, 0x55, 0x10
@@ -203,6 +204,28 @@ def test_a_table_of_symbols_beyond_the_file_is_damage() -> None:
 
     with pytest.raises(Damaged, match=r"ends before the end of \.symtab"):
         image.symbol_at(CODE)
+
+
+@pytest.mark.parametrize("error", [MemoryError(), Damaged("no"), TookTooLong("5 s")])
+def test_a_table_that_cannot_be_read_is_read_once(
+    monkeypatch: pytest.MonkeyPatch, error: Exception
+) -> None:
+    reads = []
+
+    def fail(elf: ElfFile) -> None:
+        reads.append(elf)
+        raise error
+
+    for name in ("SymbolTable", "FrameTable", "GoTable"):
+        monkeypatch.setattr(f"rtscope.programs.binaries.image.{name}", fail)
+        image = Image(elf_file(symbols(("known", CODE, 0x100))), "prog")
+        reads.clear()
+
+        for _ in range(3):
+            with pytest.raises(type(error)):
+                image.symbol_at(CODE) if name == "SymbolTable" else image.row_at(CODE)
+
+        assert len(reads) == 1
 
 
 @pytest.mark.slow

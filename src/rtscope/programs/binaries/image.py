@@ -3,11 +3,12 @@
 import lzma
 import struct
 from bisect import bisect_right
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from contextlib import suppress
 from dataclasses import dataclass
 from functools import cached_property
 from itertools import groupby
+from typing import TypeVar, cast
 
 from rtscope.programs.binaries.elf import (
     INTERPRETER,
@@ -38,6 +39,8 @@ _BEFORE = 16
 """So many functions that begin before a place are looked at: they can overlap."""
 _MAX_MINI_BYTES = 64 << 20
 
+_Table = TypeVar("_Table")
+
 
 @dataclass(frozen=True, slots=True)
 class Symbol:
@@ -62,6 +65,7 @@ class Image:
         """Read its headers; Damaged if it is no ELF file."""
         self.name = name
         self.elf = ElfFile(data)
+        self._tables: dict[Callable[[ElfFile], object], object] = {}
         self._loaded = [one for one in self.elf.segments if one.type == LOAD]
         self._loads = [(one.offset, one.file_bytes, one.vaddr) for one in self._loaded]
 
@@ -88,20 +92,32 @@ class Image:
         offset = self.offset_of(vaddr)
         return b"" if offset is None else bytes(self.elf.data[offset : offset + size])
 
-    @cached_property
+    def _once(self, kind: Callable[[ElfFile], _Table]) -> _Table:
+        """Return a table; what reading it failed with, it fails with again at once."""
+        if kind not in self._tables:
+            try:
+                self._tables[kind] = kind(self.elf)
+            except Exception as error:  # also when there was no time
+                self._tables[kind] = error
+        table = self._tables[kind]
+        if isinstance(table, Exception):
+            raise table.with_traceback(None)
+        return cast(_Table, table)
+
+    @property
     def frames(self) -> FrameTable:
         """The table of frames."""
-        return FrameTable(self.elf)
+        return self._once(FrameTable)
 
-    @cached_property
+    @property
     def symbols(self) -> "SymbolTable":
         """Its functions."""
-        return SymbolTable(self.elf)
+        return self._once(SymbolTable)
 
-    @cached_property
+    @property
     def go(self) -> GoTable:
         """The table of Go's runtime."""
-        return GoTable(self.elf)
+        return self._once(GoTable)
 
     def row_at(self, vaddr: int) -> FrameRow | None:
         """Return how to find the caller from there; None if no table tells."""
