@@ -382,7 +382,8 @@ void parts_at_reading(bool of_program, unsigned int to_come)
 	/* the kernel reads it for a program that cannot, and else for itself */
 	if (!of_program && (t->reads || !t->calls || outside_is_in_interrupt()))
 		return;
-	again = of_program && !t->asked; /* the kernel set it in between */
+	/* the kernel set it in between */
+	again = of_program && !t->asked && t->is_open;
 	t->asked = false;
 	t->read_ns = cpus.now->read_ns;
 	t->readings += !again;

@@ -124,18 +124,14 @@ static void __attribute__((noinline)) sample_and_keep(struct sampler *s)
 	sample(s, true);
 }
 
-/*
- * Keeps still while the others wake for the last time: what a thread does when it ends
- * would make them late. One sleep; returns how often this thread gave up its CPU for it.
- */
-static int64_t quiesce(const struct sampler *s, int64_t end_ns)
+/* Keeps still while the others wake for the last time: what a thread does when it ends
+ * would make them late. */
+static void quiesce(const struct sampler *s, int64_t end_ns)
 {
 	const struct timespec until = ns_timespec(end_ns + QUIESCE_NS);
 
-	if (relaxed(*s->stop) || clock_now_ns() >= end_ns + QUIESCE_NS)
-		return 0;
-	clock_sleep_until(&until);
-	return 1;
+	if (!relaxed(*s->stop))
+		clock_sleep_until(&until);
 }
 
 static int fail(struct sampler *s, const char *at, int err)
@@ -199,7 +195,7 @@ static void *run(void *arg)
 	struct sampler *s = arg;
 	const struct timespec pause = { .tv_nsec = 1000000 };
 	struct usage before;
-	int64_t end_ns, quiesced;
+	int64_t end_ns;
 	sigset_t wake_only;
 	char name[16];
 
@@ -237,9 +233,8 @@ static void *run(void *arg)
 		sample_and_keep(s);
 	else
 		sample_until_end(s);
-	quiesced = quiesce(s, end_ns);
 	s->usage = usage_since(&before);
-	s->usage.voluntary_switches -= quiesced;
+	quiesce(s, end_ns);
 
 	clock_take_reads(&s->reads_after);
 	read_back(s);
