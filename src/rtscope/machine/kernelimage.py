@@ -71,7 +71,7 @@ def read_image(path: Path) -> KernelImage:
 
 def parse_image(content: bytes, *, source: str) -> KernelImage:
     """Read an image from memory; see `read_image`."""
-    plain = _plain(content, source=source)
+    plain = unpacked_image(content, source=source)
     if len(plain) < (whole := _whole_bytes(plain)):
         raise UsageError(
             f"{source}: cut short: its header states {whole} bytes, and it has "
@@ -143,8 +143,8 @@ def _config(plain: bytes, *, source: str) -> KernelConfig | None:
         return None
 
 
-def _plain(content: bytes, *, source: str) -> bytes:
-    """Unpack an image, also one that is packed twice (zboot in gzip)."""
+def unpacked_image(content: bytes, *, source: str) -> bytes:
+    """Unpack an image, also one that is packed twice (zboot in gzip); UsageError."""
     for _ in range(3):
         try:
             packed = _payload(content)

@@ -1,8 +1,8 @@
 """
 The kernels that are known by name: packaged ones, and recipes for those that we build.
 
-A packaged kernel (`kernels.toml`) is not touched: its image is booted as it came. Its
-modules for the storage load are decompressed, because busybox inserts them as they are.
+A packaged kernel (`kernels.toml`) is not touched. Its modules for the storage load are
+decompressed, because busybox inserts them as they are.
 """
 
 import difflib
@@ -19,6 +19,7 @@ from rtscope.boards.kernels import build
 from rtscope.boards.kernels.recipe import Recipe, get_recipe, recipe_names
 from rtscope.boards.parts import aptroot, initrd
 from rtscope.boards.parts.cache import Part
+from rtscope.boards.parts.guestkernel import without_signature
 from rtscope.host.errors import BoardError, UsageError
 from rtscope.machine.kernelimage import arch_of_image, image_bytes, missing_bytes
 
@@ -162,7 +163,7 @@ def event_modules_of(kernel: Kernel) -> Mapping[str, bytes]:
     for line in order.content.decode().splitlines():
         entry = entries[f"lib/modules/{line.split()[0]}"]
         assert isinstance(entry, initrd.File)
-        found[line.split()[0]] = entry.content
+        found[line.split()[0]] = without_signature(entry.content)
     return found
 
 

@@ -2,7 +2,8 @@
 The parts of virtual boards: packages, user space, QEMU, initrd, in a cache.
 
     prepare.py            all parts of a board, each built if it is not in the cache
-    prepared.py           a board that can boot; the initrd of a run
+    prepared.py           a board that can boot; the files of a boot
+    guestkernel.py        a kernel without what its boot would only undo
     buildcontext.py       directories and versions that parts are built from; names
     cache.py              the cache: parts by the digest of their inputs
     aptroot.py, apt.conf  packages of Debian by SHA-256, fetched without root

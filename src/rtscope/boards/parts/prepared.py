@@ -1,4 +1,4 @@
-"""A board that can boot, put together from its parts, and the initrd of a run."""
+"""A board that can boot, put together from its parts, and the files of a boot."""
 
 import hashlib
 from collections.abc import Sequence
@@ -18,6 +18,7 @@ from rtscope.boards.parts.buildcontext import (
     USERLAND_ARCHIVE,
 )
 from rtscope.boards.parts.cache import Part
+from rtscope.boards.parts.guestkernel import entered_unpacked, without_signatures
 from rtscope.boards.parts.qemu import Qemu
 from rtscope.host.errors import BoardError
 
@@ -84,23 +85,47 @@ def has_files(prepared: Prepared) -> bool:
 
 def initrd_digest(prepared: Prepared, job: initrd.Job) -> str:
     """Return the SHA-256 of the initrd of one run, without writing it."""
-    known = tuple((path, path.stat().st_mtime_ns) for path in prepared.archives)
+    known = tuple(
+        (path, path.stat().st_mtime_ns, path == prepared.kernel.modules)
+        for path in prepared.archives
+    )
     digest = _digest_of_archives(known).copy()
     digest.update(initrd.job_archive(job, results=prepared.board.results))
     return digest.hexdigest()
 
 
 @lru_cache(maxsize=32)
-def _digest_of_archives(archives: tuple[tuple[Path, int], ...]) -> "hashlib._Hash":
+def _digest_of_archives(
+    archives: tuple[tuple[Path, int, bool], ...],
+) -> "hashlib._Hash":
     """Return the hash so far, to go on from: 50 MB are the same in each run."""
     digest = hashlib.sha256()
-    for path, _ in archives:
-        digest.update(path.read_bytes())
+    for path, _, modules in archives:
+        digest.update(_archive(path, modules=modules))
     return digest
 
 
 def write_initrd(path: Path, prepared: Prepared, job: initrd.Job) -> str:
     """Write the initrd of one run; return its SHA-256."""
     last = initrd.job_archive(job, results=prepared.board.results)
-    blobs = [archive.read_bytes() for archive in prepared.archives]
+    blobs = [
+        _archive(path, modules=path == prepared.kernel.modules)
+        for path in prepared.archives
+    ]
     return initrd.write_initrd(path, [*blobs, last])
+
+
+def _archive(path: Path, *, modules: bool) -> bytes:
+    content = path.read_bytes()
+    return without_signatures(content) if modules else content
+
+
+def write_kernel(path: Path, prepared: Prepared) -> Path:
+    """Return the file that QEMU boots: the image, or what is in it, written there."""
+    if prepared.board.arch != "x86_64":
+        return prepared.kernel.image
+    plain = entered_unpacked(prepared.kernel.image.read_bytes())
+    if plain is None:
+        return prepared.kernel.image
+    path.write_bytes(plain)
+    return path

@@ -13,7 +13,7 @@ from pathlib import Path, PurePosixPath
 from typing import Any
 
 from rtscope.boards.parts.initrd import Job
-from rtscope.boards.parts.prepared import Prepared, write_initrd
+from rtscope.boards.parts.prepared import Prepared, write_initrd, write_kernel
 from rtscope.boards.parts.qemu import (
     PROGRAM_CODE,
     PROGRAM_RECORD,
@@ -99,13 +99,13 @@ def boot(
     sends nothing; HostError if this machine is the reason.
     """
     with temporary_folder("board", error=HostError) as folder:
-        digest = _write(folder / "initrd", prepared, job)
+        digest, kernel = _write(folder, prepared, job)
         summary, stream = folder / SUMMARY, folder / STREAM
         seen, code = folder / PROGRAM_RECORD, folder / PROGRAM_CODE
         argv = command_line(
             prepared.qemu,
             prepared.board,
-            _boot(prepared, folder, seed, recording, view),
+            _boot(prepared, kernel, folder, seed, recording, view),
         )
         began = time.monotonic()
         ended = _run(
@@ -141,9 +141,13 @@ def in_steps(what: str, progress: Progress) -> Callable[[BoardProgress], None]:
     return tell
 
 
-def _write(path: Path, prepared: Prepared, job: Job) -> str:
+def _write(folder: Path, prepared: Prepared, job: Job) -> tuple[str, Path]:
+    """Write the files of a boot; return the initrd's SHA-256, and the kernel."""
+    path = folder / "initrd"
     try:
-        return write_initrd(path, prepared, job)
+        digest = write_initrd(path, prepared, job)
+        path = folder / "kernel"
+        return digest, write_kernel(path, prepared)
     except OSError as error:
         raise HostError(
             f"cannot write {path}: {error.strerror}; free some space there, or name "
@@ -164,13 +168,14 @@ def _program(prepared: Prepared, path: Path, ended: "_Ended") -> bytes:
 
 def _boot(
     prepared: Prepared,
+    kernel: Path,
     folder: Path,
     seed: int,
     recording: Recording | None,
     view: ProgramView | None,
 ) -> Boot:
     return Boot(
-        kernel=prepared.kernel.image,
+        kernel=kernel,
         initrd=folder / "initrd",
         console=folder / "console",
         results=folder / "results",
