@@ -142,7 +142,7 @@ def test_a_new_function_and_the_one_that_went_are_named(tmp_path: Path) -> None:
     )
 
 
-def test_the_programs_own_line_stands_beside_functions_of_libraries(
+def test_the_programs_own_line_stands_before_functions_of_libraries(
     tmp_path: Path,
 ) -> None:
     names = {
@@ -155,8 +155,8 @@ def test_the_programs_own_line_stands_beside_functions_of_libraries(
     )
 
     assert says(tmp_path, seen(USUAL), now).endswith(
-        "before: copyc000() of libc.so.6 (0 then, 49,152 now), copyb000() of libc.so.6 "
-        "(0 then, 45,056 now), step() filter.c:9 (10 then, 13 now) and 2 other "
+        "before: step() filter.c:9 (10 then, 13 now), copyc000() of libc.so.6 (0 then, "
+        "49,152 now), copyb000() of libc.so.6 (0 then, 45,056 now) and 2 other "
         "functions"
     )
 

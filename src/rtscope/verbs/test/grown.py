@@ -108,37 +108,43 @@ class Growth:
 
     @property
     def words(self) -> str:
-        """The end of a sentence; empty for nothing."""
+        """The end of a sentence, lines of the program first; empty for nothing."""
         more = [one for one in self.functions if one.more > 0]
         fewer = [one for one in self.functions if one.more < 0]
+        longer = [one for one in self.calls if not one.is_more]
         said = [
             _said(f"more instructions{self.than}", more),
-            _said("fewer", fewer),
-            _said("not any more", self.gone),
+            _calls_said("more calls", [one for one in self.calls if one.is_more]),
+            _calls_said("longer in calls", longer),
         ]
-        for what, calls in (
-            ("more calls", [one.words for one in self.calls if one.is_more]),
-            ("longer in calls", [one.words for one in self.calls if not one.is_more]),
-        ):
-            left = len(calls) - MOST_SHOWN
-            shown = calls[:MOST_SHOWN] + ([f"{left:,} others"] if left > 0 else [])
-            said.append(f"{what}{Than.ANY}: {enumeration(shown)}" if shown else "")
+        said.sort(key=lambda one: not one[0])
+        said += [_said("fewer", fewer), _said("not any more", self.gone)]
+        words = [one for _, one in said]
         if self.unknown:
-            said.append(f"which functions, is not known: {self.unknown}")
-        return "".join(f"; {one}" for one in said if one)
+            words.append(f"which functions, is not known: {self.unknown}")
+        return "".join(f"; {one}" for one in words if one)
 
 
-def _said(what: str, some: Sequence[Grown]) -> str:
-    """Name those that changed most; one of the program's own lines is among them."""
-    shown = list(some[:MOST_SHOWN])
+def _said(what: str, some: Sequence[Grown]) -> tuple[bool, str]:
+    """Name those that changed most behind the program's own, and say if that is one."""
     own = next((one for one in some if one.line), None)
-    if own is not None and own not in shown:
-        shown[-1] = own
-    left = len(some) - len(shown)
-    words = [one.words for one in shown]
+    most = [one for one in some if one is not own]
+    shown = ([own] if own else []) + most
+    left = len(some) - MOST_SHOWN
+    words = [one.words for one in shown[:MOST_SHOWN]]
     if left > 0:
         words.append(f"{left:,} other function{'s' if left > 1 else ''}")
-    return f"{what}: {enumeration(words)}" if words else ""
+    return own is not None, f"{what}: {enumeration(words)}" if words else ""
+
+
+def _calls_said(what: str, some: Sequence[MoreCalls]) -> tuple[bool, str]:
+    """Name the calls, and say if a place in the program is known."""
+    left = len(some) - MOST_SHOWN
+    words = [one.words for one in some[:MOST_SHOWN]]
+    if left > 0:
+        words.append(f"{left:,} others")
+    own = any(one.where for one in some[:MOST_SHOWN])
+    return own, f"{what}{Than.ANY}: {enumeration(words)}" if words else ""
 
 
 NO_CODE = (
