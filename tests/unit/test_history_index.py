@@ -5,8 +5,8 @@ import shutil
 import sqlite3
 import sys
 import threading
-from collections.abc import Iterator
-from contextlib import closing
+from collections.abc import Iterator, Sequence
+from contextlib import AbstractContextManager, closing
 from dataclasses import replace
 from pathlib import Path
 
@@ -16,11 +16,12 @@ from hypothesis import strategies as st
 
 from fakes.measurements import on_board, record, thread
 from fakes.nights import keep, lab, latencies, run
-from rtscope.host.errors import RecordError, UsageError
+from rtscope.host.errors import RecordError, TargetError, UsageError
+from rtscope.host.process import Started, start
 from rtscope.record.caveats.catalogue import make
 from rtscope.record.directory.records import read_record
 from rtscope.stats.summary import summarize
-from rtscope.verbs.history import database, indexing
+from rtscope.verbs.history import database, indexing, reading
 from rtscope.verbs.history.entries import indexed_figures
 from rtscope.verbs.history.histograms import later_than, packed, unpacked
 from rtscope.verbs.history.indexing import Tally, index_place
@@ -161,7 +162,7 @@ def test_what_is_unchanged_is_not_read_again(
     nights: Path, file: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     indexed(file, nights)
-    monkeypatch.setattr(indexing, "read_entry", None)
+    monkeypatch.setattr(reading, "read_entry", None)
     assert counts(indexed(file, nights)) == (0, 0, 6, 0, 0)
 
 
@@ -389,3 +390,105 @@ def test_several_write_at_once(tmp_path: Path, file: Path) -> None:
     assert {row["machine"] for row in rows(file)} == {
         f"ssh:board-{number}" for number in range(4)
     }
+
+
+# --- many records: processes read them ------------------------------------------------
+
+
+@pytest.fixture
+def many(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    """Five batches of records, one of them damaged, and tags."""
+    monkeypatch.setattr(indexing, "BATCH", 2)
+    monkeypatch.setattr(reading, "processes", lambda: 2)
+    place = tmp_path / "nights"
+    lab(place, 4, boards=("a", "b"))
+    sorted(place.rglob("record.json"))[5].write_text("{")
+    write_tags(place / "night-02/b", {"good"})
+    return place
+
+
+def all_of(file: Path) -> list[tuple[object, ...]]:
+    tables = ("run", "conditions", "caveat", "tag", "damaged")
+    return [tuple(row) for one in tables for row in rows(file, f"SELECT * FROM {one}")]
+
+
+def index_of_one_process(many: Path, file: Path) -> list[tuple[object, ...]]:
+    with pytest.MonkeyPatch.context() as patched:
+        patched.setattr(indexing, "BATCH", 1_000)
+        assert counts(indexed(file, many)) == (7, 0, 0, 0, 1)
+    return all_of(file)
+
+
+@pytest.mark.slow
+def test_processes_make_the_same_index_as_one(many: Path, tmp_path: Path) -> None:
+    expected = index_of_one_process(many, tmp_path / "one.db")
+    tally = indexed(tmp_path / "many.db", many)
+    assert counts(tally) == (7, 0, 0, 0, 1)
+    assert str(many) in tally.damaged[0]
+    assert all_of(tmp_path / "many.db") == expected
+    assert counts(indexed(tmp_path / "many.db", many)) == (0, 0, 8, 0, 0)
+
+
+@pytest.mark.slow
+def test_records_of_a_process_that_is_killed_are_read_here(
+    many: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    started: list[Started] = []
+
+    def start_and_kill(argv: Sequence[str]) -> Started:
+        one = start(argv)
+        started.append(one)
+        if len(started) == 1:
+            one.kill()
+            one.wait()
+        return one
+
+    expected = index_of_one_process(many, tmp_path / "one.db")
+    monkeypatch.setattr(reading, "start", start_and_kill)
+    assert counts(indexed(tmp_path / "many.db", many)) == (7, 0, 0, 0, 1)
+    assert all_of(tmp_path / "many.db") == expected
+    assert len(started) == 2
+    assert all(one.poll() is not None for one in started)
+
+
+def test_without_another_process_all_is_read_here(
+    many: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def refuse(_argv: Sequence[str]) -> Started:
+        raise TargetError("Resource temporarily unavailable")
+
+    expected = index_of_one_process(many, tmp_path / "one.db")
+    monkeypatch.setattr(reading, "start", refuse)
+    assert counts(indexed(tmp_path / "many.db", many)) == (7, 0, 0, 0, 1)
+    assert all_of(tmp_path / "many.db") == expected
+
+
+def test_no_process_is_left_when_the_index_cannot_be_written(
+    many: Path, file: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    started: list[Started] = []
+
+    def noted(_argv: Sequence[str]) -> Started:
+        started.append(start(["cat"]))  # it answers at once
+        return started[-1]
+
+    def interrupt(opened: sqlite3.Connection) -> AbstractContextManager[None]:
+        if started:
+            raise KeyboardInterrupt
+        return writing(opened)
+
+    writing = database.writing
+    monkeypatch.setattr(reading, "start", noted)
+    monkeypatch.setattr(database, "writing", interrupt)
+    with pytest.raises(KeyboardInterrupt):
+        indexed(file, many)
+    assert started
+    assert all(one.poll() is not None for one in started)
+
+
+def test_a_machine_with_one_cpu_reads_by_itself(
+    many: Path, file: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(reading, "processes", lambda: 1)
+    monkeypatch.setattr(reading, "start", None)
+    assert counts(indexed(file, many)) == (7, 0, 0, 0, 1)

@@ -11,6 +11,7 @@
     check.py, checktext.py  `history check`: is it worse, and its words
     judge.py       the test of the newest nights against those before
     questions.py   which nights are compared with which
+    reading.py     records read, by processes if many
     sqlquery.py, asking.py  `history query`: SQL that reads, and its answer
     canned.py, queries.toml  queries with names, and texts of tables, for Datasette
     parquet.py     `history parquet`: the index as Parquet files

@@ -2,6 +2,7 @@
 
 import sqlite3
 from collections.abc import Iterator, Mapping, Sequence
+from contextlib import closing
 from dataclasses import asdict, dataclass, field
 from datetime import UTC, datetime
 from itertools import islice
@@ -11,13 +12,22 @@ from typing import Annotated
 import typer
 
 from rtscope.cli.console import Json, log, put, put_json
-from rtscope.host.errors import MeasurementError, RecordError, UsageError
+from rtscope.host.errors import RecordError, UsageError
 from rtscope.host.escape import printable
 from rtscope.host.units import plural
 from rtscope.record.directory.place import CAMPAIGN, LAB, Kind
 from rtscope.record.directory.records import ResultDir, find
 from rtscope.verbs.history import database
-from rtscope.verbs.history.entries import Entry, fingerprint, read_entry
+from rtscope.verbs.history.entries import Entry, fingerprint
+from rtscope.verbs.history.reading import (
+    Damaged,
+    Found,
+    Item,
+    Skipped,
+    Tags,
+    Wanted,
+    read_all,
+)
 from rtscope.verbs.history.tags import tags_of
 
 BATCH = 200
@@ -90,47 +100,26 @@ def _checked(path: Path) -> Path:
     return path.resolve()
 
 
-@dataclass(frozen=True, slots=True)
-class _Damaged:
-    """A record that cannot be read."""
-
-    path: Path
-    mark: str
-    why: str
-
-
-@dataclass(frozen=True, slots=True)
-class _Tags:
-    """The tags of a directory."""
-
-    directory: Path
-    tags: frozenset[str]
-
-
-_Item = Entry | _Damaged | _Tags
-
-
 @dataclass(slots=True)
 class _Walk:
     """A walk through all that is below a place."""
 
     known: Mapping[str, str]
     """Fingerprints by path."""
-    tally: Tally
+    tags: Mapping[str, frozenset[str]]
+    """Known ones, by directory."""
+    unchanged: int = 0
     seen: set[str] = field(default_factory=set)
     """Records that are there."""
     is_whole: bool = True
     """Whether every folder could be looked into."""
 
-    def skip(self, error: RecordError) -> None:
-        """Go on behind a folder or a file that cannot be read."""
-        self.is_whole = False
-        self.tally.damaged.append(str(error))
-
-    def items(self, place: Path) -> Iterator[_Item]:
+    def found(self, place: Path) -> Iterator[Found]:
         """Yield what is new or changed."""
         whole: tuple[Path, Kind] | None = None
-        for directory, kind in find(place, skip=self.skip):
+        skipped: list[RecordError] = []
+        for directory, kind in find(place, skip=skipped.append):
+            yield from self._skipped(skipped)
             if kind is LAB:  # each of its boards is a campaign of its own
                 continue
             if kind is not None and kind is not CAMPAIGN:
@@ -141,65 +130,74 @@ class _Walk:
                 part_of = whole[1].name
             try:
                 files = ResultDir(directory).record_files()
-                tags = _Tags(directory, tags_of(directory))
+                tags = tags_of(directory)
             except RecordError as error:
-                self.skip(error)
+                yield from self._skipped([error])
                 continue
             for file in files:
                 yield from self._of_file(file, part_of)
-            yield tags
+            if self.tags.get(str(directory), frozenset()) != tags:
+                yield Tags(directory, tags)
+        yield from self._skipped(skipped)
 
-    def _of_file(self, file: Path, part_of: str) -> Iterator[_Item]:
+    def _skipped(self, errors: list[RecordError]) -> Iterator[Skipped]:
+        """Go on behind folders and files that cannot be read."""
+        while errors:
+            self.is_whole = False
+            yield Skipped(str(errors.pop(0)))
+
+    def _of_file(self, file: Path, part_of: str) -> Iterator[Wanted]:
         try:
             mark = fingerprint(file)
         except FileNotFoundError:  # taken away since it was found
             return
         self.seen.add(str(file))
-        before = self.known.get(str(file))
-        if before == mark:
-            self.tally.unchanged += 1
-            return
-        try:
-            yield read_entry(file, mark=mark, part_of=part_of)
-        except MeasurementError as error:
-            self.tally.damaged.append(str(error))
-            yield _Damaged(file, mark, str(error))
-            return
-        if before is None:
-            self.tally.new += 1
+        if self.known.get(str(file)) == mark:
+            self.unchanged += 1
         else:
-            self.tally.changed += 1
+            yield Wanted(file, mark, part_of)
 
 
 def index_place(opened: sqlite3.Connection, place: Path, tally: Tally) -> None:
     """Index all that is below a place; raise sqlite3.Error for a damaged index."""
-    walk = _Walk(database.known_marks(opened, place), tally)
-    tags = database.known_tags(opened, place)
-    for batch in _batches(walk.items(place)):
-        with database.writing(opened):
-            for item in batch:
-                _put(opened, item, tags)
+    known = database.known_marks(opened, place)
+    walk = _Walk(known, database.known_tags(opened, place))
+    with closing(read_all(_batches(walk.found(place)))) as batches:
+        for batch in batches:
+            with database.writing(opened):
+                for item in batch:
+                    _put(opened, item)
+            _count(batch, known, tally)
+    tally.unchanged += walk.unchanged
     # What could not be looked into is not gone.
-    gone = walk.known.keys() - walk.seen if walk.is_whole else ()
+    gone = known.keys() - walk.seen if walk.is_whole else ()
     now = datetime.now(UTC).strftime("%Y-%m-%dT%H:%M:%SZ")
     with database.writing(opened):
         tally.vanished += database.mark_vanished(opened, gone, now=now)
         database.mark_back(opened, place, walk.seen)
 
 
-def _put(
-    opened: sqlite3.Connection, item: _Item, tags: Mapping[str, frozenset[str]]
-) -> None:
+def _put(opened: sqlite3.Connection, item: Item) -> None:
     match item:
         case Entry():
             database.put_entry(opened, item)
-        case _Damaged():
+        case Damaged():
             database.put_damaged(opened, str(item.path), item.mark, item.why)
-        case _Tags():
-            if tags.get(str(item.directory), frozenset()) != item.tags:
-                database.put_tags(opened, item.directory, item.tags)
+        case Tags():
+            database.put_tags(opened, item.directory, item.tags)
 
 
-def _batches(items: Iterator[_Item]) -> Iterator[Sequence[_Item]]:
-    while batch := list(islice(items, BATCH)):
+def _count(batch: Sequence[Item], known: Mapping[str, str], tally: Tally) -> None:
+    for item in batch:
+        match item:
+            case Damaged() | Skipped():
+                tally.damaged.append(item.why)
+            case Entry() if str(item.path) in known:
+                tally.changed += 1
+            case Entry():
+                tally.new += 1
+
+
+def _batches(found: Iterator[Found]) -> Iterator[Sequence[Found]]:
+    while batch := list(islice(found, BATCH)):
         yield batch
