@@ -7,13 +7,13 @@ their samples, to the last bit.
 
 import math
 from bisect import bisect_left
-from collections import Counter, defaultdict
-from collections.abc import Iterable, Iterator, Sequence
+from collections import Counter
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from fractions import Fraction
 from functools import lru_cache
 from itertools import accumulate
-from operator import sub
+from operator import add, sub
 
 from rtscope.contract import (
     HIST_MAX_BITS,
@@ -38,11 +38,10 @@ class Ranks:
     """Samples of each bucket and of all before it; empty: an unknown number."""
 
     def counts(self) -> Iterator[tuple[int, int]]:
-        """Yield each latency with the number of its samples; not those of None."""
+        """Return each latency with the number of its samples; not those of None."""
         numbers = map(sub, self.up_to, (0, *self.up_to[:-1]))
-        for at_most_ns, number in zip(self.at_most_ns, numbers, strict=True):
-            if at_most_ns is not None:
-                yield at_most_ns, number
+        pairs = zip(self.at_most_ns, numbers, strict=True)
+        return ((at_ns, number) for at_ns, number in pairs if at_ns is not None)
 
     def percentile_ns(self, pct: float) -> int | None:
         """
@@ -243,18 +242,28 @@ def population_stdev(count: int, total: int, *, sum_sq: int) -> float:
     return math.sqrt(Fraction(max(count * sum_sq - total * total, 0), count * count))
 
 
+def _own_counts(threads: Sequence[ThreadResult]) -> dict[int, int]:
+    """Return the samples of our own threads by bucket, ascending."""
+    own: dict[int, int] = {}
+    for thread in threads:
+        if thread.foreign is not None:
+            continue
+        counts = dict(thread.histogram)
+        # Of a record of many buckets, no line of Python for each of them.
+        if len(counts) == len(thread.histogram) and own.keys().isdisjoint(counts):
+            own |= counts
+            continue
+        for low_ns, count in thread.histogram:
+            own[low_ns] = own.get(low_ns, 0) + count
+    return {low_ns: own[low_ns] for low_ns in sorted(own)}
+
+
 def _all_buckets(
     threads: Sequence[ThreadResult], *, max_ns: int
 ) -> list[tuple[int, int, int]]:
     """Return the buckets of all threads, ascending, the one without an end last."""
-    own: defaultdict[int, int] = defaultdict(int)
-    for thread in threads:
-        if thread.foreign is None:
-            for low_ns, count in thread.histogram:
-                own[low_ns] += count
-    counts = {(a, a + bucket_width_ns(a)): own[a] for a in sorted(own)}
-    if all(t.foreign is None and not t.overflow for t in threads):
-        return [(low, high, count) for (low, high), count in counts.items()]
+    own = _own_counts(threads)
+    counts = {(a, a + bucket_width_ns(a)): number for a, number in own.items()}
     for thread in threads:
         if thread.foreign is not None:
             for low_ns, high_ns, count in thread.buckets:
@@ -271,6 +280,8 @@ def _all_buckets(
 def _ranks(threads: Sequence[ThreadResult], *, max_ns: int) -> Ranks:
     if any(t.samples is None for t in threads):
         return Ranks((), ())
+    if all(t.foreign is None and not t.overflow for t in threads):
+        return _own_ranks(_own_counts(threads), max_ns=max_ns)
     # Another tool's latencies beyond its buckets may be anywhere there.
     ends_ns = [t.overflow_low_ns for t in threads if t.foreign and t.overflow]
     end_ns = min(ends_ns, default=math.inf)
@@ -284,6 +295,12 @@ def _ranks(threads: Sequence[ThreadResult], *, max_ns: int) -> Ranks:
             for at_ns, (_, high_ns, _) in zip(at_most_ns, buckets, strict=True)
         ]
     return Ranks(tuple(at_most_ns), tuple(accumulate([n for *_, n in buckets])))
+
+
+def _own_ranks(own: Mapping[int, int], *, max_ns: int) -> Ranks:
+    ends_ns = map(add, own, map(bucket_width_ns, own))
+    at_most_ns = [end_ns - 1 if end_ns <= max_ns else max_ns for end_ns in ends_ns]
+    return Ranks(tuple(at_most_ns), tuple(accumulate(own.values())))
 
 
 def _ranks_of(counts: Sequence[tuple[int | None, int]]) -> Ranks:

@@ -7,7 +7,7 @@ that may be why a machine got worse: its kernel, and the settings of the machine
 """
 
 import json
-from collections.abc import Iterable, Mapping
+from collections.abc import Mapping
 from dataclasses import dataclass
 from functools import cache
 from pathlib import Path
@@ -28,7 +28,7 @@ from rtscope.stats.episodes import misses_of
 from rtscope.stats.figures import Figure, figures
 from rtscope.stats.runcaveats import all_caveats, why_left_out
 from rtscope.stats.summary import Summary, observed_ns, summary_of
-from rtscope.verbs.history.histograms import packed
+from rtscope.verbs.history.histograms import Counts, packed
 
 Values = Mapping[str, object]
 
@@ -178,12 +178,13 @@ def _mean_ns(summary: Summary) -> float | None:
     return summary.mean_ns if with_missed_ns is None else with_missed_ns
 
 
-def _counts(summary: Summary) -> Iterable[tuple[int, int]]:
+def _counts(summary: Summary) -> Counts:
     """Return all samples by their latency, those of an unknown one at the maximum."""
-    counts = list(summary.ranks.counts())
-    total = summary.ranks.up_to[-1] if summary.ranks.up_to else 0
-    if unknown := total - sum(number for _, number in counts):
-        counts.append((summary.max_ns, unknown))
+    ranks = summary.ranks
+    counts = list(ranks.counts())
+    if None in ranks.at_most_ns:
+        unknown = ranks.up_to[-1] - sum(number for _, number in counts)
+        counts += [(summary.max_ns, unknown)] if unknown else []
     return counts
 
 

@@ -9,7 +9,7 @@ lowest bytes of a list, then all second ones, and so on; then zlib.
 import sys
 import zlib
 from array import array
-from collections.abc import Iterable, Sequence
+from collections.abc import Sequence
 from itertools import accumulate
 from operator import sub
 
@@ -23,13 +23,12 @@ Counts = Sequence[tuple[int, int]]
 """Each latency (ns), ascending, with the number of its samples."""
 
 
-def packed(counts: Iterable[tuple[int, int]]) -> bytes:
+def packed(counts: Counts) -> bytes:
     """Return a histogram as it lies in the index."""
-    pairs = list(counts)
-    latencies_ns = [latency_ns for latency_ns, _ in pairs]
-    steps = array("Q", map(sub, latencies_ns, (0, *latencies_ns[:-1])))
-    numbers = array("Q", [number for _, number in pairs])
-    return zlib.compress(_planes(steps) + _planes(numbers), 6)
+    latencies_ns, numbers = zip(*counts, strict=True) if counts else ((), ())
+    steps = map(sub, latencies_ns, (0, *latencies_ns[:-1]))
+    planes = (_planes(array("Q", one)) for one in (steps, numbers))
+    return zlib.compress(b"".join(planes), 6)
 
 
 def unpacked(blob: bytes) -> Counts:
