@@ -142,9 +142,7 @@ class ResultDir:
 
     def record_files(self) -> list[Path]:
         """Return the files of `records`, in their order."""
-        paths = (*self._files(INTERRUPTED), *self._files(RECORD))
-        of_runs = {path.parent: path for path in paths}
-        return [of_runs[run] for run in sorted(of_runs)]
+        return self._files(RECORD, INTERRUPTED)
 
     def records(self) -> list[RunRecord]:
         """Return all records by run id; an interrupted run only if it has no other."""
@@ -158,17 +156,17 @@ class ResultDir:
         write_atomically(directory / name, content)
         return directory / name
 
-    def _files(self, name: str) -> list[Path]:
-        paths = files_of_runs(self.path, name)
+    def _files(self, *names: str) -> list[Path]:
+        paths = files_of_runs(self.path, *names)
         if len(paths) > MAX_RUNS:
             raise RecordError(f"{self.path}: more than {MAX_RUNS} runs")
         refuse_links(self.path / "runs", *(path.parent for path in paths))
         return paths
 
 
-def files_of_runs(path: Path, name: str) -> list[Path]:
+def files_of_runs(path: Path, *names: str) -> list[Path]:
     """
-    Return the files of a name in a directory's runs, also those that nobody can read.
+    Return of each run the first file that it has of these names, whoever can read it.
 
     Raises RecordError for a folder that cannot be read.
     """
@@ -177,7 +175,11 @@ def files_of_runs(path: Path, name: str) -> list[Path]:
         folders = sorted(runs.iterdir()) if runs.is_dir() else []
     except OSError as error:
         raise RecordError(f"cannot read {runs}: {error.strerror}") from error
-    return [folder / name for folder in folders if is_there(folder / name)]
+    found = (
+        next(filter(is_there, (folder / name for name in names)), None)
+        for folder in folders
+    )
+    return [file for file in found if file is not None]
 
 
 def with_lost(record: RunRecord, lost: Mapping[str, str]) -> RunRecord:

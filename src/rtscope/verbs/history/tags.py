@@ -19,6 +19,7 @@ from rtscope.host.errors import RecordError, UsageError, quote
 from rtscope.host.files import read_bounded, write_atomically
 from rtscope.host.files.documents import json_object
 from rtscope.host.files.jsontext import json_text
+from rtscope.host.files.opening import is_there
 from rtscope.host.units import plural
 from rtscope.record.directory.records import ResultDir, find, no_records
 
@@ -76,7 +77,7 @@ def checked_tag(word: str) -> str:
 def tags_of(place: Path) -> frozenset[str]:
     """Return the tags of a directory; RecordError for a file that has none in it."""
     file = place / FILE
-    if not file.is_symlink() and not file.exists():
+    if not is_there(file):
         return frozenset()
     text = read_bounded(file, limit=MOST_BYTES, kind="file of tags")
     document = json_object(text, name=str(file))
