@@ -143,13 +143,14 @@ def test_a_histogram_comes_back(steps: list[tuple[int, int]]) -> None:
         at_ns += step_ns
         counts.append((at_ns, number))
 
-    assert unpacked(packed(counts)) == counts
+    latencies_ns, numbers = [at for at, _ in counts], [number for _, number in counts]
+    assert unpacked(packed(latencies_ns, numbers)) == counts
     assert later_than(counts, -1) == sum(number for _, number in counts)
 
 
 @pytest.mark.parametrize("cut", [0, 1, -1])
 def test_a_damaged_histogram_is_refused(cut: int) -> None:
-    blob = packed([(1_000, 3), (2_000, 4)])
+    blob = packed([1_000, 2_000], [3, 4])
     broken = b"" if cut == 0 else blob[cut:] if cut > 0 else blob[:cut]
     with pytest.raises(RecordError, match="remove it, and index again"):
         unpacked(broken)

@@ -37,11 +37,16 @@ class Ranks:
     up_to: tuple[int, ...]
     """Samples of each bucket and of all before it; empty: an unknown number."""
 
+    @property
+    def numbers(self) -> list[int]:
+        """Samples of each bucket; empty: an unknown number."""
+        return list(map(sub, self.up_to, (0, *self.up_to[:-1])))
+
     def counts(self) -> Iterator[tuple[int, int]]:
-        """Return each latency with the number of its samples; not those of None."""
-        numbers = map(sub, self.up_to, (0, *self.up_to[:-1]))
-        pairs = zip(self.at_most_ns, numbers, strict=True)
-        return ((at_ns, number) for at_ns, number in pairs if at_ns is not None)
+        """Yield each latency with the number of its samples; not those of None."""
+        for at_most_ns, number in zip(self.at_most_ns, self.numbers, strict=True):
+            if at_most_ns is not None:
+                yield at_most_ns, number
 
     def percentile_ns(self, pct: float) -> int | None:
         """
@@ -250,12 +255,13 @@ def _own_counts(threads: Sequence[ThreadResult]) -> dict[int, int]:
             continue
         counts = dict(thread.histogram)
         # Of a record of many buckets, no line of Python for each of them.
-        if len(counts) == len(thread.histogram) and own.keys().isdisjoint(counts):
-            own |= counts
+        if not own and len(counts) == len(thread.histogram):
+            own = counts
             continue
         for low_ns, count in thread.histogram:
             own[low_ns] = own.get(low_ns, 0) + count
-    return {low_ns: own[low_ns] for low_ns in sorted(own)}
+    ascending = sorted(own)
+    return own if ascending == list(own) else {one: own[one] for one in ascending}
 
 
 def _all_buckets(

@@ -12,7 +12,6 @@ from dataclasses import dataclass
 from functools import cache
 from pathlib import Path
 
-from rtscope.cli.results import question_of
 from rtscope.host.errors import MeasurementError, UsageError
 from rtscope.machine.facts import catalogue
 from rtscope.record.directory.records import read_record
@@ -28,7 +27,7 @@ from rtscope.stats.episodes import misses_of
 from rtscope.stats.figures import Figure, figures
 from rtscope.stats.runcaveats import all_caveats, why_left_out
 from rtscope.stats.summary import Summary, observed_ns, summary_of
-from rtscope.verbs.history.histograms import Counts, packed
+from rtscope.verbs.history.histograms import packed
 
 Values = Mapping[str, object]
 
@@ -156,7 +155,7 @@ def _measured(record: RunRecord) -> Values:
         "misses": misses,
         "celsius": None if hottest is None else hottest / 1000,
         "mean_with_missed_ns": summary and _mean_ns(summary),
-        "histogram": packed(_counts(summary)) if summary else None,
+        "histogram": _histogram(summary) if summary else None,
         **{
             name: _value(figure, record, summary)
             for name, figure in indexed_figures().items()
@@ -178,18 +177,26 @@ def _mean_ns(summary: Summary) -> float | None:
     return summary.mean_ns if with_missed_ns is None else with_missed_ns
 
 
-def _counts(summary: Summary) -> Counts:
-    """Return all samples by their latency, those of an unknown one at the maximum."""
+def _histogram(summary: Summary) -> bytes:
+    """Pack all samples by their latency, those of an unknown one at the maximum."""
     ranks = summary.ranks
-    counts = list(ranks.counts())
-    if None in ranks.at_most_ns:
-        unknown = ranks.up_to[-1] - sum(number for _, number in counts)
-        counts += [(summary.max_ns, unknown)] if unknown else []
-    return counts
+    latencies_ns = [at_ns for at_ns in ranks.at_most_ns if at_ns is not None]
+    numbers = ranks.numbers
+    if len(latencies_ns) < len(numbers):
+        known = [number for _, number in ranks.counts()]
+        if unknown := sum(numbers) - sum(known):
+            latencies_ns, known = [*latencies_ns, summary.max_ns], [*known, unknown]
+        numbers = known
+    return packed(latencies_ns, numbers)
 
 
 def _deadline_ns(record: RunRecord) -> int | None:
     """Return the deadline that the campaign asked for; None: none, or a damaged one."""
+    asked = record.campaign.get("campaign")
+    if not isinstance(asked, Mapping) or asked.get("deadline") is None:
+        return None
+    from rtscope.cli.results import question_of  # with all that prints reports
+
     try:
         return question_of([record]).deadline_ns
     except UsageError:

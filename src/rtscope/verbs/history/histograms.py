@@ -23,9 +23,8 @@ Counts = Sequence[tuple[int, int]]
 """Each latency (ns), ascending, with the number of its samples."""
 
 
-def packed(counts: Counts) -> bytes:
-    """Return a histogram as it lies in the index."""
-    latencies_ns, numbers = zip(*counts, strict=True) if counts else ((), ())
+def packed(latencies_ns: Sequence[int], numbers: Sequence[int]) -> bytes:
+    """Return a histogram as it lies in the index: latencies, ascending, and counts."""
     steps = map(sub, latencies_ns, (0, *latencies_ns[:-1]))
     planes = (_planes(array("Q", one)) for one in (steps, numbers))
     return zlib.compress(b"".join(planes), 6)
