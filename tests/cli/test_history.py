@@ -100,7 +100,7 @@ def test_a_damaged_record_is_named_and_costs_no_other(
     ("words", "status", "told"),
     [
         (["index", "nowhere"], 2, "nowhere: no such directory"),
-        (["index", ".", "--index", "no/such.db"], 3, "cannot use the index"),
+        (["index", ".", "--index", "no/such.db"], 3, "make its directory first"),
         (["list"], 2, "rtscope history index DIR --index history.db"),
         (["tag", "good", "nowhere"], 2, "no such file or directory"),
         (["tag", "Not Good", "."], 2, "no tag"),
@@ -134,9 +134,29 @@ def test_a_wrong_filter_is_told(
 def test_names_of_others_send_nothing_to_the_terminal(
     rtscope: Rtscope, here: Path
 ) -> None:
-    keep(here / "nights/x", run(latencies(1), release="6.12\x1b[2J"))
+    keep(here / "nights/x", run(latencies(1), board="a\nb\x1b[2J"))
     rtscope("history", "index", here / "nights")
-    assert "\x1b" not in rtscope("history", "list").out
+    for verb in ("list", "show", "check"):
+        said = rtscope("history", verb).out
+        assert "\x1b" not in said
+        assert "ssh:a\\x0ab" in said, verb
+
+
+@pytest.mark.parametrize(
+    ("table", "told"),
+    [
+        ("", "nothing is in it; make it: rtscope history index DIR --index other.db"),
+        ("CREATE TABLE mine (a)", "another file, and no index of rtscope"),
+    ],
+)
+def test_a_file_of_others_is_no_old_index(
+    rtscope: Rtscope, here: Path, table: str, told: str
+) -> None:
+    with closing(sqlite3.connect(here / "other.db")) as other:
+        other.execute(table or "VACUUM")
+    said = rtscope("history", "list", "--index", "other.db")
+    assert said.status == 2
+    assert told in said.err
 
 
 def test_an_index_that_another_holds_is_left_when_it_is_free(
@@ -314,7 +334,7 @@ def test_one_series_has_a_line_for_each_night(rtscope: Rtscope, nights: Path) ->
     one = rtscope("history", "show", "--machine", "*b", "--nights", "2")
     assert "2026-11-03" in one.out
     assert "2026-11-01" not in one.out
-    assert "3 nights, of which 2 are shown." in one.out
+    assert "3 nights, of which the newest 2 are shown; --nights shows more." in one.out
 
 
 def test_the_page_names_each_series_and_its_change(

@@ -353,7 +353,7 @@ def test_an_index_that_does_more_than_hold_rows_is_no_index(
 
 
 def test_a_place_that_cannot_be_written_is_an_error_in_words(nights: Path) -> None:
-    with pytest.raises(RecordError, match="name a place that you may write"):
+    with pytest.raises(RecordError, match="make its directory first"):
         indexed(nights / "none/history.db", nights)
 
 

@@ -9,7 +9,7 @@ import typer
 from rtscope.cli.console import Json, put, put_json, stdout_console
 from rtscope.cli.options import DisplayOptions
 from rtscope.host.errors import UsageError
-from rtscope.host.escape import printable
+from rtscope.host.escape import all_printable, printable
 from rtscope.host.files import refuse_unwritable, write_atomically
 from rtscope.host.units import parse_duration
 from rtscope.present.document import Detail
@@ -120,4 +120,4 @@ def _print(answered: Check, request: CheckRequest) -> None:
     else:
         blocks = check_blocks(answered, everything=detail is Detail.ALL)
         with stdout_console() as console:
-            print_blocks(blocks, console)
+            print_blocks(all_printable(tuple(blocks)), console)

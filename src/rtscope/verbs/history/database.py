@@ -22,6 +22,7 @@ from types import NoneType
 from typing import Any
 
 from rtscope.host.errors import RecordError, UsageError, quote
+from rtscope.host.files import refuse_unwritable
 from rtscope.host.files.documents import json_value
 from rtscope.verbs.history.entries import Entry, indexed_figures
 
@@ -117,6 +118,8 @@ def opened(path: Path, *, make: bool = False) -> Iterator[sqlite3.Connection]:
     """
     if path.exists() and not path.is_file():
         raise UsageError(f"{path}: no file: name the file of the index with --index")
+    if make:
+        refuse_unwritable(path)
     if not make and not path.exists():
         raise UsageError(
             f"{path}: no such index; make it: rtscope history index DIR --index {path}"
@@ -209,10 +212,7 @@ def _check(index: sqlite3.Connection, path: Path, *, make: bool) -> None:
     if application not in (0, APPLICATION):
         raise _foreign(path)
     if not make:
-        raise UsageError(
-            f"{path}: of another version of rtscope; make it anew: rtscope history "
-            f"index DIR --index {path}"
-        )
+        raise _unread(index, path)
     with writing(index):
         # Another process may just have made it.
         if _marks(index) == (APPLICATION, SCHEMA) and _is_ours(index):
@@ -221,6 +221,18 @@ def _check(index: sqlite3.Connection, path: Path, *, make: bool) -> None:
         if names and _marks(index)[0] != APPLICATION:
             raise _foreign(path)
         _make(index, names)
+
+
+def _unread(index: sqlite3.Connection, path: Path) -> UsageError:
+    """Return the error for a file without an index that this rtscope reads."""
+    names = tables_of(index)  # before its mark: another process may just make both
+    if _marks(index)[0] == APPLICATION:
+        why = "of another version of rtscope; make it anew"
+    elif names:
+        return _foreign(path)
+    else:
+        why = "nothing is in it; make it"
+    return UsageError(f"{path}: {why}: rtscope history index DIR --index {path}")
 
 
 def _marks(index: sqlite3.Connection) -> tuple[int, int]:

@@ -8,6 +8,7 @@ from typing import Annotated, Any
 import typer
 
 from rtscope.cli.console import Json, put_json, stdout_console
+from rtscope.host.escape import all_printable
 from rtscope.host.units import format_duration, parse_duration, plural
 from rtscope.present.document import Block, Column, Span, Table
 from rtscope.present.documents.shared import WIDE
@@ -88,7 +89,7 @@ def list_runs(request: ListRequest) -> int:
         )
         return 0
     with stdout_console() as console:
-        print_blocks(_blocks(listed, console.width), console)
+        print_blocks(all_printable(tuple(_blocks(listed, console.width))), console)
     return 0
 
 

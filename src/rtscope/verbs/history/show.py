@@ -8,6 +8,7 @@ import typer
 
 from rtscope.cli.console import Json, put_json, stdout_console
 from rtscope.host.errors import UsageError
+from rtscope.host.escape import all_printable
 from rtscope.host.files import refuse_unwritable, write_atomically
 from rtscope.present.render.page import page_of
 from rtscope.present.render.terminal import print_blocks
@@ -59,5 +60,6 @@ def show(request: ShowRequest) -> int:
         put_json(show_json(shown))
         return 0
     with stdout_console() as console:
-        print_blocks(show_blocks(shown, nights=request.nights), console)
+        blocks = show_blocks(shown, nights=request.nights)
+        print_blocks(all_printable(tuple(blocks)), console)
     return 0

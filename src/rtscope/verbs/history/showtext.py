@@ -115,7 +115,10 @@ def _one(line: Timeline, nights: int) -> Iterator[Block]:
     yield table(
         ("night",), ("max", "p99.9", "median"), rows, last=("max", ""), fit="wraps"
     )
-    yield f"{plural(len(line.points), 'night')}, of which {len(points)} are shown."
+    said = plural(len(line.points), "night")
+    if len(points) < len(line.points):
+        said += f", of which the newest {len(points)} are shown; --nights shows more"
+    yield f"{said}."
     if usual := usual_words(line):
         yield usual
 
