@@ -337,6 +337,20 @@ def test_one_series_has_a_line_for_each_night(rtscope: Rtscope, nights: Path) ->
     assert "3 nights, of which the newest 2 are shown; --nights shows more." in one.out
 
 
+def test_the_newest_nights_are_never_cut_from_a_chart(
+    rtscope: Rtscope, here: Path, made: Path
+) -> None:
+    shutil.copytree(made, here / "nights")
+    keep(here / "nights/rack", run(latencies(1), board="rack-2-" * 5))
+    rtscope("history", "index", "nights")
+    out = rtscope("history", "show").out
+    assert "▁" * 20 + "█" * 4 in out
+
+    one = rtscope("history", "show", "--machine", "ssh:" + "rack-2-" * 5).out
+    assert "2026-11-01" in one
+    assert "█" * 12 in one
+
+
 def test_the_page_names_each_series_and_its_change(
     rtscope: Rtscope, worse: Path, here: Path
 ) -> None:

@@ -175,7 +175,8 @@ def _table(table: Table) -> rich_table.Table:
             no_wrap=column.fit == "cut",
             overflow="fold" if column.fit == "folds" else "ellipsis",
             width=column.width,
-            min_width=column.least,
+            # Of a column without a word rich measures 0 and needs 1.
+            min_width=column.least or 1,
             ratio=column.share,
         )
     for row in table.rows:

@@ -7,7 +7,7 @@ from statistics import median
 from typing import Any
 
 from rtscope.host.units import format_us, plural
-from rtscope.present.document import Block, Item, Span, Table, Weight, table
+from rtscope.present.document import Block, Column, Item, Span, Table, Weight
 from rtscope.present.words import NOTHING
 from rtscope.verbs.history.series import unit_words
 from rtscope.verbs.history.shifts import Shift
@@ -80,9 +80,20 @@ def _several(shown: Shown) -> Table:
                 shifts[-1].at.day if shifts else "",
             ]
         )
-    head = ("nights", "usual max", "newest")
-    last = (f"worst, last {LENGTH}", "changed")
-    return table(("series",), head, rows, last=last, fit="wraps")
+    numbers = ("nights", "usual max", "newest")
+    charts = _whole(f"worst, last {LENGTH}", [str(row[4]) for row in rows])
+    head = (*_numbers("series", numbers), charts, Column("changed", fit="wraps"))
+    return Table(head, rows)
+
+
+def _numbers(name: str, numbers: Sequence[str]) -> Iterator[Column]:
+    yield Column(name, fit="wraps")
+    yield from (Column(one, right=True, fit="wraps") for one in numbers)
+
+
+def _whole(heading: str, cells: Sequence[str]) -> Column:
+    """Return a column that is never cut: a chart's newest night is its last."""
+    return Column(heading, least=max(map(len, cells), default=0))
 
 
 def _small_chart(values: Sequence[float]) -> str:
@@ -112,9 +123,9 @@ def _one(line: Timeline, nights: int) -> Iterator[Block]:
         for point in points
     ]
     yield (line.name, "strong")
-    yield table(
-        ("night",), ("max", "p99.9", "median"), rows, last=("max", ""), fit="wraps"
-    )
+    bars = _whole("max", [str(row[4]) for row in rows])
+    numbers = ("max", "p99.9", "median")
+    yield Table((*_numbers("night", numbers), bars, Column("", fit="wraps")), rows)
     said = plural(len(line.points), "night")
     if len(points) < len(line.points):
         said += f", of which the newest {len(points)} are shown; --nights shows more"
