@@ -42,7 +42,7 @@ def show_document(shown: Shown) -> Document:
         blocks.append((shown.left_out, "open"))
     changed = [(line, shift) for line, shifts in drawn for shift in shifts]
     if not changed:
-        blocks.append(("No change point: no figure went to another level.", "good"))
+        blocks.append("No change point is shown; so few nights may hide one.")
     blocks += [Item(_named(line, shift)) for line, shift in changed]
     if (left := len(drawn) - MOST_SERIES) > 0:
         blocks.append((f"{left:,} more series: choose with --machine.", "open"))
