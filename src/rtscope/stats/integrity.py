@@ -12,12 +12,14 @@ A tool that tells less can show less. What it does not tell is no zero: it limit
 verdict that would need it.
 """
 
+from bisect import bisect_left
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from itertools import pairwise
-from operator import add, ge, mul
+from operator import ge, mul
 
 from rtscope.contract import (
+    HIST_SUB_BITS,
     ForeignBuckets,
     OwnNumbers,
     ThreadEvent,
@@ -125,8 +127,6 @@ class Buckets:
     told_ns: Sequence[int]
     """Where all begin, also those that do not exist."""
     lows_ns: Sequence[int]
-    aboves_ns: Sequence[int]
-    """The value above the largest of each."""
     counts: Sequence[int]
 
 
@@ -156,8 +156,7 @@ def _buckets_of(thread: ThreadResult) -> Buckets:
         lows_ns, counts = _columns(
             [(a, n) for a, n in thread.histogram if is_bucket_low(a) and n > 0]
         )
-    aboves_ns = list(map(add, lows_ns, map(bucket_width_ns, lows_ns)))
-    return Buckets(told_ns, lows_ns, aboves_ns, counts)
+    return Buckets(told_ns, lows_ns, counts)
 
 
 def _columns(
@@ -220,9 +219,9 @@ def _extremes(t: ThreadResult, _own: OwnNumbers, buckets: Buckets) -> str:
     # All that is wanted of the list are its ends.
     ends = [slice(0, 1), slice(-1, None)]
     edges = [
-        edge
+        (low_ns, low_ns + bucket_width_ns(low_ns))
         for one in ends
-        for edge in zip(buckets.lows_ns[one], buckets.aboves_ns[one], strict=True)
+        for low_ns in buckets.lows_ns[one]
     ]
     if t.overflow:
         edges.append((BEYOND_LOW_NS, 2**63))
@@ -238,27 +237,55 @@ def _extremes(t: ThreadResult, _own: OwnNumbers, buckets: Buckets) -> str:
 def _sums(t: ThreadResult, own: OwnNumbers, buckets: Buckets) -> str:
     if t.min_ns is None or t.max_ns is None:
         return ""
-    # Maximum and minimum cut a bucket each; by the rules above, of an ascending list.
-    lows, counts = list(buckets.lows_ns), [*buckets.counts, t.overflow]
-    lows[:1] = [max(low_ns, t.min_ns) for low_ns in lows[:1]]
-    highs = [above_ns - 1 for above_ns in buckets.aboves_ns]
-    highs[-1:] = [min(high_ns, t.max_ns) for high_ns in highs[-1:]]
-    lows.append(max(BEYOND_LOW_NS, t.min_ns))
-    highs.append(t.max_ns)
-    least, most = (list(map(mul, values, counts)) for values in (lows, highs))
-    for what, total, ends in (
-        ("sum", own.sum_ns, (sum(least), sum(most))),
-        ("squares", own.sum_sq_ns2, (_dot(least, lows), _dot(most, highs))),
+    least, most = _bounds(buckets.lows_ns, buckets.counts)
+    # Minimum and maximum cut a bucket each; by the rules above, of an ascending list.
+    for low_ns, count in zip(buckets.lows_ns[:1], buckets.counts, strict=False):
+        least = _moved(least, low_ns, max(low_ns, t.min_ns), count)
+    for low_ns, count in zip(buckets.lows_ns[-1:], buckets.counts[-1:], strict=True):
+        high_ns = low_ns + bucket_width_ns(low_ns) - 1
+        most = _moved(most, high_ns, min(high_ns, t.max_ns), count)
+    least = _moved(least, 0, max(BEYOND_LOW_NS, t.min_ns), t.overflow)
+    most = _moved(most, 0, t.max_ns, t.overflow)
+    totals = own.sum_ns, own.sum_sq_ns2
+    for what, total, low, high in zip(
+        ("sum", "squares"), totals, least, most, strict=True
     ):
-        if not ends[0] <= total <= ends[1]:
-            return (
-                f"the {what} must lie between {ends[0]} and {ends[1]}, but is {total}"
-            )
+        if not low <= total <= high:
+            return f"the {what} must lie between {low} and {high}, but is {total}"
     return ""
 
 
-def _dot(ones: Sequence[int], others: Sequence[int]) -> int:
-    return sum(map(mul, ones, others))
+_Totals = tuple[int, int]
+"""A sum of latencies, and that of their squares."""
+
+
+def _bounds(lows_ns: Sequence[int], counts: Sequence[int]) -> tuple[_Totals, _Totals]:
+    """
+    Return the totals with all samples at the begin, and at the end, of their buckets.
+
+    Buckets of one power of two are equally wide: no line of Python for each of them.
+    """
+    sums = list(map(mul, lows_ns, counts))
+    sum_ns, squares = sum(sums), sum(map(mul, sums, lows_ns))
+    more_ns = more_squares = begin = 0
+    while begin < len(lows_ns):
+        low_ns = lows_ns[begin]
+        end_ns = 1 << max(low_ns.bit_length(), HIST_SUB_BITS)
+        some = slice(begin, bisect_left(lows_ns, end_ns, begin))
+        # (low + step)² is low² + 2 step low + step²
+        step_ns, count = bucket_width_ns(low_ns) - 1, sum(counts[some])
+        more_ns += step_ns * count
+        more_squares += step_ns * (2 * sum(sums[some]) + step_ns * count)
+        begin = some.stop
+    return (sum_ns, squares), (sum_ns + more_ns, squares + more_squares)
+
+
+def _moved(totals: _Totals, from_ns: int, to_ns: int, count: int) -> _Totals:
+    sum_ns, squares = totals
+    return (
+        sum_ns + (to_ns - from_ns) * count,
+        squares + (to_ns**2 - from_ns**2) * count,
+    )
 
 
 def _spread(t: ThreadResult, own: OwnNumbers, _buckets: Buckets) -> str:
