@@ -22,7 +22,7 @@ from rtscope.record.caveats.catalogue import make
 from rtscope.record.directory.records import read_record
 from rtscope.stats.summary import summarize
 from rtscope.verbs.history import database, indexing, reading
-from rtscope.verbs.history.entries import indexed_figures
+from rtscope.verbs.history.entries import Entry, indexed_figures, read_entry
 from rtscope.verbs.history.histograms import later_than, packed, unpacked
 from rtscope.verbs.history.indexing import Tally, index_place
 from rtscope.verbs.history.query import Filters
@@ -421,10 +421,20 @@ def index_of_one_process(many: Path, file: Path) -> list[tuple[object, ...]]:
 
 
 @pytest.mark.slow
-def test_processes_make_the_same_index_as_one(many: Path, tmp_path: Path) -> None:
+def test_processes_make_the_same_index_as_one(
+    many: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     expected = index_of_one_process(many, tmp_path / "one.db")
+    here: list[Path] = []
+
+    def noted(path: Path, *, mark: str, part_of: str) -> Entry:
+        here.append(path)
+        return read_entry(path, mark=mark, part_of=part_of)
+
+    monkeypatch.setattr(reading, "read_entry", noted)
     tally = indexed(tmp_path / "many.db", many)
     assert counts(tally) == (7, 0, 0, 0, 1)
+    assert len(here) == 2  # the first batch
     assert str(many) in tally.damaged[0]
     assert all_of(tmp_path / "many.db") == expected
     assert counts(indexed(tmp_path / "many.db", many)) == (0, 0, 8, 0, 0)

@@ -1,9 +1,9 @@
 """
 Records read for the index: a few here, many by a process on each CPU.
 
-Such a process executes `main`: it takes lists of records from its standard input, and
-returns what the index keeps of them. It ends when its input does, also if the process
-that has started it is killed.
+Such a process is `python -m ...reading`: it takes lists of records from its standard
+input, and returns what the index keeps of them. It ends when its input does, also if
+the process that has started it is killed.
 """
 
 import gc
@@ -24,8 +24,7 @@ from rtscope.verbs.history.entries import Entry, read_entry
 
 MOST_PROCESSES = 16
 
-_PROGRAM = ("-P", "-c", "from rtscope.verbs.history.reading import main; main()")
-"""With -m its classes would be those of another module, `__main__`."""
+_PROGRAM = ("-P", "-m", "rtscope.verbs.history.reading")
 
 
 @dataclass(frozen=True, slots=True)
@@ -161,3 +160,10 @@ def main() -> None:
             pickle.dump(answers, sys.stdout.buffer)
             sys.stdout.buffer.flush()
             gc.collect()
+
+
+if __name__ == "__main__":
+    # What it returns are classes of this module; those of `__main__` are others.
+    from rtscope.verbs.history import reading
+
+    reading.main()
