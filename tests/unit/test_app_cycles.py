@@ -278,6 +278,22 @@ def asked_anew(numbers: Iterable[int]) -> list[Run]:
     return runs
 
 
+def test_sleeps_beside_a_lock_at_a_steady_pace_are_the_cycles() -> None:
+    """The pace is that of the thread that has the lock, two sleeps of 5 ms apart."""
+    sleep = 5 * MS
+    runs = []
+    for began in range(0, 40 * 12 * MS, 12 * MS):
+        runs.append(woken(began))
+        for due in (began + sleep + 60_000, began + 2 * sleep + 120_000):
+            runs.append(run(due, flags=RELATIVE, armed=due - sleep))
+
+    found = cycles(runs)
+
+    assert found.sleeps_for_intervals
+    assert found.period is None
+    assert len(found.cycles) == 80
+
+
 def test_the_rest_of_a_period_is_asked_for_anew_and_is_a_time() -> None:
     period = cycles(asked_anew(range(1, len(WORK) + 1))).period
 

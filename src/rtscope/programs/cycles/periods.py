@@ -88,7 +88,7 @@ def beginnings_of(
             on_grid = _keeps_a_grid(runs, members, period_ns)
             basis = Basis.TIME if on_grid else Basis.INTERVAL
             return Beginnings(period_ns, basis, frozenset(members))
-    return _paced(runs) or _after_sleeps(runs, due)
+    return _after_sleeps(runs, due) or _paced(runs)
 
 
 def _intervals(runs: Sequence[Run], at: Sequence[int], step: int = 1) -> list[int]:
