@@ -307,6 +307,38 @@ def test_events_are_found_with_their_rate_and_stacks(kind: str, id_: str) -> Non
     assert ("in code" in one.detail) == (kind in ("minor_fault", "major_fault"))
 
 
+YIELD = replace(STACK, stack=watching.stack("__sched_yield", "main").stack)
+
+
+@pytest.mark.parametrize(
+    ("aside", "found_"), [(10, {}), (8, {}), (11, {}), (13, {"RA14": 2})]
+)
+def test_the_yield_that_ends_a_cycle_of_a_deadline_is_no_finding(
+    aside: int, found_: dict[str, int]
+) -> None:
+    ended = replace(
+        watching.thread(101, set_aside=aside),
+        calls=(watching.call("sched_yield", 10, worst_ns=5_000_000),),
+    )
+    stacks = {(101, "set_aside"): (YIELD, STACK)}
+
+    examined = examine(
+        seen(thread(policy="deadline", priority=0), watched=[ended], stacks=stacks)
+    )
+
+    assert {one.id: one.count for one in examined.findings} == found_
+    for one in examined.findings:
+        assert (one.variant, one.stacks, one.worst) == ("runtime", (STACK,), None)
+
+
+def test_a_yield_of_another_policy_may_give_its_cpu_away() -> None:
+    spun = replace(
+        watching.thread(101, set_aside=1), calls=(watching.call("sched_yield", 10),)
+    )
+
+    assert found(examine(seen(watched=[spun]))).keys() == {"RA09", "RA14"}
+
+
 def test_what_the_probes_did_is_not_found() -> None:
     watched = [watching.thread(101, minor_fault=2)]
 

@@ -7,6 +7,7 @@ from rtscope.contract import CyclesEnd, WatchCost
 from rtscope.host.units import plural
 from rtscope.present.words import duration
 from rtscope.verbs.app.cycles import Period, ThreadCycles
+from rtscope.verbs.app.deadlines import DEADLINE, yields_of
 from rtscope.verbs.app.model import RANK, Examined, Finding, Observation, Unseen
 
 _IDS = ("RA16", "RA17")
@@ -107,10 +108,15 @@ def _unseen(
         yield Unseen(
             _IDS, f"{end.not_watched} threads", "the agent records 128 at once", ""
         )
+    watched = examined.observation.watch.threads
+    yielding = {one.tid for one in watched if yields_of(one)}
     for one in examined.judged:
         thread = threads.get(one.line.tid)
         what = f"thread {one.line.tid} {one.name}"
-        if thread is None:
+        if thread is None and one.line.policy == DEADLINE and one.line.tid in yielding:
+            cause = "a thread ends its cycles by sched_yield: no wake-up begins one"
+            yield Unseen((_ID,), what, cause, "let it sleep to a time instead")
+        elif thread is None:
             cause = "a thread made no cycle in this time"
             yield Unseen((_ID,), what, cause, "watch for longer: --duration 1m")
         elif thread.period is None and not thread.sleeps_for_intervals:

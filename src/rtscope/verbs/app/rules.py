@@ -8,6 +8,7 @@ process has no such thread, that is the first finding, and all are judged.
 import re
 from collections import Counter
 from collections.abc import Iterator, Sequence
+from dataclasses import replace
 
 from rtscope.contract import FIXED_PRIORITY, WatchedThread
 from rtscope.host.errors import UsageError
@@ -19,6 +20,7 @@ from rtscope.present.words import duration
 from rtscope.programs.binaries.lookups import LOOKUP
 from rtscope.programs.memorymap import MemoryMap, Piece, pieces_in
 from rtscope.programs.probes import is_allocation, plain_name
+from rtscope.verbs.app.deadlines import DEADLINE, apart_from_yields, without_yields
 from rtscope.verbs.app.lookups import lookups, unseen_lookups
 from rtscope.verbs.app.model import (
     OUTSIDE,
@@ -228,19 +230,31 @@ def _events(seen: Observation, judged: Sequence[Thread]) -> Iterator[Finding]:
     tids = {t.line.tid for t in judged}
     judge_all = len(judged) == len(seen.threads)
     maps = [p.mapping for p in pieces_in(seen.files.smaps or "")]
-    for watched in seen.watch.threads:
+    policies = {t.line.tid: t.line.policy for t in judged}
+    for one in seen.watch.threads:
         # one that came and went was in no list of threads
-        if watched.tid not in tids and not (judge_all and watched.tid not in listed):
+        if one.tid not in tids and not (judge_all and one.tid not in listed):
             continue
-        real_time = watched.tid in {t.line.tid for t in judged if t.real_time}
+        of_deadline = policies.get(one.tid) == DEADLINE
+        watched = without_yields(one) if of_deadline else one
+        real_time = one.tid in {t.line.tid for t in judged if t.real_time}
         for kind, id_ in _EVENTS.items():
             if kind in _OF_REAL_TIME and not real_time:
                 continue
             if count := _count(seen, watched, kind):
-                yield _event(seen, watched, id_, kind, count, MemoryMap(maps))
+                found = _event(seen, watched, id_, kind, count, MemoryMap(maps))
+                yield _of_deadline(found) if of_deadline else found
         yield from _allocations(seen, watched)
         yield from lookups(seen, watched)
         yield from of_waits(seen.watch, watched)
+
+
+def _of_deadline(found: Finding) -> Finding:
+    """Return a finding as it is of a thread that has a runtime of its own."""
+    if found.id not in ("RA13", "RA14"):
+        return found
+    variant = "runtime" if found.id == "RA14" else found.variant
+    return replace(found, stacks=apart_from_yields(found.stacks), variant=variant)
 
 
 def _count(seen: Observation, watched: WatchedThread, kind: str) -> int:
