@@ -139,6 +139,17 @@ def test_a_sleep_for_an_interval_drifts_by_the_cycle() -> None:
     assert period.drift_ns_per_s == pytest.approx(1e9 / 11)
 
 
+def test_sleeps_that_ask_for_more_than_they_last_have_no_drift() -> None:
+    """As in tokio: it asks for whole milliseconds, and others wake it, too."""
+    runs = [run(n * MS, flags=RELATIVE, armed=n * MS - MS - 300) for n in range(1, 12)]
+
+    period = cycles(runs).period
+
+    assert period is not None
+    assert not period.absolute
+    assert period.drift_ns_per_s is None
+
+
 def test_other_waits_are_a_part_of_the_cycle() -> None:
     runs = []
     for number in range(1, 9):

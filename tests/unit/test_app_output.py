@@ -84,6 +84,21 @@ def test_missed_periods_are_a_finding_with_their_count() -> None:
     assert status_of(examined, FailOn.HIGH) == 1
 
 
+@pytest.mark.parametrize(("ends_ms", "weight"), [(0, "medium"), (2, "high")])
+def test_a_thread_that_nobody_woke_was_not_late(ends_ms: int, weight: str) -> None:
+    ms = cycling.MS
+    rows = [
+        (TID, 0, 0, 0, at * ms, at * ms + 5, at * ms + 50, 45, 0, 0)
+        for at in (*range(1, 50), *range(52, 99))
+    ]
+    rows[-1] = (*rows[-1][:6], rows[-1][6] + ends_ms * ms, *rows[-1][7:])
+    examined, _ = recorded(CycleRuns(tuple(rows)))
+
+    (one,) = examined.findings
+    assert (one.id, one.weight) == ("RA17", weight)
+    assert one.detail.startswith("2 periods without a wake-up, ")
+
+
 def test_periods_within_a_late_cycle_are_not_said_to_have_no_cycle() -> None:
     rows = cycling.periodic(100).runs
     late = (*rows[49][:6], rows[49][4] + 3_400_000, *rows[49][7:])

@@ -97,7 +97,8 @@ class Period:
     """Those that did so in a run that something else began, of a thread that waits for
     that as long as for its timer: whether it is of the cycle is not known."""
     drift_ns_per_s: float | None
-    """How much later it is due after a second; None: it has no time to drift from."""
+    """How much later it is due after a second; None: it has no time to drift from, or
+    its sleeps are for different intervals."""
     start_jitter_ns: Summary | None
     """By how much the time between two starts differs from the period."""
 
@@ -395,4 +396,6 @@ def _drift(
     if interval_ns <= 0 or not intervals:
         return None
     mean = sum(intervals) / len(intervals)
+    if mean < interval_ns:
+        return None  # no sleep is shorter than it asks for: they are of several
     return (mean - interval_ns) / mean * NS_PER_S

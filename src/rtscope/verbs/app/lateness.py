@@ -6,6 +6,7 @@ from dataclasses import replace
 from rtscope.contract import CyclesEnd, WatchCost
 from rtscope.host.units import plural
 from rtscope.present.words import duration
+from rtscope.programs.cycles.periods import Basis
 from rtscope.verbs.app.cycles import Period, ThreadCycles
 from rtscope.verbs.app.deadlines import DEADLINE, yields_of
 from rtscope.verbs.app.model import RANK, Examined, Finding, Observation, Unseen
@@ -30,7 +31,7 @@ def with_cycles(
                 tid=one.line.tid,
                 thread=one.name,
                 count=late_count(period),
-                variant="relative" if period.asks_relative else "",
+                variant=_variant(period),
             )
             for one in examined.judged
             if (cycles := threads.get(one.line.tid)) is not None
@@ -70,6 +71,13 @@ def _with_whole_cost(seen: Observation, end: CyclesEnd) -> Observation:
     )
 
 
+def _variant(period: Period) -> str:
+    """Return as what periods without a cycle are found: a sleeper waits for others."""
+    if period.basis is Basis.WAKEUPS and not (period.overruns or period.late_starts):
+        return "unwoken"
+    return "relative" if period.asks_relative else ""
+
+
 def late_count(period: Period) -> int:
     """Return how many periods had no cycle, or one that did not end in time."""
     return _left_out(period) + (period.overruns or 0)
@@ -84,7 +92,8 @@ def late_words(period: Period) -> str:
     """Return how cycles missed their times; empty if they did not."""
     words = []
     if left_out := _left_out(period):
-        words.append(f"{plural(left_out, 'period')} without a cycle")
+        what = "wake-up" if period.basis is Basis.WAKEUPS else "cycle"
+        words.append(f"{plural(left_out, 'period')} without a {what}")
     if period.late_starts:
         words.append(f"{period.late_starts:,} began a period late or more")
     if period.overruns:
