@@ -100,7 +100,7 @@ static void come_back(struct timeline *t, const struct timeline_record *r)
 		last_off(t)->to_ns = r->t_ns;
 		if (!t->runnable)
 			end_sleep(t, r->t_ns);
-		else
+		else if (t->priority < TIMELINE_LOWEST) /* real-time at that moment */
 			add_time(&t->timed[last_off(t)->by.priority >= TIMELINE_LOWEST
 						   ? TIMED_SET_ASIDE
 						   : TIMED_PREEMPTED],

@@ -35,8 +35,8 @@ struct tracepoint {
 
 #define ALL_CALLS "raw_syscalls/sys_enter"
 
-/* A thread that stops although it could run: 0, or 0x100 if it was preempted. */
-#define RUNNABLE "(prev_state == 0 || prev_state == 256)"
+/* A real-time thread that stops although it could run: 0, or 0x100 if it was preempted. */
+#define RUNNABLE "(prev_state == 0 || prev_state == 256) && prev_prio < 100"
 
 static const struct tracepoint tracepoints[] = {
 	/* to a real-time thread or interrupt thread; to an ordinary one only where the

@@ -119,6 +119,8 @@ static void who_takes_the_cpu_tells_preempted_from_set_aside(void)
 	at(&t, 250, TIMELINE_IN);
 	out_to(&t, 300, false, HIGH, BETWEEN, ORDINARY); /* it sleeps */
 	at(&t, 900, TIMELINE_IN);
+	out_to(&t, 1000, true, ORDINARY, BETWEEN, ORDINARY); /* it is ordinary then */
+	at(&t, 1900, TIMELINE_IN);
 
 	CHECK(t.timed[TIMED_PREEMPTED].count == 1);
 	CHECK(t.timed[TIMED_PREEMPTED].worst_ns == 30);
