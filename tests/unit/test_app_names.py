@@ -59,6 +59,8 @@ UID = os.getuid()
         ("/usr/lib/x86_64-linux-gnu/libc.so.6", "malloc", "malloc.c", "runtime"),
         ("/usr/lib/x86_64-linux-gnu/libgomp.so.1", "GOMP_parallel", "", "runtime"),
         ("/lib/ld-musl-x86_64.so.1", "malloc", "", "runtime"),
+        ("/srv/loop", "acquire__locks_71", "/usr/lib/nim/core/locks.nim", "runtime"),
+        ("/srv/loop", "append", "/usr/lib/gcc/x/12/include/d/std/array.d", "runtime"),
         ("/srv/static", "alloc_slot", "/x/libc/musl/src/malloc/malloc.c", "runtime"),
         ("/lib64/ld-linux-x86-64.so.2", "_dl_fixup", "", "runtime"),
         ("[vdso]", "__vdso_clock_gettime", "", "runtime"),
@@ -103,6 +105,19 @@ DEEP = stack(
     frame("main", 40, origin=Origin.PROGRAM),
     frame("__clone3", 81, origin=RUNTIME),
 )
+
+
+def test_a_runtime_without_lines_in_the_program_does_not_lead() -> None:
+    """As of Free Pascal, or of the C library in a static program."""
+    own = [
+        frame(name, line, origin=Origin.PROGRAM)
+        for name, line in (("malloc", 0), ("step", 9), ("main", 40), ("_start", 0))
+    ]
+    other = frame("next", origin=Origin.PROGRAM, image="libmine.so")
+
+    assert stack(*own).leading == 1
+    assert stack(other, *own).leading == 0
+    assert stack(own[0], own[3]).leading == 0
 
 
 def test_the_first_frame_of_the_program_leads_then_come_the_ends() -> None:
