@@ -13,7 +13,13 @@ from rtscope.programs.binaries.image import Image, Symbol
 from rtscope.programs.images import Images, Probe, each_once, probes_in
 from rtscope.programs.memorymap import Mapping as Piece
 from rtscope.programs.memorymap import parse_maps
-from rtscope.programs.probes import by_use, is_allocation, plain_name
+from rtscope.programs.probes import (
+    NAMES_OF_SYMBOLS,
+    OWN_ALLOCATORS,
+    by_use,
+    is_allocation,
+    plain_name,
+)
 
 MALLOC, FREE, NEW, DELETE, STUB, SLOT = 0x1000, 0x1100, 0x2000, 0x2100, 0x3000, 0x4000
 SIZE = 0x20
@@ -112,6 +118,20 @@ def test_an_allocator_under_a_name_of_its_own_is_known_by_its_first_function() -
     names = [one.name for one in of_language(image, groups)]
 
     assert names == ["mi_malloc", "mi_free"]
+
+
+@pytest.mark.parametrize(
+    ("symbol", "event"),
+    [
+        ("gc_qalloc", "gc_qalloc"),
+        ("SYSTEM_$$_SYSGETMEM$QWORD$$POINTER", "getmem"),
+        ("newObjRC1", "newObjRC1"),
+    ],
+)
+def test_languages_with_allocators_of_their_own(symbol: str, event: str) -> None:
+    assert any(symbol in row for row in OWN_ALLOCATORS)
+    assert NAMES_OF_SYMBOLS.get(symbol, symbol) == event
+    assert is_allocation(event)
 
 
 def test_the_ones_that_are_used_most_come_first() -> None:

@@ -24,7 +24,7 @@ from rtscope.programs.probes import (
     ALLOCATIONS_OF_GO,
     LEAST,
     LOCKS_OF_GO,
-    OPERATORS,
+    NAMES_OF_SYMBOLS,
     OPERATORS_PROBED,
     OWN_ALLOCATORS,
     PROBE,
@@ -217,7 +217,7 @@ class Images:
             for name, at in row.get("of_go", ())
         ]
         beside = [
-            (OPERATORS.get(str(name), str(name)), int(at))
+            (NAMES_OF_SYMBOLS.get(str(name), str(name)), int(at))
             for name, at in row.get("beside", ())
         ]
         found = ((str(n), int(at)) for n, at in row.get("functions", ()))

@@ -48,8 +48,20 @@ _MIMALLOC = (
     *("mi_malloc", "mi_zalloc", "mi_malloc_aligned", "mi_zalloc_aligned"),
     *("mi_realloc_aligned", "mi_free"),
 )
-OWN_ALLOCATORS = (_RJEM, _MIMALLOC)
-"""Those of Rust in place of the C library's, under names of their own."""
+_D = ("gc_malloc", "gc_calloc", "gc_realloc", "gc_qalloc", "gc_free")
+_PASCAL = {
+    "SYSTEM_$$_SYSGETMEM$QWORD$$POINTER": "getmem",
+    "SYSTEM_$$_SYSREALLOCMEM$POINTER$QWORD$$POINTER": "reallocmem",
+    "SYSTEM_$$_SYSFREEMEM$POINTER$$QWORD": "freemem",
+}
+"""Of Free Pascal, by their symbols."""
+_NIM = ("newObjRC1", "newObj", "newObjNoInit", "newSeq")
+OWN_ALLOCATORS = (_RJEM, _MIMALLOC, _D, tuple(_PASCAL), _NIM)
+"""Those of languages in place of the C library's; a file has them if it has the first
+one of a row."""
+
+NAMES_OF_SYMBOLS = {**OPERATORS, **_PASCAL}
+"""Events by the symbols of their functions, where the two differ."""
 
 OF_LANGUAGES = (
     *("runtime.mallocgc", "__rust_alloc", "__rust_alloc_zeroed", "__rust_realloc"),
@@ -80,7 +92,7 @@ def by_use(event: str) -> int:
 _NAMES = frozenset(
     (
         *(*ALLOCATIONS, *ALLOCATIONS_OF_GO.values(), *OPERATORS.values()),
-        *(name for names in OWN_ALLOCATORS for name in names),
+        *(NAMES_OF_SYMBOLS.get(one, one) for row in OWN_ALLOCATORS for one in row),
     )
 )
 _RARE = {
