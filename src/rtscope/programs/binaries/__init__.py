@@ -15,5 +15,6 @@ Files of a checked program, which may be hostile: another process reads them.
     debuginfo.py, linetable.py         functions and lines, from DWARF
     dwarfentries.py                    kinds, forms and values of entries of DWARF
     demangling.py, rustnames.py        names as in the source of C++ and Rust
+    dnames.py                          names as in the source of D
     jitcode.py                         names of code that a program makes
 """

@@ -1,4 +1,4 @@
-"""Names of functions as they are in the source of C++ and Rust."""
+"""Names of functions as they are in the source of C++, Rust and D."""
 
 import ctypes
 import os
@@ -6,6 +6,7 @@ import resource
 from collections.abc import Callable
 from functools import cache
 
+from rtscope.programs.binaries.dnames import from_d
 from rtscope.programs.binaries.rustnames import MAX_TEXT, from_new, from_old
 
 _MAX_MANGLED = 1 << 13
@@ -17,10 +18,10 @@ _MEMORY_BYTES = 32 << 20
 
 @cache
 def demangled(name: str) -> str:
-    """Return the name as it is in the source of C++ or Rust; others as they are."""
-    if not name.startswith(("_Z", "_R")) or len(name) > _MAX_MANGLED:
+    """Return the name as it is in the source of C++, Rust or D; others as they are."""
+    if not name.startswith(("_Z", "_R", "_D")) or len(name) > _MAX_MANGLED:
         return name
-    text = from_new(name) or from_old(name)
+    text = from_new(name) or from_old(name) or from_d(name)
     if text is None and name.startswith("_Z"):
         text = _from_cpp(name)
     return text if text and len(text) <= MAX_TEXT else name

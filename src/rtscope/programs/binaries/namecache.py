@@ -16,7 +16,7 @@ from pathlib import Path
 Names = tuple[tuple[str, str, int, bool], ...]
 """Function, file, line and whether it is inlined: innermost first."""
 
-FORMAT = 2
+FORMAT = 3
 MAX_BYTES = 64 << 20
 _MAX_FILE_BYTES = 4 << 20
 _MAX_PLACES = 20_000
