@@ -55,7 +55,8 @@ struct perfring {
 	uint64_t tail;
 	uint64_t end; /* of what was there when the look began */
 	bool looking;
-	uint64_t lost; /* records that found the ring full */
+	uint64_t lost;  /* records that found the ring full */
+	uint64_t noted; /* of these, those that the reader knows of */
 };
 
 /* One sample as it left the ring; the pointers are into the caller's buffer. */

@@ -367,6 +367,16 @@ static void wake(struct timeline *t, const struct timeline_record *r,
 		count_waker(t, r);
 }
 
+/* What began before may have ended in records that are lost: an end that follows is of
+ * something else. */
+static void forget(struct timeline *t, int64_t now_ns)
+{
+	if (t->is_out)
+		last_off(t)->to_ns = now_ns;
+	t->call_ns = t->fault_ns = t->woken_ns = 0;
+	t->is_out = t->marked = t->has_ender = false;
+}
+
 void timeline_add(struct timeline *t, const struct timeline_record *r,
 		  const struct timeline *waker)
 {
@@ -400,6 +410,9 @@ void timeline_add(struct timeline *t, const struct timeline_record *r,
 		break;
 	case TIMELINE_WAKE:
 		wake(t, r, waker);
+		break;
+	case TIMELINE_LOST:
+		forget(t, r->t_ns);
 		break;
 	}
 }

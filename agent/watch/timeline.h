@@ -31,6 +31,7 @@ enum timeline_what {
 	TIMELINE_MINOR,  /* the fault was minor, and is over */
 	TIMELINE_MAJOR,
 	TIMELINE_WAKE, /* made runnable by `other` */
+	TIMELINE_LOST, /* records before it */
 };
 
 enum timeline_kind {

@@ -17,7 +17,9 @@
 #include "watch/perfregs.h"
 #include "watch/watchcalls.h"
 
-#define PENDING    32768     /* records between two looks into the rings */
+#define PENDING    32768 /* records between two looks into the rings */
+#define OF_CPUS    (-1)  /* whose records were lost: threads that CPUs record */
+#define OF_ALL     (-2)
 #define CPU_BYTES  (1 << 18) /* of the ring of a CPU; 2^n */
 #define FEW_CPUS   8
 #define MANY_BYTES (1 << 16)
@@ -220,9 +222,10 @@ static void name_waker(struct watch *w, struct timeline_record *r,
 
 static struct timeline_record *room(struct watchflow *f)
 {
-	if (f->count < PENDING)
+	if (f->count < PENDING - 1)
 		return &f->pending[f->count];
 	f->lost++;
+	f->full = true;
 	return NULL;
 }
 
@@ -367,56 +370,46 @@ static bool read_of_cpu(struct watch *w, const struct watchform_record *r,
 	       watchform_waking(&w->flow.form, r, out);
 }
 
+static bool add(struct watchflow *f, int tid, int64_t t_ns, enum timeline_what what)
+{
+	struct timeline_record *out = f->err ? NULL : room(f);
+
+	if (!out)
+		return false;
+	*out = (struct timeline_record){ .t_ns = t_ns, .tid = tid, .what = what };
+	f->count++;
+	return true;
+}
+
 /* Not by an event of its own: Linux 6.18 damages the samples of two events of one thread
  * that count the same. */
 void watchflow_fault(struct watch *w, int tid, int64_t t_ns, bool major)
 {
-	struct timeline_record *out = w->flow.err ? NULL : room(&w->flow);
-
-	if (!out)
-		return;
-	*out = (struct timeline_record){ .t_ns = t_ns,
-					 .tid = tid,
-					 .what = major ? TIMELINE_MAJOR
-						       : TIMELINE_MINOR };
-	w->flow.count++;
+	add(&w->flow, tid, t_ns, major ? TIMELINE_MAJOR : TIMELINE_MINOR);
 }
 
 void watchflow_mark(struct watch *w, int tid, int64_t t_ns)
 {
-	struct timeline_record *out = w->flow.err ? NULL : room(&w->flow);
-
-	if (!out)
-		return;
-	*out = (struct timeline_record){ .t_ns = t_ns,
-					 .tid = tid,
-					 .what = TIMELINE_MARK };
-	w->flow.count++;
+	add(&w->flow, tid, t_ns, TIMELINE_MARK);
 }
 
-static void take_thread(struct watch *w, struct watched *t)
-{
-	struct watchflow *f = &w->flow;
-	struct watchform_record r;
-	struct timeline_record *out;
-
-	while (perfring_next(&t->flow.ring, w->buffer)) {
-		out = room(f);
-		if (out && watchform_parse(w->buffer, &r) && read_own(f, t, &r, out))
-			f->count++;
-	}
-}
-
-static void take_cpu(struct watch *w, unsigned int cpu, struct perfring *ring)
+/* The ring is of a thread, or of a CPU. */
+static void take(struct watch *w, struct perfring *ring, struct watched *own,
+		 unsigned int cpu)
 {
 	struct watchflow *f = &w->flow;
 	struct watchform_record r;
 	struct timeline_record *out;
 
 	while (perfring_next(ring, w->buffer)) {
+		if (!watchform_parse(w->buffer, &r))
+			continue;
+		if (ring->lost != ring->noted &&
+		    add(f, own ? own->tid : OF_CPUS, r.t_ns - 1, TIMELINE_LOST))
+			ring->noted = ring->lost;
 		out = room(f);
-		if (out && watchform_parse(w->buffer, &r) &&
-		    read_of_cpu(w, &r, cpu, out))
+		if (out &&
+		    (own ? read_own(f, own, &r, out) : read_of_cpu(w, &r, cpu, out)))
 			f->count++;
 	}
 }
@@ -428,11 +421,21 @@ static int earlier(const void *a, const void *b)
 	return (one->t_ns > other->t_ns) - (one->t_ns < other->t_ns);
 }
 
+static void forget(struct watch *w, const struct timeline_record *r)
+{
+	for (unsigned int i = 0; i < w->threads; i++)
+		if (r->tid == OF_ALL || r->tid == w->thread[i]->tid ||
+		    (r->tid == OF_CPUS && w->thread[i]->flow.on_cpu))
+			timeline_add(&w->thread[i]->line, r, NULL);
+}
+
 static void give(struct watch *w, struct timeline_record *r)
 {
 	struct watched *t = find(w, r->tid), *waker = NULL;
 
-	if (!t)
+	if (r->what == TIMELINE_LOST)
+		forget(w, r);
+	if (!t || r->what == TIMELINE_LOST)
 		return;
 	descriptors_follow(&w->flow.descriptors, &t->flow.made, r);
 	if (r->what == TIMELINE_WAKE) {
@@ -469,12 +472,21 @@ void watchflow_take(struct watch *w, int64_t until_ns)
 		return;
 	watchproc_forget(&f->process);
 	for (unsigned int i = 0; i < w->threads; i++)
-		take_thread(w, w->thread[i]);
+		take(w, &w->thread[i]->flow.ring, w->thread[i], 0);
 	for (unsigned int i = 0; i < f->cpus; i++) {
-		take_cpu(w, i, &f->cpu_ring[i]);
-		take_cpu(w, i, &f->fault_ring[i]);
+		take(w, &f->cpu_ring[i], NULL, i);
+		take(w, &f->fault_ring[i], NULL, i);
 	}
 	qsort(f->pending, f->count, sizeof(*f->pending), earlier);
+	if (f->full) { /* the last place is kept for this */
+		f->pending[f->count] = (struct timeline_record){
+			.t_ns = f->pending[f->count - 1].t_ns + 1,
+			.tid = OF_ALL,
+			.what = TIMELINE_LOST
+		};
+		f->count++;
+		f->full = false;
+	}
 	descriptors_look_back(&f->descriptors, f->pending, f->count);
 	/* what is later may still have something before it, in a ring read earlier */
 	while (done < f->count && f->pending[done].t_ns < until_ns)

@@ -61,6 +61,7 @@ struct watchflow {
 	struct timeline_record *pending; /* not yet in order */
 	unsigned int count;
 	int64_t lost;
+	bool full; /* there was no place for one since the last look */
 	struct timeline_party party[WATCHFLOW_PARTIES]; /* of other processes */
 	int64_t learnt_ns;
 	int agent_tid;
