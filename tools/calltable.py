@@ -61,7 +61,7 @@ def _row(name: str, row: dict[str, object]) -> str:
     rules = "".join(f", {_rule(one)}" for one in unless)
     assert len(unless) <= RULES, name
     numbers = ", ".join(map(str, at))
-    idle = int(bool(row.get("idle")))
+    idle = int(bool(row.get("idle"))) + int(bool(row.get("keyless")))
     return f"CALL({numbers}, {name}, {kind}, {idle}{rules})"
 
 

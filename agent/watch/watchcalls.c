@@ -29,7 +29,7 @@ struct rule {
 struct call {
 	int16_t number[WATCHCALLS_ABIS];
 	uint8_t kind;
-	bool idle;
+	unsigned char idle; /* 2: without a key */
 	struct rule rule[RULES];
 	const char *name;
 };
@@ -490,7 +490,7 @@ bool watchcalls_read(long number, const uint64_t args[WATCHCALLS_ARGS],
 	out->idle = call->idle;
 	if (call->kind == TIMED_LOCK_WAIT)
 		return read_futex(call, args, out);
-	out->key = call->idle ? args[0] : 0;
+	out->key = call->idle == 1 ? args[0] : 0;
 	out->cannot_block = cannot_block(call, args, process);
 	look_at_descriptor(call, args, process, out);
 	follow_numbers(call, args, process, &out->numbers);

@@ -397,6 +397,8 @@ static void a_wait_for_events_is_told_from_another_by_its_argument(void)
 	CHECK(call_of(SYS_read, 5, 0, 0, 0, 0).key == 5);
 	CHECK(!call_of(SYS_write, 5, 0, 0, 0, 0).idle);
 	CHECK(call_of(SYS_write, 5, 0, 0, 0, 0).key == 0);
+	CHECK(call_of(SYS_wait4, 5, 0, 0, 0, 0).idle);
+	CHECK(call_of(SYS_wait4, 5, 0, 0, 0, 0).key == 0); /* a process, ever another */
 }
 
 int main(void)
