@@ -15,7 +15,8 @@ static void at(struct timeline *t, int64_t t_ns, enum timeline_what what)
 				     .runnable = true,
 				     .kind = TIMED_BLOCKING_CALL,
 				     .call = "read",
-				     .other = { .name = "other", .priority = ORDINARY } };
+				     .other = { .name = "other",
+						.priority = ORDINARY } };
 
 	timeline_add(t, &r, NULL);
 }
