@@ -5,7 +5,7 @@
 #include <signal.h>
 #include <sys/mman.h>
 
-#define UNKNOWN UINT64_MAX
+#define OVER UINT64_MAX /* in place of the number of the next event */
 
 struct eventway *eventways_alloc(unsigned int n, const struct event_kind *kind)
 {
@@ -17,7 +17,6 @@ struct eventway *eventways_alloc(unsigned int n, const struct event_kind *kind)
 		return NULL;
 	for (unsigned int i = 0; i < n; i++) {
 		w[i].kind = kind;
-		atomic_init(&w[i].total, UNKNOWN);
 		event_ends_init(&w[i].ends);
 	}
 	return w;
@@ -32,8 +31,9 @@ static bool has_room(const struct eventway *w, uint64_t number)
 	       EVENT_SLOTS;
 }
 
-/* Returns 0, -EAGAIN if the way is full, or -errno. */
-static int send_one(struct eventway *w, uint64_t number, uint64_t seq, int64_t now_ns)
+/* Returns 0, -EAGAIN if the way is full, or -errno. last: 0 or EVENT_LAST. */
+static int send_one(struct eventway *w, uint64_t number, uint64_t seq, int64_t now_ns,
+		    uint64_t last)
 {
 	struct event_slot *slot = &w->slot[number % EVENT_SLOTS];
 
@@ -41,8 +41,9 @@ static int send_one(struct eventway *w, uint64_t number, uint64_t seq, int64_t n
 		return -EAGAIN;
 	relax(slot->sent_ns, now_ns);
 	relax(slot->seq, seq);
-	/* release: pairs with the receiver's acquire; the place is filled */
-	atomic_store_explicit(&w->sent, number + 1, memory_order_release);
+	/* release: pairs with the receiver's acquire; the place is filled. Before it is
+	 * sent: who gets the last one knows it */
+	atomic_store_explicit(&w->sent, (number + 1) | last, memory_order_release);
 	return w->kind->send(&w->ends, (uint32_t)number);
 }
 
@@ -56,9 +57,9 @@ static int64_t __attribute__((noinline)) count_unsent(struct sampler *s,
 }
 
 /* What was not sent has no number: the next event takes it. */
-static bool take_back(struct eventway *w, uint64_t number, int err)
+static bool take_back(struct eventway *w, uint64_t sent, int err)
 {
-	atomic_store_explicit(&w->sent, number, memory_order_release);
+	atomic_store_explicit(&w->sent, sent, memory_order_release);
 	if (err == -EAGAIN || err == -ENOBUFS) {
 		w->full++;
 		return true;
@@ -72,7 +73,7 @@ void eventway_send_until_end(struct sampler *s)
 	struct eventway *w = s->way;
 	int64_t expiry_ns = s->start_ns + s->interval_ns;
 	struct timespec expiry = ns_timespec(expiry_ns);
-	uint64_t number = 0, seq = 1;
+	uint64_t number = 0, seq = 1, last = 0;
 
 	while (expiry_ns <= s->end_ns) {
 		int64_t now_ns, next_ns;
@@ -90,12 +91,11 @@ void eventway_send_until_end(struct sampler *s)
 		if (__builtin_expect(next_ns <= now_ns, 0))
 			next_ns = count_unsent(s, next_ns, now_ns);
 		if (__builtin_expect(next_ns > s->end_ns, 0))
-			/* before it is sent: who gets it knows that it is the last */
-			relax(w->total, number + 1);
+			last = EVENT_LAST;
 
-		err = send_one(w, number, seq, now_ns);
+		err = send_one(w, number, seq, now_ns, last);
 		if (__builtin_expect(err, 0)) {
-			if (!take_back(w, number, err))
+			if (!take_back(w, number | last, err))
 				break;
 		} else {
 			number++;
@@ -106,7 +106,8 @@ void eventway_send_until_end(struct sampler *s)
 		if (__builtin_expect(relaxed(*s->stop), 0))
 			break;
 	}
-	relax(w->total, number);
+	/* release: as above */
+	atomic_store_explicit(&w->sent, number | EVENT_LAST, memory_order_release);
 	s->end_ns = expiry_ns - s->interval_ns;
 }
 
@@ -154,49 +155,16 @@ static bool judge_strange(struct sampler *s, uint64_t number, uint64_t expected,
 	return true;
 }
 
-static void __attribute__((noinline)) note_bad(struct sampler *s, int64_t sent_ns,
-					       int64_t wake_ns, uint64_t seq)
+static void __attribute__((noinline))
+note_rare(struct sampler *s, const struct event_slot *slot, int64_t wake_ns)
 {
-	const struct wakeup w = { seq, sent_ns, wake_ns };
+	const struct wakeup w = { relaxed(slot->seq), relaxed(slot->sent_ns), wake_ns };
 
-	take_bad(s, &w, wake_ns - sent_ns > s->hist.max_ns);
-}
-
-static inline __attribute__((always_inline)) void
-take_event(struct sampler *s, struct eventway *w, uint64_t number, int64_t wake_ns)
-{
-	const struct event_slot *slot = &w->slot[number % EVENT_SLOTS];
-	int64_t sent_ns = relaxed(slot->sent_ns);
-	int64_t latency_ns = wake_ns - sent_ns;
-
-	if (__builtin_expect(latency_ns > s->worst.bar_ns, 0))
-		note_bad(s, sent_ns, wake_ns, relaxed(slot->seq));
-	if (__builtin_expect(latency_ns >= s->interval_ns, 0))
-		s->overruns++;
-	take(s, latency_ns);
-}
-
-/* Takes an event that is not the next one. Returns the number of the next one. */
-static uint64_t __attribute__((noinline)) take_strange(struct sampler *s,
-						       int64_t received,
-						       int64_t wake_ns,
-						       uint64_t expected, uint64_t sent)
-{
-	struct eventway *w = s->way;
-	uint64_t number = whole_number(expected, received);
-
-	if (!judge_strange(s, number, expected, sent))
-		return expected;
-	take_event(s, w, number, wake_ns);
-	if (number < expected)
-		return expected;
-	/* release: pairs with the stimulus' acquire */
-	atomic_store_explicit(&w->taken, number + 1, memory_order_release);
-	return number + 1;
+	take_rare(s, &w);
 }
 
 /* Whether the loop goes on after a wait that brought no event. */
-static bool __attribute__((noinline)) goes_on(struct sampler *s, int err)
+static bool goes_on(struct sampler *s, int err)
 {
 	struct eventway *w = s->way;
 
@@ -208,30 +176,67 @@ static bool __attribute__((noinline)) goes_on(struct sampler *s, int err)
 	return !relaxed(w->closing);
 }
 
+/* Takes an event that may be any one. Returns the number of the next one. */
+static uint64_t take_any(struct sampler *s, int64_t received, int64_t wake_ns,
+			 uint64_t expected, uint64_t sent)
+{
+	struct eventway *w = s->way;
+	uint64_t number = whole_number(expected, received);
+	bool is_next = number == expected && number < sent;
+
+	if (!is_next && !judge_strange(s, number, expected, sent))
+		return expected;
+	note_rare(s, &w->slot[number % EVENT_SLOTS], wake_ns);
+	if (number < expected)
+		return expected;
+	/* release: pairs with the stimulus' acquire */
+	atomic_store_explicit(&w->taken, number + 1, memory_order_release);
+	return number + 1;
+}
+
+/* What is not the next event, or may be the last one, or is none. Returns the number of
+ * the next one, or OVER. */
+static uint64_t __attribute__((noinline))
+take_strange(struct sampler *s, int64_t received, int64_t wake_ns, uint64_t expected)
+{
+	struct eventway *w = s->way;
+	/* acquire: pairs with the stimulus' release; the place is filled */
+	uint64_t sent = atomic_load_explicit(&w->sent, memory_order_acquire);
+
+	if (received >= 0)
+		expected = take_any(s, received, wake_ns, expected, sent & ~EVENT_LAST);
+	else if (!goes_on(s, (int)received))
+		return OVER;
+	sent = relaxed(w->sent); /* the last one may be known by now */
+	return expected >= (sent ^ EVENT_LAST) ? OVER : expected;
+}
+
 void eventway_receive_until_end(struct sampler *s)
 {
 	struct eventway *w = s->way;
 	int64_t (*const receive)(struct event_ends *e) = w->kind->receive;
 	uint64_t expected = 0;
 
-	while (expected < relaxed(w->total)) {
+	for (;;) {
+		const struct event_slot *slot = &w->slot[expected % EVENT_SLOTS];
 		int64_t received = receive(&w->ends);
-		int64_t wake_ns = clock_now_ns();
-		uint64_t sent;
+		int64_t wake_ns = clock_now_ns(), latency_ns;
+		/* acquire: pairs with the stimulus' release; the place is filled */
+		uint64_t sent = atomic_load_explicit(&w->sent, memory_order_acquire);
 
-		if (__builtin_expect(received < 0, 0)) {
-			if (!goes_on(s, (int)received))
+		/* with EVENT_LAST it is negative: the end comes near */
+		if (__builtin_expect(received != (int64_t)(uint32_t)expected, 0) ||
+		    __builtin_expect((int64_t)expected >= (int64_t)sent, 0)) {
+			expected = take_strange(s, received, wake_ns, expected);
+			if (expected == OVER)
 				break;
 			continue;
 		}
-		/* acquire: pairs with the stimulus' release; the place is filled */
-		sent = atomic_load_explicit(&w->sent, memory_order_acquire);
-		if (__builtin_expect((uint32_t)received != (uint32_t)expected, 0) ||
-		    __builtin_expect(expected >= sent, 0)) {
-			expected = take_strange(s, received, wake_ns, expected, sent);
-			continue;
-		}
-		take_event(s, w, expected, wake_ns);
+		latency_ns = wake_ns - relaxed(slot->sent_ns);
+		if (__builtin_expect(take_is_rare(s, latency_ns), 0))
+			note_rare(s, slot, wake_ns);
+		else
+			take_usual(s, latency_ns);
 		expected++;
 		/* release: pairs with the stimulus' acquire */
 		atomic_store_explicit(&w->taken, expected, memory_order_release);
@@ -253,6 +258,7 @@ void eventway_end_wait(struct eventway *w, struct sampler *receiver, bool lost)
 void eventway_settle(struct eventway *w, struct sampler *receiver,
 		     const struct sampler *stimulus)
 {
+	relax(w->sent, relaxed(w->sent) & ~EVENT_LAST);
 	w->lost += relaxed(w->sent) - relaxed(w->taken);
 	relax(receiver->progress.missed_periods, w->lost + w->full);
 	receiver->end_ns = stimulus->end_ns;

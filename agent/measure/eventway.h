@@ -22,6 +22,7 @@
 #include "measure/sampler.h"
 
 #define EVENT_SLOTS 1024
+#define EVENT_LAST  (UINT64_C(1) << 63)
 
 struct event_slot {
 	_Atomic int64_t sent_ns;
@@ -33,10 +34,9 @@ struct eventway {
 	bool opened;
 
 	/* by the stimulus; its own counts are read after its end */
-	_Alignas(64) _Atomic uint64_t sent;
-	_Atomic uint64_t total; /* of events, in all; UINT64_MAX: not known yet */
-	uint64_t full;          /* periods without an event: the way was full */
-	uint64_t unsent;        /* periods that the stimulus itself missed */
+	_Alignas(64) _Atomic uint64_t sent; /* with EVENT_LAST: no more will be */
+	uint64_t full;   /* periods without an event: the way was full */
+	uint64_t unsent; /* periods that the stimulus itself missed */
 	int64_t stimulus_late_ns;
 	_Atomic int send_failure; /* errno */
 

@@ -11,7 +11,7 @@ void hist_init(struct hist *h)
 	h->max_ns = INT64_MIN;
 }
 
-void hist_add_rare(struct hist *h, int64_t latency_ns)
+void hist_add(struct hist *h, int64_t latency_ns)
 {
 	const uint64_t ns = (uint64_t)latency_ns;
 

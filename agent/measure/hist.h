@@ -38,12 +38,11 @@ void hist_init(struct hist *h);
 /* Called from the sampler only: bounded time, no system call, no allocation. */
 static inline unsigned int hist_bucket(uint64_t ns)
 {
-	unsigned int shift;
+	/* the bit: values below it are not shifted either */
+	uint64_t at_least = ns | 1u << HIST_SUB_BITS;
+	unsigned int shift =
+		63 - (unsigned int)__builtin_clzll(at_least) - HIST_SUB_BITS;
 
-	if (ns < 1u << HIST_SUB_BITS)
-		return (unsigned int)ns;
-
-	shift = 63 - (unsigned int)__builtin_clzll(ns) - HIST_SUB_BITS;
 	return (shift << HIST_SUB_BITS) + (unsigned int)(ns >> shift);
 }
 
@@ -59,24 +58,20 @@ static inline void hist_bump(_Atomic uint64_t *n)
 	atomic_store_explicit(n, hist_peek(n) + 1, memory_order_relaxed);
 }
 
-/* Of an early one, and of one of 4.3 s or more. */
-void hist_add_rare(struct hist *h, int64_t latency_ns);
+/* Any latency. */
+void hist_add(struct hist *h, int64_t latency_ns);
 
-static inline void hist_add(struct hist *h, int64_t latency_ns)
+/* The same in fewer instructions: of 0 to HIST_USUAL_MAX, and no new maximum. */
+#define HIST_USUAL_MAX UINT32_MAX /* its square fits one word */
+
+static inline void hist_add_usual(struct hist *h, int64_t latency_ns)
 {
 	uint64_t ns = (uint64_t)latency_ns;
 
-	/* The square of a latency below 4.3 s fits one word: the common case. */
-	if (__builtin_expect(ns >> 32 != 0, 0)) {
-		hist_add_rare(h, latency_ns);
-		return;
-	}
 	wide_add(&h->sum_sq_ns2, ns * ns, 0);
 	wide_add(&h->sum_ns, ns, 0);
 	if (latency_ns < h->min_ns)
 		h->min_ns = latency_ns;
-	if (latency_ns > h->max_ns)
-		h->max_ns = latency_ns;
 	hist_bump(&h->count[hist_bucket(ns)]);
 }
 

@@ -88,9 +88,7 @@ static void take_report(struct sampler *s, const struct hwlat_report *r, int64_t
 
 	if (r->gap_ns > s->worst.bar_ns)
 		worst_offer(&s->worst, w);
-	take(s, r->gap_ns);
-	if (r->gap_ns >= s->interval_ns)
-		s->overruns++;
+	take_figures(s, r->gap_ns);
 }
 
 void hwlat_until_end(struct sampler *s)

@@ -16,20 +16,13 @@ static int64_t length_ns(const struct gap *g)
 static int64_t __attribute__((noinline))
 end_period(struct sampler *s, const struct gap *longest, int64_t end_ns, int64_t now_ns)
 {
-	const int64_t latency_ns = length_ns(longest);
+	const struct wakeup w = {
+		.seq = (uint64_t)((end_ns - s->start_ns) / s->interval_ns),
+		.expiry_ns = longest->from_ns,
+		.wake_ns = longest->to_ns,
+	};
 
-	if (latency_ns > s->worst.bar_ns) {
-		const struct wakeup w = {
-			.seq = (uint64_t)((end_ns - s->start_ns) / s->interval_ns),
-			.expiry_ns = longest->from_ns,
-			.wake_ns = longest->to_ns,
-		};
-
-		take_bad(s, &w, latency_ns > s->hist.max_ns);
-	}
-	take(s, latency_ns);
-	if (latency_ns >= s->interval_ns)
-		s->overruns++;
+	take_rare(s, &w);
 	return take_missed(s, end_ns + s->interval_ns, now_ns);
 }
 

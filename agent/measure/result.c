@@ -88,10 +88,7 @@ void result_emit_tick(struct run *run, struct emit *out, int64_t t_ns)
 	klog_drain(&run->klog, out);
 	emit_records(run, out);
 	for (unsigned int i = 0; i < run->count; i++)
-		/* a maximum stored while we exchange stays for the next tick: none is lost */
-		run->tick_max_ns[i] = atomic_exchange_explicit(
-			&run->sampler[i].progress.window_max_ns, 0,
-			memory_order_relaxed);
+		run->tick_max_ns[i] = take_window_max(&run->sampler[i].progress);
 	if (run->growth)
 		growth_emit(run->growth, run->sampler, run->tick_max_ns, run->count,
 			    out);

@@ -40,8 +40,8 @@ bool sampler_read_record(struct sampler *s, uint32_t *version, struct wakeup *ou
 	return true;
 }
 
-static void __attribute__((noinline)) note_bad(struct sampler *s, int64_t expiry_ns,
-					       int64_t wake_ns, bool new_maximum)
+static void __attribute__((noinline)) note_rare(struct sampler *s, int64_t expiry_ns,
+						int64_t wake_ns)
 {
 	const struct wakeup w = {
 		.seq = (uint64_t)((expiry_ns - s->start_ns) / s->interval_ns),
@@ -49,18 +49,7 @@ static void __attribute__((noinline)) note_bad(struct sampler *s, int64_t expiry
 		.wake_ns = wake_ns,
 	};
 
-	take_bad(s, &w, new_maximum);
-}
-
-/*
- * The thread ran a whole interval late or more: counts the periods that are gone,
- * with the lateness that each would have had. Returns the next expiry.
- */
-static int64_t __attribute__((noinline)) count_missed(struct sampler *s,
-						      int64_t next_ns, int64_t now_ns)
-{
-	s->overruns++;
-	return take_missed(s, next_ns, now_ns);
+	take_rare(s, &w);
 }
 
 static int64_t __attribute__((noinline)) periods(const struct sampler *s,
@@ -93,15 +82,16 @@ static inline __attribute__((always_inline)) void sample(struct sampler *s,
 		wake_ns = clock_now_ns();
 		latency_ns = wake_ns - expiry_ns;
 
-		if (__builtin_expect(latency_ns > s->worst.bar_ns, 0))
-			note_bad(s, expiry_ns, wake_ns, latency_ns > s->hist.max_ns);
-		take(s, latency_ns);
+		if (__builtin_expect(take_is_rare(s, latency_ns), 0))
+			note_rare(s, expiry_ns, wake_ns);
+		else
+			take_usual(s, latency_ns);
 		if (keeps)
 			kept[at++] = latency_ns;
 
 		next_ns = expiry_ns + interval_ns;
 		if (__builtin_expect(next_ns <= wake_ns, 0)) {
-			next_ns = count_missed(s, next_ns, wake_ns);
+			next_ns = take_missed(s, next_ns, wake_ns);
 			if (keeps)
 				at += periods(s, expiry_ns, next_ns) - 1;
 		}

@@ -35,6 +35,9 @@ struct progress {
 	_Atomic uint64_t missed_periods;
 	/* Largest latency since the supervisor last took it; 0 if there was none. */
 	_Atomic int64_t window_max_ns;
+	/* Samples from this one on, and early ones, take the slow path; the supervisor
+	 * sets it to 0 when it takes the maximum: the next sample is a new one. */
+	_Atomic uint64_t rare_ns;
 	/* A new maximum: odd while the three fields below are being written. */
 	_Atomic uint32_t record_version;
 	_Atomic uint64_t record_seq;
@@ -131,20 +134,28 @@ bool sampler_read_record(struct sampler *s, uint32_t *version, struct wakeup *ou
  * the next one. */
 int64_t take_missed(struct sampler *s, int64_t next_ns, int64_t now_ns);
 
-/* The slow part of a sample: reached by a handful of wake-ups in a million. */
-void take_bad(struct sampler *s, const struct wakeup *w, bool new_maximum);
-
-/* The rest of it, after that part. */
-static inline void take(struct sampler *s, int64_t latency_ns)
+/* Whether a sample is a maximum of its second, among the worst, early, or as long as an
+ * interval: a handful in each second. One comparison for all. */
+static inline bool take_is_rare(const struct sampler *s, int64_t latency_ns)
 {
-	hist_add(&s->hist, latency_ns);
+	return (uint64_t)latency_ns >= relaxed(s->progress.rare_ns);
+}
 
-	/* Load and store, no exchange: the supervisor takes the maximum with an
-	 * exchange, and a maximum that crosses it lands in the next second. */
-	if (latency_ns > relaxed(s->progress.window_max_ns))
-		relax(s->progress.window_max_ns, latency_ns);
+/* Of those: the slow path. */
+void take_rare(struct sampler *s, const struct wakeup *w);
+
+/* Any sample, into the figures alone: not among the worst. */
+void take_figures(struct sampler *s, int64_t latency_ns);
+
+/* Of all others. */
+static inline void take_usual(struct sampler *s, int64_t latency_ns)
+{
+	hist_add_usual(&s->hist, latency_ns);
 	relax(s->progress.samples, relaxed(s->progress.samples) + 1);
 }
+
+/* By the supervisor: the largest latency since the last call. */
+int64_t take_window_max(struct progress *p);
 
 /* Moves along by comparison, without a division. 64 bits: where long has 32, tv_nsec
  * cannot hold the sum with an interval of more than a second. */

@@ -105,8 +105,7 @@ static void a_thread_at_work_is_told_to_its_last_sample(void)
 		done = atomic_load_explicit(&s->progress.done, memory_order_acquire);
 		if (done)
 			CHECK(pthread_join(s->thread, NULL) == 0);
-		max_ns = atomic_exchange_explicit(&s->progress.window_max_ns, 0,
-						  memory_order_relaxed);
+		max_ns = take_window_max(&s->progress);
 		capture();
 		growth_emit(&g, s, &max_ns, 1, &out);
 		capture_end();

@@ -161,6 +161,23 @@ static void the_population_4_4_6_6_has_sum_20_and_squares_104(void)
 	CHECK(h.min_ns == 4 && h.max_ns == 6);
 }
 
+static void fewer_instructions_give_the_same(void)
+{
+	static struct hist usual;
+
+	hist_init(&h);
+	hist_init(&usual);
+	hist_add(&h, HIST_USUAL_MAX);
+	hist_add(&usual, HIST_USUAL_MAX);
+	for (int i = 0; i < 100000; i++) {
+		int64_t ns = (int64_t)(next_random() >> (32 + next_random() % 32));
+
+		hist_add(&h, ns);
+		hist_add_usual(&usual, ns);
+	}
+	CHECK(memcmp(&h, &usual, sizeof(h)) == 0);
+}
+
 int main(void)
 {
 	each_bucket_begins_where_the_one_before_ends();
@@ -172,6 +189,7 @@ int main(void)
 	squares_are_exact_where_they_leave_one_word();
 	sums_carry_into_the_high_word();
 	both_ways_to_square_agree();
+	fewer_instructions_give_the_same();
 	the_population_4_4_6_6_has_sum_20_and_squares_104();
 	return 0;
 }

@@ -383,8 +383,7 @@ static void *read_all_the_time(void *arg)
 			CHECK(version % 2 == 0);
 			r->records++;
 		}
-		CHECK(atomic_exchange_explicit(&s->progress.window_max_ns, 0,
-					       memory_order_relaxed) >= 0);
+		CHECK(take_window_max(&s->progress) >= 0);
 	}
 	return NULL;
 }
