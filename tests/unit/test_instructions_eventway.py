@@ -188,6 +188,24 @@ def test_an_interrupt_that_was_asked_for_before_did_not_tell_of_it(begins: int) 
     assert of(found, Cause.SENDING).duration_ns >= 1_000
 
 
+def test_a_kernel_that_goes_on_behind_the_interrupt_kept_the_event() -> None:
+    tick: list[Step] = [(10, "asm_common_interrupt"), (10, "asm_common_interrupt+")]
+    switched: list[Step] = [(20, "__schedule"), (20, "__switch_to")]
+    # CPU 0 is ahead of CPU 1, and answered before that one's time of the call.
+    found = answered(
+        [*SENT, (500, "my_write", 1), *waking(1)],
+        before=[*switched, (10, "worker_thread+"), *TOLD, (10, "worker_thread+")],
+        tasks=((sum(step[0] for step in [*GOES_TO_SLEEP, *switched]), WORKER, 0, 120),),
+        wakes=((0, RECEIVER),),
+        told=[(30_000, "worker_thread+"), *tick, (2_000, "worker_thread+")],
+    )
+
+    assert found.dominant is not None
+    assert (found.dominant.part, found.dominant.name) == (Part.C, "worker_thread")
+    assert found.dominant.begin_ns == 0
+    assert not {Cause.DELIVERY, Cause.ON_ITS_WAY} & {*causes(found)}
+
+
 def test_a_thread_that_carries_the_event_is_named_and_so_is_who_kept_it() -> None:
     switched: list[Step] = [(40, "__schedule", 1), (20, "__switch_to", 1)]
     way = [

@@ -6,13 +6,14 @@ ahead. What that CPU did because of the call shows when it knew of it at the lat
 """
 
 from bisect import bisect_right
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, replace
 
 from rtscope.explain.instructions.absences import Absence, Wait
-from rtscope.explain.instructions.calls import Run, begun
+from rtscope.explain.instructions.calls import Frame, Run, begun
 from rtscope.explain.instructions.elsewhere import ThreadsCpu, with_queue
 from rtscope.explain.instructions.milestones import Milestones, first_of
+from rtscope.explain.instructions.requested import BETWEEN_CPUS
 from rtscope.explain.instructions.roles import Role
 from rtscope.explain.instructions.scheduling import switch_to
 from rtscope.record.instructions.section import TraceSection, Woken, requests_of
@@ -78,19 +79,40 @@ def _answered_ns(
     if known.queued is not None and known.queued.by_interrupt:
         at = begun(runs, known.queued.at_ns)
         return runs[first_of(runs, contexts, at)].begin_ns if at < len(runs) else by_ns
-    before = range(begun(runs, known.end_ns) - 1, -1, -1)
-    last = next((i for i in before if contexts[i].role is Role.INTERRUPT), None)
-    if last is None:
-        return by_ns
-    entered_ns = runs[first_of(runs, contexts, last)].begin_ns
     since_ns = max(known.begin_ns + 1, by_ns - section.quantum_ns)
-    if not since_ns <= entered_ns < by_ns:
-        return by_ns
-    return (
-        by_ns
-        if _was_asked_before(known.woken, own, entered_ns, section)
-        else entered_ns
-    )
+    for number, (entered_ns, is_told) in enumerate(_interrupts(own, known.end_ns)):
+        # A kernel that does not preempt its own code goes on behind the one of the
+        # call: of those that came since, none is of another CPU.
+        if entered_ns < since_ns or (is_told and entered_ns >= by_ns):
+            break
+        if entered_ns < by_ns and (is_told or not number):
+            was_before = _was_asked_before(known.woken, own, entered_ns, section)
+            return by_ns if was_before else entered_ns
+    return by_ns
+
+
+def _interrupts(own: ThreadsCpu, end_ns: int) -> Iterator[tuple[int, bool]]:
+    """Yield when each interrupt began, the last first; and whether a CPU sent it."""
+    runs, contexts = own.runs, own.contexts
+    at = begun(runs, end_ns) - 1
+    while at >= 0:
+        if contexts[at].role is Role.INTERRUPT:
+            first, entry = first_of(runs, contexts, at), contexts[at].frame
+            is_told = any(
+                _is_between_cpus(r.frame, entry) for r in runs[first : at + 1]
+            )
+            yield runs[first].begin_ns, is_told
+            at = first
+        at -= 1
+
+
+def _is_between_cpus(frame: Frame, entry: Frame | None) -> bool:
+    for one in frame.chain():
+        if BETWEEN_CPUS in one.name.lower():
+            return True
+        if one is entry:
+            break
+    return False
 
 
 def _was_asked_before(

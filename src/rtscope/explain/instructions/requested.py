@@ -11,7 +11,7 @@ from rtscope.explain.instructions.calls import Run, begun
 from rtscope.explain.instructions.roles import Role
 from rtscope.record.instructions.section import Asked, TraceSection, requests_of
 
-_BETWEEN_CPUS = "ipi"
+BETWEEN_CPUS = "ipi"
 """In the name of each function that sends an interrupt to another CPU."""
 
 
@@ -54,4 +54,4 @@ def _is_of_device(one: Asked, by: int, runs: Sequence[Run]) -> bool:
         return by != one.cpu
     if by == one.cpu and Role.INTERRUPT in runs[at].frame.within:
         return False
-    return not any(_BETWEEN_CPUS in f.name.lower() for f in runs[at].frame.chain())
+    return not any(BETWEEN_CPUS in f.name.lower() for f in runs[at].frame.chain())
