@@ -395,7 +395,8 @@ int event_parse(const char *text, struct event_choice *out)
 	if (!word)
 		return -EINVAL;
 	out->polls = strcmp(word, "poll") == 0;
-	if (out->polls || strcmp(word, "timer") == 0)
+	out->timerlat = strcmp(word, "timerlat") == 0;
+	if (out->polls || out->timerlat || strcmp(word, "timer") == 0)
 		return strtok_r(NULL, ":", &rest) ? -EINVAL : 0;
 	out->kind = kind_of(word);
 	out->hwlat.asked = strcmp(word, "hwlat") == 0;
@@ -418,6 +419,9 @@ const char *event_fit(struct event_choice *choice, int64_t interval_ns)
 {
 	const int64_t window_us = interval_ns / 1000;
 
+	if (choice->timerlat &&
+	    (window_us < 100 || window_us > 1000000 || interval_ns % 1000))
+		return "the interval is its period: choose whole us from 100 us to 1 s";
 	if (!choice->hwlat.asked)
 		return NULL;
 	if (window_us < HWLAT_LEAST_US)
@@ -435,6 +439,8 @@ const char *event_name(const struct event_choice *choice)
 		return "poll";
 	if (choice->hwlat.asked)
 		return "hwlat";
+	if (choice->timerlat)
+		return "timerlat";
 	return choice->kind ? choice->kind->name : "timer";
 }
 

@@ -30,8 +30,9 @@ struct journal;
 
 /* What --event asks for. */
 struct event_choice {
-	const struct event_kind *kind; /* NULL: timer, poll or hwlat */
+	const struct event_kind *kind; /* NULL: timer, poll or a tracer */
 	bool polls;                    /* poll: it never sleeps */
+	bool timerlat;                 /* the tracer of that name */
 	struct {
 		bool asked;                     /* for the tracer hwlat */
 		int64_t threshold_us, width_us; /* 0: half of the interval */
@@ -102,7 +103,8 @@ const char *event_fit(struct event_choice *choice, int64_t interval_ns);
 /* Whether a thread is woken by its own timer. */
 static inline bool event_is_timer(const struct event_choice *choice)
 {
-	return !choice->kind && !choice->polls && !choice->hwlat.asked;
+	return !choice->kind && !choice->polls && !choice->hwlat.asked &&
+	       !choice->timerlat;
 }
 
 /* The name of what wakes the threads: timer, or that of the kind. */

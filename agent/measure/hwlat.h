@@ -28,9 +28,6 @@ bool hwlat_parse(const char **text, struct hwlat_report *out);
  * another after the error line of the contract. */
 enum exit_status hwlat_open(struct run *run, struct emit *out);
 
-/* Closes what would keep the instance from being removed. */
-void hwlat_close(struct run *run);
-
 /* The loop of a sampler. */
 void hwlat_until_end(struct sampler *s);
 

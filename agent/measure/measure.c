@@ -17,11 +17,13 @@
 #include "measure/hwlat.h"
 #include "measure/klog.h"
 #include "measure/kthreads.h"
+#include "measure/reports.h"
 #include "measure/result.h"
 #include "measure/run.h"
 #include "measure/sampler.h"
 #include "measure/samplers.h"
 #include "measure/sensors.h"
+#include "measure/timerlat.h"
 #include "thread/rights.h"
 #include "thread/usage.h"
 
@@ -257,6 +259,8 @@ static enum exit_status prepare(struct run *run, struct emit *out)
 	status = events_open(run, out); /* network namespaces need rights */
 	if (!status)
 		status = hwlat_open(run, out);
+	if (!status)
+		status = timerlat_open(run, out);
 	if (status)
 		return status;
 	if (rights_drop(sensors_have_smi()))
@@ -326,7 +330,7 @@ enum exit_status measure(struct options *options, struct emit *out)
 	}
 	end_tracing(&run);
 	events_close(&run);
-	hwlat_close(&run);
+	reports_close(&run);
 	if (journal_restore(&run.journal, "", NULL, NULL))
 		status = emit_error(out, "knob", "a setting could not be put back",
 				    "run rtscope-agent restore as root");

@@ -6,6 +6,7 @@
 #include "host/version.h"
 #include "measure/growth.h"
 #include "measure/histline.h"
+#include "measure/timerlat.h"
 #include "trace/tracereport.h"
 #include "trace/wakeupline.h"
 
@@ -208,6 +209,20 @@ static void emit_hwlat(struct emit *e, const struct run *run, unsigned int i)
 	emit_close(e, '}');
 }
 
+/* The two parts of the latencies of the tracer timerlat, in their order. */
+static void emit_timerlat(struct emit *e, const struct timerlat *t)
+{
+	const struct hist *parts[] = { &t->before, &t->thread };
+
+	emit_open(e, "timerlat", '[');
+	for (unsigned int i = 0; i < 2; i++) {
+		emit_open(e, NULL, '{');
+		emit_hist(e, parts[i]);
+		emit_close(e, '}');
+	}
+	emit_close(e, ']');
+}
+
 static void emit_thread(struct emit *e, const struct run *run, unsigned int i)
 {
 	const struct sampler *s = &run->sampler[i];
@@ -235,6 +250,8 @@ static void emit_thread(struct emit *e, const struct run *run, unsigned int i)
 		emit_event(e, run, i);
 	if (run->options->event.hwlat.asked)
 		emit_hwlat(e, run, i);
+	if (run->timerlat)
+		emit_timerlat(e, &run->timerlat[i]);
 	emit_close(e, '}');
 }
 

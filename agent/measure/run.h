@@ -48,7 +48,9 @@ struct run {
 	unsigned int started;        /* of them, how many threads are to be joined */
 	struct sampler *sampler;
 	struct eventway *way; /* of each that measures; NULL: by its timer */
-	int reports_fd[CPULIST_MAX_CPUS]; /* of each that measures, by hwlat; 0: none */
+	int reports_fd
+		[CPULIST_MAX_CPUS]; /* of each that measures, by a tracer; 0: none */
+	struct timerlat *timerlat;  /* of each that measures; NULL: not by it */
 	uint32_t record_version[CPULIST_MAX_CPUS];
 	int64_t tick_max_ns
 		[CPULIST_MAX_CPUS]; /* of each sampler, since the last tick */

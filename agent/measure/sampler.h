@@ -53,6 +53,7 @@ enum sampler_step {
 };
 
 struct eventway;
+struct timerlat;
 
 struct sampler {
 	struct progress progress;
@@ -69,7 +70,8 @@ struct sampler {
 	void (*loop)(struct sampler *s);
 	struct eventway *way;
 	bool is_stimulus;
-	int reports_fd; /* of the tracer hwlat */
+	int reports_fd; /* of the tracers hwlat and timerlat */
+	struct timerlat *timerlat;
 
 	/* set by the supervisor before the go */
 	int64_t start_ns; /* releases are due at start + k * interval, k = 1, 2, ... */

@@ -8,6 +8,7 @@
 #include "measure/hwlat.h"
 #include "measure/poller.h"
 #include "measure/result.h"
+#include "measure/timerlat.h"
 
 #define START_DELAY_NS (20 * INT64_C(1000000)) /* for all threads to be asleep */
 #define LOST_AFTER_NS  NS_PER_S /* an event that has not come by then never comes */
@@ -95,6 +96,11 @@ static void set_receiver(struct run *run, struct sampler *s, unsigned int i, int
 	if (o->event.hwlat.asked) {
 		s->loop = hwlat_until_end;
 		s->reports_fd = run->reports_fd[i];
+	}
+	if (run->timerlat) {
+		s->loop = timerlat_until_end;
+		s->reports_fd = run->reports_fd[i];
+		s->timerlat = &run->timerlat[i];
 	}
 	if (run->way) {
 		s->loop = eventway_receive_until_end;

@@ -72,6 +72,19 @@ static void the_worst_answers_to_an_event_are_traced_as_those_to_a_timer(void)
 	CHECK(o.trace && strcmp(event_name(&o.event), "futex") == 0);
 }
 
+static void an_interval_is_a_period_of_the_tracer_timerlat(void)
+{
+	CHECK(parse("measure --policy other --event timerlat --interval-ns 100000") ==
+	      0);
+	CHECK(o.event.timerlat && !event_is_timer(&o.event) &&
+	      strcmp(event_name(&o.event), "timerlat") == 0);
+	CHECK(refused("measure --policy other --event timerlat --interval-ns 99000",
+		      "100 us to 1 s"));
+	CHECK(refused("measure --policy other --event timerlat --interval-ns 200500",
+		      "100 us to 1 s"));
+	CHECK(refused("measure --policy other --event timerlat:cpu=1", "timerlat"));
+}
+
 static void an_interval_is_a_window_of_the_tracer_hwlat(void)
 {
 	CHECK(parse("measure --policy other --event hwlat --interval-ns 1000000000") ==
@@ -304,6 +317,7 @@ int main(void)
 	the_defaults_are_these();
 	all_options_of_a_measurement_arrive();
 	the_worst_answers_to_an_event_are_traced_as_those_to_a_timer();
+	an_interval_is_a_period_of_the_tracer_timerlat();
 	an_interval_is_a_window_of_the_tracer_hwlat();
 	settings_to_apply_name_their_places();
 	settings_that_are_none_are_refused();

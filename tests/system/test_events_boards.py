@@ -9,6 +9,7 @@ from rig import NEEDS_APT, rtscope
 
 from rtscope.measure.events import event_names
 from rtscope.record.directory.records import open_records
+from rtscope.stats.wakeparts import parts_seen
 
 pytestmark = [pytest.mark.system, NEEDS_APT]
 
@@ -64,10 +65,10 @@ def test_the_worst_answers_of_a_board_are_explained_from_their_begin(
 
 
 AS_FOUND = """
-t=/sys/kernel/tracing; mount -t tracefs nodev $t; cd $t/hwlat_detector
-seen() { cat ../tracing_thresh width window mode ../current_tracer; ls ../instances; }
+t=/sys/kernel/tracing; mount -t tracefs nodev $t; cd $t/{folder}
+seen() {{ cat {settings} ../current_tracer; ls ../instances; }}
 found=$(seen)
-rtscope-agent measure --event hwlat:threshold=7:width=30000 --policy other \
+rtscope-agent measure --event {event} --policy other --cpus 0 \
     --interval-ns 100000000 --duration-ns 60000000000 </dev/null >/dev/null &
 sleep 0.5; set=$(seen)
 kill -KILL $!; sleep 0.1
@@ -75,11 +76,31 @@ rtscope-agent restore
 echo "found" $found "set" $set "left" $(seen) "end" >/dev/kmsg
 sleep 9
 """
-"""Says in the kernel's log how the tracer hwlat was before, during and after a run."""
+"""Says in the kernel's log how a tracer was before, during and after a run."""
 
 
-def test_the_tracer_hwlat_of_a_killed_run_is_put_back(tmp_path: Path) -> None:
-    (tmp_path / "as-found").write_text(AS_FOUND)
+@pytest.mark.parametrize(
+    ("event", "folder", "settings", "before", "during"),
+    [
+        (
+            *("hwlat:threshold=7:width=30000", "hwlat_detector"),
+            "../tracing_thresh width window mode",
+            "0 500000 1000000 none [round-robin] per-cpu nop",
+            "7 30000 100000 none round-robin [per-cpu] nop rtscope.",
+        ),
+        (
+            *("timerlat", "osnoise"),
+            "timerlat_period_us cpus stop_tracing_us stop_tracing_total_us",
+            "1000 0-1 0 0 nop",
+            "100000 0 0 0 nop rtscope.",
+        ),
+    ],
+)
+def test_a_tracer_of_a_killed_run_is_put_back(
+    event: str, folder: str, settings: str, before: str, during: str, tmp_path: Path
+) -> None:
+    script = AS_FOUND.format(event=event, folder=folder, settings=settings)
+    (tmp_path / "as-found").write_text(script)
     words = (
         *("run", "--target", "virtual:pc", "--kernel", "debian-6.12-rt"),
         *("--load", "custom", "--command", "sh /files/as-found", "--warmup", "3s"),
@@ -94,8 +115,47 @@ def test_the_tracer_hwlat_of_a_killed_run_is_put_back(tmp_path: Path) -> None:
     said = re.search(r"found (.+) set (.+) left (.+) end", log.read_text())
     assert said is not None
     found, changed, left = said.groups()
-    assert found == left == "0 500000 1000000 none [round-robin] per-cpu nop"
-    assert changed.startswith("7 30000 100000 none round-robin [per-cpu] nop rtscope.")
+    assert found == left == before
+    assert changed.startswith(during)
+
+
+def test_the_kernels_own_thread_has_latencies_of_two_parts(tmp_path: Path) -> None:
+    words = (
+        *("run", "--target", "virtual:pc", "--kernel", "debian-6.12-rt"),
+        *("--event", "timerlat", "--load", "idle", "--interval", "1ms"),
+        *("--duration", "1s", "--settle", "1s", "--out", tmp_path / "out"),
+    )
+    with rtscope(*words) as campaign:
+        done = campaign.finish(300.0)
+
+    assert done.status == 0, done.stderr
+    (one,) = open_records(tmp_path / "out")
+    seen = parts_seen([one])
+    assert seen is not None
+    assert not seen.withdrawn
+    assert len(seen.parts) == 2
+    for thread in one.result.threads:
+        assert thread.own.samples + thread.own.missed_periods == 1000
+        assert thread.own.samples > 990  # its grid may begin and end elsewhere
+    with rtscope("export", "--to", "csv", tmp_path / "out") as exporting:
+        text = exporting.finish(60.0).stdout.decode()
+    assert {row.split(",")[-1] for row in text.splitlines()[1:]} == {
+        *("latency", "timerlat_before", "timerlat_thread")
+    }
+
+
+def test_a_kernel_without_the_tracer_is_refused_with_its_option(tmp_path: Path) -> None:
+    words = (
+        *("run", "--target", "virtual:pc", "--kernel", "debian-6.12"),
+        *("--event", "timerlat", "--load", "idle", "--interval", "1ms"),
+        *("--duration", "1s", "--settle", "100ms", "--out", tmp_path / "out"),
+    )
+    with rtscope(*words) as campaign:
+        done = campaign.finish(300.0)
+
+    assert done.status == 3
+    assert "no tracer timerlat" in done.stderr
+    assert "CONFIG_TIMERLAT_TRACER" in done.stderr
 
 
 @pytest.mark.long

@@ -59,6 +59,14 @@ def test_hwlat_looks_each_second_if_nothing_else_is_said(
     assert run.intervals_ns == (interval_ns,)
 
 
+def test_only_readers_of_timerlat_are_ordinary_threads() -> None:
+    (run,) = with_options(Campaign(), Options(event="timerlat")).runs
+
+    assert (run.policy_names, run.priorities) == (("other",), ())
+    assert refused_option(event="timerlat,udp").startswith("--policy: timerlat")
+    assert refused_option(event="timerlat", policy="rr").startswith("--policy: ")
+
+
 def test_another_event_beside_hwlat_needs_an_interval_that_is_said() -> None:
     assert refused_option(event="hwlat,udp").startswith("--interval: hwlat looks once")
 

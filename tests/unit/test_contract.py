@@ -206,7 +206,7 @@ def test_a_value_outside_the_contract_is_refused(damage: dict[str, Any]) -> None
     [
         f.name
         for f in dataclasses.fields(ThreadResult)
-        if f.name not in ("foreign", "event", "hwlat")
+        if f.name not in ("foreign", "event", "hwlat", "timerlat")
     ],
 )
 def test_no_figure_of_a_thread_may_be_missing(field: str) -> None:

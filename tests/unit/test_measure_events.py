@@ -84,6 +84,7 @@ def test_options_of_an_event_are_recorded_in_one_order_and_without_defaults() ->
         ("futx", "futex"),
         ("hwlat:threshold=0", "microseconds, 1 to"),
         ("hwlat:cpu=1", "cpu"),
+        ("timerlat:cpu=1", "has no options"),
         ("udp:width=5", "width"),
         ("timer:cpu=same", "no options"),
         ("futex:cup=same", "cpu"),
@@ -393,21 +394,21 @@ def test_runs_of_different_events_have_latencies_alone_in_common() -> None:
 
 
 @pytest.mark.parametrize(
-    ("asked", "said"),
+    ("event", "run", "asked", "said"),
     [
-        ({"interval": "10ms"}, "must have 100 ms"),
-        ({"interval": "1s", "explain": True}, "leave explain"),
-        ({"interval": "1s", "parts": True}, "leave parts"),
+        ("hwlat", {"interval": "10ms"}, {}, "must have 100 ms"),
+        ("hwlat", {"interval": "1s"}, {"explain": True}, "leave explain"),
+        ("hwlat", {"interval": "1s"}, {"parts": True}, "leave parts"),
+        ("timerlat", {"interval": "50us", "policy": "other"}, {}, "from 100us to 1s"),
+        ("timerlat", {"interval": "2s", "policy": "other"}, {}, "from 100us to 1s"),
+        ("timerlat", {"policy": "other"}, {"parts": True}, "leave parts or timerlat"),
+        ("timerlat", {"policy": "fifo"}, {}, "write policy other"),
     ],
 )
-def test_what_the_tracer_cannot_do_is_refused_before_a_run(
-    asked: dict[str, Any], said: str
+def test_what_a_tracer_cannot_do_is_refused_before_a_run(
+    event: str, run: dict[str, Any], asked: dict[str, Any], said: str
 ) -> None:
-    interval = asked.pop("interval")
-    document = {
-        "campaign": asked,
-        "run": [{"event": "hwlat", "interval": interval, "duration": "10s"}],
-    }
+    document = {"campaign": asked, "run": [{"event": event, "duration": "10s", **run}]}
 
     with pytest.raises(UsageError, match=said):
         from_dict(document, source="a test")

@@ -11,6 +11,7 @@ from typing import Any
 import pytest
 
 from fakes.measurements import record, thread
+from rtscope.contract import TimerlatPart
 from rtscope.host.errors import BoardError
 from rtscope.present.model.build import build_model
 from rtscope.present.model.wakeparts import parts_chart, parts_section
@@ -22,6 +23,7 @@ from rtscope.record.wakeparts import (
     WakeupParts,
     wakeup_parts,
 )
+from rtscope.stats.runcaveats import lint
 from rtscope.stats.wakeparts import PartsSeen, parts_seen
 from rtscope.verbs.exchange.writers import WRITERS, ExportOptions
 
@@ -150,3 +152,47 @@ def test_a_summary_of_the_plugin_is_checked() -> None:
             ),
         ),
     )
+
+
+# --- of the kernel's own thread, by its tracer ---------------------------------------
+
+
+def by_tracer(*parts_ns: Sequence[int]) -> RunRecord:
+    """Return a run of the tracer timerlat, with the two parts of each latency."""
+    parts = [
+        TimerlatPart(
+            *(0, min(one), max(one), sum(one), sum(x * x for x in one)),
+            tuple(sorted(Counter(one).items())),
+        )
+        for one in zip(*parts_ns, strict=True)
+    ]
+    one = thread([sum(both) for both in parts_ns])
+    made = record([replace(one, timerlat=(parts[0], parts[1]))])
+    return replace(made, run=replace(made.run, event="timerlat"))
+
+
+def test_parts_of_the_kernels_own_thread_are_said_to_be_of_its_tracer() -> None:
+    made = by_tracer((200, 900), (300, 1000))
+    seen = seen_of(made)
+
+    assert (seen.withdrawn, seen.unknown, seen.by_tracer) == ("", 0, True)
+    keys = [part.kind.key for part in seen.parts]
+    assert keys == ["timerlat_before", "timerlat_thread"]
+    assert [part.summary.mean_ns for part in seen.parts] == [250, 950]
+    assert record_from_json(record_to_json(made), name="one") == made
+    (row,) = build_model([made]).rows
+    section = parts_section([("idle", row)])
+    assert section is not None
+    assert "the kernel's tracer timerlat, of its own thread" in str(section)
+    assert any(caveat.id == "timerlat_thread" for caveat in lint(made))
+
+
+def test_parts_of_the_kernels_own_thread_that_do_not_add_up_are_withdrawn() -> None:
+    made = by_tracer((200, 900), (300, 1000))
+    (one,) = made.result.threads
+    assert one.timerlat is not None
+    first, second = one.timerlat
+    wrong = replace(one, timerlat=(replace(first, sum_ns=first.sum_ns + 1), second))
+    broken = replace(made, result=replace(made.result, threads=(wrong,)))
+
+    assert "differ from their latencies by 1 ns" in seen_of(broken).withdrawn

@@ -69,6 +69,7 @@ from rtscope.contract.threads import HwlatWindows as HwlatWindows
 from rtscope.contract.threads import OwnNumbers as OwnNumbers
 from rtscope.contract.threads import ThreadEvent as ThreadEvent
 from rtscope.contract.threads import ThreadResult as ThreadResult
+from rtscope.contract.threads import TimerlatPart as TimerlatPart
 from rtscope.contract.threads import Wakeup as Wakeup
 from rtscope.contract.threads import bucket_low_ns as bucket_low_ns
 from rtscope.contract.threads import bucket_width_ns as bucket_width_ns

@@ -131,6 +131,18 @@ class HwlatWindows:
 
 
 @dataclass(frozen=True, slots=True)
+class TimerlatPart:
+    """A part of the latencies that the kernel's tracer timerlat measured."""
+
+    overflow: Times
+    min_ns: Count | None
+    max_ns: Count | None
+    sum_ns: Sum
+    sum_sq_ns2: Sum
+    histogram: tuple[tuple[BucketLow, Times], ...]
+
+
+@dataclass(frozen=True, slots=True)
 class OwnNumbers:
     """What every thread of our own agent tells; see `ThreadResult`."""
 
@@ -208,6 +220,11 @@ class ThreadResult:
     """
     hwlat: HwlatWindows | None = None
     """Of gaps that the tracer hwlat found; None: no such gaps. Shorter are unknown."""
+    timerlat: tuple[TimerlatPart, TimerlatPart] | None = None
+    """
+    Of latencies of the kernel's own thread, by its tracer timerlat: until the interrupt
+    of its timer was handled, and from there on.
+    """
 
     @property
     def own(self) -> OwnNumbers:
@@ -243,9 +260,10 @@ class ThreadResult:
 
     @model_serializer(mode="wrap")
     def _written(self, write: SerializerFunctionWrapHandler) -> dict[str, Any]:
-        return without_default(
-            without_default(write(self), "event", None), "hwlat", None
-        )
+        written: dict[str, Any] = write(self)
+        for name in ("event", "hwlat", "timerlat"):
+            written = without_default(written, name, None)
+        return written
 
     @property
     def counted(self) -> int | None:

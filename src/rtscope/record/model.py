@@ -178,6 +178,8 @@ TIMER = "timer"
 """The event that wakes a thread where no other is named: its own timer."""
 HWLAT = "hwlat"
 """No event: the kernel's tracer of that name, which looks for holes of its own."""
+TIMERLAT = "timerlat"
+"""No event: the kernel's tracer of that name, with a thread of its own on each CPU."""
 POLL = "poll"
 """No event: the thread never sleeps, and its latency is a gap in what it does."""
 

@@ -17,6 +17,8 @@ def event_caveats(record: RunRecord) -> Iterator[Caveat]:
     yield from _events(record.result.threads)
     yield from _polled(record)
     yield from _unreported(record.result.threads)
+    if any(t.timerlat is not None for t in record.result.threads):
+        yield make("timerlat_thread", "priority 95, without the return to a program")
 
 
 def _events(threads: Sequence[ThreadResult]) -> Iterator[Caveat]:

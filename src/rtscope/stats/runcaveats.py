@@ -329,7 +329,8 @@ def _agent(result: AgentResult) -> Iterator[Caveat]:
     if result.dma_latency_held:
         yield make("cpu_held_awake")
     if result.housekeeping_cpu is None or result.housekeeping_cpu in measured:
-        ordinary = {t.policy for t in result.threads} - REAL_TIME
+        ours = {t.policy for t in result.threads if t.timerlat is None}
+        ordinary = ours - REAL_TIME
         yield make("agent_competes" if ordinary else "no_housekeeping_cpu")
     if result.kernel_log != "watched":
         yield make("kernel_log_unwatched", result.kernel_log)

@@ -8,10 +8,10 @@ this part of its wake-ups it has the same figures, charts and exports.
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, replace
 
-from rtscope.contract import ThreadResult
+from rtscope.contract import ThreadResult, TimerlatPart
 from rtscope.host.units import count, plural
 from rtscope.record.model import TIMER, RunRecord
-from rtscope.record.wakeparts import PARTS, PartHistogram, ThreadParts
+from rtscope.record.wakeparts import PARTS, PartHistogram, ThreadParts, WakeupParts
 from rtscope.stats.summary import Summary, summarize
 
 
@@ -27,6 +27,14 @@ class PartKind:
 
 _BEFORE = "before"
 _OF_EVENT = PartKind(_BEFORE, "event's way", "where the event wakes the thread")
+_BY_TRACER = (
+    PartKind(
+        "timerlat_before", "before the interrupt", "where the timer's handler begins"
+    ),
+    PartKind("timerlat_thread", "to the thread", "where the kernel's thread runs"),
+)
+"""Of the kernel's tracer timerlat."""
+_WORD = (1 << 64) - 1
 KINDS = (
     PartKind(_BEFORE, "before the interrupt", "where the timer's interrupt is handled"),
     PartKind("interrupt", "hard interrupt", "where its CPU's interrupt handlers end"),
@@ -64,11 +72,13 @@ class PartsSeen:
     """Wake-ups that are in no part."""
     withdrawn: str
     """Why the parts are no good; empty: they add up."""
+    by_tracer: bool = False
+    """They are of the kernel's own thread, and its tracer timerlat measured them."""
 
 
 def parts_seen(records: Sequence[RunRecord]) -> PartsSeen | None:
     """Return the parts of the wake-ups of some runs; None if no run has any."""
-    records = [one for one in records if one.parts is not None]
+    records = [one for one in records if _parts_of(one) is not None]
     if not records:
         return None
     pairs = [pair for record in records for pair in threads_with_parts(record)]
@@ -85,11 +95,40 @@ def parts_seen(records: Sequence[RunRecord]) -> PartsSeen | None:
         checked=sum(one.checked for _, one in pairs),
         unknown=max(0, made - seen),
         withdrawn=withdrawn or ("" if pairs else "no wake-up was seen"),
+        by_tracer=all(map(_is_by_tracer, records)),
+    )
+
+
+def _is_by_tracer(record: RunRecord) -> bool:
+    return any(t.timerlat is not None for t in record.result.threads)
+
+
+def _parts_of(record: RunRecord) -> WakeupParts | None:
+    """Return the parts that a virtual board saw, or else the kernel's own tracer."""
+    if record.parts is not None:
+        return record.parts
+    threads = tuple(
+        ThreadParts(t.tid, 0, 0, 0, tuple(map(_histogram, t.timerlat)))
+        for t in record.result.threads
+        if t.timerlat is not None and t.samples
+    )
+    return WakeupParts(0, "", threads) if threads else None
+
+
+def _histogram(part: TimerlatPart) -> PartHistogram:
+    square = part.sum_sq_ns2
+    return PartHistogram(
+        *(part.overflow, part.min_ns or 0, part.max_ns or 0, part.sum_ns),
+        (square >> 64, square & _WORD),
+        part.histogram,
     )
 
 
 def kinds_of(records: Iterable[RunRecord]) -> tuple[PartKind, ...]:
     """Return the parts in words: of an event, the first one is another."""
+    records = [*records]
+    if all(map(_is_by_tracer, records)):
+        return _BY_TRACER
     is_timer = all(record.run.event == TIMER for record in records)
     return KINDS if is_timer else (_OF_EVENT, *KINDS[1:])
 
@@ -98,9 +137,10 @@ def threads_with_parts(
     record: RunRecord,
 ) -> Iterator[tuple[ThreadResult, ThreadParts]]:
     """Yield each measuring thread that has parts, and those."""
-    if record.parts is None:
+    parts = _parts_of(record)
+    if parts is None:
         return
-    by_tid = {one.tid: one for one in record.parts.threads}
+    by_tid = {one.tid: one for one in parts.threads}
     for thread in record.result.threads:
         if thread.tid in by_tid:
             yield thread, by_tid[thread.tid]
@@ -128,7 +168,7 @@ def as_thread(thread: ThreadResult, part: PartHistogram) -> ThreadResult:
 
 def _why_withdrawn(record: RunRecord) -> str:
     """Return why the parts of a run are no good; empty if they add up."""
-    parts = record.parts
+    parts = _parts_of(record)
     assert parts is not None
     if parts.unknown:
         return f"{record.run.id}: {parts.unknown} of this kernel was not understood"

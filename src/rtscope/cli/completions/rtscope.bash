@@ -22,7 +22,7 @@ _rtscope_known() {
         'run') options='--load -l --event --duration -d --interval --policy --priority -p --cpus --repetitions --warmup --settle --command --storage-dir --worst --explain --parts --keep-samples --target -t --kernel -k --deadline --claim --min-boots --require-identical --seed --seeds --guest-files --record --no-record --host-limit --qemu --append --lockfile --governor --hold-cpu-awake --rt-throttling --tuned --lab --tag --identical-to --jobs --bundle --reuse --out -o --resume --yes --json --quiet -q --verbose -v --help -h'
             case "$2" in
                 --load|-l) kind=values values='idle cpu os memory storage network timers switch pipe oom custom' many=yes ;;
-                --event) kind=values values='timer futex eventfd pipe signal mq sem cond pty serial udp raw xdp can uio poll hwlat list' ;;
+                --event) kind=values values='timer futex eventfd pipe signal mq sem cond pty serial udp raw xdp can uio poll hwlat timerlat list' ;;
                 --duration|-d) kind=none ;;
                 --interval) kind=none ;;
                 --policy) kind=values values='fifo rr other batch idle deadline' many=yes ;;

@@ -72,7 +72,7 @@ complete -c rtscope -n '__rtscope_just history' -a thin -d 'Free disk: remove re
 complete -c rtscope -n '__rtscope_just history' -a schedule -d 'Write a timer and services of systemd that measure every night'
 complete -c rtscope -n '__rtscope_just history' -a tag -d 'Tag result directories, for a baseline: rtscope history check --baseline tag:good'
 complete -c rtscope -n '__rtscope_at run' -l load -s l -d 'Loads, one run under each' -xa '(__fish_append , idle cpu os memory storage network timers switch pipe oom custom)'
-complete -c rtscope -n '__rtscope_at run' -l event -d 'Events that wake the measuring threads, one run with each' -xa 'timer futex eventfd pipe signal mq sem cond pty serial udp raw xdp can uio poll hwlat list'
+complete -c rtscope -n '__rtscope_at run' -l event -d 'Events that wake the measuring threads, one run with each' -xa 'timer futex eventfd pipe signal mq sem cond pty serial udp raw xdp can uio poll hwlat timerlat list'
 complete -c rtscope -n '__rtscope_at run' -l duration -s d -d 'Duration of each run' -x
 complete -c rtscope -n '__rtscope_at run' -l interval -d 'Interval between two wake-ups of a measuring thread' -x
 complete -c rtscope -n '__rtscope_at run' -l policy -d 'Scheduling policy of the measuring threads' -xa '(__fish_append , fifo rr other batch idle deadline)'

@@ -18,16 +18,17 @@ from pydantic_core import ErrorDetails
 from rtscope.host.errors import UsageError, no_such, quote
 from rtscope.host.files.documents import toml_tables
 from rtscope.host.files.opening import read_named
-from rtscope.host.units import NS_PER_S, exact_duration, format_duration
+from rtscope.host.units import NS_PER_S, NS_PER_US, exact_duration, format_duration
 from rtscope.measure.campaign.messages import table_at, wanted
 from rtscope.measure.campaign.model import Campaign, RunTable
 from rtscope.measure.campaign.values import MAX_ITEMS, REALTIME_POLICIES
-from rtscope.record.model import HWLAT, TIMER
+from rtscope.record.model import HWLAT, TIMER, TIMERLAT
 from rtscope.record.samples import MAX_PERIODS
 
 # --- contradictions between values of a campaign, each with its reason ----------------
 
 HWLAT_LEAST_NS = 100_000_000
+TIMERLAT_NS = range(100_000, NS_PER_S + 1)
 """The kernel's tracer sleeps some milliseconds more than it should in each window."""
 HWLAT_USUAL_NS = NS_PER_S
 """As the tracer itself has it."""
@@ -94,6 +95,11 @@ def is_hwlat(event: str) -> bool:
     return event.partition(":")[0] == HWLAT
 
 
+def is_timerlat(event: str) -> bool:
+    """Tell whether an event is of the kernel's own thread."""
+    return event == TIMERLAT
+
+
 def _of_run(run: RunTable) -> Iterator[Wrong]:
     if run.priorities and not set(run.policy_names) & set(REALTIME_POLICIES):
         yield (
@@ -118,6 +124,20 @@ def _of_run(run: RunTable) -> Iterator[Wrong]:
             "run.interval",
             "hwlat looks once in each interval, which must have 100 ms; write 1s",
         )
+    if any(map(is_timerlat, run.event_texts)) and not all(
+        ns in TIMERLAT_NS and ns % NS_PER_US == 0 for ns in run.intervals_ns
+    ):
+        yield (
+            "run.interval",
+            "timerlat wakes its thread once in each interval, which must have whole "
+            "us from 100us to 1s; write 1ms",
+        )
+    if any(map(is_timerlat, run.event_texts)) and set(run.policy_names) != {"other"}:
+        yield (
+            "run.policy",
+            "timerlat measures a thread of the kernel, and one that only reads must "
+            "not hold it up; write policy other, in a run of its own",
+        )
     shortest, longest = min(run.durations_ns), max(run.intervals_ns)
     if shortest < 2 * longest:
         yield (
@@ -128,17 +148,18 @@ def _of_run(run: RunTable) -> Iterator[Wrong]:
         )
 
 
-def _of_hwlat(campaign: Campaign) -> Iterator[Wrong]:
-    """Yield what is asked for and is of threads, which are not in a hole."""
-    if not any(is_hwlat(e) for run in campaign.runs for e in run.event_texts):
-        return
-    for asked, name in ((campaign.explain, "explain"), (campaign.parts, "parts")):
-        if asked:
-            yield (
-                f"campaign.{name}",
-                f"no event of the kernel is in a hole that hwlat finds; leave {name} "
-                "or hwlat out",
-            )
+def _of_tracers(campaign: Campaign) -> Iterator[Wrong]:
+    """Yield what is asked for and is of threads of ours."""
+    events = [e for run in campaign.runs for e in run.event_texts]
+    for is_asked, why, tracer in (
+        (is_hwlat, "no event of the kernel is in a hole that hwlat finds", HWLAT),
+        (is_timerlat, "timerlat measures a thread of the kernel itself", TIMERLAT),
+    ):
+        if not any(map(is_asked, events)):
+            continue
+        for asked, name in ((campaign.explain, "explain"), (campaign.parts, "parts")):
+            if asked:
+                yield f"campaign.{name}", f"{why}; leave {name} or {tracer} out"
 
 
 def _of_command(campaign: Campaign) -> Iterator[Wrong]:
@@ -158,7 +179,7 @@ def _of_command(campaign: Campaign) -> Iterator[Wrong]:
 
 def _of_target(campaign: Campaign) -> Iterator[Wrong]:
     yield from _of_samples(campaign)
-    yield from _of_hwlat(campaign)
+    yield from _of_tracers(campaign)
     storage_dir = campaign.storage_dir or "/"
     if campaign.target != "local" and not storage_dir.startswith("/"):
         yield (

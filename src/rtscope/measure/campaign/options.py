@@ -14,6 +14,7 @@ from rtscope.measure.campaign.file import (
     description,
     field_of,
     is_hwlat,
+    is_timerlat,
     key_schemas,
     validated,
     written,
@@ -155,6 +156,9 @@ def _without_displaced(campaign: Campaign, options: Options) -> Campaign:
     is_hole = options.event and all(map(is_hwlat, runs[0].event_texts))
     if is_hole and not options.interval:
         runs = tuple(replace(run, intervals_ns=(HWLAT_USUAL_NS,)) for run in runs)
+    if options.event and all(map(is_timerlat, runs[0].event_texts)):
+        usual = ("other",) if options.policy is None else runs[0].policy_names
+        runs = tuple(replace(run, policy_names=usual, priorities=()) for run in runs)
     if options.seed is not None and options.seeds is None:
         campaign = replace(campaign, seeds=())
     if options.seeds is not None and options.seed is None:

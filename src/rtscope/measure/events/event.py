@@ -14,7 +14,7 @@ from importlib import resources
 from pydantic import ConfigDict, TypeAdapter
 
 from rtscope.host.errors import UsageError, no_such, quote
-from rtscope.record.model import HWLAT, POLL, TIMER
+from rtscope.record.model import HWLAT, POLL, TIMER, TIMERLAT
 
 LIST = "list"
 """Instead of an event: print the events there are."""
@@ -51,7 +51,7 @@ class Event:
     @property
     def all_options(self) -> tuple[str, ...]:
         """The options that may be written behind its name."""
-        has_stimulus = self.name not in {TIMER, POLL, HWLAT}
+        has_stimulus = self.name not in {TIMER, POLL, HWLAT, TIMERLAT}
         return (CPU, PRIORITY, *self.options) if has_stimulus else self.options
 
 

@@ -15,7 +15,7 @@ from rtscope.machine.facts import FactValue
 from rtscope.present.document import Note
 from rtscope.present.words import duration, micro, us, virtual_word
 from rtscope.record.caveats.catalogue import CaveatKind, Effect, gravest_first, kind_of
-from rtscope.record.model import HWLAT, POLL, TIMER, Run, RunRecord
+from rtscope.record.model import HWLAT, POLL, TIMER, TIMERLAT, Run, RunRecord
 from rtscope.stats.conditions import load_names
 from rtscope.stats.determinism import (
     OverSeeds,
@@ -82,6 +82,10 @@ _MEASURED_OF = {
     HWLAT: Measured(
         *("Holes with interrupts off", "hole", "reported holes"),
         *("a hole lasted a whole interval", "length"),
+    ),
+    TIMERLAT: Measured(
+        *("Latency of timerlat", "latency of timerlat", "wake-ups"),
+        "the kernel's thread was a whole interval late",
     ),
 }
 """By the event; all others are sent to a thread."""

@@ -46,16 +46,10 @@ def _blocks(seen: Sequence[tuple[str, Row, PartsSeen]]) -> Iterator[Block]:
         high = (figure(key).heading for key in _HIGH)
         heads = ("wake-ups", "average", *high, "most")
         yield table(("load", "part"), heads, rows)
-        records = [record for _, row, _ in seen for record in row.counted]
-        ends = "; ".join(f"{kind.title}: to {kind.until}" for kind in kinds_of(records))
-        virtual = seen[0][1].virtual
-        checked = sum(one.checked for _, _, one in seen)
-        yield (
-            f"{virtual.capitalize()}µs. {ends[0].upper()}{ends[1:]}. The parts of a "
-            f"wake-up add up to its latency: checked for {count(checked)} of them one "
-            "by one, and for all of them together.",
-            "muted",
-        )
+        for by_tracer in (False, True):
+            alike = [one for one in seen if one[2].by_tracer is by_tracer]
+            if alike:
+                yield _explained(alike), "muted"
     for name, _, one in seen:
         if one.withdrawn:
             yield (f"{name}: no parts: {one.withdrawn}.", "limit")
@@ -65,6 +59,20 @@ def _blocks(seen: Sequence[tuple[str, Row, PartsSeen]]) -> Iterator[Block]:
                 "the thread did not sleep, or two CPUs' clocks disagree.",
                 "limit",
             )
+
+
+def _explained(seen: Sequence[tuple[str, Row, PartsSeen]]) -> str:
+    """Tell where the parts of some rows end, and who measured them."""
+    records = [record for _, row, _ in seen for record in row.counted]
+    ends = "; ".join(f"{kind.title}: to {kind.until}" for kind in kinds_of(records))
+    unit = f"{seen[0][1].virtual.capitalize()}µs. {ends[0].upper()}{ends[1:]}."
+    if seen[0][2].by_tracer:
+        return f"{unit} Measured by the kernel's tracer timerlat, of its own thread."
+    checked = sum(one.checked for _, _, one in seen)
+    return (
+        f"{unit} The parts of a wake-up add up to its latency: checked for "
+        f"{count(checked)} of them one by one, and for all of them together."
+    )
 
 
 def _rows(name: str, seen: PartsSeen) -> Iterator[list[str]]:

@@ -40,7 +40,7 @@ def tidy_csv(records: Sequence[RunRecord]) -> str:
     """
     names = ("run", "target", "kernel", "load", "cpu", "low_ns", "high_ns", "count")
     rows = [row for record in records for row in _buckets(record)]
-    if any(record.parts for record in records):
+    if any(parts_seen([record]) for record in records):
         of_parts = (
             (part.kind.key, row)
             for record in records
