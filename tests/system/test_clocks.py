@@ -12,7 +12,7 @@ pytestmark = [
     NEEDS_APT,
 ]
 
-HANDED = int(os.environ.get("RTSCOPE_TEST_HANDED", "100000"))
+HANDED = int(os.environ.get("RTSCOPE_TEST_HANDED", "20000"))
 """Readings of each clock; `make clocks` hands over ten million."""
 
 COMPILED = ("jh7110-6.12-rt", "jh7110-6.1-rt", "jh7110-7.3-rt")

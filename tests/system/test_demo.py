@@ -194,7 +194,8 @@ def test_d4_after_a_kill_of_the_agent_that_holds_them_a_command_restores(
 
     assert done.status == 3
     assert "rtscope audit --restore" in done.stderr
-    assert RT_RUNTIME.read_text() == "-1\n"
+    # Any other command that begins meanwhile puts it back, too.
+    assert RT_RUNTIME.read_text() in ("-1\n", rt_runtime)
     with rtscope("audit", "--restore") as program:
         program.finish(PATIENCE_S)
     assert RT_RUNTIME.read_text() == rt_runtime
