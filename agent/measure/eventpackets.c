@@ -253,8 +253,7 @@ static const char *remedy_of_xdp(const struct event_choice *choice, int err)
 		       "or choose another --event";
 	if (err == -ENOBUFS)
 		return "raise the limit of locked memory (ulimit -l), or choose "
-		       "another "
-		       "--event";
+		       "another --event";
 	if (err == -EINVAL)
 		return "boot Linux 5.9 or newer, or choose another --event";
 	if (err == -EBUSY || err == -EEXIST)

@@ -85,39 +85,30 @@ def has_files(prepared: Prepared) -> bool:
 
 def initrd_digest(prepared: Prepared, job: initrd.Job) -> str:
     """Return the SHA-256 of the initrd of one run, without writing it."""
-    known = tuple(
-        (path, path.stat().st_mtime_ns, path == prepared.kernel.modules)
-        for path in prepared.archives
-    )
+    known = tuple((path, path.stat().st_mtime_ns) for path in prepared.archives)
     digest = _digest_of_archives(known).copy()
     digest.update(initrd.job_archive(job, results=prepared.board.results))
     return digest.hexdigest()
 
 
 @lru_cache(maxsize=32)
-def _digest_of_archives(
-    archives: tuple[tuple[Path, int, bool], ...],
-) -> "hashlib._Hash":
+def _digest_of_archives(archives: tuple[tuple[Path, int], ...]) -> "hashlib._Hash":
     """Return the hash so far, to go on from: 50 MB are the same in each run."""
     digest = hashlib.sha256()
-    for path, _, modules in archives:
-        digest.update(_archive(path, modules=modules))
+    for path, _ in archives:
+        digest.update(_archive(path))
     return digest
 
 
 def write_initrd(path: Path, prepared: Prepared, job: initrd.Job) -> str:
     """Write the initrd of one run; return its SHA-256."""
     last = initrd.job_archive(job, results=prepared.board.results)
-    blobs = [
-        _archive(path, modules=path == prepared.kernel.modules)
-        for path in prepared.archives
-    ]
-    return initrd.write_initrd(path, [*blobs, last])
+    return initrd.write_initrd(path, [*map(_archive, prepared.archives), last])
 
 
-def _archive(path: Path, *, modules: bool) -> bytes:
+def _archive(path: Path) -> bytes:
     content = path.read_bytes()
-    return without_signatures(content) if modules else content
+    return without_signatures(content) if path.name == kernels.MODULES else content
 
 
 def write_kernel(path: Path, prepared: Prepared) -> Path:

@@ -65,7 +65,7 @@ def is_entered_from(
     """
     Whether a function calls or jumps to one of these places, or to one of these names.
 
-    Where the code of the processor is not read here, it is said to.
+    True of other processors than x86-64, whose code is not read here.
     """
     code = image.code_at(caller.vaddr, min(caller.size, _MOST_CODE))
     if image.elf.machine != "EM_X86_64":

@@ -63,7 +63,7 @@ class CodeReader:
         self, ran: Ran, record: ProgramRecord, starts: Sequence[SeenStart]
     ) -> list[SeenStart]:
         """
-        Take a boot, and return its starts with what is to be `kept` of their code.
+        Take a boot; return its starts, each with the code that it executed.
 
         Raises BoardError if what it recorded is damaged.
         """
