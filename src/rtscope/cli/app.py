@@ -8,6 +8,7 @@ its options. An option given twice is refused.
 import ast
 import errno
 import functools
+import gc
 import importlib
 import inspect
 import itertools
@@ -164,6 +165,9 @@ def _filling(verb: Verb) -> Verb:
 
     @functools.wraps(verb)
     def at_work(**typed: object) -> int:  # by this name a signal knows of it
+        if not gc.isenabled():
+            gc.freeze()
+            gc.enable()
         status: int = _filled(verb, typed)
         return status
 

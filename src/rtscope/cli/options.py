@@ -5,7 +5,7 @@ import sys
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Annotated
+from typing import TYPE_CHECKING, Annotated
 
 import typer
 
@@ -13,12 +13,14 @@ from rtscope.cli.console import say
 from rtscope.host.errors import UsageError
 from rtscope.host.escape import printable
 from rtscope.host.units import plural
-from rtscope.measure.campaign.model import Campaign
-from rtscope.measure.campaign.options import OUTPUT
+from rtscope.measure.campaign.messages import OUTPUT
 from rtscope.measure.campaign.values import MAX_SEED
 from rtscope.present.document import Detail
 from rtscope.present.words import enumeration
 from rtscope.record.model import RunRecord
+
+if TYPE_CHECKING:
+    from rtscope.measure.campaign.model import Campaign
 
 # --- how much of a result a terminal shows: -q, -v and --notes ------------------------
 
@@ -99,7 +101,7 @@ def refuse_board_options(board: str | None, **options: object) -> None:
 # --- results that were computed before: when `run --reuse` may take them --------------
 
 
-def refuse_reuse(campaign: Campaign) -> None:
+def refuse_reuse(campaign: "Campaign") -> None:
     """Raise UsageError for a campaign whose results must be new."""
     if campaign.board is None:
         raise UsageError(
@@ -138,13 +140,13 @@ def tell_reused(records: Sequence[RunRecord]) -> None:
 # --- consent to what a campaign or a search runs here, if it may have come by mail ----
 
 
-def ask_command(campaign: Campaign) -> None:
+def ask_command(campaign: "Campaign") -> None:
     """Ask whether to run the custom command of a campaign; UsageError if not."""
     if campaign.command:
         _ask([f"the custom command {shlex.join(campaign.command)}"])
 
 
-def ask_programs(campaigns: Iterable[Campaign]) -> None:
+def ask_programs(campaigns: Iterable["Campaign"]) -> None:
     """
     Ask whether to run the programs of this machine that campaigns name.
 

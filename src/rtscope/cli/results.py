@@ -5,7 +5,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from enum import StrEnum
 from pathlib import Path
-from typing import Annotated
+from typing import TYPE_CHECKING, Annotated
 
 import typer
 from pydantic import Field, TypeAdapter, ValidationError
@@ -15,7 +15,6 @@ from rtscope.host.errors import UsageError
 from rtscope.host.files import first_mistake, write_atomically
 from rtscope.host.units import parse_claim, parse_duration
 from rtscope.measure.campaign import values
-from rtscope.measure.campaign.model import Campaign
 from rtscope.present.document import Detail
 from rtscope.present.documents.pages import render_html
 from rtscope.present.documents.results import Result, print_result, render_markdown
@@ -27,6 +26,9 @@ from rtscope.record.model import RunRecord
 from rtscope.record.samples import find_samples
 from rtscope.stats.evidence import Claim
 from rtscope.stats.utility import Utility
+
+if TYPE_CHECKING:
+    from rtscope.measure.campaign.model import Campaign
 
 PAGE = "report.html"
 """The page that a run writes beside its records."""
@@ -72,7 +74,7 @@ class Question:
 _QUESTION = TypeAdapter(Question)
 
 
-def question_in(campaign: Campaign) -> Question:
+def question_in(campaign: "Campaign") -> Question:
     """Return the question that the campaign asks."""
     return Question(campaign.deadline_ns, campaign.claim, campaign.min_boots)
 

@@ -7,6 +7,7 @@ names. Keys that a reader does not need may be missing. The verdict HELD AND EXP
 takes its bound from here, and only if nothing is missing.
 """
 
+import functools
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import Field as DataField
 from dataclasses import dataclass, field, fields, is_dataclass, replace
@@ -264,8 +265,14 @@ class Explained:
         )
 
 
-_EXPLAINED = TypeAdapter(Explained)
-_SHAPE = JsonShape(_EXPLAINED)
+@functools.cache
+def _adapter() -> TypeAdapter[Explained]:
+    return TypeAdapter(Explained)
+
+
+@functools.cache
+def _shape() -> JsonShape[Explained]:
+    return JsonShape(_adapter())
 
 
 def find_explained(
@@ -319,7 +326,9 @@ class _Outline:
     wakeups: tuple[_Late, ...]
 
 
-_OUTLINE = JsonShape(TypeAdapter(_Outline))
+@functools.cache
+def _outline() -> JsonShape[_Outline]:
+    return JsonShape(TypeAdapter(_Outline))
 
 
 def worst_cause(path: Path, result_digest: str) -> str:
@@ -328,7 +337,7 @@ def worst_cause(path: Path, result_digest: str) -> str:
 
     Nothing else is read, in less than half of the time. Raises as `read_explained`.
     """
-    one = _read(path, _OUTLINE)
+    one = _read(path, _outline())
     worst = max(one.wakeups, key=lambda w: w.latency_ns, default=None)
     if one.result_digest != result_digest or worst is None:
         return ""
@@ -340,7 +349,7 @@ def worst_cause(path: Path, result_digest: str) -> str:
 
 def read_explained(path: Path) -> Explained:
     """Read one explanation; RecordError if it is damaged or of another schema."""
-    return _read(path, _SHAPE)
+    return _read(path, _shape())
 
 
 def _read(path: Path, shape: JsonShape[T]) -> T:
@@ -438,7 +447,7 @@ def _shape_of_texts(explained: Explained) -> Explained:
 
 def explained_as_dict(explained: Explained) -> dict[str, Any]:
     """Write an explanation for JSON; `read_explained` gives it back."""
-    document = _EXPLAINED.dump_python(explained, mode="json")
+    document = _adapter().dump_python(explained, mode="json")
     assert isinstance(document, dict)
     del document["board" if explained.board is None else "target"]
     return document

@@ -1,5 +1,5 @@
 """
-What is wrong with a value of a file or an option, and what to write instead.
+What is wrong with a value of a file or an option, what to write instead, and help.
 
 For every file whose values are of the types in `values.py`.
 """
@@ -11,6 +11,12 @@ from pydantic_core import ErrorDetails
 
 from rtscope.host.errors import UsageError, no_such, quote
 from rtscope.measure.campaign.values import MAX_ITEMS
+
+MEASURE, WHERE, VERDICT = "What to measure", "Where", "Verdict"
+BOARDS, SETTINGS = "Virtual boards", "Settings of the machine"
+CLUSTER = "Cluster"
+OUTPUT = "Output"
+"""Groups of options in `rtscope run --help`."""
 
 
 def table_at(value: object, where: str) -> Mapping[str, object]:

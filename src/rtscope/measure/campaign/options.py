@@ -19,15 +19,16 @@ from rtscope.measure.campaign.file import (
     validated,
     written,
 )
-from rtscope.measure.campaign.messages import help_text
+from rtscope.measure.campaign.messages import (
+    BOARDS,
+    MEASURE,
+    SETTINGS,
+    VERDICT,
+    WHERE,
+    help_text,
+)
 from rtscope.measure.campaign.model import Campaign
 from rtscope.measure.campaign.values import REALTIME_POLICIES
-
-MEASURE, WHERE, VERDICT = "What to measure", "Where", "Verdict"
-BOARDS, SETTINGS = "Virtual boards", "Settings of the machine"
-CLUSTER = "Cluster"
-OUTPUT = "Output"
-"""Groups of options in `rtscope run --help`."""
 
 
 def help_of(key: str) -> str:

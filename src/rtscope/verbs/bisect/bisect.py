@@ -29,7 +29,7 @@ from rtscope.host.files import write_atomically
 from rtscope.host.files.jsontext import json_text
 from rtscope.host.units import format_duration, plural
 from rtscope.machine.target import agent_file
-from rtscope.measure.campaign.options import BOARDS, OUTPUT
+from rtscope.measure.campaign.messages import BOARDS, OUTPUT
 from rtscope.measure.plan import make_plan
 from rtscope.measure.preflight import refuse_full_disk
 from rtscope.present.document import Block, Detail

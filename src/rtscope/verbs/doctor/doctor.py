@@ -17,7 +17,7 @@ from rtscope.host.escape import printable
 from rtscope.machine.facts import FactValue
 from rtscope.machine.gather import gather
 from rtscope.machine.target.address import Address, address_of, open_target
-from rtscope.measure.campaign.options import WHERE
+from rtscope.measure.campaign.messages import WHERE
 from rtscope.measure.preflight import (
     THREADS,
     Ability,

@@ -40,15 +40,9 @@ from rtscope.host.version import __version__
 from rtscope.machine.target import Target
 from rtscope.machine.target.address import open_target, parse_address
 from rtscope.measure.campaign.file import from_dict, load_campaign, to_dict, with_places
+from rtscope.measure.campaign.messages import BOARDS, OUTPUT, VERDICT, WHERE
 from rtscope.measure.campaign.model import Campaign
-from rtscope.measure.campaign.options import (
-    BOARDS,
-    OUTPUT,
-    VERDICT,
-    WHERE,
-    Options,
-    with_options,
-)
+from rtscope.measure.campaign.options import Options, with_options
 from rtscope.measure.events import LIST, describe
 from rtscope.measure.execute import Runner, execute
 from rtscope.measure.machine import MachineRunner

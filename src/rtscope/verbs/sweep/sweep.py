@@ -19,7 +19,7 @@ from rtscope.cli.progress import LiveDisplay, Waiting
 from rtscope.host.errors import ImpossibleRemedy, LoadError, UsageError
 from rtscope.host.escape import printable
 from rtscope.machine.target.address import open_target, parse_address
-from rtscope.measure.campaign.options import BOARDS, CLUSTER, OUTPUT
+from rtscope.measure.campaign.messages import BOARDS, CLUSTER, OUTPUT
 from rtscope.measure.execute import Event, OnEvent, Runner, RunStarted, execute
 from rtscope.measure.machine import MachineRunner
 from rtscope.measure.plan import Plan, remaining

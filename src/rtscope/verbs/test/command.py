@@ -28,7 +28,7 @@ from rtscope.host.errors import UsageError, quote
 from rtscope.host.escape import visible_lines
 from rtscope.host.files import refuse_unwritable, write_atomically
 from rtscope.host.units import NS_PER_S
-from rtscope.measure.campaign.options import OUTPUT
+from rtscope.measure.campaign.messages import OUTPUT
 from rtscope.present.document import Detail, Section
 from rtscope.present.render.fitted import print_fitted
 from rtscope.present.render.markdown import render_document
