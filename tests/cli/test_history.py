@@ -96,6 +96,15 @@ def test_a_damaged_record_is_named_and_costs_no_other(
     assert "1 damaged record not indexed" in rtscope("history", "list").out
 
 
+def test_a_folder_without_results_is_named(rtscope: Rtscope, nights: Path) -> None:
+    (nights.parent / "none").mkdir()
+    said = rtscope("history", "index", nights, nights.parent / "none")
+    again = rtscope("history", "index", nights)
+    assert (said.status, again.status, again.err) == (0, 0, "")
+    assert "7 new runs" in said.out
+    assert "none: no results below it" in said.err.replace("\n", "")
+
+
 @pytest.mark.parametrize(
     ("words", "status", "told"),
     [

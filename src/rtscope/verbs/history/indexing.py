@@ -61,6 +61,11 @@ class Tally:
     """Of each the path and the reason."""
 
     @property
+    def found(self) -> int:
+        """How many records were there, readable or not."""
+        return self.new + self.changed + self.unchanged + len(self.damaged)
+
+    @property
     def sentence(self) -> str:
         """The whole in a line."""
         return (
@@ -82,7 +87,10 @@ def index(request: IndexRequest) -> int:
     tally = Tally()
     with database.opened(request.index, make=True) as opened:
         for place in places:
+            before = tally.found
             index_place(opened, place, tally)
+            if tally.found == before:
+                log(f"{place}: no results below it; {_MAKES_ONE}")
     for line in tally.damaged[:MOST_NAMED]:
         log(f"not indexed: {line}")
     if (left := len(tally.damaged) - MOST_NAMED) > 0:
@@ -92,6 +100,9 @@ def index(request: IndexRequest) -> int:
     else:
         put(f"{printable(str(request.index))}: {tally.sentence}\n")
     return 0
+
+
+_MAKES_ONE = "a run writes its own to the folder of --out"
 
 
 def _checked(path: Path) -> Path:
