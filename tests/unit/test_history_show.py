@@ -49,6 +49,19 @@ def test_a_new_level_begins_at_its_first_night() -> None:
     assert change_points([*nights, *changed, *back], alpha=0.001) == (30, 50)
 
 
+@pytest.mark.parametrize("before", [3, 5, 17, 18, 27])
+@pytest.mark.parametrize("far", [2.0, 50.0])
+def test_the_worst_night_before_a_change_is_not_its_first(
+    before: int, far: float
+) -> None:
+    nights = [40.0 + night * 7.919 % 5 for night in range(30)]
+    changed = [
+        value * far if at >= before else value for at, value in enumerate(nights)
+    ]
+    assert change_points(changed, alpha=0.05) == (before,)
+    assert change_points([-value for value in changed], alpha=0.05) == (before,)
+
+
 @pytest.mark.parametrize("count", [0, 1, 5, 6, 40])
 def test_nights_of_one_value_have_no_change(count: int) -> None:
     assert change_points([7.0] * count, alpha=0.05) == ()

@@ -147,7 +147,7 @@ def _figure(answer: Answer, effect: Effect) -> str:
     column = "max_ns" if effect.figure == "max" else "mean_with_missed_ns"
     usual, new = (level_ns(nights, column) for nights in answer.question.units)
     virtual = "virtual " if answer.question.series.virtual else ""
-    return f"{words} {us(new, virtual)}, usual {us(usual, virtual)} ({times})"
+    return f"{words} {us(new, virtual)}, before {us(usual, virtual)} ({times})"
 
 
 def _nights(question: Question) -> str:
@@ -271,8 +271,8 @@ def check_blocks(check: Check, *, everything: bool) -> Iterator[Block]:
     yield table(("series", "nights"), head, rows, last=("",), fit="wraps")
     yield (
         f"{unit_words(one.question.series.virtual for one in check.answers)} Usual: "
-        "median of the nights before. Would show: the ratio of maxima that is found "
-        "with 80 %.",
+        "median of the nights before; in sentences, levels are geometric means. Would "
+        "show: the ratio of maxima that is found with 80 %.",
         "muted",
     )
     if check.alarms:
