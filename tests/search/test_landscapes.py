@@ -20,6 +20,8 @@ from search.landscapes import (
     trials_until_found,
 )
 
+pytestmark = pytest.mark.slow
+
 BUDGET = 400
 SEEDS, FEW = range(20), range(10)
 """lab/search-worst.md has the figures of 20."""
@@ -59,7 +61,7 @@ def test_a_published_worst_case_takes_at_most_half_the_trials_of_chance(
 ) -> None:
     (found, median), (found_by_chance, median_of_chance) = played(landscape, SEEDS)
 
-    assert found >= found_by_chance
+    assert found >= max(18, found_by_chance)
     assert median <= median_of_chance / 2
 
 

@@ -8,9 +8,13 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from rtscope.host.errors import UsageError
+from rtscope.programs.outside.file import Kind
+from rtscope.programs.outside.model import Outside, OutsideCycle, OutsideThread
+from rtscope.verbs.test.file import ProgramTest, program_test_of
 from rtscope.verbs.test.search.levers import Lever, Settings, Space
-from rtscope.verbs.test.search.meetings import KEPT, met
+from rtscope.verbs.test.search.meetings import KEPT, met, together
 from rtscope.verbs.test.search.proposals import bases_of, propose
+from rtscope.verbs.test.search.seen import Start, judged_name
 from rtscope.verbs.test.search.trials import Instant, Proposal, Trial, growth
 
 LOAD = Lever(
@@ -86,6 +90,33 @@ def test_most_draws_let_the_load_run_while_the_judged_thread_does() -> None:
     # Busy from 250 us to 290 us in the trial; the judged thread from 0 to 100 us.
     meets = [500 - 290 <= value <= 500 - 150 for (value,) in draws]
     assert 400 * 0.5 < sum(meets) < 400
+
+
+def test_all_that_moves_is_due_with_the_judged_thread() -> None:
+    trial = trial_of((500,), 100_000, Instant("load", "release", 240_000), *BUSY)
+
+    assert together(Space.of([LOAD]), trial) == (260,)
+
+
+def test_a_judged_thread_that_moves_is_due_with_what_stays() -> None:
+    trial = trial_of((100,), 100_000, Instant("load", "release", 240_000), *BUSY)
+
+    assert together(Space.of([START]), trial) == (340,)
+
+
+def test_who_is_not_seen_stays_where_it_is() -> None:
+    assert together(Space.of([LOAD]), trial_of((500,), 100_000)) == (500,)
+
+
+def test_the_start_in_which_all_meet_is_tried_once_and_no_hill() -> None:
+    release = Instant("load", "release", 240_000)
+    trials = [trial_of((at,), 1000 + at, release) for at in (500, 400, 300)]
+    made = propose(Space.of([LOAD]), trials, seed=1, count=8)
+
+    assert [one.settings for one in made if one.how == "together"] == [(260,)]
+    met_so = Trial(made[0], 9_000_000, "control", frozenset(), ())
+    assert made[0].how == "together"
+    assert bases_of([*trials, met_so]) == bases_of(trials)
 
 
 def test_a_lever_of_the_judged_thread_takes_it_to_the_others() -> None:
@@ -198,3 +229,49 @@ def test_growth_has_the_first_trial_and_each_that_exceeded_all_before() -> None:
         (4, 9),
         (6, 11),
     ]
+
+
+# --- which thread is searched ---------------------------------------------------------
+
+
+def start_of(*threads: tuple[str, int, int | None]) -> Start:
+    """Return a start by name, response and period of its threads, in us."""
+    made = []
+    for tid, (name, response_us, period_us) in enumerate(threads, 100):
+        done_ns = response_us * 1000
+        cycle = OutsideCycle(
+            *(0, 0, True, 0, None, None, 0, done_ns, done_ns, 1, (), (), {}, 0, True)
+        )
+        period_ns = period_us and period_us * 1000
+        made.append(OutsideThread(tid, 100, name, 19, period_ns, None, (cycle,), 0, 0))
+    return Start(Outside(tuple(made), 0, 1, 0, frozenset(Kind), 1), {}, {})
+
+
+TWO = start_of(("fast", 40, 1000), ("slow", 90, 4000))
+
+
+@pytest.mark.parametrize(
+    ("start", "limits", "name"),
+    [
+        (TWO, {}, "fast"),
+        (TWO, {"slow": "2ms"}, "slow"),
+        (TWO, {"slow": "100us", "fast": "50us"}, "slow"),
+        (start_of(("none", 900, None), ("slow", 90, 4000)), {}, "slow"),
+        (start_of(), {}, None),
+    ],
+)
+def test_the_thread_nearest_to_its_limit_or_else_its_period_is_searched(
+    start: Start, limits: dict[str, str], name: str | None
+) -> None:
+    tables = {one: {"response": limit} for one, limit in limits.items()}
+    test = program_test_of(
+        {"program": {"command": ["./control"]}, "thread": tables}, source="a.toml"
+    )
+
+    assert judged_name(test, start) == name
+
+
+def test_a_thread_that_is_wanted_is_searched_or_told_to_be_none() -> None:
+    assert judged_name(ProgramTest(), TWO, wanted="slow") == "slow"
+    with pytest.raises(UsageError, match="'slwo'; did you mean 'slow'"):
+        judged_name(ProgramTest(), TWO, wanted="slwo")

@@ -86,7 +86,7 @@ _rtscope_known() {
                 '') kind=files ;;
             esac
             ;;
-        'test') options='--build --root --files --package --environment --value --phase --stdin --directory --user --policy --priority -p --board --kernel -k --load -l --cpus --seed --append --qemu --lockfile --warmup --duration -d --cycles --settle --starts --period --response --latency --execution --instructions --missed --allocations --faults --blocking --inversions --quiet -q --verbose -v --jobs --save-lock --search --search-seed --save --identical-to --no-worse-than --tolerance --junit --markdown --html --explain --no-explain --json --help -h'
+        'test') options='--build --root --files --package --environment --value --phase --stdin --directory --user --policy --priority -p --board --kernel -k --load -l --cpus --seed --append --qemu --lockfile --warmup --duration -d --cycles --settle --starts --period --response --latency --execution --instructions --missed --allocations --faults --blocking --inversions --quiet -q --verbose -v --jobs --save-lock --search --search-seed --search-thread --save --identical-to --no-worse-than --tolerance --junit --markdown --html --explain --no-explain --json --help -h'
             case "$2" in
                 --build) kind=none ;;
                 --root) kind=directories ;;
@@ -127,6 +127,7 @@ _rtscope_known() {
                 --save-lock) kind=files ;;
                 --search) kind=none ;;
                 --search-seed) kind=none ;;
+                --search-thread) kind=none ;;
                 --save) kind=files ;;
                 --identical-to) kind=files ;;
                 --no-worse-than) kind=files ;;

@@ -182,6 +182,7 @@ complete -c rtscope -n '__rtscope_at test' -l jobs -d 'Boots at the same time' -
 complete -c rtscope -n '__rtscope_at test' -l save-lock -d 'Lock file to write with the exact packages used' -rF
 complete -c rtscope -n '__rtscope_at test' -l search -d 'Starts in which to search for the worst response, several in each boot' -x
 complete -c rtscope -n '__rtscope_at test' -l search-seed -d 'Random seed of the search' -x
+complete -c rtscope -n '__rtscope_at test' -l search-thread -d 'Thread whose worst response is searched' -x
 complete -c rtscope -n '__rtscope_at test' -l save -d 'File for the results, to compare later ones with' -rF
 complete -c rtscope -n '__rtscope_at test' -l identical-to -d 'File of --save' -rF
 complete -c rtscope -n '__rtscope_at test' -l no-worse-than -d 'File of --save' -rF

@@ -84,6 +84,11 @@ class ProgramTestRequest:
     """
     search_seed: Annotated[int, typer.Option(min=0, rich_help_panel=SEARCH)] = 1
     """Random seed of the search; the same one makes the same starts, e.g. 2."""
+    search_thread: Annotated[str | None, typer.Option(rich_help_panel=SEARCH)] = None
+    """
+    Thread whose worst response is searched (default: nearest to its limit, without
+    limits to its period), e.g. control.
+    """
     save: Annotated[Path | None, typer.Option(rich_help_panel=BASELINE)] = None
     """File for the results, to compare later ones with, e.g. test.json."""
     identical_to: Annotated[Path | None, typer.Option(rich_help_panel=BASELINE)] = None
@@ -283,6 +288,8 @@ def _searched(
 ) -> Sequence[Searched]:
     """Search the worst start of each boot; empty if no search was asked for."""
     if request.search is None:
+        if request.search_thread is not None:
+            raise UsageError("--search-thread is for a search: add --search 200")
         if asked.vary and not asked.value_of:
             names = ", ".join(asked.vary)
             raise UsageError(
@@ -297,6 +304,7 @@ def _searched(
             *(asked, boot),
             count=request.search,
             seed=request.search_seed,
+            thread=request.search_thread,
             run=run,
             cache=cache_dir(),
             log=log,

@@ -94,10 +94,15 @@ def setting_words(searched: Searched, trial: Trial) -> str:
     said = []
     for name, value in searched.space.by_name(trial.settings).items():
         thread = thread_of(name)
-        what = name if thread is None else f"thread {thread} at"
+        what = name if thread is None else f"{_named(searched, thread)} at"
         unit = "" if thread is None else " µs"
         said.append(f"{what} {value}{unit}")
     return ", ".join(said)
+
+
+def _named(searched: Searched, thread: int) -> str:
+    name = searched.names.get(thread)
+    return f"thread {thread}" + (f" ({printable(name)})" if name else "")
 
 
 def _rows(searched: Searched) -> Sequence[Sequence[str]]:

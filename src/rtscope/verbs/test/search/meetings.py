@@ -52,6 +52,32 @@ def met(space: Space, trial: Trial, drawn: Random) -> Settings:
     return tuple(values)
 
 
+def together(space: Space, trial: Trial) -> Settings:
+    """
+    Return the settings of a trial with all that moves due when the judged thread is.
+
+    On one CPU no other start takes longer, if nobody waits for a lock: the critical
+    instant of Liu and Layland, "Scheduling algorithms for multiprogramming in a
+    hard-real-time environment", 1973.
+    """
+    due_ns = {trial.judged: 0}
+    for one in sorted(trial.instants, key=lambda one: abs(one.at_ns)):
+        if one.kind == "release":
+            due_ns.setdefault(one.party, one.at_ns)
+    moved = frozenset[str]().union(*(lever.moves for lever in space.levers))
+    still_ns = [due_ns[one] for one in sorted(due_ns.keys() - moved)]
+    # Only where the judged thread moves too is the nearest that stays a choice.
+    at_ns = min(still_ns, key=abs) if still_ns and trial.judged in moved else 0
+    values = list(trial.settings)
+    for axis, lever in enumerate(space.levers):
+        known = sorted(lever.moves & due_ns.keys())
+        if lever.is_time and known:
+            by_ns = at_ns - due_ns[known[0]]
+            value = lever.nearest(values[axis] + round(by_ns / lever.ns_per_unit))
+            values[axis] = values[axis] if value is None else value
+    return tuple(values)
+
+
 def some_of(axes: Sequence[int], drawn: Random) -> list[int]:
     """Return the levers to change together: mostly one."""
     count = 1 + (drawn.random() < ANOTHER) + (drawn.random() < ANOTHER / 2)

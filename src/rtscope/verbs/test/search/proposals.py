@@ -5,6 +5,7 @@ A search that only follows the worst so far is worse than chance where the worst
 is elsewhere. So a fixed share of the trials looks at nothing, whatever the others find:
 
 - `spread`, every second one: the next point of a sequence that fills the space evenly;
+- `together`: once, all that moves is due when the judged thread is;
 - `meet`: settings in which threads run at the same time (`meetings`);
 - `refine`: settings beside one of the worst trials, mostly near, seldom far.
 
@@ -21,7 +22,7 @@ from random import Random
 from statistics import median
 
 from rtscope.verbs.test.search.levers import Lever, Settings, Space
-from rtscope.verbs.test.search.meetings import met, some_of
+from rtscope.verbs.test.search.meetings import met, some_of, together
 from rtscope.verbs.test.search.trials import Proposal, Trial
 
 SPREAD_EVERY = 2
@@ -81,6 +82,9 @@ def _next(
     if number == 0:
         return Proposal(space.first, "first")
     if trials and number % SPREAD_EVERY:
+        at_once = together(space, trials[0])
+        if at_once not in tried:
+            return Proposal(at_once, "together", 0)
         drawn = Random(f"rtscope search {seed} {number}")
         for _ in range(FRESH_TRIES):
             proposal = _directed(space, trials, drawn)
@@ -114,7 +118,9 @@ def bases_of(trials: Sequence[Trial]) -> list[int]:
     usual_ns = median([one.worst_ns for one in trials])
     near_ns = NOISE * usual_ns
     bases: list[int] = []
-    for place in sorted(range(len(trials)), key=lambda n: (-trials[n].worst_ns, n)):
+    # What is worst because all is due at once is no hill on which a lock is met.
+    places = [n for n, one in enumerate(trials) if one.proposal.how != "together"]
+    for place in sorted(places, key=lambda n: (-trials[n].worst_ns, n)):
         worst_ns = trials[place].worst_ns
         if len(bases) == BASES or worst_ns <= usual_ns + near_ns:
             break

@@ -9,7 +9,7 @@ again; if it takes another time there, the answer has both.
 import hashlib
 import shlex
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from dataclasses import asdict, dataclass, replace
+from dataclasses import asdict, dataclass, field, replace
 from functools import partial
 from pathlib import Path
 
@@ -78,6 +78,8 @@ class Searched:
     """The worst first, by what they gave alone."""
     limit_ns: int | None = None
     """Of the thread's response; None: it has none."""
+    names: Mapping[int, str] = field(default_factory=dict)
+    """Of threads, by their number."""
 
     @property
     def first(self) -> Trial:
@@ -96,6 +98,7 @@ def search_worst(
     *,
     count: int,
     seed: int,
+    thread: str | None,
     run: RunBoots,
     cache: Path,
     log: Callable[[str], None],
@@ -103,13 +106,15 @@ def search_worst(
     """
     Search `count` starts on one board, the first as the test has it.
 
+    `thread` is judged; None: the one that is nearest to its limit.
+
     Rounds of the same search that are kept in the cache are taken from there. `log`
     hears how bad the worst is by then. Raises BoardError if a start did not run as
     asked, MeasurementError if no thread had a whole cycle in the first one, UsageError
-    if the warm-up is too short for threads that stand still.
+    if that thread had none, or the warm-up is too short for threads that stand still.
     """
     [(ran, start, _)] = started(test, run([boot]))
-    name = judged_name(test, start)
+    name = judged_name(test, start, wanted=thread)
     if name is None:
         raise MeasurementError(
             "no real-time thread had a whole cycle, so no start can be worse than "
@@ -134,7 +139,8 @@ def search_worst(
         repeated = _repeated(test, boot, space, trials, name, run)
     rounds.prune()
     limit_ns = budget_of(test, name).response_ns
-    return Searched(boot, name, space, tuple(trials), repeated, limit_ns)
+    names = {number: one.name for number, one in start.threads.items()}
+    return Searched(boot, name, space, tuple(trials), repeated, limit_ns, names)
 
 
 def _refuse_short_warmup(test: ProgramTest, space: Space, start: Start) -> None:
@@ -323,7 +329,7 @@ def command_of(argv: Sequence[str], options: Sequence[str]) -> str:
     """
     at = argv.index("--") if "--" in argv else len(argv)
     dropped = {one for one in options if one.startswith("--")}
-    dropped |= {"--search", "--search-seed", *FILES_WRITTEN}
+    dropped |= {"--search", "--search-seed", "--search-thread", *FILES_WRITTEN}
     kept: list[str] = []
     words = iter(argv[:at])
     for word in words:

@@ -9,6 +9,7 @@ from collections.abc import Iterator, Mapping, Sequence, Set
 from dataclasses import dataclass, field
 from functools import cached_property
 
+from rtscope.host.errors import UsageError, no_such
 from rtscope.host.units import NS_PER_MS, NS_PER_S, NS_PER_US
 from rtscope.programs.outside.file import Kind
 from rtscope.programs.outside.model import (
@@ -103,21 +104,30 @@ class Record:
 # --- what may be varied ---------------------------------------------------------------
 
 
-def judged_name(test: ProgramTest, start: Start) -> str | None:
+def judged_name(
+    test: ProgramTest, start: Start, *, wanted: str | None = None
+) -> str | None:
     """
     Return the name of the thread whose worst cycle is searched.
 
-    It is the one that is nearest to its limit, or without limits the most urgent; None:
-    no thread had a whole cycle.
+    It is the one that is wanted, else the one nearest to its limit; where no thread has
+    a limit, nearest to its period, as a loop has to be done by then. None: no thread
+    had a whole cycle. Raises UsageError if the wanted one had none.
     """
     threads = judged_threads(test, start.outside)
     if not threads:
         return None
+    if wanted is not None:
+        names = sorted({one.name for one in threads})
+        if wanted not in names:
+            raise UsageError(no_such("thread with a whole cycle", wanted, names))
+        return wanted
 
-    def rank(one: OutsideThread) -> tuple[float, int, str]:
+    def rank(one: OutsideThread) -> tuple[bool, float, int, str]:
         limit_ns = budget_of(test, one.name).response_ns
-        share = one.worst.response_ns / limit_ns if limit_ns else 0.0
-        return -share, one.prio, one.name
+        most_ns = limit_ns or one.period_ns
+        share = one.worst.response_ns / most_ns if most_ns else 0.0
+        return limit_ns is None, -share, one.prio, one.name
 
     return min(threads, key=rank).name
 
