@@ -266,13 +266,8 @@ class Explained:
 
 
 @functools.cache
-def _adapter() -> TypeAdapter[Explained]:
-    return TypeAdapter(Explained)
-
-
-@functools.cache
-def _shape() -> JsonShape[Explained]:
-    return JsonShape(_adapter())
+def _shape(of: type[T]) -> JsonShape[T]:
+    return JsonShape(TypeAdapter(of))
 
 
 def find_explained(
@@ -326,18 +321,13 @@ class _Outline:
     wakeups: tuple[_Late, ...]
 
 
-@functools.cache
-def _outline() -> JsonShape[_Outline]:
-    return JsonShape(TypeAdapter(_Outline))
-
-
 def worst_cause(path: Path, result_digest: str) -> str:
     """
     Return the dominant cause of the worst wake-up; empty: none, or another result.
 
     Nothing else is read, in less than half of the time. Raises as `read_explained`.
     """
-    one = _read(path, _outline())
+    one: _Outline = _read(path, _shape(_Outline))
     worst = max(one.wakeups, key=lambda w: w.latency_ns, default=None)
     if one.result_digest != result_digest or worst is None:
         return ""
@@ -349,7 +339,8 @@ def worst_cause(path: Path, result_digest: str) -> str:
 
 def read_explained(path: Path) -> Explained:
     """Read one explanation; RecordError if it is damaged or of another schema."""
-    return _read(path, _shape())
+    explained: Explained = _read(path, _shape(Explained))
+    return explained
 
 
 def _read(path: Path, shape: JsonShape[T]) -> T:
@@ -447,7 +438,7 @@ def _shape_of_texts(explained: Explained) -> Explained:
 
 def explained_as_dict(explained: Explained) -> dict[str, Any]:
     """Write an explanation for JSON; `read_explained` gives it back."""
-    document = _adapter().dump_python(explained, mode="json")
+    document = TypeAdapter(Explained).dump_python(explained, mode="json")
     assert isinstance(document, dict)
     del document["board" if explained.board is None else "target"]
     return document
