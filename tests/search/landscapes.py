@@ -50,7 +50,12 @@ class Landscape:
         )
         worst = _as_on_a_board(worst, proposal)
         return Trial(
-            proposal, worst.response_ns, self.judged, worst.involved, worst.instants
+            proposal,
+            worst.response_ns,
+            self.judged,
+            worst.involved,
+            worst.instants,
+            worst.waits_ns,
         )
 
 
@@ -61,7 +66,7 @@ def _as_on_a_board(worst: Worst, proposal: Proposal) -> Worst:
     drawn = Random(str(proposal.settings)).random()
     instants = tuple(one for one in worst.instants if one.kind not in _LOCKING)
     noise_ns = int(worst.response_ns * drawn / 100)
-    return Worst(worst.response_ns + noise_ns, worst.involved, instants)
+    return replace(worst, response_ns=worst.response_ns + noise_ns, instants=instants)
 
 
 def _phase(*parties: str, period_us: int) -> Lever:

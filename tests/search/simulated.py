@@ -33,6 +33,7 @@ class Worst:
     response_ns: int
     involved: frozenset[str]
     instants: tuple[Instant, ...]
+    waits_ns: tuple[tuple[int, int], ...] = ()
 
 
 @dataclass
@@ -94,7 +95,27 @@ def _worst(machine: _Machine, judged: str) -> Worst:
     instants = tuple(
         Instant(name, kind, at - job.release_ns) for name, kind, at in machine.events
     )
-    return Worst(response, frozenset(direct - {judged}), instants)
+    return Worst(
+        response,
+        frozenset(direct - {judged}),
+        instants,
+        _waits(instants, judged, response),
+    )
+
+
+def _waits(
+    instants: Sequence[Instant], judged: str, response_ns: int
+) -> tuple[tuple[int, int], ...]:
+    """Return when the judged thread waited for a lock in its worst cycle."""
+    waits, asked_ns = [], None
+    for one in instants:
+        if one.party != judged or not 0 <= one.at_ns <= response_ns:
+            continue
+        if one.kind == "asks":
+            asked_ns = one.at_ns
+        elif one.kind == "locked" and asked_ns is not None:
+            waits.append((asked_ns, one.at_ns))
+    return tuple((begin, end) for begin, end in waits if end > begin)
 
 
 def _go_on(machine: _Machine, until_ns: int) -> None:

@@ -1,6 +1,7 @@
 """What a search tries next, without a board."""
 
 from collections.abc import Callable
+from dataclasses import replace
 from random import Random
 
 import pytest
@@ -12,7 +13,7 @@ from rtscope.programs.outside.file import Kind
 from rtscope.programs.outside.model import Outside, OutsideCycle, OutsideThread
 from rtscope.verbs.test.file import ProgramTest, program_test_of
 from rtscope.verbs.test.search.levers import Lever, Settings, Space
-from rtscope.verbs.test.search.meetings import KEPT, met, together
+from rtscope.verbs.test.search.meetings import KEPT, held_longer, met, together
 from rtscope.verbs.test.search.proposals import bases_of, propose
 from rtscope.verbs.test.search.seen import Start, judged_name
 from rtscope.verbs.test.search.trials import Instant, Proposal, Trial, growth
@@ -102,6 +103,49 @@ def test_a_judged_thread_that_moves_is_due_with_what_stays() -> None:
     trial = trial_of((100,), 100_000, Instant("load", "release", 240_000), *BUSY)
 
     assert together(Space.of([START]), trial) == (340,)
+
+
+WAITED = Trial(
+    Proposal((500, 0), "spread"),
+    100_000,
+    "control",
+    frozenset({"holder"}),
+    (
+        Instant("load", "release", 240_000),
+        Instant("load", "running", 250_000),
+        Instant("load", "stopped", 290_000),
+        Instant("holder", "release", -20_000),
+    ),
+    ((60_000, 80_000),),
+)
+HOLDER = Lever("holder", 0, 999, ns_per_unit=1000, moves=frozenset({"holder"}))
+
+
+def test_another_is_due_while_the_judged_thread_waits() -> None:
+    space = Space.of([LOAD, HOLDER])
+    drawn = [held_longer(space, WAITED, Random(seed)) for seed in range(200)]
+    due_us = [240 + one[0] - 500 for one in drawn if one is not None]
+
+    assert len(due_us) == 200
+    assert {one[1] for one in drawn if one is not None} == {0}
+    # From as long before the wait as it took; or it executes then, 40 us of its own.
+    assert min(due_us) < 40 - 20
+    assert max(due_us) <= 80
+    assert sum(40 <= at <= 80 for at in due_us) >= 100
+
+
+@pytest.mark.parametrize(
+    ("levers", "trial"),
+    [
+        ([LOAD], replace(WAITED, waits_ns=())),
+        ([HOLDER], WAITED),
+        ([START], WAITED),
+        ([LOAD], replace(WAITED, instants=WAITED.instants[3:])),
+    ],
+    ids=["no wait", "only who holds it", "only the judged", "not seen"],
+)
+def test_nothing_makes_a_wait_longer(levers: list[Lever], trial: Trial) -> None:
+    assert held_longer(Space.of(levers), trial, Random(1)) is None
 
 
 def test_who_is_not_seen_stays_where_it_is() -> None:

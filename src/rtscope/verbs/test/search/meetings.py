@@ -4,8 +4,8 @@ Draws settings in which threads meet: what a rare worst case needs, whatever mak
 A thread that does nothing while the judged one waits or executes cannot delay it. So
 settings are drawn in which threads run at the same time as the judged one, in one and
 the same cycle of it. That is a small part of all settings, and has nearly all of the
-meetings. Within it no instant is preferred: no call of the kernel shows when a lock is
-held that nobody waits for.
+meetings. Within it no instant is preferred, as no call of the kernel shows when a lock
+is held that nobody waits for; but where the judged thread waited, one is known.
 """
 
 from collections import Counter
@@ -29,6 +29,9 @@ rest those with any: who keeps the holder of a lock from its CPU is needed there
 TAIL = 0.15
 """Share of the draws outside the range of a meeting: what a thread leaves behind, such
 as a full queue, acts when it sleeps again. The farther, the rarer."""
+
+INSIDE = 0.5
+"""Share of the draws in which it is due earlier: what it holds itself counts then."""
 
 Body = tuple[int, int]
 """From when to when a party was busy, in ns after the judged release."""
@@ -75,6 +78,45 @@ def together(space: Space, trial: Trial) -> Settings:
             by_ns = at_ns - due_ns[known[0]]
             value = lever.nearest(values[axis] + round(by_ns / lever.ns_per_unit))
             values[axis] = values[axis] if value is None else value
+    return tuple(values)
+
+
+def held_longer(space: Space, trial: Trial, drawn: Random) -> Settings | None:
+    """
+    Return settings in which one more is due while the judged thread waits; None: none.
+
+    While it waits it is known that another holds what it waits for, and who takes the
+    CPU of that one then makes the wait longer: the inversion of priorities, and its
+    chains. When it was taken is not known: as long before as the wait took.
+    """
+    still = {trial.judged, *trial.involved}
+    free = [
+        axis
+        for axis, lever in enumerate(space.levers)
+        if lever.is_time and lever.moves and not lever.moves & still
+    ]
+    if not free or not trial.waits_ns:
+        return None
+    axis = drawn.choice(free)
+    lever = space.levers[axis]
+    begin_ns, end_ns = drawn.choice(trial.waits_ns)
+    at_ns = end_ns - round(2 * (end_ns - begin_ns) * drawn.random())
+    party = drawn.choice(sorted(lever.moves))
+    due_ns = [
+        one.at_ns
+        for one in trial.instants
+        if one.kind == "release" and one.party == party
+    ]
+    if not due_ns:
+        return None
+    bodies = bodies_of(trial).get(party, ())
+    if bodies and drawn.random() < INSIDE:
+        first_ns, last_ns = drawn.choice(bodies)
+        at_ns -= round((last_ns - first_ns) * drawn.random())
+    by_ns = min((at_ns - one for one in due_ns), key=abs)
+    values = list(trial.settings)
+    value = lever.nearest(values[axis] + round(by_ns / lever.ns_per_unit))
+    values[axis] = values[axis] if value is None else value
     return tuple(values)
 
 

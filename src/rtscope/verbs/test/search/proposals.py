@@ -7,6 +7,7 @@ is elsewhere. So a fixed share of the trials looks at nothing, whatever the othe
 - `spread`, every second one: the next point of a sequence that fills the space evenly;
 - `together`: once, all that moves is due when the judged thread is;
 - `meet`: settings in which threads run at the same time (`meetings`);
+- `hold`: one more is due while the judged thread waits for what another holds;
 - `refine`: settings beside one of the worst trials, mostly near, seldom far.
 
 At worst the others find nothing, and it takes twice the trials of the sequence alone.
@@ -22,7 +23,7 @@ from random import Random
 from statistics import median
 
 from rtscope.verbs.test.search.levers import Lever, Settings, Space
-from rtscope.verbs.test.search.meetings import met, some_of, together
+from rtscope.verbs.test.search.meetings import held_longer, met, some_of, together
 from rtscope.verbs.test.search.trials import Proposal, Trial
 
 SPREAD_EVERY = 2
@@ -39,6 +40,9 @@ REFINED, REFINED_LATER = 0.4, 0.2
 
 NEW = 8
 """A trial is gone beside more often until this was done so often, for each lever."""
+
+HELD = 0.5
+"""Share of the directed trials, from one with such a wait, that make it longer."""
 
 NEARNESS = 2.0
 """Half of the steps beside a trial are shorter than this root of the longest one, as a
@@ -102,6 +106,9 @@ def _directed(space: Space, trials: Sequence[Trial], drawn: Random) -> Proposal:
         made = sum(
             t.proposal.base == base and t.proposal.how == "refine" for t in trials
         )
+        longer = held_longer(space, trials[base], drawn)
+        if longer is not None and drawn.random() < HELD:
+            return Proposal(longer, "hold", base)
         share = REFINED if made < NEW * len(space.levers) else REFINED_LATER
         if drawn.random() < share:
             settings = _beside(space, trials[base].settings, drawn)

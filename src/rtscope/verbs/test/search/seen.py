@@ -258,6 +258,11 @@ def trial_of(proposal: Proposal, start: Start, space: Space, name: str) -> Trial
         judged=party_of(start.numbers[thread.tid]),
         involved=frozenset(_involved(start, cycle)),
         instants=_instants(start, cycle),
+        waits_ns=tuple(
+            (one.began_ns - cycle.begin_ns, one.ended_ns - cycle.begin_ns)
+            for one in cycle.waits
+            if one.is_lock
+        ),
         phases_ns=tuple(_due_ns(start, lever) for lever in space.levers),
     )
 

@@ -39,6 +39,8 @@ class Trial:
     involved: frozenset[str] = frozenset()
     """Who held it up in that cycle: holders of its locks, who preempted it."""
     instants: tuple[Instant, ...] = ()
+    waits_ns: tuple[tuple[int, int], ...] = ()
+    """From when to when it waited for what another held, after its release."""
     phases_ns: tuple[int | None, ...] = ()
     """For each lever, when its thread was due in its period; None: not seen."""
 
