@@ -35,12 +35,10 @@ static bool has_room(const struct eventway *w, uint64_t number)
 static int send_one(struct eventway *w, uint64_t number, uint64_t seq, int64_t now_ns,
 		    uint64_t last)
 {
-	struct event_slot *slot = &w->slot[number % EVENT_SLOTS];
-
 	if (!has_room(w, number))
 		return -EAGAIN;
-	relax(slot->sent_ns, now_ns);
-	relax(slot->seq, seq);
+	relax(w->sent_ns[number % EVENT_SLOTS], (uint64_t)now_ns | last);
+	relax(w->seq[number % EVENT_SLOTS], seq);
 	/* release: pairs with the receiver's acquire; the place is filled. Before it is
 	 * sent: who gets the last one knows it */
 	atomic_store_explicit(&w->sent, (number + 1) | last, memory_order_release);
@@ -59,6 +57,7 @@ static int64_t __attribute__((noinline)) count_unsent(struct sampler *s,
 /* What was not sent has no number: the next event takes it. */
 static bool take_back(struct eventway *w, uint64_t sent, int err)
 {
+	relax(w->sent_ns[sent % EVENT_SLOTS], 0);
 	atomic_store_explicit(&w->sent, sent, memory_order_release);
 	if (err == -EAGAIN || err == -ENOBUFS) {
 		w->full++;
@@ -155,12 +154,13 @@ static bool judge_strange(struct sampler *s, uint64_t number, uint64_t expected,
 	return true;
 }
 
-static void __attribute__((noinline))
-note_rare(struct sampler *s, const struct event_slot *slot, int64_t wake_ns)
+static void note_rare(struct sampler *s, uint64_t number, int64_t wake_ns)
 {
-	const struct wakeup w = { relaxed(slot->seq), relaxed(slot->sent_ns), wake_ns };
+	const struct eventway *w = s->way;
+	const unsigned int at = number % EVENT_SLOTS;
+	const int64_t sent_ns = (int64_t)(relaxed(w->sent_ns[at]) & ~EVENT_LAST);
 
-	take_rare(s, &w);
+	take_rare(s, &(struct wakeup){ relaxed(w->seq[at]), sent_ns, wake_ns });
 }
 
 /* Whether the loop goes on after a wait that brought no event. */
@@ -186,7 +186,7 @@ static uint64_t take_any(struct sampler *s, int64_t received, int64_t wake_ns,
 
 	if (!is_next && !judge_strange(s, number, expected, sent))
 		return expected;
-	note_rare(s, &w->slot[number % EVENT_SLOTS], wake_ns);
+	note_rare(s, number, wake_ns);
 	if (number < expected)
 		return expected;
 	/* release: pairs with the stimulus' acquire */
@@ -194,8 +194,8 @@ static uint64_t take_any(struct sampler *s, int64_t received, int64_t wake_ns,
 	return number + 1;
 }
 
-/* What is not the next event, or may be the last one, or is none. Returns the number of
- * the next one, or OVER. */
+/* What is not the next event, or rare, or the last one, or none. Returns the number of the
+ * next one, or OVER. */
 static uint64_t __attribute__((noinline))
 take_strange(struct sampler *s, int64_t received, int64_t wake_ns, uint64_t expected)
 {
@@ -218,25 +218,21 @@ void eventway_receive_until_end(struct sampler *s)
 	uint64_t expected = 0;
 
 	for (;;) {
-		const struct event_slot *slot = &w->slot[expected % EVENT_SLOTS];
 		int64_t received = receive(&w->ends);
-		int64_t wake_ns = clock_now_ns(), latency_ns;
-		/* acquire: pairs with the stimulus' release; the place is filled */
-		uint64_t sent = atomic_load_explicit(&w->sent, memory_order_acquire);
+		int64_t wake_ns = clock_now_ns();
+		/* of the last one, and of one that was not sent, it is rare too */
+		int64_t latency_ns =
+			(int64_t)((uint64_t)wake_ns -
+				  relaxed(w->sent_ns[expected % EVENT_SLOTS]));
 
-		/* with EVENT_LAST it is negative: the end comes near */
 		if (__builtin_expect(received != (int64_t)(uint32_t)expected, 0) ||
-		    __builtin_expect((int64_t)expected >= (int64_t)sent, 0)) {
+		    __builtin_expect(take_is_rare(s, latency_ns), 0)) {
 			expected = take_strange(s, received, wake_ns, expected);
 			if (expected == OVER)
 				break;
 			continue;
 		}
-		latency_ns = wake_ns - relaxed(slot->sent_ns);
-		if (__builtin_expect(take_is_rare(s, latency_ns), 0))
-			note_rare(s, slot, wake_ns);
-		else
-			take_usual(s, latency_ns);
+		take_usual(s, latency_ns);
 		expected++;
 		/* release: pairs with the stimulus' acquire */
 		atomic_store_explicit(&w->taken, expected, memory_order_release);

@@ -24,11 +24,6 @@
 #define EVENT_SLOTS 1024
 #define EVENT_LAST  (UINT64_C(1) << 63)
 
-struct event_slot {
-	_Atomic int64_t sent_ns;
-	_Atomic uint64_t seq; /* of the period on the grid, from 1 */
-};
-
 struct eventway {
 	const struct event_kind *kind;
 	bool opened;
@@ -51,7 +46,10 @@ struct eventway {
 	/* by the supervisor: what has not come by now is lost */
 	_Alignas(64) _Atomic bool closing;
 
-	struct event_slot slot[EVENT_SLOTS];
+	/* by the stimulus: when, with EVENT_LAST as above, and the period on the grid, from
+	 * 1. A place that waits for its event looks as if it was sent long ago. */
+	_Atomic uint64_t sent_ns[EVENT_SLOTS];
+	_Atomic uint64_t seq[EVENT_SLOTS];
 	struct event_ends ends;
 };
 

@@ -183,9 +183,11 @@ static struct sampler *receive(struct eventway *w, const int64_t *numbers,
 	if (!w->closing)
 		w->sent |= EVENT_LAST;
 	for (uint64_t i = sent < EVENT_SLOTS ? 0 : sent - EVENT_SLOTS; i < sent; i++) {
-		w->slot[i % EVENT_SLOTS].sent_ns = clock_now_ns();
-		w->slot[i % EVENT_SLOTS].seq = i + 1;
+		w->sent_ns[i % EVENT_SLOTS] = (uint64_t)clock_now_ns();
+		w->seq[i % EVENT_SLOTS] = i + 1;
 	}
+	if (!w->closing)
+		w->sent_ns[(sent - 1) % EVENT_SLOTS] |= EVENT_LAST;
 	eventway_receive_until_end(s);
 	return s;
 }
@@ -317,6 +319,7 @@ static void an_interface_that_is_gone_ends_the_stimulus(void)
 	const char *what;
 
 	CHECK(w->sent == (3 | EVENT_LAST));
+	CHECK(w->sent_ns[2] && !w->sent_ns[3]); /* no time that a receiver could take */
 	CHECK(eventway_failure(w, &what) == ENETDOWN && strcmp(what, "send") == 0);
 	sampler_free(s, 1);
 	close_way(w);
