@@ -136,6 +136,9 @@ enum exit_status hwlat_open(struct run *run, struct emit *out)
 {
 	static const struct tracer_kind hwlat = {
 		.name = "hwlat",
+		.beside = "hwlat\nosnoise\ntimerlat\nirqsoff\npreemptoff\n"
+			  "preemptirqsoff\nwakeup\nwakeup_rt\nwakeup_dl\n"
+			  "function_graph\n", /* of one threshold */
 		.file = "hwlat_detector/mode",
 		.lacking = "watches each CPU",
 		.remedy = "boot Linux 5.14 or newer with CONFIG_HWLAT_TRACER, or "

@@ -213,7 +213,7 @@ static enum exit_status sample(struct run *run, struct emit *out)
 		return samplers_starved(run, out);
 	samplers_join(run);
 	end_tracing(run);
-	if (events_broken(run, out))
+	if (events_broken(run, out) || reports_broken(run, out))
 		return EXIT_INVALID;
 	munlockall(); /* what follows is allocation and printing */
 

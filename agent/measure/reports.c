@@ -3,12 +3,14 @@
 
 #include <errno.h>
 #include <fcntl.h>
+#include <glob.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/types.h>
 #include <unistd.h>
 
+#include "files/slurp.h"
 #include "machine/tracefs.h"
 
 #define NS_PER_US INT64_C(1000)
@@ -31,11 +33,47 @@ int64_t reports_time_ns(const char *from, const char *end)
 int reports_set(struct run *run, const char *name, long long value, const char *word)
 {
 	const struct knob_place place = { "", name, 0 };
-	char number[24];
+	struct tracer_setting *set = &run->setting[run->settings++];
 
-	snprintf(number, sizeof(number), "%lld", value);
-	return journal_set_knob(&run->journal, JOURNAL_DIR, &place,
-				word ? word : number);
+	set->knob = name;
+	if (word)
+		snprintf(set->value, sizeof(set->value), "%s", word);
+	else
+		snprintf(set->value, sizeof(set->value), "%lld", value);
+	return journal_set_knob(&run->journal, JOURNAL_DIR, &place, set->value);
+}
+
+bool reports_in_use(const char *tracefs, const char *tracers)
+{
+	char path[2 * TRACEFS_PATH], tracer[32];
+	glob_t found = { 0 };
+	bool in_use = false;
+
+	snprintf(path, sizeof(path), "%s/current_tracer", tracefs);
+	glob(path, GLOB_NOCHECK, NULL, &found);
+	snprintf(path, sizeof(path), "%s/instances/*/current_tracer", tracefs);
+	glob(path, GLOB_APPEND, NULL, &found);
+	for (size_t i = 0; i < found.gl_pathc && !in_use; i++) {
+		/* its name and the end of the line */
+		if (slurp(found.gl_pathv[i], tracer, sizeof(tracer)) > 0)
+			in_use = strstr(tracers, tracer) != NULL;
+	}
+	globfree(&found);
+	return in_use;
+}
+
+bool reports_changed(struct run *run)
+{
+	char now[KNOB_VALUE_MAX];
+
+	for (unsigned int i = 0; i < run->settings && !run->changed; i++) {
+		const struct tracer_setting *one = &run->setting[i];
+		const struct knob_place place = { "", one->knob, 0 };
+
+		if (knob_read(&place, now) == 0 && strcmp(now, one->value) != 0)
+			run->changed = one;
+	}
+	return run->changed != NULL;
 }
 
 /* Which CPUs, as a hexadecimal mask in words of 32 bits. */
@@ -90,12 +128,15 @@ static int open_reports(struct run *run, const char *instance)
 	return 0;
 }
 
-static int start(struct run *run, const struct tracer_kind *kind, const char **what)
+static int start(struct run *run, const struct tracer_kind *kind, const char *tracefs,
+		 const char **what)
 {
 	char instance[TRACEFS_PATH];
 	int err;
 
 	*what = "set";
+	if (reports_in_use(tracefs, kind->beside))
+		return -EBUSY;
 	err = kind->set_up(run);
 	if (err)
 		return err;
@@ -112,15 +153,15 @@ static int start(struct run *run, const struct tracer_kind *kind, const char **w
 }
 
 /* Why not, in run->text; returns what to do. */
-static const char *explain(struct run *run, const struct tracer_kind *kind,
-			   const char *what, int err)
+static const char *__attribute__((noinline)) explain(struct run *run, const char *what,
+						     int err)
 {
+	const char *name = event_name(&run->options->event);
 	bool held = err == JOURNAL_HELD;
 
 	snprintf(run->text, sizeof(run->text),
-		 "event %s: cannot %s the kernel's tracer %s: %s", kind->name, what,
-		 kind->name,
-		 held ? "another running rtscope has changed it" : strerror(-err));
+		 "event %s: cannot %s the kernel's tracer %s: %s", name, what, name,
+		 held ? "another program has changed it" : strerror(-err));
 	return err == -EBUSY || held
 		       ? "wait until nobody else uses this tracer, or choose another "
 			 "--event"
@@ -148,13 +189,24 @@ enum exit_status reports_begin(struct run *run, struct emit *out,
 				 kind->name, kind->name, kind->lacking);
 			return emit_error(out, "event", run->text, kind->remedy);
 		}
-		err = start(run, kind, &what);
+		err = start(run, kind, tracefs, &what);
 		if (!err)
 			return EXIT_DONE;
-		remedy = explain(run, kind, what, err);
+		remedy = explain(run, what, err);
 	}
 	return emit_error(out, err == -EPERM || err == -EACCES ? "capability" : "event",
 			  run->text, remedy);
+}
+
+bool reports_broken(struct run *run, struct emit *out)
+{
+	char what[KNOB_NAME_MAX + 16];
+
+	if (!reports_changed(run))
+		return false;
+	snprintf(what, sizeof(what), "keep %s of", run->changed->knob);
+	emit_error(out, "event", run->text, explain(run, what, JOURNAL_HELD));
+	return true;
 }
 
 void reports_close(struct run *run)

@@ -8,6 +8,7 @@
 #ifndef REPORTS_H
 #define REPORTS_H
 
+#include <stdbool.h>
 #include <stdint.h>
 
 #include "host/emit.h"
@@ -21,6 +22,7 @@ int reports_set(struct run *run, const char *name, long long value, const char *
 
 struct tracer_kind {
 	const char *name;
+	const char *beside;  /* the lines of tracers that share its settings */
 	const char *file;    /* that tracefs has if the kernel has the tracer */
 	const char *lacking; /* what one without that file does not do */
 	const char *remedy;
@@ -31,6 +33,16 @@ struct tracer_kind {
  * after the error line of the contract. */
 enum exit_status reports_begin(struct run *run, struct emit *out,
 			       const struct tracer_kind *kind);
+
+/* Whether an instance below tracefs, or tracefs itself, has one of these tracers. */
+bool reports_in_use(const char *tracefs, const char *tracers);
+
+/* By the supervisor, now and then: whether somebody has changed the tracer's settings,
+ * for all CPUs and instances the same. */
+bool reports_changed(struct run *run);
+
+/* Whether they were changed during the run: then the error line is written. */
+bool reports_broken(struct run *run, struct emit *out);
 
 /* Closes what would keep the instance from being removed. */
 void reports_close(struct run *run);

@@ -21,6 +21,7 @@
 #include "trace/tracer.h"
 
 #define RUN_MAX_RESTORED 32 /* more than there are knobs */
+#define RUN_MAX_SETTINGS 4  /* of a tracer */
 
 /* The machine's own counters, at the start or at the end of a run. */
 struct machine_counters {
@@ -33,6 +34,12 @@ struct dma_latency {
 	int fd;     /* open only while it is held */
 	int32_t us; /* as found; -1: not readable */
 	bool held;
+};
+
+/* What a tracer of the kernel was set to. */
+struct tracer_setting {
+	const char *knob;
+	char value[KNOB_VALUE_MAX];
 };
 
 struct run {
@@ -50,7 +57,10 @@ struct run {
 	struct eventway *way; /* of each that measures; NULL: by its timer */
 	int reports_fd
 		[CPULIST_MAX_CPUS]; /* of each that measures, by a tracer; 0: none */
-	struct timerlat *timerlat;  /* of each that measures; NULL: not by it */
+	struct tracer_setting setting[RUN_MAX_SETTINGS];
+	unsigned int settings;
+	const struct tracer_setting *changed; /* by somebody else, during the run */
+	struct timerlat *timerlat; /* of each that measures; NULL: not by it */
 	uint32_t record_version[CPULIST_MAX_CPUS];
 	int64_t tick_max_ns
 		[CPULIST_MAX_CPUS]; /* of each sampler, since the last tick */

@@ -7,6 +7,7 @@
 #include "host/hostlink.h"
 #include "measure/hwlat.h"
 #include "measure/poller.h"
+#include "measure/reports.h"
 #include "measure/result.h"
 #include "measure/timerlat.h"
 
@@ -246,7 +247,8 @@ void samplers_watch(struct run *run, struct emit *out)
 		run->ended_by = hostlink_check(link, now_ns);
 		if (run->ended_by == HOSTLINK_UP && out->error)
 			run->ended_by = HOSTLINK_PARENT; /* nobody is left to read */
-		if (run->ended_by != HOSTLINK_UP || way_failed(run))
+		if (run->ended_by != HOSTLINK_UP || way_failed(run) ||
+		    reports_changed(run))
 			break;
 		clock_watch_update(&run->clocks);
 		if (now_ns >= next_tick_ns && now_ns < run->end_ns) {
@@ -273,7 +275,7 @@ bool samplers_wait(struct run *run)
 		if (run->ended_by == HOSTLINK_UP)
 			run->ended_by =
 				hostlink_check(&run->options->link, clock_now_ns());
-		if (run->ended_by != HOSTLINK_UP || way_failed(run))
+		if (run->ended_by != HOSTLINK_UP || way_failed(run) || run->changed)
 			samplers_stop(run);
 		nanosleep(&pause, NULL);
 	}

@@ -180,6 +180,7 @@ enum exit_status timerlat_open(struct run *run, struct emit *out)
 {
 	static const struct tracer_kind timerlat = {
 		.name = "timerlat",
+		.beside = "timerlat\nosnoise\n",
 		.file = "osnoise/timerlat_period_us",
 		.lacking = "measures each CPU",
 		.remedy = "boot Linux 5.14 or newer with CONFIG_TIMERLAT_TRACER, or "

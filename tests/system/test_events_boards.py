@@ -119,6 +119,59 @@ def test_a_tracer_of_a_killed_run_is_put_back(
     assert changed.startswith(during)
 
 
+IN_USE = r"""
+mount -t tracefs nodev /sys/kernel/tracing; cd /sys/kernel/tracing; mkdir instances/a
+all() { cat tracing_thresh osnoise/timerlat_period_us osnoise/cpus hwlat_detector/w*; }
+measure() {
+    rtscope-agent measure --event $1 --policy other --cpus 0 --interval-ns 100000000 \
+        --duration-ns 3000000000 </dev/null | grep -o '"message":"[^"]*"' >/tmp/$1
+}
+for tracer in osnoise timerlat hwlat; do
+    echo $tracer >instances/a/current_tracer
+    found=$(all); measure hwlat; measure timerlat
+    [ "$found" = "$(all)" ] && echo "beside $tracer: $(cat /tmp/hwlat /tmp/timerlat)" \
+        >/dev/kmsg
+done
+echo nop >instances/a/current_tracer
+measure timerlat &
+sleep 1; echo 2000 >osnoise/timerlat_period_us; wait $!
+measure hwlat &
+sleep 1; echo 20000 >hwlat_detector/width; wait $!
+echo "changed: $(cat /tmp/timerlat /tmp/hwlat)" >/dev/kmsg
+sleep 30
+"""
+"""Says in the kernel's log what was refused, where no setting has changed, and why."""
+
+
+def test_a_tracer_of_somebody_else_is_left_alone(tmp_path: Path) -> None:
+    (tmp_path / "in-use").write_text(IN_USE)
+    words = (
+        *("run", "--target", "virtual:pc", "--kernel", "debian-6.12-rt"),
+        *("--load", "custom", "--command", "sh /files/in-use", "--warmup", "12s"),
+        *("--guest-files", tmp_path / "in-use", "--interval", "10ms"),
+        *("--duration", "1s", "--settle", "1s", "--out", tmp_path / "out"),
+    )
+    with rtscope(*words) as campaign:
+        done = campaign.finish(300.0)
+
+    assert done.status == 0, done.stderr
+    (log,) = (tmp_path / "out").glob("runs/*/kernel.log")
+    said = log.read_text()
+    for running, others in (
+        ("osnoise", ("hwlat", "timerlat")),
+        ("timerlat", ("hwlat", "timerlat")),
+        ("hwlat", ("hwlat",)),
+    ):
+        told = re.findall(rf"beside {running}: .*(?:\n.*message.*)?", said)
+        assert told, running
+        for one in others:
+            assert f"cannot set the kernel's tracer {one}: " in told[0], running
+    told = re.findall(r"changed: .*(?:\n.*message.*)?", said)
+    assert told
+    assert "cannot keep timerlat_period of the kernel's tracer" in told[0]
+    assert "cannot keep hwlat_width of the kernel's tracer" in told[0]
+
+
 def test_the_kernels_own_thread_has_latencies_of_two_parts(tmp_path: Path) -> None:
     words = (
         *("run", "--target", "virtual:pc", "--kernel", "debian-6.12-rt"),
