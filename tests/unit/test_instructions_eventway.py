@@ -334,6 +334,38 @@ def test_a_path_that_does_not_say_who_woke_the_thread_names_no_way() -> None:
     assert Cause.SENDING not in causes(found)
 
 
+@pytest.mark.parametrize(("begins", "since_ns"), [([], 0), (GOES_TO_SLEEP, SLEPT_NS)])
+def test_a_thread_that_was_woken_before_the_record_waited_for_its_cpu(
+    begins: list[Step], since_ns: int
+) -> None:
+    before: list[Step] = [*begins, (300, "zap"), *ASLEEP_SENDER]
+    steps: list[Step] = [
+        *(*before, *SENT, *on(1, "try_to_wake_up"), (9, "user", 1), (9_000, "zap+")),
+        *((40, "__schedule"), (20, "__switch_to"), (10, "__schedule+")),
+        *((15, "pipe_read+"), (5, "user")),
+    ]
+    total_ns, sent_ns = (sum(step[0] for step in those) for those in (steps, before))
+    path = section(
+        steps,
+        TABLE,
+        late=total_ns - sent_ns,
+        tasks=(
+            *((0, RECEIVER, 0, 15), (since_ns, "hog", 0, 120), (0, SENDER, 1, 20)),
+            (total_ns - 25, RECEIVER, 0, 15),
+        )[not begins :],
+        wakes=[(sent_ns + 30, 1, "another")],
+        block_ns=40_000,
+        quantum_ns=QUANTUM_NS,
+    )
+
+    found = explain_event(path, TABLE, arch="x86_64")
+
+    # Where it went to sleep in the record, the call that woke it should be there too.
+    assert (UNKNOWN_WAY in found.notes) == bool(begins)
+    assert found.dominant is not None
+    assert (found.dominant.cause is Cause.DESCRIPTOR) == bool(begins)
+
+
 def test_a_thread_that_was_awake_was_held_up_by_what_ran_meanwhile() -> None:
     interrupted: list[Step] = [
         *((100, "user"), (10, "asm_common_interrupt"), (900, "my_handler")),

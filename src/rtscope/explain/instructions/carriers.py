@@ -12,6 +12,7 @@ from dataclasses import dataclass, replace
 from itertools import takewhile
 
 from rtscope.explain.instructions.absences import (
+    Absence,
     Wait,
     absences_of,
     left_in,
@@ -138,7 +139,7 @@ class Search:
         if call is None:  # it may have been woken for an earlier event
             before = self._call_of(
                 self._thread, wait.begin_ns, since_ns, self._section.cpu
-            )
+            ) or self._called_before(wait)
             return Way((), before, is_known=before is not None)
         found = self._made_by(call)
         while found is not None and len(carriers) < _MOST_CARRIERS:
@@ -148,6 +149,17 @@ class Search:
         awake_until_ns = wait.begin_ns if wait.begin_ns > self._sent_ns else None
         way = tuple(reversed(carriers))
         return Way(way, first, is_known=is_known, awake_until_ns=awake_until_ns)
+
+    def _called_before(self, wait: Absence) -> Woken | None:
+        """
+        Return a call at the begin of the record, of a thread that slept before it.
+
+        All calls behind that are recorded: where none woke it, one did before.
+        """
+        first_ns, cpu = self._section.first_ns, self._section.cpu
+        if wait.begin_ns > first_ns or not self._calls:
+            return None
+        return Woken(first_ns, cpu, self._thread)
 
     def _call_of(
         self, task: int, since_ns: int, until_ns: int, cpu: int
