@@ -209,6 +209,17 @@ def test_each_oddity_of_events_has_its_caveat(kind: str) -> None:
     assert "missed_periods" not in found
 
 
+def test_an_interrupt_that_became_one_with_the_next_is_no_lost_event() -> None:
+    thread = of_event([US] * 9, lost=3)
+    assert thread.event is not None
+    uio = replace(thread, event=replace(thread.event, name="uio"))
+
+    found = {c.id: c.detail for c in lint(of_run(uio, "uio"))}
+    assert found["events_merged"].startswith("3 beside")
+    assert "events_lost" not in found
+    assert misses_of(of_run(uio, "uio"), 10 * US).total == 3
+
+
 def test_no_average_claims_to_know_how_long_a_lost_event_took() -> None:
     assert summarize([of_event([US], lost=1)]).mean_with_missed_periods_ns is None
     assert summarize([of_event([US])]).mean_with_missed_periods_ns == US

@@ -30,6 +30,8 @@ def _events(threads: Sequence[ThreadResult]) -> Iterator[Caveat]:
         if count:
             late_ns = max(event.stimulus_late_ns for event in events)
             beside = f", the latest {format_us(late_ns)} us" if kind == "unsent" else ""
+            merge = kind == "lost" and all(event.name in _MERGE for event in events)
+            caveat = "events_merged" if merge else caveat
             yield make(caveat, f"{count} beside {sent} sent{beside}")
 
 
@@ -55,6 +57,9 @@ def _unreported(threads: Sequence[ThreadResult]) -> Iterator[Caveat]:
         f"most {width:.0%} of each",
     )
 
+
+_MERGE = ("uio",)
+"""Events that wake a thread once for several of them: none gets lost."""
 
 _EVENTS = {
     "events_lost": "lost",
