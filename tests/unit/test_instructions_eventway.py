@@ -21,6 +21,8 @@ TABLE = symbols(
     *("native_smp_send_reschedule", "asm_sysvec_reschedule_ipi", "pipe_read"),
     *("worker_thread", "my_work", "common_interrupt", "asm_common_interrupt"),
     *("bpf_prog_run_generic_xdp", "bpf_dispatcher_xdp"),
+    *("__napi_schedule", "my_tasklet", "net_rx_action", "wake_up_process"),
+    "asm_sysvec_apic_timer_interrupt",
 )
 QUANTUM_NS = 5_000
 RECEIVER, SENDER, WORKER = "rtscope/10", "rtscope-ev/1", "kworker/1:2"
@@ -62,10 +64,17 @@ def answered(
     before: list[Step] | None = None,
     told: list[Step] = TOLD,
     asked_ns: int | None = None,
+    asked: int = 0,
 ) -> Explanation:
     """Explain an event that CPU 1 carries to a receiver that sleeps on CPU 0."""
     found = carried(
-        way, wakes=wakes, tasks=tasks, before=before, told=told, asked_ns=asked_ns
+        *(way,),
+        wakes=wakes,
+        tasks=tasks,
+        before=before,
+        told=told,
+        asked_ns=asked_ns,
+        asked=asked,
     )
     explanation = explain_event(found, TABLE, arch="x86_64")
     assert explanation.residual_ns == 0
@@ -82,13 +91,14 @@ def carried(
     before: list[Step] | None = None,
     told: list[Step] = TOLD,
     asked_ns: int | None = None,
+    asked: int = 0,
 ) -> TraceSection:
     """
     Return the path of such an event.
 
     `before` is what CPU 1 did before the event was sent, and `told` how CPU 0 hears of
-    it; `asked_ns` is when CPU 1 asked it for an interrupt before; `wakes` has, of each
-    call of CPU 1 that wakes a task, its number and the task.
+    it; `asked_ns` is when CPU 1 asked it, or CPU `asked`, for an interrupt; `wakes`
+    has, of each call of CPU 1 that wakes a task, its number and the task.
     """
     begins = [*GOES_TO_SLEEP, (0, ASLEEP), *(before or []), *ASLEEP_SENDER]
     sent_ns = sum(step[0] for step in begins)
@@ -108,7 +118,7 @@ def carried(
             *((0, SENDER, 1, 20), *tasks, (total_ns - 25, RECEIVER, 0, 15)),
         ),
         wakes=[(calls[number], 1, task) for number, task in wakes],
-        asked=() if asked_ns is None else ((asked_ns, 1, 0),),
+        asked=() if asked_ns is None else ((asked_ns, 1, asked),),
         block_ns=40_000,
         quantum_ns=QUANTUM_NS,
     )
@@ -228,6 +238,56 @@ def test_a_thread_that_carries_the_event_is_named_and_so_is_who_kept_it() -> Non
     assert found.dominant.task == "hog"
     assert WORKER in found.dominant.holder
     assert found.segments[0].cause is Cause.SENDING
+
+
+LEAVES: list[Step] = [
+    (10, "asm_sysvec_apic_timer_interrupt", 1),
+    *((10, "handle_softirqs", 1), (100, "my_tasklet", 1)),
+    *((10, "asm_common_interrupt", 1), (20, "my_handler", 1)),
+    *((10, "__napi_schedule", 1), (5, "my_handler+", 1)),
+    *((5, "asm_common_interrupt+", 1), (3_000, "my_tasklet+", 1)),
+    *((10, "handle_softirqs+", 1), (10, "wake_up_process", 1)),
+    *(*on(1, "try_to_wake_up", "enqueue_task_fair"), (5, "try_to_wake_up+", 1)),
+    *((10, "handle_softirqs+", 1), (5, "asm_sysvec_apic_timer_interrupt+", 1)),
+]
+"""A softirq, in which a driver asks for its poll, ends and leaves that to ksoftirqd."""
+POLLS = on(1, "asm_sysvec_apic_timer_interrupt", "handle_softirqs", "net_rx_action")
+
+
+def left_to_ksoftirqd(between: list[Step]) -> Explanation:
+    """Explain an event whose poll a later interrupt did, behind quayhand."""
+    sends: list[Step] = [*SENT, (30, "my_write", 1)]
+    switched: list[Step] = [(40, "__schedule", 1), (20, "__switch_to", 1)]
+    runs: list[Step] = [(8_000, "my_work+", 1)]
+    before_ns = sum(s[0] for s in [*GOES_TO_SLEEP, *ASLEEP_SENDER])
+    asked_ns = before_ns + sum(s[0] for s in sends)
+    to_ns = asked_ns + sum(s[0] for s in [*LEAVES, *between, *switched])
+    return answered(
+        [*sends, *LEAVES, *between, *switched, *runs, *POLLS, *waking(1)],
+        wakes=((0, "ksoftirqd/1"), (1, RECEIVER)),
+        tasks=((to_ns, "quayhand", 1, 98),),
+        asked_ns=asked_ns,
+        asked=1,
+    )
+
+
+def test_a_poll_that_was_left_to_ksoftirqd_waits_behind_who_has_its_cpu() -> None:
+    found = left_to_ksoftirqd([])
+
+    assert of(found, Cause.EVENT_INTERRUPT).name == "common_interrupt"
+    assert of(found, Cause.SOFTIRQ).name == "my_tasklet"
+    assert of(found, Cause.SCHEDULER).duration_ns == 60
+    assert found.dominant is not None
+    assert found.dominant.cause is Cause.NOT_REALTIME
+    assert (found.dominant.task, found.dominant.name) == ("quayhand", "my_work")
+    assert "ksoftirqd/1" in found.dominant.holder
+    assert "ksoftirqd" in " ".join(found.dominant.evidence)
+
+
+def test_what_was_asked_for_before_another_poll_is_not_left_to_ksoftirqd() -> None:
+    found = left_to_ksoftirqd([*POLLS, (10, "asm_sysvec_apic_timer_interrupt+", 1)])
+
+    assert Cause.NOT_REALTIME not in causes(found)
 
 
 def test_a_thread_that_was_woken_for_an_earlier_event_waits_for_its_cpu() -> None:

@@ -9,7 +9,6 @@ one; the sender from where it has read the clock.
 
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
-from itertools import takewhile
 
 from rtscope.explain.instructions.absences import (
     Absence,
@@ -21,10 +20,16 @@ from rtscope.explain.instructions.absences import (
     wait_of,
 )
 from rtscope.explain.instructions.calls import Frame, Run, begun, plain
-from rtscope.explain.instructions.contexts import Context, callback_of, contexts_of
+from rtscope.explain.instructions.contexts import Context, contexts_of
+from rtscope.explain.instructions.deferred import Stay, left_to_thread, stays_of
 from rtscope.explain.instructions.holders import IDLE
 from rtscope.explain.instructions.path import Cpus, runs_of_all
-from rtscope.explain.instructions.requested import asked_in, request_of
+from rtscope.explain.instructions.requested import (
+    asked_in,
+    interrupt_to,
+    request_of,
+    timers_in,
+)
 from rtscope.explain.instructions.roles import Role
 from rtscope.record.instructions.section import (
     TaskSwitch,
@@ -37,8 +42,6 @@ from rtscope.record.instructions.symbols import USER, SymbolTable
 SENDER = "rtscope-ev/"
 """How the agent's threads that send events are called: `agent/measure/sampler.c`."""
 _MOST_CARRIERS = 8
-_TICKS = ("tick_", "hrtimer_wakeup")
-"""Callbacks that carry nothing: of the tick, and of who slept for a time."""
 _ON_THE_WAY = (Wait.CPU, Wait.LOCK, Wait.PAGE)
 """What a task may wait for while it carries an event."""
 
@@ -70,6 +73,8 @@ class Carrier:
     """What waited for that timer was still with its sender."""
     was_awake: bool = False
     """Its call came before the event."""
+    stays: tuple[Stay, ...] = ()
+    """It is no task: what its CPU did while a poll was left to ksoftirqd."""
 
     @property
     def is_sender(self) -> bool:
@@ -187,7 +192,9 @@ class Search:
         task = task_at(end_ns, cpu, self._switches)
         entry = _interrupt_of(found)
         if entry is not None:
-            return self._interrupt(found, task, entry, _begin_of(entry, found))
+            return self._left(found, task, entry) or self._interrupt(
+                found, task, entry, _begin_of(entry, found)
+            )
         if task.name.startswith(IDLE) and (left := _left_idle(found)) is not None:
             entry = found.contexts[left].frame or found.runs[left].frame
             return self._interrupt(found, task, entry, found.runs[left].begin_ns)
@@ -241,13 +248,43 @@ class Search:
         waits = Carrier(
             *(found.cpu, begin_ns, asked.at_ns, task, None),
             is_device=True,
-            timers=_timers_in(found.runs[begun(found.runs, entered_ns) :]),
+            timers=timers_in(found.runs[begun(found.runs, entered_ns) :]),
             sends=self._sends,
         )
         queued = None if waits.timers else self._queued(waits, sent)
         if queued is None:
             return [known, waits], sent
         return [known, replace(waits, begin_ns=queued.end_ns), queued], sent
+
+    def _left(
+        self, found: _Found, task: TaskSwitch, entry: Frame
+    ) -> tuple[list[Carrier], _Found | None] | None:
+        """Return an interrupt whose driver's poll was left to ksoftirqd, if it was."""
+        runs, cpu = found.runs, found.cpu
+        since_ns = self._sent_ns - self._section.quantum_ns
+        left = left_to_thread(runs, found.at, since_ns)
+        if left is None:
+            return None
+        asked = replace(found, at_ns=runs[left.asked].begin_ns, at=left.asked)
+        asks = next(f for f in runs[asked.at].frame.chain() if f.role is Role.INTERRUPT)
+        carriers, sent = self._interrupt(asked, task, asks, _begin_of(asks, asked))
+        those, until_ns = list[Carrier](), found.at_ns
+        if left.told != found.at:  # the end of a later one polls in the thread's place
+            until_ns = _begin_of(entry, found)
+            name = plain(entry.name).removeprefix("asm_")
+            later = Carrier(
+                *(cpu, until_ns, found.at_ns, task, None),
+                is_interrupt=True,
+                entry=name,
+                entered_ns=until_ns,
+            )
+            those = [later]
+        stays = stays_of(
+            *(runs, found.contexts, asked.at_ns, until_ns),
+            lambda at_ns: task_at(at_ns, cpu, self._switches),
+        )
+        waits = Carrier(cpu, asked.at_ns, until_ns, task, None, stays=stays)
+        return [*those, waits, *carriers], sent
 
     def _queued(self, waits: Carrier, sent: _Found) -> Carrier | None:
         """Return the time in which a sender's queue kept the event from its device."""
@@ -257,9 +294,7 @@ class Search:
         for cpu in {one.cpu for one in self._switches}:
             runs = self._runs_on(cpu)
             for i in range(begun(runs, waits.begin_ns), begun(runs, waits.end_ns)):
-                if _transmits(runs[i]) and (
-                    timers := _timers_in(_interrupt_to(runs, i))
-                ):
+                if _transmits(runs[i]) and (timers := timers_in(interrupt_to(runs, i))):
                     end_ns = runs[i].begin_ns
                     return replace(waits, end_ns=end_ns, timers=timers, sends=True)
         return None
@@ -403,28 +438,6 @@ def _transmits(run: Run) -> bool:
     return any(
         plain(frame.name) == "dev_hard_start_xmit" for frame in run.frame.chain()
     )
-
-
-def _interrupt_to(runs: Sequence[Run], at: int) -> Sequence[Run]:
-    """Return the runs of an interrupt, and of its softirqs, up to one of them."""
-    first = at
-    while first and {Role.INTERRUPT, Role.SOFTIRQ} & runs[first - 1].frame.within:
-        first -= 1
-    return runs[first : at + 1]
-
-
-def _timers_in(runs: Sequence[Run]) -> tuple[str, ...]:
-    """
-    Return the timers' callbacks of an interrupt that begins with the first run.
-
-    On PREEMPT_RT a thread runs most of them, behind it. None if it is no timer's.
-    """
-    inside = takewhile(lambda run: Role.INTERRUPT in run.frame.within, runs)
-    if not any(Role.TIMER in run.frame.within for run in inside):
-        return ()
-    found = (callback_of(run) for run in runs)
-    names = dict.fromkeys(plain(one) for one in found if one is not None)
-    return tuple(one for one in names if not one.startswith(_TICKS))
 
 
 def _last_call_ns(runs: Sequence[Run], is_threads: Sequence[bool]) -> int:

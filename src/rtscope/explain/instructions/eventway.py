@@ -19,6 +19,7 @@ from rtscope.explain.carrying import (
 )
 from rtscope.explain.instructions.calls import plain
 from rtscope.explain.instructions.carriers import Carrier, Search, Way
+from rtscope.explain.instructions.deferred import THREAD
 from rtscope.explain.instructions.explain import explain_path, explanation_of
 from rtscope.explain.instructions.path import (
     Cpus,
@@ -59,6 +60,15 @@ RELEASED = (
     "the sender was done, and its device had not got the event: a timer let the queue "
     "of the interface (qdisc, or its stopped ring) go on"
 )
+LEFT = (
+    "a softirq that ran already ended without the driver's poll, because a thread was "
+    "to run, and left it to ksoftirqd"
+)
+_OF_STAYS = {
+    Role.SCHEDULE: Cause.SCHEDULER,
+    Role.SOFTIRQ: Cause.SOFTIRQ,
+    Role.INTERRUPT: Cause.OTHER_INTERRUPT,
+}
 
 _LONG_NS = 50_000
 """A shorter interrupt has the name of its entry."""
@@ -202,6 +212,10 @@ def _carried(
             found.append(_waited(one))
             more_ns = 0
             continue
+        if one.stays:
+            found.append(_left(one))
+            more_ns = 0
+            continue
         its_path, carried = _explained(one, section, symbols, arch, preemptible)
         held = its_path.held if one.call is not None else None
         more_ns = 0 if held is None else max(0, held.runnable_ns - one.begin_ns)
@@ -291,6 +305,25 @@ def _waited(one: Carrier) -> _Carried:
         name = ", ".join(one.timers)
         segment = replace(segment, cause=cause, name=name, evidence=evidence)
     return _Carried(length_ns, [segment], ())
+
+
+def _left(one: Carrier) -> _Carried:
+    """Return the time in which a driver's poll was left to ksoftirqd."""
+    thread = f"{THREAD}{one.cpu}"
+    segments = list[Segment]()
+    for stay in one.stays:
+        times_ns = stay.begin_ns - one.begin_ns, stay.end_ns - one.begin_ns
+        cause = _OF_STAYS.get(stay.role, Cause.NOT_REALTIME)
+        segment = Segment(Part.A, *times_ns, cause, stay.name, evidence=(LEFT,))
+        if stay.task is not None:
+            segment = replace(
+                segment,
+                task=stay.task.name,
+                policy=stay.task.policy,
+                holder=f"{thread} on CPU {one.cpu} was to carry the event",
+            )
+        segments.append(segment)
+    return _Carried(one.end_ns - one.begin_ns, segments, ())
 
 
 def _from_the_begin(first: Segment) -> Segment:

@@ -6,13 +6,18 @@ a timer of its own: it moderates its interrupts, or takes its time.
 """
 
 from collections.abc import Callable, Sequence
+from itertools import takewhile
 
-from rtscope.explain.instructions.calls import Run, begun
+from rtscope.explain.instructions.calls import Run, begun, plain
+from rtscope.explain.instructions.contexts import callback_of
 from rtscope.explain.instructions.roles import Role
 from rtscope.record.instructions.section import Asked, TraceSection, requests_of
 
 BETWEEN_CPUS = "ipi"
 """In the name of each function that sends an interrupt to another CPU."""
+
+_TICKS = ("tick_", "hrtimer_wakeup")
+"""Callbacks that carry nothing: of the tick, and of who slept for a time."""
 
 
 def asked_in(runs: Sequence[Run], asked: Asked) -> int | None:
@@ -55,3 +60,25 @@ def _is_of_device(one: Asked, by: int, runs: Sequence[Run]) -> bool:
     if by == one.cpu and Role.INTERRUPT in runs[at].frame.within:
         return False
     return not any(BETWEEN_CPUS in f.name.lower() for f in runs[at].frame.chain())
+
+
+def interrupt_to(runs: Sequence[Run], at: int) -> Sequence[Run]:
+    """Return the runs of an interrupt, and of its softirqs, up to one of them."""
+    first = at
+    while first and {Role.INTERRUPT, Role.SOFTIRQ} & runs[first - 1].frame.within:
+        first -= 1
+    return runs[first : at + 1]
+
+
+def timers_in(runs: Sequence[Run]) -> tuple[str, ...]:
+    """
+    Return the timers' callbacks of an interrupt that begins with the first run.
+
+    On PREEMPT_RT a thread runs most of them, behind it. None if it is no timer's.
+    """
+    inside = takewhile(lambda run: Role.INTERRUPT in run.frame.within, runs)
+    if not any(Role.TIMER in run.frame.within for run in inside):
+        return ()
+    found = (callback_of(run) for run in runs)
+    names = dict.fromkeys(plain(one) for one in found if one is not None)
+    return tuple(one for one in names if not one.startswith(_TICKS))

@@ -16,6 +16,7 @@
 #include <linux/rtnetlink.h>
 #include <linux/skbuff.h>
 #include <net/net_namespace.h>
+#include <net/sock.h>
 
 #define RARELY 50
 #define ROUNDS 6
@@ -171,6 +172,124 @@ static int lock_begin(void)
 	return take("eth0") ?: begin(seal_hatch, 1, "caulker/%u");
 }
 
+/* The lock of the queue of each packet socket, as packet_rcv() takes it: for 500 us. */
+static noinline void bar_gangway(void)
+{
+	static DEFINE_SPINLOCK(alone);
+	struct sock *held[4], *sk;
+	unsigned int n = 0;
+	struct net *net;
+
+	spin_lock_bh(&alone);
+	rcu_read_lock();
+	for_each_net_rcu(net)
+		sk_for_each_rcu(sk, &net->packet.sklist)
+			if (n < ARRAY_SIZE(held) && refcount_inc_not_zero(&sk->sk_refcnt))
+				held[n++] = sk;
+	rcu_read_unlock();
+	for (unsigned int i = 0; i < n; i++)
+		spin_lock(&held[i]->sk_receive_queue.lock);
+	compute(500);
+	for (unsigned int i = n; i-- > 0;)
+		spin_unlock(&held[i]->sk_receive_queue.lock);
+	spin_unlock_bh(&alone);
+	for (unsigned int i = 0; i < n; i++)
+		sock_put(held[i]);
+}
+
+/* Until the sender has given a frame to its device. */
+static void wait_for_frame(void)
+{
+	const struct dql *queue = &netdev_get_tx_queue(dev, 0)->dql;
+	const unsigned int sent = READ_ONCE(queue->num_queued);
+
+	while (READ_ONCE(queue->num_queued) == sent && !kthread_should_stop())
+		cond_resched();
+}
+
+static void watch_gangway(void)
+{
+	wait_for_frame();
+	bar_gangway();
+}
+
+static int socket_begin(void)
+{
+	return take("eth0") ?: begin(watch_gangway, 0, "gangway/%u");
+}
+
+/* A softirq that is left to its thread: an interrupt in a tasklet that wakes another. */
+static struct task_struct *hand;
+static struct hrtimer shift_bell;
+
+static void haul(struct tasklet_struct *unused)
+{
+	compute(25);
+	wake_up_process(hand);
+}
+
+static DECLARE_TASKLET(hauling, haul);
+
+static enum hrtimer_restart ring_shift(struct hrtimer *timer)
+{
+	tasklet_schedule(&hauling);
+	return HRTIMER_NORESTART;
+}
+
+/* Gives way to whatever is of a higher priority. */
+static noinline void quayhand(void)
+{
+	for (unsigned int i = 0; i < 140; i++) {
+		compute(5);
+		cond_resched();
+	}
+}
+
+static int hand_works(void *unused)
+{
+	set_current_state(TASK_INTERRUPTIBLE);
+	while (!kthread_should_stop()) {
+		schedule();
+		if (!kthread_should_stop())
+			quayhand();
+		set_current_state(TASK_INTERRUPTIBLE);
+	}
+	__set_current_state(TASK_RUNNING);
+	return 0;
+}
+
+/* Just before the next event: one comes each 200 us. */
+static void start_shift(void)
+{
+	wait_for_frame();
+	hrtimer_start(&shift_bell, ns_to_ktime(186 * NSEC_PER_USEC),
+		      HRTIMER_MODE_REL_PINNED_HARD);
+}
+
+static int softirq_begin(void)
+{
+	int err = take("eth0");
+
+	if (err)
+		return err;
+	hrtimer_init(&shift_bell, CLOCK_MONOTONIC, HRTIMER_MODE_REL_PINNED_HARD);
+	shift_bell.function = ring_shift;
+	hand = kthread_create_on_cpu(hand_works, NULL, 1, "quayhand/%u");
+	if (IS_ERR(hand))
+		return PTR_ERR(hand);
+	sched_set_fifo_low(hand);
+	wake_up_process(hand);
+	return begin(start_shift, 1, "shift/%u");
+}
+
+static void softirq_end(void)
+{
+	thread_end();
+	hrtimer_cancel(&shift_bell);
+	tasklet_kill(&hauling);
+	kthread_stop(hand);
+}
+
 /* A queue that is stopped, and woken by a timer. */
 static struct hrtimer sluice;
 
@@ -317,6 +436,8 @@ static const struct deed {
 	{ "tap", tap_begin, tap_end },
 	{ "cantap", cantap_begin, tap_end },
 	{ "lock", lock_begin, thread_end },
+	{ "socket", socket_begin, thread_end },
+	{ "softirq", softirq_begin, softirq_end },
 	{ "queue", queue_begin, queue_end },
 	{ "poll", poll_begin, poll_end },
 	{ "irqsoff", irqsoff_begin, thread_end },
