@@ -240,6 +240,29 @@ def test_a_thread_that_carries_the_event_is_named_and_so_is_who_kept_it() -> Non
     assert found.segments[0].cause is Cause.SENDING
 
 
+def test_a_device_may_keep_an_event_until_a_later_one_is_sent() -> None:
+    sends: list[Step] = [*SENT, (30, "my_write", 1)]
+    sleeps: list[Step] = [
+        *on(1, "my_write+", "__x64_sys_write+", "do_syscall_64+", "user"),
+        *((10, "do_syscall_64", 1), (20_000, "do_nanosleep", 1)),
+        (10, "do_syscall_64+", 1),
+    ]
+    told: list[Step] = [(10, "asm_common_interrupt", 1), (20, "my_handler", 1)]
+    until = [*GOES_TO_SLEEP, *ASLEEP_SENDER, *sends, *sleeps, *sends]
+    found = answered(
+        [*sends, *sleeps, *sends, *told, *waking(1)],
+        wakes=((0, RECEIVER),),
+        asked_ns=sum(step[0] for step in until),
+        asked=1,
+    )
+
+    assert causes(found)[:3] == [Cause.SENDING, Cause.DEVICE, Cause.EVENT_INTERRUPT]
+    assert found.dominant is not None
+    assert found.dominant.cause is Cause.DEVICE
+    assert found.dominant.duration_ns > 20_000
+    assert "later event" in " ".join(found.dominant.evidence)
+
+
 LEAVES: list[Step] = [
     (10, "asm_sysvec_apic_timer_interrupt", 1),
     *((10, "handle_softirqs", 1), (100, "my_tasklet", 1)),

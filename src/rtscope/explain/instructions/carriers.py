@@ -67,6 +67,8 @@ class Carrier:
     """The CPU of whose instruction that is."""
     is_device: bool = False
     """It is no task: a device that takes its time between its store and its request."""
+    until_later: bool = False
+    """It asked for its interrupt when a later event had come."""
     timers: tuple[str, ...] = ()
     """The callbacks of the timer that ended this time, where that was no device's."""
     sends: bool = False
@@ -200,6 +202,8 @@ class Search:
             return self._interrupt(found, task, entry, found.runs[left].begin_ns)
         if task.name.startswith(SENDER):
             begin_ns = self._read_ns(found)
+            if self._sends and begin_ns > self._sent_ns + self._section.quantum_ns:
+                return self._until_later(found, task)
             return [Carrier(cpu, begin_ns, end_ns, task, None)], None
         arrived_ns, slept_ns = self._stay(task, end_ns)
         woken = self._call_of(task.task, slept_ns, arrived_ns, cpu)
@@ -256,6 +260,15 @@ class Search:
             return [known, waits], sent
         return [known, replace(waits, begin_ns=queued.end_ns), queued], sent
 
+    def _until_later(
+        self, found: _Found, task: TaskSwitch
+    ) -> tuple[list[Carrier], _Found | None]:
+        """Return a device that kept the event until a sender used it again."""
+        sent = self._sent_by(found.at_ns)
+        begin_ns = self._sent_ns if sent is None else min(sent.at_ns, found.at_ns)
+        kept = Carrier(found.cpu, begin_ns, found.at_ns, task, None, is_device=True)
+        return [replace(kept, until_later=True)], sent
+
     def _left(
         self, found: _Found, task: TaskSwitch, entry: Frame
     ) -> tuple[list[Carrier], _Found | None] | None:
@@ -271,11 +284,10 @@ class Search:
         those, until_ns = list[Carrier](), found.at_ns
         if left.told != found.at:  # the end of a later one polls in the thread's place
             until_ns = _begin_of(entry, found)
-            name = plain(entry.name).removeprefix("asm_")
             later = Carrier(
                 *(cpu, until_ns, found.at_ns, task, None),
                 is_interrupt=True,
-                entry=name,
+                entry=plain(entry.name).removeprefix("asm_"),
                 entered_ns=until_ns,
             )
             those = [later]

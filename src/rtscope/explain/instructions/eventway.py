@@ -52,6 +52,10 @@ MODERATED = (
     "no instruction of a CPU asked for the interrupt, but a timer of the device: it "
     "moderates its interrupts (coalescing), or takes its time"
 )
+KEPT = (
+    "the device asked for its interrupt when a later event had come, as a UART does "
+    "whose FIFO has a trigger level (rx_trig_bytes)"
+)
 POLLED = (
     "no interrupt of the device told of the event: a timer let the driver poll, as "
     "with gro_flush_timeout and napi_defer_hard_irqs"
@@ -298,7 +302,8 @@ def _as_interrupt(segment: Segment, name: str) -> Segment:
 def _waited(one: Carrier) -> _Carried:
     """Return the time of a device that waits before it asks for its interrupt."""
     length_ns = one.end_ns - one.begin_ns
-    segment = Segment(Part.A, 0, length_ns, Cause.DEVICE, DEVICE, evidence=(MODERATED,))
+    why = KEPT if one.until_later else MODERATED
+    segment = Segment(Part.A, 0, length_ns, Cause.DEVICE, DEVICE, evidence=(why,))
     if one.timers:
         cause = Cause.QUEUED if one.sends else Cause.DEFERRED
         evidence = (RELEASED if one.sends else POLLED,)
