@@ -202,7 +202,7 @@ static int open_uio(struct event_ends *e, const struct event_choice *choice,
 		    struct event_refusal *refusal)
 {
 	static int next; /* each way has a device of its own */
-	int number = find_edu(next), err = number < 0 ? number : 0;
+	int from = next, number = find_edu(from), err = number < 0 ? number : 0;
 	char path[32];
 
 	(void)choice;
@@ -220,8 +220,11 @@ static int open_uio(struct event_ends *e, const struct event_choice *choice,
 		event_refuse(refusal, "open a device edu of QEMU by uio_pci_generic",
 			     err);
 		if (err == -ENODEV)
-			refusal->remedy = "each CPU needs such a device: name fewer "
-					  "with --cpus, or choose another --event";
+			refusal->remedy =
+				from ? "each CPU needs such a device: name fewer with "
+				       "--cpus, or choose another --event"
+				     : "measure on -t virtual:pc, or choose another "
+				       "--event";
 		return err;
 	}
 	return event_try_first(e, &event_kind_uio, "interrupt", refusal);

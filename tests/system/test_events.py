@@ -259,6 +259,8 @@ def test_an_event_that_a_machine_cannot_have_is_refused_in_words(event: str) -> 
     assert done.error.cause in ("event", "capability")
     assert done.error.message.startswith(f"event {event.partition(':')[0]}: cannot ")
     assert done.error.remedy
+    # Fewer CPUs do not help where not even one has its device.
+    assert "name fewer" not in done.error.remedy
 
 
 NAMED = """
