@@ -152,6 +152,32 @@ def test_an_event_is_sent_told_by_an_interrupt_and_received() -> None:
     assert "had the event" in sentence(found)
 
 
+def test_what_interrupts_the_receivers_program_is_no_call_of_it() -> None:
+    begins = [*GOES_TO_SLEEP, (0, ASLEEP), *ASLEEP_SENDER]
+    steps = [
+        *(*begins, *SENT, (500, "my_write", 1), *waking(1), (9, "user", 1), *TOLD),
+        *(*WAKES_UP, (30, "asm_common_interrupt"), (5, "user")),
+    ]
+    total_ns, sent_ns = (sum(step[0] for step in those) for those in (steps, begins))
+    path = section(
+        steps,
+        TABLE,
+        late=total_ns - sent_ns,
+        tasks=(
+            *((0, RECEIVER, 0, 15), (SLEPT_NS, "swapper/0", 0, 120)),
+            *((0, SENDER, 1, 20), (total_ns - 60, RECEIVER, 0, 15)),
+        ),
+        wakes=[(sent_ns + 530, 1, RECEIVER)],
+        block_ns=40_000,
+        quantum_ns=QUANTUM_NS,
+    )
+
+    found = explain_event(path, TABLE, arch="x86_64")
+
+    assert not found.broken
+    assert found.segments[0].cause is Cause.SENDING
+
+
 def test_what_interrupts_the_sender_delays_the_event_and_is_no_timer_of_it() -> None:
     tick: list[Step] = [
         (10, "asm_common_interrupt", 1),

@@ -22,6 +22,7 @@ from rtscope.explain.instructions.absences import (
 from rtscope.explain.instructions.calls import Frame, Run, begun, plain
 from rtscope.explain.instructions.contexts import Context, contexts_of
 from rtscope.explain.instructions.deferred import Stay, left_to_thread, stays_of
+from rtscope.explain.instructions.elsewhere import ThreadsCpu
 from rtscope.explain.instructions.holders import IDLE
 from rtscope.explain.instructions.path import Cpus, runs_of_all
 from rtscope.explain.instructions.requested import (
@@ -29,6 +30,7 @@ from rtscope.explain.instructions.requested import (
     interrupt_to,
     request_of,
     timers_in,
+    transmits,
 )
 from rtscope.explain.instructions.roles import Role
 from rtscope.record.instructions.section import (
@@ -125,7 +127,7 @@ class Search:
         absences = absences_of(
             others.section, symbols, own.runs, tasks, others.switches
         )
-        since_ns = max(self._sent_ns, _last_call_ns(own.runs, tasks.measured))
+        since_ns = max(self._sent_ns, _last_call_ns(own, tasks.measured))
         self._waits = [
             one
             for one in absences
@@ -265,7 +267,7 @@ class Search:
     ) -> tuple[list[Carrier], _Found | None]:
         """Return a device that kept the event until a sender used it again."""
         sent = self._sent_by(found.at_ns)
-        begin_ns = self._sent_ns if sent is None else min(sent.at_ns, found.at_ns)
+        begin_ns = min(sent.at_ns if sent else self._sent_ns, found.at_ns)
         kept = Carrier(found.cpu, begin_ns, found.at_ns, task, None, is_device=True)
         return [replace(kept, until_later=True)], sent
 
@@ -301,12 +303,12 @@ class Search:
     def _queued(self, waits: Carrier, sent: _Found) -> Carrier | None:
         """Return the time in which a sender's queue kept the event from its device."""
         own = sent.runs[begun(sent.runs, self._sent_ns) : sent.at]
-        if any(_transmits(run) for run in own):
+        if any(transmits(run) for run in own):
             return None
         for cpu in {one.cpu for one in self._switches}:
             runs = self._runs_on(cpu)
             for i in range(begun(runs, waits.begin_ns), begun(runs, waits.end_ns)):
-                if _transmits(runs[i]) and (timers := timers_in(interrupt_to(runs, i))):
+                if transmits(runs[i]) and (timers := timers_in(interrupt_to(runs, i))):
                     end_ns = runs[i].begin_ns
                     return replace(waits, end_ns=end_ns, timers=timers, sends=True)
         return None
@@ -445,25 +447,21 @@ class Search:
         return min(self._sent_ns, found.at_ns)
 
 
-def _transmits(run: Run) -> bool:
-    """Tell whether a frame is handed to the driver of its interface."""
-    return any(
-        plain(frame.name) == "dev_hard_start_xmit" for frame in run.frame.chain()
-    )
-
-
-def _last_call_ns(runs: Sequence[Run], is_threads: Sequence[bool]) -> int:
+def _last_call_ns(own: ThreadsCpu, is_threads: Sequence[bool]) -> int:
     """
     Return when a thread began the last call that it waited in; 0: before all runs.
 
     Behind that it was in its program again, and read the clock there, or in a call.
     """
-    mine = (i for i in range(len(runs) - 1, -1, -1) if is_threads[i])
     seen = ""
-    for i in mine:
-        here = "program" if runs[i].frame.name == USER else "kernel"
+    for i in range(len(own.runs) - 1, -1, -1):
+        run, interrupt = own.runs[i], Role.INTERRUPT
+        is_call = own.contexts[i].role is not interrupt
+        if not is_threads[i] or not is_call or interrupt in run.frame.within:
+            continue
+        here = "program" if run.frame.name == USER else "kernel"
         if here == "program" and seen == "wait":
-            return runs[i].end_ns
+            return run.end_ns
         if here == "program" or (seen and here == "kernel"):
             seen = "program" if here == "program" else "wait"
     return 0

@@ -82,3 +82,10 @@ def timers_in(runs: Sequence[Run]) -> tuple[str, ...]:
     found = (callback_of(run) for run in runs)
     names = dict.fromkeys(plain(one) for one in found if one is not None)
     return tuple(one for one in names if not one.startswith(_TICKS))
+
+
+def transmits(run: Run) -> bool:
+    """Tell whether a frame is handed to the driver of its interface."""
+    return any(
+        plain(frame.name) == "dev_hard_start_xmit" for frame in run.frame.chain()
+    )
