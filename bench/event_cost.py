@@ -5,7 +5,8 @@ callgrind counts the receiving loop of the agent alone; the difference of two ru
 lengths leaves out start and end. Beside it the bare loop of the same calls (wait, read
 the clock), so that it shows what number, histogram, sums and worst cost. A sample that
 is a maximum, among the worst, or as long as its interval, takes a slow path of some 150
-instructions: more of them do on a busy machine. So `usual` leaves that path out.
+instructions: more of them do on a busy machine. So `usual` leaves that path out, but
+counts these samples: it is right on a quiet machine, and too low on a busy one.
 """
 
 import json
