@@ -20,6 +20,7 @@ From the instructions that a virtual board executed to an explanation. Pure.
     reports.py, reports.toml    reports of the kernel, as WARN()
     explain.py                  the explanation
     carriers.py                 who carried an event to the thread
+    deferred.py                 a poll that was left to ksoftirqd
     requested.py                which request an interrupt answers
     released.py                 a thread that a known call woke, and no timer
     eventway.py                 the explanation of an answer to an event, or of a gap
