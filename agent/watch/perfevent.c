@@ -55,6 +55,11 @@ static int open_one(const struct perfevent_kind *kind, int tid, int cpu, bool sa
 		.disabled = 1,
 		.exclude_kernel = kind->user_only,
 		.exclude_hv = 1,
+		.comm = !sampler && kind->tells_programs,
+		.sample_type = PERF_SAMPLE_TIME,
+		.sample_id_all = 1,
+		.use_clockid = 1,
+		.clockid = CLOCK_MONOTONIC,
 	};
 
 	if (cpu != PERFEVENT_OWN && kind->of_cpu) {
@@ -71,8 +76,6 @@ static int open_one(const struct perfevent_kind *kind, int tid, int cpu, bool sa
 		attr.sample_type = SAMPLE_FIELDS;
 		attr.sample_regs_user = PERFREGS_MASK;
 		attr.sample_stack_user = PERFEVENT_STACK_BYTES;
-		attr.use_clockid = 1;
-		attr.clockid = CLOCK_MONOTONIC;
 		/* the agent looks into the ring by itself: waking it would cost the
 		 * watched thread an interrupt for each sample */
 		attr.watermark = 1;
@@ -171,6 +174,7 @@ int perfevent_open(struct perfevent *e, struct perfevent_kind *kind, int tid, in
 
 	*e = (struct perfevent){ .counter_fd = -1, .sampler_fd = -1 };
 	e->both = kind->by_hand && copies;
+	e->tells_programs = kind->tells_programs;
 	if (!e->both) {
 		e->counter_fd = open_permitted(kind, tid, cpu, PERFEVENT_NO_MORE);
 		if (e->counter_fd < 0)
@@ -201,9 +205,15 @@ static int map_ring(struct perfring *r, int fd, size_t bytes)
 
 int perfring_join(struct perfring *r, struct perfevent *e, size_t bytes)
 {
+	int err = 0;
+
 	if (!r->map)
-		return map_ring(r, e->sampler_fd, bytes);
-	return ioctl(e->sampler_fd, PERF_EVENT_IOC_SET_OUTPUT, r->fd) < 0 ? -errno : 0;
+		err = map_ring(r, e->sampler_fd, bytes);
+	else if (ioctl(e->sampler_fd, PERF_EVENT_IOC_SET_OUTPUT, r->fd) < 0)
+		err = -errno;
+	if (!err && e->tells_programs) /* if it cannot, they are not told */
+		ioctl(e->counter_fd, PERF_EVENT_IOC_SET_OUTPUT, r->fd);
+	return err;
 }
 
 int perfring_make(struct perfring *r, int cpu, size_t bytes)
@@ -323,6 +333,22 @@ static bool read_sample(struct cursor *c, struct perfsample *out)
 	return !c->cut;
 }
 
+/* Of PERF_RECORD_COMM: two numbers of 4 bytes, the name, and the time. */
+static bool read_program(const struct perf_event_header *header,
+			 const unsigned char *record, struct perfsample *out)
+{
+	const size_t name = sizeof(*header) + 2 * sizeof(uint32_t);
+
+	if (header->type != PERF_RECORD_COMM ||
+	    !(header->misc & PERF_RECORD_MISC_COMM_EXEC) ||
+	    header->size < name + 2 * sizeof(uint64_t))
+		return false;
+	*out = (struct perfsample){ .program = (const char *)record + name };
+	memcpy(&out->t_ns, record + header->size - sizeof(out->t_ns),
+	       sizeof(out->t_ns));
+	return true;
+}
+
 /* A record may go around the end of the ring. */
 static void copy_out(const struct perfring *r, uint64_t from, void *to, size_t bytes)
 {
@@ -374,6 +400,8 @@ bool perfring_take(struct perfring *r, unsigned char *buffer, struct perfsample 
 
 	while (perfring_next(r, buffer)) {
 		memcpy(&header, buffer, sizeof(header));
+		if (read_program(&header, buffer, out))
+			return true;
 		if (header.type == PERF_RECORD_SAMPLE) {
 			struct cursor c = { buffer + sizeof(header),
 					    header.size - sizeof(header), false };

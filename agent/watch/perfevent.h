@@ -32,10 +32,11 @@ struct perfevent_kind {
 	/* the tracepoint that tells the same where events are of CPUs, with the thread
 	 * in its field `pid`; 0: none */
 	uint64_t of_cpu;
-	bool is_call;   /* it has the arguments of a system call */
-	bool sampled;   /* copies stacks, else only counts */
-	bool by_hand;   /* see perfevent_grant() */
-	bool user_only; /* the kernel lets us see no more */
+	bool tells_programs; /* a record when the thread executes a program, too */
+	bool is_call;        /* it has the arguments of a system call */
+	bool sampled;        /* copies stacks, else only counts */
+	bool by_hand;        /* see perfevent_grant() */
+	bool user_only;      /* the kernel lets us see no more */
 };
 
 struct perfevent {
@@ -44,7 +45,8 @@ struct perfevent {
 	uint64_t id;    /* of the sampler */
 	uint64_t granted;
 	bool running; /* the sampler */
-	bool both;    /* one event counts, and copies stacks for as long as it is to */
+	bool tells_programs;
+	bool both; /* one event counts, and copies stacks for as long as it is to */
 };
 
 struct perfring {
@@ -66,6 +68,7 @@ struct perfsample {
 	uint64_t address; /* of a page fault */
 	uint64_t ip;
 	uint64_t abi;             /* of the registers: 0 none, 1 32-bit, 2 64-bit */
+	const char *program;      /* that the thread executed then; NULL: an event */
 	const unsigned char *raw; /* the fields of a tracepoint */
 	const unsigned char *regs, *stack;
 	size_t raw_bytes, regs_bytes, stack_bytes;
@@ -128,7 +131,7 @@ int64_t perfevent_count(const struct perfevent *e);
  * has room for 64 KiB. */
 bool perfring_next(struct perfring *r, unsigned char *buffer);
 
-/* Takes the next sample. True, or false if there is none; `buffer` has room for one
+/* Takes the next sample, or what the thread executed. True, or false if there is none; `buffer` has room for one
  * record of the kernel, 64 KiB. */
 bool perfring_take(struct perfring *r, unsigned char *buffer, struct perfsample *out);
 

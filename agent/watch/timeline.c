@@ -359,7 +359,7 @@ static void wake(struct timeline *t, const struct timeline_record *r,
 	/* A lock of the kernel, or a device: whoever wakes it, the program did not make
 	 * this thread depend on that one. */
 	if ((t->is_out && t->held) || r->priority >= TIMELINE_LOWEST ||
-	    r->context == IN_INTERRUPT)
+	    r->context == IN_INTERRUPT || r->by_agent)
 		return;
 	if (word_waited_for(t) && waker && r->context == IN_THREAD)
 		look_for_inversion(t, r, waker);

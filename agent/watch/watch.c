@@ -333,10 +333,13 @@ static void take_own(struct watch *w, struct watched *t, struct perfring *ring)
 {
 	struct perfsample sample;
 
-	while (perfring_take(ring, w->buffer, &sample))
+	while (perfring_take(ring, w->buffer, &sample)) {
+		if (sample.program)
+			watchreport_executed(w, t, &sample);
 		for (unsigned int i = 0; i < w->kinds; i++)
 			if (t->event[i].sampler_fd >= 0 && t->event[i].id == sample.id)
 				take_sample(w, t, i, &sample);
+	}
 }
 
 static void take_of_cpu(struct watch *w, unsigned int cpu)
@@ -370,7 +373,8 @@ static void take_stacks(struct watch *w)
 	}
 }
 
-/* Threads that have ended make room for others. */
+/* Threads that have ended make room for others; all do where one that was not the first
+ * has executed a program, and has its number now. */
 static void take_all(struct watch *w)
 {
 	const int64_t until_ns = clock_now_ns();
@@ -381,7 +385,7 @@ static void take_all(struct watch *w)
 	for (unsigned int i = 0; i < w->threads; i++) {
 		struct watched *t = w->thread[i];
 
-		if (t->alive) {
+		if (t->alive && !w->executed) {
 			w->thread[kept++] = t;
 			continue;
 		}
@@ -389,6 +393,7 @@ static void take_all(struct watch *w)
 		close_thread(w, t);
 	}
 	w->threads = kept;
+	w->executed = false;
 }
 
 static void end_all(struct watch *w)
@@ -422,11 +427,11 @@ static enum hostlink_end sample_until(struct watch *w, struct options *o)
 			ns_timespec(next_ns < end_ns ? next_ns : end_ns);
 
 		clock_sleep_until(&until);
+		take_all(w);
 		if (look_for_threads(w) == -ESRCH) {
 			w->gone = true;
 			break;
 		}
-		take_all(w);
 		now_ns = clock_now_ns();
 		ended = hostlink_check(&o->link, now_ns);
 	}

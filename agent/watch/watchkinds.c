@@ -2,9 +2,11 @@
 #include "watch/watchkinds.h"
 
 #include <errno.h>
+#include <fcntl.h>
 #include <linux/perf_event.h>
 #include <stdio.h>
 #include <string.h>
+#include <unistd.h>
 
 #include "files/slurp.h"
 #include "machine/tracefs.h"
@@ -16,6 +18,7 @@
 static const struct perfevent_kind software_kinds[] = {
 	{ .name = "minor_fault",
 	  .config = PERF_COUNT_SW_PAGE_FAULTS_MIN,
+	  .tells_programs = true,
 	  .sampled = true },
 	/* each waits for a device: no storm of them stops an event that copies stacks */
 	{ .name = "major_fault",
@@ -54,7 +57,8 @@ static const struct tracepoint tracepoints[] = {
 	/* not to a time of CLOCK_MONOTONIC */
 	{ "relative_sleep", "syscalls/sys_enter_clock_nanosleep",
 	  "flags == 0 || which_clock == 0" },
-	{ "signal", "signal/signal_deliver", NULL },
+	/* SIGKILL, which ends the other threads of one that executes a program, too */
+	{ "signal", "signal/signal_deliver", "sig != 9" },
 };
 
 static struct perfevent_kind *add(struct watch *w, struct perfevent_kind kind, int err)
@@ -149,23 +153,36 @@ static void add_tracepoints(struct watch *w)
 	add_tracepoint(w, tracefs, err, &calls);
 }
 
+#define LINK "/proc/self/fd/"
+
 void watchkinds_make(struct watch *w, const struct options *o)
 {
+	/* A link to a file in the memory of the process ends when that executes another
+	 * program: a descriptor does not. */
+	static char link[OPTIONS_MAX_PROBES][sizeof(LINK) + 11];
 	const int probe_type = o->probes ? perfevent_probe_type() : 0;
 
 	for (size_t i = 0; i < COUNT_OF(software_kinds); i++)
 		add(w, software_kinds[i], 0)->type = PERF_TYPE_SOFTWARE;
 	w->abi = watchproc_abi(w->pid);
 	add_tracepoints(w);
-	for (unsigned int i = 0; i < o->probes; i++)
+	for (unsigned int i = 0; i < o->probes; i++) {
+		const int fd = open(o->probe[i].path, O_PATH | O_CLOEXEC);
+		const bool gone = fd < 0 && errno == ENOENT;
+
+		snprintf(link[i], sizeof(link[i]), LINK "%d", fd);
 		add(w,
 		    (struct perfevent_kind){ .name = o->probe[i].name,
 					     .type = (uint32_t)probe_type,
-					     .path = o->probe[i].path,
+					     .path = fd < 0 ? o->probe[i].path
+							    : link[i],
 					     .offset = o->probe[i].offset,
 					     .sampled = true,
 					     .by_hand = true },
-		    probe_type < 0 ? probe_type : 0);
+		    probe_type < 0 ? probe_type
+		    : gone         ? -ESTALE
+				   : 0);
+	}
 	for (unsigned int i = 0; i < w->kinds; i++)
 		w->samplers +=
 			w->kind[i].sampled && w->kind[i].type == PERF_TYPE_SOFTWARE;

@@ -10,6 +10,7 @@
 #include <time.h>
 #include <unistd.h>
 
+#include "files/readfile.h"
 #include "files/slurp.h"
 #include "host/version.h"
 #include "machine/pidnamespace.h"
@@ -17,9 +18,10 @@
 #include "thread/rights.h"
 #include "watch/perfregs.h"
 
-#define PARANOID   "/proc/sys/kernel/perf_event_paranoid"
-#define VDSO_BYTES 65536
-#define LOCKDOWN   "/sys/kernel/security/lockdown"
+#define PARANOID    "/proc/sys/kernel/perf_event_paranoid"
+#define VDSO_BYTES  65536
+#define STACKS_MORE 32 /* of each program that is executed */
+#define LOCKDOWN    "/sys/kernel/security/lockdown"
 
 struct refusal {
 	const char *cause, *remedy;
@@ -87,6 +89,8 @@ static struct refusal explain(int err, bool probe)
 	case -ENOSYS:
 		return (struct refusal){ "unbuilt",
 					 "use a kernel with CONFIG_PERF_EVENTS" };
+	case -ESTALE:
+		return (struct refusal){ "unmapped", "watch it again" };
 	case -EMFILE:
 	case -ENFILE:
 		return (struct refusal){ "rlimit", "raise the limit: ulimit -n 65536" };
@@ -103,6 +107,15 @@ static struct refusal explain(int err, bool probe)
 	default:
 		return (struct refusal){ "other", "look into the kernel log" };
 	}
+}
+
+static void emit_memory(struct watch *w)
+{
+	char path[32];
+	char *paths[] = { path };
+
+	snprintf(path, sizeof(path), "/proc/%d/maps", w->pid);
+	readfile(paths, 1, w->out);
 }
 
 /* Code of the kernel in the process, of which there is no file: one that may not be read
@@ -172,6 +185,7 @@ void watchreport_begin(struct watch *w)
 	emit_close(w->out, ']');
 	emit_end(w->out);
 	emit_vdso(w);
+	emit_memory(w);
 }
 
 struct perfevent *watched_events(const struct watch *w, struct watched *t,
@@ -227,7 +241,9 @@ void watchreport_sample(struct watch *w, const struct watched *t, unsigned int k
 	emit_end(w->out);
 }
 
-static void emit_timed(struct emit *out, const char *key, const struct timed *timed)
+/* Not inlined: of each of its many calls there would be a copy. */
+static void __attribute__((noinline)) emit_timed(struct emit *out, const char *key,
+						 const struct timed *timed)
 {
 	emit_open(out, key, '{');
 	emit_int(out, "count", timed->count);
@@ -339,6 +355,21 @@ static void emit_words(struct emit *out, const struct timeline *t)
 	}
 	emit_close(out, ']');
 	emit_int(out, "other_words", t->other_words);
+}
+
+/* Its memory first, as of `looked_ns`: of another program, if one was executed since. */
+void watchreport_executed(struct watch *w, struct watched *t,
+			  const struct perfsample *sample)
+{
+	w->executed |= t->tid != w->pid;
+	w->stacks_each += STACKS_MORE;
+	emit_memory(w);
+	emit_begin(w->out, "executed");
+	emit_int(w->out, "tid", t->tid);
+	emit_text(w->out, "name", sample->program);
+	emit_int(w->out, "t_ns", sample->t_ns);
+	emit_int(w->out, "looked_ns", clock_now_ns());
+	emit_end(w->out);
 }
 
 void watchreport_thread(struct watch *w, struct watched *t)

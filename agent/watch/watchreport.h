@@ -15,6 +15,8 @@ void watchreport_begin(struct watch *w);
 void watchreport_sample(struct watch *w, const struct watched *t, unsigned int kind,
 			const struct perfsample *sample,
 			const struct timeline_record *call);
+void watchreport_executed(struct watch *w, struct watched *t,
+			  const struct perfsample *sample);
 void watchreport_thread(struct watch *w, struct watched *t);
 int watchreport_end(struct watch *w, const char *stopped);
 

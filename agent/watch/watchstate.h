@@ -110,7 +110,8 @@ struct watch {
 	struct watch_cost cost[5];
 	struct watchflow flow;
 	struct watchplaces places;
-	bool gone; /* the process ended before the time was over */
+	bool executed; /* a program, by a thread that was not the first */
+	bool gone;     /* the process ended before the time was over */
 };
 
 #endif

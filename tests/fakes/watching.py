@@ -12,6 +12,7 @@ from rtscope.contract import (
     WatchedThread,
     WatchedWord,
     WatchEnd,
+    WatchExecuted,
     WatchSample,
 )
 from rtscope.programs.naming import NamedFrame, NamedStack
@@ -52,6 +53,12 @@ def sample(
         call="",
         key="0",
     )
+
+
+def executed(after_ns: int, *, tid: int = 17, name: str = "new") -> WatchExecuted:
+    """Return that a thread executed a program, and that this was looked at at once."""
+    t_ns = 10**15 + after_ns
+    return WatchExecuted(tid, name, t_ns=t_ns, looked_ns=t_ns + 100)
 
 
 def thread(tid: int, name: str = "worker", **counts: int) -> WatchedThread:

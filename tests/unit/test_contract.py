@@ -112,6 +112,7 @@ LINES: Mapping[str, Line] = {
     "tasks_end": threads.ending(1, vanished=2),
     "watch": watching.begin(watching.event("malloc", cause="capability")),
     "watch_sample": watching.sample("minor_fault", 17),
+    "executed": watching.executed(2000, name="control"),
     "watched": watching.thread(17, minor_fault=3),
     "watch_end": watching.end(),
     "cycles": cycling.begin(),

@@ -109,6 +109,31 @@ static void lost_samples_are_counted(void)
 	CHECK(r.lost == 1234);
 }
 
+static void put_name(uint16_t misc, uint64_t t_ns)
+{
+	struct perf_event_header header = { .type = PERF_RECORD_COMM,
+					    .misc = misc,
+					    .size = sizeof(header) + 24 };
+
+	put(&header, sizeof(header));
+	put_number(7);
+	put("control\0", 8);
+	put_number(t_ns);
+}
+
+static void a_program_that_is_executed_is_told_and_a_mere_name_is_not(void)
+{
+	struct perfring r = fresh_ring();
+	struct perfsample s;
+
+	put_name(0, 60);
+	put_name(PERF_RECORD_MISC_COMM_EXEC, 61);
+	put_sample(6, 8, 8);
+	CHECK(perfring_take(&r, buffer, &s));
+	CHECK(s.program && !strcmp(s.program, "control") && s.t_ns == 61);
+	CHECK(perfring_take(&r, buffer, &s) && !s.program && s.id == 6);
+}
+
 /* A program that makes them faster than they are read must not hold the reader. */
 static void a_look_ends_with_what_was_there_when_it_began(void)
 {
@@ -173,6 +198,7 @@ int main(void)
 	a_sample_comes_out_as_it_went_in();
 	a_sample_goes_around_the_end_of_the_ring();
 	lost_samples_are_counted();
+	a_program_that_is_executed_is_told_and_a_mere_name_is_not();
 	a_look_ends_with_what_was_there_when_it_began();
 	a_record_that_is_none_ends_the_reading();
 	free(map);

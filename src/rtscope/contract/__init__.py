@@ -104,4 +104,5 @@ from rtscope.contract.watching import WatchedEvent as WatchedEvent
 from rtscope.contract.watching import WatchedThread as WatchedThread
 from rtscope.contract.watching import WatchedWord as WatchedWord
 from rtscope.contract.watching import WatchEnd as WatchEnd
+from rtscope.contract.watching import WatchExecuted as WatchExecuted
 from rtscope.contract.watching import WatchSample as WatchSample

@@ -44,6 +44,7 @@ from rtscope.contract.watching import (
     WatchBegin,
     WatchedThread,
     WatchEnd,
+    WatchExecuted,
     WatchSample,
 )
 from rtscope.host.errors import ContractError
@@ -77,6 +78,7 @@ Line = Annotated[
     | Samples
     | WatchBegin
     | WatchSample
+    | WatchExecuted
     | WatchedThread
     | WatchEnd
     | CyclesBegin

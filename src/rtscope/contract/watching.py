@@ -70,6 +70,20 @@ class WatchSample:
 
 
 @dataclass(frozen=True, slots=True)
+class WatchExecuted:
+    """A thread executed a program: the others ended, and it has the first one's TID."""
+
+    type: Literal["executed"] = field(kw_only=True, default="executed")
+    tid: Count
+    """That it had before."""
+    name: Text
+    """Of the process from then on."""
+    t_ns: Count
+    looked_ns: Count
+    """When the `file` line of its memory, right before this one, was read."""
+
+
+@dataclass(frozen=True, slots=True)
 class EventTimes:
     """How long those lasted that were seen from begin to end."""
 

@@ -6,6 +6,7 @@ A running program: delays of its threads, and a unit of systemd with its rights.
     unit.py                            `app unit`
     source.py                          a program on a machine or a virtual board
     watch.py, watchedcycles.py         a program, watched: events, stacks, cycles
+    executed.py                        the programs that it executed meanwhile
     boardwatch.py, outside*.py         the same on a virtual board, seen from outside
     descriptorflags.py                 flags of descriptors there, as calls used them
     model.py                           a watched program, and its findings

@@ -14,6 +14,7 @@ from rtscope.present.words import duration, enumeration
 from rtscope.programs.stackwords import DIGITS, frame_row, stack_lines, stack_words
 from rtscope.verbs.app.cycletables import WIDE
 from rtscope.verbs.app.eventstacks import told_apart
+from rtscope.verbs.app.executed import MAX_SHOWN, execution_rows, execution_words
 from rtscope.verbs.app.model import (
     BoardLabel,
     EventStack,
@@ -61,6 +62,7 @@ def examined_blocks(
     Without a width, of a file or pipe, no line is cut.
     """
     yield (headline(examined), "strong")
+    yield from _executed(examined, everything=everything)
     narrow = width is not None and not everything
     for sentence in verdict:
         if narrow or isinstance(sentence, Words):
@@ -86,6 +88,13 @@ def examined_blocks(
         if not isinstance(one, Table):
             one = Words(one.spans if isinstance(one, Words) else (one,), fit=fit)
         yield one
+
+
+def _executed(examined: Examined, *, everything: bool) -> Iterator[Block]:
+    seen = examined.observation
+    most = len(seen.executed) if everything else MAX_SHOWN
+    for one in execution_words(seen.executed, seen.pid, most=most):
+        yield Words(((one, "limit"),), fit="whole")
 
 
 def _height(block: Phrase | Table) -> int:
@@ -318,6 +327,7 @@ def examined_row(examined: Examined) -> dict[str, Any]:
             path: {"build_id": one.build_id, "debug_package": one.package}
             for path, one in seen.bare_files.items()
         },
+        **({} if watch.from_outside else _only_inside(seen)),
         "disturbance": None if watch.from_outside else _disturbance_row(watch),
         "kernel_waits": {
             str(one.tid): asdict(one.kernel_waits)
@@ -325,6 +335,10 @@ def examined_row(examined: Examined) -> dict[str, Any]:
             if one.kernel_waits.count
         },
     }
+
+
+def _only_inside(seen: Observation) -> dict[str, Any]:
+    return {"executed": execution_rows(seen.executed)}
 
 
 def _disturbance_row(watch: Watch) -> dict[str, Any]:

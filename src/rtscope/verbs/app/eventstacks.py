@@ -6,7 +6,7 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
 
-from rtscope.contract import WatchBegin, WatchSample
+from rtscope.contract import WatchBegin, WatchedThread, WatchSample
 from rtscope.host.process import Progress, Step
 from rtscope.programs.binaries.unwind import BY_MACHINE, Registers, registers_in
 from rtscope.programs.images import Images, MadeFiles, Sample, Stacks
@@ -16,6 +16,7 @@ from rtscope.programs.packages import packages_of
 from rtscope.programs.probes import PROBE, is_allocation, plain_name
 from rtscope.programs.stackwords import stack_words
 from rtscope.verbs.app.debuginfod import Debuginfod
+from rtscope.verbs.app.executed import Programs
 from rtscope.verbs.app.model import EventStack
 
 
@@ -45,7 +46,8 @@ class EventStacks:
 def event_stacks(
     begin: WatchBegin,
     samples: Sequence[WatchSample],
-    maps: MemoryMap,
+    programs: Programs,
+    threads: Sequence[WatchedThread],
     images: Images,
     *,
     naming: Naming,
@@ -60,51 +62,103 @@ def event_stacks(
         for e in begin.events
         if is_allocation(e.name) or e.name.startswith(PROBE)
     }
-    copied: list[Sample] = [
-        (one.regs, one.stack, one.event in probed) for one in samples
-    ]
+    copied: dict[int, list[tuple[int, Sample]]] = {}
+    numbers = [_program_of(one, programs, machine) for one in samples]
+    for number, one in enumerate(samples):
+        sample = (one.regs, one.stack, one.event in probed)
+        copied.setdefault(numbers[number], []).append((number, sample))
 
     def named() -> Stacks:
-        return images.stacks(maps.mappings, copied, arch=begin.arch, made=made)
+        parts = []
+        for program, some in copied.items():
+            pieces = programs.maps[program].mappings
+            last = program == len(programs.lines)
+            known = images.stacks(
+                pieces,
+                [sample for _, sample in some],
+                arch=begin.arch,
+                made=made if last else None,
+            )
+            parts.append(([number for number, _ in some], known))
+        return _together(parts)
 
-    naming.progress(Step(f"naming {len(copied)} stacks", 0, len(copied), "stacks"))
+    count = len(samples)
+    naming.progress(Step(f"naming {count} stacks", 0, count, "stacks"))
     stacks = named()
     server = naming.debuginfod
     if server and stacks.bare and server.fetch(stacks.bare.values(), naming.progress):
         images.debug_files += (server.directory,)
         stacks = named()
-    naming.progress(Step("naming stacks", len(copied), len(copied), "stacks"))
+    naming.progress(Step("naming stacks", count, count, "stacks"))
     packages = naming.packages(list(stacks.bare)) if stacks.bare else {}
     bare = {
         path: BareFile(build_id, packages.get(path, ""))
         for path, build_id in stacks.bare.items()
     }
     return EventStacks(
-        _by_event(samples, stacks.named, maps, machine), stacks.not_named, bare
+        _by_event(samples, numbers, stacks.named, programs, threads, machine),
+        stacks.not_named,
+        bare,
     )
 
 
-_Same = tuple[tuple[tuple[int, bool], ...], str, int, bool]
-"""Places, call, its key, and whether that is in the thread's own stack."""
+def _program_of(sample: WatchSample, programs: Programs, machine: Registers) -> int:
+    """Return which program a stack is of: the old one's where the kernel still was in
+    the call that began the new one."""
+    number = programs.number_at(sample.t_ns)
+    if number:
+        at = registers_in(base64.b64decode(sample.regs), machine).get(machine.pc, 0)
+        here, before = programs.maps[number], programs.maps[number - 1]
+        return number - 1 if here.at(at) is None and before.at(at) else number
+    return number
+
+
+def _together(parts: Sequence[tuple[Sequence[int], Stacks]]) -> Stacks:
+    """Put the stacks of several programs together, in the order of their numbers."""
+    if len(parts) == 1:
+        return parts[0][1]
+    named = {
+        number: one
+        for numbers, part in parts
+        for number, one in zip(numbers, part.named, strict=True)
+    }
+    return Stacks(
+        [named[number] for number in sorted(named)],
+        {path: why for _, part in parts for path, why in part.not_named.items()},
+        {path: one for _, part in parts for path, one in part.bare.items()},
+    )
+
+
+_Places = tuple[int, tuple[tuple[int, bool], ...]]
+"""Of a program, by its number."""
+
+_Same = tuple[_Places, str, int, bool, int | None]
+"""Places, call, its key, whether that is in the thread's own stack, and since when the
+thread was watched."""
 
 
 def _by_event(
     samples: Sequence[WatchSample],
+    numbers: Sequence[int],
     named: Sequence[NamedStack],
-    maps: MemoryMap,
+    programs: Programs,
+    threads: Sequence[WatchedThread],
     machine: Registers,
 ) -> Mapping[tuple[int, str], tuple[EventStack, ...]]:
     """Put those together that go through the same places, for the same call."""
     groups: dict[tuple[int, str], dict[_Same, list[WatchSample]]] = {}
-    first: dict[tuple[tuple[int, bool], ...], NamedStack] = {}
-    for sample, stack in zip(samples, named, strict=True):
-        places = tuple((one.address, one.inlined) for one in stack.frames)
+    first: dict[_Places, NamedStack] = {}
+    for sample, number, stack in zip(samples, numbers, named, strict=True):
+        frames = tuple((one.address, one.inlined) for one in stack.frames)
+        places = (number, frames)
         first.setdefault(places, stack)
         registers = registers_in(base64.b64decode(sample.regs), machine)
         key = int(sample.key, 16)
+        maps = programs.maps[number]
         own = same_piece(maps, key, registers.get(machine.sp))
+        since = _since(threads, sample) if programs.lines else None
         same = groups.setdefault((sample.tid, sample.event), {})
-        same.setdefault((places, sample.call, key, own), []).append(sample)
+        same.setdefault((places, sample.call, key, own, since), []).append(sample)
     return {
         event: tuple(
             EventStack(
@@ -114,13 +168,22 @@ def _by_event(
                 call=call,
                 key=key,
                 own_memory=own,
+                since_ns=since,
             )
-            for (places, call, key, own), same in sorted(
+            for (places, call, key, own, since), same in sorted(
                 stacks.items(), key=lambda one: -len(one[1])
             )
         )
         for event, stacks in groups.items()
     }
+
+
+def _since(threads: Sequence[WatchedThread], sample: WatchSample) -> int | None:
+    """Return since when its thread was watched as the one that it was then."""
+    alike = [one.from_ns for one in threads if one.tid == sample.tid]
+    return max(
+        (one for one in alike if one <= sample.t_ns), default=min(alike, default=None)
+    )
 
 
 def told_apart(stacks: Sequence[EventStack]) -> tuple[EventStack, ...]:

@@ -15,7 +15,6 @@ def lookups(seen: Observation, watched: WatchedThread) -> Iterator[Finding]:
     count = sum(watched.events[name].count for name in names)
     if not count:
         return
-    every = seen.watch.stacks
     yield Finding(
         "RA20",
         "functions that are looked up when they are first called, in "
@@ -23,7 +22,7 @@ def lookups(seen: Observation, watched: WatchedThread) -> Iterator[Finding]:
         tid=watched.tid,
         thread=watched.name,
         count=count,
-        stacks=tuple(s for name in names for s in every.get((watched.tid, name), ())),
+        stacks=tuple(s for name in names for s in seen.watch.stacks_of(watched, name)),
         variant="lookup",
     )
 

@@ -11,6 +11,7 @@ from typing import Any
 from rtscope.contract import WatchBegin, WatchedThread, WatchEnd, sha256_of_json
 from rtscope.machine.tasks.model import Listing, Thread
 from rtscope.programs.naming import BareFile, NamedStack
+from rtscope.verbs.app.executed import Execution
 
 
 class Weight(StrEnum):
@@ -72,6 +73,9 @@ class EventStack:
     """As in a sample: the word of a futex, or the first argument of a call."""
     own_memory: bool = False
     """The word is on the stack of the thread itself."""
+    since_ns: int | None = None
+    """When the watching of its thread began: of a program that a process executes all
+    threads are watched anew. None: it was once."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -178,6 +182,14 @@ class Watch:
     from_outside: bool = False
     """Nothing in the machine watched: it cost the program nothing."""
 
+    def stacks_of(self, thread: WatchedThread, event: str) -> tuple[EventStack, ...]:
+        """Return those of a kind of event in a thread, the most frequent first."""
+        return tuple(
+            one
+            for one in self.stacks.get((thread.tid, event), ())
+            if one.since_ns in (None, thread.from_ns)
+        )
+
     @property
     def window_ns(self) -> int:
         """How long it was watched."""
@@ -215,6 +227,10 @@ class Observation:
     """Files whose functions have no names, and why."""
     bare_files: Mapping[str, BareFile] = field(default_factory=dict)
     """Files on its stacks that lack debug information."""
+    executed: tuple[Execution, ...] = ()
+    """Programs that its threads executed while it was watched."""
+    no_probe_since: str = ""
+    """Programs executed meanwhile whose allocator was not probed."""
 
     @property
     def threads(self) -> tuple[Thread, ...]:

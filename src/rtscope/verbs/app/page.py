@@ -44,6 +44,7 @@ from rtscope.verbs.app.cycletables import (
     times_table,
 )
 from rtscope.verbs.app.eventstacks import told_apart
+from rtscope.verbs.app.executed import execution_words
 from rtscope.verbs.app.model import BoardLabel, Examined, Finding
 from rtscope.verbs.app.response import Response, verdict_phrases
 from rtscope.verbs.app.spread import spread_chart
@@ -71,6 +72,8 @@ def examined_document(
     threads = [tid for tid in cycles.names if tid in cycles.threads]
     said = tuple(verdict_phrases(verdict, everything=True))
     waits = tuple(_items(kernel_waits(examined)))
+    seen = examined.observation
+    executed = execution_words(seen.executed, seen.pid, most=len(seen.executed))
     return Document(
         f"Check of {printable(examined.observation.name)}",
         (
@@ -94,7 +97,7 @@ def examined_document(
             *((f"Caveat: {one}.", "muted") for one in caveats(cycles.end)),
         ),
         f"rtscope {__version__} from what was seen from outside",
-        tuple(filter(None, (headline(examined), label))),
+        tuple(filter(None, (headline(examined), *map(as_sentence, executed), label))),
     )
 
 

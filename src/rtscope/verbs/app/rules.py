@@ -273,7 +273,7 @@ def _event(
     count: int,
     maps: MemoryMap,
 ) -> Finding:
-    stacks = seen.watch.stacks.get((watched.tid, kind), ())
+    stacks = seen.watch.stacks_of(watched, kind)
     detail = ""
     if stacks and kind in _FAULTS:
         where = {_class_of(one, maps): None for one in stacks}
@@ -314,7 +314,7 @@ def _allocations(seen: Observation, watched: WatchedThread) -> Iterator[Finding]
     for name, one in watched.events.items():
         if is_allocation(name) and one.count:
             counts[plain_name(name)] += one.count
-            stacks += seen.watch.stacks.get((watched.tid, name), ())
+            stacks += seen.watch.stacks_of(watched, name)
     if not counts:
         return
     stacks.sort(key=lambda one: -one.times)
@@ -399,6 +399,9 @@ _BY_FILE = {
 }
 
 
+_UNMAPPED = "its memory changed before it was watched: did it execute a program?"
+
+
 def _unseen(seen: Observation) -> Iterator[Unseen]:
     for name, why in (seen.files.denied or {}).items():
         if name in _BY_FILE:
@@ -420,7 +423,7 @@ def _unseen(seen: Observation) -> Iterator[Unseen]:
         if ids and not event.seen:
             blind = event.cause == OUTSIDE
             cause = f" ({event.cause})" if event.cause and not blind else ""
-            why = f"{event.reason}{cause}"
+            why = _UNMAPPED if event.cause == "unmapped" else f"{event.reason}{cause}"
             refused.setdefault(ids, Unseen(ids, event.name, why, event.remedy, blind))
         elif ids and event.user_only:
             refused.setdefault(
@@ -433,8 +436,7 @@ def _unseen(seen: Observation) -> Iterator[Unseen]:
                 ),
             )
     yield from refused.values()
-    if seen.no_probe:
-        yield Unseen(("RA07",), "calls of the allocator", seen.no_probe, "")
+    yield from _unseen_allocations(seen)
     yield from unseen_lookups(seen)
     end = seen.watch.end
     if end.not_watched:
@@ -443,4 +445,17 @@ def _unseen(seen: Observation) -> Iterator[Unseen]:
             f"{end.not_watched} threads",
             "the agent watches 128 at once",
             "",
+        )
+
+
+def _unseen_allocations(seen: Observation) -> Iterator[Unseen]:
+    if seen.no_probe:
+        yield Unseen(("RA07",), "calls of the allocator", seen.no_probe, "")
+    elif seen.no_probe_since:
+        yield Unseen(
+            ("RA07",),
+            "calls of the allocator",
+            f"{seen.no_probe_since} was executed meanwhile, with an allocator of its "
+            "own",
+            f"watch it from then on: rtscope app check {seen.pid}",
         )

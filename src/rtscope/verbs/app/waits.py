@@ -131,7 +131,7 @@ def _of_calls(
     idle = idle_wait(watched)
     times = sum_of(one.times for one in rows)
     names = [_call_words(one) for one in rows]
-    stacks = watch.stacks.get((watched.tid, event), ())
+    stacks = watch.stacks_of(watched, event)
     return Finding(
         id_,
         ", ".join(names),
@@ -193,7 +193,7 @@ def waits_in_kernel(watch: Watch, watched: WatchedThread) -> Iterator[Finding]:
     stacks = (
         one
         for event in ("blocking_call", "memory_call")
-        for one in watch.stacks.get((watched.tid, event), ())
+        for one in watch.stacks_of(watched, event)
     )
     worst = worst_of(watch, held)
     yield Finding(
@@ -223,7 +223,7 @@ def _held_words(call: WatchedCall) -> str:
 def locks_in(watch: Watch, watched: WatchedThread) -> Mapping[str, Lock]:
     """Return the words that a thread waited for and that are locks."""
     threads = {one.tid for one in watch.threads}
-    stacks = watch.stacks.get((watched.tid, "lock_wait"), ())
+    stacks = watch.stacks_of(watched, "lock_wait")
     locks = {
         one.word: lock_of(one, _of_word(stacks, one.word), threads)
         for one in watched.words
@@ -239,7 +239,7 @@ def lock_waits(
     watch: Watch, watched: WatchedThread, locks: Mapping[str, Lock]
 ) -> Iterator[Finding]:
     """Find waits for locks among those for conditions, which are no fault."""
-    stacks = watch.stacks.get((watched.tid, "lock_wait"), ())
+    stacks = watch.stacks_of(watched, "lock_wait")
     for lock, words in _by_lock(watched, locks):
         times = sum_of(one.times for one in words)
         of_words = tuple(s for one in words for s in _of_word(stacks, one.word))
@@ -265,9 +265,7 @@ def _of_probes(
 ) -> tuple[tuple[EventStack, ...], int]:
     """Return stacks and number of the calls that waits for locks followed."""
     names = [name for name in watched.events if name.partition(".")[0] == PROBE]
-    stacks = [
-        one for name in names for one in watch.stacks.get((watched.tid, name), ())
-    ]
+    stacks = [one for name in names for one in watch.stacks_of(watched, name)]
     return tuple(stacks), sum(watched.events[name].count for name in names)
 
 
@@ -321,7 +319,7 @@ def inversions(
     watch: Watch, watched: WatchedThread, locks: Mapping[str, Lock]
 ) -> Iterator[Finding]:
     """Find locks whose owners could not run, as a thread that is less urgent did."""
-    stacks = watch.stacks.get((watched.tid, "lock_wait"), ())
+    stacks = watch.stacks_of(watched, "lock_wait")
     for lock, words in _by_lock(watched, locks):
         names = {one.word for one in words}
         # of a probed lock it is known who woke the thread, not who had the lock

@@ -5,8 +5,8 @@ import stat
 import time
 from collections import Counter
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
-from contextlib import ExitStack, contextmanager, suppress
-from dataclasses import dataclass
+from contextlib import ExitStack, contextmanager
+from dataclasses import dataclass, replace
 from pathlib import Path
 
 from rtscope.boards.parts.cache import cache_dir
@@ -23,7 +23,7 @@ from rtscope.contract import (
 from rtscope.host.errors import ContractError, SilentAgent, TargetError, UsageError
 from rtscope.host.escape import printable
 from rtscope.host.units import NS_PER_S, is_whole
-from rtscope.machine.reader import Content, Denied, Reader
+from rtscope.machine.reader import Content, Denied, Missing, Reader
 from rtscope.machine.target import Stream, Target
 from rtscope.machine.target.agentreader import AgentReader
 from rtscope.machine.target.stream import answer_of, wait_any
@@ -39,9 +39,13 @@ from rtscope.verbs.app.eventstacks import (
     event_stacks,
     made_files,
 )
+from rtscope.verbs.app.executed import Programs, code_in, program_in, programs_of
 from rtscope.verbs.app.model import Files, Observation, Watch
 
 TIMEOUT_S = 60.0
+
+LOOKS = 3
+"""At its memory, which takes a while to read, before it is watched as it is."""
 
 LEFT_OUT = "--light leaves it out"
 
@@ -72,7 +76,12 @@ def observe(
         read = _reading(machine, reader, pid, stack)
         images = stack.enter_context(Images(read, cache=cache_dir() / "names"))
         files = f"/proc/{pid}/map_files"
-        probes = () if light else probes_in(before.maps, images, directory=files)
+        for _ in range(LOOKS):
+            probes = () if light else probes_in(before.maps, images, directory=files)
+            now = _maps(reader.read_many([f"/proc/{pid}/maps"]), pid)[0]
+            if code_in(now) == code_in(before.maps):
+                break
+            before = replace(before, maps=tuple(now))  # it executed another program
         lines = _watched(machine, pid, duration_ns, probes)
         after = read_snapshot(reader, list_threads(machine), pid)
         made = _made_files(after, pid) if machine.name == "local" else None
@@ -137,13 +146,15 @@ def observation_of(
     refuse_errors(lines)
     pid = before.pid
     images.learn(lines)
-    images.read([*before.maps, *(after.maps if after.there else ())])
-    probed = {(one.inode, one.offset // PAGE_BYTES) for one in probes}
     last = after if after.there else before
-    maps = MemoryMap([*before.maps, *(after.maps if after.there else ())])
+    now = after.maps if after.there else ()
+    programs = programs_of(pid, before.maps, lines, now)
+    images.read(programs.pieces)
     watch, stacks = _watch_of(
-        lines, maps, images, probed, naming=naming or Naming(), made=made
+        lines, programs, images, probes, naming=naming or Naming(), made=made
     )
+    executed = programs.executions(watch.threads, watch.begin.from_ns)
+    watch = replace(watch, threads=tuple(map(programs.renamed, watch.threads)))
     return Observation(
         pid=pid,
         name=_name(before.listing, pid),
@@ -157,7 +168,25 @@ def observation_of(
         else _no_probe(before, light=light),
         not_named=stacks.not_named,
         bare_files=stacks.bare,
+        executed=tuple(executed),
+        no_probe_since="" if light else _no_probe_since(programs, images, probes),
     )
+
+
+def _no_probe_since(programs: Programs, images: Images, probes: Sequence[Probe]) -> str:
+    """Return the first file executed meanwhile whose allocator had no probe."""
+    probed = {one.inode for one in probes if is_allocation(one.name)}
+    for maps in programs.maps[1:]:
+        places = {
+            piece.inode
+            for piece in maps.mappings
+            if piece.executable and piece.is_file
+            for name, _ in images.functions(piece)
+            if is_allocation(name)
+        }
+        if not places <= probed and (file := program_in(maps)):
+            return file
+    return ""
 
 
 def _no_probe(before: ProcessSnapshot, *, light: bool) -> str:
@@ -188,17 +217,25 @@ def _reading(
         nonlocal kept
         # The link leads to the file itself, through namespaces, also a deleted one.
         link = f"/proc/{pid}/map_files/{piece.start:x}-{piece.end:x}"
-        if machine.name == "local":
-            for place in (Path(link), Path(piece.path)):
-                with suppress(OSError, ValueError):
-                    number = os.open(place, os.O_RDONLY | os.O_NONBLOCK | os.O_CLOEXEC)
-                    if kept < MAX_OPEN and stat.S_ISREG(os.fstat(number).st_mode):
-                        kept += 1
-                        stack.callback(os.close, number)
-                        return Path(f"/proc/{os.getpid()}/fd/{number}")
-                    os.close(number)
-                    return place
-        return reader.read_many([link])[link]
+        if machine.name != "local":
+            return reader.read_many([link])[link]
+        left = False
+        for place in (Path(link), Path(piece.path)):
+            try:
+                number = os.open(place, os.O_RDONLY | os.O_NONBLOCK | os.O_CLOEXEC)
+            except (OSError, ValueError) as error:
+                left |= place == Path(link) and isinstance(error, FileNotFoundError)
+                continue
+            about = os.fstat(number)
+            # of a program that it no longer is: its name may be another file's
+            other = left and about.st_ino != piece.inode
+            if kept < MAX_OPEN and stat.S_ISREG(about.st_mode) and not other:
+                kept += 1
+                stack.callback(os.close, number)
+                return Path(f"/proc/{os.getpid()}/fd/{number}")
+            os.close(number)
+            return Denied("another file has its name now") if other else place
+        return Missing() if left else reader.read_many([link])[link]
 
     return read_piece
 
@@ -349,9 +386,9 @@ UPROBES = "[uprobes]"
 
 def _watch_of(
     lines: Sequence[Line],
-    maps: MemoryMap,
+    programs: Programs,
     images: Images,
-    probed: Collection[tuple[int, int]],
+    probes: Sequence[Probe],
     *,
     naming: Naming,
     made: MadeFiles | None,
@@ -361,15 +398,18 @@ def _watch_of(
     threads = tuple(one for one in lines if isinstance(one, WatchedThread))
     if begin is None or end is None or end.threads != len(threads):
         raise ContractError("the agent's list of events is incomplete")
-    samples = [one for one in lines if isinstance(one, WatchSample)]
+    probed = {(one.inode, one.offset // PAGE_BYTES) for one in probes}
+    samples = [programs.of_thread(x) for x in lines if isinstance(x, WatchSample)]
     own_faults: Counter[int] = Counter()
     others = []
     for one in samples:
-        if _is_own(one, maps, probed):
+        if _is_own(one, programs.at(one.t_ns), probed):
             own_faults[one.tid] += 1
         else:
             others.append(one)
-    stacks = event_stacks(begin, others, maps, images, naming=naming, made=made)
+    stacks = event_stacks(
+        begin, others, programs, threads, images, naming=naming, made=made
+    )
     return Watch(begin, threads, end, stacks.stacks, own_faults=own_faults), stacks
 
 

@@ -1,0 +1,97 @@
+"""A watched process that executes programs is answered as what it was at each time."""
+
+import json
+import os
+import shutil
+import subprocess
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Any
+
+import pytest
+from rig import PATIENCE_S, rtscope
+
+pytestmark = pytest.mark.system
+
+SOURCE = Path(__file__).parent.parent / "offenders" / "executes.c"
+CYCLES = "400"
+"""Of 2 ms: some programs begin while it is watched, whenever that begins."""
+PROGRAMS = 40
+
+
+@pytest.fixture(scope="module")
+def program(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    if shutil.which("gcc") is None:
+        pytest.skip("needs gcc")
+    out = tmp_path_factory.mktemp("executes") / "executes"
+    subprocess.run(["gcc", "-O1", "-g", "-o", out, SOURCE, "-pthread"], check=True)
+    return out
+
+
+def checked(who: str, programs: Sequence[Path]) -> dict[str, Any]:
+    words = ("app", "check", "--json", "--duration", "3s", "--settle", "300ms")
+    first, *others = map(str, programs)
+    env = {**os.environ, "LD_BIND_NOW": "1"}
+    with rtscope(*words, "--", first, who, CYCLES, *others, env=env) as started:
+        done = started.finish(3 * PATIENCE_S)
+    assert done.status in (0, 1), done.stderr
+    document: dict[str, Any] = json.loads(done.stdout)
+    assert "CONFIG_" not in json.dumps(document["not_seen"])
+    return document
+
+
+def images_of(document: dict[str, Any], id_: str) -> set[str]:
+    """The files that the program's own function is in."""
+    return {
+        frame["image"]
+        for one in document["findings"]
+        if one["id"] == id_
+        for stack in one["stacks"]
+        for frame in stack["frames"]
+        if frame["function"] == "allocate"
+    }
+
+
+@pytest.mark.parametrize("who", ["first", "worker"])
+def test_the_stacks_of_each_program_are_named_by_its_file(
+    who: str, program: Path, root: None
+) -> None:
+    another = Path(shutil.copy(program, program.with_name("another")))
+
+    document = checked(who, [program, another] * PROGRAMS)
+
+    executed = document["executed"]
+    assert {one["file"] for one in executed} <= {str(program), str(another)}
+    assert all(Path(one["file"]).name == one["name"] for one in executed)
+    assert all((x["tid"] == document["pid"]) == (who == "first") for x in executed)
+    assert executed
+    if who == "first":
+        assert images_of(document, "RA07") == {"executes", "another"}
+    assert "RA21" not in {one["id"] for one in document["findings"]}
+
+
+def test_a_script_that_is_executed_is_named_with_what_runs_it(
+    program: Path, root: None
+) -> None:
+    script = program.with_name("go")
+    script.write_text(f'#!/bin/sh\nsleep 0.1\nexec {program} "$@"\n')
+    script.chmod(0o755)
+
+    executed = checked("first", [program, script] * PROGRAMS)["executed"]
+
+    of_script = [one for one in executed if one["name"] == "go"]
+    assert of_script
+    assert all(Path(one["file"]).name != "go" for one in of_script)
+
+
+def test_a_file_that_is_deleted_afterwards_names_its_stacks(
+    program: Path, root: None
+) -> None:
+    numbers = range(PROGRAMS)
+    copies = [Path(shutil.copy(program, program.with_name(f"x{n}"))) for n in numbers]
+
+    document = checked("deleted", copies)
+
+    last = document["executed"][-1]["name"]
+    assert not program.with_name(last).exists()
+    assert f"{last} (deleted)" in images_of(document, "RA07")

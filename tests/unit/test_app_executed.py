@@ -1,0 +1,116 @@
+"""A process that executes another program is two, each with its own memory."""
+
+import base64
+from collections.abc import Sequence
+from dataclasses import replace
+
+import pytest
+
+from fakes import watching
+from rtscope.contract import FileLine, Line
+from rtscope.programs.memorymap import parse_maps
+from rtscope.verbs.app.executed import execution_words, programs_of
+
+BEGAN_NS = 10**15
+OLD = "00400000-00500000 r-xp 00000000 08:01 11 /opt/old\n"
+NEW = "00400000-00500000 r-xp 00000000 08:01 12 /opt/new\n"
+NEWEST = "00400000-00500000 r-xp 00000000 08:01 13 /opt/newest\n"
+
+
+def memory(text: str) -> FileLine:
+    content = base64.b64encode(text.encode()).decode()
+    return FileLine("/proc/17/maps", "ok", content)
+
+
+def names_at(*times: int, lines: Sequence[Line], after: str) -> list[str]:
+    programs = programs_of(17, parse_maps(OLD), lines, parse_maps(after))
+    pieces = (programs.at(BEGAN_NS + t).at(0x400000) for t in times)
+    return [piece.path if piece else "" for piece in pieces]
+
+
+def test_the_memory_is_that_of_the_program_at_the_time() -> None:
+    lines: list[Line] = [
+        memory(OLD),
+        memory(NEW),
+        watching.executed(1000),
+        memory(NEWEST),
+        watching.executed(5000),
+    ]
+
+    assert names_at(999, 1000, 4999, 5000, lines=lines, after=NEWEST) == [
+        *("/opt/old", "/opt/new", "/opt/new", "/opt/newest")
+    ]
+
+
+def test_the_program_between_two_that_nobody_looked_at_is_unknown() -> None:
+    lines: list[Line] = [
+        memory(OLD),
+        memory(NEWEST),
+        watching.executed(1000),
+        memory(NEWEST),
+        watching.executed(1050),
+    ]
+
+    assert names_at(999, 1001, 1050, lines=lines, after=NEWEST) == [
+        *("/opt/old", "", "/opt/newest")
+    ]
+
+
+def test_the_memory_of_one_program_is_that_of_all_looks_at_it() -> None:
+    lib = "7f000000-7f100000 r-xp 00000000 08:01 20 /lib/later.so\n"
+    programs = programs_of(17, parse_maps(OLD), [memory(OLD)], parse_maps(OLD + lib))
+
+    assert [piece.path for piece in programs.pieces] == ["/opt/old", "/lib/later.so"]
+
+
+def test_a_thread_that_executes_has_the_number_of_the_first_from_then_on() -> None:
+    lines: list[Line] = [memory(OLD), memory(NEW), watching.executed(1000, tid=21)]
+    programs = programs_of(17, parse_maps(OLD), lines, ())
+    then = watching.sample("malloc", 21)
+
+    assert programs.of_thread(replace(then, t_ns=BEGAN_NS + 999)).tid == 21
+    assert programs.of_thread(replace(then, t_ns=BEGAN_NS + 1001)).tid == 17
+    other = watching.sample("malloc", 22)
+    assert programs.of_thread(replace(other, t_ns=BEGAN_NS + 1001)).tid == 22
+
+
+@pytest.mark.parametrize(
+    ("tid", "name", "said"),
+    [
+        (17, "new", "thread 17 control executed /opt/new after 1.5 ms"),
+        (17, "go.sh", "thread 17 control executed /opt/new as go.sh after 1.5 ms"),
+        (
+            21,
+            "new",
+            "thread 21 worker executed /opt/new after 1.5 ms, and is thread 17 from "
+            "then on",
+        ),
+    ],
+)
+def test_words_name_thread_file_and_time(tid: int, name: str, said: str) -> None:
+    threads = [watching.thread(17, "control"), watching.thread(21, "worker")]
+    lines: list[Line] = [
+        memory(OLD),
+        memory(NEW),
+        watching.executed(1_500_000, tid=tid, name=name),
+    ]
+    programs = programs_of(17, parse_maps(OLD), lines, ())
+
+    (words,) = execution_words(programs.executions(threads, BEGAN_NS), 17, most=3)
+
+    assert words == said
+
+
+def test_a_program_that_it_left_at_once_is_said_to_be_unknown() -> None:
+    lines: list[Line] = [
+        *(memory(NEWEST), watching.executed(1000, name="sh")),
+        *(memory(NEWEST), watching.executed(1050, name="newest")),
+    ]
+    programs = programs_of(17, parse_maps(OLD), lines, ())
+    threads = [watching.thread(17, "control")]
+
+    words = list(execution_words(programs.executions(threads, BEGAN_NS), 17, most=3))
+
+    assert "named sh" in words[0]
+    assert words[1].startswith("thread 17 sh executed /opt/newest ")
+    assert programs.renamed(threads[0]).name == "newest"
