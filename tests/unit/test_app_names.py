@@ -3,6 +3,8 @@
 import http.server
 import os
 import struct
+import subprocess
+import sys
 import threading
 from collections.abc import Iterator
 from dataclasses import replace
@@ -204,6 +206,32 @@ def dump(*codes: tuple[int, int, str]) -> bytes:
         body += name.encode() + b"\0" + b"\x90" * 8
         content += struct.pack("<IIQ", 0, 16 + len(body), 0) + body
     return content
+
+
+_LITTLE_MEMORY = """
+import resource, sys
+from rtscope.programs.binaries.reading import Request, answer_to
+resource.setrlimit(resource.RLIMIT_DATA, (120 << 20, 120 << 20))
+made = {"uid": int(sys.argv[2]), "maps": [sys.argv[1]], "dumps": []}
+stacks = {"arch": "x86_64", "maps": [], "samples": [], "made": made}
+answer = answer_to(Request({}, stacks=stacks))
+print(answer.ended, [row["why"] for row in answer.of("not_named")])
+"""
+
+
+def test_names_that_need_too_much_memory_are_said_to(tmp_path: Path) -> None:
+    path = tmp_path / "perf-1.map"
+    path.write_text("".join(f"{n:x}00 80 a::name{n}\n" for n in range(1, 400_000)))
+
+    done = subprocess.run(
+        [sys.executable, "-c", _LITTLE_MEMORY, str(path), str(path.stat().st_uid)],
+        capture_output=True,
+        text=True,
+        check=True,
+        timeout=60,
+    )
+
+    assert done.stdout == (' ["the file\'s table of names needs more than 120 MiB"]\n')
 
 
 def test_made_code_is_named_by_a_map_or_a_dump(tmp_path: Path) -> None:

@@ -33,7 +33,9 @@ class Piece:
 class MadeCode:
     """Functions by their addresses; a later one is there instead of an earlier one."""
 
-    def __init__(self, pieces: Sequence[Piece]) -> None:
+    def __init__(self, pieces: Sequence[Piece], *, too_large: str = "") -> None:
+        self.too_large = too_large
+        """The file whose names need more memory than there is: none is known."""
         self._pieces = {one.begin: one for one in pieces}
         self._begins = sorted(self._pieces)
 
@@ -49,14 +51,18 @@ class MadeCode:
 def made_code(maps: Sequence[str], dumps: Sequence[str], *, uid: int) -> MadeCode:
     """Read these files as far as they are there, and are of this user or of root."""
     pieces: list[Piece] = []
-    for path in dumps:
-        pieces += _in_dump(_content(path, uid))
-    for path in maps:
-        content = _content(path, uid)
-        if content:
-            pieces += _in_map(content)
-            break  # the others are other ways to the same file
-    return MadeCode(pieces[:MAX_NAMES])
+    path = ""
+    try:
+        for path in dumps:
+            pieces += _in_dump(_content(path, uid))
+        for path in maps:
+            content = _content(path, uid)
+            if content:
+                pieces += _in_map(content)
+                break  # the others are other ways to the same file
+        return MadeCode(pieces[:MAX_NAMES])
+    except MemoryError:
+        return MadeCode((), too_large=path)
 
 
 def _content(path: str, uid: int) -> bytes:

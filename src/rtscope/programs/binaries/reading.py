@@ -141,4 +141,6 @@ def _end(status: int, stderr: str) -> str:
         used_up = -status in (signal.SIGXCPU, signal.SIGKILL)
         return f"was ended by {name}{': it took too long' if used_up else ''}"
     said = stderr.strip().splitlines()
+    if said and said[-1].startswith("MemoryError"):
+        return "had too little memory"
     return f"ended with status {status}{f': {said[-1][:200]}' if said else ''}"

@@ -92,9 +92,13 @@ def _limited_time() -> Iterator[None]:
         signal.setitimer(signal.ITIMER_PROF, 0)
 
 
+def _memory() -> str:
+    return f"more than {resource.getrlimit(resource.RLIMIT_DATA)[0] >> 20} MiB"
+
+
 def _why(error: BaseException) -> str:
     if isinstance(error, MemoryError):
-        return f"it needs more than {MEMORY_BYTES >> 20} MiB"
+        return f"it needs {_memory()}"
     if isinstance(error, OSError):
         return error.strerror or "it cannot be read"
     return str(error) if isinstance(error, TookTooLong) else why_damaged(error)
@@ -261,6 +265,9 @@ class Stacks:
         """Yield a line for each stack, then one for each of its frames."""
         machine = BY_MACHINE[self._arch()]
         made = self._made_code()  # not within the time of a stack
+        if made is not None and made.too_large:
+            why = f"the file's table of names needs {_memory()}"
+            yield {"not_named": made.too_large, "why": why}
         unwinder = Unwinder(
             machine,
             self._maps,
