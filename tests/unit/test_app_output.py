@@ -31,7 +31,8 @@ from rtscope.verbs.app.cycletables import (
     cycles_row,
     longest_words,
 )
-from rtscope.verbs.app.lateness import with_cycles
+from rtscope.verbs.app.deadlines import UNSEEN
+from rtscope.verbs.app.lateness import cycles_by_yield, with_cycles
 from rtscope.verbs.app.model import OUTSIDE, Examined, Unseen
 from rtscope.verbs.app.page import examined_document
 from rtscope.verbs.app.rules import examine
@@ -60,6 +61,32 @@ def printed(examined: Examined, shown: JudgedCycles) -> list[str]:
     lines = list(cycle_lines(shown))
     blocks = examined_blocks(examined, width=100, everything=False, cycles=lines)
     return terminal.printed(blocks, width=100).splitlines()
+
+
+@pytest.mark.parametrize(("yields", "unseen"), [(400, True), (40, False)])
+def test_cycles_that_yields_end_are_not_those_that_wake_ups_begin(
+    yields: int, unseen: bool
+) -> None:
+    calls = (watching.call("sched_yield", yields),)
+    watched = [replace(watching.thread(TID), calls=calls)]
+    examined = examine(
+        seen(thread(TID, policy="deadline", priority=0), watched=watched)
+    )
+    recording = recording_of(
+        [cycling.begin(), cycling.periodic(100), cycling.end([cycling.periodic(100)])]
+    )
+
+    by_yield = cycles_by_yield(examined, recording.threads)
+    made = {} if by_yield else recording.threads
+    shown = JudgedCycles(
+        0, recording.end, made, NAMES, {}, dict.fromkeys(by_yield, UNSEEN)
+    )
+
+    assert by_yield == ({TID} if unseen else set())
+    said = str(list(cycle_lines(shown)))
+    assert (f"not seen, because {UNSEEN}" in said) == unseen
+    known = with_cycles(examined, recording.end, made).unseen
+    assert (UNSEEN in [one.cause for one in known]) == unseen
 
 
 def test_cycles_on_time_are_no_finding() -> None:

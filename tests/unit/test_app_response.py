@@ -117,6 +117,13 @@ def test_a_thread_without_a_cycle_leaves_it_open() -> None:
     assert response.verdict is Verdict.NOT_SHOWN
 
 
+def test_a_thread_whose_cycles_cannot_be_seen_leaves_it_open_and_says_why() -> None:
+    response = judge_response(500, cycling.end(), {}, NAMES, {TID: "it yields"})
+
+    assert response.verdict is Verdict.NOT_SHOWN
+    assert response.threads[0].words == "it yields"
+
+
 def test_the_worst_thread_decides_and_comes_first() -> None:
     slow = {**threads_of(ENOUGH)}
     names = {**NAMES, 8: "io", 9: "log"}

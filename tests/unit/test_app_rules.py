@@ -331,6 +331,16 @@ def test_the_yield_that_ends_a_cycle_of_a_deadline_is_no_finding(
         assert (one.variant, one.stacks, one.worst) == ("runtime", (STACK,), None)
 
 
+def test_a_thread_of_a_deadline_is_not_told_to_pin_itself() -> None:
+    moved = [watching.thread(101, migration=9)]
+
+    (one,) = examine(
+        seen(thread(policy="deadline", priority=0), watched=moved)
+    ).findings
+
+    assert (one.id, one.variant) == ("RA15", "deadline")
+
+
 def test_a_yield_of_another_policy_may_give_its_cpu_away() -> None:
     spun = replace(
         watching.thread(101, set_aside=1), calls=(watching.call("sched_yield", 10),)

@@ -38,8 +38,9 @@ from rtscope.verbs.app.cycletables import (
     cycles_row,
     longest_words,
 )
+from rtscope.verbs.app.deadlines import UNSEEN
 from rtscope.verbs.app.debuginfod import debuginfod_at
-from rtscope.verbs.app.lateness import with_cycles
+from rtscope.verbs.app.lateness import cycles_by_yield, with_cycles
 from rtscope.verbs.app.model import (
     RANK,
     BoardLabel,
@@ -265,13 +266,17 @@ def _examined(
     recording, longest = explained_cycles(
         recording, names, watched.traits, board="" if board is None else board.name
     )
+    by_yield = cycles_by_yield(examined, recording.threads)
+    made = {tid: x for tid, x in recording.threads.items() if tid not in by_yield}
+    longest = {tid: one for tid, one in longest.items() if tid in made}
     words = {
         tid: longest_words(recording.threads[tid], one.cycle, one.whole.explanation)
         for tid, one in longest.items()
     } | dict(watched.longest)
     begin, end = recording.begin, recording.end
-    cycles = JudgedCycles(begin.from_ns, end, recording.threads, names, words)
-    examined = with_cycles(examined, end, recording.threads)
+    unseen = dict.fromkeys(by_yield, UNSEEN)
+    cycles = JudgedCycles(begin.from_ns, end, made, names, words, unseen)
+    examined = with_cycles(examined, end, made)
     return examined, cycles, {tid: one.whole for tid, one in longest.items()}
 
 
@@ -279,7 +284,9 @@ def judged_response(cycles: JudgedCycles, limit_ns: int | None) -> Response | No
     """Return the verdict on the response time of the judged threads, if asked for."""
     if limit_ns is None:
         return None
-    return judge_response(limit_ns, cycles.end, cycles.threads, cycles.names)
+    return judge_response(
+        limit_ns, cycles.end, cycles.threads, cycles.names, cycles.unseen
+    )
 
 
 def status_of(

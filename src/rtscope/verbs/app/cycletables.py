@@ -1,7 +1,7 @@
 """The cycles of a program's threads: in the terminal, and as rows of JSON."""
 
 from collections.abc import Iterator, Mapping
-from dataclasses import asdict, dataclass
+from dataclasses import asdict, dataclass, field
 from textwrap import wrap
 from typing import Any, Literal
 
@@ -41,6 +41,8 @@ class JudgedCycles:
     """Of all judged threads, by TID."""
     longest: Mapping[int, str]
     """What made the longest cycle of a thread long, in a sentence."""
+    unseen: Mapping[int, str] = field(default_factory=dict)
+    """Why the cycles of a thread are not seen, if that is known."""
 
 
 def cycle_lines(
@@ -59,7 +61,9 @@ def cycle_lines(
         who = f"thread {tid} {cycles.names[tid]}"
         thread = cycles.threads.get(tid)
         if thread is None:
-            yield (printable(f"{who}: no wake-up was seen"), "strong")
+            why = cycles.unseen.get(tid, "")
+            none = f"cycles not seen, because {why}" if why else "no wake-up was seen"
+            yield (printable(f"{who}: {none}"), "strong")
             continue
         yield from _wrapped(f"{who}: {cycle_words(thread)}", room, most, "strong")
         yield times_table(thread, "cycles", width=width or 100)

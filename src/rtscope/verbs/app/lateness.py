@@ -8,7 +8,7 @@ from rtscope.host.units import plural
 from rtscope.present.words import duration
 from rtscope.programs.cycles.periods import Basis
 from rtscope.verbs.app.cycles import Period, ThreadCycles
-from rtscope.verbs.app.deadlines import DEADLINE, yields_of
+from rtscope.verbs.app.deadlines import UNSEEN, ended_by_yields
 from rtscope.verbs.app.model import RANK, Examined, Finding, Observation, Unseen
 
 _IDS = ("RA16", "RA17")
@@ -46,6 +46,14 @@ def with_cycles(
         findings=tuple(findings),
         unseen=(*examined.unseen, *_unseen(examined, end, threads)),
     )
+
+
+def cycles_by_yield(
+    examined: Examined, threads: Mapping[int, ThreadCycles]
+) -> set[int]:
+    """Return the judged threads that end their cycles by a yield: no times."""
+    made = {tid: len(one.cycles) for tid, one in threads.items()}
+    return ended_by_yields(examined.judged, examined.observation.watch.threads, made)
 
 
 def _with_whole_cost(seen: Observation, end: CyclesEnd) -> Observation:
@@ -117,14 +125,12 @@ def _unseen(
         yield Unseen(
             _IDS, f"{end.not_watched} threads", "the agent records 128 at once", ""
         )
-    watched = examined.observation.watch.threads
-    yielding = {one.tid for one in watched if yields_of(one)}
+    yielding = cycles_by_yield(examined, threads)
     for one in examined.judged:
         thread = threads.get(one.line.tid)
         what = f"thread {one.line.tid} {one.name}"
-        if thread is None and one.line.policy == DEADLINE and one.line.tid in yielding:
-            cause = "a thread ends its cycles by sched_yield: no wake-up begins one"
-            yield Unseen((_ID,), what, cause, "let it sleep to a time instead")
+        if one.line.tid in yielding:
+            yield Unseen((_ID,), what, UNSEEN, "let it sleep to a time instead")
         elif thread is None:
             cause = "a thread made no cycle in this time"
             yield Unseen((_ID,), what, cause, "watch for longer: --duration 1m")

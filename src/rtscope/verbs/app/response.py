@@ -75,26 +75,38 @@ def judge_response(
     end: CyclesEnd,
     threads: Mapping[int, ThreadCycles],
     names: Mapping[int, str],
+    unseen: Mapping[int, str] | None = None,
 ) -> Response:
-    """Judge the cycles of the threads in `names`, of which there is at least one."""
+    """
+    Judge the cycles of the threads in `names`, of which there is at least one.
+
+    `unseen` says why there are none of a thread.
+    """
+    why = unseen or {}
     return Response(
         limit_ns,
         tuple(
-            _of_thread(limit_ns, end, threads.get(tid), (tid, name))
+            _of_thread(
+                limit_ns, end, threads.get(tid) or why.get(tid, NO_CYCLE), (tid, name)
+            )
             for tid, name in names.items()
         ),
     )
 
 
+NO_CYCLE = "it made no cycle in this time"
+
+
 def _of_thread(
     limit_ns: int,
     end: CyclesEnd,
-    cycles: ThreadCycles | None,
+    cycles: ThreadCycles | str,
     thread: tuple[int, str],
 ) -> ThreadResponse:
-    known = [] if cycles is None else [one.response_ns for one in cycles.cycles]
-    if cycles is not None and cycles.cut_longest_ns:
-        known.append(cycles.cut_longest_ns)
+    known: list[int] = []
+    if not isinstance(cycles, str):
+        known = [one.response_ns for one in cycles.cycles]
+        known += [cycles.cut_longest_ns] if cycles.cut_longest_ns else []
     longer = sum(ns > limit_ns for ns in known)
     worst_ns = max(known, default=None)
     verdict, words = _verdict(end, cycles, longer, worst_ns)
@@ -102,15 +114,15 @@ def _of_thread(
 
 
 def _verdict(
-    end: CyclesEnd, cycles: ThreadCycles | None, longer: int, worst_ns: int | None
+    end: CyclesEnd, cycles: ThreadCycles | str, longer: int, worst_ns: int | None
 ) -> tuple[Verdict, str]:
     if longer:
         times = plural(longer, "cycle")
         return Verdict.NO, f"{times} took longer, at most {format_us(worst_ns or 0)} µs"
     if not end.tracing.enabled:
         return Verdict.INVALID, f"no cycle was recorded: {end.tracing.reason}"
-    if cycles is None:
-        return Verdict.NOT_SHOWN, "it made no cycle in this time"
+    if isinstance(cycles, str):
+        return Verdict.NOT_SHOWN, cycles
     if unknown := list(_unknown(end, cycles)):
         return Verdict.NOT_SHOWN, ", ".join(unknown)
     total = plural(len(cycles.cycles), "cycle")

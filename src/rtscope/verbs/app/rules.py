@@ -251,6 +251,8 @@ def _events(seen: Observation, judged: Sequence[Thread]) -> Iterator[Finding]:
 
 def _of_deadline(found: Finding) -> Finding:
     """Return a finding as it is of a thread that has a runtime of its own."""
+    if found.id == "RA15":
+        return replace(found, variant="deadline")
     if found.id not in ("RA13", "RA14"):
         return found
     variant = "runtime" if found.id == "RA14" else found.variant
