@@ -89,7 +89,8 @@ class Images:
     The files in the memory of a process; another process reads them: a context manager.
 
     `read` returns the content of a file, or a path that the other process can open;
-    the functions `find` are looked for, and all of them are listed with `every`.
+    the functions `find` are looked for, it is said which of `marks` each file has, and
+    all functions are listed with `every`.
     """
 
     def __init__(
@@ -99,10 +100,11 @@ class Images:
         debug_files: Sequence[Path] = (DEBUG_FILES,),
         cache: Path | None = None,
         find: Sequence[str] = ALLOCATIONS,
+        marks: Sequence[str] = (),
         every: bool = False,
     ) -> None:
         self._read_file, self._cache, self._find = read, cache, find
-        self._every = every
+        self._marks, self._every = marks, every
         self.debug_files = tuple(debug_files)
         self._files: dict[str, Mapping[str, str]] = {}
         self._left_out: dict[str, str] = {}
@@ -160,6 +162,7 @@ class Images:
             find_beside=OPERATORS_PROBED if of_machine else (),
             find_own=OWN_ALLOCATORS if of_machine else (),
             find_in_go=() if stacks is not None else (*LOCKS_OF_GO, *ALLOCATIONS_OF_GO),
+            marks=self._marks if of_machine else (),
             every=self._every and stacks is None,
             vdso=self._vdso,
             debug=[str(one) for one in self.debug_files],
@@ -222,6 +225,14 @@ class Images:
         ]
         found = ((str(n), int(at)) for n, at in row.get("functions", ()))
         return [*found, *beside, *of_go]
+
+    @property
+    def marks(self) -> Mapping[str, Sequence[str]]:
+        """By the path of each file, those of the `marks` that it has."""
+        return {
+            self._files[key]["name"]: [str(one) for one in row.get("marks", ())]
+            for key, row in self._about.items()
+        }
 
     def every_function(self, piece: Piece) -> Sequence[tuple[str, int, int]] | str:
         """

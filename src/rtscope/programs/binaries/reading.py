@@ -39,6 +39,8 @@ class Request:
     """The same in files with an allocator, if they do not enter what is in `find`."""
     find_own: Sequence[Sequence[str]] = ()
     """The same in files that have the first one of such a group."""
+    marks: Sequence[str] = ()
+    """Functions of which is said whether a file has them."""
     every: bool = False
     """Whether all functions of the files are returned."""
     vdso: str = ""
@@ -58,6 +60,7 @@ class Request:
                 "find_in_go": list(self.find_in_go),
                 "find_beside": list(self.find_beside),
                 "find_own": [list(one) for one in self.find_own],
+                "marks": list(self.marks),
                 "every": self.every,
                 "vdso": self.vdso,
                 "debug": list(self.debug),

@@ -129,6 +129,7 @@ def _about(key: str, image: Image, request: Mapping[str, Any]) -> Mapping[str, A
             row["beside"] = list(_beside(image, request))
             if image.elf.section(".go.buildinfo") is not None:
                 row["of_go"] = list(_functions(image, request["find_in_go"]))
+            row["marks"] = [x for x in request["marks"] if image.functions_named(x)]
             row["build_id"] = image.build_id
             row["lazy"] = image.lazy
             row["hidden"] = image.why_hidden

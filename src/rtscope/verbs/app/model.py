@@ -12,6 +12,7 @@ from rtscope.contract import WatchBegin, WatchedThread, WatchEnd, sha256_of_json
 from rtscope.machine.tasks.model import Listing, Thread
 from rtscope.programs.naming import BareFile, NamedStack
 from rtscope.verbs.app.executed import Execution
+from rtscope.verbs.app.runtimes import Runtime
 
 
 class Weight(StrEnum):
@@ -229,6 +230,8 @@ class Observation:
     """Files on its stacks that lack debug information."""
     executed: tuple[Execution, ...] = ()
     """Programs that its threads executed while it was watched."""
+    runtimes: tuple[Runtime, ...] = ()
+    """Those in it whose allocations are not seen."""
     no_probe_since: str = ""
     """Programs executed meanwhile whose allocator was not probed."""
 

@@ -461,3 +461,11 @@ def _unseen_allocations(seen: Observation) -> Iterator[Unseen]:
             "own",
             f"watch it from then on: rtscope app check {seen.pid}",
         )
+    for one in seen.runtimes:
+        yield Unseen(
+            ("RA07",),
+            f"allocations inside {one.name}",
+            f"allocations inside {one.name} are not seen: it makes them without a call",
+            one.advice,
+            by_nature=True,
+        )

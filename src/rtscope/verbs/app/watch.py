@@ -41,6 +41,7 @@ from rtscope.verbs.app.eventstacks import (
 )
 from rtscope.verbs.app.executed import Programs, code_in, program_in, programs_of
 from rtscope.verbs.app.model import Files, Observation, Watch
+from rtscope.verbs.app.runtimes import marks, runtimes_in
 
 TIMEOUT_S = 60.0
 
@@ -74,7 +75,9 @@ def observe(
     before = read_snapshot(reader, list_threads(machine), pid)
     with ExitStack() as stack:
         read = _reading(machine, reader, pid, stack)
-        images = stack.enter_context(Images(read, cache=cache_dir() / "names"))
+        images = stack.enter_context(
+            Images(read, cache=cache_dir() / "names", marks=marks())
+        )
         files = f"/proc/{pid}/map_files"
         for _ in range(LOOKS):
             probes = () if light else probes_in(before.maps, images, directory=files)
@@ -169,6 +172,7 @@ def observation_of(
         not_named=stacks.not_named,
         bare_files=stacks.bare,
         executed=tuple(executed),
+        runtimes=runtimes_in(images.marks, last.files.environ or ""),
         no_probe_since="" if light else _no_probe_since(programs, images, probes),
     )
 
