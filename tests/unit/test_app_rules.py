@@ -178,8 +178,23 @@ def test_ordinary_threads_that_nothing_waits_for_are_of_low_weight() -> None:
         ),
         ({"wakers": (Waker(RCU, False, 3, "0"),)}, [(None, "low")]),
         (
-            {"inversions": (Inversion(Party(101, "logger", 120), RCU, TIMES, "0"),)},
+            {
+                "inversions": (
+                    Inversion(Party(101, "logger", 120), RCU, TIMES, "7f00"),
+                ),
+                "words": (watching.word(2),),
+            },
             [(101, "high")],
+        ),
+        # a condition, or a barrier, that it made true is no lock of it
+        (
+            {
+                "inversions": (
+                    Inversion(Party(101, "logger", 120), RCU, TIMES, "7f00"),
+                ),
+                "words": (watching.word(7),),
+            },
+            [(None, "low")],
         ),
         (
             {"inversions": (Inversion(Party(55, "other", 120), RCU, TIMES, "0"),)},

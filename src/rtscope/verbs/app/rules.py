@@ -31,10 +31,12 @@ from rtscope.verbs.app.model import (
     Observation,
     Unseen,
 )
+from rtscope.verbs.app.spins import without_spins
 from rtscope.verbs.app.waits import (
     OF_TIMELINE,
     OF_WAKERS,
     WAITS_SEEN_BY,
+    locks_in,
     of_waits,
     rate_of,
     unseen_waits,
@@ -129,8 +131,9 @@ def _ordinary_beside(seen: Observation, judged: Sequence[Thread]) -> Iterator[Fi
         for tid, count in woke.items():
             said = f"it woke {watched.name} ({watched.tid}) {plural(count, 'time')}"
             links.setdefault(tid, []).append(said)
+        locks = locks_in(seen.watch, watched)
         for one in watched.inversions:
-            if one.owner.tid in ordinary:
+            if one.owner.tid in ordinary and one.word in locks:
                 said = f"it had a lock that {watched.name} ({watched.tid}) waited for"
                 links.setdefault(one.owner.tid, []).append(said)
     for tid, every in links.items():
@@ -237,6 +240,8 @@ def _events(seen: Observation, judged: Sequence[Thread]) -> Iterator[Finding]:
             continue
         of_deadline = policies.get(one.tid) == DEADLINE
         watched = without_yields(one) if of_deadline else one
+        watched, spun = without_spins(seen.watch, watched)
+        yield from spun
         real_time = one.tid in {t.line.tid for t in judged if t.real_time}
         for kind, id_ in _EVENTS.items():
             if kind in _OF_REAL_TIME and not real_time:

@@ -131,6 +131,7 @@ def _of_calls(
     idle = idle_wait(watched)
     times = sum_of(one.times for one in rows)
     names = [_call_words(one) for one in rows]
+    known = {"", *(one.name for one in watched.calls)}
     stacks = watch.stacks_of(watched, event)
     return Finding(
         id_,
@@ -144,7 +145,10 @@ def _of_calls(
             [
                 one
                 for one in stacks
-                if idle is None or (one.call, f"{one.key:x}") != (idle.name, idle.key)
+                if one.call in known
+                and (
+                    idle is None or (one.call, f"{one.key:x}") != (idle.name, idle.key)
+                )
             ],
         ),
         worst=worst_of(watch, times),
