@@ -55,6 +55,14 @@ UID = os.getuid()
             "/usr/include/c++/12/bits/v.h",
             "runtime",
         ),
+        (
+            "/srv/me/control",
+            "rclcpp::Executor::spin",
+            "/opt/ros/humble/include/rclcpp/rclcpp/executor.hpp",
+            "runtime",
+        ),
+        ("/srv/me/control", "fmt::print", "/srv/b/_deps/fmt-src/fmt.h", "runtime"),
+        ("/opt/me/control", "control_step", "/opt/me/src/main.cc", "program"),
         ("/srv/me/libplant.so", "plant_step", "", "program"),
         ("/usr/sbin/corosync", "", "", "program"),
         ("/usr/lib/x86_64-linux-gnu/libfluidsynth.so.3", "fluid_mixer", "", "library"),
@@ -120,6 +128,16 @@ def test_a_runtime_without_lines_in_the_program_does_not_lead() -> None:
     assert stack(*own).leading == 1
     assert stack(other, *own).leading == 0
     assert stack(own[0], own[3]).leading == 0
+
+
+def test_a_place_without_a_name_does_not_lead_where_a_line_is_known() -> None:
+    """As of a library without symbols that somebody else delivered."""
+    place = frame("", origin=Origin.PROGRAM, image="libtheirs.so")
+    caller = frame("main", 40, origin=Origin.PROGRAM)
+    bare = frame("main", origin=Origin.PROGRAM)
+
+    assert stack(place, caller).leading == 1
+    assert stack(place, bare).leading == 0
 
 
 def test_the_first_frame_of_the_program_leads_then_come_the_ends() -> None:
