@@ -346,6 +346,30 @@ def test_the_yield_that_ends_a_cycle_of_a_deadline_is_no_finding(
         assert (one.variant, one.stacks, one.worst) == ("runtime", (STACK,), None)
 
 
+def test_faults_of_a_program_that_forks_are_told_apart() -> None:
+    faults = [watching.thread(101, minor_fault=3)]
+    call = watching.stack("__clone", "__GI__Fork", "__libc_fork", "worker")
+    begun = watching.stack("__clone", "pthread_create", "forked")
+    variants = [
+        examine(seen(watched=faults, stacks={(101, "blocking_call"): (one,)}))
+        .findings[0]
+        .variant
+        for one in (call, begun)
+    ]
+
+    assert variants == ["fork", ""]
+
+
+def test_workers_that_the_kernel_made_for_io_uring_are_not_judged() -> None:
+    worker = thread(102, name="iou-wrk-100")
+    named = thread(103, name="iou-wrk-mine")
+
+    examined = examine(seen(thread(), worker, named))
+
+    assert [one.line.tid for one in examined.judged] == [101, 103]
+    assert not any("iou-wrk-100" in one.detail for one in examined.findings)
+
+
 def test_a_thread_of_a_deadline_is_not_told_to_pin_itself() -> None:
     moved = [watching.thread(101, migration=9)]
 

@@ -11,7 +11,7 @@ A running program: delays of its threads, and a unit of systemd with its rights.
     descriptorflags.py                 flags of descriptors there, as calls used them
     model.py                           a watched program, and its findings
     findings.toml                      the findings: title, weight, reason, remedy
-    rules.py, waits.py                 the rules of findings, and those of waits
+    rules.py, waits.py, unseen.py      the rules of findings, waits, what is unseen
     locks.py, locks.toml               which waits are for locks; remedies by language
     cycles.py, lateness.py             cycles: latencies, missed releases; findings
     response.py                        the verdict on response times

@@ -17,25 +17,20 @@ from rtscope.machine.cpulist import format_cpulist
 from rtscope.machine.tasks.marks import enumerated
 from rtscope.machine.tasks.model import Thread, ThreadKind
 from rtscope.present.words import duration
-from rtscope.programs.binaries.lookups import LOOKUP
 from rtscope.programs.memorymap import MemoryMap, Piece, pieces_in
 from rtscope.programs.probes import is_allocation, plain_name
 from rtscope.verbs.app.deadlines import DEADLINE, apart_from_yields, without_yields
-from rtscope.verbs.app.lookups import lookups, unseen_lookups
+from rtscope.verbs.app.lookups import lookups
 from rtscope.verbs.app.model import (
-    OUTSIDE,
     RANK,
     EventStack,
     Examined,
     Finding,
     Observation,
-    Unseen,
 )
 from rtscope.verbs.app.spins import without_spins
+from rtscope.verbs.app.unseen import unseen_of
 from rtscope.verbs.app.waits import (
-    OF_TIMELINE,
-    OF_WAKERS,
-    WAITS_SEEN_BY,
     locks_in,
     of_waits,
     rate_of,
@@ -85,7 +80,7 @@ def examine(observation: Observation, *, threads: Sequence[str] = ()) -> Examine
     ]
     findings.sort(key=lambda one: (RANK[one.weight], one.id, -(one.count or 0)))
     found = {one.id for one in findings}
-    unseen = (*_unseen(observation), *unseen_waits(observation.watch, found))
+    unseen = (*unseen_of(observation, _EVENTS), *unseen_waits(observation.watch, found))
     return Examined(observation, judged, tuple(findings), unseen)
 
 
@@ -100,8 +95,17 @@ def _judged(seen: Observation, named: Sequence[str]) -> tuple[Thread, ...]:
                 f"has {names}"
             )
         return tuple(chosen)
-    real_time = tuple(t for t in seen.threads if t.real_time)
+    real_time = tuple(t for t in seen.threads if t.real_time and not _of_kernel(t))
     return real_time or seen.threads
+
+
+_WORKER = re.compile(r"iou-(?:wrk|sqp)-\d+")
+
+
+def _of_kernel(thread: Thread) -> bool:
+    """Whether the kernel made it of the process, for calls that io_uring lets wait: it
+    has the priority of who asked, and no cycle."""
+    return _WORKER.fullmatch(thread.name) is not None
 
 
 def _policies(seen: Observation, judged: Sequence[Thread]) -> Iterator[Finding]:
@@ -191,7 +195,9 @@ def _peers(seen: Observation, judged: Sequence[Thread]) -> Iterator[tuple[Thread
     fifo = [
         one
         for one in seen.listing.threads
-        if one.line.policy == "fifo" and one.kind is ThreadKind.USER
+        if one.line.policy == "fifo"
+        and one.kind is ThreadKind.USER
+        and not _of_kernel(one)
     ]
     for thread in judged:
         meeting = [
@@ -289,6 +295,7 @@ def _event(
         detail = _TRAPS[kind]
     elif kind == "relative_sleep":
         detail = "sleeps that are not to a time of CLOCK_MONOTONIC"
+    forks = kind == "minor_fault" and _forks(seen)
     return Finding(
         id_,
         detail,
@@ -298,6 +305,21 @@ def _event(
         rate_per_s=rate_of(count, watched),
         stacks=stacks,
         worst=worst_of(seen.watch, watched.events[kind].times),
+        variant="fork" if forks else "",
+    )
+
+
+_FORK = re.compile(r"_*(?:GI_+|libc_)*[fF]ork(?:pty)?")
+
+
+def _forks(seen: Observation) -> bool:
+    """Whether a thread made processes that share its memory until one writes."""
+    return any(
+        _FORK.fullmatch(frame.function)
+        for (_, event), stacks in seen.watch.stacks.items()
+        for one in stacks
+        if event == "blocking_call"
+        for frame in one.stack.frames
     )
 
 
@@ -397,80 +419,3 @@ def _surroundings(seen: Observation) -> Iterator[Finding]:
         yield Finding("RA20", f"process {tracer} traces it (ptrace)")
     if _status_number(seen, "Seccomp") == 2:
         yield Finding("RA20", "a seccomp filter runs at each of its system calls")
-
-
-_BY_FILE = {
-    "smaps": ("RA04", "RA23"),
-    "limits": ("RA19",),
-    "status": ("RA19", "RA20"),
-}
-
-
-_UNMAPPED = "its memory changed before it was watched: did it execute a program?"
-
-
-def _unseen(seen: Observation) -> Iterator[Unseen]:
-    for name, why in (seen.files.denied or {}).items():
-        if name in _BY_FILE:
-            yield Unseen(
-                _BY_FILE[name],
-                f"/proc/{seen.pid}/{name}",
-                why,
-                "run as root or with sudo",
-            )
-    by_kind: dict[str, tuple[str, ...]] = {k: (id_,) for k, id_ in _EVENTS.items()}
-    by_kind |= WAITS_SEEN_BY
-    by_kind[LOOKUP] = ("RA20",)
-    refused: dict[tuple[str, ...], Unseen] = {}
-    for event in seen.watch.begin.events:
-        ids = by_kind.get(event.name.partition(".")[0])
-        ids = ("RA07",) if is_allocation(event.name) else ids
-        if event.name == "timeline" and event.cause == "namespace":
-            ids = OF_WAKERS  # all else is seen there, too
-        if ids and not event.seen:
-            blind = event.cause == OUTSIDE
-            cause = f" ({event.cause})" if event.cause and not blind else ""
-            why = _UNMAPPED if event.cause == "unmapped" else f"{event.reason}{cause}"
-            refused.setdefault(ids, Unseen(ids, event.name, why, event.remedy, blind))
-        elif ids and event.user_only:
-            refused.setdefault(
-                ids,
-                Unseen(
-                    ids,
-                    f"{event.name} within system calls",
-                    "perf_event_paranoid is 2",
-                    "run as root or with sudo",
-                ),
-            )
-    yield from refused.values()
-    yield from _unseen_allocations(seen)
-    yield from unseen_lookups(seen)
-    end = seen.watch.end
-    if end.not_watched:
-        yield Unseen(
-            (*sorted({*_EVENTS.values(), "RA07", *OF_TIMELINE}),),
-            f"{end.not_watched} threads",
-            "the agent watches 128 at once",
-            "",
-        )
-
-
-def _unseen_allocations(seen: Observation) -> Iterator[Unseen]:
-    if seen.no_probe:
-        yield Unseen(("RA07",), "calls of the allocator", seen.no_probe, "")
-    elif seen.no_probe_since:
-        yield Unseen(
-            ("RA07",),
-            "calls of the allocator",
-            f"{seen.no_probe_since} was executed meanwhile, with an allocator of its "
-            "own",
-            f"watch it from then on: rtscope app check {seen.pid}",
-        )
-    for one in seen.runtimes:
-        yield Unseen(
-            ("RA07",),
-            f"allocations inside {one.name}",
-            f"allocations inside {one.name} are not seen: it makes them without a call",
-            one.advice,
-            by_nature=True,
-        )

@@ -1,0 +1,86 @@
+"""What could not be looked at in a watched process, why, and what to do."""
+
+from collections.abc import Iterator, Mapping
+
+from rtscope.programs.binaries.lookups import LOOKUP
+from rtscope.programs.probes import is_allocation
+from rtscope.verbs.app.lookups import unseen_lookups
+from rtscope.verbs.app.model import OUTSIDE, Observation, Unseen
+from rtscope.verbs.app.waits import OF_TIMELINE, OF_WAKERS, WAITS_SEEN_BY
+
+_BY_FILE = {
+    "smaps": ("RA04", "RA23"),
+    "limits": ("RA19",),
+    "status": ("RA19", "RA20"),
+}
+
+
+_UNMAPPED = "its memory changed before it was watched: did it execute a program?"
+
+
+def unseen_of(seen: Observation, events: Mapping[str, str]) -> Iterator[Unseen]:
+    """Yield what it was; `events`: the finding that each kind of event shows."""
+    for name, why in (seen.files.denied or {}).items():
+        if name in _BY_FILE:
+            yield Unseen(
+                _BY_FILE[name],
+                f"/proc/{seen.pid}/{name}",
+                why,
+                "run as root or with sudo",
+            )
+    by_kind: dict[str, tuple[str, ...]] = {k: (id_,) for k, id_ in events.items()}
+    by_kind |= WAITS_SEEN_BY
+    by_kind[LOOKUP] = ("RA20",)
+    refused: dict[tuple[str, ...], Unseen] = {}
+    for event in seen.watch.begin.events:
+        ids = by_kind.get(event.name.partition(".")[0])
+        ids = ("RA07",) if is_allocation(event.name) else ids
+        if event.name == "timeline" and event.cause == "namespace":
+            ids = OF_WAKERS  # all else is seen there, too
+        if ids and not event.seen:
+            blind = event.cause == OUTSIDE
+            cause = f" ({event.cause})" if event.cause and not blind else ""
+            why = _UNMAPPED if event.cause == "unmapped" else f"{event.reason}{cause}"
+            refused.setdefault(ids, Unseen(ids, event.name, why, event.remedy, blind))
+        elif ids and event.user_only:
+            refused.setdefault(
+                ids,
+                Unseen(
+                    ids,
+                    f"{event.name} within system calls",
+                    "perf_event_paranoid is 2",
+                    "run as root or with sudo",
+                ),
+            )
+    yield from refused.values()
+    yield from _unseen_allocations(seen)
+    yield from unseen_lookups(seen)
+    end = seen.watch.end
+    if end.not_watched:
+        yield Unseen(
+            (*sorted({*events.values(), "RA07", *OF_TIMELINE}),),
+            f"{end.not_watched} threads",
+            "the agent watches 128 at once",
+            "",
+        )
+
+
+def _unseen_allocations(seen: Observation) -> Iterator[Unseen]:
+    if seen.no_probe:
+        yield Unseen(("RA07",), "calls of the allocator", seen.no_probe, "")
+    elif seen.no_probe_since:
+        yield Unseen(
+            ("RA07",),
+            "calls of the allocator",
+            f"{seen.no_probe_since} was executed meanwhile, with an allocator of its "
+            "own",
+            f"watch it from then on: rtscope app check {seen.pid}",
+        )
+    for one in seen.runtimes:
+        yield Unseen(
+            ("RA07",),
+            f"allocations inside {one.name}",
+            f"allocations inside {one.name} are not seen: it makes them without a call",
+            one.advice,
+            by_nature=True,
+        )
