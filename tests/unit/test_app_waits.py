@@ -54,6 +54,32 @@ def test_the_longest_is_told_from_the_begin_of_the_watching() -> None:
     assert worst_of(watch(), None) is None
 
 
+@pytest.mark.parametrize(
+    ("name", "functions", "found_"),
+    [
+        ("epoll_wait", ("runtime.netpoll", "runtime.findRunnable"), False),
+        ("epoll_wait", ("mio::poll::Poll::poll", "main"), False),
+        ("epoll_wait", ("ask_sensor", "main"), True),
+        ("nanosleep", ("runtime.usleep", "runtime.sysmon"), False),
+        ("nanosleep", ("usleep", "main"), True),
+        ("write", ("log", "uv__io_poll", "main"), True),
+    ],
+)
+def test_the_wait_of_an_event_loop_is_no_finding_on_any_of_its_threads(
+    name: str, functions: tuple[str, ...], found_: bool
+) -> None:
+    idle = name == "epoll_wait"
+    rows = (
+        watching.call(name, 3, idle=idle, key="4" if idle else "0"),
+        watching.call("ppoll", 9, 10**9, idle=True, key="9", slept=watching.times(9)),
+    )
+    stack = replace(watching.stack(*functions), call=name, key=4 if idle else 0)
+
+    some = found(watch(blocking_call=(stack,)), calls=rows)
+
+    assert (name in str([one.detail for one in some])) == found_
+
+
 def test_an_inversion_names_owner_and_the_one_between() -> None:
     times = EventTimes(5, 900, 400, 10**15 + 7, "between")
     one = Inversion(OWNER, BETWEEN, times, word="7f00")

@@ -2,8 +2,10 @@
 The findings about waits: calls that may block, locks, the kernel, and who ends a wait.
 """
 
+import re
 from collections import Counter
 from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
+from dataclasses import replace
 
 from rtscope.contract import (
     EventTimes,
@@ -116,8 +118,32 @@ def memory(watch: Watch, watched: WatchedThread) -> Iterator[Finding]:
 
 def blocking(watch: Watch, watched: WatchedThread) -> Iterator[Finding]:
     """Find calls that may block, but not the wait for the next cycle."""
-    if calls := may_block(watched):
-        yield _of_calls("RA09", watch, watched, calls, "blocking_call")
+    stacks = watch.stacks_of(watched, "blocking_call")
+    rows = [one for one in watched.calls if not _of_loop(one, stacks)]
+    others = replace(watched, calls=tuple(rows))
+    if calls := may_block(others):
+        yield _of_calls("RA09", watch, others, calls, "blocking_call")
+
+
+_LOOPS = re.compile(
+    r"runtime\.(?:findRunnable|findrunnable|sysmon)"  # of Go
+    r"|tokio::runtime::(?:\w+::)*(?:park|driver|Driver)|mio::poll::Poll::poll"
+    r"|boost::asio::detail::(?:scheduler|epoll_reactor)::\w+"
+    r"|uv__io_poll|event_base_loop|ev_run|sd_event_wait|g_main_context_iterate"
+    r"|QEventDispatcher\w+::processEvents"
+)
+
+
+def _of_loop(call: WatchedCall, stacks: Iterable[EventStack]) -> bool:
+    """Whether an event loop, or a monitor of a runtime, waits there when it has nothing
+    to do, on whichever of its threads: also if that waits longer elsewhere."""
+    if not (call.idle or call.name == "nanosleep"):
+        return False
+    of_call = [x for x in stacks if (x.call, f"{x.key:x}") == (call.name, call.key)]
+    return bool(of_call) and all(
+        any(_LOOPS.search(frame.function) for frame in one.stack.frames)
+        for one in of_call
+    )
 
 
 def _of_calls(
