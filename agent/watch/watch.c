@@ -373,8 +373,8 @@ static void take_stacks(struct watch *w)
 	}
 }
 
-/* Threads that have ended make room for others; all do where one that was not the first
- * has executed a program, and has its number now. */
+/* Threads that have ended make room for others; all do where one has executed a program
+ * and has another number since, or no events any more. */
 static void take_all(struct watch *w)
 {
 	const int64_t until_ns = clock_now_ns();

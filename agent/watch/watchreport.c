@@ -3,6 +3,7 @@
 
 #include <errno.h>
 #include <linux/perf_event.h>
+#include <poll.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -361,7 +362,10 @@ static void emit_words(struct emit *out, const struct timeline *t)
 void watchreport_executed(struct watch *w, struct watched *t,
 			  const struct perfsample *sample)
 {
-	w->executed |= t->tid != w->pid;
+	/* its events have ended if the program has rights of its own */
+	struct pollfd events = { .fd = t->event[0].counter_fd };
+
+	w->executed |= t->tid != w->pid || poll(&events, 1, 0) > 0;
 	w->stacks_each += STACKS_MORE;
 	emit_memory(w);
 	emit_begin(w->out, "executed");

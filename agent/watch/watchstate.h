@@ -110,7 +110,7 @@ struct watch {
 	struct watch_cost cost[5];
 	struct watchflow flow;
 	struct watchplaces places;
-	bool executed; /* a program, by a thread that was not the first */
+	bool executed; /* a program: all threads are watched anew */
 	bool gone;     /* the process ended before the time was over */
 };
 

@@ -28,11 +28,21 @@ def program(tmp_path_factory: pytest.TempPathFactory) -> Path:
     return out
 
 
-def checked(who: str, programs: Sequence[Path]) -> dict[str, Any]:
+AS_NOBODY = (
+    *("setpriv", "--reuid=65534", "--regid=65534", "--clear-groups"),
+    # its directory is for root alone
+    *("--inh-caps", "+dac_read_search", "--ambient-caps", "+dac_read_search"),
+)
+
+
+def checked(
+    who: str, programs: Sequence[Path], *, by: Sequence[str] = ()
+) -> dict[str, Any]:
     words = ("app", "check", "--json", "--duration", "3s", "--settle", "300ms")
     first, *others = map(str, programs)
     env = {**os.environ, "LD_BIND_NOW": "1"}
-    with rtscope(*words, "--", first, who, CYCLES, *others, env=env) as started:
+    command = (*by, first, who, CYCLES, *others)
+    with rtscope(*words, "--", *command, env=env) as started:
         done = started.finish(3 * PATIENCE_S)
     assert done.status in (0, 1), done.stderr
     document: dict[str, Any] = json.loads(done.stdout)
@@ -82,6 +92,21 @@ def test_a_script_that_is_executed_is_named_with_what_runs_it(
     of_script = [one for one in executed if one["name"] == "go"]
     assert of_script
     assert all(Path(one["file"]).name != "go" for one in of_script)
+
+
+def test_a_program_that_gets_other_rights_is_watched_on(
+    program: Path, root: None
+) -> None:
+    """The kernel ends all events of a thread that executes it."""
+    if shutil.which("setpriv") is None:
+        pytest.skip("needs setpriv")
+    of_root = Path(shutil.copy(program, program.with_name("of_root")))
+    of_root.chmod(0o4755)
+
+    document = checked("first", [program, *[of_root] * PROGRAMS], by=AS_NOBODY)
+
+    assert "of_root" in {one["name"] for one in document["executed"]}
+    assert len([one for one in document["findings"] if one["id"] == "RA07"]) > 1
 
 
 def test_a_file_that_is_deleted_afterwards_names_its_stacks(

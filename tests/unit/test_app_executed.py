@@ -9,7 +9,9 @@ import pytest
 from fakes import watching
 from rtscope.contract import FileLine, Line
 from rtscope.programs.memorymap import parse_maps
-from rtscope.verbs.app.executed import execution_words, programs_of
+from rtscope.verbs.app.executed import Execution, execution_words, programs_of
+from rtscope.verbs.app.rules import examine
+from unit.test_app_rules import seen
 
 BEGAN_NS = 10**15
 OLD = "00400000-00500000 r-xp 00000000 08:01 11 /opt/old\n"
@@ -114,3 +116,29 @@ def test_a_program_that_it_left_at_once_is_said_to_be_unknown() -> None:
     assert "named sh" in words[0]
     assert words[1].startswith("thread 17 sh executed /opt/newest ")
     assert programs.renamed(threads[0]).name == "newest"
+
+
+def test_a_program_that_may_not_be_watched_is_said_to_be_unseen() -> None:
+    blind = watching.thread(101, "sudo")
+    executed = (Execution(101, "cycle", "/usr/bin/sudo", "sudo", 1000),)
+
+    for watched, expected in ((blind, True), (watching.thread(101, malloc=0), False)):
+        examined = examine(seen(watched=[watched], executed=executed))
+
+        causes = [one.cause for one in examined.unseen]
+        assert any("rights of its own" in one for one in causes) == expected
+
+
+def test_an_allocator_that_had_no_probe_is_said_to_be_unseen() -> None:
+    examined = examine(seen(no_probe_since="/opt/static"))
+
+    (unseen,) = examined.unseen
+    assert unseen.ids == ("RA07",)
+    assert "/opt/static was executed" in unseen.cause
+
+
+def test_memory_that_changed_before_it_was_watched_is_no_fault_of_the_kernel() -> None:
+    examined = examine(seen(events=[watching.event("malloc", cause="unmapped")]))
+
+    (unseen,) = examined.unseen
+    assert "did it execute a program?" in unseen.cause

@@ -147,7 +147,7 @@ def execution_words(some: Sequence[Execution], pid: int, *, most: int) -> Iterat
         said = f"{who} executed {what} after {duration(one.after_ns)}{taken}"
         yield printable(said, limit=400)
     if len(some) > most:
-        yield f"and {len(some) - most:,} times more: see -v"
+        yield f"and {len(some) - most:,} more: see -v"
 
 
 def execution_rows(some: Sequence[Execution]) -> list[dict[str, Any]]:

@@ -54,6 +54,15 @@ def unseen_of(seen: Observation, events: Mapping[str, str]) -> Iterator[Unseen]:
             )
     yield from refused.values()
     yield from _unseen_allocations(seen)
+    unwatched = [x for x in seen.watch.threads if seen.executed and not x.events]
+    if unwatched:
+        yield Unseen(
+            (*sorted({*events.values(), "RA07", *OF_TIMELINE}),),
+            f"thread {unwatched[-1].tid} {unwatched[-1].name}",
+            f"{seen.executed[-1].name}, executed meanwhile, has rights of its own: its "
+            "threads may not be watched",
+            "run as root or with sudo",
+        )
     yield from unseen_lookups(seen)
     end = seen.watch.end
     if end.not_watched:
